@@ -1,0 +1,34 @@
+# Two stages: the Go image compiles a static binary, the final image holds nothing but that binary,
+# CA certificates and time zones. It runs as user 65532 and needs no shell.
+FROM --platform=$BUILDPLATFORM golang:1.26 AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN --mount=type=cache,target=/go/pkg/mod go mod download
+COPY . .
+ARG TARGETOS TARGETARCH VERSION=unknown
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
+    go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$VERSION" -o /out/gsimc ./cmd/gsimc \
+    && mkdir -p /out/state
+
+FROM gcr.io/distroless/static:nonroot
+ARG VERSION=unknown
+LABEL org.opencontainers.image.title="gsimc" \
+      org.opencontainers.image.description="Online recommendations by graph signal sampling, over gRPC" \
+      org.opencontainers.image.source="https://github.com/gsimc/gsimc" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="$VERSION"
+COPY --from=build /out/gsimc /usr/local/bin/gsimc
+# A named volume mounted here inherits the owner, so that the process may write to it.
+COPY --from=build --chown=65532:65532 /out/state /var/lib/gsimc
+USER 65532:65532
+ENV GSIMC_MODEL=/models/model.gsimc \
+    GSIMC_DATA_DIR=/var/lib/gsimc \
+    GSIMC_LISTEN=0.0.0.0:50051 \
+    GSIMC_OPS_LISTEN=0.0.0.0:9090
+EXPOSE 50051 9090
+STOPSIGNAL SIGTERM
+# No health check in the image (there is no shell to run one): probe grpc.health.v1 on 50051 or /readyz on 9090.
+HEALTHCHECK NONE
+ENTRYPOINT ["/usr/local/bin/gsimc"]
+CMD ["serve"]

@@ -1,0 +1,89 @@
+# gsimc: the targets people use. `make help` lists them.
+
+MODULE  := github.com/gsimc/gsimc
+BIN     := bin/gsimc
+# A clone without tags, or a source archive without git, still builds.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+
+GOLANGCI_VERSION := v2.15.0
+TOOLS    := $(CURDIR)/.tools/bin
+GOLANGCI := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
+
+# The version is stamped by -ldflags, so the build never asks git for it.
+GOBUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
+GOTOOL  := go tool -modfile=tools/go.mod
+
+FUZZTIME  ?= 10s
+BENCH     ?= .
+BENCHTIME ?= 1s
+IMAGE     ?= gsimc:$(VERSION)
+
+.DEFAULT_GOAL := help
+.PHONY: help build cross test race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## compile bin/gsimc, static, for this machine
+	$(GOBUILD) -o $(BIN) ./cmd/gsimc
+
+cross: ## compile for linux/amd64 and linux/arm64 into bin/
+	GOOS=linux GOARCH=amd64 $(GOBUILD) -o $(BIN)-linux-amd64 ./cmd/gsimc
+	GOOS=linux GOARCH=arm64 $(GOBUILD) -o $(BIN)-linux-arm64 ./cmd/gsimc
+
+test: ## run all tests
+	CGO_ENABLED=0 go test -timeout 15m ./...
+
+race: ## run the tests of the concurrent packages under the race detector (needs a C compiler)
+	CGO_ENABLED=1 go test -race -timeout 10m ./store/... ./server/... ./internal/progress/...
+
+lint: fmt-check vet lint-tool ## gofmt, go vet (amd64, arm64) and golangci-lint
+	$(GOLANGCI) run ./...
+
+lint-tool: $(GOLANGCI) ## build the pinned golangci-lint into .tools/bin
+
+# Built from the module so that it is compiled by the same Go as the code that it reads.
+$(GOLANGCI):
+	CGO_ENABLED=0 GOBIN=$(TOOLS) GOFLAGS=-buildvcs=false \
+		go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv $(TOOLS)/golangci-lint $@
+
+fmt-check: ## fail when a file is not gofmt'ed
+	@out=$$(gofmt -l $$(git ls-files '*.go')); \
+	if [ -n "$$out" ]; then echo "not gofmt'ed (run gofmt -w):"; echo "$$out"; exit 1; fi
+
+vet: ## go vet for both architectures
+	GOARCH=amd64 CGO_ENABLED=0 go vet ./...
+	GOARCH=arm64 CGO_ENABLED=0 go vet ./...
+
+bench: ## run the benchmarks (BENCH=regexp, BENCHTIME=1s)
+	CGO_ENABLED=0 go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
+
+fuzz: ## run each fuzz target for FUZZTIME (default 10s)
+	@set -e; for pkg in $$(go list ./...); do \
+		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "fuzz $$pkg $$target"; \
+			CGO_ENABLED=0 go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+generate: ## regenerate the protocol code in api/
+	$(GOTOOL) buf generate
+
+proto-check: ## lint the protocol, compare it with the last tag, check that the generated code is current
+	$(GOTOOL) buf lint
+	@tag=$$(git describe --tags --abbrev=0 2>/dev/null || true); \
+	if [ -n "$$tag" ]; then $(GOTOOL) buf breaking --against ".git#tag=$$tag"; \
+	else echo "buf breaking: no tag to compare with yet"; fi
+	$(MAKE) generate
+	git diff --exit-code -- api
+
+demo: build ## generate, train, serve, observe, recommend: the whole path in under a minute
+	$(BIN) demo
+
+docker: ## build the container image
+	docker build --build-arg VERSION=$(VERSION) -t $(IMAGE) .
+
+clean: ## remove what the other targets made
+	rm -rf bin .tools

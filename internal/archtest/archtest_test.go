@@ -1,0 +1,108 @@
+package archtest
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/gsimc/gsimc/"
+
+// A rule says that no package at or below any of the roots may depend, directly or through others, on
+// a package at or below any of the denied paths. Paths without a dot are folders of this module.
+type rule struct {
+	name   string
+	roots  []string
+	denied []string
+}
+
+var (
+	pure      = []string{"spectral", "kalman", "model", "dataset", "evaluate", "internal/vec"}
+	transport = []string{"google.golang.org/grpc", "google.golang.org/protobuf", "google.golang.org/genproto", "api", "server", "cmd"}
+
+	rules = []rule{
+		{"pure packages know no transport", pure, transport},
+		{"pure packages know no stores, metrics or flags", pure, []string{
+			"store", "github.com/cockroachdb", "github.com/prometheus", "github.com/alecthomas/kong", "github.com/vbauerster/mpb",
+		}},
+		{"numerics are leaves", []string{"spectral", "kalman", "internal/vec"}, []string{"model", "dataset", "evaluate"}},
+		{"models are built from arrays, not files", []string{"model"}, []string{"dataset", "evaluate"}},
+		{"dataset knows file formats only", []string{"dataset"}, []string{"model", "spectral", "kalman", "evaluate"}},
+		{"stores keep histories only", []string{"store"}, []string{
+			"model", "spectral", "kalman", "dataset", "evaluate", "api", "server", "cmd", "google.golang.org/grpc",
+		}},
+		{"the server gets its store from cmd", []string{"server"}, []string{
+			"store/memory", "store/pebble", "github.com/cockroachdb", "dataset", "evaluate", "cmd",
+		}},
+	}
+)
+
+func TestImportDirections(t *testing.T) {
+	deps := dependencies(t)
+	for _, r := range rules {
+		t.Run(r.name, func(t *testing.T) {
+			for pkg, imports := range deps {
+				if !below(pkg, r.roots) {
+					continue
+				}
+				for _, imp := range imports {
+					if below(imp, r.denied) {
+						t.Errorf("%s depends on %s (see docs/architecture.md section 1)", pkg, imp)
+					}
+				}
+			}
+		})
+	}
+}
+
+// The rules are worth nothing when they match nothing: a made-up closure must break each of them.
+func TestRulesBite(t *testing.T) {
+	for _, r := range rules {
+		for _, d := range r.denied {
+			if !below(full(d)+"/x", r.denied) {
+				t.Errorf("rule %q does not deny %s/x", r.name, d)
+			}
+		}
+		for _, root := range r.roots {
+			if !below(full(root), r.roots) || below(full(root)+"x", r.roots) {
+				t.Errorf("rule %q: root %s matches wrongly", r.name, root)
+			}
+		}
+	}
+}
+
+// dependencies maps every package of the module to its dependency closure, tests left out.
+func dependencies(t *testing.T) map[string][]string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Deps " "}}`, module+"...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	deps := make(map[string][]string)
+	for line := range strings.Lines(string(out)) {
+		if words := strings.Fields(line); len(words) > 0 {
+			deps[words[0]] = words[1:]
+		}
+	}
+	if len(deps) == 0 {
+		t.Fatal("go list found no packages")
+	}
+	return deps
+}
+
+func full(path string) string {
+	if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") {
+		return path
+	}
+	return module + path
+}
+
+// below reports whether pkg is one of the paths or stands in a folder below one.
+func below(pkg string, paths []string) bool {
+	for _, p := range paths {
+		if p := full(p); pkg == p || strings.HasPrefix(pkg, p+"/") {
+			return true
+		}
+	}
+	return false
+}
