@@ -1,0 +1,152 @@
+package vec
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// topOracle sorts everything and cuts.
+func topOracle(scores []float32, n int, skip map[int32]bool) []Scored {
+	all := []Scored{}
+	for i, s := range scores {
+		if math.IsNaN(float64(s)) {
+			s = float32(math.Inf(-1))
+		}
+		if !skip[int32(i)] {
+			all = append(all, Scored{int32(i), s})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Scored) int {
+		switch {
+		case a.Score > b.Score:
+			return -1
+		case a.Score < b.Score:
+			return 1
+		}
+		return int(a.Item) - int(b.Item)
+	})
+	return all[:min(n, len(all))]
+}
+
+func TestTopNRandom(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	specials := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 0, float32(math.Copysign(0, -1))}
+	for trial := range 3000 {
+		items := rng.IntN(200)
+		scores := make([]float32, items)
+		skip, skipped := NewBitset(items), map[int32]bool{}
+		for i := range scores {
+			scores[i] = float32(rng.IntN(20)) // few values: many ties
+			if trial%3 == 0 && rng.IntN(4) == 0 {
+				scores[i] = specials[rng.IntN(len(specials))]
+			}
+			if trial%2 == 0 && rng.IntN(3) == 0 {
+				skip.Set(int32(i))
+				skipped[int32(i)] = true
+			}
+		}
+		n := rng.IntN(30)
+		var top TopN
+		top.Reset(make([]Scored, 0, rng.IntN(10)), n)
+		for at := 0; at < items; { // in blocks of uneven length
+			end := min(items, at+1+rng.IntN(50))
+			top.Offer(int32(at), scores[at:end], skip)
+			at = end
+		}
+		if diff := cmp.Diff(topOracle(scores, n, skipped), append([]Scored{}, top.Sorted()...)); diff != "" {
+			t.Fatalf("trial %d, %d of %d items (-want +got):\n%s", trial, n, items, diff)
+		}
+	}
+}
+
+func TestTopNReusesMemory(t *testing.T) {
+	scores := randomVector(rand.New(rand.NewPCG(6, 6)), 1000)
+	buf := make([]Scored, 0, 10)
+	var top TopN
+	if allocs := testing.AllocsPerRun(10, func() {
+		top.Reset(buf, 10)
+		top.Offer(0, scores, nil)
+		if got := top.Sorted(); &got[0] != &buf[:1][0] {
+			t.Error("the results do not stand in the given memory")
+		}
+	}); allocs != 0 {
+		t.Errorf("%v allocations", allocs)
+	}
+}
+
+func TestTopNZeroValue(t *testing.T) {
+	var top TopN
+	top.Offer(0, []float32{1, 2}, nil)
+	if got := top.Sorted(); len(got) != 0 {
+		t.Errorf("the zero value selected %v", got)
+	}
+	top.Reset(nil, -1)
+	top.Offer(0, []float32{1, 2}, nil)
+	if got := top.Sorted(); len(got) != 0 {
+		t.Errorf("a selection of −1 items selected %v", got)
+	}
+}
+
+func TestBitset(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	for _, n := range []int{0, 1, 63, 64, 65, 130} {
+		b, want := NewBitset(n), map[int32]bool{}
+		for range 4 * n {
+			i := int32(rng.IntN(n))
+			if rng.IntN(2) == 0 {
+				b.Set(i)
+				want[i] = true
+			} else {
+				b.Clear(i)
+				delete(want, i)
+			}
+		}
+		for i := int32(-2); i < int32(n)+130; i++ {
+			if b.Has(i) != want[i] {
+				t.Errorf("n=%d: Has(%d) = %v", n, i, b.Has(i))
+			}
+		}
+		if b.Count() != len(want) || b.Len() != n {
+			t.Errorf("n=%d: Count %d Len %d, want %d and %d", n, b.Count(), b.Len(), len(want), n)
+		}
+		if b.Reset(); b.Count() != 0 {
+			t.Errorf("n=%d: members after Reset", n)
+		}
+	}
+	var none *Bitset
+	if none.Has(0) || none.Has(-1) || none.Len() != 0 || none.Count() != 0 {
+		t.Error("a nil Bitset has members")
+	}
+}
+
+func ExampleTopN() {
+	seen := NewBitset(5)
+	seen.Set(1)
+	var top TopN
+	top.Reset(nil, 3)
+	top.Offer(0, []float32{0.5, 0.9, 0.7, 0.5, 0.1}, seen)
+	fmt.Println(top.Sorted())
+	// Output: [{2 0.7} {0 0.5} {3 0.5}]
+}
+
+func BenchmarkTopN(b *testing.B) {
+	for _, n := range []int{20_000, 200_000} {
+		for _, top := range []int{10, 100} {
+			b.Run(fmt.Sprintf("n=%d/top=%d", n, top), func(b *testing.B) {
+				scores := randomVector(rand.New(rand.NewPCG(8, 8)), n)
+				buf := make([]Scored, 0, top)
+				var sel TopN
+				for b.Loop() {
+					sel.Reset(buf, top)
+					sel.Offer(0, scores, nil)
+					sel.Sorted()
+				}
+			})
+		}
+	}
+}

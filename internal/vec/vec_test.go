@@ -1,0 +1,158 @@
+package vec
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+)
+
+// lengths surround the width of the kernel's loop.
+var lengths = []int{0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 23, 24, 25, 63, 64, 65, 200, 257}
+
+// dotOracle is the order of summation that Dot documents, one operation at a time.
+func dotOracle(a, b []float32) float32 {
+	var s [8]float32
+	for i := range a {
+		p := a[i] * b[i]
+		s[i%8] = s[i%8] + math.Float32frombits(math.Float32bits(p)) // through the bits: cannot be fused
+	}
+	return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
+}
+
+func randomVector(rng *rand.Rand, n int) []float32 {
+	v := make([]float32, n)
+	for i := range v {
+		v[i] = float32(rng.NormFloat64() * math.Pow(10, float64(rng.IntN(7)-3)))
+	}
+	return v
+}
+
+func TestDotOrder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, k := range lengths {
+		for range 50 {
+			a, b := randomVector(rng, k), randomVector(rng, k)
+			if got, want := Dot(a, b), dotOracle(a, b); math.Float32bits(got) != math.Float32bits(want) {
+				t.Fatalf("k=%d: Dot = %x, documented order gives %x", k, got, want)
+			}
+		}
+	}
+}
+
+// TestDotExact bounds the error against exact arithmetic: at most k roundings of partial sums ≤ Σ|a_i b_i|.
+func TestDotExact(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	for _, k := range lengths {
+		a, b := randomVector(rng, k), randomVector(rng, k)
+		sum, size := new(big.Float).SetPrec(500), 0.0
+		for i := range a {
+			p := new(big.Float).SetPrec(500).Mul(big.NewFloat(float64(a[i])), big.NewFloat(float64(b[i])))
+			sum.Add(sum, p)
+			size += math.Abs(float64(a[i]) * float64(b[i]))
+		}
+		want, _ := sum.Float64()
+		if diff := math.Abs(float64(Dot(a, b)) - want); diff > float64(k/8+5)*0x1p-24*size {
+			t.Errorf("k=%d: Dot differs from exact arithmetic by %g, Σ|a_i b_i| = %g", k, diff, size)
+		}
+	}
+}
+
+// TestScanBits also stands the operands between NaNs: one read outside them would show in a sum, one write in a guard.
+func TestScanBits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	for _, k := range lengths {
+		for _, n := range []int{0, 1, 2, 3, 4, 5, 9, 33} {
+			rows, q, dst := guard(randomVector(rng, n*k)), guard(randomVector(rng, k)), guard(make([]float32, n))
+			ScanTo(dst.in, rows.in, q.in)
+			for i, got := range dst.in {
+				if want := dotOracle(rows.in[i*k:(i+1)*k], q.in); math.Float32bits(got) != math.Float32bits(want) {
+					t.Fatalf("n=%d k=%d: row %d is %x, want %x", n, k, i, got, want)
+				}
+			}
+			dst.check(t)
+		}
+	}
+}
+
+const guardLen = 16
+
+type guarded struct{ all, in []float32 }
+
+func guard(v []float32) guarded {
+	g := guarded{all: make([]float32, len(v)+2*guardLen)}
+	for i := range g.all {
+		g.all[i] = float32(math.NaN())
+	}
+	g.in = g.all[guardLen : guardLen+len(v)]
+	copy(g.in, v)
+	return g
+}
+
+func (g guarded) check(t *testing.T) {
+	t.Helper()
+	for i, x := range g.all {
+		if inside := i >= guardLen && i < guardLen+len(g.in); !inside && x == x {
+			t.Fatalf("wrote outside of dst, at %d", i-guardLen)
+		}
+	}
+}
+
+func TestShapesPanic(t *testing.T) {
+	for name, f := range map[string]func(){
+		"Dot":          func() { Dot(make([]float32, 3), make([]float32, 4)) },
+		"ScanTo short": func() { ScanTo(make([]float32, 2), make([]float32, 7), make([]float32, 4)) },
+		"ScanTo long":  func() { ScanTo(make([]float32, 2), make([]float32, 9), make([]float32, 4)) },
+		"NewBitset":    func() { NewBitset(-1) },
+		"Set":          func() { NewBitset(64).Set(64) },
+		"Set negative": func() { NewBitset(64).Set(-1) },
+		"Clear":        func() { NewBitset(3).Clear(3) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			f()
+		})
+	}
+}
+
+func TestKernelName(t *testing.T) {
+	if got := KernelName(); got != "generic" {
+		t.Errorf("KernelName() = %q", got)
+	}
+}
+
+func ExampleScanTo() {
+	rows := []float32{ // 3×2
+		1, 2,
+		3, 4,
+		5, 6,
+	}
+	dst := make([]float32, 3)
+	ScanTo(dst, rows, []float32{10, 1})
+	fmt.Println(dst)
+	// Output: [12 34 56]
+}
+
+func BenchmarkScanTo(b *testing.B) {
+	for _, n := range []int{1_000, 20_000, 200_000} {
+		for _, k := range []int{64, 256} {
+			b.Run(fmt.Sprintf("n=%d/k=%d", n, k), func(b *testing.B) {
+				rng := rand.New(rand.NewPCG(4, 4))
+				rows, q, dst := make([]float32, n*k), make([]float32, k), make([]float32, n)
+				for i := range rows {
+					rows[i] = rng.Float32()
+				}
+				copy(q, rows)
+				b.SetBytes(int64(4 * n * k))
+				for b.Loop() {
+					ScanTo(dst, rows, q)
+				}
+			})
+		}
+	}
+}
