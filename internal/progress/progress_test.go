@@ -1,0 +1,93 @@
+package progress
+
+import (
+	"bytes"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLines(t *testing.T) {
+	var out bytes.Buffer
+	clock := time.Unix(0, 0)
+	p := &lines{out: &out, now: func() time.Time { return clock }}
+
+	p.Update(1, 2) // no stage yet
+	p.Begin("reading", Bytes)
+	p.Update(100, 1000) // too early for a line
+	clock = clock.Add(5 * time.Second)
+	p.Update(512, 2048)
+	p.Update(600, 2048) // within the interval
+	clock = clock.Add(5 * time.Second)
+	p.Update(1536, 0)
+	p.Begin("solving", Steps)
+	clock = clock.Add(10 * time.Second)
+	p.Update(50, 200)
+	p.End()
+	clock = clock.Add(time.Hour)
+	p.Update(60, 200)
+
+	want := "reading: 512 B of 2.0 KiB (25%), 5s, about 15s left\n" +
+		"reading: 1.5 KiB, 10s\n" +
+		"solving: 50 steps of 200 steps (25%), 10s, about 30s left\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+func TestCount(t *testing.T) {
+	for _, c := range []struct {
+		n    int64
+		unit Unit
+		want string
+	}{
+		{0, Bytes, "0 B"}, {1023, Bytes, "1023 B"}, {1024, Bytes, "1.0 KiB"}, {5 << 30, Bytes, "5.0 GiB"},
+		{7 << 50, Bytes, "7168.0 TiB"}, {12345, Rows, "12345 rows"},
+	} {
+		if got := count(c.n, c.unit); got != c.want {
+			t.Errorf("count(%d, %s) = %q, want %q", c.n, c.unit, got, c.want)
+		}
+	}
+}
+
+func TestNew(t *testing.T) {
+	file, err := os.Create(t.TempDir() + "/log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, ok := New(file, false).(*lines); !ok {
+		t.Error("a file does not get lines")
+	}
+	if _, ok := New(file, true).(none); !ok {
+		t.Error("quiet is not quiet")
+	}
+}
+
+// Bars must survive any order of calls, from several goroutines, and leave the last stage on End.
+func TestBars(t *testing.T) {
+	var out bytes.Buffer
+	p := &bars{out: &out}
+	p.Update(1, 2)
+	p.End()
+	p.Begin("reading", Rows)
+	var wg sync.WaitGroup
+	for worker := range 4 {
+		wg.Go(func() {
+			for i := range 100 {
+				p.Update(int64(worker*i), 400)
+			}
+		})
+	}
+	wg.Wait()
+	p.Update(500, 400) // more than the total
+	p.Begin("solving", Bytes)
+	p.Update(1, 0)
+	p.End()
+	if p.bar != nil || p.pool != nil {
+		t.Error("a bar is left after End")
+	}
+}
