@@ -1,0 +1,43 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Sentinels of the errors that a store returns; test for them with errors.Is. The package comment says which of them
+// leave the outcome of a write open.
+var (
+	// ErrInvalid: a record is malformed. Nothing was applied.
+	ErrInvalid = errors.New("store: invalid record")
+	// ErrConflict: an event id is already in use for another payload. Nothing was applied. See ConflictError.
+	ErrConflict = errors.New("store: event id in use with another payload")
+	// ErrFull: there is not enough disk space. Nothing was applied.
+	ErrFull = errors.New("store: disk full")
+	// ErrCorrupt: stored data is damaged. A write that ends so was not applied.
+	ErrCorrupt = errors.New("store: data corrupt")
+	// ErrClosed: the store was closed before the call.
+	ErrClosed = errors.New("store: closed")
+	// ErrFailed: the back end met an error it cannot recover from and takes no more writes until it is opened again.
+	// The cause may be wrapped too (ErrFull, ErrCorrupt), in which case this call certainly was not applied.
+	ErrFailed = errors.New("store: failed, takes no more writes")
+)
+
+// ConflictError is the error of an Append that used an event id again with another payload. It is an ErrConflict.
+type ConflictError struct {
+	// Index is the position in the call of the offending record.
+	Index int
+	// Revision is the revision of the event that has the id, or 0 if that is an earlier record of the same call.
+	Revision uint64
+}
+
+// Error names the record and the event it conflicts with by their positions.
+func (e *ConflictError) Error() string {
+	if e.Revision == 0 {
+		return fmt.Sprintf("record %d: event id already used by an earlier record of this call with another payload", e.Index)
+	}
+	return fmt.Sprintf("record %d: event id already used by revision %d with another payload", e.Index, e.Revision)
+}
+
+// Is makes errors.Is(err, ErrConflict) true.
+func (e *ConflictError) Is(target error) bool { return target == ErrConflict }

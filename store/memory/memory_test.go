@@ -1,0 +1,22 @@
+package memory_test
+
+import (
+	"testing"
+
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+	"github.com/gsimc/gsimc/store/storetest"
+)
+
+func TestConformance(t *testing.T) {
+	storetest.Run(t, func(testing.TB) store.Store { return memory.New() })
+}
+
+func TestModel(t *testing.T) {
+	for seed := range uint64(5) {
+		s := storetest.Model(t, memory.New(), seed, 2000, nil)
+		if err := s.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package pebble
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// engineFS is the file system as the engine sees it.
+type engineFS struct {
+	vfs.FS
+	// troubled reports whether the disk is full or failed.
+	troubled func() bool
+}
+
+// ReuseForWrite removes the old file and makes a new one, so that the bytes of erased users do not live on in the unused
+// part of a recycled log.
+func (f engineFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := f.Remove(oldname); err != nil {
+		return nil, err
+	}
+	return f.FS.Create(newname, category)
+}
+
+// Create slows the engine down when the disk is full or failed: it repeats failed flushes and compactions without a pause.
+func (f engineFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if f.troubled() {
+		time.Sleep(100 * time.Millisecond)
+	}
+	return f.FS.Create(name, category)
+}
+
+// Unwrap implements vfs.FS.
+func (f engineFS) Unwrap() vfs.FS { return f.FS }
+
+// slowDisk is how long a disk operation may take before it is reported.
+const slowDisk = 5 * time.Second
+
+// wrapFS returns the file system for the engine, which reports slow operations until the closer is closed.
+func (s *Store) wrapFS(fs vfs.FS) (vfs.FS, io.Closer) {
+	troubled := func() bool { return s.failure.err() != nil || s.space.full() }
+	return vfs.WithDiskHealthChecks(engineFS{FS: fs, troubled: troubled}, slowDisk, nil, func(info vfs.DiskSlowInfo) {
+		s.opts.Events.Slow("disk "+info.OpType.String(), info.Duration)
+	})
+}
+
+// Names inside the directory of a store. The engine's files lie in a folder of their own, which gets its name when the
+// store is complete: a crash while a store is being created leaves no half of one behind.
+const (
+	lockName     = "LOCK"
+	dataName     = "histories"
+	creatingName = "histories.new"
+)
+
+// dirState says what is in the directory of a store.
+type dirState int
+
+const (
+	dirEmpty      dirState = iota
+	dirUnfinished          // the creation of a store was interrupted; nothing was ever stored in it
+	dirStore
+)
+
+// inspectDir tells what the directory holds, and refuses one that is in use for something else.
+func inspectDir(fs vfs.FS, dir string) (dirState, error) {
+	names, err := fs.List(dir)
+	if err != nil {
+		return 0, fmt.Errorf("listing the store directory: %w", err)
+	}
+	if slices.Contains(names, dataName) {
+		return dirStore, nil
+	}
+	if slices.Contains(names, creatingName) {
+		return dirUnfinished, nil
+	}
+	for _, name := range names {
+		if name != lockName && name != "lost+found" {
+			return 0, fmt.Errorf("directory %q is not empty and holds no store (no %q in it): give an empty or a new directory", dir, dataName)
+		}
+	}
+	return dirEmpty, nil
+}
+
+// makeDir creates the directory and its missing parents, durably, readable by nobody else: histories are personal data.
+func makeDir(fs vfs.FS, dir string) error {
+	info, err := fs.Stat(dir)
+	if err == nil {
+		if !info.IsDir() {
+			return fmt.Errorf("%q is a file, want a directory", dir)
+		}
+		return nil
+	}
+	parent := fs.PathDir(dir)
+	if parent != dir {
+		if err := makeDir(fs, parent); err != nil {
+			return err
+		}
+	}
+	if err := fs.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("creating the store directory: %w", err)
+	}
+	return syncDir(fs, parent)
+}
+
+func syncDir(fs vfs.FS, dir string) error {
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// lockDir keeps other processes out of the directory until the lock is closed.
+func lockDir(fs vfs.FS, dir string) (io.Closer, error) {
+	lock, err := fs.Lock(fs.PathJoin(dir, lockName))
+	switch {
+	case errors.Is(err, syscall.EAGAIN):
+		return nil, fmt.Errorf("store directory %q is in use by another process: stop that one first, or give another directory", dir)
+	case err != nil:
+		return nil, fmt.Errorf("locking the store directory %q: %w", dir, err)
+	}
+	return lock, nil
+}

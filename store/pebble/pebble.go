@@ -1,0 +1,248 @@
+// Package pebble keeps user histories on disk, in the log-structured storage engine Pebble.
+//
+// # Promises
+//
+// An Append that returned nil survives the end of the process and the loss of power, if the disk keeps what it has
+// synced. Calls that run at the same time share a sync. What does not fit in memory stays on disk: memory use is bounded
+// by Options.CacheBytes plus a constant, whatever the number of users and events.
+//
+// Damage and lack of space become errors and never end the process. When the engine can no longer write its log or finds
+// a damaged file, the store fails: every later write returns store.ErrFailed together with the cause, while reads go on
+// as far as they can. A failed store recovers by being opened again. A mere lack of free space is noticed earlier (see
+// Options.ReserveBytes) and is over as soon as there is space again.
+//
+// # Limits
+//
+// One process at a time can open a store. The newest log file has no successor that would prove its length: if it is
+// removed, cut or damaged while the store is closed, the events in it may be lost without notice. All other files are
+// fully checked. Erased rows are invisible at once and leave the files when the engine next compacts them.
+package pebble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	lsm "github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/gsimc/gsimc/store"
+)
+
+// formatNumber is the format of keys and values that this program reads and writes.
+const formatNumber = 1
+
+// Store is a store.Store on disk. Use Open.
+type Store struct {
+	opts    Options
+	fs      vfs.FS
+	fsWatch io.Closer
+	lock    io.Closer
+	db      *lsm.DB
+	stripes *stripes
+	space   *spaceGuard
+	failure failure
+
+	mu      sync.Mutex
+	closed  bool
+	calls   sync.WaitGroup // calls under way
+	commits sync.WaitGroup // writes under way; may outlive the call that began them
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open opens the store in the directory, creating both if there is nothing. It refuses a directory that holds something
+// else, that another process has open, or whose store has another format. The error wraps store.ErrCorrupt or store.ErrFull
+// if that is the cause.
+func Open(dir string, opts Options) (*Store, error) {
+	opts = opts.withDefaults()
+	s := &Store{
+		opts:    opts,
+		stripes: newStripes(),
+		space:   &spaceGuard{fs: opts.FS, dir: dir, reserve: opts.ReserveBytes},
+		failure: failure{ch: make(chan struct{})},
+	}
+	s.fs, s.fsWatch = s.wrapFS(opts.FS)
+	if err := s.open(dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the store in %q: %w", dir, err), s.fsWatch.Close())
+	}
+	return s, nil
+}
+
+func (s *Store) open(dir string) (err error) {
+	if err := makeDir(s.fs, dir); err != nil {
+		return err
+	}
+	if _, err := inspectDir(s.fs, dir); err != nil {
+		return err // before a lock file is put into somebody else's directory
+	}
+	if s.lock, err = lockDir(s.fs, dir); err != nil {
+		return err
+	}
+	if err := s.openLocked(dir); err != nil {
+		return errors.Join(err, s.lock.Close())
+	}
+	return nil
+}
+
+func (s *Store) openLocked(dir string) (err error) {
+	state, err := inspectDir(s.fs, dir)
+	if err != nil {
+		return err
+	}
+	if state != dirStore {
+		if err := s.create(dir); err != nil {
+			return err
+		}
+	}
+	opts := s.engineOptions()
+	opts.ErrorIfNotExists = true
+	if s.db, err = s.openEngine(s.fs.PathJoin(dir, dataName), opts); err != nil {
+		return err
+	}
+	if err := s.checkFormat(); err != nil {
+		return errors.Join(err, s.closeEngine(s.db))
+	}
+	return nil
+}
+
+// create makes a new, empty store in the directory. The engine's files appear under their name only when complete, and
+// the log that is in use from then on was begun in the engine's newest format, which protects it best.
+func (s *Store) create(dir string) error {
+	creating := s.fs.PathJoin(dir, creatingName)
+	if err := s.fs.RemoveAll(creating); err != nil {
+		return fmt.Errorf("removing the rest of an interrupted creation: %w", err)
+	}
+	opts := s.engineOptions()
+	opts.ErrorIfExists = true
+	db, err := s.openEngine(creating, opts)
+	if err != nil {
+		return err
+	}
+	err = safely(func() error {
+		if err := db.Set(formatKey, encodeNumber(nil, formatKey, formatNumber), lsm.Sync); err != nil {
+			return err
+		}
+		return db.Flush()
+	})
+	if err = errors.Join(err, s.closeEngine(db), s.failure.err()); err != nil {
+		return err
+	}
+	if err := s.fs.Rename(creating, s.fs.PathJoin(dir, dataName)); err != nil {
+		return err
+	}
+	return syncDir(s.fs, dir)
+}
+
+func (s *Store) openEngine(dir string, opts *lsm.Options) (db *lsm.DB, err error) {
+	err = safely(func() error {
+		db, err = lsm.Open(dir, opts)
+		return err
+	})
+	if err != nil {
+		return nil, describe(err)
+	}
+	return db, nil
+}
+
+// checkFormat refuses a store whose rows this program cannot read.
+func (s *Store) checkFormat() error {
+	value, closer, err := s.db.Get(formatKey)
+	switch {
+	case errors.Is(err, lsm.ErrNotFound):
+		return fmt.Errorf("%w: the format number is missing: restore the store from a backup", store.ErrCorrupt)
+	case err != nil:
+		return readError(err)
+	}
+	defer closer.Close()
+	n, err := decodeNumber(formatKey, value)
+	switch {
+	case err != nil:
+		return fmt.Errorf("format number: %w", err)
+	case n != formatNumber:
+		return fmt.Errorf("the store has format %d, this program knows format %d: use the version of the program that wrote it", n, formatNumber)
+	}
+	return nil
+}
+
+// enter begins a call. Each nil must be followed by s.calls.Done().
+func (s *Store) enter(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return store.ErrClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.calls.Add(1)
+	return nil
+}
+
+// Stats implements store.Store. The number of users is not known without a scan.
+func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Stats{}, err
+	}
+	defer s.calls.Done()
+	return store.Stats{Users: -1, Bytes: int64(s.db.Metrics().DiskSpaceUsage())}, nil
+}
+
+// closePatience is how long closing waits for an engine that has failed and may never finish.
+const closePatience = 5 * time.Second
+
+// Close implements store.Store. It returns an error if the store has failed, because then the last writes may be lost.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return store.ErrClosed
+	}
+	s.closed = true
+	s.mu.Unlock()
+
+	s.calls.Wait()
+	s.awaitCommits()
+	err := s.closeEngine(s.db)
+	if failed := s.failure.err(); failed != nil {
+		err = failed // closing a failed engine ends in consequential errors
+	}
+	return errors.Join(err, s.lock.Close(), s.fsWatch.Close())
+}
+
+// awaitCommits waits for the writes under way; in a failed store some may never end.
+func (s *Store) awaitCommits() {
+	done := make(chan struct{})
+	go func() {
+		s.commits.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-s.failure.ch:
+		select {
+		case <-done:
+		case <-time.After(closePatience / 10):
+		}
+	}
+}
+
+// closeEngine closes the engine. In a failed store that may never end, so the waiting does.
+func (s *Store) closeEngine(db *lsm.DB) error {
+	done := make(chan error, 1)
+	go func() { done <- safely(db.Close) }()
+	select {
+	case err := <-done:
+		return err
+	case <-s.failure.ch:
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(closePatience):
+		return errors.New("the failed storage engine did not close")
+	}
+}

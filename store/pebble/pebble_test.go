@@ -1,0 +1,47 @@
+package pebble
+
+import (
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/storetest"
+)
+
+// mustOpen opens a store and fails the test if it cannot.
+func mustOpen(t testing.TB, dir string, opts Options) *Store {
+	t.Helper()
+	s, err := Open(dir, opts)
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	return s
+}
+
+func mustClose(t testing.TB, s store.Store) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatalf("Close: %v", err)
+	}
+}
+
+func TestConformance(t *testing.T) {
+	t.Run("disk", func(t *testing.T) {
+		storetest.Run(t, func(t testing.TB) store.Store { return mustOpen(t, t.TempDir(), Options{}) })
+	})
+	t.Run("memory", func(t *testing.T) {
+		storetest.Run(t, func(t testing.TB) store.Store { return mustOpen(t, "store", Options{FS: vfs.NewMem()}) })
+	})
+}
+
+func TestModel(t *testing.T) {
+	for seed := range uint64(3) {
+		opts := Options{FS: vfs.NewMem(), CacheBytes: 1 << 20}
+		s := storetest.Model(t, mustOpen(t, "store", opts), seed, 1500, func(s store.Store) store.Store {
+			mustClose(t, s)
+			return mustOpen(t, "store", opts)
+		})
+		mustClose(t, s)
+	}
+}

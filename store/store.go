@@ -1,0 +1,148 @@
+// Package store defines how user histories are kept: an append-only, ordered list of events per user, which is the only
+// truth the recommendation service has about a user. Back ends live in the folders below; storetest holds the suite that
+// each of them must pass.
+//
+// # Conventions
+//
+// A history has revisions 1, 2, 3, … without gaps; revision r of a user is the state after r events, so the number of
+// events is the current revision and 0 means "no history". Users are independent: there is an order within a history and
+// none between histories. Ids are opaque bytes compared exactly: case matters, and no Unicode normalisation takes place.
+//
+// All methods may be called by any number of goroutines at the same time, except that Close must not be called from
+// within a callback. Slices passed in stay the caller's and are not kept after the call returns; whatever is returned or
+// passed to a callback belongs to the receiver and stays valid for ever.
+//
+// # Outcomes of a write
+//
+// A nil error means durable and applied. An error that wraps ErrInvalid, ErrConflict, ErrFull, ErrCorrupt or ErrClosed
+// means certainly not applied. Any other error, among them ErrFailed and the errors of an expired context, leaves the
+// outcome open: the call was applied as a whole or not at all, and nobody knows which. Repeating the same call is always
+// safe, because an event id is applied at most once.
+//
+// Error texts never contain user ids, item ids or event ids: they are personal data, and error texts end up in logs.
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Event is one thing a user did.
+type Event struct {
+	// ID identifies the event within its user's history. Required; at most MaxIDBytes bytes.
+	ID string
+	// Item is the item the user interacted with. Required; at most MaxIDBytes bytes.
+	Item string
+	// Type is the kind of interaction, for example "view". May be empty; at most MaxIDBytes bytes.
+	Type string
+	// Time is when the event happened according to the client. It is kept to the nanosecond and comes back in UTC;
+	// the zero Time comes back as the zero Time. It does not influence the order of the history.
+	Time time.Time
+	// Value is the strength of the event: any number but NaN. It is 1 when the client gave none.
+	Value float64
+}
+
+// SamePayload reports whether e and other say the same apart from their ids: item, type, instant and value.
+func (e Event) SamePayload(other Event) bool {
+	return e.Item == other.Item && e.Type == other.Type && e.Time.Equal(other.Time) && e.Value == other.Value
+}
+
+// Record is an event on its way into the history of a user. User is required and has at most MaxIDBytes bytes.
+type Record struct {
+	User  string
+	Event Event
+}
+
+// MaxIDBytes is the largest length of a user id, event id, item id or event type, in bytes.
+const MaxIDBytes = 256
+
+// Validate checks the lengths of the ids and that the value is a number. Its error names the field and wraps ErrInvalid.
+func (r Record) Validate() error {
+	for _, f := range []struct {
+		name, value string
+		required    bool
+	}{{"user id", r.User, true}, {"event id", r.Event.ID, true}, {"item id", r.Event.Item, true}, {"event type", r.Event.Type, false}} {
+		switch {
+		case f.required && f.value == "":
+			return fmt.Errorf("%w: the %s is empty", ErrInvalid, f.name)
+		case len(f.value) > MaxIDBytes:
+			return fmt.Errorf("%w: the %s has %d bytes, want at most %d", ErrInvalid, f.name, len(f.value), MaxIDBytes)
+		}
+	}
+	if r.Event.Value != r.Event.Value {
+		return fmt.Errorf("%w: the value is not a number", ErrInvalid)
+	}
+	return nil
+}
+
+// ValidateAll validates each record; its error names the index of the first bad one and wraps ErrInvalid.
+func ValidateAll(records []Record) error {
+	for i, r := range records {
+		if err := r.Validate(); err != nil {
+			return fmt.Errorf("record %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// Result says what became of a record.
+type Result struct {
+	// Revision is the position of the event in its user's history.
+	Revision uint64
+	// Duplicate is set when the event was there before; Revision is then that of the first one.
+	Duplicate bool
+}
+
+// Stats describes a store as a whole.
+type Stats struct {
+	// Users is the number of users with a history, or -1 when the back end cannot tell cheaply.
+	Users int64
+	// Bytes is the space in use: on disk for a durable back end, an estimate of the memory for another.
+	Bytes int64
+}
+
+// Store keeps user histories.
+//
+// Besides the errors named at each method, every method returns ErrClosed after Close, the error of a context that ended
+// before the work was done, and errors of the back end such as ErrCorrupt and ErrFailed.
+type Store interface {
+	// Append makes all records durable in one atomic step, in order, and returns one Result for each. A call with no
+	// records does nothing.
+	//
+	// A record whose event id is already in the user's history, or earlier in the same call, with the same payload (see
+	// Event.SamePayload) changes nothing and gets the revision of the first with Duplicate set; that answer, too, is only
+	// given once the first one is durable. With another payload the error is a *ConflictError (ErrConflict). ErrInvalid:
+	// a record is malformed (Record.Validate). ErrFull: there is too little disk space to go on safely; the call
+	// succeeds again once there is room. In all three cases nothing of the call is applied.
+	//
+	// A context that ends before the write begins leaves nothing applied; one that ends while the write is under way
+	// gives up the waiting and not the write, so the outcome is open, as with ErrFailed. See the package comment.
+	Append(ctx context.Context, records []Record) ([]Result, error)
+
+	// Revision returns the number of events in the user's history; 0 for an unknown user. It is at least the revision of
+	// every Append that returned before the call, and may already count an Append that has not returned yet.
+	Revision(ctx context.Context, user string) (uint64, error)
+
+	// Read calls fn for the events with a revision above after, in order, as of one moment during the call. An unknown
+	// user and an after beyond the end are no errors: fn is not called. The first error of fn ends the reading and is
+	// returned as it is. fn may call the store; events arriving meanwhile are not shown to it. A history is never held
+	// in memory as a whole. ErrCorrupt: an event is missing or damaged; the events before it have been passed to fn.
+	Read(ctx context.Context, user string, after uint64, fn func(revision uint64, e Event) error) error
+
+	// Erase removes the user's history together with its event ids and returns how many events there were. Later events
+	// of the user start at revision 1, and event ids may occur again. Erasing an unknown user does nothing. An Append
+	// that runs at the same time takes place as a whole either before or after. Errors leave the outcome open as with
+	// Append. A lack of disk space that makes Append refuse (ErrFull) does not make Erase refuse.
+	Erase(ctx context.Context, user string) (uint64, error)
+
+	// Users calls fn for every user with a history, in no promised order, as of one moment during the call. The first
+	// error of fn ends the iteration and is returned as it is. fn may call the store.
+	Users(ctx context.Context, fn func(user string, revision uint64) error) error
+
+	// Stats returns the size of the store. It is cheap enough to be called every second.
+	Stats(ctx context.Context) (Stats, error)
+
+	// Close waits for the calls under way and releases everything. A second Close returns ErrClosed.
+	Close() error
+}

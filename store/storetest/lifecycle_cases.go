@@ -1,0 +1,160 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gsimc/gsimc/store"
+)
+
+var lifecycleCases = []testCase{
+	{
+		name:        "erase",
+		explanation: "Erase removes one user's history and says how long it was; the next event has revision 1 and old event ids are forgotten",
+		run: func(t *tester) {
+			for _, u := range []string{"a", "aa", "b"} {
+				t.append(records(u, 0, 3)...)
+			}
+			if n, err := t.Erase(t.ctx, "a"); n != 3 || err != nil {
+				t.Fatalf("Erase: got %d, %v, want 3, nil", n, err)
+			}
+			t.wantHistory("a")
+			t.wantUsers(map[string]uint64{"aa": 3, "b": 3})
+			if n, err := t.Erase(t.ctx, "a"); n != 0 || err != nil {
+				t.Errorf("second Erase: got %d, %v, want 0, nil", n, err)
+			}
+			reused := event(2)
+			reused.Item = "another"
+			t.wantResults(revisions(1), store.Record{User: "a", Event: reused})
+			t.wantHistory("a", reused)
+			t.wantHistory("aa", event(0), event(1), event(2))
+		},
+	},
+	{
+		name:        "erase-against-append",
+		explanation: "an Append at the same time as an Erase is erased as a whole or begins the new history: never a gap, never half a call",
+		run:         runEraseAgainstAppend,
+	},
+	{
+		name:        "read-against-append",
+		explanation: "readers at the same time as writers see whole calls and gapless histories",
+		run:         runReadAgainstAppend,
+	},
+	{
+		name:        "closed",
+		explanation: "after Close every call returns ErrClosed",
+		run: func(t *tester) {
+			t.append(records("u", 0, 1)...)
+			if err := t.Close(); err != nil {
+				t.Fatalf("Close: %v", err)
+			}
+			t.closed = true
+			_, appendErr := t.Append(t.ctx, records("u", 1, 2))
+			_, emptyErr := t.Append(t.ctx, nil)
+			_, eraseErr := t.Erase(t.ctx, "u")
+			_, revisionErr := t.Revision(t.ctx, "u")
+			_, statsErr := t.Stats(t.ctx)
+			for name, err := range map[string]error{
+				"Append": appendErr, "empty Append": emptyErr, "Erase": eraseErr, "Revision": revisionErr, "Stats": statsErr,
+				"Read":  t.Read(t.ctx, "u", 0, func(uint64, store.Event) error { return nil }),
+				"Users": t.Users(t.ctx, func(string, uint64) error { return nil }),
+				"Close": t.Close(),
+			} {
+				if !errors.Is(err, store.ErrClosed) {
+					t.Errorf("%s: got error %v, want ErrClosed", name, err)
+				}
+			}
+		},
+	},
+	{
+		name:        "close-against-calls",
+		explanation: "calls at the same time as Close either complete or return ErrClosed",
+		run: func(t *tester) {
+			var wg sync.WaitGroup
+			for caller := range 8 {
+				wg.Go(func() {
+					for i := 0; ; i++ {
+						_, err := t.Append(t.ctx, records(fmt.Sprint("u", caller), i, i+1))
+						if err == nil {
+							_, err = t.Revision(t.ctx, "u0")
+						}
+						if errors.Is(err, store.ErrClosed) {
+							return
+						}
+						if err != nil {
+							t.Errorf("got error %v, want nil or ErrClosed", err)
+							return
+						}
+					}
+				})
+			}
+			if err := t.Close(); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+			t.closed = true
+			wg.Wait()
+		},
+	},
+}
+
+func runEraseAgainstAppend(t *tester) {
+	const pairs = 200
+	var wg sync.WaitGroup
+	var appended, erased atomic.Int64
+	wg.Go(func() {
+		for i := range pairs {
+			results, err := t.Append(t.ctx, records("u", 2*i, 2*i+2))
+			if err != nil || results[1].Revision != results[0].Revision+1 || results[0].Revision%2 != 1 {
+				t.Errorf("Append of a pair: got %v, %v, want an odd and the next revision", results, err)
+			}
+			appended.Add(2)
+		}
+	})
+	wg.Go(func() {
+		for appended.Load() < 2*pairs && !t.Failed() {
+			n, err := t.Erase(t.ctx, "u")
+			if err != nil || n%2 != 0 {
+				t.Errorf("Erase: got %d, %v, want an even number", n, err)
+			}
+			erased.Add(int64(n))
+		}
+	})
+	wg.Wait()
+	left := t.read("u", 0)
+	if got := erased.Load() + int64(len(left)); got != 2*pairs {
+		t.Errorf("%d events were erased and %d are left, want %d together", erased.Load(), len(left), 2*pairs)
+	}
+	for i, e := range left {
+		if e != event(2*pairs-len(left)+i) {
+			t.Errorf("event %d of those left is %+v, want the last ones in order", i, e)
+		}
+	}
+}
+
+func runReadAgainstAppend(t *tester) {
+	const calls = 100
+	var done atomic.Bool
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for !done.Load() && !t.Failed() {
+				events, err := t.tryRead("u", 0)
+				if err != nil || len(events)%3 != 0 {
+					t.Errorf("Read: got %d events, %v, want a multiple of 3", len(events), err)
+				}
+				seen := map[string]uint64{}
+				err = t.Users(t.ctx, func(user string, revision uint64) error { seen[user] = revision; return nil })
+				if err != nil || seen["u"] != 3*seen["v"] {
+					t.Errorf("Users: got %v, %v, want three times as many events of u as of v", seen, err)
+				}
+			}
+		})
+	}
+	defer wg.Wait()
+	defer done.Store(true)
+	for i := range calls {
+		t.append(append(records("u", 3*i, 3*i+3), records("v", i, i+1)...)...)
+	}
+}
