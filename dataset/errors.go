@@ -1,0 +1,66 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// RowError is a fault in one row of a data file.
+type RowError struct {
+	File   string // path as given by the caller
+	Line   int64  // line at which the row starts, from 1; in Parquet the number of the row, from 1
+	Column string // name of the column, empty if the row as a whole is wrong
+	Reason string // what is wrong, with the offending value
+	Err    error  // underlying error, may be nil
+}
+
+// Error returns "file:line: column c: reason".
+func (e *RowError) Error() string {
+	if e.Column == "" {
+		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason)
+	}
+	return fmt.Sprintf("%s:%d: column %s: %s", e.File, e.Line, e.Column, e.Reason)
+}
+
+// Unwrap returns the underlying error, if there is one.
+func (e *RowError) Unwrap() error { return e.Err }
+
+// ErrNoData is wrapped by the errors about input that holds no interaction at
+// all, be it that the file is empty or that the filters left nothing.
+var ErrNoData = errors.New("no interactions")
+
+// columnsError reports a column that the file lacks, and how to name it.
+func columnsError(path, column, flag string, present []string) error {
+	return fmt.Errorf("%s: no column %q; the file has %s: name the column to use with %s",
+		path, column, quoteList(present), flag)
+}
+
+// quoteList formats names for an error message, at most twenty of them.
+func quoteList(names []string) string {
+	const most = 20
+	var b strings.Builder
+	for i, name := range names {
+		if i == most {
+			fmt.Fprintf(&b, " and %d more", len(names)-most)
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(quote([]byte(name)))
+	}
+	if b.Len() == 0 {
+		return "none"
+	}
+	return b.String()
+}
+
+// quote formats a value of the data for an error message and shortens it.
+func quote(value []byte) string {
+	const most = 60
+	if len(value) <= most {
+		return fmt.Sprintf("%q", value)
+	}
+	return fmt.Sprintf("%q… (%d bytes)", value[:most], len(value))
+}

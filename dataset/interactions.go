@@ -1,0 +1,92 @@
+package dataset
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"io"
+	"math"
+)
+
+// Interactions holds every user's history: each item at most once, in time
+// order, users one after the other.
+type Interactions struct {
+	Users, Items []string // ids, each in bytewise order
+
+	Ptr    []int64   // len(Users)+1 offsets: user u owns entries Ptr[u] to Ptr[u+1]
+	Item   []int32   // item indices
+	Time   []int64   // seconds, nil if the data has none
+	Weight []float32 // nil if the data has none
+}
+
+// NumUsers returns the number of users.
+func (d *Interactions) NumUsers() int { return len(d.Users) }
+
+// NumItems returns the number of items.
+func (d *Interactions) NumItems() int { return len(d.Items) }
+
+// Len returns the number of interactions.
+func (d *Interactions) Len() int { return len(d.Item) }
+
+// Of returns the items of user u in time order. The slice belongs to d.
+func (d *Interactions) Of(u int) []int32 { return d.Item[d.Ptr[u]:d.Ptr[u+1]] }
+
+// Hash returns the SHA-256, in hexadecimal, of the interactions in a canonical
+// form: it depends on ids, order, times and weights, but neither on the format
+// of the files they came from nor on the order of rows that does not matter.
+func (d *Interactions) Hash() string {
+	sum := sha256.New()
+	w := hashWriter{w: bufio.NewWriterSize(sum, 64<<10), sum: sum}
+	w.string("gsimc interactions 1")
+	for _, ids := range [][]string{d.Users, d.Items} {
+		w.uint64(uint64(len(ids)))
+		for _, id := range ids {
+			w.string(id)
+		}
+	}
+	for _, p := range d.Ptr {
+		w.uint64(uint64(p))
+	}
+	for _, i := range d.Item {
+		w.uint32(uint32(i))
+	}
+	w.uint64(uint64(len(d.Time)))
+	for _, t := range d.Time {
+		w.uint64(uint64(t))
+	}
+	w.uint64(uint64(len(d.Weight)))
+	for _, x := range d.Weight {
+		w.uint32(math.Float32bits(x))
+	}
+	return w.hex()
+}
+
+// hashWriter feeds numbers, little-endian, and strings, after their length, to
+// a hash. Writing to a hash cannot fail.
+type hashWriter struct {
+	w   *bufio.Writer
+	sum hash.Hash
+	buf [8]byte
+}
+
+func (h *hashWriter) uint32(x uint32) {
+	binary.LittleEndian.PutUint32(h.buf[:], x)
+	h.w.Write(h.buf[:4])
+}
+
+func (h *hashWriter) uint64(x uint64) {
+	binary.LittleEndian.PutUint64(h.buf[:], x)
+	h.w.Write(h.buf[:8])
+}
+
+func (h *hashWriter) string(s string) {
+	h.uint64(uint64(len(s)))
+	io.WriteString(h.w, s)
+}
+
+func (h *hashWriter) hex() string {
+	h.w.Flush()
+	return hex.EncodeToString(h.sum.Sum(nil))
+}

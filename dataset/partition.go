@@ -1,0 +1,134 @@
+package dataset
+
+import "errors"
+
+// Histories are the histories of some users of an Interactions, in the same
+// layout.
+type Histories struct {
+	User   []int32   // index into Interactions.Users, ascending
+	Ptr    []int64   // len(User)+1 offsets
+	Item   []int32   // index into Partition.Items
+	Time   []int64   // seconds, nil if the data has none
+	Weight []float32 // nil if the data has none
+}
+
+// Len returns the number of users.
+func (h *Histories) Len() int { return len(h.User) }
+
+// Of returns the items of the k-th user in time order. The slice belongs to h.
+func (h *Histories) Of(k int) []int32 { return h.Item[h.Ptr[k]:h.Ptr[k+1]] }
+
+// Times returns the times of the k-th user's events, nil if there are none.
+func (h *Histories) Times(k int) []int64 {
+	if h.Time == nil {
+		return nil
+	}
+	return h.Time[h.Ptr[k]:h.Ptr[k+1]]
+}
+
+// Weights returns the weights of the k-th user's events, nil if there are none.
+func (h *Histories) Weights(k int) []float32 {
+	if h.Weight == nil {
+		return nil
+	}
+	return h.Weight[h.Ptr[k]:h.Ptr[k+1]]
+}
+
+// Partition is data ready for training and evaluation.
+type Partition struct {
+	Items                   []string // ids of the items of the training users, in bytewise order
+	Train, Validation, Test Histories
+}
+
+// minHeldOut is the fewest items of a user that can be evaluated: one to
+// predict and one to predict it from.
+const minHeldOut = 2
+
+// Partition deals the histories out by role. Items that no training user has
+// are dropped everywhere: a model cannot know them. Validation and test users
+// who then have fewer than two items are dropped too, so the lengths of
+// Validation and Test count the users that are evaluated; Split.Count gives the
+// numbers before. A split without training users is an error.
+func (d *Interactions) Partition(s Split) (*Partition, error) {
+	mustMatch(d, s)
+	if s.Count(Train) == 0 {
+		return nil, errors.New("the split has no training users: nothing can be learned")
+	}
+	p := &Partition{}
+	newItem := make([]int32, len(d.Items)) // index into p.Items, -1: dropped
+	for i := range newItem {
+		newItem[i] = -1
+	}
+	for u, role := range s {
+		if role == Train {
+			for _, i := range d.Of(u) {
+				newItem[i] = 0
+			}
+		}
+	}
+	for i, id := range d.Items {
+		if newItem[i] == 0 {
+			newItem[i] = int32(len(p.Items))
+			p.Items = append(p.Items, id)
+		}
+	}
+	p.Train = d.histories(s, Train, newItem, 0)
+	p.Validation = d.histories(s, Validation, newItem, minHeldOut)
+	p.Test = d.histories(s, Test, newItem, minHeldOut)
+	return p, nil
+}
+
+// histories collects the users with the given role who have at least fewest
+// items left. The first pass counts, so that nothing is allocated twice.
+func (d *Interactions) histories(s Split, role Role, newItem []int32, fewest int) Histories {
+	kept := func(u int) (n int) {
+		for _, i := range d.Of(u) {
+			if newItem[i] >= 0 {
+				n++
+			}
+		}
+		return n
+	}
+	users, events := 0, 0
+	for u, r := range s {
+		if r != role {
+			continue
+		}
+		if n := kept(u); n >= fewest {
+			users++
+			events += n
+		}
+	}
+	h := Histories{User: make([]int32, 0, users), Ptr: make([]int64, 1, users+1), Item: make([]int32, 0, events)}
+	if d.Time != nil {
+		h.Time = make([]int64, 0, events)
+	}
+	if d.Weight != nil {
+		h.Weight = make([]float32, 0, events)
+	}
+	for u, r := range s {
+		if r == role && kept(u) >= fewest {
+			d.appendHistory(&h, u, newItem)
+		}
+	}
+	return h
+}
+
+// appendHistory appends what is left of user u's history to h.
+func (d *Interactions) appendHistory(h *Histories, u int, newItem []int32) {
+	for j := d.Ptr[u]; j < d.Ptr[u+1]; j++ {
+		i := newItem[d.Item[j]]
+		if i < 0 {
+			continue
+		}
+		h.Item = append(h.Item, i)
+		if d.Time != nil {
+			h.Time = append(h.Time, d.Time[j])
+		}
+		if d.Weight != nil {
+			h.Weight = append(h.Weight, d.Weight[j])
+		}
+	}
+	h.User = append(h.User, int32(u))
+	h.Ptr = append(h.Ptr, int64(len(h.Item)))
+}

@@ -1,0 +1,218 @@
+package dataset
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Format names, as they stand in FileReport.
+const (
+	formatCSV     = "csv"
+	formatTSV     = "tsv"
+	formatJSONL   = "jsonl"
+	formatParquet = "parquet"
+)
+
+// maxZstdWindow bounds what a zstd frame header can make the decoder allocate.
+// 128 MiB is what "zstd --long" writes.
+const maxZstdWindow = 128 << 20
+
+// countingFile counts the bytes read of a file, for the progress bar.
+type countingFile struct {
+	file io.ReadSeeker
+	at   io.ReaderAt
+	read int64
+}
+
+func (c *countingFile) Read(p []byte) (int, error) {
+	n, err := c.file.Read(p)
+	c.read += int64(n)
+	return n, err
+}
+
+func (c *countingFile) ReadAt(p []byte, off int64) (int, error) {
+	n, err := c.at.ReadAt(p, off)
+	c.read += int64(n)
+	return n, err
+}
+
+// source is an opened input: the text of it, decompressed, or for Parquet the
+// file itself.
+type source struct {
+	path        string
+	size        int64
+	format      string // formatCSV stands for both CSV and TSV here
+	compression string
+	file        *countingFile
+	text        *bufio.Reader // nil for Parquet; its size is MaxRowBytes
+	closers     []func() error
+}
+
+// openSource opens the file at path and recognises what it is.
+func openSource(path string) (_ *source, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, fmt.Errorf("%s: is a directory, want a file", path)
+	}
+	s, err := newSource(path, f, f, info.Size())
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, f.Close)
+	return s, nil
+}
+
+// newSource recognises compression and format of the size bytes in file.
+func newSource(path string, file io.ReadSeeker, at io.ReaderAt, size int64) (_ *source, err error) {
+	s := &source{path: path, size: size, compression: "none", file: &countingFile{file: file, at: at}}
+	defer func() {
+		if err != nil {
+			s.Close()
+		}
+	}()
+	raw := bufio.NewReaderSize(s.file, MaxRowBytes)
+	magic, err := raw.Peek(4)
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	switch {
+	case len(magic) == 0:
+		return nil, fmt.Errorf("%s: the file is empty: %w", path, ErrNoData)
+	case string(magic) == "PAR1":
+		s.format = formatParquet
+		return s, nil
+	}
+	if s.text, err = s.decompress(raw, magic); err != nil {
+		return nil, err
+	}
+	return s, s.recognise()
+}
+
+// decompress returns the text behind raw, whose first bytes are magic.
+func (s *source) decompress(raw *bufio.Reader, magic []byte) (*bufio.Reader, error) {
+	switch {
+	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+		s.compression = "gzip"
+		z, err := gzip.NewReader(raw)
+		if err != nil {
+			return nil, s.wrap(err)
+		}
+		return bufio.NewReaderSize(z, MaxRowBytes), nil
+	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		s.compression = "zstd"
+		z, err := zstd.NewReader(raw, zstd.WithDecoderMaxWindow(maxZstdWindow))
+		if err != nil {
+			return nil, s.wrap(err)
+		}
+		s.closers = append(s.closers, func() error { z.Close(); return nil })
+		return bufio.NewReaderSize(z, MaxRowBytes), nil
+	}
+	return raw, nil
+}
+
+// recognise tells the text formats apart by their first characters.
+func (s *source) recognise() error {
+	// More than any sane amount of leading space, less than the buffer.
+	start, err := s.text.Peek(4096)
+	if err != nil && err != io.EOF {
+		return s.wrap(err)
+	}
+	if bytes.HasPrefix(start, []byte("\xef\xbb\xbf")) { // byte order mark
+		s.text.Discard(3)
+		start = start[3:]
+	}
+	first := bytes.TrimLeft(start, " \t\r\n")
+	switch {
+	case len(start) == 0:
+		return fmt.Errorf("%s: the file is empty: %w", s.path, ErrNoData)
+	case bytes.HasPrefix(start, []byte("PAR1")):
+		return fmt.Errorf("%s: a Parquet file inside %s; Parquet compresses its pages itself: unpack the file first", s.path, s.compression)
+	case bytes.HasPrefix(start, []byte{0x1f, 0x8b}), bytes.HasPrefix(start, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		return fmt.Errorf("%s: compressed twice: unpack the file once", s.path)
+	case strings.EqualFold(filepath.Ext(s.path), ".parquet"):
+		return fmt.Errorf("%s: is not a Parquet file: it does not start with PAR1", s.path)
+	case bytes.HasPrefix(first, []byte("{")):
+		s.format = formatJSONL
+	case bytes.HasPrefix(first, []byte("[")):
+		return fmt.Errorf("%s: starts with '[': a JSON array is not read, write one object per line (JSON Lines)", s.path)
+	default:
+		s.format = formatCSV
+	}
+	return nil
+}
+
+// wrap adds the path to an error of the file or its decompression.
+func (s *source) wrap(err error) error {
+	if s.compression == "none" {
+		return fmt.Errorf("%s: %w", s.path, err)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: the %s data ends early, the file is truncated: fetch or write it again: %w", s.path, s.compression, err)
+	}
+	return fmt.Errorf("%s: damaged %s data: %w", s.path, s.compression, err)
+}
+
+// Close releases the decompressor and the file.
+func (s *source) Close() error {
+	var errs []error
+	for _, c := range s.closers {
+		errs = append(errs, c())
+	}
+	s.closers = nil
+	return errors.Join(errs...)
+}
+
+var errRowTooLong = fmt.Errorf("row longer than %d bytes", MaxRowBytes)
+
+// lineReader cuts text into lines.
+type lineReader struct {
+	text *bufio.Reader
+	line int64 // number of the line that was read last, from 1
+}
+
+// next returns the next line with its end-of-line characters. It is valid
+// until the following call. The error is io.EOF only when nothing is left.
+func (l *lineReader) next() ([]byte, error) {
+	line, err := l.text.ReadSlice('\n')
+	switch {
+	case err == nil, err == io.EOF && len(line) > 0:
+		l.line++
+		return line, nil
+	case err == bufio.ErrBufferFull:
+		l.line++
+		return nil, errRowTooLong
+	}
+	return nil, err
+}
+
+// trimEOL cuts "\n", "\r\n" or a last lone "\r" off a line.
+func trimEOL(line []byte) []byte {
+	if n := len(line); n > 0 && line[n-1] == '\n' {
+		line = line[:n-1]
+	}
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		line = line[:n-1]
+	}
+	return line
+}

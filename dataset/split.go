@@ -1,0 +1,182 @@
+package dataset
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+)
+
+// Role says what a user's history is used for.
+type Role uint8
+
+// The roles. Users that a split file does not name are Unassigned and used for
+// nothing.
+const (
+	Unassigned Role = iota
+	Train
+	Validation
+	Test
+)
+
+// String returns the role as it stands in a split file.
+func (r Role) String() string {
+	switch r {
+	case Unassigned:
+		return "unassigned"
+	case Train:
+		return "train"
+	case Validation:
+		return "validation"
+	case Test:
+		return "test"
+	}
+	return fmt.Sprintf("Role(%d)", uint8(r))
+}
+
+// Split is the role of each user, by user index.
+type Split []Role
+
+// Count returns the number of users with the given role.
+func (s Split) Count(role Role) int {
+	n := 0
+	for _, r := range s {
+		if r == role {
+			n++
+		}
+	}
+	return n
+}
+
+// SeededSplit deals users out 8:1:1 at random, the same way for the same seed:
+// of N users ⌊N/10⌋ are for validation, ⌊8N/10⌋ for training, but at least one,
+// and the rest, ⌊N/10⌋ to ⌊N/10⌋+2, for testing.
+func SeededSplit(users int, seed uint64) Split {
+	s := make(Split, users)
+	train, validation := max(1, 8*users/10), users/10
+	rng := rand.New(rand.NewPCG(seed, 0x73706c6974)) // "split": a stream of its own
+	for place, u := range rng.Perm(users) {
+		switch {
+		case place < train:
+			s[u] = Train
+		case place < train+validation:
+			s[u] = Validation
+		default:
+			s[u] = Test
+		}
+	}
+	return s
+}
+
+// Roles is the content of a split file: the role of each user id.
+type Roles map[string]Role
+
+// ReadRoles reads a split file: CSV or TSV with the columns user_id and role,
+// plain or compressed, the role being train, validation or test. More columns
+// are ignored. The first fault is an error.
+func ReadRoles(path string) (Roles, error) {
+	s, err := openSource(path)
+	if err != nil {
+		return nil, err
+	}
+	roles, err := readRoles(s)
+	if err = errors.Join(err, s.Close()); err != nil {
+		return nil, err
+	}
+	return roles, nil
+}
+
+func readRoles(s *source) (Roles, error) {
+	t, at, err := openTable(s, "a split", "user_id", "role")
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string]Role{Train.String(): Train, Validation.String(): Validation, Test.String(): Test}
+	roles := Roles{}
+	for {
+		fields, err := t.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		id := fields[at[0]]
+		if reason := checkID(id); reason != "" {
+			return nil, t.bad("user_id", reason)
+		}
+		role, ok := byName[string(fields[at[1]])]
+		if !ok {
+			return nil, t.bad("role", fmt.Sprintf("%s, want train, validation or test", quote(fields[at[1]])))
+		}
+		if _, twice := roles[string(id)]; twice {
+			return nil, t.bad("user_id", fmt.Sprintf("user %s was there before", quote(id)))
+		}
+		roles[string(id)] = role
+	}
+	if len(roles) == 0 {
+		return nil, fmt.Errorf("%s: no users: the split has a header and nothing else", s.path)
+	}
+	return roles, nil
+}
+
+// Split returns the roles of the users of d, and how many users of r are
+// unknown to d and ignored. Users of d without a role are Unassigned.
+func (r Roles) Split(d *Interactions) (s Split, unknown int) {
+	s = make(Split, len(d.Users))
+	found := 0
+	for u, id := range d.Users {
+		if role, ok := r[id]; ok {
+			s[u] = role
+			found++
+		}
+	}
+	return s, len(r) - found
+}
+
+// ReadSplit reads the split file at path (see ReadRoles) for the users of d.
+// Users it does not name are Unassigned, users that d does not have are
+// ignored; Split.Count and Roles.Split tell how many. A file that names no user
+// of d belongs to other data and is an error.
+func ReadSplit(path string, d *Interactions) (Split, error) {
+	roles, err := ReadRoles(path)
+	if err != nil {
+		return nil, err
+	}
+	s, unknown := roles.Split(d)
+	if unknown == len(roles) {
+		return nil, fmt.Errorf("%s: none of its %d users is in the data: is it the split of other data?", path, unknown)
+	}
+	return s, nil
+}
+
+// WriteSplit writes the split of d's users to path in the form ReadSplit
+// reads, compressed as the name says (see Create). Unassigned users are left
+// out.
+func WriteSplit(path string, d *Interactions, s Split) error {
+	mustMatch(d, s)
+	f, err := Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Abort()
+	w := csv.NewWriter(f)
+	w.Write([]string{"user_id", "role"}) // the writer keeps its first error
+	for u, role := range s {
+		if role != Unassigned {
+			w.Write([]string{d.Users[u], role.String()})
+		}
+	}
+	if w.Flush(); w.Error() != nil {
+		return w.Error()
+	}
+	return f.Close()
+}
+
+// mustMatch panics if s is not a split of d's users.
+func mustMatch(d *Interactions, s Split) {
+	if len(s) != len(d.Users) {
+		panic(fmt.Sprintf("dataset: split of %d users for data of %d", len(s), len(d.Users)))
+	}
+}
