@@ -1,0 +1,77 @@
+package kalman
+
+import "fmt"
+
+// State is what is known of one user. It is derived: folding the same events into NewState gives the same bits.
+type State struct {
+	X      []float32 // k, x̂: the estimated spectrum
+	Z      []float32 // k, z = Uᵀs: the spectrum of the signal seen so far, faded by the forgetting
+	P      []float32 // k, diag P: the variance of x̂
+	Events uint64    // events folded in
+	Time   int64     // time of the newest event, seconds; means nothing while Events is 0
+}
+
+// Update folds one event into s: predict, measure, correct. All of e and fe are k long:
+//
+//	e  = Uᵀ1_i, the item's row of the basis
+//	fe = F·1_i, its prediction; H∘e for a filter that is diagonal in this basis (see UpdateDiagonal)
+//	w  = the weight of the event, finite, |w| ≤ 1000 or so; a negative weight takes back
+//	t  = its time in seconds
+//
+// O(k), no allocation.
+func (f *Filter) Update(s *State, e, fe []float32, w float32, t int64) {
+	k := f.checkLen(s, e, fe)
+	a := f.decay(s, t)
+	a2 := float32(a * a)
+	x, z, p, e, fe := s.X[:k], s.Z[:k], s.P[:k], e[:k], fe[:k]
+	for j := range x {
+		pred := float32(a*x[j]) + float32(w*fe[j])
+		z[j] = float32(a*z[j]) + float32(w*e[j])
+		x[j], p[j] = correct(pred, float32(a2*p[j])+f.SigmaEta, z[j], f.SigmaNu)
+	}
+	s.advance(t)
+}
+
+// UpdateDiagonal is Update for a filter F that is diagonal in the basis: fe = h∘e, where h = H(λ) is k long. It gives the
+// same bits as Update with the products rounded to float32, and saves their memory.
+func (f *Filter) UpdateDiagonal(s *State, e, h []float32, w float32, t int64) {
+	k := f.checkLen(s, e, h)
+	a := f.decay(s, t)
+	a2 := float32(a * a)
+	x, z, p, e, h := s.X[:k], s.Z[:k], s.P[:k], e[:k], h[:k]
+	for j := range x {
+		pred := float32(a*x[j]) + float32(w*float32(h[j]*e[j]))
+		z[j] = float32(a*z[j]) + float32(w*e[j])
+		x[j], p[j] = correct(pred, float32(a2*p[j])+f.SigmaEta, z[j], f.SigmaNu)
+	}
+	s.advance(t)
+}
+
+// correct is the second half of the step for one coordinate: from the predicted mean x̄ and variance P̄ and the measurement z
+// with variance σ_ν to x̂ and P. Joseph's form of P is a sum of two terms that are never negative, so P cannot turn
+// negative by rounding; and one of them is positive: if K is 1 in float32 the second is σ_ν.
+func correct(mean, variance, z, sigmaNu float32) (x, p float32) {
+	gain := variance / (variance + sigmaNu)
+	rest := 1 - gain
+	x = mean + float32(gain*(z-mean))
+	p = float32(float32(rest*rest)*variance) + float32(float32(gain*gain)*sigmaNu)
+	return x, p
+}
+
+// advance counts the event. Time never goes back.
+func (s *State) advance(t int64) {
+	if s.Events == 0 || t > s.Time {
+		s.Time = t
+	}
+	s.Events++
+}
+
+// checkLen returns k, or panics if a vector is not k long.
+func (f *Filter) checkLen(s *State, e, g []float32) int {
+	k := len(f.P0)
+	if len(s.X) != k || len(s.Z) != k || len(s.P) != k || len(e) != k || len(g) != k {
+		panic(fmt.Sprintf("kalman: rank %d, but x̂ has length %d, z %d, P %d and the event's rows %d and %d",
+			k, len(s.X), len(s.Z), len(s.P), len(e), len(g)))
+	}
+	return k
+}
