@@ -1,0 +1,57 @@
+package server
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+)
+
+// admin implements AdminService. It stands on the same listener as the other services: it can neither read nor change
+// what they could not, besides loading the configured model file again.
+type admin struct {
+	pb.UnsafeAdminServiceServer
+	*Server
+}
+
+// GetStatus implements AdminService.
+func (s admin) GetStatus(ctx context.Context, _ *pb.GetStatusRequest) (*pb.GetStatusResponse, error) {
+	stats, err := s.store.Stats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := s.models.acquire()
+	defer l.release()
+	return &pb.GetStatusResponse{
+		BuildVersion:  s.cfg.BuildVersion,
+		StartTime:     timestamppb.New(s.started),
+		Draining:      s.isDraining(),
+		UsersInMemory: int64(s.states.cache.EstimatedSize()),
+		StoreBytes:    stats.Bytes,
+		Model:         l.describe(),
+	}, nil
+}
+
+// ReloadModel implements AdminService.
+func (s admin) ReloadModel(ctx context.Context, _ *pb.ReloadModelRequest) (*pb.ReloadModelResponse, error) {
+	previous, err := s.reload(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := s.models.acquire()
+	defer l.release()
+	return &pb.ReloadModelResponse{Model: l.describe(), PreviousVersion: previous}, nil
+}
+
+func (l *lease) describe() *pb.Model {
+	spec := l.Spec()
+	return &pb.Model{
+		Version:   l.Version(),
+		ItemCount: int64(l.NumItems()),
+		Rank:      int32(l.Rank()),
+		Graph:     spec.Graph,
+		Filter:    spec.Filter.Name,
+		LoadTime:  timestamppb.New(l.loaded),
+	}
+}

@@ -1,0 +1,151 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/gsimc/gsimc/model"
+)
+
+// Config is what can be chosen about a server. Start from [DefaultConfig]; a zero field is taken as it is, not as "the
+// default".
+type Config struct {
+	// Listen is the TCP address of the gRPC services. Port 0 takes a free one.
+	// There is no authentication, so the default is loopback: "127.0.0.1:50051".
+	Listen string
+	// OpsListen is the TCP address of the HTTP listener with /metrics, /livez, /readyz and /debug/pprof.
+	// Default "127.0.0.1:9090".
+	OpsListen string
+	// BuildVersion is reported by GetStatus and gsimc_build_info. Default "unknown".
+	BuildVersion string
+
+	// EventWeights is the weight of each event type; a type that is not here has weight 1. The weight times the value of
+	// an event is what the model folds in. Finite, from -1000 to 1000; 0: the item counts as seen and changes nothing
+	// else. Weights are applied when a state is computed: a new table holds for old events too. Default: empty.
+	EventWeights map[string]float64
+	// Estimator reads the query vector out of a state. It does not influence the state. Default [model.EstimatorBGS].
+	Estimator model.Estimator
+	// StateCacheBytes bounds the cached user states, including their bookkeeping. Default 256 MiB.
+	StateCacheBytes int64
+
+	// DefaultTimeout is the deadline of a unary call that came without one. Default 1 s.
+	DefaultTimeout time.Duration
+	// SlowRequest is the duration from which a call is logged as slow. Default 250 ms.
+	SlowRequest time.Duration
+	// DrainDelay is the time between the first sign of shutdown (health NOT_SERVING, /readyz 503) and the moment from
+	// which no new calls are taken, so that load balancers can move away. Default 5 s; 0: none.
+	DrainDelay time.Duration
+	// DrainTimeout is the time that calls and streams in flight then have to finish. Default 25 s.
+	DrainTimeout time.Duration
+
+	// MaxRecvBytes is the largest message that is received. Default 4 MiB, enough for a batch of 1000 events with ids of
+	// the largest size and for a request with full filters.
+	MaxRecvBytes int
+	// MaxSendBytes is the largest message that is sent. Default 4 MiB.
+	MaxSendBytes int
+	// MaxConcurrentStreams is the number of calls in flight on one connection. Default 1000.
+	MaxConcurrentStreams uint32
+	// MaxConnections is the number of connections to the gRPC listener; further ones wait. Default 4096.
+	MaxConnections int
+	// MaxConnectionAge is the time, ±10 %, after which a connection is asked to go, so that clients spread over new
+	// servers; calls in flight have 30 s more. Default 5 min.
+	MaxConnectionAge time.Duration
+	// Reflection serves the gRPC reflection service, for grpcurl and the like. Default true.
+	Reflection bool
+
+	// LogKey is the key of the hash that stands for a user id in the logs. Empty (the default): a random key, so that
+	// hashes of different processes cannot be compared.
+	LogKey []byte
+	// Logger takes the logs. Nil (the default): no logs.
+	Logger *slog.Logger
+	// Metrics are what the server counts into, made beforehand so that the store can report to them as well.
+	// Nil (the default): the server makes its own.
+	Metrics *Metrics
+	// Now is the clock that stamps events without a time. Nil (the default): [time.Now].
+	Now func() time.Time
+}
+
+// DefaultConfig returns the documented defaults.
+func DefaultConfig() Config {
+	return Config{
+		Listen:               "127.0.0.1:50051",
+		OpsListen:            "127.0.0.1:9090",
+		BuildVersion:         "unknown",
+		Estimator:            model.EstimatorBGS,
+		StateCacheBytes:      256 << 20,
+		DefaultTimeout:       time.Second,
+		SlowRequest:          250 * time.Millisecond,
+		DrainDelay:           5 * time.Second,
+		DrainTimeout:         25 * time.Second,
+		MaxRecvBytes:         4 << 20,
+		MaxSendBytes:         4 << 20,
+		MaxConcurrentStreams: 1000,
+		MaxConnections:       4096,
+		MaxConnectionAge:     5 * time.Minute,
+		Reflection:           true,
+	}
+}
+
+// Limits that are not worth a setting.
+const (
+	maxHeaderBytes        = 16 << 10
+	handshakeTimeout      = 5 * time.Second
+	keepaliveTime         = 30 * time.Second
+	keepaliveTimeout      = 10 * time.Second
+	keepaliveMinTime      = 10 * time.Second
+	maxConnectionAgeGrace = 30 * time.Second
+)
+
+// Validate reports every fault of the configuration, one a line, each with the name of its field.
+func (c Config) Validate() error {
+	errs := []error{
+		validAddress("Listen", c.Listen),
+		validAddress("OpsListen", c.OpsListen),
+		atLeast("StateCacheBytes", c.StateCacheBytes, 1),
+		atLeast("DefaultTimeout", c.DefaultTimeout, time.Millisecond),
+		atLeast("SlowRequest", c.SlowRequest, time.Microsecond),
+		atLeast("DrainDelay", c.DrainDelay, 0),
+		atLeast("DrainTimeout", c.DrainTimeout, time.Millisecond),
+		atLeast("MaxRecvBytes", c.MaxRecvBytes, 1<<10),
+		atLeast("MaxSendBytes", c.MaxSendBytes, 1<<10),
+		atLeast("MaxConcurrentStreams", c.MaxConcurrentStreams, 1),
+		atLeast("MaxConnections", c.MaxConnections, 1),
+		atLeast("MaxConnectionAge", c.MaxConnectionAge, time.Second),
+	}
+	if c.Estimator != model.EstimatorGS && c.Estimator != model.EstimatorBGS {
+		errs = append(errs, fmt.Errorf("Estimator: %q, want %q or %q", c.Estimator, model.EstimatorGS, model.EstimatorBGS))
+	}
+	types := make([]string, 0, len(c.EventWeights))
+	for t := range c.EventWeights {
+		types = append(types, t)
+	}
+	slices.Sort(types)
+	for _, t := range types {
+		if msg := badEventType(t); msg != "" || t == "" {
+			errs = append(errs, fmt.Errorf("EventWeights: event type %q must match %s", t, eventTypePattern))
+		}
+		if w := c.EventWeights[t]; !(math.Abs(w) <= maxValue) {
+			errs = append(errs, fmt.Errorf("EventWeights: weight of %q is %v, want a number from -%d to %d", t, w, maxValue, maxValue))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func validAddress(field, address string) error {
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return fmt.Errorf("%s: %q is not a HOST:PORT address", field, address)
+	}
+	return nil
+}
+
+func atLeast[T int | int64 | uint32 | time.Duration](field string, got, min T) error {
+	if got < min {
+		return fmt.Errorf("%s: %v, want at least %v", field, got, min)
+	}
+	return nil
+}

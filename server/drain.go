@@ -1,0 +1,65 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// drain holds the signals of the three steps of a shutdown; each is a context that ends when the step begins.
+type drain struct {
+	begun   context.Context // no longer ready, still serving
+	streams context.Context // streams are told to come to an end
+	cut     context.Context // streams that are still open end now
+
+	begin, tellStreams, cutStreams context.CancelFunc
+}
+
+// cutGrace is the time that streams have to end after they were cut, before their connections are closed.
+const cutGrace = time.Second
+
+func newDrain() drain {
+	var d drain
+	d.begun, d.begin = context.WithCancel(context.Background())
+	d.streams, d.tellStreams = context.WithCancel(context.Background())
+	d.cut, d.cutStreams = context.WithCancel(context.Background())
+	return d
+}
+
+func (s *Server) isDraining() bool { return s.drain.begun.Err() != nil }
+
+// shutDown takes the server through the drain and returns when no handler runs any more.
+func (s *Server) shutDown() {
+	s.log.Info("draining", slog.Duration("delay", s.cfg.DrainDelay), slog.Duration("timeout", s.cfg.DrainTimeout))
+	s.drain.begin()
+	s.health.Shutdown()
+	time.Sleep(s.cfg.DrainDelay)
+	s.drain.tellStreams()
+
+	done := make(chan struct{})
+	go func() {
+		s.grpc.GracefulStop() // without a time limit of its own
+		close(done)
+	}()
+	if finishedWithin(done, s.cfg.DrainTimeout) {
+		s.log.Info("drained")
+		return
+	}
+	s.drain.cutStreams()
+	if !finishedWithin(done, cutGrace) {
+		s.log.Warn("drain timeout: cutting off what is in flight")
+		s.grpc.Stop()
+		<-done
+	}
+}
+
+func finishedWithin(done <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+		return false
+	}
+}

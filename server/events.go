@@ -1,0 +1,205 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/store"
+)
+
+// events implements EventService.
+type events struct {
+	pb.UnsafeEventServiceServer
+	*Server
+}
+
+// arrival is an event and the time at which it was received.
+type arrival struct {
+	event    *pb.Event
+	received time.Time
+}
+
+// Observe implements EventService.
+func (s events) Observe(ctx context.Context, req *pb.ObserveRequest) (*pb.ObserveResponse, error) {
+	received := s.now()
+	if err := validateObserve(req, received); err != nil {
+		s.countEvent(pb.EventDisposition_EVENT_DISPOSITION_REJECTED)
+		return nil, err
+	}
+	results, err := s.commit(ctx, []store.Record{newRecord(arrival{req.GetEvent(), received})})
+	if err != nil {
+		if errors.Is(err, store.ErrConflict) {
+			s.countEvent(pb.EventDisposition_EVENT_DISPOSITION_REJECTED)
+		}
+		return nil, err
+	}
+	s.countSettled(results, received)
+	return &pb.ObserveResponse{Disposition: results[0].GetDisposition(), UserRevision: results[0].GetUserRevision()}, nil
+}
+
+// BatchObserve implements EventService.
+func (s events) BatchObserve(ctx context.Context, req *pb.BatchObserveRequest) (*pb.BatchObserveResponse, error) {
+	received := s.now()
+	if err := validateBatch(req); err != nil {
+		return nil, err
+	}
+	batch := make([]arrival, len(req.GetEvents()))
+	for i, e := range req.GetEvents() {
+		// A nanosecond apart, so that equal events without id and time are different events.
+		batch[i] = arrival{e, received.Add(time.Duration(i))}
+	}
+	results, err := s.ingest(ctx, batch)
+	if err != nil {
+		return nil, err
+	}
+	return &pb.BatchObserveResponse{Results: results}, nil
+}
+
+// ingest validates the events one by one and writes the good ones in one step. The others are REJECTED in their results.
+// On an error the outcome is that of the error: nothing was written, or nobody knows.
+func (s *Server) ingest(ctx context.Context, batch []arrival) ([]*pb.EventResult, error) {
+	results := make([]*pb.EventResult, len(batch))
+	records := make([]store.Record, 0, len(batch))
+	index := make([]int, 0, len(batch)) // of each record in batch
+	for i, a := range batch {
+		var c checker
+		checkEvent(&c, "", a.event, a.received)
+		if err := c.err(); err != nil {
+			results[i] = rejected(err)
+			continue
+		}
+		records = append(records, newRecord(a))
+		index = append(index, i)
+	}
+	for len(records) > 0 {
+		written, err := s.commit(ctx, records)
+		// Append applies all or nothing: leave out the record with the conflict and try again.
+		if conflict, ok := errors.AsType[*store.ConflictError](err); ok {
+			results[index[conflict.Index]] = rejected(err)
+			records = slices.Delete(records, conflict.Index, conflict.Index+1)
+			index = slices.Delete(index, conflict.Index, conflict.Index+1)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for j, r := range written {
+			results[index[j]] = r
+		}
+		break
+	}
+	s.countSettled(results, batch[0].received)
+	return results, nil
+}
+
+// commit makes the records durable and then visible: it folds them into the cached states.
+func (s *Server) commit(ctx context.Context, records []store.Record) ([]*pb.EventResult, error) {
+	tickets := make([]ticket, len(records))
+	for i, r := range records {
+		tickets[i] = s.states.ticket(r.User)
+	}
+	written, err := s.store.Append(ctx, records)
+	if err != nil {
+		return nil, err
+	}
+	m := s.models.acquire()
+	defer m.release()
+	results := make([]*pb.EventResult, len(records))
+	for i, w := range written {
+		r := records[i]
+		results[i] = &pb.EventResult{Disposition: pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE, UserRevision: w.Revision}
+		if w.Duplicate {
+			continue
+		}
+		s.states.observed(m.Model, tickets[i], r.User, w.Revision, r.Event)
+		results[i].Disposition = pb.EventDisposition_EVENT_DISPOSITION_APPLIED
+		if _, known := m.ItemIndex(r.Event.Item); !known {
+			results[i].Disposition = pb.EventDisposition_EVENT_DISPOSITION_PENDING_ITEM
+		}
+	}
+	return results, nil
+}
+
+// newRecord turns a valid event into what the store keeps.
+func newRecord(a arrival) store.Record {
+	e := a.event
+	at := a.received
+	if t := e.GetEventTime(); t != nil {
+		at = t.AsTime()
+	}
+	record := store.Record{User: e.GetUserId(), Event: store.Event{
+		ID: e.GetEventId(), Item: e.GetItemId(), Type: eventType(e.GetEventType()), Time: at.UTC(), Value: value(e.Value),
+	}}
+	if record.Event.ID == "" {
+		record.Event.ID = derivedEventID(record)
+	}
+	return record
+}
+
+// derivedEventID is the id of an event that came without one: a hash of user, item, type and time. With 128 bits and its
+// prefix it does not meet another derived id, or one that a client chooses, unless by intent.
+func derivedEventID(r store.Record) string {
+	h := sha256.New()
+	var number [8]byte
+	field := func(b []byte) {
+		binary.LittleEndian.PutUint64(number[:], uint64(len(b)))
+		h.Write(number[:])
+		h.Write(b)
+	}
+	field([]byte(r.User))
+	field([]byte(r.Event.Item))
+	field([]byte(r.Event.Type))
+	at := binary.LittleEndian.AppendUint64(nil, uint64(r.Event.Time.Unix()))
+	field(binary.LittleEndian.AppendUint64(at, uint64(r.Event.Time.Nanosecond())))
+	return "derived:" + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16])
+}
+
+func eventType(t string) string {
+	if t == "" {
+		return defaultEventType
+	}
+	return t
+}
+
+func value(v *float64) float64 {
+	if v == nil {
+		return 1
+	}
+	return *v
+}
+
+// rejected is the result of an event that was refused with err.
+func rejected(err error) *pb.EventResult {
+	st := toStatus(err)
+	e := &pb.EventError{Code: int32(st.Code()), Message: st.Message()}
+	for _, d := range st.Details() {
+		switch d := d.(type) {
+		case *errdetails.ErrorInfo:
+			e.Reason = d.GetReason()
+		case *errdetails.BadRequest:
+			e.Field = d.GetFieldViolations()[0].GetField()
+		}
+	}
+	return &pb.EventResult{Disposition: pb.EventDisposition_EVENT_DISPOSITION_REJECTED, Error: e}
+}
+
+// countSettled counts the events of one write; the first of them was received at the given time.
+func (s *Server) countSettled(results []*pb.EventResult, received time.Time) {
+	took := s.now().Sub(received).Seconds()
+	for _, r := range results {
+		s.countEvent(r.GetDisposition())
+		if r.GetDisposition() != pb.EventDisposition_EVENT_DISPOSITION_REJECTED {
+			s.metrics.visible.Observe(took)
+		}
+	}
+}
+
+func (s *Server) countEvent(d pb.EventDisposition) { s.metrics.events[d].Inc() }

@@ -1,0 +1,83 @@
+package server
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gsimc/gsimc/model"
+)
+
+// holder holds the serving model. Requests lease it; a reload puts another one in its place, and the old one is closed
+// when its last lease is returned. It is safe for concurrent use.
+type holder struct {
+	open    func() (*model.Model, error)
+	now     func() time.Time
+	metrics *Metrics
+
+	current atomic.Pointer[lease]
+	reload  sync.Mutex // one reload at a time, so there are at most two models plus those still leased
+}
+
+// lease is a loaded model and the number of its users: the holder itself, while the model serves, and the requests.
+type lease struct {
+	*model.Model
+	loaded time.Time
+	refs   atomic.Int64
+}
+
+func newHolder(open func() (*model.Model, error), now func() time.Time, metrics *Metrics) (*holder, error) {
+	m, err := open()
+	if err != nil {
+		return nil, err
+	}
+	h := &holder{open: open, now: now, metrics: metrics}
+	h.install(m)
+	return h, nil
+}
+
+// install makes m the serving model and returns the one before, if any, still to be released.
+func (h *holder) install(m *model.Model) *lease {
+	l := &lease{Model: m, loaded: h.now()}
+	l.refs.Store(1)
+	h.metrics.modelLoads.success.Inc()
+	return h.current.Swap(l)
+}
+
+// acquire returns the serving model; the caller must release it.
+func (h *holder) acquire() *lease {
+	for {
+		l := h.current.Load()
+		// A lease whose count has reached 0 is being closed and must not be revived: the pointer has moved on.
+		for n := l.refs.Load(); n > 0; n = l.refs.Load() {
+			if l.refs.CompareAndSwap(n, n+1) {
+				return l
+			}
+		}
+	}
+}
+
+func (l *lease) release() {
+	if l.refs.Add(-1) == 0 {
+		// Closing unmaps a file that was only read; there is nothing to lose and nobody left to tell.
+		_ = l.Model.Close()
+	}
+}
+
+// swap opens the model anew and lets it serve. It returns the version that served before. On an error the old model goes
+// on serving.
+func (h *holder) swap() (previous string, err error) {
+	h.reload.Lock()
+	defer h.reload.Unlock()
+	m, err := h.open()
+	if err != nil {
+		h.metrics.modelLoads.failure.Inc()
+		return "", &modelError{err}
+	}
+	old := h.install(m)
+	defer old.release()
+	return old.Version(), nil
+}
+
+// close gives the serving model back. No request may be made after it.
+func (h *holder) close() { h.current.Load().release() }

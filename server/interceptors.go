@@ -1,0 +1,149 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+)
+
+// interceptors are, from the outside to the inside: metrics (which see the final code), log, deadline and the mapping of
+// errors to statuses, recovery of panics.
+func (s *Server) interceptors() []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(s.metrics.grpc.UnaryServerInterceptor(), s.logUnary, s.mapUnary, s.recoverUnary),
+		grpc.ChainStreamInterceptor(s.metrics.grpc.StreamServerInterceptor(), s.logStream, s.mapStream, s.recoverStream),
+	}
+}
+
+func (s *Server) logUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	start := time.Now()
+	resp, err := next(ctx, req)
+	s.logCall(ctx, info.FullMethod, time.Since(start), err, userOf(req))
+	return resp, err
+}
+
+func (s *Server) logStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	start := time.Now()
+	err := next(srv, stream)
+	// A stream is meant to be open for long, so its duration never makes it slow.
+	s.log.LogAttrs(stream.Context(), slog.LevelDebug, "stream", slog.String("grpc.method", info.FullMethod),
+		slog.String("grpc.code", toStatus(err).Code().String()), durationMS(time.Since(start)))
+	return err
+}
+
+// logCall writes the access log at debug level, and slow calls at warning level.
+func (s *Server) logCall(ctx context.Context, method string, took time.Duration, err error, user string) {
+	level, msg := slog.LevelDebug, "call"
+	if took >= s.cfg.SlowRequest {
+		level, msg = slog.LevelWarn, "slow call"
+	}
+	if !s.log.Enabled(ctx, level) {
+		return
+	}
+	attrs := []slog.Attr{slog.String("grpc.method", method), slog.String("grpc.code", toStatus(err).Code().String()), durationMS(took)}
+	if user != "" {
+		attrs = append(attrs, slog.Any("user_hash", userID{s.hasher, user}))
+	}
+	s.log.LogAttrs(ctx, level, msg, attrs...)
+}
+
+func durationMS(d time.Duration) slog.Attr {
+	return slog.Float64("duration_ms", float64(d.Microseconds())/1e3)
+}
+
+// userOf is the user that a request is about, if it is about one.
+func userOf(req any) string {
+	switch r := req.(type) {
+	case interface{ GetUserId() string }:
+		return r.GetUserId()
+	case *pb.ObserveRequest:
+		return r.GetEvent().GetUserId()
+	}
+	return ""
+}
+
+// mapUnary gives a call without a deadline the default one, and turns errors into statuses.
+func (s *Server) mapUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	if _, set := ctx.Deadline(); !set {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.cfg.DefaultTimeout)
+		defer cancel()
+	}
+	resp, err := next(ctx, req)
+	if err != nil {
+		return nil, s.publicError(ctx, info.FullMethod, err)
+	}
+	return resp, nil
+}
+
+// mapStream turns errors into statuses. Streams that only wait for something to happen (health Watch) end when the
+// drain begins; StreamObserve hears of it by itself and finishes its work.
+func (s *Server) mapStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	if info.FullMethod != pb.EventService_StreamObserve_FullMethodName {
+		ctx, cancel := context.WithCancel(stream.Context())
+		defer cancel()
+		defer context.AfterFunc(s.drain.streams, cancel)()
+		stream = &contextStream{stream, ctx}
+	}
+	if err := next(srv, stream); err != nil {
+		return s.publicError(stream.Context(), info.FullMethod, err)
+	}
+	return nil
+}
+
+// contextStream is a stream with another context.
+type contextStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+// Context is the other context.
+func (c *contextStream) Context() context.Context { return c.ctx }
+
+// publicError is the error that the client gets. What the client does not get to see is logged here, in the one place.
+func (s *Server) publicError(ctx context.Context, method string, err error) error {
+	st := toStatus(err)
+	switch st.Code() {
+	case codes.Internal, codes.Unknown, codes.DataLoss, codes.ResourceExhausted, codes.FailedPrecondition:
+		s.log.LogAttrs(ctx, slog.LevelError, "call failed", slog.String("grpc.method", method),
+			slog.String("grpc.code", st.Code().String()), slog.String("error", err.Error()))
+	}
+	return st.Err()
+}
+
+func (s *Server) recoverUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (_ any, err error) {
+	defer s.recovered(ctx, info.FullMethod, &err)
+	return next(ctx, req)
+}
+
+func (s *Server) recoverStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+	defer s.recovered(stream.Context(), info.FullMethod, &err)
+	return next(srv, stream)
+}
+
+// recovered makes a panic an internal error of its call. The log gets the type of the panic's value and the stack; the
+// value itself may be made of request data, unless it is an error of the Go runtime.
+func (s *Server) recovered(ctx context.Context, method string, err *error) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	*err = errPanic
+	s.metrics.panics.Inc()
+	cause := fmt.Sprintf("%T", p)
+	if e, ok := p.(interface {
+		RuntimeError()
+		Error() string
+	}); ok {
+		cause = e.Error()
+	}
+	s.log.LogAttrs(ctx, slog.LevelError, "panic in a handler", slog.String("grpc.method", method),
+		slog.String("cause", cause), slog.String("stack", string(debug.Stack())))
+}

@@ -1,0 +1,135 @@
+package server
+
+import (
+	"strings"
+	"time"
+
+	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+)
+
+// latencyBuckets are the classic buckets, in seconds: a call takes from a quarter of a millisecond to a second. Every
+// histogram has native buckets as well, for scrapers that take them.
+var latencyBuckets = []float64{.00025, .0005, .001, .002, .003, .005, .0075, .010, .015, .025, .050, .100, .250, 1}
+
+// Metrics are the Prometheus metrics of one server, in a registry of their own. Labels have few, fixed values; ids of
+// users, items and events are never among them.
+type Metrics struct {
+	registry *prometheus.Registry
+	grpc     *grpcprom.ServerMetrics
+
+	stage         stageMetrics
+	results       map[pb.ResultSource]prometheus.Counter
+	degraded      map[pb.Degradation]prometheus.Counter
+	events        map[pb.EventDisposition]prometheus.Counter
+	visible       prometheus.Histogram
+	stateRequests stateRequestMetrics
+	storeSync     prometheus.Histogram
+	modelLoads    modelLoadMetrics
+	panics        prometheus.Counter
+	streams       prometheus.Gauge
+}
+
+// stageMetrics are the series of gsimc_recommend_stage_seconds.
+type stageMetrics struct{ state, filter, topN, encode prometheus.Observer }
+
+// stateRequestMetrics are the series of gsimc_user_state_requests_total.
+type stateRequestMetrics struct{ hit, advance, load, rebuild prometheus.Counter }
+
+// modelLoadMetrics are the series of gsimc_model_loads_total.
+type modelLoadMetrics struct{ success, failure prometheus.Counter }
+
+// NewMetrics makes the metrics. It is called before [New] where something else, like the store, has to report to them.
+func NewMetrics() *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		grpc: grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram(
+			grpcprom.WithHistogramOpts(&prometheus.HistogramOpts{
+				Buckets:                        latencyBuckets,
+				NativeHistogramBucketFactor:    nativeFactor,
+				NativeHistogramMaxBucketNumber: nativeMaxBuckets, NativeHistogramMinResetDuration: time.Hour,
+			}))),
+		visible: histogram("gsimc_observe_visible_seconds",
+			"Time from receiving an event to its being durable and visible to Recommend."),
+		storeSync: histogram("gsimc_store_sync_seconds", "Time of one sync of the store's log to disk."),
+		panics:    prometheus.NewCounter(prometheus.CounterOpts{Name: "gsimc_panics_total", Help: "Panics in handlers, recovered."}),
+		streams:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "gsimc_stream_clients", Help: "Open StreamObserve streams."}),
+	}
+	stages := prometheus.NewHistogramVec(histogramOpts("gsimc_recommend_stage_seconds", "Time of each stage of Recommend."),
+		[]string{"stage"})
+	m.stage = stageMetrics{stages.WithLabelValues("state"), stages.WithLabelValues("filter"),
+		stages.WithLabelValues("topn"), stages.WithLabelValues("encode")}
+	requests := counters("gsimc_user_state_requests_total",
+		"Reads of user states: hit (as cached), advance (cached, events folded in), load (replayed), rebuild (cached state of another model).", "result")
+	m.stateRequests = stateRequestMetrics{requests.WithLabelValues("hit"), requests.WithLabelValues("advance"),
+		requests.WithLabelValues("load"), requests.WithLabelValues("rebuild")}
+	loads := counters("gsimc_model_loads_total", "Loads of the model file.", "result")
+	m.modelLoads = modelLoadMetrics{loads.WithLabelValues("success"), loads.WithLabelValues("failure")}
+	results := counters("gsimc_recommend_results_total", "Items returned by Recommend, by why they are on the list.", "source")
+	m.results = series[pb.ResultSource](results, pb.ResultSource_name)
+	degraded := counters("gsimc_recommend_degraded_total", "Recommend answers that are short or not personal, by reason.", "reason")
+	m.degraded = series[pb.Degradation](degraded, pb.Degradation_name)
+	events := counters("gsimc_events_total", "Events received, by what became of them.", "disposition")
+	m.events = series[pb.EventDisposition](events, pb.EventDisposition_name)
+	m.registry.MustRegister(m.grpc, stages, results, degraded, events, m.visible, requests, m.storeSync, loads,
+		m.panics, m.streams,
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsGC, collectors.MetricsScheduler)),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// StoreSynced records that the store synced its log to disk, which took d. It is meant to be given to the store as the
+// function to call after each sync, and is safe for concurrent use.
+func (m *Metrics) StoreSynced(d time.Duration) { m.storeSync.Observe(d.Seconds()) }
+
+// series makes a counter for each value of an enum but 0, which stands for "unspecified". So all series exist from the
+// start, with 0, and rates are right from the first event on.
+func series[E interface {
+	~int32
+	String() string
+}](vec *prometheus.CounterVec, names map[int32]string) map[E]prometheus.Counter {
+	m := make(map[E]prometheus.Counter, len(names))
+	for i := range names {
+		if i != 0 {
+			m[E(i)] = vec.WithLabelValues(label(E(i)))
+		}
+	}
+	return m
+}
+
+const (
+	nativeFactor     = 1.1 // neighbouring native buckets differ by at most 10 %
+	nativeMaxBuckets = 160
+)
+
+func histogramOpts(name, help string) prometheus.HistogramOpts {
+	return prometheus.HistogramOpts{
+		Name: name, Help: help,
+		Buckets:                         latencyBuckets,
+		NativeHistogramBucketFactor:     nativeFactor,
+		NativeHistogramMaxBucketNumber:  nativeMaxBuckets,
+		NativeHistogramMinResetDuration: time.Hour,
+	}
+}
+
+func histogram(name, help string) prometheus.Histogram {
+	return prometheus.NewHistogram(histogramOpts(name, help))
+}
+
+func counters(name, help, label string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
+}
+
+// label turns the name of an enum value into a label value: RESULT_SOURCE_POPULAR of ResultSource is "popular".
+func label(v interface{ String() string }) string {
+	name := v.String()
+	for _, prefix := range []string{"RESULT_SOURCE_", "DEGRADATION_", "EVENT_DISPOSITION_"} {
+		if rest, found := strings.CutPrefix(name, prefix); found {
+			return strings.ToLower(rest)
+		}
+	}
+	return strings.ToLower(name)
+}

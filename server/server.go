@@ -1,0 +1,185 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/net/netutil"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/store"
+)
+
+// Server answers the gRPC services and the ops listener. Make one with [New], run it once with [Server.Run] or
+// [Server.Serve].
+type Server struct {
+	cfg     Config
+	log     *slog.Logger
+	now     func() time.Time
+	started time.Time
+	hasher  *userHasher
+	metrics *Metrics
+
+	store   store.Store
+	models  *holder
+	folder  *folder
+	states  *states
+	scratch sync.Pool // of *scratch
+
+	grpc   *grpc.Server
+	health *health.Server
+	ops    *http.Server
+	drain  drain
+}
+
+// New opens the model with open and builds the server. open is called again at each reload; it must return a model of its
+// own each time, which the server closes when no request needs it any more. The store stays the caller's, who closes it
+// after Run has returned.
+func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("server configuration: %w", err)
+	}
+	s := &Server{
+		cfg: cfg, log: cfg.Logger, now: cfg.Now, metrics: cfg.Metrics, store: st,
+		hasher: newUserHasher(cfg.LogKey),
+		folder: &folder{weights: cfg.EventWeights},
+		drain:  newDrain(),
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if s.metrics == nil {
+		s.metrics = NewMetrics()
+	}
+	s.started = s.now()
+	var err error
+	if s.states, err = newStates(cfg.StateCacheBytes, st, s.folder, s.metrics); err != nil {
+		return nil, fmt.Errorf("state cache: %w", err)
+	}
+	if s.models, err = newHolder(open, s.now, s.metrics); err != nil {
+		return nil, err
+	}
+	s.grpc = s.newGRPC()
+	s.ops = s.newOps()
+	s.metrics.grpc.InitializeMetrics(s.grpc)
+	if err := s.metrics.registry.Register(gauges{s}); err != nil {
+		s.models.close()
+		return nil, fmt.Errorf("metrics are already in use by another server: %w", err)
+	}
+	return s, nil
+}
+
+// newGRPC registers the services. The library's own limits are absent or generous, so each is set.
+func (s *Server) newGRPC() *grpc.Server {
+	g := grpc.NewServer(append(s.interceptors(),
+		grpc.MaxRecvMsgSize(s.cfg.MaxRecvBytes),
+		grpc.MaxSendMsgSize(s.cfg.MaxSendBytes),
+		grpc.MaxConcurrentStreams(s.cfg.MaxConcurrentStreams),
+		grpc.MaxHeaderListSize(maxHeaderBytes),
+		grpc.ConnectionTimeout(handshakeTimeout),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			Time: keepaliveTime, Timeout: keepaliveTimeout,
+			MaxConnectionAge: s.cfg.MaxConnectionAge, MaxConnectionAgeGrace: maxConnectionAgeGrace,
+		}),
+		// The library's default of 5 min cuts off clients with customary keepalive settings.
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMinTime, PermitWithoutStream: true}),
+		grpc.WaitForHandlers(true),
+	)...)
+	pb.RegisterRecommenderServiceServer(g, recommender{Server: s})
+	pb.RegisterEventServiceServer(g, events{Server: s})
+	pb.RegisterUserServiceServer(g, users{Server: s})
+	pb.RegisterAdminServiceServer(g, admin{Server: s})
+	s.health = health.NewServer()
+	for name := range g.GetServiceInfo() {
+		s.health.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
+	}
+	healthpb.RegisterHealthServer(g, s.health)
+	if s.cfg.Reflection {
+		reflection.Register(g)
+	}
+	return g
+}
+
+// Run listens on the configured addresses and serves until ctx ends, see [Server.Serve].
+func (s *Server) Run(ctx context.Context) error {
+	var lc net.ListenConfig
+	rpc, err := lc.Listen(ctx, "tcp", s.cfg.Listen)
+	if err != nil {
+		s.models.close()
+		return fmt.Errorf("gRPC listener: %w", err)
+	}
+	ops, err := lc.Listen(ctx, "tcp", s.cfg.OpsListen)
+	if err != nil {
+		s.models.close()
+		return errors.Join(fmt.Errorf("ops listener: %w", err), rpc.Close())
+	}
+	return s.Serve(ctx, rpc, ops)
+}
+
+// Serve serves on the two listeners, which it closes, until ctx ends, and then drains: health turns NOT_SERVING and
+// /readyz 503, calls are still taken for DrainDelay, then streams are told, new calls are refused, and what is in flight
+// has DrainTimeout to finish. It returns nil after a drain, even one that had to cut something off, since nothing that
+// was acknowledged is lost by that. It may be called once. The store is not closed.
+func (s *Server) Serve(ctx context.Context, rpc, ops net.Listener) error {
+	defer s.models.close()
+	failed := make(chan error, 2)
+	go func() { failed <- s.grpc.Serve(netutil.LimitListener(rpc, s.cfg.MaxConnections)) }()
+	go func() { failed <- s.ops.Serve(ops) }()
+	s.log.Info("serving", slog.String("grpc", rpc.Addr().String()), slog.String("ops", ops.Addr().String()))
+
+	var err error
+	select {
+	case <-ctx.Done():
+		s.shutDown()
+	case err = <-failed:
+		s.grpc.Stop()
+	}
+	return errors.Join(err, s.closeOps())
+}
+
+// Reload opens the model anew and lets it serve. On an error the old model goes on serving. It is the same as the
+// ReloadModel call, and safe for concurrent use. Calls wait for each other.
+func (s *Server) Reload(ctx context.Context) error {
+	_, err := s.reload(ctx)
+	return err
+}
+
+func (s *Server) reload(ctx context.Context) (previous string, err error) {
+	start := time.Now()
+	previous, err = s.models.swap()
+	if err != nil {
+		s.log.LogAttrs(ctx, slog.LevelError, "model reload failed", slog.String("error", err.Error()))
+		return "", err
+	}
+	l := s.models.acquire()
+	defer l.release()
+	s.log.LogAttrs(ctx, slog.LevelInfo, "model loaded", slog.String("version", l.Version()),
+		slog.String("previous", previous), durationMS(time.Since(start)))
+	return previous, nil
+}
+
+// closeOps ends the ops listener after scrapes in flight.
+func (s *Server) closeOps() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := s.ops.Shutdown(ctx); err != nil && !errors.Is(err, io.EOF) {
+		return s.ops.Close()
+	}
+	return nil
+}

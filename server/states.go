@@ -1,0 +1,260 @@
+package server
+
+import (
+	"context"
+	"hash/maphash"
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/maypok86/otter/v2"
+
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/store"
+)
+
+// states finds the state of a user: from the cache, from the store, or from both. It is safe for concurrent use.
+//
+// # Erasure
+//
+// A revision is a count, so an erased user who comes back reaches the revisions of his former life with other content,
+// and a comparison of revisions cannot tell the lives apart. Therefore erasures are counted. Users share a fixed number
+// of stripes; a stripe has an epoch, which rises when an erasure begins and again when it ends, and the number of erasures
+// under way. Whatever is put into the cache, or folded in after a write, carries the epoch read before the store was
+// asked, and is dropped if the epoch has moved. The end of an erasure takes the entry out of the cache. So at every
+// moment without an erasure, what is in the cache belongs to the present life. A read that an erasure crossed does
+// without the cache: one Read of the store is of one moment, hence of one life. No lock is held while the store works,
+// except that of a single user's state.
+type states struct {
+	store   store.Store
+	folder  *folder
+	metrics *Metrics
+	cache   *otter.Cache[string, *cachedState]
+	seed    maphash.Seed
+	stripes [256]stripe
+}
+
+// stripe guards the entries of many users against erasures.
+type stripe struct {
+	mu      sync.Mutex
+	epoch   uint64
+	erasing int
+}
+
+// cachedState is a userState in the cache. mu guards the state; lock order: cachedState.mu, then stripe.mu.
+type cachedState struct {
+	mu    sync.Mutex
+	state userState
+	bytes atomic.Int64 // size as the cache knows it; written under mu, read by the cache
+}
+
+// ticket is a promise that no erasure of the user was under way when it was issued.
+type ticket struct {
+	stripe *stripe
+	epoch  uint64
+	ok     bool
+}
+
+func newStates(maxBytes int64, st store.Store, f *folder, m *Metrics) (*states, error) {
+	cache, err := otter.New(&otter.Options[string, *cachedState]{
+		MaximumWeight: uint64(maxBytes),
+		Weigher: func(user string, c *cachedState) uint32 {
+			return uint32(min(c.bytes.Load()+int64(len(user)), math.MaxUint32))
+		},
+		// Evictions happen within the call that makes them necessary: the bound holds, and no goroutine stays behind.
+		Executor: func(fn func()) { fn() },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &states{store: st, folder: f, metrics: m, cache: cache, seed: maphash.MakeSeed()}, nil
+}
+
+// ticket must be taken before the store is asked.
+func (s *states) ticket(user string) ticket {
+	p := &s.stripes[maphash.String(s.seed, user)%uint64(len(s.stripes))]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return ticket{stripe: p, epoch: p.epoch, ok: p.erasing == 0}
+}
+
+// valid reports whether no erasure has begun since t was issued.
+func (t ticket) valid() bool {
+	t.stripe.mu.Lock()
+	defer t.stripe.mu.Unlock()
+	return t.ok && t.stripe.epoch == t.epoch
+}
+
+// view calls fn with the user's state under m, which reflects every event acknowledged before the call, or with nil for a
+// user without history. fn must not keep the state, and must start afresh when it is called again. fn runs with the
+// user's state locked.
+func (s *states) view(ctx context.Context, m *model.Model, user string, fn func(*userState)) error {
+	if t := s.ticket(user); t.ok {
+		err := s.viewCached(ctx, m, t, user, fn)
+		if t.valid() {
+			return err
+		}
+	}
+	u := &userState{}
+	u.reset(m)
+	s.metrics.stateRequests.load.Inc()
+	if err := s.advance(ctx, m, u, user); err != nil {
+		return err
+	}
+	if u.revision == 0 {
+		u = nil
+	}
+	fn(u)
+	return nil
+}
+
+// viewCached is view by way of the cache. Its answer holds only if t is still valid afterwards.
+func (s *states) viewCached(ctx context.Context, m *model.Model, t ticket, user string, fn func(*userState)) error {
+	c, cached := s.cache.GetIfPresent(user)
+	if !cached {
+		revision, err := s.store.Revision(ctx, user)
+		if err != nil {
+			return err
+		}
+		if revision == 0 { // leave no trace of an unknown user
+			fn(nil)
+			return nil
+		}
+		// The empty entry goes in first: others who want this user wait for its lock instead of replaying too.
+		c = s.insert(m, t, user)
+	}
+	grown, err := s.viewEntry(ctx, m, c, user, fn)
+	if grown {
+		s.reweigh(t, user, c)
+	}
+	return err
+}
+
+// viewEntry brings the entry up to date and calls fn. grown: the cache has to learn of its new size.
+func (s *states) viewEntry(ctx context.Context, m *model.Model, c *cachedState, user string, fn func(*userState)) (grown bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer func() { grown = c.measure() }()
+
+	revision, err := s.store.Revision(ctx, user)
+	if err != nil {
+		return false, err
+	}
+	u := &c.state
+	switch {
+	case u.broken || u.model != m.Version() || u.revision > revision:
+		u.reset(m)
+		s.metrics.stateRequests.rebuild.Inc()
+	case u.revision == revision:
+		s.metrics.stateRequests.hit.Inc()
+	case u.revision == 0:
+		s.metrics.stateRequests.load.Inc()
+	default:
+		s.metrics.stateRequests.advance.Inc()
+	}
+	if u.revision < revision {
+		if err := s.advance(ctx, m, u, user); err != nil {
+			return false, err
+		}
+	}
+	if u.revision == 0 {
+		u = nil
+	}
+	fn(u)
+	return false, nil
+}
+
+// advance folds in what the store has beyond u. On an error u is the state of a shorter history, or broken.
+func (s *states) advance(ctx context.Context, m *model.Model, u *userState, user string) error {
+	return s.store.Read(ctx, user, u.revision, func(revision uint64, e store.Event) error {
+		if revision != u.revision+1 {
+			return errHistoryGap
+		}
+		s.folder.fold(m, u, e)
+		return nil
+	})
+}
+
+// observed folds an event that has just become durable into the cached state. t was taken before the write. If the entry
+// is not exactly one event behind, it is left to the next read; if there is none, one is made only for a first event,
+// which needs no replay. So writing costs O(k) whatever the length of the history.
+func (s *states) observed(m *model.Model, t ticket, user string, revision uint64, e store.Event) {
+	c, cached := s.cache.GetIfPresent(user)
+	if !cached {
+		if revision != 1 {
+			return
+		}
+		c = s.insert(m, t, user)
+	}
+	if s.foldNext(m, t, c, revision, e) {
+		s.reweigh(t, user, c)
+	}
+}
+
+func (s *states) foldNext(m *model.Model, t ticket, c *cachedState, revision uint64, e store.Event) (grown bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u := &c.state
+	if u.broken || u.model != m.Version() || u.revision != revision-1 || !t.valid() {
+		return false
+	}
+	s.folder.fold(m, u, e)
+	return c.measure()
+}
+
+// erase removes the user's history and whatever is cached of it, and returns the number of events there were. An erasure
+// that has begun is seen to its end, even if the caller no longer waits: one that takes place after the stripe has been
+// told otherwise could leave a state of the former life in the cache.
+func (s *states) erase(ctx context.Context, user string) (uint64, error) {
+	p := s.ticket(user).stripe
+	p.mu.Lock()
+	p.epoch++
+	p.erasing++
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		s.cache.Invalidate(user)
+		p.epoch++
+		p.erasing--
+	}()
+	return s.store.Erase(context.WithoutCancel(ctx), user)
+}
+
+// insert returns the cached entry of the user, which it makes, empty, if there is none. If t has expired, the entry is
+// the caller's alone.
+func (s *states) insert(m *model.Model, t ticket, user string) *cachedState {
+	c := &cachedState{}
+	c.state.reset(m)
+	c.measure()
+	t.stripe.mu.Lock()
+	defer t.stripe.mu.Unlock()
+	if !t.ok || t.stripe.epoch != t.epoch {
+		return c
+	}
+	if present, inserted := s.cache.SetIfAbsent(user, c); !inserted {
+		return present
+	}
+	return c
+}
+
+// measure notes the size of the state and reports whether it is larger than before. The caller holds c.mu.
+func (c *cachedState) measure() bool {
+	size := c.state.size()
+	return c.bytes.Swap(size) < size
+}
+
+// reweigh tells the cache that the entry has grown, if it is still the cached one.
+func (s *states) reweigh(t ticket, user string, c *cachedState) {
+	t.stripe.mu.Lock()
+	defer t.stripe.mu.Unlock()
+	if !t.ok || t.stripe.epoch != t.epoch {
+		return
+	}
+	s.cache.ComputeIfPresent(user, func(old *cachedState) (*cachedState, otter.ComputeOp) {
+		if old != c {
+			return old, otter.CancelOp
+		}
+		return c, otter.WriteOp
+	})
+}

@@ -1,0 +1,164 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/gsimc/gsimc/store"
+)
+
+// errorDomain is the domain of every ErrorInfo.
+const errorDomain = "gsimc"
+
+// Reasons of ErrorInfo: what a program can act on. They never change their meaning.
+const (
+	reasonInvalidField    = "INVALID_FIELD"
+	reasonSequence        = "SEQUENCE_OUT_OF_ORDER"
+	reasonEventIDConflict = "EVENT_ID_CONFLICT"
+	reasonUserNotFound    = "USER_NOT_FOUND"
+	reasonStaleRevision   = "STALE_REVISION"
+	reasonModelRejected   = "MODEL_REJECTED"
+	reasonDraining        = "DRAINING"
+	reasonStoreFull       = "STORE_FULL"
+	reasonStoreCorrupt    = "STORE_CORRUPT"
+	reasonStoreClosed     = "STORE_CLOSED"
+	reasonStoreFailed     = "STORE_FAILED"
+	reasonCancelled       = "CANCELLED"
+	reasonDeadline        = "DEADLINE_EXCEEDED"
+	reasonInternal        = "INTERNAL"
+)
+
+// Errors of the handlers, beside those of the store and the context.
+var (
+	errUserNotFound  = errors.New("server: no such user")
+	errStaleRevision = errors.New("server: store is behind the demanded revision")
+	errDraining      = errors.New("server: draining")
+	errPanic         = errors.New("server: panic in a handler")
+	errHistoryGap    = fmt.Errorf("server: history has a gap: %w", store.ErrCorrupt)
+)
+
+// outcomes maps errors to what clients see; the first match holds. Whatever is not here is INTERNAL. The codes keep the
+// contract of outcomes: the error of a write has a definite code (INVALID_ARGUMENT, RESOURCE_EXHAUSTED,
+// FAILED_PRECONDITION, ALREADY_EXISTS) only if the write certainly was not applied.
+var outcomes = []struct {
+	err     error
+	code    codes.Code
+	reason  string
+	message string
+	retry   time.Duration // hint to the client; 0: none
+}{
+	{errUserNotFound, codes.NotFound, reasonUserNotFound, "there is no history under this user_id", 0},
+	{errStaleRevision, codes.Unavailable, reasonStaleRevision, "the store has not reached min_user_revision yet", 50 * time.Millisecond},
+	{errDraining, codes.Unavailable, reasonDraining, "the server is shutting down; connect to another one", 100 * time.Millisecond},
+	{context.Canceled, codes.Canceled, reasonCancelled, "the call was cancelled", 0},
+	{context.DeadlineExceeded, codes.DeadlineExceeded, reasonDeadline, "the deadline of the call passed", 0},
+	{store.ErrConflict, codes.AlreadyExists, reasonEventIDConflict, "event_id is in use for another event of this user", 0},
+	{store.ErrFull, codes.ResourceExhausted, reasonStoreFull, "the disk of the store is full", 5 * time.Second},
+	{store.ErrCorrupt, codes.DataLoss, reasonStoreCorrupt, "the stored history of this user is damaged", 0},
+	{store.ErrClosed, codes.Unavailable, reasonStoreClosed, "the store is closed", time.Second},
+	{store.ErrFailed, codes.Unavailable, reasonStoreFailed, "the store takes no writes until the server is restarted", 5 * time.Second},
+}
+
+// toStatus maps every error to the status that leaves the process. It never shows the text of an error that it does not
+// know. A nil error has no status and gives nil.
+func toStatus(err error) *status.Status {
+	if err == nil {
+		return nil
+	}
+	if invalid, ok := errors.AsType[*invalidError](err); ok {
+		return newStatus(codes.InvalidArgument, invalid.reason(), invalid.Error(), 0, invalid.badRequest())
+	}
+	if rejected, ok := errors.AsType[*modelError](err); ok {
+		return newStatus(codes.FailedPrecondition, reasonModelRejected, rejected.Error(), 0)
+	}
+	for _, o := range outcomes {
+		if errors.Is(err, o.err) {
+			return newStatus(o.code, o.reason, o.message, o.retry)
+		}
+	}
+	// The gRPC library reports broken streams and messages over the limit as statuses of its own.
+	if st, ok := status.FromError(err); ok {
+		return newStatus(st.Code(), transportReason(st.Code()), st.Message(), 0)
+	}
+	return newStatus(codes.Internal, reasonInternal, "internal error; the server's log has more", 0)
+}
+
+// transportReason is the reason of a status that the gRPC library made: the name of the code, RESOURCE_EXHAUSTED.
+func transportReason(c codes.Code) string {
+	switch c {
+	case codes.Canceled:
+		return reasonCancelled
+	case codes.DeadlineExceeded:
+		return reasonDeadline
+	}
+	var b strings.Builder
+	for i, r := range c.String() {
+		if i > 0 && r >= 'A' && r <= 'Z' {
+			b.WriteByte('_')
+		}
+		b.WriteRune(r)
+	}
+	return strings.ToUpper(b.String())
+}
+
+func newStatus(code codes.Code, reason, message string, retry time.Duration, more ...protoadapt.MessageV1) *status.Status {
+	details := append([]protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: reason, Domain: errorDomain}}, more...)
+	if retry > 0 {
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(retry)})
+	}
+	st := status.New(code, message)
+	detailed, err := st.WithDetails(details...)
+	if err != nil { // only for code OK, which no error maps to
+		return st
+	}
+	return detailed
+}
+
+// modelError is a model file that was refused; the old model goes on serving. Its text is for the operator who asked.
+type modelError struct{ err error }
+
+func (e *modelError) Error() string {
+	return "model refused, the old one goes on serving: " + e.err.Error()
+}
+func (e *modelError) Unwrap() error { return e.err }
+
+// invalidError is a request with bad fields.
+type invalidError struct{ faults []fieldFault }
+
+// fieldFault is one field that breaks its rule. Text never repeats the value of an id.
+type fieldFault struct{ field, text string }
+
+// Error names the first bad field and how many more there are.
+func (e *invalidError) Error() string {
+	msg := e.faults[0].field + " " + e.faults[0].text
+	if n := len(e.faults) - 1; n > 0 {
+		msg += fmt.Sprintf(" (and %d more)", n)
+	}
+	return msg
+}
+
+func (e *invalidError) reason() string {
+	if e.faults[0].field == fieldSequence {
+		return reasonSequence
+	}
+	return reasonInvalidField
+}
+
+func (e *invalidError) badRequest() *errdetails.BadRequest {
+	b := &errdetails.BadRequest{}
+	for _, f := range e.faults {
+		b.FieldViolations = append(b.FieldViolations, &errdetails.BadRequest_FieldViolation{
+			Field: f.field, Description: f.text, Reason: e.reason(),
+		})
+	}
+	return b
+}

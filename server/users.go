@@ -1,0 +1,80 @@
+package server
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/model"
+)
+
+// users implements UserService.
+type users struct {
+	pb.UnsafeUserServiceServer
+	*Server
+}
+
+// GetUser implements UserService.
+func (s users) GetUser(ctx context.Context, req *pb.GetUserRequest) (*pb.GetUserResponse, error) {
+	if err := validateUserID(req.GetUserId()); err != nil {
+		return nil, err
+	}
+	m := s.models.acquire()
+	defer m.release()
+	var user *pb.User
+	err := s.states.view(ctx, m.Model, req.GetUserId(), func(u *userState) {
+		user = nil
+		if u == nil {
+			return
+		}
+		user = &pb.User{
+			UserId:            req.GetUserId(),
+			Revision:          u.revision,
+			EventCount:        int64(u.revision),
+			PendingEventCount: int64(u.pending),
+			FirstEventTime:    timestamppb.New(u.first),
+			LastEventTime:     timestamppb.New(u.last),
+			Uncertainty:       uncertainty(m.Model, u),
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if user == nil {
+		return nil, errUserNotFound
+	}
+	return &pb.GetUserResponse{User: user}, nil
+}
+
+// uncertainty is tr P / tr P_0; 1 for a prior without variance, where there is nothing to learn.
+func uncertainty(m *model.Model, u *userState) float64 {
+	prior := trace(m.NewState().P)
+	if prior == 0 {
+		return 1
+	}
+	return trace(u.kalman.P) / prior
+}
+
+func trace(p []float32) float64 {
+	var sum float64
+	for _, v := range p {
+		sum += float64(v)
+	}
+	return sum
+}
+
+// DeleteUser implements UserService.
+func (s users) DeleteUser(ctx context.Context, req *pb.DeleteUserRequest) (*pb.DeleteUserResponse, error) {
+	if err := validateUserID(req.GetUserId()); err != nil {
+		return nil, err
+	}
+	n, err := s.states.erase(ctx, req.GetUserId())
+	if err != nil {
+		return nil, err
+	}
+	if n == 0 && !req.GetAllowMissing() {
+		return nil, errUserNotFound
+	}
+	return &pb.DeleteUserResponse{DeletedEventCount: int64(n)}, nil
+}
