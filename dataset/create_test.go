@@ -1,0 +1,104 @@
+package dataset
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestCreate(t *testing.T) {
+	text := strings.Repeat("some text that packs well\n", 1000)
+	for name, compression := range map[string]string{"a.csv": "none", "a.csv.gz": "gzip", "a.csv.zst": "zstd"} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), name)
+			if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			f, err := Create(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(f, text); err != nil {
+				t.Fatal(err)
+			}
+			if old, err := os.ReadFile(path); err != nil || string(old) != "old" {
+				t.Errorf("before Close the old file is %q, %v", old, err)
+			}
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Abort(); err != nil {
+				t.Errorf("Abort after Close: %v", err)
+			}
+			s, err := openSource(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if got, err := io.ReadAll(s.text); err != nil || string(got) != text || s.compression != compression {
+				t.Errorf("%d bytes of %s, error %v; want %d of %s", len(got), s.compression, err, len(text), compression)
+			}
+			onlyFile(t, path)
+		})
+	}
+}
+
+func TestCreateAbort(t *testing.T) {
+	for _, name := range []string{"a.csv", "a.csv.gz", "a.csv.zst"} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(f, strings.Repeat("text", 100_000)); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Abort(); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err == nil {
+			t.Error("Close after Abort must fail")
+		}
+		onlyFile(t, path)
+		if old, err := os.ReadFile(path); err != nil || string(old) != "old" {
+			t.Errorf("after Abort the old file is %q, %v", old, err)
+		}
+	}
+	if _, err := Create(filepath.Join(t.TempDir(), "absent", "a.csv")); err == nil {
+		t.Error("no error for a folder that does not exist")
+	}
+}
+
+// TestCreateWriteError loses the file under the writer: Close must not rename.
+func TestCreateWriteError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.csv")
+	f, err := Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.temp.Close()
+	io.WriteString(f, strings.Repeat("x", 1<<20))
+	if err := f.Close(); err == nil {
+		t.Error("no error from Close after a failed write")
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("a file that could not be written is there: %v", err)
+	}
+}
+
+// onlyFile fails the test if the folder of path holds anything else.
+func onlyFile(t *testing.T, path string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 1 || entries[0].Name() != filepath.Base(path) {
+		t.Errorf("left in the folder: %v", entries)
+	}
+}

@@ -1,0 +1,171 @@
+package dataset
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSeededSplit(t *testing.T) {
+	for _, tt := range []struct{ users, train, validation, test int }{
+		{0, 0, 0, 0}, {1, 1, 0, 0}, {2, 1, 0, 1}, {5, 4, 0, 1}, {9, 7, 0, 2}, {10, 8, 1, 1}, {19, 15, 1, 3}, {20, 16, 2, 2},
+		// The sizes of the three reference data sets.
+		{671, 536, 67, 68}, {5973, 4778, 597, 598}, {50335, 40268, 5033, 5034},
+	} {
+		s := SeededSplit(tt.users, 7)
+		got := []int{s.Count(Unassigned), s.Count(Train), s.Count(Validation), s.Count(Test)}
+		if want := []int{0, tt.train, tt.validation, tt.test}; !slices.Equal(got, want) {
+			t.Errorf("%d users: unassigned, train, validation, test = %v, want %v", tt.users, got, want)
+		}
+	}
+	if !slices.Equal(SeededSplit(1000, 1), SeededSplit(1000, 1)) {
+		t.Error("the same seed gives two splits")
+	}
+	if slices.Equal(SeededSplit(1000, 1), SeededSplit(1000, 2)) {
+		t.Error("two seeds give the same split")
+	}
+}
+
+func TestSplitRoundTrip(t *testing.T) {
+	d := &Interactions{Ptr: make([]int64, 101)}
+	for u := range 100 {
+		d.Users = append(d.Users, fmt.Sprintf("user \"%02d\",\r\n\té", u))
+	}
+	want := SeededSplit(100, 3)
+	want[17] = Unassigned
+	for _, name := range []string{"split.csv", "split.csv.gz", "split.csv.zst"} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := WriteSplit(path, d, want); err != nil {
+			t.Fatal(err)
+		}
+		got, err := ReadSplit(path, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestReadSplit(t *testing.T) {
+	d := &Interactions{Users: []string{"a", "b", "c"}, Ptr: make([]int64, 4)}
+	roles, err := ReadRoles(writeFile(t, "s", []byte("x,role,user_id\n1,test,c\n2,train,a\n3,train,z\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, unknown := roles.Split(d)
+	if want := (Split{Train, Unassigned, Test}); !slices.Equal(s, want) || unknown != 1 {
+		t.Errorf("split %v with %d unknown users, want %v with 1", s, unknown, want)
+	}
+	for text, want := range map[string]string{
+		"user_id,role\n":                       "no users",
+		"user_id,rolle\na,train\n":             `no column "role"; the file has "user_id", "rolle"`,
+		"user_id,role\na,tarin\n":              `:2: column role: "tarin", want train, validation or test`,
+		"user_id,role\n,train\n":               ":2: column user_id: empty id",
+		"user_id,role\na,train\na,test\n":      `:3: column user_id: user "a" was there before`,
+		"user_id,role\nother,train\n":          "is it the split of other data?",
+		`{"user_id":"a","role":"train"}`:       "must be CSV or TSV, not jsonl",
+		"PAR1 whatever":                        "must be CSV or TSV, not parquet",
+		"user_id,role\n\"a,train\nb,train\n":   "not closed",
+		"user_id,role\n\xff,train\nb,train\n":  "not valid UTF-8",
+		"user_id,role,role\na,train,test\n":    `column "role" twice`,
+		"user_id,role\na,train,and more too\n": "the row has 3 fields",
+	} {
+		if _, err := ReadSplit(writeFile(t, "s", []byte(text)), d); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestPartition(t *testing.T) {
+	d, _, err := readBytes("f", []byte("user_id,item_id,timestamp,weight\n"+
+		"t1,b,1,1\nt1,d,2,2\nt2,d,1,3\n"+ // training: the items are b and d
+		"v1,a,1,4\nv1,d,2,5\nv1,b,3,6\n"+ // loses a, stays
+		"v2,a,1,7\nv2,d,2,8\n"+ // loses a, too short
+		"x1,c,1,9\n"+ // loses everything
+		"x2,d,1,10\nx2,b,1,11\nx2,c,1,12\n"+
+		"z,b,1,1\nz,d,2,1\n"), Options{WeightColumn: "weight"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := d.Partition(Split{Train, Train, Validation, Validation, Test, Test, Unassigned})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Partition{
+		Items:      []string{"b", "d"},
+		Train:      Histories{[]int32{0, 1}, []int64{0, 2, 3}, []int32{0, 1, 1}, []int64{1, 2, 1}, []float32{1, 2, 3}},
+		Validation: Histories{[]int32{2}, []int64{0, 2}, []int32{1, 0}, []int64{2, 3}, []float32{5, 6}},
+		Test:       Histories{[]int32{5}, []int64{0, 2}, []int32{1, 0}, []int64{1, 1}, []float32{10, 11}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("partition (-want +got):\n%s", diff)
+	}
+	v := &got.Validation
+	if v.Len() != 1 || !slices.Equal(v.Of(0), []int32{1, 0}) || !slices.Equal(v.Times(0), []int64{2, 3}) || !slices.Equal(v.Weights(0), []float32{5, 6}) {
+		t.Errorf("validation user: %v %v %v", v.Of(0), v.Times(0), v.Weights(0))
+	}
+	if _, err := d.Partition(make(Split, 7)); err == nil || !strings.Contains(err.Error(), "no training users") {
+		t.Errorf("no training users: error %v", err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a split of another length must panic")
+		}
+	}()
+	d.Partition(make(Split, 6))
+}
+
+// TestPartitionInvariants partitions random data.
+func TestPartitionInvariants(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for round := range 100 {
+		var b bytes.Buffer
+		b.WriteString("user_id,item_id\n")
+		for range 1 + rng.IntN(300) {
+			fmt.Fprintf(&b, "%d,%d\n", rng.IntN(40), rng.IntN(60))
+		}
+		d, _, err := readBytes("f", b.Bytes(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := SeededSplit(d.NumUsers(), uint64(round))
+		p, err := d.Partition(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Train.Len() != s.Count(Train) {
+			t.Fatalf("%d training users, want %d", p.Train.Len(), s.Count(Train))
+		}
+		trained := map[string]bool{}
+		for _, i := range p.Train.Item {
+			trained[p.Items[i]] = true
+		}
+		if len(trained) != len(p.Items) || !slices.IsSorted(p.Items) {
+			t.Fatalf("%d items, %d of them with training users", len(p.Items), len(trained))
+		}
+		for _, h := range []*Histories{&p.Train, &p.Validation, &p.Test} {
+			for k, u := range h.User {
+				var want, got []string
+				for _, i := range d.Of(int(u)) {
+					if trained[d.Items[i]] {
+						want = append(want, d.Items[i])
+					}
+				}
+				for _, i := range h.Of(k) {
+					got = append(got, p.Items[i])
+				}
+				if !slices.Equal(got, want) || h != &p.Train && len(got) < 2 || h.Times(k) != nil || h.Weights(k) != nil {
+					t.Fatalf("user %s has %v, want %v", d.Users[u], got, want)
+				}
+			}
+		}
+	}
+}
