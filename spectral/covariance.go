@@ -1,0 +1,109 @@
+package spectral
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// covarianceOp is K = D^{-1/2} A D^{-1/2} of the covariance graph. A pair of
+// items has a positive covariance only if some user has both, so A is sparse:
+// row i holds the columns col[ptr[i]:ptr[i+1]], in rising order, with the
+// number of common users. Eight bytes an entry; A_ij is computed from the
+// count when it is used, which costs nothing beside the memory traffic and
+// keeps it exact.
+type covarianceOp struct {
+	ptr   []int64
+	col   []int32
+	count []int32
+	p     []float64 // share of the users that have item i
+	m     float64   // users
+	scale []float64 // D^{-1/2}; D = 1 for an isolated item
+}
+
+func newCovarianceOp(r *Incidence) *covarianceOp {
+	n := r.NumItems
+	op := &covarianceOp{ptr: make([]int64, n+1), p: make([]float64, n), m: float64(r.NumUsers()), scale: make([]float64, n)}
+	for i, d := range r.Degrees() {
+		op.p[i] = float64(d) / op.m
+	}
+	userPtr, user := r.transpose()
+	rows := make([][2][]int32, n) // columns and counts of each row
+	parallelRows(n, func(lo, hi int) {
+		acc := make([]int32, n)
+		var touched []int32
+		for i := lo; i < hi; i++ {
+			touched = touched[:0]
+			for _, u := range user[userPtr[i]:userPtr[i+1]] {
+				for _, j := range r.Item[r.Ptr[u]:r.Ptr[u+1]] {
+					if acc[j] == 0 {
+						touched = append(touched, j)
+					}
+					acc[j]++
+				}
+			}
+			rows[i], op.scale[i] = op.takeRow(int32(i), touched, acc)
+		}
+	})
+	for i := range n {
+		op.ptr[i+1] = op.ptr[i] + int64(len(rows[i][0]))
+	}
+	op.col = make([]int32, op.ptr[n])
+	op.count = make([]int32, op.ptr[n])
+	for i := range n {
+		copy(op.col[op.ptr[i]:], rows[i][0])
+		copy(op.count[op.ptr[i]:], rows[i][1])
+		rows[i] = [2][]int32{} // let it go as soon as it is copied
+	}
+	return op
+}
+
+// takeRow keeps the touched columns of row i with a positive covariance, clears
+// acc again, and returns the row and D_i^{-1/2}.
+func (op *covarianceOp) takeRow(i int32, touched, acc []int32) (row [2][]int32, scale float64) {
+	slices.Sort(touched)
+	kept := 0
+	for _, j := range touched {
+		if j != i && op.covariance(i, j, acc[j]) > 0 {
+			kept++
+		}
+	}
+	row = [2][]int32{make([]int32, 0, kept), make([]int32, 0, kept)}
+	var sum float64
+	for _, j := range touched {
+		if a := op.covariance(i, j, acc[j]); j != i && a > 0 {
+			row[0] = append(row[0], j)
+			row[1] = append(row[1], acc[j])
+			sum += a
+		}
+		acc[j] = 0
+	}
+	if sum == 0 {
+		sum = 1
+	}
+	return row, 1 / math.Sqrt(sum)
+}
+
+// covariance is the population covariance of items i and j with the given
+// number of common users.
+func (op *covarianceOp) covariance(i, j, common int32) float64 {
+	return float64(common)/op.m - op.p[i]*op.p[j]
+}
+
+func (op *covarianceOp) dim() int { return len(op.p) }
+
+func (op *covarianceOp) applyTo(dst, x []float64, b int) {
+	parallelRows(op.dim(), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			row := dst[i*b : (i+1)*b]
+			clear(row)
+			for e := op.ptr[i]; e < op.ptr[i+1]; e++ {
+				j := op.col[e]
+				a := op.covariance(int32(i), j, op.count[e]) * op.scale[j]
+				floats.AddScaled(row, a, x[int(j)*b:(int(j)+1)*b])
+			}
+			floats.Scale(op.scale[i], row)
+		}
+	})
+}

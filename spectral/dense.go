@@ -1,0 +1,138 @@
+package spectral
+
+import (
+	"errors"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Operand forms of a product, for the BLAS.
+const (
+	plain      = blas.NoTrans
+	transposed = blas.Trans
+)
+
+func newGeneral(rows, cols int) blas64.General {
+	return blas64.General{Rows: rows, Cols: cols, Stride: max(1, cols), Data: make([]float64, rows*cols)}
+}
+
+// block is the view a[i0:i1, j0:j1].
+func block(a blas64.General, i0, i1, j0, j1 int) blas64.General {
+	v := blas64.General{Rows: i1 - i0, Cols: j1 - j0, Stride: a.Stride}
+	if v.Rows > 0 && v.Cols > 0 {
+		v.Data = a.Data[i0*a.Stride+j0 : (i1-1)*a.Stride+j1]
+	}
+	return v
+}
+
+// columns is the view a[:, j0:j1].
+func columns(a blas64.General, j0, j1 int) blas64.General { return block(a, 0, a.Rows, j0, j1) }
+
+func row(a blas64.General, i int) []float64 { return a.Data[i*a.Stride : i*a.Stride+a.Cols] }
+
+func copyGeneral(dst, src blas64.General) {
+	for i := range dst.Rows {
+		copy(row(dst, i), row(src, i))
+	}
+}
+
+func addGeneral(dst, src blas64.General) {
+	for i := range dst.Rows {
+		floats.Add(row(dst, i), row(src, i))
+	}
+}
+
+func clearGeneral(a blas64.General) {
+	for i := range a.Rows {
+		clear(row(a, i))
+	}
+}
+
+func columnNorms(a blas64.General) []float64 {
+	sums := make([]float64, a.Cols)
+	for i := range a.Rows {
+		for j, x := range row(a, i) {
+			sums[j] += x * x
+		}
+	}
+	for j, s := range sums {
+		sums[j] = math.Sqrt(s)
+	}
+	return sums
+}
+
+func maxColumnNorm(a blas64.General) float64 { return floats.Max(columnNorms(a)) }
+
+func minColumnNorm(a blas64.General) float64 { return floats.Min(columnNorms(a)) }
+
+// tallStrip is the number of rows of a tall matrix that one worker handles at a
+// time. Products of tall matrices are split here and not inside of the BLAS,
+// which would run those with a small result on one processor.
+const tallStrip = 1024
+
+// tallTransMul sets c = aᵀ b for a and b with many rows: the partial products
+// of strips, added in order.
+func tallTransMul(c, a, b blas64.General) {
+	strips := (a.Rows + tallStrip - 1) / tallStrip
+	parts := make([]blas64.General, strips)
+	parallelStrips(a.Rows, tallStrip, func(lo, hi int) {
+		part := newGeneral(c.Rows, c.Cols)
+		blas64.Gemm(transposed, plain, 1, block(a, lo, hi, 0, a.Cols), block(b, lo, hi, 0, b.Cols), 0, part)
+		parts[lo/tallStrip] = part
+	})
+	clearGeneral(c)
+	for _, part := range parts {
+		addGeneral(c, part)
+	}
+}
+
+// tallMulAdd sets c += alpha a b for a and c with many rows.
+func tallMulAdd(c blas64.General, alpha float64, a, b blas64.General) {
+	parallelStrips(a.Rows, tallStrip, func(lo, hi int) {
+		blas64.Gemm(plain, plain, alpha, block(a, lo, hi, 0, a.Cols), b, 1, block(c, lo, hi, 0, c.Cols))
+	})
+}
+
+// rotateColumns sets a[:, :s.Cols] = a[:, :p]·s, a strip of rows at a time, so
+// that no second n×p matrix is needed.
+func rotateColumns(a blas64.General, p int, s blas64.General) {
+	parallelStrips(a.Rows, tallStrip, func(lo, hi int) {
+		out := newGeneral(hi-lo, s.Cols)
+		blas64.Gemm(plain, plain, 1, block(a, lo, hi, 0, p), s, 0, out)
+		copyGeneral(block(a, lo, hi, 0, s.Cols), out)
+	})
+}
+
+// symmetricEigen returns all eigenvalues of a in descending order and the
+// eigenvectors as columns of s. Only the upper triangle of a is read.
+func symmetricEigen(a blas64.General) (values []float64, s blas64.General, err error) {
+	n := a.Rows
+	sym := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := i; j < n; j++ {
+			sym.SetSym(i, j, a.Data[i*a.Stride+j])
+		}
+	}
+	var eig mat.EigenSym
+	if !eig.Factorize(sym, true) {
+		return nil, s, errors.New("the projected eigenproblem did not converge: the data holds values that are not finite")
+	}
+	values = eig.Values(nil)
+	var q mat.Dense
+	eig.VectorsTo(&q)
+	raw := q.RawMatrix()
+	s = newGeneral(n, n)
+	for i := range n {
+		for j := range n {
+			s.Data[i*n+j] = raw.Data[i*raw.Stride+n-1-j]
+		}
+	}
+	for i, j := 0, n-1; i < j; i, j = i+1, j-1 {
+		values[i], values[j] = values[j], values[i]
+	}
+	return values, s, nil
+}

@@ -1,0 +1,81 @@
+package spectral
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+)
+
+// Table 1 of the paper, by hand at λ = 0, 1/2 and 1 with φ = 10, γ = 1, a = 4.
+func TestFilterTable1(t *testing.T) {
+	lambda := []float64{0, 0.5, 1}
+	want := map[string][]float64{
+		Tikhonov:      {1, 1 / 1.05, 1 / 1.1},
+		Diffusion:     {1 / 1.1, 1 / (1 + math.Exp(0.25)/10), 1 / (1 + math.Exp(0.5)/10)},
+		RandomWalk:    {1 / (1 + 1.0/40), 1 / (1 + 1.0/35), 1 / (1 + 1.0/30)},
+		InverseCosine: {1 / 1.1, 1 / (1 + 1/(10*math.Cos(math.Pi/8))), 1 / (1 + math.Sqrt2/10)},
+		Cutoff:        {1, 1, 1},
+		PowerFilter:   {1, math.Sqrt(0.5), 0},
+	}
+	for _, name := range FilterNames {
+		f := DefaultFilter(name)
+		if err := f.Validate(); err != nil {
+			t.Error(err)
+		}
+		got := make([]float64, 3)
+		f.ResponseTo(got, lambda)
+		for j := range lambda {
+			if math.Abs(got[j]-want[name][j]) > 1e-15 {
+				t.Errorf("%s: H(%v) = %v, want %v", name, lambda[j], got[j], want[name][j])
+			}
+		}
+	}
+}
+
+// Every filter passes low frequencies at least as well as high ones, and keeps
+// the response in [0, 1], over the whole range of a normalised Laplacian.
+func TestFiltersAreLowPass(t *testing.T) {
+	lambda := make([]float64, 201)
+	for j := range lambda {
+		lambda[j] = float64(j) / 100
+	}
+	for _, name := range FilterNames {
+		h := make([]float64, len(lambda))
+		DefaultFilter(name).ResponseTo(h, lambda)
+		for j := range h {
+			if !(h[j] >= 0 && h[j] <= 1) || (j > 0 && h[j] > h[j-1]) {
+				t.Errorf("%s: H(%v) = %v after %v", name, lambda[j], h[j], h[max(0, j-1)])
+			}
+		}
+	}
+}
+
+func TestFilterValidate(t *testing.T) {
+	tests := []struct {
+		edit func(*Filter)
+		name string
+		want string
+	}{
+		{func(f *Filter) { f.Phi = 0 }, Tikhonov, "phi is 0"},
+		{func(f *Filter) { f.Phi = math.Inf(1) }, InverseCosine, "phi is +Inf"},
+		{func(f *Filter) { f.Gamma = -1 }, Diffusion, "gamma is -1"},
+		{func(f *Filter) { f.A = 1.9 }, RandomWalk, "a is 1.9"},
+		{func(f *Filter) { f.Power = math.NaN() }, PowerFilter, "power is NaN"},
+		{func(f *Filter) { f.Name = "boxcar" }, Cutoff, `unknown filter "boxcar", want one of tikhonov`},
+	}
+	for _, tt := range tests {
+		f := DefaultFilter(tt.name)
+		tt.edit(&f)
+		if err := f.Validate(); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%+v: error %v, want %q", f, err, tt.want)
+		}
+	}
+}
+
+func ExampleFilter_ResponseTo() {
+	h := make([]float64, 3)
+	DefaultFilter(Tikhonov).ResponseTo(h, []float64{0, 0.5, 1})
+	fmt.Printf("%.4f\n", h)
+	// Output: [1.0000 0.9524 0.9091]
+}

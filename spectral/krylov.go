@@ -1,0 +1,118 @@
+package spectral
+
+import (
+	"errors"
+
+	"gonum.org/v1/gonum/blas/blas64"
+)
+
+// Block sizes of the Lanczos solver. Small blocks need fewer products with K,
+// large ones run faster.
+const (
+	smallBlock = 16 // for ranks below 64
+	largeBlock = 32
+	probeSteps = 12 // block steps of the probe, which sees the density of the spectrum
+)
+
+func blockSize(k int) int {
+	if k < 64 {
+		return smallBlock
+	}
+	return largeBlock
+}
+
+// columnLimit is the number of Lanczos vectors kept for rank k.
+func columnLimit(k int) int { return k + k/2 + 10*blockSize(k) }
+
+// lanczosFits tells whether the Krylov space is well below the whole space; if
+// not, the dense solver is at least as fast and always exact.
+func lanczosFits(n, k int) bool { return 2*columnLimit(k) <= n }
+
+// solveKrylov finds the k leading eigenpairs of K by block Lanczos on a
+// Chebyshev filter of K, which a short probe of the spectrum determines.
+func solveKrylov(op operator, opt Options) (*Basis, error) {
+	k, b := opt.Rank, blockSize(opt.Rank)
+	counted := &countingOp{operator: op}
+	inner, err := filtered(counted, k, b, opt.Seed)
+	if err != nil {
+		return nil, err
+	}
+	l := newLanczos(inner, b, columnLimit(k), opt.Seed+1)
+	report := func(converged int) {
+		if opt.Progress != nil {
+			opt.Progress(converged, k)
+		}
+	}
+	out := &Basis{N: l.n, K: k}
+	for tol := opt.Tolerance / 2; ; tol /= 10 {
+		u, err := l.solve(k, tol, maxRestarts, report)
+		if err != nil {
+			return nil, err
+		}
+		if out.Kappa, err = rayleighRitz(counted, u); err != nil {
+			return nil, err
+		}
+		out.U = u.Data
+		// The stopping rule is stated for p(K); what counts is K.
+		if out.residual(counted) <= opt.Tolerance || tol < 1e-12 || l.restarts >= maxRestarts {
+			break
+		}
+	}
+	out.Report = Report{Solver: "lanczos", Passes: counted.vectors, Restarts: l.restarts}
+	return out, nil
+}
+
+// filtered probes the spectrum of op and returns the Chebyshev filter that
+// lifts about the leading k eigenvalues, or op itself if none would help.
+func filtered(op operator, k, b int, seed uint64) (operator, error) {
+	probe := newLanczos(op, b, (probeSteps+1)*b, seed)
+	probe.fill()
+	// A margin above k keeps the k-th pair off the foot of the filter.
+	lo, cut, top, err := probeSpectrum(probe, probe.start, 1.15*float64(k)+float64(b)/2)
+	if err != nil {
+		return nil, err
+	}
+	if cut < 1e-6*top { // fewer than k eigenvalues are not zero
+		return op, nil
+	}
+	if c := newChebyshev(op, lo, cut, top); c != nil {
+		return c, nil
+	}
+	return op, nil
+}
+
+// rayleighRitz replaces u, whose columns are orthonormal up to maxLoss, by the
+// eigenvectors of K within its span and returns their eigenvalues, descending.
+func rayleighRitz(op operator, u blas64.General) ([]float64, error) {
+	const width = 64
+	if _, ok := choleskyQR2(u); !ok {
+		return nil, errors.New("the eigenvectors found are linearly dependent: the data holds values that are not finite")
+	}
+	gram := newGeneral(u.Cols, u.Cols)
+	for lo := 0; lo < u.Cols; lo += width {
+		hi := min(lo+width, u.Cols)
+		x, kx := newGeneral(u.Rows, hi-lo), newGeneral(u.Rows, hi-lo)
+		copyGeneral(x, columns(u, lo, hi))
+		op.applyTo(kx.Data, x.Data, hi-lo)
+		part := newGeneral(u.Cols, hi-lo)
+		tallTransMul(part, u, kx)
+		copyGeneral(columns(gram, lo, hi), part)
+	}
+	kappa, s, err := symmetricEigen(gram)
+	if err != nil {
+		return nil, err
+	}
+	rotateColumns(u, u.Cols, s)
+	return kappa, nil
+}
+
+// countingOp counts the vectors that are multiplied.
+type countingOp struct {
+	operator
+	vectors int
+}
+
+func (c *countingOp) applyTo(dst, x []float64, b int) {
+	c.vectors += b
+	c.operator.applyTo(dst, x, b)
+}

@@ -1,0 +1,249 @@
+package spectral
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+)
+
+// Forms of the Nyström solver.
+const (
+	// NystromPaper is Algorithm 1 of the paper: eigenvectors of the sampled
+	// block, extended to all items. Its columns are not orthogonal.
+	NystromPaper = "paper"
+	// NystromOrthonormal makes the extension orthonormal (C. Fowlkes et al.,
+	// "Spectral Grouping Using the Nyström Method", IEEE PAMI 26, 2004), after
+	// Refine further products with K.
+	NystromOrthonormal = "orthonormal"
+)
+
+// NystromOptions of the sampled solver. Zero values mean the defaults.
+type NystromOptions struct {
+	Form       string // NystromPaper or NystromOrthonormal, the default
+	Landmarks  int    // l, sampled items; default max(2000, 2k), or all if there are fewer
+	Oversample int    // p, extra vectors beside the k wanted; default 10 + k/10
+	Power      int    // q, power iterations on the sampled block; default 2
+
+	// Refine is the number of products with all of K that the orthonormal form
+	// adds after the extension: default 3, negative for none. A sample of a
+	// sparse graph sees few of its edges, so its eigenvectors alone are poor.
+	Refine int
+}
+
+func (o NystromOptions) withDefaults(k, n int) NystromOptions {
+	if o.Form == "" {
+		o.Form = NystromOrthonormal
+	}
+	if o.Landmarks == 0 {
+		o.Landmarks = min(n, max(2000, 2*k))
+	}
+	if o.Oversample == 0 {
+		o.Oversample = 10 + k/10
+	}
+	o.Oversample = min(o.Oversample, o.Landmarks-k)
+	if o.Power == 0 {
+		o.Power = 2
+	}
+	if o.Refine == 0 {
+		o.Refine = 3
+	}
+	return o
+}
+
+func (o NystromOptions) validate(k, n int) error {
+	if o.Form != "" && o.Form != NystromPaper && o.Form != NystromOrthonormal {
+		return fmt.Errorf("unknown nystrom form %q, want %s or %s", o.Form, NystromPaper, NystromOrthonormal)
+	}
+	if o.Landmarks < 0 || o.Oversample < 0 || o.Power < 0 {
+		return fmt.Errorf("nystrom: landmarks %d, oversampling %d and power %d must not be negative", o.Landmarks, o.Oversample, o.Power)
+	}
+	if l := o.withDefaults(k, n).Landmarks; l < k || l > n {
+		return fmt.Errorf("nystrom: %d landmarks for rank %d and %d items: want at least the rank and at most the items", l, k, n)
+	}
+	return nil
+}
+
+// solveNystrom approximates the leading eigenpairs from the columns C of l
+// items, sampled with a probability proportional to their degree (Algorithm 1
+// of the paper samples uniformly; popular items see more of the graph). With E
+// the n×l selection matrix, C = K E and A = Eᵀ K E: products with both are
+// products of K with blocks that vanish outside of the sample, so neither is
+// ever formed. Eigenvalues are Rayleigh quotients with K itself; the paper's
+// (n/l)·λ(A) holds for uniform samples only.
+func solveNystrom(op operator, degrees []int64, opt Options) (*Basis, error) {
+	k, n := opt.Rank, op.dim()
+	o := opt.Nystrom.withDefaults(k, n)
+	rng := rand.New(rand.NewPCG(opt.Seed, 0x6e797374))
+	landmarks := sampleByWeight(degrees, o.Landmarks, rng)
+	counted := &countingOp{operator: op}
+	ua, lambda, err := sampledEigen(counted, landmarks, k+o.Oversample, o.Power, rng)
+	if err != nil {
+		return nil, err
+	}
+	rank := numericalRank(lambda)
+	y := newGeneral(n, rank)
+	scatterRows(y, columns(ua, 0, rank), landmarks)
+	u := newGeneral(n, rank)
+	counted.applyTo(u.Data, y.Data, rank) // C U_A: the extension to all items
+	var kappa []float64
+	if o.Form == NystromPaper {
+		kappa = rayleighQuotients(counted, u)
+	} else {
+		for range o.Refine {
+			u, y = y, u
+			counted.applyTo(u.Data, y.Data, rank)
+		}
+		if err := orthonormalColumns(u); err != nil {
+			return nil, err
+		}
+		if kappa, err = rayleighRitz(counted, u); err != nil {
+			return nil, err
+		}
+	}
+	b := &Basis{N: n, K: rank, U: u.Data, Kappa: kappa, Report: Report{Solver: "nystrom-" + o.Form, Passes: counted.vectors}}
+	b.truncate(min(k, rank))
+	return b, nil
+}
+
+// rayleighQuotients normalises the columns of u, sorts them by κ = uᵀKu in
+// descending order and returns κ.
+func rayleighQuotients(op operator, u blas64.General) []float64 {
+	norms := columnNorms(u)
+	scaleColumns(u, func(j int) float64 { return 1 / max(norms[j], math.SmallestNonzeroFloat64) })
+	ku := newGeneral(u.Rows, u.Cols)
+	op.applyTo(ku.Data, u.Data, u.Cols)
+	kappa := make([]float64, u.Cols)
+	for i := range u.Rows {
+		for j, x := range row(u, i) {
+			kappa[j] += x * ku.Data[i*ku.Stride+j]
+		}
+	}
+	order := make([]int, u.Cols)
+	for j := range order {
+		order[j] = j
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(kappa[b], kappa[a]) })
+	sorted := make([]float64, u.Cols)
+	for i := range u.Rows {
+		from, to := row(u, i), row(ku, i) // ku is free now
+		for j, c := range order {
+			to[j] = from[c]
+		}
+		copy(from, to)
+	}
+	for j, c := range order {
+		sorted[j] = kappa[c]
+	}
+	return sorted
+}
+
+// sampledEigen returns the leading count approximate eigenvectors (l×count)
+// and eigenvalues of A = Eᵀ K E by randomised subspace iteration from a
+// Gaussian Ω. The small matrix is Z = QᵀAQ; the paper's Z QᵀΩ = QᵀAΩ is the
+// same up to what A maps out of the span of Q, and saves one product.
+func sampledEigen(op operator, landmarks []int32, count, power int, rng *rand.Rand) (u blas64.General, lambda []float64, err error) {
+	n, l := op.dim(), len(landmarks)
+	q := newGeneral(l, count)
+	for i := range q.Data {
+		q.Data[i] = rng.NormFloat64()
+	}
+	x, kx := newGeneral(n, count), newGeneral(n, count)
+	multiply := func() { // kx = K E q
+		clear(x.Data)
+		scatterRows(x, q, landmarks)
+		op.applyTo(kx.Data, x.Data, count)
+	}
+	for range power {
+		if err := orthonormalColumns(q); err != nil {
+			return u, nil, err
+		}
+		multiply()
+		gatherRows(q, kx, landmarks)
+	}
+	if err := orthonormalColumns(q); err != nil {
+		return u, nil, err
+	}
+	multiply()
+	aq := newGeneral(l, count)
+	gatherRows(aq, kx, landmarks)
+	z := newGeneral(count, count)
+	tallTransMul(z, q, aq)
+	lambda, s, err := symmetricEigen(z)
+	if err != nil {
+		return u, nil, err
+	}
+	rotateColumns(q, count, s)
+	return q, lambda, nil
+}
+
+// orthonormalColumns replaces q by an orthonormal basis of its column space
+// (by the singular vectors of the Gram matrix, twice); dependent columns
+// become directions of rounding noise, which is harmless here: their
+// eigenvalues are zero.
+func orthonormalColumns(q blas64.General) error {
+	for range 2 {
+		gram := newGeneral(q.Cols, q.Cols)
+		tallTransMul(gram, q, q)
+		values, s, err := symmetricEigen(gram)
+		if err != nil {
+			return err
+		}
+		scaleColumns(s, func(j int) float64 { return 1 / math.Sqrt(max(values[j], 1e-15*values[0])) })
+		rotateColumns(q, q.Cols, s)
+	}
+	return nil
+}
+
+// scaleColumns multiplies column j of a by f(j).
+func scaleColumns(a blas64.General, f func(j int) float64) {
+	factor := make([]float64, a.Cols)
+	for j := range factor {
+		factor[j] = f(j)
+	}
+	for i := range a.Rows {
+		floats.Mul(row(a, i), factor)
+	}
+}
+
+// scatterRows sets the rows idx of dst to the rows of src.
+func scatterRows(dst, src blas64.General, idx []int32) {
+	for r, i := range idx {
+		copy(row(dst, int(i)), row(src, r))
+	}
+}
+
+// gatherRows sets the rows of dst to the rows idx of src.
+func gatherRows(dst, src blas64.General, idx []int32) {
+	for r, i := range idx {
+		copy(row(dst, r), row(src, int(i)))
+	}
+}
+
+// sampleByWeight draws count of the items without replacement, item i with
+// probability proportional to weight[i], and returns them in rising order
+// (A. Efraimidis, P. Spirakis, "Weighted random sampling with a reservoir",
+// 2006: the largest keys E_i/w_i, E_i exponential, negated).
+func sampleByWeight(weight []int64, count int, rng *rand.Rand) []int32 {
+	type keyed struct {
+		key  float64
+		item int32
+	}
+	keys := make([]keyed, len(weight))
+	for i, w := range weight {
+		keys[i] = keyed{rng.ExpFloat64() / max(float64(w), 1e-9), int32(i)}
+	}
+	slices.SortFunc(keys, func(a, b keyed) int {
+		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.item, b.item))
+	})
+	items := make([]int32, count)
+	for i := range items {
+		items[i] = keys[i].item
+	}
+	slices.Sort(items)
+	return items
+}

@@ -1,0 +1,121 @@
+package spectral
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// Graph kinds.
+const (
+	Hypergraph = "hypergraph"
+	Covariance = "covariance"
+)
+
+// GraphKinds lists the item graphs that can be learned.
+var GraphKinds = []string{Hypergraph, Covariance}
+
+// Graph says which item graph is learned from R.
+type Graph struct {
+	// Kind is Hypergraph, K = D_v^{-s/2} Rᵀ D_e^{-s} R D_v^{-s/2}, or
+	// Covariance, K = D^{-1/2} A D^{-1/2} with A_ij = max(Cov(R_i, R_j), 0)
+	// for i ≠ j, A_ii = 0 and D the row sums of A.
+	Kind string
+	// DegreeExponent is s of the hypergraph (paper: 1). Covariance has none.
+	DegreeExponent float64
+}
+
+// Validate reports an unknown kind or an exponent out of range.
+func (g Graph) Validate() error {
+	switch g.Kind {
+	case Covariance:
+		return nil
+	case Hypergraph:
+		if math.IsNaN(g.DegreeExponent) || g.DegreeExponent < 0 || g.DegreeExponent > 2 {
+			return fmt.Errorf("degree exponent is %v, want a number in [0, 2]", g.DegreeExponent)
+		}
+		return nil
+	}
+	return fmt.Errorf("unknown graph %q, want %s or %s", g.Kind, Hypergraph, Covariance)
+}
+
+// scaled tells whether λ is taken from K divided by its largest eigenvalue.
+// For s = 1 and for the covariance graph κ_1 ≤ 1 and nothing is divided.
+func (g Graph) scaled() bool { return g.Kind == Hypergraph && g.DegreeExponent != 1 }
+
+// An operator is a symmetric n×n matrix known by its products with blocks.
+type operator interface {
+	dim() int
+	// applyTo sets dst = K·x for n×b row-major blocks. dst and x do not overlap.
+	applyTo(dst, x []float64, b int)
+}
+
+// newOperator builds K of the graph without ever forming an n×n dense matrix.
+func newOperator(g Graph, r *Incidence) (operator, error) {
+	if g.Kind == Covariance {
+		op := newCovarianceOp(r)
+		if len(op.col) == 0 {
+			return nil, errors.New("covariance graph has no edges: no two items occur together more often than by chance; use --graph hypergraph or more data")
+		}
+		return op, nil
+	}
+	return newHypergraphOp(g.DegreeExponent, r), nil
+}
+
+// hypergraphOp is K = D_v^{-s/2} Rᵀ D_e^{-s} R D_v^{-s/2}, kept as R and Rᵀ.
+type hypergraphOp struct {
+	r       *Incidence
+	userPtr []int64 // Rᵀ: users of item i are user[userPtr[i]:userPtr[i+1]]
+	user    []int32
+	vScale  []float64 // d_v^{-s/2}, 0 for an item without users
+	eScale  []float64 // d_e^{-s}, 0 for a user without items
+	y       []float64 // m×b scratch
+}
+
+func newHypergraphOp(s float64, r *Incidence) *hypergraphOp {
+	op := &hypergraphOp{r: r, vScale: make([]float64, r.NumItems), eScale: make([]float64, r.NumUsers())}
+	op.userPtr, op.user = r.transpose()
+	for i, d := range r.Degrees() {
+		if d > 0 {
+			op.vScale[i] = math.Pow(float64(d), -s/2)
+		}
+	}
+	for u := range op.eScale {
+		if d := r.Ptr[u+1] - r.Ptr[u]; d > 0 {
+			op.eScale[u] = math.Pow(float64(d), -s)
+		}
+	}
+	return op
+}
+
+func (op *hypergraphOp) dim() int { return op.r.NumItems }
+
+func (op *hypergraphOp) applyTo(dst, x []float64, b int) {
+	m := op.r.NumUsers()
+	if cap(op.y) < m*b {
+		op.y = make([]float64, m*b)
+	}
+	y := op.y[:m*b]
+	parallelRows(m, func(lo, hi int) { // y = D_e^{-s} R D_v^{-s/2} x
+		for u := lo; u < hi; u++ {
+			row := y[u*b : (u+1)*b]
+			clear(row)
+			for _, i := range op.r.Item[op.r.Ptr[u]:op.r.Ptr[u+1]] {
+				floats.AddScaled(row, op.vScale[i], x[int(i)*b:(int(i)+1)*b])
+			}
+			floats.Scale(op.eScale[u], row)
+		}
+	})
+	parallelRows(op.r.NumItems, func(lo, hi int) { // dst = D_v^{-s/2} Rᵀ y
+		for i := lo; i < hi; i++ {
+			row := dst[i*b : (i+1)*b]
+			clear(row)
+			for _, u := range op.user[op.userPtr[i]:op.userPtr[i+1]] {
+				floats.Add(row, y[int(u)*b:(int(u)+1)*b])
+			}
+			floats.Scale(op.vScale[i], row)
+		}
+	})
+}

@@ -1,0 +1,132 @@
+package spectral
+
+import (
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// maxGramCondition bounds the condition number of WᵀW up to which Cholesky QR,
+// done twice, gives orthonormal columns to working precision.
+const maxGramCondition = 1e10
+
+// orthonormalise replaces W by Q of W = Q R and returns R (b×b, upper
+// triangular). Columns of W that depend on the others, or vanish beside the
+// scale of K, are replaced by random directions orthogonal to V[:, :p], and
+// get a zero on the diagonal of R: the Krylov space is exhausted in that
+// direction and the search goes on elsewhere.
+func (l *lanczos) orthonormalise(p int) blas64.General {
+	if minColumnNorm(l.w) > 1e-10*l.scale {
+		if r, ok := choleskyQR2(l.w); ok {
+			return r
+		}
+	}
+	return l.gramSchmidt(p)
+}
+
+// gramSchmidt is orthonormalise by columns: slower, but safe for columns that
+// are tiny or dependent. p+b must be well below n, so that random directions
+// outside of V exist.
+func (l *lanczos) gramSchmidt(p int) blas64.General {
+	q := newGeneral(l.b, l.n) // Wᵀ: one vector a row
+	for i := range l.n {
+		for c := range l.b {
+			q.Data[c*l.n+i] = l.w.Data[i*l.b+c]
+		}
+	}
+	r := newGeneral(l.b, l.b)
+	for c := range l.b {
+		if l.orthogonaliseRow(q, c, p, r.Data[c:]) {
+			continue
+		}
+		r.Data[c*l.b+c] = 0
+		for { // a random direction lies in the span with probability 0
+			for i := range row(q, c) {
+				row(q, c)[i] = l.rng.NormFloat64() * l.scale
+			}
+			if l.orthogonaliseRow(q, c, p, make([]float64, l.b*l.b)) {
+				break
+			}
+		}
+	}
+	for i := range l.n {
+		for c := range l.b {
+			l.w.Data[i*l.b+c] = q.Data[c*l.n+i]
+		}
+	}
+	return r
+}
+
+// orthogonaliseRow makes row c of q a unit vector orthogonal to the rows before
+// it and to V[:, :p], and adds the coefficients to column 0 of r, whose rows
+// are b apart. It returns false if nothing but rounding error is left.
+func (l *lanczos) orthogonaliseRow(q blas64.General, c, p int, r []float64) bool {
+	x := row(q, c)
+	length := 1.0 // of the original vector's part that is left
+	for range 2 { // normalised in between, so that the second pass works at full precision
+		l.projectVector(x, p)
+		for j := range c {
+			d := floats.Dot(row(q, j), x)
+			floats.AddScaled(x, -d, row(q, j))
+			r[j*l.b] += length * d
+		}
+		norm := floats.Norm(x, 2)
+		length *= norm
+		if !(length > 1e-14*l.scale) {
+			return false
+		}
+		floats.Scale(1/norm, x)
+	}
+	r[c*l.b] = length
+	return true
+}
+
+// projectVector subtracts from x its projection on V[:, :p].
+func (l *lanczos) projectVector(x []float64, p int) {
+	if p == 0 {
+		return
+	}
+	v := columns(l.v, 0, p)
+	coef := blas64.Vector{N: p, Inc: 1, Data: make([]float64, p)}
+	vec := blas64.Vector{N: l.n, Inc: 1, Data: x}
+	blas64.Gemv(transposed, 1, v, vec, 0, coef)
+	blas64.Gemv(plain, -1, v, coef, 1, vec)
+}
+
+// choleskyQR2 factors w = Q R by two rounds of Cholesky QR and stores Q in w.
+// If w is too ill-conditioned it returns ok = false and leaves w as it was.
+func choleskyQR2(w blas64.General) (r blas64.General, ok bool) {
+	r1, ok := choleskyQR(w)
+	if !ok {
+		return r, false
+	}
+	r2, ok := choleskyQR(w)
+	if !ok { // cannot be: w is orthonormal up to 1e-6 by now
+		return r, false
+	}
+	r = newGeneral(w.Cols, w.Cols)
+	blas64.Gemm(plain, plain, 1, r2, r1, 0, r)
+	return r, true
+}
+
+func choleskyQR(w blas64.General) (r blas64.General, ok bool) {
+	b := w.Cols
+	gram := newGeneral(b, b)
+	tallTransMul(gram, w, w)
+	var chol mat.Cholesky
+	if !chol.Factorize(mat.NewSymDense(b, gram.Data)) || !(chol.Cond() < maxGramCondition) {
+		return r, false
+	}
+	var tri mat.TriDense
+	chol.UTo(&tri)
+	raw := tri.RawTriangular()
+	r = newGeneral(b, b)
+	for i := range b {
+		copy(r.Data[i*b+i:(i+1)*b], raw.Data[i*raw.Stride+i:i*raw.Stride+b])
+	}
+	parallelStrips(w.Rows, tallStrip, func(lo, hi int) {
+		blas64.Trsm(blas.Right, plain, 1, raw, block(w, lo, hi, 0, b))
+	})
+	return r, true
+}

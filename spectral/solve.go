@@ -1,0 +1,234 @@
+package spectral
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+)
+
+// Solver names of [Options].
+const (
+	SolverAuto    = "auto"    // exact
+	SolverExact   = "exact"   // dense for small n, block Lanczos otherwise
+	SolverNystrom = "nystrom" // from sampled columns
+)
+
+// Options of [Solve]. Every field but Rank has a usable zero value or default
+// stated here.
+type Options struct {
+	Graph  Graph
+	Rank   int    // k, at least 1 and at most the number of items
+	Solver string // "" means SolverAuto
+
+	// Tolerance bounds max_j ‖K u_j − κ_j u_j‖₂ / κ_1 of the exact solvers.
+	// 0 means DefaultTolerance.
+	Tolerance float64
+
+	Nystrom NystromOptions
+	Seed    uint64 // of the start block and of Nyström's samples
+
+	// Progress, if set, is told now and then how many of the wanted pairs have
+	// converged.
+	Progress func(done, total int)
+}
+
+// DefaultTolerance is the residual that the exact solvers reach by default. An
+// eigenvalue's error is of the order of the square of its residual.
+const DefaultTolerance = 1e-5
+
+// maxRestarts bounds the Lanczos solver; a basis that has not converged by
+// then is reported with its residual.
+const maxRestarts = 300
+
+// denseMax is the number of items up to which all eigenpairs of the dense
+// matrix are computed: at that size this is faster than iterating.
+const denseMax = 600
+
+// ErrNotConverged is wrapped by Solve's error if the residual of the basis
+// misses the tolerance.
+var ErrNotConverged = errors.New("eigenbasis has not converged")
+
+func (o *Options) validate(r *Incidence) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	if err := o.Graph.Validate(); err != nil {
+		return err
+	}
+	if o.Rank < 1 {
+		return fmt.Errorf("rank is %d, want at least 1", o.Rank)
+	}
+	if o.Rank > r.NumItems {
+		return fmt.Errorf("rank %d is above the number of items %d: choose a rank of at most %d", o.Rank, r.NumItems, r.NumItems)
+	}
+	if math.IsNaN(o.Tolerance) || o.Tolerance < 0 || o.Tolerance >= 1 {
+		return fmt.Errorf("tolerance is %v, want a number in (0, 1)", o.Tolerance)
+	}
+	switch o.Solver {
+	case "", SolverAuto, SolverExact:
+		return nil
+	case SolverNystrom:
+		return o.Nystrom.validate(o.Rank, r.NumItems)
+	}
+	return fmt.Errorf("unknown solver %q, want %s, %s or %s", o.Solver, SolverAuto, SolverExact, SolverNystrom)
+}
+
+// Solve learns the basis of rank opt.Rank of the item graph of r. The basis
+// has a smaller rank if K has: eigenvectors of the eigenvalue 0 of a
+// hypergraph carry nothing but the solver's arbitrary choice. The sign of
+// each eigenvector is fixed by making its entry of largest magnitude
+// positive. Solve returns an error that wraps ErrNotConverged, together with
+// the basis, if an exact solver misses the tolerance.
+func Solve(r *Incidence, opt Options) (*Basis, error) {
+	if err := opt.validate(r); err != nil {
+		return nil, err
+	}
+	if opt.Tolerance == 0 {
+		opt.Tolerance = DefaultTolerance
+	}
+	op, err := newOperator(opt.Graph, r)
+	if err != nil {
+		return nil, err
+	}
+	var b *Basis
+	switch {
+	case opt.Solver == SolverNystrom:
+		b, err = solveNystrom(op, r.Degrees(), opt)
+	case op.dim() <= denseMax || !lanczosFits(op.dim(), opt.Rank):
+		b, err = solveDense(op, opt.Rank)
+	default:
+		b, err = solveKrylov(op, opt)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return finish(b, op, r, opt)
+}
+
+// solveDense computes all eigenpairs of K as a dense matrix: O(n³) time, 16·n²
+// bytes.
+func solveDense(op operator, k int) (*Basis, error) {
+	n := op.dim()
+	eye, dense := identity(n), newGeneral(n, n)
+	op.applyTo(dense.Data, eye.Data, n)
+	kappa, s, err := symmetricEigen(dense)
+	if err != nil {
+		return nil, err
+	}
+	u := newGeneral(n, k)
+	copyGeneral(u, columns(s, 0, k))
+	return &Basis{N: n, K: k, U: u.Data, Kappa: kappa[:k], Report: Report{Solver: "dense", Passes: n}}, nil
+}
+
+// finish cuts the null space off, fixes signs, measures the basis and derives λ.
+func finish(b *Basis, op operator, r *Incidence, opt Options) (*Basis, error) {
+	if opt.Graph.Kind == Hypergraph {
+		b.truncate(numericalRank(b.Kappa))
+	}
+	b.fixSigns()
+	b.Degrees = r.Degrees()
+	b.Report.KappaMax, b.Report.KappaMin = b.Kappa[0], b.Kappa[b.K-1]
+	divisor := 1.0
+	if opt.Graph.scaled() {
+		divisor = b.Kappa[0]
+	}
+	b.Lambda = make([]float64, b.K)
+	for j, kappa := range b.Kappa {
+		b.Lambda[j] = 1 - kappa/divisor
+	}
+	b.Report.Residual = b.residual(op)
+	b.Report.Orthogonality = b.orthogonality()
+	b.Report.Passes += b.K
+	if opt.Solver != SolverNystrom && !(b.Report.Residual <= opt.Tolerance) {
+		return b, fmt.Errorf("%w: max residual %.2e is above the tolerance %.2e; raise --tolerance, lower --rank or use --solver nystrom",
+			ErrNotConverged, b.Report.Residual, opt.Tolerance)
+	}
+	return b, nil
+}
+
+// numericalRank is the number of leading eigenvalues that are not zero beside
+// the first; at least 1.
+func numericalRank(kappa []float64) int {
+	k := len(kappa)
+	for k > 1 && kappa[k-1] <= 1e-9*kappa[0] {
+		k--
+	}
+	return k
+}
+
+// truncate keeps the first k columns.
+func (b *Basis) truncate(k int) {
+	if k == b.K {
+		return
+	}
+	u := newGeneral(b.N, k)
+	copyGeneral(u, columns(b.matrix(), 0, k))
+	b.K, b.U, b.Kappa = k, u.Data, b.Kappa[:k]
+}
+
+func (b *Basis) matrix() blas64.General {
+	return blas64.General{Rows: b.N, Cols: b.K, Stride: b.K, Data: b.U}
+}
+
+// fixSigns makes the entry of largest magnitude of each column positive; the
+// first such entry, where several are alike up to rounding.
+func (b *Basis) fixSigns() {
+	best := make([]float64, b.K)
+	for i := range b.N {
+		for j, x := range b.U[i*b.K : (i+1)*b.K] {
+			if math.Abs(x) > math.Abs(best[j])*(1+1e-6) {
+				best[j] = x
+			}
+		}
+	}
+	for i := range b.N {
+		for j := range b.K {
+			if best[j] < 0 {
+				b.U[i*b.K+j] = -b.U[i*b.K+j]
+			}
+		}
+	}
+}
+
+// residual is max_j ‖K u_j − κ_j u_j‖₂ / (κ_1 ‖u_j‖₂), by k products with K.
+func (b *Basis) residual(op operator) float64 {
+	const width = 64
+	var worst float64
+	norms := columnNorms(b.matrix())
+	for lo := 0; lo < b.K; lo += width {
+		hi := min(lo+width, b.K)
+		x, kx := newGeneral(b.N, hi-lo), newGeneral(b.N, hi-lo)
+		copyGeneral(x, columns(b.matrix(), lo, hi))
+		op.applyTo(kx.Data, x.Data, hi-lo)
+		for i := range b.N {
+			for j := range hi - lo {
+				kx.Data[i*kx.Stride+j] -= b.Kappa[lo+j] * x.Data[i*x.Stride+j]
+			}
+		}
+		for j, norm := range columnNorms(kx) {
+			worst = max(worst, norm/(b.Kappa[0]*norms[lo+j]))
+		}
+	}
+	return worst
+}
+
+// orthogonality is max |UᵀU − I|.
+func (b *Basis) orthogonality() float64 {
+	gram := newGeneral(b.K, b.K)
+	tallTransMul(gram, b.matrix(), b.matrix())
+	for j := range b.K {
+		gram.Data[j*b.K+j]--
+	}
+	return max(floats.Max(gram.Data), -floats.Min(gram.Data))
+}
+
+func identity(n int) blas64.General {
+	eye := newGeneral(n, n)
+	for i := range n {
+		eye.Data[i*n+i] = 1
+	}
+	return eye
+}
