@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+)
+
+// clientFlags say which server to talk to.
+type clientFlags struct {
+	Server  string        `group:"Server:" default:"127.0.0.1:50051" placeholder:"HOST:PORT" help:"gRPC address of the server."`
+	Timeout time.Duration `group:"Server:" default:"5s" help:"Time for one call, retries included."`
+}
+
+// retryPolicy repeats a call that found no server, within its deadline. Every method of the API is idempotent.
+const retryPolicy = `{"methodConfig": [{"name": [{"service": "gsimc.v1.RecommenderService"}, {"service": "gsimc.v1.EventService", "method": "Observe"}],
+  "retryPolicy": {"maxAttempts": 4, "initialBackoff": "0.05s", "maxBackoff": "0.5s", "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE"]}}]}`
+
+func (f *clientFlags) check() error {
+	if f.Timeout <= 0 {
+		return fmt.Errorf("--timeout: %s, want more than 0s", f.Timeout)
+	}
+	return nil
+}
+
+// dial connects to a server. The connection is made by the first call; there is no transport security.
+func dial(address string) (*grpc.ClientConn, error) {
+	conn, err := grpc.NewClient(address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultServiceConfig(retryPolicy))
+	if err != nil {
+		return nil, fmt.Errorf("--server: %w", err)
+	}
+	return conn, nil
+}
+
+// call runs fn with a connection and the deadline of --timeout.
+func (f *clientFlags) call(fn func(context.Context, grpc.ClientConnInterface) error) (err error) {
+	conn, err := dial(f.Server)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	ctx, cancel := context.WithTimeout(context.Background(), f.Timeout)
+	defer cancel()
+	return f.explain(fn(ctx, conn))
+}
+
+// explain puts a status error into words: which server, which code, what it said.
+func (f *clientFlags) explain(err error) error {
+	s, ok := status.FromError(err)
+	if err == nil || !ok {
+		return err
+	}
+	return fmt.Errorf("server %s: %s: %s", f.Server, s.Code(), s.Message())
+}
+
+// parseTime reads a time of the command line: seconds since 1970 or RFC 3339.
+func parseTime(flag, text string) (time.Time, error) {
+	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return time.Unix(seconds, 0), nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return time.Time{}, usagef("%s: %q is not a time: want seconds since 1970 or RFC 3339, such as 2026-01-31T12:00:00Z", flag, text)
+	}
+	return t, nil
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// dataFlags say where the events are and how to read them.
+type dataFlags struct {
+	Data []string `group:"Events:" required:"" sep:"none" placeholder:"FILE" help:"Events: CSV, TSV, JSON Lines or Parquet, plain, gzip or zstd; recognised by content. May be given several times."`
+
+	UserColumn   string `group:"Events:" default:"user_id" help:"Column of the user ids."`
+	ItemColumn   string `group:"Events:" default:"item_id" help:"Column of the item ids."`
+	TimeColumn   string `group:"Events:" default:"timestamp" help:"Column of the times: seconds since 1970 or RFC 3339. Without this column rows count in file order."`
+	WeightColumn string `group:"Events:" placeholder:"NAME" help:"Column of the event weights, above 0. Default: every event weighs 1."`
+
+	MinUserEvents int   `group:"Events:" default:"0" help:"Leave out users with fewer items, again and again until none is left. 0: keep all."`
+	MinItemEvents int   `group:"Events:" default:"0" help:"Leave out items with fewer users, likewise."`
+	MaxBadRows    int64 `group:"Events:" default:"0" help:"Bad rows to skip and count before giving up."`
+}
+
+func (f *dataFlags) options() dataset.Options {
+	return dataset.Options{
+		UserColumn: f.UserColumn, ItemColumn: f.ItemColumn, TimeColumn: f.TimeColumn, WeightColumn: f.WeightColumn,
+		MinUserEvents: f.MinUserEvents, MinItemEvents: f.MinItemEvents, MaxBadRows: f.MaxBadRows,
+	}
+}
+
+func (f *dataFlags) check() error { return f.options().Validate() }
+
+// read reads the events with progress.
+func (f *dataFlags) read(p progress.Progress) (*dataset.Interactions, *dataset.Report, error) {
+	opt := f.options()
+	opt.Progress = func(read, total, _ int64) { p.Update(read, total) }
+	p.Begin("reading events", progress.Bytes)
+	defer p.End()
+	return dataset.Read(f.Data, opt)
+}
+
+// graphFlags choose the item graph and how its spectrum is computed.
+type graphFlags struct {
+	Graph          string  `group:"Item graph:" default:"hypergraph" enum:"${graphs}" help:"Item graph: ${graphs}."`
+	DegreeExponent float64 `group:"Item graph:" default:"1" placeholder:"S" help:"Degree exponent s of the hypergraph, 0 to 2 (paper: 1)."`
+
+	Rank        int     `group:"Spectrum:" default:"256" placeholder:"K" help:"Eigenvectors to keep, k; at most the number of items."`
+	Solver      string  `group:"Spectrum:" default:"auto" enum:"${solvers}" help:"Eigensolver: ${solvers}. auto is exact; nystrom samples items, for very large catalogues."`
+	Tolerance   float64 `group:"Spectrum:" default:"1e-5" help:"Largest residual |K u - kappa u| / kappa_1 that is accepted of an exact solver."`
+	Landmarks   int     `group:"Spectrum:" default:"0" placeholder:"L" help:"Items that nystrom samples. 0: the larger of 2000 and twice the rank."`
+	NystromForm string  `group:"Spectrum:" default:"orthonormal" enum:"${forms}" help:"Form of nystrom: ${forms}."`
+	Seed        uint64  `group:"Spectrum:" default:"1" help:"Seed of everything that is drawn: splits, samples, start vectors."`
+}
+
+func (f *graphFlags) check() error {
+	return errors.Join(
+		inRange("--degree-exponent", f.DegreeExponent, 0, 2),
+		inRange("--rank", float64(f.Rank), 1, math.MaxInt32),
+		inRange("--landmarks", float64(f.Landmarks), 0, math.MaxInt32),
+		above("--tolerance", f.Tolerance, 0),
+		below("--tolerance", f.Tolerance, 1),
+	)
+}
+
+func (f *graphFlags) options() spectral.Options {
+	return spectral.Options{
+		Graph:     spectral.Graph{Kind: f.Graph, DegreeExponent: f.DegreeExponent},
+		Rank:      f.Rank,
+		Solver:    f.Solver,
+		Tolerance: f.Tolerance,
+		Nystrom:   spectral.NystromOptions{Form: f.NystromForm, Landmarks: f.Landmarks},
+		Seed:      f.Seed,
+	}
+}
+
+// filterFlags are the constants of the graph filters.
+type filterFlags struct {
+	Phi   float64 `group:"Filter:" default:"10" help:"Weight of the data against the penalty, phi; above 0."`
+	Gamma float64 `group:"Filter:" default:"1" help:"Slope of tikhonov and diffusion, gamma; 0 or more."`
+	A     float64 `group:"Filter:" name:"a" default:"4" help:"Constant a of random-walk; 2 or more."`
+	Power float64 `group:"Filter:" default:"0.5" help:"Exponent of the power filter; above 0."`
+
+	DegreeRescale float64 `group:"Filter:" default:"0" placeholder:"T" help:"Exponent t of the degree rescaling around the filter (paper: 0)."`
+}
+
+// filter returns the named filter with these constants.
+func (f *filterFlags) filter(name string) spectral.Filter {
+	return spectral.Filter{Name: name, Phi: f.Phi, Gamma: f.Gamma, A: f.A, Power: f.Power}
+}
+
+func (f *filterFlags) check() error {
+	return errors.Join(
+		above("--phi", f.Phi, 0), inRange("--gamma", f.Gamma, 0, math.MaxFloat64), inRange("--a", f.A, 2, math.MaxFloat64),
+		above("--power", f.Power, 0), inRange("--degree-rescale", f.DegreeRescale, -4, 4),
+	)
+}
+
+// kalmanFlags are the constants of the online state.
+type kalmanFlags struct {
+	Alpha    float64       `group:"Online state:" default:"1" help:"Forgetting per event, alpha: above 0, at most 1. 1: none."`
+	HalfLife time.Duration `group:"Online state:" default:"0s" help:"Time after which an event counts half, such as 720h. 0s: no forgetting by time."`
+	SigmaEta float64       `group:"Online state:" default:"1e-4" help:"Variance of the process noise; 0 or more."`
+	SigmaNu  float64       `group:"Online state:" default:"1e-4" help:"Variance of the measurement noise; above 0."`
+}
+
+func (f *kalmanFlags) check() error {
+	errs := []error{
+		above("--alpha", f.Alpha, 0), inRange("--alpha", f.Alpha, 0, 1),
+		inRange("--sigma-eta", f.SigmaEta, 0, math.MaxFloat32), above("--sigma-nu", f.SigmaNu, 0),
+	}
+	if f.HalfLife < 0 || (f.HalfLife > 0 && f.HalfLife < time.Second) {
+		errs = append(errs, fmt.Errorf("--half-life: %s, want 0s or at least 1s", f.HalfLife))
+	}
+	return errors.Join(errs...)
+}
+
+func inRange(flag string, x, low, high float64) error {
+	switch {
+	case x >= low && x <= high:
+		return nil
+	case high >= math.MaxInt32:
+		return fmt.Errorf("%s: %v, want at least %v", flag, x, low)
+	}
+	return fmt.Errorf("%s: %v, want %v to %v", flag, x, low, high)
+}
+
+func above(flag string, x, low float64) error {
+	if x > low && !math.IsInf(x, 0) {
+		return nil
+	}
+	return fmt.Errorf("%s: %v, want a number above %v", flag, x, low)
+}
+
+func below(flag string, x, high float64) error {
+	if x < high {
+		return nil
+	}
+	return fmt.Errorf("%s: %v, want a number below %v", flag, x, high)
+}
+
+// byteSize is a number of bytes, written with a unit: 64MiB, 1GB, 4096.
+type byteSize int64
+
+var byteUnits = []struct {
+	suffix string
+	bytes  int64
+}{
+	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
+	{"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1}, {"", 1},
+}
+
+// UnmarshalText reads a size; it must be a number of 0 or more with or without a unit.
+func (b *byteSize) UnmarshalText(text []byte) error {
+	s := strings.TrimSpace(string(text))
+	for _, unit := range byteUnits {
+		digits, ok := strings.CutSuffix(s, unit.suffix)
+		if !ok {
+			continue
+		}
+		x, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+		if err != nil || !(x >= 0) || x*float64(unit.bytes) > math.MaxInt64/2 {
+			break
+		}
+		*b = byteSize(x * float64(unit.bytes))
+		return nil
+	}
+	return fmt.Errorf("%q is not a size: want a number and B, KiB, MiB, GiB, kB, MB or GB, such as 256MiB", s)
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/internal/progress"
+)
+
+type observeCmd struct {
+	clientFlags
+
+	User    string   `group:"One event:" placeholder:"ID" help:"User id."`
+	Item    string   `group:"One event:" placeholder:"ID" help:"Item id."`
+	Type    string   `group:"One event:" placeholder:"NAME" help:"Event type, also for --data. Default: like."`
+	Time    string   `group:"One event:" placeholder:"TIME" help:"When it happened: seconds since 1970 or RFC 3339. Default: now, by the server's clock."`
+	Value   *float64 `group:"One event:" placeholder:"X" help:"Strength, -1000 to 1000. Default: 1."`
+	EventID string   `group:"One event:" name:"event-id" placeholder:"ID" help:"Idempotency key: a second event of the user with it changes nothing. Default: made by the server."`
+
+	observeFile
+}
+
+// observeFile are the flags for streaming a file.
+type observeFile struct {
+	Data         []string      `group:"A file of events:" sep:"none" placeholder:"FILE" help:"Events as for train; each user's are sent in the order of time, an item once per user. May be given several times."`
+	UserColumn   string        `group:"A file of events:" default:"user_id" help:"Column of the user ids."`
+	ItemColumn   string        `group:"A file of events:" default:"item_id" help:"Column of the item ids."`
+	TimeColumn   string        `group:"A file of events:" default:"timestamp" help:"Column of the times. Without this column events get the time of the start of the command."`
+	WeightColumn string        `group:"A file of events:" placeholder:"NAME" help:"Column of the events' values."`
+	Window       int           `group:"A file of events:" default:"1024" help:"Events sent ahead of the server's acknowledgements, 1 to 100000."`
+	GiveUp       time.Duration `group:"A file of events:" default:"1m" help:"Time without any acknowledgement after which to give up reconnecting."`
+}
+
+// Help is the manual under the flags.
+func (observeCmd) Help() string {
+	return `A file is sent over one stream; what was not acknowledged when the connection breaks is sent again. Sending a file ` +
+		`with times a second time changes nothing: the server knows the events.
+
+  gsimc observe --user alice --item 1375666
+  gsimc observe --data events.csv.gz --server 127.0.0.1:50051`
+}
+
+// Validate is called by kong after parsing.
+func (c *observeCmd) Validate() error {
+	errs := []error{c.clientFlags.check(), inRange("--window", float64(c.Window), 1, 100000)}
+	switch {
+	case len(c.Data) == 0 && (c.User == "" || c.Item == ""):
+		errs = append(errs, errors.New("want --user and --item, or --data"))
+	case len(c.Data) > 0 && (c.User != "" || c.Item != "" || c.Time != "" || c.Value != nil || c.EventID != ""):
+		errs = append(errs, errors.New("--data does not go with --user, --item, --time, --value or --event-id"))
+	}
+	if c.GiveUp <= 0 {
+		errs = append(errs, fmt.Errorf("--give-up: %s, want more than 0s", c.GiveUp))
+	}
+	return errors.Join(errs...)
+}
+
+// Run sends one event or a file of them.
+func (c *observeCmd) Run(a *app) error {
+	if len(c.Data) > 0 {
+		return c.sendFile(a)
+	}
+	event := &pb.Event{EventId: c.EventID, UserId: c.User, ItemId: c.Item, EventType: c.Type, Value: c.Value}
+	if c.Time != "" {
+		at, err := parseTime("--time", c.Time)
+		if err != nil {
+			return err
+		}
+		event.EventTime = timestamppb.New(at)
+	}
+	return c.call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
+		got, err := pb.NewEventServiceClient(conn).Observe(ctx, &pb.ObserveRequest{Event: event})
+		if err == nil {
+			a.printf("%s, revision %d\n", dispositionText(got.GetDisposition()), got.GetUserRevision())
+		}
+		return err
+	})
+}
+
+// dispositionText says what became of an event, for people.
+func dispositionText(d pb.EventDisposition) string {
+	switch d {
+	case pb.EventDisposition_EVENT_DISPOSITION_APPLIED:
+		return "applied"
+	case pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE:
+		return "duplicate: nothing changed"
+	case pb.EventDisposition_EVENT_DISPOSITION_PENDING_ITEM:
+		return "kept: the model does not know the item yet"
+	}
+	return d.String()
+}
+
+// sendFile reads the file into memory and streams it.
+func (c *observeCmd) sendFile(a *app) (err error) {
+	p := a.progress()
+	opt := dataset.Options{UserColumn: c.UserColumn, ItemColumn: c.ItemColumn, TimeColumn: c.TimeColumn, WeightColumn: c.WeightColumn}
+	opt.Progress = func(read, total, _ int64) { p.Update(read, total) }
+	p.Begin("reading events", progress.Bytes)
+	events, _, err := dataset.Read(c.Data, opt)
+	p.End()
+	if err != nil {
+		return err
+	}
+	conn, err := dial(c.Server)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+
+	begin := time.Now()
+	source := &fileEvents{Interactions: events, kind: c.Type, start: timestamppb.New(begin)}
+	s := &sender{client: pb.NewEventServiceClient(conn), source: source, window: c.Window, giveUp: c.GiveUp}
+	p.Begin("sending events", progress.Rows)
+	s.acknowledged = func(n int) { p.Update(int64(n), int64(events.Len())) }
+	err = s.run(ctx)
+	p.End()
+	a.printf("%d of %d events acknowledged in %s: %d applied, %d on unknown items, %d duplicates, %d rejected; %d reconnects\n",
+		s.acked, events.Len(), time.Since(begin).Round(time.Millisecond), s.applied(), s.pending, s.duplicates, s.rejected, s.reconnects)
+	if err != nil {
+		return c.explain(err)
+	}
+	if s.rejected > 0 {
+		return fmt.Errorf("%d events were rejected; the first: %s", s.rejected, s.firstRejection)
+	}
+	return nil
+}

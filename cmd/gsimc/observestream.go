@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sort"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/dataset"
+)
+
+// fileEvents are the interactions of a data set as events, one user after the other. Each has a time, so that the server
+// gives the same event the same id whenever it is sent again.
+type fileEvents struct {
+	*dataset.Interactions
+	kind  string
+	start *timestamppb.Timestamp // time of events without one
+}
+
+// event returns the i-th interaction.
+func (f *fileEvents) event(i int) *pb.Event {
+	user := sort.Search(len(f.Users), func(u int) bool { return f.Ptr[u+1] > int64(i) })
+	e := &pb.Event{UserId: f.Users[user], ItemId: f.Items[f.Item[i]], EventType: f.kind, EventTime: f.start}
+	if f.Time != nil {
+		e.EventTime = &timestamppb.Timestamp{Seconds: f.Time[i]}
+	}
+	if f.Weight != nil {
+		e.Value = proto.Float64(float64(f.Weight[i]))
+	}
+	return e
+}
+
+// sender streams events to a server: at most window of them beyond the last acknowledged one, and again from there
+// after the connection broke.
+type sender struct {
+	client       pb.EventServiceClient
+	source       *fileEvents
+	window       int
+	giveUp       time.Duration
+	acknowledged func(n int) // told now and then
+
+	acked                         int // events settled, over all connections
+	duplicates, pending, rejected int
+	firstRejection                string
+	reconnects                    int
+}
+
+// Waits between two connections; doubled from the first to the last as long as nothing is acknowledged.
+const (
+	firstBackoff = 100 * time.Millisecond
+	lastBackoff  = 3 * time.Second
+)
+
+func (s *sender) applied() int { return s.acked - s.duplicates - s.pending - s.rejected }
+
+// run sends everything or returns why not.
+func (s *sender) run(ctx context.Context) error {
+	backoff, progressed := firstBackoff, time.Now()
+	for s.acked < s.source.Len() {
+		before := s.acked
+		err := s.stream(ctx)
+		if s.acked > before {
+			backoff, progressed = firstBackoff, time.Now()
+		}
+		switch {
+		case ctx.Err() != nil:
+			return errors.New("interrupted")
+		case err == nil && s.acked == s.source.Len():
+			return nil
+		case err != nil && !transient(err):
+			return err
+		case time.Since(progressed) > s.giveUp:
+			return fmt.Errorf("gave up after %s without an acknowledgement: %w", s.giveUp, err)
+		}
+		s.reconnects++
+		select {
+		case <-time.After(backoff):
+		case <-ctx.Done():
+		}
+		backoff = min(2*backoff, lastBackoff)
+	}
+	return nil
+}
+
+// transient reports whether a new connection may help. Events have ids, so sending them again is always safe.
+func transient(err error) bool {
+	switch status.Code(err) {
+	case codes.Unavailable, codes.Internal, codes.Unknown, codes.DeadlineExceeded, codes.Canceled, codes.Aborted:
+		return true
+	}
+	return false
+}
+
+// stream sends events over one connection until all are settled (nil), the server drains (nil), or it breaks.
+func (s *sender) stream(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := s.client.StreamObserve(ctx)
+	if err != nil {
+		return err
+	}
+	base := s.acked
+	room := make(chan struct{}, s.window) // one token per event in flight
+	stop := make(chan struct{})           // closed when the server drains
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		s.send(ctx, stream, base, room, stop)
+	}()
+	err = s.receive(stream, base, room, stop)
+	cancel()
+	<-sent
+	return err
+}
+
+// send writes events from the base-th on, numbered from 1, as long as there is room, and closes its side of the stream.
+// Errors come out of the receiving side.
+func (s *sender) send(ctx context.Context, stream pb.EventService_StreamObserveClient, base int, room chan<- struct{}, stop <-chan struct{}) {
+	for i := base; i < s.source.Len(); i++ {
+		select {
+		case room <- struct{}{}:
+		case <-stop:
+			_ = stream.CloseSend()
+			return
+		case <-ctx.Done():
+			return
+		}
+		if stream.Send(&pb.StreamObserveRequest{Sequence: uint64(i - base + 1), Event: s.source.event(i)}) != nil {
+			return
+		}
+	}
+	_ = stream.CloseSend()
+}
+
+// receive takes acknowledgements until the stream ends.
+func (s *sender) receive(stream pb.EventService_StreamObserveClient, base int, room <-chan struct{}, stop chan<- struct{}) error {
+	draining := false
+	for {
+		got, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for settled := base + int(got.GetAckedSequence()); s.acked < settled; s.acked++ {
+			<-room
+		}
+		for _, exception := range got.GetExceptions() {
+			s.except(exception.GetResult())
+		}
+		s.acknowledged(s.acked)
+		if got.GetDraining() && !draining {
+			draining = true
+			close(stop)
+		}
+	}
+}
+
+// except counts an event that was not simply applied.
+func (s *sender) except(r *pb.EventResult) {
+	switch r.GetDisposition() {
+	case pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE:
+		s.duplicates++
+	case pb.EventDisposition_EVENT_DISPOSITION_PENDING_ITEM:
+		s.pending++
+	case pb.EventDisposition_EVENT_DISPOSITION_REJECTED:
+		if s.rejected++; s.rejected == 1 {
+			s.firstRejection = r.GetError().GetMessage()
+		}
+	}
+}

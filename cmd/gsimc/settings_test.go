@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// parse reads a command line as run does, without running the command.
+func parse(t *testing.T, args, env []string) (*cli, error) {
+	t.Helper()
+	var c cli
+	settings := newSettings(env)
+	parser, err := newParser(&c, &app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}, settings, func(int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = parser.Parse(args)
+	if err != nil {
+		err = usageHint(settings.explain(err), err)
+	}
+	return &c, err
+}
+
+// runCLI runs a command in this process and returns its exit code and what it wrote.
+func runCLI(t *testing.T, env []string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(args, strings.NewReader(""), &out, &errs, env)
+	return code, out.String(), errs.String()
+}
+
+func writeFile(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Command line before environment before file before default, for each kind of value.
+func TestPrecedence(t *testing.T) {
+	file := writeFile(t, "gsimc.yaml", "items: 20\nserver: file:1\ntimeout: 7s\ndeny: [a, b]\njson: true\nwindow: 9 # a flag of observe\n")
+	for _, c := range []struct {
+		name      string
+		args, env []string
+		items     int
+		server    string
+	}{
+		{"default", nil, nil, 10, "127.0.0.1:50051"},
+		{"file", []string{"--config", file}, nil, 20, "file:1"},
+		{"file named by the environment", nil, []string{"GSIMC_CONFIG=" + file}, 20, "file:1"},
+		{"environment", []string{"--config", file}, []string{"GSIMC_ITEMS=30", "ITEMS=31"}, 30, "file:1"},
+		{"command line", []string{"--config", file, "--items", "40"}, []string{"GSIMC_ITEMS=30", "GSIMC_SERVER=env:1"}, 40, "env:1"},
+		{"short flag", []string{"-n", "50", "--config", file}, []string{"GSIMC_ITEMS=30"}, 50, "file:1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := parse(t, append([]string{"recommend", "--user", "u"}, c.args...), c.env)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Recommend.Items != c.items || got.Recommend.Server != c.server {
+				t.Errorf("items %d, server %s; want %d, %s", got.Recommend.Items, got.Recommend.Server, c.items, c.server)
+			}
+		})
+	}
+	got, err := parse(t, []string{"recommend", "--user", "u", "--config", file}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, got.Recommend.Deny); diff != "" || !got.Recommend.JSON || got.Recommend.Timeout.String() != "7s" {
+		t.Errorf("list, switch or duration of the file not taken: %+v %s", got.Recommend, diff)
+	}
+}
+
+func TestBadSettings(t *testing.T) {
+	for _, c := range []struct{ name, yaml, want string }{
+		{"unknown key", "items: 3\nitmes: 4\n", `line 2: unknown key "itmes": no command has a flag --itmes`},
+		{"key with underscore", "min_revision: 4\n", `unknown key "min_revision"`},
+		{"twice", "items: 3\nitems: 4\n", `line 2: the key "items" stands twice`},
+		{"not a mapping", "- items\n", "want a mapping of flag names to values"},
+		{"no value", "items:\n", "line 1: items: want a value, a list or a mapping"},
+		{"nested list", "deny: [[a]]\n", "line 1: deny: want a list of single values"},
+		{"not yaml", "items: [\n", "yaml:"},
+		{"config in config", "config: other.yaml\n", `unknown key "config"`},
+		{"wrong type", "items: many\n", `--items: expected a valid 64 bit int but got "many"`},
+		{"out of range", "items: 0\n", "--items: 0, want 1 to 1000"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			file := writeFile(t, "gsimc.yaml", c.yaml)
+			_, err := parse(t, []string{"recommend", "--user", "u", "--config", file}, nil)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("error %v, want %q in it", err, c.want)
+			}
+			if !strings.Contains(err.Error(), file) && c.name != "out of range" {
+				t.Errorf("error %q does not name the file", err)
+			}
+		})
+	}
+	if _, err := parse(t, []string{"recommend", "--user", "u"}, []string{"GSIMC_ITEMS=x"}); err == nil || !strings.Contains(err.Error(), "(from $GSIMC_ITEMS)") {
+		t.Errorf("error %v does not name the variable", err)
+	}
+	if _, err := parse(t, []string{"recommend", "--user", "u", "--config", "/does/not/exist"}, nil); err == nil || !strings.Contains(err.Error(), "/does/not/exist") {
+		t.Errorf("error %v does not name the file", err)
+	}
+}
+
+func TestEmptySettings(t *testing.T) {
+	if _, err := parse(t, []string{"recommend", "--user", "u", "--config", writeFile(t, "empty.yaml", "# nothing\n")}, nil); err != nil {
+		t.Error(err)
+	}
+}
