@@ -84,7 +84,7 @@ type seenItem struct {
 }
 
 // seenList holds the seen items of one user, in no order. A pair of item and kind may stand in it several times; the
-// doubles are merged whenever the list would have to grow, so its length stays within twice the number of pairs.
+// doubles are merged whenever the list would have to grow, so its memory stays within four times that of the pairs.
 type seenList []seenItem
 
 func (l *seenList) add(s seenItem) {

@@ -36,15 +36,21 @@ const (
 // checker collects the faults of one request.
 type checker struct{ faults []fieldFault }
 
-// check notes a fault unless text is empty.
+// check notes a fault unless text is empty. The variants below put a path together only when there is a fault.
 func (c *checker) check(field, text string) {
 	if text != "" && len(c.faults) < maxFaults {
 		c.faults = append(c.faults, fieldFault{field, text})
 	}
 }
 
-// checkAt is check for element i of a list: its field is list[i].name, or list[i] without a name. The path is only put
-// together when there is a fault.
+// checkIn is check for the field parent+name.
+func (c *checker) checkIn(parent, name, text string) {
+	if text != "" {
+		c.check(parent+name, text)
+	}
+}
+
+// checkAt is check for element i of a list: its field is list[i].name, or list[i] without a name.
 func (c *checker) checkAt(list string, i int, name, text string) {
 	if text == "" {
 		return
@@ -135,12 +141,12 @@ func checkEvent(c *checker, prefix string, e *pb.Event, now time.Time) {
 		c.check("event", "is required")
 		return
 	}
-	c.check(prefix+"event_id", badEventID(e.GetEventId()))
-	c.check(prefix+"user_id", badID(e.GetUserId()))
-	c.check(prefix+"item_id", badID(e.GetItemId()))
-	c.check(prefix+"event_type", badEventType(e.GetEventType()))
-	c.check(prefix+"event_time", badEventTime(e.GetEventTime(), now))
-	c.check(prefix+"value", badValue(e.Value))
+	c.checkIn(prefix, "event_id", badEventID(e.GetEventId()))
+	c.checkIn(prefix, "user_id", badID(e.GetUserId()))
+	c.checkIn(prefix, "item_id", badID(e.GetItemId()))
+	c.checkIn(prefix, "event_type", badEventType(e.GetEventType()))
+	c.checkIn(prefix, "event_time", badEventTime(e.GetEventTime(), now))
+	c.checkIn(prefix, "value", badValue(e.Value))
 }
 
 func validateRecommend(r *pb.RecommendRequest, now time.Time) error {

@@ -1,0 +1,209 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+)
+
+const (
+	applied   = pb.EventDisposition_EVENT_DISPOSITION_APPLIED
+	duplicate = pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE
+	pending   = pb.EventDisposition_EVENT_DISPOSITION_PENDING_ITEM
+	refused   = pb.EventDisposition_EVENT_DISPOSITION_REJECTED
+)
+
+// withID is an event with an id of its own.
+func withID(id, user string, i int) *pb.Event {
+	e := event(user, i)
+	e.EventId, e.EventTime = id, timestamppb.New(testNow)
+	return e
+}
+
+func TestObserveIsIdempotent(t *testing.T) {
+	ts := start(t, setup{})
+	timed := event("ann", 2)
+	timed.EventTime = timestamppb.New(testNow)
+	for _, tt := range []struct {
+		name  string
+		event *pb.Event
+		want  *pb.ObserveResponse
+	}{
+		{"first", withID("a", "ann", 1), &pb.ObserveResponse{Disposition: applied, UserRevision: 1}},
+		{"second", withID("b", "ann", 1), &pb.ObserveResponse{Disposition: applied, UserRevision: 2}},
+		{"first again", withID("a", "ann", 1), &pb.ObserveResponse{Disposition: duplicate, UserRevision: 1}},
+		{"same id of another user", withID("a", "bob", 1), &pb.ObserveResponse{Disposition: applied, UserRevision: 1}},
+		{"no id, with time", timed, &pb.ObserveResponse{Disposition: applied, UserRevision: 3}},
+		{"no id, with time, again", timed, &pb.ObserveResponse{Disposition: duplicate, UserRevision: 3}},
+		{"no id, no time", event("ann", 2), &pb.ObserveResponse{Disposition: applied, UserRevision: 4}},
+		{"no id, no time, again: a new event", event("ann", 2), &pb.ObserveResponse{Disposition: applied, UserRevision: 5}},
+	} {
+		if d := cmp.Diff(tt.want, ts.observe(t, tt.event), protocmp.Transform()); d != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, d)
+		}
+	}
+	_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: withID("a", "ann", 7)})
+	if d := cmp.Diff(problem{Code: codes.AlreadyExists, Reason: "EVENT_ID_CONFLICT"}, problemOf(t, err)); d != "" {
+		t.Errorf("same id, other item (-want +got):\n%s", d)
+	}
+}
+
+func TestDerivedEventID(t *testing.T) {
+	base := store.Record{User: "ab", Event: store.Event{Item: "c", Type: "like", Time: testNow, Value: 1}}
+	id := derivedEventID(base)
+	if len(id) > maxEventIDBytes || !strings.HasPrefix(id, "derived:") || id != derivedEventID(base) {
+		t.Errorf("id %q", id)
+	}
+	for name, change := range map[string]func(*store.Record){
+		"user":                 func(r *store.Record) { r.User = "x" },
+		"user and item joined": func(r *store.Record) { r.User, r.Event.Item = "a", "bc" },
+		"type":                 func(r *store.Record) { r.Event.Type = "view" },
+		"time":                 func(r *store.Record) { r.Event.Time = testNow.Add(1) },
+	} {
+		other := base
+		change(&other)
+		if derivedEventID(other) == id {
+			t.Errorf("another %s gives the same id", name)
+		}
+	}
+	base.Event.Value = 2
+	if derivedEventID(base) != id {
+		t.Error("another value gives another id, want a conflict")
+	}
+}
+
+func TestBatchObserve(t *testing.T) {
+	ts := start(t, setup{})
+	ts.observe(t, withID("old", "ann", 1))
+	bad := event("ann", 1)
+	bad.Value = proto.Float64(5000)
+	resp, err := ts.events.BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: []*pb.Event{
+		withID("x", "ann", 2),
+		withID("old", "ann", 9), // conflicts with what is stored
+		bad,
+		withID("old", "ann", 1),
+		withID("x", "ann", 3), // conflicts with the first of the batch
+		{UserId: "bob", ItemId: "no such item"},
+		withID("y", "ann", 4),
+		event("cid", 5), event("cid", 5), // without id and time: two events
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conflict := &pb.EventResult{Disposition: refused, Error: &pb.EventError{Code: int32(codes.AlreadyExists), Reason: "EVENT_ID_CONFLICT",
+		Message: "event_id is in use for another event of this user"}}
+	want := &pb.BatchObserveResponse{Results: []*pb.EventResult{
+		{Disposition: applied, UserRevision: 2},
+		conflict,
+		{Disposition: refused, Error: &pb.EventError{Code: int32(codes.InvalidArgument), Reason: "INVALID_FIELD", Field: "value",
+			Message: "value must be a number from -1000 to 1000"}},
+		{Disposition: duplicate, UserRevision: 1},
+		conflict,
+		{Disposition: pending, UserRevision: 1},
+		{Disposition: applied, UserRevision: 3},
+		{Disposition: applied, UserRevision: 1},
+		{Disposition: applied, UserRevision: 2},
+	}}
+	if d := cmp.Diff(want, resp, protocmp.Transform()); d != "" {
+		t.Errorf("results (-want +got):\n%s", d)
+	}
+	user, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"})
+	if err != nil || user.GetUser().GetRevision() != 3 {
+		t.Errorf("ann has revision %d (%v), want 3", user.GetUser().GetRevision(), err)
+	}
+}
+
+// A failing store fails the call with the code of its outcome, in all three ways of writing.
+func TestStoreFailures(t *testing.T) {
+	hooked := &hookedStore{Store: memory.New()}
+	ts := start(t, setup{store: hooked})
+	for _, tt := range []struct {
+		err  error
+		want problem
+	}{
+		{store.ErrFull, problem{Code: codes.ResourceExhausted, Reason: "STORE_FULL", Retry: true}},
+		{store.ErrFailed, problem{Code: codes.Unavailable, Reason: "STORE_FAILED", Retry: true}},
+		{store.ErrClosed, problem{Code: codes.Unavailable, Reason: "STORE_CLOSED", Retry: true}},
+		{errors.New("user ann: disk on fire"), problem{Code: codes.Internal, Reason: "INTERNAL"}},
+	} {
+		hooked.append = func(context.Context, []store.Record) ([]store.Result, error) { return nil, tt.err }
+		_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: event("ann", 1)})
+		_, errBatch := ts.events.BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: []*pb.Event{event("ann", 1)}})
+		s := openStream(t, ts)
+		s.send(t, 1, event("ann", 1))
+		_, errStream := s.Recv()
+		for name, err := range map[string]error{"Observe": err, "BatchObserve": errBatch, "StreamObserve": errStream} {
+			if d := cmp.Diff(tt.want, problemOf(t, err)); d != "" {
+				t.Errorf("%s, store says %q (-want +got):\n%s", name, tt.err, d)
+			}
+		}
+	}
+	hooked.append = nil
+	hooked.read = func(context.Context, string, uint64, func(uint64, store.Event) error) error { return store.ErrCorrupt }
+	ts.observe(t, event("ann", 1))
+	ts.states.cache.InvalidateAll()
+	_, err := ts.recommend.Recommend(ctx(t), forUser("ann"))
+	if d := cmp.Diff(problem{Code: codes.DataLoss, Reason: "STORE_CORRUPT"}, problemOf(t, err)); d != "" {
+		t.Errorf("damaged history (-want +got):\n%s", d)
+	}
+	hooked.read = nil
+	ts.ask(t, forUser("ann"))
+}
+
+func TestUsers(t *testing.T) {
+	ts := start(t, setup{})
+	first, last := event("ann", 1), event("ann", 2)
+	first.EventTime = timestamppb.New(testNow.Add(-1500))
+	last.EventTime = timestamppb.New(testNow.Add(3500))
+	ts.observe(t, last)
+	ts.observe(t, first)
+	ts.observe(t, &pb.Event{UserId: "ann", ItemId: "unknown", EventTime: timestamppb.New(testNow)})
+
+	resp, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := resp.GetUser()
+	if u.GetUncertainty() <= 0 || u.GetUncertainty() >= 1 {
+		t.Errorf("uncertainty after two events is %v, want between 0 and 1", u.GetUncertainty())
+	}
+	u.Uncertainty = 0
+	want := &pb.User{UserId: "ann", Revision: 3, EventCount: 3, PendingEventCount: 1, FirstEventTime: first.EventTime, LastEventTime: last.EventTime}
+	if d := cmp.Diff(want, u, protocmp.Transform()); d != "" {
+		t.Errorf("user (-want +got):\n%s", d)
+	}
+
+	deleted, err := ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "ann"})
+	if err != nil || deleted.GetDeletedEventCount() != 3 {
+		t.Errorf("DeleteUser: %v, %v; want 3 events", deleted, err)
+	}
+	notFound := problem{Code: codes.NotFound, Reason: "USER_NOT_FOUND"}
+	_, err = ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"})
+	if d := cmp.Diff(notFound, problemOf(t, err)); d != "" {
+		t.Errorf("GetUser of an erased user (-want +got):\n%s", d)
+	}
+	_, err = ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "ann"})
+	if d := cmp.Diff(notFound, problemOf(t, err)); d != "" {
+		t.Errorf("DeleteUser of an erased user (-want +got):\n%s", d)
+	}
+	if _, err = ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "ann", AllowMissing: true}); err != nil {
+		t.Errorf("DeleteUser with allow_missing: %v", err)
+	}
+	if got := ts.ask(t, forUser("ann")); got.GetUserRevision() != 0 || got.GetDegradations()[0] != pb.Degradation_DEGRADATION_UNKNOWN_USER {
+		t.Errorf("an erased user is not unknown: %v", got)
+	}
+	if got := ts.observe(t, first); got.GetUserRevision() != 1 || got.GetDisposition() != applied {
+		t.Errorf("an erased user begins with %v", got)
+	}
+}

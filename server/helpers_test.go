@@ -1,0 +1,317 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/spectral"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+)
+
+// The test model: 40 users with 6 items each, of a catalogue of 30; the first items are more popular.
+const (
+	testItems = 30
+	testUsers = 40
+	testRank  = 8
+)
+
+// newModel trains a small model; models of different seeds differ in their bases and so in their answers.
+func newModel(t testing.TB, seed uint64) *model.Model {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 1))
+	inc := &spectral.Incidence{NumItems: testItems, Ptr: []int64{0}}
+	var histories []model.History
+	for range testUsers {
+		items := rng.Perm(testItems)[:6]
+		for i := range items {
+			if rng.IntN(2) == 0 {
+				items[i] = rng.IntN(testItems / 3)
+			}
+		}
+		slices.Sort(items)
+		items = slices.Compact(items)
+		var h model.History
+		for _, i := range items {
+			inc.Item = append(inc.Item, int32(i))
+			h = append(h, model.Event{Item: int32(i), Weight: 1, Time: 1})
+		}
+		inc.Ptr = append(inc.Ptr, int64(len(inc.Item)))
+		histories = append(histories, h)
+	}
+	basis, err := spectral.Solve(inc, spectral.Options{
+		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: testRank, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := make([]string, testItems)
+	for i := range ids {
+		ids[i] = item(i)
+	}
+	spec := model.DefaultSpec()
+	spec.Alpha, spec.TrainUsers = 0.9, testUsers
+	m, err := model.New(spec, basis, ids, histories)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func item(i int) string { return fmt.Sprintf("item-%02d", i) }
+
+// testServer is a server that listens on the loopback, with a client.
+type testServer struct {
+	*Server
+	conn      *grpc.ClientConn
+	recommend pb.RecommenderServiceClient
+	events    pb.EventServiceClient
+	users     pb.UserServiceClient
+	admin     pb.AdminServiceClient
+	rpc, ops  string        // addresses
+	logs      *lockedBuffer // what was logged
+	stop      context.CancelFunc
+	stopped   chan error // gets the result of Serve
+}
+
+// setup are the parts of a test server that tests vary.
+type setup struct {
+	config func(*Config)
+	store  store.Store
+	open   func() (*model.Model, error)
+}
+
+var testNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func start(t testing.TB, su setup) *testServer {
+	t.Helper()
+	ts := &testServer{logs: &lockedBuffer{}, stopped: make(chan error, 1)}
+	cfg := DefaultConfig()
+	cfg.DrainDelay = 0
+	cfg.DefaultTimeout = 20 * time.Second // the race detector on a busy machine
+	cfg.Logger = slog.New(slog.NewJSONHandler(ts.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	// A clock that never shows the same time twice, as events without id and time are told apart by it.
+	var mu sync.Mutex
+	ticks := testNow
+	cfg.Now = func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		ticks = ticks.Add(time.Microsecond)
+		return ticks
+	}
+	if su.config != nil {
+		su.config(&cfg)
+	}
+	if su.store == nil {
+		su.store = memory.New()
+	}
+	if su.open == nil {
+		su.open = func() (*model.Model, error) { return newModel(t, 1), nil }
+	}
+	var err error
+	if ts.Server, err = New(cfg, su.store, su.open); err != nil {
+		t.Fatal(err)
+	}
+	rpc, ops := listen(t), listen(t)
+	ts.rpc, ts.ops = rpc.Addr().String(), ops.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	ts.stop = cancel
+	go func() { ts.stopped <- ts.Serve(ctx, rpc, ops) }()
+	ts.conn = dial(t, ts.rpc)
+	ts.recommend = pb.NewRecommenderServiceClient(ts.conn)
+	ts.events = pb.NewEventServiceClient(ts.conn)
+	ts.users = pb.NewUserServiceClient(ts.conn)
+	ts.admin = pb.NewAdminServiceClient(ts.conn)
+	t.Cleanup(func() {
+		ts.conn.Close()
+		ts.shutdown(t)
+	})
+	return ts
+}
+
+// shutdown drains the server and waits for its end; a second call does nothing.
+func (ts *testServer) shutdown(t testing.TB) {
+	t.Helper()
+	ts.stop()
+	if ts.stopped == nil {
+		return
+	}
+	select {
+	case err := <-ts.stopped:
+		ts.stopped = nil
+		if err != nil {
+			t.Errorf("Serve returned %v after its context ended, want nil", err)
+		}
+	case <-time.After(60 * time.Second):
+		t.Fatal("the server did not stop")
+	}
+}
+
+func listen(t testing.TB) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func dial(t testing.TB, address string) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func ctx(t testing.TB) context.Context {
+	c, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	t.Cleanup(cancel)
+	return c
+}
+
+// observe sends one event and returns the answer.
+func (ts *testServer) observe(t testing.TB, e *pb.Event) *pb.ObserveResponse {
+	t.Helper()
+	resp, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: e})
+	if err != nil {
+		t.Fatalf("Observe: %v", err)
+	}
+	return resp
+}
+
+func event(user string, i int) *pb.Event { return &pb.Event{UserId: user, ItemId: item(i)} }
+
+func forUser(user string) *pb.RecommendRequest {
+	return &pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: user}}
+}
+
+func forHistory(items ...int) *pb.RecommendRequest {
+	h := &pb.InlineHistory{}
+	for _, i := range items {
+		h.Entries = append(h.Entries, &pb.HistoryEntry{ItemId: item(i)})
+	}
+	return &pb.RecommendRequest{Subject: &pb.RecommendRequest_History{History: h}}
+}
+
+func (ts *testServer) ask(t testing.TB, req *pb.RecommendRequest) *pb.RecommendResponse {
+	t.Helper()
+	resp, err := ts.recommend.Recommend(ctx(t), req)
+	if err != nil {
+		t.Fatalf("Recommend: %v", err)
+	}
+	return resp
+}
+
+func itemIDs(resp *pb.RecommendResponse) []string {
+	var ids []string
+	for _, i := range resp.GetItems() {
+		ids = append(ids, i.GetItemId())
+	}
+	return ids
+}
+
+// get fetches a page of the ops listener.
+func (ts *testServer) get(t testing.TB, path string) (int, string) {
+	t.Helper()
+	resp, err := http.Get("http://" + ts.ops + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+// problem is what a status says.
+type problem struct {
+	Code   codes.Code
+	Reason string
+	Fields []string
+	Retry  bool
+}
+
+func problemOf(t testing.TB, err error) problem {
+	t.Helper()
+	st, ok := status.FromError(err)
+	if !ok {
+		t.Fatalf("%v is not a status", err)
+	}
+	p := problem{Code: st.Code()}
+	for _, d := range st.Details() {
+		switch d := d.(type) {
+		case *errdetails.ErrorInfo:
+			p.Reason = d.GetReason()
+			if d.GetDomain() != "gsimc" {
+				t.Errorf("ErrorInfo.domain = %q, want gsimc", d.GetDomain())
+			}
+		case *errdetails.BadRequest:
+			for _, v := range d.GetFieldViolations() {
+				p.Fields = append(p.Fields, v.GetField())
+			}
+		case *errdetails.RetryInfo:
+			p.Retry = true
+		}
+	}
+	return p
+}
+
+// lockedBuffer is a buffer for logs.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// hookedStore is a store with replaceable parts.
+type hookedStore struct {
+	store.Store
+	append func(ctx context.Context, records []store.Record) ([]store.Result, error)
+	read   func(ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error) error
+}
+
+func (h *hookedStore) Append(ctx context.Context, records []store.Record) ([]store.Result, error) {
+	if h.append != nil {
+		return h.append(ctx, records)
+	}
+	return h.Store.Append(ctx, records)
+}
+
+func (h *hookedStore) Read(ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error) error {
+	if h.read != nil {
+		return h.read(ctx, user, after, fn)
+	}
+	return h.Store.Read(ctx, user, after, fn)
+}

@@ -1,0 +1,85 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/gsimc/gsimc/store"
+)
+
+func TestToStatus(t *testing.T) {
+	const secret = "path /secret of user 17"
+	for _, tt := range []struct {
+		name string
+		err  error
+		want problem
+	}{
+		{"field", &invalidError{[]fieldFault{{"a", "is bad"}, {"b", "is worse"}}}, problem{codes.InvalidArgument, "INVALID_FIELD", []string{"a", "b"}, false}},
+		{"sequence", &invalidError{[]fieldFault{{fieldSequence, "is wrong"}}}, problem{codes.InvalidArgument, "SEQUENCE_OUT_OF_ORDER", []string{"sequence"}, false}},
+		{"no user", errUserNotFound, problem{codes.NotFound, "USER_NOT_FOUND", nil, false}},
+		{"stale", errStaleRevision, problem{codes.Unavailable, "STALE_REVISION", nil, true}},
+		{"draining", errDraining, problem{codes.Unavailable, "DRAINING", nil, true}},
+		{"model", &modelError{errors.New("file is truncated")}, problem{codes.FailedPrecondition, "MODEL_REJECTED", nil, false}},
+		{"conflict", fmt.Errorf("%s: %w", secret, store.ErrConflict), problem{codes.AlreadyExists, "EVENT_ID_CONFLICT", nil, false}},
+		{"conflict of a record", &store.ConflictError{Index: 3}, problem{codes.AlreadyExists, "EVENT_ID_CONFLICT", nil, false}},
+		{"full", fmt.Errorf("%s: %w", secret, store.ErrFull), problem{codes.ResourceExhausted, "STORE_FULL", nil, true}},
+		{"corrupt", fmt.Errorf("%s: %w", secret, store.ErrCorrupt), problem{codes.DataLoss, "STORE_CORRUPT", nil, false}},
+		{"gap", errHistoryGap, problem{codes.DataLoss, "STORE_CORRUPT", nil, false}},
+		{"closed", store.ErrClosed, problem{codes.Unavailable, "STORE_CLOSED", nil, true}},
+		{"failed", fmt.Errorf("%s: %w", secret, store.ErrFailed), problem{codes.Unavailable, "STORE_FAILED", nil, true}},
+		{"failed on a full disk: certainly not applied", fmt.Errorf("%w: %w", store.ErrFailed, store.ErrFull), problem{codes.ResourceExhausted, "STORE_FULL", nil, true}},
+		{"cancelled", fmt.Errorf("%s: %w", secret, context.Canceled), problem{codes.Canceled, "CANCELLED", nil, false}},
+		{"deadline", context.DeadlineExceeded, problem{codes.DeadlineExceeded, "DEADLINE_EXCEEDED", nil, false}},
+		{"transport", status.Error(codes.ResourceExhausted, "message larger than max"), problem{codes.ResourceExhausted, "RESOURCE_EXHAUSTED", nil, false}},
+		{"transport, cancelled", status.Error(codes.Canceled, "gone"), problem{codes.Canceled, "CANCELLED", nil, false}},
+		{"panic", errPanic, problem{codes.Internal, "INTERNAL", nil, false}},
+		{"store found a record malformed: our fault", store.ErrInvalid, problem{codes.Internal, "INTERNAL", nil, false}},
+		{"anything else", errors.New(secret), problem{codes.Internal, "INTERNAL", nil, false}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			st := toStatus(tt.err)
+			if d := cmp.Diff(tt.want, problemOf(t, st.Err())); d != "" {
+				t.Errorf("status (-want +got):\n%s", d)
+			}
+			if st.Message() == "" || strings.Contains(st.String(), secret) {
+				t.Errorf("message %q is empty or shows internal text", st.Message())
+			}
+		})
+	}
+	if toStatus(nil).Code() != codes.OK {
+		t.Error("no error is not OK")
+	}
+}
+
+func TestConfigValidateReportsEveryFault(t *testing.T) {
+	if err := DefaultConfig().Validate(); err != nil {
+		t.Errorf("the defaults are refused: %v", err)
+	}
+	nan := 0.0
+	nan /= nan
+	bad := Config{Listen: "nowhere", DrainDelay: -1, EventWeights: map[string]float64{"A": 1, "ok": nan, "": 1, "fine": -1000, "much": 1000.5}}
+	err := bad.Validate()
+	if err == nil {
+		t.Fatal("a configuration full of faults is accepted")
+	}
+	for _, field := range []string{"Listen", "OpsListen", "StateCacheBytes", "DefaultTimeout", "SlowRequest", "DrainDelay", "DrainTimeout",
+		"MaxRecvBytes", "MaxSendBytes", "MaxConcurrentStreams", "MaxConnections", "MaxConnectionAge", "Estimator",
+		`"A"`, `"ok"`, `""`, `"much"`} {
+		if !strings.Contains(err.Error(), field) {
+			t.Errorf("the error does not mention %s:\n%v", field, err)
+		}
+	}
+	if strings.Contains(err.Error(), "fine") {
+		t.Errorf("the error mentions a good weight:\n%v", err)
+	}
+	if _, err := New(bad, nil, nil); err == nil {
+		t.Error("New takes a bad configuration")
+	}
+}

@@ -1,0 +1,220 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+)
+
+// clientStream is the client's end of StreamObserve.
+type clientStream struct {
+	pb.EventService_StreamObserveClient
+	cancel context.CancelFunc
+}
+
+func openStream(t testing.TB, ts *testServer) clientStream {
+	t.Helper()
+	c, cancel := context.WithCancel(ctx(t))
+	t.Cleanup(cancel)
+	s, err := ts.events.StreamObserve(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return clientStream{s, cancel}
+}
+
+func (s clientStream) send(t testing.TB, sequence uint64, e *pb.Event) {
+	t.Helper()
+	if err := s.Send(&pb.StreamObserveRequest{Sequence: sequence, Event: e}); err != nil && !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+}
+
+// outcome is what a stream said until its end.
+type outcome struct {
+	acked      uint64
+	exceptions []*pb.StreamEventResult
+	drained    int
+	err        error
+}
+
+// rest reads until the end and checks that acknowledgements never fall.
+func (s clientStream) rest(t testing.TB) outcome {
+	t.Helper()
+	var o outcome
+	for {
+		resp, err := s.Recv()
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				o.err = err
+			}
+			return o
+		}
+		if resp.GetAckedSequence() < o.acked {
+			t.Errorf("acked_sequence falls from %d to %d", o.acked, resp.GetAckedSequence())
+		}
+		o.acked = resp.GetAckedSequence()
+		o.exceptions = append(o.exceptions, resp.GetExceptions()...)
+		if resp.GetDraining() {
+			o.drained++
+		}
+	}
+}
+
+func TestStreamObserve(t *testing.T) {
+	ts := start(t, setup{})
+	s := openStream(t, ts)
+	sent := []*pb.Event{
+		withID("a", "ann", 1), withID("a", "ann", 1), {UserId: "ann"}, withID("a", "ann", 2),
+		{UserId: "bob", ItemId: "unknown"}, nil, withID("b", "ann", 2),
+	}
+	for i, e := range sent {
+		s.send(t, uint64(i+1), e)
+	}
+	if err := s.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	got := s.rest(t)
+	if got.err != nil || got.acked != uint64(len(sent)) || got.drained != 0 {
+		t.Errorf("the stream ended with %v, acked %d, drained %d", got.err, got.acked, got.drained)
+	}
+	invalid := func(field, message string) *pb.EventError {
+		return &pb.EventError{Code: int32(codes.InvalidArgument), Reason: "INVALID_FIELD", Field: field, Message: message}
+	}
+	want := []*pb.StreamEventResult{
+		{Sequence: 2, Result: &pb.EventResult{Disposition: duplicate, UserRevision: 1}},
+		{Sequence: 3, Result: &pb.EventResult{Disposition: refused, Error: invalid("item_id", "item_id is required")}},
+		{Sequence: 4, Result: &pb.EventResult{Disposition: refused, Error: &pb.EventError{Code: int32(codes.AlreadyExists),
+			Reason: "EVENT_ID_CONFLICT", Message: "event_id is in use for another event of this user"}}},
+		{Sequence: 5, Result: &pb.EventResult{Disposition: pending, UserRevision: 1}},
+		{Sequence: 6, Result: &pb.EventResult{Disposition: refused, Error: invalid("event", "event is required")}},
+	}
+	if d := cmp.Diff(want, got.exceptions, protocmp.Transform()); d != "" {
+		t.Errorf("exceptions (-want +got):\n%s", d)
+	}
+}
+
+func TestStreamObserveSequence(t *testing.T) {
+	ts := start(t, setup{})
+	for _, tt := range []struct {
+		name  string
+		sent  []uint64
+		acked uint64
+	}{
+		{"begins with 0", []uint64{0}, 0}, {"begins with 2", []uint64{2}, 0}, {"gap", []uint64{1, 2, 4}, 2}, {"repeat", []uint64{1, 2, 2}, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := openStream(t, ts)
+			for _, n := range tt.sent {
+				s.send(t, n, withID(fmt.Sprint(tt.name, n), tt.name, 1))
+			}
+			got := s.rest(t)
+			if got.acked != tt.acked {
+				t.Errorf("acked %d, want %d", got.acked, tt.acked)
+			}
+			want := problem{Code: codes.InvalidArgument, Reason: "SEQUENCE_OUT_OF_ORDER", Fields: []string{"sequence"}}
+			if d := cmp.Diff(want, problemOf(t, got.err)); d != "" {
+				t.Errorf("end of the stream (-want +got):\n%s", d)
+			}
+			if r, err := ts.store.Revision(t.Context(), tt.name); err != nil || r != tt.acked {
+				t.Errorf("%d events stored (%v), want %d", r, err, tt.acked)
+			}
+		})
+	}
+}
+
+// Many events of few users: the order within a user is kept, everything is visible when acknowledged, and the answers are
+// those of single Observes.
+func TestStreamObserveOrder(t *testing.T) {
+	const n = 3000
+	ts, single := start(t, setup{}), start(t, setup{})
+	s := openStream(t, ts)
+	go func() {
+		for i := range n {
+			s.send(t, uint64(i+1), withID(fmt.Sprint(i), fmt.Sprint("user", i%7), i*i%testItems))
+		}
+		if err := s.CloseSend(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if got := s.rest(t); got.err != nil || got.acked != n || len(got.exceptions) != 0 {
+		t.Fatalf("acked %d of %d, %d exceptions, end %v", got.acked, n, len(got.exceptions), got.err)
+	}
+	for i := range n {
+		e := withID(fmt.Sprint(i), fmt.Sprint("user", i%7), i*i%testItems)
+		if _, err := (events{Server: single.Server}).Observe(t.Context(), &pb.ObserveRequest{Event: e}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for u := range 7 {
+		req := forUser(fmt.Sprint("user", u))
+		req.Seen = &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_INCLUDE}
+		if d := cmp.Diff(single.ask(t, req), ts.ask(t, req), protocmp.Transform()); d != "" {
+			t.Errorf("user %d (-single +stream):\n%s", u, d)
+		}
+	}
+}
+
+// While the store hangs, the server reads ahead no more than its window and what the transport buffers.
+func TestStreamObserveWindow(t *testing.T) {
+	hooked := &hookedStore{Store: memory.New()}
+	release := make(chan struct{})
+	hooked.append = func(c context.Context, r []store.Record) ([]store.Result, error) {
+		<-release
+		return hooked.Store.Append(c, r)
+	}
+	ts := start(t, setup{store: hooked})
+	s := openStream(t, ts)
+	const n = 20_000
+	var sent atomic.Int64
+	go func() {
+		for i := range n {
+			s.send(t, uint64(i+1), &pb.Event{UserId: "ann", ItemId: string(make([]byte, 200)), EventId: fmt.Sprint(i)})
+			sent.Add(1)
+		}
+		if err := s.CloseSend(); err != nil {
+			t.Error(err)
+		}
+	}()
+	last := int64(-1)
+	for now := sent.Load(); now != last; now = sent.Load() { // until the client is held back
+		last = now
+		time.Sleep(200 * time.Millisecond)
+	}
+	if last > n/2 {
+		t.Errorf("%d of %d events were taken while nothing could be settled", last, n)
+	}
+	close(release)
+	if got := s.rest(t); got.err != nil || got.acked != n {
+		t.Errorf("acked %d of %d, end %v", got.acked, n, got.err)
+	}
+}
+
+// A client that goes away takes its stream along.
+func TestStreamObserveClientGone(t *testing.T) {
+	ts := start(t, setup{})
+	for range 10 {
+		s := openStream(t, ts)
+		s.send(t, 1, event("ann", 1))
+		if _, err := s.Recv(); err != nil {
+			t.Fatal(err)
+		}
+		s.cancel()
+	}
+	eventually(t, "the streams end", func() bool { return value1(t, ts, "gsimc_stream_clients") == 0 })
+	if r, err := ts.store.Revision(t.Context(), "ann"); err != nil || r != 10 {
+		t.Errorf("%d events stored (%v), want the 10 acknowledged", r, err)
+	}
+}
