@@ -1,0 +1,38 @@
+package evaluate
+
+import (
+	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// Incidence returns the matrix R of the training users of p. It shares memory
+// with p.
+func Incidence(p *dataset.Partition) *spectral.Incidence {
+	return &spectral.Incidence{NumItems: len(p.Items), Ptr: p.Train.Ptr, Item: p.Train.Item}
+}
+
+// Histories returns h in the form that package model takes, one history for
+// each user. An event without a weight counts as 1.
+func Histories(h *dataset.Histories) []model.History {
+	all := make([]model.History, h.Len())
+	for u := range all {
+		all[u] = history(h, u)
+	}
+	return all
+}
+
+func history(h *dataset.Histories, u int) model.History {
+	items, times, weights := h.Of(u), h.Times(u), h.Weights(u)
+	events := make(model.History, len(items))
+	for j, i := range items {
+		events[j] = model.Event{Item: i, Weight: 1}
+		if times != nil {
+			events[j].Time = times[j]
+		}
+		if weights != nil {
+			events[j].Weight = weights[j]
+		}
+	}
+	return events
+}

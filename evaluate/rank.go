@@ -1,0 +1,81 @@
+package evaluate
+
+import (
+	"cmp"
+	"math"
+)
+
+// Cutoffs are the list lengths N of HR@N and NDCG@N.
+var Cutoffs = []int{10, 50, 100}
+
+// rank returns the place, from 1, of the target among all items that are not
+// in the history, by falling score with ties to the smaller index.
+func rank[T cmp.Ordered](scores []T, target int32, history []int32) int32 {
+	goal := scores[target]
+	ahead := func(i int32) bool { return scores[i] > goal || (scores[i] == goal && i < target) }
+	r := int32(1)
+	for i := range scores {
+		if ahead(int32(i)) {
+			r++
+		}
+	}
+	for _, i := range history {
+		if ahead(i) {
+			r--
+		}
+	}
+	return r
+}
+
+// Metric is HR@N and NDCG@N with their standard errors.
+type Metric struct {
+	N              int
+	HR, NDCG       float64
+	HRErr, NDCGErr float64
+}
+
+// Result is what one method reached.
+type Result struct {
+	Method  Method
+	Ranks   []int32 // of the target, one for each test user, from 1
+	Metrics []Metric
+}
+
+func newResult(m Method, ranks []int32) Result {
+	res := Result{Method: m, Ranks: ranks}
+	for _, n := range Cutoffs {
+		res.Metrics = append(res.Metrics, metric(n, ranks))
+	}
+	return res
+}
+
+// metric averages over the users. The standard error is that of a mean of
+// independent values: the sample's standard deviation over √users.
+func metric(n int, ranks []int32) Metric {
+	m := Metric{N: n}
+	users := float64(len(ranks))
+	var squares float64 // of the gains; those of the hits are the hits
+	for _, r := range ranks {
+		if int(r) <= n {
+			gain := 1 / math.Log2(float64(r)+1)
+			m.HR++
+			m.NDCG += gain
+			squares += gain * gain
+		}
+	}
+	if users == 0 {
+		return m
+	}
+	m.HR /= users
+	m.NDCG /= users
+	m.HRErr = standardError(m.HR, m.HR, users)
+	m.NDCGErr = standardError(m.NDCG, squares/users, users)
+	return m
+}
+
+func standardError(mean, meanSquare, users float64) float64 {
+	if users < 2 {
+		return 0
+	}
+	return math.Sqrt(max(0, meanSquare-mean*mean) / (users - 1))
+}

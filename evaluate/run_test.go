@@ -1,0 +1,124 @@
+package evaluate_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/evaluate"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// checkerboard is a catalogue in which even users have even items and odd
+// users odd ones, so that the right answer is known: test users are one item
+// short of a full colour. Each colour has twelve items.
+func checkerboard(t *testing.T) *dataset.Partition {
+	t.Helper()
+	const items, trainUsers, testUsers = 24, 40, 10
+	p := &dataset.Partition{}
+	for i := range items {
+		p.Items = append(p.Items, fmt.Sprintf("%02d", i))
+	}
+	fill := func(h *dataset.Histories, users int) {
+		h.Ptr = []int64{0}
+		for u := range users {
+			h.User = append(h.User, int32(u))
+			for j := range 6 {
+				h.Item = append(h.Item, int32((u%2+2*(j+u*5))%items))
+			}
+			h.Ptr = append(h.Ptr, int64(len(h.Item)))
+		}
+	}
+	fill(&p.Train, trainUsers)
+	fill(&p.Validation, testUsers)
+	fill(&p.Test, testUsers)
+	return p
+}
+
+func solve(t *testing.T, p *dataset.Partition, rank int) (*spectral.Basis, model.Spec) {
+	t.Helper()
+	basis, err := spectral.Solve(evaluate.Incidence(p), spectral.Options{Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: rank})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := model.DefaultSpec()
+	spec.TrainUsers = int64(p.Train.Len())
+	return basis, spec
+}
+
+// Every method but popularity must rank the items of the user's own colour
+// first: 12 of them, 5 of which are in the history.
+func TestRunOnCheckerboard(t *testing.T) {
+	p := checkerboard(t)
+	basis, spec := solve(t, p, 8)
+	var finished []string
+	results, err := evaluate.Run(p, basis, evaluate.Options{
+		Methods: evaluate.AllMethods(), Spec: spec, MRFCFA: evaluate.DefaultMRFCFA,
+		Done: func(r *evaluate.Result) { finished = append(finished, r.Method.String()) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, r := range results {
+		want = append(want, r.Method.String())
+		for u, rank := range r.Ranks {
+			if limit := int32(12 - 5); r.Method.Kind != evaluate.Popularity && rank > limit {
+				t.Errorf("%v: user %d has rank %d, want at most %d", r.Method, u, rank, limit)
+			}
+		}
+	}
+	if diff := cmp.Diff(want, finished); diff != "" {
+		t.Errorf("Done calls (-results +calls):\n%s", diff)
+	}
+}
+
+// The cutoff filter passes everything in the band, so BGS-IMC's estimate is
+// the measurement and its ranking GS-IMC's, whatever the gains (paper,
+// Section 4).
+func TestCutoffMakesBGSEqualGS(t *testing.T) {
+	p := checkerboard(t)
+	basis, spec := solve(t, p, 5)
+	methods, err := evaluate.ParseMethods("gs-imc cutoff, bgs-imc cutoff")
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, err := evaluate.Run(p, basis, evaluate.Options{Methods: methods, Spec: spec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(results[0].Ranks, results[1].Ranks); diff != "" {
+		t.Errorf("ranks (-gs +bgs):\n%s", diff)
+	}
+}
+
+func TestRunErrors(t *testing.T) {
+	p := checkerboard(t)
+	basis, spec := solve(t, p, 5)
+	empty := *p
+	empty.Test = dataset.Histories{Ptr: []int64{0}}
+	bad := spec
+	bad.Alpha = 2
+	gs := []evaluate.Method{{Kind: evaluate.GS, Filter: spectral.Tikhonov}}
+	tests := []struct {
+		name  string
+		p     *dataset.Partition
+		basis *spectral.Basis
+		opt   evaluate.Options
+		want  string
+	}{
+		{"no test users", &empty, basis, evaluate.Options{Methods: gs, Spec: spec}, "no test user"},
+		{"no basis", p, nil, evaluate.Options{Methods: gs, Spec: spec}, "needs a basis"},
+		{"bad constant", p, basis, evaluate.Options{Methods: gs, Spec: bad}, "Alpha is 2"},
+		{"bad a", p, nil, evaluate.Options{Methods: []evaluate.Method{{Kind: evaluate.MRFCF}}}, "a is 0"},
+	}
+	for _, tt := range tests {
+		if _, err := evaluate.Run(tt.p, tt.basis, tt.opt); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}

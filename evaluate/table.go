@@ -1,0 +1,45 @@
+package evaluate
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+)
+
+// WriteTable prints the results, a row for each method: HR and NDCG with their
+// standard errors, and how long the method took (elapsed, by result; may be
+// nil).
+func WriteTable(w io.Writer, results []Result, elapsed []time.Duration) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "method\t")
+	for _, n := range Cutoffs {
+		fmt.Fprintf(t, "HR@%d\t±\tNDCG@%d\t±\t", n, n)
+	}
+	fmt.Fprintln(t, "time\t")
+	for i, r := range results {
+		fmt.Fprintf(t, "%v\t", r.Method)
+		for _, m := range r.Metrics {
+			fmt.Fprintf(t, "%.4f\t%.4f\t%.4f\t%.4f\t", m.HR, m.HRErr, m.NDCG, m.NDCGErr)
+		}
+		if elapsed != nil {
+			fmt.Fprintf(t, "%v\t", elapsed[i].Round(time.Millisecond))
+		}
+		fmt.Fprintln(t)
+	}
+	return t.Flush()
+}
+
+// Figures returns the metrics under the names of the JSON output: "hr@10",
+// "ndcg@10" and, for their standard errors, "hr@10 stderr", "ndcg@10 stderr".
+func (r *Result) Figures() map[string]float64 {
+	f := make(map[string]float64)
+	for _, m := range r.Metrics {
+		for name, v := range map[string]float64{"hr": m.HR, "ndcg": m.NDCG} {
+			f[fmt.Sprintf("%s@%d", name, m.N)] = v
+		}
+		f[fmt.Sprintf("hr@%d stderr", m.N)] = m.HRErr
+		f[fmt.Sprintf("ndcg@%d stderr", m.N)] = m.NDCGErr
+	}
+	return f
+}
