@@ -48,12 +48,12 @@ func (f *dataFlags) read(p progress.Progress) (*dataset.Interactions, *dataset.R
 // graphFlags choose the item graph and how its spectrum is computed.
 type graphFlags struct {
 	Graph          string  `group:"Item graph:" default:"hypergraph" enum:"${graphs}" help:"Item graph: ${graphs}."`
-	DegreeExponent float64 `group:"Item graph:" default:"1" placeholder:"S" help:"Degree exponent s of the hypergraph, 0 to 2 (paper: 1)."`
+	DegreeExponent float64 `group:"Item graph:" default:"1" help:"Degree exponent s of the hypergraph, 0 to 2 (paper: 1)."`
 
-	Rank        int     `group:"Spectrum:" default:"256" placeholder:"K" help:"Eigenvectors to keep, k; at most the number of items."`
+	Rank        int     `group:"Spectrum:" default:"256" help:"Eigenvectors to keep, k; at most the number of items."`
 	Solver      string  `group:"Spectrum:" default:"auto" enum:"${solvers}" help:"Eigensolver: ${solvers}. auto is exact; nystrom samples items, for very large catalogues."`
 	Tolerance   float64 `group:"Spectrum:" default:"1e-5" help:"Largest residual |K u - kappa u| / kappa_1 that is accepted of an exact solver."`
-	Landmarks   int     `group:"Spectrum:" default:"0" placeholder:"L" help:"Items that nystrom samples. 0: the larger of 2000 and twice the rank."`
+	Landmarks   int     `group:"Spectrum:" default:"0" help:"Items that nystrom samples. 0: the larger of 2000 and twice the rank."`
 	NystromForm string  `group:"Spectrum:" default:"orthonormal" enum:"${forms}" help:"Form of nystrom: ${forms}."`
 	Seed        uint64  `group:"Spectrum:" default:"1" help:"Seed of everything that is drawn: splits, samples, start vectors."`
 }
@@ -86,7 +86,7 @@ type filterFlags struct {
 	A     float64 `group:"Filter:" name:"a" default:"4" help:"Constant a of random-walk; 2 or more."`
 	Power float64 `group:"Filter:" default:"0.5" help:"Exponent of the power filter; above 0."`
 
-	DegreeRescale float64 `group:"Filter:" default:"0" placeholder:"T" help:"Exponent t of the degree rescaling around the filter (paper: 0)."`
+	DegreeRescale float64 `group:"Filter:" default:"0" help:"Exponent t of the degree rescaling around the filter, -2 to 2 (paper: 0)."`
 }
 
 // filter returns the named filter with these constants.
@@ -97,7 +97,7 @@ func (f *filterFlags) filter(name string) spectral.Filter {
 func (f *filterFlags) check() error {
 	return errors.Join(
 		above("--phi", f.Phi, 0), inRange("--gamma", f.Gamma, 0, math.MaxFloat64), inRange("--a", f.A, 2, math.MaxFloat64),
-		above("--power", f.Power, 0), inRange("--degree-rescale", f.DegreeRescale, -4, 4),
+		above("--power", f.Power, 0), inRange("--degree-rescale", f.DegreeRescale, -2, 2),
 	)
 }
 

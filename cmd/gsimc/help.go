@@ -29,10 +29,10 @@ Exit codes: 0 success, 1 failure, 2 wrong usage.`
 // helpVars are the lists of names that flags' help texts and checks refer to.
 func helpVars() kong.Vars {
 	return kong.Vars{
-		"graphs":  strings.Join([]string{spectral.Hypergraph, spectral.Covariance}, ","),
-		"filters": strings.Join(spectral.FilterNames, ","),
-		"solvers": strings.Join([]string{spectral.SolverAuto, spectral.SolverExact, spectral.SolverNystrom}, ","),
-		"forms":   strings.Join([]string{spectral.NystromOrthonormal, spectral.NystromPaper}, ","),
+		"graphs":  strings.Join([]string{spectral.Hypergraph, spectral.Covariance}, ", "),
+		"filters": strings.Join(spectral.FilterNames, ", "),
+		"solvers": strings.Join([]string{spectral.SolverAuto, spectral.SolverExact, spectral.SolverNystrom}, ", "),
+		"forms":   strings.Join([]string{spectral.NystromOrthonormal, spectral.NystromPaper}, ", "),
 	}
 }
 
@@ -62,7 +62,7 @@ func (c *helpCmd) Run(a *app, k *kong.Kong) error {
 func printHelp(k *kong.Kong, w io.Writer) {
 	ctx, err := kong.Trace(k, nil)
 	if err != nil {
-		_, _ = fmt.Fprintln(w, "gsimc:", err)
+		fmt.Fprintln(w, "gsimc:", err)
 		return
 	}
 	k.Stdout = w

@@ -33,6 +33,8 @@ type cli struct {
 	Config string `placeholder:"FILE" help:"YAML file of flag values, one 'flag-name: value' a line."`
 	Quiet  bool   `short:"q" help:"Show no progress."`
 
+	Train     trainCmd     `cmd:"" group:"Learn and measure:" help:"Learn a model from events and write it to a file."`
+	Serve     serveCmd     `cmd:"" group:"Serve:" help:"Serve recommendations over gRPC."`
 	Observe   observeCmd   `cmd:"" group:"Serve:" help:"Send events to a running server."`
 	Recommend recommendCmd `cmd:"" group:"Serve:" help:"Ask a running server for recommendations."`
 	Version   versionCmd   `cmd:"" group:"Try:" help:"Print the version."`
@@ -49,7 +51,7 @@ type app struct {
 func (a *app) progress() progress.Progress { return progress.New(a.stderr, a.quiet) }
 
 // printf writes to standard output. A closed pipe is found out by the next system call, not by every line.
-func (a *app) printf(format string, args ...any) { _, _ = fmt.Fprintf(a.stdout, format, args...) }
+func (a *app) printf(format string, args ...any) { fmt.Fprintf(a.stdout, format, args...) }
 
 // usageError marks an error as the caller's: exit code 2.
 type usageError struct{ error }
@@ -101,7 +103,7 @@ func newParser(c *cli, a *app, settings *settings, exit func(int)) (*kong.Kong, 
 		kong.Exit(exit),
 		kong.Resolvers(settings),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: false, WrapUpperBound: 120}),
-		kong.Vars(helpVars()),
+		helpVars(),
 	)
 }
 
@@ -117,6 +119,6 @@ func usageHint(err, parsed error) error {
 // fail prints an error as one line and passes the exit code on.
 func fail(stderr io.Writer, err error, code int) int {
 	message := strings.Join(strings.Split(strings.TrimSpace(err.Error()), "\n"), "; ")
-	_, _ = fmt.Fprintf(stderr, "gsimc: %s\n", message)
+	fmt.Fprintf(stderr, "gsimc: %s\n", message)
 	return code
 }

@@ -3,38 +3,36 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-	"text/tabwriter"
 	"unicode/utf8"
 )
 
-// printTable writes rows in aligned columns, each indented by two spaces. right is the set of columns that are numbers:
-// their cells are set flush right.
+// printTable writes rows in aligned columns, each row indented by two spaces. right are the columns that are numbers: their
+// cells are set flush right.
 func printTable(w io.Writer, rows [][]string, right ...int) {
-	width := map[int]int{}
-	for _, c := range right {
-		for _, row := range rows {
-			if c < len(row) {
-				width[c] = max(width[c], utf8.RuneCountInString(row[c]))
-			}
-		}
-	}
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var width []int
 	for _, row := range rows {
 		for c, cell := range row {
-			if n, ok := width[c]; ok {
-				cell = strings.Repeat(" ", n-utf8.RuneCountInString(cell)) + cell
+			if c == len(width) {
+				width = append(width, 0)
 			}
-			if c > 0 {
-				cell = "\t" + cell
-			} else {
-				cell = "  " + cell
-			}
-			_, _ = io.WriteString(tw, cell)
+			width[c] = max(width[c], utf8.RuneCountInString(cell))
 		}
-		_, _ = io.WriteString(tw, "\n")
 	}
-	_ = tw.Flush()
+	for _, row := range rows {
+		var line strings.Builder
+		for c, cell := range row {
+			line.WriteString("  ")
+			pad := strings.Repeat(" ", width[c]-utf8.RuneCountInString(cell))
+			if slices.Contains(right, c) {
+				line.WriteString(pad + cell)
+			} else {
+				line.WriteString(cell + pad)
+			}
+		}
+		fmt.Fprintln(w, strings.TrimRight(line.String(), " "))
+	}
 }
 
 // bytesText formats a size in binary units.

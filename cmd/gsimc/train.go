@@ -1,0 +1,243 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// fewUsers is the number of users below which none is held out for P_0: a tenth of them would be one or none.
+const fewUsers = 20
+
+type trainCmd struct {
+	dataFlags `embed:""`
+	Split     string `group:"Events:" placeholder:"FILE" help:"CSV of user_id,role with role train, validation or test. Default: a tenth of the users, drawn by --seed, estimates P_0 and the others make the graph."`
+
+	graphFlags  `embed:""`
+	Filter      string `group:"Filter:" default:"random-walk" enum:"${filters}" help:"Graph filter H: ${filters}."`
+	filterFlags `embed:""`
+	kalmanFlags `embed:""`
+	Covariance  string `group:"Online state:" default:"diagonal" enum:"diagonal,full" help:"Prior covariance P_0: diagonal, or full (the basis is then rotated once, and the file holds a second matrix)."`
+
+	Out string `required:"" placeholder:"FILE" help:"Model file to write; it is replaced in one step when the new one is complete."`
+}
+
+// Validate is called by kong after parsing.
+func (c *trainCmd) Validate() error {
+	return errors.Join(c.dataFlags.check(), c.graphFlags.check(), c.filterFlags.check(), c.kalmanFlags.check())
+}
+
+// Help is the manual under the flags.
+func (trainCmd) Help() string {
+	return `The k leading eigenvectors of the item graph are computed from the training users' events, P_0 from the validation ` +
+		`users', and everything that serving needs is written to one file. A basis whose residual misses --tolerance is refused.
+
+  gsimc train --data events.csv.gz --out model.gsimc --rank 256
+  gsimc train --data a.parquet --data b.parquet --out model.gsimc --graph covariance --filter tikhonov --alpha 0.9`
+}
+
+// Run trains a model and prints what it did.
+func (c *trainCmd) Run(a *app) error {
+	if err := writable(c.Out); err != nil {
+		return err
+	}
+	begin, p := time.Now(), a.progress()
+	events, report, err := c.read(p)
+	if err != nil {
+		return err
+	}
+	split, err := c.split(events)
+	if err != nil {
+		return err
+	}
+	part, err := events.Partition(split)
+	if err != nil {
+		return err
+	}
+	basis, err := solve(p, &part.Train, len(part.Items), c.graphFlags.options())
+	if err != nil {
+		return err
+	}
+	validation, err := modelHistories(&part.Validation)
+	if err != nil {
+		return err
+	}
+	m, err := model.New(c.spec(report, part.Train.Len(), basis, begin), basis, part.Items, validation)
+	if err != nil {
+		return err
+	}
+	if err := m.WriteFile(c.Out); err != nil {
+		return err
+	}
+	c.printSummary(a, report, part, basis, m, time.Since(begin))
+	return nil
+}
+
+// split assigns the users' roles from the file of --split or by the seed.
+func (c *trainCmd) split(events *dataset.Interactions) (dataset.Split, error) {
+	if c.Split != "" {
+		return dataset.ReadSplit(c.Split, events)
+	}
+	split := dataset.SeededSplit(events.NumUsers(), c.Seed)
+	for u, role := range split {
+		if role != dataset.Validation || len(split) < fewUsers {
+			split[u] = dataset.Train
+		}
+	}
+	return split, nil
+}
+
+func (c *trainCmd) spec(report *dataset.Report, trainUsers int, basis *spectral.Basis, begin time.Time) model.Spec {
+	return model.Spec{
+		Graph:          c.Graph,
+		DegreeExponent: c.DegreeExponent,
+		DegreeRescale:  c.DegreeRescale,
+		Filter:         c.filter(c.Filter),
+		Alpha:          c.Alpha,
+		HalfLife:       c.HalfLife.Seconds(),
+		SigmaEta:       c.SigmaEta,
+		SigmaNu:        c.SigmaNu,
+		Covariance:     c.Covariance,
+		TrainUsers:     int64(trainUsers),
+		Provenance: map[string]string{
+			"command":       c.command(),
+			"data_hash":     report.Hash,
+			"gsimc_version": buildVersion(),
+			"seed":          strconv.FormatUint(c.Seed, 10),
+			"solver_report": basis.Report.String(),
+			"trained_at":    begin.UTC().Format(time.RFC3339),
+		},
+	}
+}
+
+// command is the training command with everything that decides the result; files by their base names.
+func (c *trainCmd) command() string {
+	words := []string{"gsimc train"}
+	add := func(flag string, value any) { words = append(words, fmt.Sprintf("--%s %v", flag, value)) }
+	for _, path := range c.Data {
+		add("data", filepath.Base(path))
+	}
+	if c.Split != "" {
+		add("split", filepath.Base(c.Split))
+	}
+	add("min-user-events", c.MinUserEvents)
+	add("min-item-events", c.MinItemEvents)
+	add("graph", c.Graph)
+	add("degree-exponent", c.DegreeExponent)
+	add("rank", c.Rank)
+	add("solver", c.Solver)
+	add("tolerance", c.Tolerance)
+	if c.Solver == spectral.SolverNystrom {
+		add("landmarks", c.Landmarks)
+		add("nystrom-form", c.NystromForm)
+	}
+	add("seed", c.Seed)
+	add("filter", c.Filter)
+	for _, constant := range []struct {
+		flag  string
+		value float64
+	}{{"phi", c.Phi}, {"gamma", c.Gamma}, {"a", c.A}, {"power", c.Power}, {"degree-rescale", c.DegreeRescale}, {"alpha", c.Alpha}} {
+		add(constant.flag, constant.value)
+	}
+	add("half-life", c.HalfLife)
+	add("sigma-eta", c.SigmaEta)
+	add("sigma-nu", c.SigmaNu)
+	add("covariance", c.Covariance)
+	return strings.Join(words, " ")
+}
+
+func (c *trainCmd) printSummary(a *app, report *dataset.Report, part *dataset.Partition, basis *spectral.Basis, m *model.Model, took time.Duration) {
+	size := int64(0)
+	if info, err := os.Stat(c.Out); err == nil {
+		size = info.Size()
+	}
+	rows := [][]string{
+		{"rows read", fmt.Sprintf("%d (%d bad, %d repeated, %d filtered)", report.Rows, report.BadRows, report.Duplicates, report.Filtered)},
+		{"users", fmt.Sprintf("%d training, %d validation", part.Train.Len(), part.Validation.Len())},
+		{"items", strconv.Itoa(len(part.Items))},
+		{"interactions", fmt.Sprintf("%d of the training users", len(part.Train.Item))},
+	}
+	rows = append(rows, solverRows(basis, c.Rank)...)
+	rows = append(rows,
+		[]string{"model", fmt.Sprintf("%s, %s, version %s", c.Out, bytesText(size), m.Version())},
+		[]string{"time", took.Round(time.Millisecond).String()},
+		[]string{"peak memory", bytesText(peakRSS())})
+	for _, message := range report.BadRowMessages {
+		fmt.Fprintln(a.stderr, "skipped:", message)
+	}
+	printTable(a.stdout, rows)
+}
+
+// solverRows describes a basis for a summary; wanted is the rank that was asked for.
+func solverRows(basis *spectral.Basis, wanted int) [][]string {
+	r := basis.Report
+	rank := strconv.Itoa(basis.K)
+	if basis.K < wanted {
+		rank += fmt.Sprintf(" (of %d wanted: the other eigenvalues are 0)", wanted)
+	}
+	return [][]string{
+		{"rank", rank},
+		{"solver", fmt.Sprintf("%s, %d vectors multiplied, %s", r.Solver, r.Passes, r.Elapsed.Round(time.Millisecond))},
+		{"max residual", fmt.Sprintf("%.1e", r.Residual)},
+		{"orthogonality", fmt.Sprintf("%.1e", r.Orthogonality)},
+		{"eigenvalues of K", fmt.Sprintf("%.6g to %.6g", r.KappaMax, r.KappaMin)},
+	}
+}
+
+// solve computes the basis of the users' item graph, with progress and the time that it took.
+func solve(p progress.Progress, h *dataset.Histories, items int, opt spectral.Options) (*spectral.Basis, error) {
+	opt.Progress = func(done, total int) { p.Update(int64(done), int64(total)) }
+	p.Begin("solving", progress.Steps)
+	defer p.End()
+	begin := time.Now()
+	basis, err := spectral.Solve(&spectral.Incidence{NumItems: items, Ptr: h.Ptr, Item: h.Item}, opt)
+	if err != nil {
+		return nil, err
+	}
+	basis.Report.Elapsed = time.Since(begin)
+	return basis, nil
+}
+
+// modelHistories turns histories of a partition into the model's. Missing times are 0 and missing weights 1.
+func modelHistories(h *dataset.Histories) ([]model.History, error) {
+	all := make([]model.History, h.Len())
+	for k := range all {
+		items, times, weights := h.Of(k), h.Times(k), h.Weights(k)
+		history := make(model.History, len(items))
+		for j, item := range items {
+			history[j] = model.Event{Item: item, Weight: 1}
+			if times != nil {
+				history[j].Time = times[j]
+			}
+			if weights == nil {
+				continue
+			}
+			if history[j].Weight = weights[j]; weights[j] > model.MaxWeight {
+				return nil, fmt.Errorf("--weight-column: a weight is %v, want at most %d: scale the weights down", weights[j], model.MaxWeight)
+			}
+		}
+		all[k] = history
+	}
+	return all, nil
+}
+
+// writable finds out before the work, not after it, that a file cannot be written.
+func writable(path string) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return usagef("--out: %s is a directory", path)
+	}
+	probe, err := os.CreateTemp(filepath.Dir(path), ".gsimc-probe-*")
+	if err != nil {
+		return fmt.Errorf("--out: cannot write there: %w", err)
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
