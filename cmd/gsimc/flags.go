@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -42,7 +44,14 @@ func (f *dataFlags) read(p progress.Progress) (*dataset.Interactions, *dataset.R
 	opt.Progress = func(read, total, _ int64) { p.Update(read, total) }
 	p.Begin("reading events", progress.Bytes)
 	defer p.End()
-	return dataset.Read(f.Data, opt)
+	events, report, err := dataset.Read(f.Data, opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(events.Weight) > 0 && slices.Max(events.Weight) > model.MaxWeight {
+		return nil, nil, fmt.Errorf("--weight-column: a weight is %v, want at most %d: scale the weights down", slices.Max(events.Weight), model.MaxWeight)
+	}
+	return events, report, nil
 }
 
 // graphFlags choose the item graph and how its spectrum is computed.

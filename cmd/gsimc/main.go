@@ -33,10 +33,14 @@ type cli struct {
 	Config string `placeholder:"FILE" help:"YAML file of flag values, one 'flag-name: value' a line."`
 	Quiet  bool   `short:"q" help:"Show no progress."`
 
+	Generate  generateCmd  `cmd:"" group:"Learn and measure:" help:"Write a synthetic catalogue of events."`
 	Train     trainCmd     `cmd:"" group:"Learn and measure:" help:"Learn a model from events and write it to a file."`
+	Evaluate  evaluateCmd  `cmd:"" group:"Learn and measure:" help:"Measure HR and NDCG of the methods on held-out users."`
+	Model     modelCmd     `cmd:"" group:"Learn and measure:" help:"Look into model files."`
 	Serve     serveCmd     `cmd:"" group:"Serve:" help:"Serve recommendations over gRPC."`
 	Observe   observeCmd   `cmd:"" group:"Serve:" help:"Send events to a running server."`
 	Recommend recommendCmd `cmd:"" group:"Serve:" help:"Ask a running server for recommendations."`
+	Demo      demoCmd      `cmd:"" group:"Try:" help:"Run the whole path once: generate, train, serve, observe, recommend."`
 	Version   versionCmd   `cmd:"" group:"Try:" help:"Print the version."`
 	Help      helpCmd      `cmd:"" group:"Try:" help:"Explain gsimc or one of its commands."`
 }
@@ -51,7 +55,7 @@ type app struct {
 func (a *app) progress() progress.Progress { return progress.New(a.stderr, a.quiet) }
 
 // printf writes to standard output. A closed pipe is found out by the next system call, not by every line.
-func (a *app) printf(format string, args ...any) { fmt.Fprintf(a.stdout, format, args...) }
+func (a *app) printf(format string, args ...any) { _, _ = fmt.Fprintf(a.stdout, format, args...) }
 
 // usageError marks an error as the caller's: exit code 2.
 type usageError struct{ error }
@@ -119,6 +123,6 @@ func usageHint(err, parsed error) error {
 // fail prints an error as one line and passes the exit code on.
 func fail(stderr io.Writer, err error, code int) int {
 	message := strings.Join(strings.Split(strings.TrimSpace(err.Error()), "\n"), "; ")
-	fmt.Fprintf(stderr, "gsimc: %s\n", message)
+	_, _ = fmt.Fprintf(stderr, "gsimc: %s\n", message)
 	return code
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/evaluate"
 	"github.com/gsimc/gsimc/internal/progress"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
@@ -19,14 +20,14 @@ import (
 const fewUsers = 20
 
 type trainCmd struct {
-	dataFlags `embed:""`
-	Split     string `group:"Events:" placeholder:"FILE" help:"CSV of user_id,role with role train, validation or test. Default: a tenth of the users, drawn by --seed, estimates P_0 and the others make the graph."`
+	dataFlags
+	Split string `group:"Events:" placeholder:"FILE" help:"CSV of user_id,role with role train, validation or test. Default: a tenth of the users, drawn by --seed, estimates P_0 and the others make the graph."`
 
-	graphFlags  `embed:""`
-	Filter      string `group:"Filter:" default:"random-walk" enum:"${filters}" help:"Graph filter H: ${filters}."`
-	filterFlags `embed:""`
-	kalmanFlags `embed:""`
-	Covariance  string `group:"Online state:" default:"diagonal" enum:"diagonal,full" help:"Prior covariance P_0: diagonal, or full (the basis is then rotated once, and the file holds a second matrix)."`
+	graphFlags
+	Filter string `group:"Filter:" default:"random-walk" enum:"${filters}" help:"Graph filter H: ${filters}."`
+	filterFlags
+	kalmanFlags
+	Covariance string `group:"Online state:" default:"diagonal" enum:"diagonal,full" help:"Prior covariance P_0: diagonal, or full (the basis is then rotated once, and the file holds a second matrix)."`
 
 	Out string `required:"" placeholder:"FILE" help:"Model file to write; it is replaced in one step when the new one is complete."`
 }
@@ -63,15 +64,11 @@ func (c *trainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	basis, err := solve(p, &part.Train, len(part.Items), c.graphFlags.options())
+	basis, err := solve(p, evaluate.Incidence(part), c.graphFlags.options())
 	if err != nil {
 		return err
 	}
-	validation, err := modelHistories(&part.Validation)
-	if err != nil {
-		return err
-	}
-	m, err := model.New(c.spec(report, part.Train.Len(), basis, begin), basis, part.Items, validation)
+	m, err := model.New(c.spec(report, part.Train.Len(), basis, begin), basis, part.Items, evaluate.Histories(&part.Validation))
 	if err != nil {
 		return err
 	}
@@ -194,40 +191,17 @@ func solverRows(basis *spectral.Basis, wanted int) [][]string {
 }
 
 // solve computes the basis of the users' item graph, with progress and the time that it took.
-func solve(p progress.Progress, h *dataset.Histories, items int, opt spectral.Options) (*spectral.Basis, error) {
+func solve(p progress.Progress, r *spectral.Incidence, opt spectral.Options) (*spectral.Basis, error) {
 	opt.Progress = func(done, total int) { p.Update(int64(done), int64(total)) }
 	p.Begin("solving", progress.Steps)
 	defer p.End()
 	begin := time.Now()
-	basis, err := spectral.Solve(&spectral.Incidence{NumItems: items, Ptr: h.Ptr, Item: h.Item}, opt)
+	basis, err := spectral.Solve(r, opt)
 	if err != nil {
 		return nil, err
 	}
 	basis.Report.Elapsed = time.Since(begin)
 	return basis, nil
-}
-
-// modelHistories turns histories of a partition into the model's. Missing times are 0 and missing weights 1.
-func modelHistories(h *dataset.Histories) ([]model.History, error) {
-	all := make([]model.History, h.Len())
-	for k := range all {
-		items, times, weights := h.Of(k), h.Times(k), h.Weights(k)
-		history := make(model.History, len(items))
-		for j, item := range items {
-			history[j] = model.Event{Item: item, Weight: 1}
-			if times != nil {
-				history[j].Time = times[j]
-			}
-			if weights == nil {
-				continue
-			}
-			if history[j].Weight = weights[j]; weights[j] > model.MaxWeight {
-				return nil, fmt.Errorf("--weight-column: a weight is %v, want at most %d: scale the weights down", weights[j], model.MaxWeight)
-			}
-		}
-		all[k] = history
-	}
-	return all, nil
 }
 
 // writable finds out before the work, not after it, that a file cannot be written.

@@ -1,0 +1,24 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/gsimc/gsimc/model"
+)
+
+type modelCmd struct {
+	Show modelShowCmd `cmd:"" help:"Print what a model file holds, with plots of its spectrum and filter."`
+}
+
+type modelShowCmd struct {
+	File string `arg:"" help:"Model file."`
+}
+
+// Run checks the file as serve would, and describes it.
+func (c *modelShowCmd) Run(a *app) error {
+	m, err := model.Open(c.File)
+	if err != nil {
+		return err
+	}
+	return errors.Join(model.Describe(a.stdout, m), m.Close())
+}
