@@ -1,0 +1,145 @@
+package model
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// The plots of Describe.
+const (
+	plotWidth  = 64 // columns; with the axis it fits a terminal of 80
+	plotHeight = 6  // rows
+)
+
+// Describe prints what m is: sizes, parameters, provenance, and plots of the eigenvalues and of the filter's response to
+// them, in at most 80 columns but for long provenance values.
+func Describe(w io.Writer, m *Model) error {
+	var b bytes.Buffer
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-14s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	s := &m.spec
+	line("version", "%s (file format %s)", m.version, formatVersion)
+	line("items", "%d", m.n)
+	line("rank", "%d", m.k)
+	line("training", "%d users, %d interactions", s.TrainUsers, sum(m.degrees))
+	line("graph", "%s", describeGraph(s))
+	line("filter", "%s", describeFilter(s.Filter))
+	line("rescaling", "t = %v", s.DegreeRescale)
+	line("forgetting", "%s", describeForgetting(s))
+	line("noise", "σ_η = %v, σ_ν = %v", s.SigmaEta, s.SigmaNu)
+	line("prior", "%s, P_0 from %.3g to %.3g", s.Covariance, slices.Min(m.kalman.P0), slices.Max(m.kalman.P0))
+	line("eigenvalues", "κ from %.6g to %.6g, λ from %.6g to %.6g", m.kappa[0], m.kappa[m.k-1], m.lambda[0], m.lambda[m.k-1])
+	line("response", "H from %.6g to %.6g", slices.Max(m.response), slices.Min(m.response))
+	for _, key := range slices.Sorted(maps.Keys(s.Provenance)) {
+		line(key, "%s", printable(s.Provenance[key]))
+	}
+	b.WriteString("\neigenvalues κ by index\n")
+	plot(&b, m.kappa)
+	b.WriteString("\nresponse H(λ) by index\n")
+	plot(&b, toFloat64(m.response))
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func describeGraph(s *Spec) string {
+	if s.Graph == spectral.Hypergraph {
+		return fmt.Sprintf("%s, s = %v", s.Graph, s.DegreeExponent)
+	}
+	return s.Graph
+}
+
+// describeFilter names the constants that the filter uses, and no other.
+func describeFilter(f spectral.Filter) string {
+	switch f.Name {
+	case spectral.Tikhonov, spectral.Diffusion:
+		return fmt.Sprintf("%s, φ = %v, γ = %v", f.Name, f.Phi, f.Gamma)
+	case spectral.RandomWalk:
+		return fmt.Sprintf("%s, φ = %v, a = %v", f.Name, f.Phi, f.A)
+	case spectral.InverseCosine:
+		return fmt.Sprintf("%s, φ = %v", f.Name, f.Phi)
+	case spectral.PowerFilter:
+		return fmt.Sprintf("%s, p = %v", f.Name, f.Power)
+	}
+	return f.Name
+}
+
+func describeForgetting(s *Spec) string {
+	var parts []string
+	if s.Alpha != 1 {
+		parts = append(parts, fmt.Sprintf("α = %v per event", s.Alpha))
+	}
+	if s.HalfLife != 0 {
+		parts = append(parts, fmt.Sprintf("half-life %v seconds", s.HalfLife))
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// printable keeps text from a file from moving the cursor or colouring the terminal.
+func printable(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+// plot draws values over their index as bars of eighths of a character. The vertical axis runs from 0, or the least value
+// if that is negative, to the largest. With more values than columns, a column shows their mean.
+func plot(b *bytes.Buffer, values []float64) {
+	columns := make([]float64, min(len(values), plotWidth))
+	for c := range columns {
+		from, to := c*len(values)/len(columns), (c+1)*len(values)/len(columns)
+		columns[c] = sum(values[from:to]) / float64(to-from)
+	}
+	low, high := min(0, slices.Min(columns)), max(0, slices.Max(columns))
+	if high == low {
+		high = low + 1
+	}
+	const eighths = " ▁▂▃▄▅▆▇█"
+	steps := []rune(eighths)
+	for r := plotHeight - 1; r >= 0; r-- {
+		label := ""
+		switch r {
+		case plotHeight - 1:
+			label = fmt.Sprintf("%.4g", high)
+		case 0:
+			label = fmt.Sprintf("%.4g", low)
+		}
+		fmt.Fprintf(b, "%10s ┤", label)
+		var bar strings.Builder
+		for _, v := range columns {
+			height := (v - low) / (high - low) * plotHeight * 8 // in eighths
+			bar.WriteRune(steps[min(max(int(height+0.5)-8*r, 0), 8)])
+		}
+		b.WriteString(strings.TrimRight(bar.String(), " ") + "\n")
+	}
+	last := strconv.Itoa(len(values))
+	fmt.Fprintf(b, "%10s └%s\n", "", strings.Repeat("─", len(columns)))
+	fmt.Fprintf(b, "%10s  1%*s\n", "", max(len(columns)-1, len(last)+1), last)
+}
+
+func sum[T int64 | float64](v []T) T {
+	var s T
+	for _, x := range v {
+		s += x
+	}
+	return s
+}
+
+func toFloat64(v []float32) []float64 {
+	w := make([]float64, len(v))
+	for i, x := range v {
+		w[i] = float64(x)
+	}
+	return w
+}

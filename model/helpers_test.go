@@ -1,0 +1,97 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// randomBasis draws an orthonormal basis, eigenvalues from 1 downwards and degrees from 0 to 50.
+func randomBasis(rng *rand.Rand, n, k int) *spectral.Basis {
+	a := mat.NewDense(n, k, nil)
+	for i := range n {
+		for j := range k {
+			a.Set(i, j, rng.NormFloat64())
+		}
+	}
+	var qr mat.QR
+	qr.Factorize(a)
+	var q mat.Dense
+	qr.QTo(&q)
+	b := &spectral.Basis{
+		N: n, K: k,
+		U:     mat.DenseCopyOf(q.Slice(0, n, 0, k)).RawMatrix().Data,
+		Kappa: make([]float64, k), Lambda: make([]float64, k), Degrees: make([]int64, n),
+	}
+	for j := range k {
+		b.Kappa[j] = 1 - float64(j)/float64(k)
+		b.Lambda[j] = 1 - b.Kappa[j]
+	}
+	for i := range n {
+		b.Degrees[i] = int64(rng.IntN(51))
+	}
+	return b
+}
+
+// itemNames returns n ids in bytewise order.
+func itemNames(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("item-%07d", i)
+	}
+	return names
+}
+
+func testSpec() Spec {
+	s := DefaultSpec()
+	s.TrainUsers = 100
+	s.Provenance = map[string]string{"command": "train --rank 5", "data": "sha256:00ff"}
+	return s
+}
+
+func randomHistory(rng *rand.Rand, n, length int) History {
+	h := make(History, length)
+	for i := range h {
+		h[i] = Event{Item: int32(rng.IntN(n)), Weight: 1 + rng.Float32(), Time: int64(i) * 60}
+	}
+	return h
+}
+
+func randomHistories(rng *rand.Rand, n, users int) []History {
+	hs := make([]History, users)
+	for u := range hs {
+		hs[u] = randomHistory(rng, n, 2+rng.IntN(8))
+	}
+	return hs
+}
+
+func mustNew(tb testing.TB, spec Spec, b *spectral.Basis, validation []History) *Model {
+	tb.Helper()
+	m, err := New(spec, b, itemNames(b.N), validation)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
+
+// near compares vectors: |got − want| ≤ tol·max|want|.
+func near(t *testing.T, what string, got []float32, want []float64, tol float64) {
+	t.Helper()
+	size := 0.0
+	for _, w := range want {
+		size = max(size, math.Abs(w))
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%s has length %d, want %d", what, len(got), len(want))
+	}
+	for j := range want {
+		if !(math.Abs(float64(got[j])-want[j]) <= tol*size) {
+			t.Fatalf("%s[%d] = %v, want %v (largest %v)", what, j, got[j], want[j], size)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package model
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+const provenancePrefix = "provenance."
+
+// metaField joins a field of Spec with its name in the metadata of the file. value points into a Spec.
+type metaField struct {
+	name  string
+	value any // *string, *float64 or *int64
+}
+
+// metaFields lists the fields of s, all of which a file must have.
+func metaFields(s *Spec) []metaField {
+	return []metaField{
+		{"graph", &s.Graph},
+		{"degree_exponent", &s.DegreeExponent},
+		{"degree_rescale", &s.DegreeRescale},
+		{"filter", &s.Filter.Name},
+		{"phi", &s.Filter.Phi},
+		{"gamma", &s.Filter.Gamma},
+		{"a", &s.Filter.A},
+		{"power", &s.Filter.Power},
+		{"alpha", &s.Alpha},
+		{"half_life", &s.HalfLife},
+		{"sigma_eta", &s.SigmaEta},
+		{"sigma_nu", &s.SigmaNu},
+		{"covariance", &s.Covariance},
+		{"train_users", &s.TrainUsers},
+	}
+}
+
+// metadata returns what the file says about the model in words, without the checksum.
+func (m *Model) metadata() map[string]string {
+	meta := map[string]string{formatKey: formatVersion}
+	for _, f := range metaFields(&m.spec) {
+		switch v := f.value.(type) {
+		case *string:
+			meta[f.name] = *v
+		case *float64:
+			meta[f.name] = strconv.FormatFloat(*v, 'g', -1, 64) // reads back as the same number
+		case *int64:
+			meta[f.name] = strconv.FormatInt(*v, 10)
+		}
+	}
+	for key, value := range m.spec.Provenance {
+		meta[provenancePrefix+key] = value
+	}
+	return meta
+}
+
+// specOf reads a Spec back. Metadata that it does not know are left alone.
+func specOf(meta map[string]string) (Spec, error) {
+	var s Spec
+	for _, f := range metaFields(&s) {
+		text, ok := meta[f.name]
+		if !ok {
+			return s, fmt.Errorf("the metadata have no %q", f.name)
+		}
+		var err error
+		switch v := f.value.(type) {
+		case *string:
+			*v = text
+		case *float64:
+			*v, err = strconv.ParseFloat(text, 64)
+		case *int64:
+			*v, err = strconv.ParseInt(text, 10, 64)
+		}
+		if err != nil {
+			return s, fmt.Errorf("the metadata have %q = %q, which is not a number in range", f.name, text)
+		}
+	}
+	for key, value := range meta {
+		if name, ok := strings.CutPrefix(key, provenancePrefix); ok {
+			if s.Provenance == nil {
+				s.Provenance = map[string]string{}
+			}
+			s.Provenance[name] = value
+		}
+	}
+	return s, nil
+}

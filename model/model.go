@@ -1,0 +1,169 @@
+package model
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/gsimc/gsimc/kalman"
+)
+
+// Model is everything that serving needs. It does not change once it is built: all methods but Close are safe for
+// concurrent use.
+type Model struct {
+	spec    Spec
+	version string
+	n, k    int
+
+	basis     []float32 // n×k, U; UQ with a full covariance
+	predictor []float32 // n×k, row i is QᵀH u_i; nil with a diagonal covariance
+	rotation  []float32 // k×k, Q; nil with a diagonal covariance
+
+	kappa, lambda []float64 // k, eigenvalues of K (descending, undivided) and of Ł (ascending)
+	response      []float32 // k, H(λ)
+	degrees       []int64   // n, d_v
+
+	// The factors d^{∓t/2} and the response are kept in the file, not computed when it is read: powers and exponentials
+	// may differ in the last bit between processors, and states must not.
+	encoderScale []float32 // n, d_i^{−t/2}
+	decoderScale []float32 // n, d_i^{t/2}
+
+	kalman  kalman.Filter
+	ids     []string         // n, ascending bytewise
+	index   map[string]int32 // of ids
+	popular []int32          // n, by falling degree
+
+	mapping mapping // of the file that the tensors stand in; empty if they are on the heap
+	scratch *sync.Pool
+}
+
+// finish checks the data of m and fills in what is derived from it. New and Open end here.
+func (m *Model) finish() error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	m.index = make(map[string]int32, m.n)
+	m.popular = make([]int32, m.n)
+	for i, id := range m.ids {
+		m.index[id] = int32(i)
+		m.popular[i] = int32(i)
+	}
+	slices.SortStableFunc(m.popular, func(a, b int32) int { return cmp.Compare(m.degrees[b], m.degrees[a]) })
+	m.scratch = &sync.Pool{New: func() any { return new(topScratch) }}
+	return nil
+}
+
+// check refuses data that no training can give. The lengths are right already.
+func (m *Model) check() error {
+	if err := m.spec.Validate(); err != nil {
+		return err
+	}
+	if err := m.kalman.Validate(); err != nil {
+		return err
+	}
+	if err := checkItems(m.ids); err != nil {
+		return err
+	}
+	for _, v := range []struct {
+		name   string
+		values []float32
+	}{
+		{"basis", m.basis}, {"predictor", m.predictor}, {"rotation", m.rotation}, {"response", m.response},
+		{"encoder_scale", m.encoderScale}, {"decoder_scale", m.decoderScale},
+	} {
+		if i := slices.IndexFunc(v.values, notFinite); i >= 0 {
+			return fmt.Errorf("%s[%d] is %v, want a finite number", v.name, i, v.values[i])
+		}
+	}
+	return errors.Join(m.checkSpectrum(), m.checkDegrees())
+}
+
+func (m *Model) checkSpectrum() error {
+	for j := range m.k {
+		if math.IsNaN(m.kappa[j]-m.lambda[j]) || math.IsInf(m.kappa[j]-m.lambda[j], 0) {
+			return fmt.Errorf("eigenvalue %d is %v with λ = %v, want finite numbers", j, m.kappa[j], m.lambda[j])
+		}
+		if j > 0 && (m.kappa[j] > m.kappa[j-1] || m.lambda[j] < m.lambda[j-1]) {
+			return fmt.Errorf("eigenvalue %d is above the one before it, want them in descending order", j)
+		}
+	}
+	return nil
+}
+
+func (m *Model) checkDegrees() error {
+	for i, d := range m.degrees {
+		if d < 0 || d > m.spec.TrainUsers {
+			return fmt.Errorf("item %d has degree %d, want 0 to TrainUsers = %d", i, d, m.spec.TrainUsers)
+		}
+	}
+	return nil
+}
+
+// checkItems wants ids that are valid, distinct and in order.
+func checkItems(ids []string) error {
+	for i, id := range ids {
+		switch {
+		case id == "" || len(id) > MaxItemID:
+			return fmt.Errorf("item %d has an id of %d bytes, want 1 to %d", i, len(id), MaxItemID)
+		case !utf8.ValidString(id):
+			return fmt.Errorf("item %d has the id %q, which is not valid UTF-8", i, id)
+		case i > 0 && id <= ids[i-1]:
+			return fmt.Errorf("item %d has the id %q after %q, want distinct ids in bytewise order", i, id, ids[i-1])
+		}
+	}
+	return nil
+}
+
+// notFinite reports NaN and ±Inf: all bits of the exponent are set.
+func notFinite(v float32) bool { return math.Float32bits(v)&0x7f800000 == 0x7f800000 }
+
+// Version is the start of the SHA-256 of the model's file: 16 hexadecimal digits. Models with equal content, provenance
+// included, have equal versions.
+func (m *Model) Version() string { return m.version }
+
+// Spec returns a copy of what the model was built from.
+func (m *Model) Spec() Spec { return m.spec.clone() }
+
+// Rank is k, the number of eigenvectors.
+func (m *Model) Rank() int { return m.k }
+
+// NumItems is n.
+func (m *Model) NumItems() int { return m.n }
+
+// NumTrainUsers is the number of users that the basis was learned from: Degree(i)/NumTrainUsers() is the popularity of i.
+func (m *Model) NumTrainUsers() int64 { return m.spec.TrainUsers }
+
+// ItemID returns the id of item i.
+func (m *Model) ItemID(i int32) string { return m.ids[i] }
+
+// ItemIndex returns the index of an item id, and whether the model knows it.
+func (m *Model) ItemIndex(id string) (int32, bool) {
+	i, ok := m.index[id]
+	return i, ok
+}
+
+// Degree is d_v(i), the number of training users of item i.
+func (m *Model) Degree(i int32) int64 { return m.degrees[i] }
+
+// Kappa returns the k eigenvalues of K, descending, before any division. Not to be changed.
+func (m *Model) Kappa() []float64 { return m.kappa }
+
+// Lambda returns the k eigenvalues of Ł, ascending. Not to be changed.
+func (m *Model) Lambda() []float64 { return m.lambda }
+
+// Response returns H(λ), k numbers. Not to be changed.
+func (m *Model) Response() []float32 { return m.response }
+
+// Popular returns all items by falling degree, ties to the smaller index. Not to be changed.
+func (m *Model) Popular() []int32 { return m.popular }
+
+// Close unmaps the file of a model that Open returned. m, and slices that it handed out, must not be used any more.
+func (m *Model) Close() error {
+	m.basis, m.predictor, m.rotation, m.kappa, m.lambda, m.response = nil, nil, nil, nil, nil, nil
+	m.degrees, m.encoderScale, m.decoderScale, m.kalman.P0 = nil, nil, nil, nil
+	return m.mapping.close()
+}

@@ -1,0 +1,96 @@
+package model
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// New builds a model from a basis of n items and rank k, the n item ids in bytewise order, and the histories of the
+// validation users, from which P_0 is estimated (see the package comment). Item indices of the histories are below n.
+//
+// An error names the field of spec, the item or the number that is out of range. Lengths of basis and items that do not
+// fit panic.
+func New(spec Spec, basis *spectral.Basis, items []string, validation []History) (*Model, error) {
+	n, k := basis.N, basis.K
+	if n < 1 || n > math.MaxInt32 || k < 1 || k > n || len(items) != n || len(basis.U) != n*k || len(basis.Kappa) != k ||
+		len(basis.Lambda) != k || len(basis.Degrees) != n {
+		panic(fmt.Sprintf("model: basis of %d×%d with %d coefficients, %d and %d eigenvalues, %d degrees and %d items",
+			n, k, len(basis.U), len(basis.Kappa), len(basis.Lambda), len(basis.Degrees), len(items)))
+	}
+	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	m := &Model{
+		spec: spec.clone(), n: n, k: k,
+		basis: toFloat32(basis.U), kappa: append([]float64(nil), basis.Kappa...), lambda: append([]float64(nil), basis.Lambda...),
+		degrees: append([]int64(nil), basis.Degrees...), ids: append([]string(nil), items...),
+		encoderScale: make([]float32, n), decoderScale: make([]float32, n),
+	}
+	response := make([]float64, k)
+	spec.Filter.ResponseTo(response, basis.Lambda)
+	m.response = toFloat32(response)
+	for i, d := range m.degrees {
+		power := math.Pow(float64(max(d, 1)), spec.DegreeRescale/2)
+		m.encoderScale[i], m.decoderScale[i] = float32(1/power), float32(power)
+	}
+	m.kalman = kalman.Filter{
+		P0:       flatPrior(k), // until the prior is known
+		SigmaEta: float32(spec.SigmaEta), SigmaNu: float32(spec.SigmaNu),
+		Alpha: spec.Alpha, HalfLife: spec.HalfLife,
+	}
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	if err := m.setPrior(basis.U, response, validation); err != nil {
+		return nil, err
+	}
+	if err := m.finish(); err != nil {
+		return nil, err
+	}
+	m.version = newImage(m).version()
+	return m, nil
+}
+
+// setPrior estimates P_0. If it is full, it also rotates the basis so that P_0 becomes diagonal: with P_0 = QΛQᵀ,
+//
+//	basis     U ← UQ
+//	predictor rows (QᵀH u_i)ᵀ = u_iᵀ H Q
+//	P_0       Λ
+func (m *Model) setPrior(u, response []float64, validation []History) error {
+	if m.spec.Covariance == CovarianceDiagonal {
+		p := newDiagonalMean(m.k)
+		m.priorSamples(p.add, validation)
+		m.kalman.P0 = variances(p.mean())
+		return nil
+	}
+	c := newOuterMean(m.k)
+	m.priorSamples(c.add, validation)
+	lambda, q, err := eigen(c.mean())
+	if err != nil {
+		return err
+	}
+	m.kalman.P0 = variances(lambda)
+	m.rotation = toFloat32(q.RawMatrix().Data)
+
+	var rotated mat.Dense
+	rotated.Mul(mat.NewDense(m.n, m.k, u), q)
+	m.basis = toFloat32(rotated.RawMatrix().Data)
+	var hq, predictor mat.Dense
+	hq.Mul(mat.NewDiagDense(m.k, response), q)
+	predictor.Mul(mat.NewDense(m.n, m.k, u), &hq)
+	m.predictor = toFloat32(predictor.RawMatrix().Data)
+	return nil
+}
+
+func toFloat32(v []float64) []float32 {
+	w := make([]float32, len(v))
+	for i, x := range v {
+		w[i] = float32(x)
+	}
+	return w
+}

@@ -1,0 +1,186 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"os"
+
+	"github.com/gsimc/gsimc/kalman"
+)
+
+// FileError says why a file cannot be used as a model, and what to do.
+type FileError struct {
+	Path   string
+	Reason string
+}
+
+func (e *FileError) Error() string { return fmt.Sprintf("model file %s: %s", e.Path, e.Reason) }
+
+// What to do about a bad file.
+const (
+	adviceDamaged = "the file is damaged or incomplete: copy it again or train a new model"
+	adviceForeign = "this is not a gsimc model file: give the file that `gsimc train` wrote"
+)
+
+// Open maps a model file into memory, read-only, and checks all of it: sizes, the checksum over every byte, and all numbers.
+// A file that is not a whole and valid model gives a *FileError, before any allocation that its header asks for; one that
+// cannot be read gives the error of the operating system.
+//
+// Processes that open the same file share its memory. While it is open it may be replaced or removed, but not changed in
+// place.
+func Open(path string) (*Model, error) {
+	file, err := mapFile(path)
+	if err != nil {
+		return nil, err
+	}
+	m, err := decode(file.data)
+	if err != nil {
+		if closeErr := file.close(); closeErr != nil {
+			return nil, closeErr
+		}
+		return nil, &FileError{Path: path, Reason: err.Error()}
+	}
+	m.mapping = file
+	return m, nil
+}
+
+// mapFile maps a regular file.
+func mapFile(path string) (mapping, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return mapping{}, err
+	}
+	defer f.Close() //nolint:errcheck // only read; the mapping outlives the descriptor
+	info, err := f.Stat()
+	if err != nil {
+		return mapping{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return mapping{}, &FileError{path, "not a regular file; " + adviceForeign}
+	}
+	if info.Size() < lengthBytes || info.Size() > math.MaxInt {
+		return mapping{}, &FileError{path, fmt.Sprintf("%d bytes long; %s", info.Size(), adviceDamaged)}
+	}
+	return mapData(f, int(info.Size()))
+}
+
+// decode builds a model on the bytes of a file, whose memory it goes on using.
+func decode(data []byte) (*Model, error) {
+	h, err := readHeader(data)
+	if err != nil {
+		return nil, err
+	}
+	switch format := h.meta[formatKey]; format {
+	case formatVersion:
+	case "":
+		return nil, fmt.Errorf("the metadata have no %q; %s", formatKey, adviceForeign)
+	default:
+		return nil, fmt.Errorf("format version %q, but this program reads %q: use the release that wrote it, or train again",
+			format, formatVersion)
+	}
+	version, err := h.verify(data)
+	if err != nil {
+		return nil, err
+	}
+	m, err := h.model()
+	if err != nil {
+		// The checksum is right, so the file is as it was written: by something else than WriteFile.
+		return nil, fmt.Errorf("%w; train a new model", err)
+	}
+	m.version = version
+	return m, nil
+}
+
+// model puts a Model together from the tensors and metadata of a verified file.
+func (h *header) model() (*Model, error) {
+	spec, err := specOf(h.meta)
+	if err != nil {
+		return nil, err
+	}
+	n, k, err := h.dimensions()
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{spec: spec, n: int(n), k: int(k)}
+	m.kalman = kalman.Filter{
+		SigmaEta: float32(spec.SigmaEta), SigmaNu: float32(spec.SigmaNu), Alpha: spec.Alpha, HalfLife: spec.HalfLife,
+	}
+	r := &tensorReader{header: h}
+	m.basis = viewOf[float32](r.read("basis", dtypeF32, n, k))
+	if spec.Covariance == CovarianceFull {
+		m.predictor = viewOf[float32](r.read("predictor", dtypeF32, n, k))
+		m.rotation = viewOf[float32](r.read("rotation", dtypeF32, k, k))
+	}
+	m.kappa = viewOf[float64](r.read("eigenvalues", dtypeF64, k))
+	m.lambda = viewOf[float64](r.read("lambda", dtypeF64, k))
+	m.response = viewOf[float32](r.read("response", dtypeF32, k))
+	m.kalman.P0 = viewOf[float32](r.read("p0", dtypeF32, k))
+	m.degrees = viewOf[int64](r.read("degrees", dtypeI64, n))
+	m.encoderScale = viewOf[float32](r.read("encoder_scale", dtypeF32, n))
+	m.decoderScale = viewOf[float32](r.read("decoder_scale", dtypeF32, n))
+	offsets := viewOf[int64](r.read("item_offsets", dtypeI64, n+1))
+	packed := r.read("item_ids", dtypeU8, -1)
+	if r.err != nil {
+		return nil, r.err
+	}
+	if m.ids, err = unpackIDs(offsets, packed); err != nil {
+		return nil, err
+	}
+	return m, m.finish()
+}
+
+// unpackIDs cuts the ids out of one string of its own, so that they do not point into the file.
+func unpackIDs(offsets []int64, packed []byte) ([]string, error) {
+	n := len(offsets) - 1
+	if offsets[0] != 0 || offsets[n] != int64(len(packed)) {
+		return nil, fmt.Errorf("item_offsets run from %d to %d, want 0 to the %d bytes of item_ids", offsets[0], offsets[n], len(packed))
+	}
+	for i := range n {
+		if offsets[i] > offsets[i+1] {
+			return nil, fmt.Errorf("item_offsets[%d] is %d, below the one before it", i+1, offsets[i+1])
+		}
+	}
+	all := string(packed)
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = all[offsets[i]:offsets[i+1]]
+	}
+	return ids, nil
+}
+
+// tensorReader reads tensors until one is not as expected, and then keeps the error.
+type tensorReader struct {
+	header *header
+	err    error
+}
+
+// read returns the bytes of a tensor of this type and shape; a dimension of −1 may be anything.
+func (r *tensorReader) read(name string, want dtype, shape ...int64) []byte {
+	if r.err != nil {
+		return nil
+	}
+	t, ok := r.header.tensors[name]
+	switch {
+	case !ok:
+		r.err = fmt.Errorf("there is no tensor %q", name)
+	case t.DType != want.name:
+		r.err = fmt.Errorf("tensor %q has type %s, want %s", name, t.DType, want.name)
+	case !sameShape(t.Shape, shape):
+		r.err = fmt.Errorf("tensor %q has shape %v, want %v", name, t.Shape, shape)
+	default:
+		return r.header.body[t.Offsets[0]:t.Offsets[1]]
+	}
+	return nil
+}
+
+func sameShape(got, want []int64) bool {
+	if len(got) != len(want) {
+		return false
+	}
+	for i := range got {
+		if got[i] != want[i] && want[i] != -1 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,110 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"unicode/utf8"
+
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// The two forms of the prior covariance P_0.
+const (
+	CovarianceDiagonal = "diagonal" // the variance of each coordinate of the spectrum
+	CovarianceFull     = "full"     // all k×k covariances; the basis is rotated so that they become diagonal
+)
+
+// Spec is what a model is built from besides data, and what describes it afterwards.
+type Spec struct {
+	Graph          string          // spectral.Hypergraph or spectral.Covariance
+	DegreeExponent float64         // s of the hypergraph, in [0, 2]; paper: 1
+	DegreeRescale  float64         // t, in [−2, 2]: encoder rows d_i^{−t/2} u_i, decoder rows d_i^{t/2} u_i; paper: 0
+	Filter         spectral.Filter // H(λ)
+	Alpha          float64         // forgetting per event, in (0, 1]; paper: 1, none
+	HalfLife       float64         // forgetting per elapsed time, in seconds; paper: 0, none
+	SigmaEta       float64         // process noise variance σ_η; paper: 1e-4
+	SigmaNu        float64         // measurement noise variance σ_ν; paper: 1e-4
+	Covariance     string          // CovarianceDiagonal or CovarianceFull
+	TrainUsers     int64           // users that the basis was learned from, at least the largest degree
+
+	// Provenance says where the model comes from: command, data hash, solver report, offline figures, … Any valid UTF-8.
+	Provenance map[string]string
+}
+
+// DefaultSpec returns the constants of the paper: hypergraph with s = 1, t = 0, random-walk filter, no forgetting,
+// σ_η = σ_ν = 1e-4, diagonal covariance. TrainUsers is left to the caller.
+func DefaultSpec() Spec {
+	return Spec{
+		Graph:          spectral.Hypergraph,
+		DegreeExponent: 1,
+		Filter:         spectral.DefaultFilter(spectral.RandomWalk),
+		Alpha:          1,
+		SigmaEta:       1e-4,
+		SigmaNu:        1e-4,
+		Covariance:     CovarianceDiagonal,
+	}
+}
+
+// Validate reports every field that is out of range, by name, in one error. The fields of the Kalman filter are looked at
+// by kalman.Filter.Validate, when a model is built.
+func (s *Spec) Validate() error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+
+	if err := (spectral.Graph{Kind: s.Graph, DegreeExponent: s.DegreeExponent}).Validate(); err != nil {
+		fault("Graph: %w", err)
+	}
+	if !(math.Abs(s.DegreeRescale) <= 2) {
+		fault("DegreeRescale is %v, want a number in [-2, 2]", s.DegreeRescale)
+	}
+	if err := s.Filter.Validate(); err != nil {
+		fault("Filter: %w", err)
+	}
+	if s.Covariance != CovarianceDiagonal && s.Covariance != CovarianceFull {
+		fault("Covariance is %q, want %s or %s", s.Covariance, CovarianceDiagonal, CovarianceFull)
+	}
+	if s.TrainUsers < 1 {
+		fault("TrainUsers is %d, want the number of users that the basis was learned from", s.TrainUsers)
+	}
+	for key, value := range s.Provenance {
+		if !utf8.ValidString(key) || !utf8.ValidString(value) {
+			fault("Provenance entry %q is not valid UTF-8", key)
+			break
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// clone returns a copy that shares no memory.
+func (s *Spec) clone() Spec {
+	c := *s
+	c.Provenance = maps.Clone(s.Provenance)
+	return c
+}
+
+// Estimator chooses what of a state is the query: the closed form or the Kalman estimate.
+type Estimator string
+
+// The two estimators of a user's spectrum.
+const (
+	EstimatorGS  Estimator = "gs-imc"  // q = H(Λ) z, the closed form of the paper's Section 3
+	EstimatorBGS Estimator = "bgs-imc" // q = x̂, the Kalman estimate of Section 4
+)
+
+// MaxWeight bounds |Event.Weight|: callers refuse events beyond it, so that sums stay far from the end of float32.
+const MaxWeight = 1000
+
+// MaxItemID is the largest length of an item id in bytes.
+const MaxItemID = 256
+
+// Event is one interaction of a user with an item that the model knows.
+type Event struct {
+	Item   int32   // index, 0 ≤ Item < NumItems
+	Weight float32 // finite, |Weight| ≤ MaxWeight; 1 for a plain interaction
+	Time   int64   // seconds; only differences count, and only with a half-life
+}
+
+// History holds the events of one user in the order in which they are to be folded: by time.
+type History []Event
