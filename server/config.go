@@ -44,7 +44,7 @@ type Config struct {
 	DrainTimeout time.Duration
 
 	// MaxRecvBytes is the largest message that is received. Default 4 MiB, enough for a batch of 1000 events with ids of
-	// the largest size and for a request with full filters.
+	// the largest size, and for full filters (20,000 ids) if their ids have no more than 200 bytes.
 	MaxRecvBytes int
 	// MaxSendBytes is the largest message that is sent. Default 4 MiB.
 	MaxSendBytes int
@@ -118,7 +118,7 @@ func (c Config) Validate() error {
 		atLeast("MaxConnectionAge", c.MaxConnectionAge, time.Second),
 	}
 	if c.Estimator != model.EstimatorGS && c.Estimator != model.EstimatorBGS {
-		errs = append(errs, fmt.Errorf("Estimator: %q, want %q or %q", c.Estimator, model.EstimatorGS, model.EstimatorBGS))
+		errs = append(errs, fmt.Errorf("%s: %q, want %q or %q", "Estimator", c.Estimator, model.EstimatorGS, model.EstimatorBGS))
 	}
 	types := make([]string, 0, len(c.EventWeights))
 	for t := range c.EventWeights {
@@ -127,10 +127,10 @@ func (c Config) Validate() error {
 	slices.Sort(types)
 	for _, t := range types {
 		if msg := badEventType(t); msg != "" || t == "" {
-			errs = append(errs, fmt.Errorf("EventWeights: event type %q must match %s", t, eventTypePattern))
+			errs = append(errs, fmt.Errorf("%s: event type %q must match %s", "EventWeights", t, eventTypePattern))
 		}
 		if w := c.EventWeights[t]; !(math.Abs(w) <= maxValue) {
-			errs = append(errs, fmt.Errorf("EventWeights: weight of %q is %v, want a number from -%d to %d", t, w, maxValue, maxValue))
+			errs = append(errs, fmt.Errorf("%s: weight of %q is %v, want a number from -%d to %d", "EventWeights", t, w, maxValue, maxValue))
 		}
 	}
 	return errors.Join(errs...)

@@ -21,27 +21,39 @@ type events struct {
 	*Server
 }
 
-// arrival is an event and the time at which it was received.
+// arrival is a received event, checked: a record for the store, or what is wrong with it. It keeps nothing of the message,
+// so its size is bounded by the rules of the fields.
 type arrival struct {
-	event    *pb.Event
+	record   store.Record
+	fault    error
 	received time.Time
+}
+
+// arrive checks an event; faults name its fields with prefix before them.
+func arrive(e *pb.Event, prefix string, received time.Time) arrival {
+	var c checker
+	checkEvent(&c, prefix, e, received)
+	if err := c.err(); err != nil {
+		return arrival{fault: err, received: received}
+	}
+	return arrival{record: newRecord(e, received), received: received}
 }
 
 // Observe implements EventService.
 func (s events) Observe(ctx context.Context, req *pb.ObserveRequest) (*pb.ObserveResponse, error) {
-	received := s.now()
-	if err := validateObserve(req, received); err != nil {
+	a := arrive(req.GetEvent(), "event.", s.now())
+	if a.fault != nil {
 		s.countEvent(pb.EventDisposition_EVENT_DISPOSITION_REJECTED)
-		return nil, err
+		return nil, a.fault
 	}
-	results, err := s.commit(ctx, []store.Record{newRecord(arrival{req.GetEvent(), received})})
+	results, err := s.commit(ctx, []store.Record{a.record})
 	if err != nil {
 		if errors.Is(err, store.ErrConflict) {
 			s.countEvent(pb.EventDisposition_EVENT_DISPOSITION_REJECTED)
 		}
 		return nil, err
 	}
-	s.countSettled(results, received)
+	s.countSettled(results, a.received)
 	return &pb.ObserveResponse{Disposition: results[0].GetDisposition(), UserRevision: results[0].GetUserRevision()}, nil
 }
 
@@ -54,7 +66,7 @@ func (s events) BatchObserve(ctx context.Context, req *pb.BatchObserveRequest) (
 	batch := make([]arrival, len(req.GetEvents()))
 	for i, e := range req.GetEvents() {
 		// A nanosecond apart, so that equal events without id and time are different events.
-		batch[i] = arrival{e, received.Add(time.Duration(i))}
+		batch[i] = arrive(e, "", received.Add(time.Duration(i)))
 	}
 	results, err := s.ingest(ctx, batch)
 	if err != nil {
@@ -63,20 +75,18 @@ func (s events) BatchObserve(ctx context.Context, req *pb.BatchObserveRequest) (
 	return &pb.BatchObserveResponse{Results: results}, nil
 }
 
-// ingest validates the events one by one and writes the good ones in one step. The others are REJECTED in their results.
+// ingest writes the good events in one step. The others are REJECTED in their results, as are those in conflict.
 // On an error the outcome is that of the error: nothing was written, or nobody knows.
 func (s *Server) ingest(ctx context.Context, batch []arrival) ([]*pb.EventResult, error) {
 	results := make([]*pb.EventResult, len(batch))
 	records := make([]store.Record, 0, len(batch))
 	index := make([]int, 0, len(batch)) // of each record in batch
 	for i, a := range batch {
-		var c checker
-		checkEvent(&c, "", a.event, a.received)
-		if err := c.err(); err != nil {
-			results[i] = rejected(err)
+		if a.fault != nil {
+			results[i] = rejected(a.fault)
 			continue
 		}
-		records = append(records, newRecord(a))
+		records = append(records, a.record)
 		index = append(index, i)
 	}
 	for len(records) > 0 {
@@ -129,9 +139,8 @@ func (s *Server) commit(ctx context.Context, records []store.Record) ([]*pb.Even
 }
 
 // newRecord turns a valid event into what the store keeps.
-func newRecord(a arrival) store.Record {
-	e := a.event
-	at := a.received
+func newRecord(e *pb.Event, received time.Time) store.Record {
+	at := received
 	if t := e.GetEventTime(); t != nil {
 		at = t.AsTime()
 	}

@@ -35,7 +35,10 @@ const (
 )
 
 // newModel trains a small model; models of different seeds differ in their bases and so in their answers.
-func newModel(t testing.TB, seed uint64) *model.Model {
+func newModel(t testing.TB, seed uint64) *model.Model { return newModelOf(t, seed, item) }
+
+// newModelOf is newModel with other item ids, which must rise.
+func newModelOf(t testing.TB, seed uint64, id func(int) string) *model.Model {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 1))
 	inc := &spectral.Incidence{NumItems: testItems, Ptr: []int64{0}}
@@ -64,7 +67,7 @@ func newModel(t testing.TB, seed uint64) *model.Model {
 	}
 	ids := make([]string, testItems)
 	for i := range ids {
-		ids[i] = item(i)
+		ids[i] = id(i)
 	}
 	spec := model.DefaultSpec()
 	spec.Alpha, spec.TrainUsers = 0.9, testUsers

@@ -111,7 +111,7 @@ func (c *contextStream) Context() context.Context { return c.ctx }
 func (s *Server) publicError(ctx context.Context, method string, err error) error {
 	st := toStatus(err)
 	switch st.Code() {
-	case codes.Internal, codes.Unknown, codes.DataLoss, codes.ResourceExhausted, codes.FailedPrecondition:
+	case codes.Internal, codes.Unknown, codes.DataLoss, codes.ResourceExhausted:
 		s.log.LogAttrs(ctx, slog.LevelError, "call failed", slog.String("grpc.method", method),
 			slog.String("grpc.code", st.Code().String()), slog.String("error", err.Error()))
 	}

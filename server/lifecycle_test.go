@@ -164,22 +164,40 @@ func TestReloadModel(t *testing.T) {
 	}
 }
 
-// A model that knows more items makes the events on them count.
+// Events on an item that only the next model knows count from its load on, and those on an item that it no longer knows
+// wait.
 func TestPendingEventsJoin(t *testing.T) {
-	ts := start(t, setup{})
-	e := &pb.Event{UserId: "ann", ItemId: "later"}
-	ts.observe(t, e)
-	u := &userState{}
-	m := newModel(t, 1)
-	u.reset(m)
-	ts.folder.fold(m, u, store.Event{Item: "later", Time: testNow, Value: 1})
-	if u.pending != 1 || u.usable() {
-		t.Errorf("an event on an unknown item: pending %d, usable %v", u.pending, u.usable())
+	next := newModel(t, 1)
+	ts := start(t, setup{open: func() (*model.Model, error) { return next, nil }})
+	ts.observe(t, &pb.Event{UserId: "ann", ItemId: "later"})
+	ts.observe(t, event("bob", testItems-1))
+	check := func(user string, personal bool) {
+		t.Helper()
+		resp, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: user})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := resp.GetUser().GetPendingEventCount() == 0; got != personal {
+			t.Errorf("%s has %d pending events", user, resp.GetUser().GetPendingEventCount())
+		}
+		got := ts.ask(t, forUser(user)).GetItems()[0].GetSource() == pb.ResultSource_RESULT_SOURCE_PERSONALIZED
+		if got != personal {
+			t.Errorf("%s gets a personal list: %v, want %v", user, got, personal)
+		}
 	}
-	ts.folder.fold(m, u, store.Event{Item: item(1), Time: testNow, Value: 1})
-	if u.pending != 1 || !u.usable() || u.revision != 2 {
-		t.Errorf("an event on a known item: pending %d, usable %v, revision %d", u.pending, u.usable(), u.revision)
+	check("ann", false)
+	check("bob", true)
+	next = newModelOf(t, 1, func(i int) string {
+		if i == testItems-1 {
+			return "later"
+		}
+		return item(i)
+	})
+	if err := ts.Reload(t.Context()); err != nil {
+		t.Fatal(err)
 	}
+	check("ann", true)
+	check("bob", false)
 }
 
 func TestHealthAndProbes(t *testing.T) {

@@ -59,6 +59,9 @@ func (s recommender) Recommend(ctx context.Context, req *pb.RecommendRequest) (*
 		return nil, err
 	}
 	resp.UserRevision = subj.revision
+	if err := ctx.Err(); err != nil { // nobody waits for the scan
+		return nil, err
+	}
 	s.metrics.stage.state.Observe(watch.lap())
 
 	s.exclude(m.Model, req.GetFilter(), sc)

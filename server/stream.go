@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 )
@@ -37,13 +36,13 @@ type observeStream struct {
 	acked uint64 // sequence of the last settled event
 }
 
-// streamArrival is a message of the stream and the time at which it was received.
+// streamArrival is an event of the stream and its sequence number.
 type streamArrival struct {
-	msg      *pb.StreamObserveRequest
-	received time.Time
+	sequence uint64
+	arrival
 }
 
-// receive reads ahead until the client closes or the handler returns, which ends the stream's context.
+// receive reads ahead and checks, until the client closes or the handler returns, which ends the stream's context.
 func (o *observeStream) receive() {
 	defer close(o.in)
 	for {
@@ -53,7 +52,7 @@ func (o *observeStream) receive() {
 			return
 		}
 		select {
-		case o.in <- streamArrival{msg, o.server.now()}:
+		case o.in <- streamArrival{msg.GetSequence(), arrive(msg.GetEvent(), "", o.server.now())}:
 		case <-o.stream.Context().Done():
 			o.recvErr = o.stream.Context().Err()
 			return
@@ -113,11 +112,11 @@ func (o *observeStream) settle(batch []streamArrival) error {
 	arrivals := make([]arrival, 0, len(batch))
 	var wrong error
 	for i, a := range batch {
-		if a.msg.GetSequence() != o.acked+uint64(i)+1 {
+		if a.sequence != o.acked+uint64(i)+1 {
 			wrong = &invalidError{[]fieldFault{{fieldSequence, "must be 1 for the first event of a stream and then rise by one"}}}
 			break
 		}
-		arrivals = append(arrivals, arrival{a.msg.GetEvent(), a.received})
+		arrivals = append(arrivals, a.arrival)
 	}
 	if len(arrivals) == 0 {
 		return wrong

@@ -227,12 +227,6 @@ func checkSeen(c *checker, p *pb.SeenPolicy) {
 	}
 }
 
-func validateObserve(r *pb.ObserveRequest, now time.Time) error {
-	var c checker
-	checkEvent(&c, "event.", r.GetEvent(), now)
-	return c.err()
-}
-
 func validateBatch(r *pb.BatchObserveRequest) error {
 	var c checker
 	c.check("events", badCount(len(r.GetEvents()), 1, maxBatch))

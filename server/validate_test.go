@@ -194,10 +194,10 @@ func TestValidateOthers(t *testing.T) {
 }
 
 func TestValidationIsCheap(t *testing.T) {
-	req := &pb.ObserveRequest{Event: &pb.Event{EventId: "e", UserId: "user", ItemId: "item", EventType: "view",
-		EventTime: timestamppb.New(testNow), Value: proto.Float64(2)}}
+	e := &pb.Event{EventId: "e", UserId: "user", ItemId: "item", EventType: "view",
+		EventTime: timestamppb.New(testNow), Value: proto.Float64(2)}
 	if n := testing.AllocsPerRun(100, func() {
-		if validateObserve(req, testNow) != nil {
+		if arrive(e, "event.", testNow).fault != nil {
 			t.Error("a valid event is refused")
 		}
 	}); n > 0 {
@@ -206,11 +206,11 @@ func TestValidationIsCheap(t *testing.T) {
 }
 
 func BenchmarkValidate(b *testing.B) {
-	req := &pb.ObserveRequest{Event: &pb.Event{EventId: "e", UserId: "user-123456", ItemId: "item-123456", EventType: "view",
-		EventTime: timestamppb.New(testNow), Value: proto.Float64(2)}}
+	e := &pb.Event{EventId: "e", UserId: "user-123456", ItemId: "item-123456", EventType: "view",
+		EventTime: timestamppb.New(testNow), Value: proto.Float64(2)}
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := validateObserve(req, testNow); err != nil {
+		if err := arrive(e, "event.", testNow).fault; err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -229,8 +229,8 @@ func FuzzValidate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var e pb.Event
 		if proto.Unmarshal(b, &e) == nil {
-			if err := validateObserve(&pb.ObserveRequest{Event: &e}, testNow); err == nil {
-				if err := newRecord(arrival{&e, testNow}).Validate(); err != nil {
+			if a := arrive(&e, "", testNow); a.fault == nil {
+				if err := a.record.Validate(); err != nil {
 					t.Errorf("accepted, but the store would refuse it: %v", err)
 				}
 			}
