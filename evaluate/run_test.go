@@ -14,8 +14,8 @@ import (
 )
 
 // checkerboard is a catalogue in which even users have even items and odd
-// users odd ones, so that the right answer is known: test users are one item
-// short of a full colour. Each colour has twelve items.
+// users odd ones, so that the right answers are known. Each user has six of
+// the twelve items of a colour.
 func checkerboard(t *testing.T) *dataset.Partition {
 	t.Helper()
 	const items, trainUsers, testUsers = 24, 40, 10

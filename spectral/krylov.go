@@ -38,14 +38,10 @@ func solveKrylov(op operator, opt Options) (*Basis, error) {
 		return nil, err
 	}
 	l := newLanczos(inner, b, columnLimit(k), opt.Seed+1)
-	report := func(converged int) {
-		if opt.Progress != nil {
-			opt.Progress(converged, k)
-		}
-	}
+	l.progress = opt.Progress
 	out := &Basis{N: l.n, K: k}
 	for tol := opt.Tolerance / 2; ; tol /= 10 {
-		u, err := l.solve(k, tol, maxRestarts, report)
+		u, err := l.solve(k, tol, maxRestarts)
 		if err != nil {
 			return nil, err
 		}

@@ -36,6 +36,7 @@ type lanczos struct {
 
 	scale    float64 // largest column norm of K·V seen, a lower bound of κ_1: the measure of "zero"
 	restarts int
+	progress func(columns, limit int) // after every step, if not nil
 }
 
 // newLanczos starts the iteration from a random Gaussian block. limit is the
@@ -62,13 +63,16 @@ func newLanczos(op operator, b, limit int, seed uint64) *lanczos {
 func (l *lanczos) fill() {
 	for l.p+2*l.b <= l.limit {
 		l.step()
+		if l.progress != nil {
+			l.progress(min(l.p+2*l.b, l.limit), l.limit)
+		}
 	}
 }
 
 // solve iterates until the first k Ritz pairs have a residual of at most tol
 // times their Ritz value, or maxRestarts is reached. It returns approximate
 // eigenvectors (n×k), in descending order of their eigenvalues.
-func (l *lanczos) solve(k int, tol float64, maxRestarts int, progress func(converged int)) (u blas64.General, err error) {
+func (l *lanczos) solve(k int, tol float64, maxRestarts int) (u blas64.General, err error) {
 	for {
 		l.fill()
 		theta, s, err := symmetricEigen(block(l.t, 0, l.p, 0, l.p))
@@ -76,7 +80,6 @@ func (l *lanczos) solve(k int, tol float64, maxRestarts int, progress func(conve
 			return u, err
 		}
 		converged := l.converged(theta, s, k, tol)
-		progress(converged)
 		if converged == k || l.restarts >= maxRestarts {
 			u = newGeneral(l.n, k)
 			tallMulAdd(u, 1, columns(l.v, 0, l.p), columns(s, 0, k))

@@ -100,7 +100,7 @@ func TestLanczosRestarts(t *testing.T) {
 		d[i] = 1 - float64(i)/1000
 	}
 	l := newLanczos(d, 4, 60, 1)
-	u, err := l.solve(10, 1e-9, 500, func(int) {})
+	u, err := l.solve(10, 1e-9, 500)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,8 +30,8 @@ type Options struct {
 	Nystrom NystromOptions
 	Seed    uint64 // of the start block and of Nyström's samples
 
-	// Progress, if set, is told now and then how many of the wanted pairs have
-	// converged.
+	// Progress, if set, is told after every step of the Lanczos solver how much
+	// of its space is filled. After a restart it begins again further down.
 	Progress func(done, total int)
 }
 
