@@ -88,8 +88,7 @@ func (logger) Errorf(string, ...any) {}
 func (l logger) Fatalf(format string, args ...any) {
 	for _, a := range args {
 		if err, ok := a.(error); ok {
-			// A failed write of the log or the manifest. The engine passes the error on when Fatalf returns, except after
-			// a failed commit, whose caller then waits for ever and learns of the failure from s.failure instead.
+			// A failed write of the manifest, for example. The engine passes the error on when Fatalf returns.
 			l.s.fail(err)
 			return
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -14,37 +15,90 @@ import (
 // engineFS is the file system as the engine sees it.
 type engineFS struct {
 	vfs.FS
-	// troubled reports whether the disk is full or failed.
-	troubled func() bool
+	s *Store
 }
+
+// Unwrap implements vfs.FS.
+func (f engineFS) Unwrap() vfs.FS { return f.FS }
 
 // ReuseForWrite removes the old file and makes a new one, so that the bytes of erased users do not live on in the unused
 // part of a recycled log.
 func (f engineFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if err := f.Remove(oldname); err != nil {
-		return nil, err
+		return nil, f.s.vital(err)
 	}
-	return f.FS.Create(newname, category)
+	return f.Create(newname, category)
 }
 
 // Create slows the engine down when the disk is full or failed: it repeats failed flushes and compactions without a pause.
 func (f engineFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	if f.troubled() {
-		time.Sleep(100 * time.Millisecond)
+	if !strings.HasSuffix(name, ".log") {
+		if f.s.abandoned.Load() {
+			select {} // nobody is there any more to care
+		}
+		if f.s.failure.err() != nil || f.s.space.full() {
+			time.Sleep(100 * time.Millisecond)
+		}
+		return f.FS.Create(name, category)
 	}
-	return f.FS.Create(name, category)
+	file, err := f.FS.Create(name, category)
+	if err != nil {
+		return nil, f.s.vital(err)
+	}
+	return vitalFile{file, f.s}, nil
 }
 
-// Unwrap implements vfs.FS.
-func (f engineFS) Unwrap() vfs.FS { return f.FS }
+// OpenDir opens a directory to sync it, on which the log relies too.
+func (f engineFS) OpenDir(name string) (vfs.File, error) {
+	dir, err := f.FS.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return vitalFile{dir, f.s}, nil
+}
+
+// vital is nil if err is. Otherwise it does not return: given such an error, the engine would panic while it holds its
+// locks, or in a goroutine of its own, and end the process. Instead the store fails and the goroutine is held here for
+// ever. The engine does not hold the locks that readers need while it uses the disk, so they go on; whoever waits for a
+// write, or for the engine to open or close, sees that the store has failed.
+func (s *Store) vital(err error) error {
+	if err != nil {
+		s.fail(err)
+		select {}
+	}
+	return nil
+}
+
+// vitalFile is a log, or the directory of one.
+type vitalFile struct {
+	vfs.File
+	s *Store
+}
+
+func (f vitalFile) Write(p []byte) (int, error) {
+	n, err := f.File.Write(p)
+	return n, f.s.vital(err)
+}
+
+func (f vitalFile) Preallocate(offset, length int64) error {
+	return f.s.vital(f.File.Preallocate(offset, length))
+}
+
+func (f vitalFile) Sync() error     { return f.s.vital(f.File.Sync()) }
+func (f vitalFile) SyncData() error { return f.s.vital(f.File.SyncData()) }
+func (f vitalFile) Close() error    { return f.s.vital(f.File.Close()) }
+
+func (f vitalFile) SyncTo(length int64) (fullSync bool, err error) {
+	fullSync, err = f.File.SyncTo(length)
+	return fullSync, f.s.vital(err)
+}
 
 // slowDisk is how long a disk operation may take before it is reported.
 const slowDisk = 5 * time.Second
 
 // wrapFS returns the file system for the engine, which reports slow operations until the closer is closed.
 func (s *Store) wrapFS(fs vfs.FS) (vfs.FS, io.Closer) {
-	troubled := func() bool { return s.failure.err() != nil || s.space.full() }
-	return vfs.WithDiskHealthChecks(engineFS{FS: fs, troubled: troubled}, slowDisk, nil, func(info vfs.DiskSlowInfo) {
+	return vfs.WithDiskHealthChecks(engineFS{FS: fs, s: s}, slowDisk, nil, func(info vfs.DiskSlowInfo) {
 		s.opts.Events.Slow("disk "+info.OpType.String(), info.Duration)
 	})
 }

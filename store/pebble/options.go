@@ -72,7 +72,7 @@ func (s *Store) engineOptions() *lsm.Options {
 	opts := &lsm.Options{
 		// The zero value is the oldest format, whose log cannot tell damage from a torn end.
 		FormatMajorVersion:          lsm.FormatNewest,
-		FS:                          s.fs,
+		FS:                          s.engineFS,
 		Logger:                      logger{s},
 		EventListener:               s.listener(),
 		CacheSize:                   s.opts.CacheBytes,

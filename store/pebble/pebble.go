@@ -8,7 +8,7 @@
 //
 // Damage and lack of space become errors and never end the process. When the engine can no longer write its log or finds
 // a damaged file, the store fails: every later write returns store.ErrFailed together with the cause, while reads go on
-// as far as they can. A failed store recovers by being opened again. A mere lack of free space is noticed earlier (see
+// as far as they can. A failed store is to be opened again in a new process. A mere lack of free space is noticed earlier (see
 // Options.ReserveBytes) and is over as soon as there is space again.
 //
 // # Limits
@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	lsm "github.com/cockroachdb/pebble/v2"
@@ -37,14 +38,16 @@ const formatNumber = 1
 
 // Store is a store.Store on disk. Use Open.
 type Store struct {
-	opts    Options
-	fs      vfs.FS
-	fsWatch io.Closer
-	lock    io.Closer
-	db      *lsm.DB
-	stripes *stripes
-	space   *spaceGuard
-	failure failure
+	opts      Options
+	fs        vfs.FS
+	engineFS  vfs.FS // fs as the engine sees it
+	fsWatch   io.Closer
+	lock      io.Closer
+	db        *lsm.DB
+	stripes   *stripes
+	space     *spaceGuard
+	failure   failure
+	abandoned atomic.Bool // the engine failed and did not close
 
 	mu      sync.Mutex
 	closed  bool
@@ -61,11 +64,12 @@ func Open(dir string, opts Options) (*Store, error) {
 	opts = opts.withDefaults()
 	s := &Store{
 		opts:    opts,
+		fs:      opts.FS,
 		stripes: newStripes(),
 		space:   &spaceGuard{fs: opts.FS, dir: dir, reserve: opts.ReserveBytes},
 		failure: failure{ch: make(chan struct{})},
 	}
-	s.fs, s.fsWatch = s.wrapFS(opts.FS)
+	s.engineFS, s.fsWatch = s.wrapFS(opts.FS)
 	if err := s.open(dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the store in %q: %w", dir, err), s.fsWatch.Close())
 	}
@@ -118,17 +122,24 @@ func (s *Store) create(dir string) error {
 	}
 	opts := s.engineOptions()
 	opts.ErrorIfExists = true
+	opts.EventListener.BackgroundError = s.fail // the flush below would wait for ever for space
 	db, err := s.openEngine(creating, opts)
 	if err != nil {
 		return err
 	}
-	err = safely(func() error {
+	err = s.guarded(func() error {
 		if err := db.Set(formatKey, encodeNumber(nil, formatKey, formatNumber), lsm.Sync); err != nil {
 			return err
 		}
 		return db.Flush()
 	})
-	if err = errors.Join(err, s.closeEngine(db), s.failure.err()); err != nil {
+	if closeErr := s.closeEngine(db); err == nil {
+		err = closeErr
+	}
+	if reason := s.failure.err(); reason != nil {
+		err = reason
+	}
+	if err != nil {
 		return err
 	}
 	if err := s.fs.Rename(creating, s.fs.PathJoin(dir, dataName)); err != nil {
@@ -137,15 +148,32 @@ func (s *Store) create(dir string) error {
 	return syncDir(s.fs, dir)
 }
 
-func (s *Store) openEngine(dir string, opts *lsm.Options) (db *lsm.DB, err error) {
-	err = safely(func() error {
-		db, err = lsm.Open(dir, opts)
-		return err
+func (s *Store) openEngine(dir string, opts *lsm.Options) (*lsm.DB, error) {
+	opened := make(chan *lsm.DB, 1)
+	err := s.guarded(func() error {
+		db, err := lsm.Open(dir, opts)
+		if err != nil {
+			return describe(err)
+		}
+		opened <- db
+		return nil
 	})
 	if err != nil {
-		return nil, describe(err)
+		return nil, err
 	}
-	return db, nil
+	return <-opened, nil
+}
+
+// guarded runs a function of the engine that writes. It does not wait for its end if the store fails, for there may be none.
+func (s *Store) guarded(fn func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- safely(fn) }()
+	select {
+	case err := <-done:
+		return err
+	case <-s.failure.ch:
+		return s.failure.reason
+	}
 }
 
 // checkFormat refuses a store whose rows this program cannot read.
@@ -191,8 +219,8 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 	return store.Stats{Users: -1, Bytes: int64(s.db.Metrics().DiskSpaceUsage())}, nil
 }
 
-// closePatience is how long closing waits for an engine that has failed and may never finish.
-const closePatience = 5 * time.Second
+// closePatience is how long closing waits for an engine that has failed and may never finish. Tests shorten it.
+var closePatience = 5 * time.Second
 
 // Close implements store.Store. It returns an error if the store has failed, because then the last writes may be lost.
 func (s *Store) Close() error {
@@ -207,6 +235,9 @@ func (s *Store) Close() error {
 	s.calls.Wait()
 	s.awaitCommits()
 	err := s.closeEngine(s.db)
+	if errors.Is(err, errNotClosed) {
+		return errors.Join(s.failure.err(), err) // keep others out of the directory until the process ends
+	}
 	if failed := s.failure.err(); failed != nil {
 		err = failed // closing a failed engine ends in consequential errors
 	}
@@ -230,6 +261,9 @@ func (s *Store) awaitCommits() {
 	}
 }
 
+// errNotClosed is the error of closing an engine that does not react any more.
+var errNotClosed = errors.New("the failed storage engine did not close: end the process")
+
 // closeEngine closes the engine. In a failed store that may never end, so the waiting does.
 func (s *Store) closeEngine(db *lsm.DB) error {
 	done := make(chan error, 1)
@@ -243,6 +277,7 @@ func (s *Store) closeEngine(db *lsm.DB) error {
 	case err := <-done:
 		return err
 	case <-time.After(closePatience):
-		return errors.New("the failed storage engine did not close")
+		s.abandoned.Store(true)
+		return errNotClosed
 	}
 }

@@ -1,13 +1,20 @@
 package pebble
 
 import (
+	"os"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/storetest"
 )
+
+func TestMain(m *testing.M) {
+	closePatience = 100 * time.Millisecond
+	os.Exit(m.Run())
+}
 
 // mustOpen opens a store and fails the test if it cannot.
 func mustOpen(t testing.TB, dir string, opts Options) *Store {

@@ -1,0 +1,294 @@
+package pebble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/store"
+)
+
+// dump returns the ids of every user's events in order.
+func dump(t testing.TB, s store.Store) map[string][]string {
+	t.Helper()
+	histories, err := tryDump(s)
+	if err != nil {
+		t.Fatalf("reading everything: %v", err)
+	}
+	return histories
+}
+
+// tryDump returns the ids of every user's events in order, after checking that all ways to ask agree.
+func tryDump(s store.Store) (map[string][]string, error) {
+	ctx := context.Background()
+	histories := map[string][]string{}
+	err := s.Users(ctx, func(user string, revision uint64) error {
+		var ids []string
+		err := s.Read(ctx, user, 0, func(r uint64, e store.Event) error {
+			if ids = append(ids, e.ID); r != uint64(len(ids)) || e.Item != "item" || e.Value != 1 {
+				return fmt.Errorf("wrong answer: revision %d is %+v, want revision %d with item and value as written", r, e, len(ids))
+			}
+			return nil
+		})
+		if err == nil && uint64(len(ids)) != revision {
+			err = fmt.Errorf("wrong answer: %d events, want %d", len(ids), revision)
+		}
+		histories[user] = ids
+		return err
+	})
+	return histories, err
+}
+
+// A step is one write of a scenario. It works on a map in the same way as on a store.
+type step struct {
+	erase    bool
+	user     string
+	from, to int // events to append
+}
+
+func (st step) do(s store.Store) error {
+	if st.erase {
+		_, err := s.Erase(context.Background(), st.user)
+		return err
+	}
+	var records []store.Record
+	for i := st.from; i < st.to; i++ {
+		// Every call writes to two users, so that half a call would show.
+		records = append(records, store.Record{User: st.user, Event: testEvent(i)}, store.Record{User: "all", Event: testEvent(i)})
+	}
+	_, err := s.Append(context.Background(), records)
+	return err
+}
+
+func (st step) model(before map[string][]string) map[string][]string {
+	after := map[string][]string{}
+	for user, ids := range before {
+		after[user] = slices.Clone(ids)
+	}
+	if st.erase {
+		delete(after, st.user)
+		return after
+	}
+	for i := st.from; i < st.to; i++ {
+		for _, user := range []string{st.user, "all"} {
+			if id := testEvent(i).ID; !slices.Contains(after[user], id) {
+				after[user] = append(after[user], id)
+			}
+		}
+	}
+	return after
+}
+
+var scenario = []step{
+	{user: "a", from: 0, to: 1}, {user: "a", from: 1, to: 4}, {user: "b", from: 4, to: 40},
+	{user: "a", from: 2, to: 3}, // duplicates only
+	{user: "b", erase: true}, {user: "c", from: 40, to: 41}, {user: "b", from: 30, to: 33}, {user: "a", erase: true},
+	{user: "a", from: 50, to: 60},
+}
+
+// TestCrashAnywhere cuts the power before every single operation on the file system. Afterwards the store must hold either
+// what was acknowledged or that and the call under way.
+func TestCrashAnywhere(t *testing.T) {
+	type crash struct {
+		fs                 *vfs.MemFS
+		completed, started int // steps
+	}
+	disk := vfs.NewCrashableMem()
+	var mu sync.Mutex
+	var crashes []crash
+	var completed, started atomic.Int64
+	rng := rand.New(rand.NewPCG(1, 2))
+	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() == errorfs.OpIsRead {
+			return nil
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		c := crash{completed: int(completed.Load())}
+		// Sometimes a part of what was not synced survives.
+		c.fs = disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(3) * 50, RNG: rng})
+		c.started = int(started.Load())
+		crashes = append(crashes, c)
+		return nil
+	}))
+
+	states := []map[string][]string{{}}
+	for i := range 2 { // the second time on the store that is there, as duplicates and erasures
+		s := mustOpen(t, "dir/store", Options{FS: fs})
+		for j, st := range scenario {
+			states = append(states, st.model(states[len(states)-1]))
+			started.Add(1)
+			if err := st.do(s); err != nil {
+				t.Fatalf("round %d, step %d: %v", i, j, err)
+			}
+			completed.Add(1)
+			if j == 5 {
+				if err := s.db.Flush(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if diff := cmp.Diff(states[len(states)-1], dump(t, s)); diff != "" {
+			t.Fatalf("round %d: store differs from model (-want +got):\n%s", i, diff)
+		}
+		mustClose(t, s)
+	}
+
+	t.Logf("%d crashes", len(crashes))
+	for i, c := range crashes {
+		s := mustOpen(t, "dir/store", Options{FS: c.fs})
+		got := dump(t, s)
+		matches := func(want map[string][]string) bool { return cmp.Equal(want, got) }
+		if !slices.ContainsFunc(states[c.completed:c.started+1], matches) {
+			t.Errorf("crash %d, after %d of %d steps begun: got %v, want %v or %v",
+				i, c.completed, c.started, got, states[c.completed], states[c.started])
+		}
+		mustClose(t, s)
+	}
+}
+
+// TestCrashUnderLoad cuts the power while several goroutines write to the same users. What was acknowledged must be there,
+// once, at its revision; nothing may be there that was not sent; and sending everything again adds just what was missing.
+func TestCrashUnderLoad(t *testing.T) {
+	for seed := range uint64(15) {
+		crashUnderLoad(t, seed)
+	}
+}
+
+func crashUnderLoad(t *testing.T, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 3))
+	disk := vfs.NewCrashableMem()
+	s := mustOpen(t, "store", Options{FS: disk})
+	var mu sync.Mutex
+	sent := map[store.Record]bool{}
+	acked := map[store.Record]uint64{}
+	crashAt := 20 + rng.IntN(400)
+	crashed := make(chan struct{})
+
+	var wg sync.WaitGroup
+	for w := range 8 {
+		rng := rand.New(rand.NewPCG(seed, uint64(100+w)))
+		wg.Go(func() {
+			for {
+				select {
+				case <-crashed:
+					return
+				default:
+				}
+				var batch []store.Record
+				for range 1 + rng.IntN(4) {
+					batch = append(batch, store.Record{User: fmt.Sprint("u", rng.IntN(5)), Event: testEvent(rng.IntN(1000))})
+				}
+				mu.Lock()
+				for _, r := range batch {
+					sent[r] = true
+				}
+				mu.Unlock()
+				results, err := s.Append(context.Background(), batch)
+				if err != nil {
+					t.Errorf("seed %d: Append: %v", seed, err)
+					return
+				}
+				mu.Lock()
+				for i, r := range batch {
+					acked[r] = results[i].Revision
+				}
+				if len(acked) >= crashAt/2 && rng.IntN(50) == 0 {
+					_, _ = s.db.AsyncFlush()
+				}
+				if len(acked) >= crashAt {
+					crashAt = 1 << 60
+					close(crashed)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	<-crashed
+	mu.Lock()
+	ackedBefore := map[store.Record]uint64{}
+	for r, revision := range acked {
+		ackedBefore[r] = revision
+	}
+	mu.Unlock()
+	after := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
+	wg.Wait()
+	mustClose(t, s)
+
+	s = mustOpen(t, "store", Options{FS: after})
+	defer mustClose(t, s)
+	recovered := map[store.Record]uint64{}
+	for user, ids := range dump(t, s) {
+		for i, id := range ids {
+			e := testEvent(0)
+			e.ID = id
+			r := store.Record{User: user, Event: e}
+			if recovered[r] != 0 || !sent[r] {
+				t.Errorf("seed %d: recovered an event twice, or one that was not sent", seed)
+			}
+			recovered[r] = uint64(i + 1)
+		}
+	}
+	for r, revision := range ackedBefore {
+		if recovered[r] != revision {
+			t.Errorf("seed %d: acknowledged revision %d, recovered %d", seed, revision, recovered[r])
+		}
+	}
+	for r := range sent {
+		results, err := s.Append(context.Background(), []store.Record{r})
+		if err != nil || results[0].Duplicate != (recovered[r] != 0) || recovered[r] != 0 && results[0].Revision != recovered[r] {
+			t.Errorf("seed %d: sent again: got %v, %v, recovered at %d", seed, results, err, recovered[r])
+		}
+	}
+}
+
+// TestDuplicateWaitsForOriginal holds the disk up while an event is written and sends it again: the answer to the second
+// call must not come before the first is on disk, nor keep the caller beyond its deadline.
+func TestDuplicateWaitsForOriginal(t *testing.T) {
+	var hold atomic.Bool
+	release := make(chan struct{})
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if hold.Load() && (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) {
+			<-release
+		}
+		return nil
+	}))
+	s := mustOpen(t, "store", Options{FS: fs})
+	hold.Store(true)
+	original := make(chan error, 1)
+	record := []store.Record{{User: "u", Event: testEvent(0)}}
+	go func() {
+		_, err := s.Append(context.Background(), record)
+		original <- err
+	}()
+	for { // until the original is visible
+		if r, err := s.Revision(context.Background(), "u"); err != nil {
+			t.Fatal(err)
+		} else if r == 1 {
+			break
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 50_000_000) // 50 ms
+	defer cancel()
+	if _, err := s.Append(ctx, record); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("duplicate while the original is not on disk: got error %v, want DeadlineExceeded", err)
+	}
+	close(release)
+	if err := <-original; err != nil {
+		t.Errorf("original: %v", err)
+	}
+	results, err := s.Append(context.Background(), record)
+	if want := []store.Result{{Revision: 1, Duplicate: true}}; err != nil || !cmp.Equal(want, results) {
+		t.Errorf("duplicate: got %v, %v, want %v", results, err, want)
+	}
+	mustClose(t, s)
+}

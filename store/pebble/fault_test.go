@@ -1,0 +1,447 @@
+package pebble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/store"
+)
+
+// TestEveryOperationFails lets the n-th operation on the file system fail, for every n: once, or from then on. Each run
+// must end in answers or errors, not in a dead process or a call that hangs, and what was acknowledged must be there when
+// the store is opened on a good disk.
+func TestEveryOperationFails(t *testing.T) {
+	for _, f := range []fault{
+		{name: "once", err: syscall.EIO}, {name: "for ever", err: syscall.EIO, forever: true},
+		{name: "disk full", err: syscall.ENOSPC, forever: true, writesOnly: true},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			var wg sync.WaitGroup
+			var next, runs atomic.Int64
+			for range 24 { // the runs mostly wait
+				wg.Go(func() {
+					for !t.Failed() {
+						f := f
+						f.at = (next.Add(1) - 1) * stride()
+						reached, err := f.run()
+						if err != nil {
+							t.Errorf("operation %d fails: %v", f.at, err)
+						}
+						if !reached {
+							return
+						}
+						runs.Add(1)
+					}
+				})
+			}
+			wg.Wait()
+			t.Logf("%d runs with a fault", runs.Load())
+		})
+	}
+}
+
+// stride thins the faults out when tests should be quick.
+func stride() int64 {
+	if testing.Short() {
+		return 7
+	}
+	return 1
+}
+
+// fault is what goes wrong in a run of TestEveryOperationFails.
+type fault struct {
+	name       string
+	err        error
+	at         int64 // number of the operation that fails
+	forever    bool  // and all later ones
+	writesOnly bool
+}
+
+// wrap returns the disk with the fault, and whether that was met.
+func (f fault) wrap(disk vfs.FS) (fs vfs.FS, reached func() bool) {
+	var count atomic.Int64
+	return errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if f.writesOnly && op.Kind.ReadOrWrite() == errorfs.OpIsRead {
+			return nil
+		}
+		if i := count.Add(1) - 1; i == f.at || f.forever && i > f.at {
+			return f.err
+		}
+		return nil
+	})), func() bool { return count.Load() > f.at }
+}
+
+// outcomes are the states in which a store may be after writes of which some have an open outcome.
+type outcomes []map[string][]string
+
+// after returns the outcomes after a step that ended in the error.
+func (o outcomes) after(st step, err error) (next outcomes) {
+	definite := errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrCorrupt)
+	for _, state := range o {
+		if err != nil {
+			next = append(next, state)
+		}
+		if !definite {
+			next = append(next, st.model(state))
+		}
+	}
+	return next
+}
+
+// check returns an error if the store is in none of the states.
+func (o outcomes) check(s store.Store) error {
+	got, err := tryDump(s)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(o, func(state map[string][]string) bool { return cmp.Equal(state, got) }) {
+		return fmt.Errorf("wrong answer: got %v, want one of %v", got, o)
+	}
+	return nil
+}
+
+// run runs the scenario with the fault and reports whether the run got as far as the fault.
+func (f fault) run() (reached bool, err error) {
+	disk := vfs.NewCrashableMem()
+	fs, wasReached := f.wrap(disk)
+	possible := outcomes{{}}
+	s, err := Open("dir/store", Options{FS: fs})
+	if err == nil {
+		if possible, err = f.runScenario(s); err != nil {
+			return false, err
+		}
+		closeErr := errHangs
+		withDeadline(func() { closeErr = s.Close() })
+		if closeErr == errHangs {
+			return false, errHangs
+		}
+		err = s.failure.err()
+	}
+	if reached = wasReached(); !reached && (err != nil || len(possible) != 1) {
+		return false, fmt.Errorf("without a fault there were errors, at last %v", err)
+	}
+	// The process ends and the power stays on, or the power fails as well.
+	for _, percent := range []int{100, 0} {
+		clone := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rand.New(rand.NewPCG(1, 1))})
+		if err := reopen(clone, possible); err != nil {
+			return reached, fmt.Errorf("after reopening with %d%% of what was not synced: %w", percent, err)
+		}
+	}
+	return reached, nil
+}
+
+// runScenario runs the scenario, whose steps may fail, and returns the states in which the store may be.
+func (f fault) runScenario(s *Store) (outcomes, error) {
+	possible := outcomes{{}}
+	for i, st := range scenario {
+		err := errHangs
+		withDeadline(func() { err = st.do(s) })
+		if err == errHangs {
+			return nil, errHangs
+		}
+		possible = possible.after(st, err)
+		if i == 4 {
+			flushSoon(s)
+		}
+		if err := possible.check(s); err != nil && strings.Contains(err.Error(), "wrong answer") {
+			return nil, fmt.Errorf("step %d: %w", i, err)
+		}
+	}
+	return possible, nil
+}
+
+// reopen opens a store on a good disk, checks its state, and uses it.
+func reopen(disk vfs.FS, possible outcomes) error {
+	s, err := Open("dir/store", Options{FS: disk})
+	if err != nil {
+		return err
+	}
+	err = possible.check(s)
+	for _, st := range scenario {
+		if err == nil {
+			err = st.do(s)
+		}
+	}
+	return errors.Join(err, s.Close())
+}
+
+var errHangs = errors.New("the call hangs")
+
+// withDeadline runs a call, or leaves it alone when it does not return.
+func withDeadline(call func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		call()
+	}()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+	}
+}
+
+// flushSoon begins to write the tables of what is in memory. Beginning may take for ever when the log fails.
+func flushSoon(s *Store) {
+	s.commits.Add(1)
+	go func() {
+		defer s.commits.Done()
+		_ = safely(func() error { _, err := s.db.AsyncFlush(); return err }) // panics in a closed engine
+	}()
+}
+
+// TestLogOutOfSpace lets the log run out of space in spite of the reserve.
+func TestLogOutOfSpace(t *testing.T) {
+	disk := vfs.NewCrashableMem()
+	var full atomic.Bool
+	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if full.Load() && op.Kind == errorfs.OpFileWrite && strings.HasSuffix(op.Path, ".log") {
+			return syscall.ENOSPC
+		}
+		return nil
+	}))
+	reasons := make(chan error, 2)
+	s := mustOpen(t, "store", Options{FS: fs, Events: Events{Failed: func(err error) { reasons <- err }}})
+	mustAppend(t, s, "u", 0, 10)
+	full.Store(true)
+	record := []store.Record{{User: "u", Event: testEvent(10)}}
+
+	_, err := s.Append(context.Background(), record)
+	if !errors.Is(err, store.ErrFailed) || errors.Is(err, store.ErrFull) {
+		t.Errorf("write that met the full disk: got error %v, want ErrFailed and not ErrFull, which would be definite", err)
+	}
+	if reason := <-reasons; !errors.Is(reason, store.ErrFull) || !errors.Is(reason, store.ErrFailed) {
+		t.Errorf("Events.Failed: got %v, want ErrFailed and ErrFull", reason)
+	}
+	full.Store(false) // too late for this engine
+	if _, err := s.Append(context.Background(), record); !errors.Is(err, store.ErrFull) || !strings.Contains(err.Error(), "restart") {
+		t.Errorf("later write: got error %v, want ErrFull that says to restart", err)
+	}
+	if _, err := s.Erase(context.Background(), "u"); !errors.Is(err, store.ErrFailed) {
+		t.Errorf("Erase: got error %v, want ErrFailed", err)
+	}
+	if got := len(dump(t, s)["u"]); got < 10 {
+		t.Errorf("reading in the failed store: got %d events, want at least 10", got)
+	}
+	if err := s.Close(); !errors.Is(err, store.ErrFailed) {
+		t.Errorf("Close: got error %v, want ErrFailed", err)
+	}
+	// The next process finds what is on disk.
+	s = mustOpen(t, "store", Options{FS: disk.CrashClone(vfs.CrashCloneCfg{})})
+	mustAppend(t, s, "u", 0, 11)
+	if got := len(dump(t, s)["u"]); got != 11 {
+		t.Errorf("after opening again: %d events, want 11", got)
+	}
+	mustClose(t, s)
+}
+
+// TestTablesOutOfSpace lets the writing of tables run out of space while the log still has some: writes are refused and
+// resume by themselves.
+func TestTablesOutOfSpace(t *testing.T) {
+	var full atomic.Bool
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if full.Load() && strings.HasSuffix(op.Path, ".sst") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			return syscall.ENOSPC
+		}
+		return nil
+	}))
+	s := mustOpen(t, "store", Options{FS: fs})
+	mustAppend(t, s, "u", 0, 10)
+	full.Store(true)
+	flushSoon(s)
+	record := []store.Record{{User: "u", Event: testEvent(10)}}
+	awaitAppend(t, s, record, store.ErrFull)
+	full.Store(false)
+	awaitAppend(t, s, record, nil)
+	if got := len(dump(t, s)["u"]); got != 11 {
+		t.Errorf("%d events, want 11", got)
+	}
+	mustClose(t, s)
+}
+
+// awaitAppend repeats an Append until it ends in the wanted error.
+func awaitAppend(t *testing.T, s store.Store, records []store.Record, want error) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		_, err := s.Append(context.Background(), records)
+		if errors.Is(err, want) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("Append still gives error %v after 10 s, want %v", err, want)
+		}
+	}
+}
+
+// TestReserve takes the free space away and gives it back.
+func TestReserve(t *testing.T) {
+	disk := vfs.NewMem()
+	free := func(bytes uint64) { disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: bytes, TotalBytes: 1 << 40}) }
+	free(100 << 20)
+	s := mustOpen(t, "store", Options{FS: disk, ReserveBytes: 64 << 20})
+	mustAppend(t, s, "u", 0, 10)
+	free(63 << 20)
+	awaitAppend(t, s, []store.Record{{User: "t", Event: testEvent(0)}}, store.ErrFull)
+	record := []store.Record{{User: "v", Event: testEvent(0)}}
+	_, err := s.Append(context.Background(), record)
+	if err == nil || !strings.Contains(err.Error(), "63 MiB are free, 64 MiB are kept in reserve") {
+		t.Errorf("got error %v, want one that says how much is free and how much is kept", err)
+	}
+	if r, err := s.Revision(context.Background(), "v"); r != 0 || err != nil {
+		t.Errorf("Revision: got %d, %v, want 0: ErrFull means not applied", r, err)
+	}
+	if n, err := s.Erase(context.Background(), "u"); n != 10 || err != nil {
+		t.Errorf("Erase on the full disk: got %d, %v, want 10, nil", n, err)
+	}
+	free(65 << 20)
+	awaitAppend(t, s, record, nil)
+	mustClose(t, s)
+
+	free(0)
+	s = mustOpen(t, "store", Options{FS: disk, ReserveBytes: -1})
+	mustAppend(t, s, "w", 0, 1) // without a reserve nothing is refused
+	mustClose(t, s)
+}
+
+// TestDamagedFiles flips bits in and cuts pieces off each file of a closed store but the log. The store must not be opened
+// then, or say ErrCorrupt, or answer right.
+func TestDamagedFiles(t *testing.T) {
+	disk, want := buildForDamage(t)
+	rng := rand.New(rand.NewPCG(5, 6))
+	data := disk.PathJoin("store", dataName)
+	names, err := disk.List(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes := map[string]int{}
+	for _, name := range names {
+		path := disk.PathJoin(data, name)
+		content := readFile(t, disk, path)
+		if len(content) == 0 || strings.HasSuffix(name, ".log") {
+			continue
+		}
+		for i := range 60 / int(stride()) {
+			damaged := slices.Clone(content)
+			at := rng.IntN(len(damaged))
+			if i%10 == 9 {
+				damaged = damaged[:at]
+			} else {
+				damaged[at] ^= 1 << rng.IntN(8)
+			}
+			copied := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rng})
+			writeFile(t, copied, path, damaged)
+			kind := strings.TrimLeft(name, "0123456789.")
+			outcomes[kind[:min(8, len(kind))]+": "+damageOutcome(t, copied, fmt.Sprintf("%s, byte %d of %d", name, at, len(content)), want)]++
+		}
+	}
+	t.Logf("outcomes: %v", outcomes)
+	if outcomes["sst: corrupt"] == 0 {
+		t.Error("no damage of a table was noticed: the test damages nothing that is read")
+	}
+}
+
+// secret is part of every id in TestDamagedFiles; no error may contain it.
+const secret = "s3cr3t"
+
+// buildForDamage returns a disk with a closed store of some tables, and its content.
+func buildForDamage(t *testing.T) (*vfs.MemFS, map[string][]string) {
+	disk := vfs.NewCrashableMem()
+	s := mustOpen(t, "store", Options{FS: disk})
+	for i := range 3 {
+		for u := range 40 {
+			mustAppend(t, s, fmt.Sprint(secret, u), 10*i, 10*i+10)
+		}
+		if err := s.db.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if i == 1 {
+			if err := s.db.Compact(context.Background(), firstUserKey, []byte{1}, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	want := dump(t, s)
+	mustClose(t, s)
+	return disk, want
+}
+
+// damageOutcome uses a store with a damaged file and says how it went.
+func damageOutcome(t *testing.T, disk vfs.FS, what string, want map[string][]string) string {
+	s, err := Open("store", Options{FS: disk, CacheBytes: 1 << 20})
+	if err != nil {
+		if strings.Contains(err.Error(), secret) {
+			t.Errorf("%s: the error of Open contains an id: %v", what, err)
+		}
+		return "refused"
+	}
+	defer s.Close()
+	outcome := "no effect"
+	check := func(err error) bool {
+		if err != nil && (!errors.Is(err, store.ErrCorrupt) || strings.Contains(err.Error(), secret)) {
+			t.Errorf("%s: got error %v, want ErrCorrupt without ids", what, err)
+		}
+		if err != nil {
+			outcome = "corrupt"
+		}
+		return err == nil
+	}
+	got, err := tryDump(s)
+	if check(err) && !cmp.Equal(want, got) {
+		t.Errorf("%s: wrong answers:\n%s", what, cmp.Diff(want, got))
+	}
+	for user, ids := range want {
+		revision, err := s.Revision(context.Background(), user)
+		if check(err) && revision != uint64(len(ids)) {
+			t.Errorf("%s: revision %d, want %d", what, revision, len(ids))
+		}
+		results, err := s.Append(context.Background(), []store.Record{{User: user, Event: testEvent(3)}})
+		if check(err) && !cmp.Equal([]store.Result{{Revision: 4, Duplicate: true}}, results) {
+			t.Errorf("%s: duplicate gives %v", what, results)
+		}
+	}
+	if reason := s.failure.err(); outcome == "no effect" && reason != nil {
+		outcome = "noticed in the background"
+	}
+	return outcome
+}
+
+func readFile(t *testing.T, fs vfs.FS, path string) []byte {
+	t.Helper()
+	f, err := fs.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	content, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func writeFile(t *testing.T, fs vfs.FS, path string, content []byte) {
+	t.Helper()
+	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}

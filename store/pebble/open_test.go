@@ -1,0 +1,177 @@
+package pebble
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	lsm "github.com/cockroachdb/pebble/v2"
+
+	"github.com/gsimc/gsimc/store"
+)
+
+func testEvent(i int) store.Event { return store.Event{ID: fmt.Sprint("e", i), Item: "item", Value: 1} }
+
+func mustAppend(t testing.TB, s store.Store, user string, from, to int) {
+	t.Helper()
+	var records []store.Record
+	for i := from; i < to; i++ {
+		records = append(records, store.Record{User: user, Event: testEvent(i)})
+	}
+	if _, err := s.Append(context.Background(), records); err != nil {
+		t.Fatalf("Append: %v", err)
+	}
+}
+
+// wantRefused opens a directory and checks that it is refused with the message.
+func wantRefused(t *testing.T, dir, message string) {
+	t.Helper()
+	s, err := Open(dir, Options{})
+	if err == nil {
+		s.Close()
+		t.Fatalf("Open succeeded, want an error that says %q", message)
+	}
+	if !strings.Contains(err.Error(), message) {
+		t.Errorf("Open: got error %q, want one that says %q", err, message)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	t.Run("foreign directory", func(t *testing.T) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "thesis.tex"), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		wantRefused(t, dir, "is not empty and holds no store")
+		if names, _ := os.ReadDir(dir); len(names) != 1 {
+			t.Errorf("the refused directory now holds %d files, want 1", len(names))
+		}
+	})
+	t.Run("file", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		wantRefused(t, file, "is a file, want a directory")
+	})
+	t.Run("emptied store", func(t *testing.T) {
+		dir := newStoreDir(t)
+		data := filepath.Join(dir, dataName)
+		if err := os.RemoveAll(data); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(data, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		wantRefused(t, dir, "database does not exist")
+	})
+	t.Run("other format", func(t *testing.T) {
+		dir := newStoreDir(t)
+		editFormat(t, dir, func(db *lsm.DB) error {
+			return db.Set(formatKey, encodeNumber(nil, formatKey, formatNumber+1), lsm.Sync)
+		})
+		wantRefused(t, dir, "the store has format 2, this program knows format 1")
+	})
+	t.Run("no format", func(t *testing.T) {
+		dir := newStoreDir(t)
+		editFormat(t, dir, func(db *lsm.DB) error { return db.Delete(formatKey, lsm.Sync) })
+		wantRefused(t, dir, "the format number is missing")
+	})
+	t.Run("open in this process", func(t *testing.T) {
+		dir := t.TempDir()
+		s := mustOpen(t, dir, Options{})
+		wantRefused(t, dir, "lock held by current process")
+		mustClose(t, s)
+		mustClose(t, mustOpen(t, dir, Options{}))
+	})
+}
+
+// newStoreDir returns the directory of a closed store with one event.
+func newStoreDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	s := mustOpen(t, dir, Options{})
+	mustAppend(t, s, "u", 0, 1)
+	mustClose(t, s)
+	return dir
+}
+
+// editFormat changes the rows of a closed store behind its back.
+func editFormat(t *testing.T, dir string, edit func(*lsm.DB) error) {
+	t.Helper()
+	db, err := lsm.Open(filepath.Join(dir, dataName), &lsm.Options{FormatMajorVersion: lsm.FormatNewest, Logger: logger{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := edit(db); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestInterruptedCreation opens a directory in which the creation of a store was interrupted: that begins anew.
+func TestInterruptedCreation(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "store")
+	if err := os.MkdirAll(filepath.Join(dir, creatingName), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, creatingName, "000004.log"), []byte("torn"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := mustOpen(t, dir, Options{})
+	mustAppend(t, s, "u", 0, 1)
+	mustClose(t, s)
+}
+
+func TestDirectoryIsPrivate(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	mustClose(t, mustOpen(t, dir, Options{}))
+	info, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := info.Mode().Perm(); got != 0o700 {
+		t.Errorf("permissions of the directory: got %o, want 700", got)
+	}
+}
+
+// TestLockedByOtherProcess holds a store open in a second process, which is this test program again.
+func TestLockedByOtherProcess(t *testing.T) {
+	const variable = "GSIMC_TEST_HOLD_STORE"
+	if dir := os.Getenv(variable); dir != "" {
+		s := mustOpen(t, dir, Options{})
+		fmt.Println("\nholding")
+		_, _ = bufio.NewReader(os.Stdin).ReadByte() // until the parent closes the pipe
+		mustClose(t, s)
+		return
+	}
+	dir := t.TempDir()
+	holder := exec.Command(os.Args[0], "-test.run=^TestLockedByOtherProcess$")
+	holder.Env = append(os.Environ(), variable+"="+dir)
+	release, err := holder.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := holder.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(out); lines.Scan() && lines.Text() != "holding"; {
+	}
+	wantRefused(t, dir, "is in use by another process")
+	release.Close()
+	if err := holder.Wait(); err != nil {
+		t.Errorf("the other process: %v", err)
+	}
+	mustClose(t, mustOpen(t, dir, Options{}))
+}
