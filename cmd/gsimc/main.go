@@ -106,6 +106,7 @@ func newParser(c *cli, a *app, settings *settings, exit func(int)) (*kong.Kong, 
 		kong.Writers(a.stdout, a.stderr),
 		kong.Exit(exit),
 		kong.Resolvers(settings),
+		kong.WithHyphenPrefixedParameters(true), // --value -1
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: false, WrapUpperBound: 120}),
 		helpVars(),
 	)

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// commands maps the path of every command to the flags that it takes.
+func commands(t *testing.T) map[string][]*kong.Flag {
+	t.Helper()
+	var c cli
+	parser, err := newParser(&c, &app{}, newSettings(nil), func(int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string][]*kong.Flag{}
+	for _, leaf := range parser.Model.Leaves(false) {
+		for _, level := range leaf.AllFlags(false) {
+			found[leaf.Path()] = append(found[leaf.Path()], level...)
+		}
+	}
+	return found
+}
+
+func TestHelpMentionsEverything(t *testing.T) {
+	code, overview, _ := runCLI(t, nil, "help")
+	if code != exitOK {
+		t.Fatalf("gsimc help: exit code %d", code)
+	}
+	all := commands(t)
+	if len(all) < 10 {
+		t.Fatalf("only %d commands found", len(all))
+	}
+	for command, flags := range all {
+		if !strings.Contains(overview, "\n  "+command) {
+			t.Errorf("gsimc help does not mention %s", command)
+		}
+		code, manual, stderr := runCLI(t, nil, append([]string{"help"}, strings.Fields(command)...)...)
+		if code != exitOK {
+			t.Errorf("gsimc help %s: exit code %d: %s", command, code, stderr)
+		}
+		_, same, _ := runCLI(t, nil, append(strings.Fields(command), "--help")...)
+		if manual != same {
+			t.Errorf("gsimc help %s and gsimc %s --help differ", command, command)
+		}
+		for _, flag := range flags {
+			if !strings.Contains(manual, "--"+flag.Name) && !strings.Contains(manual, "--[no-]"+flag.Name) {
+				t.Errorf("gsimc help %s does not mention --%s", command, flag.Name)
+			}
+			if flag.Help == "" {
+				t.Errorf("gsimc %s --%s has no help", command, flag.Name)
+			}
+		}
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	for _, c := range []struct {
+		args   []string
+		code   int
+		stdout string // part of it
+		stderr string
+	}{
+		{nil, exitUsage, "", "Usage: gsimc <command>"},
+		{[]string{"--help"}, exitOK, "Usage: gsimc <command>", ""},
+		{[]string{"help"}, exitOK, "GSIMC_STATE_CACHE", ""},
+		{[]string{"help", "train"}, exitOK, "--degree-exponent", ""},
+		{[]string{"help", "model", "show"}, exitOK, "Usage: gsimc model show <file>", ""},
+		{[]string{"help", "nosuch"}, exitUsage, "", `gsimc: help: there is no command "nosuch"`},
+		{[]string{"version"}, exitOK, "gsimc ", ""},
+		{[]string{"nosuch"}, exitUsage, "", "gsimc: unexpected argument nosuch (see gsimc help)"},
+		{[]string{"train", "--nosuch"}, exitUsage, "", "gsimc: unknown flag --nosuch"},
+		{[]string{"model", "show", "/does/not/exist"}, exitFailure, "", "gsimc: open /does/not/exist: no such file or directory"},
+	} {
+		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+			code, stdout, stderr := runCLI(t, nil, c.args...)
+			if code != c.code || !strings.Contains(stdout, c.stdout) || !strings.Contains(stderr, c.stderr) {
+				t.Errorf("exit code %d, want %d\nstdout: %s\nstderr: %s", code, c.code, stdout, stderr)
+			}
+			if c.code == exitOK && stderr != "" {
+				t.Errorf("unexpected output on stderr: %s", stderr)
+			}
+		})
+	}
+}
+
+// Each case is refused with exit code 2, before anything is read or written, with a message that names the flag.
+func TestBadFlags(t *testing.T) {
+	const (
+		train     = "train --data x.csv --out y.gsimc "
+		evaluate  = "evaluate --data x.csv "
+		generate  = "generate --out x.csv "
+		serve     = "serve --model m.gsimc "
+		recommend = "recommend --user u "
+	)
+	for _, c := range []struct{ args, want string }{
+		{"train --out y.gsimc", "missing flags: --data=FILE"},
+		{"train --data x.csv", "missing flags: --out=FILE"},
+		{train + "--rank 0", "--rank: 0, want at least 1"},
+		{train + "--rank -5", "--rank: -5, want at least 1"},
+		{train + "--rank many", `--rank: expected a valid 64 bit int but got "many"`},
+		{train + "--graph bipartite", `--graph must be one of "hypergraph","covariance" but got "bipartite"`},
+		{train + "--filter lowpass", `--filter must be one of "tikhonov"`},
+		{train + "--solver qr", `--solver must be one of "auto","exact","nystrom"`},
+		{train + "--nystrom-form fast", "--nystrom-form must be one of"},
+		{train + "--landmarks -1", "--landmarks: -1, want at least 0"},
+		{train + "--tolerance 0", "--tolerance: 0, want a number above 0"},
+		{train + "--tolerance 1", "--tolerance: 1, want a number below 1"},
+		{train + "--tolerance NaN", "--tolerance: NaN"},
+		{train + "--degree-exponent 2.5", "--degree-exponent: 2.5, want 0 to 2"},
+		{train + "--degree-rescale -3", "--degree-rescale: -3, want -2 to 2"},
+		{train + "--phi 0", "--phi: 0, want a number above 0"},
+		{train + "--gamma -1", "--gamma: -1, want at least 0"},
+		{train + "--a 1.5", "--a: 1.5, want at least 2"},
+		{train + "--power 0", "--power: 0, want a number above 0"},
+		{train + "--alpha 0", "--alpha: 0, want a number above 0"},
+		{train + "--alpha 1.1", "--alpha: 1.1, want 0 to 1"},
+		{train + "--half-life -1h", "--half-life: -1h0m0s, want 0s or at least 1s"},
+		{train + "--half-life 5", "--half-life"},
+		{train + "--sigma-eta -1", "--sigma-eta: -1, want at least 0"},
+		{train + "--sigma-nu 0", "--sigma-nu: 0, want a number above 0"},
+		{train + "--sigma-nu Inf", "--sigma-nu: +Inf"},
+		{train + "--covariance block", `--covariance must be one of "diagonal","full"`},
+		{train + "--min-user-events -1", "--min-user-events: -1, want 0 or more"},
+		{train + "--max-bad-rows -1", "--max-bad-rows: -1, want 0 or more"},
+		{train + "--item-column user_id", `--user-column and --item-column name the same column "user_id"`},
+		{train + "--seed -1", "--seed"},
+		{evaluate + "--methods best", `--methods: unknown method "best"`},
+		{evaluate + "--mrfcf-a 1", "--mrfcf-a: 1, want a number above 1"},
+		{generate + "--users 0", "--users: 0, want 1 to"},
+		{generate + "--items 1", "--items: 1, want 2 to"},
+		{generate + "--events 5", "--events: 5, want 10000 (one for each user)"},
+		{"serve", "missing flags: --model=FILE"},
+		{serve + "--listen nowhere", `--listen: "nowhere" is not a HOST:PORT address`},
+		{serve + "--ops-listen 90", `--ops-listen: "90" is not a HOST:PORT address`},
+		{serve + "--store redis", `--store must be one of "pebble","memory"`},
+		{serve + "--estimator als", `--estimator must be one of "bgs-imc","gs-imc"`},
+		{serve + "--state-cache 5furlongs", `"5furlongs" is not a size`},
+		{serve + "--state-cache -1MiB", `"-1MiB" is not a size`},
+		{serve + "--event-weight view=high", "--event-weight"},
+		{serve + "--event-weight View=1", `--event-weight: event type "View" must match`},
+		{serve + "--event-weight view=1e9", `--event-weight: weight of "view" is 1e+09`},
+		{serve + "--drain-delay -1s", "--drain-delay: -1s, want at least 0s"},
+		{serve + "--max-connections 0", "--max-connections: 0, want at least 1"},
+		{serve + "--log-level loud", "--log-level"},
+		{serve + "--log-format xml", `--log-format must be one of "json","text"`},
+		{"observe", "want --user and --item, or --data"},
+		{"observe --user u", "want --user and --item, or --data"},
+		{"observe --data x.csv --user u", "--data does not go with --user"},
+		{"observe --data x.csv --window 0", "--window: 0, want 1 to 100000"},
+		{"observe --user u --item i --time yesterday", `--time: "yesterday" is not a time`},
+		{"recommend", "want either --user or --history"},
+		{recommend + "--history a,b", "want either --user or --history"},
+		{recommend + "--items 1001", "--items: 1001, want 1 to 1000"},
+		{recommend + "--seen maybe", `--seen must be one of "exclude","include"`},
+		{recommend + "--seen include --seen-types view", "--seen include does not go with --seen-types"},
+		{recommend + "--reappear-after -1s", "--reappear-after: -1s, want 0s or more"},
+		{recommend + "--timeout 0s", "--timeout: 0s, want more than 0s"},
+		{"model show", `expected "<file>"`},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			code, stdout, stderr := runCLI(t, nil, strings.Fields(c.args)...)
+			if code != exitUsage || !strings.Contains(stderr, c.want) {
+				t.Errorf("exit code %d, want 2; stderr %q, want %q in it", code, stderr, c.want)
+			}
+			if stdout != "" || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("want one line on stderr and nothing on stdout, got %q and %q", stderr, stdout)
+			}
+		})
+	}
+}
+
+func TestByteSize(t *testing.T) {
+	for text, want := range map[string]byteSize{
+		"0": 0, "4096": 4096, "64MiB": 64 << 20, "1.5 GiB": 3 << 29, "2kB": 2000, "1GB": 1e9, "7B": 7, "3KiB": 3 << 10,
+	} {
+		var got byteSize
+		if err := got.UnmarshalText([]byte(text)); err != nil || got != want {
+			t.Errorf("%q is %d (%v), want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "MiB", "-1", "1e30", "NaN", "64 megs", "0x"} {
+		if err := new(byteSize).UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q was accepted", text)
+		}
+	}
+}

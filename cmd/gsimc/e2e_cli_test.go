@@ -1,0 +1,164 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestServeObserveRecommend goes the way of a user with the real binary: serve, recommend, observe, recommend, stream a
+// file twice, restart.
+func TestServeObserveRecommend(t *testing.T) {
+	events, model := smallModel(t)
+	dir := filepath.Join(t.TempDir(), "state")
+	server := serve(t, model, dir)
+	recommend := func() answer { return recommendJSON(t, server, "--user", "alice", "--items", "5") }
+
+	before := recommend()
+	if len(before.Items) != 5 || before.Items[0].Source != "popular" || !cmp.Equal(before.Degradations, []string{"unknown user"}) {
+		t.Fatalf("a new user got %+v, want 5 popular items and the note that the user is unknown", before)
+	}
+	liked := before.Items[3].ID
+	if got := execute(t, "observe", "--server", server.grpc, "--user", "alice", "--item", liked, "--event-id", "e1"); got != "applied, revision 1\n" {
+		t.Errorf("observe printed %q", got)
+	}
+	if got := execute(t, "observe", "--server", server.grpc, "--user", "alice", "--item", "no-such-item"); got != "kept: the model does not know the item yet, revision 2\n" {
+		t.Errorf("observe of an unknown item printed %q", got)
+	}
+	after := recommend()
+	if after.Revision != 2 || len(after.Items) != 5 || after.Items[0].Source != "personalized" {
+		t.Fatalf("after two events: %+v, want personalized items of revision 2", after)
+	}
+	for _, item := range after.Items {
+		if item.ID == liked {
+			t.Errorf("the observed item %s is recommended again", liked)
+		}
+	}
+	if got := execute(t, "observe", "--server", server.grpc, "--data", events); !strings.Contains(got, "6000 of 6000 events acknowledged") || !strings.Contains(got, "0 duplicates, 0 rejected") {
+		t.Errorf("streaming a file printed %q", got)
+	}
+	if got := execute(t, "observe", "--server", server.grpc, "--data", events, "--window", "7"); !strings.Contains(got, "0 applied, 0 on unknown items, 6000 duplicates") {
+		t.Errorf("streaming the file again printed %q", got)
+	}
+	want := recommend()
+	server.mustStop(t)
+	server = serve(t, model, dir)
+	if diff := cmp.Diff(want, recommend()); diff != "" {
+		t.Errorf("the answer after a restart differs (-before +after):\n%s", diff)
+	}
+	server.mustStop(t)
+}
+
+func recommendJSON(t *testing.T, server *serverProcess, args ...string) (got answer) {
+	t.Helper()
+	out := execute(t, append([]string{"recommend", "--server", server.grpc, "--json"}, args...)...)
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatalf("recommend --json printed %q: %v", out, err)
+	}
+	return got
+}
+
+// A hangup loads the new file; a damaged one is refused and the old model goes on serving.
+func TestReload(t *testing.T) {
+	events, model := smallModel(t)
+	server := serve(t, model, "", "--store", "memory")
+	version := func() string { return recommendJSON(t, server, "--user", "u").ModelVersion }
+	first := version()
+
+	trainSmall(t, events, model, "2")
+	hangup := func(log string) {
+		t.Helper()
+		seen := strings.Count(server.log.String(), log)
+		if err := server.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(20 * time.Second); strings.Count(server.log.String(), log) == seen; time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("no log line %q", log)
+			}
+		}
+	}
+	hangup("model loaded")
+	second := version()
+	if second == first {
+		t.Errorf("version is still %s after the reload of another model", first)
+	}
+	if err := os.Rename(model, model+".good"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(model, []byte("not a model"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hangup("model reload failed")
+	if got := version(); got != second {
+		t.Errorf("version is %s after a failed reload, want %s", got, second)
+	}
+	server.mustStop(t)
+}
+
+func TestOpsListener(t *testing.T) {
+	_, model := smallModel(t)
+	server := serve(t, model, t.TempDir(), "--state-cache", "1MiB")
+	for path, want := range map[string]string{"/livez": "ok", "/readyz": "ok", "/metrics": `gsimc_model_info{`, "/debug/pprof/": "goroutine"} {
+		response, err := http.Get("http://" + server.ops + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := response.Body.Close(); err != nil {
+			t.Error(err)
+		}
+		if response.StatusCode != http.StatusOK || !strings.Contains(string(body), want) {
+			t.Errorf("%s answered %s, want 200 and %q", path, response.Status, want)
+		}
+	}
+}
+
+// A server that cannot start says why in one line and exits with 1; a second server on the same store is refused.
+func TestServeRefuses(t *testing.T) {
+	_, model := smallModel(t)
+	dir := t.TempDir()
+	server := serve(t, model, dir)
+	for name, args := range map[string][]string{
+		"no model":       {"--model", filepath.Join(dir, "absent.gsimc"), "--store", "memory"},
+		"store in use":   {"--model", model, "--data-dir", dir},
+		"address in use": {"--model", model, "--store", "memory", "--listen", server.grpc},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := append([]string{"serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"}, args...)
+			code, _, stderr := runCLI(t, nil, args...)
+			last := stderr[strings.LastIndex(strings.TrimSpace(stderr), "\n")+1:]
+			if code != exitFailure || !strings.HasPrefix(last, "gsimc: ") || strings.Contains(stderr, "goroutine ") {
+				t.Errorf("exit code %d, stderr %q", code, stderr)
+			}
+		})
+	}
+}
+
+func TestDemo(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "demo")
+	out := execute(t, "demo", "--dir", dir, "--users", "300", "--items", "120", "--events", "6000", "--rank", "16")
+	for _, want := range []string{"is unknown to the server: popular items", "Event 6: ", "The answer is the same: revision 6, 10 items", "Done in "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the demonstration does not print %q:\n%s", want, out)
+		}
+	}
+	if !regexp.MustCompile(`personalized  (new|up \d+|down \d+)`).MatchString(out) {
+		t.Errorf("no list changed:\n%s", out)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "model.gsimc")); err != nil {
+		t.Errorf("--dir does not keep the files: %v", err)
+	}
+}

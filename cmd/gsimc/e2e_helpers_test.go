@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+)
+
+// binaryDir holds the binary that binary builds.
+var binaryDir string
+
+func TestMain(m *testing.M) {
+	var err error
+	if binaryDir, err = os.MkdirTemp("", "gsimc-test-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if err := os.RemoveAll(binaryDir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
+}
+
+// binary builds gsimc as a user would, once for all tests, and returns its path. Tests that use it are left out by -short.
+func binary(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: runs the real binary")
+	}
+	path, err := buildBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var buildBinary = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(binaryDir, "gsimc")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", path, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// execute runs the real binary to its end and returns what it printed; any exit code but 0 fails the test.
+func execute(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(binary(t), args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("gsimc %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	}
+	return string(out)
+}
+
+// serverLog collects the log of a server and may be read while the server writes.
+type serverLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *serverLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *serverLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// serverProcess is a running `gsimc serve`. stop (SIGTERM, exit code 0) and kill (SIGKILL) end it; the end of the test
+// kills it if it still runs.
+type serverProcess struct {
+	*childServer
+	log *serverLog
+}
+
+// serve starts the real binary on free ports of the loopback interface with the model and the store in dir, and waits until
+// it serves. flags are added, and go before the ones given here.
+func serve(t *testing.T, model, dir string, flags ...string) *serverProcess {
+	t.Helper()
+	args := append([]string{"serve", "--model", model, "--data-dir", dir, "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
+		"--drain-delay", "0s"}, flags...)
+	p := &serverProcess{log: &serverLog{}}
+	var err error
+	if p.childServer, err = startServer(binary(t), args, os.Environ(), p.log); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			t.Errorf("killing the server: %v", err)
+		}
+		if t.Failed() {
+			t.Logf("log of the server:\n%s", p.log)
+		}
+	})
+	return p
+}
+
+// mustStop stops the server and fails the test if it does not exit with 0.
+func (p *serverProcess) mustStop(t *testing.T) {
+	t.Helper()
+	if err := p.stop(); err != nil {
+		t.Fatalf("stopping the server: %v", err)
+	}
+}
+
+// client returns a connection to the server that ends with the test.
+func (p *serverProcess) client(t *testing.T) *grpc.ClientConn {
+	t.Helper()
+	conn, err := dial(p.grpc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// smallModel generates events and trains a model of rank 16 in this process, and returns the paths of both.
+func smallModel(t *testing.T) (events, model string) {
+	t.Helper()
+	dir := t.TempDir()
+	events, model = filepath.Join(dir, "events.csv.gz"), filepath.Join(dir, "model.gsimc")
+	trainSmall(t, events, model, "1")
+	return events, model
+}
+
+func trainSmall(t *testing.T, events, model, seed string) {
+	t.Helper()
+	for _, args := range [][]string{
+		{"generate", "--users", "300", "--items", "120", "--events", "6000", "--seed", seed, "--out", events},
+		{"train", "--data", events, "--rank", "16", "--seed", seed, "--out", model},
+	} {
+		if code, _, stderr := runCLI(t, nil, args...); code != exitOK {
+			t.Fatalf("gsimc %s: exit code %d: %s", strings.Join(args, " "), code, stderr)
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gsimc/gsimc/evaluate"
+	"github.com/gsimc/gsimc/model"
+)
+
+// mustRun runs a command in this process.
+func mustRun(t *testing.T, args ...string) string {
+	t.Helper()
+	code, stdout, stderr := runCLI(t, nil, args...)
+	if code != exitOK {
+		t.Fatalf("gsimc %s: exit code %d: %s", strings.Join(args, " "), code, stderr)
+	}
+	return stdout
+}
+
+func TestGenerateIsDeterministic(t *testing.T) {
+	dir := t.TempDir()
+	var files [][]byte
+	for _, name := range []string{"a.csv", "b.csv"} {
+		mustRun(t, "generate", "--users", "50", "--items", "20", "--events", "300", "--seed", "7", "--out", filepath.Join(dir, name))
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, text)
+	}
+	if !bytes.Equal(files[0], files[1]) {
+		t.Error("the same seed gave two different files")
+	}
+	if got := bytes.Count(files[0], []byte("\n")); got != 301 {
+		t.Errorf("%d lines, want a header and 300 events", got)
+	}
+}
+
+func TestTrainShow(t *testing.T) {
+	events, path := smallModel(t)
+	out := mustRun(t, "train", "--data", events, "--out", path, "--rank", "16", "--graph", "covariance", "--filter", "diffusion",
+		"--gamma", "2", "--alpha", "0.9", "--half-life", "48h", "--covariance", "full", "--degree-rescale", "0.5")
+	for _, want := range []string{"270 training, 30 validation", "rank              16", "max residual", "eigenvalues of K", "peak memory"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("train does not print %q:\n%s", want, out)
+		}
+	}
+	m, err := model.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	spec := m.Spec()
+	if spec.Graph != "covariance" || spec.Filter.Name != "diffusion" || spec.Filter.Gamma != 2 || spec.Alpha != 0.9 ||
+		spec.HalfLife != 48*3600 || spec.Covariance != "full" || spec.DegreeRescale != 0.5 || spec.TrainUsers != 270 {
+		t.Errorf("the flags did not reach the model: %+v", spec)
+	}
+	shown := mustRun(t, "model", "show", path)
+	for _, want := range append(slices.Collect(func(yield func(string) bool) {
+		for key := range spec.Provenance {
+			if !yield(key) {
+				return
+			}
+		}
+	}), m.Version(), "covariance", "diffusion", "eigenvalues") {
+		if !strings.Contains(shown, want) {
+			t.Errorf("model show does not mention %q:\n%s", want, shown)
+		}
+	}
+	for _, key := range []string{"command", "data_hash", "gsimc_version", "seed", "solver_report", "trained_at"} {
+		if spec.Provenance[key] == "" {
+			t.Errorf("provenance lacks %s", key)
+		}
+	}
+}
+
+// A split file decides who trains; a handful of users all train.
+func TestTrainSplit(t *testing.T) {
+	rows, roles := "user_id,item_id,timestamp\n", "user_id,role\n"
+	for u, role := range []string{"train", "train", "train", "validation", "test"} {
+		name := string(rune('a' + u))
+		for i := range 4 {
+			rows += name + "," + string(rune('p'+(u+i)%5)) + ",1\n"
+		}
+		roles += name + "," + role + "\n"
+	}
+	data, split := writeFile(t, "events.csv", rows), writeFile(t, "split.csv", roles)
+	out := filepath.Join(t.TempDir(), "m.gsimc")
+	if got := mustRun(t, "train", "--data", data, "--out", out, "--rank", "2"); !strings.Contains(got, "5 training, 0 validation") {
+		t.Errorf("of five users not all train:\n%s", got)
+	}
+	if got := mustRun(t, "train", "--data", data, "--out", out, "--rank", "2", "--split", split); !strings.Contains(got, "3 training, 1 validation") {
+		t.Errorf("the split file was not followed:\n%s", got)
+	}
+}
+
+// Bad input leaves no file behind and names what is wrong.
+func TestTrainRefuses(t *testing.T) {
+	dir := t.TempDir()
+	good := writeFile(t, "events.csv", "user_id,item_id,timestamp\na,x,1\na,y,2\nb,x,3\n")
+	for _, c := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"absent", []string{"--data", filepath.Join(dir, "absent.csv")}, "absent.csv: no such file"},
+		{"empty", []string{"--data", writeFile(t, "empty.csv", "")}, "empty.csv"},
+		{"no item column", []string{"--data", writeFile(t, "columns.csv", "user_id,thing\na,b\n")}, "--item-column"},
+		{"bad time", []string{"--data", writeFile(t, "time.csv", "user_id,item_id,timestamp\na,x,noon\n")}, "time.csv:2: column timestamp"},
+		{"rank above items", []string{"--data", good, "--rank", "3"}, "rank 3"},
+		{"split lacks users", []string{"--data", good, "--rank", "1", "--split", writeFile(t, "split.csv", "user_id,role\nz,train\n")}, "split"},
+		{"folder as output", []string{"--data", good, "--rank", "1", "--out", dir}, "is a directory"},
+		{"no such folder", []string{"--data", good, "--rank", "1", "--out", filepath.Join(dir, "no", "m.gsimc")}, "--out: cannot write there"},
+		{"weights", []string{"--data", writeFile(t, "w.csv", "user_id,item_id,w\na,x,5000\na,y,1\n"), "--rank", "1", "--weight-column", "w"}, "a weight is 5000, want at most 1000"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			args := append([]string{"train", "--out", filepath.Join(dir, "m.gsimc")}, c.args...)
+			code, stdout, stderr := runCLI(t, nil, args...)
+			if code == exitOK || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 || stdout != "" {
+				t.Errorf("exit code %d, stderr %q, stdout %q; want %q", code, stderr, stdout, c.want)
+			}
+		})
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("files are left behind: %v %v", left, err)
+	}
+}
+
+func TestEvaluate(t *testing.T) {
+	events, _ := smallModel(t)
+	args := []string{"evaluate", "--data", events, "--rank", "16", "--methods", "popularity,gs-imc,bgs-online random-walk,mrfcf"}
+	table := mustRun(t, args...)
+	var got evaluation
+	if err := json.Unmarshal([]byte(mustRun(t, append(args, "--json")...)), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Users.Train != 240 || got.Users.Validation != 30 || got.Users.Test != 30 || got.Items != 120 || got.Rank != 16 {
+		t.Errorf("head is %+v, want 240, 30 and 30 users, 120 items and rank 16", got)
+	}
+	methods, err := evaluate.ParseMethods("popularity,gs-imc,bgs-online random-walk,mrfcf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Methods) != len(methods) {
+		t.Errorf("%d methods, want %d", len(got.Methods), len(methods))
+	}
+	for _, m := range methods {
+		figures := got.Methods[m.String()]
+		if figures["hr@100"] < figures["hr@10"] || figures["hr@100"] <= 0 || figures["hr@100"] > 1 || figures["hr@10 stderr"] <= 0 {
+			t.Errorf("%v: figures %v", m, figures)
+		}
+		if !strings.Contains(table, m.String()) {
+			t.Errorf("the table lacks %v:\n%s", m, table)
+		}
+	}
+	if got.Solver == nil || len(got.Solver.Leading) != 16 {
+		t.Errorf("solver report %+v, want 16 eigenvalues", got.Solver)
+	}
+}
