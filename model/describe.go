@@ -42,9 +42,9 @@ func Describe(w io.Writer, m *Model) error {
 		line(key, "%s", printable(s.Provenance[key]))
 	}
 	b.WriteString("\neigenvalues κ by index\n")
-	plot(&b, m.kappa)
-	b.WriteString("\nresponse H(λ) by index\n")
-	plot(&b, toFloat64(m.response))
+	plot(&b, m.kappa, 0)
+	b.WriteString("\nresponse H(λ) by index, from its least value\n")
+	plot(&b, toFloat64(m.response), float64(slices.Min(m.response)))
 	_, err := w.Write(b.Bytes())
 	return err
 }
@@ -93,17 +93,16 @@ func printable(s string) string {
 	return s
 }
 
-// plot draws values over their index as bars of eighths of a character. The vertical axis runs from 0, or the least value
-// if that is negative, to the largest. With more values than columns, a column shows their mean.
-func plot(b *bytes.Buffer, values []float64) {
+// plot draws values over their index as bars of eighths of a character, on a vertical axis from low to the largest value.
+// With more values than columns it draws evenly spaced ones, the first and the last among them.
+func plot(b *bytes.Buffer, values []float64, low float64) {
 	columns := make([]float64, min(len(values), plotWidth))
 	for c := range columns {
-		from, to := c*len(values)/len(columns), (c+1)*len(values)/len(columns)
-		columns[c] = sum(values[from:to]) / float64(to-from)
+		columns[c] = values[c*(len(values)-1)/max(len(columns)-1, 1)]
 	}
-	low, high := min(0, slices.Min(columns)), max(0, slices.Max(columns))
+	low, high := min(low, slices.Min(columns)), slices.Max(columns)
 	if high == low {
-		high = low + 1
+		low = high - 1 // flat: full bars
 	}
 	const eighths = " ▁▂▃▄▅▆▇█"
 	steps := []rune(eighths)

@@ -1,0 +1,111 @@
+package model
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/kalman"
+)
+
+// benchModel builds a model of any size without solving for a basis, and without New's float64 copy of it.
+func benchModel(b *testing.B, n, k int) *Model {
+	b.Helper()
+	m := &Model{
+		spec: testSpec(), n: n, k: k, ids: itemNames(n),
+		basis: make([]float32, n*k), response: make([]float32, k), kappa: make([]float64, k), lambda: make([]float64, k),
+		degrees: make([]int64, n), encoderScale: make([]float32, n), decoderScale: make([]float32, n),
+		kalman: kalman.Filter{P0: flatPrior(k), SigmaEta: 1e-4, SigmaNu: 1e-4, Alpha: 0.98},
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range m.basis {
+		m.basis[i] = rng.Float32() - 0.5
+	}
+	for i := range n {
+		m.encoderScale[i], m.decoderScale[i] = 1, 1
+	}
+	for j := range k {
+		m.response[j] = 0.9
+	}
+	if err := m.finish(); err != nil {
+		b.Fatal(err)
+	}
+	return m
+}
+
+func benchSizes(b *testing.B, run func(b *testing.B, m *Model)) {
+	for _, n := range []int{20_000, 200_000} {
+		for _, k := range []int{64, 256, 1000} {
+			b.Run(fmt.Sprintf("n=%d/k=%d", n, k), func(b *testing.B) {
+				m := benchModel(b, n, k)
+				b.ReportAllocs()
+				b.ResetTimer()
+				run(b, m)
+			})
+		}
+	}
+}
+
+// BenchmarkFold takes in events on random items of many users: neither rows nor states are in the cache. The time grows
+// with k and not with n.
+func BenchmarkFold(b *testing.B) {
+	benchSizes(b, func(b *testing.B, m *Model) {
+		rng := rand.New(rand.NewPCG(2, 2))
+		states := make([]*kalman.State, 1000)
+		for u := range states {
+			states[u] = m.NewState()
+		}
+		for b.Loop() {
+			m.Fold(states[rng.IntN(len(states))], Event{Item: int32(rng.IntN(m.n)), Weight: 1})
+		}
+	})
+}
+
+func BenchmarkTopN(b *testing.B) {
+	benchSizes(b, func(b *testing.B, m *Model) {
+		q, skip := make([]float32, m.k), vec.NewBitset(m.n)
+		copy(q, m.basis)
+		for i := range int32(100) {
+			skip.Set(i)
+		}
+		dst := make([]Scored, 0, 10)
+		b.SetBytes(int64(4 * m.n * m.k))
+		for b.Loop() {
+			dst = m.TopN(dst, q, 10, skip)
+		}
+	})
+}
+
+// TestConcurrentUse: different states folded and read at the same time give what one after the other gives.
+func TestConcurrentUse(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 6))
+	m := mustNew(t, testSpec(), randomBasis(rng, 700, 6), nil)
+	histories := randomHistories(rng, 700, 16)
+	answer := func(h History) []Scored {
+		s, q := m.NewState(), make([]float32, 6)
+		for _, e := range h {
+			m.Fold(s, e)
+		}
+		m.QueryTo(q, s, EstimatorBGS)
+		return m.TopN(nil, q, 5, nil)
+	}
+	got := make([][]Scored, len(histories))
+	var wg sync.WaitGroup
+	for u, h := range histories {
+		wg.Go(func() {
+			for range 20 {
+				got[u] = answer(h)
+			}
+		})
+	}
+	wg.Wait()
+	for u, h := range histories {
+		if diff := cmp.Diff(answer(h), got[u]); diff != "" {
+			t.Errorf("user %d (-want +got):\n%s", u, diff)
+		}
+	}
+}

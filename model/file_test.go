@@ -1,0 +1,256 @@
+package model
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// written builds a small model of a spec, writes it, and returns it with the path.
+func written(t testing.TB, spec Spec) (*Model, string) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(3, 4))
+	m := mustNew(t, spec, randomBasis(rng, 30, 4), randomHistories(rng, 30, 10))
+	path := filepath.Join(t.TempDir(), "m.gsimc")
+	if err := m.WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	return m, path
+}
+
+func mustOpen(t testing.TB, path string) *Model {
+	t.Helper()
+	m, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+func mustRead(t testing.TB, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// TestRoundTrip: the opened model is the model in memory, in every field, state and answer, to the bit.
+func TestRoundTrip(t *testing.T) {
+	for name, spec := range specs() {
+		t.Run(name, func(t *testing.T) {
+			m, path := written(t, spec)
+			opened := mustOpen(t, path)
+			if diff := cmp.Diff(m.Spec(), opened.Spec()); diff != "" {
+				t.Errorf("Spec (-want +got):\n%s", diff)
+			}
+			if m.Version() != opened.Version() || len(m.Version()) != 16 {
+				t.Errorf("version %q became %q", m.Version(), opened.Version())
+			}
+			for _, v := range [][2]any{
+				{m.ids, opened.ids}, {m.index, opened.index}, {m.degrees, opened.degrees}, {m.popular, opened.popular},
+				{m.Kappa(), opened.Kappa()}, {m.Lambda(), opened.Lambda()}, {m.Response(), opened.Response()},
+			} {
+				if diff := cmp.Diff(v[0], v[1]); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			}
+			if diff := cmp.Diff(answers(m), answers(opened)); diff != "" {
+				t.Errorf("answers (-want +got):\n%s", diff)
+			}
+			again := filepath.Join(t.TempDir(), "again.gsimc")
+			if err := opened.WriteFile(again); err != nil {
+				t.Fatal(err)
+			}
+			if string(mustRead(t, path)) != string(mustRead(t, again)) {
+				t.Error("written again, the file has other bytes")
+			}
+		})
+	}
+}
+
+// answers exercises everything that is computed from the tensors.
+func answers(m *Model) []any {
+	var all []any
+	rng := rand.New(rand.NewPCG(5, 5))
+	for range 5 {
+		h := randomHistory(rng, m.NumItems(), 10)
+		s := m.NewState()
+		for _, e := range h {
+			m.Fold(s, e)
+		}
+		all = append(all, *s, *m.InitialState(h))
+		for _, est := range []Estimator{EstimatorGS, EstimatorBGS} {
+			q := make([]float32, m.Rank())
+			m.QueryTo(q, s, est)
+			all = append(all, m.TopN(nil, q, 10, nil))
+		}
+	}
+	return all
+}
+
+// TestFormatIsStable fails when the bytes of a file change: then old files may not be readable any more, and formatVersion
+// has to change too. The model has no number that depends on a library's rounding.
+func TestFormatIsStable(t *testing.T) {
+	spec := testSpec()
+	spec.Filter = spectral.DefaultFilter(spectral.Cutoff)
+	b := &spectral.Basis{
+		N: 4, K: 2, U: []float64{0.5, 0.5, 0.5, -0.5, 0.5, 0.5, 0.5, -0.5},
+		Kappa: []float64{1, 0.25}, Lambda: []float64{0, 0.75}, Degrees: []int64{4, 2, 1, 1},
+	}
+	m, err := New(spec, b, []string{"a", "b", "c", "ö"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "5661502d3a1ae930"; m.Version() != want {
+		t.Errorf("version %s, want %s", m.Version(), want)
+	}
+}
+
+// TestSafetensors reads a file by the published rules of the format, without the code of the package: an 8-byte
+// little-endian length, a JSON object that begins with '{' and may be padded with spaces, "__metadata__" from strings to
+// strings, and tensors whose offsets cover the rest without overlap and without holes.
+func TestSafetensors(t *testing.T) {
+	for name, spec := range specs() {
+		t.Run(name, func(t *testing.T) {
+			m, path := written(t, spec)
+			data := mustRead(t, path)
+			length := binary.LittleEndian.Uint64(data)
+			header, body := data[8:8+length], data[8+length:]
+			if header[0] != '{' || !strings.HasSuffix(strings.TrimRight(string(header), " "), "}") {
+				t.Error("the header is not an object padded with spaces")
+			}
+			var entries map[string]json.RawMessage
+			if err := json.Unmarshal(header, &entries); err != nil {
+				t.Fatal(err)
+			}
+			var meta map[string]string
+			if err := json.Unmarshal(entries["__metadata__"], &meta); err != nil {
+				t.Fatal(err)
+			}
+			if meta["gsimc.format"] != "1" || meta["provenance.command"] != "train --rank 5" || meta["train_users"] != "100" {
+				t.Errorf("metadata %v", meta)
+			}
+			delete(entries, "__metadata__")
+			covered := make([]int, len(body))
+			for name, raw := range entries {
+				var info struct {
+					DType       string   `json:"dtype"`
+					Shape       []uint64 `json:"shape"`
+					DataOffsets []uint64 `json:"data_offsets"`
+				}
+				if err := json.Unmarshal(raw, &info); err != nil {
+					t.Fatal(err)
+				}
+				size := map[string]uint64{"U8": 1, "F32": 4, "I64": 8, "F64": 8}[info.DType]
+				for _, d := range info.Shape {
+					size *= d
+				}
+				begin, end := info.DataOffsets[0], info.DataOffsets[1]
+				if size != end-begin {
+					t.Errorf("%s: %d bytes for %s %v", name, end-begin, info.DType, info.Shape)
+				}
+				if !strings.HasPrefix(name, "pad.") && (8+length+begin)%4096 != 0 {
+					t.Errorf("%s begins at %d, not on a page", name, 8+length+begin)
+				}
+				for i := begin; i < end; i++ {
+					covered[i]++
+				}
+				if name == "basis" {
+					got := math.Float32frombits(binary.LittleEndian.Uint32(body[begin+4*5:]))
+					if got != m.basis[5] {
+						t.Errorf("basis[5] is %v in the file, %v in memory", got, m.basis[5])
+					}
+				}
+			}
+			if i := slices.IndexFunc(covered, func(c int) bool { return c != 1 }); i >= 0 {
+				t.Errorf("byte %d stands in %d tensors", i, covered[i])
+			}
+		})
+	}
+}
+
+func TestWriteFileReplaces(t *testing.T) {
+	m, path := written(t, testSpec())
+	opened := mustOpen(t, path)
+	want := answers(opened)
+
+	spec := testSpec()
+	spec.Alpha = 0.5
+	other := mustNew(t, spec, randomBasis(rand.New(rand.NewPCG(8, 8)), 3, 2), nil)
+	if err := other.WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, answers(opened)); diff != "" {
+		t.Errorf("the open model changed when its file was replaced (-want +got):\n%s", diff)
+	}
+	if got := mustOpen(t, path).Version(); got != other.Version() || got == m.Version() {
+		t.Errorf("version %s after the replacement, want %s", got, other.Version())
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode() != 0o644 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	onlyEntry(t, filepath.Dir(path), "m.gsimc")
+}
+
+func TestWriteFileFails(t *testing.T) {
+	m, _ := written(t, testSpec())
+	dir := t.TempDir()
+	if err := m.WriteFile(filepath.Join(dir, "none", "m.gsimc")); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "none/m.gsimc") {
+		t.Errorf("into no directory: %v", err)
+	}
+	target := filepath.Join(dir, "m.gsimc")
+	if err := os.MkdirAll(filepath.Join(target, "full"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.WriteFile(target); err == nil {
+		t.Error("a directory was replaced")
+	}
+	onlyEntry(t, dir, "m.gsimc") // and no temporary file
+}
+
+func onlyEntry(t *testing.T, dir, want string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 || entries[0].Name() != want {
+		t.Errorf("the directory holds %v (%v), want %s alone", entries, err, want)
+	}
+}
+
+func TestClose(t *testing.T) {
+	m, path := written(t, testSpec())
+	if err := m.Close(); err != nil { // on the heap: nothing to unmap
+		t.Error(err)
+	}
+	opened, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := opened.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if id := opened.ItemID(3); id != "item-0000003" { // ids do not point into the mapping
+		t.Errorf("item id %q after Close", id)
+	}
+}
