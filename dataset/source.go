@@ -91,7 +91,7 @@ func newSource(path string, file io.ReadSeeker, at io.ReaderAt, size int64) (_ *
 			s.Close()
 		}
 	}()
-	raw := bufio.NewReaderSize(s.file, MaxRowBytes)
+	raw := bufio.NewReaderSize(s.file, 64<<10)
 	magic, err := raw.Peek(4)
 	if err != nil && err != io.EOF {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -103,14 +103,16 @@ func newSource(path string, file io.ReadSeeker, at io.ReaderAt, size int64) (_ *
 		s.format = formatParquet
 		return s, nil
 	}
-	if s.text, err = s.decompress(raw, magic); err != nil {
+	text, err := s.decompress(raw, magic)
+	if err != nil {
 		return nil, err
 	}
+	s.text = bufio.NewReaderSize(text, MaxRowBytes)
 	return s, s.recognise()
 }
 
 // decompress returns the text behind raw, whose first bytes are magic.
-func (s *source) decompress(raw *bufio.Reader, magic []byte) (*bufio.Reader, error) {
+func (s *source) decompress(raw io.Reader, magic []byte) (io.Reader, error) {
 	switch {
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
 		s.compression = "gzip"
@@ -118,7 +120,7 @@ func (s *source) decompress(raw *bufio.Reader, magic []byte) (*bufio.Reader, err
 		if err != nil {
 			return nil, s.wrap(err)
 		}
-		return bufio.NewReaderSize(z, MaxRowBytes), nil
+		return z, nil
 	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		s.compression = "zstd"
 		z, err := zstd.NewReader(raw, zstd.WithDecoderMaxWindow(maxZstdWindow))
@@ -126,7 +128,7 @@ func (s *source) decompress(raw *bufio.Reader, magic []byte) (*bufio.Reader, err
 			return nil, s.wrap(err)
 		}
 		s.closers = append(s.closers, func() error { z.Close(); return nil })
-		return bufio.NewReaderSize(z, MaxRowBytes), nil
+		return z, nil
 	}
 	return raw, nil
 }

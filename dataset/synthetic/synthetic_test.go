@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gsimc/gsimc/dataset"
 )
@@ -345,8 +346,12 @@ func TestWriteError(t *testing.T) {
 			t.Errorf("error %v, want %v", err, errFull)
 		}
 	}
-	if n := runtime.NumGoroutine(); n > before {
-		t.Errorf("%d goroutines, %d before", n, before)
+	// A goroutine that has done its work takes a moment to be gone.
+	for wait := time.Millisecond; runtime.NumGoroutine() > before; wait *= 2 {
+		if wait > time.Second {
+			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+		}
+		time.Sleep(wait)
 	}
 }
 
