@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble"
+)
+
+const (
+	crashCycles    = 20 // kills that hit a stream with events on their way
+	maxCrashCycles = 60
+	crashClients   = 4
+	crashUsers     = 8     // users of each client
+	crashEvents    = 30000 // events of each client, more than it can send before the kills
+)
+
+// crashClient is a client with its own users. It sends its events in order and
+// remembers how many were acknowledged, over any number of servers.
+type crashClient struct {
+	events []*pb.Event
+	acked  int
+}
+
+func newCrashClients(m *model.Model) []*crashClient {
+	rng := rand.New(rand.NewPCG(42, 43))
+	clients := make([]*crashClient, crashClients)
+	for c := range clients {
+		clients[c] = &crashClient{}
+		for j := range crashEvents {
+			item := m.ItemID(int32(rng.IntN(m.NumItems())))
+			if j%17 == 16 {
+				item = "not in the model"
+			}
+			clients[c].events = append(clients[c].events, &pb.Event{
+				EventId: strconv.Itoa(j), UserId: fmt.Sprintf("client %d user %d", c, rng.IntN(crashUsers)), ItemId: item,
+				EventTime: &timestamppb.Timestamp{Seconds: int64(1e9 + 60*j)},
+			})
+		}
+	}
+	return clients
+}
+
+// send streams the events that are not acknowledged, some of which the store
+// may have, with the same ids.
+func (c *crashClient) send(ctx context.Context, conn grpc.ClientConnInterface) error {
+	acked, err := streamEvents(ctx, conn, c.events[c.acked:])
+	c.acked += acked
+	return err
+}
+
+// kill -9 in the middle of streaming, restart on the same folder, over and over:
+// every acknowledged event is there once and in order, and states and answers
+// are bit-equal to those of a server that was never interrupted.
+func TestKillNineWhileStreaming(t *testing.T) {
+	dir := t.TempDir()
+	_, modelFile := smallModel(t)
+	m, err := model.Open(modelFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	clients := newCrashClients(m)
+	state := filepath.Join(dir, "state")
+	rng := rand.New(rand.NewPCG(7, 8))
+	hits, cycles := 0, 0
+	for ; hits < crashCycles && cycles < maxCrashCycles; cycles++ {
+		before := acknowledged(clients)
+		killWhileStreaming(t, modelFile, state, clients, time.Duration(5+rng.IntN(60))*time.Millisecond)
+		if after := acknowledged(clients); after > before && after < crashClients*crashEvents {
+			hits++
+		}
+	}
+	t.Logf("%d kills, %d of them with events on their way; %d events acknowledged", cycles, hits, acknowledged(clients))
+	if hits < crashCycles {
+		t.Fatalf("only %d of %d kills hit a stream at work", hits, cycles)
+	}
+	checkCrashStore(t, state, clients)
+
+	// The rest without interruption, and everything again on a fresh folder.
+	interrupted := finishAndAsk(t, modelFile, state, clients)
+	fresh := newCrashClients(m)
+	uninterrupted := finishAndAsk(t, modelFile, filepath.Join(dir, "uninterrupted"), fresh)
+	if diff := cmp.Diff(uninterrupted, interrupted); diff != "" {
+		t.Errorf("answers after %d kills (-uninterrupted +interrupted):\n%s", cycles, diff)
+	}
+}
+
+// killWhileStreaming starts a server, lets all clients stream, and kills it after
+// a while.
+func killWhileStreaming(t *testing.T, modelFile, dir string, clients []*crashClient, after time.Duration) {
+	t.Helper()
+	server := serve(t, modelFile, dir)
+	conn := server.client(t)
+	var wg sync.WaitGroup
+	for _, c := range clients {
+		// Ends with an error when the server dies, which is the point.
+		wg.Go(func() { _ = c.send(t.Context(), conn) })
+	}
+	time.Sleep(after)
+	if err := server.kill(); err != nil {
+		t.Fatal(err)
+	}
+	wg.Wait()
+}
+
+func acknowledged(clients []*crashClient) (n int) {
+	for _, c := range clients {
+		n += c.acked
+	}
+	return n
+}
+
+// checkCrashStore reads the histories as they lie on disk: for each user they
+// are a prefix of what was sent, each event once, at least as far as it was
+// acknowledged.
+func checkCrashStore(t *testing.T, dir string, clients []*crashClient) {
+	t.Helper()
+	st, err := pebble.Open(dir, pebble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, c := range clients {
+		sent, acked := map[string][]string{}, map[string]int{}
+		for j, e := range c.events {
+			sent[e.GetUserId()] = append(sent[e.GetUserId()], e.GetEventId())
+			if j < c.acked {
+				acked[e.GetUserId()]++
+			}
+		}
+		for user, ids := range sent {
+			var stored []string
+			if err := st.Read(t.Context(), user, 0, func(revision uint64, e store.Event) error {
+				if revision != uint64(len(stored))+1 {
+					t.Errorf("%s: revision %d after %d events", user, revision, len(stored))
+				}
+				stored = append(stored, e.ID)
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if len(stored) < acked[user] {
+				t.Errorf("%s: %d events stored, %d acknowledged", user, len(stored), acked[user])
+			}
+			if len(stored) > len(ids) || !cmp.Equal(stored, append([]string(nil), ids[:len(stored)]...)) {
+				t.Errorf("%s: what is stored is not a prefix of what was sent", user)
+			}
+		}
+	}
+}
+
+// finishAndAsk streams what is not acknowledged, stops and starts the server
+// once more, and returns the answers for all users.
+func finishAndAsk(t *testing.T, modelFile, dir string, clients []*crashClient) map[string]bitAnswer {
+	t.Helper()
+	server := serve(t, modelFile, dir)
+	conn := server.client(t)
+	answers := map[string]bitAnswer{}
+	for _, c := range clients {
+		if err := c.send(t.Context(), conn); err != nil {
+			t.Fatal(err)
+		}
+		if c.acked != len(c.events) {
+			t.Fatalf("%d of %d events acknowledged", c.acked, len(c.events))
+		}
+		for _, e := range c.events {
+			if _, done := answers[e.GetUserId()]; !done {
+				answers[e.GetUserId()] = recommendTo(t, conn, e.GetUserId(), 50)
+			}
+		}
+	}
+	server.mustStop(t)
+	return answers
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/evaluate"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// The served answers are the evaluated ones. A model is trained on the training
+// users of movietweetings; a real server with the store on disk takes every
+// test user's history through StreamObserve; the place of each user's last item
+// in the answer to Recommend must be the rank that evaluate found, user by
+// user, for both estimators.
+func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains a model of rank 200")
+	}
+	folder := filepath.Join("..", "..", "..", "shared", "reference", "movietweetings")
+	data, splitFile := filepath.Join(folder, "interactions.csv.gz"), filepath.Join(folder, "split.csv.gz")
+	if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) {
+		t.Skip("no reference data: ../shared/reference/movietweetings is not beside the repository")
+	}
+	dir := t.TempDir()
+	modelFile := filepath.Join(dir, "model.gsimc")
+	if code, _, stderr := runCLI(t, nil, "train", "--data", data, "--split", splitFile, "--out", modelFile, "--rank", "200",
+		"--graph", "hypergraph", "--filter", "random-walk", "--seed", "1"); code != exitOK {
+		t.Fatalf("train: %s", stderr)
+	}
+	events, _, err := dataset.Read([]string{data}, dataset.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	split, err := dataset.ReadSplit(splitFile, events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := events.Partition(split)
+	if err != nil {
+		t.Fatal(err)
+	}
+	evaluated := evaluatedRanks(t, part)
+	for i, estimator := range []model.Estimator{model.EstimatorGS, model.EstimatorBGS} {
+		server := serve(t, modelFile, filepath.Join(dir, "state"), "--estimator", string(estimator))
+		conn := server.client(t)
+		if i == 0 { // the second server finds the histories on disk
+			acked, err := streamEvents(t.Context(), conn, testHistories(events, part))
+			if err != nil {
+				t.Fatalf("%d events acknowledged, then: %v", acked, err)
+			}
+			t.Logf("%d events of %d users streamed", acked, part.Test.Len())
+		}
+		got := servedRanks(t, conn, events, part)
+		compareRanks(t, evaluated[estimator], got)
+		server.mustStop(t)
+	}
+}
+
+// evaluatedRanks runs the two methods that a server can answer with.
+func evaluatedRanks(t *testing.T, part *dataset.Partition) map[model.Estimator]evaluate.Result {
+	t.Helper()
+	basis, err := spectral.Solve(evaluate.Incidence(part), spectral.Options{
+		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: 200, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := model.DefaultSpec()
+	spec.TrainUsers = int64(part.Train.Len())
+	results, err := evaluate.Run(part, basis, evaluate.Options{Spec: spec, Methods: []evaluate.Method{
+		{Kind: evaluate.GS, Filter: spectral.RandomWalk}, {Kind: evaluate.BGSOnline, Filter: spectral.RandomWalk}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[model.Estimator]evaluate.Result{model.EstimatorGS: results[0], model.EstimatorBGS: results[1]}
+}
+
+// testHistories are all events of the test users but their targets, those on
+// items that the model does not know included.
+func testHistories(d *dataset.Interactions, part *dataset.Partition) []*pb.Event {
+	var events []*pb.Event
+	for u, user := range part.Test.User {
+		items := part.Test.Of(u)
+		target := part.Items[items[len(items)-1]]
+		for j := d.Ptr[user]; j < d.Ptr[user+1]; j++ {
+			item := d.Items[d.Item[j]]
+			if item == target {
+				continue
+			}
+			events = append(events, &pb.Event{EventId: fmt.Sprint(j), UserId: d.Users[user], ItemId: item,
+				EventTime: &timestamppb.Timestamp{Seconds: d.Time[j]}})
+		}
+	}
+	return events
+}
+
+// servedRanks asks for the 100 best items of each test user and returns the
+// place of the target, 0 where it is not among them.
+func servedRanks(t *testing.T, conn grpc.ClientConnInterface, d *dataset.Interactions, part *dataset.Partition) []int {
+	t.Helper()
+	ranks := make([]int, part.Test.Len())
+	for u, user := range part.Test.User {
+		items := part.Test.Of(u)
+		a := recommendTo(t, conn, d.Users[user], 100)
+		if a.Source != pb.ResultSource_RESULT_SOURCE_PERSONALIZED || len(a.Items) != 100 {
+			t.Fatalf("user %d: %d items, source %v", u, len(a.Items), a.Source)
+		}
+		ranks[u] = slices.Index(a.Items, part.Items[items[len(items)-1]]) + 1
+	}
+	return ranks
+}
+
+func compareRanks(t *testing.T, want evaluate.Result, got []int) {
+	t.Helper()
+	hits := map[int]int{}
+	for u, rank := range want.Ranks {
+		expected := int(rank)
+		if expected > 100 {
+			expected = 0
+		}
+		if got[u] != expected {
+			t.Errorf("%v, test user %d: served at place %d, evaluated at %d", want.Method, u, got[u], rank)
+		}
+		for _, n := range evaluate.Cutoffs {
+			if got[u] > 0 && got[u] <= n {
+				hits[n]++
+			}
+		}
+	}
+	for _, m := range want.Metrics {
+		served := float64(hits[m.N]) / float64(len(got))
+		t.Logf("%v: HR@%d served %.6f, evaluated %.6f", want.Method, m.N, served, m.HR)
+		if served != m.HR {
+			t.Errorf("%v: HR@%d differs", want.Method, m.N)
+		}
+	}
+}

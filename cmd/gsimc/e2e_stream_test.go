@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"testing"
+
+	"google.golang.org/grpc"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+)
+
+// streamEvents sends events through one StreamObserve and returns how many of
+// them, from the first on, were acknowledged. It ends early, with an error, when
+// the stream breaks.
+func streamEvents(ctx context.Context, conn grpc.ClientConnInterface, events []*pb.Event) (acked int, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := pb.NewEventServiceClient(conn).StreamObserve(ctx)
+	if err != nil {
+		return 0, err
+	}
+	go func() {
+		for i, e := range events {
+			if stream.Send(&pb.StreamObserveRequest{Sequence: uint64(i) + 1, Event: e}) != nil {
+				return // Recv tells why
+			}
+		}
+		_ = stream.CloseSend()
+	}()
+	for {
+		ack, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return acked, nil
+		}
+		if err != nil {
+			return acked, err
+		}
+		for _, x := range ack.GetExceptions() {
+			if x.GetResult().GetDisposition() == pb.EventDisposition_EVENT_DISPOSITION_REJECTED {
+				return acked, fmt.Errorf("event %d was rejected: %v", x.GetSequence(), x.GetResult().GetError())
+			}
+		}
+		acked = int(ack.GetAckedSequence())
+	}
+}
+
+// bitAnswer is an answer to Recommend with the bits of its scores.
+type bitAnswer struct {
+	Revision uint64
+	Items    []string
+	Scores   []uint64
+	Source   pb.ResultSource
+}
+
+func recommendTo(t *testing.T, conn grpc.ClientConnInterface, user string, size int32) bitAnswer {
+	t.Helper()
+	resp, err := pb.NewRecommenderServiceClient(conn).Recommend(t.Context(),
+		&pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: user}, PageSize: size})
+	if err != nil {
+		t.Fatalf("Recommend: %v", err)
+	}
+	a := bitAnswer{Revision: resp.GetUserRevision()}
+	for _, i := range resp.GetItems() {
+		a.Items = append(a.Items, i.GetItemId())
+		a.Scores = append(a.Scores, math.Float64bits(i.GetScore()))
+		a.Source = i.GetSource()
+	}
+	return a
+}
