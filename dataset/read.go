@@ -90,7 +90,7 @@ func (l *loader) readSource(s *source) error {
 		}
 		l.report.Rows++
 		if l.report.Rows%progressRows == 0 {
-			l.progress(l.before + min(s.file.read, s.size))
+			l.progress(l.before + min(s.file.read.Load(), s.size))
 		}
 	}
 	l.report.Files = append(l.report.Files, FileReport{

@@ -199,6 +199,35 @@ func TestReadSeveralFiles(t *testing.T) {
 	}
 }
 
+// TestReadProgress reads enough rows for several calls of Progress, from files
+// that decoders read ahead in.
+func TestReadProgress(t *testing.T) {
+	const rows = 3*progressRows + 1
+	text := []byte("user_id,item_id\n")
+	for r := range rows {
+		text = fmt.Appendf(text, "u%d,i%d\n", r%1000, r/1000)
+	}
+	for _, compression := range []string{"none", "gzip", "zstd"} {
+		data := pack(t, compression, text)
+		var calls [][3]int64
+		_, _, err := Read([]string{writeFile(t, "events", data)}, Options{Progress: func(read, total, rows int64) {
+			calls = append(calls, [3]int64{read, total, rows})
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := int64(len(data))
+		if len(calls) != 4 || calls[3] != [3]int64{size, size, rows} {
+			t.Fatalf("%s: progress %v, want four calls and in the end %d bytes and %d rows", compression, calls, size, rows)
+		}
+		for i, c := range calls[:3] {
+			if c[0] <= 0 || c[0] > size || c[1] != size || c[2] != int64(i+1)*progressRows {
+				t.Errorf("%s: call %d: %v", compression, i, c)
+			}
+		}
+	}
+}
+
 // TestReadOracle compares Read with a slow and obvious implementation on
 // random rows, with and without times, weights and filters.
 func TestReadOracle(t *testing.T) {

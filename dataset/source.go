@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -26,22 +27,23 @@ const (
 // 128 MiB is what "zstd --long" writes.
 const maxZstdWindow = 128 << 20
 
-// countingFile counts the bytes read of a file, for the progress bar.
+// countingFile counts the bytes read of a file, for the progress bar. The zstd
+// decoder reads ahead in a goroutine of its own, hence the atomic.
 type countingFile struct {
-	file io.ReadSeeker
+	file io.Reader
 	at   io.ReaderAt
-	read int64
+	read atomic.Int64
 }
 
 func (c *countingFile) Read(p []byte) (int, error) {
 	n, err := c.file.Read(p)
-	c.read += int64(n)
+	c.read.Add(int64(n))
 	return n, err
 }
 
 func (c *countingFile) ReadAt(p []byte, off int64) (int, error) {
 	n, err := c.at.ReadAt(p, off)
-	c.read += int64(n)
+	c.read.Add(int64(n))
 	return n, err
 }
 
@@ -84,7 +86,7 @@ func openSource(path string) (_ *source, err error) {
 }
 
 // newSource recognises compression and format of the size bytes in file.
-func newSource(path string, file io.ReadSeeker, at io.ReaderAt, size int64) (_ *source, err error) {
+func newSource(path string, file io.Reader, at io.ReaderAt, size int64) (_ *source, err error) {
 	s := &source{path: path, size: size, compression: "none", file: &countingFile{file: file, at: at}}
 	defer func() {
 		if err != nil {
