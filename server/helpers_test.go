@@ -162,7 +162,7 @@ func (ts *testServer) shutdown(t testing.TB) {
 		if err != nil {
 			t.Errorf("Serve returned %v after its context ended, want nil", err)
 		}
-	case <-time.After(60 * time.Second):
+	case <-time.After(30 * time.Second): // less than the deadline of the test's own calls, which would end them
 		t.Fatal("the server did not stop")
 	}
 }
@@ -303,6 +303,14 @@ type hookedStore struct {
 	store.Store
 	append func(ctx context.Context, records []store.Record) ([]store.Result, error)
 	read   func(ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error) error
+	erase  func(ctx context.Context, user string) (uint64, error)
+}
+
+func (h *hookedStore) Erase(ctx context.Context, user string) (uint64, error) {
+	if h.erase != nil {
+		return h.erase(ctx, user)
+	}
+	return h.Store.Erase(ctx, user)
 }
 
 func (h *hookedStore) Append(ctx context.Context, records []store.Record) ([]store.Result, error) {

@@ -295,7 +295,7 @@ func TestMetricsExist(t *testing.T) {
 func TestDrain(t *testing.T) {
 	hooked := &hookedStore{Store: memory.New()}
 	entered, release := make(chan struct{}), make(chan struct{})
-	ts := start(t, setup{store: hooked, config: func(c *Config) { c.DrainDelay = 300 * time.Millisecond }})
+	ts := start(t, setup{store: hooked, config: func(c *Config) { c.DrainDelay, c.DrainTimeout = 300*time.Millisecond, time.Hour }})
 	s := openStream(t, ts)
 	s.send(t, 1, event("ann", 1))
 	if resp, err := s.Recv(); err != nil || resp.GetAckedSequence() != 1 {

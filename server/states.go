@@ -17,14 +17,18 @@ import (
 //
 // # Erasure
 //
-// A revision is a count, so an erased user who comes back reaches the revisions of his former life with other content,
+// A revision is a count, so an erased user who comes back reaches the revisions of the former life with other content,
 // and a comparison of revisions cannot tell the lives apart. Therefore erasures are counted. Users share a fixed number
-// of stripes; a stripe has an epoch, which rises when an erasure begins and again when it ends, and the number of erasures
-// under way. Whatever is put into the cache, or folded in after a write, carries the epoch read before the store was
-// asked, and is dropped if the epoch has moved. The end of an erasure takes the entry out of the cache. So at every
-// moment without an erasure, what is in the cache belongs to the present life. A read that an erasure crossed does
-// without the cache: one Read of the store is of one moment, hence of one life. No lock is held while the store works,
-// except that of a single user's state.
+// of stripes; a stripe has an epoch, which rises when an erasure begins, and the number of erasures under way. A ticket,
+// taken before the store is asked, says whether an erasure was under way and later whether one has begun since.
+//
+//   - A state that is read from the cache counts only if the ticket is still valid afterwards. Otherwise the read is done
+//     again without the cache: one Read of the store is of one moment, hence of one life.
+//   - An event that was written is folded into a cached state only if the ticket is still valid.
+//   - The end of an erasure takes the entry out of the cache. An entry is put in empty and filled afterwards, so whatever
+//     was filled in before the erasure took place goes with it.
+//
+// No lock is held while the store works, except that of a single user's state.
 type states struct {
 	store   store.Store
 	folder  *folder
@@ -41,9 +45,9 @@ type stripe struct {
 	erasing int
 }
 
-// cachedState is a userState in the cache. mu guards the state; lock order: cachedState.mu, then stripe.mu.
+// cachedState is a userState in the cache. Lock order: cachedState.mu, then stripe.mu.
 type cachedState struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // guards state
 	state userState
 	bytes atomic.Int64 // size as the cache knows it; written under mu, read by the cache
 }
@@ -121,11 +125,11 @@ func (s *states) viewCached(ctx context.Context, m *model.Model, t ticket, user 
 			return nil
 		}
 		// The empty entry goes in first: others who want this user wait for its lock instead of replaying too.
-		c = s.insert(m, t, user)
+		c = s.insert(m, user)
 	}
 	grown, err := s.viewEntry(ctx, m, c, user, fn)
 	if grown {
-		s.reweigh(t, user, c)
+		s.reweigh(user, c)
 	}
 	return err
 }
@@ -181,13 +185,13 @@ func (s *states) advance(ctx context.Context, m *model.Model, u *userState, user
 func (s *states) observed(m *model.Model, t ticket, user string, revision uint64, e store.Event) {
 	c, cached := s.cache.GetIfPresent(user)
 	if !cached {
-		if revision != 1 {
+		if revision != 1 || !t.valid() {
 			return
 		}
-		c = s.insert(m, t, user)
+		c = s.insert(m, user)
 	}
 	if s.foldNext(m, t, c, revision, e) {
-		s.reweigh(t, user, c)
+		s.reweigh(user, c)
 	}
 }
 
@@ -215,27 +219,18 @@ func (s *states) erase(ctx context.Context, user string) (uint64, error) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		s.cache.Invalidate(user)
-		p.epoch++
 		p.erasing--
 	}()
 	return s.store.Erase(context.WithoutCancel(ctx), user)
 }
 
-// insert returns the cached entry of the user, which it makes, empty, if there is none. If t has expired, the entry is
-// the caller's alone.
-func (s *states) insert(m *model.Model, t ticket, user string) *cachedState {
+// insert returns the cached entry of the user, which it makes, empty, if there is none.
+func (s *states) insert(m *model.Model, user string) *cachedState {
 	c := &cachedState{}
 	c.state.reset(m)
 	c.measure()
-	t.stripe.mu.Lock()
-	defer t.stripe.mu.Unlock()
-	if !t.ok || t.stripe.epoch != t.epoch {
-		return c
-	}
-	if present, inserted := s.cache.SetIfAbsent(user, c); !inserted {
-		return present
-	}
-	return c
+	present, _ := s.cache.SetIfAbsent(user, c)
+	return present
 }
 
 // measure notes the size of the state and reports whether it is larger than before. The caller holds c.mu.
@@ -245,12 +240,7 @@ func (c *cachedState) measure() bool {
 }
 
 // reweigh tells the cache that the entry has grown, if it is still the cached one.
-func (s *states) reweigh(t ticket, user string, c *cachedState) {
-	t.stripe.mu.Lock()
-	defer t.stripe.mu.Unlock()
-	if !t.ok || t.stripe.epoch != t.epoch {
-		return
-	}
+func (s *states) reweigh(user string, c *cachedState) {
 	s.cache.ComputeIfPresent(user, func(old *cachedState) (*cachedState, otter.ComputeOp) {
 		if old != c {
 			return old, otter.CancelOp

@@ -94,16 +94,22 @@ func TestEvictionChangesNothing(t *testing.T) {
 	}
 }
 
-// Long histories make states grow; the cache must come to know.
+// Long histories make states grow, by writes or by replay; the cache must come to know.
 func TestCacheKnowsTheSizeOfItsStates(t *testing.T) {
-	m, st := newModel(t, 1), memory.New()
-	s := newTestStates(t, 1<<30, st)
-	for i := range 300 {
-		write(t, s, m, "ann", fmt.Sprint(i), i%testItems)
-	}
-	c, _ := s.cache.GetIfPresent("ann")
-	if got, want := s.cache.WeightedSize(), uint64(c.state.size())+uint64(len("ann")); got != want {
-		t.Errorf("the cache counts %d bytes for a state of %d", got, want)
+	m := newModel(t, 1)
+	for name, add := range map[string]func(s *states, id string, i int){
+		"write":  func(s *states, id string, i int) { write(t, s, m, "ann", id, i) },
+		"replay": func(s *states, id string, i int) { appendOnly(t, s.store, "ann", id, i) },
+	} {
+		s := newTestStates(t, 1<<30, memory.New())
+		for i := range 300 {
+			add(s, fmt.Sprint(i), i%testItems)
+		}
+		snapshot(t, s, m, "ann")
+		c, _ := s.cache.GetIfPresent("ann")
+		if got, want := s.cache.WeightedSize(), uint64(c.state.size())+uint64(len("ann")); got != want || cap(c.state.seen) < testItems {
+			t.Errorf("%s: the cache counts %d bytes for a state of %d", name, got, want)
+		}
 	}
 }
 
@@ -136,6 +142,119 @@ func TestStatesOfAnotherModel(t *testing.T) {
 				t.Fatalf("event %d (-replay +cached):\n%s", i, d)
 			}
 		}
+	}
+}
+
+// The interleavings of erasures with writes and reads that a comparison of revisions would not notice. In each, ann's
+// first life is on item 1, her second on item 2, and both reach the revision at which they are read.
+func TestErasureInterleaved(t *testing.T) {
+	const user = "ann"
+	for _, tt := range []struct {
+		name string
+		run  func(t *testing.T, s *states, st *hookedStore, m *model.Model) *userState
+	}{
+		{"a first event is folded after its erasure", func(t *testing.T, s *states, st *hookedStore, m *model.Model) *userState {
+			late := s.ticket(user)
+			old := appendOnly(t, st, user, "1", 1)
+			eraseUser(t, s, user)
+			appendOnly(t, st, user, "1", 2)
+			s.observed(m, late, user, 1, old)
+			return snapshot(t, s, m, user)
+		}},
+		{"a second event is folded after its erasure", func(t *testing.T, s *states, st *hookedStore, m *model.Model) *userState {
+			write(t, s, m, user, "1", 1)
+			late := s.ticket(user)
+			old := appendOnly(t, st, user, "2", 1)
+			eraseUser(t, s, user)
+			write(t, s, m, user, "1", 2)
+			appendOnly(t, st, user, "2", 2)
+			s.observed(m, late, user, 2, old)
+			return snapshot(t, s, m, user)
+		}},
+		{"an erasure between revision and events", func(t *testing.T, s *states, st *hookedStore, m *model.Model) *userState {
+			write(t, s, m, user, "1", 1)
+			appendOnly(t, st, user, "2", 1)
+			st.read = func(c context.Context, u string, after uint64, fn func(uint64, store.Event) error) error {
+				st.read = nil
+				eraseUser(t, s, user)
+				appendOnly(t, st, user, "1", 2)
+				appendOnly(t, st, user, "2", 2)
+				return st.Store.Read(c, u, after, fn)
+			}
+			return snapshot(t, s, m, user)
+		}},
+		{"an entry made while an erasure began", func(t *testing.T, s *states, st *hookedStore, m *model.Model) *userState {
+			appendOnly(t, st, user, "1", 1)
+			st.read = func(c context.Context, u string, after uint64, fn func(uint64, store.Event) error) error {
+				st.read = nil
+				err := st.Store.Read(c, u, after, fn)
+				eraseUser(t, s, user)
+				appendOnly(t, st, user, "1", 2)
+				return err
+			}
+			snapshot(t, s, m, user)
+			return snapshot(t, s, m, user)
+		}},
+		{"a new life before the erasure has returned", func(t *testing.T, s *states, st *hookedStore, m *model.Model) (seen *userState) {
+			write(t, s, m, user, "1", 1)
+			st.erase = func(c context.Context, u string) (uint64, error) {
+				n, err := st.Store.Erase(c, u)
+				write(t, s, m, user, "1", 2)
+				seen = snapshot(t, s, m, user)
+				return n, err
+			}
+			eraseUser(t, s, user)
+			return seen
+		}},
+		{"two erasures at once", func(t *testing.T, s *states, st *hookedStore, m *model.Model) (seen *userState) {
+			write(t, s, m, user, "1", 1)
+			st.erase = func(c context.Context, u string) (uint64, error) {
+				st.erase = nil
+				eraseUser(t, s, user) // begins second and ends first
+				write(t, s, m, user, "1", 1)
+				snapshot(t, s, m, user)
+				n, err := st.Store.Erase(c, u)
+				write(t, s, m, user, "1", 2)
+				seen = snapshot(t, s, m, user)
+				return n, err
+			}
+			eraseUser(t, s, user)
+			return seen
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			st := &hookedStore{Store: memory.New()}
+			m := newModel(t, 1)
+			s := newTestStates(t, 1<<30, st)
+			got := tt.run(t, s, st, m)
+			want := snapshot(t, newTestStates(t, 1, st), m, user)
+			if want == nil || want.seen[0].item != 2 {
+				t.Fatalf("the test itself: replay gives %+v", want)
+			}
+			if d := diffStates(want, got); d != "" {
+				t.Errorf("seen at the time (-replay +got):\n%s", d)
+			}
+			if d := diffStates(want, snapshot(t, s, m, user)); d != "" {
+				t.Errorf("seen later (-replay +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// appendOnly writes an event and does not fold it: the writer is still on its way from the store to the cache.
+func appendOnly(t testing.TB, st store.Store, user, id string, i int) store.Event {
+	t.Helper()
+	e := store.Event{ID: id, Item: item(i), Type: "like", Time: testNow, Value: 1}
+	if _, err := st.Append(context.Background(), []store.Record{{User: user, Event: e}}); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func eraseUser(t testing.TB, s *states, user string) {
+	t.Helper()
+	if _, err := s.erase(context.Background(), user); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -181,6 +300,9 @@ func live(t *testing.T, s *states, m *model.Model, user string, lives int) {
 			if r := write(t, s, m, user, fmt.Sprint(i), life%testItems); r != uint64(i+1) {
 				t.Errorf("event %d of a life has revision %d", i+1, r)
 			}
+			if i+1 < events && life%3 == 0 { // some lives are read only at their end
+				continue
+			}
 			got := snapshot(t, s, m, user)
 			if got == nil || got.revision != uint64(i+1) || len(got.seen) != 1 || got.seen[0].item != int32(life%testItems) ||
 				got.kalman.Events != uint64(i+1) {
@@ -190,6 +312,9 @@ func live(t *testing.T, s *states, m *model.Model, user string, lives int) {
 		}
 		if n, err := s.erase(context.Background(), user); err != nil || n != uint64(events) {
 			t.Errorf("erase: %d, %v; want %d", n, err, events)
+		}
+		if life%2 == 0 { // and some erasures are not looked at
+			continue
 		}
 		if got := snapshot(t, s, m, user); got != nil {
 			t.Errorf("life %d is still seen at revision %d after its erasure", life, got.revision)
