@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 // binary builds gsimc as a user would, once for all tests, and returns its path. Tests that use it are left out by -short.
-func binary(t *testing.T) string {
+func binary(t testing.TB) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("-short: runs the real binary")
@@ -93,7 +93,7 @@ type serverProcess struct {
 
 // serve starts the real binary on free ports of the loopback interface with the model and the store in dir, and waits until
 // it serves. flags are added, and go before the ones given here.
-func serve(t *testing.T, model, dir string, flags ...string) *serverProcess {
+func serve(t testing.TB, model, dir string, flags ...string) *serverProcess {
 	t.Helper()
 	args := append([]string{"serve", "--model", model, "--data-dir", dir, "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
 		"--drain-delay", "0s"}, flags...)
@@ -114,7 +114,7 @@ func serve(t *testing.T, model, dir string, flags ...string) *serverProcess {
 }
 
 // mustStop stops the server and fails the test if it does not exit with 0.
-func (p *serverProcess) mustStop(t *testing.T) {
+func (p *serverProcess) mustStop(t testing.TB) {
 	t.Helper()
 	if err := p.stop(); err != nil {
 		t.Fatalf("stopping the server: %v", err)
@@ -122,7 +122,7 @@ func (p *serverProcess) mustStop(t *testing.T) {
 }
 
 // client returns a connection to the server that ends with the test.
-func (p *serverProcess) client(t *testing.T) *grpc.ClientConn {
+func (p *serverProcess) client(t testing.TB) *grpc.ClientConn {
 	t.Helper()
 	conn, err := dial(p.grpc)
 	if err != nil {
