@@ -15,7 +15,9 @@ import (
 type childServer struct {
 	cmd       *exec.Cmd
 	grpc, ops string // addresses it listens on
-	exited    chan error
+
+	exited chan struct{} // closed when the process has ended
+	err    error         // how it ended; nil: exit code 0. Valid once exited is closed
 }
 
 // Times that a server may take to be ready and to drain.
@@ -27,7 +29,7 @@ const (
 // startServer starts exe with args, which must be those of serve with JSON logs, and waits until it serves. The child's
 // logs are copied to logs.
 func startServer(exe string, args []string, env []string, logs io.Writer) (*childServer, error) {
-	s := &childServer{cmd: exec.Command(exe, args...), exited: make(chan error, 1)}
+	s := &childServer{cmd: exec.Command(exe, args...), exited: make(chan struct{})}
 	s.cmd.Env = env
 	stderr, err := s.cmd.StderrPipe()
 	if err != nil {
@@ -49,17 +51,16 @@ func startServer(exe string, args []string, env []string, logs io.Writer) (*chil
 			}
 		}
 		if err := s.cmd.Wait(); err != nil {
-			s.exited <- fmt.Errorf("%w: %s", err, last)
-			return
+			s.err = fmt.Errorf("%w: %s", err, last)
 		}
-		s.exited <- nil
+		close(s.exited)
 	}()
 	select {
 	case a := <-ready:
 		s.grpc, s.ops = a.grpc, a.ops
 		return s, nil
-	case err := <-s.exited:
-		return nil, fmt.Errorf("the server did not start: %w", err)
+	case <-s.exited:
+		return nil, fmt.Errorf("the server did not start: %w", s.err)
 	case <-time.After(childStart):
 		return nil, errors.Join(fmt.Errorf("the server was not ready within %s", childStart), s.kill())
 	}
@@ -71,8 +72,8 @@ func (s *childServer) stop() error {
 		return err
 	}
 	select {
-	case err := <-s.exited:
-		return err
+	case <-s.exited:
+		return s.err
 	case <-time.After(childStop):
 		return errors.Join(fmt.Errorf("the server did not stop within %s", childStop), s.kill())
 	}
