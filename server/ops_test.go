@@ -1,0 +1,169 @@
+package server
+
+import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection/grpc_reflection_v1"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+)
+
+// value1 is the value of one series on /metrics.
+func value1(t testing.TB, ts *testServer, series string) float64 {
+	t.Helper()
+	_, page := ts.get(t, "/metrics")
+	for sc := bufio.NewScanner(strings.NewReader(page)); sc.Scan(); {
+		if rest, found := strings.CutPrefix(sc.Text(), series+" "); found {
+			v, err := strconv.ParseFloat(rest, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+	}
+	t.Fatalf("no series %s on /metrics", series)
+	return 0
+}
+
+func TestHealthAndProbes(t *testing.T) {
+	ts := start(t, setup{})
+	health := healthpb.NewHealthClient(ts.conn)
+	for _, service := range []string{"", "gsimc.v1.RecommenderService", "gsimc.v1.EventService", "gsimc.v1.UserService", "gsimc.v1.AdminService"} {
+		resp, err := health.Check(ctx(t), &healthpb.HealthCheckRequest{Service: service})
+		if err != nil || resp.GetStatus() != healthpb.HealthCheckResponse_SERVING {
+			t.Errorf("health of %q: %v, %v", service, resp.GetStatus(), err)
+		}
+	}
+	for path, want := range map[string]int{"/livez": 200, "/readyz": 200, "/metrics": 200, "/debug/pprof/": 200, "/debug/pprof/goroutine": 200, "/": 404} {
+		if got, _ := ts.get(t, path); got != want {
+			t.Errorf("GET %s: %d, want %d", path, got, want)
+		}
+	}
+	refl, err := grpc_reflection_v1.NewServerReflectionClient(ts.conn).ServerReflectionInfo(ctx(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := &grpc_reflection_v1.ServerReflectionRequest{MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{}}
+	if err := refl.Send(list); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := refl.Recv()
+	if err != nil || len(resp.GetListServicesResponse().GetService()) < 5 {
+		t.Errorf("reflection: %v, %v", resp, err)
+	}
+	if err := refl.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	if err := ts.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, body := ts.get(t, "/readyz"); got != http.StatusServiceUnavailable || !strings.Contains(body, "store") {
+		t.Errorf("/readyz with a closed store: %d %s", got, body)
+	}
+	if got, _ := ts.get(t, "/livez"); got != 200 {
+		t.Errorf("/livez with a closed store: %d", got)
+	}
+}
+
+// Every metric that the documentation names is there, before anything happened.
+func TestMetricsExist(t *testing.T) {
+	metrics := NewMetrics()
+	ts := start(t, setup{config: func(c *Config) { c.Metrics, c.BuildVersion = metrics, "v1" }})
+	metrics.StoreSynced(3 * time.Millisecond)
+	ts.observe(t, event("ann", 1))
+	ts.ask(t, forUser("ann"))
+	ts.ask(t, forUser("nobody"))
+	version := newModel(t, 1).Version()
+	for series, want := range map[string]float64{
+		`gsimc_events_total{disposition="applied"}`:                                           1,
+		`gsimc_events_total{disposition="rejected"}`:                                          0,
+		`gsimc_recommend_results_total{source="personalized"}`:                                10,
+		`gsimc_recommend_results_total{source="popular"}`:                                     10,
+		`gsimc_recommend_degraded_total{reason="unknown_user"}`:                               1,
+		`gsimc_recommend_degraded_total{reason="filter_too_narrow"}`:                          0,
+		`gsimc_recommend_stage_seconds_count{stage="state"}`:                                  2,
+		`gsimc_recommend_stage_seconds_count{stage="filter"}`:                                 2,
+		`gsimc_recommend_stage_seconds_count{stage="topn"}`:                                   2,
+		`gsimc_recommend_stage_seconds_count{stage="encode"}`:                                 2,
+		`gsimc_observe_visible_seconds_count`:                                                 1,
+		`gsimc_store_sync_seconds_count`:                                                      1,
+		`gsimc_store_sync_seconds_bucket{le="0.002"}`:                                         0,
+		`gsimc_store_sync_seconds_bucket{le="0.003"}`:                                         1,
+		`gsimc_user_states`:                                                                   1,
+		`gsimc_user_state_requests_total{result="hit"}`:                                       1,
+		`gsimc_user_state_requests_total{result="advance"}`:                                   0,
+		`gsimc_model_info{filter="random-walk",graph="hypergraph",version="` + version + `"}`: 1,
+		`gsimc_model_items`:                                                                   testItems,
+		`gsimc_model_rank`:                                                                    testRank,
+		`gsimc_model_loads_total{result="success"}`:                                           1,
+		`gsimc_build_info{version="v1"}`:                                                      1,
+		`gsimc_draining`:                                                                      0,
+		`gsimc_panics_total`:                                                                  0,
+		`grpc_server_handled_total{grpc_code="OK",grpc_method="Recommend",grpc_service="gsimc.v1.RecommenderService",grpc_type="unary"}`: 2,
+		`grpc_server_handling_seconds_bucket{grpc_method="Observe",grpc_service="gsimc.v1.EventService",grpc_type="unary",le="1"}`:       1,
+		`grpc_server_handling_seconds_bucket{grpc_method="Observe",grpc_service="gsimc.v1.EventService",grpc_type="unary",le="+Inf"}`:    1,
+		`grpc_server_started_total{grpc_method="DeleteUser",grpc_service="gsimc.v1.UserService",grpc_type="unary"}`:                      0,
+	} {
+		if got := value1(t, ts, series); got != want {
+			t.Errorf("%s = %v, want %v", series, got, want)
+		}
+	}
+	for _, series := range []string{"gsimc_user_state_bytes", "gsimc_store_bytes", "gsimc_model_load_timestamp_seconds", "go_goroutines", "process_open_fds"} {
+		if value1(t, ts, series) <= 0 {
+			t.Errorf("%s is not positive", series)
+		}
+	}
+}
+
+// No user, item or event id in the logs, on /metrics, or on the pages of the ops listener.
+func TestIDsStayPrivate(t *testing.T) {
+	ts := start(t, setup{config: func(c *Config) { c.SlowRequest = time.Nanosecond * 1000; c.LogKey = []byte("key") }})
+	const canary = "canary-7f3a"
+	e := &pb.Event{UserId: canary, ItemId: canary, EventId: canary}
+	ts.observe(t, e)
+	if _, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: &pb.Event{UserId: canary, ItemId: "other", EventId: canary}}); err == nil {
+		t.Error("a conflict is accepted")
+	}
+	if _, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: &pb.Event{UserId: canary + strings.Repeat("x", 300)}}); err == nil ||
+		strings.Contains(err.Error(), canary) {
+		t.Errorf("the error of a bad id is %v", err)
+	}
+	ts.ask(t, forUser(canary))
+	if _, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: canary}); err != nil {
+		t.Error(err)
+	}
+	s := openStream(t, ts)
+	s.send(t, 1, e)
+	if err := s.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	s.rest(t)
+	if _, err := ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: canary}); err != nil {
+		t.Error(err)
+	}
+	pages := map[string]string{"the log": ts.logs.String()}
+	for _, path := range []string{"/metrics", "/readyz", "/debug/pprof/goroutine?debug=2", "/debug/pprof/cmdline"} {
+		_, pages[path] = ts.get(t, path)
+	}
+	for where, text := range pages {
+		if strings.Contains(text, canary) {
+			t.Errorf("%s shows an id", where)
+		}
+	}
+	hash := userID{newUserHasher([]byte("key")), canary}
+	if !strings.Contains(pages["the log"], `"user_hash":"`+hash.String()+`"`) {
+		t.Error("the log lacks the hash of the user id")
+	}
+	for _, text := range []string{fmt.Sprint(hash), fmt.Sprintf("%v %+v %#v %s %q", hash, hash, hash, hash, hash)} {
+		if strings.Contains(text, canary) {
+			t.Errorf("a userID prints as %s", text)
+		}
+	}
+}
