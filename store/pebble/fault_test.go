@@ -329,7 +329,7 @@ func TestDamagedFiles(t *testing.T) {
 	outcomes := map[string]int{}
 	for _, name := range names {
 		path := disk.PathJoin(data, name)
-		content := readFile(t, disk, path)
+		content := fileContent(t, disk, path)
 		if len(content) == 0 || strings.HasSuffix(name, ".log") {
 			continue
 		}
@@ -418,7 +418,7 @@ func damageOutcome(t *testing.T, disk vfs.FS, what string, want map[string][]str
 	return outcome
 }
 
-func readFile(t *testing.T, fs vfs.FS, path string) []byte {
+func fileContent(t *testing.T, fs vfs.FS, path string) []byte {
 	t.Helper()
 	f, err := fs.Open(path)
 	if err != nil {

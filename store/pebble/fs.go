@@ -30,25 +30,62 @@ func (f engineFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteC
 	return f.Create(newname, category)
 }
 
-// Create slows the engine down when the disk is full or failed: it repeats failed flushes and compactions without a pause.
+// Create makes a file, one whose errors the engine does not see unless it is a table.
 func (f engineFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	if !strings.HasSuffix(name, ".log") {
-		if f.s.abandoned.Load() {
-			select {} // nobody is there any more to care
+	if f.s.failure.err() != nil || f.s.space.full() {
+		f.s.slowDown()
+	}
+	if strings.HasPrefix(f.PathBase(name), "marker.") {
+		// A marker names the manifest to use, whose own name must be on disk before the marker can be. The engine relies on
+		// the file system to keep the order of the two, which not every one promises.
+		if err := syncDir(f.FS, f.PathDir(name)); err != nil {
+			return nil, f.s.vital(err)
 		}
-		if f.s.failure.err() != nil || f.s.space.full() {
-			time.Sleep(100 * time.Millisecond)
-		}
-		return f.FS.Create(name, category)
 	}
 	file, err := f.FS.Create(name, category)
+	if strings.HasSuffix(name, ".sst") {
+		return file, err // a table can be written again
+	}
 	if err != nil {
 		return nil, f.s.vital(err)
 	}
 	return vitalFile{file, f.s}, nil
 }
 
-// OpenDir opens a directory to sync it, on which the log relies too.
+// Open opens a file to read it.
+func (f engineFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	file, err := f.FS.Open(name, opts...)
+	if err != nil {
+		f.s.slowDown()
+		return nil, err
+	}
+	return readFile{file, f.s}, nil
+}
+
+// readFile is a file to be read.
+type readFile struct {
+	vfs.File
+	s *Store
+}
+
+func (f readFile) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := f.File.ReadAt(p, offset)
+	if err != nil && err != io.EOF {
+		f.s.slowDown()
+	}
+	return n, err
+}
+
+// slowDown is called when the disk is full or failed: the engine repeats what has failed at once and for ever, which would
+// keep a processor busy.
+func (s *Store) slowDown() {
+	if s.abandoned.Load() {
+		select {} // nobody is there any more to care
+	}
+	time.Sleep(100 * time.Millisecond)
+}
+
+// OpenDir opens a directory to sync it, which is vital too.
 func (f engineFS) OpenDir(name string) (vfs.File, error) {
 	dir, err := f.FS.OpenDir(name)
 	if err != nil {
@@ -57,10 +94,11 @@ func (f engineFS) OpenDir(name string) (vfs.File, error) {
 	return vitalFile{dir, f.s}, nil
 }
 
-// vital is nil if err is. Otherwise it does not return: given such an error, the engine would panic while it holds its
-// locks, or in a goroutine of its own, and end the process. Instead the store fails and the goroutine is held here for
-// ever. The engine does not hold the locks that readers need while it uses the disk, so they go on; whoever waits for a
-// write, or for the engine to open or close, sees that the store has failed.
+// vital takes the error of an operation on a file that the engine cannot do without: the log, the manifest, a directory.
+// If there is one, vital does not return. Given the error, the engine would panic while it holds its locks, or in a
+// goroutine of its own, and end the process; or it would try again at once and for ever. Instead the store fails and the
+// goroutine is held here for ever. The engine does not hold the locks that readers need while it uses the disk, so they go
+// on; whoever waits for a write, or for the engine to open or close, sees that the store has failed.
 func (s *Store) vital(err error) error {
 	if err != nil {
 		s.fail(err)
@@ -69,7 +107,7 @@ func (s *Store) vital(err error) error {
 	return nil
 }
 
-// vitalFile is a log, or the directory of one.
+// vitalFile is a file whose errors do not reach the engine; see vital.
 type vitalFile struct {
 	vfs.File
 	s *Store
