@@ -107,6 +107,17 @@ func rotateColumns(a blas64.General, p int, s blas64.General) {
 	})
 }
 
+// scaleColumns multiplies column j of a by f(j).
+func scaleColumns(a blas64.General, f func(j int) float64) {
+	factor := make([]float64, a.Cols)
+	for j := range factor {
+		factor[j] = f(j)
+	}
+	for i := range a.Rows {
+		floats.Mul(row(a, i), factor)
+	}
+}
+
 // symmetricEigen returns all eigenvalues of a in descending order and the
 // eigenvectors as columns of s. Only the upper triangle of a is read.
 func symmetricEigen(a blas64.General) (values []float64, s blas64.General, err error) {

@@ -1,8 +1,6 @@
 package spectral
 
 import (
-	"errors"
-
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
@@ -77,12 +75,12 @@ func filtered(op operator, k, b int, seed uint64) (operator, error) {
 	return op, nil
 }
 
-// rayleighRitz replaces u, whose columns are orthonormal up to maxLoss, by the
-// eigenvectors of K within its span and returns their eigenvalues, descending.
+// rayleighRitz replaces u by the eigenvectors of K within its span and returns
+// their eigenvalues, descending.
 func rayleighRitz(op operator, u blas64.General) ([]float64, error) {
 	const width = 64
-	if _, ok := choleskyQR2(u); !ok {
-		return nil, errors.New("the eigenvectors found are linearly dependent: the data holds values that are not finite")
+	if err := orthonormalColumns(u); err != nil {
+		return nil, err
 	}
 	gram := newGeneral(u.Cols, u.Cols)
 	for lo := 0; lo < u.Cols; lo += width {

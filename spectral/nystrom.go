@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/floats"
 )
 
 // Forms of the Nyström solver.
@@ -98,9 +97,6 @@ func solveNystrom(op operator, degrees []int64, opt Options) (*Basis, error) {
 			u, y = y, u
 			counted.applyTo(u.Data, y.Data, rank)
 		}
-		if err := orthonormalColumns(u); err != nil {
-			return nil, err
-		}
 		if kappa, err = rayleighRitz(counted, u); err != nil {
 			return nil, err
 		}
@@ -179,35 +175,6 @@ func sampledEigen(op operator, landmarks []int32, count, power int, rng *rand.Ra
 	}
 	rotateColumns(q, count, s)
 	return q, lambda, nil
-}
-
-// orthonormalColumns replaces q by an orthonormal basis of its column space
-// (by the singular vectors of the Gram matrix, twice); dependent columns
-// become directions of rounding noise, which is harmless here: their
-// eigenvalues are zero.
-func orthonormalColumns(q blas64.General) error {
-	for range 2 {
-		gram := newGeneral(q.Cols, q.Cols)
-		tallTransMul(gram, q, q)
-		values, s, err := symmetricEigen(gram)
-		if err != nil {
-			return err
-		}
-		scaleColumns(s, func(j int) float64 { return 1 / math.Sqrt(max(values[j], 1e-15*values[0])) })
-		rotateColumns(q, q.Cols, s)
-	}
-	return nil
-}
-
-// scaleColumns multiplies column j of a by f(j).
-func scaleColumns(a blas64.General, f func(j int) float64) {
-	factor := make([]float64, a.Cols)
-	for j := range factor {
-		factor[j] = f(j)
-	}
-	for i := range a.Rows {
-		floats.Mul(row(a, i), factor)
-	}
 }
 
 // scatterRows sets the rows idx of dst to the rows of src.

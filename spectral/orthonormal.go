@@ -1,6 +1,8 @@
 package spectral
 
 import (
+	"math"
+
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
@@ -129,4 +131,23 @@ func choleskyQR(w blas64.General) (r blas64.General, ok bool) {
 		blas64.Trsm(blas.Right, plain, 1, raw, block(w, lo, hi, 0, b))
 	})
 	return r, true
+}
+
+// orthonormalColumns replaces q by an orthonormal basis of its column space.
+// Dependent columns become directions of rounding noise.
+func orthonormalColumns(q blas64.General) error {
+	if _, ok := choleskyQR2(q); ok {
+		return nil
+	}
+	for range 2 { // by the singular vectors of the Gram matrix, which always exist
+		gram := newGeneral(q.Cols, q.Cols)
+		tallTransMul(gram, q, q)
+		values, s, err := symmetricEigen(gram)
+		if err != nil {
+			return err
+		}
+		scaleColumns(s, func(j int) float64 { return 1 / math.Sqrt(max(values[j], 1e-15*values[0])) })
+		rotateColumns(q, q.Cols, s)
+	}
+	return nil
 }
