@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
@@ -46,6 +48,9 @@ const (
 // Run goes through the whole path and fails where a user would.
 func (c *demoCmd) Run(a *app) (err error) {
 	begin := time.Now()
+	// An interrupt goes to the server as well; what is left to do here then fails and the files are removed.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	dir := c.Dir
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "gsimc-demo-"); err != nil {
@@ -66,6 +71,9 @@ func (c *demoCmd) Run(a *app) (err error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return err
+	}
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
 	}
 	args := []string{"serve", "--model", model, "--data-dir", filepath.Join(dir, "state"),
 		"--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--drain-delay", "0s"}

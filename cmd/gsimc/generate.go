@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/gsimc/gsimc/dataset"
@@ -38,12 +41,14 @@ func (c *generateCmd) Validate() error { return c.config().Validate() }
 // Run writes the file and prints its size.
 func (c *generateCmd) Run(a *app) error {
 	begin, p := time.Now(), a.progress()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	out, err := dataset.Create(c.Out)
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
 	p.Begin("generating events", progress.Rows)
-	err = synthetic.Generate(out, c.config(), func(events int64) { p.Update(events, c.Events) })
+	err = synthetic.Generate(interruptible{ctx, out}, c.config(), func(events int64) { p.Update(events, c.Events) })
 	p.End()
 	if err != nil {
 		return errors.Join(err, out.Abort())
@@ -58,4 +63,18 @@ func (c *generateCmd) Run(a *app) error {
 	a.printf("%s: %d users, %d items, %d events, %s in %s\n", c.Out, c.Users, c.Items, c.Events,
 		bytesText(info.Size()), time.Since(begin).Round(time.Millisecond))
 	return nil
+}
+
+// interruptible is a writer that fails once ctx has ended, so that the half-written file is removed.
+type interruptible struct {
+	ctx context.Context
+	out *dataset.File
+}
+
+// Write implements [io.Writer].
+func (w interruptible) Write(p []byte) (int, error) {
+	if w.ctx.Err() != nil {
+		return 0, errors.New("interrupted")
+	}
+	return w.out.Write(p)
 }

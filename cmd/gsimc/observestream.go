@@ -73,9 +73,9 @@ func (s *sender) run(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return errors.New("interrupted")
-		case err == nil && s.acked == s.source.Len():
+		case err == nil:
 			return nil
-		case err != nil && !transient(err):
+		case !transient(err):
 			return err
 		case time.Since(progressed) > s.giveUp:
 			return fmt.Errorf("gave up after %s without an acknowledgement: %w", s.giveUp, err)
@@ -99,7 +99,7 @@ func transient(err error) bool {
 	return false
 }
 
-// stream sends events over one connection until all are settled (nil), the server drains (nil), or it breaks.
+// stream sends events over one connection until all are settled (nil), or the server drains, or it breaks.
 func (s *sender) stream(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -118,6 +118,9 @@ func (s *sender) stream(ctx context.Context) error {
 	err = s.receive(stream, base, room, stop)
 	cancel()
 	<-sent
+	if err == nil && s.acked < s.source.Len() {
+		return status.Error(codes.Unavailable, "the server ended the stream")
+	}
 	return err
 }
 
@@ -152,7 +155,11 @@ func (s *sender) receive(stream pb.EventService_StreamObserveClient, base int, r
 			return err
 		}
 		for settled := base + int(got.GetAckedSequence()); s.acked < settled; s.acked++ {
-			<-room
+			select {
+			case <-room:
+			default:
+				return status.Error(codes.FailedPrecondition, "the server acknowledged an event that was not sent")
+			}
 		}
 		for _, exception := range got.GetExceptions() {
 			s.except(exception.GetResult())
