@@ -73,20 +73,20 @@ type hashWriter struct {
 
 func (h *hashWriter) uint32(x uint32) {
 	binary.LittleEndian.PutUint32(h.buf[:], x)
-	h.w.Write(h.buf[:4])
+	_, _ = h.w.Write(h.buf[:4])
 }
 
 func (h *hashWriter) uint64(x uint64) {
 	binary.LittleEndian.PutUint64(h.buf[:], x)
-	h.w.Write(h.buf[:8])
+	_, _ = h.w.Write(h.buf[:8])
 }
 
 func (h *hashWriter) string(s string) {
 	h.uint64(uint64(len(s)))
-	io.WriteString(h.w, s)
+	_, _ = io.WriteString(h.w, s)
 }
 
 func (h *hashWriter) hex() string {
-	h.w.Flush()
+	_ = h.w.Flush()
 	return hex.EncodeToString(h.sum.Sum(nil))
 }

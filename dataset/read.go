@@ -119,7 +119,7 @@ func (l *loader) sameTimes(s *source, rows rowReader) error {
 // tolerate counts a bad row, or returns the error that ends reading.
 func (l *loader) tolerate(err error) error {
 	// Only the bare type: a *RowError that is wrapped is final.
-	if _, ok := err.(*RowError); !ok {
+	if _, ok := err.(*RowError); !ok { //nolint:errorlint // see above
 		return err
 	}
 	l.report.BadRows++

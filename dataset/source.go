@@ -67,7 +67,7 @@ func openSource(path string) (_ *source, err error) {
 	}
 	defer func() {
 		if err != nil {
-			f.Close()
+			_ = f.Close() // it was only read
 		}
 	}()
 	info, err := f.Stat()
@@ -90,7 +90,7 @@ func newSource(path string, file io.Reader, at io.ReaderAt, size int64) (_ *sour
 	s := &source{path: path, size: size, compression: "none", file: &countingFile{file: file, at: at}}
 	defer func() {
 		if err != nil {
-			s.Close()
+			_ = s.Close() // it was only read
 		}
 	}()
 	raw := bufio.NewReaderSize(s.file, 64<<10)
@@ -143,7 +143,7 @@ func (s *source) recognise() error {
 		return s.wrap(err)
 	}
 	if bytes.HasPrefix(start, []byte("\xef\xbb\xbf")) { // byte order mark
-		s.text.Discard(3)
+		_, _ = s.text.Discard(3) // they have been peeked at
 		start = start[3:]
 	}
 	first := bytes.TrimLeft(start, " \t\r\n")

@@ -160,9 +160,9 @@ func WriteSplit(path string, d *Interactions, s Split) error {
 	if err != nil {
 		return err
 	}
-	defer f.Abort()
+	defer func() { _ = f.Abort() }() // does nothing after Close
 	w := csv.NewWriter(f)
-	w.Write([]string{"user_id", "role"}) // the writer keeps its first error
+	_ = w.Write([]string{"user_id", "role"}) // the writer keeps its first error
 	for u, role := range s {
 		if role != Unassigned {
 			w.Write([]string{d.Users[u], role.String()})

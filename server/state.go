@@ -57,13 +57,13 @@ func (f *folder) fold(m *model.Model, u *userState, e store.Event) {
 	u.broken = false
 }
 
-// weight is the weight of the event type times the value of the event.
+// weight is the weight of the event type times the value of the event, within the bounds that a model takes.
 func (f *folder) weight(e store.Event) float32 {
 	w, configured := f.weights[e.Type]
 	if !configured {
 		w = 1
 	}
-	return float32(w * e.Value)
+	return float32(min(max(w*e.Value, -model.MaxWeight), model.MaxWeight))
 }
 
 // stateOverhead is a generous guess at what a cached state costs besides its slices: the structs, the entry of the hash

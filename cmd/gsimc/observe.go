@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/signal"
 	"syscall"
 	"time"
@@ -34,7 +35,7 @@ type observeFile struct {
 	Data         []string      `group:"A file of events:" sep:"none" placeholder:"FILE" help:"Events as for train; each user's are sent in the order of time, an item once per user. May be given several times."`
 	UserColumn   string        `group:"A file of events:" default:"user_id" help:"Column of the user ids."`
 	ItemColumn   string        `group:"A file of events:" default:"item_id" help:"Column of the item ids."`
-	TimeColumn   string        `group:"A file of events:" default:"timestamp" help:"Column of the times. Without this column events get the time of the start of the command."`
+	TimeColumn   string        `group:"A file of events:" default:"timestamp" help:"Column of the times. Without this column events get the time at which the file was last written."`
 	WeightColumn string        `group:"A file of events:" placeholder:"NAME" help:"Column of the events' values."`
 	Window       int           `group:"A file of events:" default:"1024" help:"Events sent ahead of the server's acknowledgements, 1 to 100000."`
 	GiveUp       time.Duration `group:"A file of events:" default:"1m" help:"Time without any acknowledgement after which to give up reconnecting."`
@@ -118,8 +119,12 @@ func (c *observeCmd) sendFile(a *app) (err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 
+	written, err := newestFile(c.Data)
+	if err != nil {
+		return err
+	}
 	begin := time.Now()
-	source := &fileEvents{Interactions: events, kind: c.Type, start: timestamppb.New(begin)}
+	source := &fileEvents{Interactions: events, kind: c.Type, written: timestamppb.New(written)}
 	s := &sender{client: pb.NewEventServiceClient(conn), source: source, window: c.Window, giveUp: c.GiveUp}
 	p.Begin("sending events", progress.Rows)
 	s.acknowledged = func(n int) { p.Update(int64(n), int64(events.Len())) }
@@ -134,4 +139,19 @@ func (c *observeCmd) sendFile(a *app) (err error) {
 		return fmt.Errorf("%d events were rejected; the first: %s", s.rejected, s.firstRejection)
 	}
 	return nil
+}
+
+// newestFile returns the time at which the last of the files was written. It stands in for the times of files that have
+// none, because it is the same when they are sent again.
+func newestFile(paths []string) (newest time.Time, err error) {
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if info.ModTime().After(newest) {
+			newest = info.ModTime()
+		}
+	}
+	return newest, nil
 }

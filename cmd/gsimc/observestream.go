@@ -21,14 +21,14 @@ import (
 // gives the same event the same id whenever it is sent again.
 type fileEvents struct {
 	*dataset.Interactions
-	kind  string
-	start *timestamppb.Timestamp // time of events without one
+	kind    string
+	written *timestamppb.Timestamp // time of events without one
 }
 
 // event returns the i-th interaction.
 func (f *fileEvents) event(i int) *pb.Event {
 	user := sort.Search(len(f.Users), func(u int) bool { return f.Ptr[u+1] > int64(i) })
-	e := &pb.Event{UserId: f.Users[user], ItemId: f.Items[f.Item[i]], EventType: f.kind, EventTime: f.start}
+	e := &pb.Event{UserId: f.Users[user], ItemId: f.Items[f.Item[i]], EventType: f.kind, EventTime: f.written}
 	if f.Time != nil {
 		e.EventTime = &timestamppb.Timestamp{Seconds: f.Time[i]}
 	}

@@ -101,7 +101,7 @@ func newSender(t *testing.T, s *moodyServer, n, window int) *sender {
 		data.Item = append(data.Item, int32(i))
 	}
 	return &sender{
-		client: pb.NewEventServiceClient(conn), source: &fileEvents{Interactions: data, start: timestamppb.Now()},
+		client: pb.NewEventServiceClient(conn), source: &fileEvents{Interactions: data, written: timestamppb.Now()},
 		window: window, giveUp: 5 * time.Second, acknowledged: func(int) {},
 	}
 }

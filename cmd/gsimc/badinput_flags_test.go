@@ -1,0 +1,94 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// withCommands writes out the commands that most cases start from.
+var withCommands = strings.NewReplacer(
+	"$TRAIN", "train --data $DATA --out $OUT/new.gsimc",
+	"$SERVE", "serve --model $MODEL --store memory --ops-listen 127.0.0.1:0",
+).Replace
+
+// testBadSettingsTable gives flags, variables and YAML files that must be refused, most of them before anything is read.
+func testBadSettingsTable(t *testing.T) {
+	events, model := smallModel(t)
+	b := newBadCommands(t, "$DATA", events, "$MODEL", model)
+	for _, c := range []struct {
+		args string
+		exit int
+		want []string
+	}{
+		{"recomend --user u", exitUsage, []string{"unexpected argument recomend", "see gsimc help"}},
+		{"$TRAIN --colour red", exitUsage, []string{"unknown flag --colour", "see gsimc help train"}},
+		{"train --data $DATA", exitUsage, []string{"missing flags: --out=FILE"}},
+		{"$TRAIN --rank 0", exitUsage, []string{"--rank: 0, want at least 1"}},
+		{"$TRAIN --rank many", exitUsage, []string{"--rank: expected", `"many"`}},
+		{"$TRAIN --rank 121", exitFailure, []string{"rank 121 is above the number of items 120", "choose a rank of at most 120"}},
+		{"$TRAIN --filter nonsense", exitUsage, []string{"--filter must be one of", `"random-walk"`, `"nonsense"`}},
+		{"$TRAIN --graph bipartite", exitUsage, []string{"--graph must be one of", `"hypergraph"`, `"bipartite"`}},
+		{"$TRAIN --phi -1", exitUsage, []string{"--phi: -1, want a number above 0"}},
+		{"$TRAIN --a 1", exitUsage, []string{"--a: 1, want at least 2"}},
+		{"$TRAIN --alpha 0", exitUsage, []string{"--alpha: 0, want a number above 0"}},
+		{"$TRAIN --alpha 1.5", exitUsage, []string{"--alpha: 1.5, want 0 to 1"}},
+		{"$TRAIN --degree-exponent NaN", exitUsage, []string{"--degree-exponent: NaN, want 0 to 2"}},
+		{"$TRAIN --tolerance 0", exitUsage, []string{"--tolerance: 0, want a number above 0"}},
+		{"$TRAIN --tolerance 2", exitUsage, []string{"--tolerance: 2, want a number below 1"}},
+		{"$TRAIN --rank 64 --solver nystrom --landmarks 32", exitFailure, []string{"32 landmarks for rank 64", "want at least the rank"}},
+		{"$TRAIN --half-life 5", exitUsage, []string{"--half-life", `"5"`}},
+		{"$TRAIN --sigma-nu 0", exitUsage, []string{"--sigma-nu: 0, want a number above 0"}},
+		{"$TRAIN --seed -1", exitUsage, []string{"--seed", `"-1"`}},
+		{"train --data $DATA --out $DIR", exitUsage, []string{"--out:", "is a directory"}},
+		{"train --data $DATA --out $DIR/none/model.gsimc", exitFailure, []string{"--out: cannot write there", "no such file or directory"}},
+		{"$SERVE --event-weight view=high", exitUsage, []string{"--event-weight", `"high"`}},
+		{"$SERVE --event-weight View=1", exitUsage, []string{`--event-weight: event type "View" must match`}},
+		{"$SERVE --event-weight view=2000", exitUsage, []string{`--event-weight: weight of "view" is 2000`, "1000"}},
+		{"$SERVE --listen 127.0.0.1", exitUsage, []string{`--listen: "127.0.0.1" is not a HOST:PORT address`}},
+		{"$SERVE --state-cache 5furlongs", exitUsage, []string{"--state-cache", `"5furlongs" is not a size`, "such as 256MiB"}},
+		{"generate --users 2 --items 3 --events 7 --out $OUT/events.csv.gz", exitUsage, []string{"--events: 7", "6 (every item for every user"}},
+		{"generate --users 2 --items 3 --events 4 --out $DIR/none/events.csv", exitFailure, []string{"--out:", "no such file or directory"}},
+		{"evaluate --data $DATA --methods popularity,oracle", exitUsage, []string{`--methods: unknown method "oracle"`}},
+		{"recommend --server 127.0.0.1:1 --user u --timeout 300ms", exitFailure, []string{"server 127.0.0.1:1: Unavailable"}},
+		{"recommend --user u --history a,b", exitUsage, []string{"want either --user or --history"}},
+		{"observe --user u --item i --time yesterday", exitUsage, []string{`--time: "yesterday" is not a time`, "RFC 3339"}},
+	} {
+		b.run(t, badCommand{input: c.args, args: withCommands(c.args), exit: c.exit, want: c.want})
+	}
+	testBadEnvironment(t, b)
+	testBadYAML(t, b)
+	b.print(t, 40)
+}
+
+func testBadEnvironment(t *testing.T, b *badCommands) {
+	for _, c := range []struct {
+		variable string
+		want     []string
+	}{
+		{"GSIMC_RANK=many", []string{"--rank", `"many"`, "(from $GSIMC_RANK)"}},
+		{"GSIMC_RANK=0", []string{"--rank: 0, want at least 1"}},
+		{"GSIMC_HALF_LIFE=soon", []string{"--half-life", `"soon"`, "(from $GSIMC_HALF_LIFE)"}},
+		{"GSIMC_CONFIG=$DIR/none.yaml", []string{"the configuration cannot be read", "none.yaml: no such file"}},
+	} {
+		b.run(t, badCommand{input: c.variable, args: withCommands("$TRAIN"), env: []string{c.variable}, exit: exitUsage, want: c.want})
+	}
+}
+
+func testBadYAML(t *testing.T, b *badCommands) {
+	for _, c := range []struct {
+		yaml string
+		want []string
+	}{
+		{"rnak: 16", []string{"settings.yaml: line 1", `unknown key "rnak"`, "no command has a flag --rnak"}},
+		{"rank: 16\nrank: 17", []string{"settings.yaml: line 2", `the key "rank" stands twice`}},
+		{"rank: [", []string{"settings.yaml: ", "yaml: line 1"}},
+		{"just text", []string{"settings.yaml: ", "want a mapping of flag names to values"}},
+		{"rank:", []string{"settings.yaml: line 1: rank: want a value"}},
+		{"rank: many", []string{"--rank", `"many"`, "settings.yaml)"}},
+		{"alpha: 7", []string{"--alpha: 7, want 0 to 1"}},
+	} {
+		b.write(t, "settings.yaml", []byte(c.yaml+"\n"))
+		b.run(t, badCommand{input: "YAML " + strconv.Quote(c.yaml), args: withCommands("$TRAIN --config $DIR/settings.yaml"), exit: exitUsage, want: c.want})
+	}
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestBadInputTable gives bad input to the real binary and prints what its users see: `go test -run TestBadInputTable -v`.
+// Every case must be refused with the right code and one line that names the culprit and says what to do. Nothing may be
+// accepted, panic, or leave a file behind.
+func TestBadInputTable(t *testing.T) {
+	binary(t)
+	t.Run("data files", testBadDataFiles)
+	t.Run("flags, environment and YAML", testBadSettingsTable)
+	t.Run("model files", testBadModelFiles)
+	//t.Run("requests", testBadRequests)
+}
+
+// badTable is what was seen. Rows with the same input, code and message, but for the numbers in it, are one row with a
+// count; its message is that of the first.
+type badTable struct {
+	rows  [][]string // input, count, code, message
+	index map[string]int
+	cases int
+}
+
+var number = regexp.MustCompile(`\d+`)
+
+func (b *badTable) add(input, code, message string) {
+	b.cases++
+	key := input + "\n" + code + "\n" + number.ReplaceAllString(message, "0")
+	if at, ok := b.index[key]; ok {
+		count, _ := strconv.Atoi(b.rows[at][1])
+		b.rows[at][1] = strconv.Itoa(count + 1)
+		return
+	}
+	if b.index == nil {
+		b.index = map[string]int{}
+	}
+	b.index[key] = len(b.rows)
+	b.rows = append(b.rows, []string{input, "1", code, message})
+}
+
+// print logs the table and fails the test if it has fewer than the given number of cases.
+func (b *badTable) print(t *testing.T, atLeast int) {
+	t.Helper()
+	var text bytes.Buffer
+	printTable(&text, append([][]string{{"input", "cases", "code", "message"}}, b.rows...), 1, 2)
+	t.Logf("%d cases\n%s", b.cases, text.String())
+	if b.cases < atLeast {
+		t.Errorf("%d cases, want at least %d", b.cases, atLeast)
+	}
+}
+
+// badCommand is a command line that must be refused.
+type badCommand struct {
+	input string // what is wrong, for the table; empty: the command line itself
+	args  string // split at blanks; $NAME stands for a path
+	env   []string
+	exit  int
+	want  []string // parts of the message
+}
+
+// badCommands runs command lines that must be refused.
+type badCommands struct {
+	badTable
+	dir   string // holds the input files
+	out   string // holds model.gsimc, which must stay as it is, and nothing else
+	paths *strings.Replacer
+}
+
+const oldModel = "the model of yesterday"
+
+// newBadCommands makes the folders; paths are pairs of $NAME and path besides $DIR and $OUT.
+func newBadCommands(t *testing.T, paths ...string) *badCommands {
+	t.Helper()
+	b := &badCommands{dir: t.TempDir(), out: t.TempDir()}
+	b.paths = strings.NewReplacer(append(paths, "$DIR", b.dir, "$OUT", b.out)...)
+	if err := os.WriteFile(filepath.Join(b.out, "model.gsimc"), []byte(oldModel), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// write makes an input file and returns its path.
+func (b *badCommands) write(t *testing.T, name string, data []byte) string {
+	t.Helper()
+	path := filepath.Join(b.dir, name)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// run runs one case with the real binary and checks all that holds for every case.
+func (b *badCommands) run(t *testing.T, c badCommand) {
+	t.Helper()
+	if c.input == "" {
+		c.input = strings.TrimSpace(strings.Join(c.env, " ") + " " + c.args)
+	}
+	code, stdout, stderr := b.execute(t, c)
+	logs, message := splitLast(stderr)
+	message, isError := strings.CutPrefix(message, "gsimc: ")
+	shown := strings.NewReplacer(b.dir+"/", "", b.out+"/", "").Replace(message)
+	b.add(c.input, "exit "+strconv.Itoa(code), shown)
+	if code != c.exit || !isError || stdout != "" {
+		t.Errorf("%s: exit code %d, want %d and only an error\nstdout: %s\nstderr: %s", c.input, code, c.exit, stdout, stderr)
+	}
+	for _, line := range logs {
+		if !json.Valid([]byte(line)) { // only serve logs
+			t.Errorf("%s: want one line of error, got\n%s", c.input, stderr)
+		}
+	}
+	for _, trace := range []string{"goroutine ", "panic:", "runtime error", ".go:"} {
+		if strings.Contains(stderr, trace) {
+			t.Errorf("%s: %q in\n%s", c.input, trace, stderr)
+		}
+	}
+	if strings.ContainsFunc(message, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {
+		t.Errorf("%s: the message cannot be printed: %q", c.input, message)
+	}
+	for _, want := range c.want {
+		if !strings.Contains(message, want) {
+			t.Errorf("%s: %q not in the message %q", c.input, want, message)
+		}
+	}
+	b.checkOut(t, c.input)
+}
+
+// execute runs the binary with the environment of the case and no other, and ends it if it does not end by itself.
+func (b *badCommands) execute(t *testing.T, c badCommand) (code int, stdout, stderr string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	args := strings.Fields(c.args)
+	for i := range args {
+		args[i] = b.paths.Replace(args[i])
+	}
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(ctx, binary(t), args...)
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.Dir = []string{}, &out, &errs, b.dir
+	for _, variable := range c.env {
+		cmd.Env = append(cmd.Env, b.paths.Replace(variable))
+	}
+	if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+		t.Fatalf("%s: %v", c.input, err)
+	}
+	if ctx.Err() != nil {
+		t.Fatalf("%s: still running after 30 s: it was accepted", c.input)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+// checkOut checks that the folder of the output holds the old model as it was and no other file, finished or not.
+func (b *badCommands) checkOut(t *testing.T, input string) {
+	t.Helper()
+	entries, err := os.ReadDir(b.out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if diff := cmp.Diff([]string{"model.gsimc"}, names); diff != "" {
+		t.Errorf("%s: files in the folder of the output (-want +got):\n%s", input, diff)
+	}
+	if data, err := os.ReadFile(filepath.Join(b.out, "model.gsimc")); err != nil || string(data) != oldModel {
+		t.Errorf("%s: the old model was touched: %v", input, err)
+	}
+}
+
+// splitLast splits text into its last line and those before it.
+func splitLast(text string) (before []string, last string) {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	return lines[:len(lines)-1], lines[len(lines)-1]
+}
