@@ -151,10 +151,11 @@ func testBadModelFiles(t *testing.T) {
 		append(append(endian.LittleEndian.AppendUint64(nil, uint64(len(foreign))), foreign...), make([]byte, 8)...), true,
 		`no "gsimc.format"`, "not a gsimc model file")
 	refuse("one byte too many", append(bytes.Clone(whole), 0), false, "damaged or incomplete")
-	for _, command := range []string{"model show ", serveFile} {
-		input, _, _ := strings.Cut(command, " -")
-		b.run(t, badCommand{input: input + ": directory", args: command + "$DIR", exit: exitFailure, want: []string{b.dir, "not a regular file", "`gsimc train` wrote"}})
-		b.run(t, badCommand{input: input + ": absent file", args: command + "$DIR/none.gsimc", exit: exitFailure, want: []string{"none.gsimc: no such file"}})
+	for name, command := range map[string]string{"show": "model show ", "serve": serveFile} {
+		b.run(t, badCommand{input: name + ": directory", args: command + "$DIR", exit: exitFailure,
+			want: []string{"model file " + b.dir, "not a regular file", "`gsimc train` wrote"}})
+		b.run(t, badCommand{input: name + ": absent file", args: command + "$DIR/none.gsimc", exit: exitFailure,
+			want: []string{"none.gsimc: no such file"}})
 	}
 	b.print(t, 80)
 }

@@ -50,7 +50,7 @@ func testBadSettingsTable(t *testing.T) {
 		{"generate --users 2 --items 3 --events 7 --out $OUT/events.csv.gz", exitUsage, []string{"--events: 7", "6 (every item for every user"}},
 		{"generate --users 2 --items 3 --events 4 --out $DIR/none/events.csv", exitFailure, []string{"--out:", "no such file or directory"}},
 		{"evaluate --data $DATA --methods popularity,oracle", exitUsage, []string{`--methods: unknown method "oracle"`}},
-		{"recommend --server 127.0.0.1:1 --user u --timeout 300ms", exitFailure, []string{"server 127.0.0.1:1: Unavailable"}},
+		{"recommend --server 127.0.0.1:1 --user u", exitFailure, []string{"server 127.0.0.1:1: Unavailable", "connection refused"}},
 		{"recommend --user u --history a,b", exitUsage, []string{"want either --user or --history"}},
 		{"observe --user u --item i --time yesterday", exitUsage, []string{`--time: "yesterday" is not a time`, "RFC 3339"}},
 	} {
@@ -67,7 +67,6 @@ func testBadEnvironment(t *testing.T, b *badCommands) {
 		want     []string
 	}{
 		{"GSIMC_RANK=many", []string{"--rank", `"many"`, "(from $GSIMC_RANK)"}},
-		{"GSIMC_RANK=0", []string{"--rank: 0, want at least 1"}},
 		{"GSIMC_HALF_LIFE=soon", []string{"--half-life", `"soon"`, "(from $GSIMC_HALF_LIFE)"}},
 		{"GSIMC_CONFIG=$DIR/none.yaml", []string{"the configuration cannot be read", "none.yaml: no such file"}},
 	} {
@@ -86,7 +85,6 @@ func testBadYAML(t *testing.T, b *badCommands) {
 		{"just text", []string{"settings.yaml: ", "want a mapping of flag names to values"}},
 		{"rank:", []string{"settings.yaml: line 1: rank: want a value"}},
 		{"rank: many", []string{"--rank", `"many"`, "settings.yaml)"}},
-		{"alpha: 7", []string{"--alpha: 7, want 0 to 1"}},
 	} {
 		b.write(t, "settings.yaml", []byte(c.yaml+"\n"))
 		b.run(t, badCommand{input: "YAML " + strconv.Quote(c.yaml), args: withCommands("$TRAIN --config $DIR/settings.yaml"), exit: exitUsage, want: c.want})

@@ -26,22 +26,22 @@ func TestBadInputTable(t *testing.T) {
 	t.Run("data files", testBadDataFiles)
 	t.Run("flags, environment and YAML", testBadSettingsTable)
 	t.Run("model files", testBadModelFiles)
-	//t.Run("requests", testBadRequests)
+	t.Run("requests", testBadRequests)
 }
 
-// badTable is what was seen. Rows with the same input, code and message, but for the numbers in it, are one row with a
-// count; its message is that of the first.
+// badTable is what was seen. Rows with the same input, code and message, but for the numbers and quoted words in it, are one
+// row with a count; its message is that of the first.
 type badTable struct {
 	rows  [][]string // input, count, code, message
 	index map[string]int
 	cases int
 }
 
-var number = regexp.MustCompile(`\d+`)
+var particulars = regexp.MustCompile(`"[^"]*"|\d+`)
 
 func (b *badTable) add(input, code, message string) {
 	b.cases++
-	key := input + "\n" + code + "\n" + number.ReplaceAllString(message, "0")
+	key := input + "\n" + code + "\n" + particulars.ReplaceAllString(message, "…")
 	if at, ok := b.index[key]; ok {
 		count, _ := strconv.Atoi(b.rows[at][1])
 		b.rows[at][1] = strconv.Itoa(count + 1)
@@ -114,7 +114,7 @@ func (b *badCommands) run(t *testing.T, c badCommand) {
 	code, stdout, stderr := b.execute(t, c)
 	logs, message := splitLast(stderr)
 	message, isError := strings.CutPrefix(message, "gsimc: ")
-	shown := strings.NewReplacer(b.dir+"/", "", b.out+"/", "").Replace(message)
+	shown := strings.NewReplacer(b.dir+"/", "", b.out+"/", "", b.dir, "$DIR").Replace(message)
 	b.add(c.input, "exit "+strconv.Itoa(code), shown)
 	if code != c.exit || !isError || stdout != "" {
 		t.Errorf("%s: exit code %d, want %d and only an error\nstdout: %s\nstderr: %s", c.input, code, c.exit, stdout, stderr)
