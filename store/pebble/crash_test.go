@@ -98,6 +98,12 @@ var scenario = []step{
 // TestCrashAnywhere cuts the power before every single operation on the file system. Afterwards the store must hold either
 // what was acknowledged or that and the call under way.
 func TestCrashAnywhere(t *testing.T) {
+	for seed := range uint64(6) {
+		crashAnywhere(t, seed)
+	}
+}
+
+func crashAnywhere(t *testing.T, seed uint64) {
 	type crash struct {
 		fs                 *vfs.MemFS
 		completed, started int // steps
@@ -106,7 +112,7 @@ func TestCrashAnywhere(t *testing.T) {
 	var mu sync.Mutex
 	var crashes []crash
 	var completed, started atomic.Int64
-	rng := rand.New(rand.NewPCG(1, 2))
+	rng := rand.New(rand.NewPCG(seed, 2))
 	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if op.Kind.ReadOrWrite() == errorfs.OpIsRead {
 			return nil
@@ -143,14 +149,13 @@ func TestCrashAnywhere(t *testing.T) {
 		mustClose(t, s)
 	}
 
-	t.Logf("%d crashes", len(crashes))
 	for i, c := range crashes {
 		s := mustOpen(t, "dir/store", Options{FS: c.fs})
 		got := dump(t, s)
 		matches := func(want map[string][]string) bool { return cmp.Equal(want, got) }
 		if !slices.ContainsFunc(states[c.completed:c.started+1], matches) {
-			t.Errorf("crash %d, after %d of %d steps begun: got %v, want %v or %v",
-				i, c.completed, c.started, got, states[c.completed], states[c.started])
+			t.Errorf("seed %d, crash %d, after %d of %d steps begun: got %v, want %v or %v",
+				seed, i, c.completed, c.started, got, states[c.completed], states[c.started])
 		}
 		mustClose(t, s)
 	}

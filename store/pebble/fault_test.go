@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -205,6 +204,7 @@ func flushSoon(s *Store) {
 
 // TestLogOutOfSpace lets the log run out of space in spite of the reserve.
 func TestLogOutOfSpace(t *testing.T) {
+	t.Parallel()
 	disk := vfs.NewCrashableMem()
 	var full atomic.Bool
 	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
@@ -251,6 +251,7 @@ func TestLogOutOfSpace(t *testing.T) {
 // TestTablesOutOfSpace lets the writing of tables run out of space while the log still has some: writes are refused and
 // resume by themselves.
 func TestTablesOutOfSpace(t *testing.T) {
+	t.Parallel()
 	var full atomic.Bool
 	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if full.Load() && strings.HasSuffix(op.Path, ".sst") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
@@ -288,6 +289,7 @@ func awaitAppend(t *testing.T, s store.Store, records []store.Record, want error
 
 // TestReserve takes the free space away and gives it back.
 func TestReserve(t *testing.T) {
+	t.Parallel()
 	disk := vfs.NewMem()
 	free := func(bytes uint64) { disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: bytes, TotalBytes: 1 << 40}) }
 	free(100 << 20)
@@ -316,8 +318,8 @@ func TestReserve(t *testing.T) {
 	mustClose(t, s)
 }
 
-// TestDamagedFiles flips bits in and cuts pieces off each file of a closed store but the log. The store must not be opened
-// then, or say ErrCorrupt, or answer right.
+// TestDamagedFiles flips bits in and cuts pieces off each file of a closed store. Tables may be damaged without notice until
+// they are needed: the store must not be opened then, or say ErrCorrupt, or answer right. Any other file must be noticed.
 func TestDamagedFiles(t *testing.T) {
 	disk, want := buildForDamage(t)
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -327,30 +329,74 @@ func TestDamagedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	outcomes := map[string]int{}
-	for _, name := range names {
+	for _, name := range append(names, "../"+sealName) {
 		path := disk.PathJoin(data, name)
-		content := fileContent(t, disk, path)
-		if len(content) == 0 || strings.HasSuffix(name, ".log") {
-			continue
+		content, err := readAll(disk, path)
+		if err != nil {
+			t.Fatal(err)
 		}
 		for i := range 60 / int(stride()) {
-			damaged := slices.Clone(content)
-			at := rng.IntN(len(damaged))
-			if i%10 == 9 {
-				damaged = damaged[:at]
-			} else {
-				damaged[at] ^= 1 << rng.IntN(8)
-			}
 			copied := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rng})
-			writeFile(t, copied, path, damaged)
-			kind := strings.TrimLeft(name, "0123456789.")
-			outcomes[kind[:min(8, len(kind))]+": "+damageOutcome(t, copied, fmt.Sprintf("%s, byte %d of %d", name, at, len(content)), want)]++
+			what := name + " " + damage(t, copied, path, content, rng, i)
+			outcome := damageOutcome(t, copied, what, want)
+			isTable := strings.HasSuffix(name, ".sst")
+			if !isTable && name != lockName && outcome != "refused" {
+				t.Errorf("%s: %s, want refused", what, outcome)
+			}
+			outcomes[fmt.Sprintf("table=%t: %s", isTable, outcome)]++
 		}
 	}
 	t.Logf("outcomes: %v", outcomes)
-	if outcomes["sst: corrupt"] == 0 {
+	if outcomes["table=true: corrupt"] == 0 {
 		t.Error("no damage of a table was noticed: the test damages nothing that is read")
 	}
+}
+
+// damage changes a file, in a way that depends on i, and says how.
+func damage(t *testing.T, fs vfs.FS, path string, content []byte, rng *rand.Rand, i int) string {
+	if i == 0 || len(content) == 0 {
+		if err := fs.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		// The seal is the exception: a store without one is one that was not closed.
+		if strings.HasSuffix(path, sealName) {
+			writeFile(t, fs, path, nil)
+			return "emptied"
+		}
+		return "removed"
+	}
+	damaged := slices.Clone(content)
+	at := rng.IntN(len(damaged))
+	if i%5 == 4 {
+		writeFile(t, fs, path, damaged[:at])
+		return fmt.Sprintf("cut at %d of %d", at, len(content))
+	}
+	damaged[at] ^= 1 << rng.IntN(8)
+	writeFile(t, fs, path, damaged)
+	return fmt.Sprintf("byte %d of %d flipped", at, len(content))
+}
+
+// TestSealCanBeRemoved opens a damaged store in spite of its damage, as the error says.
+func TestSealCanBeRemoved(t *testing.T) {
+	disk := vfs.NewMem()
+	mustClose(t, mustOpen(t, "store", Options{FS: disk}))
+	names, err := disk.List("store/" + dataName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, ".log") {
+			writeFile(t, disk, "store/"+dataName+"/"+name, []byte("junk"))
+		}
+	}
+	_, err = Open("store", Options{FS: disk})
+	if !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), ".log has been changed or removed") {
+		t.Errorf("Open: got error %v, want ErrCorrupt that names the log", err)
+	}
+	if err := disk.Remove("store/" + sealName); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, mustOpen(t, "store", Options{FS: disk}))
 }
 
 // secret is part of every id in TestDamagedFiles; no error may contain it.
@@ -416,20 +462,6 @@ func damageOutcome(t *testing.T, disk vfs.FS, what string, want map[string][]str
 		outcome = "noticed in the background"
 	}
 	return outcome
-}
-
-func fileContent(t *testing.T, fs vfs.FS, path string) []byte {
-	t.Helper()
-	f, err := fs.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	content, err := io.ReadAll(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return content
 }
 
 func writeFile(t *testing.T, fs vfs.FS, path string, content []byte) {

@@ -68,6 +68,8 @@ func TestOpenRefuses(t *testing.T) {
 		if err := os.Mkdir(data, 0o700); err != nil {
 			t.Fatal(err)
 		}
+		wantRefused(t, dir, "has been changed or removed since the store was closed")
+		removeSeal(t, dir)
 		wantRefused(t, dir, "database does not exist")
 	})
 	t.Run("other format", func(t *testing.T) {
@@ -104,6 +106,7 @@ func newStoreDir(t *testing.T) string {
 // editFormat changes the rows of a closed store behind its back.
 func editFormat(t *testing.T, dir string, edit func(*lsm.DB) error) {
 	t.Helper()
+	removeSeal(t, dir)
 	db, err := lsm.Open(filepath.Join(dir, dataName), &lsm.Options{FormatMajorVersion: lsm.FormatNewest, Logger: logger{}})
 	if err != nil {
 		t.Fatal(err)
@@ -112,6 +115,13 @@ func editFormat(t *testing.T, dir string, edit func(*lsm.DB) error) {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func removeSeal(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(dir, sealName)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -81,6 +81,8 @@ func (s *Store) engineOptions() *lsm.Options {
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		// Erased rows should leave the disk in a foreseeable time, so their tombstones do not wait for a full memtable.
 		FlushDelayDeleteRange: 10 * time.Second,
+		// The manifest holds the first and last key of each table, so it too must not keep erased users for long.
+		MaxManifestFileSize: 256 << 10,
 	}
 	// A Bloom filter of 10 bits a key tells for 99 of 100 new event ids, without a read, that they are new.
 	// Deeper levels inherit it.

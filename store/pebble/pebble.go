@@ -13,9 +13,12 @@
 //
 // # Limits
 //
-// One process at a time can open a store. The newest log file has no successor that would prove its length: if it is
-// removed, cut or damaged while the store is closed, the events in it may be lost without notice. All other files are
-// fully checked. Erased rows are invisible at once and leave the files when the engine next compacts them.
+// One process at a time can open a store. Damage to files of a store that was closed properly is noticed, at the latest
+// when the data is needed. After a crash, damage to the end of the newest log or to the engine's list of tables cannot be
+// told from a write that the crash cut off; the events in what is cut off are then lost without notice. Tables are always
+// checked. Erased rows are invisible at once and leave the files when the engine compacts the tables they are in;
+// the user id may stay longer in the engine's list of tables, until that has been rewritten twice: every 256 KiB of
+// changes, and at each opening.
 package pebble
 
 import (
@@ -39,6 +42,7 @@ const formatNumber = 1
 // Store is a store.Store on disk. Use Open.
 type Store struct {
 	opts      Options
+	dir       string
 	fs        vfs.FS
 	engineFS  vfs.FS // fs as the engine sees it
 	fsWatch   io.Closer
@@ -64,6 +68,7 @@ func Open(dir string, opts Options) (*Store, error) {
 	opts = opts.withDefaults()
 	s := &Store{
 		opts:    opts,
+		dir:     dir,
 		fs:      opts.FS,
 		stripes: newStripes(),
 		space:   &spaceGuard{fs: opts.FS, dir: dir, reserve: opts.ReserveBytes},
@@ -101,6 +106,9 @@ func (s *Store) openLocked(dir string) (err error) {
 		if err := s.create(dir); err != nil {
 			return err
 		}
+	}
+	if err := breakSeal(s.fs, dir); err != nil {
+		return err
 	}
 	opts := s.engineOptions()
 	opts.ErrorIfNotExists = true
@@ -240,6 +248,9 @@ func (s *Store) Close() error {
 	}
 	if failed := s.failure.err(); failed != nil {
 		err = failed // closing a failed engine ends in consequential errors
+	}
+	if err == nil {
+		_ = writeSeal(s.fs, s.dir) // without a seal the next opening is not checked, and that is all
 	}
 	return errors.Join(err, s.lock.Close(), s.fsWatch.Close())
 }

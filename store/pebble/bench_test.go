@@ -1,0 +1,139 @@
+package pebble
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gsimc/gsimc/store"
+)
+
+// BenchmarkAppend measures durable appends on the disk of the temporary directory: an operation is a call.
+func BenchmarkAppend(b *testing.B) {
+	for _, records := range []int{1, 256} {
+		for _, callers := range []int{1, 16, 64} {
+			b.Run(fmt.Sprintf("records=%d/callers=%d", records, callers), func(b *testing.B) {
+				benchmarkAppend(b, records, callers)
+			})
+		}
+	}
+}
+
+func benchmarkAppend(b *testing.B, records, callers int) {
+	s := mustOpen(b, b.TempDir(), Options{})
+	defer mustClose(b, s)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range callers {
+		wg.Go(func() {
+			batch := make([]store.Record, records)
+			for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
+				for j := range batch {
+					batch[j] = store.Record{User: fmt.Sprintf("user-%d", rand.IntN(100_000)), Event: store.Event{
+						ID: fmt.Sprintf("event-%d-%d", i, j), Item: "item-12345", Type: "view", Time: time.Unix(i, 0), Value: 1,
+					}}
+				}
+				if _, err := s.Append(context.Background(), batch); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	b.ReportMetric(float64(b.N*records)/b.Elapsed().Seconds(), "records/s")
+}
+
+// BenchmarkRead measures reading a history of 100 events from the middle of a store.
+func BenchmarkRead(b *testing.B) {
+	s := mustOpen(b, b.TempDir(), Options{})
+	defer mustClose(b, s)
+	const users = 1000
+	for u := range users {
+		mustAppend(b, s, fmt.Sprint("user-", u), 0, 100)
+	}
+	if err := s.db.Flush(); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		events := 0
+		user := fmt.Sprint("user-", rand.IntN(users))
+		err := s.Read(context.Background(), user, 0, func(uint64, store.Event) error { events++; return nil })
+		if err != nil || events != 100 {
+			b.Fatalf("%d events, %v", events, err)
+		}
+	}
+}
+
+// TestBoundedMemory stores several times as many bytes as it may use memory.
+func TestBoundedMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes 200 MB")
+	}
+	const (
+		users = 200_000
+		batch = 1000
+		cache = 8 << 20
+		limit = cache + memTables*memTableBytes + 32<<20
+	)
+	before := residentBytes(t)
+	s := mustOpen(t, t.TempDir(), Options{CacheBytes: cache})
+	defer mustClose(t, s)
+	rng := rand.New(rand.NewPCG(1, 1))
+	records := make([]store.Record, batch)
+	var peak int64
+	for from := 0; from < users; from += batch {
+		for i := range records {
+			item := make([]byte, store.MaxIDBytes) // does not compress
+			for j := range item {
+				item[j] = byte(rng.Uint32())
+			}
+			e := store.Event{ID: fmt.Sprint("event-", i), Item: string(item), Type: string(item[:200]), Value: 1}
+			records[i] = store.Record{User: fmt.Sprintf("user-%07d", (from+i)*7919%users), Event: e}
+		}
+		if _, err := s.Append(context.Background(), records); err != nil {
+			t.Fatal(err)
+		}
+		if from%(20*batch) == 0 {
+			peak = max(peak, residentBytes(t)-before)
+		}
+	}
+	n := 0
+	if err := s.Users(context.Background(), func(string, uint64) error { n++; return nil }); err != nil || n != users {
+		t.Fatalf("Users: got %d, %v, want %d", n, err, users)
+	}
+	peak = max(peak, residentBytes(t)-before)
+	stats, err := s.Stats(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d users, %d MiB on disk, at most %d MiB of memory", n, stats.Bytes>>20, peak>>20)
+	if peak > limit {
+		t.Errorf("%d MiB of memory in use, want at most %d", peak>>20, limit>>20)
+	}
+}
+
+// residentBytes returns how much memory the process has, after giving back what it can. The engine's memory is partly
+// outside the heap of Go.
+func residentBytes(t *testing.T) int64 {
+	t.Helper()
+	debug.FreeOSMemory()
+	content, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Skip("needs /proc/self/statm to know the memory of the process")
+	}
+	var total, resident int64
+	if _, err := fmt.Sscan(string(content), &total, &resident); err != nil {
+		t.Fatal(err)
+	}
+	return resident * int64(os.Getpagesize())
+}
