@@ -98,7 +98,7 @@ var scenario = []step{
 // TestCrashAnywhere cuts the power before every single operation on the file system. Afterwards the store must hold either
 // what was acknowledged or that and the call under way.
 func TestCrashAnywhere(t *testing.T) {
-	for seed := range uint64(6) {
+	for seed := range uint64(6 / stride()) {
 		crashAnywhere(t, seed)
 	}
 }

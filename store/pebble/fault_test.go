@@ -53,10 +53,10 @@ func TestEveryOperationFails(t *testing.T) {
 	}
 }
 
-// stride thins the faults out when tests should be quick.
+// stride thins faults and crashes out when tests should be quick.
 func stride() int64 {
-	if testing.Short() {
-		return 7
+	if testing.Short() || raceEnabled {
+		return 6
 	}
 	return 1
 }
