@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -172,64 +173,28 @@ func TestCrashUnderLoad(t *testing.T) {
 func crashUnderLoad(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	disk := vfs.NewCrashableMem()
-	s := mustOpen(t, "store", Options{FS: disk})
-	var mu sync.Mutex
-	sent := map[store.Record]bool{}
-	acked := map[store.Record]uint64{}
-	crashAt := 20 + rng.IntN(400)
-	crashed := make(chan struct{})
-
+	l := &load{
+		s: mustOpen(t, "store", Options{FS: disk}), crashAt: 20 + rng.IntN(400), crash: make(chan struct{}),
+		sent: map[store.Record]bool{}, acked: map[store.Record]uint64{},
+	}
 	var wg sync.WaitGroup
 	for w := range 8 {
-		rng := rand.New(rand.NewPCG(seed, uint64(100+w)))
 		wg.Go(func() {
-			for {
-				select {
-				case <-crashed:
-					return
-				default:
-				}
-				var batch []store.Record
-				for range 1 + rng.IntN(4) {
-					batch = append(batch, store.Record{User: fmt.Sprint("u", rng.IntN(5)), Event: testEvent(rng.IntN(1000))})
-				}
-				mu.Lock()
-				for _, r := range batch {
-					sent[r] = true
-				}
-				mu.Unlock()
-				results, err := s.Append(context.Background(), batch)
-				if err != nil {
-					t.Errorf("seed %d: Append: %v", seed, err)
-					return
-				}
-				mu.Lock()
-				for i, r := range batch {
-					acked[r] = results[i].Revision
-				}
-				if len(acked) >= crashAt/2 && rng.IntN(50) == 0 {
-					_, _ = s.db.AsyncFlush()
-				}
-				if len(acked) >= crashAt {
-					crashAt = 1 << 60
-					close(crashed)
-				}
-				mu.Unlock()
+			if err := l.run(rand.New(rand.NewPCG(seed, uint64(100+w)))); err != nil {
+				t.Errorf("seed %d: %v", seed, err)
+				l.stop()
 			}
 		})
 	}
-	<-crashed
-	mu.Lock()
-	ackedBefore := map[store.Record]uint64{}
-	for r, revision := range acked {
-		ackedBefore[r] = revision
-	}
-	mu.Unlock()
+	<-l.crash
+	l.mu.Lock()
+	acked := maps.Clone(l.acked) // before the crash; others are being written now
+	l.mu.Unlock()
 	after := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
 	wg.Wait()
-	mustClose(t, s)
+	mustClose(t, l.s)
 
-	s = mustOpen(t, "store", Options{FS: after})
+	s := mustOpen(t, "store", Options{FS: after})
 	defer mustClose(t, s)
 	recovered := map[store.Record]uint64{}
 	for user, ids := range dump(t, s) {
@@ -237,22 +202,69 @@ func crashUnderLoad(t *testing.T, seed uint64) {
 			e := testEvent(0)
 			e.ID = id
 			r := store.Record{User: user, Event: e}
-			if recovered[r] != 0 || !sent[r] {
+			if recovered[r] != 0 || !l.sent[r] {
 				t.Errorf("seed %d: recovered an event twice, or one that was not sent", seed)
 			}
 			recovered[r] = uint64(i + 1)
 		}
 	}
-	for r, revision := range ackedBefore {
+	for r, revision := range acked {
 		if recovered[r] != revision {
 			t.Errorf("seed %d: acknowledged revision %d, recovered %d", seed, revision, recovered[r])
 		}
 	}
-	for r := range sent {
+	for r := range l.sent {
 		results, err := s.Append(context.Background(), []store.Record{r})
 		if err != nil || results[0].Duplicate != (recovered[r] != 0) || recovered[r] != 0 && results[0].Revision != recovered[r] {
 			t.Errorf("seed %d: sent again: got %v, %v, recovered at %d", seed, results, err, recovered[r])
 		}
+	}
+}
+
+// load is what the writers of TestCrashUnderLoad share.
+type load struct {
+	s       *Store
+	crashAt int // when so many records are acknowledged
+	crash   chan struct{}
+	once    sync.Once
+
+	mu    sync.Mutex
+	sent  map[store.Record]bool
+	acked map[store.Record]uint64 // revision of each
+}
+
+func (l *load) stop() { l.once.Do(func() { close(l.crash) }) }
+
+// run writes random records until the crash.
+func (l *load) run(rng *rand.Rand) error {
+	for {
+		select {
+		case <-l.crash:
+			return nil
+		default:
+		}
+		batch := make([]store.Record, 1+rng.IntN(4))
+		l.mu.Lock()
+		for i := range batch {
+			batch[i] = store.Record{User: fmt.Sprint("u", rng.IntN(5)), Event: testEvent(rng.IntN(1000))}
+			l.sent[batch[i]] = true
+		}
+		l.mu.Unlock()
+		results, err := l.s.Append(context.Background(), batch)
+		if err != nil {
+			return err
+		}
+		l.mu.Lock()
+		for i, r := range batch {
+			l.acked[r] = results[i].Revision
+		}
+		if len(l.acked) >= l.crashAt/2 && rng.IntN(50) == 0 {
+			_, _ = l.s.db.AsyncFlush()
+		}
+		if len(l.acked) >= l.crashAt {
+			l.stop()
+		}
+		l.mu.Unlock()
 	}
 }
 

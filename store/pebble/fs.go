@@ -107,7 +107,7 @@ func (s *Store) vital(err error) error {
 	return nil
 }
 
-// vitalFile is a file whose errors do not reach the engine; see vital.
+// vitalFile is a file whose errors do not reach the engine; see vital. Preallocate may fail: not every file system can.
 type vitalFile struct {
 	vfs.File
 	s *Store
@@ -116,10 +116,6 @@ type vitalFile struct {
 func (f vitalFile) Write(p []byte) (int, error) {
 	n, err := f.File.Write(p)
 	return n, f.s.vital(err)
-}
-
-func (f vitalFile) Preallocate(offset, length int64) error {
-	return f.s.vital(f.File.Preallocate(offset, length))
 }
 
 func (f vitalFile) Sync() error     { return f.s.vital(f.File.Sync()) }
