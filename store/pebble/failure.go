@@ -57,7 +57,7 @@ func describe(err error) error {
 // outcomeOpen is the error of a write that was under way when the store failed. It hides the kind of the reason, because
 // that would tell the caller that nothing was applied.
 func outcomeOpen(reason error) error {
-	return fmt.Errorf("%w while the write was under way; the outcome is open, the call may be repeated: %v", store.ErrFailed, reason)
+	return fmt.Errorf("%w while the write was under way; the outcome is open, the call may be repeated: %v", store.ErrFailed, reason) //nolint:errorlint // see above
 }
 
 // readError is the error of a read that the engine ended.

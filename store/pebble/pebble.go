@@ -193,7 +193,7 @@ func (s *Store) checkFormat() error {
 	case err != nil:
 		return readError(err)
 	}
-	defer closer.Close()
+	defer func() { _ = closer.Close() }() // it only releases memory
 	n, err := decodeNumber(formatKey, value)
 	switch {
 	case err != nil:

@@ -188,7 +188,7 @@ func (s *Store) Users(ctx context.Context, fn func(string, uint64) error) error 
 	if err != nil {
 		return readError(err)
 	}
-	defer it.Close()
+	defer func() { _ = it.Close() }() // its errors are those of it.Error
 	var end []byte
 	for valid := it.First(); valid; valid = it.SeekGE(end) {
 		if err := ctx.Err(); err != nil {

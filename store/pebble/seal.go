@@ -53,7 +53,7 @@ func sealLine(fs vfs.FS, data, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it was only read
 	if strings.HasSuffix(name, ".sst") {
 		info, err := file.Stat()
 		if err != nil {
@@ -137,6 +137,6 @@ func readAll(fs vfs.FS, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it was only read
 	return io.ReadAll(file)
 }
