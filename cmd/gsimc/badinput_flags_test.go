@@ -21,7 +21,7 @@ func testBadSettingsTable(t *testing.T) {
 		exit int
 		want []string
 	}{
-		{"recomend --user u", exitUsage, []string{"unexpected argument recomend", "see gsimc help"}},
+		{"advise --user u", exitUsage, []string{"unexpected argument advise", "see gsimc help"}},
 		{"$TRAIN --colour red", exitUsage, []string{"unknown flag --colour", "see gsimc help train"}},
 		{"train --data $DATA", exitUsage, []string{"missing flags: --out=FILE"}},
 		{"$TRAIN --rank 0", exitUsage, []string{"--rank: 0, want at least 1"}},
