@@ -15,18 +15,26 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 )
 
-// BenchmarkManyUsers streams 20 events of each of 100,000 users into a real
-// server with a state cache of 64 MiB and the store on disk, then asks for the
+// BenchmarkManyUsers streams 20 events of each user into a real server with a
+// state cache of 64 MiB and the store on disk, then asks for the
 // recommendations of random users. It reports events per second, the largest
-// resident memory of the server, and the latency of Recommend over gRPC, one
-// call at a time. Run it with -benchtime=1x.
+// resident memory of the server, which must not grow with the users, and the
+// latency of Recommend over gRPC, one call at a time. Run it with
+// -benchtime=1x.
 func BenchmarkManyUsers(b *testing.B) {
-	const users, eventsPerUser, streams, requests = 100_000, 20, 4, 5_000
 	dir := b.TempDir()
 	model := filepath.Join(dir, "model.gsimc")
 	data := filepath.Join(dir, "events.csv.gz")
 	benchCLI(b, "generate", "--users", "20000", "--items", "20000", "--events", "1000000", "--seed", "1", "--out", data)
 	benchCLI(b, "train", "--data", data, "--out", model, "--rank", "128")
+	for _, users := range []int{100_000, 400_000} {
+		b.Run(fmt.Sprintf("users=%d", users), func(b *testing.B) { benchmarkManyUsers(b, model, users) })
+	}
+}
+
+func benchmarkManyUsers(b *testing.B, model string, users int) {
+	const eventsPerUser, streams, requests = 20, 4, 5_000
+	dir := b.TempDir()
 	for i := range b.N {
 		server := serve(b, model, filepath.Join(dir, strconv.Itoa(i)), "--state-cache", "64MiB")
 		conn := server.client(b)
@@ -58,7 +66,7 @@ func BenchmarkManyUsers(b *testing.B) {
 			latency[r] = time.Since(begin)
 		}
 		slices.Sort(latency)
-		b.ReportMetric(users*eventsPerUser/streamed.Seconds(), "events/s")
+		b.ReportMetric(float64(users*eventsPerUser)/streamed.Seconds(), "events/s")
 		b.ReportMetric(afterStream, "MiB-after-stream")
 		b.ReportMetric(memory(), "MiB-peak")
 		b.ReportMetric(float64(latency[requests/2].Microseconds()), "µs-p50")
