@@ -52,7 +52,7 @@ const minHeldOut = 2
 func (d *Interactions) Partition(s Split) (*Partition, error) {
 	mustMatch(d, s)
 	if s.Count(Train) == 0 {
-		return nil, errors.New("the split has no training users: nothing can be learned")
+		return nil, errors.New("the split has no training users, so nothing can be learned: give at least one user the role train")
 	}
 	p := &Partition{}
 	newItem := make([]int32, len(d.Items)) // index into p.Items, -1: dropped

@@ -139,7 +139,7 @@ func (t *table) find(c column) (int, error) {
 		switch {
 		case name != c.name:
 		case at >= 0:
-			return -1, fmt.Errorf("%s: the header has column %q twice", t.path, c.name)
+			return -1, fmt.Errorf("%s: the header has column %q twice: rename or remove one of them", t.path, c.name)
 		default:
 			at = i
 		}

@@ -174,7 +174,7 @@ func (s *source) wrap(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s: the %s data ends early, the file is truncated: fetch or write it again: %w", s.path, s.compression, err)
 	}
-	return fmt.Errorf("%s: damaged %s data: %w", s.path, s.compression, err)
+	return fmt.Errorf("%s: damaged %s data, fetch or write the file again: %w", s.path, s.compression, err)
 }
 
 // Close releases the decompressor and the file.

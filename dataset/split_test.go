@@ -112,7 +112,7 @@ func TestPartition(t *testing.T) {
 	if v.Len() != 1 || !slices.Equal(v.Of(0), []int32{1, 0}) || !slices.Equal(v.Times(0), []int64{2, 3}) || !slices.Equal(v.Weights(0), []float32{5, 6}) {
 		t.Errorf("validation user: %v %v %v", v.Of(0), v.Times(0), v.Weights(0))
 	}
-	if _, err := d.Partition(make(Split, 7)); err == nil || !strings.Contains(err.Error(), "no training users") {
+	if _, err := d.Partition(make(Split, 7)); err == nil || !strings.Contains(err.Error(), "no training users, so nothing can be learned: give at least one user the role train") {
 		t.Errorf("no training users: error %v", err)
 	}
 	defer func() {

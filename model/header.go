@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -100,14 +101,18 @@ func (h *header) parseEntry(d *json.Decoder, name string) error {
 // checkLayout checks that each tensor has the size of its shape, and that together they fill the body: no overlap, no
 // hole, nothing outside.
 func (h *header) checkLayout() error {
-	names := make([]string, 0, len(h.tensors))
-	for name, t := range h.tensors {
-		if err := t.check(int64(len(h.body))); err != nil {
-			return fmt.Errorf("tensor %q %w", name, err)
+	// The size goes first: a file that was cut off should say so, and not which tensors it lacks.
+	described := int64(0)
+	for _, t := range h.tensors {
+		for _, at := range t.Offsets {
+			described = max(described, at)
 		}
-		names = append(names, name)
 	}
-	slices.SortFunc(names, func(a, b string) int {
+	if described != int64(len(h.body)) {
+		head := uint64(lengthBytes + len(h.json))
+		return fmt.Errorf("the file has %d bytes, but its header describes %d", head+uint64(len(h.body)), head+uint64(described))
+	}
+	names := slices.SortedFunc(maps.Keys(h.tensors), func(a, b string) int {
 		if c := slices.Compare(h.tensors[a].Offsets, h.tensors[b].Offsets); c != 0 {
 			return c
 		}
@@ -115,15 +120,16 @@ func (h *header) checkLayout() error {
 	})
 	end := int64(0)
 	for _, name := range names {
-		if begin := h.tensors[name].Offsets[0]; begin != end {
-			return fmt.Errorf("tensor %q begins at byte %d, but the one before it ends at %d", name, begin, end)
+		t := h.tensors[name]
+		if err := t.check(int64(len(h.body))); err != nil {
+			return fmt.Errorf("tensor %q %w", name, err)
 		}
-		end = h.tensors[name].Offsets[1]
+		if t.Offsets[0] != end {
+			return fmt.Errorf("tensor %q begins at byte %d, but the one before it ends at %d", name, t.Offsets[0], end)
+		}
+		end = t.Offsets[1]
 	}
-	if end != int64(len(h.body)) {
-		return fmt.Errorf("the tensors take %d bytes, but the file has %d", end, len(h.body))
-	}
-	return nil
+	return nil // the last one ends at the largest of all offsets, which is the end of the body
 }
 
 // dtypes are the number formats of model files. Others are of no use here, and so is a file that has them.

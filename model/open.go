@@ -18,8 +18,8 @@ func (e *FileError) Error() string { return fmt.Sprintf("model file %s: %s", e.P
 
 // What to do about a bad file.
 const (
-	adviceDamaged = "the file is damaged or incomplete: copy it again or train a new model"
-	adviceForeign = "this is not a gsimc model file: give the file that `gsimc train` wrote"
+	adviceDamaged = "the file is cut off or damaged: copy it again or train a new model"
+	adviceForeign = "this is a damaged file or not a gsimc model file: give the file that `gsimc train` wrote, or copy it again"
 )
 
 // Open maps a model file into memory, read-only, and checks all of it: sizes, the checksum over every byte, and all numbers.
@@ -56,7 +56,7 @@ func mapFile(path string) (mapping, error) {
 		return mapping{}, err
 	}
 	if !info.Mode().IsRegular() {
-		return mapping{}, &FileError{path, "not a regular file; " + adviceForeign}
+		return mapping{}, &FileError{path, "not a regular file: give the file that `gsimc train` wrote"}
 	}
 	if info.Size() < lengthBytes || info.Size() > math.MaxInt {
 		return mapping{}, &FileError{path, fmt.Sprintf("%d bytes long; %s", info.Size(), adviceDamaged)}

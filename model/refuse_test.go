@@ -54,7 +54,7 @@ func TestTruncatedFiles(t *testing.T) {
 	}
 	for _, size := range sizes {
 		e := openBytes(t, data[:size])
-		if !strings.Contains(e.Reason, "damaged or incomplete") && !strings.Contains(e.Reason, "not a gsimc model file") {
+		if !strings.Contains(e.Reason, "cut off or damaged") && !strings.Contains(e.Reason, "not a gsimc model file") {
 			t.Errorf("cut to %d bytes: %v", size, e)
 		}
 	}
@@ -140,12 +140,13 @@ func TestForeignFiles(t *testing.T) {
 		{"shape 2^64", rawFile(tensorOf("F32", "[18446744073709551616]", "[0,8]"), eight), "not that of a safetensors"},
 		{"shape fraction", rawFile(tensorOf("F32", "[1.5]", "[0,8]"), eight), "not that of a safetensors"},
 		{"shape too small", rawFile(tensorOf("F32", "[1]", "[0,8]"), eight), "has 8 bytes for the shape [1]"},
-		{"offset beyond the end", rawFile(tensorOf("F32", "[4]", "[0,16]"), eight), "offsets [0 16]"},
-		{"offset negative", rawFile(tensorOf("F32", "[2]", "[-8,0]"), eight), "offsets [-8 0]"},
+		{"offset beyond the end", rawFile(tensorOf("F32", "[4]", "[0,16]"), eight), "the file has 111 bytes, but its header describes 119"},
+		{"offset beyond all files", rawFile(tensorOf("F32", "[4]", "[0,9223372036854775807]"), eight), "describes 92233720368547759"},
+		{"offset negative", rawFile(tensorOf("F32", "[2]", "[-8,0]"), nil), "offsets [-8 0]"},
 		{"offsets reversed", rawFile(tensorOf("F32", "[2]", "[8,0]"), eight), "offsets [8 0]"},
-		{"offsets of three", rawFile(tensorOf("F32", "[2]", "[0,8,9]"), eight), "offsets [0 8 9]"},
-		{"offsets null", rawFile(tensorOf("F32", "[2]", "null"), eight), "offsets []"},
-		{"hole at the end", rawFile(tensorOf("F32", "[1]", "[0,4]"), eight), "take 4 bytes, but the file has 8"},
+		{"offsets of three", rawFile(tensorOf("F32", "[2]", "[0,7,8]"), eight), "offsets [0 7 8]"},
+		{"offsets null", rawFile(tensorOf("F32", "[2]", "null"), nil), "offsets []"},
+		{"hole at the end", rawFile(tensorOf("F32", "[1]", "[0,4]"), eight), "bytes, but its header describes"},
 		{"hole at the start", rawFile(tensorOf("F32", "[1]", "[4,8]"), eight), "begins at byte 4"},
 		{"overlap", rawFile(`{"a":{"dtype":"U8","shape":[5],"data_offsets":[0,5]},"b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}}`, eight), `"b" begins at byte 4`},
 	} {
