@@ -26,7 +26,7 @@ func testBadSettingsTable(t *testing.T) {
 		{"train --data $DATA", exitUsage, []string{"missing flags: --out=FILE"}},
 		{"$TRAIN --rank 0", exitUsage, []string{"--rank: 0, want at least 1"}},
 		{"$TRAIN --rank many", exitUsage, []string{"--rank: expected", `"many"`}},
-		{"$TRAIN --rank 121", exitFailure, []string{"rank 121 is above the number of items 120", "choose a rank of at most 120"}},
+		{"$TRAIN --rank 121", exitFailure, []string{"--rank: 121 is above the number of items 120", "choose a rank of at most 120"}},
 		{"$TRAIN --filter nonsense", exitUsage, []string{"--filter must be one of", `"random-walk"`, `"nonsense"`}},
 		{"$TRAIN --graph bipartite", exitUsage, []string{"--graph must be one of", `"hypergraph"`, `"bipartite"`}},
 		{"$TRAIN --phi -1", exitUsage, []string{"--phi: -1, want a number above 0"}},
@@ -36,21 +36,22 @@ func testBadSettingsTable(t *testing.T) {
 		{"$TRAIN --degree-exponent NaN", exitUsage, []string{"--degree-exponent: NaN, want 0 to 2"}},
 		{"$TRAIN --tolerance 0", exitUsage, []string{"--tolerance: 0, want a number above 0"}},
 		{"$TRAIN --tolerance 2", exitUsage, []string{"--tolerance: 2, want a number below 1"}},
-		{"$TRAIN --rank 64 --solver nystrom --landmarks 32", exitFailure, []string{"32 landmarks for rank 64", "want at least the rank"}},
+		{"$TRAIN --rank 64 --solver nystrom --landmarks 32", exitFailure, []string{"--landmarks: 32 for --rank 64", "want at least the rank"}},
 		{"$TRAIN --half-life 5", exitUsage, []string{"--half-life", `"5"`}},
 		{"$TRAIN --sigma-nu 0", exitUsage, []string{"--sigma-nu: 0, want a number above 0"}},
 		{"$TRAIN --seed -1", exitUsage, []string{"--seed", `"-1"`}},
 		{"train --data $DATA --out $DIR", exitUsage, []string{"--out:", "is a directory"}},
-		{"train --data $DATA --out $DIR/none/model.gsimc", exitFailure, []string{"--out: cannot write there", "no such file or directory"}},
+		{"train --data $DATA --out $DIR/none/model.gsimc", exitFailure, []string{"--out: cannot write to the folder $DIR/none: no such file or directory", "make it"}},
 		{"$SERVE --event-weight view=high", exitUsage, []string{"--event-weight", `"high"`}},
 		{"$SERVE --event-weight View=1", exitUsage, []string{`--event-weight: event type "View" must match`}},
 		{"$SERVE --event-weight view=2000", exitUsage, []string{`--event-weight: weight of "view" is 2000`, "1000"}},
 		{"$SERVE --listen 127.0.0.1", exitUsage, []string{`--listen: "127.0.0.1" is not a HOST:PORT address`}},
 		{"$SERVE --state-cache 5furlongs", exitUsage, []string{"--state-cache", `"5furlongs" is not a size`, "such as 256MiB"}},
 		{"generate --users 2 --items 3 --events 7 --out $OUT/events.csv.gz", exitUsage, []string{"--events: 7", "6 (every item for every user"}},
-		{"generate --users 2 --items 3 --events 4 --out $DIR/none/events.csv", exitFailure, []string{"--out:", "no such file or directory"}},
+		{"generate --users 2 --items 3 --events 4 --out $DIR/none/events.csv", exitFailure, []string{"--out: cannot write to the folder $DIR/none: no such file or directory", "make it"}},
 		{"evaluate --data $DATA --methods popularity,oracle", exitUsage, []string{`--methods: unknown method "oracle"`}},
-		{"recommend --server 127.0.0.1:1 --user u", exitFailure, []string{"server 127.0.0.1:1: Unavailable", "connection refused"}},
+		{"recommend --server 127.0.0.1:1 --user u", exitFailure, []string{"cannot connect to 127.0.0.1:1 (connection refused): is the server running there? see --server"}},
+		{"recommend --server 127.0.0.1:1 --user u --timeout 10ms", exitFailure, []string{" 127.0.0.1:1 ", "is the server running there? see --server"}},
 		{"recommend --user u --history a,b", exitUsage, []string{"want either --user or --history"}},
 		{"observe --user u --item i --time yesterday", exitUsage, []string{`--time: "yesterday" is not a time`, "RFC 3339"}},
 	} {
@@ -66,9 +67,10 @@ func testBadEnvironment(t *testing.T, b *badCommands) {
 		variable string
 		want     []string
 	}{
-		{"GSIMC_RANK=many", []string{"--rank", `"many"`, "(from $GSIMC_RANK)"}},
-		{"GSIMC_HALF_LIFE=soon", []string{"--half-life", `"soon"`, "(from $GSIMC_HALF_LIFE)"}},
-		{"GSIMC_CONFIG=$DIR/none.yaml", []string{"the configuration cannot be read", "none.yaml: no such file"}},
+		{"GSIMC_RANK=many", []string{"--rank", `"many"`, "(from GSIMC_RANK)"}},
+		{"GSIMC_HALF_LIFE=soon", []string{"--half-life", `"soon"`, "(from GSIMC_HALF_LIFE)"}},
+		{"GSIMC_RANK=0", []string{"--rank: 0, want at least 1 (from GSIMC_RANK)"}},
+		{"GSIMC_CONFIG=$DIR/none.yaml", []string{"--config: $DIR/none.yaml: no such file or directory", "(from GSIMC_CONFIG)"}},
 	} {
 		b.run(t, badCommand{input: c.variable, args: withCommands("$TRAIN"), env: []string{c.variable}, exit: exitUsage, want: c.want})
 	}
@@ -79,12 +81,13 @@ func testBadYAML(t *testing.T, b *badCommands) {
 		yaml string
 		want []string
 	}{
-		{"rnak: 16", []string{"settings.yaml: line 1", `unknown key "rnak"`, "no command has a flag --rnak"}},
+		{"rnak: 16", []string{"--config: $DIR/settings.yaml: line 1", `unknown key "rnak"`, "no command has a flag --rnak"}},
 		{"rank: 16\nrank: 17", []string{"settings.yaml: line 2", `the key "rank" stands twice`}},
 		{"rank: [", []string{"settings.yaml: ", "yaml: line 1"}},
 		{"just text", []string{"settings.yaml: ", "want a mapping of flag names to values"}},
 		{"rank:", []string{"settings.yaml: line 1: rank: want a value"}},
-		{"rank: many", []string{"--rank", `"many"`, "settings.yaml)"}},
+		{"rank: many", []string{"--rank", `"many"`, "(from $DIR/settings.yaml)"}},
+		{"alpha: 7", []string{"--alpha: 7, want 0 to 1 (from $DIR/settings.yaml)"}},
 	} {
 		b.write(t, "settings.yaml", []byte(c.yaml+"\n"))
 		b.run(t, badCommand{input: "YAML " + strconv.Quote(c.yaml), args: withCommands("$TRAIN --config $DIR/settings.yaml"), exit: exitUsage, want: c.want})

@@ -71,7 +71,7 @@ type badCommand struct {
 	args  string // split at blanks; $NAME stands for a path
 	env   []string
 	exit  int
-	want  []string // parts of the message
+	want  []string // parts of the message; $NAME as in args
 }
 
 // badCommands runs command lines that must be refused.
@@ -124,7 +124,7 @@ func (b *badCommands) run(t *testing.T, c badCommand) {
 			t.Errorf("%s: want one line of error, got\n%s", c.input, stderr)
 		}
 	}
-	for _, trace := range []string{"goroutine ", "panic:", "runtime error", ".go:"} {
+	for _, trace := range []string{"goroutine ", "panic:", "runtime error", ".go:", "--help:", "rpc error"} {
 		if strings.Contains(stderr, trace) {
 			t.Errorf("%s: %q in\n%s", c.input, trace, stderr)
 		}
@@ -133,7 +133,7 @@ func (b *badCommands) run(t *testing.T, c badCommand) {
 		t.Errorf("%s: the message cannot be printed: %q", c.input, message)
 	}
 	for _, want := range c.want {
-		if !strings.Contains(message, want) {
+		if want = b.paths.Replace(want); !strings.Contains(message, want) {
 			t.Errorf("%s: %q not in the message %q", c.input, want, message)
 		}
 	}

@@ -72,7 +72,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"version"}, exitOK, "gsimc ", ""},
 		{[]string{"nosuch"}, exitUsage, "", "gsimc: unexpected argument nosuch (see gsimc help)"},
 		{[]string{"train", "--nosuch"}, exitUsage, "", "gsimc: unknown flag --nosuch"},
-		{[]string{"model", "show", "/does/not/exist"}, exitFailure, "", "gsimc: open /does/not/exist: no such file or directory"},
+		{[]string{"model", "show", "/does/not/exist"}, exitFailure, "", "gsimc: <file>: /does/not/exist: no such file or directory: give a file that `gsimc train` wrote"},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			code, stdout, stderr := runCLI(t, nil, c.args...)

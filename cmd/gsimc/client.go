@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 )
@@ -51,11 +54,23 @@ func (f *clientFlags) call(fn func(context.Context, grpc.ClientConnInterface) er
 	return f.explain(fn(ctx, conn))
 }
 
-// explain puts a status error into words: which server, which code, what it said.
+// connectionError finds the reason in what gRPC says when there is no connection, the last words of a nested text:
+// connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused".
+var connectionError = regexp.MustCompile(`(?s)connection error: desc = ".*: ([^:"]+)"|name resolver error: ()`)
+
+// explain puts a status error, however gRPC wrapped it, into words: which server, which code, what it said, or what to do if
+// there is no server.
 func (f *clientFlags) explain(err error) error {
-	s, ok := status.FromError(err)
-	if err == nil || !ok {
+	var failed interface{ GRPCStatus() *status.Status }
+	if err == nil || !errors.As(err, &failed) {
 		return err
+	}
+	s := failed.GRPCStatus()
+	if reason := connectionError.FindStringSubmatch(s.Message()); reason != nil {
+		return fmt.Errorf("cannot connect to %s (%s): is the server running there? see --server", f.Server, cmp.Or(reason[1], "unknown host"))
+	}
+	if s.Code() == codes.DeadlineExceeded {
+		return fmt.Errorf("no answer from %s within %s: is the server running there? see --server and --timeout", f.Server, f.Timeout)
 	}
 	return fmt.Errorf("server %s: %s: %s", f.Server, s.Code(), s.Message())
 }

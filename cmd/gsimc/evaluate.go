@@ -62,11 +62,11 @@ func (c *evaluateCmd) Run(a *app) error {
 	}
 	split := dataset.SeededSplit(events.NumUsers(), c.Seed)
 	if c.Split != "" {
-		if split, err = dataset.ReadSplit(c.Split, events); err != nil {
+		if split, err = readSplit(c.Split, events); err != nil {
 			return err
 		}
 	}
-	part, err := events.Partition(split)
+	part, err := partition(events, split, c.Split)
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -46,12 +48,46 @@ func (f *dataFlags) read(p progress.Progress) (*dataset.Interactions, *dataset.R
 	defer p.End()
 	events, report, err := dataset.Read(f.Data, opt)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, dataError(err)
 	}
-	if len(events.Weight) > 0 && slices.Max(events.Weight) > model.MaxWeight {
-		return nil, nil, fmt.Errorf("--weight-column: a weight is %v, want at most %d: scale the weights down", slices.Max(events.Weight), model.MaxWeight)
+	return events, report, checkWeights(events)
+}
+
+// checkWeights refuses weights that a model does not take.
+func checkWeights(events *dataset.Interactions) error {
+	at := slices.IndexFunc(events.Weight, func(w float32) bool { return w > model.MaxWeight })
+	if at < 0 {
+		return nil
 	}
-	return events, report, nil
+	user := sort.Search(events.NumUsers(), func(u int) bool { return events.Ptr[u+1] > int64(at) })
+	return fmt.Errorf("--weight-column: the weight of user %q and item %q is %v, want a number above 0 and at most %d: scale the weights down",
+		events.Users[user], events.Items[events.Item[at]], events.Weight[at], model.MaxWeight)
+}
+
+// dataError names the flag if a file of --data cannot be opened. All other errors of the data name file and line themselves.
+func dataError(err error) error {
+	if errors.As(err, new(*fs.PathError)) {
+		return fmt.Errorf("--data: %w", pathError(err))
+	}
+	return err
+}
+
+// readSplit reads the file of --split.
+func readSplit(path string, events *dataset.Interactions) (dataset.Split, error) {
+	split, err := dataset.ReadSplit(path, events)
+	if err != nil {
+		return nil, fmt.Errorf("--split: %w", pathError(err))
+	}
+	return split, nil
+}
+
+// partition deals the events out; path is the file of --split, if there is one.
+func partition(events *dataset.Interactions, split dataset.Split, path string) (*dataset.Partition, error) {
+	part, err := events.Partition(split)
+	if err != nil && path != "" {
+		return nil, fmt.Errorf("--split: %s: %w", path, err)
+	}
+	return part, err
 }
 
 // graphFlags choose the item graph and how its spectrum is computed.

@@ -40,6 +40,9 @@ func (c *generateCmd) Validate() error { return c.config().Validate() }
 
 // Run writes the file and prints its size.
 func (c *generateCmd) Run(a *app) error {
+	if err := writable(c.Out); err != nil {
+		return err
+	}
 	begin, p := time.Now(), a.progress()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -49,6 +49,7 @@ type cli struct {
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	env            []string // NAME=VALUE
 	quiet          bool
 }
 
@@ -67,7 +68,7 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 // run is main without the process around it. env holds NAME=VALUE strings.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, env: env}
 	var c cli
 	exited := false // by --help, after which kong goes on parsing
 	settings := newSettings(env)
@@ -93,7 +94,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, env []string)
 		if errors.As(err, new(usageError)) {
 			code = exitUsage
 		}
-		return fail(stderr, err, code)
+		return fail(stderr, settings.explain(err), code)
 	}
 	return exitOK
 }
@@ -106,6 +107,7 @@ func newParser(c *cli, a *app, settings *settings, exit func(int)) (*kong.Kong, 
 		kong.Writers(a.stdout, a.stderr),
 		kong.Exit(exit),
 		kong.Resolvers(settings),
+		kong.Bind(settings),
 		kong.WithHyphenPrefixedParameters(true), // --value -1
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: false, WrapUpperBound: 120}),
 		helpVars(),

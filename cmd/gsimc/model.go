@@ -16,7 +16,7 @@ type modelShowCmd struct {
 
 // Run checks the file as serve would, and describes it.
 func (c *modelShowCmd) Run(a *app) error {
-	m, err := model.Open(c.File)
+	m, err := openModel("<file>", c.File)
 	if err != nil {
 		return err
 	}

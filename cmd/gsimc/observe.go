@@ -109,7 +109,7 @@ func (c *observeCmd) sendFile(a *app) (err error) {
 	events, _, err := dataset.Read(c.Data, opt)
 	p.End()
 	if err != nil {
-		return err
+		return dataError(err)
 	}
 	conn, err := dial(c.Server)
 	if err != nil {
@@ -125,7 +125,7 @@ func (c *observeCmd) sendFile(a *app) (err error) {
 	}
 	begin := time.Now()
 	source := &fileEvents{Interactions: events, kind: c.Type, written: timestamppb.New(written)}
-	s := &sender{client: pb.NewEventServiceClient(conn), source: source, window: c.Window, giveUp: c.GiveUp}
+	s := &sender{client: pb.NewEventServiceClient(conn), source: source, window: c.Window, giveUp: c.GiveUp, explain: c.explain}
 	p.Begin("sending events", progress.Rows)
 	s.acknowledged = func(n int) { p.Update(int64(n), int64(events.Len())) }
 	err = s.run(ctx)

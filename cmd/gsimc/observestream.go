@@ -45,7 +45,8 @@ type sender struct {
 	source       *fileEvents
 	window       int
 	giveUp       time.Duration
-	acknowledged func(n int) // told now and then
+	acknowledged func(n int)       // told now and then
+	explain      func(error) error // puts a status error into words
 
 	acked                         int // events settled, over all connections
 	duplicates, pending, rejected int
@@ -78,7 +79,7 @@ func (s *sender) run(ctx context.Context) error {
 		case !transient(err):
 			return err
 		case time.Since(progressed) > s.giveUp:
-			return fmt.Errorf("gave up after %s without an acknowledgement: %w", s.giveUp, err)
+			return fmt.Errorf("gave up after %s (--give-up) without an acknowledgement: %w", s.giveUp, s.explain(err))
 		}
 		s.reconnects++
 		select {

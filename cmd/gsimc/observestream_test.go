@@ -103,6 +103,7 @@ func newSender(t *testing.T, s *moodyServer, n, window int) *sender {
 	return &sender{
 		client: pb.NewEventServiceClient(conn), source: &fileEvents{Interactions: data, written: timestamppb.Now()},
 		window: window, giveUp: 5 * time.Second, acknowledged: func(int) {},
+		explain: (&clientFlags{Server: "the server"}).explain,
 	}
 }
 

@@ -80,6 +80,35 @@ func TestTrainShow(t *testing.T) {
 	}
 }
 
+// With SOURCE_DATE_EPOCH, training twice gives the same file, and the model says that it is from then.
+func TestTrainIsReproducible(t *testing.T) {
+	events, path := smallModel(t)
+	var files [][]byte
+	for range 2 {
+		code, _, stderr := runCLI(t, []string{"SOURCE_DATE_EPOCH=1700000000"}, "train", "--data", events, "--out", path, "--rank", "16")
+		if code != exitOK {
+			t.Fatalf("exit code %d: %s", code, stderr)
+		}
+		file, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	if !bytes.Equal(files[0], files[1]) {
+		t.Error("the same training gave two different files")
+	}
+	if shown := mustRun(t, "model", "show", path); !strings.Contains(shown, "2023-11-14T22:13:20Z") {
+		t.Errorf("the time of the training is not that of SOURCE_DATE_EPOCH:\n%s", shown)
+	}
+	for _, bad := range []string{"yesterday", "-1", "1.5", "253402300800"} {
+		code, _, stderr := runCLI(t, []string{"SOURCE_DATE_EPOCH=" + bad}, "train", "--data", events, "--out", path)
+		if code != exitUsage || !strings.Contains(stderr, `SOURCE_DATE_EPOCH: "`+bad+`", want whole seconds since 1970`) {
+			t.Errorf("%s: exit code %d, stderr %q", bad, code, stderr)
+		}
+	}
+}
+
 // A split file decides who trains; a handful of users all train.
 func TestTrainSplit(t *testing.T) {
 	rows, roles := "user_id,item_id,timestamp\n", "user_id,role\n"
@@ -109,15 +138,15 @@ func TestTrainRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"absent", []string{"--data", filepath.Join(dir, "absent.csv")}, "absent.csv: no such file"},
+		{"absent", []string{"--data", filepath.Join(dir, "absent.csv")}, "--data: " + filepath.Join(dir, "absent.csv") + ": no such file"},
 		{"empty", []string{"--data", writeFile(t, "empty.csv", "")}, "empty.csv"},
 		{"no item column", []string{"--data", writeFile(t, "columns.csv", "user_id,thing\na,b\n")}, "--item-column"},
 		{"bad time", []string{"--data", writeFile(t, "time.csv", "user_id,item_id,timestamp\na,x,noon\n")}, "time.csv:2: column timestamp"},
-		{"rank above items", []string{"--data", good, "--rank", "3"}, "rank 3"},
+		{"rank above items", []string{"--data", good, "--rank", "3"}, "--rank: 3 is above the number of items 2"},
 		{"split lacks users", []string{"--data", good, "--rank", "1", "--split", writeFile(t, "split.csv", "user_id,role\nz,train\n")}, "split"},
 		{"folder as output", []string{"--data", good, "--rank", "1", "--out", dir}, "is a directory"},
-		{"no such folder", []string{"--data", good, "--rank", "1", "--out", filepath.Join(dir, "no", "m.gsimc")}, "--out: cannot write there"},
-		{"weights", []string{"--data", writeFile(t, "w.csv", "user_id,item_id,w\na,x,5000\na,y,1\n"), "--rank", "1", "--weight-column", "w"}, "a weight is 5000, want at most 1000"},
+		{"no such folder", []string{"--data", good, "--rank", "1", "--out", filepath.Join(dir, "no", "m.gsimc")}, "--out: cannot write to the folder " + filepath.Join(dir, "no") + ": no such file or directory: make it"},
+		{"weights", []string{"--data", writeFile(t, "w.csv", "user_id,item_id,w\na,x,5000\na,y,1\n"), "--rank", "1", "--weight-column", "w"}, `--weight-column: the weight of user "a" and item "x" is 5000, want a number above 0 and at most 1000`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			args := append([]string{"train", "--out", filepath.Join(dir, "m.gsimc")}, c.args...)

@@ -92,7 +92,7 @@ func (c *recommendCmd) Run(a *app) error {
 	if c.ItemsFile != "" {
 		var err error
 		if catalogue, err = dataset.ReadItems(c.ItemsFile); err != nil {
-			return err
+			return fmt.Errorf("--items-file: %w", pathError(err))
 		}
 	}
 	return c.call(func(ctx context.Context, conn grpc.ClientConnInterface) error {

@@ -101,7 +101,7 @@ func (c *serveCmd) Run(a *app) (err error) {
 	cfg.Metrics = server.NewMetrics()
 	if c.LogKeyFile != "" {
 		if cfg.LogKey, err = os.ReadFile(c.LogKeyFile); err != nil {
-			return fmt.Errorf("--log-key-file: %w", err)
+			return fmt.Errorf("--log-key-file: %w", pathError(err))
 		}
 	}
 	st, err := c.openStore(cfg.Logger, cfg.Metrics)
@@ -109,7 +109,7 @@ func (c *serveCmd) Run(a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	s, err := server.New(cfg, st, func() (*model.Model, error) { return model.Open(c.Model) })
+	s, err := server.New(cfg, st, func() (*model.Model, error) { return openModel("--model", c.Model) })
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,15 +17,15 @@ import (
 type settings struct {
 	env    map[string]string
 	path   string         // of the YAML file; empty: none
-	values map[string]any // of the YAML file, nil until it has been read
+	values map[string]any // of the YAML file
 
-	flag, source string // last flag resolved and where its value came from, for error messages
+	sources map[string]string // where the values of flags came from that are not on the command line, for error messages
 }
 
 const envPrefix = "GSIMC_"
 
 func newSettings(env []string) *settings {
-	s := &settings{env: make(map[string]string)}
+	s := &settings{env: map[string]string{}, values: map[string]any{}, sources: map[string]string{}}
 	for _, entry := range env {
 		if name, value, ok := strings.Cut(entry, "="); ok && strings.HasPrefix(name, envPrefix) {
 			s.env[name] = value
@@ -41,50 +42,73 @@ func envName(flag string) string {
 func (s *settings) Validate(*kong.Application) error { return nil }
 
 // Resolve returns the value of a flag, or nil if neither the environment nor the file has it.
-func (s *settings) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-	if err := s.load(ctx); err != nil {
-		return nil, err
-	}
+func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	if flag.Name == "help" {
 		return nil, nil
 	}
-	s.flag = flag.Name
 	if value, ok := s.env[envName(flag.Name)]; ok {
-		s.source = "$" + envName(flag.Name)
+		s.sources[flag.Name] = envName(flag.Name)
 		return value, nil
 	}
-	s.source = s.path
-	return s.values[flag.Name], nil
+	value, ok := s.values[flag.Name]
+	if ok {
+		s.sources[flag.Name] = s.path
+	}
+	return value, nil
 }
 
-// explain says where the value came from that the parser refused.
+var flagInText = regexp.MustCompile(`--[a-z][a-z-]*`)
+
+// explain adds to each line of an error where the values of the flags in it came from, unless from the command line.
 func (s *settings) explain(err error) error {
-	if s.source != "" && strings.HasPrefix(err.Error(), "--"+s.flag+":") {
-		return fmt.Errorf("%w (from %s)", err, s.source)
+	lines := strings.Split(err.Error(), "\n")
+	for i, line := range lines {
+		var from []string
+		flags := flagInText.FindAllString(line, -1)
+		slices.Sort(flags)
+		for _, flag := range slices.Compact(flags) {
+			if source, ok := s.sources[flag[len("--"):]]; ok {
+				from = append(from, flag+" from "+source)
+			}
+		}
+		switch len(from) {
+		case 0:
+		case 1:
+			_, source, _ := strings.Cut(from[0], " ")
+			lines[i] += " (" + source + ")"
+		default:
+			lines[i] += " (" + strings.Join(from, ", ") + ")"
+		}
 	}
-	return err
+	return errors.New(strings.Join(lines, "\n"))
 }
 
-// load reads the file that --config or GSIMC_CONFIG names, once.
-func (s *settings) load(ctx *kong.Context) error {
-	if s.values != nil {
-		return nil
-	}
-	s.values = map[string]any{}
-	s.path = s.env[envName("config")]
+// BeforeResolve is called by kong between reading the command line and asking the settings for what is not on it.
+func (c *cli) BeforeResolve(ctx *kong.Context, s *settings) error {
 	for _, flag := range ctx.Model.Flags {
-		if flag.Name == "config" && ctx.FlagValue(flag) != "" {
+		if flag.Name == "config" {
 			s.path, _ = ctx.FlagValue(flag).(string)
 		}
+	}
+	if path := s.env[envName("config")]; s.path == "" && path != "" {
+		s.path, s.sources["config"] = path, envName("config")
 	}
 	if s.path == "" {
 		return nil
 	}
+	if err := s.load(flagNames(ctx.Model.Node)); err != nil {
+		return fmt.Errorf("--config: %w", err)
+	}
+	return nil
+}
+
+// load reads the YAML file; known are the keys that it may have.
+func (s *settings) load(known []string) error {
 	text, err := os.ReadFile(s.path)
 	if err != nil {
-		return fmt.Errorf("the configuration cannot be read: %w", err)
+		return fmt.Errorf("%w: name a YAML file that can be read", pathError(err))
 	}
-	if err := s.parse(text, flagNames(ctx.Model.Node)); err != nil {
+	if err := s.parse(text, known); err != nil {
 		return fmt.Errorf("%s: %w", s.path, err)
 	}
 	return nil

@@ -97,16 +97,33 @@ func TestBadSettings(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("error %v, want %q in it", err, c.want)
 			}
-			if !strings.Contains(err.Error(), file) && c.name != "out of range" {
-				t.Errorf("error %q does not name the file", err)
+			if !strings.Contains(err.Error(), file) || strings.Contains(err.Error(), "--help") {
+				t.Errorf("error %q does not name the file, or names --help", err)
 			}
 		})
 	}
-	if _, err := parse(t, []string{"recommend", "--user", "u"}, []string{"GSIMC_ITEMS=x"}); err == nil || !strings.Contains(err.Error(), "(from $GSIMC_ITEMS)") {
-		t.Errorf("error %v does not name the variable", err)
-	}
-	if _, err := parse(t, []string{"recommend", "--user", "u", "--config", "/does/not/exist"}, nil); err == nil || !strings.Contains(err.Error(), "/does/not/exist") {
-		t.Errorf("error %v does not name the file", err)
+}
+
+// Errors say which variable or file the culprit is from, and nothing about what is from the command line.
+func TestSourcesInErrors(t *testing.T) {
+	file := writeFile(t, "gsimc.yaml", "items: 0\nreappear-after: -1s\n")
+	for _, c := range []struct{ name, args, env, want string }{
+		{"variable of the wrong type", "", "GSIMC_ITEMS=x", `--items: expected a valid 64 bit int but got "x" (from GSIMC_ITEMS)`},
+		{"variable out of range", "", "GSIMC_ITEMS=0", "--items: 0, want 1 to 1000 (from GSIMC_ITEMS)"},
+		{"no such choice in a variable", "", "GSIMC_SEEN=maybe", `--seen must be one of "exclude","include" but got "maybe" (from GSIMC_SEEN)`},
+		{"file out of range, twice", "--config " + file, "", "--items: 0, want 1 to 1000 (from " + file + ")\n--reappear-after: -1s, want 0s or more (from " + file + ")"},
+		{"variable before file", "--config " + file, "GSIMC_ITEMS=-3", "--items: -3, want 1 to 1000 (from GSIMC_ITEMS)"},
+		{"two flags", "", "GSIMC_HISTORY=a", "want either --user or --history (from GSIMC_HISTORY)"},
+		{"command line before variable", "--items 0", "GSIMC_ITEMS=5", "--items: 0, want 1 to 1000 (see gsimc help recommend)"},
+		{"absent file", "--config /does/not/exist", "", "--config: /does/not/exist: no such file or directory: name a YAML file that can be read (see"},
+		{"absent file of a variable", "", "GSIMC_CONFIG=/does/not/exist", "--config: /does/not/exist: no such file or directory: name a YAML file that can be read (from GSIMC_CONFIG)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := parse(t, append([]string{"recommend", "--user", "u"}, strings.Fields(c.args)...), []string{c.env})
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "--help") {
+				t.Errorf("error %v, want %q in it", err, c.want)
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -18,6 +19,9 @@ import (
 
 // fewUsers is the number of users below which none is held out for P_0: a tenth of them would be one or none.
 const fewUsers = 20
+
+// maxEpoch is the end of the year 9999, the last that RFC 3339 can write, in seconds since 1970.
+const maxEpoch = 253402300799
 
 type trainCmd struct {
 	dataFlags
@@ -42,6 +46,9 @@ func (trainCmd) Help() string {
 	return `The k leading eigenvectors of the item graph are computed from the training users' events, P_0 from the validation ` +
 		`users', and everything that serving needs is written to one file. A basis whose residual misses --tolerance is refused.
 
+The file says when it was made, and its version is a hash of all that is in it. With SOURCE_DATE_EPOCH (seconds since 1970) ` +
+		`in the environment, that is the time: the same events, flags and program then give the same file, byte for byte.
+
   gsimc train --data events.csv.gz --out model.gsimc --rank 256
   gsimc train --data a.parquet --data b.parquet --out model.gsimc --graph covariance --filter tikhonov --alpha 0.9`
 }
@@ -52,6 +59,10 @@ func (c *trainCmd) Run(a *app) error {
 		return err
 	}
 	begin, p := time.Now(), a.progress()
+	trainedAt, err := reproducibleTime(a.env, begin)
+	if err != nil {
+		return err
+	}
 	events, report, err := c.read(p)
 	if err != nil {
 		return err
@@ -60,7 +71,7 @@ func (c *trainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	part, err := events.Partition(split)
+	part, err := partition(events, split, c.Split)
 	if err != nil {
 		return err
 	}
@@ -68,7 +79,7 @@ func (c *trainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	m, err := model.New(c.spec(report, part.Train.Len(), basis, begin), basis, part.Items, evaluate.Histories(&part.Validation))
+	m, err := model.New(c.spec(report, part.Train.Len(), basis, trainedAt), basis, part.Items, evaluate.Histories(&part.Validation))
 	if err != nil {
 		return err
 	}
@@ -82,7 +93,7 @@ func (c *trainCmd) Run(a *app) error {
 // split assigns the users' roles from the file of --split or by the seed.
 func (c *trainCmd) split(events *dataset.Interactions) (dataset.Split, error) {
 	if c.Split != "" {
-		return dataset.ReadSplit(c.Split, events)
+		return readSplit(c.Split, events)
 	}
 	split := dataset.SeededSplit(events.NumUsers(), c.Seed)
 	for u, role := range split {
@@ -93,7 +104,7 @@ func (c *trainCmd) split(events *dataset.Interactions) (dataset.Split, error) {
 	return split, nil
 }
 
-func (c *trainCmd) spec(report *dataset.Report, trainUsers int, basis *spectral.Basis, begin time.Time) model.Spec {
+func (c *trainCmd) spec(report *dataset.Report, trainUsers int, basis *spectral.Basis, trainedAt time.Time) model.Spec {
 	return model.Spec{
 		Graph:          c.Graph,
 		DegreeExponent: c.DegreeExponent,
@@ -111,7 +122,7 @@ func (c *trainCmd) spec(report *dataset.Report, trainUsers int, basis *spectral.
 			"gsimc_version": buildVersion(),
 			"seed":          strconv.FormatUint(c.Seed, 10),
 			"solver_report": basis.Report.String(),
-			"trained_at":    begin.UTC().Format(time.RFC3339),
+			"trained_at":    trainedAt.UTC().Format(time.RFC3339),
 		},
 	}
 }
@@ -190,6 +201,24 @@ func solverRows(basis *spectral.Basis, wanted int) [][]string {
 	}
 }
 
+// reproducibleTime is the time of SOURCE_DATE_EPOCH, as https://reproducible-builds.org/specs/source-date-epoch defines it,
+// or else now.
+func reproducibleTime(env []string, now time.Time) (time.Time, error) {
+	const name = "SOURCE_DATE_EPOCH"
+	for _, entry := range env {
+		text, ok := strings.CutPrefix(entry, name+"=")
+		if !ok || text == "" {
+			continue
+		}
+		seconds, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || seconds < 0 || seconds > maxEpoch {
+			return now, usagef("%s: %q, want whole seconds since 1970, 0 to %d, or no such variable", name, text, maxEpoch)
+		}
+		return time.Unix(seconds, 0), nil
+	}
+	return now, nil
+}
+
 // solve computes the basis of the users' item graph, with progress and the time that it took.
 func solve(p progress.Progress, r *spectral.Incidence, opt spectral.Options) (*spectral.Basis, error) {
 	opt.Progress = func(done, total int) { p.Update(int64(done), int64(total)) }
@@ -198,7 +227,7 @@ func solve(p progress.Progress, r *spectral.Incidence, opt spectral.Options) (*s
 	begin := time.Now()
 	basis, err := spectral.Solve(r, opt)
 	if err != nil {
-		return nil, err
+		return nil, inFlags(err)
 	}
 	basis.Report.Elapsed = time.Since(begin)
 	return basis, nil
@@ -211,7 +240,11 @@ func writable(path string) error {
 	}
 	probe, err := os.CreateTemp(filepath.Dir(path), ".gsimc-probe-*")
 	if err != nil {
-		return fmt.Errorf("--out: cannot write there: %w", err)
+		reason := err
+		if e := new(fs.PathError); errors.As(err, &e) {
+			reason = e.Err // without the name of the probe
+		}
+		return fmt.Errorf("--out: cannot write to the folder %s: %w: make it, or choose another", filepath.Dir(path), reason)
 	}
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
