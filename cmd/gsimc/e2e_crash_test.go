@@ -79,7 +79,7 @@ func TestKillNineWhileStreaming(t *testing.T) {
 	hits, cycles := 0, 0
 	for ; hits < crashCycles && cycles < maxCrashCycles; cycles++ {
 		before := acknowledged(clients)
-		killWhileStreaming(t, modelFile, state, clients, time.Duration(5+rng.IntN(60))*time.Millisecond)
+		killWhileStreaming(t, modelFile, state, clients, time.Duration(5+rng.IntN(30))*time.Millisecond)
 		if after := acknowledged(clients); after > before && after < crashClients*crashEvents {
 			hits++
 		}
