@@ -18,6 +18,10 @@
 // Handlers return plain Go errors; toStatus is the only place that knows codes, reasons and retry hints. The text of an
 // internal error never leaves the process.
 //
+// Messages that cannot be decoded and unknown methods get here too, by way of a codec and a handler for them. What the
+// gRPC library refuses before that has its code and message, but no ErrorInfo: a message over Config.MaxRecvBytes is
+// RESOURCE_EXHAUSTED, an unknown compression UNIMPLEMENTED, a breach of the gRPC protocol itself INTERNAL.
+//
 // # Personal data
 //
 // User ids, item ids and event ids stand in no log line, metric or error text. Where a log line needs to tell users

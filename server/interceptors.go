@@ -14,11 +14,26 @@ import (
 )
 
 // interceptors are, from the outside to the inside: metrics (which see the final code), log, deadline and the mapping of
-// errors to statuses, recovery of panics.
+// errors to statuses, refusal of what could not be decoded, recovery of panics.
 func (s *Server) interceptors() []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(s.metrics.grpc.UnaryServerInterceptor(), s.logUnary, s.mapUnary, s.recoverUnary),
-		grpc.ChainStreamInterceptor(s.metrics.grpc.StreamServerInterceptor(), s.logStream, s.mapStream, s.recoverStream),
+		grpc.ChainUnaryInterceptor(s.metrics.grpc.UnaryServerInterceptor(), s.logUnary, s.mapUnary, refuseMalformed, s.recoverUnary),
+		grpc.ChainStreamInterceptor(exceptUnknown(s.metrics.grpc.StreamServerInterceptor()), s.logStream, s.mapStream,
+			refuseMalformedStream, s.recoverStream),
+		grpc.UnknownServiceHandler(unknownMethod),
+	}
+}
+
+// unknownMethod answers calls of methods and services that the server does not have.
+func unknownMethod(any, grpc.ServerStream) error { return errUnknownMethod }
+
+// exceptUnknown keeps the calls of unknown methods from the metrics: each name that a client makes up would be a series.
+func exceptUnknown(metrics grpc.StreamServerInterceptor) grpc.StreamServerInterceptor {
+	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		if srv == nil { // no service, see unknownMethod
+			return next(srv, stream)
+		}
+		return metrics(srv, stream, info, next)
 	}
 }
 

@@ -88,6 +88,7 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 // newGRPC registers the services. The library's own limits are absent or generous, so each is set.
 func (s *Server) newGRPC() *grpc.Server {
 	g := grpc.NewServer(append(s.interceptors(),
+		grpc.ForceServerCodecV2(newCodec()),
 		grpc.MaxRecvMsgSize(s.cfg.MaxRecvBytes),
 		grpc.MaxSendMsgSize(s.cfg.MaxSendBytes),
 		grpc.MaxConcurrentStreams(s.cfg.MaxConcurrentStreams),

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
+	"google.golang.org/genproto/googleapis/rpc/code"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -27,6 +27,7 @@ const (
 	reasonUserNotFound    = "USER_NOT_FOUND"
 	reasonStaleRevision   = "STALE_REVISION"
 	reasonModelRejected   = "MODEL_REJECTED"
+	reasonUnknownMethod   = "UNKNOWN_METHOD"
 	reasonDraining        = "DRAINING"
 	reasonStoreFull       = "STORE_FULL"
 	reasonStoreCorrupt    = "STORE_CORRUPT"
@@ -41,6 +42,7 @@ const (
 var (
 	errUserNotFound  = errors.New("server: no such user")
 	errStaleRevision = errors.New("server: store is behind the demanded revision")
+	errUnknownMethod = errors.New("server: unknown method or service")
 	errDraining      = errors.New("server: draining")
 	errPanic         = errors.New("server: panic in a handler")
 	errHistoryGap    = fmt.Errorf("server: history has a gap: %w", store.ErrCorrupt)
@@ -58,6 +60,7 @@ var outcomes = []struct {
 }{
 	{errUserNotFound, codes.NotFound, reasonUserNotFound, "there is no history under this user_id", 0},
 	{errStaleRevision, codes.Unavailable, reasonStaleRevision, "the store has not reached min_user_revision yet", 50 * time.Millisecond},
+	{errUnknownMethod, codes.Unimplemented, reasonUnknownMethod, "this server has no such method or service; is the client newer than the server?", 0},
 	{errDraining, codes.Unavailable, reasonDraining, "the server is shutting down; connect to another one", 100 * time.Millisecond},
 	{context.Canceled, codes.Canceled, reasonCancelled, "the call was cancelled", 0},
 	{context.DeadlineExceeded, codes.DeadlineExceeded, reasonDeadline, "the deadline of the call passed", 0},
@@ -85,29 +88,12 @@ func toStatus(err error) *status.Status {
 			return newStatus(o.code, o.reason, o.message, o.retry)
 		}
 	}
-	// The gRPC library reports broken streams and messages over the limit as statuses of its own.
+	// Health and reflection answer with statuses of their own; their reason is the name of the code. What the gRPC library
+	// reports of a stream, a message over the limit say, it has sent to the client already: here it is only for the log.
 	if st, ok := status.FromError(err); ok {
-		return newStatus(st.Code(), transportReason(st.Code()), st.Message(), 0)
+		return newStatus(st.Code(), code.Code(st.Code()).String(), st.Message(), 0)
 	}
 	return newStatus(codes.Internal, reasonInternal, "internal error; the server's log has more", 0)
-}
-
-// transportReason is the reason of a status that the gRPC library made: the name of the code, RESOURCE_EXHAUSTED.
-func transportReason(c codes.Code) string {
-	switch c {
-	case codes.Canceled:
-		return reasonCancelled
-	case codes.DeadlineExceeded:
-		return reasonDeadline
-	}
-	var b strings.Builder
-	for i, r := range c.String() {
-		if i > 0 && r >= 'A' && r <= 'Z' {
-			b.WriteByte('_')
-		}
-		b.WriteRune(r)
-	}
-	return strings.ToUpper(b.String())
 }
 
 func newStatus(code codes.Code, reason, message string, retry time.Duration, more ...protoadapt.MessageV1) *status.Status {

@@ -80,7 +80,7 @@ func testBadRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	var table badTable
-	for _, cases := range [][]badRequest{badEventRequests(), badStreams(), badRecommends(), badUserRequests(), badTransport()} {
+	for _, cases := range [][]badRequest{badEventRequests(), badStreams(), badRecommends(), badUserRequests(), badMessages(), badTransport()} {
 		for _, c := range cases {
 			got := c.call(t.Context(), conn)
 			table.add(c.input, got.code.String(), got.message)

@@ -33,6 +33,13 @@ const (
 // Outcomes: OK means durable and applied. INVALID_ARGUMENT, RESOURCE_EXHAUSTED, FAILED_PRECONDITION and
 // ALREADY_EXISTS mean certainly not applied. UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and
 // UNKNOWN leave it open: retrying with the same event_id is always safe.
+//
+// Every error carries a google.rpc.ErrorInfo with domain "gsimc", and INVALID_ARGUMENT a google.rpc.BadRequest
+// that names the fields. A request that cannot be decoded, for a string that is not UTF-8 or for broken protobuf,
+// is INVALID_ARGUMENT as a whole. The exception are errors that the gRPC library makes before the server sees the
+// request; they have a code and a message only: RESOURCE_EXHAUSTED for a message over the size limit,
+// UNIMPLEMENTED for an unknown compression, INTERNAL for a breach of the gRPC protocol, UNAVAILABLE for a lost
+// connection.
 type EventServiceClient interface {
 	// Observe takes in one event.
 	//
@@ -49,6 +56,8 @@ type EventServiceClient interface {
 	// The server reads ahead at most a bounded number of events and then lets flow control hold the client
 	// back. A bad event is reported as REJECTED and does not end the stream; a sequence number that is
 	// not the next one ends it with INVALID_ARGUMENT, after everything before it was acknowledged.
+	// So does a message that cannot be decoded, as its sequence number is not known. A message over the size
+	// limit ends it with RESOURCE_EXHAUSTED at once: what was not acknowledged by then is left open.
 	// After the client closes its side the server acknowledges what is left and ends with OK.
 	//
 	// A stream may end at any time with UNAVAILABLE (restart, connection age). The client then opens a new
@@ -106,6 +115,13 @@ type EventService_StreamObserveClient = grpc.BidiStreamingClient[StreamObserveRe
 // Outcomes: OK means durable and applied. INVALID_ARGUMENT, RESOURCE_EXHAUSTED, FAILED_PRECONDITION and
 // ALREADY_EXISTS mean certainly not applied. UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and
 // UNKNOWN leave it open: retrying with the same event_id is always safe.
+//
+// Every error carries a google.rpc.ErrorInfo with domain "gsimc", and INVALID_ARGUMENT a google.rpc.BadRequest
+// that names the fields. A request that cannot be decoded, for a string that is not UTF-8 or for broken protobuf,
+// is INVALID_ARGUMENT as a whole. The exception are errors that the gRPC library makes before the server sees the
+// request; they have a code and a message only: RESOURCE_EXHAUSTED for a message over the size limit,
+// UNIMPLEMENTED for an unknown compression, INTERNAL for a breach of the gRPC protocol, UNAVAILABLE for a lost
+// connection.
 type EventServiceServer interface {
 	// Observe takes in one event.
 	//
@@ -122,6 +138,8 @@ type EventServiceServer interface {
 	// The server reads ahead at most a bounded number of events and then lets flow control hold the client
 	// back. A bad event is reported as REJECTED and does not end the stream; a sequence number that is
 	// not the next one ends it with INVALID_ARGUMENT, after everything before it was acknowledged.
+	// So does a message that cannot be decoded, as its sequence number is not known. A message over the size
+	// limit ends it with RESOURCE_EXHAUSTED at once: what was not acknowledged by then is left open.
 	// After the client closes its side the server acknowledges what is left and ends with OK.
 	//
 	// A stream may end at any time with UNAVAILABLE (restart, connection age). The client then opens a new

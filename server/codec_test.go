@@ -1,0 +1,205 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
+	grpcproto "google.golang.org/grpc/encoding/proto"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+)
+
+// A breakingConn sends what no Go client would: notUTF8 in a string arrives as bytes that are not UTF-8, and a message with
+// cutHere in it is cut off there.
+type breakingConn struct{ grpc.ClientConnInterface }
+
+const (
+	notUTF8 = "NOT-UTF8"
+	cutHere = "CUT-HERE"
+)
+
+func (c breakingConn) Invoke(ctx context.Context, method string, req, resp any, opts ...grpc.CallOption) error {
+	return c.ClientConnInterface.Invoke(ctx, method, req, resp, append(opts, grpc.ForceCodecV2(newBreakingCodec()))...)
+}
+
+func (c breakingConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	return c.ClientConnInterface.NewStream(ctx, desc, method, append(opts, grpc.ForceCodecV2(newBreakingCodec()))...)
+}
+
+type breakingCodec struct{ encoding.CodecV2 }
+
+func newBreakingCodec() breakingCodec { return breakingCodec{encoding.GetCodecV2(grpcproto.Name)} }
+
+func (c breakingCodec) Marshal(v any) (mem.BufferSlice, error) {
+	data, err := c.CodecV2.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	broken := bytes.ReplaceAll(data.Materialize(), []byte(notUTF8), bytes.Repeat([]byte{0xff}, len(notUTF8)))
+	broken, _, _ = bytes.Cut(broken, []byte(cutHere))
+	return mem.BufferSlice{mem.SliceBuffer(broken)}, nil
+}
+
+func malformedField(field string) problem {
+	return problem{Code: codes.InvalidArgument, Reason: "INVALID_FIELD", Fields: []string{field}}
+}
+
+func TestMalformedRequests(t *testing.T) {
+	ts := start(t, setup{})
+	conn := breakingConn{ts.conn}
+	observe := func(e *pb.Event) error {
+		_, err := pb.NewEventServiceClient(conn).Observe(ctx(t), &pb.ObserveRequest{Event: e})
+		return err
+	}
+	for _, tt := range []struct {
+		name, field string
+		call        func() error
+	}{
+		{"string", "event.item_id", func() error { return observe(&pb.Event{UserId: "ann", ItemId: notUTF8}) }},
+		{"first of two", "event.user_id", func() error { return observe(&pb.Event{UserId: notUTF8, ItemId: notUTF8}) }},
+		{"truncated", "gsimc.v1.ObserveRequest", func() error { return observe(&pb.Event{UserId: "ann", ItemId: cutHere}) }},
+		{"in a list of messages", "events[2].event_id", func() error {
+			_, err := pb.NewEventServiceClient(conn).BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: []*pb.Event{event("ann", 1), nil, withID(notUTF8, "ann", 1)}})
+			return err
+		}},
+		{"in a list of strings", "filter.deny_item_ids[1]", func() error {
+			_, err := pb.NewRecommenderServiceClient(conn).Recommend(ctx(t), &pb.RecommendRequest{Filter: &pb.ItemFilter{DenyItemIds: []string{"a", notUTF8}}})
+			return err
+		}},
+		{"health", "service", func() error {
+			_, err := healthpb.NewHealthClient(conn).Check(ctx(t), &healthpb.HealthCheckRequest{Service: notUTF8})
+			return err
+		}},
+		{"health, streaming", "service", func() error {
+			watch, err := healthpb.NewHealthClient(conn).Watch(ctx(t), &healthpb.HealthCheckRequest{Service: notUTF8})
+			if err == nil {
+				_, err = watch.Recv()
+			}
+			return err
+		}},
+		{"reflection", "host", func() error {
+			stream, err := grpc_reflection_v1.NewServerReflectionClient(conn).ServerReflectionInfo(ctx(t))
+			if err != nil {
+				return err
+			}
+			if err := stream.Send(&grpc_reflection_v1.ServerReflectionRequest{Host: notUTF8}); err != nil {
+				return err
+			}
+			_, err = stream.Recv()
+			return err
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if d := cmp.Diff(malformedField(tt.field), problemOf(t, tt.call())); d != "" {
+				t.Errorf("status (-want +got):\n%s", d)
+			}
+		})
+	}
+	if r, err := ts.store.Revision(t.Context(), "ann"); err != nil || r != 0 {
+		t.Errorf("%d events stored (%v), want none", r, err)
+	}
+	if strings.Contains(ts.logs.String(), `"level":"ERROR"`) {
+		t.Errorf("what clients did wrong is logged as an error of the server:\n%s", ts.logs)
+	}
+}
+
+// What came before the malformed message is settled and acknowledged, though it is read while the store is still at work.
+func TestMalformedStream(t *testing.T) {
+	slow := &hookedStore{Store: memory.New()}
+	slow.append = func(c context.Context, r []store.Record) ([]store.Result, error) {
+		time.Sleep(20 * time.Millisecond)
+		return slow.Store.Append(c, r)
+	}
+	ts := start(t, setup{store: slow})
+	for text, field := range map[string]string{notUTF8: "event.item_id", cutHere: "gsimc.v1.StreamObserveRequest"} {
+		t.Run(field, func(t *testing.T) {
+			const good = streamBatch + 10
+			client, err := pb.NewEventServiceClient(breakingConn{ts.conn}).StreamObserve(ctx(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := clientStream{client, nil}
+			for i := range good {
+				s.send(t, uint64(i+1), event(field, 1))
+			}
+			s.send(t, good+1, &pb.Event{UserId: field, ItemId: text})
+			got := s.rest(t)
+			if got.acked != good || len(got.exceptions) != 0 {
+				t.Errorf("acked %d with %d exceptions, want %d and none", got.acked, len(got.exceptions), good)
+			}
+			if d := cmp.Diff(malformedField(field), problemOf(t, got.err)); d != "" {
+				t.Errorf("end of the stream (-want +got):\n%s", d)
+			}
+			if r, err := ts.store.Revision(t.Context(), field); err != nil || r != good {
+				t.Errorf("%d events stored (%v), want %d", r, err, good)
+			}
+		})
+	}
+}
+
+// The unknown fields of a newer client are no fault, not even with the number of the mark.
+func TestUnknownFieldsAreTaken(t *testing.T) {
+	ts := start(t, setup{})
+	req := &pb.ObserveRequest{Event: event("ann", 1)}
+	req.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, protowire.MaxValidNumber, protowire.BytesType), "new"))
+	if _, err := ts.events.Observe(ctx(t), req); err != nil {
+		t.Errorf("Observe: %v", err)
+	}
+}
+
+// Unknown methods have a reason too, but make no metric series: clients could make up any number of names.
+func TestUnknownMethod(t *testing.T) {
+	ts := start(t, setup{})
+	for _, method := range []string{"/gsimc.v1.EventService/NoSuchMethod", "/no.such.Service/NoSuchMethod"} {
+		err := ts.conn.Invoke(ctx(t), method, &pb.ObserveRequest{}, &pb.ObserveResponse{})
+		if d := cmp.Diff(problem{Code: codes.Unimplemented, Reason: "UNKNOWN_METHOD"}, problemOf(t, err)); d != "" {
+			t.Errorf("%s (-want +got):\n%s", method, d)
+		}
+	}
+	if _, page := ts.get(t, "/metrics"); strings.Contains(page, "NoSuchMethod") {
+		t.Error("the name of an unknown method is in the metrics")
+	}
+}
+
+// The codec marks exactly what protobuf refuses, and finds a field only where there is a fault.
+func FuzzCodec(f *testing.F) {
+	good, err := proto.Marshal(&pb.BatchObserveRequest{Events: []*pb.Event{event("ann", 1), withID("a", "bob", 2)}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add(good[:len(good)-1])
+	f.Add(bytes.ReplaceAll(good, []byte("bob"), []byte("b\xffb")))
+	f.Add([]byte{0x0a, 0x80})
+	f.Add([]byte{0x00})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var want, got pb.BatchObserveRequest
+		refused := proto.Unmarshal(data, &want)
+		if err := newCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(data)}, &got); err != nil {
+			t.Fatalf("the codec fails: %v", err)
+		}
+		if fault := malformed(&got); (fault != nil) != (refused != nil) {
+			t.Errorf("protobuf says %v, the codec %v", refused, fault)
+		}
+		if field := invalidUTF8(data, got.ProtoReflect().Descriptor()); field != "" && refused == nil {
+			t.Errorf("field %s is at fault in a good message", field)
+		}
+		if refused == nil && !bytes.Equal(got.ProtoReflect().GetUnknown(), want.ProtoReflect().GetUnknown()) {
+			t.Error("the codec changes a good message")
+		}
+	})
+}
