@@ -118,8 +118,8 @@ func (r *runner) query(m *model.Model, q []float32, h model.History) {
 	m.QueryTo(q, state, estimator)
 }
 
-// mrfcfBlock is how many users share a pass over R.
-const mrfcfBlock = 64
+// mrfcfBlock is how many users share a pass over R: more of them no longer fit the caches.
+const mrfcfBlock = 32
 
 func (r *runner) runMRFCF() error {
 	n := len(r.p.Items)
