@@ -11,23 +11,21 @@ import (
 // items has a positive covariance only if some user has both, so A is sparse:
 // row i holds the columns col[ptr[i]:ptr[i+1]], in rising order, with the
 // number of common users. Eight bytes an entry; A_ij is computed from the
-// count when it is used, which costs nothing beside the memory traffic and
-// keeps it exact.
+// count when it is used, in integers, which costs nothing beside the memory
+// traffic and leaves no rounding that could make an edge of two independent
+// items.
 type covarianceOp struct {
 	ptr   []int64
 	col   []int32
 	count []int32
-	p     []float64 // share of the users that have item i
-	m     float64   // users
+	d     []int64   // d_v
+	m     int64     // users
 	scale []float64 // D^{-1/2}; D = 1 for an isolated item
 }
 
 func newCovarianceOp(r *Incidence) *covarianceOp {
 	n := r.NumItems
-	op := &covarianceOp{ptr: make([]int64, n+1), p: make([]float64, n), m: float64(r.NumUsers()), scale: make([]float64, n)}
-	for i, d := range r.Degrees() {
-		op.p[i] = float64(d) / op.m
-	}
+	op := &covarianceOp{ptr: make([]int64, n+1), d: r.Degrees(), m: int64(r.NumUsers()), scale: make([]float64, n)}
 	userPtr, user := r.transpose()
 	rows := make([][2][]int32, n) // columns and counts of each row
 	parallelRows(n, func(lo, hi int) {
@@ -85,13 +83,13 @@ func (op *covarianceOp) takeRow(i int32, touched, acc []int32) (row [2][]int32, 
 	return row, 1 / math.Sqrt(sum)
 }
 
-// covariance is the population covariance of items i and j with the given
-// number of common users.
+// covariance is m² times the population covariance of items i and j with the
+// given number of common users: the factor cancels in K.
 func (op *covarianceOp) covariance(i, j, common int32) float64 {
-	return float64(common)/op.m - op.p[i]*op.p[j]
+	return float64(int64(common)*op.m - op.d[i]*op.d[j])
 }
 
-func (op *covarianceOp) dim() int { return len(op.p) }
+func (op *covarianceOp) dim() int { return len(op.d) }
 
 func (op *covarianceOp) applyTo(dst, x []float64, b int) {
 	parallelRows(op.dim(), func(lo, hi int) {

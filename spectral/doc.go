@@ -22,5 +22,6 @@
 // error.
 //
 // All results are deterministic for a given seed and do not depend on the
-// number of processors: parallel loops split the output, never a sum.
+// number of processors: parallel loops split the output, or a sum into strips
+// of fixed length that are added in order.
 package spectral

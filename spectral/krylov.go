@@ -26,6 +26,15 @@ func columnLimit(k int) int { return k + k/2 + 10*blockSize(k) }
 // not, the dense solver is at least as fast and always exact.
 func lanczosFits(n, k int) bool { return 2*columnLimit(k) <= n }
 
+// largestKrylovRank is the largest rank that lanczosFits for n items.
+func largestKrylovRank(n int) int {
+	k := n
+	for k > 1 && !lanczosFits(n, k) {
+		k--
+	}
+	return k
+}
+
 // solveKrylov finds the k leading eigenpairs of K by block Lanczos on a
 // Chebyshev filter of K, which a short probe of the spectrum determines.
 func solveKrylov(op operator, opt Options) (*Basis, error) {
@@ -78,20 +87,12 @@ func filtered(op operator, k, b int, seed uint64) (operator, error) {
 // rayleighRitz replaces u by the eigenvectors of K within its span and returns
 // their eigenvalues, descending.
 func rayleighRitz(op operator, u blas64.General) ([]float64, error) {
-	const width = 64
 	if err := orthonormalColumns(u); err != nil {
 		return nil, err
 	}
-	gram := newGeneral(u.Cols, u.Cols)
-	for lo := 0; lo < u.Cols; lo += width {
-		hi := min(lo+width, u.Cols)
-		x, kx := newGeneral(u.Rows, hi-lo), newGeneral(u.Rows, hi-lo)
-		copyGeneral(x, columns(u, lo, hi))
-		op.applyTo(kx.Data, x.Data, hi-lo)
-		part := newGeneral(u.Cols, hi-lo)
-		tallTransMul(part, u, kx)
-		copyGeneral(columns(gram, lo, hi), part)
-	}
+	ku, gram := newGeneral(u.Rows, u.Cols), newGeneral(u.Cols, u.Cols)
+	multiplyTo(ku, op, u)
+	tallTransMul(gram, u, ku)
 	kappa, s, err := symmetricEigen(gram)
 	if err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 )
 
 // lanczos finds the largest eigenvalues of K and their eigenvectors by block
-// Lanczos with full reorthogonalisation and thick restart (K. Wu, H. Simon,
+// Lanczos with partial reorthogonalisation and thick restart (K. Wu, H. Simon,
 // "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems", SIAM
 // J. Matrix Anal. Appl. 22, 2000; in blocks, since products with blocks are
 // what the hardware is good at).

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 )
 
 // Forms of the Nyström solver.
@@ -80,22 +81,32 @@ func solveNystrom(op operator, degrees []int64, opt Options) (*Basis, error) {
 	rng := rand.New(rand.NewPCG(opt.Seed, 0x6e797374))
 	landmarks := sampleByWeight(degrees, o.Landmarks, rng)
 	counted := &countingOp{operator: op}
-	ua, lambda, err := sampledEigen(counted, landmarks, k+o.Oversample, o.Power, rng)
+	// Products with K lift both ends of its spectrum. In a covariance graph it
+	// reaches down to −1, so there the iteration is with K + I/2: whatever was
+	// negative is then below 1/2, and what was positive above.
+	lift := operator(counted)
+	if !opt.Graph.positive() {
+		lift = shiftedOp{counted, 0.5}
+	}
+	ua, lambda, err := sampledEigen(lift, landmarks, k+o.Oversample, o.Power, rng)
 	if err != nil {
 		return nil, err
 	}
-	rank := numericalRank(lambda)
+	rank := k + o.Oversample
+	if opt.Graph.positive() {
+		rank = numericalRank(lambda)
+	}
 	y := newGeneral(n, rank)
 	scatterRows(y, columns(ua, 0, rank), landmarks)
 	u := newGeneral(n, rank)
-	counted.applyTo(u.Data, y.Data, rank) // C U_A: the extension to all items
+	multiplyTo(u, lift, y) // C U_A: the extension to all items
 	var kappa []float64
 	if o.Form == NystromPaper {
 		kappa = rayleighQuotients(counted, u)
 	} else {
 		for range o.Refine {
 			u, y = y, u
-			counted.applyTo(u.Data, y.Data, rank)
+			multiplyTo(u, lift, y)
 		}
 		if kappa, err = rayleighRitz(counted, u); err != nil {
 			return nil, err
@@ -106,13 +117,24 @@ func solveNystrom(op operator, degrees []int64, opt Options) (*Basis, error) {
 	return b, nil
 }
 
+// shiftedOp is K + shift·I.
+type shiftedOp struct {
+	operator
+	shift float64
+}
+
+func (s shiftedOp) applyTo(dst, x []float64, b int) {
+	s.operator.applyTo(dst, x, b)
+	floats.AddScaled(dst, s.shift, x)
+}
+
 // rayleighQuotients normalises the columns of u, sorts them by κ = uᵀKu in
 // descending order and returns κ.
 func rayleighQuotients(op operator, u blas64.General) []float64 {
 	norms := columnNorms(u)
 	scaleColumns(u, func(j int) float64 { return 1 / max(norms[j], math.SmallestNonzeroFloat64) })
 	ku := newGeneral(u.Rows, u.Cols)
-	op.applyTo(ku.Data, u.Data, u.Cols)
+	multiplyTo(ku, op, u)
 	kappa := make([]float64, u.Cols)
 	for i := range u.Rows {
 		for j, x := range row(u, i) {
@@ -152,7 +174,7 @@ func sampledEigen(op operator, landmarks []int32, count, power int, rng *rand.Ra
 	multiply := func() { // kx = K E q
 		clear(x.Data)
 		scatterRows(x, q, landmarks)
-		op.applyTo(kx.Data, x.Data, count)
+		multiplyTo(kx, op, x)
 	}
 	for range power {
 		if err := orthonormalColumns(q); err != nil {

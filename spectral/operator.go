@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 )
 
@@ -45,11 +46,31 @@ func (g Graph) Validate() error {
 // For s = 1 and for the covariance graph κ_1 ≤ 1 and nothing is divided.
 func (g Graph) scaled() bool { return g.Kind == Hypergraph && g.DegreeExponent != 1 }
 
+// positive tells whether K has no negative eigenvalues. The covariance graph has
+// no loops, so the eigenvalues of its K sum to 0.
+func (g Graph) positive() bool { return g.Kind == Hypergraph }
+
 // An operator is a symmetric n×n matrix known by its products with blocks.
 type operator interface {
 	dim() int
 	// applyTo sets dst = K·x for n×b row-major blocks. dst and x do not overlap.
+	// The scratch that is used grows with b; see multiplyTo for wide blocks.
 	applyTo(dst, x []float64, b int)
+}
+
+// stripColumns is how many columns multiplyTo hands to an operator at a time.
+const stripColumns = 32
+
+// multiplyTo sets dst = K·x for blocks of any width, a strip of columns at a
+// time: an operator needs scratch for every user times the width.
+func multiplyTo(dst blas64.General, op operator, x blas64.General) {
+	for lo := 0; lo < x.Cols; lo += stripColumns {
+		hi := min(lo+stripColumns, x.Cols)
+		in, out := newGeneral(x.Rows, hi-lo), newGeneral(x.Rows, hi-lo)
+		copyGeneral(in, columns(x, lo, hi))
+		op.applyTo(out.Data, in.Data, hi-lo)
+		copyGeneral(columns(dst, lo, hi), out)
+	}
 }
 
 // newOperator builds K of the graph without ever forming an n×n dense matrix.

@@ -47,6 +47,9 @@ const maxRestarts = 300
 // matrix are computed: at that size this is faster than iterating.
 const denseMax = 600
 
+// denseLimit bounds the dense solver where much of the spectrum is wanted: 3 GiB.
+const denseLimit = 8192
+
 // ErrNotConverged is wrapped by Solve's error if the residual of the basis
 // misses the tolerance.
 var ErrNotConverged = errors.New("eigenbasis has not converged")
@@ -108,12 +111,16 @@ func Solve(r *Incidence, opt Options) (*Basis, error) {
 	return finish(b, op, r, opt)
 }
 
-// solveDense computes all eigenpairs of K as a dense matrix: O(n³) time, 16·n²
-// bytes.
+// solveDense computes all eigenpairs of K as a dense matrix: O(n³) time, about
+// 48·n² bytes.
 func solveDense(op operator, k int) (*Basis, error) {
 	n := op.dim()
+	if n > denseLimit {
+		return nil, fmt.Errorf("rank %d of %d items is most of the spectrum, which is computed for up to %d items only: choose a rank of at most %d",
+			k, n, denseLimit, largestKrylovRank(n))
+	}
 	eye, dense := identity(n), newGeneral(n, n)
-	op.applyTo(dense.Data, eye.Data, n)
+	multiplyTo(dense, op, eye)
 	kappa, s, err := symmetricEigen(dense)
 	if err != nil {
 		return nil, err
@@ -125,7 +132,7 @@ func solveDense(op operator, k int) (*Basis, error) {
 
 // finish cuts the null space off, fixes signs, measures the basis and derives λ.
 func finish(b *Basis, op operator, r *Incidence, opt Options) (*Basis, error) {
-	if opt.Graph.Kind == Hypergraph {
+	if opt.Graph.positive() {
 		b.truncate(numericalRank(b.Kappa))
 	}
 	b.fixSigns()
@@ -195,22 +202,17 @@ func (b *Basis) fixSigns() {
 
 // residual is max_j ‖K u_j − κ_j u_j‖₂ / (κ_1 ‖u_j‖₂), by k products with K.
 func (b *Basis) residual(op operator) float64 {
-	const width = 64
+	u, ku := b.matrix(), newGeneral(b.N, b.K)
+	multiplyTo(ku, op, u)
+	for i := range b.N {
+		for j, kappa := range b.Kappa {
+			ku.Data[i*b.K+j] -= kappa * u.Data[i*b.K+j]
+		}
+	}
 	var worst float64
-	norms := columnNorms(b.matrix())
-	for lo := 0; lo < b.K; lo += width {
-		hi := min(lo+width, b.K)
-		x, kx := newGeneral(b.N, hi-lo), newGeneral(b.N, hi-lo)
-		copyGeneral(x, columns(b.matrix(), lo, hi))
-		op.applyTo(kx.Data, x.Data, hi-lo)
-		for i := range b.N {
-			for j := range hi - lo {
-				kx.Data[i*kx.Stride+j] -= b.Kappa[lo+j] * x.Data[i*x.Stride+j]
-			}
-		}
-		for j, norm := range columnNorms(kx) {
-			worst = max(worst, norm/(b.Kappa[0]*norms[lo+j]))
-		}
+	norms := columnNorms(u)
+	for j, norm := range columnNorms(ku) {
+		worst = max(worst, norm/(b.Kappa[0]*norms[j]))
 	}
 	return worst
 }
