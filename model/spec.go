@@ -29,7 +29,7 @@ type Spec struct {
 	Covariance     string          // CovarianceDiagonal or CovarianceFull
 	TrainUsers     int64           // users that the basis was learned from, at least the largest degree
 
-	// Provenance says where the model comes from: command, data hash, solver report, offline figures, … Any valid UTF-8.
+	// Provenance says where the model comes from: command, data hash, solver report, … Any valid UTF-8.
 	Provenance map[string]string
 }
 
