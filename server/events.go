@@ -144,7 +144,7 @@ func newRecord(e *pb.Event, received time.Time) store.Record {
 	if t := e.GetEventTime(); t != nil {
 		at = t.AsTime()
 	}
-	record := store.Record{User: e.GetUserId(), Event: store.Event{
+	record := store.Record{User: e.GetUserId(), Received: e.GetEventTime() == nil, Event: store.Event{
 		ID: e.GetEventId(), Item: e.GetItemId(), Type: eventType(e.GetEventType()), Time: at.UTC(), Value: value(e.Value),
 	}}
 	if record.Event.ID == "" {

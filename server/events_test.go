@@ -59,6 +59,50 @@ func TestObserveIsIdempotent(t *testing.T) {
 	}
 }
 
+// A client that gives an id but no time may repeat the event: the time of receipt is the server's, not part of the event.
+func TestRepeatWithoutTimeIsADuplicate(t *testing.T) {
+	ts := start(t, setup{})
+	timeless := func() *pb.Event {
+		e := event("ann", 1)
+		e.EventId = "e1"
+		return e
+	}
+	first := ts.observe(t, timeless())
+	if first.GetDisposition() != applied {
+		t.Fatalf("first: %v", first)
+	}
+	if got := ts.observe(t, timeless()); got.GetDisposition() != duplicate || got.GetUserRevision() != 1 {
+		t.Errorf("Observe again: %v", got)
+	}
+	batch, err := ts.events.BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: []*pb.Event{timeless(), timeless()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range batch.GetResults() {
+		if r.GetDisposition() != duplicate || r.GetUserRevision() != 1 {
+			t.Errorf("BatchObserve again, event %d: %v", i, r)
+		}
+	}
+	stream := openStream(t, ts)
+	stream.send(t, 1, timeless())
+	if err := stream.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	ack, err := stream.Recv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := ack.GetExceptions(); ack.GetAckedSequence() != 1 || len(x) != 1 || x[0].GetResult().GetDisposition() != duplicate {
+		t.Errorf("StreamObserve again: %v", ack)
+	}
+	other := timeless()
+	other.ItemId = event("ann", 2).GetItemId()
+	_, err = ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: other})
+	if d := cmp.Diff(problem{Code: codes.AlreadyExists, Reason: "EVENT_ID_CONFLICT"}, problemOf(t, err)); d != "" {
+		t.Errorf("same id, other item (-want +got):\n%s", d)
+	}
+}
+
 func TestDerivedEventID(t *testing.T) {
 	base := store.Record{User: "ab", Event: store.Event{Item: "c", Type: "like", Time: testNow, Value: 1}}
 	id := derivedEventID(base)

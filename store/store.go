@@ -52,6 +52,19 @@ func (e Event) SamePayload(other Event) bool {
 type Record struct {
 	User  string
 	Event Event
+	// Received says that Event.Time is when the event arrived, because the client gave none. Such a time differs from one
+	// attempt to the next, so it does not count when the event is compared with one of the same id. (An event that was
+	// first sent without a time and is repeated with one is another event.)
+	Received bool
+}
+
+// Repeats reports whether r is first sent again: the same payload, but for a time that the client did not give.
+func (r Record) Repeats(first Event) bool {
+	e := r.Event
+	if r.Received {
+		e.Time = first.Time
+	}
+	return e.SamePayload(first)
 }
 
 // MaxIDBytes is the largest length of a user id, event id, item id or event type, in bytes.
@@ -111,7 +124,7 @@ type Store interface {
 	// records does nothing.
 	//
 	// A record whose event id is already in the user's history, or earlier in the same call, with the same payload (see
-	// Event.SamePayload) changes nothing and gets the revision of the first with Duplicate set; that answer, too, is only
+	// Record.Repeats) changes nothing and gets the revision of the first with Duplicate set; that answer, too, is only
 	// given once the first one is durable. With another payload the error is a *ConflictError (ErrConflict). ErrInvalid:
 	// a record is malformed (Record.Validate). ErrFull: there is too little disk space to go on safely; the call
 	// succeeds again once there is room. In all three cases nothing of the call is applied.

@@ -56,6 +56,21 @@ var appendCases = []testCase{
 		},
 	},
 	{
+		name:        "repeat-without-time",
+		explanation: "a time of receipt differs between attempts and does not make a repeated event another one",
+		run: func(t *tester) {
+			first, again, timed := event(0), event(0), event(0)
+			again.Time, timed.Time = first.Time.Add(time.Second), first.Time.Add(time.Minute)
+			t.append(store.Record{User: "u", Event: first, Received: true})
+			t.wantResults([]store.Result{duplicate(1), duplicate(1)},
+				store.Record{User: "u", Event: again, Received: true}, store.Record{User: "u", Event: again, Received: true})
+			if _, err := t.Append(t.ctx, []store.Record{{User: "u", Event: timed}}); !isError(err, store.ErrConflict) {
+				t.Errorf("repeated with a time of its own: error %v, want ErrConflict", err)
+			}
+			t.wantHistory("u", first)
+		},
+	},
+	{
 		name:        "duplicate-in-later-call",
 		explanation: "an event that is in the history already is not applied again and gets the revision of the first",
 		run: func(t *tester) {

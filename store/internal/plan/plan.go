@@ -34,7 +34,7 @@ func Make(r Reader, records []store.Record) (Plan, error) {
 	for i, rec := range records {
 		k := eventKey{rec.User, rec.Event.ID}
 		if first, ok := seen[k]; ok {
-			if !rec.Event.SamePayload(records[first].Event) {
+			if !rec.Repeats(records[first].Event) {
 				return Plan{}, &store.ConflictError{Index: i}
 			}
 			p.Results[i] = store.Result{Revision: p.Results[first].Revision, Duplicate: true}
@@ -55,7 +55,7 @@ func Make(r Reader, records []store.Record) (Plan, error) {
 			switch {
 			case err != nil:
 				return Plan{}, err
-			case revision > 0 && !rec.Event.SamePayload(e):
+			case revision > 0 && !rec.Repeats(e):
 				return Plan{}, &store.ConflictError{Index: i, Revision: revision}
 			case revision > 0:
 				p.Results[i] = store.Result{Revision: revision, Duplicate: true}
