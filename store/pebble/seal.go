@@ -71,6 +71,10 @@ func sealLine(fs vfs.FS, data, name string) (string, error) {
 
 // writeSeal seals a closed store.
 func writeSeal(fs vfs.FS, dir string) error {
+	// What the engine has made and removed must be as durable as the seal that lists it.
+	if err := syncDir(fs, fs.PathJoin(dir, dataName)); err != nil {
+		return err
+	}
 	content, err := seal(fs, fs.PathJoin(dir, dataName))
 	if err != nil {
 		return err
@@ -115,7 +119,8 @@ func breakSeal(fs vfs.FS, dir string) error {
 	return syncDir(fs, dir)
 }
 
-// sealDifference says how the files found differ from those sealed, or "".
+// sealDifference says how the files found fall short of those sealed, or "". Files beyond those sealed take nothing away:
+// the engine knows by its own list which files count.
 func sealDifference(sealed, found string) string {
 	if sealed == found {
 		return ""
@@ -129,7 +134,7 @@ func sealDifference(sealed, found string) string {
 			return fmt.Sprintf("the file %s has been changed or removed", line[strings.LastIndexByte(line, ' ')+1:len(line)-1])
 		}
 	}
-	return "files have been added"
+	return ""
 }
 
 func readAll(fs vfs.FS, path string) ([]byte, error) {
