@@ -38,7 +38,7 @@ func testBadSettingsTable(t *testing.T) {
 		{"$TRAIN --tolerance 2", exitUsage, []string{"--tolerance: 2, want a number below 1"}},
 		{"$TRAIN --rank 64 --solver nystrom --landmarks 32", exitFailure, []string{"--landmarks: 32 for --rank 64", "want at least the rank"}},
 		{"$TRAIN --half-life 5", exitUsage, []string{"--half-life", `"5"`}},
-		{"$TRAIN --sigma-nu 0", exitUsage, []string{"--sigma-nu: 0, want a number above 0"}},
+		{"$TRAIN --sigma-nu 0", exitUsage, []string{"--sigma-nu: 0, want 1e-12 to 1e+12"}},
 		{"$TRAIN --seed -1", exitUsage, []string{"--seed", `"-1"`}},
 		{"train --data $DATA --out $DIR", exitUsage, []string{"--out:", "is a directory"}},
 		{"train --data $DATA --out $DIR/none/model.gsimc", exitFailure, []string{"--out: cannot write to the folder $DIR/none: no such file or directory", "make it"}},

@@ -21,7 +21,8 @@ type clientFlags struct {
 	Timeout time.Duration `group:"Server:" default:"5s" help:"Time for one call, retries included."`
 }
 
-// retryPolicy repeats a call that found no server, within its deadline. Every method of the API is idempotent.
+// retryPolicy repeats a call that found no server, within its deadline. Recommend changes nothing, and the events that
+// Observe is called with here have an id or a time, so that one that was taken in already is recognised.
 const retryPolicy = `{"methodConfig": [{"name": [{"service": "gsimc.v1.RecommenderService"}, {"service": "gsimc.v1.EventService", "method": "Observe"}],
   "retryPolicy": {"maxAttempts": 4, "initialBackoff": "0.05s", "maxBackoff": "0.5s", "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE"]}}]}`
 

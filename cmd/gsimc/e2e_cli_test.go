@@ -68,6 +68,25 @@ func recommendJSON(t *testing.T, server *serverProcess, args ...string) (got ans
 }
 
 // A hangup loads the new file; a damaged one is refused and the old model goes on serving.
+// A SIGHUP that comes during a drain is ignored: by default it would end the process before the store is closed.
+func TestHangupWhileDraining(t *testing.T) {
+	_, model := smallModel(t)
+	server := serve(t, model, t.TempDir(), "--drain-delay", "500ms")
+	process := server.cmd.Process
+	if err := process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		time.Sleep(100 * time.Millisecond)
+		if err := process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if <-server.exited; server.err != nil {
+		t.Errorf("the server did not exit with 0: %v", server.err)
+	}
+}
+
 func TestReload(t *testing.T) {
 	events, model := smallModel(t)
 	server := serve(t, model, "", "--store", "memory")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -106,8 +107,8 @@ type graphFlags struct {
 func (f *graphFlags) check() error {
 	return errors.Join(
 		inRange("--degree-exponent", f.DegreeExponent, 0, 2),
-		inRange("--rank", float64(f.Rank), 1, math.MaxInt32),
-		inRange("--landmarks", float64(f.Landmarks), 0, math.MaxInt32),
+		inRange("--rank", float64(f.Rank), 1, math.MaxFloat64),
+		inRange("--landmarks", float64(f.Landmarks), 0, math.MaxFloat64),
 		above("--tolerance", f.Tolerance, 0),
 		below("--tolerance", f.Tolerance, 1),
 	)
@@ -150,14 +151,15 @@ func (f *filterFlags) check() error {
 type kalmanFlags struct {
 	Alpha    float64       `group:"Online state:" default:"1" help:"Forgetting per event, alpha: above 0, at most 1. 1: none."`
 	HalfLife time.Duration `group:"Online state:" default:"0s" help:"Time after which an event counts half, such as 720h. 0s: no forgetting by time."`
-	SigmaEta float64       `group:"Online state:" default:"1e-4" help:"Variance of the process noise; 0 or more."`
-	SigmaNu  float64       `group:"Online state:" default:"1e-4" help:"Variance of the measurement noise; above 0."`
+	SigmaEta float64       `group:"Online state:" default:"1e-4" help:"Variance of the process noise, 1e-12 to 1e12."`
+	SigmaNu  float64       `group:"Online state:" default:"1e-4" help:"Variance of the measurement noise, 1e-12 to 1e12."`
 }
 
 func (f *kalmanFlags) check() error {
 	errs := []error{
 		above("--alpha", f.Alpha, 0), inRange("--alpha", f.Alpha, 0, 1),
-		inRange("--sigma-eta", f.SigmaEta, 0, math.MaxFloat32), above("--sigma-nu", f.SigmaNu, 0),
+		inRange("--sigma-eta", f.SigmaEta, kalman.MinVariance, kalman.MaxVariance),
+		inRange("--sigma-nu", f.SigmaNu, kalman.MinVariance, kalman.MaxVariance),
 	}
 	if f.HalfLife < 0 || (f.HalfLife > 0 && f.HalfLife < time.Second) {
 		errs = append(errs, fmt.Errorf("--half-life: %s, want 0s or at least 1s", f.HalfLife))
@@ -169,7 +171,7 @@ func inRange(flag string, x, low, high float64) error {
 	switch {
 	case x >= low && x <= high:
 		return nil
-	case high >= math.MaxInt32:
+	case high == math.MaxFloat64:
 		return fmt.Errorf("%s: %v, want at least %v", flag, x, low)
 	}
 	return fmt.Errorf("%s: %v, want %v to %v", flag, x, low, high)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -25,7 +26,7 @@ type observeCmd struct {
 	Type    string   `group:"One event:" placeholder:"NAME" help:"Event type, also for --data. Default: like."`
 	Time    string   `group:"One event:" placeholder:"TIME" help:"When it happened: seconds since 1970 or RFC 3339. Default: now, by the server's clock."`
 	Value   *float64 `group:"One event:" placeholder:"X" help:"Strength, -1000 to 1000. Default: 1."`
-	EventID string   `group:"One event:" name:"event-id" placeholder:"ID" help:"Idempotency key: a second event of the user with it changes nothing. Default: made by the server."`
+	EventID string   `group:"One event:" name:"event-id" placeholder:"ID" help:"Idempotency key: a second event of the user with it changes nothing. Default: made from --time if that is given, else random."`
 
 	observeFile
 }
@@ -77,6 +78,9 @@ func (c *observeCmd) Run(a *app) error {
 			return err
 		}
 		event.EventTime = timestamppb.New(at)
+	}
+	if event.EventId == "" && event.EventTime == nil {
+		event.EventId = rand.Text() // so that a retry by gRPC does not write a second event
 	}
 	return c.call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
 		got, err := pb.NewEventServiceClient(conn).Observe(ctx, &pb.ObserveRequest{Event: event})

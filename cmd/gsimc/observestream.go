@@ -104,6 +104,9 @@ func transient(err error) bool {
 func (s *sender) stream(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	// A connection may hang without breaking.
+	patience := time.AfterFunc(s.giveUp, cancel)
+	defer patience.Stop()
 	stream, err := s.client.StreamObserve(ctx)
 	if err != nil {
 		return err
@@ -116,7 +119,7 @@ func (s *sender) stream(ctx context.Context) error {
 		defer close(sent)
 		s.send(ctx, stream, base, room, stop)
 	}()
-	err = s.receive(stream, base, room, stop)
+	err = s.receive(stream, base, room, stop, func() { patience.Reset(s.giveUp) })
 	cancel()
 	<-sent
 	if err == nil && s.acked < s.source.Len() {
@@ -144,8 +147,8 @@ func (s *sender) send(ctx context.Context, stream pb.EventService_StreamObserveC
 	_ = stream.CloseSend()
 }
 
-// receive takes acknowledgements until the stream ends.
-func (s *sender) receive(stream pb.EventService_StreamObserveClient, base int, room <-chan struct{}, stop chan<- struct{}) error {
+// receive takes acknowledgements until the stream ends, and calls alive for each.
+func (s *sender) receive(stream pb.EventService_StreamObserveClient, base int, room <-chan struct{}, stop chan<- struct{}, alive func()) error {
 	draining := false
 	for {
 		got, err := stream.Recv()
@@ -155,6 +158,7 @@ func (s *sender) receive(stream pb.EventService_StreamObserveClient, base int, r
 		if err != nil {
 			return err
 		}
+		alive()
 		for settled := base + int(got.GetAckedSequence()); s.acked < settled; s.acked++ {
 			select {
 			case <-room:

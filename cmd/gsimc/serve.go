@@ -104,6 +104,12 @@ func (c *serveCmd) Run(a *app) (err error) {
 			return fmt.Errorf("--log-key-file: %w", pathError(err))
 		}
 	}
+	// Before anything is open: a signal that comes meanwhile is kept and must not end the process.
+	ctx, stop := shutdownContext(cfg.Logger)
+	defer stop()
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+
 	st, err := c.openStore(cfg.Logger, cfg.Metrics)
 	if err != nil {
 		return err
@@ -113,9 +119,7 @@ func (c *serveCmd) Run(a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	ctx, stop := shutdownContext(cfg.Logger)
-	defer stop()
-	reloadOnHangup(ctx, s)
+	go reloadOnHangup(ctx, hangups, s)
 	return s.Run(ctx)
 }
 
@@ -173,19 +177,12 @@ func shutdownContext(log *slog.Logger) (context.Context, context.CancelFunc) {
 	}
 }
 
-// reloadOnHangup loads the model anew at each SIGHUP until ctx ends. The server logs the outcome.
-func reloadOnHangup(ctx context.Context, s *server.Server) {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	go func() {
-		defer signal.Stop(hangups)
-		for {
-			select {
-			case <-hangups:
-				_ = s.Reload(ctx)
-			case <-ctx.Done():
-				return
-			}
+// reloadOnHangup loads the model anew at each SIGHUP, until ctx ends; from then on it ignores them. The signal stays caught
+// until the process ends, because by default it would cut a drain short. The server logs the outcome.
+func reloadOnHangup(ctx context.Context, hangups <-chan os.Signal, s *server.Server) {
+	for range hangups {
+		if ctx.Err() == nil {
+			_ = s.Reload(ctx)
 		}
-	}()
+	}
 }
