@@ -35,11 +35,10 @@ func (s admin) GetStatus(ctx context.Context, _ *pb.GetStatusRequest) (*pb.GetSt
 
 // ReloadModel implements AdminService.
 func (s admin) ReloadModel(ctx context.Context, _ *pb.ReloadModelRequest) (*pb.ReloadModelResponse, error) {
-	previous, err := s.reload(ctx)
+	l, previous, err := s.reload(ctx)
 	if err != nil {
 		return nil, err
 	}
-	l := s.models.acquire()
 	defer l.release()
 	return &pb.ReloadModelResponse{Model: l.describe(), PreviousVersion: previous}, nil
 }

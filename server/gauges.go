@@ -2,24 +2,28 @@ package server
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/gsimc/gsimc/store"
 )
 
 // gauges reads, at each scrape, the values that the server holds anyway.
 type gauges struct{ s *Server }
 
 var (
-	statesDesc     = prometheus.NewDesc("gsimc_user_states", "User states in the cache.", nil, nil)
-	stateBytesDesc = prometheus.NewDesc("gsimc_user_state_bytes", "Memory of the user states in the cache.", nil, nil)
-	storeBytesDesc = prometheus.NewDesc("gsimc_store_bytes", "Space that the store uses.", nil, nil)
-	modelInfoDesc  = prometheus.NewDesc("gsimc_model_info", "The serving model.", []string{"version", "graph", "filter"}, nil)
-	modelItemsDesc = prometheus.NewDesc("gsimc_model_items", "Items of the serving model.", nil, nil)
-	modelRankDesc  = prometheus.NewDesc("gsimc_model_rank", "Rank of the serving model.", nil, nil)
-	modelLoadDesc  = prometheus.NewDesc("gsimc_model_load_timestamp_seconds", "When the serving model was loaded.", nil, nil)
-	buildInfoDesc  = prometheus.NewDesc("gsimc_build_info", "The server binary.", []string{"version"}, nil)
-	drainingDesc   = prometheus.NewDesc("gsimc_draining", "1 while the server shuts down.", nil, nil)
+	statesDesc      = prometheus.NewDesc("gsimc_user_states", "User states in the cache.", nil, nil)
+	stateBytesDesc  = prometheus.NewDesc("gsimc_user_state_bytes", "Memory of the user states in the cache.", nil, nil)
+	storeBytesDesc  = prometheus.NewDesc("gsimc_store_bytes", "Space that the store uses.", nil, nil)
+	modelInfoDesc   = prometheus.NewDesc("gsimc_model_info", "The serving model.", []string{"version", "graph", "filter"}, nil)
+	modelItemsDesc  = prometheus.NewDesc("gsimc_model_items", "Items of the serving model.", nil, nil)
+	modelRankDesc   = prometheus.NewDesc("gsimc_model_rank", "Rank of the serving model.", nil, nil)
+	modelLoadDesc   = prometheus.NewDesc("gsimc_model_load_timestamp_seconds", "When the serving model was loaded.", nil, nil)
+	buildInfoDesc   = prometheus.NewDesc("gsimc_build_info", "The server binary.", []string{"version"}, nil)
+	storeFailedDesc = prometheus.NewDesc("gsimc_store_failed", "1 when the store takes no more writes until a restart.", nil, nil)
+	drainingDesc    = prometheus.NewDesc("gsimc_draining", "1 while the server shuts down.", nil, nil)
 )
 
 // storeStatsTimeout bounds what a scrape waits for the store.
@@ -27,7 +31,7 @@ const storeStatsTimeout = time.Second
 
 // Describe implements [prometheus.Collector].
 func (g gauges) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{statesDesc, stateBytesDesc, storeBytesDesc, modelInfoDesc, modelItemsDesc,
+	for _, d := range []*prometheus.Desc{statesDesc, stateBytesDesc, storeBytesDesc, storeFailedDesc, modelInfoDesc, modelItemsDesc,
 		modelRankDesc, modelLoadDesc, buildInfoDesc, drainingDesc} {
 		ch <- d
 	}
@@ -42,16 +46,23 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 	gauge(stateBytesDesc, float64(g.s.states.cache.WeightedSize()))
 	ctx, cancel := context.WithTimeout(context.Background(), storeStatsTimeout)
 	defer cancel()
-	if stats, err := g.s.store.Stats(ctx); err == nil { // a closed store has no size; the series is then absent
+	stats, err := g.s.store.Stats(ctx)
+	if err == nil { // a closed store has no size; the series is then absent
 		gauge(storeBytesDesc, float64(stats.Bytes))
 	}
-	l := g.s.models.acquire()
-	defer l.release()
-	spec := l.Spec()
-	gauge(modelInfoDesc, 1, l.Version(), spec.Graph, spec.Filter.Name)
-	gauge(modelItemsDesc, float64(l.NumItems()))
-	gauge(modelRankDesc, float64(l.Rank()))
-	gauge(modelLoadDesc, float64(l.loaded.UnixMilli())/1e3)
+	failed := 0.0
+	if errors.Is(err, store.ErrFailed) {
+		failed = 1
+	}
+	gauge(storeFailedDesc, failed)
+	if l := g.s.models.acquire(); l != nil { // nil: a scrape at the very end
+		defer l.release()
+		spec := l.Spec()
+		gauge(modelInfoDesc, 1, l.Version(), spec.Graph, spec.Filter.Name)
+		gauge(modelItemsDesc, float64(l.NumItems()))
+		gauge(modelRankDesc, float64(l.Rank()))
+		gauge(modelLoadDesc, float64(l.loaded.UnixMilli())/1e3)
+	}
 	gauge(buildInfoDesc, 1, g.s.cfg.BuildVersion)
 	draining := 0.0
 	if g.s.isDraining() {

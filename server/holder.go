@@ -15,8 +15,8 @@ type holder struct {
 	now     func() time.Time
 	metrics *Metrics
 
-	current atomic.Pointer[lease]
-	reload  sync.Mutex // one reload at a time, so there are at most two models plus those still leased
+	current atomic.Pointer[lease] // nil after close
+	reload  sync.Mutex            // one reload at a time, so there are at most two models plus those still leased
 }
 
 // lease is a loaded model and the number of its users: the holder itself, while the model serves, and the requests.
@@ -44,10 +44,13 @@ func (h *holder) install(m *model.Model) *lease {
 	return h.current.Swap(l)
 }
 
-// acquire returns the serving model; the caller must release it.
+// acquire returns the serving model; the caller must release it. It returns nil after close, when no handler runs any more.
 func (h *holder) acquire() *lease {
 	for {
 		l := h.current.Load()
+		if l == nil {
+			return nil
+		}
 		// A lease whose count has reached 0 is being closed and must not be revived: the pointer has moved on.
 		for n := l.refs.Load(); n > 0; n = l.refs.Load() {
 			if l.refs.CompareAndSwap(n, n+1) {
@@ -64,20 +67,30 @@ func (l *lease) release() {
 	}
 }
 
-// swap opens the model anew and lets it serve. It returns the version that served before. On an error the old model goes
-// on serving.
-func (h *holder) swap() (previous string, err error) {
+// swap opens the model anew and lets it serve. It returns the new model, which the caller must release, and the version that
+// served before. On an error the old model goes on serving.
+func (h *holder) swap() (fresh *lease, previous string, err error) {
 	h.reload.Lock()
 	defer h.reload.Unlock()
+	if h.current.Load() == nil {
+		return nil, "", errDraining
+	}
 	m, err := h.open()
 	if err != nil {
 		h.metrics.modelLoads.failure.Inc()
-		return "", &modelError{err}
+		return nil, "", &modelError{err}
 	}
 	old := h.install(m)
 	defer old.release()
-	return old.Version(), nil
+	return h.acquire(), old.Version(), nil
 }
 
-// close gives the serving model back. No request may be made after it.
-func (h *holder) close() { h.current.Load().release() }
+// close gives the serving model back. No request may be made after it; a reload or a scrape of the metrics may still be
+// under way.
+func (h *holder) close() {
+	h.reload.Lock()
+	defer h.reload.Unlock()
+	if l := h.current.Swap(nil); l != nil {
+		l.release()
+	}
+}

@@ -2,11 +2,14 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/pprof"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/gsimc/gsimc/store"
 )
 
 // readyTimeout bounds what /readyz waits for the store.
@@ -16,7 +19,7 @@ const readyTimeout = time.Second
 func (s *Server) newOps() *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /livez", s.livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
@@ -29,6 +32,17 @@ func (s *Server) newOps() *http.Server {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    maxHeaderBytes,
 	}
+}
+
+// livez is 503 when only a new process can help: the store has failed and takes no writes any more.
+func (s *Server) livez(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
+	defer cancel()
+	if _, err := s.store.Stats(ctx); errors.Is(err, store.ErrFailed) {
+		answer(w, http.StatusServiceUnavailable, "the store has failed and needs a restart")
+		return
+	}
+	answer(w, http.StatusOK, "ok")
 }
 
 // readyz is 200 when the server should get traffic: a model is loaded (without one there is no server), the store

@@ -2,6 +2,8 @@ package server
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -9,10 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection/grpc_reflection_v1"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
 )
 
 // value1 is the value of one series on /metrics.
@@ -166,4 +171,45 @@ func TestIDsStayPrivate(t *testing.T) {
 			t.Errorf("a userID prints as %s", text)
 		}
 	}
+}
+
+// failedStore takes no more writes, as its Stats says.
+type failedStore struct{ store.Store }
+
+func (failedStore) Stats(context.Context) (store.Stats, error) {
+	return store.Stats{}, fmt.Errorf("%w: %w", store.ErrFailed, store.ErrFull)
+}
+
+// A failed store needs a new process: probes and metrics must say so.
+func TestProbesOfAFailedStore(t *testing.T) {
+	ts := start(t, setup{store: failedStore{memory.New()}})
+	for _, path := range []string{"/livez", "/readyz"} {
+		if code, body := ts.get(t, path); code != http.StatusServiceUnavailable {
+			t.Errorf("%s: %d %s, want 503", path, code, body)
+		}
+	}
+	if _, body := ts.get(t, "/metrics"); !strings.Contains(body, "gsimc_store_failed 1") {
+		t.Error("no gsimc_store_failed 1 in the metrics")
+	}
+	st := toStatus(fmt.Errorf("%w: %w", store.ErrFailed, store.ErrFull))
+	if st.Code() != codes.ResourceExhausted || !strings.Contains(st.Message(), "restarted") {
+		t.Errorf("status %v, want one that asks for a restart", st)
+	}
+}
+
+// A scrape or a reload that comes after the end finds no model, and does not hang.
+func TestHolderAfterClose(t *testing.T) {
+	ts := start(t, setup{})
+	h, err := newHolder(ts.models.open, time.Now, NewMetrics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.close()
+	if l := h.acquire(); l != nil {
+		t.Errorf("a lease after close: %v", l)
+	}
+	if _, _, err := h.swap(); !errors.Is(err, errDraining) {
+		t.Errorf("swap after close: %v", err)
+	}
+	h.close()
 }

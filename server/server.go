@@ -157,22 +157,24 @@ func (s *Server) Serve(ctx context.Context, rpc, ops net.Listener) error {
 // Reload opens the model anew and lets it serve. On an error the old model goes on serving. It is the same as the
 // ReloadModel call, and safe for concurrent use. Calls wait for each other.
 func (s *Server) Reload(ctx context.Context) error {
-	_, err := s.reload(ctx)
+	l, _, err := s.reload(ctx)
+	if err == nil {
+		l.release()
+	}
 	return err
 }
 
-func (s *Server) reload(ctx context.Context) (previous string, err error) {
+// reload returns the new model, which the caller must release, and the version that served before.
+func (s *Server) reload(ctx context.Context) (l *lease, previous string, err error) {
 	start := time.Now()
-	previous, err = s.models.swap()
+	l, previous, err = s.models.swap()
 	if err != nil {
 		s.log.LogAttrs(ctx, slog.LevelError, "model reload failed", slog.String("error", err.Error()))
-		return "", err
+		return nil, "", err
 	}
-	l := s.models.acquire()
-	defer l.release()
 	s.log.LogAttrs(ctx, slog.LevelInfo, "model loaded", slog.String("version", l.Version()),
 		slog.String("previous", previous), durationMS(time.Since(start)))
-	return previous, nil
+	return l, previous, nil
 }
 
 // closeOps ends the ops listener after scrapes in flight.

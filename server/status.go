@@ -45,6 +45,7 @@ var (
 	errUnknownMethod = errors.New("server: unknown method or service")
 	errDraining      = errors.New("server: draining")
 	errPanic         = errors.New("server: panic in a handler")
+	errFailedFull    = errors.New("server: the store failed for lack of space")
 	errHistoryGap    = fmt.Errorf("server: history has a gap: %w", store.ErrCorrupt)
 )
 
@@ -65,6 +66,8 @@ var outcomes = []struct {
 	{context.Canceled, codes.Canceled, reasonCancelled, "the call was cancelled", 0},
 	{context.DeadlineExceeded, codes.DeadlineExceeded, reasonDeadline, "the deadline of the call passed", 0},
 	{store.ErrConflict, codes.AlreadyExists, reasonEventIDConflict, "event_id is in use for another event of this user", 0},
+	{errFailedFull, codes.ResourceExhausted, reasonStoreFailed, "the disk of the store ran full: it takes no writes until there is space and the server is restarted", time.Minute},
+	{store.ErrInvalid, codes.InvalidArgument, reasonInvalidField, "the store refuses the event", 0},
 	{store.ErrFull, codes.ResourceExhausted, reasonStoreFull, "the disk of the store is full", 5 * time.Second},
 	{store.ErrCorrupt, codes.DataLoss, reasonStoreCorrupt, "the stored history of this user is damaged", 0},
 	{store.ErrClosed, codes.Unavailable, reasonStoreClosed, "the store is closed", time.Second},
@@ -82,6 +85,9 @@ func toStatus(err error) *status.Status {
 	}
 	if rejected, ok := errors.AsType[*modelError](err); ok {
 		return newStatus(codes.FailedPrecondition, reasonModelRejected, rejected.Error(), 0)
+	}
+	if errors.Is(err, store.ErrFailed) && errors.Is(err, store.ErrFull) {
+		err = errFailedFull
 	}
 	for _, o := range outcomes {
 		if errors.Is(err, o.err) {

@@ -35,13 +35,13 @@ func TestToStatus(t *testing.T) {
 		{"gap", errHistoryGap, problem{codes.DataLoss, "STORE_CORRUPT", nil, false}},
 		{"closed", store.ErrClosed, problem{codes.Unavailable, "STORE_CLOSED", nil, true}},
 		{"failed", fmt.Errorf("%s: %w", secret, store.ErrFailed), problem{codes.Unavailable, "STORE_FAILED", nil, true}},
-		{"failed on a full disk: certainly not applied", fmt.Errorf("%w: %w", store.ErrFailed, store.ErrFull), problem{codes.ResourceExhausted, "STORE_FULL", nil, true}},
+		{"failed on a full disk: certainly not applied", fmt.Errorf("%w: %w", store.ErrFailed, store.ErrFull), problem{codes.ResourceExhausted, "STORE_FAILED", nil, true}},
 		{"cancelled", fmt.Errorf("%s: %w", secret, context.Canceled), problem{codes.Canceled, "CANCELLED", nil, false}},
 		{"deadline", context.DeadlineExceeded, problem{codes.DeadlineExceeded, "DEADLINE_EXCEEDED", nil, false}},
 		{"status of gRPC", status.Error(codes.ResourceExhausted, "message larger than max"), problem{codes.ResourceExhausted, "RESOURCE_EXHAUSTED", nil, false}},
 		{"status of gRPC, cancelled", status.Error(codes.Canceled, "gone"), problem{codes.Canceled, "CANCELLED", nil, false}},
 		{"panic", errPanic, problem{codes.Internal, "INTERNAL", nil, false}},
-		{"store found a record malformed: our fault", store.ErrInvalid, problem{codes.Internal, "INTERNAL", nil, false}},
+		{"store found a record malformed: certainly not applied", store.ErrInvalid, problem{codes.InvalidArgument, "INVALID_FIELD", nil, false}},
 		{"anything else", errors.New(secret), problem{codes.Internal, "INTERNAL", nil, false}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -153,7 +153,8 @@ type Store interface {
 	// error of fn ends the iteration and is returned as it is. fn may call the store.
 	Users(ctx context.Context, fn func(user string, revision uint64) error) error
 
-	// Stats returns the size of the store. It is cheap enough to be called every second.
+	// Stats returns the size of the store. It is cheap enough to be called every second. ErrFailed: the store takes no more
+	// writes, so this is also how to find that out.
 	Stats(ctx context.Context) (Stats, error)
 
 	// Close waits for the calls under way and releases everything. A second Close returns ErrClosed.

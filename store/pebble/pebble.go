@@ -218,12 +218,15 @@ func (s *Store) enter(ctx context.Context) error {
 	return nil
 }
 
-// Stats implements store.Store. The number of users is not known without a scan.
+// Stats implements store.Store. The number of users is not known without a scan. A failed store says so here too.
 func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Stats{}, err
 	}
 	defer s.calls.Done()
+	if err := s.failure.err(); err != nil {
+		return store.Stats{}, err
+	}
 	return store.Stats{Users: -1, Bytes: int64(s.db.Metrics().DiskSpaceUsage())}, nil
 }
 
