@@ -150,7 +150,7 @@ func finish(b *Basis, op operator, r *Incidence, opt Options) (*Basis, error) {
 	b.Report.Orthogonality = b.orthogonality()
 	b.Report.Passes += b.K
 	if opt.Solver != SolverNystrom && !(b.Report.Residual <= opt.Tolerance) {
-		return b, fmt.Errorf("%w: max residual %.2e is above the tolerance %.2e; raise --tolerance, lower --rank or use --solver nystrom",
+		return b, fmt.Errorf("%w: max residual %.2e is above the tolerance %.2e; a graph in many pieces converges badly, so leave out rare users and items (--min-user-events 5 --min-item-events 5), or raise --tolerance, lower --rank, use --solver nystrom",
 			ErrNotConverged, b.Report.Residual, opt.Tolerance)
 	}
 	return b, nil

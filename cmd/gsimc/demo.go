@@ -60,6 +60,9 @@ func (c *demoCmd) Run(a *app) (err error) {
 	} else if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("--dir: %w", err)
 	}
+	if _, err := os.Stat(filepath.Join(dir, "state")); err == nil {
+		return fmt.Errorf("--dir: %s holds the state of an earlier run: choose another folder", dir)
+	}
 	events, model := filepath.Join(dir, "events.csv.gz"), filepath.Join(dir, "model.gsimc")
 	if err := c.prepare(a, events, model); err != nil {
 		return err

@@ -24,7 +24,7 @@ type serveCmd struct {
 	Model     string `group:"Model:" required:"" placeholder:"FILE" help:"Model file; read again on SIGHUP and by the ReloadModel call."`
 	Estimator string `group:"Model:" default:"bgs-imc" enum:"bgs-imc,gs-imc" help:"What scores are read from: the Kalman state (bgs-imc) or the filtered sum of the history (gs-imc)."`
 
-	EventWeight map[string]float64 `group:"Model:" placeholder:"TYPE=W" help:"Weight of an event type, -1000 to 1000, such as view=0.2; may be given several times. Default: 1 for each type."`
+	EventWeight map[string]float64 `group:"Model:" mapsep:"," placeholder:"TYPE=W" help:"Weight of an event type, -1000 to 1000, such as view=0.2,purchase=3; may be given several times, and is a map in the file of --config. Default: 1 for each type."`
 
 	Store      string   `group:"State:" default:"pebble" enum:"pebble,memory" help:"Where histories are kept: on disk (pebble) or nowhere (memory, lost at exit)."`
 	DataDir    string   `group:"State:" default:"./state" help:"Folder of the pebble store; made if absent."`

@@ -179,10 +179,29 @@ func (c *trainCmd) printSummary(a *app, report *dataset.Report, part *dataset.Pa
 		[]string{"model", fmt.Sprintf("%s, %s, version %s", c.Out, bytesText(size), m.Version())},
 		[]string{"time", took.Round(time.Millisecond).String()},
 		[]string{"peak memory", bytesText(peakRSS())})
+	if note := componentsNote(basis); note != "" {
+		fmt.Fprintln(a.stderr, note)
+	}
 	for _, message := range report.BadRowMessages {
 		fmt.Fprintln(a.stderr, "skipped:", message)
 	}
 	printTable(a.stdout, rows)
+}
+
+// componentsNote warns of a graph in pieces. Each component of the hypergraph has an eigenvalue 1; the eigenvectors of small
+// ones crowd out those that tell tastes apart.
+func componentsNote(basis *spectral.Basis) string {
+	pieces := 0
+	for _, kappa := range basis.Kappa {
+		if kappa > (1-1e-9)*basis.Kappa[0] {
+			pieces++
+		}
+	}
+	if pieces < 4 {
+		return ""
+	}
+	return fmt.Sprintf("note: %d of the %d eigenvalues are the largest one: the graph falls into that many pieces or more, and recommendations "+
+		"will be poor; leave out rare users and items (--min-user-events 5 --min-item-events 5)", pieces, basis.K)
 }
 
 // solverRows describes a basis for a summary; wanted is the rank that was asked for.
