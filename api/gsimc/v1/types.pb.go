@@ -201,7 +201,8 @@ type Event struct {
 	// Idempotency key chosen by the client, unique per user: at most 64 bytes of valid UTF-8.
 	// A second event with the same user_id and event_id is acknowledged as DUPLICATE and not applied
 	// again, however much later it comes; the same event_id with another item, type, time or value is
-	// ALREADY_EXISTS. A repeated event without event_time matches whatever the time of the first.
+	// ALREADY_EXISTS. A repeated event without event_time matches whatever the time of the first; one
+	// that was first sent without event_time and is repeated with one is ALREADY_EXISTS.
 	// Empty: the server derives the key from (user_id, item_id, event_type, event_time). A retry of
 	// such an event is recognised only if it carries an event_time: without one the server takes the
 	// time at which it received the event, so a retry is then a new event.
