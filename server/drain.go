@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"log/slog"
 	"time"
 )
 
@@ -30,7 +29,7 @@ func (s *Server) isDraining() bool { return s.drain.begun.Err() != nil }
 
 // shutDown takes the server through the drain and returns when no handler runs any more.
 func (s *Server) shutDown() {
-	s.log.Info("draining", slog.Duration("delay", s.cfg.DrainDelay), slog.Duration("timeout", s.cfg.DrainTimeout))
+	s.log.Info("draining", millis("delay_ms", s.cfg.DrainDelay), millis("timeout_ms", s.cfg.DrainTimeout))
 	s.drain.begin()
 	s.health.Shutdown()
 	time.Sleep(s.cfg.DrainDelay)

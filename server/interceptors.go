@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/store"
 )
 
 // interceptors are, from the outside to the inside: metrics (which see the final code), log, deadline and the mapping of
@@ -69,8 +71,11 @@ func (s *Server) logCall(ctx context.Context, method string, took time.Duration,
 	s.log.LogAttrs(ctx, level, msg, attrs...)
 }
 
-func durationMS(d time.Duration) slog.Attr {
-	return slog.Float64("duration_ms", float64(d.Microseconds())/1e3)
+func durationMS(d time.Duration) slog.Attr { return millis("duration_ms", d) }
+
+// millis logs a duration; key ends in _ms, since a [slog.Duration] is a bare number of nanoseconds in JSON.
+func millis(key string, d time.Duration) slog.Attr {
+	return slog.Float64(key, float64(d.Microseconds())/1e3)
 }
 
 // userOf is the user that a request is about, if it is about one.
@@ -125,8 +130,12 @@ func (c *contextStream) Context() context.Context { return c.ctx }
 // publicError is the error that the client gets. What the client does not get to see is logged here, in the one place.
 func (s *Server) publicError(ctx context.Context, method string, err error) error {
 	st := toStatus(err)
+	hidden := errors.Is(err, store.ErrInvalid) // the validation of requests let something through
 	switch st.Code() {
 	case codes.Internal, codes.Unknown, codes.DataLoss, codes.ResourceExhausted:
+		hidden = true
+	}
+	if hidden {
 		s.log.LogAttrs(ctx, slog.LevelError, "call failed", slog.String("grpc.method", method),
 			slog.String("grpc.code", st.Code().String()), slog.String("error", err.Error()))
 	}

@@ -237,6 +237,9 @@ func TestDrain(t *testing.T) {
 		t.Errorf("the call in flight failed: %v", err)
 	}
 	ts.shutdown(t)
+	if !strings.Contains(ts.logs.String(), `"delay_ms":300,`) {
+		t.Errorf("the log does not give the delay of the drain in milliseconds:\n%s", ts.logs)
+	}
 	for user, want := range map[string]uint64{"ann": 2, "bob": 1} {
 		if got, err := hooked.Revision(t.Context(), user); err != nil || got != want {
 			t.Errorf("%s has %d events (%v), want %d", user, got, err, want)
@@ -286,6 +289,35 @@ func TestPanicIsRecovered(t *testing.T) {
 	if logs := ts.logs.String(); !strings.Contains(logs, "lifecycle_test.go") || strings.Contains(logs, "canary-user") {
 		t.Errorf("the log lacks the stack or has request data:\n%s", logs)
 	}
+}
+
+// The goroutine that receives for a stream is not the handler's: its panics must not end the process either.
+func TestPanicWhileReceiving(t *testing.T) {
+	var broken atomic.Bool
+	ts := start(t, setup{config: func(c *Config) {
+		now := c.Now
+		c.Now = func() time.Time {
+			if broken.Load() {
+				panic("the clock has stopped")
+			}
+			return now()
+		}
+	}})
+	s := openStream(t, ts)
+	s.send(t, 1, event("ann", 1))
+	if _, err := s.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	broken.Store(true)
+	s.send(t, 2, event("ann", 2))
+	if d := cmp.Diff(problem{Code: codes.Internal, Reason: "INTERNAL"}, problemOf(t, s.rest(t).err)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	broken.Store(false)
+	if got := value1(t, ts, "gsimc_panics_total"); got != 1 {
+		t.Errorf("%v panics counted, want 1", got)
+	}
+	ts.observe(t, event("ann", 2))
 }
 
 // A call without a deadline gets the default one.

@@ -45,6 +45,8 @@ type streamArrival struct {
 // receive reads ahead and checks, until the client closes or the handler returns, which ends the stream's context.
 func (o *observeStream) receive() {
 	defer close(o.in)
+	// The interceptor's recovery guards the handler's goroutine, not this one.
+	defer o.server.recovered(o.stream.Context(), pb.EventService_StreamObserve_FullMethodName, &o.recvErr)
 	for {
 		msg, err := o.stream.Recv()
 		if err != nil {
