@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -192,6 +193,16 @@ func TestStoreFailures(t *testing.T) {
 				t.Errorf("%s, store says %q (-want +got):\n%s", name, tt.err, d)
 			}
 		}
+	}
+	// An event that only the store refuses shows a hole in the validation of requests: that has to be in the log.
+	hooked.append = func(context.Context, []store.Record) ([]store.Result, error) {
+		return nil, fmt.Errorf("%w: a rule that only the store has", store.ErrInvalid)
+	}
+	if _, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: event("ann", 1)}); problemOf(t, err).Code != codes.InvalidArgument {
+		t.Errorf("refused by the store: %v, want InvalidArgument", err)
+	}
+	if !strings.Contains(ts.logs.String(), "a rule that only the store has") {
+		t.Error("the log does not say that the store refused an event")
 	}
 	hooked.append = nil
 	hooked.read = func(context.Context, string, uint64, func(uint64, store.Event) error) error { return store.ErrCorrupt }

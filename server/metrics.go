@@ -63,7 +63,8 @@ func NewMetrics() *Metrics {
 	m.stage = stageMetrics{stages.WithLabelValues("state"), stages.WithLabelValues("filter"),
 		stages.WithLabelValues("topn"), stages.WithLabelValues("encode")}
 	requests := counters("gsimc_user_state_requests_total",
-		"Reads of user states: hit (as cached), advance (cached, events folded in), load (replayed), rebuild (cached state of another model).", "result")
+		"Reads of user states: hit (as cached), advance (cached, events folded in), load (not cached, replayed), rebuild (cached, but by another model, "+
+			"ahead of the store or damaged by a panic, so replayed).", "result")
 	m.stateRequests = stateRequestMetrics{requests.WithLabelValues("hit"), requests.WithLabelValues("advance"),
 		requests.WithLabelValues("load"), requests.WithLabelValues("rebuild")}
 	loads := counters("gsimc_model_loads_total", "Loads of the model file.", "result")

@@ -148,7 +148,7 @@ func (c *serveCmd) openStore(log *slog.Logger, metrics *server.Metrics) (store.S
 				log.Error("the store takes no more events until a restart", slog.String("error", reason.Error()))
 			},
 			Slow: func(what string, took time.Duration) {
-				log.Warn("slow disk", slog.String("operation", what), slog.Duration("took", took))
+				log.Warn("slow disk", slog.String("operation", what), slog.Float64("duration_ms", float64(took.Microseconds())/1e3))
 			},
 		},
 	})
