@@ -2,10 +2,12 @@ package server
 
 import (
 	"context"
+	"errors"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/store"
 )
 
 // admin implements AdminService. It stands on the same listener as the other services: it can neither read nor change
@@ -18,7 +20,11 @@ type admin struct {
 // GetStatus implements AdminService.
 func (s admin) GetStatus(ctx context.Context, _ *pb.GetStatusRequest) (*pb.GetStatusResponse, error) {
 	stats, err := s.store.Stats(ctx)
-	if err != nil {
+	failure := ""
+	switch {
+	case errors.Is(err, store.ErrFailed): // the operator who asks wants to know why
+		failure = err.Error()
+	case err != nil:
 		return nil, err
 	}
 	l := s.models.acquire()
@@ -29,6 +35,7 @@ func (s admin) GetStatus(ctx context.Context, _ *pb.GetStatusRequest) (*pb.GetSt
 		Draining:      s.isDraining(),
 		UsersInMemory: int64(s.states.cache.EstimatedSize()),
 		StoreBytes:    stats.Bytes,
+		StoreFailure:  failure,
 		Model:         l.describe(),
 	}, nil
 }

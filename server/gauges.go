@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -26,9 +25,6 @@ var (
 	drainingDesc    = prometheus.NewDesc("gsimc_draining", "1 while the server shuts down.", nil, nil)
 )
 
-// storeStatsTimeout bounds what a scrape waits for the store.
-const storeStatsTimeout = time.Second
-
 // Describe implements [prometheus.Collector].
 func (g gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{statesDesc, stateBytesDesc, storeBytesDesc, storeFailedDesc, modelInfoDesc, modelItemsDesc,
@@ -44,9 +40,7 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(statesDesc, float64(g.s.states.cache.EstimatedSize()))
 	gauge(stateBytesDesc, float64(g.s.states.cache.WeightedSize()))
-	ctx, cancel := context.WithTimeout(context.Background(), storeStatsTimeout)
-	defer cancel()
-	stats, err := g.s.store.Stats(ctx)
+	stats, err := g.s.storeStats(context.Background())
 	if err == nil { // a closed store has no size; the series is then absent
 		gauge(storeBytesDesc, float64(stats.Bytes))
 	}

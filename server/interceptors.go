@@ -127,8 +127,12 @@ type contextStream struct {
 // Context is the other context.
 func (c *contextStream) Context() context.Context { return c.ctx }
 
-// publicError is the error that the client gets. What the client does not get to see is logged here, in the one place.
+// publicError is the error that the client gets. What the client does not get to see is logged here, in the one place, and
+// here the server learns first that its store has failed.
 func (s *Server) publicError(ctx context.Context, method string, err error) error {
+	if errors.Is(err, store.ErrFailed) {
+		s.storeFailed()
+	}
 	st := toStatus(err)
 	hidden := errors.Is(err, store.ErrInvalid) // the validation of requests let something through
 	switch st.Code() {

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"net/http/pprof"
@@ -11,9 +10,6 @@ import (
 
 	"github.com/gsimc/gsimc/store"
 )
-
-// readyTimeout bounds what /readyz waits for the store.
-const readyTimeout = time.Second
 
 // newOps builds the HTTP server for machines and operators. It has no authentication: it belongs on an inner address.
 func (s *Server) newOps() *http.Server {
@@ -36,10 +32,8 @@ func (s *Server) newOps() *http.Server {
 
 // livez is 503 when only a new process can help: the store has failed and takes no writes any more.
 func (s *Server) livez(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
-	defer cancel()
-	if _, err := s.store.Stats(ctx); errors.Is(err, store.ErrFailed) {
-		answer(w, http.StatusServiceUnavailable, "the store has failed and needs a restart")
+	if _, err := s.storeStats(r.Context()); errors.Is(err, store.ErrFailed) {
+		answer(w, http.StatusServiceUnavailable, storeTrouble(err))
 		return
 	}
 	answer(w, http.StatusOK, "ok")
@@ -52,13 +46,19 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusServiceUnavailable, "draining")
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
-	defer cancel()
-	if _, err := s.store.Stats(ctx); err != nil {
-		answer(w, http.StatusServiceUnavailable, "the store does not answer")
+	if _, err := s.storeStats(r.Context()); err != nil {
+		answer(w, http.StatusServiceUnavailable, storeTrouble(err))
 		return
 	}
 	answer(w, http.StatusOK, "ok")
+}
+
+// storeTrouble words an error of the store for operators. By the contract of stores it holds no ids.
+func storeTrouble(err error) string {
+	if errors.Is(err, store.ErrFailed) {
+		return "the server needs a restart: " + err.Error()
+	}
+	return "the store does not answer: " + err.Error()
 }
 
 func answer(w http.ResponseWriter, code int, text string) {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -173,20 +174,59 @@ func TestIDsStayPrivate(t *testing.T) {
 	}
 }
 
-// failedStore takes no more writes, as its Stats says.
-type failedStore struct{ store.Store }
-
-func (failedStore) Stats(context.Context) (store.Stats, error) {
-	return store.Stats{}, fmt.Errorf("%w: %w", store.ErrFailed, store.ErrFull)
+// failingStore takes no more writes once it has failed, as a store on disk does.
+type failingStore struct {
+	store.Store
+	failed atomic.Bool
 }
 
-// A failed store needs a new process: probes and metrics must say so.
-func TestProbesOfAFailedStore(t *testing.T) {
-	ts := start(t, setup{store: failedStore{memory.New()}})
+var errStoreFailed = fmt.Errorf("%w: %w", store.ErrFailed, store.ErrFull)
+
+func (f *failingStore) Stats(ctx context.Context) (store.Stats, error) {
+	if f.failed.Load() {
+		return store.Stats{}, errStoreFailed
+	}
+	return f.Store.Stats(ctx)
+}
+
+func (f *failingStore) Append(ctx context.Context, records []store.Record) ([]store.Result, error) {
+	if f.failed.Load() {
+		return nil, errStoreFailed
+	}
+	return f.Store.Append(ctx, records)
+}
+
+// healthOf is the gRPC health of a service.
+func (ts *testServer) healthOf(t testing.TB, service string) healthpb.HealthCheckResponse_ServingStatus {
+	t.Helper()
+	resp, err := healthpb.NewHealthClient(ts.conn).Check(ctx(t), &healthpb.HealthCheckRequest{Service: service})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.GetStatus()
+}
+
+// A failed store needs a new process: health, probes, status and metrics must say so, while Recommend goes on.
+func TestFailedStore(t *testing.T) {
+	failing := &failingStore{Store: memory.New()}
+	ts := start(t, setup{store: failing})
+	ts.observe(t, event("ann", 1))
+	failing.failed.Store(true)
+	eventually(t, "the health of events turns without any call", func() bool {
+		return ts.healthOf(t, "gsimc.v1.EventService") == healthpb.HealthCheckResponse_NOT_SERVING
+	})
+	if got := ts.healthOf(t, "gsimc.v1.RecommenderService"); got != healthpb.HealthCheckResponse_SERVING {
+		t.Errorf("health of the recommender: %v", got)
+	}
+	ts.ask(t, forUser("ann"))
 	for _, path := range []string{"/livez", "/readyz"} {
-		if code, body := ts.get(t, path); code != http.StatusServiceUnavailable {
-			t.Errorf("%s: %d %s, want 503", path, code, body)
+		if code, body := ts.get(t, path); code != http.StatusServiceUnavailable || !strings.Contains(body, errStoreFailed.Error()) {
+			t.Errorf("%s: %d %s, want 503 and the reason", path, code, body)
 		}
+	}
+	if got, err := ts.admin.GetStatus(ctx(t), &pb.GetStatusRequest{}); err != nil || got.GetStoreFailure() != errStoreFailed.Error() ||
+		got.GetModel().GetVersion() == "" {
+		t.Errorf("GetStatus: %v, %v, want the model and the failure of the store", got, err)
 	}
 	if _, body := ts.get(t, "/metrics"); !strings.Contains(body, "gsimc_store_failed 1") {
 		t.Error("no gsimc_store_failed 1 in the metrics")
@@ -194,6 +234,22 @@ func TestProbesOfAFailedStore(t *testing.T) {
 	st := toStatus(fmt.Errorf("%w: %w", store.ErrFailed, store.ErrFull))
 	if st.Code() != codes.ResourceExhausted || !strings.Contains(st.Message(), "restarted") {
 		t.Errorf("status %v, want one that asks for a restart", st)
+	}
+}
+
+// A write that meets the failure turns the health before the next poll: the poll sees nothing here.
+func TestHealthAfterAFailedWrite(t *testing.T) {
+	hooked := &hookedStore{Store: memory.New()}
+	hooked.append = func(context.Context, []store.Record) ([]store.Result, error) { return nil, errStoreFailed }
+	ts := start(t, setup{store: hooked})
+	if got := ts.healthOf(t, "gsimc.v1.EventService"); got != healthpb.HealthCheckResponse_SERVING {
+		t.Errorf("health of events before the failure: %v", got)
+	}
+	if _, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: event("ann", 1)}); err == nil {
+		t.Error("a failed store takes an event")
+	}
+	if got := ts.healthOf(t, "gsimc.v1.EventService"); got != healthpb.HealthCheckResponse_NOT_SERVING {
+		t.Errorf("health of events after the failure: %v", got)
 	}
 }
 

@@ -142,6 +142,9 @@ func (s *Server) Serve(ctx context.Context, rpc, ops net.Listener) error {
 	failed := make(chan error, 2)
 	go func() { failed <- s.grpc.Serve(netutil.LimitListener(rpc, s.cfg.MaxConnections)) }()
 	go func() { failed <- s.ops.Serve(ops) }()
+	watch, stopWatch := context.WithCancel(ctx)
+	defer stopWatch()
+	go s.watchStore(watch)
 	s.log.Info("serving", slog.String("grpc", rpc.Addr().String()), slog.String("ops", ops.Addr().String()))
 
 	var err error

@@ -226,6 +226,9 @@ func TestLogOutOfSpace(t *testing.T) {
 	if reason := <-reasons; !errors.Is(reason, store.ErrFull) || !errors.Is(reason, store.ErrFailed) {
 		t.Errorf("Events.Failed: got %v, want ErrFailed and ErrFull", reason)
 	}
+	if _, err := s.Stats(context.Background()); !errors.Is(err, store.ErrFailed) || !errors.Is(err, store.ErrFull) {
+		t.Errorf("Stats: got error %v, want ErrFailed and ErrFull", err)
+	}
 	full.Store(false) // too late for this engine
 	if _, err := s.Append(context.Background(), record); !errors.Is(err, store.ErrFull) || !strings.Contains(err.Error(), "restart") {
 		t.Errorf("later write: got error %v, want ErrFull that says to restart", err)

@@ -161,10 +161,12 @@ type GetStatusResponse struct {
 	Draining bool `protobuf:"varint,3,opt,name=draining,proto3" json:"draining,omitempty"`
 	// User states in the cache.
 	UsersInMemory int64 `protobuf:"varint,4,opt,name=users_in_memory,json=usersInMemory,proto3" json:"users_in_memory,omitempty"`
-	// Bytes of the store on disk; 0 if the store keeps nothing there.
+	// Bytes of the store on disk; 0 if the store keeps nothing there, or has failed.
 	StoreBytes int64 `protobuf:"varint,6,opt,name=store_bytes,json=storeBytes,proto3" json:"store_bytes,omitempty"`
 	// The model that serves.
-	Model         *Model `protobuf:"bytes,8,opt,name=model,proto3" json:"model,omitempty"`
+	Model *Model `protobuf:"bytes,8,opt,name=model,proto3" json:"model,omitempty"`
+	// Why the store takes no more writes until a restart, for people; empty as long as it takes them.
+	StoreFailure  string `protobuf:"bytes,9,opt,name=store_failure,json=storeFailure,proto3" json:"store_failure,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -239,6 +241,13 @@ func (x *GetStatusResponse) GetModel() *Model {
 		return x.Model
 	}
 	return nil
+}
+
+func (x *GetStatusResponse) GetStoreFailure() string {
+	if x != nil {
+		return x.StoreFailure
+	}
+	return ""
 }
 
 // ReloadModelRequest has no parameters: the path is the server's configuration.
@@ -346,7 +355,7 @@ const file_gsimc_v1_admin_service_proto_rawDesc = "" +
 	"\x05graph\x18\x05 \x01(\tR\x05graph\x127\n" +
 	"\tload_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\bloadTime\x12\x16\n" +
 	"\x06filter\x18\v \x01(\tR\x06filter\"\x12\n" +
-	"\x10GetStatusRequest\"\xff\x01\n" +
+	"\x10GetStatusRequest\"\xa4\x02\n" +
 	"\x11GetStatusResponse\x12#\n" +
 	"\rbuild_version\x18\x01 \x01(\tR\fbuildVersion\x129\n" +
 	"\n" +
@@ -355,7 +364,8 @@ const file_gsimc_v1_admin_service_proto_rawDesc = "" +
 	"\x0fusers_in_memory\x18\x04 \x01(\x03R\rusersInMemory\x12\x1f\n" +
 	"\vstore_bytes\x18\x06 \x01(\x03R\n" +
 	"storeBytes\x12%\n" +
-	"\x05model\x18\b \x01(\v2\x0f.gsimc.v1.ModelR\x05model\"\x14\n" +
+	"\x05model\x18\b \x01(\v2\x0f.gsimc.v1.ModelR\x05model\x12#\n" +
+	"\rstore_failure\x18\t \x01(\tR\fstoreFailure\"\x14\n" +
 	"\x12ReloadModelRequest\"g\n" +
 	"\x13ReloadModelResponse\x12%\n" +
 	"\x05model\x18\x01 \x01(\v2\x0f.gsimc.v1.ModelR\x05model\x12)\n" +
