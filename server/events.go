@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -48,7 +49,7 @@ func (s events) Observe(ctx context.Context, req *pb.ObserveRequest) (*pb.Observ
 	}
 	results, err := s.commit(ctx, []store.Record{a.record})
 	if err != nil {
-		if errors.Is(err, store.ErrConflict) {
+		if _, refused := refusedRecord(err); refused {
 			s.countEvent(pb.EventDisposition_EVENT_DISPOSITION_REJECTED)
 		}
 		return nil, err
@@ -75,8 +76,8 @@ func (s events) BatchObserve(ctx context.Context, req *pb.BatchObserveRequest) (
 	return &pb.BatchObserveResponse{Results: results}, nil
 }
 
-// ingest writes the good events in one step. The others are REJECTED in their results, as are those in conflict.
-// On an error the outcome is that of the error: nothing was written, or nobody knows.
+// ingest writes the good events in one step. The others are REJECTED in their results, as are those in conflict and those
+// that meet damage in their users' histories. On an error the outcome is that of the error: nothing was written, or nobody knows.
 func (s *Server) ingest(ctx context.Context, batch []arrival) ([]*pb.EventResult, error) {
 	results := make([]*pb.EventResult, len(batch))
 	records := make([]store.Record, 0, len(batch))
@@ -91,11 +92,15 @@ func (s *Server) ingest(ctx context.Context, batch []arrival) ([]*pb.EventResult
 	}
 	for len(records) > 0 {
 		written, err := s.commit(ctx, records)
-		// Append applies all or nothing: leave out the record with the conflict and try again.
-		if conflict, ok := errors.AsType[*store.ConflictError](err); ok {
-			results[index[conflict.Index]] = rejected(err)
-			records = slices.Delete(records, conflict.Index, conflict.Index+1)
-			index = slices.Delete(index, conflict.Index, conflict.Index+1)
+		// Append applies all or nothing: leave out the record at fault and try again.
+		if bad, refused := refusedRecord(err); refused {
+			if errors.Is(err, store.ErrCorrupt) { // the call goes on, so nobody else logs it
+				s.log.LogAttrs(ctx, slog.LevelError, "event rejected: its user's history is damaged",
+					slog.Any("user_hash", userID{s.hasher, records[bad].User}), slog.String("error", err.Error()))
+			}
+			results[index[bad]] = rejected(err)
+			records = slices.Delete(records, bad, bad+1)
+			index = slices.Delete(index, bad, bad+1)
 			continue
 		}
 		if err != nil {
@@ -108,6 +113,17 @@ func (s *Server) ingest(ctx context.Context, batch []arrival) ([]*pb.EventResult
 	}
 	s.countSettled(results, batch[0].received)
 	return results, nil
+}
+
+// refusedRecord is the position of the one record because of which an Append applied nothing, if that is the reason.
+func refusedRecord(err error) (int, bool) {
+	if conflict, ok := errors.AsType[*store.ConflictError](err); ok {
+		return conflict.Index, true
+	}
+	if damaged, ok := errors.AsType[*store.CorruptError](err); ok {
+		return damaged.Index, true
+	}
+	return 0, false
 }
 
 // commit makes the records durable and then visible: it folds them into the cached states.

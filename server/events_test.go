@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -166,6 +167,49 @@ func TestBatchObserve(t *testing.T) {
 	user, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"})
 	if err != nil || user.GetUser().GetRevision() != 3 {
 		t.Errorf("ann has revision %d (%v), want 3", user.GetUser().GetRevision(), err)
+	}
+}
+
+// Damage in one user's history rejects the events that meet it, in a batch and in a stream, and no others.
+func TestDamagedHistory(t *testing.T) {
+	hooked := &hookedStore{Store: memory.New()}
+	hooked.append = func(c context.Context, records []store.Record) ([]store.Result, error) {
+		if bad := slices.IndexFunc(records, func(r store.Record) bool { return r.User == "damaged" }); bad >= 0 {
+			return nil, &store.CorruptError{Index: bad, Err: fmt.Errorf("%w: checksum", store.ErrCorrupt)}
+		}
+		return hooked.Store.Append(c, records)
+	}
+	ts := start(t, setup{store: hooked})
+	batch := []*pb.Event{event("ann", 1), event("damaged", 1), event("bob", 1), event("damaged", 2), event("ann", 2)}
+	lost := &pb.EventResult{Disposition: refused, Error: &pb.EventError{Code: int32(codes.DataLoss), Reason: "STORE_CORRUPT",
+		Message: "the stored history of this user is damaged"}}
+	resp, err := ts.events.BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: batch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []*pb.EventResult{{Disposition: applied, UserRevision: 1}, lost, {Disposition: applied, UserRevision: 1}, lost,
+		{Disposition: applied, UserRevision: 2}}
+	if d := cmp.Diff(want, resp.GetResults(), protocmp.Transform()); d != "" {
+		t.Errorf("batch (-want +got):\n%s", d)
+	}
+	s := openStream(t, ts)
+	for i, e := range batch {
+		s.send(t, uint64(i+1), e)
+	}
+	if err := s.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	got := s.rest(t)
+	exceptions := []*pb.StreamEventResult{{Sequence: 2, Result: lost}, {Sequence: 4, Result: lost}}
+	if d := cmp.Diff(exceptions, got.exceptions, protocmp.Transform()); d != "" || got.err != nil || got.acked != 5 {
+		t.Errorf("stream acked %d, ended with %v, exceptions (-want +got):\n%s", got.acked, got.err, d)
+	}
+	_, err = ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: event("damaged", 3)})
+	if d := cmp.Diff(problem{Code: codes.DataLoss, Reason: "STORE_CORRUPT"}, problemOf(t, err)); d != "" {
+		t.Errorf("single (-want +got):\n%s", d)
+	}
+	if n := strings.Count(ts.logs.String(), "history is damaged"); n != 4 {
+		t.Errorf("%d rejected events in the log, want 4", n)
 	}
 }
 

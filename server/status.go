@@ -51,7 +51,7 @@ var (
 
 // outcomes maps errors to what clients see; the first match holds. Whatever is not here is INTERNAL. The codes keep the
 // contract of outcomes: the error of a write has a definite code (INVALID_ARGUMENT, RESOURCE_EXHAUSTED,
-// FAILED_PRECONDITION, ALREADY_EXISTS) only if the write certainly was not applied.
+// FAILED_PRECONDITION, ALREADY_EXISTS, DATA_LOSS) only if the write certainly was not applied.
 var outcomes = []struct {
 	err     error
 	code    codes.Code

@@ -14,7 +14,7 @@ var (
 	ErrConflict = errors.New("store: event id in use with another payload")
 	// ErrFull: there is not enough disk space. Nothing was applied.
 	ErrFull = errors.New("store: disk full")
-	// ErrCorrupt: stored data is damaged. A write that ends so was not applied.
+	// ErrCorrupt: stored data is damaged. A write that ends so was not applied. See CorruptError.
 	ErrCorrupt = errors.New("store: data corrupt")
 	// ErrClosed: the store was closed before the call.
 	ErrClosed = errors.New("store: closed")
@@ -41,3 +41,18 @@ func (e *ConflictError) Error() string {
 
 // Is makes errors.Is(err, ErrConflict) true.
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
+
+// CorruptError is the error of an Append that met damage in the history of a record's user. It is an ErrCorrupt. The other
+// records of the call may well be written without that one.
+type CorruptError struct {
+	// Index is the position in the call of the record whose user's history is damaged.
+	Index int
+	// Err says what is damaged; it wraps ErrCorrupt.
+	Err error
+}
+
+// Error names the record by its position.
+func (e *CorruptError) Error() string { return fmt.Sprintf("record %d: %v", e.Index, e.Err) }
+
+// Unwrap returns e.Err.
+func (e *CorruptError) Unwrap() error { return e.Err }

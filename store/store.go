@@ -127,7 +127,8 @@ type Store interface {
 	// Record.Repeats) changes nothing and gets the revision of the first with Duplicate set; that answer, too, is only
 	// given once the first one is durable. With another payload the error is a *ConflictError (ErrConflict). ErrInvalid:
 	// a record is malformed (Record.Validate). ErrFull: there is too little disk space to go on safely; the call
-	// succeeds again once there is room. In all three cases nothing of the call is applied.
+	// succeeds again once there is room. ErrCorrupt is a *CorruptError where the damage is in the history of one user. In
+	// all these cases nothing of the call is applied.
 	//
 	// A context that ends before the write begins leaves nothing applied; one that ends while the write is under way
 	// gives up the waiting and not the write, so the outcome is open, as with ErrFailed. See the package comment.

@@ -2,6 +2,7 @@ package pebble
 
 import (
 	"bytes"
+	"context"
 	"encoding/hex"
 	"errors"
 	"math"
@@ -9,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	lsm "github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/store"
@@ -129,4 +132,49 @@ func FuzzKeys(f *testing.F) {
 			t.Errorf("format key is not below the rows of %q", a)
 		}
 	})
+}
+
+// TestDamagedHistory damages rows of one user: an Append that meets one says which record it is, and goes without it.
+func TestDamagedHistory(t *testing.T) {
+	s := mustOpen(t, "store", Options{FS: vfs.NewMem()})
+	mustAppend(t, s, "good", 0, 1)
+	mustAppend(t, s, "bad head", 0, 1)
+	mustAppend(t, s, "bad event", 0, 2)
+	for _, key := range [][]byte{headKey(nil, "bad head"), eventKey(nil, "bad event", 1)} {
+		if err := s.db.Set(key, []byte("damaged"), lsm.Sync); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		user  string
+		event int
+		want  []store.Result // of the record, nil: ErrCorrupt
+	}{
+		{"good", 1, []store.Result{{Revision: 2}}},
+		{"bad head", 1, nil},
+		{"bad event", 0, nil}, // it cannot be compared with the first of its id
+		{"bad event", 1, []store.Result{{Revision: 2, Duplicate: true}}},
+		{"bad event", 2, []store.Result{{Revision: 3}}},
+	} {
+		first := store.Record{User: "first " + test.user, Event: testEvent(test.event)}
+		before, err := s.Revision(context.Background(), first.User)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Append(context.Background(), []store.Record{first, {User: test.user, Event: testEvent(test.event)}})
+		if test.want != nil {
+			if err != nil || !cmp.Equal(test.want, got[1:]) {
+				t.Errorf("%s, event %d: got %v, %v, want %v", test.user, test.event, got, err, test.want)
+			}
+			continue
+		}
+		damaged, ok := errors.AsType[*store.CorruptError](err)
+		if !ok || damaged.Index != 1 || !errors.Is(err, store.ErrCorrupt) || strings.Contains(err.Error(), test.user) {
+			t.Errorf("%s, event %d: got %v, %v, want a CorruptError of record 1 without ids", test.user, test.event, got, err)
+		}
+		if after, err := s.Revision(context.Background(), first.User); after != before || err != nil {
+			t.Errorf("%s, event %d: the other record of the refused call was applied (%v)", test.user, test.event, err)
+		}
+	}
+	mustClose(t, s)
 }

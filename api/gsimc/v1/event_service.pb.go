@@ -284,7 +284,8 @@ type EventError struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of the canonical gRPC code that Observe would have failed with.
 	Code int32 `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`
-	// Machine-readable reason, as in google.rpc.ErrorInfo: "INVALID_FIELD", "EVENT_ID_CONFLICT".
+	// Machine-readable reason, as in google.rpc.ErrorInfo: "INVALID_FIELD", "EVENT_ID_CONFLICT",
+	// "STORE_CORRUPT" (the user's stored history is damaged).
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	// One sentence for people.
 	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`

@@ -30,8 +30,8 @@ const (
 //
 // EventService takes in interactions. An acknowledged event is on disk and visible to the next Recommend.
 //
-// Outcomes: OK means durable and applied. INVALID_ARGUMENT, RESOURCE_EXHAUSTED, FAILED_PRECONDITION and
-// ALREADY_EXISTS mean certainly not applied. UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and
+// Outcomes: OK means durable and applied. INVALID_ARGUMENT, RESOURCE_EXHAUSTED, FAILED_PRECONDITION,
+// ALREADY_EXISTS and DATA_LOSS mean certainly not applied. UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and
 // UNKNOWN leave it open: retrying with the same event_id is always safe.
 //
 // Every error carries a google.rpc.ErrorInfo with domain "gsimc", and INVALID_ARGUMENT a google.rpc.BadRequest
@@ -44,7 +44,8 @@ type EventServiceClient interface {
 	// Observe takes in one event.
 	//
 	// Errors: INVALID_ARGUMENT (a field breaks its rule), ALREADY_EXISTS (the event_id stands in the
-	// history with another content), RESOURCE_EXHAUSTED (the disk is full).
+	// history with another content), RESOURCE_EXHAUSTED (the disk is full), DATA_LOSS (the user's stored
+	// history is damaged, and the event was not applied).
 	Observe(ctx context.Context, in *ObserveRequest, opts ...grpc.CallOption) (*ObserveResponse, error)
 	// BatchObserve takes in up to 1000 events, each with its own result. It is not atomic: a bad event is
 	// REJECTED and the others are applied, in request order. The call itself fails only if the list is
@@ -112,8 +113,8 @@ type EventService_StreamObserveClient = grpc.BidiStreamingClient[StreamObserveRe
 //
 // EventService takes in interactions. An acknowledged event is on disk and visible to the next Recommend.
 //
-// Outcomes: OK means durable and applied. INVALID_ARGUMENT, RESOURCE_EXHAUSTED, FAILED_PRECONDITION and
-// ALREADY_EXISTS mean certainly not applied. UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and
+// Outcomes: OK means durable and applied. INVALID_ARGUMENT, RESOURCE_EXHAUSTED, FAILED_PRECONDITION,
+// ALREADY_EXISTS and DATA_LOSS mean certainly not applied. UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and
 // UNKNOWN leave it open: retrying with the same event_id is always safe.
 //
 // Every error carries a google.rpc.ErrorInfo with domain "gsimc", and INVALID_ARGUMENT a google.rpc.BadRequest
@@ -126,7 +127,8 @@ type EventServiceServer interface {
 	// Observe takes in one event.
 	//
 	// Errors: INVALID_ARGUMENT (a field breaks its rule), ALREADY_EXISTS (the event_id stands in the
-	// history with another content), RESOURCE_EXHAUSTED (the disk is full).
+	// history with another content), RESOURCE_EXHAUSTED (the disk is full), DATA_LOSS (the user's stored
+	// history is damaged, and the event was not applied).
 	Observe(context.Context, *ObserveRequest) (*ObserveResponse, error)
 	// BatchObserve takes in up to 1000 events, each with its own result. It is not atomic: a bad event is
 	// REJECTED and the others are applied, in request order. The call itself fails only if the list is

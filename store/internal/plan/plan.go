@@ -2,7 +2,11 @@
 // It holds the rules of idempotency once for all back ends.
 package plan
 
-import "github.com/gsimc/gsimc/store"
+import (
+	"errors"
+
+	"github.com/gsimc/gsimc/store"
+)
 
 // Reader is the view that a back end gives of its current histories. The histories of the users in the plan must not
 // change until the plan has been carried out.
@@ -26,7 +30,7 @@ type Plan struct {
 // eventKey identifies an event across users.
 type eventKey struct{ user, id string }
 
-// Make plans the records. Its errors are *store.ConflictError and those of the reader.
+// Make plans the records. Its errors are *store.ConflictError and those of the reader, damage as *store.CorruptError.
 func Make(r Reader, records []store.Record) (Plan, error) {
 	p := Plan{Results: make([]store.Result, len(records)), Heads: make(map[string]uint64)}
 	seen := make(map[eventKey]int, len(records)) // index of the first record with the key
@@ -46,7 +50,7 @@ func Make(r Reader, records []store.Record) (Plan, error) {
 		if !known {
 			head, err := r.Head(rec.User)
 			if err != nil {
-				return Plan{}, err
+				return Plan{}, located(err, i)
 			}
 			before, heads[rec.User] = head, head
 		}
@@ -54,7 +58,7 @@ func Make(r Reader, records []store.Record) (Plan, error) {
 			revision, e, err := r.Find(rec.User, rec.Event.ID)
 			switch {
 			case err != nil:
-				return Plan{}, err
+				return Plan{}, located(err, i)
 			case revision > 0 && !rec.Repeats(e):
 				return Plan{}, &store.ConflictError{Index: i, Revision: revision}
 			case revision > 0:
@@ -68,4 +72,12 @@ func Make(r Reader, records []store.Record) (Plan, error) {
 		p.Results[i] = store.Result{Revision: next}
 	}
 	return p, nil
+}
+
+// located says of damage that the i-th record met it.
+func located(err error, i int) error {
+	if errors.Is(err, store.ErrCorrupt) {
+		return &store.CorruptError{Index: i, Err: err}
+	}
+	return err
 }
