@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 )
 
@@ -33,10 +34,15 @@ func (f *clientFlags) check() error {
 	return nil
 }
 
+// pings find out that the peer of a long call is gone without a word, a machine that lost its power say. A server
+// of ours takes offence at pings less than 10 s apart.
+var pings = keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}
+
 // dial connects to a server. The connection is made by the first call; there is no transport security.
 func dial(address string) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient(address,
-		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultServiceConfig(retryPolicy))
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultServiceConfig(retryPolicy),
+		grpc.WithKeepaliveParams(pings))
 	if err != nil {
 		return nil, fmt.Errorf("--server: %w", err)
 	}

@@ -39,7 +39,7 @@ type observeFile struct {
 	TimeColumn   string        `group:"A file of events:" default:"timestamp" help:"Column of the times. Without this column events get the time at which the file was last written."`
 	WeightColumn string        `group:"A file of events:" placeholder:"NAME" help:"Column of the events' values."`
 	Window       int           `group:"A file of events:" default:"1024" help:"Events sent ahead of the server's acknowledgements, 1 to 100000."`
-	GiveUp       time.Duration `group:"A file of events:" default:"1m" help:"Time without any acknowledgement after which to give up reconnecting."`
+	GiveUp       time.Duration `group:"A file of events:" default:"1m" help:"Time since the last acknowledgement after which to give up."`
 }
 
 // Help is the manual under the flags.

@@ -48,7 +48,8 @@ type sender struct {
 	acknowledged func(n int)       // told now and then
 	explain      func(error) error // puts a status error into words
 
-	acked                         int // events settled, over all connections
+	acked                         int       // events settled, over all connections
+	heard                         time.Time // when acked rose last, at first the start
 	duplicates, pending, rejected int
 	firstRejection                string
 	reconnects                    int
@@ -60,16 +61,20 @@ const (
 	lastBackoff  = 3 * time.Second
 )
 
+// errSilent is the end of a stream over which nothing was acknowledged for too long.
+var errSilent = errors.New("the connection stands, but the server acknowledges nothing")
+
 func (s *sender) applied() int { return s.acked - s.duplicates - s.pending - s.rejected }
 
 // run sends everything or returns why not.
 func (s *sender) run(ctx context.Context) error {
-	backoff, progressed := firstBackoff, time.Now()
+	backoff := firstBackoff
+	s.heard = time.Now()
 	for s.acked < s.source.Len() {
 		before := s.acked
 		err := s.stream(ctx)
 		if s.acked > before {
-			backoff, progressed = firstBackoff, time.Now()
+			backoff = firstBackoff
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -78,7 +83,9 @@ func (s *sender) run(ctx context.Context) error {
 			return nil
 		case !transient(err):
 			return err
-		case time.Since(progressed) > s.giveUp:
+		case s.acked == s.source.Len():
+			return nil
+		case errors.Is(err, errSilent) || time.Since(s.heard) >= s.giveUp:
 			return fmt.Errorf("gave up after %s (--give-up) without an acknowledgement: %w", s.giveUp, s.explain(err))
 		}
 		s.reconnects++
@@ -102,14 +109,14 @@ func transient(err error) bool {
 
 // stream sends events over one connection until all are settled (nil), or the server drains, or it breaks.
 func (s *sender) stream(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	// A connection may hang without breaking.
-	patience := time.AfterFunc(s.giveUp, cancel)
+	patience := time.AfterFunc(time.Until(s.heard.Add(s.giveUp)), func() { cancel(errSilent) })
 	defer patience.Stop()
 	stream, err := s.client.StreamObserve(ctx)
 	if err != nil {
-		return err
+		return orSilent(ctx, err)
 	}
 	base := s.acked
 	room := make(chan struct{}, s.window) // one token per event in flight
@@ -119,11 +126,19 @@ func (s *sender) stream(ctx context.Context) error {
 		defer close(sent)
 		s.send(ctx, stream, base, room, stop)
 	}()
-	err = s.receive(stream, base, room, stop, func() { patience.Reset(s.giveUp) })
-	cancel()
+	err = orSilent(ctx, s.receive(stream, base, room, stop, func() { patience.Reset(s.giveUp) }))
+	cancel(nil)
 	<-sent
 	if err == nil && s.acked < s.source.Len() {
 		return status.Error(codes.Unavailable, "the server ended the stream")
+	}
+	return err
+}
+
+// orSilent is errSilent if that is why ctx ended; the error of the call, err, then only says that it was cancelled.
+func orSilent(ctx context.Context, err error) error {
+	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
+		return errSilent
 	}
 	return err
 }
@@ -147,7 +162,7 @@ func (s *sender) send(ctx context.Context, stream pb.EventService_StreamObserveC
 	_ = stream.CloseSend()
 }
 
-// receive takes acknowledgements until the stream ends, and calls alive for each.
+// receive takes acknowledgements until the stream ends, and calls alive for each that settles something.
 func (s *sender) receive(stream pb.EventService_StreamObserveClient, base int, room <-chan struct{}, stop chan<- struct{}, alive func()) error {
 	draining := false
 	for {
@@ -158,8 +173,12 @@ func (s *sender) receive(stream pb.EventService_StreamObserveClient, base int, r
 		if err != nil {
 			return err
 		}
-		alive()
-		for settled := base + int(got.GetAckedSequence()); s.acked < settled; s.acked++ {
+		settled := base + int(got.GetAckedSequence())
+		if settled > s.acked {
+			s.heard = time.Now()
+			alive()
+		}
+		for ; s.acked < settled; s.acked++ {
 			select {
 			case <-room:
 			default:

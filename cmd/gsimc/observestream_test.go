@@ -31,6 +31,7 @@ type mood struct {
 	lose   int        // of these, how many at the end are not acknowledged
 	code   codes.Code // how the stream ends; OK: with a draining notice
 	reject bool       // the first event of the stream is refused
+	hang   bool       // the stream does not end then: the server takes and says nothing any more
 }
 
 func (s *moodyServer) StreamObserve(stream pb.EventService_StreamObserveServer) error {
@@ -64,6 +65,10 @@ func (s *moodyServer) StreamObserve(stream pb.EventService_StreamObserveServer) 
 			if err := stream.Send(out); err != nil {
 				return err
 			}
+		}
+		if m != nil && m.hang && n >= m.after {
+			<-stream.Context().Done()
+			return nil
 		}
 		if m != nil && n >= m.after {
 			return status.Error(m.code, "moody")
@@ -156,6 +161,16 @@ func TestSenderGivesUp(t *testing.T) {
 	s.giveUp = 50 * time.Millisecond
 	if err := s.run(context.Background()); err == nil || !strings.Contains(err.Error(), "gave up after 50ms") {
 		t.Errorf("error %v, want that it gave up", err)
+	}
+
+	s = newSender(t, &moodyServer{script: []mood{{after: 2, hang: true, code: codes.Unavailable}}, seen: map[string]bool{}}, 9, 4)
+	s.giveUp = 200 * time.Millisecond
+	err := s.run(context.Background())
+	if err == nil || !strings.Contains(err.Error(), "gave up after 200ms") || strings.Contains(err.Error(), "Canceled") {
+		t.Errorf("a stream that hangs: error %v, want that it gave up and nothing of a cancellation", err)
+	}
+	if s.acked != 2 || s.reconnects != 0 {
+		t.Errorf("a stream that hangs: %d events acknowledged, %d reconnects, want 2 and 0: time runs from the last acknowledgement", s.acked, s.reconnects)
 	}
 
 	ctx, cancel := context.WithCancel(context.Background())
