@@ -1,0 +1,46 @@
+// Package gemm multiplies dense matrices, fast: C += alpha·op(A)·op(B) in
+// float64 and float32, on all processors, without cgo.
+//
+// # Conventions
+//
+// A [Matrix] is row-major: element (i, j) is Data[i*Stride+j]. It has the field
+// layout of gonum's blas64.General and blas32.General, so that
+// gemm.Matrix[float64](g) is a plain conversion. C must not overlap A or B.
+// Shapes that do not fit are a bug of the caller and panic. Elements beyond a
+// row's end, where the stride is larger than the number of columns, are neither
+// used nor written.
+//
+// # Method
+//
+// The loops are those of K. Goto, R. van de Geijn, "Anatomy of
+// High-Performance Matrix Multiplication", ACM TOMS 34, 2008, in the form of
+// BLIS (F. Van Zee, R. van de Geijn, ACM TOMS 41, 2015):
+//
+//	for each block of kc of the inner dimension, and of nc columns of C
+//	    pack B's block into panels that are nr wide          (together)
+//	    for each block of mc rows of C                       (one worker each)
+//	        pack A's block into panels that are mr high
+//	        for each panel of B, for each panel of A
+//	            C's mr×nr tile += alpha · panel · panel      (the kernel)
+//
+// A is not packed where B has few columns: each element is then used too
+// seldom for the copy to pay, and the kernel reads A where it is.
+//
+// # Bits
+//
+// An element of C is the sum of partial sums over blocks of kc of the inner
+// dimension, each of them added up in rising order. Neither the number of
+// processors nor the place of an element within C changes that, so a result
+// depends on the kernel only. Different kernels differ in the last digits: some
+// of them round a product before it is added, others do not.
+//
+// # Kernels
+//
+// The plain Go kernel is compiled in every build and is what the others are
+// tested against. On amd64 there are two more, in assembly: AVX2 with FMA, and
+// AVX-512F. The best one that the processor and the operating system support is
+// chosen when the program starts. The environment variable GSIMC_CPU sets an
+// upper bound: generic, avx2 or avx512. What the processor lacks is never used,
+// so avx512 on an older machine means avx2 there, and any other value than these
+// three means no bound. [KernelName] tells what is in use.
+package gemm

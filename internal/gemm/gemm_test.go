@@ -1,0 +1,325 @@
+package gemm
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+)
+
+// withKernels runs a test once for every kernel that this processor has.
+func withKernels[T Float](t *testing.T, test func(t *testing.T)) {
+	all := kernels64()
+	var zero T
+	if _, single := any(zero).(float32); single {
+		for _, k := range kernels32() {
+			before := inUse32
+			inUse32 = k
+			t.Run(fmt.Sprintf("float32/%s", k.name), test)
+			inUse32 = before
+		}
+		return
+	}
+	for _, k := range all {
+		before := inUse64
+		inUse64 = k
+		t.Run(fmt.Sprintf("float64/%s", k.name), test)
+		inUse64 = before
+	}
+}
+
+// guard is how many NaNs stand before and after the elements of a matrix.
+const guard = 40
+
+// guarded is a random matrix between NaNs: before, behind, and in the gaps of
+// the stride.
+func guarded[T Float](rng *rand.Rand, rows, cols, gap int) Matrix[T] {
+	a := Matrix[T]{Rows: rows, Cols: cols, Stride: cols + gap}
+	size := max(0, (rows-1)*a.Stride+cols)
+	whole := make([]T, guard+size+guard)
+	for i := range whole {
+		whole[i] = T(math.NaN())
+	}
+	a.Data = whole[guard : guard+size]
+	for i := range rows {
+		for j := range cols {
+			a.Data[i*a.Stride+j] = T(rng.Float64() - 0.5)
+		}
+	}
+	return a
+}
+
+// checkGuards fails if something was written outside of the elements of a.
+func checkGuards[T Float](t *testing.T, name string, a Matrix[T]) {
+	t.Helper()
+	inside := make([]bool, len(a.Data)+guard)
+	for i := range a.Rows {
+		for j := range a.Cols {
+			inside[i*a.Stride+j] = true
+		}
+	}
+	for at, v := range a.Data[:len(a.Data)+guard] {
+		if !inside[at] && v == v {
+			t.Fatalf("%s is %d×%d with stride %d: element %d outside of it was written", name, a.Rows, a.Cols, a.Stride, at)
+		}
+	}
+}
+
+func at[T Float](a Matrix[T], form Form, i, j int) float64 {
+	if form == Transposed {
+		i, j = j, i
+	}
+	return float64(a.Data[i*a.Stride+j])
+}
+
+// naive returns C + alpha·op(A)·op(B) in float64, and the sum of the magnitudes,
+// which the rounding errors are relative to.
+func naive[T Float](c Matrix[T], alpha T, fa Form, a Matrix[T], fb Form, b Matrix[T], k int) (sum, size []float64) {
+	for i := range c.Rows {
+		for j := range c.Cols {
+			v := at(c, Plain, i, j)
+			s, m := v, math.Abs(v)
+			for l := range k {
+				x := float64(alpha) * at(a, fa, i, l) * at(b, fb, l, j)
+				s, m = s+x, m+math.Abs(x)
+			}
+			sum, size = append(sum, s), append(size, m)
+		}
+	}
+	return sum, size
+}
+
+func epsilon[T Float]() float64 {
+	if _, single := any(T(0)).(float32); single {
+		return 0x1p-23
+	}
+	return 0x1p-52
+}
+
+type shape struct{ m, n, k int }
+
+// shapes stand around every edge of the algorithm: tiles, panels, blocks, and
+// the bounds between the ways of going.
+func shapes() []shape {
+	var list []shape
+	small := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 15, 16, 17, 23, 24, 25, 31, 32, 33}
+	for _, m := range small {
+		for _, n := range small {
+			list = append(list, shape{m, n, (m*7+n*3)%5 + 1})
+		}
+	}
+	for _, k := range []int{0, 1, 2, 3, 255, 256, 257, 511, 512, 513} {
+		list = append(list, shape{13, 33, k}, shape{25, directColumns + 1, k})
+	}
+	for _, n := range []int{directColumns - 1, directColumns, directColumns + 1, nc - 1, nc, nc + 1, nc + 33} {
+		list = append(list, shape{14, n, 9}, shape{3, n, 257})
+	}
+	for _, m := range []int{mc - 1, mc, mc + 1, 2*mc + 7, 8*mc + 5} {
+		list = append(list, shape{m, 17, 11}, shape{m, directColumns + 5, 3})
+	}
+	return append(list, shape{63, 64, 32}, shape{64, 64, 32}, shape{64, 64, 33}, shape{150, 130, 300})
+}
+
+func TestMulAddAgainstOracle(t *testing.T) {
+	withKernels[float64](t, testMulAdd[float64])
+	withKernels[float32](t, testMulAdd[float32])
+}
+
+func testMulAdd[T Float](t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for s, shape := range shapes() {
+		for f := range 4 {
+			if s%3 != f%3 && shape.m*shape.n*shape.k > 1<<16 {
+				continue // the large ones in turns
+			}
+			fa, fb := Form(f&1 == 1), Form(f&2 == 2)
+			a := operandOf[T](rng, fa, shape.m, shape.k, f%3)
+			b := operandOf[T](rng, fb, shape.k, shape.n, (f+1)%3)
+			c := guarded[T](rng, shape.m, shape.n, (f+2)%3)
+			alpha := []T{1, -1, 0.75, 0}[(s+f)%4]
+			want, size := naive(c, alpha, fa, a, fb, b, shape.k)
+			MulAdd(c, alpha, fa, a, fb, b)
+			name := fmt.Sprintf("%+v, forms %v %v, alpha %v", shape, fa, fb, alpha)
+			compare(t, name, c, want, size, shape.k, false)
+			checkGuards(t, name+": A", a)
+			checkGuards(t, name+": B", b)
+			checkGuards(t, name+": C", c)
+		}
+	}
+}
+
+func operandOf[T Float](rng *rand.Rand, form Form, rows, cols, gap int) Matrix[T] {
+	if form == Transposed {
+		rows, cols = cols, rows
+	}
+	return guarded[T](rng, rows, cols, gap)
+}
+
+func compare[T Float](t *testing.T, name string, c Matrix[T], want, size []float64, k int, upper bool) {
+	t.Helper()
+	for i := range c.Rows {
+		for j := range c.Cols {
+			if upper && j < i {
+				continue
+			}
+			got, e := at(c, Plain, i, j), i*c.Cols+j
+			if limit := float64(k+3) * epsilon[T]() * size[e]; !(math.Abs(got-want[e]) <= limit) {
+				t.Fatalf("%s: element (%d, %d) is %v, want %v within %g", name, i, j, got, want[e], limit)
+			}
+		}
+	}
+}
+
+func TestSyrkT(t *testing.T) {
+	withKernels[float64](t, testSyrkT[float64])
+	withKernels[float32](t, testSyrkT[float32])
+}
+
+func testSyrkT[T Float](t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, n := range []int{0, 1, 5, 12, 13, 16, 17, 31, 32, 33, 65, directColumns, directColumns + 1, mc + 3, 3*mc + 2} {
+		a := guarded[T](rng, 29, n, 3)
+		c := guarded[T](rng, n, n, 2)
+		mirror(c)
+		full := clone(c)
+		SyrkT(c, -1, a)
+		MulAdd(full, -1, Transposed, a, Plain, a)
+		checkGuards(t, "C", c)
+		for i := range n {
+			for j := range n {
+				if got, want := at(c, Plain, i, j), at(full, Plain, i, j); got != want {
+					t.Fatalf("n = %d: element (%d, %d) is %v, by MulAdd %v", n, i, j, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestMulAddUpper(t *testing.T) {
+	withKernels[float64](t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(5, 6))
+		for _, n := range []int{1, 12, 50, 333} {
+			a, b := guarded[float64](rng, n, 70, 0), guarded[float64](rng, 70, n, 1)
+			c := guarded[float64](rng, n, n, 1)
+			want, size := naive(c, 2, Plain, a, Plain, b, 70)
+			MulAddUpper(c, 2, Plain, a, Plain, b)
+			compare(t, fmt.Sprint(n), c, want, size, 70, true)
+			checkGuards(t, "C", c)
+		}
+	})
+}
+
+func clone[T Float](a Matrix[T]) Matrix[T] {
+	a.Data = slices.Clone(a.Data)
+	return a
+}
+
+// The bits depend neither on the number of processors nor on where in C an
+// element stands.
+func TestBitsDependOnTheKernelOnly(t *testing.T) {
+	withKernels[float64](t, testBits[float64])
+	withKernels[float32](t, testBits[float32])
+}
+
+func testBits[T Float](t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	rng := rand.New(rand.NewPCG(7, 8))
+	for _, s := range []shape{{61, 70, 600}, {500, 32, 300}, {33, 200, 257}, {300, 140, 90}} {
+		a, b := guarded[T](rng, s.m, s.k, 0), guarded[T](rng, s.k, s.n, 0)
+		start := guarded[T](rng, s.m, s.n, 0)
+		runtime.GOMAXPROCS(1)
+		one := clone(start)
+		MulAdd(one, 0.3, Plain, a, Plain, b)
+		for _, procs := range []int{2, 3, 7} {
+			runtime.GOMAXPROCS(procs)
+			many := clone(start)
+			MulAdd(many, 0.3, Plain, a, Plain, b)
+			if !slices.Equal(one.Data, many.Data) {
+				t.Errorf("%+v: %d processors give other bits than one", s, procs)
+			}
+		}
+		// The last row and column alone, which are then the first.
+		last := clone(Matrix[T]{Rows: 1, Cols: 1, Stride: 1, Data: start.Data[len(start.Data)-1:]})
+		MulAdd(last, 0.3, Plain, Matrix[T]{Rows: 1, Cols: s.k, Stride: s.k, Data: a.Data[(s.m-1)*s.k:]},
+			Plain, Matrix[T]{Rows: s.k, Cols: 1, Stride: s.n, Data: b.Data[s.n-1:]})
+		if got, want := last.Data[0], one.Data[len(one.Data)-1]; got != want {
+			t.Errorf("%+v: the last element alone is %v, within the whole %v", s, got, want)
+		}
+	}
+}
+
+// Every kernel, on its own tile, against the generic way of summing.
+func TestTilesAgree(t *testing.T) {
+	for _, k := range kernels64() {
+		t.Run("float64/"+k.name, func(t *testing.T) { testTile(t, k) })
+	}
+	for _, k := range kernels32() {
+		t.Run("float32/"+k.name, func(t *testing.T) { testTile(t, k) })
+	}
+}
+
+func testTile[T Float](t *testing.T, kern kernel[T]) {
+	if kern.mr*kern.nr > maxTile || mc%kern.mr != 0 || nc%kern.nr != 0 {
+		t.Fatalf("tile of %d×%d does not fit the blocks", kern.mr, kern.nr)
+	}
+	rng := rand.New(rand.NewPCG(9, 10))
+	for _, steps := range []int{0, 1, 2, 7, 64} {
+		for _, form := range []Form{Plain, Transposed} {
+			a := operandOf[T](rng, form, kern.mr, steps, 3)
+			b := guarded[T](rng, steps, kern.nr, 0)
+			c := guarded[T](rng, kern.mr, kern.nr, 5)
+			want, size := naive(c, 0.5, form, a, Plain, b, steps)
+			outer, inner := a.Stride, 1
+			if form == Transposed {
+				outer, inner = inner, outer
+			}
+			kern.tile(steps, 0.5, a.Data, outer, inner, b.Data, c.Data, c.Stride)
+			compare(t, fmt.Sprintf("%d steps, %v", steps, form), c, want, size, steps, false)
+			checkGuards(t, "C", c)
+		}
+	}
+}
+
+func TestBest(t *testing.T) {
+	three := []kernel[float64]{{name: "generic"}, {name: "avx2"}, {name: "avx512"}}
+	for _, tc := range []struct {
+		has         int
+		bound, want string
+	}{
+		{3, "", "avx512"}, {3, "avx512", "avx512"}, {3, "avx2", "avx2"}, {3, "generic", "generic"}, {3, "sse", "avx512"},
+		{2, "avx512", "avx2"}, {2, "", "avx2"}, {1, "avx2", "generic"}, {1, "avx512", "generic"}, {1, "", "generic"},
+	} {
+		if got := best(three[:tc.has], tc.bound).name; got != tc.want {
+			t.Errorf("%d kernels, GSIMC_CPU=%q: %s, want %s", tc.has, tc.bound, got, tc.want)
+		}
+	}
+}
+
+func TestWrongShapesPanic(t *testing.T) {
+	m := func(rows, cols int) Matrix[float64] {
+		return Matrix[float64]{Rows: rows, Cols: cols, Stride: max(1, cols), Data: make([]float64, rows*cols)}
+	}
+	short := m(3, 4)
+	short.Data = short.Data[:11]
+	narrow := m(3, 4)
+	narrow.Stride = 3
+	for name, do := range map[string]func(){
+		"inner":    func() { MulAdd(m(2, 2), 1, Plain, m(2, 3), Plain, m(4, 2)) },
+		"rows":     func() { MulAdd(m(3, 2), 1, Plain, m(2, 3), Plain, m(3, 2)) },
+		"columns":  func() { MulAdd(m(2, 2), 1, Plain, m(2, 3), Transposed, m(3, 3)) },
+		"data":     func() { MulAdd(m(3, 3), 1, Plain, short, Transposed, m(3, 4)) },
+		"stride":   func() { MulAdd(m(3, 3), 1, Plain, narrow, Transposed, m(3, 4)) },
+		"triangle": func() { MulAddUpper(m(3, 4), 1, Plain, m(3, 2), Plain, m(2, 4)) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			do()
+		}()
+	}
+}

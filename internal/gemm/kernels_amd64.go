@@ -1,0 +1,48 @@
+package gemm
+
+import "golang.org/x/sys/cpu"
+
+// The kernels in assembly hold a tile of two vector registers' width and read a
+// row of B's panel once for all rows of A: 12 rows fill 24 of the 32 registers
+// of AVX-512, 6 rows 12 of the 16 of AVX2. x/sys/cpu knows a feature only if the
+// operating system saves its registers.
+var (
+	hasAVX2   = cpu.X86.HasAVX2 && cpu.X86.HasFMA
+	hasAVX512 = hasAVX2 && cpu.X86.HasAVX512F
+)
+
+func kernels64() []kernel[float64] {
+	all := []kernel[float64]{generic[float64]()}
+	if hasAVX2 {
+		all = append(all, kernel[float64]{name: "avx2", mr: 6, nr: 8, tile: tile64AVX2})
+	}
+	if hasAVX512 {
+		all = append(all, kernel[float64]{name: "avx512", mr: 12, nr: 16, tile: tile64AVX512})
+	}
+	return all
+}
+
+func kernels32() []kernel[float32] {
+	all := []kernel[float32]{generic[float32]()}
+	if hasAVX2 {
+		all = append(all, kernel[float32]{name: "avx2", mr: 6, nr: 16, tile: tile32AVX2})
+	}
+	if hasAVX512 {
+		all = append(all, kernel[float32]{name: "avx512", mr: 12, nr: 32, tile: tile32AVX512})
+	}
+	return all
+}
+
+// The functions below are kernel.tile, see there.
+
+//go:noescape
+func tile64AVX2(k int, alpha float64, a []float64, outer, inner int, b, c []float64, stride int)
+
+//go:noescape
+func tile64AVX512(k int, alpha float64, a []float64, outer, inner int, b, c []float64, stride int)
+
+//go:noescape
+func tile32AVX2(k int, alpha float32, a []float32, outer, inner int, b, c []float32, stride int)
+
+//go:noescape
+func tile32AVX512(k int, alpha float32, a []float32, outer, inner int, b, c []float32, stride int)
