@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -42,11 +43,17 @@ func startServer(exe string, args []string, env []string, logs io.Writer) (*chil
 	ready := make(chan addresses, 1)
 	go func() {
 		last := ""
-		for lines := bufio.NewScanner(stderr); lines.Scan(); {
-			last = lines.Text()
-			_, _ = fmt.Fprintln(logs, last)
+		lines := bufio.NewReader(stderr)
+		for ended := false; !ended; {
+			line, err := lines.ReadString('\n') // however long: a log line may hold the stack of a panic
+			ended = err != nil
+			_, _ = io.WriteString(logs, line)
+			if line = strings.TrimSpace(line); line == "" {
+				continue
+			}
+			last = line
 			var record struct{ Msg, Grpc, Ops string }
-			if json.Unmarshal(lines.Bytes(), &record) == nil && record.Msg == "serving" {
+			if json.Unmarshal([]byte(line), &record) == nil && record.Msg == "serving" {
 				ready <- addresses{record.Grpc, record.Ops}
 			}
 		}

@@ -67,7 +67,6 @@ func recommendJSON(t *testing.T, server *serverProcess, args ...string) (got ans
 	return got
 }
 
-// A hangup loads the new file; a damaged one is refused and the old model goes on serving.
 // A SIGHUP that comes during a drain is ignored: by default it would end the process before the store is closed.
 func TestHangupWhileDraining(t *testing.T) {
 	_, model := smallModel(t)
@@ -76,6 +75,7 @@ func TestHangupWhileDraining(t *testing.T) {
 	if err := process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
+	server.awaitLog(t, `"msg":"signal"`, 1)
 	for range 3 {
 		time.Sleep(100 * time.Millisecond)
 		if err := process.Signal(syscall.SIGHUP); err != nil {
@@ -87,6 +87,7 @@ func TestHangupWhileDraining(t *testing.T) {
 	}
 }
 
+// A hangup loads the new file; a damaged one is refused and the old model goes on serving.
 func TestReload(t *testing.T) {
 	events, model := smallModel(t)
 	server := serve(t, model, "", "--store", "memory")
@@ -100,11 +101,7 @@ func TestReload(t *testing.T) {
 		if err := server.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(20 * time.Second); strings.Count(server.log.String(), log) == seen; time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("no log line %q", log)
-			}
-		}
+		server.awaitLog(t, log, seen+1)
 	}
 	hangup("model loaded")
 	second := version()

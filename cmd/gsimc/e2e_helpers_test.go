@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 )
@@ -118,6 +119,16 @@ func (p *serverProcess) mustStop(t testing.TB) {
 	t.Helper()
 	if err := p.stop(); err != nil {
 		t.Fatalf("stopping the server: %v", err)
+	}
+}
+
+// awaitLog waits until the server's log has the text that many times.
+func (p *serverProcess) awaitLog(t testing.TB, text string, times int) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); strings.Count(p.log.String(), text) < times; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the log of the server does not say %s %d times", text, times)
+		}
 	}
 }
 

@@ -29,7 +29,7 @@ Exit codes: 0 success, 1 failure, 2 wrong usage.`
 // helpVars are the lists of names that flags' help texts and checks refer to.
 func helpVars() kong.Vars {
 	return kong.Vars{
-		"graphs":  strings.Join([]string{spectral.Hypergraph, spectral.Covariance}, ", "),
+		"graphs":  strings.Join(spectral.GraphKinds, ", "),
 		"filters": strings.Join(spectral.FilterNames, ", "),
 		"solvers": strings.Join([]string{spectral.SolverAuto, spectral.SolverExact, spectral.SolverNystrom}, ", "),
 		"forms":   strings.Join([]string{spectral.NystromOrthonormal, spectral.NystromPaper}, ", "),

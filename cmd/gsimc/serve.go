@@ -54,7 +54,8 @@ type serveCmd struct {
 
 // Help is the manual under the flags.
 func (serveCmd) Help() string {
-	return `SIGHUP loads the model file anew; a bad file is refused and the old model goes on serving. SIGTERM and SIGINT drain ` +
+	return `SIGHUP loads the model file anew; a bad file is refused and the old model goes on serving. The file is mapped into ` +
+		`memory: replace it by renaming another one to its name (mv), as train does; never write over it (cp). SIGTERM and SIGINT drain ` +
 		`and exit with 0; a second one exits at once. Logs are lines on standard error; the line "serving" has the real addresses.
 
   gsimc serve --model model.gsimc
