@@ -11,14 +11,16 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/gsimc/gsimc/internal/atomicfile"
 )
 
 // File is a file being written. It gets its name only when it is complete:
 // Close renames a temporary file of the same folder, Abort removes it.
 type File struct {
 	path    string
-	temp    *os.File
-	buffer  *bufio.Writer
+	out     *atomicfile.File
+	buffer  *bufio.Writer  // into out
 	packer  io.WriteCloser // compresses into buffer, nil: plain
 	written error          // first error of Write
 	done    bool
@@ -28,11 +30,11 @@ type File struct {
 // in .gz and with zstd if it ends in .zst, at the fastest level of either. An
 // existing file is replaced by Close, not before.
 func Create(path string) (*File, error) {
-	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	out, err := atomicfile.Create(path)
 	if err != nil {
 		return nil, err
 	}
-	f := &File{path: path, temp: temp, buffer: bufio.NewWriterSize(temp, 256<<10)}
+	f := &File{path: path, out: out, buffer: bufio.NewWriterSize(out, 256<<10)}
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".gz":
 		f.packer, err = gzip.NewWriterLevel(f.buffer, gzip.BestSpeed)
@@ -58,7 +60,7 @@ func (f *File) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close completes the file and gives it its name. If anything went wrong, now
+// Close completes the file, durably, and gives it its name. If anything went wrong, now
 // or in a Write before, there is no new file and an old one stays as it was.
 func (f *File) Close() error {
 	if f.done {
@@ -71,21 +73,12 @@ func (f *File) Close() error {
 	if err == nil {
 		err = f.buffer.Flush()
 	}
-	if err == nil {
-		err = f.temp.Chmod(0o644) // temporary files are private, data files are not
-	}
-	if err == nil {
-		err = f.temp.Sync()
-	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", f.path, err), f.Abort())
 	}
 	f.done = true
-	if err := f.temp.Close(); err != nil {
-		return errors.Join(err, os.Remove(f.temp.Name()))
-	}
-	if err := os.Rename(f.temp.Name(), f.path); err != nil {
-		return errors.Join(err, os.Remove(f.temp.Name()))
+	if err := f.out.Close(); err != nil {
+		return fmt.Errorf("%s: %w", f.path, err)
 	}
 	return nil
 }
@@ -100,5 +93,5 @@ func (f *File) Abort() error {
 	if z, ok := f.packer.(*zstd.Encoder); ok {
 		z.Reset(nil) // lets go of the encoder's goroutines
 	}
-	return errors.Join(f.temp.Close(), os.Remove(f.temp.Name()))
+	return f.out.Abort()
 }

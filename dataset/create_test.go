@@ -81,7 +81,9 @@ func TestCreateWriteError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.temp.Close()
+	if err := f.out.Abort(); err != nil {
+		t.Fatal(err)
+	}
 	io.WriteString(f, strings.Repeat("x", 1<<20))
 	if err := f.Close(); err == nil {
 		t.Error("no error from Close after a failed write")

@@ -1,0 +1,91 @@
+// Package atomicfile writes files that get their name only when they are complete: a reader finds either what was there
+// before or the whole new file, after a crash and a power cut too.
+//
+// The content goes to a temporary file in the same folder, ".NAME.*.tmp", which is synced and renamed; then the folder is
+// synced. A process that is killed leaves the temporary file behind; whatever else goes wrong, it is removed.
+package atomicfile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// File is a file being written. It is not safe for concurrent use.
+type File struct {
+	path    string
+	temp    *os.File
+	written error // first error of Write
+	done    bool
+}
+
+// Create starts the file at path. An existing file is replaced by [File.Close], not before.
+func Create(path string) (*File, error) {
+	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return nil, err
+	}
+	return &File{path: path, temp: temp}, nil
+}
+
+// Write implements [io.Writer]. After an error Close fails and leaves no file.
+func (f *File) Write(p []byte) (int, error) {
+	n, err := f.temp.Write(p)
+	if err != nil && f.written == nil {
+		f.written = err
+	}
+	return n, err
+}
+
+// Close completes the file, durably, and gives it its name and the mode 0644. If anything went wrong, now or in a Write
+// before, there is no new file and an old one stays as it was; the one exception is a folder that cannot be synced, as the
+// error then says. A second Close, or one after Abort, returns [os.ErrClosed].
+func (f *File) Close() error {
+	if f.done {
+		return os.ErrClosed
+	}
+	if err := f.flush(); err != nil {
+		return errors.Join(err, f.Abort())
+	}
+	f.done = true
+	err := f.temp.Close()
+	if err == nil {
+		err = os.Rename(f.temp.Name(), f.path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.temp.Name()))
+	}
+	if err := syncDir(filepath.Dir(f.path)); err != nil {
+		return fmt.Errorf("the file is complete, but a power cut may undo its renaming: %w", err)
+	}
+	return nil
+}
+
+// flush brings what was written to the disk.
+func (f *File) flush() error {
+	if f.written != nil {
+		return f.written
+	}
+	if err := f.temp.Chmod(0o644); err != nil { // CreateTemp makes it private; other users may read the result
+		return err
+	}
+	return f.temp.Sync()
+}
+
+// Abort removes what was written. After Close or Abort it does nothing, so that it can be deferred.
+func (f *File) Abort() error {
+	if f.done {
+		return nil
+	}
+	f.done = true
+	return errors.Join(f.temp.Close(), os.Remove(f.temp.Name()))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
