@@ -1,12 +1,9 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
+	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/gsimc/gsimc/dataset"
@@ -44,19 +41,18 @@ func (c *generateCmd) Run(a *app) error {
 		return err
 	}
 	begin, p := time.Now(), a.progress()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptContext()
 	defer stop()
 	out, err := dataset.Create(c.Out)
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
 	p.Begin("generating events", progress.Rows)
-	err = synthetic.Generate(interruptible{ctx, out}, c.config(), func(events int64) { p.Update(events, c.Events) })
+	err = complete(ctx, out, func(w io.Writer) error {
+		return synthetic.Generate(w, c.config(), func(events int64) { p.Update(events, c.Events) })
+	})
 	p.End()
 	if err != nil {
-		return errors.Join(err, out.Abort())
-	}
-	if err := out.Close(); err != nil {
 		return err
 	}
 	info, err := os.Stat(c.Out)
@@ -66,18 +62,4 @@ func (c *generateCmd) Run(a *app) error {
 	a.printf("%s: %d users, %d items, %d events, %s in %s\n", c.Out, c.Users, c.Items, c.Events,
 		bytesText(info.Size()), time.Since(begin).Round(time.Millisecond))
 	return nil
-}
-
-// interruptible is a writer that fails once ctx has ended, so that the half-written file is removed.
-type interruptible struct {
-	ctx context.Context
-	out *dataset.File
-}
-
-// Write implements [io.Writer].
-func (w interruptible) Write(p []byte) (int, error) {
-	if w.ctx.Err() != nil {
-		return 0, errors.New("interrupted")
-	}
-	return w.out.Write(p)
 }

@@ -78,7 +78,7 @@ func (s *sender) run(ctx context.Context) error {
 		}
 		switch {
 		case ctx.Err() != nil:
-			return errors.New("interrupted")
+			return errInterrupted
 		case err == nil:
 			return nil
 		case !transient(err):

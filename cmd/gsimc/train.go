@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/evaluate"
+	"github.com/gsimc/gsimc/internal/atomicfile"
 	"github.com/gsimc/gsimc/internal/progress"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
@@ -83,10 +85,27 @@ func (c *trainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if err := m.WriteFile(c.Out); err != nil {
+	if err := writeModel(c.Out, m); err != nil {
 		return err
 	}
 	c.printSummary(a, report, part, basis, m, time.Since(begin))
+	return nil
+}
+
+// writeModel writes the model file in one step. A signal to end leaves no part of it behind.
+func writeModel(path string, m io.WriterTo) error {
+	ctx, stop := interruptContext()
+	defer stop()
+	out, err := atomicfile.Create(path)
+	if err == nil {
+		err = complete(ctx, out, func(w io.Writer) error {
+			_, err := m.WriteTo(w)
+			return err
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("write model file %s: %w", path, err)
+	}
 	return nil
 }
 
