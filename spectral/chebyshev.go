@@ -100,7 +100,7 @@ func probeSpectrum(l *lanczos, start blas64.General, count float64) (lo, cut, to
 	top = theta[0]
 	lo = theta[l.p-1] - maxColumnNorm(l.tail)
 	weights := newGeneral(l.b, l.p)
-	blas64.Gemm(transposed, plain, 1, start, block(s, 0, l.b, 0, l.p), 0, weights)
+	transMul(weights, start, block(s, 0, l.b, 0, l.p))
 	var above float64
 	for i, norm := range columnNorms(weights) {
 		above += norm * norm / float64(l.b)

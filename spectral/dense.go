@@ -8,9 +8,11 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gsimc/gsimc/internal/gemm"
 )
 
-// Operand forms of a product, for the BLAS.
+// Operand forms of a matrix-vector product, for the BLAS.
 const (
 	plain      = blas.NoTrans
 	transposed = blas.Trans
@@ -69,42 +71,41 @@ func maxColumnNorm(a blas64.General) float64 { return floats.Max(columnNorms(a))
 
 func minColumnNorm(a blas64.General) float64 { return floats.Min(columnNorms(a)) }
 
-// tallStrip is the number of rows of a tall matrix that one worker handles at a
-// time. Products of tall matrices are split here and not inside of the BLAS,
-// which would run those with a small result on one processor.
-const tallStrip = 1024
+// operand is a as the products take it.
+func operand(a blas64.General) gemm.Matrix[float64] { return gemm.Matrix[float64](a) }
 
-// tallTransMul sets c = aᵀ b for a and b with many rows: the partial products
-// of strips, added in order.
-func tallTransMul(c, a, b blas64.General) {
-	strips := (a.Rows + tallStrip - 1) / tallStrip
-	parts := make([]blas64.General, strips)
-	parallelStrips(a.Rows, tallStrip, func(lo, hi int) {
-		part := newGeneral(c.Rows, c.Cols)
-		blas64.Gemm(transposed, plain, 1, block(a, lo, hi, 0, a.Cols), block(b, lo, hi, 0, b.Cols), 0, part)
-		parts[lo/tallStrip] = part
-	})
+// mulAdd sets c += alpha a b.
+func mulAdd(c blas64.General, alpha float64, a, b blas64.General) {
+	gemm.MulAdd(operand(c), alpha, gemm.Plain, operand(a), gemm.Plain, operand(b))
+}
+
+// transMul sets c = aᵀ b.
+func transMul(c, a, b blas64.General) {
 	clearGeneral(c)
-	for _, part := range parts {
-		addGeneral(c, part)
-	}
+	gemm.MulAdd(operand(c), 1, gemm.Transposed, operand(a), gemm.Plain, operand(b))
 }
 
-// tallMulAdd sets c += alpha a b for a and c with many rows.
-func tallMulAdd(c blas64.General, alpha float64, a, b blas64.General) {
-	parallelStrips(a.Rows, tallStrip, func(lo, hi int) {
-		blas64.Gemm(plain, plain, alpha, block(a, lo, hi, 0, a.Cols), b, 1, block(c, lo, hi, 0, c.Cols))
-	})
+// gramMatrix returns aᵀ a.
+func gramMatrix(a blas64.General) blas64.General {
+	c := newGeneral(a.Cols, a.Cols)
+	gemm.SyrkT(operand(c), 1, operand(a))
+	return c
 }
+
+// rotateStrip is the number of rows that rotateColumns works on at a time.
+const rotateStrip = 2048
 
 // rotateColumns sets a[:, :s.Cols] = a[:, :p]·s, a strip of rows at a time, so
 // that no second n×p matrix is needed.
 func rotateColumns(a blas64.General, p int, s blas64.General) {
-	parallelStrips(a.Rows, tallStrip, func(lo, hi int) {
-		out := newGeneral(hi-lo, s.Cols)
-		blas64.Gemm(plain, plain, 1, block(a, lo, hi, 0, p), s, 0, out)
-		copyGeneral(block(a, lo, hi, 0, s.Cols), out)
-	})
+	out := newGeneral(min(rotateStrip, a.Rows), s.Cols)
+	for lo := 0; lo < a.Rows; lo += rotateStrip {
+		hi := min(lo+rotateStrip, a.Rows)
+		strip := block(out, 0, hi-lo, 0, s.Cols)
+		clearGeneral(strip)
+		mulAdd(strip, 1, block(a, lo, hi, 0, p), s)
+		copyGeneral(block(a, lo, hi, 0, s.Cols), strip)
+	}
 }
 
 // scaleColumns multiplies column j of a by f(j).

@@ -92,7 +92,7 @@ func rayleighRitz(op operator, u blas64.General) ([]float64, error) {
 	}
 	ku, gram := newGeneral(u.Rows, u.Cols), newGeneral(u.Cols, u.Cols)
 	multiplyTo(ku, op, u)
-	tallTransMul(gram, u, ku)
+	transMul(gram, u, ku)
 	kappa, s, err := symmetricEigen(gram)
 	if err != nil {
 		return nil, err

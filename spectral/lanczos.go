@@ -82,7 +82,7 @@ func (l *lanczos) solve(k int, tol float64, maxRestarts int) (u blas64.General, 
 		converged := l.converged(theta, s, k, tol)
 		if converged == k || l.restarts >= maxRestarts {
 			u = newGeneral(l.n, k)
-			tallMulAdd(u, 1, columns(l.v, 0, l.p), columns(s, 0, k))
+			mulAdd(u, 1, columns(l.v, 0, l.p), columns(s, 0, k))
 			return u, nil
 		}
 		l.restart(theta, s, l.keep(k, converged))
@@ -153,8 +153,8 @@ func (l *lanczos) loss(p int) float64 {
 func (l *lanczos) project(lo, hi int, h blas64.General) {
 	v := columns(l.v, lo, hi)
 	coef := newGeneral(hi-lo, l.b)
-	tallTransMul(coef, v, l.w)
-	tallMulAdd(l.w, -1, v, coef)
+	transMul(coef, v, l.w)
+	mulAdd(l.w, -1, v, coef)
 	addGeneral(h, coef)
 }
 
@@ -177,7 +177,7 @@ func (l *lanczos) symmetrise(p int) {
 // most tol·θ.
 func (l *lanczos) converged(theta []float64, s blas64.General, k int, tol float64) int {
 	res := newGeneral(l.b, k)
-	blas64.Gemm(plain, plain, 1, l.tail, block(s, l.p-l.b, l.p, 0, k), 0, res)
+	mulAdd(res, 1, l.tail, block(s, l.p-l.b, l.p, 0, k))
 	for j, norm := range columnNorms(res) {
 		if !(norm <= tol*theta[j]) {
 			return j

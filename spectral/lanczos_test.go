@@ -55,13 +55,13 @@ func TestOrthonormalise(t *testing.T) {
 			copyGeneral(w, l.w)
 			r := l.orthonormalise(p)
 
-			tallMulAdd(w, -1, l.w, r) // W − Q R
+			mulAdd(w, -1, l.w, r) // W − Q R
 			if d := maxColumnNorm(w); d > 1e-12 {
 				t.Errorf("‖W − QR‖ = %.1e", d)
 			}
 			cross, gram := newGeneral(p, b), newGeneral(b, b)
-			tallTransMul(cross, l.v, l.w)
-			tallTransMul(gram, l.w, l.w)
+			transMul(cross, l.v, l.w)
+			transMul(gram, l.w, l.w)
 			rank := 0
 			for j := range b {
 				gram.Data[j*b+j]--

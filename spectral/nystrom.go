@@ -190,7 +190,7 @@ func sampledEigen(op operator, landmarks []int32, count, power int, rng *rand.Ra
 	aq := newGeneral(l, count)
 	gatherRows(aq, kx, landmarks)
 	z := newGeneral(count, count)
-	tallTransMul(z, q, aq)
+	transMul(z, q, aq)
 	lambda, s, err := symmetricEigen(z)
 	if err != nil {
 		return u, nil, err

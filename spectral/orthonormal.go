@@ -3,7 +3,6 @@ package spectral
 import (
 	"math"
 
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -108,29 +107,37 @@ func choleskyQR2(w blas64.General) (r blas64.General, ok bool) {
 		return r, false
 	}
 	r = newGeneral(w.Cols, w.Cols)
-	blas64.Gemm(plain, plain, 1, r2, r1, 0, r)
+	mulAdd(r, 1, r2, r1)
 	return r, true
 }
 
 func choleskyQR(w blas64.General) (r blas64.General, ok bool) {
 	b := w.Cols
-	gram := newGeneral(b, b)
-	tallTransMul(gram, w, w)
+	gram := gramMatrix(w)
 	var chol mat.Cholesky
 	if !chol.Factorize(mat.NewSymDense(b, gram.Data)) || !(chol.Cond() < maxGramCondition) {
 		return r, false
 	}
-	var tri mat.TriDense
+	var tri, inverse mat.TriDense
 	chol.UTo(&tri)
-	raw := tri.RawTriangular()
-	r = newGeneral(b, b)
-	for i := range b {
-		copy(r.Data[i*b+i:(i+1)*b], raw.Data[i*raw.Stride+i:i*raw.Stride+b])
+	if err := inverse.InverseTri(&tri); err != nil {
+		return r, false
 	}
-	parallelStrips(w.Rows, tallStrip, func(lo, hi int) {
-		blas64.Trsm(blas.Right, plain, 1, raw, block(w, lo, hi, 0, b))
-	})
-	return r, true
+	// A product with R⁻¹ is many times faster than solving with R. What it loses,
+	// R being well conditioned, the second round restores.
+	rotateColumns(w, b, upperTriangle(&inverse))
+	return upperTriangle(&tri), true
+}
+
+// upperTriangle is t with zeros below the diagonal, which a TriDense leaves
+// undefined.
+func upperTriangle(t *mat.TriDense) blas64.General {
+	raw := t.RawTriangular()
+	r := newGeneral(raw.N, raw.N)
+	for i := range raw.N {
+		copy(row(r, i)[i:], raw.Data[i*raw.Stride+i:i*raw.Stride+raw.N])
+	}
+	return r
 }
 
 // orthonormalColumns replaces q by an orthonormal basis of its column space.
@@ -140,9 +147,7 @@ func orthonormalColumns(q blas64.General) error {
 		return nil
 	}
 	for range 2 { // by the singular vectors of the Gram matrix, which always exist
-		gram := newGeneral(q.Cols, q.Cols)
-		tallTransMul(gram, q, q)
-		values, s, err := symmetricEigen(gram)
+		values, s, err := symmetricEigen(gramMatrix(q))
 		if err != nil {
 			return err
 		}

@@ -219,8 +219,7 @@ func (b *Basis) residual(op operator) float64 {
 
 // orthogonality is max |UᵀU − I|.
 func (b *Basis) orthogonality() float64 {
-	gram := newGeneral(b.K, b.K)
-	tallTransMul(gram, b.matrix(), b.matrix())
+	gram := gramMatrix(b.matrix())
 	for j := range b.K {
 		gram.Data[j*b.K+j]--
 	}
