@@ -15,6 +15,9 @@ const (
 	BGS        = "bgs-imc"    // x̂ = H Uᵀs of all but the last history item, which comes as one Kalman update
 	BGSOnline  = "bgs-online" // the state as a server keeps it: every event of the history folded, from nothing
 	MRFCF      = "mrfcf"      // the full-rank Markov random field baseline
+
+	EASE           = "ease"            // EASE^R, λ chosen on the validation users
+	EASEForgetting = "ease-forgetting" // EASE^R of a history that fades by α an event, λ and α chosen likewise
 )
 
 // Method is one way to rank items: a kind and, for the spectral kinds, the
@@ -27,7 +30,8 @@ func (m Method) String() string { return strings.TrimSpace(m.Kind + " " + m.Filt
 // spectral tells whether the method needs a basis.
 func (m Method) spectral() bool { return m.Filter != "" }
 
-// AllMethods lists every method in the order of the tables.
+// AllMethods lists the methods for any catalogue, in the order of the tables:
+// all but those of [DenseMethods].
 func AllMethods() []Method {
 	all := []Method{{Kind: Popularity}}
 	for _, kind := range []string{GS, BGS, BGSOnline} {
@@ -38,13 +42,18 @@ func AllMethods() []Method {
 	return append(all, Method{Kind: MRFCF})
 }
 
-// ParseMethods reads a comma-separated list of method names, or "all". A kind
-// alone, such as "gs-imc", stands for all its filters.
+// DenseMethods lists the methods that need an n×n matrix for n items, and time
+// in proportion to n³.
+func DenseMethods() []Method { return []Method{{Kind: EASE}, {Kind: EASEForgetting}} }
+
+// ParseMethods reads a comma-separated list of method names, or "all" for
+// [AllMethods]. A kind alone, such as "gs-imc", stands for all its filters.
 func ParseMethods(list string) ([]Method, error) {
 	all := AllMethods()
 	if strings.TrimSpace(list) == "all" {
 		return all, nil
 	}
+	all = append(all, DenseMethods()...)
 	var chosen []Method
 	for name := range strings.SplitSeq(list, ",") {
 		name = strings.Join(strings.Fields(name), " ")

@@ -39,6 +39,9 @@ type Result struct {
 	Method  Method
 	Ranks   []int32 // of the target, one for each test user, from 1
 	Metrics []Metric
+	// Chosen holds the constants that the method chose on the validation
+	// users, by name ("lambda", "alpha"); nil if it chooses none.
+	Chosen map[string]float64
 }
 
 func newResult(m Method, ranks []int32) Result {

@@ -21,7 +21,8 @@ type Options struct {
 	// MRFCFA is the constant a of mrfcf.
 	MRFCFA float64
 	// Progress, if set, is told now and then how many of the test users a
-	// method has ranked. It may be called from several goroutines at once.
+	// method has ranked, or the share of them that stands for its work so far.
+	// It may be called from several goroutines at once.
 	Progress func(m Method, done, total int)
 	// Done, if set, is called when a method has finished, in order.
 	Done func(r *Result)
@@ -43,6 +44,7 @@ func Run(p *dataset.Partition, basis *spectral.Basis, opt Options) ([]Result, er
 			return nil, fmt.Errorf("%v: %w", m, err)
 		}
 		results = append(results, newResult(m, r.ranks))
+		results[len(results)-1].Chosen = r.chosen
 		if opt.Done != nil {
 			opt.Done(&results[len(results)-1])
 		}
@@ -56,6 +58,7 @@ type runner struct {
 	opt    *Options
 	method Method
 	ranks  []int32
+	chosen map[string]float64 // constants chosen on the validation users
 }
 
 func (r *runner) run(basis *spectral.Basis) error {
@@ -64,6 +67,8 @@ func (r *runner) run(basis *spectral.Basis) error {
 		return r.runPopularity()
 	case MRFCF:
 		return r.runMRFCF()
+	case EASE, EASEForgetting:
+		return r.runEASE()
 	}
 	if basis == nil {
 		return errors.New("needs a basis")

@@ -20,7 +20,7 @@ type evaluateCmd struct {
 
 	graphFlags
 
-	Methods string  `group:"Methods:" default:"all" help:"Comma-separated: popularity, mrfcf, and gs-imc, bgs-imc and bgs-online with a filter (gs-imc tikhonov) or without one (all filters); or all."`
+	Methods string  `group:"Methods:" default:"all" help:"Comma-separated: popularity, mrfcf, and gs-imc, bgs-imc and bgs-online with a filter (gs-imc tikhonov) or without one (all filters); or all of these. By name only: ease, ease-forgetting."`
 	MrfcfA  float64 `group:"Methods:" name:"mrfcf-a" default:"2" help:"Constant a of mrfcf; above 1."`
 	filterFlags
 	kalmanFlags
@@ -34,7 +34,9 @@ func (evaluateCmd) Help() string {
 	return `The last item of each test user is ranked among all items that are not in the user's history. HR@N is the share of ` +
 		`users whose item has a rank of at most N, NDCG@N the mean of 1/log2(rank+1) for those ranks; ± is the standard error. ` +
 		`bgs-imc starts from all but the last history item and takes that as one update; bgs-online folds every item from nothing, as ` +
-		`the server does. All filters are ` + strings.Join(spectral.FilterNames, ", ") + `.
+		`the server does. All filters are ` + strings.Join(spectral.FilterNames, ", ") + `. ease is EASE^R, and ease-forgetting the same ` +
+		`where an event counts less the older it is; both choose their constants on the validation users and need a matrix of all pairs ` +
+		`of items, at most 4 GiB.
 
   gsimc evaluate --data events.csv.gz --rank 200 --methods "popularity,gs-imc,mrfcf"
   gsimc evaluate --data events.csv.gz --rank 200 --degree-exponent 0.7 --degree-rescale 0.5 --alpha 0.87 --methods "bgs-online power" --json`
@@ -143,7 +145,8 @@ type evaluation struct {
 	DegreeRescale  float64   `json:"degree_rescale"`
 	Solver         *solution `json:"solver,omitempty"` // absent if no method needs a basis
 
-	// Methods maps a method's name to its figures: hr@N, ndcg@N, their standard errors, and the seconds that it took.
+	// Methods maps a method's name to its figures: hr@N, ndcg@N, their standard errors, the constants chosen on the validation users,
+	// and the seconds that it took.
 	Methods map[string]map[string]float64 `json:"methods"`
 }
 

@@ -164,7 +164,7 @@ func TestTrainRefuses(t *testing.T) {
 
 func TestEvaluate(t *testing.T) {
 	events, _ := smallModel(t)
-	args := []string{"evaluate", "--data", events, "--rank", "16", "--methods", "popularity,gs-imc,bgs-online random-walk,mrfcf"}
+	args := []string{"evaluate", "--data", events, "--rank", "16", "--methods", "popularity,gs-imc,bgs-online random-walk,mrfcf,ease-forgetting"}
 	table := mustRun(t, args...)
 	var got evaluation
 	if err := json.Unmarshal([]byte(mustRun(t, append(args, "--json")...)), &got); err != nil {
@@ -173,7 +173,7 @@ func TestEvaluate(t *testing.T) {
 	if got.Users.Train != 240 || got.Users.Validation != 30 || got.Users.Test != 30 || got.Items != 120 || got.Rank != 16 {
 		t.Errorf("head is %+v, want 240, 30 and 30 users, 120 items and rank 16", got)
 	}
-	methods, err := evaluate.ParseMethods("popularity,gs-imc,bgs-online random-walk,mrfcf")
+	methods, err := evaluate.ParseMethods("popularity,gs-imc,bgs-online random-walk,mrfcf,ease-forgetting")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,6 +188,12 @@ func TestEvaluate(t *testing.T) {
 		if !strings.Contains(table, m.String()) {
 			t.Errorf("the table lacks %v:\n%s", m, table)
 		}
+	}
+	if f := got.Methods["ease-forgetting"]; f["lambda"] <= 0 || f["alpha"] <= 0 {
+		t.Errorf("ease-forgetting: figures %v, want lambda and alpha among them", f)
+	}
+	if !strings.Contains(table, "chosen on the validation users") {
+		t.Errorf("the table does not say what was chosen:\n%s", table)
 	}
 	if got.Solver == nil || len(got.Solver.Leading) != 16 {
 		t.Errorf("solver report %+v, want 16 eigenvalues", got.Solver)

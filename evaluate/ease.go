@@ -1,0 +1,220 @@
+package evaluate
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// The grids that the constants are chosen from: λ weighs against the number of
+// users of an item, α^j is what an event counts that lies j events back. The
+// values of α halve an event's weight in about ½, 1, 2, 4, 8 and 16 events.
+var (
+	easeLambdas = []float64{5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000}
+	easeAlphas  = []float64{0.25, 0.5, 0.7, 0.85, 0.92, 0.96}
+)
+
+const (
+	// maxEASEBytes bounds the n×n matrix, maxEASEItems is the n that it allows.
+	maxEASEBytes = 4 << 30
+	maxEASEItems = 23170
+
+	// Up to easeAllItems items every λ of the grid is tried. Beyond, where an
+	// inverse takes a minute, there are thousands of validation users and the
+	// curve is smooth: the search climbs from λ = 200 and ends after easeVisits
+	// inverses.
+	easeAllItems = 6000
+	easeStart    = 5 // place of 200 in easeLambdas
+	easeVisits   = 4
+)
+
+// ease is the item-item model EASE^R (H. Steck, "Embarrassingly Shallow
+// Autoencoders for Sparse Data", WWW 2019), which regresses every column of
+// the 0/1 matrix R of the training users on all others:
+//
+//	min ‖R − RB‖² + λ‖B‖²  with  diag B = 0
+//	B = I − P diag(1/diag P),   P = (RᵀR + λI)^{-1}
+//
+// A user's scores are ŷ = sB for the signal s of the history, whose events have
+// their weights; those of the training users count as 1, as in every R here.
+type ease struct {
+	n int
+	b []float64 // n×n row-major, diagonal 0
+}
+
+// newEASE solves for B in buf, n² numbers, which belong to the result. There is
+// no other n×n matrix. step, if not nil, is told how many of all steps of the
+// inversion are done. O(n³).
+func newEASE(r *spectral.Incidence, lambda float64, buf []float64, step func(done, total int)) (*ease, error) {
+	e := &ease{n: r.NumItems, b: buf}
+	gramTo(e.b, r, lambda)
+	if err := negInverse(e.b, e.n, step); err != nil {
+		return nil, err
+	}
+	// Now the upper triangle holds Q = −P, and B_ij = −P_ij/P_jj = −Q_ij/Q_jj.
+	diagonal := make([]float64, e.n)
+	for j := range diagonal {
+		diagonal[j] = -e.b[j*e.n+j]
+		e.b[j*e.n+j] = 0
+	}
+	for i := range e.n {
+		for j := i + 1; j < e.n; j++ {
+			q := e.b[i*e.n+j]
+			e.b[i*e.n+j] = q / diagonal[j]
+			e.b[j*e.n+i] = q / diagonal[i]
+		}
+	}
+	return e, nil
+}
+
+// gramTo sets g to the upper triangle of RᵀR + λI, n×n row-major, with zeros
+// below it.
+func gramTo(g []float64, r *spectral.Incidence, lambda float64) {
+	n := r.NumItems
+	clear(g)
+	for u := range r.NumUsers() {
+		items := r.Item[r.Ptr[u]:r.Ptr[u+1]]
+		for a, i := range items {
+			for _, j := range items[:a] {
+				g[int(min(i, j))*n+int(max(i, j))]++
+			}
+			g[int(i)*n+int(i)]++
+		}
+	}
+	for i := range n {
+		g[i*n+i] += lambda
+	}
+}
+
+// scoresTo sets dst = sB, where an event that lies j events back counts its
+// weight times alpha^j; 1 does not forget.
+func (e *ease) scoresTo(dst []float64, h model.History, alpha float64) {
+	clear(dst)
+	fade := 1.0
+	for j := len(h) - 1; j >= 0; j-- {
+		i := int(h[j].Item)
+		floats.AddScaled(dst, fade*float64(h[j].Weight), e.b[i*e.n:(i+1)*e.n])
+		fade *= alpha
+	}
+}
+
+// ranks ranks the last item of every user of h by what the items before it
+// score.
+func (e *ease) ranks(p *dataset.Partition, h *dataset.Histories, alpha float64) []int32 {
+	part := *p
+	part.Test = *h
+	r := &runner{p: &part, opt: &Options{}, ranks: make([]int32, h.Len())}
+	r.forEachUser(func() func(u int) {
+		scores := make([]float64, e.n)
+		return func(u int) {
+			events := history(h, u)
+			e.scoresTo(scores, events[:len(events)-1], alpha)
+			seen, target := r.split(u)
+			r.ranks[u] = rank(scores, target, seen)
+		}
+	})
+	return r.ranks
+}
+
+// runEASE ranks by the λ, and the α if the method forgets, that have the best
+// NDCG@10 on the validation users, whose last item is the target as that of a
+// test user is.
+func (r *runner) runEASE() error {
+	n := len(r.p.Items)
+	if n > maxEASEItems {
+		return fmt.Errorf("needs an n×n matrix: %d items take %.1f GiB, and no more than %.0f GiB (%d items) are allowed; leave rare items out",
+			n, 8*float64(n)*float64(n)/(1<<30), float64(maxEASEBytes>>30), maxEASEItems)
+	}
+	if r.p.Validation.Len() == 0 {
+		return errors.New("chooses lambda on the validation users, and none has two or more items that a training user has")
+	}
+	s := &easeSearch{runner: r, alphas: []float64{1}, inverses: len(easeLambdas), buf: make([]float64, n*n), best: math.Inf(-1)}
+	if r.method.Kind == EASEForgetting {
+		s.alphas = easeAlphas
+	}
+	if n > easeAllItems {
+		s.inverses = easeVisits
+		return climb(easeStart, len(easeLambdas), easeVisits, s.try)
+	}
+	for i := range easeLambdas {
+		if _, err := s.try(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// easeSearch keeps what is best on the validation users so far. It ranks the
+// test users whenever that changes, so that no B is kept or built again; what
+// comes of it has no influence on the search.
+type easeSearch struct {
+	runner   *runner
+	alphas   []float64
+	inverses int // at most, for the progress
+	done     int
+	buf      []float64 // n×n, for one B after the other
+	best     float64   // NDCG@10 on the validation users
+}
+
+// try returns the best NDCG@10 on the validation users over all α at the λ of
+// the given place in the grid.
+func (s *easeSearch) try(place int) (float64, error) {
+	r, lambda := s.runner, easeLambdas[place]
+	e, err := newEASE(Incidence(r.p), lambda, s.buf, func(done, total int) {
+		r.progress(len(r.ranks) * (s.done*total + done) / (s.inverses * total))
+	})
+	if err != nil {
+		return 0, err
+	}
+	s.done++
+	best := math.Inf(-1)
+	for _, alpha := range s.alphas {
+		ndcg := metric(10, e.ranks(r.p, &r.p.Validation, alpha)).NDCG
+		best = max(best, ndcg)
+		if ndcg > s.best {
+			s.best = ndcg
+			r.ranks = e.ranks(r.p, &r.p.Test, alpha)
+			r.chosen = map[string]float64{"lambda": lambda}
+			if r.method.Kind == EASEForgetting {
+				r.chosen["alpha"] = alpha
+			}
+		}
+	}
+	return best, nil
+}
+
+// climb calls value for places below n: for start, and then for one neighbour
+// after the other as long as that is better, upwards if the first step up is,
+// else downwards. It ends after budget calls.
+func climb(start, n, budget int, value func(place int) (float64, error)) error {
+	begin, err := value(start)
+	if err != nil {
+		return err
+	}
+	for _, step := range []int{1, -1} {
+		top := begin
+		for place := start + step; place >= 0 && place < n; place += step {
+			if budget--; budget == 0 {
+				return nil
+			}
+			v, err := value(place)
+			if err != nil {
+				return err
+			}
+			if v <= top {
+				break
+			}
+			top = v
+		}
+		if top > begin {
+			return nil
+		}
+	}
+	return nil
+}
