@@ -26,11 +26,11 @@ const (
 	maxEASEItems = 23170
 
 	// Up to easeAllItems items every λ of the grid is tried. Beyond, where an
-	// inverse takes a minute, there are thousands of validation users and the
-	// curve is smooth: the search climbs from λ = 200 and ends after easeVisits
-	// inverses.
+	// inverse takes up to minutes, there are many validation users and their
+	// NDCG is smooth in λ: the search climbs from λ = 100 and ends after
+	// easeVisits inverses.
 	easeAllItems = 6000
-	easeStart    = 5 // place of 200 in easeLambdas
+	easeStart    = 4 // place of 100 in easeLambdas
 	easeVisits   = 4
 )
 
@@ -57,20 +57,30 @@ func newEASE(r *spectral.Incidence, lambda float64, buf []float64, step func(don
 	if err := negInverse(e.b, e.n, step); err != nil {
 		return nil, err
 	}
-	// Now the upper triangle holds Q = −P, and B_ij = −P_ij/P_jj = −Q_ij/Q_jj.
+	e.weigh()
+	return e, nil
+}
+
+// weigh makes B of its upper triangle Q = −P: B_ij = −P_ij/P_jj = −Q_ij/Q_jj.
+// It goes by tiles that fit the caches, because it writes along columns.
+func (e *ease) weigh() {
+	const tile = 64
 	diagonal := make([]float64, e.n)
 	for j := range diagonal {
 		diagonal[j] = -e.b[j*e.n+j]
 		e.b[j*e.n+j] = 0
 	}
-	for i := range e.n {
-		for j := i + 1; j < e.n; j++ {
-			q := e.b[i*e.n+j]
-			e.b[i*e.n+j] = q / diagonal[j]
-			e.b[j*e.n+i] = q / diagonal[i]
+	for top := 0; top < e.n; top += tile {
+		for left := top; left < e.n; left += tile {
+			for i := top; i < min(top+tile, e.n); i++ {
+				for j := max(left, i+1); j < min(left+tile, e.n); j++ {
+					q := e.b[i*e.n+j]
+					e.b[i*e.n+j] = q / diagonal[j]
+					e.b[j*e.n+i] = q / diagonal[i]
+				}
+			}
 		}
 	}
-	return e, nil
 }
 
 // gramTo sets g to the upper triangle of RᵀR + λI, n×n row-major, with zeros

@@ -292,7 +292,7 @@ func TestClimb(t *testing.T) {
 	if err := climb(0, 2, 9, func(int) (float64, error) { return 0, fault }); !errors.Is(err, fault) {
 		t.Errorf("error %v, want that of the callback", err)
 	}
-	if easeLambdas[easeStart] != 200 {
-		t.Errorf("the search starts from λ = %v, want 200", easeLambdas[easeStart])
+	if easeLambdas[easeStart] != 100 {
+		t.Errorf("the search starts from λ = %v, want 100", easeLambdas[easeStart])
 	}
 }
