@@ -1,13 +1,11 @@
 package spectral
 
 import (
-	"errors"
 	"math"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 
 	"github.com/gsimc/gsimc/internal/gemm"
 )
@@ -117,34 +115,4 @@ func scaleColumns(a blas64.General, f func(j int) float64) {
 	for i := range a.Rows {
 		floats.Mul(row(a, i), factor)
 	}
-}
-
-// symmetricEigen returns all eigenvalues of a in descending order and the
-// eigenvectors as columns of s. Only the upper triangle of a is read.
-func symmetricEigen(a blas64.General) (values []float64, s blas64.General, err error) {
-	n := a.Rows
-	sym := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := i; j < n; j++ {
-			sym.SetSym(i, j, a.Data[i*a.Stride+j])
-		}
-	}
-	var eig mat.EigenSym
-	if !eig.Factorize(sym, true) {
-		return nil, s, errors.New("the projected eigenproblem did not converge: the data holds values that are not finite")
-	}
-	values = eig.Values(nil)
-	var q mat.Dense
-	eig.VectorsTo(&q)
-	raw := q.RawMatrix()
-	s = newGeneral(n, n)
-	for i := range n {
-		for j := range n {
-			s.Data[i*n+j] = raw.Data[i*raw.Stride+n-1-j]
-		}
-	}
-	for i, j := 0, n-1; i < j; i, j = i+1, j-1 {
-		values[i], values[j] = values[j], values[i]
-	}
-	return values, s, nil
 }

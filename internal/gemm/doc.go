@@ -26,6 +26,9 @@
 // A is not packed where B has few columns: each element is then used too
 // seldom for the copy to pay, and the kernel reads A where it is.
 //
+// [RotateRows] stands beside the products because it is what the rest of a dense
+// eigenproblem consists of.
+//
 // # Bits
 //
 // An element of C is the sum of partial sums over blocks of kc of the inner

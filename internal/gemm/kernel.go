@@ -19,8 +19,9 @@ const maxTile = 12 * 32
 
 // The kernels in use, set once when the program starts. Tests change them.
 var (
-	inUse64 = best(kernels64(), os.Getenv("GSIMC_CPU"))
-	inUse32 = best(kernels32(), os.Getenv("GSIMC_CPU"))
+	inUse64     = best(kernels64(), os.Getenv("GSIMC_CPU"))
+	inUse32     = best(kernels32(), os.Getenv("GSIMC_CPU"))
+	rotateInUse = best(rotators(), os.Getenv("GSIMC_CPU"))
 )
 
 // KernelName names the kernels in use, for logs and benchmark headers: generic,
@@ -38,7 +39,7 @@ func inUse[T Float]() *kernel[T] {
 // best picks the last of the kernels that stands no later than the one named
 // by bound. They are in rising order of their demands on the processor and
 // start with the generic one.
-func best[T Float](supported []kernel[T], bound string) kernel[T] {
+func best[K any](supported []K, bound string) K {
 	switch bound {
 	case "generic":
 		return supported[0]

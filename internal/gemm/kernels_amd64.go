@@ -33,6 +33,23 @@ func kernels32() []kernel[float32] {
 	return all
 }
 
+func rotators() []rotator {
+	all := []rotator{{"generic", rotateGeneric}}
+	if hasAVX2 {
+		all = append(all, rotator{"avx2", rotateAVX2})
+	}
+	if hasAVX512 {
+		all = append(all, rotator{"avx512", rotateAVX512})
+	}
+	return all
+}
+
+//go:noescape
+func rotateAVX2(strip, c, s []float64)
+
+//go:noescape
+func rotateAVX512(strip, c, s []float64)
+
 // The functions below are kernel.tile, see there.
 
 //go:noescape

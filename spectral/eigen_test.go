@@ -1,0 +1,120 @@
+package spectral
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Against gonum's solver, and by the equations themselves.
+func TestSymmetricEigen(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 22))
+	random := func(int, int) float64 { return rng.NormFloat64() }
+	for name, entry := range map[string]func(i, j int) float64{
+		"random":     random,
+		"large":      func(i, j int) float64 { return 1e200 * random(i, j) },
+		"tiny":       func(i, j int) float64 { return 1e-200 * random(i, j) },
+		"graded":     func(i, j int) float64 { return random(i, j) * math.Pow(10, -float64(i+j)/6) },
+		"zero":       func(int, int) float64 { return 0 },
+		"ones":       func(int, int) float64 { return 1 },
+		"diagonal":   func(i, j int) float64 { return float64((i*7)%5) * float64(max(0, 1-max(i-j, j-i))) },
+		"two blocks": func(i, j int) float64 { return random(i, j) * float64((i+j+1)%2) },
+		"path":       func(i, j int) float64 { return float64(max(0, 2-max(i-j, j-i)) % 2) },
+	} {
+		for _, n := range []int{0, 1, 2, 3, 31, 32, 33, 34, 65, 130} {
+			t.Run(fmt.Sprintf("%s/%d", name, n), func(t *testing.T) {
+				a := newGeneral(n, n)
+				for i := range n {
+					for j := i; j < n; j++ {
+						a.Data[j*n+i] = math.NaN() // not to be read
+						a.Data[i*n+j] = entry(i, j)
+					}
+				}
+				checkEigen(t, a)
+			})
+		}
+	}
+}
+
+func checkEigen(t *testing.T, a blas64.General) {
+	t.Helper()
+	n := a.Rows
+	values, s, err := symmetricEigen(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n == 0 {
+		return
+	}
+	var want mat.EigenSym
+	sym := mat.NewSymDense(n, nil) // divided by scale: the oracle does not bear tiny numbers
+	full, scale := newGeneral(n, n), 0.0
+	for i := range n {
+		for _, v := range row(a, i)[i:] {
+			scale = max(scale, math.Abs(v))
+		}
+	}
+	scale = max(scale, math.SmallestNonzeroFloat64)
+	for i := range n {
+		for j := i; j < n; j++ {
+			sym.SetSym(i, j, a.Data[i*n+j]/scale)
+			full.Data[i*n+j], full.Data[j*n+i] = a.Data[i*n+j], a.Data[i*n+j]
+		}
+	}
+	if !want.Factorize(sym, false) {
+		t.Fatal("the oracle failed")
+	}
+	ascending := want.Values(nil)
+	norm := max(math.Abs(ascending[0]), math.Abs(ascending[n-1])) * scale
+	as := newGeneral(n, n)
+	mulAdd(as, 1, full, s)
+	gram := gramMatrix(s)
+	for j := range n {
+		if got, want := values[j], ascending[n-1-j]*scale; !(math.Abs(got-want) <= 1e-13*norm) {
+			t.Errorf("eigenvalue %d is %v, want %v", j, got, want)
+		}
+		for i := range n {
+			if residual := as.Data[i*n+j] - values[j]*s.Data[i*n+j]; !(math.Abs(residual) <= 1e-13*norm) {
+				t.Fatalf("eigenvector %d misses by %g in row %d, norm %g", j, residual, i, norm)
+			}
+			identity := 0.0
+			if i == j {
+				identity = 1
+			}
+			if !(math.Abs(gram.Data[i*n+j]-identity) <= 1e-13) {
+				t.Fatalf("SᵀS[%d, %d] = %v", i, j, gram.Data[i*n+j])
+			}
+		}
+	}
+}
+
+func TestSymmetricEigenRefusesWhatIsNotFinite(t *testing.T) {
+	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		a := identity(4)
+		a.Data[1*4+3] = bad
+		if _, _, err := symmetricEigen(a); err == nil {
+			t.Errorf("an entry of %v: no error", bad)
+		}
+	}
+}
+
+func BenchmarkSymmetricEigen(b *testing.B) {
+	for _, n := range []int{256, 1024, 1536} {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			rng := rand.New(rand.NewPCG(23, 24))
+			a := newGeneral(n, n)
+			for i := range a.Data {
+				a.Data[i] = rng.NormFloat64()
+			}
+			for b.Loop() {
+				if _, _, err := symmetricEigen(a); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
