@@ -69,10 +69,5 @@ func (f *Filter) NewState() *State {
 
 // decay returns a = Alpha · 2^(−Δt/HalfLife) for an event at time t, rounded to float32.
 func (f *Filter) decay(s *State, t int64) float32 {
-	a := f.Alpha
-	if f.HalfLife != 0 && s.Events > 0 && t > s.Time {
-		age := uint64(t) - uint64(s.Time) // the difference of two int64 may not fit an int64, but it fits here
-		a = float64(a * exp2Neg(float64(age)/f.HalfLife))
-	}
-	return float32(a)
+	return float32(Band{Rho: f.Alpha, HalfLife: f.HalfLife}.Decay(s.elapsed(t)))
 }

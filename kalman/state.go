@@ -1,12 +1,17 @@
 package kalman
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
-// State is what is known of one user. It is derived: folding the same events into NewState gives the same bits.
+// State is what is known of one user, by a [Filter] or by [Dynamics]. It is derived: folding the same events into NewState
+// gives the same bits.
 type State struct {
-	X      []float32 // k, x̂: the estimated spectrum
-	Z      []float32 // k, z = Uᵀs: the spectrum of the signal seen so far, faded by the forgetting
-	P      []float32 // k, diag P: the variance of x̂
+	X      []float32 // Filter: k, x̂, the estimated spectrum. Dynamics: r·k, the bands y_1 … y_r
+	Z      []float32 // Filter: k, z = Uᵀs, the spectrum of the signal seen so far, faded by the forgetting
+	B      []float32 // Dynamics: k, the deviation b; nil if there is none
+	P      []float32 // k, diag P: the variance of x̂, or of b; nil if there is neither
 	Events uint64    // events folded in
 	Time   int64     // time of the newest event, seconds; means nothing while Events is 0
 }
@@ -56,6 +61,20 @@ func correct(mean, variance, z, sigmaNu float32) (x, p float32) {
 	x = mean + float32(gain*(z-mean))
 	p = float32(float32(rest*rest)*variance) + float32(float32(gain*gain)*sigmaNu)
 	return x, p
+}
+
+// Bytes is the memory of the vectors.
+func (s *State) Bytes() int { return 4 * (cap(s.X) + cap(s.Z) + cap(s.B) + cap(s.P)) }
+
+// elapsed is the time from the newest event to t in seconds: 0 without events, and if t is earlier.
+func (s *State) elapsed(t int64) int64 {
+	if s.Events == 0 || t <= s.Time {
+		return 0
+	}
+	if d := t - s.Time; d > 0 {
+		return d
+	}
+	return math.MaxInt64 // the difference does not fit
 }
 
 // advance counts the event. Time never goes back.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"unicode/utf8"
 
+	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -99,12 +100,8 @@ const MaxWeight = 1000
 // MaxItemID is the largest length of an item id in bytes.
 const MaxItemID = 256
 
-// Event is one interaction of a user with an item that the model knows.
-type Event struct {
-	Item   int32   // index, 0 ≤ Item < NumItems
-	Weight float32 // finite, |Weight| ≤ MaxWeight; 1 for a plain interaction
-	Time   int64   // seconds; only differences count, and only with a half-life
-}
+// Event is one interaction of a user with an item that the model knows: 0 ≤ Item < NumItems, |Weight| ≤ MaxWeight.
+type Event = kalman.Event
 
 // History holds the events of one user in the order in which they are to be folded: by time.
-type History []Event
+type History = kalman.History

@@ -72,8 +72,7 @@ const stateOverhead = 512
 
 // size is the memory of u in bytes.
 func (u *userState) size() int64 {
-	floats := cap(u.kalman.X) + cap(u.kalman.Z) + cap(u.kalman.P)
-	return stateOverhead + 4*int64(floats) + int64(cap(u.seen))*int64(unsafe.Sizeof(seenItem{}))
+	return stateOverhead + int64(u.kalman.Bytes()) + int64(cap(u.seen))*int64(unsafe.Sizeof(seenItem{}))
 }
 
 // seenItem says that a user had an event of a type on an item, the newest of them at time (seconds).

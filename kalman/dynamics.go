@@ -1,0 +1,185 @@
+package kalman
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Band is one memory of the past: before an event what it holds fades by a = Rho·2^(−Δt/HalfLife).
+type Band struct {
+	Rho      float64 // per event, in [0, 1]; 0: the last event alone
+	HalfLife float64 // seconds; 0: no fading by time
+}
+
+// Decay returns a for an event that comes dt seconds after the newest one before it; dt ≤ 0 counts as 0.
+func (b Band) Decay(dt int64) float64 {
+	if b.HalfLife == 0 || dt <= 0 {
+		return b.Rho
+	}
+	return float64(b.Rho * exp2Neg(float64(dt)/b.HalfLife))
+}
+
+// Dynamics holds the constants of learned dynamics, shared by all users of one model. There are r bands of rank k.
+//
+//	y_b ← a_b y_b + w·W_b e_i         each band, read out: y_b = W_b x_b
+//	q   = μ + Σ_b y_b + b             the expected spectrum of the next event
+//
+// The deviation b of a user from what the bands expect of everyone is a random walk, tracked by a Kalman filter whose
+// measurement is the innovation of each event, before the event enters the bands:
+//
+//	ν = e_i − q     P̄ = P + Σ_η (1 + Drift·Δt)     K = P̄ (P̄ + Σ_ν/w)⁻¹     b ← b + K ν     P = (I−K) P̄ (I−K)ᵀ + K (Σ_ν/w) Kᵀ
+//
+// All covariances are diagonal. The first event meets P̄ = P_0. An event without positive weight moves the bands only.
+//
+// GS-IMC is the special case of one band with Rho = α, W = H(Λ), μ = 0 and no deviation.
+type Dynamics struct {
+	Bands []Band    // r
+	Mean  []float32 // k, μ
+
+	// The deviation, k variances each; all nil: there is none.
+	P0       []float32 // prior of b
+	SigmaEta []float32 // Σ_η, process noise per event
+	SigmaNu  []float32 // Σ_ν, measurement noise
+	Drift    float64   // further process noise per second, in units of Σ_η
+}
+
+// HasDeviation tells whether there is a deviation to track.
+func (d *Dynamics) HasDeviation() bool { return d.P0 != nil }
+
+// Validate reports every field that is out of range, by name, in one error.
+func (d *Dynamics) Validate() error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+
+	if len(d.Bands) == 0 || len(d.Bands) > MaxBands {
+		fault("Bands: there are %d, want 1 to %d", len(d.Bands), MaxBands)
+	}
+	for b, band := range d.Bands {
+		if err := band.Validate(); err != nil {
+			fault("Bands[%d]: %w", b, err)
+		}
+	}
+	for j, x := range d.Mean {
+		if x-x != 0 {
+			fault("Mean[%d] is %v, want a finite number", j, x)
+			break
+		}
+	}
+	for _, v := range []struct {
+		name   string
+		values []float32
+	}{{"P0", d.P0}, {"SigmaEta", d.SigmaEta}, {"SigmaNu", d.SigmaNu}} {
+		if len(v.values) != 0 && len(v.values) != len(d.Mean) || len(v.values) != len(d.P0) {
+			fault("%s has %d variances, want %d, or none of all three", v.name, len(v.values), len(d.Mean))
+		}
+		for j, x := range v.values {
+			if !isVariance(x) {
+				fault("%s[%d] is %v, want a variance from %v to %v", v.name, j, x, float64(MinVariance), float64(MaxVariance))
+				break
+			}
+		}
+	}
+	if !(d.Drift >= 0 && d.Drift <= MaxVariance) {
+		fault("Drift is %v, want 0 to %v", d.Drift, float64(MaxVariance))
+	}
+	return errors.Join(faults...)
+}
+
+// MaxBands is the largest number of bands.
+const MaxBands = 16
+
+// Validate reports a constant that is out of range.
+func (b Band) Validate() error {
+	if !(b.Rho >= 0 && b.Rho <= 1) {
+		return fmt.Errorf("Rho is %v, want 0 to 1", b.Rho)
+	}
+	if !(b.HalfLife == 0 || b.HalfLife >= minHalfLife && b.HalfLife <= maxHalfLife) {
+		return fmt.Errorf("HalfLife is %v seconds, want 0 (no fading by time) or %v to %v", b.HalfLife, float64(minHalfLife), float64(maxHalfLife))
+	}
+	return nil
+}
+
+// NewState returns the state of a user without events: nothing in the bands, b = 0, P = P_0.
+func (d *Dynamics) NewState() *State {
+	k, r := len(d.Mean), len(d.Bands)
+	if !d.HasDeviation() {
+		return &State{X: make([]float32, r*k)}
+	}
+	buf := make([]float32, (r+2)*k) // one block: all are walked together
+	s := &State{X: buf[: r*k : r*k], B: buf[r*k : (r+1)*k : (r+1)*k], P: buf[(r+1)*k:]}
+	copy(s.P, d.P0)
+	return s
+}
+
+// Update folds one event into s:
+//
+//	rows  = r·k, row b is W_b e_i
+//	u, g  = k numbers and a factor: e_i = g·u
+//	w     = the weight of the event, finite; a negative weight takes back
+//	t     = its time in seconds
+//
+// O(r·k), no allocation.
+func (d *Dynamics) Update(s *State, rows, u []float32, g, w float32, t int64) {
+	k, r := len(d.Mean), len(d.Bands)
+	if len(s.X) != r*k || len(rows) != r*k || len(u) != k || len(s.B) != len(d.P0) || len(s.P) != len(d.P0) {
+		panic(fmt.Sprintf("kalman: %d bands of rank %d, but bands of length %d, deviation %d, P %d and the event's rows %d and %d",
+			r, k, len(s.X), len(s.B), len(s.P), len(rows), len(u)))
+	}
+	if d.HasDeviation() && w > 0 {
+		d.correct(s, u, g, w, t)
+	}
+	dt := s.elapsed(t)
+	for b, band := range d.Bands {
+		a := float32(band.Decay(dt))
+		y, row := s.X[b*k:(b+1)*k], rows[b*k:(b+1)*k]
+		for j := range y {
+			y[j] = float32(a*y[j]) + float32(w*row[j])
+		}
+	}
+	s.advance(t)
+}
+
+// correct is the Kalman step of the deviation.
+func (d *Dynamics) correct(s *State, u []float32, g, w float32, t int64) {
+	k := len(d.Mean)
+	growth := d.growth(s, t)
+	for j, mean := range d.Mean {
+		q := mean
+		for at := j; at < len(s.X); at += k {
+			q += s.X[at]
+		}
+		variance := s.P[j] + float32(growth*d.SigmaEta[j])
+		s.B[j], s.P[j] = correct(s.B[j], variance, float32(g*u[j])-q, d.SigmaNu[j]/w)
+	}
+}
+
+// growth is the process noise before an event at time t, in units of Σ_η: none before the first event.
+func (d *Dynamics) growth(s *State, t int64) float32 {
+	if s.Events == 0 {
+		return 0
+	}
+	return float32(1 + float64(d.Drift*float64(s.elapsed(t))))
+}
+
+// QueryTo stores q = μ + Σ_b y_b + b in dst, k long. O(r·k).
+func (d *Dynamics) QueryTo(dst []float32, s *State) {
+	k := len(d.Mean)
+	copy(dst, d.Mean)
+	for b := range d.Bands {
+		for j, y := range s.X[b*k : (b+1)*k] {
+			dst[j] += y
+		}
+	}
+	for j, b := range s.B {
+		dst[j] += b
+	}
+}
+
+// VarianceTo stores in dst, k long, the variance of q for an event at time now: P̄, which grows with the time since the
+// newest event. There must be a deviation. O(k).
+func (d *Dynamics) VarianceTo(dst []float32, s *State, now int64) {
+	growth := d.growth(s, now)
+	for j, p := range s.P {
+		dst[j] = p + float32(growth*d.SigmaEta[j])
+	}
+}
