@@ -1,0 +1,195 @@
+package dynamics
+
+import (
+	"math"
+
+	"github.com/gsimc/gsimc/kalman"
+)
+
+// variances of one coordinate.
+type variances struct{ p0, eta, nu float64 }
+
+// rounded returns the variances within the bounds of kalman: at least a millionth of Σ_ν, so that a filter never stands still
+// for good.
+func (v variances) rounded() (p0, eta, nu float32) {
+	bound := func(x float64) float32 {
+		return float32(min(max(x, kalman.MinVariance, leastShare*v.nu), kalman.MaxVariance))
+	}
+	return bound(v.p0), bound(v.eta), bound(v.nu)
+}
+
+// leastShare bounds the variances from below, in units of the mean square of the residuals.
+const leastShare = 1e-6
+
+// When the iteration ends.
+const (
+	maxIterations = 40
+	leastGain     = 1e-5 // of the log-likelihood, for each measurement
+)
+
+// em fits the variances to the residuals of one coordinate.
+type em struct {
+	m        *measurements
+	residual []float64
+	growth   []float64 // 1 + Drift·Δt
+	floor    float64
+	v        variances
+
+	mean, variance, predicted []float64 // scratch for one series: filtered b and P, and P̄
+}
+
+func newEM(m *measurements, residual []float64, drift float64) *em {
+	f := &em{m: m, residual: residual, growth: make([]float64, len(residual))}
+	square := 0.0
+	for t, r := range residual {
+		f.growth[t] = 1 + drift*m.gap[t]
+		square += r * r / m.inverse[t]
+	}
+	f.floor = max(leastShare*square/float64(len(residual)), kalman.MinVariance)
+	longest := 0
+	for s := range m.histories {
+		longest = max(longest, m.ptr[s+1]-m.ptr[s])
+	}
+	scratch := make([]float64, 3*longest)
+	f.mean, f.variance, f.predicted = scratch[:longest], scratch[longest:2*longest], scratch[2*longest:]
+	f.v = f.moments()
+	return f
+}
+
+// fit iterates and returns the variances with their log-likelihood.
+func (f *em) fit() (variances, float64) {
+	next, likelihood := f.step()
+	for range maxIterations {
+		f.v = next
+		var now float64
+		next, now = f.step()
+		gain := now - likelihood
+		likelihood = now
+		if !(gain > leastGain*float64(len(f.residual))) {
+			break
+		}
+	}
+	return f.v, likelihood
+}
+
+// moments is where the iteration starts. Of two residuals of a user, h events apart,
+//
+//	E (r_{t+h} − r_t)² = Σ_η Σ growth + Σ_ν (1/w_t + 1/w_{t+h})     E r_1² = P_0 + Σ_ν/w_1
+//
+// h = 1 and 2 give Σ_η and Σ_ν. The model being what it is, no share may come out as nothing.
+func (f *em) moments() variances {
+	var square, growth, inverse, pairs [3]float64 // by h
+	var first, firstInverse, starts float64
+	for s := range f.m.histories {
+		lo, hi := f.m.ptr[s], f.m.ptr[s+1]
+		if f.m.skip[s] == 0 {
+			first += f.residual[lo] * f.residual[lo]
+			firstInverse += f.m.inverse[lo]
+			starts++
+		}
+		for t := lo; t < hi; t++ {
+			for h := 1; h <= 2 && t+h < hi; h++ {
+				d := f.residual[t+h] - f.residual[t]
+				square[h] += d * d
+				inverse[h] += f.m.inverse[t] + f.m.inverse[t+h]
+				growth[h] += f.growth[t+1]
+				if h == 2 {
+					growth[h] += f.growth[t+2]
+				}
+				pairs[h]++
+			}
+		}
+	}
+	for h := range pairs {
+		if pairs[h] > 0 {
+			square[h], growth[h], inverse[h] = square[h]/pairs[h], growth[h]/pairs[h], inverse[h]/pairs[h]
+		}
+	}
+	var v variances
+	if pairs[2] > 0 { // two equations in Σ_η and Σ_ν
+		if det := growth[2]*inverse[1] - growth[1]*inverse[2]; det > 0 {
+			v.eta = (square[2]*inverse[1] - square[1]*inverse[2]) / det
+		}
+	}
+	v.eta = min(max(v.eta, 0.01*square[1]/growth[1], f.floor), 0.9*square[1]/growth[1]+f.floor)
+	v.nu = max((square[1]-v.eta*growth[1])/inverse[1], f.floor)
+	v.p0 = v.nu
+	if starts > 0 {
+		v.p0 = max((first-v.nu*firstInverse)/starts, 0.05*first/starts, f.floor)
+	}
+	return v
+}
+
+// step returns the variances after one iteration, and the log-likelihood of those before it.
+func (f *em) step() (variances, float64) {
+	var sum expectations
+	for s := range f.m.histories {
+		f.filter(s, &sum)
+		f.smooth(s, &sum)
+	}
+	next := variances{p0: f.v.p0}
+	if sum.starts > 0 {
+		next.p0 = max(sum.start/sum.starts, f.floor)
+	}
+	next.eta = max(sum.move/sum.moves, f.floor)
+	next.nu = max(sum.error/float64(len(f.residual)), f.floor)
+	return next, sum.likelihood
+}
+
+// expectations given all residuals, summed over the series; Σ_η and Σ_ν belong to means of unit growth and weight.
+type expectations struct {
+	likelihood    float64
+	start, starts float64 // Σ E b_1², their number
+	move, moves   float64 // Σ E (b_t − b_{t−1})²/growth, their number
+	error         float64 // Σ E w (r_t − b_t)²
+}
+
+// filter is the Kalman filter over series s. A series that is cut at its beginning starts from its first residual.
+func (f *em) filter(s int, sum *expectations) {
+	lo, hi := f.m.ptr[s], f.m.ptr[s+1]
+	residual, inverse, growth := f.residual[lo:hi], f.m.inverse[lo:hi], f.growth[lo:hi]
+	mean, predicted := 0.0, f.v.p0
+	for t, r := range residual {
+		noise := f.v.nu * inverse[t]
+		if t == 0 && f.m.skip[s] > 0 {
+			f.mean[0], f.variance[0] = r, noise
+		} else {
+			total := predicted + noise
+			innovation := r - mean
+			sum.likelihood -= 0.5 * (math.Log(2*math.Pi*total) + innovation*innovation/total)
+			gain := predicted / total
+			f.mean[t], f.variance[t] = mean+gain*innovation, gain*noise
+		}
+		f.predicted[t] = predicted
+		if t+1 < len(residual) {
+			mean, predicted = f.mean[t], f.variance[t]+growth[t+1]*f.v.eta
+		}
+	}
+}
+
+// smooth is the Rauch-Tung-Striebel smoother over series s after filter, and adds up what the next variances are made of.
+func (f *em) smooth(s int, sum *expectations) {
+	lo, hi := f.m.ptr[s], f.m.ptr[s+1]
+	residual, inverse, growth := f.residual[lo:hi], f.m.inverse[lo:hi], f.growth[lo:hi]
+	last := len(residual) - 1
+	mean, variance := f.mean[last], f.variance[last]
+	for t := last; ; t-- {
+		d := residual[t] - mean
+		sum.error += (d*d + variance) / inverse[t]
+		if t == 0 {
+			break
+		}
+		back := f.variance[t-1] / f.predicted[t]
+		before := f.mean[t-1] + back*(mean-f.mean[t-1])
+		varianceBefore := f.variance[t-1] + back*back*(variance-f.predicted[t])
+		move := mean - before
+		// Cov(b_t, b_{t−1}) = back·Var b_t
+		sum.move += (move*move + variance + varianceBefore - 2*back*variance) / growth[t]
+		mean, variance = before, varianceBefore
+	}
+	sum.moves += float64(last)
+	if f.m.skip[s] == 0 {
+		sum.start += mean*mean + variance
+		sum.starts++
+	}
+}

@@ -1,0 +1,223 @@
+package dynamics
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/gsimc/gsimc/kalman"
+)
+
+// Noise holds the variances of the deviation b, as in [kalman.Dynamics].
+type Noise struct {
+	P0, SigmaEta, SigmaNu []float32 // k variances each
+	Drift                 float64   // further process noise per second, in units of Σ_η
+	LogLikelihood         float64   // of the residuals, summed over coordinates; natural logarithm
+}
+
+// Rows returns W_b e_i of an item for all bands, r·k numbers. It is called from several goroutines at a time.
+type Rows = func(item int32) []float32
+
+// Encoder returns the encoder row e_i = g·u of an item, u k long. It is called from several goroutines at a time.
+type Encoder = func(item int32) (u []float32, g float32)
+
+// What the noise is learned from at most: enough for a few per cent of accuracy, at a cost that does not grow with the data.
+const (
+	noiseUsers        = 2000 // evenly spaced among those with events
+	noiseMeasurements = 200  // the newest of each
+)
+
+// driftMultiples are the drifts that are tried, in units of one over the median gap between events. The gaps of real users
+// span many orders of magnitude, so the steps are large.
+var driftMultiples = []float64{0.01, 0.1, 1, 10}
+
+// driftCoordinates is how many coordinates the drift is chosen on: it is one number for all of them.
+const driftCoordinates = 32
+
+// LearnNoise finds the variances of the deviation by maximum likelihood. d gives the bands and the mean; its deviation, if
+// any, is left aside. What is left of an event, r_t = e_{i_t} − (μ + Σ_b y_b), is in each coordinate by itself
+//
+//	r_t = b_t + ε_t     ε_t ~ N(0, Σ_ν/w_t)     b_1 ~ N(0, P_0)     b_t = b_{t−1} + η_t     η_t ~ N(0, Σ_η (1 + Drift·Δt))
+//
+// which the EM algorithm fits with a Kalman filter and a Rauch-Tung-Striebel smoother (R. Shumway, D. Stoffer, "An Approach
+// to Time Series Smoothing and Forecasting Using the EM Algorithm", J. Time Series Analysis 3, 1982). The drift is the best
+// of a few, 0 among them.
+//
+// Up to 2000 users count, with their last 200 events of positive weight each; of a longer history the deviation at the first
+// of these is taken as unknown, so that P_0 is what new users show. No user with two such events is an error.
+// The result does not depend on the number of processors.
+func LearnNoise(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kalman.History) (*Noise, error) {
+	if err := d.Validate(); err != nil {
+		return nil, err
+	}
+	m, err := measure(histories)
+	if err != nil {
+		return nil, err
+	}
+	bands := &kalman.Dynamics{Bands: d.Bands, Mean: d.Mean}
+	drift := m.chooseDrift(bands, rows, encoder)
+	return m.learn(bands, rows, encoder, drift)
+}
+
+// measurements are the events that the noise is learned from: one series for each user, one after the other.
+type measurements struct {
+	histories []kalman.History
+	skip      []int     // the measurements of histories[s] that come before its series
+	ptr       []int     // series s is [ptr[s], ptr[s+1])
+	inverse   []float64 // 1/w of each measurement
+	gap       []float64 // seconds since the event before, of any weight
+}
+
+// measure selects the series. An event without positive weight measures nothing.
+func measure(histories []kalman.History) (*measurements, error) {
+	var counts []int
+	var users []kalman.History
+	for _, h := range histories {
+		if c := countMeasurements(h); c > 0 {
+			users, counts = append(users, h), append(counts, c)
+		}
+	}
+	if len(users) == 0 {
+		return nil, errors.New("no events of positive weight to learn the noise of the deviation from")
+	}
+	m := &measurements{ptr: []int{0}}
+	n := min(len(users), noiseUsers)
+	for s := range n {
+		at := s * len(users) / n
+		m.add(users[at], max(0, counts[at]-noiseMeasurements))
+	}
+	if len(m.gap) == n {
+		return nil, fmt.Errorf("noise of the deviation: none of %d users has two events of positive weight, so what stays and what passes cannot be told apart", n)
+	}
+	return m, nil
+}
+
+func countMeasurements(h kalman.History) (count int) {
+	for _, e := range h {
+		if e.Weight > 0 {
+			count++
+		}
+	}
+	return count
+}
+
+// add appends the series of h without its first skip measurements.
+func (m *measurements) add(h kalman.History, skip int) {
+	m.histories, m.skip = append(m.histories, h), append(m.skip, skip)
+	var newest int64
+	left := skip
+	for t, e := range h {
+		var gap int64
+		if t == 0 {
+			newest = e.Time
+		}
+		if e.Time > newest {
+			gap, newest = e.Time-newest, e.Time
+		}
+		switch {
+		case !(e.Weight > 0):
+		case left > 0:
+			left--
+		default:
+			m.inverse = append(m.inverse, 1/float64(e.Weight))
+			m.gap = append(m.gap, float64(gap))
+		}
+	}
+	m.ptr = append(m.ptr, len(m.gap))
+}
+
+// chooseDrift returns the drift with the largest likelihood over some coordinates; 0 unless another one is better.
+func (m *measurements) chooseDrift(d *kalman.Dynamics, rows Rows, encoder Encoder) float64 {
+	gap := medianPositive(m.gap)
+	if gap == 0 {
+		return 0
+	}
+	k := len(d.Mean)
+	n := min(k, driftCoordinates)
+	candidates := make([]float64, 1, 1+len(driftMultiples)) // 0 first
+	for _, multiple := range driftMultiples {
+		candidates = append(candidates, multiple/gap)
+	}
+	likelihood := make([]float64, n*len(candidates))
+	overCoordinates(n, 1, func(lo, _ int) {
+		j := lo * k / n
+		series := m.residuals(d, j, j+1, rows, encoder)[0]
+		for c, drift := range candidates {
+			_, likelihood[lo*len(candidates)+c] = newEM(m, series, drift).fit()
+		}
+	})
+	best, most := 0.0, 0.0
+	for c, drift := range candidates {
+		total := 0.0
+		for j := range n {
+			total += likelihood[j*len(candidates)+c]
+		}
+		if c == 0 || total > most {
+			best, most = drift, total
+		}
+	}
+	return best
+}
+
+// medianPositive is the median of the positive numbers in x, 0 if there are none.
+func medianPositive(x []float64) float64 {
+	positive := make([]float64, 0, len(x))
+	for _, v := range x {
+		if v > 0 {
+			positive = append(positive, v)
+		}
+	}
+	if len(positive) == 0 {
+		return 0
+	}
+	slices.Sort(positive)
+	return positive[len(positive)/2]
+}
+
+// learn fits every coordinate with the given drift.
+func (m *measurements) learn(d *kalman.Dynamics, rows Rows, encoder Encoder, drift float64) (*Noise, error) {
+	k := len(d.Mean)
+	out := &Noise{P0: make([]float32, k), SigmaEta: make([]float32, k), SigmaNu: make([]float32, k), Drift: drift}
+	likelihood := make([]float64, k)
+	overCoordinates(k, stripCoordinates, func(lo, hi int) {
+		for c, series := range m.residuals(d, lo, hi, rows, encoder) {
+			var v variances
+			v, likelihood[lo+c] = newEM(m, series, drift).fit()
+			out.P0[lo+c], out.SigmaEta[lo+c], out.SigmaNu[lo+c] = v.rounded()
+		}
+	})
+	for j, l := range likelihood {
+		if l-l != 0 {
+			return nil, fmt.Errorf("noise of the deviation: the residuals in coordinate %d are not finite numbers of usable size", j)
+		}
+		out.LogLikelihood += l
+	}
+	return out, nil
+}
+
+// residuals returns r_t of all measurements, for each of the coordinates [lo, hi).
+func (m *measurements) residuals(d *kalman.Dynamics, lo, hi int, rows Rows, encoder Encoder) [][]float64 {
+	total := len(m.gap)
+	out := make([][]float64, hi-lo)
+	for c := range out {
+		out[c] = make([]float64, total)
+	}
+	w := newWalker(d, lo, hi, rows, encoder)
+	query := make([]float32, hi-lo)
+	for s, h := range m.histories {
+		at := m.ptr[s] - m.skip[s]
+		w.walk(h, func(e kalman.Event, u []float32, g float32) {
+			if !(e.Weight > 0) {
+				return
+			}
+			if at >= m.ptr[s] {
+				w.d.QueryTo(query, w.state)
+				for c, q := range query {
+					out[c][at] = float64(float32(g*u[c]) - q)
+				}
+			}
+			at++
+		})
+	}
+	return out
+}

@@ -1,0 +1,68 @@
+package dynamics
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gsimc/gsimc/kalman"
+)
+
+// stripCoordinates is how many coordinates are walked together: a cache line of float32.
+const stripCoordinates = 16
+
+// overCoordinates calls do(lo, hi) for consecutive strips that cover [0, k), on all processors. A coordinate belongs to one
+// call, so the results do not depend on the number of processors.
+func overCoordinates(k, strip int, do func(lo, hi int)) {
+	workers := min(runtime.GOMAXPROCS(0), (k+strip-1)/strip)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for {
+				lo := int(next.Add(int64(strip))) - strip
+				if lo >= k {
+					return
+				}
+				do(lo, min(lo+strip, k))
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A walker folds histories in the coordinates [lo, hi) alone. No coordinate of learned dynamics touches another, so these
+// are the numbers that a fold of all k has there, and a worker needs memory for its strip only.
+type walker struct {
+	d       *kalman.Dynamics // restricted to the strip
+	state   *kalman.State
+	lo, hi  int
+	k       int // of the whole
+	rows    Rows
+	encoder Encoder
+	row     []float32 // r·(hi−lo)
+}
+
+func newWalker(d *kalman.Dynamics, lo, hi int, rows Rows, encoder Encoder) *walker {
+	part := &kalman.Dynamics{Bands: d.Bands, Mean: d.Mean[lo:hi], Drift: d.Drift}
+	if d.HasDeviation() {
+		part.P0, part.SigmaEta, part.SigmaNu = d.P0[lo:hi], d.SigmaEta[lo:hi], d.SigmaNu[lo:hi]
+	}
+	return &walker{d: part, lo: lo, hi: hi, k: len(d.Mean), rows: rows, encoder: encoder, row: make([]float32, len(d.Bands)*(hi-lo))}
+}
+
+// walk folds h from nothing and calls before with each event and its encoder row g·u when w.state is still without it.
+func (w *walker) walk(h kalman.History, before func(e kalman.Event, u []float32, g float32)) {
+	w.state = w.d.NewState()
+	width := w.hi - w.lo
+	for _, e := range h {
+		u, g := w.encoder(e.Item)
+		u = u[w.lo:w.hi]
+		before(e, u, g)
+		all := w.rows(e.Item)
+		for b := range w.d.Bands {
+			copy(w.row[b*width:(b+1)*width], all[b*w.k+w.lo:b*w.k+w.hi])
+		}
+		w.d.Update(w.state, w.row, u, g, e.Weight, e.Time)
+	}
+}
