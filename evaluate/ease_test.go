@@ -189,7 +189,7 @@ func TestEASEChoosesOnValidation(t *testing.T) {
 			}
 		}
 		for range 2 { // the second run must not differ in anything
-			got, err := Run(p, nil, Options{Methods: []Method{m}})
+			got, err := Run(p, Options{Methods: []Method{m}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -209,12 +209,12 @@ func TestEASEChoosesOnValidation(t *testing.T) {
 // What the test users did must not change what is chosen.
 func TestEASEIgnoresTestUsersInSearch(t *testing.T) {
 	p, other := randomPartition(8, 160, 40), randomPartition(9, 160, 40)
-	before, err := Run(p, nil, Options{Methods: DenseMethods()})
+	before, err := Run(p, Options{Methods: DenseMethods()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.Test = other.Test
-	after, err := Run(p, nil, Options{Methods: DenseMethods()})
+	after, err := Run(p, Options{Methods: DenseMethods()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestEASEProgressRises(t *testing.T) {
 	p := randomPartition(10, 160, 40)
 	var seen []int
 	opt := Options{Methods: []Method{{Kind: EASE}}, Progress: func(_ Method, done, _ int) { seen = append(seen, done) }}
-	if _, err := Run(p, nil, opt); err != nil {
+	if _, err := Run(p, opt); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.IsSorted(seen) || len(seen) < len(easeLambdas) || seen[len(seen)-1] != p.Test.Len() {
@@ -245,7 +245,7 @@ func TestEASEErrors(t *testing.T) {
 		"needs an n×n matrix: 23171 items": large,
 		"none has two or more items":       blind,
 	} {
-		_, err := Run(p, nil, Options{Methods: []Method{{Kind: EASE}}})
+		_, err := Run(p, Options{Methods: []Method{{Kind: EASE}}})
 		if err == nil || !strings.Contains(err.Error(), "ease: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}

@@ -12,6 +12,11 @@ func Incidence(p *dataset.Partition) *spectral.Incidence {
 	return &spectral.Incidence{NumItems: len(p.Items), Ptr: p.Train.Ptr, Item: p.Train.Item}
 }
 
+// LearnFrom returns what a model of the training users of p learns from.
+func LearnFrom(p *dataset.Partition) model.Histories {
+	return model.Histories{Train: Histories(&p.Train), Validation: Histories(&p.Validation)}
+}
+
 // Histories returns h in the form that package model takes, one history for
 // each user. An event without a weight counts as 1.
 func Histories(h *dataset.Histories) []model.History {

@@ -15,6 +15,7 @@ const (
 	BGS        = "bgs-imc"    // x̂ = H Uᵀs of all but the last history item, which comes as one Kalman update
 	BGSOnline  = "bgs-online" // the state as a server keeps it: every event of the history folded, from nothing
 	MRFCF      = "mrfcf"      // the full-rank Markov random field baseline
+	Dynamics   = "dynamics"   // learned dynamics, every event of the history folded as a server does
 
 	EASE           = "ease"            // EASE^R, λ chosen on the validation users
 	EASEForgetting = "ease-forgetting" // EASE^R of a history that fades by α an event, λ and α chosen likewise
@@ -27,8 +28,11 @@ type Method struct{ Kind, Filter string }
 // String is the name of the method, such as "gs-imc random-walk".
 func (m Method) String() string { return strings.TrimSpace(m.Kind + " " + m.Filter) }
 
-// spectral tells whether the method needs a basis.
-func (m Method) spectral() bool { return m.Filter != "" }
+// literal tells whether the method is of the paper's family and needs a basis.
+func (m Method) literal() bool { return m.Filter != "" }
+
+// learned tells whether the method is one of learned dynamics.
+func (m Method) learned() bool { return m.Kind == Dynamics }
 
 // AllMethods lists the methods for any catalogue, in the order of the tables:
 // all but those of [DenseMethods].
@@ -39,7 +43,7 @@ func AllMethods() []Method {
 			all = append(all, Method{kind, filter})
 		}
 	}
-	return append(all, Method{Kind: MRFCF})
+	return append(all, Method{Kind: Dynamics}, Method{Kind: MRFCF})
 }
 
 // DenseMethods lists the methods that need an n×n matrix for n items, and time
@@ -70,8 +74,11 @@ func ParseMethods(list string) ([]Method, error) {
 	return chosen, nil
 }
 
-// NeedsBasis tells whether any of the methods is spectral.
-func NeedsBasis(methods []Method) bool { return slices.ContainsFunc(methods, Method.spectral) }
+// NeedsBasis tells whether any of the methods needs [Options].Basis.
+func NeedsBasis(methods []Method) bool { return slices.ContainsFunc(methods, Method.literal) }
+
+// NeedsDynamics tells whether any of the methods needs [Options].Learned.
+func NeedsDynamics(methods []Method) bool { return slices.ContainsFunc(methods, Method.learned) }
 
 func names(methods []Method) string {
 	s := make([]string, len(methods))

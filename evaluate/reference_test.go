@@ -134,10 +134,11 @@ func solveReference(t *testing.T, p *dataset.Partition, label string, rank int) 
 // checkMethods evaluates the methods of want whose name ends in suffix.
 func checkMethods(t *testing.T, p *dataset.Partition, basis *spectral.Basis, label, suffix string, edit func(*model.Spec), want map[string]map[string]float64) {
 	t.Helper()
-	opt := evaluate.Options{Spec: model.DefaultSpec()}
+	opt := evaluate.Options{Paper: evaluate.Ingredients{Spec: model.DefaultSpec()}}
 	graph := graphOf(label)
-	opt.Spec.Graph, opt.Spec.DegreeExponent, opt.Spec.TrainUsers = graph.Kind, graph.DegreeExponent, int64(p.Train.Len())
-	edit(&opt.Spec)
+	opt.Paper.Spec.Graph, opt.Paper.Spec.DegreeExponent, opt.Paper.Spec.TrainUsers = graph.Kind, graph.DegreeExponent, int64(p.Train.Len())
+	opt.Paper.Basis = basis
+	edit(&opt.Paper.Spec)
 	var figures []map[string]float64
 	for name, f := range want {
 		short, rest, _ := strings.Cut(name, ",")
@@ -151,7 +152,7 @@ func checkMethods(t *testing.T, p *dataset.Partition, basis *spectral.Basis, lab
 		opt.Methods = append(opt.Methods, methods[0])
 		figures = append(figures, f)
 	}
-	results, err := evaluate.Run(p, basis, opt)
+	results, err := evaluate.Run(p, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +163,7 @@ func checkMethods(t *testing.T, p *dataset.Partition, basis *spectral.Basis, lab
 
 func checkFigures(t *testing.T, p *dataset.Partition, m evaluate.Method, want map[string]float64) {
 	t.Helper()
-	results, err := evaluate.Run(p, nil, evaluate.Options{Methods: []evaluate.Method{m}, MRFCFA: evaluate.DefaultMRFCFA})
+	results, err := evaluate.Run(p, evaluate.Options{Methods: []evaluate.Method{m}, MRFCFA: evaluate.DefaultMRFCFA})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +194,7 @@ func TestReferencePrior(t *testing.T) {
 	basis := solveReference(t, p, "hypergraph", want.Rank)
 	spec := model.DefaultSpec()
 	spec.TrainUsers = int64(p.Train.Len())
-	m, err := model.New(spec, basis, p.Items, evaluate.Histories(&p.Validation))
+	m, err := model.New(spec, basis, p.Items, evaluate.LearnFrom(p))
 	if err != nil {
 		t.Fatal(err)
 	}

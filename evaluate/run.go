@@ -15,9 +15,12 @@ import (
 // Options of [Run].
 type Options struct {
 	Methods []Method
-	// Spec holds everything a model is built from but the name of the filter,
-	// which the method gives; the constants of Spec.Filter count for each.
-	Spec model.Spec
+	// Paper is what the methods with a filter are built from. The name of the
+	// filter is the method's; the constants of Spec.Filter count for each. Only
+	// needed if NeedsBasis.
+	Paper Ingredients
+	// Learned is what learned dynamics are built from, if NeedsDynamics.
+	Learned Ingredients
 	// MRFCFA is the constant a of mrfcf.
 	MRFCFA float64
 	// Progress, if set, is told now and then how many of the test users a
@@ -28,19 +31,25 @@ type Options struct {
 	Done func(r *Result)
 }
 
+// Ingredients of a model besides the users' histories.
+type Ingredients struct {
+	Basis *spectral.Basis
+	Spec  model.Spec
+}
+
 // DefaultMRFCFA is the paper's constant a of MRFCF.
 const DefaultMRFCFA = 2
 
-// Run ranks the target of every test user of p by each method. basis may be
-// nil if no method needs one. The results are in the order of the methods.
-func Run(p *dataset.Partition, basis *spectral.Basis, opt Options) ([]Result, error) {
+// Run ranks the target of every test user of p by each method. The results are
+// in the order of the methods.
+func Run(p *dataset.Partition, opt Options) ([]Result, error) {
 	if p.Test.Len() == 0 {
 		return nil, errors.New("no test user has two or more items that a training user has: nothing to measure")
 	}
 	results := make([]Result, 0, len(opt.Methods))
 	for _, m := range opt.Methods {
 		r := &runner{p: p, opt: &opt, method: m, ranks: make([]int32, p.Test.Len())}
-		if err := r.run(basis); err != nil {
+		if err := r.run(); err != nil {
 			return nil, fmt.Errorf("%v: %w", m, err)
 		}
 		results = append(results, newResult(m, r.ranks))
@@ -61,7 +70,7 @@ type runner struct {
 	chosen map[string]float64 // constants chosen on the validation users
 }
 
-func (r *runner) run(basis *spectral.Basis) error {
+func (r *runner) run() error {
 	switch r.method.Kind {
 	case Popularity:
 		return r.runPopularity()
@@ -70,10 +79,7 @@ func (r *runner) run(basis *spectral.Basis) error {
 	case EASE, EASEForgetting:
 		return r.runEASE()
 	}
-	if basis == nil {
-		return errors.New("needs a basis")
-	}
-	return r.runSpectral(basis)
+	return r.runModel()
 }
 
 func (r *runner) runPopularity() error {
@@ -87,10 +93,22 @@ func (r *runner) runPopularity() error {
 	return nil
 }
 
-func (r *runner) runSpectral(basis *spectral.Basis) error {
-	spec := r.opt.Spec
-	spec.Filter.Name = r.method.Filter
-	m, err := model.New(spec, basis, r.p.Items, Histories(&r.p.Validation))
+// model builds the model of the method.
+func (r *runner) model() (*model.Model, error) {
+	from := r.opt.Paper
+	if r.method.learned() {
+		from = r.opt.Learned
+	} else {
+		from.Spec.Filter.Name = r.method.Filter
+	}
+	if from.Basis == nil {
+		return nil, errors.New("needs a basis")
+	}
+	return model.New(from.Spec, from.Basis, r.p.Items, LearnFrom(r.p))
+}
+
+func (r *runner) runModel() error {
+	m, err := r.model()
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/evaluate"
+	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -55,10 +56,14 @@ func solve(t *testing.T, p *dataset.Partition, rank int) (*spectral.Basis, model
 func TestRunOnCheckerboard(t *testing.T) {
 	p := checkerboard(t)
 	basis, spec := solve(t, p, 8)
+	learned := spec
+	learned.Dynamics = model.DynamicsSpec{Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.8}}, Ridge: 1, Deviation: true}
 	var finished []string
-	results, err := evaluate.Run(p, basis, evaluate.Options{
-		Methods: evaluate.AllMethods(), Spec: spec, MRFCFA: evaluate.DefaultMRFCFA,
-		Done: func(r *evaluate.Result) { finished = append(finished, r.Method.String()) },
+	results, err := evaluate.Run(p, evaluate.Options{
+		Methods: evaluate.AllMethods(), MRFCFA: evaluate.DefaultMRFCFA,
+		Paper:   evaluate.Ingredients{Basis: basis, Spec: spec},
+		Learned: evaluate.Ingredients{Basis: basis, Spec: learned},
+		Done:    func(r *evaluate.Result) { finished = append(finished, r.Method.String()) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +92,7 @@ func TestCutoffMakesBGSEqualGS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	results, err := evaluate.Run(p, basis, evaluate.Options{Methods: methods, Spec: spec})
+	results, err := evaluate.Run(p, evaluate.Options{Methods: methods, Paper: evaluate.Ingredients{Basis: basis, Spec: spec}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,19 +110,18 @@ func TestRunErrors(t *testing.T) {
 	bad.Alpha = 2
 	gs := []evaluate.Method{{Kind: evaluate.GS, Filter: spectral.Tikhonov}}
 	tests := []struct {
-		name  string
-		p     *dataset.Partition
-		basis *spectral.Basis
-		opt   evaluate.Options
-		want  string
+		name string
+		p    *dataset.Partition
+		opt  evaluate.Options
+		want string
 	}{
-		{"no test users", &empty, basis, evaluate.Options{Methods: gs, Spec: spec}, "no test user"},
-		{"no basis", p, nil, evaluate.Options{Methods: gs, Spec: spec}, "needs a basis"},
-		{"bad constant", p, basis, evaluate.Options{Methods: gs, Spec: bad}, "Alpha is 2"},
-		{"bad a", p, nil, evaluate.Options{Methods: []evaluate.Method{{Kind: evaluate.MRFCF}}}, "a is 0"},
+		{"no test users", &empty, evaluate.Options{Methods: gs, Paper: evaluate.Ingredients{Basis: basis, Spec: spec}}, "no test user"},
+		{"no basis", p, evaluate.Options{Methods: gs, Paper: evaluate.Ingredients{Spec: spec}}, "needs a basis"},
+		{"bad constant", p, evaluate.Options{Methods: gs, Paper: evaluate.Ingredients{Basis: basis, Spec: bad}}, "Alpha is 2"},
+		{"bad a", p, evaluate.Options{Methods: []evaluate.Method{{Kind: evaluate.MRFCF}}}, "a is 0"},
 	}
 	for _, tt := range tests {
-		if _, err := evaluate.Run(tt.p, tt.basis, tt.opt); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := evaluate.Run(tt.p, tt.opt); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
 		}
 	}

@@ -11,7 +11,7 @@
 //
 //	z = Uᵀ D_v^{−t/2} s               spectrum, a sum of encoder rows e_i = d_i^{−t/2} u_i
 //	ŷ = D_v^{t/2} U q                 scores of the query q, dot products with decoder rows d_j^{t/2} u_j
-//	q = H(Λ) z  (GS-IMC)   or   x̂  (BGS-IMC, see package kalman)
+//	q = H(Λ) z  (GS-IMC)   or   x̂  (BGS-IMC)   or   μ + Σ_b y_b + b  (learned dynamics); see package kalman
 //
 // t is the degree exponent (paper: 0) and d_i the number of training users of item i, at least 1 in these powers.
 //
@@ -35,17 +35,23 @@
 //	basis          F32 [n, k]   U; UQ with a full covariance
 //	predictor      F32 [n, k]   rows QᵀH u_i        (full covariance only)
 //	rotation       F32 [k, k]   Q                   (full covariance only)
+//	responses      F32 [n,r,k]  rows W_b e_i        (learned dynamics only)
+//	readout        F32 [r,k,k]  W_b                 (learned dynamics only)
+//	mean           F32 [k]      μ                   (learned dynamics only)
+//	p0             F32 [k]      prior variances     (not with learned dynamics without deviation)
+//	sigma_eta      F32 [k]      Σ_η                 (learned dynamics with deviation only)
+//	sigma_nu       F32 [k]      Σ_ν                 (learned dynamics with deviation only)
+//	drift          F64 [1]      of Σ_η per second   (learned dynamics with deviation only)
 //	eigenvalues    F64 [k]      κ of K, descending, before any division
 //	lambda         F64 [k]      λ of Ł, ascending
 //	response       F32 [k]      H(λ)
-//	p0             F32 [k]      prior variances
 //	degrees        I64 [n]      d_v
 //	encoder_scale  F32 [n]      d^{−t/2}
 //	decoder_scale  F32 [n]      d^{t/2}
 //	item_offsets   I64 [n+1]    id of item i: item_ids[item_offsets[i]:item_offsets[i+1]]
 //	item_ids       U8  [bytes]  UTF-8, ascending bytewise
 //
-// The metadata are strings: "gsimc.format" (version, "1"), the fields of Spec, "provenance.*", and "checksum": the SHA-256 of
+// The metadata are strings: "gsimc.format" (version, "2"), the fields of Spec, "provenance.*", and "checksum": the SHA-256 of
 // the whole file in hexadecimal, taken with the 64 digits of the checksum itself replaced by '0'. The bytes depend on the
 // model only. Readers must refuse a format version that they do not know.
 package model

@@ -24,7 +24,7 @@ func chain() *model.Model {
 		},
 		Kappa: []float64{1, 0.7}, Lambda: []float64{0, 0.3}, Degrees: []int64{3, 5, 4, 2},
 	}
-	m, err := model.New(spec, basis, []string{"a", "b", "c", "d"}, nil)
+	m, err := model.New(spec, basis, []string{"a", "b", "c", "d"}, model.Histories{})
 	if err != nil {
 		panic(err)
 	}

@@ -116,7 +116,7 @@ func TestFormatIsStable(t *testing.T) {
 		N: 4, K: 2, U: []float64{0.5, 0.5, 0.5, -0.5, 0.5, 0.5, 0.5, -0.5},
 		Kappa: []float64{1, 0.25}, Lambda: []float64{0, 0.75}, Degrees: []int64{4, 2, 1, 1},
 	}
-	m, err := New(spec, b, []string{"a", "b", "c", "ö"}, nil)
+	m, err := New(spec, b, []string{"a", "b", "c", "ö"}, Histories{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestSafetensors(t *testing.T) {
 			if err := json.Unmarshal(entries["__metadata__"], &meta); err != nil {
 				t.Fatal(err)
 			}
-			if meta["gsimc.format"] != "1" || meta["provenance.command"] != "train --rank 5" || meta["train_users"] != "100" {
+			if meta["gsimc.format"] != "2" || meta["provenance.command"] != "train --rank 5" || meta["train_users"] != "100" {
 				t.Errorf("metadata %v", meta)
 			}
 			delete(entries, "__metadata__")

@@ -8,12 +8,22 @@ import (
 )
 
 // NewState returns the state of a user without events.
-func (m *Model) NewState() *kalman.State { return m.kalman.NewState() }
+func (m *Model) NewState() *kalman.State {
+	if m.dynamics != nil {
+		return m.dynamics.NewState()
+	}
+	return m.kalman.NewState()
+}
 
-// Fold takes one event into s: kalman.Filter.Update with the item's encoder row e = d_i^{−t/2} u_i. O(k), no allocation;
-// safe for concurrent use on different states. A state is this fold over a user's events and nothing else.
+// Fold takes one event into s: kalman.Filter.Update with the item's encoder row e = d_i^{−t/2} u_i in O(k), or
+// kalman.Dynamics.Update with its read-out W_b e as well in O(r·k). No allocation; safe for concurrent use on different
+// states. A state is this fold over a user's events and nothing else.
 func (m *Model) Fold(s *kalman.State, e Event) {
 	i := int(e.Item)
+	if m.dynamics != nil {
+		m.dynamics.Update(s, m.responseRows(e.Item), row(m.basis, i, m.k), m.encoderScale[i], e.Weight, e.Time)
+		return
+	}
 	u := row(m.basis, i, m.k)
 	w := float32(e.Weight * m.encoderScale[i]) // the update is linear in w·e, so the factor can stand on either
 	if m.predictor == nil {
@@ -23,7 +33,7 @@ func (m *Model) Fold(s *kalman.State, e Event) {
 	}
 }
 
-// InitialState returns the start of the paper's BGS-IMC for a user with history h: x̂ = H Uᵀs, z = Uᵀs, P = P_0. With
+// InitialState, for a model without learned dynamics, returns the start of the paper's BGS-IMC for a user with history h: x̂ = H Uᵀs, z = Uᵀs, P = P_0. With
 // forgetting, the events in s have faded as Fold lets them. Without events it is NewState.
 func (m *Model) InitialState(h History) *kalman.State {
 	s := m.NewState()
@@ -40,9 +50,15 @@ func (m *Model) InitialState(h History) *kalman.State {
 //	EstimatorGS   q = H z, z = Uᵀs    (paper, Section 3)
 //	EstimatorBGS  q = x̂              (paper, Section 4)
 //
+// or, with learned dynamics and whatever the estimator, q = μ + Σ_b y_b + b, the expected spectrum of the next event.
+//
 // q may be s.X but must not overlap the rest of s. O(k); O(k²) for EstimatorGS with a full covariance, where z is rotated
 // back and forth: q = QᵀHQ z. It panics on another estimator.
 func (m *Model) QueryTo(q []float32, s *kalman.State, est Estimator) {
+	if m.dynamics != nil {
+		m.dynamics.QueryTo(q, s)
+		return
+	}
 	if len(q) != m.k || len(s.X) != m.k || len(s.Z) != m.k {
 		panic(fmt.Sprintf("model: rank %d, but query of length %d and state of %d", m.k, len(q), len(s.Z)))
 	}
@@ -66,6 +82,9 @@ func (m *Model) QueryTo(q []float32, s *kalman.State, est Estimator) {
 		}
 	}
 }
+
+// HasVariance tells whether the model knows how sure it is of a query: with learned dynamics that track a deviation.
+func (m *Model) HasVariance() bool { return m.dynamics != nil && m.dynamics.HasDeviation() }
 
 // row returns row i of a row-major matrix with k columns.
 func row[T any](a []T, i, k int) []T { return a[i*k : (i+1)*k : (i+1)*k] }

@@ -72,7 +72,7 @@ func randomHistories(rng *rand.Rand, n, users int) []History {
 
 func mustNew(tb testing.TB, spec Spec, b *spectral.Basis, validation []History) *Model {
 	tb.Helper()
-	m, err := New(spec, b, itemNames(b.N), validation)
+	m, err := New(spec, b, itemNames(b.N), Histories{Validation: validation})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 // The file format, see the package comment.
 const (
-	formatVersion  = "1"
+	formatVersion  = "2"
 	pageSize       = 4096
 	lengthBytes    = 8        // of the header length in front of the header
 	maxHeader      = 16 << 20 // bytes; the largest header that Open reads
@@ -98,16 +98,38 @@ func (m *Model) tensors() []tensor {
 			tensor{"predictor", dtypeF32, []int64{n, k}, bytesOf(m.predictor)},
 			tensor{"rotation", dtypeF32, []int64{k, k}, bytesOf(m.rotation)})
 	}
+	ts = append(ts, m.motionTensors()...)
 	return append(ts,
 		tensor{"eigenvalues", dtypeF64, []int64{k}, bytesOf(m.kappa)},
 		tensor{"lambda", dtypeF64, []int64{k}, bytesOf(m.lambda)},
 		tensor{"response", dtypeF32, []int64{k}, bytesOf(m.response)},
-		tensor{"p0", dtypeF32, []int64{k}, bytesOf(m.kalman.P0)},
 		tensor{"degrees", dtypeI64, []int64{n}, bytesOf(m.degrees)},
 		tensor{"encoder_scale", dtypeF32, []int64{n}, bytesOf(m.encoderScale)},
 		tensor{"decoder_scale", dtypeF32, []int64{n}, bytesOf(m.decoderScale)},
 		tensor{"item_offsets", dtypeI64, []int64{n + 1}, bytesOf(offsets)},
 		tensor{"item_ids", dtypeU8, []int64{int64(len(ids))}, ids})
+}
+
+// motionTensors lists what the law of motion needs.
+func (m *Model) motionTensors() []tensor {
+	n, k := int64(m.n), int64(m.k)
+	if m.dynamics == nil {
+		return []tensor{{"p0", dtypeF32, []int64{k}, bytesOf(m.kalman.P0)}}
+	}
+	r, d := int64(m.numBands()), m.dynamics
+	ts := []tensor{
+		{"responses", dtypeF32, []int64{n, r, k}, bytesOf(m.responses)},
+		{"readout", dtypeF32, []int64{r, k, k}, bytesOf(m.readout)},
+		{"mean", dtypeF32, []int64{k}, bytesOf(d.Mean)},
+	}
+	if d.HasDeviation() {
+		ts = append(ts,
+			tensor{"p0", dtypeF32, []int64{k}, bytesOf(d.P0)},
+			tensor{"sigma_eta", dtypeF32, []int64{k}, bytesOf(d.SigmaEta)},
+			tensor{"sigma_nu", dtypeF32, []int64{k}, bytesOf(d.SigmaNu)},
+			tensor{"drift", dtypeF64, []int64{1}, bytesOf([]float64{d.Drift})})
+	}
+	return ts
 }
 
 // packIDs writes the ids one after the other and says where each begins.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/gsimc/gsimc/kalman"
 )
 
 const provenancePrefix = "provenance."
@@ -11,7 +13,7 @@ const provenancePrefix = "provenance."
 // metaField joins a field of Spec with its name in the metadata of the file. value points into a Spec.
 type metaField struct {
 	name  string
-	value any // *string, *float64 or *int64
+	value any // *string, *float64, *int64, *bool or *[]kalman.Band
 }
 
 // metaFields lists the fields of s, all of which a file must have.
@@ -31,6 +33,11 @@ func metaFields(s *Spec) []metaField {
 		{"sigma_nu", &s.SigmaNu},
 		{"covariance", &s.Covariance},
 		{"train_users", &s.TrainUsers},
+		{"dynamics", &s.Dynamics.Kind},
+		{"bands", &s.Dynamics.Bands},
+		{"ridge", &s.Dynamics.Ridge},
+		{"positions", &s.Dynamics.Positions},
+		{"deviation", &s.Dynamics.Deviation},
 	}
 }
 
@@ -45,6 +52,10 @@ func (m *Model) metadata() map[string]string {
 			meta[f.name] = strconv.FormatFloat(*v, 'g', -1, 64) // reads back as the same number
 		case *int64:
 			meta[f.name] = strconv.FormatInt(*v, 10)
+		case *bool:
+			meta[f.name] = strconv.FormatBool(*v)
+		case *[]kalman.Band:
+			meta[f.name] = FormatBands(*v)
 		}
 	}
 	for key, value := range m.spec.Provenance {
@@ -69,9 +80,15 @@ func specOf(meta map[string]string) (Spec, error) {
 			*v, err = strconv.ParseFloat(text, 64)
 		case *int64:
 			*v, err = strconv.ParseInt(text, 10, 64)
+		case *bool:
+			*v, err = strconv.ParseBool(text)
+		case *[]kalman.Band:
+			if text != "" {
+				*v, err = ParseBands(text)
+			}
 		}
 		if err != nil {
-			return s, fmt.Errorf("the metadata have %q = %q, which is not a number in range", f.name, text)
+			return s, fmt.Errorf("the metadata have %q = %q, which is not a value in range", f.name, text)
 		}
 	}
 	for key, value := range meta {

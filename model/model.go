@@ -23,6 +23,11 @@ type Model struct {
 	predictor []float32 // n×k, row i is QᵀH u_i; nil with a diagonal covariance
 	rotation  []float32 // k×k, Q; nil with a diagonal covariance
 
+	// Learned dynamics only; nil without.
+	dynamics  *kalman.Dynamics
+	readout   []float32 // r×k×k, W_b
+	responses []float32 // n×r×k, row i has W_b e_i for every band
+
 	kappa, lambda []float64 // k, eigenvalues of K (descending, undivided) and of Ł (ascending)
 	response      []float32 // k, H(λ)
 	degrees       []int64   // n, d_v
@@ -32,7 +37,7 @@ type Model struct {
 	encoderScale []float32 // n, d_i^{−t/2}
 	decoderScale []float32 // n, d_i^{t/2}
 
-	kalman  kalman.Filter
+	kalman  kalman.Filter    // without learned dynamics
 	ids     []string         // n, ascending bytewise
 	index   map[string]int32 // of ids
 	popular []int32          // n, by falling degree
@@ -62,7 +67,7 @@ func (m *Model) check() error {
 	if err := m.spec.Validate(); err != nil {
 		return err
 	}
-	if err := m.kalman.Validate(); err != nil {
+	if err := m.checkMotion(); err != nil {
 		return err
 	}
 	if err := checkItems(m.ids); err != nil {
@@ -74,12 +79,24 @@ func (m *Model) check() error {
 	}{
 		{"basis", m.basis}, {"predictor", m.predictor}, {"rotation", m.rotation}, {"response", m.response},
 		{"encoder_scale", m.encoderScale}, {"decoder_scale", m.decoderScale},
+		{"readout", m.readout}, {"responses", m.responses},
 	} {
 		if i := slices.IndexFunc(v.values, notFinite); i >= 0 {
 			return fmt.Errorf("%s[%d] is %v, want a finite number", v.name, i, v.values[i])
 		}
 	}
 	return errors.Join(m.checkSpectrum(), m.checkDegrees())
+}
+
+// checkMotion checks the law by which states move.
+func (m *Model) checkMotion() error {
+	if !m.spec.Dynamics.learned() {
+		return m.kalman.Validate()
+	}
+	if m.dynamics == nil { // not learned yet
+		return nil
+	}
+	return m.dynamics.Validate()
 }
 
 func (m *Model) checkSpectrum() error {
@@ -165,5 +182,6 @@ func (m *Model) Popular() []int32 { return m.popular }
 func (m *Model) Close() error {
 	m.basis, m.predictor, m.rotation, m.kappa, m.lambda, m.response = nil, nil, nil, nil, nil, nil
 	m.degrees, m.encoderScale, m.decoderScale, m.kalman.P0 = nil, nil, nil, nil
+	m.dynamics, m.readout, m.responses = nil, nil, nil
 	return m.mapping.close()
 }

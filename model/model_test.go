@@ -233,7 +233,7 @@ func TestNewRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s, b, items := testSpec(), randomBasis(rand.New(rand.NewPCG(1, 2)), 4, 2), itemNames(4)
 			c.change(&s, b, items)
-			if _, err := New(s, b, items, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := New(s, b, items, Histories{}); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("New: %v, want %q", err, c.want)
 			}
 		})
@@ -241,7 +241,7 @@ func TestNewRefuses(t *testing.T) {
 	spec := testSpec()
 	spec.Covariance = CovarianceFull
 	vast := float32(math.Inf(1))
-	_, err := New(spec, randomBasis(rand.New(rand.NewPCG(1, 2)), 4, 2), itemNames(4), []History{{{Weight: vast}, {Weight: vast}}})
+	_, err := New(spec, randomBasis(rand.New(rand.NewPCG(1, 2)), 4, 2), itemNames(4), Histories{Validation: []History{{{Weight: vast}, {Weight: vast}}}})
 	if err == nil || !strings.Contains(err.Error(), "no finite eigenvalues") {
 		t.Errorf("infinite weights: %v", err)
 	}
@@ -251,7 +251,7 @@ func TestNewRefuses(t *testing.T) {
 func TestModelsShareNothing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	spec, b, items := testSpec(), randomBasis(rng, 6, 2), itemNames(6)
-	m, err := New(spec, b, items, nil)
+	m, err := New(spec, b, items, Histories{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestModelsShareNothing(t *testing.T) {
 func TestShapesPanic(t *testing.T) {
 	m := mustNew(t, testSpec(), randomBasis(rand.New(rand.NewPCG(1, 2)), 4, 2), nil)
 	for name, f := range map[string]func(){
-		"New":       func() { _, _ = New(testSpec(), &spectral.Basis{N: 4, K: 2}, itemNames(4), nil) },
+		"New":       func() { _, _ = New(testSpec(), &spectral.Basis{N: 4, K: 2}, itemNames(4), Histories{}) },
 		"QueryTo":   func() { m.QueryTo(make([]float32, 3), m.NewState(), EstimatorGS) },
 		"estimator": func() { m.QueryTo(make([]float32, 2), m.NewState(), "svd") },
 		"ScoresTo":  func() { m.ScoresTo(make([]float32, 3), make([]float32, 2)) },

@@ -10,12 +10,12 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
-// New builds a model from a basis of n items and rank k, the n item ids in bytewise order, and the histories of the
-// validation users, from which P_0 is estimated (see the package comment). Item indices of the histories are below n.
+// New builds a model from a basis of n items and rank k, the n item ids in bytewise order, and the users' histories: the
+// validation users' give P_0 and the noise, the training users' the learned dynamics (see the package comment).
 //
 // An error names the field of spec, the item or the number that is out of range. Lengths of basis and items that do not
 // fit panic.
-func New(spec Spec, basis *spectral.Basis, items []string, validation []History) (*Model, error) {
+func New(spec Spec, basis *spectral.Basis, items []string, h Histories) (*Model, error) {
 	n, k := basis.N, basis.K
 	if n < 1 || n > math.MaxInt32 || k < 1 || k > n || len(items) != n || len(basis.U) != n*k || len(basis.Kappa) != k ||
 		len(basis.Lambda) != k || len(basis.Degrees) != n {
@@ -38,15 +38,7 @@ func New(spec Spec, basis *spectral.Basis, items []string, validation []History)
 		power := math.Pow(float64(max(d, 1)), spec.DegreeRescale/2)
 		m.encoderScale[i], m.decoderScale[i] = float32(1/power), float32(power)
 	}
-	m.kalman = kalman.Filter{
-		P0:       flatPrior(k), // until the prior is known
-		SigmaEta: float32(spec.SigmaEta), SigmaNu: float32(spec.SigmaNu),
-		Alpha: spec.Alpha, HalfLife: spec.HalfLife,
-	}
-	if err := m.check(); err != nil {
-		return nil, err
-	}
-	if err := m.setPrior(basis.U, response, validation); err != nil {
+	if err := m.setMotion(basis.U, response, h); err != nil {
 		return nil, err
 	}
 	if err := m.finish(); err != nil {
@@ -54,6 +46,25 @@ func New(spec Spec, basis *spectral.Basis, items []string, validation []History)
 	}
 	m.version = newImage(m).version()
 	return m, nil
+}
+
+// setMotion chooses the law by which states move, and learns its constants.
+func (m *Model) setMotion(u, response []float64, h Histories) error {
+	if m.spec.Dynamics.learned() {
+		if err := m.check(); err != nil {
+			return err
+		}
+		return m.learn(h)
+	}
+	m.kalman = kalman.Filter{
+		P0:       flatPrior(m.k), // until the prior is known
+		SigmaEta: float32(m.spec.SigmaEta), SigmaNu: float32(m.spec.SigmaNu),
+		Alpha: m.spec.Alpha, HalfLife: m.spec.HalfLife,
+	}
+	if err := m.check(); err != nil {
+		return err
+	}
+	return m.setPrior(u, response, h.Validation)
 }
 
 // setPrior estimates P_0. If it is full, it also rotates the basis so that P_0 becomes diagonal: with P_0 = QΛQᵀ,

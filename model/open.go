@@ -102,10 +102,8 @@ func (h *header) model() (*Model, error) {
 		return nil, err
 	}
 	m := &Model{spec: spec, n: int(n), k: int(k)}
-	m.kalman = kalman.Filter{
-		SigmaEta: float32(spec.SigmaEta), SigmaNu: float32(spec.SigmaNu), Alpha: spec.Alpha, HalfLife: spec.HalfLife,
-	}
 	r := &tensorReader{header: h}
+	r.readMotion(m)
 	m.basis = viewOf[float32](r.read("basis", dtypeF32, n, k))
 	if spec.Covariance == CovarianceFull {
 		m.predictor = viewOf[float32](r.read("predictor", dtypeF32, n, k))
@@ -114,7 +112,6 @@ func (h *header) model() (*Model, error) {
 	m.kappa = viewOf[float64](r.read("eigenvalues", dtypeF64, k))
 	m.lambda = viewOf[float64](r.read("lambda", dtypeF64, k))
 	m.response = viewOf[float32](r.read("response", dtypeF32, k))
-	m.kalman.P0 = viewOf[float32](r.read("p0", dtypeF32, k))
 	m.degrees = viewOf[int64](r.read("degrees", dtypeI64, n))
 	m.encoderScale = viewOf[float32](r.read("encoder_scale", dtypeF32, n))
 	m.decoderScale = viewOf[float32](r.read("decoder_scale", dtypeF32, n))
@@ -127,6 +124,31 @@ func (h *header) model() (*Model, error) {
 		return nil, err
 	}
 	return m, m.finish()
+}
+
+// readMotion reads what the law of motion of m needs.
+func (r *tensorReader) readMotion(m *Model) {
+	n, k, spec := int64(m.n), int64(m.k), &m.spec
+	if !spec.Dynamics.learned() {
+		m.kalman = kalman.Filter{
+			P0:       viewOf[float32](r.read("p0", dtypeF32, k)),
+			SigmaEta: float32(spec.SigmaEta), SigmaNu: float32(spec.SigmaNu), Alpha: spec.Alpha, HalfLife: spec.HalfLife,
+		}
+		return
+	}
+	bands := int64(m.numBands())
+	m.responses = viewOf[float32](r.read("responses", dtypeF32, n, bands, k))
+	m.readout = viewOf[float32](r.read("readout", dtypeF32, bands, k, k))
+	m.dynamics = &kalman.Dynamics{Bands: spec.Dynamics.Bands, Mean: viewOf[float32](r.read("mean", dtypeF32, k))}
+	if !spec.Dynamics.Deviation {
+		return
+	}
+	m.dynamics.P0 = viewOf[float32](r.read("p0", dtypeF32, k))
+	m.dynamics.SigmaEta = viewOf[float32](r.read("sigma_eta", dtypeF32, k))
+	m.dynamics.SigmaNu = viewOf[float32](r.read("sigma_nu", dtypeF32, k))
+	if drift := viewOf[float64](r.read("drift", dtypeF64, 1)); len(drift) == 1 {
+		m.dynamics.Drift = drift[0]
+	}
 }
 
 // unpackIDs cuts the ids out of one string of its own, so that they do not point into the file.

@@ -108,7 +108,7 @@ func rawFile(header string, body []byte) []byte {
 func TestForeignFiles(t *testing.T) {
 	const someone = `{"__metadata__":{"format":"pt"},"weight":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`
 	tensorOf := func(dtype, shape, offsets string) string {
-		return fmt.Sprintf(`{"__metadata__":{"gsimc.format":"1"},"basis":{"dtype":%q,"shape":%s,"data_offsets":%s}}`, dtype, shape, offsets)
+		return fmt.Sprintf(`{"__metadata__":{"gsimc.format":"2"},"basis":{"dtype":%q,"shape":%s,"data_offsets":%s}}`, dtype, shape, offsets)
 	}
 	eight := make([]byte, 8)
 	for _, c := range []struct {
@@ -296,7 +296,7 @@ func FuzzOpen(f *testing.F) {
 		spec.Covariance = covariance
 		f.Add(compact(mustNew(f, spec, randomBasis(rand.New(rand.NewPCG(3, 4)), 3, 2), nil)))
 	}
-	f.Add(rawFile(`{"__metadata__":{"gsimc.format":"1"},"basis":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]}}`, make([]byte, 8)))
+	f.Add(rawFile(`{"__metadata__":{"gsimc.format":"2"},"basis":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]}}`, make([]byte, 8)))
 	f.Add(append(binary.LittleEndian.AppendUint64(nil, 1<<62), "{}"...))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for range 2 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/gsimc/gsimc/kalman"
@@ -28,14 +29,54 @@ type Spec struct {
 	SigmaEta       float64         // process noise variance σ_η; paper: 1e-4
 	SigmaNu        float64         // measurement noise variance σ_ν; paper: 1e-4
 	Covariance     string          // CovarianceDiagonal or CovarianceFull
+	Dynamics       DynamicsSpec    // learned dynamics, in the place of filter, forgetting and noise
 	TrainUsers     int64           // users that the basis was learned from, at least the largest degree
 
 	// Provenance says where the model comes from: command, data hash, solver report, … Any valid UTF-8.
 	Provenance map[string]string
 }
 
+// DynamicsSpec says how a user's query follows from the events: by the paper's filter, or by dynamics that are learned from
+// the training users (package dynamics). With the latter Filter, Alpha, HalfLife, SigmaEta, SigmaNu and Covariance have no effect.
+type DynamicsSpec struct {
+	Kind      string        // DynamicsNone or DynamicsLearned
+	Bands     []kalman.Band // memories of the past
+	Ridge     float64       // λ of the regression, in units of the mean variance of its features; above 0
+	Positions int64         // last positions of each training user that are learned from; 0: all
+	Deviation bool          // track each user's deviation, with noise learned from the validation users
+}
+
+// The kinds of dynamics.
+const (
+	DynamicsNone    = "none"    // the paper: GS-IMC and BGS-IMC
+	DynamicsLearned = "learned" // bands of memory with a learned read-out
+)
+
+// learned tells whether the model has learned dynamics.
+func (d *DynamicsSpec) learned() bool { return d.Kind == DynamicsLearned }
+
+func (d *DynamicsSpec) validate() error {
+	switch d.Kind {
+	case DynamicsNone:
+		return nil
+	case DynamicsLearned:
+	default:
+		return fmt.Errorf("kind is %q, want %s or %s", d.Kind, DynamicsNone, DynamicsLearned)
+	}
+	if len(d.Bands) == 0 {
+		return errors.New("there are no bands, want at least one")
+	}
+	if !(d.Ridge > 0) || math.IsInf(d.Ridge, 0) {
+		return fmt.Errorf("ridge is %v, want a number above 0", d.Ridge)
+	}
+	if d.Positions < 0 {
+		return fmt.Errorf("positions is %d, want 0 (all) or more", d.Positions)
+	}
+	return nil
+}
+
 // DefaultSpec returns the constants of the paper: hypergraph with s = 1, t = 0, random-walk filter, no forgetting,
-// σ_η = σ_ν = 1e-4, diagonal covariance. TrainUsers is left to the caller.
+// no learned dynamics, σ_η = σ_ν = 1e-4, diagonal covariance. TrainUsers is left to the caller.
 func DefaultSpec() Spec {
 	return Spec{
 		Graph:          spectral.Hypergraph,
@@ -45,6 +86,7 @@ func DefaultSpec() Spec {
 		SigmaEta:       1e-4,
 		SigmaNu:        1e-4,
 		Covariance:     CovarianceDiagonal,
+		Dynamics:       DynamicsSpec{Kind: DynamicsNone},
 	}
 }
 
@@ -66,6 +108,9 @@ func (s *Spec) Validate() error {
 	if s.Covariance != CovarianceDiagonal && s.Covariance != CovarianceFull {
 		fault("Covariance is %q, want %s or %s", s.Covariance, CovarianceDiagonal, CovarianceFull)
 	}
+	if err := s.Dynamics.validate(); err != nil {
+		fault("Dynamics: %w", err)
+	}
 	if s.TrainUsers < 1 {
 		fault("TrainUsers is %d, want the number of users that the basis was learned from", s.TrainUsers)
 	}
@@ -82,13 +127,15 @@ func (s *Spec) Validate() error {
 func (s *Spec) clone() Spec {
 	c := *s
 	c.Provenance = maps.Clone(s.Provenance)
+	c.Dynamics.Bands = slices.Clone(s.Dynamics.Bands)
 	return c
 }
 
 // Estimator chooses what of a state is the query: the closed form or the Kalman estimate.
 type Estimator string
 
-// The two estimators of a user's spectrum.
+// The two estimators of a user's spectrum. They are of the paper's model: with learned dynamics there is one query only,
+// whatever the estimator.
 const (
 	EstimatorGS  Estimator = "gs-imc"  // q = H(Λ) z, the closed form of the paper's Section 3
 	EstimatorBGS Estimator = "bgs-imc" // q = x̂, the Kalman estimate of Section 4

@@ -71,7 +71,7 @@ func newModelOf(t testing.TB, seed uint64, id func(int) string) *model.Model {
 	}
 	spec := model.DefaultSpec()
 	spec.Alpha, spec.TrainUsers = 0.9, testUsers
-	m, err := model.New(spec, basis, ids, histories)
+	m, err := model.New(spec, basis, ids, model.Histories{Validation: histories})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func randomModel(b *testing.B, n, k int) *model.Model {
 	}
 	spec := model.DefaultSpec()
 	spec.TrainUsers = 1
-	m, err := model.New(spec, basis, items, nil)
+	m, err := model.New(spec, basis, items, model.Histories{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func evaluatedRanks(t *testing.T, part *dataset.Partition) map[model.Estimator]e
 	}
 	spec := model.DefaultSpec()
 	spec.TrainUsers = int64(part.Train.Len())
-	results, err := evaluate.Run(part, basis, evaluate.Options{Spec: spec, Methods: []evaluate.Method{
+	results, err := evaluate.Run(part, evaluate.Options{Paper: evaluate.Ingredients{Basis: basis, Spec: spec}, Methods: []evaluate.Method{
 		{Kind: evaluate.GS, Filter: spectral.RandomWalk}, {Kind: evaluate.BGSOnline, Filter: spectral.RandomWalk}}})
 	if err != nil {
 		t.Fatal(err)

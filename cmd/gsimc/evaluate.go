@@ -20,11 +20,9 @@ type evaluateCmd struct {
 
 	graphFlags
 
-	Methods string  `group:"Methods:" default:"all" help:"Comma-separated: popularity, mrfcf, and gs-imc, bgs-imc and bgs-online with a filter (gs-imc tikhonov) or without one (all filters); or all of these. By name only: ease, ease-forgetting."`
+	Methods string  `group:"Methods:" default:"all" help:"Comma-separated: popularity, dynamics, mrfcf, and gs-imc, bgs-imc and bgs-online with a filter (gs-imc tikhonov) or without one (all filters); or all of these. By name only: ease, ease-forgetting."`
 	MrfcfA  float64 `group:"Methods:" name:"mrfcf-a" default:"2" help:"Constant a of mrfcf; above 1."`
-	filterFlags
-	kalmanFlags
-	Covariance string `group:"Online state:" default:"diagonal" enum:"diagonal,full" help:"Prior covariance P_0: diagonal or full."`
+	modelFlags
 
 	JSON bool `group:"Output:" name:"json" help:"Print one JSON object."`
 }
@@ -34,11 +32,12 @@ func (evaluateCmd) Help() string {
 	return `The last item of each test user is ranked among all items that are not in the user's history. HR@N is the share of ` +
 		`users whose item has a rank of at most N, NDCG@N the mean of 1/log2(rank+1) for those ranks; ± is the standard error. ` +
 		`bgs-imc starts from all but the last history item and takes that as one update; bgs-online folds every item from nothing, as ` +
-		`the server does. All filters are ` + strings.Join(spectral.FilterNames, ", ") + `. ease is EASE^R, and ease-forgetting the same ` +
+		`the server does. dynamics is the recommended model, likewise folded; its graph and constants have defaults of their own (see ` +
+		`train), and flags that are given count for all methods. All filters are ` + strings.Join(spectral.FilterNames, ", ") + `. ease is EASE^R, and ease-forgetting the same ` +
 		`where an event counts less the older it is; both choose their constants on the validation users and need a matrix of all pairs ` +
 		`of items, at most 4 GiB.
 
-  gsimc evaluate --data events.csv.gz --rank 200 --methods "popularity,gs-imc,mrfcf"
+  gsimc evaluate --data events.csv.gz --rank 200 --methods "popularity,gs-imc,dynamics,mrfcf"
   gsimc evaluate --data events.csv.gz --rank 200 --degree-exponent 0.7 --degree-rescale 0.5 --alpha 0.87 --methods "bgs-online power" --json`
 }
 
@@ -48,7 +47,7 @@ func (c *evaluateCmd) Validate() error {
 	if err != nil {
 		err = fmt.Errorf("--methods: %w", err)
 	}
-	return errors.Join(c.dataFlags.check(), c.graphFlags.check(), c.filterFlags.check(), c.kalmanFlags.check(), above("--mrfcf-a", c.MrfcfA, 1), err)
+	return errors.Join(c.dataFlags.check(), c.graphFlags.check(), c.modelFlags.check(), above("--mrfcf-a", c.MrfcfA, 1), err)
 }
 
 // Run measures the methods and prints a table or a JSON object.
@@ -72,60 +71,79 @@ func (c *evaluateCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	var basis *spectral.Basis
-	if evaluate.NeedsBasis(methods) {
-		if basis, err = solve(p, evaluate.Incidence(part), c.graphFlags.options()); err != nil {
-			return err
-		}
-	}
-	results, elapsed, err := c.measure(p, part, basis, methods)
-	if err != nil {
+	opt := evaluate.Options{Methods: methods, MRFCFA: c.MrfcfA}
+	if err := c.prepare(p, part, &opt); err != nil {
 		return err
 	}
-	if c.JSON {
-		return printJSON(a, c.report(part, basis, results, elapsed))
+	results, elapsed, err := measure(p, part, opt)
+	if err != nil {
+		return inFlags(err)
 	}
-	c.printHead(a.stdout, part, basis)
+	if c.JSON {
+		return printJSON(a, c.report(part, &opt, results, elapsed))
+	}
+	printHead(a.stdout, part, &opt)
 	return evaluate.WriteTable(a.stdout, results, elapsed)
 }
 
+// prepare computes the bases that the methods need: one for both kinds if they are of the same graph and rank.
+func (c *evaluateCmd) prepare(p progress.Progress, part *dataset.Partition, opt *evaluate.Options) error {
+	r, n := evaluate.Incidence(part), len(part.Items)
+	var solved spectral.Options
+	ingredients := func(dynamics string, known *spectral.Basis) (in evaluate.Ingredients, err error) {
+		in.Spec = c.modelFlags.spec(&c.graphFlags, dynamics, "")
+		in.Spec.TrainUsers = int64(part.Train.Len())
+		want := c.graphFlags.options(dynamics, n)
+		if known != nil && want.Graph == solved.Graph && want.Rank == solved.Rank {
+			in.Basis = known
+			return in, nil
+		}
+		solved = want
+		in.Basis, err = solve(p, r, want)
+		return in, err
+	}
+	var err error
+	if evaluate.NeedsBasis(opt.Methods) {
+		if opt.Paper, err = ingredients(model.DynamicsNone, nil); err != nil {
+			return err
+		}
+	}
+	if evaluate.NeedsDynamics(opt.Methods) {
+		opt.Learned, err = ingredients(model.DynamicsLearned, opt.Paper.Basis)
+	}
+	return err
+}
+
 // measure runs the methods with progress and notes the time of each.
-func (c *evaluateCmd) measure(p progress.Progress, part *dataset.Partition, basis *spectral.Basis, methods []evaluate.Method) ([]evaluate.Result, []time.Duration, error) {
-	elapsed := make([]time.Duration, 0, len(methods))
+func measure(p progress.Progress, part *dataset.Partition, opt evaluate.Options) ([]evaluate.Result, []time.Duration, error) {
+	elapsed := make([]time.Duration, 0, len(opt.Methods))
 	begin := time.Now()
 	p.Begin("ranking test users", progress.Steps)
 	defer p.End()
-	results, err := evaluate.Run(part, basis, evaluate.Options{
-		Methods: methods,
-		Spec:    c.spec(part.Train.Len()),
-		MRFCFA:  c.MrfcfA,
-		Progress: func(_ evaluate.Method, done, total int) {
-			p.Update(int64(len(elapsed)*total+done), int64(len(methods)*total))
-		},
-		Done: func(*evaluate.Result) {
-			elapsed = append(elapsed, time.Since(begin))
-			begin = time.Now()
-		},
-	})
+	opt.Progress = func(_ evaluate.Method, done, total int) {
+		p.Update(int64(len(elapsed)*total+done), int64(len(opt.Methods)*total))
+	}
+	opt.Done = func(*evaluate.Result) {
+		elapsed = append(elapsed, time.Since(begin))
+		begin = time.Now()
+	}
+	results, err := evaluate.Run(part, opt)
 	return results, elapsed, err
 }
 
-// spec is what all models have in common; the filter's name comes from the method.
-func (c *evaluateCmd) spec(trainUsers int) model.Spec {
-	return model.Spec{
-		Graph: c.Graph, DegreeExponent: c.DegreeExponent, DegreeRescale: c.DegreeRescale,
-		Filter: c.filter(""),
-		Alpha:  c.Alpha, HalfLife: c.HalfLife.Seconds(), SigmaEta: c.SigmaEta, SigmaNu: c.SigmaNu,
-		Covariance: c.Covariance, TrainUsers: int64(trainUsers),
-	}
-}
-
-func (c *evaluateCmd) printHead(w io.Writer, part *dataset.Partition, basis *spectral.Basis) {
+func printHead(w io.Writer, part *dataset.Partition, opt *evaluate.Options) {
 	fmt.Fprintf(w, "users: %d training, %d validation, %d test; items: %d; training interactions: %d\n",
 		part.Train.Len(), part.Validation.Len(), part.Test.Len(), len(part.Items), len(part.Train.Item))
-	if basis != nil {
-		fmt.Fprintf(w, "%s, s = %v, t = %v, rank %d: %v, %s\n", c.Graph, c.DegreeExponent, c.DegreeRescale, basis.K,
-			basis.Report, basis.Report.Elapsed.Round(time.Millisecond))
+	for _, in := range []evaluate.Ingredients{opt.Paper, opt.Learned} {
+		if in.Basis == nil {
+			continue
+		}
+		s := &in.Spec
+		fmt.Fprintf(w, "%s, s = %v, t = %v, rank %d", s.Graph, s.DegreeExponent, s.DegreeRescale, in.Basis.K)
+		if d := &s.Dynamics; d.Kind == model.DynamicsLearned {
+			fmt.Fprintf(w, ", bands %s, ridge %v", model.FormatBands(d.Bands), d.Ridge)
+		}
+		fmt.Fprintf(w, ": %v, %s\n", in.Basis.Report, in.Basis.Report.Elapsed.Round(time.Millisecond))
 	}
 	fmt.Fprintln(w)
 }
@@ -143,11 +161,33 @@ type evaluation struct {
 	Graph          string    `json:"graph"`
 	DegreeExponent float64   `json:"degree_exponent"`
 	DegreeRescale  float64   `json:"degree_rescale"`
-	Solver         *solution `json:"solver,omitempty"` // absent if no method needs a basis
+	Solver         *solution `json:"solver,omitempty"`   // absent if no method needs a basis
+	Dynamics       *learned  `json:"dynamics,omitempty"` // absent if no method has learned dynamics
 
 	// Methods maps a method's name to its figures: hr@N, ndcg@N, their standard errors, the constants chosen on the validation users,
 	// and the seconds that it took.
 	Methods map[string]map[string]float64 `json:"methods"`
+}
+
+// learned describes learned dynamics.
+type learned struct {
+	Rank           int       `json:"rank"`
+	DegreeExponent float64   `json:"degree_exponent"`
+	DegreeRescale  float64   `json:"degree_rescale"`
+	Bands          string    `json:"bands"`
+	Ridge          float64   `json:"ridge"`
+	Positions      int64     `json:"positions"`
+	Deviation      bool      `json:"deviation"`
+	Solver         *solution `json:"solver"`
+}
+
+func newLearned(in *evaluate.Ingredients) *learned {
+	s, d := &in.Spec, &in.Spec.Dynamics
+	return &learned{
+		Rank: in.Basis.K, DegreeExponent: s.DegreeExponent, DegreeRescale: s.DegreeRescale,
+		Bands: model.FormatBands(d.Bands), Ridge: d.Ridge, Positions: d.Positions, Deviation: d.Deviation,
+		Solver: newSolution(in.Basis),
+	}
 }
 
 // solution describes a basis.
@@ -161,19 +201,27 @@ type solution struct {
 	Kth           float64   `json:"kth_eigenvalue_of_K"`
 }
 
-func (c *evaluateCmd) report(part *dataset.Partition, basis *spectral.Basis, results []evaluate.Result, elapsed []time.Duration) evaluation {
+func newSolution(basis *spectral.Basis) *solution {
+	return &solution{
+		Name: basis.Report.Solver, Residual: basis.Report.Residual, Orthogonality: basis.Report.Orthogonality,
+		Passes: basis.Report.Passes, Seconds: basis.Report.Elapsed.Seconds(),
+		Leading: basis.Kappa[:min(20, basis.K)], Kth: basis.Kappa[basis.K-1],
+	}
+}
+
+// report has the constants of the paper's methods at the top.
+func (c *evaluateCmd) report(part *dataset.Partition, opt *evaluate.Options, results []evaluate.Result, elapsed []time.Duration) evaluation {
+	paper := c.modelFlags.spec(&c.graphFlags, model.DynamicsNone, "")
 	e := evaluation{
 		Items: len(part.Items), Interactions: len(part.Train.Item), Graph: c.Graph,
-		DegreeExponent: c.DegreeExponent, DegreeRescale: c.DegreeRescale, Methods: map[string]map[string]float64{},
+		DegreeExponent: paper.DegreeExponent, DegreeRescale: paper.DegreeRescale, Methods: map[string]map[string]float64{},
 	}
 	e.Users.Train, e.Users.Validation, e.Users.Test = part.Train.Len(), part.Validation.Len(), part.Test.Len()
-	if basis != nil {
-		e.Rank = basis.K
-		e.Solver = &solution{
-			Name: basis.Report.Solver, Residual: basis.Report.Residual, Orthogonality: basis.Report.Orthogonality,
-			Passes: basis.Report.Passes, Seconds: basis.Report.Elapsed.Seconds(),
-			Leading: basis.Kappa[:min(20, basis.K)], Kth: basis.Kappa[basis.K-1],
-		}
+	if basis := opt.Paper.Basis; basis != nil {
+		e.Rank, e.Solver = basis.K, newSolution(basis)
+	}
+	if opt.Learned.Basis != nil {
+		e.Dynamics = newLearned(&opt.Learned)
 	}
 	for i := range results {
 		figures := results[i].Figures()

@@ -93,10 +93,10 @@ func partition(events *dataset.Interactions, split dataset.Split, path string) (
 
 // graphFlags choose the item graph and how its spectrum is computed.
 type graphFlags struct {
-	Graph          string  `group:"Item graph:" default:"hypergraph" enum:"${graphs}" help:"Item graph: ${graphs}."`
-	DegreeExponent float64 `group:"Item graph:" default:"1" help:"Degree exponent s of the hypergraph, 0 to 2 (paper: 1)."`
+	Graph          string   `group:"Item graph:" default:"hypergraph" enum:"${graphs}" help:"Item graph: ${graphs}."`
+	DegreeExponent *float64 `group:"Item graph:" help:"Degree exponent s of the hypergraph, 0 to 2. Default: ${learned_s} with learned dynamics, 1 without, as in the paper."`
 
-	Rank        int     `group:"Spectrum:" default:"256" help:"Eigenvectors to keep, k; at most the number of items."`
+	Rank        *int    `group:"Spectrum:" help:"Eigenvectors to keep, k; at most the number of items. Default: ${learned_rank} with learned dynamics, ${paper_rank} without, or all of a small catalogue."`
 	Solver      string  `group:"Spectrum:" default:"auto" enum:"${solvers}" help:"Eigensolver: ${solvers}. auto is exact; nystrom samples items, for very large catalogues."`
 	Tolerance   float64 `group:"Spectrum:" default:"1e-5" help:"Largest residual |K u - kappa u| / kappa_1 that is accepted of an exact solver."`
 	Landmarks   int     `group:"Spectrum:" default:"0" help:"Items that nystrom samples. 0: the larger of 2000 and twice the rank."`
@@ -106,23 +106,28 @@ type graphFlags struct {
 
 func (f *graphFlags) check() error {
 	return errors.Join(
-		inRange("--degree-exponent", f.DegreeExponent, 0, 2),
-		inRange("--rank", float64(f.Rank), 1, math.MaxFloat64),
+		optional("--degree-exponent", f.DegreeExponent, 0, 2),
+		inRange("--rank", float64(given(f.Rank, 1)), 1, math.MaxFloat64),
 		inRange("--landmarks", float64(f.Landmarks), 0, math.MaxFloat64),
 		above("--tolerance", f.Tolerance, 0),
 		below("--tolerance", f.Tolerance, 1),
 	)
 }
 
-func (f *graphFlags) options() spectral.Options {
+// options are those of the solver for a model of n items with dynamics of this kind.
+func (f *graphFlags) options(dynamics string, n int) spectral.Options {
 	return spectral.Options{
-		Graph:     spectral.Graph{Kind: f.Graph, DegreeExponent: f.DegreeExponent},
-		Rank:      f.Rank,
+		Graph:     f.graph(dynamics),
+		Rank:      given(f.Rank, min(n, defaultRank(dynamics))),
 		Solver:    f.Solver,
 		Tolerance: f.Tolerance,
 		Nystrom:   spectral.NystromOptions{Form: f.NystromForm, Landmarks: f.Landmarks},
 		Seed:      f.Seed,
 	}
+}
+
+func (f *graphFlags) graph(dynamics string) spectral.Graph {
+	return spectral.Graph{Kind: f.Graph, DegreeExponent: given(f.DegreeExponent, exponents(dynamics).s)}
 }
 
 // filterFlags are the constants of the graph filters.
@@ -132,7 +137,7 @@ type filterFlags struct {
 	A     float64 `group:"Filter:" name:"a" default:"4" help:"Constant a of random-walk; 2 or more."`
 	Power float64 `group:"Filter:" default:"0.5" help:"Exponent of the power filter; above 0."`
 
-	DegreeRescale float64 `group:"Filter:" default:"0" help:"Exponent t of the degree rescaling around the filter, -2 to 2 (paper: 0)."`
+	DegreeRescale *float64 `group:"Filter:" help:"Exponent t of the degree rescaling, -2 to 2. Default: ${learned_t} with learned dynamics, 0 without, as in the paper."`
 }
 
 // filter returns the named filter with these constants.
@@ -143,7 +148,7 @@ func (f *filterFlags) filter(name string) spectral.Filter {
 func (f *filterFlags) check() error {
 	return errors.Join(
 		above("--phi", f.Phi, 0), inRange("--gamma", f.Gamma, 0, math.MaxFloat64), inRange("--a", f.A, 2, math.MaxFloat64),
-		above("--power", f.Power, 0), inRange("--degree-rescale", f.DegreeRescale, -2, 2),
+		above("--power", f.Power, 0), optional("--degree-rescale", f.DegreeRescale, -2, 2),
 	)
 }
 
@@ -165,6 +170,109 @@ func (f *kalmanFlags) check() error {
 		errs = append(errs, fmt.Errorf("--half-life: %s, want 0s or at least 1s", f.HalfLife))
 	}
 	return errors.Join(errs...)
+}
+
+// dynamicsFlags are the constants of learned dynamics.
+type dynamicsFlags struct {
+	Bands       string  `group:"Learned dynamics:" default:"${learned_bands}" help:"Memories of the past: how much of each an event leaves, 0 to 1, and after @ its half-life if it fades by time too, such as 0,0.87@720h."`
+	Ridge       float64 `group:"Learned dynamics:" default:"${learned_ridge}" help:"Weight of the penalty of the regression, in units of the mean variance of its features; above 0."`
+	Positions   int64   `group:"Learned dynamics:" default:"200" help:"Last positions of each training user that are learned from; 0: all."`
+	NoDeviation bool    `group:"Learned dynamics:" help:"Track no deviation of each user from what is expected of all: no uncertainty either."`
+}
+
+func (f *dynamicsFlags) check() error {
+	_, err := model.ParseBands(f.Bands)
+	if err != nil {
+		err = fmt.Errorf("--bands: %w", err)
+	}
+	return errors.Join(err, above("--ridge", f.Ridge, 0), inRange("--positions", float64(f.Positions), 0, math.MaxFloat64))
+}
+
+// spec is checked before.
+func (f *dynamicsFlags) spec() model.DynamicsSpec {
+	bands, err := model.ParseBands(f.Bands)
+	if err != nil {
+		panic(err)
+	}
+	return model.DynamicsSpec{
+		Kind: model.DynamicsLearned, Bands: bands, Ridge: f.Ridge, Positions: f.Positions, Deviation: !f.NoDeviation,
+	}
+}
+
+// modelFlags are the constants of a model besides its graph.
+type modelFlags struct {
+	filterFlags
+	kalmanFlags
+	Covariance string `group:"Online state:" default:"diagonal" enum:"diagonal,full" help:"Prior covariance P_0: diagonal, or full (the basis is then rotated once, and the file holds a second matrix)."`
+	dynamicsFlags
+}
+
+func (f *modelFlags) check() error {
+	return errors.Join(f.filterFlags.check(), f.kalmanFlags.check(), f.dynamicsFlags.check())
+}
+
+// spec is that of a model with dynamics of this kind and the named filter. TrainUsers and Provenance are left to the caller.
+func (f *modelFlags) spec(g *graphFlags, dynamics, filter string) model.Spec {
+	graph := g.graph(dynamics)
+	s := model.Spec{
+		Graph:          graph.Kind,
+		DegreeExponent: graph.DegreeExponent,
+		DegreeRescale:  given(f.DegreeRescale, exponents(dynamics).t),
+		Filter:         f.filter(filter),
+		Alpha:          f.Alpha,
+		HalfLife:       f.HalfLife.Seconds(),
+		SigmaEta:       f.SigmaEta,
+		SigmaNu:        f.SigmaNu,
+		Covariance:     f.Covariance,
+		Dynamics:       model.DynamicsSpec{Kind: model.DynamicsNone},
+	}
+	if dynamics == model.DynamicsLearned {
+		s.Dynamics = f.dynamicsFlags.spec()
+	}
+	return s
+}
+
+// degreeExponents are the exponents of the graph and of the rescaling.
+type degreeExponents struct{ s, t float64 }
+
+// exponents are the defaults: the paper's, or those that are good for learned dynamics on all kinds of data (docs/accuracy.md).
+func exponents(dynamics string) degreeExponents {
+	if dynamics == model.DynamicsLearned {
+		return degreeExponents{s: learnedS, t: learnedT}
+	}
+	return degreeExponents{s: 1, t: 0}
+}
+
+func defaultRank(dynamics string) int {
+	if dynamics == model.DynamicsLearned {
+		return learnedRank
+	}
+	return paperRank
+}
+
+// Defaults of the two kinds of models.
+const (
+	paperRank    = 256
+	learnedRank  = 512
+	learnedS     = 0.8
+	learnedT     = 0.6
+	learnedBands = "0,0.5,0.87"
+	learnedRidge = 1
+)
+
+// given is the value of an optional flag, or what stands in for it.
+func given[T any](flag *T, otherwise T) T {
+	if flag == nil {
+		return otherwise
+	}
+	return *flag
+}
+
+func optional(flag string, x *float64, low, high float64) error {
+	if x == nil {
+		return nil
+	}
+	return inRange(flag, *x, low, high)
 }
 
 func inRange(flag string, x, low, high float64) error {

@@ -29,10 +29,17 @@ Exit codes: 0 success, 1 failure, 2 wrong usage.`
 // helpVars are the lists of names that flags' help texts and checks refer to.
 func helpVars() kong.Vars {
 	return kong.Vars{
-		"graphs":  strings.Join(spectral.GraphKinds, ", "),
-		"filters": strings.Join(spectral.FilterNames, ", "),
-		"solvers": strings.Join([]string{spectral.SolverAuto, spectral.SolverExact, spectral.SolverNystrom}, ", "),
-		"forms":   strings.Join([]string{spectral.NystromOrthonormal, spectral.NystromPaper}, ", "),
+		"graphs": strings.Join(spectral.GraphKinds, ", "),
+
+		"paper_rank":    fmt.Sprint(paperRank),
+		"learned_rank":  fmt.Sprint(learnedRank),
+		"learned_s":     fmt.Sprint(learnedS),
+		"learned_t":     fmt.Sprint(learnedT),
+		"learned_bands": learnedBands,
+		"learned_ridge": fmt.Sprint(learnedRidge),
+		"filters":       strings.Join(spectral.FilterNames, ", "),
+		"solvers":       strings.Join([]string{spectral.SolverAuto, spectral.SolverExact, spectral.SolverNystrom}, ", "),
+		"forms":         strings.Join([]string{spectral.NystromOrthonormal, spectral.NystromPaper}, ", "),
 	}
 }
 

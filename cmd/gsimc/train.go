@@ -30,28 +30,34 @@ type trainCmd struct {
 	Split string `group:"Events:" placeholder:"FILE" help:"CSV of user_id,role with role train, validation or test. Default: a tenth of the users, drawn by --seed, estimates P_0 and the others make the graph."`
 
 	graphFlags
-	Filter string `group:"Filter:" default:"random-walk" enum:"${filters}" help:"Graph filter H: ${filters}."`
-	filterFlags
-	kalmanFlags
-	Covariance string `group:"Online state:" default:"diagonal" enum:"diagonal,full" help:"Prior covariance P_0: diagonal, or full (the basis is then rotated once, and the file holds a second matrix)."`
+	Preset   string  `group:"Kind of model:" default:"recommended" enum:"recommended,paper" help:"recommended: learned dynamics with defaults that are good on all kinds of data. paper: GS-IMC and BGS-IMC with the constants of the paper."`
+	Dynamics *string `group:"Kind of model:" enum:"learned,none" help:"learned, or none: the paper's filter. Default: learned, but none with --preset paper or if --filter is given."`
+	Filter   *string `group:"Filter:" enum:"${filters}" help:"Graph filter H of a model without learned dynamics: ${filters}. Default: random-walk."`
+	modelFlags
 
 	Out string `required:"" placeholder:"FILE" help:"Model file to write; it is replaced in one step when the new one is complete."`
 }
 
 // Validate is called by kong after parsing.
 func (c *trainCmd) Validate() error {
-	return errors.Join(c.dataFlags.check(), c.graphFlags.check(), c.filterFlags.check(), c.kalmanFlags.check())
+	var err error
+	if c.Filter != nil && given(c.Dynamics, model.DynamicsNone) == model.DynamicsLearned {
+		err = errors.New("--filter: has no effect with --dynamics learned, leave one of the two out")
+	}
+	return errors.Join(c.dataFlags.check(), c.graphFlags.check(), c.modelFlags.check(), err)
 }
 
 // Help is the manual under the flags.
 func (trainCmd) Help() string {
-	return `The k leading eigenvectors of the item graph are computed from the training users' events, P_0 from the validation ` +
-		`users', and everything that serving needs is written to one file. A basis whose residual misses --tolerance is refused.
+	return `The k leading eigenvectors of the item graph are computed from the training users' events; so are the dynamics, by which ` +
+		`a user's events so far say what comes next; the noise comes from the validation users. Everything that serving needs is ` +
+		`written to one file. A basis whose residual misses --tolerance is refused. gsimc tune finds the constants for your data.
 
 The file says when it was made, and its version is a hash of all that is in it. With SOURCE_DATE_EPOCH (seconds since 1970) ` +
 		`in the environment, that is the time: the same events, flags and program then give the same file, byte for byte.
 
   gsimc train --data events.csv.gz --out model.gsimc --rank 256
+  gsimc train --data events.csv.gz --out model.gsimc --config tuned.yaml
   gsimc train --data a.parquet --data b.parquet --out model.gsimc --graph covariance --filter tikhonov --alpha 0.9`
 }
 
@@ -77,11 +83,13 @@ func (c *trainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	basis, err := solve(p, evaluate.Incidence(part), c.graphFlags.options())
+	basis, err := solve(p, evaluate.Incidence(part), c.graphFlags.options(c.dynamics(), len(part.Items)))
 	if err != nil {
 		return err
 	}
-	m, err := model.New(c.spec(report, part.Train.Len(), basis, trainedAt), basis, part.Items, evaluate.Histories(&part.Validation))
+	spec := c.modelFlags.spec(&c.graphFlags, c.dynamics(), given(c.Filter, spectral.RandomWalk))
+	spec.TrainUsers, spec.Provenance = int64(part.Train.Len()), c.provenance(report, basis, trainedAt)
+	m, err := learn(p, spec, basis, part)
 	if err != nil {
 		return err
 	}
@@ -123,31 +131,43 @@ func (c *trainCmd) split(events *dataset.Interactions) (dataset.Split, error) {
 	return split, nil
 }
 
-func (c *trainCmd) spec(report *dataset.Report, trainUsers int, basis *spectral.Basis, trainedAt time.Time) model.Spec {
-	return model.Spec{
-		Graph:          c.Graph,
-		DegreeExponent: c.DegreeExponent,
-		DegreeRescale:  c.DegreeRescale,
-		Filter:         c.filter(c.Filter),
-		Alpha:          c.Alpha,
-		HalfLife:       c.HalfLife.Seconds(),
-		SigmaEta:       c.SigmaEta,
-		SigmaNu:        c.SigmaNu,
-		Covariance:     c.Covariance,
-		TrainUsers:     int64(trainUsers),
-		Provenance: map[string]string{
-			"command":       c.command(),
-			"data_hash":     report.Hash,
-			"gsimc_version": buildVersion(),
-			"seed":          strconv.FormatUint(c.Seed, 10),
-			"solver_report": basis.Report.String(),
-			"trained_at":    trainedAt.UTC().Format(time.RFC3339),
-		},
+// dynamics is the kind of the model.
+func (c *trainCmd) dynamics() string {
+	switch {
+	case c.Dynamics != nil:
+		return *c.Dynamics
+	case c.Filter != nil || c.Preset == "paper":
+		return model.DynamicsNone
+	}
+	return model.DynamicsLearned
+}
+
+// learn builds the model on a basis, with progress.
+func learn(p progress.Progress, spec model.Spec, basis *spectral.Basis, part *dataset.Partition) (*model.Model, error) {
+	h := evaluate.LearnFrom(part)
+	h.Progress = func(done, total int) { p.Update(int64(done), int64(total)) }
+	p.Begin("learning dynamics", progress.Steps)
+	defer p.End()
+	m, err := model.New(spec, basis, part.Items, h)
+	if err != nil {
+		return nil, inFlags(err)
+	}
+	return m, nil
+}
+
+func (c *trainCmd) provenance(report *dataset.Report, basis *spectral.Basis, trainedAt time.Time) map[string]string {
+	return map[string]string{
+		"command":       c.command(basis.K),
+		"data_hash":     report.Hash,
+		"gsimc_version": buildVersion(),
+		"seed":          strconv.FormatUint(c.Seed, 10),
+		"solver_report": basis.Report.String(),
+		"trained_at":    trainedAt.UTC().Format(time.RFC3339),
 	}
 }
 
 // command is the training command with everything that decides the result; files by their base names.
-func (c *trainCmd) command() string {
+func (c *trainCmd) command(rank int) string {
 	words := []string{"gsimc train"}
 	add := func(flag string, value any) { words = append(words, fmt.Sprintf("--%s %v", flag, value)) }
 	for _, path := range c.Data {
@@ -158,9 +178,11 @@ func (c *trainCmd) command() string {
 	}
 	add("min-user-events", c.MinUserEvents)
 	add("min-item-events", c.MinItemEvents)
+	spec := c.modelFlags.spec(&c.graphFlags, c.dynamics(), given(c.Filter, spectral.RandomWalk))
 	add("graph", c.Graph)
-	add("degree-exponent", c.DegreeExponent)
-	add("rank", c.Rank)
+	add("degree-exponent", spec.DegreeExponent)
+	add("degree-rescale", spec.DegreeRescale)
+	add("rank", rank)
 	add("solver", c.Solver)
 	add("tolerance", c.Tolerance)
 	if c.Solver == spectral.SolverNystrom {
@@ -168,11 +190,21 @@ func (c *trainCmd) command() string {
 		add("nystrom-form", c.NystromForm)
 	}
 	add("seed", c.Seed)
-	add("filter", c.Filter)
+	if c.dynamics() == model.DynamicsLearned {
+		add("dynamics", model.DynamicsLearned)
+		add("bands", model.FormatBands(spec.Dynamics.Bands))
+		add("ridge", c.Ridge)
+		add("positions", c.Positions)
+		if c.NoDeviation {
+			words = append(words, "--no-deviation")
+		}
+		return strings.Join(words, " ")
+	}
+	add("filter", spec.Filter.Name)
 	for _, constant := range []struct {
 		flag  string
 		value float64
-	}{{"phi", c.Phi}, {"gamma", c.Gamma}, {"a", c.A}, {"power", c.Power}, {"degree-rescale", c.DegreeRescale}, {"alpha", c.Alpha}} {
+	}{{"phi", c.Phi}, {"gamma", c.Gamma}, {"a", c.A}, {"power", c.Power}, {"alpha", c.Alpha}} {
 		add(constant.flag, constant.value)
 	}
 	add("half-life", c.HalfLife)
@@ -193,7 +225,7 @@ func (c *trainCmd) printSummary(a *app, report *dataset.Report, part *dataset.Pa
 		{"items", strconv.Itoa(len(part.Items))},
 		{"interactions", fmt.Sprintf("%d of the training users", len(part.Train.Item))},
 	}
-	rows = append(rows, solverRows(basis, c.Rank)...)
+	rows = append(rows, solverRows(basis, given(c.Rank, basis.K))...)
 	rows = append(rows,
 		[]string{"model", fmt.Sprintf("%s, %s, version %s", c.Out, bytesText(size), m.Version())},
 		[]string{"time", took.Round(time.Millisecond).String()},

@@ -1,0 +1,84 @@
+package model
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/gsimc/gsimc/dynamics"
+	"github.com/gsimc/gsimc/kalman"
+)
+
+// Histories are what a model learns from besides the basis. Item indices are below the number of items.
+type Histories struct {
+	Train      []History // of the users that made the basis; read with learned dynamics only
+	Validation []History // of users that did not: for P_0 and the noise
+
+	// Progress, if set, is told how much of the regression's sums is done.
+	Progress func(done, total int)
+}
+
+// fewSequences is the number of validation users below which the noise is learned from the training users as well. Their
+// innovations are a little too small, since the read-out was fitted to them.
+const fewSequences = 20
+
+// learn identifies the dynamics: the read-out of the bands from the training users, the noise of the deviation from the
+// validation users. See package dynamics.
+func (m *Model) learn(h Histories) error {
+	spec := &m.spec.Dynamics
+	moments, err := dynamics.NewMoments(m.n, h.Train, dynamics.Options{Bands: spec.Bands, Positions: int(spec.Positions)})
+	if err != nil {
+		return err
+	}
+	e := m.encoderRows()
+	readout, err := moments.Project(e, m.k, h.Progress).Solve(spec.Ridge)
+	if err != nil {
+		return err
+	}
+	m.readout = toFloat32(readout.W)
+	m.responses = make([]float32, m.n*readout.R*m.k)
+	readout.RowsTo(m.responses, e, m.k)
+	m.dynamics = &kalman.Dynamics{Bands: slices.Clone(spec.Bands), Mean: toFloat32(readout.Mean)}
+	if !spec.Deviation {
+		return nil
+	}
+	sequences := h.Validation
+	if len(sequences) < fewSequences {
+		sequences = append(slices.Clone(sequences), h.Train...)
+	}
+	noise, err := dynamics.LearnNoise(m.dynamics, m.responseRows, m.encoder, sequences)
+	if err != nil {
+		return err
+	}
+	m.dynamics.P0, m.dynamics.SigmaEta, m.dynamics.SigmaNu, m.dynamics.Drift = noise.P0, noise.SigmaEta, noise.SigmaNu, noise.Drift
+	return nil
+}
+
+// Calibration returns how the innovations of users compare with what the model's covariances expect of them. The model must
+// track deviations.
+func (m *Model) Calibration(histories []History) (*dynamics.Calibration, error) {
+	if !m.HasVariance() {
+		return nil, errors.New("the model tracks no deviations, so it expects nothing of innovations")
+	}
+	return dynamics.Innovations(m.dynamics, m.responseRows, m.encoder, histories)
+}
+
+// encoderRows returns the n×k encoder rows e_i = d_i^{−t/2} u_i.
+func (m *Model) encoderRows() []float32 {
+	e := slices.Clone(m.basis)
+	for i, g := range m.encoderScale {
+		for j := range m.k {
+			e[i*m.k+j] *= g
+		}
+	}
+	return e
+}
+
+// responseRows returns the r·k numbers W_b e_i, band by band.
+func (m *Model) responseRows(i int32) []float32 { return row(m.responses, int(i), m.numBands()*m.k) }
+
+// encoder returns e_i as a row and a factor.
+func (m *Model) encoder(i int32) (u []float32, g float32) {
+	return row(m.basis, int(i), m.k), m.encoderScale[i]
+}
+
+func (m *Model) numBands() int { return len(m.spec.Dynamics.Bands) }
