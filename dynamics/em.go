@@ -79,7 +79,7 @@ func (f *em) fit() (variances, float64) {
 	return f.v, likelihood
 }
 
-// extrapolate continues the logarithms of three iterates: x − 2αr + α²v with r = x' − x, v = (x'' − x') − r, α = −‖r‖/‖v‖ ≤ −1.
+// extrapolate continues the logarithms of three iterates: x − 2αr + α²v with r = x' − x, v = (x” − x') − r, α = −‖r‖/‖v‖ ≤ −1.
 func (f *em) extrapolate(start, once, twice variances) variances {
 	x := [3][3]float64{}
 	for i, v := range [3]variances{start, once, twice} {
