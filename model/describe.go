@@ -50,10 +50,14 @@ func Describe(w io.Writer, m *Model) error {
 }
 
 func describeGraph(s *Spec) string {
+	text := s.Graph
 	if s.Graph == spectral.Hypergraph {
-		return fmt.Sprintf("%s, s = %v", s.Graph, s.DegreeExponent)
+		text += fmt.Sprintf(", s = %v", s.DegreeExponent)
 	}
-	return s.Graph
+	if s.Window != 0 {
+		text += fmt.Sprintf(", windows of %d events", s.Window)
+	}
+	return text
 }
 
 // describeFilter names the constants that the filter uses, and no other.

@@ -11,14 +11,18 @@ const provenancePrefix = "provenance."
 // metaField joins a field of Spec with its name in the metadata of the file. value points into a Spec.
 type metaField struct {
 	name  string
-	value any // *string, *float64 or *int64
+	value any // *string, *float64, *int64 or *int
 }
 
-// metaFields lists the fields of s, all of which a file must have.
+// windowKey is absent from files of whole histories.
+const windowKey = "window"
+
+// metaFields lists the fields of s, all of which but the window a file must have.
 func metaFields(s *Spec) []metaField {
 	return []metaField{
 		{"graph", &s.Graph},
 		{"degree_exponent", &s.DegreeExponent},
+		{windowKey, &s.Window},
 		{"degree_rescale", &s.DegreeRescale},
 		{"filter", &s.Filter.Name},
 		{"phi", &s.Filter.Phi},
@@ -45,6 +49,10 @@ func (m *Model) metadata() map[string]string {
 			meta[f.name] = strconv.FormatFloat(*v, 'g', -1, 64) // reads back as the same number
 		case *int64:
 			meta[f.name] = strconv.FormatInt(*v, 10)
+		case *int:
+			if *v != 0 {
+				meta[f.name] = strconv.Itoa(*v)
+			}
 		}
 	}
 	for key, value := range m.spec.Provenance {
@@ -58,6 +66,9 @@ func specOf(meta map[string]string) (Spec, error) {
 	var s Spec
 	for _, f := range metaFields(&s) {
 		text, ok := meta[f.name]
+		if !ok && f.name == windowKey {
+			continue
+		}
 		if !ok {
 			return s, fmt.Errorf("the metadata have no %q", f.name)
 		}
@@ -69,6 +80,8 @@ func specOf(meta map[string]string) (Spec, error) {
 			*v, err = strconv.ParseFloat(text, 64)
 		case *int64:
 			*v, err = strconv.ParseInt(text, 10, 64)
+		case *int:
+			*v, err = strconv.Atoi(text)
 		}
 		if err != nil {
 			return s, fmt.Errorf("the metadata have %q = %q, which is not a number in range", f.name, text)

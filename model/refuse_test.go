@@ -218,6 +218,7 @@ func TestBadContent(t *testing.T) {
 	}{
 		{"nothing", func(meta, tensors) {}, ""},
 		{"more metadata", func(m meta, _ tensors) { m["made.by"] = `"checksum":"` }, ""},
+		{"window a fraction", func(m meta, _ tensors) { m["window"] = "2.5" }, `"window" = "2.5"`},
 		{"no filter", func(m meta, _ tensors) { delete(m, "filter") }, `have no "filter"`},
 		{"alpha a word", func(m meta, _ tensors) { m["alpha"] = "much" }, `"alpha" = "much"`},
 		{"alpha NaN", func(m meta, _ tensors) { m["alpha"] = "NaN" }, "Alpha is NaN"},
