@@ -23,8 +23,8 @@ const leastShare = 1e-6
 
 // When the iteration ends.
 const (
-	maxIterations = 40
-	leastGain     = 1e-5 // of the log-likelihood, for each measurement
+	maxCycles = 15   // of two or three steps
+	leastGain = 1e-5 // of the log-likelihood in a cycle, for each measurement
 )
 
 // em fits the variances to the residuals of one coordinate.
@@ -56,21 +56,54 @@ func newEM(m *measurements, residual []float64, drift float64) *em {
 	return f
 }
 
-// fit iterates and returns the variances with their log-likelihood.
+// fit iterates and returns the variances with their log-likelihood. Steps of EM become short near the maximum, but keep their
+// direction; so two of them are extrapolated to where they lead (SQUAREM; R. Varadhan, C. Roland, "Simple and Globally
+// Convergent Methods for Accelerating the Convergence of Any EM Algorithm", Scand. J. Statistics 35, 2008). A jump that lowers
+// the likelihood is not made.
 func (f *em) fit() (variances, float64) {
 	next, likelihood := f.step()
-	for range maxIterations {
-		f.v = next
-		var now float64
-		next, now = f.step()
-		gain := now - likelihood
-		likelihood = now
-		if !(gain > leastGain*float64(len(f.residual))) {
+	for range maxCycles {
+		before := likelihood
+		start, once := f.v, next
+		f.v = once
+		twice, likelihoodOnce := f.step()
+		f.v = f.extrapolate(start, once, twice)
+		if next, likelihood = f.step(); !(likelihood >= likelihoodOnce) {
+			f.v = twice
+			next, likelihood = f.step()
+		}
+		if !(likelihood-before > leastGain*float64(len(f.residual))) {
 			break
 		}
 	}
 	return f.v, likelihood
 }
+
+// extrapolate continues the logarithms of three iterates: x − 2αr + α²v with r = x' − x, v = (x” − x') − r, α = −‖r‖/‖v‖ ≤ −1.
+func (f *em) extrapolate(start, once, twice variances) variances {
+	x := [3][3]float64{}
+	for i, v := range [3]variances{start, once, twice} {
+		x[i] = [3]float64{math.Log(v.p0), math.Log(v.eta), math.Log(v.nu)}
+	}
+	var r, v [3]float64
+	var rr, vv float64
+	for c := range r {
+		r[c] = x[1][c] - x[0][c]
+		v[c] = x[2][c] - x[1][c] - r[c]
+		rr, vv = rr+r[c]*r[c], vv+v[c]*v[c]
+	}
+	alpha := -1.0
+	if vv > 0 {
+		alpha = -min(max(math.Sqrt(rr/vv), 1), longestJump)
+	}
+	for c := range r {
+		r[c] = max(math.Exp(x[0][c]-2*alpha*r[c]+alpha*alpha*v[c]), f.floor)
+	}
+	return variances{r[0], r[1], r[2]}
+}
+
+// longestJump bounds −α.
+const longestJump = 32
 
 // moments is where the iteration starts. Of two residuals of a user, h events apart,
 //
@@ -144,11 +177,13 @@ type expectations struct {
 	error         float64 // Σ E w (r_t − b_t)²
 }
 
-// filter is the Kalman filter over series s. A series that is cut at its beginning starts from its first residual.
+// filter is the Kalman filter over series s. A series that is cut at its beginning starts from its first residual; any other
+// from P_0, even if events without weight come first, so that the step of P_0 stays closed.
 func (f *em) filter(s int, sum *expectations) {
 	lo, hi := f.m.ptr[s], f.m.ptr[s+1]
 	residual, inverse, growth := f.residual[lo:hi], f.m.inverse[lo:hi], f.growth[lo:hi]
 	mean, predicted := 0.0, f.v.p0
+	volume := 1.0 // the product of many variances for one logarithm
 	for t, r := range residual {
 		noise := f.v.nu * inverse[t]
 		if t == 0 && f.m.skip[s] > 0 {
@@ -156,8 +191,13 @@ func (f *em) filter(s int, sum *expectations) {
 		} else {
 			total := predicted + noise
 			innovation := r - mean
-			sum.likelihood -= 0.5 * (math.Log(2*math.Pi*total) + innovation*innovation/total)
-			gain := predicted / total
+			precision := 1 / total
+			sum.likelihood -= 0.5 * innovation * innovation * precision
+			if volume *= 2 * math.Pi * total; volume > 1e150 || volume < 1e-150 {
+				sum.likelihood -= 0.5 * math.Log(volume)
+				volume = 1
+			}
+			gain := predicted * precision
 			f.mean[t], f.variance[t] = mean+gain*innovation, gain*noise
 		}
 		f.predicted[t] = predicted
@@ -165,6 +205,7 @@ func (f *em) filter(s int, sum *expectations) {
 			mean, predicted = f.mean[t], f.variance[t]+growth[t+1]*f.v.eta
 		}
 	}
+	sum.likelihood -= 0.5 * math.Log(volume)
 }
 
 // smooth is the Rauch-Tung-Striebel smoother over series s after filter, and adds up what the next variances are made of.

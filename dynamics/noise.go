@@ -32,14 +32,14 @@ const (
 var driftMultiples = []float64{0.01, 0.1, 1, 10}
 
 // driftCoordinates is how many coordinates the drift is chosen on: it is one number for all of them.
-const driftCoordinates = 32
+const driftCoordinates = 16
 
 // LearnNoise finds the variances of the deviation by maximum likelihood. d gives the bands and the mean; its deviation, if
 // any, is left aside. What is left of an event, r_t = e_{i_t} − (μ + Σ_b y_b), is in each coordinate by itself
 //
 //	r_t = b_t + ε_t     ε_t ~ N(0, Σ_ν/w_t)     b_1 ~ N(0, P_0)     b_t = b_{t−1} + η_t     η_t ~ N(0, Σ_η (1 + Drift·Δt))
 //
-// which the EM algorithm fits with a Kalman filter and a Rauch-Tung-Striebel smoother (R. Shumway, D. Stoffer, "An Approach
+// which the EM algorithm, accelerated, fits with a Kalman filter and a Rauch-Tung-Striebel smoother (R. Shumway, D. Stoffer, "An Approach
 // to Time Series Smoothing and Forecasting Using the EM Algorithm", J. Time Series Analysis 3, 1982). The drift is the best
 // of a few, 0 among them.
 //

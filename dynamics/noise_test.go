@@ -170,6 +170,29 @@ func TestLikelihoodNeverFalls(t *testing.T) {
 	}
 }
 
+// The accelerated iteration ends where plain steps lead, and below nothing that it has seen on the way.
+func TestFitReachesTheMaximum(t *testing.T) {
+	s := simulate(12, testDynamics(5, 0.01), 200, 30, 50)
+	m, err := measure(s.histories)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bands := &kalman.Dynamics{Bands: s.d.Bands, Mean: s.d.Mean}
+	for j, series := range m.residuals(bands, 0, 5, s.row, s.encoder) {
+		f := newEM(m, series, 0.01)
+		_, start := f.step()
+		v, got := f.fit()
+		plain := newEM(m, series, 0.01)
+		want := 0.0
+		for range 300 {
+			plain.v, want = plain.step()
+		}
+		if got < start || got < want-2e-5*float64(len(series)) || got > want+1e-6*math.Abs(want) {
+			t.Errorf("coordinate %d: log-likelihood %v at %v, from %v; plain steps reach %v at %v", j, got, v, start, want, plain.v)
+		}
+	}
+}
+
 // simulateLong joins users of s to one whose history is cut.
 func simulateLong(s *simulation) []kalman.History {
 	var long kalman.History

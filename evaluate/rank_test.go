@@ -84,7 +84,7 @@ func TestParseMethods(t *testing.T) {
 			t.Errorf("%q: %q, %v, want %q", tt.list, s, err, tt.want)
 		}
 	}
-	if all, err := ParseMethods("all"); err != nil || len(all) != 2+3*6 {
+	if all, err := ParseMethods("all"); err != nil || len(all) != 3+3*6 {
 		t.Errorf("all: %d methods, %v", len(all), err)
 	}
 }

@@ -31,29 +31,59 @@ func Describe(w io.Writer, m *Model) error {
 	line("rank", "%d", m.k)
 	line("training", "%d users, %d interactions", s.TrainUsers, sum(m.degrees))
 	line("graph", "%s", describeGraph(s))
-	line("filter", "%s", describeFilter(s.Filter))
 	line("rescaling", "t = %v", s.DegreeRescale)
-	line("forgetting", "%s", describeForgetting(s))
-	line("noise", "σ_η = %v, σ_ν = %v", s.SigmaEta, s.SigmaNu)
-	line("prior", "%s, P_0 from %.3g to %.3g", s.Covariance, slices.Min(m.kalman.P0), slices.Max(m.kalman.P0))
+	m.describeMotion(line)
 	line("eigenvalues", "κ from %.6g to %.6g, λ from %.6g to %.6g", m.kappa[0], m.kappa[m.k-1], m.lambda[0], m.lambda[m.k-1])
-	line("response", "H from %.6g to %.6g", slices.Max(m.response), slices.Min(m.response))
 	for _, key := range slices.Sorted(maps.Keys(s.Provenance)) {
 		line(key, "%s", printable(s.Provenance[key]))
 	}
 	b.WriteString("\neigenvalues κ by index\n")
 	plot(&b, m.kappa, 0)
-	b.WriteString("\nresponse H(λ) by index, from its least value\n")
-	plot(&b, toFloat64(m.response), float64(slices.Min(m.response)))
+	if m.dynamics == nil {
+		b.WriteString("\nresponse H(λ) by index, from its least value\n")
+		plot(&b, toFloat64(m.response), float64(slices.Min(m.response)))
+	}
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
-func describeGraph(s *Spec) string {
-	if s.Graph == spectral.Hypergraph {
-		return fmt.Sprintf("%s, s = %v", s.Graph, s.DegreeExponent)
+// describeMotion says by what law states move.
+func (m *Model) describeMotion(line func(name, format string, args ...any)) {
+	s, d := &m.spec, m.dynamics
+	if d == nil {
+		line("filter", "%s", describeFilter(s.Filter))
+		line("response", "H from %.6g to %.6g", slices.Max(m.response), slices.Min(m.response))
+		line("forgetting", "%s", describeForgetting(s))
+		line("noise", "σ_η = %v, σ_ν = %v", s.SigmaEta, s.SigmaNu)
+		line("prior", "%s, P_0 from %.3g to %.3g", s.Covariance, slices.Min(m.kalman.P0), slices.Max(m.kalman.P0))
+		return
 	}
-	return s.Graph
+	line("dynamics", "learned, bands %s", FormatBands(d.Bands))
+	positions := "all"
+	if s.Dynamics.Positions > 0 {
+		positions = fmt.Sprintf("the last %d", s.Dynamics.Positions)
+	}
+	line("regression", "ridge %v, %s positions of a user", s.Dynamics.Ridge, positions)
+	if !d.HasDeviation() {
+		line("deviation", "not tracked")
+		return
+	}
+	span := func(name string, v []float32) { line(name, "from %.3g to %.3g", slices.Min(v), slices.Max(v)) }
+	span("P_0", d.P0)
+	span("Σ_η", d.SigmaEta)
+	span("Σ_ν", d.SigmaNu)
+	line("drift", "%.3g of Σ_η per second", d.Drift)
+}
+
+func describeGraph(s *Spec) string {
+	text := s.Graph
+	if s.Graph == spectral.Hypergraph {
+		text += fmt.Sprintf(", s = %v", s.DegreeExponent)
+	}
+	if s.Window != 0 {
+		text += fmt.Sprintf(", windows of %d events", s.Window)
+	}
+	return text
 }
 
 // describeFilter names the constants that the filter uses, and no other.

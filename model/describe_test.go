@@ -38,6 +38,7 @@ func smoothBasis(n, k int) *spectral.Basis {
 func TestDescribeGolden(t *testing.T) {
 	forgetting := testSpec()
 	forgetting.Graph, forgetting.Filter = spectral.Covariance, spectral.DefaultFilter(spectral.PowerFilter)
+	forgetting.Window = 8
 	forgetting.Alpha, forgetting.HalfLife, forgetting.DegreeRescale = 0.95, 604800, 0.5
 	forgetting.Provenance = map[string]string{"note": "a\x1b[31mb\nc"} // must not reach the terminal as it is
 	for _, c := range []struct {

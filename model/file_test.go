@@ -120,7 +120,7 @@ func TestFormatIsStable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "5661502d3a1ae930"; m.Version() != want {
+	if want := "b1b115a8b4260b8d"; m.Version() != want {
 		t.Errorf("version %s, want %s", m.Version(), want)
 	}
 }

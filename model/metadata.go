@@ -13,7 +13,7 @@ const provenancePrefix = "provenance."
 // metaField joins a field of Spec with its name in the metadata of the file. value points into a Spec.
 type metaField struct {
 	name  string
-	value any // *string, *float64, *int64, *bool or *[]kalman.Band
+	value any // *string, *float64, *int64, *int, *bool or *[]kalman.Band
 }
 
 // metaFields lists the fields of s, all of which a file must have.
@@ -21,6 +21,7 @@ func metaFields(s *Spec) []metaField {
 	return []metaField{
 		{"graph", &s.Graph},
 		{"degree_exponent", &s.DegreeExponent},
+		{"window", &s.Window},
 		{"degree_rescale", &s.DegreeRescale},
 		{"filter", &s.Filter.Name},
 		{"phi", &s.Filter.Phi},
@@ -56,6 +57,8 @@ func (m *Model) metadata() map[string]string {
 			meta[f.name] = strconv.FormatBool(*v)
 		case *[]kalman.Band:
 			meta[f.name] = FormatBands(*v)
+		case *int:
+			meta[f.name] = strconv.Itoa(*v)
 		}
 	}
 	for key, value := range m.spec.Provenance {
@@ -86,6 +89,8 @@ func specOf(meta map[string]string) (Spec, error) {
 			if text != "" {
 				*v, err = ParseBands(text)
 			}
+		case *int:
+			*v, err = strconv.Atoi(text)
 		}
 		if err != nil {
 			return s, fmt.Errorf("the metadata have %q = %q, which is not a value in range", f.name, text)

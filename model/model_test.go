@@ -34,7 +34,7 @@ func specs() map[string]Spec {
 	add("forgetting", func(s *Spec) { s.Alpha, s.HalfLife = 0.9, 600 })
 	add("full", func(s *Spec) { s.Covariance = CovarianceFull })
 	add("everything", func(s *Spec) {
-		s.Covariance, s.Alpha, s.HalfLife, s.DegreeRescale = CovarianceFull, 0.95, 3600, 0.7
+		s.Covariance, s.Alpha, s.HalfLife, s.DegreeRescale, s.Window = CovarianceFull, 0.95, 3600, 0.7, 16
 		s.Filter = spectral.DefaultFilter(spectral.Diffusion)
 	})
 	return variants
@@ -208,6 +208,7 @@ func TestNewRefuses(t *testing.T) {
 	}{
 		{"graph", func(s *Spec, _ *spectral.Basis, _ []string) { s.Graph = "tree" }, `unknown graph "tree"`},
 		{"degree exponent", func(s *Spec, _ *spectral.Basis, _ []string) { s.DegreeExponent = nan }, "degree exponent is NaN"},
+		{"window", func(s *Spec, _ *spectral.Basis, _ []string) { s.Window = 1 }, "Graph: window is 1"},
 		{"degree rescale", func(s *Spec, _ *spectral.Basis, _ []string) { s.DegreeRescale = 3 }, "DegreeRescale is 3"},
 		{"degree rescale NaN", func(s *Spec, _ *spectral.Basis, _ []string) { s.DegreeRescale = nan }, "DegreeRescale is NaN"},
 		{"filter", func(s *Spec, _ *spectral.Basis, _ []string) { s.Filter.Phi = 0 }, "phi is 0"},

@@ -132,7 +132,7 @@ func TestForeignFiles(t *testing.T) {
 		{"tensor twice", rawFile(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, nil), `"a" comes twice`},
 		{"unknown field", rawFile(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0],"x":1}}`, nil), "unknown field"},
 		{"another model", rawFile(someone, eight), `no "gsimc.format"`},
-		{"later format", rawFile(`{"__metadata__":{"gsimc.format":"2"}}`, nil), `format version "2"`},
+		{"later format", rawFile(`{"__metadata__":{"gsimc.format":"3"}}`, nil), `format version "3"`},
 		{"no checksum", rawFile(tensorOf("F32", "[2,1]", "[0,8]"), eight), "no checksum"},
 		{"type", rawFile(tensorOf("BF16", "[4]", "[0,8]"), eight), `type "BF16"`},
 		{"shape overflow", rawFile(tensorOf("F32", "[4611686018427387904,4]", "[0,8]"), eight), "no size"},
@@ -218,6 +218,7 @@ func TestBadContent(t *testing.T) {
 	}{
 		{"nothing", func(meta, tensors) {}, ""},
 		{"more metadata", func(m meta, _ tensors) { m["made.by"] = `"checksum":"` }, ""},
+		{"window a fraction", func(m meta, _ tensors) { m["window"] = "2.5" }, `"window" = "2.5"`},
 		{"no filter", func(m meta, _ tensors) { delete(m, "filter") }, `have no "filter"`},
 		{"alpha a word", func(m meta, _ tensors) { m["alpha"] = "much" }, `"alpha" = "much"`},
 		{"alpha NaN", func(m meta, _ tensors) { m["alpha"] = "NaN" }, "Alpha is NaN"},

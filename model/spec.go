@@ -22,6 +22,7 @@ const (
 type Spec struct {
 	Graph          string          // spectral.Hypergraph or spectral.Covariance
 	DegreeExponent float64         // s of the hypergraph, in [0, 2]; paper: 1
+	Window         int             // events in a hyperedge, 0: all of a user, as in the paper; see spectral.Graph
 	DegreeRescale  float64         // t, in [−2, 2]: encoder rows d_i^{−t/2} u_i, decoder rows d_i^{t/2} u_i; paper: 0
 	Filter         spectral.Filter // H(λ)
 	Alpha          float64         // forgetting per event, in (0, 1]; paper: 1, none
@@ -75,8 +76,8 @@ func (d *DynamicsSpec) validate() error {
 	return nil
 }
 
-// DefaultSpec returns the constants of the paper: hypergraph with s = 1, t = 0, random-walk filter, no forgetting,
-// no learned dynamics, σ_η = σ_ν = 1e-4, diagonal covariance. TrainUsers is left to the caller.
+// DefaultSpec returns the constants of the paper: hypergraph with s = 1 and whole histories, t = 0, random-walk filter, no forgetting,
+// σ_η = σ_ν = 1e-4, diagonal covariance. TrainUsers is left to the caller.
 func DefaultSpec() Spec {
 	return Spec{
 		Graph:          spectral.Hypergraph,
@@ -96,7 +97,7 @@ func (s *Spec) Validate() error {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 
-	if err := (spectral.Graph{Kind: s.Graph, DegreeExponent: s.DegreeExponent}).Validate(); err != nil {
+	if err := (spectral.Graph{Kind: s.Graph, DegreeExponent: s.DegreeExponent, Window: s.Window}).Validate(); err != nil {
 		fault("Graph: %w", err)
 	}
 	if !(math.Abs(s.DegreeRescale) <= 2) {

@@ -11,7 +11,7 @@ type Basis struct {
 	U       []float64 // n×k row-major; column j belongs to Kappa[j]; orthonormal but for Nyström's first form
 	Kappa   []float64 // k eigenvalues of K, descending, before any division
 	Lambda  []float64 // k eigenvalues of Ł, ascending: 1−κ, or 1−κ/κ_1 for a degree exponent other than 1
-	Degrees []int64   // n, d_v: training users of each item
+	Degrees []int64   // n: training users of each item, which is d_v unless the graph has windows
 	Report  Report
 }
 

@@ -8,7 +8,8 @@
 //
 // There are n items (vertices) and m training users (hyperedges). R is the
 // 0/1 user-item matrix; users are its rows, items its columns. d_v(i) is the
-// number of users of item i, d_e(u) the number of items of user u.
+// number of users of item i, d_e(u) the number of items of user u. A graph may
+// take windows of the histories for its hyperedges instead (Graph.Window).
 //
 // K is the normalised affinity of the graph, κ_1 ≥ κ_2 ≥ … its eigenvalues,
 // Ł = I − K its Laplacian and λ_j = 1 − κ_j. A basis of rank k holds the k

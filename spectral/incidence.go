@@ -8,7 +8,8 @@ import (
 
 // Incidence is the 0/1 user-item matrix R of the training users, one sparse
 // row per user: user u has the items Item[Ptr[u]:Ptr[u+1]], each at most once,
-// in any order. Each user is a hyperedge.
+// in the order of time if [Graph].Window is set and in any order if not. Each
+// user, or each window of a user, is a hyperedge.
 type Incidence struct {
 	NumItems int
 	Ptr      []int64

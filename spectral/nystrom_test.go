@@ -59,7 +59,7 @@ func TestMultiplyWideBlocks(t *testing.T) {
 	op := newHypergraphOp(1, r)
 	eye, k := identity(40), newGeneral(40, 40)
 	multiplyTo(k, op, eye)
-	want := denseK(Graph{Hypergraph, 1}, r)
+	want := denseK(Graph{Kind: Hypergraph, DegreeExponent: 1}, r)
 	for i := range 40 {
 		for j := range 40 {
 			if math.Abs(k.Data[i*40+j]-want.At(i, j)) > 1e-14 {
@@ -78,7 +78,7 @@ func TestDenseLimit(t *testing.T) {
 	for i := range n {
 		r.Item[i] = int32(i)
 	}
-	_, err := Solve(r, Options{Graph: Graph{Hypergraph, 1}, Rank: n - 1})
+	_, err := Solve(r, Options{Graph: Graph{Kind: Hypergraph, DegreeExponent: 1}, Rank: n - 1})
 	if err == nil || !strings.Contains(err.Error(), "choose a rank of at most 2517") {
 		t.Errorf("error %v, want one that names the largest rank", err)
 	}

@@ -26,10 +26,18 @@ type Graph struct {
 	Kind string
 	// DegreeExponent is s of the hypergraph (paper: 1). Covariance has none.
 	DegreeExponent float64
+	// Window is 0 if the whole history of a user is one hyperedge. With w, 2 to MaxWindow, each window of w consecutive
+	// events is one, and each overlaps the next by half: items that are taken close together are neighbours, and a long
+	// history of changing tastes is not one clique. The users of the definitions above are then the windows: R, D_v, D_e
+	// and the covariances are theirs. Not in the paper.
+	Window int
 }
 
-// Validate reports an unknown kind or an exponent out of range.
+// Validate reports an unknown kind, or an exponent or a window out of range.
 func (g Graph) Validate() error {
+	if g.Window != 0 && (g.Window < 2 || g.Window > MaxWindow) {
+		return fmt.Errorf("window is %d events, want 2 to %d, or 0 for whole histories", g.Window, MaxWindow)
+	}
 	switch g.Kind {
 	case Covariance:
 		return nil

@@ -92,14 +92,18 @@ func Solve(r *Incidence, opt Options) (*Basis, error) {
 	if opt.Tolerance == 0 {
 		opt.Tolerance = DefaultTolerance
 	}
-	op, err := newOperator(opt.Graph, r)
+	edges, err := r.windowed(opt.Graph.Window)
+	if err != nil {
+		return nil, err
+	}
+	op, err := newOperator(opt.Graph, edges)
 	if err != nil {
 		return nil, err
 	}
 	var b *Basis
 	switch {
 	case opt.Solver == SolverNystrom:
-		b, err = solveNystrom(op, r.Degrees(), opt)
+		b, err = solveNystrom(op, edges.Degrees(), opt)
 	case op.dim() <= denseMax || !lanczosFits(op.dim(), opt.Rank):
 		b, err = solveDense(op, opt.Rank)
 	default:

@@ -33,6 +33,9 @@ func randomIncidence(rng *rand.Rand, m, n, mean int) *Incidence {
 
 // denseK is the slow oracle: K from its definition, pair by pair.
 func denseK(g Graph, r *Incidence) *mat.SymDense {
+	if g.Window > 0 {
+		r = slowWindows(r, g.Window)
+	}
 	m, n := float64(r.NumUsers()), r.NumItems
 	sum := mat.NewDense(n, n, nil) // Σ_u R_ui R_uj weight(u)
 	degree := make([]float64, n)
@@ -77,7 +80,13 @@ func denseK(g Graph, r *Incidence) *mat.SymDense {
 	return k
 }
 
-var testGraphs = []Graph{{Hypergraph, 1}, {Hypergraph, 0.7}, {Covariance, 1}}
+var testGraphs = []Graph{
+	{Kind: Hypergraph, DegreeExponent: 1},
+	{Kind: Hypergraph, DegreeExponent: 0.7},
+	{Kind: Covariance, DegreeExponent: 1},
+	{Kind: Hypergraph, DegreeExponent: 0.7, Window: 4},
+	{Kind: Covariance, Window: 5},
+}
 
 // checkBasis verifies what Basis promises: K U = U diag(κ), UᵀU = I, κ
 // descending and equal to the oracle's, λ = 1 − κ (divided for s ≠ 1).
@@ -140,7 +149,7 @@ func TestSolveLanczosAgainstOracle(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, g := range testGraphs {
 		for _, k := range []int{1, 5, 20} {
-			t.Run(fmt.Sprintf("%s/s=%v/k=%d", g.Kind, g.DegreeExponent, k), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/s=%v/w=%d/k=%d", g.Kind, g.DegreeExponent, g.Window, k), func(t *testing.T) {
 				r := randomIncidence(rng, 300, 620, 8)
 				b, err := Solve(r, Options{Graph: g, Rank: k, Seed: 7})
 				if err != nil {
@@ -162,7 +171,7 @@ func TestSolveRankDeficient(t *testing.T) {
 	for i := range 700 {
 		r.Item = append(r.Item, int32(i))
 	}
-	b, err := Solve(r, Options{Graph: Graph{Hypergraph, 1}, Rank: 20})
+	b, err := Solve(r, Options{Graph: Graph{Kind: Hypergraph, DegreeExponent: 1}, Rank: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +186,7 @@ func TestSolveRankDeficient(t *testing.T) {
 }
 
 func TestSolveEdgeCases(t *testing.T) {
-	hyper := Graph{Hypergraph, 1}
+	hyper := Graph{Kind: Hypergraph, DegreeExponent: 1}
 	one := &Incidence{NumItems: 1, Ptr: []int64{0, 1, 2}, Item: []int32{0, 0}}
 	user := &Incidence{NumItems: 4, Ptr: []int64{0, 3}, Item: []int32{0, 2, 3}}
 	tests := []struct {
@@ -195,7 +204,10 @@ func TestSolveEdgeCases(t *testing.T) {
 		{"rank zero", one, Options{Graph: hyper}, 0, "rank is 0"},
 		{"no interactions", &Incidence{NumItems: 3, Ptr: []int64{0, 0}}, Options{Graph: hyper, Rank: 1}, 0, "no interactions"},
 		{"unknown graph", one, Options{Graph: Graph{Kind: "tree"}, Rank: 1}, 0, `unknown graph "tree"`},
-		{"exponent", one, Options{Graph: Graph{Hypergraph, math.NaN()}, Rank: 1}, 0, "degree exponent is NaN"},
+		{"exponent", one, Options{Graph: Graph{Kind: Hypergraph, DegreeExponent: math.NaN()}, Rank: 1}, 0, "degree exponent is NaN"},
+		{"window", one, Options{Graph: Graph{Kind: Hypergraph, DegreeExponent: 1, Window: 1}, Rank: 1}, 0, "window is 1 events, want 2 to 10000"},
+		{"long window", one, Options{Graph: Graph{Kind: Covariance, Window: MaxWindow + 1}, Rank: 1}, 0, "window is 10001"},
+		{"negative window", one, Options{Graph: Graph{Kind: Covariance, Window: -2}, Rank: 1}, 0, "window is -2"},
 		{"solver", one, Options{Graph: hyper, Rank: 1, Solver: "magic"}, 0, `unknown solver "magic"`},
 		{"tolerance", one, Options{Graph: hyper, Rank: 1, Tolerance: -1}, 0, "tolerance is -1"},
 		{"item out of range", &Incidence{NumItems: 1, Ptr: []int64{0, 1}, Item: []int32{1}}, Options{Graph: hyper, Rank: 1}, 0, "has item 1"},
@@ -226,7 +238,7 @@ func TestSolveEdgeCases(t *testing.T) {
 
 func TestSolveRefusesWhatMissesTheTolerance(t *testing.T) {
 	r := randomIncidence(rand.New(rand.NewPCG(5, 6)), 300, 620, 8)
-	b, err := Solve(r, Options{Graph: Graph{Hypergraph, 1}, Rank: 5, Tolerance: 1e-300})
+	b, err := Solve(r, Options{Graph: Graph{Kind: Hypergraph, DegreeExponent: 1}, Rank: 5, Tolerance: 1e-300})
 	if !errors.Is(err, ErrNotConverged) || b == nil {
 		t.Fatalf("basis %v, error %v; want the basis and ErrNotConverged", b != nil, err)
 	}
@@ -235,7 +247,7 @@ func TestSolveRefusesWhatMissesTheTolerance(t *testing.T) {
 func TestSolveIsDeterministic(t *testing.T) {
 	r := randomIncidence(rand.New(rand.NewPCG(8, 9)), 400, 650, 8)
 	for _, solver := range []string{SolverExact, SolverNystrom} {
-		opt := Options{Graph: Graph{Hypergraph, 1}, Rank: 12, Seed: 3, Solver: solver, Nystrom: NystromOptions{Landmarks: 300}}
+		opt := Options{Graph: Graph{Kind: Hypergraph, DegreeExponent: 1}, Rank: 12, Seed: 3, Solver: solver, Nystrom: NystromOptions{Landmarks: 300}}
 		want, err := Solve(r, opt)
 		if err != nil {
 			t.Fatal(err)
@@ -255,7 +267,7 @@ func TestSolveIsDeterministic(t *testing.T) {
 // With every item a landmark, Nyström's method sees the whole graph.
 func TestNystromWithAllLandmarksIsExact(t *testing.T) {
 	r := randomIncidence(rand.New(rand.NewPCG(10, 11)), 80, 60, 5)
-	g := Graph{Hypergraph, 1}
+	g := Graph{Kind: Hypergraph, DegreeExponent: 1}
 	exact, err := Solve(r, Options{Graph: g, Rank: 8})
 	if err != nil {
 		t.Fatal(err)
@@ -279,7 +291,7 @@ func TestNystromWithAllLandmarksIsExact(t *testing.T) {
 // The fewer landmarks, the worse, but the orthonormal form stays orthonormal.
 func TestNystromOrthonormal(t *testing.T) {
 	r := randomIncidence(rand.New(rand.NewPCG(12, 13)), 400, 500, 8)
-	b, err := Solve(r, Options{Graph: Graph{Hypergraph, 1}, Rank: 20, Solver: SolverNystrom, Nystrom: NystromOptions{Landmarks: 100}})
+	b, err := Solve(r, Options{Graph: Graph{Kind: Hypergraph, DegreeExponent: 1}, Rank: 20, Solver: SolverNystrom, Nystrom: NystromOptions{Landmarks: 100}})
 	if err != nil {
 		t.Fatal(err)
 	}

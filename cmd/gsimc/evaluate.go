@@ -91,7 +91,7 @@ func (c *evaluateCmd) prepare(p progress.Progress, part *dataset.Partition, opt 
 	r, n := evaluate.Incidence(part), len(part.Items)
 	var solved spectral.Options
 	ingredients := func(dynamics string, known *spectral.Basis) (in evaluate.Ingredients, err error) {
-		in.Spec = c.modelFlags.spec(&c.graphFlags, dynamics, "")
+		in.Spec = c.modelFlags.spec(&c.graphFlags, dynamics, spectral.RandomWalk)
 		in.Spec.TrainUsers = int64(part.Train.Len())
 		want := c.graphFlags.options(dynamics, n)
 		if known != nil && want.Graph == solved.Graph && want.Rank == solved.Rank {
@@ -211,7 +211,7 @@ func newSolution(basis *spectral.Basis) *solution {
 
 // report has the constants of the paper's methods at the top.
 func (c *evaluateCmd) report(part *dataset.Partition, opt *evaluate.Options, results []evaluate.Result, elapsed []time.Duration) evaluation {
-	paper := c.modelFlags.spec(&c.graphFlags, model.DynamicsNone, "")
+	paper := c.modelFlags.spec(&c.graphFlags, model.DynamicsNone, spectral.RandomWalk)
 	e := evaluation{
 		Items: len(part.Items), Interactions: len(part.Train.Item), Graph: c.Graph,
 		DegreeExponent: paper.DegreeExponent, DegreeRescale: paper.DegreeRescale, Methods: map[string]map[string]float64{},

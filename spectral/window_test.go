@@ -1,0 +1,100 @@
+package spectral
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// slowWindows is the definition, start by start: the multiples of w/2 whose window ends within the history, and the window
+// that ends with it.
+func slowWindows(r *Incidence, w int) *Incidence {
+	out := &Incidence{NumItems: r.NumItems, Ptr: []int64{0}}
+	add := func(items []int32) {
+		out.Item = append(out.Item, items...)
+		out.Ptr = append(out.Ptr, int64(len(out.Item)))
+	}
+	for u := range r.NumUsers() {
+		items := r.Item[r.Ptr[u]:r.Ptr[u+1]]
+		if len(items) <= w {
+			add(items)
+			continue
+		}
+		for start := range items {
+			if start%(w/2) == 0 && start+w < len(items) || start+w == len(items) {
+				add(items[start : start+w])
+			}
+		}
+	}
+	return out
+}
+
+func TestWindowsByHand(t *testing.T) {
+	// Users of 7, 3, 0 and 4 events.
+	r := &Incidence{NumItems: 8, Ptr: []int64{0, 7, 10, 10, 14}, Item: []int32{6, 5, 4, 3, 2, 1, 0, 7, 0, 1, 3, 2, 5, 4}}
+	tests := []struct {
+		w    int
+		want [][]int32
+	}{
+		{4, [][]int32{{6, 5, 4, 3}, {4, 3, 2, 1}, {3, 2, 1, 0}, {7, 0, 1}, {}, {3, 2, 5, 4}}},
+		{3, [][]int32{{6, 5, 4}, {5, 4, 3}, {4, 3, 2}, {3, 2, 1}, {2, 1, 0}, {7, 0, 1}, {}, {3, 2, 5}, {2, 5, 4}}},
+		{6, [][]int32{{6, 5, 4, 3, 2, 1}, {5, 4, 3, 2, 1, 0}, {7, 0, 1}, {}, {3, 2, 5, 4}}},
+		{7, [][]int32{{6, 5, 4, 3, 2, 1, 0}, {7, 0, 1}, {}, {3, 2, 5, 4}}},
+	}
+	for _, tt := range tests {
+		got, err := r.windowed(tt.w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := make([][]int32, got.NumUsers())
+		for u := range rows {
+			rows[u] = append([]int32{}, got.Item[got.Ptr[u]:got.Ptr[u+1]]...)
+		}
+		if diff := cmp.Diff(tt.want, rows); diff != "" {
+			t.Errorf("windows of %d events:\n%s", tt.w, diff)
+		}
+	}
+}
+
+func TestWindowsAgainstOracle(t *testing.T) {
+	rng := rand.New(rand.NewPCG(40, 41))
+	for range 200 {
+		r := randomIncidence(rng, 1+rng.IntN(20), 1+rng.IntN(60), 1+rng.IntN(30))
+		w := 2 + rng.IntN(20)
+		got, err := r.windowed(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(slowWindows(r, w), got); diff != "" {
+			t.Fatalf("windows of %d events:\n%s", w, diff)
+		}
+	}
+}
+
+// Windows make the graph; popularity stays a matter of users. Windows longer than any history change nothing.
+func TestWindowsKeepTheDegrees(t *testing.T) {
+	r := randomIncidence(rand.New(rand.NewPCG(42, 43)), 60, 40, 12)
+	for _, solver := range []string{SolverExact, SolverNystrom} {
+		solve := func(w int) *Basis {
+			b, err := Solve(r, Options{Graph: Graph{Kind: Hypergraph, DegreeExponent: 1, Window: w}, Rank: 6, Solver: solver,
+				Nystrom: NystromOptions{Power: 40}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return b
+		}
+		whole, short := solve(0), solve(4)
+		if diff := cmp.Diff(r.Degrees(), short.Degrees); diff != "" {
+			t.Errorf("%s: degrees are not the users:\n%s", solver, diff)
+		}
+		if math.Abs(whole.Kappa[1]-short.Kappa[1]) < 1e-3 {
+			t.Errorf("%s: κ_2 = %v with and without windows", solver, short.Kappa[1])
+		}
+		checkBasis(t, short, Graph{Kind: Hypergraph, DegreeExponent: 1, Window: 4}, r, 1e-6)
+		if diff := cmp.Diff(whole, solve(MaxWindow)); diff != "" {
+			t.Errorf("%s: windows longer than the histories make another basis:\n%s", solver, diff)
+		}
+	}
+}
