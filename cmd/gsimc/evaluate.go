@@ -113,7 +113,7 @@ func (c *evaluateCmd) measure(p progress.Progress, part *dataset.Partition, basi
 // spec is what all models have in common; the filter's name comes from the method.
 func (c *evaluateCmd) spec(trainUsers int) model.Spec {
 	return model.Spec{
-		Graph: c.Graph, DegreeExponent: c.DegreeExponent, DegreeRescale: c.DegreeRescale,
+		Graph: c.Graph, DegreeExponent: c.DegreeExponent, Window: c.Window, DegreeRescale: c.DegreeRescale,
 		Filter: c.filter(""),
 		Alpha:  c.Alpha, HalfLife: c.HalfLife.Seconds(), SigmaEta: c.SigmaEta, SigmaNu: c.SigmaNu,
 		Covariance: c.Covariance, TrainUsers: int64(trainUsers),
@@ -124,7 +124,11 @@ func (c *evaluateCmd) printHead(w io.Writer, part *dataset.Partition, basis *spe
 	fmt.Fprintf(w, "users: %d training, %d validation, %d test; items: %d; training interactions: %d\n",
 		part.Train.Len(), part.Validation.Len(), part.Test.Len(), len(part.Items), len(part.Train.Item))
 	if basis != nil {
-		fmt.Fprintf(w, "%s, s = %v, t = %v, rank %d: %v, %s\n", c.Graph, c.DegreeExponent, c.DegreeRescale, basis.K,
+		windows := ""
+		if c.Window != 0 {
+			windows = fmt.Sprintf(", windows of %d events", c.Window)
+		}
+		fmt.Fprintf(w, "%s, s = %v%s, t = %v, rank %d: %v, %s\n", c.Graph, c.DegreeExponent, windows, c.DegreeRescale, basis.K,
 			basis.Report, basis.Report.Elapsed.Round(time.Millisecond))
 	}
 	fmt.Fprintln(w)
@@ -142,6 +146,7 @@ type evaluation struct {
 	Rank           int       `json:"rank"`
 	Graph          string    `json:"graph"`
 	DegreeExponent float64   `json:"degree_exponent"`
+	Window         int       `json:"window"` // 0: whole histories
 	DegreeRescale  float64   `json:"degree_rescale"`
 	Solver         *solution `json:"solver,omitempty"` // absent if no method needs a basis
 
@@ -164,7 +169,7 @@ type solution struct {
 func (c *evaluateCmd) report(part *dataset.Partition, basis *spectral.Basis, results []evaluate.Result, elapsed []time.Duration) evaluation {
 	e := evaluation{
 		Items: len(part.Items), Interactions: len(part.Train.Item), Graph: c.Graph,
-		DegreeExponent: c.DegreeExponent, DegreeRescale: c.DegreeRescale, Methods: map[string]map[string]float64{},
+		DegreeExponent: c.DegreeExponent, Window: c.Window, DegreeRescale: c.DegreeRescale, Methods: map[string]map[string]float64{},
 	}
 	e.Users.Train, e.Users.Validation, e.Users.Test = part.Train.Len(), part.Validation.Len(), part.Test.Len()
 	if basis != nil {

@@ -95,6 +95,7 @@ func partition(events *dataset.Interactions, split dataset.Split, path string) (
 type graphFlags struct {
 	Graph          string  `group:"Item graph:" default:"hypergraph" enum:"${graphs}" help:"Item graph: ${graphs}."`
 	DegreeExponent float64 `group:"Item graph:" default:"1" help:"Degree exponent s of the hypergraph, 0 to 2 (paper: 1)."`
+	Window         int     `group:"Item graph:" default:"0" help:"Cut every history into windows of so many events, each overlapping the next by half, and link the items of a window: 2 to 10000. 0: link all items of a user (paper)."`
 
 	Rank        int     `group:"Spectrum:" default:"256" help:"Eigenvectors to keep, k; at most the number of items."`
 	Solver      string  `group:"Spectrum:" default:"auto" enum:"${solvers}" help:"Eigensolver: ${solvers}. auto is exact; nystrom samples items, for very large catalogues."`
@@ -107,6 +108,7 @@ type graphFlags struct {
 func (f *graphFlags) check() error {
 	return errors.Join(
 		inRange("--degree-exponent", f.DegreeExponent, 0, 2),
+		windowInRange(f.Window),
 		inRange("--rank", float64(f.Rank), 1, math.MaxFloat64),
 		inRange("--landmarks", float64(f.Landmarks), 0, math.MaxFloat64),
 		above("--tolerance", f.Tolerance, 0),
@@ -116,7 +118,7 @@ func (f *graphFlags) check() error {
 
 func (f *graphFlags) options() spectral.Options {
 	return spectral.Options{
-		Graph:     spectral.Graph{Kind: f.Graph, DegreeExponent: f.DegreeExponent},
+		Graph:     spectral.Graph{Kind: f.Graph, DegreeExponent: f.DegreeExponent, Window: f.Window},
 		Rank:      f.Rank,
 		Solver:    f.Solver,
 		Tolerance: f.Tolerance,
@@ -165,6 +167,13 @@ func (f *kalmanFlags) check() error {
 		errs = append(errs, fmt.Errorf("--half-life: %s, want 0s or at least 1s", f.HalfLife))
 	}
 	return errors.Join(errs...)
+}
+
+func windowInRange(w int) error {
+	if w == 0 || w >= 2 && w <= spectral.MaxWindow {
+		return nil
+	}
+	return fmt.Errorf("--window: %d, want 2 to %d, or 0 for whole histories", w, spectral.MaxWindow)
 }
 
 func inRange(flag string, x, low, high float64) error {

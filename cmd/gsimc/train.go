@@ -127,6 +127,7 @@ func (c *trainCmd) spec(report *dataset.Report, trainUsers int, basis *spectral.
 	return model.Spec{
 		Graph:          c.Graph,
 		DegreeExponent: c.DegreeExponent,
+		Window:         c.Window,
 		DegreeRescale:  c.DegreeRescale,
 		Filter:         c.filter(c.Filter),
 		Alpha:          c.Alpha,
@@ -160,6 +161,7 @@ func (c *trainCmd) command() string {
 	add("min-item-events", c.MinItemEvents)
 	add("graph", c.Graph)
 	add("degree-exponent", c.DegreeExponent)
+	add("window", c.Window)
 	add("rank", c.Rank)
 	add("solver", c.Solver)
 	add("tolerance", c.Tolerance)
