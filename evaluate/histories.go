@@ -6,7 +6,7 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
-// Incidence returns the matrix R of the training users of p. It shares memory
+// Incidence returns the matrix R of the training users of p, rows in the order of time. It shares memory
 // with p.
 func Incidence(p *dataset.Partition) *spectral.Incidence {
 	return &spectral.Incidence{NumItems: len(p.Items), Ptr: p.Train.Ptr, Item: p.Train.Item}

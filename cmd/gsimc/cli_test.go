@@ -110,6 +110,8 @@ func TestBadFlags(t *testing.T) {
 		{train + "--tolerance 1", "--tolerance: 1, want a number below 1"},
 		{train + "--tolerance NaN", "--tolerance: NaN"},
 		{train + "--degree-exponent 2.5", "--degree-exponent: 2.5, want 0 to 2"},
+		{train + "--window 1", "--window: 1, want 2 to 10000, or 0 for whole histories"},
+		{train + "--window 10001", "--window: 10001, want 2 to 10000"},
 		{train + "--degree-rescale -3", "--degree-rescale: -3, want -2 to 2"},
 		{train + "--phi 0", "--phi: 0, want a number above 0"},
 		{train + "--gamma -1", "--gamma: -1, want at least 0"},

@@ -139,7 +139,11 @@ func printHead(w io.Writer, part *dataset.Partition, opt *evaluate.Options) {
 			continue
 		}
 		s := &in.Spec
-		fmt.Fprintf(w, "%s, s = %v, t = %v, rank %d", s.Graph, s.DegreeExponent, s.DegreeRescale, in.Basis.K)
+		fmt.Fprintf(w, "%s, s = %v, ", s.Graph, s.DegreeExponent)
+		if s.Window != 0 {
+			fmt.Fprintf(w, "windows of %d events, ", s.Window)
+		}
+		fmt.Fprintf(w, "t = %v, rank %d", s.DegreeRescale, in.Basis.K)
 		if d := &s.Dynamics; d.Kind == model.DynamicsLearned {
 			fmt.Fprintf(w, ", bands %s, ridge %v", model.FormatBands(d.Bands), d.Ridge)
 		}
@@ -160,6 +164,7 @@ type evaluation struct {
 	Rank           int       `json:"rank"`
 	Graph          string    `json:"graph"`
 	DegreeExponent float64   `json:"degree_exponent"`
+	Window         int       `json:"window"` // 0: whole histories
 	DegreeRescale  float64   `json:"degree_rescale"`
 	Solver         *solution `json:"solver,omitempty"`   // absent if no method needs a basis
 	Dynamics       *learned  `json:"dynamics,omitempty"` // absent if no method has learned dynamics
@@ -214,7 +219,7 @@ func (c *evaluateCmd) report(part *dataset.Partition, opt *evaluate.Options, res
 	paper := c.modelFlags.spec(&c.graphFlags, model.DynamicsNone, spectral.RandomWalk)
 	e := evaluation{
 		Items: len(part.Items), Interactions: len(part.Train.Item), Graph: c.Graph,
-		DegreeExponent: paper.DegreeExponent, DegreeRescale: paper.DegreeRescale, Methods: map[string]map[string]float64{},
+		DegreeExponent: paper.DegreeExponent, Window: c.Window, DegreeRescale: paper.DegreeRescale, Methods: map[string]map[string]float64{},
 	}
 	e.Users.Train, e.Users.Validation, e.Users.Test = part.Train.Len(), part.Validation.Len(), part.Test.Len()
 	if basis := opt.Paper.Basis; basis != nil {

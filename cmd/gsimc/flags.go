@@ -95,6 +95,7 @@ func partition(events *dataset.Interactions, split dataset.Split, path string) (
 type graphFlags struct {
 	Graph          string   `group:"Item graph:" default:"hypergraph" enum:"${graphs}" help:"Item graph: ${graphs}."`
 	DegreeExponent *float64 `group:"Item graph:" help:"Degree exponent s of the hypergraph, 0 to 2. Default: ${learned_s} with learned dynamics, 1 without, as in the paper."`
+	Window         int      `group:"Item graph:" default:"0" help:"Cut every history into windows of so many events, each overlapping the next by half, and link the items of a window: 2 to 10000. 0: link all items of a user (paper)."`
 
 	Rank        *int    `group:"Spectrum:" help:"Eigenvectors to keep, k; at most the number of items. Default: ${learned_rank} with learned dynamics, ${paper_rank} without, or all of a small catalogue."`
 	Solver      string  `group:"Spectrum:" default:"auto" enum:"${solvers}" help:"Eigensolver: ${solvers}. auto is exact; nystrom samples items, for very large catalogues."`
@@ -107,6 +108,7 @@ type graphFlags struct {
 func (f *graphFlags) check() error {
 	return errors.Join(
 		optional("--degree-exponent", f.DegreeExponent, 0, 2),
+		windowInRange(f.Window),
 		inRange("--rank", float64(given(f.Rank, 1)), 1, math.MaxFloat64),
 		inRange("--landmarks", float64(f.Landmarks), 0, math.MaxFloat64),
 		above("--tolerance", f.Tolerance, 0),
@@ -127,7 +129,7 @@ func (f *graphFlags) options(dynamics string, n int) spectral.Options {
 }
 
 func (f *graphFlags) graph(dynamics string) spectral.Graph {
-	return spectral.Graph{Kind: f.Graph, DegreeExponent: given(f.DegreeExponent, exponents(dynamics).s)}
+	return spectral.Graph{Kind: f.Graph, DegreeExponent: given(f.DegreeExponent, exponents(dynamics).s), Window: f.Window}
 }
 
 // filterFlags are the constants of the graph filters.
@@ -217,6 +219,7 @@ func (f *modelFlags) spec(g *graphFlags, dynamics, filter string) model.Spec {
 	s := model.Spec{
 		Graph:          graph.Kind,
 		DegreeExponent: graph.DegreeExponent,
+		Window:         graph.Window,
 		DegreeRescale:  given(f.DegreeRescale, exponents(dynamics).t),
 		Filter:         f.filter(filter),
 		Alpha:          f.Alpha,
@@ -266,6 +269,13 @@ func given[T any](flag *T, otherwise T) T {
 		return otherwise
 	}
 	return *flag
+}
+
+func windowInRange(w int) error {
+	if w == 0 || w >= 2 && w <= spectral.MaxWindow {
+		return nil
+	}
+	return fmt.Errorf("--window: %d, want 2 to %d, or 0 for whole histories", w, spectral.MaxWindow)
 }
 
 func optional(flag string, x *float64, low, high float64) error {

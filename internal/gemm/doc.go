@@ -26,8 +26,8 @@
 // A is not packed where B has few columns: each element is then used too
 // seldom for the copy to pay, and the kernel reads A where it is.
 //
-// [RotateRows] stands beside the products because it is what the rest of a dense
-// eigenproblem consists of.
+// [RotateRows] and [SumRows] stand beside the products because they are what the
+// rest of an eigensolver consists of.
 //
 // # Bits
 //

@@ -11,9 +11,7 @@ import (
 
 // withKernels runs a test once for every kernel that this processor has.
 func withKernels[T Float](t *testing.T, test func(t *testing.T)) {
-	all := kernels64()
-	var zero T
-	if _, single := any(zero).(float32); single {
+	if _, single := any(T(0)).(float32); single {
 		for _, k := range kernels32() {
 			before := inUse32
 			inUse32 = k
@@ -22,7 +20,7 @@ func withKernels[T Float](t *testing.T, test func(t *testing.T)) {
 		}
 		return
 	}
-	for _, k := range all {
+	for _, k := range kernels64() {
 		before := inUse64
 		inUse64 = k
 		t.Run(fmt.Sprintf("float64/%s", k.name), test)
@@ -278,7 +276,7 @@ func TestTilesAgree(t *testing.T) {
 }
 
 func testTile[T Float](t *testing.T, kern kernel[T]) {
-	if kern.mr*kern.nr > maxTile || mc%kern.mr != 0 || nc%kern.nr != 0 {
+	if mc%kern.mr != 0 || nc%kern.nr != 0 {
 		t.Fatalf("tile of %d×%d does not fit the blocks", kern.mr, kern.nr)
 	}
 	rng := rand.New(rand.NewPCG(9, 10))

@@ -14,14 +14,12 @@ type kernel[T Float] struct {
 	tile func(k int, alpha T, a []T, outer, inner int, b, c []T, stride int)
 }
 
-// The largest tile of all kernels has maxTile elements.
-const maxTile = 12 * 32
-
 // The kernels in use, set once when the program starts. Tests change them.
 var (
 	inUse64     = best(kernels64(), os.Getenv("GSIMC_CPU"))
 	inUse32     = best(kernels32(), os.Getenv("GSIMC_CPU"))
 	rotateInUse = best(rotators(), os.Getenv("GSIMC_CPU"))
+	sumInUse    = best(summers(), os.Getenv("GSIMC_CPU"))
 )
 
 // KernelName names the kernels in use, for logs and benchmark headers: generic,

@@ -44,6 +44,23 @@ func rotators() []rotator {
 	return all
 }
 
+func summers() []summer {
+	all := []summer{{"generic", sumGeneric}}
+	if hasAVX2 {
+		all = append(all, summer{"avx2", sumAVX2})
+	}
+	if hasAVX512 {
+		all = append(all, summer{"avx512", sumAVX512})
+	}
+	return all
+}
+
+//go:noescape
+func sumAVX2(dst, strip []float64, rows []int32)
+
+//go:noescape
+func sumAVX512(dst, strip []float64, rows []int32)
+
 //go:noescape
 func rotateAVX2(strip, c, s []float64)
 

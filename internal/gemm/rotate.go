@@ -2,7 +2,7 @@ package gemm
 
 import "fmt"
 
-// StripWidth is the number of columns of a strip of [RotateRows].
+// StripWidth is the number of columns of a strip of [RotateRows] and [SumRows].
 const StripWidth = 32
 
 // RotateRows applies a chain of plane rotations to the rows of a strip, an

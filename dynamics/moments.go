@@ -1,0 +1,150 @@
+package dynamics
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gsimc/gsimc/kalman"
+)
+
+// Options say what the regression sees of the histories.
+type Options struct {
+	Bands     []kalman.Band // r, 1 to kalman.MaxBands
+	Positions int           // the targets are the last Positions events of each user; 0: all but the first event
+}
+
+// validate reports every field that is out of range, by name, in one error.
+func (o *Options) validate() error {
+	var faults []error
+	if len(o.Bands) == 0 || len(o.Bands) > kalman.MaxBands {
+		faults = append(faults, fmt.Errorf("Bands: there are %d, want 1 to %d", len(o.Bands), kalman.MaxBands))
+	}
+	for b, band := range o.Bands {
+		if err := band.Validate(); err != nil {
+			faults = append(faults, fmt.Errorf("Bands[%d]: %w", b, err))
+		}
+	}
+	if o.Positions < 0 {
+		faults = append(faults, fmt.Errorf("Positions is %d, want at least 0", o.Positions))
+	}
+	return errors.Join(faults...)
+}
+
+// Moments hold what the second moments of states and targets need of the histories. They do not depend on the encoder rows,
+// so that one value serves every basis, rank and scaling of it. Safe for concurrent use.
+type Moments struct {
+	n, r   int
+	users  []span
+	item   []int32
+	weight []float32
+	decay  []float32 // r per event: what the bands fade by before it, rounded as Dynamics.Update rounds it
+
+	positions int       // N, the number of targets
+	mass      []float64 // r×n: Σ_t x_b[t] = Σ_i mass[b,i] e_i over the states t before a target
+	count     []float64 // n: how often an item is a target
+	longest   int       // events of the longest history
+}
+
+// span is one user's place among the events: first to end, with targets from target on.
+type span struct{ first, target, end int }
+
+// NewMoments prepares the histories of the training users over n = numItems items; users with fewer than two events do not
+// count. It fails if nobody is left, and if an option or an event is out of range. O(events·r) time and memory.
+func NewMoments(numItems int, histories []kalman.History, opt Options) (*Moments, error) {
+	if err := opt.validate(); err != nil {
+		return nil, err
+	}
+	m := &Moments{n: numItems, r: len(opt.Bands)}
+	if err := m.reserve(histories); err != nil {
+		return nil, err
+	}
+	for _, h := range histories {
+		if len(h) >= 2 {
+			m.add(h, opt)
+		}
+	}
+	m.sum()
+	return m, nil
+}
+
+// reserve checks the events and makes room for them.
+func (m *Moments) reserve(histories []kalman.History) error {
+	users, events := 0, 0
+	for u, h := range histories {
+		for p, e := range h {
+			if e.Item < 0 || int(e.Item) >= m.n {
+				return fmt.Errorf("history %d: event %d: Item is %d, but there are %d items", u, p, e.Item, m.n)
+			}
+			if e.Weight-e.Weight != 0 {
+				return fmt.Errorf("history %d: event %d: Weight is %v, want a finite number", u, p, e.Weight)
+			}
+		}
+		if len(h) >= 2 {
+			users++
+			events += len(h)
+			m.longest = max(m.longest, len(h))
+		}
+	}
+	if users == 0 {
+		return fmt.Errorf("none of %d users has two events, so there is nothing to predict", len(histories))
+	}
+	m.users = make([]span, 0, users)
+	m.item = make([]int32, 0, events)
+	m.weight = make([]float32, 0, events)
+	m.decay = make([]float32, 0, events*m.r)
+	m.mass, m.count = make([]float64, m.r*m.n), make([]float64, m.n)
+	return nil
+}
+
+// add appends one history.
+func (m *Moments) add(h kalman.History, opt Options) {
+	targets := len(h) - 1
+	if opt.Positions > 0 {
+		targets = min(targets, opt.Positions)
+	}
+	s := span{first: len(m.item), end: len(m.item) + len(h)}
+	s.target = s.end - targets
+	m.users = append(m.users, s)
+	m.positions += targets
+
+	newest := h[0].Time
+	for _, e := range h {
+		m.item = append(m.item, e.Item)
+		m.weight = append(m.weight, e.Weight)
+		elapsed := elapsed(newest, e.Time)
+		for _, band := range opt.Bands {
+			m.decay = append(m.decay, float32(band.Decay(elapsed)))
+		}
+		newest = max(newest, e.Time)
+	}
+}
+
+// elapsed is the time from newest to t, as a kalman.State has it: 0 if t is earlier.
+func elapsed(newest, t int64) int64 {
+	if t <= newest {
+		return 0
+	}
+	if d := t - newest; d > 0 {
+		return d
+	}
+	return 1<<63 - 1 // the difference does not fit
+}
+
+// sum computes mass and count: the adjoint of the fold, applied to ones.
+func (m *Moments) sum() {
+	for _, s := range m.users {
+		for p := s.target; p < s.end; p++ {
+			m.count[m.item[p]]++
+		}
+		for b := range m.r {
+			y, mass := 0.0, m.mass[b*m.n:(b+1)*m.n]
+			for p := s.end - 2; p >= s.first; p-- {
+				y *= float64(m.decay[(p+1)*m.r+b])
+				if p+1 >= s.target {
+					y++
+				}
+				mass[m.item[p]] += y * float64(m.weight[p])
+			}
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package dynamics
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/kalman"
+)
+
+func TestNewMomentsErrors(t *testing.T) {
+	good := []kalman.History{{{Item: 0, Weight: 1}, {Item: 1, Weight: 1}}}
+	bands := Options{Bands: []kalman.Band{{Rho: 0.5}}}
+	tests := []struct {
+		name      string
+		histories []kalman.History
+		opt       Options
+		want      string
+	}{
+		{"no bands", good, Options{}, "Bands: there are 0"},
+		{"too many bands", good, Options{Bands: make([]kalman.Band, kalman.MaxBands+1)}, "Bands: there are 17"},
+		{"band", good, Options{Bands: []kalman.Band{{}, {Rho: 2}}}, "Bands[1]: Rho is 2"},
+		{"positions", good, Options{Bands: bands.Bands, Positions: -1}, "Positions is -1"},
+		{"nobody", nil, bands, "none of 0 users"},
+		{"one event", []kalman.History{good[0][:1], nil}, bands, "none of 2 users has two events"},
+		{"item", []kalman.History{nil, {{Item: 0}, {Item: 2}}}, bands, "history 1: event 1: Item is 2, but there are 2 items"},
+		{"negative item", []kalman.History{{{Item: -1}, {Item: 0}}}, bands, "history 0: event 0: Item is -1"},
+		{"weight", []kalman.History{{{Weight: float32(math.NaN())}, {Item: 0}}}, bands, "history 0: event 0: Weight is NaN"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if _, err := NewMoments(2, test.histories, test.opt); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// Times whose difference does not fit count as a very long time, and an event from before counts as no time.
+func TestDecayOfExtremeTimes(t *testing.T) {
+	h := kalman.History{{Weight: 1, Time: math.MinInt64}, {Weight: 1, Time: math.MaxInt64}, {Weight: 1, Time: 0}}
+	m := newMoments(t, 1, []kalman.History{h}, Options{Bands: []kalman.Band{{Rho: 0.5, HalfLife: 10}}})
+	if diff := cmp.Diff([]float32{0.5, 0, 0.5}, m.decay); diff != "" {
+		t.Errorf("decay (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,293 @@
+package dynamics
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/kalman"
+)
+
+var testBands = []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.87, HalfLife: 40}}
+
+// randomHistories have repeated items, weights of both signs, and times that now and then go back. Some have one event or
+// none.
+func randomHistories(rng *rand.Rand, users, n, longest int) []kalman.History {
+	histories := make([]kalman.History, users)
+	for u := range histories {
+		now := rng.Int64N(1000)
+		for range rng.IntN(longest + 1) {
+			now += rng.Int64N(60) - 10
+			e := kalman.Event{Item: int32(float64(n) * rng.Float64() * rng.Float64()), Weight: 1, Time: now}
+			if rng.IntN(3) == 0 {
+				e.Weight = float32(rng.NormFloat64())
+			}
+			histories[u] = append(histories[u], e)
+		}
+	}
+	return histories
+}
+
+func randomRows(rng *rand.Rand, n, k int) []float32 {
+	e := make([]float32, n*k)
+	for i := range e {
+		e[i] = float32(rng.NormFloat64())
+	}
+	return e
+}
+
+// oracle folds every state literally and adds up outer products of (x_1 … x_r, 1) with itself and with the target's row.
+func oracle(histories []kalman.History, opt Options, e []float32, k int) *Normal {
+	r := len(opt.Bands)
+	out := newNormal(r, k, 0)
+	rows := out.rows()
+	for _, h := range histories {
+		x := make([]float64, rows)
+		x[rows-1] = 1
+		var newest int64
+		for t, event := range h {
+			if t > 0 && (opt.Positions == 0 || t >= len(h)-opt.Positions) {
+				y := e[int(event.Item)*k : (int(event.Item)+1)*k]
+				for i := range rows {
+					for j := range rows {
+						out.G[i*rows+j] += x[i] * x[j]
+					}
+					for j := range k {
+						out.T[i*k+j] += x[i] * float64(y[j])
+					}
+				}
+				out.N++
+			}
+			if t == 0 {
+				newest = event.Time
+			}
+			for b, band := range opt.Bands {
+				a := band.Decay(event.Time - newest)
+				for j := range k {
+					x[b*k+j] = a*x[b*k+j] + float64(event.Weight)*float64(e[int(event.Item)*k+j])
+				}
+			}
+			newest = max(newest, event.Time)
+		}
+	}
+	return out
+}
+
+func newMoments(t testing.TB, n int, histories []kalman.History, opt Options) *Moments {
+	t.Helper()
+	m, err := NewMoments(n, histories, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// checkNormal compares G and T with rounding error in proportion to what was added up.
+func checkNormal(t *testing.T, got, want *Normal) {
+	t.Helper()
+	if got.N != want.N || got.R != want.R || got.K != want.K {
+		t.Fatalf("N, R, K = %d, %d, %d, want %d, %d, %d", got.N, got.R, got.K, want.N, want.R, want.K)
+	}
+	largest := 0.0
+	for _, g := range want.G {
+		largest = max(largest, math.Abs(g))
+	}
+	for name, pair := range map[string][2][]float64{"G": {got.G, want.G}, "T": {got.T, want.T}} {
+		for i, w := range pair[1] {
+			if !(math.Abs(pair[0][i]-w) <= 1e-6*largest) {
+				t.Fatalf("%s[%d] = %v, want %v; the largest is %v", name, i, pair[0][i], w, largest)
+			}
+		}
+	}
+}
+
+// The ranks lie around one and two strips of the fold, and beyond the columns that are held at a time.
+func TestProjectAgainstFold(t *testing.T) {
+	tests := []struct {
+		users, n, longest, k int
+		opt                  Options
+	}{
+		{40, 30, 12, 1, Options{Bands: testBands}},
+		{40, 30, 12, 5, Options{Bands: testBands[2:]}},
+		{40, 30, 12, 5, Options{Bands: testBands, Positions: 1}},
+		{40, 30, 12, foldWidth, Options{Bands: testBands, Positions: 3}},
+		{40, 30, 12, foldWidth + 1, Options{Bands: []kalman.Band{{Rho: 1}, {Rho: 0.3}}}},
+		{6, 20, 400, 7, Options{Bands: testBands, Positions: 2}}, // long enough for the adjoint to end early
+		{10, 2*projectItems + 3, 8, 3, Options{Bands: testBands}},
+		{8, 12, 5, projectWidth + 9, Options{Bands: testBands[1:]}},
+	}
+	for i, test := range tests {
+		t.Run(fmt.Sprintf("n=%d/k=%d/r=%d/positions=%d", test.n, test.k, len(test.opt.Bands), test.opt.Positions), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(1, uint64(i)))
+			histories := randomHistories(rng, test.users, test.n, test.longest)
+			e := randomRows(rng, test.n, test.k)
+			got := newMoments(t, test.n, histories, test.opt).Project(e, test.k, nil)
+			checkNormal(t, got, oracle(histories, test.opt, e, test.k))
+			rows := got.rows()
+			for i := range rows {
+				for j := range i {
+					if got.G[i*rows+j] != got.G[j*rows+i] {
+						t.Fatalf("G is not symmetric at %d, %d", i, j)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestProjectDoesNotDependOnProcessors(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 1))
+	const n, k = 300, 80
+	histories, e := randomHistories(rng, 200, n, 20), randomRows(rng, n, k)
+	run := func(processors int) *Readout {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+		out, err := newMoments(t, n, histories, Options{Bands: testBands}).Project(e, k, nil).Solve(0.5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	want := run(1)
+	for _, processors := range []int{2, 5} {
+		if diff := cmp.Diff(want, run(processors)); diff != "" {
+			t.Errorf("%d processors (-one +more):\n%s", processors, diff)
+		}
+	}
+}
+
+func TestProjectProgress(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 1))
+	const n, k = 10, projectWidth + 1
+	var done []int
+	newMoments(t, n, randomHistories(rng, 5, n, 6), Options{Bands: testBands[:2]}).Project(randomRows(rng, n, k), k, func(d, total int) {
+		if total != 4 {
+			t.Errorf("total is %d, want 4", total)
+		}
+		done = append(done, d)
+	})
+	if diff := cmp.Diff([]int{1, 2, 3, 4}, done); diff != "" {
+		t.Errorf("progress (-want +got):\n%s", diff)
+	}
+}
+
+func TestPrefixIsProjectionOfPrefix(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 1))
+	const n, k = 50, 40
+	m := newMoments(t, n, randomHistories(rng, 60, n, 9), Options{Bands: testBands})
+	e := randomRows(rng, n, k)
+	whole := m.Project(e, k, nil)
+	for _, part := range []int{1, 13, k} {
+		var cut []float32
+		for i := range n {
+			cut = append(cut, e[i*k:i*k+part]...)
+		}
+		checkNormal(t, whole.Prefix(part), m.Project(cut, part, nil))
+	}
+}
+
+// The ridge sizes the residual: (G + λmI) B = T, the intercept's row without λ.
+func TestSolveSatisfiesNormalEquations(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 1))
+	const n, k = 60, 50
+	x := newMoments(t, n, randomHistories(rng, 300, n, 12), Options{Bands: testBands}).Project(randomRows(rng, n, k), k, nil)
+	rows := x.rows()
+	if rows <= choleskyBlock {
+		t.Fatalf("%d unknowns are one block", rows)
+	}
+	mean := 0.0
+	for i := range rows - 1 {
+		mean += x.G[i*rows+i] / float64(rows-1)
+	}
+	for _, ridge := range []float64{0, 0.01, 1} {
+		out, err := x.Solve(ridge)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for row := range rows {
+			for col := range k {
+				sum := x.G[row*rows+rows-1] * out.Mean[col]
+				for i := range rows - 1 {
+					g := x.G[row*rows+i]
+					if row == i {
+						g += ridge * mean
+					}
+					sum += g * out.W[(i/k*k+col)*k+i%k]
+				}
+				if want := x.T[row*k+col]; math.Abs(sum-want) > 1e-9*mean {
+					t.Fatalf("ridge %v: row %d, column %d: %v, want %v", ridge, row, col, sum, want)
+				}
+			}
+		}
+	}
+}
+
+// Everyone walks the same cycle of items: the last event alone tells the next one, and the regression finds that.
+func TestSolveLearnsACycle(t *testing.T) {
+	const n, k = 7, 6
+	histories := make([]kalman.History, n)
+	for u := range histories {
+		for t := range 20 {
+			histories[u] = append(histories[u], kalman.Event{Item: int32((u + t) % n), Weight: 1})
+		}
+	}
+	e := randomRows(rand.New(rand.NewPCG(6, 1)), n, k)
+	out, err := newMoments(t, n, histories, Options{Bands: []kalman.Band{{Rho: 0}}}).Project(e, k, nil).Solve(1e-9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make([]float32, n*k)
+	out.RowsTo(rows, e, k)
+	for i := range n {
+		for j := range k {
+			if got, want := float64(rows[i*k+j])+out.Mean[j], float64(e[(i+1)%n*k+j]); math.Abs(got-want) > 1e-4 {
+				t.Errorf("item %d: coordinate %d of the query is %v, want %v, that of the next item", i, j, got, want)
+			}
+		}
+	}
+}
+
+func TestSolveErrors(t *testing.T) {
+	histories := []kalman.History{{{Item: 0, Weight: 1}, {Item: 1, Weight: 1}, {Item: 2, Weight: 1}}} // two positions, nine unknowns
+	x := newMoments(t, 3, histories, Options{Bands: testBands[:2]}).Project(randomRows(rand.New(rand.NewPCG(7, 1)), 3, 4), 4, nil)
+	for ridge, want := range map[float64]string{
+		0:           "ridge 0: the normal equations of 9 unknowns and 2 positions are not positive definite",
+		-1:          "ridge is -1",
+		math.NaN():  "ridge is NaN",
+		math.Inf(1): "ridge is +Inf",
+	} {
+		if _, err := x.Solve(ridge); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ridge %v: error %v, want %q", ridge, err, want)
+		}
+	}
+	if _, err := x.Solve(0.1); err != nil {
+		t.Error(err)
+	}
+}
+
+func BenchmarkProject(b *testing.B) {
+	for _, size := range []struct{ n, users, longest, k int }{{3118, 600, 273, 700}, {16427, 50000, 13, 1024}} {
+		b.Run(fmt.Sprintf("n=%d/k=%d/r=%d", size.n, size.k, len(testBands)), func(b *testing.B) {
+			rng := rand.New(rand.NewPCG(8, 1))
+			histories := randomHistories(rng, size.users, size.n, size.longest)
+			e := randomRows(rng, size.n, size.k)
+			var x *Normal
+			b.Run("project", func(b *testing.B) {
+				for b.Loop() {
+					x = newMoments(b, size.n, histories, Options{Bands: testBands}).Project(e, size.k, nil)
+				}
+			})
+			b.Run("solve", func(b *testing.B) {
+				for b.Loop() {
+					if _, err := x.Solve(0.5); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		})
+	}
+}
