@@ -17,7 +17,7 @@ type Basis struct {
 
 // Report says how a basis was found and how good it is.
 type Report struct {
-	Solver        string        // dense, lanczos, nystrom or nystrom-orthonormal
+	Solver        string        // dense, lanczos, components, nystrom-paper or nystrom-orthonormal
 	Residual      float64       // max_j ‖K u_j − κ_j u_j‖₂ / κ_1, measured on the finished basis
 	Orthogonality float64       // max |UᵀU − I|, measured on the finished basis
 	KappaMax      float64       // κ_1

@@ -174,12 +174,12 @@ func (l *lanczos) symmetrise(p int) {
 }
 
 // converged counts the leading Ritz pairs, up to k, whose residual ‖B s‖ is at
-// most tol·θ.
+// most tol·θ. A θ that is zero beside the first is only known up to rounding.
 func (l *lanczos) converged(theta []float64, s blas64.General, k int, tol float64) int {
 	res := newGeneral(l.b, k)
 	mulAdd(res, 1, l.tail, block(s, l.p-l.b, l.p, 0, k))
 	for j, norm := range columnNorms(res) {
-		if !(norm <= tol*theta[j]) {
+		if !(norm <= tol*max(theta[j], numericalZero*theta[0])) {
 			return j
 		}
 	}

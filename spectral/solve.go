@@ -107,7 +107,7 @@ func Solve(r *Incidence, opt Options) (*Basis, error) {
 	case op.dim() <= denseMax || !lanczosFits(op.dim(), opt.Rank):
 		b, err = solveDense(op, opt.Rank)
 	default:
-		b, err = solveKrylov(op, opt)
+		b, err = solvePieces(op, opt)
 	}
 	if err != nil {
 		return nil, err
@@ -160,11 +160,14 @@ func finish(b *Basis, op operator, r *Incidence, opt Options) (*Basis, error) {
 	return b, nil
 }
 
+// numericalZero is the eigenvalue that counts as zero beside a first one of 1.
+const numericalZero = 1e-9
+
 // numericalRank is the number of leading eigenvalues that are not zero beside
 // the first; at least 1.
 func numericalRank(kappa []float64) int {
 	k := len(kappa)
-	for k > 1 && kappa[k-1] <= 1e-9*kappa[0] {
+	for k > 1 && kappa[k-1] <= numericalZero*kappa[0] {
 		k--
 	}
 	return k
