@@ -4,26 +4,37 @@ package gemm
 // panels of the given width: element (first+p*width+i, from+l) is
 // dst[(p*k+l)*width+i]. The last panel is filled up with zeros.
 func pack[T Float](dst []T, x operand[T], first, count, from, k, width int) {
-	for ; count > 0; first, count, dst = first+width, count-width, dst[k*width:] {
-		panel, have := dst[:k*width], min(width, count)
-		if have < width {
-			clear(panel)
+	together := 1 // panels
+	if x.outer == 1 {
+		together = rowPanels
+	}
+	for ; count > 0; first, count = first+together*width, count-together*width {
+		have := min(together*width, count)
+		panels := dst[:roundUp(have, width)*k]
+		dst = dst[len(panels):]
+		if have%width != 0 {
+			clear(panels[len(panels)-k*width:])
 		}
 		src := x.data[first*x.outer+from*x.inner:]
 		if x.outer == 1 {
-			packRows(panel, src, x.inner, have, width)
+			packRows(panels, src, x.inner, have, k, width)
 		} else {
-			packColumns(panel, src, x.outer, have, k, width)
+			packColumns(panels, src, x.outer, have, k, width)
 		}
 	}
 }
 
-// packRows fills a panel whose groups of width elements are contiguous in src.
-func packRows[T Float](panel, src []T, stride, have, width int) {
-	for at := 0; ; at += stride {
-		copy(panel[:width], src[at:at+have])
-		if panel = panel[width:]; len(panel) == 0 {
-			return
+// rowPanels is how many panels packRows fills side by side: a row of the operand
+// is then read over several cache lines, which matters where rows are far apart,
+// and few enough lines are written at a time to stay in the first cache.
+const rowPanels = 8
+
+// packRows fills panels whose groups of width elements are contiguous in src.
+func packRows[T Float](panels, src []T, stride, have, k, width int) {
+	for l := range k {
+		row := src[l*stride:][:have]
+		for at := l * width; len(row) > 0; at += k * width {
+			row = row[copy(panels[at:at+width], row):]
 		}
 	}
 }
