@@ -48,7 +48,7 @@ func TestPiecesAgainstOracle(t *testing.T) {
 	const small = 45 // with the large one more than a block of the Lanczos solver
 	r := brokenIncidence(rand.New(rand.NewPCG(50, 51)), 480, small)
 	for _, g := range []Graph{{Kind: Hypergraph, DegreeExponent: 1}, {Kind: Covariance}, {Kind: Hypergraph, DegreeExponent: 1, Window: 2}} {
-		for _, k := range []int{20, small + 1, small + 2, 60} {
+		for _, k := range []int{20, small + 1, 60} {
 			t.Run(fmt.Sprintf("%s/w=%d/k=%d", g.Kind, g.Window, k), func(t *testing.T) {
 				b, err := Solve(r, Options{Graph: g, Rank: k, Seed: 5})
 				if err != nil {
