@@ -4,7 +4,7 @@ import "github.com/gsimc/gsimc/internal/gemm"
 
 // foldWidth is how many coordinates are folded together: few enough that what an event touches of all items stays in the
 // caches, enough that finding it does not count.
-const foldWidth = 32
+const foldWidth = 16
 
 // negligible is the factor at which the adjoint of a fold ends that meets no more targets: far below the rounding error of
 // what it has added by then, and far above numbers so small that processors slow down.
