@@ -79,7 +79,8 @@ func (f *em) fit() (variances, float64) {
 	return f.v, likelihood
 }
 
-// extrapolate continues the logarithms of three iterates: x − 2αr + α²v with r = x' − x, v = (x” − x') − r, α = −‖r‖/‖v‖ ≤ −1.
+// extrapolate continues the logarithms x_0, x_1, x_2 of three iterates: x_0 − 2αr + α²v with r = x_1 − x_0,
+// v = (x_2 − x_1) − r and α = −‖r‖/‖v‖, at most −1.
 func (f *em) extrapolate(start, once, twice variances) variances {
 	x := [3][3]float64{}
 	for i, v := range [3]variances{start, once, twice} {
