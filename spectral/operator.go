@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
+
+	"github.com/gsimc/gsimc/internal/gemm"
 )
 
 // Graph kinds.
@@ -100,7 +102,7 @@ type hypergraphOp struct {
 	user    []int32
 	vScale  []float64 // d_v^{-s/2}, 0 for an item without users
 	eScale  []float64 // d_e^{-s}, 0 for a user without items
-	y       []float64 // m×b scratch
+	y, z    []float64 // m×b and n×b scratch
 }
 
 func newHypergraphOp(s float64, r *Incidence) *hypergraphOp {
@@ -122,29 +124,44 @@ func newHypergraphOp(s float64, r *Incidence) *hypergraphOp {
 func (op *hypergraphOp) dim() int { return op.r.NumItems }
 
 func (op *hypergraphOp) applyTo(dst, x []float64, b int) {
-	m := op.r.NumUsers()
+	n, m := op.r.NumItems, op.r.NumUsers()
 	if cap(op.y) < m*b {
 		op.y = make([]float64, m*b)
 	}
 	y := op.y[:m*b]
-	parallelRows(m, func(lo, hi int) { // y = D_e^{-s} R D_v^{-s/2} x
+	if cap(op.z) < n*b {
+		op.z = make([]float64, n*b)
+	}
+	z := op.z[:n*b]
+	parallelRows(n, func(lo, hi int) { // z = D_v^{-s/2} x
+		for i := lo; i < hi; i++ {
+			floats.ScaleTo(z[i*b:(i+1)*b], op.vScale[i], x[i*b:(i+1)*b])
+		}
+	})
+	parallelRows(m, func(lo, hi int) { // y = D_e^{-s} R z
 		for u := lo; u < hi; u++ {
 			row := y[u*b : (u+1)*b]
-			clear(row)
-			for _, i := range op.r.Item[op.r.Ptr[u]:op.r.Ptr[u+1]] {
-				floats.AddScaled(row, op.vScale[i], x[int(i)*b:(int(i)+1)*b])
-			}
+			sumRows(row, z, op.r.Item[op.r.Ptr[u]:op.r.Ptr[u+1]])
 			floats.Scale(op.eScale[u], row)
 		}
 	})
-	parallelRows(op.r.NumItems, func(lo, hi int) { // dst = D_v^{-s/2} Rᵀ y
+	parallelRows(n, func(lo, hi int) { // dst = D_v^{-s/2} Rᵀ y
 		for i := lo; i < hi; i++ {
 			row := dst[i*b : (i+1)*b]
-			clear(row)
-			for _, u := range op.user[op.userPtr[i]:op.userPtr[i+1]] {
-				floats.Add(row, y[int(u)*b:(int(u)+1)*b])
-			}
+			sumRows(row, y, op.user[op.userPtr[i]:op.userPtr[i+1]])
 			floats.Scale(op.vScale[i], row)
 		}
 	})
+}
+
+// sumRows sets dst to the sum of the given rows of x, which are as long as dst.
+func sumRows(dst, x []float64, rows []int32) {
+	if len(dst) == gemm.StripWidth {
+		gemm.SumRows(dst, x, rows)
+		return
+	}
+	clear(dst)
+	for _, r := range rows {
+		floats.Add(dst, x[int(r)*len(dst):(int(r)+1)*len(dst)])
+	}
 }
