@@ -178,7 +178,7 @@ func (f *kalmanFlags) check() error {
 type dynamicsFlags struct {
 	Bands       string  `group:"Learned dynamics:" default:"${learned_bands}" help:"Memories of the past: how much of each an event leaves, 0 to 1, and after @ its half-life if it fades by time too, such as 0,0.87@720h."`
 	Ridge       float64 `group:"Learned dynamics:" default:"${learned_ridge}" help:"Weight of the penalty of the regression, in units of the mean variance of its features; above 0."`
-	Positions   int64   `group:"Learned dynamics:" default:"200" help:"Last positions of each training user that are learned from; 0: all."`
+	Positions   int64   `group:"Learned dynamics:" default:"${learned_positions}" help:"Last positions of each training user that are learned from; 0: all."`
 	NoDeviation bool    `group:"Learned dynamics:" help:"Track no deviation of each user from what is expected of all: no uncertainty either."`
 }
 
@@ -261,6 +261,8 @@ const (
 	learnedT     = 0.6
 	learnedBands = "0,0.5,0.87"
 	learnedRidge = 1
+
+	learnedPositions = 200
 )
 
 // given is the value of an optional flag, or what stands in for it.

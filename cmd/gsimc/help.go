@@ -37,9 +37,11 @@ func helpVars() kong.Vars {
 		"learned_t":     fmt.Sprint(learnedT),
 		"learned_bands": learnedBands,
 		"learned_ridge": fmt.Sprint(learnedRidge),
-		"filters":       strings.Join(spectral.FilterNames, ", "),
-		"solvers":       strings.Join([]string{spectral.SolverAuto, spectral.SolverExact, spectral.SolverNystrom}, ", "),
-		"forms":         strings.Join([]string{spectral.NystromOrthonormal, spectral.NystromPaper}, ", "),
+
+		"learned_positions": fmt.Sprint(learnedPositions),
+		"filters":           strings.Join(spectral.FilterNames, ", "),
+		"solvers":           strings.Join([]string{spectral.SolverAuto, spectral.SolverExact, spectral.SolverNystrom}, ", "),
+		"forms":             strings.Join([]string{spectral.NystromOrthonormal, spectral.NystromPaper}, ", "),
 	}
 }
 

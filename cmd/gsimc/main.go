@@ -36,6 +36,7 @@ type cli struct {
 	Generate  generateCmd  `cmd:"" group:"Learn and measure:" help:"Write a synthetic catalogue of events."`
 	Train     trainCmd     `cmd:"" group:"Learn and measure:" help:"Learn a model from events and write it to a file."`
 	Evaluate  evaluateCmd  `cmd:"" group:"Learn and measure:" help:"Measure HR and NDCG of the methods on held-out users."`
+	Tune      tuneCmd      `cmd:"" group:"Learn and measure:" help:"Find the constants of a model for your events."`
 	Model     modelCmd     `cmd:"" group:"Learn and measure:" help:"Look into model files."`
 	Serve     serveCmd     `cmd:"" group:"Serve:" help:"Serve recommendations over gRPC."`
 	Observe   observeCmd   `cmd:"" group:"Serve:" help:"Send events to a running server."`

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/evaluate"
+	"github.com/gsimc/gsimc/internal/atomicfile"
+	"github.com/gsimc/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/spectral"
+	"github.com/gsimc/gsimc/tune"
+)
+
+// shownTrials is how many of the best trials the table has.
+const shownTrials = 12
+
+type tuneCmd struct {
+	dataFlags
+	Split string `group:"Events:" placeholder:"FILE" help:"CSV of user_id,role with role train, validation or test. Default: 8:1:1, drawn by --seed."`
+
+	Budget  time.Duration `group:"Search:" default:"10m" help:"Time for the search; the measurement on the test users comes on top."`
+	MaxRank int           `group:"Search:" default:"1024" help:"Largest number of eigenvectors to try."`
+	Seed    uint64        `group:"Search:" default:"1" help:"Seed of the split and of the eigensolver."`
+	Fresh   bool          `group:"Search:" help:"Do not go on from the trials of an earlier search."`
+
+	Out string `required:"" placeholder:"FILE" help:"YAML file of flags to write, for the --config of train and serve. FILE.trials keeps every trial, so that a search can be taken up again."`
+}
+
+// Validate is called by kong after parsing.
+func (c *tuneCmd) Validate() error {
+	errs := []error{c.check(), inRange("--max-rank", float64(c.MaxRank), 1, math.MaxFloat64)}
+	if c.Budget < time.Second {
+		errs = append(errs, fmt.Errorf("--budget: %s, want at least 1s", c.Budget))
+	}
+	return errors.Join(errs...)
+}
+
+// Help is the manual under the flags.
+func (tuneCmd) Help() string {
+	return `Item graphs, ranks, memories, penalties and filters are tried on the validation users: the last events of each are ranked ` +
+		`among all items that the user had not seen before. One constant after the other moves to its best neighbour, until nothing ` +
+		`helps any more or --budget is over. The test users are looked at once, at the end, to report what was reached.
+
+The search is the same for the same events, seed and program; the budget only decides where it ends. When it is interrupted, ` +
+		`the same command goes on where it was.
+
+  gsimc tune --data events.csv.gz --out tuned.yaml --budget 5m
+  gsimc train --data events.csv.gz --out model.gsimc --config tuned.yaml`
+}
+
+// Run searches, writes the file and measures the result.
+func (c *tuneCmd) Run(a *app) error {
+	if err := writable(c.Out); err != nil {
+		return err
+	}
+	p := a.progress()
+	events, report, err := c.read(p)
+	if err != nil {
+		return err
+	}
+	split := dataset.SeededSplit(events.NumUsers(), c.Seed)
+	if c.Split != "" {
+		if split, err = readSplit(c.Split, events); err != nil {
+			return err
+		}
+	}
+	part, err := partition(events, split, c.Split)
+	if err != nil {
+		return err
+	}
+	result, took, err := c.search(a, p, part, newTrialKey(report, split, c.Seed))
+	if err != nil {
+		return err
+	}
+	if err := c.write(result, part, report); err != nil {
+		return err
+	}
+	printTrials(a.stdout, result, took)
+	a.printf("\nwritten to %s\n\nthe test users, looked at once:\n", c.Out)
+	return c.printTest(a, p, part, result)
+}
+
+// search runs within the budget, with a line for every best so far.
+func (c *tuneCmd) search(a *app, p progress.Progress, part *dataset.Partition, key trialKey) (*tune.Result, time.Duration, error) {
+	log, known, err := openTrials(c.Out+".trials", key, c.Fresh)
+	if err != nil {
+		return nil, 0, err
+	}
+	begin := time.Now()
+	p.Begin("tuning", progress.Steps)
+	defer p.End()
+	var best tune.Trial
+	result, err := tune.Search(part, tune.Options{
+		Start:   c.start(),
+		MaxRank: c.MaxRank,
+		Seed:    c.Seed,
+		Known:   known,
+		Stop:    func() bool { return time.Since(begin) >= c.Budget },
+		Tried: func(t, now tune.Trial) {
+			log.add(t)
+			p.Update(int64(min(time.Since(begin), c.Budget)/time.Second), int64(c.Budget/time.Second))
+			if now.NDCG > best.NDCG {
+				best = now
+				fmt.Fprintf(a.stderr, "%6s  NDCG@10 %.4f  HR@10 %.4f  %v\n", time.Since(begin).Round(time.Second), now.NDCG, now.HR, now.Candidate)
+			}
+		},
+	})
+	return result, time.Since(begin), errors.Join(inFlagsOrNil(err), log.close())
+}
+
+func inFlagsOrNil(err error) error {
+	if err == nil {
+		return nil
+	}
+	return inFlags(err)
+}
+
+// start is the model that train learns by default.
+func (c *tuneCmd) start() tune.Candidate {
+	return tune.Candidate{
+		Graph: spectral.Hypergraph, DegreeExponent: learnedS, DegreeRescale: learnedT, Rank: learnedRank,
+		Dynamics: model.DynamicsLearned, Bands: learnedBands, Ridge: learnedRidge, Positions: learnedPositions,
+	}
+}
+
+// write makes the YAML file.
+func (c *tuneCmd) write(r *tune.Result, part *dataset.Partition, report *dataset.Report) error {
+	f, err := atomicfile.Create(c.Out)
+	if err != nil {
+		return err
+	}
+	defer f.Abort() //nolint:errcheck // after Close there is nothing to abort, before it the error is known
+	fmt.Fprintf(f, "# Found by gsimc tune on the data %.16s: %d training users, %d items.\n", report.Hash, part.Train.Len(), len(part.Items))
+	fmt.Fprintf(f, "# On the validation users NDCG@10 %.4f (± %.4f), HR@10 %.4f.\n", r.Best.NDCG, r.Best.NDCGErr, r.Best.HR)
+	for _, flag := range tunedFlags(r) {
+		fmt.Fprintf(f, "%s: %v\n", flag[0], flag[1])
+	}
+	return f.Close()
+}
+
+// tunedFlags are the flags of train that make the best model.
+func tunedFlags(r *tune.Result) [][2]any {
+	c := r.Best.Candidate
+	flags := [][2]any{
+		{"dynamics", c.Dynamics},
+		{"graph", c.Graph},
+		{"window", c.Window},
+		{"degree-exponent", c.DegreeExponent},
+		{"degree-rescale", c.DegreeRescale},
+		{"rank", c.Rank},
+	}
+	if c.Dynamics == model.DynamicsLearned {
+		return append(flags, [2]any{"bands", strconv.Quote(c.Bands)}, [2]any{"ridge", c.Ridge}, [2]any{"positions", c.Positions},
+			[2]any{"no-deviation", !r.KeepDeviation()})
+	}
+	return append(flags, [2]any{"filter", c.Filter}, [2]any{"phi", c.Phi}, [2]any{"alpha", c.Alpha})
+}
+
+// printTrials prints the best trials, and what tracking deviations gives.
+func printTrials(w io.Writer, r *tune.Result, took time.Duration) {
+	how := "nothing near it is better"
+	if !r.Complete {
+		how = "the budget ended; the same command goes on from here"
+	}
+	fmt.Fprintf(w, "%d trials in %s: %s\n\n", len(r.Trials), took.Round(time.Second), how)
+	best := slices.Clone(r.Trials)
+	slices.SortStableFunc(best, func(a, b tune.Trial) int { return cmp.Compare(b.NDCG, a.NDCG) })
+	rows := [][]string{{"NDCG@10", "±", "HR@10", "constants"}}
+	for _, t := range best[:min(len(best), shownTrials)] {
+		rows = append(rows, []string{fmt.Sprintf("%.4f", t.NDCG), fmt.Sprintf("%.4f", t.NDCGErr), fmt.Sprintf("%.4f", t.HR), t.Candidate.String()})
+	}
+	printTable(w, rows, 0, 1, 2)
+	if r.With.NDCG > 0 {
+		fmt.Fprintf(w, "\nwith the deviation of each user NDCG@10 is %.4f, without it %.4f\n", r.With.NDCG, r.Without.NDCG)
+	}
+}
+
+// printTest measures the result on the test users, beside where it started and the paper's model.
+func (c *tuneCmd) printTest(a *app, p progress.Progress, part *dataset.Partition, r *tune.Result) error {
+	tuned := r.Best.Candidate
+	paper := tuned
+	paper.Dynamics, paper.Filter, paper.Phi, paper.Alpha = model.DynamicsNone, spectral.RandomWalk, 10, 1
+	paper.Window, paper.DegreeExponent, paper.DegreeRescale = 0, 1, 0
+	defaults := c.start()
+	defaults.Rank = min(defaults.Rank, len(part.Items))
+	rows := [][]string{{"", "HR@10", "±", "NDCG@10", "±", "HR@50"}}
+	for _, row := range []struct {
+		name      string
+		candidate tune.Candidate
+		deviation bool
+	}{{"GS-IMC, paper's constants", paper, false}, {"defaults of train", defaults, true}, {"tuned", tuned, r.KeepDeviation()}} {
+		m, err := c.measureTest(p, part, row.candidate, row.deviation)
+		if err != nil {
+			return err
+		}
+		cells := []string{row.name}
+		for _, x := range []float64{m[0].HR, m[0].HRErr, m[0].NDCG, m[0].NDCGErr, m[1].HR} {
+			cells = append(cells, fmt.Sprintf("%.4f", x))
+		}
+		rows = append(rows, cells)
+	}
+	printTable(a.stdout, rows, 1, 2, 3, 4, 5)
+	return nil
+}
+
+// measureTest evaluates one candidate on the test users.
+func (c *tuneCmd) measureTest(p progress.Progress, part *dataset.Partition, candidate tune.Candidate, deviation bool) ([]evaluate.Metric, error) {
+	base := model.DefaultSpec()
+	base.TrainUsers, base.Dynamics.Deviation = int64(part.Train.Len()), deviation
+	spec, err := candidate.Spec(base)
+	if err != nil {
+		return nil, err
+	}
+	basis, err := solve(p, evaluate.Incidence(part), spectral.Options{
+		Graph: spectral.Graph{Kind: spec.Graph, DegreeExponent: spec.DegreeExponent, Window: spec.Window}, Rank: candidate.Rank, Seed: c.Seed})
+	if err != nil {
+		return nil, err
+	}
+	in := evaluate.Ingredients{Basis: basis, Spec: spec}
+	method := evaluate.Method{Kind: evaluate.Dynamics}
+	if candidate.Dynamics == model.DynamicsNone {
+		method = evaluate.Method{Kind: evaluate.GS, Filter: spec.Filter.Name}
+	}
+	results, _, err := measure(p, part, evaluate.Options{Methods: []evaluate.Method{method}, Paper: in, Learned: in})
+	if err != nil {
+		return nil, err
+	}
+	return results[0].Metrics, nil
+}

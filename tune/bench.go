@@ -1,0 +1,260 @@
+package tune
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/dynamics"
+	"github.com/gsimc/gsimc/evaluate"
+	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// bench measures candidates and keeps what neighbouring ones share.
+type bench struct {
+	part     *dataset.Partition
+	r        *spectral.Incidence
+	train    []kalman.History
+	panel    *panel
+	maxRank  int
+	seed     uint64
+	progress func(stage string, done, total int)
+
+	basis   *spectral.Basis
+	graph   spectral.Graph // of the basis
+	rescale float64        // t of the rows
+	encoder []float32      // n×K, e_i
+	decoder []float32      // n×K, v_i
+
+	moments map[string]*dynamics.Moments // by bands and positions
+	sums    map[string]*dynamics.Normal  // of this basis and rescaling, by bands and positions
+	states  map[string][]float32         // of the panel, likewise, by bands
+}
+
+func newBench(part *dataset.Partition, maxRank int, seed uint64, progress func(stage string, done, total int)) *bench {
+	if progress == nil {
+		progress = func(string, int, int) {}
+	}
+	return &bench{
+		part: part, r: evaluate.Incidence(part), train: evaluate.Histories(&part.Train),
+		panel: newPanel(evaluate.Histories(&part.Validation)), maxRank: maxRank, seed: seed, progress: progress,
+		moments: map[string]*dynamics.Moments{},
+	}
+}
+
+// errRank tells that the matrix of the graph has a smaller rank than the candidate.
+var errRank = errors.New("the graph has fewer eigenvectors")
+
+// measure scores a candidate.
+func (b *bench) measure(c Candidate) (Trial, error) {
+	if err := b.prepare(c); err != nil {
+		return Trial{}, err
+	}
+	queries, err := b.queries(c)
+	if err != nil {
+		return Trial{}, err
+	}
+	return score(c, b.panel.rank(queries, b.rows(b.decoder, c.Rank))), nil
+}
+
+// prepare makes basis and rows those of the candidate.
+func (b *bench) prepare(c Candidate) error {
+	if b.basis == nil || b.graph != c.graph() {
+		basis, err := spectral.Solve(b.r, spectral.Options{
+			Graph: c.graph(), Rank: min(b.maxRank, len(b.part.Items)), Seed: b.seed,
+			Progress: func(done, total int) { b.progress("solving", done, total) },
+		})
+		if err != nil {
+			return err
+		}
+		b.basis, b.graph, b.encoder = basis, c.graph(), nil
+	}
+	if b.encoder == nil || b.rescale != c.DegreeRescale {
+		b.rescale, b.sums, b.states = c.DegreeRescale, map[string]*dynamics.Normal{}, map[string][]float32{}
+		b.encoder, b.decoder = scaledRows(b.basis, c.DegreeRescale)
+	}
+	if c.Rank > b.basis.K {
+		return errRank
+	}
+	return nil
+}
+
+// scaledRows returns the encoder rows d^{−t/2} u and the decoder rows d^{t/2} u.
+func scaledRows(basis *spectral.Basis, t float64) (encoder, decoder []float32) {
+	encoder, decoder = make([]float32, len(basis.U)), make([]float32, len(basis.U))
+	for i, d := range basis.Degrees {
+		power := math.Pow(float64(max(d, 1)), t/2)
+		for at := i * basis.K; at < (i+1)*basis.K; at++ {
+			u := float32(basis.U[at])
+			encoder[at], decoder[at] = u*float32(1/power), u*float32(power)
+		}
+	}
+	return encoder, decoder
+}
+
+// rows is the view of the first k columns.
+func (b *bench) rows(data []float32, k int) gemm.Matrix[float32] {
+	return gemm.Matrix[float32]{Rows: b.basis.N, Cols: k, Stride: b.basis.K, Data: data}
+}
+
+// queries returns the query of every position of the panel, a row of c.Rank numbers each.
+func (b *bench) queries(c Candidate) ([]float32, error) {
+	bands, err := c.bands()
+	if err != nil {
+		return nil, err
+	}
+	k, positions := c.Rank, len(b.panel.positions)
+	states := b.panelStates(bands)
+	queries := make([]float32, positions*k)
+	if !c.learned() {
+		h := b.response(c)
+		for i := range positions {
+			for j := range k {
+				queries[i*k+j] = h[j] * states[i*b.basis.K+j]
+			}
+		}
+		return queries, nil
+	}
+	readout, err := b.readout(c)
+	if err != nil {
+		return nil, err
+	}
+	for i := range queries {
+		queries[i] = float32(readout.Mean[i%k])
+	}
+	for band := range readout.R {
+		x := gemm.Matrix[float32]{Rows: positions, Cols: k, Stride: readout.R * b.basis.K, Data: states[band*b.basis.K:]}
+		w := matrix(toFloat32(readout.W[band*k*k:(band+1)*k*k]), k)
+		gemm.MulAdd(matrix(queries, k), 1, gemm.Plain, x, gemm.Transposed, w)
+	}
+	return queries, nil
+}
+
+// panelStates returns the states before the panel's positions, in all columns of the basis.
+func (b *bench) panelStates(bands []kalman.Band) []float32 {
+	key := model.FormatBands(bands)
+	if _, ok := b.states[key]; !ok {
+		b.states[key] = b.panel.states(bands, b.encoder, b.basis.K)
+	}
+	return b.states[key]
+}
+
+// response is H(λ) of the candidate's filter.
+func (b *bench) response(c Candidate) []float32 {
+	filter := spectral.DefaultFilter(c.Filter)
+	filter.Phi = c.Phi
+	h := make([]float64, b.basis.K)
+	filter.ResponseTo(h, b.basis.Lambda)
+	return toFloat32(h[:c.Rank])
+}
+
+// readout learns the read-out of the candidate's bands.
+func (b *bench) readout(c Candidate) (*dynamics.Readout, error) {
+	opt, err := c.options()
+	if err != nil {
+		return nil, err
+	}
+	key := fmt.Sprint(c.Bands, " ", c.Positions)
+	if _, ok := b.sums[key]; !ok {
+		if _, ok := b.moments[key]; !ok {
+			if b.moments[key], err = dynamics.NewMoments(b.basis.N, b.train, opt); err != nil {
+				return nil, err
+			}
+		}
+		clear(b.sums) // they are large, and what is tried next has the same bands or new ones
+		b.sums[key] = b.moments[key].Project(b.encoder, b.basis.K, func(done, total int) { b.progress("learning dynamics", done, total) })
+	}
+	return b.sums[key].Prefix(c.Rank).Solve(c.Ridge)
+}
+
+// withDeviation scores the candidate with the deviation of each user tracked. The noise is learned on one half of the
+// validation users and the other half is ranked, and the other way round. without is the score by the same arithmetic
+// of the bands alone.
+func (b *bench) withDeviation(c Candidate) (with, without Trial, err error) {
+	if err := b.prepare(c); err != nil {
+		return with, without, err
+	}
+	readout, err := b.readout(c)
+	if err != nil {
+		return with, without, err
+	}
+	k, r := c.Rank, readout.R
+	responses := make([]float32, b.basis.N*r*k)
+	readout.RowsTo(responses, b.encoder, b.basis.K)
+	rows := func(i int32) []float32 { return responses[int(i)*r*k : (int(i)+1)*r*k] }
+	encoder := func(i int32) ([]float32, float32) {
+		return b.encoder[int(i)*b.basis.K : int(i)*b.basis.K+k], 1
+	}
+	bands, err := c.bands()
+	if err != nil {
+		return with, without, err
+	}
+	plain := &kalman.Dynamics{Bands: bands, Mean: toFloat32(readout.Mean)}
+	decoder := b.rows(b.decoder, k)
+	without = score(c, b.panel.rank(b.panel.fold(k, func(int) *kalman.Dynamics { return plain }, rows, encoder), decoder))
+	var halves [2]*kalman.Dynamics
+	for half := range halves {
+		var learnFrom []kalman.History
+		for u := 1 - half; u < len(b.panel.histories); u += 2 {
+			learnFrom = append(learnFrom, b.panel.histories[u])
+		}
+		noise, err := dynamics.LearnNoise(plain, rows, encoder, learnFrom)
+		if err != nil {
+			return with, without, err
+		}
+		halves[half] = &kalman.Dynamics{
+			Bands: bands, Mean: plain.Mean, P0: noise.P0, SigmaEta: noise.SigmaEta, SigmaNu: noise.SigmaNu, Drift: noise.Drift,
+		}
+	}
+	with = score(c, b.panel.rank(b.panel.fold(k, func(u int) *kalman.Dynamics { return halves[u%2] }, rows, encoder), decoder))
+	return with, without, nil
+}
+
+// fold returns the queries of all positions from the states of kalman.Dynamics itself.
+func (p *panel) fold(k int, of func(user int) *kalman.Dynamics, rows dynamics.Rows, encoder dynamics.Encoder) []float32 {
+	queries := make([]float32, len(p.positions)*k)
+	p.forEachUser(func(lo, hi int) {
+		user := p.positions[lo].user
+		d := of(user)
+		s := d.NewState()
+		for t, next := 0, lo; next < hi; t++ {
+			if p.positions[next].at == t {
+				d.QueryTo(queries[next*k:(next+1)*k], s)
+				next++
+			}
+			e := p.histories[user][t]
+			u, g := encoder(e.Item)
+			d.Update(s, rows(e.Item), u, g, e.Weight, e.Time)
+		}
+	})
+	return queries
+}
+
+func toFloat32(v []float64) []float32 {
+	w := make([]float32, len(v))
+	for i, x := range v {
+		w[i] = float32(x)
+	}
+	return w
+}
+
+// medianGap is the median time between neighbouring events of the training users in seconds; 0 without useful times, which is
+// when most events of a user have the same time or times are mere counters.
+func medianGap(histories []kalman.History) int64 {
+	var gaps []int64
+	for _, h := range histories {
+		for t := 1; t < len(h); t++ {
+			gaps = append(gaps, h[t].Time-h[t-1].Time)
+		}
+	}
+	if len(gaps) == 0 {
+		return 0
+	}
+	slices.Sort(gaps)
+	return gaps[len(gaps)/2]
+}

@@ -1,0 +1,317 @@
+package tune
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// Options of [Search].
+type Options struct {
+	Start   Candidate // where to begin: the defaults; its rank may be above what the data allow
+	MaxRank int       // largest rank to try
+	Seed    uint64    // of the eigensolver
+
+	Known []Trial                             // of an earlier search on the same data, which are not measured again
+	Stop  func() bool                         // asked before every trial; true ends the search with what there is
+	Tried func(t Trial, best Trial)           // told of every new trial
+	Stage func(stage string, done, total int) // progress within a trial; may be nil
+}
+
+// Result of a search.
+type Result struct {
+	Best   Trial
+	Trials []Trial // all, known ones included, in the order in which the search came to them
+
+	// With and Without are the scores of the best with and without the deviation of each user, by the same arithmetic. They
+	// are there only if the search got so far, and for learned dynamics.
+	With, Without Trial
+	Complete      bool // the search was not stopped
+}
+
+// KeepDeviation tells whether the deviation of each user is worth tracking: it is what knows how sure a score is, so it is
+// kept unless the ranking clearly loses by it.
+func (r *Result) KeepDeviation() bool {
+	return r.With.NDCG >= r.Without.NDCG-r.Without.NDCGErr/2
+}
+
+// errStopped ends a search.
+var errStopped = errors.New("stopped")
+
+// Values of the constants, in order: the search moves between neighbours.
+var (
+	exponents = []float64{0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2}
+	rescales  = []float64{0, 0.3, 0.6, 0.9, 1.2}
+	ridges    = []float64{0.03, 0.1, 0.3, 1, 3, 10}
+	ranks     = []int{32, 64, 96, 128, 192, 256, 362, 512, 724, 1024, 1448, 2048}
+	alphas    = []float64{0.5, 0.7, 0.8, 0.87, 0.93, 0.97, 1}
+	positions = []int64{20, 50, 200, 0}
+	windows   = []int{20, 40}
+	bandSets  = []string{"0,0.5,0.87", "0,0.7", "0.7", "0,0.5,0.8,0.95", "0,0.3,0.6,0.8,0.9,0.97", "0,0.87,0.98", "0.3,0.8"}
+)
+
+// minUsers is the number of validation users below which a search means nothing.
+const minUsers = 10
+
+// search is one run of Search.
+type search struct {
+	opt    Options
+	bench  *bench
+	known  map[Candidate]Trial
+	result Result
+}
+
+// Search looks for the candidate with the largest NDCG@10 on the validation users of part.
+func Search(part *dataset.Partition, opt Options) (*Result, error) {
+	if part.Validation.Len() < minUsers {
+		return nil, fmt.Errorf("%d validation users with two items or more, want at least %d to choose by", part.Validation.Len(), minUsers)
+	}
+	s := &search{opt: opt, bench: newBench(part, opt.MaxRank, opt.Seed, opt.Stage), known: map[Candidate]Trial{}}
+	for _, t := range opt.Known {
+		s.known[t.Candidate] = t
+	}
+	err := s.run()
+	if err != nil && !errors.Is(err, errStopped) {
+		return nil, err
+	}
+	s.result.Complete = err == nil
+	if len(s.result.Trials) == 0 {
+		return nil, errors.New("the budget ended before the first trial: give it more time")
+	}
+	return &s.result, nil
+}
+
+func (s *search) run() error {
+	start := s.opt.Start
+	start.Rank = s.clampRank(start.Rank)
+	if _, err := s.try(start); err != nil {
+		return err
+	}
+	for _, step := range []func() error{
+		s.rankAndRidge, s.exponent, s.bands, s.rescale, s.rankAndRidge, s.windows, s.positions, s.paper, s.exponent, s.rankAndRidge, s.deviation,
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// try measures a candidate, unless that was done before, and keeps it if it is the best.
+func (s *search) try(c Candidate) (Trial, error) {
+	if at := slices.IndexFunc(s.result.Trials, func(t Trial) bool { return t.Candidate == c }); at >= 0 {
+		return s.result.Trials[at], nil
+	}
+	t, ok := s.known[c]
+	if !ok {
+		if s.opt.Stop != nil && s.opt.Stop() {
+			return Trial{}, errStopped
+		}
+		var err error
+		t, err = s.bench.measure(c)
+		if errors.Is(err, errRank) {
+			t, err = Trial{Candidate: c}, nil // no better than nothing
+		}
+		if err != nil {
+			return Trial{}, fmt.Errorf("%v: %w", c, err)
+		}
+	}
+	s.result.Trials = append(s.result.Trials, t)
+	if len(s.result.Trials) == 1 || t.NDCG > s.result.Best.NDCG {
+		s.result.Best = t
+	}
+	if !ok && s.opt.Tried != nil {
+		s.opt.Tried(t, s.result.Best)
+	}
+	return t, nil
+}
+
+// climb moves one constant from its value in from to neighbours in values, up and down, as long as the score rises, and
+// returns the best trial of these.
+func climb[T comparable](s *search, from Candidate, values []T, field func(*Candidate) *T) (Trial, error) {
+	best, err := s.try(from)
+	if err != nil {
+		return best, err
+	}
+	at := slices.Index(values, *field(&from))
+	if at < 0 {
+		return best, nil
+	}
+	for _, step := range []int{1, -1} {
+		for i := at + step; i >= 0 && i < len(values); i += step {
+			c := best.Candidate
+			*field(&c) = values[i]
+			t, err := s.try(c)
+			if err != nil {
+				return best, err
+			}
+			if t.NDCG <= best.NDCG {
+				break
+			}
+			best = t
+		}
+	}
+	return best, nil
+}
+
+// rankAndRidge climbs both from the best.
+func (s *search) rankAndRidge() error {
+	_, err := s.climbRank(s.result.Best.Candidate)
+	return err
+}
+
+// climbRank climbs rank and ridge, which pull in opposite directions: more coordinates want more penalty.
+func (s *search) climbRank(from Candidate) (Trial, error) {
+	t, err := climb(s, from, s.rankValues(), func(c *Candidate) *int { return &c.Rank })
+	if err != nil || !from.learned() {
+		return t, err
+	}
+	return climb(s, t.Candidate, ridges, func(c *Candidate) *float64 { return &c.Ridge })
+}
+
+// rankValues are the ranks that the data and the options allow.
+func (s *search) rankValues() []int {
+	top := min(s.opt.MaxRank, len(s.bench.part.Items))
+	var allowed []int
+	for _, k := range ranks {
+		if k <= top {
+			allowed = append(allowed, k)
+		}
+	}
+	return allowed
+}
+
+func (s *search) clampRank(k int) int {
+	allowed := s.rankValues()
+	if len(allowed) == 0 {
+		return min(k, s.opt.MaxRank, len(s.bench.part.Items))
+	}
+	best := allowed[0]
+	for _, r := range allowed {
+		if r <= k {
+			best = r
+		}
+	}
+	return best
+}
+
+// exponent climbs s; with every value rank and ridge may move too, since all three say how many coordinates count.
+func (s *search) exponent() error {
+	best := s.result.Best
+	at := slices.Index(exponents, best.Candidate.DegreeExponent)
+	if best.Candidate.Graph != spectral.Hypergraph || at < 0 {
+		return nil
+	}
+	for _, step := range []int{1, -1} {
+		from := best
+		for i := at + step; i >= 0 && i < len(exponents); i += step {
+			c := from.Candidate
+			c.DegreeExponent = exponents[i]
+			t, err := s.climbRank(c)
+			if err != nil {
+				return err
+			}
+			if t.NDCG <= from.NDCG {
+				break
+			}
+			from = t
+		}
+	}
+	return nil
+}
+
+// bands tries every set of bands, and sets with a memory by time where events have times.
+func (s *search) bands() error {
+	if !s.result.Best.Candidate.learned() {
+		return nil
+	}
+	from := s.result.Best.Candidate
+	sets := slices.Clone(bandSets)
+	if gap := medianGap(s.bench.train); gap > 1 {
+		slow := time.Duration(gap) * 30 * time.Second
+		sets = append(sets, fmt.Sprintf("0,0.5,0.87,1@%s", slow), fmt.Sprintf("0,0.5,0.9@%s", slow))
+	}
+	for _, set := range sets {
+		c := from
+		c.Bands = set
+		if _, err := s.try(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *search) rescale() error {
+	_, err := climb(s, s.result.Best.Candidate, rescales, func(c *Candidate) *float64 { return &c.DegreeRescale })
+	return err
+}
+
+// windows cuts histories where they are long enough for that to change much.
+func (s *search) windows() error {
+	mean := len(s.bench.part.Train.Item) / max(1, s.bench.part.Train.Len())
+	from := s.result.Best.Candidate
+	for _, w := range windows {
+		if mean < 2*w {
+			break
+		}
+		c := from
+		c.Window = w
+		if _, err := s.climbRank(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *search) positions() error {
+	if !s.result.Best.Candidate.learned() {
+		return nil
+	}
+	_, err := climb(s, s.result.Best.Candidate, positions, func(c *Candidate) *int64 { return &c.Positions })
+	return err
+}
+
+// paper tries the filters of the paper with forgetting, on the best graph.
+func (s *search) paper() error {
+	best := s.result.Best.Candidate
+	from := Candidate{
+		Graph: best.Graph, Window: best.Window, DegreeExponent: best.DegreeExponent, DegreeRescale: best.DegreeRescale, Rank: best.Rank,
+		Dynamics: model.DynamicsNone, Filter: spectral.PowerFilter, Phi: 10, Alpha: 0.87,
+	}
+	t, err := climb(s, from, alphas, func(c *Candidate) *float64 { return &c.Alpha })
+	if err != nil {
+		return err
+	}
+	for _, name := range spectral.FilterNames {
+		for _, phi := range []float64{1, 10} {
+			c := t.Candidate
+			c.Filter, c.Phi = name, phi
+			if phi != 10 && (name == spectral.PowerFilter || name == spectral.Cutoff) {
+				continue // they have no φ
+			}
+			if _, err := s.try(c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// deviation finds out whether the best model ranks better with the deviation of each user.
+func (s *search) deviation() error {
+	best := s.result.Best.Candidate
+	if !best.learned() {
+		return nil
+	}
+	if s.opt.Stop != nil && s.opt.Stop() {
+		return errStopped
+	}
+	var err error
+	s.result.With, s.result.Without, err = s.bench.withDeviation(best)
+	return err
+}
