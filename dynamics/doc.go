@@ -9,8 +9,8 @@
 //
 //	min Σ ‖ μ + Σ_b W_b x_b[t] − e_{i_{t+1}} ‖² + λ m Σ_b ‖W_b‖²       m = mean of the diagonal of XᵀX; μ is not penalised
 //
-// which is what subspace system identification does when the state is known (P. Van Overschee, B. De Moor, "Subspace
-// Identification for Linear Systems", 1996, section 2.3). GS-IMC (Chen et al., ICLR 2023) fixes W = H(Λ) instead.
+// That is the second half of subspace system identification (P. Van Overschee, B. De Moor, "Subspace Identification for Linear
+// Systems", Kluwer 1996), regression on the states, with the states known. GS-IMC (Chen et al., ICLR 2023) has W = H(Λ).
 //
 // # Method
 //

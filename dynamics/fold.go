@@ -2,16 +2,16 @@ package dynamics
 
 import "github.com/gsimc/gsimc/internal/gemm"
 
-// foldWidth is how many coordinates are folded together: few enough that what an event touches of all items stays in the
+// foldWidth is how many coordinates are folded together: few enough that what the events touch of all items stays in the
 // caches, enough that finding it does not count.
-const foldWidth = 16
+const foldWidth = gemm.FoldWidth
 
 // negligible is the factor at which the adjoint of a fold ends that meets no more targets: far below the rounding error of
 // what it has added by then, and far above numbers so small that processors slow down.
 const negligible = 1e-30
 
 // vector holds the coordinates of one strip; those beyond the last one are zero.
-type vector [foldWidth]float64
+type vector = [foldWidth]float64
 
 // strip computes V_c and Z_bc for one band c and all bands b ≤ c (see the package comment), for foldWidth coordinates.
 type strip struct {
@@ -19,7 +19,9 @@ type strip struct {
 	encoder []vector   // n rows of E
 	targets []vector   // n rows of V_c
 	adjoint [][]vector // c+1 times n rows of Z_bc
-	states  []vector   // x_c[p] of one user
+	states  []vector   // of one user: 0, and then x_c after each event
+	y       vector     // Y_bc
+	none    vector     // where nothing is added
 }
 
 func newStrip(m *Moments, c int) *strip {
@@ -54,44 +56,30 @@ func (s *strip) run(e []float32, k, lo, hi int) {
 // forward folds one user's events in band c. The last event is a target only.
 func (s *strip) forward(user span, c int) {
 	m := s.m
-	x := &vector{}
 	for p := user.first; p < user.end-1; p++ {
 		a, w := float64(m.decay[p*m.r+c]), float64(m.weight[p])
-		next, e := &s.states[p-user.first], &s.encoder[m.item[p]]
-		for j := range next {
-			next[j] = a*x[j] + w*e[j]
-		}
-		x = next
+		sum, share := &s.none, 0.0
 		if p+1 >= user.target {
-			v := &s.targets[m.item[p+1]]
-			for j := range v {
-				v[j] += x[j]
-			}
+			sum, share = &s.targets[m.item[p+1]], 1
 		}
+		at := p - user.first
+		gemm.FoldRow(&s.states[at+1], &s.states[at], &s.encoder[m.item[p]], sum, a, w, share)
 	}
 }
 
 // backward adds the adjoint of band b, applied to the states of forward, to z.
 func (s *strip) backward(user span, b int, z []vector) {
 	m := s.m
-	var y vector
+	s.y = vector{}
 	for p := user.end - 2; p >= user.target-1; p-- {
 		a, w := float64(m.decay[(p+1)*m.r+b]), float64(m.weight[p])
-		x, to := &s.states[p-user.first], &z[m.item[p]]
-		for j := range y {
-			y[j] = a*y[j] + x[j]
-			to[j] += w * y[j]
-		}
+		gemm.FoldRow(&s.y, &s.y, &s.states[p-user.first+1], &z[m.item[p]], a, 1, w)
 	}
 	faded := 1.0
-	for p := user.target - 2; p >= user.first; p-- {
-		if faded *= float64(m.decay[(p+1)*m.r+b]); faded < negligible {
-			return
-		}
-		to, a := &z[m.item[p]], faded*float64(m.weight[p])
-		for j := range y {
-			to[j] += a * y[j]
-		}
+	for p := user.target - 2; p >= user.first && faded >= negligible; p-- {
+		a, w := float64(m.decay[(p+1)*m.r+b]), float64(m.weight[p])
+		gemm.FoldRow(&s.y, &s.y, &s.none, &z[m.item[p]], a, 0, w)
+		faded *= a
 	}
 }
 

@@ -16,16 +16,18 @@ type Options struct {
 // validate reports every field that is out of range, by name, in one error.
 func (o *Options) validate() error {
 	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+
 	if len(o.Bands) == 0 || len(o.Bands) > kalman.MaxBands {
-		faults = append(faults, fmt.Errorf("Bands: there are %d, want 1 to %d", len(o.Bands), kalman.MaxBands))
+		fault("Bands: there are %d, want 1 to %d", len(o.Bands), kalman.MaxBands)
 	}
 	for b, band := range o.Bands {
 		if err := band.Validate(); err != nil {
-			faults = append(faults, fmt.Errorf("Bands[%d]: %w", b, err))
+			fault("Bands[%d]: %w", b, err)
 		}
 	}
 	if o.Positions < 0 {
-		faults = append(faults, fmt.Errorf("Positions is %d, want at least 0", o.Positions))
+		fault("Positions is %d, want at least 0", o.Positions)
 	}
 	return errors.Join(faults...)
 }

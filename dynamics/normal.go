@@ -2,6 +2,7 @@ package dynamics
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/gsimc/gsimc/internal/gemm"
 )
@@ -23,7 +24,7 @@ const projectWidth = 256
 const projectItems = 2048
 
 // Project computes the moments for encoder rows e, n×k. After each of total steps, progress, which may be nil, is told how
-// many are done. O(r²(events·k + n·k²)) time, O(r·n) memory besides the result.
+// many are done. O(r²(events·k + n·k²)) time; about r+1 kilobytes of memory for each item besides the result.
 func (m *Moments) Project(e []float32, k int, progress func(done, total int)) *Normal {
 	if k < 1 || len(e) != m.n*k {
 		panic(fmt.Sprintf("dynamics: %d numbers are not the %d coordinates of %d items", len(e), k, m.n))
@@ -36,6 +37,7 @@ func (m *Moments) Project(e []float32, k int, progress func(done, total int)) *N
 		for i := range wide {
 			wide[i] = newMatrix(m.n, min(k, projectWidth))
 		}
+		p.strips = &sync.Pool{New: func() any { return newStrip(m, c) }}
 		for lo := 0; lo < k; lo += projectWidth {
 			p.band(c, lo, min(lo+projectWidth, k), wide)
 			if done++; progress != nil {
@@ -82,7 +84,8 @@ type projection struct {
 	e      []float32
 	k      int
 	normal *Normal
-	tile   []float32 // of one product
+	tile   []float32  // of one product
+	strips *sync.Pool // of *strip, for the band at hand
 }
 
 // band computes columns lo to hi of band c in G, and rows lo to hi of band c in T. wide has room for V_c and the Z_bc.
@@ -91,7 +94,8 @@ func (p *projection) band(c, lo, hi int, wide []gemm.Matrix[float32]) {
 		wide[i].Cols = hi - lo
 	}
 	overCoordinates(hi-lo, foldWidth, func(from, to int) {
-		s := newStrip(p.m, c)
+		s := p.strips.Get().(*strip)
+		defer p.strips.Put(s)
 		s.run(p.e, p.k, lo+from, lo+to)
 		storeTo(wide[0], s.targets, from, to)
 		for b, z := range s.adjoint {

@@ -55,6 +55,23 @@ func summers() []summer {
 	return all
 }
 
+func folders() []folder {
+	all := []folder{{"generic", foldGeneric}}
+	if hasAVX2 {
+		all = append(all, folder{"avx2", foldAVX2})
+	}
+	if hasAVX512 {
+		all = append(all, folder{"avx512", foldAVX512})
+	}
+	return all
+}
+
+//go:noescape
+func foldAVX2(next, x, e, sum *[FoldWidth]float64, a, b, c float64)
+
+//go:noescape
+func foldAVX512(next, x, e, sum *[FoldWidth]float64, a, b, c float64)
+
 //go:noescape
 func sumAVX2(dst, strip []float64, rows []int32)
 

@@ -9,3 +9,5 @@ func kernels32() []kernel[float32] { return []kernel[float32]{generic[float32]()
 func rotators() []rotator { return []rotator{{"generic", rotateGeneric}} }
 
 func summers() []summer { return []summer{{"generic", sumGeneric}} }
+
+func folders() []folder { return []folder{{"generic", foldGeneric}} }
