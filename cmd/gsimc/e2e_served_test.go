@@ -15,6 +15,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/evaluate"
+	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -23,21 +24,15 @@ import (
 // users of movietweetings; a real server with the store on disk takes every
 // test user's history through StreamObserve; the place of each user's last item
 // in the answer to Recommend must be the rank that evaluate found, user by
-// user, for both estimators.
+// user: for both estimators of the paper's model, and for learned dynamics.
 func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short: trains a model of rank 200")
+		t.Skip("-short: trains models of rank 200")
 	}
 	folder := filepath.Join("..", "..", "..", "shared", "reference", "movietweetings")
 	data, splitFile := filepath.Join(folder, "interactions.csv.gz"), filepath.Join(folder, "split.csv.gz")
 	if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) {
 		t.Skip("no reference data: ../shared/reference/movietweetings is not beside the repository")
-	}
-	dir := t.TempDir()
-	modelFile := filepath.Join(dir, "model.gsimc")
-	if code, _, stderr := runCLI(t, nil, "train", "--data", data, "--split", splitFile, "--out", modelFile, "--rank", "200",
-		"--graph", "hypergraph", "--filter", "random-walk", "--seed", "1"); code != exitOK {
-		t.Fatalf("train: %s", stderr)
 	}
 	events, _, err := dataset.Read([]string{data}, dataset.Options{})
 	if err != nil {
@@ -51,25 +46,61 @@ func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	evaluated := evaluatedRanks(t, part)
-	for i, estimator := range []model.Estimator{model.EstimatorGS, model.EstimatorBGS} {
-		server := serve(t, modelFile, filepath.Join(dir, "state"), "--estimator", string(estimator))
-		conn := server.client(t)
-		if i == 0 { // the second server finds the histories on disk
-			acked, err := streamEvents(t.Context(), conn, testHistories(events, part))
-			if err != nil {
-				t.Fatalf("%d events acknowledged, then: %v", acked, err)
+	for _, tt := range []struct {
+		name       string
+		train      []string // besides data and rank
+		spec       func(*model.Spec)
+		estimators []model.Estimator
+		methods    []evaluate.Method // one for each estimator
+	}{
+		{
+			name: "paper", train: []string{"--filter", "random-walk"}, spec: func(*model.Spec) {},
+			estimators: []model.Estimator{model.EstimatorGS, model.EstimatorBGS},
+			methods: []evaluate.Method{
+				{Kind: evaluate.GS, Filter: spectral.RandomWalk}, {Kind: evaluate.BGSOnline, Filter: spectral.RandomWalk},
+			},
+		},
+		{
+			name: "learned dynamics", train: []string{"--bands", "0,0.5,0.9@720h", "--ridge", "1", "--degree-rescale", "0.5", "--degree-exponent", "1"},
+			spec: func(s *model.Spec) {
+				s.DegreeRescale = 0.5
+				s.Dynamics = model.DynamicsSpec{
+					Kind: model.DynamicsLearned, Ridge: 1, Positions: learnedPositions, Deviation: true,
+					Bands: []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.9, HalfLife: 720 * 3600}},
+				}
+			},
+			estimators: []model.Estimator{model.EstimatorBGS},
+			methods:    []evaluate.Method{{Kind: evaluate.Dynamics}},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			modelFile := filepath.Join(dir, "model.gsimc")
+			args := append([]string{"train", "--data", data, "--split", splitFile, "--out", modelFile, "--rank", "200", "--seed", "1"}, tt.train...)
+			if code, _, stderr := runCLI(t, nil, args...); code != exitOK {
+				t.Fatalf("train: %s", stderr)
 			}
-			t.Logf("%d events of %d users streamed", acked, part.Test.Len())
-		}
-		got := servedRanks(t, conn, events, part)
-		compareRanks(t, evaluated[estimator], got)
-		server.mustStop(t)
+			evaluated := evaluatedRanks(t, part, tt.spec, tt.methods)
+			for i, estimator := range tt.estimators {
+				server := serve(t, modelFile, filepath.Join(dir, "state"), "--estimator", string(estimator))
+				conn := server.client(t)
+				if i == 0 { // the second server finds the histories on disk
+					acked, err := streamEvents(t.Context(), conn, testHistories(events, part))
+					if err != nil {
+						t.Fatalf("%d events acknowledged, then: %v", acked, err)
+					}
+					t.Logf("%d events of %d users streamed", acked, part.Test.Len())
+				}
+				got := servedRanks(t, conn, events, part)
+				compareRanks(t, evaluated[i], got)
+				server.mustStop(t)
+			}
+		})
 	}
 }
 
-// evaluatedRanks runs the two methods that a server can answer with.
-func evaluatedRanks(t *testing.T, part *dataset.Partition) map[model.Estimator]evaluate.Result {
+// evaluatedRanks runs methods that a server can answer with.
+func evaluatedRanks(t *testing.T, part *dataset.Partition, edit func(*model.Spec), methods []evaluate.Method) []evaluate.Result {
 	t.Helper()
 	basis, err := spectral.Solve(evaluate.Incidence(part), spectral.Options{
 		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: 200, Seed: 1})
@@ -78,12 +109,13 @@ func evaluatedRanks(t *testing.T, part *dataset.Partition) map[model.Estimator]e
 	}
 	spec := model.DefaultSpec()
 	spec.TrainUsers = int64(part.Train.Len())
-	results, err := evaluate.Run(part, evaluate.Options{Paper: evaluate.Ingredients{Basis: basis, Spec: spec}, Methods: []evaluate.Method{
-		{Kind: evaluate.GS, Filter: spectral.RandomWalk}, {Kind: evaluate.BGSOnline, Filter: spectral.RandomWalk}}})
+	edit(&spec)
+	in := evaluate.Ingredients{Basis: basis, Spec: spec}
+	results, err := evaluate.Run(part, evaluate.Options{Paper: in, Learned: in, Methods: methods})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[model.Estimator]evaluate.Result{model.EstimatorGS: results[0], model.EstimatorBGS: results[1]}
+	return results
 }
 
 // testHistories are all events of the test users but their targets, those on
