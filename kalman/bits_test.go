@@ -65,9 +65,14 @@ func TestGoldenStates(t *testing.T) {
 			}
 		}
 	}
-	golden := filepath.Join("testdata", "states.txt")
+	compareGolden(t, "states.txt", got.String())
+}
+
+func compareGolden(t *testing.T, file, got string) {
+	t.Helper()
+	golden := filepath.Join("testdata", file)
 	if *update {
-		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -75,8 +80,8 @@ func TestGoldenStates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.String() != string(want) {
-		t.Errorf("states differ from %s in their bits.\ngot:\n%s\nwant:\n%s", golden, got.String(), want)
+	if got != string(want) {
+		t.Errorf("states differ from %s in their bits.\ngot:\n%s\nwant:\n%s", golden, got, want)
 	}
 }
 

@@ -1,0 +1,272 @@
+package kalman
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// randomDynamics draws r bands of rank k, with a deviation if noisy.
+func randomDynamics(rng *rand.Rand, r, k int, noisy bool) *Dynamics {
+	d := &Dynamics{Mean: randomVector(rng, k)}
+	for b := range r {
+		band := Band{Rho: rng.Float64()}
+		if b%2 == 1 {
+			band.HalfLife = 100 + 1000*rng.Float64()
+		}
+		d.Bands = append(d.Bands, band)
+	}
+	if noisy {
+		d.P0, d.SigmaEta, d.SigmaNu = make([]float32, k), make([]float32, k), make([]float32, k)
+		for j := range k {
+			d.P0[j], d.SigmaEta[j], d.SigmaNu[j] = 0.01+rng.Float32(), 0.01*rng.Float32()+1e-6, 0.1+rng.Float32()
+		}
+		d.Drift = 0.01
+	}
+	return d
+}
+
+func randomVector(rng *rand.Rand, n int) []float32 {
+	v := make([]float32, n)
+	for i := range v {
+		v[i] = float32(rng.NormFloat64())
+	}
+	return v
+}
+
+// event is what Update takes.
+type event struct {
+	rows, u []float32
+	g, w    float32
+	t       int64
+}
+
+func randomEvents(rng *rand.Rand, r, k, n int) []event {
+	events := make([]event, n)
+	t := int64(1_700_000_000)
+	for i := range events {
+		t += rng.Int64N(2000) - 200 // some come late
+		events[i] = event{randomVector(rng, r*k), randomVector(rng, k), 0.5 + rng.Float32(), 0.25 + 2*rng.Float32(), t}
+		if rng.IntN(6) == 0 {
+			events[i].w = -events[i].w
+		}
+	}
+	return events
+}
+
+// The equations of Dynamics, written down in float64 coordinate by coordinate.
+func TestDynamicsAgainstItsEquations(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 1))
+	for _, noisy := range []bool{false, true} {
+		const r, k = 3, 5
+		d := randomDynamics(rng, r, k, noisy)
+		s := d.NewState()
+		y, b, p := make([]float64, r*k), make([]float64, k), make([]float64, k)
+		for j, v := range d.P0 {
+			p[j] = float64(v)
+		}
+		var newest int64
+		for i, e := range randomEvents(rng, r, k, 60) {
+			dt := float64(max(e.t-newest, 0))
+			if i == 0 {
+				dt = 0
+			}
+			for j := range k {
+				if !noisy || e.w <= 0 {
+					continue
+				}
+				q := float64(d.Mean[j])
+				for band := range r {
+					q += y[band*k+j]
+				}
+				predicted := p[j]
+				if i > 0 {
+					predicted += float64(d.SigmaEta[j]) * (1 + d.Drift*dt)
+				}
+				nu := float64(d.SigmaNu[j]) / float64(e.w)
+				gain := predicted / (predicted + nu)
+				b[j] += gain * (float64(e.g)*float64(e.u[j]) - q - b[j])
+				p[j] = (1-gain)*(1-gain)*predicted + gain*gain*nu
+			}
+			for band, constants := range d.Bands {
+				a := constants.Rho
+				if constants.HalfLife > 0 {
+					a *= math.Exp2(-dt / constants.HalfLife)
+				}
+				for j := range k {
+					y[band*k+j] = a*y[band*k+j] + float64(e.w)*float64(e.rows[band*k+j])
+				}
+			}
+			newest = max(newest, e.t)
+			d.Update(s, e.rows, e.u, e.g, e.w, e.t)
+			compareVectors(t, fmt.Sprintf("event %d: bands", i), s.X, y)
+			if noisy {
+				compareVectors(t, fmt.Sprintf("event %d: b", i), s.B, b)
+				compareVectors(t, fmt.Sprintf("event %d: P", i), s.P, p)
+			}
+		}
+		q, want := make([]float32, k), make([]float64, k)
+		d.QueryTo(q, s)
+		for j := range k {
+			want[j] = float64(d.Mean[j]) + b[j] + y[j] + y[k+j] + y[2*k+j]
+		}
+		compareVectors(t, "q", q, want)
+	}
+}
+
+func compareVectors(t *testing.T, what string, got []float32, want []float64) {
+	t.Helper()
+	for j := range want {
+		if math.Abs(float64(got[j])-want[j]) > 1e-4*(1+math.Abs(want[j])) {
+			t.Fatalf("%s: coordinate %d is %v, want %v", what, j, got[j], want[j])
+		}
+	}
+}
+
+// GS-IMC is one band with W = H, no mean and no deviation. BGS-IMC is the same band with a deviation whose measurement is the
+// whole signal: x̂ = y + b with b ← αb + K(z − y − αb), by the gains of the paper.
+func TestLiteralModelsAreSpecialCases(t *testing.T) {
+	const k, alpha = 6, 0.9
+	rng := rand.New(rand.NewPCG(3, 2))
+	f := &Filter{P0: make([]float32, k), SigmaEta: 1e-3, SigmaNu: 1e-2, Alpha: alpha}
+	h := make([]float32, k)
+	for j := range k {
+		f.P0[j], h[j] = 0.1+rng.Float32(), rng.Float32()
+	}
+	d := &Dynamics{Bands: []Band{{Rho: alpha}}, Mean: make([]float32, k)}
+	literal, learned := f.NewState(), d.NewState()
+	b, p := make([]float64, k), make([]float64, k)
+	for j := range p {
+		p[j] = float64(f.P0[j])
+	}
+	for i := range int64(30) {
+		e, row := randomVector(rng, k), make([]float32, k)
+		for j := range row {
+			row[j] = h[j] * e[j]
+		}
+		w := 0.5 + rng.Float32()
+		f.UpdateDiagonal(literal, e, h, w, i)
+		d.Update(learned, row, e, 1, w, i)
+		q := make([]float32, k)
+		d.QueryTo(q, learned)
+		gs, bgs := make([]float64, k), make([]float64, k)
+		for j := range k {
+			gs[j] = float64(h[j]) * float64(literal.Z[j])
+			predicted := alpha*alpha*p[j] + float64(f.SigmaEta)
+			gain := predicted / (predicted + float64(f.SigmaNu))
+			b[j] = alpha*b[j] + gain*(float64(literal.Z[j])-float64(q[j])-alpha*b[j])
+			p[j] = (1-gain)*(1-gain)*predicted + gain*gain*float64(f.SigmaNu)
+			bgs[j] = float64(q[j]) + b[j]
+		}
+		compareVectors(t, "GS-IMC", q, gs)
+		compareVectors(t, "BGS-IMC", literal.X, bgs)
+	}
+}
+
+// What is not known of a user shrinks with every event, and grows with the time since the last.
+func TestVarianceShrinksWithEvidenceAndGrowsWithTime(t *testing.T) {
+	const r, k = 2, 8
+	rng := rand.New(rand.NewPCG(3, 3))
+	d := randomDynamics(rng, r, k, true)
+	for j := range k { // at rest P is between Σ_η and P_0
+		d.P0[j], d.SigmaEta[j] = 1, 1e-4
+	}
+	s := d.NewState()
+	before, now, later := make([]float32, k), make([]float32, k), make([]float32, k)
+	d.VarianceTo(before, s, 0)
+	for i := range int64(20) {
+		d.Update(s, randomVector(rng, r*k), randomVector(rng, k), 1, 1, i)
+		d.VarianceTo(now, s, i)
+		d.VarianceTo(later, s, i+1000)
+		for j := range k {
+			if !(now[j] < before[j]) || !(later[j] > now[j]) {
+				t.Fatalf("event %d, coordinate %d: variance %v before, %v after, %v later", i, j, before[j], now[j], later[j])
+			}
+		}
+		copy(before, now)
+	}
+}
+
+// An event without positive weight says nothing of what the user wants next.
+func TestOnlyPositiveEventsMeasure(t *testing.T) {
+	const r, k = 1, 4
+	rng := rand.New(rand.NewPCG(3, 4))
+	d := randomDynamics(rng, r, k, true)
+	s := d.NewState()
+	d.Update(s, randomVector(rng, k), randomVector(rng, k), 1, 1, 0)
+	b, p := fmt.Sprint(s.B), fmt.Sprint(s.P)
+	for _, w := range []float32{0, -1} {
+		d.Update(s, randomVector(rng, k), randomVector(rng, k), 1, w, 10)
+	}
+	if fmt.Sprint(s.B) != b || fmt.Sprint(s.P) != p || s.Events != 3 {
+		t.Errorf("b %v, P %v after %d events, want %s and %s", s.B, s.P, s.Events, b, p)
+	}
+}
+
+// TestGoldenDynamics holds the states to the bits that every supported processor and compiler setting must give.
+func TestGoldenDynamics(t *testing.T) {
+	const r, k = 2, 3
+	rng := lcg(2)
+	d := &Dynamics{Bands: []Band{{Rho: 0.5}, {Rho: 0.875, HalfLife: 86400}}, Mean: make([]float32, k), Drift: 0x1p-10}
+	for j := range k {
+		d.Mean[j] = rng.next() / 8
+		d.P0 = append(d.P0, (1.125+rng.next())*0x1p-8)
+		d.SigmaEta = append(d.SigmaEta, (1.125+rng.next())*0x1p-14)
+		d.SigmaNu = append(d.SigmaNu, (1.125+rng.next())*0x1p-4)
+	}
+	s := d.NewState()
+	rows, u := make([]float32, r*k), make([]float32, k)
+	var got strings.Builder
+	for i := range int64(40) {
+		for j := range rows {
+			rows[j] = rng.next() / 4
+		}
+		for j := range u {
+			u[j] = rng.next() / 4
+		}
+		d.Update(s, rows, u, 1+rng.next()/4, 1+rng.next()/2, 1_700_000_000+i*12345)
+		if i == 0 || i == 39 {
+			fmt.Fprintf(&got, "%d events, time %d\n  bands %x\n  b     %x\n  P     %x\n", s.Events, s.Time, s.X, s.B, s.P)
+		}
+	}
+	compareGolden(t, "dynamics.txt", got.String())
+}
+
+func TestDynamicsUpdateDoesNotAllocate(t *testing.T) {
+	const r, k = 3, 16
+	rng := rand.New(rand.NewPCG(3, 5))
+	d := randomDynamics(rng, r, k, true)
+	s, rows, u, q := d.NewState(), randomVector(rng, r*k), randomVector(rng, k), make([]float32, k)
+	if n := testing.AllocsPerRun(10, func() { d.Update(s, rows, u, 1, 1, 5); d.QueryTo(q, s) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestValidateDynamics(t *testing.T) {
+	nan := float32(math.NaN())
+	for _, tt := range []struct {
+		edit func(*Dynamics)
+		want string
+	}{
+		{func(d *Dynamics) { d.Bands = nil }, "Bands: there are 0"},
+		{func(d *Dynamics) { d.Bands = make([]Band, MaxBands+1) }, "Bands: there are 17"},
+		{func(d *Dynamics) { d.Bands[1].Rho = 1.5 }, "Bands[1]: Rho is 1.5"},
+		{func(d *Dynamics) { d.Bands[0].HalfLife = -1 }, "Bands[0]: HalfLife is -1"},
+		{func(d *Dynamics) { d.Mean[2] = nan }, "Mean[2] is NaN"},
+		{func(d *Dynamics) { d.P0[0] = 0 }, "P0[0] is 0"},
+		{func(d *Dynamics) { d.SigmaNu = d.SigmaNu[:1] }, "SigmaNu has 1 variances, want 4"},
+		{func(d *Dynamics) { d.SigmaEta = nil }, "SigmaEta has 0 variances, want 4"},
+		{func(d *Dynamics) { d.Drift = math.Inf(1) }, "Drift is +Inf"},
+	} {
+		d := randomDynamics(rand.New(rand.NewPCG(3, 6)), 2, 4, true)
+		if err := d.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		tt.edit(d)
+		if err := d.Validate(); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("error %v, want %q", err, tt.want)
+		}
+	}
+}
