@@ -125,6 +125,7 @@ type Report struct {
 	Rows           int64    // rows read, bad ones included
 	BadRows        int64    // rows skipped because of Options.MaxBadRows
 	BadRowMessages []string // what was wrong with the first few of them
+	Unliked        int64    // events that Builder left out for a weight that is not above 0
 	Duplicates     int64    // events dropped because their user had the item before
 	Filtered       int64    // events dropped by the k-core filters
 	FilteredUsers  int      // users dropped by the k-core filters

@@ -3,6 +3,7 @@ package kalman
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // State is what is known of one user, by a [Filter] or by [Dynamics]. It is derived: folding the same events into NewState
@@ -56,11 +57,21 @@ func (f *Filter) UpdateDiagonal(s *State, e, h []float32, w float32, t int64) {
 // with variance σ_ν to x̂ and P. Joseph's form of P is a sum of two terms that are never negative, so P cannot turn
 // negative by rounding; and one of them is positive: if K is 1 in float32 the second is σ_ν.
 func correct(mean, variance, z, sigmaNu float32) (x, p float32) {
-	gain := variance / (variance + sigmaNu)
-	rest := 1 - gain
-	x = mean + float32(gain*(z-mean))
-	p = float32(float32(rest*rest)*variance) + float32(float32(gain*gain)*sigmaNu)
+	k := gain(variance, sigmaNu)
+	rest := 1 - k
+	x = mean + float32(k*(z-mean))
+	p = float32(float32(rest*rest)*variance) + float32(float32(k*k)*sigmaNu)
 	return x, p
+}
+
+// gain is K for one coordinate.
+func gain(variance, sigmaNu float32) float32 { return variance / (variance + sigmaNu) }
+
+// Clone returns a copy that shares no memory.
+func (s *State) Clone() *State {
+	c := *s
+	c.X, c.Z, c.B, c.P = slices.Clone(s.X), slices.Clone(s.Z), slices.Clone(s.B), slices.Clone(s.P)
+	return &c
 }
 
 // Bytes is the memory of the vectors.

@@ -83,8 +83,5 @@ func (m *Model) QueryTo(q []float32, s *kalman.State, est Estimator) {
 	}
 }
 
-// HasVariance tells whether the model knows how sure it is of a query: with learned dynamics that track a deviation.
-func (m *Model) HasVariance() bool { return m.dynamics != nil && m.dynamics.HasDeviation() }
-
 // row returns row i of a row-major matrix with k columns.
 func row[T any](a []T, i, k int) []T { return a[i*k : (i+1)*k : (i+1)*k] }

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"log/slog"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -48,6 +49,33 @@ func (s admin) ReloadModel(ctx context.Context, _ *pb.ReloadModelRequest) (*pb.R
 	}
 	defer l.release()
 	return &pb.ReloadModelResponse{Model: l.describe(), PreviousVersion: previous}, nil
+}
+
+// CreateCheckpoint implements AdminService: the copy lives as long as the call.
+func (s admin) CreateCheckpoint(_ *pb.CreateCheckpointRequest, stream pb.AdminService_CreateCheckpointServer) error {
+	c, ok := s.store.(store.Checkpointer)
+	if !ok {
+		return errNotOnDisk
+	}
+	ctx := stream.Context()
+	dir, err := c.Checkpoint(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := c.RemoveCheckpoint(context.WithoutCancel(ctx), dir); err != nil {
+			s.log.LogAttrs(ctx, slog.LevelError, "a checkpoint is left in the store: remove it by hand or restart",
+				slog.String("dir", dir), slog.String("error", err.Error()))
+		}
+	}()
+	if err := stream.Send(&pb.CreateCheckpointResponse{Dir: dir}); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	if s.isDraining() {
+		return errDraining
+	}
+	return context.Cause(ctx)
 }
 
 func (l *lease) describe() *pb.Model {

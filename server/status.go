@@ -33,6 +33,7 @@ const (
 	reasonStoreCorrupt    = "STORE_CORRUPT"
 	reasonStoreClosed     = "STORE_CLOSED"
 	reasonStoreFailed     = "STORE_FAILED"
+	reasonNotOnDisk       = "STORE_NOT_ON_DISK"
 	reasonCancelled       = "CANCELLED"
 	reasonDeadline        = "DEADLINE_EXCEEDED"
 	reasonInternal        = "INTERNAL"
@@ -46,6 +47,7 @@ var (
 	errDraining      = errors.New("server: draining")
 	errPanic         = errors.New("server: panic in a handler")
 	errFailedFull    = errors.New("server: the store failed for lack of space")
+	errNotOnDisk     = errors.New("server: the store keeps nothing on disk")
 	errHistoryGap    = fmt.Errorf("server: history has a gap: %w", store.ErrCorrupt)
 )
 
@@ -71,6 +73,7 @@ var outcomes = []struct {
 	{store.ErrFull, codes.ResourceExhausted, reasonStoreFull, "the disk of the store is full", 5 * time.Second},
 	{store.ErrCorrupt, codes.DataLoss, reasonStoreCorrupt, "the stored history of this user is damaged", 0},
 	{store.ErrClosed, codes.Unavailable, reasonStoreClosed, "the store is closed", time.Second},
+	{errNotOnDisk, codes.FailedPrecondition, reasonNotOnDisk, "the store of this server keeps nothing on disk", 0},
 	{store.ErrFailed, codes.Unavailable, reasonStoreFailed, "the store takes no writes until the server is restarted", 5 * time.Second},
 }
 

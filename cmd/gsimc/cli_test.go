@@ -96,7 +96,7 @@ func TestBadFlags(t *testing.T) {
 		recommend = "recommend --user u "
 	)
 	for _, c := range []struct{ args, want string }{
-		{"train --out y.gsimc", "missing flags: --data=FILE"},
+		{"train --out y.gsimc", "missing flags: --data=FILE or --from-store=DIR"},
 		{"train --data x.csv", "missing flags: --out=FILE"},
 		{train + "--rank 0", "--rank: 0, want at least 1"},
 		{train + "--rank -5", "--rank: -5, want at least 1"},

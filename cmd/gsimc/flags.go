@@ -20,7 +20,8 @@ import (
 
 // dataFlags say where the events are and how to read them.
 type dataFlags struct {
-	Data []string `group:"Events:" required:"" sep:"none" placeholder:"FILE" help:"Events: CSV, TSV, JSON Lines or Parquet, plain, gzip or zstd; recognised by content. May be given several times."`
+	Data []string `group:"Events:" sep:"none" placeholder:"FILE" help:"Events: CSV, TSV, JSON Lines or Parquet, plain, gzip or zstd; recognised by content. May be given several times."`
+	storeFlags
 
 	UserColumn   string `group:"Events:" default:"user_id" help:"Column of the user ids."`
 	ItemColumn   string `group:"Events:" default:"item_id" help:"Column of the item ids."`
@@ -39,11 +40,25 @@ func (f *dataFlags) options() dataset.Options {
 	}
 }
 
-func (f *dataFlags) check() error { return f.options().Validate() }
+func (f *dataFlags) check() error {
+	var err error
+	switch {
+	case len(f.Data) == 0 && f.FromStore == "":
+		err = errors.New("missing flags: --data=FILE or --from-store=DIR")
+	case len(f.Data) > 0 && f.FromStore != "":
+		err = errors.New("--from-store: leave out --data, or this")
+	case f.FromStore != "" && f.WeightColumn != "":
+		err = errors.New("--weight-column: a store has none, see --event-weight")
+	}
+	return errors.Join(err, f.options().Validate(), f.storeFlags.check())
+}
 
 // read reads the events with progress.
 func (f *dataFlags) read(p progress.Progress) (*dataset.Interactions, *dataset.Report, error) {
 	opt := f.options()
+	if f.FromStore != "" {
+		return f.readStore(p, opt)
+	}
 	opt.Progress = func(read, total, _ int64) { p.Update(read, total) }
 	p.Begin("reading events", progress.Bytes)
 	defer p.End()

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,6 +60,7 @@ The file says when it was made, and its version is a hash of all that is in it. 
 
   gsimc train --data events.csv.gz --out model.gsimc --rank 256
   gsimc train --data events.csv.gz --out model.gsimc --config tuned.yaml
+  gsimc train --from-store ./state --server 127.0.0.1:50051 --out model.gsimc
   gsimc train --data a.parquet --data b.parquet --out model.gsimc --graph covariance --filter tikhonov --alpha 0.9`
 }
 
@@ -173,6 +176,12 @@ func (c *trainCmd) command(rank int) string {
 	for _, path := range c.Data {
 		add("data", filepath.Base(path))
 	}
+	if c.FromStore != "" {
+		add("from-store", filepath.Base(c.FromStore))
+		for _, t := range slices.Sorted(maps.Keys(c.EventWeight)) {
+			add("event-weight", fmt.Sprintf("%s=%v", t, c.EventWeight[t]))
+		}
+	}
 	if c.Split != "" {
 		add("split", filepath.Base(c.Split))
 	}
@@ -220,8 +229,12 @@ func (c *trainCmd) printSummary(a *app, report *dataset.Report, part *dataset.Pa
 	if info, err := os.Stat(c.Out); err == nil {
 		size = info.Size()
 	}
+	read := fmt.Sprintf("%d (%d bad, %d repeated, %d filtered", report.Rows, report.BadRows, report.Duplicates, report.Filtered)
+	if report.Unliked > 0 {
+		read += fmt.Sprintf(", %d of a weight that is not above 0", report.Unliked)
+	}
 	rows := [][]string{
-		{"rows read", fmt.Sprintf("%d (%d bad, %d repeated, %d filtered)", report.Rows, report.BadRows, report.Duplicates, report.Filtered)},
+		{"rows read", read + ")"},
 		{"users", fmt.Sprintf("%d training, %d validation", part.Train.Len(), part.Validation.Len())},
 		{"items", strconv.Itoa(len(part.Items))},
 		{"interactions", fmt.Sprintf("%d of the training users", len(part.Train.Item))},

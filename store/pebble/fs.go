@@ -32,6 +32,9 @@ func (f engineFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteC
 
 // Create makes a file, one whose errors the engine does not see unless it is a table.
 func (f engineFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if f.s.ofCheckpoint(name) {
+		return f.FS.Create(name, category)
+	}
 	if f.s.failure.err() != nil || f.s.space.full() {
 		f.s.slowDown()
 	}
@@ -88,8 +91,8 @@ func (s *Store) slowDown() {
 // OpenDir opens a directory to sync it, which is vital too.
 func (f engineFS) OpenDir(name string) (vfs.File, error) {
 	dir, err := f.FS.OpenDir(name)
-	if err != nil {
-		return nil, err
+	if err != nil || f.s.ofCheckpoint(name) {
+		return dir, err
 	}
 	return vitalFile{dir, f.s}, nil
 }
@@ -203,12 +206,15 @@ func syncDir(fs vfs.FS, dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
+// ErrInUse is wrapped by the error of opening a store that another process has open.
+var ErrInUse = errors.New("in use by another process")
+
 // lockDir keeps other processes out of the directory until the lock is closed.
 func lockDir(fs vfs.FS, dir string) (io.Closer, error) {
 	lock, err := fs.Lock(fs.PathJoin(dir, lockName))
 	switch {
 	case errors.Is(err, syscall.EAGAIN):
-		return nil, fmt.Errorf("store directory %q is in use by another process: stop that one first, or give another directory", dir)
+		return nil, fmt.Errorf("store directory %q is %w: stop that one first, or give another directory", dir, ErrInUse)
 	case err != nil:
 		return nil, fmt.Errorf("locking the store directory %q: %w", dir, err)
 	}

@@ -53,6 +53,8 @@ type Store struct {
 	failure   failure
 	abandoned atomic.Bool // the engine failed and did not close
 
+	checkpoints checkpoints
+
 	mu      sync.Mutex
 	closed  bool
 	calls   sync.WaitGroup // calls under way
@@ -65,6 +67,15 @@ var _ store.Store = (*Store)(nil)
 // else, that another process has open, or whose store has another format. The error wraps store.ErrCorrupt or store.ErrFull
 // if that is the cause.
 func Open(dir string, opts Options) (*Store, error) {
+	s := newStore(dir, opts)
+	if err := s.open(dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the store in %q: %w", dir, err), s.fsWatch.Close())
+	}
+	return s, nil
+}
+
+// newStore returns a store that is not open yet; its fsWatch must be closed.
+func newStore(dir string, opts Options) *Store {
 	opts = opts.withDefaults()
 	s := &Store{
 		opts:    opts,
@@ -75,10 +86,7 @@ func Open(dir string, opts Options) (*Store, error) {
 		failure: failure{ch: make(chan struct{})},
 	}
 	s.engineFS, s.fsWatch = s.wrapFS(opts.FS)
-	if err := s.open(dir); err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the store in %q: %w", dir, err), s.fsWatch.Close())
-	}
-	return s, nil
+	return s
 }
 
 func (s *Store) open(dir string) (err error) {
@@ -106,6 +114,9 @@ func (s *Store) openLocked(dir string) (err error) {
 		if err := s.create(dir); err != nil {
 			return err
 		}
+	}
+	if err := s.removeOldCheckpoints(); err != nil {
+		return err
 	}
 	if err := breakSeal(s.fs, dir); err != nil {
 		return err

@@ -96,6 +96,21 @@ func writeSeal(fs vfs.FS, dir string) error {
 
 // breakSeal compares the files with the seal, if there is one, and removes it.
 func breakSeal(fs vfs.FS, dir string) error {
+	names, err := fs.List(dir)
+	if err != nil || !slices.Contains(names, sealName) {
+		return err
+	}
+	if err := checkSeal(fs, dir); err != nil {
+		return err
+	}
+	if err := fs.Remove(fs.PathJoin(dir, sealName)); err != nil {
+		return err
+	}
+	return syncDir(fs, dir)
+}
+
+// checkSeal compares the files with the seal, if there is one.
+func checkSeal(fs vfs.FS, dir string) error {
 	path := fs.PathJoin(dir, sealName)
 	names, err := fs.List(dir)
 	if err != nil || !slices.Contains(names, sealName) {
@@ -113,10 +128,7 @@ func breakSeal(fs vfs.FS, dir string) error {
 		return fmt.Errorf("%w: %s since the store was closed: restore the store from a backup, or remove %q to go on with what is left",
 			store.ErrCorrupt, what, path)
 	}
-	if err := fs.Remove(path); err != nil {
-		return err
-	}
-	return syncDir(fs, dir)
+	return nil
 }
 
 // sealDifference says how the files found fall short of those sealed, or "". Files beyond those sealed take nothing away:

@@ -342,6 +342,89 @@ func (x *ReloadModelResponse) GetPreviousVersion() string {
 	return ""
 }
 
+// CreateCheckpointRequest has no parameters.
+type CreateCheckpointRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateCheckpointRequest) Reset() {
+	*x = CreateCheckpointRequest{}
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateCheckpointRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateCheckpointRequest) ProtoMessage() {}
+
+func (x *CreateCheckpointRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateCheckpointRequest.ProtoReflect.Descriptor instead.
+func (*CreateCheckpointRequest) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{5}
+}
+
+// CreateCheckpointResponse is the one message of a CreateCheckpoint stream.
+type CreateCheckpointResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Folder of the copy, relative to the data folder of the server, with "/" between its parts.
+	Dir           string `protobuf:"bytes,1,opt,name=dir,proto3" json:"dir,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateCheckpointResponse) Reset() {
+	*x = CreateCheckpointResponse{}
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateCheckpointResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateCheckpointResponse) ProtoMessage() {}
+
+func (x *CreateCheckpointResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateCheckpointResponse.ProtoReflect.Descriptor instead.
+func (*CreateCheckpointResponse) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *CreateCheckpointResponse) GetDir() string {
+	if x != nil {
+		return x.Dir
+	}
+	return ""
+}
+
 var File_gsimc_v1_admin_service_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_admin_service_proto_rawDesc = "" +
@@ -369,10 +452,14 @@ const file_gsimc_v1_admin_service_proto_rawDesc = "" +
 	"\x12ReloadModelRequest\"g\n" +
 	"\x13ReloadModelResponse\x12%\n" +
 	"\x05model\x18\x01 \x01(\v2\x0f.gsimc.v1.ModelR\x05model\x12)\n" +
-	"\x10previous_version\x18\x02 \x01(\tR\x0fpreviousVersion2\xaa\x01\n" +
+	"\x10previous_version\x18\x02 \x01(\tR\x0fpreviousVersion\"\x19\n" +
+	"\x17CreateCheckpointRequest\",\n" +
+	"\x18CreateCheckpointResponse\x12\x10\n" +
+	"\x03dir\x18\x01 \x01(\tR\x03dir2\x89\x02\n" +
 	"\fAdminService\x12I\n" +
 	"\tGetStatus\x12\x1a.gsimc.v1.GetStatusRequest\x1a\x1b.gsimc.v1.GetStatusResponse\"\x03\x90\x02\x01\x12O\n" +
-	"\vReloadModel\x12\x1c.gsimc.v1.ReloadModelRequest\x1a\x1d.gsimc.v1.ReloadModelResponse\"\x03\x90\x02\x02B-Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1b\x06proto3"
+	"\vReloadModel\x12\x1c.gsimc.v1.ReloadModelRequest\x1a\x1d.gsimc.v1.ReloadModelResponse\"\x03\x90\x02\x02\x12]\n" +
+	"\x10CreateCheckpoint\x12!.gsimc.v1.CreateCheckpointRequest\x1a\".gsimc.v1.CreateCheckpointResponse\"\x000\x01B-Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1b\x06proto3"
 
 var (
 	file_gsimc_v1_admin_service_proto_rawDescOnce sync.Once
@@ -386,26 +473,30 @@ func file_gsimc_v1_admin_service_proto_rawDescGZIP() []byte {
 	return file_gsimc_v1_admin_service_proto_rawDescData
 }
 
-var file_gsimc_v1_admin_service_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_gsimc_v1_admin_service_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_gsimc_v1_admin_service_proto_goTypes = []any{
-	(*Model)(nil),                 // 0: gsimc.v1.Model
-	(*GetStatusRequest)(nil),      // 1: gsimc.v1.GetStatusRequest
-	(*GetStatusResponse)(nil),     // 2: gsimc.v1.GetStatusResponse
-	(*ReloadModelRequest)(nil),    // 3: gsimc.v1.ReloadModelRequest
-	(*ReloadModelResponse)(nil),   // 4: gsimc.v1.ReloadModelResponse
-	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
+	(*Model)(nil),                    // 0: gsimc.v1.Model
+	(*GetStatusRequest)(nil),         // 1: gsimc.v1.GetStatusRequest
+	(*GetStatusResponse)(nil),        // 2: gsimc.v1.GetStatusResponse
+	(*ReloadModelRequest)(nil),       // 3: gsimc.v1.ReloadModelRequest
+	(*ReloadModelResponse)(nil),      // 4: gsimc.v1.ReloadModelResponse
+	(*CreateCheckpointRequest)(nil),  // 5: gsimc.v1.CreateCheckpointRequest
+	(*CreateCheckpointResponse)(nil), // 6: gsimc.v1.CreateCheckpointResponse
+	(*timestamppb.Timestamp)(nil),    // 7: google.protobuf.Timestamp
 }
 var file_gsimc_v1_admin_service_proto_depIdxs = []int32{
-	5, // 0: gsimc.v1.Model.load_time:type_name -> google.protobuf.Timestamp
-	5, // 1: gsimc.v1.GetStatusResponse.start_time:type_name -> google.protobuf.Timestamp
+	7, // 0: gsimc.v1.Model.load_time:type_name -> google.protobuf.Timestamp
+	7, // 1: gsimc.v1.GetStatusResponse.start_time:type_name -> google.protobuf.Timestamp
 	0, // 2: gsimc.v1.GetStatusResponse.model:type_name -> gsimc.v1.Model
 	0, // 3: gsimc.v1.ReloadModelResponse.model:type_name -> gsimc.v1.Model
 	1, // 4: gsimc.v1.AdminService.GetStatus:input_type -> gsimc.v1.GetStatusRequest
 	3, // 5: gsimc.v1.AdminService.ReloadModel:input_type -> gsimc.v1.ReloadModelRequest
-	2, // 6: gsimc.v1.AdminService.GetStatus:output_type -> gsimc.v1.GetStatusResponse
-	4, // 7: gsimc.v1.AdminService.ReloadModel:output_type -> gsimc.v1.ReloadModelResponse
-	6, // [6:8] is the sub-list for method output_type
-	4, // [4:6] is the sub-list for method input_type
+	5, // 6: gsimc.v1.AdminService.CreateCheckpoint:input_type -> gsimc.v1.CreateCheckpointRequest
+	2, // 7: gsimc.v1.AdminService.GetStatus:output_type -> gsimc.v1.GetStatusResponse
+	4, // 8: gsimc.v1.AdminService.ReloadModel:output_type -> gsimc.v1.ReloadModelResponse
+	6, // 9: gsimc.v1.AdminService.CreateCheckpoint:output_type -> gsimc.v1.CreateCheckpointResponse
+	7, // [7:10] is the sub-list for method output_type
+	4, // [4:7] is the sub-list for method input_type
 	4, // [4:4] is the sub-list for extension type_name
 	4, // [4:4] is the sub-list for extension extendee
 	0, // [0:4] is the sub-list for field type_name
@@ -422,7 +513,7 @@ func file_gsimc_v1_admin_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_admin_service_proto_rawDesc), len(file_gsimc_v1_admin_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,8 +19,9 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	AdminService_GetStatus_FullMethodName   = "/gsimc.v1.AdminService/GetStatus"
-	AdminService_ReloadModel_FullMethodName = "/gsimc.v1.AdminService/ReloadModel"
+	AdminService_GetStatus_FullMethodName        = "/gsimc.v1.AdminService/GetStatus"
+	AdminService_ReloadModel_FullMethodName      = "/gsimc.v1.AdminService/ReloadModel"
+	AdminService_CreateCheckpoint_FullMethodName = "/gsimc.v1.AdminService/CreateCheckpoint"
 )
 
 // AdminServiceClient is the client API for AdminService service.
@@ -38,6 +39,13 @@ type AdminServiceClient interface {
 	// Errors: FAILED_PRECONDITION with reason MODEL_REJECTED (the file is missing or bad; the old model
 	// goes on serving).
 	ReloadModel(ctx context.Context, in *ReloadModelRequest, opts ...grpc.CallOption) (*ReloadModelResponse, error)
+	// CreateCheckpoint copies the store as of one moment, without stopping anything, for another process on
+	// the same file system to read: training from the histories. One message says where the copy is; then the
+	// stream stays open, and the copy is removed when the client ends it or is gone, or the server drains. A
+	// copy takes the disk space of what the store no longer shares with it, and holds users erased meanwhile.
+	//
+	// Errors: FAILED_PRECONDITION with reason STORE_NOT_ON_DISK; RESOURCE_EXHAUSTED with reason STORE_FULL.
+	CreateCheckpoint(ctx context.Context, in *CreateCheckpointRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CreateCheckpointResponse], error)
 }
 
 type adminServiceClient struct {
@@ -68,6 +76,25 @@ func (c *adminServiceClient) ReloadModel(ctx context.Context, in *ReloadModelReq
 	return out, nil
 }
 
+func (c *adminServiceClient) CreateCheckpoint(ctx context.Context, in *CreateCheckpointRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CreateCheckpointResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &AdminService_ServiceDesc.Streams[0], AdminService_CreateCheckpoint_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[CreateCheckpointRequest, CreateCheckpointResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type AdminService_CreateCheckpointClient = grpc.ServerStreamingClient[CreateCheckpointResponse]
+
 // AdminServiceServer is the server API for AdminService service.
 // All implementations must embed UnimplementedAdminServiceServer
 // for forward compatibility.
@@ -83,6 +110,13 @@ type AdminServiceServer interface {
 	// Errors: FAILED_PRECONDITION with reason MODEL_REJECTED (the file is missing or bad; the old model
 	// goes on serving).
 	ReloadModel(context.Context, *ReloadModelRequest) (*ReloadModelResponse, error)
+	// CreateCheckpoint copies the store as of one moment, without stopping anything, for another process on
+	// the same file system to read: training from the histories. One message says where the copy is; then the
+	// stream stays open, and the copy is removed when the client ends it or is gone, or the server drains. A
+	// copy takes the disk space of what the store no longer shares with it, and holds users erased meanwhile.
+	//
+	// Errors: FAILED_PRECONDITION with reason STORE_NOT_ON_DISK; RESOURCE_EXHAUSTED with reason STORE_FULL.
+	CreateCheckpoint(*CreateCheckpointRequest, grpc.ServerStreamingServer[CreateCheckpointResponse]) error
 	mustEmbedUnimplementedAdminServiceServer()
 }
 
@@ -98,6 +132,9 @@ func (UnimplementedAdminServiceServer) GetStatus(context.Context, *GetStatusRequ
 }
 func (UnimplementedAdminServiceServer) ReloadModel(context.Context, *ReloadModelRequest) (*ReloadModelResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReloadModel not implemented")
+}
+func (UnimplementedAdminServiceServer) CreateCheckpoint(*CreateCheckpointRequest, grpc.ServerStreamingServer[CreateCheckpointResponse]) error {
+	return status.Error(codes.Unimplemented, "method CreateCheckpoint not implemented")
 }
 func (UnimplementedAdminServiceServer) mustEmbedUnimplementedAdminServiceServer() {}
 func (UnimplementedAdminServiceServer) testEmbeddedByValue()                      {}
@@ -156,6 +193,17 @@ func _AdminService_ReloadModel_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdminService_CreateCheckpoint_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(CreateCheckpointRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(AdminServiceServer).CreateCheckpoint(m, &grpc.GenericServerStream[CreateCheckpointRequest, CreateCheckpointResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type AdminService_CreateCheckpointServer = grpc.ServerStreamingServer[CreateCheckpointResponse]
+
 // AdminService_ServiceDesc is the grpc.ServiceDesc for AdminService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -172,6 +220,12 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _AdminService_ReloadModel_Handler,
 		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "CreateCheckpoint",
+			Handler:       _AdminService_CreateCheckpoint_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "gsimc/v1/admin_service.proto",
 }

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble"
+)
+
+// storeFlags say that the events are the histories of a server.
+type storeFlags struct {
+	FromStore   string             `group:"Events:" placeholder:"DIR" help:"Take the events from the data folder of a server instead of files. The server must be stopped, or be asked for a checkpoint with --server."`
+	Server      string             `group:"Events:" placeholder:"HOST:PORT" help:"gRPC address of the running server whose data folder --from-store is. It copies its store, which takes no time to speak of, and goes on serving."`
+	EventWeight map[string]float64 `group:"Events:" mapsep:"," placeholder:"TYPE=W" help:"Weight of an event type of --from-store, as for serve. An event whose weight times value is not above 0 is left out. Default: 1 for each type."`
+}
+
+// checkpointTimeout is the time that a server has to copy its store.
+const checkpointTimeout = time.Minute
+
+func (f *storeFlags) check() error {
+	var errs []error
+	for _, t := range slices.Sorted(maps.Keys(f.EventWeight)) {
+		if w := f.EventWeight[t]; !(w >= -model.MaxWeight && w <= model.MaxWeight) {
+			errs = append(errs, fmt.Errorf("--event-weight: weight of %q is %v, want a number from -%d to %d", t, w, model.MaxWeight, model.MaxWeight))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// readStore reads all histories of the store.
+func (f *storeFlags) readStore(p progress.Progress, opt dataset.Options) (*dataset.Interactions, *dataset.Report, error) {
+	dir, release := f.FromStore, func() {}
+	if f.Server != "" {
+		var err error
+		if dir, release, err = f.checkpoint(); err != nil {
+			return nil, nil, err
+		}
+	}
+	defer release()
+	r, err := pebble.OpenReadOnly(dir, pebble.Options{})
+	switch {
+	case errors.Is(err, pebble.ErrInUse):
+		return nil, nil, fmt.Errorf("--from-store: %s is in use by another process: if that is a server, give its address with --server "+
+			"to learn from a checkpoint of its store, else wait for its end", dir)
+	case errors.Is(err, fs.ErrNotExist) && f.Server != "":
+		return nil, nil, fmt.Errorf("--from-store: %s, which the server at %s has just made, is not there: give the data folder of that server", dir, f.Server)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil, fmt.Errorf("--from-store: %w", pathError(err))
+	case err != nil:
+		return nil, nil, fmt.Errorf("--from-store: %w", err)
+	}
+	events, report, err := f.build(p, r, opt)
+	return events, report, errors.Join(err, r.Close())
+}
+
+// build makes interactions of all events in the store.
+func (f *storeFlags) build(p progress.Progress, r *pebble.Reader, opt dataset.Options) (*dataset.Interactions, *dataset.Report, error) {
+	b, err := dataset.NewBuilder(f.FromStore, opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.Begin("reading histories", progress.Rows)
+	defer p.End()
+	rows := int64(0)
+	err = r.Each(context.Background(), func(user string, _ uint64, e store.Event) error {
+		if rows++; rows%(1<<16) == 0 {
+			p.Update(rows, 0)
+		}
+		return b.Add(user, e.Item, e.Time.Unix(), f.weight(e))
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("--from-store: %w", err)
+	}
+	return b.Interactions()
+}
+
+// weight is what the event counts, as for a server with the same --event-weight.
+func (f *storeFlags) weight(e store.Event) float64 {
+	w, given := f.EventWeight[e.Type]
+	if !given {
+		w = 1
+	}
+	return min(w*e.Value, model.MaxWeight)
+}
+
+// checkpoint has the server copy its store and returns the folder of the copy. The server removes it when release is
+// called, or this process ends.
+func (f *storeFlags) checkpoint() (dir string, release func(), err error) {
+	conn, err := dial(f.Server)
+	if err != nil {
+		return "", nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	release = func() {
+		cancel()
+		_ = conn.Close() // it was only waited on
+	}
+	late := time.AfterFunc(checkpointTimeout, cancel)
+	defer late.Stop()
+	stream, err := pb.NewAdminServiceClient(conn).CreateCheckpoint(ctx, &pb.CreateCheckpointRequest{})
+	var copied *pb.CreateCheckpointResponse
+	if err == nil {
+		copied, err = stream.Recv()
+	}
+	if err != nil {
+		defer release()
+		if ctx.Err() != nil {
+			return "", nil, fmt.Errorf("--server: %s did not copy its store within %s", f.Server, checkpointTimeout)
+		}
+		return "", nil, (&clientFlags{Server: f.Server, Timeout: checkpointTimeout}).explain(err)
+	}
+	name := filepath.FromSlash(copied.GetDir())
+	if !filepath.IsLocal(name) {
+		defer release()
+		return "", nil, fmt.Errorf("--server: %s names a checkpoint %q outside its data folder", f.Server, name)
+	}
+	return filepath.Join(f.FromStore, name), release, nil
+}

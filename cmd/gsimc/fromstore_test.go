@@ -1,0 +1,167 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble"
+)
+
+// provenance returns an entry of the provenance of a model file.
+func provenance(t *testing.T, path, key string) string {
+	t.Helper()
+	m, err := model.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	return m.Spec().Provenance[key]
+}
+
+// TestTrainFromStore streams a file of events to a server and trains from its store, while it runs and after it has stopped: the
+// events are those of the file.
+func TestTrainFromStore(t *testing.T) {
+	events, path := smallModel(t)
+	want := provenance(t, path, "data_hash")
+	dir, out := filepath.Join(t.TempDir(), "state"), filepath.Join(t.TempDir(), "new.gsimc")
+	p := serve(t, path, dir)
+	execute(t, "observe", "--data", events, "--server", p.grpc)
+
+	train := []string{"train", "--from-store", dir, "--rank", "16", "--out", out}
+	if code, _, stderr := runCLI(t, nil, train...); code != exitFailure || !strings.Contains(stderr, dir+" is in use by another process") ||
+		!strings.Contains(stderr, "--server") {
+		t.Errorf("training from a locked folder: exit code %d, stderr %q", code, stderr)
+	}
+	mustRun(t, append(train, "--server", p.grpc)...)
+	if got := provenance(t, out, "data_hash"); got != want {
+		t.Errorf("the events of the running server have the hash %s, those of the file %s", got, want)
+	}
+	awaitNoCheckpoint(t, dir)
+	if code, _, stderr := runCLI(t, nil, "train", "--from-store", t.TempDir(), "--server", p.grpc, "--out", out); code != exitFailure ||
+		!strings.Contains(stderr, "give the data folder of that server") {
+		t.Errorf("another server's folder: exit code %d, stderr %q", code, stderr)
+	}
+	p.mustStop(t)
+
+	mustRun(t, train...)
+	if got := provenance(t, out, "data_hash"); got != want {
+		t.Errorf("the events of the stopped server have the hash %s, those of the file %s", got, want)
+	}
+	if got := provenance(t, out, "command"); !strings.Contains(got, "--from-store state --min-user-events 0") {
+		t.Errorf("the command is %q", got)
+	}
+	serve(t, out, dir).mustStop(t) // nothing was done to the folder that a server takes amiss
+}
+
+// TestCheckpointLivesAsLongAsTheCall ends calls of CreateCheckpoint from both sides.
+func TestCheckpointLivesAsLongAsTheCall(t *testing.T) {
+	_, path := smallModel(t)
+	dir := t.TempDir()
+	p := serve(t, path, dir)
+	conn := p.client(t)
+	for range 2 {
+		stream, err := pb.NewAdminServiceClient(conn).CreateCheckpoint(t.Context(), &pb.CreateCheckpointRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied, err := stream.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, copied.GetDir(), "histories")); err != nil {
+			t.Errorf("there is no copy: %v", err)
+		}
+		if err := conn.Close(); err != nil { // as when the client dies
+			t.Fatal(err)
+		}
+		awaitNoCheckpoint(t, dir)
+		conn = p.client(t)
+	}
+	stream, err := pb.NewAdminServiceClient(conn).CreateCheckpoint(t.Context(), &pb.CreateCheckpointRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stream.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	p.mustStop(t)
+	if _, err := stream.Recv(); err == nil {
+		t.Error("the call outlived the server")
+	}
+	awaitNoCheckpoint(t, dir)
+}
+
+// awaitNoCheckpoint waits until there is no checkpoint in a data folder.
+func awaitNoCheckpoint(t *testing.T, dir string) {
+	t.Helper()
+	var left []os.DirEntry
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		var err error
+		if left, err = os.ReadDir(filepath.Join(dir, "checkpoints")); err != nil {
+			t.Fatal(err)
+		}
+		if len(left) == 0 {
+			return
+		}
+	}
+	t.Fatalf("checkpoints are left: %v", left)
+}
+
+// TestStoreWeights trains from events of two types, of which one counts for nothing.
+func TestStoreWeights(t *testing.T) {
+	dir := t.TempDir()
+	st, err := pebble.Open(dir, pebble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var records []store.Record
+	for u := range 12 {
+		for i := range 6 {
+			e := store.Event{ID: string(rune('a' + i)), Item: "item " + string(rune('a'+(u+i)%8)), Type: "buy", Time: time.Unix(int64(i), 0), Value: 1}
+			switch i {
+			case 4:
+				e.Type = "view"
+			case 5:
+				e.Value = -1
+			}
+			records = append(records, store.Record{User: "user " + string(rune('a'+u)), Event: e})
+		}
+	}
+	if _, err := st.Append(t.Context(), records); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "m.gsimc")
+	for weight, want := range map[string]string{
+		"view=0": "72 (0 bad, 0 repeated, 0 filtered, 24 of a weight that is not above 0)",
+		"view=2": "72 (0 bad, 0 repeated, 0 filtered, 12 of a weight that is not above 0)",
+	} {
+		if got := mustRun(t, "train", "--from-store", dir, "--rank", "2", "--event-weight", weight, "--out", out); !strings.Contains(got, want) {
+			t.Errorf("%s: got\n%s\nwant %q", weight, got, want)
+		}
+	}
+	for _, c := range []struct{ flags, want string }{
+		{"--event-weight view=0,buy=0", "no interactions: 72 events"},
+		{"--event-weight view=5000", `--event-weight: weight of "view" is 5000, want a number from -1000 to 1000`},
+		{"--weight-column w", "--weight-column: a store has none"},
+		{"--data x.csv", "--from-store: leave out --data"},
+		{"--server 127.0.0.1:1", "cannot connect to 127.0.0.1:1"},
+	} {
+		args := append([]string{"train", "--from-store", dir, "--out", out}, strings.Fields(c.flags)...)
+		if code, _, stderr := runCLI(t, nil, args...); code == exitOK || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: exit code %d, stderr %q, want %q", c.flags, code, stderr, c.want)
+		}
+	}
+	if code, _, stderr := runCLI(t, nil, "train", "--from-store", filepath.Join(dir, "absent"), "--out", out); code == exitOK ||
+		!strings.Contains(stderr, "--from-store: "+filepath.Join(dir, "absent")+": no such file") {
+		t.Errorf("an absent folder: exit code %d, stderr %q", code, stderr)
+	}
+}

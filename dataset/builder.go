@@ -1,0 +1,76 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+)
+
+// Builder makes interactions of events that come one at a time, from anywhere but files, by the rules of [Read]: the
+// histories are sorted by time, with ties in the order of the calls, and each item of a user counts at its first place.
+//
+// Make one with [NewBuilder], call Add for every event and Interactions at the end. It is not safe for concurrent use.
+type Builder struct {
+	source   string
+	load     loader
+	weighted bool // a weight other than 1 was added
+}
+
+// NewBuilder returns a builder without events. source names where they come from, for the errors; of the options the
+// filters and MaxBadRows count.
+func NewBuilder(source string, opt Options) (*Builder, error) {
+	if err := opt.Validate(); err != nil {
+		return nil, err
+	}
+	return &Builder{source: source, load: loader{opt: opt, users: newIndex(), items: newIndex(), report: &Report{}, timed: true}}, nil
+}
+
+// Add adds an event at a time in seconds since 1970. One whose weight is not above 0 says nothing about what the user
+// likes: it is left out and counted in Report.Unliked.
+//
+// A bad id, time or weight is a *RowError, whose line is the number of the event; see Options.MaxBadRows.
+func (b *Builder) Add(user, item string, time int64, weight float64) error {
+	l := &b.load
+	l.report.Rows++
+	if weight <= 0 {
+		l.report.Unliked++
+		return nil
+	}
+	if column, reason := checkEvent(user, item, time, weight); reason != "" {
+		return l.tolerate(&RowError{File: b.source, Line: l.report.Rows, Column: column, Reason: reason})
+	}
+	b.weighted = b.weighted || weight != 1
+	if err := l.columns.add(l.users.of([]byte(user)), l.items.of([]byte(item)), time, float32(weight), true, true); err != nil {
+		return fmt.Errorf("%s: %w", b.source, err)
+	}
+	return nil
+}
+
+// checkEvent returns what is wrong with an event of a weight above 0, or "".
+func checkEvent(user, item string, time int64, weight float64) (column, reason string) {
+	if reason = checkID([]byte(user)); reason != "" {
+		return "user", reason
+	}
+	if reason = checkID([]byte(item)); reason != "" {
+		return "item", reason
+	}
+	if time < minTime || time > maxTime {
+		return "time", fmt.Sprintf("%d seconds since 1970 is outside the years 0 to 9999", time)
+	}
+	if w := float32(weight); !(w > 0) || math.IsInf(float64(w), 0) {
+		return "weight", fmt.Sprintf("weight %v, want a finite number", weight)
+	}
+	return "", ""
+}
+
+// Interactions returns the events. They have no weights if all of these are 1. The error is that of [Read] if nothing is
+// left. The builder is used up.
+func (b *Builder) Interactions() (*Interactions, *Report, error) {
+	r := b.load.report
+	if b.load.columns.rows == 0 {
+		return nil, nil, fmt.Errorf("%s: %w: %d events, %d of them bad and %d of a weight that is not above 0", b.source, ErrNoData, r.Rows, r.BadRows, r.Unliked)
+	}
+	if !b.weighted {
+		b.load.columns.weight = nil
+	}
+	return b.load.finish()
+}

@@ -1,0 +1,48 @@
+package evaluate_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/gsimc/gsimc/evaluate"
+	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// TestCalibration checks that the variances of learned dynamics are what the innovations of users show whom training has
+// not seen: the mean of ν²/(P̄ + Σ_ν) is within 10 % of 1, overall and over each eighth of the frequencies.
+func TestCalibration(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: the reference data takes some seconds")
+	}
+	p, _ := loadReference(t, "movietweetings")
+	basis, err := spectral.Solve(evaluate.Incidence(p), spectral.Options{
+		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 0.8}, Rank: 200, Seed: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := model.DefaultSpec()
+	spec.DegreeExponent, spec.DegreeRescale, spec.TrainUsers = 0.8, 0.6, int64(p.Train.Len())
+	spec.Dynamics = model.DynamicsSpec{
+		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.87}}, Ridge: 1, Deviation: true,
+	}
+	m, err := model.New(spec, basis, p.Items, evaluate.LearnFrom(p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := m.Calibration(evaluate.Histories(&p.Test))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d events: overall %.4f, by frequency %.4f", c.Events, c.Overall, c.Bands)
+	if math.Abs(c.Overall-1) > 0.1 {
+		t.Errorf("overall: ν²/(P̄ + Σ_ν) is %.3f in the mean, want 1 within 10 %%", c.Overall)
+	}
+	for b, x := range c.Bands {
+		if math.Abs(x-1) > 0.1 {
+			t.Errorf("frequencies %d/%d: ν²/(P̄ + Σ_ν) is %.3f in the mean, want 1 within 10 %%", b+1, len(c.Bands), x)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package model
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gsimc/gsimc/kalman"
+)
+
+// TestVariance: the variance of every score is the quadratic form, shrinks from event to event as long as the noise per event
+// is small, and grows with time.
+func TestVariance(t *testing.T) {
+	const n, k = 40, 9
+	rng := rand.New(rand.NewPCG(7, 8))
+	m := newLearned(t, rng, n, k, func(s *Spec) { learnedBands(s, true) })
+	m.dynamics.Drift = 1e-3
+	for j := range k { // a prior that evidence can only sharpen
+		m.dynamics.P0[j] = 1 + rng.Float32()
+		m.dynamics.SigmaEta[j] = 1e-5
+		m.dynamics.SigmaNu[j] = 0.5
+	}
+	s, p := m.NewState(), make([]float32, k)
+	m.VarianceTo(p, s, 1<<40)
+	if u := m.Uncertainty(p); u != 1 {
+		t.Errorf("uncertainty of a new user is %v, want 1 at any time", u)
+	}
+	uncertainty := 1.0
+	for e := range 30 {
+		now := int64(e) * 60
+		m.Fold(s, Event{Item: int32(rng.IntN(n)), Weight: 0.5 + rng.Float32(), Time: now})
+		m.VarianceTo(p, s, now)
+		u := m.Uncertainty(p)
+		if u >= uncertainty {
+			t.Errorf("uncertainty after event %d is %v, before it was %v", e+1, u, uncertainty)
+		}
+		uncertainty = u
+		variance := func(i int32) float64 { return m.ScoreVariance(i, p) }
+		for i := range int32(n) {
+			want := 0.0
+			for j, x := range row(m.basis, int(i), k) {
+				v := float64(m.decoderScale[i]) * float64(x)
+				want += v * v * float64(p[j])
+			}
+			if got := variance(i); math.Abs(got-want) > 1e-12*want {
+				t.Fatalf("variance of item %d is %v, want %v", i, got, want)
+			}
+		}
+		recent := variance(3)
+		m.VarianceTo(p, s, now+86400)
+		if later := variance(3); later <= recent {
+			t.Errorf("a day after event %d the variance is %v, before it was %v", e+1, later, recent)
+		}
+		m.VarianceTo(p, s, now-500)
+		if earlier := variance(3); earlier != recent {
+			t.Errorf("for a time before the newest event the variance is %v, at the event it is %v", earlier, recent)
+		}
+	}
+	m.VarianceTo(p, s, math.MaxInt64)
+	if u := m.Uncertainty(p); u != 1 {
+		t.Errorf("uncertainty after all time is %v, want 1", u)
+	}
+}
+
+func TestHasVariance(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 10))
+	for _, tt := range []struct {
+		name string
+		edit func(*Spec)
+		want bool
+	}{
+		{"paper", func(*Spec) {}, false},
+		{"bands alone", func(s *Spec) { learnedBands(s, false) }, false},
+		{"deviation", func(s *Spec) { learnedBands(s, true) }, true},
+	} {
+		m := newLearned(t, rng, 20, 4, tt.edit)
+		if got := m.HasVariance(); got != tt.want {
+			t.Errorf("%s: HasVariance is %v", tt.name, got)
+		}
+		if tt.want {
+			continue
+		}
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: VarianceTo did not panic", tt.name)
+				}
+			}()
+			m.VarianceTo(make([]float32, 4), &kalman.State{}, 0)
+		}()
+	}
+}

@@ -1,0 +1,238 @@
+package pebble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/storetest"
+)
+
+// readDir returns all histories of the store in a directory that nobody has open.
+func readDir(fs vfs.FS, dir string) (h map[string][]store.Event, err error) {
+	r, err := OpenReadOnly(dir, Options{FS: fs})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	h = map[string][]store.Event{}
+	err = r.Each(context.Background(), func(user string, revision uint64, e store.Event) error {
+		if h[user] = append(h[user], e); revision != uint64(len(h[user])) {
+			return fmt.Errorf("revision %d is event %d of its user", revision, len(h[user]))
+		}
+		return nil
+	})
+	return h, err
+}
+
+func TestCheckpointConformance(t *testing.T) {
+	read := func(s store.Checkpointer, dir string) (map[string][]store.Event, error) {
+		p := s.(*Store)
+		return readDir(p.opts.FS, p.fs.PathJoin(p.dir, dir))
+	}
+	t.Run("disk", func(t *testing.T) {
+		storetest.RunCheckpoints(t, func(t testing.TB) store.Checkpointer { return mustOpen(t, t.TempDir(), Options{}) }, read)
+	})
+	t.Run("memory", func(t *testing.T) {
+		storetest.RunCheckpoints(t, func(t testing.TB) store.Checkpointer {
+			return mustOpen(t, "store", Options{FS: vfs.NewMem()})
+		}, read)
+	})
+}
+
+// TestCheckpointOfTables has histories in tables and in the log, those of one user in both, and events erased from tables.
+func TestCheckpointOfTables(t *testing.T) {
+	s := mustOpen(t, t.TempDir(), Options{})
+	defer mustClose(t, s)
+	mustAppend(t, s, "table", 0, 50)
+	mustAppend(t, s, "both", 0, 5)
+	mustAppend(t, s, "gone", 0, 5)
+	if err := s.db.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, s, "both", 5, 9)
+	if _, err := s.Erase(context.Background(), "gone"); err != nil {
+		t.Fatal(err)
+	}
+	name, err := s.Checkpoint(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := readDir(vfs.Default, filepath.Join(s.dir, name))
+	if err != nil || len(got) != 2 || len(got["table"]) != 50 || len(got["both"]) != 9 {
+		t.Errorf("got %d users, %d and %d events, %v, want 2, 50 and 9", len(got), len(got["table"]), len(got["both"]), err)
+	}
+}
+
+// TestReadOnlyChangesNothing reads the directory of a stopped and of a killed store: afterwards it has the same files.
+func TestReadOnlyChangesNothing(t *testing.T) {
+	dir := t.TempDir()
+	s := mustOpen(t, dir, Options{})
+	mustAppend(t, s, "u", 0, 4)
+	name, err := s.Checkpoint(context.Background()) // like the directory of a store that was killed
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := filepath.Join(t.TempDir(), "killed")
+	if err := os.CopyFS(killed, os.DirFS(filepath.Join(dir, name))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readDir(vfs.Default, dir); err == nil || errors.Is(err, ErrInUse) { // the lock is our own, which is told otherwise
+		t.Errorf("reading a store that is open: got error %v", err)
+	}
+	mustClose(t, s)
+	for _, dir := range []string{dir, killed} {
+		before := contents(t, dir)
+		for range 2 {
+			if h, err := readDir(vfs.Default, dir); err != nil || len(h["u"]) != 4 {
+				t.Fatalf("got %v, %v, want 4 events", h, err)
+			}
+		}
+		if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
+			t.Errorf("reading changed files (-before +after):\n%s", diff)
+		}
+		s := mustOpen(t, dir, Options{})
+		mustAppend(t, s, "u", 4, 5)
+		mustClose(t, s)
+	}
+}
+
+// contents maps the files below dir, but the lock files, to what is in them.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == lockName {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		files[path] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestReadOnlyRefuses(t *testing.T) {
+	empty, damaged := t.TempDir(), newStoreDir(t)
+	logs, err := filepath.Glob(filepath.Join(damaged, dataName, "*.log"))
+	if err != nil || len(logs) == 0 {
+		t.Fatalf("logs: %v, %v", logs, err)
+	}
+	if err := os.WriteFile(logs[0], []byte("damage"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]string{
+		filepath.Join(empty, "absent"): "no such file",
+		empty:                          "there is no store in the directory",
+		damaged:                        "has been changed or removed since the store was closed",
+	} {
+		if _, err := readDir(vfs.Default, dir); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got error %v, want one that says %q", dir, err, want)
+		}
+	}
+	if names, _ := os.ReadDir(empty); len(names) != 0 {
+		t.Errorf("a refused directory now holds %v", names)
+	}
+}
+
+// TestOldCheckpoints opens a store with copies that an earlier process left behind: they go, but not one that somebody reads.
+func TestOldCheckpoints(t *testing.T) {
+	dir := t.TempDir()
+	s := mustOpen(t, dir, Options{})
+	mustAppend(t, s, "u", 0, 2)
+	var names []string
+	for range 2 {
+		name, err := s.Checkpoint(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	mustClose(t, s)
+	r, err := OpenReadOnly(filepath.Join(dir, names[1]), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = mustOpen(t, dir, Options{})
+	if _, err := os.Stat(filepath.Join(dir, names[0])); !os.IsNotExist(err) {
+		t.Errorf("the first checkpoint is still there: %v", err)
+	}
+	events := 0
+	if err := r.Each(context.Background(), func(string, uint64, store.Event) error { events++; return nil }); err != nil || events != 2 {
+		t.Errorf("the checkpoint in use has %d events, %v, want 2", events, err)
+	}
+	if name, err := s.Checkpoint(context.Background()); err != nil || slices.Contains(names, name) {
+		t.Errorf("got checkpoint %q, %v, want a name that is not in use", name, err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	mustClose(t, s)
+	mustClose(t, mustOpen(t, dir, Options{}))
+	if left, _ := os.ReadDir(filepath.Join(dir, checkpointsName)); len(left) != 0 {
+		t.Errorf("checkpoints are left: %v", left)
+	}
+}
+
+// TestFailingCheckpoint lets each operation on the files of a checkpoint fail in turn: the checkpoint is refused, and the store goes on.
+func TestFailingCheckpoint(t *testing.T) {
+	var failAt, seen atomic.Int64 // failAt 0: none
+	disk := vfs.NewMem()
+	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() == errorfs.OpIsRead || !strings.Contains(op.Path, checkpointsName) || failAt.Load() == 0 {
+			return nil
+		}
+		if seen.Add(1) == failAt.Load() {
+			return errorfs.ErrInjected
+		}
+		return nil
+	}))
+	s := mustOpen(t, "store", Options{FS: fs})
+	defer mustClose(t, s)
+	mustAppend(t, s, "u", 0, 3)
+	if err := s.db.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for at := int64(1); ; at++ {
+		seen.Store(0)
+		failAt.Store(at)
+		name, err := s.Checkpoint(context.Background())
+		failAt.Store(0)
+		mustAppend(t, s, "u", int(at)+10, int(at)+11)
+		if seen.Load() < at { // there are no more operations
+			if err != nil {
+				t.Fatalf("a checkpoint without faults: %v", err)
+			}
+			if _, err := readDir(disk, s.fs.PathJoin("store", name)); err != nil {
+				t.Errorf("reading the checkpoint: %v", err)
+			}
+			break
+		}
+		if err != nil {
+			refused++
+		} else if _, err := readDir(disk, s.fs.PathJoin("store", name)); err != nil { // the fault did no harm, or else:
+			t.Errorf("fault %d was not noticed: %v", at, err)
+		}
+	}
+	if refused == 0 {
+		t.Error("no fault was refused, so nothing was tested")
+	}
+	if _, err := s.Stats(context.Background()); err != nil {
+		t.Errorf("the store: %v", err)
+	}
+}

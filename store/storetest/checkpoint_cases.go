@@ -1,0 +1,200 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/store"
+)
+
+// CheckpointReader returns all histories of a checkpoint of s.
+type CheckpointReader func(s store.Checkpointer, dir string) (map[string][]store.Event, error)
+
+// RunCheckpoints checks that the stores returned by open keep the rules of store.Checkpointer, besides those of Run. open is as
+// for Run.
+func RunCheckpoints(t *testing.T, open func(t testing.TB) store.Checkpointer, read CheckpointReader) {
+	for _, c := range []struct {
+		name, explanation string
+		run               func(t *checkpointTester)
+	}{
+		{"apart", "a checkpoint holds what was there, stays as it is whatever happens to the store, and is gone when it is removed", runApart},
+		{"one-moment", "a checkpoint made while events arrive holds every acknowledged call and no half of one", runOneMoment},
+		{"closed", "after Close there are no more checkpoints", runCheckpointClosed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := open(t)
+			tt := &checkpointTester{&tester{T: t, Store: s, ctx: context.Background()}, s, read}
+			t.Cleanup(func() {
+				if t.Failed() {
+					t.Logf("the rule: %s", c.explanation)
+				}
+				if err := s.Close(); err != nil && !tt.closed {
+					t.Errorf("Close: %v", err)
+				}
+			})
+			c.run(tt)
+		})
+	}
+}
+
+type checkpointTester struct {
+	*tester
+	store store.Checkpointer
+	read  CheckpointReader
+}
+
+func (t *checkpointTester) checkpoint() string {
+	t.Helper()
+	dir, err := t.store.Checkpoint(t.ctx)
+	if err != nil {
+		t.Fatalf("Checkpoint: %v", err)
+	}
+	return dir
+}
+
+func (t *checkpointTester) wantCheckpoint(dir string, want map[string][]store.Event) {
+	t.Helper()
+	got, err := t.read(t.store, dir)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("reading a checkpoint: %v; it differs (-want +got):\n%s", err, diff)
+	}
+}
+
+func runApart(t *checkpointTester) {
+	empty := t.checkpoint()
+	t.append(records("a", 0, 3)...)
+	t.append(records("b", 0, 2)...)
+	t.append(records("gone", 0, 2)...)
+	if _, err := t.Erase(t.ctx, "gone"); err != nil {
+		t.Fatalf("Erase: %v", err)
+	}
+	first := t.checkpoint()
+	t.append(records("a", 3, 5)...)
+	t.append(records("c", 0, 1)...)
+	if _, err := t.Erase(t.ctx, "b"); err != nil {
+		t.Fatalf("Erase: %v", err)
+	}
+	second := t.checkpoint()
+
+	histories := func(lengths map[string]int) map[string][]store.Event {
+		h := map[string][]store.Event{}
+		for user, n := range lengths {
+			for i := range n {
+				h[user] = append(h[user], event(i))
+			}
+		}
+		return h
+	}
+	t.wantCheckpoint(empty, histories(nil))
+	t.wantCheckpoint(first, histories(map[string]int{"a": 3, "b": 2}))
+	t.wantCheckpoint(second, histories(map[string]int{"a": 5, "c": 1}))
+	t.wantHistory("b")
+	t.wantUsers(map[string]uint64{"a": 5, "c": 1})
+
+	if err := t.store.RemoveCheckpoint(t.ctx, first); err != nil {
+		t.Fatalf("RemoveCheckpoint: %v", err)
+	}
+	if h, err := t.read(t.store, first); err == nil {
+		t.Errorf("a removed checkpoint can be read: %v", h)
+	}
+	for _, name := range []string{first, "", ".", "..", "/", "checkpoints", second + "/.."} {
+		if err := t.store.RemoveCheckpoint(t.ctx, name); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("RemoveCheckpoint(%q): got error %v, want ErrInvalid", name, err)
+		}
+	}
+	t.wantCheckpoint(second, histories(map[string]int{"a": 5, "c": 1}))
+	t.wantUsers(map[string]uint64{"a": 5, "c": 1})
+}
+
+// runOneMoment has two writers append three events of u, or of x, and one of v, or of y, in each call while checkpoints are made.
+func runOneMoment(t *checkpointTester) {
+	const calls = 150
+	pairs := [][2]string{{"u", "v"}, {"x", "y"}}
+	var mu sync.Mutex
+	acked, begun := make([]int, len(pairs)), make([]int, len(pairs))
+	var writers sync.WaitGroup
+	for w, pair := range pairs {
+		writers.Go(func() {
+			for i := range calls {
+				mu.Lock()
+				begun[w]++
+				mu.Unlock()
+				if _, err := t.Append(t.ctx, append(records(pair[0], 3*i, 3*i+3), records(pair[1], i, i+1)...)); err != nil {
+					t.Errorf("Append: %v", err)
+					return
+				}
+				mu.Lock()
+				acked[w]++
+				mu.Unlock()
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { writers.Wait(); close(done) }()
+	defer writers.Wait()
+	amid := 0
+	for last := false; !last && !t.Failed(); {
+		select {
+		case <-done:
+			last = true
+		default:
+		}
+		mu.Lock()
+		least := slices.Clone(acked)
+		mu.Unlock()
+		dir := t.checkpoint()
+		mu.Lock()
+		most := slices.Clone(begun)
+		mu.Unlock()
+		got, err := t.read(t.store, dir)
+		if err != nil {
+			t.Fatalf("reading a checkpoint: %v", err)
+		}
+		for w, pair := range pairs {
+			n := len(got[pair[1]])
+			if n < least[w] || n > most[w] || len(got[pair[0]]) != 3*n {
+				t.Errorf("a checkpoint holds %d events of %s and %d of %s; %d calls were acknowledged before it and %d begun before its end",
+					len(got[pair[0]]), pair[0], n, pair[1], least[w], most[w])
+			}
+			for i, e := range got[pair[0]] {
+				if e != event(i) {
+					t.Errorf("event %d of %s is %+v", i+1, pair[0], e)
+				}
+			}
+			if n > 0 && n < calls {
+				amid++
+			}
+		}
+		if err := t.store.RemoveCheckpoint(t.ctx, dir); err != nil {
+			t.Fatalf("RemoveCheckpoint: %v", err)
+		}
+	}
+	if amid == 0 {
+		t.Error("no checkpoint was made while events arrived, so nothing was tested")
+	}
+	for _, pair := range pairs {
+		if got := len(t.tester.read(pair[0], 0)); got != 3*calls && !t.Failed() {
+			t.Errorf("%d events of %s in the end, want %d", got, pair[0], 3*calls)
+		}
+	}
+}
+
+func runCheckpointClosed(t *checkpointTester) {
+	dir := t.checkpoint()
+	if err := t.Close(); err != nil {
+		t.Fatalf("Close: %v", err)
+	}
+	t.closed = true
+	_, err := t.store.Checkpoint(t.ctx)
+	for name, err := range map[string]error{"Checkpoint": err, "RemoveCheckpoint": t.store.RemoveCheckpoint(t.ctx, dir)} {
+		if !errors.Is(err, store.ErrClosed) {
+			t.Errorf("%s: got error %v, want ErrClosed", name, fmt.Sprint(err))
+		}
+	}
+}
