@@ -118,3 +118,31 @@ func BenchmarkSymmetricEigen(b *testing.B) {
 		})
 	}
 }
+
+// A matrix of low rank has a block of rounding noise beside large entries: that
+// noise is zero, however large the matrix is.
+func TestSymmetricEigenOfLowRank(t *testing.T) {
+	const n, rank = 700, 60
+	rng := rand.New(rand.NewPCG(23, 24))
+	a, f := newGeneral(n, n), newGeneral(n, rank)
+	for i := range f.Data { // no signs: the largest eigenvalue is far above the entries
+		f.Data[i] = rng.Float64()
+	}
+	blas64.Gemm(plain, transposed, 1, f, f, 0, a)
+	values, s, err := symmetricEigen(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if noise := math.Abs(values[rank]); noise > 1e-13*values[0] {
+		t.Errorf("eigenvalue %d is %v beside %v, want 0", rank, noise, values[0])
+	}
+	as := newGeneral(n, n)
+	blas64.Gemm(plain, plain, 1, a, s, 0, as)
+	for i := range n {
+		for j, v := range values {
+			if math.Abs(as.Data[i*n+j]-v*s.Data[i*n+j]) > 1e-12*values[0] {
+				t.Fatalf("A s_%d differs from λ s_%d in row %d", j, j, i)
+			}
+		}
+	}
+}

@@ -6,10 +6,11 @@ import (
 	"github.com/gsimc/gsimc/internal/gemm"
 )
 
-// tridiagonal is a symmetric tridiagonal matrix T of which no entry is much
-// above 1: d is the diagonal, e what stands beside it.
+// tridiagonal is a symmetric tridiagonal matrix T: d is the diagonal, e what
+// stands beside it.
 type tridiagonal struct {
 	d, e []float64
+	zero float64 // what an entry of e is taken for 0 at: rounding of T's largest entries
 }
 
 const (
@@ -39,6 +40,7 @@ type sweep struct{ first, count int }
 // Rotations are collected and applied to all of Zᵀ later: neither d nor e depend
 // on it, and it is all of the work.
 func (t tridiagonal) diagonalise() (strips [][]float64, ok bool) {
+	t.zero = 0x1p-52 * (maxAbs(t.d) + maxAbs(t.e))
 	strips = identityStrips(len(t.d))
 	var pending rotations
 	for l := range t.d {
@@ -60,10 +62,18 @@ func (t tridiagonal) diagonalise() (strips [][]float64, ok bool) {
 	return strips, true
 }
 
+func maxAbs(v []float64) float64 {
+	largest := 0.0
+	for _, x := range v {
+		largest = max(largest, math.Abs(x))
+	}
+	return largest
+}
+
 // split returns the first m ≥ l after which T falls apart up to rounding.
 func (t tridiagonal) split(l int) int {
 	for m := l; m < len(t.e); m++ {
-		if math.Abs(t.e[m]) <= 0x1p-53 {
+		if math.Abs(t.e[m]) <= t.zero {
 			t.e[m] = 0
 			return m
 		}

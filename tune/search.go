@@ -28,8 +28,8 @@ type Result struct {
 	Best   Trial
 	Trials []Trial // all, known ones included, in the order in which the search came to them
 
-	// With and Without are the scores of the best with and without the deviation of each user, by the same arithmetic. They
-	// are there only if the search got so far, and for learned dynamics.
+	// With and Without are the scores of the best with and without the deviation of each user, by the same arithmetic; zero
+	// without learned dynamics.
 	With, Without Trial
 	Complete      bool // the search was not stopped
 }
@@ -83,7 +83,7 @@ func Search(part *dataset.Partition, opt Options) (*Result, error) {
 	if len(s.result.Trials) == 0 {
 		return nil, errors.New("the budget ended before the first trial: give it more time")
 	}
-	return &s.result, nil
+	return &s.result, s.deviation()
 }
 
 func (s *search) run() error {
@@ -93,7 +93,7 @@ func (s *search) run() error {
 		return err
 	}
 	for _, step := range []func() error{
-		s.rankAndRidge, s.exponent, s.bands, s.rescale, s.rankAndRidge, s.windows, s.positions, s.paper, s.exponent, s.rankAndRidge, s.deviation,
+		s.rankAndRidge, s.exponent, s.bands, s.rescale, s.rankAndRidge, s.windows, s.positions, s.paper, s.exponent, s.rankAndRidge,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -302,14 +302,12 @@ func (s *search) paper() error {
 	return nil
 }
 
-// deviation finds out whether the best model ranks better with the deviation of each user.
+// deviation finds out whether the best model ranks better with the deviation of each user. A search that was stopped does
+// this too: what is written must have been compared.
 func (s *search) deviation() error {
 	best := s.result.Best.Candidate
 	if !best.learned() {
 		return nil
-	}
-	if s.opt.Stop != nil && s.opt.Stop() {
-		return errStopped
 	}
 	var err error
 	s.result.With, s.result.Without, err = s.bench.withDeviation(best)
