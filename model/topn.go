@@ -34,6 +34,11 @@ func (m *Model) ScoresTo(dst, q []float32) {
 // One scan, O(nk), exact. No allocation if dst has room for n.
 func (m *Model) TopN(dst []Scored, q []float32, n int, skip *vec.Bitset) []Scored {
 	m.checkQuery(q)
+	return m.selectTop(dst, n, skip, func(block []float32, first int) { m.scoreBlock(block, q, first) })
+}
+
+// selectTop selects the n items of the largest scores; score stores those of the items first, first+1, … in block.
+func (m *Model) selectTop(dst []Scored, n int, skip *vec.Bitset, score func(block []float32, first int)) []Scored {
 	if skip != nil && skip.Len() != m.n {
 		panic(fmt.Sprintf("model: %d items, but a skip set of %d", m.n, skip.Len()))
 	}
@@ -42,7 +47,7 @@ func (m *Model) TopN(dst []Scored, q []float32, n int, skip *vec.Bitset) []Score
 	s.top.Reset(dst, min(n, m.n))
 	for first := 0; first < m.n; first += blockRows {
 		block := s.scores[:min(blockRows, m.n-first)]
-		m.scoreBlock(block, q, first)
+		score(block, first)
 		s.top.Offer(int32(first), block, skip)
 	}
 	return s.top.Sorted()

@@ -1,10 +1,6 @@
 package model
 
-import (
-	"fmt"
-
-	"github.com/gsimc/gsimc/kalman"
-)
+import "github.com/gsimc/gsimc/kalman"
 
 // HasVariance tells whether the model knows how sure it is of a query: with learned dynamics that track a deviation. The
 // constants of the paper's filter are given and not learned from data, so its P says nothing about the error of x̂.
@@ -40,6 +36,7 @@ func (m *Model) Uncertainty(p []float32) float64 {
 //
 //	Var ŷ_i = Σ_l v_il² P̄_l,    v_i = d_i^{t/2} u_i
 func (m *Model) ScoreVariance(i int32, p []float32) float64 {
+	m.checkItem(i)
 	m.checkQuery(p)
 	g := float64(m.decoderScale[i])
 	sum := 0.0
@@ -47,11 +44,4 @@ func (m *Model) ScoreVariance(i int32, p []float32) float64 {
 		sum += float64(u) * float64(u) * float64(p[j])
 	}
 	return g * g * sum
-}
-
-// checkItem panics on an item that the model does not have.
-func (m *Model) checkItem(i int32) {
-	if i < 0 || int(i) >= m.n {
-		panic(fmt.Sprintf("model: item %d of %d", i, m.n))
-	}
 }

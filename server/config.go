@@ -33,6 +33,13 @@ type Config struct {
 	// StateCacheBytes bounds the cached user states, including their bookkeeping. Default 256 MiB.
 	StateCacheBytes int64
 
+	// QualitySample is the share of events of which the rank that the item had just before is measured; see the metrics
+	// gsimc_online_rank and gsimc_online_recall. From 0, none, to 1, all. Default 0.01.
+	QualitySample float64
+	// ShadowModel, if not nil, opens a second model that is measured on the same events and answers nothing. [New] calls it
+	// once; the server closes the model. Nil (the default): none.
+	ShadowModel func() (*model.Model, error)
+
 	// DefaultTimeout is the deadline of a unary call that came without one. Default 1 s.
 	DefaultTimeout time.Duration
 	// SlowRequest is the duration from which a call is logged as slow. Default 250 ms.
@@ -78,6 +85,7 @@ func DefaultConfig() Config {
 		BuildVersion:         "unknown",
 		Estimator:            model.EstimatorBGS,
 		StateCacheBytes:      256 << 20,
+		QualitySample:        0.01,
 		DefaultTimeout:       time.Second,
 		SlowRequest:          250 * time.Millisecond,
 		DrainDelay:           5 * time.Second,
@@ -119,6 +127,12 @@ func (c Config) Validate() error {
 	}
 	if c.Estimator != model.EstimatorGS && c.Estimator != model.EstimatorBGS {
 		errs = append(errs, fmt.Errorf("%s: %q, want %q or %q", "Estimator", c.Estimator, model.EstimatorGS, model.EstimatorBGS))
+	}
+	if !(c.QualitySample >= 0 && c.QualitySample <= 1) {
+		errs = append(errs, fmt.Errorf("%s: %v, want a share from 0 to 1", "QualitySample", c.QualitySample))
+	}
+	if c.ShadowModel != nil && c.QualitySample == 0 {
+		errs = append(errs, fmt.Errorf("%s: no event is measured, want a QualitySample above 0", "ShadowModel"))
 	}
 	types := make([]string, 0, len(c.EventWeights))
 	for t := range c.EventWeights {

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 	"github.com/gsimc/gsimc/store"
@@ -39,6 +40,22 @@ func newModel(t testing.TB, seed uint64) *model.Model { return newModelOf(t, see
 
 // newModelOf is newModel with other item ids, which must rise.
 func newModelOf(t testing.TB, seed uint64, id func(int) string) *model.Model {
+	t.Helper()
+	return buildModel(t, seed, id, func(*model.Spec) {})
+}
+
+// newLearnedModel is newModel with learned dynamics and, if wanted, deviation.
+func newLearnedModel(t testing.TB, seed uint64, deviation bool) *model.Model {
+	t.Helper()
+	return buildModel(t, seed, item, func(s *model.Spec) {
+		s.DegreeRescale = 0.6
+		s.Dynamics = model.DynamicsSpec{
+			Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0.5}, {Rho: 0.9}}, Ridge: 1, Deviation: deviation,
+		}
+	})
+}
+
+func buildModel(t testing.TB, seed uint64, id func(int) string, edit func(*model.Spec)) *model.Model {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 1))
 	inc := &spectral.Incidence{NumItems: testItems, Ptr: []int64{0}}
@@ -71,7 +88,8 @@ func newModelOf(t testing.TB, seed uint64, id func(int) string) *model.Model {
 	}
 	spec := model.DefaultSpec()
 	spec.Alpha, spec.TrainUsers = 0.9, testUsers
-	m, err := model.New(spec, basis, ids, model.Histories{Validation: histories})
+	edit(&spec)
+	m, err := model.New(spec, basis, ids, model.Histories{Train: histories, Validation: histories})
 	if err != nil {
 		t.Fatal(err)
 	}

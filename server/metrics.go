@@ -31,6 +31,7 @@ type Metrics struct {
 	modelLoads    modelLoadMetrics
 	panics        prometheus.Counter
 	streams       prometheus.Gauge
+	online        *qualityMetrics
 }
 
 // stageMetrics are the series of gsimc_recommend_stage_seconds.
@@ -57,6 +58,7 @@ func NewMetrics() *Metrics {
 		storeSync: histogram("gsimc_store_sync_seconds", "Time of one sync of the store's log to disk."),
 		panics:    prometheus.NewCounter(prometheus.CounterOpts{Name: "gsimc_panics_total", Help: "Panics in handlers, recovered."}),
 		streams:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "gsimc_stream_clients", Help: "Open StreamObserve streams."}),
+		online:    newQualityMetrics(),
 	}
 	stages := prometheus.NewHistogramVec(histogramOpts("gsimc_recommend_stage_seconds", "Time of each stage of Recommend."),
 		[]string{"stage"})
@@ -75,6 +77,7 @@ func NewMetrics() *Metrics {
 	m.degraded = series[pb.Degradation](degraded, pb.Degradation_name)
 	events := counters("gsimc_events_total", "Events received, by what became of them.", "disposition")
 	m.events = series[pb.EventDisposition](events, pb.EventDisposition_name)
+	m.registry.MustRegister(m.online.collectors()...)
 	m.registry.MustRegister(m.grpc, stages, results, degraded, events, m.visible, requests, m.storeSync, loads,
 		m.panics, m.streams,
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsGC, collectors.MetricsScheduler)),

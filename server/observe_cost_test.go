@@ -23,14 +23,26 @@ func BenchmarkObserveCost(b *testing.B) {
 	}
 }
 
-func benchmarkObserveCost(b *testing.B, n, k int) {
-	m := randomModel(b, n, k)
+// BenchmarkObserveCostMeasured is the same while the ranks of a share of the events are measured beside it.
+func BenchmarkObserveCostMeasured(b *testing.B) {
+	m := randomModel(b, 20_000, 256)
+	for _, share := range []float64{0, 0.01, 1} {
+		b.Run(fmt.Sprintf("share=%v", share), func(b *testing.B) { benchmarkObserve(b, m, share) })
+	}
+}
+
+func benchmarkObserveCost(b *testing.B, n, k int) { benchmarkObserve(b, randomModel(b, n, k), 0) }
+
+func benchmarkObserve(b *testing.B, m *model.Model, share float64) {
+	n := m.NumItems()
 	cfg := DefaultConfig()
 	cfg.StateCacheBytes = 1 << 30
+	cfg.QualitySample = share
 	s, err := New(cfg, memory.New(), func() (*model.Model, error) { return m, nil })
 	if err != nil {
 		b.Fatal(err)
 	}
+	go s.quality.run(b.Context())
 	const users = 256
 	requests := make([]*pb.ObserveRequest, users)
 	for u := range requests {

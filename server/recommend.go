@@ -2,10 +2,15 @@ package server
 
 import (
 	"context"
+	"math"
+	"slices"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
 )
@@ -18,17 +23,29 @@ type recommender struct {
 
 // scratch is the working memory of one Recommend, reused between calls.
 type scratch struct {
-	query []float32   // k
-	skip  *vec.Bitset // n: items that must not be returned
-	seen  []int32     // items that the seen policy excludes
-	top   []model.Scored
+	query    []float32   // k
+	variance []float32   // k, of the query, if the model knows it
+	draw     []float32   // k, a random query; made when it is needed
+	skip     *vec.Bitset // n: items that must not be returned
+	seen     []int32     // items that the seen policy excludes
+	top      []model.Scored
 }
 
-// subject is what Recommend needs to know of a user or an inline history. The query itself is in the scratch.
+// drawn returns the room for a random query.
+func (sc *scratch) drawn(k int) []float32 {
+	if len(sc.draw) != k {
+		sc.draw = make([]float32, k)
+	}
+	return sc.draw
+}
+
+// subject is what Recommend needs to know of a user or an inline history. The query and its variance are in the scratch.
 type subject struct {
 	known    bool // there is a history
 	usable   bool // the query says something
+	timed    bool // the events have times
 	revision uint64
+	tail     *tail // of the history, if it is to be explained
 }
 
 // stopwatch tells the time between stages.
@@ -49,16 +66,17 @@ func (s recommender) Recommend(ctx context.Context, req *pb.RecommendRequest) (*
 	}
 	m := s.models.acquire()
 	defer m.release()
+	if req.GetExploration() != nil && !m.HasVariance() {
+		return nil, errNoUncertainty
+	}
 	sc := s.takeScratch(m.Model)
 	defer s.scratch.Put(sc)
 	watch := stopwatch{last: time.Now()}
 
-	resp := &pb.RecommendResponse{ModelVersion: m.Version()}
-	subj, err := s.subject(ctx, m.Model, req, seenRule(req.GetSeen(), now), sc)
+	subj, err := s.subject(ctx, m.Model, req, now, sc)
 	if err != nil {
 		return nil, err
 	}
-	resp.UserRevision = subj.revision
 	if err := ctx.Err(); err != nil { // nobody waits for the scan
 		return nil, err
 	}
@@ -68,21 +86,20 @@ func (s recommender) Recommend(ctx context.Context, req *pb.RecommendRequest) (*
 	s.metrics.stage.filter.Observe(watch.lap())
 
 	size := pageSize(req.GetPageSize())
-	if subj.usable {
-		sc.top = m.TopN(sc.top[:0], sc.query, size, sc.skip)
-	} else {
-		sc.top = popular(m.Model, sc.top[:0], size, sc.skip)
-	}
+	how := rank(m.Model, req.GetExploration(), subj, size, sc)
 	s.metrics.stage.topN.Observe(watch.lap())
 
-	source := pb.ResultSource_RESULT_SOURCE_POPULAR
-	if subj.usable {
-		source = pb.ResultSource_RESULT_SOURCE_PERSONALIZED
+	resp := &pb.RecommendResponse{ModelVersion: m.Version(), UserRevision: subj.revision, ExplorationSeed: how.seed}
+	resp.Items = items(m.Model, sc.top, how.source)
+	if m.HasVariance() {
+		addVariance(m.Model, resp, how.source, sc)
 	}
-	resp.Items = items(m.Model, sc.top, source)
+	if n := int(req.GetExplain()); n > 0 && how.source != pb.ResultSource_RESULT_SOURCE_POPULAR {
+		s.explain(m.Model, n, subj, sc, resp.GetItems())
+	}
 	resp.UnknownItemIds = unknownItems(m.Model, req)
 	resp.Degradations = degradations(subj, len(resp.Items) < min(size, m.NumItems()))
-	s.countAnswer(resp, source)
+	s.countAnswer(resp, how.source)
 	s.metrics.stage.encode.Observe(watch.lap())
 	return resp, nil
 }
@@ -90,21 +107,25 @@ func (s recommender) Recommend(ctx context.Context, req *pb.RecommendRequest) (*
 func (s *Server) takeScratch(m *model.Model) *scratch {
 	sc, _ := s.scratch.Get().(*scratch)
 	if sc == nil || len(sc.query) != m.Rank() || sc.skip.Len() != m.NumItems() {
-		sc = &scratch{query: make([]float32, m.Rank()), skip: vec.NewBitset(m.NumItems())}
+		sc = &scratch{query: make([]float32, m.Rank()), variance: make([]float32, m.Rank()), skip: vec.NewBitset(m.NumItems())}
 	}
 	return sc
 }
 
-// subject finds the state of the request's subject and writes its query and its seen items to sc.
-func (s recommender) subject(ctx context.Context, m *model.Model, req *pb.RecommendRequest, rule seenPredicate, sc *scratch) (subject, error) {
-	var subj subject
+// subject finds the state of the request's subject and writes its query, its variance and its seen items to sc.
+func (s recommender) subject(ctx context.Context, m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch) (subject, error) {
+	subj, explain := subject{}, req.GetExplain() > 0
+	rule := seenRule(req.GetSeen(), now)
 	read := func(u *userState) {
 		subj, sc.seen = subject{}, sc.seen[:0]
 		if u == nil {
+			if m.HasVariance() { // what is expected of anyone can be explored
+				s.readQuery(m, m.NewState(), now.Unix(), sc)
+			}
 			return
 		}
-		subj = subject{known: true, usable: u.usable(), revision: u.revision}
-		m.QueryTo(sc.query, u.kalman, s.cfg.Estimator)
+		subj = subject{known: true, usable: u.usable(), timed: true, revision: u.revision, tail: u.tail}
+		s.readQuery(m, u.kalman, now.Unix(), sc)
 		for _, item := range u.seen {
 			if rule(item) {
 				sc.seen = append(sc.seen, item.item)
@@ -112,11 +133,23 @@ func (s recommender) subject(ctx context.Context, m *model.Model, req *pb.Recomm
 		}
 	}
 	if h := req.GetHistory(); h != nil {
-		read(s.inlineState(m, h))
+		var t *tail
+		if explain {
+			t = newTail(m, uint64(len(h.GetEntries())))
+		}
+		u := s.inlineState(m, h, t)
+		read(u)
 		subj.revision = 0
+		if subj.timed = hasTimes(h); !subj.timed { // then no time has passed since
+			s.readQuery(m, u.kalman, u.kalman.Time, sc)
+		}
 		return subj, nil
 	}
-	if err := s.states.view(ctx, m, req.GetUserId(), read); err != nil {
+	view := s.states.view
+	if explain {
+		view = s.states.viewTail
+	}
+	if err := view(ctx, m, req.GetUserId(), read); err != nil {
 		return subject{}, err
 	}
 	if subj.revision < req.GetMinUserRevision() {
@@ -125,10 +158,24 @@ func (s recommender) subject(ctx context.Context, m *model.Model, req *pb.Recomm
 	return subj, nil
 }
 
-// inlineState folds a history that came with the request.
-func (s *Server) inlineState(m *model.Model, h *pb.InlineHistory) *userState {
+// readQuery writes the query of a state, and its variance at time now in seconds, to sc.
+func (s *Server) readQuery(m *model.Model, state *kalman.State, now int64, sc *scratch) {
+	m.QueryTo(sc.query, state, s.cfg.Estimator)
+	if m.HasVariance() {
+		m.VarianceTo(sc.variance, state, now)
+	}
+}
+
+// hasTimes tells whether any entry has a time.
+func hasTimes(h *pb.InlineHistory) bool {
+	return slices.ContainsFunc(h.GetEntries(), func(e *pb.HistoryEntry) bool { return e.GetEventTime() != nil })
+}
+
+// inlineState folds a history that came with the request, and records its events in t, unless that is nil.
+func (s *Server) inlineState(m *model.Model, h *pb.InlineHistory, t *tail) *userState {
 	u := &userState{}
 	u.reset(m)
+	u.tail = t
 	at := time.Unix(0, 0)
 	for _, e := range h.GetEntries() {
 		if t := e.GetEventTime(); t != nil {
@@ -222,6 +269,19 @@ func items(m *model.Model, top []model.Scored, source pb.ResultSource) []*pb.Sco
 		list[i].ItemId, list[i].Score, list[i].Source = m.ItemID(t.Item), float64(t.Score), source
 	}
 	return list
+}
+
+// addVariance says how sure the model is: of the user, and of each score that is its own.
+func addVariance(m *model.Model, resp *pb.RecommendResponse, source pb.ResultSource, sc *scratch) {
+	resp.Uncertainty = proto.Float64(m.Uncertainty(sc.variance))
+	if source == pb.ResultSource_RESULT_SOURCE_POPULAR {
+		return
+	}
+	deviations := make([]float64, len(sc.top))
+	for i, t := range sc.top {
+		deviations[i] = math.Sqrt(m.ScoreVariance(t.Item, sc.variance))
+		resp.GetItems()[i].ScoreStddev = &deviations[i]
+	}
 }
 
 // unknownItems lists the ids of the history and of the allow list that m does not know, each once, in request order.

@@ -240,7 +240,7 @@ func TestInlineHistoryTimes(t *testing.T) {
 	at := timestamppb.New(testNow)
 	h := &pb.InlineHistory{Entries: []*pb.HistoryEntry{{ItemId: item(1)}, {ItemId: item(2), EventTime: at}, {ItemId: item(3)}}}
 	m := newModel(t, 1)
-	u := ts.inlineState(m, h)
+	u := ts.inlineState(m, h, nil)
 	if !u.first.Equal(testNow) || !u.last.Equal(testNow) || u.kalman.Time != testNow.Unix() {
 		t.Errorf("times from %v to %v, state at %d, want all at %v", u.first, u.last, u.kalman.Time, testNow)
 	}

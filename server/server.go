@@ -37,6 +37,7 @@ type Server struct {
 	models  *holder
 	folder  *folder
 	states  *states
+	quality *quality  // nil: not measured
 	scratch sync.Pool // of *scratch
 
 	grpc   *grpc.Server
@@ -75,11 +76,15 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 	if s.models, err = newHolder(open, s.now, s.metrics); err != nil {
 		return nil, err
 	}
+	if s.quality, err = newQuality(s); err != nil {
+		s.models.close()
+		return nil, fmt.Errorf("shadow model: %w", err)
+	}
 	s.grpc = s.newGRPC()
 	s.ops = s.newOps()
 	s.metrics.grpc.InitializeMetrics(s.grpc)
 	if err := s.metrics.registry.Register(gauges{s}); err != nil {
-		s.models.close()
+		s.closeModels()
 		return nil, fmt.Errorf("metrics are already in use by another server: %w", err)
 	}
 	return s, nil
@@ -122,12 +127,12 @@ func (s *Server) Run(ctx context.Context) error {
 	var lc net.ListenConfig
 	rpc, err := lc.Listen(ctx, "tcp", s.cfg.Listen)
 	if err != nil {
-		s.models.close()
+		s.closeModels()
 		return fmt.Errorf("gRPC listener: %w", err)
 	}
 	ops, err := lc.Listen(ctx, "tcp", s.cfg.OpsListen)
 	if err != nil {
-		s.models.close()
+		s.closeModels()
 		return errors.Join(fmt.Errorf("ops listener: %w", err), rpc.Close())
 	}
 	return s.Serve(ctx, rpc, ops)
@@ -138,13 +143,18 @@ func (s *Server) Run(ctx context.Context) error {
 // has DrainTimeout to finish. It returns nil after a drain, even one that had to cut something off, since nothing that
 // was acknowledged is lost by that. It may be called once. The store is not closed.
 func (s *Server) Serve(ctx context.Context, rpc, ops net.Listener) error {
-	defer s.models.close()
+	defer s.closeModels()
 	failed := make(chan error, 2)
 	go func() { failed <- s.grpc.Serve(netutil.LimitListener(rpc, s.cfg.MaxConnections)) }()
 	go func() { failed <- s.ops.Serve(ops) }()
 	watch, stopWatch := context.WithCancel(ctx)
 	defer stopWatch()
 	go s.watchStore(watch)
+	measured := make(chan struct{})
+	go func() {
+		defer close(measured)
+		s.quality.run(watch)
+	}()
 	s.log.Info("serving", slog.String("grpc", rpc.Addr().String()), slog.String("ops", ops.Addr().String()))
 
 	var err error
@@ -154,7 +164,15 @@ func (s *Server) Serve(ctx context.Context, rpc, ops net.Listener) error {
 	case err = <-failed:
 		s.grpc.Stop()
 	}
+	stopWatch()
+	<-measured // it uses the store and the models
 	return errors.Join(err, s.closeOps())
+}
+
+// closeModels gives all models back. No handler runs any more.
+func (s *Server) closeModels() {
+	s.quality.close()
+	s.models.close()
 }
 
 // Reload opens the model anew and lets it serve. On an error the old model goes on serving. It is the same as the

@@ -20,6 +20,7 @@ type userState struct {
 	pending  uint64    // events on items that the model does not know
 	first    time.Time // oldest event time
 	last     time.Time // newest event time
+	tail     *tail     // the events themselves, if they are wanted
 	broken   bool      // a fold did not come to its end (it panicked): the state is worth nothing
 }
 
@@ -49,7 +50,9 @@ func (f *folder) fold(m *model.Model, u *userState, e store.Event) {
 	if item, known := m.ItemIndex(e.Item); known {
 		u.seen.add(seenItem{item: item, kind: kindOf(e.Type), time: e.Time.Unix()})
 		if w := f.weight(e); w != 0 {
-			m.Fold(u.kalman, model.Event{Item: item, Weight: w, Time: e.Time.Unix()})
+			event := model.Event{Item: item, Weight: w, Time: e.Time.Unix()}
+			m.Fold(u.kalman, event)
+			u.tail.add(m, u.revision, event)
 		}
 	} else {
 		u.pending++

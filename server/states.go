@@ -99,8 +99,14 @@ func (s *states) view(ctx context.Context, m *model.Model, user string, fn func(
 			return err
 		}
 	}
+	return s.replay(ctx, m, user, nil, fn)
+}
+
+// replay is view without the cache. It records the events in t, unless that is nil.
+func (s *states) replay(ctx context.Context, m *model.Model, user string, t *tail, fn func(*userState)) error {
 	u := &userState{}
 	u.reset(m)
+	u.tail = t
 	s.metrics.stateRequests.load.Inc()
 	if err := s.advance(ctx, m, u, user); err != nil {
 		return err

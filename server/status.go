@@ -26,6 +26,7 @@ const (
 	reasonEventIDConflict = "EVENT_ID_CONFLICT"
 	reasonUserNotFound    = "USER_NOT_FOUND"
 	reasonStaleRevision   = "STALE_REVISION"
+	reasonNoUncertainty   = "NO_UNCERTAINTY"
 	reasonModelRejected   = "MODEL_REJECTED"
 	reasonUnknownMethod   = "UNKNOWN_METHOD"
 	reasonDraining        = "DRAINING"
@@ -43,6 +44,7 @@ const (
 var (
 	errUserNotFound  = errors.New("server: no such user")
 	errStaleRevision = errors.New("server: store is behind the demanded revision")
+	errNoUncertainty = errors.New("server: the model does not know its uncertainty")
 	errUnknownMethod = errors.New("server: unknown method or service")
 	errDraining      = errors.New("server: draining")
 	errPanic         = errors.New("server: panic in a handler")
@@ -63,6 +65,7 @@ var outcomes = []struct {
 }{
 	{errUserNotFound, codes.NotFound, reasonUserNotFound, "there is no history under this user_id", 0},
 	{errStaleRevision, codes.Unavailable, reasonStaleRevision, "the store has not reached min_user_revision yet", 50 * time.Millisecond},
+	{errNoUncertainty, codes.FailedPrecondition, reasonNoUncertainty, "exploration needs a model that knows its uncertainty: one with learned dynamics and deviation", 0},
 	{errUnknownMethod, codes.Unimplemented, reasonUnknownMethod, "this server has no such method or service; is the client newer than the server?", 0},
 	{errDraining, codes.Unavailable, reasonDraining, "the server is shutting down; connect to another one", 100 * time.Millisecond},
 	{context.Canceled, codes.Canceled, reasonCancelled, "the call was cancelled", 0},

@@ -25,6 +25,9 @@ const (
 	maxSeenTypes      = 50
 	defaultPageSize   = 10
 	maxPageSize       = 1000
+	maxExplain        = 50
+	maxExplainedPage  = 100
+	maxExploration    = 100
 	maxFuture         = 24 * time.Hour
 	maxFaults         = 20 // field violations reported for one request
 
@@ -168,7 +171,38 @@ func validateRecommend(r *pb.RecommendRequest, now time.Time) error {
 	checkIDs(&c, "filter.allow_item_ids", r.GetFilter().GetAllowItemIds())
 	checkIDs(&c, "filter.deny_item_ids", r.GetFilter().GetDenyItemIds())
 	checkSeen(&c, r.GetSeen())
+	checkExplain(&c, r)
+	if x := r.GetExploration(); x != nil {
+		checkExploration(&c, x)
+	}
 	return c.err()
+}
+
+func checkExplain(c *checker, r *pb.RecommendRequest) {
+	if n := r.GetExplain(); n < 0 || n > maxExplain {
+		c.check("explain", fmt.Sprintf("must be from 0 to %d", maxExplain))
+	} else if n > 0 && r.GetPageSize() > maxExplainedPage {
+		c.check("page_size", fmt.Sprintf("must be at most %d with explain", maxExplainedPage))
+	}
+}
+
+func checkExploration(c *checker, x *pb.Exploration) {
+	switch strategy := x.GetStrategy().(type) {
+	case *pb.Exploration_Thompson_:
+		c.check("exploration.thompson.scale", badAmount(strategy.Thompson.Scale))
+	case *pb.Exploration_UpperConfidence_:
+		c.check("exploration.upper_confidence.beta", badAmount(strategy.UpperConfidence.Beta))
+	default:
+		c.check("exploration.strategy", "is required: set thompson or upper_confidence")
+	}
+}
+
+// badAmount checks how much to explore.
+func badAmount(v *float64) string {
+	if v != nil && !(*v >= 0 && *v <= maxExploration) { // false for NaN too
+		return fmt.Sprintf("must be a number from 0 to %d", maxExploration)
+	}
+	return ""
 }
 
 func checkHistory(c *checker, h *pb.InlineHistory, now time.Time) {

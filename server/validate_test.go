@@ -111,6 +111,12 @@ func TestValidateRecommend(t *testing.T) {
 	filter := func(f *pb.ItemFilter) *pb.RecommendRequest {
 		return with(forUser("u"), func(r *pb.RecommendRequest) { r.Filter = f })
 	}
+	explain := func(n, page int32) *pb.RecommendRequest {
+		return with(forUser("u"), func(r *pb.RecommendRequest) { r.Explain, r.PageSize = n, page })
+	}
+	explore := func(x *pb.Exploration) *pb.RecommendRequest {
+		return with(forUser("u"), func(r *pb.RecommendRequest) { r.Exploration = x })
+	}
 	for _, tt := range []struct {
 		name string
 		req  *pb.RecommendRequest
@@ -131,6 +137,17 @@ func TestValidateRecommend(t *testing.T) {
 		{"revision with a history", with(history(1), func(r *pb.RecommendRequest) { r.MinUserRevision = 1 }), []string{"min_user_revision"}},
 		{"page size -1", with(forUser("u"), func(r *pb.RecommendRequest) { r.PageSize = -1 }), []string{"page_size"}},
 		{"page size huge", with(forUser("u"), func(r *pb.RecommendRequest) { r.PageSize = math.MaxInt32 }), nil},
+		{"explain 50", explain(50, 100), nil},
+		{"explain 51", explain(51, 0), []string{"explain"}},
+		{"explain -1", explain(-1, 1000), []string{"explain"}},
+		{"explain a long page", explain(1, 101), []string{"page_size"}},
+		{"a long page without explain", explain(0, 101), nil},
+		{"exploration without strategy", explore(&pb.Exploration{}), []string{"exploration.strategy"}},
+		{"scale -1", explore(thompson(1, -1)), []string{"exploration.thompson.scale"}},
+		{"scale NaN", explore(thompson(1, math.NaN())), []string{"exploration.thompson.scale"}},
+		{"scale over 100", explore(thompson(1, 100.5)), []string{"exploration.thompson.scale"}},
+		{"beta -0.1", explore(upperConfidence(-0.1)), []string{"exploration.upper_confidence.beta"}},
+		{"beta infinite", explore(upperConfidence(math.Inf(1))), []string{"exploration.upper_confidence.beta"}},
 		{"allow 10000", filter(&pb.ItemFilter{AllowItemIds: ids(10_000)}), nil},
 		{"allow 10001", filter(&pb.ItemFilter{AllowItemIds: ids(10_001)}), []string{"filter.allow_item_ids"}},
 		{"allow with an empty id", filter(&pb.ItemFilter{AllowItemIds: []string{"a", ""}}), []string{"filter.allow_item_ids[1]"}},

@@ -31,6 +31,9 @@ type serveCmd struct {
 	StateCache byteSize `group:"State:" default:"256MiB" help:"Memory for cached user states."`
 	StoreCache byteSize `group:"State:" default:"64MiB" help:"Memory for blocks of the store."`
 
+	QualitySample float64 `group:"Live quality:" default:"0.01" help:"Share of the events of which the rank that the item had just before is measured, for the metrics gsimc_online_rank and gsimc_online_recall: 0, none, to 1, all."`
+	ShadowModel   string  `group:"Live quality:" placeholder:"FILE" help:"A second model that is measured on the same events and answers nothing."`
+
 	Listen    string `group:"Network:" default:"127.0.0.1:50051" help:"gRPC address; port 0 takes a free one. There is no authentication: keep it on a trusted network."`
 	OpsListen string `group:"Network:" default:"127.0.0.1:9090" help:"HTTP address of /metrics, /livez, /readyz and /debug/pprof."`
 
@@ -66,7 +69,8 @@ GOMEMLIMIT is set to 90 % of the control group's limit unless it is in the envir
 
 // serveFlags maps the fields of the server's configuration to the flags that set them.
 var serveFlags = strings.NewReplacer("OpsListen: ", "--ops-listen: ", "Listen: ", "--listen: ", "EventWeights: ", "--event-weight: ",
-	"Estimator: ", "--estimator: ", "StateCacheBytes: ", "--state-cache: ", "DefaultTimeout: ", "--default-timeout: ",
+	"Estimator: ", "--estimator: ", "QualitySample: ", "--quality-sample: ", "ShadowModel: ", "--shadow-model: ",
+	"a QualitySample above", "a --quality-sample above", "StateCacheBytes: ", "--state-cache: ", "DefaultTimeout: ", "--default-timeout: ",
 	"SlowRequest: ", "--slow-request: ", "DrainDelay: ", "--drain-delay: ", "DrainTimeout: ", "--drain-timeout: ",
 	"MaxRecvBytes: ", "--max-recv-size: ", "MaxSendBytes: ", "--max-send-size: ", "MaxConcurrentStreams: ", "--max-concurrent-streams: ",
 	"MaxConnections: ", "--max-connections: ", "MaxConnectionAge: ", "--max-connection-age: ")
@@ -86,6 +90,10 @@ func (c *serveCmd) config() server.Config {
 	cfg.EventWeights = c.EventWeight
 	cfg.Estimator = model.Estimator(c.Estimator)
 	cfg.StateCacheBytes = int64(c.StateCache)
+	cfg.QualitySample = c.QualitySample
+	if c.ShadowModel != "" {
+		cfg.ShadowModel = func() (*model.Model, error) { return openModel("--shadow-model", c.ShadowModel) }
+	}
 	cfg.DefaultTimeout, cfg.SlowRequest = c.DefaultTimeout, c.SlowRequest
 	cfg.DrainDelay, cfg.DrainTimeout = c.DrainDelay, c.DrainTimeout
 	cfg.MaxRecvBytes, cfg.MaxSendBytes = int(c.MaxRecvSize), int(c.MaxSendSize)

@@ -219,8 +219,13 @@ type RecommendRequest struct {
 	// Answer from a state at least this new, or fail with UNAVAILABLE: pass the user_revision of an
 	// Observe that went to another replica. 0: no demand. Must be 0 with an inline history.
 	MinUserRevision uint64 `protobuf:"varint,8,opt,name=min_user_revision,json=minUserRevision,proto3" json:"min_user_revision,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Rank by what might be good for the user too, instead of by the scores alone. Unset: by score.
+	Exploration *Exploration `protobuf:"bytes,11,opt,name=exploration,proto3" json:"exploration,omitempty"`
+	// Explain each personal result by up to this many items of the history, those that contributed most
+	// to its score: 0 to 50; page_size must then be at most 100. 0: no explanations.
+	Explain       int32 `protobuf:"varint,12,opt,name=explain,proto3" json:"explain,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RecommendRequest) Reset() {
@@ -306,6 +311,20 @@ func (x *RecommendRequest) GetMinUserRevision() uint64 {
 	return 0
 }
 
+func (x *RecommendRequest) GetExploration() *Exploration {
+	if x != nil {
+		return x.Exploration
+	}
+	return nil
+}
+
+func (x *RecommendRequest) GetExplain() int32 {
+	if x != nil {
+		return x.Explain
+	}
+	return 0
+}
+
 type isRecommendRequest_Subject interface {
 	isRecommendRequest_Subject()
 }
@@ -324,10 +343,99 @@ func (*RecommendRequest_UserId) isRecommendRequest_Subject() {}
 
 func (*RecommendRequest_History) isRecommendRequest_Subject() {}
 
+// Exploration says how the uncertainty about a user enters the order of the list. It needs a model that
+// knows its uncertainty (learned dynamics with deviation). A list for a user without usable history is
+// then made from what the model expects of any user, and not from the popular items.
+type Exploration struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The strategy: exactly one must be set.
+	//
+	// Types that are valid to be assigned to Strategy:
+	//
+	//	*Exploration_Thompson_
+	//	*Exploration_UpperConfidence_
+	Strategy      isExploration_Strategy `protobuf_oneof:"strategy"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Exploration) Reset() {
+	*x = Exploration{}
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Exploration) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Exploration) ProtoMessage() {}
+
+func (x *Exploration) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Exploration.ProtoReflect.Descriptor instead.
+func (*Exploration) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Exploration) GetStrategy() isExploration_Strategy {
+	if x != nil {
+		return x.Strategy
+	}
+	return nil
+}
+
+func (x *Exploration) GetThompson() *Exploration_Thompson {
+	if x != nil {
+		if x, ok := x.Strategy.(*Exploration_Thompson_); ok {
+			return x.Thompson
+		}
+	}
+	return nil
+}
+
+func (x *Exploration) GetUpperConfidence() *Exploration_UpperConfidence {
+	if x != nil {
+		if x, ok := x.Strategy.(*Exploration_UpperConfidence_); ok {
+			return x.UpperConfidence
+		}
+	}
+	return nil
+}
+
+type isExploration_Strategy interface {
+	isExploration_Strategy()
+}
+
+type Exploration_Thompson_ struct {
+	// A plausible taste, drawn at random.
+	Thompson *Exploration_Thompson `protobuf:"bytes,1,opt,name=thompson,proto3,oneof"`
+}
+
+type Exploration_UpperConfidence_ struct {
+	// The most that each score might plausibly be.
+	UpperConfidence *Exploration_UpperConfidence `protobuf:"bytes,2,opt,name=upper_confidence,json=upperConfidence,proto3,oneof"`
+}
+
+func (*Exploration_Thompson_) isExploration_Strategy() {}
+
+func (*Exploration_UpperConfidence_) isExploration_Strategy() {}
+
 // RecommendResponse is the list and what it was made from.
 type RecommendResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Largest score first; at most page_size.
+	// Largest score first, or with exploration largest explored score first; at most page_size.
 	Items []*ScoredItem `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
 	// Version (content hash) of the model that computed the whole answer.
 	ModelVersion string `protobuf:"bytes,4,opt,name=model_version,json=modelVersion,proto3" json:"model_version,omitempty"`
@@ -336,14 +444,20 @@ type RecommendResponse struct {
 	// Ids of the inline history and of filter.allow_item_ids that the model does not know, each once.
 	UnknownItemIds []string `protobuf:"bytes,7,rep,name=unknown_item_ids,json=unknownItemIds,proto3" json:"unknown_item_ids,omitempty"`
 	// Why the list is short or not personal; empty when all is normal.
-	Degradations  []Degradation `protobuf:"varint,8,rep,packed,name=degradations,proto3,enum=gsimc.v1.Degradation" json:"degradations,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Degradations []Degradation `protobuf:"varint,8,rep,packed,name=degradations,proto3,enum=gsimc.v1.Degradation" json:"degradations,omitempty"`
+	// How little is known of the user: 1 is nothing beyond what the model expects of anyone, as before the
+	// first event; events bring it down and time lets it rise again. It is the variance that is left, as
+	// a share of that of a new user. Unset if the model does not know its uncertainty.
+	Uncertainty *float64 `protobuf:"fixed64,9,opt,name=uncertainty,proto3,oneof" json:"uncertainty,omitempty"`
+	// The seed of a Thompson draw; 0 without one.
+	ExplorationSeed uint64 `protobuf:"varint,10,opt,name=exploration_seed,json=explorationSeed,proto3" json:"exploration_seed,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *RecommendResponse) Reset() {
 	*x = RecommendResponse{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[3]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -355,7 +469,7 @@ func (x *RecommendResponse) String() string {
 func (*RecommendResponse) ProtoMessage() {}
 
 func (x *RecommendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[3]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -368,7 +482,7 @@ func (x *RecommendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecommendResponse.ProtoReflect.Descriptor instead.
 func (*RecommendResponse) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{3}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *RecommendResponse) GetItems() []*ScoredItem {
@@ -406,6 +520,124 @@ func (x *RecommendResponse) GetDegradations() []Degradation {
 	return nil
 }
 
+func (x *RecommendResponse) GetUncertainty() float64 {
+	if x != nil && x.Uncertainty != nil {
+		return *x.Uncertainty
+	}
+	return 0
+}
+
+func (x *RecommendResponse) GetExplorationSeed() uint64 {
+	if x != nil {
+		return x.ExplorationSeed
+	}
+	return 0
+}
+
+// Thompson ranks by the scores of one draw from the distribution of the user's taste: the query plus
+// scale standard deviations times normal random numbers, one for each frequency.
+type Exploration_Thompson struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Equal seeds give equal draws for an equal state of the user: the same history, model and, if the
+	// model's uncertainty grows with time, second. 0: the server draws a seed; the one that was used is
+	// in RecommendResponse.exploration_seed.
+	Seed uint64 `protobuf:"varint,1,opt,name=seed,proto3" json:"seed,omitempty"`
+	// 0 to 100; 0 is no exploration. Unset: 1, the model's own uncertainty.
+	Scale         *float64 `protobuf:"fixed64,2,opt,name=scale,proto3,oneof" json:"scale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Exploration_Thompson) Reset() {
+	*x = Exploration_Thompson{}
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Exploration_Thompson) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Exploration_Thompson) ProtoMessage() {}
+
+func (x *Exploration_Thompson) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Exploration_Thompson.ProtoReflect.Descriptor instead.
+func (*Exploration_Thompson) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{3, 0}
+}
+
+func (x *Exploration_Thompson) GetSeed() uint64 {
+	if x != nil {
+		return x.Seed
+	}
+	return 0
+}
+
+func (x *Exploration_Thompson) GetScale() float64 {
+	if x != nil && x.Scale != nil {
+		return *x.Scale
+	}
+	return 0
+}
+
+// UpperConfidence ranks by score + beta * score_stddev, exactly and over all items.
+type Exploration_UpperConfidence struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 0 to 100; 0 is no exploration. Unset: 1.
+	Beta          *float64 `protobuf:"fixed64,1,opt,name=beta,proto3,oneof" json:"beta,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Exploration_UpperConfidence) Reset() {
+	*x = Exploration_UpperConfidence{}
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Exploration_UpperConfidence) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Exploration_UpperConfidence) ProtoMessage() {}
+
+func (x *Exploration_UpperConfidence) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Exploration_UpperConfidence.ProtoReflect.Descriptor instead.
+func (*Exploration_UpperConfidence) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{3, 1}
+}
+
+func (x *Exploration_UpperConfidence) GetBeta() float64 {
+	if x != nil && x.Beta != nil {
+		return *x.Beta
+	}
+	return 0
+}
+
 var File_gsimc_v1_recommender_service_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
@@ -420,21 +652,39 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\n" +
 	"event_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\teventTime\x12\x19\n" +
 	"\x05value\x18\x04 \x01(\x01H\x00R\x05value\x88\x01\x01B\b\n" +
-	"\x06_value\"\x8e\x02\n" +
+	"\x06_value\"\xe1\x02\n" +
 	"\x10RecommendRequest\x12\x19\n" +
 	"\auser_id\x18\x01 \x01(\tH\x00R\x06userId\x123\n" +
 	"\ahistory\x18\x02 \x01(\v2\x17.gsimc.v1.InlineHistoryH\x00R\ahistory\x12\x1b\n" +
 	"\tpage_size\x18\x04 \x01(\x05R\bpageSize\x12,\n" +
 	"\x06filter\x18\x06 \x01(\v2\x14.gsimc.v1.ItemFilterR\x06filter\x12(\n" +
 	"\x04seen\x18\a \x01(\v2\x14.gsimc.v1.SeenPolicyR\x04seen\x12*\n" +
-	"\x11min_user_revision\x18\b \x01(\x04R\x0fminUserRevisionB\t\n" +
-	"\asubject\"\xee\x01\n" +
+	"\x11min_user_revision\x18\b \x01(\x04R\x0fminUserRevision\x127\n" +
+	"\vexploration\x18\v \x01(\v2\x15.gsimc.v1.ExplorationR\vexploration\x12\x18\n" +
+	"\aexplain\x18\f \x01(\x05R\aexplainB\t\n" +
+	"\asubject\"\xa5\x02\n" +
+	"\vExploration\x12<\n" +
+	"\bthompson\x18\x01 \x01(\v2\x1e.gsimc.v1.Exploration.ThompsonH\x00R\bthompson\x12R\n" +
+	"\x10upper_confidence\x18\x02 \x01(\v2%.gsimc.v1.Exploration.UpperConfidenceH\x00R\x0fupperConfidence\x1aC\n" +
+	"\bThompson\x12\x12\n" +
+	"\x04seed\x18\x01 \x01(\x04R\x04seed\x12\x19\n" +
+	"\x05scale\x18\x02 \x01(\x01H\x00R\x05scale\x88\x01\x01B\b\n" +
+	"\x06_scale\x1a3\n" +
+	"\x0fUpperConfidence\x12\x17\n" +
+	"\x04beta\x18\x01 \x01(\x01H\x00R\x04beta\x88\x01\x01B\a\n" +
+	"\x05_betaB\n" +
+	"\n" +
+	"\bstrategy\"\xd0\x02\n" +
 	"\x11RecommendResponse\x12*\n" +
 	"\x05items\x18\x01 \x03(\v2\x14.gsimc.v1.ScoredItemR\x05items\x12#\n" +
 	"\rmodel_version\x18\x04 \x01(\tR\fmodelVersion\x12#\n" +
 	"\ruser_revision\x18\x06 \x01(\x04R\fuserRevision\x12(\n" +
 	"\x10unknown_item_ids\x18\a \x03(\tR\x0eunknownItemIds\x129\n" +
-	"\fdegradations\x18\b \x03(\x0e2\x15.gsimc.v1.DegradationR\fdegradations*\x8e\x01\n" +
+	"\fdegradations\x18\b \x03(\x0e2\x15.gsimc.v1.DegradationR\fdegradations\x12%\n" +
+	"\vuncertainty\x18\t \x01(\x01H\x00R\vuncertainty\x88\x01\x01\x12)\n" +
+	"\x10exploration_seed\x18\n" +
+	" \x01(\x04R\x0fexplorationSeedB\x0e\n" +
+	"\f_uncertainty*\x8e\x01\n" +
 	"\vDegradation\x12\x1b\n" +
 	"\x17DEGRADATION_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18DEGRADATION_UNKNOWN_USER\x10\x01\x12!\n" +
@@ -456,33 +706,39 @@ func file_gsimc_v1_recommender_service_proto_rawDescGZIP() []byte {
 }
 
 var file_gsimc_v1_recommender_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_gsimc_v1_recommender_service_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_gsimc_v1_recommender_service_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_gsimc_v1_recommender_service_proto_goTypes = []any{
-	(Degradation)(0),              // 0: gsimc.v1.Degradation
-	(*InlineHistory)(nil),         // 1: gsimc.v1.InlineHistory
-	(*HistoryEntry)(nil),          // 2: gsimc.v1.HistoryEntry
-	(*RecommendRequest)(nil),      // 3: gsimc.v1.RecommendRequest
-	(*RecommendResponse)(nil),     // 4: gsimc.v1.RecommendResponse
-	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
-	(*ItemFilter)(nil),            // 6: gsimc.v1.ItemFilter
-	(*SeenPolicy)(nil),            // 7: gsimc.v1.SeenPolicy
-	(*ScoredItem)(nil),            // 8: gsimc.v1.ScoredItem
+	(Degradation)(0),                    // 0: gsimc.v1.Degradation
+	(*InlineHistory)(nil),               // 1: gsimc.v1.InlineHistory
+	(*HistoryEntry)(nil),                // 2: gsimc.v1.HistoryEntry
+	(*RecommendRequest)(nil),            // 3: gsimc.v1.RecommendRequest
+	(*Exploration)(nil),                 // 4: gsimc.v1.Exploration
+	(*RecommendResponse)(nil),           // 5: gsimc.v1.RecommendResponse
+	(*Exploration_Thompson)(nil),        // 6: gsimc.v1.Exploration.Thompson
+	(*Exploration_UpperConfidence)(nil), // 7: gsimc.v1.Exploration.UpperConfidence
+	(*timestamppb.Timestamp)(nil),       // 8: google.protobuf.Timestamp
+	(*ItemFilter)(nil),                  // 9: gsimc.v1.ItemFilter
+	(*SeenPolicy)(nil),                  // 10: gsimc.v1.SeenPolicy
+	(*ScoredItem)(nil),                  // 11: gsimc.v1.ScoredItem
 }
 var file_gsimc_v1_recommender_service_proto_depIdxs = []int32{
-	2, // 0: gsimc.v1.InlineHistory.entries:type_name -> gsimc.v1.HistoryEntry
-	5, // 1: gsimc.v1.HistoryEntry.event_time:type_name -> google.protobuf.Timestamp
-	1, // 2: gsimc.v1.RecommendRequest.history:type_name -> gsimc.v1.InlineHistory
-	6, // 3: gsimc.v1.RecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
-	7, // 4: gsimc.v1.RecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
-	8, // 5: gsimc.v1.RecommendResponse.items:type_name -> gsimc.v1.ScoredItem
-	0, // 6: gsimc.v1.RecommendResponse.degradations:type_name -> gsimc.v1.Degradation
-	3, // 7: gsimc.v1.RecommenderService.Recommend:input_type -> gsimc.v1.RecommendRequest
-	4, // 8: gsimc.v1.RecommenderService.Recommend:output_type -> gsimc.v1.RecommendResponse
-	8, // [8:9] is the sub-list for method output_type
-	7, // [7:8] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	2,  // 0: gsimc.v1.InlineHistory.entries:type_name -> gsimc.v1.HistoryEntry
+	8,  // 1: gsimc.v1.HistoryEntry.event_time:type_name -> google.protobuf.Timestamp
+	1,  // 2: gsimc.v1.RecommendRequest.history:type_name -> gsimc.v1.InlineHistory
+	9,  // 3: gsimc.v1.RecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
+	10, // 4: gsimc.v1.RecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	4,  // 5: gsimc.v1.RecommendRequest.exploration:type_name -> gsimc.v1.Exploration
+	6,  // 6: gsimc.v1.Exploration.thompson:type_name -> gsimc.v1.Exploration.Thompson
+	7,  // 7: gsimc.v1.Exploration.upper_confidence:type_name -> gsimc.v1.Exploration.UpperConfidence
+	11, // 8: gsimc.v1.RecommendResponse.items:type_name -> gsimc.v1.ScoredItem
+	0,  // 9: gsimc.v1.RecommendResponse.degradations:type_name -> gsimc.v1.Degradation
+	3,  // 10: gsimc.v1.RecommenderService.Recommend:input_type -> gsimc.v1.RecommendRequest
+	5,  // 11: gsimc.v1.RecommenderService.Recommend:output_type -> gsimc.v1.RecommendResponse
+	11, // [11:12] is the sub-list for method output_type
+	10, // [10:11] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_recommender_service_proto_init() }
@@ -496,13 +752,20 @@ func file_gsimc_v1_recommender_service_proto_init() {
 		(*RecommendRequest_UserId)(nil),
 		(*RecommendRequest_History)(nil),
 	}
+	file_gsimc_v1_recommender_service_proto_msgTypes[3].OneofWrappers = []any{
+		(*Exploration_Thompson_)(nil),
+		(*Exploration_UpperConfidence_)(nil),
+	}
+	file_gsimc_v1_recommender_service_proto_msgTypes[4].OneofWrappers = []any{}
+	file_gsimc_v1_recommender_service_proto_msgTypes[5].OneofWrappers = []any{}
+	file_gsimc_v1_recommender_service_proto_msgTypes[6].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_recommender_service_proto_rawDesc), len(file_gsimc_v1_recommender_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   4,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -34,7 +34,8 @@ type RecommenderServiceClient interface {
 	//
 	// An unknown user is no error: the popular items are returned, and degradations says so.
 	//
-	// Errors: INVALID_ARGUMENT (a field breaks its rule), UNAVAILABLE with reason STALE_REVISION (the
+	// Errors: INVALID_ARGUMENT (a field breaks its rule), FAILED_PRECONDITION with reason NO_UNCERTAINTY
+	// (exploration with a model that does not know its uncertainty), UNAVAILABLE with reason STALE_REVISION (the
 	// store has not reached min_user_revision), DATA_LOSS (the user's stored history is damaged).
 	Recommend(ctx context.Context, in *RecommendRequest, opts ...grpc.CallOption) (*RecommendResponse, error)
 }
@@ -69,7 +70,8 @@ type RecommenderServiceServer interface {
 	//
 	// An unknown user is no error: the popular items are returned, and degradations says so.
 	//
-	// Errors: INVALID_ARGUMENT (a field breaks its rule), UNAVAILABLE with reason STALE_REVISION (the
+	// Errors: INVALID_ARGUMENT (a field breaks its rule), FAILED_PRECONDITION with reason NO_UNCERTAINTY
+	// (exploration with a model that does not know its uncertainty), UNAVAILABLE with reason STALE_REVISION (the
 	// store has not reached min_user_revision), DATA_LOSS (the user's stored history is damaged).
 	Recommend(context.Context, *RecommendRequest) (*RecommendResponse, error)
 	mustEmbedUnimplementedRecommenderServiceServer()

@@ -95,6 +95,8 @@ const (
 	ResultSource_RESULT_SOURCE_PERSONALIZED ResultSource = 1
 	// Taken from the list of popular items, because there is no usable history.
 	ResultSource_RESULT_SOURCE_POPULAR ResultSource = 2
+	// As PERSONALIZED, but the list is in the order of the explored scores (see Exploration).
+	ResultSource_RESULT_SOURCE_EXPLORATION ResultSource = 3
 )
 
 // Enum value maps for ResultSource.
@@ -103,11 +105,13 @@ var (
 		0: "RESULT_SOURCE_UNSPECIFIED",
 		1: "RESULT_SOURCE_PERSONALIZED",
 		2: "RESULT_SOURCE_POPULAR",
+		3: "RESULT_SOURCE_EXPLORATION",
 	}
 	ResultSource_value = map[string]int32{
 		"RESULT_SOURCE_UNSPECIFIED":  0,
 		"RESULT_SOURCE_PERSONALIZED": 1,
 		"RESULT_SOURCE_POPULAR":      2,
+		"RESULT_SOURCE_EXPLORATION":  3,
 	}
 )
 
@@ -426,11 +430,17 @@ type ScoredItem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the item, as it stood in the training data.
 	ItemId string `protobuf:"bytes,1,opt,name=item_id,json=itemId,proto3" json:"item_id,omitempty"`
-	// PERSONALIZED: the model's prediction; compare it only within one response.
+	// PERSONALIZED and EXPLORATION: the model's prediction; compare it only within one response.
+	// An explored list is not in the order of this score.
 	// POPULAR: the share of the training users who interacted with the item, from 0 to 1.
 	Score float64 `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
 	// Why the item is on the list.
-	Source        ResultSource `protobuf:"varint,3,opt,name=source,proto3,enum=gsimc.v1.ResultSource" json:"source,omitempty"`
+	Source ResultSource `protobuf:"varint,3,opt,name=source,proto3,enum=gsimc.v1.ResultSource" json:"source,omitempty"`
+	// Standard deviation of the score: how far the model may be wrong about this user's taste for the
+	// item. Unset for POPULAR, and if the model does not know its uncertainty.
+	ScoreStddev *float64 `protobuf:"fixed64,4,opt,name=score_stddev,json=scoreStddev,proto3,oneof" json:"score_stddev,omitempty"`
+	// What the score is made of, if RecommendRequest.explain asked for it; unset for POPULAR.
+	Explanation   *Explanation `protobuf:"bytes,5,opt,name=explanation,proto3" json:"explanation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -486,6 +496,160 @@ func (x *ScoredItem) GetSource() ResultSource {
 	return ResultSource_RESULT_SOURCE_UNSPECIFIED
 }
 
+func (x *ScoredItem) GetScoreStddev() float64 {
+	if x != nil && x.ScoreStddev != nil {
+		return *x.ScoreStddev
+	}
+	return 0
+}
+
+func (x *ScoredItem) GetExplanation() *Explanation {
+	if x != nil {
+		return x.Explanation
+	}
+	return nil
+}
+
+// Explanation takes a score apart: base, the contributions and remainder add up to ScoredItem.score, to
+// 1e-5 of it. Contributions can be negative. They are exact shares of the score as it is; leaving an
+// event out would also change how much the model trusts the others.
+type Explanation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the item would get without any of the user's events.
+	Base float64 `protobuf:"fixed64,1,opt,name=base,proto3" json:"base,omitempty"`
+	// The items of the history that contributed most, largest absolute value first.
+	Contributions []*Contribution `protobuf:"bytes,2,rep,name=contributions,proto3" json:"contributions,omitempty"`
+	// All the other events together.
+	Remainder     float64 `protobuf:"fixed64,3,opt,name=remainder,proto3" json:"remainder,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Explanation) Reset() {
+	*x = Explanation{}
+	mi := &file_gsimc_v1_types_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Explanation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Explanation) ProtoMessage() {}
+
+func (x *Explanation) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_types_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
+func (*Explanation) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Explanation) GetBase() float64 {
+	if x != nil {
+		return x.Base
+	}
+	return 0
+}
+
+func (x *Explanation) GetContributions() []*Contribution {
+	if x != nil {
+		return x.Contributions
+	}
+	return nil
+}
+
+func (x *Explanation) GetRemainder() float64 {
+	if x != nil {
+		return x.Remainder
+	}
+	return 0
+}
+
+// Contribution is what the events on one item of the history added to a score. Only the newest 1000
+// events are told apart; earlier ones are part of Explanation.remainder.
+type Contribution struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the item of the history.
+	ItemId string `protobuf:"bytes,1,opt,name=item_id,json=itemId,proto3" json:"item_id,omitempty"`
+	// Time of the newest of these events, in whole seconds. Unset in an inline history without times.
+	EventTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=event_time,json=eventTime,proto3" json:"event_time,omitempty"`
+	// How many events on the item there are.
+	Events int32 `protobuf:"varint,3,opt,name=events,proto3" json:"events,omitempty"`
+	// What they added, in units of the score.
+	Contribution  float64 `protobuf:"fixed64,4,opt,name=contribution,proto3" json:"contribution,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Contribution) Reset() {
+	*x = Contribution{}
+	mi := &file_gsimc_v1_types_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Contribution) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Contribution) ProtoMessage() {}
+
+func (x *Contribution) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_types_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Contribution.ProtoReflect.Descriptor instead.
+func (*Contribution) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Contribution) GetItemId() string {
+	if x != nil {
+		return x.ItemId
+	}
+	return ""
+}
+
+func (x *Contribution) GetEventTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EventTime
+	}
+	return nil
+}
+
+func (x *Contribution) GetEvents() int32 {
+	if x != nil {
+		return x.Events
+	}
+	return 0
+}
+
+func (x *Contribution) GetContribution() float64 {
+	if x != nil {
+		return x.Contribution
+	}
+	return 0
+}
+
 var File_gsimc_v1_types_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_types_proto_rawDesc = "" +
@@ -515,22 +679,36 @@ const file_gsimc_v1_types_proto_rawDesc = "" +
 	"\x10MODE_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fMODE_EXCLUDE\x10\x01\x12\x16\n" +
 	"\x12MODE_EXCLUDE_TYPES\x10\x02\x12\x10\n" +
-	"\fMODE_INCLUDE\x10\x03\"k\n" +
+	"\fMODE_INCLUDE\x10\x03\"\xdd\x01\n" +
 	"\n" +
 	"ScoredItem\x12\x17\n" +
 	"\aitem_id\x18\x01 \x01(\tR\x06itemId\x12\x14\n" +
 	"\x05score\x18\x02 \x01(\x01R\x05score\x12.\n" +
-	"\x06source\x18\x03 \x01(\x0e2\x16.gsimc.v1.ResultSourceR\x06source*\xb9\x01\n" +
+	"\x06source\x18\x03 \x01(\x0e2\x16.gsimc.v1.ResultSourceR\x06source\x12&\n" +
+	"\fscore_stddev\x18\x04 \x01(\x01H\x00R\vscoreStddev\x88\x01\x01\x127\n" +
+	"\vexplanation\x18\x05 \x01(\v2\x15.gsimc.v1.ExplanationR\vexplanationB\x0f\n" +
+	"\r_score_stddev\"}\n" +
+	"\vExplanation\x12\x12\n" +
+	"\x04base\x18\x01 \x01(\x01R\x04base\x12<\n" +
+	"\rcontributions\x18\x02 \x03(\v2\x16.gsimc.v1.ContributionR\rcontributions\x12\x1c\n" +
+	"\tremainder\x18\x03 \x01(\x01R\tremainder\"\x9e\x01\n" +
+	"\fContribution\x12\x17\n" +
+	"\aitem_id\x18\x01 \x01(\tR\x06itemId\x129\n" +
+	"\n" +
+	"event_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\teventTime\x12\x16\n" +
+	"\x06events\x18\x03 \x01(\x05R\x06events\x12\"\n" +
+	"\fcontribution\x18\x04 \x01(\x01R\fcontribution*\xb9\x01\n" +
 	"\x10EventDisposition\x12!\n" +
 	"\x1dEVENT_DISPOSITION_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19EVENT_DISPOSITION_APPLIED\x10\x01\x12\x1f\n" +
 	"\x1bEVENT_DISPOSITION_DUPLICATE\x10\x02\x12\"\n" +
 	"\x1eEVENT_DISPOSITION_PENDING_ITEM\x10\x03\x12\x1e\n" +
-	"\x1aEVENT_DISPOSITION_REJECTED\x10\x05*h\n" +
+	"\x1aEVENT_DISPOSITION_REJECTED\x10\x05*\x87\x01\n" +
 	"\fResultSource\x12\x1d\n" +
 	"\x19RESULT_SOURCE_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aRESULT_SOURCE_PERSONALIZED\x10\x01\x12\x19\n" +
-	"\x15RESULT_SOURCE_POPULAR\x10\x02B-Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1b\x06proto3"
+	"\x15RESULT_SOURCE_POPULAR\x10\x02\x12\x1d\n" +
+	"\x19RESULT_SOURCE_EXPLORATION\x10\x03B-Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1b\x06proto3"
 
 var (
 	file_gsimc_v1_types_proto_rawDescOnce sync.Once
@@ -545,7 +723,7 @@ func file_gsimc_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_gsimc_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_gsimc_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_gsimc_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_gsimc_v1_types_proto_goTypes = []any{
 	(EventDisposition)(0),         // 0: gsimc.v1.EventDisposition
 	(ResultSource)(0),             // 1: gsimc.v1.ResultSource
@@ -554,19 +732,24 @@ var file_gsimc_v1_types_proto_goTypes = []any{
 	(*ItemFilter)(nil),            // 4: gsimc.v1.ItemFilter
 	(*SeenPolicy)(nil),            // 5: gsimc.v1.SeenPolicy
 	(*ScoredItem)(nil),            // 6: gsimc.v1.ScoredItem
-	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 8: google.protobuf.Duration
+	(*Explanation)(nil),           // 7: gsimc.v1.Explanation
+	(*Contribution)(nil),          // 8: gsimc.v1.Contribution
+	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 10: google.protobuf.Duration
 }
 var file_gsimc_v1_types_proto_depIdxs = []int32{
-	7, // 0: gsimc.v1.Event.event_time:type_name -> google.protobuf.Timestamp
-	2, // 1: gsimc.v1.SeenPolicy.mode:type_name -> gsimc.v1.SeenPolicy.Mode
-	8, // 2: gsimc.v1.SeenPolicy.reappear_after:type_name -> google.protobuf.Duration
-	1, // 3: gsimc.v1.ScoredItem.source:type_name -> gsimc.v1.ResultSource
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	9,  // 0: gsimc.v1.Event.event_time:type_name -> google.protobuf.Timestamp
+	2,  // 1: gsimc.v1.SeenPolicy.mode:type_name -> gsimc.v1.SeenPolicy.Mode
+	10, // 2: gsimc.v1.SeenPolicy.reappear_after:type_name -> google.protobuf.Duration
+	1,  // 3: gsimc.v1.ScoredItem.source:type_name -> gsimc.v1.ResultSource
+	7,  // 4: gsimc.v1.ScoredItem.explanation:type_name -> gsimc.v1.Explanation
+	8,  // 5: gsimc.v1.Explanation.contributions:type_name -> gsimc.v1.Contribution
+	9,  // 6: gsimc.v1.Contribution.event_time:type_name -> google.protobuf.Timestamp
+	7,  // [7:7] is the sub-list for method output_type
+	7,  // [7:7] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_types_proto_init() }
@@ -575,13 +758,14 @@ func file_gsimc_v1_types_proto_init() {
 		return
 	}
 	file_gsimc_v1_types_proto_msgTypes[0].OneofWrappers = []any{}
+	file_gsimc_v1_types_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_types_proto_rawDesc), len(file_gsimc_v1_types_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   4,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,74 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/gsimc/gsimc/internal/vec"
+)
+
+// sampleStream is the second word of the generator's seed. It is part of what a seed means and must not change.
+const sampleStream = 0x67_73_69_6d_63 // "gsimc"
+
+// SampleTo stores in dst a draw from the distribution of a query, for Thompson sampling:
+//
+//	q̃ = q + scale · P̄^{1/2} ξ
+//
+// p holds P̄ (see VarianceTo), and ξ_1 … ξ_k are the first k values of rand.New(rand.NewPCG(seed, 0x6773696d63)).NormFloat64()
+// of math/rand/v2. dst may be q. O(k).
+func (m *Model) SampleTo(dst, q, p []float32, scale float64, seed uint64) {
+	m.checkQuery(dst)
+	m.checkQuery(q)
+	m.checkQuery(p)
+	rng := rand.New(rand.NewPCG(seed, sampleStream))
+	for j, x := range q {
+		dst[j] = x + float32(scale*math.Sqrt(float64(p[j]))*rng.NormFloat64())
+	}
+}
+
+// TopNUpperConfidence is TopN by the upper confidence bounds
+//
+//	ŷ_i + beta · (Σ_l v_il² p_l)^{1/2}
+//
+// of all items, which are also the scores that it returns. Two scans in one pass over the basis, exact.
+func (m *Model) TopNUpperConfidence(dst []Scored, q, p []float32, beta float32, n int, skip *vec.Bitset) []Scored {
+	m.checkQuery(q)
+	m.checkQuery(p)
+	var spread [spreadRows]float32
+	return m.selectTop(dst, n, skip, func(block []float32, first int) {
+		for at := 0; at < len(block); at += spreadRows {
+			part := block[at:min(at+spreadRows, len(block))]
+			m.scoreBlock(part, q, first+at)
+			m.spreadBlock(spread[:len(part)], p, first+at)
+			for i, deviation := range spread[:len(part)] {
+				part[i] += float32(beta * deviation)
+			}
+		}
+	})
+}
+
+// spreadRows is how many rows of the basis both scans read before they go on: few enough to stay in the caches.
+const spreadRows = 64
+
+// spreadBlock stores the standard deviations of the scores of the items first, first+1, … in dst.
+func (m *Model) spreadBlock(dst, p []float32, first int) {
+	vec.ScanSquaresTo(dst, m.basis[first*m.k:(first+len(dst))*m.k], p)
+	for i, g := range m.decoderScale[first : first+len(dst)] {
+		dst[i] = float32(g * float32(math.Sqrt(float64(dst[i]))))
+	}
+}
+
+// Score is the score of item i alone, with the bits of ScoresTo. O(k).
+func (m *Model) Score(i int32, q []float32) float32 {
+	m.checkItem(i)
+	m.checkQuery(q)
+	return vec.Dot(row(m.basis, int(i), m.k), q) * m.decoderScale[i]
+}
+
+// checkItem panics on an item that the model does not have.
+func (m *Model) checkItem(i int32) {
+	if i < 0 || int(i) >= m.n {
+		panic(fmt.Sprintf("model: item %d of %d", i, m.n))
+	}
+}

@@ -1,0 +1,117 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/model"
+)
+
+// explainedEvents is how many events of a history, the newest, an explanation tells apart. It bounds the memory of a request.
+const explainedEvents = 1000
+
+// tail is the end of a history as a model sees it, and the state before. A nil tail records nothing.
+type tail struct {
+	start  uint64        // revisions up to this one are part of before
+	before *kalman.State // not to be changed once events has begun
+	events model.History
+}
+
+// newTail records the last events of a history of this revision, and those that come later.
+func newTail(m *model.Model, revision uint64) *tail {
+	return &tail{start: revision - min(revision, explainedEvents), before: m.NewState()}
+}
+
+// add records the event of a revision that is part of the state.
+func (t *tail) add(m *model.Model, revision uint64, e model.Event) {
+	switch {
+	case t == nil:
+	case revision <= t.start:
+		m.Fold(t.before, e)
+	default:
+		t.events = append(t.events, e)
+	}
+}
+
+// viewTail is view with the tail of the history. It reads the store alone, once, since a cached state has forgotten its events
+// and another read might be of another life of the user (see Erasure).
+func (s *states) viewTail(ctx context.Context, m *model.Model, user string, fn func(*userState)) error {
+	revision, err := s.store.Revision(ctx, user)
+	if err != nil {
+		return err
+	}
+	return s.replay(ctx, m, user, newTail(m, revision), fn)
+}
+
+// explain attaches to each of the results what the n items of the history are that contributed most to its score.
+func (s *Server) explain(m *model.Model, n int, subj subject, sc *scratch, results []*pb.ScoredItem) {
+	t := subj.tail
+	if t == nil {
+		t = newTail(m, 0)
+	}
+	items := make([]int32, len(sc.top))
+	for i, scored := range sc.top {
+		items[i] = scored.Item
+	}
+	x := m.Explain(t.before, t.events, items, s.cfg.Estimator)
+	groups := groupByItem(t.events)
+	for i, result := range results {
+		result.Explanation = explanation(m, n, x, i, groups, subj.timed)
+	}
+}
+
+// itemEvents are the events of a history on one item, by their places.
+type itemEvents struct {
+	item   int32
+	newest int64 // time in seconds
+	events []int
+}
+
+func groupByItem(h model.History) []itemEvents {
+	place := make(map[int32]int, len(h))
+	var groups []itemEvents
+	for s, e := range h {
+		at, known := place[e.Item]
+		if !known {
+			at = len(groups)
+			place[e.Item] = at
+			groups = append(groups, itemEvents{item: e.Item, newest: e.Time})
+		}
+		g := &groups[at]
+		g.newest = max(g.newest, e.Time)
+		g.events = append(g.events, s)
+	}
+	return groups
+}
+
+// explanation makes the message for result i: the n largest contributions, ties to the item that came first.
+func explanation(m *model.Model, n int, x *model.Explanation, i int, groups []itemEvents, timed bool) *pb.Explanation {
+	sums, order := make([]float64, len(groups)), make([]int, len(groups))
+	for g := range groups {
+		order[g] = g
+		for _, s := range groups[g].events {
+			sums[g] += x.Events[i*x.Length+s]
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(math.Abs(sums[b]), math.Abs(sums[a])) })
+	n = min(n, len(order))
+	out := &pb.Explanation{Base: x.Base[i], Remainder: x.Earlier[i]}
+	for _, g := range order[:n] {
+		c := &pb.Contribution{ItemId: m.ItemID(groups[g].item), Events: int32(len(groups[g].events)), Contribution: sums[g]}
+		if timed {
+			c.EventTime = timestamppb.New(time.Unix(groups[g].newest, 0))
+		}
+		out.Contributions = append(out.Contributions, c)
+	}
+	for _, g := range order[n:] {
+		out.Remainder += sums[g]
+	}
+	return out
+}

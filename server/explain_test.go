@@ -1,0 +1,131 @@
+package server
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/model"
+)
+
+// approximately compares floating-point numbers to 1e-5 of them.
+var approximately = cmp.Comparer(func(a, b float64) bool {
+	return math.Abs(a-b) <= 1e-5*max(math.Abs(a), math.Abs(b))
+})
+
+func explaining(req *pb.RecommendRequest, n int) *pb.RecommendRequest {
+	req.Explain = int32(n)
+	return req
+}
+
+// checkExplanation checks that the parts add up to the score, and that the contributions are in order.
+func checkExplanation(t *testing.T, r *pb.ScoredItem, contributions int) {
+	t.Helper()
+	x := r.GetExplanation()
+	sum := x.GetBase() + x.GetRemainder()
+	for i, c := range x.GetContributions() {
+		sum += c.GetContribution()
+		if before := x.GetContributions()[max(i-1, 0)]; math.Abs(c.GetContribution()) > math.Abs(before.GetContribution()) {
+			t.Errorf("%s: contribution %d is larger than the one before", r.GetItemId(), i)
+		}
+	}
+	if !cmp.Equal(sum, r.GetScore(), approximately) {
+		t.Errorf("%s: the parts add up to %v, the score is %v", r.GetItemId(), sum, r.GetScore())
+	}
+	if len(x.GetContributions()) != contributions {
+		t.Errorf("%s: %d contributions, want %d", r.GetItemId(), len(x.GetContributions()), contributions)
+	}
+}
+
+func TestExplain(t *testing.T) {
+	for name, open := range map[string]func() *model.Model{
+		"paper":       func() *model.Model { return newModel(t, 1) },
+		"bands alone": func() *model.Model { return newLearnedModel(t, 1, false) },
+		"deviation":   func() *model.Model { return newLearnedModel(t, 1, true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ts := start(t, setup{open: func() (*model.Model, error) { return open(), nil }})
+			for i, item := range []int{4, 9, 20, 4, 25} {
+				e := event("ann", item)
+				e.EventTime = timestamppb.New(testNow.Add(time.Duration(i-10) * time.Hour))
+				e.Value = proto.Float64(1 + float64(i)/10)
+				ts.observe(t, e)
+			}
+			ts.observe(t, &pb.Event{UserId: "ann", ItemId: "not in the model"})
+			plain := ts.ask(t, forUser("ann"))
+			for n, want := range map[int]int{1: 1, 3: 3, 50: 4} {
+				got := ts.ask(t, explaining(forUser("ann"), n))
+				for _, r := range got.GetItems() {
+					checkExplanation(t, r, want)
+				}
+				if d := cmp.Diff(itemIDs(plain), itemIDs(got)); d != "" {
+					t.Errorf("an explained list is another list:\n%s", d)
+				}
+			}
+			x := ts.ask(t, explaining(forUser("ann"), 50)).GetItems()[0].GetExplanation()
+			events := map[string]string{}
+			for _, c := range x.GetContributions() {
+				events[c.GetItemId()] = fmt.Sprint(c.GetEvents(), " ", c.GetEventTime().AsTime().Format("15:04"))
+			}
+			want := map[string]string{item(4): "2 05:00", item(9): "1 03:00", item(20): "1 04:00", item(25): "1 06:00"}
+			if d := cmp.Diff(want, events); d != "" {
+				t.Errorf("events and times (-want +got):\n%s", d)
+			}
+			if x.GetRemainder() != 0 {
+				t.Errorf("remainder with all items shown is %v", x.GetRemainder())
+			}
+			// An inline history without times.
+			for _, r := range ts.ask(t, explaining(forHistory(4, 9), 5)).GetItems() {
+				checkExplanation(t, r, 2)
+				if c := r.GetExplanation().GetContributions()[0]; c.GetEventTime() != nil {
+					t.Errorf("the event has the time %v, want none", c.GetEventTime())
+				}
+			}
+			// Nothing to explain.
+			if r := ts.ask(t, explaining(forUser("nobody"), 5)).GetItems()[0]; r.GetExplanation() != nil {
+				t.Errorf("a popular item has the explanation %v", r.GetExplanation())
+			}
+		})
+	}
+}
+
+// TestExplainLongHistory: events before the newest 1000 count as one.
+func TestExplainLongHistory(t *testing.T) {
+	ts := startLearned(t, true)
+	const batch = 700
+	for b := range 2 {
+		req := &pb.BatchObserveRequest{}
+		for i := range batch {
+			at := b*batch + i
+			e := event("ann", at%20)
+			if at < 2*batch-explainedEvents { // only these are on items 20 to 29
+				e = event("ann", 20+at%10)
+			}
+			e.EventTime = timestamppb.New(testNow.Add(time.Duration(at-2000) * time.Minute))
+			req.Events = append(req.Events, e)
+		}
+		if _, err := ts.events.BatchObserve(ctx(t), req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	req := explaining(forUser("ann"), 50)
+	req.Seen = &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_INCLUDE}
+	got := ts.ask(t, req)
+	if got.GetUserRevision() != 2*batch {
+		t.Errorf("revision %d, want %d", got.GetUserRevision(), 2*batch)
+	}
+	for _, r := range got.GetItems() {
+		checkExplanation(t, r, 20)
+		for _, c := range r.GetExplanation().GetContributions() {
+			if c.GetEvents() != explainedEvents/20 {
+				t.Errorf("%d events on %s, want %d", c.GetEvents(), c.GetItemId(), explainedEvents/20)
+			}
+		}
+	}
+}

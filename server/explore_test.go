@@ -1,0 +1,160 @@
+package server
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/model"
+)
+
+func thompson(seed uint64, scale float64) *pb.Exploration {
+	return &pb.Exploration{Strategy: &pb.Exploration_Thompson_{Thompson: &pb.Exploration_Thompson{Seed: seed, Scale: &scale}}}
+}
+
+func upperConfidence(beta float64) *pb.Exploration {
+	return &pb.Exploration{Strategy: &pb.Exploration_UpperConfidence_{UpperConfidence: &pb.Exploration_UpperConfidence{Beta: &beta}}}
+}
+
+// startLearned is start with a model of learned dynamics.
+func startLearned(t *testing.T, deviation bool) *testServer {
+	t.Helper()
+	return start(t, setup{open: func() (*model.Model, error) { return newLearnedModel(t, 1, deviation), nil }})
+}
+
+func exploring(req *pb.RecommendRequest, x *pb.Exploration, size int) *pb.RecommendRequest {
+	req.Exploration, req.PageSize = x, int32(size)
+	return req
+}
+
+func TestUncertainty(t *testing.T) {
+	ts := startLearned(t, true)
+	if got := ts.ask(t, forUser("ann")).Uncertainty; got == nil || *got != 1 {
+		t.Errorf("uncertainty about an unknown user is %v, want 1", got)
+	}
+	last := 1.0
+	for i := range 5 {
+		ts.observe(t, event("ann", 3*i))
+		got := ts.ask(t, forUser("ann"))
+		if u := got.GetUncertainty(); u <= 0 || u > last {
+			t.Errorf("uncertainty after %d events is %v, before it was %v", i+1, u, last)
+		} else {
+			last = u
+		}
+		for _, r := range got.GetItems() {
+			if !(r.GetScoreStddev() > 0) {
+				t.Errorf("score_stddev of %s is %v", r.GetItemId(), r.ScoreStddev)
+			}
+		}
+	}
+	// Without deviation, or without learned dynamics, nothing is said.
+	for name, ts := range map[string]*testServer{"bands alone": startLearned(t, false), "paper": start(t, setup{})} {
+		got := ts.ask(t, forHistory(1, 2))
+		if got.Uncertainty != nil || got.GetItems()[0].ScoreStddev != nil {
+			t.Errorf("%s: uncertainty %v and score_stddev %v, want none", name, got.Uncertainty, got.GetItems()[0].ScoreStddev)
+		}
+	}
+}
+
+func TestExplorationNeedsVariance(t *testing.T) {
+	for name, ts := range map[string]*testServer{"bands alone": startLearned(t, false), "paper": start(t, setup{})} {
+		for _, x := range []*pb.Exploration{thompson(1, 1), upperConfidence(1)} {
+			_, err := ts.recommend.Recommend(ctx(t), exploring(forHistory(1), x, 5))
+			want := problem{Code: codes.FailedPrecondition, Reason: "NO_UNCERTAINTY"}
+			if d := cmp.Diff(want, problemOf(t, err)); d != "" {
+				t.Errorf("%s (-want +got):\n%s", name, d)
+			}
+		}
+	}
+}
+
+func TestThompson(t *testing.T) {
+	ts := startLearned(t, true)
+	for _, i := range []int{4, 9, 20} {
+		ts.observe(t, event("ann", i))
+	}
+	plain := ts.ask(t, exploring(forUser("ann"), nil, testItems))
+	mean := map[string]*pb.ScoredItem{}
+	for _, r := range plain.GetItems() {
+		mean[r.GetItemId()] = r
+	}
+	first := ts.ask(t, exploring(forUser("ann"), thompson(7, 1), testItems))
+	if first.GetExplorationSeed() != 7 {
+		t.Errorf("exploration_seed is %d, want 7", first.GetExplorationSeed())
+	}
+	for _, r := range first.GetItems() {
+		if r.GetSource() != pb.ResultSource_RESULT_SOURCE_EXPLORATION {
+			t.Errorf("source of %s is %v", r.GetItemId(), r.GetSource())
+		}
+		if want := mean[r.GetItemId()]; r.GetScore() != want.GetScore() || r.GetScoreStddev() != want.GetScoreStddev() {
+			t.Errorf("%s has %v ± %v, without exploration %v ± %v", r.GetItemId(), r.GetScore(), r.GetScoreStddev(), want.GetScore(), want.GetScoreStddev())
+		}
+	}
+	if d := cmp.Diff(first, ts.ask(t, exploring(forUser("ann"), thompson(7, 1), testItems)), protocmp.Transform()); d != "" {
+		t.Errorf("equal seeds, other answer:\n%s", d)
+	}
+	if cmp.Equal(itemIDs(first), itemIDs(ts.ask(t, exploring(forUser("ann"), thompson(8, 50), testItems)))) {
+		t.Error("other seed, same order of all items")
+	}
+	if d := cmp.Diff(itemIDs(plain), itemIDs(ts.ask(t, exploring(forUser("ann"), thompson(7, 0), testItems)))); d != "" {
+		t.Errorf("scale 0 (-plain +explored):\n%s", d)
+	}
+	drawn := ts.ask(t, exploring(forUser("ann"), thompson(0, 1), testItems))
+	again := ts.ask(t, exploring(forUser("ann"), thompson(drawn.GetExplorationSeed(), 1), testItems))
+	if drawn.GetExplorationSeed() == 0 || !cmp.Equal(drawn, again, protocmp.Transform()) {
+		t.Errorf("the answer to seed 0 cannot be had again with the seed %d that it names", drawn.GetExplorationSeed())
+	}
+}
+
+func TestUpperConfidence(t *testing.T) {
+	ts := startLearned(t, true)
+	for _, beta := range []float64{0, 1, 100} {
+		got := ts.ask(t, exploring(forHistory(4, 9, 20), upperConfidence(beta), testItems)).GetItems()
+		bound := func(r *pb.ScoredItem) float64 { return r.GetScore() + beta*r.GetScoreStddev() }
+		if len(got) != testItems-3 {
+			t.Errorf("%d items, want %d", len(got), testItems-3)
+		}
+		for i := 1; i < len(got); i++ {
+			if slack := 1e-6 * math.Abs(bound(got[i])); bound(got[i]) > bound(got[i-1])+slack {
+				t.Errorf("β = %v: place %d has the bound %v, place %d has %v", beta, i, bound(got[i-1]), i+1, bound(got[i]))
+			}
+		}
+		few := ts.ask(t, exploring(forHistory(4, 9, 20), upperConfidence(beta), 5)).GetItems()
+		if d := cmp.Diff(got[:5], few, protocmp.Transform()); d != "" {
+			t.Errorf("β = %v: the first five of all are not the five:\n%s", beta, d)
+		}
+	}
+}
+
+// Without a usable history the prior is explored, and answers differ from draw to draw.
+func TestExploreUnknownUser(t *testing.T) {
+	ts := startLearned(t, true)
+	one := ts.ask(t, exploring(forUser("nobody"), thompson(1, 1), testItems))
+	two := ts.ask(t, exploring(forUser("nobody"), thompson(2, 1), testItems))
+	if cmp.Equal(itemIDs(one), itemIDs(two)) {
+		t.Error("two draws for an unknown user are in the same order")
+	}
+	if !slices.Equal(one.GetDegradations(), []pb.Degradation{pb.Degradation_DEGRADATION_UNKNOWN_USER}) || one.GetUncertainty() != 1 {
+		t.Errorf("degradations %v, uncertainty %v", one.GetDegradations(), one.GetUncertainty())
+	}
+	req := exploring(forUser("nobody"), upperConfidence(1), 3)
+	req.Explain = 5
+	for _, r := range ts.ask(t, req).GetItems() {
+		want := &pb.Explanation{Base: r.GetScore()}
+		if d := cmp.Diff(want, r.GetExplanation(), protocmp.Transform(), approximately); d != "" {
+			t.Errorf("explanation of %s (-want +got):\n%s", r.GetItemId(), d)
+		}
+	}
+	weightless := event("bob", 3)
+	weightless.Value = proto.Float64(0)
+	ts.observe(t, weightless)
+	if got := ts.ask(t, exploring(forUser("bob"), thompson(1, 1), 3)); len(got.GetItems()) != 3 || got.GetUncertainty() != 1 {
+		t.Errorf("a user without usable history gets %v", got)
+	}
+}

@@ -1,0 +1,288 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+)
+
+// ranks is what the histogram of a model holds.
+type ranks struct {
+	Count   uint64
+	Sum     float64
+	Buckets map[float64]uint64 // cumulative, by upper bound
+}
+
+func (r *ranks) add(rank int) {
+	r.Count++
+	r.Sum += float64(rank)
+	for _, bound := range rankBuckets {
+		if r.Buckets == nil {
+			r.Buckets = map[float64]uint64{}
+		}
+		if float64(rank) <= bound {
+			r.Buckets[bound]++
+		} else {
+			r.Buckets[bound] += 0
+		}
+	}
+}
+
+// onlineRanks gathers gsimc_online_rank by model, and gsimc_online_recall by "model n".
+func (s *Server) onlineRanks(t testing.TB) (map[string]ranks, map[string]float64) {
+	t.Helper()
+	families, err := s.metrics.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, recall := map[string]ranks{}, map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			switch f.GetName() {
+			case "gsimc_online_rank":
+				r := ranks{Count: m.GetHistogram().GetSampleCount(), Sum: m.GetHistogram().GetSampleSum(), Buckets: map[float64]uint64{}}
+				for _, b := range m.GetHistogram().GetBucket() {
+					r.Buckets[b.GetUpperBound()] = b.GetCumulativeCount()
+				}
+				got[m.GetLabel()[0].GetValue()] = r
+			case "gsimc_online_recall":
+				recall[m.GetLabel()[0].GetValue()+" "+m.GetLabel()[1].GetValue()] = m.GetGauge().GetValue()
+			}
+		}
+	}
+	return got, recall
+}
+
+// awaitRanks waits until so many events were measured.
+func (s *Server) awaitRanks(t testing.TB, count uint64) (map[string]ranks, map[string]float64) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if got, recall := s.onlineRanks(t); got["serving"].Count >= count && (s.quality.shadow == nil || got["shadow"].Count >= count) {
+			return got, recall
+		}
+	}
+	got, _ := s.onlineRanks(t)
+	t.Fatalf("%v were measured, want %d", got, count)
+	return nil, nil
+}
+
+// TestOnlineRank sends events of all kinds and, before each, asks for the whole list: the place of the item in the list is the rank
+// that must be measured, for the shadow model too, which serves elsewhere the same events.
+func TestOnlineRank(t *testing.T) {
+	for _, est := range []model.Estimator{model.EstimatorBGS, model.EstimatorGS} {
+		weights := func(c *Config) { c.Estimator, c.EventWeights = est, map[string]float64{"impression": 0, "like": 2} }
+		// The shadow does not know the last item.
+		shadow := func() (*model.Model, error) {
+			return newModelOf(t, 2, func(i int) string { return item(i + i/(testItems-1)) }), nil
+		}
+		ts := start(t, setup{config: func(c *Config) { weights(c); c.QualitySample, c.ShadowModel = 1, shadow }})
+		other := start(t, setup{config: weights, open: shadow})
+
+		rng := rand.New(rand.NewPCG(4, 4))
+		want := map[string]*ranks{"serving": {}, "shadow": {}}
+		hits := map[string]float64{}
+		seen := map[string]bool{}
+		for n := range 400 {
+			user, i := fmt.Sprint("u", rng.IntN(12)), rng.IntN(testItems+3) // the last three no model knows
+			e := event(user, i)
+			e.EventType = []string{"view", "like", "impression"}[n%3]
+			if n%7 == 0 {
+				v := -1.0
+				e.Value = &v
+			}
+			counts := !seen[user+item(i)] && n%7 != 0 && n%3 != 2
+			seen[user+item(i)] = true
+			for name, s := range map[string]*testServer{"serving": ts, "shadow": other} {
+				req := forUser(user)
+				req.PageSize = testItems
+				rank := testItems + 1
+				if at := slices.Index(itemIDs(s.ask(t, req)), item(i)); at >= 0 {
+					rank = at + 1
+				}
+				if counts {
+					want[name].add(rank)
+					for _, cut := range onlineCutoffs {
+						if rank <= cut {
+							hits[fmt.Sprint(name, " ", cut)]++
+						}
+					}
+				}
+				s.observe(t, e)
+			}
+		}
+		got, recall := ts.awaitRanks(t, want["serving"].Count)
+		if diff := cmp.Diff(map[string]ranks{"serving": *want["serving"], "shadow": *want["shadow"]}, got); diff != "" {
+			t.Errorf("%v: ranks differ (-want +got):\n%s", est, diff)
+		}
+		if want["serving"].Sum == want["shadow"].Sum {
+			t.Error("the two models give the same ranks, so the shadow may be the serving model")
+		}
+		for name, h := range hits {
+			if got := recall[name]; math.Abs(got-h/float64(want["serving"].Count)) > 1e-12 {
+				t.Errorf("%v: recall of %s is %v, want %v of %d", est, name, got, h, want["serving"].Count)
+			}
+		}
+		if len(recall) != 6 {
+			t.Errorf("%d recalls, want those of two models at three cutoffs", len(recall))
+		}
+	}
+}
+
+// TestOnlineRankIsThatOfTheMoment measures an event when further ones have arrived: they must not count.
+func TestOnlineRankIsThatOfTheMoment(t *testing.T) {
+	hold := make(chan struct{})
+	st := &hookedStore{Store: memory.New()}
+	st.read = func(ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error) error {
+		if user == "slow" && after == 0 {
+			<-hold
+		}
+		return st.Store.Read(ctx, user, after, fn)
+	}
+	ts := start(t, setup{store: st, config: func(c *Config) { c.QualitySample = 1 }})
+	m := newModel(t, 1)
+	var want ranks
+	for i, e := range []int{3, 4, 5, 20} {
+		rank := slices.Index(itemIDs(ts.ask(t, func() *pb.RecommendRequest {
+			req := forHistory(3, 4, 5, 20)
+			if i == 0 {
+				req = forUser("nobody")
+			} else {
+				req.GetHistory().Entries = req.GetHistory().GetEntries()[:i]
+			}
+			req.PageSize = testItems
+			return req
+		}())), m.ItemID(int32(e))) + 1
+		want.add(rank)
+		ts.observe(t, event("slow", e))
+	}
+	close(hold)
+	got, _ := ts.awaitRanks(t, 4)
+	if diff := cmp.Diff(want, got["serving"]); diff != "" {
+		t.Errorf("ranks differ (-want +got):\n%s", diff)
+	}
+}
+
+// TestOnlineRankDrops has samples that cannot be measured. Each is counted, and the worker goes on.
+func TestOnlineRankDrops(t *testing.T) {
+	st := &hookedStore{Store: memory.New()}
+	st.read = func(ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error) error {
+		switch user {
+		case "broken":
+			return store.ErrCorrupt
+		case "panic":
+			panic("of the store")
+		}
+		return st.Store.Read(ctx, user, after, fn)
+	}
+	ts := start(t, setup{store: st, config: func(c *Config) { c.QualitySample = 1 }})
+	for _, user := range []string{"broken", "panic", "good"} {
+		ts.observe(t, event(user, 1))
+	}
+	ts.awaitRanks(t, 1)
+	ts.quality.offer("good", 2, store.Event{ID: "erased", Item: item(2)}) // there is no such revision
+	ts.quality.offer("good", 1, store.Event{ID: "other", Item: item(1)})  // that one is of another life
+	ts.observe(t, event("good", 2))
+	ts.awaitRanks(t, 2)
+	_, page := ts.get(t, "/metrics")
+	for _, want := range []string{
+		`gsimc_online_dropped_total{reason="failed"} 2`, `gsimc_online_dropped_total{reason="erased"} 2`,
+		`gsimc_online_dropped_total{reason="queue"} 0`, `gsimc_panics_total 1`, `gsimc_online_rank_count{model="serving"} 2`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the metrics lack %s", want)
+		}
+	}
+}
+
+// TestOnlineRankNeverWaits observes more events than the queue holds with nobody to measure them.
+func TestOnlineRankNeverWaits(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.QualitySample = 1
+	s, err := New(cfg, memory.New(), func() (*model.Model, error) { return newModel(t, 1), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.closeModels()
+	for i := range qualityQueue + 10 {
+		e := event("u", i%testItems)
+		e.EventId = fmt.Sprint(i)
+		if _, err := (events{Server: s}).Observe(ctx(t), &pb.ObserveRequest{Event: e}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := len(s.quality.queue); got != qualityQueue {
+		t.Errorf("the queue holds %d events, want %d", got, qualityQueue)
+	}
+	families, err := s.metrics.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == "gsimc_online_dropped_total" && m.GetLabel()[0].GetValue() == "queue" && m.GetCounter().GetValue() != 10 {
+				t.Errorf("%v events are counted as dropped, want 10", m.GetCounter().GetValue())
+			}
+		}
+	}
+}
+
+func TestQualityConfig(t *testing.T) {
+	fail := errors.New("no such file")
+	for _, c := range []struct {
+		share  float64
+		shadow func() (*model.Model, error)
+		want   string
+	}{
+		{-0.1, nil, "QualitySample: -0.1, want a share from 0 to 1"},
+		{1.1, nil, "QualitySample: 1.1"},
+		{math.NaN(), nil, "QualitySample: NaN"},
+		{0, func() (*model.Model, error) { return nil, fail }, "ShadowModel: no event is measured"},
+		{1, func() (*model.Model, error) { return nil, fail }, "shadow model: no such file"},
+	} {
+		cfg := DefaultConfig()
+		cfg.QualitySample, cfg.ShadowModel = c.share, c.shadow
+		if _, err := New(cfg, memory.New(), func() (*model.Model, error) { return newModel(t, 1), nil }); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got error %v, want %q", err, c.want)
+		}
+	}
+}
+
+// TestDraw checks that the sample has the size that was asked for, along users and along revisions, and that it is the same at any time.
+func TestDraw(t *testing.T) {
+	const n, share = 20_000, 0.05
+	for name, draws := range map[string]func(i int) float64{
+		"users":     func(i int) float64 { return draw(fmt.Sprint("user-", i), 1) },
+		"revisions": func(i int) float64 { return draw("user", uint64(i)) },
+		"both":      func(i int) float64 { return draw(fmt.Sprint(i%100), uint64(i/100)) },
+	} {
+		taken := 0
+		for i := range n {
+			x := draws(i)
+			if x < 0 || x >= 1 || x != draws(i) {
+				t.Fatalf("%s: draw %d is %v", name, i, x)
+			}
+			if x < share {
+				taken++
+			}
+		}
+		if sigma := math.Sqrt(n * share * (1 - share)); math.Abs(float64(taken)-n*share) > 5*sigma {
+			t.Errorf("%s: %d of %d are taken, want about %v", name, taken, n, n*share)
+		}
+	}
+	if got := draw("alice", 7); math.Abs(got-0.08987792189900079) > 1e-15 {
+		t.Errorf("the draw of alice's seventh event is %v, so samples are not what they were before", got)
+	}
+}
