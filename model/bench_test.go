@@ -16,9 +16,12 @@ import (
 func benchModel(b *testing.B, n, k int) *Model {
 	b.Helper()
 	m := &Model{
-		spec: testSpec(), n: n, k: k, ids: itemNames(n),
-		basis: make([]float32, n*k), response: make([]float32, k), kappa: make([]float64, k), lambda: make([]float64, k),
-		degrees: make([]int64, n), encoderScale: make([]float32, n), decoderScale: make([]float32, n),
+		spec: testSpec(), n: n, k: k,
+		table: table{
+			ids: itemNames(n), basis: make([]float32, n*k), degrees: make([]int64, n),
+			encoderScale: make([]float32, n), decoderScale: make([]float32, n), graphScale: make([]float64, n),
+		},
+		response: make([]float32, k), kappa: make([]float64, k), lambda: make([]float64, k),
 		kalman: kalman.Filter{P0: flatPrior(k), SigmaEta: 1e-4, SigmaNu: 1e-4, Alpha: 0.98},
 	}
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite the golden files; commit the ch
 func smoothBasis(n, k int) *spectral.Basis {
 	b := &spectral.Basis{
 		N: n, K: k, U: make([]float64, n*k),
-		Kappa: make([]float64, k), Lambda: make([]float64, k), Degrees: make([]int64, n),
+		Kappa: make([]float64, k), Lambda: make([]float64, k), Degrees: make([]int64, n), Scale: make([]float64, n),
 	}
 	for j := range k {
 		b.U[j*k+j] = 1

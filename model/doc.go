@@ -48,10 +48,11 @@
 //	degrees        I64 [n]      d_v
 //	encoder_scale  F32 [n]      d^{−t/2}
 //	decoder_scale  F32 [n]      d^{t/2}
+//	graph_scale    F64 [n]      the diagonal by which K is normalised, D_v^{−s/2}
 //	item_offsets   I64 [n+1]    id of item i: item_ids[item_offsets[i]:item_offsets[i+1]]
 //	item_ids       U8  [bytes]  UTF-8, ascending bytewise
 //
-// The metadata are strings: "gsimc.format" (version, "2"), the fields of Spec, "provenance.*", and "checksum": the SHA-256 of
+// The metadata are strings: "gsimc.format" (version, "3"), the fields of Spec, "provenance.*", and "checksum": the SHA-256 of
 // the whole file in hexadecimal, taken with the 64 digits of the checksum itself replaced by '0'. The bytes depend on the
 // model only. Readers must refuse a format version that they do not know.
 package model

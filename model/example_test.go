@@ -23,6 +23,7 @@ func chain() *model.Model {
 			0.5, -0.653,
 		},
 		Kappa: []float64{1, 0.7}, Lambda: []float64{0, 0.3}, Degrees: []int64{3, 5, 4, 2},
+		Scale: []float64{0.5, 0.5, 0.5, 0.5},
 	}
 	m, err := model.New(spec, basis, []string{"a", "b", "c", "d"}, model.Histories{})
 	if err != nil {

@@ -64,11 +64,12 @@ func (m *Model) Explain(before *kalman.State, h History, items []int32, est Esti
 
 // scoreOf is v_i·c.
 func (m *Model) scoreOf(i int32, c []float64) float64 {
+	row, g := m.decoder(i)
 	sum := 0.0
-	for j, u := range row(m.basis, int(i), m.k) {
+	for j, u := range row {
 		sum += float64(u) * c[j]
 	}
-	return sum * float64(m.decoderScale[i])
+	return sum * float64(g)
 }
 
 // trace holds the factors of the updates of a history.
@@ -141,7 +142,8 @@ func (m *Model) unrollDynamics(t *trace, before *kalman.State, h History, base, 
 func (m *Model) unrollClosedForm(t *trace, before *kalman.State, h History, earlier []float64, each func(s int, c []float64)) {
 	c, keep := make([]float64, m.k), 1.0
 	for s := len(h) - 1; s >= 0; s-- {
-		w := keep * float64(h[s].Weight) * float64(m.encoderScale[h[s].Item])
+		_, g := m.encoder(h[s].Item)
+		w := keep * float64(h[s].Weight) * float64(g)
 		for j := range c {
 			c[j] = w * m.filtered(h[s].Item, j)
 		}
@@ -179,10 +181,11 @@ func (m *Model) unrollFilter(t *trace, before *kalman.State, h History, earlier 
 
 // filtered is coordinate j of H u_i, or of QᵀH u_i.
 func (m *Model) filtered(i int32, j int) float64 {
-	if m.predictor != nil {
-		return float64(m.predictor[int(i)*m.k+j])
+	t, at := m.at(i)
+	if t.predictor != nil {
+		return float64(t.predictor[at*m.k+j])
 	}
-	return float64(m.response[j]) * float64(m.basis[int(i)*m.k+j])
+	return float64(m.response[j]) * float64(t.basis[at*m.k+j])
 }
 
 func ones(n int) []float64 {

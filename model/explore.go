@@ -36,11 +36,11 @@ func (m *Model) TopNUpperConfidence(dst []Scored, q, p []float32, beta float32, 
 	m.checkQuery(q)
 	m.checkQuery(p)
 	var spread [spreadRows]float32
-	return m.selectTop(dst, n, skip, func(block []float32, first int) {
+	return m.selectTop(dst, n, skip, func(block []float32, t *table, first int) {
 		for at := 0; at < len(block); at += spreadRows {
 			part := block[at:min(at+spreadRows, len(block))]
-			m.scoreBlock(part, q, first+at)
-			m.spreadBlock(spread[:len(part)], p, first+at)
+			t.scoreTo(part, q, first+at)
+			t.spreadTo(spread[:len(part)], p, first+at)
 			for i, deviation := range spread[:len(part)] {
 				part[i] += float32(beta * deviation)
 			}
@@ -51,10 +51,11 @@ func (m *Model) TopNUpperConfidence(dst []Scored, q, p []float32, beta float32, 
 // spreadRows is how many rows of the basis both scans read before they go on: few enough to stay in the caches.
 const spreadRows = 64
 
-// spreadBlock stores the standard deviations of the scores of the items first, first+1, … in dst.
-func (m *Model) spreadBlock(dst, p []float32, first int) {
-	vec.ScanSquaresTo(dst, m.basis[first*m.k:(first+len(dst))*m.k], p)
-	for i, g := range m.decoderScale[first : first+len(dst)] {
+// spreadTo stores the standard deviations of the scores of the items first, first+1, … of t in dst.
+func (t *table) spreadTo(dst, p []float32, first int) {
+	k := len(p)
+	vec.ScanSquaresTo(dst, t.basis[first*k:(first+len(dst))*k], p)
+	for i, g := range t.decoderScale[first : first+len(dst)] {
 		dst[i] = float32(g * float32(math.Sqrt(float64(dst[i]))))
 	}
 }
@@ -63,12 +64,13 @@ func (m *Model) spreadBlock(dst, p []float32, first int) {
 func (m *Model) Score(i int32, q []float32) float32 {
 	m.checkItem(i)
 	m.checkQuery(q)
-	return vec.Dot(row(m.basis, int(i), m.k), q) * m.decoderScale[i]
+	u, g := m.decoder(i)
+	return vec.Dot(u, q) * g
 }
 
 // checkItem panics on an item that the model does not have.
 func (m *Model) checkItem(i int32) {
-	if i < 0 || int(i) >= m.n {
-		panic(fmt.Sprintf("model: item %d of %d", i, m.n))
+	if i < 0 || int(i) >= m.NumItems() {
+		panic(fmt.Sprintf("model: item %d of %d", i, m.NumItems()))
 	}
 }

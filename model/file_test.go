@@ -115,12 +115,13 @@ func TestFormatIsStable(t *testing.T) {
 	b := &spectral.Basis{
 		N: 4, K: 2, U: []float64{0.5, 0.5, 0.5, -0.5, 0.5, 0.5, 0.5, -0.5},
 		Kappa: []float64{1, 0.25}, Lambda: []float64{0, 0.75}, Degrees: []int64{4, 2, 1, 1},
+		Scale: []float64{0.5, 0.707, 1, 1},
 	}
 	m, err := New(spec, b, []string{"a", "b", "c", "ö"}, Histories{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "b1b115a8b4260b8d"; m.Version() != want {
+	if want := "962aab1a12601263"; m.Version() != want {
 		t.Errorf("version %s, want %s", m.Version(), want)
 	}
 }
@@ -146,7 +147,7 @@ func TestSafetensors(t *testing.T) {
 			if err := json.Unmarshal(entries["__metadata__"], &meta); err != nil {
 				t.Fatal(err)
 			}
-			if meta["gsimc.format"] != "2" || meta["provenance.command"] != "train --rank 5" || meta["train_users"] != "100" {
+			if meta["gsimc.format"] != "3" || meta["provenance.command"] != "train --rank 5" || meta["train_users"] != "100" {
 				t.Errorf("metadata %v", meta)
 			}
 			delete(entries, "__metadata__")

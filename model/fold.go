@@ -19,17 +19,17 @@ func (m *Model) NewState() *kalman.State {
 // kalman.Dynamics.Update with its read-out W_b e as well in O(r·k). No allocation; safe for concurrent use on different
 // states. A state is this fold over a user's events and nothing else.
 func (m *Model) Fold(s *kalman.State, e Event) {
-	i := int(e.Item)
+	u, g := m.encoder(e.Item)
 	if m.dynamics != nil {
-		m.dynamics.Update(s, m.responseRows(e.Item), row(m.basis, i, m.k), m.encoderScale[i], e.Weight, e.Time)
+		m.dynamics.Update(s, m.responseRows(e.Item), u, g, e.Weight, e.Time)
 		return
 	}
-	u := row(m.basis, i, m.k)
-	w := float32(e.Weight * m.encoderScale[i]) // the update is linear in w·e, so the factor can stand on either
-	if m.predictor == nil {
+	w := float32(e.Weight * g) // the update is linear in w·e, so the factor can stand on either
+	if m.rotation == nil {
 		m.kalman.UpdateDiagonal(s, u, m.response, w, e.Time)
 	} else {
-		m.kalman.Update(s, u, row(m.predictor, i, m.k), w, e.Time)
+		t, i := m.at(e.Item)
+		m.kalman.Update(s, u, row(t.predictor, i, m.k), w, e.Time)
 	}
 }
 

@@ -26,7 +26,7 @@ func randomBasis(rng *rand.Rand, n, k int) *spectral.Basis {
 	b := &spectral.Basis{
 		N: n, K: k,
 		U:     mat.DenseCopyOf(q.Slice(0, n, 0, k)).RawMatrix().Data,
-		Kappa: make([]float64, k), Lambda: make([]float64, k), Degrees: make([]int64, n),
+		Kappa: make([]float64, k), Lambda: make([]float64, k), Degrees: make([]int64, n), Scale: make([]float64, n),
 	}
 	for j := range k {
 		b.Kappa[j] = 1 - float64(j)/float64(k)
@@ -34,6 +34,7 @@ func randomBasis(rng *rand.Rand, n, k int) *spectral.Basis {
 	}
 	for i := range n {
 		b.Degrees[i] = int64(rng.IntN(51))
+		b.Scale[i] = 1 / math.Sqrt(float64(max(b.Degrees[i], 1)))
 	}
 	return b
 }

@@ -14,7 +14,7 @@ import (
 
 // The file format, see the package comment.
 const (
-	formatVersion  = "2"
+	formatVersion  = "3"
 	pageSize       = 4096
 	lengthBytes    = 8        // of the header length in front of the header
 	maxHeader      = 16 << 20 // bytes; the largest header that Open reads
@@ -106,6 +106,7 @@ func (m *Model) tensors() []tensor {
 		tensor{"degrees", dtypeI64, []int64{n}, bytesOf(m.degrees)},
 		tensor{"encoder_scale", dtypeF32, []int64{n}, bytesOf(m.encoderScale)},
 		tensor{"decoder_scale", dtypeF32, []int64{n}, bytesOf(m.decoderScale)},
+		tensor{"graph_scale", dtypeF64, []int64{n}, bytesOf(m.graphScale)},
 		tensor{"item_offsets", dtypeI64, []int64{n + 1}, bytesOf(offsets)},
 		tensor{"item_ids", dtypeU8, []int64{int64(len(ids))}, ids})
 }

@@ -74,11 +74,21 @@ func (m *Model) encoderRows() []float32 {
 }
 
 // responseRows returns the r·k numbers W_b e_i, band by band.
-func (m *Model) responseRows(i int32) []float32 { return row(m.responses, int(i), m.numBands()*m.k) }
+func (m *Model) responseRows(i int32) []float32 {
+	t, at := m.at(i)
+	return row(t.responses, at, m.numBands()*m.k)
+}
 
 // encoder returns e_i as a row and a factor.
 func (m *Model) encoder(i int32) (u []float32, g float32) {
-	return row(m.basis, int(i), m.k), m.encoderScale[i]
+	t, at := m.at(i)
+	return row(t.basis, at, m.k), t.encoderScale[at]
+}
+
+// decoder returns v_i = d_i^{t/2} u_i as a row and a factor.
+func (m *Model) decoder(i int32) (u []float32, g float32) {
+	t, at := m.at(i)
+	return row(t.basis, at, m.k), t.decoderScale[at]
 }
 
 func (m *Model) numBands() int { return len(m.spec.Dynamics.Bands) }

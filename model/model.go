@@ -17,33 +17,50 @@ import (
 type Model struct {
 	spec    Spec
 	version string
-	n, k    int
+	n, k    int // n without the extension
 
-	basis     []float32 // n×k, U; UQ with a full covariance
-	predictor []float32 // n×k, row i is QᵀH u_i; nil with a diagonal covariance
-	rotation  []float32 // k×k, Q; nil with a diagonal covariance
+	table                // of the n items that the basis was learned from
+	extension *extension // items beyond them, with indices from n; nil: none, as in every file
+
+	rotation []float32 // k×k, Q; nil with a diagonal covariance
 
 	// Learned dynamics only; nil without.
-	dynamics  *kalman.Dynamics
-	readout   []float32 // r×k×k, W_b
-	responses []float32 // n×r×k, row i has W_b e_i for every band
+	dynamics *kalman.Dynamics
+	readout  []float32 // r×k×k, W_b
 
 	kappa, lambda []float64 // k, eigenvalues of K (descending, undivided) and of Ł (ascending)
-	response      []float32 // k, H(λ)
-	degrees       []int64   // n, d_v
-
-	// The factors d^{∓t/2} and the response are kept in the file, not computed when it is read: powers and exponentials
-	// may differ in the last bit between processors, and states must not.
-	encoderScale []float32 // n, d_i^{−t/2}
-	decoderScale []float32 // n, d_i^{t/2}
+	response      []float32 // k, H(λ), kept in the file like the scales of table
 
 	kalman  kalman.Filter    // without learned dynamics
-	ids     []string         // n, ascending bytewise
 	index   map[string]int32 // of ids
-	popular []int32          // n, by falling degree
+	popular []int32          // all items, by falling degree
 
 	mapping mapping // of the file that the tensors stand in; empty if they are on the heap
 	scratch *sync.Pool
+}
+
+// table holds what a model knows of each of n items.
+type table struct {
+	basis     []float32 // n×k, U; UQ with a full covariance
+	predictor []float32 // n×k, row i is QᵀH u_i; nil with a diagonal covariance
+	responses []float32 // n×r×k, row i has W_b e_i for every band; learned dynamics only
+	degrees   []int64   // n, d_v
+
+	// The factors d^{∓t/2} are kept in the file, not computed when it is read: powers and exponentials may differ in the
+	// last bit between processors, and states must not.
+	encoderScale []float32 // n, d_i^{−t/2}
+	decoderScale []float32 // n, d_i^{t/2}
+	graphScale   []float64 // n, the diagonal by which K is normalised, see spectral.Basis.Scale
+
+	ids []string // n, ascending bytewise
+}
+
+// at returns the table that item i stands in, and its row there.
+func (m *Model) at(i int32) (*table, int) {
+	if int(i) < m.n {
+		return &m.table, int(i)
+	}
+	return &m.extension.table, int(i) - m.n
 }
 
 // finish checks the data of m and fills in what is derived from it. New and Open end here.
@@ -85,7 +102,7 @@ func (m *Model) check() error {
 			return fmt.Errorf("%s[%d] is %v, want a finite number", v.name, i, v.values[i])
 		}
 	}
-	return errors.Join(m.checkSpectrum(), m.checkDegrees())
+	return errors.Join(m.checkSpectrum(), m.checkDegrees(), m.checkGraphScale())
 }
 
 // checkMotion checks the law by which states move.
@@ -120,6 +137,15 @@ func (m *Model) checkDegrees() error {
 	return nil
 }
 
+func (m *Model) checkGraphScale() error {
+	for i, x := range m.graphScale {
+		if !(x >= 0 && x <= math.MaxFloat32) {
+			return fmt.Errorf("graph_scale[%d] is %v, want a finite number of at least 0", i, x)
+		}
+	}
+	return nil
+}
+
 // checkItems wants ids that are valid, distinct and in order.
 func checkItems(ids []string) error {
 	for i, id := range ids {
@@ -139,7 +165,7 @@ func checkItems(ids []string) error {
 func notFinite(v float32) bool { return math.Float32bits(v)&0x7f800000 == 0x7f800000 }
 
 // Version is the start of the SHA-256 of the model's file: 16 hexadecimal digits. Models with equal content, provenance
-// included, have equal versions.
+// included, have equal versions. That of an extended model has a plus sign and 8 more digits, see Extend.
 func (m *Model) Version() string { return m.version }
 
 // Spec returns a copy of what the model was built from.
@@ -148,23 +174,37 @@ func (m *Model) Spec() Spec { return m.spec.clone() }
 // Rank is k, the number of eigenvectors.
 func (m *Model) Rank() int { return m.k }
 
-// NumItems is n.
-func (m *Model) NumItems() int { return m.n }
+// NumItems is the number of items, those of an extension included.
+func (m *Model) NumItems() int {
+	if m.extension == nil {
+		return m.n
+	}
+	return m.n + len(m.extension.ids)
+}
 
 // NumTrainUsers is the number of users that the basis was learned from: Degree(i)/NumTrainUsers() is the popularity of i.
 func (m *Model) NumTrainUsers() int64 { return m.spec.TrainUsers }
 
 // ItemID returns the id of item i.
-func (m *Model) ItemID(i int32) string { return m.ids[i] }
+func (m *Model) ItemID(i int32) string {
+	t, at := m.at(i)
+	return t.ids[at]
+}
 
 // ItemIndex returns the index of an item id, and whether the model knows it.
 func (m *Model) ItemIndex(id string) (int32, bool) {
 	i, ok := m.index[id]
+	if !ok && m.extension != nil {
+		i, ok = m.extension.index[id]
+	}
 	return i, ok
 }
 
-// Degree is d_v(i), the number of training users of item i.
-func (m *Model) Degree(i int32) int64 { return m.degrees[i] }
+// Degree is d_v(i), the number of training users of item i; of an item of an extension, the users that it was placed by.
+func (m *Model) Degree(i int32) int64 {
+	t, at := m.at(i)
+	return t.degrees[at]
+}
 
 // Kappa returns the k eigenvalues of K, descending, before any division. Not to be changed.
 func (m *Model) Kappa() []float64 { return m.kappa }
@@ -178,10 +218,10 @@ func (m *Model) Response() []float32 { return m.response }
 // Popular returns all items by falling degree, ties to the smaller index. Not to be changed.
 func (m *Model) Popular() []int32 { return m.popular }
 
-// Close unmaps the file of a model that Open returned. m, and slices that it handed out, must not be used any more.
+// Close unmaps the file of a model that Open returned. m, and slices that it handed out, must not be used any more, nor must
+// extensions of m. Closing an extended model does not close the one that it extends.
 func (m *Model) Close() error {
-	m.basis, m.predictor, m.rotation, m.kappa, m.lambda, m.response = nil, nil, nil, nil, nil, nil
-	m.degrees, m.encoderScale, m.decoderScale, m.kalman.P0 = nil, nil, nil, nil
-	m.dynamics, m.readout, m.responses = nil, nil, nil
+	m.table, m.extension, m.rotation, m.kappa, m.lambda, m.response = table{ids: m.ids}, nil, nil, nil, nil, nil
+	m.kalman.P0, m.dynamics, m.readout = nil, nil, nil
 	return m.mapping.close()
 }

@@ -114,6 +114,7 @@ func TestPrior(t *testing.T) {
 func TestPriorWithoutValidation(t *testing.T) {
 	b := &spectral.Basis{
 		N: 3, K: 1, U: []float64{0.8, 0.6, 0}, Kappa: []float64{1}, Lambda: []float64{0}, Degrees: []int64{3, 1, 0},
+		Scale: []float64{0.577, 1, 0},
 	}
 	m := mustNew(t, testSpec(), b, nil)
 	near(t, "P_0", m.NewState().P, []float64{(3*0.64 + 1*0.36 + 1*0) / 5}, 1e-6)

@@ -18,25 +18,26 @@ import (
 func New(spec Spec, basis *spectral.Basis, items []string, h Histories) (*Model, error) {
 	n, k := basis.N, basis.K
 	if n < 1 || n > math.MaxInt32 || k < 1 || k > n || len(items) != n || len(basis.U) != n*k || len(basis.Kappa) != k ||
-		len(basis.Lambda) != k || len(basis.Degrees) != n {
-		panic(fmt.Sprintf("model: basis of %d×%d with %d coefficients, %d and %d eigenvalues, %d degrees and %d items",
-			n, k, len(basis.U), len(basis.Kappa), len(basis.Lambda), len(basis.Degrees), len(items)))
+		len(basis.Lambda) != k || len(basis.Degrees) != n || len(basis.Scale) != n {
+		panic(fmt.Sprintf("model: basis of %d×%d with %d coefficients, %d and %d eigenvalues, %d degrees, %d scales and %d items",
+			n, k, len(basis.U), len(basis.Kappa), len(basis.Lambda), len(basis.Degrees), len(basis.Scale), len(items)))
 	}
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
 	m := &Model{
 		spec: spec.clone(), n: n, k: k,
-		basis: toFloat32(basis.U), kappa: append([]float64(nil), basis.Kappa...), lambda: append([]float64(nil), basis.Lambda...),
-		degrees: append([]int64(nil), basis.Degrees...), ids: append([]string(nil), items...),
-		encoderScale: make([]float32, n), decoderScale: make([]float32, n),
+		kappa: append([]float64(nil), basis.Kappa...), lambda: append([]float64(nil), basis.Lambda...),
+		table: table{
+			basis: toFloat32(basis.U), degrees: append([]int64(nil), basis.Degrees...), ids: append([]string(nil), items...),
+			encoderScale: make([]float32, n), decoderScale: make([]float32, n), graphScale: append([]float64(nil), basis.Scale...),
+		},
 	}
 	response := make([]float64, k)
 	spec.Filter.ResponseTo(response, basis.Lambda)
 	m.response = toFloat32(response)
 	for i, d := range m.degrees {
-		power := math.Pow(float64(max(d, 1)), spec.DegreeRescale/2)
-		m.encoderScale[i], m.decoderScale[i] = float32(1/power), float32(power)
+		m.encoderScale[i], m.decoderScale[i] = m.spec.rescale(d)
 	}
 	if err := m.setMotion(basis.U, response, h); err != nil {
 		return nil, err

@@ -115,6 +115,7 @@ func (h *header) model() (*Model, error) {
 	m.degrees = viewOf[int64](r.read("degrees", dtypeI64, n))
 	m.encoderScale = viewOf[float32](r.read("encoder_scale", dtypeF32, n))
 	m.decoderScale = viewOf[float32](r.read("decoder_scale", dtypeF32, n))
+	m.graphScale = viewOf[float64](r.read("graph_scale", dtypeF64, n))
 	offsets := viewOf[int64](r.read("item_offsets", dtypeI64, n+1))
 	packed := r.read("item_ids", dtypeU8, -1)
 	if r.err != nil {

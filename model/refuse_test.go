@@ -108,7 +108,7 @@ func rawFile(header string, body []byte) []byte {
 func TestForeignFiles(t *testing.T) {
 	const someone = `{"__metadata__":{"format":"pt"},"weight":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`
 	tensorOf := func(dtype, shape, offsets string) string {
-		return fmt.Sprintf(`{"__metadata__":{"gsimc.format":"2"},"basis":{"dtype":%q,"shape":%s,"data_offsets":%s}}`, dtype, shape, offsets)
+		return fmt.Sprintf(`{"__metadata__":{"gsimc.format":"3"},"basis":{"dtype":%q,"shape":%s,"data_offsets":%s}}`, dtype, shape, offsets)
 	}
 	eight := make([]byte, 8)
 	for _, c := range []struct {
@@ -132,7 +132,7 @@ func TestForeignFiles(t *testing.T) {
 		{"tensor twice", rawFile(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, nil), `"a" comes twice`},
 		{"unknown field", rawFile(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0],"x":1}}`, nil), "unknown field"},
 		{"another model", rawFile(someone, eight), `no "gsimc.format"`},
-		{"later format", rawFile(`{"__metadata__":{"gsimc.format":"3"}}`, nil), `format version "3"`},
+		{"later format", rawFile(`{"__metadata__":{"gsimc.format":"4"}}`, nil), `format version "4"`},
 		{"no checksum", rawFile(tensorOf("F32", "[2,1]", "[0,8]"), eight), "no checksum"},
 		{"type", rawFile(tensorOf("BF16", "[4]", "[0,8]"), eight), `type "BF16"`},
 		{"shape overflow", rawFile(tensorOf("F32", "[4611686018427387904,4]", "[0,8]"), eight), "no size"},
@@ -297,7 +297,7 @@ func FuzzOpen(f *testing.F) {
 		spec.Covariance = covariance
 		f.Add(compact(mustNew(f, spec, randomBasis(rand.New(rand.NewPCG(3, 4)), 3, 2), nil)))
 	}
-	f.Add(rawFile(`{"__metadata__":{"gsimc.format":"2"},"basis":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]}}`, make([]byte, 8)))
+	f.Add(rawFile(`{"__metadata__":{"gsimc.format":"3"},"basis":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]}}`, make([]byte, 8)))
 	f.Add(append(binary.LittleEndian.AppendUint64(nil, 1<<62), "{}"...))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for range 2 {

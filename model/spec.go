@@ -124,6 +124,12 @@ func (s *Spec) Validate() error {
 	return errors.Join(faults...)
 }
 
+// rescale returns d^{−t/2} and d^{t/2} of an item with d users.
+func (s *Spec) rescale(d int64) (encoder, decoder float32) {
+	power := math.Pow(float64(max(d, 1)), s.DegreeRescale/2)
+	return float32(1 / power), float32(power)
+}
+
 // clone returns a copy that shares no memory.
 func (s *Spec) clone() Spec {
 	c := *s

@@ -18,13 +18,16 @@ type topScratch struct {
 	top    vec.TopN
 }
 
-// ScoresTo stores the n scores ŷ = D_v^{t/2} U q of a query in dst: dst[j] = d_j^{t/2} (u_j · q). O(nk).
+// ScoresTo stores the scores ŷ = D_v^{t/2} U q of a query in dst, NumItems long: dst[j] = d_j^{t/2} (u_j · q). O(nk).
 func (m *Model) ScoresTo(dst, q []float32) {
-	if len(dst) != m.n {
-		panic(fmt.Sprintf("model: %d items, but scores of length %d", m.n, len(dst)))
+	if len(dst) != m.NumItems() {
+		panic(fmt.Sprintf("model: %d items, but scores of length %d", m.NumItems(), len(dst)))
 	}
 	m.checkQuery(q)
-	m.scoreBlock(dst, q, 0)
+	m.table.scoreTo(dst[:m.n], q, 0)
+	if m.extension != nil {
+		m.extension.scoreTo(dst[m.n:], q, 0)
+	}
 }
 
 // TopN stores in dst[:0] the n items of the largest scores among those that are not in skip, best first, ties to the
@@ -34,29 +37,42 @@ func (m *Model) ScoresTo(dst, q []float32) {
 // One scan, O(nk), exact. No allocation if dst has room for n.
 func (m *Model) TopN(dst []Scored, q []float32, n int, skip *vec.Bitset) []Scored {
 	m.checkQuery(q)
-	return m.selectTop(dst, n, skip, func(block []float32, first int) { m.scoreBlock(block, q, first) })
+	return m.selectTop(dst, n, skip, func(block []float32, t *table, first int) { t.scoreTo(block, q, first) })
 }
 
-// selectTop selects the n items of the largest scores; score stores those of the items first, first+1, … in block.
-func (m *Model) selectTop(dst []Scored, n int, skip *vec.Bitset, score func(block []float32, first int)) []Scored {
-	if skip != nil && skip.Len() != m.n {
-		panic(fmt.Sprintf("model: %d items, but a skip set of %d", m.n, skip.Len()))
+// scorer stores the scores of the items first, first+1, … of t in block.
+type scorer func(block []float32, t *table, first int)
+
+// selectTop selects the n items of the largest scores.
+func (m *Model) selectTop(dst []Scored, n int, skip *vec.Bitset, score scorer) []Scored {
+	if skip != nil && skip.Len() != m.NumItems() {
+		panic(fmt.Sprintf("model: %d items, but a skip set of %d", m.NumItems(), skip.Len()))
 	}
 	s := m.scratch.Get().(*topScratch)
 	defer m.scratch.Put(s)
-	s.top.Reset(dst, min(n, m.n))
-	for first := 0; first < m.n; first += blockRows {
-		block := s.scores[:min(blockRows, m.n-first)]
-		score(block, first)
-		s.top.Offer(int32(first), block, skip)
+	s.top.Reset(dst, min(n, m.NumItems()))
+	s.offer(&m.table, 0, score, skip)
+	if m.extension != nil {
+		s.offer(&m.extension.table, m.n, score, skip)
 	}
 	return s.top.Sorted()
 }
 
-// scoreBlock stores the scores of the items first, first+1, … in dst.
-func (m *Model) scoreBlock(dst, q []float32, first int) {
-	vec.ScanTo(dst, m.basis[first*m.k:(first+len(dst))*m.k], q)
-	for i, g := range m.decoderScale[first : first+len(dst)] {
+// offer offers all items of t, the first of which has the index base.
+func (s *topScratch) offer(t *table, base int, score scorer, skip *vec.Bitset) {
+	n := len(t.ids)
+	for first := 0; first < n; first += blockRows {
+		block := s.scores[:min(blockRows, n-first)]
+		score(block, t, first)
+		s.top.Offer(int32(base+first), block, skip)
+	}
+}
+
+// scoreTo stores the scores of the items first, first+1, … of t in dst.
+func (t *table) scoreTo(dst, q []float32, first int) {
+	k := len(q)
+	vec.ScanTo(dst, t.basis[first*k:(first+len(dst))*k], q)
+	for i, g := range t.decoderScale[first : first+len(dst)] {
 		dst[i] *= g
 	}
 }

@@ -38,10 +38,10 @@ func (m *Model) Uncertainty(p []float32) float64 {
 func (m *Model) ScoreVariance(i int32, p []float32) float64 {
 	m.checkItem(i)
 	m.checkQuery(p)
-	g := float64(m.decoderScale[i])
+	row, g := m.decoder(i)
 	sum := 0.0
-	for j, u := range row(m.basis, int(i), m.k) {
+	for j, u := range row {
 		sum += float64(u) * float64(u) * float64(p[j])
 	}
-	return g * g * sum
+	return float64(g) * float64(g) * sum
 }

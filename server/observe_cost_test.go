@@ -64,7 +64,8 @@ func benchmarkObserve(b *testing.B, m *model.Model, share float64) {
 // does not depend on the values.
 func randomModel(b *testing.B, n, k int) *model.Model {
 	b.Helper()
-	basis := &spectral.Basis{N: n, K: k, U: make([]float64, n*k), Kappa: make([]float64, k), Lambda: make([]float64, k), Degrees: make([]int64, n)}
+	basis := &spectral.Basis{N: n, K: k, U: make([]float64, n*k), Kappa: make([]float64, k), Lambda: make([]float64, k), Degrees: make([]int64, n),
+		Scale: make([]float64, n)}
 	rng := rand.New(rand.NewPCG(3, 4))
 	for i := range basis.U {
 		basis.U[i] = rng.Float64() - 0.5

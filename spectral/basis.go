@@ -12,6 +12,7 @@ type Basis struct {
 	Kappa   []float64 // k eigenvalues of K, descending, before any division
 	Lambda  []float64 // k eigenvalues of Ł, ascending: 1−κ, or 1−κ/κ_1 for a degree exponent other than 1
 	Degrees []int64   // n: training users of each item, which is d_v unless the graph has windows
+	Scale   []float64 // n: the diagonal of D_v^{-s/2}, or D^{-1/2} of the covariance graph, by which K is normalised
 	Report  Report
 }
 

@@ -91,6 +91,8 @@ func (op *covarianceOp) covariance(i, j, common int32) float64 {
 
 func (op *covarianceOp) dim() int { return len(op.d) }
 
+func (op *covarianceOp) normalisation() []float64 { return op.scale }
+
 func (op *covarianceOp) applyTo(dst, x []float64, b int) {
 	parallelRows(op.dim(), func(lo, hi int) {
 		for i := lo; i < hi; i++ {

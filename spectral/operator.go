@@ -68,6 +68,12 @@ type operator interface {
 	applyTo(dst, x []float64, b int)
 }
 
+// A graphOperator is the K of an item graph, K = S M S with a diagonal S.
+type graphOperator interface {
+	operator
+	normalisation() []float64 // S
+}
+
 // stripColumns is how many columns multiplyTo hands to an operator at a time.
 const stripColumns = 32
 
@@ -84,7 +90,7 @@ func multiplyTo(dst blas64.General, op operator, x blas64.General) {
 }
 
 // newOperator builds K of the graph without ever forming an n×n dense matrix.
-func newOperator(g Graph, r *Incidence) (operator, error) {
+func newOperator(g Graph, r *Incidence) (graphOperator, error) {
 	if g.Kind == Covariance {
 		op := newCovarianceOp(r)
 		if len(op.col) == 0 {
@@ -122,6 +128,8 @@ func newHypergraphOp(s float64, r *Incidence) *hypergraphOp {
 }
 
 func (op *hypergraphOp) dim() int { return op.r.NumItems }
+
+func (op *hypergraphOp) normalisation() []float64 { return op.vScale }
 
 func (op *hypergraphOp) applyTo(dst, x []float64, b int) {
 	n, m := op.r.NumItems, op.r.NumUsers()

@@ -135,12 +135,12 @@ func solveDense(op operator, k int) (*Basis, error) {
 }
 
 // finish cuts the null space off, fixes signs, measures the basis and derives λ.
-func finish(b *Basis, op operator, r *Incidence, opt Options) (*Basis, error) {
+func finish(b *Basis, op graphOperator, r *Incidence, opt Options) (*Basis, error) {
 	if opt.Graph.positive() {
 		b.truncate(numericalRank(b.Kappa))
 	}
 	b.fixSigns()
-	b.Degrees = r.Degrees()
+	b.Degrees, b.Scale = r.Degrees(), op.normalisation()
 	b.Report.KappaMax, b.Report.KappaMin = b.Kappa[0], b.Kappa[b.K-1]
 	divisor := 1.0
 	if opt.Graph.scaled() {

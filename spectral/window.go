@@ -2,31 +2,41 @@ package spectral
 
 import (
 	"fmt"
+	"iter"
 	"math"
 )
 
 // MaxWindow is the largest Graph.Window.
 const MaxWindow = 10000
 
-// windowed returns r with a row for each window of a user's history: of w consecutive events, every w/2 events, the last
-// one at the end of the history. A history of at most w events is one window. w = 0 returns r itself.
+// Windows cuts the items of a history into its hyperedges for a [Graph.Window] of w: windows of w consecutive items, every
+// w/2 items, the last one at the end of the history. A history of at most w items is one window, and so is any if w is 0.
+func Windows(items []int32, w int) iter.Seq[[]int32] {
+	return func(yield func([]int32) bool) {
+		if w == 0 || len(items) <= w {
+			yield(items)
+			return
+		}
+		start := 0
+		for ; start+w < len(items); start += w / 2 {
+			if !yield(items[start : start+w]) {
+				return
+			}
+		}
+		yield(items[len(items)-w:])
+	}
+}
+
+// windowed returns r with a row for each window of a user's history, see Windows. w = 0 returns r itself.
 func (r *Incidence) windowed(w int) (*Incidence, error) {
 	if w == 0 {
 		return r, nil
 	}
 	out := &Incidence{NumItems: r.NumItems, Ptr: []int64{0}}
 	for u := range r.NumUsers() {
-		items := r.Item[r.Ptr[u]:r.Ptr[u+1]]
-		for start := 0; ; start += w / 2 {
-			last := start+w >= len(items)
-			if last {
-				start = max(0, len(items)-w)
-			}
-			out.Item = append(out.Item, items[start:min(start+w, len(items))]...)
+		for items := range Windows(r.Item[r.Ptr[u]:r.Ptr[u+1]], w) {
+			out.Item = append(out.Item, items...)
 			out.Ptr = append(out.Ptr, int64(len(out.Item)))
-			if last {
-				break
-			}
 		}
 	}
 	if len(out.Ptr) > math.MaxInt32 {

@@ -1,0 +1,197 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// Evidence gathers the histories that contain items which a model does not know, so as to place these in its basis. It is not
+// safe for concurrent use.
+//
+// An eigenvector satisfies κ u = K u, row by row. So the row of a new item follows from those of its neighbours, which is the
+// out-of-sample form of Nyström's method (Y. Bengio et al., "Out-of-Sample Extensions for LLE, Isomap, MDS, Eigenmaps, and
+// Spectral Clustering", NIPS 2003):
+//
+//	(κ_j − k_new,new) u_new,j = Σ_{i known} k_new,i u_ij
+//
+// with K as it would be if the new item were part of the graph. Without the loop k_new,new it would be u_new = Λ_K⁻¹ Uᵀ k_new.
+// For an item that was left out of a basis afterwards, the result is its row, exactly.
+//
+// Three things are approximate. The basis does not turn towards the new items. Where the loop is most of κ_j, it is taken
+// as half of it, so that no coordinate more than doubles. And in a hyperedge of the hypergraph, other items that have no
+// row yet count like the mean of those that do, but at most as much as all of them.
+type Evidence struct {
+	m     *Model
+	n     int32          // items of m
+	items []itemEvidence // one for each new item
+	known []int32        // scratch: the known items of a hyperedge
+	sum   []float64      // scratch: k
+}
+
+// itemEvidence is what is known of one new item.
+type itemEvidence struct {
+	users, edges int64           // histories and hyperedges with the item
+	loop         float64         // Σ_e d_e^{−s} over these hyperedges
+	sum          []float64       // k, Σ_e d_e^{−s} Σ_{i∈e} s_i u_i, with s the graphScale
+	common       map[int32]int64 // covariance graph: users that have a known item as well
+}
+
+// What keeps a row from blowing up.
+const (
+	maxLoop      = 0.5  // of κ_j
+	maxClosure   = 2    // times the sum over the known items of a hyperedge
+	minRelativeK = 1e-3 // κ_j/κ_1 below which a coordinate is taken as 0
+)
+
+// NewEvidence returns evidence for items that m does not know: number i is item m.Base().NumItems()+i in Add. A covariance
+// graph of windows cannot be extended, because the model does not say how many windows its items are in.
+func (m *Model) NewEvidence(items int) (*Evidence, error) {
+	m = m.Base()
+	if m.spec.Graph == spectral.Covariance && m.spec.Window != 0 {
+		return nil, errors.New("a covariance graph of windows cannot be extended by new items: train with whole histories or with a hypergraph")
+	}
+	e := &Evidence{m: m, n: int32(m.n), items: make([]itemEvidence, items), sum: make([]float64, m.k)}
+	for i := range e.items {
+		e.items[i].sum = make([]float64, m.k)
+		if m.spec.Graph == spectral.Covariance {
+			e.items[i].common = map[int32]int64{}
+		}
+	}
+	return e, nil
+}
+
+// Add takes in a user's history: item indices in the order of time, each at most once; a negative one is an item that is
+// neither known nor to be placed. O(length·k) for each window with a new item.
+func (e *Evidence) Add(history []int32) {
+	for _, i := range history {
+		if i >= e.n {
+			e.items[i-e.n].users++
+		}
+	}
+	for edge := range spectral.Windows(history, e.m.spec.Window) {
+		e.addEdge(edge)
+	}
+}
+
+func (e *Evidence) addEdge(edge []int32) {
+	e.known = e.known[:0]
+	fresh := false
+	for _, i := range edge {
+		fresh = fresh || i >= e.n
+		if i >= 0 && i < e.n {
+			e.known = append(e.known, i)
+		}
+	}
+	if !fresh {
+		return
+	}
+	weight := math.Pow(float64(len(edge)), -e.m.spec.DegreeExponent)
+	if e.m.spec.Graph == spectral.Hypergraph {
+		e.sumKnown(weight * e.closure(len(edge)))
+	}
+	for _, i := range edge {
+		if i < e.n {
+			continue
+		}
+		item := &e.items[i-e.n]
+		item.edges++
+		if item.common != nil {
+			for _, j := range e.known {
+				item.common[j]++
+			}
+			continue
+		}
+		item.loop += weight
+		for j, x := range e.sum {
+			item.sum[j] += x
+		}
+	}
+}
+
+// closure is the factor by which the known items of a hyperedge stand for all its items but one.
+func (e *Evidence) closure(size int) float64 {
+	if len(e.known) == 0 {
+		return 0
+	}
+	return min(float64(size-1)/float64(len(e.known)), maxClosure)
+}
+
+// sumKnown sets sum to the weighted sum of the known items' rows.
+func (e *Evidence) sumKnown(weight float64) {
+	clear(e.sum)
+	for _, i := range e.known {
+		scale := weight * e.m.graphScale[i]
+		for j, u := range row(e.m.basis, int(i), e.m.k) {
+			e.sum[j] += scale * float64(u)
+		}
+	}
+}
+
+// Place returns new item i with its row. users is the number of users that have it, at the scale of the training: how many
+// of NumTrainUsers users would. It may be more or less than the histories that were added, which then count as a sample.
+//
+// It is an error if no history with the item was added, or if the result is not a finite number.
+func (e *Evidence) Place(i int, id string, users float64) (NewItem, error) {
+	item := &e.items[i]
+	if item.users == 0 || !(users > 0 && users < math.MaxInt64) {
+		return NewItem{}, fmt.Errorf("new item %q has %d histories and %v users, want some of both", id, item.users, users)
+	}
+	out := NewItem{ID: id, Users: int64(max(1, math.Round(users)))}
+	sample := users / float64(item.users)
+	var sum []float64
+	var loop float64
+	if item.common != nil {
+		sum, out.scale = e.covariances(item, users, sample)
+	} else {
+		out.scale = math.Pow(sample*float64(item.edges), -e.m.spec.DegreeExponent/2)
+		sum, loop = e.m.rotateBack(item.sum), sample*out.scale*out.scale*item.loop
+		for j := range sum {
+			sum[j] *= sample * out.scale
+		}
+	}
+	for j, kappa := range e.m.kappa {
+		if kappa < minRelativeK*e.m.kappa[0] {
+			sum[j] = 0
+			continue
+		}
+		sum[j] /= kappa - min(loop, maxLoop*kappa)
+	}
+	out.row = e.m.rotate(sum)
+	if !finite(out.row) || !finite([]float64{out.scale}) {
+		return NewItem{}, fmt.Errorf("new item %q has a row that is not finite", id)
+	}
+	return out, nil
+}
+
+// covariances returns Uᵀ k_new of the covariance graph and D^{−1/2} of the new item: as spectral's covarianceOp, in counts
+// of users.
+func (e *Evidence) covariances(item *itemEvidence, users, sample float64) (sum []float64, scale float64) {
+	m := e.m
+	population := float64(m.spec.TrainUsers)
+	clear(e.sum)
+	total := 0.0
+	for _, j := range slices.Sorted(maps.Keys(item.common)) { // in order, so that the sum has the same bits every time
+		a := float64(item.common[j])*sample*population - users*float64(m.degrees[j])
+		if a <= 0 {
+			continue
+		}
+		total += a
+		for l, u := range row(m.basis, int(j), m.k) {
+			e.sum[l] += a * m.graphScale[j] * float64(u)
+		}
+	}
+	if total == 0 {
+		total = 1
+	}
+	scale = 1 / math.Sqrt(total)
+	sum = m.rotateBack(e.sum)
+	for l := range sum {
+		sum[l] *= scale
+	}
+	return sum, scale
+}

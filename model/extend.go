@@ -1,0 +1,174 @@
+package model
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gsimc/gsimc/dynamics"
+)
+
+// extension holds items that the basis was not learned from.
+type extension struct {
+	table
+	of    *Model           // what is extended
+	index map[string]int32 // of ids, in the numbering of the extended model
+}
+
+// NewItem is an item to extend a model by, placed by Evidence.Place.
+type NewItem struct {
+	ID    string
+	Users int64     // at the scale of the training, at least 1
+	row   []float64 // k, u in the coordinates of Model.basis
+	scale float64   // as in table.graphScale
+}
+
+// Extend returns a model that knows the given items as well. They must have been placed by evidence for m or the model that m
+// extends; an earlier extension of m is left out.
+//
+// The items of m keep their indices; those of the extension come after them, in the bytewise order of their ids. An extension
+// takes part in everything but files: WriteTo leaves it out. It shares the memory of m, so it must not outlive m. Its
+// Version is that of m, a plus sign, and 8 hexadecimal digits of a hash of the extension; States that saw no item of the
+// extension are those of m, to the bit.
+//
+// O(extension·(k² r + log n) + n). An error names the item: an id that is invalid, twice there or known to m already.
+func (m *Model) Extend(items []NewItem) (*Model, error) {
+	m = m.Base()
+	items = slices.Clone(items)
+	slices.SortFunc(items, func(a, b NewItem) int { return cmp.Compare(a.ID, b.ID) })
+	e := &extension{of: m, index: make(map[string]int32, len(items))}
+	for i, item := range items {
+		if _, known := m.index[item.ID]; known {
+			return nil, fmt.Errorf("new item %q is not new: the model knows it", item.ID)
+		}
+		if len(item.row) != m.k {
+			panic(fmt.Sprintf("model: rank %d, but new item with a row of %d", m.k, len(item.row)))
+		}
+		e.index[item.ID] = int32(m.n + i)
+		e.append(m, &item)
+	}
+	if err := checkItems(e.ids); err != nil {
+		return nil, err
+	}
+	if m.dynamics != nil {
+		e.responses = m.responsesOf(&e.table)
+	}
+	x := *m
+	x.extension, x.mapping = e, mapping{}
+	x.version += "+" + e.digest()
+	x.popular = e.popular()
+	return &x, nil
+}
+
+// Base returns the model that m extends, or m itself.
+func (m *Model) Base() *Model {
+	if m.extension == nil {
+		return m
+	}
+	return m.extension.of
+}
+
+// append adds the row of an item.
+func (e *extension) append(m *Model, item *NewItem) {
+	e.ids = append(e.ids, item.ID)
+	e.degrees = append(e.degrees, min(item.Users, m.spec.TrainUsers))
+	e.graphScale = append(e.graphScale, item.scale)
+	encoder, decoder := m.spec.rescale(item.Users)
+	e.encoderScale, e.decoderScale = append(e.encoderScale, encoder), append(e.decoderScale, decoder)
+	e.basis = append(e.basis, toFloat32(item.row)...)
+	if m.rotation != nil {
+		e.predictor = append(e.predictor, m.predict(item.row)...)
+	}
+}
+
+// predict returns QᵀH u of a row Qᵀu.
+func (m *Model) predict(rotated []float64) []float32 {
+	u := m.rotateBack(rotated)
+	for j, h := range m.response {
+		u[j] *= float64(h)
+	}
+	return toFloat32(m.rotate(u))
+}
+
+// rotate returns Qᵀu, the coordinates of u in Model.basis: u itself with a diagonal covariance.
+func (m *Model) rotate(u []float64) []float64 {
+	if m.rotation == nil {
+		return u
+	}
+	out := make([]float64, m.k)
+	for j, x := range u {
+		for l, q := range row(m.rotation, j, m.k) {
+			out[l] += x * float64(q)
+		}
+	}
+	return out
+}
+
+// rotateBack is the inverse of rotate: Qv.
+func (m *Model) rotateBack(v []float64) []float64 {
+	if m.rotation == nil {
+		return slices.Clone(v)
+	}
+	out := make([]float64, m.k)
+	for j := range out {
+		for l, q := range row(m.rotation, j, m.k) {
+			out[j] += float64(q) * v[l]
+		}
+	}
+	return out
+}
+
+// responsesOf returns the rows W_b e_i of the items of t.
+func (m *Model) responsesOf(t *table) []float32 {
+	encoders := slices.Clone(t.basis)
+	for i, g := range t.encoderScale {
+		for j := range m.k {
+			encoders[i*m.k+j] *= g
+		}
+	}
+	readout := dynamics.Readout{R: m.numBands(), K: m.k, W: toFloat64(m.readout)}
+	out := make([]float32, len(t.ids)*readout.R*m.k)
+	readout.RowsTo(out, encoders, m.k)
+	return out
+}
+
+// digest identifies the content.
+func (e *extension) digest() string {
+	hash := sha256.New()
+	for _, id := range e.ids {
+		var length [2]byte
+		binary.LittleEndian.PutUint16(length[:], uint16(len(id))) // at most MaxItemID
+		hash.Write(length[:])
+		hash.Write([]byte(id))
+	}
+	hash.Write(bytesOf(e.degrees))
+	hash.Write(bytesOf(e.basis))
+	return hex.EncodeToString(hash.Sum(nil)[:4])
+}
+
+// popular merges the items of e into the order of the model's.
+func (e *extension) popular() []int32 {
+	own := make([]int32, len(e.ids))
+	for i := range own {
+		own[i] = int32(e.of.n + i)
+	}
+	degree := func(i int32) int64 { return e.degrees[int(i)-e.of.n] }
+	slices.SortStableFunc(own, func(a, b int32) int { return cmp.Compare(degree(b), degree(a)) })
+	out := make([]int32, 0, e.of.n+len(own))
+	for _, i := range e.of.popular {
+		for len(own) > 0 && degree(own[0]) > e.of.degrees[i] {
+			out, own = append(out, own[0]), own[1:]
+		}
+		out = append(out, i)
+	}
+	return append(out, own...)
+}
+
+// finite reports whether all of v are numbers that a float32 holds.
+func finite(v []float64) bool {
+	return !slices.ContainsFunc(v, func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat32) })
+}
