@@ -116,7 +116,7 @@ func (r *runner) runModel() error {
 		scores, q := make([]float32, m.NumItems()), make([]float32, m.Rank())
 		return func(u int) {
 			h := history(&r.p.Test, u)
-			r.query(m, q, h[:len(h)-1])
+			r.method.query(m, q, h[:len(h)-1])
 			m.ScoresTo(scores, q)
 			seen, target := r.split(u)
 			r.ranks[u] = rank(scores, target, seen)
@@ -126,12 +126,12 @@ func (r *runner) runModel() error {
 }
 
 // query stores in q what the method makes of a history.
-func (r *runner) query(m *model.Model, q []float32, h model.History) {
+func (method Method) query(m *model.Model, q []float32, h model.History) {
 	state, estimator := m.NewState(), model.EstimatorBGS
-	switch r.method.Kind {
-	case GS:
+	switch {
+	case method.Kind == GS:
 		estimator = model.EstimatorGS
-	case BGS: // the last history item is the online update
+	case method.Kind == BGS && len(h) > 0: // the last history item is the online update
 		state = m.InitialState(h[:len(h)-1])
 		h = h[len(h)-1:]
 	}
@@ -185,20 +185,28 @@ func (r *runner) split(u int) (seen []int32, target int32) {
 // forEachUser calls do(u) for every test user, on all processors. newWorker is
 // called once for each worker and returns its do.
 func (r *runner) forEachUser(newWorker func() (do func(u int))) {
-	var next, done atomic.Int64
+	var done atomic.Int64
+	inParallel(len(r.ranks), func() func(u int) {
+		do := newWorker()
+		return func(u int) {
+			do(u)
+			if d := done.Add(1); d%64 == 0 {
+				r.progress(int(d))
+			}
+		}
+	})
+}
+
+// inParallel calls do(i) for every i below n, on all processors. newWorker is
+// called once for each worker and returns its do.
+func inParallel(n int, newWorker func() (do func(i int))) {
+	var next atomic.Int64
 	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(r.ranks)) {
+	for range min(runtime.GOMAXPROCS(0), n) {
 		wg.Go(func() {
 			do := newWorker()
-			for {
-				u := int(next.Add(1)) - 1
-				if u >= len(r.ranks) {
-					return
-				}
-				do(u)
-				if d := done.Add(1); d%64 == 0 {
-					r.progress(int(d))
-				}
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
 			}
 		})
 	}

@@ -41,6 +41,10 @@ type itemEvidence struct {
 	common       map[int32]int64 // covariance graph: users that have a known item as well
 }
 
+// MinNewUsers is the number of users that should have a new item before it gets a row: by the history of one user alone, it
+// would be a neighbour of nothing but that user's taste.
+const MinNewUsers = 2
+
 // What keeps a row from blowing up.
 const (
 	maxLoop      = 0.5  // of κ_j

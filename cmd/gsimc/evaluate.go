@@ -20,8 +20,12 @@ type evaluateCmd struct {
 
 	graphFlags
 
-	Methods string  `group:"Methods:" default:"all" help:"Comma-separated: popularity, dynamics, mrfcf, and gs-imc, bgs-imc and bgs-online with a filter (gs-imc tikhonov) or without one (all filters); or all of these. By name only: ease, ease-forgetting."`
-	MrfcfA  float64 `group:"Methods:" name:"mrfcf-a" default:"2" help:"Constant a of mrfcf; above 1."`
+	Methods    string  `group:"Methods:" default:"all" help:"Comma-separated: popularity, dynamics, mrfcf, and gs-imc, bgs-imc and bgs-online with a filter (gs-imc tikhonov) or without one (all filters); or all of these. By name only: ease, ease-forgetting."`
+	Protocol   string  `group:"Protocol:" default:"last-item" enum:"last-item,new-items" help:"last-item: rank the last item of each test user. new-items: train without some items, show these to the model afterwards, and rank those targets that are such items."`
+	NewShare   float64 `group:"Protocol:" default:"0.2" help:"new-items: share of the items with ${min_hidden_users} training users or more that are left out; above 0, below 1."`
+	ShownShare float64 `group:"Protocol:" default:"0.5" help:"new-items: share of the training users whose events show the new items to the model; above 0, at most 1."`
+
+	MrfcfA float64 `group:"Methods:" name:"mrfcf-a" default:"2" help:"Constant a of mrfcf; above 1."`
 	modelFlags
 
 	JSON bool `group:"Output:" name:"json" help:"Print one JSON object."`
@@ -37,7 +41,11 @@ func (evaluateCmd) Help() string {
 		`where an event counts less the older it is; both choose their constants on the validation users and need a matrix of all pairs ` +
 		`of items, at most 4 GiB.
 
+With --protocol new-items the methods are models, dynamics by default. Each is trained on all items, and without some; the latter ` +
+		`is then extended by these items, as the server does with items that events name and the model does not know.
+
   gsimc evaluate --data events.csv.gz --rank 200 --methods "popularity,gs-imc,dynamics,mrfcf"
+  gsimc evaluate --data events.csv.gz --protocol new-items --new-share 0.2 --shown-share 0.5
   gsimc evaluate --data events.csv.gz --rank 200 --degree-exponent 0.7 --degree-rescale 0.5 --alpha 0.87 --methods "bgs-online power" --json`
 }
 
@@ -47,7 +55,7 @@ func (c *evaluateCmd) Validate() error {
 	if err != nil {
 		err = fmt.Errorf("--methods: %w", err)
 	}
-	return errors.Join(c.dataFlags.check(), c.graphFlags.check(), c.modelFlags.check(), above("--mrfcf-a", c.MrfcfA, 1), err)
+	return errors.Join(c.dataFlags.check(), c.graphFlags.check(), c.modelFlags.check(), above("--mrfcf-a", c.MrfcfA, 1), c.checkNewItems(), err)
 }
 
 // Run measures the methods and prints a table or a JSON object.
@@ -70,6 +78,9 @@ func (c *evaluateCmd) Run(a *app) error {
 	part, err := partition(events, split, c.Split)
 	if err != nil {
 		return err
+	}
+	if c.Protocol == protocolNewItems {
+		return c.newItems(a, p, part)
 	}
 	opt := evaluate.Options{Methods: methods, MRFCFA: c.MrfcfA}
 	if err := c.prepare(p, part, &opt); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/gsimc/gsimc/evaluate"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -38,6 +39,7 @@ func helpVars() kong.Vars {
 		"learned_bands": learnedBands,
 		"learned_ridge": fmt.Sprint(learnedRidge),
 
+		"min_hidden_users":  fmt.Sprint(evaluate.MinHiddenUsers),
 		"learned_positions": fmt.Sprint(learnedPositions),
 		"filters":           strings.Join(spectral.FilterNames, ", "),
 		"solvers":           strings.Join([]string{spectral.SolverAuto, spectral.SolverExact, spectral.SolverNystrom}, ", "),

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/evaluate"
+	"github.com/gsimc/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// protocolNewItems is the value of `evaluate --protocol` for items that come after the training.
+const protocolNewItems = "new-items"
+
+// checkNewItems checks the flags of the protocol.
+func (c *evaluateCmd) checkNewItems() error {
+	if c.Protocol != protocolNewItems {
+		return nil
+	}
+	_, err := c.newItemsMethods()
+	return errors.Join(err, above("--new-share", c.NewShare, 0), below("--new-share", c.NewShare, 1),
+		above("--shown-share", c.ShownShare, 0), inRange("--shown-share", c.ShownShare, 0, 1))
+}
+
+// newItemsMethods are those of --methods, which must have models.
+func (c *evaluateCmd) newItemsMethods() ([]evaluate.Method, error) {
+	if c.Methods == "all" {
+		return []evaluate.Method{{Kind: evaluate.Dynamics}}, nil
+	}
+	methods, err := evaluate.ParseMethods(c.Methods)
+	if err != nil {
+		return nil, nil // reported by Validate
+	}
+	for _, m := range methods {
+		if one := []evaluate.Method{m}; !evaluate.NeedsBasis(one) && !evaluate.NeedsDynamics(one) {
+			return nil, fmt.Errorf("--methods: %v has no model to be extended by new items: leave it out", m)
+		}
+	}
+	return methods, nil
+}
+
+// newItems runs the protocol and prints a table or a JSON object for each method.
+func (c *evaluateCmd) newItems(a *app, p progress.Progress, part *dataset.Partition) error {
+	methods, err := c.newItemsMethods()
+	if err != nil {
+		return usageError{err}
+	}
+	x, err := evaluate.HideItems(part, evaluate.HiddenItems{Share: c.NewShare, Shown: c.ShownShare, Seed: c.Seed})
+	if err != nil {
+		return err
+	}
+	reports := map[string]any{}
+	for _, method := range methods {
+		results, err := c.compareNewItems(p, x, method)
+		if err != nil {
+			return inFlags(err)
+		}
+		if c.JSON {
+			reports[method.String()] = newItemsFigures(results)
+			continue
+		}
+		fmt.Fprintf(a.stdout, "%v: %d of %d items hidden from the training; %d training users, %.0f %% of whom show them afterwards\n\n",
+			method, len(x.Hidden), len(part.Items), part.Train.Len(), 100*c.ShownShare)
+		if err := evaluate.WriteNewItems(a.stdout, results); err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		return printJSON(a, map[string]any{"items": len(part.Items), "hidden": len(x.Hidden), "methods": reports})
+	}
+	return nil
+}
+
+// compareNewItems trains both models and compares them.
+func (c *evaluateCmd) compareNewItems(p progress.Progress, x *evaluate.NewItems, method evaluate.Method) ([]evaluate.NewItemsResult, error) {
+	var models [2]*model.Model
+	for i, part := range []*dataset.Partition{x.Full, x.Reduced} {
+		var err error
+		if models[i], err = c.modelOf(p, part, method); err != nil {
+			return nil, err
+		}
+	}
+	p.Begin("ranking test users", progress.Steps)
+	defer p.End()
+	return x.Compare(method, models[0], models[1], func(done, total int) { p.Update(int64(done), int64(total)) })
+}
+
+// modelOf trains the model of a method.
+func (c *evaluateCmd) modelOf(p progress.Progress, part *dataset.Partition, method evaluate.Method) (*model.Model, error) {
+	dynamics, filter := model.DynamicsNone, method.Filter
+	if evaluate.NeedsDynamics([]evaluate.Method{method}) {
+		dynamics, filter = model.DynamicsLearned, spectral.RandomWalk
+	}
+	basis, err := solve(p, evaluate.Incidence(part), c.graphFlags.options(dynamics, len(part.Items)))
+	if err != nil {
+		return nil, err
+	}
+	spec := c.modelFlags.spec(&c.graphFlags, dynamics, filter)
+	spec.TrainUsers = int64(part.Train.Len())
+	return learn(p, spec, basis, part)
+}
+
+// newItemsFigures are what --json prints of a method: figures of each model on the new targets and on the others.
+func newItemsFigures(results []evaluate.NewItemsResult) map[string]any {
+	models := map[string]any{}
+	for i := range results {
+		r := &results[i]
+		models[r.Model] = map[string]any{
+			"items": r.Items, "placed": r.Placed,
+			"new":   map[string]any{"users": len(r.New.Ranks), "figures": r.New.Figures()},
+			"known": map[string]any{"users": len(r.Known.Ranks), "figures": r.Known.Figures()},
+		}
+	}
+	figures := map[string]any{"models": models}
+	if share, ok := evaluate.ReachedHR(results, 50); ok {
+		figures["hr@50 reached"] = share
+	}
+	return figures
+}

@@ -1,0 +1,149 @@
+package evaluate
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/model"
+)
+
+// MinHiddenUsers is the number of training users that an item needs to be hidden by [HideItems]: with fewer there is
+// little to place it by.
+const MinHiddenUsers = 5
+
+// NewItems is the protocol for items that come after the training: some items are hidden from it, then shown to the model
+// in the histories of a share of the training users ([model.Model.Extend]), and looked for in the test users' histories.
+type NewItems struct {
+	Full    *dataset.Partition // with all items
+	Reduced *dataset.Partition // without the hidden ones: what the model to be extended is trained on
+	Hidden  []string           // their ids, in bytewise order
+
+	place []int32 // of each item of Full: its place in Reduced.Items, or len(Reduced.Items) plus that in Hidden
+	shown []int   // training users of Full whose histories the extension may see, in rising order
+}
+
+// HiddenItems are the choices of [HideItems].
+type HiddenItems struct {
+	Share float64 // of the items with at least MinHiddenUsers training users that are hidden, in (0, 1)
+	Shown float64 // share of the training users whose histories the extension sees, in (0, 1]
+	Seed  uint64
+}
+
+// HideItems draws the hidden items and the users, the same ones for the same seed. Training users without other items are
+// left out of the reduced training, and so are validation users with fewer than two.
+func HideItems(p *dataset.Partition, opt HiddenItems) (*NewItems, error) {
+	rng := rand.New(rand.NewPCG(opt.Seed, 0x6e6577)) // "new": a stream of its own
+	var eligible []int32
+	for i, d := range Incidence(p).Degrees() {
+		if d >= MinHiddenUsers {
+			eligible = append(eligible, int32(i))
+		}
+	}
+	count := int(opt.Share * float64(len(eligible)))
+	if count == 0 {
+		return nil, fmt.Errorf("no item to hide: %d of the %d items have %d training users or more", len(eligible), len(p.Items), MinHiddenUsers)
+	}
+	rng.Shuffle(len(eligible), func(a, b int) { eligible[a], eligible[b] = eligible[b], eligible[a] })
+	hidden := make([]bool, len(p.Items))
+	for _, i := range eligible[:count] {
+		hidden[i] = true
+	}
+	users := max(1, int(opt.Shown*float64(p.Train.Len())))
+	x := &NewItems{Full: p, shown: rng.Perm(p.Train.Len())[:users]}
+	slices.Sort(x.shown)
+	x.reduce(hidden)
+	if x.Reduced.Train.Len() == 0 {
+		return nil, errors.New("nothing is left to train on: every training user has hidden items only")
+	}
+	return x, nil
+}
+
+// reduce makes Reduced, Hidden and place.
+func (x *NewItems) reduce(hidden []bool) {
+	x.Reduced = &dataset.Partition{}
+	x.place = make([]int32, len(hidden))
+	for i, id := range x.Full.Items {
+		if hidden[i] {
+			x.Hidden = append(x.Hidden, id)
+		} else {
+			x.place[i] = int32(len(x.Reduced.Items))
+			x.Reduced.Items = append(x.Reduced.Items, id)
+		}
+	}
+	next := int32(len(x.Reduced.Items))
+	for i := range hidden {
+		if hidden[i] {
+			x.place[i] = next
+			next++
+		}
+	}
+	x.Reduced.Train = x.without(&x.Full.Train, 1)
+	x.Reduced.Validation = x.without(&x.Full.Validation, 2)
+	x.Reduced.Test = x.without(&x.Full.Test, 2)
+}
+
+// without copies what is left of histories of at least fewest items without the hidden ones.
+func (x *NewItems) without(h *dataset.Histories, fewest int) dataset.Histories {
+	known := int32(len(x.Reduced.Items))
+	out := dataset.Histories{Ptr: []int64{0}}
+	for u := range h.Len() {
+		var kept []int64
+		for j := h.Ptr[u]; j < h.Ptr[u+1]; j++ {
+			if x.place[h.Item[j]] < known {
+				kept = append(kept, j)
+			}
+		}
+		if len(kept) < fewest {
+			continue
+		}
+		for _, j := range kept {
+			out.Item = append(out.Item, x.place[h.Item[j]])
+			if h.Time != nil {
+				out.Time = append(out.Time, h.Time[j])
+			}
+			if h.Weight != nil {
+				out.Weight = append(out.Weight, h.Weight[j])
+			}
+		}
+		out.User = append(out.User, h.User[u])
+		out.Ptr = append(out.Ptr, int64(len(out.Item)))
+	}
+	return out
+}
+
+// Extend shows the hidden items to m, a model of Reduced, and returns the extended model. Items that fewer than
+// [model.MinNewUsers] of the shown users have stay unknown.
+func (x *NewItems) Extend(m *model.Model) (*model.Model, error) {
+	evidence, err := m.NewEvidence(len(x.Hidden))
+	if err != nil {
+		return nil, err
+	}
+	users := make([]int64, len(x.Hidden))
+	first := int32(len(x.Reduced.Items))
+	for _, u := range x.shown {
+		items := x.Full.Train.Of(u)
+		history := make([]int32, len(items))
+		for j, i := range items {
+			if history[j] = x.place[i]; history[j] >= first {
+				users[history[j]-first]++
+			}
+		}
+		evidence.Add(history)
+	}
+	population := float64(len(x.shown)) / float64(m.NumTrainUsers())
+	var items []model.NewItem
+	for i, id := range x.Hidden {
+		if users[i] < model.MinNewUsers {
+			continue
+		}
+		item, err := evidence.Place(i, id, float64(users[i])/population)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+	return m.Extend(items)
+}

@@ -1,0 +1,158 @@
+package evaluate
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"sync/atomic"
+	"text/tabwriter"
+
+	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/model"
+)
+
+// NewItemsResult is what one model reached: on the test users whose target is a hidden item, and on the others.
+type NewItemsResult struct {
+	Model  string // one of the models of Compare
+	Placed int    // hidden items that the model knows
+	Items  int    // all items that it knows
+	New    Result // targets that were hidden
+	Known  Result // other targets
+}
+
+// The models of Compare.
+const (
+	FullModel     = "trained on all"
+	ReducedModel  = "trained without them"
+	ExtendedModel = "and extended"
+)
+
+// Compare ranks the targets of the test users by the model of all items, by that of Reduced, and by the latter extended, each
+// folding the histories as method says. A target that a model does not know is ranked last. Progress, if not nil, is
+// told of the users done.
+func (x *NewItems) Compare(method Method, full, reduced *model.Model, progress func(done, total int)) ([]NewItemsResult, error) {
+	extended, err := x.Extend(reduced)
+	if err != nil {
+		return nil, err
+	}
+	models := []struct {
+		name string
+		m    *model.Model
+	}{{FullModel, full}, {ReducedModel, reduced}, {ExtendedModel, extended}}
+	var results []NewItemsResult
+	test := &x.Full.Test
+	for at, c := range models {
+		var told func(int)
+		if progress != nil {
+			told = func(done int) { progress(at*test.Len()+done, len(models)*test.Len()) }
+		}
+		r := x.measure(method, c.m, test, told)
+		r.Model = c.name
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// measure ranks the targets of the users of h by m.
+func (x *NewItems) measure(method Method, m *model.Model, h *dataset.Histories, progress func(done int)) NewItemsResult {
+	ranks := make([]int32, h.Len())
+	var done atomic.Int64
+	inParallel(h.Len(), func() func(u int) {
+		scores, q := make([]float32, m.NumItems()), make([]float32, m.Rank())
+		return func(u int) {
+			ranks[u] = x.rankTarget(method, m, history(h, u), scores, q)
+			if d := done.Add(1); d%64 == 0 && progress != nil {
+				progress(int(d))
+			}
+		}
+	})
+	var fresh, known []int32
+	for u, r := range ranks {
+		items := h.Of(u)
+		if x.place[items[len(items)-1]] >= int32(len(x.Reduced.Items)) {
+			fresh = append(fresh, r)
+		} else {
+			known = append(known, r)
+		}
+	}
+	out := NewItemsResult{Items: m.NumItems(), New: newResult(method, fresh), Known: newResult(method, known)}
+	for _, id := range x.Hidden {
+		if _, ok := m.ItemIndex(id); ok {
+			out.Placed++
+		}
+	}
+	return out
+}
+
+// rankTarget ranks the last event of a history of Full by what m makes of those before that it knows.
+func (x *NewItems) rankTarget(method Method, m *model.Model, h model.History, scores, q []float32) int32 {
+	last := len(h) - 1
+	target, ok := m.ItemIndex(x.Full.Items[h[last].Item])
+	if !ok {
+		return int32(len(x.Full.Items))
+	}
+	var past model.History
+	var seen []int32
+	for _, e := range h[:last] {
+		if e.Item, ok = m.ItemIndex(x.Full.Items[e.Item]); ok {
+			past = append(past, e)
+			seen = append(seen, e.Item)
+		}
+	}
+	method.query(m, q, past)
+	m.ScoresTo(scores, q)
+	return rank(scores, target, seen)
+}
+
+// WriteNewItems prints the results of a Compare, and how much of the full model's HR the extension reaches.
+func WriteNewItems(w io.Writer, results []NewItemsResult) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "model\titems\ttargets\tusers\t")
+	for _, n := range Cutoffs {
+		fmt.Fprintf(t, "HR@%d\t±\tNDCG@%d\t±\t", n, n)
+	}
+	fmt.Fprintln(t)
+	for _, part := range []struct {
+		name string
+		of   func(*NewItemsResult) *Result
+	}{
+		{"new", func(r *NewItemsResult) *Result { return &r.New }},
+		{"known", func(r *NewItemsResult) *Result { return &r.Known }},
+	} {
+		for i := range results {
+			r := part.of(&results[i])
+			fmt.Fprintf(t, "%s\t%d\t%s\t%d\t", results[i].Model, results[i].Items, part.name, len(r.Ranks))
+			for _, m := range r.Metrics {
+				fmt.Fprintf(t, "%.4f\t%.4f\t%.4f\t%.4f\t", m.HR, m.HRErr, m.NDCG, m.NDCGErr)
+			}
+			fmt.Fprintln(t)
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	share, ok := ReachedHR(results, 50)
+	if !ok {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "\nOn new targets the extension reaches %.0f %% of the HR@50 of the model trained on all.\n", 100*share)
+	return err
+}
+
+// ReachedHR is the share of the full model's HR@n on the new targets that the extended model reaches; not ok if there are no
+// such targets, or none that the full model finds.
+func ReachedHR(results []NewItemsResult, n int) (share float64, ok bool) {
+	at := func(name string) float64 {
+		i := slices.IndexFunc(results, func(r NewItemsResult) bool { return r.Model == name })
+		j := slices.Index(Cutoffs, n)
+		if i < 0 || j < 0 {
+			return 0
+		}
+		return results[i].New.Metrics[j].HR
+	}
+	full := at(FullModel)
+	if full == 0 {
+		return 0, false
+	}
+	return at(ExtendedModel) / full, true
+}
