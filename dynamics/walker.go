@@ -48,6 +48,9 @@ func newWalker(d *kalman.Dynamics, lo, hi int, rows Rows, encoder Encoder) *walk
 	if d.HasDeviation() {
 		part.P0, part.SigmaEta, part.SigmaNu = d.P0[lo:hi], d.SigmaEta[lo:hi], d.SigmaNu[lo:hi]
 	}
+	if d.SigmaTheta != nil {
+		part.SigmaTheta, part.ThetaFloor = d.SigmaTheta[lo:hi], d.ThetaFloor
+	}
 	return &walker{d: part, lo: lo, hi: hi, k: len(d.Mean), rows: rows, encoder: encoder, row: make([]float32, len(d.Bands)*(hi-lo))}
 }
 

@@ -45,4 +45,19 @@ func TestCalibration(t *testing.T) {
 			t.Errorf("frequencies %d/%d: ν²/(P̄ + Σ_ν) is %.3f in the mean, want 1 within 10 %%", b+1, len(c.Bands), x)
 		}
 	}
+	// The error of the query itself, which is what answers report, is in products of two errors with independent noise. They
+	// scatter so much that only the whole is compared, and only roughly.
+	evidence, err := m.TasteEvidence(evaluate.Histories(&p.Test))
+	if err != nil {
+		t.Fatal(err)
+	}
+	product, variance := 0.0, 0.0
+	for _, e := range evidence {
+		t.Logf("%d pairs of events after %.1f: products %.2e, variance %.2e", e.Pairs, e.Events, e.Product, e.Variance)
+		product += float64(e.Pairs) * e.Product
+		variance += float64(e.Pairs) * e.Variance
+	}
+	if r := product / variance; r < 0.6 || r > 1.6 {
+		t.Errorf("the squared error of queries is %.2f of what the model expects, want 1, or 0.6 to 1.6", r)
+	}
 }

@@ -41,6 +41,11 @@ type Dynamics struct {
 	SigmaEta []float32 // Σ_η, process noise per event
 	SigmaNu  []float32 // Σ_ν, measurement noise
 	Drift    float64   // further process noise per second, in units of Σ_η
+
+	// What the bands have not learned of a user yet does not enter K, since the bands will take it up, but it is part of what
+	// is not known of a taste: see UncertaintyTo.
+	SigmaTheta []float32 // k, Σ_θ, variance of the tastes of new users around μ; nil: not known
+	ThetaFloor float64   // share of it that no evidence removes, 0 to 1
 }
 
 // HasDeviation tells whether there is a deviation to track.
@@ -78,6 +83,18 @@ func (d *Dynamics) Validate() error {
 				break
 			}
 		}
+	}
+	if len(d.SigmaTheta) != 0 && len(d.SigmaTheta) != len(d.P0) {
+		fault("SigmaTheta has %d variances, want one for each of the %d of P0, or none", len(d.SigmaTheta), len(d.P0))
+	}
+	for j, x := range d.SigmaTheta {
+		if !(x >= 0 && x <= MaxVariance) {
+			fault("SigmaTheta[%d] is %v, want a variance from 0 to %v", j, x, float64(MaxVariance))
+			break
+		}
+	}
+	if !(d.ThetaFloor >= 0 && d.ThetaFloor <= 1) {
+		fault("ThetaFloor is %v, want 0 to 1", d.ThetaFloor)
 	}
 	if !(d.Drift >= 0 && d.Drift <= MaxVariance) {
 		fault("Drift is %v, want 0 to %v", d.Drift, float64(MaxVariance))
@@ -175,11 +192,31 @@ func (d *Dynamics) QueryTo(dst []float32, s *State) {
 	}
 }
 
-// VarianceTo stores in dst, k long, the variance of q for an event at time now: P̄, which grows with the time since the
+// VarianceTo stores in dst, k long, the variance of the deviation for an event at time now: P̄, which grows with the time since the
 // newest event. There must be a deviation. O(k).
 func (d *Dynamics) VarianceTo(dst []float32, s *State, now int64) {
 	growth := d.growth(s, now)
 	for j, p := range s.P {
 		dst[j] = p + float32(growth*d.SigmaEta[j])
+	}
+}
+
+// UncertaintyTo stores in dst, k long, how far q may be from the user's taste at time now:
+//
+//	V = Σ_θ ∘ (ThetaFloor + (1 − ThetaFloor) / (1 + N Σ_θ/Σ_ν)) + Σ_η Drift Δt
+//
+// for a user with N events, the newest of them Δt seconds ago. The first part is the posterior variance of a taste that stands
+// still after N measurements, with a floor for what does not: evidence makes it smaller. The second part is the process noise
+// since. P is not part of it: it says how far the deviation is from what it follows, which is a small part of the taste, and
+// begins at next to nothing because the bands take most of it up. There must be a deviation. O(k).
+func (d *Dynamics) UncertaintyTo(dst []float32, s *State, now int64) {
+	moved := float32(d.Drift * float64(s.elapsed(now)))
+	for j, eta := range d.SigmaEta {
+		dst[j] = float32(moved * eta)
+	}
+	floor, events := float32(d.ThetaFloor), float32(s.Events)
+	for j, theta := range d.SigmaTheta {
+		known := 1 + float32(events*theta)/d.SigmaNu[j]
+		dst[j] += float32(theta * (floor + (1-floor)/known))
 	}
 }

@@ -73,6 +73,8 @@ func (m *Model) describeMotion(line func(name, format string, args ...any)) {
 	span("Σ_η", d.SigmaEta)
 	span("Σ_ν", d.SigmaNu)
 	line("drift", "%.3g of Σ_η per second", d.Drift)
+	span("Σ_θ", d.SigmaTheta)
+	line("floor", "%.3g of Σ_θ", d.ThetaFloor)
 }
 
 func describeGraph(s *Spec) string {

@@ -13,9 +13,9 @@ const sampleStream = 0x67_73_69_6d_63 // "gsimc"
 
 // SampleTo stores in dst a draw from the distribution of a query, for Thompson sampling:
 //
-//	q̃ = q + scale · P̄^{1/2} ξ
+//	q̃ = q + scale · V^{1/2} ξ
 //
-// p holds P̄ (see VarianceTo), and ξ_1 … ξ_k are the first k values of rand.New(rand.NewPCG(seed, 0x6773696d63)).NormFloat64()
+// p holds V (see VarianceTo), and ξ_1 … ξ_k are the first k values of rand.New(rand.NewPCG(seed, 0x6773696d63)).NormFloat64()
 // of math/rand/v2. dst may be q. O(k).
 func (m *Model) SampleTo(dst, q, p []float32, scale float64, seed uint64) {
 	m.checkQuery(dst)

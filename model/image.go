@@ -128,7 +128,9 @@ func (m *Model) motionTensors() []tensor {
 			tensor{"p0", dtypeF32, []int64{k}, bytesOf(d.P0)},
 			tensor{"sigma_eta", dtypeF32, []int64{k}, bytesOf(d.SigmaEta)},
 			tensor{"sigma_nu", dtypeF32, []int64{k}, bytesOf(d.SigmaNu)},
-			tensor{"drift", dtypeF64, []int64{1}, bytesOf([]float64{d.Drift})})
+			tensor{"drift", dtypeF64, []int64{1}, bytesOf([]float64{d.Drift})},
+			tensor{"sigma_theta", dtypeF32, []int64{k}, bytesOf(d.SigmaTheta)},
+			tensor{"theta_floor", dtypeF64, []int64{1}, bytesOf([]float64{d.ThetaFloor})})
 	}
 	return ts
 }

@@ -50,6 +50,11 @@ func (m *Model) learn(h Histories) error {
 		return err
 	}
 	m.dynamics.P0, m.dynamics.SigmaEta, m.dynamics.SigmaNu, m.dynamics.Drift = noise.P0, noise.SigmaEta, noise.SigmaNu, noise.Drift
+	taste, err := dynamics.LearnTaste(m.dynamics, m.responseRows, m.encoder, sequences)
+	if err != nil {
+		return err
+	}
+	m.dynamics.SigmaTheta, m.dynamics.ThetaFloor = taste.SigmaTheta, taste.Floor
 	return nil
 }
 
@@ -60,6 +65,15 @@ func (m *Model) Calibration(histories []History) (*dynamics.Calibration, error) 
 		return nil, errors.New("the model tracks no deviations, so it expects nothing of innovations")
 	}
 	return dynamics.Innovations(m.dynamics, m.responseRows, m.encoder, histories)
+}
+
+// TasteEvidence returns how the errors of queries compare with the variances that the model gives them, by the number of
+// events before. The model must track deviations.
+func (m *Model) TasteEvidence(histories []History) ([]dynamics.Evidence, error) {
+	if !m.HasVariance() {
+		return nil, errors.New("the model tracks no deviations, so it gives queries no variances")
+	}
+	return dynamics.TasteEvidence(m.dynamics, m.responseRows, m.encoder, histories)
 }
 
 // encoderRows returns the n×k encoder rows e_i = d_i^{−t/2} u_i.

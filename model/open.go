@@ -150,6 +150,10 @@ func (r *tensorReader) readMotion(m *Model) {
 	if drift := viewOf[float64](r.read("drift", dtypeF64, 1)); len(drift) == 1 {
 		m.dynamics.Drift = drift[0]
 	}
+	m.dynamics.SigmaTheta = viewOf[float32](r.read("sigma_theta", dtypeF32, k))
+	if floor := viewOf[float64](r.read("theta_floor", dtypeF64, 1)); len(floor) == 1 {
+		m.dynamics.ThetaFloor = floor[0]
+	}
 }
 
 // unpackIDs cuts the ids out of one string of its own, so that they do not point into the file.

@@ -6,35 +6,40 @@ import "github.com/gsimc/gsimc/kalman"
 // constants of the paper's filter are given and not learned from data, so its P says nothing about the error of x̂.
 func (m *Model) HasVariance() bool { return m.dynamics != nil && m.dynamics.HasDeviation() }
 
-// VarianceTo stores the variances of the k coordinates of a user's query at time now in p:
+// VarianceTo stores in p how far the k coordinates of a user's query may be from the user's taste at time now, as variances V:
 //
-//	P̄ = P + Σ_η (1 + Drift·Δt)     and P_0 for a user without events
+//	V = Σ_θ ∘ (φ + (1 − φ) / (1 + N Σ_θ/Σ_ν)) + Σ_η Drift Δt
 //
-// It shrinks with evidence and grows with the time Δt since the newest event. O(k). It panics if not HasVariance.
+// after N events, the newest Δt ago (see kalman.Dynamics.UncertaintyTo). It shrinks with evidence and grows with time. It does not hold the noise Σ_ν of a single event. O(k). It panics if not HasVariance.
 func (m *Model) VarianceTo(p []float32, s *kalman.State, now int64) {
 	if !m.HasVariance() {
 		panic("model: variance of a model that has none")
 	}
 	m.checkQuery(p)
-	m.dynamics.VarianceTo(p, s, now)
+	m.dynamics.UncertaintyTo(p, s, now)
 }
 
-// Uncertainty is what is left of the prior variance: min(1, Σ_l P̄_l / Σ_l P_0,l). 1: nothing is known of the user beyond what
-// is expected of everyone. Since the columns of U are orthonormal, Σ_l P_l is also the variance of all scores together (for
-// t = 0).
+// Uncertainty is what is left of the variance of a new user, min(1, Σ_l V_l / Σ_l V_l(new)). 1: nothing is known of the user
+// beyond what is expected of everyone. Since the columns of U are orthonormal, Σ_l V_l is also the variance of all scores
+// together (for t = 0).
 func (m *Model) Uncertainty(p []float32) float64 {
 	m.checkQuery(p)
+	fresh := make([]float32, m.k)
+	m.dynamics.UncertaintyTo(fresh, m.dynamics.NewState(), 0)
 	var left, prior float64
 	for j, x := range p {
 		left += float64(x)
-		prior += float64(m.dynamics.P0[j])
+		prior += float64(fresh[j])
 	}
-	return min(1, left/prior)
+	if left >= prior { // both may be 0
+		return 1
+	}
+	return left / prior
 }
 
-// ScoreVariance is the variance of the score of item i that follows from the variances p of the query:
+// ScoreVariance is the variance of the score of item i that follows from the variances p of the query (see VarianceTo):
 //
-//	Var ŷ_i = Σ_l v_il² P̄_l,    v_i = d_i^{t/2} u_i
+//	Var ŷ_i = Σ_l v_il² V_l,    v_i = d_i^{t/2} u_i
 func (m *Model) ScoreVariance(i int32, p []float32) float64 {
 	m.checkItem(i)
 	m.checkQuery(p)

@@ -8,15 +8,15 @@ import (
 	"github.com/gsimc/gsimc/kalman"
 )
 
-// TestVariance: the variance of every score is the quadratic form, shrinks from event to event as long as the noise per event
-// is small, and grows with time.
+// TestVariance: the variance of every score is the quadratic form, shrinks from event to event, and grows with time.
 func TestVariance(t *testing.T) {
 	const n, k = 40, 9
 	rng := rand.New(rand.NewPCG(7, 8))
 	m := newLearned(t, rng, n, k, func(s *Spec) { learnedBands(s, true) })
 	m.dynamics.Drift = 1e-3
-	for j := range k { // a prior that evidence can only sharpen
-		m.dynamics.P0[j] = 1 + rng.Float32()
+	m.dynamics.ThetaFloor = 0.2
+	for j := range k {
+		m.dynamics.SigmaTheta[j] = 0.1 + rng.Float32()
 		m.dynamics.SigmaEta[j] = 1e-5
 		m.dynamics.SigmaNu[j] = 0.5
 	}
