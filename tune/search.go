@@ -51,7 +51,7 @@ var (
 	ranks     = []int{32, 64, 96, 128, 192, 256, 362, 512, 724, 1024, 1448, 2048}
 	alphas    = []float64{0.5, 0.7, 0.8, 0.87, 0.93, 0.97, 1}
 	positions = []int64{20, 50, 200, 0}
-	windows   = []int{20, 40}
+	windows   = []int{0, 10, 20, 40, 80}
 	bandSets  = []string{"0,0.5,0.87", "0,0.7", "0.7", "0,0.5,0.8,0.95", "0,0.3,0.6,0.8,0.9,0.97", "0,0.87,0.98", "0.3,0.8"}
 )
 
@@ -93,7 +93,7 @@ func (s *search) run() error {
 		return err
 	}
 	for _, step := range []func() error{
-		s.rankAndRidge, s.exponent, s.bands, s.rescale, s.rankAndRidge, s.windows, s.positions, s.paper, s.exponent, s.rankAndRidge,
+		s.rankAndRidge, s.exponent, s.windows, s.bands, s.rescale, s.rankAndRidge, s.positions, s.paper, s.exponent, s.rankAndRidge,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -131,14 +131,11 @@ func (s *search) try(c Candidate) (Trial, error) {
 	return t, nil
 }
 
-// climb moves one constant from its value in from to neighbours in values, up and down, as long as the score rises, and
-// returns the best trial of these.
-func climb[T comparable](s *search, from Candidate, values []T, field func(*Candidate) *T) (Trial, error) {
-	best, err := s.try(from)
-	if err != nil {
-		return best, err
-	}
-	at := slices.Index(values, *field(&from))
+// climb moves one constant of from to its neighbours in values, up or else down, as long as the score rises, and returns the
+// best. measure scores a candidate, and may move other constants of it too.
+func climb[T comparable](from Trial, values []T, field func(*Candidate) *T, measure func(Candidate) (Trial, error)) (Trial, error) {
+	best := from
+	at := slices.Index(values, *field(&from.Candidate))
 	if at < 0 {
 		return best, nil
 	}
@@ -146,7 +143,7 @@ func climb[T comparable](s *search, from Candidate, values []T, field func(*Cand
 		for i := at + step; i >= 0 && i < len(values); i += step {
 			c := best.Candidate
 			*field(&c) = values[i]
-			t, err := s.try(c)
+			t, err := measure(c)
 			if err != nil {
 				return best, err
 			}
@@ -154,6 +151,9 @@ func climb[T comparable](s *search, from Candidate, values []T, field func(*Cand
 				break
 			}
 			best = t
+		}
+		if best.Candidate != from.Candidate {
+			break // it was uphill: what lies behind is lower
 		}
 	}
 	return best, nil
@@ -167,11 +167,15 @@ func (s *search) rankAndRidge() error {
 
 // climbRank climbs rank and ridge, which pull in opposite directions: more coordinates want more penalty.
 func (s *search) climbRank(from Candidate) (Trial, error) {
-	t, err := climb(s, from, s.rankValues(), func(c *Candidate) *int { return &c.Rank })
+	t, err := s.try(from)
+	if err != nil {
+		return t, err
+	}
+	t, err = climb(t, s.rankValues(), func(c *Candidate) *int { return &c.Rank }, s.try)
 	if err != nil || !from.learned() {
 		return t, err
 	}
-	return climb(s, t.Candidate, ridges, func(c *Candidate) *float64 { return &c.Ridge })
+	return climb(t, ridges, func(c *Candidate) *float64 { return &c.Ridge }, s.try)
 }
 
 // rankValues are the ranks that the data and the options allow.
@@ -200,29 +204,22 @@ func (s *search) clampRank(k int) int {
 	return best
 }
 
-// exponent climbs s; with every value rank and ridge may move too, since all three say how many coordinates count.
+// exponent climbs s. Here and with windows rank and ridge move too: all of them say how many coordinates count.
 func (s *search) exponent() error {
-	best := s.result.Best
-	at := slices.Index(exponents, best.Candidate.DegreeExponent)
-	if best.Candidate.Graph != spectral.Hypergraph || at < 0 {
+	if s.result.Best.Candidate.Graph != spectral.Hypergraph {
 		return nil
 	}
-	for _, step := range []int{1, -1} {
-		from := best
-		for i := at + step; i >= 0 && i < len(exponents); i += step {
-			c := from.Candidate
-			c.DegreeExponent = exponents[i]
-			t, err := s.climbRank(c)
-			if err != nil {
-				return err
-			}
-			if t.NDCG <= from.NDCG {
-				break
-			}
-			from = t
-		}
+	_, err := climb(s.result.Best, exponents, func(c *Candidate) *float64 { return &c.DegreeExponent }, s.climbRank)
+	return err
+}
+
+// windows climbs the length of the windows. Only where histories are long does it change anything.
+func (s *search) windows() error {
+	if mean := len(s.bench.part.Train.Item) / max(1, s.bench.part.Train.Len()); mean < windows[1] {
+		return nil
 	}
-	return nil
+	_, err := climb(s.result.Best, windows, func(c *Candidate) *int { return &c.Window }, s.climbRank)
+	return err
 }
 
 // bands tries every set of bands, and sets with a memory by time where events have times.
@@ -247,32 +244,15 @@ func (s *search) bands() error {
 }
 
 func (s *search) rescale() error {
-	_, err := climb(s, s.result.Best.Candidate, rescales, func(c *Candidate) *float64 { return &c.DegreeRescale })
+	_, err := climb(s.result.Best, rescales, func(c *Candidate) *float64 { return &c.DegreeRescale }, s.try)
 	return err
-}
-
-// windows cuts histories where they are long enough for that to change much.
-func (s *search) windows() error {
-	mean := len(s.bench.part.Train.Item) / max(1, s.bench.part.Train.Len())
-	from := s.result.Best.Candidate
-	for _, w := range windows {
-		if mean < 2*w {
-			break
-		}
-		c := from
-		c.Window = w
-		if _, err := s.climbRank(c); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (s *search) positions() error {
 	if !s.result.Best.Candidate.learned() {
 		return nil
 	}
-	_, err := climb(s, s.result.Best.Candidate, positions, func(c *Candidate) *int64 { return &c.Positions })
+	_, err := climb(s.result.Best, positions, func(c *Candidate) *int64 { return &c.Positions }, s.try)
 	return err
 }
 
@@ -283,7 +263,10 @@ func (s *search) paper() error {
 		Graph: best.Graph, Window: best.Window, DegreeExponent: best.DegreeExponent, DegreeRescale: best.DegreeRescale, Rank: best.Rank,
 		Dynamics: model.DynamicsNone, Filter: spectral.PowerFilter, Phi: 10, Alpha: 0.87,
 	}
-	t, err := climb(s, from, alphas, func(c *Candidate) *float64 { return &c.Alpha })
+	t, err := s.try(from)
+	if err == nil {
+		t, err = climb(t, alphas, func(c *Candidate) *float64 { return &c.Alpha }, s.try)
+	}
 	if err != nil {
 		return err
 	}

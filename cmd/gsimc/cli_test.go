@@ -154,7 +154,7 @@ func TestBadFlags(t *testing.T) {
 		{"observe", "want --user and --item, or --data"},
 		{"observe --user u", "want --user and --item, or --data"},
 		{"observe --data x.csv --user u", "--data does not go with --user"},
-		{"observe --data x.csv --window 0", "--window: 0, want 1 to 100000"},
+		{"observe --data x.csv --in-flight 0", "--in-flight: 0, want 1 to 100000"},
 		{"observe --user u --item i --time yesterday", `--time: "yesterday" is not a time`},
 		{"recommend", "want either --user or --history"},
 		{recommend + "--history a,b", "want either --user or --history"},

@@ -46,7 +46,7 @@ func TestServeObserveRecommend(t *testing.T) {
 	if got := execute(t, "observe", "--server", server.grpc, "--data", events); !strings.Contains(got, "6000 of 6000 events acknowledged") || !strings.Contains(got, "0 duplicates, 0 rejected") {
 		t.Errorf("streaming a file printed %q", got)
 	}
-	if got := execute(t, "observe", "--server", server.grpc, "--data", events, "--window", "7"); !strings.Contains(got, "0 applied, 0 on unknown items, 6000 duplicates") {
+	if got := execute(t, "observe", "--server", server.grpc, "--data", events, "--in-flight", "7"); !strings.Contains(got, "0 applied, 0 on unknown items, 6000 duplicates") {
 		t.Errorf("streaming the file again printed %q", got)
 	}
 	want := recommend()

@@ -230,7 +230,7 @@ func (c *evaluateCmd) report(part *dataset.Partition, opt *evaluate.Options, res
 	paper := c.modelFlags.spec(&c.graphFlags, model.DynamicsNone, spectral.RandomWalk)
 	e := evaluation{
 		Items: len(part.Items), Interactions: len(part.Train.Item), Graph: c.Graph,
-		DegreeExponent: paper.DegreeExponent, Window: c.Window, DegreeRescale: paper.DegreeRescale, Methods: map[string]map[string]float64{},
+		DegreeExponent: paper.DegreeExponent, Window: paper.Window, DegreeRescale: paper.DegreeRescale, Methods: map[string]map[string]float64{},
 	}
 	e.Users.Train, e.Users.Validation, e.Users.Test = part.Train.Len(), part.Validation.Len(), part.Test.Len()
 	if basis := opt.Paper.Basis; basis != nil {

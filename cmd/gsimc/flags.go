@@ -110,7 +110,7 @@ func partition(events *dataset.Interactions, split dataset.Split, path string) (
 type graphFlags struct {
 	Graph          string   `group:"Item graph:" default:"hypergraph" enum:"${graphs}" help:"Item graph: ${graphs}."`
 	DegreeExponent *float64 `group:"Item graph:" help:"Degree exponent s of the hypergraph, 0 to 2. Default: ${learned_s} with learned dynamics, 1 without, as in the paper."`
-	Window         int      `group:"Item graph:" default:"0" help:"Cut every history into windows of so many events, each overlapping the next by half, and link the items of a window: 2 to 10000. 0: link all items of a user (paper)."`
+	Window         *int     `group:"Item graph:" help:"Cut every history into windows of so many events, each overlapping the next by half, and link the items of a window: 2 to 10000. 0: link all items of a user. Default: ${learned_window} with learned dynamics, 0 without, as in the paper."`
 
 	Rank        *int    `group:"Spectrum:" help:"Eigenvectors to keep, k; at most the number of items. Default: ${learned_rank} with learned dynamics, ${paper_rank} without, or all of a small catalogue."`
 	Solver      string  `group:"Spectrum:" default:"auto" enum:"${solvers}" help:"Eigensolver: ${solvers}. auto is exact; nystrom samples items, for very large catalogues."`
@@ -123,7 +123,7 @@ type graphFlags struct {
 func (f *graphFlags) check() error {
 	return errors.Join(
 		optional("--degree-exponent", f.DegreeExponent, 0, 2),
-		windowInRange(f.Window),
+		windowInRange(given(f.Window, 0)),
 		inRange("--rank", float64(given(f.Rank, 1)), 1, math.MaxFloat64),
 		inRange("--landmarks", float64(f.Landmarks), 0, math.MaxFloat64),
 		above("--tolerance", f.Tolerance, 0),
@@ -135,7 +135,7 @@ func (f *graphFlags) check() error {
 func (f *graphFlags) options(dynamics string, n int) spectral.Options {
 	return spectral.Options{
 		Graph:     f.graph(dynamics),
-		Rank:      given(f.Rank, min(n, defaultRank(dynamics))),
+		Rank:      given(f.Rank, min(n, graphDefaults(dynamics).rank)),
 		Solver:    f.Solver,
 		Tolerance: f.Tolerance,
 		Nystrom:   spectral.NystromOptions{Form: f.NystromForm, Landmarks: f.Landmarks},
@@ -144,7 +144,8 @@ func (f *graphFlags) options(dynamics string, n int) spectral.Options {
 }
 
 func (f *graphFlags) graph(dynamics string) spectral.Graph {
-	return spectral.Graph{Kind: f.Graph, DegreeExponent: given(f.DegreeExponent, exponents(dynamics).s), Window: f.Window}
+	d := graphDefaults(dynamics)
+	return spectral.Graph{Kind: f.Graph, DegreeExponent: given(f.DegreeExponent, d.s), Window: given(f.Window, d.window)}
 }
 
 // filterFlags are the constants of the graph filters.
@@ -235,7 +236,7 @@ func (f *modelFlags) spec(g *graphFlags, dynamics, filter string) model.Spec {
 		Graph:          graph.Kind,
 		DegreeExponent: graph.DegreeExponent,
 		Window:         graph.Window,
-		DegreeRescale:  given(f.DegreeRescale, exponents(dynamics).t),
+		DegreeRescale:  given(f.DegreeRescale, graphDefaults(dynamics).t),
 		Filter:         f.filter(filter),
 		Alpha:          f.Alpha,
 		HalfLife:       f.HalfLife.Seconds(),
@@ -250,32 +251,29 @@ func (f *modelFlags) spec(g *graphFlags, dynamics, filter string) model.Spec {
 	return s
 }
 
-// degreeExponents are the exponents of the graph and of the rescaling.
-type degreeExponents struct{ s, t float64 }
-
-// exponents are the defaults: the paper's, or those that are good for learned dynamics on all kinds of data (docs/accuracy.md).
-func exponents(dynamics string) degreeExponents {
-	if dynamics == model.DynamicsLearned {
-		return degreeExponents{s: learnedS, t: learnedT}
-	}
-	return degreeExponents{s: 1, t: 0}
+// defaults are those of the flags whose best value depends on the kind of dynamics.
+type defaults struct {
+	s, t         float64 // of the graph and of the rescaling
+	window, rank int
 }
 
-func defaultRank(dynamics string) int {
+// graphDefaults are the paper's, or those that are good for learned dynamics on all kinds of data (docs/accuracy.md).
+func graphDefaults(dynamics string) defaults {
 	if dynamics == model.DynamicsLearned {
-		return learnedRank
+		return defaults{s: learnedS, t: learnedT, window: learnedWindow, rank: learnedRank}
 	}
-	return paperRank
+	return defaults{s: 1, t: 0, window: 0, rank: paperRank}
 }
 
 // Defaults of the two kinds of models.
 const (
-	paperRank    = 256
-	learnedRank  = 512
-	learnedS     = 0.8
-	learnedT     = 0.6
-	learnedBands = "0,0.5,0.87"
-	learnedRidge = 1
+	paperRank     = 256
+	learnedRank   = 724
+	learnedWindow = 40
+	learnedS      = 0.8
+	learnedT      = 0.6
+	learnedBands  = "0,0.5,0.87"
+	learnedRidge  = 1
 
 	learnedPositions = 200
 )

@@ -32,12 +32,13 @@ func helpVars() kong.Vars {
 	return kong.Vars{
 		"graphs": strings.Join(spectral.GraphKinds, ", "),
 
-		"paper_rank":    fmt.Sprint(paperRank),
-		"learned_rank":  fmt.Sprint(learnedRank),
-		"learned_s":     fmt.Sprint(learnedS),
-		"learned_t":     fmt.Sprint(learnedT),
-		"learned_bands": learnedBands,
-		"learned_ridge": fmt.Sprint(learnedRidge),
+		"paper_rank":     fmt.Sprint(paperRank),
+		"learned_rank":   fmt.Sprint(learnedRank),
+		"learned_s":      fmt.Sprint(learnedS),
+		"learned_t":      fmt.Sprint(learnedT),
+		"learned_window": fmt.Sprint(learnedWindow),
+		"learned_bands":  learnedBands,
+		"learned_ridge":  fmt.Sprint(learnedRidge),
 
 		"min_hidden_users":  fmt.Sprint(evaluate.MinHiddenUsers),
 		"learned_positions": fmt.Sprint(learnedPositions),

@@ -36,7 +36,7 @@ type observeFile struct {
 	ItemColumn   string        `group:"A file of events:" default:"item_id" help:"Column of the item ids."`
 	TimeColumn   string        `group:"A file of events:" default:"timestamp" help:"Column of the times. Without this column events get the time at which the file was last written."`
 	WeightColumn string        `group:"A file of events:" placeholder:"NAME" help:"Column of the events' values."`
-	Window       int           `group:"A file of events:" default:"1024" help:"Events sent ahead of the server's acknowledgements, 1 to 100000."`
+	InFlight     int           `group:"A file of events:" default:"1024" help:"Events sent ahead of the server's acknowledgements, 1 to 100000."`
 	GiveUp       time.Duration `group:"A file of events:" default:"1m" help:"Time since the last acknowledgement after which to give up."`
 }
 
@@ -51,7 +51,7 @@ func (observeCmd) Help() string {
 
 // Validate is called by kong after parsing.
 func (c *observeCmd) Validate() error {
-	errs := []error{c.clientFlags.check(), inRange("--window", float64(c.Window), 1, 100000)}
+	errs := []error{c.clientFlags.check(), inRange("--in-flight", float64(c.InFlight), 1, 100000)}
 	switch {
 	case len(c.Data) == 0 && (c.User == "" || c.Item == ""):
 		errs = append(errs, errors.New("want --user and --item, or --data"))
@@ -127,7 +127,7 @@ func (c *observeCmd) sendFile(a *app) (err error) {
 	}
 	begin := time.Now()
 	source := &fileEvents{Interactions: events, kind: c.Type, written: timestamppb.New(written)}
-	s := &sender{client: pb.NewEventServiceClient(conn), source: source, window: c.Window, giveUp: c.GiveUp, explain: c.explain}
+	s := &sender{client: pb.NewEventServiceClient(conn), source: source, window: c.InFlight, giveUp: c.GiveUp, explain: c.explain}
 	p.Begin("sending events", progress.Rows)
 	s.acknowledged = func(n int) { p.Update(int64(n), int64(events.Len())) }
 	err = s.run(ctx)

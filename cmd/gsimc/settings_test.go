@@ -45,7 +45,7 @@ func writeFile(t *testing.T, name, text string) string {
 
 // Command line before environment before file before default, for each kind of value.
 func TestPrecedence(t *testing.T) {
-	file := writeFile(t, "gsimc.yaml", "items: 20\nserver: file:1\ntimeout: 7s\ndeny: [a, b]\njson: true\nwindow: 9 # a flag of observe\n")
+	file := writeFile(t, "gsimc.yaml", "items: 20\nserver: file:1\ntimeout: 7s\ndeny: [a, b]\njson: true\nin-flight: 9 # a flag of observe\n")
 	for _, c := range []struct {
 		name      string
 		args, env []string

@@ -190,7 +190,7 @@ func (c *trainCmd) command(rank int) string {
 	spec := c.modelFlags.spec(&c.graphFlags, c.dynamics(), given(c.Filter, spectral.RandomWalk))
 	add("graph", c.Graph)
 	add("degree-exponent", spec.DegreeExponent)
-	add("window", c.Window)
+	add("window", spec.Window)
 	add("degree-rescale", spec.DegreeRescale)
 	add("rank", rank)
 	add("solver", c.Solver)

@@ -126,7 +126,7 @@ func inFlagsOrNil(err error) error {
 // start is the model that train learns by default.
 func (c *tuneCmd) start() tune.Candidate {
 	return tune.Candidate{
-		Graph: spectral.Hypergraph, DegreeExponent: learnedS, DegreeRescale: learnedT, Rank: learnedRank,
+		Graph: spectral.Hypergraph, DegreeExponent: learnedS, Window: learnedWindow, DegreeRescale: learnedT, Rank: learnedRank,
 		Dynamics: model.DynamicsLearned, Bands: learnedBands, Ridge: learnedRidge, Positions: learnedPositions,
 	}
 }
