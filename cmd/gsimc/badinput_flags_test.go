@@ -61,6 +61,11 @@ func testBadSettingsTable(t *testing.T) {
 		{"evaluate --data $DATA --methods popularity,oracle", exitUsage, []string{`--methods: unknown method "oracle"`}},
 		{"recommend --server 127.0.0.1:1 --user u", exitFailure, []string{"cannot connect to 127.0.0.1:1 (connection refused): is the server running there? see --server"}},
 		{"recommend --server 127.0.0.1:1 --user u --timeout 10ms", exitFailure, []string{" 127.0.0.1:1 ", "is the server running there? see --server"}},
+		{"recommend --user u --explain 51", exitUsage, []string{"--explain: 51, want 0 to 50"}},
+		{"recommend --user u --explain 1 --items 101", exitUsage, []string{"--items: 101, want at most 100 with --explain"}},
+		{"recommend --user u --explore boldly", exitUsage, []string{"--explore must be one of", `"boldly"`}},
+		{"recommend --user u --explore ucb --beta 101", exitUsage, []string{"--beta: 101, want 0 to 100"}},
+		{"recommend --user u --seed 5", exitUsage, []string{"--seed goes with --explore thompson only"}},
 		{"recommend --user u --history a,b", exitUsage, []string{"want either --user or --history"}},
 		{"observe --user u --item i --time yesterday", exitUsage, []string{`--time: "yesterday" is not a time`, "RFC 3339"}},
 	} {

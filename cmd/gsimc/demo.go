@@ -156,8 +156,10 @@ func (c *demoCmd) replay(a *app, start func() (*childServer, error), user string
 	if err = errors.Join(err, server.stop()); err != nil {
 		return err
 	}
-	if !slices.Equal(shown.Items, after.Items) || shown.Revision != after.Revision {
-		return fmt.Errorf("after the restart the answer differs: %v, before %v", after, shown)
+	// Uncertainty grows with time, so only the list is the same.
+	same := func(a, b answerItem) bool { return a.ID == b.ID && a.Score == b.Score }
+	if !slices.EqualFunc(shown.Items, after.Items, same) || shown.Revision != after.Revision {
+		return fmt.Errorf("after the restart the answer differs: %+v, before %+v", after, shown)
 	}
 	a.printf("The answer is the same: revision %d, %d items with equal scores.\n", after.Revision, len(after.Items))
 	return nil

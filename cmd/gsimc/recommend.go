@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -31,6 +29,11 @@ type recommendCmd struct {
 	ReappearAfter time.Duration `group:"The list:" default:"0s" help:"Seen items come back after this time. 0s: never."`
 	MinRevision   uint64        `group:"The list:" placeholder:"R" help:"Answer from a history of at least this revision."`
 
+	Explain int     `group:"Why and what else:" default:"0" help:"Name up to this many items of the history that contributed most to each score, 0 to 50; then at most 100 items."`
+	Explore string  `group:"Why and what else:" default:"none" enum:"none,thompson,ucb" help:"Rank by what might be good too: none, thompson (a plausible taste, drawn at random) or ucb (what each score might be at most)."`
+	Beta    float64 `group:"Why and what else:" default:"1" help:"How many standard deviations to explore, 0 to 100."`
+	Seed    uint64  `group:"Why and what else:" placeholder:"N" help:"Seed of --explore thompson. Default: the server draws one."`
+
 	ItemsFile string `group:"Output:" placeholder:"FILE" help:"CSV of item_id,title,categories: titles for the table."`
 	JSON      bool   `group:"Output:" name:"json" help:"Print one JSON object."`
 }
@@ -40,7 +43,8 @@ func (recommendCmd) Help() string {
 	return `The answer reflects every event that the server acknowledged before.
 
   gsimc recommend --user alice
-  gsimc recommend --history 1375666,816692 --items 20 --json`
+  gsimc recommend --history 1375666,816692 --items 20 --json
+  gsimc recommend --user alice --explain 3 --explore thompson --seed 1`
 }
 
 // Validate is called by kong after parsing.
@@ -52,6 +56,13 @@ func (c *recommendCmd) Validate() error {
 	if c.Seen == "include" && len(c.SeenTypes) > 0 {
 		errs = append(errs, errors.New("--seen include does not go with --seen-types"))
 	}
+	errs = append(errs, inRange("--explain", float64(c.Explain), 0, 50), inRange("--beta", c.Beta, 0, 100))
+	if c.Explain > 0 && c.Items > 100 {
+		errs = append(errs, fmt.Errorf("--items: %d, want at most 100 with --explain", c.Items))
+	}
+	if c.Seed != 0 && c.Explore != "thompson" {
+		errs = append(errs, errors.New("--seed goes with --explore thompson only"))
+	}
 	if c.ReappearAfter < 0 {
 		errs = append(errs, fmt.Errorf("--reappear-after: %s, want 0s or more", c.ReappearAfter))
 	}
@@ -59,7 +70,10 @@ func (c *recommendCmd) Validate() error {
 }
 
 func (c *recommendCmd) request() *pb.RecommendRequest {
-	r := &pb.RecommendRequest{PageSize: int32(c.Items), MinUserRevision: c.MinRevision, Seen: &pb.SeenPolicy{EventTypes: c.SeenTypes}}
+	r := &pb.RecommendRequest{
+		PageSize: int32(c.Items), MinUserRevision: c.MinRevision, Seen: &pb.SeenPolicy{EventTypes: c.SeenTypes},
+		Explain: int32(c.Explain), Exploration: c.exploration(),
+	}
 	if c.User != "" {
 		r.Subject = &pb.RecommendRequest_UserId{UserId: c.User}
 	} else {
@@ -86,6 +100,16 @@ func (c *recommendCmd) request() *pb.RecommendRequest {
 	return r
 }
 
+func (c *recommendCmd) exploration() *pb.Exploration {
+	switch c.Explore {
+	case "thompson":
+		return &pb.Exploration{Strategy: &pb.Exploration_Thompson_{Thompson: &pb.Exploration_Thompson{Seed: c.Seed, Scale: &c.Beta}}}
+	case "ucb":
+		return &pb.Exploration{Strategy: &pb.Exploration_UpperConfidence_{UpperConfidence: &pb.Exploration_UpperConfidence{Beta: &c.Beta}}}
+	}
+	return nil
+}
+
 // Run asks for one list and prints it.
 func (c *recommendCmd) Run(a *app) error {
 	catalogue := &dataset.Catalogue{}
@@ -108,36 +132,6 @@ func (c *recommendCmd) Run(a *app) error {
 	})
 }
 
-// answer is a list for people and scripts.
-type answer struct {
-	Items          []answerItem `json:"items"`
-	ModelVersion   string       `json:"model_version"`
-	Revision       uint64       `json:"user_revision"`
-	UnknownItemIDs []string     `json:"unknown_item_ids,omitempty"`
-	Degradations   []string     `json:"degradations,omitempty"`
-}
-
-type answerItem struct {
-	ID     string  `json:"item_id"`
-	Score  float64 `json:"score"`
-	Source string  `json:"source"`
-	Title  string  `json:"title,omitempty"`
-}
-
-func newAnswer(r *pb.RecommendResponse, catalogue *dataset.Catalogue) answer {
-	out := answer{Items: []answerItem{}, ModelVersion: r.GetModelVersion(), Revision: r.GetUserRevision(), UnknownItemIDs: r.GetUnknownItemIds()}
-	for _, item := range r.GetItems() {
-		out.Items = append(out.Items, answerItem{
-			ID: item.GetItemId(), Score: item.GetScore(), Title: catalogue.Title(item.GetItemId()),
-			Source: enumText(item.GetSource().String(), "RESULT_SOURCE_"),
-		})
-	}
-	for _, d := range r.GetDegradations() {
-		out.Degradations = append(out.Degradations, enumText(d.String(), "DEGRADATION_"))
-	}
-	return out
-}
-
 // enumText turns RESULT_SOURCE_POPULAR into popular.
 func enumText(name, prefix string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, prefix)), "_", " ")
@@ -147,27 +141,4 @@ func printJSON(a *app, value any) error {
 	e := json.NewEncoder(a.stdout)
 	e.SetIndent("", "  ")
 	return e.Encode(value)
-}
-
-func printAnswer(a *app, r answer) {
-	rows := [][]string{{"#", "item", "score", "source", "title"}}
-	for i, item := range r.Items {
-		rows = append(rows, []string{strconv.Itoa(i + 1), item.ID, scoreText(item.Score), item.Source, item.Title})
-	}
-	printTable(a.stdout, rows, 0, 2)
-	a.printf("revision %d, model %s\n", r.Revision, r.ModelVersion)
-	for _, d := range r.Degradations {
-		a.printf("note: %s\n", d)
-	}
-	if len(r.UnknownItemIDs) > 0 {
-		a.printf("note: unknown to the model: %s\n", strings.Join(r.UnknownItemIDs, ", "))
-	}
-}
-
-// scoreText shows a score with six digits, small ones in scientific form.
-func scoreText(x float64) string {
-	if x != 0 && math.Abs(x) < 1e-4 {
-		return fmt.Sprintf("%.2e", x)
-	}
-	return fmt.Sprintf("%.6f", x)
 }
