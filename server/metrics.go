@@ -29,6 +29,7 @@ type Metrics struct {
 	stateRequests stateRequestMetrics
 	storeSync     prometheus.Histogram
 	modelLoads    modelLoadMetrics
+	extension     extensionMetrics
 	panics        prometheus.Counter
 	streams       prometheus.Gauge
 	online        *qualityMetrics
@@ -77,6 +78,8 @@ func NewMetrics() *Metrics {
 	m.degraded = series[pb.Degradation](degraded, pb.Degradation_name)
 	events := counters("gsimc_events_total", "Events received, by what became of them.", "disposition")
 	m.events = series[pb.EventDisposition](events, pb.EventDisposition_name)
+	m.extension = newExtensionMetrics()
+	m.registry.MustRegister(m.extension.collectors()...)
 	m.registry.MustRegister(m.online.collectors()...)
 	m.registry.MustRegister(m.grpc, stages, results, degraded, events, m.visible, requests, m.storeSync, loads,
 		m.panics, m.streams,

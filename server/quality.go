@@ -214,7 +214,7 @@ func (j *judge) judge(item string, est model.Estimator) {
 			rank = rankByPopularity(j.model, target, j.seen)
 		}
 	}
-	j.online.observe(j.model.Version(), rank)
+	j.online.observe(j.model.Base().Version(), rank)
 }
 
 // rankByScore is the place, from 1, of the target among the items that are not in skip, with ties to the smaller index, as in

@@ -26,6 +26,8 @@ type serveCmd struct {
 
 	EventWeight map[string]float64 `group:"Model:" mapsep:"," placeholder:"TYPE=W" help:"Weight of an event type, -1000 to 1000, such as view=0.2,purchase=3; may be given several times, and is a map in the file of --config. Default: 1 for each type."`
 
+	ExtendEvery time.Duration `group:"Model:" default:"30s" help:"How often items that events name and the model does not know are placed in it, by the histories that contain them. 0s: never."`
+
 	Store      string   `group:"State:" default:"pebble" enum:"pebble,memory" help:"Where histories are kept: on disk (pebble) or nowhere (memory, lost at exit)."`
 	DataDir    string   `group:"State:" default:"./state" help:"Folder of the pebble store; made if absent."`
 	StateCache byteSize `group:"State:" default:"256MiB" help:"Memory for cached user states."`
@@ -69,7 +71,7 @@ GOMEMLIMIT is set to 90 % of the control group's limit unless it is in the envir
 
 // serveFlags maps the fields of the server's configuration to the flags that set them.
 var serveFlags = strings.NewReplacer("OpsListen: ", "--ops-listen: ", "Listen: ", "--listen: ", "EventWeights: ", "--event-weight: ",
-	"Estimator: ", "--estimator: ", "QualitySample: ", "--quality-sample: ", "ShadowModel: ", "--shadow-model: ",
+	"Estimator: ", "--estimator: ", "ExtendEvery: ", "--extend-every: ", "QualitySample: ", "--quality-sample: ", "ShadowModel: ", "--shadow-model: ",
 	"a QualitySample above", "a --quality-sample above", "StateCacheBytes: ", "--state-cache: ", "DefaultTimeout: ", "--default-timeout: ",
 	"SlowRequest: ", "--slow-request: ", "DrainDelay: ", "--drain-delay: ", "DrainTimeout: ", "--drain-timeout: ",
 	"MaxRecvBytes: ", "--max-recv-size: ", "MaxSendBytes: ", "--max-send-size: ", "MaxConcurrentStreams: ", "--max-concurrent-streams: ",
@@ -88,6 +90,7 @@ func (c *serveCmd) config() server.Config {
 	cfg.Listen, cfg.OpsListen = c.Listen, c.OpsListen
 	cfg.BuildVersion = buildVersion()
 	cfg.EventWeights = c.EventWeight
+	cfg.ExtendEvery = c.ExtendEvery
 	cfg.Estimator = model.Estimator(c.Estimator)
 	cfg.StateCacheBytes = int64(c.StateCache)
 	cfg.QualitySample = c.QualitySample
