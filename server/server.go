@@ -175,6 +175,16 @@ func (s *Server) closeModels() {
 	s.models.close()
 }
 
+// ModelVersion is the version of the file of the serving model, whatever items extend it; empty once the server has stopped.
+func (s *Server) ModelVersion() string {
+	l := s.models.acquire()
+	if l == nil {
+		return ""
+	}
+	defer l.release()
+	return l.Base().Version()
+}
+
 // Reload opens the model anew and lets it serve. On an error the old model goes on serving. It is the same as the
 // ReloadModel call, and safe for concurrent use. Calls wait for each other.
 func (s *Server) Reload(ctx context.Context) error {

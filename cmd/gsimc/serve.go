@@ -36,6 +36,8 @@ type serveCmd struct {
 	QualitySample float64 `group:"Live quality:" default:"0.01" help:"Share of the events of which the rank that the item had just before is measured, for the metrics gsimc_online_rank and gsimc_online_recall: 0, none, to 1, all."`
 	ShadowModel   string  `group:"Live quality:" placeholder:"FILE" help:"A second model that is measured on the same events and answers nothing."`
 
+	retrainFlags
+
 	Listen    string `group:"Network:" default:"127.0.0.1:50051" help:"gRPC address; port 0 takes a free one. There is no authentication: keep it on a trusted network."`
 	OpsListen string `group:"Network:" default:"127.0.0.1:9090" help:"HTTP address of /metrics, /livez, /readyz and /debug/pprof."`
 
@@ -79,10 +81,11 @@ var serveFlags = strings.NewReplacer("OpsListen: ", "--ops-listen: ", "Listen: "
 
 // Validate is called by kong after parsing. It leaves the checks to the server and words them in flags.
 func (c *serveCmd) Validate() error {
-	if err := c.config().Validate(); err != nil {
-		return errors.New(serveFlags.Replace(err.Error()))
+	err := c.config().Validate()
+	if err != nil {
+		err = errors.New(serveFlags.Replace(err.Error()))
 	}
-	return nil
+	return errors.Join(err, c.retrainFlags.check(c.Store))
 }
 
 func (c *serveCmd) config() server.Config {
@@ -131,8 +134,29 @@ func (c *serveCmd) Run(a *app) (err error) {
 	if err != nil {
 		return err
 	}
+	retraining, err := c.newRetrainer(st, s, &cfg)
+	if err != nil {
+		return err
+	}
 	go reloadOnHangup(ctx, hangups, s)
+	if retraining != nil {
+		defer inBackground(ctx, retraining.run)()
+	}
 	return s.Run(ctx)
+}
+
+// inBackground runs fn until ctx ends or stop is called, which waits for its end.
+func inBackground(ctx context.Context, fn func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		fn(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
 }
 
 func (c *serveCmd) logger(w io.Writer) *slog.Logger {
