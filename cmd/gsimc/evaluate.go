@@ -204,6 +204,8 @@ type learned struct {
 	Positions      int64     `json:"positions"`
 	Deviation      bool      `json:"deviation"`
 	Solver         *solution `json:"solver"`
+
+	Calibration *evaluate.Calibration `json:"calibration,omitempty"` // absent without deviation
 }
 
 func newLearned(in *evaluate.Ingredients) *learned {
@@ -252,6 +254,9 @@ func (c *evaluateCmd) report(part *dataset.Partition, opt *evaluate.Options, res
 		figures := results[i].Figures()
 		figures["seconds"] = elapsed[i].Seconds()
 		e.Methods[results[i].Method.String()] = figures
+		if results[i].Calibration != nil {
+			e.Dynamics.Calibration = results[i].Calibration
+		}
 	}
 	return e
 }
