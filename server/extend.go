@@ -27,7 +27,7 @@ const (
 // extender extends the serving model by items that events name and it does not know. One goroutine does it, every
 // ExtendEvery and at once after a reload: it places the items whose number of users has changed (model.Evidence), by histories
 // that it reads from the store, and lets the extended model serve. The states of users who have such items are then rebuilt when
-// they are next asked for, and the events that waited are part of them.
+// they are next asked for, and the events that waited are part of them. It also measures the drift, see measureDrift.
 //
 // Users are scaled to those of the training, so that a new item's popularity compares with that of the others; but a user of a
 // small store does not count for more than maxUpscale. Only events with a weight above 0 count. At the start, and after a
@@ -35,6 +35,7 @@ const (
 type extender struct {
 	*Server
 	newcomers *newcomers
+	recent    *recentUsers
 	awake     chan struct{}
 
 	// Of the goroutine alone.
@@ -52,7 +53,7 @@ func newExtender(s *Server) *extender {
 	if s.cfg.ExtendEvery == 0 {
 		return nil
 	}
-	return &extender{Server: s, newcomers: newNewcomers(), awake: make(chan struct{}, 1)}
+	return &extender{Server: s, newcomers: newNewcomers(), recent: newRecentUsers(), awake: make(chan struct{}, 1)}
 }
 
 // observed takes note of an event that has become durable.
@@ -64,6 +65,7 @@ func (x *extender) observed(m *model.Model, user string, revision uint64, e stor
 		x.newcomers.arrived()
 	}
 	x.noteEvent(m, user, e)
+	x.recent.add(user)
 }
 
 func (x *extender) noteEvent(m *model.Model, user string, e store.Event) {
@@ -76,6 +78,7 @@ func (x *extender) noteEvent(m *model.Model, user string, e store.Event) {
 func (x *extender) forget(user string) {
 	if x != nil {
 		x.newcomers.forget(user)
+		x.recent.forget(user)
 	}
 }
 
@@ -126,6 +129,9 @@ func (x *extender) extend(ctx context.Context) (err error) {
 		}
 		x.base, x.placed = l.root(), map[string]placedNewcomer{}
 		x.metrics.extension.items.Set(0)
+	}
+	if err := x.measureDrift(ctx, l.Model); err != nil {
+		return err
 	}
 	x.newcomers.trim()
 	now := x.newcomers.census()
@@ -317,6 +323,7 @@ func (p *pacer) pause(ctx context.Context) error {
 // extensionMetrics are the series of extensions.
 type extensionMetrics struct {
 	items, pending prometheus.Gauge
+	drift          prometheus.Gauge
 	seconds        prometheus.Histogram
 	failures       prometheus.Counter
 }
@@ -327,6 +334,7 @@ func newExtensionMetrics() extensionMetrics {
 			Help: "Items that the serving model was extended by: events named them, and it was not trained on them."}),
 		pending: prometheus.NewGauge(prometheus.GaugeOpts{Name: "gsimc_new_items",
 			Help: "Items that events named and the loaded model was not trained on, those that it was extended by included."}),
+		drift: newDriftGauge(),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "gsimc_extension_seconds", Buckets: prometheus.ExponentialBuckets(.01, 4, 8),
 			Help: "Time of extending the serving model, the reading of histories included."}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{Name: "gsimc_extension_failures_total", Help: "Extensions that failed."}),
@@ -334,5 +342,5 @@ func newExtensionMetrics() extensionMetrics {
 }
 
 func (m *extensionMetrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.items, m.pending, m.seconds, m.failures}
+	return []prometheus.Collector{m.items, m.pending, m.drift, m.seconds, m.failures}
 }
