@@ -90,3 +90,28 @@ func (h *hashWriter) hex() string {
 	_ = h.w.Flush()
 	return hex.EncodeToString(h.sum.Sum(nil))
 }
+
+// HoldOutLast takes the last event of each of the users away, in place, and returns the items of these events. users must ascend.
+// Ids and indices stay what they are, even those of an item without events.
+func (d *Interactions) HoldOutLast(users []int32) (items []int32) {
+	items = make([]int32, 0, len(users))
+	kept, from := int64(0), int64(0)
+	for u := range d.Users {
+		to := d.Ptr[u+1]
+		held := len(items) < len(users) && int(users[len(items)]) == u && from < to
+		for j := from; j < to; j++ {
+			if held && j == to-1 {
+				items = append(items, d.Item[j])
+				break
+			}
+			d.move(kept, j, d.Item[j])
+			kept++
+		}
+		from, d.Ptr[u+1] = to, kept
+	}
+	if len(items) < len(users) {
+		panic("dataset: users without events, or not in ascending order")
+	}
+	d.truncate(kept)
+	return items
+}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/evaluate"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
@@ -16,22 +17,7 @@ func TestCalibration(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: the reference data takes some seconds")
 	}
-	p, _ := loadReference(t, "movietweetings")
-	basis, err := spectral.Solve(evaluate.Incidence(p), spectral.Options{
-		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 0.8}, Rank: 200, Seed: 1,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec := model.DefaultSpec()
-	spec.DegreeExponent, spec.DegreeRescale, spec.TrainUsers = 0.8, 0.6, int64(p.Train.Len())
-	spec.Dynamics = model.DynamicsSpec{
-		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.87}}, Ridge: 1, Deviation: true,
-	}
-	m, err := model.New(spec, basis, p.Items, evaluate.LearnFrom(p))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, p := learnedReference(t)
 	c, err := m.Calibration(evaluate.Histories(&p.Test))
 	if err != nil {
 		t.Fatal(err)
@@ -59,5 +45,61 @@ func TestCalibration(t *testing.T) {
 	}
 	if r := product / variance; r < 0.6 || r > 1.6 {
 		t.Errorf("the squared error of queries is %.2f of what the model expects, want 1, or 0.6 to 1.6", r)
+	}
+}
+
+// learnedReference trains learned dynamics with deviation on the reference data.
+func learnedReference(t *testing.T) (*model.Model, *dataset.Partition) {
+	t.Helper()
+	p, _ := loadReference(t, "movietweetings")
+	basis, err := spectral.Solve(evaluate.Incidence(p), spectral.Options{
+		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 0.8}, Rank: 200, Seed: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := model.DefaultSpec()
+	spec.DegreeExponent, spec.DegreeRescale, spec.TrainUsers = 0.8, 0.6, int64(p.Train.Len())
+	spec.Dynamics = model.DynamicsSpec{
+		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.87}}, Ridge: 1, Deviation: true,
+	}
+	m, err := model.New(spec, basis, p.Items, evaluate.LearnFrom(p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, p
+}
+
+// TestExplanationsOnReference: for the ten best items of test users, the contributions add up to the score within 1e-5 of it.
+func TestExplanationsOnReference(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: the reference data takes some seconds")
+	}
+	m, p := learnedReference(t)
+	q := make([]float32, m.Rank())
+	worst := 0.0
+	for _, h := range evaluate.Histories(&p.Test)[:100] {
+		state := m.NewState()
+		for _, e := range h {
+			m.Fold(state, e)
+		}
+		m.QueryTo(q, state, model.EstimatorBGS)
+		top := m.TopN(nil, q, 10, nil)
+		items := make([]int32, len(top))
+		for i, s := range top {
+			items[i] = s.Item
+		}
+		x := m.Explain(m.NewState(), h, items, model.EstimatorBGS)
+		for i, s := range top {
+			sum := x.Base[i] + x.Earlier[i]
+			for _, c := range x.Events[i*x.Length : (i+1)*x.Length] {
+				sum += c
+			}
+			worst = max(worst, math.Abs(sum/float64(s.Score)-1))
+		}
+	}
+	t.Logf("worst relative difference %.1e", worst)
+	if worst > 1e-5 {
+		t.Errorf("an explanation is off by %.1e of its score, want at most 1e-5", worst)
 	}
 }

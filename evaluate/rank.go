@@ -42,6 +42,8 @@ type Result struct {
 	// Chosen holds the constants that the method chose on the validation
 	// users, by name ("lambda", "alpha"); nil if it chooses none.
 	Chosen map[string]float64
+	// Calibration is that of a model that knows its variance; nil for others.
+	Calibration *Calibration
 }
 
 func newResult(m Method, ranks []int32) Result {

@@ -54,6 +54,7 @@ func Run(p *dataset.Partition, opt Options) ([]Result, error) {
 		}
 		results = append(results, newResult(m, r.ranks))
 		results[len(results)-1].Chosen = r.chosen
+		results[len(results)-1].Calibration = r.calibration
 		if opt.Done != nil {
 			opt.Done(&results[len(results)-1])
 		}
@@ -63,11 +64,12 @@ func Run(p *dataset.Partition, opt Options) ([]Result, error) {
 
 // runner ranks all test users by one method.
 type runner struct {
-	p      *dataset.Partition
-	opt    *Options
-	method Method
-	ranks  []int32
-	chosen map[string]float64 // constants chosen on the validation users
+	p           *dataset.Partition
+	opt         *Options
+	method      Method
+	ranks       []int32
+	chosen      map[string]float64 // constants chosen on the validation users
+	calibration *Calibration
 }
 
 func (r *runner) run() error {
@@ -111,6 +113,11 @@ func (r *runner) runModel() error {
 	m, err := r.model()
 	if err != nil {
 		return err
+	}
+	if m.HasVariance() {
+		if r.calibration, err = newCalibration(m, Histories(&r.p.Test)); err != nil {
+			return err
+		}
 	}
 	r.forEachUser(func() func(u int) {
 		scores, q := make([]float32, m.NumItems()), make([]float32, m.Rank())

@@ -12,7 +12,7 @@ import (
 
 // WriteTable prints the results, a row for each method: HR and NDCG with their
 // standard errors, and how long the method took (elapsed, by result; may be
-// nil). Below are the constants that methods chose on the validation users.
+// nil). Below are the calibration of learned dynamics and the constants that methods chose on the validation users.
 func WriteTable(w io.Writer, results []Result, elapsed []time.Duration) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "method\t")
@@ -32,6 +32,14 @@ func WriteTable(w io.Writer, results []Result, elapsed []time.Duration) error {
 	}
 	if err := t.Flush(); err != nil {
 		return err
+	}
+	for _, r := range results {
+		if r.Calibration == nil {
+			continue
+		}
+		if err := r.Calibration.write(w, r.Method); err != nil {
+			return err
+		}
 	}
 	for _, r := range results {
 		if len(r.Chosen) == 0 {

@@ -51,6 +51,7 @@
 //	encoder_scale  F32 [n]      d^{−t/2}
 //	decoder_scale  F32 [n]      d^{t/2}
 //	graph_scale    F64 [n]      the diagonal by which K is normalised, D_v^{−s/2}
+//	inside_at_training  F64 [1] share of held-out users' energy within the basis, see Energy
 //	item_offsets   I64 [n+1]    id of item i: item_ids[item_offsets[i]:item_offsets[i+1]]
 //	item_ids       U8  [bytes]  UTF-8, ascending bytewise
 //

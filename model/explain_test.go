@@ -291,3 +291,13 @@ func TestExplainPanics(t *testing.T) {
 		}()
 	}
 }
+
+func BenchmarkExplain(b *testing.B) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	m := newLearned(b, rng, 3000, 256, func(s *Spec) { learnedBands(s, true) })
+	h, before := explainHistory(rng, 3000, 100), m.NewState()
+	items := []int32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	for b.Loop() {
+		m.Explain(before, h, items, EstimatorBGS)
+	}
+}

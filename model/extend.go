@@ -72,6 +72,9 @@ func (m *Model) Base() *Model {
 	return m.extension.of
 }
 
+// InBase reports whether item i is one that the basis was learned from.
+func (m *Model) InBase(i int32) bool { return int(i) < m.n }
+
 // append adds the row of an item.
 func (e *extension) append(m *Model, item *NewItem) {
 	e.ids = append(e.ids, item.ID)

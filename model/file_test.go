@@ -121,7 +121,7 @@ func TestFormatIsStable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "962aab1a12601263"; m.Version() != want {
+	if want := "47add3c2fc8291d6"; m.Version() != want {
 		t.Errorf("version %s, want %s", m.Version(), want)
 	}
 }

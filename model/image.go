@@ -107,6 +107,7 @@ func (m *Model) tensors() []tensor {
 		tensor{"encoder_scale", dtypeF32, []int64{n}, bytesOf(m.encoderScale)},
 		tensor{"decoder_scale", dtypeF32, []int64{n}, bytesOf(m.decoderScale)},
 		tensor{"graph_scale", dtypeF64, []int64{n}, bytesOf(m.graphScale)},
+		tensor{"inside_at_training", dtypeF64, []int64{1}, bytesOf([]float64{m.insideAtTraining})},
 		tensor{"item_offsets", dtypeI64, []int64{n + 1}, bytesOf(offsets)},
 		tensor{"item_ids", dtypeU8, []int64{int64(len(ids))}, ids})
 }

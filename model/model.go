@@ -31,6 +31,8 @@ type Model struct {
 	kappa, lambda []float64 // k, eigenvalues of K (descending, undivided) and of Ł (ascending)
 	response      []float32 // k, H(λ), kept in the file like the scales of table
 
+	insideAtTraining float64 // see InsideAtTraining
+
 	kalman  kalman.Filter    // without learned dynamics
 	index   map[string]int32 // of ids
 	popular []int32          // all items, by falling degree
@@ -101,6 +103,9 @@ func (m *Model) check() error {
 		if i := slices.IndexFunc(v.values, notFinite); i >= 0 {
 			return fmt.Errorf("%s[%d] is %v, want a finite number", v.name, i, v.values[i])
 		}
+	}
+	if !(m.insideAtTraining >= 0 && m.insideAtTraining <= 1) {
+		return fmt.Errorf("inside_at_training is %v, want 0 to 1", m.insideAtTraining)
 	}
 	return errors.Join(m.checkSpectrum(), m.checkDegrees(), m.checkGraphScale())
 }

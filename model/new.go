@@ -42,6 +42,7 @@ func New(spec Spec, basis *spectral.Basis, items []string, h Histories) (*Model,
 	if err := m.setMotion(basis.U, response, h); err != nil {
 		return nil, err
 	}
+	m.measureEnergy(h)
 	if err := m.finish(); err != nil {
 		return nil, err
 	}

@@ -116,6 +116,9 @@ func (h *header) model() (*Model, error) {
 	m.encoderScale = viewOf[float32](r.read("encoder_scale", dtypeF32, n))
 	m.decoderScale = viewOf[float32](r.read("decoder_scale", dtypeF32, n))
 	m.graphScale = viewOf[float64](r.read("graph_scale", dtypeF64, n))
+	if inside := viewOf[float64](r.read("inside_at_training", dtypeF64, 1)); len(inside) == 1 {
+		m.insideAtTraining = inside[0]
+	}
 	offsets := viewOf[int64](r.read("item_offsets", dtypeI64, n+1))
 	packed := r.read("item_ids", dtypeU8, -1)
 	if r.err != nil {

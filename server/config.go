@@ -30,6 +30,8 @@ type Config struct {
 	EventWeights map[string]float64
 	// Estimator reads the query vector out of a state. It does not influence the state. Default [model.EstimatorBGS].
 	Estimator model.Estimator
+	// ExtendEvery is how often the model is extended by items that events name and it does not know. Default 30 s; 0: never.
+	ExtendEvery time.Duration
 	// StateCacheBytes bounds the cached user states, including their bookkeeping. Default 256 MiB.
 	StateCacheBytes int64
 
@@ -84,6 +86,7 @@ func DefaultConfig() Config {
 		OpsListen:            "127.0.0.1:9090",
 		BuildVersion:         "unknown",
 		Estimator:            model.EstimatorBGS,
+		ExtendEvery:          30 * time.Second,
 		StateCacheBytes:      256 << 20,
 		QualitySample:        0.01,
 		DefaultTimeout:       time.Second,
@@ -115,6 +118,7 @@ func (c Config) Validate() error {
 		validAddress("Listen", c.Listen),
 		validAddress("OpsListen", c.OpsListen),
 		atLeast("StateCacheBytes", c.StateCacheBytes, 1),
+		atLeast("ExtendEvery", c.ExtendEvery, 0),
 		atLeast("DefaultTimeout", c.DefaultTimeout, time.Millisecond),
 		atLeast("SlowRequest", c.SlowRequest, time.Microsecond),
 		atLeast("DrainDelay", c.DrainDelay, 0),

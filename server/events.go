@@ -147,6 +147,7 @@ func (s *Server) commit(ctx context.Context, records []store.Record) ([]*pb.Even
 		}
 		s.states.observed(m.Model, tickets[i], r.User, w.Revision, r.Event)
 		s.quality.offer(r.User, w.Revision, r.Event)
+		s.extender.observed(m.Model, r.User, w.Revision, r.Event)
 		results[i].Disposition = pb.EventDisposition_EVENT_DISPOSITION_APPLIED
 		if _, known := m.ItemIndex(r.Event.Item); !known {
 			results[i].Disposition = pb.EventDisposition_EVENT_DISPOSITION_PENDING_ITEM

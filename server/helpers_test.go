@@ -126,6 +126,7 @@ func start(t testing.TB, su setup) *testServer {
 	ts := &testServer{logs: &lockedBuffer{}, stopped: make(chan error, 1)}
 	cfg := DefaultConfig()
 	cfg.DrainDelay = 0
+	cfg.ExtendEvery = 0
 	cfg.DefaultTimeout = 20 * time.Second // the race detector on a busy machine
 	cfg.Logger = slog.New(slog.NewJSONHandler(ts.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	// A clock that never shows the same time twice, as events without id and time are told apart by it.

@@ -19,11 +19,21 @@ type holder struct {
 	reload  sync.Mutex            // one reload at a time, so there are at most two models plus those still leased
 }
 
-// lease is a loaded model and the number of its users: the holder itself, while the model serves, and the requests.
+// lease is a loaded model, or an extension of one, and the number of its users: the holder itself, while the model serves, the
+// requests, and for a loaded model its extensions.
 type lease struct {
 	*model.Model
 	loaded time.Time
 	refs   atomic.Int64
+	of     *lease // what is extended; nil for a loaded model
+}
+
+// root is the lease of the loaded model.
+func (l *lease) root() *lease {
+	if l.of != nil {
+		return l.of
+	}
+	return l
 }
 
 func newHolder(open func() (*model.Model, error), now func() time.Time, metrics *Metrics) (*holder, error) {
@@ -61,10 +71,32 @@ func (h *holder) acquire() *lease {
 }
 
 func (l *lease) release() {
-	if l.refs.Add(-1) == 0 {
+	if l.refs.Add(-1) != 0 {
+		return
+	}
+	if l.of != nil { // an extension has no file of its own
+		l.of.release()
+	} else {
 		// Closing unmaps a file that was only read; there is nothing to lose and nobody left to tell.
 		_ = l.Model.Close()
 	}
+}
+
+// extend lets an extension of l's loaded model serve in its place. It returns false, and changes nothing, if another model has
+// been loaded meanwhile. The caller holds l.
+func (h *holder) extend(l *lease, extended *model.Model) bool {
+	h.reload.Lock()
+	defer h.reload.Unlock()
+	current := h.current.Load()
+	if current == nil || current.root() != l.root() {
+		return false
+	}
+	root := l.root()
+	root.refs.Add(1) // it is above 0, as l holds it
+	next := &lease{Model: extended, loaded: root.loaded, of: root}
+	next.refs.Store(1)
+	h.current.Swap(next).release()
+	return true
 }
 
 // swap opens the model anew and lets it serve. It returns the new model, which the caller must release, and the version that

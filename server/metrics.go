@@ -29,9 +29,11 @@ type Metrics struct {
 	stateRequests stateRequestMetrics
 	storeSync     prometheus.Histogram
 	modelLoads    modelLoadMetrics
+	extension     extensionMetrics
 	panics        prometheus.Counter
 	streams       prometheus.Gauge
 	online        *qualityMetrics
+	retrain       *retrainMetrics
 }
 
 // stageMetrics are the series of gsimc_recommend_stage_seconds.
@@ -59,6 +61,7 @@ func NewMetrics() *Metrics {
 		panics:    prometheus.NewCounter(prometheus.CounterOpts{Name: "gsimc_panics_total", Help: "Panics in handlers, recovered."}),
 		streams:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "gsimc_stream_clients", Help: "Open StreamObserve streams."}),
 		online:    newQualityMetrics(),
+		retrain:   newRetrainMetrics(),
 	}
 	stages := prometheus.NewHistogramVec(histogramOpts("gsimc_recommend_stage_seconds", "Time of each stage of Recommend."),
 		[]string{"stage"})
@@ -77,7 +80,10 @@ func NewMetrics() *Metrics {
 	m.degraded = series[pb.Degradation](degraded, pb.Degradation_name)
 	events := counters("gsimc_events_total", "Events received, by what became of them.", "disposition")
 	m.events = series[pb.EventDisposition](events, pb.EventDisposition_name)
+	m.extension = newExtensionMetrics()
+	m.registry.MustRegister(m.extension.collectors()...)
 	m.registry.MustRegister(m.online.collectors()...)
+	m.registry.MustRegister(m.retrain.collectors()...)
 	m.registry.MustRegister(m.grpc, stages, results, degraded, events, m.visible, requests, m.storeSync, loads,
 		m.panics, m.streams,
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsGC, collectors.MetricsScheduler)),

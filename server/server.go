@@ -33,12 +33,13 @@ type Server struct {
 	hasher  *userHasher
 	metrics *Metrics
 
-	store   store.Store
-	models  *holder
-	folder  *folder
-	states  *states
-	quality *quality  // nil: not measured
-	scratch sync.Pool // of *scratch
+	store    store.Store
+	models   *holder
+	folder   *folder
+	states   *states
+	quality  *quality
+	extender *extender // nil: not measured
+	scratch  sync.Pool // of *scratch
 
 	grpc   *grpc.Server
 	health *health.Server
@@ -76,6 +77,7 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 	if s.models, err = newHolder(open, s.now, s.metrics); err != nil {
 		return nil, err
 	}
+	s.extender = newExtender(s)
 	if s.quality, err = newQuality(s); err != nil {
 		s.models.close()
 		return nil, fmt.Errorf("shadow model: %w", err)
@@ -150,11 +152,9 @@ func (s *Server) Serve(ctx context.Context, rpc, ops net.Listener) error {
 	watch, stopWatch := context.WithCancel(ctx)
 	defer stopWatch()
 	go s.watchStore(watch)
-	measured := make(chan struct{})
-	go func() {
-		defer close(measured)
-		s.quality.run(watch)
-	}()
+	var background sync.WaitGroup
+	background.Go(func() { s.quality.run(watch) })
+	background.Go(func() { s.extender.run(watch) })
 	s.log.Info("serving", slog.String("grpc", rpc.Addr().String()), slog.String("ops", ops.Addr().String()))
 
 	var err error
@@ -165,7 +165,7 @@ func (s *Server) Serve(ctx context.Context, rpc, ops net.Listener) error {
 		s.grpc.Stop()
 	}
 	stopWatch()
-	<-measured // it uses the store and the models
+	background.Wait() // they use the store and the models
 	return errors.Join(err, s.closeOps())
 }
 
@@ -173,6 +173,16 @@ func (s *Server) Serve(ctx context.Context, rpc, ops net.Listener) error {
 func (s *Server) closeModels() {
 	s.quality.close()
 	s.models.close()
+}
+
+// ModelVersion is the version of the file of the serving model, whatever items extend it; empty once the server has stopped.
+func (s *Server) ModelVersion() string {
+	l := s.models.acquire()
+	if l == nil {
+		return ""
+	}
+	defer l.release()
+	return l.Base().Version()
 }
 
 // Reload opens the model anew and lets it serve. On an error the old model goes on serving. It is the same as the
@@ -193,6 +203,7 @@ func (s *Server) reload(ctx context.Context) (l *lease, previous string, err err
 		s.log.LogAttrs(ctx, slog.LevelError, "model reload failed", slog.String("error", err.Error()))
 		return nil, "", err
 	}
+	s.extender.wake()
 	s.log.LogAttrs(ctx, slog.LevelInfo, "model loaded", slog.String("version", l.Version()),
 		slog.String("previous", previous), durationMS(time.Since(start)))
 	return l, previous, nil

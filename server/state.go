@@ -13,7 +13,9 @@ import (
 // userState is the fold of the first revision events of one history by one model: the Kalman state, and beside it what
 // the API says of a history. It is not safe for concurrent use.
 type userState struct {
-	model    string // version of the model that folded
+	model    string // version of the model that folded, extension included
+	base     string // version of that model without extension
+	beyond   bool   // there are events on items that the base does not know
 	revision uint64 // events folded, those without weight and on unknown items included
 	kalman   *kalman.State
 	seen     seenList
@@ -31,7 +33,22 @@ type folder struct {
 
 // reset makes u the state of an empty history under m.
 func (u *userState) reset(m *model.Model) {
-	*u = userState{model: m.Version(), kalman: m.NewState(), seen: u.seen[:0]}
+	*u = userState{model: m.Version(), base: m.Base().Version(), kalman: m.NewState(), seen: u.seen[:0]}
+}
+
+// adopt makes u a state of m if it is one but for the name: extensions of one model give the same states to users who have
+// no event on an item that any of them adds. It reports whether u is a state of m now.
+func (u *userState) adopt(m *model.Model) bool {
+	switch {
+	case u.broken:
+		return false
+	case u.model == m.Version():
+		return true
+	case u.beyond || u.base != m.Base().Version():
+		return false
+	}
+	u.model = m.Version()
+	return true
 }
 
 // usable reports whether an event with weight, on an item of the model, is part of the state.
@@ -47,7 +64,9 @@ func (f *folder) fold(m *model.Model, u *userState, e store.Event) {
 		u.last = e.Time
 	}
 	u.revision++
-	if item, known := m.ItemIndex(e.Item); known {
+	item, known := m.ItemIndex(e.Item)
+	u.beyond = u.beyond || !known || !m.InBase(item)
+	if known {
 		u.seen.add(seenItem{item: item, kind: kindOf(e.Type), time: e.Time.Unix()})
 		if w := f.weight(e); w != 0 {
 			event := model.Event{Item: item, Weight: w, Time: e.Time.Unix()}

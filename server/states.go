@@ -152,7 +152,7 @@ func (s *states) viewEntry(ctx context.Context, m *model.Model, c *cachedState, 
 	}
 	u := &c.state
 	switch {
-	case u.broken || u.model != m.Version() || u.revision > revision:
+	case !u.adopt(m) || u.revision > revision:
 		u.reset(m)
 		s.metrics.stateRequests.rebuild.Inc()
 	case u.revision == revision:
@@ -205,7 +205,7 @@ func (s *states) foldNext(m *model.Model, t ticket, c *cachedState, revision uin
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	u := &c.state
-	if u.broken || u.model != m.Version() || u.revision != revision-1 || !t.valid() {
+	if !u.adopt(m) || u.revision != revision-1 || !t.valid() {
 		return false
 	}
 	s.folder.fold(m, u, e)

@@ -73,6 +73,7 @@ func (s users) DeleteUser(ctx context.Context, req *pb.DeleteUserRequest) (*pb.D
 	if err != nil {
 		return nil, err
 	}
+	s.extender.forget(req.GetUserId())
 	if n == 0 && !req.GetAllowMissing() {
 		return nil, errUserNotFound
 	}

@@ -103,7 +103,8 @@ func TestKillNineWhileStreaming(t *testing.T) {
 // a while.
 func killWhileStreaming(t *testing.T, modelFile, dir string, clients []*crashClient, after time.Duration) {
 	t.Helper()
-	server := serve(t, modelFile, dir)
+	// Extensions come at moments of their own, and answers are compared bit by bit.
+	server := serve(t, modelFile, dir, "--extend-every", "0s")
 	conn := server.client(t)
 	var wg sync.WaitGroup
 	for _, c := range clients {
@@ -171,7 +172,8 @@ func checkCrashStore(t *testing.T, dir string, clients []*crashClient) {
 // once more, and returns the answers for all users.
 func finishAndAsk(t *testing.T, modelFile, dir string, clients []*crashClient) map[string]bitAnswer {
 	t.Helper()
-	server := serve(t, modelFile, dir)
+	// Extensions come at moments of their own, and answers are compared bit by bit.
+	server := serve(t, modelFile, dir, "--extend-every", "0s")
 	conn := server.client(t)
 	answers := map[string]bitAnswer{}
 	for _, c := range clients {

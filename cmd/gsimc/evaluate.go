@@ -20,10 +20,11 @@ type evaluateCmd struct {
 
 	graphFlags
 
-	Methods    string  `group:"Methods:" default:"all" help:"Comma-separated: popularity, dynamics, mrfcf, and gs-imc, bgs-imc and bgs-online with a filter (gs-imc tikhonov) or without one (all filters); or all of these. By name only: ease, ease-forgetting."`
-	Protocol   string  `group:"Protocol:" default:"last-item" enum:"last-item,new-items" help:"last-item: rank the last item of each test user. new-items: train without some items, show these to the model afterwards, and rank those targets that are such items."`
-	NewShare   float64 `group:"Protocol:" default:"0.2" help:"new-items: share of the items with ${min_hidden_users} training users or more that are left out; above 0, below 1."`
-	ShownShare float64 `group:"Protocol:" default:"0.5" help:"new-items: share of the training users whose events show the new items to the model; above 0, at most 1."`
+	Methods     string  `group:"Methods:" default:"all" help:"Comma-separated: popularity, dynamics, mrfcf, and gs-imc, bgs-imc and bgs-online with a filter (gs-imc tikhonov) or without one (all filters); or all of these. By name only: ease, ease-forgetting."`
+	Protocol    string  `group:"Protocol:" default:"last-item" enum:"last-item,new-items,bandit" help:"last-item: rank the last item of each test user. new-items: train without some items, show these to the model afterwards, and rank those targets that are such items. bandit: show lists to new users, with and without exploration."`
+	NewShare    float64 `group:"Protocol:" default:"0.2" help:"new-items: share of the items with ${min_hidden_users} training users or more that are left out; above 0, below 1."`
+	ShownShare  float64 `group:"Protocol:" default:"0.5" help:"new-items: share of the training users whose events show the new items to the model; above 0, at most 1."`
+	BanditUsers int     `group:"Protocol:" default:"500" help:"bandit: test users that are simulated at most, 0: all."`
 
 	MrfcfA float64 `group:"Methods:" name:"mrfcf-a" default:"2" help:"Constant a of mrfcf; above 1."`
 	modelFlags
@@ -44,8 +45,13 @@ func (evaluateCmd) Help() string {
 With --protocol new-items the methods are models, dynamics by default. Each is trained on all items, and without some; the latter ` +
 		`is then extended by these items, as the server does with items that events name and the model does not know.
 
+With --protocol bandit every test user begins without history and is shown 20 lists of 10 items. The items that the user took are hits ` +
+		`and become events, the others tell nothing. The lists are the best items by learned dynamics (popular ones until the first hit), or ` +
+		`explore by β standard deviations: thompson draws the taste, ucb takes the upper bounds of the scores.
+
   gsimc evaluate --data events.csv.gz --rank 200 --methods "popularity,gs-imc,dynamics,mrfcf"
   gsimc evaluate --data events.csv.gz --protocol new-items --new-share 0.2 --shown-share 0.5
+  gsimc evaluate --data events.csv.gz --protocol bandit
   gsimc evaluate --data events.csv.gz --rank 200 --degree-exponent 0.7 --degree-rescale 0.5 --alpha 0.87 --methods "bgs-online power" --json`
 }
 
@@ -55,7 +61,7 @@ func (c *evaluateCmd) Validate() error {
 	if err != nil {
 		err = fmt.Errorf("--methods: %w", err)
 	}
-	return errors.Join(c.dataFlags.check(), c.graphFlags.check(), c.modelFlags.check(), above("--mrfcf-a", c.MrfcfA, 1), c.checkNewItems(), err)
+	return errors.Join(c.dataFlags.check(), c.graphFlags.check(), c.modelFlags.check(), above("--mrfcf-a", c.MrfcfA, 1), c.checkNewItems(), c.checkBandit(), err)
 }
 
 // Run measures the methods and prints a table or a JSON object.
@@ -79,8 +85,11 @@ func (c *evaluateCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if c.Protocol == protocolNewItems {
+	switch c.Protocol {
+	case protocolNewItems:
 		return c.newItems(a, p, part)
+	case protocolBandit:
+		return c.bandit(a, p, part)
 	}
 	opt := evaluate.Options{Methods: methods, MRFCFA: c.MrfcfA}
 	if err := c.prepare(p, part, &opt); err != nil {
@@ -195,6 +204,8 @@ type learned struct {
 	Positions      int64     `json:"positions"`
 	Deviation      bool      `json:"deviation"`
 	Solver         *solution `json:"solver"`
+
+	Calibration *evaluate.Calibration `json:"calibration,omitempty"` // absent without deviation
 }
 
 func newLearned(in *evaluate.Ingredients) *learned {
@@ -243,6 +254,9 @@ func (c *evaluateCmd) report(part *dataset.Partition, opt *evaluate.Options, res
 		figures := results[i].Figures()
 		figures["seconds"] = elapsed[i].Seconds()
 		e.Methods[results[i].Method.String()] = figures
+		if results[i].Calibration != nil {
+			e.Dynamics.Calibration = results[i].Calibration
+		}
 	}
 	return e
 }

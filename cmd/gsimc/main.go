@@ -3,7 +3,7 @@
 // This package is wiring: it turns flags into options, opens what has to be opened, and prints. Each command has its
 // own file; `gsimc help COMMAND` is its manual.
 //
-// Exit codes: 0 success, 1 failure, 2 wrong usage. An error is one sentence on standard error.
+// Exit codes: 0 success, 1 failure, 2 wrong usage, 3 too few new events to compare models on (train --compare). An error is one sentence on standard error.
 package main
 
 import (
@@ -22,6 +22,7 @@ const (
 	exitOK      = 0
 	exitFailure = 1
 	exitUsage   = 2
+	exitTooFew  = 3
 )
 
 func main() {
@@ -64,6 +65,11 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// tooFewError marks the error of a comparison without enough events: exit code 3.
+type tooFewError struct{ error }
+
+func (e tooFewError) Unwrap() error { return e.error }
+
 // usagef is fmt.Errorf for wrong usage.
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
@@ -94,6 +100,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, env []string)
 		code := exitFailure
 		if errors.As(err, new(usageError)) {
 			code = exitUsage
+		}
+		if errors.As(err, new(tooFewError)) {
+			code = exitTooFew
 		}
 		return fail(stderr, settings.explain(err), code)
 	}

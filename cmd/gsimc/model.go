@@ -7,7 +7,8 @@ import (
 )
 
 type modelCmd struct {
-	Show modelShowCmd `cmd:"" help:"Print what a model file holds, with plots of its spectrum and filter."`
+	Show  modelShowCmd  `cmd:"" help:"Print what a model file holds, with plots of its spectrum and filter."`
+	Drift modelDriftCmd `cmd:"" help:"Compare recent events with those of the training: is it time to train again?"`
 }
 
 type modelShowCmd struct {

@@ -26,6 +26,8 @@ type serveCmd struct {
 
 	EventWeight map[string]float64 `group:"Model:" mapsep:"," placeholder:"TYPE=W" help:"Weight of an event type, -1000 to 1000, such as view=0.2,purchase=3; may be given several times, and is a map in the file of --config. Default: 1 for each type."`
 
+	ExtendEvery time.Duration `group:"Model:" default:"30s" help:"How often items that events name and the model does not know are placed in it, by the histories that contain them. 0s: never."`
+
 	Store      string   `group:"State:" default:"pebble" enum:"pebble,memory" help:"Where histories are kept: on disk (pebble) or nowhere (memory, lost at exit)."`
 	DataDir    string   `group:"State:" default:"./state" help:"Folder of the pebble store; made if absent."`
 	StateCache byteSize `group:"State:" default:"256MiB" help:"Memory for cached user states."`
@@ -33,6 +35,8 @@ type serveCmd struct {
 
 	QualitySample float64 `group:"Live quality:" default:"0.01" help:"Share of the events of which the rank that the item had just before is measured, for the metrics gsimc_online_rank and gsimc_online_recall: 0, none, to 1, all."`
 	ShadowModel   string  `group:"Live quality:" placeholder:"FILE" help:"A second model that is measured on the same events and answers nothing."`
+
+	retrainFlags
 
 	Listen    string `group:"Network:" default:"127.0.0.1:50051" help:"gRPC address; port 0 takes a free one. There is no authentication: keep it on a trusted network."`
 	OpsListen string `group:"Network:" default:"127.0.0.1:9090" help:"HTTP address of /metrics, /livez, /readyz and /debug/pprof."`
@@ -69,7 +73,7 @@ GOMEMLIMIT is set to 90 % of the control group's limit unless it is in the envir
 
 // serveFlags maps the fields of the server's configuration to the flags that set them.
 var serveFlags = strings.NewReplacer("OpsListen: ", "--ops-listen: ", "Listen: ", "--listen: ", "EventWeights: ", "--event-weight: ",
-	"Estimator: ", "--estimator: ", "QualitySample: ", "--quality-sample: ", "ShadowModel: ", "--shadow-model: ",
+	"Estimator: ", "--estimator: ", "ExtendEvery: ", "--extend-every: ", "QualitySample: ", "--quality-sample: ", "ShadowModel: ", "--shadow-model: ",
 	"a QualitySample above", "a --quality-sample above", "StateCacheBytes: ", "--state-cache: ", "DefaultTimeout: ", "--default-timeout: ",
 	"SlowRequest: ", "--slow-request: ", "DrainDelay: ", "--drain-delay: ", "DrainTimeout: ", "--drain-timeout: ",
 	"MaxRecvBytes: ", "--max-recv-size: ", "MaxSendBytes: ", "--max-send-size: ", "MaxConcurrentStreams: ", "--max-concurrent-streams: ",
@@ -77,10 +81,11 @@ var serveFlags = strings.NewReplacer("OpsListen: ", "--ops-listen: ", "Listen: "
 
 // Validate is called by kong after parsing. It leaves the checks to the server and words them in flags.
 func (c *serveCmd) Validate() error {
-	if err := c.config().Validate(); err != nil {
-		return errors.New(serveFlags.Replace(err.Error()))
+	err := c.config().Validate()
+	if err != nil {
+		err = errors.New(serveFlags.Replace(err.Error()))
 	}
-	return nil
+	return errors.Join(err, c.retrainFlags.check(c.Store))
 }
 
 func (c *serveCmd) config() server.Config {
@@ -88,6 +93,7 @@ func (c *serveCmd) config() server.Config {
 	cfg.Listen, cfg.OpsListen = c.Listen, c.OpsListen
 	cfg.BuildVersion = buildVersion()
 	cfg.EventWeights = c.EventWeight
+	cfg.ExtendEvery = c.ExtendEvery
 	cfg.Estimator = model.Estimator(c.Estimator)
 	cfg.StateCacheBytes = int64(c.StateCache)
 	cfg.QualitySample = c.QualitySample
@@ -128,8 +134,29 @@ func (c *serveCmd) Run(a *app) (err error) {
 	if err != nil {
 		return err
 	}
+	retraining, err := c.newRetrainer(st, s, &cfg)
+	if err != nil {
+		return err
+	}
 	go reloadOnHangup(ctx, hangups, s)
+	if retraining != nil {
+		defer inBackground(ctx, retraining.run)()
+	}
 	return s.Run(ctx)
+}
+
+// inBackground runs fn until ctx ends or stop is called, which waits for its end.
+func inBackground(ctx context.Context, fn func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		fn(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
 }
 
 func (c *serveCmd) logger(w io.Writer) *slog.Logger {

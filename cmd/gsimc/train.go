@@ -37,7 +37,11 @@ type trainCmd struct {
 	Filter   *string `group:"Filter:" enum:"${filters}" help:"Graph filter H of a model without learned dynamics: ${filters}. Default: random-walk."`
 	modelFlags
 
+	likeFlags
+
 	Out string `required:"" placeholder:"FILE" help:"Model file to write; it is replaced in one step when the new one is complete."`
+
+	like *pattern // of --like, once Run has read it
 }
 
 // Validate is called by kong after parsing.
@@ -60,12 +64,12 @@ The file says when it was made, and its version is a hash of all that is in it. 
 
   gsimc train --data events.csv.gz --out model.gsimc --rank 256
   gsimc train --data events.csv.gz --out model.gsimc --config tuned.yaml
-  gsimc train --from-store ./state --server 127.0.0.1:50051 --out model.gsimc
+  gsimc train --from-store ./state --server 127.0.0.1:50051 --like model.gsimc --compare model.gsimc --out new.gsimc
   gsimc train --data a.parquet --data b.parquet --out model.gsimc --graph covariance --filter tikhonov --alpha 0.9`
 }
 
 // Run trains a model and prints what it did.
-func (c *trainCmd) Run(a *app) error {
+func (c *trainCmd) Run(a *app) (err error) {
 	if err := writable(c.Out); err != nil {
 		return err
 	}
@@ -74,33 +78,60 @@ func (c *trainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if c.Like != "" {
+		if err := c.follow(); err != nil {
+			return err
+		}
+	}
 	events, report, err := c.read(p)
 	if err != nil {
 		return err
 	}
-	split, err := c.split(events)
+	held, err := c.holdOut(events)
 	if err != nil {
 		return err
 	}
-	part, err := partition(events, split, c.Split)
+	defer func() { err = errors.Join(err, held.close()) }()
+	part, basis, m, err := c.train(p, events, report, trainedAt)
 	if err != nil {
 		return err
 	}
-	basis, err := solve(p, evaluate.Incidence(part), c.graphFlags.options(c.dynamics(), len(part.Items)))
-	if err != nil {
-		return err
-	}
-	spec := c.modelFlags.spec(&c.graphFlags, c.dynamics(), given(c.Filter, spectral.RandomWalk))
-	spec.TrainUsers, spec.Provenance = int64(part.Train.Len()), c.provenance(report, basis, trainedAt)
-	m, err := learn(p, spec, basis, part)
-	if err != nil {
-		return err
-	}
+	compared := held.compare(p, m, model.Estimator(c.Estimator))
 	if err := writeModel(c.Out, m); err != nil {
 		return err
 	}
-	c.printSummary(a, report, part, basis, m, time.Since(begin))
+	if c.JSON {
+		old := ""
+		if held != nil {
+			old = held.old.Version()
+		}
+		return printJSON(a, trained{Version: m.Version(), Users: part.Train.Len(), Items: len(part.Items), Rank: m.Rank(), Comparison: newComparison(old, compared)})
+	}
+	c.printSummary(a, report, part, basis, m, time.Since(begin), compared)
 	return nil
+}
+
+// train makes the model of the events.
+func (c *trainCmd) train(p progress.Progress, events *dataset.Interactions, report *dataset.Report, trainedAt time.Time) (*dataset.Partition, *spectral.Basis, *model.Model, error) {
+	split, err := c.split(events)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	part, err := partition(events, split, c.Split)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	basis, err := solve(p, evaluate.Incidence(part), c.solverOptions(len(part.Items)))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	spec := c.spec()
+	spec.TrainUsers, spec.Provenance = int64(part.Train.Len()), c.provenance(report, basis, trainedAt)
+	if len(events.Time) > 0 {
+		spec.Provenance["last_event"] = time.Unix(slices.Max(events.Time), 0).UTC().Format(time.RFC3339)
+	}
+	m, err := learn(p, spec, basis, part)
+	return part, basis, m, err
 }
 
 // writeModel writes the model file in one step. A signal to end leaves no part of it behind.
@@ -159,14 +190,24 @@ func learn(p progress.Progress, spec model.Spec, basis *spectral.Basis, part *da
 }
 
 func (c *trainCmd) provenance(report *dataset.Report, basis *spectral.Basis, trainedAt time.Time) map[string]string {
-	return map[string]string{
+	p := map[string]string{
 		"command":       c.command(basis.K),
 		"data_hash":     report.Hash,
 		"gsimc_version": buildVersion(),
 		"seed":          strconv.FormatUint(c.Seed, 10),
 		"solver_report": basis.Report.String(),
 		"trained_at":    trainedAt.UTC().Format(time.RFC3339),
+
+		// For --like: what the spec does not say.
+		"min_item_events": strconv.Itoa(c.MinItemEvents),
+		"min_user_events": strconv.Itoa(c.MinUserEvents),
+		"rank":            strconv.Itoa(c.askedRank()),
+		"solver":          c.Solver,
 	}
+	if c.Solver == spectral.SolverNystrom {
+		p["landmarks"], p["nystrom_form"] = strconv.Itoa(c.Landmarks), c.NystromForm
+	}
+	return p
 }
 
 // command is the training command with everything that decides the result; files by their base names.
@@ -187,7 +228,15 @@ func (c *trainCmd) command(rank int) string {
 	}
 	add("min-user-events", c.MinUserEvents)
 	add("min-item-events", c.MinItemEvents)
-	spec := c.modelFlags.spec(&c.graphFlags, c.dynamics(), given(c.Filter, spectral.RandomWalk))
+	if c.Compare != "" {
+		add("compare", filepath.Base(c.Compare))
+	}
+	if c.like != nil {
+		add("like", filepath.Base(c.Like))
+		add("seed", c.Seed)
+		return strings.Join(words, " ")
+	}
+	spec := c.spec()
 	add("graph", c.Graph)
 	add("degree-exponent", spec.DegreeExponent)
 	add("window", spec.Window)
@@ -224,7 +273,7 @@ func (c *trainCmd) command(rank int) string {
 	return strings.Join(words, " ")
 }
 
-func (c *trainCmd) printSummary(a *app, report *dataset.Report, part *dataset.Partition, basis *spectral.Basis, m *model.Model, took time.Duration) {
+func (c *trainCmd) printSummary(a *app, report *dataset.Report, part *dataset.Partition, basis *spectral.Basis, m *model.Model, took time.Duration, compared *evaluate.Comparison) {
 	size := int64(0)
 	if info, err := os.Stat(c.Out); err == nil {
 		size = info.Size()
@@ -239,7 +288,14 @@ func (c *trainCmd) printSummary(a *app, report *dataset.Report, part *dataset.Pa
 		{"items", strconv.Itoa(len(part.Items))},
 		{"interactions", fmt.Sprintf("%d of the training users", len(part.Train.Item))},
 	}
-	rows = append(rows, solverRows(basis, given(c.Rank, basis.K))...)
+	wanted := given(c.Rank, basis.K)
+	if c.like != nil {
+		wanted = min(c.like.rank, len(part.Items))
+	}
+	rows = append(rows, solverRows(basis, wanted)...)
+	if compared != nil {
+		rows = append(rows, comparisonRow(c.Compare, compared))
+	}
 	rows = append(rows,
 		[]string{"model", fmt.Sprintf("%s, %s, version %s", c.Out, bytesText(size), m.Version())},
 		[]string{"time", took.Round(time.Millisecond).String()},

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package main
+
+import "os/exec"
+
+// runInBackground runs a command to its end.
+func runInBackground(cmd *exec.Cmd) error { return cmd.Run() }

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/evaluate"
+	"github.com/gsimc/gsimc/internal/progress"
+)
+
+// protocolBandit is the value of `evaluate --protocol` for new users who are shown lists.
+const protocolBandit = "bandit"
+
+// checkBandit checks the flags of the protocol.
+func (c *evaluateCmd) checkBandit() error {
+	if c.Protocol != protocolBandit {
+		return nil
+	}
+	var errs []error
+	if c.Methods != "all" && c.Methods != evaluate.Dynamics {
+		errs = append(errs, fmt.Errorf("--methods: %s does not know its uncertainty, only %s does", c.Methods, evaluate.Dynamics))
+	}
+	if c.NoDeviation {
+		errs = append(errs, errors.New("--no-deviation leaves no uncertainty to explore"))
+	}
+	return errors.Join(append(errs, inRange("--bandit-users", float64(c.BanditUsers), 0, 1e9))...)
+}
+
+// bandit runs the simulation and prints a table or a JSON object.
+func (c *evaluateCmd) bandit(a *app, p progress.Progress, part *dataset.Partition) error {
+	m, err := c.modelOf(p, part, evaluate.Method{Kind: evaluate.Dynamics})
+	if err != nil {
+		return inFlags(err)
+	}
+	b := evaluate.DefaultBandit()
+	b.Users, b.Seed = c.BanditUsers, c.Seed
+	p.Begin("showing lists", progress.Steps)
+	b.Progress = func(done, total int) { p.Update(int64(done), int64(total)) }
+	results, err := b.Run(m, evaluate.Histories(&part.Test), evaluate.Policies())
+	p.End()
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(a, map[string]any{"impressions": b.Impressions, "list": b.List, "hits_wanted": b.Hits, "policies": results})
+	}
+	a.printf("%d new users, %d lists of %d items each; what a user took according to the data is a hit\n\n",
+		results[0].Users, b.Impressions/b.List, b.List)
+	t := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "policy\tβ\thits\t±\tmore\t±\timpressions to %d hits\t±\tsaved\t±\treached\t\n", b.Hits)
+	for _, r := range results {
+		fmt.Fprintf(t, "%s\t%v\t", r.Kind, r.Beta)
+		for _, x := range []evaluate.Mean{r.Hits, r.MoreHits, r.First, r.Earlier} {
+			fmt.Fprintf(t, "%.2f\t%.2f\t", x.Mean, x.StdErr)
+		}
+		fmt.Fprintf(t, "%.1f%%\t\n", 100*r.Reached.Mean)
+	}
+	return t.Flush()
+}

@@ -1,0 +1,48 @@
+package dataset
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestHoldOutLast(t *testing.T) {
+	d := func() *Interactions {
+		return &Interactions{
+			Users: []string{"a", "b", "c"}, Items: []string{"w", "x", "y", "z"},
+			Ptr: []int64{0, 3, 4, 6}, Item: []int32{2, 0, 3, 1, 1, 0}, Time: []int64{1, 2, 3, 4, 5, 6}, Weight: []float32{.1, .2, .3, .4, .5, .6},
+		}
+	}
+	for _, c := range []struct {
+		users, items []int32
+		want         func(*Interactions)
+	}{
+		{nil, []int32{}, func(*Interactions) {}},
+		{[]int32{0, 2}, []int32{3, 0}, func(d *Interactions) {
+			d.Ptr, d.Item, d.Time, d.Weight = []int64{0, 2, 3, 4}, []int32{2, 0, 1, 1}, []int64{1, 2, 4, 5}, []float32{.1, .2, .4, .5}
+		}},
+		{[]int32{1}, []int32{1}, func(d *Interactions) { // a user without events is left
+			d.Ptr, d.Item, d.Time, d.Weight = []int64{0, 3, 3, 5}, []int32{2, 0, 3, 1, 0}, []int64{1, 2, 3, 5, 6}, []float32{.1, .2, .3, .5, .6}
+		}},
+	} {
+		got, want := d(), d()
+		c.want(want)
+		items := got.HoldOutLast(c.users)
+		if diff := cmp.Diff(c.items, items); diff != "" {
+			t.Errorf("%v: items differ (-want +got):\n%s", c.users, diff)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%v: the rest differs (-want +got):\n%s", c.users, diff)
+		}
+	}
+	for _, users := range [][]int32{{1, 1}, {2, 0}, {3}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%v: want a panic", users)
+				}
+			}()
+			d().HoldOutLast(users)
+		}()
+	}
+}

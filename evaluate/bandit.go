@@ -1,0 +1,204 @@
+package evaluate
+
+import (
+	"errors"
+	"math/rand/v2"
+	"sync/atomic"
+
+	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/model"
+)
+
+// Bandit is a simulation of new users who are shown one list after the other. They begin without history. The items that the user
+// took according to the data are the rewards: a shown one is a hit and becomes the next event, any other is a miss and
+// tells nothing. No item is shown twice. After the replay method of Li et al., "Unbiased Offline Evaluation of
+// Contextual-bandit-based News Article Recommendation Algorithms", WSDM 2011, with a difference: what the data do not have
+// counts as a miss instead of being left out, since they do not say what else was shown. So the figures are lower bounds, and
+// lean towards policies that show what the loggers of the data showed.
+type Bandit struct {
+	Users       int    // how many at most, evenly spaced; 0: all
+	Impressions int    // items shown to each user, in all
+	List        int    // items in a list; a policy learns from the hits of a list after it
+	Hits        int    // how many hits the time to success is measured to
+	Seed        uint64 // of the random draws
+	Progress    func(done, total int)
+}
+
+// DefaultBandit shows 20 lists of 10 and measures the way to 3 hits.
+func DefaultBandit() Bandit { return Bandit{Impressions: 200, List: 10, Hits: 3, Seed: 1} }
+
+// Policy chooses lists: its kind, and by how many standard deviations it explores.
+type Policy struct {
+	Kind string  `json:"policy"` // Greedy, Thompson or UpperConfidence
+	Beta float64 `json:"beta"`
+}
+
+// The kinds of policies, as a server has them.
+const (
+	Greedy          = "greedy"   // popular items until the first hit, then the largest scores
+	Thompson        = "thompson" // a draw of the query for each list
+	UpperConfidence = "ucb"      // score + Beta standard deviations
+)
+
+// Policies are those that are compared; the first is what the others are compared with.
+func Policies() []Policy {
+	return []Policy{{Greedy, 0}, {Thompson, 0.3}, {Thompson, 1}, {UpperConfidence, 0.3}, {UpperConfidence, 1}}
+}
+
+// Mean is the mean over the users with its standard error.
+type Mean struct {
+	Mean   float64 `json:"mean"`
+	StdErr float64 `json:"stderr"`
+}
+
+// BanditResult is what one policy reached.
+type BanditResult struct {
+	Policy
+	Users    int  `json:"users"`
+	Hits     Mean `json:"hits"`              // in all impressions
+	First    Mean `json:"impressions"`       // until the wanted number of hits; all impressions where it was not reached
+	Reached  Mean `json:"reached"`           // share of users with the wanted number of hits
+	MoreHits Mean `json:"hits_gained"`       // Hits beyond those of the first policy, user by user
+	Earlier  Mean `json:"impressions_saved"` // First below that of the first policy, user by user
+}
+
+// Run simulates every history of more than Hits events with each policy. m must know its variance (model.Model.HasVariance). The results
+// depend on the seed and not on the number of processors.
+func (b Bandit) Run(m *model.Model, histories []model.History, policies []Policy) ([]BanditResult, error) {
+	if !m.HasVariance() {
+		return nil, errors.New("the model does not know its uncertainty, so it cannot explore: learn dynamics with deviation")
+	}
+	var users []model.History
+	for _, h := range histories {
+		if len(h) > b.Hits {
+			users = append(users, h)
+		}
+	}
+	if b.Users > 0 && len(users) > b.Users {
+		for u := range b.Users {
+			users[u] = users[u*len(users)/b.Users]
+		}
+		users = users[:b.Users]
+	}
+	if len(users) == 0 {
+		return nil, errors.New("no test user has enough events to simulate")
+	}
+	hits, first := make([][]float64, len(policies)), make([][]float64, len(policies))
+	for p := range policies {
+		hits[p], first[p] = make([]float64, len(users)), make([]float64, len(users))
+	}
+	var done atomic.Int64
+	total := len(policies) * len(users)
+	inParallel(total, func() func(int) {
+		w := newBanditUser(b, m)
+		return func(i int) {
+			p, u := i%len(policies), i/len(policies)
+			h, f := w.run(policies[p], users[u], rand.New(rand.NewPCG(b.Seed, uint64(u))))
+			hits[p][u], first[p][u] = float64(h), float64(f)
+			if d := int(done.Add(1)); b.Progress != nil && d%64 == 0 {
+				b.Progress(d, total)
+			}
+		}
+	})
+	var out []BanditResult
+	for p, policy := range policies {
+		r := BanditResult{Policy: policy, Users: len(users), Hits: mean(hits[p]), First: mean(first[p])}
+		reached := make([]float64, len(users))
+		for u := range users {
+			if int(hits[p][u]) >= b.Hits {
+				reached[u] = 1
+			}
+		}
+		r.Reached = mean(reached)
+		r.MoreHits, r.Earlier = mean(difference(hits[p], hits[0])), mean(difference(first[0], first[p]))
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// banditUser is the working memory of one simulated user.
+type banditUser struct {
+	Bandit
+	m              *model.Model
+	query, p, draw []float32
+	liked, shown   *vec.Bitset
+	list           []model.Scored
+}
+
+func newBanditUser(b Bandit, m *model.Model) *banditUser {
+	k, n := m.Rank(), m.NumItems()
+	return &banditUser{
+		Bandit: b, m: m, query: make([]float32, k), p: make([]float32, k), draw: make([]float32, k),
+		liked: vec.NewBitset(n), shown: vec.NewBitset(n),
+	}
+}
+
+// run shows lists to a user who would take the items of h. Time stands still. It returns the number of hits and how many
+// items had been shown when the wanted number was reached.
+func (w *banditUser) run(policy Policy, h model.History, rng *rand.Rand) (hits, first int) {
+	w.liked.Reset()
+	w.shown.Reset()
+	for _, e := range h {
+		w.liked.Set(e.Item)
+	}
+	state, first := w.m.NewState(), w.Impressions
+	for impressions := 0; impressions < w.Impressions; {
+		w.m.QueryTo(w.query, state, model.EstimatorBGS)
+		w.m.VarianceTo(w.p, state, 0)
+		w.choose(policy, hits > 0, min(w.List, w.Impressions-impressions), rng)
+		if len(w.list) == 0 { // nothing is left to show
+			break
+		}
+		for _, s := range w.list {
+			impressions++
+			w.shown.Set(s.Item)
+			if !w.liked.Has(s.Item) {
+				continue
+			}
+			if hits++; hits == w.Hits {
+				first = impressions
+			}
+			w.m.Fold(state, model.Event{Item: s.Item, Weight: 1})
+		}
+	}
+	return hits, first
+}
+
+// choose stores the next n items of a policy in w.list.
+func (w *banditUser) choose(policy Policy, known bool, n int, rng *rand.Rand) {
+	switch {
+	case policy.Kind == Thompson:
+		w.m.SampleTo(w.draw, w.query, w.p, policy.Beta, rng.Uint64())
+		w.list = w.m.TopN(w.list[:0], w.draw, n, w.shown)
+	case policy.Kind == UpperConfidence:
+		w.list = w.m.TopNUpperConfidence(w.list[:0], w.query, w.p, float32(policy.Beta), n, w.shown)
+	case known:
+		w.list = w.m.TopN(w.list[:0], w.query, n, w.shown)
+	default:
+		w.list = w.list[:0]
+		for _, i := range w.m.Popular() {
+			if len(w.list) < n && !w.shown.Has(i) {
+				w.list = append(w.list, model.Scored{Item: i})
+			}
+		}
+	}
+}
+
+func mean(x []float64) Mean {
+	var sum, squares float64
+	for _, v := range x {
+		sum += v
+		squares += v * v
+	}
+	n := float64(len(x))
+	return Mean{Mean: sum / n, StdErr: standardError(sum/n, squares/n, n)}
+}
+
+// difference returns a − b.
+func difference(a, b []float64) []float64 {
+	d := make([]float64, len(a))
+	for i := range d {
+		d[i] = a[i] - b[i]
+	}
+	return d
+}

@@ -1,0 +1,105 @@
+package server
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/gsimc/gsimc/model"
+)
+
+// What the drift is measured on.
+const (
+	driftUsers     = 256 // users with the newest events
+	driftHistory   = 20  // newest events of each
+	driftMinEvents = 100 // below that many events nothing is said
+)
+
+// recentUsers remembers the users of the newest events, each once. It is safe for concurrent use.
+type recentUsers struct {
+	mu   sync.Mutex
+	ids  []string // at most driftUsers; next is the oldest once there are as many
+	next int
+	at   map[string]bool
+	news bool // something has been added since take
+}
+
+func newRecentUsers() *recentUsers { return &recentUsers{at: map[string]bool{}} }
+
+func (r *recentUsers) add(user string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.news = true
+	if r.at[user] {
+		return
+	}
+	r.at[user] = true
+	if len(r.ids) < driftUsers {
+		r.ids = append(r.ids, user)
+		return
+	}
+	delete(r.at, r.ids[r.next])
+	r.ids[r.next] = user
+	r.next = (r.next + 1) % driftUsers
+}
+
+// forget lets go of an erased user.
+func (r *recentUsers) forget(user string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.at[user] {
+		return
+	}
+	delete(r.at, user)
+	kept := make([]string, 0, len(r.ids))
+	for i := range r.ids { // from the oldest on
+		if id := r.ids[(r.next+i)%len(r.ids)]; id != user {
+			kept = append(kept, id)
+		}
+	}
+	r.ids, r.next = kept, 0
+}
+
+// take returns the users; ok if any event has come since the last call.
+func (r *recentUsers) take() (ids []string, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ok, r.news = r.news, false
+	return append(ids, r.ids...), ok
+}
+
+// measureDrift compares the newest events of recent users with the training, see [model.Energy].
+func (x *extender) measureDrift(ctx context.Context, m *model.Model) error {
+	users, news := x.recent.take()
+	if !news {
+		return nil
+	}
+	energy, pace := m.NewEnergy(), pacer{began: time.Now()}
+	for _, user := range users {
+		history, err := x.history(ctx, m.Base(), nil, user)
+		if err != nil {
+			return err
+		}
+		energy.Add(history[max(0, len(history)-driftHistory):])
+		if err := pace.pause(ctx); err != nil {
+			return err
+		}
+	}
+	ratio, verdict := energy.Drift()
+	if energy.Events < driftMinEvents || verdict == model.NoBaseline {
+		ratio = math.NaN()
+	}
+	x.metrics.extension.drift.Set(ratio)
+	return nil
+}
+
+func newDriftGauge() prometheus.Gauge {
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "gsimc_drift_energy_ratio",
+		Help: "Share of the energy of recent users' events that lies within the model's basis, over that share at the training. " +
+			"It falls as users leave what the model knows: train again below 0.9. NaN: too few events."})
+	g.Set(math.NaN())
+	return g
+}

@@ -1,0 +1,77 @@
+package server
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+)
+
+func TestRecentUsers(t *testing.T) {
+	r := newRecentUsers()
+	for u := range driftUsers + 3 {
+		r.add(fmt.Sprint(u))
+		r.add(fmt.Sprint(u))
+	}
+	r.forget("5")
+	r.forget("0") // gone already
+	r.add("new")
+	r.add("newer")
+	got, news := r.take()
+	want := []string{"newer"} // in the place of the oldest
+	for u := 4; u < driftUsers+3; u++ {
+		if u != 5 {
+			want = append(want, fmt.Sprint(u))
+		}
+	}
+	want = append(want, "new")
+	if diff := cmp.Diff(want, got); diff != "" || !news {
+		t.Errorf("news %v (-want +got):\n%s", news, diff)
+	}
+	if _, news := r.take(); news {
+		t.Error("news without an event")
+	}
+}
+
+// The gauge falls when most events are on items that the model does not know.
+func TestDriftGauge(t *testing.T) {
+	ts := start(t, setup{config: extending})
+	gauge := regexp.MustCompile(`(?m)^gsimc_drift_energy_ratio (\S+)$`)
+	await := func(low, high float64) {
+		t.Helper()
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+			_, text := ts.get(t, "/metrics")
+			match := gauge.FindStringSubmatch(text)
+			if match == nil {
+				t.Fatal("there is no such metric")
+			}
+			if ratio, err := strconv.ParseFloat(match[1], 64); err == nil && ratio >= low && ratio <= high {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("ratio %s, want %v to %v", match[1], low, high)
+			}
+		}
+	}
+	batch := func(name func(u, i int) string) {
+		t.Helper()
+		for u := range 40 {
+			req := &pb.BatchObserveRequest{}
+			for i := range 10 {
+				req.Events = append(req.Events, &pb.Event{UserId: fmt.Sprint(u), ItemId: name(u, i)})
+			}
+			if _, err := ts.events.BatchObserve(ctx(t), req); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	batch(func(u, i int) string { return item((u + i) % testItems) })
+	await(0.5, 2)
+	batch(func(u, i int) string { return fmt.Sprintf("strange %d %d", u, i) })
+	await(0, 0.75)
+}

@@ -1,0 +1,243 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+)
+
+// extending makes a setup extend every few milliseconds.
+func extending(cfg *Config) { cfg.ExtendEvery = 5 * time.Millisecond }
+
+const novelty = "novelty" // an item that no model knows
+
+// showNovelty lets users, who have events on known items, take the new one.
+func (ts *testServer) showNovelty(t *testing.T, users int) {
+	t.Helper()
+	for u := range users {
+		for i := range 4 {
+			ts.observe(t, event(fmt.Sprintf("u%d", u), (u+i)%8))
+		}
+		ts.observe(t, &pb.Event{UserId: fmt.Sprintf("u%d", u), ItemId: novelty})
+	}
+}
+
+// awaitExtension waits until the serving model meets the condition.
+func (ts *testServer) awaitExtension(t *testing.T, ok func(m *model.Model) bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+		l := ts.models.acquire()
+		good := ok(l.Model)
+		l.release()
+		if good {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the model was not extended; log:\n%s", ts.logs)
+		}
+	}
+}
+
+func knows(id string) func(m *model.Model) bool {
+	return func(m *model.Model) bool { _, known := m.ItemIndex(id); return known }
+}
+
+func page(req *pb.RecommendRequest, size int32) *pb.RecommendRequest {
+	req.PageSize = size
+	return req
+}
+
+// A new item is pending until two users have it; then it is part of the states of those who waited, of lists and filters.
+func TestNewItemsJoin(t *testing.T) {
+	for name, open := range map[string]func() (*model.Model, error){
+		"paper":   func() (*model.Model, error) { return newModel(t, 1), nil },
+		"learned": func() (*model.Model, error) { return newLearnedModel(t, 1, true), nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ts := start(t, setup{config: extending, open: open})
+			first := ts.observe(t, &pb.Event{UserId: "u0", ItemId: novelty})
+			if first.GetDisposition() != pb.EventDisposition_EVENT_DISPOSITION_PENDING_ITEM {
+				t.Fatalf("disposition %v of the first event on a new item, want PENDING_ITEM", first.GetDisposition())
+			}
+			ts.showNovelty(t, 5)
+			ts.awaitExtension(t, knows(novelty))
+
+			again := ts.observe(t, &pb.Event{UserId: "u9", ItemId: novelty, EventId: "again"})
+			if again.GetDisposition() != pb.EventDisposition_EVENT_DISPOSITION_APPLIED {
+				t.Errorf("disposition %v of an event on an item that the model was extended by, want APPLIED", again.GetDisposition())
+			}
+			user, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "u0"})
+			if err != nil || user.GetUser().GetPendingEventCount() != 0 {
+				t.Errorf("%d pending events, %v; want none", user.GetUser().GetPendingEventCount(), err)
+			}
+			if ids := itemIDs(ts.ask(t, page(forHistory(0, 1, 2), 100))); !slices.Contains(ids, novelty) {
+				t.Errorf("the new item is not among the recommendations %v", ids)
+			}
+			if ids := itemIDs(ts.ask(t, page(forUser("u0"), 100))); slices.Contains(ids, novelty) {
+				t.Error("the new item is recommended to a user who has it")
+			}
+			req := forHistory(0, 1, 2)
+			req.Filter = &pb.ItemFilter{AllowItemIds: []string{novelty}}
+			resp := ts.ask(t, req)
+			if diff := cmp.Diff([]string{novelty}, itemIDs(resp)); diff != "" || len(resp.GetUnknownItemIds()) != 0 {
+				t.Errorf("only the new item was allowed; unknown %v (-want +got):\n%s", resp.GetUnknownItemIds(), diff)
+			}
+			if !strings.Contains(resp.GetModelVersion(), "+") {
+				t.Errorf("model version %q of an extended model", resp.GetModelVersion())
+			}
+		})
+	}
+}
+
+// After the extension the state of a user who waited is what a replay gives.
+func TestWaitingEventsJoinStates(t *testing.T) {
+	ts := start(t, setup{config: extending})
+	ts.showNovelty(t, 3)
+	ts.awaitExtension(t, knows(novelty))
+	h := &pb.InlineHistory{}
+	for i := range 4 {
+		h.Entries = append(h.Entries, &pb.HistoryEntry{ItemId: item(i)})
+	}
+	h.Entries = append(h.Entries, &pb.HistoryEntry{ItemId: novelty})
+	want := ts.ask(t, &pb.RecommendRequest{Subject: &pb.RecommendRequest_History{History: h}})
+	got := ts.ask(t, forUser("u0"))
+	scores := func(r *pb.RecommendResponse) (s []float64) {
+		for _, i := range r.GetItems() {
+			s = append(s, i.GetScore())
+		}
+		return s
+	}
+	if got.GetModelVersion() == want.GetModelVersion() && (!cmp.Equal(itemIDs(got), itemIDs(want)) || !cmp.Equal(scores(got), scores(want))) {
+		t.Errorf("user: %v %v\ninline history: %v %v", itemIDs(got), scores(got), itemIDs(want), scores(want))
+	}
+}
+
+// A server that starts on a store with events on new items finds them, and so does one that gets another model.
+func TestExtensionAfterRestartAndReload(t *testing.T) {
+	st := memory.New()
+	ts := start(t, setup{store: st})
+	ts.showNovelty(t, 3)
+	ts.shutdown(t)
+
+	var seed atomic.Uint64
+	ts = start(t, setup{store: st, config: func(c *Config) { c.ExtendEvery = time.Hour }, open: func() (*model.Model, error) {
+		return newModel(t, seed.Add(1)), nil
+	}})
+	ts.awaitExtension(t, knows(novelty))
+	l := ts.models.acquire()
+	before := l.Base().Version()
+	l.release()
+	if err := ts.Reload(ctx(t)); err != nil {
+		t.Fatal(err)
+	}
+	ts.awaitExtension(t, func(m *model.Model) bool { return m.Base().Version() != before && knows(novelty)(m) })
+}
+
+// States of users without new items live through an extension; those with one are rebuilt.
+func TestExtensionKeepsStates(t *testing.T) {
+	base := newModel(t, 1)
+	evidence, err := base.NewEvidence(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	evidence.Add([]int32{0, 1, int32(base.NumItems())})
+	placed, err := evidence.Place(0, novelty, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	extended, err := base.Extend([]model.NewItem{placed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &folder{}
+	for _, test := range []struct {
+		items []string
+		want  bool
+	}{{[]string{item(1), item(2)}, true}, {[]string{item(1), novelty}, false}, {[]string{"other"}, false}, {nil, true}} {
+		u := &userState{}
+		u.reset(base)
+		for _, id := range test.items {
+			f.fold(base, u, store.Event{Item: id, Type: "event", Value: 1})
+		}
+		if u.adopt(extended) != test.want || u.adopt(newModel(t, 2)) {
+			t.Errorf("a state with %v is that of the extension: want %v, and never that of another model", test.items, test.want)
+		}
+	}
+}
+
+// An erased user is no evidence any more.
+func TestErasureTakesBackNewItems(t *testing.T) {
+	ts := start(t, setup{config: extending})
+	ts.showNovelty(t, 2)
+	ts.awaitExtension(t, knows(novelty))
+	if _, err := ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "u0"}); err != nil {
+		t.Fatal(err)
+	}
+	ts.awaitExtension(t, func(m *model.Model) bool { return !knows(novelty)(m) })
+}
+
+// Extensions and reloads under load: every answer is whole, and no memory is read after it was unmapped.
+func TestExtensionUnderLoad(t *testing.T) {
+	path := t.TempDir() + "/model.gsimc"
+	if err := newModel(t, 1).WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	ts := start(t, setup{
+		config: func(c *Config) { c.ExtendEvery = time.Millisecond; c.QualitySample = 1 },
+		open:   func() (*model.Model, error) { return model.Open(path) },
+	})
+	var load sync.WaitGroup
+	stop := make(chan struct{})
+	for w := range 4 {
+		load.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				user := fmt.Sprintf("w%d-%d", w, i%7)
+				ts.observe(t, event(user, i%testItems))
+				ts.observe(t, &pb.Event{UserId: user, ItemId: fmt.Sprintf("new-%d", i%23)})
+				if n := len(ts.ask(t, page(forUser(user), 5)).GetItems()); n == 0 {
+					t.Error("an empty answer")
+				}
+			}
+		})
+	}
+	for range 5 {
+		ts.awaitExtension(t, func(m *model.Model) bool { return m.NumItems() > testItems })
+		if err := ts.Reload(ctx(t)); err != nil {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	load.Wait()
+}
+
+func TestExtensionMetrics(t *testing.T) {
+	ts := start(t, setup{config: extending})
+	ts.showNovelty(t, 2)
+	ts.awaitExtension(t, knows(novelty))
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+		_, text := ts.get(t, "/metrics")
+		if strings.Contains(text, "gsimc_extended_items 1\n") && strings.Contains(text, "gsimc_new_items 1\n") &&
+			strings.Contains(text, "gsimc_extension_seconds_count") && strings.Contains(text, fmt.Sprintf("gsimc_model_items %d\n", testItems+1)) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("metrics:\n%s", text)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package server
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestNewcomersCountUsers(t *testing.T) {
+	for _, users := range []int{1, 2, 200, newcomerSample, 5000} {
+		n := newNewcomers()
+		for u := range users {
+			n.note(fmt.Sprintf("user-%d", u), "x")
+			n.note(fmt.Sprintf("user-%d", u/2), "x") // again
+		}
+		got, sample := n.census().counts["x"], len(n.sampleOf("x"))
+		if users < newcomerSample && got != float64(users) {
+			t.Errorf("%v users counted, want %d", got, users)
+		}
+		if math.Abs(got-float64(users)) > 0.25*float64(users) || sample != min(users, newcomerSample) {
+			t.Errorf("%v users counted with a sample of %d, want about %d", got, sample, users)
+		}
+	}
+}
+
+// The sample depends on who has the item and on nothing else.
+func TestNewcomersSampleHasNoOrder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	var want []string
+	for round := range 4 {
+		n := newNewcomers()
+		for _, u := range rng.Perm(1000) {
+			for range 1 + rng.IntN(2) {
+				n.note(fmt.Sprint(u), "x")
+			}
+		}
+		got := n.sampleOf("x")
+		if round == 0 {
+			want = got
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("samples differ by order:\n%s", diff)
+		}
+	}
+}
+
+func TestNewcomersForget(t *testing.T) {
+	n := newNewcomers()
+	n.note("a", "x")
+	n.note("b", "x")
+	n.note("a", "y")
+	n.forget("a")
+	now := n.census()
+	if diff := cmp.Diff(map[string]float64{"x": 1}, now.counts); diff != "" || !now.stale["x"] {
+		t.Errorf("after the erasure, stale %v (-want +got):\n%s", now.stale, diff)
+	}
+	n.sampleOf("x")
+	if n.census().stale["x"] {
+		t.Error("stale after it was sampled anew")
+	}
+	n.drop("b", "x")
+	n.drop("b", "x")
+	if counts := n.census().counts; len(counts) != 0 {
+		t.Errorf("items without users: %v", counts)
+	}
+}
+
+func TestNewcomersAreBounded(t *testing.T) {
+	n := newNewcomers()
+	for i := range maxNewcomers + 10 {
+		n.note("a", fmt.Sprint(i))
+	}
+	n.note("b", "0")
+	if got := len(n.census().counts); got != maxNewcomers {
+		t.Errorf("%d items, want at most %d", got, maxNewcomers)
+	}
+	n.trim()
+	if diff := cmp.Diff(map[string]float64{"0": 2}, n.census().counts); diff != "" {
+		t.Errorf("after trim (-want +got):\n%s", diff)
+	}
+}
