@@ -24,7 +24,7 @@ func columnLimit(k int) int { return k + k/2 + 10*blockSize(k) }
 
 // lanczosFits tells whether the Krylov space is well below the whole space; if
 // not, the dense solver is at least as fast and always exact.
-func lanczosFits(n, k int) bool { return 2*columnLimit(k) <= n }
+func lanczosFits(n, k int) bool { return 3*columnLimit(k) <= 2*n }
 
 // largestKrylovRank is the largest rank that lanczosFits for n items.
 func largestKrylovRank(n int) int {

@@ -112,7 +112,7 @@ type graphFlags struct {
 	DegreeExponent *float64 `group:"Item graph:" help:"Degree exponent s of the hypergraph, 0 to 2. Default: ${learned_s} with learned dynamics, 1 without, as in the paper."`
 	Window         *int     `group:"Item graph:" help:"Cut every history into windows of so many events, each overlapping the next by half, and link the items of a window: 2 to 10000. 0: link all items of a user. Default: ${learned_window} with learned dynamics, 0 without, as in the paper."`
 
-	Rank        *int    `group:"Spectrum:" help:"Eigenvectors to keep, k; at most the number of items. Default: ${learned_rank} with learned dynamics, ${paper_rank} without, or all of a small catalogue."`
+	Rank        *int    `group:"Spectrum:" help:"Eigenvectors to keep, k; at most the number of items. Default with learned dynamics: a quarter of the items, but 256 to 1024; without: ${paper_rank}; or all of a small catalogue."`
 	Solver      string  `group:"Spectrum:" default:"auto" enum:"${solvers}" help:"Eigensolver: ${solvers}. auto is exact; nystrom samples items, for very large catalogues."`
 	Tolerance   float64 `group:"Spectrum:" default:"1e-5" help:"Largest residual |K u - kappa u| / kappa_1 that is accepted of an exact solver."`
 	Landmarks   int     `group:"Spectrum:" default:"0" help:"Items that nystrom samples. 0: the larger of 2000 and twice the rank."`
@@ -135,7 +135,7 @@ func (f *graphFlags) check() error {
 func (f *graphFlags) options(dynamics string, n int) spectral.Options {
 	return spectral.Options{
 		Graph:     f.graph(dynamics),
-		Rank:      given(f.Rank, min(n, graphDefaults(dynamics).rank)),
+		Rank:      given(f.Rank, graphDefaults(dynamics, n).rank),
 		Solver:    f.Solver,
 		Tolerance: f.Tolerance,
 		Nystrom:   spectral.NystromOptions{Form: f.NystromForm, Landmarks: f.Landmarks},
@@ -144,7 +144,7 @@ func (f *graphFlags) options(dynamics string, n int) spectral.Options {
 }
 
 func (f *graphFlags) graph(dynamics string) spectral.Graph {
-	d := graphDefaults(dynamics)
+	d := graphDefaults(dynamics, 0)
 	return spectral.Graph{Kind: f.Graph, DegreeExponent: given(f.DegreeExponent, d.s), Window: given(f.Window, d.window)}
 }
 
@@ -236,7 +236,7 @@ func (f *modelFlags) spec(g *graphFlags, dynamics, filter string) model.Spec {
 		Graph:          graph.Kind,
 		DegreeExponent: graph.DegreeExponent,
 		Window:         graph.Window,
-		DegreeRescale:  given(f.DegreeRescale, graphDefaults(dynamics).t),
+		DegreeRescale:  given(f.DegreeRescale, graphDefaults(dynamics, 0).t),
 		Filter:         f.filter(filter),
 		Alpha:          f.Alpha,
 		HalfLife:       f.HalfLife.Seconds(),
@@ -253,22 +253,22 @@ func (f *modelFlags) spec(g *graphFlags, dynamics, filter string) model.Spec {
 
 // defaults are those of the flags whose best value depends on the kind of dynamics.
 type defaults struct {
-	s, t         float64 // of the graph and of the rescaling
-	window, rank int
+	s, t   float64 // of the graph and of the rescaling
+	window int
+	rank   int // of n items
 }
 
 // graphDefaults are the paper's, or those that are good for learned dynamics on all kinds of data (docs/accuracy.md).
-func graphDefaults(dynamics string) defaults {
+func graphDefaults(dynamics string, n int) defaults {
 	if dynamics == model.DynamicsLearned {
-		return defaults{s: learnedS, t: learnedT, window: learnedWindow, rank: learnedRank}
+		return defaults{s: learnedS, t: learnedT, window: learnedWindow, rank: learnedRank(n)}
 	}
-	return defaults{s: 1, t: 0, window: 0, rank: paperRank}
+	return defaults{s: 1, t: 0, window: 0, rank: min(n, paperRank)}
 }
 
 // Defaults of the two kinds of models.
 const (
 	paperRank     = 256
-	learnedRank   = 724
 	learnedWindow = 40
 	learnedS      = 0.8
 	learnedT      = 0.6
@@ -277,6 +277,9 @@ const (
 
 	learnedPositions = 200
 )
+
+// learnedRank is the default rank for n items: what a larger catalogue is made of needs more coordinates to tell apart.
+func learnedRank(n int) int { return min(n, max(n/4, 256), 1024) }
 
 // given is the value of an optional flag, or what stands in for it.
 func given[T any](flag *T, otherwise T) T {

@@ -99,7 +99,7 @@ func (c *tuneCmd) search(a *app, p progress.Progress, part *dataset.Partition, k
 	defer p.End()
 	var best tune.Trial
 	result, err := tune.Search(part, tune.Options{
-		Start:   c.start(),
+		Start:   c.start(len(part.Items)),
 		MaxRank: c.MaxRank,
 		Seed:    c.Seed,
 		Known:   known,
@@ -124,9 +124,9 @@ func inFlagsOrNil(err error) error {
 }
 
 // start is the model that train learns by default.
-func (c *tuneCmd) start() tune.Candidate {
+func (c *tuneCmd) start(n int) tune.Candidate {
 	return tune.Candidate{
-		Graph: spectral.Hypergraph, DegreeExponent: learnedS, Window: learnedWindow, DegreeRescale: learnedT, Rank: learnedRank,
+		Graph: spectral.Hypergraph, DegreeExponent: learnedS, Window: learnedWindow, DegreeRescale: learnedT, Rank: learnedRank(n),
 		Dynamics: model.DynamicsLearned, Bands: learnedBands, Ridge: learnedRidge, Positions: learnedPositions,
 	}
 }
@@ -189,8 +189,7 @@ func (c *tuneCmd) printTest(a *app, p progress.Progress, part *dataset.Partition
 	paper := tuned
 	paper.Dynamics, paper.Filter, paper.Phi, paper.Alpha = model.DynamicsNone, spectral.RandomWalk, 10, 1
 	paper.Window, paper.DegreeExponent, paper.DegreeRescale = 0, 1, 0
-	defaults := c.start()
-	defaults.Rank = min(defaults.Rank, len(part.Items))
+	defaults := c.start(len(part.Items))
 	rows := [][]string{{"", "HR@10", "±", "NDCG@10", "±", "HR@50"}}
 	for _, row := range []struct {
 		name      string
