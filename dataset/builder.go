@@ -21,7 +21,8 @@ func NewBuilder(source string, opt Options) (*Builder, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, err
 	}
-	return &Builder{source: source, load: loader{opt: opt, users: newIndex(), items: newIndex(), report: &Report{}, timed: true}}, nil
+	load := loader{opt: opt, users: newIndex(), items: newIndex(), report: &Report{}, timed: true}
+	return &Builder{source: source, load: load}, nil
 }
 
 // Add adds an event at a time in seconds since 1970. One whose weight is not above 0 says nothing about what the user
@@ -67,7 +68,8 @@ func checkEvent(user, item string, time int64, weight float64) (column, reason s
 func (b *Builder) Interactions() (*Interactions, *Report, error) {
 	r := b.load.report
 	if b.load.columns.rows == 0 {
-		return nil, nil, fmt.Errorf("%s: %w: %d events, %d of them bad and %d of a weight that is not above 0", b.source, ErrNoData, r.Rows, r.BadRows, r.Unliked)
+		return nil, nil, fmt.Errorf("%s: %w: %d events, %d of them bad and %d of a weight that is not above 0",
+			b.source, ErrNoData, r.Rows, r.BadRows, r.Unliked)
 	}
 	if !b.weighted {
 		b.load.columns.weight = nil

@@ -13,9 +13,9 @@ import (
 	"github.com/gsimc/gsimc/model"
 )
 
-// RecentUsers returns up to n users with two items or more, the last of them after the given time, ascending: of the 4·n of these who
-// were active last, those whose ids have the smallest hashes. So the choice is recent without being the users of one hour, and
-// does not change from call to call. Without times all users count as recent.
+// RecentUsers returns up to n users with two items or more, the last of them after the given time, ascending: of the 4·n of
+// these who were active last, those whose ids have the smallest hashes. So the choice is recent without being the users of
+// one hour, and does not change from call to call. Without times all users count as recent.
 func RecentUsers(d *dataset.Interactions, after int64, n int) []int32 {
 	type candidate struct {
 		user int32

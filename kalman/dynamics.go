@@ -84,6 +84,15 @@ func (d *Dynamics) Validate() error {
 			}
 		}
 	}
+	d.validateTheta(fault)
+	if !(d.Drift >= 0 && d.Drift <= MaxVariance) {
+		fault("Drift is %v, want 0 to %v", d.Drift, float64(MaxVariance))
+	}
+	return errors.Join(faults...)
+}
+
+// validateTheta checks what is known of the tastes of new users.
+func (d *Dynamics) validateTheta(fault func(format string, args ...any)) {
 	if len(d.SigmaTheta) != 0 && len(d.SigmaTheta) != len(d.P0) {
 		fault("SigmaTheta has %d variances, want one for each of the %d of P0, or none", len(d.SigmaTheta), len(d.P0))
 	}
@@ -96,10 +105,6 @@ func (d *Dynamics) Validate() error {
 	if !(d.ThetaFloor >= 0 && d.ThetaFloor <= 1) {
 		fault("ThetaFloor is %v, want 0 to 1", d.ThetaFloor)
 	}
-	if !(d.Drift >= 0 && d.Drift <= MaxVariance) {
-		fault("Drift is %v, want 0 to %v", d.Drift, float64(MaxVariance))
-	}
-	return errors.Join(faults...)
 }
 
 // MaxBands is the largest number of bands.

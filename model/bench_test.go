@@ -68,6 +68,59 @@ func BenchmarkFold(b *testing.B) {
 	})
 }
 
+// benchDynamics gives m learned dynamics of r bands with a deviation.
+func benchDynamics(b *testing.B, m *Model, r int) {
+	b.Helper()
+	rng := rand.New(rand.NewPCG(1, 2))
+	m.spec.Dynamics = DynamicsSpec{Kind: DynamicsLearned, Ridge: 1, Deviation: true}
+	for range r {
+		m.spec.Dynamics.Bands = append(m.spec.Dynamics.Bands, kalman.Band{Rho: rng.Float64()})
+	}
+	m.responses = make([]float32, m.n*r*m.k)
+	for i := range m.responses {
+		m.responses[i] = rng.Float32() - 0.5
+	}
+	m.dynamics = &kalman.Dynamics{
+		Bands: m.spec.Dynamics.Bands, Mean: make([]float32, m.k), P0: flatPrior(m.k), SigmaEta: flatPrior(m.k), SigmaNu: flatPrior(m.k),
+	}
+}
+
+// BenchmarkObserveDynamics is BenchmarkFold for one size, beside learned dynamics: r bands are r rows of an item instead of one.
+func BenchmarkObserveDynamics(b *testing.B) {
+	const n, k = 20_000, 256
+	for _, r := range []int{0, 1, 3} {
+		b.Run(fmt.Sprintf("n=%d/k=%d/r=%d", n, k, r), func(b *testing.B) {
+			m := benchModel(b, n, k)
+			if r > 0 {
+				benchDynamics(b, m, r)
+			}
+			rng := rand.New(rand.NewPCG(2, 2))
+			states := make([]*kalman.State, 1000)
+			for u := range states {
+				states[u] = m.NewState()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				m.Fold(states[rng.IntN(len(states))], Event{Item: int32(rng.IntN(m.n)), Weight: 1})
+			}
+		})
+	}
+}
+
+// BenchmarkReadOut is what a Recommend pays for the query before the scan of BenchmarkTopN.
+func BenchmarkReadOut(b *testing.B) {
+	const n, k, r = 20_000, 256, 3
+	b.Run(fmt.Sprintf("n=%d/k=%d/r=%d", n, k, r), func(b *testing.B) {
+		m := benchModel(b, n, k)
+		benchDynamics(b, m, r)
+		s, q := m.NewState(), make([]float32, k)
+		b.ReportAllocs()
+		for b.Loop() {
+			m.QueryTo(q, s, EstimatorBGS)
+		}
+	})
+}
+
 func BenchmarkTopN(b *testing.B) {
 	benchSizes(b, func(b *testing.B, m *Model) {
 		q, skip := make([]float32, m.k), vec.NewBitset(m.n)

@@ -11,8 +11,8 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// quality measures how well models foresee what users do: of a sampled share of the events it finds the rank that the item had
-// just before, among the items that the user had not seen, as Recommend would have listed them.
+// quality measures how well models foresee what users do: of a sampled share of the events it finds the rank that the item
+// had just before, among the items that the user had not seen, as Recommend would have listed them.
 //
 // An event counts if its weight is above 0 and its item is new to the user; the list has no repeats. A user whose history says
 // nothing to a model, a first event above all, is ranked by popularity, as Recommend does. An item that a model does not know
@@ -20,8 +20,8 @@ import (
 //
 // The state before an event is a replay of the history up to that event, not a copy of the cached state: the store says
 // exactly what came before, and nothing has to be done before the acknowledgement but to draw and to queue. A replay costs
-// less than the scan that follows. One goroutine measures, for at most 1/qualityIdle of its time; what does not fit into the queue is
-// dropped and counted.
+// less than the scan that follows. One goroutine measures, for at most 1/qualityIdle of its time; what does not fit into
+// the queue is dropped and counted.
 type quality struct {
 	*Server
 	share  float64
@@ -74,8 +74,8 @@ func (q *quality) offer(user string, revision uint64, e store.Event) {
 	}
 }
 
-// draw is a number from 0 to 1, uniform over users and revisions and the same in every process: a hash (FNV-1a and the finalizer of
-// SplitMix64).
+// draw is a number from 0 to 1, uniform over users and revisions and the same in every process: a hash (FNV-1a and the
+// finalizer of SplitMix64).
 func draw(user string, revision uint64) float64 {
 	h := uint64(14695981039346656037)
 	for i := range len(user) {

@@ -27,11 +27,12 @@ func newQualityMetrics() *qualityMetrics {
 			Help: "Rank that the item of a sampled event had just before it, among the items not seen by the user."}, []string{"model"}),
 		recall: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "gsimc_online_recall",
 			Help: "Share of the sampled events, since the model was loaded, whose item was among the first n."}, []string{"model", "n"}),
-		drops: counters("gsimc_online_dropped_total", "Sampled events that were not measured: queue (full: too many for the worker), erased (the user), "+
-			"failed (the history could not be read).", "reason"),
+		drops: counters("gsimc_online_dropped_total", "Sampled events that were not measured: queue (full: too many for the "+
+			"worker), erased (the user), failed (the history could not be read).", "reason"),
 	}
 	m.serving, m.shadow = m.of("serving"), m.of("shadow")
-	m.dropped.queue, m.dropped.erased, m.dropped.failed = m.drops.WithLabelValues("queue"), m.drops.WithLabelValues("erased"), m.drops.WithLabelValues("failed")
+	m.dropped.queue, m.dropped.erased = m.drops.WithLabelValues("queue"), m.drops.WithLabelValues("erased")
+	m.dropped.failed = m.drops.WithLabelValues("failed")
 	return m
 }
 

@@ -33,8 +33,8 @@ type retrainMetrics struct {
 
 func newRetrainMetrics() *retrainMetrics {
 	m := &retrainMetrics{
-		total: counters("gsimc_retrain_total", "Retrainings: swapped (the new model serves), kept (it was worse than the old one), superseded (another model was "+
-			"loaded meanwhile), skipped (too few new events to judge by), failed.", "outcome"),
+		total: counters("gsimc_retrain_total", "Retrainings: swapped (the new model serves), kept (it was worse than the old "+
+			"one), superseded (another model was loaded meanwhile), skipped (too few new events to judge by), failed.", "outcome"),
 		seconds: prometheus.NewGauge(prometheus.GaugeOpts{Name: "gsimc_retrain_seconds", Help: "Time of the last retraining."}),
 		recall: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "gsimc_retrain_recall",
 			Help: "Recall on the latest events that decided the last retraining."}, []string{"model"}),

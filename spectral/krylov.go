@@ -38,14 +38,12 @@ func largestKrylovRank(n int) int {
 // solveKrylov finds the k leading eigenpairs of K by block Lanczos on a
 // Chebyshev filter of K, which a short probe of the spectrum determines.
 func solveKrylov(op operator, opt Options) (*Basis, error) {
-	k, b := opt.Rank, blockSize(opt.Rank)
+	k := opt.Rank
 	counted := &countingOp{operator: op}
-	inner, err := filtered(counted, k, b, opt.Seed)
+	l, err := startKrylov(counted, opt)
 	if err != nil {
 		return nil, err
 	}
-	l := newLanczos(inner, b, columnLimit(k), opt.Seed+1)
-	l.progress = opt.Progress
 	out := &Basis{N: l.n, K: k}
 	for tol := opt.Tolerance / 2; ; tol /= 10 {
 		u, err := l.solve(k, tol, maxRestarts)
@@ -65,17 +63,57 @@ func solveKrylov(op operator, opt Options) (*Basis, error) {
 	return out, nil
 }
 
+// Margins of the filter above k, which keep the k-th pair off its foot. The
+// first is what the probe's estimate is usually good for.
+const (
+	firstMargin  = 1.15
+	marginGrowth = 1.25
+	maxMargin    = 4
+)
+
+// startKrylov returns the iteration with its space filled for the first time.
+// The probe only estimates how many eigenvalues a filter lifts; what fills the
+// space tells. Where they are fewer than k the rest would never converge, since
+// the filter makes all eigenvalues below its foot alike, and a filter with a
+// lower foot is taken.
+func startKrylov(op operator, opt Options) (*lanczos, error) {
+	k, b := opt.Rank, blockSize(opt.Rank)
+	for margin := firstMargin; ; margin *= marginGrowth {
+		inner, err := filtered(op, margin*float64(k)+float64(b)/2, b, opt.Seed)
+		if err != nil {
+			return nil, err
+		}
+		l := newLanczos(inner, b, columnLimit(k), opt.Seed+1)
+		l.progress = opt.Progress
+		l.fill()
+		c, isFilter := inner.(*chebyshevOp)
+		if !isFilter || margin > maxMargin {
+			return l, nil
+		}
+		theta, _, err := symmetricEigen(block(l.t, 0, l.p, 0, l.p))
+		if err != nil {
+			return nil, err
+		}
+		if theta[k-1] > liftedAbove*c.norm {
+			return l, nil
+		}
+	}
+}
+
+// liftedAbove is how far above the ripple of a filter an eigenvalue counts as
+// lifted: the ripple itself has the value 1.
+const liftedAbove = 1.5
+
 // filtered probes the spectrum of op and returns the Chebyshev filter that
-// lifts about the leading k eigenvalues, or op itself if none would help.
-func filtered(op operator, k, b int, seed uint64) (operator, error) {
+// lifts about the leading count eigenvalues, or op itself if none would help.
+func filtered(op operator, count float64, b int, seed uint64) (operator, error) {
 	probe := newLanczos(op, b, (probeSteps+1)*b, seed)
 	probe.fill()
-	// A margin above k keeps the k-th pair off the foot of the filter.
-	lo, cut, top, err := probeSpectrum(probe, probe.start, 1.15*float64(k)+float64(b)/2)
+	lo, cut, top, err := probeSpectrum(probe, probe.start, count)
 	if err != nil {
 		return nil, err
 	}
-	if cut < 1e-6*top { // fewer than k eigenvalues are not zero
+	if cut < 1e-6*top { // fewer eigenvalues are not zero
 		return op, nil
 	}
 	if c := newChebyshev(op, lo, cut, top); c != nil {

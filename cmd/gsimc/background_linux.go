@@ -16,11 +16,11 @@ const (
 	maxNice        = 19
 )
 
-// runInBackground runs a command to its end, behind everything else: it yields the processors, it is the first to be killed for lack
-// of memory, and it does not outlive this process.
+// runInBackground runs a command to its end, behind everything else: it yields the processors, it is the first to be killed
+// for lack of memory, and it does not outlive this process.
 //
-// Niceness is inherited from the thread that starts a process, and the signal at the parent's death is tied to that thread; so one
-// thread is made nice, waits for the end, and is given up.
+// Niceness is inherited from the thread that starts a process, and the signal at the parent's death is tied to that thread;
+// so one thread is made nice, waits for the end, and is given up.
 func runInBackground(cmd *exec.Cmd) error {
 	done := make(chan error, 1)
 	go func() {

@@ -32,7 +32,8 @@ func (f *storeFlags) check() error {
 	var errs []error
 	for _, t := range slices.Sorted(maps.Keys(f.EventWeight)) {
 		if w := f.EventWeight[t]; !(w >= -model.MaxWeight && w <= model.MaxWeight) {
-			errs = append(errs, fmt.Errorf("--event-weight: weight of %q is %v, want a number from -%d to %d", t, w, model.MaxWeight, model.MaxWeight))
+			errs = append(errs, fmt.Errorf("--event-weight: weight of %q is %v, want a number from -%d to %d",
+				t, w, model.MaxWeight, model.MaxWeight))
 		}
 	}
 	return errors.Join(errs...)
@@ -51,10 +52,11 @@ func (f *storeFlags) readStore(p progress.Progress, opt dataset.Options) (*datas
 	r, err := pebble.OpenReadOnly(dir, pebble.Options{})
 	switch {
 	case errors.Is(err, pebble.ErrInUse):
-		return nil, nil, fmt.Errorf("--from-store: %s is in use by another process: if that is a server, give its address with --server "+
-			"to learn from a checkpoint of its store, else wait for its end", dir)
+		return nil, nil, fmt.Errorf("--from-store: %s is in use by another process: if that is a server, give its address with "+
+			"--server to learn from a checkpoint of its store, else wait for its end", dir)
 	case errors.Is(err, fs.ErrNotExist) && f.Server != "":
-		return nil, nil, fmt.Errorf("--from-store: %s, which the server at %s has just made, is not there: give the data folder of that server", dir, f.Server)
+		return nil, nil, fmt.Errorf("--from-store: %s, which the server at %s has just made, is not there: give the data folder of that server",
+			dir, f.Server)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil, fmt.Errorf("--from-store: %w", pathError(err))
 	case err != nil:

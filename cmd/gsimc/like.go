@@ -130,14 +130,17 @@ func (c *trainCmd) holdOut(events *dataset.Interactions) (*heldOut, error) {
 	until := knownUntil(old.Spec().Provenance)
 	users := evaluate.RecentUsers(events, until, min(compareUsers, events.NumUsers()/compareShare))
 	if len(users) < compareMinUsers {
-		return nil, errors.Join(old.Close(), tooFewError{fmt.Errorf("--compare: %d of the %d users can be held out, want at least %d: a quarter of the users at most, "+
-			"each with two items or more, the last of them after those that %s was trained on", len(users), events.NumUsers(), compareMinUsers, c.Compare)})
+		return nil, errors.Join(old.Close(), tooFewError{fmt.Errorf("--compare: %d of the %d users can be held out, want at least %d: "+
+			"a quarter of the users at most, each with two items or more, the last of them after those that %s was trained on",
+			len(users), events.NumUsers(), compareMinUsers, c.Compare)})
 	}
-	return &heldOut{events: events, old: old, targets: evaluate.Targets{Users: users, Items: events.HoldOutLast(users)}}, nil
+	targets := evaluate.Targets{Users: users, Items: events.HoldOutLast(users)}
+	return &heldOut{events: events, targets: targets, old: old}, nil
 }
 
-// knownUntil is the time of the newest event that a model was trained on, but not after the training itself: a single event from the
-// future must not make all others old. What the model has seen cannot tell how well it foresees. Without an entry it has seen nothing.
+// knownUntil is the time of the newest event that a model was trained on, but not after the training itself: a single event
+// from the future must not make all others old. What the model has seen cannot tell how well it foresees. Without an entry
+// it has seen nothing.
 func knownUntil(provenance map[string]string) int64 {
 	until := int64(math.MaxInt64)
 	for _, key := range []string{"last_event", "trained_at"} {

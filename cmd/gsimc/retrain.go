@@ -51,8 +51,8 @@ func (f *retrainFlags) cpus(cores int) int {
 	return max(cores/2, 1)
 }
 
-// retrainer runs trainings as processes of their own, so that what they need of memory and time is not the server's, and lets
-// what they make serve if it is good.
+// retrainer runs trainings as processes of their own, so that what they need of memory and time is not the server's, and
+// lets what they make serve if it is good.
 type retrainer struct {
 	every     time.Duration
 	exe       string
@@ -130,8 +130,9 @@ func (r *retrainer) once(ctx context.Context) {
 	attrs := []slog.Attr{slog.Float64("duration_ms", float64(done.Took.Microseconds())/1e3)}
 	if c := got.Comparison; c != nil {
 		done.Compared, done.RecallOld, done.RecallNew = true, c.Old, c.New
-		attrs = append(attrs, slog.String("version", got.Version), slog.Int("events", c.Users), slog.Int("recall_at", c.N), slog.Float64("recall_old", c.Old),
-			slog.Float64("recall_new", c.New), slog.Float64("difference", c.Difference), slog.Float64("difference_stderr", c.DifferenceErr))
+		attrs = append(attrs, slog.String("version", got.Version), slog.Int("events", c.Users), slog.Int("recall_at", c.N),
+			slog.Float64("recall_old", c.Old), slog.Float64("recall_new", c.New),
+			slog.Float64("difference", c.Difference), slog.Float64("difference_stderr", c.DifferenceErr))
 	}
 	r.retrained(done)
 	level, message := slog.LevelInfo, "retrained: the new model serves"
@@ -199,7 +200,8 @@ func (r *retrainer) train(ctx context.Context, out string) (got trained, err err
 	}
 	// The copy goes even if the server is on its way out.
 	defer func() { err = errors.Join(err, r.store.RemoveCheckpoint(context.WithoutCancel(ctx), dir)) }()
-	args := append([]string{"--quiet", "train", "--from-store", filepath.Join(r.dataDir, dir), "--like", r.model, "--compare", r.model, "--out", out, "--json"}, r.flags...)
+	args := append([]string{"--quiet", "train", "--from-store", filepath.Join(r.dataDir, dir),
+		"--like", r.model, "--compare", r.model, "--out", out, "--json"}, r.flags...)
 	cmd := exec.CommandContext(ctx, r.exe, args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -218,7 +220,8 @@ func (r *retrainer) train(ctx context.Context, out string) (got trained, err err
 // environment is that of a training: the settings of the server are not its own.
 func (r *retrainer) environment() []string {
 	env := slices.DeleteFunc(os.Environ(), func(entry string) bool {
-		return strings.HasPrefix(entry, envPrefix) || strings.HasPrefix(entry, "GOMAXPROCS=") || strings.HasPrefix(entry, "SOURCE_DATE_EPOCH=")
+		return strings.HasPrefix(entry, envPrefix) || strings.HasPrefix(entry, "GOMAXPROCS=") ||
+			strings.HasPrefix(entry, "SOURCE_DATE_EPOCH=")
 	})
 	return append(env, "GOMAXPROCS="+strconv.Itoa(r.cpus))
 }

@@ -84,8 +84,8 @@ func (s *Store) RemoveCheckpoint(ctx context.Context, name string) error {
 	return nil
 }
 
-// removeOldCheckpoints removes the copies that an earlier process left behind. One that somebody reads stays, and its number is not given
-// again.
+// removeOldCheckpoints removes the copies that an earlier process left behind. One that somebody reads stays, and its number
+// is not given again.
 func (s *Store) removeOldCheckpoints() error {
 	folder := s.fs.PathJoin(s.dir, checkpointsName)
 	if _, err := s.fs.Stat(folder); err != nil {

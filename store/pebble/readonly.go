@@ -13,8 +13,8 @@ import (
 // Reader reads a store that no process writes to. Use [OpenReadOnly].
 type Reader struct{ s *Store }
 
-// OpenReadOnly opens an existing store, or a checkpoint of one, to read it. Nothing in the directory is changed, the seal included, but for an
-// empty lock file. The error wraps [ErrInUse] if another process has the store open, which a reader is as well.
+// OpenReadOnly opens an existing store, or a checkpoint of one, to read it. Nothing in the directory is changed, the seal
+// included, but for an empty lock file. The error wraps [ErrInUse] if another process has the store open, if only to read it.
 func OpenReadOnly(dir string, opts Options) (*Reader, error) {
 	s := newStore(dir, opts)
 	if err := s.openReadOnly(dir); err != nil {
@@ -63,8 +63,8 @@ func (r *Reader) Close() error {
 	return errors.Join(r.s.closeEngine(r.s.db), r.s.lock.Close(), r.s.fsWatch.Close())
 }
 
-// Each calls fn for every event of every history, in one pass over the store: the users in no promised order, the events of a user
-// one after the other by revision, from 1. The first error of fn ends the pass and is returned as it is. Damage is an
+// Each calls fn for every event of every history, in one pass over the store: the users in no promised order, the events of
+// a user one after the other by revision, from 1. The first error of fn ends the pass and is returned as it is. Damage is an
 // error that wraps [store.ErrCorrupt]; the events before it have been passed to fn.
 func (r *Reader) Each(ctx context.Context, fn func(user string, revision uint64, e store.Event) error) error {
 	it, err := r.s.db.NewIter(&lsm.IterOptions{LowerBound: firstUserKey})

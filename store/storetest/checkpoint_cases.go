@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -112,32 +111,54 @@ func runApart(t *checkpointTester) {
 	t.wantUsers(map[string]uint64{"a": 5, "c": 1})
 }
 
-// runOneMoment has two writers append three events of u, or of x, and one of v, or of y, in each call while checkpoints are made.
-func runOneMoment(t *checkpointTester) {
-	const calls = 150
-	pairs := [][2]string{{"u", "v"}, {"x", "y"}}
-	var mu sync.Mutex
-	acked, begun := make([]int, len(pairs)), make([]int, len(pairs))
+// momentPairs are the users that the writers of runOneMoment write to, and momentCalls is how often.
+var momentPairs = [][2]string{{"u", "v"}, {"x", "y"}}
+
+const momentCalls = 150
+
+// callCount says how many calls of each writer have begun and how many were acknowledged.
+type callCount struct {
+	mu           sync.Mutex
+	acked, begun []int
+}
+
+func (c *callCount) read(of *[]int) []int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(*of)
+}
+
+func (c *callCount) add(of *[]int, writer int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	(*of)[writer]++
+}
+
+// write has each writer append three events of the first of its users and one of the second in each call.
+func (t *checkpointTester) write(count *callCount) *sync.WaitGroup {
 	var writers sync.WaitGroup
-	for w, pair := range pairs {
+	for w, pair := range momentPairs {
 		writers.Go(func() {
-			for i := range calls {
-				mu.Lock()
-				begun[w]++
-				mu.Unlock()
+			for i := range momentCalls {
+				count.add(&count.begun, w)
 				if _, err := t.Append(t.ctx, append(records(pair[0], 3*i, 3*i+3), records(pair[1], i, i+1)...)); err != nil {
 					t.Errorf("Append: %v", err)
 					return
 				}
-				mu.Lock()
-				acked[w]++
-				mu.Unlock()
+				count.add(&count.acked, w)
 			}
 		})
 	}
+	return &writers
+}
+
+// runOneMoment makes checkpoints while two writers append.
+func runOneMoment(t *checkpointTester) {
+	count := &callCount{acked: make([]int, len(momentPairs)), begun: make([]int, len(momentPairs))}
+	writers := t.write(count)
+	defer writers.Wait()
 	done := make(chan struct{})
 	go func() { writers.Wait(); close(done) }()
-	defer writers.Wait()
 	amid := 0
 	for last := false; !last && !t.Failed(); {
 		select {
@@ -145,32 +166,9 @@ func runOneMoment(t *checkpointTester) {
 			last = true
 		default:
 		}
-		mu.Lock()
-		least := slices.Clone(acked)
-		mu.Unlock()
+		least := count.read(&count.acked)
 		dir := t.checkpoint()
-		mu.Lock()
-		most := slices.Clone(begun)
-		mu.Unlock()
-		got, err := t.read(t.store, dir)
-		if err != nil {
-			t.Fatalf("reading a checkpoint: %v", err)
-		}
-		for w, pair := range pairs {
-			n := len(got[pair[1]])
-			if n < least[w] || n > most[w] || len(got[pair[0]]) != 3*n {
-				t.Errorf("a checkpoint holds %d events of %s and %d of %s; %d calls were acknowledged before it and %d begun before its end",
-					len(got[pair[0]]), pair[0], n, pair[1], least[w], most[w])
-			}
-			for i, e := range got[pair[0]] {
-				if e != event(i) {
-					t.Errorf("event %d of %s is %+v", i+1, pair[0], e)
-				}
-			}
-			if n > 0 && n < calls {
-				amid++
-			}
-		}
+		amid += t.wantMoment(dir, least, count.read(&count.begun))
 		if err := t.store.RemoveCheckpoint(t.ctx, dir); err != nil {
 			t.Fatalf("RemoveCheckpoint: %v", err)
 		}
@@ -178,11 +176,37 @@ func runOneMoment(t *checkpointTester) {
 	if amid == 0 {
 		t.Error("no checkpoint was made while events arrived, so nothing was tested")
 	}
-	for _, pair := range pairs {
-		if got := len(t.tester.read(pair[0], 0)); got != 3*calls && !t.Failed() {
-			t.Errorf("%d events of %s in the end, want %d", got, pair[0], 3*calls)
+	for _, pair := range momentPairs {
+		if got := len(t.tester.read(pair[0], 0)); got != 3*momentCalls && !t.Failed() {
+			t.Errorf("%d events of %s in the end, want %d", got, pair[0], 3*momentCalls)
 		}
 	}
+}
+
+// wantMoment checks that a checkpoint holds whole calls of each writer, from least to most of them, and returns how many
+// writers had some but not all of theirs in it.
+func (t *checkpointTester) wantMoment(dir string, least, most []int) (amid int) {
+	t.Helper()
+	got, err := t.read(t.store, dir)
+	if err != nil {
+		t.Fatalf("reading a checkpoint: %v", err)
+	}
+	for w, pair := range momentPairs {
+		n := len(got[pair[1]])
+		if n < least[w] || n > most[w] || len(got[pair[0]]) != 3*n {
+			t.Errorf("a checkpoint holds %d events of %s and %d of %s; %d calls were acknowledged before it and %d begun before its end",
+				len(got[pair[0]]), pair[0], n, pair[1], least[w], most[w])
+		}
+		for i, e := range got[pair[0]] {
+			if e != event(i) {
+				t.Errorf("event %d of %s is %+v", i+1, pair[0], e)
+			}
+		}
+		if n > 0 && n < momentCalls {
+			amid++
+		}
+	}
+	return amid
 }
 
 func runCheckpointClosed(t *checkpointTester) {
@@ -194,7 +218,7 @@ func runCheckpointClosed(t *checkpointTester) {
 	_, err := t.store.Checkpoint(t.ctx)
 	for name, err := range map[string]error{"Checkpoint": err, "RemoveCheckpoint": t.store.RemoveCheckpoint(t.ctx, dir)} {
 		if !errors.Is(err, store.ErrClosed) {
-			t.Errorf("%s: got error %v, want ErrClosed", name, fmt.Sprint(err))
+			t.Errorf("%s: got error %v, want ErrClosed", name, err)
 		}
 	}
 }
