@@ -22,6 +22,8 @@ import (
 // with K as it would be if the new item were part of the graph. Without the loop k_new,new it would be u_new = Λ_K⁻¹ Uᵀ k_new.
 // For an item that was left out of a basis afterwards, the result is its row, exactly.
 //
+// A sample of the histories gives a row that is shortened by what they do not have in common, see shrinkage.
+//
 // Three things are approximate. The basis does not turn towards the new items. Where the loop is most of κ_j, it is taken
 // as half of it, so that no coordinate more than doubles. And in a hyperedge of the hypergraph, other items that have no
 // row yet count like the mean of those that do, but at most as much as all of them.
@@ -37,7 +39,8 @@ type Evidence struct {
 type itemEvidence struct {
 	users, edges int64           // histories and hyperedges with the item
 	loop         float64         // Σ_e d_e^{−s} over these hyperedges
-	sum          []float64       // k, Σ_e d_e^{−s} Σ_{i∈e} s_i u_i, with s the graphScale
+	sum          []float64       // k, Σ_e x_e with x_e = d_e^{−s} Σ_{i∈e} s_i u_i, where s is the graphScale
+	noise        float64         // Σ_e ‖Λ_K⁻¹ x_e‖²
 	common       map[int32]int64 // covariance graph: users that have a known item as well
 }
 
@@ -95,8 +98,10 @@ func (e *Evidence) addEdge(edge []int32) {
 		return
 	}
 	weight := math.Pow(float64(len(edge)), -e.m.spec.DegreeExponent)
+	energy := 0.0
 	if e.m.spec.Graph == spectral.Hypergraph {
 		e.sumKnown(weight * e.closure(len(edge)))
+		energy = e.m.rowEnergy(e.sum)
 	}
 	for _, i := range edge {
 		if i < e.n {
@@ -111,6 +116,7 @@ func (e *Evidence) addEdge(edge []int32) {
 			continue
 		}
 		item.loop += weight
+		item.noise += energy
 		for j, x := range e.sum {
 			item.sum[j] += x
 		}
@@ -134,6 +140,32 @@ func (e *Evidence) sumKnown(weight float64) {
 			e.sum[j] += scale * float64(u)
 		}
 	}
+	copy(e.sum, e.m.rotateBack(e.sum))
+}
+
+// rowEnergy is ‖Λ_K⁻¹ x‖², the energy of the row that x gives.
+func (m *Model) rowEnergy(x []float64) float64 {
+	sum := 0.0
+	for j, kappa := range m.kappa {
+		if kappa >= minRelativeK*m.kappa[0] {
+			sum += x[j] / kappa * x[j] / kappa
+		}
+	}
+	return sum
+}
+
+// shrinkage is the factor by which a row that follows from a sample of histories is too long. What a history says is
+// what the users of the item have in common, which adds up, and what is the user's own, whose energy adds up. A sample that
+// stands for r times its size has r times too much of the latter beside the former:
+//
+//	‖Σ x_e‖² = common + own,   own = Σ ‖x_e‖²;   want common + own/r
+func (e *Evidence) shrinkage(item *itemEvidence, sample float64) float64 {
+	all := e.m.rowEnergy(item.sum)
+	if sample <= 1 || all == 0 {
+		return 1
+	}
+	own := min(item.noise, all)
+	return math.Sqrt((all - own + own/sample) / all)
 }
 
 // Place returns new item i with its row. users is the number of users that have it, at the scale of the training: how many
@@ -153,9 +185,10 @@ func (e *Evidence) Place(i int, id string, users float64) (NewItem, error) {
 		sum, out.scale = e.covariances(item, users, sample)
 	} else {
 		out.scale = math.Pow(sample*float64(item.edges), -e.m.spec.DegreeExponent/2)
-		sum, loop = e.m.rotateBack(item.sum), sample*out.scale*out.scale*item.loop
+		sum, loop = slices.Clone(item.sum), sample*out.scale*out.scale*item.loop
+		length := sample * out.scale * e.shrinkage(item, sample)
 		for j := range sum {
-			sum[j] *= sample * out.scale
+			sum[j] *= length
 		}
 	}
 	for j, kappa := range e.m.kappa {

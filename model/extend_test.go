@@ -372,3 +372,38 @@ func TestPlaceIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// A row by a sample of the histories has in the mean the energy of the row by all of them.
+func TestSampledRowsAreNotTooLong(t *testing.T) {
+	base, _ := extended(t, kinds()["scaled"], 1)
+	n := int32(base.NumItems())
+	r := market(11, int(n), 400)
+	energy := func(sample, first int) float64 {
+		e, err := base.NewEvidence(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for u := first; u < r.NumUsers(); u += sample {
+			e.Add(append(slices.Clone(r.Item[r.Ptr[u]:r.Ptr[u+1]]), n))
+		}
+		item, err := e.Place(0, "z", float64(r.NumUsers()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := 0.0
+		for _, x := range item.row {
+			sum += x * x
+		}
+		return sum
+	}
+	all := energy(1, 0)
+	for _, sample := range []int{3, 7, 21} {
+		mean := 0.0
+		for first := range sample {
+			mean += energy(sample, first) / float64(sample)
+		}
+		if math.Abs(mean-all) > 0.5*all {
+			t.Errorf("one history in %d gives a row of the energy %v, want about the %v of all", sample, mean, all)
+		}
+	}
+}

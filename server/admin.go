@@ -81,7 +81,7 @@ func (s admin) CreateCheckpoint(_ *pb.CreateCheckpointRequest, stream pb.AdminSe
 func (l *lease) describe() *pb.Model {
 	spec := l.Spec()
 	return &pb.Model{
-		Version:   l.Version(),
+		Version:   l.Base().Version(),
 		ItemCount: int64(l.NumItems()),
 		Rank:      int32(l.Rank()),
 		Graph:     spec.Graph,

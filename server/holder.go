@@ -99,8 +99,8 @@ func (h *holder) extend(l *lease, extended *model.Model) bool {
 	return true
 }
 
-// swap opens the model anew and lets it serve. It returns the new model, which the caller must release, and the version that
-// served before. On an error the old model goes on serving.
+// swap opens the model anew and lets it serve. It returns the new model, which the caller must release, and the version of the
+// file that served before. On an error the old model goes on serving.
 func (h *holder) swap() (fresh *lease, previous string, err error) {
 	h.reload.Lock()
 	defer h.reload.Unlock()
@@ -114,7 +114,7 @@ func (h *holder) swap() (fresh *lease, previous string, err error) {
 	}
 	old := h.install(m)
 	defer old.release()
-	return h.acquire(), old.Version(), nil
+	return h.acquire(), old.Base().Version(), nil
 }
 
 // close gives the serving model back. No request may be made after it; a reload or a scrape of the metrics may still be

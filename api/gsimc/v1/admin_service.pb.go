@@ -25,7 +25,7 @@ const (
 // Model describes the model that serves.
 type Model struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Content hash of the file.
+	// Content hash of the file, whatever new items extend it.
 	Version string `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
 	// Number of items that can be recommended.
 	ItemCount int64 `protobuf:"varint,3,opt,name=item_count,json=itemCount,proto3" json:"item_count,omitempty"`

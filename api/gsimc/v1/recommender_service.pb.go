@@ -437,7 +437,8 @@ type RecommendResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Largest score first, or with exploration largest explored score first; at most page_size.
 	Items []*ScoredItem `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// Version (content hash) of the model that computed the whole answer.
+	// Version (content hash) of the model that computed the whole answer: that of the file and, if the
+	// model was extended by new items, a plus sign and the hash of the extension.
 	ModelVersion string `protobuf:"bytes,4,opt,name=model_version,json=modelVersion,proto3" json:"model_version,omitempty"`
 	// Number of events of the user's history in the answer; 0 for an unknown user and an inline history.
 	UserRevision uint64 `protobuf:"varint,6,opt,name=user_revision,json=userRevision,proto3" json:"user_revision,omitempty"`
