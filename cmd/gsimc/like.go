@@ -103,12 +103,12 @@ func (c *trainCmd) solverOptions(n int) spectral.Options {
 	return opt
 }
 
-// askedRank is the rank to keep where the catalogue is large enough.
+// askedRank is the rank that a training on other events is to ask for: the catalogue may grow.
 func (c *trainCmd) askedRank() int {
 	if c.like != nil {
 		return c.like.rank
 	}
-	return given(c.Rank, graphDefaults(c.dynamics()).rank)
+	return given(c.Rank, graphDefaults(c.dynamics(), math.MaxInt).rank)
 }
 
 // heldOut are the events that were kept from the training for --compare, and the model to compare with.
