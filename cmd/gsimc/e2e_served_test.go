@@ -82,7 +82,8 @@ func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
 			}
 			evaluated := evaluatedRanks(t, part, tt.spec, tt.methods)
 			for i, estimator := range tt.estimators {
-				server := serve(t, modelFile, filepath.Join(dir, "state"), "--estimator", string(estimator))
+				// evaluate knows no extensions
+				server := serve(t, modelFile, filepath.Join(dir, "state"), "--estimator", string(estimator), "--extend-every", "0s")
 				conn := server.client(t)
 				if i == 0 { // the second server finds the histories on disk
 					acked, err := streamEvents(t.Context(), conn, testHistories(events, part))
