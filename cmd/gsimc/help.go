@@ -33,7 +33,6 @@ func helpVars() kong.Vars {
 		"graphs": strings.Join(spectral.GraphKinds, ", "),
 
 		"paper_rank":     fmt.Sprint(paperRank),
-		"learned_rank":   fmt.Sprint(learnedRank),
 		"learned_s":      fmt.Sprint(learnedS),
 		"learned_t":      fmt.Sprint(learnedT),
 		"learned_window": fmt.Sprint(learnedWindow),
