@@ -56,8 +56,8 @@ func newCrashClients(m *model.Model) []*crashClient {
 
 // send streams the events that are not acknowledged, some of which the store
 // may have, with the same ids.
-func (c *crashClient) send(ctx context.Context, conn grpc.ClientConnInterface) error {
-	acked, err := streamEvents(ctx, conn, c.events[c.acked:])
+func (c *crashClient) send(ctx context.Context, conn grpc.ClientConnInterface, told func(acked int)) error {
+	acked, err := streamEvents(ctx, conn, c.events[c.acked:], told)
 	c.acked += acked
 	return err
 }
@@ -79,7 +79,7 @@ func TestKillNineWhileStreaming(t *testing.T) {
 	hits, cycles := 0, 0
 	for ; hits < crashCycles && cycles < maxCrashCycles; cycles++ {
 		before := acknowledged(clients)
-		killWhileStreaming(t, modelFile, state, clients, time.Duration(5+rng.IntN(30))*time.Millisecond)
+		killWhileStreaming(t, modelFile, state, clients, time.Duration(rng.IntN(15000))*time.Microsecond)
 		if after := acknowledged(clients); after > before && after < crashClients*crashEvents {
 			hits++
 		}
@@ -99,17 +99,29 @@ func TestKillNineWhileStreaming(t *testing.T) {
 	}
 }
 
-// killWhileStreaming starts a server, lets all clients stream, and kills it after
-// a while.
+// killWhileStreaming starts a server, lets all clients stream, and kills it a
+// while after the first acknowledgement.
 func killWhileStreaming(t *testing.T, modelFile, dir string, clients []*crashClient, after time.Duration) {
 	t.Helper()
 	// Extensions come at moments of their own, and answers are compared bit by bit.
 	server := serve(t, modelFile, dir, "--extend-every", "0s")
 	conn := server.client(t)
 	var wg sync.WaitGroup
+	working := make(chan struct{}, 1)
 	for _, c := range clients {
-		// Ends with an error when the server dies, which is the point.
-		wg.Go(func() { _ = c.send(t.Context(), conn) })
+		wg.Go(func() {
+			// Ends with an error when the server dies, which is the point.
+			_ = c.send(t.Context(), conn, func(int) {
+				select {
+				case working <- struct{}{}:
+				default:
+				}
+			})
+		})
+	}
+	select {
+	case <-working:
+	case <-time.After(time.Minute): // the kill then hits nothing, and the test says so
 	}
 	time.Sleep(after)
 	if err := server.kill(); err != nil {
@@ -177,7 +189,7 @@ func finishAndAsk(t *testing.T, modelFile, dir string, clients []*crashClient) m
 	conn := server.client(t)
 	answers := map[string]bitAnswer{}
 	for _, c := range clients {
-		if err := c.send(t.Context(), conn); err != nil {
+		if err := c.send(t.Context(), conn, nil); err != nil {
 			t.Fatal(err)
 		}
 		if c.acked != len(c.events) {

@@ -47,7 +47,7 @@ func TestNewItemsAreServed(t *testing.T) {
 			stream = append(stream, &pb.Event{EventId: fmt.Sprint(j), UserId: fmt.Sprintf("user %d", u), ItemId: part.Items[i]})
 		}
 	}
-	if _, err := streamEvents(t.Context(), server.client(t), stream); err != nil {
+	if _, err := streamEvents(t.Context(), server.client(t), stream, nil); err != nil {
 		t.Fatal(err)
 	}
 	asked := awaitNewItems(t, server.client(t), x.Hidden)

@@ -86,7 +86,7 @@ func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
 				server := serve(t, modelFile, filepath.Join(dir, "state"), "--estimator", string(estimator), "--extend-every", "0s")
 				conn := server.client(t)
 				if i == 0 { // the second server finds the histories on disk
-					acked, err := streamEvents(t.Context(), conn, testHistories(events, part))
+					acked, err := streamEvents(t.Context(), conn, testHistories(events, part), nil)
 					if err != nil {
 						t.Fatalf("%d events acknowledged, then: %v", acked, err)
 					}

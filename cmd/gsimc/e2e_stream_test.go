@@ -15,8 +15,8 @@ import (
 
 // streamEvents sends events through one StreamObserve and returns how many of
 // them, from the first on, were acknowledged. It ends early, with an error, when
-// the stream breaks.
-func streamEvents(ctx context.Context, conn grpc.ClientConnInterface, events []*pb.Event) (acked int, err error) {
+// the stream breaks. told, if not nil, is called with every acknowledgement.
+func streamEvents(ctx context.Context, conn grpc.ClientConnInterface, events []*pb.Event, told func(acked int)) (acked int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := pb.NewEventServiceClient(conn).StreamObserve(ctx)
@@ -45,6 +45,9 @@ func streamEvents(ctx context.Context, conn grpc.ClientConnInterface, events []*
 			}
 		}
 		acked = int(ack.GetAckedSequence())
+		if told != nil {
+			told(acked)
+		}
 	}
 }
 

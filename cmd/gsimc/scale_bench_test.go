@@ -44,7 +44,7 @@ func benchmarkManyUsers(b *testing.B, model string, users int) {
 		var wg sync.WaitGroup
 		for s := range streams {
 			wg.Go(func() {
-				acked, err := streamEvents(b.Context(), conn, manyUsersEvents(s*users/streams, (s+1)*users/streams, eventsPerUser))
+				acked, err := streamEvents(b.Context(), conn, manyUsersEvents(s*users/streams, (s+1)*users/streams, eventsPerUser), nil)
 				if err != nil {
 					b.Errorf("stream %d: %d events acknowledged, then: %v", s, acked, err)
 				}
