@@ -17,13 +17,14 @@ import (
 type trialKey struct {
 	Data    string `json:"data"`
 	Users   string `json:"users"` // counts by role: a hint of the split
+	Items   int    `json:"items"` // a hint of the filters of rare users and items
 	Seed    uint64 `json:"seed"`
 	Version string `json:"version"`
 }
 
-func newTrialKey(report *dataset.Report, split dataset.Split, seed uint64) trialKey {
+func newTrialKey(report *dataset.Report, split dataset.Split, items int, seed uint64) trialKey {
 	return trialKey{
-		Data: report.Hash, Seed: seed, Version: buildVersion(),
+		Data: report.Hash, Items: items, Seed: seed, Version: buildVersion(),
 		Users: fmt.Sprint(split.Count(dataset.Train), "/", split.Count(dataset.Validation), "/", split.Count(dataset.Test)),
 	}
 }
@@ -62,7 +63,7 @@ func openTrials(path string, key trialKey, fresh bool) (*trialLog, []tune.Trial,
 	return l, known, nil
 }
 
-var errOtherTrials = errors.New("these are the trials of other events, another split, seed or program: give --fresh to begin anew, or another --out")
+var errOtherTrials = errors.New("these are not trials on the same events, split, seed and program: give --fresh to begin anew, or another --out")
 
 // readTrials returns the trials and where the last whole one ends.
 func readTrials(r io.Reader, key trialKey) (trials []tune.Trial, end int64, err error) {
