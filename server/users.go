@@ -79,7 +79,9 @@ func (s users) DeleteUser(ctx context.Context, req *pb.DeleteUserRequest) (*pb.D
 	if err != nil {
 		return nil, err
 	}
-	s.extender.forget(req.GetUserId())
+	if n > 0 {
+		s.extender.forget(req.GetUserId())
+	}
 	if n == 0 && !req.GetAllowMissing() {
 		return nil, errUserNotFound
 	}
