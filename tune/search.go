@@ -56,6 +56,9 @@ var (
 	bandSets  = []string{"0,0.5,0.87", "0,0.7", "0.7", "0,0.5,0.8,0.95", "0,0.3,0.6,0.8,0.9,0.97", "0,0.87,0.98", "0.3,0.8"}
 )
 
+// longestGap is the largest median of the times between events, in seconds, that 30 times are a half-life of: 3 years.
+const longestGap = 1e8
+
 // minUsers is the number of validation users below which a search means nothing.
 const minUsers = 10
 
@@ -230,7 +233,7 @@ func (s *search) bands() error {
 	}
 	from := s.result.Best.Candidate
 	sets := slices.Clone(bandSets)
-	if gap := medianGap(s.bench.train); gap > 1 {
+	if gap := medianGap(s.bench.train); gap > 1 && gap <= longestGap {
 		slow := time.Duration(gap) * 30 * time.Second
 		sets = append(sets, fmt.Sprintf("0,0.5,0.87,1@%s", slow), fmt.Sprintf("0,0.5,0.9@%s", slow))
 	}
