@@ -21,7 +21,7 @@ func TestNewMomentsErrors(t *testing.T) {
 	}{
 		{"no bands", good, Options{}, "Bands: there are 0"},
 		{"too many bands", good, Options{Bands: make([]kalman.Band, kalman.MaxBands+1)}, "Bands: there are 17"},
-		{"band", good, Options{Bands: []kalman.Band{{}, {Rho: 2}}}, "Bands[1]: Rho is 2"},
+		{"band", good, Options{Bands: []kalman.Band{{}, {Rho: 2}}}, "Bands[1]: rho is 2"},
 		{"positions", good, Options{Bands: bands.Bands, Positions: -1}, "Positions is -1"},
 		{"nobody", nil, bands, "none of 0 users"},
 		{"one event", []kalman.History{good[0][:1], nil}, bands, "none of 2 users has two events"},

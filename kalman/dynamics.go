@@ -113,7 +113,7 @@ const MaxBands = 16
 // Validate reports a constant that is out of range.
 func (b Band) Validate() error {
 	if !(b.Rho >= 0 && b.Rho <= 1) {
-		return fmt.Errorf("Rho is %v, want 0 to 1", b.Rho)
+		return fmt.Errorf("rho is %v, want 0 to 1", b.Rho)
 	}
 	if !(b.HalfLife == 0 || b.HalfLife >= minHalfLife && b.HalfLife <= maxHalfLife) {
 		return fmt.Errorf("HalfLife is %v seconds, want 0 (no fading by time) or %v to %v", b.HalfLife, float64(minHalfLife), float64(maxHalfLife))
@@ -171,7 +171,7 @@ func (d *Dynamics) correct(s *State, u []float32, g, w float32, t int64) {
 			q += s.X[at]
 		}
 		variance := s.P[j] + float32(growth*d.SigmaEta[j])
-		s.B[j], s.P[j] = correct(s.B[j], variance, float32(g*u[j])-q, d.SigmaNu[j]/w)
+		s.B[j], s.P[j] = correct(s.B[j], variance, float32(g*u[j])-q, noiseOf(d.SigmaNu[j], w))
 	}
 }
 

@@ -12,7 +12,7 @@ func (d *Dynamics) GainTo(dst []float32, s *State, w float32, t int64) {
 	}
 	growth := d.growth(s, t)
 	for j, p := range s.P {
-		dst[j] = gain(p+float32(growth*d.SigmaEta[j]), d.SigmaNu[j]/w)
+		dst[j] = gain(p+float32(growth*d.SigmaEta[j]), noiseOf(d.SigmaNu[j], w))
 	}
 }
 

@@ -30,6 +30,19 @@ func TestGainTo(t *testing.T) {
 	}
 }
 
+// A weight so small that Σ_ν/w has no place in a float32 measures nothing, and spoils nothing.
+func TestWeightsOfNextToNothing(t *testing.T) {
+	d := &Dynamics{Bands: []Band{{Rho: 0.5}}, Mean: []float32{0.25}, P0: []float32{1}, SigmaEta: []float32{0.1}, SigmaNu: []float32{3}}
+	for _, w := range []float32{1e-38, 1e-42, math.SmallestNonzeroFloat32} {
+		s, k := d.NewState(), make([]float32, 1)
+		d.GainTo(k, s, w, 0)
+		d.Update(s, []float32{2}, []float32{1}, 1, w, 0)
+		if s.P[0] != 1 || math.Abs(float64(s.B[0])) > 1e-30 || !(k[0] >= 0 && k[0] < 1e-30) {
+			t.Errorf("weight %v: b = %v with variance %v and gain %v, want 0, 1, 0", w, s.B, s.P, k)
+		}
+	}
+}
+
 func TestUncertaintyTo(t *testing.T) {
 	d := &Dynamics{Bands: []Band{{}}, Mean: []float32{0}, P0: []float32{1}, SigmaEta: []float32{0.5}, SigmaNu: []float32{4}, Drift: 0.1,
 		SigmaTheta: []float32{2}, ThetaFloor: 0.25}

@@ -67,6 +67,10 @@ func correct(mean, variance, z, sigmaNu float32) (x, p float32) {
 // gain is K for one coordinate.
 func gain(variance, sigmaNu float32) float32 { return variance / (variance + sigmaNu) }
 
+// noiseOf is Σ_ν/w, the noise of an event of weight w > 0. A weight of next to nothing measures nothing, but its noise stays
+// finite: with an infinite one, K² Σ_ν would be 0·∞.
+func noiseOf(sigmaNu, w float32) float32 { return min(sigmaNu/w, math.MaxFloat32) }
+
 // Clone returns a copy that shares no memory.
 func (s *State) Clone() *State {
 	c := *s

@@ -77,10 +77,11 @@ func (m *Model) InBase(i int32) bool { return int(i) < m.n }
 
 // append adds the row of an item.
 func (e *extension) append(m *Model, item *NewItem) {
+	degree := min(item.Users, m.spec.TrainUsers)
 	e.ids = append(e.ids, item.ID)
-	e.degrees = append(e.degrees, min(item.Users, m.spec.TrainUsers))
+	e.degrees = append(e.degrees, degree)
 	e.graphScale = append(e.graphScale, item.scale)
-	encoder, decoder := m.spec.rescale(item.Users)
+	encoder, decoder := m.spec.rescale(degree)
 	e.encoderScale, e.decoderScale = append(e.encoderScale, encoder), append(e.decoderScale, decoder)
 	e.basis = append(e.basis, toFloat32(item.row)...)
 	if m.rotation != nil {

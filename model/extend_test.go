@@ -361,7 +361,7 @@ func TestPlaceIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := x.Degree(n); d != int64(base.NumTrainUsers()) {
+	if d := x.Degree(n); d != base.NumTrainUsers() {
 		t.Errorf("degree %d, want at most the %d training users", d, base.NumTrainUsers())
 	}
 	// sample·scale² loop is at most κ/2, and the sum at most maxClosure times the known item's part

@@ -33,8 +33,9 @@ func (m *Model) Fold(s *kalman.State, e Event) {
 	}
 }
 
-// InitialState, for a model without learned dynamics, returns the start of the paper's BGS-IMC for a user with history h: x̂ = H Uᵀs, z = Uᵀs, P = P_0. With
-// forgetting, the events in s have faded as Fold lets them. Without events it is NewState.
+// InitialState returns the start of the paper's BGS-IMC for a user with history h: x̂ = H Uᵀs, z = Uᵀs, P = P_0. With
+// forgetting, the events in s have faded as Fold lets them. Without events it is NewState. The model must not have learned
+// dynamics.
 func (m *Model) InitialState(h History) *kalman.State {
 	s := m.NewState()
 	for _, e := range h {

@@ -47,6 +47,9 @@ func TestUncertainty(t *testing.T) {
 		} else {
 			last = u
 		}
+		if user, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"}); err != nil || user.GetUser().GetUncertainty() != last {
+			t.Errorf("GetUser says %v, %v; Recommend %v", user.GetUser().GetUncertainty(), err, last)
+		}
 		for _, r := range got.GetItems() {
 			if !(r.GetScoreStddev() > 0) {
 				t.Errorf("score_stddev of %s is %v", r.GetItemId(), r.ScoreStddev)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -207,6 +208,7 @@ func (x *extender) place(ctx context.Context, base *model.Model, batch []string,
 	for i, id := range batch {
 		number[id] = int32(base.NumItems() + i)
 		samples[i] = x.newcomers.sampleOf(id)
+		delete(x.placed, id) // should this fail, no row is left of users who have gone
 		for _, user := range samples[i] {
 			members[user] = true
 		}
@@ -216,7 +218,7 @@ func (x *extender) place(ctx context.Context, base *model.Model, batch []string,
 		have[i] = map[string]bool{}
 	}
 	pace := pacer{began: time.Now()}
-	for user := range members {
+	for _, user := range slices.Sorted(maps.Keys(members)) { // in order, so that sums have the same bits every time
 		history, err := x.history(ctx, base, number, user)
 		if err != nil {
 			return err
@@ -239,7 +241,6 @@ func (x *extender) place(ctx context.Context, base *model.Model, batch []string,
 				x.newcomers.drop(user, id)
 			}
 		}
-		delete(x.placed, id)
 		if len(have[i]) < model.MinNewUsers {
 			continue
 		}

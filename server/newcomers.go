@@ -66,10 +66,11 @@ func (n *newcomers) arrived() {
 	n.users++
 }
 
-// forget takes a user out of all samples.
+// forget takes a user out of the count and out of all samples.
 func (n *newcomers) forget(user string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.users = max(0, n.users-1)
 	for item, c := range n.items {
 		n.remove(item, c, user)
 	}

@@ -49,11 +49,16 @@ func TestNewcomersSampleHasNoOrder(t *testing.T) {
 
 func TestNewcomersForget(t *testing.T) {
 	n := newNewcomers()
+	n.arrived()
+	n.arrived()
 	n.note("a", "x")
 	n.note("b", "x")
 	n.note("a", "y")
 	n.forget("a")
 	now := n.census()
+	if now.users != 1 {
+		t.Errorf("%d users are left of 2", now.users)
+	}
 	if diff := cmp.Diff(map[string]float64{"x": 1}, now.counts); diff != "" || !now.stale["x"] {
 		t.Errorf("after the erasure, stale %v (-want +got):\n%s", now.stale, diff)
 	}

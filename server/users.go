@@ -35,7 +35,7 @@ func (s users) GetUser(ctx context.Context, req *pb.GetUserRequest) (*pb.GetUser
 			PendingEventCount: int64(u.pending),
 			FirstEventTime:    timestamppb.New(u.first),
 			LastEventTime:     timestamppb.New(u.last),
-			Uncertainty:       uncertainty(m.Model, u),
+			Uncertainty:       s.uncertainty(m.Model, u),
 		}
 	})
 	if err != nil {
@@ -47,8 +47,14 @@ func (s users) GetUser(ctx context.Context, req *pb.GetUserRequest) (*pb.GetUser
 	return &pb.GetUserResponse{User: user}, nil
 }
 
-// uncertainty is tr P / tr P_0; 1 for a prior without variance, where there is nothing to learn.
-func uncertainty(m *model.Model, u *userState) float64 {
+// uncertainty is what Recommend says, if the model knows it; otherwise tr P / tr P_0, or 1 for a prior without variance, where
+// there is nothing to learn.
+func (s *Server) uncertainty(m *model.Model, u *userState) float64 {
+	if m.HasVariance() {
+		variance := make([]float32, m.Rank())
+		m.VarianceTo(variance, u.kalman, s.now().Unix())
+		return m.Uncertainty(variance)
+	}
 	prior := trace(m.NewState().P)
 	if prior == 0 {
 		return 1
@@ -73,7 +79,9 @@ func (s users) DeleteUser(ctx context.Context, req *pb.DeleteUserRequest) (*pb.D
 	if err != nil {
 		return nil, err
 	}
-	s.extender.forget(req.GetUserId())
+	if n > 0 {
+		s.extender.forget(req.GetUserId())
+	}
 	if n == 0 && !req.GetAllowMissing() {
 		return nil, errUserNotFound
 	}

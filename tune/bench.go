@@ -32,9 +32,10 @@ type bench struct {
 	encoder []float32      // n×K, e_i
 	decoder []float32      // n×K, v_i
 
-	moments map[string]*dynamics.Moments // by bands and positions
-	sums    map[string]*dynamics.Normal  // of this basis and rescaling, by bands and positions
-	states  map[string][]float32         // of the panel, likewise, by bands
+	// One of each is kept, since they are large, and what is tried next has the same bands or new ones.
+	moments kept[*dynamics.Moments] // by bands and positions
+	sums    kept[*dynamics.Normal]  // of this basis and rescaling, by bands and positions
+	states  kept[[]float32]         // of the panel, likewise, by bands
 }
 
 func newBench(part *dataset.Partition, maxRank int, seed uint64, progress func(stage string, done, total int)) *bench {
@@ -44,8 +45,26 @@ func newBench(part *dataset.Partition, maxRank int, seed uint64, progress func(s
 	return &bench{
 		part: part, r: evaluate.Incidence(part), train: evaluate.Histories(&part.Train),
 		panel: newPanel(evaluate.Histories(&part.Validation)), maxRank: maxRank, seed: seed, progress: progress,
-		moments: map[string]*dynamics.Moments{},
 	}
+}
+
+// kept is the value that was made last, and what it was made for.
+type kept[T any] struct {
+	key   string
+	value T
+}
+
+// get returns the value for a key, which must not be empty.
+func (k *kept[T]) get(key string, newValue func() (T, error)) (T, error) {
+	if k.key == key {
+		return k.value, nil
+	}
+	*k = kept[T]{} // its memory can go now
+	value, err := newValue()
+	if err == nil {
+		*k = kept[T]{key, value}
+	}
+	return value, err
 }
 
 // errRank tells that the matrix of the graph has a smaller rank than the candidate.
@@ -77,7 +96,7 @@ func (b *bench) prepare(c Candidate) error {
 		b.basis, b.graph, b.encoder = basis, c.graph(), nil
 	}
 	if b.encoder == nil || b.rescale != c.DegreeRescale {
-		b.rescale, b.sums, b.states = c.DegreeRescale, map[string]*dynamics.Normal{}, map[string][]float32{}
+		b.rescale, b.sums, b.states = c.DegreeRescale, kept[*dynamics.Normal]{}, kept[[]float32]{}
 		b.encoder, b.decoder = scaledRows(b.basis, c.DegreeRescale)
 	}
 	if c.Rank > b.basis.K {
@@ -123,7 +142,10 @@ func (b *bench) queries(c Candidate) ([]float32, error) {
 		return nil, err
 	}
 	k, positions := c.Rank, len(b.panel.positions)
-	states := b.panelStates(bands)
+	states, err := b.panelStates(bands)
+	if err != nil {
+		return nil, err
+	}
 	queries := make([]float32, positions*k)
 	if !c.learned() {
 		h := b.response(c)
@@ -150,12 +172,10 @@ func (b *bench) queries(c Candidate) ([]float32, error) {
 }
 
 // panelStates returns the states before the panel's positions, in all columns of the basis.
-func (b *bench) panelStates(bands []kalman.Band) []float32 {
-	key := model.FormatBands(bands)
-	if _, ok := b.states[key]; !ok {
-		b.states[key] = b.panel.states(bands, b.encoder, b.basis.K)
-	}
-	return b.states[key]
+func (b *bench) panelStates(bands []kalman.Band) ([]float32, error) {
+	return b.states.get(model.FormatBands(bands), func() ([]float32, error) {
+		return b.panel.states(bands, b.encoder, b.basis.K), nil
+	})
 }
 
 // response is H(λ) of the candidate's filter.
@@ -174,16 +194,17 @@ func (b *bench) readout(c Candidate) (*dynamics.Readout, error) {
 		return nil, err
 	}
 	key := fmt.Sprint(c.Bands, " ", c.Positions)
-	if _, ok := b.sums[key]; !ok {
-		if _, ok := b.moments[key]; !ok {
-			if b.moments[key], err = dynamics.NewMoments(b.basis.N, b.train, opt); err != nil {
-				return nil, err
-			}
+	sums, err := b.sums.get(key, func() (*dynamics.Normal, error) {
+		moments, err := b.moments.get(key, func() (*dynamics.Moments, error) { return dynamics.NewMoments(b.basis.N, b.train, opt) })
+		if err != nil {
+			return nil, err
 		}
-		clear(b.sums) // they are large, and what is tried next has the same bands or new ones
-		b.sums[key] = b.moments[key].Project(b.encoder, b.basis.K, func(done, total int) { b.progress("learning dynamics", done, total) })
+		return moments.Project(b.encoder, b.basis.K, func(done, total int) { b.progress("learning dynamics", done, total) }), nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	return b.sums[key].Prefix(c.Rank).Solve(c.Ridge)
+	return sums.Prefix(c.Rank).Solve(c.Ridge)
 }
 
 // withDeviation scores the candidate with the deviation of each user tracked. The noise is learned on one half of the

@@ -34,11 +34,12 @@ type Result struct {
 	Complete      bool // the search was not stopped
 }
 
+// worthKnowing is the share of NDCG@10 that knowing how sure the scores are may cost.
+const worthKnowing = 0.01
+
 // KeepDeviation tells whether the deviation of each user is worth tracking: it is what knows how sure a score is, so it is
 // kept unless the ranking clearly loses by it.
-func (r *Result) KeepDeviation() bool {
-	return r.With.NDCG >= r.Without.NDCG-r.Without.NDCGErr/2
-}
+func (r *Result) KeepDeviation() bool { return r.With.NDCG >= (1-worthKnowing)*r.Without.NDCG }
 
 // errStopped ends a search.
 var errStopped = errors.New("stopped")
@@ -54,6 +55,9 @@ var (
 	windows   = []int{0, 10, 20, 40, 80}
 	bandSets  = []string{"0,0.5,0.87", "0,0.7", "0.7", "0,0.5,0.8,0.95", "0,0.3,0.6,0.8,0.9,0.97", "0,0.87,0.98", "0.3,0.8"}
 )
+
+// longestGap is the largest median of the times between events, in seconds, that 30 times are a half-life of: 3 years.
+const longestGap = 1e8
 
 // minUsers is the number of validation users below which a search means nothing.
 const minUsers = 10
@@ -229,7 +233,7 @@ func (s *search) bands() error {
 	}
 	from := s.result.Best.Candidate
 	sets := slices.Clone(bandSets)
-	if gap := medianGap(s.bench.train); gap > 1 {
+	if gap := medianGap(s.bench.train); gap > 1 && gap <= longestGap {
 		slow := time.Duration(gap) * 30 * time.Second
 		sets = append(sets, fmt.Sprintf("0,0.5,0.87,1@%s", slow), fmt.Sprintf("0,0.5,0.9@%s", slow))
 	}

@@ -87,13 +87,13 @@ func (f *storeFlags) build(p progress.Progress, r *pebble.Reader, opt dataset.Op
 	return b.Interactions()
 }
 
-// weight is what the event counts, as for a server with the same --event-weight.
+// weight is what the event counts, as for a server with the same --event-weight: in float32, where next to nothing is 0.
 func (f *storeFlags) weight(e store.Event) float64 {
 	w, given := f.EventWeight[e.Type]
 	if !given {
 		w = 1
 	}
-	return min(w*e.Value, model.MaxWeight)
+	return float64(float32(min(w*e.Value, model.MaxWeight)))
 }
 
 // checkpoint has the server copy its store and returns the folder of the copy. The server removes it when release is

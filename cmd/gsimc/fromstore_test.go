@@ -129,6 +129,9 @@ func TestStoreWeights(t *testing.T) {
 				e.Type = "view"
 			case 5:
 				e.Value = -1
+				if u == 0 {
+					e.Value = 1e-60 // 0 in float32
+				}
 			}
 			records = append(records, store.Record{User: "user " + string(rune('a'+u)), Event: e})
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,17 +17,18 @@ import (
 // trialKey says what trials hold for: others on the same data, split and program are worth the same.
 type trialKey struct {
 	Data    string `json:"data"`
-	Users   string `json:"users"` // counts by role: a hint of the split
+	Split   string `json:"split"` // hash of the users' roles
 	Items   int    `json:"items"` // a hint of the filters of rare users and items
 	Seed    uint64 `json:"seed"`
 	Version string `json:"version"`
 }
 
 func newTrialKey(report *dataset.Report, split dataset.Split, items int, seed uint64) trialKey {
-	return trialKey{
-		Data: report.Hash, Items: items, Seed: seed, Version: buildVersion(),
-		Users: fmt.Sprint(split.Count(dataset.Train), "/", split.Count(dataset.Validation), "/", split.Count(dataset.Test)),
+	roles := make([]byte, len(split))
+	for u, role := range split {
+		roles[u] = byte(role)
 	}
+	return trialKey{Data: report.Hash, Split: fmt.Sprintf("%x", sha256.Sum256(roles)), Items: items, Seed: seed, Version: buildVersion()}
 }
 
 // trialLog keeps the trials of a search in a file, one JSON object a line after the key, so that an interrupted search can go

@@ -37,8 +37,9 @@ type User struct {
 	FirstEventTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=first_event_time,json=firstEventTime,proto3" json:"first_event_time,omitempty"`
 	// Newest event_time.
 	LastEventTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=last_event_time,json=lastEventTime,proto3" json:"last_event_time,omitempty"`
-	// Trace of the posterior covariance over that of the prior (tr P / tr P_0): 1 means that nothing is
-	// known, towards 0 much is.
+	// As RecommendResponse.uncertainty: 1 means that nothing is known, towards 0 much is. With a model
+	// that does not know its uncertainty: the trace of the posterior covariance over that of the prior
+	// (tr P / tr P_0), by the model's constants.
 	Uncertainty   float64 `protobuf:"fixed64,7,opt,name=uncertainty,proto3" json:"uncertainty,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
