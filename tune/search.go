@@ -34,11 +34,12 @@ type Result struct {
 	Complete      bool // the search was not stopped
 }
 
+// worthKnowing is the share of NDCG@10 that knowing how sure the scores are may cost.
+const worthKnowing = 0.01
+
 // KeepDeviation tells whether the deviation of each user is worth tracking: it is what knows how sure a score is, so it is
 // kept unless the ranking clearly loses by it.
-func (r *Result) KeepDeviation() bool {
-	return r.With.NDCG >= r.Without.NDCG-r.Without.NDCGErr/2
-}
+func (r *Result) KeepDeviation() bool { return r.With.NDCG >= (1-worthKnowing)*r.Without.NDCG }
 
 // errStopped ends a search.
 var errStopped = errors.New("stopped")
