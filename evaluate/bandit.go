@@ -45,7 +45,7 @@ func Policies() []Policy {
 	return []Policy{{Greedy, 0}, {Thompson, 0.3}, {Thompson, 1}, {UpperConfidence, 0.3}, {UpperConfidence, 1}}
 }
 
-// Mean is the mean over the users with its standard error.
+// Mean is a mean over users with its standard error.
 type Mean struct {
 	Mean   float64 `json:"mean"`
 	StdErr float64 `json:"stderr"`
@@ -184,7 +184,11 @@ func (w *banditUser) choose(policy Policy, known bool, n int, rng *rand.Rand) {
 	}
 }
 
+// mean of independent values; 0 if there are none.
 func mean(x []float64) Mean {
+	if len(x) == 0 {
+		return Mean{}
+	}
 	var sum, squares float64
 	for _, v := range x {
 		sum += v

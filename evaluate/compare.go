@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/model"
@@ -85,28 +82,11 @@ func Compare(old, fresh *model.Model, est model.Estimator, d *dataset.Interactio
 		hits[i] = hitsAt(m, est, d, t, n)
 	}
 	c := Comparison{Users: len(t.Users), N: n}
-	c.Old, c.OldErr = meanError(hits[0])
-	c.New, c.NewErr = meanError(hits[1])
-	difference := make([]float64, len(t.Users))
-	for i := range difference {
-		difference[i] = hits[1][i] - hits[0][i]
-	}
-	c.Difference, c.DifferenceErr = meanError(difference)
+	before, after, gained := mean(hits[0]), mean(hits[1]), mean(difference(hits[1], hits[0]))
+	c.Old, c.OldErr = before.Mean, before.StdErr
+	c.New, c.NewErr = after.Mean, after.StdErr
+	c.Difference, c.DifferenceErr = gained.Mean, gained.StdErr
 	return c
-}
-
-// meanError is the mean of independent values and its standard error.
-func meanError(x []float64) (mean, err float64) {
-	if len(x) == 0 {
-		return 0, 0
-	}
-	var sum, squares float64
-	for _, v := range x {
-		sum += v
-		squares += v * v
-	}
-	users := float64(len(x))
-	return sum / users, standardError(sum/users, squares/users, users)
 }
 
 // hitsAt is 1 for each target among the first n, else 0.
@@ -123,38 +103,32 @@ func hitsAt(m *model.Model, est model.Estimator, d *dataset.Interactions, t Targ
 		popularity[i] = float32(m.Degree(int32(i)))
 	}
 	hits := make([]float64, len(t.Users))
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(hits)) {
-		workers.Go(func() {
-			scores, q := make([]float32, m.NumItems()), make([]float32, m.Rank())
-			for i := int(next.Add(1)) - 1; i < len(hits); i = int(next.Add(1)) - 1 {
-				target := index[t.Items[i]]
-				if target < 0 {
-					continue
-				}
-				known := events(d, int(t.Users[i]), index)
-				by := popularity
-				if len(known) > 0 {
-					s := m.NewState()
-					for _, e := range known {
-						m.Fold(s, e)
-					}
-					m.QueryTo(q, s, est)
-					m.ScoresTo(scores, q)
-					by = scores
-				}
-				seen := make([]int32, len(known))
-				for j, e := range known {
-					seen[j] = e.Item
-				}
-				if rank(by, target, seen) <= int32(n) {
-					hits[i] = 1
-				}
+	inParallel(len(hits), func() func(i int) {
+		scores, q := make([]float32, m.NumItems()), make([]float32, m.Rank())
+		return func(i int) {
+			target := index[t.Items[i]]
+			if target < 0 {
+				return
 			}
-		})
-	}
-	workers.Wait()
+			known := events(d, int(t.Users[i]), index)
+			by, seen := popularity, make([]int32, len(known))
+			for j, e := range known {
+				seen[j] = e.Item
+			}
+			if len(known) > 0 {
+				s := m.NewState()
+				for _, e := range known {
+					m.Fold(s, e)
+				}
+				m.QueryTo(q, s, est)
+				m.ScoresTo(scores, q)
+				by = scores
+			}
+			if rank(by, target, seen) <= int32(n) {
+				hits[i] = 1
+			}
+		}
+	})
 	return hits
 }
 

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ func ParseBands(text string) ([]kalman.Band, error) {
 		rho, halfLife, timed := strings.Cut(strings.TrimSpace(part), "@")
 		var band kalman.Band
 		var err error
-		if band.Rho, err = strconv.ParseFloat(rho, 64); err != nil {
+		if band.Rho, err = strconv.ParseFloat(rho, 64); err != nil || !(band.Rho >= 0 && band.Rho <= 1) {
 			return nil, fmt.Errorf("%q is not a number from 0 to 1: want a list such as 0,0.5,0.87 or 0,0.87@720h", rho)
 		}
 		if timed {
@@ -29,6 +30,9 @@ func ParseBands(text string) ([]kalman.Band, error) {
 		}
 		if err := band.Validate(); err != nil {
 			return nil, fmt.Errorf("%q: %w", part, err)
+		}
+		if slices.Contains(bands, band) {
+			return nil, fmt.Errorf("%q is there twice: a second memory of the same kind holds nothing new", part)
 		}
 		bands = append(bands, band)
 	}

@@ -23,7 +23,7 @@ const (
 func Describe(w io.Writer, m *Model) error {
 	var b bytes.Buffer
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-14s %s\n", name, fmt.Sprintf(format, args...))
+		fmt.Fprintf(&b, "%-15s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	s := &m.spec
 	line("version", "%s (file format %s)", m.version, formatVersion)

@@ -12,7 +12,9 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // header is what stands in front of the tensors, checked to describe exactly the bytes that follow.
@@ -45,12 +47,22 @@ func readHeader(data []byte) (*header, error) {
 		tensors: map[string]tensorInfo{},
 	}
 	if err := h.parse(); err != nil {
-		return nil, fmt.Errorf("the header is not that of a safetensors file (%w); %s", err, adviceForeign)
+		return nil, fmt.Errorf("the header is not that of a safetensors file (%s); %s", shown(err), adviceForeign)
 	}
 	if err := h.checkLayout(); err != nil {
 		return nil, fmt.Errorf("%w; %s", err, adviceDamaged)
 	}
 	return h, nil
+}
+
+// shown is the text of an error that may quote the damaged bytes themselves, with question marks for what cannot be printed.
+func shown(err error) string {
+	return strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || !strconv.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, err.Error())
 }
 
 // parse reads the JSON object. Unlike json.Unmarshal it refuses a name that comes twice.

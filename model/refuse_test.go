@@ -130,6 +130,7 @@ func TestForeignFiles(t *testing.T) {
 		{"metadata twice", rawFile(`{"__metadata__":{},"__metadata__":{}}`, nil), "comes twice"},
 		{"metadata not strings", rawFile(`{"__metadata__":{"a":1}}`, nil), "not that of a safetensors"},
 		{"tensor twice", rawFile(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, nil), `"a" comes twice`},
+		{"unknown field that cannot be printed", rawFile("{\"a\":{\"d\xf4pe\":\"U8\"}}", nil), `unknown field "d?pe"`},
 		{"unknown field", rawFile(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0],"x":1}}`, nil), "unknown field"},
 		{"another model", rawFile(someone, eight), `no "gsimc.format"`},
 		{"later format", rawFile(`{"__metadata__":{"gsimc.format":"4"}}`, nil), `format version "4"`},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -16,7 +17,7 @@ var (
 	statesDesc      = prometheus.NewDesc("gsimc_user_states", "User states in the cache.", nil, nil)
 	stateBytesDesc  = prometheus.NewDesc("gsimc_user_state_bytes", "Memory of the user states in the cache.", nil, nil)
 	storeBytesDesc  = prometheus.NewDesc("gsimc_store_bytes", "Space that the store uses.", nil, nil)
-	modelInfoDesc   = prometheus.NewDesc("gsimc_model_info", "The serving model.", []string{"version", "graph", "filter"}, nil)
+	modelInfoDesc   = prometheus.NewDesc("gsimc_model_info", "The serving model; filter is empty with learned dynamics.", []string{"version", "graph", "dynamics", "filter"}, nil)
 	modelItemsDesc  = prometheus.NewDesc("gsimc_model_items", "Items of the serving model, those that it was extended by included.", nil, nil)
 	modelRankDesc   = prometheus.NewDesc("gsimc_model_rank", "Rank of the serving model.", nil, nil)
 	modelLoadDesc   = prometheus.NewDesc("gsimc_model_load_timestamp_seconds", "When the serving model was loaded.", nil, nil)
@@ -52,7 +53,11 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 	if l := g.s.models.acquire(); l != nil { // nil: a scrape at the very end
 		defer l.release()
 		spec := l.Spec()
-		gauge(modelInfoDesc, 1, l.Base().Version(), spec.Graph, spec.Filter.Name)
+		filter := spec.Filter.Name
+		if spec.Dynamics.Kind == model.DynamicsLearned {
+			filter = ""
+		}
+		gauge(modelInfoDesc, 1, l.Base().Version(), spec.Graph, spec.Dynamics.Kind, filter)
 		gauge(modelItemsDesc, float64(l.NumItems()))
 		gauge(modelRankDesc, float64(l.Rank()))
 		gauge(modelLoadDesc, float64(l.loaded.UnixMilli())/1e3)

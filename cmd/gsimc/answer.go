@@ -82,9 +82,9 @@ func newExplanation(x *pb.Explanation, catalogue *dataset.Catalogue) *explanatio
 
 // printAnswer prints a table with the columns that have something to say.
 func printAnswer(a *app, r answer) {
-	spread, why := false, false
+	spread, why, titled := false, false, false
 	for _, item := range r.Items {
-		spread, why = spread || item.StdDev != nil, why || item.Explanation != nil
+		spread, why, titled = spread || item.StdDev != nil, why || item.Explanation != nil, titled || item.Title != ""
 	}
 	row := func(place, item, score, deviation, source, because, title string) []string {
 		cells := []string{place, item, score}
@@ -95,7 +95,10 @@ func printAnswer(a *app, r answer) {
 		if why {
 			cells = append(cells, because)
 		}
-		return append(cells, title)
+		if titled {
+			cells = append(cells, title)
+		}
+		return cells
 	}
 	rows := [][]string{row("#", "item", "score", "±", "source", "because of", "title")}
 	for i, item := range r.Items {
@@ -113,7 +116,7 @@ func printAnswer(a *app, r answer) {
 	printTable(a.stdout, rows, right...)
 	a.printf("revision %d, model %s\n", r.Revision, r.ModelVersion)
 	if r.Uncertainty != nil {
-		a.printf("uncertainty about the user: %.3f (1: nothing known)\n", *r.Uncertainty)
+		a.printf("uncertainty about the user: %.3f of that about a new one\n", *r.Uncertainty)
 	}
 	if r.Seed != 0 {
 		a.printf("explored with seed %d\n", r.Seed)

@@ -69,6 +69,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"help", "train"}, exitOK, "--degree-exponent", ""},
 		{[]string{"help", "model", "show"}, exitOK, "Usage: gsimc model show <file>", ""},
 		{[]string{"help", "nosuch"}, exitUsage, "", `gsimc: help: there is no command "nosuch"`},
+		{[]string{"help", "model", "nosuch"}, exitUsage, "", `gsimc: help: there is no command "model nosuch"`},
 		{[]string{"version"}, exitOK, "gsimc ", ""},
 		{[]string{"nosuch"}, exitUsage, "", "gsimc: unexpected argument nosuch (see gsimc help)"},
 		{[]string{"train", "--nosuch"}, exitUsage, "", "gsimc: unknown flag --nosuch"},

@@ -62,7 +62,7 @@ func (c *helpCmd) Run(a *app, k *kong.Kong) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if ctx.Error != nil && len(c.Command) > 0 && ctx.Selected() == nil && !strings.HasPrefix(ctx.Error.Error(), "expected one of") {
+	if ctx.Error != nil && strings.HasPrefix(ctx.Error.Error(), "unexpected argument") {
 		return usagef("help: there is no command %q; run gsimc help", strings.Join(c.Command, " "))
 	}
 	k.Stdout = a.stdout

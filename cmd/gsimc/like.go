@@ -42,20 +42,38 @@ type pattern struct {
 // likeGroups are the groups of the flags that --like stands in for.
 var likeGroups = []string{"Item graph:", "Kind of model:", "Filter:", "Online state:", "Learned dynamics:"}
 
-// AfterApply is called by kong before the values are checked. It refuses, beside --like, what that would silently override.
-func (c *trainCmd) AfterApply(ctx *kong.Context) error {
-	if c.Like == "" {
-		return nil
-	}
+// AfterApply is called by kong when the values have been checked. It refuses flags of the command line that would silently do
+// nothing: beside --like those that it stands in for, and else the constants of the kind of model that is not trained.
+func (c *trainCmd) AfterApply(ctx *kong.Context) (err error) {
 	for _, on := range ctx.Path {
 		if on.Flag == nil || on.Resolved {
 			continue // not from the command line
 		}
-		if on.Flag.Name == "rank" || on.Flag.Group != nil && slices.Contains(likeGroups, on.Flag.Group.Key) {
-			return fmt.Errorf("--%s: has no effect with --like, leave one of the two out", on.Flag.Name)
+		if reason := c.withoutEffect(on.Flag); reason != "" {
+			err = errors.Join(err, fmt.Errorf("--%s: has no effect %s", on.Flag.Name, reason))
 		}
 	}
-	return nil
+	return err
+}
+
+// withoutEffect says why a flag would do nothing; it is empty for one that does something.
+func (c *trainCmd) withoutEffect(flag *kong.Flag) string {
+	group := ""
+	if flag.Group != nil {
+		group = flag.Group.Key
+	}
+	learned := c.dynamics() == model.DynamicsLearned
+	switch {
+	case c.Like != "" && (flag.Name == "rank" || slices.Contains(likeGroups, group)):
+		return "with --like, leave one of the two out"
+	case c.Like != "" || flag.Name == "filter" || flag.Name == "degree-rescale":
+		return ""
+	case learned && (group == "Filter:" || group == "Online state:"):
+		return "on learned dynamics: leave it out, or choose a --filter"
+	case !learned && group == "Learned dynamics:":
+		return "without learned dynamics: leave it out, or leave out --filter, --preset paper and --dynamics none"
+	}
+	return ""
 }
 
 // follow reads the model of --like, and takes over what its provenance says of flags that are not in its spec.
@@ -76,7 +94,7 @@ func (c *trainCmd) follow() error {
 	}
 	number("min_user_events", &c.MinUserEvents)
 	number("min_item_events", &c.MinItemEvents)
-	number("rank", &c.like.rank) // above that of the model if it had fewer items
+	number("asked_rank", &c.like.rank) // above that of the model if it had fewer items
 	if c.Solver == spectral.SolverAuto && from["solver"] == spectral.SolverNystrom {
 		c.Solver, c.NystromForm = from["solver"], from["nystrom_form"]
 		number("landmarks", &c.Landmarks)

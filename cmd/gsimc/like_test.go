@@ -46,7 +46,7 @@ func TestTrainLike(t *testing.T) {
 		if diff := cmp.Diff(spec, again); diff != "" || rank != againRank {
 			t.Errorf("%s: ranks %d and %d, specs differ (-first +second):\n%s", flags, rank, againRank, diff)
 		}
-		for _, key := range []string{"data_hash", "rank", "solver", "landmarks", "min_user_events"} {
+		for _, key := range []string{"data_hash", "asked_rank", "solver", "landmarks", "min_user_events"} {
 			if a, b := provenance(t, first, key), provenance(t, second, key); a != b {
 				t.Errorf("%s: %s is %q, and then %q", flags, key, a, b)
 			}

@@ -63,6 +63,9 @@ func (c *recommendCmd) Validate() error {
 	if c.Seed != 0 && c.Explore != "thompson" {
 		errs = append(errs, errors.New("--seed goes with --explore thompson only"))
 	}
+	if c.Beta != 1 && c.Explore == "none" {
+		errs = append(errs, errors.New("--beta goes with --explore only"))
+	}
 	if c.ReappearAfter < 0 {
 		errs = append(errs, fmt.Errorf("--reappear-after: %s, want 0s or more", c.ReappearAfter))
 	}

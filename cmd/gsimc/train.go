@@ -201,7 +201,7 @@ func (c *trainCmd) provenance(report *dataset.Report, basis *spectral.Basis, tra
 		// For --like: what the spec does not say.
 		"min_item_events": strconv.Itoa(c.MinItemEvents),
 		"min_user_events": strconv.Itoa(c.MinUserEvents),
-		"rank":            strconv.Itoa(c.askedRank()),
+		"asked_rank":      strconv.Itoa(c.askedRank()),
 		"solver":          c.Solver,
 	}
 	if c.Solver == spectral.SolverNystrom {

@@ -18,16 +18,17 @@ import (
 type trialKey struct {
 	Data    string `json:"data"`
 	Split   string `json:"split"` // hash of the users' roles
+	Items   int    `json:"items"` // a hint of the filters of rare users and items
 	Seed    uint64 `json:"seed"`
 	Version string `json:"version"`
 }
 
-func newTrialKey(report *dataset.Report, split dataset.Split, seed uint64) trialKey {
+func newTrialKey(report *dataset.Report, split dataset.Split, items int, seed uint64) trialKey {
 	roles := make([]byte, len(split))
 	for u, role := range split {
 		roles[u] = byte(role)
 	}
-	return trialKey{Data: report.Hash, Split: fmt.Sprintf("%x", sha256.Sum256(roles)), Seed: seed, Version: buildVersion()}
+	return trialKey{Data: report.Hash, Split: fmt.Sprintf("%x", sha256.Sum256(roles)), Items: items, Seed: seed, Version: buildVersion()}
 }
 
 // trialLog keeps the trials of a search in a file, one JSON object a line after the key, so that an interrupted search can go
@@ -64,7 +65,7 @@ func openTrials(path string, key trialKey, fresh bool) (*trialLog, []tune.Trial,
 	return l, known, nil
 }
 
-var errOtherTrials = errors.New("these are the trials of other events, another split, seed or program: give --fresh to begin anew, or another --out")
+var errOtherTrials = errors.New("these are not trials on the same events, split, seed and program: give --fresh to begin anew, or another --out")
 
 // readTrials returns the trials and where the last whole one ends.
 func readTrials(r io.Reader, key trialKey) (trials []tune.Trial, end int64, err error) {

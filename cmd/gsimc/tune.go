@@ -26,7 +26,7 @@ type tuneCmd struct {
 	dataFlags
 	Split string `group:"Events:" placeholder:"FILE" help:"CSV of user_id,role with role train, validation or test. Default: 8:1:1, drawn by --seed."`
 
-	Budget  time.Duration `group:"Search:" default:"10m" help:"Time for the search; the measurement on the test users comes on top."`
+	Budget  time.Duration `group:"Search:" default:"10m" help:"Time for the search. A trial that has begun is finished, and the measurement on the test users comes on top."`
 	MaxRank int           `group:"Search:" default:"1024" help:"Largest number of eigenvectors to try."`
 	Seed    uint64        `group:"Search:" default:"1" help:"Seed of the split and of the eigensolver."`
 	Fresh   bool          `group:"Search:" help:"Do not go on from the trials of an earlier search."`
@@ -76,7 +76,7 @@ func (c *tuneCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	result, took, err := c.search(a, p, part, newTrialKey(report, split, c.Seed))
+	result, took, err := c.search(a, p, part, newTrialKey(report, split, len(part.Items), c.Seed))
 	if err != nil {
 		return err
 	}
@@ -140,10 +140,21 @@ func (c *tuneCmd) write(r *tune.Result, part *dataset.Partition, report *dataset
 	defer f.Abort() //nolint:errcheck // after Close there is nothing to abort, before it the error is known
 	fmt.Fprintf(f, "# Found by gsimc tune on the data %.16s: %d training users, %d items.\n", report.Hash, part.Train.Len(), len(part.Items))
 	fmt.Fprintf(f, "# On the validation users NDCG@10 %.4f (± %.4f), HR@10 %.4f.\n", r.Best.NDCG, r.Best.NDCGErr, r.Best.HR)
-	for _, flag := range tunedFlags(r) {
+	for _, flag := range append(c.filterFlags(), tunedFlags(r)...) {
 		fmt.Fprintf(f, "%s: %v\n", flag[0], flag[1])
 	}
 	return f.Close()
+}
+
+// filterFlags leave out the same rare users and items as the search did: its constants are good for what remains.
+func (c *tuneCmd) filterFlags() (flags [][2]any) {
+	if c.MinUserEvents > 0 {
+		flags = append(flags, [2]any{"min-user-events", c.MinUserEvents})
+	}
+	if c.MinItemEvents > 0 {
+		flags = append(flags, [2]any{"min-item-events", c.MinItemEvents})
+	}
+	return flags
 }
 
 // tunedFlags are the flags of train that make the best model.

@@ -40,6 +40,23 @@ func TestTune(t *testing.T) {
 	}
 }
 
+// TestTuneKeepsFilters: what rare items are left out is part of what was found.
+func TestTuneKeepsFilters(t *testing.T) {
+	events, _ := smallModel(t)
+	dir := t.TempDir()
+	tuned, trained := filepath.Join(dir, "tuned.yaml"), filepath.Join(dir, "tuned.gsimc")
+	args := []string{"tune", "--data", events, "--max-rank", "16", "--budget", "1s", "--out", tuned}
+	mustRun(t, append(args, "--min-item-events", "9")...)
+	mustRun(t, "train", "--data", events, "--config", tuned, "--out", trained)
+	if got := provenance(t, trained, "min_item_events"); got != "9" {
+		t.Errorf("min_item_events of the trained model is %q, want 9", got)
+	}
+	code, _, stderr := runCLI(t, nil, append(args, "--min-item-events", "25")...)
+	if code == exitOK || !strings.Contains(stderr, errOtherTrials.Error()) {
+		t.Errorf("other items: exit code %d, stderr %q", code, stderr)
+	}
+}
+
 func trialsIn(t *testing.T, out string) int {
 	t.Helper()
 	text, err := os.ReadFile(out + ".trials")
@@ -52,7 +69,7 @@ func trialsIn(t *testing.T, out string) int {
 func TestTrialLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trials")
 	report := &dataset.Report{Hash: "abc"}
-	key := newTrialKey(report, dataset.Split{dataset.Train, dataset.Validation}, 1)
+	key := newTrialKey(report, dataset.Split{dataset.Train, dataset.Validation}, 5, 1)
 	trials := []tune.Trial{{Candidate: tune.Candidate{Graph: "g", Rank: 3}, NDCG: 0.5}, {Candidate: tune.Candidate{Rank: 4}, HR: 0.25}}
 	write := func(fresh bool, add ...tune.Trial) []tune.Trial {
 		t.Helper()
@@ -86,7 +103,7 @@ func TestTrialLog(t *testing.T) {
 		t.Errorf("in the end (-want +got):\n%s", diff)
 	}
 	// The same numbers of users in each role, but other users.
-	other := newTrialKey(report, dataset.Split{dataset.Validation, dataset.Train}, 1)
+	other := newTrialKey(report, dataset.Split{dataset.Validation, dataset.Train}, 5, 1)
 	if _, _, err := openTrials(path, other, false); err == nil {
 		t.Error("the trials of another split were taken")
 	}
