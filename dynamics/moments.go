@@ -7,6 +7,9 @@ import (
 	"github.com/gsimc/gsimc/kalman"
 )
 
+// ErrNothingToPredict is wrapped by NewMoments' error if no user has an event that another one comes before.
+var ErrNothingToPredict = errors.New("there is nothing to predict")
+
 // Options say what the regression sees of the histories.
 type Options struct {
 	Bands     []kalman.Band // r, 1 to kalman.MaxBands
@@ -88,7 +91,7 @@ func (m *Moments) reserve(histories []kalman.History) error {
 		}
 	}
 	if users == 0 {
-		return fmt.Errorf("none of %d users has two events, so there is nothing to predict", len(histories))
+		return fmt.Errorf("%w: none of %d users has two events", ErrNothingToPredict, len(histories))
 	}
 	m.users = make([]span, 0, users)
 	m.item = make([]int32, 0, events)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -203,38 +202,17 @@ func (x *extender) place(ctx context.Context, base *model.Model, batch []string,
 		return err
 	}
 	number := make(map[string]int32, len(batch))
-	members := map[string]bool{}
 	samples := make([][]string, len(batch))
 	for i, id := range batch {
 		number[id] = int32(base.NumItems() + i)
 		samples[i] = x.newcomers.sampleOf(id)
 		delete(x.placed, id) // should this fail, no row is left of users who have gone
-		for _, user := range samples[i] {
-			members[user] = true
-		}
 	}
-	have := make([]map[string]bool, len(batch)) // users whose histories have the item
-	for i := range have {
-		have[i] = map[string]bool{}
+	have, err := x.gather(ctx, base, evidence, number, samples)
+	if err != nil {
+		return err
 	}
-	pace := pacer{began: time.Now()}
-	for _, user := range slices.Sorted(maps.Keys(members)) { // in order, so that sums have the same bits every time
-		history, err := x.history(ctx, base, number, user)
-		if err != nil {
-			return err
-		}
-		for _, i := range history {
-			if at := int(i) - base.NumItems(); at >= 0 {
-				have[at][user] = true
-			}
-		}
-		evidence.Add(history)
-		if err := pace.pause(ctx); err != nil {
-			return err
-		}
-	}
-	population := float64(max(now.users, 1))
-	scale := min(float64(base.NumTrainUsers())/population, maxUpscale)
+	scale := min(float64(base.NumTrainUsers())/float64(max(now.users, 1)), maxUpscale)
 	for i, id := range batch {
 		for _, user := range samples[i] {
 			if !have[i][user] { // erased meanwhile, or the event is beyond what counts of the history
@@ -251,6 +229,34 @@ func (x *extender) place(ctx context.Context, base *model.Model, batch []string,
 		x.placed[id] = placedNewcomer{item, now.counts[id]}
 	}
 	return nil
+}
+
+// gather adds the histories of all sampled users to the evidence, and returns for each sample the users whose histories have
+// the item. The users come in order, so that sums have the same bits every time.
+func (x *extender) gather(ctx context.Context, base *model.Model, evidence *model.Evidence, number map[string]int32, samples [][]string) ([]map[string]bool, error) {
+	users := slices.Concat(samples...)
+	slices.Sort(users)
+	have := make([]map[string]bool, len(samples))
+	for i := range have {
+		have[i] = map[string]bool{}
+	}
+	pace := pacer{began: time.Now()}
+	for _, user := range slices.Compact(users) {
+		history, err := x.history(ctx, base, number, user)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range history {
+			if at := int(i) - base.NumItems(); at >= 0 {
+				have[at][user] = true
+			}
+		}
+		evidence.Add(history)
+		if err := pace.pause(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return have, nil
 }
 
 // history returns the newest items of a user, each once, in the order of time: indices of base, numbers of new items, −1 for

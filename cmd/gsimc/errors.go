@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"regexp"
 
+	"github.com/gsimc/gsimc/dynamics"
 	"github.com/gsimc/gsimc/model"
 )
 
@@ -32,8 +33,11 @@ var (
 	landmarksError = regexp.MustCompile(`^nystrom: (\d+) landmarks for rank (\d+)`)
 )
 
-// inFlags words an error of spectral.Solve in flags.
+// inFlags words an error of spectral.Solve or of the learning of dynamics in flags.
 func inFlags(err error) error {
+	if errors.Is(err, dynamics.ErrNothingToPredict) {
+		return fmt.Errorf("%w: give histories of more events, or --preset paper, which needs no order of events", err)
+	}
 	text := rankError.ReplaceAllString(err.Error(), "--rank: $1 is above")
 	text = landmarksError.ReplaceAllString(text, "--landmarks: $1 for --rank $2")
 	if text == err.Error() {
