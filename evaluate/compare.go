@@ -53,8 +53,9 @@ func hashID(id string) uint64 {
 
 // Comparison is how two models foresee the next items of the same users.
 type Comparison struct {
-	Users int // how many there are
-	N     int // length of the lists
+	Users   int // how many there are, with a target that both models know
+	LeftOut int // users with another target
+	N       int // length of the lists
 
 	// Recall@N, the share of the users whose item is among the first N, and its standard error.
 	Old, OldErr float64
@@ -74,14 +75,20 @@ type Targets struct {
 }
 
 // Compare ranks the target of each user by both models, with the state after the user's history in d, among all items that the
-// model knows and the history has not. A user whose history holds nothing that a model knows is ranked by
-// popularity, and a target that a model does not know is a miss. est is what old and new answer with.
+// model knows and the history has not. A user whose history holds nothing that a model knows is ranked by popularity. est is
+// what old and new answer with.
+//
+// Only targets that both models know count. An item that is newer than the old model would be a certain miss of it; but a server
+// extends the model that it serves by such items, and they would hide that the new model is worse on all others. Where no
+// target is left, all figures are 0.
 func Compare(old, fresh *model.Model, est model.Estimator, d *dataset.Interactions, t Targets, n int) Comparison {
+	all := len(t.Users)
+	t = t.knownTo(d, old, fresh)
 	hits := [2][]float64{}
 	for i, m := range []*model.Model{old, fresh} {
 		hits[i] = hitsAt(m, est, d, t, n)
 	}
-	c := Comparison{Users: len(t.Users), N: n}
+	c := Comparison{Users: len(t.Users), LeftOut: all - len(t.Users), N: n}
 	before, after, gained := mean(hits[0]), mean(hits[1]), mean(difference(hits[1], hits[0]))
 	c.Old, c.OldErr = before.Mean, before.StdErr
 	c.New, c.NewErr = after.Mean, after.StdErr
@@ -89,7 +96,19 @@ func Compare(old, fresh *model.Model, est model.Estimator, d *dataset.Interactio
 	return c
 }
 
-// hitsAt is 1 for each target among the first n, else 0.
+// knownTo returns the targets whose items all models know.
+func (t Targets) knownTo(d *dataset.Interactions, models ...*model.Model) Targets {
+	var kept Targets
+	for k, i := range t.Items {
+		unknown := func(m *model.Model) bool { _, known := m.ItemIndex(d.Items[i]); return !known }
+		if !slices.ContainsFunc(models, unknown) {
+			kept.Users, kept.Items = append(kept.Users, t.Users[k]), append(kept.Items, i)
+		}
+	}
+	return kept
+}
+
+// hitsAt is 1 for each target among the first n, else 0. The model knows the targets.
 func hitsAt(m *model.Model, est model.Estimator, d *dataset.Interactions, t Targets, n int) []float64 {
 	index := make([]int32, d.NumItems()) // in m, -1: unknown
 	for i, id := range d.Items {
@@ -106,10 +125,6 @@ func hitsAt(m *model.Model, est model.Estimator, d *dataset.Interactions, t Targ
 	inParallel(len(hits), func() func(i int) {
 		scores, q := make([]float32, m.NumItems()), make([]float32, m.Rank())
 		return func(i int) {
-			target := index[t.Items[i]]
-			if target < 0 {
-				return
-			}
 			known := events(d, int(t.Users[i]), index)
 			by, seen := popularity, make([]int32, len(known))
 			for j, e := range known {
@@ -124,7 +139,7 @@ func hitsAt(m *model.Model, est model.Estimator, d *dataset.Interactions, t Targ
 				m.ScoresTo(scores, q)
 				by = scores
 			}
-			if rank(by, target, seen) <= int32(n) {
+			if rank(by, index[t.Items[i]], seen) <= int32(n) {
 				hits[i] = 1
 			}
 		}

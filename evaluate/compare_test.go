@@ -55,18 +55,19 @@ func TestRecentUsers(t *testing.T) {
 }
 
 // TestCompare sets a model of the checkerboard against one of the same board with the colours mixed up: the first finds the items of the
-// right colour. The list of users holds one whom neither knows anything of, and one whose target neither knows.
+// right colour. The list of users holds one whom neither knows anything of, one whose target neither knows, and one whose target only the
+// good one knows.
 func TestCompare(t *testing.T) {
 	p := checkerboard(t)
-	build := func(p *dataset.Partition) *model.Model {
+	build := func(p *dataset.Partition, items []string) *model.Model {
 		basis, spec := solve(t, p, 8)
-		m, err := model.New(spec, basis, p.Items, evaluate.LearnFrom(p))
+		m, err := model.New(spec, basis, items, evaluate.LearnFrom(p))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return m
 	}
-	good := build(p)
+	good := build(p, p.Items)
 	mixed := checkerboard(t)
 	for i, item := range mixed.Train.Item {
 		mixed.Train.Item[i] = item / 2
@@ -74,7 +75,9 @@ func TestCompare(t *testing.T) {
 			mixed.Train.Item[i] = 23 - item/2
 		}
 	}
-	bad := build(mixed)
+	gone := slices.Clone(p.Items) // its last item has another id
+	gone[23] += " of old"
+	bad := build(mixed, gone)
 
 	d := &dataset.Interactions{Items: append(slices.Clone(p.Items), "new", "unheard"), Ptr: []int64{0}}
 	var targets evaluate.Targets
@@ -86,7 +89,7 @@ func TestCompare(t *testing.T) {
 		d.Ptr = append(d.Ptr, int64(len(d.Item)))
 		targets.Users, targets.Items = append(targets.Users, int32(u)), append(targets.Items, int32((u%2+2*(4+u*5))%24))
 	}
-	targets.Items[7] = 24
+	targets.Items[7], targets.Items[8] = 24, 23
 	for j := d.Ptr[9]; j < d.Ptr[10]; j++ {
 		d.Item[j] = 25
 	}
@@ -120,15 +123,22 @@ func TestCompare(t *testing.T) {
 		return 0
 	}
 	const n = 8
-	var a, b, diff, squares float64
-	for k := range targets.Users {
-		x, y := hit(bad, k, n), hit(good, k, n)
-		a, b, diff, squares = a+x/60, b+y/60, diff+(y-x)/60, squares+(y-x)*(y-x)/60
+	var olds, news, gains []float64
+	for k, i := range targets.Items {
+		_, before := bad.ItemIndex(d.Items[i])
+		_, after := good.ItemIndex(d.Items[i])
+		if before && after {
+			x, y := hit(bad, k, n), hit(good, k, n)
+			olds, news, gains = append(olds, x), append(news, y), append(gains, y-x)
+		}
 	}
-	want := evaluate.Comparison{
-		Users: 60, N: n, Old: a, OldErr: math.Sqrt(a * (1 - a) / 59), New: b, NewErr: math.Sqrt(b * (1 - b) / 59),
-		Difference: diff, DifferenceErr: math.Sqrt((squares - diff*diff) / 59),
+	if len(olds) < 50 || len(olds) > 58 {
+		t.Fatalf("%d of the 60 targets are known to both, want all but a few", len(olds))
 	}
+	want := evaluate.Comparison{Users: len(olds), LeftOut: 60 - len(olds), N: n}
+	want.Old, want.OldErr = meanOf(olds)
+	want.New, want.NewErr = meanOf(news)
+	want.Difference, want.DifferenceErr = meanOf(gains)
 	near := cmp.Comparer(func(x, y float64) bool { return math.Abs(x-y) < 1e-9 })
 	got := evaluate.Compare(bad, good, model.EstimatorBGS, d, targets, n)
 	if diff := cmp.Diff(want, got, near); diff != "" {
@@ -144,4 +154,21 @@ func TestCompare(t *testing.T) {
 	if same := evaluate.Compare(good, good, model.EstimatorBGS, d, targets, n); same.Worse() || same.Difference != 0 || same.DifferenceErr != 0 {
 		t.Errorf("a model and itself: %+v", same)
 	}
+	targets.Users, targets.Items = targets.Users[7:9], targets.Items[7:9]
+	none := evaluate.Compare(bad, good, model.EstimatorBGS, d, targets, n)
+	if diff := cmp.Diff(evaluate.Comparison{LeftOut: 2, N: n}, none); diff != "" || none.Worse() {
+		t.Errorf("without a target that both know (-want +got):\n%s", diff)
+	}
+}
+
+// meanOf returns the mean and its standard error.
+func meanOf(x []float64) (mean, stderr float64) {
+	n := float64(len(x))
+	for _, v := range x {
+		mean += v / n
+	}
+	for _, v := range x {
+		stderr += (v - mean) * (v - mean) / n
+	}
+	return mean, math.Sqrt(stderr / (n - 1))
 }

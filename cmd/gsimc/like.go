@@ -20,7 +20,7 @@ import (
 // likeFlags train after the model of another file.
 type likeFlags struct {
 	Like      string `group:"Retraining:" placeholder:"FILE" help:"Train with the constants of this model instead of those of the flags: graph, rank, dynamics or filter, noise, and the filters of rare users and items."`
-	Compare   string `group:"Retraining:" placeholder:"FILE" help:"Compare with this model: hold the last events of up to 2000 recently active users out of the training, events that this model was not trained on, and print the recall@50 of both models on them."`
+	Compare   string `group:"Retraining:" placeholder:"FILE" help:"Compare with this model: hold the last events of up to 2000 recently active users out of the training, events that this model was not trained on, and print the recall@50 of both models on those whose items both know."`
 	Estimator string `group:"Retraining:" default:"bgs-imc" enum:"bgs-imc,gs-imc" help:"What the scores of --compare are read from, as for serve."`
 	JSON      bool   `group:"Retraining:" name:"json" help:"Print the summary as JSON."`
 }
@@ -171,7 +171,7 @@ func knownUntil(provenance map[string]string) int64 {
 	return until
 }
 
-// compare ranks the events that were held out by both models. A nil h gives nil.
+// compare ranks the events that were held out by both models, as far as both know their items. A nil h gives nil.
 func (h *heldOut) compare(p progress.Progress, fresh *model.Model, est model.Estimator) *evaluate.Comparison {
 	if h == nil {
 		return nil
@@ -201,7 +201,8 @@ type trained struct {
 // comparison of the new model with an old one, by recall@N on the same users.
 type comparison struct {
 	OldVersion    string  `json:"old_version"`
-	Users         int     `json:"users"`
+	Users         int     `json:"users"`    // with a held-out item that both models know
+	LeftOut       int     `json:"left_out"` // with one that only one of them knows, or none
 	N             int     `json:"n"`
 	Old           float64 `json:"old"`
 	OldErr        float64 `json:"old_stderr"`
@@ -217,13 +218,17 @@ func newComparison(version string, c *evaluate.Comparison) *comparison {
 		return nil
 	}
 	return &comparison{
-		OldVersion: version, Users: c.Users, N: c.N, Old: c.Old, OldErr: c.OldErr, New: c.New, NewErr: c.NewErr,
+		OldVersion: version, Users: c.Users, LeftOut: c.LeftOut, N: c.N, Old: c.Old, OldErr: c.OldErr, New: c.New, NewErr: c.NewErr,
 		Difference: c.Difference, DifferenceErr: c.DifferenceErr, Worse: c.Worse(),
 	}
 }
 
 // comparisonRow is the comparison in a summary.
 func comparisonRow(old string, c *evaluate.Comparison) []string {
-	return []string{fmt.Sprintf("recall@%d", c.N), fmt.Sprintf("%.4f ± %.4f on %d recent events; %s has %.4f ± %.4f; difference %+.4f ± %.4f",
-		c.New, c.NewErr, c.Users, old, c.Old, c.OldErr, c.Difference, c.DifferenceErr)}
+	on := fmt.Sprintf("%d recent events", c.Users)
+	if c.LeftOut > 0 {
+		on += fmt.Sprintf(" on items that both models know (%d are on others)", c.LeftOut)
+	}
+	return []string{fmt.Sprintf("recall@%d", c.N), fmt.Sprintf("%.4f ± %.4f on %s; %s has %.4f ± %.4f; difference %+.4f ± %.4f",
+		c.New, c.NewErr, on, old, c.Old, c.OldErr, c.Difference, c.DifferenceErr)}
 }

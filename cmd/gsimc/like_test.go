@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/evaluate"
 	"github.com/gsimc/gsimc/model"
 )
 
@@ -86,7 +87,7 @@ func TestTrainCompare(t *testing.T) {
 		return got
 	}
 	better := compare(firstEvents(t, events, 300, 1000, laterYears), wrong)
-	if c := better.Comparison; c.Worse || c.Users != 75 || c.N != 50 || !(c.Difference > 2*c.DifferenceErr) || math.Abs(c.New-c.Old-c.Difference) > 1e-9 {
+	if c := better.Comparison; c.Worse || c.Users != 75 || c.LeftOut != 0 || c.N != 50 || !(c.Difference > 2*c.DifferenceErr) || math.Abs(c.New-c.Old-c.Difference) > 1e-9 {
 		t.Errorf("against the model of another catalogue: %+v, want it clearly better on 75 users", *c)
 	}
 	if better.Rank != 16 || better.Items != 120 || better.Users != 270 || better.Version == better.Comparison.OldVersion {
@@ -118,5 +119,15 @@ func TestKnownUntil(t *testing.T) {
 		if got := knownUntil(map[string]string{"last_event": c.last, "trained_at": c.trained}); got != c.want {
 			t.Errorf("%+v: got %d", c, got)
 		}
+	}
+}
+
+func TestComparisonRow(t *testing.T) {
+	c := &evaluate.Comparison{Users: 70, LeftOut: 5, N: 50, Old: 0.25, New: 0.5, Difference: 0.25}
+	got := strings.Join(comparisonRow("old.gsimc", c), ": ")
+	want := "recall@50: 0.5000 ± 0.0000 on 70 recent events on items that both models know (5 are on others); " +
+		"old.gsimc has 0.2500 ± 0.0000; difference +0.2500 ± 0.0000"
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

@@ -130,7 +130,8 @@ func (r *retrainer) once(ctx context.Context) {
 	attrs := []slog.Attr{slog.Float64("duration_ms", float64(done.Took.Microseconds())/1e3)}
 	if c := got.Comparison; c != nil {
 		done.Compared, done.RecallOld, done.RecallNew = true, c.Old, c.New
-		attrs = append(attrs, slog.String("version", got.Version), slog.Int("events", c.Users), slog.Int("recall_at", c.N),
+		attrs = append(attrs, slog.String("version", got.Version), slog.Int("events", c.Users),
+			slog.Int("events_left_out", c.LeftOut), slog.Int("recall_at", c.N),
 			slog.Float64("recall_old", c.Old), slog.Float64("recall_new", c.New),
 			slog.Float64("difference", c.Difference), slog.Float64("difference_stderr", c.DifferenceErr))
 	}
