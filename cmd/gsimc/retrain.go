@@ -181,6 +181,13 @@ func (r *retrainer) attempt(ctx context.Context) (got trained, outcome string, e
 // fresh is the file that a training writes.
 func (r *retrainer) fresh() string { return r.model + ".retrained" }
 
+// rollback is the name that the old model's file has besides while the new one is loaded. It is hidden and says whose it is,
+// as what has it is removed.
+func (r *retrainer) rollback() string {
+	dir, name := filepath.Split(r.model)
+	return filepath.Join(dir, "."+name+".gsimc-retrain-rollback")
+}
+
 // clean removes what a training may have left: its file, complete or not. It is gone already if the new model serves.
 func (r *retrainer) clean() {
 	dir, name := filepath.Split(r.fresh())
@@ -236,7 +243,7 @@ func (r *retrainer) swap(ctx context.Context, fresh string) error {
 	if err != nil {
 		return err
 	}
-	previous := r.model + ".previous"
+	previous := r.rollback()
 	if err := os.Remove(previous); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}

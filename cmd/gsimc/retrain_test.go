@@ -179,6 +179,32 @@ func TestRetrainOutcomes(t *testing.T) {
 	}
 }
 
+// TestRetrainLeavesOtherFiles swaps a model in beside a file of the operator, and what a server left that was killed in a swap.
+func TestRetrainLeavesOtherFiles(t *testing.T) {
+	_, good := smallModel(t)
+	r, _, _, _ := newTestRetrainer(t, "")
+	fresh, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := r.model + ".previous"
+	for path, text := range map[string][]byte{r.fresh(): fresh, own: []byte("of the operator"), r.rollback(): []byte("left")} {
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.swap(t.Context(), r.fresh()); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(own); err != nil || string(text) != "of the operator" {
+		t.Errorf("the operator's file holds %q, %v", text, err)
+	}
+	if err := os.Remove(own); err != nil {
+		t.Fatal(err)
+	}
+	wantFiles(t, r)
+}
+
 // wantFiles checks that there is nothing but the model and the store.
 func wantFiles(t *testing.T, r *retrainer) {
 	t.Helper()
