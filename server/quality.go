@@ -28,7 +28,8 @@ type quality struct {
 	queue  chan sample
 	shadow *model.Model // nil: none
 
-	judges [2]*judge // the serving model's and the shadow's
+	judges  [2]*judge // the serving model's and the shadow's
+	version string    // of the serving model's file; the recalls of both are of the events since it was loaded
 }
 
 // sample is an event to be measured.
@@ -165,6 +166,11 @@ func (q *quality) measure(ctx context.Context, s sample) {
 	if !(q.folder.weight(last) > 0) {
 		return
 	}
+	if version := l.Base().Version(); version != q.version {
+		q.version = version
+		q.metrics.online.serving.restart()
+		q.metrics.online.shadow.restart()
+	}
 	for _, j := range q.judges {
 		j.judge(s.item, q.cfg.Estimator)
 	}
@@ -214,7 +220,7 @@ func (j *judge) judge(item string, est model.Estimator) {
 			rank = rankByPopularity(j.model, target, j.seen)
 		}
 	}
-	j.online.observe(j.model.Base().Version(), rank)
+	j.online.observe(rank)
 }
 
 // rankByScore is the place, from 1, of the target among the items that are not in skip, with ties to the smaller index, as in

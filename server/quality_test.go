@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -138,6 +139,32 @@ func TestOnlineRank(t *testing.T) {
 		if len(recall) != 6 {
 			t.Errorf("%d recalls, want those of two models at three cutoffs", len(recall))
 		}
+	}
+}
+
+// TestOnlineRecallRestarts loads another model: from then on the recalls of both models are of the same, later events.
+func TestOnlineRecallRestarts(t *testing.T) {
+	var seed atomic.Uint64
+	ts := start(t, setup{
+		open: func() (*model.Model, error) { return newModel(t, seed.Add(1)), nil },
+		config: func(c *Config) {
+			c.QualitySample, c.ShadowModel = 1, func() (*model.Model, error) { return newModel(t, 9), nil }
+		},
+	})
+	for i := range 5 {
+		ts.observe(t, event("a", testItems+i)) // neither model knows it
+	}
+	if _, recall := ts.awaitRanks(t, 5); recall["serving 10"] != 0 || recall["shadow 10"] != 0 {
+		t.Fatalf("recalls of unknown items: %v", recall)
+	}
+	if err := ts.Reload(ctx(t)); err != nil {
+		t.Fatal(err)
+	}
+	popular := newModel(t, 2).Popular()[:10]
+	both := slices.IndexFunc(popular, func(i int32) bool { return slices.Contains(newModel(t, 9).Popular()[:10], i) })
+	ts.observe(t, event("a", int(popular[both])))
+	if _, recall := ts.awaitRanks(t, 6); recall["serving 10"] != 1 || recall["shadow 10"] != 1 {
+		t.Errorf("recalls %v, want 1 of both models: those of the events since the reload", recall)
 	}
 }
 

@@ -26,7 +26,7 @@ func newQualityMetrics() *qualityMetrics {
 		rank: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "gsimc_online_rank", Buckets: rankBuckets,
 			Help: "Rank that the item of a sampled event had just before it, among the items not seen by the user."}, []string{"model"}),
 		recall: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "gsimc_online_recall",
-			Help: "Share of the sampled events, since the model was loaded, whose item was among the first n."}, []string{"model", "n"}),
+			Help: "Share of the sampled events, since the serving model was loaded, whose item was among the first n."}, []string{"model", "n"}),
 		drops: counters("gsimc_online_dropped_total", "Sampled events that were not measured: queue (full: too many for the "+
 			"worker), erased (the user), failed (the history could not be read).", "reason"),
 	}
@@ -50,17 +50,16 @@ type onlineMetrics struct {
 	all   *qualityMetrics
 	label string
 
-	version string // the counts are of this model
-	events  int
-	hits    [len(onlineCutoffs)]int
+	events int // since restart
+	hits   [len(onlineCutoffs)]int
 }
 
-// observe counts a rank that a version of the model gave.
-func (o *onlineMetrics) observe(version string, rank int) {
+// restart begins the recall anew.
+func (o *onlineMetrics) restart() { o.events, o.hits = 0, [len(onlineCutoffs)]int{} }
+
+// observe counts a rank that the model gave.
+func (o *onlineMetrics) observe(rank int) {
 	o.all.rank.WithLabelValues(o.label).Observe(float64(rank))
-	if version != o.version {
-		o.version, o.events, o.hits = version, 0, [len(onlineCutoffs)]int{}
-	}
 	o.events++
 	for i, n := range onlineCutoffs {
 		if rank <= n {
