@@ -63,7 +63,14 @@ func (r *recentUsers) forget(user string) {
 	r.ids, r.next = kept, 0
 }
 
-// take returns the users; ok if any event has come since the last call.
+// renew makes the next take report news.
+func (r *recentUsers) renew() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.news = true
+}
+
+// take returns the users; ok if any event has come, or renew was called, since the last call.
 func (r *recentUsers) take() (ids []string, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/model"
 )
 
 func TestRecentUsers(t *testing.T) {
@@ -38,9 +39,13 @@ func TestRecentUsers(t *testing.T) {
 	}
 }
 
-// The gauge falls when most events are on items that the model does not know.
+// The gauge falls when most events are on items that the model does not know, and when another model is loaded that does not
+// know them.
 func TestDriftGauge(t *testing.T) {
-	ts := start(t, setup{config: extending})
+	prefix := ""
+	ts := start(t, setup{config: extending, open: func() (*model.Model, error) {
+		return newModelOf(t, 1, func(i int) string { return prefix + item(i) }), nil
+	}})
 	gauge := regexp.MustCompile(`(?m)^gsimc_drift_energy_ratio (\S+)$`)
 	await := func(low, high float64) {
 		t.Helper()
@@ -72,6 +77,16 @@ func TestDriftGauge(t *testing.T) {
 	}
 	batch(func(u, i int) string { return item((u + i) % testItems) })
 	await(0.5, 2)
+	for _, c := range []struct {
+		prefix    string
+		low, high float64
+	}{{"other-", 0, 0.1}, {"", 0.5, 2}} {
+		prefix = c.prefix
+		if err := ts.Reload(ctx(t)); err != nil {
+			t.Fatal(err)
+		}
+		await(c.low, c.high)
+	}
 	batch(func(u, i int) string { return fmt.Sprintf("strange %d %d", u, i) })
 	await(0, 0.75)
 }

@@ -31,7 +31,8 @@ const (
 //
 // Users are scaled to those of the training, so that a new item's popularity compares with that of the others; but a user of a
 // small store does not count for more than maxUpscale. Only events with a weight above 0 count. At the start, and after a
-// reload, the whole store is searched for such items, at half speed.
+// reload, the whole store is searched for such items, at half speed. After a reload the items that are known by then serve
+// before that; the search finds those that only the model before knew.
 type extender struct {
 	*Server
 	newcomers *newcomers
@@ -39,14 +40,23 @@ type extender struct {
 	awake     chan struct{}
 
 	// Of the goroutine alone.
-	base   *lease                    // root of the model that placed is for; not leased, only compared
-	placed map[string]placedNewcomer // rows by item
+	base     *lease                    // root of the model that the next fields are about; not leased, only compared
+	placed   map[string]placedNewcomer // rows by item
+	searched bool                      // the store, for newcomers to base
+	fixed    bool                      // base cannot be extended
+	warned   bool                      // that an item cannot be placed
+
+	counted bool // the users of the store: it has been searched for one model at least
 }
 
 type placedNewcomer struct {
 	item  model.NewItem
 	users float64 // of the store, when it was placed
+	fault bool    // there is no row for it, with so many users
 }
+
+// errOtherModel ends the search for a model that does not serve any more.
+var errOtherModel = errors.New("server: another model has been loaded")
 
 // newExtender returns nil if models are not to be extended.
 func newExtender(s *Server) *extender {
@@ -102,8 +112,7 @@ func (x *extender) run(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		if err := x.extend(ctx); err != nil && ctx.Err() == nil {
-			x.metrics.extension.failures.Inc()
-			x.log.LogAttrs(ctx, slog.LevelWarn, "the model could not be extended by new items", slog.String("error", err.Error()))
+			x.failed(ctx, "the model could not be extended by new items", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -114,59 +123,110 @@ func (x *extender) run(ctx context.Context) {
 	}
 }
 
-// extend places what has changed and lets the result serve.
+// failed counts and logs a failure.
+func (x *extender) failed(ctx context.Context, what string, err error) {
+	x.metrics.extension.failures.Inc()
+	x.log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("error", err.Error()))
+}
+
+// extend measures the drift, lets the model serve with the new items as they are now, and searches the store if that is still
+// to be done.
 func (x *extender) extend(ctx context.Context) (err error) {
 	defer x.recovered(ctx, "extending the model", &err)
-	began := time.Now()
 	l := x.models.acquire()
 	if l == nil {
 		return nil
 	}
 	defer l.release()
 	if l.root() != x.base {
-		if err := x.search(ctx, l.Model); err != nil {
-			return err
-		}
-		x.base, x.placed = l.root(), map[string]placedNewcomer{}
-		x.metrics.extension.items.Set(0)
+		x.begin(ctx, l)
 	}
 	if err := x.measureDrift(ctx, l.Model); err != nil {
 		return err
 	}
-	x.newcomers.trim()
-	now := x.newcomers.census()
-	x.metrics.extension.pending.Set(float64(len(now.counts)))
-	batch, changed := x.choose(l.Model.Base(), now)
-	if !changed {
+	if x.fixed {
 		return nil
 	}
-	if err := x.place(ctx, l.Model.Base(), batch, now); err != nil {
-		return err
+	if x.counted {
+		more, err := x.update(ctx, l)
+		if err != nil || x.searched {
+			return err
+		}
+		if more {
+			x.wake() // the search can wait until all that are known have a row
+			return nil
+		}
 	}
-	return x.install(ctx, l, began)
+	return x.search(ctx, l)
 }
 
-// search notes all newcomers of the store.
-func (x *extender) search(ctx context.Context, m *model.Model) error {
-	m = m.Base()
-	x.newcomers.reset()
+// begin starts anew with another model. Of the newcomers to the one before stay those that are new to this one as well.
+func (x *extender) begin(ctx context.Context, l *lease) {
+	base := l.Base()
+	x.base, x.placed, x.searched, x.warned = l.root(), map[string]placedNewcomer{}, false, false
+	x.metrics.extension.items.Set(0)
+	x.newcomers.keep(func(item string) bool { _, known := base.ItemIndex(item); return !known })
+	x.recent.renew() // the drift is another one
+	_, err := base.NewEvidence(0)
+	if x.fixed = err != nil; x.fixed {
+		x.failed(ctx, "the model stays without new items", err)
+	}
+}
+
+// search notes all newcomers of the store; those that are noted already stay. It ends early when another model is loaded.
+func (x *extender) search(ctx context.Context, l *lease) error {
+	base := l.Base()
 	pace := pacer{began: time.Now()}
-	return x.store.Users(ctx, func(user string, _ uint64) error {
-		x.newcomers.arrived()
+	var users, before int64
+	err := x.store.Users(ctx, func(user string, _ uint64) error {
+		if current := x.models.current.Load(); current == nil || current.root() != l.root() {
+			return errOtherModel
+		}
+		if users == 0 { // the users are those of this moment, so nobody who arrives later is among them
+			before = x.newcomers.total()
+		}
+		users++
 		err := x.store.Read(ctx, user, 0, func(_ uint64, e store.Event) error {
-			x.noteEvent(m, user, e)
+			x.noteEvent(base, user, e)
 			return nil
 		})
 		if err != nil && !errors.Is(err, store.ErrCorrupt) { // the histories of others are worth reading
 			return err
 		}
+		x.newcomers.trim()
 		return pace.pause(ctx)
 	})
+	if err != nil && !errors.Is(err, errOtherModel) {
+		return err
+	}
+	if err == nil {
+		x.newcomers.recount(users, before)
+		x.searched, x.counted = true, true
+	}
+	x.wake() // to place what was found, or to look at the other model
+	return nil
 }
 
-// choose returns the items to be placed, those without a row first, and whether anything has changed at all. Rows of items
-// that have too few users now are let go.
-func (x *extender) choose(base *model.Model, now census) (batch []string, changed bool) {
+// update places the items that have changed and lets the result serve. more reports that there was not the time for all items
+// without a row.
+func (x *extender) update(ctx context.Context, l *lease) (more bool, err error) {
+	began := time.Now()
+	x.newcomers.trim()
+	now := x.newcomers.census()
+	x.metrics.extension.pending.Set(float64(len(now.counts)))
+	batch, changed, more := x.choose(l.Base(), now)
+	if !changed {
+		return false, nil
+	}
+	if err := x.place(ctx, l.Base(), batch, now); err != nil {
+		return false, err
+	}
+	return more, x.install(ctx, l, began)
+}
+
+// choose returns the items to be placed, those without a row first, whether anything has changed at all, and whether there are
+// more without a row. Rows of items that have too few users now are let go.
+func (x *extender) choose(base *model.Model, now census) (batch []string, changed, more bool) {
 	for id := range x.placed {
 		if now.counts[id] < model.MinNewUsers {
 			delete(x.placed, id)
@@ -188,14 +248,15 @@ func (x *extender) choose(base *model.Model, now census) (batch []string, change
 	reads := 0
 	for i, id := range batch {
 		if reads += int(min(now.counts[id], newcomerSample)); reads > extendReads && i > 0 {
-			batch = batch[:i]
-			break
+			_, placed := x.placed[id]
+			return batch[:i], true, !placed
 		}
 	}
-	return batch, changed || len(batch) > 0
+	return batch, changed || len(batch) > 0, false
 }
 
-// place makes rows for the items of the batch from the histories of their sampled users.
+// place makes rows for the items of the batch from the histories of their sampled users. An item whose row would be no good is
+// tried again when it has other users.
 func (x *extender) place(ctx context.Context, base *model.Model, batch []string, now census) error {
 	evidence, err := base.NewEvidence(len(batch))
 	if err != nil {
@@ -223,10 +284,11 @@ func (x *extender) place(ctx context.Context, base *model.Model, batch []string,
 			continue
 		}
 		item, err := evidence.Place(i, id, now.counts[id]*scale)
-		if err != nil {
-			return err
+		if err != nil && !x.warned {
+			x.warned = true
+			x.failed(ctx, "a new item stays without a row; no other one of this model will be reported", err)
 		}
-		x.placed[id] = placedNewcomer{item, now.counts[id]}
+		x.placed[id] = placedNewcomer{item: item, users: now.counts[id], fault: err != nil}
 	}
 	return nil
 }
@@ -288,7 +350,9 @@ func (x *extender) history(ctx context.Context, base *model.Model, number map[st
 func (x *extender) install(ctx context.Context, l *lease, began time.Time) error {
 	items := make([]model.NewItem, 0, len(x.placed))
 	for _, p := range x.placed {
-		items = append(items, p.item)
+		if !p.fault {
+			items = append(items, p.item)
+		}
 	}
 	extended, err := l.Extend(items)
 	if err != nil {

@@ -323,6 +323,14 @@ type hookedStore struct {
 	append func(ctx context.Context, records []store.Record) ([]store.Result, error)
 	read   func(ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error) error
 	erase  func(ctx context.Context, user string) (uint64, error)
+	users  func(ctx context.Context, fn func(user string, revision uint64) error) error
+}
+
+func (h *hookedStore) Users(ctx context.Context, fn func(user string, revision uint64) error) error {
+	if h.users != nil {
+		return h.users(ctx, fn)
+	}
+	return h.Store.Users(ctx, fn)
 }
 
 func (h *hookedStore) Erase(ctx context.Context, user string) (uint64, error) {

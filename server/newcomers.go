@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 
@@ -11,6 +12,7 @@ import (
 // Bounds of what is kept of items that the model does not know. All full, that is about 100 MB with user ids of 20 bytes.
 const (
 	maxNewcomers   = 10_000 // items
+	keptNewcomers  = 9_000  // items at most that are left when room is made, so that there is some for later ones
 	newcomerSample = 256    // users of an item whose histories are read
 )
 
@@ -51,12 +53,11 @@ func (n *newcomers) note(user, item string) {
 	c.add(user)
 }
 
-// reset forgets everything.
-func (n *newcomers) reset() {
+// keep lets go of the items that are not among the wanted.
+func (n *newcomers) keep(wanted func(item string) bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	clear(n.items)
-	n.users = 0
+	maps.DeleteFunc(n.items, func(item string, _ *newcomer) bool { return !wanted(item) })
 }
 
 // arrived counts a user.
@@ -66,11 +67,25 @@ func (n *newcomers) arrived() {
 	n.users++
 }
 
+// total is the number of users.
+func (n *newcomers) total() int64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.users
+}
+
+// recount corrects the number of users: there were so many when total was before. Those who have come or gone since then count.
+func (n *newcomers) recount(users, before int64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.users += users - before
+}
+
 // forget takes a user out of the count and out of all samples.
 func (n *newcomers) forget(user string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.users = max(0, n.users-1)
+	n.users-- // perhaps below 0 until recount
 	for item, c := range n.items {
 		n.remove(item, c, user)
 	}
@@ -95,17 +110,23 @@ func (n *newcomers) remove(item string, c *newcomer, user string) {
 	}
 }
 
-// trim makes room when the bound is reached: items with too few users for a row go, and come back with their next events.
+// trim makes room when the bound is reached: items with too few users for a row go, and beyond keptNewcomers those with the
+// fewest users. They come back with their next events and then count anew, so a later item takes the place of one that has
+// fewer users by the time that the room is used up again.
 func (n *newcomers) trim() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.items) < maxNewcomers {
 		return
 	}
-	for item, c := range n.items {
-		if len(c.sample) < model.MinNewUsers {
-			delete(n.items, item)
+	ids := slices.SortedFunc(maps.Keys(n.items), func(a, b string) int {
+		return cmp.Or(cmp.Compare(n.items[a].count(), n.items[b].count()), cmp.Compare(a, b))
+	})
+	for _, item := range ids {
+		if len(n.items) <= keptNewcomers && len(n.items[item].sample) >= model.MinNewUsers {
+			return
 		}
+		delete(n.items, item)
 	}
 }
 

@@ -73,6 +73,34 @@ func TestNewcomersForget(t *testing.T) {
 	}
 }
 
+// A full table does not stay as it is: later items take the places of those with fewer users.
+func TestNewcomersMakeRoom(t *testing.T) {
+	n := newNewcomers()
+	for i := range maxNewcomers {
+		for u := range 2 + i%3 {
+			n.note(fmt.Sprint(u), fmt.Sprintf("early %d", i))
+		}
+	}
+	n.trim()
+	if got := len(n.census().counts); got != keptNewcomers {
+		t.Errorf("%d items are left, want %d", got, keptNewcomers)
+	}
+	for i := range maxNewcomers {
+		for u := range 4 {
+			n.note(fmt.Sprint(u), fmt.Sprintf("late %d", i))
+		}
+		n.trim()
+	}
+	for item, users := range n.census().counts {
+		if users != 4 {
+			t.Fatalf("%s with %v users has its place, want none but those with 4", item, users)
+		}
+	}
+	if got := len(n.census().counts); got < keptNewcomers {
+		t.Errorf("%d items are left, want %d at least", got, keptNewcomers)
+	}
+}
+
 func TestNewcomersAreBounded(t *testing.T) {
 	n := newNewcomers()
 	for i := range maxNewcomers + 10 {
