@@ -56,6 +56,12 @@ func newEM(m *measurements, residual []float64, drift float64) *em {
 	return f
 }
 
+// startFrom begins with the variances that another coordinate was found to have, in proportion to the residuals.
+func (f *em) startFrom(g *em) {
+	ratio := f.floor / g.floor
+	f.v = variances{max(g.v.p0*ratio, f.floor), max(g.v.eta*ratio, f.floor), max(g.v.nu*ratio, f.floor)}
+}
+
 // fit iterates and returns the variances with their log-likelihood. Steps of EM become short near the maximum, but keep their
 // direction; so two of them are extrapolated to where they lead (SQUAREM; R. Varadhan, C. Roland, "Simple and Globally
 // Convergent Methods for Accelerating the Convergence of Any EM Algorithm", Scand. J. Statistics 35, 2008). A jump that lowers

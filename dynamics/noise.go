@@ -180,9 +180,15 @@ func (m *measurements) learn(d *kalman.Dynamics, rows Rows, encoder Encoder, dri
 	out := &Noise{P0: make([]float32, k), SigmaEta: make([]float32, k), SigmaNu: make([]float32, k), Drift: drift}
 	likelihood := make([]float64, k)
 	overCoordinates(k, stripCoordinates, func(lo, hi int) {
+		var before *em // of the coordinate before: its neighbour is much like it
 		for c, series := range m.residuals(d, lo, hi, rows, encoder) {
+			f := newEM(m, series, drift)
+			if before != nil {
+				f.startFrom(before)
+			}
+			before = f
 			var v variances
-			v, likelihood[lo+c] = newEM(m, series, drift).fit()
+			v, likelihood[lo+c] = f.fit()
 			out.P0[lo+c], out.SigmaEta[lo+c], out.SigmaNu[lo+c] = v.rounded()
 		}
 	})

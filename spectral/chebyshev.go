@@ -93,7 +93,7 @@ func combine(y []float64, alpha float64, x []float64, e float64, z []float64) {
 // of the start block (stochastic Lanczos quadrature; L. Lin, Y. Saad, C. Yang,
 // "Approximating Spectral Densities of Large Matrices", SIAM Review 58, 2016).
 func probeSpectrum(l *lanczos, start blas64.General, count float64) (lo, cut, top float64, err error) {
-	theta, s, err := symmetricEigen(block(l.t, 0, l.p, 0, l.p))
+	theta, s, err := l.ritz()
 	if err != nil {
 		return 0, 0, 0, err
 	}

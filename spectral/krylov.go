@@ -90,7 +90,7 @@ func startKrylov(op operator, opt Options) (*lanczos, error) {
 		if !isFilter || margin > maxMargin {
 			return l, nil
 		}
-		theta, _, err := symmetricEigen(block(l.t, 0, l.p, 0, l.p))
+		theta, _, err := l.ritz()
 		if err != nil {
 			return nil, err
 		}

@@ -34,6 +34,9 @@ type lanczos struct {
 	start blas64.General // b×b, R_0 of the start block's factors
 	x, w  blas64.General // n×b
 
+	theta []float64      // Ritz values of V[:, :p], descending; nil: not computed since V changed
+	s     blas64.General // p×p, eigenvectors of T that belong to them
+
 	scale    float64 // largest column norm of K·V seen, a lower bound of κ_1: the measure of "zero"
 	restarts int
 	progress func(columns, limit int) // after every step, if not nil
@@ -75,7 +78,7 @@ func (l *lanczos) fill() {
 func (l *lanczos) solve(k int, tol float64, maxRestarts int) (u blas64.General, err error) {
 	for {
 		l.fill()
-		theta, s, err := symmetricEigen(block(l.t, 0, l.p, 0, l.p))
+		theta, s, err := l.ritz()
 		if err != nil {
 			return u, err
 		}
@@ -90,10 +93,20 @@ func (l *lanczos) solve(k int, tol float64, maxRestarts int) (u blas64.General, 
 	}
 }
 
+// ritz returns the Ritz values, descending, and the eigenvectors of T. It costs
+// as much as many steps and is done once for each V.
+func (l *lanczos) ritz() (theta []float64, s blas64.General, err error) {
+	if l.theta == nil {
+		l.theta, l.s, err = symmetricEigen(block(l.t, 0, l.p, 0, l.p))
+	}
+	return l.theta, l.s, err
+}
+
 // step multiplies the pending block by K, orthogonalises the product against
 // all of V, and makes what is left the next pending block.
 func (l *lanczos) step() {
 	p, b := l.p, l.b
+	l.theta = nil
 	copyGeneral(l.x, columns(l.v, p, p+b))
 	l.op.applyTo(l.w.Data, l.x.Data, b)
 	l.scale = max(l.scale, maxColumnNorm(l.w))
@@ -196,6 +209,7 @@ func (l *lanczos) keep(k, converged int) int {
 
 // restart replaces V by the leading q Ritz vectors and the pending block.
 func (l *lanczos) restart(theta []float64, s blas64.General, q int) {
+	l.theta = nil
 	rotateColumns(l.v, l.p, columns(s, 0, q))
 	pending := columns(l.v, q, q+l.b)
 	copyGeneral(l.x, columns(l.v, l.p, l.p+l.b)) // the two may overlap
