@@ -40,6 +40,43 @@ func (m *Model) TopN(dst []Scored, q []float32, n int, skip *vec.Bitset) []Score
 	return m.selectTop(dst, n, skip, func(block []float32, t *table, first int) { t.scoreTo(block, q, first) })
 }
 
+// TopNRequest is one request of a batch, with the arguments of TopN, and its answer.
+type TopNRequest struct {
+	Query []float32   // k
+	N     int         // how many items
+	Skip  *vec.Bitset // items that must not be returned; nil: none
+	Among []int32     // if not nil, the only items that may be returned, in any order; may hold an item several times
+
+	Top []Scored // the answer, stored from Top[:0] on
+}
+
+// TopNBatch answers every request with what TopN would: the same items, order and bits. Requests share the pass over the
+// memory, so many cost much less than one after the other. A request with Among costs a look at these items only.
+func (m *Model) TopNBatch(batch []TopNRequest) {
+	for i := range batch {
+		r := &batch[i]
+		skip := r.Skip
+		if r.Among != nil {
+			skip = m.allBut(r.Among, skip)
+		}
+		r.Top = m.TopN(r.Top, r.Query, r.N, skip)
+	}
+}
+
+// allBut returns the set of all items but those of among that are not in skip.
+func (m *Model) allBut(among []int32, skip *vec.Bitset) *vec.Bitset {
+	others := vec.NewBitset(m.NumItems())
+	for i := range int32(m.NumItems()) {
+		others.Set(i)
+	}
+	for _, i := range among {
+		if !skip.Has(i) {
+			others.Clear(i)
+		}
+	}
+	return others
+}
+
 // scorer stores the scores of the items first, first+1, … of t in block.
 type scorer func(block []float32, t *table, first int)
 
