@@ -1,0 +1,3 @@
+package main
+
+func measureTrain(s *session) error { return nil }
