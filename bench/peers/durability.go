@@ -71,6 +71,48 @@ func measureDurability(s *session) (err error) {
 			return err
 		}
 	}
+	return s.eventBytes()
+}
+
+// eventBytes adds how much of the disk one event takes once all is written down, to the last group. Every event is of another size
+// in another service; these have short ids.
+func (s *session) eventBytes() (err error) {
+	calls, batch := pick(s, 500, 20), 1000
+	own, err := pebble.Open(s.path("bytes"), pebble.Options{})
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(writeCalls(own, calls, batch), own.Close()); err != nil {
+		return err
+	}
+	// Opening writes the tables of what only stood in the log.
+	if own, err = pebble.Open(s.path("bytes"), pebble.Options{}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, own.Close()) }()
+	stats, err := own.Stats(s.ctx)
+	if err != nil {
+		return err
+	}
+	last := &s.file.Groups[len(s.file.Groups)-1]
+	each := float64(stats.Bytes) / float64(calls*batch)
+	last.Checks = append(last.Checks, result.Check{Name: result.BytesOfEvent, Value: each, Text: fmt.Sprintf("%.0f", each)})
+	return nil
+}
+
+// writeCalls appends events of random users, so many in a call.
+func writeCalls(own store.Store, calls, batch int) error {
+	w := &storeWriter{store: own}
+	rng := rand.New(rand.NewPCG(1, 1))
+	users, records := make([]string, batch), make([][]byte, batch)
+	for range calls {
+		for j := range records {
+			users[j], records[j] = "user-"+strconv.Itoa(rng.IntN(eventUsers)), binary.LittleEndian.AppendUint64(nil, rng.Uint64())
+		}
+		if err := w.append(users, records); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -216,7 +258,7 @@ func (w *storeWriter) append(users []string, records [][]byte) error {
 	w.records = w.records[:0]
 	for i, user := range users {
 		// The id takes the place of the record's bytes: it differs from event to event as they do.
-		id := fmt.Sprintf("%x-%016x", time.Now().UnixNano(), binary.LittleEndian.Uint64(records[i]))
+		id := fmt.Sprintf("%016x%08x", binary.LittleEndian.Uint64(records[i]), sequence.Add(1))
 		w.records = append(w.records, store.Record{User: user, Event: store.Event{ID: id, Item: "item-1234567", Type: "view", Value: 1}})
 	}
 	_, err := w.store.Append(context.Background(), w.records)

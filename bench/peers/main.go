@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -31,6 +32,7 @@ var parts = []struct {
 	{"gemm", "matrix products against gonum, OpenBLAS and the peak of the processor", measureGEMM},
 	{"durability", "durable appends against redis, bbolt and pebble", measureDurability},
 	{"train", "leading eigenvectors against ARPACK", measureTrain},
+	{"train-large", "leading eigenvectors at the size of the Netflix prize", measureTrainLarge},
 }
 
 func main() {
@@ -57,29 +59,31 @@ func run(ctx context.Context, args []string) error {
 	}
 	names := flags.Args()
 	if len(names) == 0 {
-		return errors.New("name the parts to measure: " + partNames() + " or all")
+		return fmt.Errorf("no part to measure: name some of %s, or all", partNames())
+	}
+	for _, n := range names {
+		if !isPart(n) && n != "all" {
+			return fmt.Errorf("unknown part %q, want some of %s, or all; flags go before them", n, partNames())
+		}
 	}
 	var failed []error
 	for _, p := range parts {
 		if !wanted(p.name, names) {
 			continue
 		}
-		if err := measure(ctx, o, p.name, strings.Join(args, " "), p.run); err != nil {
+		if err := measure(ctx, o, p.name, p.run); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", p.name, err))
 		}
 	}
 	return errors.Join(failed...)
 }
 
-// wanted reports whether part is among the names, which run has checked.
+// wanted reports whether a part is among the names.
 func wanted(part string, names []string) bool {
-	for _, n := range names {
-		if n == part || n == "all" {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(names, part) || slices.Contains(names, "all")
 }
+
+func isPart(name string) bool { return slices.Contains(strings.Split(partNames(), ", "), name) }
 
 func partNames() string {
 	var names []string
@@ -100,7 +104,7 @@ func usage(flags *flag.FlagSet) {
 }
 
 // measure runs one part in a temporary folder of its own and stores what it measured.
-func measure(ctx context.Context, o options, part, args string, run func(*session) error) (err error) {
+func measure(ctx context.Context, o options, part string, run func(*session) error) (err error) {
 	tmp, err := os.MkdirTemp("", "gsimc-peers-")
 	if err != nil {
 		return err
@@ -108,7 +112,7 @@ func measure(ctx context.Context, o options, part, args string, run func(*sessio
 	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
 	begin := time.Now()
 	s := &session{options: o, ctx: ctx, tmp: tmp, begin: begin, file: &result.File{
-		Part: part + o.suffix, Command: command(args), Date: begin.UTC().Truncate(time.Second),
+		Part: part + o.suffix, Command: o.command(part), Date: begin.UTC().Truncate(time.Second),
 		Quick: o.quick, Machine: result.ThisMachine(),
 	}}
 	if err := run(s); err != nil {
@@ -120,13 +124,4 @@ func measure(ctx context.Context, o options, part, args string, run func(*sessio
 	}
 	s.say("stored in %s/%s.json after %.0f s", o.out, s.file.Part, s.file.Seconds)
 	return nil
-}
-
-// command is what was typed, with the variables that change what is measured.
-func command(args string) string {
-	text := "go run ./peers " + args
-	if level := os.Getenv("GSIMC_CPU"); level != "" {
-		text = "GSIMC_CPU=" + level + " " + text
-	}
-	return text
 }

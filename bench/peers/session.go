@@ -44,6 +44,24 @@ func (o *options) validate() error {
 	return nil
 }
 
+// command is what measures a part again: without the flags that only say where something is.
+func (o *options) command(part string) string {
+	text := "go run ./peers"
+	if level := os.Getenv("GSIMC_CPU"); level != "" {
+		text = "GSIMC_CPU=" + level + " " + text
+	}
+	if o.quick {
+		text += " --quick"
+	}
+	if o.noPeers {
+		text += " --no-peers"
+	}
+	if o.suffix != "" {
+		text += " --suffix " + o.suffix
+	}
+	return fmt.Sprintf("%s --rounds %d %s", text, o.rounds, part)
+}
+
 // session is one part on its way.
 type session struct {
 	options
@@ -81,11 +99,16 @@ const progressEvery = 5 * time.Second
 
 // compete runs the rounds of a group, keeps it and prints its figures.
 func (s *session) compete(g result.Group, contestants []rounds.Contestant) error {
+	return s.competeRounds(g, contestants, s.rounds)
+}
+
+// competeRounds is compete with another number of rounds than the flag's: for what takes minutes.
+func (s *session) competeRounds(g result.Group, contestants []rounds.Contestant, n int) error {
 	s.say("%s", g.Title)
 	told := time.Now()
-	series, err := rounds.Alternate(s.ctx, s.rounds, contestants, func(round int, name string) {
+	series, err := rounds.Alternate(s.ctx, n, contestants, func(round int, name string) {
 		if time.Since(told) > progressEvery {
-			s.say("%s: round %d of %d, %s", g.Title, round+1, s.rounds, name)
+			s.say("%s: round %d of %d, %s", g.Title, round+1, n, name)
 			told = time.Now()
 		}
 	})
@@ -129,7 +152,7 @@ func (s *session) startPythons(threads int) ([]*python.Worker, error) {
 			return nil, errors.Join(s.ctx.Err(), closeAll(workers))
 		}
 		if err != nil {
-			s.note("a Python interpreter is skipped: %v", err)
+			s.note("one Python interpreter is skipped: %v", err)
 			continue
 		}
 		v := w.Versions

@@ -54,7 +54,7 @@ func measureTopN(s *session) (err error) {
 func (s *session) trainedGroups(workers []*python.Worker, queries int) error {
 	events := filepath.Join(s.data, "amazon-games", "interactions.csv.gz")
 	if _, err := os.Stat(events); err != nil {
-		s.note("the data set amazon-games is not there, its basis is left out: %v", err)
+		s.note("the data set amazon-games is not there, its basis is left out")
 	} else if err := s.trainedGroup("amazon-games", events, "amazon-games", workers, queries); err != nil {
 		return err
 	}

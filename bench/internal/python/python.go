@@ -80,7 +80,7 @@ func Start(ctx context.Context, interpreter string, env ...string) (*Worker, err
 		return nil, err
 	}
 	if err := w.Call("versions", nil, &w.Versions); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", interpreter, err), ignoreExit(w.Close()))
+		return nil, errors.Join(fmt.Errorf("%s: %w", filepath.Base(interpreter), err), ignoreExit(w.Close()))
 	}
 	return w, nil
 }
@@ -146,7 +146,8 @@ func Interpreters(list string) []string {
 	seen := make(map[string]bool)
 	var distinct []string
 	for _, name := range names {
-		path, err := exec.LookPath(strings.TrimSpace(name))
+		name = strings.TrimSpace(name)
+		path, err := exec.LookPath(name)
 		if err != nil {
 			path = name // named, and reported by Start
 		}

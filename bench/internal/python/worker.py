@@ -120,6 +120,8 @@ class Product:
             begin = time.perf_counter()
             np.matmul(a, b)
             taken.append(time.perf_counter() - begin)
+        if THREADS > 1:
+            time.sleep(0.2)  # its threads spin for a while after a call, and would disturb the next contestant
         return {"seconds": float(np.median(taken[1:]))}
 
 

@@ -66,6 +66,12 @@ type Check struct {
 	Bad   bool   `json:",omitempty"` // whether the value shows a fault
 }
 
+// Names of checks whose values are computed with.
+const (
+	BytesOfEvent = "bytes on disk of one event"
+	Multiplied   = "vectors multiplied with the graph"
+)
+
 // Find returns the series of a name, or nil.
 func (g *Group) Find(name string) *Series {
 	i := slices.IndexFunc(g.Series, func(s Series) bool { return s.Name == name })
