@@ -3,6 +3,7 @@ package dynamics
 import (
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/gsimc/gsimc/kalman"
 )
@@ -55,7 +56,9 @@ type span struct{ first, target, end int }
 
 // NewMoments prepares the histories of the training users over n = numItems items; users with fewer than two events do not
 // count. It fails if nobody is left, and if an option or an event is out of range. O(events·r) time and memory.
-func NewMoments(numItems int, histories []kalman.History, opt Options) (*Moments, error) {
+//
+// histories yields the same in every pass; no history is kept.
+func NewMoments(numItems int, histories iter.Seq[kalman.History], opt Options) (*Moments, error) {
 	if err := opt.validate(); err != nil {
 		return nil, err
 	}
@@ -63,7 +66,7 @@ func NewMoments(numItems int, histories []kalman.History, opt Options) (*Moments
 	if err := m.reserve(histories); err != nil {
 		return nil, err
 	}
-	for _, h := range histories {
+	for h := range histories {
 		if len(h) >= 2 {
 			m.add(h, opt)
 		}
@@ -73,17 +76,18 @@ func NewMoments(numItems int, histories []kalman.History, opt Options) (*Moments
 }
 
 // reserve checks the events and makes room for them.
-func (m *Moments) reserve(histories []kalman.History) error {
-	users, events := 0, 0
-	for u, h := range histories {
+func (m *Moments) reserve(histories iter.Seq[kalman.History]) error {
+	all, users, events := 0, 0, 0
+	for h := range histories {
 		for p, e := range h {
 			if e.Item < 0 || int(e.Item) >= m.n {
-				return fmt.Errorf("history %d: event %d: Item is %d, but there are %d items", u, p, e.Item, m.n)
+				return fmt.Errorf("history %d: event %d: Item is %d, but there are %d items", all, p, e.Item, m.n)
 			}
 			if e.Weight-e.Weight != 0 {
-				return fmt.Errorf("history %d: event %d: Weight is %v, want a finite number", u, p, e.Weight)
+				return fmt.Errorf("history %d: event %d: Weight is %v, want a finite number", all, p, e.Weight)
 			}
 		}
+		all++
 		if len(h) >= 2 {
 			users++
 			events += len(h)
@@ -91,7 +95,7 @@ func (m *Moments) reserve(histories []kalman.History) error {
 		}
 	}
 	if users == 0 {
-		return fmt.Errorf("%w: none of %d users has two events", ErrNothingToPredict, len(histories))
+		return fmt.Errorf("%w: none of %d users has two events", ErrNothingToPredict, all)
 	}
 	m.users = make([]span, 0, users)
 	m.item = make([]int32, 0, events)

@@ -2,6 +2,7 @@ package dynamics
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,7 +32,7 @@ func TestNewMomentsErrors(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if _, err := NewMoments(2, test.histories, test.opt); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := NewMoments(2, slices.Values(test.histories), test.opt); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}
 		})
