@@ -43,7 +43,7 @@ func TestNewMomentsErrors(t *testing.T) {
 func TestDecayOfExtremeTimes(t *testing.T) {
 	h := kalman.History{{Weight: 1, Time: math.MinInt64}, {Weight: 1, Time: math.MaxInt64}, {Weight: 1, Time: 0}}
 	m := newMoments(t, 1, []kalman.History{h}, Options{Bands: []kalman.Band{{Rho: 0.5, HalfLife: 10}}})
-	if diff := cmp.Diff([]float32{0.5, 0, 0.5}, m.decay); diff != "" {
+	if diff := cmp.Diff([]float32{0.5, 0, 0.5}, m.faded[0]); diff != "" {
 		t.Errorf("decay (-want +got):\n%s", diff)
 	}
 }

@@ -67,10 +67,10 @@ func folders() []folder {
 }
 
 //go:noescape
-func foldAVX2(next, x, e, sum *[FoldWidth]float64, a, b, c float64)
+func foldAVX2(kept, x, sum []FoldRow, steps []FoldStep)
 
 //go:noescape
-func foldAVX512(next, x, e, sum *[FoldWidth]float64, a, b, c float64)
+func foldAVX512(kept, x, sum []FoldRow, steps []FoldStep)
 
 //go:noescape
 func sumAVX2(dst, strip []float64, rows []int32)
