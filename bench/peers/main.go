@@ -23,6 +23,9 @@ import (
 	"github.com/gsimc/gsimc/bench/internal/result"
 )
 
+// version of gsimc, stamped by make.
+var version = "unknown"
+
 // parts are what can be measured, in the order of "all".
 var parts = []struct {
 	name, help string
@@ -113,7 +116,7 @@ func measure(ctx context.Context, o options, part string, run func(*session) err
 	begin := time.Now()
 	s := &session{options: o, ctx: ctx, tmp: tmp, begin: begin, file: &result.File{
 		Part: part + o.suffix, Command: o.command(part), Date: begin.UTC().Truncate(time.Second),
-		Quick: o.quick, Machine: result.ThisMachine(),
+		Quick: o.quick, Machine: result.ThisMachine(version),
 	}}
 	if err := run(s); err != nil {
 		return err
