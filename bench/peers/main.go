@@ -41,6 +41,9 @@ var parts = []struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:])
+	if ctx.Err() != nil {
+		err = errors.New("interrupted: of the part under way nothing is stored")
+	}
 	stop()
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "peers:", err)
@@ -73,6 +76,9 @@ func run(ctx context.Context, args []string) error {
 	for _, p := range parts {
 		if !wanted(p.name, names) {
 			continue
+		}
+		if ctx.Err() != nil {
+			break
 		}
 		if err := measure(ctx, o, p.name, p.run); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", p.name, err))
