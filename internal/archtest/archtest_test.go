@@ -39,6 +39,7 @@ var (
 		{"the server gets its store from cmd", []string{"server"}, []string{
 			"store/memory", "store/pebble", "github.com/cockroachdb", "dataset", "evaluate", "tune", "cmd",
 		}},
+		{"a load test sees a server from outside", []string{"loadtest"}, []string{"server", "store", "model", "dataset", "evaluate", "tune", "cmd"}},
 	}
 )
 
