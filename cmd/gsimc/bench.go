@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -96,86 +95,6 @@ func (p *percent) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Validate is called by kong after parsing.
-func (c *benchCmd) Validate() error {
-	return errors.Join(c.checkWhat(), c.benchTarget.check(), c.benchTraffic.check(), c.benchLoad.check())
-}
-
-func (c *benchCmd) checkWhat() error {
-	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	switch own := c.Sweep == "n" || c.Sweep == "k"; {
-	case c.Scenario != "" && c.Sweep != "":
-		fault("--sweep: leave out --scenario, or this")
-	case own && (c.Model != "" || c.Server != ""):
-		fault("--sweep: a sweep over %s generates its models: leave out --model and --server", c.Sweep)
-	case c.Sweep == "n" && c.Items != nil, c.Sweep == "k" && c.Rank != nil:
-		fault("--sweep: --at gives the points of a sweep over %s: leave out --items or --rank", c.Sweep)
-	case c.Sweep == "history" && c.History > 0:
-		fault("--history: --at gives the points of a sweep over it")
-	case c.Sweep == "" && len(c.At) > 0:
-		fault("--at: goes with --sweep only")
-	case !slices.IsSorted(c.At) || len(slices.Compact(slices.Clone(c.At))) < len(c.At):
-		fault("--at: want ascending points")
-	}
-	if c.Sweep != "" {
-		low, high := sweeps[c.Sweep].low, sweeps[c.Sweep].high
-		for _, x := range c.At {
-			if x < low || x > high {
-				fault("--at: %d, want %d to %d in a sweep over %s", x, low, high, c.Sweep)
-			}
-		}
-	}
-	if mixed := c.Sweep == "" && slices.Contains([]string{"", "all", "mixed"}, c.Scenario); !mixed && (c.Load != nil || c.Rate != 0) {
-		fault("--load and --rate: go with the mixed scenario only")
-	}
-	return errors.Join(errs...)
-}
-
-func (t *benchTarget) check() error {
-	var err error
-	switch {
-	case t.Server != "" && t.Model == "":
-		err = errors.New("--server: give the --model that it serves, for the ids of its items")
-	case t.Model != "" && (t.Items != nil || t.Rank != nil || t.Preset != ""):
-		err = errors.New("--model: leave out --items, --rank and --preset, which are of a generated model")
-	case given(t.Rank, 1) > given(t.Items, benchItems):
-		err = fmt.Errorf("--rank: %d is above the number of items %d", *t.Rank, given(t.Items, benchItems))
-	}
-	return errors.Join(err, inRange("--items", float64(given(t.Items, 2)), 2, 1e8), inRange("--rank", float64(given(t.Rank, 1)), 1, 1e5))
-}
-
-func (t *benchTraffic) check() error {
-	err := errors.Join(
-		inRange("--users", float64(t.Users), 1, maxBenchUsers), inRange("--events", float64(t.Events), 1, 1000),
-		inRange("--page", float64(t.Page), 1, 1000), inRange("--history", float64(t.History), 0, 1000),
-		inRange("--allow", float64(t.Allow), 0, 10_000), inRange("--deny", float64(t.Deny), 0, 10_000),
-		inRange("--observe-share", t.ObserveShare, 0, 1), inRange("--stream-share", t.StreamShare, 0, 1))
-	if err == nil && t.ObserveShare+t.StreamShare > 1 {
-		err = fmt.Errorf("--stream-share: %v and --observe-share %v are more than 1 together", t.StreamShare, t.ObserveShare)
-	}
-	return err
-}
-
-func (l *benchLoad) check() error {
-	errs := []error{
-		inRange("--connections", float64(l.Connections), 1, 1000), inRange("--in-flight", float64(given(l.InFlight, 1)), 1, 10_000),
-		inRange("--rate", l.Rate, 0, 1e6), inRange("--repetitions", float64(l.Repetitions), 1, 1000),
-	}
-	if l.Rate != 0 && l.Load != nil {
-		errs = append(errs, errors.New("--rate: leave out --load, or this"))
-	}
-	for flag, d := range map[string]time.Duration{"--timeout": l.Timeout, "--duration": l.Duration} {
-		if d < time.Millisecond {
-			errs = append(errs, fmt.Errorf("%s: %s, want at least 1ms", flag, d))
-		}
-	}
-	if l.Warmup < 0 {
-		errs = append(errs, fmt.Errorf("--warmup: %s, want 0s or more", l.Warmup))
-	}
-	return errors.Join(errs...)
-}
-
 // Defaults and limits.
 const (
 	benchItems     = 20_000
@@ -232,50 +151,34 @@ func (c *benchCmd) measure(ctx context.Context, p progress.Progress, report *loa
 // command is the command line that repeats the run, whatever the defaults, the environment and the file of settings.
 func (c *benchCmd) command() string {
 	line := []string{"gsimc bench"}
-	add := func(flag string, value any) { line = append(line, fmt.Sprintf("--%s %v", flag, value)) }
-	if c.Sweep != "" {
-		add("sweep", c.Sweep)
-		if len(c.At) > 0 {
-			add("at", strings.Trim(strings.ReplaceAll(fmt.Sprint(c.At), " ", ","), "[]"))
+	add := func(flag string, value any) { line = append(line, "--"+flag, fmt.Sprint(value)) }
+	// What is 0 or empty by default, or has its own default for each scenario, is named only if it is something else.
+	some := func(flag string, value any, is bool) {
+		if is {
+			add(flag, value)
 		}
-	} else {
-		add("scenario", cmp.Or(c.Scenario, "all"))
 	}
-	if c.Server != "" {
-		add("server", c.Server)
-	}
-	if c.Model != "" {
-		add("model", c.Model)
-	} else {
-		if c.Sweep != "n" {
-			add("items", given(c.Items, benchItems))
-		}
-		if c.Sweep != "k" {
-			add("rank", c.rank())
-		}
+	some("sweep", c.Sweep, c.Sweep != "")
+	some("scenario", cmp.Or(c.Scenario, "all"), c.Sweep == "")
+	some("at", strings.Trim(strings.ReplaceAll(fmt.Sprint(c.At), " ", ","), "[]"), len(c.At) > 0)
+	some("server", c.Server, c.Server != "")
+	some("model", c.Model, c.Model != "")
+	if c.Model == "" {
+		some("items", given(c.Items, benchItems), c.Sweep != "n")
+		some("rank", c.rank(), c.Sweep != "k")
 		add("preset", cmp.Or(c.Preset, "learned"))
 	}
-	for _, f := range []struct {
-		flag  string
-		value int
-	}{{"users", c.Users}, {"events", c.Events}, {"page", c.Page}, {"history", c.History}, {"allow", c.Allow}, {"deny", c.Deny}} {
-		if f.value > 0 && !(f.flag == "users" && c.Sweep == "users") {
-			add(f.flag, f.value)
-		}
-	}
-	if c.Sweep == "" {
-		add("observe-share", c.ObserveShare)
-		add("stream-share", c.StreamShare)
-		switch {
-		case c.Rate > 0:
-			add("rate", c.Rate)
-		case c.Load != nil:
-			add("load", fmt.Sprintf("%g%%", 100*float64(*c.Load)))
-		}
-	}
-	if c.InFlight != nil {
-		add("in-flight", *c.InFlight)
-	}
+	some("users", c.Users, c.Sweep != "users")
+	add("events", c.Events)
+	add("page", c.Page)
+	some("history", c.History, c.History > 0)
+	some("allow", c.Allow, c.Allow > 0)
+	some("deny", c.Deny, c.Deny > 0)
+	some("observe-share", c.ObserveShare, c.Sweep == "")
+	some("stream-share", c.StreamShare, c.StreamShare > 0)
+	some("load", fmt.Sprintf("%g%%", 100*float64(given(c.Load, 0))), c.Load != nil)
+	some("rate", c.Rate, c.Rate > 0)
+	some("in-flight", given(c.InFlight, 0), c.InFlight != nil)
 	add("connections", c.Connections)
 	add("timeout", c.Timeout)
 	add("warmup", c.Warmup)

@@ -12,7 +12,7 @@ func TestBenchFlags(t *testing.T) {
 		"--scenario latency --sweep n":          "--sweep: leave out --scenario, or this",
 		"--sweep depth":                         "--sweep must be one of",
 		"--at 1,2":                              "--at: goes with --sweep only",
-		"--sweep k --at 64,16":                  "--at: want ascending points",
+		"--sweep k --at 64,16":                  "--at: 16 after 64, want ascending points",
 		"--sweep history --at 1,1001":           "--at: 1001, want 1 to 1000 in a sweep over history",
 		"--sweep n --items 5":                   "--at gives the points of a sweep over n: leave out --items or --rank",
 		"--sweep n --model m":                   "generates its models: leave out --model and --server",
