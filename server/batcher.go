@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,17 +13,22 @@ import (
 // maxPass is how many requests share one pass over a basis. Beyond it a pass gains little and those who wait wait longer.
 const maxPass = 16
 
-// batcher lets concurrent requests share passes over the basis. There are as many passes at a time as processors. Who finds
-// one free has it alone and at once. The others queue, and whoever ends a pass hands it to the first in the queue, who takes
-// all that wait for the same model along, up to maxPass. So nobody waits while a processor could work for them, and the
-// passes grow with the load. Batches have no timer and no goroutine of their own.
+// batcher lets concurrent requests share passes over the basis. There are as many passes at a time as processors. Who finds one
+// free has it at once; the others queue. Whoever begins a pass takes along those in the queue that want the same model, up to
+// maxPass, and whoever ends one hands it to the first in the queue. So nobody waits while a processor is free for them, a wait
+// ends with the passes under way, and the passes grow with the load. There is no timer and no goroutine.
 //
-// The lock guards the queue alone. It is not held during a pass.
+// When other requests are about, those who begin a pass let everything run first that can run: the handlers among it join the
+// pass. Without that, passes would keep all processors busy, and the requests to share them with would come in after each.
+//
+// The lock guards the queue alone and is not held during a pass.
 type batcher struct {
 	metrics batchMetrics
 
 	mu      sync.Mutex
-	idle    []*pass    // not under way
+	passes  int        // all of them
+	idle    []*pass    // those not under way
+	shared  bool       // the last pass answered several requests
 	waiting []*topCall // first come first; empty while any pass is idle
 }
 
@@ -44,77 +50,68 @@ type topCall struct {
 func newTopCall() *topCall { return &topCall{turn: make(chan *pass, 1)} }
 
 func newBatcher(m batchMetrics) *batcher {
-	b := &batcher{metrics: m}
-	for range runtime.GOMAXPROCS(0) {
+	b := &batcher{metrics: m, passes: runtime.GOMAXPROCS(0)}
+	for range b.passes {
 		b.idle = append(b.idle, &pass{})
 	}
 	return b
 }
 
 // topN stores the answer to c.TopNRequest in c.Top. A call that waits until its context has ended gets the context's error.
-// If the pass panics, its calls fail with errPanic, and the panic goes on in one of them.
+// If the pass panics, its calls fail with errPanic, and the panic goes on in the one that did the work.
 func (b *batcher) topN(c *topCall) error {
-	p := b.enter(c)
-	if p == nil {
+	p, crowded := b.enter(c)
+	if p != nil {
+		b.metrics.wait.Observe(0)
+	} else {
 		queued := time.Now()
 		p = <-c.turn
 		b.metrics.wait.Observe(time.Since(queued).Seconds())
-	} else {
-		b.metrics.wait.Observe(0)
 	}
 	if p == nil {
 		return c.err
 	}
-	b.do(p)
+	b.do(p, c, crowded)
 	return nil
 }
 
-// enter returns a pass for c alone, or queues c and returns nil.
-func (b *batcher) enter(c *topCall) *pass {
+// enter returns a pass for c to begin, or queues c and returns nil. crowded: there are other requests about.
+func (b *batcher) enter(c *topCall) (p *pass, crowded bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	last := len(b.idle) - 1
 	if last < 0 {
 		b.waiting = append(b.waiting, c)
-		return nil
+		return nil, true
 	}
-	p := b.idle[last]
+	p = b.idle[last]
 	b.idle = b.idle[:last]
-	p.calls = append(p.calls, c)
-	return p
+	return p, b.shared || last+1 < b.passes
 }
 
-// do answers the calls of p and passes p on.
-func (b *batcher) do(p *pass) {
+// do answers c, and those who wait, in one pass, and passes p on.
+func (b *batcher) do(p *pass, c *topCall, crowded bool) {
 	outcome := errPanic
 	defer func() { b.done(p, outcome) }()
+	p.calls = append(p.calls, c)
+	if crowded {
+		runtime.Gosched()
+		b.gather(p)
+	}
 	b.metrics.size.Observe(float64(len(p.calls)))
 	for _, c := range p.calls {
 		p.requests = append(p.requests, c.TopNRequest)
 	}
-	p.calls[0].model.TopNBatch(p.requests)
+	c.model.TopNBatch(p.requests)
 	for i, c := range p.calls {
 		c.Top = p.requests[i].Top
 	}
 	outcome = nil
 }
 
-// done settles the calls of p but for the first, whose goroutine this is, and hands p to those who wait.
-func (b *batcher) done(p *pass, outcome error) {
-	for _, c := range p.calls[1:] {
-		c.settle(outcome)
-	}
-	clear(p.calls) // which may be used for other requests from now on
-	clear(p.requests)
-	p.calls, p.requests = p.calls[:0], p.requests[:0]
-	if first := b.next(p); first != nil {
-		first.turn <- p
-	}
-}
-
-// next fills p with the first call in the queue and those behind it that want the same model, and returns the first. If
-// nobody waits, p is idle and the answer nil. Calls that nobody waits for any more are settled on the way.
-func (b *batcher) next(p *pass) (first *topCall) {
+// gather moves those from the queue to p that want the model of its first call. Calls that nobody waits for any more are
+// settled on the way.
+func (b *batcher) gather(p *pass) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	kept := b.waiting[:0]
@@ -122,19 +119,34 @@ func (b *batcher) next(p *pass) (first *topCall) {
 		switch err := c.ctx.Err(); {
 		case err != nil:
 			c.settle(err)
-		case len(p.calls) < maxPass && (first == nil || c.model == first.model):
+		case len(p.calls) < maxPass && c.model == p.calls[0].model:
 			p.calls = append(p.calls, c)
-			first = p.calls[0]
 		default:
 			kept = append(kept, c)
 		}
 	}
 	clear(b.waiting[len(kept):])
 	b.waiting = kept
-	if first == nil {
-		b.idle = append(b.idle, p)
+	b.shared = len(p.calls) > 1
+}
+
+// done settles the calls of p but for the first, whose goroutine this is, and hands p to the first in the queue.
+func (b *batcher) done(p *pass, outcome error) {
+	for _, c := range p.calls[1:] {
+		c.settle(outcome)
 	}
-	return first
+	clear(p.calls) // which may be used for other requests from now on
+	clear(p.requests)
+	p.calls, p.requests = p.calls[:0], p.requests[:0]
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.waiting) == 0 {
+		b.idle = append(b.idle, p)
+		return
+	}
+	first := b.waiting[0]
+	b.waiting = slices.Delete(b.waiting, 0, 1)
+	first.turn <- p
 }
 
 // settle ends the waiting of c. Its goroutine may use c again at once.

@@ -98,6 +98,7 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 func (s *Server) newGRPC() *grpc.Server {
 	g := grpc.NewServer(append(s.interceptors(),
 		grpc.ForceServerCodecV2(newCodec()),
+		grpc.NumStreamWorkers(streamWorkers),
 		grpc.MaxRecvMsgSize(s.cfg.MaxRecvBytes),
 		grpc.MaxSendMsgSize(s.cfg.MaxSendBytes),
 		grpc.MaxConcurrentStreams(s.cfg.MaxConcurrentStreams),
