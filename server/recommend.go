@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"math"
 	"slices"
 	"time"
 
@@ -205,9 +204,8 @@ func (r *reply) addVariance(variance []float32) {
 	if r.source == pb.ResultSource_RESULT_SOURCE_POPULAR {
 		return
 	}
-	for _, t := range r.top {
-		r.deviations = append(r.deviations, math.Sqrt(r.model.ScoreVariance(t.Item, variance)))
-	}
+	r.deviations = slices.Grow(r.deviations[:0], len(r.top))[:len(r.top)]
+	r.model.DeviationsTo(r.deviations, r.top, variance)
 }
 
 // noteUnknownEntries notes the items of a history that m does not know.

@@ -16,7 +16,7 @@ type reply struct {
 	model        *model.Model
 	top          []model.Scored
 	source       pb.ResultSource   // of all items
-	deviations   []float64         // score_stddev of each item; empty: unset
+	deviations   []float32         // score_stddev of each item; empty: unset
 	explanations []*pb.Explanation // of each item; empty: unset
 
 	revision     uint64
@@ -118,7 +118,7 @@ func (r *reply) appendItem(b []byte, i int) ([]byte, error) {
 	}
 	b = appendUint(b, itemSource, uint64(r.source))
 	if len(r.deviations) > 0 {
-		b = appendDouble(b, itemScoreStddev, r.deviations[i])
+		b = appendDouble(b, itemScoreStddev, float64(r.deviations[i]))
 	}
 	if len(r.explanations) == 0 {
 		return b, nil
