@@ -117,6 +117,7 @@ func (c *trainCmd) train(p progress.Progress, events *dataset.Interactions, repo
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	newest := lastEvent(events)
 	part, err := partition(events, split, c.Split)
 	if err != nil {
 		return nil, nil, nil, err
@@ -127,11 +128,19 @@ func (c *trainCmd) train(p progress.Progress, events *dataset.Interactions, repo
 	}
 	spec := c.spec()
 	spec.TrainUsers, spec.Provenance = int64(part.Train.Len()), c.provenance(report, basis, trainedAt)
-	if len(events.Time) > 0 {
-		spec.Provenance["last_event"] = time.Unix(slices.Max(events.Time), 0).UTC().Format(time.RFC3339)
+	if newest != "" {
+		spec.Provenance["last_event"] = newest
 	}
 	m, err := learn(p, spec, basis, part)
 	return part, basis, m, err
+}
+
+// lastEvent is the time of the newest event, empty if they have none.
+func lastEvent(events *dataset.Interactions) string {
+	if len(events.Time) == 0 {
+		return ""
+	}
+	return time.Unix(slices.Max(events.Time), 0).UTC().Format(time.RFC3339)
 }
 
 // writeModel writes the model file in one step. A signal to end leaves no part of it behind.
