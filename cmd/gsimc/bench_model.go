@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime/debug"
+	"slices"
 
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
@@ -43,7 +44,7 @@ func writeBenchModel(path string, n, k int, learned bool, seed uint64) error {
 		basis.Scale[i] = 1 / math.Sqrt(float64(basis.Degrees[i]))
 	}
 	m, err := model.New(benchSpec(learned, n, k), basis, items, model.Histories{
-		Train: benchHistories(rng, n, benchTrainUsers), Validation: benchHistories(rng, n, benchValidationUsers),
+		Train: slices.Values(benchHistories(rng, n, benchTrainUsers)), Validation: benchHistories(rng, n, benchValidationUsers),
 	})
 	if err != nil {
 		return err
