@@ -86,7 +86,7 @@ func (s recommender) answer(ctx context.Context, m *model.Model, req *pb.Recomme
 	s.metrics.stage.state.Observe(watch.lap())
 
 	r := &sc.reply
-	r.model = m
+	r.model, r.packed = m, req.GetPacked()
 	noteUnknownEntries(m, req.GetHistory().GetEntries(), r)
 	sc.exclude(m, req.GetFilter())
 	s.metrics.stage.filter.Observe(watch.lap())
