@@ -25,6 +25,8 @@ var recommenderDesc = grpc.ServiceDesc{
 }
 
 // handleRecommend is what protoc-gen-go-grpc makes, but for the type of the answer.
+//
+//nolint:revive // the library asks for the arguments in this order
 func handleRecommend(srv any, ctx context.Context, decode func(any) error, chain grpc.UnaryServerInterceptor) (any, error) {
 	req := new(pb.RecommendRequest)
 	if err := decode(req); err != nil {
