@@ -102,7 +102,7 @@ func TestPlaceReproducesTheBasis(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec.TrainUsers = int64(r.NumUsers())
 			basis, histories := trained(t, spec, r, rank)
-			all, err := New(spec, basis, itemNames(n), Histories{Train: histories, Validation: histories[:50]})
+			all, err := New(spec, basis, itemNames(n), Histories{Train: slices.Values(histories), Validation: histories[:50]})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,6 +113,7 @@ func TestPlaceReproducesTheBasis(t *testing.T) {
 				for j := range n {
 					if j != i {
 						m.basis = append(m.basis, row(all.basis, j, rank)...)
+						m.decoderScale = append(m.decoderScale, all.decoderScale[j])
 					}
 				}
 				if err := m.finish(); err != nil {
@@ -158,7 +159,7 @@ func extended(tb testing.TB, spec Spec, items int) (base, x *Model) {
 	r := market(2, n, 200)
 	spec.TrainUsers = int64(r.NumUsers())
 	basis, histories := trained(tb, spec, r, 6)
-	base, err := New(spec, basis, itemNames(n), Histories{Train: histories, Validation: histories[:50]})
+	base, err := New(spec, basis, itemNames(n), Histories{Train: slices.Values(histories), Validation: histories[:50]})
 	if err != nil {
 		tb.Fatal(err)
 	}

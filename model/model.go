@@ -9,6 +9,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/gsimc/gsimc/internal/topn"
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -27,6 +28,8 @@ type Model struct {
 	// Learned dynamics only; nil without.
 	dynamics *kalman.Dynamics
 	readout  []float32 // r×k×k, W_b
+
+	freshVariance float64 // Σ_l V_l of a new user, see Uncertainty
 
 	kappa, lambda []float64 // k, eigenvalues of K (descending, undivided) and of Ł (ascending)
 	response      []float32 // k, H(λ), kept in the file like the scales of table
@@ -55,6 +58,8 @@ type table struct {
 	graphScale   []float64 // n, the diagonal by which K is normalised, see spectral.Basis.Scale
 
 	ids []string // n, ascending bytewise
+
+	top *topn.Index // of basis and decoderScale; derived, not in the file
 }
 
 // at returns the table that item i stands in, and its row there.
@@ -77,7 +82,9 @@ func (m *Model) finish() error {
 		m.popular[i] = int32(i)
 	}
 	slices.SortStableFunc(m.popular, func(a, b int32) int { return cmp.Compare(m.degrees[b], m.degrees[a]) })
+	m.top = topn.New(m.basis, m.decoderScale, m.k, 0)
 	m.scratch = &sync.Pool{New: func() any { return new(topScratch) }}
+	m.measureFresh()
 	return nil
 }
 

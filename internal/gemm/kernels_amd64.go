@@ -78,10 +78,10 @@ func folders() []folder {
 }
 
 //go:noescape
-func foldAVX2(next, x, e, sum *[FoldWidth]float64, a, b, c float64)
+func foldAVX2(kept, x, sum []FoldRow, steps []FoldStep)
 
 //go:noescape
-func foldAVX512(next, x, e, sum *[FoldWidth]float64, a, b, c float64)
+func foldAVX512(kept, x, sum []FoldRow, steps []FoldStep)
 
 //go:noescape
 func sumAVX2(dst, strip []float64, rows []int32)
@@ -112,16 +112,16 @@ func rotateAVX512(strip, c, s []float64)
 // The functions below are kernel.tile, see there.
 
 //go:noescape
-func tile64AVX2(k int, alpha float64, a []float64, outer, inner int, b, c []float64, stride int)
+func tile64AVX2(k int, alpha float64, a []float64, outer, inner int, b, c []float64, stride int, next *ahead[float64])
 
 //go:noescape
-func tile64AVX512(k int, alpha float64, a []float64, outer, inner int, b, c []float64, stride int)
+func tile64AVX512(k int, alpha float64, a []float64, outer, inner int, b, c []float64, stride int, next *ahead[float64])
 
 //go:noescape
-func tile32AVX2(k int, alpha float32, a []float32, outer, inner int, b, c []float32, stride int)
+func tile32AVX2(k int, alpha float32, a []float32, outer, inner int, b, c []float32, stride int, next *ahead[float32])
 
 //go:noescape
-func tile32AVX512(k int, alpha float32, a []float32, outer, inner int, b, c []float32, stride int)
+func tile32AVX512(k int, alpha float32, a []float32, outer, inner int, b, c []float32, stride int, next *ahead[float32])
 
 // add… are adder's functions; add32… and add64… are for rows of 32 and 64 float32.
 
