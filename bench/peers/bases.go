@@ -144,11 +144,14 @@ func userQueries(m *model.Model, data *dataset.Interactions, count int) []float3
 	return queries
 }
 
+// amazonTitle is the name of the data set of real users.
+const amazonTitle = "amazon-games"
+
 // amazonGames returns the file of this data set, or "" and a note if it is not there.
 func (s *session) amazonGames() string {
-	path := filepath.Join(s.data, "amazon-games", "interactions.csv.gz")
+	path := filepath.Join(s.data, amazonTitle, "interactions.csv.gz")
 	if _, err := os.Stat(path); err != nil {
-		s.note("the data set amazon-games is not there and is left out")
+		s.note("the data set %s is not there and is left out", amazonTitle)
 		return ""
 	}
 	return path

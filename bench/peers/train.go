@@ -39,6 +39,9 @@ func measureTrain(s *session) (err error) {
 	}); err != nil {
 		return err
 	}
+	if s.left(amazonTitle) {
+		return nil
+	}
 	path := s.amazonGames()
 	if path == "" {
 		return nil
@@ -48,7 +51,7 @@ func measureTrain(s *session) (err error) {
 		return err
 	}
 	r = &spectral.Incidence{NumItems: data.NumItems(), Ptr: data.Ptr, Item: data.Item}
-	return s.eigenGroups("amazon-games", r, workers, []eigenGroup{
+	return s.eigenGroups(amazonTitle, r, workers, []eigenGroup{
 		{rank: pick(s, 300, 20), rounds: s.rounds, forms: []string{"sparse"}},
 	})
 }
