@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
+	"time"
 
 	"github.com/gsimc/gsimc/bench/internal/ceiling"
 	"github.com/gsimc/gsimc/dataset"
@@ -177,6 +179,7 @@ func (s *session) train(events, name string, rank int) (string, error) {
 // program runs gsimc without its bars.
 func (s *session) program(args ...string) error {
 	cmd := exec.CommandContext(s.ctx, s.gsimc, append([]string{"--quiet"}, args...)...)
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(syscall.SIGTERM) }, 10*time.Second
 	if out, err := cmd.CombinedOutput(); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w: make build makes it, --gsimc names another", err)
