@@ -239,7 +239,7 @@ func (b *bench) withDeviation(c Candidate) (with, without Trial, err error) {
 		for u := 1 - half; u < len(b.panel.histories); u += 2 {
 			learnFrom = append(learnFrom, b.panel.histories[u])
 		}
-		noise, err := dynamics.LearnNoise(plain, rows, encoder, learnFrom)
+		noise, err := dynamics.LearnNoise(plain, rows, encoder, learnFrom, nil)
 		if err != nil {
 			return with, without, err
 		}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gsimc/gsimc/dataset"
@@ -115,7 +116,10 @@ func (c *trainCmd) Run(a *app) (err error) {
 		return err
 	}
 	compared := held.compare(p, m, model.Estimator(c.Estimator))
-	if err := writeModel(c.Out, m); err != nil {
+	p.Begin("writing the model", progress.Bytes)
+	err = writeModel(c.Out, m)
+	p.End()
+	if err != nil {
 		return err
 	}
 	if c.JSON {
@@ -208,8 +212,14 @@ func (c *trainCmd) dynamics() string {
 // learn builds the model on a basis, with progress.
 func learn(p progress.Progress, spec model.Spec, basis *spectral.Basis, part *dataset.Partition) (*model.Model, error) {
 	h := evaluate.LearnFrom(part)
-	h.Progress = func(done, total int) { p.Update(int64(done), int64(total)) }
-	p.Begin("learning dynamics", progress.Steps)
+	var current atomic.Value // the stage that is shown
+	current.Store("")
+	h.Progress = func(stage string, done, total int) {
+		if current.Swap(stage) != stage {
+			p.Begin(stage, progress.Steps)
+		}
+		p.Update(int64(done), int64(total))
+	}
 	defer p.End()
 	m, err := model.New(spec, basis, part.Items, h)
 	if err != nil {
