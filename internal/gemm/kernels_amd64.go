@@ -101,13 +101,13 @@ func rotateAVX512(strip, c, s []float64)
 // The functions below are kernel.tile, see there.
 
 //go:noescape
-func tile64AVX2(k int, alpha float64, a []float64, outer, inner int, b, c []float64, stride int)
+func tile64AVX2(k int, alpha float64, a []float64, outer, inner int, b, c []float64, stride int, next *ahead[float64])
 
 //go:noescape
-func tile64AVX512(k int, alpha float64, a []float64, outer, inner int, b, c []float64, stride int)
+func tile64AVX512(k int, alpha float64, a []float64, outer, inner int, b, c []float64, stride int, next *ahead[float64])
 
 //go:noescape
-func tile32AVX2(k int, alpha float32, a []float32, outer, inner int, b, c []float32, stride int)
+func tile32AVX2(k int, alpha float32, a []float32, outer, inner int, b, c []float32, stride int, next *ahead[float32])
 
 //go:noescape
-func tile32AVX512(k int, alpha float32, a []float32, outer, inner int, b, c []float32, stride int)
+func tile32AVX512(k int, alpha float32, a []float32, outer, inner int, b, c []float32, stride int, next *ahead[float32])
