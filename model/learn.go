@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gsimc/gsimc/dynamics"
+	"github.com/gsimc/gsimc/internal/gemm"
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -45,10 +46,10 @@ func (m *Model) learn(h Histories) error {
 	if err != nil {
 		return err
 	}
-	m.readout = toFloat32(readout.W)
+	m.readout = gemm.ToFloat32(readout.W)
 	m.responses = make([]float32, m.n*readout.R*m.k)
 	readout.RowsTo(m.responses, e, m.k)
-	m.dynamics = &kalman.Dynamics{Bands: slices.Clone(spec.Bands), Mean: toFloat32(readout.Mean)}
+	m.dynamics = &kalman.Dynamics{Bands: slices.Clone(spec.Bands), Mean: gemm.ToFloat32(readout.Mean)}
 	if !spec.Deviation {
 		return nil
 	}
