@@ -29,13 +29,12 @@ type kernel struct {
 	name      string
 	dot       func(a, b []float32) float32
 	scan      func(dst, rows, q []float32)
-	dots      func(d *[BlockRows]int32, panels []byte, stride int, q *Digits, add, ahead bool)
-	dotsPanel func(d []int32, panel []byte, q *Digits, add bool)
+	dots      func(d *[BlockRows]int32, block []byte, q *Digits, ahead bool)
 	reach     func(masks *[PanelsOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
 	quantised bool // see QuantisedScans
 }
 
-var generic = kernel{name: "generic", dot: dotGeneric, scan: scanGeneric, dots: dotsGeneric, dotsPanel: dotsPanelGeneric, reach: reachGeneric}
+var generic = kernel{name: "generic", dot: dotGeneric, scan: scanGeneric, dots: dotsGeneric, reach: reachGeneric}
 
 // inUse is the kernel in use. Tests change it.
 var inUse = best(kernels(), os.Getenv("GSIMC_CPU"))
