@@ -70,12 +70,13 @@ RESULTS    := bench/results
 REPORT     := docs
 PEERFLAGS   = --gsimc bin/gsimc --data ../shared/data --cache bench/.cache --out $(RESULTS)
 SWEEPS     := n k history clients users
+SWEEPFLAGS := --repetitions 3 --duration 1s
 ifdef QUICK
 RESULTS    := bin/bench-quick/results
 REPORT     := bin/bench-quick
 PEERFLAGS  += --quick --rounds 2
 LOADFLAGS  := --repetitions 1 --duration 300ms --warmup 100ms --users 1000
-SWEEPFLAGS := --at 1000,2000
+SWEEPFLAGS := $(LOADFLAGS) --at 1000,2000
 SWEEPS     := n
 endif
 
@@ -86,13 +87,13 @@ bench-build: build
 
 bench-peers: bench-build ## the part of make benchmarks with faiss, BLAS, ARPACK, redis and others
 	bin/peers $(PEERFLAGS) all
-	GSIMC_CPU=avx2 bin/peers $(PEERFLAGS) --no-peers --suffix -avx2 topn
+	GSIMC_CPU=avx2 bin/peers $(PEERFLAGS) --no-peers --suffix -avx2 --only Gaussian --queries 1000 topn
 
 bench-serving: bench-build ## the part of make benchmarks with a real server
 	mkdir -p $(RESULTS)
 	bin/gsimc bench $(LOADFLAGS) --json $(RESULTS)/serving.json
 	@set -e; for axis in $(SWEEPS); do \
-		bin/gsimc bench --sweep $$axis $(LOADFLAGS) $(SWEEPFLAGS) --json $(RESULTS)/sweep-$$axis.json; \
+		bin/gsimc bench --sweep $$axis $(SWEEPFLAGS) --json $(RESULTS)/sweep-$$axis.json; \
 	done
 
 bench-report: bench-build ## write docs/benchmarks.md and its plots from bench/results

@@ -31,6 +31,7 @@ var (
 	inUse32     = best(kernels32(), os.Getenv("GSIMC_CPU"))
 	rotateInUse = best(rotators(), os.Getenv("GSIMC_CPU"))
 	sumInUse    = best(summers(), os.Getenv("GSIMC_CPU"))
+	addInUse    = best(adders(), os.Getenv("GSIMC_CPU"))
 	foldInUse   = best(folders(), os.Getenv("GSIMC_CPU"))
 )
 

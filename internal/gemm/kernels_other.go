@@ -12,4 +12,8 @@ func summers() []summer {
 	return []summer{{"generic", sumGeneric[float64], sumGeneric[float32], sumGeneric[float32]}}
 }
 
+func adders() []adder {
+	return []adder{{"generic", addGeneric[float64], addGeneric[float32], addGeneric[float32]}}
+}
+
 func folders() []folder { return []folder{{"generic", foldGeneric}} }
