@@ -31,11 +31,12 @@ var (
 	inUse32     = best(kernels32(), os.Getenv("GSIMC_CPU"))
 	rotateInUse = best(rotators(), os.Getenv("GSIMC_CPU"))
 	sumInUse    = best(summers(), os.Getenv("GSIMC_CPU"))
+	addInUse    = best(adders(), os.Getenv("GSIMC_CPU"))
 	foldInUse   = best(folders(), os.Getenv("GSIMC_CPU"))
 )
 
 // KernelName names the kernels in use, for logs and benchmark headers: generic,
-// avx2 or avx512.
+// avx2, avx512 or neon.
 func KernelName() string { return inUse64.name }
 
 // inUse returns the kernel for elements of type T.
