@@ -141,7 +141,7 @@ func TestFailingServer(t *testing.T) {
 	}
 }
 
-// streamServer acknowledges every third event and, with breakAt, breaks after so many.
+// streamServer acknowledges a message when the events so far are a multiple of three; it breaks after so many, or rejects one.
 type streamServer struct {
 	pb.UnimplementedEventServiceServer
 	breakAt, reject uint64 // sequences; 0: never
@@ -199,7 +199,7 @@ func TestPreload(t *testing.T) {
 		{"rejected", &streamServer{reject: 50}, "no such thing"},
 	} {
 		client := serveStreams(t, c.server)
-		err := client.Preload(t.Context(), &traffic, 10, 40, 12, func(int, int) {}) // 360 events, 180 a connection: a multiple of 3
+		err := client.Preload(t.Context(), &traffic, 10, 40, 12, 1, func(int, int) {}) // 360 events, 180 a connection: a multiple of 3
 		switch {
 		case c.want == "" && (err != nil || c.server.total.Load() != 360):
 			t.Errorf("%s: error %v after %d events, want 360", c.name, err, c.server.total.Load())

@@ -46,6 +46,7 @@ type benchTraffic struct {
 
 	ObserveShare float64 `group:"Traffic:" default:"0.1" help:"Share of Observe in the mixed scenario."`
 	StreamShare  float64 `group:"Traffic:" default:"0" help:"Share of streamed events in the mixed scenario; the rest is Recommend."`
+	Batch        int     `group:"Traffic:" default:"1" help:"Streamed events in a message, 1 to 1000, when users are loaded and in the stream scenario."`
 	Seed         uint64  `group:"Traffic:" default:"1" help:"Seed of all that is drawn."`
 }
 
@@ -176,6 +177,7 @@ func (c *benchCmd) command() string {
 	some("deny", c.Deny, c.Deny > 0)
 	some("observe-share", c.ObserveShare, c.Sweep == "")
 	some("stream-share", c.StreamShare, c.StreamShare > 0)
+	add("batch", c.Batch)
 	some("load", fmt.Sprintf("%g%%", 100*float64(given(c.Load, 0))), c.Load != nil)
 	some("rate", c.Rate, c.Rate > 0)
 	some("in-flight", given(c.InFlight, 0), c.InFlight != nil)
