@@ -82,7 +82,7 @@ endif
 benchmarks: bench-peers bench-serving bench-report ## measure everything beside its peers and write docs/benchmarks.md (QUICK=1 to try)
 
 bench-build: build
-	cd bench && CGO_ENABLED=0 go build -trimpath -o ../bin/peers ./peers && CGO_ENABLED=0 go build -trimpath -o ../bin/report ./report
+	cd bench && $(GOBUILD) -o ../bin/peers ./peers && $(GOBUILD) -o ../bin/report ./report
 
 bench-peers: bench-build ## the part of make benchmarks with faiss, BLAS, ARPACK, redis and others
 	bin/peers $(PEERFLAGS) all

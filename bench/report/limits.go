@@ -46,7 +46,7 @@ type constants struct {
 
 // measured reads the constants out of the results.
 func (p *page) measured() constants {
-	c := constants{memory: p.machine().MemoryGiB * (1 << 30)}
+	c := constants{memory: result.MemoryBytes(p.machine())}
 	if f := p.part("topn"); f != nil {
 		c.fromSearch(f)
 	}

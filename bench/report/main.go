@@ -154,9 +154,9 @@ func isSweep(l *loadReport) bool {
 }
 
 // machine is where the first part was measured.
-func (p *page) machine() result.Machine {
+func (p *page) machine() loadtest.Machine {
 	if len(p.Parts) == 0 {
-		return result.Machine{}
+		return loadtest.Machine{}
 	}
 	return p.Parts[0].Machine
 }

@@ -21,7 +21,7 @@ func kernels() []kernel {
 	return append(all, avx512)
 }
 
-func dotsAVX2(d *[BlockRows]int32, panels []byte, stride int, q *Digits, add bool) {
+func dotsAVX2(d *[BlockRows]int32, panels []byte, stride int, q *Digits, add, _ bool) {
 	for p := range PanelsOfBlock {
 		dotsPanelAVX2(d[p*PanelRows:(p+1)*PanelRows], panels[p*stride:], q, add)
 	}
@@ -40,7 +40,7 @@ func scanAVX2(dst, rows, q []float32)
 func scanAVX512(dst, rows, q []float32)
 
 //go:noescape
-func dotsAVX512(d *[BlockRows]int32, panels []byte, stride int, q *Digits, add bool)
+func dotsAVX512(d *[BlockRows]int32, panels []byte, stride int, q *Digits, add, ahead bool)
 
 //go:noescape
 func dotsPanelAVX2(d []int32, panel []byte, q *Digits, add bool)

@@ -60,12 +60,14 @@ func (q *Digits) Set(h []int16) {
 }
 
 // DotsTo stores in d the dot products of the rows of a block with q, or adds them to d. panels holds the first panel at its
-// start and the others each stride bytes further on. The results are exact as long as they are below 2^31.
-func DotsTo(d *[BlockRows]int32, panels []byte, stride int, q *Digits, add bool) {
+// start and the others each stride bytes further on. The results are exact as long as they are below 2^31. With ahead, the
+// memory behind the block, as much as the block has, is fetched into the caches meanwhile: for whoever reads blocks that lie
+// one behind the other.
+func DotsTo(d *[BlockRows]int32, panels []byte, stride int, q *Digits, add, ahead bool) {
 	if stride < 0 || len(panels) < (PanelsOfBlock-1)*stride+PanelBytes(len(q.h)) {
 		panic("vec: DotsTo of a block that is shorter than the query wants")
 	}
-	inUse.dots(d, panels, stride, q, add)
+	inUse.dots(d, panels, stride, q, add, ahead)
 }
 
 // DotsPanelTo is DotsTo for one panel; d has PanelRows elements.
@@ -104,7 +106,7 @@ func (b *Bounds) At(r int, d int32) (score, bound float32) {
 // QuantisedScans tells whether the kernel in use goes over int8 rows faster than over float32 rows.
 func QuantisedScans() bool { return inUse.quantised }
 
-func dotsGeneric(d *[BlockRows]int32, panels []byte, stride int, q *Digits, add bool) {
+func dotsGeneric(d *[BlockRows]int32, panels []byte, stride int, q *Digits, add, _ bool) {
 	for p := range PanelsOfBlock {
 		dotsPanelGeneric(d[p*PanelRows:(p+1)*PanelRows], panels[p*stride:], q, add)
 	}

@@ -12,7 +12,41 @@
 	VPADDD off(DI), high, high; \
 	VMOVDQU32 high, off(DI)
 
-// func dotsAVX512(d *[BlockRows]int32, panels []byte, stride int, q *Digits, add bool)
+// BLOCK adds the products of four columns of all panels.
+#define BLOCK \
+	VPBROADCASTD (R9), Z16; \
+	VPBROADCASTD (R10), Z17; \
+	VMOVDQU32 (SI), Z18; \
+	VMOVDQU32 (SI)(R8*1), Z19; \
+	VMOVDQU32 (SI)(R8*2), Z20; \
+	VMOVDQU32 (R11), Z21; \
+	VMOVDQU32 (R11)(R8*1), Z22; \
+	VMOVDQU32 (R11)(R8*2), Z23; \
+	VMOVDQU32 (R12), Z24; \
+	VMOVDQU32 (R12)(R8*1), Z25; \
+	VPDPBUSD Z16, Z18, Z0; \
+	VPDPBUSD Z16, Z19, Z1; \
+	VPDPBUSD Z16, Z20, Z2; \
+	VPDPBUSD Z16, Z21, Z3; \
+	VPDPBUSD Z16, Z22, Z4; \
+	VPDPBUSD Z16, Z23, Z5; \
+	VPDPBUSD Z16, Z24, Z6; \
+	VPDPBUSD Z16, Z25, Z7; \
+	VPDPBUSD Z17, Z18, Z8; \
+	VPDPBUSD Z17, Z19, Z9; \
+	VPDPBUSD Z17, Z20, Z10; \
+	VPDPBUSD Z17, Z21, Z11; \
+	VPDPBUSD Z17, Z22, Z12; \
+	VPDPBUSD Z17, Z23, Z13; \
+	VPDPBUSD Z17, Z24, Z14; \
+	VPDPBUSD Z17, Z25, Z15; \
+	ADDQ $64, SI; \
+	ADDQ $64, R11; \
+	ADDQ $64, R12; \
+	ADDQ $4, R9; \
+	ADDQ $4, R10
+
+// func dotsAVX512(d *[BlockRows]int32, panels []byte, stride int, q *Digits, add, ahead bool)
 //
 // Registers:
 //	SI, R11, R12   panels 0-2, 3-5 and 6-7
@@ -21,7 +55,7 @@
 //	CX             groups of four columns left
 //	Z0 … Z7        sums of the high digit, one register a panel
 //	Z8 … Z15       sums of the low digit
-TEXT ·dotsAVX512(SB), NOSPLIT, $0-49
+TEXT ·dotsAVX512(SB), NOSPLIT, $0-50
 	MOVQ d+0(FP), DI
 	MOVQ panels_base+8(FP), SI
 	MOVQ stride+32(FP), R8
@@ -54,17 +88,11 @@ TEXT ·dotsAVX512(SB), NOSPLIT, $0-49
 	VPXORQ Z15, Z15, Z15
 	TESTQ CX, CX
 	JZ done
-loop:
-	VPBROADCASTD (R9), Z16
-	VPBROADCASTD (R10), Z17
-	VMOVDQU32 (SI), Z18
-	VMOVDQU32 (SI)(R8*1), Z19
-	VMOVDQU32 (SI)(R8*2), Z20
-	VMOVDQU32 (R11), Z21
-	VMOVDQU32 (R11)(R8*1), Z22
-	VMOVDQU32 (R11)(R8*2), Z23
-	VMOVDQU32 (R12), Z24
-	VMOVDQU32 (R12)(R8*1), Z25
+	MOVBLZX ahead+49(FP), AX
+	TESTQ AX, AX
+	JZ near
+far:
+	BLOCK
 	PREFETCHT0 (DX)
 	PREFETCHT0 64(DX)
 	PREFETCHT0 128(DX)
@@ -73,30 +101,14 @@ loop:
 	PREFETCHT0 320(DX)
 	PREFETCHT0 384(DX)
 	PREFETCHT0 448(DX)
-	VPDPBUSD Z16, Z18, Z0
-	VPDPBUSD Z16, Z19, Z1
-	VPDPBUSD Z16, Z20, Z2
-	VPDPBUSD Z16, Z21, Z3
-	VPDPBUSD Z16, Z22, Z4
-	VPDPBUSD Z16, Z23, Z5
-	VPDPBUSD Z16, Z24, Z6
-	VPDPBUSD Z16, Z25, Z7
-	VPDPBUSD Z17, Z18, Z8
-	VPDPBUSD Z17, Z19, Z9
-	VPDPBUSD Z17, Z20, Z10
-	VPDPBUSD Z17, Z21, Z11
-	VPDPBUSD Z17, Z22, Z12
-	VPDPBUSD Z17, Z23, Z13
-	VPDPBUSD Z17, Z24, Z14
-	VPDPBUSD Z17, Z25, Z15
-	ADDQ $64, SI
-	ADDQ $64, R11
-	ADDQ $64, R12
 	ADDQ $512, DX
-	ADDQ $4, R9
-	ADDQ $4, R10
 	DECQ CX
-	JNZ loop
+	JNZ far
+	JMP done
+near:
+	BLOCK
+	DECQ CX
+	JNZ near
 done:
 	FINISH(Z0, Z8, 0)
 	FINISH(Z1, Z9, 64)
@@ -169,15 +181,19 @@ done:
 	VZEROUPPER
 	RET
 
-// REACH sets the bits of 16 rows. R9, R10, R11: scale, error and tail (0: none). R12 collects the bits of all.
+// REACH sets the bits of 16 rows. R9, R10, R11: scale, error and tail (0: none). R12 collects the bits of all. What the next
+// block will want is fetched meanwhile.
 #define REACH(i) \
 	VCVTDQ2PS (64*i)(SI), Z0; \
+	PREFETCHT0 (512+64*i)(R9); \
+	PREFETCHT0 (512+64*i)(R10); \
 	VMULPS (64*i)(R9), Z0, Z0; \
 	VMULPS Z28, Z0, Z0; \
 	VMULPS (64*i)(R10), Z29, Z1; \
 	VADDPS Z1, Z0, Z0; \
 	TESTQ R11, R11; \
-	JZ 3(PC); \
+	JZ 4(PC); \
+	PREFETCHT0 (512+64*i)(R11); \
 	VMULPS (64*i)(R11), Z30, Z1; \
 	VADDPS Z1, Z0, Z0; \
 	VCMPPS $13, Z31, Z0, K1; \

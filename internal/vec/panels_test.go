@@ -65,11 +65,11 @@ func testDotsExact(t *testing.T) {
 				}
 				want[r], got[r] = int32(sum), int32(rng.Uint32())
 			}
-			DotsTo(&got, panels, size, &q, false)
+			DotsTo(&got, panels, size, &q, false, false)
 			if got != want {
 				t.Fatalf("k=%d: %v, want %v", k, got, want)
 			}
-			DotsTo(&got, panels, size, &q, true)
+			DotsTo(&got, panels, size, &q, true, true)
 			for p := range PanelsOfBlock {
 				DotsPanelTo(got[p*PanelRows:(p+1)*PanelRows], panels[p*size:(p+1)*size], &q, true)
 			}
@@ -145,12 +145,14 @@ func TestPanelShapesPanic(t *testing.T) {
 	q.Set(make([]int16, 8))
 	var d [BlockRows]int32
 	for name, f := range map[string]func(){
-		"digits":      func() { q.Set(make([]int16, 6)) },
-		"block":       func() { DotsTo(&d, make([]byte, 7*128+127), 128, &q, false) },
-		"stride":      func() { DotsTo(&d, make([]byte, 2000), -1, &q, false) },
-		"panel":       func() { DotsPanelTo(d[:16], make([]byte, 127), &q, false) },
-		"panel rows":  func() { DotsPanelTo(d[:15], make([]byte, 128), &q, false) },
-		"short scale": func() { (&Bounds{Scale: make([]float32, 127), Error: make([]float32, 128)}).ReachTo(new([8]uint16), &d, 0) },
+		"digits":     func() { q.Set(make([]int16, 6)) },
+		"block":      func() { DotsTo(&d, make([]byte, 7*128+127), 128, &q, false, false) },
+		"stride":     func() { DotsTo(&d, make([]byte, 2000), -1, &q, false, false) },
+		"panel":      func() { DotsPanelTo(d[:16], make([]byte, 127), &q, false) },
+		"panel rows": func() { DotsPanelTo(d[:15], make([]byte, 128), &q, false) },
+		"short scale": func() {
+			(&Bounds{Scale: make([]float32, 127), Error: make([]float32, 128)}).ReachTo(new([8]uint16), &d, 0)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -175,11 +177,10 @@ func BenchmarkDotsTo(b *testing.B) {
 				b.SetBytes(int64(len(panels)))
 				for b.Loop() {
 					for at := 0; at < len(panels); at += size {
-						DotsTo(&d, panels[at:at+size], PanelBytes(k), &q, false)
+						DotsTo(&d, panels[at:at+size], PanelBytes(k), &q, false, true)
 					}
 				}
 			})
 		}
 	}
 }
-

@@ -29,7 +29,7 @@ type kernel struct {
 	name      string
 	dot       func(a, b []float32) float32
 	scan      func(dst, rows, q []float32)
-	dots      func(d *[BlockRows]int32, panels []byte, stride int, q *Digits, add bool)
+	dots      func(d *[BlockRows]int32, panels []byte, stride int, q *Digits, add, ahead bool)
 	dotsPanel func(d []int32, panel []byte, q *Digits, add bool)
 	reach     func(masks *[PanelsOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
 	quantised bool // see QuantisedScans

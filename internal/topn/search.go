@@ -1,0 +1,301 @@
+package topn
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/gsimc/gsimc/internal/vec"
+)
+
+// Request is one selection and its answer.
+type Request struct {
+	Query []float32   // k, finite
+	N     int         // how many items
+	Skip  *vec.Bitset // items that must not be returned; nil: none. Beyond its length nothing is skipped.
+	Among []int32     // if not nil, the only items that may be returned, in any order; may hold an item several times, or others
+
+	Top []vec.Scored // the answer, stored from Top[:0] on
+}
+
+// search is one request on its way through the blocks.
+type search struct {
+	ix  *Index
+	req Request // a copy: what the caller passes need not live on the heap
+	at  int     // its place in the batch
+	query
+
+	floor float32     // no item whose bound is below it is looked at any more
+	rank  int         // the floor is the rank-th largest lower bound
+	kept  []candidate // that may be among the N
+	full  int         // number of kept at which the floor is raised
+
+	straight int // blocks to go without a look at the bounds of the leads, because these have been of no use
+	useless  int // blocks in a row in which they were of no use
+
+	lows   []float32   // scratch of raise
+	keys   []uint64    // scratch of answer
+	scores []float32   // scratch of scan
+	others *vec.Bitset // scratch of allBut
+	best   vec.TopN    // of scan
+	d      [vec.BlockRows]int32
+	masks  [vec.PanelsOfBlock]uint16
+}
+
+// candidate is an item and the interval that its score lies in.
+type candidate struct {
+	item      int32
+	low, high float32
+}
+
+// Search answers the requests. They share the pass over the memory, so many cost less than one after the other. No
+// allocation in the long run, if the requests' Top have room.
+func (x *Index) Search(batch []Request) {
+	var room [32]*search
+	scanning := room[:0]
+	for i, r := range batch {
+		if len(r.Query) != x.k {
+			panic(fmt.Sprintf("topn: a query of length %d, want %d", len(r.Query), x.k))
+		}
+		r.N = min(r.N, x.n)
+		s := x.searches.Get().(*search)
+		s.ix, s.req, s.at = x, r, i
+		if s.begin() {
+			scanning = append(scanning, s)
+			continue
+		}
+		s.end(batch)
+	}
+	x.pass(scanning, true)
+	for _, s := range scanning {
+		if !s.settle() {
+			s.restart()
+			again := [1]*search{s}
+			x.pass(again[:], false)
+			s.settle()
+		}
+		s.end(batch)
+	}
+}
+
+// end hands the answer out and forgets the request, so that what it points to can be freed.
+func (s *search) end(batch []Request) {
+	x := s.ix
+	batch[s.at].Top = s.req.Top
+	s.ix, s.req = nil, Request{}
+	s.bounds.Scale, s.bounds.Error, s.bounds.Tail = nil, nil, nil
+	x.searches.Put(s)
+}
+
+// begin prepares the request for the scan, or answers it otherwise and returns false.
+func (s *search) begin() bool {
+	x, r := s.ix, &s.req
+	switch {
+	case r.N <= 0:
+		r.Top = r.Top[:0]
+	case r.Among != nil:
+		s.among()
+	case !x.quantised || !s.query.set(x, r.Query):
+		s.scan()
+	default:
+		s.floor, s.kept = float32(math.Inf(-1)), s.kept[:0]
+		s.setRank(s.sampleRank())
+		s.straight, s.useless = 0, 0
+		return true
+	}
+	return false
+}
+
+// setRank makes the floor the rank-th largest lower bound from now on.
+func (s *search) setRank(rank int) { s.rank, s.full = rank, 2*rank }
+
+// sampleRank is the place in the sample that the floor is taken from: so far behind the place where the N-th of all is to be
+// expected that the floor is hardly ever above the N-th. Should it be, restart mends it.
+func (s *search) sampleRank() int {
+	if s.ix.sample == 0 {
+		return s.req.N
+	}
+	expected := float64(s.req.N) * float64(s.ix.sample) / float64(s.ix.blocks())
+	return min(s.req.N, int(math.Ceil(expected+3.5*math.Sqrt(expected)+1)))
+}
+
+// pass takes the searches through the blocks. Each block is read once for all of them. With bySample, the floors of the
+// sample are too high to be proven, and settle must look whether they were.
+func (x *Index) pass(searches []*search, bySample bool) {
+	var room [32]*search
+	active := append(room[:0], searches...)
+	for at, block := range x.order {
+		if at == x.sample && bySample {
+			for _, s := range active {
+				s.raise()
+				s.setRank(s.req.N)
+			}
+		}
+		for i := 0; i < len(active); i++ {
+			s := active[i]
+			if float64(x.reach[block])*s.norm >= float64(s.floor) {
+				s.visit(int(block), i == 0)
+			} else if at >= x.sample { // all that follow are shorter still
+				active[i] = active[len(active)-1]
+				active = active[:len(active)-1]
+				i--
+			}
+		}
+	}
+}
+
+// visit looks at a block. ahead: the next one will be wanted, too.
+func (s *search) visit(b int, ahead bool) {
+	x, from := s.ix, b*vec.BlockRows
+	s.bounds.Scale, s.bounds.Error = x.scale[from:from+vec.BlockRows], x.slack[from:from+vec.BlockRows]
+	leads, rests := x.block(b)
+	vec.DotsTo(&s.d, leads, vec.PanelBytes(x.lead), &s.lead, false, ahead)
+	if x.rest > 0 && !s.visitRest(rests, b, ahead) {
+		return
+	}
+	if s.bounds.ReachTo(&s.masks, &s.d, s.floor) {
+		s.keep(from)
+	}
+}
+
+const (
+	// fewPanels is how many panels of a block are read one by one at most; more are faster all at once.
+	fewPanels = 4
+	// patience is how many blocks in a row the bounds of the leads may be of no use before they are left out.
+	patience = 4
+	// straightBlocks is for how many blocks they are left out before they are tried again.
+	straightBlocks = 24
+)
+
+// visitRest adds the products of the rests of those panels that may hold a row of the N. It returns false if there is none.
+func (s *search) visitRest(rests []byte, b int, ahead bool) bool {
+	size := vec.PanelBytes(s.ix.rest)
+	if s.straight > 0 {
+		s.straight--
+		vec.DotsTo(&s.d, rests, size, &s.rest, true, ahead)
+		return true
+	}
+	s.bounds.Tail = s.ix.tail[b*vec.BlockRows : (b+1)*vec.BlockRows]
+	some := s.bounds.ReachTo(&s.masks, &s.d, s.floor)
+	s.bounds.Tail = nil
+	if !some {
+		s.useless = 0
+		return false
+	}
+	panels := 0
+	for _, m := range s.masks {
+		if m != 0 {
+			panels++
+		}
+	}
+	if panels > fewPanels {
+		if s.useless++; s.useless >= patience {
+			s.straight = straightBlocks
+		}
+		vec.DotsTo(&s.d, rests, size, &s.rest, true, ahead)
+		return true
+	}
+	s.useless = 0
+	s.addPanels(rests, size)
+	return true
+}
+
+// addPanels adds the products of the panels with rows in the masks. The others stay below the floor.
+func (s *search) addPanels(rests []byte, size int) {
+	for p, m := range s.masks {
+		rows := s.d[p*vec.PanelRows : (p+1)*vec.PanelRows]
+		if m != 0 {
+			vec.DotsPanelTo(rows, rests[p*size:(p+1)*size], &s.rest, true)
+			continue
+		}
+		for r := range rows {
+			rows[r] = math.MinInt32 // as far below as can be
+		}
+	}
+}
+
+// keep keeps the rows of the masks.
+func (s *search) keep(from int) {
+	for p, m := range s.masks {
+		for ; m != 0; m &= m - 1 {
+			r := p*vec.PanelRows + bits.TrailingZeros16(m)
+			if from+r >= s.ix.n {
+				return // the last block is filled up
+			}
+			item := s.ix.first + s.ix.row[from+r]
+			if s.req.Skip.Has(item) {
+				continue
+			}
+			score, high := s.bounds.At(r, s.d[r])
+			s.kept = append(s.kept, candidate{item, score - (high - score), high})
+		}
+	}
+	if len(s.kept) >= s.full {
+		s.raise()
+	}
+}
+
+// raise raises the floor to the rank-th largest lower bound of the kept and drops who does not reach it. It returns that lower
+// bound; with fewer kept −∞.
+func (s *search) raise() float32 {
+	if len(s.kept) < s.rank {
+		return float32(math.Inf(-1))
+	}
+	s.lows = s.lows[:0]
+	for _, c := range s.kept {
+		s.lows = append(s.lows, c.low)
+	}
+	low := nthLargest(s.lows, s.rank)
+	s.floor = max(s.floor, low)
+	left := s.kept[:0]
+	for _, c := range s.kept {
+		if c.high >= s.floor {
+			left = append(left, c)
+		}
+	}
+	s.kept, s.full = left, max(2*s.rank, len(left)+s.rank)
+	return low
+}
+
+// restart prepares another pass, from the only floor that is proven: none.
+func (s *search) restart() {
+	s.floor, s.kept = float32(math.Inf(-1)), s.kept[:0]
+	s.setRank(s.req.N)
+	s.straight, s.useless = 0, 0
+}
+
+// settle scores those who are left and selects. Whoever has a lower bound that reaches the floor is scored first: there are
+// N of them, so the smallest of their scores is a better floor for the others. It returns false if there are not N of them,
+// although items were left out: then the floor was above the N-th item.
+func (s *search) settle() bool {
+	low := s.raise()
+	if low < s.floor {
+		return false
+	}
+	s.keys = s.keys[:0]
+	floor := float32(math.Inf(1))
+	for _, c := range s.kept {
+		if c.low >= s.floor {
+			score := s.ix.score(c.item, s.req.Query)
+			floor = min(floor, score)
+			s.keys = append(s.keys, key(c.item, score))
+		}
+	}
+	for _, c := range s.kept {
+		if c.low < s.floor && c.high >= floor {
+			s.keys = append(s.keys, key(c.item, s.ix.score(c.item, s.req.Query)))
+		}
+	}
+	s.answer()
+	return true
+}
+
+// score is the float32 score of an item; a NaN, from infinite terms of both signs, counts as −∞.
+func (x *Index) score(item int32, q []float32) float32 {
+	i := int(item - x.first)
+	score := vec.Dot(x.rows[i*x.k:(i+1)*x.k], q)*x.gain[i] + 0
+	if score != score {
+		return float32(math.Inf(-1))
+	}
+	return score
+}
