@@ -27,11 +27,9 @@ type search struct {
 
 	floor float32     // no item whose bound is below it is looked at any more
 	rank  int         // the floor is the rank-th largest lower bound
+	lost  bool        // too much is kept: the float32 scan is faster
 	kept  []candidate // that may be among the N
 	full  int         // number of kept at which the floor is raised
-
-	straight int // blocks to go without a look at the bounds of the leads, because these have been of no use
-	useless  int // blocks in a row in which they were of no use
 
 	lows   []float32   // scratch of raise
 	keys   []uint64    // scratch of answer
@@ -83,7 +81,7 @@ func (s *search) end(batch []Request) {
 	x := s.ix
 	batch[s.at].Top = s.req.Top
 	s.ix, s.req = nil, Request{}
-	s.bounds.Scale, s.bounds.Error, s.bounds.Tail = nil, nil, nil
+	s.bounds.Scale, s.bounds.Error = nil, nil
 	x.searches.Put(s)
 }
 
@@ -98,9 +96,8 @@ func (s *search) begin() bool {
 	case !x.quantised || !s.query.set(x, r.Query):
 		s.scan()
 	default:
-		s.floor, s.kept = float32(math.Inf(-1)), s.kept[:0]
+		s.floor, s.kept, s.lost = float32(math.Inf(-1)), s.kept[:0], false
 		s.setRank(s.sampleRank())
-		s.straight, s.useless = 0, 0
 		return true
 	}
 	return false
@@ -132,10 +129,12 @@ func (x *Index) pass(searches []*search, bySample bool) {
 			}
 		}
 		for i := 0; i < len(active); i++ {
-			s := active[i]
-			if float64(x.reach[block])*s.norm >= float64(s.floor) {
+			s, reach := active[i], float64(x.reach[block])
+			if reach*s.norm >= float64(s.floor) {
 				s.visit(int(block), i == 0)
-			} else if at >= x.sample { // all that follow are shorter still
+			}
+			// Behind the sample, all that follow are shorter still.
+			if at >= x.sample && reach*s.norm < float64(s.floor) || s.lost {
 				active[i] = active[len(active)-1]
 				active = active[:len(active)-1]
 				i--
@@ -148,69 +147,9 @@ func (x *Index) pass(searches []*search, bySample bool) {
 func (s *search) visit(b int, ahead bool) {
 	x, from := s.ix, b*vec.BlockRows
 	s.bounds.Scale, s.bounds.Error = x.scale[from:from+vec.BlockRows], x.slack[from:from+vec.BlockRows]
-	leads, rests := x.block(b)
-	vec.DotsTo(&s.d, leads, vec.PanelBytes(x.lead), &s.lead, false, ahead)
-	if x.rest > 0 && !s.visitRest(rests, b, ahead) {
-		return
-	}
+	vec.DotsTo(&s.d, x.block(b), &s.digits, ahead)
 	if s.bounds.ReachTo(&s.masks, &s.d, s.floor) {
 		s.keep(from)
-	}
-}
-
-const (
-	// fewPanels is how many panels of a block are read one by one at most; more are faster all at once.
-	fewPanels = 4
-	// patience is how many blocks in a row the bounds of the leads may be of no use before they are left out.
-	patience = 4
-	// straightBlocks is for how many blocks they are left out before they are tried again.
-	straightBlocks = 24
-)
-
-// visitRest adds the products of the rests of those panels that may hold a row of the N. It returns false if there is none.
-func (s *search) visitRest(rests []byte, b int, ahead bool) bool {
-	size := vec.PanelBytes(s.ix.rest)
-	if s.straight > 0 {
-		s.straight--
-		vec.DotsTo(&s.d, rests, size, &s.rest, true, ahead)
-		return true
-	}
-	s.bounds.Tail = s.ix.tail[b*vec.BlockRows : (b+1)*vec.BlockRows]
-	some := s.bounds.ReachTo(&s.masks, &s.d, s.floor)
-	s.bounds.Tail = nil
-	if !some {
-		s.useless = 0
-		return false
-	}
-	panels := 0
-	for _, m := range s.masks {
-		if m != 0 {
-			panels++
-		}
-	}
-	if panels > fewPanels {
-		if s.useless++; s.useless >= patience {
-			s.straight = straightBlocks
-		}
-		vec.DotsTo(&s.d, rests, size, &s.rest, true, ahead)
-		return true
-	}
-	s.useless = 0
-	s.addPanels(rests, size)
-	return true
-}
-
-// addPanels adds the products of the panels with rows in the masks. The others stay below the floor.
-func (s *search) addPanels(rests []byte, size int) {
-	for p, m := range s.masks {
-		rows := s.d[p*vec.PanelRows : (p+1)*vec.PanelRows]
-		if m != 0 {
-			vec.DotsPanelTo(rows, rests[p*size:(p+1)*size], &s.rest, true)
-			continue
-		}
-		for r := range rows {
-			rows[r] = math.MinInt32 // as far below as can be
-		}
 	}
 }
 
@@ -235,6 +174,10 @@ func (s *search) keep(from int) {
 	}
 }
 
+// hopeless is the share of the items, as one part in so many, that may be kept besides the N before a search is left to the
+// float32 scan: scores that are closer to each other than the error of their bounds, or nearly all zero.
+const hopeless = 8
+
 // raise raises the floor to the rank-th largest lower bound of the kept and drops who does not reach it. It returns that lower
 // bound; with fewer kept −∞.
 func (s *search) raise() float32 {
@@ -253,7 +196,8 @@ func (s *search) raise() float32 {
 			left = append(left, c)
 		}
 	}
-	s.kept, s.full = left, max(2*s.rank, len(left)+s.rank)
+	s.kept, s.full = left, 2*max(s.rank, len(left))
+	s.lost = len(left) > s.rank+s.ix.n/hopeless
 	return low
 }
 
@@ -261,7 +205,6 @@ func (s *search) raise() float32 {
 func (s *search) restart() {
 	s.floor, s.kept = float32(math.Inf(-1)), s.kept[:0]
 	s.setRank(s.req.N)
-	s.straight, s.useless = 0, 0
 }
 
 // settle scores those who are left and selects. Whoever has a lower bound that reaches the floor is scored first: there are
@@ -269,6 +212,10 @@ func (s *search) restart() {
 // although items were left out: then the floor was above the N-th item.
 func (s *search) settle() bool {
 	low := s.raise()
+	if s.lost {
+		s.scan()
+		return true
+	}
 	if low < s.floor {
 		return false
 	}
