@@ -10,7 +10,7 @@ import (
 // Pump says how [Client.Pump] streams events.
 type Pump struct {
 	Window int                                     // messages in flight on each connection
-	Batch  int                                     // events in a message
+	Batch  int                                     // events in a message; 0: 1
 	Next   func(connection int) []byte             // the next encoded Event; nil: no more. Called by one goroutine for each connection
 	Acked  func(latency time.Duration, events int) // told of each acknowledged message, concurrently; may be nil
 }
@@ -45,8 +45,8 @@ func (c *Client) Pump(ctx context.Context, p Pump) (acked int64, err error) {
 
 // batch takes the events of the next message.
 func (p *Pump) batch(connection int) [][]byte {
-	batch := make([][]byte, 0, p.Batch)
-	for len(batch) < p.Batch {
+	batch := make([][]byte, 0, max(p.Batch, 1))
+	for len(batch) < cap(batch) {
 		event := p.Next(connection)
 		if event == nil {
 			break

@@ -100,7 +100,7 @@ func (b *bench) suite(s *subject) *loadtest.Suite {
 
 func (b *bench) traffic(s *subject) loadtest.Traffic {
 	return loadtest.Traffic{
-		Items: s.items, Users: b.Users, Page: b.Page, History: b.History, Allow: b.Allow, Deny: b.Deny,
+		Items: s.items, Users: b.Users, Page: b.Page, History: b.History, Allow: b.Allow, Deny: b.Deny, Packed: b.Packed,
 		Observe: b.ObserveShare, Stream: b.StreamShare, Seed: b.Seed,
 	}
 }
