@@ -17,9 +17,9 @@
 // # Kernels
 //
 // The plain Go version is compiled in every build, is what every other version is tested against, and does not call
-// anything but itself. The others are in assembly: AVX2 and AVX-512 (with VNNI) on amd64. The best that the processor and
-// the operating system support is chosen once, when the program starts; the environment variable GSIMC_CPU = generic, avx2
-// or avx512 sets an upper bound.
+// anything but itself. The others are in assembly: AVX2 and AVX-512 (with VNNI) on amd64, NEON (with the dot products of
+// Armv8.2) on arm64. The best that the processor and the operating system support is chosen once, when the program starts;
+// the environment variable GSIMC_CPU = generic, avx2 or avx512 sets an upper bound.
 package vec
 
 import "os"
@@ -52,7 +52,7 @@ func best(supported []kernel, bound string) kernel {
 	return supported[len(supported)-1]
 }
 
-// KernelName names the kernel in use, for logs and benchmark headers: generic, avx2 or avx512.
+// KernelName names the kernel in use, for logs and benchmark headers: generic, avx2, avx512 or neon.
 func KernelName() string { return inUse.name }
 
 // Dot returns a·b in float32. The lengths must be equal.
