@@ -15,15 +15,17 @@ GOBUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)
 GOTOOL  := go tool -modfile=tools/go.mod
 
 FUZZTIME  ?= 10s
-BENCH     ?= .
-BENCHTIME ?= 1s
+BENCH      ?= .
+BENCHTIME  ?= 1s
+BENCHCOUNT ?= 6
 IMAGE     ?= gsimc:$(VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross test race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean
+.PHONY: help build cross test race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean \
+	benchmarks bench-build bench-peers bench-serving bench-report
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## compile bin/gsimc, static, for this machine
 	$(GOBUILD) -o $(BIN) ./cmd/gsimc
@@ -34,12 +36,14 @@ cross: ## compile for linux/amd64 and linux/arm64 into bin/
 
 test: ## run all tests
 	CGO_ENABLED=0 go test -timeout 15m ./...
+	cd bench && CGO_ENABLED=0 go test -timeout 15m ./...
 
 race: ## run the tests of the concurrent packages under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race -timeout 10m ./store/... ./server/... ./internal/progress/...
 
 lint: fmt-check vet lint-tool ## gofmt, go vet (amd64, arm64) and golangci-lint
 	$(GOLANGCI) run ./...
+	cd bench && $(GOLANGCI) run -c ../.golangci.yml ./...
 
 lint-tool: $(GOLANGCI) ## build the pinned golangci-lint into .tools/bin
 
@@ -54,11 +58,45 @@ fmt-check: ## fail when a file is not gofmt'ed
 	if [ -n "$$out" ]; then echo "not gofmt'ed (run gofmt -w):"; echo "$$out"; exit 1; fi
 
 vet: ## go vet for both architectures
-	GOARCH=amd64 CGO_ENABLED=0 go vet ./...
-	GOARCH=arm64 CGO_ENABLED=0 go vet ./...
+	@set -e; for dir in . bench; do for arch in amd64 arm64; do \
+		echo "GOARCH=$$arch go vet ./... in $$dir"; (cd $$dir && GOARCH=$$arch CGO_ENABLED=0 go vet ./...); \
+	done; done
 
-bench: ## run the benchmarks (BENCH=regexp, BENCHTIME=1s)
-	CGO_ENABLED=0 go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
+bench: ## run the Go benchmarks, for benchstat (BENCH=regexp, BENCHTIME=1s, BENCHCOUNT=6)
+	CGO_ENABLED=0 go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) -timeout 10h -benchmem ./...
+
+# QUICK=1 shows in a few minutes that all of it runs, and keeps its figures out of docs/.
+RESULTS    := bench/results
+REPORT     := docs
+PEERFLAGS   = --gsimc bin/gsimc --data ../shared/data --cache bench/.cache --out $(RESULTS)
+SWEEPS     := n k history clients users
+ifdef QUICK
+RESULTS    := bin/bench-quick/results
+REPORT     := bin/bench-quick
+PEERFLAGS  += --quick --rounds 2
+LOADFLAGS  := --repetitions 1 --duration 300ms --warmup 100ms --users 1000
+SWEEPFLAGS := --at 1000,2000
+SWEEPS     := n
+endif
+
+benchmarks: bench-peers bench-serving bench-report ## measure everything beside its peers and write docs/benchmarks.md (QUICK=1 to try)
+
+bench-build: build
+	cd bench && CGO_ENABLED=0 go build -trimpath -o ../bin/peers ./peers && CGO_ENABLED=0 go build -trimpath -o ../bin/report ./report
+
+bench-peers: bench-build ## the part of make benchmarks with faiss, BLAS, ARPACK, redis and others
+	bin/peers $(PEERFLAGS) all
+	GSIMC_CPU=avx2 bin/peers $(PEERFLAGS) --no-peers --suffix -avx2 topn
+
+bench-serving: bench-build ## the part of make benchmarks with a real server
+	mkdir -p $(RESULTS)
+	bin/gsimc bench $(LOADFLAGS) --json $(RESULTS)/serving.json
+	@set -e; for axis in $(SWEEPS); do \
+		bin/gsimc bench --sweep $$axis $(LOADFLAGS) $(SWEEPFLAGS) --json $(RESULTS)/sweep-$$axis.json; \
+	done
+
+bench-report: bench-build ## write docs/benchmarks.md and its plots from bench/results
+	bin/report --results $(RESULTS) --out $(REPORT)
 
 fuzz: ## run each fuzz target for FUZZTIME (default 10s)
 	@set -e; for pkg in $$(go list ./...); do \

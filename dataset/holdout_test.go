@@ -46,3 +46,21 @@ func TestHoldOutLast(t *testing.T) {
 		}()
 	}
 }
+
+func TestOnly(t *testing.T) {
+	d := &Interactions{
+		Users: []string{"a", "b", "c"}, Items: []string{"w", "x", "y", "z"},
+		Ptr: []int64{0, 3, 4, 6}, Item: []int32{2, 0, 3, 1, 1, 0}, Time: []int64{1, 2, 3, 4, 5, 6}, Weight: []float32{.1, .2, .3, .4, .5, .6},
+	}
+	want := &Interactions{
+		Users: []string{"a", "c"}, Items: d.Items,
+		Ptr: []int64{0, 3, 5}, Item: []int32{2, 0, 3, 1, 0}, Time: []int64{1, 2, 3, 5, 6}, Weight: []float32{.1, .2, .3, .5, .6},
+	}
+	got := d.Only([]int32{0, 2})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("users 0 and 2 (-want +got):\n%s", diff)
+	}
+	if got.Item[0] = 1; d.Item[0] != 2 {
+		t.Error("the copy shares memory")
+	}
+}

@@ -91,6 +91,24 @@ func (h *hashWriter) hex() string {
 	return hex.EncodeToString(h.sum.Sum(nil))
 }
 
+// Only returns a copy of the histories of some users, whose indices must ascend. Items and their indices stay what they are.
+func (d *Interactions) Only(users []int32) *Interactions {
+	out := &Interactions{Items: d.Items, Ptr: make([]int64, 1, len(users)+1)}
+	for _, u := range users {
+		lo, hi := d.Ptr[u], d.Ptr[u+1]
+		out.Users = append(out.Users, d.Users[u])
+		out.Item = append(out.Item, d.Item[lo:hi]...)
+		if d.Time != nil {
+			out.Time = append(out.Time, d.Time[lo:hi]...)
+		}
+		if d.Weight != nil {
+			out.Weight = append(out.Weight, d.Weight[lo:hi]...)
+		}
+		out.Ptr = append(out.Ptr, int64(len(out.Item)))
+	}
+	return out
+}
+
 // HoldOutLast takes the last event of each of the users away, in place, and returns the items of these events. users must ascend.
 // Ids and indices stay what they are, even those of an item without events.
 func (d *Interactions) HoldOutLast(users []int32) (items []int32) {

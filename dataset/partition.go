@@ -1,6 +1,9 @@
 package dataset
 
-import "errors"
+import (
+	"errors"
+	"slices"
+)
 
 // Histories are the histories of some users of an Interactions, in the same
 // layout.
@@ -44,12 +47,22 @@ type Partition struct {
 // predict and one to predict it from.
 const minHeldOut = 2
 
-// Partition deals the histories out by role. Items that no training user has
+// Partition is [Interactions.Deal] for data that is needed afterwards: it deals a copy out.
+func (d *Interactions) Partition(s Split) (*Partition, error) {
+	c := *d
+	c.Item, c.Time, c.Weight = slices.Clone(d.Item), slices.Clone(d.Time), slices.Clone(d.Weight)
+	return c.Deal(s)
+}
+
+// Deal deals the histories out by role. Items that no training user has
 // are dropped everywhere: a model cannot know them. Validation and test users
 // who then have fewer than two items are dropped too, so the lengths of
 // Validation and Test count the users that are evaluated; Split.Count gives the
 // numbers before. A split without training users is an error.
-func (d *Interactions) Partition(s Split) (*Partition, error) {
+//
+// The memory of the events becomes that of the training histories, so that they
+// are never there twice. Afterwards d has its ids, but no events.
+func (d *Interactions) Deal(s Split) (*Partition, error) {
 	mustMatch(d, s)
 	if s.Count(Train) == 0 {
 		return nil, errors.New("the split has no training users, so nothing can be learned: give at least one user the role train")
@@ -72,10 +85,32 @@ func (d *Interactions) Partition(s Split) (*Partition, error) {
 			p.Items = append(p.Items, id)
 		}
 	}
-	p.Train = d.histories(s, Train, newItem, 0)
 	p.Validation = d.histories(s, Validation, newItem, minHeldOut)
 	p.Test = d.histories(s, Test, newItem, minHeldOut)
+	p.Train = d.takeTraining(s, newItem)
 	return p, nil
+}
+
+// takeTraining moves the training users' events to the front of d's memory and
+// gives it away. All items of a training user are kept.
+func (d *Interactions) takeTraining(s Split, newItem []int32) Histories {
+	users := s.Count(Train)
+	h := Histories{User: make([]int32, 0, users), Ptr: make([]int64, 1, users+1)}
+	kept := int64(0)
+	for u, role := range s {
+		if role != Train {
+			continue
+		}
+		for j := d.Ptr[u]; j < d.Ptr[u+1]; j++ {
+			d.move(kept, j, newItem[d.Item[j]])
+			kept++
+		}
+		h.User, h.Ptr = append(h.User, int32(u)), append(h.Ptr, kept)
+	}
+	d.truncate(kept)
+	h.Item, h.Time, h.Weight = d.Item, d.Time, d.Weight
+	d.Ptr, d.Item, d.Time, d.Weight = make([]int64, len(d.Users)+1), nil, nil, nil
+	return h
 }
 
 // histories collects the users with the given role who have at least fewest

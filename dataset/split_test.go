@@ -141,6 +141,18 @@ func TestPartitionInvariants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		dealt := *d
+		dealt.Item = slices.Clone(d.Item)
+		inPlace, err := dealt.Deal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(p, inPlace); diff != "" {
+			t.Fatalf("dealt in place (-copy +in place):\n%s", diff)
+		}
+		if dealt.Len() != 0 || len(dealt.Of(0)) != 0 || dealt.NumUsers() != d.NumUsers() {
+			t.Fatalf("%d events of %d users are left after the deal", dealt.Len(), dealt.NumUsers())
+		}
 		if p.Train.Len() != s.Count(Train) {
 			t.Fatalf("%d training users, want %d", p.Train.Len(), s.Count(Train))
 		}

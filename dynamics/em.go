@@ -162,11 +162,12 @@ func (f *em) moments() variances {
 
 // step returns the variances after one iteration, and the log-likelihood of those before it.
 func (f *em) step() (variances, float64) {
-	var sum expectations
+	sum := expectations{volume: 1}
 	for s := range f.m.histories {
 		f.filter(s, &sum)
 		f.smooth(s, &sum)
 	}
+	sum.likelihood -= 0.5 * math.Log(sum.volume)
 	next := variances{p0: f.v.p0}
 	if sum.starts > 0 {
 		next.p0 = max(sum.start/sum.starts, f.floor)
@@ -178,7 +179,8 @@ func (f *em) step() (variances, float64) {
 
 // expectations given all residuals, summed over the series; Σ_η and Σ_ν belong to means of unit growth and weight.
 type expectations struct {
-	likelihood    float64
+	likelihood    float64 // but for volume
+	volume        float64 // the product of many variances, for one logarithm
 	start, starts float64 // Σ E b_1², their number
 	move, moves   float64 // Σ E (b_t − b_{t−1})²/growth, their number
 	error         float64 // Σ E w (r_t − b_t)²
@@ -189,8 +191,7 @@ type expectations struct {
 func (f *em) filter(s int, sum *expectations) {
 	lo, hi := f.m.ptr[s], f.m.ptr[s+1]
 	residual, inverse, growth := f.residual[lo:hi], f.m.inverse[lo:hi], f.growth[lo:hi]
-	mean, predicted := 0.0, f.v.p0
-	volume := 1.0 // the product of many variances for one logarithm
+	mean, predicted, volume := 0.0, f.v.p0, sum.volume
 	for t, r := range residual {
 		noise := f.v.nu * inverse[t]
 		if t == 0 && f.m.skip[s] > 0 {
@@ -212,7 +213,7 @@ func (f *em) filter(s int, sum *expectations) {
 			mean, predicted = f.mean[t], f.variance[t]+growth[t+1]*f.v.eta
 		}
 	}
-	sum.likelihood -= 0.5 * math.Log(volume)
+	sum.volume = volume
 }
 
 // smooth is the Rauch-Tung-Striebel smoother over series s after filter, and adds up what the next variances are made of.

@@ -3,6 +3,7 @@ package dynamics
 import (
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/gsimc/gsimc/kalman"
 )
@@ -41,8 +42,9 @@ type Moments struct {
 	n, r   int
 	users  []span
 	item   []int32
-	weight []float32
-	decay  []float32 // r per event: what the bands fade by before it, rounded as Dynamics.Update rounds it
+	weight []float32   // nil: all are 1
+	rho    []float32   // r: what each band fades by before an event, rounded as Dynamics.Update rounds it,
+	faded  [][]float32 // unless it fades by time too: then there is a number for every event here, else nil
 
 	positions int       // N, the number of targets
 	mass      []float64 // r×n: Σ_t x_b[t] = Σ_i mass[b,i] e_i over the states t before a target
@@ -54,16 +56,20 @@ type Moments struct {
 type span struct{ first, target, end int }
 
 // NewMoments prepares the histories of the training users over n = numItems items; users with fewer than two events do not
-// count. It fails if nobody is left, and if an option or an event is out of range. O(events·r) time and memory.
-func NewMoments(numItems int, histories []kalman.History, opt Options) (*Moments, error) {
+// count. It fails if nobody is left, and if an option or an event is out of range. O(events·r) time; memory for each event is 4 bytes,
+// 4 more if not all weights are 1, and 4 more for each band that fades by time.
+//
+// histories yields the same in every pass; no history is kept.
+func NewMoments(numItems int, histories iter.Seq[kalman.History], opt Options) (*Moments, error) {
 	if err := opt.validate(); err != nil {
 		return nil, err
 	}
-	m := &Moments{n: numItems, r: len(opt.Bands)}
-	if err := m.reserve(histories); err != nil {
+	r := len(opt.Bands)
+	m := &Moments{n: numItems, r: r, rho: make([]float32, r), faded: make([][]float32, r)}
+	if err := m.reserve(histories, opt.Bands); err != nil {
 		return nil, err
 	}
-	for _, h := range histories {
+	for h := range histories {
 		if len(h) >= 2 {
 			m.add(h, opt)
 		}
@@ -73,17 +79,19 @@ func NewMoments(numItems int, histories []kalman.History, opt Options) (*Moments
 }
 
 // reserve checks the events and makes room for them.
-func (m *Moments) reserve(histories []kalman.History) error {
-	users, events := 0, 0
-	for u, h := range histories {
+func (m *Moments) reserve(histories iter.Seq[kalman.History], bands []kalman.Band) error {
+	all, users, events, weighted := 0, 0, 0, false
+	for h := range histories {
 		for p, e := range h {
+			weighted = weighted || e.Weight != 1
 			if e.Item < 0 || int(e.Item) >= m.n {
-				return fmt.Errorf("history %d: event %d: Item is %d, but there are %d items", u, p, e.Item, m.n)
+				return fmt.Errorf("history %d: event %d: Item is %d, but there are %d items", all, p, e.Item, m.n)
 			}
 			if e.Weight-e.Weight != 0 {
-				return fmt.Errorf("history %d: event %d: Weight is %v, want a finite number", u, p, e.Weight)
+				return fmt.Errorf("history %d: event %d: Weight is %v, want a finite number", all, p, e.Weight)
 			}
 		}
+		all++
 		if len(h) >= 2 {
 			users++
 			events += len(h)
@@ -91,12 +99,19 @@ func (m *Moments) reserve(histories []kalman.History) error {
 		}
 	}
 	if users == 0 {
-		return fmt.Errorf("%w: none of %d users has two events", ErrNothingToPredict, len(histories))
+		return fmt.Errorf("%w: none of %d users has two events", ErrNothingToPredict, all)
 	}
 	m.users = make([]span, 0, users)
 	m.item = make([]int32, 0, events)
-	m.weight = make([]float32, 0, events)
-	m.decay = make([]float32, 0, events*m.r)
+	if weighted {
+		m.weight = make([]float32, 0, events)
+	}
+	for b, band := range bands {
+		m.rho[b] = float32(band.Rho)
+		if band.HalfLife > 0 {
+			m.faded[b] = make([]float32, 0, events)
+		}
+	}
 	m.mass, m.count = make([]float64, m.r*m.n), make([]float64, m.n)
 	return nil
 }
@@ -115,13 +130,33 @@ func (m *Moments) add(h kalman.History, opt Options) {
 	newest := h[0].Time
 	for _, e := range h {
 		m.item = append(m.item, e.Item)
-		m.weight = append(m.weight, e.Weight)
+		if m.weight != nil {
+			m.weight = append(m.weight, e.Weight)
+		}
 		elapsed := elapsed(newest, e.Time)
-		for _, band := range opt.Bands {
-			m.decay = append(m.decay, float32(band.Decay(elapsed)))
+		for b, band := range opt.Bands {
+			if m.faded[b] != nil {
+				m.faded[b] = append(m.faded[b], float32(band.Decay(elapsed)))
+			}
 		}
 		newest = max(newest, e.Time)
 	}
+}
+
+// decay is what band b fades by before event p.
+func (m *Moments) decay(p, b int) float32 {
+	if f := m.faded[b]; f != nil {
+		return f[p]
+	}
+	return m.rho[b]
+}
+
+// weightOf is the weight of event p.
+func (m *Moments) weightOf(p int) float32 {
+	if m.weight == nil {
+		return 1
+	}
+	return m.weight[p]
 }
 
 // elapsed is the time from newest to t, as a kalman.State has it: 0 if t is earlier.
@@ -144,11 +179,11 @@ func (m *Moments) sum() {
 		for b := range m.r {
 			y, mass := 0.0, m.mass[b*m.n:(b+1)*m.n]
 			for p := s.end - 2; p >= s.first; p-- {
-				y *= float64(m.decay[(p+1)*m.r+b])
+				y *= float64(m.decay(p+1, b))
 				if p+1 >= s.target {
 					y++
 				}
-				mass[m.item[p]] += y * float64(m.weight[p])
+				mass[m.item[p]] += y * float64(m.weightOf(p))
 			}
 		}
 	}

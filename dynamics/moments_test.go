@@ -2,6 +2,7 @@ package dynamics
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,7 +32,7 @@ func TestNewMomentsErrors(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if _, err := NewMoments(2, test.histories, test.opt); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := NewMoments(2, slices.Values(test.histories), test.opt); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}
 		})
@@ -42,7 +43,7 @@ func TestNewMomentsErrors(t *testing.T) {
 func TestDecayOfExtremeTimes(t *testing.T) {
 	h := kalman.History{{Weight: 1, Time: math.MinInt64}, {Weight: 1, Time: math.MaxInt64}, {Weight: 1, Time: 0}}
 	m := newMoments(t, 1, []kalman.History{h}, Options{Bands: []kalman.Band{{Rho: 0.5, HalfLife: 10}}})
-	if diff := cmp.Diff([]float32{0.5, 0, 0.5}, m.decay); diff != "" {
+	if diff := cmp.Diff([]float32{0.5, 0, 0.5}, m.faded[0]); diff != "" {
 		t.Errorf("decay (-want +got):\n%s", diff)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,7 +81,7 @@ func oracle(histories []kalman.History, opt Options, e []float32, k int) *Normal
 
 func newMoments(t testing.TB, n int, histories []kalman.History, opt Options) *Moments {
 	t.Helper()
-	m, err := NewMoments(n, histories, opt)
+	m, err := NewMoments(n, slices.Values(histories), opt)
 	if err != nil {
 		t.Fatal(err)
 	}

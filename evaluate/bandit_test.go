@@ -3,6 +3,7 @@ package evaluate_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,7 +42,7 @@ func banditModel(t *testing.T, deviation bool) (*model.Model, []model.History) {
 	spec := model.DefaultSpec()
 	spec.TrainUsers = users
 	spec.Dynamics = model.DynamicsSpec{Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0.9}}, Ridge: 0.1, Deviation: deviation}
-	m, err := model.New(spec, basis, names, model.Histories{Train: histories[:80], Validation: histories[80:100]})
+	m, err := model.New(spec, basis, names, model.Histories{Train: slices.Values(histories[:80]), Validation: histories[80:100]})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,8 @@
 package evaluate
 
 import (
+	"iter"
+
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
@@ -14,7 +16,18 @@ func Incidence(p *dataset.Partition) *spectral.Incidence {
 
 // LearnFrom returns what a model of the training users of p learns from.
 func LearnFrom(p *dataset.Partition) model.Histories {
-	return model.Histories{Train: Histories(&p.Train), Validation: Histories(&p.Validation)}
+	return model.Histories{Train: Each(&p.Train), Validation: Histories(&p.Validation)}
+}
+
+// Each yields the histories one at a time, in the form of [Histories].
+func Each(h *dataset.Histories) iter.Seq[model.History] {
+	return func(yield func(model.History) bool) {
+		for u := range h.Len() {
+			if !yield(history(h, u)) {
+				return
+			}
+		}
+	}
 }
 
 // Histories returns h in the form that package model takes, one history for

@@ -1,6 +1,10 @@
 package model
 
-import "github.com/gsimc/gsimc/spectral"
+import (
+	"slices"
+
+	"github.com/gsimc/gsimc/spectral"
+)
 
 // DriftWindow is the number of consecutive events whose signal [Energy] looks at: windows of a fixed length, so that users with
 // short histories and with long ones compare.
@@ -68,13 +72,16 @@ func (m *Model) InsideAtTraining() float64 { return m.insideAtTraining }
 
 // measureEnergy sets insideAtTraining.
 func (m *Model) measureEnergy(h Histories) {
-	users := h.Validation
-	if len(users) < fewSequences && len(h.Train) > 0 {
-		users = h.Train
+	users := slices.Values(h.Validation)
+	if len(h.Validation) < fewSequences {
+		for range h.Train { // there are any
+			users = h.Train
+			break
+		}
 	}
 	e := m.NewEnergy()
 	var items []int32
-	for _, history := range users {
+	for history := range users {
 		items = items[:0]
 		for _, event := range history {
 			items = append(items, event.Item)

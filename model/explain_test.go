@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/gsimc/gsimc/kalman"
@@ -42,7 +43,7 @@ func newLearned(tb testing.TB, rng *rand.Rand, n, k int, edit func(*Spec)) *Mode
 	spec := testSpec()
 	edit(&spec)
 	m, err := New(spec, randomBasis(rng, n, k), itemNames(n), Histories{
-		Train: randomHistories(rng, n, 60), Validation: randomHistories(rng, n, 40),
+		Train: slices.Values(randomHistories(rng, n, 60)), Validation: randomHistories(rng, n, 40),
 	})
 	if err != nil {
 		tb.Fatal(err)

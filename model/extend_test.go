@@ -102,7 +102,7 @@ func TestPlaceReproducesTheBasis(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec.TrainUsers = int64(r.NumUsers())
 			basis, histories := trained(t, spec, r, rank)
-			all, err := New(spec, basis, itemNames(n), Histories{Train: histories, Validation: histories[:50]})
+			all, err := New(spec, basis, itemNames(n), Histories{Train: slices.Values(histories), Validation: histories[:50]})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,7 +158,7 @@ func extended(tb testing.TB, spec Spec, items int) (base, x *Model) {
 	r := market(2, n, 200)
 	spec.TrainUsers = int64(r.NumUsers())
 	basis, histories := trained(tb, spec, r, 6)
-	base, err := New(spec, basis, itemNames(n), Histories{Train: histories, Validation: histories[:50]})
+	base, err := New(spec, basis, itemNames(n), Histories{Train: slices.Values(histories), Validation: histories[:50]})
 	if err != nil {
 		tb.Fatal(err)
 	}

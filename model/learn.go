@@ -2,6 +2,7 @@ package model
 
 import (
 	"errors"
+	"iter"
 	"slices"
 
 	"github.com/gsimc/gsimc/dynamics"
@@ -10,7 +11,9 @@ import (
 
 // Histories are what a model learns from besides the basis. Item indices are below the number of items.
 type Histories struct {
-	Train      []History // of the users that made the basis; read with learned dynamics only
+	// Train yields those of the users that made the basis, the same in every pass; nil: none. They are read one at a time,
+	// since together they can be larger than everything else, and with learned dynamics or few validation users only.
+	Train      iter.Seq[History]
 	Validation []History // of users that did not: for P_0 and the noise
 
 	// Progress, if set, is told how much of the regression's sums is done.
@@ -43,7 +46,7 @@ func (m *Model) learn(h Histories) error {
 	}
 	sequences := h.Validation
 	if len(sequences) < fewSequences {
-		sequences = append(slices.Clone(sequences), h.Train...)
+		sequences = slices.AppendSeq(slices.Clone(sequences), h.Train)
 	}
 	noise, err := dynamics.LearnNoise(m.dynamics, m.responseRows, m.encoder, sequences)
 	if err != nil {

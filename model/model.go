@@ -28,6 +28,8 @@ type Model struct {
 	dynamics *kalman.Dynamics
 	readout  []float32 // r×k×k, W_b
 
+	freshVariance float64 // Σ_l V_l of a new user, see Uncertainty
+
 	kappa, lambda []float64 // k, eigenvalues of K (descending, undivided) and of Ł (ascending)
 	response      []float32 // k, H(λ), kept in the file like the scales of table
 
@@ -78,6 +80,7 @@ func (m *Model) finish() error {
 	}
 	slices.SortStableFunc(m.popular, func(a, b int32) int { return cmp.Compare(m.degrees[b], m.degrees[a]) })
 	m.scratch = &sync.Pool{New: func() any { return new(topScratch) }}
+	m.measureFresh()
 	return nil
 }
 

@@ -25,6 +25,9 @@ func New(spec Spec, basis *spectral.Basis, items []string, h Histories) (*Model,
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
+	if h.Train == nil {
+		h.Train = func(func(History) bool) {}
+	}
 	m := &Model{
 		spec: spec.clone(), n: n, k: k,
 		kappa: append([]float64(nil), basis.Kappa...), lambda: append([]float64(nil), basis.Lambda...),

@@ -1,6 +1,10 @@
 package model
 
-import "github.com/gsimc/gsimc/kalman"
+import (
+	"fmt"
+
+	"github.com/gsimc/gsimc/kalman"
+)
 
 // HasVariance tells whether the model knows how sure it is of a query: with learned dynamics that track a deviation. The
 // constants of the paper's filter are given and not learned from data, so its P says nothing about the error of x̂.
@@ -24,17 +28,27 @@ func (m *Model) VarianceTo(p []float32, s *kalman.State, now int64) {
 // together (for t = 0).
 func (m *Model) Uncertainty(p []float32) float64 {
 	m.checkQuery(p)
-	fresh := make([]float32, m.k)
-	m.dynamics.UncertaintyTo(fresh, m.dynamics.NewState(), 0)
-	var left, prior float64
-	for j, x := range p {
+	var left float64
+	for _, x := range p {
 		left += float64(x)
-		prior += float64(fresh[j])
 	}
-	if left >= prior { // both may be 0
+	if left >= m.freshVariance { // both may be 0
 		return 1
 	}
-	return left / prior
+	return left / m.freshVariance
+}
+
+// measureFresh sets freshVariance, if the model knows its variance.
+func (m *Model) measureFresh() {
+	if !m.HasVariance() {
+		return
+	}
+	fresh := make([]float32, m.k)
+	m.dynamics.UncertaintyTo(fresh, m.dynamics.NewState(), 0)
+	m.freshVariance = 0
+	for _, x := range fresh {
+		m.freshVariance += float64(x)
+	}
 }
 
 // ScoreVariance is the variance of the score of item i that follows from the variances p of the query (see VarianceTo):
@@ -49,4 +63,18 @@ func (m *Model) ScoreVariance(i int32, p []float32) float64 {
 		sum += float64(u) * float64(u) * float64(p[j])
 	}
 	return float64(g) * float64(g) * sum
+}
+
+// DeviationsTo stores in dst the standard deviations of the scores of items, the roots of their ScoreVariance, in float32: with the
+// bits of those that TopNUpperConfidence ranks by. dst is as long as items. O(k) for each of them, no allocation.
+func (m *Model) DeviationsTo(dst []float32, items []Scored, p []float32) {
+	if len(dst) != len(items) {
+		panic(fmt.Sprintf("model: %d items, but deviations of length %d", len(items), len(dst)))
+	}
+	m.checkQuery(p)
+	for i, s := range items {
+		m.checkItem(s.Item)
+		t, at := m.at(s.Item)
+		t.spreadTo(dst[i:i+1], p, at)
+	}
 }

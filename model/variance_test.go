@@ -20,6 +20,7 @@ func TestVariance(t *testing.T) {
 		m.dynamics.SigmaEta[j] = 1e-5
 		m.dynamics.SigmaNu[j] = 0.5
 	}
+	m.measureFresh()
 	s, p := m.NewState(), make([]float32, k)
 	m.VarianceTo(p, s, 1<<40)
 	if u := m.Uncertainty(p); u != 1 {
@@ -36,6 +37,14 @@ func TestVariance(t *testing.T) {
 		}
 		uncertainty = u
 		variance := func(i int32) float64 { return m.ScoreVariance(i, p) }
+		items := m.TopN(nil, p, n, nil)
+		deviations := make([]float32, len(items))
+		m.DeviationsTo(deviations, items, p)
+		for i, s := range items {
+			if got, want := float64(deviations[i]), math.Sqrt(variance(s.Item)); math.Abs(got-want) > 1e-6*want {
+				t.Fatalf("deviation of item %d is %v, want %v", s.Item, got, want)
+			}
+		}
 		for i := range int32(n) {
 			want := 0.0
 			for j, x := range row(m.basis, int(i), k) {

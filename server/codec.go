@@ -16,7 +16,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// codec is gRPC's codec for protobuf, but for messages that cannot be decoded. The library would answer those by itself,
+// codec is gRPC's codec for protobuf, but for two things. What a handler has encoded itself is sent as it is. And messages that
+// cannot be decoded: the library would answer those by itself,
 // with INTERNAL, which by our contract asks the client to send the same bytes again, for ever. Here they come out empty and
 // marked, and refuseMalformed or refuseMalformedStream answers as for every other bad field.
 type codec struct{ encoding.CodecV2 }
@@ -26,6 +27,14 @@ func newCodec() codec { return codec{encoding.GetCodecV2(grpcproto.Name)} }
 // malformedMark stands before the name of the field at fault in the unknown fields of a marked message. It is random, so
 // that no client can send it.
 var malformedMark = []byte(rand.Text())
+
+// Marshal implements encoding.CodecV2.
+func (c codec) Marshal(v any) (mem.BufferSlice, error) {
+	if e, ok := v.(*encoded); ok {
+		return e.buffers[:], nil
+	}
+	return c.CodecV2.Marshal(v)
+}
 
 // Unmarshal implements encoding.CodecV2.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {

@@ -104,6 +104,7 @@ func DefaultConfig() Config {
 
 // Limits that are not worth a setting.
 const (
+	streamWorkers         = 64 // goroutines that wait for calls, with stacks grown already; more calls start goroutines of their own
 	maxHeaderBytes        = 16 << 10
 	handshakeTimeout      = 5 * time.Second
 	keepaliveTime         = 30 * time.Second

@@ -50,21 +50,23 @@ func (s *states) viewTail(ctx context.Context, m *model.Model, user string, fn f
 	return s.replay(ctx, m, user, newTail(m, revision), fn)
 }
 
-// explain attaches to each of the results what the n items of the history are that contributed most to its score.
-func (s *Server) explain(m *model.Model, n int, subj subject, sc *scratch, results []*pb.ScoredItem) {
+// explain says of each of the results what the n items of the history are that contributed most to its score.
+func (s *Server) explain(m *model.Model, n int, subj subject, top []model.Scored) []*pb.Explanation {
 	t := subj.tail
 	if t == nil {
 		t = newTail(m, 0)
 	}
-	items := make([]int32, len(sc.top))
-	for i, scored := range sc.top {
+	items := make([]int32, len(top))
+	for i, scored := range top {
 		items[i] = scored.Item
 	}
 	x := m.Explain(t.before, t.events, items, s.cfg.Estimator)
 	groups := groupByItem(t.events)
-	for i, result := range results {
-		result.Explanation = explanation(m, n, x, i, groups, subj.timed)
+	explanations := make([]*pb.Explanation, len(top))
+	for i := range explanations {
+		explanations[i] = explanation(m, n, x, i, groups, subj.timed)
 	}
+	return explanations
 }
 
 // itemEvents are the events of a history on one item, by their places.

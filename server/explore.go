@@ -1,49 +1,55 @@
 package server
 
 import (
+	"context"
 	"math/rand/v2"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
 )
 
-// ranking says how the list in a scratch came about.
-type ranking struct {
-	source pb.ResultSource
-	seed   uint64 // of a Thompson draw
-}
-
-// rank selects the size best items into sc.top, with their scores.
-func rank(m *model.Model, x *pb.Exploration, subj subject, size int, sc *scratch) ranking {
+// rank selects the size best items, with their scores, and says in sc.reply how the list came about.
+func (s *Server) rank(ctx context.Context, x *pb.Exploration, subj subject, size int, sc *scratch) error {
+	r, c, m := &sc.reply, sc.call, sc.reply.model
+	c.N, c.Query = size, sc.query
+	c.ctx, c.model = ctx, m
+	var err error
 	switch strategy := x.GetStrategy().(type) {
 	case *pb.Exploration_Thompson_:
-		r := ranking{pb.ResultSource_RESULT_SOURCE_EXPLORATION, strategy.Thompson.GetSeed()}
+		r.source, r.seed = pb.ResultSource_RESULT_SOURCE_EXPLORATION, strategy.Thompson.GetSeed()
 		for r.seed == 0 {
 			r.seed = rand.Uint64()
 		}
-		draw := sc.drawn(m.Rank())
-		m.SampleTo(draw, sc.query, sc.variance, orOne(strategy.Thompson.Scale), r.seed)
-		sc.top = m.TopN(sc.top[:0], draw, size, sc.skip)
-		rescore(m, sc)
-		return r
-	case *pb.Exploration_UpperConfidence_:
+		c.Query = sc.drawn(m.Rank())
+		m.SampleTo(c.Query, sc.query, sc.variance, orOne(strategy.Thompson.Scale), r.seed)
+		err = s.batcher.topN(c)
+		rescore(m, c.Top, sc.query)
+	case *pb.Exploration_UpperConfidence_: // a pass of its own, since it reads the basis in another way
+		r.source = pb.ResultSource_RESULT_SOURCE_EXPLORATION
+		skip := c.Skip
+		if c.Among != nil {
+			skip = sc.skipAllBut(c.Among)
+		}
 		beta := float32(orOne(strategy.UpperConfidence.Beta))
-		sc.top = m.TopNUpperConfidence(sc.top[:0], sc.query, sc.variance, beta, size, sc.skip)
-		rescore(m, sc)
-		return ranking{source: pb.ResultSource_RESULT_SOURCE_EXPLORATION}
+		c.Top = m.TopNUpperConfidence(c.Top[:0], sc.query, sc.variance, beta, size, skip)
+		rescore(m, c.Top, sc.query)
+	case nil:
+		if !subj.usable {
+			r.source = pb.ResultSource_RESULT_SOURCE_POPULAR
+			c.Top = popular(m, c.Top[:0], size, c.Skip, c.Among)
+			break
+		}
+		r.source = pb.ResultSource_RESULT_SOURCE_PERSONALIZED
+		err = s.batcher.topN(c)
 	}
-	if subj.usable {
-		sc.top = m.TopN(sc.top[:0], sc.query, size, sc.skip)
-		return ranking{source: pb.ResultSource_RESULT_SOURCE_PERSONALIZED}
-	}
-	sc.top = popular(m, sc.top[:0], size, sc.skip)
-	return ranking{source: pb.ResultSource_RESULT_SOURCE_POPULAR}
+	r.top = c.Top
+	return err
 }
 
 // rescore puts the scores in the place of those that the items were selected by.
-func rescore(m *model.Model, sc *scratch) {
-	for i := range sc.top {
-		sc.top[i].Score = m.Score(sc.top[i].Item, sc.query)
+func rescore(m *model.Model, top []model.Scored, query []float32) {
+	for i := range top {
+		top[i].Score = m.Score(top[i].Item, query)
 	}
 }
 

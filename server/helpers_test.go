@@ -89,7 +89,7 @@ func buildModel(t testing.TB, seed uint64, id func(int) string, edit func(*model
 	spec := model.DefaultSpec()
 	spec.Alpha, spec.TrainUsers = 0.9, testUsers
 	edit(&spec)
-	m, err := model.New(spec, basis, ids, model.Histories{Train: histories, Validation: histories})
+	m, err := model.New(spec, basis, ids, model.Histories{Train: slices.Values(histories), Validation: histories})
 	if err != nil {
 		t.Fatal(err)
 	}

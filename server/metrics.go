@@ -22,6 +22,7 @@ type Metrics struct {
 	grpc     *grpcprom.ServerMetrics
 
 	stage         stageMetrics
+	batch         batchMetrics
 	results       map[pb.ResultSource]prometheus.Counter
 	degraded      map[pb.Degradation]prometheus.Counter
 	events        map[pb.EventDisposition]prometheus.Counter
@@ -38,6 +39,9 @@ type Metrics struct {
 
 // stageMetrics are the series of gsimc_recommend_stage_seconds.
 type stageMetrics struct{ state, filter, topN, encode prometheus.Observer }
+
+// batchMetrics tell how requests share passes over the basis.
+type batchMetrics struct{ size, wait prometheus.Observer }
 
 // stateRequestMetrics are the series of gsimc_user_state_requests_total.
 type stateRequestMetrics struct{ hit, advance, load, rebuild prometheus.Counter }
@@ -67,6 +71,10 @@ func NewMetrics() *Metrics {
 		[]string{"stage"})
 	m.stage = stageMetrics{stages.WithLabelValues("state"), stages.WithLabelValues("filter"),
 		stages.WithLabelValues("topn"), stages.WithLabelValues("encode")}
+	batchSize := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "gsimc_topn_batch_size",
+		Help: "Requests answered by one pass over the basis.", Buckets: []float64{1, 2, 4, 8, maxPass}})
+	batchWait := histogram("gsimc_topn_wait_seconds", "Time that a request waited for a pass over the basis, 0 for most.")
+	m.batch = batchMetrics{batchSize, batchWait}
 	requests := counters("gsimc_user_state_requests_total",
 		"Reads of user states: hit (as cached), advance (cached, events folded in), load (not cached, replayed), rebuild (cached, but by another model, "+
 			"ahead of the store or damaged by a panic, so replayed).", "result")
@@ -84,7 +92,7 @@ func NewMetrics() *Metrics {
 	m.registry.MustRegister(m.extension.collectors()...)
 	m.registry.MustRegister(m.online.collectors()...)
 	m.registry.MustRegister(m.retrain.collectors()...)
-	m.registry.MustRegister(m.grpc, stages, results, degraded, events, m.visible, requests, m.storeSync, loads,
+	m.registry.MustRegister(m.grpc, stages, batchSize, batchWait, results, degraded, events, m.visible, requests, m.storeSync, loads,
 		m.panics, m.streams,
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsGC, collectors.MetricsScheduler)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

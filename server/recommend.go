@@ -2,44 +2,42 @@ package server
 
 import (
 	"context"
-	"math"
 	"slices"
 	"time"
 
-	"google.golang.org/protobuf/proto"
+	"google.golang.org/grpc"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/internal/vec"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
 )
 
 // recommender implements RecommenderService.
-type recommender struct {
-	pb.UnsafeRecommenderServiceServer
-	*Server
+type recommender struct{ *Server }
+
+// recommenderDesc is the description of the service, with a handler whose answer is encoded already.
+var recommenderDesc = grpc.ServiceDesc{
+	ServiceName: pb.RecommenderService_ServiceDesc.ServiceName,
+	HandlerType: (*any)(nil), // handleRecommend knows the type
+	Methods:     []grpc.MethodDesc{{MethodName: "Recommend", Handler: handleRecommend}},
+	Metadata:    pb.RecommenderService_ServiceDesc.Metadata,
 }
 
-// scratch is the working memory of one Recommend, reused between calls.
-type scratch struct {
-	query    []float32   // k
-	variance []float32   // k, of the query, if the model knows it
-	draw     []float32   // k, a random query; made when it is needed
-	skip     *vec.Bitset // n: items that must not be returned
-	seen     []int32     // items that the seen policy excludes
-	top      []model.Scored
-}
-
-// drawn returns the room for a random query.
-func (sc *scratch) drawn(k int) []float32 {
-	if len(sc.draw) != k {
-		sc.draw = make([]float32, k)
+// handleRecommend is what protoc-gen-go-grpc makes, but for the type of the answer.
+func handleRecommend(srv any, ctx context.Context, decode func(any) error, chain grpc.UnaryServerInterceptor) (any, error) {
+	req := new(pb.RecommendRequest)
+	if err := decode(req); err != nil {
+		return nil, err
 	}
-	return sc.draw
+	info := &grpc.UnaryServerInfo{Server: srv, FullMethod: pb.RecommenderService_Recommend_FullMethodName}
+	return chain(ctx, req, info, func(ctx context.Context, req any) (any, error) {
+		return srv.(recommender).recommend(ctx, req.(*pb.RecommendRequest))
+	})
 }
 
-// subject is what Recommend needs to know of a user or an inline history. The query and its variance are in the scratch.
+// subject is what Recommend needs to know of a user or an inline history. The query, its variance and the seen items that must
+// not be returned are in the scratch.
 type subject struct {
 	known    bool // there is a history
 	usable   bool // the query says something
@@ -58,8 +56,8 @@ func (w *stopwatch) lap() float64 {
 	return d.Seconds()
 }
 
-// Recommend implements RecommenderService: state, exclusions, top-N, answer.
-func (s recommender) Recommend(ctx context.Context, req *pb.RecommendRequest) (*pb.RecommendResponse, error) {
+// recommend answers RecommenderService.Recommend with an encoded RecommendResponse.
+func (s recommender) recommend(ctx context.Context, req *pb.RecommendRequest) (*encoded, error) {
 	now := s.now()
 	if err := validateRecommend(req, now); err != nil {
 		return nil, err
@@ -70,10 +68,15 @@ func (s recommender) Recommend(ctx context.Context, req *pb.RecommendRequest) (*
 		return nil, errNoUncertainty
 	}
 	sc := s.takeScratch(m.Model)
-	defer s.scratch.Put(sc)
-	watch := stopwatch{last: time.Now()}
+	answer, err := s.answer(ctx, m.Model, req, now, sc)
+	s.giveScratch(sc)
+	return answer, err
+}
 
-	subj, err := s.subject(ctx, m.Model, req, now, sc)
+// answer goes through the stages: state, exclusions, top-N, answer.
+func (s recommender) answer(ctx context.Context, m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch) (*encoded, error) {
+	watch := stopwatch{last: time.Now()}
+	subj, err := s.subject(ctx, m, req, now, sc)
 	if err != nil {
 		return nil, err
 	}
@@ -82,42 +85,42 @@ func (s recommender) Recommend(ctx context.Context, req *pb.RecommendRequest) (*
 	}
 	s.metrics.stage.state.Observe(watch.lap())
 
-	s.exclude(m.Model, req.GetFilter(), sc)
+	r := &sc.reply
+	r.model = m
+	noteUnknownEntries(m, req.GetHistory().GetEntries(), r)
+	sc.exclude(m, req.GetFilter())
 	s.metrics.stage.filter.Observe(watch.lap())
 
 	size := pageSize(req.GetPageSize())
-	how := rank(m.Model, req.GetExploration(), subj, size, sc)
+	if err := s.rank(ctx, req.GetExploration(), subj, size, sc); err != nil {
+		return nil, err
+	}
 	s.metrics.stage.topN.Observe(watch.lap())
 
-	resp := &pb.RecommendResponse{ModelVersion: m.Version(), UserRevision: subj.revision, ExplorationSeed: how.seed}
-	resp.Items = items(m.Model, sc.top, how.source)
+	r.revision = subj.revision
 	if m.HasVariance() {
-		addVariance(m.Model, resp, how.source, sc)
+		r.addVariance(sc.variance)
 	}
-	if n := int(req.GetExplain()); n > 0 && how.source != pb.ResultSource_RESULT_SOURCE_POPULAR {
-		s.explain(m.Model, n, subj, sc, resp.GetItems())
+	if n := int(req.GetExplain()); n > 0 && r.source != pb.ResultSource_RESULT_SOURCE_POPULAR {
+		r.explanations = s.explain(m, n, subj, r.top)
 	}
-	resp.UnknownItemIds = unknownItems(m.Model, req)
-	resp.Degradations = degradations(subj, len(resp.Items) < min(size, m.NumItems()))
-	s.countAnswer(resp, how.source)
+	r.degradations = appendDegradations(r.degradations, subj, len(r.top) < min(size, m.NumItems()))
+	s.countAnswer(r)
+	data := replyBuffers.Get(0)
+	if *data, err = r.appendTo(*data); err != nil {
+		return nil, err
+	}
 	s.metrics.stage.encode.Observe(watch.lap())
-	return resp, nil
-}
-
-func (s *Server) takeScratch(m *model.Model) *scratch {
-	sc, _ := s.scratch.Get().(*scratch)
-	if sc == nil || len(sc.query) != m.Rank() || sc.skip.Len() != m.NumItems() {
-		sc = &scratch{query: make([]float32, m.Rank()), variance: make([]float32, m.Rank()), skip: vec.NewBitset(m.NumItems())}
-	}
-	return sc
+	return newEncoded(data), nil
 }
 
 // subject finds the state of the request's subject and writes its query, its variance and its seen items to sc.
 func (s recommender) subject(ctx context.Context, m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch) (subject, error) {
 	subj, explain := subject{}, req.GetExplain() > 0
-	rule := seenRule(req.GetSeen(), now)
+	rule := newSeenRule(req.GetSeen(), now, sc.kinds)
+	sc.kinds = rule.kinds
 	read := func(u *userState) {
-		subj, sc.seen = subject{}, sc.seen[:0]
+		subj, sc.skipped = subject{}, sc.skipped[:0]
 		if u == nil {
 			if m.HasVariance() { // what is expected of anyone can be explored
 				s.readQuery(m, m.NewState(), now.Unix(), sc)
@@ -126,11 +129,7 @@ func (s recommender) subject(ctx context.Context, m *model.Model, req *pb.Recomm
 		}
 		subj = subject{known: true, usable: u.usable(), timed: true, revision: u.revision, tail: u.tail}
 		s.readQuery(m, u.kalman, now.Unix(), sc)
-		for _, item := range u.seen {
-			if rule(item) {
-				sc.seen = append(sc.seen, item.item)
-			}
-		}
+		sc.skipped = rule.appendTo(sc.skipped, u.seen)
 	}
 	if h := req.GetHistory(); h != nil {
 		var t *tail
@@ -192,53 +191,6 @@ func (s *Server) inlineState(m *model.Model, h *pb.InlineHistory, t *tail) *user
 	return u
 }
 
-// seenPredicate says whether a seen item must not be returned.
-type seenPredicate func(seenItem) bool
-
-// seenRule compiles the policy of a request that was received at now.
-func seenRule(p *pb.SeenPolicy, now time.Time) seenPredicate {
-	if p.GetMode() == pb.SeenPolicy_MODE_INCLUDE {
-		return func(seenItem) bool { return false }
-	}
-	var kinds map[eventKind]bool // nil: all
-	if p.GetMode() == pb.SeenPolicy_MODE_EXCLUDE_TYPES {
-		kinds = make(map[eventKind]bool, len(p.GetEventTypes()))
-		for _, t := range p.GetEventTypes() {
-			kinds[kindOf(t)] = true
-		}
-	}
-	var oldest time.Time // events before it no longer count
-	if after := p.GetReappearAfter(); after != nil {
-		oldest = now.Add(-after.AsDuration())
-	}
-	return func(i seenItem) bool {
-		return (kinds == nil || kinds[i.kind]) && i.time >= oldest.Unix()
-	}
-}
-
-// exclude fills sc.skip with the items that must not be returned.
-func (s *Server) exclude(m *model.Model, f *pb.ItemFilter, sc *scratch) {
-	sc.skip.Reset()
-	if allow := f.GetAllowItemIds(); len(allow) > 0 {
-		for i := range int32(m.NumItems()) {
-			sc.skip.Set(i)
-		}
-		for _, id := range allow {
-			if i, known := m.ItemIndex(id); known {
-				sc.skip.Clear(i)
-			}
-		}
-	}
-	for _, id := range f.GetDenyItemIds() {
-		if i, known := m.ItemIndex(id); known {
-			sc.skip.Set(i)
-		}
-	}
-	for _, i := range sc.seen {
-		sc.skip.Set(i)
-	}
-}
-
 func pageSize(requested int32) int {
 	if requested == 0 {
 		return defaultPageSize
@@ -246,69 +198,26 @@ func pageSize(requested int32) int {
 	return min(int(requested), maxPageSize)
 }
 
-// popular appends the n most popular items that are not in skip; the score is the share of the training users.
-func popular(m *model.Model, dst []model.Scored, n int, skip *vec.Bitset) []model.Scored {
-	trainUsers := float32(max(m.NumTrainUsers(), 1))
-	for _, i := range m.Popular() {
-		if len(dst) == n {
-			break
-		}
-		if !skip.Has(i) {
-			dst = append(dst, model.Scored{Item: i, Score: float32(m.Degree(i)) / trainUsers})
-		}
-	}
-	return dst
-}
-
-// items makes the list of the answer: one allocation for all messages, one for the pointers.
-func items(m *model.Model, top []model.Scored, source pb.ResultSource) []*pb.ScoredItem {
-	messages := make([]pb.ScoredItem, len(top))
-	list := make([]*pb.ScoredItem, len(top))
-	for i, t := range top {
-		list[i] = &messages[i]
-		list[i].ItemId, list[i].Score, list[i].Source = m.ItemID(t.Item), float64(t.Score), source
-	}
-	return list
-}
-
 // addVariance says how sure the model is: of the user, and of each score that is its own.
-func addVariance(m *model.Model, resp *pb.RecommendResponse, source pb.ResultSource, sc *scratch) {
-	resp.Uncertainty = proto.Float64(m.Uncertainty(sc.variance))
-	if source == pb.ResultSource_RESULT_SOURCE_POPULAR {
+func (r *reply) addVariance(variance []float32) {
+	r.uncertainty, r.uncertain = r.model.Uncertainty(variance), true
+	if r.source == pb.ResultSource_RESULT_SOURCE_POPULAR {
 		return
 	}
-	deviations := make([]float64, len(sc.top))
-	for i, t := range sc.top {
-		deviations[i] = math.Sqrt(m.ScoreVariance(t.Item, sc.variance))
-		resp.GetItems()[i].ScoreStddev = &deviations[i]
-	}
+	r.deviations = slices.Grow(r.deviations[:0], len(r.top))[:len(r.top)]
+	r.model.DeviationsTo(r.deviations, r.top, variance)
 }
 
-// unknownItems lists the ids of the history and of the allow list that m does not know, each once, in request order.
-func unknownItems(m *model.Model, req *pb.RecommendRequest) []string {
-	entries, allow := req.GetHistory().GetEntries(), req.GetFilter().GetAllowItemIds()
-	if len(entries)+len(allow) == 0 {
-		return nil
-	}
-	var unknown []string
-	listed := map[string]bool{}
-	note := func(id string) {
-		if _, known := m.ItemIndex(id); !known && !listed[id] {
-			listed[id] = true
-			unknown = append(unknown, id)
+// noteUnknownEntries notes the items of a history that m does not know.
+func noteUnknownEntries(m *model.Model, entries []*pb.HistoryEntry, r *reply) {
+	for _, e := range entries {
+		if _, known := m.ItemIndex(e.GetItemId()); !known {
+			r.noteUnknown(e.GetItemId())
 		}
 	}
-	for _, e := range entries {
-		note(e.GetItemId())
-	}
-	for _, id := range allow {
-		note(id)
-	}
-	return unknown
 }
 
-func degradations(subj subject, short bool) []pb.Degradation {
-	var d []pb.Degradation
+func appendDegradations(d []pb.Degradation, subj subject, short bool) []pb.Degradation {
 	switch {
 	case !subj.known:
 		d = append(d, pb.Degradation_DEGRADATION_UNKNOWN_USER)
@@ -321,9 +230,9 @@ func degradations(subj subject, short bool) []pb.Degradation {
 	return d
 }
 
-func (s *Server) countAnswer(resp *pb.RecommendResponse, source pb.ResultSource) {
-	s.metrics.results[source].Add(float64(len(resp.GetItems())))
-	for _, d := range resp.GetDegradations() {
+func (s *Server) countAnswer(r *reply) {
+	s.metrics.results[r.source].Add(float64(len(r.top)))
+	for _, d := range r.degradations {
 		s.metrics.degraded[d].Inc()
 	}
 }

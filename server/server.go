@@ -40,6 +40,7 @@ type Server struct {
 	quality  *quality
 	extender *extender // nil: not measured
 	scratch  sync.Pool // of *scratch
+	batcher  *batcher
 
 	grpc   *grpc.Server
 	health *health.Server
@@ -70,6 +71,7 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 		s.metrics = NewMetrics()
 	}
 	s.started = s.now()
+	s.batcher = newBatcher(s.metrics.batch)
 	var err error
 	if s.states, err = newStates(cfg.StateCacheBytes, st, s.folder, s.metrics); err != nil {
 		return nil, fmt.Errorf("state cache: %w", err)
@@ -96,6 +98,7 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 func (s *Server) newGRPC() *grpc.Server {
 	g := grpc.NewServer(append(s.interceptors(),
 		grpc.ForceServerCodecV2(newCodec()),
+		grpc.NumStreamWorkers(streamWorkers),
 		grpc.MaxRecvMsgSize(s.cfg.MaxRecvBytes),
 		grpc.MaxSendMsgSize(s.cfg.MaxSendBytes),
 		grpc.MaxConcurrentStreams(s.cfg.MaxConcurrentStreams),
@@ -109,7 +112,7 @@ func (s *Server) newGRPC() *grpc.Server {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMinTime, PermitWithoutStream: true}),
 		grpc.WaitForHandlers(true),
 	)...)
-	pb.RegisterRecommenderServiceServer(g, recommender{Server: s})
+	g.RegisterService(&recommenderDesc, recommender{Server: s})
 	pb.RegisterEventServiceServer(g, events{Server: s})
 	pb.RegisterUserServiceServer(g, users{Server: s})
 	pb.RegisterAdminServiceServer(g, admin{Server: s})

@@ -3,6 +3,7 @@ package tune
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 
@@ -19,7 +20,7 @@ import (
 type bench struct {
 	part     *dataset.Partition
 	r        *spectral.Incidence
-	train    []kalman.History
+	train    iter.Seq[kalman.History]
 	panel    *panel
 	maxRank  int
 	seed     uint64
@@ -43,7 +44,7 @@ func newBench(part *dataset.Partition, maxRank int, seed uint64, progress func(s
 		progress = func(string, int, int) {}
 	}
 	return &bench{
-		part: part, r: evaluate.Incidence(part), train: evaluate.Histories(&part.Train),
+		part: part, r: evaluate.Incidence(part), train: evaluate.Each(&part.Train),
 		panel: newPanel(evaluate.Histories(&part.Validation)), maxRank: maxRank, seed: seed, progress: progress,
 	}
 }
@@ -280,9 +281,9 @@ func toFloat32(v []float64) []float32 {
 
 // medianGap is the median time between neighbouring events of the training users in seconds; 0 without useful times, which is
 // when most events of a user have the same time or times are mere counters.
-func medianGap(histories []kalman.History) int64 {
+func medianGap(histories iter.Seq[kalman.History]) int64 {
 	var gaps []int64
-	for _, h := range histories {
+	for h := range histories {
 		for t := 1; t < len(h); t++ {
 			gaps = append(gaps, h[t].Time-h[t-1].Time)
 		}

@@ -97,9 +97,9 @@ func readSplit(path string, events *dataset.Interactions) (dataset.Split, error)
 	return split, nil
 }
 
-// partition deals the events out; path is the file of --split, if there is one.
+// partition deals the events out and uses them up; path is the file of --split, if there is one.
 func partition(events *dataset.Interactions, split dataset.Split, path string) (*dataset.Partition, error) {
-	part, err := events.Partition(split)
+	part, err := events.Deal(split)
 	if err != nil && path != "" {
 		return nil, fmt.Errorf("--split: %s: %w", path, err)
 	}

@@ -131,7 +131,7 @@ func (c *trainCmd) askedRank() int {
 
 // heldOut are the events that were kept from the training for --compare, and the model to compare with.
 type heldOut struct {
-	events  *dataset.Interactions
+	events  *dataset.Interactions // of the users of targets alone
 	targets evaluate.Targets
 	old     *model.Model
 }
@@ -152,8 +152,12 @@ func (c *trainCmd) holdOut(events *dataset.Interactions) (*heldOut, error) {
 			"a quarter of the users at most, each with two items or more, the last of them after those that %s was trained on",
 			len(users), events.NumUsers(), compareMinUsers, c.Compare)})
 	}
-	targets := evaluate.Targets{Users: users, Items: events.HoldOutLast(users)}
-	return &heldOut{events: events, targets: targets, old: old}, nil
+	items := events.HoldOutLast(users)
+	held := &heldOut{events: events.Only(users), targets: evaluate.Targets{Items: items}, old: old}
+	for u := range users {
+		held.targets.Users = append(held.targets.Users, int32(u))
+	}
+	return held, nil
 }
 
 // knownUntil is the time of the newest event that a model was trained on, but not after the training itself: a single event

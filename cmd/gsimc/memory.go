@@ -17,17 +17,31 @@ func limitMemory(env []string) {
 			return
 		}
 	}
+	if limit, ok := groupMemory(); ok {
+		debug.SetMemoryLimit(limit / 10 * 9)
+	}
+}
+
+// groupMemory is the memory limit of the control group, in bytes; ok is false if there is none.
+func groupMemory() (limit int64, ok bool) {
 	for _, path := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			continue
 		}
 		limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-		if err == nil && limit < 1<<50 { // "max", or version 1's near-infinite number: no limit
-			debug.SetMemoryLimit(limit / 10 * 9)
-		}
-		return
+		return limit, err == nil && limit < 1<<50 // "max", or version 1's near-infinite number: no limit
 	}
+	return 0, false
+}
+
+// machineMemory is the memory of the machine in bytes; 0 if the system does not tell.
+func machineMemory() int64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 0
+	}
+	return int64(info.Totalram) * int64(info.Unit)
 }
 
 // peakRSS is the largest resident set size of this process so far, in bytes; 0 if the system does not tell.

@@ -38,8 +38,9 @@ type trainCmd struct {
 	modelFlags
 
 	likeFlags
+	planFlags
 
-	Out string `required:"" placeholder:"FILE" help:"Model file to write; it is replaced in one step when the new one is complete."`
+	Out string `placeholder:"FILE" help:"Model file to write; it is replaced in one step when the new one is complete. Needed unless --plan."`
 
 	like *pattern // of --like, once Run has read it
 }
@@ -49,6 +50,9 @@ func (c *trainCmd) Validate() error {
 	var err error
 	if c.Filter != nil && given(c.Dynamics, model.DynamicsNone) == model.DynamicsLearned {
 		err = errors.New("--filter: has no effect with --dynamics learned, leave one of the two out")
+	}
+	if c.Out == "" && !c.Plan {
+		err = errors.Join(err, errors.New("missing flags: --out=FILE"))
 	}
 	return errors.Join(c.dataFlags.check(), c.graphFlags.check(), c.modelFlags.check(), err)
 }
@@ -70,9 +74,12 @@ The file says when it was made, and its version is a hash of all that is in it. 
 
 // Run trains a model and prints what it did.
 func (c *trainCmd) Run(a *app) (err error) {
-	if err := writable(c.Out); err != nil {
-		return err
+	if !c.Plan {
+		if err := writable(c.Out); err != nil {
+			return err
+		}
 	}
+	defer limitTraining(a.env, c.MemoryLimit)()
 	begin, p := time.Now(), a.progress()
 	trainedAt, err := reproducibleTime(a.env, begin)
 	if err != nil {
@@ -92,7 +99,18 @@ func (c *trainCmd) Run(a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, held.close()) }()
-	part, basis, m, err := c.train(p, events, report, trainedAt)
+	part, newest, err := c.deal(events)
+	if err != nil {
+		return err
+	}
+	todo := c.plan(part)
+	if c.Plan {
+		todo.print(a, time.Since(begin))
+	}
+	if err := todo.check(); err != nil || c.Plan {
+		return err
+	}
+	basis, m, err := c.train(p, part, report, newest, trainedAt)
 	if err != nil {
 		return err
 	}
@@ -111,27 +129,38 @@ func (c *trainCmd) Run(a *app) (err error) {
 	return nil
 }
 
-// train makes the model of the events.
-func (c *trainCmd) train(p progress.Progress, events *dataset.Interactions, report *dataset.Report, trainedAt time.Time) (*dataset.Partition, *spectral.Basis, *model.Model, error) {
+// deal deals the events out, which uses them up, and returns the time of the newest one as well.
+func (c *trainCmd) deal(events *dataset.Interactions) (part *dataset.Partition, newest string, err error) {
 	split, err := c.split(events)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, "", err
 	}
-	part, err := partition(events, split, c.Split)
-	if err != nil {
-		return nil, nil, nil, err
-	}
+	newest = lastEvent(events)
+	part, err = partition(events, split, c.Split)
+	return part, newest, err
+}
+
+// train makes the model of the events, the newest of which is of the given time.
+func (c *trainCmd) train(p progress.Progress, part *dataset.Partition, report *dataset.Report, newest string, trainedAt time.Time) (*spectral.Basis, *model.Model, error) {
 	basis, err := solve(p, evaluate.Incidence(part), c.solverOptions(len(part.Items)))
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	spec := c.spec()
 	spec.TrainUsers, spec.Provenance = int64(part.Train.Len()), c.provenance(report, basis, trainedAt)
-	if len(events.Time) > 0 {
-		spec.Provenance["last_event"] = time.Unix(slices.Max(events.Time), 0).UTC().Format(time.RFC3339)
+	if newest != "" {
+		spec.Provenance["last_event"] = newest
 	}
 	m, err := learn(p, spec, basis, part)
-	return part, basis, m, err
+	return basis, m, err
+}
+
+// lastEvent is the time of the newest event, empty if they have none.
+func lastEvent(events *dataset.Interactions) string {
+	if len(events.Time) == 0 {
+		return ""
+	}
+	return time.Unix(slices.Max(events.Time), 0).UTC().Format(time.RFC3339)
 }
 
 // writeModel writes the model file in one step. A signal to end leaves no part of it behind.

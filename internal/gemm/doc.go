@@ -27,7 +27,7 @@
 // seldom for the copy to pay, and the kernel reads A where it is.
 //
 // [RotateRows] and [SumRows] stand beside the products because they are what the
-// rest of an eigensolver consists of, and [FoldRow] because it is what is left of
+// rest of an eigensolver consists of, and [Fold] because it is what is left of
 // a regression on the states of a recursion.
 //
 // # Bits

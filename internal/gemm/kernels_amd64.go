@@ -45,12 +45,12 @@ func rotators() []rotator {
 }
 
 func summers() []summer {
-	all := []summer{{"generic", sumGeneric}}
+	all := []summer{{"generic", sumGeneric[float64], sumGeneric[float32], sumGeneric[float32]}}
 	if hasAVX2 {
-		all = append(all, summer{"avx2", sumAVX2})
+		all = append(all, summer{"avx2", sumAVX2, sum32AVX2, sum64AVX2})
 	}
 	if hasAVX512 {
-		all = append(all, summer{"avx512", sumAVX512})
+		all = append(all, summer{"avx512", sumAVX512, sum32AVX512, sum64AVX512})
 	}
 	return all
 }
@@ -67,16 +67,30 @@ func folders() []folder {
 }
 
 //go:noescape
-func foldAVX2(next, x, e, sum *[FoldWidth]float64, a, b, c float64)
+func foldAVX2(kept, x, sum []FoldRow, steps []FoldStep)
 
 //go:noescape
-func foldAVX512(next, x, e, sum *[FoldWidth]float64, a, b, c float64)
+func foldAVX512(kept, x, sum []FoldRow, steps []FoldStep)
 
 //go:noescape
 func sumAVX2(dst, strip []float64, rows []int32)
 
 //go:noescape
 func sumAVX512(dst, strip []float64, rows []int32)
+
+// sum32… and sum64… are for rows of 32 and 64 float32.
+
+//go:noescape
+func sum32AVX2(dst, strip []float32, rows []int32)
+
+//go:noescape
+func sum64AVX2(dst, strip []float32, rows []int32)
+
+//go:noescape
+func sum32AVX512(dst, strip []float32, rows []int32)
+
+//go:noescape
+func sum64AVX512(dst, strip []float32, rows []int32)
 
 //go:noescape
 func rotateAVX2(strip, c, s []float64)

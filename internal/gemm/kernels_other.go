@@ -8,6 +8,8 @@ func kernels32() []kernel[float32] { return []kernel[float32]{generic[float32]()
 
 func rotators() []rotator { return []rotator{{"generic", rotateGeneric}} }
 
-func summers() []summer { return []summer{{"generic", sumGeneric}} }
+func summers() []summer {
+	return []summer{{"generic", sumGeneric[float64], sumGeneric[float32], sumGeneric[float32]}}
+}
 
 func folders() []folder { return []folder{{"generic", foldGeneric}} }

@@ -3,38 +3,55 @@ package gemm
 import "fmt"
 
 // SumRows sets dst to the sum of the given rows of a strip, a matrix of
-// StripWidth columns without gaps, in the order of rows:
+// len(dst) columns without gaps, in the order of rows:
 //
-//	dst[j] = Σ_i strip[rows[i]*StripWidth+j]
+//	dst[j] = Σ_i strip[rows[i]*len(dst)+j]
 //
 // It is the product with a sparse 0/1 matrix, row by row. All kernels give the
-// same bits. Rows outside of the strip are a bug of the caller and are noticed
-// before anything is read.
-func SumRows(dst, strip []float64, rows []int32) {
-	if len(dst) != StripWidth {
-		panic(fmt.Sprintf("gemm: sum of rows of %d elements", len(dst)))
-	}
-	limit := uint32(len(strip) / StripWidth)
+// same bits. There are fast ones for rows of 256 bytes, 32 of float64 or 64 of
+// float32, and for 32 of float32. Rows outside of the strip are a bug of the
+// caller and are noticed before anything is read.
+func SumRows[T Float](dst, strip []T, rows []int32) {
+	limit := uint32(len(strip) / max(1, len(dst)))
 	for _, r := range rows {
 		if uint32(r) >= limit {
 			panic(fmt.Sprintf("gemm: row %d of a strip of %d rows", r, limit))
 		}
 	}
-	sumInUse.rows(dst, strip, rows)
+	switch dst := any(dst).(type) {
+	case []float64:
+		if len(dst) == StripWidth {
+			sumInUse.double(dst, any(strip).([]float64), rows)
+			return
+		}
+	case []float32:
+		switch len(dst) {
+		case StripWidth:
+			sumInUse.single(dst, any(strip).([]float32), rows)
+			return
+		case 2 * StripWidth:
+			sumInUse.wide(dst, any(strip).([]float32), rows)
+			return
+		}
+	}
+	sumGeneric(dst, strip, rows)
 }
 
-// A summer is SumRows for one kind of processor, with the rows checked.
+// A summer is SumRows for one kind of processor, with the rows checked: for
+// rows of StripWidth elements, and of twice as many.
 type summer struct {
-	name string
-	rows func(dst, strip []float64, rows []int32)
+	name   string
+	double func(dst, strip []float64, rows []int32)
+	single func(dst, strip []float32, rows []int32)
+	wide   func(dst, strip []float32, rows []int32)
 }
 
-func sumGeneric(dst, strip []float64, rows []int32) {
-	sum := (*[StripWidth]float64)(dst)
-	clear(sum[:])
+func sumGeneric[T Float](dst, strip []T, rows []int32) {
+	clear(dst)
 	for _, r := range rows {
-		for j, v := range (*[StripWidth]float64)(strip[int(r)*StripWidth:]) {
-			sum[j] += v
+		at := strip[int(r)*len(dst):][:len(dst)]
+		for j, v := range at {
+			dst[j] += v
 		}
 	}
 }

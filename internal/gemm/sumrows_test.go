@@ -13,23 +13,30 @@ func TestSumRows(t *testing.T) {
 			before := sumInUse
 			defer func() { sumInUse = before }()
 			sumInUse = kern
-			rng := rand.New(rand.NewPCG(13, 14))
-			x := guarded[float64](rng, 7, StripWidth, 0)
-			for _, rows := range [][]int32{nil, {0}, {6}, {3, 3}, {5, 0, 6, 1, 2, 4, 3, 0}} {
-				dst := guarded[float64](rng, 1, StripWidth, 0)
-				want := make([]float64, StripWidth)
-				for _, r := range rows {
-					for j := range want {
-						want[j] += at(x, Plain, int(r), j)
-					}
-				}
-				SumRows(dst.Data, x.Data, rows)
-				checkGuards(t, fmt.Sprint(rows), dst)
-				if !slices.Equal(dst.Data, want) {
-					t.Errorf("rows %v: %v, want %v", rows, dst.Data, want)
-				}
+			for _, width := range []int{1, StripWidth - 1, StripWidth, StripWidth + 1, 2 * StripWidth, 3 * StripWidth} {
+				testSumRows[float64](t, width)
+				testSumRows[float32](t, width)
 			}
 		})
+	}
+}
+
+func testSumRows[T Float](t *testing.T, width int) {
+	rng := rand.New(rand.NewPCG(13, 14))
+	x := guarded[T](rng, 7, width, 0)
+	for _, rows := range [][]int32{nil, {0}, {6}, {3, 3}, {5, 0, 6, 1, 2, 4, 3, 0}} {
+		dst := guarded[T](rng, 1, width, 0)
+		want := make([]T, width)
+		for _, r := range rows {
+			for j := range want {
+				want[j] += T(at(x, Plain, int(r), j))
+			}
+		}
+		SumRows(dst.Data, x.Data, rows)
+		checkGuards(t, fmt.Sprint(rows), dst)
+		if !slices.Equal(dst.Data, want) {
+			t.Errorf("width %d, rows %v: %v, want %v", width, rows, dst.Data, want)
+		}
 	}
 }
 
@@ -47,12 +54,18 @@ func TestSumRowsOutsidePanics(t *testing.T) {
 }
 
 func BenchmarkSumRows(b *testing.B) {
-	x := benchMatrix[float64](1<<14, StripWidth)
+	b.Run("float64/width=32", func(b *testing.B) { benchmarkSumRows[float64](b, StripWidth) })
+	b.Run("float32/width=32", func(b *testing.B) { benchmarkSumRows[float32](b, StripWidth) })
+	b.Run("float32/width=64", func(b *testing.B) { benchmarkSumRows[float32](b, 2*StripWidth) })
+}
+
+func benchmarkSumRows[T Float](b *testing.B, width int) {
+	x := benchMatrix[T](1<<14, width)
 	rows := make([]int32, 256)
 	for i := range rows {
 		rows[i] = int32(i * 7919 % x.Rows)
 	}
-	dst := make([]float64, StripWidth)
+	dst := make([]T, width)
 	for b.Loop() {
 		SumRows(dst, x.Data, rows)
 	}

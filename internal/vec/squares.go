@@ -4,7 +4,8 @@ package vec
 //
 //	dst[i] = Σ_l rows[i*k+l]² p[l]
 //
-// The order of the additions is that of Dot, and every product is rounded.
+// The order of the additions is that of Dot, and every product is rounded. It is plain Go in every build: only rankings
+// by confidence bounds need it.
 func ScanSquaresTo(dst, rows, p []float32) {
 	if len(rows) != len(dst)*len(p) {
 		panic("vec: ScanSquaresTo of a matrix that is not len(dst) × len(p)")
@@ -16,26 +17,27 @@ func ScanSquaresTo(dst, rows, p []float32) {
 	}
 }
 
+// squaresBlock is how many squares dotSquares makes at a time: few enough to stay in the first cache, and a multiple of
+// lanes, so that blocks do not change the order of the sums.
+const squaresBlock = 8 * lanes
+
 // dotSquares is dotGeneric with the squares of a.
 func dotSquares(a, p []float32) float32 {
-	var s0, s1, s2, s3, s4, s5, s6, s7 float32
-	i := 7
-	for ; i < len(a) && i < len(p); i += 8 {
-		s0 += float32(float32(a[i-7]*a[i-7]) * p[i-7])
-		s1 += float32(float32(a[i-6]*a[i-6]) * p[i-6])
-		s2 += float32(float32(a[i-5]*a[i-5]) * p[i-5])
-		s3 += float32(float32(a[i-4]*a[i-4]) * p[i-4])
-		s4 += float32(float32(a[i-3]*a[i-3]) * p[i-3])
-		s5 += float32(float32(a[i-2]*a[i-2]) * p[i-2])
-		s6 += float32(float32(a[i-1]*a[i-1]) * p[i-1])
-		s7 += float32(float32(a[i]*a[i]) * p[i])
-	}
-	if rest := i - 7; rest < len(a) {
-		s := [8]float32{s0, s1, s2, s3, s4, s5, s6, s7}
-		for j, x := range a[rest:] {
-			s[j&7] += float32(float32(x*x) * p[rest+j])
+	var s [lanes]float32
+	var squares [squaresBlock]float32
+	for len(a) > 0 {
+		size := min(squaresBlock, len(a))
+		for i, x := range a[:size] {
+			squares[i] = x * x
 		}
-		s0, s1, s2, s3, s4, s5, s6, s7 = s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]
+		whole := size &^ (lanes - 1)
+		for first := 0; first < lanes; first += 8 {
+			quarter(s[first:first+8:first+8], squares[:whole], p[:whole], first)
+		}
+		for j, x := range squares[whole:size] {
+			s[j] += float32(x * p[whole+j])
+		}
+		a, p = a[size:], p[size:]
 	}
-	return ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7))
+	return fold(&s)
 }

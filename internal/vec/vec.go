@@ -1,5 +1,5 @@
-// Package vec holds the float32 kernels of the read path: the scan of n decoder rows against one query, and the
-// selection of the N largest scores.
+// Package vec holds the kernels of the read path: float32 dot products and scans, dot products of int8 rows with an int16
+// query (see [DotsTo]), and the selection of the N largest scores.
 //
 // # Conventions
 //
@@ -10,46 +10,67 @@
 // # Bits
 //
 // [Dot] fixes the order of its additions (see there), and every product is rounded to float32 before it is added, so
-// that no compiler may fuse the two. [ScanTo] gives the very bits of Dot for every row. So scores are equal on all
-// levels of amd64 and on arm64, and equal scores stay ties wherever the item stands.
+// that no compiler may fuse the two. [ScanTo] gives the very bits of Dot for every row, and so does every kernel. The
+// products of int8 rows are exact integers. So scores are equal on all levels of amd64 and on arm64, and equal scores stay
+// ties wherever the item stands.
 //
 // # Kernels
 //
 // The plain Go version is compiled in every build, is what every other version is tested against, and does not call
-// anything but itself. The kernel in use is one unexported variable, set once when the program starts and never changed.
-// Today there is one kernel. A SIMD version implements
-//
-//	scan(dst, rows, q []float32)  // lengths checked: len(rows) == len(dst)*len(q)
-//
-// and need not give the same bits as long as its user rescores what it selects; the order of Dot is chosen so that one
-// with eight lanes and separate multiplication and addition does.
+// anything but itself. The others are in assembly: AVX2 and AVX-512 (with VNNI) on amd64. The best that the processor and
+// the operating system support is chosen once, when the program starts; the environment variable GSIMC_CPU = generic, avx2
+// or avx512 sets an upper bound.
 package vec
 
-// kernel is what an implementation for one kind of processor provides.
+import "os"
+
+// kernel is what an implementation for one kind of processor provides. Lengths are checked by the callers.
 type kernel struct {
-	name string
-	scan func(dst, rows, q []float32) // see ScanTo; the lengths are already checked
+	name      string
+	dot       func(a, b []float32) float32
+	scan      func(dst, rows, q []float32)
+	dots      func(d *[BlockRows]int32, panels []byte, stride int, q *Digits, add bool)
+	dotsPanel func(d []int32, panel []byte, q *Digits, add bool)
+	reach     func(masks *[PanelsOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
+	quantised bool // see QuantisedScans
 }
 
-// inUse is the kernel behind ScanTo.
-var inUse = kernel{name: "generic", scan: scanGeneric}
+var generic = kernel{name: "generic", dot: dotGeneric, scan: scanGeneric, dots: dotsGeneric, dotsPanel: dotsPanelGeneric, reach: reachGeneric}
 
-// KernelName names the kernel in use, for logs and benchmark headers.
+// inUse is the kernel in use. Tests change it.
+var inUse = best(kernels(), os.Getenv("GSIMC_CPU"))
+
+// best picks the last of the kernels that stands no later than the one named by bound. They are in rising order of their
+// demands on the processor and start with the generic one.
+func best(supported []kernel, bound string) kernel {
+	switch bound {
+	case "generic":
+		return supported[0]
+	case "avx2":
+		return supported[min(1, len(supported)-1)]
+	}
+	return supported[len(supported)-1]
+}
+
+// KernelName names the kernel in use, for logs and benchmark headers: generic, avx2 or avx512.
 func KernelName() string { return inUse.name }
 
 // Dot returns a·b in float32. The lengths must be equal.
 //
-// There are eight sums; product i is added to sum i mod 8, in rising i, and the sums are added up as
-//
-//	((s0+s4) + (s2+s6)) + ((s1+s5) + (s3+s7))
-//
-// which is what an eight-lane register folded in halves gives.
+// There are 32 sums; product i is added to sum i mod 32, in rising i, and the sums are added up in halves:
+// s_i + s_{i+16} for i < 16, of those again s_i + s_{i+8} for i < 8, and so on.
 func Dot(a, b []float32) float32 {
 	if len(a) != len(b) {
 		panic("vec: Dot of vectors of different lengths")
 	}
-	return dotGeneric(a, b)
+	return inUse.dot(a, b)
 }
+
+// DotRoundings is the number of roundings that any term of a Dot of length k goes through: the product, the additions to its
+// sum, and those of the halves. So the error of Dot is at most γ Σ|a_i b_i| with γ = r/(2^24 − r), r = DotRoundings(k)
+// (N. Higham, "Accuracy and Stability of Numerical Algorithms", section 3.1), besides what underflow takes away, at most
+// 2^-150 for each product.
+func DotRoundings(k int) int { return 1 + (k+lanes-1)/lanes + 5 }
 
 // ScanTo writes the n = len(dst) dot products of the rows of the n×k matrix rows with q, k = len(q):
 //

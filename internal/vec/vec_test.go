@@ -9,16 +9,31 @@ import (
 )
 
 // lengths surround the width of the kernel's loop.
-var lengths = []int{0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 23, 24, 25, 63, 64, 65, 200, 257}
+var lengths = []int{0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 23, 24, 25, 31, 32, 33, 47, 48, 49, 63, 64, 65, 200, 257}
 
 // dotOracle is the order of summation that Dot documents, one operation at a time.
 func dotOracle(a, b []float32) float32 {
-	var s [8]float32
+	var s [32]float32
 	for i := range a {
 		p := a[i] * b[i]
-		s[i%8] = s[i%8] + math.Float32frombits(math.Float32bits(p)) // through the bits: cannot be fused
+		s[i%32] = s[i%32] + math.Float32frombits(math.Float32bits(p)) // through the bits: cannot be fused
 	}
-	return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
+	for _, half := range []int{16, 8, 4, 2, 1} {
+		for i := range half {
+			s[i] = s[i] + s[i+half]
+		}
+	}
+	return s[0]
+}
+
+// eachKernel runs a test with every kernel that this processor has.
+func eachKernel(t *testing.T, test func(t *testing.T)) {
+	before := inUse
+	defer func() { inUse = before }()
+	for _, k := range kernels() {
+		inUse = k
+		t.Run(k.name, test)
+	}
 }
 
 func randomVector(rng *rand.Rand, n int) []float32 {
@@ -29,11 +44,13 @@ func randomVector(rng *rand.Rand, n int) []float32 {
 	return v
 }
 
-func TestDotOrder(t *testing.T) {
+func TestDotOrder(t *testing.T) { eachKernel(t, testDotOrder) }
+
+func testDotOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, k := range lengths {
 		for range 50 {
-			a, b := randomVector(rng, k), randomVector(rng, k)
+			a, b := guard(randomVector(rng, k)).in, guard(randomVector(rng, k)).in
 			if got, want := Dot(a, b), dotOracle(a, b); math.Float32bits(got) != math.Float32bits(want) {
 				t.Fatalf("k=%d: Dot = %x, documented order gives %x", k, got, want)
 			}
@@ -41,7 +58,7 @@ func TestDotOrder(t *testing.T) {
 	}
 }
 
-// TestDotExact bounds the error against exact arithmetic: at most k roundings of partial sums ≤ Σ|a_i b_i|.
+// TestDotExact bounds the error against exact arithmetic by the number of roundings that DotRoundings promises.
 func TestDotExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	for _, k := range lengths {
@@ -53,14 +70,16 @@ func TestDotExact(t *testing.T) {
 			size += math.Abs(float64(a[i]) * float64(b[i]))
 		}
 		want, _ := sum.Float64()
-		if diff := math.Abs(float64(Dot(a, b)) - want); diff > float64(k/8+5)*0x1p-24*size {
+		if diff := math.Abs(float64(Dot(a, b)) - want); diff > float64(DotRoundings(k))*0x1.00001p-24*size {
 			t.Errorf("k=%d: Dot differs from exact arithmetic by %g, Σ|a_i b_i| = %g", k, diff, size)
 		}
 	}
 }
 
 // TestScanBits also stands the operands between NaNs: one read outside them would show in a sum, one write in a guard.
-func TestScanBits(t *testing.T) {
+func TestScanBits(t *testing.T) { eachKernel(t, testScanBits) }
+
+func testScanBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for _, k := range lengths {
 		for _, n := range []int{0, 1, 2, 3, 4, 5, 9, 33} {
@@ -120,9 +139,20 @@ func TestShapesPanic(t *testing.T) {
 	}
 }
 
-func TestKernelName(t *testing.T) {
-	if got := KernelName(); got != "generic" {
-		t.Errorf("KernelName() = %q", got)
+// TestBest: the bound names the most demanding kernel that may be used; any other value is no bound.
+func TestBest(t *testing.T) {
+	three := []kernel{{name: "generic"}, {name: "avx2"}, {name: "avx512"}}
+	for _, c := range []struct {
+		supported []kernel
+		bound     string
+		want      string
+	}{
+		{three, "", "avx512"}, {three, "generic", "generic"}, {three, "avx2", "avx2"}, {three, "avx512", "avx512"}, {three, "neon", "avx512"},
+		{three[:2], "avx512", "avx2"}, {three[:1], "avx2", "generic"}, {three[:1], "", "generic"},
+	} {
+		if got := best(c.supported, c.bound).name; got != c.want {
+			t.Errorf("of %d kernels, bound %q: %s, want %s", len(c.supported), c.bound, got, c.want)
+		}
 	}
 }
 

@@ -1,0 +1,61 @@
+// Package rounds lets contestants take turns at the same work.
+//
+// One after the other would compare the machine of now with the machine of then: clock, memory and neighbours change by
+// tens of percent within a minute. In turn, every contestant meets every phase of it.
+package rounds
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gsimc/gsimc/bench/internal/result"
+)
+
+// Contestant is one who takes part.
+type Contestant struct {
+	Name string
+	Role result.Role
+	Run  func() (float64, error) // does the work of one round and returns the sample, such as the time it took
+}
+
+// Alternate runs n rounds of all contestants. The one who begins changes from round to round, so that nobody always
+// comes after the same one. progress is told before each turn, and may be nil.
+func Alternate(ctx context.Context, n int, contestants []Contestant, progress func(round int, name string)) ([]result.Series, error) {
+	series := make([]result.Series, len(contestants))
+	for i, c := range contestants {
+		series[i] = result.Series{Name: c.Name, Role: c.Role}
+	}
+	for round := range n {
+		for turn := range contestants {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			i := (round + turn) % len(contestants)
+			if progress != nil {
+				progress(round, contestants[i].Name)
+			}
+			sample, err := contestants[i].Run()
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", contestants[i].Name, err)
+			}
+			series[i].Samples = append(series[i].Samples, sample)
+		}
+	}
+	return series, nil
+}
+
+// Median repeats work, at least three times and until the time is used up, and returns the median of the seconds it took.
+func Median(use time.Duration, work func(i int) error) (float64, error) {
+	var seconds []float64
+	for begin := time.Now(); len(seconds) < 3 || time.Since(begin) < use; {
+		before := time.Now()
+		if err := work(len(seconds)); err != nil {
+			return 0, err
+		}
+		seconds = append(seconds, time.Since(before).Seconds())
+	}
+	slices.Sort(seconds)
+	return result.SpreadOf(seconds).Median, nil
+}

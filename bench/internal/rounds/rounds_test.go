@@ -1,0 +1,79 @@
+package rounds
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/bench/internal/result"
+)
+
+func TestAlternate(t *testing.T) {
+	var order []string
+	contestant := func(name string) Contestant {
+		n := 0.0
+		return Contestant{Name: name, Role: result.Peer, Run: func() (float64, error) {
+			order = append(order, name)
+			n++
+			return n, nil
+		}}
+	}
+	var told []int
+	series, err := Alternate(t.Context(), 3, []Contestant{contestant("a"), contestant("b"), contestant("c")},
+		func(round int, _ string) { told = append(told, round) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Join(order, ""), "abcbcacab"; got != want {
+		t.Errorf("the turns were %s, want %s", got, want)
+	}
+	if diff := cmp.Diff([]int{0, 0, 0, 1, 1, 1, 2, 2, 2}, told); diff != "" {
+		t.Errorf("progress (-want +got):\n%s", diff)
+	}
+	var want []result.Series
+	for _, name := range []string{"a", "b", "c"} {
+		want = append(want, result.Series{Name: name, Role: result.Peer, Samples: []float64{1, 2, 3}})
+	}
+	if diff := cmp.Diff(want, series); diff != "" {
+		t.Errorf("series (-want +got):\n%s", diff)
+	}
+}
+
+func TestAlternateStops(t *testing.T) {
+	broken := errors.New("broken")
+	turns := 0
+	good := Contestant{Name: "good", Run: func() (float64, error) { turns++; return 1, nil }}
+	bad := Contestant{Name: "bad", Run: func() (float64, error) { return 0, broken }}
+	if _, err := Alternate(t.Context(), 2, []Contestant{good, bad, good}, nil); !errors.Is(err, broken) || !strings.Contains(err.Error(), "bad") {
+		t.Errorf("error %v, want it to name the contestant and wrap its error", err)
+	}
+	if turns != 1 {
+		t.Errorf("%d turns before the error stopped the rounds, want 1", turns)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Alternate(ctx, 1, []Contestant{good}, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+}
+
+func TestMedian(t *testing.T) {
+	calls := 0
+	seconds, err := Median(0, func(i int) error {
+		if i != calls {
+			t.Errorf("call %d has the number %d", calls, i)
+		}
+		calls++
+		return nil
+	})
+	if err != nil || calls != 3 || seconds < 0 {
+		t.Errorf("%d calls, %v s, %v; want 3 calls", calls, seconds, err)
+	}
+	broken := errors.New("broken")
+	if _, err := Median(0, func(int) error { return broken }); !errors.Is(err, broken) {
+		t.Errorf("error %v, want that of the work", err)
+	}
+}

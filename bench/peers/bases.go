@@ -1,0 +1,177 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/gsimc/gsimc/bench/internal/ceiling"
+	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// base is what top-N is searched in.
+type base struct {
+	title   string
+	n, k    int
+	model   *model.Model
+	rows    []float32 // n×k, the rows that scores are dot products with
+	exact   bool      // whether the model's scores have the bits of dot products with rows
+	queries []float32 // k each; those of the check, and the first ones are timed
+	free    func() error
+}
+
+// Queries: how many are checked for wrong answers, and how many of them are timed, in turn.
+const (
+	checkedQueries = 10_000
+	timedQueries   = 512
+)
+
+// gaussianBase draws rows and queries: the hardest data for a search that skips what cannot be among the first.
+func gaussianBase(n, k, queries int) (*base, error) {
+	rng := rand.New(rand.NewPCG(uint64(n), uint64(k)))
+	b := &spectral.Basis{
+		N: n, K: k, U: make([]float64, n*k), Kappa: make([]float64, k), Lambda: make([]float64, k),
+		Degrees: make([]int64, n), Scale: make([]float64, n),
+	}
+	for i := range b.U {
+		b.U[i] = float64(float32(rng.NormFloat64()))
+	}
+	for j := range k {
+		b.Kappa[j] = 1 - float64(j)/float64(k)
+		b.Lambda[j] = 1 - b.Kappa[j]
+	}
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i], b.Degrees[i], b.Scale[i] = fmt.Sprintf("item-%07d", i), 1, 1
+	}
+	spec := model.DefaultSpec()
+	spec.TrainUsers = 1
+	m, err := model.New(spec, b, ids, model.Histories{})
+	if err != nil {
+		return nil, err
+	}
+	g := &base{title: "Gaussian", n: n, k: k, model: m, exact: true, queries: make([]float32, queries*k)}
+	if err := g.allocate(); err != nil {
+		return nil, err
+	}
+	for i, u := range b.U {
+		g.rows[i] = float32(u)
+	}
+	for i := range g.queries {
+		g.queries[i] = float32(rng.NormFloat64())
+	}
+	return g, nil
+}
+
+// allocate reserves the rows in large pages: the float32 scan gets them where a serious one would have them.
+func (b *base) allocate() error {
+	var err error
+	b.rows, b.free, err = ceiling.Pages[float32](b.n * b.k)
+	return err
+}
+
+// trainedBase is a model that gsimc trained on a file of events. The queries are what the users of the file would ask with
+// after their last event but one.
+func (s *session) trainedBase(title, events, name string, rank, queries int) (*base, error) {
+	path, err := s.train(events, name, rank)
+	if err != nil {
+		return nil, err
+	}
+	m, err := model.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	data, _, err := dataset.Read([]string{events}, dataset.Options{})
+	if err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	b := &base{title: title, n: m.NumItems(), k: m.Rank(), model: m, queries: userQueries(m, data, queries)}
+	if err := b.allocate(); err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	unmap := b.free
+	b.free = func() error { return errors.Join(unmap(), m.Close()) }
+	b.readRows()
+	return b, nil
+}
+
+// readRows takes the rows out of the model column by column: the scores of a unit vector are one.
+func (b *base) readRows() {
+	column, unit := make([]float32, b.n), make([]float32, b.k)
+	for j := range b.k {
+		unit[j] = 1
+		b.model.ScoresTo(column, unit)
+		unit[j] = 0
+		for i, x := range column {
+			b.rows[i*b.k+j] = x
+		}
+	}
+}
+
+// userQueries folds the histories of users, evenly spread over the data, without their last event. If there are fewer
+// users than queries, the shorter histories of the same users follow.
+func userQueries(m *model.Model, data *dataset.Interactions, count int) []float32 {
+	k := m.Rank()
+	queries := make([]float32, 0, count*k)
+	step := max(1, data.NumUsers()/count)
+	for cut := 1; len(queries) < count*k; cut++ {
+		found := len(queries)
+		for u := 0; u < data.NumUsers() && len(queries) < count*k; u += step {
+			first, end := data.Ptr[u], data.Ptr[u+1]-int64(cut)
+			if end <= first {
+				continue
+			}
+			state := m.NewState()
+			for e := first; e < end; e++ {
+				if item, known := m.ItemIndex(data.Items[data.Item[e]]); known {
+					event := model.Event{Item: item, Weight: 1}
+					if data.Time != nil {
+						event.Time = data.Time[e]
+					}
+					m.Fold(state, event)
+				}
+			}
+			queries = append(queries, make([]float32, k)...)
+			m.QueryTo(queries[len(queries)-k:], state, model.EstimatorBGS)
+		}
+		if len(queries) == found { // even the longest history is used up
+			break
+		}
+	}
+	return queries
+}
+
+// train returns the model of a file of events, from the cache or from gsimc train.
+func (s *session) train(events, name string, rank int) (string, error) {
+	folder := s.tmp
+	if s.cache != "" {
+		folder = s.cache
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return "", err
+		}
+	}
+	path := filepath.Join(folder, fmt.Sprintf("%s-k%d.gsimc", name, rank))
+	if old, err := model.Open(path); err == nil {
+		return path, old.Close()
+	}
+	s.say("training %s", filepath.Base(path))
+	return path, s.program("train", "--data", events, "--out", path, "--rank", fmt.Sprint(rank))
+}
+
+// program runs gsimc without its bars.
+func (s *session) program(args ...string) error {
+	cmd := exec.CommandContext(s.ctx, s.gsimc, append([]string{"--quiet"}, args...)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w: make build makes it, --gsimc names another", err)
+		}
+		return fmt.Errorf("gsimc %s: %w: %s", args[0], err, out)
+	}
+	return nil
+}

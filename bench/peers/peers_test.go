@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gsimc/gsimc/bench/internal/result"
+	"github.com/gsimc/gsimc/bench/internal/rounds"
+)
+
+func TestBadFlags(t *testing.T) {
+	for _, c := range []struct {
+		args    []string
+		message string
+	}{
+		{nil, "no part to measure"},
+		{[]string{"topm"}, `unknown part "topm"`},
+		{[]string{"topn", "--quick"}, "flags go before"},
+		{[]string{"--rounds", "0", "topn"}, "--rounds is 0"},
+	} {
+		if err := run(context.Background(), c.args); err == nil || !strings.Contains(err.Error(), c.message) {
+			t.Errorf("%q: %v, want %q", c.args, err, c.message)
+		}
+	}
+}
+
+// quickSession is a session without Python that keeps its results in a temporary folder.
+func quickSession(t *testing.T) *session {
+	t.Helper()
+	return &session{
+		options: options{out: t.TempDir(), rounds: 2, quick: true, noPeers: true}, ctx: t.Context(), tmp: t.TempDir(),
+		file: &result.File{Part: "test"},
+	}
+}
+
+// TestSearch measures a small base and sees that its answers are compared.
+func TestSearch(t *testing.T) {
+	s := quickSession(t)
+	b, err := gaussianBase(300, 8, 70)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.searchGroups(b, nil); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.file.Groups) != 3 {
+		t.Fatalf("%d groups, want 3", len(s.file.Groups))
+	}
+	for _, g := range s.file.Groups {
+		for _, name := range []string{ownSearch, ownScan} {
+			if one := g.Find(name); one == nil || len(one.Samples) != s.rounds {
+				t.Errorf("%s: %s has the series %+v, want %d samples", g.Title, name, one, s.rounds)
+			}
+		}
+	}
+	for _, c := range s.file.Groups[0].Checks {
+		if c.Bad || c.Value != 0 {
+			t.Errorf("%s: %s", c.Name, c.Text)
+		}
+	}
+}
+
+// TestVerifyFinds: wrong answers are seen, whatever the wrongness: here the oracle's rows are not the model's.
+func TestVerifyFinds(t *testing.T) {
+	s := quickSession(t)
+	b, err := gaussianBase(300, 8, 70)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.free() //nolint:errcheck // the process ends
+	for i := range b.rows[:8] {
+		b.rows[i] = 100
+	}
+	for _, c := range s.verify(b) {
+		if !c.Bad || c.Value == 0 {
+			t.Errorf("%s: %s, though a row was changed", c.Name, c.Text)
+		}
+	}
+}
+
+// TestOracles: the scan in blocks and the model's own scores give the same.
+func TestOracles(t *testing.T) {
+	b, err := gaussianBase(2000, 40, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.free() //nolint:errcheck // the process ends
+	blocks := b.oracle(b.queries, 50)
+	b.exact = false
+	for i, want := range b.oracle(b.queries, 50) {
+		if !sameBits(want, blocks[i]) {
+			t.Errorf("query %d: the oracles differ", i)
+		}
+	}
+	rows := slices.Clone(b.rows)
+	b.readRows()
+	if !slices.Equal(rows, b.rows) {
+		t.Error("the rows read out of the model are not those that it was made of")
+	}
+}
+
+// TestAppends lets every storage but redis write for a moment.
+func TestAppends(t *testing.T) {
+	s := quickSession(t)
+	s.noPeers = false
+	t.Setenv("PATH", "") // no redis
+	backends, closeAll, err := s.backends()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range backends {
+		rate, err := s.writeRate(b, 2, 3)
+		if err != nil || rate <= 0 {
+			t.Errorf("%s: %v events/s, %v", b.name, rate, err)
+		}
+	}
+	if err := closeAll(); err != nil {
+		t.Error(err)
+	}
+	if notes := strings.Join(s.file.Notes, "; "); !strings.Contains(notes, "redis is skipped") {
+		t.Errorf("notes %q do not say that redis is missing", notes)
+	}
+}
+
+func TestMeasureStoresResults(t *testing.T) {
+	o := options{out: filepath.Join(t.TempDir(), "results"), rounds: 1, quick: true, noPeers: true, suffix: "-x"}
+	err := measure(t.Context(), o, "test", func(s *session) error {
+		return s.compete(result.Group{Title: "g", Unit: "ms", Ours: "a"}, []rounds.Contestant{
+			{Name: "a", Role: result.Own, Run: func() (float64, error) { return 1, nil }},
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := result.Read(filepath.Join(o.out, "test-x.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Command != "go run ./peers --quick --no-peers --suffix -x --rounds 1 test" || len(f.Groups) != 1 || !f.Quick {
+		t.Errorf("stored %+v", f)
+	}
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gsimc/gsimc/bench/internal/python"
+	"github.com/gsimc/gsimc/bench/internal/result"
+	"github.com/gsimc/gsimc/bench/internal/rounds"
+)
+
+// options are the flags.
+type options struct {
+	out, suffix    string
+	rounds         int
+	quick, noPeers bool
+	pythons        string
+	gsimc          string
+	data, cache    string
+}
+
+func (o *options) register(flags *flag.FlagSet) {
+	flags.StringVar(&o.out, "out", "results", "folder for the results")
+	flags.StringVar(&o.suffix, "suffix", "", "text appended to the name of the file of results, such as -avx2")
+	flags.IntVar(&o.rounds, "rounds", 5, "rounds in which every contestant has its turn")
+	flags.BoolVar(&o.quick, "quick", false, "small sizes and few repeats: shows that all runs, the figures mean little")
+	flags.BoolVar(&o.noPeers, "no-peers", false, "measure gsimc and the limits of the machine only")
+	flags.StringVar(&o.pythons, "python", os.Getenv("GSIMC_BENCH_PYTHON"),
+		"Python interpreters with the peers, separated by commas, or in GSIMC_BENCH_PYTHON; default: python3, /usr/bin/python3")
+	flags.StringVar(&o.gsimc, "gsimc", "../bin/gsimc", "the gsimc program (make build), to train models and to be served by")
+	flags.StringVar(&o.data, "data", "../../shared/data", "folder of optional data sets; what is not there is skipped")
+	flags.StringVar(&o.cache, "cache", "", "folder that keeps trained models for the next run; default: none are kept")
+}
+
+func (o *options) validate() error {
+	if o.rounds < 1 {
+		return fmt.Errorf("--rounds is %d, want at least 1, and 5 for figures that are quoted", o.rounds)
+	}
+	return nil
+}
+
+// command is what measures a part again: without the flags that only say where something is.
+func (o *options) command(part string) string {
+	text := "go run ./peers"
+	if level := os.Getenv("GSIMC_CPU"); level != "" {
+		text = "GSIMC_CPU=" + level + " " + text
+	}
+	if o.quick {
+		text += " --quick"
+	}
+	if o.noPeers {
+		text += " --no-peers"
+	}
+	if o.suffix != "" {
+		text += " --suffix " + o.suffix
+	}
+	return fmt.Sprintf("%s --rounds %d %s", text, o.rounds, part)
+}
+
+// session is one part on its way.
+type session struct {
+	options
+	ctx   context.Context
+	tmp   string // folder that is removed at the end
+	begin time.Time
+	file  *result.File
+}
+
+// say prints a line of progress with the time since the beginning.
+func (s *session) say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "%5.0fs  %s: %s\n", time.Since(s.begin).Seconds(), s.file.Part, fmt.Sprintf(format, args...))
+}
+
+// note says something that belongs into the report too: a version, or who was skipped and why.
+func (s *session) note(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	s.say("%s", text)
+	s.file.Notes = append(s.file.Notes, text)
+}
+
+// pick is full, or quick with --quick.
+func pick[T any](s *session, full, quick T) T {
+	if s.quick {
+		return quick
+	}
+	return full
+}
+
+// use is how long a contestant repeats its work in one round.
+func (s *session) use() time.Duration { return pick(s, 250*time.Millisecond, 30*time.Millisecond) }
+
+// progressEvery is how long a group runs before it says how far it is, again and again.
+const progressEvery = 5 * time.Second
+
+// compete runs the rounds of a group, keeps it and prints its figures.
+func (s *session) compete(g result.Group, contestants []rounds.Contestant) error {
+	return s.competeRounds(g, contestants, s.rounds)
+}
+
+// competeRounds is compete with another number of rounds than the flag's: for what takes minutes.
+func (s *session) competeRounds(g result.Group, contestants []rounds.Contestant, n int) error {
+	s.say("%s", g.Title)
+	told := time.Now()
+	series, err := rounds.Alternate(s.ctx, n, contestants, func(round int, name string) {
+		if time.Since(told) > progressEvery {
+			s.say("%s: round %d of %d, %s", g.Title, round+1, n, name)
+			told = time.Now()
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", g.Title, err)
+	}
+	g.Series = series
+	for i := range g.Series {
+		one := &g.Series[i]
+		spread, better := result.SpreadOf(one.Samples), g.Advantage(one)
+		line := fmt.Sprintf("    %-42s %10.4g %s", one.Name, spread.Median, g.Unit)
+		switch {
+		case one.Name == g.Ours:
+		case one.Role == result.Limit:
+			line += fmt.Sprintf("   limit, %.2f [%.2f–%.2f] times better than ours", better.Median, better.Min, better.Max)
+		default:
+			line += fmt.Sprintf("   ours is %.2f [%.2f–%.2f] times better", better.Median, better.Min, better.Max)
+		}
+		fmt.Println(line)
+	}
+	for _, c := range g.Checks {
+		fmt.Printf("    %s: %s\n", c.Name, c.Text)
+	}
+	s.file.Groups = append(s.file.Groups, g)
+	return nil
+}
+
+// startPythons starts the interpreters that there are, with so many threads each, and notes their versions.
+func (s *session) startPythons(threads int) ([]*python.Worker, error) {
+	if s.noPeers {
+		return nil, nil
+	}
+	env := []string{fmt.Sprint("OMP_NUM_THREADS=", threads), fmt.Sprint("OPENBLAS_NUM_THREADS=", threads)}
+	if result.HasAVX512() {
+		env = append(env, "OPENBLAS_CORETYPE=SkylakeX") // else older versions take the processor for one without AVX-512
+	}
+	var workers []*python.Worker
+	for _, name := range python.Interpreters(s.pythons) {
+		w, err := python.Start(s.ctx, name, env...)
+		if s.ctx.Err() != nil {
+			return nil, errors.Join(s.ctx.Err(), closeAll(workers))
+		}
+		if err != nil {
+			s.note("one Python interpreter is skipped: %v", err)
+			continue
+		}
+		v := w.Versions
+		s.note("Python %s: NumPy %s, SciPy %s, faiss %s; %d thread(s), %v",
+			v.Python, v.NumPy, orNone(v.SciPy), orNone(v.Faiss), threads, env[2:])
+		workers = append(workers, w)
+	}
+	if len(workers) == 0 {
+		s.note("no Python with NumPy: its packages are not compared with")
+	}
+	return workers, nil
+}
+
+func closeAll(workers []*python.Worker) error {
+	var failed []error
+	for _, w := range workers {
+		failed = append(failed, w.Close())
+	}
+	return errors.Join(failed...)
+}
+
+func orNone(version string) string {
+	if version == "" {
+		return "not installed"
+	}
+	return version
+}
+
+// path returns one in the temporary folder.
+func (s *session) path(name string) string { return filepath.Join(s.tmp, name) }

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/gsimc/gsimc/bench/internal/ceiling"
+	"github.com/gsimc/gsimc/bench/internal/npy"
+	"github.com/gsimc/gsimc/bench/internal/python"
+	"github.com/gsimc/gsimc/bench/internal/result"
+	"github.com/gsimc/gsimc/bench/internal/rounds"
+	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/model"
+)
+
+// Names of our own contestants.
+const (
+	ownSearch = "gsimc top-N"
+	ownScan   = "gsimc float32 scan and heap"
+	ownSingle = "gsimc top-N, one at a time"
+	memory    = "read int8 rows once"
+)
+
+// microBatch is how many requests share a pass in the batched groups.
+const microBatch = 16
+
+// measureTopN compares the search of a model with a float32 scan, with faiss and with BLAS, on bases one after the other,
+// so that only one is in memory.
+func measureTopN(s *session) (err error) {
+	workers, err := s.startPythons(1)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeAll(workers)) }()
+	queries := pick(s, checkedQueries, timedQueries)
+	for _, shape := range pick(s, [][2]int{{20_000, 256}, {17_770, 1000}, {200_000, 256}, {1_000_000, 128}}, [][2]int{{5000, 64}}) {
+		s.say("drawing %d×%d", shape[0], shape[1])
+		b, err := gaussianBase(shape[0], shape[1], queries)
+		if err != nil {
+			return err
+		}
+		if err := s.searchGroups(b, workers); err != nil {
+			return err
+		}
+	}
+	return s.trainedGroups(workers, queries)
+}
+
+// trainedGroups measures bases of real and of generated data.
+func (s *session) trainedGroups(workers []*python.Worker, queries int) error {
+	events := filepath.Join(s.data, "amazon-games", "interactions.csv.gz")
+	if _, err := os.Stat(events); err != nil {
+		s.note("the data set amazon-games is not there, its basis is left out")
+	} else if err := s.trainedGroup("amazon-games", events, "amazon-games", workers, queries); err != nil {
+		return err
+	}
+	items := pick(s, 200_000, 5_000)
+	events = s.path("generated.csv")
+	// A few of the items get no event, hence the tenth more.
+	if err := s.program("generate", "--items", fmt.Sprint(items+items/8), "--users", fmt.Sprint(items), "--events",
+		fmt.Sprint(20*items), "--seed", "1", "--out", events); err != nil {
+		return err
+	}
+	err := s.trainedGroup("generated", events, fmt.Sprintf("generated-%d", items), workers, queries)
+	return errors.Join(err, os.Remove(events))
+}
+
+func (s *session) trainedGroup(title, events, name string, workers []*python.Worker, queries int) error {
+	b, err := s.trainedBase(title, events, name, pick(s, 256, 64), queries)
+	if err != nil {
+		return err
+	}
+	return s.searchGroups(b, workers)
+}
+
+// searchGroups measures all groups of one base, and gives its memory back.
+func (s *session) searchGroups(b *base, workers []*python.Worker) (err error) {
+	defer func() { err = errors.Join(err, b.free()) }()
+	engines, err := s.load(b, workers)
+	if err != nil {
+		return err
+	}
+	checks := s.verify(b)
+	overlaps, err := overlap(b, engines)
+	if err != nil {
+		return err
+	}
+	checks = append(checks, overlaps...)
+	stream, free, err := ceiling.Pages[byte](b.n * b.k)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, free()) }()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, g := range []struct{ top, batch int }{{100, 1}, {10, 1}, {100, microBatch}} {
+		group := result.Group{
+			Title:  fmt.Sprintf("%s, n = %d, k = %d, top %d", b.title, b.n, b.k, g.top),
+			Params: map[string]float64{"n": float64(b.n), "k": float64(b.k), "top": float64(g.top), "batch": float64(g.batch)},
+			Unit:   "ms", Ours: ownSearch, Checks: checks,
+		}
+		if g.batch > 1 {
+			group.Title += fmt.Sprintf(", %d queries at once", g.batch)
+			group.Remarks = "Time of one query."
+		}
+		checks = nil // of the base, so they are told once
+		contestants := append(s.ownSearches(b, g.top, g.batch, stream), s.peerSearches(engines, g.top, g.batch)...)
+		if err := s.compete(group, contestants); err != nil {
+			return err
+		}
+	}
+	return forget(workers)
+}
+
+// forget lets the Python processes forget the base.
+func forget(workers []*python.Worker) error {
+	for _, w := range workers {
+		if err := w.Call("search.free", nil, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ownSearches are the contestants of this program.
+func (s *session) ownSearches(b *base, top, batch int, stream []byte) []rounds.Contestant {
+	timed := min(timedQueries, len(b.queries)/b.k)
+	query := func(i int) []float32 { i %= timed; return b.queries[i*b.k : (i+1)*b.k] }
+	dst := make([]model.Scored, 0, top)
+	single := func(i int) error { dst = b.model.TopN(dst, query(i), top, nil); return nil }
+	one := func(name string, role result.Role, each int, work func(i int) error) rounds.Contestant {
+		return rounds.Contestant{Name: name, Role: role, Run: func() (float64, error) {
+			seconds, err := rounds.Median(s.use(), work)
+			return seconds / float64(each) * 1e3, err
+		}}
+	}
+	var list []rounds.Contestant
+	if batch == 1 {
+		list = append(list, one(ownSearch, result.Own, 1, single))
+	} else {
+		requests := make([]model.TopNRequest, batch)
+		list = append(list, one(ownSearch, result.Own, batch, func(i int) error {
+			for j := range requests {
+				requests[j].Query, requests[j].N = query(i*batch+j), top
+			}
+			b.model.TopNBatch(requests)
+			return nil
+		}), one(ownSingle, result.Peer, 1, single))
+	}
+	scan := newScan(b)
+	list = append(list, one(ownScan, result.Peer, 1, func(i int) error { dst = scan.topN(dst, query(i), top); return nil }))
+	if ceiling.Available() && batch == 1 {
+		list = append(list, one(memory, result.Limit, 1, func(int) error { ceiling.Load(stream); return nil }))
+	}
+	return list
+}
+
+// scan is the search that the others are measured against: all scores in float32, block by block, and a heap.
+type scan struct {
+	b      *base
+	scores [512]float32
+	top    vec.TopN
+}
+
+func newScan(b *base) *scan { return &scan{b: b} }
+
+func (s *scan) topN(dst []model.Scored, q []float32, top int) []model.Scored {
+	s.top.Reset(dst, top)
+	for first := 0; first < s.b.n; first += len(s.scores) {
+		block := s.scores[:min(len(s.scores), s.b.n-first)]
+		vec.ScanTo(block, s.b.rows[first*s.b.k:(first+len(block))*s.b.k], q)
+		s.top.Offer(int32(first), block, nil)
+	}
+	return s.top.Sorted()
+}
+
+// engine is one way of a Python process to search.
+type engine struct {
+	worker *python.Worker
+	name   string // within the process
+	title  string
+}
+
+// load hands the base to the Python processes.
+func (s *session) load(b *base, workers []*python.Worker) ([]engine, error) {
+	if len(workers) == 0 {
+		return nil, nil
+	}
+	rows, queries := s.path("rows.npy"), s.path("queries.npy")
+	timed := min(timedQueries, len(b.queries)/b.k)
+	err := errors.Join(npy.Write(rows, b.rows, b.n, b.k), npy.Write(queries, b.queries[:timed*b.k], timed, b.k))
+	if err != nil {
+		return nil, err
+	}
+	var engines []engine
+	for _, w := range workers {
+		v := w.Versions
+		names := []string{"blas"}
+		engines = append(engines, engine{w, "blas", fmt.Sprintf("NumPy %s, OpenBLAS and argpartition", v.NumPy)})
+		if v.Faiss != "" {
+			faiss := "faiss " + strings.NewReplacer(" (OPTIMIZE ", " (", "DD ", "").Replace(v.Faiss)
+			names = append(names, "flat", "sq8")
+			engines = append(engines, engine{w, "flat", faiss + " IndexFlatIP"}, engine{w, "sq8", faiss + " SQ8 (not exact)"})
+		}
+		args := map[string]any{"rows": rows, "queries": queries, "engines": names}
+		if err := w.Call("search.load", args, nil); err != nil {
+			return nil, fmt.Errorf("%s: %w", w.Interpreter, err)
+		}
+	}
+	return engines, errors.Join(os.Remove(rows), os.Remove(queries))
+}
+
+// peerSearches are the contestants of the Python processes. The quantised index of faiss takes part in one group only: it
+// is slow and its answers are not exact.
+func (s *session) peerSearches(engines []engine, top, batch int) []rounds.Contestant {
+	var list []rounds.Contestant
+	for _, e := range engines {
+		if e.name == "sq8" && (top != 100 || batch != 1) {
+			continue
+		}
+		round := 0
+		list = append(list, rounds.Contestant{Name: e.title, Role: result.Peer, Run: func() (float64, error) {
+			round++
+			var reply struct{ Seconds float64 }
+			args := map[string]any{"engine": e.name, "top": top, "batch": batch, "first": 31 * round, "use": s.use().Seconds()}
+			err := e.worker.Call("search.time", args, &reply)
+			return reply.Seconds / float64(batch) * 1e3, err
+		}})
+	}
+	return list
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gsimc/gsimc/bench/internal/result"
+	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/model"
+)
+
+// oracleQueries is how many queries share a block of rows in the cache while the right answers are computed.
+const oracleQueries = 64
+
+// verify counts the queries of which the model's search gives another item, another order or another bit of a score than
+// the full float32 scan: one query at a time for the first 100, and several at once for the first 10.
+func (s *session) verify(b *base) []result.Check {
+	s.say("%s, n = %d, k = %d: comparing %d answers with those of the full scan", b.title, b.n, b.k, len(b.queries)/b.k)
+	count := len(b.queries) / b.k
+	var next, wrongSingle, wrongBatch atomic.Int64
+	var wg sync.WaitGroup
+	for range runtime.NumCPU() {
+		wg.Go(func() {
+			for s.ctx.Err() == nil {
+				first := int(next.Add(oracleQueries)) - oracleQueries
+				if first >= count {
+					return
+				}
+				queries := b.queries[first*b.k : min(first+oracleQueries, count)*b.k]
+				want := b.oracle(queries, 100)
+				wrongSingle.Add(b.wrongSingles(queries, want))
+				wrongBatch.Add(b.wrongBatches(queries, want))
+			}
+		})
+	}
+	wg.Wait()
+	check := func(name string, wrong int64) result.Check {
+		return result.Check{Name: name, Value: float64(wrong), Text: fmt.Sprintf("%d of %d", wrong, count), Bad: wrong > 0}
+	}
+	return []result.Check{
+		check("answers that differ from the full float32 scan (ids, order or score bits), top 100, one at a time", wrongSingle.Load()),
+		check(fmt.Sprintf("the same, top 10, %d queries at once", microBatch), wrongBatch.Load()),
+	}
+}
+
+// oracle returns the first top items of every query by the full scan. Blocks of rows small enough for the cache are gone
+// through for all queries; the bits of a score do not depend on the block that it is computed in.
+func (b *base) oracle(queries []float32, top int) [][]model.Scored {
+	count := len(queries) / b.k
+	selections := make([]vec.TopN, count)
+	for i := range selections {
+		selections[i].Reset(nil, top)
+	}
+	if b.exact {
+		rows := max(16, 256<<10/(4*b.k))
+		scores := make([]float32, rows)
+		for first := 0; first < b.n; first += rows {
+			block := scores[:min(rows, b.n-first)]
+			for i := range selections {
+				vec.ScanTo(block, b.rows[first*b.k:(first+len(block))*b.k], queries[i*b.k:(i+1)*b.k])
+				selections[i].Offer(int32(first), block, nil)
+			}
+		}
+	} else {
+		scores := make([]float32, b.n)
+		for i := range selections {
+			b.model.ScoresTo(scores, queries[i*b.k:(i+1)*b.k])
+			selections[i].Offer(0, scores, nil)
+		}
+	}
+	answers := make([][]model.Scored, count)
+	for i := range selections {
+		answers[i] = selections[i].Sorted()
+	}
+	return answers
+}
+
+// wrongSingles counts the queries that are answered otherwise than want when they are asked one by one.
+func (b *base) wrongSingles(queries []float32, want [][]model.Scored) (wrong int64) {
+	var got []model.Scored
+	for i, w := range want {
+		got = b.model.TopN(got, queries[i*b.k:(i+1)*b.k], len(w), nil)
+		if !sameBits(got, w) {
+			wrong++
+		}
+	}
+	return wrong
+}
+
+// wrongBatches is wrongSingles for the first 10 items and batches.
+func (b *base) wrongBatches(queries []float32, want [][]model.Scored) (wrong int64) {
+	for first := 0; first < len(want); first += microBatch {
+		batch := make([]model.TopNRequest, min(microBatch, len(want)-first))
+		for j := range batch {
+			i := first + j
+			batch[j] = model.TopNRequest{Query: queries[i*b.k : (i+1)*b.k], N: 10}
+		}
+		b.model.TopNBatch(batch)
+		for j, r := range batch {
+			if w := want[first+j]; !sameBits(r.Top, w[:min(10, len(w))]) {
+				wrong++
+			}
+		}
+	}
+	return wrong
+}
+
+func sameBits(a, b []model.Scored) bool {
+	return slices.EqualFunc(a, b, func(x, y model.Scored) bool {
+		return x.Item == y.Item && math.Float32bits(x.Score) == math.Float32bits(y.Score)
+	})
+}
+
+// overlap compares the first 100 items of the engines with our own: exact ones differ only where scores are equal to the
+// last digits, since they add in another order.
+func overlap(b *base, engines []engine) ([]result.Check, error) {
+	const top, count = 100, 64
+	var checks []result.Check
+	for _, e := range engines {
+		var reply struct{ IDs [][]int32 }
+		if err := e.worker.Call("search.ids", map[string]any{"engine": e.name, "top": top, "count": count}, &reply); err != nil {
+			return nil, err
+		}
+		common, total := 0, 0
+		for i, ids := range reply.IDs {
+			for _, want := range b.model.TopN(nil, b.queries[i*b.k:(i+1)*b.k], top, nil) {
+				total++
+				if slices.Contains(ids, want.Item) {
+					common++
+				}
+			}
+		}
+		share := float64(common) / float64(max(total, 1))
+		checks = append(checks, result.Check{
+			Name: "items in common with " + e.title, Value: share,
+			Text: fmt.Sprintf("%.2f %% of the top %d of %d queries", 100*share, top, len(reply.IDs)),
+			Bad:  e.name != "sq8" && share < 0.999,
+		})
+	}
+	return checks, nil
+}

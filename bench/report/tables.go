@@ -1,0 +1,190 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gsimc/gsimc/bench/internal/result"
+	"github.com/gsimc/gsimc/loadtest"
+)
+
+// table is a Markdown table with right-aligned figures.
+type table struct {
+	text strings.Builder
+}
+
+func newTable(columns ...string) *table {
+	t := new(table)
+	t.row(columns...)
+	t.text.WriteString("|---|" + strings.Repeat("--:|", len(columns)-1) + "\n")
+	return t
+}
+
+func (t *table) row(cells ...string) {
+	for _, c := range cells {
+		t.text.WriteString("| " + strings.ReplaceAll(c, "|", "\\|") + " ")
+	}
+	t.text.WriteString("|\n")
+}
+
+func (t *table) String() string { return t.text.String() }
+
+// figure writes a number with four significant digits, and commas from 10,000 on.
+func figure(x float64) string {
+	if math.Abs(x) < 10_000 {
+		return strconv.FormatFloat(x, 'g', 4, 64)
+	}
+	whole := strconv.FormatFloat(math.Round(x), 'f', 0, 64)
+	for i := len(whole) - 3; i > 0 && whole[i-1] != '-'; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	return whole
+}
+
+// times writes a ratio as "6.21× [6.01–6.48]".
+func times(s result.Spread) string {
+	return fmt.Sprintf("%s× [%s–%s]", ratio(s.Median), ratio(s.Min), ratio(s.Max))
+}
+
+func ratio(x float64) string {
+	if x >= 100 {
+		return figure(math.Round(x))
+	}
+	return strconv.FormatFloat(x, 'f', 2, 64)
+}
+
+// groupTable is a table of all contestants of a group.
+func groupTable(g result.Group) string {
+	t := newTable("", "min", "median", "max", "gsimc is better by")
+	for i := range g.Series {
+		s := &g.Series[i]
+		spread, better := result.SpreadOf(s.Samples), ""
+		switch {
+		case s.Name == g.Ours:
+		case s.Role == result.Limit:
+			better = "limit: better by " + times(g.Advantage(s))
+		default:
+			better = times(g.Advantage(s))
+		}
+		name := s.Name
+		if s.Name == g.Ours {
+			name = "**" + name + "**"
+		}
+		t.row(name, figure(spread.Min), figure(spread.Median), figure(spread.Max), better)
+	}
+	return fmt.Sprintf("%s\n", t)
+}
+
+// checksTable lists what shows that all did the same work.
+func checksTable(g result.Group) string {
+	if len(g.Checks) == 0 {
+		return ""
+	}
+	t := newTable("check", "")
+	for _, c := range g.Checks {
+		text := c.Text
+		if c.Bad {
+			text = "**" + text + "** (not as it should be)"
+		}
+		t.row(c.Name, text)
+	}
+	return t.String()
+}
+
+// runsTable lists the parts with their commands.
+func runsTable(parts []*result.File) string {
+	t := newTable("part", "command", "date", "s", "load before")
+	for _, f := range parts {
+		t.row(f.Part, "`"+f.Command+"`", f.Date.Format("2006-01-02 15:04 MST"), figure(math.Round(f.Seconds)), figure(f.Machine.Load))
+	}
+	return t.String()
+}
+
+// searchSummary has a line for each base and a column for each contestant, of the groups with this top and batch.
+func searchSummary(f *result.File, top, batch float64) string {
+	var groups []*result.Group
+	var names []string
+	for i := range f.Groups {
+		g := &f.Groups[i]
+		if g.Params["top"] != top || g.Params["batch"] != batch {
+			continue
+		}
+		groups = append(groups, g)
+		for _, s := range g.Series {
+			if s.Name != g.Ours && !slices.Contains(names, s.Name) {
+				names = append(names, s.Name)
+			}
+		}
+	}
+	if len(groups) == 0 {
+		return ""
+	}
+	columns := []string{"rows", "**" + groups[0].Ours + "**, " + groups[0].Unit}
+	for _, name := range names {
+		if s := firstOf(groups, name); s.Role == result.Limit {
+			name = "× of: " + name
+		}
+		columns = append(columns, name)
+	}
+	t := newTable(columns...)
+	for _, g := range groups {
+		ours := result.SpreadOf(g.Find(g.Ours).Samples)
+		title, _, _ := strings.Cut(g.Title, ", top")
+		cells := []string{title, fmt.Sprintf("%s [%s–%s]", figure(ours.Median), figure(ours.Min), figure(ours.Max))}
+		for _, name := range names {
+			cell := "–"
+			if s := g.Find(name); s != nil {
+				cell = times(g.Advantage(s))
+			}
+			cells = append(cells, cell)
+		}
+		t.row(cells...)
+	}
+	return t.String()
+}
+
+// firstOf is the series of that name in the first group that has it.
+func firstOf(groups []*result.Group, name string) *result.Series {
+	for _, g := range groups {
+		if s := g.Find(name); s != nil {
+			return s
+		}
+	}
+	return &result.Series{}
+}
+
+// seriesTable is a table of the figures of a report of gsimc bench: those without an x, group by group.
+func seriesTable(r *loadReport) string {
+	t := newTable("", "min", "median", "max", "unit", "wanted")
+	for _, s := range r.Series {
+		if s.X != "" {
+			continue
+		}
+		for _, p := range s.Points {
+			t.row(s.Group+": "+s.Name, figure(p.Y.Min), figure(p.Y.Median), figure(p.Y.Max), s.Unit, wanted(&s))
+		}
+	}
+	return t.String()
+}
+
+// wanted says what the limit of a series is and whether it is kept.
+func wanted(s *loadtest.Series) string {
+	met, known := s.Met()
+	if !known {
+		return ""
+	}
+	text := ""
+	if s.AtMost != nil {
+		text = "at most " + figure(*s.AtMost)
+	}
+	if s.AtLeast != nil {
+		text += "at least " + figure(*s.AtLeast)
+	}
+	if !met {
+		return text + ": **missed**"
+	}
+	return text + ": met"
+}

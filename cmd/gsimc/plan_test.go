@@ -1,0 +1,88 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gsimc/gsimc/internal/cost"
+)
+
+// A plan names every stage, with a time and a memory, and writes nothing.
+func TestTrainPlan(t *testing.T) {
+	events, path := smallModel(t)
+	before, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		flags, stages []string
+		missing       string
+	}{
+		{nil, []string{"reading", "graph", "eigenvectors", "dynamics: sums", "dynamics: regression", "dynamics: noise", "model file", "total", "there is"}, "nothing"},
+		{[]string{"--no-deviation"}, []string{"dynamics: sums"}, "dynamics: noise"},
+		{[]string{"--preset", "paper"}, []string{"eigenvectors", "model file"}, "dynamics"},
+	} {
+		out := mustRun(t, append([]string{"train", "--data", events, "--plan", "--rank", "16"}, c.flags...)...)
+		for _, stage := range c.stages {
+			if !strings.Contains(out, "  "+stage) {
+				t.Errorf("%v: no stage %q in the plan:\n%s", c.flags, stage, out)
+			}
+		}
+		if strings.Contains(out, c.missing) {
+			t.Errorf("%v: the plan has %q:\n%s", c.flags, c.missing, out)
+		}
+	}
+	after, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(after) != len(before) {
+		t.Errorf("%d files before the plans, %d after", len(before), len(after))
+	}
+}
+
+func TestTrainRefusesWhatDoesNotFit(t *testing.T) {
+	events, _ := smallModel(t)
+	out := filepath.Join(t.TempDir(), "model.gsimc")
+	code, _, stderr := runCLI(t, nil, "train", "--data", events, "--out", out, "--rank", "16", "--memory-limit", "4MiB")
+	for _, want := range []string{"the training needs about ", " of memory, in the stage ", "and there are 4.0 MiB", "--rank", "--memory-limit"} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("the error does not say %q: %s", want, stderr)
+		}
+	}
+	if code != exitFailure {
+		t.Errorf("exit code %d, want %d", code, exitFailure)
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Error("a model was written all the same")
+	}
+}
+
+func TestPlanChecksTheLargestStage(t *testing.T) {
+	p := &plan{held: 1000, limit: 1800, stages: []cost.Stage{{Name: "small", Peak: 100, Kept: 50}, {Name: "dynamics: large", Peak: 450, Kept: 0}}}
+	if need, stage := p.peak(); need != 1800 || stage != "dynamics: large" {
+		t.Errorf("%d bytes in stage %q, want 1800 in dynamics: large", need, stage)
+	}
+	if err := p.check(); err != nil {
+		t.Errorf("1800 of 1800 bytes: %v", err)
+	}
+	p.limit--
+	if err := p.check(); err == nil || !strings.Contains(err.Error(), "fewer --bands") {
+		t.Errorf("1800 of 1799 bytes: %v, want advice on --bands", err)
+	}
+	p.limit = 0
+	if err := p.check(); err != nil {
+		t.Errorf("no known limit: %v", err)
+	}
+}
+
+// The calibration is of speeds that any machine of today has, whatever runs beside it.
+func TestCalibrate(t *testing.T) {
+	for unit, speed := range calibrate() {
+		if !(speed > 1e5 && speed < 1e15) {
+			t.Errorf("unit %d: %v a second", unit, speed)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+#include "textflag.h"
+
+// Registers: Y0 … Y3 hold y; Y4 … Y7 the row at hand; Y8 … Y10 the factors A, B, C. R8 is the place of the next kept row, 0
+// if none is kept; SI x, DX sum, BX the step, R9 the last step, R10 the step whose rows are fetched. A step has 20 bytes, a
+// row 128.
+
+// func foldAVX2(kept, x, sum []FoldRow, steps []FoldStep)
+TEXT ·foldAVX2(SB), NOSPLIT, $0-96
+	MOVQ kept_base+0(FP), R8
+	MOVQ x_base+24(FP), SI
+	MOVQ sum_base+48(FP), DX
+	MOVQ steps_base+72(FP), BX
+	MOVQ steps_len+80(FP), CX
+	IMUL3Q $20, CX, R9
+	LEAQ -20(BX)(R9*1), R9
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+
+step:
+	LEAQ 240(BX), R10
+	CMPQ R10, R9
+	CMOVQHI R9, R10
+	MOVLQSX 0(R10), R11
+	SHLQ $7, R11
+	PREFETCHT0 0(SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	MOVLQSX 4(R10), R11
+	SHLQ $7, R11
+	PREFETCHT0 0(DX)(R11*1)
+	PREFETCHT0 64(DX)(R11*1)
+
+	MOVLQSX 0(BX), R11
+	MOVLQSX 4(BX), R12
+	SHLQ $7, R11
+	SHLQ $7, R12
+	VBROADCASTSS 8(BX), Y8
+	VBROADCASTSS 12(BX), Y9
+	VBROADCASTSS 16(BX), Y10
+	VMULPS 0(SI)(R11*1), Y9, Y4
+	VMULPS 32(SI)(R11*1), Y9, Y5
+	VMULPS 64(SI)(R11*1), Y9, Y6
+	VMULPS 96(SI)(R11*1), Y9, Y7
+	VFMADD213PS Y4, Y8, Y0
+	VFMADD213PS Y5, Y8, Y1
+	VFMADD213PS Y6, Y8, Y2
+	VFMADD213PS Y7, Y8, Y3
+	VMOVUPS 0(DX)(R12*1), Y4
+	VMOVUPS 32(DX)(R12*1), Y5
+	VMOVUPS 64(DX)(R12*1), Y6
+	VMOVUPS 96(DX)(R12*1), Y7
+	VFMADD231PS Y0, Y10, Y4
+	VFMADD231PS Y1, Y10, Y5
+	VFMADD231PS Y2, Y10, Y6
+	VFMADD231PS Y3, Y10, Y7
+	VMOVUPS Y4, 0(DX)(R12*1)
+	VMOVUPS Y5, 32(DX)(R12*1)
+	VMOVUPS Y6, 64(DX)(R12*1)
+	VMOVUPS Y7, 96(DX)(R12*1)
+	TESTQ R8, R8
+	JZ next
+	VMOVUPS Y0, 0(R8)
+	VMOVUPS Y1, 32(R8)
+	VMOVUPS Y2, 64(R8)
+	VMOVUPS Y3, 96(R8)
+	ADDQ $128, R8
+
+next:
+	ADDQ $20, BX
+	DECQ CX
+	JNZ step
+	VZEROUPPER
+	RET

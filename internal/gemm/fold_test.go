@@ -1,0 +1,112 @@
+package gemm
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+)
+
+func TestFold(t *testing.T) {
+	for _, kern := range folders() {
+		t.Run(kern.name, func(t *testing.T) {
+			before := foldInUse
+			defer func() { foldInUse = before }()
+			foldInUse = kern
+			rng := rand.New(rand.NewPCG(15, 16))
+			for _, steps := range []int{0, 1, 2, 11, 12, 13, 14, 100} { // rows are fetched 12 steps before
+				for _, keep := range []bool{false, true} {
+					testFold(t, rng, steps, keep)
+				}
+			}
+		})
+	}
+}
+
+func testFold(t *testing.T, rng *rand.Rand, length int, keep bool) {
+	t.Helper()
+	const from, to = 7, 5
+	x, sum := guarded[float32](rng, from, FoldWidth, 0), guarded[float32](rng, to, FoldWidth, 0)
+	kept := guarded[float32](rng, length, FoldWidth, 0)
+	steps := make([]FoldStep, length)
+	for i := range steps {
+		steps[i] = FoldStep{From: rng.Int32N(from), To: rng.Int32N(to), A: rng.Float32() - 0.5, B: rng.Float32() - 0.5, C: rng.Float32() - 0.5}
+	}
+	y, wantSum, wantKept := [FoldWidth]float64{}, toFloat64(sum.Data), toFloat64(kept.Data)
+	for i, s := range steps {
+		for j := range y {
+			y[j] = float64(s.A)*y[j] + float64(s.B)*float64(x.Data[int(s.From)*FoldWidth+j])
+			wantSum[int(s.To)*FoldWidth+j] += float64(s.C) * y[j]
+			if keep {
+				wantKept[i*FoldWidth+j] = y[j]
+			}
+		}
+	}
+	var keepIn []FoldRow
+	if keep {
+		keepIn = foldRows(kept)
+	}
+	Fold(keepIn, foldRows(x), foldRows(sum), steps)
+	for _, m := range []Matrix[float32]{x, sum, kept} {
+		checkGuards(t, "fold", m)
+	}
+	for name, pair := range map[string]struct {
+		got  []float32
+		want []float64
+	}{"sum": {sum.Data, wantSum}, "kept": {kept.Data, wantKept}} {
+		for i, want := range pair.want {
+			if !(math.Abs(float64(pair.got[i])-want) <= 1e-5) {
+				t.Fatalf("%d steps: %s: element %d is %v, want %v", length, name, i, pair.got[i], want)
+			}
+		}
+	}
+}
+
+// foldRows is the memory of a matrix of FoldWidth columns.
+func foldRows(m Matrix[float32]) []FoldRow {
+	return unsafe.Slice((*FoldRow)(unsafe.Pointer(unsafe.SliceData(m.Data))), m.Rows)
+}
+
+func toFloat64(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
+}
+
+func TestFoldRefusesRows(t *testing.T) {
+	rows := make([]FoldRow, 2)
+	for i, call := range []func(){
+		func() { Fold(nil, rows, rows, []FoldStep{{From: 2}}) },
+		func() { Fold(nil, rows, rows, []FoldStep{{To: 2}}) },
+		func() { Fold(nil, rows, rows, []FoldStep{{To: -1}}) },
+		func() { Fold(rows[:1], rows, rows, make([]FoldStep, 2)) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("call %d did not panic", i)
+				}
+			}()
+			call()
+		}()
+	}
+}
+
+func BenchmarkFold(b *testing.B) {
+	for _, n := range []int{100, 20000} {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			rng := rand.New(rand.NewPCG(17, 18))
+			x, sum, steps := make([]FoldRow, n), make([]FoldRow, n), make([]FoldStep, 1000)
+			for i := range steps {
+				steps[i] = FoldStep{From: rng.Int32N(int32(n)), To: rng.Int32N(int32(n)), A: 0.5, B: 1, C: 1}
+			}
+			for b.Loop() {
+				Fold(nil, x, sum, steps)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(steps)), "ns/step")
+		})
+	}
+}

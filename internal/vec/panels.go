@@ -1,0 +1,143 @@
+package vec
+
+import "fmt"
+
+// Rows of int8 numbers are kept in panels. A panel holds PanelRows rows, four columns of all its rows after the other:
+// number c of row r and column j is the byte
+//
+//	panel[(j/4)·4·PanelRows + 4r + j mod 4] = c + 128
+//
+// so that one vector register holds four columns of 16 rows, and the sums of the rows stand side by side. The number of
+// columns is a multiple of four; zeros, stored as 128, fill it up. A block is PanelsOfBlock panels, a fixed distance apart.
+const (
+	PanelRows     = 16
+	PanelsOfBlock = 8
+	BlockRows     = PanelRows * PanelsOfBlock
+
+	columnGroup = 4 // columns that stand together
+	groupBytes  = columnGroup * PanelRows
+)
+
+// PanelBytes is the size of a panel with the given number of columns, a multiple of four.
+func PanelBytes(columns int) int { return columns * PanelRows }
+
+// SetPanelRow writes row r of a panel: the int8 numbers c, whose length is a multiple of four.
+func SetPanelRow(panel []byte, r int, c []int8) {
+	at := columnGroup * r
+	for j := 0; j < len(c); j += columnGroup {
+		to, from := panel[at:at+columnGroup:at+columnGroup], c[j:j+columnGroup:j+columnGroup]
+		to[0], to[1], to[2], to[3] = byte(from[0])^0x80, byte(from[1])^0x80, byte(from[2])^0x80, byte(from[3])^0x80
+		at += groupBytes
+	}
+}
+
+// MaxDigit is the largest magnitude of a Digits' number: h = 256·hi + lo with two int8 digits.
+const MaxDigit = 127 << 8
+
+// Digits is an int16 query for panels, in the forms that the kernels want it in.
+type Digits struct {
+	h      []int16 // a multiple of four
+	hi, lo []int8  // h = 256·hi + lo
+	bias   int32   // −128 Σ h: makes up for the 128 that stands in each byte of a panel
+}
+
+// Set makes q the query h, whose magnitudes are at most MaxDigit and whose length is a multiple of four. It keeps h.
+func (q *Digits) Set(h []int16) {
+	if len(h)%columnGroup != 0 {
+		panic(fmt.Sprintf("vec: a query of %d digits, want a multiple of %d", len(h), columnGroup))
+	}
+	if cap(q.hi) < len(h) {
+		q.hi, q.lo = make([]int8, len(h)), make([]int8, len(h))
+	}
+	q.h, q.hi, q.lo = h, q.hi[:len(h)], q.lo[:len(h)]
+	sum := int32(0)
+	for j, x := range h {
+		hi := (int32(x) + 128) >> 8
+		q.hi[j], q.lo[j] = int8(hi), int8(int32(x)-hi<<8)
+		sum += int32(x)
+	}
+	q.bias = -128 * sum
+}
+
+// DotsTo stores in d the dot products of the rows of a block with q, or adds them to d. panels holds the first panel at its
+// start and the others each stride bytes further on. The results are exact as long as they are below 2^31.
+func DotsTo(d *[BlockRows]int32, panels []byte, stride int, q *Digits, add bool) {
+	if stride < 0 || len(panels) < (PanelsOfBlock-1)*stride+PanelBytes(len(q.h)) {
+		panic("vec: DotsTo of a block that is shorter than the query wants")
+	}
+	inUse.dots(d, panels, stride, q, add)
+}
+
+// DotsPanelTo is DotsTo for one panel; d has PanelRows elements.
+func DotsPanelTo(d []int32, panel []byte, q *Digits, add bool) {
+	if len(d) != PanelRows || len(panel) < PanelBytes(len(q.h)) {
+		panic("vec: DotsPanelTo of a panel that is shorter than the query wants")
+	}
+	inUse.dotsPanel(d, panel, q, add)
+}
+
+// Bounds are the upper bounds of the scores of a block's rows in terms of their integer dot products d:
+//
+//	float32(d[r]) · Scale[r] · Step + Error[r] · Norm + Tail[r] · TailNorm
+//
+// each operation rounded to float32, in this order. Tail may be nil, and is then left out.
+type Bounds struct {
+	Scale, Error, Tail   []float32 // BlockRows each
+	Step, Norm, TailNorm float32
+}
+
+// ReachTo sets bit r mod 16 of masks[r/16] for each row whose bound is at least floor, clears the others, and tells whether
+// there is any.
+func (b *Bounds) ReachTo(masks *[PanelsOfBlock]uint16, d *[BlockRows]int32, floor float32) bool {
+	if len(b.Scale) < BlockRows || len(b.Error) < BlockRows || b.Tail != nil && len(b.Tail) < BlockRows {
+		panic("vec: Bounds of less than a block")
+	}
+	return inUse.reach(masks, d, b, floor)
+}
+
+// At is the bound of row r with dot product d, and the approximate score without the margins.
+func (b *Bounds) At(r int, d int32) (score, bound float32) {
+	score = float32(float32(float32(d)*b.Scale[r]) * b.Step)
+	return score, score + float32(b.Error[r]*b.Norm)
+}
+
+// QuantisedScans tells whether the kernel in use goes over int8 rows faster than over float32 rows.
+func QuantisedScans() bool { return inUse.quantised }
+
+func dotsGeneric(d *[BlockRows]int32, panels []byte, stride int, q *Digits, add bool) {
+	for p := range PanelsOfBlock {
+		dotsPanelGeneric(d[p*PanelRows:(p+1)*PanelRows], panels[p*stride:], q, add)
+	}
+}
+
+func dotsPanelGeneric(d []int32, panel []byte, q *Digits, add bool) {
+	for r := range d {
+		sum := q.bias
+		if add {
+			sum += d[r]
+		}
+		at := columnGroup * r
+		for j := 0; j < len(q.h); j += columnGroup {
+			h, c := q.h[j:j+columnGroup:j+columnGroup], panel[at:at+columnGroup:at+columnGroup]
+			sum += int32(h[0])*int32(c[0]) + int32(h[1])*int32(c[1]) + int32(h[2])*int32(c[2]) + int32(h[3])*int32(c[3])
+			at += groupBytes
+		}
+		d[r] = sum
+	}
+}
+
+func reachGeneric(masks *[PanelsOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool {
+	*masks = [PanelsOfBlock]uint16{}
+	any := false
+	for r, x := range d {
+		_, bound := b.At(r, x)
+		if b.Tail != nil {
+			bound += float32(b.Tail[r] * b.TailNorm)
+		}
+		if bound >= floor {
+			masks[r/PanelRows] |= 1 << (r % PanelRows)
+			any = true
+		}
+	}
+	return any
+}

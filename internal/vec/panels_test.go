@@ -1,0 +1,185 @@
+package vec
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// guardedBytes returns n bytes that end at a page that cannot be read.
+func guardedBytes(t *testing.T, n int) []byte {
+	t.Helper()
+	page := unix.Getpagesize()
+	size := (n+page-1)/page*page + page
+	m, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Munmap(m) })
+	if err := unix.Mprotect(m[size-page:], unix.PROT_NONE); err != nil {
+		t.Fatal(err)
+	}
+	return m[size-page-n : size-page : size-page]
+}
+
+// randomDigits is a query with extreme values among its numbers.
+func randomDigits(rng *rand.Rand, k int) []int16 {
+	h := make([]int16, k)
+	for i := range h {
+		h[i] = int16(rng.IntN(2*MaxDigit+1) - MaxDigit)
+		if rng.IntN(4) == 0 {
+			h[i] = []int16{MaxDigit, -MaxDigit, 0, 127, 128, -128, -129, 255, 256}[rng.IntN(9)]
+		}
+	}
+	return h
+}
+
+// TestDotsExact compares with sums in int64, at the guard of an unreadable page.
+func TestDotsExact(t *testing.T) { eachKernel(t, testDotsExact) }
+
+func testDotsExact(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 6))
+	for _, k := range []int{0, 4, 8, 12, 16, 20, 28, 32, 36, 64, 124, 256, 500} {
+		for range 4 {
+			size := PanelBytes(k)
+			panels := guardedBytes(t, PanelsOfBlock*size)
+			c := make([][]int8, BlockRows)
+			for r := range c {
+				c[r] = make([]int8, k)
+				for j := range c[r] {
+					c[r][j] = int8(rng.IntN(255) - 127)
+				}
+				SetPanelRow(panels[r/PanelRows*size:], r%PanelRows, c[r])
+			}
+			h := randomDigits(rng, k)
+			var q Digits
+			q.Set(h)
+			want, got := [BlockRows]int32{}, [BlockRows]int32{}
+			for r := range c {
+				sum := int64(0)
+				for j, x := range c[r] {
+					sum += int64(x) * int64(h[j])
+				}
+				want[r], got[r] = int32(sum), int32(rng.Uint32())
+			}
+			DotsTo(&got, panels, size, &q, false)
+			if got != want {
+				t.Fatalf("k=%d: %v, want %v", k, got, want)
+			}
+			DotsTo(&got, panels, size, &q, true)
+			for p := range PanelsOfBlock {
+				DotsPanelTo(got[p*PanelRows:(p+1)*PanelRows], panels[p*size:(p+1)*size], &q, true)
+			}
+			for r := range got {
+				if got[r] != 3*want[r] { // modulo 2^32, as int32 is
+					t.Fatalf("k=%d: row %d added twice: %d, want three times %d", k, r, got[r], want[r])
+				}
+			}
+			DotsPanelTo(got[:PanelRows], panels[:size], &q, false)
+			if [PanelRows]int32(got[:PanelRows]) != [PanelRows]int32(want[:PanelRows]) {
+				t.Fatalf("k=%d: one panel: %v, want %v", k, got[:PanelRows], want[:PanelRows])
+			}
+		}
+	}
+}
+
+// TestDigits: the digits and the number say the same.
+func TestDigits(t *testing.T) {
+	var q Digits
+	for h := -MaxDigit; h <= MaxDigit-3; h += 4 {
+		q.Set([]int16{int16(h), int16(h + 1), int16(h + 2), int16(h + 3)})
+		for j := range q.h {
+			if got := 256*int(q.hi[j]) + int(q.lo[j]); got != h+j {
+				t.Fatalf("digits of %d make %d", h+j, got)
+			}
+		}
+	}
+}
+
+// TestReach compares with the documented operations, around equality with the floor.
+func TestReach(t *testing.T) { eachKernel(t, testReach) }
+
+func testReach(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	for trial := range 300 {
+		b := Bounds{
+			Scale: guard(randomVector(rng, BlockRows)).in, Error: guard(randomVector(rng, BlockRows)).in,
+			Step: rng.Float32(), Norm: rng.Float32(), TailNorm: rng.Float32(),
+		}
+		if trial%2 == 0 {
+			b.Tail = guard(randomVector(rng, BlockRows)).in
+		}
+		var d [BlockRows]int32
+		for r := range d {
+			d[r] = int32(rng.Uint32())
+		}
+		bound := func(r int) float32 {
+			product := float32(d[r]) * b.Scale[r]
+			product = math.Float32frombits(math.Float32bits(product)) * b.Step
+			sum := math.Float32frombits(math.Float32bits(product)) + math.Float32frombits(math.Float32bits(b.Error[r]*b.Norm))
+			if b.Tail != nil {
+				sum += math.Float32frombits(math.Float32bits(b.Tail[r] * b.TailNorm))
+			}
+			return sum
+		}
+		for _, floor := range []float32{bound(rng.IntN(BlockRows)), float32(math.Inf(-1)), float32(math.Inf(1)), 0} {
+			var got, want [PanelsOfBlock]uint16
+			for r := range d {
+				if bound(r) >= floor {
+					want[r/16] |= 1 << (r % 16)
+				}
+			}
+			some := b.ReachTo(&got, &d, floor)
+			if got != want || some != (want != [PanelsOfBlock]uint16{}) {
+				t.Fatalf("floor %v: masks %x (%v), want %x", floor, got, some, want)
+			}
+		}
+	}
+}
+
+func TestPanelShapesPanic(t *testing.T) {
+	var q Digits
+	q.Set(make([]int16, 8))
+	var d [BlockRows]int32
+	for name, f := range map[string]func(){
+		"digits":      func() { q.Set(make([]int16, 6)) },
+		"block":       func() { DotsTo(&d, make([]byte, 7*128+127), 128, &q, false) },
+		"stride":      func() { DotsTo(&d, make([]byte, 2000), -1, &q, false) },
+		"panel":       func() { DotsPanelTo(d[:16], make([]byte, 127), &q, false) },
+		"panel rows":  func() { DotsPanelTo(d[:15], make([]byte, 128), &q, false) },
+		"short scale": func() { (&Bounds{Scale: make([]float32, 127), Error: make([]float32, 128)}).ReachTo(new([8]uint16), &d, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			f()
+		})
+	}
+}
+
+func BenchmarkDotsTo(b *testing.B) {
+	for _, n := range []int{20_000, 200_000} {
+		for _, k := range []int{64, 256} {
+			b.Run(fmt.Sprintf("n=%d/k=%d", n, k), func(b *testing.B) {
+				blocks, size := (n+BlockRows-1)/BlockRows, PanelsOfBlock*PanelBytes(k)
+				panels := make([]byte, blocks*size)
+				var q Digits
+				q.Set(randomDigits(rand.New(rand.NewPCG(8, 8)), k))
+				var d [BlockRows]int32
+				b.SetBytes(int64(len(panels)))
+				for b.Loop() {
+					for at := 0; at < len(panels); at += size {
+						DotsTo(&d, panels[at:at+size], PanelBytes(k), &q, false)
+					}
+				}
+			})
+		}
+	}
+}
+

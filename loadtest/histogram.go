@@ -1,0 +1,60 @@
+package loadtest
+
+import (
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Range and precision of the histograms: three digits from 1 µs to 10 minutes. What is outside counts as the nearest end.
+const (
+	shortest = time.Microsecond
+	longest  = 10 * time.Minute
+	digits   = 3
+)
+
+// Histogram counts latencies. It is safe for concurrent use.
+type Histogram struct {
+	mu sync.Mutex
+	h  *hdrhistogram.Histogram
+}
+
+// NewHistogram returns an empty one.
+func NewHistogram() *Histogram {
+	return &Histogram{h: hdrhistogram.New(int64(shortest), int64(longest), digits)}
+}
+
+// Record counts one latency.
+func (h *Histogram) Record(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.h.RecordValue(int64(min(max(d, shortest), longest))); err != nil {
+		panic(err) // the value is within the range
+	}
+}
+
+// Merge adds all that other counted. A histogram must not be merged into itself.
+func (h *Histogram) Merge(other *Histogram) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	other.mu.Lock()
+	defer other.mu.Unlock()
+	if dropped := h.h.Merge(other.h); dropped != 0 {
+		panic("loadtest: histograms of different ranges")
+	}
+}
+
+// Count is the number of latencies.
+func (h *Histogram) Count() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.h.TotalCount()
+}
+
+// Quantile is the latency that a share q of all, from 0 to 1, do not exceed, to three digits; 0 of an empty histogram.
+func (h *Histogram) Quantile(q float64) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return time.Duration(h.h.ValueAtQuantile(100 * q))
+}

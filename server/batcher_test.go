@@ -1,0 +1,212 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/model"
+)
+
+// randomTopN is a request with random filters.
+func randomTopN(rng *rand.Rand, m *model.Model) model.TopNRequest {
+	r := model.TopNRequest{Query: make([]float32, m.Rank()), N: 1 + rng.IntN(2*m.NumItems())}
+	for j := range r.Query {
+		r.Query[j] = float32(rng.NormFloat64())
+	}
+	if rng.IntN(2) == 0 {
+		r.Skip = vec.NewBitset(m.NumItems())
+		for range rng.IntN(m.NumItems()) {
+			r.Skip.Set(int32(rng.IntN(m.NumItems())))
+		}
+	}
+	if rng.IntN(3) == 0 {
+		r.Among = []int32{}
+		for range rng.IntN(m.NumItems()) {
+			r.Among = append(r.Among, int32(rng.IntN(m.NumItems())))
+		}
+	}
+	return r
+}
+
+// alone is the answer to a request that shares nothing.
+func alone(m *model.Model, r model.TopNRequest) []model.Scored {
+	batch := []model.TopNRequest{r}
+	m.TopNBatch(batch)
+	return batch[0].Top
+}
+
+// Whatever passes calls share, with whatever models around them, they are answered as if alone; those whose context has ended
+// are not answered.
+func TestBatcherAnswersAsAlone(t *testing.T) {
+	models := []*model.Model{newModel(t, 1), newModel(t, 2)}
+	metrics := NewMetrics()
+	b := newBatcher(metrics.batch)
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	const clients, calls = 24, 200
+	var wg sync.WaitGroup
+	for client := range clients {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(client), 7))
+			c := newTopCall()
+			for range calls {
+				m := models[rng.IntN(10)/9] // mostly the first
+				r := randomTopN(rng, m)
+				want := alone(m, r)
+				c.TopNRequest, c.model, c.ctx = r, m, context.Background()
+				if rng.IntN(10) == 0 {
+					c.ctx = ended
+				}
+				switch err := b.topN(c); {
+				case err != nil && c.ctx == ended && errors.Is(err, context.Canceled):
+				case err != nil:
+					t.Errorf("topN: %v", err)
+				default:
+					if d := cmp.Diff(want, c.Top); d != "" {
+						t.Errorf("answer (-alone +batched):\n%s", d)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if len(b.idle) != b.passes || len(b.waiting) != 0 {
+		t.Errorf("%d of %d passes idle and %d calls waiting after the last", len(b.idle), b.passes, len(b.waiting))
+	}
+	answered, passes, large := batchSizes(t, metrics)
+	if passes == 0 || passes >= answered || large > 0 {
+		t.Errorf("%d passes for %d calls, %d of them with more than %d; want some shared, none larger", passes, answered, large, maxPass)
+	}
+}
+
+// batchSizes reads how many calls were answered in how many passes, and how many of these were larger than allowed.
+func batchSizes(t *testing.T, m *Metrics) (calls, passes, large int) {
+	t.Helper()
+	families, err := m.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "gsimc_topn_batch_size" {
+			h := f.GetMetric()[0].GetHistogram()
+			atMost := h.GetBucket()[len(h.GetBucket())-1].GetCumulativeCount()
+			return int(h.GetSampleSum()), int(h.GetSampleCount()), int(h.GetSampleCount() - atMost)
+		}
+	}
+	t.Fatal("no gsimc_topn_batch_size")
+	return 0, 0, 0
+}
+
+// queue puts calls into the queue while all passes are taken, and returns the function that lets one go on, and what
+// each call returned.
+func queue(t *testing.T, b *batcher, calls ...*topCall) (begin func(), outcome func(i int) error) {
+	t.Helper()
+	b.mu.Lock()
+	taken := b.idle
+	b.idle = nil
+	b.mu.Unlock()
+	results := make([]chan error, len(calls))
+	for i, c := range calls {
+		results[i] = make(chan error, 1)
+		go func() {
+			defer func() {
+				if p := recover(); p != nil {
+					results[i] <- errPanic
+				}
+			}()
+			results[i] <- b.topN(c)
+		}()
+		for queued := 0; queued <= i; { // in this order
+			time.Sleep(time.Millisecond)
+			b.mu.Lock()
+			queued = len(b.waiting)
+			b.mu.Unlock()
+		}
+	}
+	begin = func() {
+		for _, p := range taken {
+			p.calls = append(p.calls, newTopCall()) // that ends now
+			b.done(p, nil)
+		}
+	}
+	outcome = func(i int) error {
+		select {
+		case err := <-results[i]:
+			return err
+		case <-time.After(20 * time.Second):
+			t.Fatalf("call %d is still waiting", i)
+			return nil
+		}
+	}
+	return begin, outcome
+}
+
+// One pass at a time, so that who shares it is known.
+func newSingleBatcher(m *Metrics) *batcher {
+	b := newBatcher(m.batch)
+	b.passes, b.idle = 1, b.idle[:1]
+	return b
+}
+
+func callOf(ctx context.Context, m *model.Model, rng *rand.Rand) *topCall {
+	c := newTopCall()
+	c.TopNRequest, c.ctx, c.model = randomTopN(rng, m), ctx, m
+	return c
+}
+
+func TestBatcherQueue(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	one, two := newModel(t, 1), newModel(t, 2)
+	ended, cancel := context.WithCancel(t.Context())
+	metrics := NewMetrics()
+	b := newSingleBatcher(metrics)
+	calls := []*topCall{callOf(t.Context(), one, rng), callOf(ended, one, rng), callOf(t.Context(), two, rng), callOf(t.Context(), two, rng)}
+	for range maxPass {
+		calls = append(calls, callOf(t.Context(), one, rng))
+	}
+	begin, outcome := queue(t, b, calls...)
+	cancel()
+	begin()
+	for i, c := range calls {
+		err := outcome(i)
+		if i == 1 {
+			if !errors.Is(err, context.Canceled) || len(c.Top) != 0 {
+				t.Errorf("the call whose context ended got %v and %d items", err, len(c.Top))
+			}
+			continue
+		}
+		if d := cmp.Diff(alone(c.model, c.TopNRequest), c.Top); d != "" || err != nil {
+			t.Errorf("call %d: %v (-alone +batched):\n%s", i, err, d)
+		}
+	}
+	// 16 of the first model, the 2 of the second, the last of the first.
+	if answered, passes, _ := batchSizes(t, metrics); passes != 3 || answered != 3+maxPass {
+		t.Errorf("%d passes for %d calls, want 3 for %d", passes, answered, 3+maxPass)
+	}
+}
+
+// A panic in a pass fails its calls and no others.
+func TestBatcherPanic(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 1))
+	m, other := newModel(t, 1), newModel(t, 2)
+	b := newSingleBatcher(NewMetrics())
+	calls := []*topCall{callOf(t.Context(), m, rng), callOf(t.Context(), m, rng), callOf(t.Context(), other, rng)}
+	calls[1].Query = calls[1].Query[1:] // a bug of the caller
+	begin, outcome := queue(t, b, calls...)
+	begin()
+	for i, want := range []error{errPanic, errPanic, nil} {
+		if err := outcome(i); !errors.Is(err, want) {
+			t.Errorf("call %d: %v, want %v", i, err, want)
+		}
+	}
+	if len(b.idle) != 1 {
+		t.Error("the pass is lost")
+	}
+}

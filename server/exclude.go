@@ -1,0 +1,112 @@
+package server
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/model"
+)
+
+// seenRule is a seen policy, compiled: which of the seen items must not be returned.
+type seenRule struct {
+	none   bool        // no item at all
+	typed  bool        // only events of kinds count
+	kinds  []eventKind // unless typed is false
+	oldest int64       // events before it, in seconds, no longer count
+}
+
+// newSeenRule compiles the policy of a request that was received at now. It uses the memory of kinds.
+func newSeenRule(p *pb.SeenPolicy, now time.Time, kinds []eventKind) seenRule {
+	r := seenRule{oldest: math.MinInt64, kinds: kinds[:0]}
+	switch p.GetMode() {
+	case pb.SeenPolicy_MODE_INCLUDE:
+		r.none = true
+	case pb.SeenPolicy_MODE_EXCLUDE_TYPES:
+		r.typed = true
+		for _, t := range p.GetEventTypes() {
+			r.kinds = append(r.kinds, kindOf(t))
+		}
+	}
+	if after := p.GetReappearAfter(); after != nil {
+		r.oldest = now.Add(-after.AsDuration()).Unix()
+	}
+	return r
+}
+
+// appendTo appends the items of seen that the rule excludes.
+func (r *seenRule) appendTo(dst []int32, seen seenList) []int32 {
+	if r.none {
+		return dst
+	}
+	for _, i := range seen {
+		if i.time >= r.oldest && (!r.typed || slices.Contains(r.kinds, i.kind)) {
+			dst = append(dst, i.item)
+		}
+	}
+	return dst
+}
+
+// exclude adds what the filter excludes to sc.skipped, where the seen items are already, and fills sc.skip and sc.call. The ids of
+// the allow list that m does not know go to sc.reply.
+func (sc *scratch) exclude(m *model.Model, f *pb.ItemFilter) {
+	for _, id := range f.GetDenyItemIds() {
+		if i, known := m.ItemIndex(id); known {
+			sc.skipped = append(sc.skipped, i)
+		}
+	}
+	sc.mark()
+	sc.call.Skip, sc.call.Among = sc.skip, nil
+	allow := f.GetAllowItemIds()
+	if len(allow) == 0 {
+		return
+	}
+	sc.allowed = slices.Grow(sc.allowed[:0], len(allow)) // not nil, even if no id is known
+	for _, id := range allow {
+		if i, known := m.ItemIndex(id); known {
+			sc.allowed = append(sc.allowed, i)
+		} else {
+			sc.reply.noteUnknown(id)
+		}
+	}
+	sc.call.Among = sc.allowed
+}
+
+// skipAllBut turns an allow list into a skip set, for those who know only that.
+func (sc *scratch) skipAllBut(among []int32) *vec.Bitset {
+	skip := vec.NewBitset(sc.skip.Len())
+	for i := range int32(skip.Len()) {
+		skip.Set(i)
+	}
+	for _, i := range among {
+		if !sc.skip.Has(i) {
+			skip.Clear(i)
+		}
+	}
+	return skip
+}
+
+// popular appends the n most popular items that are not in skip and, unless among is nil, stand in it. The score is the share of
+// the training users. among may come back in another order.
+func popular(m *model.Model, dst []model.Scored, n int, skip *vec.Bitset, among []int32) []model.Scored {
+	candidates := m.Popular()
+	if among != nil {
+		slices.SortFunc(among, func(a, b int32) int {
+			return cmp.Or(cmp.Compare(m.Degree(b), m.Degree(a)), cmp.Compare(a, b))
+		})
+		candidates = slices.Compact(among)
+	}
+	trainUsers := float32(max(m.NumTrainUsers(), 1))
+	for _, i := range candidates {
+		if len(dst) == n {
+			break
+		}
+		if !skip.Has(i) {
+			dst = append(dst, model.Scored{Item: i, Score: float32(m.Degree(i)) / trainUsers})
+		}
+	}
+	return dst
+}

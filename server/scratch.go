@@ -1,0 +1,62 @@
+package server
+
+import (
+	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/model"
+)
+
+// scratch is the working memory of one Recommend, reused between calls. What a call leaves in it is overwritten by the next,
+// but for skip, which is empty between calls.
+type scratch struct {
+	call     *topCall    // with the query, the filters and the result
+	query    []float32   // k
+	variance []float32   // k, of the query, if the model knows it
+	draw     []float32   // k, a random query; made when it is needed
+	skip     *vec.Bitset // n: items that must not be returned
+	skipped  []int32     // the members of skip, some of them several times
+	allowed  []int32     // the items of an allow list, some of them several times
+	kinds    []eventKind // of the seen policy
+	reply    reply
+}
+
+// takeScratch returns memory of the size that m needs. It goes back by giveScratch, but not after a panic.
+func (s *Server) takeScratch(m *model.Model) *scratch {
+	sc, _ := s.scratch.Get().(*scratch)
+	if sc == nil || len(sc.query) != m.Rank() || sc.skip.Len() != m.NumItems() {
+		sc = &scratch{
+			call: newTopCall(), query: make([]float32, m.Rank()), variance: make([]float32, m.Rank()), skip: vec.NewBitset(m.NumItems()),
+		}
+	}
+	return sc
+}
+
+// giveScratch returns the memory to the pool, without what would keep the request, its context or a model alive.
+func (s *Server) giveScratch(sc *scratch) {
+	sc.unmark()
+	sc.call.ctx, sc.call.model, sc.call.err = nil, nil, nil
+	sc.call.TopNRequest = model.TopNRequest{Top: sc.call.Top[:0]}
+	sc.reply.reset()
+	s.scratch.Put(sc)
+}
+
+// mark adds the items of skipped to skip, and unmark removes them: the work is that of the items, not of the catalogue.
+func (sc *scratch) mark() {
+	for _, i := range sc.skipped {
+		sc.skip.Set(i)
+	}
+}
+
+func (sc *scratch) unmark() {
+	for _, i := range sc.skipped {
+		sc.skip.Clear(i)
+	}
+	sc.skipped = sc.skipped[:0]
+}
+
+// drawn returns the room for a random query.
+func (sc *scratch) drawn(k int) []float32 {
+	if len(sc.draw) != k {
+		sc.draw = make([]float32, k)
+	}
+	return sc.draw
+}

@@ -1,0 +1,24 @@
+package spectral
+
+import "testing"
+
+// The sizes that the cost is told from are those that the windows have.
+func TestWindowedSize(t *testing.T) {
+	r := &Incidence{NumItems: 50, Ptr: []int64{0}}
+	for _, length := range []int{1, 7, 8, 9, 12, 13, 40, 41} {
+		for i := range length {
+			r.Item = append(r.Item, int32(i))
+		}
+		r.Ptr = append(r.Ptr, int64(len(r.Item)))
+	}
+	for _, w := range []int{0, 2, 7, 8, 41} {
+		cut, err := r.windowed(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events, edges := r.windowedSize(w)
+		if int(events) != len(cut.Item) || int(edges) != cut.NumUsers() {
+			t.Errorf("windows of %d: %v events in %v edges, want %d in %d", w, events, edges, len(cut.Item), cut.NumUsers())
+		}
+	}
+}
