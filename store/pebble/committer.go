@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	lsm "github.com/cockroachdb/pebble/v2"
@@ -25,16 +24,20 @@ type call struct {
 	handles []*history // of the users of the records
 	retried bool       // users who were not in memory have been read
 	missing []string   // users to be read before the call is tried again
-	state   atomic.Int32
 	done    chan error // has room for the outcome; errRetry: missing is set
+
+	mu      sync.Mutex // held while the call is planned: nobody looks at the records before or after
+	taken   bool       // it has been planned
+	givenUp bool       // its caller has left before
 }
 
-// The states of a call: its caller can give it up only while it waits.
-const (
-	callWaits = iota
-	callTaken
-	callGivenUp
-)
+// giveUp ends the waiting of the caller, who may then use the records again. It reports whether nothing was done.
+func (c *call) giveUp() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.givenUp = !c.taken
+	return c.givenUp
+}
 
 // queue holds the calls that wait for the committer.
 type queue struct {
@@ -113,29 +116,42 @@ func (c *committer) run() {
 	}
 }
 
-// serve plans a call, and commits before and after it what cannot wait.
+// serve takes a call on, and commits before and after it what cannot wait.
 func (c *committer) serve(call *call) {
-	if !call.state.CompareAndSwap(callWaits, callTaken) {
-		return // its caller has left
-	}
 	if err := c.failure.err(); err != nil {
 		call.done <- err
 		return
 	}
 	if call.erase != "" {
 		c.commit()
-		c.eraseUser(call)
+		if call.take(func() error { return nil }) {
+			c.eraseUser(call)
+		}
 		return
 	}
 	c.makeRoom()
-	if err := c.plan(call); err != nil {
-		call.done <- err
+	if !call.take(func() error { return c.plan(call) }) {
 		return
 	}
 	c.group = append(c.group, call)
 	if len(c.journal.block)-c.journal.start >= groupBytes || len(c.journal.rows) > 0 {
 		c.commit()
 	}
+}
+
+// take plans the call by a function, whose error ends it, and reports whether it is to be carried out.
+func (c *call) take(plan func() error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.givenUp {
+		return false
+	}
+	c.taken = true
+	err := plan()
+	if err != nil {
+		c.done <- err
+	}
+	return err == nil
 }
 
 // plan decides what becomes of the records and writes the new ones to the open row of the journal. On an error everything
@@ -403,17 +419,18 @@ func (s *Store) submit(ctx context.Context, c *call) error {
 		return err
 	case <-s.failure.ch:
 	case <-ctx.Done():
-		if c.state.CompareAndSwap(callWaits, callGivenUp) {
+		if c.giveUp() {
 			return ctx.Err()
 		}
 		return fmt.Errorf("waiting for a write to become durable, its outcome is open: %w", ctx.Err())
 	}
+	untouched := c.giveUp()
 	select {
 	case err := <-c.done: // before the failure
 		return err
 	default:
 	}
-	if c.state.CompareAndSwap(callWaits, callGivenUp) {
+	if untouched {
 		return s.failure.reason
 	}
 	return outcomeOpen(s.failure.reason)
