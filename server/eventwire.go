@@ -58,9 +58,9 @@ func (m *streamMessage) decode(c codec, data mem.BufferSlice) error {
 	return nil
 }
 
-// The fields in their ordinary order of bytes: number<<3 | wire type.
+// The tags of the fields: number<<3 | wire type, which is 0 for a varint.
 const (
-	tagSequence  = 1<<3 | 0
+	tagSequence  = 1 << 3
 	tagEvent     = 2<<3 | 2
 	tagEvents    = 3<<3 | 2
 	tagEventID   = 1<<3 | 2
@@ -69,8 +69,8 @@ const (
 	tagEventType = 4<<3 | 2
 	tagEventTime = 5<<3 | 2
 	tagValue     = 6<<3 | 1
-	tagSeconds   = 1<<3 | 0
-	tagNanos     = 2<<3 | 0
+	tagSeconds   = 1 << 3
+	tagNanos     = 2 << 3
 )
 
 // ordinary decodes a message of the ordinary form, and reports whether it was one.
