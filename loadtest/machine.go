@@ -1,7 +1,6 @@
 package loadtest
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"runtime"
@@ -37,13 +36,12 @@ func ThisMachine(commit, kernels string) Machine {
 
 // procField is the value of the first line "name : value" of a file.
 func procField(path, name string) string {
-	f, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return ""
 	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if key, value, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(key) == name {
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
 			return strings.TrimSpace(value)
 		}
 	}

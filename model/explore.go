@@ -65,7 +65,7 @@ func (m *Model) Score(i int32, q []float32) float32 {
 	m.checkItem(i)
 	m.checkQuery(q)
 	u, g := m.decoder(i)
-	return vec.Dot(u, q) * g
+	return vec.Dot(u, q)*g + 0
 }
 
 // checkItem panics on an item that the model does not have.

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/gsimc/gsimc/dynamics"
+	"github.com/gsimc/gsimc/internal/topn"
 )
 
 // extension holds items that the basis was not learned from.
@@ -57,6 +58,7 @@ func (m *Model) Extend(items []NewItem) (*Model, error) {
 	if m.dynamics != nil {
 		e.responses = m.responsesOf(&e.table)
 	}
+	e.top = topn.New(e.basis, e.decoderScale, m.k, int32(m.n))
 	x := *m
 	x.extension, x.mapping = e, mapping{}
 	x.version += "+" + e.digest()

@@ -113,6 +113,7 @@ func TestPlaceReproducesTheBasis(t *testing.T) {
 				for j := range n {
 					if j != i {
 						m.basis = append(m.basis, row(all.basis, j, rank)...)
+						m.decoderScale = append(m.decoderScale, all.decoderScale[j])
 					}
 				}
 				if err := m.finish(); err != nil {

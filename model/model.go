@@ -9,6 +9,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/gsimc/gsimc/internal/topn"
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -57,6 +58,8 @@ type table struct {
 	graphScale   []float64 // n, the diagonal by which K is normalised, see spectral.Basis.Scale
 
 	ids []string // n, ascending bytewise
+
+	top *topn.Index // of basis and decoderScale; derived, not in the file
 }
 
 // at returns the table that item i stands in, and its row there.
@@ -79,6 +82,7 @@ func (m *Model) finish() error {
 		m.popular[i] = int32(i)
 	}
 	slices.SortStableFunc(m.popular, func(a, b int32) int { return cmp.Compare(m.degrees[b], m.degrees[a]) })
+	m.top = topn.New(m.basis, m.decoderScale, m.k, 0)
 	m.scratch = &sync.Pool{New: func() any { return new(topScratch) }}
 	m.measureFresh()
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gsimc/gsimc/internal/topn"
 	"github.com/gsimc/gsimc/internal/vec"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/spectral"
@@ -159,6 +160,7 @@ func TestTopN(t *testing.T) {
 				m.decoderScale[i] = m.decoderScale[from]
 			}
 		}
+		m.top = topn.New(m.basis, m.decoderScale, m.k, 0)
 		q, scores := make([]float32, b.K), make([]float32, b.N)
 		for range 20 {
 			for j := range q {

@@ -1,18 +1,21 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
+	"github.com/gsimc/gsimc/internal/topn"
 	"github.com/gsimc/gsimc/internal/vec"
 )
 
 // Scored is an item with its score: the fields Item int32 and Score float32.
 type Scored = vec.Scored
 
-// blockRows is how many scores TopN computes before it selects from them: they stay in the first-level cache.
+// blockRows is how many scores selectTop computes before it selects from them: they stay in the first-level cache.
 const blockRows = 512
 
-// topScratch is the working memory of one TopN.
+// topScratch is the working memory of one selectTop.
 type topScratch struct {
 	scores [blockRows]float32
 	top    vec.TopN
@@ -30,51 +33,48 @@ func (m *Model) ScoresTo(dst, q []float32) {
 	}
 }
 
+// TopNRequest is one request of a batch, with the arguments of TopN, and its answer: the fields Query []float32 (k), N int,
+// Skip *vec.Bitset (nil: none), Among []int32 (if not nil, the only items that may be returned, in any order) and
+// Top []Scored, the answer, which is stored from Top[:0] on.
+type TopNRequest = topn.Request
+
 // TopN stores in dst[:0] the n items of the largest scores among those that are not in skip, best first, ties to the
 // smaller index, and returns it; fewer than n if there are not so many. The scores have the bits of ScoresTo. skip may be
 // nil or must have NumItems bits.
 //
-// One scan, O(nk), exact. No allocation if dst has room for n.
+// Exact, by a pass over a quarter of the basis' bytes at most, see package topn. No allocation if dst has room for n.
 func (m *Model) TopN(dst []Scored, q []float32, n int, skip *vec.Bitset) []Scored {
-	m.checkQuery(q)
-	return m.selectTop(dst, n, skip, func(block []float32, t *table, first int) { t.scoreTo(block, q, first) })
-}
-
-// TopNRequest is one request of a batch, with the arguments of TopN, and its answer.
-type TopNRequest struct {
-	Query []float32   // k
-	N     int         // how many items
-	Skip  *vec.Bitset // items that must not be returned; nil: none
-	Among []int32     // if not nil, the only items that may be returned, in any order; may hold an item several times
-
-	Top []Scored // the answer, stored from Top[:0] on
+	batch := [1]TopNRequest{{Query: q, N: n, Skip: skip, Top: dst}}
+	m.TopNBatch(batch[:])
+	return batch[0].Top
 }
 
 // TopNBatch answers every request with what TopN would: the same items, order and bits. Requests share the pass over the
-// memory, so many cost much less than one after the other. A request with Among costs a look at these items only.
+// memory, so many cost much less than one after the other. A request with few items Among costs a look at these only.
 func (m *Model) TopNBatch(batch []TopNRequest) {
 	for i := range batch {
-		r := &batch[i]
-		skip := r.Skip
-		if r.Among != nil {
-			skip = m.allBut(r.Among, skip)
-		}
-		r.Top = m.TopN(r.Top, r.Query, r.N, skip)
+		m.checkQuery(batch[i].Query)
+		m.checkSkip(batch[i].Skip)
+	}
+	m.top.Search(batch)
+	if m.extension != nil {
+		m.mergeExtension(batch)
 	}
 }
 
-// allBut returns the set of all items but those of among that are not in skip.
-func (m *Model) allBut(among []int32, skip *vec.Bitset) *vec.Bitset {
-	others := vec.NewBitset(m.NumItems())
-	for i := range int32(m.NumItems()) {
-		others.Set(i)
+// mergeExtension adds to answers from the base what the extension has.
+func (m *Model) mergeExtension(batch []TopNRequest) {
+	for i := range batch {
+		r := &batch[i]
+		more := [1]TopNRequest{*r}
+		more[0].Top = nil
+		m.extension.top.Search(more[:])
+		r.Top = append(r.Top, more[0].Top...)
+		slices.SortFunc(r.Top, func(a, b Scored) int {
+			return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Item, b.Item))
+		})
+		r.Top = r.Top[:min(len(r.Top), max(r.N, 0))]
 	}
-	for _, i := range among {
-		if !skip.Has(i) {
-			others.Clear(i)
-		}
-	}
-	return others
 }
 
 // scorer stores the scores of the items first, first+1, … of t in block.
@@ -82,9 +82,7 @@ type scorer func(block []float32, t *table, first int)
 
 // selectTop selects the n items of the largest scores.
 func (m *Model) selectTop(dst []Scored, n int, skip *vec.Bitset, score scorer) []Scored {
-	if skip != nil && skip.Len() != m.NumItems() {
-		panic(fmt.Sprintf("model: %d items, but a skip set of %d", m.NumItems(), skip.Len()))
-	}
+	m.checkSkip(skip)
 	s := m.scratch.Get().(*topScratch)
 	defer m.scratch.Put(s)
 	s.top.Reset(dst, min(n, m.NumItems()))
@@ -110,7 +108,13 @@ func (t *table) scoreTo(dst, q []float32, first int) {
 	k := len(q)
 	vec.ScanTo(dst, t.basis[first*k:(first+len(dst))*k], q)
 	for i, g := range t.decoderScale[first : first+len(dst)] {
-		dst[i] *= g
+		dst[i] = dst[i]*g + 0 // no −0: it would be a tie with 0 that has other bits
+	}
+}
+
+func (m *Model) checkSkip(skip *vec.Bitset) {
+	if skip != nil && skip.Len() != m.NumItems() {
+		panic(fmt.Sprintf("model: %d items, but a skip set of %d", m.NumItems(), skip.Len()))
 	}
 }
 

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
 	"fmt"
 	"unicode/utf8"
@@ -16,10 +15,10 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// codec is gRPC's codec for protobuf, but for two things. What a handler has encoded itself is sent as it is. And messages that
-// cannot be decoded: the library would answer those by itself,
-// with INTERNAL, which by our contract asks the client to send the same bytes again, for ever. Here they come out empty and
-// marked, and refuseMalformed or refuseMalformedStream answers as for every other bad field.
+// codec is gRPC's codec for protobuf, but for two things. What a handler has encoded itself is sent as it is. And for a message that
+// cannot be decoded the library would answer by itself, with INTERNAL, which by our contract asks the client to send the same bytes
+// again, for ever. Here such a message comes out empty and marked, and guarded or refuseMalformedStream answers as for every other
+// bad field.
 type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2(grpcproto.Name)} }
@@ -114,14 +113,6 @@ func malformed(v any) error {
 		return &invalidError{[]fieldFault{{name, "cannot be decoded: the message is not valid protobuf"}}}
 	}
 	return &invalidError{[]fieldFault{{string(field), "is not valid UTF-8"}}}
-}
-
-// refuseMalformed answers requests that could not be decoded.
-func refuseMalformed(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-	if err := malformed(req); err != nil {
-		return nil, err
-	}
-	return next(ctx, req)
 }
 
 // refuseMalformedStream makes a message that could not be decoded an error of RecvMsg.

@@ -16,10 +16,11 @@ import (
 )
 
 // interceptors are, from the outside to the inside: metrics (which see the final code), log, deadline and the mapping of
-// errors to statuses, refusal of what could not be decoded, recovery of panics.
+// errors to statuses, refusal of what could not be decoded, recovery of panics. For unary calls, all but the metrics are one
+// function: every link of a chain costs the call a closure.
 func (s *Server) interceptors() []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(s.metrics.grpc.UnaryServerInterceptor(), s.logUnary, s.mapUnary, refuseMalformed, s.recoverUnary),
+		grpc.ChainUnaryInterceptor(s.metrics.grpc.UnaryServerInterceptor(), s.unary),
 		grpc.ChainStreamInterceptor(exceptUnknown(s.metrics.grpc.StreamServerInterceptor()), s.logStream, s.mapStream,
 			refuseMalformedStream, s.recoverStream),
 		grpc.UnknownServiceHandler(unknownMethod),
@@ -39,11 +40,29 @@ func exceptUnknown(metrics grpc.StreamServerInterceptor) grpc.StreamServerInterc
 	}
 }
 
-func (s *Server) logUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+// unary logs a call, gives it the default deadline if it has none, and turns its error into a status.
+func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	start := time.Now()
-	resp, err := next(ctx, req)
-	s.logCall(ctx, info.FullMethod, time.Since(start), err, userOf(req))
+	if _, set := ctx.Deadline(); !set {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.cfg.DefaultTimeout)
+		defer cancel()
+	}
+	resp, err := s.guarded(ctx, req, info, next)
+	if err != nil {
+		resp, err = nil, s.publicError(ctx, info.FullMethod, err)
+	}
+	s.logCall(ctx, info.FullMethod, time.Since(start), err, req)
 	return resp, err
+}
+
+// guarded answers a request that could be decoded, even if its handler panics.
+func (s *Server) guarded(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (_ any, err error) {
+	if err := malformed(req); err != nil {
+		return nil, err
+	}
+	defer s.recovered(ctx, info.FullMethod, &err)
+	return next(ctx, req)
 }
 
 func (s *Server) logStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
@@ -56,7 +75,7 @@ func (s *Server) logStream(srv any, stream grpc.ServerStream, info *grpc.StreamS
 }
 
 // logCall writes the access log at debug level, and slow calls at warning level.
-func (s *Server) logCall(ctx context.Context, method string, took time.Duration, err error, user string) {
+func (s *Server) logCall(ctx context.Context, method string, took time.Duration, err error, req any) {
 	level, msg := slog.LevelDebug, "call"
 	if took >= s.cfg.SlowRequest {
 		level, msg = slog.LevelWarn, "slow call"
@@ -65,7 +84,7 @@ func (s *Server) logCall(ctx context.Context, method string, took time.Duration,
 		return
 	}
 	attrs := []slog.Attr{slog.String("grpc.method", method), slog.String("grpc.code", toStatus(err).Code().String()), durationMS(took)}
-	if user != "" {
+	if user := userOf(req); user != "" {
 		attrs = append(attrs, slog.Any("user_hash", userID{s.hasher, user}))
 	}
 	s.log.LogAttrs(ctx, level, msg, attrs...)
@@ -87,20 +106,6 @@ func userOf(req any) string {
 		return r.GetEvent().GetUserId()
 	}
 	return ""
-}
-
-// mapUnary gives a call without a deadline the default one, and turns errors into statuses.
-func (s *Server) mapUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-	if _, set := ctx.Deadline(); !set {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.cfg.DefaultTimeout)
-		defer cancel()
-	}
-	resp, err := next(ctx, req)
-	if err != nil {
-		return nil, s.publicError(ctx, info.FullMethod, err)
-	}
-	return resp, nil
 }
 
 // mapStream turns errors into statuses. Streams that only wait for something to happen (health Watch) end when the
@@ -144,11 +149,6 @@ func (s *Server) publicError(ctx context.Context, method string, err error) erro
 			slog.String("grpc.code", st.Code().String()), slog.String("error", err.Error()))
 	}
 	return st.Err()
-}
-
-func (s *Server) recoverUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (_ any, err error) {
-	defer s.recovered(ctx, info.FullMethod, &err)
-	return next(ctx, req)
 }
 
 func (s *Server) recoverStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {

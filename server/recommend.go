@@ -25,6 +25,8 @@ var recommenderDesc = grpc.ServiceDesc{
 }
 
 // handleRecommend is what protoc-gen-go-grpc makes, but for the type of the answer.
+//
+//nolint:revive // the library asks for the arguments in this order
 func handleRecommend(srv any, ctx context.Context, decode func(any) error, chain grpc.UnaryServerInterceptor) (any, error) {
 	req := new(pb.RecommendRequest)
 	if err := decode(req); err != nil {
@@ -86,7 +88,7 @@ func (s recommender) answer(ctx context.Context, m *model.Model, req *pb.Recomme
 	s.metrics.stage.state.Observe(watch.lap())
 
 	r := &sc.reply
-	r.model = m
+	r.model, r.packed = m, req.GetPacked()
 	noteUnknownEntries(m, req.GetHistory().GetEntries(), r)
 	sc.exclude(m, req.GetFilter())
 	s.metrics.stage.filter.Observe(watch.lap())

@@ -264,3 +264,32 @@ func TestSeenListStaysSmall(t *testing.T) {
 		}
 	}
 }
+
+// A request leaves little behind for the garbage collector, however it is made.
+func TestRecommendAllocations(t *testing.T) {
+	ts := startLearned(t, true)
+	for i := range 20 {
+		ts.observe(t, event("ann", i))
+	}
+	filtered := forUser("ann")
+	filtered.Filter = &pb.ItemFilter{AllowItemIds: []string{item(21), item(22), item(23)}, DenyItemIds: []string{item(22)}}
+	filtered.Seen = &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES, EventTypes: []string{"buy", "like"}}
+	for name, req := range map[string]*pb.RecommendRequest{
+		"plain": exploring(forUser("ann"), nil, testItems), "filtered": filtered, "draw": exploring(forUser("ann"), thompson(1, 1), 10),
+		"unknown user": exploring(forUser("nobody"), nil, 10),
+	} {
+		const most = 25
+		c := ctx(t)
+		got := testing.AllocsPerRun(100, func() {
+			answer, err := recommender{ts.Server}.recommend(c, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.buffers[0].Free()
+		})
+		t.Logf("%s: %v allocations", name, got)
+		if got > most {
+			t.Errorf("%s: %v allocations, want at most %d", name, got, most)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -23,6 +24,14 @@ func (r *reply) message() *pb.RecommendResponse {
 	}
 	if r.uncertain {
 		resp.Uncertainty = &r.uncertainty
+	}
+	if r.packed {
+		resp.PackedItems = &pb.PackedItems{Source: r.source, ScoreStddevs: r.deviations, Explanations: r.explanations}
+		for _, t := range r.top {
+			resp.PackedItems.ItemIds = append(resp.PackedItems.ItemIds, r.model.ItemID(t.Item))
+			resp.PackedItems.Scores = append(resp.PackedItems.Scores, t.Score)
+		}
+		return resp
 	}
 	for i, t := range r.top {
 		item := &pb.ScoredItem{ItemId: r.model.ItemID(t.Item), Score: float64(t.Score), Source: r.source}
@@ -46,7 +55,7 @@ func randomReply(rng *rand.Rand, m *model.Model) *reply {
 		}
 		return rng.NormFloat64()
 	}
-	r := &reply{model: m, source: pb.ResultSource(rng.IntN(4)), revision: rng.Uint64() >> rng.IntN(65), seed: rng.Uint64() >> rng.IntN(65)}
+	r := &reply{model: m, packed: rng.IntN(2) == 0, source: pb.ResultSource(rng.IntN(4)), revision: rng.Uint64() >> rng.IntN(65), seed: rng.Uint64() >> rng.IntN(65)}
 	for range rng.IntN(40) {
 		r.top = append(r.top, model.Scored{Item: int32(rng.IntN(m.NumItems())), Score: float32(number())})
 	}
@@ -61,7 +70,7 @@ func randomReply(rng *rand.Rand, m *model.Model) *reply {
 		}
 	}
 	for range rng.IntN(3) {
-		r.noteUnknown(string(bytes.Repeat([]byte("é"), rng.IntN(128))))
+		r.noteUnknown(string(bytes.Repeat([]byte("é"), 1+rng.IntN(128))))
 		r.degradations = append(r.degradations, pb.Degradation(rng.IntN(4)))
 	}
 	if r.uncertain = rng.IntN(2) == 0; r.uncertain {
@@ -124,24 +133,75 @@ func TestReplyReset(t *testing.T) {
 	}
 }
 
+// The packed form says the same as the other.
+func TestPackedItems(t *testing.T) {
+	ts := startLearned(t, true)
+	for _, i := range []int{4, 9, 20} {
+		ts.observe(t, event("ann", i))
+	}
+	explained := exploring(forHistory(1, 2, 3), nil, 5)
+	explained.Explain = 2
+	narrow := exploring(forUser("nobody"), nil, 5)
+	narrow.Filter = &pb.ItemFilter{AllowItemIds: []string{"unknown"}}
+	for _, req := range []*pb.RecommendRequest{forUser("ann"), explained, narrow, exploring(forUser("ann"), thompson(3, 1), 10)} {
+		want := ts.ask(t, req)
+		req.Packed = true
+		got := ts.ask(t, req)
+		packed := got.GetPackedItems()
+		got.PackedItems = nil
+		if len(got.GetItems()) != 0 {
+			t.Errorf("%d items beside the packed ones", len(got.GetItems()))
+		}
+		for i, id := range packed.GetItemIds() {
+			scored := &pb.ScoredItem{ItemId: id, Score: float64(packed.GetScores()[i]), Source: packed.GetSource()}
+			if d := packed.GetScoreStddevs(); len(d) > 0 {
+				scored.ScoreStddev = proto.Float64(float64(d[i]))
+			}
+			if x := packed.GetExplanations(); len(x) > 0 {
+				scored.Explanation = x[i]
+			}
+			got.Items = append(got.Items, scored)
+		}
+		if packed == nil {
+			t.Errorf("no packed items")
+		}
+		if d := cmp.Diff(want, got, protocmp.Transform()); d != "" {
+			t.Errorf("packed answer (-messages +packed):\n%s", d)
+		}
+	}
+}
+
 func BenchmarkReply(b *testing.B) {
 	m := newModel(b, 1)
 	r := &reply{model: m, source: pb.ResultSource_RESULT_SOURCE_PERSONALIZED, revision: 20}
 	for i := range 100 {
 		r.top = append(r.top, model.Scored{Item: int32(i % testItems), Score: float32(i)})
 	}
-	b.Run("encode=own", func(b *testing.B) {
-		var buf []byte
-		b.ReportAllocs()
-		for b.Loop() {
-			buf, _ = r.appendTo(buf[:0])
-		}
-	})
-	b.Run("encode=library", func(b *testing.B) {
-		var buf []byte
-		b.ReportAllocs()
-		for b.Loop() {
-			buf, _ = proto.MarshalOptions{}.MarshalAppend(buf[:0], r.message())
-		}
-	})
+	for _, packed := range []bool{false, true} {
+		r.packed = packed
+		b.Run(fmt.Sprintf("packed=%v/encode=own", packed), func(b *testing.B) {
+			var buf []byte
+			b.ReportAllocs()
+			for b.Loop() {
+				buf, _ = r.appendTo(buf[:0])
+			}
+		})
+		b.Run(fmt.Sprintf("packed=%v/encode=library", packed), func(b *testing.B) {
+			var buf []byte
+			b.ReportAllocs()
+			for b.Loop() {
+				buf, _ = proto.MarshalOptions{}.MarshalAppend(buf[:0], r.message())
+			}
+		})
+		b.Run(fmt.Sprintf("packed=%v/decode=library", packed), func(b *testing.B) {
+			buf, _ := r.appendTo(nil)
+			b.SetBytes(int64(len(buf)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := proto.Unmarshal(buf, &pb.RecommendResponse{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

@@ -26,11 +26,8 @@ type base struct {
 	free    func() error
 }
 
-// Queries: how many are checked for wrong answers, and how many of them are timed, in turn.
-const (
-	checkedQueries = 10_000
-	timedQueries   = 512
-)
+// timedQueries is how many of the queries are timed, in turn; all of them are checked for wrong answers.
+const timedQueries = 512
 
 // gaussianBase draws rows and queries: the hardest data for a search that skips what cannot be among the first.
 func gaussianBase(n, k, queries int) (*base, error) {
@@ -145,6 +142,16 @@ func userQueries(m *model.Model, data *dataset.Interactions, count int) []float3
 		}
 	}
 	return queries
+}
+
+// amazonGames returns the file of this data set, or "" and a note if it is not there.
+func (s *session) amazonGames() string {
+	path := filepath.Join(s.data, "amazon-games", "interactions.csv.gz")
+	if _, err := os.Stat(path); err != nil {
+		s.note("the data set amazon-games is not there and is left out")
+		return ""
+	}
+	return path
 }
 
 // train returns the model of a file of events, from the cache or from gsimc train.

@@ -38,10 +38,20 @@ type writer interface {
 
 // backend makes writers of one storage.
 type backend struct {
+	kind kind
 	name string
 	role result.Role
 	open func() (writer, error)
 }
+
+// kind tells the storages apart that take part in further groups.
+type kind int
+
+const (
+	otherKind kind = iota
+	redisKind
+	boltKind
+)
 
 // measureDurability writes events of random users with more and more concurrent callers.
 func measureDurability(s *session) (err error) {
@@ -58,6 +68,9 @@ func measureDurability(s *session) (err error) {
 			Unit:   "events/s", Higher: true, Ours: ownStore,
 			Remarks: "The redis figure has its protocol and a socket in it; the others are calls within the process.",
 		}
+		if s.left(group.Title) {
+			continue
+		}
 		var contestants []rounds.Contestant
 		for _, b := range backends {
 			contestants = append(contestants, rounds.Contestant{Name: b.name, Role: b.role, Run: func() (float64, error) {
@@ -71,7 +84,10 @@ func measureDurability(s *session) (err error) {
 			return err
 		}
 	}
-	return s.eventBytes()
+	if err := s.eventBytes(); err != nil {
+		return err
+	}
+	return s.measureStreams(backends)
 }
 
 // eventBytes adds how much of the disk one event takes once all is written down, to the last group. Every event is of another size
@@ -93,6 +109,9 @@ func (s *session) eventBytes() (err error) {
 	stats, err := own.Stats(s.ctx)
 	if err != nil {
 		return err
+	}
+	if len(s.file.Groups) == 0 {
+		return nil // --only leaves all out
 	}
 	last := &s.file.Groups[len(s.file.Groups)-1]
 	each := float64(stats.Bytes) / float64(calls*batch)
@@ -131,7 +150,7 @@ func (s *session) backends() ([]backend, func() error, error) {
 		return nil, closeAll, err
 	}
 	closers = append(closers, own.Close)
-	all := []backend{{ownStore, result.Own, func() (writer, error) { return &storeWriter{store: own}, nil }}}
+	all := []backend{{otherKind, ownStore, result.Own, func() (writer, error) { return &storeWriter{store: own}, nil }}}
 	if s.noPeers {
 		return all, closeAll, nil
 	}
@@ -149,9 +168,9 @@ func (s *session) backends() ([]backend, func() error, error) {
 		return nil, closeAll, err
 	}
 	all = append(all,
-		backend{"pebble, Set and Sync", result.Peer, func() (writer, error) { return &pebbleWriter{db: plain}, nil }},
-		backend{"bbolt, Update", result.Peer, func() (writer, error) { return &boltWriter{run: tree.Update}, nil }},
-		backend{"bbolt, Batch", result.Peer, func() (writer, error) { return &boltWriter{run: tree.Batch}, nil }},
+		backend{otherKind, "pebble, Set and Sync", result.Peer, func() (writer, error) { return &pebbleWriter{db: plain}, nil }},
+		backend{boltKind, "bbolt, Update", result.Peer, func() (writer, error) { return &boltWriter{run: tree.Update}, nil }},
+		backend{otherKind, "bbolt, Batch", result.Peer, func() (writer, error) { return &boltWriter{run: tree.Batch}, nil }},
 	)
 	if err := os.Mkdir(s.path("redis"), 0o755); err != nil {
 		return nil, closeAll, err
@@ -165,7 +184,7 @@ func (s *session) backends() ([]backend, func() error, error) {
 	default:
 		closers = append(closers, server.Close)
 		name := "redis " + server.Version + ", appendfsync always"
-		all = append(all, backend{name, result.Peer, func() (writer, error) {
+		all = append(all, backend{redisKind, name, result.Peer, func() (writer, error) {
 			conn, err := redis.Dial(server.Address)
 			return redisWriter{conn}, err
 		}})
@@ -185,7 +204,7 @@ func (s *session) writeRate(b backend, writers, batch int) (float64, error) {
 	var done atomic.Int64
 	failed := make(chan error, writers)
 	begin := time.Now()
-	deadline := begin.Add(pick(s, 1500*time.Millisecond, 200*time.Millisecond))
+	deadline := begin.Add(s.measuringTime())
 	var wg sync.WaitGroup
 	for i, w := range open {
 		wg.Go(func() {

@@ -23,6 +23,9 @@ import (
 	"github.com/gsimc/gsimc/bench/internal/result"
 )
 
+// version of gsimc, stamped by make.
+var version = "unknown"
+
 // parts are what can be measured, in the order of "all".
 var parts = []struct {
 	name, help string
@@ -38,6 +41,9 @@ var parts = []struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:])
+	if ctx.Err() != nil {
+		err = errors.New("interrupted: of the part under way nothing is stored")
+	}
 	stop()
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "peers:", err)
@@ -70,6 +76,9 @@ func run(ctx context.Context, args []string) error {
 	for _, p := range parts {
 		if !wanted(p.name, names) {
 			continue
+		}
+		if ctx.Err() != nil {
+			break
 		}
 		if err := measure(ctx, o, p.name, p.run); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", p.name, err))
@@ -113,7 +122,7 @@ func measure(ctx context.Context, o options, part string, run func(*session) err
 	begin := time.Now()
 	s := &session{options: o, ctx: ctx, tmp: tmp, begin: begin, file: &result.File{
 		Part: part + o.suffix, Command: o.command(part), Date: begin.UTC().Truncate(time.Second),
-		Quick: o.quick, Machine: result.ThisMachine(),
+		Quick: o.quick, Machine: result.ThisMachine(version),
 	}}
 	if err := run(s); err != nil {
 		return err

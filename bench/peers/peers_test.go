@@ -20,6 +20,7 @@ func TestBadFlags(t *testing.T) {
 		{[]string{"topm"}, `unknown part "topm"`},
 		{[]string{"topn", "--quick"}, "flags go before"},
 		{[]string{"--rounds", "0", "topn"}, "--rounds is 0"},
+		{[]string{"--queries", "10", "topn"}, "--queries is 10"},
 	} {
 		if err := run(context.Background(), c.args); err == nil || !strings.Contains(err.Error(), c.message) {
 			t.Errorf("%q: %v, want %q", c.args, err, c.message)
@@ -31,7 +32,7 @@ func TestBadFlags(t *testing.T) {
 func quickSession(t *testing.T) *session {
 	t.Helper()
 	return &session{
-		options: options{out: t.TempDir(), rounds: 2, quick: true, noPeers: true}, ctx: t.Context(), tmp: t.TempDir(),
+		options: options{out: t.TempDir(), rounds: 2, queries: 70, quick: true, noPeers: true}, ctx: t.Context(), tmp: t.TempDir(),
 		file: &result.File{Part: "test"},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/gsimc/gsimc/bench/internal/python"
@@ -17,7 +18,9 @@ import (
 // options are the flags.
 type options struct {
 	out, suffix    string
+	only           string
 	rounds         int
+	queries        int
 	quick, noPeers bool
 	pythons        string
 	gsimc          string
@@ -28,6 +31,8 @@ func (o *options) register(flags *flag.FlagSet) {
 	flags.StringVar(&o.out, "out", "results", "folder for the results")
 	flags.StringVar(&o.suffix, "suffix", "", "text appended to the name of the file of results, such as -avx2")
 	flags.IntVar(&o.rounds, "rounds", 5, "rounds in which every contestant has its turn")
+	flags.StringVar(&o.only, "only", "", "measure only the groups and bases whose titles contain this text, such as Gaussian")
+	flags.IntVar(&o.queries, "queries", 10_000, "queries of each base of topn whose answers are checked")
 	flags.BoolVar(&o.quick, "quick", false, "small sizes and few repeats: shows that all runs, the figures mean little")
 	flags.BoolVar(&o.noPeers, "no-peers", false, "measure gsimc and the limits of the machine only")
 	flags.StringVar(&o.pythons, "python", os.Getenv("GSIMC_BENCH_PYTHON"),
@@ -40,6 +45,9 @@ func (o *options) register(flags *flag.FlagSet) {
 func (o *options) validate() error {
 	if o.rounds < 1 {
 		return fmt.Errorf("--rounds is %d, want at least 1, and 5 for figures that are quoted", o.rounds)
+	}
+	if o.queries < timedQueries {
+		return fmt.Errorf("--queries is %d, want at least the %d that are timed", o.queries, timedQueries)
 	}
 	return nil
 }
@@ -59,6 +67,9 @@ func (o *options) command(part string) string {
 	if o.suffix != "" {
 		text += " --suffix " + o.suffix
 	}
+	if o.only != "" {
+		text += fmt.Sprintf(" --only %q", o.only)
+	}
 	return fmt.Sprintf("%s --rounds %d %s", text, o.rounds, part)
 }
 
@@ -69,6 +80,8 @@ type session struct {
 	tmp   string // folder that is removed at the end
 	begin time.Time
 	file  *result.File
+
+	sources int // of streamed events so far
 }
 
 // say prints a line of progress with the time since the beginning.
@@ -102,8 +115,14 @@ func (s *session) compete(g result.Group, contestants []rounds.Contestant) error
 	return s.competeRounds(g, contestants, s.rounds)
 }
 
+// left reports whether --only leaves a title out.
+func (s *session) left(title string) bool { return !strings.Contains(title, s.only) }
+
 // competeRounds is compete with another number of rounds than the flag's: for what takes minutes.
 func (s *session) competeRounds(g result.Group, contestants []rounds.Contestant, n int) error {
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
 	s.say("%s", g.Title)
 	told := time.Now()
 	series, err := rounds.Alternate(s.ctx, n, contestants, func(round int, name string) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -36,8 +35,11 @@ func measureTopN(s *session) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeAll(workers)) }()
-	queries := pick(s, checkedQueries, timedQueries)
+	queries := pick(s, s.queries, timedQueries)
 	for _, shape := range pick(s, [][2]int{{20_000, 256}, {17_770, 1000}, {200_000, 256}, {1_000_000, 128}}, [][2]int{{5000, 64}}) {
+		if s.left(fmt.Sprintf("Gaussian, n = %d, k = %d", shape[0], shape[1])) {
+			continue
+		}
 		s.say("drawing %d×%d", shape[0], shape[1])
 		b, err := gaussianBase(shape[0], shape[1], queries)
 		if err != nil {
@@ -52,14 +54,16 @@ func measureTopN(s *session) (err error) {
 
 // trainedGroups measures bases of real and of generated data.
 func (s *session) trainedGroups(workers []*python.Worker, queries int) error {
-	events := filepath.Join(s.data, "amazon-games", "interactions.csv.gz")
-	if _, err := os.Stat(events); err != nil {
-		s.note("the data set amazon-games is not there, its basis is left out")
-	} else if err := s.trainedGroup("amazon-games", events, "amazon-games", workers, queries); err != nil {
-		return err
+	if events := s.amazonGames(); events != "" && !s.left("amazon-games") {
+		if err := s.trainedGroup("amazon-games", events, "amazon-games", workers, queries); err != nil {
+			return err
+		}
+	}
+	if s.left("generated") {
+		return nil
 	}
 	items := pick(s, 200_000, 5_000)
-	events = s.path("generated.csv")
+	events := s.path("generated.csv")
 	// A few of the items get no event, hence the tenth more.
 	if err := s.program("generate", "--items", fmt.Sprint(items+items/8), "--users", fmt.Sprint(items), "--events",
 		fmt.Sprint(20*items), "--seed", "1", "--out", events); err != nil {
@@ -85,6 +89,9 @@ func (s *session) searchGroups(b *base, workers []*python.Worker) (err error) {
 		return err
 	}
 	checks := s.verify(b)
+	if err := s.ctx.Err(); err != nil {
+		return err // the checks are not complete
+	}
 	overlaps, err := overlap(b, engines)
 	if err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -40,12 +39,11 @@ func measureTrain(s *session) (err error) {
 	}); err != nil {
 		return err
 	}
-	path := filepath.Join(s.data, "amazon-games", "interactions.csv.gz")
-	data, _, err := dataset.Read([]string{path}, dataset.Options{})
-	if errors.Is(err, os.ErrNotExist) {
-		s.note("the data set amazon-games is not there and is left out")
+	path := s.amazonGames()
+	if path == "" {
 		return nil
 	}
+	data, _, err := dataset.Read([]string{path}, dataset.Options{})
 	if err != nil {
 		return err
 	}
@@ -77,6 +75,9 @@ func (s *session) eigenGroups(title string, r *spectral.Incidence, workers []*py
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, g := range groups {
+		if s.left(fmt.Sprintf("%s, k = %d", title, g.rank)) {
+			continue
+		}
 		if err := s.eigenGroup(title, r, workers, g); err != nil {
 			return err
 		}

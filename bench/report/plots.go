@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"image/color"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,6 +30,7 @@ type line struct {
 // draw stores the lines as an SVG of the given name and returns the Markdown that shows it; without lines, nothing. Both axes
 // are logarithmic, as costs are compared over sizes that differ by powers of ten: points that are not above zero are left out.
 func (p *page) draw(name, title, x, y string, lines []line) (string, error) {
+	plot.DefaultFont.Variant = "Sans"
 	chart := plot.New()
 	chart.Title.Text, chart.X.Label.Text, chart.Y.Label.Text = title, x, y
 	chart.BackgroundColor = color.White
@@ -36,7 +38,7 @@ func (p *page) draw(name, title, x, y string, lines []line) (string, error) {
 	chart.X.Tick.Marker, chart.Y.Tick.Marker = plot.TickerFunc(ticks), plot.TickerFunc(ticks)
 	chart.Add(plotter.NewGrid())
 	chart.Legend.Top, chart.Legend.Left = true, true
-	chart.Legend.TextStyle.Font.Size = vg.Points(8)
+	chart.Legend.TextStyle.Font.Size, chart.Legend.Padding = vg.Points(8), vg.Points(1)
 	drawn := 0
 	for i, l := range lines {
 		points := slices.DeleteFunc(slices.Clone(l.points), func(xy plotter.XY) bool { return !(xy.X > 0 && xy.Y > 0) })
@@ -63,7 +65,9 @@ func (p *page) draw(name, title, x, y string, lines []line) (string, error) {
 	}
 	widen(&chart.X, 1.1)
 	widen(&chart.Y, 1.2)
-	chart.Y.Max *= 2 // room for the legend
+	// Room for the legend above the curves: a share of the height for each line of it.
+	share := min(0.6, 0.045*float64(drawn))
+	chart.Y.Max *= math.Pow(chart.Y.Max/chart.Y.Min, share/(1-share))
 	file := name + ".svg"
 	if err := chart.Save(18*vg.Centimeter, 11*vg.Centimeter, filepath.Join(p.folder, file)); err != nil {
 		return "", err
@@ -74,11 +78,15 @@ func (p *page) draw(name, title, x, y string, lines []line) (string, error) {
 // widen moves the ends of an axis apart, so that a single value has a range too.
 func widen(a *plot.Axis, factor float64) { a.Min, a.Max = a.Min/factor, a.Max*factor }
 
-// ticks marks 1, 2 and 5 of every power of ten, in figures that people read.
+// ticks marks 1, 2 and 5 of every power of ten, or 1 alone over more than four of them, in figures that people read.
 func ticks(low, high float64) []plot.Tick {
 	var marks []plot.Tick
+	digits := []float64{1, 2, 5}
+	if high > 1e4*low {
+		digits = digits[:1]
+	}
 	for decade := 1e-9; decade <= high; decade *= 10 {
-		for _, digit := range []float64{1, 2, 5} {
+		for _, digit := range digits {
 			if x := digit * decade; x >= low && x <= high {
 				marks = append(marks, plot.Tick{Value: x, Label: short(x)})
 			}

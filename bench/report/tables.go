@@ -98,7 +98,7 @@ func checksTable(g result.Group) string {
 func runsTable(parts []*result.File) string {
 	t := newTable("part", "command", "date", "s", "load before")
 	for _, f := range parts {
-		t.row(f.Part, "`"+f.Command+"`", f.Date.Format("2006-01-02 15:04 MST"), figure(math.Round(f.Seconds)), figure(f.Machine.Load))
+		t.row(f.Part, "`"+f.Command+"`", f.Date.Format("2006-01-02 15:04 MST"), figure(math.Round(f.Seconds)), f.Machine.Load)
 	}
 	return t.String()
 }

@@ -42,6 +42,8 @@ type cli struct {
 	Serve     serveCmd     `cmd:"" group:"Serve:" help:"Serve recommendations over gRPC."`
 	Observe   observeCmd   `cmd:"" group:"Serve:" help:"Send events to a running server."`
 	Recommend recommendCmd `cmd:"" group:"Serve:" help:"Ask a running server for recommendations."`
+	Bench     benchCmd     `cmd:"" group:"Learn and measure:" help:"Measure a server: latency, throughput, visibility, and how the cost grows."`
+	BenchEcho benchEchoCmd `cmd:"" hidden:"" help:"Answer like a server that does nothing; started by bench."`
 	Demo      demoCmd      `cmd:"" group:"Try:" help:"Run the whole path once: generate, train, serve, observe, recommend."`
 	Version   versionCmd   `cmd:"" group:"Try:" help:"Print the version."`
 	Help      helpCmd      `cmd:"" group:"Try:" help:"Explain gsimc or one of its commands."`

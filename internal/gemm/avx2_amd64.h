@@ -35,14 +35,37 @@
 	STORE c1, 32(R10); \
 	ADDQ R11, R10
 
+// FETCHROW brings a row of C near, which the sums will be added to at the end.
+#define FETCHROW \
+	PREFETCHT0 (R13); \
+	PREFETCHT0 60(R13); \
+	ADDQ R11, R13
+
+// AHEAD loads the ahead structure at R12.
+#define AHEAD \
+	MOVQ 24(R12), R14; \
+	MOVQ 48(R12), R13; \
+	MOVQ 56(R12), R15; \
+	MOVQ 0(R12), R12; \
+	SHLQ SHIFT, R13; \
+	SHLQ SHIFT, R15
+
 // SUMS expects SI = a, BX = outer, CX = inner, DX = b, R10 = c, R11 = stride, all
 // in elements, and AX = k.
 #define SUMS \
 	SHLQ SHIFT, BX; \
 	SHLQ SHIFT, CX; \
 	SHLQ SHIFT, R11; \
-	LEAQ (BX)(BX*2), R12; \
-	LEAQ (SI)(R12*1), DI; \
+	LEAQ (BX)(BX*2), DI; \
+	ADDQ SI, DI; \
+	MOVQ R10, R13; \
+	FETCHROW; \
+	FETCHROW; \
+	FETCHROW; \
+	FETCHROW; \
+	FETCHROW; \
+	FETCHROW; \
+	AHEAD; \
 	ZERO2(Y4, Y5); \
 	ZERO2(Y6, Y7); \
 	ZERO2(Y8, Y9); \
@@ -56,8 +79,17 @@ loop: \
 	LOAD 32(DX), Y1; \
 	ROWS3(SI, Y4, Y5, Y6, Y7, Y8, Y9); \
 	ROWS3(DI, Y10, Y11, Y12, Y13, Y14, Y15); \
+	PREFETCHT0 (R12); \
+	PREFETCHT0 64(R12); \
+	ADDQ R13, R12; \
 	ADDQ $64, DX; \
 	DECQ AX; \
+	TESTQ $15, AX; \
+	JNZ loop; \
+	ADDQ R15, R12; \
+	PREFETCHT0 (R14); \
+	ADDQ $64, R14; \
+	TESTQ AX, AX; \
 	JNZ loop; \
 done:
 

@@ -35,16 +35,46 @@
 	STORE c1, 64(R10); \
 	ADDQ R11, R10
 
+// FETCHROW brings a row of C near, which the sums will be added to at the end.
+#define FETCHROW \
+	PREFETCHT0 (R13); \
+	PREFETCHT0 64(R13); \
+	PREFETCHT0 124(R13); \
+	ADDQ R11, R13
+
+// AHEAD loads the ahead structure at R12.
+#define AHEAD \
+	MOVQ 24(R12), R14; \
+	MOVQ 48(R12), R13; \
+	MOVQ 56(R12), R15; \
+	MOVQ 0(R12), R12; \
+	SHLQ SHIFT, R13; \
+	SHLQ SHIFT, R15
+
 // SUMS expects SI = a, BX = outer, CX = inner, DX = b, R10 = c, R11 = stride, all
 // in elements, and AX = k.
 #define SUMS \
 	SHLQ SHIFT, BX; \
 	SHLQ SHIFT, CX; \
 	SHLQ SHIFT, R11; \
-	LEAQ (BX)(BX*2), R12; \
-	LEAQ (SI)(R12*1), DI; \
-	LEAQ (SI)(R12*2), R8; \
-	LEAQ (DI)(R12*2), R9; \
+	LEAQ (BX)(BX*2), DI; \
+	LEAQ (SI)(DI*2), R8; \
+	LEAQ (R8)(DI*1), R9; \
+	ADDQ SI, DI; \
+	MOVQ R10, R13; \
+	FETCHROW; \
+	FETCHROW; \
+	FETCHROW; \
+	FETCHROW; \
+	FETCHROW; \
+	FETCHROW; \
+	FETCHROW; \
+	FETCHROW; \
+	FETCHROW; \
+	FETCHROW; \
+	FETCHROW; \
+	FETCHROW; \
+	AHEAD; \
 	ZERO2(Z8, Z9); \
 	ZERO2(Z10, Z11); \
 	ZERO2(Z12, Z13); \
@@ -66,8 +96,18 @@ loop: \
 	ROWS3(DI, Z14, Z15, Z16, Z17, Z18, Z19); \
 	ROWS3(R8, Z20, Z21, Z22, Z23, Z24, Z25); \
 	ROWS3(R9, Z26, Z27, Z28, Z29, Z30, Z31); \
+	PREFETCHT0 (R12); \
+	PREFETCHT0 64(R12); \
+	ADDQ R13, R12; \
 	ADDQ $128, DX; \
 	DECQ AX; \
+	TESTQ $15, AX; \
+	JNZ loop; \
+	ADDQ R15, R12; \
+	PREFETCHT0 (R14); \
+	PREFETCHT0 64(R14); \
+	ADDQ $128, R14; \
+	TESTQ AX, AX; \
 	JNZ loop; \
 done:
 

@@ -3,25 +3,29 @@ package gemm
 import (
 	"runtime"
 	"sync"
-	"sync/atomic"
+	"unsafe"
+
+	"github.com/gsimc/gsimc/internal/parallel"
 )
 
-// Sizes of the blocks, in elements. A panel of B, kc·nr, stays in the first
-// cache while A's panels pass by; A's block, mc·kc, in the second; B's block,
-// kc·nc, in the third. mc and nc are multiples of all mr and nr.
+// Sizes of the blocks, in elements. A panel of B, kc·nr, stays in the first cache
+// while A's panels pass by; A's block in the second; B's blocks in the third. nc is
+// a multiple of all nr. kc decides on the bits of the results, the others do not.
 const (
 	kc = 256
-	mc = 240
 	nc = 2048
 )
 
 const (
+	// blockBytes is the size of A's block, and panelBytes what B's packed panels
+	// may fill: the more steps of the inner dimension are packed at once, the less
+	// often the workers wait for each other.
+	blockBytes = 480 << 10
+	panelBytes = 8 << 20
 	// directColumns is the number of columns of B up to which A is not packed.
 	directColumns = 96
 	// serialWork is the m·n·k up to which one worker is faster than several.
 	serialWork = 1 << 17
-	// serialPack is the number of elements of B that one worker packs alone.
-	serialPack = 1 << 14
 )
 
 // run does the product.
@@ -29,101 +33,165 @@ func (p *product[T]) run() {
 	if p.m == 0 || p.n == 0 || p.k == 0 || p.alpha == 0 {
 		return
 	}
-	workers := runtime.GOMAXPROCS(0)
-	if p.m*p.n*p.k <= serialWork {
-		workers = 1
-	}
-	nr := p.kern.nr
-	panels := make([]T, min(p.k, kc)*roundUp(min(p.n, nc), nr))
-	rows := p.blockRows(workers)
+	p.serial = p.m*p.n*p.k <= serialWork
+	var zero T
+	size := int(unsafe.Sizeof(zero))
+	width := roundUp(min(p.n, nc), p.kern.nr)
+	depth := min(p.k, max(1, panelBytes/size/(width*kc))*kc)
+	pool := &buffersOf[T]().panels
+	panels := borrow[T](pool, depth*width)
+	defer pool.Put(panels)
 	for j := 0; j < p.n; j += nc {
-		cols := min(nc, p.n-j)
-		for l := 0; l < p.k; l += kc {
-			k := min(kc, p.k-l)
-			p.packB(panels, j, cols, l, k, workers)
-			inParallel(workers, (p.m+rows-1)/rows, func(block int) {
-				i := block * rows
-				p.multiplyBlock(panels, i, min(rows, p.m-i), j, cols, l, k)
-			})
+		for l := 0; l < p.k; l += depth {
+			part := &part[T]{product: p, panels: *panels, j: j, cols: min(nc, p.n-j), l: l, k: min(depth, p.k-l)}
+			part.width = roundUp(part.cols, p.kern.nr)
+			part.packB()
+			p.strips(p.m, p.stripRows(blockBytes/size/kc), part.multiply)
 		}
 	}
 }
 
-// blockRows is how many rows of C a worker takes at a time: mc, or fewer if
-// there would not be enough for all of them. It does not change the result.
-func (p *product[T]) blockRows(workers int) int {
-	if workers == 1 {
-		return mc
+// strips is parallel.Strips, or a plain loop for a small product.
+func (p *product[T]) strips(n, strip int, do func(lo, hi int)) {
+	if !p.serial {
+		parallel.Strips(n, strip, do)
+		return
 	}
-	return min(mc, roundUp((p.m+4*workers-1)/(4*workers), p.kern.mr))
+	for lo := 0; lo < n; lo += strip {
+		do(lo, min(lo+strip, n))
+	}
 }
 
-// packB packs the block [l:l+k, j:j+cols] of op(B).
-func (p *product[T]) packB(panels []T, j, cols, l, k, workers int) {
-	chunk := 8 * p.kern.nr
-	if cols*k <= serialPack {
-		workers = 1
+// stripRows is how many rows of C a worker takes at a time: about limit, or so few
+// that each gets four strips or a few more, all of about the same size. It
+// does not change the result.
+func (p *product[T]) stripRows(limit int) int {
+	if p.serial {
+		return limit
 	}
-	inParallel(workers, (cols+chunk-1)/chunk, func(part int) {
-		at := part * chunk
-		pack(panels[at*k:], p.b, j+at, min(chunk, cols-at), l, k, p.kern.nr)
+	workers := runtime.GOMAXPROCS(0)
+	strips := roundUp(max((p.m+limit-1)/limit, 4*workers), workers)
+	return roundUp((p.m+strips-1)/strips, p.kern.mr)
+}
+
+// A part of a product is what the steps [l:l+k] of the inner dimension add to
+// C's columns [j:j+cols]. B's part is packed in blocks of kc steps: the block that
+// begins with step l+at is panels[at*width:], where width is cols rounded up to
+// whole panels.
+type part[T Float] struct {
+	*product[T]
+	panels      []T
+	j, cols     int
+	l, k, width int
+}
+
+// packB packs B's part.
+func (p *part[T]) packB() {
+	chunk := 8 * p.kern.nr
+	chunks := (p.cols + chunk - 1) / chunk
+	p.strips((p.k+kc-1)/kc*chunks, 1, func(i, _ int) {
+		from, at := i/chunks*kc, i%chunks*chunk
+		k := min(kc, p.k-from)
+		pack(p.panels[from*p.width+at*k:], p.b, p.j+at, min(chunk, p.cols-at), p.l+from, k, p.kern.nr)
 	})
 }
 
-// multiplyBlock adds to C[i:i+rows, j:j+cols] the part of the product that
-// belongs to [l:l+k] of the inner dimension.
-func (p *product[T]) multiplyBlock(panels []T, i, rows, j, cols, l, k int) {
-	if p.upper && j+cols <= i {
+// multiply adds the part to the rows [lo:hi] of C.
+func (p *part[T]) multiply(lo, hi int) {
+	if p.upper && p.j+p.cols <= lo {
 		return
 	}
-	w := worker[T]{product: p, panels: panels, j: j, cols: cols, l: l, k: k}
-	mr := p.kern.mr
+	w := worker[T]{part: p, lo: lo, direct: lo, hi: hi}
 	if p.n <= directColumns {
-		whole := rows - rows%mr
-		for at := 0; at < whole; at += mr {
-			a := p.a.data[(i+at)*p.a.outer+l*p.a.inner:]
-			w.tileRow(a, p.a.outer, p.a.inner, i+at, mr)
-		}
-		i, rows = i+whole, rows-whole
+		w.direct = hi - (hi-lo)%p.kern.mr
 	}
-	if rows == 0 {
+	pool := &buffersOf[T]().blocks
+	packed := borrow[T](pool, roundUp(hi-w.direct, p.kern.mr)*(kc+rowGap))
+	defer pool.Put(packed)
+	for at := 0; at < p.k; at += kc {
+		w.l, w.steps = p.l+at, min(kc, p.k-at)
+		w.b = p.panels[at*p.width:]
+		w.asItIs()
+		w.packed(*packed)
+	}
+}
+
+// A worker multiplies the rows [lo:hi] with one block of B after the other: those
+// before direct as they are, and the others packed.
+type worker[T Float] struct {
+	*part[T]
+	lo, direct, hi int
+	l, steps       int // the block's place in the inner dimension
+	b              []T // the block's panels
+	next           ahead[T]
+	edge           []T // a whole tile that stands in for one at the edge of C
+}
+
+// asItIs does the rows [lo:direct].
+func (w *worker[T]) asItIs() {
+	mr, nr := w.kern.mr, w.kern.nr
+	for i := w.lo; i < w.direct; i += mr {
+		a := w.a.data[i*w.a.outer+w.l*w.a.inner:]
+		w.next = w.a.from(min(i+mr, w.m-1), w.l)
+		for first := 0; first < w.cols; first += nr {
+			w.next.b = w.b[first*w.steps:]
+			w.tile(a, w.a.outer, w.a.inner, first, i, mr)
+		}
+	}
+}
+
+// packed does the rows [direct:hi]. During the first column of tiles the kernel
+// fetches what is to be packed for the next block, later on the next panel of A; and
+// in every column the next panel of B, some rows with each tile.
+func (w *worker[T]) packed(block []T) {
+	if w.direct == w.hi {
 		return
 	}
-	packed := make([]T, roundUp(rows, mr)*k)
-	pack(packed, p.a, i, rows, l, k, mr)
-	for first := 0; first < cols; first += p.kern.nr {
-		for at := 0; at < rows; at += mr {
-			w.tile(packed[at*k:], 1, mr, first, i+at, min(mr, rows-at))
+	mr, nr := w.kern.mr, w.kern.nr
+	outer, inner := packA(block, w.a, w.direct, w.hi-w.direct, w.l, w.steps, mr)
+	size := mr * outer // of a panel
+	if inner != 1 {
+		size = w.steps * inner
+	}
+	for first := 0; first < w.cols; first += nr {
+		b := w.b[min(first+nr, w.width-nr)*w.steps:][:nr*w.steps]
+		for at, i := 0, w.direct; i < w.hi; at, i = at+1, i+mr {
+			if first == 0 {
+				w.next = w.a.from(i, min(w.l+kc, w.k-1))
+			} else {
+				w.next = operand[T]{block, outer, inner}.from(0, 0)
+				w.next.a = block[min((at+1)*size, len(block)):]
+			}
+			w.next.b = b[min(at*fetchSteps*nr, len(b)-1):]
+			w.tile(block[at*size:], outer, inner, first, i, min(mr, w.hi-i))
 		}
 	}
 }
 
-// worker holds what the tiles of one block have in common.
-type worker[T Float] struct {
-	*product[T]
-	panels        []T
-	j, cols, l, k int
-	edge          []T // a whole tile that stands in for one at the edge of C
-}
+// fetchSteps is the number of steps of a block, and of rows of B's panel, that a kernel
+// fetches ahead.
+const fetchSteps = 16
 
-// tileRow does all tiles of the rows [i:i+height] with one panel of A.
-func (w *worker[T]) tileRow(a []T, outer, inner, i, height int) {
-	for first := 0; first < w.cols; first += w.kern.nr {
-		w.tile(a, outer, inner, first, i, height)
+// from is the ahead structure for the panel of A that begins at row i and step l.
+func (x operand[T]) from(i, l int) ahead[T] {
+	a := x.data[i*x.outer+l*x.inner:]
+	if x.inner == 1 {
+		return ahead[T]{a: a, step: fetchSteps, jump: x.outer - kc}
 	}
+	return ahead[T]{a: a, step: x.inner}
 }
 
 // tile does the tile of C whose upper left corner is row i and column first of
-// the block. At an edge of C the kernel works on a copy, with the same bits.
+// the part. At an edge of C the kernel works on a copy, with the same bits.
 func (w *worker[T]) tile(a []T, outer, inner, first, i, height int) {
 	nr, j := w.kern.nr, w.j+first
 	width := min(nr, w.cols-first)
 	if w.upper && j+width <= i {
 		return
 	}
-	b, c := w.panels[first*w.k:], w.c.Data[i*w.c.Stride+j:]
+	b, c := w.b[first*w.steps:], w.c.Data[i*w.c.Stride+j:]
 	if height == w.kern.mr && width == nr {
-		w.kern.tile(w.k, w.alpha, a, outer, inner, b, c, w.c.Stride)
+		w.kern.tile(w.steps, w.alpha, a, outer, inner, b, c, w.c.Stride, &w.next)
 		return
 	}
 	if w.edge == nil {
@@ -132,7 +200,7 @@ func (w *worker[T]) tile(a []T, outer, inner, first, i, height int) {
 	for r := range height {
 		copy(w.edge[r*nr:(r+1)*nr], c[r*w.c.Stride:][:width])
 	}
-	w.kern.tile(w.k, w.alpha, a, outer, inner, b, w.edge, nr)
+	w.kern.tile(w.steps, w.alpha, a, outer, inner, b, w.edge, nr, &w.next)
 	for r := range height {
 		copy(c[r*w.c.Stride:][:width], w.edge[r*nr:])
 	}
@@ -140,22 +208,26 @@ func (w *worker[T]) tile(a []T, outer, inner, first, i, height int) {
 
 func roundUp(x, multiple int) int { return (x + multiple - 1) / multiple * multiple }
 
-// inParallel calls do(0), …, do(count-1) on the given number of workers.
-func inParallel(workers, count int, do func(part int)) {
-	if workers = min(workers, count); workers <= 1 {
-		for part := range count {
-			do(part)
-		}
-		return
+// Buffers for packed operands are kept, so that a loop of products does not
+// allocate and clear megabytes for each: by the size of an element, and those for
+// A's blocks, which are small, apart from those for B's panels.
+type buffers struct{ blocks, panels sync.Pool }
+
+var buffers32, buffers64 buffers
+
+func buffersOf[T Float]() *buffers {
+	if _, single := any(T(0)).(float32); single {
+		return &buffers32
 	}
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for part := int(next.Add(1)) - 1; part < count; part = int(next.Add(1)) - 1 {
-				do(part)
-			}
-		})
+	return &buffers64
+}
+
+// borrow takes a buffer of at least n elements, which hold anything, from the pool.
+// It is to be put back there.
+func borrow[T Float](pool *sync.Pool, n int) *[]T {
+	if b, ok := pool.Get().(*[]T); ok && len(*b) >= n {
+		return b
 	}
-	wg.Wait()
+	b := make([]T, n)
+	return &b
 }

@@ -4,8 +4,8 @@
 // # Conventions
 //
 // A [Matrix] is row-major: element (i, j) is Data[i*Stride+j]. It has the field
-// layout of gonum's blas64.General and blas32.General, so that
-// gemm.Matrix[float64](g) is a plain conversion. C must not overlap A or B.
+// layout of gonum's blas64.General, so that gemm.Matrix[float64](g) is a plain
+// conversion. C must not overlap A or B.
 // Shapes that do not fit are a bug of the caller and panic. Elements beyond a
 // row's end, where the stride is larger than the number of columns, are neither
 // used nor written.
@@ -16,15 +16,26 @@
 // High-Performance Matrix Multiplication", ACM TOMS 34, 2008, in the form of
 // BLIS (F. Van Zee, R. van de Geijn, ACM TOMS 41, 2015):
 //
-//	for each block of kc of the inner dimension, and of nc columns of C
+//	for each block of nc columns of C, and of as many steps of the inner
+//	dimension as fit the last cache
 //	    pack B's block into panels that are nr wide          (together)
-//	    for each block of mc rows of C                       (one worker each)
-//	        pack A's block into panels that are mr high
-//	        for each panel of B, for each panel of A
-//	            C's mr×nr tile += alpha · panel · panel      (the kernel)
+//	    for each strip of rows of C                          (one worker each)
+//	        for each kc of these steps
+//	            pack A's block into panels that are mr high
+//	            for each panel of B, for each panel of A
+//	                C's mr×nr tile += alpha · panel · panel  (the kernel)
 //
 // A is not packed where B has few columns: each element is then used too
-// seldom for the copy to pay, and the kernel reads A where it is.
+// seldom for the copy to pay, and the kernel reads A where it is. While a kernel
+// works it has the caches fetch the tile of C, and what the next tiles will need.
+//
+// # Speed
+//
+// Buffers are kept between the calls, so a loop of products does not allocate.
+// Products of a few columns are the fastest with a plain A and with a multiple of
+// 32 columns; where A is transposed, rows whose distance is a multiple of 4096 bytes
+// compete for the same places of the caches. [SyrkT] and [MulAddUpper] do half of the
+// work of [MulAdd] with the same bits.
 //
 // [RotateRows] and [SumRows] stand beside the products because they are what the
 // rest of an eigensolver consists of, and [Fold] because it is what is left of
@@ -42,9 +53,9 @@
 //
 // The plain Go kernel is compiled in every build and is what the others are
 // tested against. On amd64 there are two more, in assembly: AVX2 with FMA, and
-// AVX-512F. The best one that the processor and the operating system support is
+// AVX-512F; on arm64, for the products, NEON. The best one that the processor and the operating system support is
 // chosen when the program starts. The environment variable GSIMC_CPU sets an
 // upper bound: generic, avx2 or avx512. What the processor lacks is never used,
-// so avx512 on an older machine means avx2 there, and any other value than these
-// three means no bound. [KernelName] tells what is in use.
+// so avx512 on an older machine means avx2 there. Any other value than these three
+// means no bound, and so do the latter two on arm64. [KernelName] tells what is in use.
 package gemm

@@ -81,6 +81,7 @@ type product[T Float] struct {
 	a, b    operand[T] // of op(A) and of op(B)ᵀ
 	m, n, k int
 	upper   bool // leave out tiles below the diagonal
+	serial  bool // too small for more than one worker
 }
 
 func newProduct[T Float](c Matrix[T], alpha T, formA Form, a Matrix[T], formB Form, b Matrix[T]) *product[T] {

@@ -55,6 +55,17 @@ func summers() []summer {
 	return all
 }
 
+func adders() []adder {
+	all := []adder{{"generic", addGeneric[float64], addGeneric[float32], addGeneric[float32]}}
+	if hasAVX2 {
+		all = append(all, adder{"avx2", addAVX2, add32AVX2, add64AVX2})
+	}
+	if hasAVX512 {
+		all = append(all, adder{"avx512", addAVX512, add32AVX512, add64AVX512})
+	}
+	return all
+}
+
 func folders() []folder {
 	all := []folder{{"generic", foldGeneric}}
 	if hasAVX2 {
@@ -101,13 +112,33 @@ func rotateAVX512(strip, c, s []float64)
 // The functions below are kernel.tile, see there.
 
 //go:noescape
-func tile64AVX2(k int, alpha float64, a []float64, outer, inner int, b, c []float64, stride int)
+func tile64AVX2(k int, alpha float64, a []float64, outer, inner int, b, c []float64, stride int, next *ahead[float64])
 
 //go:noescape
-func tile64AVX512(k int, alpha float64, a []float64, outer, inner int, b, c []float64, stride int)
+func tile64AVX512(k int, alpha float64, a []float64, outer, inner int, b, c []float64, stride int, next *ahead[float64])
 
 //go:noescape
-func tile32AVX2(k int, alpha float32, a []float32, outer, inner int, b, c []float32, stride int)
+func tile32AVX2(k int, alpha float32, a []float32, outer, inner int, b, c []float32, stride int, next *ahead[float32])
 
 //go:noescape
-func tile32AVX512(k int, alpha float32, a []float32, outer, inner int, b, c []float32, stride int)
+func tile32AVX512(k int, alpha float32, a []float32, outer, inner int, b, c []float32, stride int, next *ahead[float32])
+
+// add… are adder's functions; add32… and add64… are for rows of 32 and 64 float32.
+
+//go:noescape
+func addAVX2(strip, x []float64, rows []int32)
+
+//go:noescape
+func add32AVX2(strip, x []float32, rows []int32)
+
+//go:noescape
+func add64AVX2(strip, x []float32, rows []int32)
+
+//go:noescape
+func addAVX512(strip, x []float64, rows []int32)
+
+//go:noescape
+func add32AVX512(strip, x []float32, rows []int32)
+
+//go:noescape
+func add64AVX512(strip, x []float32, rows []int32)

@@ -1,5 +1,7 @@
 package gemm
 
+import "unsafe"
+
 // pack copies the block x[first:first+count, from:from+k] of an operand into
 // panels of the given width: element (first+p*width+i, from+l) is
 // dst[(p*k+l)*width+i]. The last panel is filled up with zeros.
@@ -24,6 +26,31 @@ func pack[T Float](dst []T, x operand[T], first, count, from, k, width int) {
 	}
 }
 
+// rowGap keeps the rows that packA copies apart, in elements, so that those of a
+// tile do not compete for the same lines of the cache.
+const rowGap = 16
+
+// packA copies the block x[first:first+count, from:from+k] of op(A) to dst. A
+// transposed A goes into panels of mr as B does. Otherwise the rows are copied as
+// they are, and those that the last tile lacks are zero. It returns the distances
+// within a panel.
+func packA[T Float](dst []T, x operand[T], first, count, from, k, mr int) (outer, inner int) {
+	if x.inner != 1 {
+		pack(dst, x, first, count, from, k, mr)
+		return 1, mr
+	}
+	row := k + rowGap
+	for i := range roundUp(count, mr) {
+		to := dst[i*row:][:k]
+		if i < count {
+			copy(to, x.data[(first+i)*x.outer+from:])
+		} else {
+			clear(to)
+		}
+	}
+	return row, 1
+}
+
 // rowPanels is how many panels packRows fills side by side: a row of the operand
 // is then read over several cache lines, which matters where rows are far apart,
 // and few enough lines are written at a time to stay in the first cache.
@@ -31,10 +58,49 @@ const rowPanels = 8
 
 // packRows fills panels whose groups of width elements are contiguous in src.
 func packRows[T Float](panels, src []T, stride, have, k, width int) {
+	whole := have / width
+	switch width {
+	case 6:
+		packGroups[[6]T](panels, src, stride, whole, k)
+	case 8:
+		packGroups[[8]T](panels, src, stride, whole, k)
+	case 12:
+		packGroups[[12]T](panels, src, stride, whole, k)
+	case 16:
+		packGroups[[16]T](panels, src, stride, whole, k)
+	case 32:
+		packGroups[[32]T](panels, src, stride, whole, k)
+	default:
+		whole = 0
+	}
+	panels, have = panels[whole*k*width:], have-whole*width
+	if have == 0 {
+		return
+	}
+	src = src[whole*width:]
 	for l := range k {
 		row := src[l*stride:][:have]
 		for at := l * width; len(row) > 0; at += k * width {
 			row = row[copy(panels[at:at+width], row):]
+		}
+	}
+}
+
+// packGroups is packRows for whole panels of a width that the compiler knows, for
+// which a copy is a few moves of registers.
+func packGroups[G any, T Float](panels, src []T, stride, count, k int) {
+	if count == 0 || k == 0 {
+		return
+	}
+	var group G
+	var zero T
+	width := int(unsafe.Sizeof(group) / unsafe.Sizeof(zero))
+	to := unsafe.Slice((*G)(unsafe.Pointer(&panels[0])), len(panels)/width)
+	for l := range k {
+		row := src[l*stride:][:count*width]
+		from := unsafe.Slice((*G)(unsafe.Pointer(&row[0])), count)
+		for i := range from {
+			to[i*k+l] = from[i]
 		}
 	}
 }

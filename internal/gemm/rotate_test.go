@@ -54,6 +54,6 @@ func BenchmarkRotateRows(b *testing.B) {
 		for b.Loop() {
 			RotateRows(x.Data, c, s)
 		}
-		reportSpeed(b, 3*StripWidth*count)
+		reportSpeed(b, 6*StripWidth*count)
 	})
 }

@@ -1,7 +1,5 @@
 package gemm
 
-import "fmt"
-
 // SumRows sets dst to the sum of the given rows of a strip, a matrix of
 // len(dst) columns without gaps, in the order of rows:
 //
@@ -12,12 +10,7 @@ import "fmt"
 // float32, and for 32 of float32. Rows outside of the strip are a bug of the
 // caller and are noticed before anything is read.
 func SumRows[T Float](dst, strip []T, rows []int32) {
-	limit := uint32(len(strip) / max(1, len(dst)))
-	for _, r := range rows {
-		if uint32(r) >= limit {
-			panic(fmt.Sprintf("gemm: row %d of a strip of %d rows", r, limit))
-		}
-	}
+	checkRows(len(strip)/max(1, len(dst)), rows)
 	switch dst := any(dst).(type) {
 	case []float64:
 		if len(dst) == StripWidth {

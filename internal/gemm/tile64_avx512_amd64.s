@@ -9,12 +9,13 @@
 
 #include "avx512_amd64.h"
 
-// func tile64AVX512(k int, alpha float64, a []float64, outer, inner int, b, c []float64, stride int)
-TEXT ·tile64AVX512(SB), NOSPLIT, $0-112
+// func tile64AVX512(k int, alpha float64, a []float64, outer, inner int, b, c []float64, stride int, next *ahead[float64])
+TEXT ·tile64AVX512(SB), NOSPLIT, $0-120
 	MOVQ k+0(FP), AX
 	MOVQ a_base+16(FP), SI
 	MOVQ outer+40(FP), BX
 	MOVQ inner+48(FP), CX
+	MOVQ next+112(FP), R12
 	MOVQ b_base+56(FP), DX
 	MOVQ c_base+80(FP), R10
 	MOVQ stride+104(FP), R11

@@ -35,6 +35,16 @@ func (b *Bitset) Clear(i int32) {
 // Reset removes all members and keeps the memory.
 func (b *Bitset) Reset() { clear(b.words) }
 
+// Fill adds all indices below Len.
+func (b *Bitset) Fill() {
+	for i := range b.words {
+		b.words[i] = ^uint64(0)
+	}
+	if rest := b.n % 64; rest != 0 {
+		b.words[len(b.words)-1] = 1<<rest - 1
+	}
+}
+
 // Has reports whether i is a member; an index out of range is not.
 func (b *Bitset) Has(i int32) bool {
 	if b == nil || uint(i)>>6 >= uint(len(b.words)) {

@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/gsimc/gsimc/loadtest"
 )
 
 // File is what one part of the benchmark measured.
@@ -24,7 +26,7 @@ type File struct {
 	Date    time.Time // when it began
 	Seconds float64   // how long it took
 	Quick   bool      // too short to be quoted: only to see that all parts run
-	Machine Machine
+	Machine loadtest.Machine
 	Notes   []string `json:",omitempty"` // versions of peers, and peers that were skipped and why
 	Groups  []Group
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/loadtest"
 )
 
 func TestSpread(t *testing.T) {
@@ -74,11 +76,20 @@ func TestAdvantage(t *testing.T) {
 	}
 }
 
+func TestMemory(t *testing.T) {
+	if m := ThisMachine("v1"); m.Memory != "" && MemoryBytes(m) < 1<<20 {
+		t.Errorf("%q is %v bytes", m.Memory, MemoryBytes(m))
+	}
+	if got := MemoryBytes(loadtest.Machine{Memory: "24.5 GiB"}); got != 24.5*(1<<30) {
+		t.Errorf("24.5 GiB are %v bytes", got)
+	}
+}
+
 func TestFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	want := &File{
 		Part: "topn", Command: "go run ./peers topn", Date: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Seconds: 1.5,
-		Machine: ThisMachine(), Notes: []string{"a note"},
+		Machine: ThisMachine("v1"), Notes: []string{"a note"},
 		Groups: []Group{{Title: "g", Params: map[string]float64{"n": 2}, Unit: "ms", Ours: "ours",
 			Series: []Series{{"ours", Own, []float64{1, 2}}}, Checks: []Check{{"c", 1, "one", true}}}},
 	}

@@ -1,0 +1,55 @@
+package served
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// program writes a shell script that stands for gsimc.
+func program(t *testing.T, script string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "gsimc")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestServer(t *testing.T) {
+	s, err := Start(t.Context(), program(t, `
+trap 'exit 0' TERM
+echo 'not JSON' >&2
+echo '{"msg":"serving","grpc":"127.0.0.1:7","ops":"127.0.0.1:8"}' >&2
+while :; do sleep 0.05; done`), "model", "dir")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Address != "127.0.0.1:7" {
+		t.Errorf("address %q, want that of the log", s.Address)
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+func TestBadServers(t *testing.T) {
+	if _, err := Start(t.Context(), program(t, "echo 'the model is bad' >&2; exit 3"), "model", "dir"); err == nil ||
+		!strings.Contains(err.Error(), "the model is bad") || !strings.Contains(err.Error(), "exit status 3") {
+		t.Errorf("a server that ends at once: %v", err)
+	}
+	if _, err := Start(t.Context(), filepath.Join(t.TempDir(), "none"), "model", "dir"); err == nil || !strings.Contains(err.Error(), "make build") {
+		t.Errorf("no program: %v", err)
+	}
+	s, err := Start(t.Context(), program(t, `
+trap 'exit 4' TERM
+echo '{"msg":"serving","grpc":"127.0.0.1:7"}' >&2
+while :; do sleep 0.05; done`), "model", "dir")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "exit status 4") {
+		t.Errorf("a server that ends badly: %v", err)
+	}
+}

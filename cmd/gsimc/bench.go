@@ -1,0 +1,197 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gsimc/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/loadtest"
+)
+
+type benchCmd struct {
+	Scenario string `group:"What:" enum:"all,latency,throughput,observe,stream,mixed,visibility," default:"" help:"all, latency, throughput, observe, stream, mixed or visibility. Default: all."`
+	Sweep    string `group:"What:" enum:"n,k,history,clients,users," default:"" help:"How the cost of Recommend grows with one thing instead: n (items), k (rank), history (events in the request), clients or users (in the store)."`
+	At       []int  `group:"What:" placeholder:"X,..." help:"Points of the sweep, ascending. Default: such as fit the axis."`
+	JSON     string `group:"What:" name:"json" placeholder:"FILE" help:"Write the report here too, as JSON."`
+	benchTarget
+	benchTraffic
+	benchLoad
+}
+
+// benchTarget says what is measured.
+type benchTarget struct {
+	Server string `group:"Server:" placeholder:"HOST:PORT" help:"A server that runs on this machine and serves --model; it keeps the events that are sent to it, of users named bench-0000000 and up. Default: one is started, with its store in a temporary folder."`
+	Model  string `group:"Server:" placeholder:"FILE" help:"Model file to serve. Default: a random one is generated."`
+	Items  *int   `group:"Server:" help:"Items of the generated model, n. Default: 20000."`
+	Rank   *int   `group:"Server:" help:"Rank of the generated model, k. Default: 256; in a sweep over n, 64."`
+	Preset string `group:"Server:" enum:"learned,paper," default:"" help:"Dynamics of the generated model: learned, as train makes them, or paper. Default: learned."`
+}
+
+// benchTraffic says what is sent.
+type benchTraffic struct {
+	Users   int `group:"Traffic:" default:"10000" help:"Users who are in the store when the measurement begins."`
+	Events  int `group:"Traffic:" default:"20" help:"Events of each of them."`
+	Page    int `group:"Traffic:" default:"100" help:"Items to ask for, 1 to 1000."`
+	History int `group:"Traffic:" default:"0" help:"Events of a history that a Recommend carries, up to 1000, instead of naming a user."`
+	Allow   int `group:"Traffic:" default:"0" help:"Items on the allow-list of a Recommend, up to 10000. 0: no list."`
+	Deny    int `group:"Traffic:" default:"0" help:"Items on the deny-list of a Recommend, likewise."`
+
+	ObserveShare float64 `group:"Traffic:" default:"0.1" help:"Share of Observe in the mixed scenario."`
+	StreamShare  float64 `group:"Traffic:" default:"0" help:"Share of streamed events in the mixed scenario; the rest is Recommend."`
+	Seed         uint64  `group:"Traffic:" default:"1" help:"Seed of all that is drawn."`
+}
+
+// benchLoad says how much is sent and for how long.
+type benchLoad struct {
+	Connections int           `group:"Load:" default:"4" help:"Connections to the server."`
+	InFlight    *int          `group:"Load:" help:"Requests in flight in closed loops. Default: 64 of Observe, 16 for visibility, else 32."`
+	Load        *percent      `group:"Load:" placeholder:"PERCENT" help:"Rate of the open loop of the mixed scenario, as a share of what its closed loop reaches. Default: 70%."`
+	Rate        float64       `group:"Load:" default:"0" help:"Rate of the open loop in requests a second, instead of --load."`
+	Timeout     time.Duration `group:"Load:" default:"1s" help:"Deadline of a request."`
+	Warmup      time.Duration `group:"Load:" default:"500ms" help:"Time before each measurement."`
+	Duration    time.Duration `group:"Load:" default:"2s" help:"Time of each measurement."`
+	Repetitions int           `group:"Load:" default:"5" help:"Measurements of each figure; what is compared takes turns."`
+}
+
+// Help is the manual under the flags.
+func (benchCmd) Help() string {
+	return `Measures a real server over gRPC, in a process of its own, and prints minimum, median and maximum over the repetitions. ` +
+		`Beside it runs a bare gRPC echo of the same messages, again in a process of its own, for the ratios.
+
+  latency     one Recommend in flight: server, echo, and the search alone in this process
+  throughput  Recommend with 32 in flight, server and echo
+  observe     durable Observe with 64 in flight, server and echo
+  stream      durable streamed events at full speed
+  mixed       Recommend and events in an open loop at --load of the maximum: arrivals are random, and a
+              latency counts from the time at which the request should have been sent
+  visibility  from sending an Observe to a Recommend that shows it, and that none fails to
+
+Users and items are drawn from a Zipf law. The server takes its other settings from the environment (GSIMC_STATE_CACHE, ` +
+		`GSIMC_CPU, ...). An interrupt ends the run and prints what was measured.
+
+  gsimc bench --scenario latency --items 20000 --rank 256 --json latency.json
+  gsimc bench --sweep n --json n.json`
+}
+
+// percent is a share, written as 70%.
+type percent float64
+
+// UnmarshalText reads a percentage above 0 with its sign.
+func (p *percent) UnmarshalText(text []byte) error {
+	digits, ok := strings.CutSuffix(string(text), "%")
+	x, err := strconv.ParseFloat(digits, 64)
+	if !ok || err != nil || !(x > 0) || math.IsInf(x, 0) {
+		return fmt.Errorf("%q is not a percentage above 0, such as 70%%", text)
+	}
+	*p = percent(x / 100)
+	return nil
+}
+
+// Defaults and limits.
+const (
+	benchItems     = 20_000
+	benchRank      = 256
+	benchSweepRank = 64 // in a sweep over n, whose largest model must fit a small machine
+	benchLoadShare = 0.7
+
+	maxBenchUsers = 100_000_000
+)
+
+// Run measures, prints the tables and writes the file.
+func (c *benchCmd) Run(a *app) (err error) {
+	if c.JSON != "" {
+		if err := jsonWritable(c.JSON); err != nil {
+			return err
+		}
+	}
+	ctx, stop := interruptContext()
+	defer stop()
+	report := &loadtest.Report{
+		Schema: loadtest.Schema, Machine: loadtest.ThisMachine(buildVersion(), vec.KernelName()), Date: time.Now().UTC().Truncate(time.Second),
+		Command: c.command(),
+	}
+	p := a.progress()
+	failure := c.measure(ctx, p, report)
+	p.End()
+	if ctx.Err() != nil {
+		failure = errInterrupted // whatever it broke
+	}
+	report.Complete = failure == nil
+	if len(report.Series) > 0 {
+		printReport(a.stdout, report)
+		if c.JSON != "" {
+			failure = errors.Join(failure, writeReport(c.JSON, report))
+		}
+	}
+	return failure
+}
+
+// measure fills in the report, as far as it comes.
+func (c *benchCmd) measure(ctx context.Context, p progress.Progress, report *loadtest.Report) (err error) {
+	dir, err := os.MkdirTemp("", "gsimc-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	b := &bench{benchCmd: c, dir: dir, progress: p, report: report}
+	if c.Sweep != "" {
+		return b.sweep(ctx)
+	}
+	return b.scenarios(ctx, cmp.Or(c.Scenario, "all"))
+}
+
+// command is the command line that repeats the run, whatever the defaults, the environment and the file of settings.
+func (c *benchCmd) command() string {
+	line := []string{"gsimc bench"}
+	add := func(flag string, value any) { line = append(line, "--"+flag, fmt.Sprint(value)) }
+	// What is 0 or empty by default, or has its own default for each scenario, is named only if it is something else.
+	some := func(flag string, value any, is bool) {
+		if is {
+			add(flag, value)
+		}
+	}
+	some("sweep", c.Sweep, c.Sweep != "")
+	some("scenario", cmp.Or(c.Scenario, "all"), c.Sweep == "")
+	some("at", strings.Trim(strings.ReplaceAll(fmt.Sprint(c.At), " ", ","), "[]"), len(c.At) > 0)
+	some("server", c.Server, c.Server != "")
+	some("model", c.Model, c.Model != "")
+	if c.Model == "" {
+		some("items", given(c.Items, benchItems), c.Sweep != "n")
+		some("rank", c.rank(), c.Sweep != "k")
+		add("preset", cmp.Or(c.Preset, "learned"))
+	}
+	some("users", c.Users, c.Sweep != "users")
+	add("events", c.Events)
+	add("page", c.Page)
+	some("history", c.History, c.History > 0)
+	some("allow", c.Allow, c.Allow > 0)
+	some("deny", c.Deny, c.Deny > 0)
+	some("observe-share", c.ObserveShare, c.Sweep == "")
+	some("stream-share", c.StreamShare, c.StreamShare > 0)
+	some("load", fmt.Sprintf("%g%%", 100*float64(given(c.Load, 0))), c.Load != nil)
+	some("rate", c.Rate, c.Rate > 0)
+	some("in-flight", given(c.InFlight, 0), c.InFlight != nil)
+	add("connections", c.Connections)
+	add("timeout", c.Timeout)
+	add("warmup", c.Warmup)
+	add("duration", c.Duration)
+	add("repetitions", c.Repetitions)
+	add("seed", c.Seed)
+	return strings.Join(line, " ")
+}
+
+// rank is that of the generated model, except in a sweep over it.
+func (c *benchCmd) rank() int {
+	if c.Sweep == "n" {
+		return given(c.Rank, benchSweepRank)
+	}
+	return given(c.Rank, min(benchRank, given(c.Items, benchItems)))
+}

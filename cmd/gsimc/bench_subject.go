@@ -1,0 +1,187 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/loadtest"
+	"github.com/gsimc/gsimc/model"
+)
+
+// subject is a server that is measured, and what is known of it.
+type subject struct {
+	model  *model.Model
+	items  []string // ids, the most popular first; they are the model's memory
+	client *loadtest.Client
+	child  *childServer // nil: it runs by itself
+
+	address string
+}
+
+// start starts a server with the model file at path, or finds the one of --server.
+func (b *bench) start(ctx context.Context, path string) (*subject, error) {
+	if ctx.Err() != nil {
+		return nil, errInterrupted
+	}
+	s := &subject{address: b.Server}
+	if err := b.attach(s, path); err != nil {
+		return nil, errors.Join(err, s.close(ctx))
+	}
+	return s, nil
+}
+
+// attach fills in a subject, as far as it comes.
+func (b *bench) attach(s *subject, path string) (err error) {
+	if s.model, err = openModel("--model", path); err != nil {
+		return err
+	}
+	s.items = popularFirst(s.model)
+	if s.address != "" {
+		if err := sameModel(s.address, s.model.Version()); err != nil {
+			return err
+		}
+	} else {
+		state := filepath.Join(b.dir, fmt.Sprintf("state-%d-%d", s.model.NumItems(), s.model.Rank()))
+		if s.child, err = startChild("serve", "--model", path, "--store", "pebble", "--data-dir", state, "--listen", "127.0.0.1:0",
+			"--ops-listen", "127.0.0.1:0", "--drain-delay", "0s", "--max-connection-age", "24h", "--log-format", "json",
+			"--log-level", "info"); err != nil {
+			return err
+		}
+		s.address = s.child.grpc
+	}
+	s.client, err = loadtest.Dial(s.address, b.Connections)
+	return err
+}
+
+// close ends everything that belongs to the subject. An interrupt may have reached the child before.
+func (s *subject) close(ctx context.Context) error {
+	var errs []error
+	if s.client != nil {
+		errs = append(errs, s.client.Close())
+	}
+	errs = append(errs, stopChild(ctx, s.child))
+	if s.model != nil {
+		errs = append(errs, s.model.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// startChild runs this program again with other arguments.
+func startChild(args ...string) (*childServer, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return startServer(exe, args, os.Environ(), io.Discard)
+}
+
+// stopChild stops a child, if there is one. After an interrupt, which a terminal sends to all processes, how it ended is no matter.
+func stopChild(ctx context.Context, child *childServer) error {
+	if child == nil {
+		return nil
+	}
+	err := child.stop()
+	if ctx.Err() != nil {
+		<-child.exited
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("stopping the server: %w", err)
+	}
+	return nil
+}
+
+// sameModel refuses a server with another model than that of --model: its items would be unknown.
+func sameModel(address, version string) error {
+	client := clientFlags{Server: address, Timeout: demoTimeout}
+	return client.call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
+		status, err := pb.NewAdminServiceClient(conn).GetStatus(ctx, &pb.GetStatusRequest{})
+		if err != nil {
+			return err
+		}
+		if got := status.GetModel().GetVersion(); got != version {
+			return fmt.Errorf("--model: the file has version %s, but the server at %s serves %s: give the file that it serves", version, address, got)
+		}
+		return nil
+	})
+}
+
+// popularFirst returns the ids of all items by descending degree.
+func popularFirst(m *model.Model) []string {
+	order := make([]int32, m.NumItems())
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(m.Degree(b), m.Degree(a)) })
+	ids := make([]string, len(order))
+	for i, item := range order {
+		ids[i] = m.ItemID(item)
+	}
+	return ids
+}
+
+// residentBytes is the resident memory of a process; 0 if the system does not tell.
+func residentBytes(pid int) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, err := strconv.ParseInt(fields[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return pages * int64(os.Getpagesize())
+}
+
+// echoFile holds the server's answer to a kind of requests, for the echo.
+func (b *bench) echoFile(ctx context.Context, s *subject, kind loadtest.Kind) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, max(b.Timeout, 5*time.Second))
+	defer cancel()
+	t := b.traffic(s)
+	t.Observe, t.Stream = 0, 0
+	if kind == loadtest.Observe {
+		t.Observe = 1
+	}
+	answer, err := s.client.Exchange(ctx, t.Source(0).Next())
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", kind, err)
+	}
+	path := filepath.Join(b.dir, kind.String()+".answer")
+	return path, os.WriteFile(path, answer, 0o600)
+}
+
+// startEcho starts an echo of the server's answers.
+func (b *bench) startEcho(ctx context.Context, s *subject) (echo *subject, err error) {
+	list, err := b.echoFile(ctx, s, loadtest.Recommend)
+	if err != nil {
+		return nil, err
+	}
+	observed, err := b.echoFile(ctx, s, loadtest.Observe)
+	if err != nil {
+		return nil, err
+	}
+	echo = &subject{}
+	if echo.child, err = startChild("bench-echo", "--list", list, "--observed", observed); err != nil {
+		return nil, err
+	}
+	if echo.client, err = loadtest.Dial(echo.child.grpc, b.Connections); err != nil {
+		return nil, errors.Join(err, echo.close(ctx))
+	}
+	return echo, nil
+}

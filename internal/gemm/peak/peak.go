@@ -1,0 +1,38 @@
+// Package peak holds loops that do nothing but fused multiply-adds on registers: the fastest that a core can add
+// products. The benchmarks of package gemm run them in turns with the products, since the clock of a core and what else
+// runs on it change from one second to the next. No other code imports this package, so no program contains it.
+package peak
+
+// A Loop is the loop of one kernel of package gemm for one type of element.
+type Loop struct {
+	kernel string
+	run    func(rounds int)
+	flops  int // of a round; a multiply-add counts as two
+}
+
+// Float32 returns the loop of the float32 kernel with that name, and false if there is none: what the plain Go kernel
+// could reach at best is for the compiler to say.
+func Float32(kernel string) (Loop, bool) { return find(loops32, kernel) }
+
+// Float64 is Float32 for float64.
+func Float64(kernel string) (Loop, bool) { return find(loops64, kernel) }
+
+// Run does at least one and about the given number of operations, and returns how many. It is 0 for the Loop that comes
+// with false.
+func (l Loop) Run(flops float64) (done float64) {
+	if l.run == nil {
+		return 0
+	}
+	rounds := 1 + int(flops)/l.flops
+	l.run(rounds)
+	return float64(rounds) * float64(l.flops)
+}
+
+func find(loops []Loop, kernel string) (Loop, bool) {
+	for _, l := range loops {
+		if l.kernel == kernel {
+			return l, true
+		}
+	}
+	return Loop{}, false
+}

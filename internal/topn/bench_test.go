@@ -1,0 +1,63 @@
+package topn
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/gsimc/gsimc/internal/vec"
+)
+
+// BenchmarkSearch: one request, and several that share the pass, beside the scan in float32 and the reading of the int8 rows.
+func BenchmarkSearch(b *testing.B) {
+	for _, s := range []struct{ n, k int }{{20_000, 256}, {17_770, 1000}, {200_000, 256}, {1_000_000, 128}} {
+		rng := rand.New(rand.NewPCG(9, 9))
+		x := New(gaussian(rng, s.n, s.k), slices.Repeat([]float32{1}, s.n), s.k, 0)
+		queries := make([][]float32, 64)
+		for i := range queries {
+			queries[i] = gaussian(rng, 1, s.k)
+		}
+		for _, top := range []int{10, 100} {
+			for _, size := range []int{1, 4, 16} {
+				b.Run(fmt.Sprintf("n=%d/k=%d/top=%d/batch=%d", s.n, s.k, top, size), func(b *testing.B) {
+					batch := make([]Request, size)
+					at := 0
+					for b.Loop() {
+						for i := range batch {
+							batch[i].Query, batch[i].N = queries[at%len(queries)], top
+							at++
+						}
+						x.Search(batch)
+					}
+					b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*size), "µs/request")
+				})
+			}
+		}
+		b.Run(fmt.Sprintf("n=%d/k=%d/top=100/float32", s.n, s.k), func(b *testing.B) {
+			search := &search{ix: x, req: Request{N: 100}}
+			at := 0
+			for b.Loop() {
+				search.req.Query = queries[at%len(queries)]
+				at++
+				search.scan()
+			}
+		})
+		b.Run(fmt.Sprintf("n=%d/k=%d/read", s.n, s.k), func(b *testing.B) { // no selection: what the memory allows
+			var q query
+			q.set(x, queries[0])
+			var d [vec.BlockRows]int32
+			b.SetBytes(int64(len(x.numbers)))
+			for b.Loop() {
+				read(&d, x, &q)
+			}
+		})
+	}
+}
+
+// read multiplies all blocks and looks at nothing.
+func read(d *[vec.BlockRows]int32, x *Index, q *query) {
+	for b := range x.blocks() {
+		vec.DotsTo(d, x.block(b), &q.digits, true)
+	}
+}

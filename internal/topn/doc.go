@@ -1,0 +1,43 @@
+// Package topn selects the N rows of a matrix that have the largest dot products with a query, exactly: items, order and
+// bits are those of a scan in float32. It reads a copy of the rows in int8, a quarter of the bytes, and looks at the
+// float32 rows of those only that may be among the N.
+//
+// # Conventions
+//
+// The score of item i is ŷ_i = g_i (u_i · x), u_i row i of a row-major n×k float32 matrix, g_i ≥ 0 a gain, x the query; it is
+// computed as vec.Dot(u_i, x)·g_i + 0, in float32 (the 0 keeps −0 out). Results come by falling score, ties by rising item.
+//
+// # The bound
+//
+// With v_i = g_i u_i, c_i its int8 numbers and s_i its step, h the int16 numbers of the query and t its step:
+//
+//	v_i = s_i c_i + r_i,   e_i = ‖r_i‖        x = t h + y,   f = ‖y‖
+//	v_i·x = s_i t (c_i·h) + r_i·x + s_i c_i·y
+//	|v_i·x − s_i t (c_i·h)| ≤ e_i ‖x‖ + (‖v_i‖ + e_i) f
+//
+// c_i·h is an exact integer. Besides, the float32 score differs from v_i·x, and the computed approximation from s_i t (c_i·h),
+// by rounding. Dot adds every product in at most D = vec.DotRoundings(k) roundings, and the gain is one more, so the former
+// is at most (D+1)·2^-24 ‖v_i‖‖x‖ to first order. The latter are at most eight roundings of numbers no larger than
+// 4‖v_i‖‖x‖. Both together stay below ρ ‖v_i‖‖x‖ with ρ = (D + 64)·2^-24. What underflow takes away is below η‖x‖ (see
+// underflow), since queries shorter than 2^-60 or longer than 2^60 are left to the float32 scan. All in all
+//
+//	|score_i − approximation_i| ≤ ‖x‖ μ E_i,   E_i = e_i + β‖v_i‖ + η,   μ = max(1, (f/‖x‖ + ρ)(1 + e_max)/β)
+//
+// where e_max ≥ e_i/‖v_i‖ for all i, and β is a constant that the query's own error seldom exceeds, so that one number a row
+// is enough. E_i and ‖x‖μ are rounded up.
+//
+// # The search
+//
+// Rows stand in blocks, by falling ‖v_i‖. For each block the bounds are compared with a floor, a lower bound of the N-th
+// largest score. Whoever may reach it is kept; from time to time the floor is raised to the N-th largest lower bound of the
+// kept, and they are looked through. When no row that follows is long enough to reach the floor, the scan ends. The float32
+// scores of those who are left settle it.
+//
+// The scan begins with a sample of the blocks, and goes on with a floor that is taken from the sample, at a place where it is
+// hardly ever above the N-th score. If at the end fewer than N lower bounds reach it, it was, and the search begins anew
+// without. Where very many scores are closer to the N-th than the bounds can tell, the search is left to the float32 scan.
+//
+// Rows that are cut in two, with a first bound from the leading columns and the length of the rest (R. Teflioudi, R. Gemulla,
+// "Exact and Approximate Maximum Inner Product Search with LEMP", ACM TODS 42, 2016; H. Li et al., "FEXIPRO", SIGMOD 2017),
+// were tried and left out: docs/architecture.md says why.
+package topn

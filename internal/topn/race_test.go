@@ -1,0 +1,5 @@
+//go:build race
+
+package topn
+
+const raceDetector = true

@@ -1,0 +1,258 @@
+package topn
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/gsimc/gsimc/internal/vec"
+)
+
+// Request is one selection and its answer.
+type Request struct {
+	Query []float32   // k, finite
+	N     int         // how many items
+	Skip  *vec.Bitset // items that must not be returned; nil: none. Beyond its length nothing is skipped.
+	Among []int32     // if not nil, the only items that may be returned, in any order; may hold an item several times, or others
+
+	Top []vec.Scored // the answer, stored from Top[:0] on
+}
+
+// search is one request on its way through the blocks.
+type search struct {
+	ix  *Index
+	req Request // a copy: what the caller passes need not live on the heap
+	at  int     // its place in the batch
+	query
+
+	floor float32     // no item whose bound is below it is looked at any more
+	rank  int         // the floor is the rank-th largest lower bound
+	lost  bool        // too much is kept: the float32 scan is faster
+	kept  []candidate // that may be among the N
+	full  int         // number of kept at which the floor is raised
+
+	lows   []float32   // scratch of raise
+	rows   []int32     // whose scores are wanted, numbers in the matrix
+	scores []float32   // of rows, or of a part of the matrix
+	keys   []uint64    // scratch of answer
+	others *vec.Bitset // scratch of allBut
+	best   vec.TopN    // of scan
+	d      [vec.BlockRows]int32
+	masks  [vec.PanelsOfBlock]uint16
+}
+
+// candidate is an item and the interval that its score lies in.
+type candidate struct {
+	item      int32
+	low, high float32
+}
+
+// Search answers the requests. They share the pass over the memory, so many cost less than one after the other. No
+// allocation in the long run, if the requests' Top have room.
+func (x *Index) Search(batch []Request) {
+	var room [32]*search
+	scanning := room[:0]
+	for i, r := range batch {
+		if len(r.Query) != x.k {
+			panic(fmt.Sprintf("topn: a query of length %d, want %d", len(r.Query), x.k))
+		}
+		r.N = min(r.N, x.n)
+		s := x.searches.Get().(*search)
+		s.ix, s.req, s.at = x, r, i
+		if s.begin() {
+			scanning = append(scanning, s)
+			continue
+		}
+		s.end(batch)
+	}
+	x.pass(scanning, true)
+	for _, s := range scanning {
+		if !s.settle() {
+			s.restart()
+			again := [1]*search{s}
+			x.pass(again[:], false)
+			s.settle()
+		}
+		s.end(batch)
+	}
+}
+
+// end hands the answer out and forgets the request, so that what it points to can be freed.
+func (s *search) end(batch []Request) {
+	x := s.ix
+	batch[s.at].Top = s.req.Top
+	s.ix, s.req = nil, Request{}
+	s.bounds.Scale, s.bounds.Error = nil, nil
+	x.searches.Put(s)
+}
+
+// begin prepares the request for the scan, or answers it otherwise and returns false.
+func (s *search) begin() bool {
+	x, r := s.ix, &s.req
+	switch {
+	case r.N <= 0:
+		r.Top = r.Top[:0]
+	case r.Among != nil:
+		s.among()
+	case !x.quantised || !s.query.set(x, r.Query):
+		s.scan()
+	default:
+		s.floor, s.kept, s.lost = float32(math.Inf(-1)), s.kept[:0], false
+		s.setRank(s.sampleRank())
+		return true
+	}
+	return false
+}
+
+// setRank makes the floor the rank-th largest lower bound from now on.
+func (s *search) setRank(rank int) { s.rank, s.full = rank, 2*rank }
+
+// sampleRank is the place in the sample that the floor is taken from: so far behind the place where the N-th of all is to be
+// expected that the floor is hardly ever above the N-th. Should it be, restart mends it.
+func (s *search) sampleRank() int {
+	if s.ix.sample == 0 {
+		return s.req.N
+	}
+	expected := float64(s.req.N) * float64(s.ix.sample) / float64(s.ix.blocks())
+	return min(s.req.N, int(math.Ceil(expected+3.5*math.Sqrt(expected)+1)))
+}
+
+// pass takes the searches through the blocks. Each block is read once for all of them. With bySample, the floors of the
+// sample are too high to be proven, and settle must look whether they were.
+func (x *Index) pass(searches []*search, bySample bool) {
+	var room [32]*search
+	active := append(room[:0], searches...)
+	for at, block := range x.order {
+		if at == x.sample && bySample {
+			for _, s := range active {
+				s.raise()
+				s.setRank(s.req.N)
+			}
+		}
+		for i := 0; i < len(active); i++ {
+			s, reach := active[i], float64(x.reach[block])
+			if reach*s.norm >= float64(s.floor) {
+				s.visit(int(block), i == 0)
+			}
+			// Behind the sample, all that follow are shorter still.
+			if at >= x.sample && reach*s.norm < float64(s.floor) || s.lost {
+				active[i] = active[len(active)-1]
+				active = active[:len(active)-1]
+				i--
+			}
+		}
+	}
+}
+
+// visit looks at a block. ahead: the next one will be wanted, too.
+func (s *search) visit(b int, ahead bool) {
+	x, from := s.ix, b*vec.BlockRows
+	s.bounds.Scale, s.bounds.Error = x.scale[from:from+vec.BlockRows], x.slack[from:from+vec.BlockRows]
+	vec.DotsTo(&s.d, x.block(b), &s.digits, ahead)
+	if s.bounds.ReachTo(&s.masks, &s.d, s.floor) {
+		s.keep(from)
+	}
+}
+
+// keep keeps the rows of the masks.
+func (s *search) keep(from int) {
+	for p, m := range s.masks {
+		for ; m != 0; m &= m - 1 {
+			r := p*vec.PanelRows + bits.TrailingZeros16(m)
+			if from+r >= s.ix.n {
+				return // the last block is filled up
+			}
+			item := s.ix.first + s.ix.row[from+r]
+			if s.req.Skip.Has(item) {
+				continue
+			}
+			score, high := s.bounds.At(r, s.d[r])
+			s.kept = append(s.kept, candidate{item, score - (high - score), high})
+		}
+	}
+	if len(s.kept) >= s.full {
+		s.raise()
+	}
+}
+
+// hopeless is the share of the items, as one part in so many, that may be kept besides the N before a search is left to the
+// float32 scan: scores that are closer to each other than the error of their bounds, or nearly all zero.
+const hopeless = 8
+
+// raise raises the floor to the rank-th largest lower bound of the kept and drops who does not reach it. It returns that lower
+// bound; with fewer kept −∞.
+func (s *search) raise() float32 {
+	if len(s.kept) < s.rank {
+		return float32(math.Inf(-1))
+	}
+	s.lows = s.lows[:0]
+	for _, c := range s.kept {
+		s.lows = append(s.lows, c.low)
+	}
+	low := nthLargest(s.lows, s.rank)
+	s.floor = max(s.floor, low)
+	left := s.kept[:0]
+	for _, c := range s.kept {
+		if c.high >= s.floor {
+			left = append(left, c)
+		}
+	}
+	s.kept, s.full = left, 2*max(s.rank, len(left))
+	s.lost = len(left) > s.rank+s.ix.n/hopeless
+	return low
+}
+
+// restart prepares another pass, from the only floor that is proven: none.
+func (s *search) restart() {
+	s.floor, s.kept = float32(math.Inf(-1)), s.kept[:0]
+	s.setRank(s.req.N)
+}
+
+// settle scores those who are left and selects. Whoever has a lower bound that reaches the floor is scored first: there are
+// N of them, so the smallest of their scores is a better floor for the others. It returns false if there are not N of them,
+// although items were left out: then the floor was above the N-th item.
+func (s *search) settle() bool {
+	low := s.raise()
+	if s.lost {
+		s.scan()
+		return true
+	}
+	if low < s.floor {
+		return false
+	}
+	s.keys, s.rows = s.keys[:0], s.rows[:0]
+	for _, c := range s.kept {
+		if c.low >= s.floor {
+			s.rows = append(s.rows, c.item-s.ix.first)
+		}
+	}
+	floor := s.score()
+	s.rows = s.rows[:0]
+	for _, c := range s.kept {
+		if c.low < s.floor && c.high >= floor {
+			s.rows = append(s.rows, c.item-s.ix.first)
+		}
+	}
+	s.score()
+	s.answer()
+	return true
+}
+
+// score computes the scores of s.rows, adds their keys, and returns the smallest. A NaN, from infinite terms of both signs,
+// counts as −∞.
+func (s *search) score() (smallest float32) {
+	x := s.ix
+	s.scores = slices.Grow(s.scores[:0], len(s.rows))[:len(s.rows)]
+	vec.ScanRowsTo(s.scores, x.rows, s.rows, s.req.Query)
+	smallest = float32(math.Inf(1))
+	for j, row := range s.rows {
+		score := s.scores[j]*x.gain[row] + 0
+		if score != score {
+			score = float32(math.Inf(-1))
+		}
+		smallest = min(smallest, score)
+		s.keys = append(s.keys, key(row+x.first, score))
+	}
+	return smallest
+}

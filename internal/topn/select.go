@@ -1,0 +1,139 @@
+package topn
+
+import (
+	"math"
+	"slices"
+
+	"github.com/gsimc/gsimc/internal/vec"
+)
+
+// key packs an item and its score so that rising keys are the order of results: falling score, ties by rising item. Scores
+// are not NaN and not −0.
+func key(item int32, score float32) uint64 {
+	b := math.Float32bits(score)
+	b ^= uint32(int32(b)>>31) | 1<<31 // rising with the score: negative numbers turned over, positive ones above them
+	return uint64(^b)<<32 | uint64(uint32(item))
+}
+
+// scored unpacks a key.
+func scored(k uint64) vec.Scored {
+	b := ^uint32(k >> 32)
+	if b>>31 != 0 {
+		b ^= 1 << 31
+	} else {
+		b = ^b
+	}
+	return vec.Scored{Item: int32(uint32(k)), Score: math.Float32frombits(b)}
+}
+
+// answer stores the N first of the keys.
+func (s *search) answer() {
+	slices.Sort(s.keys)
+	s.keys = s.keys[:min(len(s.keys), s.req.N)]
+	s.req.Top = s.req.Top[:0]
+	for _, k := range s.keys {
+		s.req.Top = append(s.req.Top, scored(k))
+	}
+}
+
+// nthLargest returns the n-th largest of v, 1 ≤ n ≤ len(v), and reorders v. Expected O(len(v)); C. A. R. Hoare, "Algorithm 65:
+// Find", CACM 4, 1961.
+func nthLargest(v []float32, n int) float32 {
+	at, lo, hi := n-1, 0, len(v)-1
+	for lo < hi {
+		pivot := middle(v[lo], v[(lo+hi)/2], v[hi])
+		i, j := lo, hi
+		for i <= j {
+			for v[i] > pivot {
+				i++
+			}
+			for v[j] < pivot {
+				j--
+			}
+			if i <= j {
+				v[i], v[j] = v[j], v[i]
+				i++
+				j--
+			}
+		}
+		switch {
+		case at <= j:
+			hi = j
+		case at >= i:
+			lo = i
+		default:
+			return v[at]
+		}
+	}
+	return v[at]
+}
+
+func middle(a, b, c float32) float32 { return max(min(a, b), min(max(a, b), c)) }
+
+// blockRows is how many scores scan computes before it selects from them: they stay in the first cache.
+const blockRows = 512
+
+// scan answers in float32: the slow way that the other must agree with.
+func (s *search) scan() {
+	x := s.ix
+	s.scores = slices.Grow(s.scores[:0], blockRows)[:blockRows]
+	s.best.Reset(s.req.Top, s.req.N)
+	for first := 0; first < x.n; first += blockRows {
+		scores := s.scores[:min(blockRows, x.n-first)]
+		x.ScoresTo(scores, s.req.Query, first)
+		s.best.Offer(x.first+int32(first), scores, s.req.Skip)
+	}
+	s.req.Top = s.best.Sorted()
+}
+
+// ScoresTo stores in dst the scores of the rows first, first+1, …
+func (x *Index) ScoresTo(dst, q []float32, first int) {
+	vec.ScanTo(dst, x.rows[first*x.k:(first+len(dst))*x.k], q)
+	for i, g := range x.gain[first : first+len(dst)] {
+		dst[i] = dst[i]*g + 0
+	}
+}
+
+// has tells whether an item is one of the index.
+func (x *Index) has(item int32) bool { return item >= x.first && int(item-x.first) < x.n }
+
+// selective is the share of the items up to which an allow-list is scored item by item, as one part in so many: a row in
+// float32 has four times the bytes, and reading here and there is slower.
+const selective = 6
+
+// among answers a request with an allow-list.
+func (s *search) among() {
+	x, r := s.ix, &s.req
+	if len(r.Among) > x.n/selective && x.quantised {
+		s.allBut()
+		return
+	}
+	s.keys, s.rows = s.keys[:0], s.rows[:0]
+	for _, i := range r.Among {
+		if x.has(i) && !r.Skip.Has(i) {
+			s.rows = append(s.rows, i-x.first)
+		}
+	}
+	slices.Sort(s.rows)
+	s.rows = slices.Compact(s.rows)
+	s.score()
+	s.answer()
+}
+
+// allBut answers a request with a long allow-list by a scan that skips all others.
+func (s *search) allBut() {
+	x, r := s.ix, s.req
+	if size := int(x.first) + x.n; s.others == nil || s.others.Len() != size {
+		s.others = vec.NewBitset(size)
+	}
+	s.others.Fill()
+	for _, i := range r.Among {
+		if x.has(i) && !r.Skip.Has(i) {
+			s.others.Clear(i)
+		}
+	}
+	r.Among, r.Skip = nil, s.others
+	batch := [1]Request{r}
+	x.Search(batch[:])
+	s.req.Top = batch[0].Top
+}

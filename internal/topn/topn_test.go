@@ -1,0 +1,376 @@
+package topn
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/gsimc/gsimc/internal/vec"
+)
+
+// oracle scores every item and sorts.
+func oracle(rows, gain []float32, k int, r Request) []vec.Scored {
+	var all []vec.Scored
+	among := map[int32]bool{}
+	for _, i := range r.Among {
+		among[i] = true
+	}
+	for i, g := range gain {
+		if r.Skip.Has(int32(i)) || r.Among != nil && !among[int32(i)] {
+			continue
+		}
+		score := vec.Dot(rows[i*k:(i+1)*k], r.Query)*g + 0
+		if math.IsNaN(float64(score)) {
+			score = float32(math.Inf(-1))
+		}
+		all = append(all, vec.Scored{Item: int32(i), Score: score})
+	}
+	slices.SortStableFunc(all, func(a, b vec.Scored) int { return cmp.Compare(b.Score, a.Score) })
+	return all[:min(len(all), max(r.N, 0))]
+}
+
+// A shape makes the rows, gains and queries of a kind of data.
+type shape struct {
+	name  string
+	rows  func(rng *rand.Rand, n, k int) []float32
+	gain  func(rng *rand.Rand, i int) float32
+	query func(rng *rand.Rand, rows []float32, k int) []float32
+}
+
+func gaussian(rng *rand.Rand, n, k int) []float32 {
+	v := make([]float32, n*k)
+	for i := range v {
+		v[i] = float32(rng.NormFloat64())
+	}
+	return v
+}
+
+func one(*rand.Rand, int) float32 { return 1 }
+
+func gaussianQuery(rng *rand.Rand, _ []float32, k int) []float32 { return gaussian(rng, 1, k) }
+
+// shapes are random, skewed, tied, degenerate and adversarial data.
+var shapes = []shape{
+	{"gaussian", gaussian, one, gaussianQuery},
+	{"skewed", func(rng *rand.Rand, n, k int) []float32 {
+		v := gaussian(rng, n, k)
+		for i := range v {
+			v[i] *= float32(math.Pow(float64(1+i/k), -0.5) * math.Pow(float64(1+i%k), -0.7))
+		}
+		return v
+	}, func(_ *rand.Rand, i int) float32 { return float32(math.Sqrt(float64(1 + i%7))) }, func(rng *rand.Rand, _ []float32, k int) []float32 {
+		q := gaussian(rng, 1, k)
+		for j := range q {
+			q[j] /= float32(1 + j)
+		}
+		return q
+	}},
+	{"tied", func(rng *rand.Rand, n, k int) []float32 {
+		v := make([]float32, n*k)
+		for i := range v {
+			v[i] = float32(rng.IntN(3) - 1)
+		}
+		return v
+	}, one, func(rng *rand.Rand, _ []float32, k int) []float32 {
+		q := make([]float32, k)
+		for j := range q {
+			q[j] = float32(rng.IntN(3) - 1)
+		}
+		return q
+	}},
+	{"all equal", func(_ *rand.Rand, n, k int) []float32 {
+		v := make([]float32, n*k)
+		for i := range v {
+			v[i] = 0.25
+		}
+		return v
+	}, one, gaussianQuery},
+	{"zero rows", func(rng *rand.Rand, n, k int) []float32 {
+		v := gaussian(rng, n, k)
+		for i := range n {
+			if i%3 != 0 {
+				clear(v[i*k : (i+1)*k])
+			}
+		}
+		return v
+	}, func(_ *rand.Rand, i int) float32 { return float32(i % 2) }, gaussianQuery},
+	{"one column counts", func(rng *rand.Rand, n, k int) []float32 {
+		v := gaussian(rng, n, k)
+		for i := range v {
+			if i%k != k-1 {
+				v[i] *= 1e-6
+			}
+		}
+		return v
+	}, one, func(rng *rand.Rand, _ []float32, k int) []float32 {
+		q := make([]float32, k)
+		q[k-1], q[0] = float32(rng.NormFloat64()), 1e-3
+		return q
+	}},
+	{"wide range", func(rng *rand.Rand, n, k int) []float32 {
+		v := gaussian(rng, n, k)
+		for i := range n {
+			scale := float32(math.Ldexp(1, rng.IntN(200)-150))
+			for j := range k {
+				v[i*k+j] *= scale
+			}
+		}
+		return v
+	}, one, func(rng *rand.Rand, _ []float32, k int) []float32 {
+		q := gaussian(rng, 1, k)
+		scale := float32(math.Ldexp(1, rng.IntN(240)-140)) // beyond the limits of the bound, too
+		for j := range q {
+			q[j] *= scale
+		}
+		return q
+	}},
+	{"close to the rows", gaussian, one, func(rng *rand.Rand, rows []float32, k int) []float32 {
+		return slices.Clone(rows[rng.IntN(len(rows)/k)*k:][:k])
+	}},
+	{"one last digit apart", func(rng *rand.Rand, n, k int) []float32 {
+		v, first := make([]float32, n*k), gaussian(rng, 1, k)
+		for i := range n {
+			row := v[i*k : (i+1)*k]
+			copy(row, first)
+			j := rng.IntN(k)
+			row[j] = math.Nextafter32(row[j], float32(rng.NormFloat64()*1e9))
+		}
+		return v
+	}, one, gaussianQuery},
+	{"all against", func(rng *rand.Rand, n, k int) []float32 { // all scores are negative
+		v := gaussian(rng, n, k)
+		for i := range v {
+			v[i] = -float32(math.Abs(float64(v[i])))
+		}
+		return v
+	}, one, func(rng *rand.Rand, _ []float32, k int) []float32 {
+		q := gaussian(rng, 1, k)
+		for i := range q {
+			q[i] = float32(math.Abs(float64(q[i])))
+		}
+		return q
+	}},
+	{"the best where no sample is", func(rng *rand.Rand, n, k int) []float32 { // so the sample's floor is too low
+		v := gaussian(rng, n, k)
+		for i := range min(n, 3*vec.BlockRows) {
+			v[i*k] = 100
+		}
+		return v
+	}, one, func(rng *rand.Rand, _ []float32, k int) []float32 {
+		q := gaussian(rng, 1, k)
+		q[0] = float32(math.Abs(float64(q[0])))
+		return q
+	}},
+	{"the best in the sample", func(rng *rand.Rand, n, k int) []float32 { // so its floor is too high, and the search begins anew
+		v, blocks := gaussian(rng, n, k), (n+vec.BlockRows-1)/vec.BlockRows
+		for i := range n {
+			length := float32(2 - float64(i)/float64(n)) // rows are in the order of the blocks already
+			sum := 0.0
+			for _, x := range v[i*k : (i+1)*k] {
+				sum += float64(x) * float64(x)
+			}
+			for j := range k {
+				v[i*k+j] *= length / float32(math.Sqrt(sum))
+			}
+			if middle := blocks / (2 * fewestBlocks); i/vec.BlockRows == middle && i%8 == 0 {
+				clear(v[i*k : (i+1)*k])
+				v[i*k] = length
+			}
+		}
+		return v
+	}, one, func(rng *rand.Rand, _ []float32, k int) []float32 {
+		q := gaussian(rng, 1, k)
+		for j := range q {
+			q[j] *= 0.01
+		}
+		q[0] = 1
+		return q
+	}},
+	{"nothing", func(_ *rand.Rand, n, k int) []float32 { return make([]float32, n*k) }, one, func(_ *rand.Rand, _ []float32, k int) []float32 { return make([]float32, k) }},
+}
+
+// randomRequest asks for up to 150 items, with and without exclusions.
+func randomRequest(rng *rand.Rand, s shape, rows []float32, n, k int) Request {
+	r := Request{Query: s.query(rng, rows, k), N: []int{0, 1, 10, 100, n, n + 5, rng.IntN(150)}[rng.IntN(7)]}
+	if rng.IntN(3) == 0 {
+		r.Skip = vec.NewBitset(n)
+		for range rng.IntN(n + 1) {
+			r.Skip.Set(int32(rng.IntN(n)))
+		}
+	}
+	if rng.IntN(4) == 0 {
+		r.Among = []int32{}
+		for range rng.IntN(n + 1) {
+			r.Among = append(r.Among, int32(rng.IntN(n)))
+		}
+	}
+	return r
+}
+
+func describe(r Request) string {
+	return fmt.Sprintf("N=%d, %d skipped, %d among (nil: %v)", r.N, r.Skip.Count(), len(r.Among), r.Among == nil)
+}
+
+func equal(a, b vec.Scored) bool {
+	return a.Item == b.Item && math.Float32bits(a.Score) == math.Float32bits(b.Score)
+}
+
+// TestSearchIsTheScan: items, order and bits are those of the float32 scores of all items, sorted.
+func TestSearchIsTheScan(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	trials := 3
+	if testing.Short() {
+		trials = 1
+	}
+	for _, s := range shapes {
+		t.Run(s.name, func(t *testing.T) {
+			for range trials {
+				for _, k := range []int{1, 3, 4, 31, 64, 157, 160, 161, 300} {
+					n := 1 + rng.IntN([]int{300, 900, 5000}[rng.IntN(3)])
+					rows, gain := s.rows(rng, n, k), make([]float32, n)
+					for i := range gain {
+						gain[i] = s.gain(rng, i)
+					}
+					checkSearches(t, rng, s, rows, gain, k)
+				}
+			}
+		})
+	}
+}
+
+func checkSearches(t *testing.T, rng *rand.Rand, s shape, rows, gain []float32, k int) {
+	t.Helper()
+	x := New(rows, gain, k, 0)
+	batch := make([]Request, 1+rng.IntN(40))
+	for i := range batch {
+		batch[i] = randomRequest(rng, s, rows, len(gain), k)
+	}
+	want := slices.Clone(batch)
+	x.Search(batch)
+	for i, r := range batch {
+		if w := oracle(rows, gain, k, want[i]); !slices.EqualFunc(r.Top, w, equal) {
+			at := 0
+			for at < min(len(r.Top), len(w)) && equal(r.Top[at], w[at]) {
+				at++
+			}
+			t.Fatalf("n=%d k=%d, %s: %d items, want %d; from place %d on\ngot  %v\nwant %v", len(gain), k, describe(want[i]),
+				len(r.Top), len(w), at, r.Top[at:min(at+3, len(r.Top))], w[at:min(at+3, len(w))])
+		}
+	}
+}
+
+// TestBoundHolds: every score lies in the interval that the scan works with, and the bound of a row's norm holds.
+func TestBoundHolds(t *testing.T) {
+	if !vec.QuantisedScans() {
+		t.Skip("no kernel for int8 rows in use")
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, s := range shapes {
+		for _, k := range []int{5, 64, 200} {
+			n := 300
+			rows, gain := s.rows(rng, n, k), make([]float32, n)
+			for i := range gain {
+				gain[i] = s.gain(rng, i)
+			}
+			x := New(rows, gain, k, 0)
+			if !x.quantised {
+				t.Fatalf("%s: not quantised", s.name)
+			}
+			for range 20 {
+				q := s.query(rng, rows, k)
+				search := &search{ix: x}
+				if search.query.set(x, q) {
+					checkBounds(t, s.name, x, search, q)
+				}
+			}
+		}
+	}
+}
+
+func checkBounds(t *testing.T, name string, x *Index, s *search, q []float32) {
+	t.Helper()
+	s.floor, s.req = float32(math.Inf(-1)), Request{Query: q, N: x.n}
+	s.setRank(x.n)
+	for b := range x.blocks() {
+		s.visit(b, false)
+	}
+	if len(s.kept) != x.n {
+		t.Fatalf("%s: %d of %d rows kept without a floor", name, len(s.kept), x.n)
+	}
+	for i, c := range s.kept {
+		score := vec.Dot(x.rows[int(c.item)*x.k:(int(c.item)+1)*x.k], q)*x.gain[c.item] + 0
+		if reach := float64(x.reach[i/vec.BlockRows]) * s.norm; score < c.low || score > c.high || float64(score) > reach {
+			t.Errorf("%s: item %d has the score %g, outside of [%g, %g], reach %g", name, c.item, score, c.low, c.high, reach)
+		}
+	}
+}
+
+// TestKeys: keys order like results and give back what they were made of.
+func TestKeys(t *testing.T) {
+	var all []vec.Scored
+	for _, score := range []float32{float32(math.Inf(1)), math.MaxFloat32, 1, 0x1p-149, 0, -0x1p-149, -1, -math.MaxFloat32, float32(math.Inf(-1))} {
+		for _, item := range []int32{0, 1, math.MaxInt32} {
+			all = append(all, vec.Scored{Item: item, Score: score})
+		}
+	}
+	for i, s := range all {
+		if got := scored(key(s.Item, s.Score)); !equal(got, s) {
+			t.Errorf("key of %v gives %v", s, got)
+		}
+		if i > 0 && key(all[i-1].Item, all[i-1].Score) >= key(s.Item, s.Score) {
+			t.Errorf("key of %v is not below that of %v", all[i-1], s)
+		}
+	}
+}
+
+func TestNthLargest(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 2000 {
+		v := make([]float32, 1+rng.IntN(60))
+		for i := range v {
+			v[i] = float32(rng.IntN(1 + rng.IntN(40)))
+		}
+		n := 1 + rng.IntN(len(v))
+		sorted := slices.Clone(v)
+		slices.Sort(sorted)
+		if got := nthLargest(v, n); got != sorted[len(v)-n] {
+			t.Fatalf("nthLargest(%v, %d) = %v", sorted, n, got)
+		}
+	}
+}
+
+// TestNoAllocation: a search in steady state allocates nothing.
+func TestNoAllocation(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	x := New(gaussian(rng, 2000, 64), slices.Repeat([]float32{1}, 2000), 64, 0)
+	skip := vec.NewBitset(2000)
+	skip.Set(7)
+	batch := make([]Request, 4)
+	for i := range batch {
+		batch[i] = Request{Query: gaussian(rng, 1, 64), N: 20, Skip: skip, Top: make([]vec.Scored, 0, 20)}
+	}
+	batch[3].Among = []int32{5, 6, 7, 5}
+	if allocations := testing.AllocsPerRun(200, func() { x.Search(batch) }); allocations > 0 && !raceDetector {
+		t.Errorf("%v allocations in a search", allocations)
+	}
+}
+
+func TestShapesPanic(t *testing.T) {
+	x := New(make([]float32, 6), make([]float32, 3), 2, 0)
+	for name, f := range map[string]func(){
+		"rows":  func() { New(make([]float32, 7), make([]float32, 3), 2, 0) },
+		"query": func() { x.Search([]Request{{Query: make([]float32, 3), N: 1}}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			f()
+		})
+	}
+}

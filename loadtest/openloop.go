@@ -1,0 +1,52 @@
+package loadtest
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// OpenLoop sends requests at times that do not depend on the answers, as users do.
+type OpenLoop struct {
+	Rate     float64       // requests a second on average, above 0; the gaps between them are exponential
+	Warmup   time.Duration // before the measurement
+	Duration time.Duration // of the measurement
+	Timeout  time.Duration // deadline of a request, from its intended time
+	Seed     uint64        // of the intended times
+}
+
+// Run sends the requests that next returns, and waits for the answers. If ctx ends before, the result holds what was
+// measured until then.
+func (o OpenLoop) Run(ctx context.Context, next func() Request, to Caller) *Result {
+	defer preciseThread()()
+	return o.run(ctx, realClock{time.Now()}, next, to)
+}
+
+func (o OpenLoop) run(ctx context.Context, c clock, next func() Request, to Caller) *Result {
+	result, times := newResult(), newSchedule(o.Rate, o.Seed)
+	end := o.Warmup + o.Duration
+	var wg sync.WaitGroup
+	for intended := times.next(); intended < end; intended = times.next() {
+		r := next() // before its time: what it costs is not waited for
+		c.sleepUntil(ctx, intended)
+		if ctx.Err() != nil {
+			break
+		}
+		measured := intended >= o.Warmup
+		if measured {
+			result.Late.Record(c.now() - intended)
+		}
+		wg.Go(func() {
+			// What is late by more than the deadline is not sent any more, which also bounds the requests in flight.
+			ctx, cancel := context.WithTimeout(ctx, o.Timeout-(c.now()-intended))
+			defer cancel()
+			err := to.Call(ctx, r)
+			if measured {
+				result.record(r.Kind, c.now()-intended, o.Timeout, err)
+			}
+		})
+	}
+	wg.Wait()
+	result.Elapsed = max(min(c.now(), end)-o.Warmup, 0)
+	return result
+}

@@ -1,0 +1,73 @@
+package loadtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Result is what became of the requests of one loop, those of its warm-up left out.
+type Result struct {
+	Latency [numKinds]*Histogram // of the requests of each kind that were answered or missed their deadline
+	Late    *Histogram           // open loop: how much later than intended requests were sent, by this process alone
+	Elapsed time.Duration        // measured time
+
+	mu       sync.Mutex
+	answered int64
+	failed   int64
+	firstErr error
+}
+
+func newResult() *Result {
+	r := &Result{Late: NewHistogram()}
+	for k := range r.Latency {
+		r.Latency[k] = NewHistogram()
+	}
+	return r
+}
+
+// record notes a request that took this long and ended with err. One that missed its deadline took at least as long as it
+// was given: its latency counts, lest a server look fast by not answering.
+func (r *Result) record(kind Kind, latency, timeout time.Duration, err error) {
+	missed := errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded
+	if err == nil {
+		r.Latency[kind].Record(latency)
+	} else if missed {
+		r.Latency[kind].Record(max(latency, timeout))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		r.answered++
+		return
+	}
+	r.failed++
+	if r.firstErr == nil {
+		r.firstErr = err
+	}
+}
+
+// Answered is the number of requests that were answered, Failed that of the others.
+func (r *Result) Answered() int64 { return r.answered }
+
+// Failed is the number of requests that failed or missed their deadline.
+func (r *Result) Failed() int64 { return r.failed }
+
+// Rate is the number of answered requests a second.
+func (r *Result) Rate() float64 { return float64(r.answered) / r.Elapsed.Seconds() }
+
+// Err is an error if so many requests failed that the figures mean nothing: more than one in ten, or all.
+func (r *Result) Err() error {
+	if r.failed == 0 && r.answered > 0 || r.failed*10 <= r.answered && r.answered > 0 {
+		return nil
+	}
+	if r.firstErr == nil {
+		return errors.New("no request was answered in the time that was measured: measure longer")
+	}
+	return fmt.Errorf("%d of %d requests failed, the first: %w", r.failed, r.failed+r.answered, r.firstErr)
+}

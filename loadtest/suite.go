@@ -1,0 +1,165 @@
+package loadtest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Suite runs scenarios against a server and collects what they give. Within a scenario everything that is compared takes
+// turns: a round measures each once, and there are Repetitions rounds.
+type Suite struct {
+	Server    *Client
+	Echo      *Client // an [Echo] with the server's answers
+	InProcess Caller  // the server's search without server and network; nil: not measured
+
+	Traffic     Traffic       // users who are loaded, lists, filters; the scenarios set the shares
+	Warmup      time.Duration // of each measurement
+	Duration    time.Duration // of each measurement
+	Timeout     time.Duration // of each request
+	Repetitions int
+
+	// Sync, if set, measures once how long the server's disk takes for a small durable write.
+	Sync func() (time.Duration, error)
+	// RSS, if set, is the resident memory of the server in bytes.
+	RSS func() int64
+	// Progress is told which scenario runs and how many of its measurements are done.
+	Progress func(group string, done, total int)
+
+	series  []Series
+	sources int // made so far: each draws other requests
+}
+
+// Series returns what was measured so far, a series for each quantity in the order of the first measurement.
+func (s *Suite) Series() []Series { return s.series }
+
+// Continue takes over what another suite measured: further points of a series join those before.
+func (s *Suite) Continue(other *Suite) { s.series, s.sources = other.series, other.sources }
+
+// round is one turn of everything that a scenario measures.
+type round struct {
+	suite    *Suite
+	group    string
+	done     int // measurements in this round and the ones before
+	total    int
+	measured []figure
+}
+
+// figure is one value of a quantity.
+type figure struct {
+	name, unit      string
+	value           float64
+	atMost, atLeast *float64
+}
+
+func (r *round) add(name, unit string, value float64) {
+	r.measured = append(r.measured, figure{name: name, unit: unit, value: value})
+}
+
+// ratio adds a quotient, which may have a limit; nil: none.
+func (r *round) ratio(name string, value float64, atMost, atLeast *float64) {
+	r.measured = append(r.measured, figure{name, "ratio", value, atMost, atLeast})
+}
+
+func (r *round) latencies(name string, h *Histogram, quantiles ...quantile) {
+	for _, q := range quantiles {
+		r.add(name+" "+q.name, "µs", micros(h.Quantile(q.share)))
+	}
+}
+
+// quantile is a share of latencies and its name.
+type quantile struct {
+	name  string
+	share float64
+}
+
+var (
+	p50  = quantile{"p50", 0.5}
+	p90  = quantile{"p90", 0.9}
+	p99  = quantile{"p99", 0.99}
+	p999 = quantile{"p99.9", 0.999}
+	most = quantile{"max", 1}
+)
+
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+// rounds runs the rounds of a scenario, with this many measurements in each, and adds what they gave as points at x of the
+// series of the group. If it fails or ctx ends, the rounds before count.
+func (s *Suite) rounds(ctx context.Context, group, xName string, x float64, measurements int, one func(context.Context, *round) error) error {
+	values := map[string][]float64{}
+	var first []figure
+	var failure error
+	for i := range s.Repetitions {
+		r := &round{suite: s, group: group, done: i * measurements, total: s.Repetitions * measurements}
+		failure = one(ctx, r)
+		if failure == nil {
+			failure = ctx.Err() // what was cut short does not count
+		}
+		if failure != nil {
+			break
+		}
+		if i == 0 {
+			first = r.measured
+		}
+		for _, f := range r.measured {
+			values[f.name] = append(values[f.name], f.value)
+		}
+	}
+	for _, f := range first {
+		s.point(group, xName, f, Point{X: x, Y: SpreadOf(values[f.name])})
+	}
+	return failure
+}
+
+// point appends to a series, which is made if there is none yet.
+func (s *Suite) point(group, xName string, f figure, p Point) {
+	at := slices.IndexFunc(s.series, func(x Series) bool { return x.Group == group && x.Name == f.name })
+	if at < 0 {
+		at = len(s.series)
+		s.series = append(s.series, Series{Group: group, Name: f.name, Unit: f.unit, X: xName, AtMost: f.atMost, AtLeast: f.atLeast})
+	}
+	s.series[at].Points = append(s.series[at].Points, p)
+}
+
+// begin announces the next measurement of a round.
+func (r *round) begin() {
+	r.suite.Progress(r.group, r.done, r.total)
+	r.done++
+}
+
+// closed runs a closed loop of this traffic.
+func (r *round) closed(ctx context.Context, what string, to Caller, t Traffic, inFlight int) (*Result, error) {
+	r.begin()
+	s := r.suite
+	loop := ClosedLoop{InFlight: inFlight, Warmup: s.Warmup, Duration: s.Duration, Timeout: s.Timeout}
+	return checked(ctx, what, loop.Run(ctx, func(int) func() Request { return s.source(&t).Next }, to))
+}
+
+// open runs an open loop of this traffic.
+func (r *round) open(ctx context.Context, what string, to Caller, t Traffic, rate float64) (*Result, error) {
+	r.begin()
+	s := r.suite
+	source := s.source(&t)
+	loop := OpenLoop{Rate: rate, Warmup: s.Warmup, Duration: s.Duration, Timeout: s.Timeout, Seed: t.Seed + uint64(s.sources)}
+	return checked(ctx, what, loop.Run(ctx, source.Next, to))
+}
+
+// source returns one that was not there before.
+func (s *Suite) source(t *Traffic) *Source {
+	s.sources++
+	return t.Source(s.sources)
+}
+
+// checked refuses a result that says nothing.
+func checked(ctx context.Context, what string, r *Result) (*Result, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err := r.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return r, nil
+}
+
+func limit(x float64) *float64 { return &x }

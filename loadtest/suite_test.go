@@ -1,0 +1,232 @@
+package loadtest
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+)
+
+// listen returns a listener and its address.
+func listen(t *testing.T) (net.Listener, string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, l.Addr().String()
+}
+
+func dial(t *testing.T, address string, connections int) *Client {
+	t.Helper()
+	c, err := Dial(address, connections)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// echoClient returns a client of an echo whose list has one item.
+func echoClient(t *testing.T) *Client {
+	t.Helper()
+	e, err := NewEcho(encode(&pb.RecommendResponse{Items: []*pb.ScoredItem{{ItemId: "item-00"}}, ModelVersion: "m"}),
+		encode(&pb.ObserveResponse{Disposition: pb.EventDisposition_EVENT_DISPOSITION_APPLIED, UserRevision: 1}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, address := listen(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := e.Serve(ctx, l); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { cancel(); wg.Wait() })
+	return dial(t, address, 2)
+}
+
+func testSuite(t *testing.T) *Suite {
+	t.Helper()
+	c := echoClient(t)
+	return &Suite{
+		Server: c, Echo: c, Traffic: testTraffic(), Warmup: 50 * time.Millisecond, Duration: 150 * time.Millisecond, Timeout: 5 * time.Second,
+		Repetitions: 2, Progress: func(string, int, int) {},
+	}
+}
+
+func (s *Suite) find(t *testing.T, group, name string) Series {
+	t.Helper()
+	for _, x := range s.Series() {
+		if x.Group == group && x.Name == name {
+			return x
+		}
+	}
+	t.Fatalf("no series %q in %q", name, group)
+	return Series{}
+}
+
+// An echo compared with itself is as fast as itself, and it shows nothing of what it is told.
+func TestScenariosOnEcho(t *testing.T) {
+	s := testSuite(t)
+	s.InProcess = callerFunc(func(context.Context, Request) error { time.Sleep(time.Millisecond); return nil })
+	s.Sync = func() (time.Duration, error) { return time.Millisecond, nil }
+	s.Traffic.Stream = 0 // an echo has no streams
+	for name, run := range map[string]func(context.Context) error{
+		"latency":    s.Latency,
+		"throughput": func(ctx context.Context) error { return s.Throughput(ctx, 4) },
+		"observe":    func(ctx context.Context) error { return s.Observe(ctx, 4) },
+		"mixed":      func(ctx context.Context) error { return s.Mixed(ctx, Load{Share: 0.5, InFlight: 4}) },
+		"visibility": func(ctx context.Context) error { return s.Visibility(ctx, 4) },
+		"sweep":      func(ctx context.Context) error { return s.CostOfClients(ctx, Axis{"clients", "clients"}, 4) },
+	} {
+		if err := run(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, want := range []struct{ group, name string }{
+		{"latency", "Recommend p50 / (echo p50 + in-process p50)"}, {"throughput", "Recommend rate / echo rate"},
+		{"observe", "Observe rate / echo rate"}, {"observe", "(Observe p50 - echo p50) / durable write p50"}, {"mixed", "Recommend p99 / p50"},
+		{"sweep clients", "Recommend rate"},
+	} {
+		x := s.find(t, want.group, want.name)
+		if len(x.Points) != 1 || x.Points[0].Y.Repetitions != 2 {
+			t.Errorf("%s has points %+v, want one of 2 repetitions", want.name, x.Points)
+		}
+	}
+	followed, violations := s.find(t, "visibility", "events followed"), s.find(t, "visibility", "violations")
+	if f, v := followed.Points[0].Y.Median, violations.Points[0].Y.Median; f == 0 || v != f {
+		t.Errorf("%v of %v events are violations, want all: an echo forgets", v, f)
+	}
+}
+
+// What was measured before an interrupt stays; the round that it cut short does not count.
+func TestInterruptedSuite(t *testing.T) {
+	s := testSuite(t)
+	s.Repetitions = 5
+	ctx, cancel := context.WithCancel(t.Context())
+	rounds := 0
+	err := s.rounds(ctx, "group", "", 0, 1, func(_ context.Context, r *round) error {
+		r.add("figure", "count", float64(rounds))
+		if rounds++; rounds == 3 { // the last one is cut short
+			cancel()
+		}
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want the end of the context", err)
+	}
+	if got := s.find(t, "group", "figure").Points[0].Y; got != (Spread{0, 0.5, 1, 2}) {
+		t.Errorf("%+v, want the figures 0 and 1", got)
+	}
+}
+
+// A server that answers nothing is an error with its reason, not a table.
+func TestFailingServer(t *testing.T) {
+	s := testSuite(t)
+	s.Server = dial(t, "127.0.0.1:1", 1)
+	if err := s.Latency(t.Context()); err == nil || !strings.Contains(err.Error(), "connection refused") || len(s.Series()) > 0 {
+		t.Errorf("error %v and %d series, want the reason and none", err, len(s.Series()))
+	}
+}
+
+// streamServer acknowledges every third event and, with breakAt, breaks after so many.
+type streamServer struct {
+	pb.UnimplementedEventServiceServer
+	breakAt, reject uint64 // sequences; 0: never
+	total           atomic.Int64
+}
+
+func (f *streamServer) StreamObserve(stream pb.EventService_StreamObserveServer) error {
+	last := uint64(0)
+	for {
+		m, err := stream.Recv()
+		if err != nil {
+			return stream.Send(&pb.StreamObserveResponse{AckedSequence: last})
+		}
+		if m.GetSequence() != last+1 || m.GetEvent().GetItemId() == "" {
+			return status.Error(codes.InvalidArgument, "out of order")
+		}
+		f.total.Add(1)
+		if last = m.GetSequence(); last == f.breakAt {
+			return status.Error(codes.Unavailable, "broken")
+		}
+		ack := &pb.StreamObserveResponse{AckedSequence: last}
+		if last == f.reject {
+			ack.Exceptions = []*pb.StreamEventResult{{Sequence: last, Result: &pb.EventResult{
+				Disposition: pb.EventDisposition_EVENT_DISPOSITION_REJECTED, Error: &pb.EventError{Message: "no such thing"},
+			}}}
+		}
+		if last%3 == 0 || last == f.reject {
+			if err := stream.Send(ack); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func serveStreams(t *testing.T, f *streamServer) *Client {
+	t.Helper()
+	l, address := listen(t)
+	g := grpc.NewServer()
+	pb.RegisterEventServiceServer(g, f)
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = g.Serve(l) })
+	t.Cleanup(func() { g.Stop(); wg.Wait() })
+	return dial(t, address, 2)
+}
+
+func TestPreload(t *testing.T) {
+	traffic := testTraffic()
+	for _, c := range []struct {
+		name   string
+		server *streamServer
+		want   string // of the error
+	}{
+		{"all", &streamServer{}, ""},
+		{"broken", &streamServer{breakAt: 100}, "broken"},
+		{"rejected", &streamServer{reject: 50}, "no such thing"},
+	} {
+		client := serveStreams(t, c.server)
+		err := client.Preload(t.Context(), &traffic, 10, 40, 12, func(int, int) {}) // 360 events, 180 a connection: a multiple of 3
+		switch {
+		case c.want == "" && (err != nil || c.server.total.Load() != 360):
+			t.Errorf("%s: error %v after %d events, want 360", c.name, err, c.server.total.Load())
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// A streamed event of a mix is answered when it is acknowledged, and a new stream follows on a broken one.
+func TestStreamCall(t *testing.T) {
+	client := serveStreams(t, &streamServer{breakAt: 4})
+	var wg sync.WaitGroup
+	var settled, broken atomic.Int64
+	for range 60 {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			if err := client.Call(ctx, Request{Stream, encode(&pb.Event{ItemId: "i"})}); err == nil {
+				settled.Add(1)
+			} else {
+				broken.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if settled.Load() < 3 || broken.Load() < 1 {
+		t.Errorf("%d events settled and %d broke, want both", settled.Load(), broken.Load())
+	}
+}

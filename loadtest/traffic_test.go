@@ -1,0 +1,93 @@
+package loadtest
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+)
+
+func testTraffic() Traffic {
+	t := Traffic{Users: 50, Page: 7, Observe: 0.2, Stream: 0.3, Seed: 5}
+	for i := range 40 {
+		t.Items = append(t.Items, fmt.Sprintf("item-%02d", i))
+	}
+	return t
+}
+
+func decode[M proto.Message](t *testing.T, body []byte, m M) M {
+	t.Helper()
+	if err := proto.Unmarshal(body, m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestTrafficShares(t *testing.T) {
+	const n = 20_000
+	traffic := testTraffic()
+	var count [numKinds]float64
+	ids := map[string]bool{}
+	for client := range 2 {
+		source := traffic.Source(client)
+		for range n / 2 {
+			r := source.Next()
+			count[r.Kind]++
+			switch r.Kind {
+			case Recommend:
+				m := decode(t, r.Body, &pb.RecommendRequest{})
+				if m.GetUserId() == "" || m.GetPageSize() != 7 || m.GetFilter() != nil {
+					t.Fatalf("request %v, want a user, 7 items and no filter", m)
+				}
+			case Observe:
+				ids[decode(t, r.Body, &pb.ObserveRequest{}).GetEvent().GetEventId()] = true
+			case Stream:
+				ids[decode(t, r.Body, &pb.Event{}).GetEventId()] = true
+			}
+		}
+	}
+	for kind, want := range []float64{0.5, 0.2, 0.3} {
+		if got := count[kind] / n; math.Abs(got-want) > 0.02 {
+			t.Errorf("share of %s is %v, want %v", Kind(kind), got, want)
+		}
+	}
+	if events := count[Observe] + count[Stream]; float64(len(ids)) != events {
+		t.Errorf("%d different ids of %v events", len(ids), events)
+	}
+}
+
+func TestTrafficLists(t *testing.T) {
+	traffic := testTraffic()
+	traffic.Observe, traffic.Stream, traffic.History, traffic.Allow, traffic.Deny = 0, 0, 9, 11, 13
+	source := traffic.Source(1)
+	for range 100 {
+		m := decode(t, source.Next().Body, &pb.RecommendRequest{})
+		if h, f := m.GetHistory().GetEntries(), m.GetFilter(); len(h) != 9 || len(f.GetAllowItemIds()) != 11 || len(f.GetDenyItemIds()) != 13 {
+			t.Fatalf("%d entries, %d allowed, %d denied, want 9, 11, 13", len(h), len(f.GetAllowItemIds()), len(f.GetDenyItemIds()))
+		}
+	}
+}
+
+// Users and items are drawn by rank: the shares of the first ones are those of the law.
+func TestPopularity(t *testing.T) {
+	const n = 100_000
+	traffic := Traffic{Users: 1000, Items: make([]string, 3), Seed: 1}
+	source := traffic.Source(0)
+	counts := make([]float64, traffic.Users)
+	for range n {
+		counts[source.User()]++
+	}
+	sum := 0.0
+	for r := range traffic.Users {
+		sum += math.Pow(float64(r+zipfShift), -zipfExponent)
+	}
+	for _, r := range []int{0, 10, 100} {
+		want := n * math.Pow(float64(r+zipfShift), -zipfExponent) / sum
+		if math.Abs(counts[r]-want) > 5*math.Sqrt(want) {
+			t.Errorf("user %d was drawn %v times, want about %.0f", r, counts[r], want)
+		}
+	}
+}
