@@ -13,13 +13,14 @@ import (
 // maxPass is how many requests share one pass over a basis. Beyond it a pass gains little and those who wait wait longer.
 const maxPass = 16
 
-// batcher lets concurrent requests share passes over the basis. There are as many passes at a time as processors. Who finds one
+// batcher lets concurrent requests share passes over the basis. There are half as many passes at a time as processors, since each
+// can use a share of the caches and of the memory's bandwidth only, and the other half has the network to serve. Who finds a pass
 // free has it at once; the others queue. Whoever begins a pass takes along those in the queue that want the same model, up to
-// maxPass, and whoever ends one hands it to the first in the queue. So nobody waits while a processor is free for them, a wait
-// ends with the passes under way, and the passes grow with the load. There is no timer and no goroutine.
+// maxPass, and whoever ends one hands it to the first in the queue. So nobody waits while a pass is free, a wait ends with the
+// passes under way unless more than maxPass are before it, and the passes grow with the load. There is no timer and no goroutine.
 //
 // When other requests are about, those who begin a pass let everything run first that can run: the handlers among it join the
-// pass. Without that, passes would keep all processors busy, and the requests to share them with would come in after each.
+// pass. Without that, passes would keep the processors busy, and the requests to share them with would come in after each.
 //
 // The lock guards the queue alone and is not held during a pass.
 type batcher struct {
@@ -50,7 +51,7 @@ type topCall struct {
 func newTopCall() *topCall { return &topCall{turn: make(chan *pass, 1)} }
 
 func newBatcher(m batchMetrics) *batcher {
-	b := &batcher{metrics: m, passes: runtime.GOMAXPROCS(0)}
+	b := &batcher{metrics: m, passes: (runtime.GOMAXPROCS(0) + 1) / 2}
 	for range b.passes {
 		b.idle = append(b.idle, &pass{})
 	}

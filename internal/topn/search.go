@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/gsimc/gsimc/internal/vec"
 )
@@ -32,8 +33,9 @@ type search struct {
 	full  int         // number of kept at which the floor is raised
 
 	lows   []float32   // scratch of raise
+	rows   []int32     // whose scores are wanted, numbers in the matrix
+	scores []float32   // of rows, or of a part of the matrix
 	keys   []uint64    // scratch of answer
-	scores []float32   // scratch of scan
 	others *vec.Bitset // scratch of allBut
 	best   vec.TopN    // of scan
 	d      [vec.BlockRows]int32
@@ -219,30 +221,38 @@ func (s *search) settle() bool {
 	if low < s.floor {
 		return false
 	}
-	s.keys = s.keys[:0]
-	floor := float32(math.Inf(1))
+	s.keys, s.rows = s.keys[:0], s.rows[:0]
 	for _, c := range s.kept {
 		if c.low >= s.floor {
-			score := s.ix.score(c.item, s.req.Query)
-			floor = min(floor, score)
-			s.keys = append(s.keys, key(c.item, score))
+			s.rows = append(s.rows, c.item-s.ix.first)
 		}
 	}
+	floor := s.score()
+	s.rows = s.rows[:0]
 	for _, c := range s.kept {
 		if c.low < s.floor && c.high >= floor {
-			s.keys = append(s.keys, key(c.item, s.ix.score(c.item, s.req.Query)))
+			s.rows = append(s.rows, c.item-s.ix.first)
 		}
 	}
+	s.score()
 	s.answer()
 	return true
 }
 
-// score is the float32 score of an item; a NaN, from infinite terms of both signs, counts as −∞.
-func (x *Index) score(item int32, q []float32) float32 {
-	i := int(item - x.first)
-	score := vec.Dot(x.rows[i*x.k:(i+1)*x.k], q)*x.gain[i] + 0
-	if score != score {
-		return float32(math.Inf(-1))
+// score computes the scores of s.rows, adds their keys, and returns the smallest. A NaN, from infinite terms of both signs,
+// counts as −∞.
+func (s *search) score() (smallest float32) {
+	x := s.ix
+	s.scores = slices.Grow(s.scores[:0], len(s.rows))[:len(s.rows)]
+	vec.ScanRowsTo(s.scores, x.rows, s.rows, s.req.Query)
+	smallest = float32(math.Inf(1))
+	for j, row := range s.rows {
+		score := s.scores[j]*x.gain[row] + 0
+		if score != score {
+			score = float32(math.Inf(-1))
+		}
+		smallest = min(smallest, score)
+		s.keys = append(s.keys, key(row+x.first, score))
 	}
-	return score
+	return smallest
 }

@@ -301,7 +301,7 @@ func checkBounds(t *testing.T, name string, x *Index, s *search, q []float32) {
 		t.Fatalf("%s: %d of %d rows kept without a floor", name, len(s.kept), x.n)
 	}
 	for i, c := range s.kept {
-		score := x.score(c.item, q)
+		score := vec.Dot(x.rows[int(c.item)*x.k:(int(c.item)+1)*x.k], q)*x.gain[c.item] + 0
 		if reach := float64(x.reach[i/vec.BlockRows]) * s.norm; score < c.low || score > c.high || float64(score) > reach {
 			t.Errorf("%s: item %d has the score %g, outside of [%g, %g], reach %g", name, c.item, score, c.low, c.high, reach)
 		}

@@ -8,13 +8,13 @@ func kernels() []kernel {
 	if !cpu.X86.HasAVX2 || !cpu.X86.HasFMA {
 		return all
 	}
-	avx2 := kernel{name: "avx2", dot: dotAVX2, scan: scanAVX2, dots: dotsAVX2, reach: reachAVX2, quantised: true}
+	avx2 := kernel{name: "avx2", dot: dotAVX2, scan: scanAVX2, scanRows: scanRowsAVX2, dots: dotsAVX2, reach: reachAVX2, quantised: true}
 	all = append(all, avx2)
 	if !cpu.X86.HasAVX512F || !cpu.X86.HasAVX512BW || !cpu.X86.HasAVX512VL || !cpu.X86.HasAVX512DQ {
 		return all
 	}
 	avx512 := avx2 // without VNNI there is nothing better than AVX2 for the int8 rows
-	avx512.name, avx512.dot, avx512.scan = "avx512", dotAVX512, scanAVX512
+	avx512.name, avx512.dot, avx512.scan, avx512.scanRows = "avx512", dotAVX512, scanAVX512, scanRowsAVX512
 	if cpu.X86.HasAVX512VNNI {
 		avx512.dots, avx512.reach = dotsAVX512, reachAVX512
 	}
@@ -32,6 +32,12 @@ func scanAVX2(dst, rows, q []float32)
 
 //go:noescape
 func scanAVX512(dst, rows, q []float32)
+
+//go:noescape
+func scanRowsAVX2(dst, rows []float32, numbers []int32, q []float32)
+
+//go:noescape
+func scanRowsAVX512(dst, rows []float32, numbers []int32, q []float32)
 
 //go:noescape
 func dotsAVX2(d *[BlockRows]int32, block []byte, q *Digits, ahead bool)

@@ -29,12 +29,13 @@ type kernel struct {
 	name      string
 	dot       func(a, b []float32) float32
 	scan      func(dst, rows, q []float32)
+	scanRows  func(dst, rows []float32, numbers []int32, q []float32)
 	dots      func(d *[BlockRows]int32, block []byte, q *Digits, ahead bool)
 	reach     func(masks *[PanelsOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
 	quantised bool // see QuantisedScans
 }
 
-var generic = kernel{name: "generic", dot: dotGeneric, scan: scanGeneric, dots: dotsGeneric, reach: reachGeneric}
+var generic = kernel{name: "generic", dot: dotGeneric, scan: scanGeneric, scanRows: scanRowsGeneric, dots: dotsGeneric, reach: reachGeneric}
 
 // inUse is the kernel in use. Tests change it.
 var inUse = best(kernels(), os.Getenv("GSIMC_CPU"))
@@ -81,4 +82,21 @@ func ScanTo(dst, rows, q []float32) {
 		panic("vec: ScanTo of a matrix that is not len(dst) × len(q)")
 	}
 	inUse.scan(dst, rows, q)
+}
+
+// ScanRowsTo is ScanTo for the rows with the given numbers, one for each element of dst: it writes
+//
+//	dst[j] = rows[i*k : (i+1)*k] · q,  i = numbers[j]
+//
+// It panics if a number is not that of a row.
+func ScanRowsTo(dst, rows []float32, numbers []int32, q []float32) {
+	if len(dst) != len(numbers) {
+		panic("vec: ScanRowsTo of more or fewer rows than len(dst)")
+	}
+	for _, i := range numbers {
+		if i < 0 || (int(i)+1)*len(q) > len(rows) {
+			panic("vec: ScanRowsTo of a row that is not there")
+		}
+	}
+	inUse.scanRows(dst, rows, numbers, q)
 }
