@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/gsimc/gsimc/kalman"
 )
@@ -45,8 +46,9 @@ const driftCoordinates = 16
 //
 // Up to 2000 users count, with their last 200 events of positive weight each; of a longer history the deviation at the first
 // of these is taken as unknown, so that P_0 is what new users show. No user with two such events is an error.
-// The result does not depend on the number of processors.
-func LearnNoise(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kalman.History) (*Noise, error) {
+// The result does not depend on the number of processors. progress, which may be nil, is told from several goroutines how many
+// of the coordinates are done.
+func LearnNoise(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kalman.History, progress func(done, total int)) (*Noise, error) {
 	if err := d.Validate(); err != nil {
 		return nil, err
 	}
@@ -56,7 +58,7 @@ func LearnNoise(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kalm
 	}
 	bands := &kalman.Dynamics{Bands: d.Bands, Mean: d.Mean}
 	drift := m.chooseDrift(bands, rows, encoder)
-	return m.learn(bands, rows, encoder, drift)
+	return m.learn(bands, rows, encoder, drift, progress)
 }
 
 // measurements are the events that the noise is learned from: one series for each user, one after the other.
@@ -175,10 +177,11 @@ func medianPositive(x []float64) float64 {
 }
 
 // learn fits every coordinate with the given drift.
-func (m *measurements) learn(d *kalman.Dynamics, rows Rows, encoder Encoder, drift float64) (*Noise, error) {
+func (m *measurements) learn(d *kalman.Dynamics, rows Rows, encoder Encoder, drift float64, progress func(done, total int)) (*Noise, error) {
 	k := len(d.Mean)
 	out := &Noise{P0: make([]float32, k), SigmaEta: make([]float32, k), SigmaNu: make([]float32, k), Drift: drift}
 	likelihood := make([]float64, k)
+	var done atomic.Int64
 	overCoordinates(k, stripCoordinates, func(lo, hi int) {
 		var before *em // of the coordinate before: its neighbour is much like it
 		for c, series := range m.residuals(d, lo, hi, rows, encoder) {
@@ -190,6 +193,9 @@ func (m *measurements) learn(d *kalman.Dynamics, rows Rows, encoder Encoder, dri
 			var v variances
 			v, likelihood[lo+c] = f.fit()
 			out.P0[lo+c], out.SigmaEta[lo+c], out.SigmaNu[lo+c] = v.rounded()
+		}
+		if d := done.Add(int64(hi - lo)); progress != nil {
+			progress(int(d), k)
 		}
 	})
 	for j, l := range likelihood {

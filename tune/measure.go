@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/gsimc/gsimc/evaluate"
 	"github.com/gsimc/gsimc/internal/gemm"
 	"github.com/gsimc/gsimc/kalman"
 )
@@ -117,21 +118,8 @@ func (p *panel) rankOne(at position, scores []float32) int32 {
 
 // score sums ranks up.
 func score(c Candidate, ranks []int32) Trial {
-	t := Trial{Candidate: c}
-	var squares float64
-	for _, r := range ranks {
-		if r <= cutoff {
-			gain := 1 / math.Log2(float64(r)+1)
-			t.HR++
-			t.NDCG += gain
-			squares += gain * gain
-		}
-	}
-	n := float64(len(ranks))
-	t.HR /= n
-	t.NDCG /= n
-	t.NDCGErr = math.Sqrt(max(0, squares/n-t.NDCG*t.NDCG) / max(1, n-1))
-	return t
+	m := evaluate.MetricAt(cutoff, ranks)
+	return Trial{Candidate: c, HR: m.HR, NDCG: m.NDCG, NDCGErr: m.NDCGErr}
 }
 
 func matrix(data []float32, cols int) gemm.Matrix[float32] {
