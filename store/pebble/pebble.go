@@ -37,7 +37,7 @@ import (
 )
 
 // formatNumber is the format of keys and values that this program reads and writes.
-const formatNumber = 1
+const formatNumber = 2
 
 // Store is a store.Store on disk. Use Open.
 type Store struct {
@@ -48,17 +48,28 @@ type Store struct {
 	fsWatch   io.Closer
 	lock      io.Closer
 	db        *lsm.DB
-	stripes   *stripes
+	histories *histories
 	space     *spaceGuard
 	failure   failure
 	abandoned atomic.Bool // the engine failed and did not close
 
 	checkpoints checkpoints
 
+	queue     queue
+	toSync    chan unsynced
+	journal   *writer // of the committer
+	gens      generations
+	filling   atomic.Int32  // parity of the generation that is being filled
+	rows      chan struct{} // holds a token while rows are written; see lockRows
+	sorted    chan struct{} // told when a generation has been sorted
+	sorting   bool          // of the committer: a generation is being sorted
+	sortDue   atomic.Bool   // sort even if there is little
+	sortTimer atomic.Bool   // sortDue will be set
+
 	mu      sync.Mutex
 	closed  bool
 	calls   sync.WaitGroup // calls under way
-	commits sync.WaitGroup // writes under way; may outlive the call that began them
+	workers sync.WaitGroup // the committer, the sorter and what waits for the disk
 }
 
 var _ store.Store = (*Store)(nil)
@@ -78,12 +89,16 @@ func Open(dir string, opts Options) (*Store, error) {
 func newStore(dir string, opts Options) *Store {
 	opts = opts.withDefaults()
 	s := &Store{
-		opts:    opts,
-		dir:     dir,
-		fs:      opts.FS,
-		stripes: newStripes(),
-		space:   &spaceGuard{fs: opts.FS, dir: dir, reserve: opts.ReserveBytes},
-		failure: failure{ch: make(chan struct{})},
+		opts:      opts,
+		dir:       dir,
+		fs:        opts.FS,
+		histories: newHistories(2 * opts.CacheBytes),
+		space:     &spaceGuard{fs: opts.FS, dir: dir, reserve: opts.ReserveBytes},
+		failure:   failure{ch: make(chan struct{})},
+		queue:     queue{wake: make(chan struct{}, 1)},
+		toSync:    make(chan unsynced),
+		rows:      make(chan struct{}, 1),
+		sorted:    make(chan struct{}, 1),
 	}
 	s.engineFS, s.fsWatch = s.wrapFS(opts.FS)
 	return s
@@ -129,6 +144,11 @@ func (s *Store) openLocked(dir string) (err error) {
 	if err := s.checkFormat(); err != nil {
 		return errors.Join(err, s.closeEngine(s.db))
 	}
+	if err := s.replay(); err != nil {
+		return errors.Join(err, s.closeEngine(s.db))
+	}
+	s.workers.Go((&committer{Store: s}).run)
+	s.workers.Go(s.sync)
 	return nil
 }
 
@@ -255,7 +275,8 @@ func (s *Store) Close() error {
 	s.mu.Unlock()
 
 	s.calls.Wait()
-	s.awaitCommits()
+	s.queue.close()
+	s.awaitWorkers()
 	err := s.closeEngine(s.db)
 	if errors.Is(err, errNotClosed) {
 		return errors.Join(s.failure.err(), err) // keep others out of the directory until the process ends
@@ -269,11 +290,11 @@ func (s *Store) Close() error {
 	return errors.Join(err, s.lock.Close(), s.fsWatch.Close())
 }
 
-// awaitCommits waits for the writes under way; in a failed store some may never end.
-func (s *Store) awaitCommits() {
+// awaitWorkers waits for the goroutines of the store; in a failed store some may never end.
+func (s *Store) awaitWorkers() {
 	done := make(chan struct{})
 	go func() {
-		s.commits.Wait()
+		s.workers.Wait()
 		close(done)
 	}()
 	select {
