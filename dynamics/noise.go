@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/gsimc/gsimc/internal/parallel"
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -141,7 +142,7 @@ func (m *measurements) chooseDrift(d *kalman.Dynamics, rows Rows, encoder Encode
 		candidates = append(candidates, multiple/gap)
 	}
 	likelihood := make([]float64, n*len(candidates))
-	overCoordinates(n, 1, func(lo, _ int) {
+	parallel.Strips(n, 1, func(lo, _ int) {
 		j := lo * k / n
 		series := m.residuals(d, j, j+1, rows, encoder)[0]
 		for c, drift := range candidates {
@@ -182,7 +183,7 @@ func (m *measurements) learn(d *kalman.Dynamics, rows Rows, encoder Encoder, dri
 	out := &Noise{P0: make([]float32, k), SigmaEta: make([]float32, k), SigmaNu: make([]float32, k), Drift: drift}
 	likelihood := make([]float64, k)
 	var done atomic.Int64
-	overCoordinates(k, stripCoordinates, func(lo, hi int) {
+	parallel.Strips(k, stripCoordinates, func(lo, hi int) {
 		var before *em // of the coordinate before: its neighbour is much like it
 		for c, series := range m.residuals(d, lo, hi, rows, encoder) {
 			f := newEM(m, series, drift)
