@@ -131,7 +131,7 @@ func (b *batcher) gather(p *pass) {
 	b.shared = len(p.calls) > 1
 }
 
-// done settles the calls of p but for the first, whose goroutine this is, and hands p to the first in the queue.
+// done settles the calls of p but for the first, whose goroutine this is, and hands p to the first in the queue that still waits.
 func (b *batcher) done(p *pass, outcome error) {
 	for _, c := range p.calls[1:] {
 		c.settle(outcome)
@@ -141,13 +141,17 @@ func (b *batcher) done(p *pass, outcome error) {
 	p.calls, p.requests = p.calls[:0], p.requests[:0]
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.waiting) == 0 {
-		b.idle = append(b.idle, p)
-		return
+	for len(b.waiting) > 0 {
+		first := b.waiting[0]
+		b.waiting = slices.Delete(b.waiting, 0, 1)
+		err := first.ctx.Err()
+		if err == nil {
+			first.turn <- p
+			return
+		}
+		first.settle(err)
 	}
-	first := b.waiting[0]
-	b.waiting = slices.Delete(b.waiting, 0, 1)
-	first.turn <- p
+	b.idle = append(b.idle, p)
 }
 
 // settle ends the waiting of c. Its goroutine may use c again at once.

@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/gsimc/gsimc/internal/parallel"
 )
 
 // chebyshevOp is the operator p(K) with p(x) = T_d((x−e)/h) / T_d((κ_1−e)/h),
@@ -73,7 +75,7 @@ func (c *chebyshevOp) applyTo(dst, x []float64, b int) {
 
 // combine sets y = alpha (y − e x) − z; a nil z counts as zero.
 func combine(y []float64, alpha float64, x []float64, e float64, z []float64) {
-	parallelStrips(len(y), 1<<15, func(lo, hi int) {
+	parallel.Strips(len(y), 1<<15, func(lo, hi int) {
 		if z == nil {
 			for i := lo; i < hi; i++ {
 				y[i] = alpha * (y[i] - e*x[i])

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/internal/parallel"
 )
 
 // The eigenproblem of a dense symmetric matrix A, of the size of the Lanczos
@@ -62,7 +63,7 @@ func symmetricEigen(a blas64.General) (values []float64, s blas64.General, err e
 
 // gatherEigenvectors sets column j of s to row order[j] of the strips.
 func gatherEigenvectors(s blas64.General, strips [][]float64, order []int) {
-	parallelStrips(s.Rows, gemm.StripWidth, func(lo, hi int) {
+	parallel.Strips(s.Rows, gemm.StripWidth, func(lo, hi int) {
 		strip := strips[lo/gemm.StripWidth]
 		for j, at := range order {
 			for c, v := range strip[at*gemm.StripWidth:][:hi-lo] {

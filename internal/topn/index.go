@@ -93,6 +93,14 @@ func (x *Index) block(b int) []byte {
 	return x.numbers[b*size : (b+1)*size]
 }
 
+// blockAfter returns the numbers of the block that follows place at in the order of a scan, or nil.
+func (x *Index) blockAfter(at int) []byte {
+	if at+1 >= len(x.order) {
+		return nil
+	}
+	return x.block(int(x.order[at+1]))
+}
+
 // layOut orders the rows and allocates.
 func (x *Index) layOut(norms []float64) {
 	x.columns = (x.k + 3) &^ 3
@@ -126,7 +134,7 @@ func (x *Index) cutMemory(rows int) {
 const (
 	sampled      = 16
 	fewestBlocks = 8
-	mostBlocks   = 64
+	mostBlocks   = 16
 )
 
 // chooseSample orders the blocks: evenly spread ones first, each from the middle of its part, then the others as they stand.

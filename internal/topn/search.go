@@ -130,10 +130,12 @@ func (x *Index) pass(searches []*search, bySample bool) {
 				s.setRank(s.req.N)
 			}
 		}
+		next := x.blockAfter(at)
 		for i := 0; i < len(active); i++ {
 			s, reach := active[i], float64(x.reach[block])
 			if reach*s.norm >= float64(s.floor) {
-				s.visit(int(block), i == 0)
+				s.visit(int(block), next)
+				next = nil // fetched already
 			}
 			// Behind the sample, all that follow are shorter still.
 			if at >= x.sample && reach*s.norm < float64(s.floor) || s.lost {
@@ -145,11 +147,11 @@ func (x *Index) pass(searches []*search, bySample bool) {
 	}
 }
 
-// visit looks at a block. ahead: the next one will be wanted, too.
-func (s *search) visit(b int, ahead bool) {
+// visit looks at a block. next will be wanted soon, unless it is nil.
+func (s *search) visit(b int, next []byte) {
 	x, from := s.ix, b*vec.BlockRows
 	s.bounds.Scale, s.bounds.Error = x.scale[from:from+vec.BlockRows], x.slack[from:from+vec.BlockRows]
-	vec.DotsTo(&s.d, x.block(b), &s.digits, ahead)
+	vec.DotsTo(&s.d, x.block(b), &s.digits, next)
 	if s.bounds.ReachTo(&s.masks, &s.d, s.floor) {
 		s.keep(from)
 	}

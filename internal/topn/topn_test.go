@@ -295,7 +295,7 @@ func checkBounds(t *testing.T, name string, x *Index, s *search, q []float32) {
 	s.floor, s.req = float32(math.Inf(-1)), Request{Query: q, N: x.n}
 	s.setRank(x.n)
 	for b := range x.blocks() {
-		s.visit(b, false)
+		s.visit(b, nil)
 	}
 	if len(s.kept) != x.n {
 		t.Fatalf("%s: %d of %d rows kept without a floor", name, len(s.kept), x.n)

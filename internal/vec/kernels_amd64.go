@@ -40,10 +40,10 @@ func scanRowsAVX2(dst, rows []float32, numbers []int32, q []float32)
 func scanRowsAVX512(dst, rows []float32, numbers []int32, q []float32)
 
 //go:noescape
-func dotsAVX2(d *[BlockRows]int32, block []byte, q *Digits, ahead bool)
+func dotsAVX2(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 
 //go:noescape
-func dotsAVX512(d *[BlockRows]int32, block []byte, q *Digits, ahead bool)
+func dotsAVX512(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 
 //go:noescape
 func reachAVX2(masks *[PanelsOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool

@@ -9,17 +9,11 @@ func kernels() []kernel {
 		return all
 	}
 	neon := generic
-	neon.name, neon.dot, neon.scan = "neon", dotNEON, scanNEON
+	neon.name, neon.dot, neon.scan, neon.scanRows = "neon", dotNEON, scanNEON, scanRowsNEON
 	if cpu.ARM64.HasASIMDDP {
-		neon.dots, neon.dotsPanel, neon.reach, neon.quantised = dotsNEON, dotsPanelNEON, reachNEON, true
+		neon.dots, neon.reach, neon.quantised = dotsNEON, reachNEON, true
 	}
 	return append(all, neon)
-}
-
-func dotsNEON(d *[BlockRows]int32, panels []byte, stride int, q *Digits, add, _ bool) {
-	for p := range PanelsOfBlock {
-		dotsPanelNEON(d[p*PanelRows:(p+1)*PanelRows], panels[p*stride:], q, add)
-	}
 }
 
 //go:noescape
@@ -29,7 +23,10 @@ func dotNEON(a, b []float32) float32
 func scanNEON(dst, rows, q []float32)
 
 //go:noescape
-func dotsPanelNEON(d []int32, panel []byte, q *Digits, add bool)
+func scanRowsNEON(dst, rows []float32, numbers []int32, q []float32)
+
+//go:noescape
+func dotsNEON(d *[BlockRows]int32, block []byte, q *Digits, ahead bool)
 
 //go:noescape
 func reachNEON(masks *[PanelsOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool

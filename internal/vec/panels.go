@@ -60,14 +60,13 @@ func (q *Digits) Set(h []int16) {
 	q.bias = -128 * sum
 }
 
-// DotsTo stores in d the dot products of the rows of a block with q. They are exact as long as they are below 2^31. With
-// ahead, the memory behind the block, as much as the block has, is fetched into the caches meanwhile: for whoever reads
-// blocks that lie one behind the other.
-func DotsTo(d *[BlockRows]int32, block []byte, q *Digits, ahead bool) {
-	if len(block) != BlockBytes(len(q.h)) {
+// DotsTo stores in d the dot products of the rows of a block with q. They are exact as long as they are below 2^31. next is a
+// block of the same size that will be wanted soon, and is fetched into the caches meanwhile, or nil.
+func DotsTo(d *[BlockRows]int32, block []byte, q *Digits, next []byte) {
+	if len(block) != BlockBytes(len(q.h)) || next != nil && len(next) != len(block) {
 		panic("vec: DotsTo of a block of another width than the query's")
 	}
-	inUse.dots(d, block, q, ahead)
+	inUse.dots(d, block, q, next)
 }
 
 // Bounds are the upper bounds of the scores of a block's rows in terms of their integer dot products d:
@@ -98,7 +97,7 @@ func (b *Bounds) At(r int, d int32) (score, bound float32) {
 // QuantisedScans tells whether the kernel in use goes over int8 rows faster than over float32 rows.
 func QuantisedScans() bool { return inUse.quantised }
 
-func dotsGeneric(d *[BlockRows]int32, block []byte, q *Digits, _ bool) {
+func dotsGeneric(d *[BlockRows]int32, block []byte, q *Digits, _ []byte) {
 	for r := range d {
 		panel := block[r/PanelRows*PanelRows*len(q.h):]
 		sum, at := q.bias, columnGroup*(r%PanelRows)

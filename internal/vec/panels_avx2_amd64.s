@@ -1,21 +1,25 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// func dotsAVX2(d *[BlockRows]int32, block []byte, q *Digits, ahead bool)
+// func dotsAVX2(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 //
-// One panel after the other, so that memory is read from front to back, and always fetched ahead. Four rows of four columns fill a register as int16; VPMADDWD leaves two sums a row.
+// One panel after the other, so that memory is read from front to back. Four rows of four columns fill a register as int16; VPMADDWD leaves two sums a row.
 //
 // Registers:
 //	SI             panel
+//	DX             the same of the next block
 //	R9             query
 //	CX             groups of four columns left
 //	AX             panels left
 //	Y0 … Y3        sums of rows 0-3, 4-7, 8-11 and 12-15, two a row
-TEXT ·dotsAVX2(SB), NOSPLIT, $0-41
+TEXT ·dotsAVX2(SB), NOSPLIT, $0-64
 	MOVQ d+0(FP), DI
 	MOVQ block_base+8(FP), SI
 	MOVQ q+32(FP), BX
 	VPBROADCASTD Digits_bias(BX), Y15
+	MOVQ next_base+40(FP), DX
+	TESTQ DX, DX
+	CMOVQEQ SI, DX // nothing to fetch but what is there already
 	MOVQ $8, AX
 panel:
 	MOVQ Digits_h(BX), R9
@@ -37,12 +41,13 @@ loop:
 	VPMADDWD Y8, Y5, Y5
 	VPMADDWD Y8, Y6, Y6
 	VPMADDWD Y8, Y7, Y7
-	PREFETCHT0 4096(SI)
+	PREFETCHT0 (DX)
 	VPADDD Y4, Y0, Y0
 	VPADDD Y5, Y1, Y1
 	VPADDD Y6, Y2, Y2
 	VPADDD Y7, Y3, Y3
 	ADDQ $64, SI
+	ADDQ $64, DX
 	ADDQ $8, R9
 	DECQ CX
 	JNZ loop

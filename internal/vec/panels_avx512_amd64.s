@@ -42,16 +42,17 @@
 	ADDQ $4, R9; \
 	ADDQ $4, R10
 
-// func dotsAVX512(d *[BlockRows]int32, block []byte, q *Digits, ahead bool)
+// func dotsAVX512(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 //
 // Registers:
 //	SI, R11, R12   panels 0-2, 3-5 and 6-7
 //	R8             bytes of a panel
+//	DX             the next block
 //	R9, R10        digits
 //	CX             groups of four columns left
 //	Z0 … Z7        sums of the high digit, one register a panel
 //	Z8 … Z15       sums of the low digit
-TEXT ·dotsAVX512(SB), NOSPLIT, $0-41
+TEXT ·dotsAVX512(SB), NOSPLIT, $0-64
 	MOVQ d+0(FP), DI
 	MOVQ block_base+8(FP), SI
 	MOVQ q+32(FP), BX
@@ -65,7 +66,7 @@ TEXT ·dotsAVX512(SB), NOSPLIT, $0-41
 	LEAQ (R8)(R8*2), R12
 	LEAQ (SI)(R12*1), R11
 	LEAQ (R11)(R12*1), R12
-	LEAQ (SI)(R8*8), DX // the block behind this one, to be fetched meanwhile
+	MOVQ next_base+40(FP), DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -84,8 +85,7 @@ TEXT ·dotsAVX512(SB), NOSPLIT, $0-41
 	VPXORQ Z15, Z15, Z15
 	TESTQ CX, CX
 	JZ done
-	MOVBLZX ahead+40(FP), AX
-	TESTQ AX, AX
+	TESTQ DX, DX
 	JZ near
 far:
 	BLOCK

@@ -18,24 +18,28 @@
 	SDOT4(17, i, 22, 6); \
 	SDOT4(17, i, 23, 7)
 
-// func dotsPanelNEON(d []int32, panel []byte, q *Digits, add bool)
+// func dotsNEON(d *[BlockRows]int32, block []byte, q *Digits, ahead bool)
 //
-// The bytes of the panel become int8 again (their upper bit is flipped), so the bias of the digits is not needed.
+// One panel after the other. The bytes become int8 again (their upper bit is flipped), so the bias of the digits is not
+// needed.
 //
 // Registers:
+//	R0             sums to store
 //	R1             panel
 //	R2, R3         high and low digits of the query
 //	R4             columns left
+//	R6             panels left
 //	V0 … V3        sums of the high digits, rows 0-3, 4-7, 8-11, 12-15; V4 … V7 of the low ones
-TEXT ·dotsPanelNEON(SB), NOSPLIT, $0-57
-	MOVD d_base+0(FP), R0
-	MOVD panel_base+24(FP), R1
-	MOVD q+48(FP), R5
-	MOVBU add+56(FP), R6
+TEXT ·dotsNEON(SB), NOSPLIT, $0-41
+	MOVD d+0(FP), R0
+	MOVD block_base+8(FP), R1
+	MOVD q+32(FP), R5
+	MOVD $8, R6
+	VMOVI $128, V18.B16
+panel:
 	MOVD Digits_hi(R5), R2
 	MOVD (Digits_hi+8)(R5), R4
 	MOVD Digits_lo(R5), R3
-	VMOVI $128, V18.B16
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
 	VEOR V2.B16, V2.B16, V2.B16
@@ -72,14 +76,9 @@ sums:
 	VADD V5.S4, V1.S4, V1.S4
 	VADD V6.S4, V2.S4, V2.S4
 	VADD V7.S4, V3.S4, V3.S4
-	CBZ R6, store
-	VLD1 (R0), [V4.S4, V5.S4, V6.S4, V7.S4]
-	VADD V4.S4, V0.S4, V0.S4
-	VADD V5.S4, V1.S4, V1.S4
-	VADD V6.S4, V2.S4, V2.S4
-	VADD V7.S4, V3.S4, V3.S4
-store:
-	VST1 [V0.S4, V1.S4, V2.S4, V3.S4], (R0)
+	VST1.P [V0.S4, V1.S4, V2.S4, V3.S4], 64(R0)
+	SUB $1, R6
+	CBNZ R6, panel
 	RET
 
 // The bit of a row within a byte of its mask.
@@ -87,18 +86,15 @@ DATA rowBits<>+0x00(SB)/8, $0x8040201008040201
 DATA rowBits<>+0x08(SB)/8, $0x8040201008040201
 GLOBL rowBits<>(SB), RODATA|NOPTR, $16
 
-// BOUND4 turns four dot products in register x into all ones where the bound reaches the floor. V24, V25, V26 and V27:
-// step, norm, norm of the tail, floor; s, e and t: scale, error and tail of the rows.
-#define BOUND4(x, s, e, t) \
+// BOUND4 turns four dot products in register x into all ones where the bound reaches the floor. V24, V25 and V26:
+// step, norm, floor; s and e: scale and error of the rows.
+#define BOUND4(x, s, e) \
 	SCVTF4(x, x); \
 	FMUL4(s, x, x); \
 	FMUL4(24, x, x); \
 	FMUL4(25, e, e); \
 	FADD4(e, x, x); \
-	CBZ R4, 3(PC); \
-	FMUL4(26, t, t); \
-	FADD4(t, x, x); \
-	FCMGE4(27, x, x)
+	FCMGE4(26, x, x)
 
 // func reachNEON(masks *[PanelsOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
 TEXT ·reachNEON(SB), NOSPLIT, $0-33
@@ -107,15 +103,12 @@ TEXT ·reachNEON(SB), NOSPLIT, $0-33
 	MOVD b+16(FP), R5
 	MOVD Bounds_Scale(R5), R2
 	MOVD Bounds_Error(R5), R3
-	MOVD Bounds_Tail(R5), R4
 	ADD $Bounds_Step, R5, R6
 	VLD1R (R6), [V24.S4]
 	ADD $Bounds_Norm, R5, R6
 	VLD1R (R6), [V25.S4]
-	ADD $Bounds_TailNorm, R5, R6
-	VLD1R (R6), [V26.S4]
 	MOVD $floor+24(FP), R6
-	VLD1R (R6), [V27.S4]
+	VLD1R (R6), [V26.S4]
 	MOVD $rowBits<>(SB), R6
 	VLD1 (R6), [V28.B16]
 	MOVD $8, R7 // PanelsOfBlock
@@ -124,13 +117,10 @@ panel:
 	VLD1.P 64(R1), [V0.S4, V1.S4, V2.S4, V3.S4]
 	VLD1.P 64(R2), [V4.S4, V5.S4, V6.S4, V7.S4]
 	VLD1.P 64(R3), [V16.S4, V17.S4, V18.S4, V19.S4]
-	CBZ R4, bounds
-	VLD1.P 64(R4), [V20.S4, V21.S4, V22.S4, V23.S4]
-bounds:
-	BOUND4(0, 4, 16, 20)
-	BOUND4(1, 5, 17, 21)
-	BOUND4(2, 6, 18, 22)
-	BOUND4(3, 7, 19, 23)
+	BOUND4(0, 4, 16)
+	BOUND4(1, 5, 17)
+	BOUND4(2, 6, 18)
+	BOUND4(3, 7, 19)
 	VUZP1 V1.H8, V0.H8, V0.H8
 	VUZP1 V3.H8, V2.H8, V2.H8
 	VUZP1 V2.B16, V0.B16, V0.B16 // a byte for each of the 16 rows

@@ -58,7 +58,11 @@ func testDotsExact(t *testing.T) {
 			}
 			var q Digits
 			q.Set(h)
-			DotsTo(&got, block, &q, trial%2 == 0)
+			next := block
+			if trial%2 == 0 {
+				next = nil
+			}
+			DotsTo(&got, block, &q, next)
 			if got != want {
 				t.Fatalf("k=%d: %v, want %v", k, got, want)
 			}
@@ -119,8 +123,9 @@ func TestPanelShapesPanic(t *testing.T) {
 	var d [BlockRows]int32
 	for name, f := range map[string]func(){
 		"digits":      func() { q.Set(make([]int16, 6)) },
-		"short block": func() { DotsTo(&d, make([]byte, 8*128-1), &q, false) },
-		"long block":  func() { DotsTo(&d, make([]byte, 8*128+1), &q, false) },
+		"short block": func() { DotsTo(&d, make([]byte, 8*128-1), &q, nil) },
+		"next block":  func() { DotsTo(&d, make([]byte, 8*128), &q, make([]byte, 8*128-1)) },
+		"long block":  func() { DotsTo(&d, make([]byte, 8*128+1), &q, nil) },
 		"short scale": func() {
 			(&Bounds{Scale: make([]float32, 127), Error: make([]float32, 128)}).ReachTo(new([8]uint16), &d, 0)
 		},
@@ -148,7 +153,7 @@ func BenchmarkDotsTo(b *testing.B) {
 				b.SetBytes(int64(len(panels)))
 				for b.Loop() {
 					for at := 0; at < len(panels); at += size {
-						DotsTo(&d, panels[at:at+size], &q, true)
+						DotsTo(&d, panels[at:at+size], &q, panels[(at+size)%len(panels):][:size])
 					}
 				}
 			})

@@ -120,3 +120,27 @@ rows:
 	CBNZ R11, rows
 done:
 	RET
+
+// func scanRowsNEON(dst, rows []float32, numbers []int32, q []float32)
+TEXT ·scanRowsNEON(SB), NOSPLIT, $0-96
+	MOVD dst_base+0(FP), R10
+	MOVD rows_base+24(FP), R13
+	MOVD numbers_base+48(FP), R14
+	MOVD numbers_len+56(FP), R11
+	MOVD q_base+72(FP), R12
+	MOVD q_len+80(FP), R2
+	LSR $5, R2, R4
+	AND $31, R2, R5
+	LSL $2, R2
+	CBZ R11, done
+rows:
+	MOVW.P 4(R14), R1
+	MUL R2, R1
+	ADD R13, R1
+	MOVD R12, R3
+	ROW
+	FMOVS.P F0, 4(R10)
+	SUB $1, R11
+	CBNZ R11, rows
+done:
+	RET

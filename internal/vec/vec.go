@@ -30,7 +30,7 @@ type kernel struct {
 	dot       func(a, b []float32) float32
 	scan      func(dst, rows, q []float32)
 	scanRows  func(dst, rows []float32, numbers []int32, q []float32)
-	dots      func(d *[BlockRows]int32, block []byte, q *Digits, ahead bool)
+	dots      func(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 	reach     func(masks *[PanelsOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
 	quantised bool // see QuantisedScans
 }
