@@ -66,6 +66,18 @@ func deviationFrom(first int, b, p, mean, eta, nu, u, x []float32, growth, scale
 	}
 }
 
+// Fetch begins to bring the vectors of s into the cache, and returns at once. It changes nothing and only reads where the
+// vectors are, so it may be called while another goroutine updates s.
+func (s *State) Fetch() {
+	fetch(s.X)
+	fetch(s.Z)
+	fetch(s.B)
+	fetch(s.P)
+}
+
+// Fetch begins to bring v into the cache, and returns at once.
+func Fetch(v []float32) { fetch(v) }
+
 // whole is the number of coordinates that come in full registers.
 func (k *kernel) whole(n int) int { return n - n%k.lanes }
 

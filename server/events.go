@@ -13,6 +13,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -60,6 +61,7 @@ type ingestion struct {
 	records  []store.Record
 	index    []int // of each record in the batch
 	tickets  []ticket
+	written  []written
 }
 
 // Observe implements EventService.
@@ -161,29 +163,50 @@ func (s *Server) commit(ctx context.Context, in *ingestion) error {
 	for i := range in.records {
 		in.tickets = append(in.tickets, s.states.ticket(in.records[i].User))
 	}
-	written, err := s.store.Append(ctx, in.records)
+	results, err := s.store.Append(ctx, in.records)
 	if err != nil {
 		return err
 	}
 	m := s.models.acquire()
 	defer m.release()
-	for i, w := range written {
-		o, r := &in.outcomes[in.index[i]], &in.records[i]
-		o.disposition, o.revision = pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE, w.Revision
-		if w.Duplicate {
+	in.written = in.written[:0]
+	for i, r := range results {
+		o := &in.outcomes[in.index[i]]
+		o.disposition, o.revision = pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE, r.Revision
+		if r.Duplicate {
 			continue
 		}
-		item, known := m.ItemIndex(r.Event.Item)
-		s.states.observed(m.Model, in.tickets[i], r.User, w.Revision, &r.Event, item, known)
-		s.quality.offer(r.User, w.Revision, r.Event)
-		s.extender.observed(m.Model, r, w.Revision, item, known)
+		w := written{record: &in.records[i], revision: r.Revision, ticket: in.tickets[i]}
 		o.disposition = pb.EventDisposition_EVENT_DISPOSITION_APPLIED
-		if !known {
+		if w.item, w.known = m.ItemIndex(w.record.Event.Item); !w.known {
 			o.disposition = pb.EventDisposition_EVENT_DISPOSITION_PENDING_ITEM
 		}
+		in.written = append(in.written, w)
 	}
+	s.fold(m.Model, in.written)
 	s.extender.wrote(in.records)
+	clear(in.written) // they hold states
 	return nil
+}
+
+// foldAhead is how many events ahead of its fold a state begins to be loaded: enough to hide the memory's latency, and few
+// enough that it is still in the cache then.
+const foldAhead = 4
+
+// fold folds events that have become durable into the cached states and tells the others who want to know.
+func (s *Server) fold(m *model.Model, events []written) {
+	for i := range min(foldAhead, len(events)) {
+		s.states.find(m, &events[i])
+	}
+	for i := range events {
+		if ahead := i + foldAhead; ahead < len(events) {
+			s.states.find(m, &events[ahead])
+		}
+		w := &events[i]
+		s.states.observed(m, w)
+		s.quality.offer(w.record.User, w.revision, w.record.Event)
+		s.extender.observed(m, w)
+	}
 }
 
 // newRecord turns a valid event into what the store keeps.

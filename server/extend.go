@@ -67,16 +67,16 @@ func newExtender(s *Server) *extender {
 	return &extender{Server: s, newcomers: newNewcomers(), recent: newRecentUsers(), awake: make(chan struct{}, 1)}
 }
 
-// observed takes note of an event that has become durable; item is its index, if the model knows it.
-func (x *extender) observed(m *model.Model, r *store.Record, revision uint64, item int32, known bool) {
+// observed takes note of an event that has become durable.
+func (x *extender) observed(m *model.Model, w *written) {
 	if x == nil {
 		return
 	}
-	if revision == 1 {
+	if w.revision == 1 {
 		x.newcomers.arrived()
 	}
-	if !known || !m.InBase(item) {
-		x.noteEvent(m, r.User, r.Event)
+	if !w.known || !m.InBase(w.item) {
+		x.noteEvent(m, w.record.User, w.record.Event)
 	}
 }
 

@@ -99,7 +99,6 @@ func (s *Server) newGRPC() *grpc.Server {
 	g := grpc.NewServer(append(s.interceptors(),
 		grpc.ForceServerCodecV2(newCodec()),
 		grpc.NumStreamWorkers(streamWorkers),
-		grpc.SharedWriteBuffer(true), // as fast, and an idle connection holds none
 		grpc.MaxRecvMsgSize(s.cfg.MaxRecvBytes),
 		grpc.MaxSendMsgSize(s.cfg.MaxSendBytes),
 		grpc.MaxConcurrentStreams(s.cfg.MaxConcurrentStreams),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/maypok86/otter/v2"
 
+	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
 )
@@ -50,6 +51,8 @@ type cachedState struct {
 	mu    sync.Mutex // guards state
 	state userState
 	bytes atomic.Int64 // size as the cache knows it; written under mu, read by the cache
+
+	vectors atomic.Pointer[kalman.State] // of state; written under mu, only to be fetched ahead without it
 }
 
 // ticket is a promise that no erasure of the user was under way when it was issued.
@@ -185,30 +188,60 @@ func (s *states) advance(ctx context.Context, m *model.Model, u *userState, user
 	})
 }
 
-// observed folds an event that has just become durable into the cached state; item is its index, if the model knows it. t was
-// taken before the write. If the entry is not exactly one event behind, it is left to the next read; if there is none, one is
-// made only for a first event, which needs no replay. So writing costs O(k) whatever the length of the history.
-func (s *states) observed(m *model.Model, t ticket, user string, revision uint64, e *store.Event, item int32, known bool) {
-	c, cached := s.cache.GetIfPresent(user)
+// written is an event that has just become durable, on its way into the cached state of its user.
+type written struct {
+	record   *store.Record
+	revision uint64
+	item     int32 // index, if the model knows it
+	known    bool
+	ticket   ticket // taken before the write
+	entry    *cachedState
+}
+
+// find looks the entry of the user up, which need not be there, and begins to load what its fold will read.
+func (s *states) find(m *model.Model, w *written) {
+	entry, cached := s.cache.GetIfPresent(w.record.User)
 	if !cached {
-		if revision != 1 || !t.valid() {
-			return
-		}
-		c = s.insert(m, user)
+		return
 	}
-	if s.foldNext(m, t, c, revision, e, item, known) {
-		s.reweigh(user, c)
+	w.entry = entry
+	if v := entry.vectors.Load(); v != nil {
+		v.Fetch()
+	}
+	if w.known {
+		m.Fetch(w.item)
 	}
 }
 
-func (s *states) foldNext(m *model.Model, t ticket, c *cachedState, revision uint64, e *store.Event, item int32, known bool) (grown bool) {
+// observed folds an event into the cached state, which find has looked up. If the entry is not exactly one event behind, it
+// is left to the next read; if there is none, one is made only for a first event, which needs no replay. So writing costs
+// O(k) whatever the length of the history.
+func (s *states) observed(m *model.Model, w *written) {
+	user := w.record.User
+	if w.entry == nil {
+		entry, cached := s.cache.GetIfPresent(user) // an event before this one may have made it
+		if !cached {
+			if w.revision != 1 || !w.ticket.valid() {
+				return
+			}
+			entry = s.insert(m, user)
+		}
+		w.entry = entry
+	}
+	if s.foldNext(m, w) {
+		s.reweigh(user, w.entry)
+	}
+}
+
+func (s *states) foldNext(m *model.Model, w *written) (grown bool) {
+	c := w.entry
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	u := &c.state
-	if !u.adopt(m) || u.revision != revision-1 || !t.valid() {
+	if !u.adopt(m) || u.revision != w.revision-1 || !w.ticket.valid() {
 		return false
 	}
-	s.folder.foldItem(m, u, e, item, known)
+	s.folder.foldItem(m, u, &w.record.Event, w.item, w.known)
 	return c.measure()
 }
 
@@ -236,6 +269,9 @@ func (s *states) insert(m *model.Model, user string) *cachedState {
 
 // measure notes the size of the state and reports whether it is larger than before. The caller holds c.mu.
 func (c *cachedState) measure() bool {
+	if c.vectors.Load() != c.state.kalman {
+		c.vectors.Store(c.state.kalman)
+	}
 	size := c.state.size()
 	return c.bytes.Swap(size) < size
 }

@@ -29,8 +29,10 @@ func newTestStates(t testing.TB, bytes int64, st store.Store) *states {
 // write appends one event and folds it, as commit does.
 // observed folds an event that was written.
 func observed(s *states, m *model.Model, t ticket, user string, revision uint64, e store.Event) {
-	i, known := m.ItemIndex(e.Item)
-	s.observed(m, t, user, revision, &e, i, known)
+	w := written{record: &store.Record{User: user, Event: e}, revision: revision, ticket: t}
+	w.item, w.known = m.ItemIndex(e.Item)
+	s.find(m, &w)
+	s.observed(m, &w)
 }
 
 func write(t testing.TB, s *states, m *model.Model, user, id string, i int) uint64 {

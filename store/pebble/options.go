@@ -10,9 +10,9 @@ import (
 
 // Options configure a store. The zero value is good for production.
 type Options struct {
-	// CacheBytes bounds the cache of blocks read from disk. 0 means 64 MiB. As much again and twice is for the ids of
-	// the events of users who wrote recently. Besides it the store needs up to 64 MiB for
-	// writes that are not yet in tables, and some MiB for itself, whatever the number of users.
+	// CacheBytes bounds the cache of blocks read from disk. 0 means 64 MiB. Twice as much bounds the memory for the event ids of
+	// users who wrote recently. Besides, the store needs up to 64 MiB for writes that are not yet in tables, as much for the
+	// journal, and some MiB for itself, whatever the number of users.
 	CacheBytes int64
 	// ReserveBytes is the free disk space below which Append is refused with store.ErrFull, so that the engine itself
 	// never runs out of space: it must write to reclaim space, and cannot go on after a failed write of its log.

@@ -4,7 +4,14 @@
 //
 // An Append that returned nil survives the end of the process and the loss of power, if the disk keeps what it has
 // synced. Calls that run at the same time share a sync. What does not fit in memory stays on disk: memory use is bounded
-// by Options.CacheBytes plus a constant, whatever the number of users and events.
+// by three times Options.CacheBytes plus a constant, whatever the number of users and events.
+//
+// # How a write goes
+//
+// Callers queue up, and one goroutine, the committer, decides in which order: it looks their users up in memory (a caller
+// reads those who are not there first), tells new events from known ones, and puts the new ones of all callers into a row of
+// the journal, which becomes durable with one sync. Until they are sorted, readers find these events in memory. The sorter
+// moves them to the rows of their users when there are many.
 //
 // Damage and lack of space become errors and never end the process. When the engine can no longer write its log or finds
 // a damaged file, the store fails: every later write returns store.ErrFailed together with the cause, while reads go on
@@ -12,6 +19,9 @@
 // Options.ReserveBytes) and is over as soon as there is space again.
 //
 // # Limits
+//
+// To tell whether an event is new, the ids of all events of its user must be in memory: those of a user who has not written
+// for a while are read from the rows, which takes some ten nanoseconds for each event of the history.
 //
 // One process at a time can open a store. Damage to files of a store that was closed properly is noticed, at the latest
 // when the data is needed. After a crash, damage to the end of the newest log or to the engine's list of tables cannot be
