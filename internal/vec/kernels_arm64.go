@@ -26,7 +26,7 @@ func scanNEON(dst, rows, q []float32)
 func scanRowsNEON(dst, rows []float32, numbers []int32, q []float32)
 
 //go:noescape
-func dotsNEON(d *[BlockRows]int32, block []byte, q *Digits, ahead bool)
+func dotsNEON(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 
 //go:noescape
 func reachNEON(masks *[PanelsOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
