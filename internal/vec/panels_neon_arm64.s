@@ -20,7 +20,7 @@
 
 // func dotsNEON(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 //
-// One panel after the other. The bytes become int8 again (their upper bit is flipped), so the bias of the digits is not
+// One panel after the other; what comes next is left to the processor to fetch. The bytes become int8 again (their upper bit is flipped), so the bias of the digits is not
 // needed.
 //
 // Registers:
