@@ -27,7 +27,9 @@
 //
 // At its peak, reading holds 20 bytes an interaction (24 with weights) besides
 // the ids; see columns for how. A row of a text file may be at most MaxRowBytes
-// long, so that no input can make the reader grow without bound.
+// long, so that no input can make the reader grow without bound. Text is read in
+// blocks, on all processors, which takes a few megabytes for each of them; what
+// comes out, errors too, is in the order of the file.
 //
 // Data faults are returned as errors that name file, line, column and reason.
 // Slices that do not fit together are a bug of the caller and panic.

@@ -146,7 +146,7 @@ func FuzzReadItems(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for id := range c.entries {
+		for id := range c.titles {
 			if checkID([]byte(id)) != "" {
 				t.Fatalf("item %q was accepted", id)
 			}

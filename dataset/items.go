@@ -10,28 +10,11 @@ import (
 
 // Catalogue holds what is known of items besides their ids.
 type Catalogue struct {
-	entries map[string]entry
+	titles map[string]string
 }
-
-type entry struct {
-	title      string
-	categories string // separated by '|'
-}
-
-// Len returns the number of items.
-func (c *Catalogue) Len() int { return len(c.entries) }
 
 // Title returns the title of an item, empty if it is not known.
-func (c *Catalogue) Title(id string) string { return c.entries[id].title }
-
-// Categories returns the categories of an item, nil if none are known.
-func (c *Catalogue) Categories(id string) []string {
-	e := c.entries[id]
-	if e.categories == "" {
-		return nil
-	}
-	return strings.Split(e.categories, "|")
-}
+func (c *Catalogue) Title(id string) string { return c.titles[id] }
 
 // ReadItems reads an items file: CSV or TSV with the columns item_id, title and
 // categories, plain or compressed. Several categories are separated by '|';
@@ -55,7 +38,7 @@ func readItems(s *source) (*Catalogue, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Catalogue{entries: map[string]entry{}}
+	c := &Catalogue{titles: map[string]string{}}
 	for {
 		fields, err := t.next()
 		if err == io.EOF {
@@ -68,7 +51,7 @@ func readItems(s *source) (*Catalogue, error) {
 		if reason := checkID(id); reason != "" {
 			return nil, t.bad(columns[0], reason)
 		}
-		if _, twice := c.entries[string(id)]; twice {
+		if _, twice := c.titles[string(id)]; twice {
 			return nil, t.bad(columns[0], fmt.Sprintf("item %s was there before", quote(id)))
 		}
 		for i := 1; i < len(columns); i++ {
@@ -76,7 +59,7 @@ func readItems(s *source) (*Catalogue, error) {
 				return nil, t.bad(columns[i], fmt.Sprintf("%s is not valid UTF-8", quote(text)))
 			}
 		}
-		c.entries[string(id)] = entry{title: string(fields[at[1]]), categories: string(fields[at[2]])}
+		c.titles[string(id)] = string(fields[at[1]])
 	}
 }
 

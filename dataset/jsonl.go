@@ -45,6 +45,14 @@ func newJSONRows(s *source, opt Options) (*jsonRows, error) {
 	return j, nil
 }
 
+// over implements lineForm.
+func (j *jsonRows) over(lines lineReader) rowReader {
+	return &jsonRows{source: j.source, lines: lines, cols: j.cols, hasTime: j.hasTime}
+}
+
+// multiline implements lineForm.
+func (j *jsonRows) multiline() byte { return 0 }
+
 func (j *jsonRows) timed() bool { return j.hasTime }
 
 func (j *jsonRows) next(r *row) error {

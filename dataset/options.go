@@ -51,6 +51,10 @@ type Options struct {
 	// bytes read of the files as they lie on disk, their total size, and rows
 	// read so far.
 	Progress func(readBytes, totalBytes, rows int64)
+
+	// Sorting, if not nil, is called when all rows are read. Sorting them takes
+	// about a quarter as long.
+	Sorting func()
 }
 
 // Validate reports every option that is out of range.

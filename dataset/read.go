@@ -40,6 +40,9 @@ func Read(paths []string, opt Options) (*Interactions, *Report, error) {
 		}
 	}
 	l.progress(l.before)
+	if opt.Sorting != nil {
+		opt.Sorting()
+	}
 	return l.finish()
 }
 

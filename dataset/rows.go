@@ -30,9 +30,17 @@ func newRowReader(s *source, opt Options) (rowReader, error) {
 	case formatParquet:
 		return newParquetRows(s, opt)
 	case formatJSONL:
-		return newJSONRows(s, opt)
+		j, err := newJSONRows(s, opt)
+		if err != nil {
+			return nil, err
+		}
+		return newBlockRows(s, j, j.lines), nil
 	default:
-		return newCSVRows(s, opt)
+		c, err := newCSVRows(s, opt)
+		if err != nil {
+			return nil, err
+		}
+		return newBlockRows(s, c, c.table.scan.lines), nil
 	}
 }
 
@@ -57,6 +65,16 @@ func newCSVRows(s *source, opt Options) (*csvRows, error) {
 	}
 	return c, nil
 }
+
+// over implements lineForm.
+func (c *csvRows) over(lines lineReader) rowReader {
+	t := *c.table
+	t.scan = csvScanner{lines: lines, comma: t.scan.comma}
+	return &csvRows{table: &t, cols: c.cols, names: c.names}
+}
+
+// multiline implements lineForm: what is in quotes can go on in the next line.
+func (c *csvRows) multiline() byte { return '"' }
 
 func (c *csvRows) timed() bool { return c.cols[timeColumn] >= 0 }
 

@@ -189,15 +189,21 @@ func (s *source) Close() error {
 
 var errRowTooLong = fmt.Errorf("row longer than %d bytes", MaxRowBytes)
 
-// lineReader cuts text into lines.
+// lineReader cuts text into lines: a stream, or a block of memory.
 type lineReader struct {
-	text *bufio.Reader
-	line int64 // number of the line that was read last, from 1
+	text *bufio.Reader // nil: the block
+	line int64         // number of the line that was read last, from 1
+
+	block []byte
+	end   error // what follows the block; nil and io.EOF: nothing
 }
 
 // next returns the next line with its end-of-line characters. It is valid
 // until the following call. The error is io.EOF only when nothing is left.
 func (l *lineReader) next() ([]byte, error) {
+	if l.text == nil {
+		return l.nextOfBlock()
+	}
 	line, err := l.text.ReadSlice('\n')
 	switch {
 	case err == nil, err == io.EOF && len(line) > 0:
@@ -208,6 +214,27 @@ func (l *lineReader) next() ([]byte, error) {
 		return nil, errRowTooLong
 	}
 	return nil, err
+}
+
+// nextOfBlock is next for a block. A line without an end is one only if nothing
+// follows.
+func (l *lineReader) nextOfBlock() (line []byte, err error) {
+	end := bytes.IndexByte(l.block, '\n') + 1
+	if end == 0 && (l.end == nil || l.end == io.EOF) {
+		end = len(l.block)
+	}
+	if end > 0 {
+		line, l.block = l.block[:end], l.block[end:]
+		l.line++
+		return line, nil
+	}
+	switch l.end {
+	case nil:
+		return nil, io.EOF
+	case errRowTooLong:
+		l.line++
+	}
+	return nil, l.end
 }
 
 // trimEOL cuts "\n", "\r\n" or a last lone "\r" off a line.

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -149,29 +148,6 @@ func ReadSplit(path string, d *Interactions) (Split, error) {
 		return nil, fmt.Errorf("%s: none of its %d users is in the data: is it the split of other data?", path, unknown)
 	}
 	return s, nil
-}
-
-// WriteSplit writes the split of d's users to path in the form ReadSplit
-// reads, compressed as the name says (see Create). Unassigned users are left
-// out.
-func WriteSplit(path string, d *Interactions, s Split) error {
-	mustMatch(d, s)
-	f, err := Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Abort() }() // does nothing after Close
-	w := csv.NewWriter(f)
-	_ = w.Write([]string{"user_id", "role"}) // the writer keeps its first error
-	for u, role := range s {
-		if role != Unassigned {
-			w.Write([]string{d.Users[u], role.String()})
-		}
-	}
-	if w.Flush(); w.Error() != nil {
-		return w.Error()
-	}
-	return f.Close()
 }
 
 // mustMatch panics if s is not a split of d's users.

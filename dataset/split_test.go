@@ -2,9 +2,9 @@ package dataset
 
 import (
 	"bytes"
+	"encoding/csv"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -32,19 +32,25 @@ func TestSeededSplit(t *testing.T) {
 	}
 }
 
-func TestSplitRoundTrip(t *testing.T) {
+func TestReadSplitOfQuotedIDs(t *testing.T) {
 	d := &Interactions{Ptr: make([]int64, 101)}
 	for u := range 100 {
 		d.Users = append(d.Users, fmt.Sprintf("user \"%02d\",\r\n\té", u))
 	}
 	want := SeededSplit(100, 3)
 	want[17] = Unassigned
-	for _, name := range []string{"split.csv", "split.csv.gz", "split.csv.zst"} {
-		path := filepath.Join(t.TempDir(), name)
-		if err := WriteSplit(path, d, want); err != nil {
-			t.Fatal(err)
+	rows := [][]string{{"user_id", "role"}}
+	for u, role := range want {
+		if role != Unassigned {
+			rows = append(rows, []string{d.Users[u], role.String()})
 		}
-		got, err := ReadSplit(path, d)
+	}
+	var text bytes.Buffer
+	if err := csv.NewWriter(&text).WriteAll(rows); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"none", "gzip", "zstd"} {
+		got, err := ReadSplit(writeFile(t, "split", pack(t, name, text.Bytes())), d)
 		if err != nil {
 			t.Fatal(err)
 		}

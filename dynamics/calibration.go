@@ -3,6 +3,7 @@ package dynamics
 import (
 	"errors"
 
+	"github.com/gsimc/gsimc/internal/parallel"
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -34,7 +35,7 @@ func Innovations(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kal
 	if out.Events == 0 {
 		return nil, errors.New("no events of positive weight to check the variances on")
 	}
-	overCoordinates(k, stripCoordinates, func(lo, hi int) {
+	parallel.Strips(k, stripCoordinates, func(lo, hi int) {
 		w := newWalker(d, lo, hi, rows, encoder)
 		for _, h := range histories {
 			w.addInnovations(h, out.Coordinates[lo:hi])

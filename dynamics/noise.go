@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
+	"github.com/gsimc/gsimc/internal/parallel"
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -45,8 +47,9 @@ const driftCoordinates = 16
 //
 // Up to 2000 users count, with their last 200 events of positive weight each; of a longer history the deviation at the first
 // of these is taken as unknown, so that P_0 is what new users show. No user with two such events is an error.
-// The result does not depend on the number of processors.
-func LearnNoise(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kalman.History) (*Noise, error) {
+// The result does not depend on the number of processors. progress, which may be nil, is told from several goroutines how many
+// of the coordinates are done.
+func LearnNoise(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kalman.History, progress func(done, total int)) (*Noise, error) {
 	if err := d.Validate(); err != nil {
 		return nil, err
 	}
@@ -56,7 +59,7 @@ func LearnNoise(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kalm
 	}
 	bands := &kalman.Dynamics{Bands: d.Bands, Mean: d.Mean}
 	drift := m.chooseDrift(bands, rows, encoder)
-	return m.learn(bands, rows, encoder, drift)
+	return m.learn(bands, rows, encoder, drift, progress)
 }
 
 // measurements are the events that the noise is learned from: one series for each user, one after the other.
@@ -139,7 +142,7 @@ func (m *measurements) chooseDrift(d *kalman.Dynamics, rows Rows, encoder Encode
 		candidates = append(candidates, multiple/gap)
 	}
 	likelihood := make([]float64, n*len(candidates))
-	overCoordinates(n, 1, func(lo, _ int) {
+	parallel.Strips(n, 1, func(lo, _ int) {
 		j := lo * k / n
 		series := m.residuals(d, j, j+1, rows, encoder)[0]
 		for c, drift := range candidates {
@@ -175,11 +178,12 @@ func medianPositive(x []float64) float64 {
 }
 
 // learn fits every coordinate with the given drift.
-func (m *measurements) learn(d *kalman.Dynamics, rows Rows, encoder Encoder, drift float64) (*Noise, error) {
+func (m *measurements) learn(d *kalman.Dynamics, rows Rows, encoder Encoder, drift float64, progress func(done, total int)) (*Noise, error) {
 	k := len(d.Mean)
 	out := &Noise{P0: make([]float32, k), SigmaEta: make([]float32, k), SigmaNu: make([]float32, k), Drift: drift}
 	likelihood := make([]float64, k)
-	overCoordinates(k, stripCoordinates, func(lo, hi int) {
+	var done atomic.Int64
+	parallel.Strips(k, stripCoordinates, func(lo, hi int) {
 		var before *em // of the coordinate before: its neighbour is much like it
 		for c, series := range m.residuals(d, lo, hi, rows, encoder) {
 			f := newEM(m, series, drift)
@@ -190,6 +194,9 @@ func (m *measurements) learn(d *kalman.Dynamics, rows Rows, encoder Encoder, dri
 			var v variances
 			v, likelihood[lo+c] = f.fit()
 			out.P0[lo+c], out.SigmaEta[lo+c], out.SigmaNu[lo+c] = v.rounded()
+		}
+		if d := done.Add(int64(hi - lo)); progress != nil {
+			progress(int(d), k)
 		}
 	})
 	for j, l := range likelihood {

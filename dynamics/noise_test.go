@@ -111,7 +111,7 @@ func (s *simulation) encoder(i int32) ([]float32, float32) {
 
 func (s *simulation) learn(t *testing.T) *Noise {
 	t.Helper()
-	noise, err := LearnNoise(s.d, s.row, s.encoder, s.histories)
+	noise, err := LearnNoise(s.d, s.row, s.encoder, s.histories, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -386,7 +386,7 @@ func TestNoiseOfBadInput(t *testing.T) {
 	weightless := []kalman.History{{{Weight: 0}, {Weight: -1}}}
 	bands := &kalman.Dynamics{Bands: s.d.Bands, Mean: s.d.Mean}
 	learn := func(d *kalman.Dynamics, h []kalman.History) error {
-		_, err := LearnNoise(d, s.row, s.encoder, h)
+		_, err := LearnNoise(d, s.row, s.encoder, h, nil)
 		return err
 	}
 	check := func(d *kalman.Dynamics, h []kalman.History) error {
@@ -395,7 +395,7 @@ func TestNoiseOfBadInput(t *testing.T) {
 	}
 	huge := simulate(11, testDynamics(2, 0), 3, 5, 10)
 	huge.encoders[3][1] = float32(math.Inf(1))
-	_, infinite := LearnNoise(bands, huge.row, huge.encoder, huge.histories)
+	_, infinite := LearnNoise(bands, huge.row, huge.encoder, huge.histories, nil)
 	for _, tt := range []struct {
 		name string
 		err  error

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/internal/parallel"
 )
 
 // Normal is the regression as normal equations: G·B = T for B = (W_1 … W_r, μ)ᵀ without a ridge, where with X the states
@@ -93,7 +94,7 @@ func (p *projection) band(c, lo, hi int, wide []gemm.Matrix[float32]) {
 	for i := range wide {
 		wide[i].Cols = hi - lo
 	}
-	overCoordinates(hi-lo, foldWidth, func(from, to int) {
+	parallel.Strips(hi-lo, foldWidth, func(from, to int) {
 		s := p.strips.Get().(*strip)
 		defer p.strips.Put(s)
 		s.run(p.e, p.k, lo+from, lo+to)

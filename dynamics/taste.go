@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/bits"
 
+	"github.com/gsimc/gsimc/internal/parallel"
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -111,7 +112,7 @@ func newProducts(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kal
 			}
 		}
 	}
-	overCoordinates(k, stripCoordinates, func(lo, hi int) {
+	parallel.Strips(k, stripCoordinates, func(lo, hi int) {
 		w := newWalker(d, lo, hi, rows, encoder)
 		for _, h := range users {
 			p.add(w, h)

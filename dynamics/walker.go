@@ -1,35 +1,9 @@
 package dynamics
 
-import (
-	"runtime"
-	"sync"
-	"sync/atomic"
-
-	"github.com/gsimc/gsimc/kalman"
-)
+import "github.com/gsimc/gsimc/kalman"
 
 // stripCoordinates is how many coordinates are walked together: a cache line of float32.
 const stripCoordinates = 16
-
-// overCoordinates calls do(lo, hi) for consecutive strips that cover [0, k), on all processors. A coordinate belongs to one
-// call, so the results do not depend on the number of processors.
-func overCoordinates(k, strip int, do func(lo, hi int)) {
-	workers := min(runtime.GOMAXPROCS(0), (k+strip-1)/strip)
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for {
-				lo := int(next.Add(int64(strip))) - strip
-				if lo >= k {
-					return
-				}
-				do(lo, min(lo+strip, k))
-			}
-		})
-	}
-	wg.Wait()
-}
 
 // A walker folds histories in the coordinates [lo, hi) alone. No coordinate of learned dynamics touches another, so these
 // are the numbers that a fold of all k has there, and a worker needs memory for its strip only.

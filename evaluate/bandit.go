@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 
+	"github.com/gsimc/gsimc/internal/parallel"
 	"github.com/gsimc/gsimc/internal/vec"
 	"github.com/gsimc/gsimc/model"
 )
@@ -89,7 +90,7 @@ func (b Bandit) Run(m *model.Model, histories []model.History, policies []Policy
 	}
 	var done atomic.Int64
 	total := len(policies) * len(users)
-	inParallel(total, func() func(int) {
+	parallel.TasksWith(total, func() func(int) {
 		w := newBanditUser(b, m)
 		return func(i int) {
 			p, u := i%len(policies), i/len(policies)

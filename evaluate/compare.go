@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/internal/parallel"
 	"github.com/gsimc/gsimc/model"
 )
 
@@ -122,7 +123,7 @@ func hitsAt(m *model.Model, est model.Estimator, d *dataset.Interactions, t Targ
 		popularity[i] = float32(m.Degree(int32(i)))
 	}
 	hits := make([]float64, len(t.Users))
-	inParallel(len(hits), func() func(i int) {
+	parallel.TasksWith(len(hits), func() func(i int) {
 		scores, q := make([]float32, m.NumItems()), make([]float32, m.Rank())
 		return func(i int) {
 			known := events(d, int(t.Users[i]), index)

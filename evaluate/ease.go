@@ -185,7 +185,7 @@ func (s *easeSearch) try(place int) (float64, error) {
 	s.done++
 	best := math.Inf(-1)
 	for _, alpha := range s.alphas {
-		ndcg := metric(10, e.ranks(r.p, &r.p.Validation, alpha)).NDCG
+		ndcg := MetricAt(10, e.ranks(r.p, &r.p.Validation, alpha)).NDCG
 		best = max(best, ndcg)
 		if ndcg > s.best {
 			s.best = ndcg

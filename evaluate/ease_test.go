@@ -179,7 +179,7 @@ func TestEASEChoosesOnValidation(t *testing.T) {
 		for _, lambda := range easeLambdas {
 			b := denseEASE(t, Incidence(p), lambda)
 			for _, alpha := range alphas {
-				if v := metric(10, oracleRanks(b, &p.Validation, alpha)).NDCG; v > best {
+				if v := MetricAt(10, oracleRanks(b, &p.Validation, alpha)).NDCG; v > best {
 					best, ranks = v, oracleRanks(b, &p.Test, alpha)
 					chosen = map[string]float64{"lambda": lambda}
 					if m.Kind == EASEForgetting {

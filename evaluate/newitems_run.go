@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/internal/parallel"
 	"github.com/gsimc/gsimc/model"
 )
 
@@ -57,7 +58,7 @@ func (x *NewItems) Compare(method Method, full, reduced *model.Model, progress f
 func (x *NewItems) measure(method Method, m *model.Model, h *dataset.Histories, progress func(done int)) NewItemsResult {
 	ranks := make([]int32, h.Len())
 	var done atomic.Int64
-	inParallel(h.Len(), func() func(u int) {
+	parallel.TasksWith(h.Len(), func() func(u int) {
 		scores, q := make([]float32, m.NumItems()), make([]float32, m.Rank())
 		return func(u int) {
 			ranks[u] = x.rankTarget(method, m, history(h, u), scores, q)

@@ -49,14 +49,14 @@ type Result struct {
 func newResult(m Method, ranks []int32) Result {
 	res := Result{Method: m, Ranks: ranks}
 	for _, n := range Cutoffs {
-		res.Metrics = append(res.Metrics, metric(n, ranks))
+		res.Metrics = append(res.Metrics, MetricAt(n, ranks))
 	}
 	return res
 }
 
-// metric averages over the users. The standard error is that of a mean of
+// MetricAt averages over targets at these ranks, from 1. The standard error is that of a mean of
 // independent values: the sample's standard deviation over √users.
-func metric(n int, ranks []int32) Metric {
+func MetricAt(n int, ranks []int32) Metric {
 	m := Metric{N: n}
 	users := float64(len(ranks))
 	var squares float64 // of the gains; those of the hits are the hits

@@ -3,11 +3,10 @@ package evaluate
 import (
 	"errors"
 	"fmt"
-	"runtime"
-	"sync"
 	"sync/atomic"
 
 	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/internal/parallel"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -193,7 +192,7 @@ func (r *runner) split(u int) (seen []int32, target int32) {
 // called once for each worker and returns its do.
 func (r *runner) forEachUser(newWorker func() (do func(u int))) {
 	var done atomic.Int64
-	inParallel(len(r.ranks), func() func(u int) {
+	parallel.TasksWith(len(r.ranks), func() func(u int) {
 		do := newWorker()
 		return func(u int) {
 			do(u)
@@ -202,22 +201,6 @@ func (r *runner) forEachUser(newWorker func() (do func(u int))) {
 			}
 		}
 	})
-}
-
-// inParallel calls do(i) for every i below n, on all processors. newWorker is
-// called once for each worker and returns its do.
-func inParallel(n int, newWorker func() (do func(i int))) {
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) {
-		wg.Go(func() {
-			do := newWorker()
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				do(i)
-			}
-		})
-	}
-	wg.Wait()
 }
 
 func (r *runner) progress(done int) {

@@ -148,31 +148,14 @@ func (d *Dynamics) Update(s *State, rows, u []float32, g, w float32, t int64) {
 			r, k, len(s.X), len(s.B), len(s.P), len(rows), len(u)))
 	}
 	if d.HasDeviation() && w > 0 {
-		d.correct(s, u, g, w, t)
+		inUse.updateDeviation(s.B, s.P, d.Mean, d.SigmaEta, d.SigmaNu, u, s.X, d.growth(s, t), g, w)
 	}
 	dt := s.elapsed(t)
 	for b, band := range d.Bands {
 		a := float32(band.Decay(dt))
-		y, row := s.X[b*k:(b+1)*k], rows[b*k:(b+1)*k]
-		for j := range y {
-			y[j] = float32(a*y[j]) + float32(w*row[j])
-		}
+		inUse.updateBand(s.X[b*k:(b+1)*k], rows[b*k:(b+1)*k], a, w)
 	}
 	s.advance(t)
-}
-
-// correct is the Kalman step of the deviation.
-func (d *Dynamics) correct(s *State, u []float32, g, w float32, t int64) {
-	k := len(d.Mean)
-	growth := d.growth(s, t)
-	for j, mean := range d.Mean {
-		q := mean
-		for at := j; at < len(s.X); at += k {
-			q += s.X[at]
-		}
-		variance := s.P[j] + float32(growth*d.SigmaEta[j])
-		s.B[j], s.P[j] = correct(s.B[j], variance, float32(g*u[j])-q, noiseOf(d.SigmaNu[j], w))
-	}
 }
 
 // growth is the process noise before an event at time t, in units of Σ_η: none before the first event.

@@ -43,13 +43,7 @@ func (f *Filter) Update(s *State, e, fe []float32, w float32, t int64) {
 func (f *Filter) UpdateDiagonal(s *State, e, h []float32, w float32, t int64) {
 	k := f.checkLen(s, e, h)
 	a := f.decay(s, t)
-	a2 := float32(a * a)
-	x, z, p, e, h := s.X[:k], s.Z[:k], s.P[:k], e[:k], h[:k]
-	for j := range x {
-		pred := float32(a*x[j]) + float32(w*float32(h[j]*e[j]))
-		z[j] = float32(a*z[j]) + float32(w*e[j])
-		x[j], p[j] = correct(pred, float32(a2*p[j])+f.SigmaEta, z[j], f.SigmaNu)
-	}
+	inUse.updateFilter(s.X[:k], s.Z[:k], s.P[:k], e[:k], h[:k], a, float32(a*a), w, f.SigmaEta, f.SigmaNu)
 	s.advance(t)
 }
 

@@ -22,8 +22,8 @@ func (t *Traffic) Loaded(user, n int) []int32 {
 }
 
 // Preload streams the histories of users first up to end, n events each, as they come in life: the first event of every
-// user, then the second of every user, and so on. A history that is there already stays as it is.
-func (c *Client) Preload(ctx context.Context, t *Traffic, first, end, n int, progress func(done, total int)) error {
+// user, then the second of every user, and so on, in messages of batch events. A history that is there already stays as it is.
+func (c *Client) Preload(ctx context.Context, t *Traffic, first, end, n, batch int, progress func(done, total int)) error {
 	histories := make([]int32, 0, (end-first)*n)
 	for u := first; u < end; u++ {
 		histories = append(histories, t.Loaded(u, n)...)
@@ -31,7 +31,7 @@ func (c *Client) Preload(ctx context.Context, t *Traffic, first, end, n int, pro
 	sent := make([]int, len(c.conns)) // by each connection, which has every so many-th event
 	var acked atomic.Int64
 	_, err := c.Pump(ctx, Pump{
-		Window: 4096,
+		Window: max(StreamWindow/batch, 1), Batch: batch,
 		Next: func(connection int) []byte {
 			at := sent[connection]*len(c.conns) + connection
 			if at >= len(histories) {
@@ -43,9 +43,9 @@ func (c *Client) Preload(ctx context.Context, t *Traffic, first, end, n int, pro
 				EventId: "loaded-" + strconv.Itoa(j), UserId: UserID(first + u), ItemId: t.Items[histories[u*n+j]],
 			})
 		},
-		Acked: func(time.Duration) {
-			if done := acked.Add(1); done%1024 == 0 {
-				progress(int(done), len(histories))
+		Acked: func(_ time.Duration, events int) {
+			if done := int(acked.Add(int64(events))); done/4096 != (done-events)/4096 {
+				progress(done, len(histories))
 			}
 		},
 	})

@@ -9,9 +9,10 @@ import (
 
 // Pump says how [Client.Pump] streams events.
 type Pump struct {
-	Window int                         // events in flight on each connection
-	Next   func(connection int) []byte // the next encoded Event; nil: no more. Called by one goroutine for each connection
-	Acked  func(latency time.Duration) // told of each acknowledged event, concurrently; may be nil
+	Window int                                     // messages in flight on each connection
+	Batch  int                                     // events in a message; 0: 1
+	Next   func(connection int) []byte             // the next encoded Event; nil: no more. Called by one goroutine for each connection
+	Acked  func(latency time.Duration, events int) // told of each acknowledged message, concurrently; may be nil
 }
 
 // Pump streams events on all connections at once, as fast as the server acknowledges them, until there are no more or ctx
@@ -24,11 +25,11 @@ func (c *Client) Pump(ctx context.Context, p Pump) (acked int64, err error) {
 		flights[i] = &flight{room: make(chan struct{}, p.Window)}
 		wg.Go(func() {
 			for ctx.Err() == nil && flights[i].failure() == nil {
-				event := p.Next(i)
-				if event == nil {
+				batch := p.batch(i)
+				if len(batch) == 0 {
 					break
 				}
-				flights[i].send(s, event, p.Acked)
+				flights[i].send(s, batch, p.Acked)
 			}
 			flights[i].land(s)
 		})
@@ -42,34 +43,47 @@ func (c *Client) Pump(ctx context.Context, p Pump) (acked int64, err error) {
 	return acked, errors.Join(errs...)
 }
 
-// flight bounds the events in flight on one stream and counts what became of them.
+// batch takes the events of the next message.
+func (p *Pump) batch(connection int) [][]byte {
+	batch := make([][]byte, 0, max(p.Batch, 1))
+	for len(batch) < cap(batch) {
+		event := p.Next(connection)
+		if event == nil {
+			break
+		}
+		batch = append(batch, event)
+	}
+	return batch
+}
+
+// flight bounds the messages in flight on one stream and counts what became of them.
 type flight struct {
-	room chan struct{} // one token per event in flight
+	room chan struct{} // one token per message in flight
 
 	mu    sync.Mutex
-	acked int64
+	acked int64 // events
 	err   error // the first
 }
 
-// send waits for room and sends an event.
-func (f *flight) send(s *eventStream, event []byte, acked func(time.Duration)) {
+// send waits for room and sends a message.
+func (f *flight) send(s *eventStream, batch [][]byte, acked func(time.Duration, int)) {
 	f.room <- struct{}{}
 	begin := time.Now()
-	err := s.send(event, func(err error) {
+	err := s.send(batch, func(err error) {
 		if err == nil && acked != nil {
-			acked(time.Since(begin))
+			acked(time.Since(begin), len(batch))
 		}
-		f.settle(err)
+		f.settle(len(batch), err)
 	})
 	if err != nil {
-		f.settle(err)
+		f.settle(len(batch), err)
 	}
 }
 
-func (f *flight) settle(err error) {
+func (f *flight) settle(events int, err error) {
 	f.mu.Lock()
 	if err == nil {
-		f.acked++
+		f.acked += int64(events)
 	} else if f.err == nil {
 		f.err = err
 	}

@@ -28,15 +28,15 @@ type openStream struct {
 	cancel context.CancelFunc
 
 	mu      sync.Mutex
-	pending []pendingEvent // by sequence
-	sent    uint64         // sequence of the last event
-	err     error          // why it ended
+	pending []pendingMessage // by sequence
+	sent    uint64           // sequence of the last event
+	err     error            // why it ended
 }
 
-// pendingEvent was sent and is not acknowledged yet.
-type pendingEvent struct {
-	sequence uint64
-	settled  func(error)
+// pendingMessage was sent and is not acknowledged to its end.
+type pendingMessage struct {
+	last    uint64 // sequence of its last event
+	settled func(error)
 }
 
 var streamDesc = &grpc.StreamDesc{StreamName: "StreamObserve", ServerStreams: true, ClientStreams: true}
@@ -47,7 +47,7 @@ var errRejected = errors.New("the server rejected a streamed event")
 // call sends one event and waits for its acknowledgement.
 func (s *eventStream) call(ctx context.Context, event []byte) error {
 	done := make(chan error, 1)
-	if err := s.send(event, func(err error) { done <- err }); err != nil {
+	if err := s.send([][]byte{event}, func(err error) { done <- err }); err != nil {
 		return err
 	}
 	select {
@@ -58,23 +58,45 @@ func (s *eventStream) call(ctx context.Context, event []byte) error {
 	}
 }
 
-// send sends an encoded event; settled is called once, when it is acknowledged or the stream has ended. With an error it is not called.
-func (s *eventStream) send(event []byte, settled func(error)) error {
+// send sends encoded events in one message; settled is called once, when all are acknowledged or the stream has ended. With an
+// error it is not called.
+func (s *eventStream) send(events [][]byte, settled func(error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o, err := s.current()
 	if err != nil {
 		return err
 	}
-	sequence, err := o.expect(settled)
+	first, err := o.expect(len(events), settled)
 	if err != nil {
 		return err
 	}
-	message := make([]byte, 0, len(event)+16)
-	message = protowire.AppendVarint(protowire.AppendTag(message, 1, protowire.VarintType), sequence)
-	message = protowire.AppendBytes(protowire.AppendTag(message, 2, protowire.BytesType), event)
-	_ = o.stream.SendMsg(frame(message)) // the receiver learns why it failed, and settles the event
+	_ = o.stream.SendMsg(streamMessage(first, events)) // the receiver learns why it failed, and settles the events
 	return nil
+}
+
+// Field numbers of a StreamObserveRequest.
+const (
+	sequenceField = 1
+	eventField    = 2
+	eventsField   = 3
+)
+
+// streamMessage encodes a StreamObserveRequest around encoded events.
+func streamMessage(first uint64, events [][]byte) frame {
+	size, field := 16, protowire.Number(eventsField)
+	if len(events) == 1 {
+		field = eventField
+	}
+	for _, e := range events {
+		size += len(e) + 4
+	}
+	message := make([]byte, 0, size)
+	message = protowire.AppendVarint(protowire.AppendTag(message, sequenceField, protowire.VarintType), first)
+	for _, e := range events {
+		message = protowire.AppendBytes(protowire.AppendTag(message, field, protowire.BytesType), e)
+	}
+	return message
 }
 
 // current is the open stream, a new one if there is none.
@@ -108,16 +130,17 @@ func (o *openStream) ended() bool {
 	return o.err != nil
 }
 
-// expect numbers an event and notes whom to tell of its acknowledgement.
-func (o *openStream) expect(settled func(error)) (sequence uint64, err error) {
+// expect numbers events of one message, and notes whom to tell when they are acknowledged.
+func (o *openStream) expect(events int, settled func(error)) (first uint64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err != nil {
 		return 0, o.err
 	}
-	o.sent++
-	o.pending = append(o.pending, pendingEvent{o.sent, settled})
-	return o.sent, nil
+	first = o.sent + 1
+	o.sent += uint64(events)
+	o.pending = append(o.pending, pendingMessage{o.sent, settled})
+	return first, nil
 }
 
 // receive takes acknowledgements until the stream ends.
@@ -146,12 +169,12 @@ func (o *openStream) receive() {
 	}
 }
 
-// settle takes the events up to a sequence from the pending ones.
-func (o *openStream) settle(acked uint64) []pendingEvent {
+// settle takes the messages up to a sequence from the pending ones.
+func (o *openStream) settle(acked uint64) []pendingMessage {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n := 0
-	for n < len(o.pending) && o.pending[n].sequence <= acked {
+	for n < len(o.pending) && o.pending[n].last <= acked {
 		n++
 	}
 	settled := o.pending[:n:n]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 )
@@ -141,7 +143,7 @@ func TestFailingServer(t *testing.T) {
 	}
 }
 
-// streamServer acknowledges every third event and, with breakAt, breaks after so many.
+// streamServer acknowledges every third message.
 type streamServer struct {
 	pb.UnimplementedEventServiceServer
 	breakAt, reject uint64 // sequences; 0: never
@@ -150,10 +152,10 @@ type streamServer struct {
 
 func (f *streamServer) StreamObserve(stream pb.EventService_StreamObserveServer) error {
 	last := uint64(0)
-	for {
+	for messages := 1; ; messages++ {
 		m, err := stream.Recv()
 		if err != nil {
-			return stream.Send(&pb.StreamObserveResponse{AckedSequence: last})
+			return err
 		}
 		if m.GetSequence() != last+1 || m.GetEvent().GetItemId() == "" {
 			return status.Error(codes.InvalidArgument, "out of order")
@@ -168,7 +170,7 @@ func (f *streamServer) StreamObserve(stream pb.EventService_StreamObserveServer)
 				Disposition: pb.EventDisposition_EVENT_DISPOSITION_REJECTED, Error: &pb.EventError{Message: "no such thing"},
 			}}}
 		}
-		if last%3 == 0 || last == f.reject {
+		if messages%3 == 0 || last == f.reject {
 			if err := stream.Send(ack); err != nil {
 				return err
 			}
@@ -199,13 +201,42 @@ func TestPreload(t *testing.T) {
 		{"rejected", &streamServer{reject: 50}, "no such thing"},
 	} {
 		client := serveStreams(t, c.server)
-		err := client.Preload(t.Context(), &traffic, 10, 40, 12, func(int, int) {}) // 360 events, 180 a connection: a multiple of 3
+		err := client.Preload(t.Context(), &traffic, 10, 40, 12, 1, func(int, int) {}) // 360 events, 180 a connection: a multiple of 3
 		switch {
 		case c.want == "" && (err != nil || c.server.total.Load() != 360):
 			t.Errorf("%s: error %v after %d events, want 360", c.name, err, c.server.total.Load())
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
 		}
+	}
+}
+
+// Events of one message have one sequence number, that of the first, and stand in another field than a single one.
+func TestStreamMessage(t *testing.T) {
+	a, b := encode(&pb.Event{ItemId: "a"}), encode(&pb.Event{ItemId: "b"})
+	if m := decode(t, streamMessage(300, [][]byte{a}), &pb.StreamObserveRequest{}); m.GetSequence() != 300 || m.GetEvent().GetItemId() != "a" {
+		t.Errorf("a single event became %v", m)
+	}
+	message := streamMessage(7, [][]byte{a, b})
+	var sequence uint64
+	var items []string
+	for len(message) > 0 {
+		number, kind, n := protowire.ConsumeTag(message)
+		message = message[n:]
+		switch {
+		case number == sequenceField && kind == protowire.VarintType:
+			sequence, n = protowire.ConsumeVarint(message)
+		case number == eventsField && kind == protowire.BytesType:
+			var event []byte
+			event, n = protowire.ConsumeBytes(message)
+			items = append(items, decode(t, event, &pb.Event{}).GetItemId())
+		default:
+			t.Fatalf("field %d of type %d", number, kind)
+		}
+		message = message[n:]
+	}
+	if sequence != 7 || !slices.Equal(items, []string{"a", "b"}) {
+		t.Errorf("sequence %d and events %v, want 7 and a, b", sequence, items)
 	}
 }
 

@@ -35,10 +35,11 @@ type Traffic struct {
 	Items []string // ids of the catalogue, the most popular first
 	Users int      // users, of ids [UserID] of 0 and up, the most active first
 
-	Page    int // length of the lists
-	History int // events of the inline history that a Recommend carries; 0: it names a user
-	Allow   int // ids of allow_item_ids
-	Deny    int // ids of deny_item_ids
+	Page    int  // length of the lists
+	History int  // events of the inline history that a Recommend carries; 0: it names a user
+	Allow   int  // ids of allow_item_ids
+	Deny    int  // ids of deny_item_ids
+	Packed  bool // ask for the lists as arrays
 
 	Observe float64 // share of unary Observe
 	Stream  float64 // share of streamed events; the rest is Recommend
@@ -81,7 +82,7 @@ func (s *Source) encodeLists() {
 		different = lists
 	}
 	for range different {
-		r := &pb.RecommendRequest{PageSize: int32(s.t.Page)}
+		r := &pb.RecommendRequest{PageSize: int32(s.t.Page), Packed: s.t.Packed}
 		if s.t.Allow+s.t.Deny > 0 {
 			r.Filter = &pb.ItemFilter{AllowItemIds: s.t.pick(rng, s.t.Allow), DenyItemIds: s.t.pick(rng, s.t.Deny)}
 		}

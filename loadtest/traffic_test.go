@@ -61,12 +61,12 @@ func TestTrafficShares(t *testing.T) {
 
 func TestTrafficLists(t *testing.T) {
 	traffic := testTraffic()
-	traffic.Observe, traffic.Stream, traffic.History, traffic.Allow, traffic.Deny = 0, 0, 9, 11, 13
+	traffic.Observe, traffic.Stream, traffic.History, traffic.Allow, traffic.Deny, traffic.Packed = 0, 0, 9, 11, 13, true
 	source := traffic.Source(1)
 	for range 100 {
 		m := decode(t, source.Next().Body, &pb.RecommendRequest{})
-		if h, f := m.GetHistory().GetEntries(), m.GetFilter(); len(h) != 9 || len(f.GetAllowItemIds()) != 11 || len(f.GetDenyItemIds()) != 13 {
-			t.Fatalf("%d entries, %d allowed, %d denied, want 9, 11, 13", len(h), len(f.GetAllowItemIds()), len(f.GetDenyItemIds()))
+		if h, f := m.GetHistory().GetEntries(), m.GetFilter(); len(h) != 9 || len(f.GetAllowItemIds()) != 11 || len(f.GetDenyItemIds()) != 13 || !m.GetPacked() {
+			t.Fatalf("packed %v, %d entries, %d allowed, %d denied, want packed, 9, 11, 13", m.GetPacked(), len(h), len(f.GetAllowItemIds()), len(f.GetDenyItemIds()))
 		}
 	}
 }

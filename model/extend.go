@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/gsimc/gsimc/dynamics"
+	"github.com/gsimc/gsimc/internal/gemm"
 	"github.com/gsimc/gsimc/internal/topn"
 )
 
@@ -85,7 +86,7 @@ func (e *extension) append(m *Model, item *NewItem) {
 	e.graphScale = append(e.graphScale, item.scale)
 	encoder, decoder := m.spec.rescale(degree)
 	e.encoderScale, e.decoderScale = append(e.encoderScale, encoder), append(e.decoderScale, decoder)
-	e.basis = append(e.basis, toFloat32(item.row)...)
+	e.basis = append(e.basis, gemm.ToFloat32(item.row)...)
 	if m.rotation != nil {
 		e.predictor = append(e.predictor, m.predict(item.row)...)
 	}
@@ -97,7 +98,7 @@ func (m *Model) predict(rotated []float64) []float32 {
 	for j, h := range m.response {
 		u[j] *= float64(h)
 	}
-	return toFloat32(m.rotate(u))
+	return gemm.ToFloat32(m.rotate(u))
 }
 
 // rotate returns Qᵀu, the coordinates of u in Model.basis: u itself with a diagonal covariance.

@@ -33,6 +33,16 @@ func (m *Model) Fold(s *kalman.State, e Event) {
 	}
 }
 
+// Fetch begins to bring what Fold of an event on the item reads of the model into the cache, and returns at once. It is worth
+// while an event or two ahead of its Fold, when the items vary.
+func (m *Model) Fetch(item int32) {
+	u, _ := m.encoder(item)
+	kalman.Fetch(u)
+	if m.dynamics != nil {
+		kalman.Fetch(m.responseRows(item))
+	}
+}
+
 // InitialState returns the start of the paper's BGS-IMC for a user with history h: x̂ = H Uᵀs, z = Uᵀs, P = P_0. With
 // forgetting, the events in s have faded as Fold lets them. Without events it is NewState. The model must not have learned
 // dynamics.

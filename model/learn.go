@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gsimc/gsimc/dynamics"
+	"github.com/gsimc/gsimc/internal/gemm"
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -16,8 +17,16 @@ type Histories struct {
 	Train      iter.Seq[History]
 	Validation []History // of users that did not: for P_0 and the noise
 
-	// Progress, if set, is told how much of the regression's sums is done.
-	Progress func(done, total int)
+	// Progress, if set, is told how much of each stage of learning dynamics is done, from several goroutines.
+	Progress func(stage string, done, total int)
+}
+
+// progress is Progress for one stage.
+func (h *Histories) progress(stage string) func(done, total int) {
+	if h.Progress == nil {
+		return nil
+	}
+	return func(done, total int) { h.Progress(stage, done, total) }
 }
 
 // fewSequences is the number of validation users below which the noise is learned from the training users as well. Their
@@ -33,14 +42,14 @@ func (m *Model) learn(h Histories) error {
 		return err
 	}
 	e := m.encoderRows()
-	readout, err := moments.Project(e, m.k, h.Progress).Solve(spec.Ridge)
+	readout, err := moments.Project(e, m.k, h.progress("learning dynamics")).Solve(spec.Ridge)
 	if err != nil {
 		return err
 	}
-	m.readout = toFloat32(readout.W)
+	m.readout = gemm.ToFloat32(readout.W)
 	m.responses = make([]float32, m.n*readout.R*m.k)
 	readout.RowsTo(m.responses, e, m.k)
-	m.dynamics = &kalman.Dynamics{Bands: slices.Clone(spec.Bands), Mean: toFloat32(readout.Mean)}
+	m.dynamics = &kalman.Dynamics{Bands: slices.Clone(spec.Bands), Mean: gemm.ToFloat32(readout.Mean)}
 	if !spec.Deviation {
 		return nil
 	}
@@ -48,7 +57,7 @@ func (m *Model) learn(h Histories) error {
 	if len(sequences) < fewSequences {
 		sequences = slices.AppendSeq(slices.Clone(sequences), h.Train)
 	}
-	noise, err := dynamics.LearnNoise(m.dynamics, m.responseRows, m.encoder, sequences)
+	noise, err := dynamics.LearnNoise(m.dynamics, m.responseRows, m.encoder, sequences, h.progress("learning noise"))
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gsimc/gsimc/internal/gemm"
 	"github.com/gsimc/gsimc/internal/topn"
 	"github.com/gsimc/gsimc/internal/vec"
 	"github.com/gsimc/gsimc/kalman"
@@ -103,7 +104,7 @@ func TestPrior(t *testing.T) {
 			q := mat.NewDense(6, 6, toFloat64(m.rotation))
 			var full mat.Dense
 			full.Product(q, got, q.T())
-			near(t, "QΛQᵀ", toFloat32(full.RawMatrix().Data), want.RawMatrix().Data, 1e-5)
+			near(t, "QΛQᵀ", gemm.ToFloat32(full.RawMatrix().Data), want.RawMatrix().Data, 1e-5)
 			if p := m.NewState().P; !slices.IsSortedFunc(p, func(a, b float32) int { return int(math.Copysign(1, float64(b-a))) }) {
 				t.Errorf("Λ = %v, want it descending", p)
 			}

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gsimc/gsimc/internal/gemm"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -32,13 +33,13 @@ func New(spec Spec, basis *spectral.Basis, items []string, h Histories) (*Model,
 		spec: spec.clone(), n: n, k: k,
 		kappa: append([]float64(nil), basis.Kappa...), lambda: append([]float64(nil), basis.Lambda...),
 		table: table{
-			basis: toFloat32(basis.U), degrees: append([]int64(nil), basis.Degrees...), ids: append([]string(nil), items...),
+			basis: gemm.ToFloat32(basis.U), degrees: append([]int64(nil), basis.Degrees...), ids: append([]string(nil), items...),
 			encoderScale: make([]float32, n), decoderScale: make([]float32, n), graphScale: append([]float64(nil), basis.Scale...),
 		},
 	}
 	response := make([]float64, k)
 	spec.Filter.ResponseTo(response, basis.Lambda)
-	m.response = toFloat32(response)
+	m.response = gemm.ToFloat32(response)
 	for i, d := range m.degrees {
 		m.encoderScale[i], m.decoderScale[i] = m.spec.rescale(d)
 	}
@@ -91,22 +92,14 @@ func (m *Model) setPrior(u, response []float64, validation []History) error {
 		return err
 	}
 	m.kalman.P0 = variances(lambda)
-	m.rotation = toFloat32(q.RawMatrix().Data)
+	m.rotation = gemm.ToFloat32(q.RawMatrix().Data)
 
 	var rotated mat.Dense
 	rotated.Mul(mat.NewDense(m.n, m.k, u), q)
-	m.basis = toFloat32(rotated.RawMatrix().Data)
+	m.basis = gemm.ToFloat32(rotated.RawMatrix().Data)
 	var hq, predictor mat.Dense
 	hq.Mul(mat.NewDiagDense(m.k, response), q)
 	predictor.Mul(mat.NewDense(m.n, m.k, u), &hq)
-	m.predictor = toFloat32(predictor.RawMatrix().Data)
+	m.predictor = gemm.ToFloat32(predictor.RawMatrix().Data)
 	return nil
-}
-
-func toFloat32(v []float64) []float32 {
-	w := make([]float32, len(v))
-	for i, x := range v {
-		w[i] = float32(x)
-	}
-	return w
 }

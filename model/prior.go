@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gsimc/gsimc/internal/gemm"
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -127,7 +128,7 @@ func eigen(c *mat.SymDense) (values []float64, q *mat.Dense, err error) {
 // variances rounds to float32 and lifts what is zero, or below it by rounding, to the smallest variance that the Kalman
 // filter takes. The first event adds the process noise, so this floor is never felt.
 func variances(v []float64) []float32 {
-	p := toFloat32(v)
+	p := gemm.ToFloat32(v)
 	for j := range p {
 		p[j] = max(p[j], kalman.MinVariance)
 	}

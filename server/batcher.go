@@ -13,13 +13,14 @@ import (
 // maxPass is how many requests share one pass over a basis. Beyond it a pass gains little and those who wait wait longer.
 const maxPass = 16
 
-// batcher lets concurrent requests share passes over the basis. There are as many passes at a time as processors. Who finds one
+// batcher lets concurrent requests share passes over the basis. There are half as many passes at a time as processors, since each
+// can use a share of the caches and of the memory's bandwidth only, and the other half has the network to serve. Who finds a pass
 // free has it at once; the others queue. Whoever begins a pass takes along those in the queue that want the same model, up to
-// maxPass, and whoever ends one hands it to the first in the queue. So nobody waits while a processor is free for them, a wait
-// ends with the passes under way, and the passes grow with the load. There is no timer and no goroutine.
+// maxPass, and whoever ends one hands it to the first in the queue. So nobody waits while a pass is free, a wait ends with the
+// passes under way unless more than maxPass are before it, and the passes grow with the load. There is no timer and no goroutine.
 //
 // When other requests are about, those who begin a pass let everything run first that can run: the handlers among it join the
-// pass. Without that, passes would keep all processors busy, and the requests to share them with would come in after each.
+// pass. Without that, passes would keep the processors busy, and the requests to share them with would come in after each.
 //
 // The lock guards the queue alone and is not held during a pass.
 type batcher struct {
@@ -50,7 +51,7 @@ type topCall struct {
 func newTopCall() *topCall { return &topCall{turn: make(chan *pass, 1)} }
 
 func newBatcher(m batchMetrics) *batcher {
-	b := &batcher{metrics: m, passes: runtime.GOMAXPROCS(0)}
+	b := &batcher{metrics: m, passes: (runtime.GOMAXPROCS(0) + 1) / 2}
 	for range b.passes {
 		b.idle = append(b.idle, &pass{})
 	}
@@ -130,7 +131,7 @@ func (b *batcher) gather(p *pass) {
 	b.shared = len(p.calls) > 1
 }
 
-// done settles the calls of p but for the first, whose goroutine this is, and hands p to the first in the queue.
+// done settles the calls of p but for the first, whose goroutine this is, and hands p to the first in the queue that still waits.
 func (b *batcher) done(p *pass, outcome error) {
 	for _, c := range p.calls[1:] {
 		c.settle(outcome)
@@ -140,13 +141,17 @@ func (b *batcher) done(p *pass, outcome error) {
 	p.calls, p.requests = p.calls[:0], p.requests[:0]
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.waiting) == 0 {
-		b.idle = append(b.idle, p)
-		return
+	for len(b.waiting) > 0 {
+		first := b.waiting[0]
+		b.waiting = slices.Delete(b.waiting, 0, 1)
+		err := first.ctx.Err()
+		if err == nil {
+			first.turn <- p
+			return
+		}
+		first.settle(err)
 	}
-	first := b.waiting[0]
-	b.waiting = slices.Delete(b.waiting, 0, 1)
-	first.turn <- p
+	b.idle = append(b.idle, p)
 }
 
 // settle ends the waiting of c. Its goroutine may use c again at once.

@@ -40,20 +40,34 @@ func BenchmarkObserve(b *testing.B) {
 }
 
 func BenchmarkStreamObserve(b *testing.B) {
+	for _, batch := range []int{1, 100} {
+		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) { benchmarkStream(b, batch) })
+	}
+}
+
+// benchmarkStream sends so many events in a message; an operation is an event.
+func benchmarkStream(b *testing.B, batch int) {
 	ts := start(b, setup{config: quiet})
 	s := openStream(b, ts)
 	done := make(chan outcome)
 	go func() { done <- s.rest(b) }()
 	b.ReportAllocs()
+	req := &pb.StreamObserveRequest{Sequence: 1}
 	n := 0
 	for b.Loop() {
 		n++
-		s.send(b, uint64(n), withID(fmt.Sprint(n), fmt.Sprint("user", n%1000), n%testItems))
+		if req.Events = append(req.Events, withID(fmt.Sprint(n), fmt.Sprint("user", n%1000), n%testItems)); len(req.Events) < batch {
+			continue
+		}
+		if err := s.Send(req); err != nil {
+			b.Fatal(err)
+		}
+		req = &pb.StreamObserveRequest{Sequence: uint64(n) + 1}
 	}
 	if err := s.CloseSend(); err != nil {
 		b.Fatal(err)
 	}
-	if got := <-done; got.err != nil || got.acked != uint64(n) {
+	if got := <-done; got.err != nil || got.acked != uint64(n-len(req.GetEvents())) {
 		b.Fatalf("acked %d of %d: %v", got.acked, n, got.err)
 	}
 }

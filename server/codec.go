@@ -37,6 +37,9 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 
 // Unmarshal implements encoding.CodecV2.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
+	if d, ok := v.(selfDecoder); ok {
+		return d.decode(c, data)
+	}
 	err := c.CodecV2.Unmarshal(data, v)
 	if err == nil {
 		return nil

@@ -127,7 +127,7 @@ func TestMalformedStream(t *testing.T) {
 	ts := start(t, setup{store: slow})
 	for text, field := range map[string]string{notUTF8: "event.item_id", cutHere: "gsimc.v1.StreamObserveRequest"} {
 		t.Run(field, func(t *testing.T) {
-			const good = streamBatch + 10
+			const good = streamWindow + 10
 			client, err := pb.NewEventServiceClient(breakingConn{ts.conn}).StreamObserve(ctx(t))
 			if err != nil {
 				t.Fatal(err)

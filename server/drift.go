@@ -3,12 +3,14 @@ package server
 import (
 	"context"
 	"math"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/store"
 )
 
 // What the drift is measured on.
@@ -29,13 +31,20 @@ type recentUsers struct {
 
 func newRecentUsers() *recentUsers { return &recentUsers{at: map[string]bool{}} }
 
-func (r *recentUsers) add(user string) {
+func (r *recentUsers) add(records []store.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for i := range records {
+		r.addUser(records[i].User)
+	}
+}
+
+func (r *recentUsers) addUser(user string) {
 	r.news = true
 	if r.at[user] {
 		return
 	}
+	user = strings.Clone(user) // it may be a piece of a large message
 	r.at[user] = true
 	if len(r.ids) < driftUsers {
 		r.ids = append(r.ids, user)

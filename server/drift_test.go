@@ -16,13 +16,13 @@ import (
 func TestRecentUsers(t *testing.T) {
 	r := newRecentUsers()
 	for u := range driftUsers + 3 {
-		r.add(fmt.Sprint(u))
-		r.add(fmt.Sprint(u))
+		r.addUser(fmt.Sprint(u))
+		r.addUser(fmt.Sprint(u))
 	}
 	r.forget("5")
 	r.forget("0") // gone already
-	r.add("new")
-	r.add("newer")
+	r.addUser("new")
+	r.addUser("newer")
 	got, news := r.take()
 	want := []string{"newer"} // in the place of the oldest
 	for u := 4; u < driftUsers+3; u++ {

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -25,9 +26,8 @@ type events struct {
 // arrival is a received event, checked: a record for the store, or what is wrong with it. It keeps nothing of the message,
 // so its size is bounded by the rules of the fields.
 type arrival struct {
-	record   store.Record
-	fault    error
-	received time.Time
+	record store.Record
+	fault  error
 }
 
 // arrive checks an event; faults name its fields with prefix before them.
@@ -35,27 +35,52 @@ func arrive(e *pb.Event, prefix string, received time.Time) arrival {
 	var c checker
 	checkEvent(&c, prefix, e, received)
 	if err := c.err(); err != nil {
-		return arrival{fault: err, received: received}
+		return arrival{fault: err}
 	}
-	return arrival{record: newRecord(e, received), received: received}
+	return arrival{record: newRecord(e, received)}
+}
+
+// eventOutcome is what became of an event.
+type eventOutcome struct {
+	disposition pb.EventDisposition
+	revision    uint64
+	fault       error // of a rejected one
+}
+
+// result is the outcome as a message.
+func (o *eventOutcome) result() *pb.EventResult {
+	if o.disposition == pb.EventDisposition_EVENT_DISPOSITION_REJECTED {
+		return rejected(o.fault)
+	}
+	return &pb.EventResult{Disposition: o.disposition, UserRevision: o.revision}
+}
+
+// ingestion is the memory for taking in one batch, to be used again for the next.
+type ingestion struct {
+	outcomes []eventOutcome
+	records  []store.Record
+	index    []int // of each record in the batch
+	tickets  []ticket
+	written  []written
 }
 
 // Observe implements EventService.
 func (s events) Observe(ctx context.Context, req *pb.ObserveRequest) (*pb.ObserveResponse, error) {
-	a := arrive(req.GetEvent(), "event.", s.now())
+	received := s.now()
+	a := arrive(req.GetEvent(), "event.", received)
 	if a.fault != nil {
 		s.countEvent(pb.EventDisposition_EVENT_DISPOSITION_REJECTED)
 		return nil, a.fault
 	}
-	results, err := s.commit(ctx, []store.Record{a.record})
-	if err != nil {
+	in := ingestion{outcomes: make([]eventOutcome, 1), records: []store.Record{a.record}, index: []int{0}}
+	if err := s.commit(ctx, &in); err != nil {
 		if _, refused := refusedRecord(err); refused {
 			s.countEvent(pb.EventDisposition_EVENT_DISPOSITION_REJECTED)
 		}
 		return nil, err
 	}
-	s.countSettled(results, a.received)
-	return &pb.ObserveResponse{Disposition: results[0].GetDisposition(), UserRevision: results[0].GetUserRevision()}, nil
+	s.countSettled(in.outcomes, received)
+	return &pb.ObserveResponse{Disposition: in.outcomes[0].disposition, UserRevision: in.outcomes[0].revision}, nil
 }
 
 // BatchObserve implements EventService.
@@ -69,50 +94,56 @@ func (s events) BatchObserve(ctx context.Context, req *pb.BatchObserveRequest) (
 		// A nanosecond apart, so that equal events without id and time are different events.
 		batch[i] = arrive(e, "", received.Add(time.Duration(i)))
 	}
-	results, err := s.ingest(ctx, batch)
+	outcomes, err := s.ingest(ctx, &ingestion{}, batch, received)
 	if err != nil {
 		return nil, err
+	}
+	results := make([]*pb.EventResult, len(outcomes))
+	for i := range outcomes {
+		results[i] = outcomes[i].result()
 	}
 	return &pb.BatchObserveResponse{Results: results}, nil
 }
 
-// ingest writes the good events in one step. The others are REJECTED in their results, as are those in conflict and those
-// that meet damage in their users' histories. On an error the outcome is that of the error: nothing was written, or nobody knows.
-func (s *Server) ingest(ctx context.Context, batch []arrival) ([]*pb.EventResult, error) {
-	results := make([]*pb.EventResult, len(batch))
-	records := make([]store.Record, 0, len(batch))
-	index := make([]int, 0, len(batch)) // of each record in batch
-	for i, a := range batch {
-		if a.fault != nil {
-			results[i] = rejected(a.fault)
+// ingest writes the good events in one step. The others are REJECTED in their outcomes, as are those in conflict and those
+// that meet damage in their users' histories. On an error the outcome is that of the error: nothing was written, or nobody
+// knows. The outcomes are valid until in is used again.
+func (s *Server) ingest(ctx context.Context, in *ingestion, batch []arrival, received time.Time) ([]eventOutcome, error) {
+	in.outcomes = slices.Grow(in.outcomes[:0], len(batch))[:len(batch)]
+	in.records, in.index = in.records[:0], in.index[:0]
+	for i := range batch {
+		in.outcomes[i] = eventOutcome{}
+		if batch[i].fault != nil {
+			in.reject(i, batch[i].fault)
 			continue
 		}
-		records = append(records, a.record)
-		index = append(index, i)
+		in.records = append(in.records, batch[i].record)
+		in.index = append(in.index, i)
 	}
-	for len(records) > 0 {
-		written, err := s.commit(ctx, records)
-		// Append applies all or nothing: leave out the record at fault and try again.
-		if bad, refused := refusedRecord(err); refused {
-			if errors.Is(err, store.ErrCorrupt) { // the call goes on, so nobody else logs it
-				s.log.LogAttrs(ctx, slog.LevelError, "event rejected: its user's history is damaged",
-					slog.Any("user_hash", userID{s.hasher, records[bad].User}), slog.String("error", err.Error()))
-			}
-			results[index[bad]] = rejected(err)
-			records = slices.Delete(records, bad, bad+1)
-			index = slices.Delete(index, bad, bad+1)
-			continue
+	for len(in.records) > 0 {
+		err := s.commit(ctx, in)
+		if err == nil {
+			break
 		}
-		if err != nil {
+		// Append applies all or nothing: leave out the record at fault and try again.
+		bad, refused := refusedRecord(err)
+		if !refused {
 			return nil, err
 		}
-		for j, r := range written {
-			results[index[j]] = r
+		if errors.Is(err, store.ErrCorrupt) { // the call goes on, so nobody else logs it
+			s.log.LogAttrs(ctx, slog.LevelError, "event rejected: its user's history is damaged",
+				slog.Any("user_hash", userID{s.hasher, in.records[bad].User}), slog.String("error", err.Error()))
 		}
-		break
+		in.reject(in.index[bad], err)
+		in.records = slices.Delete(in.records, bad, bad+1)
+		in.index = slices.Delete(in.index, bad, bad+1)
 	}
-	s.countSettled(results, batch[0].received)
-	return results, nil
+	s.countSettled(in.outcomes, received)
+	return in.outcomes, nil
+}
+
+func (in *ingestion) reject(i int, fault error) {
+	in.outcomes[i] = eventOutcome{disposition: pb.EventDisposition_EVENT_DISPOSITION_REJECTED, fault: fault}
 }
 
 // refusedRecord is the position of the one record because of which an Append applied nothing, if that is the reason.
@@ -127,33 +158,55 @@ func refusedRecord(err error) (int, bool) {
 }
 
 // commit makes the records durable and then visible: it folds them into the cached states.
-func (s *Server) commit(ctx context.Context, records []store.Record) ([]*pb.EventResult, error) {
-	tickets := make([]ticket, len(records))
-	for i, r := range records {
-		tickets[i] = s.states.ticket(r.User)
+func (s *Server) commit(ctx context.Context, in *ingestion) error {
+	in.tickets = in.tickets[:0]
+	for i := range in.records {
+		in.tickets = append(in.tickets, s.states.ticket(in.records[i].User))
 	}
-	written, err := s.store.Append(ctx, records)
+	results, err := s.store.Append(ctx, in.records)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	m := s.models.acquire()
 	defer m.release()
-	results := make([]*pb.EventResult, len(records))
-	for i, w := range written {
-		r := records[i]
-		results[i] = &pb.EventResult{Disposition: pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE, UserRevision: w.Revision}
-		if w.Duplicate {
+	in.written = in.written[:0]
+	for i, r := range results {
+		o := &in.outcomes[in.index[i]]
+		o.disposition, o.revision = pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE, r.Revision
+		if r.Duplicate {
 			continue
 		}
-		s.states.observed(m.Model, tickets[i], r.User, w.Revision, r.Event)
-		s.quality.offer(r.User, w.Revision, r.Event)
-		s.extender.observed(m.Model, r.User, w.Revision, r.Event)
-		results[i].Disposition = pb.EventDisposition_EVENT_DISPOSITION_APPLIED
-		if _, known := m.ItemIndex(r.Event.Item); !known {
-			results[i].Disposition = pb.EventDisposition_EVENT_DISPOSITION_PENDING_ITEM
+		w := written{record: &in.records[i], revision: r.Revision, ticket: in.tickets[i]}
+		o.disposition = pb.EventDisposition_EVENT_DISPOSITION_APPLIED
+		if w.item, w.known = m.ItemIndex(w.record.Event.Item); !w.known {
+			o.disposition = pb.EventDisposition_EVENT_DISPOSITION_PENDING_ITEM
 		}
+		in.written = append(in.written, w)
 	}
-	return results, nil
+	s.fold(m.Model, in.written)
+	s.extender.wrote(in.records)
+	clear(in.written) // they hold states
+	return nil
+}
+
+// foldAhead is how many events ahead of its fold a state begins to be loaded: enough to hide the memory's latency, and few
+// enough that it is still in the cache then.
+const foldAhead = 4
+
+// fold folds events that have become durable into the cached states and tells the others who want to know.
+func (s *Server) fold(m *model.Model, events []written) {
+	for i := range min(foldAhead, len(events)) {
+		s.states.find(m, &events[i])
+	}
+	for i := range events {
+		if ahead := i + foldAhead; ahead < len(events) {
+			s.states.find(m, &events[ahead])
+		}
+		w := &events[i]
+		s.states.observed(m, w)
+		s.quality.offer(w.record.User, w.revision, w.record.Event)
+		s.extender.observed(m, w)
+	}
 }
 
 // newRecord turns a valid event into what the store keeps.
@@ -174,19 +227,19 @@ func newRecord(e *pb.Event, received time.Time) store.Record {
 // derivedEventID is the id of an event that came without one: a hash of user, item, type and time. With 128 bits and its
 // prefix it does not meet another derived id, or one that a client chooses, unless by intent.
 func derivedEventID(r store.Record) string {
-	h := sha256.New()
-	var number [8]byte
-	field := func(b []byte) {
-		binary.LittleEndian.PutUint64(number[:], uint64(len(b)))
-		h.Write(number[:])
-		h.Write(b)
+	const prefix = "derived:"
+	var memory [256]byte
+	b := memory[:0]
+	for _, field := range [...]string{r.User, r.Event.Item, r.Event.Type} {
+		b = append(binary.AppendUvarint(b, uint64(len(field))), field...)
 	}
-	field([]byte(r.User))
-	field([]byte(r.Event.Item))
-	field([]byte(r.Event.Type))
-	at := binary.LittleEndian.AppendUint64(nil, uint64(r.Event.Time.Unix()))
-	field(binary.LittleEndian.AppendUint64(at, uint64(r.Event.Time.Nanosecond())))
-	return "derived:" + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16])
+	b = binary.AppendVarint(b, r.Event.Time.Unix())
+	b = binary.AppendUvarint(b, uint64(r.Event.Time.Nanosecond()))
+	sum := sha256.Sum256(b)
+	var text [len(prefix) + 22]byte
+	copy(text[:], prefix)
+	base64.RawURLEncoding.Encode(text[len(prefix):], sum[:16])
+	return string(text[:])
 }
 
 func eventType(t string) string {
@@ -219,13 +272,18 @@ func rejected(err error) *pb.EventResult {
 }
 
 // countSettled counts the events of one write; the first of them was received at the given time.
-func (s *Server) countSettled(results []*pb.EventResult, received time.Time) {
-	took := s.now().Sub(received).Seconds()
-	for _, r := range results {
-		s.countEvent(r.GetDisposition())
-		if r.GetDisposition() != pb.EventDisposition_EVENT_DISPOSITION_REJECTED {
-			s.metrics.visible.Observe(took)
+func (s *Server) countSettled(outcomes []eventOutcome, received time.Time) {
+	var counts [pb.EventDisposition_EVENT_DISPOSITION_REJECTED + 1]int
+	for i := range outcomes {
+		counts[outcomes[i].disposition]++
+	}
+	for d, n := range counts {
+		if n > 0 {
+			s.metrics.events[pb.EventDisposition(d)].Add(float64(n))
 		}
+	}
+	if counts[pb.EventDisposition_EVENT_DISPOSITION_REJECTED] < len(outcomes) {
+		s.metrics.visible.Observe(s.now().Sub(received).Seconds())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -67,20 +68,28 @@ func newExtender(s *Server) *extender {
 }
 
 // observed takes note of an event that has become durable.
-func (x *extender) observed(m *model.Model, user string, revision uint64, e store.Event) {
+func (x *extender) observed(m *model.Model, w *written) {
 	if x == nil {
 		return
 	}
-	if revision == 1 {
+	if w.revision == 1 {
 		x.newcomers.arrived()
 	}
-	x.noteEvent(m, user, e)
-	x.recent.add(user)
+	if !w.known || !m.InBase(w.item) {
+		x.noteEvent(m, w.record.User, w.record.Event)
+	}
+}
+
+// wrote takes note of who has written.
+func (x *extender) wrote(records []store.Record) {
+	if x != nil {
+		x.recent.add(records[max(0, len(records)-driftUsers):])
+	}
 }
 
 func (x *extender) noteEvent(m *model.Model, user string, e store.Event) {
-	if i, known := m.ItemIndex(e.Item); (!known || !m.InBase(i)) && x.folder.weight(e) > 0 {
-		x.newcomers.note(user, e.Item)
+	if i, known := m.ItemIndex(e.Item); (!known || !m.InBase(i)) && x.folder.weight(&e) > 0 {
+		x.newcomers.note(strings.Clone(user), strings.Clone(e.Item)) // they may be pieces of a large message
 	}
 }
 
@@ -327,7 +336,7 @@ func (x *extender) history(ctx context.Context, base *model.Model, number map[st
 	var history []int32
 	seen := map[string]bool{}
 	err := x.store.Read(ctx, user, 0, func(_ uint64, e store.Event) error {
-		if seen[e.Item] || !(x.folder.weight(e) > 0) {
+		if seen[e.Item] || !(x.folder.weight(&e) > 0) {
 			return nil
 		}
 		index, known := base.ItemIndex(e.Item)

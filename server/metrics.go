@@ -60,7 +60,7 @@ func NewMetrics() *Metrics {
 				NativeHistogramMaxBucketNumber: nativeMaxBuckets, NativeHistogramMinResetDuration: time.Hour,
 			}))),
 		visible: histogram("gsimc_observe_visible_seconds",
-			"Time from receiving an event to its being durable and visible to Recommend."),
+			"Time from receiving the first event of a write to its being durable and visible to Recommend."),
 		storeSync: histogram("gsimc_store_sync_seconds", "Time of one sync of the store's log to disk."),
 		panics:    prometheus.NewCounter(prometheus.CounterOpts{Name: "gsimc_panics_total", Help: "Panics in handlers, recovered."}),
 		streams:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "gsimc_stream_clients", Help: "Open StreamObserve streams."}),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/gsimc/gsimc/internal/vec"
@@ -69,7 +70,7 @@ func (q *quality) offer(user string, revision uint64, e store.Event) {
 		return
 	}
 	select {
-	case q.queue <- sample{user: user, revision: revision, id: e.ID, item: e.Item}:
+	case q.queue <- sample{strings.Clone(user), revision, strings.Clone(e.ID), strings.Clone(e.Item)}: // pieces of a large message
 	default:
 		q.metrics.online.dropped.queue.Inc()
 	}
@@ -163,7 +164,7 @@ func (q *quality) measure(ctx context.Context, s sample) {
 		return
 	}
 	fault = nil
-	if !(q.folder.weight(last) > 0) {
+	if !(q.folder.weight(&last) > 0) {
 		return
 	}
 	if version := l.Base().Version(); version != q.version {

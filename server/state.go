@@ -56,6 +56,12 @@ func (u *userState) usable() bool { return u.kalman.Events > 0 }
 
 // fold adds the next event of the history to u, which must be a state of m.
 func (f *folder) fold(m *model.Model, u *userState, e store.Event) {
+	item, known := m.ItemIndex(e.Item)
+	f.foldItem(m, u, &e, item, known)
+}
+
+// foldItem is fold for an event whose item has been looked up.
+func (f *folder) foldItem(m *model.Model, u *userState, e *store.Event, item int32, known bool) {
 	u.broken = true
 	if u.revision == 0 || e.Time.Before(u.first) {
 		u.first = e.Time
@@ -64,7 +70,6 @@ func (f *folder) fold(m *model.Model, u *userState, e store.Event) {
 		u.last = e.Time
 	}
 	u.revision++
-	item, known := m.ItemIndex(e.Item)
 	u.beyond = u.beyond || !known || !m.InBase(item)
 	if known {
 		u.seen.add(seenItem{item: item, kind: kindOf(e.Type), time: e.Time.Unix()})
@@ -80,7 +85,7 @@ func (f *folder) fold(m *model.Model, u *userState, e store.Event) {
 }
 
 // weight is the weight of the event type times the value of the event, within the bounds that a model takes.
-func (f *folder) weight(e store.Event) float32 {
+func (f *folder) weight(e *store.Event) float32 {
 	w, configured := f.weights[e.Type]
 	if !configured {
 		w = 1

@@ -4,11 +4,13 @@ import (
 	"context"
 	"hash/maphash"
 	"math"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/maypok86/otter/v2"
 
+	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
 )
@@ -38,25 +40,25 @@ type states struct {
 	stripes [256]stripe
 }
 
-// stripe guards the entries of many users against erasures.
-type stripe struct {
-	mu      sync.Mutex
-	epoch   uint64
-	erasing int
-}
+// stripe guards the entries of many users against erasures. It counts those that have begun in the upper bits, which is the
+// epoch, and those under way in the lower ones, so that one load tells both.
+type stripe struct{ erasures atomic.Uint64 }
 
-// cachedState is a userState in the cache. Lock order: cachedState.mu, then stripe.mu.
+const oneErasure = 1 << 16 // of the epoch
+
+// cachedState is a userState in the cache.
 type cachedState struct {
 	mu    sync.Mutex // guards state
 	state userState
 	bytes atomic.Int64 // size as the cache knows it; written under mu, read by the cache
+
+	vectors atomic.Pointer[kalman.State] // of state; written under mu, only to be fetched ahead without it
 }
 
 // ticket is a promise that no erasure of the user was under way when it was issued.
 type ticket struct {
-	stripe *stripe
-	epoch  uint64
-	ok     bool
+	stripe   *stripe
+	erasures uint64
 }
 
 func newStates(maxBytes int64, st store.Store, f *folder, m *Metrics) (*states, error) {
@@ -76,24 +78,25 @@ func newStates(maxBytes int64, st store.Store, f *folder, m *Metrics) (*states, 
 
 // ticket must be taken before the store is asked.
 func (s *states) ticket(user string) ticket {
-	p := &s.stripes[maphash.String(s.seed, user)%uint64(len(s.stripes))]
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return ticket{stripe: p, epoch: p.epoch, ok: p.erasing == 0}
+	p := s.stripe(user)
+	return ticket{stripe: p, erasures: p.erasures.Load()}
 }
 
-// valid reports whether no erasure has begun since t was issued.
-func (t ticket) valid() bool {
-	t.stripe.mu.Lock()
-	defer t.stripe.mu.Unlock()
-	return t.ok && t.stripe.epoch == t.epoch
+func (s *states) stripe(user string) *stripe {
+	return &s.stripes[maphash.String(s.seed, user)%uint64(len(s.stripes))]
 }
+
+// ok reports whether no erasure was under way when t was issued.
+func (t ticket) ok() bool { return t.erasures%oneErasure == 0 }
+
+// valid reports whether moreover no erasure has begun since.
+func (t ticket) valid() bool { return t.ok() && t.stripe.erasures.Load() == t.erasures }
 
 // view calls fn with the user's state under m, which reflects every event acknowledged before the call, or with nil for a
 // user without history. fn must not keep the state, and must start afresh when it is called again. fn runs with the
 // user's state locked.
 func (s *states) view(ctx context.Context, m *model.Model, user string, fn func(*userState)) error {
-	if t := s.ticket(user); t.ok {
+	if t := s.ticket(user); t.ok() {
 		err := s.viewCached(ctx, m, t, user, fn)
 		if t.valid() {
 			return err
@@ -185,30 +188,60 @@ func (s *states) advance(ctx context.Context, m *model.Model, u *userState, user
 	})
 }
 
-// observed folds an event that has just become durable into the cached state. t was taken before the write. If the entry
-// is not exactly one event behind, it is left to the next read; if there is none, one is made only for a first event,
-// which needs no replay. So writing costs O(k) whatever the length of the history.
-func (s *states) observed(m *model.Model, t ticket, user string, revision uint64, e store.Event) {
-	c, cached := s.cache.GetIfPresent(user)
+// written is an event that has just become durable, on its way into the cached state of its user.
+type written struct {
+	record   *store.Record
+	revision uint64
+	item     int32 // index, if the model knows it
+	known    bool
+	ticket   ticket // taken before the write
+	entry    *cachedState
+}
+
+// find looks the entry of the user up, which need not be there, and begins to load what its fold will read.
+func (s *states) find(m *model.Model, w *written) {
+	entry, cached := s.cache.GetIfPresent(w.record.User)
 	if !cached {
-		if revision != 1 || !t.valid() {
-			return
-		}
-		c = s.insert(m, user)
+		return
 	}
-	if s.foldNext(m, t, c, revision, e) {
-		s.reweigh(user, c)
+	w.entry = entry
+	if v := entry.vectors.Load(); v != nil {
+		v.Fetch()
+	}
+	if w.known {
+		m.Fetch(w.item)
 	}
 }
 
-func (s *states) foldNext(m *model.Model, t ticket, c *cachedState, revision uint64, e store.Event) (grown bool) {
+// observed folds an event into the cached state, which find has looked up. If the entry is not exactly one event behind, it
+// is left to the next read; if there is none, one is made only for a first event, which needs no replay. So writing costs
+// O(k) whatever the length of the history.
+func (s *states) observed(m *model.Model, w *written) {
+	user := w.record.User
+	if w.entry == nil {
+		entry, cached := s.cache.GetIfPresent(user) // an event before this one may have made it
+		if !cached {
+			if w.revision != 1 || !w.ticket.valid() {
+				return
+			}
+			entry = s.insert(m, user)
+		}
+		w.entry = entry
+	}
+	if s.foldNext(m, w) {
+		s.reweigh(user, w.entry)
+	}
+}
+
+func (s *states) foldNext(m *model.Model, w *written) (grown bool) {
+	c := w.entry
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	u := &c.state
-	if !u.adopt(m) || u.revision != revision-1 || !t.valid() {
+	if !u.adopt(m) || u.revision != w.revision-1 || !w.ticket.valid() {
 		return false
 	}
-	s.folder.fold(m, u, e)
+	s.folder.foldItem(m, u, &w.record.Event, w.item, w.known)
 	return c.measure()
 }
 
@@ -216,16 +249,11 @@ func (s *states) foldNext(m *model.Model, t ticket, c *cachedState, revision uin
 // that has begun is seen to its end, even if the caller no longer waits: one that takes place after the stripe has been
 // told otherwise could leave a state of the former life in the cache.
 func (s *states) erase(ctx context.Context, user string) (uint64, error) {
-	p := s.ticket(user).stripe
-	p.mu.Lock()
-	p.epoch++
-	p.erasing++
-	p.mu.Unlock()
+	p := s.stripe(user)
+	p.erasures.Add(oneErasure + 1)
 	defer func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
 		s.cache.Invalidate(user)
-		p.erasing--
+		p.erasures.Add(^uint64(0)) // one less under way
 	}()
 	return s.store.Erase(context.WithoutCancel(ctx), user)
 }
@@ -235,12 +263,15 @@ func (s *states) insert(m *model.Model, user string) *cachedState {
 	c := &cachedState{}
 	c.state.reset(m)
 	c.measure()
-	present, _ := s.cache.SetIfAbsent(user, c)
+	present, _ := s.cache.SetIfAbsent(strings.Clone(user), c) // user may be a piece of a large message
 	return present
 }
 
 // measure notes the size of the state and reports whether it is larger than before. The caller holds c.mu.
 func (c *cachedState) measure() bool {
+	if c.vectors.Load() != c.state.kalman {
+		c.vectors.Store(c.state.kalman)
+	}
 	size := c.state.size()
 	return c.bytes.Swap(size) < size
 }

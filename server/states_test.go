@@ -27,6 +27,14 @@ func newTestStates(t testing.TB, bytes int64, st store.Store) *states {
 }
 
 // write appends one event and folds it, as commit does.
+// observed folds an event that was written.
+func observed(s *states, m *model.Model, t ticket, user string, revision uint64, e store.Event) {
+	w := written{record: &store.Record{User: user, Event: e}, revision: revision, ticket: t}
+	w.item, w.known = m.ItemIndex(e.Item)
+	s.find(m, &w)
+	s.observed(m, &w)
+}
+
 func write(t testing.TB, s *states, m *model.Model, user, id string, i int) uint64 {
 	e := store.Event{ID: id, Item: item(i), Type: "like", Time: testNow, Value: 1}
 	tk := s.ticket(user)
@@ -35,7 +43,7 @@ func write(t testing.TB, s *states, m *model.Model, user, id string, i int) uint
 		t.Error(err)
 		return 0
 	}
-	s.observed(m, tk, user, res[0].Revision, e)
+	observed(s, m, tk, user, res[0].Revision, e)
 	return res[0].Revision
 }
 
@@ -158,7 +166,7 @@ func TestErasureInterleaved(t *testing.T) {
 			old := appendOnly(t, st, user, "1", 1)
 			eraseUser(t, s, user)
 			appendOnly(t, st, user, "1", 2)
-			s.observed(m, late, user, 1, old)
+			observed(s, m, late, user, 1, old)
 			return snapshot(t, s, m, user)
 		}},
 		{"a second event is folded after its erasure", func(t *testing.T, s *states, st *hookedStore, m *model.Model) *userState {
@@ -168,7 +176,7 @@ func TestErasureInterleaved(t *testing.T) {
 			eraseUser(t, s, user)
 			write(t, s, m, user, "1", 2)
 			appendOnly(t, st, user, "2", 2)
-			s.observed(m, late, user, 2, old)
+			observed(s, m, late, user, 2, old)
 			return snapshot(t, s, m, user)
 		}},
 		{"an erasure between revision and events", func(t *testing.T, s *states, st *hookedStore, m *model.Model) *userState {

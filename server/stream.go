@@ -3,24 +3,24 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"sync"
+	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 )
 
-const (
-	// streamWindow is the number of events that a stream reads ahead; then flow control holds the client back.
-	streamWindow = 1024
-	// streamBatch is the largest number of events in one write, and so in one acknowledgement. A sync of the log costs
-	// the same for one event and for this many; more would only make the first of them wait.
-	streamBatch = 256
-)
+// streamWindow is the number of events that a stream reads ahead, give or take a message; then flow control holds the
+// client back. It is also about the largest number in one write, and so in one acknowledgement: what has arrived while the
+// last write was on its way to the disk is written together.
+const streamWindow = 4096
 
 // StreamObserve implements EventService.
 func (s events) StreamObserve(stream pb.EventService_StreamObserveServer) error {
 	s.metrics.streams.Inc()
 	defer s.metrics.streams.Dec()
-	o := &observeStream{server: s.Server, stream: stream, in: make(chan streamArrival, streamWindow)}
+	o := &observeStream{server: s.Server, stream: stream, in: newInbox()}
 	go o.receive()
 	return o.serve()
 }
@@ -29,54 +29,133 @@ func (s events) StreamObserve(stream pb.EventService_StreamObserveServer) error 
 type observeStream struct {
 	server *Server
 	stream pb.EventService_StreamObserveServer
-
-	in      chan streamArrival // closed at the end of the client's side
-	recvErr error              // why in was closed; to be read after that
+	in     *inbox
 
 	acked uint64 // sequence of the last settled event
+	ingestion
 }
 
-// streamArrival is an event of the stream and its sequence number.
-type streamArrival struct {
-	sequence uint64
-	arrival
+// inbox holds the events that have arrived and are not yet taken. One goroutine puts and one takes.
+type inbox struct {
+	ready chan struct{} // holds a token when there is something to take
+	room  chan struct{} // holds a token when something has been taken
+
+	mu       sync.Mutex
+	events   []arrival
+	received time.Time // when the first of them came
+	closed   bool
+	err      error // why it was closed: what the stream ends with once the events before it are settled
+}
+
+func newInbox() *inbox { return &inbox{ready: make(chan struct{}, 1), room: make(chan struct{}, 1)} }
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// put adds events. It reports whether the inbox is full: then the caller waits for room.
+func (b *inbox) put(events []arrival, received time.Time) (full bool) {
+	b.mu.Lock()
+	if len(b.events) == 0 {
+		b.received = received
+	}
+	b.events = append(b.events, events...)
+	full = len(b.events) >= streamWindow
+	b.mu.Unlock()
+	signal(b.ready)
+	return full
+}
+
+func (b *inbox) close(err error) {
+	b.mu.Lock()
+	b.closed, b.err = true, err
+	b.mu.Unlock()
+	signal(b.ready)
+}
+
+// take returns what has arrived and leaves the memory of spare in its place. closed: nothing more will come.
+func (b *inbox) take(spare []arrival) (events []arrival, received time.Time, closed bool, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	events, b.events = b.events, spare[:0]
+	signal(b.room)
+	return events, b.received, b.closed, b.err
 }
 
 // receive reads ahead and checks, until the client closes or the handler returns, which ends the stream's context.
 func (o *observeStream) receive() {
-	defer close(o.in)
+	var err error
+	defer func() { o.in.close(err) }()
 	// The interceptor's recovery guards the handler's goroutine, not this one.
-	defer o.server.recovered(o.stream.Context(), pb.EventService_StreamObserve_FullMethodName, &o.recvErr)
-	for {
-		msg, err := o.stream.Recv()
-		if err != nil {
-			o.recvErr = err
+	defer o.server.recovered(o.stream.Context(), pb.EventService_StreamObserve_FullMethodName, &err)
+	var message streamMessage
+	var arrivals []arrival
+	for next := uint64(1); ; {
+		if err = o.stream.RecvMsg(&message); err != nil {
 			return
 		}
-		select {
-		case o.in <- streamArrival{msg.GetSequence(), arrive(msg.GetEvent(), "", o.server.now())}:
-		case <-o.stream.Context().Done():
-			o.recvErr = o.stream.Context().Err()
+		if err = message.check(next); err != nil {
 			return
+		}
+		received := o.server.now()
+		arrivals = arrivals[:0]
+		for i, e := range message.events {
+			// A nanosecond apart, so that equal events without id and time are different events.
+			arrivals = append(arrivals, arrive(e, "", received.Add(time.Duration(i))))
+		}
+		next += uint64(len(arrivals))
+		for full := o.in.put(arrivals, received); full; full = false {
+			select {
+			case <-o.in.room:
+			case <-o.stream.Context().Done():
+				err = o.stream.Context().Err()
+				return
+			}
 		}
 	}
+}
+
+// check returns what is wrong with a message as a whole, of which the stream ends.
+func (m *streamMessage) check(next uint64) error {
+	var c checker
+	switch {
+	case m.fault != nil:
+		return m.fault
+	case m.sequence != next:
+		c.check(fieldSequence, "must be 1 for the first event of a stream and then rise by one with each event")
+	case m.both:
+		c.check("events", "must be empty when event is set")
+	case len(m.events) > maxBatch:
+		c.check("events", fmt.Sprintf("has %d elements, at most %d are allowed", len(m.events), maxBatch))
+	}
+	return c.err()
 }
 
 // serve settles what arrives, until the client closes, the stream breaks or the server cuts it.
 func (o *observeStream) serve() error {
 	drain := &o.server.drain
 	draining := drain.streams.Done()
+	var batch []arrival
 	for {
 		select {
-		case first, open := <-o.in:
-			if !open {
-				if errors.Is(o.recvErr, io.EOF) {
+		case <-o.in.ready:
+			var received time.Time
+			var closed bool
+			var end error
+			batch, received, closed, end = o.in.take(batch)
+			if len(batch) > 0 {
+				if err := o.settle(batch, received); err != nil {
+					return err
+				}
+			}
+			if closed {
+				if errors.Is(end, io.EOF) {
 					return nil
 				}
-				return o.recvErr
-			}
-			if err := o.settle(o.collect(first)); err != nil {
-				return err
+				return end
 			}
 		case <-draining:
 			draining = nil // say it once
@@ -91,51 +170,18 @@ func (o *observeStream) serve() error {
 	}
 }
 
-// collect takes what has arrived by now, without waiting for more.
-func (o *observeStream) collect(first streamArrival) []streamArrival {
-	batch := []streamArrival{first}
-	for len(batch) < streamBatch {
-		select {
-		case next, open := <-o.in:
-			if !open {
-				return batch
-			}
-			batch = append(batch, next)
-		default:
-			return batch
-		}
-	}
-	return batch
-}
-
-// settle writes the batch and acknowledges it with one message. A wrong sequence number ends the stream after everything
-// before it was acknowledged.
-func (o *observeStream) settle(batch []streamArrival) error {
-	arrivals := make([]arrival, 0, len(batch))
-	var wrong error
-	for i, a := range batch {
-		if a.sequence != o.acked+uint64(i)+1 {
-			wrong = &invalidError{[]fieldFault{{fieldSequence, "must be 1 for the first event of a stream and then rise by one"}}}
-			break
-		}
-		arrivals = append(arrivals, a.arrival)
-	}
-	if len(arrivals) == 0 {
-		return wrong
-	}
-	results, err := o.server.ingest(o.stream.Context(), arrivals)
+// settle writes the batch and acknowledges it with one message.
+func (o *observeStream) settle(batch []arrival, received time.Time) error {
+	outcomes, err := o.server.ingest(o.stream.Context(), &o.ingestion, batch, received)
 	if err != nil {
 		return err
 	}
-	ack := &pb.StreamObserveResponse{AckedSequence: o.acked + uint64(len(results))}
-	for i, r := range results {
-		if r.GetDisposition() != pb.EventDisposition_EVENT_DISPOSITION_APPLIED {
-			ack.Exceptions = append(ack.Exceptions, &pb.StreamEventResult{Sequence: o.acked + uint64(i) + 1, Result: r})
+	ack := &pb.StreamObserveResponse{AckedSequence: o.acked + uint64(len(outcomes))}
+	for i := range outcomes {
+		if outcomes[i].disposition != pb.EventDisposition_EVENT_DISPOSITION_APPLIED {
+			ack.Exceptions = append(ack.Exceptions, &pb.StreamEventResult{Sequence: o.acked + uint64(i) + 1, Result: outcomes[i].result()})
 		}
 	}
 	o.acked = ack.GetAckedSequence()
-	if err := o.stream.Send(ack); err != nil {
-		return err
-	}
-	return wrong
+	return o.stream.Send(ack)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -216,5 +217,66 @@ func TestStreamObserveClientGone(t *testing.T) {
 	eventually(t, "the streams end", func() bool { return value1(t, ts, "gsimc_stream_clients") == 0 })
 	if r, err := ts.store.Revision(t.Context(), "ann"); err != nil || r != 10 {
 		t.Errorf("%d events stored (%v), want the 10 acknowledged", r, err)
+	}
+}
+
+// TestStreamSeveralInAMessage mixes messages of one event and of several: each event has its own sequence number and outcome.
+func TestStreamSeveralInAMessage(t *testing.T) {
+	ts := start(t, setup{})
+	s := openStream(t, ts)
+	several := func(sequence uint64, events ...*pb.Event) {
+		t.Helper()
+		if err := s.Send(&pb.StreamObserveRequest{Sequence: sequence, Events: events}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	several(1, withID("a", "ann", 1), withID("a", "ann", 1), &pb.Event{UserId: "ann"}, withID("b", "ann", 2))
+	s.send(t, 5, withID("c", "ann", 3))
+	several(6, withID("b", "bob", 1), event("bob", 4), event("bob", 4)) // without id and time: two different events
+	if err := s.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	got := s.rest(t)
+	if got.err != nil || got.acked != 8 {
+		t.Errorf("acked %d of 8: %v", got.acked, got.err)
+	}
+	exceptions := map[uint64]pb.EventDisposition{}
+	for _, e := range got.exceptions {
+		exceptions[e.GetSequence()] = e.GetResult().GetDisposition()
+	}
+	want := map[uint64]pb.EventDisposition{2: pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE, 3: pb.EventDisposition_EVENT_DISPOSITION_REJECTED}
+	if diff := cmp.Diff(want, exceptions); diff != "" {
+		t.Errorf("exceptions differ (-want +got):\n%s", diff)
+	}
+	for user, want := range map[string]uint64{"ann": 3, "bob": 3} {
+		if r, err := ts.store.Revision(ctx(t), user); r != want || err != nil {
+			t.Errorf("%s: revision %d, %v, want %d", user, r, err, want)
+		}
+	}
+}
+
+// TestStreamRefusedMessages ends streams by messages that are wrong as a whole, after what came before was acknowledged.
+func TestStreamRefusedMessages(t *testing.T) {
+	ts := start(t, setup{})
+	for field, req := range map[string]*pb.StreamObserveRequest{
+		"sequence": {Sequence: 2, Events: []*pb.Event{event("u", 1)}},
+		"events":   {Sequence: 3, Event: event("u", 1), Events: []*pb.Event{event("u", 1)}},
+		"events ":  {Sequence: 3, Events: make([]*pb.Event, maxBatch+1)},
+	} {
+		for i := range req.Events {
+			req.Events[i] = event("u", 1)
+		}
+		s := openStream(t, ts)
+		if err := s.Send(&pb.StreamObserveRequest{Sequence: 1, Events: []*pb.Event{event("u", 1), event("u", 2)}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Send(req); err != nil && !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+		got := s.rest(t)
+		p := problemOf(t, got.err)
+		if got.acked != 2 || p.Code != codes.InvalidArgument || len(p.Fields) != 1 || p.Fields[0] != strings.TrimSpace(field) {
+			t.Errorf("%q: acked %d, end %+v, want 2 and InvalidArgument of that field", field, got.acked, p)
+		}
 	}
 }

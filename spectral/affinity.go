@@ -1,5 +1,7 @@
 package spectral
 
+import "github.com/gsimc/gsimc/internal/parallel"
+
 // affinity is K by its products: in float32 for the iteration, and in float64 for what is reported.
 type affinity struct {
 	single operator[float32]
@@ -72,7 +74,7 @@ func (r rounded) strip() int { return r.op.strip() }
 
 func (r rounded) applyTo(dst, x []float64, b int) {
 	in, out := make([]float32, len(x)), make([]float32, len(x))
-	parallelStrips(len(x), combineStrip, func(lo, hi int) { convert(in[lo:hi], x[lo:hi]) })
+	parallel.Strips(len(x), combineStrip, func(lo, hi int) { convert(in[lo:hi], x[lo:hi]) })
 	r.op.applyTo(out, in, b)
-	parallelStrips(len(x), combineStrip, func(lo, hi int) { convert(dst[lo:hi], out[lo:hi]) })
+	parallel.Strips(len(x), combineStrip, func(lo, hi int) { convert(dst[lo:hi], out[lo:hi]) })
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/internal/parallel"
 )
 
 // chebyshev is the polynomial p(x) = T_d((x−e)/h) / T_d((κ_1−e)/h), T_d the Chebyshev polynomial of degree d, e and h the
@@ -72,7 +73,7 @@ func (c *chebyshevOp[T]) applyTo(dst, x []T, b int) {
 		copy(prev, curr)
 		copy(curr, dst)
 	}
-	parallelStrips(size, combineStrip, func(lo, hi int) {
+	parallel.Strips(size, combineStrip, func(lo, hi int) {
 		scaleTo(dst[lo:hi], T(c.norm), curr[lo:hi])
 	})
 }
@@ -82,7 +83,7 @@ const combineStrip = 1 << 15
 
 // combine sets y = alpha (y − e x) − z; a nil z counts as zero.
 func combine[T gemm.Float](y []T, alpha T, x []T, e T, z []T) {
-	parallelStrips(len(y), combineStrip, func(lo, hi int) {
+	parallel.Strips(len(y), combineStrip, func(lo, hi int) {
 		if z == nil {
 			for i := lo; i < hi; i++ {
 				y[i] = alpha * (y[i] - e*x[i])

@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/internal/parallel"
 )
 
 // matrix is a row-major matrix or a block of one. Large ones may be of float32; small ones, which belong to the projected
@@ -39,7 +40,7 @@ func row[T gemm.Float](a matrix[T], i int) []T {
 
 // copyMatrix sets dst = src, rounded to the type of dst.
 func copyMatrix[D, S gemm.Float](dst matrix[D], src matrix[S]) {
-	parallelStrips(dst.Rows, copyStrip, func(lo, hi int) {
+	parallel.Strips(dst.Rows, copyStrip, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			convert(row(dst, i), row(src, i))
 		}
@@ -91,7 +92,7 @@ func columnNorms[T gemm.Float](a matrix[T]) []float64 {
 // dotColumns returns the dot product of each column of a with the same column of b, added up in float64.
 func dotColumns[T gemm.Float](a, b matrix[T]) []float64 {
 	partial := newGeneral((a.Rows+sumStrip-1)/sumStrip, a.Cols)
-	parallelStrips(a.Rows, sumStrip, func(lo, hi int) {
+	parallel.Strips(a.Rows, sumStrip, func(lo, hi int) {
 		sums := row(partial, lo/sumStrip)
 		for i := lo; i < hi; i++ {
 			with := row(b, i)

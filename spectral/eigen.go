@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/internal/parallel"
 )
 
 // The eigenproblem of a dense symmetric matrix A, of the size of the Lanczos
@@ -63,7 +64,7 @@ func symmetricEigen(a matrix[float64]) (values []float64, s matrix[float64], err
 
 // gatherEigenvectors sets column j of s to row order[j] of the strips.
 func gatherEigenvectors(s matrix[float64], strips [][]float64, order []int) {
-	parallelStrips(s.Rows, gemm.StripWidth, func(lo, hi int) {
+	parallel.Strips(s.Rows, gemm.StripWidth, func(lo, hi int) {
 		strip := strips[lo/gemm.StripWidth]
 		for j, at := range order {
 			for c, v := range strip[at*gemm.StripWidth:][:hi-lo] {

@@ -2,6 +2,8 @@ package spectral
 
 import (
 	"math"
+
+	"github.com/gsimc/gsimc/internal/parallel"
 )
 
 // maxGramItems is the number of items up to which K may be formed as a dense matrix: their indices have 16 bits.
@@ -116,7 +118,7 @@ const gramRows = 64
 
 // add adds the users of a chunk to the lower triangle of K.
 func (g *gramOp) add(c *userChunk) {
-	parallelStrips(g.n, gramRows, func(lo, hi int) {
+	parallel.Strips(g.n, gramRows, func(lo, hi int) {
 		sums := new([maxGramItems]float32)
 		for i := lo; i < hi; i++ {
 			if c.ptr[i] == c.ptr[i+1] {
@@ -150,14 +152,14 @@ func scatter(sums *[maxGramItems]float32, items []uint16, w float32) {
 // finish scales the rows and columns of K and mirrors its lower triangle to the upper one, in tiles.
 func (g *gramOp) finish(scale []float64) {
 	n := g.n
-	parallelStrips(n, gramRows, func(lo, hi int) {
+	parallel.Strips(n, gramRows, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			for j, v := range g.k[i*n : i*n+i+1] {
 				g.k[i*n+j] = float32(float64(v) * scale[i] * scale[j])
 			}
 		}
 	})
-	parallelStrips(n, gramRows, func(lo, hi int) { // rows of the upper triangle
+	parallel.Strips(n, gramRows, func(lo, hi int) { // rows of the upper triangle
 		for j0 := lo; j0 < n; j0 += gramRows {
 			j1 := min(j0+gramRows, n)
 			for j := j0; j < j1; j++ {

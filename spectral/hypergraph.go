@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/internal/parallel"
 )
 
 // hypergraph is K = D_v^{-s/2} Rᵀ D_e^{-s} R D_v^{-s/2}, kept as R.
@@ -79,7 +80,7 @@ func (op *hypergraphOp[T]) applyTo(dst, x []T, b int) {
 			scaleTo(op.z[i*b:(i+1)*b], T(op.vScale[i]), x[i*b:(i+1)*b])
 		}
 	})
-	parallelStrips(count, 1, func(g, _ int) { // the group's part of Rᵀ D_e^{-s} R z
+	parallel.Strips(count, 1, func(g, _ int) { // the group's part of Rᵀ D_e^{-s} R z
 		sums, y := op.sums[g*n*b:(g+1)*n*b], make([]T, b)
 		clear(sums)
 		for u := op.groups[g]; u < op.groups[g+1]; u++ {

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/internal/parallel"
 )
 
 // tridiagonal is a symmetric tridiagonal matrix T: d is the diagonal, e what
@@ -124,7 +125,7 @@ func (r *rotations) add(first, count int) {
 
 // apply rotates all strips and forgets the rotations.
 func (r *rotations) apply(strips [][]float64) {
-	parallelStrips(len(strips), 1, func(q, _ int) {
+	parallel.Strips(len(strips), 1, func(q, _ int) {
 		at := 0
 		for _, w := range r.sweeps {
 			rows := strips[q][w.first*gemm.StripWidth : (w.first+w.count+1)*gemm.StripWidth]

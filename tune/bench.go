@@ -166,7 +166,7 @@ func (b *bench) queries(c Candidate) ([]float32, error) {
 	}
 	for band := range readout.R {
 		x := gemm.Matrix[float32]{Rows: positions, Cols: k, Stride: readout.R * b.basis.K, Data: states[band*b.basis.K:]}
-		w := matrix(toFloat32(readout.W[band*k*k:(band+1)*k*k]), k)
+		w := matrix(gemm.ToFloat32(readout.W[band*k*k:(band+1)*k*k]), k)
 		gemm.MulAdd(matrix(queries, k), 1, gemm.Plain, x, gemm.Transposed, w)
 	}
 	return queries, nil
@@ -185,7 +185,7 @@ func (b *bench) response(c Candidate) []float32 {
 	filter.Phi = c.Phi
 	h := make([]float64, b.basis.K)
 	filter.ResponseTo(h, b.basis.Lambda)
-	return toFloat32(h[:c.Rank])
+	return gemm.ToFloat32(h[:c.Rank])
 }
 
 // readout learns the read-out of the candidate's bands.
@@ -230,7 +230,7 @@ func (b *bench) withDeviation(c Candidate) (with, without Trial, err error) {
 	if err != nil {
 		return with, without, err
 	}
-	plain := &kalman.Dynamics{Bands: bands, Mean: toFloat32(readout.Mean)}
+	plain := &kalman.Dynamics{Bands: bands, Mean: gemm.ToFloat32(readout.Mean)}
 	decoder := b.rows(b.decoder, k)
 	without = score(c, b.panel.rank(b.panel.fold(k, func(int) *kalman.Dynamics { return plain }, rows, encoder), decoder))
 	var halves [2]*kalman.Dynamics
@@ -239,7 +239,7 @@ func (b *bench) withDeviation(c Candidate) (with, without Trial, err error) {
 		for u := 1 - half; u < len(b.panel.histories); u += 2 {
 			learnFrom = append(learnFrom, b.panel.histories[u])
 		}
-		noise, err := dynamics.LearnNoise(plain, rows, encoder, learnFrom)
+		noise, err := dynamics.LearnNoise(plain, rows, encoder, learnFrom, nil)
 		if err != nil {
 			return with, without, err
 		}
@@ -269,14 +269,6 @@ func (p *panel) fold(k int, of func(user int) *kalman.Dynamics, rows dynamics.Ro
 		}
 	})
 	return queries
-}
-
-func toFloat32(v []float64) []float32 {
-	w := make([]float32, len(v))
-	for i, x := range v {
-		w[i] = float32(x)
-	}
-	return w
 }
 
 // medianGap is the median time between neighbouring events of the training users in seconds; 0 without useful times, which is

@@ -2,11 +2,10 @@ package tune
 
 import (
 	"math"
-	"runtime"
-	"sync"
-	"sync/atomic"
 
+	"github.com/gsimc/gsimc/evaluate"
 	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/internal/parallel"
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -78,7 +77,7 @@ func (p *panel) forEachUser(do func(lo, hi int)) {
 		}
 	}
 	starts = append(starts, len(p.positions))
-	parallel(len(starts)-1, func(i int) { do(starts[i], starts[i+1]) })
+	parallel.Tasks(len(starts)-1, func(i int) { do(starts[i], starts[i+1]) })
 }
 
 // rank returns the place of each position's item among those that its user had not seen, for queries (a row of k each) and
@@ -92,7 +91,7 @@ func (p *panel) rank(queries []float32, v gemm.Matrix[float32]) []int32 {
 		block := scores[:(hi-lo)*n]
 		clear(block)
 		gemm.MulAdd(matrix(block, n), 1, gemm.Plain, matrix(queries[lo*k:hi*k], k), gemm.Transposed, v)
-		parallel(hi-lo, func(i int) { ranks[lo+i] = p.rankOne(p.positions[lo+i], block[i*n:(i+1)*n]) })
+		parallel.Tasks(hi-lo, func(i int) { ranks[lo+i] = p.rankOne(p.positions[lo+i], block[i*n:(i+1)*n]) })
 	}
 	return ranks
 }
@@ -117,37 +116,10 @@ func (p *panel) rankOne(at position, scores []float32) int32 {
 
 // score sums ranks up.
 func score(c Candidate, ranks []int32) Trial {
-	t := Trial{Candidate: c}
-	var squares float64
-	for _, r := range ranks {
-		if r <= cutoff {
-			gain := 1 / math.Log2(float64(r)+1)
-			t.HR++
-			t.NDCG += gain
-			squares += gain * gain
-		}
-	}
-	n := float64(len(ranks))
-	t.HR /= n
-	t.NDCG /= n
-	t.NDCGErr = math.Sqrt(max(0, squares/n-t.NDCG*t.NDCG) / max(1, n-1))
-	return t
+	m := evaluate.MetricAt(cutoff, ranks)
+	return Trial{Candidate: c, HR: m.HR, NDCG: m.NDCG, NDCGErr: m.NDCGErr}
 }
 
 func matrix(data []float32, cols int) gemm.Matrix[float32] {
 	return gemm.Matrix[float32]{Rows: len(data) / cols, Cols: cols, Stride: cols, Data: data}
-}
-
-// parallel calls do(0), …, do(n−1) on all processors.
-func parallel(n int, do func(i int)) {
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				do(i)
-			}
-		})
-	}
-	wg.Wait()
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
+	"time"
 
 	"github.com/gsimc/gsimc/bench/internal/ceiling"
 	"github.com/gsimc/gsimc/dataset"
@@ -144,11 +146,14 @@ func userQueries(m *model.Model, data *dataset.Interactions, count int) []float3
 	return queries
 }
 
+// amazonTitle is the name of the data set of real users.
+const amazonTitle = "amazon-games"
+
 // amazonGames returns the file of this data set, or "" and a note if it is not there.
 func (s *session) amazonGames() string {
-	path := filepath.Join(s.data, "amazon-games", "interactions.csv.gz")
+	path := filepath.Join(s.data, amazonTitle, "interactions.csv.gz")
 	if _, err := os.Stat(path); err != nil {
-		s.note("the data set amazon-games is not there and is left out")
+		s.note("the data set %s is not there and is left out", amazonTitle)
 		return ""
 	}
 	return path
@@ -174,6 +179,7 @@ func (s *session) train(events, name string, rank int) (string, error) {
 // program runs gsimc without its bars.
 func (s *session) program(args ...string) error {
 	cmd := exec.CommandContext(s.ctx, s.gsimc, append([]string{"--quiet"}, args...)...)
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(syscall.SIGTERM) }, 10*time.Second
 	if out, err := cmd.CombinedOutput(); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w: make build makes it, --gsimc names another", err)

@@ -40,6 +40,7 @@ var parts = []struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second interrupt does not wait for what cannot be stopped, such as a solver
 	err := run(ctx, os.Args[1:])
 	if ctx.Err() != nil {
 		err = errors.New("interrupted: of the part under way nothing is stored")

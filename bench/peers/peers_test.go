@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/bench/internal/ceiling"
+	"github.com/gsimc/gsimc/bench/internal/clicks"
 	"github.com/gsimc/gsimc/bench/internal/result"
 	"github.com/gsimc/gsimc/bench/internal/rounds"
 )
@@ -142,5 +144,48 @@ func TestMeasureStoresResults(t *testing.T) {
 	}
 	if f.Command != "go run ./peers --quick --no-peers --suffix -x --rounds 1 test" || len(f.Groups) != 1 || !f.Quick {
 		t.Errorf("stored %+v", f)
+	}
+}
+
+// TestEigen solves a small matrix and tells how good the answer is.
+func TestEigen(t *testing.T) {
+	s := quickSession(t)
+	r := clicks.Draw(clicks.Config{Users: 400, Items: 150, Ones: 6000, Seed: 1})
+	if err := s.eigenGroups("small", r, nil, []eigenGroup{{rank: 5, rounds: 2, forms: []string{"sparse"}}}); err != nil {
+		t.Fatal(err)
+	}
+	g := s.file.Groups[0]
+	if own := g.Find(ownSolver); own == nil || len(own.Samples) != 2 || own.Samples[0] <= 0 {
+		t.Errorf("the series of the solver is %+v, want 2 samples", own)
+	}
+	if len(g.Checks) != 1 || g.Checks[0].Bad || g.Checks[0].Value > tolerance {
+		t.Errorf("checks %+v, want one good residual", g.Checks)
+	}
+}
+
+func TestProducts(t *testing.T) {
+	s := quickSession(t)
+	for _, bits := range []int{32, 64} {
+		for _, c := range append(s.ownProducts(30, bits), s.peak(bits, 2)) {
+			if c.Role == result.Limit && !ceiling.Available() {
+				continue
+			}
+			if rate, err := c.Run(); err != nil || rate <= 0 {
+				t.Errorf("%s, %d bits: %v GFLOP/s, %v", c.Name, bits, rate, err)
+			}
+		}
+	}
+}
+
+// TestOnly: what --only does not name is left out.
+func TestOnly(t *testing.T) {
+	s := quickSession(t)
+	s.only = "k = 7"
+	r := clicks.Draw(clicks.Config{Users: 400, Items: 150, Ones: 6000, Seed: 1})
+	if err := s.eigenGroups("small", r, nil, []eigenGroup{{rank: 5, rounds: 1}, {rank: 7, rounds: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.file.Groups) != 1 || s.file.Groups[0].Params["k"] != 7 {
+		t.Errorf("groups %+v, want that of rank 7 alone", s.file.Groups)
 	}
 }

@@ -54,9 +54,11 @@ func measureTopN(s *session) (err error) {
 
 // trainedGroups measures bases of real and of generated data.
 func (s *session) trainedGroups(workers []*python.Worker, queries int) error {
-	if events := s.amazonGames(); events != "" && !s.left("amazon-games") {
-		if err := s.trainedGroup("amazon-games", events, "amazon-games", workers, queries); err != nil {
-			return err
+	if !s.left(amazonTitle) {
+		if events := s.amazonGames(); events != "" {
+			if err := s.trainedGroup(amazonTitle, events, amazonTitle, workers, queries); err != nil {
+				return err
+			}
 		}
 	}
 	if s.left("generated") {

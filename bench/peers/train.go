@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -39,6 +40,9 @@ func measureTrain(s *session) (err error) {
 	}); err != nil {
 		return err
 	}
+	if s.left(amazonTitle) {
+		return nil
+	}
 	path := s.amazonGames()
 	if path == "" {
 		return nil
@@ -48,7 +52,7 @@ func measureTrain(s *session) (err error) {
 		return err
 	}
 	r = &spectral.Incidence{NumItems: data.NumItems(), Ptr: data.Ptr, Item: data.Item}
-	return s.eigenGroups("amazon-games", r, workers, []eigenGroup{
+	return s.eigenGroups(amazonTitle, r, workers, []eigenGroup{
 		{rank: pick(s, 300, 20), rounds: s.rounds, forms: []string{"sparse"}},
 	})
 }
@@ -113,7 +117,7 @@ func (s *session) eigenGroup(title string, r *spectral.Incidence, workers []*pyt
 			return answer.Seconds, err
 		}}
 	}
-	contestants := []rounds.Contestant{add(ownSolver, result.Own, func() (solved, error) { return solve(r, g.rank) })}
+	contestants := []rounds.Contestant{add(ownSolver, result.Own, func() (solved, error) { return s.solve(r, g.rank) })}
 	for _, w := range workers {
 		for _, form := range g.forms {
 			name := fmt.Sprintf("SciPy %s eigsh, %s", w.Versions.SciPy,
@@ -156,11 +160,18 @@ func (s *session) eigenChecks(g *result.Group, names []string, last map[string]s
 }
 
 // solve is gsimc's own solver with the paper's graph.
-func solve(r *spectral.Incidence, rank int) (solved, error) {
+func (s *session) solve(r *spectral.Incidence, rank int) (solved, error) {
+	told := time.Now()
+	progress := func(done, total int) {
+		if time.Since(told) > progressEvery {
+			told = time.Now()
+			s.say("%s, k = %d: step %d of %d, or begun again", ownSolver, rank, done, total)
+		}
+	}
 	runtime.GC() // what was left by the one before is not this one's
 	begin := time.Now()
 	basis, err := spectral.Solve(r, spectral.Options{
-		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: rank, Tolerance: tolerance, Seed: 1,
+		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: rank, Tolerance: tolerance, Seed: 1, Progress: progress,
 	})
 	answer := solved{Seconds: time.Since(begin).Seconds()}
 	if err != nil {
@@ -180,7 +191,7 @@ func measureTrainLarge(s *session) error {
 	rank := pick(s, 1000, 100)
 	s.say("drawing %d users, %d items, %d ones", c.Users, c.Items, c.Ones)
 	r := clicks.Draw(c)
-	runtime.GC()
+	debug.FreeOSMemory() // what drawing took is not training's
 	if err := resetPeak(); err != nil {
 		s.note("the largest memory in use is not known: %v", err)
 	}
@@ -191,7 +202,7 @@ func measureTrainLarge(s *session) error {
 		Unit:   "s", Ours: ownSolver, Remarks: "Once.",
 	}
 	s.say("%s", g.Title)
-	answer, err := solve(r, rank)
+	answer, err := s.solve(r, rank)
 	if err != nil {
 		return err
 	}

@@ -136,7 +136,7 @@ func (c constants) needs() []need {
 	}
 	if c.perOne > 0 {
 		vectors := c.passes * k
-		seconds("training: products with the graph", fmt.Sprintf("users × events × %.0f vectors × %.2g ns, against a day", vectors, c.perOne*1e9),
+		seconds("training: time on all cores", fmt.Sprintf("users × events × %.0f vectors × %.2g ns, against a day", vectors, c.perOne*1e9),
 			events*vectors*c.perOne, trainingDay)
 	}
 	slices.SortStableFunc(list, func(a, b need) int { return cmp.Compare(b.factor(), a.factor()) })

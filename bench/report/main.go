@@ -125,7 +125,7 @@ func (p *page) write(out string) error {
 // functions are what the template calls.
 func (p *page) functions() template.FuncMap {
 	return template.FuncMap{
-		"part": p.part, "loads": p.loads, "sweeps": p.sweeps, "machine": p.machine, "runs": runsTable, "quick": p.quick,
+		"part": p.part, "loads": p.loads, "sweeps": p.sweeps, "machine": p.machine, "runs": runsTable, "quick": p.quick, "notes": p.notes,
 		"table": groupTable, "checks": checksTable, "summary": searchSummary, "series": seriesTable,
 		"plotSearch": p.plotSearch, "plotAppends": p.plotAppends, "plotSweep": p.plotSweep, "limits": p.limits,
 	}
@@ -159,6 +159,24 @@ func (p *page) machine() loadtest.Machine {
 		return loadtest.Machine{}
 	}
 	return p.Parts[0].Machine
+}
+
+// notes returns what the parts say, each once and with the parts that say it.
+func (p *page) notes() []string {
+	var texts []string
+	parts := map[string][]string{}
+	for _, f := range p.Parts {
+		for _, text := range f.Notes {
+			if parts[text] == nil {
+				texts = append(texts, text)
+			}
+			parts[text] = append(parts[text], f.Part)
+		}
+	}
+	for i, text := range texts {
+		texts[i] = strings.Join(parts[text], ", ") + ": " + text
+	}
+	return texts
 }
 
 // quick reports whether any part was measured too briefly.

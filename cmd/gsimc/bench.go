@@ -44,8 +44,11 @@ type benchTraffic struct {
 	Allow   int `group:"Traffic:" default:"0" help:"Items on the allow-list of a Recommend, up to 10000. 0: no list."`
 	Deny    int `group:"Traffic:" default:"0" help:"Items on the deny-list of a Recommend, likewise."`
 
+	Packed bool `group:"Traffic:" help:"Ask for lists as arrays, which are shorter."`
+
 	ObserveShare float64 `group:"Traffic:" default:"0.1" help:"Share of Observe in the mixed scenario."`
 	StreamShare  float64 `group:"Traffic:" default:"0" help:"Share of streamed events in the mixed scenario; the rest is Recommend."`
+	Batch        int     `group:"Traffic:" default:"100" help:"Streamed events in a message, 1 to 1000, when users are loaded and in the stream scenario."`
 	Seed         uint64  `group:"Traffic:" default:"1" help:"Seed of all that is drawn."`
 }
 
@@ -174,8 +177,12 @@ func (c *benchCmd) command() string {
 	some("history", c.History, c.History > 0)
 	some("allow", c.Allow, c.Allow > 0)
 	some("deny", c.Deny, c.Deny > 0)
+	if c.Packed {
+		line = append(line, "--packed")
+	}
 	some("observe-share", c.ObserveShare, c.Sweep == "")
 	some("stream-share", c.StreamShare, c.StreamShare > 0)
+	add("batch", c.Batch)
 	some("load", fmt.Sprintf("%g%%", 100*float64(given(c.Load, 0))), c.Load != nil)
 	some("rate", c.Rate, c.Rate > 0)
 	some("in-flight", given(c.InFlight, 0), c.InFlight != nil)

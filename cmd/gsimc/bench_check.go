@@ -70,6 +70,7 @@ func (t *benchTraffic) check() error {
 		inRange("--users", float64(t.Users), 1, maxBenchUsers), inRange("--events", float64(t.Events), 1, 1000),
 		inRange("--page", float64(t.Page), 1, 1000), inRange("--history", float64(t.History), 0, 1000),
 		inRange("--allow", float64(t.Allow), 0, 10_000), inRange("--deny", float64(t.Deny), 0, 10_000),
+		inRange("--batch", float64(t.Batch), 1, 1000),
 		inRange("--observe-share", t.ObserveShare, 0, 1), inRange("--stream-share", t.StreamShare, 0, 1))
 	if err == nil && t.ObserveShare+t.StreamShare > 1 {
 		err = fmt.Errorf("--stream-share: %v and --observe-share %v are more than 1 together", t.StreamShare, t.ObserveShare)

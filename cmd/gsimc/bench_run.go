@@ -69,7 +69,7 @@ func (b *bench) scenarios(ctx context.Context, which string) (err error) {
 		{"latency", suite.Latency},
 		{"throughput", func(ctx context.Context) error { return suite.Throughput(ctx, given(b.InFlight, benchInFlight)) }},
 		{"observe", func(ctx context.Context) error { return suite.Observe(ctx, given(b.InFlight, benchObserveInFlight)) }},
-		{"stream", suite.Ingestion},
+		{"stream", func(ctx context.Context) error { return suite.Ingestion(ctx, b.Batch) }},
 		{"mixed", func(ctx context.Context) error {
 			return suite.Mixed(ctx, loadtest.Load{Rate: b.Rate, Share: share, InFlight: given(b.InFlight, benchInFlight)})
 		}},
@@ -100,7 +100,7 @@ func (b *bench) suite(s *subject) *loadtest.Suite {
 
 func (b *bench) traffic(s *subject) loadtest.Traffic {
 	return loadtest.Traffic{
-		Items: s.items, Users: b.Users, Page: b.Page, History: b.History, Allow: b.Allow, Deny: b.Deny,
+		Items: s.items, Users: b.Users, Page: b.Page, History: b.History, Allow: b.Allow, Deny: b.Deny, Packed: b.Packed,
 		Observe: b.ObserveShare, Stream: b.StreamShare, Seed: b.Seed,
 	}
 }
@@ -129,7 +129,7 @@ func (b *bench) load(ctx context.Context, s *subject, first, end int) error {
 	b.stage = fmt.Sprintf("loading users %d to %d", first, end)
 	b.progress.Begin(b.stage, progress.Rows)
 	t := b.traffic(s)
-	err := s.client.Preload(ctx, &t, first, end, b.Events, func(done, total int) { b.progress.Update(int64(done), int64(total)) })
+	err := s.client.Preload(ctx, &t, first, end, b.Events, b.Batch, func(done, total int) { b.progress.Update(int64(done), int64(total)) })
 	if err != nil {
 		return fmt.Errorf("loading users: %w", err)
 	}

@@ -60,6 +60,7 @@ func (f *dataFlags) read(p progress.Progress) (*dataset.Interactions, *dataset.R
 		return f.readStore(p, opt)
 	}
 	opt.Progress = func(read, total, _ int64) { p.Update(read, total) }
+	opt.Sorting = func() { p.Begin("sorting events", progress.Steps) }
 	p.Begin("reading events", progress.Bytes)
 	defer p.End()
 	events, report, err := dataset.Read(f.Data, opt)

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/gsimc/gsimc/dataset"
@@ -33,7 +35,14 @@ func (c *generateCmd) config() synthetic.Config {
 }
 
 // Validate is called by kong after parsing.
-func (c *generateCmd) Validate() error { return c.config().Validate() }
+func (c *generateCmd) Validate() error {
+	err := c.config().Validate()
+	switch name := strings.ToLower(c.Out); {
+	case strings.HasSuffix(name, ".parquet"), strings.HasSuffix(name, ".jsonl"):
+		err = errors.Join(err, fmt.Errorf("--out: %s: what is written is CSV: let the name end in .csv, .csv.gz or .csv.zst", c.Out))
+	}
+	return err
+}
 
 // Run writes the file and prints its size.
 func (c *generateCmd) Run(a *app) error {

@@ -143,10 +143,13 @@ func orSilent(ctx context.Context, err error) error {
 	return err
 }
 
-// send writes events from the base-th on, numbered from 1, as long as there is room, and closes its side of the stream.
-// Errors come out of the receiving side.
+// sendBatch is the largest number of events in a message. More would make it no cheaper.
+const sendBatch = 100
+
+// send writes events from the base-th on, numbered from 1, as long as there is room, and closes its side of the stream. A
+// message holds as many as there is room for at the moment. Errors come out of the receiving side.
 func (s *sender) send(ctx context.Context, stream pb.EventService_StreamObserveClient, base int, room chan<- struct{}, stop <-chan struct{}) {
-	for i := base; i < s.source.Len(); i++ {
+	for next := base; next < s.source.Len(); {
 		select {
 		case room <- struct{}{}:
 		case <-stop:
@@ -155,11 +158,25 @@ func (s *sender) send(ctx context.Context, stream pb.EventService_StreamObserveC
 		case <-ctx.Done():
 			return
 		}
-		if stream.Send(&pb.StreamObserveRequest{Sequence: uint64(i - base + 1), Event: s.source.event(i)}) != nil {
+		req := &pb.StreamObserveRequest{Sequence: uint64(next - base + 1), Events: []*pb.Event{s.source.event(next)}}
+		for next++; next < s.source.Len() && len(req.Events) < sendBatch && hasRoom(room); next++ {
+			req.Events = append(req.Events, s.source.event(next))
+		}
+		if stream.Send(req) != nil {
 			return
 		}
 	}
 	_ = stream.CloseSend()
+}
+
+// hasRoom takes room for one more event, if there is some.
+func hasRoom(room chan<- struct{}) bool {
+	select {
+	case room <- struct{}{}:
+		return true
+	default:
+		return false
+	}
 }
 
 // receive takes acknowledgements until the stream ends, and calls alive for each that settles something.

@@ -39,16 +39,22 @@ func (s *moodyServer) StreamObserve(stream pb.EventService_StreamObserveServer) 
 	if len(s.script) > 0 {
 		m, s.script = &s.script[0], s.script[1:]
 	}
+	var events []*pb.Event // of the message
 	for n := 1; ; n++ {
-		in, err := stream.Recv()
-		if err != nil {
-			return nil // the client closed its side
-		}
-		if in.GetSequence() != uint64(n) {
-			return status.Errorf(codes.InvalidArgument, "sequence %d, want %d", in.GetSequence(), n)
+		if len(events) == 0 {
+			in, err := stream.Recv()
+			if err != nil {
+				return nil // the client closed its side
+			}
+			if in.GetSequence() != uint64(n) {
+				return status.Errorf(codes.InvalidArgument, "sequence %d, want %d", in.GetSequence(), n)
+			}
+			events = in.GetEvents()
 		}
 		out := &pb.StreamObserveResponse{AckedSequence: uint64(n)}
-		switch item := in.GetEvent().GetItemId(); {
+		item := events[0].GetItemId()
+		events = events[1:]
+		switch {
 		case m != nil && m.reject && n == 1:
 			out.Exceptions = exception(n, pb.EventDisposition_EVENT_DISPOSITION_REJECTED, "not today")
 		case s.seen[item]:

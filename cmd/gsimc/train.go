@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gsimc/gsimc/dataset"
@@ -115,7 +115,10 @@ func (c *trainCmd) Run(a *app) (err error) {
 		return err
 	}
 	compared := held.compare(p, m, model.Estimator(c.Estimator))
-	if err := writeModel(c.Out, m); err != nil {
+	p.Begin("writing the model", progress.Bytes)
+	err = writeModel(c.Out, m)
+	p.End()
+	if err != nil {
 		return err
 	}
 	if c.JSON {
@@ -208,98 +211,20 @@ func (c *trainCmd) dynamics() string {
 // learn builds the model on a basis, with progress.
 func learn(p progress.Progress, spec model.Spec, basis *spectral.Basis, part *dataset.Partition) (*model.Model, error) {
 	h := evaluate.LearnFrom(part)
-	h.Progress = func(done, total int) { p.Update(int64(done), int64(total)) }
-	p.Begin("learning dynamics", progress.Steps)
+	var current atomic.Value // the stage that is shown
+	current.Store("")
+	h.Progress = func(stage string, done, total int) {
+		if current.Swap(stage) != stage {
+			p.Begin(stage, progress.Steps)
+		}
+		p.Update(int64(done), int64(total))
+	}
 	defer p.End()
 	m, err := model.New(spec, basis, part.Items, h)
 	if err != nil {
 		return nil, inFlags(err)
 	}
 	return m, nil
-}
-
-func (c *trainCmd) provenance(report *dataset.Report, basis *spectral.Basis, trainedAt time.Time) map[string]string {
-	p := map[string]string{
-		"command":       c.command(basis.K),
-		"data_hash":     report.Hash,
-		"gsimc_version": buildVersion(),
-		"seed":          strconv.FormatUint(c.Seed, 10),
-		"solver_report": basis.Report.String(),
-		"trained_at":    trainedAt.UTC().Format(time.RFC3339),
-
-		// For --like: what the spec does not say.
-		"min_item_events": strconv.Itoa(c.MinItemEvents),
-		"min_user_events": strconv.Itoa(c.MinUserEvents),
-		"asked_rank":      strconv.Itoa(c.askedRank()),
-		"solver":          c.Solver,
-	}
-	if c.Solver == spectral.SolverNystrom {
-		p["landmarks"], p["nystrom_form"] = strconv.Itoa(c.Landmarks), c.NystromForm
-	}
-	return p
-}
-
-// command is the training command with everything that decides the result; files by their base names.
-func (c *trainCmd) command(rank int) string {
-	words := []string{"gsimc train"}
-	add := func(flag string, value any) { words = append(words, fmt.Sprintf("--%s %v", flag, value)) }
-	for _, path := range c.Data {
-		add("data", filepath.Base(path))
-	}
-	if c.FromStore != "" {
-		add("from-store", filepath.Base(c.FromStore))
-		for _, t := range slices.Sorted(maps.Keys(c.EventWeight)) {
-			add("event-weight", fmt.Sprintf("%s=%v", t, c.EventWeight[t]))
-		}
-	}
-	if c.Split != "" {
-		add("split", filepath.Base(c.Split))
-	}
-	add("min-user-events", c.MinUserEvents)
-	add("min-item-events", c.MinItemEvents)
-	if c.Compare != "" {
-		add("compare", filepath.Base(c.Compare))
-	}
-	if c.like != nil {
-		add("like", filepath.Base(c.Like))
-		add("seed", c.Seed)
-		return strings.Join(words, " ")
-	}
-	spec := c.spec()
-	add("graph", c.Graph)
-	add("degree-exponent", spec.DegreeExponent)
-	add("window", spec.Window)
-	add("degree-rescale", spec.DegreeRescale)
-	add("rank", rank)
-	add("solver", c.Solver)
-	add("tolerance", c.Tolerance)
-	if c.Solver == spectral.SolverNystrom {
-		add("landmarks", c.Landmarks)
-		add("nystrom-form", c.NystromForm)
-	}
-	add("seed", c.Seed)
-	if c.dynamics() == model.DynamicsLearned {
-		add("dynamics", model.DynamicsLearned)
-		add("bands", model.FormatBands(spec.Dynamics.Bands))
-		add("ridge", c.Ridge)
-		add("positions", c.Positions)
-		if c.NoDeviation {
-			words = append(words, "--no-deviation")
-		}
-		return strings.Join(words, " ")
-	}
-	add("filter", spec.Filter.Name)
-	for _, constant := range []struct {
-		flag  string
-		value float64
-	}{{"phi", c.Phi}, {"gamma", c.Gamma}, {"a", c.A}, {"power", c.Power}, {"alpha", c.Alpha}} {
-		add(constant.flag, constant.value)
-	}
-	add("half-life", c.HalfLife)
-	add("sigma-eta", c.SigmaEta)
-	add("sigma-nu", c.SigmaNu)
-	add("covariance", c.Covariance)
-	return strings.Join(words, " ")
 }
 
 func (c *trainCmd) printSummary(a *app, report *dataset.Report, part *dataset.Partition, basis *spectral.Basis, m *model.Model, took time.Duration, compared *evaluate.Comparison) {

@@ -53,9 +53,9 @@
 //
 // The plain Go kernel is compiled in every build and is what the others are
 // tested against. On amd64 there are two more, in assembly: AVX2 with FMA, and
-// AVX-512F. The best one that the processor and the operating system support is
+// AVX-512F; on arm64, for the products, NEON. The best one that the processor and the operating system support is
 // chosen when the program starts. The environment variable GSIMC_CPU sets an
 // upper bound: generic, avx2 or avx512. What the processor lacks is never used,
-// so avx512 on an older machine means avx2 there, and any other value than these
-// three means no bound. [KernelName] tells what is in use.
+// so avx512 on an older machine means avx2 there. Any other value than these three
+// means no bound, and so do the latter two on arm64. [KernelName] tells what is in use.
 package gemm

@@ -36,7 +36,7 @@ var (
 )
 
 // KernelName names the kernels in use, for logs and benchmark headers: generic,
-// avx2 or avx512.
+// avx2, avx512 or neon.
 func KernelName() string { return inUse64.name }
 
 // inUse returns the kernel for elements of type T.

@@ -15,12 +15,15 @@ type bars struct {
 	mu   sync.Mutex
 	pool *mpb.Progress // of the running stage; nil between stages
 	bar  *mpb.Bar
+
+	shown track
 }
 
 func (b *bars) Begin(stage string, unit Unit) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.stop()
+	b.shown = track{}
 	counters := decor.CountersNoUnit(" %d / %d " + string(unit))
 	if unit == Bytes {
 		counters = decor.CountersKibiByte(" % .1f / % .1f")
@@ -38,6 +41,7 @@ func (b *bars) Update(done, total int64) {
 	if b.bar == nil {
 		return
 	}
+	done, total = b.shown.forward(done, total)
 	b.bar.SetTotal(total, false)
 	b.bar.SetCurrent(done)
 }

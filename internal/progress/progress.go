@@ -29,7 +29,7 @@ type Progress interface {
 	// Begin starts a stage and ends the one before.
 	Begin(stage string, unit Unit)
 	// Update says that done of total units are through; a total of 0 or less means that it is not known. Cheap enough
-	// for every thousand rows. Without a stage it does nothing.
+	// for every thousand rows. Without a stage, or with less than was shown before, it does nothing.
 	Update(done, total int64)
 	// End ends the last stage. To be called before anything else is written to the same output.
 	End()
@@ -49,6 +49,26 @@ func New(w io.Writer, quiet bool) Progress {
 	return &lines{out: w, now: time.Now}
 }
 
+// track keeps a stage from running backwards: what is to be done is sometimes more than was thought, and updates of several
+// goroutines overtake each other.
+type track struct{ done, total int64 }
+
+// forward returns the further of what was shown before and what is new.
+func (t *track) forward(done, total int64) (int64, int64) {
+	total = max(total, 0)
+	if total > 0 {
+		done = min(done, total)
+	}
+	behind := done < t.done
+	if t.total > 0 && total > 0 {
+		behind = float64(done)*float64(t.total) < float64(t.done)*float64(total)
+	}
+	if !behind {
+		*t = track{done: done, total: total}
+	}
+	return t.done, t.total
+}
+
 type none struct{}
 
 func (none) Begin(string, Unit)  {}
@@ -64,18 +84,20 @@ type lines struct {
 	stage       string
 	unit        Unit
 	begin, last time.Time
+	shown       track
 }
 
 func (l *lines) Begin(stage string, unit Unit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stage, l.unit, l.begin = stage, unit, l.now()
-	l.last = l.begin
+	l.last, l.shown = l.begin, track{}
 }
 
 func (l *lines) Update(done, total int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	done, total = l.shown.forward(done, total)
 	now := l.now()
 	if l.stage == "" || now.Sub(l.last) < interval {
 		return

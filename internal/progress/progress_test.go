@@ -38,6 +38,26 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// What is shown never goes back: neither when steps are repeated, nor when there are more of them than was thought.
+func TestForward(t *testing.T) {
+	var shown track
+	for i, c := range []struct{ done, total, wantDone, wantTotal int64 }{
+		{10, 100, 10, 100},
+		{5, 100, 10, 100},    // overtaken
+		{20, 100, 20, 100},   //
+		{30, 200, 20, 100},   // more to do: 15 % after 20 %
+		{50, 200, 50, 200},   //
+		{300, 200, 200, 200}, // never more than there is
+		{1, 0, 200, 200},     // less than before, of who knows what
+		{250, -1, 250, 0},    //
+		{251, 0, 251, 0},     //
+	} {
+		if done, total := shown.forward(c.done, c.total); done != c.wantDone || total != c.wantTotal {
+			t.Errorf("step %d: %d of %d is shown as %d of %d, want %d of %d", i, c.done, c.total, done, total, c.wantDone, c.wantTotal)
+		}
+	}
+}
+
 func TestCount(t *testing.T) {
 	for _, c := range []struct {
 		n    int64

@@ -47,7 +47,7 @@ func BenchmarkSearch(b *testing.B) {
 			var q query
 			q.set(x, queries[0])
 			var d [vec.BlockRows]int32
-			b.SetBytes(int64(len(x.panels)))
+			b.SetBytes(int64(len(x.numbers)))
 			for b.Loop() {
 				read(&d, x, &q)
 			}
@@ -58,10 +58,6 @@ func BenchmarkSearch(b *testing.B) {
 // read multiplies all blocks and looks at nothing.
 func read(d *[vec.BlockRows]int32, x *Index, q *query) {
 	for b := range x.blocks() {
-		leads, rests := x.block(b)
-		vec.DotsTo(d, leads, vec.PanelBytes(x.lead), &q.lead, false, true)
-		if x.rest > 0 {
-			vec.DotsTo(d, rests, vec.PanelBytes(x.rest), &q.rest, true, true)
-		}
+		vec.DotsTo(d, x.block(b), &q.digits, x.block((b+1)%x.blocks()))
 	}
 }

@@ -28,12 +28,16 @@
 //
 // # The search
 //
-// Rows stand in blocks, by falling ‖v_i‖. For each block the bounds are compared with a floor: the N-th largest lower bound
-// so far. Whoever may reach it is kept, and from time to time the floor is raised and the kept are looked through. When no
-// row that follows is long enough to reach the floor, the scan ends. The float32 scores of those who are left settle it.
+// Rows stand in blocks, by falling ‖v_i‖. For each block the bounds are compared with a floor, a lower bound of the N-th
+// largest score. Whoever may reach it is kept; from time to time the floor is raised to the N-th largest lower bound of the
+// kept, and they are looked through. When no row that follows is long enough to reach the floor, the scan ends. The float32
+// scores of those who are left settle it.
 //
-// The columns of a row are split in two: a lead, and the rest. From the product of the leads and ‖tail of v_i‖‖tail of x‖ a
-// first bound follows, and where it is below the floor the rest is not read (R. Teflioudi, R. Gemulla, "Exact and Approximate
-// Maximum Inner Product Search with LEMP", ACM TODS 42, 2016; H. Li et al., "FEXIPRO", SIGMOD 2017). The columns of an
-// eigenbasis come by falling eigenvalue, so the lead has most of the energy already.
+// The scan begins with a sample of the blocks, and goes on with a floor that is taken from the sample, at a place where it is
+// hardly ever above the N-th score. If at the end fewer than N lower bounds reach it, it was, and the search begins anew
+// without. Where very many scores are closer to the N-th than the bounds can tell, the search is left to the float32 scan.
+//
+// Rows that are cut in two, with a first bound from the leading columns and the length of the rest (R. Teflioudi, R. Gemulla,
+// "Exact and Approximate Maximum Inner Product Search with LEMP", ACM TODS 42, 2016; H. Li et al., "FEXIPRO", SIGMOD 2017),
+// were tried and left out: docs/architecture.md says why.
 package topn

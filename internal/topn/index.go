@@ -20,15 +20,13 @@ type Index struct {
 	first int32 // number of the item of row 0
 
 	quantised bool // the int8 copy exists; if not, everything is done in float32
-	lead      int  // columns of the lead, a multiple of four
-	rest      int  // columns of the rest, likewise; 0: rows are not split
+	columns   int  // k, rounded up to a multiple of four
 
 	memory   []byte    // that the arrays of rows below stand in
-	panels   []byte    // blocks: the panels of the leads, then those of the rests; see package vec
+	numbers  []byte    // c of each row, whole blocks, see package vec
 	row      []int32   // of the matrix, that each row of the copy is, n
 	scale    []float32 // s_i of each row, whole blocks
 	slack    []float32 // E_i
-	tail     []float32 // ‖rest of v_i‖, if rows are split
 	reach    []float32 // of each block: largest ‖v_i‖ in it or in any block behind it
 	order    []int32   // of the blocks in a scan: a sample first
 	sample   int       // how many blocks the sample has
@@ -37,12 +35,6 @@ type Index struct {
 
 	searches sync.Pool // of *search
 }
-
-// splitFrom is the number of columns from which rows are split, and leadColumns the columns of the lead then.
-const (
-	splitFrom   = 160
-	leadColumns = 64
-)
 
 // Limits of the norms within which the bound of the package comment holds.
 const (
@@ -69,7 +61,7 @@ func New(rows, gain []float32, k int, first int32) *Index {
 	norms := make([]float64, n)
 	inStrips(n, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			norms[i] = x.norm(i, 0)
+			norms[i] = x.norm(i)
 		}
 	})
 	if slices.Max(norms) > longest {
@@ -79,7 +71,7 @@ func New(rows, gain []float32, k int, first int32) *Index {
 	x.layOut(norms)
 	relative := make([]float64, x.blocks())
 	inStrips(x.blocks(), func(lo, hi int) {
-		c := make([]int8, x.lead+x.rest)
+		c := make([]int8, x.columns)
 		for b := lo; b < hi; b++ {
 			relative[b] = x.fill(b, c, norms)
 		}
@@ -95,22 +87,25 @@ func (x *Index) Bytes() int {
 
 func (x *Index) blocks() int { return (x.n + vec.BlockRows - 1) / vec.BlockRows }
 
-// block returns the panels of the leads of a block, and those of the rests.
-func (x *Index) block(b int) (leads, rests []byte) {
-	size := vec.BlockRows * (x.lead + x.rest)
-	all := x.panels[b*size : (b+1)*size]
-	return all[:vec.BlockRows*x.lead], all[vec.BlockRows*x.lead:]
+// block returns the numbers of block b.
+func (x *Index) block(b int) []byte {
+	size := vec.BlockBytes(x.columns)
+	return x.numbers[b*size : (b+1)*size]
+}
+
+// blockAfter returns the numbers of the block that follows place at in the order of a scan, or nil.
+func (x *Index) blockAfter(at int) []byte {
+	if at+1 >= len(x.order) {
+		return nil
+	}
+	return x.block(int(x.order[at+1]))
 }
 
 // layOut orders the rows and allocates.
 func (x *Index) layOut(norms []float64) {
-	columns := (x.k + 3) &^ 3
-	x.lead = columns
-	if columns >= splitFrom {
-		x.lead, x.rest = leadColumns, columns-leadColumns
-	}
+	x.columns = (x.k + 3) &^ 3
 	// |c·h| ≤ 127·columns·maxDigit must stay below 2^31.
-	x.maxDigit = min(vec.MaxDigit, math.MaxInt32/(127*columns))
+	x.maxDigit = min(vec.MaxDigit, math.MaxInt32/(127*x.columns))
 	x.row = make([]int32, x.n)
 	for i := range x.row {
 		x.row[i] = int32(i)
@@ -127,31 +122,22 @@ func (x *Index) layOut(norms []float64) {
 
 // cutMemory allocates what is kept of the given number of rows.
 func (x *Index) cutMemory(rows int) {
-	arrays := []*[]float32{&x.scale, &x.slack}
-	if x.rest > 0 {
-		arrays = append(arrays, &x.tail)
-	}
-	x.memory = allocate(rows * (x.lead + x.rest + 4*len(arrays)))
+	const perRow = 2 * 4 // bytes of scale and slack
+	x.memory = allocate(rows * (x.columns + perRow))
 	runtime.AddCleanup(x, release, x.memory)
-	left := x.memory
-	cut := func(n int) (part []byte) {
-		part, left = left[:n:n], left[n:]
-		return part
-	}
-	x.panels = cut(rows * (x.lead + x.rest))
-	for _, a := range arrays {
-		*a = unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(cut(4*rows)))), rows)
-	}
+	x.numbers = x.memory[:rows*x.columns]
+	numbers := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x.memory[rows*x.columns:]))), 2*rows)
+	x.scale, x.slack = numbers[:rows:rows], numbers[rows:]
 }
 
 // A scan begins with a sample of one block in sampled, but no less than fewest, if there are several times as many.
 const (
 	sampled      = 16
 	fewestBlocks = 8
-	mostBlocks   = 64
+	mostBlocks   = 16
 )
 
-// chooseSample orders the blocks: evenly spread ones first, then the others as they stand.
+// chooseSample orders the blocks: evenly spread ones first, each from the middle of its part, then the others as they stand.
 func (x *Index) chooseSample() {
 	n := x.blocks()
 	x.sample = min(max(n/sampled, fewestBlocks), mostBlocks)
@@ -161,7 +147,7 @@ func (x *Index) chooseSample() {
 	x.order = make([]int32, 0, n)
 	inSample := make([]bool, n)
 	for j := range x.sample {
-		b := j * n / x.sample
+		b := (2*j + 1) * n / (2 * x.sample)
 		inSample[b] = true
 		x.order = append(x.order, int32(b))
 	}
@@ -172,10 +158,10 @@ func (x *Index) chooseSample() {
 	}
 }
 
-// norm is ‖v_i‖ without the first columns.
-func (x *Index) norm(i, first int) float64 {
+// norm is ‖v_i‖.
+func (x *Index) norm(i int) float64 {
 	g, sum := float64(x.gain[i]), 0.0
-	for _, u := range x.rows[i*x.k+first : (i+1)*x.k] {
+	for _, u := range x.rows[i*x.k : (i+1)*x.k] {
 		v := g * float64(u)
 		sum += v * v
 	}
@@ -192,13 +178,7 @@ func (x *Index) fill(b int, c []int8, norms []float64) (relative float64) {
 		if norms[i] > 0 {
 			relative = max(relative, missing/norms[i])
 		}
-		leads, rests := x.block(b)
-		panel, r := row%vec.BlockRows/vec.PanelRows, row%vec.PanelRows
-		vec.SetPanelRow(leads[panel*vec.PanelBytes(x.lead):], r, c[:x.lead])
-		if x.rest > 0 {
-			vec.SetPanelRow(rests[panel*vec.PanelBytes(x.rest):], r, c[x.lead:])
-			x.tail[row] = up(x.norm(i, x.lead))
-		}
+		vec.SetBlockRow(x.block(b), row%vec.BlockRows, c)
 	}
 	return relative
 }
@@ -212,7 +192,7 @@ func (x *Index) quantise(c []int8, i int) (step float32, missing float64) {
 	clear(c)
 	step = float32(largest / 127)
 	if step == 0 { // a row of zeros, or of numbers that underflow takes away
-		return 0, x.norm(i, 0)
+		return 0, x.norm(i)
 	}
 	inverse, sum := 1/float64(step), 0.0
 	for j, v := range u {

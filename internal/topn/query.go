@@ -8,21 +8,18 @@ import (
 
 // query is a query in int16, ready for the scan of an index.
 type query struct {
-	numbers    []int16 // h
-	lead, rest vec.Digits
-	bounds     vec.Bounds // of one block; Scale, Error and Tail are set as the scan goes on
-	norm       float64    // ‖x‖, rounded up, with room for the rounding of scores
+	numbers []int16 // h
+	digits  vec.Digits
+	bounds  vec.Bounds // of one block; Scale and Error are set as the scan goes on
+	norm    float64    // ‖x‖, rounded up, with room for the rounding of scores
 }
 
 // set prepares x. It returns false for a query that is left to the float32 scan.
 func (q *query) set(ix *Index, x []float32) bool {
-	norm, tail, largest := 0.0, 0.0, 0.0
-	for j, v := range x {
+	norm, largest := 0.0, 0.0
+	for _, v := range x {
 		w := float64(v)
 		norm += w * w
-		if j >= ix.lead {
-			tail += w * w
-		}
 		largest = max(largest, math.Abs(w))
 	}
 	norm = math.Sqrt(norm)
@@ -30,21 +27,20 @@ func (q *query) set(ix *Index, x []float32) bool {
 		return false
 	}
 	step := float32(largest / float64(ix.maxDigit))
-	missing := q.digits(ix, x, step)
+	missing := q.quantise(ix, x, step)
 	rounding := float64(vec.DotRoundings(ix.k)+64) * 0x1p-24
 	widen := max(1, (missing/norm+rounding)*(1+ix.relative)/typical)
 	q.norm = norm * (1 + 2*rounding)
-	q.bounds.Step, q.bounds.Norm, q.bounds.TailNorm = step, up(norm*widen), up(math.Sqrt(tail)*(1+0x1p-20))
+	q.bounds.Step, q.bounds.Norm = step, up(norm*widen)
 	return true
 }
 
-// digits stores the numbers of x for a step and returns f.
-func (q *query) digits(ix *Index, x []float32, step float32) float64 {
-	columns := ix.lead + ix.rest
-	if cap(q.numbers) < columns {
-		q.numbers = make([]int16, columns)
+// quantise stores the numbers of x for a step and returns f.
+func (q *query) quantise(ix *Index, x []float32, step float32) float64 {
+	if cap(q.numbers) < ix.columns {
+		q.numbers = make([]int16, ix.columns)
 	}
-	q.numbers = q.numbers[:columns]
+	q.numbers = q.numbers[:ix.columns]
 	clear(q.numbers[len(x):])
 	t, most, sum := float64(step), float64(ix.maxDigit), 0.0
 	inverse := 1 / t
@@ -54,7 +50,6 @@ func (q *query) digits(ix *Index, x []float32, step float32) float64 {
 		d := float64(v) - t*h
 		sum += d * d
 	}
-	q.lead.Set(q.numbers[:ix.lead])
-	q.rest.Set(q.numbers[ix.lead:])
+	q.digits.Set(q.numbers)
 	return math.Sqrt(sum)
 }

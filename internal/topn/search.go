@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/gsimc/gsimc/internal/vec"
 )
@@ -27,15 +28,14 @@ type search struct {
 
 	floor float32     // no item whose bound is below it is looked at any more
 	rank  int         // the floor is the rank-th largest lower bound
+	lost  bool        // too much is kept: the float32 scan is faster
 	kept  []candidate // that may be among the N
 	full  int         // number of kept at which the floor is raised
 
-	straight int // blocks to go without a look at the bounds of the leads, because these have been of no use
-	useless  int // blocks in a row in which they were of no use
-
 	lows   []float32   // scratch of raise
+	rows   []int32     // whose scores are wanted, numbers in the matrix
+	scores []float32   // of rows, or of a part of the matrix
 	keys   []uint64    // scratch of answer
-	scores []float32   // scratch of scan
 	others *vec.Bitset // scratch of allBut
 	best   vec.TopN    // of scan
 	d      [vec.BlockRows]int32
@@ -83,7 +83,7 @@ func (s *search) end(batch []Request) {
 	x := s.ix
 	batch[s.at].Top = s.req.Top
 	s.ix, s.req = nil, Request{}
-	s.bounds.Scale, s.bounds.Error, s.bounds.Tail = nil, nil, nil
+	s.bounds.Scale, s.bounds.Error = nil, nil
 	x.searches.Put(s)
 }
 
@@ -98,9 +98,8 @@ func (s *search) begin() bool {
 	case !x.quantised || !s.query.set(x, r.Query):
 		s.scan()
 	default:
-		s.floor, s.kept = float32(math.Inf(-1)), s.kept[:0]
+		s.floor, s.kept, s.lost = float32(math.Inf(-1)), s.kept[:0], false
 		s.setRank(s.sampleRank())
-		s.straight, s.useless = 0, 0
 		return true
 	}
 	return false
@@ -131,11 +130,15 @@ func (x *Index) pass(searches []*search, bySample bool) {
 				s.setRank(s.req.N)
 			}
 		}
+		next := x.blockAfter(at)
 		for i := 0; i < len(active); i++ {
-			s := active[i]
-			if float64(x.reach[block])*s.norm >= float64(s.floor) {
-				s.visit(int(block), i == 0)
-			} else if at >= x.sample { // all that follow are shorter still
+			s, reach := active[i], float64(x.reach[block])
+			if reach*s.norm >= float64(s.floor) {
+				s.visit(int(block), next)
+				next = nil // fetched already
+			}
+			// Behind the sample, all that follow are shorter still.
+			if at >= x.sample && reach*s.norm < float64(s.floor) || s.lost {
 				active[i] = active[len(active)-1]
 				active = active[:len(active)-1]
 				i--
@@ -144,73 +147,13 @@ func (x *Index) pass(searches []*search, bySample bool) {
 	}
 }
 
-// visit looks at a block. ahead: the next one will be wanted, too.
-func (s *search) visit(b int, ahead bool) {
+// visit looks at a block. next will be wanted soon, unless it is nil.
+func (s *search) visit(b int, next []byte) {
 	x, from := s.ix, b*vec.BlockRows
 	s.bounds.Scale, s.bounds.Error = x.scale[from:from+vec.BlockRows], x.slack[from:from+vec.BlockRows]
-	leads, rests := x.block(b)
-	vec.DotsTo(&s.d, leads, vec.PanelBytes(x.lead), &s.lead, false, ahead)
-	if x.rest > 0 && !s.visitRest(rests, b, ahead) {
-		return
-	}
+	vec.DotsTo(&s.d, x.block(b), &s.digits, next)
 	if s.bounds.ReachTo(&s.masks, &s.d, s.floor) {
 		s.keep(from)
-	}
-}
-
-const (
-	// fewPanels is how many panels of a block are read one by one at most; more are faster all at once.
-	fewPanels = 4
-	// patience is how many blocks in a row the bounds of the leads may be of no use before they are left out.
-	patience = 4
-	// straightBlocks is for how many blocks they are left out before they are tried again.
-	straightBlocks = 24
-)
-
-// visitRest adds the products of the rests of those panels that may hold a row of the N. It returns false if there is none.
-func (s *search) visitRest(rests []byte, b int, ahead bool) bool {
-	size := vec.PanelBytes(s.ix.rest)
-	if s.straight > 0 {
-		s.straight--
-		vec.DotsTo(&s.d, rests, size, &s.rest, true, ahead)
-		return true
-	}
-	s.bounds.Tail = s.ix.tail[b*vec.BlockRows : (b+1)*vec.BlockRows]
-	some := s.bounds.ReachTo(&s.masks, &s.d, s.floor)
-	s.bounds.Tail = nil
-	if !some {
-		s.useless = 0
-		return false
-	}
-	panels := 0
-	for _, m := range s.masks {
-		if m != 0 {
-			panels++
-		}
-	}
-	if panels > fewPanels {
-		if s.useless++; s.useless >= patience {
-			s.straight = straightBlocks
-		}
-		vec.DotsTo(&s.d, rests, size, &s.rest, true, ahead)
-		return true
-	}
-	s.useless = 0
-	s.addPanels(rests, size)
-	return true
-}
-
-// addPanels adds the products of the panels with rows in the masks. The others stay below the floor.
-func (s *search) addPanels(rests []byte, size int) {
-	for p, m := range s.masks {
-		rows := s.d[p*vec.PanelRows : (p+1)*vec.PanelRows]
-		if m != 0 {
-			vec.DotsPanelTo(rows, rests[p*size:(p+1)*size], &s.rest, true)
-			continue
-		}
-		for r := range rows {
-			rows[r] = math.MinInt32 // as far below as can be
-		}
 	}
 }
 
@@ -235,6 +178,10 @@ func (s *search) keep(from int) {
 	}
 }
 
+// hopeless is the share of the items, as one part in so many, that may be kept besides the N before a search is left to the
+// float32 scan: scores that are closer to each other than the error of their bounds, or nearly all zero.
+const hopeless = 8
+
 // raise raises the floor to the rank-th largest lower bound of the kept and drops who does not reach it. It returns that lower
 // bound; with fewer kept −∞.
 func (s *search) raise() float32 {
@@ -253,7 +200,8 @@ func (s *search) raise() float32 {
 			left = append(left, c)
 		}
 	}
-	s.kept, s.full = left, max(2*s.rank, len(left)+s.rank)
+	s.kept, s.full = left, 2*max(s.rank, len(left))
+	s.lost = len(left) > s.rank+s.ix.n/hopeless
 	return low
 }
 
@@ -261,7 +209,6 @@ func (s *search) raise() float32 {
 func (s *search) restart() {
 	s.floor, s.kept = float32(math.Inf(-1)), s.kept[:0]
 	s.setRank(s.req.N)
-	s.straight, s.useless = 0, 0
 }
 
 // settle scores those who are left and selects. Whoever has a lower bound that reaches the floor is scored first: there are
@@ -269,33 +216,45 @@ func (s *search) restart() {
 // although items were left out: then the floor was above the N-th item.
 func (s *search) settle() bool {
 	low := s.raise()
+	if s.lost {
+		s.scan()
+		return true
+	}
 	if low < s.floor {
 		return false
 	}
-	s.keys = s.keys[:0]
-	floor := float32(math.Inf(1))
+	s.keys, s.rows = s.keys[:0], s.rows[:0]
 	for _, c := range s.kept {
 		if c.low >= s.floor {
-			score := s.ix.score(c.item, s.req.Query)
-			floor = min(floor, score)
-			s.keys = append(s.keys, key(c.item, score))
+			s.rows = append(s.rows, c.item-s.ix.first)
 		}
 	}
+	floor := s.score()
+	s.rows = s.rows[:0]
 	for _, c := range s.kept {
 		if c.low < s.floor && c.high >= floor {
-			s.keys = append(s.keys, key(c.item, s.ix.score(c.item, s.req.Query)))
+			s.rows = append(s.rows, c.item-s.ix.first)
 		}
 	}
+	s.score()
 	s.answer()
 	return true
 }
 
-// score is the float32 score of an item; a NaN, from infinite terms of both signs, counts as −∞.
-func (x *Index) score(item int32, q []float32) float32 {
-	i := int(item - x.first)
-	score := vec.Dot(x.rows[i*x.k:(i+1)*x.k], q)*x.gain[i] + 0
-	if score != score {
-		return float32(math.Inf(-1))
+// score computes the scores of s.rows, adds their keys, and returns the smallest. A NaN, from infinite terms of both signs,
+// counts as −∞.
+func (s *search) score() (smallest float32) {
+	x := s.ix
+	s.scores = slices.Grow(s.scores[:0], len(s.rows))[:len(s.rows)]
+	vec.ScanRowsTo(s.scores, x.rows, s.rows, s.req.Query)
+	smallest = float32(math.Inf(1))
+	for j, row := range s.rows {
+		score := s.scores[j]*x.gain[row] + 0
+		if score != score {
+			score = float32(math.Inf(-1))
+		}
+		smallest = min(smallest, score)
+		s.keys = append(s.keys, key(row+x.first, score))
 	}
-	return score
+	return smallest
 }

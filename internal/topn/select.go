@@ -75,10 +75,8 @@ const blockRows = 512
 
 // scan answers in float32: the slow way that the other must agree with.
 func (s *search) scan() {
-	if s.scores == nil {
-		s.scores = make([]float32, blockRows)
-	}
 	x := s.ix
+	s.scores = slices.Grow(s.scores[:0], blockRows)[:blockRows]
 	s.best.Reset(s.req.Top, s.req.N)
 	for first := 0; first < x.n; first += blockRows {
 		scores := s.scores[:min(blockRows, x.n-first)]
@@ -110,19 +108,16 @@ func (s *search) among() {
 		s.allBut()
 		return
 	}
-	s.keys = s.keys[:0]
+	s.keys, s.rows = s.keys[:0], s.rows[:0]
 	for _, i := range r.Among {
 		if x.has(i) && !r.Skip.Has(i) {
-			s.keys = append(s.keys, key(i, x.score(i, r.Query)))
+			s.rows = append(s.rows, i-x.first)
 		}
 	}
-	slices.Sort(s.keys)
-	s.keys = slices.Compact(s.keys)
-	s.keys = s.keys[:min(len(s.keys), r.N)]
-	r.Top = r.Top[:0]
-	for _, k := range s.keys {
-		r.Top = append(r.Top, scored(k))
-	}
+	slices.Sort(s.rows)
+	s.rows = slices.Compact(s.rows)
+	s.score()
+	s.answer()
 }
 
 // allBut answers a request with a long allow-list by a scan that skips all others.

@@ -153,6 +153,42 @@ var shapes = []shape{
 		}
 		return q
 	}},
+	{"the best where no sample is", func(rng *rand.Rand, n, k int) []float32 { // so the sample's floor is too low
+		v := gaussian(rng, n, k)
+		for i := range min(n, 3*vec.BlockRows) {
+			v[i*k] = 100
+		}
+		return v
+	}, one, func(rng *rand.Rand, _ []float32, k int) []float32 {
+		q := gaussian(rng, 1, k)
+		q[0] = float32(math.Abs(float64(q[0])))
+		return q
+	}},
+	{"the best in the sample", func(rng *rand.Rand, n, k int) []float32 { // so its floor is too high, and the search begins anew
+		v, blocks := gaussian(rng, n, k), (n+vec.BlockRows-1)/vec.BlockRows
+		for i := range n {
+			length := float32(2 - float64(i)/float64(n)) // rows are in the order of the blocks already
+			sum := 0.0
+			for _, x := range v[i*k : (i+1)*k] {
+				sum += float64(x) * float64(x)
+			}
+			for j := range k {
+				v[i*k+j] *= length / float32(math.Sqrt(sum))
+			}
+			if middle := blocks / (2 * fewestBlocks); i/vec.BlockRows == middle && i%8 == 0 {
+				clear(v[i*k : (i+1)*k])
+				v[i*k] = length
+			}
+		}
+		return v
+	}, one, func(rng *rand.Rand, _ []float32, k int) []float32 {
+		q := gaussian(rng, 1, k)
+		for j := range q {
+			q[j] *= 0.01
+		}
+		q[0] = 1
+		return q
+	}},
 	{"nothing", func(_ *rand.Rand, n, k int) []float32 { return make([]float32, n*k) }, one, func(_ *rand.Rand, _ []float32, k int) []float32 { return make([]float32, k) }},
 }
 
@@ -193,7 +229,7 @@ func TestSearchIsTheScan(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			for range trials {
 				for _, k := range []int{1, 3, 4, 31, 64, 157, 160, 161, 300} {
-					n := 1 + rng.IntN([]int{300, 900, 9000}[rng.IntN(3)])
+					n := 1 + rng.IntN([]int{300, 900, 5000}[rng.IntN(3)])
 					rows, gain := s.rows(rng, n, k), make([]float32, n)
 					for i := range gain {
 						gain[i] = s.gain(rng, i)
@@ -259,13 +295,13 @@ func checkBounds(t *testing.T, name string, x *Index, s *search, q []float32) {
 	s.floor, s.req = float32(math.Inf(-1)), Request{Query: q, N: x.n}
 	s.setRank(x.n)
 	for b := range x.blocks() {
-		s.visit(b, false)
+		s.visit(b, nil)
 	}
 	if len(s.kept) != x.n {
 		t.Fatalf("%s: %d of %d rows kept without a floor", name, len(s.kept), x.n)
 	}
 	for i, c := range s.kept {
-		score := x.score(c.item, q)
+		score := vec.Dot(x.rows[int(c.item)*x.k:(int(c.item)+1)*x.k], q)*x.gain[c.item] + 0
 		if reach := float64(x.reach[i/vec.BlockRows]) * s.norm; score < c.low || score > c.high || float64(score) > reach {
 			t.Errorf("%s: item %d has the score %g, outside of [%g, %g], reach %g", name, c.item, score, c.low, c.high, reach)
 		}

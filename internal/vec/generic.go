@@ -51,3 +51,10 @@ func scanGeneric(dst, rows, q []float32) {
 		rows = rows[k:]
 	}
 }
+
+func scanRowsGeneric(dst, rows []float32, numbers []int32, q []float32) {
+	k := len(q)
+	for j, i := range numbers {
+		dst[j] = dotGeneric(rows[int(i)*k:(int(i)+1)*k], q)
+	}
+}

@@ -8,23 +8,17 @@ func kernels() []kernel {
 	if !cpu.X86.HasAVX2 || !cpu.X86.HasFMA {
 		return all
 	}
-	avx2 := kernel{name: "avx2", dot: dotAVX2, scan: scanAVX2, dots: dotsAVX2, dotsPanel: dotsPanelAVX2, reach: reachAVX2, quantised: true}
+	avx2 := kernel{name: "avx2", dot: dotAVX2, scan: scanAVX2, scanRows: scanRowsAVX2, dots: dotsAVX2, reach: reachAVX2, quantised: true}
 	all = append(all, avx2)
 	if !cpu.X86.HasAVX512F || !cpu.X86.HasAVX512BW || !cpu.X86.HasAVX512VL || !cpu.X86.HasAVX512DQ {
 		return all
 	}
 	avx512 := avx2 // without VNNI there is nothing better than AVX2 for the int8 rows
-	avx512.name, avx512.dot, avx512.scan = "avx512", dotAVX512, scanAVX512
+	avx512.name, avx512.dot, avx512.scan, avx512.scanRows = "avx512", dotAVX512, scanAVX512, scanRowsAVX512
 	if cpu.X86.HasAVX512VNNI {
-		avx512.dots, avx512.dotsPanel, avx512.reach = dotsAVX512, dotsPanelAVX512, reachAVX512
+		avx512.dots, avx512.reach = dotsAVX512, reachAVX512
 	}
 	return append(all, avx512)
-}
-
-func dotsAVX2(d *[BlockRows]int32, panels []byte, stride int, q *Digits, add, _ bool) {
-	for p := range PanelsOfBlock {
-		dotsPanelAVX2(d[p*PanelRows:(p+1)*PanelRows], panels[p*stride:], q, add)
-	}
 }
 
 //go:noescape
@@ -40,13 +34,16 @@ func scanAVX2(dst, rows, q []float32)
 func scanAVX512(dst, rows, q []float32)
 
 //go:noescape
-func dotsAVX512(d *[BlockRows]int32, panels []byte, stride int, q *Digits, add, ahead bool)
+func scanRowsAVX2(dst, rows []float32, numbers []int32, q []float32)
 
 //go:noescape
-func dotsPanelAVX2(d []int32, panel []byte, q *Digits, add bool)
+func scanRowsAVX512(dst, rows []float32, numbers []int32, q []float32)
 
 //go:noescape
-func dotsPanelAVX512(d []int32, panel []byte, q *Digits, add bool)
+func dotsAVX2(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
+
+//go:noescape
+func dotsAVX512(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 
 //go:noescape
 func reachAVX2(masks *[PanelsOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool

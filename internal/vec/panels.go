@@ -18,12 +18,13 @@ const (
 	groupBytes  = columnGroup * PanelRows
 )
 
-// PanelBytes is the size of a panel with the given number of columns, a multiple of four.
-func PanelBytes(columns int) int { return columns * PanelRows }
+// BlockBytes is the size of a block with the given number of columns, a multiple of four.
+func BlockBytes(columns int) int { return columns * BlockRows }
 
-// SetPanelRow writes row r of a panel: the int8 numbers c, whose length is a multiple of four.
-func SetPanelRow(panel []byte, r int, c []int8) {
-	at := columnGroup * r
+// SetBlockRow writes row r of a block: the int8 numbers c, whose length is the number of columns.
+func SetBlockRow(block []byte, r int, c []int8) {
+	panel := block[r/PanelRows*PanelRows*len(c):]
+	at := columnGroup * (r % PanelRows)
 	for j := 0; j < len(c); j += columnGroup {
 		to, from := panel[at:at+columnGroup:at+columnGroup], c[j:j+columnGroup:j+columnGroup]
 		to[0], to[1], to[2], to[3] = byte(from[0])^0x80, byte(from[1])^0x80, byte(from[2])^0x80, byte(from[3])^0x80
@@ -59,39 +60,29 @@ func (q *Digits) Set(h []int16) {
 	q.bias = -128 * sum
 }
 
-// DotsTo stores in d the dot products of the rows of a block with q, or adds them to d. panels holds the first panel at its
-// start and the others each stride bytes further on. The results are exact as long as they are below 2^31. With ahead, the
-// memory behind the block, as much as the block has, is fetched into the caches meanwhile: for whoever reads blocks that lie
-// one behind the other.
-func DotsTo(d *[BlockRows]int32, panels []byte, stride int, q *Digits, add, ahead bool) {
-	if stride < 0 || len(panels) < (PanelsOfBlock-1)*stride+PanelBytes(len(q.h)) {
-		panic("vec: DotsTo of a block that is shorter than the query wants")
+// DotsTo stores in d the dot products of the rows of a block with q. They are exact as long as they are below 2^31. next is a
+// block of the same size that will be wanted soon, and is fetched into the caches meanwhile, or nil.
+func DotsTo(d *[BlockRows]int32, block []byte, q *Digits, next []byte) {
+	if len(block) != BlockBytes(len(q.h)) || next != nil && len(next) != len(block) {
+		panic("vec: DotsTo of a block of another width than the query's")
 	}
-	inUse.dots(d, panels, stride, q, add, ahead)
-}
-
-// DotsPanelTo is DotsTo for one panel; d has PanelRows elements.
-func DotsPanelTo(d []int32, panel []byte, q *Digits, add bool) {
-	if len(d) != PanelRows || len(panel) < PanelBytes(len(q.h)) {
-		panic("vec: DotsPanelTo of a panel that is shorter than the query wants")
-	}
-	inUse.dotsPanel(d, panel, q, add)
+	inUse.dots(d, block, q, next)
 }
 
 // Bounds are the upper bounds of the scores of a block's rows in terms of their integer dot products d:
 //
-//	float32(d[r]) · Scale[r] · Step + Error[r] · Norm + Tail[r] · TailNorm
+//	float32(d[r]) · Scale[r] · Step + Error[r] · Norm
 //
-// each operation rounded to float32, in this order. Tail may be nil, and is then left out.
+// each operation rounded to float32, in this order.
 type Bounds struct {
-	Scale, Error, Tail   []float32 // BlockRows each
-	Step, Norm, TailNorm float32
+	Scale, Error []float32 // BlockRows each
+	Step, Norm   float32
 }
 
 // ReachTo sets bit r mod 16 of masks[r/16] for each row whose bound is at least floor, clears the others, and tells whether
 // there is any.
 func (b *Bounds) ReachTo(masks *[PanelsOfBlock]uint16, d *[BlockRows]int32, floor float32) bool {
-	if len(b.Scale) < BlockRows || len(b.Error) < BlockRows || b.Tail != nil && len(b.Tail) < BlockRows {
+	if len(b.Scale) < BlockRows || len(b.Error) < BlockRows {
 		panic("vec: Bounds of less than a block")
 	}
 	return inUse.reach(masks, d, b, floor)
@@ -106,19 +97,10 @@ func (b *Bounds) At(r int, d int32) (score, bound float32) {
 // QuantisedScans tells whether the kernel in use goes over int8 rows faster than over float32 rows.
 func QuantisedScans() bool { return inUse.quantised }
 
-func dotsGeneric(d *[BlockRows]int32, panels []byte, stride int, q *Digits, add, _ bool) {
-	for p := range PanelsOfBlock {
-		dotsPanelGeneric(d[p*PanelRows:(p+1)*PanelRows], panels[p*stride:], q, add)
-	}
-}
-
-func dotsPanelGeneric(d []int32, panel []byte, q *Digits, add bool) {
+func dotsGeneric(d *[BlockRows]int32, block []byte, q *Digits, _ []byte) {
 	for r := range d {
-		sum := q.bias
-		if add {
-			sum += d[r]
-		}
-		at := columnGroup * r
+		panel := block[r/PanelRows*PanelRows*len(q.h):]
+		sum, at := q.bias, columnGroup*(r%PanelRows)
 		for j := 0; j < len(q.h); j += columnGroup {
 			h, c := q.h[j:j+columnGroup:j+columnGroup], panel[at:at+columnGroup:at+columnGroup]
 			sum += int32(h[0])*int32(c[0]) + int32(h[1])*int32(c[1]) + int32(h[2])*int32(c[2]) + int32(h[3])*int32(c[3])
@@ -132,11 +114,7 @@ func reachGeneric(masks *[PanelsOfBlock]uint16, d *[BlockRows]int32, b *Bounds, 
 	*masks = [PanelsOfBlock]uint16{}
 	any := false
 	for r, x := range d {
-		_, bound := b.At(r, x)
-		if b.Tail != nil {
-			bound += float32(b.Tail[r] * b.TailNorm)
-		}
-		if bound >= floor {
+		if _, bound := b.At(r, x); bound >= floor {
 			masks[r/PanelRows] |= 1 << (r % PanelRows)
 			any = true
 		}

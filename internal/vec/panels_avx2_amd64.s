@@ -1,30 +1,36 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// func dotsPanelAVX2(d []int32, panel []byte, q *Digits, add bool)
+// func dotsAVX2(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 //
-// Four rows of four columns fill a register as int16; VPMADDWD leaves two sums a row.
+// One panel after the other, so that memory is read from front to back. Four rows of four columns fill a register as int16; VPMADDWD leaves two sums a row.
 //
 // Registers:
 //	SI             panel
+//	DX             the same of the next block
 //	R9             query
 //	CX             groups of four columns left
+//	AX             panels left
 //	Y0 … Y3        sums of rows 0-3, 4-7, 8-11 and 12-15, two a row
-TEXT ·dotsPanelAVX2(SB), NOSPLIT, $0-57
-	MOVQ d_base+0(FP), DI
-	MOVQ panel_base+24(FP), SI
-	MOVQ q+48(FP), BX
-	MOVBLZX add+56(FP), R13
+TEXT ·dotsAVX2(SB), NOSPLIT, $0-64
+	MOVQ d+0(FP), DI
+	MOVQ block_base+8(FP), SI
+	MOVQ q+32(FP), BX
+	VPBROADCASTD Digits_bias(BX), Y15
+	MOVQ next_base+40(FP), DX
+	TESTQ DX, DX
+	CMOVQEQ SI, DX // nothing to fetch but what is there already
+	MOVQ $8, AX
+panel:
 	MOVQ Digits_h(BX), R9
 	MOVQ (Digits_h+8)(BX), CX
 	SHRQ $2, CX
-	VPBROADCASTD Digits_bias(BX), Y15
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
 	TESTQ CX, CX
-	JZ done
+	JZ sums
 loop:
 	VPBROADCASTQ (R9), Y8
 	VPMOVZXBW (SI), Y4
@@ -35,42 +41,37 @@ loop:
 	VPMADDWD Y8, Y5, Y5
 	VPMADDWD Y8, Y6, Y6
 	VPMADDWD Y8, Y7, Y7
-	PREFETCHT0 4096(SI)
+	PREFETCHT1 (DX)
 	VPADDD Y4, Y0, Y0
 	VPADDD Y5, Y1, Y1
 	VPADDD Y6, Y2, Y2
 	VPADDD Y7, Y3, Y3
 	ADDQ $64, SI
+	ADDQ $64, DX
 	ADDQ $8, R9
 	DECQ CX
 	JNZ loop
-done:
+sums:
 	VPHADDD Y1, Y0, Y0 // rows 0 1 4 5 | 2 3 6 7
 	VPHADDD Y3, Y2, Y2
 	VPERMQ $0xd8, Y0, Y0
 	VPERMQ $0xd8, Y2, Y2
 	VPADDD Y15, Y0, Y0
 	VPADDD Y15, Y2, Y2
-	TESTQ R13, R13
-	JZ store
-	VPADDD (DI), Y0, Y0
-	VPADDD 32(DI), Y2, Y2
-store:
 	VMOVDQU Y0, (DI)
 	VMOVDQU Y2, 32(DI)
+	ADDQ $64, DI
+	DECQ AX
+	JNZ panel
 	VZEROUPPER
 	RET
 
-// REACH sets the bits of 8 rows. R9, R10, R11: scale, error and tail (0: none). R12 collects the bits of all.
+// REACH sets the bits of 8 rows. R9, R10: scale and error. R12 collects the bits of all.
 #define REACH(i) \
 	VCVTDQ2PS (32*i)(SI), Y0; \
 	VMULPS (32*i)(R9), Y0, Y0; \
 	VMULPS Y12, Y0, Y0; \
 	VMULPS (32*i)(R10), Y13, Y1; \
-	VADDPS Y1, Y0, Y0; \
-	TESTQ R11, R11; \
-	JZ 3(PC); \
-	VMULPS (32*i)(R11), Y14, Y1; \
 	VADDPS Y1, Y0, Y0; \
 	VCMPPS $13, Y15, Y0, Y0; \
 	VMOVMSKPS Y0, AX; \
@@ -84,10 +85,8 @@ TEXT ·reachAVX2(SB), NOSPLIT, $0-33
 	MOVQ b+16(FP), BX
 	MOVQ Bounds_Scale(BX), R9
 	MOVQ Bounds_Error(BX), R10
-	MOVQ Bounds_Tail(BX), R11
 	VBROADCASTSS Bounds_Step(BX), Y12
 	VBROADCASTSS Bounds_Norm(BX), Y13
-	VBROADCASTSS Bounds_TailNorm(BX), Y14
 	VBROADCASTSS floor+24(FP), Y15
 	XORL R12, R12
 	REACH(0)

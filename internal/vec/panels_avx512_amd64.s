@@ -1,15 +1,11 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// FINISH turns the sums of the two digits into d: 256·high + low + bias, plus what stood there if add is set (R13).
-// Z31 = bias.
+// FINISH turns the sums of the two digits into d: 256·high + low + bias. Z31 = bias.
 #define FINISH(high, low, off) \
 	VPSLLD $8, high, high; \
 	VPADDD low, high, high; \
 	VPADDD Z31, high, high; \
-	TESTQ R13, R13; \
-	JZ 2(PC); \
-	VPADDD off(DI), high, high; \
 	VMOVDQU32 high, off(DI)
 
 // BLOCK adds the products of four columns of all panels.
@@ -46,30 +42,31 @@
 	ADDQ $4, R9; \
 	ADDQ $4, R10
 
-// func dotsAVX512(d *[BlockRows]int32, panels []byte, stride int, q *Digits, add, ahead bool)
+// func dotsAVX512(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 //
 // Registers:
 //	SI, R11, R12   panels 0-2, 3-5 and 6-7
-//	R8             stride
+//	R8             bytes of a panel
+//	DX             the next block
 //	R9, R10        digits
 //	CX             groups of four columns left
 //	Z0 … Z7        sums of the high digit, one register a panel
 //	Z8 … Z15       sums of the low digit
-TEXT ·dotsAVX512(SB), NOSPLIT, $0-50
+TEXT ·dotsAVX512(SB), NOSPLIT, $0-64
 	MOVQ d+0(FP), DI
-	MOVQ panels_base+8(FP), SI
-	MOVQ stride+32(FP), R8
-	MOVQ q+40(FP), BX
-	MOVBLZX add+48(FP), R13
+	MOVQ block_base+8(FP), SI
+	MOVQ q+32(FP), BX
 	MOVQ Digits_hi(BX), R9
 	MOVQ Digits_lo(BX), R10
 	MOVQ (Digits_h+8)(BX), CX
+	MOVQ CX, R8
+	SHLQ $4, R8
 	SHRQ $2, CX
 	VPBROADCASTD Digits_bias(BX), Z31
 	LEAQ (R8)(R8*2), R12
 	LEAQ (SI)(R12*1), R11
 	LEAQ (R11)(R12*1), R12
-	LEAQ (SI)(R8*8), DX // the block behind this one, to be fetched meanwhile
+	MOVQ next_base+40(FP), DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -88,19 +85,18 @@ TEXT ·dotsAVX512(SB), NOSPLIT, $0-50
 	VPXORQ Z15, Z15, Z15
 	TESTQ CX, CX
 	JZ done
-	MOVBLZX ahead+49(FP), AX
-	TESTQ AX, AX
+	TESTQ DX, DX
 	JZ near
 far:
 	BLOCK
-	PREFETCHT0 (DX)
-	PREFETCHT0 64(DX)
-	PREFETCHT0 128(DX)
-	PREFETCHT0 192(DX)
-	PREFETCHT0 256(DX)
-	PREFETCHT0 320(DX)
-	PREFETCHT0 384(DX)
-	PREFETCHT0 448(DX)
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	PREFETCHT1 128(DX)
+	PREFETCHT1 192(DX)
+	PREFETCHT1 256(DX)
+	PREFETCHT1 320(DX)
+	PREFETCHT1 384(DX)
+	PREFETCHT1 448(DX)
 	ADDQ $512, DX
 	DECQ CX
 	JNZ far
@@ -121,80 +117,15 @@ done:
 	VZEROUPPER
 	RET
 
-// GROUP adds the products of group i of four columns of a panel.
-#define GROUP(i, high, low) \
-	VMOVDQU32 (64*i)(SI), Z16; \
-	VPDPBUSD.BCST (4*i)(R9), Z16, high; \
-	VPDPBUSD.BCST (4*i)(R10), Z16, low
-
-// func dotsPanelAVX512(d []int32, panel []byte, q *Digits, add bool)
-//
-// Four groups of columns have sums of their own, so that no multiplication waits for the one before it.
-TEXT ·dotsPanelAVX512(SB), NOSPLIT, $0-57
-	MOVQ d_base+0(FP), DI
-	MOVQ panel_base+24(FP), SI
-	MOVQ q+48(FP), BX
-	MOVBLZX add+56(FP), R13
-	MOVQ Digits_hi(BX), R9
-	MOVQ Digits_lo(BX), R10
-	MOVQ (Digits_h+8)(BX), CX
-	SHRQ $2, CX
-	VPBROADCASTD Digits_bias(BX), Z31
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	VPXORQ Z10, Z10, Z10
-	VPXORQ Z11, Z11, Z11
-	SUBQ $4, CX
-	JLT rest
-four:
-	GROUP(0, Z0, Z8)
-	GROUP(1, Z1, Z9)
-	GROUP(2, Z2, Z10)
-	GROUP(3, Z3, Z11)
-	ADDQ $256, SI
-	ADDQ $16, R9
-	ADDQ $16, R10
-	SUBQ $4, CX
-	JGE four
-rest:
-	ADDQ $4, CX
-	JZ done
-one:
-	GROUP(0, Z0, Z8)
-	ADDQ $64, SI
-	ADDQ $4, R9
-	ADDQ $4, R10
-	DECQ CX
-	JNZ one
-done:
-	VPADDD Z1, Z0, Z0
-	VPADDD Z3, Z2, Z2
-	VPADDD Z2, Z0, Z0
-	VPADDD Z9, Z8, Z8
-	VPADDD Z11, Z10, Z10
-	VPADDD Z10, Z8, Z8
-	FINISH(Z0, Z8, 0)
-	VZEROUPPER
-	RET
-
-// REACH sets the bits of 16 rows. R9, R10, R11: scale, error and tail (0: none). R12 collects the bits of all. What the next
+// REACH sets the bits of 16 rows. R9, R10: scale and error. R12 collects the bits of all. What the next
 // block will want is fetched meanwhile.
 #define REACH(i) \
 	VCVTDQ2PS (64*i)(SI), Z0; \
-	PREFETCHT0 (512+64*i)(R9); \
-	PREFETCHT0 (512+64*i)(R10); \
+	PREFETCHT1 (512+64*i)(R9); \
+	PREFETCHT1 (512+64*i)(R10); \
 	VMULPS (64*i)(R9), Z0, Z0; \
 	VMULPS Z28, Z0, Z0; \
 	VMULPS (64*i)(R10), Z29, Z1; \
-	VADDPS Z1, Z0, Z0; \
-	TESTQ R11, R11; \
-	JZ 4(PC); \
-	PREFETCHT0 (512+64*i)(R11); \
-	VMULPS (64*i)(R11), Z30, Z1; \
 	VADDPS Z1, Z0, Z0; \
 	VCMPPS $13, Z31, Z0, K1; \
 	KMOVW K1, AX; \
@@ -208,10 +139,8 @@ TEXT ·reachAVX512(SB), NOSPLIT, $0-33
 	MOVQ b+16(FP), BX
 	MOVQ Bounds_Scale(BX), R9
 	MOVQ Bounds_Error(BX), R10
-	MOVQ Bounds_Tail(BX), R11
 	VBROADCASTSS Bounds_Step(BX), Z28
 	VBROADCASTSS Bounds_Norm(BX), Z29
-	VBROADCASTSS Bounds_TailNorm(BX), Z30
 	VBROADCASTSS floor+24(FP), Z31
 	XORL R12, R12
 	REACH(0)

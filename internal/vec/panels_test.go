@@ -43,44 +43,28 @@ func TestDotsExact(t *testing.T) { eachKernel(t, testDotsExact) }
 func testDotsExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	for _, k := range []int{0, 4, 8, 12, 16, 20, 28, 32, 36, 64, 124, 256, 500} {
-		for range 4 {
-			size := PanelBytes(k)
-			panels := guardedBytes(t, PanelsOfBlock*size)
-			c := make([][]int8, BlockRows)
-			for r := range c {
-				c[r] = make([]int8, k)
-				for j := range c[r] {
-					c[r][j] = int8(rng.IntN(255) - 127)
-				}
-				SetPanelRow(panels[r/PanelRows*size:], r%PanelRows, c[r])
-			}
+		for trial := range 4 {
+			block := guardedBytes(t, BlockBytes(k))
 			h := randomDigits(rng, k)
+			var want, got [BlockRows]int32
+			for r := range want {
+				c, sum := make([]int8, k), int64(0)
+				for j := range c {
+					c[j] = int8(rng.IntN(255) - 127)
+					sum += int64(c[j]) * int64(h[j])
+				}
+				SetBlockRow(block, r, c)
+				want[r], got[r] = int32(sum), int32(rng.Uint32()) // modulo 2^32, as int32 is
+			}
 			var q Digits
 			q.Set(h)
-			want, got := [BlockRows]int32{}, [BlockRows]int32{}
-			for r := range c {
-				sum := int64(0)
-				for j, x := range c[r] {
-					sum += int64(x) * int64(h[j])
-				}
-				want[r], got[r] = int32(sum), int32(rng.Uint32())
+			next := block
+			if trial%2 == 0 {
+				next = nil
 			}
-			DotsTo(&got, panels, size, &q, false, false)
+			DotsTo(&got, block, &q, next)
 			if got != want {
 				t.Fatalf("k=%d: %v, want %v", k, got, want)
-			}
-			DotsTo(&got, panels, size, &q, true, true)
-			for p := range PanelsOfBlock {
-				DotsPanelTo(got[p*PanelRows:(p+1)*PanelRows], panels[p*size:(p+1)*size], &q, true)
-			}
-			for r := range got {
-				if got[r] != 3*want[r] { // modulo 2^32, as int32 is
-					t.Fatalf("k=%d: row %d added twice: %d, want three times %d", k, r, got[r], want[r])
-				}
-			}
-			DotsPanelTo(got[:PanelRows], panels[:size], &q, false)
-			if [PanelRows]int32(got[:PanelRows]) != [PanelRows]int32(want[:PanelRows]) {
-				t.Fatalf("k=%d: one panel: %v, want %v", k, got[:PanelRows], want[:PanelRows])
 			}
 		}
 	}
@@ -104,13 +88,10 @@ func TestReach(t *testing.T) { eachKernel(t, testReach) }
 
 func testReach(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
-	for trial := range 300 {
+	for range 300 {
 		b := Bounds{
 			Scale: guard(randomVector(rng, BlockRows)).in, Error: guard(randomVector(rng, BlockRows)).in,
-			Step: rng.Float32(), Norm: rng.Float32(), TailNorm: rng.Float32(),
-		}
-		if trial%2 == 0 {
-			b.Tail = guard(randomVector(rng, BlockRows)).in
+			Step: rng.Float32(), Norm: rng.Float32(),
 		}
 		var d [BlockRows]int32
 		for r := range d {
@@ -119,11 +100,7 @@ func testReach(t *testing.T) {
 		bound := func(r int) float32 {
 			product := float32(d[r]) * b.Scale[r]
 			product = math.Float32frombits(math.Float32bits(product)) * b.Step
-			sum := math.Float32frombits(math.Float32bits(product)) + math.Float32frombits(math.Float32bits(b.Error[r]*b.Norm))
-			if b.Tail != nil {
-				sum += math.Float32frombits(math.Float32bits(b.Tail[r] * b.TailNorm))
-			}
-			return sum
+			return math.Float32frombits(math.Float32bits(product)) + math.Float32frombits(math.Float32bits(b.Error[r]*b.Norm))
 		}
 		for _, floor := range []float32{bound(rng.IntN(BlockRows)), float32(math.Inf(-1)), float32(math.Inf(1)), 0} {
 			var got, want [PanelsOfBlock]uint16
@@ -145,11 +122,10 @@ func TestPanelShapesPanic(t *testing.T) {
 	q.Set(make([]int16, 8))
 	var d [BlockRows]int32
 	for name, f := range map[string]func(){
-		"digits":     func() { q.Set(make([]int16, 6)) },
-		"block":      func() { DotsTo(&d, make([]byte, 7*128+127), 128, &q, false, false) },
-		"stride":     func() { DotsTo(&d, make([]byte, 2000), -1, &q, false, false) },
-		"panel":      func() { DotsPanelTo(d[:16], make([]byte, 127), &q, false) },
-		"panel rows": func() { DotsPanelTo(d[:15], make([]byte, 128), &q, false) },
+		"digits":      func() { q.Set(make([]int16, 6)) },
+		"short block": func() { DotsTo(&d, make([]byte, 8*128-1), &q, nil) },
+		"next block":  func() { DotsTo(&d, make([]byte, 8*128), &q, make([]byte, 8*128-1)) },
+		"long block":  func() { DotsTo(&d, make([]byte, 8*128+1), &q, nil) },
 		"short scale": func() {
 			(&Bounds{Scale: make([]float32, 127), Error: make([]float32, 128)}).ReachTo(new([8]uint16), &d, 0)
 		},
@@ -169,7 +145,7 @@ func BenchmarkDotsTo(b *testing.B) {
 	for _, n := range []int{20_000, 200_000} {
 		for _, k := range []int{64, 256} {
 			b.Run(fmt.Sprintf("n=%d/k=%d", n, k), func(b *testing.B) {
-				blocks, size := (n+BlockRows-1)/BlockRows, PanelsOfBlock*PanelBytes(k)
+				blocks, size := (n+BlockRows-1)/BlockRows, BlockBytes(k)
 				panels := make([]byte, blocks*size)
 				var q Digits
 				q.Set(randomDigits(rand.New(rand.NewPCG(8, 8)), k))
@@ -177,7 +153,7 @@ func BenchmarkDotsTo(b *testing.B) {
 				b.SetBytes(int64(len(panels)))
 				for b.Loop() {
 					for at := 0; at < len(panels); at += size {
-						DotsTo(&d, panels[at:at+size], PanelBytes(k), &q, false, true)
+						DotsTo(&d, panels[at:at+size], &q, panels[(at+size)%len(panels):][:size])
 					}
 				}
 			})

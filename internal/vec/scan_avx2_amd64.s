@@ -116,3 +116,44 @@ rows:
 done:
 	VZEROUPPER
 	RET
+
+// func scanRowsAVX2(dst, rows []float32, numbers []int32, q []float32)
+//
+// The row after the one at work is fetched meanwhile: rows stand here and there.
+TEXT ·scanRowsAVX2(SB), NOSPLIT, $0-96
+	MOVQ dst_base+0(FP), DI
+	MOVQ dst_len+8(FP), AX
+	MOVQ rows_base+24(FP), R13
+	MOVQ numbers_base+48(FP), R15
+	MOVQ q_base+72(FP), DX
+	MOVQ q_len+80(FP), BX
+	MASKS
+	SHLQ $2, BX // bytes of a row
+	TESTQ AX, AX
+	JZ done
+rows:
+	MOVLQSX (R15), SI
+	IMULQ BX, SI
+	ADDQ R13, SI
+	CMPQ AX, $1
+	JEQ last
+	MOVLQSX 4(R15), R10
+	IMULQ BX, R10
+	ADDQ R13, R10
+	LEAQ (R10)(BX*1), R12
+fetch:
+	PREFETCHT0 (R10)
+	ADDQ $64, R10
+	CMPQ R10, R12
+	JLT fetch
+last:
+	MOVQ DX, R10
+	ROW
+	VMOVSS X0, (DI)
+	ADDQ $4, DI
+	ADDQ $4, R15
+	DECQ AX
+	JNZ rows
+done:
+	VZEROUPPER
+	RET

@@ -17,9 +17,9 @@
 // # Kernels
 //
 // The plain Go version is compiled in every build, is what every other version is tested against, and does not call
-// anything but itself. The others are in assembly: AVX2 and AVX-512 (with VNNI) on amd64. The best that the processor and
-// the operating system support is chosen once, when the program starts; the environment variable GSIMC_CPU = generic, avx2
-// or avx512 sets an upper bound.
+// anything but itself. The others are in assembly: AVX2 and AVX-512 (with VNNI) on amd64, NEON (with the dot products of
+// Armv8.2) on arm64. The best that the processor and the operating system support is chosen once, when the program starts;
+// the environment variable GSIMC_CPU = generic, avx2 or avx512 sets an upper bound.
 package vec
 
 import "os"
@@ -29,13 +29,13 @@ type kernel struct {
 	name      string
 	dot       func(a, b []float32) float32
 	scan      func(dst, rows, q []float32)
-	dots      func(d *[BlockRows]int32, panels []byte, stride int, q *Digits, add, ahead bool)
-	dotsPanel func(d []int32, panel []byte, q *Digits, add bool)
+	scanRows  func(dst, rows []float32, numbers []int32, q []float32)
+	dots      func(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 	reach     func(masks *[PanelsOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
 	quantised bool // see QuantisedScans
 }
 
-var generic = kernel{name: "generic", dot: dotGeneric, scan: scanGeneric, dots: dotsGeneric, dotsPanel: dotsPanelGeneric, reach: reachGeneric}
+var generic = kernel{name: "generic", dot: dotGeneric, scan: scanGeneric, scanRows: scanRowsGeneric, dots: dotsGeneric, reach: reachGeneric}
 
 // inUse is the kernel in use. Tests change it.
 var inUse = best(kernels(), os.Getenv("GSIMC_CPU"))
@@ -52,7 +52,7 @@ func best(supported []kernel, bound string) kernel {
 	return supported[len(supported)-1]
 }
 
-// KernelName names the kernel in use, for logs and benchmark headers: generic, avx2 or avx512.
+// KernelName names the kernel in use, for logs and benchmark headers: generic, avx2, avx512 or neon.
 func KernelName() string { return inUse.name }
 
 // Dot returns a·b in float32. The lengths must be equal.
@@ -82,4 +82,21 @@ func ScanTo(dst, rows, q []float32) {
 		panic("vec: ScanTo of a matrix that is not len(dst) × len(q)")
 	}
 	inUse.scan(dst, rows, q)
+}
+
+// ScanRowsTo is ScanTo for the rows with the given numbers, one for each element of dst: it writes
+//
+//	dst[j] = rows[i*k : (i+1)*k] · q,  i = numbers[j]
+//
+// It panics if a number is not that of a row.
+func ScanRowsTo(dst, rows []float32, numbers []int32, q []float32) {
+	if len(dst) != len(numbers) {
+		panic("vec: ScanRowsTo of more or fewer rows than len(dst)")
+	}
+	for _, i := range numbers {
+		if i < 0 || (int(i)+1)*len(q) > len(rows) {
+			panic("vec: ScanRowsTo of a row that is not there")
+		}
+	}
+	inUse.scanRows(dst, rows, numbers, q)
 }

@@ -91,8 +91,29 @@ func testScanBits(t *testing.T) {
 				}
 			}
 			dst.check(t)
+			checkRows(t, rng, n, k, rows, q)
 		}
 	}
+}
+
+// checkRows holds ScanRowsTo against Dot.
+func checkRows(t *testing.T, rng *rand.Rand, n, k int, rows, q guarded) {
+	t.Helper()
+	if n == 0 {
+		return
+	}
+	numbers := make([]int32, rng.IntN(2*n+1))
+	for j := range numbers {
+		numbers[j] = int32(rng.IntN(n))
+	}
+	dst := guard(make([]float32, len(numbers)))
+	ScanRowsTo(dst.in, rows.in, numbers, q.in)
+	for j, i := range numbers {
+		if got, want := dst.in[j], Dot(rows.in[int(i)*k:(int(i)+1)*k], q.in); math.Float32bits(got) != math.Float32bits(want) {
+			t.Fatalf("n=%d k=%d: row %d is %x, want %x", n, k, i, got, want)
+		}
+	}
+	dst.check(t)
 }
 
 const guardLen = 16
@@ -123,6 +144,9 @@ func TestShapesPanic(t *testing.T) {
 		"Dot":          func() { Dot(make([]float32, 3), make([]float32, 4)) },
 		"ScanTo short": func() { ScanTo(make([]float32, 2), make([]float32, 7), make([]float32, 4)) },
 		"ScanTo long":  func() { ScanTo(make([]float32, 2), make([]float32, 9), make([]float32, 4)) },
+		"ScanRowsTo":   func() { ScanRowsTo(make([]float32, 1), make([]float32, 8), []int32{2}, make([]float32, 4)) },
+		"ScanRowsTo -": func() { ScanRowsTo(make([]float32, 1), make([]float32, 8), []int32{-1}, make([]float32, 4)) },
+		"ScanRowsTo n": func() { ScanRowsTo(make([]float32, 2), make([]float32, 8), []int32{0}, make([]float32, 4)) },
 		"NewBitset":    func() { NewBitset(-1) },
 		"Set":          func() { NewBitset(64).Set(64) },
 		"Set negative": func() { NewBitset(64).Set(-1) },

@@ -46,32 +46,72 @@ func (s *Store) Append(ctx context.Context, records []store.Record) ([]store.Res
 	if err := store.ValidateAll(records); err != nil {
 		return nil, err
 	}
-	p, err := plan.Make(reader{s}, records)
-	if err != nil {
+	results := make([]store.Result, len(records))
+	planned := planned{s, records}
+	if err := plan.Make(planned, records, results); err != nil {
+		planned.undo(results)
 		return nil, err
 	}
-	for i, rec := range records {
-		if !p.Results[i].Duplicate {
-			s.add(rec, p.Results[i].Revision)
-		}
-	}
-	return p.Results, nil
+	return results, nil
 }
 
-func (s *Store) add(rec store.Record, revision uint64) {
-	h := s.histories[rec.User]
+// planned are the histories of the users of one call. Requires s.mu.
+type planned struct {
+	*Store
+	records []store.Record
+}
+
+// Find implements plan.Histories.
+func (p planned) Find(i int) (uint64, store.Event, error) {
+	h := p.histories[p.records[i].User]
+	if h == nil {
+		return 0, store.Event{}, nil
+	}
+	revision := h.byID[p.records[i].Event.ID]
+	if revision == 0 {
+		return 0, store.Event{}, nil
+	}
+	return revision, h.events[revision-1], nil
+}
+
+// Add implements plan.Histories.
+func (p planned) Add(i int) uint64 {
+	rec := p.records[i]
+	h := p.histories[rec.User]
 	if h == nil {
 		h = &history{byID: make(map[string]uint64)}
-		s.histories[rec.User] = h
+		p.histories[rec.User] = h
 	}
 	e := rec.Event
 	e.Time = e.Time.UTC().Round(0) // without the monotonic clock
 	h.events = append(h.events, e)
-	h.byID[e.ID] = revision
-	size := int64(eventBytes + len(e.ID) + len(e.Item) + len(e.Type))
-	h.bytes += size
-	s.bytes += size
+	h.byID[e.ID] = uint64(len(h.events))
+	h.bytes += eventSize(e)
+	p.bytes += eventSize(e)
+	return uint64(len(h.events))
 }
+
+// undo takes back what was added, the last first. Records behind the one at fault have the zero result.
+func (p planned) undo(results []store.Result) {
+	for i := len(results) - 1; i >= 0; i-- {
+		if results[i].Revision == 0 || results[i].Duplicate {
+			continue
+		}
+		user := p.records[i].User
+		h := p.histories[user]
+		last := len(h.events) - 1
+		e := h.events[last]
+		delete(h.byID, e.ID)
+		h.events = h.events[:last] // no reader has been shown the event
+		h.bytes -= eventSize(e)
+		p.bytes -= eventSize(e)
+		if last == 0 {
+			delete(p.histories, user)
+		}
+	}
+}
+
+func eventSize(e store.Event) int64 { return int64(eventBytes + len(e.ID) + len(e.Item) + len(e.Type)) }
 
 // Revision implements store.Store.
 func (s *Store) Revision(ctx context.Context, user string) (uint64, error) {
@@ -80,7 +120,10 @@ func (s *Store) Revision(ctx context.Context, user string) (uint64, error) {
 	if err := s.check(ctx); err != nil {
 		return 0, err
 	}
-	return reader{s}.Head(user)
+	if h := s.histories[user]; h != nil {
+		return uint64(len(h.events)), nil
+	}
+	return 0, nil
 }
 
 // Read implements store.Store.
@@ -185,26 +228,4 @@ func (s *Store) check(ctx context.Context) error {
 		return store.ErrClosed
 	}
 	return ctx.Err()
-}
-
-// reader is the view of the histories for planning. Requires s.mu.
-type reader struct{ s *Store }
-
-func (r reader) Head(user string) (uint64, error) {
-	if h := r.s.histories[user]; h != nil {
-		return uint64(len(h.events)), nil
-	}
-	return 0, nil
-}
-
-func (r reader) Find(user, eventID string) (uint64, store.Event, error) {
-	h := r.s.histories[user]
-	if h == nil {
-		return 0, store.Event{}, nil
-	}
-	revision := h.byID[eventID]
-	if revision == 0 {
-		return 0, store.Event{}, nil
-	}
-	return revision, h.events[revision-1], nil
 }

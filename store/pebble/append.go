@@ -2,19 +2,16 @@ package pebble
 
 import (
 	"context"
-	"fmt"
-	"time"
-
-	lsm "github.com/cockroachdb/pebble/v2"
+	"errors"
 
 	"github.com/gsimc/gsimc/store"
-	"github.com/gsimc/gsimc/store/internal/plan"
 )
 
-// Append implements store.Store.
-//
-// The users' locks are held while the records are compared with the histories and put into the engine's log and memory,
-// which fixes their order; the sync is awaited without the locks, so calls for the same user share syncs too.
+// errRetry is the outcome of a call whose users' histories are to be read before it can be planned.
+var errRetry = errors.New("histories must be read first")
+
+// Append implements store.Store. Histories that are not in memory are read here and not by the committer, so that nobody
+// waits for somebody else's disk reads.
 func (s *Store) Append(ctx context.Context, records []store.Record) ([]store.Result, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -29,36 +26,20 @@ func (s *Store) Append(ctx context.Context, records []store.Record) ([]store.Res
 	if err := s.admit(records); err != nil {
 		return nil, err
 	}
-	unlock, err := s.lockStripes(ctx, s.stripes.indices(records))
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.plan(records)
-	if err != nil {
-		unlock()
-		return nil, err
-	}
-	b, err := s.batch(records, p)
-	if err != nil {
-		unlock()
-		return nil, err
-	}
-	if err := s.commit(ctx, b, unlock); err != nil {
-		return nil, err
-	}
-	return p.Results, nil
-}
-
-// lockStripes takes the locks of users for a write, unless the store has failed.
-func (s *Store) lockStripes(ctx context.Context, indices []int) (unlock func(), err error) {
-	unlock, err = s.stripes.lock(ctx, s.failure.ch, indices)
-	if reason := s.failure.err(); reason != nil {
-		if unlock != nil {
-			unlock()
+	c := &call{records: records, results: make([]store.Result, len(records)), done: make(chan error, 1)}
+	err := s.submit(ctx, c)
+	if errors.Is(err, errRetry) {
+		missing := c.missing
+		c = &call{records: records, results: c.results, handles: c.handles, retried: true, done: c.done}
+		for _, user := range missing {
+			s.prefetch(user)
 		}
-		return nil, reason
+		err = s.submit(ctx, c)
 	}
-	return unlock, err
+	if err != nil {
+		return nil, err
+	}
+	return c.results, nil
 }
 
 // admit refuses writes of a failed store and those for which there is no space.
@@ -66,92 +47,13 @@ func (s *Store) admit(records []store.Record) error {
 	if err := s.failure.err(); err != nil {
 		return err
 	}
-	const rows = 160 // keys, values and their overhead in the log, apart from the ids
+	const rows = 100 // keys, values and their overhead in the journal and in rows, apart from the ids
 	var bytes int64
-	for _, r := range records {
-		bytes += rows + int64(3*len(r.User)+2*len(r.Event.ID)+len(r.Event.Item)+len(r.Event.Type))
+	for i := range records {
+		r := &records[i]
+		bytes += rows + int64(3*len(r.User)+2*(len(r.Event.ID)+len(r.Event.Item)+len(r.Event.Type)))
 	}
 	return s.space.admit(bytes)
-}
-
-func (s *Store) plan(records []store.Record) (plan.Plan, error) {
-	r, err := s.newReader()
-	if err != nil {
-		return plan.Plan{}, err
-	}
-	defer r.close()
-	return plan.Make(r, records)
-}
-
-// batch puts the rows of the plan together. If the plan holds no new event, the batch holds nothing but a mark for the
-// log, whose sync makes the originals of the duplicates durable: they come before it in the log.
-func (s *Store) batch(records []store.Record, p plan.Plan) (*lsm.Batch, error) {
-	b := s.db.NewBatch()
-	var key, value []byte
-	set := func() error { return b.Set(key, value, nil) }
-	for i, rec := range records {
-		if p.Results[i].Duplicate {
-			continue
-		}
-		key = eventKey(key, rec.User, p.Results[i].Revision)
-		value = encodeEvent(value, key, rec.Event)
-		if err := set(); err != nil {
-			return nil, err
-		}
-		key = eventIDKey(key, rec.User, rec.Event.ID)
-		value = encodeNumber(value, key, p.Results[i].Revision)
-		if err := set(); err != nil {
-			return nil, err
-		}
-	}
-	for user, head := range p.Heads {
-		key = headKey(key, user)
-		value = encodeNumber(value, key, head)
-		if err := set(); err != nil {
-			return nil, err
-		}
-	}
-	if b.Empty() {
-		return b, b.LogData(nil, nil)
-	}
-	return b, nil
-}
-
-// commit makes the batch durable. It calls unlock as soon as the order of the batch is fixed. When the context ends or the
-// store fails meanwhile it returns at once and leaves the outcome open.
-func (s *Store) commit(ctx context.Context, b *lsm.Batch, unlock func()) error {
-	done := make(chan error, 1)
-	s.commits.Add(1)
-	go func() {
-		defer s.commits.Done()
-		done <- s.write(b, unlock)
-	}()
-	select {
-	case err := <-done:
-		return err
-	case <-s.failure.ch:
-		return outcomeOpen(s.failure.reason)
-	case <-ctx.Done():
-		return fmt.Errorf("waiting for a write to become durable, its outcome is open: %w", ctx.Err())
-	}
-}
-
-// write writes the batch and waits until it is durable. In a failing engine it may never return.
-func (s *Store) write(b *lsm.Batch, unlock func()) error {
-	began := time.Now()
-	err := safely(func() error { return s.db.ApplyNoSyncWait(b, lsm.Sync) })
-	unlock()
-	if err == nil {
-		err = safely(b.SyncWait)
-	}
-	if err != nil {
-		s.fail(err)
-	}
-	if reason := s.failure.err(); reason != nil {
-		return outcomeOpen(reason)
-	}
-	s.opts.Events.Synced(time.Since(began))
-	return b.Close()
 }
 
 // Erase implements store.Store.
@@ -163,23 +65,12 @@ func (s *Store) Erase(ctx context.Context, user string) (uint64, error) {
 	if !possible(user) {
 		return 0, nil
 	}
-	unlock, err := s.lockStripes(ctx, []int{s.stripes.index(user)})
-	if err != nil {
+	if err := s.failure.err(); err != nil {
 		return 0, err
 	}
-	head, err := s.head(user)
-	if err != nil {
-		unlock()
+	c := &call{erase: user, done: make(chan error, 1)}
+	if err := s.submit(ctx, c); err != nil {
 		return 0, err
 	}
-	b := s.db.NewBatch()
-	// Even an unknown user's rows are deleted: an erasure before this one may not be durable yet.
-	if err := b.DeleteRange(headKey(nil, user), endKey(nil, user), nil); err != nil {
-		unlock()
-		return 0, err
-	}
-	if err := s.commit(ctx, b, unlock); err != nil {
-		return 0, err
-	}
-	return head, nil
+	return c.erased, nil
 }

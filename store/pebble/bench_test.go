@@ -61,9 +61,7 @@ func BenchmarkRead(b *testing.B) {
 	for u := range users {
 		mustAppend(b, s, fmt.Sprint("user-", u), 0, 100)
 	}
-	if err := s.db.Flush(); err != nil {
-		b.Fatal(err)
-	}
+	flush(b, s)
 	b.ReportAllocs()
 	for b.Loop() {
 		events := 0
@@ -84,7 +82,7 @@ func TestBoundedMemory(t *testing.T) {
 		users = 200_000
 		batch = 1000
 		cache = 8 << 20
-		limit = cache + memTables*memTableBytes + 32<<20
+		limit = 3*cache + memTables*memTableBytes + 4*sortBytes + 32<<20
 	)
 	before := residentBytes(t)
 	s := mustOpen(t, t.TempDir(), Options{CacheBytes: cache})

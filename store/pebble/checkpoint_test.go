@@ -58,9 +58,7 @@ func TestCheckpointOfTables(t *testing.T) {
 	mustAppend(t, s, "table", 0, 50)
 	mustAppend(t, s, "both", 0, 5)
 	mustAppend(t, s, "gone", 0, 5)
-	if err := s.db.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	flush(t, s)
 	mustAppend(t, s, "both", 5, 9)
 	if _, err := s.Erase(context.Background(), "gone"); err != nil {
 		t.Fatal(err)
@@ -204,9 +202,7 @@ func TestFailingCheckpoint(t *testing.T) {
 	s := mustOpen(t, "store", Options{FS: fs})
 	defer mustClose(t, s)
 	mustAppend(t, s, "u", 0, 3)
-	if err := s.db.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	flush(t, s)
 	refused := 0
 	for at := int64(1); ; at++ {
 		seen.Store(0)

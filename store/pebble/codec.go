@@ -14,11 +14,21 @@ import (
 // Values. Every value ends in a CRC-32C (Castagnoli, little endian) over its key and the value before it, so that a value
 // found under the wrong key is noticed as well as a damaged one.
 //
-//	number:  | value (8 B, big endian) | CRC |
-//	event:   | version 1 (1 B) | seconds since 1970 (zigzag varint) | nanoseconds (uvarint) | value (IEEE 754, 8 B, l. e.) |
-//	         | id, item, type: each length (uvarint) and bytes | CRC |
+//	number:   | value (8 B, big endian) | CRC |
+//	events:   | version 2 (1 B) | event | event | … | CRC |                     revisions from that of the key on
+//	journal:  | version 1 (1 B) | entry | entry | … | CRC |
+//
+//	event:    | length of the rest (uvarint) | flags (1 B) | seconds since 1970 (zigzag varint) | nanoseconds (uvarint, flag 1)
+//	          | value (IEEE 754, 8 B, l. e., flag 2) | id, item, type: each length (uvarint) and bytes |
+//
+// Without flag 1 the nanoseconds are 0, without flag 2 the value is 1. The entries of the journal are in journal.go.
+const (
+	eventsVersion  = 2
+	journalVersion = 1
 
-const eventVersion = 1
+	hasNanos = 1
+	hasValue = 2
+)
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -54,30 +64,72 @@ func decodeNumber(key, value []byte) (uint64, error) {
 	return binary.BigEndian.Uint64(body), nil
 }
 
-func encodeEvent(dst, key []byte, e store.Event) []byte {
-	dst = append(dst[:0], eventVersion)
-	dst = binary.AppendVarint(dst, e.Time.Unix())
-	dst = binary.AppendUvarint(dst, uint64(e.Time.Nanosecond()))
-	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(e.Value))
-	for _, s := range []string{e.ID, e.Item, e.Type} {
-		dst = binary.AppendUvarint(dst, uint64(len(s)))
-		dst = append(dst, s...)
+// checkVersioned returns the body of a value that begins with a version.
+func checkVersioned(key, value []byte, want byte) ([]byte, error) {
+	body, err := checkCRC(key, value)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(body) == 0:
+		return nil, fmt.Errorf("%w: %w", store.ErrCorrupt, errShort)
+	case body[0] != want:
+		return nil, fmt.Errorf("%w: version %d, this program knows %d", store.ErrCorrupt, body[0], want)
 	}
-	return appendCRC(dst, key)
+	return body[1:], nil
 }
 
-// errShort is the reason when an event value ends too early.
+// maxEventBytes is the largest length of an encoded event whose strings have so many bytes.
+func maxEventBytes(e *store.Event) int { return 40 + len(e.ID) + len(e.Item) + len(e.Type) }
+
+// appendEvent appends the encoded event, its length in front.
+func appendEvent(dst []byte, e *store.Event) []byte {
+	start := len(dst)
+	dst = append(dst, 0, 0) // room for a length of two bytes, and then the flags
+	flags := len(dst)
+	dst = append(dst, 0)
+	dst = binary.AppendVarint(dst, e.Time.Unix())
+	if nanos := e.Time.Nanosecond(); nanos != 0 {
+		dst[flags] |= hasNanos
+		dst = binary.AppendUvarint(dst, uint64(nanos))
+	}
+	if e.Value != 1 {
+		dst[flags] |= hasValue
+		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(e.Value))
+	}
+	dst = appendString(appendString(appendString(dst, e.ID), e.Item), e.Type)
+	// The ids have at most MaxIDBytes each, so two bytes always do: a varint may be longer than necessary.
+	n := len(dst) - flags
+	dst[start], dst[start+1] = byte(n)|0x80, byte(n>>7)
+	return dst
+}
+
+func appendString(dst []byte, s string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}
+
+func appendBytes(dst, b []byte) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
+}
+
+func corruptEvent(err error) error { return fmt.Errorf("%w: event: %w", store.ErrCorrupt, err) }
+
+// errShort is the reason when a value ends too early.
 var errShort = errors.New("ends too early")
 
-// decodeEvent decodes what encodeEvent wrote for the key. Nothing in the result refers to value.
-func decodeEvent(key, value []byte) (store.Event, error) {
-	body, err := checkCRC(key, value)
-	if err != nil {
-		return store.Event{}, err
+// cutBytes takes bytes with their length in front off b.
+func cutBytes(b []byte) (value, rest []byte, err error) {
+	size, n := binary.Uvarint(b)
+	if n <= 0 || size > uint64(len(b)-n) {
+		return nil, nil, errShort
 	}
-	e, err := decodeEventBody(body)
+	return b[n : n+int(size)], b[n+int(size):], nil
+}
+
+// decodeEvent decodes what appendEvent wrote, without the length. Nothing in the result refers to b.
+func decodeEvent(b []byte) (store.Event, error) {
+	e, err := decodeEventBody(b)
 	if err != nil {
-		return store.Event{}, fmt.Errorf("%w: event value: %w", store.ErrCorrupt, err)
+		return store.Event{}, corruptEvent(err)
 	}
 	return e, nil
 }
@@ -86,8 +138,9 @@ func decodeEventBody(b []byte) (e store.Event, err error) {
 	if len(b) == 0 {
 		return e, errShort
 	}
-	if b[0] != eventVersion {
-		return e, fmt.Errorf("version %d, this program knows %d", b[0], eventVersion)
+	flags := b[0]
+	if flags&^(hasNanos|hasValue) != 0 {
+		return e, fmt.Errorf("unknown flags %#x", flags)
 	}
 	b = b[1:]
 	seconds, n := binary.Varint(b)
@@ -95,27 +148,61 @@ func decodeEventBody(b []byte) (e store.Event, err error) {
 		return e, errShort
 	}
 	b = b[n:]
-	nanos, n := binary.Uvarint(b)
-	if n <= 0 || len(b) < n+8 {
-		return e, errShort
+	var nanos uint64
+	if flags&hasNanos != 0 {
+		if nanos, n = binary.Uvarint(b); n <= 0 {
+			return e, errShort
+		}
+		b = b[n:]
 	}
 	if nanos >= uint64(time.Second) {
 		return e, fmt.Errorf("%d nanoseconds in a second", nanos)
 	}
-	b = b[n:]
 	e.Time = time.Unix(seconds, int64(nanos)).UTC()
-	e.Value = math.Float64frombits(binary.LittleEndian.Uint64(b))
-	b = b[8:]
-	for _, dst := range []*string{&e.ID, &e.Item, &e.Type} {
-		size, n := binary.Uvarint(b)
-		if n <= 0 || size > uint64(len(b)-n) {
+	e.Value = 1
+	if flags&hasValue != 0 {
+		if len(b) < 8 {
 			return e, errShort
 		}
-		*dst = string(b[n : n+int(size)])
-		b = b[n+int(size):]
+		e.Value = math.Float64frombits(binary.LittleEndian.Uint64(b))
+		b = b[8:]
+	}
+	for _, dst := range []*string{&e.ID, &e.Item, &e.Type} {
+		var value []byte
+		if value, b, err = cutBytes(b); err != nil {
+			return e, err
+		}
+		*dst = string(value)
 	}
 	if len(b) != 0 {
 		return e, fmt.Errorf("%d bytes too many", len(b))
 	}
 	return e, nil
+}
+
+// eventID returns the id in an encoded event, without the length.
+func eventID(b []byte) ([]byte, error) {
+	if len(b) == 0 {
+		return nil, errShort
+	}
+	flags := b[0]
+	_, n := binary.Varint(b[1:])
+	if n <= 0 {
+		return nil, errShort
+	}
+	b = b[1+n:]
+	if flags&hasNanos != 0 {
+		if _, n = binary.Uvarint(b); n <= 0 {
+			return nil, errShort
+		}
+		b = b[n:]
+	}
+	if flags&hasValue != 0 {
+		if len(b) < 8 {
+			return nil, errShort
+		}
+		b = b[8:]
+	}
+	id, _, err := cutBytes(b)
+	return id, err
 }

@@ -17,20 +17,34 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
+const (
+	goldenFormat  = "0000666f726d6174 00000000000000024bf3b55c"
+	goldenEvents  = "00026162010000000000000007 029c000380c49fd50c2a000000000000f83f026531046974656d04766965778c000080c49fd50c0265320169005a5365e2"
+	goldenJournal = "00006a6f75726e616c0000000000000003 0101026162078c000080c49fd50c0265320169000202616214244052"
+)
+
 // TestGoldenRows fixes the format on disk: a change of it needs a new version or format number. The bytes wanted were
 // computed by another program.
 func TestGoldenRows(t *testing.T) {
 	e := store.Event{ID: "e1", Item: "item", Type: "view", Time: time.Unix(1_700_000_000, 42).UTC(), Value: 1.5}
+	plain := store.Event{ID: "e2", Item: "i", Time: time.Unix(1_700_000_000, 0).UTC(), Value: 1}
+	events := func(key []byte) []byte {
+		return appendCRC(appendEvent(appendEvent([]byte{eventsVersion}, &e), &plain), key)
+	}
+	w := &writer{next: 3}
+	w.begin(newGeneration(0))
+	w.event("ab", 7, &plain)
+	w.erase("ab")
+	w.closeRow()
 	for _, row := range []struct {
 		name       string
 		key, value []byte
 		want       string
 	}{
-		{"format", formatKey, encodeNumber(nil, formatKey, 1), "0000666f726d6174 0000000000000001bf00e54f"},
+		{"format", formatKey, encodeNumber(nil, formatKey, 2), goldenFormat},
 		{"head", headKey(nil, "ab"), encodeNumber(nil, headKey(nil, "ab"), 7), "0002616200 0000000000000007c98944e5"},
-		{"event id", eventIDKey(nil, "ab", "e1"), encodeNumber(nil, eventIDKey(nil, "ab", "e1"), 7), "00026162026531 0000000000000007b18fe3aa"},
-		{"event", eventKey(nil, "ab", 7), encodeEvent(nil, eventKey(nil, "ab", 7), e),
-			"00026162010000000000000007 0180c49fd50c2a000000000000f83f026531046974656d0476696577522bee0f"},
+		{"events", eventKey(nil, "ab", 7), events(eventKey(nil, "ab", 7)), goldenEvents},
+		{"journal", journalKey(nil, w.rows[0].number), w.rows[0].value, goldenJournal},
 	} {
 		if got := hex.EncodeToString(row.key) + " " + hex.EncodeToString(row.value); got != row.want {
 			t.Errorf("%s row:\n got %s\nwant %s", row.name, got, row.want)
@@ -38,66 +52,88 @@ func TestGoldenRows(t *testing.T) {
 	}
 }
 
+// encoded returns the event without the length in front.
+func encoded(t testing.TB, e store.Event) []byte {
+	t.Helper()
+	b, rest, err := cutBytes(appendEvent(nil, &e))
+	if err != nil || len(rest) != 0 {
+		t.Fatalf("the length of an encoded event is wrong: %v, %d bytes left", err, len(rest))
+	}
+	return b
+}
+
 func TestDecodeRefuses(t *testing.T) {
-	key := eventKey(nil, "u", 1)
-	good := encodeEvent(nil, key, store.Event{ID: "e", Item: "i", Time: time.Unix(1, 1).UTC(), Value: 1})
-	body := good[:len(good)-4]
-	seal := func(b []byte) []byte { return appendCRC(bytes.Clone(b), key) }
-	change := func(at int, to byte) []byte { b := bytes.Clone(body); b[at] = to; return b }
+	good := encoded(t, store.Event{ID: "e", Item: "i", Time: time.Unix(1, 1).UTC(), Value: 2})
+	change := func(at int, to byte) []byte { b := bytes.Clone(good); b[at] = to; return b }
 	tests := map[string]struct {
 		value  []byte
 		reason string
 	}{
-		"empty":             {nil, "checksum"},
-		"other key":         {encodeEvent(nil, eventKey(nil, "u", 2), store.Event{ID: "e", Item: "i"}), "checksum"},
-		"no body":           {seal(nil), "ends too early"},
-		"other version":     {seal(change(0, 9)), "version 9"},
-		"cut in the value":  {seal(body[:6]), "ends too early"},
-		"cut in an id":      {seal(body[:len(body)-2]), "ends too early"},
-		"too long":          {seal(append(bytes.Clone(body), 0)), "1 bytes too many"},
-		"too many nanos":    {seal(append([]byte{1, 0, 0xff, 0xff, 0xff, 0xff, 0x7f}, body[3:]...)), "nanoseconds"},
-		"length overflows":  {seal(append(bytes.Clone(body[:11]), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01)), "ends too early"},
-		"varint never ends": {seal([]byte{1, 0xff, 0xff}), "ends too early"},
+		"empty":             {nil, "ends too early"},
+		"unknown flags":     {change(0, 9), "unknown flags"},
+		"cut in the value":  {good[:6], "ends too early"},
+		"cut in an id":      {good[:len(good)-2], "ends too early"},
+		"too long":          {append(bytes.Clone(good), 0), "1 bytes too many"},
+		"too many nanos":    {append([]byte{hasNanos, 0, 0xff, 0xff, 0xff, 0xff, 0x7f}, good[3:]...), "nanoseconds"},
+		"length overflows":  {append(bytes.Clone(good[:11]), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01), "ends too early"},
+		"varint never ends": {[]byte{0, 0xff, 0xff}, "ends too early"},
 	}
 	for name, test := range tests {
-		_, err := decodeEvent(key, test.value)
+		_, err := decodeEvent(test.value)
 		if !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), test.reason) {
 			t.Errorf("%s: got error %v, want ErrCorrupt that says %q", name, err, test.reason)
 		}
 	}
+}
+
+// TestChecksums flips every bit of a row of events and of one of the journal, and puts them under other keys.
+func TestChecksums(t *testing.T) {
+	e := store.Event{ID: "e", Item: "i", Time: time.Unix(1, 1).UTC(), Value: 1}
+	key, other := eventKey(nil, "u", 1), eventKey(nil, "u", 2)
+	good := appendCRC(appendEvent([]byte{eventsVersion}, &e), key)
 	for i := range good {
 		for bit := range 8 {
 			flipped := bytes.Clone(good)
 			flipped[i] ^= 1 << bit
-			if _, err := decodeEvent(key, flipped); !errors.Is(err, store.ErrCorrupt) {
+			if _, err := checkVersioned(key, flipped, eventsVersion); !errors.Is(err, store.ErrCorrupt) {
 				t.Errorf("byte %d, bit %d flipped: got error %v, want ErrCorrupt", i, bit, err)
 			}
 		}
 	}
+	if _, err := checkVersioned(other, good, eventsVersion); !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("under another key: got error %v, want ErrCorrupt", err)
+	}
+	if _, err := checkVersioned(key, appendCRC(nil, key), eventsVersion); err == nil || !strings.Contains(err.Error(), "too early") {
+		t.Errorf("without a body: got error %v", err)
+	}
+	if _, err := checkVersioned(key, appendCRC([]byte{9}, key), eventsVersion); err == nil || !strings.Contains(err.Error(), "version 9") {
+		t.Errorf("of another version: got error %v", err)
+	}
 }
 
-// FuzzDecodeEvent decodes anything, with a right checksum put at the end so that the code behind it is reached. What is
-// accepted must say the same after being encoded and decoded again.
+// FuzzDecodeEvent decodes anything. What is accepted must say the same after being encoded and decoded again, and the id
+// that is read alone is that of the event.
 func FuzzDecodeEvent(f *testing.F) {
-	key := eventKey(nil, "u", 1)
 	for _, e := range []store.Event{
-		{}, {ID: "e", Item: "i", Type: "t", Time: time.Unix(-1, 5), Value: -0.5}, {Value: math.Inf(1), Time: time.Time{}},
+		{}, {ID: "e", Item: "i", Type: "t", Time: time.Unix(-1, 5), Value: -0.5}, {Value: math.Inf(1), Time: time.Time{}}, {Value: 1},
 	} {
-		v := encodeEvent(nil, key, e)
-		f.Add(v[:len(v)-4])
+		f.Add(encoded(f, e))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if e, err := decodeEvent(key, body); err == nil && e != (store.Event{}) {
-			return // the fuzzer found a checksum
-		}
-		e, err := decodeEvent(key, appendCRC(bytes.Clone(body), key))
+		e, err := decodeEvent(body)
 		if err != nil {
 			if !errors.Is(err, store.ErrCorrupt) {
 				t.Fatalf("got error %v, want ErrCorrupt", err)
 			}
 			return
 		}
-		again, err := decodeEvent(key, encodeEvent(nil, key, e))
+		if id, err := eventID(body); err != nil || string(id) != e.ID {
+			t.Fatalf("eventID: got %q, %v, want %q", id, err, e.ID)
+		}
+		if len(e.ID) > store.MaxIDBytes || len(e.Item) > store.MaxIDBytes || len(e.Type) > store.MaxIDBytes {
+			return // never written
+		}
+		again, err := decodeEvent(encoded(t, e))
 		if err != nil {
 			t.Fatalf("decoding what was encoded: %v", err)
 		}
@@ -109,10 +145,35 @@ func FuzzDecodeEvent(f *testing.F) {
 	})
 }
 
+// FuzzReadJournal reads anything as a row of the journal, with a right checksum.
+func FuzzReadJournal(f *testing.F) {
+	w := &writer{}
+	w.begin(newGeneration(0))
+	w.event("user", 300, &store.Event{ID: "e", Item: "i"})
+	w.erase("user")
+	w.event("user", 1, &store.Event{ID: "e", Item: "i", Value: 1})
+	w.closeRow()
+	value := w.rows[0].value
+	f.Add(value[:len(value)-crcBytes])
+	key := journalKey(nil, 1)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		value := appendCRC(bytes.Clone(body), key)
+		g := &generation{blocks: [][]byte{value}}
+		err := readJournal(key, value, func(_ []byte, revision uint64, at int) {
+			if revision > 0 {
+				g.event(place(at)) // must be within the value
+			}
+		})
+		if err != nil && !errors.Is(err, store.ErrCorrupt) {
+			t.Fatalf("got error %v, want ErrCorrupt", err)
+		}
+	})
+}
+
 func FuzzKeys(f *testing.F) {
-	f.Add("a", "aa", "e", uint64(1))
-	f.Add("\x00", "\x00\x00", "\x01", uint64(1<<63))
-	f.Fuzz(func(t *testing.T, a, b, id string, revision uint64) {
+	f.Add("a", "aa", uint64(1))
+	f.Add("\x00", "\x00\x00", uint64(1<<63))
+	f.Fuzz(func(t *testing.T, a, b string, revision uint64) {
 		if !possible(a) || !possible(b) {
 			return
 		}
@@ -123,38 +184,45 @@ func FuzzKeys(f *testing.F) {
 		if got, err := revisionOf(eventKey(nil, a, revision), len(a)); err != nil || got != revision {
 			t.Errorf("revisionOf: got %d, %v, want %d", got, err, revision)
 		}
-		for _, key := range [][]byte{headKey(nil, b), eventKey(nil, b, revision), eventIDKey(nil, b, id)} {
+		for _, key := range [][]byte{headKey(nil, b), eventKey(nil, b, revision)} {
 			if inside := bytes.Compare(head, key) <= 0 && bytes.Compare(key, end) < 0; inside != (a == b) {
 				t.Errorf("key %x of user %q is among those of %q", key, b, a)
 			}
 		}
-		if bytes.Compare(formatKey, head) >= 0 {
-			t.Errorf("format key is not below the rows of %q", a)
+		if bytes.Compare(formatKey, head) >= 0 || bytes.Compare(journalKey(nil, revision), firstUserKey) >= 0 {
+			t.Errorf("the rows of the store itself are not below those of %q", a)
+		}
+		if got, err := journalNumber(journalKey(nil, revision)); err != nil || got != revision {
+			t.Errorf("journalNumber: got %d, %v, want %d", got, err, revision)
 		}
 	})
 }
 
 // TestDamagedHistory damages rows of one user: an Append that meets one says which record it is, and goes without it.
 func TestDamagedHistory(t *testing.T) {
-	s := mustOpen(t, "store", Options{FS: vfs.NewMem()})
-	mustAppend(t, s, "good", 0, 1)
-	mustAppend(t, s, "bad head", 0, 1)
-	mustAppend(t, s, "bad event", 0, 2)
-	for _, key := range [][]byte{headKey(nil, "bad head"), eventKey(nil, "bad event", 1)} {
+	disk := vfs.NewMem()
+	s := mustOpen(t, "store", Options{FS: disk})
+	for _, user := range []string{"good", "bad head", "bad events"} {
+		mustAppend(t, s, user, 0, 2)
+	}
+	flush(t, s)
+	for _, key := range [][]byte{headKey(nil, "bad head"), eventKey(nil, "bad events", 1)} {
 		if err := s.db.Set(key, []byte("damaged"), lsm.Sync); err != nil {
 			t.Fatal(err)
 		}
 	}
+	mustClose(t, s) // and forget what is in memory
+	s = mustOpen(t, "store", Options{FS: disk})
 	for _, test := range []struct {
 		user  string
 		event int
 		want  []store.Result // of the record, nil: ErrCorrupt
 	}{
-		{"good", 1, []store.Result{{Revision: 2}}},
-		{"bad head", 1, nil},
-		{"bad event", 0, nil}, // it cannot be compared with the first of its id
-		{"bad event", 1, []store.Result{{Revision: 2, Duplicate: true}}},
-		{"bad event", 2, []store.Result{{Revision: 3}}},
+		{"good", 1, []store.Result{{Revision: 2, Duplicate: true}}},
+		{"good", 2, []store.Result{{Revision: 3}}},
+		{"bad head", 2, nil},
+		{"bad events", 0, nil},
+		{"bad events", 2, nil}, // nobody knows whether it is new
 	} {
 		first := store.Record{User: "first " + test.user, Event: testEvent(test.event)}
 		before, err := s.Revision(context.Background(), first.User)

@@ -130,7 +130,7 @@ func crashAnywhere(t *testing.T, seed uint64) {
 
 	states := []map[string][]string{{}}
 	for i := range 2 { // the second time on the store that is there, as duplicates and erasures
-		s := mustOpen(t, "dir/store", Options{FS: fs})
+		s := mustOpen(t, "dir/store", Options{FS: fs, sortBytes: 900, sortBatch: 1})
 		for j, st := range scenario {
 			states = append(states, st.model(states[len(states)-1]))
 			started.Add(1)
@@ -139,9 +139,7 @@ func crashAnywhere(t *testing.T, seed uint64) {
 			}
 			completed.Add(1)
 			if j == 5 {
-				if err := s.db.Flush(); err != nil {
-					t.Fatal(err)
-				}
+				flush(t, s)
 			}
 		}
 		if diff := cmp.Diff(states[len(states)-1], dump(t, s)); diff != "" {
@@ -174,7 +172,7 @@ func crashUnderLoad(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	disk := vfs.NewCrashableMem()
 	l := &load{
-		s: mustOpen(t, "store", Options{FS: disk}), crashAt: 20 + rng.IntN(400), crash: make(chan struct{}),
+		s: mustOpen(t, "store", Options{FS: disk, sortBytes: 1 << rng.IntN(16), sortBatch: 1 << rng.IntN(10)}), crashAt: 20 + rng.IntN(400), crash: make(chan struct{}),
 		sent: map[store.Record]bool{}, acked: map[store.Record]uint64{},
 	}
 	var wg sync.WaitGroup
@@ -259,6 +257,7 @@ func (l *load) run(rng *rand.Rand) error {
 			l.acked[r] = results[i].Revision
 		}
 		if len(l.acked) >= l.crashAt/2 && rng.IntN(50) == 0 {
+			sortNow(l.s)
 			_, _ = l.s.db.AsyncFlush()
 		}
 		if len(l.acked) >= l.crashAt {

@@ -73,13 +73,6 @@ func wantGone(t *testing.T, dir, text string) {
 	}
 }
 
-func flush(t *testing.T, s *Store) {
-	t.Helper()
-	if err := s.db.Flush(); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // filesWith returns the files below the directory that contain the text.
 func filesWith(t *testing.T, dir, text string) (files []string) {
 	t.Helper()

@@ -118,7 +118,7 @@ func (f fault) run() (reached bool, err error) {
 	disk := vfs.NewCrashableMem()
 	fs, wasReached := f.wrap(disk)
 	possible := outcomes{{}}
-	s, err := Open("dir/store", Options{FS: fs})
+	s, err := Open("dir/store", Options{FS: fs, sortBytes: 900, sortBatch: 1})
 	if err == nil {
 		if possible, err = f.runScenario(s); err != nil {
 			return false, err
@@ -195,11 +195,10 @@ func withDeadline(call func()) {
 
 // flushSoon begins to write the tables of what is in memory. Beginning may take for ever when the log fails.
 func flushSoon(s *Store) {
-	s.commits.Add(1)
-	go func() {
-		defer s.commits.Done()
+	sortNow(s)
+	s.workers.Go(func() {
 		_ = safely(func() error { _, err := s.db.AsyncFlush(); return err }) // panics in a closed engine
-	}()
+	})
 }
 
 // TestLogOutOfSpace lets the log run out of space in spite of the reserve.
@@ -413,9 +412,7 @@ func buildForDamage(t *testing.T) (*vfs.MemFS, map[string][]string) {
 		for u := range 40 {
 			mustAppend(t, s, fmt.Sprint(secret, u), 10*i, 10*i+10)
 		}
-		if err := s.db.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		flush(t, s)
 		if i == 1 {
 			if err := s.db.Compact(context.Background(), firstUserKey, []byte{1}, false); err != nil {
 				t.Fatal(err)

@@ -7,23 +7,35 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// Keys. All rows of a user lie next to each other and sort as head, events by revision, event ids:
+// Keys. All rows of a user lie next to each other and sort as head, events by revision:
 //
-//	| length of the user id (2 B, big endian) | user id | 0                          |   head: the current revision
-//	| length of the user id (2 B, big endian) | user id | 1 | revision (8 B, b. e.)  |   an event
-//	| length of the user id (2 B, big endian) | user id | 2 | event id               |   revision of that event
+//	| length of the user id (2 B, big endian) | user id | 0                          |   head: the last revision in rows
+//	| length of the user id (2 B, big endian) | user id | 1 | revision (8 B, b. e.)  |   events from this revision on
 //
 // The length in front keeps the rows of "a" and "aa" apart whatever bytes the ids contain. User ids are not empty, so the
-// length 0 is free for rows of the store itself.
+// length 0 is free for rows of the store itself: its format, and the journal.
 const (
-	kindHead    = 0
-	kindEvent   = 1
-	kindEventID = 2
-	kindEnd     = 3 // above all rows of a user
+	kindHead  = 0
+	kindEvent = 1
+	kindEnd   = 2 // above all rows of a user
 )
 
 // formatKey holds the format number of the rows.
 var formatKey = []byte("\x00\x00format")
+
+// journalPrefix begins the keys of the journal; the number of the row follows (8 B, big endian).
+var journalPrefix = []byte("\x00\x00journal")
+
+func journalKey(dst []byte, number uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(dst[:0], journalPrefix...), number)
+}
+
+func journalNumber(key []byte) (uint64, error) {
+	if len(key) != len(journalPrefix)+8 {
+		return 0, fmt.Errorf("%w: a row of the journal has a key of %d bytes", store.ErrCorrupt, len(key))
+	}
+	return binary.BigEndian.Uint64(key[len(journalPrefix):]), nil
+}
 
 // firstUserKey is below the rows of every user and above those of the store itself.
 var firstUserKey = []byte{0, 1}
@@ -42,10 +54,6 @@ func headKey(dst []byte, user string) []byte { return appendKey(dst[:0], user, k
 
 func eventKey(dst []byte, user string, revision uint64) []byte {
 	return binary.BigEndian.AppendUint64(appendKey(dst[:0], user, kindEvent), revision)
-}
-
-func eventIDKey(dst []byte, user, id string) []byte {
-	return append(appendKey(dst[:0], user, kindEventID), id...)
 }
 
 func endKey(dst []byte, user string) []byte { return appendKey(dst[:0], user, kindEnd) }

@@ -77,7 +77,7 @@ func TestOpenRefuses(t *testing.T) {
 		editFormat(t, dir, func(db *lsm.DB) error {
 			return db.Set(formatKey, encodeNumber(nil, formatKey, formatNumber+1), lsm.Sync)
 		})
-		wantRefused(t, dir, "the store has format 2, this program knows format 1")
+		wantRefused(t, dir, "the store has format 3, this program knows format 2")
 	})
 	t.Run("no format", func(t *testing.T) {
 		dir := newStoreDir(t)

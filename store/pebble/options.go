@@ -10,8 +10,9 @@ import (
 
 // Options configure a store. The zero value is good for production.
 type Options struct {
-	// CacheBytes bounds the cache of blocks read from disk. 0 means 64 MiB. Besides it the store needs up to 64 MiB for
-	// writes that are not yet in tables, and some MiB for itself, whatever the number of users.
+	// CacheBytes bounds the cache of blocks read from disk. 0 means 64 MiB. Twice as much bounds the memory for the event ids of
+	// users who wrote recently. Besides, the store needs up to 64 MiB for writes that are not yet in tables, as much for the
+	// journal, and some MiB for itself, whatever the number of users.
 	CacheBytes int64
 	// ReserveBytes is the free disk space below which Append is refused with store.ErrFull, so that the engine itself
 	// never runs out of space: it must write to reclaim space, and cannot go on after a failed write of its log.
@@ -22,6 +23,8 @@ type Options struct {
 	Events Events
 	// FS is the file system, for tests. nil means that of the operating system.
 	FS vfs.FS
+
+	sortBytes, sortBatch int // tests make them small
 }
 
 // Events are functions the store calls to make itself observable. Each may be nil. They must return at once and must not
@@ -51,6 +54,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.ReserveBytes == 0 {
 		o.ReserveBytes = defaultReserveBytes
+	}
+	if o.sortBytes == 0 {
+		o.sortBytes, o.sortBatch = sortBytes, sortBatch
 	}
 	if o.FS == nil {
 		o.FS = vfs.Default

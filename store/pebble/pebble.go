@@ -4,7 +4,14 @@
 //
 // An Append that returned nil survives the end of the process and the loss of power, if the disk keeps what it has
 // synced. Calls that run at the same time share a sync. What does not fit in memory stays on disk: memory use is bounded
-// by Options.CacheBytes plus a constant, whatever the number of users and events.
+// by three times Options.CacheBytes plus a constant, whatever the number of users and events.
+//
+// # How a write goes
+//
+// Callers queue up, and one goroutine, the committer, decides in which order: it looks their users up in memory (a caller
+// reads those who are not there first), tells new events from known ones, and puts the new ones of all callers into a row of
+// the journal, which becomes durable with one sync. Until they are sorted, readers find these events in memory. The sorter
+// moves them to the rows of their users when there are many.
 //
 // Damage and lack of space become errors and never end the process. When the engine can no longer write its log or finds
 // a damaged file, the store fails: every later write returns store.ErrFailed together with the cause, while reads go on
@@ -12,6 +19,9 @@
 // Options.ReserveBytes) and is over as soon as there is space again.
 //
 // # Limits
+//
+// To tell whether an event is new, the ids of all events of its user must be in memory: those of a user who has not written
+// for a while are read from the rows, which takes some ten nanoseconds for each event of the history.
 //
 // One process at a time can open a store. Damage to files of a store that was closed properly is noticed, at the latest
 // when the data is needed. After a crash, damage to the end of the newest log or to the engine's list of tables cannot be
@@ -37,7 +47,7 @@ import (
 )
 
 // formatNumber is the format of keys and values that this program reads and writes.
-const formatNumber = 1
+const formatNumber = 2
 
 // Store is a store.Store on disk. Use Open.
 type Store struct {
@@ -48,17 +58,28 @@ type Store struct {
 	fsWatch   io.Closer
 	lock      io.Closer
 	db        *lsm.DB
-	stripes   *stripes
+	histories *histories
 	space     *spaceGuard
 	failure   failure
 	abandoned atomic.Bool // the engine failed and did not close
 
 	checkpoints checkpoints
 
+	queue     queue
+	toSync    chan unsynced
+	journal   *writer // of the committer
+	gens      generations
+	filling   atomic.Int32  // parity of the generation that is being filled
+	rows      chan struct{} // holds a token while rows are written; see lockRows
+	sorted    chan struct{} // told when a generation has been sorted
+	sorting   bool          // of the committer: a generation is being sorted
+	sortDue   atomic.Bool   // sort even if there is little
+	sortTimer atomic.Bool   // sortDue will be set
+
 	mu      sync.Mutex
 	closed  bool
 	calls   sync.WaitGroup // calls under way
-	commits sync.WaitGroup // writes under way; may outlive the call that began them
+	workers sync.WaitGroup // the committer, the sorter and what waits for the disk
 }
 
 var _ store.Store = (*Store)(nil)
@@ -78,12 +99,16 @@ func Open(dir string, opts Options) (*Store, error) {
 func newStore(dir string, opts Options) *Store {
 	opts = opts.withDefaults()
 	s := &Store{
-		opts:    opts,
-		dir:     dir,
-		fs:      opts.FS,
-		stripes: newStripes(),
-		space:   &spaceGuard{fs: opts.FS, dir: dir, reserve: opts.ReserveBytes},
-		failure: failure{ch: make(chan struct{})},
+		opts:      opts,
+		dir:       dir,
+		fs:        opts.FS,
+		histories: newHistories(2 * opts.CacheBytes),
+		space:     &spaceGuard{fs: opts.FS, dir: dir, reserve: opts.ReserveBytes},
+		failure:   failure{ch: make(chan struct{})},
+		queue:     queue{wake: make(chan struct{}, 1)},
+		toSync:    make(chan unsynced),
+		rows:      make(chan struct{}, 1),
+		sorted:    make(chan struct{}, 1),
 	}
 	s.engineFS, s.fsWatch = s.wrapFS(opts.FS)
 	return s
@@ -129,6 +154,11 @@ func (s *Store) openLocked(dir string) (err error) {
 	if err := s.checkFormat(); err != nil {
 		return errors.Join(err, s.closeEngine(s.db))
 	}
+	if err := s.replay(); err != nil {
+		return errors.Join(err, s.closeEngine(s.db))
+	}
+	s.workers.Go((&committer{Store: s}).run)
+	s.workers.Go(s.sync)
 	return nil
 }
 
@@ -255,7 +285,8 @@ func (s *Store) Close() error {
 	s.mu.Unlock()
 
 	s.calls.Wait()
-	s.awaitCommits()
+	s.queue.close()
+	s.awaitWorkers()
 	err := s.closeEngine(s.db)
 	if errors.Is(err, errNotClosed) {
 		return errors.Join(s.failure.err(), err) // keep others out of the directory until the process ends
@@ -269,11 +300,11 @@ func (s *Store) Close() error {
 	return errors.Join(err, s.lock.Close(), s.fsWatch.Close())
 }
 
-// awaitCommits waits for the writes under way; in a failed store some may never end.
-func (s *Store) awaitCommits() {
+// awaitWorkers waits for the goroutines of the store; in a failed store some may never end.
+func (s *Store) awaitWorkers() {
 	done := make(chan struct{})
 	go func() {
-		s.commits.Wait()
+		s.workers.Wait()
 		close(done)
 	}()
 	select {

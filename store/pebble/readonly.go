@@ -55,6 +55,9 @@ func (s *Store) openEngineReadOnly(dir string) (err error) {
 	if err := s.checkFormat(); err != nil {
 		return errors.Join(err, s.closeEngine(s.db))
 	}
+	if err := s.replay(); err != nil {
+		return errors.Join(err, s.closeEngine(s.db))
+	}
 	return nil
 }
 
@@ -67,9 +70,9 @@ func (r *Reader) Close() error {
 // a user one after the other by revision, from 1. The first error of fn ends the pass and is returned as it is. Damage is an
 // error that wraps [store.ErrCorrupt]; the events before it have been passed to fn.
 func (r *Reader) Each(ctx context.Context, fn func(user string, revision uint64, e store.Event) error) error {
-	it, err := r.s.db.NewIter(&lsm.IterOptions{LowerBound: firstUserKey})
+	it, heads, err := r.s.allHeads()
 	if err != nil {
-		return readError(err)
+		return err
 	}
 	defer func() { _ = it.Close() }() // its errors are those of it.Error
 	var end []byte
@@ -78,24 +81,53 @@ func (r *Reader) Each(ctx context.Context, fn func(user string, revision uint64,
 		if err != nil {
 			return err
 		}
-		for revision := uint64(1); revision <= head; revision++ {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if !it.Next() {
-				return errors.Join(readIfFailed(it), missing(revision))
-			}
-			e, err := eventAt(it, len(user), revision)
-			if err != nil {
-				return err
-			}
-			if err := fn(user, revision, e); err != nil {
+		if err := eachEvent(ctx, it, user, head, fn); err != nil {
+			return err
+		}
+		if newer := heads[user]; newer > head {
+			if err := r.s.read(ctx, user, head, func(revision uint64, e store.Event) error { return fn(user, revision, e) }); err != nil {
 				return err
 			}
 		}
+		delete(heads, user)
 		end = endKey(end, user)
 	}
-	return readIfFailed(it)
+	if err := readIfFailed(it); err != nil {
+		return err
+	}
+	for user := range heads { // those with nothing in rows
+		if err := r.s.read(ctx, user, 0, func(revision uint64, e store.Event) error { return fn(user, revision, e) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachEvent calls fn for the events in the rows after the head row under the iterator.
+func eachEvent(ctx context.Context, it *lsm.Iterator, user string, head uint64, fn func(string, uint64, store.Event) error) error {
+	for want := uint64(1); want <= head; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !it.Next() {
+			return errors.Join(readIfFailed(it), missing(want))
+		}
+		first, events, err := eventsAt(it, len(user))
+		if err != nil {
+			return fmt.Errorf("events from revision %d on: %w", want, err)
+		}
+		want, err = eachOf(first, events, want, head, func(revision uint64, event []byte) error {
+			e, err := decodeEvent(event)
+			if err != nil {
+				return fmt.Errorf("event of revision %d: %w", revision, err)
+			}
+			return fn(user, revision, e)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readIfFailed is the error of an iterator that has come to its end, if it did not get there.

@@ -114,7 +114,7 @@ func runApart(t *checkpointTester) {
 // momentPairs are the users that the writers of runOneMoment write to, and momentCalls is how often.
 var momentPairs = [][2]string{{"u", "v"}, {"x", "y"}}
 
-const momentCalls = 150
+const momentCalls = 1000
 
 // callCount says how many calls of each writer have begun and how many were acknowledged.
 type callCount struct {

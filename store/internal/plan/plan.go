@@ -8,70 +8,46 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// Reader is the view that a back end gives of its current histories. The histories of the users in the plan must not
-// change until the plan has been carried out.
-type Reader interface {
-	// Head returns the revision of the user's history, 0 for none.
-	Head(user string) (uint64, error)
-	// Find returns the revision and the event that has the event id in the user's history, or revision 0.
-	Find(user, eventID string) (uint64, store.Event, error)
+// Histories is what a back end shows of the histories of the users of one call, and takes from it. The back end takes back
+// whatever was added when the plan ends in an error.
+type Histories interface {
+	// Find returns the revision and the event that has the event id of record i in its user's history, with what was added
+	// by this plan, or revision 0.
+	Find(i int) (uint64, store.Event, error)
+	// Add puts record i at the end of its user's history and returns its revision.
+	Add(i int) uint64
 }
 
-// Plan is the outcome of planning: Results has one entry for each record; the records that are not duplicates are to be
-// written at the revision given there.
-type Plan struct {
-	Results []store.Result
-	// Heads holds the new revision of every user who gets new events.
-	Heads map[string]uint64
-	// Duplicates tells whether any record is a duplicate.
-	Duplicates bool
-}
-
-// eventKey identifies an event across users.
-type eventKey struct{ user, id string }
-
-// Make plans the records. Its errors are *store.ConflictError and those of the reader, damage as *store.CorruptError.
-func Make(r Reader, records []store.Record) (Plan, error) {
-	p := Plan{Results: make([]store.Result, len(records)), Heads: make(map[string]uint64)}
-	seen := make(map[eventKey]int, len(records)) // index of the first record with the key
-	heads := make(map[string]uint64)             // of every user read so far
-	for i, rec := range records {
-		k := eventKey{rec.User, rec.Event.ID}
-		if first, ok := seen[k]; ok {
-			if !rec.Repeats(records[first].Event) {
-				return Plan{}, &store.ConflictError{Index: i}
+// Make plans the records in order and stores what becomes of each in results, which is as long. Its errors are
+// *store.ConflictError and those of the histories, damage as *store.CorruptError.
+func Make(h Histories, records []store.Record, results []store.Result) error {
+	for i := range records {
+		revision, first, err := h.Find(i)
+		switch {
+		case err != nil:
+			return located(err, i)
+		case revision == 0:
+			results[i] = store.Result{Revision: h.Add(i)}
+		case !records[i].Repeats(first):
+			if added(records[:i], results, records[i].User, revision) {
+				revision = 0
 			}
-			p.Results[i] = store.Result{Revision: p.Results[first].Revision, Duplicate: true}
-			p.Duplicates = true
-			continue
+			return &store.ConflictError{Index: i, Revision: revision}
+		default:
+			results[i] = store.Result{Revision: revision, Duplicate: true}
 		}
-		seen[k] = i
-		before, known := heads[rec.User]
-		if !known {
-			head, err := r.Head(rec.User)
-			if err != nil {
-				return Plan{}, located(err, i)
-			}
-			before, heads[rec.User] = head, head
-		}
-		if before > 0 { // a new user has no event ids to look up
-			revision, e, err := r.Find(rec.User, rec.Event.ID)
-			switch {
-			case err != nil:
-				return Plan{}, located(err, i)
-			case revision > 0 && !rec.Repeats(e):
-				return Plan{}, &store.ConflictError{Index: i, Revision: revision}
-			case revision > 0:
-				p.Results[i] = store.Result{Revision: revision, Duplicate: true}
-				p.Duplicates = true
-				continue
-			}
-		}
-		next := max(before, p.Heads[rec.User]) + 1
-		p.Heads[rec.User] = next
-		p.Results[i] = store.Result{Revision: next}
 	}
-	return p, nil
+	return nil
+}
+
+// added reports whether the revision of the user was made by one of the records.
+func added(records []store.Record, results []store.Result, user string, revision uint64) bool {
+	for i, r := range records {
+		if r.User == user && results[i] == (store.Result{Revision: revision}) {
+			return true
+		}
+	}
+	return false
 }
 
 // located says of damage that the i-th record met it.

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// provenance is what the model file says of its making.
+func (c *trainCmd) provenance(report *dataset.Report, basis *spectral.Basis, trainedAt time.Time) map[string]string {
+	p := map[string]string{
+		"command":       c.command(basis.K),
+		"data_hash":     report.Hash,
+		"gsimc_version": buildVersion(),
+		"seed":          strconv.FormatUint(c.Seed, 10),
+		"solver_report": basis.Report.String(),
+		"trained_at":    trainedAt.UTC().Format(time.RFC3339),
+
+		// For --like: what the spec does not say.
+		"min_item_events": strconv.Itoa(c.MinItemEvents),
+		"min_user_events": strconv.Itoa(c.MinUserEvents),
+		"asked_rank":      strconv.Itoa(c.askedRank()),
+		"solver":          c.Solver,
+	}
+	if c.Solver == spectral.SolverNystrom {
+		p["landmarks"], p["nystrom_form"] = strconv.Itoa(c.Landmarks), c.NystromForm
+	}
+	return p
+}
+
+// commandLine is a command with its flags.
+type commandLine []string
+
+func (l *commandLine) add(flag string, value any) {
+	*l = append(*l, fmt.Sprintf("--%s %v", flag, value))
+}
+
+// command is the training command with everything that decides the result; files by their base names.
+func (c *trainCmd) command(rank int) string {
+	line := commandLine{"gsimc train"}
+	c.addEvents(&line)
+	switch {
+	case c.like != nil:
+		line.add("like", filepath.Base(c.Like))
+		line.add("seed", c.Seed)
+	case c.dynamics() == model.DynamicsLearned:
+		c.addGraph(&line, rank)
+		line.add("dynamics", model.DynamicsLearned)
+		line.add("bands", model.FormatBands(c.spec().Dynamics.Bands))
+		line.add("ridge", c.Ridge)
+		line.add("positions", c.Positions)
+		if c.NoDeviation {
+			line = append(line, "--no-deviation")
+		}
+	default:
+		c.addGraph(&line, rank)
+		c.addFilter(&line)
+	}
+	return strings.Join(line, " ")
+}
+
+// addEvents adds what decides the events.
+func (c *trainCmd) addEvents(line *commandLine) {
+	for _, path := range c.Data {
+		line.add("data", filepath.Base(path))
+	}
+	if c.FromStore != "" {
+		line.add("from-store", filepath.Base(c.FromStore))
+		for _, t := range slices.Sorted(maps.Keys(c.EventWeight)) {
+			line.add("event-weight", fmt.Sprintf("%s=%v", t, c.EventWeight[t]))
+		}
+	}
+	if c.Split != "" {
+		line.add("split", filepath.Base(c.Split))
+	}
+	line.add("min-user-events", c.MinUserEvents)
+	line.add("min-item-events", c.MinItemEvents)
+	if c.Compare != "" {
+		line.add("compare", filepath.Base(c.Compare))
+	}
+}
+
+// addGraph adds what decides the basis.
+func (c *trainCmd) addGraph(line *commandLine, rank int) {
+	spec := c.spec()
+	line.add("graph", c.Graph)
+	line.add("degree-exponent", spec.DegreeExponent)
+	line.add("window", spec.Window)
+	line.add("degree-rescale", spec.DegreeRescale)
+	line.add("rank", rank)
+	line.add("solver", c.Solver)
+	line.add("tolerance", c.Tolerance)
+	if c.Solver == spectral.SolverNystrom {
+		line.add("landmarks", c.Landmarks)
+		line.add("nystrom-form", c.NystromForm)
+	}
+	line.add("seed", c.Seed)
+}
+
+// addFilter adds the constants of a model without learned dynamics.
+func (c *trainCmd) addFilter(line *commandLine) {
+	line.add("filter", c.spec().Filter.Name)
+	line.add("phi", c.Phi)
+	line.add("gamma", c.Gamma)
+	line.add("a", c.A)
+	line.add("power", c.Power)
+	line.add("alpha", c.Alpha)
+	line.add("half-life", c.HalfLife)
+	line.add("sigma-eta", c.SigmaEta)
+	line.add("sigma-nu", c.SigmaNu)
+	line.add("covariance", c.Covariance)
+}

@@ -1,0 +1,139 @@
+package dataset
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// blockText is about three blocks of CSV or JSON Lines, with blank lines and bad rows here and there.
+func blockText(rng *rand.Rand, json bool) []byte {
+	var b bytes.Buffer
+	if !json {
+		b.WriteString("user_id,item_id,timestamp\n")
+	}
+	for b.Len() < 3*blockSize {
+		user, item, time := strings.Repeat("u", rng.IntN(30)), rng.IntN(1000), rng.IntN(1e9)
+		switch {
+		case rng.IntN(1000) == 0:
+			b.WriteString("\n\r\nnonsense\n")
+		case json:
+			fmt.Fprintf(&b, `{"user_id":"%s","item_id":%d,"timestamp":%d}`+"\n", user, item, time)
+		default:
+			fmt.Fprintf(&b, "%s,%d,%d\r\n", user, item, time)
+		}
+	}
+	return b.Bytes()
+}
+
+// Blocks give the same rows and errors, in the same order, as the text read from its beginning to its end.
+func TestBlocksReadWhatTheFileHas(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 1))
+	csv, json := blockText(rng, false), blockText(rng, true)
+	insert := func(text []byte, at int, what string) []byte {
+		at += bytes.IndexByte(text[at:], '\n') + 1
+		return bytes.Join([][]byte{text[:at], []byte(what), text[at:]}, nil)
+	}
+	for name, text := range map[string][]byte{
+		"csv":              csv,
+		"json":             json,
+		"no last line end": append(bytes.Clone(csv), "v,1,2"...),
+		"quotes":           insert(csv, blockSize+1000, "\"a\nb\",\"1\",2\n"),
+		"quotes at once":   insert(csv, 10, "\"a\"\"\nb\",1,2\n\"bad\"x,1,2\n"),
+		"open quote":       insert(csv, 2*blockSize, "\"a,1,2\n"),
+		"long row":         insert(csv, blockSize, strings.Repeat("x", blockSize)+",1,2\n"),
+		"too long row":     insert(csv, blockSize, strings.Repeat("x", MaxRowBytes)+",1,2\n"),
+		"too long end":     append(bytes.Clone(csv), strings.Repeat("x", MaxRowBytes+1)...),
+		"too long object":  insert(json, blockSize, strings.Repeat(" ", MaxRowBytes)+"\n"),
+	} {
+		for _, how := range []string{"none", "gzip", "truncated gzip"} {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				data := pack(t, strings.TrimPrefix(how, "truncated "), text)
+				if how == "truncated gzip" {
+					data = data[:len(data)*2/3]
+				}
+				want, got := allRows(t, data, true), allRows(t, data, false)
+				if len(want) < 100 && name+how != "jsontruncated gzip" {
+					t.Fatalf("only %d rows", len(want))
+				}
+				if diff := cmp.Diff(want[len(want)-1], got[len(got)-1]); diff != "" {
+					t.Errorf("the end (-serial +blocks):\n%s", diff)
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("rows (-serial +blocks):\n%.2000s", diff)
+				}
+			})
+		}
+	}
+}
+
+// allRows returns a line for every row and error of a file.
+func allRows(t *testing.T, data []byte, serial bool) (lines []string) {
+	t.Helper()
+	r := bytes.NewReader(data)
+	s, err := newSource("f", r, r, int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	rows, err := newRowReader(s, Options{})
+	if serial {
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		again := bytes.NewReader(data)
+		if s, err = newSource("f", again, again, int64(len(data))); err != nil {
+			t.Fatal(err)
+		}
+		if s.format == formatJSONL {
+			rows, err = newJSONRows(s, Options{})
+		} else {
+			rows, err = newCSVRows(s, Options{})
+		}
+	}
+	if err != nil { // JSON Lines look ahead
+		return []string{err.Error()}
+	}
+	for {
+		var x row
+		err := rows.next(&x)
+		if err == nil {
+			lines = append(lines, fmt.Sprintf("%q %q %d %v", x.user, x.item, x.time, x.weight))
+			continue
+		}
+		lines = append(lines, err.Error())
+		if _, goesOn := err.(*RowError); !goesOn {
+			return lines
+		}
+	}
+}
+
+// Whoever stops early gets all goroutines back from Close, which would hang otherwise.
+func TestBlocksCanBeLeft(t *testing.T) {
+	data := blockText(rand.New(rand.NewPCG(21, 2)), false)
+	for _, wanted := range []int{0, 1, 5000} {
+		r := bytes.NewReader(bytes.Repeat(data, 4))
+		s, err := newSource("f", r, r, r.Size())
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := newRowReader(s, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var x row
+		for range wanted {
+			if err := rows.next(&x); err == io.EOF {
+				t.Fatal("no more rows")
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("after %d rows: %v", wanted, err)
+		}
+	}
+}

@@ -1,0 +1,9 @@
+//go:build !amd64
+
+package kalman
+
+// kernels lists what this processor can do.
+func kernels() []kernel { return []kernel{generic} }
+
+// fetch does nothing: it is only a hint.
+func fetch([]float32) {}

@@ -1,0 +1,140 @@
+package kalman
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// guarded returns n random numbers of wide range with NaN before and behind them, in the whole and without the guards.
+func guarded(rng *rand.Rand, n int, positive bool) (whole, inside []float32) {
+	const guard = 16
+	whole = make([]float32, n+2*guard)
+	for i := range whole {
+		whole[i] = float32(math.NaN())
+	}
+	inside = whole[guard : guard+n : guard+n]
+	for i := range inside {
+		inside[i] = float32(math.Ldexp(rng.Float64()-0.5, rng.IntN(30)-20))
+		if positive {
+			inside[i] = float32(math.Abs(float64(inside[i]))) + MinVariance
+		}
+	}
+	return whole, inside
+}
+
+// sameBits compares two slices bit by bit.
+func sameBits(a, b []float32) bool {
+	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
+}
+
+// TestKernelsAgree compares every kernel of this processor with the generic one, around the lengths at which they change their
+// way, and looks at the guards around what they write.
+func TestKernelsAgree(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, k := range kernels()[1:] {
+		for n := range 70 {
+			for bands := 1; bands <= 4; bands++ {
+				if !testKernel(&k, rng, n, bands) {
+					t.Fatalf("%s differs from generic at k=%d, r=%d", k.name, n, bands)
+				}
+			}
+		}
+	}
+}
+
+func testKernel(k *kernel, rng *rand.Rand, n, bands int) bool {
+	vector := func(length int, positive bool) [2][2][]float32 { // for either kernel: whole and inside
+		whole, inside := guarded(rng, length, positive)
+		copied := slices.Clone(whole)
+		return [2][2][]float32{{whole, inside}, {copied, copied[16 : 16+length : 16+length]}}
+	}
+	x, z, p := vector(n*bands, false), vector(n, false), vector(n, true)
+	_, e := guarded(rng, n, false)
+	_, h := guarded(rng, n*bands, false)
+	_, mean := guarded(rng, n, false)
+	_, eta := guarded(rng, n, true)
+	_, nu := guarded(rng, n, true)
+	a, w, g, growth := rng.Float32(), float32(math.Ldexp(rng.Float64(), rng.IntN(140)-130)), rng.Float32(), 10*rng.Float32()
+	for i, k := range []*kernel{k, &generic} {
+		x, z, p := x[i][1], z[i][1], p[i][1]
+		k.updateFilter(x[:n], z, p, e, h[:n], a, float32(a*a), w, 1e-4, 1e-4)
+		k.updateDeviation(z, p, mean, eta, nu, e, x, growth, g, w)
+		k.updateBand(x, h, a, w)
+	}
+	for _, v := range [][2][2][]float32{x, z, p} {
+		if !sameBits(v[0][0], v[1][0]) {
+			return false
+		}
+	}
+	return true
+}
+
+// TestBound lets the environment variable choose a kernel.
+func TestBound(t *testing.T) {
+	all := []kernel{{name: "generic"}, {name: "avx2"}, {name: "avx512"}}
+	for bound, want := range map[string]string{"": "avx512", "generic": "generic", "avx2": "avx2", "avx512": "avx512", "else": "avx512"} {
+		if got := best(all, bound).name; got != want {
+			t.Errorf("GSIMC_CPU=%s: got %s, want %s", bound, got, want)
+		}
+	}
+}
+
+// BenchmarkDynamicsUpdate folds events of many users, whose states do not fit into the caches.
+func BenchmarkDynamicsUpdate(b *testing.B) {
+	const k, r, users, items = 256, 3, 20_000, 5_000
+	d := &Dynamics{Bands: make([]Band, r), Mean: make([]float32, k), P0: make([]float32, k), SigmaEta: make([]float32, k), SigmaNu: make([]float32, k)}
+	for j := range k {
+		d.P0[j], d.SigmaEta[j], d.SigmaNu[j] = 1e-3, 1e-4, 1e-2
+	}
+	states := make([]*State, users)
+	for i := range states {
+		states[i] = d.NewState()
+	}
+	rows := make([]float32, items*(r+1)*k)
+	for i := range rows {
+		rows[i] = float32(i%13) / 100
+	}
+	for _, kernel := range kernels() {
+		b.Run(fmt.Sprintf("cpu=%s/k=%d/r=%d", kernel.name, k, r), func(b *testing.B) {
+			before := inUse
+			inUse = kernel
+			defer func() { inUse = before }()
+			rng := rand.New(rand.NewPCG(1, 1))
+			for b.Loop() {
+				row := rows[rng.IntN(items)*(r+1)*k:][:(r+1)*k]
+				d.Update(states[rng.IntN(users)], row[:r*k], row[r*k:], 1, 1, 1)
+			}
+		})
+	}
+}
+
+// BenchmarkFilterUpdate is the same for the filter.
+func BenchmarkFilterUpdate(b *testing.B) {
+	const k, users, items = 256, 20_000, 20_000
+	f := &Filter{P0: make([]float32, k), SigmaEta: 1e-4, SigmaNu: 1e-4, Alpha: 1}
+	for j := range k {
+		f.P0[j] = 1e-3
+	}
+	states := make([]*State, users)
+	for i := range states {
+		states[i] = f.NewState()
+	}
+	rows, h := make([]float32, items*k), make([]float32, k)
+	for i := range rows {
+		rows[i] = float32(i%13) / 100
+	}
+	for _, kernel := range kernels() {
+		b.Run(fmt.Sprintf("cpu=%s/k=%d", kernel.name, k), func(b *testing.B) {
+			before := inUse
+			inUse = kernel
+			defer func() { inUse = before }()
+			rng := rand.New(rand.NewPCG(1, 1))
+			for b.Loop() {
+				f.UpdateDiagonal(states[rng.IntN(users)], rows[rng.IntN(items)*k:][:k], h, 1, 1)
+			}
+		})
+	}
+}

@@ -1,0 +1,121 @@
+package server
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+)
+
+// plainRequest is a StreamObserveRequest with events of all kinds.
+func plainRequest() *pb.StreamObserveRequest {
+	return &pb.StreamObserveRequest{Sequence: 300, Events: []*pb.Event{
+		{EventId: "e", UserId: "ann", ItemId: "grün", EventType: "view", EventTime: &timestamppb.Timestamp{Seconds: 1_700_000_000, Nanos: 5}, Value: proto.Float64(-2)},
+		{UserId: "bob", ItemId: "x"},
+		{},
+		{UserId: "bob", EventTime: &timestamppb.Timestamp{}, Value: proto.Float64(math.Inf(1))},
+	}}
+}
+
+func encodeRequest(t testing.TB, m proto.Message) []byte {
+	t.Helper()
+	b, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestStreamMessageReuse decodes messages of different lengths, one after the other, into the same memory.
+func TestStreamMessageReuse(t *testing.T) {
+	var m streamMessage
+	single := &pb.StreamObserveRequest{Sequence: 1, Event: &pb.Event{UserId: "u"}}
+	for i, req := range []*pb.StreamObserveRequest{plainRequest(), single, {Sequence: 7}, plainRequest()} {
+		if !m.ordinary(string(encodeRequest(t, req))) {
+			t.Fatalf("message %d is not taken for an ordinary one", i)
+		}
+		want := req.GetEvents()
+		if len(want) == 0 {
+			want = []*pb.Event{req.GetEvent()}
+		}
+		if diff := cmp.Diff(want, m.events, protocmp.Transform()); diff != "" || m.sequence != req.GetSequence() {
+			t.Errorf("message %d: sequence %d, events differ (-want +got):\n%s", i, m.sequence, diff)
+		}
+	}
+	data := string(encodeRequest(t, plainRequest()))
+	if n := testing.AllocsPerRun(10, func() { m.ordinary(data) }); n != 0 {
+		t.Errorf("%v allocations for a message like one before it, want 0", n)
+	}
+}
+
+// FuzzStreamMessage compares the decoder with the library's.
+func FuzzStreamMessage(f *testing.F) {
+	f.Add(encodeRequest(f, plainRequest()))
+	f.Add(encodeRequest(f, &pb.StreamObserveRequest{Sequence: 1, Event: &pb.Event{UserId: "u", ItemId: "i"}}))
+	f.Add(encodeRequest(f, &pb.StreamObserveRequest{Event: &pb.Event{}, Events: []*pb.Event{{}}}))
+	f.Add([]byte{tagEvent, 2, tagUserID, 0, tagEvent, 2, tagItemID, 0})     // merged by the library
+	f.Add([]byte{tagSequence, 1, tagSequence, 2})                           // the last one counts
+	f.Add([]byte{tagEvent, 3, tagUserID, 1, 0xff})                          // not UTF-8
+	f.Add([]byte{tagEvent, 6, tagEventTime, 4, tagNanos, 1, tagSeconds, 1}) // in another order
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var want pb.StreamObserveRequest
+		err := proto.Unmarshal(data, &want)
+		var got streamMessage
+		if err := got.decode(newCodec(), mem.BufferSlice{mem.SliceBuffer(data)}); err != nil {
+			t.Fatal(err)
+		}
+		if (got.fault != nil) != (err != nil) {
+			t.Fatalf("fault %v, want that of the library, %v", got.fault, err)
+		}
+		if err != nil {
+			return
+		}
+		events := want.GetEvents()
+		if len(events) == 0 {
+			events = []*pb.Event{want.GetEvent()}
+		}
+		for _, e := range append(events, got.events...) { // what is unknown does not count
+			if e != nil {
+				e.ProtoReflect().SetUnknown(nil)
+				if e.EventTime != nil {
+					e.EventTime.ProtoReflect().SetUnknown(nil)
+				}
+			}
+		}
+		both := want.GetEvent() != nil && len(want.GetEvents()) > 0
+		if diff := cmp.Diff(events, got.events, protocmp.Transform(), cmpopts.EquateNaNs()); diff != "" || got.sequence != want.GetSequence() || got.both != both {
+			t.Fatalf("sequence %d, both %t, want %d, %t; events differ (-want +got):\n%s", got.sequence, got.both, want.GetSequence(), both, diff)
+		}
+	})
+}
+
+// BenchmarkDecodeStreamMessage decodes a message of a hundred events.
+func BenchmarkDecodeStreamMessage(b *testing.B) {
+	req := &pb.StreamObserveRequest{Sequence: 1}
+	for range 100 {
+		req.Events = append(req.Events, &pb.Event{EventId: "0123456789abcdef01", UserId: "user-123456", ItemId: "item-12345",
+			EventType: "view", EventTime: &timestamppb.Timestamp{Seconds: 1_700_000_000}})
+	}
+	data := encodeRequest(b, req)
+	b.Run("decoder=own", func(b *testing.B) {
+		var m streamMessage
+		b.ReportAllocs()
+		for b.Loop() {
+			m.ordinary(string(data))
+		}
+	})
+	b.Run("decoder=library", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			var m pb.StreamObserveRequest
+			_ = proto.Unmarshal(data, &m)
+		}
+	})
+}

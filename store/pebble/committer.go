@@ -1,0 +1,437 @@
+package pebble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	lsm "github.com/cockroachdb/pebble/v2"
+
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/internal/plan"
+)
+
+// call is a write on its way through the committer.
+type call struct {
+	records []store.Record // of an Append
+	erase   string         // or the user of an Erase
+	results []store.Result
+	erased  uint64
+
+	handles []*history // of the users of the records
+	retried bool       // users who were not in memory have been read
+	missing []string   // users to be read before the call is tried again
+	done    chan error // has room for the outcome; errRetry: missing is set
+
+	mu      sync.Mutex // held while the call is planned: nobody looks at the records before or after
+	taken   bool       // it has been planned
+	givenUp bool       // its caller has left before
+}
+
+// giveUp ends the waiting of the caller, who may then use the records again. It reports whether nothing was done.
+func (c *call) giveUp() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.givenUp = !c.taken
+	return c.givenUp
+}
+
+// queue holds the calls that wait for the committer.
+type queue struct {
+	mu     sync.Mutex
+	calls  []*call
+	closed bool
+	wake   chan struct{} // holds a token when there is something to do
+}
+
+func (q *queue) push(c *call) {
+	q.mu.Lock()
+	q.calls = append(q.calls, c)
+	q.mu.Unlock()
+	q.nudge()
+}
+
+func (q *queue) nudge() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the calls that wait, in spare memory, and whether there can be more.
+func (q *queue) take(spare []*call) (calls []*call, closed bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	calls, q.calls = q.calls, spare[:0]
+	return calls, q.closed
+}
+
+func (q *queue) close() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	q.nudge()
+}
+
+// groupBytes is about the largest part of the journal that is made durable at once, beyond the first call.
+const groupBytes = 512 << 10
+
+// committer takes the calls of all writers, plans them one after the other and commits those that have come together with
+// one batch. It is the only one that changes histories, so that their order needs no locks; the disk is waited for by
+// another goroutine, while the next calls are planned. One group at a time is under way to the disk and one is waiting for
+// that, which is what makes groups large when the disk is slow.
+type committer struct {
+	*Store
+	calls   []*call
+	group   []*call    // planned, not yet committed
+	planned []*history // of the group
+	number  uint64     // of the call that is being planned
+	touched []*history // by that call
+}
+
+// unsynced is a group on its way to the disk.
+type unsynced struct {
+	batch *lsm.Batch
+	calls []*call
+	began time.Time
+}
+
+func (c *committer) run() {
+	defer close(c.toSync)
+	for range c.queue.wake {
+		calls, closed := c.queue.take(c.calls)
+		c.calls = calls
+		for _, call := range calls {
+			c.serve(call)
+		}
+		c.commit()
+		clear(calls)
+		c.sortIfDue()
+		if closed {
+			return
+		}
+	}
+}
+
+// serve takes a call on, and commits before and after it what cannot wait.
+func (c *committer) serve(call *call) {
+	if err := c.failure.err(); err != nil {
+		call.done <- err
+		return
+	}
+	if call.erase != "" {
+		c.commit()
+		if call.take(func() error { return nil }) {
+			c.eraseUser(call)
+		}
+		return
+	}
+	c.makeRoom()
+	if !call.take(func() error { return c.plan(call) }) {
+		return
+	}
+	c.group = append(c.group, call)
+	if len(c.journal.block)-c.journal.start >= groupBytes || len(c.journal.rows) > 0 {
+		c.commit()
+	}
+}
+
+// take plans the call by a function, whose error ends it, and reports whether it is to be carried out.
+func (c *call) take(plan func() error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.givenUp {
+		return false
+	}
+	c.taken = true
+	err := plan()
+	if err != nil {
+		c.done <- err
+	}
+	return err == nil
+}
+
+// plan decides what becomes of the records and writes the new ones to the open row of the journal. On an error everything
+// is as it was.
+func (c *committer) plan(call *call) error {
+	if err := c.find(call); err != nil {
+		return err
+	}
+	c.number++
+	c.touched = c.touched[:0]
+	m := c.journal.mark()
+	p := planner{c, call}
+	if err := plan.Make(p, call.records, call.results); err != nil {
+		c.undo(m)
+		return err
+	}
+	for _, h := range c.touched {
+		if !h.planned {
+			h.planned = true
+			c.planned = append(c.planned, h)
+		}
+	}
+	return nil
+}
+
+// find looks the users' histories up. If one is not in memory it asks the caller to read it, once.
+func (c *committer) find(call *call) error {
+	call.handles = call.handles[:0]
+	for i := range call.records {
+		user := call.records[i].User
+		h := c.histories.get(user)
+		if h == nil && !call.retried {
+			call.missing = append(call.missing, user)
+		}
+		call.handles = append(call.handles, h)
+	}
+	if len(call.missing) > 0 {
+		return errRetry
+	}
+	return nil
+}
+
+// undo takes back what the planned call has added.
+func (c *committer) undo(m mark) {
+	c.journal.back(m)
+	for _, h := range c.touched {
+		h.head = h.before.head
+		h.tails[c.journal.gen.parity] = h.tails[c.journal.gen.parity][:h.before.tail]
+		h.loaded = false // its ids cannot be taken out of the set
+	}
+}
+
+// planner is the view of the histories for the planning of a call.
+type planner struct {
+	*committer
+	call *call
+}
+
+// history returns the history of record i, with its ids.
+func (p planner) history(i int) (*history, error) {
+	h := p.call.handles[i]
+	if h == nil {
+		user := p.call.records[i].User
+		if h = p.histories.get(user); h == nil { // an earlier record may have read it
+			loaded, err := p.load(user)
+			if err != nil {
+				return nil, err
+			}
+			h = p.histories.put(loaded)
+		}
+		p.call.handles[i] = h
+	}
+	if h.shown.fault != nil {
+		return nil, h.shown.fault
+	}
+	if !h.loaded || h.ids.outgrown() {
+		if err := p.loadIDs(h); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// Find implements plan.Histories.
+func (p planner) Find(i int) (revision uint64, e store.Event, err error) {
+	h, err := p.history(i)
+	if err != nil {
+		return 0, store.Event{}, err
+	}
+	id := p.call.records[i].Event.ID
+	h.ids.find(p.histories.idHash(id), func(candidate uint64) bool {
+		e, err = p.eventAt(h, candidate)
+		if err == nil && e.ID == id {
+			revision = candidate
+		}
+		return err == nil && revision == 0
+	})
+	if err != nil || revision == 0 {
+		return 0, store.Event{}, err
+	}
+	return revision, e, nil
+}
+
+// Add implements plan.Histories.
+func (p planner) Add(i int) uint64 {
+	h, w := p.call.handles[i], p.journal
+	parity := w.gen.parity
+	if h.before.call != p.number {
+		h.before.call, h.before.head, h.before.tail = p.number, h.head, len(h.tails[parity])
+		p.touched = append(p.touched, h)
+	}
+	if len(h.tails[parity]) == 0 {
+		w.gen.dirty = append(w.gen.dirty, h)
+	}
+	e := &p.call.records[i].Event
+	h.head++
+	h.tails[parity] = append(h.tails[parity], w.event(h.user, h.head, e))
+	h.ids.add(p.histories.idHash(e.ID))
+	return h.head
+}
+
+// errFound ends a reading.
+var errFound = errors.New("found")
+
+// eventAt returns the event of a revision, planned ones included.
+func (c *committer) eventAt(h *history, revision uint64) (store.Event, error) {
+	filling := c.journal.gen.parity
+	active := h.tails[filling]
+	if first := h.head - uint64(len(active)) + 1; revision >= first {
+		return decodeEvent(c.journal.gen.event(active[revision-first]))
+	}
+	// What is older is shown.
+	var found store.Event
+	err := c.read(context.Background(), h.user, revision-1, func(_ uint64, e store.Event) error {
+		found = e
+		return errFound
+	})
+	switch {
+	case errors.Is(err, errFound):
+		return found, nil
+	case err == nil:
+		err = missing(revision)
+	}
+	return store.Event{}, err
+}
+
+// commit shows what is planned, puts it into the engine's log and memory, which fixes its order, and sends it on its way to
+// the disk. If the engine hangs, so does the committer: whoever waits learns of the failure in another way.
+func (c *committer) commit() {
+	if len(c.group) == 0 {
+		return
+	}
+	c.journal.closeRow()
+	c.histories.show(c.planned)
+	clear(c.planned)
+	c.planned = c.planned[:0]
+	b := c.db.NewBatch()
+	err := c.fill(b, nil)
+	c.apply(b, err, slices.Clone(c.group))
+	clear(c.group)
+	c.group = c.group[:0]
+}
+
+// fill puts the rows of the journal and what else there is into the batch. If there is nothing, a mark is put into the log,
+// whose sync makes the originals of duplicates durable: they come before it in the log.
+func (c *committer) fill(b *lsm.Batch, more func() error) error {
+	for _, row := range c.journal.rows {
+		c.journal.key = journalKey(c.journal.key, row.number)
+		if err := b.Set(c.journal.key, row.value, nil); err != nil {
+			return err
+		}
+		c.journal.gen.last = row.number
+	}
+	clear(c.journal.rows)
+	c.journal.rows = c.journal.rows[:0]
+	if more != nil {
+		return more()
+	}
+	if b.Empty() {
+		return b.LogData(nil, nil)
+	}
+	return nil
+}
+
+func (c *committer) apply(b *lsm.Batch, err error, calls []*call) {
+	began := time.Now()
+	if err == nil {
+		err = safely(func() error { return c.db.ApplyNoSyncWait(b, lsm.Sync) })
+	}
+	if err != nil {
+		c.fail(err)
+	}
+	if reason := c.failure.err(); reason != nil {
+		finish(calls, outcomeOpen(reason))
+		return
+	}
+	c.toSync <- unsynced{b, calls, began}
+}
+
+func finish(calls []*call, err error) {
+	for _, call := range calls {
+		call.done <- err
+	}
+}
+
+// sync waits for the groups to become durable, and tells their callers.
+func (s *Store) sync() {
+	for group := range s.toSync {
+		err := safely(group.batch.SyncWait)
+		if err != nil {
+			s.fail(err)
+		}
+		if reason := s.failure.err(); reason != nil {
+			finish(group.calls, outcomeOpen(reason))
+			continue
+		}
+		s.opts.Events.Synced(time.Since(group.began))
+		finish(group.calls, nil)
+		_ = group.batch.Close() // it only releases memory
+	}
+}
+
+// eraseUser removes the history of a user. From its beginning on readers find none.
+func (c *committer) eraseUser(erasure *call) {
+	user := erasure.erase
+	h := c.histories.get(user)
+	if h == nil {
+		head, err := c.headInRows(user)
+		if err != nil {
+			erasure.done <- err
+			return
+		}
+		h = &history{user: user, head: head}
+		h.shown.head = head
+		h = c.histories.put(h)
+	}
+	if h.shown.fault != nil {
+		erasure.done <- h.shown.fault
+		return
+	}
+	if !c.lockRows() {
+		erasure.done <- c.failure.err()
+		return
+	}
+	defer c.unlockRows()
+	erasure.erased = h.head
+	sh := c.histories.shard(user)
+	sh.mu.Lock()
+	h.head, h.ids, h.loaded, h.tails, h.shown.head, h.shown.tails = 0, idSet{}, true, [2][]place{}, 0, [2][]place{}
+	sh.weigh(h)
+	sh.mu.Unlock()
+	c.journal.erase(user)
+	c.journal.closeRow()
+	b := c.db.NewBatch()
+	err := c.fill(b, func() error { return b.DeleteRange(headKey(nil, user), endKey(nil, user), nil) })
+	c.apply(b, err, []*call{erasure})
+	c.sortSoon()
+}
+
+// submit lets the committer work on a call and waits for the outcome.
+func (s *Store) submit(ctx context.Context, c *call) error {
+	s.queue.push(c)
+	select {
+	case err := <-c.done:
+		return err
+	case <-s.failure.ch:
+	case <-ctx.Done():
+		if c.giveUp() {
+			return ctx.Err()
+		}
+		return fmt.Errorf("waiting for a write to become durable, its outcome is open: %w", ctx.Err())
+	}
+	untouched := c.giveUp()
+	select {
+	case err := <-c.done: // before the failure
+		return err
+	default:
+	}
+	if untouched {
+		return s.failure.reason
+	}
+	return outcomeOpen(s.failure.reason)
+}

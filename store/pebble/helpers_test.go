@@ -1,0 +1,53 @@
+package pebble
+
+import (
+	"testing"
+	"time"
+
+	lsm "github.com/cockroachdb/pebble/v2"
+)
+
+// sortNow makes the committer sort what is in the journal, some time soon.
+func sortNow(s *Store) {
+	s.sortDue.Store(true)
+	s.queue.nudge()
+}
+
+// settle waits until everything is in rows and the journal is empty.
+func settle(t testing.TB, s *Store) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if journalRows(t, s) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the journal has not been sorted after 10 s")
+		}
+		sortNow(s)
+	}
+}
+
+func journalRows(t testing.TB, s *Store) (n int) {
+	t.Helper()
+	it, err := s.db.NewIter(&lsm.IterOptions{LowerBound: journalPrefix, UpperBound: firstUserKey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	for valid := it.First(); valid; valid = it.Next() {
+		n++
+	}
+	if err := it.Error(); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// flush puts everything into tables.
+func flush(t testing.TB, s *Store) {
+	t.Helper()
+	settle(t, s)
+	if err := s.db.Flush(); err != nil {
+		t.Fatal(err)
+	}
+}
