@@ -208,7 +208,7 @@ func startKrylov[T gemm.Float](op operator[T], opt Options) (*filteredIteration[
 		cut := s.above(margin*float64(opt.Rank) + float64(b)/2)
 		f.filter = chebyshev{degree: 1}
 		if cut > 1e-6*f.top { // else fewer eigenvalues are not zero
-			f.filter = newChebyshev(lo, cut, s.theta[f.found.Cols], growthLimit[T](), maxDegree)
+			f.filter = newChebyshev(lo, cut, s.theta[f.found.Cols], growthLimit[T](), degreeLimit[T]())
 		}
 		f.op = op
 		inner := op
@@ -264,11 +264,14 @@ func randomBlock(n, b int, seed uint64) matrix[float64] {
 // lifted: the ripple itself has the value 1.
 const liftedAbove = 1.5
 
-const (
-	// maxDegree bounds d where κ_1 is close to the cut; higher degrees save no
-	// more dense work.
-	maxDegree = 10
-)
+// degreeLimit bounds the degree of the filter: higher ones save less dense work than they cost products. Where that work is of
+// float64 it weighs more.
+func degreeLimit[T gemm.Float]() int {
+	if isDouble[T]() {
+		return 10
+	}
+	return 4
+}
 
 // growthLimit bounds p(κ)/p(cut) for the largest κ that the filter sees: beyond it, rounding of the large
 // eigenvalues' part would drown the small ones'.

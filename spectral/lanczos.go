@@ -72,7 +72,7 @@ func (l *lanczos[T]) fillTo(p int) {
 
 // firstCheck is the number of columns with which the first k Ritz pairs may be good enough: the Ritz values are then computed
 // for the first time, and again after every checkShare of the columns.
-func firstCheck(k, b int) int { return k + k/3 + 2*b }
+func firstCheck(k, b int) int { return k + k/6 + 2*b }
 
 const checkShare = 0.15
 

@@ -33,10 +33,17 @@ func AddRows[T Float](strip, x []T, rows []int32) {
 
 // checkRows panics if one of the rows is not in [0, limit).
 func checkRows(limit int, rows []int32) {
-	var highest uint32
-	for _, r := range rows {
-		highest = max(highest, uint32(r))
+	var h0, h1, h2, h3 uint32 // four chains of comparisons run side by side
+	at := 0
+	for ; at+4 <= len(rows); at += 4 {
+		four := rows[at : at+4 : at+4]
+		h0, h1 = max(h0, uint32(four[0])), max(h1, uint32(four[1]))
+		h2, h3 = max(h2, uint32(four[2])), max(h3, uint32(four[3]))
 	}
+	for _, r := range rows[at:] {
+		h0 = max(h0, uint32(r))
+	}
+	highest := max(h0, h1, h2, h3)
 	if len(rows) > 0 && int(highest) >= limit {
 		panic(fmt.Sprintf("gemm: row %d of a strip of %d rows", int32(highest), limit))
 	}
