@@ -3,79 +3,87 @@ package spectral
 import (
 	"math"
 
-	"gonum.org/v1/gonum/blas/blas64"
-
+	"github.com/gsimc/gsimc/internal/gemm"
 	"github.com/gsimc/gsimc/internal/parallel"
 )
 
-// chebyshevOp is the operator p(K) with p(x) = T_d((x−e)/h) / T_d((κ_1−e)/h),
-// T_d the Chebyshev polynomial of degree d, e and h the centre and half-width
-// of the unwanted interval [lo, cut]. |p| is at most 1/T_d(…) there and rises
-// steeply and monotonically above it, so that p(K) has the wanted eigenvectors
-// of K and a far better separated spectrum: the Lanczos basis gets several
-// times smaller, and with it the dense work, for about the same number of
-// products with K (Y. Zhou, Y. Saad, "A Chebyshev-Davidson Algorithm for Large
-// Symmetric Eigenproblems", SIAM J. Matrix Anal. Appl. 29, 2007).
-type chebyshevOp struct {
-	op         operator
-	degree     int
-	e, h       float64
-	norm       float64 // 1/T_d((κ_1−e)/h)
-	prev, curr []float64
+// chebyshev is the polynomial p(x) = T_d((x−e)/h) / T_d((κ_1−e)/h), T_d the Chebyshev polynomial of degree d, e and h the
+// centre and half-width of the unwanted interval [lo, cut]. |p| is at most 1/T_d(…) there and rises steeply and monotonically
+// above it, so that p(K) has the wanted eigenvectors of K and a far better separated spectrum: the Lanczos basis gets several
+// times smaller, and with it the dense work, for about the same number of products with K (Y. Zhou, Y. Saad, "A
+// Chebyshev-Davidson Algorithm for Large Symmetric Eigenproblems", SIAM J. Matrix Anal. Appl. 29, 2007).
+type chebyshev struct {
+	degree int
+	e, h   float64
+	norm   float64 // 1/T_d((κ_1−e)/h)
 }
 
-const (
-	// maxDynamicRange bounds p(κ_1)/p(cut): beyond it, rounding of the large
-	// eigenvalues' part would drown the small ones'.
-	maxDynamicRange = 1e8
-	// maxDegree bounds d where κ_1 is close to the cut; higher degrees save no
-	// more dense work.
-	maxDegree = 10
-)
-
-// newChebyshev returns the filtered operator for the unwanted interval
-// [lo, cut] of op, or nil if no degree above 1 fits.
-func newChebyshev(op operator, lo, cut, kappaMax float64) *chebyshevOp {
-	c := &chebyshevOp{op: op, e: (cut + lo) / 2, h: (cut - lo) / 2}
-	x := (kappaMax - c.e) / c.h
+// newChebyshev returns the polynomial for the unwanted interval [lo, cut] of an operator whose largest eigenvalue is top,
+// with p(top)/p(cut) ≤ growth and a degree of at most limit; or one of degree 1 if no higher one fits.
+func newChebyshev(lo, cut, top, growth float64, limit int) chebyshev {
+	c := chebyshev{degree: 1, e: (cut + lo) / 2, h: (cut - lo) / 2}
+	x := (top - c.e) / c.h
 	if !(c.h > 0) || !(x > 1) {
-		return nil
+		return c
 	}
-	growth := math.Acosh(x) // T_d(x) = cosh(d·acosh x)
-	c.degree = min(maxDegree, int(math.Acosh(maxDynamicRange)/growth))
-	if c.degree < 2 {
-		return nil
-	}
-	c.norm = 1 / math.Cosh(float64(c.degree)*growth)
+	rate := math.Acosh(x) // T_d(x) = cosh(d·acosh x)
+	c.degree = max(1, min(limit, int(math.Acosh(growth)/rate)))
+	c.norm = 1 / math.Cosh(float64(c.degree)*rate)
 	return c
 }
 
-func (c *chebyshevOp) dim() int { return c.op.dim() }
+// origin is the κ above the unwanted interval with p(κ) = θ, and the top of the interval for a θ that is not above the ripple.
+func (c chebyshev) origin(theta float64) float64 {
+	return c.e + c.h*math.Cosh(math.Acosh(max(1, theta/c.norm))/float64(c.degree))
+}
+
+// bound is the largest residual ‖p(K) u − θ u‖ of a unit vector u from which follows ‖K u − κ u‖ ≤ tol, with p(κ) = θ.
+//
+// With u = Σ c_i u_i the two squares are Σ c_i² (p(κ_i) − θ)² and Σ c_i² (κ_i − κ)². p is convex and rises above the
+// interval, and below it does not exceed the ripple c.norm, so (κ − κ_i)/(θ − p(κ_i)) is largest at the lower end lo.
+func (c chebyshev) bound(theta, tol float64) float64 {
+	kappa := c.origin(theta)
+	return tol * (theta - c.norm) / (kappa - (c.e - c.h))
+}
+
+// chebyshevOp is the operator p(K).
+type chebyshevOp[T gemm.Float] struct {
+	chebyshev
+	op         operator[T]
+	prev, curr []T
+}
+
+func (c *chebyshevOp[T]) dim() int { return c.op.dim() }
+
+func (c *chebyshevOp[T]) strip() int { return c.op.strip() }
 
 // applyTo evaluates T_d by its recurrence, T_{j+1}(y) = 2 y T_j(y) − T_{j−1}(y).
-func (c *chebyshevOp) applyTo(dst, x []float64, b int) {
+func (c *chebyshevOp[T]) applyTo(dst, x []T, b int) {
 	size := c.dim() * b
 	if cap(c.prev) < size {
-		c.prev, c.curr = make([]float64, size), make([]float64, size)
+		c.prev, c.curr = make([]T, size), make([]T, size)
 	}
 	prev, curr := c.prev[:size], c.curr[:size]
 	copy(prev, x)
 	c.op.applyTo(curr, x, b)
-	combine(curr, 1/c.h, prev, c.e, nil)
+	combine(curr, T(1/c.h), prev, T(c.e), nil)
 	for j := 1; j < c.degree; j++ {
 		c.op.applyTo(dst, curr, b)
-		combine(dst, 2/c.h, curr, c.e, prev)
+		combine(dst, T(2/c.h), curr, T(c.e), prev)
 		copy(prev, curr)
 		copy(curr, dst)
 	}
-	for i, v := range curr {
-		dst[i] = c.norm * v
-	}
+	parallel.Strips(size, combineStrip, func(lo, hi int) {
+		scaleTo(dst[lo:hi], T(c.norm), curr[lo:hi])
+	})
 }
 
+// combineStrip is the number of elements that one processor combines at a time.
+const combineStrip = 1 << 15
+
 // combine sets y = alpha (y − e x) − z; a nil z counts as zero.
-func combine(y []float64, alpha float64, x []float64, e float64, z []float64) {
-	parallel.Strips(len(y), 1<<15, func(lo, hi int) {
+func combine[T gemm.Float](y []T, alpha T, x []T, e T, z []T) {
+	parallel.Strips(len(y), combineStrip, func(lo, hi int) {
 		if z == nil {
 			for i := lo; i < hi; i++ {
 				y[i] = alpha * (y[i] - e*x[i])
@@ -86,29 +94,4 @@ func combine(y []float64, alpha float64, x []float64, e float64, z []float64) {
 			y[i] = alpha*(y[i]-e*x[i]) - z[i]
 		}
 	})
-}
-
-// probeSpectrum estimates, from a short Lanczos run that started with a random
-// Gaussian block, the largest eigenvalue, a lower bound of the smallest, and
-// the value that about count eigenvalues are above. Ritz value i stands for
-// n/b · ‖S[0:b, i]ᵀ R_0‖² / n eigenvalues, where R_0 is the triangular factor
-// of the start block (stochastic Lanczos quadrature; L. Lin, Y. Saad, C. Yang,
-// "Approximating Spectral Densities of Large Matrices", SIAM Review 58, 2016).
-func probeSpectrum(l *lanczos, start blas64.General, count float64) (lo, cut, top float64, err error) {
-	theta, s, err := l.ritz()
-	if err != nil {
-		return 0, 0, 0, err
-	}
-	top = theta[0]
-	lo = theta[l.p-1] - maxColumnNorm(l.tail)
-	weights := newGeneral(l.b, l.p)
-	transMul(weights, start, block(s, 0, l.b, 0, l.p))
-	var above float64
-	for i, norm := range columnNorms(weights) {
-		above += norm * norm / float64(l.b)
-		if above >= count {
-			return lo, theta[i], top, nil
-		}
-	}
-	return lo, theta[l.p-1], top, nil
 }

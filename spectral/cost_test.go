@@ -16,9 +16,14 @@ func TestWindowedSize(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		events, edges := r.windowedSize(w)
-		if int(events) != len(cut.Item) || int(edges) != cut.NumUsers() {
-			t.Errorf("windows of %d: %v events in %v edges, want %d in %d", w, events, edges, len(cut.Item), cut.NumUsers())
+		events, edges, pairs := r.windowedSize(w)
+		var want float64
+		for u := range cut.NumUsers() {
+			d := float64(cut.Ptr[u+1] - cut.Ptr[u])
+			want += d * (d + 1) / 2
+		}
+		if int(events) != len(cut.Item) || int(edges) != cut.NumUsers() || pairs != want {
+			t.Errorf("windows of %d: %v events and %v pairs in %v edges, want %d and %v in %d", w, events, pairs, edges, len(cut.Item), want, cut.NumUsers())
 		}
 	}
 }

@@ -4,17 +4,17 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
+	"github.com/gsimc/gsimc/internal/gemm"
 )
 
-// covarianceOp is K = D^{-1/2} A D^{-1/2} of the covariance graph. A pair of
+// covarianceGraph is K = D^{-1/2} A D^{-1/2} of the covariance graph. A pair of
 // items has a positive covariance only if some user has both, so A is sparse:
 // row i holds the columns col[ptr[i]:ptr[i+1]], in rising order, with the
 // number of common users. Eight bytes an entry; A_ij is computed from the
 // count when it is used, in integers, which costs nothing beside the memory
 // traffic and leaves no rounding that could make an edge of two independent
 // items.
-type covarianceOp struct {
+type covarianceGraph struct {
 	ptr   []int64
 	col   []int32
 	count []int32
@@ -23,9 +23,9 @@ type covarianceOp struct {
 	scale []float64 // D^{-1/2}; D = 1 for an isolated item
 }
 
-func newCovarianceOp(r *Incidence) *covarianceOp {
+func newCovarianceGraph(r *Incidence) *covarianceGraph {
 	n := r.NumItems
-	op := &covarianceOp{ptr: make([]int64, n+1), d: r.Degrees(), m: int64(r.NumUsers()), scale: make([]float64, n)}
+	g := &covarianceGraph{ptr: make([]int64, n+1), d: r.Degrees(), m: int64(r.NumUsers()), scale: make([]float64, n)}
 	userPtr, user := r.transpose()
 	rows := make([][2][]int32, n) // columns and counts of each row
 	parallelRows(n, func(lo, hi int) {
@@ -41,36 +41,36 @@ func newCovarianceOp(r *Incidence) *covarianceOp {
 					acc[j]++
 				}
 			}
-			rows[i], op.scale[i] = op.takeRow(int32(i), touched, acc)
+			rows[i], g.scale[i] = g.takeRow(int32(i), touched, acc)
 		}
 	})
 	for i := range n {
-		op.ptr[i+1] = op.ptr[i] + int64(len(rows[i][0]))
+		g.ptr[i+1] = g.ptr[i] + int64(len(rows[i][0]))
 	}
-	op.col = make([]int32, op.ptr[n])
-	op.count = make([]int32, op.ptr[n])
+	g.col = make([]int32, g.ptr[n])
+	g.count = make([]int32, g.ptr[n])
 	for i := range n {
-		copy(op.col[op.ptr[i]:], rows[i][0])
-		copy(op.count[op.ptr[i]:], rows[i][1])
+		copy(g.col[g.ptr[i]:], rows[i][0])
+		copy(g.count[g.ptr[i]:], rows[i][1])
 		rows[i] = [2][]int32{} // let it go as soon as it is copied
 	}
-	return op
+	return g
 }
 
 // takeRow keeps the touched columns of row i with a positive covariance, clears
 // acc again, and returns the row and D_i^{-1/2}.
-func (op *covarianceOp) takeRow(i int32, touched, acc []int32) (row [2][]int32, scale float64) {
+func (g *covarianceGraph) takeRow(i int32, touched, acc []int32) (row [2][]int32, scale float64) {
 	slices.Sort(touched)
 	kept := 0
 	for _, j := range touched {
-		if j != i && op.covariance(i, j, acc[j]) > 0 {
+		if j != i && g.covariance(i, j, acc[j]) > 0 {
 			kept++
 		}
 	}
 	row = [2][]int32{make([]int32, 0, kept), make([]int32, 0, kept)}
 	var sum float64
 	for _, j := range touched {
-		if a := op.covariance(i, j, acc[j]); j != i && a > 0 {
+		if a := g.covariance(i, j, acc[j]); j != i && a > 0 {
 			row[0] = append(row[0], j)
 			row[1] = append(row[1], acc[j])
 			sum += a
@@ -85,25 +85,32 @@ func (op *covarianceOp) takeRow(i int32, touched, acc []int32) (row [2][]int32, 
 
 // covariance is m² times the population covariance of items i and j with the
 // given number of common users: the factor cancels in K.
-func (op *covarianceOp) covariance(i, j, common int32) float64 {
-	return float64(int64(common)*op.m - op.d[i]*op.d[j])
+func (g *covarianceGraph) covariance(i, j, common int32) float64 {
+	return float64(int64(common)*g.m - g.d[i]*g.d[j])
 }
 
-func (op *covarianceOp) dim() int { return len(op.d) }
+func (g *covarianceGraph) dim() int { return len(g.d) }
 
-func (op *covarianceOp) normalisation() []float64 { return op.scale }
+func (g *covarianceGraph) normalisation() []float64 { return g.scale }
 
-func (op *covarianceOp) applyTo(dst, x []float64, b int) {
+func (g *covarianceGraph) single() operator[float32] { return covarianceOp[float32]{g} }
+func (g *covarianceGraph) double() operator[float64] { return covarianceOp[float64]{g} }
+
+// covarianceOp multiplies by the K of a covariance graph.
+type covarianceOp[T gemm.Float] struct{ *covarianceGraph }
+
+func (op covarianceOp[T]) strip() int { return sparseStrip }
+
+func (op covarianceOp[T]) applyTo(dst, x []T, b int) {
 	parallelRows(op.dim(), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			row := dst[i*b : (i+1)*b]
 			clear(row)
 			for e := op.ptr[i]; e < op.ptr[i+1]; e++ {
 				j := op.col[e]
-				a := op.covariance(int32(i), j, op.count[e]) * op.scale[j]
-				floats.AddScaled(row, a, x[int(j)*b:(int(j)+1)*b])
+				a := op.covariance(int32(i), j, op.count[e]) * op.scale[j] * op.scale[i]
+				addScaled(row, T(a), x[int(j)*b:(int(j)+1)*b])
 			}
-			floats.Scale(op.scale[i], row)
 		}
 	})
 }

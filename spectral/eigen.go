@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 
@@ -24,7 +25,7 @@ var errNoEigen = errors.New("the projected eigenproblem did not converge: the da
 
 // symmetricEigen returns all eigenvalues of a in descending order and the
 // eigenvectors as columns of s. Only the upper triangle of a is read.
-func symmetricEigen(a blas64.General) (values []float64, s blas64.General, err error) {
+func symmetricEigen(a matrix[float64]) (values []float64, s matrix[float64], err error) {
 	n := a.Rows
 	full, scale := newGeneral(n, n), 0.0
 	for i := range n {
@@ -62,7 +63,7 @@ func symmetricEigen(a blas64.General) (values []float64, s blas64.General, err e
 }
 
 // gatherEigenvectors sets column j of s to row order[j] of the strips.
-func gatherEigenvectors(s blas64.General, strips [][]float64, order []int) {
+func gatherEigenvectors(s matrix[float64], strips [][]float64, order []int) {
 	parallel.Strips(s.Rows, gemm.StripWidth, func(lo, hi int) {
 		strip := strips[lo/gemm.StripWidth]
 		for j, at := range order {
@@ -82,11 +83,11 @@ const reflectorPanel = 32
 // Transformations", SIAM J. Sci. Stat. Comput. 10, 1989).
 type panel struct {
 	first int
-	v, t  blas64.General
+	v, t  matrix[float64]
 }
 
 // newPanel makes T from V and the factors τ of H = I − τ v vᵀ.
-func newPanel(first int, v blas64.General, tau []float64) panel {
+func newPanel(first int, v matrix[float64], tau []float64) panel {
 	gram, t := gramMatrix(v), newGeneral(v.Cols, v.Cols)
 	for c, tau := range tau {
 		for i := range c { // T[:c, c] = −τ T[:c, :c] (V[:, :c]ᵀ v_c)
@@ -100,7 +101,7 @@ func newPanel(first int, v blas64.General, tau []float64) panel {
 }
 
 // reflect replaces s by (I − V T Vᵀ) s.
-func (p panel) reflect(s blas64.General) {
+func (p panel) reflect(s matrix[float64]) {
 	s = block(s, p.first, s.Rows, 0, s.Cols)
 	vs, tvs := newGeneral(p.v.Cols, s.Cols), newGeneral(p.v.Cols, s.Cols)
 	transMul(vs, p.v, s)
@@ -112,7 +113,7 @@ func (p panel) reflect(s blas64.General) {
 // overwritten. Each panel collects V and W until the rest of A is updated at
 // once, A −= V Wᵀ + W Vᵀ (J. Dongarra, D. Sorensen, S. Hammarling, "Block
 // Reduction of Matrices to Condensed Forms", J. Comput. Appl. Math. 27, 1989).
-func tridiagonalise(a blas64.General) (t tridiagonal, panels []panel) {
+func tridiagonalise(a matrix[float64]) (t tridiagonal, panels []panel) {
 	n := a.Rows
 	t = tridiagonal{d: make([]float64, n), e: make([]float64, max(0, n-1))}
 	for first := 0; first < n-1; first += reflectorPanel {
@@ -126,11 +127,11 @@ func tridiagonalise(a blas64.General) (t tridiagonal, panels []panel) {
 		rest := first + count
 		x := block(r.vw, count-1, r.vw.Rows, 0, 2*count) // rows rest … n−1
 		y := newGeneral(x.Rows, x.Cols)
-		copyGeneral(columns(y, 0, count), columns(x, count, 2*count))
-		copyGeneral(columns(y, count, 2*count), columns(x, 0, count))
-		gemm.MulAdd(operand(block(a, rest, n, rest, n)), -1, gemm.Plain, operand(x), gemm.Transposed, operand(y))
+		copyMatrix(columns(y, 0, count), columns(x, count, 2*count))
+		copyMatrix(columns(y, count, 2*count), columns(x, 0, count))
+		gemm.MulAdd(block(a, rest, n, rest, n), -1, gemm.Plain, x, gemm.Transposed, y)
 		v := newGeneral(r.vw.Rows, count)
-		copyGeneral(v, columns(r.vw, 0, count))
+		copyMatrix(v, columns(r.vw, 0, count))
 		panels = append(panels, newPanel(first+1, v, tau))
 	}
 	if n > 0 {
@@ -142,7 +143,7 @@ func tridiagonalise(a blas64.General) (t tridiagonal, panels []panel) {
 // reduction is the state within one panel of tridiagonalise. Row r of vw
 // belongs to row first+1+r of A; V is its left half, W its right half.
 type reduction struct {
-	a, vw        blas64.General
+	a, vw        matrix[float64]
 	first, count int
 }
 
@@ -159,7 +160,7 @@ func (r *reduction) reduceColumn(c int) (diagonal, subdiagonal, tau float64) {
 		own := row(r.vw, c-1)
 		copy(mix, own[r.count:])
 		copy(mix[r.count:], own[:r.count])
-		blas64.Gemv(plain, -1, block(r.vw, c-1, r.vw.Rows, 0, done), vector(mix), 1, vector(x))
+		blas64.Gemv(blas.NoTrans, -1, blas64.General(block(r.vw, c-1, r.vw.Rows, 0, done)), vector(mix), 1, vector(x))
 	}
 	diagonal = x[0]
 	v := x[1:]
@@ -173,10 +174,10 @@ func (r *reduction) reduceColumn(c int) (diagonal, subdiagonal, tau float64) {
 	if c > 0 { // A has not been updated within the panel
 		below := block(r.vw, c, r.vw.Rows, 0, done)
 		coef, mix := make([]float64, done), make([]float64, done)
-		blas64.Gemv(transposed, 1, below, vector(v), 0, vector(coef))
+		blas64.Gemv(blas.Trans, 1, blas64.General(below), vector(v), 0, vector(coef))
 		copy(mix, coef[r.count:])
 		copy(mix[r.count:], coef[:r.count])
-		blas64.Gemv(plain, -1, below, vector(mix), 1, vector(w))
+		blas64.Gemv(blas.NoTrans, -1, blas64.General(below), vector(mix), 1, vector(w))
 	}
 	floats.Scale(tau, w)
 	floats.AddScaled(w, -tau/2*floats.Dot(w, v), v)

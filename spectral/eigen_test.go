@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gonum.org/v1/gonum/blas/blas64"
+	"github.com/gsimc/gsimc/internal/gemm"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -40,7 +40,7 @@ func TestSymmetricEigen(t *testing.T) {
 	}
 }
 
-func checkEigen(t *testing.T, a blas64.General) {
+func checkEigen(t *testing.T, a matrix[float64]) {
 	t.Helper()
 	n := a.Rows
 	values, s, err := symmetricEigen(a)
@@ -128,7 +128,7 @@ func TestSymmetricEigenOfLowRank(t *testing.T) {
 	for i := range f.Data { // no signs: the largest eigenvalue is far above the entries
 		f.Data[i] = rng.Float64()
 	}
-	blas64.Gemm(plain, transposed, 1, f, f, 0, a)
+	gemm.MulAdd(a, 1, gemm.Plain, f, gemm.Transposed, f)
 	values, s, err := symmetricEigen(a)
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestSymmetricEigenOfLowRank(t *testing.T) {
 		t.Errorf("eigenvalue %d is %v beside %v, want 0", rank, noise, values[0])
 	}
 	as := newGeneral(n, n)
-	blas64.Gemm(plain, plain, 1, a, s, 0, as)
+	mulAdd(as, 1, a, s)
 	for i := range n {
 		for j, v := range values {
 			if math.Abs(as.Data[i*n+j]-v*s.Data[i*n+j]) > 1e-12*values[0] {

@@ -9,7 +9,7 @@ import (
 // never converge, and others would be taken for them.
 func TestSlowlyFallingSpectrum(t *testing.T) {
 	const n, k = 4000, 700
-	op := make(diagonalOp, n)
+	op := make([]float64, n)
 	for i := range op {
 		op[i] = 1 - 0.5*float64(i)/k
 		if i > k {
@@ -17,7 +17,7 @@ func TestSlowlyFallingSpectrum(t *testing.T) {
 		}
 	}
 	op[0] = 3
-	b, err := solveKrylov(op, Options{Rank: k, Tolerance: DefaultTolerance, Seed: 1})
+	b, err := solveKrylov(diagonal(op), Options{Graph: Graph{Kind: Covariance}, Rank: k, Tolerance: DefaultTolerance, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

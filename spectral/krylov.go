@@ -1,7 +1,12 @@
 package spectral
 
 import (
-	"gonum.org/v1/gonum/blas/blas64"
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/gsimc/gsimc/internal/gemm"
 )
 
 // Block sizes of the Lanczos solver. Small blocks need fewer products with K,
@@ -37,30 +42,69 @@ func largestKrylovRank(n int) int {
 
 // solveKrylov finds the k leading eigenpairs of K by block Lanczos on a
 // Chebyshev filter of K, which a short probe of the spectrum determines.
-func solveKrylov(op operator, opt Options) (*Basis, error) {
+func solveKrylov(a affinity, opt Options) (*Basis, error) {
+	if opt.Tolerance < singleTolerance {
+		return iterate(a.double, a.double, opt)
+	}
+	b, err := iterate(a.single, a.double, opt)
+	if err != nil || b.Report.Residual <= opt.Tolerance {
+		return b, err
+	}
+	return iterate(a.double, a.double, opt)
+}
+
+// iterate is solveKrylov with products by op; what counts is exact.
+func iterate[T gemm.Float](op operator[T], exact operator[float64], opt Options) (*Basis, error) {
 	k := opt.Rank
-	counted := &countingOp{operator: op}
-	l, err := startKrylov(counted, opt)
+	counted := &countingOp[T]{operator: op}
+	opt.meter.begin(1 - gramShare - measurementShare)
+	f, err := startKrylov(counted, opt)
 	if err != nil {
 		return nil, err
 	}
+	l, found := f.l, f.found.Cols
 	out := &Basis{N: l.n, K: k}
-	for tol := opt.Tolerance / 2; ; tol /= 10 {
-		u, err := l.solve(k, tol, maxRestarts)
+	for tol := opt.Tolerance; ; tol /= 10 {
+		if err := l.solve(k-found, func() (int, error) { return f.good(k-found, tol) }, maxRestarts); err != nil {
+			return nil, err
+		}
+		opt.meter.begin(measurementShare)
+		u := newGeneral(l.n, k)
+		copyMatrix(columns(u, 0, found), f.found)
+		copyMatrix(columns(u, found, k), l.vectors(leadingNumbers(k-found)))
+		kappa, residual, err := rayleighRitz(exact, u)
 		if err != nil {
 			return nil, err
 		}
-		if out.Kappa, err = rayleighRitz(counted, u); err != nil {
-			return nil, err
-		}
-		out.U = u.Data
-		// The stopping rule is stated for p(K); what counts is K.
-		if out.residual(counted) <= opt.Tolerance || tol < 1e-12 || l.restarts >= maxRestarts {
+		counted.vectors += k
+		out.U, out.Kappa, out.Report.Residual = u.Data, kappa, residual
+		if residual <= opt.Tolerance || tol < leastTolerance[T]() || l.restarts >= maxRestarts {
 			break
 		}
 	}
-	out.Report = Report{Solver: "lanczos", Passes: counted.vectors, Restarts: l.restarts}
+	out.Report.Solver, out.Report.Passes, out.Report.Restarts = "lanczos", counted.vectors, l.restarts
 	return out, nil
+}
+
+func leadingNumbers(k int) []int {
+	numbers := make([]int, k)
+	for j := range numbers {
+		numbers[j] = j
+	}
+	return numbers
+}
+
+// leastTolerance is what rounding makes it useless to go below.
+func leastTolerance[T gemm.Float]() float64 {
+	if isDouble[T]() {
+		return 1e-12
+	}
+	return singleTolerance / 10
+}
+
+func isDouble[T gemm.Float]() bool {
+	_, double := any(T(0)).(float64)
+	return double
 }
 
 // Margins of the filter above k, which keep the k-th pair off its foot. The
@@ -71,81 +115,248 @@ const (
 	maxMargin    = 4
 )
 
+// filteredIteration is a Lanczos iteration on a filter of K.
+type filteredIteration[T gemm.Float] struct {
+	l      *lanczos[T]
+	op     operator[T] // K without found
+	found  matrix[T]   // leading eigenvectors, which the iteration is without
+	filter chebyshev
+	top    float64 // κ_1
+}
+
+const (
+	// safety is the share of the tolerance that the residuals may use up before the last Rayleigh–Ritz step.
+	safety = 0.7
+	// pessimism is how much too large the bound of the residuals, which is for the worst mixture of eigenvectors, may be at most.
+	pessimism = 1e4
+)
+
+// good returns how many of the first k Ritz pairs have a residual with K of at most tol·κ_1: by the bound that follows from
+// their residuals with the filter, or else, which is a product with K, by measuring the pairs that are worst by the bound.
+func (f *filteredIteration[T]) good(k int, tol float64) (int, error) {
+	theta, _, err := f.l.ritz()
+	if err != nil {
+		return 0, err
+	}
+	excess := f.l.residuals(k)
+	good, worst := k, 0.0
+	for j := range excess {
+		bound := safety * tol * f.top
+		if f.filter.degree > 1 {
+			bound = f.filter.bound(theta[j], bound)
+		}
+		if !(bound > 0) {
+			excess[j] = math.Inf(1)
+		} else {
+			excess[j] /= bound
+		}
+		if worst = max(worst, excess[j]); excess[j] > 1 {
+			good = min(good, j)
+		}
+	}
+	if worst > 1 && worst <= pessimism && f.filter.degree > 1 {
+		order := leadingNumbers(k)
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(excess[b], excess[a]) })
+		measured := f.measure(order[:min(k, f.l.b)])
+		if measured <= safety*tol {
+			good = k
+		}
+	}
+	return good, nil
+}
+
+// measure returns the largest ‖K u − (uᵀKu) u‖ / κ_1 of the Ritz vectors of the given numbers.
+func (f *filteredIteration[T]) measure(numbers []int) float64 {
+	u := f.l.vectors(numbers)
+	ku := newMatrix[T](u.Rows, u.Cols)
+	f.op.applyTo(ku.Data, u.Data, u.Cols)
+	kappa := dotColumns(u, ku)
+	parallelRows(u.Rows, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			to := row(ku, i)
+			for j, x := range row(u, i) {
+				to[j] -= T(kappa[j]) * x
+			}
+		}
+	})
+	return maxColumnNorm(ku) / f.top
+}
+
 // startKrylov returns the iteration with its space filled for the first time.
 // The probe only estimates how many eigenvalues a filter lifts; what fills the
 // space tells. Where they are fewer than k the rest would never converge, since
 // the filter makes all eigenvalues below its foot alike, and a filter with a
 // lower foot is taken.
-func startKrylov(op operator, opt Options) (*lanczos, error) {
+func startKrylov[T gemm.Float](op operator[T], opt Options) (*filteredIteration[T], error) {
 	k, b := opt.Rank, blockSize(opt.Rank)
-	for margin := firstMargin; ; margin *= marginGrowth {
-		inner, err := filtered(op, margin*float64(k)+float64(b)/2, b, opt.Seed)
+	probe := newLanczos(op, randomBlock(op.dim(), b, opt.Seed), (probeSteps+1)*b, opt.Seed)
+	probe.fillTo(probe.limit)
+	s, err := newSpectrum(probe)
+	if err != nil {
+		return nil, err
+	}
+	f := &filteredIteration[T]{top: s.theta[0]}
+	if f.found, err = probe.leading(min(k-1, maxDeflated), deflationTolerance*opt.Tolerance*s.theta[0]); err != nil {
+		return nil, err
+	}
+	k -= f.found.Cols
+	if f.found.Cols > 0 {
+		op = &deflatedOp[T]{operator: op, x: f.found}
+	}
+	lo := min(0, max(s.lo, opt.Graph.lowest())) // 0 is the eigenvalue of what has been taken out
+	for margin := float64(firstMargin); ; margin *= marginGrowth {
+		cut := s.above(margin*float64(opt.Rank) + float64(b)/2)
+		f.filter = chebyshev{degree: 1}
+		if cut > 1e-6*f.top { // else fewer eigenvalues are not zero
+			f.filter = newChebyshev(lo, cut, s.theta[f.found.Cols], growthLimit[T](), maxDegree)
+		}
+		f.op = op
+		inner := op
+		if f.filter.degree > 1 {
+			inner = &chebyshevOp[T]{chebyshev: f.filter, op: op}
+		}
+		f.l = newLanczos(inner, startBlock(opt, op.dim(), b), columnLimit(k), opt.Seed+1)
+		f.l.stepped = func() { opt.meter.update(float64(f.l.p) / float64(f.l.limit)) }
+		good, err := f.l.advance(k, func() (int, error) { return f.good(k, opt.Tolerance) })
 		if err != nil {
 			return nil, err
 		}
-		l := newLanczos(inner, b, columnLimit(k), opt.Seed+1)
-		l.progress = opt.Progress
-		l.fill()
-		c, isFilter := inner.(*chebyshevOp)
-		if !isFilter || margin > maxMargin {
-			return l, nil
-		}
-		theta, _, err := l.ritz()
-		if err != nil {
-			return nil, err
-		}
-		if theta[k-1] > liftedAbove*c.norm {
-			return l, nil
+		if good == k || f.filter.degree == 1 || margin > maxMargin || f.l.theta[k-1] > liftedAbove*f.filter.norm {
+			return f, nil
 		}
 	}
+}
+
+// startBlock is the block that the iteration starts with: mixtures of the columns of opt.Start, with a little noise for what
+// is new, or nothing but noise.
+func startBlock(opt Options, n, b int) matrix[float64] {
+	noise := randomBlock(n, b, opt.Seed+1)
+	if len(opt.Start) == 0 {
+		return noise
+	}
+	k := len(opt.Start) / n
+	old := matrix[float64]{Rows: n, Cols: k, Stride: k, Data: opt.Start}
+	mixed := newGeneral(n, b)
+	mulAdd(mixed, 1, old, randomBlock(k, b, opt.Seed+2))
+	share := startNoise * maxColumnNorm(mixed) / maxColumnNorm(noise)
+	if share == 0 {
+		return noise
+	}
+	for i, v := range noise.Data {
+		mixed.Data[i] += share * v
+	}
+	return mixed
+}
+
+// startNoise is the length of the noise beside that of the mixtures.
+const startNoise = 0.01
+
+// randomBlock is an n×b matrix of independent numbers from the standard normal distribution.
+func randomBlock(n, b int, seed uint64) matrix[float64] {
+	rng, block := rand.New(rand.NewPCG(seed, 0x6773696d63)), newGeneral(n, b)
+	for i := range block.Data {
+		block.Data[i] = rng.NormFloat64()
+	}
+	return block
 }
 
 // liftedAbove is how far above the ripple of a filter an eigenvalue counts as
 // lifted: the ripple itself has the value 1.
 const liftedAbove = 1.5
 
-// filtered probes the spectrum of op and returns the Chebyshev filter that
-// lifts about the leading count eigenvalues, or op itself if none would help.
-func filtered(op operator, count float64, b int, seed uint64) (operator, error) {
-	probe := newLanczos(op, b, (probeSteps+1)*b, seed)
-	probe.fill()
-	lo, cut, top, err := probeSpectrum(probe, probe.start, count)
+const (
+	// maxDegree bounds d where κ_1 is close to the cut; higher degrees save no
+	// more dense work.
+	maxDegree = 10
+)
+
+// growthLimit bounds p(κ)/p(cut) for the largest κ that the filter sees: beyond it, rounding of the large
+// eigenvalues' part would drown the small ones'.
+func growthLimit[T gemm.Float]() float64 {
+	if isDouble[T]() {
+		return 1e8
+	}
+	return 1e6
+}
+
+// spectrum is what a short Lanczos run that started with a random Gaussian block tells of the eigenvalues. Ritz value i stands for
+// n/b · ‖S[0:b, i]ᵀ R_0‖² / n eigenvalues, where R_0 is the triangular factor
+// of the start block (stochastic Lanczos quadrature; L. Lin, Y. Saad, C. Yang,
+// "Approximating Spectral Densities of Large Matrices", SIAM Review 58, 2016).
+type spectrum struct {
+	theta  []float64 // descending
+	counts []float64 // how many eigenvalues each stands for
+	lo     float64   // a lower bound of the smallest eigenvalue
+}
+
+func newSpectrum[T gemm.Float](l *lanczos[T]) (*spectrum, error) {
+	theta, s, err := l.ritz()
 	if err != nil {
 		return nil, err
 	}
-	if cut < 1e-6*top { // fewer eigenvalues are not zero
-		return op, nil
+	weights := newGeneral(l.b, l.p)
+	transMul(weights, l.start, block(s, 0, l.b, 0, l.p))
+	counts := columnNorms(weights)
+	for i, norm := range counts {
+		counts[i] = norm * norm / float64(l.b)
 	}
-	if c := newChebyshev(op, lo, cut, top); c != nil {
-		return c, nil
-	}
-	return op, nil
+	return &spectrum{theta: theta, counts: counts, lo: theta[l.p-1] - maxColumnNorm(l.tail)}, nil
 }
 
-// rayleighRitz replaces u by the eigenvectors of K within its span and returns
-// their eigenvalues, descending.
-func rayleighRitz(op operator, u blas64.General) ([]float64, error) {
+// above is the Ritz value that about count eigenvalues reach, or the smallest.
+func (s *spectrum) above(count float64) float64 {
+	var sum float64
+	for i, c := range s.counts {
+		if sum += c; sum >= count {
+			return s.theta[i]
+		}
+	}
+	return s.theta[len(s.theta)-1]
+}
+
+// rayleighRitz replaces u by the eigenvectors of K within its span. It returns
+// their eigenvalues, descending, and max_j ‖K u_j − κ_j u_j‖ / κ_1.
+func rayleighRitz(op operator[float64], u matrix[float64]) (kappa []float64, residual float64, err error) {
 	if err := orthonormalColumns(u); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	ku, gram := newGeneral(u.Rows, u.Cols), newGeneral(u.Cols, u.Cols)
 	multiplyTo(ku, op, u)
 	transMul(gram, u, ku)
 	kappa, s, err := symmetricEigen(gram)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	rotateColumns(u, u.Cols, s)
-	return kappa, nil
+	rotateColumns(ku, u.Cols, s)
+	return kappa, worstResidual(u, ku, kappa), nil
+}
+
+// worstResidual is max_j ‖K u_j − κ_j u_j‖ / (κ_1 ‖u_j‖). It overwrites ku, which is K u.
+func worstResidual(u, ku matrix[float64], kappa []float64) float64 {
+	parallelRows(u.Rows, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			to := row(ku, i)
+			for j, x := range row(u, i) {
+				to[j] -= kappa[j] * x
+			}
+		}
+	})
+	var worst float64
+	norms := columnNorms(u)
+	for j, norm := range columnNorms(ku) {
+		worst = max(worst, norm/(kappa[0]*norms[j]))
+	}
+	return worst
 }
 
 // countingOp counts the vectors that are multiplied.
-type countingOp struct {
-	operator
+type countingOp[T gemm.Float] struct {
+	operator[T]
 	vectors int
 }
 
-func (c *countingOp) applyTo(dst, x []float64, b int) {
+func (c *countingOp[T]) applyTo(dst, x []T, b int) {
 	c.vectors += b
 	c.operator.applyTo(dst, x, b)
 }

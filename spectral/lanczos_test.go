@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gonum.org/v1/gonum/blas/blas64"
+	"github.com/gsimc/gsimc/internal/gemm"
 )
 
 // orthonormalise must return Q R = W with orthonormal Q ⊥ V for blocks that are
@@ -14,31 +14,31 @@ func TestOrthonormalise(t *testing.T) {
 	const n, b, p = 200, 8, 16
 	tests := []struct {
 		name string
-		edit func(w blas64.General)
+		edit func(w matrix[float64])
 		rank int
 	}{
-		{"full rank", func(blas64.General) {}, b},
-		{"two columns alike", func(w blas64.General) {
+		{"full rank", func(matrix[float64]) {}, b},
+		{"two columns alike", func(w matrix[float64]) {
 			for i := range n {
 				row(w, i)[5] = row(w, i)[2]
 			}
 		}, b - 1},
-		{"a zero column", func(w blas64.General) {
+		{"a zero column", func(w matrix[float64]) {
 			for i := range n {
 				row(w, i)[0] = 0
 			}
 		}, b - 1},
-		{"tiny columns", func(w blas64.General) {
+		{"tiny columns", func(w matrix[float64]) {
 			for i := range n {
 				row(w, i)[3] *= 1e-11
 			}
 		}, b},
-		{"all zero", clearGeneral, 0},
+		{"all zero", clearMatrix[float64], 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			l := &lanczos{n: n, b: b, rng: rand.New(rand.NewPCG(1, 1)), v: newGeneral(n, p), w: newGeneral(n, b), scale: 1}
-			fill := func(a blas64.General) {
+			l := &lanczos[float64]{n: n, b: b, rng: rand.New(rand.NewPCG(1, 1)), v: newGeneral(n, p), kx: newGeneral(n, b), w: newGeneral(n, b), scale: 1}
+			fill := func(a matrix[float64]) {
 				for i := range a.Data {
 					a.Data[i] = l.rng.NormFloat64() / math.Sqrt(n)
 				}
@@ -47,12 +47,13 @@ func TestOrthonormalise(t *testing.T) {
 			if _, ok := choleskyQR2(l.v); !ok {
 				t.Fatal("set-up")
 			}
-			fill(l.w)
-			l.project(0, p, newGeneral(p, b))
-			l.project(0, p, newGeneral(p, b))
+			fill(l.kx)
+			l.project(p, newGeneral(p, b))
+			l.project(p, newGeneral(p, b))
+			copyMatrix(l.w, l.kx)
 			tt.edit(l.w)
 			w := newGeneral(n, b)
-			copyGeneral(w, l.w)
+			copyMatrix(w, l.w)
 			r := l.orthonormalise(p)
 
 			mulAdd(w, -1, l.w, r) // W − Q R
@@ -80,36 +81,47 @@ func TestOrthonormalise(t *testing.T) {
 }
 
 // diagonalOp has a known spectrum.
-type diagonalOp []float64
+type diagonalOp[T gemm.Float] []float64
 
-func (d diagonalOp) dim() int { return len(d) }
+func (d diagonalOp[T]) dim() int { return len(d) }
 
-func (d diagonalOp) applyTo(dst, x []float64, b int) {
+func (d diagonalOp[T]) strip() int { return 7 }
+
+func (d diagonalOp[T]) applyTo(dst, x []T, b int) {
 	for i, v := range d {
 		for c := range b {
-			dst[i*b+c] = v * x[i*b+c]
+			dst[i*b+c] = T(v) * x[i*b+c]
 		}
 	}
+}
+
+// diagonal is the affinity with the given spectrum.
+func diagonal(d []float64) affinity {
+	return affinity{single: diagonalOp[float32](d), double: diagonalOp[float64](d)}
 }
 
 // A spectrum without gaps at the edge needs restarts when V is kept small; the
 // restarted iteration must still find it.
 func TestLanczosRestarts(t *testing.T) {
-	d := make(diagonalOp, 1000)
+	d := make(diagonalOp[float64], 1000)
 	for i := range d {
 		d[i] = 1 - float64(i)/1000
 	}
-	l := newLanczos(d, 4, 60, 1)
-	u, err := l.solve(10, 1e-9, 500)
-	if err != nil {
+	l := newLanczos(d, randomBlock(1000, 4, 1), 60, 1)
+	f := &filteredIteration[float64]{l: l, op: d, filter: chebyshev{degree: 1}, top: 1}
+	if err := l.solve(10, func() (int, error) { return f.good(10, 1e-9) }, 500); err != nil {
 		t.Fatal(err)
 	}
+	u := l.vectors(leadingNumbers(10))
 	if l.restarts == 0 {
 		t.Error("no restart: the test does not test them")
 	}
-	kappa, err := rayleighRitz(d, u)
+	kappa, residual, err := rayleighRitz(d, u)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if residual > 2e-9 {
+		t.Errorf("residual %v", residual)
 	}
 	for j, k := range kappa {
 		if math.Abs(k-d[j]) > 1e-12 {
@@ -120,11 +132,14 @@ func TestLanczosRestarts(t *testing.T) {
 
 // The filter's unwanted interval stays below 1/T_d, and the order above it is kept.
 func TestChebyshevFilter(t *testing.T) {
-	d := make(diagonalOp, 500)
+	d := make(diagonalOp[float64], 500)
 	for i := range d {
 		d[i] = 1 - float64(i)/500
 	}
-	c := newChebyshev(d, 0, 0.8, 1)
+	c := &chebyshevOp[float64]{chebyshev: newChebyshev(0, 0.8, 1, 1e8, 10), op: d}
+	if c.degree < 2 {
+		t.Fatalf("degree %d", c.degree)
+	}
 	x, y := make([]float64, len(d)), make([]float64, len(d))
 	for i := range x {
 		x[i] = 1
@@ -139,6 +154,60 @@ func TestChebyshevFilter(t *testing.T) {
 		}
 		if d[i] > 0.8 && y[i] >= y[max(0, i-1)] && i > 0 {
 			t.Errorf("p is not monotone at %v", d[i])
+		}
+		if d[i] > 0.81 && math.Abs(c.origin(y[i])-d[i]) > 1e-9 {
+			t.Errorf("origin of p(%v) is %v", d[i], c.origin(y[i]))
+		}
+	}
+}
+
+// What the filter says of a residual must hold for any vector, in particular for the worst mixtures of two eigenvectors.
+func TestChebyshevBound(t *testing.T) {
+	const lo, cut, top = 0.05, 0.6, 1.3
+	rng := rand.New(rand.NewPCG(4, 5))
+	for range 20000 {
+		c := newChebyshev(lo, cut, top, math.Pow(10, 1+7*rng.Float64()), 10)
+		p := func(x float64) float64 {
+			y := (x - c.e) / c.h
+			if y <= 1 {
+				return c.norm * math.Cos(float64(c.degree)*math.Acos(y))
+			}
+			return c.norm * math.Cosh(float64(c.degree)*math.Acosh(y))
+		}
+		kappa := cut + 0.01 + (top-cut-0.01)*rng.Float64()
+		other := lo + (top-lo)*rng.Float64()
+		const tol = 1e-4
+		bound := c.bound(p(kappa), tol)
+		if c.degree < 2 || math.Abs(p(other)-p(kappa)) < 1e-12 {
+			continue
+		}
+		mixed := bound / math.Abs(p(other)-p(kappa)) // of the other one, so that the residual with p(K) is the bound
+		if got := mixed * math.Abs(other-kappa); got > tol*(1+1e-6) {
+			t.Fatalf("%+v, κ = %v with a part of κ = %v: residual %v, promised %v", c, kappa, other, got, tol)
+		}
+	}
+}
+
+// In float32, and with a first eigenvalue far above the others: it is taken out, so that the others are found.
+func TestKrylovInSinglePrecision(t *testing.T) {
+	const n, k = 2500, 90
+	d := make([]float64, n)
+	for i := range d {
+		d[i] = 0.1 * math.Pow(float64(i+1), -0.35)
+	}
+	d[0] = 1
+	a := diagonal(d)
+	a.double = rounded{a.single}
+	b, err := solveKrylov(a, Options{Rank: k, Tolerance: 1e-5, Seed: 1, Graph: Graph{Kind: Hypergraph, DegreeExponent: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.Report.Residual > 1e-5 {
+		t.Errorf("residual %v", b.Report.Residual)
+	}
+	for j, kappa := range b.Kappa {
+		if math.Abs(kappa-d[j]) > 1e-6 {
+			t.Errorf("κ_%d = %v, want %v", j, kappa, d[j])
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 // eigenvalue below a−1, and few far above it, so some tens of products with R
 // do what an n×n factorisation would.
 type MRFCF struct {
-	op    *hypergraphOp
+	op    *hypergraphOp[float64]
 	shift float64 // a − 1
 }
 
@@ -30,11 +30,11 @@ func NewMRFCF(r *Incidence, a float64) (*MRFCF, error) {
 	if !(a > 1) || math.IsInf(a, 1) {
 		return nil, fmt.Errorf("mrfcf: a is %v, want a finite number above 1", a)
 	}
-	op := newHypergraphOp(1, r)
-	for u := range op.eScale {
-		op.eScale[u] = 1
+	g := newHypergraph(1, r)
+	for u := range g.eScale {
+		g.eScale[u] = 1
 	}
-	return &MRFCF{op: op, shift: a - 1}, nil
+	return &MRFCF{op: newHypergraphOp[float64](g), shift: a - 1}, nil
 }
 
 // maxCGSteps is far beyond what a well-conditioned M needs.

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 )
 
@@ -75,16 +74,16 @@ func (o NystromOptions) validate(k, n int) error {
 // products of K with blocks that vanish outside of the sample, so neither is
 // ever formed. Eigenvalues are Rayleigh quotients with K itself; the paper's
 // (n/l)·λ(A) holds for uniform samples only.
-func solveNystrom(op operator, degrees []int64, opt Options) (*Basis, error) {
+func solveNystrom(op operator[float64], degrees []int64, opt Options) (*Basis, error) {
 	k, n := opt.Rank, op.dim()
 	o := opt.Nystrom.withDefaults(k, n)
 	rng := rand.New(rand.NewPCG(opt.Seed, 0x6e797374))
 	landmarks := sampleByWeight(degrees, o.Landmarks, rng)
-	counted := &countingOp{operator: op}
+	counted := &countingOp[float64]{operator: op}
 	// Products with K lift both ends of its spectrum. In a covariance graph it
 	// reaches down to −1, so there the iteration is with K + I/2: whatever was
 	// negative is then below 1/2, and what was positive above.
-	lift := operator(counted)
+	lift := operator[float64](counted)
 	if !opt.Graph.positive() {
 		lift = shiftedOp{counted, 0.5}
 	}
@@ -108,18 +107,19 @@ func solveNystrom(op operator, degrees []int64, opt Options) (*Basis, error) {
 			u, y = y, u
 			multiplyTo(u, lift, y)
 		}
-		if kappa, err = rayleighRitz(counted, u); err != nil {
+		if kappa, _, err = rayleighRitz(counted, u); err != nil {
 			return nil, err
 		}
 	}
 	b := &Basis{N: n, K: rank, U: u.Data, Kappa: kappa, Report: Report{Solver: "nystrom-" + o.Form, Passes: counted.vectors}}
 	b.truncate(min(k, rank))
+	b.Report.Residual = b.residual(op)
 	return b, nil
 }
 
 // shiftedOp is K + shift·I.
 type shiftedOp struct {
-	operator
+	operator[float64]
 	shift float64
 }
 
@@ -130,7 +130,7 @@ func (s shiftedOp) applyTo(dst, x []float64, b int) {
 
 // rayleighQuotients normalises the columns of u, sorts them by κ = uᵀKu in
 // descending order and returns κ.
-func rayleighQuotients(op operator, u blas64.General) []float64 {
+func rayleighQuotients(op operator[float64], u matrix[float64]) []float64 {
 	norms := columnNorms(u)
 	scaleColumns(u, func(j int) float64 { return 1 / max(norms[j], math.SmallestNonzeroFloat64) })
 	ku := newGeneral(u.Rows, u.Cols)
@@ -164,7 +164,7 @@ func rayleighQuotients(op operator, u blas64.General) []float64 {
 // and eigenvalues of A = Eᵀ K E by randomised subspace iteration from a
 // Gaussian Ω. The small matrix is Z = QᵀAQ; the paper's Z QᵀΩ = QᵀAΩ is the
 // same up to what A maps out of the span of Q, and saves one product.
-func sampledEigen(op operator, landmarks []int32, count, power int, rng *rand.Rand) (u blas64.General, lambda []float64, err error) {
+func sampledEigen(op operator[float64], landmarks []int32, count, power int, rng *rand.Rand) (u matrix[float64], lambda []float64, err error) {
 	n, l := op.dim(), len(landmarks)
 	q := newGeneral(l, count)
 	for i := range q.Data {
@@ -200,14 +200,14 @@ func sampledEigen(op operator, landmarks []int32, count, power int, rng *rand.Ra
 }
 
 // scatterRows sets the rows idx of dst to the rows of src.
-func scatterRows(dst, src blas64.General, idx []int32) {
+func scatterRows(dst, src matrix[float64], idx []int32) {
 	for r, i := range idx {
 		copy(row(dst, int(i)), row(src, r))
 	}
 }
 
 // gatherRows sets the rows of dst to the rows idx of src.
-func gatherRows(dst, src blas64.General, idx []int32) {
+func gatherRows(dst, src matrix[float64], idx []int32) {
 	for r, i := range idx {
 		copy(row(dst, r), row(src, int(i)))
 	}

@@ -56,7 +56,7 @@ func TestIndependentItemsShareNoEdge(t *testing.T) {
 // A product of many columns, done in strips, is the product of each.
 func TestMultiplyWideBlocks(t *testing.T) {
 	r := randomIncidence(rand.New(rand.NewPCG(32, 33)), 50, 40, 4)
-	op := newHypergraphOp(1, r)
+	op := newHypergraphOp[float64](newHypergraph(1, r))
 	eye, k := identity(40), newGeneral(40, 40)
 	multiplyTo(k, op, eye)
 	want := denseK(Graph{Kind: Hypergraph, DegreeExponent: 1}, r)
@@ -67,8 +67,8 @@ func TestMultiplyWideBlocks(t *testing.T) {
 			}
 		}
 	}
-	if cap(op.y) > 50*stripColumns {
-		t.Errorf("scratch of %d numbers for %d users, want at most %d a user", cap(op.y), 50, stripColumns)
+	if cap(op.z) > 40*sparseStrip {
+		t.Errorf("scratch of %d numbers for %d columns at a time", cap(op.z), sparseStrip)
 	}
 }
 

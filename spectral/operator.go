@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/floats"
-
 	"github.com/gsimc/gsimc/internal/gemm"
 )
 
@@ -61,115 +58,45 @@ func (g Graph) scaled() bool { return g.Kind == Hypergraph && g.DegreeExponent !
 func (g Graph) positive() bool { return g.Kind == Hypergraph }
 
 // An operator is a symmetric n×n matrix known by its products with blocks.
-type operator interface {
+type operator[T gemm.Float] interface {
 	dim() int
+	strip() int // a number of columns that is good to multiply at a time
 	// applyTo sets dst = K·x for n×b row-major blocks. dst and x do not overlap.
 	// The scratch that is used grows with b; see multiplyTo for wide blocks.
-	applyTo(dst, x []float64, b int)
+	applyTo(dst, x []T, b int)
 }
 
-// A graphOperator is the K of an item graph, K = S M S with a diagonal S.
-type graphOperator interface {
-	operator
+// An itemGraph is a K = S M S with a diagonal S, kept sparse.
+type itemGraph interface {
+	dim() int
 	normalisation() []float64 // S
+	single() operator[float32]
+	double() operator[float64]
 }
 
-// stripColumns is how many columns multiplyTo hands to an operator at a time.
-const stripColumns = 32
+// sparseStrip is the strip of the sparse operators: the rows of a block are then the ones that gemm has kernels for.
+const sparseStrip = gemm.StripWidth
 
 // multiplyTo sets dst = K·x for blocks of any width, a strip of columns at a
-// time: an operator needs scratch for every user times the width.
-func multiplyTo(dst blas64.General, op operator, x blas64.General) {
-	for lo := 0; lo < x.Cols; lo += stripColumns {
-		hi := min(lo+stripColumns, x.Cols)
-		in, out := newGeneral(x.Rows, hi-lo), newGeneral(x.Rows, hi-lo)
-		copyGeneral(in, columns(x, lo, hi))
+// time, so that the scratch stays small.
+func multiplyTo[T gemm.Float](dst matrix[T], op operator[T], x matrix[T]) {
+	for lo := 0; lo < x.Cols; lo += op.strip() {
+		hi := min(lo+op.strip(), x.Cols)
+		in, out := newMatrix[T](x.Rows, hi-lo), newMatrix[T](x.Rows, hi-lo)
+		copyMatrix(in, columns(x, lo, hi))
 		op.applyTo(out.Data, in.Data, hi-lo)
-		copyGeneral(columns(dst, lo, hi), out)
+		copyMatrix(columns(dst, lo, hi), out)
 	}
 }
 
-// newOperator builds K of the graph without ever forming an n×n dense matrix.
-func newOperator(g Graph, r *Incidence) (graphOperator, error) {
+// newGraph prepares K of the graph without ever forming an n×n dense matrix.
+func newGraph(g Graph, r *Incidence) (itemGraph, error) {
 	if g.Kind == Covariance {
-		op := newCovarianceOp(r)
-		if len(op.col) == 0 {
+		c := newCovarianceGraph(r)
+		if len(c.col) == 0 {
 			return nil, errors.New("covariance graph has no edges: no two items occur together more often than by chance; use --graph hypergraph or more data")
 		}
-		return op, nil
+		return c, nil
 	}
-	return newHypergraphOp(g.DegreeExponent, r), nil
-}
-
-// hypergraphOp is K = D_v^{-s/2} Rᵀ D_e^{-s} R D_v^{-s/2}, kept as R and Rᵀ.
-type hypergraphOp struct {
-	r       *Incidence
-	userPtr []int64 // Rᵀ: users of item i are user[userPtr[i]:userPtr[i+1]]
-	user    []int32
-	vScale  []float64 // d_v^{-s/2}, 0 for an item without users
-	eScale  []float64 // d_e^{-s}, 0 for a user without items
-	y, z    []float64 // m×b and n×b scratch
-}
-
-func newHypergraphOp(s float64, r *Incidence) *hypergraphOp {
-	op := &hypergraphOp{r: r, vScale: make([]float64, r.NumItems), eScale: make([]float64, r.NumUsers())}
-	op.userPtr, op.user = r.transpose()
-	for i, d := range r.Degrees() {
-		if d > 0 {
-			op.vScale[i] = math.Pow(float64(d), -s/2)
-		}
-	}
-	for u := range op.eScale {
-		if d := r.Ptr[u+1] - r.Ptr[u]; d > 0 {
-			op.eScale[u] = math.Pow(float64(d), -s)
-		}
-	}
-	return op
-}
-
-func (op *hypergraphOp) dim() int { return op.r.NumItems }
-
-func (op *hypergraphOp) normalisation() []float64 { return op.vScale }
-
-func (op *hypergraphOp) applyTo(dst, x []float64, b int) {
-	n, m := op.r.NumItems, op.r.NumUsers()
-	if cap(op.y) < m*b {
-		op.y = make([]float64, m*b)
-	}
-	y := op.y[:m*b]
-	if cap(op.z) < n*b {
-		op.z = make([]float64, n*b)
-	}
-	z := op.z[:n*b]
-	parallelRows(n, func(lo, hi int) { // z = D_v^{-s/2} x
-		for i := lo; i < hi; i++ {
-			floats.ScaleTo(z[i*b:(i+1)*b], op.vScale[i], x[i*b:(i+1)*b])
-		}
-	})
-	parallelRows(m, func(lo, hi int) { // y = D_e^{-s} R z
-		for u := lo; u < hi; u++ {
-			row := y[u*b : (u+1)*b]
-			sumRows(row, z, op.r.Item[op.r.Ptr[u]:op.r.Ptr[u+1]])
-			floats.Scale(op.eScale[u], row)
-		}
-	})
-	parallelRows(n, func(lo, hi int) { // dst = D_v^{-s/2} Rᵀ y
-		for i := lo; i < hi; i++ {
-			row := dst[i*b : (i+1)*b]
-			sumRows(row, y, op.user[op.userPtr[i]:op.userPtr[i+1]])
-			floats.Scale(op.vScale[i], row)
-		}
-	})
-}
-
-// sumRows sets dst to the sum of the given rows of x, which are as long as dst.
-func sumRows(dst, x []float64, rows []int32) {
-	if len(dst) == gemm.StripWidth {
-		gemm.SumRows(dst, x, rows)
-		return
-	}
-	clear(dst)
-	for _, r := range rows {
-		floats.Add(dst, x[int(r)*len(dst):(int(r)+1)*len(dst)])
-	}
+	return newHypergraph(g.DegreeExponent, r), nil
 }

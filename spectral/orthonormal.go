@@ -3,7 +3,6 @@ package spectral
 import (
 	"math"
 
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
@@ -17,7 +16,7 @@ const maxGramCondition = 1e10
 // scale of K, are replaced by random directions orthogonal to V[:, :p], and
 // get a zero on the diagonal of R: the Krylov space is exhausted in that
 // direction and the search goes on elsewhere.
-func (l *lanczos) orthonormalise(p int) blas64.General {
+func (l *lanczos[T]) orthonormalise(p int) matrix[float64] {
 	if minColumnNorm(l.w) > 1e-10*l.scale {
 		if r, ok := choleskyQR2(l.w); ok {
 			return r
@@ -29,7 +28,7 @@ func (l *lanczos) orthonormalise(p int) blas64.General {
 // gramSchmidt is orthonormalise by columns: slower, but safe for columns that
 // are tiny or dependent. p+b must be well below n, so that random directions
 // outside of V exist.
-func (l *lanczos) gramSchmidt(p int) blas64.General {
+func (l *lanczos[T]) gramSchmidt(p int) matrix[float64] {
 	q := newGeneral(l.b, l.n) // Wᵀ: one vector a row
 	for i := range l.n {
 		for c := range l.b {
@@ -62,7 +61,7 @@ func (l *lanczos) gramSchmidt(p int) blas64.General {
 // orthogonaliseRow makes row c of q a unit vector orthogonal to the rows before
 // it and to V[:, :p], and adds the coefficients to column 0 of r, whose rows
 // are b apart. It returns false if nothing but rounding error is left.
-func (l *lanczos) orthogonaliseRow(q blas64.General, c, p int, r []float64) bool {
+func (l *lanczos[T]) orthogonaliseRow(q matrix[float64], c, p int, r []float64) bool {
 	x := row(q, c)
 	length := 1.0 // of the original vector's part that is left
 	for range 2 { // normalised in between, so that the second pass works at full precision
@@ -84,20 +83,28 @@ func (l *lanczos) orthogonaliseRow(q blas64.General, c, p int, r []float64) bool
 }
 
 // projectVector subtracts from x its projection on V[:, :p].
-func (l *lanczos) projectVector(x []float64, p int) {
+func (l *lanczos[T]) projectVector(x []float64, p int) {
 	if p == 0 {
 		return
 	}
-	v := columns(l.v, 0, p)
-	coef := blas64.Vector{N: p, Inc: 1, Data: make([]float64, p)}
-	vec := blas64.Vector{N: l.n, Inc: 1, Data: x}
-	blas64.Gemv(transposed, 1, v, vec, 0, coef)
-	blas64.Gemv(plain, -1, v, coef, 1, vec)
+	coef := make([]float64, p)
+	for i, at := range x {
+		for j, v := range row(l.v, i)[:p] {
+			coef[j] += at * float64(v)
+		}
+	}
+	for i := range x {
+		var sum float64
+		for j, v := range row(l.v, i)[:p] {
+			sum += coef[j] * float64(v)
+		}
+		x[i] -= sum
+	}
 }
 
 // choleskyQR2 factors w = Q R by two rounds of Cholesky QR and stores Q in w.
 // If w is too ill-conditioned it returns ok = false and leaves w as it was.
-func choleskyQR2(w blas64.General) (r blas64.General, ok bool) {
+func choleskyQR2(w matrix[float64]) (r matrix[float64], ok bool) {
 	r1, ok := choleskyQR(w)
 	if !ok {
 		return r, false
@@ -111,7 +118,7 @@ func choleskyQR2(w blas64.General) (r blas64.General, ok bool) {
 	return r, true
 }
 
-func choleskyQR(w blas64.General) (r blas64.General, ok bool) {
+func choleskyQR(w matrix[float64]) (r matrix[float64], ok bool) {
 	b := w.Cols
 	gram := gramMatrix(w)
 	var chol mat.Cholesky
@@ -131,7 +138,7 @@ func choleskyQR(w blas64.General) (r blas64.General, ok bool) {
 
 // upperTriangle is t with zeros below the diagonal, which a TriDense leaves
 // undefined.
-func upperTriangle(t *mat.TriDense) blas64.General {
+func upperTriangle(t *mat.TriDense) matrix[float64] {
 	raw := t.RawTriangular()
 	r := newGeneral(raw.N, raw.N)
 	for i := range raw.N {
@@ -142,7 +149,7 @@ func upperTriangle(t *mat.TriDense) blas64.General {
 
 // orthonormalColumns replaces q by an orthonormal basis of its column space.
 // Dependent columns become directions of rounding noise.
-func orthonormalColumns(q blas64.General) error {
+func orthonormalColumns(q matrix[float64]) error {
 	if _, ok := choleskyQR2(q); ok {
 		return nil
 	}

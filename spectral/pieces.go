@@ -5,8 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/floats"
+	"github.com/gsimc/gsimc/internal/gemm"
 )
 
 // pieces are the connected components of a graph whose K has the eigenvalue 1 once for each of them, with the eigenvector
@@ -19,15 +18,16 @@ type pieces struct {
 }
 
 // solvePieces is solveKrylov with the eigenvectors of all pieces but the largest written down instead of searched.
-func solvePieces(op operator, opt Options) (*Basis, error) {
+func solvePieces(g itemGraph, opt Options) (*Basis, error) {
+	a := newAffinity(g, opt)
 	if opt.Graph.scaled() { // the pieces have different eigenvalues, as a rule
-		return solveKrylov(op, opt)
+		return solveKrylov(a, opt)
 	}
-	p := findPieces(op)
+	p := findPieces(g)
 	if p.count < 2 {
-		return solveKrylov(op, opt)
+		return solveKrylov(a, opt)
 	}
-	n, k := op.dim(), opt.Rank
+	n, k := g.dim(), opt.Rank
 	out := &Basis{N: n, K: k, U: make([]float64, n*k), Kappa: make([]float64, k)}
 	known := min(k, p.count)
 	for c := range known {
@@ -36,21 +36,22 @@ func solvePieces(op operator, opt Options) (*Basis, error) {
 	p.copyTo(out.matrix(), known)
 	if known == k {
 		out.Report = Report{Solver: "components"}
+		out.Report.Residual = out.residual(a.double)
 		return out, nil
 	}
 	opt.Rank = k - known + 1
 	// The largest piece stays, so that the scale of K does. The others are moved to the lower end of the spectrum.
-	rest, err := solveKrylov(&withoutPieces{operator: op, p: p, shift: 1 - opt.Graph.lowest()}, opt)
+	rest, err := solveKrylov(a.without(p, 1-opt.Graph.lowest()), opt)
 	if err != nil {
 		return nil, err
 	}
 	p.projectOut(rest.matrix())
-	copyGeneral(columns(out.matrix(), 0, 1), columns(rest.matrix(), 0, 1)) // no worse than the known one, and orthogonal to the others
-	copyGeneral(columns(out.matrix(), known, k), columns(rest.matrix(), 1, rest.K))
+	copyMatrix(columns(out.matrix(), known, k), columns(rest.matrix(), 1, rest.K))
 	for j, kappa := range rest.Kappa[1:] {
 		out.Kappa[known+j] = min(kappa, 1)
 	}
 	out.Report = rest.Report
+	out.Report.Residual = out.residual(a.double)
 	return out, nil
 }
 
@@ -63,25 +64,25 @@ func (g Graph) lowest() float64 {
 }
 
 // findPieces finds the components of a graph that is not scaled.
-func findPieces(op operator) *pieces {
-	n := op.dim()
+func findPieces(g itemGraph) *pieces {
+	n := g.dim()
 	sets := newDisjointSets(n)
 	var scale []float64 // D^{-1/2}
 	linked := make([]bool, n)
-	switch op := op.(type) {
-	case *hypergraphOp:
-		scale = op.vScale
-		for u := range op.r.NumUsers() {
-			items := op.r.Item[op.r.Ptr[u]:op.r.Ptr[u+1]]
+	switch g := g.(type) {
+	case *hypergraph:
+		scale = g.vScale
+		for u := range g.r.NumUsers() {
+			items := g.r.Item[g.r.Ptr[u]:g.r.Ptr[u+1]]
 			for _, i := range items {
 				sets.join(items[0], i)
 				linked[i] = true
 			}
 		}
-	case *covarianceOp:
-		scale = op.scale
+	case *covarianceGraph:
+		scale = g.scale
 		for i := range n {
-			for _, j := range op.col[op.ptr[i]:op.ptr[i+1]] {
+			for _, j := range g.col[g.ptr[i]:g.ptr[i+1]] {
 				sets.join(int32(i), j)
 				linked[i] = true
 			}
@@ -114,7 +115,7 @@ func (p *pieces) normalise() {
 }
 
 // copyTo sets the first count columns of u, which are 0, to the eigenvectors of the largest pieces.
-func (p *pieces) copyTo(u blas64.General, count int) {
+func (p *pieces) copyTo(u matrix[float64], count int) {
 	for i, c := range p.of {
 		if c >= 0 && int(c) < count {
 			row(u, i)[c] = p.root[i]
@@ -122,42 +123,42 @@ func (p *pieces) copyTo(u blas64.General, count int) {
 	}
 }
 
-// products returns Xᵀ x for the eigenvectors X of all pieces but the largest; x is n×b. Row 0 is 0.
-func (p *pieces) products(x []float64, b int) []float64 {
-	sum := make([]float64, p.count*b)
+// productsWith returns Xᵀ x for the eigenvectors X of the pieces from first on; x is n×b. The rows before are 0.
+func productsWith[T gemm.Float](p *pieces, first int, x []T, b int) []T {
+	sum := make([]T, p.count*b)
 	for i, c := range p.of {
-		if c > 0 {
-			floats.AddScaled(sum[int(c)*b:(int(c)+1)*b], p.root[i], x[i*b:(i+1)*b])
+		if int(c) >= first {
+			addScaled(sum[int(c)*b:(int(c)+1)*b], T(p.root[i]), x[i*b:(i+1)*b])
 		}
 	}
 	return sum
 }
 
-// subtract sets dst −= shift·X·sum.
-func (p *pieces) subtract(dst, sum []float64, shift float64, b int) {
+// subtractFrom sets dst −= shift·X·sum, with X as in productsWith.
+func subtractFrom[T gemm.Float](dst []T, p *pieces, first int, sum []T, shift float64, b int) {
 	for i, c := range p.of {
-		if c > 0 {
-			floats.AddScaled(dst[i*b:(i+1)*b], -shift*p.root[i], sum[int(c)*b:(int(c)+1)*b])
+		if int(c) >= first {
+			addScaled(dst[i*b:(i+1)*b], T(-shift*p.root[i]), sum[int(c)*b:(int(c)+1)*b])
 		}
 	}
 }
 
-// projectOut makes the columns of u orthogonal to X. What a converged eigenvector has along X is of the order of its
+// projectOut makes the columns of u orthogonal to the eigenvectors of all pieces. What a converged eigenvector has along X is of the order of its
 // residual, so its length stays 1.
-func (p *pieces) projectOut(u blas64.General) {
-	p.subtract(u.Data, p.products(u.Data, u.Cols), 1, u.Cols)
+func (p *pieces) projectOut(u matrix[float64]) {
+	subtractFrom(u.Data, p, 0, productsWith(p, 0, u.Data, u.Cols), 1, u.Cols)
 }
 
 // withoutPieces is K − shift·XXᵀ: the eigenvalue 1 of all pieces but the largest becomes 1 − shift.
-type withoutPieces struct {
-	operator
+type withoutPieces[T gemm.Float] struct {
+	operator[T]
 	p     *pieces
 	shift float64
 }
 
-func (w *withoutPieces) applyTo(dst, x []float64, b int) {
+func (w *withoutPieces[T]) applyTo(dst, x []T, b int) {
 	w.operator.applyTo(dst, x, b)
-	w.p.subtract(dst, w.p.products(x, b), w.shift, b)
+	subtractFrom(dst, w.p, 1, productsWith(w.p, 1, x, b), w.shift, b)
 }
 
 // disjointSets is union-find with path halving.

@@ -84,11 +84,11 @@ func TestFindPiecesAgainstOracle(t *testing.T) {
 	for range 100 {
 		r := randomIncidence(rng, 1+rng.IntN(25), 10+rng.IntN(60), 2)
 		for _, g := range []Graph{{Kind: Hypergraph, DegreeExponent: 1}, {Kind: Covariance}} {
-			op, err := newOperator(g, r)
+			k, err := newGraph(g, r)
 			if err != nil {
 				continue // no two items of the covariance graph share an edge
 			}
-			p := findPieces(op)
+			p := findPieces(k)
 			want := floodFill(denseK(g, r).At, r.NumItems)
 			size := make([]int, p.count)
 			for i, c := range p.of {

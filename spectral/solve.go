@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 )
 
@@ -30,9 +29,16 @@ type Options struct {
 	Nystrom NystromOptions
 	Seed    uint64 // of the start block and of Nyström's samples
 
-	// Progress, if set, is told after every step of the Lanczos solver how much
-	// of its space is filled. After a restart it begins again further down.
+	// Start, if set, is an n×k' row-major matrix whose columns span about what is searched, such as an older basis of nearly the
+	// same graph; rows of items that are new in it are 0. The exact solvers begin with mixtures of its columns instead of with
+	// noise. It changes how long they take, not what they find.
+	Start []float64
+
+	// Progress, if set, is told by the exact solvers how much of the work is done, as far as can be foreseen: done rises from
+	// 0 to at most total.
 	Progress func(done, total int)
+
+	meter *meter // what Progress is told by
 }
 
 // DefaultTolerance is the residual that the exact solvers reach by default. An
@@ -70,6 +76,14 @@ func (o *Options) validate(r *Incidence) error {
 	if math.IsNaN(o.Tolerance) || o.Tolerance < 0 || o.Tolerance >= 1 {
 		return fmt.Errorf("tolerance is %v, want a number in (0, 1)", o.Tolerance)
 	}
+	if len(o.Start)%r.NumItems != 0 || len(o.Start) > r.NumItems*r.NumItems {
+		return fmt.Errorf("start of %d numbers, want a few for each of the %d items", len(o.Start), r.NumItems)
+	}
+	for _, v := range o.Start {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("start holds %v, want finite numbers", v)
+		}
+	}
 	switch o.Solver {
 	case "", SolverAuto, SolverExact:
 		return nil
@@ -92,32 +106,33 @@ func Solve(r *Incidence, opt Options) (*Basis, error) {
 	if opt.Tolerance == 0 {
 		opt.Tolerance = DefaultTolerance
 	}
+	opt.meter = newMeter(opt.Progress)
 	edges, err := r.windowed(opt.Graph.Window)
 	if err != nil {
 		return nil, err
 	}
-	op, err := newOperator(opt.Graph, edges)
+	g, err := newGraph(opt.Graph, edges)
 	if err != nil {
 		return nil, err
 	}
 	var b *Basis
 	switch {
 	case opt.Solver == SolverNystrom:
-		b, err = solveNystrom(op, edges.Degrees(), opt)
-	case op.dim() <= denseMax || !lanczosFits(op.dim(), opt.Rank):
-		b, err = solveDense(op, opt.Rank)
+		b, err = solveNystrom(g.double(), edges.Degrees(), opt)
+	case g.dim() <= denseMax || !lanczosFits(g.dim(), opt.Rank):
+		b, err = solveDense(g.double(), opt.Rank)
 	default:
-		b, err = solvePieces(op, opt)
+		b, err = solvePieces(g, opt)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return finish(b, op, r, opt)
+	return finish(b, g, r, opt)
 }
 
 // solveDense computes all eigenpairs of K as a dense matrix: O(n³) time, about
 // 48·n² bytes.
-func solveDense(op operator, k int) (*Basis, error) {
+func solveDense(op operator[float64], k int) (*Basis, error) {
 	n := op.dim()
 	if n > denseLimit {
 		return nil, fmt.Errorf("rank %d of %d items is most of the spectrum, which is computed for up to %d items only: choose a rank of at most %d",
@@ -130,17 +145,19 @@ func solveDense(op operator, k int) (*Basis, error) {
 		return nil, err
 	}
 	u := newGeneral(n, k)
-	copyGeneral(u, columns(s, 0, k))
-	return &Basis{N: n, K: k, U: u.Data, Kappa: kappa[:k], Report: Report{Solver: "dense", Passes: n}}, nil
+	copyMatrix(u, columns(s, 0, k))
+	b := &Basis{N: n, K: k, U: u.Data, Kappa: kappa[:k], Report: Report{Solver: "dense", Passes: n}}
+	b.Report.Residual = b.residual(op)
+	return b, nil
 }
 
-// finish cuts the null space off, fixes signs, measures the basis and derives λ.
-func finish(b *Basis, op graphOperator, r *Incidence, opt Options) (*Basis, error) {
+// finish cuts the null space off, fixes signs, measures the orthogonality and derives λ.
+func finish(b *Basis, g itemGraph, r *Incidence, opt Options) (*Basis, error) {
 	if opt.Graph.positive() {
 		b.truncate(numericalRank(b.Kappa))
 	}
 	b.fixSigns()
-	b.Degrees, b.Scale = r.Degrees(), op.normalisation()
+	b.Degrees, b.Scale = r.Degrees(), g.normalisation()
 	b.Report.KappaMax, b.Report.KappaMin = b.Kappa[0], b.Kappa[b.K-1]
 	divisor := 1.0
 	if opt.Graph.scaled() {
@@ -150,9 +167,7 @@ func finish(b *Basis, op graphOperator, r *Incidence, opt Options) (*Basis, erro
 	for j, kappa := range b.Kappa {
 		b.Lambda[j] = 1 - kappa/divisor
 	}
-	b.Report.Residual = b.residual(op)
 	b.Report.Orthogonality = b.orthogonality()
-	b.Report.Passes += b.K
 	if opt.Solver != SolverNystrom && !(b.Report.Residual <= opt.Tolerance) {
 		return b, fmt.Errorf("%w: max residual %.2e is above the tolerance %.2e; a graph in many pieces converges badly, so leave out rare users and items (--min-user-events 5 --min-item-events 5), or raise --tolerance, lower --rank, use --solver nystrom",
 			ErrNotConverged, b.Report.Residual, opt.Tolerance)
@@ -179,12 +194,12 @@ func (b *Basis) truncate(k int) {
 		return
 	}
 	u := newGeneral(b.N, k)
-	copyGeneral(u, columns(b.matrix(), 0, k))
+	copyMatrix(u, columns(b.matrix(), 0, k))
 	b.K, b.U, b.Kappa = k, u.Data, b.Kappa[:k]
 }
 
-func (b *Basis) matrix() blas64.General {
-	return blas64.General{Rows: b.N, Cols: b.K, Stride: b.K, Data: b.U}
+func (b *Basis) matrix() matrix[float64] {
+	return matrix[float64]{Rows: b.N, Cols: b.K, Stride: b.K, Data: b.U}
 }
 
 // fixSigns makes the entry of largest magnitude of each column positive; the
@@ -208,20 +223,11 @@ func (b *Basis) fixSigns() {
 }
 
 // residual is max_j ‖K u_j − κ_j u_j‖₂ / (κ_1 ‖u_j‖₂), by k products with K.
-func (b *Basis) residual(op operator) float64 {
-	u, ku := b.matrix(), newGeneral(b.N, b.K)
-	multiplyTo(ku, op, u)
-	for i := range b.N {
-		for j, kappa := range b.Kappa {
-			ku.Data[i*b.K+j] -= kappa * u.Data[i*b.K+j]
-		}
-	}
-	var worst float64
-	norms := columnNorms(u)
-	for j, norm := range columnNorms(ku) {
-		worst = max(worst, norm/(b.Kappa[0]*norms[j]))
-	}
-	return worst
+func (b *Basis) residual(op operator[float64]) float64 {
+	ku := newGeneral(b.N, b.K)
+	multiplyTo(ku, op, b.matrix())
+	b.Report.Passes += b.K
+	return worstResidual(b.matrix(), ku, b.Kappa)
 }
 
 // orthogonality is max |UᵀU − I|.
@@ -233,7 +239,7 @@ func (b *Basis) orthogonality() float64 {
 	return max(floats.Max(gram.Data), -floats.Min(gram.Data))
 }
 
-func identity(n int) blas64.General {
+func identity(n int) matrix[float64] {
 	eye := newGeneral(n, n)
 	for i := range n {
 		eye.Data[i*n+i] = 1

@@ -32,7 +32,8 @@ type search struct {
 	kept  []candidate // that may be among the N
 	full  int         // number of kept at which the floor is raised
 
-	lows   []float32   // scratch of raise
+	bins   []uint8 // scratch of newFloor: of each of the kept
+	counts [bins]int32
 	rows   []int32     // whose scores are wanted, numbers in the matrix
 	scores []float32   // of rows, or of a part of the matrix
 	keys   []uint64    // scratch of answer
@@ -42,9 +43,9 @@ type search struct {
 	masks  [vec.PanelsOfBlock]uint16
 }
 
-// candidate is an item and the interval that its score lies in.
+// candidate is a row of the copy and the interval that its score lies in.
 type candidate struct {
-	item      int32
+	place     int32
 	low, high float32
 }
 
@@ -106,7 +107,10 @@ func (s *search) begin() bool {
 }
 
 // setRank makes the floor the rank-th largest lower bound from now on.
-func (s *search) setRank(rank int) { s.rank, s.full = rank, 2*rank }
+func (s *search) setRank(rank int) { s.rank, s.full = rank, raiseAt*rank }
+
+// raiseAt is how many times the rank is kept before the floor is raised.
+const raiseAt = 4
 
 // sampleRank is the place in the sample that the floor is taken from: so far behind the place where the N-th of all is to be
 // expected that the floor is hardly ever above the N-th. Should it be, restart mends it.
@@ -157,20 +161,20 @@ func (s *search) visit(b int, next []byte) {
 	}
 }
 
-// keep keeps the rows of the masks.
+// keep keeps the rows of the masks, those of the block that begins at row from.
 func (s *search) keep(from int) {
+	if from+vec.BlockRows > s.ix.n {
+		s.dropFilling(s.ix.n - from)
+	}
 	for p, m := range s.masks {
 		for ; m != 0; m &= m - 1 {
 			r := p*vec.PanelRows + bits.TrailingZeros16(m)
-			if from+r >= s.ix.n {
-				return // the last block is filled up
-			}
-			item := s.ix.first + s.ix.row[from+r]
-			if s.req.Skip.Has(item) {
+			place := int32(from + r)
+			if s.req.Skip != nil && s.req.Skip.Has(s.ix.first+s.ix.row[place]) {
 				continue
 			}
 			score, high := s.bounds.At(r, s.d[r])
-			s.kept = append(s.kept, candidate{item, score - (high - score), high})
+			s.kept = append(s.kept, candidate{place, score - (high - score), high})
 		}
 	}
 	if len(s.kept) >= s.full {
@@ -178,31 +182,83 @@ func (s *search) keep(from int) {
 	}
 }
 
+// dropFilling takes out of the masks the rows from n on, by which the last block is filled up.
+func (s *search) dropFilling(n int) {
+	for p := range s.masks {
+		if rows := min(max(n-p*vec.PanelRows, 0), vec.PanelRows); rows < vec.PanelRows {
+			s.masks[p] &= 1<<rows - 1
+		}
+	}
+}
+
 // hopeless is the share of the items, as one part in so many, that may be kept besides the N before a search is left to the
 // float32 scan: scores that are closer to each other than the error of their bounds, or nearly all zero.
 const hopeless = 8
 
-// raise raises the floor to the rank-th largest lower bound of the kept and drops who does not reach it. It returns that lower
-// bound; with fewer kept −∞.
-func (s *search) raise() float32 {
-	if len(s.kept) < s.rank {
-		return float32(math.Inf(-1))
+// raise raises the floor to about the rank-th largest lower bound of the kept, and no higher, and drops who does not reach it.
+// It returns false, and does nothing, if fewer than rank reach the floor as it is.
+func (s *search) raise() bool {
+	floor, ok := s.newFloor()
+	if !ok {
+		return false
 	}
-	s.lows = s.lows[:0]
+	s.floor = floor
+	left := 0
 	for _, c := range s.kept {
-		s.lows = append(s.lows, c.low)
-	}
-	low := nthLargest(s.lows, s.rank)
-	s.floor = max(s.floor, low)
-	left := s.kept[:0]
-	for _, c := range s.kept {
-		if c.high >= s.floor {
-			left = append(left, c)
+		s.kept[left] = c
+		if c.high >= floor {
+			left++
 		}
 	}
-	s.kept, s.full = left, 2*max(s.rank, len(left))
-	s.lost = len(left) > s.rank+s.ix.n/hopeless
-	return low
+	s.kept, s.full = s.kept[:left], max(raiseAt*s.rank, 2*left)
+	s.lost = left > s.rank+s.ix.n/hopeless
+	return true
+}
+
+// bins is how finely newFloor tells lower bounds apart.
+const bins = 256
+
+// newFloor returns a number that at least rank, and not many more, of the lower bounds of the kept reach, and that is not
+// below the floor. It counts them in bins of equal width, which is faster than any exact selection. ok is false if fewer than
+// rank of them reach the floor.
+func (s *search) newFloor() (floor float32, ok bool) {
+	least, most := float32(math.Inf(1)), float32(math.Inf(-1))
+	for _, c := range s.kept { // by comparisons: min and max take care of NaNs, which there are none of
+		if c.low < least {
+			least = c.low
+		}
+		if c.low > most {
+			most = c.low
+		}
+	}
+	least = max(least, s.floor)
+	scale := float32(bins-1) / max(most-least, math.SmallestNonzeroFloat32)
+	if !(scale <= math.MaxFloat32) { // they are all alike
+		scale = 0
+	}
+	s.bins, s.counts = slices.Grow(s.bins[:0], len(s.kept))[:len(s.kept)], [bins]int32{}
+	for i, c := range s.kept {
+		bin := uint8(0)
+		if c.low >= least {
+			bin = uint8((c.low - least) * scale)
+			s.counts[bin]++
+		}
+		s.bins[i] = bin
+	}
+	enough, bin := int(s.counts[bins-1]), bins-1
+	for ; enough < s.rank && bin > 0; enough += int(s.counts[bin]) {
+		bin--
+	}
+	if enough < s.rank {
+		return 0, false
+	}
+	floor = most
+	for i, c := range s.kept { // not the edge of the bin, which rounding may place above one of its numbers
+		if int(s.bins[i]) >= bin && c.low >= least && c.low < floor {
+			floor = c.low
+		}
+	}
+	return floor, true
 }
 
 // restart prepares another pass, from the only floor that is proven: none.
@@ -213,27 +269,25 @@ func (s *search) restart() {
 
 // settle scores those who are left and selects. Whoever has a lower bound that reaches the floor is scored first: there are
 // N of them, so the smallest of their scores is a better floor for the others. It returns false if there are not N of them,
-// although items were left out: then the floor was above the N-th item.
+// although items were left out: then the floor may have been above the N-th item.
 func (s *search) settle() bool {
-	low := s.raise()
-	if s.lost {
+	if proven := s.raise(); s.lost {
 		s.scan()
 		return true
-	}
-	if low < s.floor {
+	} else if !proven && s.floor > float32(math.Inf(-1)) {
 		return false
 	}
 	s.keys, s.rows = s.keys[:0], s.rows[:0]
 	for _, c := range s.kept {
 		if c.low >= s.floor {
-			s.rows = append(s.rows, c.item-s.ix.first)
+			s.rows = append(s.rows, s.ix.row[c.place])
 		}
 	}
 	floor := s.score()
 	s.rows = s.rows[:0]
 	for _, c := range s.kept {
 		if c.low < s.floor && c.high >= floor {
-			s.rows = append(s.rows, c.item-s.ix.first)
+			s.rows = append(s.rows, s.ix.row[c.place])
 		}
 	}
 	s.score()

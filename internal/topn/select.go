@@ -36,40 +36,6 @@ func (s *search) answer() {
 	}
 }
 
-// nthLargest returns the n-th largest of v, 1 ≤ n ≤ len(v), and reorders v. Expected O(len(v)); C. A. R. Hoare, "Algorithm 65:
-// Find", CACM 4, 1961.
-func nthLargest(v []float32, n int) float32 {
-	at, lo, hi := n-1, 0, len(v)-1
-	for lo < hi {
-		pivot := middle(v[lo], v[(lo+hi)/2], v[hi])
-		i, j := lo, hi
-		for i <= j {
-			for v[i] > pivot {
-				i++
-			}
-			for v[j] < pivot {
-				j--
-			}
-			if i <= j {
-				v[i], v[j] = v[j], v[i]
-				i++
-				j--
-			}
-		}
-		switch {
-		case at <= j:
-			hi = j
-		case at >= i:
-			lo = i
-		default:
-			return v[at]
-		}
-	}
-	return v[at]
-}
-
-func middle(a, b, c float32) float32 { return max(min(a, b), min(max(a, b), c)) }
-
 // blockRows is how many scores scan computes before it selects from them: they stay in the first cache.
 const blockRows = 512
 

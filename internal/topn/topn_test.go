@@ -301,9 +301,10 @@ func checkBounds(t *testing.T, name string, x *Index, s *search, q []float32) {
 		t.Fatalf("%s: %d of %d rows kept without a floor", name, len(s.kept), x.n)
 	}
 	for i, c := range s.kept {
-		score := vec.Dot(x.rows[int(c.item)*x.k:(int(c.item)+1)*x.k], q)*x.gain[c.item] + 0
+		row := int(x.row[c.place])
+		score := vec.Dot(x.rows[row*x.k:(row+1)*x.k], q)*x.gain[row] + 0
 		if reach := float64(x.reach[i/vec.BlockRows]) * s.norm; score < c.low || score > c.high || float64(score) > reach {
-			t.Errorf("%s: item %d has the score %g, outside of [%g, %g], reach %g", name, c.item, score, c.low, c.high, reach)
+			t.Errorf("%s: item %d has the score %g, outside of [%g, %g], reach %g", name, row, score, c.low, c.high, reach)
 		}
 	}
 }
@@ -326,18 +327,35 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-func TestNthLargest(t *testing.T) {
+// TestNewFloor: at least rank lower bounds reach it, and few more where they are spread evenly.
+func TestNewFloor(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	for range 2000 {
-		v := make([]float32, 1+rng.IntN(60))
-		for i := range v {
-			v[i] = float32(rng.IntN(1 + rng.IntN(40)))
+	for trial := range 2000 {
+		s := &search{floor: float32(math.Inf(-1)), rank: 1 + rng.IntN(50)}
+		for range rng.IntN(200) {
+			low := float32(rng.IntN(1+rng.IntN(40)) - 10)
+			if trial%2 == 0 {
+				low = float32(math.Ldexp(rng.NormFloat64(), rng.IntN(60)-30))
+			}
+			s.kept = append(s.kept, candidate{low: low})
 		}
-		n := 1 + rng.IntN(len(v))
-		sorted := slices.Clone(v)
-		slices.Sort(sorted)
-		if got := nthLargest(v, n); got != sorted[len(v)-n] {
-			t.Fatalf("nthLargest(%v, %d) = %v", sorted, n, got)
+		if trial%3 == 0 {
+			s.floor = float32(rng.IntN(10) - 5)
+		}
+		reach := func(floor float32) (n int) {
+			for _, c := range s.kept {
+				if c.low >= floor {
+					n++
+				}
+			}
+			return n
+		}
+		floor, ok := s.newFloor()
+		if ok != (reach(s.floor) >= s.rank) {
+			t.Fatalf("%d of %d reach the floor %v, want %d: %v", reach(s.floor), len(s.kept), s.floor, s.rank, ok)
+		}
+		if ok && (reach(floor) < s.rank || floor < s.floor) {
+			t.Fatalf("new floor %v after %v: %d reach it, want %d", floor, s.floor, reach(floor), s.rank)
 		}
 	}
 }

@@ -2,7 +2,8 @@ package vec
 
 import "golang.org/x/sys/cpu"
 
-// kernels lists what this processor can do. The int8 rows want the dot products of Armv8.2, which nearly all servers have.
+// kernels lists what this processor can do. The int8 rows want the dot products of Armv8.2, which nearly all servers
+// have.
 func kernels() []kernel {
 	all := []kernel{generic}
 	if !cpu.ARM64.HasASIMD {
@@ -26,7 +27,7 @@ func scanNEON(dst, rows, q []float32)
 func scanRowsNEON(dst, rows []float32, numbers []int32, q []float32)
 
 //go:noescape
-func dotsNEON(d *[BlockRows]int32, block []byte, q *Digits, ahead bool)
+func dotsNEON(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 
 //go:noescape
 func reachNEON(masks *[PanelsOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool

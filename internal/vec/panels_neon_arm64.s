@@ -18,9 +18,9 @@
 	SDOT4(17, i, 22, 6); \
 	SDOT4(17, i, 23, 7)
 
-// func dotsNEON(d *[BlockRows]int32, block []byte, q *Digits, ahead bool)
+// func dotsNEON(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 //
-// One panel after the other. The bytes become int8 again (their upper bit is flipped), so the bias of the digits is not
+// One panel after the other; what comes next is left to the processor to fetch. The bytes become int8 again (their upper bit is flipped), so the bias of the digits is not
 // needed.
 //
 // Registers:
@@ -30,7 +30,7 @@
 //	R4             columns left
 //	R6             panels left
 //	V0 … V3        sums of the high digits, rows 0-3, 4-7, 8-11, 12-15; V4 … V7 of the low ones
-TEXT ·dotsNEON(SB), NOSPLIT, $0-41
+TEXT ·dotsNEON(SB), NOSPLIT, $0-64
 	MOVD d+0(FP), R0
 	MOVD block_base+8(FP), R1
 	MOVD q+32(FP), R5

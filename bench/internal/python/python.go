@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -31,6 +32,7 @@ type Worker struct {
 	in     io.WriteCloser
 	out    *bufio.Reader
 	errors *output
+	wait   func() error // for the end of the process, as often as wanted
 }
 
 // Versions are those of the interpreter and of the packages it has; a missing package is empty.
@@ -67,6 +69,7 @@ func Start(ctx context.Context, interpreter string, env ...string) (*Worker, err
 	w.cmd.Env = append(os.Environ(), env...)
 	w.cmd.Stderr = w.errors
 	w.cmd.WaitDelay = stopTime
+	w.wait = sync.OnceValue(w.cmd.Wait)
 	var err error
 	if w.in, err = w.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -125,15 +128,16 @@ func (w *Worker) Call(op string, args map[string]any, reply any) error {
 
 // broken is the error of a process that does not answer: the last line it wrote for people says why.
 func (w *Worker) broken(op string, err error) error {
-	if errors.Is(err, io.EOF) {
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) {
 		err = errors.New("the process has ended")
+		_ = w.wait() // until all that it wrote is here
 	}
 	return fmt.Errorf("%s: %w: %s", op, err, w.errors.lastLine())
 }
 
 // Close ends the process and waits for it.
 func (w *Worker) Close() error {
-	return errors.Join(w.in.Close(), w.cmd.Wait())
+	return errors.Join(w.in.Close(), w.wait())
 }
 
 // Interpreters returns the ones to try: those of list, separated by commas, or else what is called python3 in the path and

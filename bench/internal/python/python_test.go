@@ -2,6 +2,7 @@ package python
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -63,6 +64,17 @@ func TestErrors(t *testing.T) {
 	var v Versions
 	if err := w.Call("versions", nil, &v); err != nil || v != w.Versions || v.NumPy == "" {
 		t.Errorf("versions %+v after %+v, %v", v, w.Versions, err)
+	}
+}
+
+// TestDeadProcess: a process that ends tells why by its last line.
+func TestDeadProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "python3")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho first >&2\necho 'no module named numpy' >&2\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Start(t.Context(), path); err == nil || !strings.Contains(err.Error(), "has ended: no module named numpy") {
+		t.Errorf("error %v, want what the process wrote last", err)
 	}
 }
 

@@ -46,7 +46,8 @@ type Group struct {
 // Role says what a contestant is there for.
 type Role string
 
-// The roles. A limit is what the machine can do at best: nobody can beat it.
+// The roles. A limit is what the machine does at best when it does the work in full: only who finds out that some of it
+// need not be done can beat it.
 const (
 	Own   Role = "own"
 	Peer  Role = "peer"
@@ -84,7 +85,7 @@ func (g *Group) Find(name string) *Series {
 }
 
 // Advantage tells how many times better our own contestant is than s, round by round; below 1 it is worse. Of a limit
-// the result says how many times better the limit is, so that it is at least 1. It is zero where rounds are missing.
+// the result says how many times better the limit is. It is zero where rounds are missing.
 func (g *Group) Advantage(s *Series) Spread {
 	ours := g.Find(g.Ours)
 	if ours == nil {

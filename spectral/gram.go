@@ -1,0 +1,173 @@
+package spectral
+
+import (
+	"math"
+
+	"github.com/gsimc/gsimc/internal/parallel"
+)
+
+// maxGramItems is the number of items up to which K may be formed as a dense matrix: their indices have 16 bits.
+const maxGramItems = 1 << 16
+
+// gramChunk is the number of interactions whose users are taken together: their lists, of two bytes an item, stay in the
+// cache while all rows of K pass by. Fewer would move K to and from memory more often.
+const gramChunk = 1 << 21
+
+// maxChunkUsers bounds the users of a chunk.
+const maxChunkUsers = math.MaxUint16
+
+// userChunk holds some users' items in the order in which newGramOp needs them.
+type userChunk struct {
+	items  []uint16  // of each user, rising
+	start  []int32   // user u of the chunk has the items from start[u] on
+	weight []float32 // of each user
+	ptr    []int32   // item i has the visits ptr[i]:ptr[i+1]
+	visits []visit
+}
+
+// A visit of an item is a user who has it: items[start[user]:end] are this item and those before it.
+type visit struct {
+	end  int32
+	user uint16
+}
+
+// newChunk prepares the users first … of r, as many as there are in a chunk, and returns the user after the last one.
+func newChunk(g *hypergraph, first int) (c *userChunk, next int) {
+	r := g.r
+	next = first + 1
+	for next < r.NumUsers() && r.Ptr[next+1]-r.Ptr[first] <= gramChunk && next-first < maxChunkUsers {
+		next++
+	}
+	base, size := r.Ptr[first], int(r.Ptr[next]-r.Ptr[first])
+	c = &userChunk{
+		items: make([]uint16, size), visits: make([]visit, size), ptr: make([]int32, r.NumItems+1),
+		start: make([]int32, next-first), weight: make([]float32, next-first),
+	}
+	for _, i := range r.Item[base:r.Ptr[next]] {
+		c.ptr[i+1]++
+	}
+	for i := range r.NumItems {
+		c.ptr[i+1] += c.ptr[i]
+	}
+	at := make([]int32, r.NumItems)
+	copy(at, c.ptr)
+	for u := first; u < next; u++ {
+		for _, i := range r.Item[r.Ptr[u]:r.Ptr[u+1]] {
+			c.visits[at[i]].user = uint16(u - first)
+			at[i]++
+		}
+		c.start[u-first] = int32(r.Ptr[u] - base)
+		c.weight[u-first] = float32(g.eScale[u])
+	}
+	filled := make([]int32, next-first)
+	copy(filled, c.start)
+	for i := range r.NumItems {
+		for e := c.ptr[i]; e < c.ptr[i+1]; e++ {
+			v := &c.visits[e]
+			c.items[filled[v.user]] = uint16(i)
+			filled[v.user]++
+			v.end = filled[v.user]
+		}
+	}
+	return c, next
+}
+
+// gramOp multiplies by a dense K.
+type gramOp struct {
+	n int
+	k []float32
+}
+
+func (g *gramOp) dim() int { return g.n }
+
+// strip: many columns make the most of each row of K.
+func (g *gramOp) strip() int { return 128 }
+
+func (g *gramOp) applyTo(dst, x []float32, b int) {
+	clear(dst)
+	k := matrix[float32]{Rows: g.n, Cols: g.n, Stride: g.n, Data: g.k}
+	mulAdd(matrix[float32]{Rows: g.n, Cols: b, Stride: b, Data: dst}, 1, k, matrix[float32]{Rows: g.n, Cols: b, Stride: b, Data: x})
+}
+
+// newGramOp forms K of a hypergraph as a dense matrix: an addition for each pair of items of each user. Row i of a chunk's part
+// of Rᵀ D_e^{-s} R is added up in float32 in a place of its own and then added to K, so that no sum has very many terms.
+func newGramOp(g *hypergraph, m *meter) *gramOp {
+	n := g.dim()
+	op := &gramOp{n: n, k: make([]float32, n*n)}
+	chunks := make(chan *userChunk)
+	go func() {
+		for first := 0; first < g.r.NumUsers(); {
+			var c *userChunk
+			c, first = newChunk(g, first)
+			chunks <- c
+		}
+		close(chunks)
+	}()
+	done := 0
+	for c := range chunks {
+		op.add(c)
+		done += len(c.items)
+		m.update(float64(done) / float64(len(g.r.Item)))
+	}
+	op.finish(g.vScale)
+	return op
+}
+
+// gramRows is the number of rows of K that a worker takes at a time.
+const gramRows = 64
+
+// add adds the users of a chunk to the lower triangle of K.
+func (g *gramOp) add(c *userChunk) {
+	parallel.Strips(g.n, gramRows, func(lo, hi int) {
+		sums := new([maxGramItems]float32)
+		for i := lo; i < hi; i++ {
+			if c.ptr[i] == c.ptr[i+1] {
+				continue
+			}
+			for _, v := range c.visits[c.ptr[i]:c.ptr[i+1]] {
+				scatter(sums, c.items[c.start[v.user]:v.end], c.weight[v.user])
+			}
+			row := g.k[i*g.n : i*g.n+i+1]
+			for j, v := range sums[:i+1] {
+				row[j] += v
+			}
+			clear(sums[:i+1])
+		}
+	})
+}
+
+// scatter adds w to the sums of the items, which differ.
+func scatter(sums *[maxGramItems]float32, items []uint16, w float32) {
+	for len(items) >= 4 {
+		i0, i1, i2, i3 := items[0], items[1], items[2], items[3]
+		s0, s1, s2, s3 := sums[i0]+w, sums[i1]+w, sums[i2]+w, sums[i3]+w
+		sums[i0], sums[i1], sums[i2], sums[i3] = s0, s1, s2, s3
+		items = items[4:]
+	}
+	for _, i := range items {
+		sums[i] += w
+	}
+}
+
+// finish scales the rows and columns of K and mirrors its lower triangle to the upper one, in tiles.
+func (g *gramOp) finish(scale []float64) {
+	n := g.n
+	parallel.Strips(n, gramRows, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			for j, v := range g.k[i*n : i*n+i+1] {
+				g.k[i*n+j] = float32(float64(v) * scale[i] * scale[j])
+			}
+		}
+	})
+	parallel.Strips(n, gramRows, func(lo, hi int) { // rows of the upper triangle
+		for j0 := lo; j0 < n; j0 += gramRows {
+			j1 := min(j0+gramRows, n)
+			for j := j0; j < j1; j++ {
+				from := g.k[j*n+lo : j*n+min(hi, j)]
+				for i, v := range from {
+					g.k[(lo+i)*n+j] = v
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,110 @@
+package spectral
+
+import (
+	"math"
+
+	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/internal/parallel"
+)
+
+// hypergraph is K = D_v^{-s/2} Rᵀ D_e^{-s} R D_v^{-s/2}, kept as R.
+type hypergraph struct {
+	r      *Incidence
+	vScale []float64 // d_v^{-s/2}, 0 for an item without users
+	eScale []float64 // d_e^{-s}, 0 for a user without items
+}
+
+func newHypergraph(s float64, r *Incidence) *hypergraph {
+	g := &hypergraph{r: r, vScale: make([]float64, r.NumItems), eScale: make([]float64, r.NumUsers())}
+	for i, d := range r.Degrees() {
+		if d > 0 {
+			g.vScale[i] = math.Pow(float64(d), -s/2)
+		}
+	}
+	for u := range g.eScale {
+		if d := r.Ptr[u+1] - r.Ptr[u]; d > 0 {
+			g.eScale[u] = math.Pow(float64(d), -s)
+		}
+	}
+	return g
+}
+
+func (g *hypergraph) dim() int { return g.r.NumItems }
+
+func (g *hypergraph) normalisation() []float64 { return g.vScale }
+
+func (g *hypergraph) single() operator[float32] { return newHypergraphOp[float32](g) }
+func (g *hypergraph) double() operator[float64] { return newHypergraphOp[float64](g) }
+
+// hypergraphOp multiplies by the K of a hypergraph. A user's row of R is used twice while it is at hand: y = Σ z_i over the
+// user's items i, then every one of these items gets d_e^{-s}·y. So neither Rᵀ nor a vector over the users is needed, and
+// what is read and written in no order are the n×b numbers of the items. Users are taken in groups that do not depend on the
+// number of processors; each adds to a block of its own, and the blocks are added in order.
+type hypergraphOp[T gemm.Float] struct {
+	*hypergraph
+	groups []int // group g has the users groups[g] … groups[g+1]−1
+	z      []T   // n×b scratch
+	sums   []T   // n×b for each group
+}
+
+// Users are taken in as many groups as there are maxGroups, but fewer where clearing and adding up the blocks would take
+// long beside the products.
+const (
+	maxGroups        = 16
+	minGroupPerItem  = 4 // interactions of a group for each item
+	maxGroupElements = 1 << 29
+)
+
+func newHypergraphOp[T gemm.Float](g *hypergraph) *hypergraphOp[T] {
+	r := g.r
+	count := max(1, min(maxGroups, len(r.Item)/(minGroupPerItem*r.NumItems), maxGroupElements/(sparseStrip*r.NumItems)))
+	op := &hypergraphOp[T]{hypergraph: g, groups: []int{0}}
+	for u := range r.NumUsers() {
+		if r.Ptr[u+1]*int64(count) >= int64(len(op.groups)*len(r.Item)) {
+			op.groups = append(op.groups, u+1)
+		}
+	}
+	op.groups[len(op.groups)-1] = r.NumUsers() // what follows has no items
+	return op
+}
+
+func (op *hypergraphOp[T]) strip() int { return sparseStrip }
+
+func (op *hypergraphOp[T]) applyTo(dst, x []T, b int) {
+	n, count := op.dim(), len(op.groups)-1
+	if len(op.z) != n*b {
+		op.z, op.sums = make([]T, n*b), make([]T, count*n*b)
+	}
+	parallelRows(n, func(lo, hi int) { // z = D_v^{-s/2} x
+		for i := lo; i < hi; i++ {
+			scaleTo(op.z[i*b:(i+1)*b], T(op.vScale[i]), x[i*b:(i+1)*b])
+		}
+	})
+	parallel.Strips(count, 1, func(g, _ int) { // the group's part of Rᵀ D_e^{-s} R z
+		sums, y := op.sums[g*n*b:(g+1)*n*b], make([]T, b)
+		clear(sums)
+		for u := op.groups[g]; u < op.groups[g+1]; u++ {
+			items := op.r.Item[op.r.Ptr[u]:op.r.Ptr[u+1]]
+			gemm.SumRows(y, op.z, items)
+			scaleTo(y, T(op.eScale[u]), y)
+			gemm.AddRows(sums, y, items)
+		}
+	})
+	parallelRows(n, func(lo, hi int) { // dst = D_v^{-s/2} times the sum over the groups
+		copy(dst[lo*b:hi*b], op.sums[lo*b:hi*b])
+		for g := 1; g < count; g++ {
+			addScaled(dst[lo*b:hi*b], 1, op.sums[(g*n+lo)*b:(g*n+hi)*b])
+		}
+		for i := lo; i < hi; i++ {
+			scaleTo(dst[i*b:(i+1)*b], T(op.vScale[i]), dst[i*b:(i+1)*b])
+		}
+	})
+}
+
+// scaleTo sets dst = alpha x. dst may be x.
+func scaleTo[T gemm.Float](dst []T, alpha T, x []T) {
+	x = x[:len(dst)]
+	for i, v := range x {
+		dst[i] = alpha * v
+	}
+}
