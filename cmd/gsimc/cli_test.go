@@ -16,7 +16,7 @@ func commands(t *testing.T) map[string][]*kong.Flag {
 		t.Fatal(err)
 	}
 	found := map[string][]*kong.Flag{}
-	for _, leaf := range parser.Model.Leaves(false) {
+	for _, leaf := range parser.Model.Leaves(true) { // without those that are for gsimc itself
 		for _, level := range leaf.AllFlags(false) {
 			found[leaf.Path()] = append(found[leaf.Path()], level...)
 		}

@@ -236,14 +236,11 @@ func (s *search) newFloor() (floor float32, ok bool) {
 	if !(scale <= math.MaxFloat32) { // they are all alike
 		scale = 0
 	}
-	s.bins, s.counts = slices.Grow(s.bins[:0], len(s.kept))[:len(s.kept)], [bins]int32{}
-	for i, c := range s.kept {
-		bin := uint8(0)
+	s.counts = [bins]int32{}
+	for _, c := range s.kept {
 		if c.low >= least {
-			bin = uint8((c.low - least) * scale)
-			s.counts[bin]++
+			s.counts[uint8((c.low-least)*scale)]++
 		}
-		s.bins[i] = bin
 	}
 	enough, bin := int(s.counts[bins-1]), bins-1
 	for ; enough < s.rank && bin > 0; enough += int(s.counts[bin]) {
@@ -252,13 +249,10 @@ func (s *search) newFloor() (floor float32, ok bool) {
 	if enough < s.rank {
 		return 0, false
 	}
-	floor = most
-	for i, c := range s.kept { // not the edge of the bin, which rounding may place above one of its numbers
-		if int(s.bins[i]) >= bin && c.low >= least && c.low < floor {
-			floor = c.low
-		}
+	if bin == 0 {
+		return least, true
 	}
-	return floor, true
+	return max(least, least+(float32(bin)-0.01)/scale), true // a little below the edge of the bin, for rounding
 }
 
 // restart prepares another pass, from the only floor that is proven: none.

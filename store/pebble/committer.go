@@ -69,6 +69,12 @@ func (q *queue) take(spare []*call) (calls []*call, closed bool) {
 	return calls, q.closed
 }
 
+func (q *queue) isClosed() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.closed
+}
+
 func (q *queue) close() {
 	q.mu.Lock()
 	q.closed = true
@@ -81,8 +87,8 @@ const groupBytes = 512 << 10
 
 // committer takes the calls of all writers, plans them one after the other and commits those that have come together with
 // one batch. It is the only one that changes histories, so that their order needs no locks; the disk is waited for by
-// another goroutine, while the next calls are planned. One group at a time is under way to the disk and one is waiting for
-// that, which is what makes groups large when the disk is slow.
+// another goroutine. While a group is under way to the disk the calls that come wait together, which is what makes groups
+// large when the disk is slow: a group costs the processor more than a call.
 type committer struct {
 	*Store
 	calls   []*call
@@ -102,6 +108,9 @@ type unsynced struct {
 func (c *committer) run() {
 	defer close(c.toSync)
 	for range c.queue.wake {
+		if c.unsynced.Load() > 0 && !c.queue.isClosed() {
+			continue // sync will wake the committer, which finds more calls then
+		}
 		calls, closed := c.queue.take(c.calls)
 		c.calls = calls
 		for _, call := range calls {
@@ -348,6 +357,7 @@ func (c *committer) apply(b *lsm.Batch, err error, calls []*call) {
 		finish(calls, outcomeOpen(reason))
 		return
 	}
+	c.unsynced.Add(1)
 	c.toSync <- unsynced{b, calls, began}
 }
 
@@ -364,6 +374,8 @@ func (s *Store) sync() {
 		if err != nil {
 			s.fail(err)
 		}
+		s.unsynced.Add(-1)
+		s.queue.nudge()
 		if reason := s.failure.err(); reason != nil {
 			finish(group.calls, outcomeOpen(reason))
 			continue

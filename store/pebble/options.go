@@ -5,6 +5,7 @@ import (
 
 	lsm "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -90,8 +91,10 @@ func (s *Store) engineOptions() *lsm.Options {
 		// The manifest holds the first and last key of each table, so it too must not keep erased users for long.
 		MaxManifestFileSize: 256 << 10,
 	}
-	// A Bloom filter of 10 bits a key tells for 99 of 100 new event ids, without a read, that they are new.
+	// A Bloom filter of 10 bits a key tells for 99 of 100 new users, without a read, that they are new.
 	// Deeper levels inherit it.
 	opts.Levels[0].FilterPolicy = bloom.FilterPolicy(10)
+	// Compression would make the files a quarter smaller, for an eighth of the processor time of a stream of events.
+	opts.Levels[0].Compression = func() *sstable.CompressionProfile { return sstable.NoCompression }
 	return opts
 }
