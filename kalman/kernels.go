@@ -1,6 +1,10 @@
 package kalman
 
-import "os"
+import (
+	"os"
+
+	"github.com/gsimc/gsimc/internal/prefetch"
+)
 
 // kernel holds the loops over the coordinates of an update. The coordinates are independent of each other, and every operation
 // is rounded on its own, so all kernels give the same bits.
@@ -69,14 +73,11 @@ func deviationFrom(first int, b, p, mean, eta, nu, u, x []float32, growth, scale
 // Fetch begins to bring the vectors of s into the cache, and returns at once. It changes nothing and only reads where the
 // vectors are, so it may be called while another goroutine updates s.
 func (s *State) Fetch() {
-	fetch(s.X)
-	fetch(s.Z)
-	fetch(s.B)
-	fetch(s.P)
+	prefetch.Slice(s.X)
+	prefetch.Slice(s.Z)
+	prefetch.Slice(s.B)
+	prefetch.Slice(s.P)
 }
-
-// Fetch begins to bring v into the cache, and returns at once.
-func Fetch(v []float32) { fetch(v) }
 
 // whole is the number of coordinates that come in full registers.
 func (k *kernel) whole(n int) int { return n - n%k.lanes }

@@ -31,8 +31,3 @@ func bandAVX512(y, row []float32, a, w float32)
 
 //go:noescape
 func deviationAVX512(b, p, mean, eta, nu, u, x []float32, growth, scale, w float32)
-
-// fetch prefetches every line of v.
-//
-//go:noescape
-func fetch(v []float32)

@@ -4,6 +4,3 @@ package kalman
 
 // kernels lists what this processor can do.
 func kernels() []kernel { return []kernel{generic} }
-
-// fetch does nothing: it is only a hint.
-func fetch([]float32) {}

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 
+	"github.com/gsimc/gsimc/internal/prefetch"
 	"github.com/gsimc/gsimc/internal/vec"
 	"github.com/gsimc/gsimc/kalman"
 )
@@ -37,9 +38,9 @@ func (m *Model) Fold(s *kalman.State, e Event) {
 // while an event or two ahead of its Fold, when the items vary.
 func (m *Model) Fetch(item int32) {
 	u, _ := m.encoder(item)
-	kalman.Fetch(u)
+	prefetch.Slice(u)
 	if m.dynamics != nil {
-		kalman.Fetch(m.responseRows(item))
+		prefetch.Slice(m.responseRows(item))
 	}
 }
 

@@ -189,18 +189,28 @@ func (s *Server) commit(ctx context.Context, in *ingestion) error {
 	return nil
 }
 
-// foldAhead is how many events ahead of its fold a state begins to be loaded: enough to hide the memory's latency, and few
-// enough that it is still in the cache then.
-const foldAhead = 4
+// How many events ahead of its fold each step of loading a state begins: enough to hide the memory's latency, and few enough
+// that it is still in the cache then.
+const (
+	findAhead    = 9
+	stateAhead   = 6
+	vectorsAhead = 3
+)
 
 // fold folds events that have become durable into the cached states and tells the others who want to know.
 func (s *Server) fold(m *model.Model, events []written) {
-	for i := range min(foldAhead, len(events)) {
-		s.states.find(m, &events[i])
-	}
-	for i := range events {
-		if ahead := i + foldAhead; ahead < len(events) {
-			s.states.find(m, &events[ahead])
+	for i := -findAhead; i < len(events); i++ {
+		if at := i + findAhead; at < len(events) {
+			s.states.find(&events[at])
+		}
+		if at := i + stateAhead; at >= 0 && at < len(events) {
+			events[at].loadState()
+		}
+		if at := i + vectorsAhead; at >= 0 && at < len(events) {
+			events[at].loadVectors(m)
+		}
+		if i < 0 {
+			continue
 		}
 		w := &events[i]
 		s.states.observed(m, w)

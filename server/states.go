@@ -10,6 +10,7 @@ import (
 
 	"github.com/maypok86/otter/v2"
 
+	"github.com/gsimc/gsimc/internal/prefetch"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
@@ -198,14 +199,26 @@ type written struct {
 	entry    *cachedState
 }
 
-// find looks the entry of the user up, which need not be there, and begins to load what its fold will read.
-func (s *states) find(m *model.Model, w *written) {
-	entry, cached := s.cache.GetIfPresent(w.record.User)
-	if !cached {
+// find looks the entry of the user up, which need not be there, and begins to load it.
+func (s *states) find(w *written) {
+	w.entry, _ = s.cache.GetIfPresent(w.record.User)
+	prefetch.Value(w.entry)
+}
+
+// The load… functions take the loading one step further each, to what the step before has shown the way to: the state, and
+// its vectors with those of the item.
+
+func (w *written) loadState() {
+	if w.entry != nil {
+		prefetch.Value(w.entry.vectors.Load())
+	}
+}
+
+func (w *written) loadVectors(m *model.Model) {
+	if w.entry == nil {
 		return
 	}
-	w.entry = entry
-	if v := entry.vectors.Load(); v != nil {
+	if v := w.entry.vectors.Load(); v != nil {
 		v.Fetch()
 	}
 	if w.known {

@@ -31,7 +31,7 @@ func newTestStates(t testing.TB, bytes int64, st store.Store) *states {
 func observed(s *states, m *model.Model, t ticket, user string, revision uint64, e store.Event) {
 	w := written{record: &store.Record{User: user, Event: e}, revision: revision, ticket: t}
 	w.item, w.known = m.ItemIndex(e.Item)
-	s.find(m, &w)
+	s.find(&w)
 	s.observed(m, &w)
 }
 

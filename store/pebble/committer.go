@@ -10,6 +10,7 @@ import (
 
 	lsm "github.com/cockroachdb/pebble/v2"
 
+	"github.com/gsimc/gsimc/internal/prefetch"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/internal/plan"
 )
@@ -244,8 +245,31 @@ func (p planner) history(i int) (*history, error) {
 	return h, nil
 }
 
+// How many records ahead of its planning each step of loading a history begins: what is in it, and what that shows the way to.
+const (
+	historyAhead = 8
+	idsAhead     = 4
+)
+
+// loadAhead begins to load what the records after i will need.
+func (p planner) loadAhead(i int) {
+	handles := p.call.handles[i:]
+	if len(handles) > historyAhead {
+		prefetch.Value(handles[historyAhead])
+	}
+	if len(handles) <= idsAhead {
+		return
+	}
+	if h := handles[idsAhead]; h != nil {
+		prefetch.Slice(h.ids.tags)
+		tail := h.tails[p.journal.gen.parity]
+		prefetch.Slice(tail[len(tail):min(len(tail)+1, cap(tail))]) // where the next goes
+	}
+}
+
 // Find implements plan.Histories.
 func (p planner) Find(i int) (revision uint64, e store.Event, err error) {
+	p.loadAhead(i)
 	h, err := p.history(i)
 	if err != nil {
 		return 0, store.Event{}, err

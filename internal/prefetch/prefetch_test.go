@@ -1,0 +1,25 @@
+package prefetch_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/gsimc/gsimc/internal/prefetch"
+)
+
+// There is nothing to see of a prefetch but that it does no harm.
+func TestPrefetch(t *testing.T) {
+	memory := bytes.Repeat([]byte{7}, 1000)
+	for from := range 130 {
+		for _, size := range []int{0, 1, 63, 64, 65, 128, 700} {
+			prefetch.Slice(memory[from : from+size])
+		}
+	}
+	prefetch.Slice[float32](nil)
+	prefetch.Slice([]struct{}{{}})
+	prefetch.Value(&memory[999])
+	prefetch.Value[[300]byte](nil)
+	if !bytes.Equal(memory, bytes.Repeat([]byte{7}, 1000)) {
+		t.Error("the memory has changed")
+	}
+}
