@@ -9,6 +9,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/gsimc/gsimc/internal/parallel"
 	"github.com/gsimc/gsimc/internal/vec"
 )
 
@@ -59,7 +60,7 @@ func New(rows, gain []float32, k int, first int32) *Index {
 		return x
 	}
 	norms := make([]float64, n)
-	inStrips(n, func(lo, hi int) {
+	parallel.Strips(n, vec.BlockRows, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			norms[i] = x.norm(i)
 		}
@@ -70,11 +71,9 @@ func New(rows, gain []float32, k int, first int32) *Index {
 	x.quantised = true
 	x.layOut(norms)
 	relative := make([]float64, x.blocks())
-	inStrips(x.blocks(), func(lo, hi int) {
+	parallel.TasksWith(x.blocks(), func() func(b int) {
 		c := make([]int8, x.columns)
-		for b := lo; b < hi; b++ {
-			relative[b] = x.fill(b, c, norms)
-		}
+		return func(b int) { relative[b] = x.fill(b, c, norms) }
 	})
 	x.relative = slices.Max(relative)
 	return x
@@ -130,7 +129,8 @@ func (x *Index) cutMemory(rows int) {
 	x.scale, x.slack = numbers[:rows:rows], numbers[rows:]
 }
 
-// A scan begins with a sample of one block in sampled, but no less than fewest, if there are several times as many.
+// A scan begins with a sample of one block in sampled, but no fewer than fewestBlocks, if there are several times as many, and
+// no more than mostBlocks.
 const (
 	sampled      = 16
 	fewestBlocks = 8
@@ -213,13 +213,3 @@ func underflow(k int, gain float64) float64 {
 
 // up rounds to a float32 that is not smaller.
 func up(v float64) float32 { return math.Nextafter32(float32(v*(1+0x1p-40)), float32(math.Inf(1))) }
-
-// inStrips calls do for parts of [0, n), on all processors.
-func inStrips(n int, do func(lo, hi int)) {
-	workers := max(1, min(runtime.GOMAXPROCS(0), n/64))
-	var wg sync.WaitGroup
-	for w := range workers {
-		wg.Go(func() { do(n*w/workers, n*(w+1)/workers) })
-	}
-	wg.Wait()
-}
