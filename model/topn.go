@@ -27,9 +27,9 @@ func (m *Model) ScoresTo(dst, q []float32) {
 		panic(fmt.Sprintf("model: %d items, but scores of length %d", m.NumItems(), len(dst)))
 	}
 	m.checkQuery(q)
-	m.table.scoreTo(dst[:m.n], q, 0)
+	m.top.ScoresTo(dst[:m.n], q, 0)
 	if m.extension != nil {
-		m.extension.scoreTo(dst[m.n:], q, 0)
+		m.extension.top.ScoresTo(dst[m.n:], q, 0)
 	}
 }
 
@@ -100,15 +100,6 @@ func (s *topScratch) offer(t *table, base int, score scorer, skip *vec.Bitset) {
 		block := s.scores[:min(blockRows, n-first)]
 		score(block, t, first)
 		s.top.Offer(int32(base+first), block, skip)
-	}
-}
-
-// scoreTo stores the scores of the items first, first+1, … of t in dst.
-func (t *table) scoreTo(dst, q []float32, first int) {
-	k := len(q)
-	vec.ScanTo(dst, t.basis[first*k:(first+len(dst))*k], q)
-	for i, g := range t.decoderScale[first : first+len(dst)] {
-		dst[i] = dst[i]*g + 0 // no −0: it would be a tie with 0 that has other bits
 	}
 }
 
