@@ -61,7 +61,7 @@ func (q *Digits) Set(h []int16) {
 }
 
 // DotsTo stores in d the dot products of the rows of a block with q. They are exact as long as they are below 2^31. next is a
-// block of the same size that will be wanted soon, and is fetched into the caches meanwhile, or nil.
+// block of the same size that will be wanted soon, which the kernel may fetch into the caches meanwhile, or nil.
 func DotsTo(d *[BlockRows]int32, block []byte, q *Digits, next []byte) {
 	if len(block) != BlockBytes(len(q.h)) || next != nil && len(next) != len(block) {
 		panic("vec: DotsTo of a block of another width than the query's")

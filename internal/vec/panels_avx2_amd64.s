@@ -3,7 +3,8 @@
 
 // func dotsAVX2(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 //
-// One panel after the other, so that memory is read from front to back. Four rows of four columns fill a register as int16; VPMADDWD leaves two sums a row.
+// One panel after the other, so that memory is read from front to back. Four rows of four columns fill a register as
+// int16; VPMADDWD leaves two sums a row.
 //
 // Registers:
 //	SI             panel
