@@ -16,7 +16,8 @@
 // eigenvectors of K with the largest κ, which are those of Ł with the smallest
 // λ: the Paley-Wiener space PW_ω with ω = λ_k.
 //
-// Dense matrices are row-major float64; a block of b vectors over the items is
+// Dense matrices are row-major, of float64 wherever a caller sees them; large
+// ones of an iteration may be of float32. A block of b vectors over the items is
 // n×b, so that one row holds the b values of one item. The receiver or the
 // first argument, dst, is the one that is written to. Arguments of a wrong
 // shape are a bug of the caller and panic; whatever depends on the data is an

@@ -3,6 +3,8 @@ package spectral
 import (
 	"math"
 
+	"gonum.org/v1/gonum/blas/blas32"
+
 	"github.com/gsimc/gsimc/internal/parallel"
 )
 
@@ -118,22 +120,29 @@ const gramRows = 64
 
 // add adds the users of a chunk to the lower triangle of K.
 func (g *gramOp) add(c *userChunk) {
-	parallel.Strips(g.n, gramRows, func(lo, hi int) {
+	strips := (g.n + gramRows - 1) / gramRows
+	parallel.TasksWith(strips, func() func(int) {
 		sums := new([maxGramItems]float32)
-		for i := lo; i < hi; i++ {
-			if c.ptr[i] == c.ptr[i+1] {
-				continue
+		return func(strip int) {
+			for i := strip * gramRows; i < min((strip+1)*gramRows, g.n); i++ {
+				g.addRow(i, c, sums)
 			}
-			for _, v := range c.visits[c.ptr[i]:c.ptr[i+1]] {
-				scatter(sums, c.items[c.start[v.user]:v.end], c.weight[v.user])
-			}
-			row := g.k[i*g.n : i*g.n+i+1]
-			for j, v := range sums[:i+1] {
-				row[j] += v
-			}
-			clear(sums[:i+1])
 		}
 	})
+}
+
+// addRow adds the users of a chunk to row i of K up to the diagonal. sums is 0 before and after.
+func (g *gramOp) addRow(i int, c *userChunk, sums *[maxGramItems]float32) {
+	visits := c.visits[c.ptr[i]:c.ptr[i+1]]
+	if len(visits) == 0 {
+		return
+	}
+	for _, v := range visits {
+		scatter(sums, c.items[c.start[v.user]:v.end], c.weight[v.user])
+	}
+	x := blas32.Vector{N: i + 1, Inc: 1, Data: sums[:i+1]}
+	blas32.Axpy(1, x, blas32.Vector{N: i + 1, Inc: 1, Data: g.k[i*g.n : i*g.n+i+1]})
+	clear(sums[:i+1])
 }
 
 // scatter adds w to the sums of the items, which differ.

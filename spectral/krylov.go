@@ -1,10 +1,7 @@
 package spectral
 
 import (
-	"cmp"
-	"math"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/gsimc/gsimc/internal/gemm"
 )
@@ -62,10 +59,13 @@ func iterate[T gemm.Float](op operator[T], exact operator[float64], opt Options)
 	if err != nil {
 		return nil, err
 	}
-	l, found := f.l, f.found.Cols
+	l, found, limit := f.l, f.found.Cols, maxRestarts
+	if !isDouble[T]() {
+		limit = maxSingleRestarts
+	}
 	out := &Basis{N: l.n, K: k}
 	for tol := opt.Tolerance; ; tol /= 10 {
-		if err := l.solve(k-found, func() (int, error) { return f.good(k-found, tol) }, maxRestarts); err != nil {
+		if err := l.solve(k-found, func() (int, error) { return f.good(k-found, tol) }, limit); err != nil {
 			return nil, err
 		}
 		opt.meter.begin(measurementShare)
@@ -78,7 +78,7 @@ func iterate[T gemm.Float](op operator[T], exact operator[float64], opt Options)
 		}
 		counted.vectors += k
 		out.U, out.Kappa, out.Report.Residual = u.Data, kappa, residual
-		if residual <= opt.Tolerance || tol < leastTolerance[T]() || l.restarts >= maxRestarts {
+		if residual <= opt.Tolerance || tol < leastTolerance[T]() || l.restarts >= limit {
 			break
 		}
 	}
@@ -114,73 +114,6 @@ const (
 	marginGrowth = 1.25
 	maxMargin    = 4
 )
-
-// filteredIteration is a Lanczos iteration on a filter of K.
-type filteredIteration[T gemm.Float] struct {
-	l      *lanczos[T]
-	op     operator[T] // K without found
-	found  matrix[T]   // leading eigenvectors, which the iteration is without
-	filter chebyshev
-	top    float64 // κ_1
-}
-
-const (
-	// safety is the share of the tolerance that the residuals may use up before the last Rayleigh–Ritz step.
-	safety = 0.7
-	// pessimism is how much too large the bound of the residuals, which is for the worst mixture of eigenvectors, may be at most.
-	pessimism = 1e4
-)
-
-// good returns how many of the first k Ritz pairs have a residual with K of at most tol·κ_1: by the bound that follows from
-// their residuals with the filter, or else, which is a product with K, by measuring the pairs that are worst by the bound.
-func (f *filteredIteration[T]) good(k int, tol float64) (int, error) {
-	theta, _, err := f.l.ritz()
-	if err != nil {
-		return 0, err
-	}
-	excess := f.l.residuals(k)
-	good, worst := k, 0.0
-	for j := range excess {
-		bound := safety * tol * f.top
-		if f.filter.degree > 1 {
-			bound = f.filter.bound(theta[j], bound)
-		}
-		if !(bound > 0) {
-			excess[j] = math.Inf(1)
-		} else {
-			excess[j] /= bound
-		}
-		if worst = max(worst, excess[j]); excess[j] > 1 {
-			good = min(good, j)
-		}
-	}
-	if worst > 1 && worst <= pessimism && f.filter.degree > 1 {
-		order := leadingNumbers(k)
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(excess[b], excess[a]) })
-		measured := f.measure(order[:min(k, f.l.b)])
-		if measured <= safety*tol {
-			good = k
-		}
-	}
-	return good, nil
-}
-
-// measure returns the largest ‖K u − (uᵀKu) u‖ / κ_1 of the Ritz vectors of the given numbers.
-func (f *filteredIteration[T]) measure(numbers []int) float64 {
-	u := f.l.vectors(numbers)
-	ku := newMatrix[T](u.Rows, u.Cols)
-	f.op.applyTo(ku.Data, u.Data, u.Cols)
-	kappa := dotColumns(u, ku)
-	parallelRows(u.Rows, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			to := row(ku, i)
-			for j, x := range row(u, i) {
-				to[j] -= T(kappa[j]) * x
-			}
-		}
-	})
-	return maxColumnNorm(ku) / f.top
-}
 
 // startKrylov returns the iteration with its space filled for the first time.
 // The probe only estimates how many eigenvalues a filter lifts; what fills the
@@ -280,41 +213,6 @@ func growthLimit[T gemm.Float]() float64 {
 		return 1e8
 	}
 	return 1e6
-}
-
-// spectrum is what a short Lanczos run that started with a random Gaussian block tells of the eigenvalues. Ritz value i stands for
-// n/b · ‖S[0:b, i]ᵀ R_0‖² / n eigenvalues, where R_0 is the triangular factor
-// of the start block (stochastic Lanczos quadrature; L. Lin, Y. Saad, C. Yang,
-// "Approximating Spectral Densities of Large Matrices", SIAM Review 58, 2016).
-type spectrum struct {
-	theta  []float64 // descending
-	counts []float64 // how many eigenvalues each stands for
-	lo     float64   // a lower bound of the smallest eigenvalue
-}
-
-func newSpectrum[T gemm.Float](l *lanczos[T]) (*spectrum, error) {
-	theta, s, err := l.ritz()
-	if err != nil {
-		return nil, err
-	}
-	weights := newGeneral(l.b, l.p)
-	transMul(weights, l.start, block(s, 0, l.b, 0, l.p))
-	counts := columnNorms(weights)
-	for i, norm := range counts {
-		counts[i] = norm * norm / float64(l.b)
-	}
-	return &spectrum{theta: theta, counts: counts, lo: theta[l.p-1] - maxColumnNorm(l.tail)}, nil
-}
-
-// above is the Ritz value that about count eigenvalues reach, or the smallest.
-func (s *spectrum) above(count float64) float64 {
-	var sum float64
-	for i, c := range s.counts {
-		if sum += c; sum >= count {
-			return s.theta[i]
-		}
-	}
-	return s.theta[len(s.theta)-1]
 }
 
 // rayleighRitz replaces u by the eigenvectors of K within its span. It returns

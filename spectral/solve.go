@@ -49,6 +49,9 @@ const DefaultTolerance = 1e-5
 // then is reported with its residual.
 const maxRestarts = 300
 
+// maxSingleRestarts bounds it in float32, after which it begins anew in float64: rounding may keep it from converging.
+const maxSingleRestarts = 30
+
 // denseMax is the number of items up to which all eigenpairs of the dense
 // matrix are computed: at that size this is faster than iterating.
 const denseMax = 600

@@ -92,9 +92,13 @@ func (x *Index) block(b int) []byte {
 	return x.numbers[b*size : (b+1)*size]
 }
 
-// blockAfter returns the numbers of the block that follows place at in the order of a scan, or nil.
+// cached is the size of a copy in bytes up to which it is likely to be in the processor's caches, where to fetch ahead costs
+// more than it gains.
+const cached = 24 << 20
+
+// blockAfter returns the numbers of the block that follows place at in the order of a scan, if they should be fetched ahead.
 func (x *Index) blockAfter(at int) []byte {
-	if at+1 >= len(x.order) {
+	if at+1 >= len(x.order) || len(x.numbers) <= cached {
 		return nil
 	}
 	return x.block(int(x.order[at+1]))

@@ -40,7 +40,7 @@ type search struct {
 	others *vec.Bitset // scratch of allBut
 	best   vec.TopN    // of scan
 	d      [vec.BlockRows]int32
-	masks  [vec.PanelsOfBlock]uint16
+	masks  [vec.MasksOfBlock]uint16
 }
 
 // candidate is a row of the copy and the interval that its score lies in.
@@ -168,7 +168,7 @@ func (s *search) keep(from int) {
 	}
 	for p, m := range s.masks {
 		for ; m != 0; m &= m - 1 {
-			r := p*vec.PanelRows + bits.TrailingZeros16(m)
+			r := p*vec.MaskRows + bits.TrailingZeros16(m)
 			place := int32(from + r)
 			if s.req.Skip != nil && s.req.Skip.Has(s.ix.first+s.ix.row[place]) {
 				continue
@@ -185,7 +185,7 @@ func (s *search) keep(from int) {
 // dropFilling takes out of the masks the rows from n on, by which the last block is filled up.
 func (s *search) dropFilling(n int) {
 	for p := range s.masks {
-		if rows := min(max(n-p*vec.PanelRows, 0), vec.PanelRows); rows < vec.PanelRows {
+		if rows := min(max(n-p*vec.MaskRows, 0), vec.MaskRows); rows < vec.MaskRows {
 			s.masks[p] &= 1<<rows - 1
 		}
 	}

@@ -1,0 +1,38 @@
+package spectral
+
+import "github.com/gsimc/gsimc/internal/gemm"
+
+// spectrum is what a short Lanczos run that started with a random Gaussian block tells of the eigenvalues. Ritz value i stands for
+// n/b · ‖S[0:b, i]ᵀ R_0‖² / n eigenvalues, where R_0 is the triangular factor
+// of the start block (stochastic Lanczos quadrature; L. Lin, Y. Saad, C. Yang,
+// "Approximating Spectral Densities of Large Matrices", SIAM Review 58, 2016).
+type spectrum struct {
+	theta  []float64 // descending
+	counts []float64 // how many eigenvalues each stands for
+	lo     float64   // a lower bound of the smallest eigenvalue
+}
+
+func newSpectrum[T gemm.Float](l *lanczos[T]) (*spectrum, error) {
+	theta, s, err := l.ritz()
+	if err != nil {
+		return nil, err
+	}
+	weights := newGeneral(l.b, l.p)
+	transMul(weights, l.start, block(s, 0, l.b, 0, l.p))
+	counts := columnNorms(weights)
+	for i, norm := range counts {
+		counts[i] = norm * norm / float64(l.b)
+	}
+	return &spectrum{theta: theta, counts: counts, lo: theta[l.p-1] - maxColumnNorm(l.tail)}, nil
+}
+
+// above is the Ritz value that about count eigenvalues reach, or the smallest.
+func (s *spectrum) above(count float64) float64 {
+	var sum float64
+	for i, c := range s.counts {
+		if sum += c; sum >= count {
+			return s.theta[i]
+		}
+	}
+	return s.theta[len(s.theta)-1]
+}

@@ -1,0 +1,76 @@
+package spectral
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/gsimc/gsimc/internal/gemm"
+)
+
+// filteredIteration is a Lanczos iteration on a filter of K.
+type filteredIteration[T gemm.Float] struct {
+	l      *lanczos[T]
+	op     operator[T] // K without found
+	found  matrix[T]   // leading eigenvectors, which the iteration is without
+	filter chebyshev
+	top    float64 // κ_1
+}
+
+const (
+	// safety is the share of the tolerance that the residuals may use up before the last Rayleigh–Ritz step.
+	safety = 0.7
+	// pessimism is how much too large the bound of the residuals, which is for the worst mixture of eigenvectors, may be at most.
+	pessimism = 1e4
+)
+
+// good returns how many of the first k Ritz pairs have a residual with K of at most tol·κ_1: by the bound that follows from
+// their residuals with the filter, or else, which is a product with K, by measuring the pairs that are worst by the bound.
+func (f *filteredIteration[T]) good(k int, tol float64) (int, error) {
+	theta, _, err := f.l.ritz()
+	if err != nil {
+		return 0, err
+	}
+	excess := f.l.residuals(k)
+	good, worst := k, 0.0
+	for j := range excess {
+		bound := safety * tol * f.top
+		if f.filter.degree > 1 {
+			bound = f.filter.bound(theta[j], bound)
+		}
+		if !(bound > 0) {
+			excess[j] = math.Inf(1)
+		} else {
+			excess[j] /= bound
+		}
+		if worst = max(worst, excess[j]); excess[j] > 1 {
+			good = min(good, j)
+		}
+	}
+	if worst > 1 && worst <= pessimism && f.filter.degree > 1 {
+		order := leadingNumbers(k)
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(excess[b], excess[a]) })
+		measured := f.measure(order[:min(k, f.l.b)])
+		if measured <= safety*tol {
+			good = k
+		}
+	}
+	return good, nil
+}
+
+// measure returns the largest ‖K u − (uᵀKu) u‖ / κ_1 of the Ritz vectors of the given numbers.
+func (f *filteredIteration[T]) measure(numbers []int) float64 {
+	u := f.l.vectors(numbers)
+	ku := newMatrix[T](u.Rows, u.Cols)
+	f.op.applyTo(ku.Data, u.Data, u.Cols)
+	kappa := dotColumns(u, ku)
+	parallelRows(u.Rows, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			to := row(ku, i)
+			for j, x := range row(u, i) {
+				to[j] -= T(kappa[j]) * x
+			}
+		}
+	})
+	return maxColumnNorm(ku) / f.top
+}
