@@ -35,6 +35,7 @@ type Index struct {
 	maxDigit int       // largest |h| of a query
 
 	searches sync.Pool // of *search
+	cleanup  runtime.Cleanup
 }
 
 // Limits of the norms within which the bound of the package comment holds.
@@ -48,7 +49,8 @@ const typical = 3e-4
 
 // New makes the index of the n×k matrix rows with gains, len(gain) = n, whose items are numbered from first on. It keeps both,
 // which must not change. Numbers must be finite and gains not negative. O(nk), on all processors. On a processor that is not
-// faster with int8 the index holds no copy. The memory of the copy is given back when the index is garbage.
+// faster with int8 the index holds no copy. The memory of the copy is given back by Close, or
+// when the index is garbage.
 func New(rows, gain []float32, k int, first int32) *Index {
 	n := len(gain)
 	if len(rows) != n*k {
@@ -77,6 +79,14 @@ func New(rows, gain []float32, k int, first int32) *Index {
 	})
 	x.relative = slices.Max(relative)
 	return x
+}
+
+// Close gives the memory of the copy back at once. The index must not be used any more.
+func (x *Index) Close() {
+	x.cleanup.Stop()
+	release(x.memory)
+	x.memory, x.numbers, x.scale, x.slack, x.quantised = nil, nil, nil, nil, false
+	x.rows, x.gain, x.n = nil, nil, 0
 }
 
 // Bytes is the memory of the copy.
@@ -127,7 +137,7 @@ func (x *Index) layOut(norms []float64) {
 func (x *Index) cutMemory(rows int) {
 	const perRow = 2 * 4 // bytes of scale and slack
 	x.memory = allocate(rows * (x.columns + perRow))
-	runtime.AddCleanup(x, release, x.memory)
+	x.cleanup = runtime.AddCleanup(x, release, x.memory)
 	x.numbers = x.memory[:rows*x.columns]
 	numbers := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x.memory[rows*x.columns:]))), 2*rows)
 	x.scale, x.slack = numbers[:rows:rows], numbers[rows:]
