@@ -39,7 +39,7 @@ func (m *Model) TopNUpperConfidence(dst []Scored, q, p []float32, beta float32, 
 	return m.selectTop(dst, n, skip, func(block []float32, t *table, first int) {
 		for at := 0; at < len(block); at += spreadRows {
 			part := block[at:min(at+spreadRows, len(block))]
-			t.scoreTo(part, q, first+at)
+			t.top.ScoresTo(part, q, first+at)
 			t.spreadTo(spread[:len(part)], p, first+at)
 			for i, deviation := range spread[:len(part)] {
 				part[i] += float32(beta * deviation)

@@ -233,6 +233,9 @@ func (m *Model) Popular() []int32 { return m.popular }
 // Close unmaps the file of a model that Open returned. m, and slices that it handed out, must not be used any more, nor must
 // extensions of m. Closing an extended model does not close the one that it extends.
 func (m *Model) Close() error {
+	if m.extension == nil && m.top != nil {
+		m.top.Close()
+	}
 	m.table, m.extension, m.rotation, m.kappa, m.lambda, m.response = table{ids: m.ids}, nil, nil, nil, nil, nil
 	m.kalman.P0, m.dynamics, m.readout = nil, nil, nil
 	return m.mapping.close()

@@ -15,10 +15,11 @@ type Scored = vec.Scored
 // blockRows is how many scores selectTop computes before it selects from them: they stay in the first-level cache.
 const blockRows = 512
 
-// topScratch is the working memory of one selectTop.
+// topScratch is the working memory of one selectTop, or of one mergeExtension.
 type topScratch struct {
 	scores [blockRows]float32
 	top    vec.TopN
+	more   []TopNRequest
 }
 
 // ScoresTo stores the scores ŷ = D_v^{t/2} U q of a query in dst, NumItems long: dst[j] = d_j^{t/2} (u_j · q). O(nk).
@@ -27,9 +28,9 @@ func (m *Model) ScoresTo(dst, q []float32) {
 		panic(fmt.Sprintf("model: %d items, but scores of length %d", m.NumItems(), len(dst)))
 	}
 	m.checkQuery(q)
-	m.table.scoreTo(dst[:m.n], q, 0)
+	m.top.ScoresTo(dst[:m.n], q, 0)
 	if m.extension != nil {
-		m.extension.scoreTo(dst[m.n:], q, 0)
+		m.extension.top.ScoresTo(dst[m.n:], q, 0)
 	}
 }
 
@@ -64,16 +65,25 @@ func (m *Model) TopNBatch(batch []TopNRequest) {
 
 // mergeExtension adds to answers from the base what the extension has.
 func (m *Model) mergeExtension(batch []TopNRequest) {
+	s := m.scratch.Get().(*topScratch)
+	defer m.scratch.Put(s)
+	for len(s.more) < len(batch) {
+		s.more = append(s.more, TopNRequest{})
+	}
+	more := s.more[:len(batch)]
+	for i, r := range batch {
+		r.Top = more[i].Top[:0]
+		more[i] = r
+	}
+	m.extension.top.Search(more)
 	for i := range batch {
 		r := &batch[i]
-		more := [1]TopNRequest{*r}
-		more[0].Top = nil
-		m.extension.top.Search(more[:])
-		r.Top = append(r.Top, more[0].Top...)
+		r.Top = append(r.Top, more[i].Top...)
 		slices.SortFunc(r.Top, func(a, b Scored) int {
 			return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Item, b.Item))
 		})
 		r.Top = r.Top[:min(len(r.Top), max(r.N, 0))]
+		more[i] = TopNRequest{Top: more[i].Top} // keep nothing alive but the room
 	}
 }
 
@@ -100,15 +110,6 @@ func (s *topScratch) offer(t *table, base int, score scorer, skip *vec.Bitset) {
 		block := s.scores[:min(blockRows, n-first)]
 		score(block, t, first)
 		s.top.Offer(int32(base+first), block, skip)
-	}
-}
-
-// scoreTo stores the scores of the items first, first+1, … of t in dst.
-func (t *table) scoreTo(dst, q []float32, first int) {
-	k := len(q)
-	vec.ScanTo(dst, t.basis[first*k:(first+len(dst))*k], q)
-	for i, g := range t.decoderScale[first : first+len(dst)] {
-		dst[i] = dst[i]*g + 0 // no −0: it would be a tie with 0 that has other bits
 	}
 }
 

@@ -14,7 +14,8 @@ func (m *Model) HasVariance() bool { return m.dynamics != nil && m.dynamics.HasD
 //
 //	V = Σ_θ ∘ (φ + (1 − φ) / (1 + N Σ_θ/Σ_ν)) + Σ_η Drift Δt
 //
-// after N events, the newest Δt ago (see kalman.Dynamics.UncertaintyTo). It shrinks with evidence and grows with time. It does not hold the noise Σ_ν of a single event. O(k). It panics if not HasVariance.
+// after N events, the newest Δt ago (see kalman.Dynamics.UncertaintyTo). It shrinks with evidence and grows with time. It does
+// not hold the noise Σ_ν of a single event. O(k). It panics if not HasVariance.
 func (m *Model) VarianceTo(p []float32, s *kalman.State, now int64) {
 	if !m.HasVariance() {
 		panic("model: variance of a model that has none")

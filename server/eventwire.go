@@ -19,8 +19,9 @@ type selfDecoder interface {
 // streamMessage is a StreamObserveRequest that is decoded without reflection into memory of its own, which the next message
 // takes over. All strings of a message share one piece of memory: whoever keeps one for long makes a copy.
 //
-// Only the ordinary form is decoded here: known fields, each once, with their own wire types and valid UTF-8. Everything else
-// is left to the library, and so is the verdict about it.
+// Only the ordinary form is decoded here: known fields, each once, with their own wire types and valid UTF-8, in events of at
+// most ordinaryBytes, so that an event that waits keeps no large message in memory. Everything else is left to the library, and
+// so is the verdict about it.
 type streamMessage struct {
 	sequence uint64
 	events   []*pb.Event // of event and events; nil stands for an absent event
@@ -29,6 +30,9 @@ type streamMessage struct {
 
 	slots []eventSlot
 }
+
+// ordinaryBytes is more than a valid event has.
+const ordinaryBytes = 1 << 10
 
 // eventSlot is the memory of a decoded event.
 type eventSlot struct {
@@ -111,7 +115,7 @@ func (m *streamMessage) event(s string) bool {
 		m.slots = append(make([]eventSlot, at, 2*at+1)[:at:at], make([]eventSlot, at+1)...)
 	}
 	slot := &m.slots[at]
-	if !slot.decode(s) {
+	if len(s) > ordinaryBytes || !slot.decode(s) {
 		return false
 	}
 	m.events = append(m.events, &slot.event)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,6 +53,22 @@ func TestStreamMessageReuse(t *testing.T) {
 	data := string(encodeRequest(t, plainRequest()))
 	if n := testing.AllocsPerRun(10, func() { m.ordinary(data) }); n != 0 {
 		t.Errorf("%v allocations for a message like one before it, want 0", n)
+	}
+}
+
+// TestStreamMessageKeepsNothingLarge decodes a good event beside a large bad one: the good one must not keep the memory of the
+// message, for thousands of events may wait.
+func TestStreamMessageKeepsNothingLarge(t *testing.T) {
+	large := &pb.Event{UserId: "u", ItemId: strings.Repeat("i", ordinaryBytes)}
+	good := &pb.Event{UserId: "u", ItemId: "i"}
+	var m streamMessage
+	if m.ordinary(string(encodeRequest(t, &pb.StreamObserveRequest{Sequence: 1, Events: []*pb.Event{good, large}}))) {
+		t.Error("a message with a large event is taken for an ordinary one")
+	}
+	longest := &pb.Event{EventId: strings.Repeat("e", 64), UserId: strings.Repeat("u", 256), ItemId: strings.Repeat("i", 256),
+		EventType: strings.Repeat("t", 64), EventTime: &timestamppb.Timestamp{Seconds: 253402300799, Nanos: 999999999}, Value: proto.Float64(1)}
+	if !m.ordinary(string(encodeRequest(t, &pb.StreamObserveRequest{Sequence: 1, Events: []*pb.Event{longest, good}}))) {
+		t.Error("a message with the longest valid event is not taken for an ordinary one")
 	}
 }
 

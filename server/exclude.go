@@ -78,9 +78,7 @@ func (sc *scratch) exclude(m *model.Model, f *pb.ItemFilter) {
 // skipAllBut turns an allow list into a skip set, for those who know only that.
 func (sc *scratch) skipAllBut(among []int32) *vec.Bitset {
 	skip := vec.NewBitset(sc.skip.Len())
-	for i := range int32(skip.Len()) {
-		skip.Set(i)
-	}
+	skip.Fill()
 	for _, i := range among {
 		if !sc.skip.Has(i) {
 			skip.Clear(i)

@@ -42,23 +42,36 @@ func (g *hypergraph) double() operator[float64] { return newHypergraphOp[float64
 // number of processors; each adds to a block of its own, and the blocks are added in order.
 type hypergraphOp[T gemm.Float] struct {
 	*hypergraph
-	groups []int // group g has the users groups[g] … groups[g+1]−1
-	z      []T   // n×b scratch
-	sums   []T   // n×b for each group
+	users   gemm.Sets // the items of each
+	weights []T       // d_e^{-s}
+	groups  []int     // group g has the users groups[g] … groups[g+1]−1
+	z       []T       // n×b scratch
+	sums    []T       // n×b for each group
 }
 
-// Users are taken in as many groups as there are maxGroups, but fewer where clearing and adding up the blocks would take
-// long beside the products.
+// Users are taken in maxGroups, but in fewer where clearing and adding up the blocks would take long beside the products: a
+// little is worth it for fewGroups, so that several processors can work at all, and next to nothing for more.
 const (
 	maxGroups        = 16
-	minGroupPerItem  = 4 // interactions of a group for each item
+	fewGroups        = 4
+	minGroupPerItem  = 4  // interactions of one of fewGroups for each item
+	goodGroupPerItem = 64 // interactions of one of more
 	maxGroupElements = 1 << 29
 )
 
+// groupCount is the number of groups of so many interactions.
+func groupCount(items, events int) int {
+	count := max(min(fewGroups, events/(minGroupPerItem*items)), events/(goodGroupPerItem*items))
+	return max(1, min(count, maxGroups, maxGroupElements/(sparseStrip*items)))
+}
+
 func newHypergraphOp[T gemm.Float](g *hypergraph) *hypergraphOp[T] {
 	r := g.r
-	count := max(1, min(maxGroups, len(r.Item)/(minGroupPerItem*r.NumItems), maxGroupElements/(sparseStrip*r.NumItems)))
-	op := &hypergraphOp[T]{hypergraph: g, groups: []int{0}}
+	count := groupCount(r.NumItems, len(r.Item))
+	op := &hypergraphOp[T]{
+		hypergraph: g, users: gemm.NewSets(r.Item, r.Ptr, r.NumItems), weights: make([]T, r.NumUsers()), groups: []int{0},
+	}
+	convert(op.weights, g.eScale)
 	for u := range r.NumUsers() {
 		if r.Ptr[u+1]*int64(count) >= int64(len(op.groups)*len(r.Item)) {
 			op.groups = append(op.groups, u+1)
@@ -81,14 +94,10 @@ func (op *hypergraphOp[T]) applyTo(dst, x []T, b int) {
 		}
 	})
 	parallel.Strips(count, 1, func(g, _ int) { // the group's part of Rᵀ D_e^{-s} R z
-		sums, y := op.sums[g*n*b:(g+1)*n*b], make([]T, b)
+		sums := op.sums[g*n*b : (g+1)*n*b]
 		clear(sums)
-		for u := op.groups[g]; u < op.groups[g+1]; u++ {
-			items := op.r.Item[op.r.Ptr[u]:op.r.Ptr[u+1]]
-			gemm.SumRows(y, op.z, items)
-			scaleTo(y, T(op.eScale[u]), y)
-			gemm.AddRows(sums, y, items)
-		}
+		first, next := op.groups[g], op.groups[g+1]
+		gemm.AddPairs(sums, op.z, b, op.users, first, op.weights[first:next])
 	})
 	parallelRows(n, func(lo, hi int) { // dst = D_v^{-s/2} times the sum over the groups
 		copy(dst[lo*b:hi*b], op.sums[lo*b:hi*b])

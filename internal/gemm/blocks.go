@@ -157,7 +157,7 @@ func (w *worker[T]) packed(block []T) {
 		b := w.b[min(first+nr, w.width-nr)*w.steps:][:nr*w.steps]
 		for at, i := 0, w.direct; i < w.hi; at, i = at+1, i+mr {
 			if first == 0 {
-				w.next = w.a.from(i, min(w.l+kc, w.k-1))
+				w.next = w.a.from(i, min(w.l+kc, w.product.k-1))
 			} else {
 				w.next = operand[T]{block, outer, inner}.from(0, 0)
 				w.next.a = block[min((at+1)*size, len(block)):]

@@ -32,6 +32,7 @@ var (
 	rotateInUse = best(rotators(), os.Getenv("GSIMC_CPU"))
 	sumInUse    = best(summers(), os.Getenv("GSIMC_CPU"))
 	addInUse    = best(adders(), os.Getenv("GSIMC_CPU"))
+	pairsInUse  = best(pairers(), os.Getenv("GSIMC_CPU"))
 	foldInUse   = best(folders(), os.Getenv("GSIMC_CPU"))
 )
 

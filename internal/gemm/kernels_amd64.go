@@ -66,6 +66,17 @@ func adders() []adder {
 	return all
 }
 
+func pairers() []pairer {
+	all := []pairer{{"generic", pairsOfStrip}}
+	if hasAVX2 {
+		all = append(all, pairer{"avx2", pairs32AVX2})
+	}
+	if hasAVX512 {
+		all = append(all, pairer{"avx512", pairs32AVX512})
+	}
+	return all
+}
+
 func folders() []folder {
 	all := []folder{{"generic", foldGeneric}}
 	if hasAVX2 {
@@ -82,6 +93,14 @@ func foldAVX2(kept, x, sum []FoldRow, steps []FoldStep)
 
 //go:noescape
 func foldAVX512(kept, x, sum []FoldRow, steps []FoldStep)
+
+// pairs32… are pairer's functions.
+
+//go:noescape
+func pairs32AVX2(dst, x []float32, rows []int32, ends []int64, weights []float32)
+
+//go:noescape
+func pairs32AVX512(dst, x []float32, rows []int32, ends []int64, weights []float32)
 
 //go:noescape
 func sumAVX2(dst, strip []float64, rows []int32)

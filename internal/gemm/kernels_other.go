@@ -12,4 +12,6 @@ func adders() []adder {
 	return []adder{{"generic", addGeneric[float64], addGeneric[float32], addGeneric[float32]}}
 }
 
+func pairers() []pairer { return []pairer{{"generic", pairsOfStrip}} }
+
 func folders() []folder { return []folder{{"generic", foldGeneric}} }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/gsimc/gsimc/internal/parallel"
 	"github.com/gsimc/gsimc/internal/vec"
 )
 
@@ -34,6 +35,7 @@ type Index struct {
 	maxDigit int       // largest |h| of a query
 
 	searches sync.Pool // of *search
+	cleanup  runtime.Cleanup
 }
 
 // Limits of the norms within which the bound of the package comment holds.
@@ -47,7 +49,8 @@ const typical = 3e-4
 
 // New makes the index of the n×k matrix rows with gains, len(gain) = n, whose items are numbered from first on. It keeps both,
 // which must not change. Numbers must be finite and gains not negative. O(nk), on all processors. On a processor that is not
-// faster with int8 the index holds no copy. The memory of the copy is given back when the index is garbage.
+// faster with int8 the index holds no copy. The memory of the copy is given back by Close, or
+// when the index is garbage.
 func New(rows, gain []float32, k int, first int32) *Index {
 	n := len(gain)
 	if len(rows) != n*k {
@@ -59,7 +62,7 @@ func New(rows, gain []float32, k int, first int32) *Index {
 		return x
 	}
 	norms := make([]float64, n)
-	inStrips(n, func(lo, hi int) {
+	parallel.Strips(n, vec.BlockRows, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			norms[i] = x.norm(i)
 		}
@@ -70,14 +73,20 @@ func New(rows, gain []float32, k int, first int32) *Index {
 	x.quantised = true
 	x.layOut(norms)
 	relative := make([]float64, x.blocks())
-	inStrips(x.blocks(), func(lo, hi int) {
+	parallel.TasksWith(x.blocks(), func() func(b int) {
 		c := make([]int8, x.columns)
-		for b := lo; b < hi; b++ {
-			relative[b] = x.fill(b, c, norms)
-		}
+		return func(b int) { relative[b] = x.fill(b, c, norms) }
 	})
 	x.relative = slices.Max(relative)
 	return x
+}
+
+// Close gives the memory of the copy back at once. The index must not be used any more.
+func (x *Index) Close() {
+	x.cleanup.Stop()
+	release(x.memory)
+	x.memory, x.numbers, x.scale, x.slack, x.quantised = nil, nil, nil, nil, false
+	x.rows, x.gain, x.n = nil, nil, 0
 }
 
 // Bytes is the memory of the copy.
@@ -93,9 +102,13 @@ func (x *Index) block(b int) []byte {
 	return x.numbers[b*size : (b+1)*size]
 }
 
-// blockAfter returns the numbers of the block that follows place at in the order of a scan, or nil.
+// cached is the size of a copy in bytes up to which it is likely to be in the processor's caches, where to fetch ahead costs
+// more than it gains.
+const cached = 24 << 20
+
+// blockAfter returns the numbers of the block that follows place at in the order of a scan, if they should be fetched ahead.
 func (x *Index) blockAfter(at int) []byte {
-	if at+1 >= len(x.order) {
+	if at+1 >= len(x.order) || len(x.numbers) <= cached {
 		return nil
 	}
 	return x.block(int(x.order[at+1]))
@@ -124,13 +137,14 @@ func (x *Index) layOut(norms []float64) {
 func (x *Index) cutMemory(rows int) {
 	const perRow = 2 * 4 // bytes of scale and slack
 	x.memory = allocate(rows * (x.columns + perRow))
-	runtime.AddCleanup(x, release, x.memory)
+	x.cleanup = runtime.AddCleanup(x, release, x.memory)
 	x.numbers = x.memory[:rows*x.columns]
 	numbers := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x.memory[rows*x.columns:]))), 2*rows)
 	x.scale, x.slack = numbers[:rows:rows], numbers[rows:]
 }
 
-// A scan begins with a sample of one block in sampled, but no less than fewest, if there are several times as many.
+// A scan begins with a sample of one block in sampled, but no fewer than fewestBlocks, if there are several times as many, and
+// no more than mostBlocks.
 const (
 	sampled      = 16
 	fewestBlocks = 8
@@ -213,13 +227,3 @@ func underflow(k int, gain float64) float64 {
 
 // up rounds to a float32 that is not smaller.
 func up(v float64) float32 { return math.Nextafter32(float32(v*(1+0x1p-40)), float32(math.Inf(1))) }
-
-// inStrips calls do for parts of [0, n), on all processors.
-func inStrips(n int, do func(lo, hi int)) {
-	workers := max(1, min(runtime.GOMAXPROCS(0), n/64))
-	var wg sync.WaitGroup
-	for w := range workers {
-		wg.Go(func() { do(n*w/workers, n*(w+1)/workers) })
-	}
-	wg.Wait()
-}

@@ -28,7 +28,7 @@ type search struct {
 
 	floor float32     // no item whose bound is below it is looked at any more
 	rank  int         // the floor is the rank-th largest lower bound
-	lost  bool        // too much is kept: the float32 scan is faster
+	lost  bool        // too much is or was kept: the float32 scan is faster
 	kept  []candidate // that may be among the N
 	full  int         // number of kept at which the floor is raised
 
@@ -40,7 +40,7 @@ type search struct {
 	others *vec.Bitset // scratch of allBut
 	best   vec.TopN    // of scan
 	d      [vec.BlockRows]int32
-	masks  [vec.PanelsOfBlock]uint16
+	masks  [vec.MasksOfBlock]uint16
 }
 
 // candidate is a row of the copy and the interval that its score lies in.
@@ -168,7 +168,7 @@ func (s *search) keep(from int) {
 	}
 	for p, m := range s.masks {
 		for ; m != 0; m &= m - 1 {
-			r := p*vec.PanelRows + bits.TrailingZeros16(m)
+			r := p*vec.MaskRows + bits.TrailingZeros16(m)
 			place := int32(from + r)
 			if s.req.Skip != nil && s.req.Skip.Has(s.ix.first+s.ix.row[place]) {
 				continue
@@ -185,7 +185,7 @@ func (s *search) keep(from int) {
 // dropFilling takes out of the masks the rows from n on, by which the last block is filled up.
 func (s *search) dropFilling(n int) {
 	for p := range s.masks {
-		if rows := min(max(n-p*vec.PanelRows, 0), vec.PanelRows); rows < vec.PanelRows {
+		if rows := min(max(n-p*vec.MaskRows, 0), vec.MaskRows); rows < vec.MaskRows {
 			s.masks[p] &= 1<<rows - 1
 		}
 	}
@@ -196,23 +196,24 @@ func (s *search) dropFilling(n int) {
 const hopeless = 8
 
 // raise raises the floor to about the rank-th largest lower bound of the kept, and no higher, and drops who does not reach it.
-// It returns false, and does nothing, if fewer than rank reach the floor as it is.
+// It returns false, and leaves the floor, if fewer than rank reach the floor as it is. A search that is lost stays lost: it
+// has not seen the blocks that came after.
 func (s *search) raise() bool {
 	floor, ok := s.newFloor()
-	if !ok {
-		return false
-	}
-	s.floor = floor
-	left := 0
-	for _, c := range s.kept {
-		s.kept[left] = c
-		if c.high >= floor {
-			left++
+	if ok {
+		s.floor = floor
+		left := 0
+		for _, c := range s.kept {
+			s.kept[left] = c
+			if c.high >= floor {
+				left++
+			}
 		}
+		s.kept = s.kept[:left]
 	}
-	s.kept, s.full = s.kept[:left], max(raiseAt*s.rank, 2*left)
-	s.lost = left > s.rank+s.ix.n/hopeless
-	return true
+	s.full = max(raiseAt*s.rank, 2*len(s.kept))
+	s.lost = s.lost || len(s.kept) > s.rank+s.ix.n/hopeless
+	return ok
 }
 
 // bins is how finely newFloor tells lower bounds apart.

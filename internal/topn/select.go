@@ -56,7 +56,7 @@ func (s *search) scan() {
 func (x *Index) ScoresTo(dst, q []float32, first int) {
 	vec.ScanTo(dst, x.rows[first*x.k:(first+len(dst))*x.k], q)
 	for i, g := range x.gain[first : first+len(dst)] {
-		dst[i] = dst[i]*g + 0
+		dst[i] = dst[i]*g + 0 // no −0: it would be a tie with 0 that has other bits
 	}
 }
 

@@ -262,6 +262,37 @@ func checkSearches(t *testing.T, rng *rand.Rand, s shape, rows, gain []float32, 
 	}
 }
 
+// TestLostStaysLost: a search that is given up has not seen every block, so no later floor may bring it back. Here the blocks of
+// the sample are far below all others, whose scores are close together. So the first floor is too coarse to drop any of them,
+// the next would drop most, and the best stand in the last block.
+func TestLostStaysLost(t *testing.T) {
+	const n, k = 64 * vec.BlockRows, 3
+	rows, gain := make([]float32, n*k), slices.Repeat([]float32{1}, n)
+	var inSample []int32 // blocks
+	if order := New(rows, gain, k, 0).order; len(order) > fewestBlocks {
+		inSample = order[:fewestBlocks]
+	}
+	for i := range n {
+		row := [k]float64{0, float64(i*37%100) / 127, 1}
+		switch {
+		case slices.Contains(inSample, int32(i/vec.BlockRows)):
+			row[0], row[1] = -1, 0
+		case i >= n-vec.BlockRows:
+			row[1] = 1
+		}
+		length := (1 - 0.01*float64(i)/n) / math.Sqrt(row[0]*row[0]+row[1]*row[1]+1) // so that blocks stand in the order of rows
+		for j, v := range row {
+			rows[i*k+j] = float32(v * length)
+		}
+	}
+	batch := []Request{{Query: []float32{1, 0.004, 0}, N: 1000}}
+	want := oracle(rows, gain, k, batch[0])
+	New(rows, gain, k, 0).Search(batch)
+	if !slices.EqualFunc(batch[0].Top, want, equal) {
+		t.Errorf("got %v …, want %v …", batch[0].Top[:3], want[:3])
+	}
+}
+
 // TestBoundHolds: every score lies in the interval that the scan works with, and the bound of a row's norm holds.
 func TestBoundHolds(t *testing.T) {
 	if !vec.QuantisedScans() {

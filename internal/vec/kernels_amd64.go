@@ -46,7 +46,7 @@ func dotsAVX2(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 func dotsAVX512(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 
 //go:noescape
-func reachAVX2(masks *[PanelsOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
+func reachAVX2(masks *[MasksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
 
 //go:noescape
-func reachAVX512(masks *[PanelsOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
+func reachAVX512(masks *[MasksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool

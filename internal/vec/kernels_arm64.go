@@ -30,4 +30,4 @@ func scanRowsNEON(dst, rows []float32, numbers []int32, q []float32)
 func dotsNEON(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 
 //go:noescape
-func reachNEON(masks *[PanelsOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
+func reachNEON(masks *[MasksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool

@@ -31,7 +31,7 @@ type kernel struct {
 	scan      func(dst, rows, q []float32)
 	scanRows  func(dst, rows []float32, numbers []int32, q []float32)
 	dots      func(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
-	reach     func(masks *[PanelsOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
+	reach     func(masks *[MasksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
 	quantised bool // see QuantisedScans
 }
 

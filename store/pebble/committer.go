@@ -170,6 +170,9 @@ func (c *committer) plan(call *call) error {
 	if err := c.find(call); err != nil {
 		return err
 	}
+	if call.retried {
+		defer c.trim(call.records) // histories have come into memory, even if nothing is new
+	}
 	c.number++
 	c.touched = c.touched[:0]
 	m := c.journal.mark()
@@ -193,7 +196,7 @@ func (c *committer) find(call *call) error {
 	for i := range call.records {
 		user := call.records[i].User
 		h := c.histories.get(user)
-		if h == nil && !call.retried {
+		if h == nil && !call.retried && !(i > 0 && call.records[i-1].User == user) {
 			call.missing = append(call.missing, user)
 		}
 		call.handles = append(call.handles, h)
@@ -202,6 +205,12 @@ func (c *committer) find(call *call) error {
 		return errRetry
 	}
 	return nil
+}
+
+func (c *committer) trim(records []store.Record) {
+	for i := range records {
+		c.histories.trim(records[i].User)
+	}
 }
 
 // undo takes back what the planned call has added.
@@ -444,6 +453,7 @@ func (c *committer) eraseUser(erasure *call) {
 	b := c.db.NewBatch()
 	err := c.fill(b, func() error { return b.DeleteRange(headKey(nil, user), endKey(nil, user), nil) })
 	c.apply(b, err, []*call{erasure})
+	c.histories.trim(user) // not before: without the history in memory the rows count
 	c.sortSoon()
 }
 

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -61,4 +63,95 @@ func TestRecordsStayTheCallers(t *testing.T) {
 		t.Errorf("%d events were applied, but %d of 160 calls said that theirs was not", applied-1, untouched.Load())
 	}
 	mustClose(t, s)
+}
+
+// TestLargeCall writes more into a generation that is as full as it may be than there are places for blocks: one call is not
+// divided.
+func TestLargeCall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs 130 MB")
+	}
+	w := &writer{next: 1}
+	w.begin(newGeneration(0))
+	w.gen.used = maxBlocks
+	e := testEvent(0)
+	e.Item, e.Type = strings.Repeat("i", store.MaxIDBytes), strings.Repeat("t", store.MaxIDBytes)
+	var last place
+	for revision := range uint64(80 << 20 / 600) {
+		last = w.event("u", revision+1, &e)
+	}
+	got, err := decodeEvent(w.gen.event(last))
+	if err != nil || got.ID != e.ID || got.Type != e.Type {
+		t.Errorf("the last event: got %+v, %v", got, err)
+	}
+}
+
+// TestBoundedByDuplicates lets everybody send something again, and then be erased, in a store that may keep only a few
+// of them in memory.
+func TestBoundedByDuplicates(t *testing.T) {
+	const users, perCall = 20_000, 500
+	disk := vfs.NewMem()
+	opts := Options{FS: disk, CacheBytes: 1 << 20}
+	s := mustOpen(t, "store", opts)
+	all := func() {
+		for from := 0; from < users; from += perCall {
+			records := make([]store.Record, perCall)
+			for i := range records {
+				records[i] = store.Record{User: fmt.Sprint("user-", from+i), Event: testEvent(0)}
+			}
+			if _, err := s.Append(context.Background(), records); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	bounded := func(after string) {
+		t.Helper()
+		bytes := 0
+		for i := range s.histories.shards {
+			sh := &s.histories.shards[i]
+			sh.mu.Lock()
+			bytes += sh.bytes
+			sh.mu.Unlock()
+		}
+		if limit := int(2 * opts.CacheBytes); bytes > limit {
+			t.Errorf("after %s the histories in memory have %d bytes, want at most %d", after, bytes, limit)
+		}
+	}
+	all()
+	flush(t, s)
+	mustClose(t, s)
+	s = mustOpen(t, "store", opts)
+	defer func() { mustClose(t, s) }()
+	all()
+	bounded("duplicates")
+	for user := range users / 2 {
+		if n, err := s.Erase(context.Background(), fmt.Sprint("user-", user)); n != 1 || err != nil {
+			t.Fatalf("Erase: got %d, %v, want 1", n, err)
+		}
+	}
+	bounded("erasures")
+	if r, err := s.Revision(context.Background(), "user-1"); r != 0 || err != nil {
+		t.Errorf("Revision of an erased user: got %d, %v, want 0", r, err)
+	}
+}
+
+// TestSortDueWhileSorting asks for sorting while the sorter is held up, and then leaves the store alone.
+func TestSortDueWhileSorting(t *testing.T) {
+	s := mustOpen(t, "store", Options{FS: vfs.NewMem()})
+	defer mustClose(t, s)
+	s.rows <- struct{}{} // holds the sorter up
+	mustAppend(t, s, "u", 0, 2)
+	sortNow(s)
+	for s.filling.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	mustAppend(t, s, "u", 2, 4)
+	sortNow(s)
+	time.Sleep(20 * time.Millisecond) // for the committer to see that it must wait
+	s.unlockRows()
+	for deadline := time.Now().Add(5 * time.Second); journalRows(t, s) > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the journal has not been sorted after 5 s")
+		}
+	}
 }

@@ -30,7 +30,7 @@ type history struct {
 	shown struct {
 		head  uint64
 		tails [2][]place
-		fault error // the journal does not follow the rows: nothing can be said of the history
+		fault error // the head row is damaged: nothing can be said of the history
 	}
 }
 
@@ -62,12 +62,13 @@ type shard struct {
 	byUser  map[string]*history
 	bytes   int
 	evicted uint64 // how often something was let go
+	full    int    // bytes at which to let go of something the next time: more than the limit if little could go
 }
 
 func newHistories(limit int64) *histories {
 	hs := &histories{seed: maphash.MakeSeed(), limit: int(limit / shardCount)}
 	for i := range hs.shards {
-		hs.shards[i].byUser = map[string]*history{}
+		hs.shards[i] = shard{byUser: map[string]*history{}, full: hs.limit}
 	}
 	return hs
 }
@@ -113,11 +114,27 @@ func (hs *histories) show(planned []*history) {
 		sh.mu.Lock()
 		h.shown.head, h.shown.tails = h.head, h.tails
 		sh.weigh(h)
-		if sh.bytes > hs.limit {
-			sh.evict(hs.limit - hs.limit/8)
-		}
+		sh.trim(hs.limit)
 		sh.mu.Unlock()
 	}
+}
+
+// trim keeps the user's shard within its bound. It belongs to the committer, which must not be planning a call.
+func (hs *histories) trim(user string) {
+	sh := hs.shard(user)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.trim(hs.limit)
+}
+
+// trim evicts if there is much. If hardly anything can go, because it is in the journal, it is tried again when there is an
+// eighth more, so that the search costs little for each history.
+func (sh *shard) trim(limit int) {
+	if sh.bytes <= sh.full {
+		return
+	}
+	sh.evict(limit - limit/8)
+	sh.full = max(limit, sh.bytes+sh.bytes/8)
 }
 
 // weigh counts the memory of a history anew.
@@ -195,8 +212,11 @@ func (s *Store) readIDs(user string, rows, room uint64) (idSet, error) {
 func (s *Store) prefetch(user string) {
 	sh := s.histories.shard(user)
 	sh.mu.Lock()
-	evicted := sh.evicted
+	present, evicted := sh.byUser[user] != nil, sh.evicted
 	sh.mu.Unlock()
+	if present {
+		return
+	}
 	h, err := s.load(user)
 	if err != nil {
 		return

@@ -27,8 +27,10 @@ const (
 	blockBytes = 1 << 20
 	// sortBytes is the size of the journal in memory at which sorting begins. Writers wait when there is twice as much.
 	sortBytes = 16 << 20
-	// maxBlocks bounds the blocks of a generation, some of which may be nearly empty.
-	maxBlocks = 4 * sortBytes / blockBytes
+	// maxBlocks bounds the blocks of a generation, some of which may be nearly empty, before the call that is its last. What that
+	// call needs beyond, be it large, it finds in spareBlocks further ones, each twice as large as the one before.
+	maxBlocks   = 4 * sortBytes / blockBytes
+	spareBlocks = 12
 )
 
 // generation is the part of the journal that is sorted at once, in memory. The committer fills it; then it does not change.
@@ -42,7 +44,7 @@ type generation struct {
 }
 
 func newGeneration(parity int) *generation {
-	return &generation{parity: parity, blocks: make([][]byte, maxBlocks+64)}
+	return &generation{parity: parity, blocks: make([][]byte, maxBlocks+spareBlocks)}
 }
 
 // full reports whether the generation must be sorted before it can take more.
@@ -104,7 +106,7 @@ func (w *writer) back(m mark) {
 func (w *writer) reserve(size int) {
 	if cap(w.block)-len(w.block) < size+crcBytes {
 		w.closeRow()
-		block := make([]byte, max(blockBytes, size+crcBytes+1))
+		block := make([]byte, max(blockBytes<<max(0, w.gen.used-maxBlocks), size+crcBytes+1))
 		w.gen.blocks[w.gen.used] = block
 		w.gen.used++
 		w.block, w.start = block[:0], 0
@@ -158,7 +160,7 @@ var errEntry = errors.New("unknown entry")
 func readJournal(key, value []byte, fn func(user []byte, revision uint64, at int)) error {
 	body, err := checkVersioned(key, value, journalVersion)
 	if err != nil {
-		return err
+		return fmt.Errorf("journal: %w", err)
 	}
 	for b := body; len(b) > 0; {
 		kind := b[0]

@@ -4,7 +4,8 @@
 //
 // An Append that returned nil survives the end of the process and the loss of power, if the disk keeps what it has
 // synced. Calls that run at the same time share a sync. What does not fit in memory stays on disk: memory use is bounded
-// by three times Options.CacheBytes plus a constant, whatever the number of users and events.
+// by three times Options.CacheBytes plus a constant, whatever the number of users and events. (The constant is large when each
+// event in the journal is of another user: some 400 bytes for each such user, until the journal has been sorted.)
 //
 // # How a write goes
 //
@@ -26,7 +27,10 @@
 // One process at a time can open a store. Damage to files of a store that was closed properly is noticed, at the latest
 // when the data is needed. After a crash, damage to the end of the newest log or to the engine's list of tables cannot be
 // told from a write that the crash cut off; the events in what is cut off are then lost without notice. Tables are always
-// checked. Erased rows are invisible at once and leave the files when the engine compacts the tables they are in;
+// checked. A damaged row of the journal holds events of many users, so the store is not opened with one.
+//
+// Erased rows are invisible at once and leave the files when the engine compacts the tables they are in, those of the journal
+// after it has been sorted, for which an erasure gives ten seconds while the store is open;
 // the user id may stay longer in the engine's list of tables, until that has been rewritten twice: every 256 KiB of
 // changes, and at each opening.
 package pebble

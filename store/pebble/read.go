@@ -18,7 +18,7 @@ type reader struct {
 }
 
 func (s *Store) newReader() (*reader, error) {
-	// The Bloom filters of the lowest level are used too: most lookups are of event ids that are new.
+	// The Bloom filters of the lowest level are used too: many lookups are of users who are new.
 	it, err := s.db.NewIter(&lsm.IterOptions{UseL6Filters: true})
 	if err != nil {
 		return nil, readError(err)

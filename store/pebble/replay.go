@@ -2,11 +2,13 @@ package pebble
 
 import (
 	"cmp"
-	"fmt"
+	"errors"
 	"maps"
 	"slices"
 
 	lsm "github.com/cockroachdb/pebble/v2"
+
+	"github.com/gsimc/gsimc/store"
 )
 
 // replay reads the journal back into memory when the store is opened.
@@ -24,7 +26,7 @@ func (s *Store) replay() error {
 	if err := s.eachJournalRow(users); err != nil {
 		return err
 	}
-	g.blocks = append(g.blocks, make([][]byte, maxBlocks+64)...)
+	g.blocks = append(g.blocks, make([][]byte, maxBlocks+spareBlocks)...)
 	return s.followRows(users)
 }
 
@@ -91,7 +93,8 @@ func (s *Store) replayRow(key, value []byte, users map[string]*replayed) error {
 	})
 }
 
-// followRows puts the histories with events in the journal into memory, each after what there is in rows.
+// followRows puts the histories with events in the journal into memory, each after what there is in rows. If events between
+// the two are missing, the history keeps the gap, in the rows too once it is sorted: whoever reads it meets the damage.
 func (s *Store) followRows(users map[string]*replayed) error {
 	r, err := s.newReader()
 	if err != nil {
@@ -111,15 +114,15 @@ func (s *Store) followRows(users map[string]*replayed) error {
 		rows, err := r.head(user)
 		last := u.first + uint64(len(u.places)) - 1
 		switch {
-		case err != nil:
+		case errors.Is(err, store.ErrCorrupt):
 			h.shown.fault = err
+		case err != nil:
+			return err // perhaps not for ever; without the head the sorter would lose these events
 		case last <= rows:
 			continue
-		case u.first > rows+1:
-			h.shown.fault = fmt.Errorf("journal: %w", missing(rows+1))
 		default:
 			h.head = last
-			h.tails[0] = u.places[rows+1-u.first:]
+			h.tails[0] = u.places[max(rows+1, u.first)-u.first:]
 			h.shown.head, h.shown.tails = h.head, h.tails
 			g.dirty = append(g.dirty, h)
 		}

@@ -47,6 +47,9 @@ func (c *committer) makeRoom() {
 		return
 	}
 	c.commit()
+	if c.failure.err() != nil {
+		return // what is in the generation may not be in the journal
+	}
 	if c.sorting {
 		select {
 		case <-c.sorted:
@@ -112,6 +115,7 @@ func (s *Store) sort(g *generation) {
 		return
 	}
 	s.sorted <- struct{}{}
+	s.queue.nudge() // there may be the next to sort, and nobody who writes
 }
 
 // some writes the rows of some of the users and returns the others.
@@ -205,10 +209,14 @@ func (w *sorter) removeJournal() error {
 func (s *Store) lockRows() bool {
 	select {
 	case s.rows <- struct{}{}:
-		return true
 	case <-s.failure.ch:
 		return false
 	}
+	if s.failure.err() != nil {
+		s.unlockRows()
+		return false
+	}
+	return true
 }
 
 func (s *Store) unlockRows() { <-s.rows }

@@ -2,20 +2,20 @@ package vec
 
 import "fmt"
 
-// Rows of int8 numbers are kept in panels. A panel holds PanelRows rows, four columns of all its rows after the other:
-// number c of row r and column j is the byte
+// Rows of int8 numbers are kept in blocks of BlockRows rows, four columns of all rows after the other: number c of row r and
+// column j is the byte
 //
-//	panel[(j/4)·4·PanelRows + 4r + j mod 4] = c + 128
+//	block[(j/4)·4·BlockRows + 4r + j mod 4] = c + 128
 //
-// so that one vector register holds four columns of 16 rows, and the sums of the rows stand side by side. The number of
-// columns is a multiple of four; zeros, stored as 128, fill it up. A block is PanelsOfBlock panels, a fixed distance apart.
+// so that a vector register holds four columns of several rows, the sums of the rows stand side by side, and memory is read
+// from front to back. The number of columns is a multiple of four; zeros, stored as 128, fill it up.
 const (
-	PanelRows     = 16
-	PanelsOfBlock = 8
-	BlockRows     = PanelRows * PanelsOfBlock
+	BlockRows    = 128
+	MaskRows     = 16 // rows that one mask tells of, see Bounds.ReachTo
+	MasksOfBlock = BlockRows / MaskRows
 
 	columnGroup = 4 // columns that stand together
-	groupBytes  = columnGroup * PanelRows
+	groupBytes  = columnGroup * BlockRows
 )
 
 // BlockBytes is the size of a block with the given number of columns, a multiple of four.
@@ -23,10 +23,9 @@ func BlockBytes(columns int) int { return columns * BlockRows }
 
 // SetBlockRow writes row r of a block: the int8 numbers c, whose length is the number of columns.
 func SetBlockRow(block []byte, r int, c []int8) {
-	panel := block[r/PanelRows*PanelRows*len(c):]
-	at := columnGroup * (r % PanelRows)
+	at := columnGroup * r
 	for j := 0; j < len(c); j += columnGroup {
-		to, from := panel[at:at+columnGroup:at+columnGroup], c[j:j+columnGroup:j+columnGroup]
+		to, from := block[at:at+columnGroup:at+columnGroup], c[j:j+columnGroup:j+columnGroup]
 		to[0], to[1], to[2], to[3] = byte(from[0])^0x80, byte(from[1])^0x80, byte(from[2])^0x80, byte(from[3])^0x80
 		at += groupBytes
 	}
@@ -35,11 +34,11 @@ func SetBlockRow(block []byte, r int, c []int8) {
 // MaxDigit is the largest magnitude of a Digits' number: h = 256·hi + lo with two int8 digits.
 const MaxDigit = 127 << 8
 
-// Digits is an int16 query for panels, in the forms that the kernels want it in.
+// Digits is an int16 query for blocks, in the forms that the kernels want it in.
 type Digits struct {
 	h      []int16 // a multiple of four
 	hi, lo []int8  // h = 256·hi + lo
-	bias   int32   // −128 Σ h: makes up for the 128 that stands in each byte of a panel
+	bias   int32   // −128 Σ h: makes up for the 128 that stands in each byte of a block
 }
 
 // Set makes q the query h, whose magnitudes are at most MaxDigit and whose length is a multiple of four. It keeps h.
@@ -61,7 +60,7 @@ func (q *Digits) Set(h []int16) {
 }
 
 // DotsTo stores in d the dot products of the rows of a block with q. They are exact as long as they are below 2^31. next is a
-// block of the same size that will be wanted soon, and is fetched into the caches meanwhile, or nil.
+// block of the same size that will be wanted soon, which the kernel may fetch into the caches meanwhile, or nil.
 func DotsTo(d *[BlockRows]int32, block []byte, q *Digits, next []byte) {
 	if len(block) != BlockBytes(len(q.h)) || next != nil && len(next) != len(block) {
 		panic("vec: DotsTo of a block of another width than the query's")
@@ -81,7 +80,7 @@ type Bounds struct {
 
 // ReachTo sets bit r mod 16 of masks[r/16] for each row whose bound is at least floor, clears the others, and tells whether
 // there is any.
-func (b *Bounds) ReachTo(masks *[PanelsOfBlock]uint16, d *[BlockRows]int32, floor float32) bool {
+func (b *Bounds) ReachTo(masks *[MasksOfBlock]uint16, d *[BlockRows]int32, floor float32) bool {
 	if len(b.Scale) < BlockRows || len(b.Error) < BlockRows {
 		panic("vec: Bounds of less than a block")
 	}
@@ -99,10 +98,9 @@ func QuantisedScans() bool { return inUse.quantised }
 
 func dotsGeneric(d *[BlockRows]int32, block []byte, q *Digits, _ []byte) {
 	for r := range d {
-		panel := block[r/PanelRows*PanelRows*len(q.h):]
-		sum, at := q.bias, columnGroup*(r%PanelRows)
+		sum, at := q.bias, columnGroup*r
 		for j := 0; j < len(q.h); j += columnGroup {
-			h, c := q.h[j:j+columnGroup:j+columnGroup], panel[at:at+columnGroup:at+columnGroup]
+			h, c := q.h[j:j+columnGroup:j+columnGroup], block[at:at+columnGroup:at+columnGroup]
 			sum += int32(h[0])*int32(c[0]) + int32(h[1])*int32(c[1]) + int32(h[2])*int32(c[2]) + int32(h[3])*int32(c[3])
 			at += groupBytes
 		}
@@ -110,12 +108,12 @@ func dotsGeneric(d *[BlockRows]int32, block []byte, q *Digits, _ []byte) {
 	}
 }
 
-func reachGeneric(masks *[PanelsOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool {
-	*masks = [PanelsOfBlock]uint16{}
+func reachGeneric(masks *[MasksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool {
+	*masks = [MasksOfBlock]uint16{}
 	any := false
 	for r, x := range d {
 		if _, bound := b.At(r, x); bound >= floor {
-			masks[r/PanelRows] |= 1 << (r % PanelRows)
+			masks[r/MaskRows] |= 1 << (r % MaskRows)
 			any = true
 		}
 	}

@@ -3,25 +3,26 @@
 
 // func dotsAVX2(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 //
-// One panel after the other, so that memory is read from front to back. Four rows of four columns fill a register as int16; VPMADDWD leaves two sums a row.
+// Sixteen rows after the other. Four rows of four columns fill a register as int16; VPMADDWD leaves two sums a row.
 //
 // Registers:
-//	SI             panel
-//	DX             the same of the next block
+//	SI             four columns of the sixteen rows; R8 the first of them
+//	DX             the next block
 //	R9             query
 //	CX             groups of four columns left
-//	AX             panels left
+//	AX             times sixteen rows left
 //	Y0 … Y3        sums of rows 0-3, 4-7, 8-11 and 12-15, two a row
 TEXT ·dotsAVX2(SB), NOSPLIT, $0-64
 	MOVQ d+0(FP), DI
-	MOVQ block_base+8(FP), SI
+	MOVQ block_base+8(FP), R8
 	MOVQ q+32(FP), BX
 	VPBROADCASTD Digits_bias(BX), Y15
 	MOVQ next_base+40(FP), DX
 	TESTQ DX, DX
-	CMOVQEQ SI, DX // nothing to fetch but what is there already
+	CMOVQEQ R8, DX // nothing to fetch but what is there already
 	MOVQ $8, AX
-panel:
+sixteen:
+	MOVQ R8, SI
 	MOVQ Digits_h(BX), R9
 	MOVQ (Digits_h+8)(BX), CX
 	SHRQ $2, CX
@@ -46,7 +47,7 @@ loop:
 	VPADDD Y5, Y1, Y1
 	VPADDD Y6, Y2, Y2
 	VPADDD Y7, Y3, Y3
-	ADDQ $64, SI
+	ADDQ $512, SI
 	ADDQ $64, DX
 	ADDQ $8, R9
 	DECQ CX
@@ -61,8 +62,9 @@ sums:
 	VMOVDQU Y0, (DI)
 	VMOVDQU Y2, 32(DI)
 	ADDQ $64, DI
+	ADDQ $64, R8
 	DECQ AX
-	JNZ panel
+	JNZ sixteen
 	VZEROUPPER
 	RET
 
@@ -78,7 +80,7 @@ sums:
 	MOVB AX, (i)(DI); \
 	ORL AX, R12
 
-// func reachAVX2(masks *[PanelsOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
+// func reachAVX2(masks *[MasksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
 TEXT ·reachAVX2(SB), NOSPLIT, $0-33
 	MOVQ masks+0(FP), DI
 	MOVQ d+8(FP), SI

@@ -2,9 +2,9 @@
 #include "textflag.h"
 #include "neon_arm64.h"
 
-// GROUP adds four columns of the panel at R1; i is their place among the digits in V16 and V17.
+// GROUP adds four columns of the sixteen rows at R1; i is their place among the digits in V16 and V17.
 #define GROUP(i) \
-	VLD1.P 64(R1), [V20.B16, V21.B16, V22.B16, V23.B16]; \
+	VLD1.P (R1)(R9), [V20.B16, V21.B16, V22.B16, V23.B16]; \
 	VEOR V18.B16, V20.B16, V20.B16; \
 	VEOR V18.B16, V21.B16, V21.B16; \
 	VEOR V18.B16, V22.B16, V22.B16; \
@@ -20,23 +20,26 @@
 
 // func dotsNEON(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 //
-// One panel after the other; what comes next is left to the processor to fetch. The bytes become int8 again (their upper bit is flipped), so the bias of the digits is not
-// needed.
+// Sixteen rows after the other; what comes next is left to the processor to fetch. The bytes become int8 again (their upper
+// bit is flipped), so the bias of the digits is not needed.
 //
 // Registers:
 //	R0             sums to store
-//	R1             panel
+//	R1             four columns of the sixteen rows; R7 the first of them
 //	R2, R3         high and low digits of the query
 //	R4             columns left
-//	R6             panels left
+//	R6             times sixteen rows left
+//	R9             bytes of four columns of the block
 //	V0 … V3        sums of the high digits, rows 0-3, 4-7, 8-11, 12-15; V4 … V7 of the low ones
 TEXT ·dotsNEON(SB), NOSPLIT, $0-64
 	MOVD d+0(FP), R0
-	MOVD block_base+8(FP), R1
+	MOVD block_base+8(FP), R7
 	MOVD q+32(FP), R5
 	MOVD $8, R6
+	MOVD $512, R9
 	VMOVI $128, V18.B16
-panel:
+sixteen:
+	MOVD R7, R1
 	MOVD Digits_hi(R5), R2
 	MOVD (Digits_hi+8)(R5), R4
 	MOVD Digits_lo(R5), R3
@@ -77,8 +80,9 @@ sums:
 	VADD V6.S4, V2.S4, V2.S4
 	VADD V7.S4, V3.S4, V3.S4
 	VST1.P [V0.S4, V1.S4, V2.S4, V3.S4], 64(R0)
+	ADD $64, R7
 	SUB $1, R6
-	CBNZ R6, panel
+	CBNZ R6, sixteen
 	RET
 
 // The bit of a row within a byte of its mask.
@@ -96,7 +100,7 @@ GLOBL rowBits<>(SB), RODATA|NOPTR, $16
 	FADD4(e, x, x); \
 	FCMGE4(26, x, x)
 
-// func reachNEON(masks *[PanelsOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
+// func reachNEON(masks *[MasksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
 TEXT ·reachNEON(SB), NOSPLIT, $0-33
 	MOVD masks+0(FP), R0
 	MOVD d+8(FP), R1
@@ -111,7 +115,7 @@ TEXT ·reachNEON(SB), NOSPLIT, $0-33
 	VLD1R (R6), [V26.S4]
 	MOVD $rowBits<>(SB), R6
 	VLD1 (R6), [V28.B16]
-	MOVD $8, R7 // PanelsOfBlock
+	MOVD $8, R7 // MasksOfBlock
 	MOVD ZR, R8
 panel:
 	VLD1.P 64(R1), [V0.S4, V1.S4, V2.S4, V3.S4]

@@ -8,18 +8,18 @@
 	VPADDD Z31, high, high; \
 	VMOVDQU32 high, off(DI)
 
-// BLOCK adds the products of four columns of all panels.
-#define BLOCK \
+// COLUMNS adds the products of four columns of all rows.
+#define COLUMNS \
 	VPBROADCASTD (R9), Z16; \
 	VPBROADCASTD (R10), Z17; \
 	VMOVDQU32 (SI), Z18; \
-	VMOVDQU32 (SI)(R8*1), Z19; \
-	VMOVDQU32 (SI)(R8*2), Z20; \
-	VMOVDQU32 (R11), Z21; \
-	VMOVDQU32 (R11)(R8*1), Z22; \
-	VMOVDQU32 (R11)(R8*2), Z23; \
-	VMOVDQU32 (R12), Z24; \
-	VMOVDQU32 (R12)(R8*1), Z25; \
+	VMOVDQU32 64(SI), Z19; \
+	VMOVDQU32 128(SI), Z20; \
+	VMOVDQU32 192(SI), Z21; \
+	VMOVDQU32 256(SI), Z22; \
+	VMOVDQU32 320(SI), Z23; \
+	VMOVDQU32 384(SI), Z24; \
+	VMOVDQU32 448(SI), Z25; \
 	VPDPBUSD Z16, Z18, Z0; \
 	VPDPBUSD Z16, Z19, Z1; \
 	VPDPBUSD Z16, Z20, Z2; \
@@ -36,21 +36,18 @@
 	VPDPBUSD Z17, Z23, Z13; \
 	VPDPBUSD Z17, Z24, Z14; \
 	VPDPBUSD Z17, Z25, Z15; \
-	ADDQ $64, SI; \
-	ADDQ $64, R11; \
-	ADDQ $64, R12; \
+	ADDQ $512, SI; \
 	ADDQ $4, R9; \
 	ADDQ $4, R10
 
 // func dotsAVX512(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 //
 // Registers:
-//	SI, R11, R12   panels 0-2, 3-5 and 6-7
-//	R8             bytes of a panel
+//	SI             block
 //	DX             the next block
 //	R9, R10        digits
 //	CX             groups of four columns left
-//	Z0 … Z7        sums of the high digit, one register a panel
+//	Z0 … Z7        sums of the high digit, 16 rows a register
 //	Z8 … Z15       sums of the low digit
 TEXT ·dotsAVX512(SB), NOSPLIT, $0-64
 	MOVQ d+0(FP), DI
@@ -59,13 +56,8 @@ TEXT ·dotsAVX512(SB), NOSPLIT, $0-64
 	MOVQ Digits_hi(BX), R9
 	MOVQ Digits_lo(BX), R10
 	MOVQ (Digits_h+8)(BX), CX
-	MOVQ CX, R8
-	SHLQ $4, R8
 	SHRQ $2, CX
 	VPBROADCASTD Digits_bias(BX), Z31
-	LEAQ (R8)(R8*2), R12
-	LEAQ (SI)(R12*1), R11
-	LEAQ (R11)(R12*1), R12
 	MOVQ next_base+40(FP), DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -88,7 +80,7 @@ TEXT ·dotsAVX512(SB), NOSPLIT, $0-64
 	TESTQ DX, DX
 	JZ near
 far:
-	BLOCK
+	COLUMNS
 	PREFETCHT1 (DX)
 	PREFETCHT1 64(DX)
 	PREFETCHT1 128(DX)
@@ -102,7 +94,7 @@ far:
 	JNZ far
 	JMP done
 near:
-	BLOCK
+	COLUMNS
 	DECQ CX
 	JNZ near
 done:
@@ -132,7 +124,7 @@ done:
 	MOVW AX, (2*i)(DI); \
 	ORL AX, R12
 
-// func reachAVX512(masks *[PanelsOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
+// func reachAVX512(masks *[MasksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
 TEXT ·reachAVX512(SB), NOSPLIT, $0-33
 	MOVQ masks+0(FP), DI
 	MOVQ d+8(FP), SI

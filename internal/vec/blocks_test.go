@@ -103,21 +103,21 @@ func testReach(t *testing.T) {
 			return math.Float32frombits(math.Float32bits(product)) + math.Float32frombits(math.Float32bits(b.Error[r]*b.Norm))
 		}
 		for _, floor := range []float32{bound(rng.IntN(BlockRows)), float32(math.Inf(-1)), float32(math.Inf(1)), 0} {
-			var got, want [PanelsOfBlock]uint16
+			var got, want [MasksOfBlock]uint16
 			for r := range d {
 				if bound(r) >= floor {
 					want[r/16] |= 1 << (r % 16)
 				}
 			}
 			some := b.ReachTo(&got, &d, floor)
-			if got != want || some != (want != [PanelsOfBlock]uint16{}) {
+			if got != want || some != (want != [MasksOfBlock]uint16{}) {
 				t.Fatalf("floor %v: masks %x (%v), want %x", floor, got, some, want)
 			}
 		}
 	}
 }
 
-func TestPanelShapesPanic(t *testing.T) {
+func TestBlockShapesPanic(t *testing.T) {
 	var q Digits
 	q.Set(make([]int16, 8))
 	var d [BlockRows]int32
@@ -145,15 +145,15 @@ func BenchmarkDotsTo(b *testing.B) {
 	for _, n := range []int{20_000, 200_000} {
 		for _, k := range []int{64, 256} {
 			b.Run(fmt.Sprintf("n=%d/k=%d", n, k), func(b *testing.B) {
-				blocks, size := (n+BlockRows-1)/BlockRows, BlockBytes(k)
-				panels := make([]byte, blocks*size)
+				count, size := (n+BlockRows-1)/BlockRows, BlockBytes(k)
+				blocks := make([]byte, count*size)
 				var q Digits
 				q.Set(randomDigits(rand.New(rand.NewPCG(8, 8)), k))
 				var d [BlockRows]int32
-				b.SetBytes(int64(len(panels)))
+				b.SetBytes(int64(len(blocks)))
 				for b.Loop() {
-					for at := 0; at < len(panels); at += size {
-						DotsTo(&d, panels[at:at+size], &q, panels[(at+size)%len(panels):][:size])
+					for at := 0; at < len(blocks); at += size {
+						DotsTo(&d, blocks[at:at+size], &q, blocks[(at+size)%len(blocks):][:size])
 					}
 				}
 			})

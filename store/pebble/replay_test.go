@@ -1,0 +1,109 @@
+package pebble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	lsm "github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/store"
+)
+
+// TestLostRows takes the rows away that come before the events in the journal. The damage must show, and go on to do so when
+// the journal has been sorted.
+func TestLostRows(t *testing.T) {
+	ctx := context.Background()
+	disk := vfs.NewMem()
+	s := mustOpen(t, "store", Options{FS: disk})
+	mustAppend(t, s, "u", 0, 4)
+	flush(t, s)
+	mustAppend(t, s, "u", 4, 6)
+	mustAppend(t, s, "v", 0, 1)
+	if err := s.db.DeleteRange(headKey(nil, "u"), endKey(nil, "u"), lsm.Sync); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, s)
+	r, err := OpenReadOnly("store", Options{FS: disk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Each(ctx, func(string, uint64, store.Event) error { return nil }); !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("Each: got error %v, want ErrCorrupt", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, when := range []string{"in the journal", "sorted"} {
+		s = mustOpen(t, "store", Options{FS: disk})
+		err := s.Read(ctx, "u", 0, func(uint64, store.Event) error { return nil })
+		if !errors.Is(err, store.ErrCorrupt) {
+			t.Errorf("%s: Read: got error %v, want ErrCorrupt", when, err)
+		}
+		if _, err := s.Append(ctx, []store.Record{{User: "u", Event: testEvent(9)}}); !errors.Is(err, store.ErrCorrupt) {
+			t.Errorf("%s: Append: got error %v, want ErrCorrupt", when, err)
+		}
+		mustAppend(t, s, "v", 0, 2)
+		flush(t, s)
+		mustClose(t, s)
+	}
+}
+
+// TestReadFaultsWhileOpening fails every read of a table, one after the other, while a store with a journal is opened.
+// Either it is not opened, or nothing is lost later.
+func TestReadFaultsWhileOpening(t *testing.T) {
+	opened, refused := 0, 0
+	for at := int64(1); ; at++ {
+		disk := vfs.NewCrashableMem()
+		var reads atomic.Int64
+		reads.Store(-1 << 40)
+		fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Kind == errorfs.OpFileReadAt && strings.HasSuffix(op.Path, ".sst") && reads.Add(1) == at {
+				return errorfs.ErrInjected
+			}
+			return nil
+		}))
+		s := mustOpen(t, "store", Options{FS: disk})
+		for u := range 5 {
+			mustAppend(t, s, fmt.Sprint("u", u), 0, 100)
+		}
+		flush(t, s)
+		for u := range 5 {
+			mustAppend(t, s, fmt.Sprint("u", u), 100, 102)
+		}
+		want := dump(t, s)
+		mustClose(t, s)
+
+		reads.Store(0)
+		s, err := Open("store", Options{FS: fs})
+		if err == nil {
+			opened++
+			settle(t, s)
+			_ = s.Close()
+		} else {
+			refused++
+		}
+		last := reads.Load() < at
+		// A store that could not be opened may have left locks behind, as a process does not.
+		disk = disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
+		s = mustOpen(t, "store", Options{FS: disk})
+		if diff := cmp.Diff(want, dump(t, s)); diff != "" {
+			t.Errorf("read %d failed (%v): the histories differ afterwards (-want +got):\n%.400s", at, err, diff)
+		}
+		mustClose(t, s)
+		if last {
+			break
+		}
+	}
+	t.Logf("opened %d times, refused %d times", opened, refused)
+	if refused == 0 {
+		t.Error("no fault was noticed, so nothing was tested")
+	}
+}
