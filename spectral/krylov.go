@@ -54,7 +54,7 @@ func solveKrylov(a affinity, opt Options) (*Basis, error) {
 func iterate[T gemm.Float](op operator[T], exact operator[float64], opt Options) (*Basis, error) {
 	k := opt.Rank
 	counted := &countingOp[T]{operator: op}
-	opt.meter.begin(1 - gramShare - measurementShare)
+	opt.meter.begin(1 - measurementShare)
 	f, err := startKrylov(counted, opt)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func iterate[T gemm.Float](op operator[T], exact operator[float64], opt Options)
 		if err := l.solve(k-found, func() (int, error) { return f.good(k-found, tol) }, limit); err != nil {
 			return nil, err
 		}
-		opt.meter.begin(measurementShare)
+		opt.meter.begin(1)
 		u := newGeneral(l.n, k)
 		copyMatrix(columns(u, 0, found), f.found)
 		copyMatrix(columns(u, found, k), l.vectors(leadingNumbers(k-found)))

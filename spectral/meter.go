@@ -17,13 +17,13 @@ func newMeter(report func(done, total int)) *meter {
 	return &meter{report: report}
 }
 
-// begin ends the running phase and starts one that takes the given share of the whole.
-func (m *meter) begin(share float64) {
+// begin ends the running phase and starts one at whose end the given share of the whole is done.
+func (m *meter) begin(until float64) {
 	if m == nil {
 		return
 	}
 	m.update(1)
-	m.from, m.to = m.to, min(1, m.to+share)
+	m.from, m.to = m.to, max(m.to, until)
 }
 
 // update says how much of the phase is done.
