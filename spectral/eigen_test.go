@@ -6,8 +6,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/gemm"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gsimc/gsimc/internal/gemm"
 )
 
 // Against gonum's solver, and by the equations themselves.

@@ -61,3 +61,36 @@ func read(d *[vec.BlockRows]int32, x *Index, q *query) {
 		vec.DotsTo(d, x.block(b), &q.digits, x.block((b+1)%x.blocks()))
 	}
 }
+
+// BenchmarkFilters: what exclusions and allow-lists cost, beside a search without.
+func BenchmarkFilters(b *testing.B) {
+	const n, k, top = 20_000, 256, 100
+	rng := rand.New(rand.NewPCG(9, 9))
+	x := New(gaussian(rng, n, k), slices.Repeat([]float32{1}, n), k, 0)
+	queries := gaussian(rng, 64, k)
+	for _, skipped := range []int{0, 100, 1_000, n / 2} {
+		skip := vec.NewBitset(n)
+		for _, i := range rng.Perm(n)[:skipped] {
+			skip.Set(int32(i))
+		}
+		benchmarkRequest(b, fmt.Sprintf("n=%d/k=%d/top=%d/skipped=%d", n, k, top, skipped), x, queries, Request{N: top, Skip: skip})
+	}
+	for _, allowed := range []int{100, 1_000, 10_000} {
+		among := make([]int32, allowed)
+		for j, i := range rng.Perm(n)[:allowed] {
+			among[j] = int32(i)
+		}
+		benchmarkRequest(b, fmt.Sprintf("n=%d/k=%d/top=%d/among=%d", n, k, top, allowed), x, queries, Request{N: top, Among: among})
+	}
+}
+
+func benchmarkRequest(b *testing.B, name string, x *Index, queries []float32, r Request) {
+	b.Run(name, func(b *testing.B) {
+		batch := []Request{r}
+		b.ReportAllocs()
+		for at := 0; b.Loop(); at = (at + x.k) % len(queries) {
+			batch[0].Query = queries[at : at+x.k]
+			x.Search(batch)
+		}
+	})
+}

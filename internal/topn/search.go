@@ -32,8 +32,7 @@ type search struct {
 	kept  []candidate // that may be among the N
 	full  int         // number of kept at which the floor is raised
 
-	bins   []uint8 // scratch of newFloor: of each of the kept
-	counts [bins]int32
+	counts [bins]int32 // scratch of newFloor
 	rows   []int32     // whose scores are wanted, numbers in the matrix
 	scores []float32   // of rows, or of a part of the matrix
 	keys   []uint64    // scratch of answer
