@@ -52,6 +52,7 @@ func TestBatcherAnswersAsAlone(t *testing.T) {
 	cancel()
 	const clients, calls = 24, 200
 	var wg sync.WaitGroup
+	release := holdPasses(t, b)
 	for client := range clients {
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(client), 7))
@@ -76,6 +77,7 @@ func TestBatcherAnswersAsAlone(t *testing.T) {
 			}
 		})
 	}
+	release(clients) // all at once, so that some share a pass on any machine
 	wg.Wait()
 	if len(b.idle) != b.passes || len(b.waiting) != 0 {
 		t.Errorf("%d of %d passes idle and %d calls waiting after the last", len(b.idle), b.passes, len(b.waiting))
@@ -83,6 +85,32 @@ func TestBatcherAnswersAsAlone(t *testing.T) {
 	answered, passes, large := batchSizes(t, metrics)
 	if passes == 0 || passes >= answered || large > 0 {
 		t.Errorf("%d passes for %d calls, %d of them with more than %d; want some shared, none larger", passes, answered, large, maxPass)
+	}
+}
+
+// holdPasses takes all passes of b. The function that it returns gives them back when so many calls wait.
+func holdPasses(t *testing.T, b *batcher) (release func(waiting int)) {
+	t.Helper()
+	var held []*pass
+	for range b.passes {
+		c := newTopCall()
+		p, _ := b.enter(c)
+		p.calls = append(p.calls, c)
+		held = append(held, p)
+	}
+	return func(waiting int) {
+		for {
+			b.mu.Lock()
+			n := len(b.waiting)
+			b.mu.Unlock()
+			if n == waiting {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		for _, p := range held {
+			b.done(p, nil)
+		}
 	}
 }
 
