@@ -74,7 +74,7 @@ func (s events) Observe(ctx context.Context, req *pb.ObserveRequest) (*pb.Observ
 	}
 	in := ingestion{outcomes: make([]eventOutcome, 1), records: []store.Record{a.record}, index: []int{0}}
 	if err := s.commit(ctx, &in); err != nil {
-		if _, refused := refusedRecord(err); refused {
+		if len(refusedRecords(err)) > 0 {
 			s.countEvent(pb.EventDisposition_EVENT_DISPOSITION_REJECTED)
 		}
 		return nil, err
@@ -125,18 +125,16 @@ func (s *Server) ingest(ctx context.Context, in *ingestion, batch []arrival, rec
 		if err == nil {
 			break
 		}
-		// Append applies all or nothing: leave out the record at fault and try again.
-		bad, refused := refusedRecord(err)
-		if !refused {
+		// Append applies all or nothing: leave out the records at fault and try again.
+		bad := refusedRecords(err)
+		if len(bad) == 0 {
 			return nil, err
 		}
 		if errors.Is(err, store.ErrCorrupt) { // the call goes on, so nobody else logs it
 			s.log.LogAttrs(ctx, slog.LevelError, "event rejected: its user's history is damaged",
-				slog.Any("user_hash", userID{s.hasher, in.records[bad].User}), slog.String("error", err.Error()))
+				slog.Any("user_hash", userID{s.hasher, in.records[bad[0]].User}), slog.String("error", err.Error()))
 		}
-		in.reject(in.index[bad], err)
-		in.records = slices.Delete(in.records, bad, bad+1)
-		in.index = slices.Delete(in.index, bad, bad+1)
+		in.leaveOut(bad, err)
 	}
 	s.countSettled(in.outcomes, received)
 	return in.outcomes, nil
@@ -146,15 +144,35 @@ func (in *ingestion) reject(i int, fault error) {
 	in.outcomes[i] = eventOutcome{disposition: pb.EventDisposition_EVENT_DISPOSITION_REJECTED, fault: fault}
 }
 
-// refusedRecord is the position of the one record because of which an Append applied nothing, if that is the reason.
-func refusedRecord(err error) (int, bool) {
+// leaveOut rejects the records at the positions, which ascend, and takes them out of the write.
+func (in *ingestion) leaveOut(bad []int, fault error) {
+	kept := 0
+	for i := range in.records {
+		if len(bad) > 0 && bad[0] == i {
+			in.reject(in.index[i], fault)
+			bad = bad[1:]
+			continue
+		}
+		in.records[kept], in.index[kept] = in.records[i], in.index[i]
+		kept++
+	}
+	clear(in.records[kept:])
+	in.records, in.index = in.records[:kept], in.index[:kept]
+}
+
+// refusedRecords are the positions, ascending, of the records because of which an Append applied nothing, if that is the reason.
+func refusedRecords(err error) []int {
 	if conflict, ok := errors.AsType[*store.ConflictError](err); ok {
-		return conflict.Index, true
+		positions := make([]int, len(conflict.Conflicts))
+		for i, c := range conflict.Conflicts {
+			positions[i] = c.Index
+		}
+		return positions
 	}
 	if damaged, ok := errors.AsType[*store.CorruptError](err); ok {
-		return damaged.Index, true
+		return []int{damaged.Index}
 	}
-	return 0, false
+	return nil
 }
 
 // commit makes the records durable and then visible: it folds them into the cached states.

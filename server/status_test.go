@@ -29,7 +29,7 @@ func TestToStatus(t *testing.T) {
 		{"draining", errDraining, problem{codes.Unavailable, "DRAINING", nil, true}},
 		{"model", &modelError{errors.New("file is truncated")}, problem{codes.FailedPrecondition, "MODEL_REJECTED", nil, false}},
 		{"conflict", fmt.Errorf("%s: %w", secret, store.ErrConflict), problem{codes.AlreadyExists, "EVENT_ID_CONFLICT", nil, false}},
-		{"conflict of a record", &store.ConflictError{Index: 3}, problem{codes.AlreadyExists, "EVENT_ID_CONFLICT", nil, false}},
+		{"conflict of a record", &store.ConflictError{Conflicts: []store.Conflict{{Index: 3}}}, problem{codes.AlreadyExists, "EVENT_ID_CONFLICT", nil, false}},
 		{"full", fmt.Errorf("%s: %w", secret, store.ErrFull), problem{codes.ResourceExhausted, "STORE_FULL", nil, true}},
 		{"corrupt", fmt.Errorf("%s: %w", secret, store.ErrCorrupt), problem{codes.DataLoss, "STORE_CORRUPT", nil, false}},
 		{"gap", errHistoryGap, problem{codes.DataLoss, "STORE_CORRUPT", nil, false}},

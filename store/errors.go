@@ -23,20 +23,30 @@ var (
 	ErrFailed = errors.New("store: failed, takes no more writes")
 )
 
-// ConflictError is the error of an Append that used an event id again with another payload. It is an ErrConflict.
+// ConflictError is the error of an Append that used event ids again with other payloads. It is an ErrConflict.
 type ConflictError struct {
-	// Index is the position in the call of the offending record.
+	// Conflicts are all of the call, in the order of the records; at least one. The call without these records has none.
+	Conflicts []Conflict
+}
+
+// Conflict is a record whose event id is in use with another payload.
+type Conflict struct {
+	// Index is the position of the record in the call.
 	Index int
 	// Revision is the revision of the event that has the id, or 0 if that is an earlier record of the same call.
 	Revision uint64
 }
 
-// Error names the record and the event it conflicts with by their positions.
+// Error names the first record and the event it conflicts with by their positions, and says how many more there are.
 func (e *ConflictError) Error() string {
-	if e.Revision == 0 {
-		return fmt.Sprintf("record %d: event id already used by an earlier record of this call with another payload", e.Index)
+	first, more := e.Conflicts[0], ""
+	if n := len(e.Conflicts) - 1; n > 0 {
+		more = fmt.Sprintf(" (and %d more)", n)
 	}
-	return fmt.Sprintf("record %d: event id already used by revision %d with another payload", e.Index, e.Revision)
+	if first.Revision == 0 {
+		return fmt.Sprintf("record %d: event id already used by an earlier record of this call with another payload%s", first.Index, more)
+	}
+	return fmt.Sprintf("record %d: event id already used by revision %d with another payload%s", first.Index, first.Revision, more)
 }
 
 // Is makes errors.Is(err, ErrConflict) true.

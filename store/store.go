@@ -125,8 +125,8 @@ type Store interface {
 	//
 	// A record whose event id is already in the user's history, or earlier in the same call, with the same payload (see
 	// Record.Repeats) changes nothing and gets the revision of the first with Duplicate set; that answer, too, is only
-	// given once the first one is durable. With another payload the error is a *ConflictError (ErrConflict). ErrInvalid:
-	// a record is malformed (Record.Validate). ErrFull: there is too little disk space to go on safely; the call
+	// given once the first one is durable. With another payload the error is a *ConflictError (ErrConflict), which names
+	// every such record of the call. ErrInvalid: a record is malformed (Record.Validate). ErrFull: there is too little disk space to go on safely; the call
 	// succeeds again once there is room. ErrCorrupt is a *CorruptError where the damage is in the history of one user. In
 	// all these cases nothing of the call is applied.
 	//

@@ -72,8 +72,12 @@ func TestConflictError(t *testing.T) {
 		err  *store.ConflictError
 		want string
 	}{
-		{&store.ConflictError{Index: 3, Revision: 7}, "record 3: event id already used by revision 7 with another payload"},
-		{&store.ConflictError{Index: 1}, "record 1: event id already used by an earlier record of this call with another payload"},
+		{&store.ConflictError{Conflicts: []store.Conflict{{Index: 3, Revision: 7}}}, "record 3: event id already used by revision 7 with another payload"},
+		{&store.ConflictError{Conflicts: []store.Conflict{{Index: 1}}}, "record 1: event id already used by an earlier record of this call with another payload"},
+		{
+			&store.ConflictError{Conflicts: []store.Conflict{{Index: 0, Revision: 2}, {Index: 4}, {Index: 5, Revision: 1}}},
+			"record 0: event id already used by revision 2 with another payload (and 2 more)",
+		},
 	} {
 		if got := test.err.Error(); got != test.want {
 			t.Errorf("got %q, want %q", got, test.want)

@@ -91,7 +91,7 @@ func (p planned) Add(i int) uint64 {
 	return uint64(len(h.events))
 }
 
-// undo takes back what was added, the last first. Records behind the one at fault have the zero result.
+// undo takes back what was added, the last first. Records that were not planned have the zero result.
 func (p planned) undo(results []store.Result) {
 	for i := len(results) - 1; i >= 0; i-- {
 		if results[i].Revision == 0 || results[i].Duplicate {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -42,17 +44,40 @@ func (c *call) giveUp() bool {
 
 // queue holds the calls that wait for the committer.
 type queue struct {
-	mu     sync.Mutex
-	calls  []*call
-	closed bool
-	wake   chan struct{} // holds a token when there is something to do
+	mu       sync.Mutex
+	calls    []*call
+	underway int // groups on their way to the disk; the arrival of the last one wakes the committer
+	closed   bool
+	wake     chan struct{} // holds a token when there is something to do
 }
 
+// push adds a call. The committer is woken only if nobody else will do it: that costs more than planning a call.
 func (q *queue) push(c *call) {
 	q.mu.Lock()
 	q.calls = append(q.calls, c)
+	wake := len(q.calls) == 1 && q.underway == 0
 	q.mu.Unlock()
-	q.nudge()
+	if wake {
+		q.nudge()
+	}
+}
+
+// sent notes that a group is on its way to the disk.
+func (q *queue) sent() {
+	q.mu.Lock()
+	q.underway++
+	q.mu.Unlock()
+}
+
+// arrived notes that a group has become durable, or never will.
+func (q *queue) arrived() {
+	q.mu.Lock()
+	q.underway--
+	wake := len(q.calls) > 0 && q.underway == 0
+	q.mu.Unlock()
+	if wake {
+		q.nudge()
+	}
 }
 
 func (q *queue) nudge() {
@@ -62,18 +87,15 @@ func (q *queue) nudge() {
 	}
 }
 
-// take returns the calls that wait, in spare memory, and whether there can be more.
+// take returns the calls that wait, in spare memory, unless a group is under way, and whether there can be more.
 func (q *queue) take(spare []*call) (calls []*call, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.underway > 0 && !q.closed {
+		return spare[:0], false
+	}
 	calls, q.calls = q.calls, spare[:0]
 	return calls, q.closed
-}
-
-func (q *queue) isClosed() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.closed
 }
 
 func (q *queue) close() {
@@ -96,6 +118,7 @@ type committer struct {
 	group   []*call    // planned, not yet committed
 	planned []*history // of the group
 	number  uint64     // of the call that is being planned
+	hashes  []uint64   // of the event ids of that call
 	touched []*history // by that call
 }
 
@@ -109,9 +132,6 @@ type unsynced struct {
 func (c *committer) run() {
 	defer close(c.toSync)
 	for range c.queue.wake {
-		if c.unsynced.Load() > 0 && !c.queue.isClosed() {
-			continue // sync will wake the committer, which finds more calls then
-		}
 		calls, closed := c.queue.take(c.calls)
 		c.calls = calls
 		for _, call := range calls {
@@ -190,10 +210,11 @@ func (c *committer) plan(call *call) error {
 	return nil
 }
 
-// find looks the users' histories up. If one is not in memory it asks the caller to read it, once.
+// find looks the users' histories up, and the hashes of the event ids. If one is not in memory it asks the caller to read it, once.
 func (c *committer) find(call *call) error {
-	call.handles = call.handles[:0]
+	call.handles, c.hashes = call.handles[:0], c.hashes[:0]
 	for i := range call.records {
+		c.hashes = append(c.hashes, c.histories.idHash(call.records[i].Event.ID))
 		user := call.records[i].User
 		h := c.histories.get(user)
 		if h == nil && !call.retried && (i == 0 || call.records[i-1].User != user) {
@@ -213,14 +234,22 @@ func (c *committer) trim(records []store.Record) {
 	}
 }
 
-// undo takes back what the planned call has added.
+// undo takes back what the planned call has added, the last first.
 func (c *committer) undo(m mark) {
-	c.journal.back(m)
+	parity := c.journal.gen.parity
 	for _, h := range c.touched {
-		h.head = h.before.head
-		h.tails[c.journal.gen.parity] = h.tails[c.journal.gen.parity][:h.before.tail]
-		h.loaded = false // its ids cannot be taken out of the set
+		added := h.tails[parity][h.before.tail:]
+		for _, p := range slices.Backward(added) {
+			id, err := eventID(c.journal.gen.event(p))
+			if err != nil {
+				h.loaded = false // cannot be: it was written a moment ago
+				break
+			}
+			h.ids.remove(maphash.Bytes(c.histories.seed, id))
+		}
+		h.head, h.tails[parity] = h.before.head, h.tails[parity][:h.before.tail]
 	}
+	c.journal.back(m)
 }
 
 // planner is the view of the histories for the planning of a call.
@@ -270,7 +299,7 @@ func (p planner) loadAhead(i int) {
 		return
 	}
 	if h := handles[idsAhead]; h != nil {
-		prefetch.Slice(h.ids.tags)
+		h.ids.fetch(p.hashes[i+idsAhead])
 		tail := h.tails[p.journal.gen.parity]
 		prefetch.Slice(tail[len(tail):min(len(tail)+1, cap(tail))]) // where the next goes
 	}
@@ -284,7 +313,7 @@ func (p planner) Find(i int) (revision uint64, e store.Event, err error) {
 		return 0, store.Event{}, err
 	}
 	id := p.call.records[i].Event.ID
-	h.ids.find(p.histories.idHash(id), func(candidate uint64) bool {
+	h.ids.find(p.hashes[i], func(candidate uint64) bool {
 		e, err = p.eventAt(h, candidate)
 		if err == nil && e.ID == id {
 			revision = candidate
@@ -311,7 +340,7 @@ func (p planner) Add(i int) uint64 {
 	e := &p.call.records[i].Event
 	h.head++
 	h.tails[parity] = append(h.tails[parity], w.event(h.user, h.head, e))
-	h.ids.add(p.histories.idHash(e.ID))
+	h.ids.add(p.hashes[i])
 	return h.head
 }
 
@@ -390,7 +419,8 @@ func (c *committer) apply(b *lsm.Batch, err error, calls []*call) {
 		finish(calls, outcomeOpen(reason))
 		return
 	}
-	c.unsynced.Add(1)
+	c.queue.sent()
+	runtime.Gosched() // the engine's writer, woken by ApplyNoSyncWait, goes first; telling sync would put it behind everyone
 	c.toSync <- unsynced{b, calls, began}
 }
 
@@ -407,8 +437,7 @@ func (s *Store) sync() {
 		if err != nil {
 			s.fail(err)
 		}
-		s.unsynced.Add(-1)
-		s.queue.nudge()
+		s.queue.arrived()
 		if reason := s.failure.err(); reason != nil {
 			finish(group.calls, outcomeOpen(reason))
 			continue

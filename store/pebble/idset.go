@@ -3,6 +3,8 @@ package pebble
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/gsimc/gsimc/internal/prefetch"
 )
 
 // idSet finds the revisions at which an event id may stand in one history, by a hash of the id. It holds every event of
@@ -47,6 +49,33 @@ func (s *idSet) add(hash uint64) {
 	}
 }
 
+// remove takes the last revision back, whose id has the hash.
+func (s *idSet) remove(hash uint64) {
+	if s.slots != nil {
+		s.clear(hash>>revisionBits<<revisionBits | s.count)
+	}
+	s.count--
+	if s.slots == nil && s.count < maxTags {
+		s.tags = s.tags[:2*s.count]
+	}
+}
+
+// clear frees a slot and moves those up that stand behind it only because it was taken, so that none is cut off from its home
+// (D. Knuth, The Art of Computer Programming, volume 3, section 6.4, algorithm R).
+func (s *idSet) clear(slot uint64) {
+	mask := uint64(len(s.slots) - 1)
+	free := home(slot) & mask
+	for s.slots[free] != slot {
+		free = (free + 1) & mask
+	}
+	for at := (free + 1) & mask; s.slots[at] != 0; at = (at + 1) & mask {
+		if want := home(s.slots[at]) & mask; (at-want)&mask >= (at-free)&mask {
+			s.slots[free], free = s.slots[at], at
+		}
+	}
+	s.slots[free] = 0
+}
+
 func (s *idSet) insert(slot uint64) {
 	mask := uint64(len(s.slots) - 1)
 	at := home(slot) & mask
@@ -67,6 +96,16 @@ func (s *idSet) grow() {
 			s.insert(slot)
 		}
 	}
+}
+
+// fetch begins to load what find will look at for the hash.
+func (s *idSet) fetch(hash uint64) {
+	if s.slots == nil {
+		prefetch.Slice(s.tags)
+		return
+	}
+	at := home(hash) & uint64(len(s.slots)-1)
+	prefetch.Slice(s.slots[at : at+1])
 }
 
 // find calls fn with each revision whose id may have the hash, until fn returns false.

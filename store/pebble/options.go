@@ -12,8 +12,8 @@ import (
 // Options configure a store. The zero value is good for production.
 type Options struct {
 	// CacheBytes bounds the cache of blocks read from disk. 0 means 64 MiB. Twice as much bounds the memory for the event ids of
-	// users who wrote recently. Besides, the store needs up to 64 MiB for writes that are not yet in tables, as much for the
-	// journal, and some MiB for itself, whatever the number of users.
+	// users who wrote recently. Besides, the store needs up to 128 MiB for writes that are not yet in tables, half as much for
+	// the journal, and some MiB for itself, whatever the number of users.
 	CacheBytes int64
 	// ReserveBytes is the free disk space below which Append is refused with store.ErrFull, so that the engine itself
 	// never runs out of space: it must write to reclaim space, and cannot go on after a failed write of its log.
@@ -44,8 +44,10 @@ const (
 	defaultCacheBytes   = 64 << 20
 	defaultReserveBytes = 256 << 20
 
-	memTableBytes = 16 << 20
-	memTables     = 4 // writers wait when so many are full
+	// A table in memory has room for a generation of the journal and for the rows made of it, so that the journal's rows are
+	// mostly removed before they are written to a table on disk.
+	memTableBytes = 64 << 20
+	memTables     = 2 // writers wait when so many are full
 )
 
 // withDefaults returns the options with every default filled in.

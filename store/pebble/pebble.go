@@ -71,8 +71,7 @@ type Store struct {
 
 	queue     queue
 	toSync    chan unsynced
-	unsynced  atomic.Int32 // groups on their way to the disk
-	journal   *writer      // of the committer
+	journal   *writer // of the committer
 	gens      generations
 	filling   atomic.Int32  // parity of the generation that is being filled
 	rows      chan struct{} // holds a token while rows are written; see lockRows

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,7 +16,10 @@ import (
 
 func isError(err, want error) bool { return errors.Is(err, want) }
 
-var appendCases = []testCase{
+var appendCases = slices.Concat(orderCases, repetitionCases, conflictCases, refusalCases, concurrencyCases)
+
+// orderCases are about revisions.
+var orderCases = []testCase{
 	{
 		name:        "gapless",
 		explanation: "the events of a user get revisions 1, 2, 3, … in the order of the calls and of the records in a call",
@@ -55,6 +59,10 @@ var appendCases = []testCase{
 			t.wantUsers(map[string]uint64{})
 		},
 	},
+}
+
+// repetitionCases are about events that are sent again.
+var repetitionCases = []testCase{
 	{
 		name:        "repeat-without-time",
 		explanation: "a time of receipt differs between attempts and does not make a repeated event another one",
@@ -112,6 +120,10 @@ var appendCases = []testCase{
 			t.wantResults([]store.Result{duplicate(1)}, store.Record{User: "u", Event: e})
 		},
 	},
+}
+
+// conflictCases are about event ids that come again with something else.
+var conflictCases = []testCase{
 	{
 		name:        "conflict",
 		explanation: "an event id with another item, type, time or value is ErrConflict, names the record, and nothing of the call is applied",
@@ -122,7 +134,7 @@ var appendCases = []testCase{
 				change(&changed)
 				r := records("u", 2, 4)
 				err := t.wantRefused(store.ErrConflict, store.Record{User: "v", Event: event(0)}, r[0], store.Record{User: "u", Event: changed}, r[1])
-				want := &store.ConflictError{Index: 2, Revision: 2}
+				want := &store.ConflictError{Conflicts: []store.Conflict{{Index: 2, Revision: 2}}}
 				if got := (*store.ConflictError)(nil); !errors.As(err, &got) || !cmp.Equal(want, got) {
 					t.Errorf("%s: got %#v, want %#v", name, got, want)
 				}
@@ -140,14 +152,24 @@ var appendCases = []testCase{
 				changed := event(1)
 				change(&changed)
 				err := t.wantRefused(store.ErrConflict, append(records("u", 0, 3), store.Record{User: "u", Event: changed})...)
-				if got := (*store.ConflictError)(nil); !errors.As(err, &got) || got.Index != 3 || got.Revision != 0 {
-					t.Errorf("%s: got %#v, want index 3 and revision 0", name, got)
+				want := &store.ConflictError{Conflicts: []store.Conflict{{Index: 3}}}
+				if got := (*store.ConflictError)(nil); !errors.As(err, &got) || !cmp.Equal(want, got) {
+					t.Errorf("%s: got %#v, want %#v", name, got, want)
 				}
 			}
 			t.wantHistory("u")
 			t.wantUsers(map[string]uint64{})
 		},
 	},
+	{
+		name:        "many-conflicts",
+		explanation: "every conflict of a call is named, and the call without these records is applied as if they had never been there",
+		run:         runManyConflicts,
+	},
+}
+
+// refusalCases are about calls that change nothing.
+var refusalCases = []testCase{
 	{
 		name:        "invalid",
 		explanation: "a record with an empty or too long id or a value that is no number is ErrInvalid, and nothing of the call is applied",
@@ -196,6 +218,10 @@ var appendCases = []testCase{
 			t.wantHistory("u", event(0))
 		},
 	},
+}
+
+// concurrencyCases are about calls at the same time.
+var concurrencyCases = []testCase{
 	{
 		name:        "concurrent-calls",
 		explanation: "calls at the same time give each event its own revision and leave no gaps; calls over several users do not deadlock",
@@ -214,6 +240,53 @@ var changes = map[string]func(*store.Event){
 	"type":  func(e *store.Event) { e.Type = "" },
 	"time":  func(e *store.Event) { e.Time = e.Time.Add(1) },
 	"value": func(e *store.Event) { e.Value = math.Nextafter(e.Value, 9) },
+}
+
+// runManyConflicts mixes new events, repeated ones and conflicts, with events before the call and within it, for users whose
+// histories are short and long.
+func runManyConflicts(t *tester) {
+	before := map[string]int{"a": 0, "b": 3, "c": 700}
+	for user, n := range before {
+		if n > 0 {
+			t.append(records(user, 0, n)...)
+		}
+	}
+	var all, good []store.Record
+	var want []store.Conflict
+	var results []store.Result
+	add := func(r store.Record, result store.Result) {
+		all, good, results = append(all, r), append(good, r), append(results, result)
+	}
+	clash := func(user string, i int, revision uint64) {
+		e := event(i)
+		e.Value = -1
+		want = append(want, store.Conflict{Index: len(all), Revision: revision})
+		all = append(all, store.Record{User: user, Event: e})
+	}
+	for user, n := range before {
+		for i := range 100 {
+			revision := uint64(n + i + 1)
+			add(store.Record{User: user, Event: event(n + i)}, store.Result{Revision: revision})
+			clash(user, n+i, 0)
+			if n > 0 {
+				clash(user, i%n, uint64(i%n+1))
+				add(store.Record{User: user, Event: event(i % n)}, duplicate(uint64(i%n+1)))
+			}
+			add(store.Record{User: user, Event: event(n + i)}, duplicate(revision))
+		}
+	}
+	for range 2 { // a refused call leaves nothing behind
+		err := t.wantRefused(store.ErrConflict, all...)
+		if got := (*store.ConflictError)(nil); !errors.As(err, &got) || !cmp.Equal(want, got.Conflicts) {
+			t.Errorf("conflicts differ:\n%s", cmp.Diff(want, got.Conflicts))
+		}
+	}
+	t.wantResults(results, good...)
+	for user, n := range before {
+		if events := t.read(user, 0); len(events) != n+100 {
+			t.Errorf("user %q has %d events, want %d", user, len(events), n+100)
+		}
+	}
 }
 
 func runConcurrentCalls(t *tester) {

@@ -46,27 +46,36 @@ func Model(t testing.TB, s store.Store, seed uint64, steps int, reopen func(stor
 // model is the oracle: the history of each user as a list.
 type model map[string][]store.Event
 
-// append is the specification of Append in a few lines: try on a copy, keep the copy if all went well.
+// append is the specification of Append in a few lines: try on a copy, keep the copy if there are no conflicts.
 func (m model) append(records []store.Record) (model, []store.Result, error) {
 	after := model{}
 	for user, events := range m {
 		after[user] = append([]store.Event(nil), events...)
 	}
 	results := []store.Result{}
+	var conflicts []store.Conflict
 next:
-	for _, r := range records {
+	for at, r := range records {
 		for i, e := range after[r.User] {
 			if e.ID != r.Event.ID {
 				continue
 			}
 			if e.Item != r.Event.Item || e.Type != r.Event.Type || !e.Time.Equal(r.Event.Time) || e.Value != r.Event.Value {
-				return m, nil, store.ErrConflict
+				c := store.Conflict{Index: at}
+				if i < len(m[r.User]) {
+					c.Revision = uint64(i + 1)
+				}
+				conflicts = append(conflicts, c)
+				continue next
 			}
 			results = append(results, store.Result{Revision: uint64(i + 1), Duplicate: true})
 			continue next
 		}
 		after[r.User] = append(after[r.User], r.Event)
 		results = append(results, store.Result{Revision: uint64(len(after[r.User]))})
+	}
+	if conflicts != nil {
+		return m, nil, &store.ConflictError{Conflicts: conflicts}
 	}
 	return after, results, nil
 }
@@ -103,8 +112,12 @@ func (m *modelRun) append() {
 	}
 	after, want, wantErr := m.model.append(records)
 	got, err := m.s.Append(m.ctx, records)
-	if !errors.Is(err, wantErr) {
-		m.Fatalf("%s: Append: got error %v, want %v", m.step, err, wantErr)
+	if wantErr != nil {
+		if conflict := (*store.ConflictError)(nil); !errors.As(err, &conflict) || !cmp.Equal(wantErr, error(conflict)) {
+			m.Fatalf("%s: Append: got error %v, want %v", m.step, err, wantErr)
+		}
+	} else if err != nil {
+		m.Fatalf("%s: Append: %v", m.step, err)
 	}
 	if diff := cmp.Diff(want, got); wantErr == nil && diff != "" {
 		m.Fatalf("%s: results of Append differ (-want +got):\n%s", m.step, diff)

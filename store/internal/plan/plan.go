@@ -18,9 +18,11 @@ type Histories interface {
 	Add(i int) uint64
 }
 
-// Make plans the records in order and stores what becomes of each in results, which is as long. Its errors are
-// *store.ConflictError and those of the histories, damage as *store.CorruptError.
+// Make plans the records in order and stores what becomes of each in results, which is as long; a record in conflict gets the
+// zero result. Its errors are *store.ConflictError, once all records have been looked at, and those of the histories, damage as
+// *store.CorruptError.
 func Make(h Histories, records []store.Record, results []store.Result) error {
+	var conflicts []store.Conflict
 	for i := range records {
 		revision, first, err := h.Find(i)
 		switch {
@@ -29,25 +31,33 @@ func Make(h Histories, records []store.Record, results []store.Result) error {
 		case revision == 0:
 			results[i] = store.Result{Revision: h.Add(i)}
 		case !records[i].Repeats(first):
-			if added(records[:i], results, records[i].User, revision) {
-				revision = 0
-			}
-			return &store.ConflictError{Index: i, Revision: revision}
+			results[i] = store.Result{}
+			conflicts = append(conflicts, store.Conflict{Index: i, Revision: revision})
 		default:
 			results[i] = store.Result{Revision: revision, Duplicate: true}
 		}
 	}
-	return nil
+	if len(conflicts) == 0 {
+		return nil
+	}
+	withinCall(conflicts, records, results)
+	return &store.ConflictError{Conflicts: conflicts}
 }
 
-// added reports whether the revision of the user was made by one of the records.
-func added(records []store.Record, results []store.Result, user string, revision uint64) bool {
-	for i, r := range records {
-		if r.User == user && results[i] == (store.Result{Revision: revision}) {
-			return true
+// withinCall takes the revisions that the plan has added, and which there will not be, out of the conflicts.
+func withinCall(conflicts []store.Conflict, records []store.Record, results []store.Result) {
+	added := map[string]uint64{} // the first added revision of each user
+	for i, r := range results {
+		if r.Revision != 0 && !r.Duplicate && added[records[i].User] == 0 {
+			added[records[i].User] = r.Revision
 		}
 	}
-	return false
+	for i := range conflicts {
+		c := &conflicts[i]
+		if first := added[records[c.Index].User]; first != 0 && c.Revision >= first {
+			c.Revision = 0
+		}
+	}
 }
 
 // located says of damage that the i-th record met it.
