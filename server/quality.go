@@ -42,7 +42,7 @@ type sample struct {
 
 const (
 	qualityQueue = 1024
-	qualityIdle  = 10 // of so many seconds one is spent on measuring
+	qualityIdle  = 50 // of so many seconds one is spent on measuring
 )
 
 // newQuality returns nil if nothing is to be measured.
