@@ -3,7 +3,6 @@ package topn
 import (
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/gsimc/gsimc/internal/vec"
@@ -26,26 +25,19 @@ type search struct {
 	at  int     // its place in the batch
 	query
 
-	floor float32     // no item whose bound is below it is looked at any more
-	rank  int         // the floor is the rank-th largest lower bound
-	lost  bool        // too much is or was kept: the float32 scan is faster
-	kept  []candidate // that may be among the N
-	full  int         // number of kept at which the floor is raised
+	floor float32        // no item whose bound is below it is looked at any more
+	rank  int            // the floor is the rank-th largest lower bound
+	lost  bool           // too much is or was kept: the float32 scan is faster
+	kept  vec.Candidates // that may be among the N; places are numbers of rows in the copy
+	full  int            // number of kept at which the floor is raised
 
-	counts [bins]int32 // scratch of newFloor
 	rows   []int32     // whose scores are wanted, numbers in the matrix
 	scores []float32   // of rows, or of a part of the matrix
-	keys   []uint64    // scratch of answer
+	keys   []uint64    // of the items that were scored
+	dealt  []uint64    // scratch of sortKeys
 	others *vec.Bitset // scratch of allBut
 	best   vec.TopN    // of scan
 	d      [vec.BlockRows]int32
-	masks  [vec.MasksOfBlock]uint16
-}
-
-// candidate is a row of the copy and the interval that its score lies in.
-type candidate struct {
-	place     int32
-	low, high float32
 }
 
 // Search answers the requests. They share the pass over the memory, so many cost less than one after the other. No
@@ -69,7 +61,7 @@ func (x *Index) Search(batch []Request) {
 	x.pass(scanning, true)
 	for _, s := range scanning {
 		if !s.settle() {
-			s.restart()
+			s.start(s.req.N)
 			again := [1]*search{s}
 			x.pass(again[:], false)
 			s.settle()
@@ -98,11 +90,18 @@ func (s *search) begin() bool {
 	case !x.quantised || !s.query.set(x, r.Query):
 		s.scan()
 	default:
-		s.floor, s.kept, s.lost = float32(math.Inf(-1)), s.kept[:0], false
-		s.setRank(s.sampleRank())
+		s.lost = false
+		s.start(s.sampleRank())
 		return true
 	}
 	return false
+}
+
+// start forgets all candidates, and goes back to the only floor that needs no proof: none.
+func (s *search) start(rank int) {
+	s.floor = float32(math.Inf(-1))
+	s.kept.Truncate(0)
+	s.setRank(rank)
 }
 
 // setRank makes the floor the rank-th largest lower bound from now on.
@@ -155,39 +154,31 @@ func (s *search) visit(b int, next []byte) {
 	x, from := s.ix, b*vec.BlockRows
 	s.bounds.Scale, s.bounds.Error = x.scale[from:from+vec.BlockRows], x.slack[from:from+vec.BlockRows]
 	vec.DotsTo(&s.d, x.block(b), &s.digits, next)
-	if s.bounds.ReachTo(&s.masks, &s.d, s.floor) {
-		s.keep(from)
+	before := s.kept.Len()
+	s.bounds.CollectTo(&s.kept, &s.d, s.floor, int32(from))
+	if s.kept.Len() == before {
+		return
 	}
-}
-
-// keep keeps the rows of the masks, those of the block that begins at row from.
-func (s *search) keep(from int) {
-	if from+vec.BlockRows > s.ix.n {
-		s.dropFilling(s.ix.n - from)
+	if s.req.Skip != nil || from+vec.BlockRows > x.n {
+		s.filter(before)
 	}
-	for p, m := range s.masks {
-		for ; m != 0; m &= m - 1 {
-			r := p*vec.MaskRows + bits.TrailingZeros16(m)
-			place := int32(from + r)
-			if s.req.Skip != nil && s.req.Skip.Has(s.ix.first+s.ix.row[place]) {
-				continue
-			}
-			score, high := s.bounds.At(r, s.d[r])
-			s.kept = append(s.kept, candidate{place, score - (high - score), high})
-		}
-	}
-	if len(s.kept) >= s.full {
+	if s.kept.Len() >= s.full {
 		s.raise()
 	}
 }
 
-// dropFilling takes out of the masks the rows from n on, by which the last block is filled up.
-func (s *search) dropFilling(n int) {
-	for p := range s.masks {
-		if rows := min(max(n-p*vec.MaskRows, 0), vec.MaskRows); rows < vec.MaskRows {
-			s.masks[p] &= 1<<rows - 1
+// filter takes out of the candidates from the given one on the rows that fill up the last block, and those that must not be
+// returned.
+func (s *search) filter(from int) {
+	left := from
+	for j := from; j < s.kept.Len(); j++ {
+		place := int(s.kept.Place[j])
+		s.kept.Move(left, j)
+		if place < s.ix.n && !s.req.Skip.Has(s.ix.first+s.ix.row[place]) {
+			left++
 		}
 	}
+	s.kept.Truncate(left)
 }
 
 // hopeless is the share of the items, as one part in so many, that may be kept besides the N before a search is left to the
@@ -201,64 +192,54 @@ func (s *search) raise() bool {
 	floor, ok := s.newFloor()
 	if ok {
 		s.floor = floor
-		left := 0
-		for _, c := range s.kept {
-			s.kept[left] = c
-			if c.high >= floor {
-				left++
-			}
-		}
-		s.kept = s.kept[:left]
+		s.kept.Drop(floor)
 	}
-	s.full = max(raiseAt*s.rank, 2*len(s.kept))
-	s.lost = s.lost || len(s.kept) > s.rank+s.ix.n/hopeless
+	s.full = max(raiseAt*s.rank, 2*s.kept.Len())
+	s.lost = s.lost || s.kept.Len() > s.rank+s.ix.n/hopeless
 	return ok
 }
 
-// bins is how finely newFloor tells lower bounds apart.
-const bins = 256
+// halvings is how often newFloor halves the interval that it looks in, at most.
+const halvings = 16
 
 // newFloor returns a number that at least rank, and not many more, of the lower bounds of the kept reach, and that is not
-// below the floor. It counts them in bins of equal width, which is faster than any exact selection. ok is false if fewer than
-// rank of them reach the floor.
+// below the floor. It halves the interval that there is, and counts: a few registers full of numbers each time, which is faster
+// than any exact selection. ok is false if fewer than rank of them reach the floor.
 func (s *search) newFloor() (floor float32, ok bool) {
-	least, most := float32(math.Inf(1)), float32(math.Inf(-1))
-	for _, c := range s.kept { // by comparisons: min and max take care of NaNs, which there are none of
-		if c.low < least {
-			least = c.low
-		}
-		if c.low > most {
-			most = c.low
-		}
-	}
-	least = max(least, s.floor)
-	scale := float32(bins-1) / max(most-least, math.SmallestNonzeroFloat32)
-	if !(scale <= math.MaxFloat32) { // they are all alike
-		scale = 0
-	}
-	s.counts = [bins]int32{}
-	for _, c := range s.kept {
-		if c.low >= least {
-			s.counts[uint8((c.low-least)*scale)]++
-		}
-	}
-	enough, bin := int(s.counts[bins-1]), bins-1
-	for ; enough < s.rank && bin > 0; enough += int(s.counts[bin]) {
-		bin--
-	}
-	if enough < s.rank {
+	low := s.kept.Low
+	if vec.CountAtLeast(low, s.floor) < s.rank {
 		return 0, false
 	}
-	if bin == 0 {
-		return least, true
+	least, most := ends(low)
+	floor = max(least, s.floor)
+	enough := s.rank + s.rank/16
+	for range halvings {
+		middle := floor + (most-floor)/2
+		count := vec.CountAtLeast(low, middle)
+		if count < s.rank {
+			most = middle
+			continue
+		}
+		floor = middle
+		if count <= enough {
+			break
+		}
 	}
-	return max(least, least+(float32(bin)-0.01)/scale), true // a little below the edge of the bin, for rounding
+	return floor, true
 }
 
-// restart prepares another pass, from the only floor that is proven: none.
-func (s *search) restart() {
-	s.floor, s.kept = float32(math.Inf(-1)), s.kept[:0]
-	s.setRank(s.req.N)
+// ends returns the smallest and the largest of at least one number.
+func ends(v []float32) (least, most float32) {
+	least, most = v[0], v[0]
+	for _, x := range v { // by comparisons: min and max take care of NaNs, which there are none of
+		if x < least {
+			least = x
+		}
+		if x > most {
+			most = x
+		}
+	}
+	return least, most
 }
 
 // settle scores those who are left and selects. Whoever has a lower bound that reaches the floor is scored first: there are
@@ -272,16 +253,16 @@ func (s *search) settle() bool {
 		return false
 	}
 	s.keys, s.rows = s.keys[:0], s.rows[:0]
-	for _, c := range s.kept {
-		if c.low >= s.floor {
-			s.rows = append(s.rows, s.ix.row[c.place])
+	for j, low := range s.kept.Low {
+		if low >= s.floor {
+			s.rows = append(s.rows, s.ix.row[s.kept.Place[j]])
 		}
 	}
 	floor := s.score()
 	s.rows = s.rows[:0]
-	for _, c := range s.kept {
-		if c.low < s.floor && c.high >= floor {
-			s.rows = append(s.rows, s.ix.row[c.place])
+	for j, low := range s.kept.Low {
+		if low < s.floor && s.kept.High[j] >= floor {
+			s.rows = append(s.rows, s.ix.row[s.kept.Place[j]])
 		}
 	}
 	s.score()

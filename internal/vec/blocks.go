@@ -10,9 +10,7 @@ import "fmt"
 // so that a vector register holds four columns of several rows, the sums of the rows stand side by side, and memory is read
 // from front to back. The number of columns is a multiple of four; zeros, stored as 128, fill it up.
 const (
-	BlockRows    = 128
-	MaskRows     = 16 // rows that one mask tells of, see Bounds.ReachTo
-	MasksOfBlock = BlockRows / MaskRows
+	BlockRows = 128
 
 	columnGroup = 4 // columns that stand together
 	groupBytes  = columnGroup * BlockRows
@@ -68,31 +66,6 @@ func DotsTo(d *[BlockRows]int32, block []byte, q *Digits, next []byte) {
 	inUse.dots(d, block, q, next)
 }
 
-// Bounds are the upper bounds of the scores of a block's rows in terms of their integer dot products d:
-//
-//	float32(d[r]) · Scale[r] · Step + Error[r] · Norm
-//
-// each operation rounded to float32, in this order.
-type Bounds struct {
-	Scale, Error []float32 // BlockRows each
-	Step, Norm   float32
-}
-
-// ReachTo sets bit r mod 16 of masks[r/16] for each row whose bound is at least floor, clears the others, and tells whether
-// there is any.
-func (b *Bounds) ReachTo(masks *[MasksOfBlock]uint16, d *[BlockRows]int32, floor float32) bool {
-	if len(b.Scale) < BlockRows || len(b.Error) < BlockRows {
-		panic("vec: Bounds of less than a block")
-	}
-	return inUse.reach(masks, d, b, floor)
-}
-
-// At is the bound of row r with dot product d, and the approximate score without the margins.
-func (b *Bounds) At(r int, d int32) (score, bound float32) {
-	score = float32(float32(float32(d)*b.Scale[r]) * b.Step)
-	return score, score + float32(b.Error[r]*b.Norm)
-}
-
 // QuantisedScans tells whether the kernel in use goes over int8 rows faster than over float32 rows.
 func QuantisedScans() bool { return inUse.quantised }
 
@@ -106,16 +79,4 @@ func dotsGeneric(d *[BlockRows]int32, block []byte, q *Digits, _ []byte) {
 		}
 		d[r] = sum
 	}
-}
-
-func reachGeneric(masks *[MasksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool {
-	*masks = [MasksOfBlock]uint16{}
-	any := false
-	for r, x := range d {
-		if _, bound := b.At(r, x); bound >= floor {
-			masks[r/MaskRows] |= 1 << (r % MaskRows)
-			any = true
-		}
-	}
-	return any
 }

@@ -80,7 +80,7 @@ sums:
 	MOVB AX, (i)(DI); \
 	ORL AX, R12
 
-// func reachAVX2(masks *[MasksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
+// func reachAVX2(masks *[masksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
 TEXT ·reachAVX2(SB), NOSPLIT, $0-33
 	MOVQ masks+0(FP), DI
 	MOVQ d+8(FP), SI

@@ -100,7 +100,7 @@ GLOBL rowBits<>(SB), RODATA|NOPTR, $16
 	FADD4(e, x, x); \
 	FCMGE4(26, x, x)
 
-// func reachNEON(masks *[MasksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
+// func reachNEON(masks *[masksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
 TEXT ·reachNEON(SB), NOSPLIT, $0-33
 	MOVD masks+0(FP), R0
 	MOVD d+8(FP), R1
@@ -115,7 +115,7 @@ TEXT ·reachNEON(SB), NOSPLIT, $0-33
 	VLD1R (R6), [V26.S4]
 	MOVD $rowBits<>(SB), R6
 	VLD1 (R6), [V28.B16]
-	MOVD $8, R7 // MasksOfBlock
+	MOVD $8, R7 // masksOfBlock
 	MOVD ZR, R8
 panel:
 	VLD1.P 64(R1), [V0.S4, V1.S4, V2.S4, V3.S4]

@@ -2,7 +2,6 @@ package vec
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -83,40 +82,6 @@ func TestDigits(t *testing.T) {
 	}
 }
 
-// TestReach compares with the documented operations, around equality with the floor.
-func TestReach(t *testing.T) { eachKernel(t, testReach) }
-
-func testReach(t *testing.T) {
-	rng := rand.New(rand.NewPCG(7, 7))
-	for range 300 {
-		b := Bounds{
-			Scale: guard(randomVector(rng, BlockRows)).in, Error: guard(randomVector(rng, BlockRows)).in,
-			Step: rng.Float32(), Norm: rng.Float32(),
-		}
-		var d [BlockRows]int32
-		for r := range d {
-			d[r] = int32(rng.Uint32())
-		}
-		bound := func(r int) float32 {
-			product := float32(d[r]) * b.Scale[r]
-			product = math.Float32frombits(math.Float32bits(product)) * b.Step
-			return math.Float32frombits(math.Float32bits(product)) + math.Float32frombits(math.Float32bits(b.Error[r]*b.Norm))
-		}
-		for _, floor := range []float32{bound(rng.IntN(BlockRows)), float32(math.Inf(-1)), float32(math.Inf(1)), 0} {
-			var got, want [MasksOfBlock]uint16
-			for r := range d {
-				if bound(r) >= floor {
-					want[r/16] |= 1 << (r % 16)
-				}
-			}
-			some := b.ReachTo(&got, &d, floor)
-			if got != want || some != (want != [MasksOfBlock]uint16{}) {
-				t.Fatalf("floor %v: masks %x (%v), want %x", floor, got, some, want)
-			}
-		}
-	}
-}
-
 func TestBlockShapesPanic(t *testing.T) {
 	var q Digits
 	q.Set(make([]int16, 8))
@@ -127,7 +92,7 @@ func TestBlockShapesPanic(t *testing.T) {
 		"next block":  func() { DotsTo(&d, make([]byte, 8*128), &q, make([]byte, 8*128-1)) },
 		"long block":  func() { DotsTo(&d, make([]byte, 8*128+1), &q, nil) },
 		"short scale": func() {
-			(&Bounds{Scale: make([]float32, 127), Error: make([]float32, 128)}).ReachTo(new([8]uint16), &d, 0)
+			(&Bounds{Scale: make([]float32, 127), Error: make([]float32, 128)}).CollectTo(new(Candidates), &d, 0, 0)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

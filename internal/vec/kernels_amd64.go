@@ -8,15 +8,19 @@ func kernels() []kernel {
 	if !cpu.X86.HasAVX2 || !cpu.X86.HasFMA {
 		return all
 	}
-	avx2 := kernel{name: "avx2", dot: dotAVX2, scan: scanAVX2, scanRows: scanRowsAVX2, dots: dotsAVX2, reach: reachAVX2, quantised: true}
+	avx2 := kernel{
+		name: "avx2", dot: dotAVX2, scan: scanAVX2, scanRows: scanRowsAVX2,
+		dots: dotsAVX2, collect: collectMasked(reachAVX2), drop: dropGeneric, count: countGeneric, quantised: true,
+	}
 	all = append(all, avx2)
 	if !cpu.X86.HasAVX512F || !cpu.X86.HasAVX512BW || !cpu.X86.HasAVX512VL || !cpu.X86.HasAVX512DQ {
 		return all
 	}
 	avx512 := avx2 // without VNNI there is nothing better than AVX2 for the int8 rows
 	avx512.name, avx512.dot, avx512.scan, avx512.scanRows = "avx512", dotAVX512, scanAVX512, scanRowsAVX512
+	avx512.collect, avx512.drop, avx512.count = collectAVX512, dropAVX512, countAVX512
 	if cpu.X86.HasAVX512VNNI {
-		avx512.dots, avx512.reach = dotsAVX512, reachAVX512
+		avx512.dots = dotsAVX512
 	}
 	return append(all, avx512)
 }
@@ -46,7 +50,13 @@ func dotsAVX2(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 func dotsAVX512(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 
 //go:noescape
-func reachAVX2(masks *[MasksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
+func reachAVX2(masks *[masksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
 
 //go:noescape
-func reachAVX512(masks *[MasksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
+func collectAVX512(c *Candidates, d *[BlockRows]int32, b *Bounds, floor float32, first int32) int
+
+//go:noescape
+func dropAVX512(c *Candidates, floor float32) int
+
+//go:noescape
+func countAVX512(v []float32, floor float32) int

@@ -12,7 +12,7 @@ func kernels() []kernel {
 	neon := generic
 	neon.name, neon.dot, neon.scan, neon.scanRows = "neon", dotNEON, scanNEON, scanRowsNEON
 	if cpu.ARM64.HasASIMDDP {
-		neon.dots, neon.reach, neon.quantised = dotsNEON, reachNEON, true
+		neon.dots, neon.collect, neon.quantised = dotsNEON, collectMasked(reachNEON), true
 	}
 	return append(all, neon)
 }
@@ -30,4 +30,4 @@ func scanRowsNEON(dst, rows []float32, numbers []int32, q []float32)
 func dotsNEON(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 
 //go:noescape
-func reachNEON(masks *[MasksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
+func reachNEON(masks *[masksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
