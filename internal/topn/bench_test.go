@@ -45,7 +45,7 @@ func BenchmarkSearch(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("n=%d/k=%d/read", s.n, s.k), func(b *testing.B) { // no selection: what the memory allows
 			var q query
-			q.set(x, queries[0])
+			q.set(x, queries[0], x.maxDigit)
 			var d [vec.BlockRows]int32
 			b.SetBytes(int64(len(x.numbers)))
 			for b.Loop() {

@@ -28,7 +28,7 @@ type Index struct {
 	row      []int32   // of the matrix, that each row of the copy is, n
 	scale    []float32 // s_i of each row, whole blocks
 	slack    []float32 // E_i
-	reach    []float32 // of each block: largest ‖v_i‖ in it or in any block behind it
+	reach    []float32 // R of each block: largest ‖v_i‖ in it or in any block behind it
 	order    []int32   // of the blocks in a scan: a sample first
 	sample   int       // how many blocks the sample has
 	relative float64   // e_max
@@ -43,9 +43,6 @@ const (
 	shortest = 0x1p-60
 	longest  = 0x1p60
 )
-
-// typical is β: 16-bit queries whose numbers are spread over the columns have f/‖x‖ below it.
-const typical = 3e-4
 
 // New makes the index of the n×k matrix rows with gains, len(gain) = n, whose items are numbered from first on. It keeps both,
 // which must not change. Numbers must be finite and gains not negative. O(nk), on all processors. On a processor that is not
@@ -188,7 +185,7 @@ func (x *Index) fill(b int, c []int8, norms []float64) (relative float64) {
 		i := int(x.row[row])
 		var missing float64
 		x.scale[row], missing = x.quantise(c, i)
-		x.slack[row] = up(missing + typical*norms[i] + underflow(x.k, float64(x.gain[i])))
+		x.slack[row] = up(missing + underflow(x.k, float64(x.gain[i])))
 		if norms[i] > 0 {
 			relative = max(relative, missing/norms[i])
 		}

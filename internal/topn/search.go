@@ -52,7 +52,7 @@ func (x *Index) Search(batch []Request) {
 		r.N = min(r.N, x.n)
 		s := x.searches.Get().(*search)
 		s.ix, s.req, s.at = x, r, i
-		if s.begin() {
+		if s.begin(len(batch)) {
 			scanning = append(scanning, s)
 			continue
 		}
@@ -70,6 +70,16 @@ func (x *Index) Search(batch []Request) {
 	}
 }
 
+// digits is the largest number of a query that looks for n rows in a batch. Where several queries are multiplied for each read
+// of a row, one digit halves the work. But bounds are twice as wide then, and more rows are scored in float32: the more, the
+// larger n is, and the wider the bounds are beside the spread of the scores, which goes with √k.
+func (x *Index) digits(batch, n int) int {
+	if batch >= 4 && vec.SmallDigitsFaster() && 8*float64(n)*math.Sqrt(float64(x.k)) < float64(x.n) {
+		return vec.SmallDigit
+	}
+	return x.maxDigit
+}
+
 // end hands the answer out and forgets the request, so that what it points to can be freed.
 func (s *search) end(batch []Request) {
 	x := s.ix
@@ -79,15 +89,15 @@ func (s *search) end(batch []Request) {
 	x.searches.Put(s)
 }
 
-// begin prepares the request for the scan, or answers it otherwise and returns false.
-func (s *search) begin() bool {
+// begin prepares a request of a batch of the given size for the scan, or answers it otherwise and returns false.
+func (s *search) begin(batch int) bool {
 	x, r := s.ix, &s.req
 	switch {
 	case r.N <= 0:
 		r.Top = r.Top[:0]
 	case r.Among != nil:
 		s.among()
-	case !x.quantised || !s.query.set(x, r.Query):
+	case !x.quantised || !s.query.set(x, r.Query, x.digits(batch, r.N)):
 		s.scan()
 	default:
 		s.lost = false
@@ -153,6 +163,7 @@ func (x *Index) pass(searches []*search, bySample bool) {
 func (s *search) visit(b int, next []byte) {
 	x, from := s.ix, b*vec.BlockRows
 	s.bounds.Scale, s.bounds.Error = x.scale[from:from+vec.BlockRows], x.slack[from:from+vec.BlockRows]
+	s.bounds.Margin = x.reach[b] * s.error
 	vec.DotsTo(&s.d, x.block(b), &s.digits, next)
 	before := s.kept.Len()
 	s.bounds.CollectTo(&s.kept, &s.d, s.floor, int32(from))

@@ -313,8 +313,10 @@ func TestBoundHolds(t *testing.T) {
 			for range 20 {
 				q := s.query(rng, rows, k)
 				search := &search{ix: x}
-				if search.query.set(x, q) {
-					checkBounds(t, s.name, x, search, q)
+				for _, maxDigit := range []int{x.maxDigit, vec.SmallDigit} {
+					if search.query.set(x, q, maxDigit) {
+						checkBounds(t, s.name, x, search, q)
+					}
 				}
 			}
 		}
@@ -323,8 +325,8 @@ func TestBoundHolds(t *testing.T) {
 
 func checkBounds(t *testing.T, name string, x *Index, s *search, q []float32) {
 	t.Helper()
-	s.floor, s.req = float32(math.Inf(-1)), Request{Query: q, N: x.n}
-	s.setRank(x.n)
+	s.req = Request{Query: q, N: x.n}
+	s.start(x.n)
 	for b := range x.blocks() {
 		s.visit(b, nil)
 	}

@@ -29,14 +29,19 @@ func SetBlockRow(block []byte, r int, c []int8) {
 	}
 }
 
-// MaxDigit is the largest magnitude of a Digits' number: h = 256·hi + lo with two int8 digits.
-const MaxDigit = 127 << 8
+// MaxDigit is the largest magnitude of a Digits' number: h = 256·hi + lo with two int8 digits. A query whose numbers are at most
+// SmallDigit has one digit only.
+const (
+	MaxDigit   = 127 << 8
+	SmallDigit = 127
+)
 
 // Digits is an int16 query for blocks, in the forms that the kernels want it in.
 type Digits struct {
 	h      []int16 // a multiple of four
 	hi, lo []int8  // h = 256·hi + lo
 	bias   int32   // −128 Σ h: makes up for the 128 that stands in each byte of a block
+	small  bool    // hi is zero
 }
 
 // Set makes q the query h, whose magnitudes are at most MaxDigit and whose length is a multiple of four. It keeps h.
@@ -48,10 +53,12 @@ func (q *Digits) Set(h []int16) {
 		q.hi, q.lo = make([]int8, len(h)), make([]int8, len(h))
 	}
 	q.h, q.hi, q.lo = h, q.hi[:len(h)], q.lo[:len(h)]
+	q.small = true
 	sum := int32(0)
 	for j, x := range h {
 		hi := (int32(x) + 128) >> 8
 		q.hi[j], q.lo[j] = int8(hi), int8(int32(x)-hi<<8)
+		q.small = q.small && hi == 0
 		sum += int32(x)
 	}
 	q.bias = -128 * sum
@@ -63,8 +70,15 @@ func DotsTo(d *[BlockRows]int32, block []byte, q *Digits, next []byte) {
 	if len(block) != BlockBytes(len(q.h)) || next != nil && len(next) != len(block) {
 		panic("vec: DotsTo of a block of another width than the query's")
 	}
+	if q.small {
+		inUse.smallDots(d, block, q, next)
+		return
+	}
 	inUse.dots(d, block, q, next)
 }
+
+// SmallDigitsFaster tells whether the kernel in use is faster with queries of one digit.
+func SmallDigitsFaster() bool { return inUse.smallFaster }
 
 // QuantisedScans tells whether the kernel in use goes over int8 rows faster than over float32 rows.
 func QuantisedScans() bool { return inUse.quantised }

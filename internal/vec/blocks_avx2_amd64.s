@@ -74,6 +74,7 @@ sums:
 	VMULPS (32*i)(R9), Y0, Y0; \
 	VMULPS Y12, Y0, Y0; \
 	VMULPS (32*i)(R10), Y13, Y1; \
+	VADDPS Y14, Y1, Y1; \
 	VADDPS Y1, Y0, Y0; \
 	VCMPPS $13, Y15, Y0, Y0; \
 	VMOVMSKPS Y0, AX; \
@@ -89,6 +90,7 @@ TEXT ·reachAVX2(SB), NOSPLIT, $0-33
 	MOVQ Bounds_Error(BX), R10
 	VBROADCASTSS Bounds_Step(BX), Y12
 	VBROADCASTSS Bounds_Norm(BX), Y13
+	VBROADCASTSS Bounds_Margin(BX), Y14
 	VBROADCASTSS floor+24(FP), Y15
 	XORL R12, R12
 	REACH(0)

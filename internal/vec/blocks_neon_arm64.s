@@ -90,13 +90,14 @@ DATA rowBits<>+0x00(SB)/8, $0x8040201008040201
 DATA rowBits<>+0x08(SB)/8, $0x8040201008040201
 GLOBL rowBits<>(SB), RODATA|NOPTR, $16
 
-// BOUND4 turns four dot products in register x into all ones where the bound reaches the floor. V24, V25 and V26:
-// step, norm, floor; s and e: scale and error of the rows.
+// BOUND4 turns four dot products in register x into all ones where the bound reaches the floor. V24 to V27: step,
+// norm, floor, margin; s and e: scale and error of the rows.
 #define BOUND4(x, s, e) \
 	SCVTF4(x, x); \
 	FMUL4(s, x, x); \
 	FMUL4(24, x, x); \
 	FMUL4(25, e, e); \
+	FADD4(27, e, e); \
 	FADD4(e, x, x); \
 	FCMGE4(26, x, x)
 
@@ -111,6 +112,8 @@ TEXT ·reachNEON(SB), NOSPLIT, $0-33
 	VLD1R (R6), [V24.S4]
 	ADD $Bounds_Norm, R5, R6
 	VLD1R (R6), [V25.S4]
+	ADD $Bounds_Margin, R5, R6
+	VLD1R (R6), [V27.S4]
 	MOVD $floor+24(FP), R6
 	VLD1R (R6), [V26.S4]
 	MOVD $rowBits<>(SB), R6

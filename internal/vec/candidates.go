@@ -33,12 +33,12 @@ func (c *Candidates) grow(n int) {
 
 // Bounds are the intervals that the scores of a block's rows lie in, in terms of their integer dot products d:
 //
-//	float32(d[r]) · Scale[r] · Step ± Error[r] · Norm
+//	float32(d[r]) · Scale[r] · Step ± (Error[r] · Norm + Margin)
 //
-// each operation rounded to float32, from left to right.
+// each operation rounded to float32, from left to right, what is in parentheses first.
 type Bounds struct {
-	Scale, Error []float32 // BlockRows each
-	Step, Norm   float32
+	Scale, Error       []float32 // BlockRows each
+	Step, Norm, Margin float32
 }
 
 // CollectTo appends to c the rows of a block whose upper bounds are at least floor, by rising number. Their places are their
@@ -47,14 +47,16 @@ func (b *Bounds) CollectTo(c *Candidates, d *[BlockRows]int32, floor float32, fi
 	if len(b.Scale) < BlockRows || len(b.Error) < BlockRows {
 		panic("vec: Bounds of less than a block")
 	}
-	c.grow(BlockRows)
+	if n := len(c.Place) + BlockRows; n > cap(c.Place) || n > cap(c.Low) || n > cap(c.High) {
+		c.grow(BlockRows)
+	}
 	n := c.Len() + inUse.collect(c, d, b, floor, first)
 	c.Truncate(n)
 }
 
 // at is the approximate score of row r with dot product d, and the error that it may have.
 func (b *Bounds) at(r int, d int32) (score, err float32) {
-	return float32(float32(float32(d)*b.Scale[r]) * b.Step), float32(b.Error[r] * b.Norm)
+	return float32(float32(float32(d)*b.Scale[r]) * b.Step), float32(b.Error[r]*b.Norm) + b.Margin
 }
 
 // CountAtLeast returns how many of the numbers of v are at least floor.

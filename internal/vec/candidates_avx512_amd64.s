@@ -26,6 +26,7 @@ GLOBL lanes<>(SB), RODATA|NOPTR, $64
 	VMULPS (R9)(CX*4), Z0, Z0; \
 	VMULPS Z28, Z0, Z0; \
 	VMULPS (R10)(CX*4), Z29, Z1; \
+	VADDPS Z26, Z1, Z1; \
 	VADDPS Z1, Z0, Z2; \
 	VCMPPS $13, Z31, Z2, K1
 
@@ -41,7 +42,8 @@ GLOBL lanes<>(SB), RODATA|NOPTR, $64
 //	CX             rows read
 //	DX             candidates written
 //	Z27            16 everywhere
-//	Z28, Z29, Z31  step, norm, floor
+//	Z28, Z29, Z26  step, norm, margin
+//	Z31            floor
 //	Z30            places of 16 rows
 TEXT ·collectAVX512(SB), NOSPLIT, $0-40
 	MOVQ d+8(FP), SI
@@ -50,6 +52,7 @@ TEXT ·collectAVX512(SB), NOSPLIT, $0-40
 	MOVQ Bounds_Error(BX), R10
 	VBROADCASTSS Bounds_Step(BX), Z28
 	VBROADCASTSS Bounds_Norm(BX), Z29
+	VBROADCASTSS Bounds_Margin(BX), Z26
 	VBROADCASTSS floor+24(FP), Z31
 	XORL DX, DX
 	XORL CX, CX

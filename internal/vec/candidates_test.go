@@ -20,7 +20,7 @@ func testCollect(t *testing.T) {
 	for range 300 {
 		b := Bounds{
 			Scale: guard(randomVector(rng, BlockRows)).in, Error: guard(randomVector(rng, BlockRows)).in,
-			Step: rng.Float32(), Norm: rng.Float32(),
+			Step: rng.Float32(), Norm: rng.Float32(), Margin: rng.Float32(),
 		}
 		var d [BlockRows]int32
 		for r := range d {
@@ -28,7 +28,7 @@ func testCollect(t *testing.T) {
 		}
 		interval := func(r int) (low, high float32) {
 			score := rounded(rounded(float32(d[r])*b.Scale[r]) * b.Step)
-			err := rounded(b.Error[r] * b.Norm)
+			err := rounded(b.Error[r]*b.Norm) + b.Margin
 			return score - err, score + err
 		}
 		_, one := interval(rng.IntN(BlockRows))

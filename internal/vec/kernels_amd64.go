@@ -10,7 +10,7 @@ func kernels() []kernel {
 	}
 	avx2 := kernel{
 		name: "avx2", dot: dotAVX2, scan: scanAVX2, scanRows: scanRowsAVX2,
-		dots: dotsAVX2, collect: collectMasked(reachAVX2), drop: dropGeneric, count: countGeneric, quantised: true,
+		dots: dotsAVX2, smallDots: dotsAVX2, collect: collectMasked(reachAVX2), drop: dropGeneric, count: countGeneric, quantised: true,
 	}
 	all = append(all, avx2)
 	if !cpu.X86.HasAVX512F || !cpu.X86.HasAVX512BW || !cpu.X86.HasAVX512VL || !cpu.X86.HasAVX512DQ {
@@ -20,7 +20,7 @@ func kernels() []kernel {
 	avx512.name, avx512.dot, avx512.scan, avx512.scanRows = "avx512", dotAVX512, scanAVX512, scanRowsAVX512
 	avx512.collect, avx512.drop, avx512.count = collectAVX512, dropAVX512, countAVX512
 	if cpu.X86.HasAVX512VNNI {
-		avx512.dots = dotsAVX512
+		avx512.dots, avx512.smallDots, avx512.smallFaster = dotsAVX512, smallDotsAVX512, true
 	}
 	return append(all, avx512)
 }
@@ -48,6 +48,9 @@ func dotsAVX2(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 
 //go:noescape
 func dotsAVX512(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
+
+//go:noescape
+func smallDotsAVX512(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 
 //go:noescape
 func reachAVX2(masks *[masksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool

@@ -12,7 +12,8 @@ func kernels() []kernel {
 	neon := generic
 	neon.name, neon.dot, neon.scan, neon.scanRows = "neon", dotNEON, scanNEON, scanRowsNEON
 	if cpu.ARM64.HasASIMDDP {
-		neon.dots, neon.collect, neon.quantised = dotsNEON, collectMasked(reachNEON), true
+		neon.dots, neon.smallDots = dotsNEON, dotsNEON
+		neon.collect, neon.quantised = collectMasked(reachNEON), true
 	}
 	return append(all, neon)
 }

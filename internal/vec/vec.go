@@ -31,17 +31,20 @@ type kernel struct {
 	scan      func(dst, rows, q []float32)
 	scanRows  func(dst, rows []float32, numbers []int32, q []float32)
 	dots      func(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
+	smallDots func(d *[BlockRows]int32, block []byte, q *Digits, next []byte) // the same for a small q
 	collect   collector
 	drop      func(c *Candidates, floor float32) int
 	count     func(v []float32, floor float32) int
 	quantised bool // see QuantisedScans
+
+	smallFaster bool // see SmallDigitsFaster
 }
 
 type collector func(c *Candidates, d *[BlockRows]int32, b *Bounds, floor float32, first int32) int
 
 var generic = kernel{
 	name: "generic", dot: dotGeneric, scan: scanGeneric, scanRows: scanRowsGeneric,
-	dots: dotsGeneric, collect: collectGeneric, drop: dropGeneric, count: countGeneric,
+	dots: dotsGeneric, smallDots: dotsGeneric, collect: collectGeneric, drop: dropGeneric, count: countGeneric,
 }
 
 // inUse is the kernel in use. Tests change it.
