@@ -24,20 +24,22 @@ type search struct {
 	req Request // a copy: what the caller passes need not live on the heap
 	at  int     // its place in the batch
 	query
+	from *copied // that it reads
 
-	floor float32        // no item whose bound is below it is looked at any more
-	rank  int            // the floor is the rank-th largest lower bound
-	lost  bool           // too much is or was kept: the float32 scan is faster
-	kept  vec.Candidates // that may be among the N; places are numbers of rows in the copy
-	full  int            // number of kept at which the floor is raised
-
-	rows   []int32     // whose scores are wanted, numbers in the matrix
-	scores []float32   // of rows, or of a part of the matrix
-	keys   []uint64    // of the items that were scored
-	dealt  []uint64    // scratch of sortKeys
-	others *vec.Bitset // scratch of allBut
-	best   vec.TopN    // of scan
-	d      [vec.BlockRows]int32
+	floor  float32        // no item whose bound is below it is looked at any more
+	rank   int            // the floor is the rank-th largest lower bound
+	lost   bool           // too much is or was kept: the float32 scan is faster
+	kept   vec.Candidates // that may be among the N; places are numbers of rows in the copy
+	exact  int            // so many of the kept have been scored: both their bounds are the score
+	full   int            // number of kept at which the floor is raised
+	tried  int            // candidates scored while five bits were read
+	seen   int            // rows read
+	rows   []int32        // whose scores are wanted, numbers in the matrix
+	scores []float32      // of rows, or of a part of the matrix
+	keys   []uint64       // of the items that were scored
+	dealt  []uint64       // scratch of sortKeys
+	others *vec.Bitset    // scratch of allBut
+	best   vec.TopN       // of scan
 }
 
 // Search answers the requests. They share the pass over the memory, so many cost less than one after the other. No
@@ -61,7 +63,7 @@ func (x *Index) Search(batch []Request) {
 	x.pass(scanning, true)
 	for _, s := range scanning {
 		if !s.settle() {
-			s.start(s.req.N)
+			s.start(&x.bytes, s.req.N)
 			again := [1]*search{s}
 			x.pass(again[:], false)
 			s.settle()
@@ -101,24 +103,46 @@ func (s *search) begin(batch int) bool {
 		s.scan()
 	default:
 		s.lost = false
-		s.start(s.sampleRank())
+		from := &x.bytes
+		if batch == 1 && x.five.numbers != nil {
+			from = &x.five
+		}
+		s.start(from, s.sampleRank())
 		return true
 	}
 	return false
 }
 
-// start forgets all candidates, and goes back to the only floor that needs no proof: none.
-func (s *search) start(rank int) {
-	s.floor = float32(math.Inf(-1))
+// start begins to read a copy. It forgets all candidates, and goes back to the only floor that needs no proof: none.
+func (s *search) start(from *copied, rank int) {
+	s.from, s.floor = from, float32(math.Inf(-1))
 	s.kept.Truncate(0)
+	s.exact, s.tried, s.seen = 0, 0, 0
 	s.setRank(rank)
 }
 
 // setRank makes the floor the rank-th largest lower bound from now on.
-func (s *search) setRank(rank int) { s.rank, s.full = rank, raiseAt*rank }
+func (s *search) setRank(rank int) {
+	s.rank = rank
+	s.plan()
+}
 
-// raiseAt is how many times the rank is kept before the floor is raised.
-const raiseAt = 4
+// plan sets when the floor is raised the next time. Bounds of bytes are close to the scores, so that it may wait until several times
+// the rank is kept. Those of five bits are scored then, and a higher floor saves others from it.
+func (s *search) plan() {
+	s.full = max(raiseAt*s.rank, 2*s.kept.Len())
+	if s.coarse() {
+		s.full = s.kept.Len() + scoreAt
+	}
+}
+
+const (
+	raiseAt = 4
+	scoreAt = 64
+)
+
+// coarse tells whether five bits are read.
+func (s *search) coarse() bool { return s.from != &s.ix.bytes }
 
 // sampleRank is the place in the sample that the floor is taken from: so far behind the place where the N-th of all is to be
 // expected that the floor is hardly ever above the N-th. Should it be, restart mends it.
@@ -142,12 +166,15 @@ func (x *Index) pass(searches []*search, bySample bool) {
 				s.setRank(s.req.N)
 			}
 		}
-		next := x.blockAfter(at)
+		fetched := false
 		for i := 0; i < len(active); i++ {
 			s, reach := active[i], float64(x.reach[block])
 			if reach*s.norm >= float64(s.floor) {
+				var next []byte
+				if !fetched {
+					next, fetched = x.blockAfter(s.from, at), true
+				}
 				s.visit(int(block), next)
-				next = nil // fetched already
 			}
 			// Behind the sample, all that follow are shorter still.
 			if at >= x.sample && reach*s.norm < float64(s.floor) || s.lost {
@@ -161,16 +188,20 @@ func (x *Index) pass(searches []*search, bySample bool) {
 
 // visit looks at a block. next will be wanted soon, unless it is nil.
 func (s *search) visit(b int, next []byte) {
-	x, from := s.ix, b*vec.BlockRows
-	s.bounds.Scale, s.bounds.Error = x.scale[from:from+vec.BlockRows], x.slack[from:from+vec.BlockRows]
+	x, first := s.ix, b*vec.BlockRows
+	s.bounds.Scale, s.bounds.Error = s.from.scale[first:first+vec.BlockRows], s.from.slack[first:first+vec.BlockRows]
 	s.bounds.Margin = x.reach[b] * s.error
-	vec.DotsTo(&s.d, x.block(b), &s.digits, next)
+	s.seen += vec.BlockRows
 	before := s.kept.Len()
-	s.bounds.CollectTo(&s.kept, &s.d, s.floor, int32(from))
+	if s.coarse() {
+		s.bounds.CollectFiveBitsTo(&s.kept, s.from.block(b), &s.digits, s.floor, int32(first), next)
+	} else {
+		s.bounds.CollectTo(&s.kept, s.from.block(b), &s.digits, s.floor, int32(first), next)
+	}
 	if s.kept.Len() == before {
 		return
 	}
-	if s.req.Skip != nil || from+vec.BlockRows > x.n {
+	if s.req.Skip != nil || first+vec.BlockRows > x.n {
 		s.filter(before)
 	}
 	if s.kept.Len() >= s.full {
@@ -200,14 +231,41 @@ const hopeless = 8
 // It returns false, and leaves the floor, if fewer than rank reach the floor as it is. A search that is lost stays lost: it
 // has not seen the blocks that came after.
 func (s *search) raise() bool {
+	if s.coarse() {
+		s.scoreKept()
+	}
 	floor, ok := s.newFloor()
 	if ok {
 		s.floor = floor
+		s.exact = vec.CountAtLeast(s.kept.High[:s.exact], floor)
 		s.kept.Drop(floor)
 	}
-	s.full = max(raiseAt*s.rank, 2*s.kept.Len())
+	s.plan()
 	s.lost = s.lost || s.kept.Len() > s.rank+s.ix.n/hopeless
 	return ok
+}
+
+// pays is the share of the rows that may be scored while five bits are read, as one part in so many, besides the first patience ones:
+// a row in float32 is six times as long, and stands anywhere.
+const (
+	pays     = 32
+	patience = 1024
+)
+
+// scoreKept scores the candidates that have not been. If there are so many that five bits do not pay, the rest of the scan reads bytes.
+func (s *search) scoreKept() {
+	s.rows = s.rows[:0]
+	for _, place := range s.kept.Place[s.exact:] {
+		s.rows = append(s.rows, s.ix.row[place])
+	}
+	s.score()
+	copy(s.kept.Low[s.exact:], s.scores)
+	copy(s.kept.High[s.exact:], s.scores)
+	s.exact = s.kept.Len()
+	s.tried += len(s.rows)
+	if s.tried > patience+s.seen/pays {
+		s.from = &s.ix.bytes
+	}
 }
 
 // halvings is how often newFloor halves the interval that it looks in, at most.
@@ -264,37 +322,51 @@ func (s *search) settle() bool {
 		return false
 	}
 	s.keys, s.rows = s.keys[:0], s.rows[:0]
+	floor := float32(math.Inf(1))
 	for j, low := range s.kept.Low {
-		if low >= s.floor {
-			s.rows = append(s.rows, s.ix.row[s.kept.Place[j]])
+		row := s.ix.row[s.kept.Place[j]]
+		switch {
+		case low < s.floor:
+		case j < s.exact:
+			s.keys = append(s.keys, key(row+s.ix.first, low))
+			floor = min(floor, low)
+		default:
+			s.rows = append(s.rows, row)
 		}
 	}
-	floor := s.score()
+	floor = min(floor, s.scoreKeys())
 	s.rows = s.rows[:0]
 	for j, low := range s.kept.Low {
 		if low < s.floor && s.kept.High[j] >= floor {
 			s.rows = append(s.rows, s.ix.row[s.kept.Place[j]])
 		}
 	}
-	s.score()
+	s.scoreKeys()
 	s.answer()
 	return true
 }
 
-// score computes the scores of s.rows, adds their keys, and returns the smallest. A NaN, from infinite terms of both signs,
-// counts as −∞.
-func (s *search) score() (smallest float32) {
+// score computes s.scores, those of s.rows. A NaN, from infinite terms of both signs, counts as −∞.
+func (s *search) score() {
 	x := s.ix
 	s.scores = slices.Grow(s.scores[:0], len(s.rows))[:len(s.rows)]
 	vec.ScanRowsTo(s.scores, x.rows, s.rows, s.req.Query)
-	smallest = float32(math.Inf(1))
 	for j, row := range s.rows {
 		score := s.scores[j]*x.gain[row] + 0
 		if score != score {
 			score = float32(math.Inf(-1))
 		}
-		smallest = min(smallest, score)
-		s.keys = append(s.keys, key(row+x.first, score))
+		s.scores[j] = score
+	}
+}
+
+// scoreKeys scores s.rows, adds their keys, and returns the smallest score.
+func (s *search) scoreKeys() (smallest float32) {
+	s.score()
+	smallest = float32(math.Inf(1))
+	for j, row := range s.rows {
+		smallest = min(smallest, s.scores[j])
+		s.keys = append(s.keys, key(row+s.ix.first, s.scores[j]))
 	}
 	return smallest
 }

@@ -135,7 +135,7 @@ func (s *search) among() {
 	}
 	slices.Sort(s.rows)
 	s.rows = slices.Compact(s.rows)
-	s.score()
+	s.scoreKeys()
 	s.answer()
 }
 

@@ -234,17 +234,19 @@ func TestSearchIsTheScan(t *testing.T) {
 					for i := range gain {
 						gain[i] = s.gain(rng, i)
 					}
-					checkSearches(t, rng, s, rows, gain, k)
+					for _, five := range []bool{false, true} {
+					checkSearches(t, rng, s, rows, gain, k, five)
+				}
 				}
 			}
 		})
 	}
 }
 
-func checkSearches(t *testing.T, rng *rand.Rand, s shape, rows, gain []float32, k int) {
+func checkSearches(t *testing.T, rng *rand.Rand, s shape, rows, gain []float32, k int, five bool) {
 	t.Helper()
-	x := New(rows, gain, k, 0)
-	batch := make([]Request, 1+rng.IntN(40))
+	x := newIndex(rows, gain, k, 0, five)
+	batch := make([]Request, []int{1, 1, 2, 3, 40}[rng.IntN(5)])
 	for i := range batch {
 		batch[i] = randomRequest(rng, s, rows, len(gain), k)
 	}
@@ -256,7 +258,7 @@ func checkSearches(t *testing.T, rng *rand.Rand, s shape, rows, gain []float32, 
 			for at < min(len(r.Top), len(w)) && equal(r.Top[at], w[at]) {
 				at++
 			}
-			t.Fatalf("n=%d k=%d, %s: %d items, want %d; from place %d on\ngot  %v\nwant %v", len(gain), k, describe(want[i]),
+			t.Fatalf("n=%d k=%d five=%v, %s: %d items, want %d; from place %d on\ngot  %v\nwant %v", len(gain), k, five, describe(want[i]),
 				len(r.Top), len(w), at, r.Top[at:min(at+3, len(r.Top))], w[at:min(at+3, len(w))])
 		}
 	}
@@ -306,7 +308,7 @@ func TestBoundHolds(t *testing.T) {
 			for i := range gain {
 				gain[i] = s.gain(rng, i)
 			}
-			x := New(rows, gain, k, 0)
+			x := newIndex(rows, gain, k, 0, true)
 			if !x.quantised {
 				t.Fatalf("%s: not quantised", s.name)
 			}
@@ -314,8 +316,10 @@ func TestBoundHolds(t *testing.T) {
 				q := s.query(rng, rows, k)
 				search := &search{ix: x}
 				for _, maxDigit := range []int{x.maxDigit, vec.SmallDigit} {
-					if search.query.set(x, q, maxDigit) {
-						checkBounds(t, s.name, x, search, q)
+					for _, from := range []*copied{&x.bytes, &x.five} {
+						if search.query.set(x, q, maxDigit) {
+							checkBounds(t, s.name, x, search, from, q)
+						}
 					}
 				}
 			}
@@ -323,10 +327,11 @@ func TestBoundHolds(t *testing.T) {
 	}
 }
 
-func checkBounds(t *testing.T, name string, x *Index, s *search, q []float32) {
+func checkBounds(t *testing.T, name string, x *Index, s *search, from *copied, q []float32) {
 	t.Helper()
 	s.req = Request{Query: q, N: x.n}
-	s.start(x.n)
+	s.start(from, x.n)
+	s.full = x.n + 1 // nothing is scored
 	for b := range x.blocks() {
 		s.visit(b, nil)
 	}

@@ -16,7 +16,8 @@ TEXT ·dotsAVX2(SB), NOSPLIT, $0-64
 	MOVQ d+0(FP), DI
 	MOVQ block_base+8(FP), R8
 	MOVQ q+32(FP), BX
-	VPBROADCASTD Digits_bias(BX), Y15
+	VPBROADCASTD Digits_sum(BX), Y15
+	VPSLLD $7, Y15, Y15
 	MOVQ next_base+40(FP), DX
 	TESTQ DX, DX
 	CMOVQEQ R8, DX // nothing to fetch but what is there already
@@ -57,8 +58,8 @@ sums:
 	VPHADDD Y3, Y2, Y2
 	VPERMQ $0xd8, Y0, Y0
 	VPERMQ $0xd8, Y2, Y2
-	VPADDD Y15, Y0, Y0
-	VPADDD Y15, Y2, Y2
+	VPSUBD Y15, Y0, Y0 // 128 stands in each number
+	VPSUBD Y15, Y2, Y2
 	VMOVDQU Y0, (DI)
 	VMOVDQU Y2, 32(DI)
 	ADDQ $64, DI

@@ -21,7 +21,7 @@
 // func dotsNEON(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 //
 // Sixteen rows after the other; what comes next is left to the processor to fetch. The bytes become int8 again (their upper
-// bit is flipped), so the bias of the digits is not needed.
+// bit is flipped), so the sum of the digits is not needed.
 //
 // Registers:
 //	R0             sums to store

@@ -31,27 +31,45 @@ func (c *Candidates) grow(n int) {
 	c.Place, c.Low, c.High = slices.Grow(c.Place, n), slices.Grow(c.Low, n), slices.Grow(c.High, n)
 }
 
-// Bounds are the intervals that the scores of a block's rows lie in, in terms of their integer dot products d:
+// Bounds are the intervals that the scores of a block's rows lie in, in terms of their dot products d with a query of integers:
 //
 //	float32(d[r]) · Scale[r] · Step ± (Error[r] · Norm + Margin)
 //
-// each operation rounded to float32, from left to right, what is in parentheses first.
+// each operation rounded to float32, from left to right, what is in parentheses first. d is exact as long as it is below 2^31.
 type Bounds struct {
 	Scale, Error       []float32 // BlockRows each
 	Step, Norm, Margin float32
 }
 
-// CollectTo appends to c the rows of a block whose upper bounds are at least floor, by rising number. Their places are their
-// numbers in the block, and first more.
-func (b *Bounds) CollectTo(c *Candidates, d *[BlockRows]int32, floor float32, first int32) {
+// CollectTo appends to c the rows of a block of bytes whose upper bounds are at least floor, by rising number. Their places are
+// their numbers in the block, and first more. next is a block of the same size that will be wanted soon, which the kernel may
+// fetch into the caches meanwhile, or nil.
+func (b *Bounds) CollectTo(c *Candidates, block []byte, q *Digits, floor float32, first int32, next []byte) {
+	b.check(c, block, q, BlockBytes(len(q.h)), next)
+	c.Truncate(len(c.Place) + inUse.collect(c, block, q, b, floor, first, next))
+}
+
+// CollectFiveBitsTo is CollectTo for a block of five bits.
+func (b *Bounds) CollectFiveBitsTo(c *Candidates, block []byte, q *Digits, floor float32, first int32, next []byte) {
+	b.check(c, block, q, FiveBitBlockBytes(len(q.h)), next)
+	collect := inUse.collectFive
+	if collect == nil {
+		collect = generic.collectFive
+	}
+	c.Truncate(len(c.Place) + collect(c, block, q, b, floor, first, next))
+}
+
+// check checks the lengths, and makes room for a block's rows.
+func (b *Bounds) check(c *Candidates, block []byte, q *Digits, size int, next []byte) {
+	if len(block) != size || next != nil && len(next) != size {
+		panic("vec: a block of another width than the query's")
+	}
 	if len(b.Scale) < BlockRows || len(b.Error) < BlockRows {
 		panic("vec: Bounds of less than a block")
 	}
 	if n := len(c.Place) + BlockRows; n > cap(c.Place) || n > cap(c.Low) || n > cap(c.High) {
 		c.grow(BlockRows)
 	}
-	n := c.Len() + inUse.collect(c, d, b, floor, first)
-	c.Truncate(n)
 }
 
 // at is the approximate score of row r with dot product d, and the error that it may have.
@@ -62,24 +80,34 @@ func (b *Bounds) at(r int, d int32) (score, err float32) {
 // CountAtLeast returns how many of the numbers of v are at least floor.
 func CountAtLeast(v []float32, floor float32) int { return inUse.count(v, floor) }
 
-// collectGeneric writes behind the candidates, where there is room, and returns how many.
-func collectGeneric(c *Candidates, d *[BlockRows]int32, b *Bounds, floor float32, first int32) int {
-	n := len(c.Place)
-	place, low, high := c.Place[:n+BlockRows], c.Low[:n+BlockRows], c.High[:n+BlockRows]
-	for r, x := range d {
-		if score, err := b.at(r, x); score+err >= floor {
-			place[n], low[n], high[n] = first+int32(r), score-err, score+err
-			n++
+// collectDots is a collector for a kernel that multiplies. It writes behind the candidates, where there is room, and returns how
+// many.
+func collectDots(dots func(d *[BlockRows]int32, block []byte, q *Digits)) collector {
+	return func(c *Candidates, block []byte, q *Digits, b *Bounds, floor float32, first int32, _ []byte) int {
+		var d [BlockRows]int32
+		dots(&d, block, q)
+		n := len(c.Place)
+		place, low, high := c.Place[:n+BlockRows], c.Low[:n+BlockRows], c.High[:n+BlockRows]
+		for r, x := range d {
+			if score, err := b.at(r, x); score+err >= floor {
+				place[n], low[n], high[n] = first+int32(r), score-err, score+err
+				n++
+			}
 		}
+		return n - len(c.Place)
 	}
-	return n - len(c.Place)
 }
 
-// collectMasked is collectGeneric for a kernel that finds the rows, and sets bit r mod 16 of masks[r/16] for each of them.
-func collectMasked(reach func(masks *[masksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool) collector {
-	return func(c *Candidates, d *[BlockRows]int32, b *Bounds, floor float32, first int32) int {
+// collectMasked is collectDots for a kernel that also finds the rows, and sets bit r mod 16 of masks[r/16] for each of them.
+func collectMasked(
+	dots func(d *[BlockRows]int32, block []byte, q *Digits, next []byte),
+	reach func(masks *[masksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool,
+) collector {
+	return func(c *Candidates, block []byte, q *Digits, b *Bounds, floor float32, first int32, next []byte) int {
+		var d [BlockRows]int32
 		var masks [masksOfBlock]uint16
-		if !reach(&masks, d, b, floor) {
+		dots(&d, block, q, next)
+		if !reach(&masks, &d, b, floor) {
 			return 0
 		}
 		n := len(c.Place)

@@ -17,33 +17,57 @@ func TestCollect(t *testing.T) { eachKernel(t, testCollect) }
 
 func testCollect(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
-	for range 300 {
-		b := Bounds{
-			Scale: guard(randomVector(rng, BlockRows)).in, Error: guard(randomVector(rng, BlockRows)).in,
-			Step: rng.Float32(), Norm: rng.Float32(), Margin: rng.Float32(),
-		}
-		var d [BlockRows]int32
-		for r := range d {
-			d[r] = int32(rng.Uint32())
-		}
-		interval := func(r int) (low, high float32) {
-			score := rounded(rounded(float32(d[r])*b.Scale[r]) * b.Step)
-			err := rounded(b.Error[r]*b.Norm) + b.Margin
-			return score - err, score + err
-		}
-		_, one := interval(rng.IntN(BlockRows))
-		for _, floor := range []float32{one, float32(math.Inf(-1)), float32(math.Inf(1)), 0} {
-			got := randomCandidates(rng, rng.IntN(20))
-			want := cloneCandidates(got)
-			for r := range d {
-				if low, high := interval(r); high >= floor {
-					want.Place, want.Low, want.High = append(want.Place, int32(1000+r)), append(want.Low, low), append(want.High, high)
+	for _, k := range []int{0, 8, 16, 24, 32, 40, 64, 128, 256, 504} {
+		for trial := range 8 {
+			h := randomDigits(rng, k)
+			if trial%2 == 0 {
+				for i := range h {
+					h[i] %= SmallDigit + 1
 				}
 			}
-			b.CollectTo(&got, &d, floor, 1000)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Fatalf("floor %v (-want +got):\n%s", floor, diff)
+			checkCollect(t, rng, h, trial%4 < 2)
+		}
+	}
+}
+
+func checkCollect(t *testing.T, rng *rand.Rand, h []int16, five bool) {
+	t.Helper()
+	block, numbers := randomBlock(t, rng, len(h), five)
+	var q Digits
+	q.Set(h)
+	b := Bounds{
+		Scale: guard(randomVector(rng, BlockRows)).in, Error: guard(randomVector(rng, BlockRows)).in,
+		Step: rng.Float32(), Norm: rng.Float32(), Margin: rng.Float32(),
+	}
+	interval := func(r int) (low, high float32) {
+		d := int32(0)
+		for j, c := range numbers[r] {
+			d += int32(c) * int32(h[j])
+		}
+		score := rounded(rounded(float32(d)*b.Scale[r]) * b.Step)
+		err := rounded(b.Error[r]*b.Norm) + b.Margin
+		return score - err, score + err
+	}
+	_, one := interval(rng.IntN(BlockRows))
+	for _, floor := range []float32{one, float32(math.Inf(-1)), float32(math.Inf(1)), 0} {
+		got := randomCandidates(rng, rng.IntN(20))
+		want := cloneCandidates(got)
+		for r := range numbers {
+			if low, high := interval(r); high >= floor {
+				want.Place, want.Low, want.High = append(want.Place, int32(1000+r)), append(want.Low, low), append(want.High, high)
 			}
+		}
+		next := block
+		if rng.IntN(2) == 0 {
+			next = nil
+		}
+		if five {
+			b.CollectFiveBitsTo(&got, block, &q, floor, 1000, next)
+		} else {
+			b.CollectTo(&got, block, &q, floor, 1000, next)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("k=%d five=%v floor %v (-want +got):\n%s", len(h), five, floor, diff)
 		}
 	}
 }

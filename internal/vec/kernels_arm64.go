@@ -10,10 +10,10 @@ func kernels() []kernel {
 		return all
 	}
 	neon := generic
+	neon.collectFive = nil
 	neon.name, neon.dot, neon.scan, neon.scanRows = "neon", dotNEON, scanNEON, scanRowsNEON
 	if cpu.ARM64.HasASIMDDP {
-		neon.dots, neon.smallDots = dotsNEON, dotsNEON
-		neon.collect, neon.quantised = collectMasked(reachNEON), true
+		neon.collect, neon.quantised = collectMasked(dotsNEON, reachNEON), true
 	}
 	return append(all, neon)
 }
