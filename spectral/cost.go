@@ -21,7 +21,7 @@ func Cost(r *Incidence, opt Options) []cost.Stage {
 	}
 	n, k := float64(r.NumItems), float64(opt.Rank)
 	events, users, pairs := r.windowedSize(opt.Graph.Window)
-	m, limit, size := typicalSpace*k, float64(columnLimit(opt.Rank)), 4.0
+	m, limit, size := typicalSpace*k, float64(columnLimit(r.NumItems, opt.Rank)), 4.0
 	if opt.Tolerance < singleTolerance {
 		size = 8
 	}
