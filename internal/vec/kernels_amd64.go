@@ -9,12 +9,14 @@ func kernels() []kernel {
 		return all
 	}
 	avx2 := kernel{name: "avx2", dot: dotAVX2, scan: scanAVX2, scanRows: scanRowsAVX2, dots: dotsAVX2, reach: reachAVX2, quantised: true}
+	avx2.squares = squaresAVX2
 	all = append(all, avx2)
 	if !cpu.X86.HasAVX512F || !cpu.X86.HasAVX512BW || !cpu.X86.HasAVX512VL || !cpu.X86.HasAVX512DQ {
 		return all
 	}
 	avx512 := avx2 // without VNNI there is nothing better than AVX2 for the int8 rows
 	avx512.name, avx512.dot, avx512.scan, avx512.scanRows = "avx512", dotAVX512, scanAVX512, scanRowsAVX512
+	avx512.squares = squaresAVX512
 	if cpu.X86.HasAVX512VNNI {
 		avx512.dots, avx512.reach = dotsAVX512, reachAVX512
 	}
@@ -38,6 +40,12 @@ func scanRowsAVX2(dst, rows []float32, numbers []int32, q []float32)
 
 //go:noescape
 func scanRowsAVX512(dst, rows []float32, numbers []int32, q []float32)
+
+//go:noescape
+func squaresAVX2(dst, rows, p []float32)
+
+//go:noescape
+func squaresAVX512(dst, rows, p []float32)
 
 //go:noescape
 func dotsAVX2(d *[BlockRows]int32, block []byte, q *Digits, next []byte)

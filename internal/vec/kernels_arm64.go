@@ -11,6 +11,7 @@ func kernels() []kernel {
 	}
 	neon := generic
 	neon.name, neon.dot, neon.scan, neon.scanRows = "neon", dotNEON, scanNEON, scanRowsNEON
+	neon.squares = squaresNEON
 	if cpu.ARM64.HasASIMDDP {
 		neon.dots, neon.reach, neon.quantised = dotsNEON, reachNEON, true
 	}
@@ -25,6 +26,9 @@ func scanNEON(dst, rows, q []float32)
 
 //go:noescape
 func scanRowsNEON(dst, rows []float32, numbers []int32, q []float32)
+
+//go:noescape
+func squaresNEON(dst, rows, p []float32)
 
 //go:noescape
 func dotsNEON(d *[BlockRows]int32, block []byte, q *Digits, next []byte)

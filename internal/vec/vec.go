@@ -30,12 +30,13 @@ type kernel struct {
 	dot       func(a, b []float32) float32
 	scan      func(dst, rows, q []float32)
 	scanRows  func(dst, rows []float32, numbers []int32, q []float32)
+	squares   func(dst, rows, p []float32)
 	dots      func(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 	reach     func(masks *[MasksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
 	quantised bool // see QuantisedScans
 }
 
-var generic = kernel{name: "generic", dot: dotGeneric, scan: scanGeneric, scanRows: scanRowsGeneric, dots: dotsGeneric, reach: reachGeneric}
+var generic = kernel{name: "generic", dot: dotGeneric, scan: scanGeneric, scanRows: scanRowsGeneric, squares: squaresGeneric, dots: dotsGeneric, reach: reachGeneric}
 
 // inUse is the kernel in use. Tests change it.
 var inUse = best(kernels(), os.Getenv("GSIMC_CPU"))
