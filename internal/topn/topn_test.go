@@ -235,8 +235,8 @@ func TestSearchIsTheScan(t *testing.T) {
 						gain[i] = s.gain(rng, i)
 					}
 					for _, five := range []bool{false, true} {
-					checkSearches(t, rng, s, rows, gain, k, five)
-				}
+						checkSearches(t, rng, s, rows, gain, k, five)
+					}
 				}
 			}
 		})

@@ -9,7 +9,7 @@ func kernels() []kernel {
 		return all
 	}
 	avx2 := kernel{
-		name: "avx2", dot: dotAVX2, scan: scanAVX2, scanRows: scanRowsAVX2,
+		name: "avx2", dot: dotAVX2, scan: scanAVX2, scanRows: scanRowsAVX2, squares: squaresAVX2,
 		collect: collectMasked(dotsAVX2, reachAVX2), drop: dropGeneric, count: countGeneric, quantised: true,
 	}
 	all = append(all, avx2)
@@ -19,6 +19,7 @@ func kernels() []kernel {
 	avx512 := avx2 // without VNNI there is nothing better than AVX2 for the int8 rows
 	avx512.name, avx512.dot, avx512.scan, avx512.scanRows = "avx512", dotAVX512, scanAVX512, scanRowsAVX512
 	avx512.drop, avx512.count = dropAVX512, countAVX512
+	avx512.squares = squaresAVX512
 	if cpu.X86.HasAVX512VNNI {
 		avx512.collect, avx512.collectFive, avx512.smallFaster = collectAVX512, collectFiveAVX512, true
 	}
@@ -42,6 +43,12 @@ func scanRowsAVX2(dst, rows []float32, numbers []int32, q []float32)
 
 //go:noescape
 func scanRowsAVX512(dst, rows []float32, numbers []int32, q []float32)
+
+//go:noescape
+func squaresAVX2(dst, rows, p []float32)
+
+//go:noescape
+func squaresAVX512(dst, rows, p []float32)
 
 //go:noescape
 func dotsAVX2(d *[BlockRows]int32, block []byte, q *Digits, next []byte)

@@ -12,6 +12,7 @@ func kernels() []kernel {
 	neon := generic
 	neon.collectFive = nil
 	neon.name, neon.dot, neon.scan, neon.scanRows = "neon", dotNEON, scanNEON, scanRowsNEON
+	neon.squares = squaresNEON
 	if cpu.ARM64.HasASIMDDP {
 		neon.collect, neon.quantised = collectMasked(dotsNEON, reachNEON), true
 	}
@@ -26,6 +27,9 @@ func scanNEON(dst, rows, q []float32)
 
 //go:noescape
 func scanRowsNEON(dst, rows []float32, numbers []int32, q []float32)
+
+//go:noescape
+func squaresNEON(dst, rows, p []float32)
 
 //go:noescape
 func dotsNEON(d *[BlockRows]int32, block []byte, q *Digits, next []byte)

@@ -30,6 +30,7 @@ type kernel struct {
 	dot      func(a, b []float32) float32
 	scan     func(dst, rows, q []float32)
 	scanRows func(dst, rows []float32, numbers []int32, q []float32)
+	squares  func(dst, rows, p []float32)
 	drop     func(c *Candidates, floor float32) int
 	count    func(v []float32, floor float32) int
 
@@ -43,7 +44,7 @@ type kernel struct {
 type collector func(c *Candidates, block []byte, q *Digits, b *Bounds, floor float32, first int32, next []byte) int
 
 var generic = kernel{
-	name: "generic", dot: dotGeneric, scan: scanGeneric, scanRows: scanRowsGeneric,
+	name: "generic", dot: dotGeneric, scan: scanGeneric, scanRows: scanRowsGeneric, squares: squaresGeneric,
 	collect: collectDots(dotsGeneric), collectFive: collectDots(fiveDotsGeneric), drop: dropGeneric, count: countGeneric,
 }
 
