@@ -42,7 +42,7 @@ const DefaultTolerance = 1e-5
 
 // maxRestarts bounds the Lanczos solver; a basis that has not converged by
 // then is reported with its residual.
-const maxRestarts = 300
+const maxRestarts = 100
 
 // maxSingleRestarts bounds it in float32, after which it begins anew in float64: rounding may keep it from converging.
 const maxSingleRestarts = 30
