@@ -21,36 +21,53 @@ func (t *Traffic) Loaded(user, n int) []int32 {
 	return items
 }
 
-// Preload streams the histories of users first up to end, n events each, as they come in life: the first event of every
-// user, then the second of every user, and so on, in messages of batch events. A history that is there already stays as it is.
-func (c *Client) Preload(ctx context.Context, t *Traffic, first, end, n, batch int, progress func(done, total int)) error {
-	histories := make([]int32, 0, (end-first)*n)
-	for u := first; u < end; u++ {
-		histories = append(histories, t.Loaded(u, n)...)
+// Messages of Preload: as many events as a server takes in one, and enough on their way to keep it busy.
+const (
+	preloadBatch  = 1000
+	preloadWindow = 16 // on each connection
+)
+
+// Preload streams the histories of users first up to end, n events each, one user after the other: a server sorts the events that
+// it gets by user, and in this order it has the least to do. A history that is there already stays as it is.
+func (c *Client) Preload(ctx context.Context, t *Traffic, first, end, n int, progress func(done, total int)) error {
+	total := (end - first) * n
+	begun := make([]preloading, len(c.conns)) // on each connection, which has every so many-th user
+	for i := range begun {
+		begun[i].user = first + i - len(c.conns)
 	}
-	sent := make([]int, len(c.conns)) // by each connection, which has every so many-th event
 	var acked atomic.Int64
 	_, err := c.Pump(ctx, Pump{
-		Window: max(StreamWindow/batch, 1), Batch: batch,
+		Window: preloadWindow, Batch: preloadBatch,
 		Next: func(connection int) []byte {
-			at := sent[connection]*len(c.conns) + connection
-			if at >= len(histories) {
-				return nil
+			p := &begun[connection]
+			if p.sent == len(p.items) {
+				p.user, p.sent = p.user+len(c.conns), 0
+				if p.user >= end {
+					p.items = nil
+					return nil
+				}
+				p.items = t.Loaded(p.user, n)
 			}
-			sent[connection]++
-			u, j := at%(end-first), at/(end-first)
+			p.sent++
 			return encode(&pb.Event{
-				EventId: "loaded-" + strconv.Itoa(j), UserId: UserID(first + u), ItemId: t.Items[histories[u*n+j]],
+				EventId: "loaded-" + strconv.Itoa(p.sent-1), UserId: UserID(p.user), ItemId: t.Items[p.items[p.sent-1]],
 			})
 		},
 		Acked: func(_ time.Duration, events int) {
 			if done := int(acked.Add(int64(events))); done/4096 != (done-events)/4096 {
-				progress(done, len(histories))
+				progress(done, total)
 			}
 		},
 	})
-	if err == nil && acked.Load() < int64(len(histories)) {
+	if err == nil && acked.Load() < int64(total) {
 		err = context.Cause(ctx)
 	}
 	return err
+}
+
+// preloading is the user whose history a connection sends.
+type preloading struct {
+	user  int
+	items []int32
+	sent  int // of items
 }

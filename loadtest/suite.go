@@ -24,8 +24,8 @@ type Suite struct {
 	Sync func() (time.Duration, error)
 	// RSS, if set, is the resident memory of the server in bytes.
 	RSS func() int64
-	// Progress is told which scenario runs and how many of its measurements are done.
-	Progress func(group string, done, total int)
+	// Progress is told which scenario or point of a sweep runs and how many of its measurements are done.
+	Progress func(what string, done, total int)
 
 	series  []Series
 	sources int // made so far: each draws other requests
@@ -41,7 +41,8 @@ func (s *Suite) Continue(other *Suite) { s.series, s.sources = other.series, oth
 type round struct {
 	suite    *Suite
 	group    string
-	done     int // measurements in this round and the ones before
+	shown    string // to whom watches: the group, and the point of it
+	done     int    // measurements in this round and the ones before
 	total    int
 	measured []figure
 }
@@ -87,11 +88,14 @@ func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsec
 // rounds runs the rounds of a scenario, with this many measurements in each, and adds what they gave as points at x of the
 // series of the group. If it fails or ctx ends, the rounds before count.
 func (s *Suite) rounds(ctx context.Context, group, xName string, x float64, measurements int, one func(context.Context, *round) error) error {
-	values := map[string][]float64{}
+	values, shown := map[string][]float64{}, group
+	if xName != "" { // each point begins anew
+		shown = fmt.Sprintf("%s, %v %s", group, x, xName)
+	}
 	var first []figure
 	var failure error
 	for i := range s.Repetitions {
-		r := &round{suite: s, group: group, done: i * measurements, total: s.Repetitions * measurements}
+		r := &round{suite: s, group: group, shown: shown, done: i * measurements, total: s.Repetitions * measurements}
 		failure = one(ctx, r)
 		if failure == nil {
 			failure = ctx.Err() // what was cut short does not count
@@ -124,7 +128,7 @@ func (s *Suite) point(group, xName string, f figure, p Point) {
 
 // begin announces the next measurement of a round.
 func (r *round) begin() {
-	r.suite.Progress(r.group, r.done, r.total)
+	r.suite.Progress(r.shown, r.done, r.total)
 	r.done++
 }
 

@@ -85,6 +85,8 @@ func TestScenariosOnEcho(t *testing.T) {
 	s.InProcess = callerFunc(func(context.Context, Request) error { time.Sleep(time.Millisecond); return nil })
 	s.Sync = func() (time.Duration, error) { return time.Millisecond, nil }
 	s.Traffic.Stream = 0 // an echo has no streams
+	var shown []string
+	s.Progress = func(what string, _, _ int) { shown = append(shown, what) }
 	for name, run := range map[string]func(context.Context) error{
 		"latency":    s.Latency,
 		"throughput": func(ctx context.Context) error { return s.Throughput(ctx, 4) },
@@ -106,6 +108,9 @@ func TestScenariosOnEcho(t *testing.T) {
 		if len(x.Points) != 1 || x.Points[0].Y.Repetitions != 2 {
 			t.Errorf("%s has points %+v, want one of 2 repetitions", want.name, x.Points)
 		}
+	}
+	if want := "sweep clients, 4 clients"; !slices.Contains(shown, want) || slices.Contains(shown, "sweep clients") {
+		t.Errorf("progress of %q, want of %q: each point begins anew", shown, want)
 	}
 	followed, violations := s.find(t, "visibility", "events followed"), s.find(t, "visibility", "violations")
 	if f, v := followed.Points[0].Y.Median, violations.Points[0].Y.Median; f == 0 || v != f {
@@ -143,39 +148,65 @@ func TestFailingServer(t *testing.T) {
 	}
 }
 
-// streamServer acknowledges every third message.
+// streamServer acknowledges every third message and keeps the items of each user.
 type streamServer struct {
 	pb.UnimplementedEventServiceServer
-	breakAt, reject uint64 // sequences; 0: never
-	total           atomic.Int64
+	breakAt, reject uint64 // sequences within a message of it; 0: never
+
+	mu    sync.Mutex
+	items map[string][]string
+	total int
 }
 
 func (f *streamServer) StreamObserve(stream pb.EventService_StreamObserveServer) error {
-	last := uint64(0)
+	next := uint64(1)
 	for messages := 1; ; messages++ {
 		m, err := stream.Recv()
 		if err != nil {
 			return err
 		}
-		if m.GetSequence() != last+1 || m.GetEvent().GetItemId() == "" {
+		events := m.GetEvents()
+		if e := m.GetEvent(); e != nil {
+			events = append(events, e)
+		}
+		if m.GetSequence() != next || !f.take(events) {
 			return status.Error(codes.InvalidArgument, "out of order")
 		}
-		f.total.Add(1)
-		if last = m.GetSequence(); last == f.breakAt {
+		first, last := next, next+uint64(len(events))-1
+		next = last + 1
+		within := func(sequence uint64) bool { return first <= sequence && sequence <= last }
+		if within(f.breakAt) {
 			return status.Error(codes.Unavailable, "broken")
 		}
 		ack := &pb.StreamObserveResponse{AckedSequence: last}
-		if last == f.reject {
-			ack.Exceptions = []*pb.StreamEventResult{{Sequence: last, Result: &pb.EventResult{
+		if within(f.reject) {
+			ack.Exceptions = []*pb.StreamEventResult{{Sequence: f.reject, Result: &pb.EventResult{
 				Disposition: pb.EventDisposition_EVENT_DISPOSITION_REJECTED, Error: &pb.EventError{Message: "no such thing"},
 			}}}
 		}
-		if messages%3 == 0 || last == f.reject {
+		if messages%3 == 0 || within(f.reject) {
 			if err := stream.Send(ack); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// take reports whether the events are complete.
+func (f *streamServer) take(events []*pb.Event) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.items == nil {
+		f.items = map[string][]string{}
+	}
+	for _, e := range events {
+		if e.GetItemId() == "" {
+			return false
+		}
+		f.items[e.GetUserId()] = append(f.items[e.GetUserId()], e.GetItemId())
+	}
+	f.total += len(events)
+	return len(events) > 0
 }
 
 func serveStreams(t *testing.T, f *streamServer) *Client {
@@ -201,12 +232,25 @@ func TestPreload(t *testing.T) {
 		{"rejected", &streamServer{reject: 50}, "no such thing"},
 	} {
 		client := serveStreams(t, c.server)
-		err := client.Preload(t.Context(), &traffic, 10, 40, 12, 1, func(int, int) {}) // 360 events, 180 a connection: a multiple of 3
-		switch {
-		case c.want == "" && (err != nil || c.server.total.Load() != 360):
-			t.Errorf("%s: error %v after %d events, want 360", c.name, err, c.server.total.Load())
-		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
-			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
+		const first, users, n = 10, 500, 12 // 6000 events: three messages on each of two connections
+		err := client.Preload(t.Context(), &traffic, first, first+users, n, func(int, int) {})
+		if c.want != "" {
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: error %v, want %q", c.name, err, c.want)
+			}
+			continue
+		}
+		if err != nil || c.server.total != users*n {
+			t.Errorf("%s: error %v after %d events, want %d", c.name, err, c.server.total, users*n)
+		}
+		for u := first; u < first+users; u++ {
+			var want []string
+			for _, item := range traffic.Loaded(u, n) {
+				want = append(want, traffic.Items[item])
+			}
+			if got := c.server.items[UserID(u)]; !slices.Equal(got, want) {
+				t.Fatalf("%s: history of user %d is %v, want %v", c.name, u, got, want)
+			}
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/gsimc/gsimc/internal/prefetch"
 	"github.com/gsimc/gsimc/internal/topn"
 	"github.com/gsimc/gsimc/kalman"
 )
@@ -201,6 +202,18 @@ func (m *Model) NumTrainUsers() int64 { return m.spec.TrainUsers }
 func (m *Model) ItemID(i int32) string {
 	t, at := m.at(i)
 	return t.ids[at]
+}
+
+// FetchIDs begins to bring the ids of items into the cache, and returns at once. A long list whose ids are wanted one after the
+// other would wait for most of them twice: for where the id stands, and for the id.
+func (m *Model) FetchIDs(items []Scored) {
+	for _, s := range items {
+		t, at := m.at(s.Item)
+		prefetch.Value(&t.ids[at])
+	}
+	for _, s := range items {
+		prefetch.String(m.ItemID(s.Item))
+	}
 }
 
 // ItemIndex returns the index of an item id, and whether the model knows it.

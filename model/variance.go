@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 
+	"github.com/gsimc/gsimc/internal/prefetch"
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -74,8 +75,15 @@ func (m *Model) DeviationsTo(dst []float32, items []Scored, p []float32) {
 	}
 	m.checkQuery(p)
 	for i, s := range items {
+		if i+rowsAhead < len(items) {
+			u, _ := m.decoder(items[i+rowsAhead].Item)
+			prefetch.Slice(u)
+		}
 		m.checkItem(s.Item)
 		t, at := m.at(s.Item)
 		t.spreadTo(dst[i:i+1], p, at)
 	}
 }
+
+// rowsAhead is how many rows before its turn a row of the basis is fetched: the rows of a list stand here and there.
+const rowsAhead = 4

@@ -99,6 +99,7 @@ func (s recommender) answer(ctx context.Context, m *model.Model, req *pb.Recomme
 	}
 	s.metrics.stage.topN.Observe(watch.lap())
 
+	m.FetchIDs(r.top)
 	r.revision = subj.revision
 	if m.HasVariance() {
 		r.addVariance(sc.variance)

@@ -1,6 +1,10 @@
 package spectral
 
-import "github.com/gsimc/gsimc/internal/parallel"
+import (
+	"math"
+
+	"github.com/gsimc/gsimc/internal/parallel"
+)
 
 // affinity is K by its products: in float32 for the iteration, and in float64 for what is reported.
 type affinity struct {
@@ -37,9 +41,10 @@ func (g *hypergraph) denseIsFaster(opt Options) bool {
 // What the choice rests on: seconds of one processor, measured on a machine of 2025. Only their ratios matter.
 const (
 	secondsPerPair   = 0.45e-9  // an addition of newGramOp
-	secondsPerEntry  = 13e-12   // a product with an element of the dense K
-	secondsPerRow    = 0.125e-9 // two products with an element of R
-	typicalProducts  = 5        // with K for each vector of the basis
+	secondsPerAdding = 0.4e-9   // an element of K that a chunk is added to
+	secondsPerFinish = 7e-9     // an element of K that is scaled and mirrored
+	secondsPerEntry  = 10.5e-12 // a product with an element of the dense K
+	secondsPerRow    = 0.115e-9 // two products with an element of R
 	maxGramBytes     = 5 << 30  // of the dense K
 	gramShare        = 0.4      // of the time, where it is worth making
 	measurementShare = 0.1      // of the time
@@ -53,8 +58,9 @@ func dense(items int, events, pairs float64, opt Options) bool {
 	if opt.Graph.Kind != Hypergraph || opt.Tolerance < singleTolerance || items > maxGramItems || 4*n*n > maxGramBytes {
 		return false
 	}
-	products := typicalProducts * float64(opt.Rank)
-	return pairs*secondsPerPair+products*n*n*secondsPerEntry < products*events*secondsPerRow
+	products := typicalProducts(items, opt.Rank)
+	forming := pairs*secondsPerPair + n*n*(secondsPerAdding*math.Ceil(events/gramChunk)+secondsPerFinish)
+	return forming+products*n*n*secondsPerEntry < products*events*secondsPerRow
 }
 
 // without is K without the pieces but the largest, see withoutPieces.

@@ -32,6 +32,11 @@ func newChebyshev(lo, cut, top, growth float64, limit int) chebyshev {
 	return c
 }
 
+// lift is p(κ) of a κ that is not below the unwanted interval, in units of the ripple.
+func (c chebyshev) lift(kappa float64) float64 {
+	return math.Cosh(float64(c.degree) * math.Acosh(max(1, (kappa-c.e)/c.h)))
+}
+
 // origin is the κ above the unwanted interval with p(κ) = θ, and the top of the interval for a θ that is not above the ripple.
 func (c chebyshev) origin(theta float64) float64 {
 	return c.e + c.h*math.Cosh(math.Acosh(max(1, theta/c.norm))/float64(c.degree))

@@ -1,18 +1,42 @@
 package spectral
 
 import (
+	"math"
+
 	"github.com/gsimc/gsimc/internal/cost"
 )
 
-// What the iteration does is only known when it is done. These are typical.
+// What the iteration does is only known when it is done. These are typical of graphs of shops, films and clicks.
 const (
-	eigenWork      = 9   // operations for each m³ of an eigenproblem of size m,
-	eigenSlowdown  = 4   // which run slower than products
-	eigenProblems  = 3   // of the size of the space
-	sparseSlowdown = 2   // of products with R, whose rows are of all sizes
-	typicalSpace   = 1.7 // vectors of the space for each of the basis, each of them orthogonalised twice
-	typicalDegree  = 4   // products with K for each vector of the space
+	typicalShare  = 1.4 // Lanczos vectors for each one of the basis,
+	typicalSteps  = 10  // and so many block steps besides, or fewer for a small basis
+	typicalDegree = 4   // products with K for each of them
+	eigenWork     = 45  // operations for each m³ of an eigenproblem of size m, as if they were those of products
+	eigenProblems = 3   // of the size of the whole space, of all checks together
+	tallSlowdown  = 1.4 // of products of tall matrices with blocks
+	measuringWork = 16  // operations for each n·k² of the last Rayleigh–Ritz step
+	blockPasses   = 20  // over the n×b numbers of a block for each product with K
 )
+
+// Work of forming and using K, in the units of package cost.
+const (
+	chunkWork      = 40   // scattered additions for each interaction that is put into a chunk
+	chunkBytes     = 6    // that are moved for each element of K with each chunk
+	finishBytes    = 64   // for each element of K when it is scaled and mirrored
+	sparseRows     = 1.5  // rows of 128 bytes that are fetched for each interaction and 32 vectors, both ways
+	covarianceRows = 5.5  // the same for each neighbour of an item, whose covariance is computed each time
+	neighbourWork  = 10.0 // scattered additions for each pair of items of a user, sorting included
+)
+
+// typicalSpace is the number of Lanczos vectors that it takes, as a rule.
+func typicalSpace(n, k int) int {
+	return min(int(typicalShare*float64(k))+min(typicalSteps*blockSize, 2*k+2*blockSize), columnLimit(n, k))
+}
+
+// typicalProducts is the number of vectors that are multiplied with K for a basis of rank k.
+func typicalProducts(n, k int) float64 {
+	return float64(probeSteps*blockSize + typicalDegree*typicalSpace(n, k) + k)
+}
 
 // Cost is what [Solve] takes for the graph of r, by its shape. The basis is kept.
 func Cost(r *Incidence, opt Options) []cost.Stage {
@@ -20,39 +44,88 @@ func Cost(r *Incidence, opt Options) []cost.Stage {
 		opt.Tolerance = DefaultTolerance
 	}
 	n, k := float64(r.NumItems), float64(opt.Rank)
-	events, users, pairs := r.windowedSize(opt.Graph.Window)
-	m, limit, size := typicalSpace*k, float64(columnLimit(opt.Rank)), 4.0
+	m, vectors, size := float64(typicalSpace(r.NumItems, opt.Rank)), typicalProducts(r.NumItems, opt.Rank), 4.0
 	if opt.Tolerance < singleTolerance {
 		size = 8
 	}
 	if r.NumItems <= denseMax || !lanczosFits(r.NumItems, opt.Rank) {
-		m, limit = n, n
+		m, vectors, size = n, n, 8
 	}
-	graph := cost.Stage{Name: "graph", Kept: 8 * (users + n)}
-	if opt.Graph.Window > 0 {
-		graph.Kept += 4*events + 8*users
-	}
-	var products, iteration cost.Work
-	vectors := typicalDegree*m + k
-	if dense(r.NumItems, events, pairs, opt) {
-		graph.Work[cost.Scatter] = pairs
-		graph.Kept += 4 * n * n
-		products[cost.Single] = 2 * n * n * vectors
-	} else {
-		products[cost.Gather] = sparseSlowdown * 2 * events * vectors * size / 128
-	}
-	graph.Peak = graph.Kept + 24*gramChunk
-	iteration[cost.Single] = 4*n*m*m + 2*n*m*k
-	iteration[cost.Double] = eigenProblems*eigenSlowdown*eigenWork*m*m*m + 6*n*k*k
-	iteration[cost.Stream] = 6 * size * n * vectors
-	basis := 8 * n * k
-	space := size*n*limit + 3*8*limit*limit
-	scratch := size * sparseStrip * n * (maxGroups + 6)
+	graph, products := graphCost(r, opt, vectors)
+	products[cost.Gather] *= size / 4
+	var iteration cost.Work
+	iteration[cost.Single] = size / 4 * (tallSlowdown*4*n*m*m + 2*n*m*k)
+	iteration[cost.Double] = eigenProblems*eigenWork*m*m*m + measuringWork*n*k*k
+	iteration[cost.Stream] = blockPasses * size * n * vectors
+	basis, limit := 8*n*k, float64(columnLimit(r.NumItems, opt.Rank))
+	space := size*n*limit + 8*limit*limit + 3*8*m*m
+	scratch := size * blockSize * n * (maxGroups + 6)
 	return []cost.Stage{
 		graph,
 		{Name: "eigenvectors: products", Work: products, Peak: space + scratch, Kept: space + scratch},
-		{Name: "eigenvectors: iteration", Work: iteration, Peak: 2 * basis, Kept: basis - space - scratch - graph.Kept},
+		{Name: "eigenvectors: iteration", Work: iteration, Peak: 2.5 * basis, Kept: basis - space - scratch - graph.Kept},
 	}
+}
+
+// graphCost is what it takes to make the graph of r, and to multiply so many vectors with its K.
+func graphCost(r *Incidence, opt Options, vectors float64) (graph cost.Stage, products cost.Work) {
+	n := float64(r.NumItems)
+	events, users, pairs := r.windowedSize(opt.Graph.Window)
+	graph = cost.Stage{Name: "graph", Kept: 8 * (users + n)}
+	if opt.Graph.Window > 0 {
+		graph.Kept += 4*events + 8*users
+	}
+	graph.Peak = graph.Kept
+	switch {
+	case opt.Graph.Kind == Covariance:
+		entries := r.neighbours(opt.Graph.Window)
+		graph.Work[cost.Scatter] = neighbourWork * 2 * pairs
+		graph.Kept += 8 * entries
+		graph.Peak += 16*entries + 4*events
+		products[cost.Gather] = covarianceRows * entries * vectors / blockSize
+	case dense(r.NumItems, events, pairs, opt):
+		graph.Work[cost.Scatter] = pairs + chunkWork*events
+		graph.Work[cost.Stream] = n * n * (chunkBytes*math.Ceil(events/gramChunk) + finishBytes)
+		graph.Kept += 4 * n * n
+		graph.Peak = graph.Kept + 24*gramChunk
+		products[cost.Single] = 2 * n * n * vectors
+	default:
+		products[cost.Gather] = sparseRows * events * vectors / blockSize
+	}
+	return graph, products
+}
+
+// sampledItems is the number of items whose neighbours are counted.
+const sampledItems = 256
+
+// neighbours is about the number of ordered pairs of different items that some window of w of a history has both of, from a
+// sample of the items.
+func (r *Incidence) neighbours(w int) float64 {
+	sampled := make([]int32, r.NumItems) // 1 + the number of the sample
+	count := min(sampledItems, r.NumItems)
+	for s := range count {
+		sampled[s*r.NumItems/count] = int32(s) + 1
+	}
+	met := make([]map[int32]struct{}, count)
+	for s := range met {
+		met[s] = map[int32]struct{}{}
+	}
+	for u := range r.NumUsers() {
+		for items := range Windows(r.Item[r.Ptr[u]:r.Ptr[u+1]], w) {
+			for _, i := range items {
+				if s := sampled[i]; s > 0 {
+					for _, j := range items {
+						met[s-1][j] = struct{}{}
+					}
+				}
+			}
+		}
+	}
+	sum := 0
+	for _, items := range met {
+		sum += max(0, len(items)-1)
+	}
+	return float64(sum) * float64(r.NumItems) / float64(count)
 }
 
 // windowedSize is the number of interactions, of hyperedges and of pairs of items in them, each once and with itself, after cutting histories

@@ -36,3 +36,12 @@ func (s *spectrum) above(count float64) float64 {
 	}
 	return s.theta[len(s.theta)-1]
 }
+
+// leading returns the numbers of the Ritz values that are at least cut, without the first few.
+func (s *spectrum) leading(without int, cut float64) []int {
+	var numbers []int
+	for i := without; i < len(s.theta) && s.theta[i] >= cut; i++ {
+		numbers = append(numbers, i)
+	}
+	return numbers
+}

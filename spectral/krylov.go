@@ -6,27 +6,29 @@ import (
 	"github.com/gsimc/gsimc/internal/gemm"
 )
 
-// Block sizes of the Lanczos solver. Small blocks need fewer products with K,
-// large ones run faster.
 const (
-	smallBlock = 16 // for ranks below 64
-	largeBlock = 32
-	probeSteps = 12 // block steps of the probe, which sees the density of the spectrum
+	// blockSize is the number of columns of a block. Narrower ones would need fewer products with K, but those with 32 columns,
+	// which gemm has kernels for, take hardly longer than any others.
+	blockSize = sparseStrip
+	// probeSteps is the number of block steps of the probe, which sees the density of the spectrum.
+	probeSteps = 12
+	// spaceBytes bounds the Lanczos vectors that are kept so that there is no restart.
+	spaceBytes = 1 << 30
 )
 
-func blockSize(k int) int {
-	if k < 64 {
-		return smallBlock
-	}
-	return largeBlock
-}
+// fewestColumns is the number of Lanczos vectors with which restarts get on well for rank k.
+func fewestColumns(k int) int { return k + k/2 + 10*blockSize }
 
-// columnLimit is the number of Lanczos vectors kept for rank k.
-func columnLimit(k int) int { return k + k/2 + 10*blockSize(k) }
+// columnLimit is the number of Lanczos vectors kept for rank k. Even where eigenvalues lie close beside the k-th, a run needs
+// no more than three for each wanted one and some; a restart costs more products than it saves of other work.
+func columnLimit(n, k int) int {
+	const size = 4 // bytes of an element, as a rule
+	return max(fewestColumns(k), min(3*k+16*blockSize, 2*n/3, spaceBytes/(size*n)))
+}
 
 // lanczosFits tells whether the Krylov space is well below the whole space; if
 // not, the dense solver is at least as fast and always exact.
-func lanczosFits(n, k int) bool { return 3*columnLimit(k) <= 2*n }
+func lanczosFits(n, k int) bool { return 3*fewestColumns(k) <= 2*n }
 
 // largestKrylovRank is the largest rank that lanczosFits for n items.
 func largestKrylovRank(n int) int {
@@ -108,11 +110,14 @@ func isDouble[T gemm.Float]() bool {
 }
 
 // Margins of the filter above k, which keep the k-th pair off its foot. The
-// first is what the probe's estimate is usually good for.
+// first is what the probe's estimate is usually good for. Where the spectrum
+// is flat at the k-th eigenvalue, the filter lifts it by less than enoughLift
+// above the ripple then, and a larger margin is taken.
 const (
 	firstMargin  = 1.15
 	marginGrowth = 1.25
 	maxMargin    = 4
+	enoughLift   = 2
 )
 
 // startKrylov returns the iteration with its space filled for the first time.
@@ -121,15 +126,17 @@ const (
 // the filter makes all eigenvalues below its foot alike, and a filter with a
 // lower foot is taken.
 func startKrylov[T gemm.Float](op operator[T], opt Options) (*filteredIteration[T], error) {
-	k, b := opt.Rank, blockSize(opt.Rank)
-	probe := newLanczos(op, randomBlock(op.dim(), b, opt.Seed), (probeSteps+1)*b, opt.Seed)
-	probe.fillTo(probe.limit)
-	s, err := newSpectrum(probe)
+	k, b := opt.Rank, blockSize
+	probe, done, err := runProbe(op, opt)
+	if err != nil || done {
+		return probe, err
+	}
+	s, err := newSpectrum(probe.l)
 	if err != nil {
 		return nil, err
 	}
 	f := &filteredIteration[T]{top: s.theta[0]}
-	if f.found, err = probe.leading(min(k-1, maxDeflated), deflationTolerance*opt.Tolerance*s.theta[0]); err != nil {
+	if f.found, err = probe.l.leading(min(k-1, maxDeflated), deflationTolerance*opt.Tolerance*s.theta[0]); err != nil {
 		return nil, err
 	}
 	k -= f.found.Cols
@@ -137,18 +144,22 @@ func startKrylov[T gemm.Float](op operator[T], opt Options) (*filteredIteration[
 		op = &deflatedOp[T]{operator: op, x: f.found}
 	}
 	lo := min(0, max(s.lo, opt.Graph.lowest())) // 0 is the eigenvalue of what has been taken out
+	kth := s.above(float64(opt.Rank) + float64(b)/2)
 	for margin := float64(firstMargin); ; margin *= marginGrowth {
 		cut := s.above(margin*float64(opt.Rank) + float64(b)/2)
 		f.filter = chebyshev{degree: 1}
 		if cut > 1e-6*f.top { // else fewer eigenvalues are not zero
 			f.filter = newChebyshev(lo, cut, s.theta[f.found.Cols], growthLimit[T](), degreeLimit[T]())
 		}
+		if f.filter.degree > 1 && margin <= maxMargin && f.filter.lift(kth) < enoughLift {
+			continue
+		}
 		f.op = op
 		inner := op
 		if f.filter.degree > 1 {
 			inner = &chebyshevOp[T]{chebyshev: f.filter, op: op}
 		}
-		f.l = newLanczos(inner, startBlock(opt, op.dim(), b), columnLimit(k), opt.Seed+1)
+		f.l = newLanczos(inner, probe.l.mixture(s.leading(f.found.Cols, cut), opt.Seed+1), columnLimit(op.dim(), k), opt.Seed+1)
 		f.l.stepped = func() { opt.meter.update(float64(f.l.p) / float64(f.l.limit)) }
 		good, err := f.l.advance(k, func() (int, error) { return f.good(k, opt.Tolerance) })
 		if err != nil {
@@ -160,29 +171,54 @@ func startKrylov[T gemm.Float](op operator[T], opt Options) (*filteredIteration[
 	}
 }
 
-// startBlock is the block that the iteration starts with: mixtures of the columns of opt.Start, with a little noise for what
-// is new, or nothing but noise.
-func startBlock(opt Options, n, b int) matrix[float64] {
-	noise := randomBlock(n, b, opt.Seed+1)
-	if len(opt.Start) == 0 {
-		return noise
+// runProbe returns a short iteration with K itself. It goes on where this has half of the wanted pairs already, and is done
+// when it has all.
+func runProbe[T gemm.Float](op operator[T], opt Options) (f *filteredIteration[T], done bool, err error) {
+	n, b := op.dim(), blockSize
+	least := (probeSteps + 1) * b
+	l := newLanczos(op, randomBlock(n, b, opt.Seed), max(least, min(2*least, n/2)), opt.Seed)
+	l.fillTo(least - b)
+	theta, _, err := l.ritz()
+	if err != nil {
+		return nil, false, err
 	}
-	k := len(opt.Start) / n
-	old := matrix[float64]{Rows: n, Cols: k, Stride: k, Data: opt.Start}
-	mixed := newGeneral(n, b)
-	mulAdd(mixed, 1, old, randomBlock(k, b, opt.Seed+2))
-	share := startNoise * maxColumnNorm(mixed) / maxColumnNorm(noise)
-	if share == 0 {
-		return noise
+	f = &filteredIteration[T]{l: l, op: op, filter: chebyshev{degree: 1}, top: theta[0]}
+	if 2*opt.Rank > l.p {
+		return f, false, nil
 	}
-	for i, v := range noise.Data {
-		mixed.Data[i] += share * v
+	count := func() (int, error) { return f.good(opt.Rank, opt.Tolerance) }
+	good, err := count()
+	if err == nil && good < opt.Rank && 2*good >= opt.Rank {
+		good, err = l.advance(opt.Rank, count)
 	}
-	return mixed
+	return f, good == opt.Rank, err
 }
 
-// startNoise is the length of the noise beside that of the mixtures.
-const startNoise = 0.01
+// mixture is a block of random mixtures of the Ritz vectors of the given numbers, with a little noise for what they miss.
+func (l *lanczos[T]) mixture(numbers []int, seed uint64) matrix[float64] {
+	noise := randomBlock(l.n, l.b, seed)
+	if len(numbers) == 0 {
+		return noise
+	}
+	chosen, turn := newGeneral(l.p, len(numbers)), newGeneral(l.p, l.b)
+	for i := range l.p {
+		for c, j := range numbers {
+			row(chosen, i)[c] = row(l.s, i)[j]
+		}
+	}
+	mulAdd(turn, 1, chosen, randomBlock(len(numbers), l.b, seed+1))
+	rounded, mixed := newMatrix[T](l.p, l.b), newMatrix[T](l.n, l.b)
+	copyMatrix(rounded, turn)
+	mulAdd(mixed, 1, columns(l.v, 0, l.p), rounded)
+	share := mixtureNoise * maxColumnNorm(mixed) / maxColumnNorm(noise)
+	for i, v := range mixed.Data {
+		noise.Data[i] = float64(v) + share*noise.Data[i]
+	}
+	return noise
+}
+
+// mixtureNoise is the length of the noise beside that of the mixtures.
+const mixtureNoise = 0.01
 
 // randomBlock is an n×b matrix of independent numbers from the standard normal distribution.
 func randomBlock(n, b int, seed uint64) matrix[float64] {

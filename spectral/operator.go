@@ -82,12 +82,15 @@ const sparseStrip = gemm.StripWidth
 func multiplyTo[T gemm.Float](dst matrix[T], op operator[T], x matrix[T]) {
 	for lo := 0; lo < x.Cols; lo += op.strip() {
 		hi := min(lo+op.strip(), x.Cols)
-		in, out := newMatrix[T](x.Rows, hi-lo), newMatrix[T](x.Rows, hi-lo)
-		copyMatrix(in, columns(x, lo, hi))
-		op.applyTo(out.Data, in.Data, hi-lo)
-		copyMatrix(columns(dst, lo, hi), out)
+		width := roundUp(hi-lo, min(sparseStrip, op.strip())) // whole strips have kernels; what is beyond the columns is 0
+		in, out := newMatrix[T](x.Rows, width), newMatrix[T](x.Rows, width)
+		copyMatrix(columns(in, 0, hi-lo), columns(x, lo, hi))
+		op.applyTo(out.Data, in.Data, width)
+		copyMatrix(columns(dst, lo, hi), columns(out, 0, hi-lo))
 	}
 }
+
+func roundUp(x, multiple int) int { return (x + multiple - 1) / multiple * multiple }
 
 // newGraph prepares K of the graph without ever forming an n×n dense matrix.
 func newGraph(g Graph, r *Incidence) (itemGraph, error) {

@@ -11,6 +11,9 @@ import (
 // done twice, gives orthonormal columns to working precision.
 const maxGramCondition = 1e10
 
+// nearlyOrthonormal is the condition number up to which one round is enough.
+const nearlyOrthonormal = 4
+
 // orthonormalise replaces W by Q of W = Q R and returns R (b×b, upper
 // triangular). Columns of W that depend on the others, or vanish beside the
 // scale of K, are replaced by random directions orthogonal to V[:, :p], and
@@ -102,14 +105,14 @@ func (l *lanczos[T]) projectVector(x []float64, p int) {
 	}
 }
 
-// choleskyQR2 factors w = Q R by two rounds of Cholesky QR and stores Q in w.
+// choleskyQR2 factors w = Q R by two rounds of Cholesky QR, or one where the columns are nearly orthonormal, and stores Q in w.
 // If w is too ill-conditioned it returns ok = false and leaves w as it was.
 func choleskyQR2(w matrix[float64]) (r matrix[float64], ok bool) {
-	r1, ok := choleskyQR(w)
-	if !ok {
-		return r, false
+	r1, condition, ok := choleskyQR(w)
+	if !ok || condition < nearlyOrthonormal {
+		return r1, ok
 	}
-	r2, ok := choleskyQR(w)
+	r2, _, ok := choleskyQR(w)
 	if !ok { // cannot be: w is orthonormal up to 1e-6 by now
 		return r, false
 	}
@@ -118,22 +121,23 @@ func choleskyQR2(w matrix[float64]) (r matrix[float64], ok bool) {
 	return r, true
 }
 
-func choleskyQR(w matrix[float64]) (r matrix[float64], ok bool) {
+// choleskyQR is one round, and tells the condition number of WᵀW.
+func choleskyQR(w matrix[float64]) (r matrix[float64], condition float64, ok bool) {
 	b := w.Cols
 	gram := gramMatrix(w)
 	var chol mat.Cholesky
 	if !chol.Factorize(mat.NewSymDense(b, gram.Data)) || !(chol.Cond() < maxGramCondition) {
-		return r, false
+		return r, 0, false
 	}
 	var tri, inverse mat.TriDense
 	chol.UTo(&tri)
 	if err := inverse.InverseTri(&tri); err != nil {
-		return r, false
+		return r, 0, false
 	}
 	// A product with R⁻¹ is many times faster than solving with R. What it loses,
 	// R being well conditioned, the second round restores.
 	rotateColumns(w, b, upperTriangle(&inverse))
-	return upperTriangle(&tri), true
+	return upperTriangle(&tri), chol.Cond(), true
 }
 
 // upperTriangle is t with zeros below the diagonal, which a TriDense leaves

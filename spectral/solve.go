@@ -29,11 +29,6 @@ type Options struct {
 	Nystrom NystromOptions
 	Seed    uint64 // of the start block and of Nyström's samples
 
-	// Start, if set, is an n×k' row-major matrix whose columns span about what is searched, such as an older basis of nearly the
-	// same graph; rows of items that are new in it are 0. The exact solvers begin with mixtures of its columns instead of with
-	// noise. It changes how long they take, not what they find.
-	Start []float64
-
 	// Progress, if set, is told by the exact solvers how much of the work is done, as far as can be foreseen: done rises from
 	// 0 to at most total.
 	Progress func(done, total int)
@@ -47,7 +42,7 @@ const DefaultTolerance = 1e-5
 
 // maxRestarts bounds the Lanczos solver; a basis that has not converged by
 // then is reported with its residual.
-const maxRestarts = 300
+const maxRestarts = 100
 
 // maxSingleRestarts bounds it in float32, after which it begins anew in float64: rounding may keep it from converging.
 const maxSingleRestarts = 30
@@ -78,14 +73,6 @@ func (o *Options) validate(r *Incidence) error {
 	}
 	if math.IsNaN(o.Tolerance) || o.Tolerance < 0 || o.Tolerance >= 1 {
 		return fmt.Errorf("tolerance is %v, want a number in (0, 1)", o.Tolerance)
-	}
-	if len(o.Start)%r.NumItems != 0 || len(o.Start) > r.NumItems*r.NumItems {
-		return fmt.Errorf("start of %d numbers, want a few for each of the %d items", len(o.Start), r.NumItems)
-	}
-	for _, v := range o.Start {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("start holds %v, want finite numbers", v)
-		}
 	}
 	switch o.Solver {
 	case "", SolverAuto, SolverExact:

@@ -48,7 +48,7 @@ type benchTraffic struct {
 
 	ObserveShare float64 `group:"Traffic:" default:"0.1" help:"Share of Observe in the mixed scenario."`
 	StreamShare  float64 `group:"Traffic:" default:"0" help:"Share of streamed events in the mixed scenario; the rest is Recommend."`
-	Batch        int     `group:"Traffic:" default:"100" help:"Streamed events in a message, 1 to 1000, when users are loaded and in the stream scenario."`
+	Batch        int     `group:"Traffic:" default:"100" help:"Streamed events in a message of the stream scenario, 1 to 1000."`
 	Seed         uint64  `group:"Traffic:" default:"1" help:"Seed of all that is drawn."`
 }
 

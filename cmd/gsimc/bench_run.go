@@ -129,11 +129,43 @@ func (b *bench) load(ctx context.Context, s *subject, first, end int) error {
 	b.stage = fmt.Sprintf("loading users %d to %d", first, end)
 	b.progress.Begin(b.stage, progress.Rows)
 	t := b.traffic(s)
-	err := s.client.Preload(ctx, &t, first, end, b.Events, b.Batch, func(done, total int) { b.progress.Update(int64(done), int64(total)) })
+	err := s.client.Preload(ctx, &t, first, end, b.Events, func(done, total int) { b.progress.Update(int64(done), int64(total)) })
 	if err != nil {
 		return fmt.Errorf("loading users: %w", err)
 	}
+	if s.child != nil {
+		settle(ctx, s.child.cmd.Process.Pid)
+	}
 	return nil
+}
+
+// What a server does with a load of events after it has acknowledged them, sorting above all and the sampling of live quality, is
+// not part of what is measured next. It gets this long.
+const (
+	settleLimit = 15 * time.Second
+	settleLook  = 250 * time.Millisecond // between two looks at how busy it is
+	settleBusy  = settleLook / 25        // processor time between them that is little enough
+)
+
+// settle waits until a process has next to nothing to do.
+func settle(ctx context.Context, pid int) {
+	limit := time.After(settleLimit)
+	look := time.NewTicker(settleLook)
+	defer look.Stop()
+	for before := processorTime(pid); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-limit:
+			return
+		case <-look.C:
+		}
+		now := processorTime(pid)
+		if now-before <= settleBusy {
+			return
+		}
+		before = now
+	}
 }
 
 // note adds what a reader has to know, once.

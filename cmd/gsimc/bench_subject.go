@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -134,19 +135,33 @@ func popularFirst(m *model.Model) []string {
 
 // residentBytes is the resident memory of a process; 0 if the system does not tell.
 func residentBytes(pid int) int64 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	return processNumbers(pid, "statm", 1, 1)[0] * int64(os.Getpagesize())
+}
+
+// processorTime is what a process has used so far; 0 if the system does not tell.
+func processorTime(pid int) time.Duration {
+	ticks := processNumbers(pid, "stat", 11, 2) // in its own code and in the kernel
+	return time.Duration(ticks[0]+ticks[1]) * time.Second / ticksPerSecond
+}
+
+// ticksPerSecond is the unit of the times in /proc: 100 on every architecture that Go knows.
+const ticksPerSecond = 100
+
+// processNumbers are n fields of a file of the process in /proc, from one on and counted behind the name of the program, if that
+// is there; zeros if the system does not tell.
+func processNumbers(pid int, file string, from, n int) []int64 {
+	numbers := make([]int64, n)
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
 	if err != nil {
-		return 0
+		return numbers
 	}
-	fields := strings.Fields(string(text))
-	if len(fields) < 2 {
-		return 0
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	for i := range numbers {
+		if from+i < len(fields) {
+			numbers[i], _ = strconv.ParseInt(fields[from+i], 10, 64)
+		}
 	}
-	pages, err := strconv.ParseInt(fields[1], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return pages * int64(os.Getpagesize())
+	return numbers
 }
 
 // echoFile holds the server's answer to a kind of requests, for the echo.

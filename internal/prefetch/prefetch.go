@@ -12,6 +12,9 @@ func Slice[T any](v []T) {
 	lines(unsafe.Pointer(unsafe.SliceData(v)), uintptr(len(v))*unsafe.Sizeof(*new(T)))
 }
 
+// String begins to load the bytes of s.
+func String(s string) { lines(unsafe.Pointer(unsafe.StringData(s)), uintptr(len(s))) }
+
 // Value begins to load *p, unless p is nil.
 func Value[T any](p *T) {
 	if p != nil {

@@ -13,9 +13,11 @@ func TestPrefetch(t *testing.T) {
 	for from := range 130 {
 		for _, size := range []int{0, 1, 63, 64, 65, 128, 700} {
 			prefetch.Slice(memory[from : from+size])
+			prefetch.String(string(memory[from : from+size]))
 		}
 	}
 	prefetch.Slice[float32](nil)
+	prefetch.String("")
 	prefetch.Slice([]struct{}{{}})
 	prefetch.Value(&memory[999])
 	prefetch.Value[[300]byte](nil)

@@ -2,6 +2,7 @@ package topn
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -45,20 +46,23 @@ func BenchmarkSearch(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("n=%d/k=%d/read", s.n, s.k), func(b *testing.B) { // no selection: what the memory allows
 			var q query
-			q.set(x, queries[0])
-			var d [vec.BlockRows]int32
-			b.SetBytes(int64(len(x.numbers)))
+			q.set(x, queries[0], x.maxDigit)
+			var c vec.Candidates
+			b.SetBytes(int64(len(x.bytes.numbers)))
 			for b.Loop() {
-				read(&d, x, &q)
+				read(&c, x, &q)
 			}
 		})
 	}
 }
 
 // read multiplies all blocks and looks at nothing.
-func read(d *[vec.BlockRows]int32, x *Index, q *query) {
+func read(c *vec.Candidates, x *Index, q *query) {
+	none := float32(math.Inf(1))
 	for b := range x.blocks() {
-		vec.DotsTo(d, x.block(b), &q.digits, x.block((b+1)%x.blocks()))
+		from := b * vec.BlockRows
+		q.bounds.Scale, q.bounds.Error = x.bytes.scale[from:from+vec.BlockRows], x.bytes.slack[from:from+vec.BlockRows]
+		q.bounds.CollectTo(c, x.bytes.block(b), &q.digits, none, 0, x.bytes.block((b+1)%x.blocks()))
 	}
 }
 

@@ -17,14 +17,17 @@
 //
 // c_i·h is an exact integer. Besides, the float32 score differs from v_i·x, and the computed approximation from s_i t (c_i·h),
 // by rounding. Dot adds every product in at most D = vec.DotRoundings(k) roundings, and the gain is one more, so the former
-// is at most (D+1)·2^-24 ‖v_i‖‖x‖ to first order. The latter are at most eight roundings of numbers no larger than
+// is at most (D+1)·2^-24 ‖v_i‖‖x‖ to first order. The latter are at most ten roundings of numbers no larger than
 // 4‖v_i‖‖x‖. Both together stay below ρ ‖v_i‖‖x‖ with ρ = (D + 64)·2^-24. What underflow takes away is below η‖x‖ (see
 // underflow), since queries shorter than 2^-60 or longer than 2^60 are left to the float32 scan. All in all
 //
-//	|score_i − approximation_i| ≤ ‖x‖ μ E_i,   E_i = e_i + β‖v_i‖ + η,   μ = max(1, (f/‖x‖ + ρ)(1 + e_max)/β)
+//	|score_i − approximation_i| ≤ ‖x‖ E_i + R_b ((1 + e_max) f + ρ‖x‖),   E_i = e_i + η
 //
-// where e_max ≥ e_i/‖v_i‖ for all i, and β is a constant that the query's own error seldom exceeds, so that one number a row
-// is enough. E_i and ‖x‖μ are rounded up.
+// where e_max ≥ e_i/‖v_i‖ for all i, and R_b ≥ ‖v_i‖ for the rows of the block that i stands in, which are of about the same
+// length, so that one number a row is enough. All of them are rounded up.
+//
+// A request on its own has a query of 16 bits, whose error f does not count. Among several requests that share a pass it may be
+// of 8 bits, and R_b f about as large as e_i‖x‖: see digits.
 //
 // # The search
 //

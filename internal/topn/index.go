@@ -21,22 +21,32 @@ type Index struct {
 	first int32 // number of the item of row 0
 
 	quantised bool // the int8 copy exists; if not, everything is done in float32
-	columns   int  // k, rounded up to a multiple of four
+	columns   int  // k, rounded up to a multiple of eight
 
-	memory   []byte    // that the arrays of rows below stand in
-	numbers  []byte    // c of each row, whole blocks, see package vec
-	row      []int32   // of the matrix, that each row of the copy is, n
-	scale    []float32 // s_i of each row, whole blocks
-	slack    []float32 // E_i
-	reach    []float32 // of each block: largest ‖v_i‖ in it or in any block behind it
+	memory   []byte    // that the arrays of the copies stand in
+	bytes    copied    // in int8
+	five     copied    // in five bits, or empty
+	row      []int32   // of the matrix, that each row of a copy is, n
+	reach    []float32 // R of each block: largest ‖v_i‖ in it or in any block behind it
 	order    []int32   // of the blocks in a scan: a sample first
 	sample   int       // how many blocks the sample has
-	relative float64   // e_max
+	relative float64   // e_max, of both copies
 	maxDigit int       // largest |h| of a query
 
 	searches sync.Pool // of *search
 	cleanup  runtime.Cleanup
 }
+
+// copied is a copy of the rows in small integers.
+type copied struct {
+	numbers   []byte    // c of each row, whole blocks, see package vec
+	blockSize int       // bytes
+	scale     []float32 // s_i of each row, whole blocks
+	slack     []float32 // E_i
+}
+
+// block returns the numbers of block b.
+func (c *copied) block(b int) []byte { return c.numbers[b*c.blockSize : (b+1)*c.blockSize] }
 
 // Limits of the norms within which the bound of the package comment holds.
 const (
@@ -44,14 +54,20 @@ const (
 	longest  = 0x1p60
 )
 
-// typical is β: 16-bit queries whose numbers are spread over the columns have f/‖x‖ below it.
-const typical = 3e-4
-
 // New makes the index of the n×k matrix rows with gains, len(gain) = n, whose items are numbered from first on. It keeps both,
 // which must not change. Numbers must be finite and gains not negative. O(nk), on all processors. On a processor that is not
 // faster with int8 the index holds no copy. The memory of the copy is given back by Close, or
 // when the index is garbage.
 func New(rows, gain []float32, k int, first int32) *Index {
+	five := vec.FiveBitsFaster() && k <= narrow && len(rows) > cached
+	return newIndex(rows, gain, k, first, five)
+}
+
+// narrow is the largest rank for which there is a copy in five bits: their error, beside the spread of the scores, grows with √k.
+const narrow = 512
+
+// newIndex is New with a copy in five bits or without.
+func newIndex(rows, gain []float32, k int, first int32, five bool) *Index {
 	n := len(gain)
 	if len(rows) != n*k {
 		panic(fmt.Sprintf("topn: %d numbers, want %d rows of %d", len(rows), n, k))
@@ -71,11 +87,11 @@ func New(rows, gain []float32, k int, first int32) *Index {
 		return x
 	}
 	x.quantised = true
-	x.layOut(norms)
+	x.layOut(norms, five)
 	relative := make([]float64, x.blocks())
 	parallel.TasksWith(x.blocks(), func() func(b int) {
-		c := make([]int8, x.columns)
-		return func(b int) { relative[b] = x.fill(b, c, norms) }
+		c, d := make([]int8, x.columns), make([]uint8, x.columns)
+		return func(b int) { relative[b] = x.fill(b, c, d, norms) }
 	})
 	x.relative = slices.Max(relative)
 	return x
@@ -85,7 +101,7 @@ func New(rows, gain []float32, k int, first int32) *Index {
 func (x *Index) Close() {
 	x.cleanup.Stop()
 	release(x.memory)
-	x.memory, x.numbers, x.scale, x.slack, x.quantised = nil, nil, nil, nil, false
+	x.memory, x.bytes, x.five, x.quantised = nil, copied{}, copied{}, false
 	x.rows, x.gain, x.n = nil, nil, 0
 }
 
@@ -96,27 +112,21 @@ func (x *Index) Bytes() int {
 
 func (x *Index) blocks() int { return (x.n + vec.BlockRows - 1) / vec.BlockRows }
 
-// block returns the numbers of block b.
-func (x *Index) block(b int) []byte {
-	size := vec.BlockBytes(x.columns)
-	return x.numbers[b*size : (b+1)*size]
-}
-
 // cached is the size of a copy in bytes up to which it is likely to be in the processor's caches, where to fetch ahead costs
-// more than it gains.
+// more than it gains, and fewer bits are not read faster.
 const cached = 24 << 20
 
 // blockAfter returns the numbers of the block that follows place at in the order of a scan, if they should be fetched ahead.
-func (x *Index) blockAfter(at int) []byte {
-	if at+1 >= len(x.order) || len(x.numbers) <= cached {
+func (x *Index) blockAfter(c *copied, at int) []byte {
+	if at+1 >= len(x.order) || len(c.numbers) <= cached {
 		return nil
 	}
-	return x.block(int(x.order[at+1]))
+	return c.block(int(x.order[at+1]))
 }
 
 // layOut orders the rows and allocates.
-func (x *Index) layOut(norms []float64) {
-	x.columns = (x.k + 3) &^ 3
+func (x *Index) layOut(norms []float64, five bool) {
+	x.columns = (x.k + 7) &^ 7
 	// |c·h| ≤ 127·columns·maxDigit must stay below 2^31.
 	x.maxDigit = min(vec.MaxDigit, math.MaxInt32/(127*x.columns))
 	x.row = make([]int32, x.n)
@@ -124,7 +134,7 @@ func (x *Index) layOut(norms []float64) {
 		x.row[i] = int32(i)
 	}
 	slices.SortStableFunc(x.row, func(a, b int32) int { return cmp.Compare(norms[b], norms[a]) })
-	x.cutMemory(x.blocks() * vec.BlockRows)
+	x.cutMemory(five)
 	most := underflow(x.k, float64(slices.Max(x.gain)))
 	x.reach = make([]float32, x.blocks())
 	for b := range x.reach {
@@ -133,18 +143,34 @@ func (x *Index) layOut(norms []float64) {
 	x.chooseSample()
 }
 
-// cutMemory allocates what is kept of the given number of rows.
-func (x *Index) cutMemory(rows int) {
-	const perRow = 2 * 4 // bytes of scale and slack
-	x.memory = allocate(rows * (x.columns + perRow))
+// cutMemory allocates the copies.
+func (x *Index) cutMemory(five bool) {
+	x.bytes.blockSize = vec.BlockBytes(x.columns)
+	copies := []*copied{&x.bytes}
+	if five {
+		x.five.blockSize = vec.FiveBitBlockBytes(x.columns)
+		copies = append(copies, &x.five)
+	}
+	blocks := x.blocks()
+	rows, size := blocks*vec.BlockRows, 0
+	for _, c := range copies {
+		size += blocks*c.blockSize + 2*4*rows // scale and slack
+	}
+	x.memory = allocate(size)
 	x.cleanup = runtime.AddCleanup(x, release, x.memory)
-	x.numbers = x.memory[:rows*x.columns]
-	numbers := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x.memory[rows*x.columns:]))), 2*rows)
-	x.scale, x.slack = numbers[:rows:rows], numbers[rows:]
+	rest := x.memory
+	for _, c := range copies {
+		end := blocks * c.blockSize
+		c.numbers = rest[:end:end]
+		numbers := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(rest[end:]))), 2*rows)
+		c.scale, c.slack = numbers[:rows:rows], numbers[rows:]
+		rest = rest[end+2*4*rows:]
+	}
 }
 
 // A scan begins with a sample of one block in sampled, but no fewer than fewestBlocks, if there are several times as many, and
-// no more than mostBlocks.
+// no more than mostBlocks. With five bits, whose search scores at once in float32 whoever reaches the floor, a better floor is worth
+// more blocks.
 const (
 	sampled      = 16
 	fewestBlocks = 8
@@ -154,7 +180,11 @@ const (
 // chooseSample orders the blocks: evenly spread ones first, each from the middle of its part, then the others as they stand.
 func (x *Index) chooseSample() {
 	n := x.blocks()
-	x.sample = min(max(n/sampled, fewestBlocks), mostBlocks)
+	most := mostBlocks
+	if x.five.numbers != nil {
+		most = 8 * mostBlocks
+	}
+	x.sample = min(max(n/sampled, fewestBlocks), most)
 	if n < 4*fewestBlocks {
 		x.sample = 0
 	}
@@ -182,29 +212,35 @@ func (x *Index) norm(i int) float64 {
 	return math.Sqrt(sum)
 }
 
-// fill makes the int8 rows of block b and returns the largest e_i/‖v_i‖. c is room for a row.
-func (x *Index) fill(b int, c []int8, norms []float64) (relative float64) {
-	for row := b * vec.BlockRows; row < min((b+1)*vec.BlockRows, x.n); row++ {
-		i := int(x.row[row])
-		var missing float64
-		x.scale[row], missing = x.quantise(c, i)
-		x.slack[row] = up(missing + typical*norms[i] + underflow(x.k, float64(x.gain[i])))
+// fill makes the rows of block b and returns the largest e_i/‖v_i‖. c and d are room for a row.
+func (x *Index) fill(b int, c []int8, d []uint8, norms []float64) (relative float64) {
+	set := func(to *copied, row int, scale float32, missing float64) {
+		i := x.row[row]
+		to.scale[row] = scale
+		to.slack[row] = up(missing + underflow(x.k, float64(x.gain[i])))
 		if norms[i] > 0 {
 			relative = max(relative, missing/norms[i])
 		}
-		vec.SetBlockRow(x.block(b), row%vec.BlockRows, c)
+	}
+	for row := b * vec.BlockRows; row < min((b+1)*vec.BlockRows, x.n); row++ {
+		i := int(x.row[row])
+		step, missing := x.quantise(c, i)
+		set(&x.bytes, row, step, missing)
+		vec.SetBlockRow(x.bytes.block(b), row%vec.BlockRows, c)
+		if x.five.numbers != nil {
+			step, missing := x.quantiseFive(d, i)
+			set(&x.five, row, step, missing)
+			vec.SetFiveBitRow(x.five.block(b), row%vec.BlockRows, d)
+		}
 	}
 	return relative
 }
 
 // quantise stores the numbers of v_i in c and returns s_i and e_i.
 func (x *Index) quantise(c []int8, i int) (step float32, missing float64) {
-	u, g, largest := x.rows[i*x.k:(i+1)*x.k], float64(x.gain[i]), 0.0
-	for _, v := range u {
-		largest = max(largest, math.Abs(g*float64(v)))
-	}
+	u, g := x.rows[i*x.k:(i+1)*x.k], float64(x.gain[i])
 	clear(c)
-	step = float32(largest / 127)
+	step = float32(x.largest(i) / 127)
 	if step == 0 { // a row of zeros, or of numbers that underflow takes away
 		return 0, x.norm(i)
 	}
@@ -217,6 +253,34 @@ func (x *Index) quantise(c []int8, i int) (step float32, missing float64) {
 		sum += d * d
 	}
 	return step, math.Sqrt(sum)
+}
+
+// quantiseFive stores b for the numbers 2b − 31 of v_i in d, and returns s_i and e_i.
+func (x *Index) quantiseFive(d []uint8, i int) (step float32, missing float64) {
+	u, g := x.rows[i*x.k:(i+1)*x.k], float64(x.gain[i])
+	clear(d)
+	step = float32(x.largest(i) / 32)
+	if step == 0 {
+		return 0, x.norm(i)
+	}
+	inverse, sum := 1/(2*float64(step)), 0.0
+	for j, v := range u {
+		w := g * float64(v)
+		b := min(max(math.Floor(w*inverse)+16, 0), 31)
+		d[j] = uint8(b)
+		e := w - (2*b-31)*float64(step)
+		sum += e * e
+	}
+	return step, math.Sqrt(sum)
+}
+
+// largest is the largest magnitude in v_i.
+func (x *Index) largest(i int) (largest float64) {
+	g := float64(x.gain[i])
+	for _, v := range x.rows[i*x.k : (i+1)*x.k] {
+		largest = max(largest, math.Abs(g*float64(v)))
+	}
+	return largest
 }
 
 // underflow is η: what underflow takes from a score, and from its approximation, for each unit of a query's norm. A product

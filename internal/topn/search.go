@@ -3,7 +3,6 @@ package topn
 import (
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/gsimc/gsimc/internal/vec"
@@ -25,27 +24,22 @@ type search struct {
 	req Request // a copy: what the caller passes need not live on the heap
 	at  int     // its place in the batch
 	query
+	from *copied // that it reads
 
-	floor float32     // no item whose bound is below it is looked at any more
-	rank  int         // the floor is the rank-th largest lower bound
-	lost  bool        // too much is or was kept: the float32 scan is faster
-	kept  []candidate // that may be among the N
-	full  int         // number of kept at which the floor is raised
-
-	counts [bins]int32 // scratch of newFloor
-	rows   []int32     // whose scores are wanted, numbers in the matrix
-	scores []float32   // of rows, or of a part of the matrix
-	keys   []uint64    // scratch of answer
-	others *vec.Bitset // scratch of allBut
-	best   vec.TopN    // of scan
-	d      [vec.BlockRows]int32
-	masks  [vec.MasksOfBlock]uint16
-}
-
-// candidate is a row of the copy and the interval that its score lies in.
-type candidate struct {
-	place     int32
-	low, high float32
+	floor  float32        // no item whose bound is below it is looked at any more
+	rank   int            // the floor is the rank-th largest lower bound
+	lost   bool           // too much is or was kept: the float32 scan is faster
+	kept   vec.Candidates // that may be among the N; places are numbers of rows in the copy
+	exact  int            // so many of the kept have been scored: both their bounds are the score
+	full   int            // number of kept at which the floor is raised
+	tried  int            // candidates scored while five bits were read
+	seen   int            // rows read
+	rows   []int32        // whose scores are wanted, numbers in the matrix
+	scores []float32      // of rows, or of a part of the matrix
+	keys   []uint64       // of the items that were scored
+	dealt  []uint64       // scratch of sortKeys
+	others *vec.Bitset    // scratch of allBut
+	best   vec.TopN       // of scan
 }
 
 // Search answers the requests. They share the pass over the memory, so many cost less than one after the other. No
@@ -60,7 +54,7 @@ func (x *Index) Search(batch []Request) {
 		r.N = min(r.N, x.n)
 		s := x.searches.Get().(*search)
 		s.ix, s.req, s.at = x, r, i
-		if s.begin() {
+		if s.begin(len(batch)) {
 			scanning = append(scanning, s)
 			continue
 		}
@@ -69,13 +63,23 @@ func (x *Index) Search(batch []Request) {
 	x.pass(scanning, true)
 	for _, s := range scanning {
 		if !s.settle() {
-			s.restart()
+			s.start(&x.bytes, s.req.N)
 			again := [1]*search{s}
 			x.pass(again[:], false)
 			s.settle()
 		}
 		s.end(batch)
 	}
+}
+
+// digits is the largest number of a query that looks for n rows in a batch. Where several queries are multiplied for each read
+// of a row, one digit halves the work. But bounds are twice as wide then, and more rows are scored in float32: the more, the
+// larger n is, and the wider the bounds are beside the spread of the scores, which goes with √k.
+func (x *Index) digits(batch, n int) int {
+	if batch >= 4 && vec.SmallDigitsFaster() && 8*float64(n)*math.Sqrt(float64(x.k)) < float64(x.n) {
+		return vec.SmallDigit
+	}
+	return x.maxDigit
 }
 
 // end hands the answer out and forgets the request, so that what it points to can be freed.
@@ -87,29 +91,58 @@ func (s *search) end(batch []Request) {
 	x.searches.Put(s)
 }
 
-// begin prepares the request for the scan, or answers it otherwise and returns false.
-func (s *search) begin() bool {
+// begin prepares a request of a batch of the given size for the scan, or answers it otherwise and returns false.
+func (s *search) begin(batch int) bool {
 	x, r := s.ix, &s.req
 	switch {
 	case r.N <= 0:
 		r.Top = r.Top[:0]
 	case r.Among != nil:
 		s.among()
-	case !x.quantised || !s.query.set(x, r.Query):
+	case !x.quantised || !s.query.set(x, r.Query, x.digits(batch, r.N)):
 		s.scan()
 	default:
-		s.floor, s.kept, s.lost = float32(math.Inf(-1)), s.kept[:0], false
-		s.setRank(s.sampleRank())
+		s.lost = false
+		from := &x.bytes
+		if batch == 1 && x.five.numbers != nil {
+			from = &x.five
+		}
+		s.start(from, s.sampleRank())
 		return true
 	}
 	return false
 }
 
-// setRank makes the floor the rank-th largest lower bound from now on.
-func (s *search) setRank(rank int) { s.rank, s.full = rank, raiseAt*rank }
+// start begins to read a copy. It forgets all candidates, and goes back to the only floor that needs no proof: none.
+func (s *search) start(from *copied, rank int) {
+	s.from, s.floor = from, float32(math.Inf(-1))
+	s.kept.Truncate(0)
+	s.exact, s.tried, s.seen = 0, 0, 0
+	s.setRank(rank)
+}
 
-// raiseAt is how many times the rank is kept before the floor is raised.
-const raiseAt = 4
+// setRank makes the floor the rank-th largest lower bound from now on.
+func (s *search) setRank(rank int) {
+	s.rank = rank
+	s.plan()
+}
+
+// plan sets when the floor is raised the next time. Bounds of bytes are close to the scores, so that it may wait until several times
+// the rank is kept. Those of five bits are scored then, and a higher floor saves others from it.
+func (s *search) plan() {
+	s.full = max(raiseAt*s.rank, 2*s.kept.Len())
+	if s.coarse() {
+		s.full = s.kept.Len() + scoreAt
+	}
+}
+
+const (
+	raiseAt = 4
+	scoreAt = 64
+)
+
+// coarse tells whether five bits are read.
+func (s *search) coarse() bool { return s.from != &s.ix.bytes }
 
 // sampleRank is the place in the sample that the floor is taken from: so far behind the place where the N-th of all is to be
 // expected that the floor is hardly ever above the N-th. Should it be, restart mends it.
@@ -133,12 +166,15 @@ func (x *Index) pass(searches []*search, bySample bool) {
 				s.setRank(s.req.N)
 			}
 		}
-		next := x.blockAfter(at)
+		fetched := false
 		for i := 0; i < len(active); i++ {
 			s, reach := active[i], float64(x.reach[block])
 			if reach*s.norm >= float64(s.floor) {
+				var next []byte
+				if !fetched {
+					next, fetched = x.blockAfter(s.from, at), true
+				}
 				s.visit(int(block), next)
-				next = nil // fetched already
 			}
 			// Behind the sample, all that follow are shorter still.
 			if at >= x.sample && reach*s.norm < float64(s.floor) || s.lost {
@@ -152,42 +188,39 @@ func (x *Index) pass(searches []*search, bySample bool) {
 
 // visit looks at a block. next will be wanted soon, unless it is nil.
 func (s *search) visit(b int, next []byte) {
-	x, from := s.ix, b*vec.BlockRows
-	s.bounds.Scale, s.bounds.Error = x.scale[from:from+vec.BlockRows], x.slack[from:from+vec.BlockRows]
-	vec.DotsTo(&s.d, x.block(b), &s.digits, next)
-	if s.bounds.ReachTo(&s.masks, &s.d, s.floor) {
-		s.keep(from)
+	x, first := s.ix, b*vec.BlockRows
+	s.bounds.Scale, s.bounds.Error = s.from.scale[first:first+vec.BlockRows], s.from.slack[first:first+vec.BlockRows]
+	s.bounds.Margin = x.reach[b] * s.error
+	s.seen += vec.BlockRows
+	before := s.kept.Len()
+	if s.coarse() {
+		s.bounds.CollectFiveBitsTo(&s.kept, s.from.block(b), &s.digits, s.floor, int32(first), next)
+	} else {
+		s.bounds.CollectTo(&s.kept, s.from.block(b), &s.digits, s.floor, int32(first), next)
 	}
-}
-
-// keep keeps the rows of the masks, those of the block that begins at row from.
-func (s *search) keep(from int) {
-	if from+vec.BlockRows > s.ix.n {
-		s.dropFilling(s.ix.n - from)
+	if s.kept.Len() == before {
+		return
 	}
-	for p, m := range s.masks {
-		for ; m != 0; m &= m - 1 {
-			r := p*vec.MaskRows + bits.TrailingZeros16(m)
-			place := int32(from + r)
-			if s.req.Skip != nil && s.req.Skip.Has(s.ix.first+s.ix.row[place]) {
-				continue
-			}
-			score, high := s.bounds.At(r, s.d[r])
-			s.kept = append(s.kept, candidate{place, score - (high - score), high})
-		}
+	if s.req.Skip != nil || first+vec.BlockRows > x.n {
+		s.filter(before)
 	}
-	if len(s.kept) >= s.full {
+	if s.kept.Len() >= s.full {
 		s.raise()
 	}
 }
 
-// dropFilling takes out of the masks the rows from n on, by which the last block is filled up.
-func (s *search) dropFilling(n int) {
-	for p := range s.masks {
-		if rows := min(max(n-p*vec.MaskRows, 0), vec.MaskRows); rows < vec.MaskRows {
-			s.masks[p] &= 1<<rows - 1
+// filter takes out of the candidates from the given one on the rows that fill up the last block, and those that must not be
+// returned.
+func (s *search) filter(from int) {
+	left := from
+	for j := from; j < s.kept.Len(); j++ {
+		place := int(s.kept.Place[j])
+		s.kept.Move(left, j)
+		if place < s.ix.n && !s.req.Skip.Has(s.ix.first+s.ix.row[place]) {
+			left++
 		}
 	}
+	s.kept.Truncate(left)
 }
 
 // hopeless is the share of the items, as one part in so many, that may be kept besides the N before a search is left to the
@@ -198,67 +231,84 @@ const hopeless = 8
 // It returns false, and leaves the floor, if fewer than rank reach the floor as it is. A search that is lost stays lost: it
 // has not seen the blocks that came after.
 func (s *search) raise() bool {
+	if s.coarse() {
+		s.scoreKept()
+	}
 	floor, ok := s.newFloor()
 	if ok {
 		s.floor = floor
-		left := 0
-		for _, c := range s.kept {
-			s.kept[left] = c
-			if c.high >= floor {
-				left++
-			}
-		}
-		s.kept = s.kept[:left]
+		s.exact = vec.CountAtLeast(s.kept.High[:s.exact], floor)
+		s.kept.Drop(floor)
 	}
-	s.full = max(raiseAt*s.rank, 2*len(s.kept))
-	s.lost = s.lost || len(s.kept) > s.rank+s.ix.n/hopeless
+	s.plan()
+	s.lost = s.lost || s.kept.Len() > s.rank+s.ix.n/hopeless
 	return ok
 }
 
-// bins is how finely newFloor tells lower bounds apart.
-const bins = 256
+// pays is the share of the rows that may be scored while five bits are read, as one part in so many, besides the first patience ones:
+// a row in float32 is six times as long, and stands anywhere.
+const (
+	pays     = 32
+	patience = 1024
+)
 
-// newFloor returns a number that at least rank, and not many more, of the lower bounds of the kept reach, and that is not
-// below the floor. It counts them in bins of equal width, which is faster than any exact selection. ok is false if fewer than
-// rank of them reach the floor.
-func (s *search) newFloor() (floor float32, ok bool) {
-	least, most := float32(math.Inf(1)), float32(math.Inf(-1))
-	for _, c := range s.kept { // by comparisons: min and max take care of NaNs, which there are none of
-		if c.low < least {
-			least = c.low
-		}
-		if c.low > most {
-			most = c.low
-		}
+// scoreKept scores the candidates that have not been. If there are so many that five bits do not pay, the rest of the scan reads bytes.
+func (s *search) scoreKept() {
+	s.rows = s.rows[:0]
+	for _, place := range s.kept.Place[s.exact:] {
+		s.rows = append(s.rows, s.ix.row[place])
 	}
-	least = max(least, s.floor)
-	scale := float32(bins-1) / max(most-least, math.SmallestNonzeroFloat32)
-	if !(scale <= math.MaxFloat32) { // they are all alike
-		scale = 0
+	s.score()
+	copy(s.kept.Low[s.exact:], s.scores)
+	copy(s.kept.High[s.exact:], s.scores)
+	s.exact = s.kept.Len()
+	s.tried += len(s.rows)
+	if s.tried > patience+s.seen/pays {
+		s.from = &s.ix.bytes
 	}
-	s.counts = [bins]int32{}
-	for _, c := range s.kept {
-		if c.low >= least {
-			s.counts[uint8((c.low-least)*scale)]++
-		}
-	}
-	enough, bin := int(s.counts[bins-1]), bins-1
-	for ; enough < s.rank && bin > 0; enough += int(s.counts[bin]) {
-		bin--
-	}
-	if enough < s.rank {
-		return 0, false
-	}
-	if bin == 0 {
-		return least, true
-	}
-	return max(least, least+(float32(bin)-0.01)/scale), true // a little below the edge of the bin, for rounding
 }
 
-// restart prepares another pass, from the only floor that is proven: none.
-func (s *search) restart() {
-	s.floor, s.kept = float32(math.Inf(-1)), s.kept[:0]
-	s.setRank(s.req.N)
+// halvings is how often newFloor halves the interval that it looks in, at most.
+const halvings = 16
+
+// newFloor returns a number that at least rank, and not many more, of the lower bounds of the kept reach, and that is not
+// below the floor. It halves the interval that there is, and counts: a few registers full of numbers each time, which is faster
+// than any exact selection. ok is false if fewer than rank of them reach the floor.
+func (s *search) newFloor() (floor float32, ok bool) {
+	low := s.kept.Low
+	if vec.CountAtLeast(low, s.floor) < s.rank {
+		return 0, false
+	}
+	least, most := ends(low)
+	floor = max(least, s.floor)
+	enough := s.rank + s.rank/16
+	for range halvings {
+		middle := floor + (most-floor)/2
+		count := vec.CountAtLeast(low, middle)
+		if count < s.rank {
+			most = middle
+			continue
+		}
+		floor = middle
+		if count <= enough {
+			break
+		}
+	}
+	return floor, true
+}
+
+// ends returns the smallest and the largest of at least one number.
+func ends(v []float32) (least, most float32) {
+	least, most = v[0], v[0]
+	for _, x := range v { // by comparisons: min and max take care of NaNs, which there are none of
+		if x < least {
+			least = x
+		}
+		if x > most {
+			most = x
+		}
+	}
+	return least, most
 }
 
 // settle scores those who are left and selects. Whoever has a lower bound that reaches the floor is scored first: there are
@@ -272,37 +322,51 @@ func (s *search) settle() bool {
 		return false
 	}
 	s.keys, s.rows = s.keys[:0], s.rows[:0]
-	for _, c := range s.kept {
-		if c.low >= s.floor {
-			s.rows = append(s.rows, s.ix.row[c.place])
+	floor := float32(math.Inf(1))
+	for j, low := range s.kept.Low {
+		row := s.ix.row[s.kept.Place[j]]
+		switch {
+		case low < s.floor:
+		case j < s.exact:
+			s.keys = append(s.keys, key(row+s.ix.first, low))
+			floor = min(floor, low)
+		default:
+			s.rows = append(s.rows, row)
 		}
 	}
-	floor := s.score()
+	floor = min(floor, s.scoreKeys())
 	s.rows = s.rows[:0]
-	for _, c := range s.kept {
-		if c.low < s.floor && c.high >= floor {
-			s.rows = append(s.rows, s.ix.row[c.place])
+	for j, low := range s.kept.Low {
+		if low < s.floor && s.kept.High[j] >= floor {
+			s.rows = append(s.rows, s.ix.row[s.kept.Place[j]])
 		}
 	}
-	s.score()
+	s.scoreKeys()
 	s.answer()
 	return true
 }
 
-// score computes the scores of s.rows, adds their keys, and returns the smallest. A NaN, from infinite terms of both signs,
-// counts as −∞.
-func (s *search) score() (smallest float32) {
+// score computes s.scores, those of s.rows. A NaN, from infinite terms of both signs, counts as −∞.
+func (s *search) score() {
 	x := s.ix
 	s.scores = slices.Grow(s.scores[:0], len(s.rows))[:len(s.rows)]
 	vec.ScanRowsTo(s.scores, x.rows, s.rows, s.req.Query)
-	smallest = float32(math.Inf(1))
 	for j, row := range s.rows {
 		score := s.scores[j]*x.gain[row] + 0
 		if score != score {
 			score = float32(math.Inf(-1))
 		}
-		smallest = min(smallest, score)
-		s.keys = append(s.keys, key(row+x.first, score))
+		s.scores[j] = score
+	}
+}
+
+// scoreKeys scores s.rows, adds their keys, and returns the smallest score.
+func (s *search) scoreKeys() (smallest float32) {
+	s.score()
+	smallest = float32(math.Inf(1))
+	for j, row := range s.rows {
+		smallest = min(smallest, s.scores[j])
+		s.keys = append(s.keys, key(row+s.ix.first, s.scores[j]))
 	}
 	return smallest
 }

@@ -2,6 +2,7 @@ package topn
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/gsimc/gsimc/internal/vec"
@@ -26,9 +27,61 @@ func scored(k uint64) vec.Scored {
 	return vec.Scored{Item: int32(uint32(k)), Score: math.Float32frombits(b)}
 }
 
+// bins is how many bins sortKeys deals into, and fewKeys how many keys are not worth it, or too many for one bin.
+const (
+	bins    = 256
+	fewKeys = 24
+)
+
+// sortKeys sorts the keys. It deals them into bins by the digits in which they differ, so that hardly any comparison is left,
+// whose outcome no processor can foresee.
+func (s *search) sortKeys() {
+	if len(s.keys) <= fewKeys {
+		slices.Sort(s.keys)
+		return
+	}
+	least, most := slices.Min(s.keys), slices.Max(s.keys)
+	shift := max(0, bits.Len64(most-least)-8)
+	var ends [bins]int32 // of the bins, once all are dealt
+	for _, k := range s.keys {
+		ends[uint8((k-least)>>shift)]++
+	}
+	at := int32(0)
+	for b, n := range ends {
+		ends[b], at = at, at+n
+	}
+	s.dealt = slices.Grow(s.dealt[:0], len(s.keys))[:len(s.keys)]
+	for _, k := range s.keys {
+		b := uint8((k - least) >> shift)
+		s.dealt[ends[b]] = k
+		ends[b]++
+	}
+	s.keys, s.dealt = s.dealt, s.keys
+	first := int32(0)
+	for _, end := range ends {
+		if end-first > 1 {
+			sortBin(s.keys[first:end])
+		}
+		first = end
+	}
+}
+
+// sortBin sorts a bin, by insertion unless it is full.
+func sortBin(keys []uint64) {
+	if len(keys) > fewKeys {
+		slices.Sort(keys)
+		return
+	}
+	for i := 1; i < len(keys); i++ {
+		for j := i; j > 0 && keys[j] < keys[j-1]; j-- {
+			keys[j], keys[j-1] = keys[j-1], keys[j]
+		}
+	}
+}
+
 // answer stores the N first of the keys.
 func (s *search) answer() {
-	slices.Sort(s.keys)
+	s.sortKeys()
 	s.keys = s.keys[:min(len(s.keys), s.req.N)]
 	s.req.Top = s.req.Top[:0]
 	for _, k := range s.keys {
@@ -82,7 +135,7 @@ func (s *search) among() {
 	}
 	slices.Sort(s.rows)
 	s.rows = slices.Compact(s.rows)
-	s.score()
+	s.scoreKeys()
 	s.answer()
 }
 

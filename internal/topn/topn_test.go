@@ -234,17 +234,19 @@ func TestSearchIsTheScan(t *testing.T) {
 					for i := range gain {
 						gain[i] = s.gain(rng, i)
 					}
-					checkSearches(t, rng, s, rows, gain, k)
+					for _, five := range []bool{false, true} {
+						checkSearches(t, rng, s, rows, gain, k, five)
+					}
 				}
 			}
 		})
 	}
 }
 
-func checkSearches(t *testing.T, rng *rand.Rand, s shape, rows, gain []float32, k int) {
+func checkSearches(t *testing.T, rng *rand.Rand, s shape, rows, gain []float32, k int, five bool) {
 	t.Helper()
-	x := New(rows, gain, k, 0)
-	batch := make([]Request, 1+rng.IntN(40))
+	x := newIndex(rows, gain, k, 0, five)
+	batch := make([]Request, []int{1, 1, 2, 3, 40}[rng.IntN(5)])
 	for i := range batch {
 		batch[i] = randomRequest(rng, s, rows, len(gain), k)
 	}
@@ -256,7 +258,7 @@ func checkSearches(t *testing.T, rng *rand.Rand, s shape, rows, gain []float32, 
 			for at < min(len(r.Top), len(w)) && equal(r.Top[at], w[at]) {
 				at++
 			}
-			t.Fatalf("n=%d k=%d, %s: %d items, want %d; from place %d on\ngot  %v\nwant %v", len(gain), k, describe(want[i]),
+			t.Fatalf("n=%d k=%d five=%v, %s: %d items, want %d; from place %d on\ngot  %v\nwant %v", len(gain), k, five, describe(want[i]),
 				len(r.Top), len(w), at, r.Top[at:min(at+3, len(r.Top))], w[at:min(at+3, len(w))])
 		}
 	}
@@ -306,36 +308,41 @@ func TestBoundHolds(t *testing.T) {
 			for i := range gain {
 				gain[i] = s.gain(rng, i)
 			}
-			x := New(rows, gain, k, 0)
+			x := newIndex(rows, gain, k, 0, true)
 			if !x.quantised {
 				t.Fatalf("%s: not quantised", s.name)
 			}
 			for range 20 {
 				q := s.query(rng, rows, k)
 				search := &search{ix: x}
-				if search.query.set(x, q) {
-					checkBounds(t, s.name, x, search, q)
+				for _, maxDigit := range []int{x.maxDigit, vec.SmallDigit} {
+					for _, from := range []*copied{&x.bytes, &x.five} {
+						if search.query.set(x, q, maxDigit) {
+							checkBounds(t, s.name, x, search, from, q)
+						}
+					}
 				}
 			}
 		}
 	}
 }
 
-func checkBounds(t *testing.T, name string, x *Index, s *search, q []float32) {
+func checkBounds(t *testing.T, name string, x *Index, s *search, from *copied, q []float32) {
 	t.Helper()
-	s.floor, s.req = float32(math.Inf(-1)), Request{Query: q, N: x.n}
-	s.setRank(x.n)
+	s.req = Request{Query: q, N: x.n}
+	s.start(from, x.n)
+	s.full = x.n + 1 // nothing is scored
 	for b := range x.blocks() {
 		s.visit(b, nil)
 	}
-	if len(s.kept) != x.n {
-		t.Fatalf("%s: %d of %d rows kept without a floor", name, len(s.kept), x.n)
+	if s.kept.Len() != x.n {
+		t.Fatalf("%s: %d of %d rows kept without a floor", name, s.kept.Len(), x.n)
 	}
-	for i, c := range s.kept {
-		row := int(x.row[c.place])
+	for i, place := range s.kept.Place {
+		row, low, high := int(x.row[place]), s.kept.Low[i], s.kept.High[i]
 		score := vec.Dot(x.rows[row*x.k:(row+1)*x.k], q)*x.gain[row] + 0
-		if reach := float64(x.reach[i/vec.BlockRows]) * s.norm; score < c.low || score > c.high || float64(score) > reach {
-			t.Errorf("%s: item %d has the score %g, outside of [%g, %g], reach %g", name, row, score, c.low, c.high, reach)
+		if reach := float64(x.reach[i/vec.BlockRows]) * s.norm; score < low || score > high || float64(score) > reach {
+			t.Errorf("%s: item %d has the score %g, outside of [%g, %g], reach %g", name, row, score, low, high, reach)
 		}
 	}
 }
@@ -358,6 +365,23 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// TestSortKeys, with keys close together and far apart, and with equal ones.
+func TestSortKeys(t *testing.T) {
+	rng := rand.New(rand.NewPCG(10, 11))
+	for trial := range 500 {
+		s := &search{keys: make([]uint64, rng.IntN(400))}
+		for i := range s.keys {
+			s.keys[i] = rng.Uint64()>>rng.IntN(1+trial%64) + uint64(trial)
+		}
+		want := slices.Clone(s.keys)
+		slices.Sort(want)
+		s.sortKeys()
+		if !slices.Equal(s.keys, want) {
+			t.Fatalf("%x, want %x", s.keys, want)
+		}
+	}
+}
+
 // TestNewFloor: at least rank lower bounds reach it, and few more where they are spread evenly.
 func TestNewFloor(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -368,14 +392,14 @@ func TestNewFloor(t *testing.T) {
 			if trial%2 == 0 {
 				low = float32(math.Ldexp(rng.NormFloat64(), rng.IntN(60)-30))
 			}
-			s.kept = append(s.kept, candidate{low: low})
+			s.kept.Low = append(s.kept.Low, low)
 		}
 		if trial%3 == 0 {
 			s.floor = float32(rng.IntN(10) - 5)
 		}
 		reach := func(floor float32) (n int) {
-			for _, c := range s.kept {
-				if c.low >= floor {
+			for _, low := range s.kept.Low {
+				if low >= floor {
 					n++
 				}
 			}
@@ -383,7 +407,7 @@ func TestNewFloor(t *testing.T) {
 		}
 		floor, ok := s.newFloor()
 		if ok != (reach(s.floor) >= s.rank) {
-			t.Fatalf("%d of %d reach the floor %v, want %d: %v", reach(s.floor), len(s.kept), s.floor, s.rank, ok)
+			t.Fatalf("%d of %d reach the floor %v, want %d: %v", reach(s.floor), len(s.kept.Low), s.floor, s.rank, ok)
 		}
 		if ok && (reach(floor) < s.rank || floor < s.floor) {
 			t.Fatalf("new floor %v after %v: %d reach it, want %d", floor, s.floor, reach(floor), s.rank)

@@ -2,26 +2,34 @@ package vec
 
 import "fmt"
 
-// Rows of int8 numbers are kept in blocks of BlockRows rows, four columns of all rows after the other: number c of row r and
-// column j is the byte
+// Rows of small integers are kept in blocks of BlockRows rows, a few columns of all rows after the other, so that a vector
+// register holds the same columns of several rows, the sums of the rows stand side by side, and memory is read from front to
+// back. The number of columns is a multiple of eight, filled up by any numbers: a query has zeros there. There are two forms.
 //
-//	block[(j/4)·4·BlockRows + 4r + j mod 4] = c + 128
+// A block of bytes has numbers from −127 to 127. Number c of row r and column j is the byte
 //
-// so that a vector register holds four columns of several rows, the sums of the rows stand side by side, and memory is read
-// from front to back. The number of columns is a multiple of four; zeros, stored as 128, fill it up.
+//	block[(j/4)·512 + 4r + j mod 4] = c + 128
+//
+// A block of five bits has odd numbers from −31 to 31: c = 2b − 31, with b from 0 to 31. It has 640 bytes for each eight columns,
+// g = (j/8)·640. The four high bits of b are half a byte, the low half for the first four of the columns, the high half for the
+// others. The low bits stand behind, those of eight rows in a byte:
+//
+//	block[g + 4r + j mod 4] holds b >> 1, and bit r/16 of block[g + 512 + 64·(j mod 8 / 4) + 4·(r mod 16) + j mod 4] is b mod 2
 const (
-	BlockRows    = 128
-	MaskRows     = 16 // rows that one mask tells of, see Bounds.ReachTo
-	MasksOfBlock = BlockRows / MaskRows
+	BlockRows = 128
 
 	columnGroup = 4 // columns that stand together
 	groupBytes  = columnGroup * BlockRows
+	fiveBytes   = groupBytes + 2*groupBytes/8 // of eight columns in five bits
 )
 
-// BlockBytes is the size of a block with the given number of columns, a multiple of four.
+// BlockBytes is the size of a block of bytes with the given number of columns, a multiple of eight.
 func BlockBytes(columns int) int { return columns * BlockRows }
 
-// SetBlockRow writes row r of a block: the int8 numbers c, whose length is the number of columns.
+// FiveBitBlockBytes is the size of a block of five bits.
+func FiveBitBlockBytes(columns int) int { return columns / 8 * fiveBytes }
+
+// SetBlockRow writes row r of a block of bytes: the numbers c, whose length is the number of columns.
 func SetBlockRow(block []byte, r int, c []int8) {
 	at := columnGroup * r
 	for j := 0; j < len(c); j += columnGroup {
@@ -31,74 +39,66 @@ func SetBlockRow(block []byte, r int, c []int8) {
 	}
 }
 
-// MaxDigit is the largest magnitude of a Digits' number: h = 256·hi + lo with two int8 digits.
-const MaxDigit = 127 << 8
+// SetFiveBitRow writes row r of a block of five bits, which was zero: the b of the numbers, as many as there are columns.
+func SetFiveBitRow(block []byte, r int, b []uint8) {
+	for j, x := range b {
+		half, low := fivePlaces(r, j)
+		block[half] |= x >> 1 << (j % 8 / columnGroup * 4)
+		block[low] |= x & 1 << (r / 16)
+	}
+}
+
+// fivePlaces are the bytes that have the high bits and the low bit.
+func fivePlaces(r, j int) (half, low int) {
+	g := j / 8 * fiveBytes
+	return g + columnGroup*r + j%columnGroup, g + groupBytes + 64*(j%8/columnGroup) + columnGroup*(r%16) + j%columnGroup
+}
+
+// MaxDigit is the largest magnitude of a Digits' number: h = 256·hi + lo with two int8 digits. A query whose numbers are at most
+// SmallDigit has one digit only.
+const (
+	MaxDigit   = 127 << 8
+	SmallDigit = 127
+)
 
 // Digits is an int16 query for blocks, in the forms that the kernels want it in.
 type Digits struct {
-	h      []int16 // a multiple of four
+	h      []int16 // a multiple of eight
 	hi, lo []int8  // h = 256·hi + lo
-	bias   int32   // −128 Σ h: makes up for the 128 that stands in each byte of a block
+	sum    int32   // of h: makes up for what the numbers in a block have been shifted by
+	small  bool    // hi is zero
 }
 
-// Set makes q the query h, whose magnitudes are at most MaxDigit and whose length is a multiple of four. It keeps h.
+// Set makes q the query h, whose magnitudes are at most MaxDigit and whose length is a multiple of eight. It keeps h.
 func (q *Digits) Set(h []int16) {
-	if len(h)%columnGroup != 0 {
-		panic(fmt.Sprintf("vec: a query of %d digits, want a multiple of %d", len(h), columnGroup))
+	if len(h)%8 != 0 {
+		panic(fmt.Sprintf("vec: a query of %d digits, want a multiple of 8", len(h)))
 	}
 	if cap(q.hi) < len(h) {
 		q.hi, q.lo = make([]int8, len(h)), make([]int8, len(h))
 	}
 	q.h, q.hi, q.lo = h, q.hi[:len(h)], q.lo[:len(h)]
-	sum := int32(0)
+	q.small, q.sum = true, 0
 	for j, x := range h {
 		hi := (int32(x) + 128) >> 8
 		q.hi[j], q.lo[j] = int8(hi), int8(int32(x)-hi<<8)
-		sum += int32(x)
+		q.small = q.small && hi == 0
+		q.sum += int32(x)
 	}
-	q.bias = -128 * sum
-}
-
-// DotsTo stores in d the dot products of the rows of a block with q. They are exact as long as they are below 2^31. next is a
-// block of the same size that will be wanted soon, which the kernel may fetch into the caches meanwhile, or nil.
-func DotsTo(d *[BlockRows]int32, block []byte, q *Digits, next []byte) {
-	if len(block) != BlockBytes(len(q.h)) || next != nil && len(next) != len(block) {
-		panic("vec: DotsTo of a block of another width than the query's")
-	}
-	inUse.dots(d, block, q, next)
-}
-
-// Bounds are the upper bounds of the scores of a block's rows in terms of their integer dot products d:
-//
-//	float32(d[r]) · Scale[r] · Step + Error[r] · Norm
-//
-// each operation rounded to float32, in this order.
-type Bounds struct {
-	Scale, Error []float32 // BlockRows each
-	Step, Norm   float32
-}
-
-// ReachTo sets bit r mod 16 of masks[r/16] for each row whose bound is at least floor, clears the others, and tells whether
-// there is any.
-func (b *Bounds) ReachTo(masks *[MasksOfBlock]uint16, d *[BlockRows]int32, floor float32) bool {
-	if len(b.Scale) < BlockRows || len(b.Error) < BlockRows {
-		panic("vec: Bounds of less than a block")
-	}
-	return inUse.reach(masks, d, b, floor)
-}
-
-// At is the bound of row r with dot product d, and the approximate score without the margins.
-func (b *Bounds) At(r int, d int32) (score, bound float32) {
-	score = float32(float32(float32(d)*b.Scale[r]) * b.Step)
-	return score, score + float32(b.Error[r]*b.Norm)
 }
 
 // QuantisedScans tells whether the kernel in use goes over int8 rows faster than over float32 rows.
 func QuantisedScans() bool { return inUse.quantised }
 
-func dotsGeneric(d *[BlockRows]int32, block []byte, q *Digits, _ []byte) {
+// SmallDigitsFaster tells whether the kernel in use is faster with queries of one digit.
+func SmallDigitsFaster() bool { return inUse.smallFaster }
+
+// FiveBitsFaster tells whether the kernel in use takes rows of five bits as fast as memory gives them.
+func FiveBitsFaster() bool { return inUse.collectFive != nil }
+
+func dotsGeneric(d *[BlockRows]int32, block []byte, q *Digits) {
 	for r := range d {
-		sum, at := q.bias, columnGroup*r
+		sum, at := -128*q.sum, columnGroup*r
 		for j := 0; j < len(q.h); j += columnGroup {
 			h, c := q.h[j:j+columnGroup:j+columnGroup], block[at:at+columnGroup:at+columnGroup]
 			sum += int32(h[0])*int32(c[0]) + int32(h[1])*int32(c[1]) + int32(h[2])*int32(c[2]) + int32(h[3])*int32(c[3])
@@ -108,14 +108,14 @@ func dotsGeneric(d *[BlockRows]int32, block []byte, q *Digits, _ []byte) {
 	}
 }
 
-func reachGeneric(masks *[MasksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool {
-	*masks = [MasksOfBlock]uint16{}
-	any := false
-	for r, x := range d {
-		if _, bound := b.At(r, x); bound >= floor {
-			masks[r/MaskRows] |= 1 << (r % MaskRows)
-			any = true
+func fiveDotsGeneric(d *[BlockRows]int32, block []byte, q *Digits) {
+	for r := range d {
+		sum := -31 * q.sum
+		for j, h := range q.h {
+			half, low := fivePlaces(r, j)
+			b := block[half]>>(j%8/columnGroup*4)&15<<1 | block[low]>>(r/16)&1
+			sum += 2 * int32(h) * int32(b)
 		}
+		d[r] = sum
 	}
-	return any
 }

@@ -16,7 +16,8 @@ TEXT ·dotsAVX2(SB), NOSPLIT, $0-64
 	MOVQ d+0(FP), DI
 	MOVQ block_base+8(FP), R8
 	MOVQ q+32(FP), BX
-	VPBROADCASTD Digits_bias(BX), Y15
+	VPBROADCASTD Digits_sum(BX), Y15
+	VPSLLD $7, Y15, Y15
 	MOVQ next_base+40(FP), DX
 	TESTQ DX, DX
 	CMOVQEQ R8, DX // nothing to fetch but what is there already
@@ -57,8 +58,8 @@ sums:
 	VPHADDD Y3, Y2, Y2
 	VPERMQ $0xd8, Y0, Y0
 	VPERMQ $0xd8, Y2, Y2
-	VPADDD Y15, Y0, Y0
-	VPADDD Y15, Y2, Y2
+	VPSUBD Y15, Y0, Y0 // 128 stands in each number
+	VPSUBD Y15, Y2, Y2
 	VMOVDQU Y0, (DI)
 	VMOVDQU Y2, 32(DI)
 	ADDQ $64, DI
@@ -74,13 +75,14 @@ sums:
 	VMULPS (32*i)(R9), Y0, Y0; \
 	VMULPS Y12, Y0, Y0; \
 	VMULPS (32*i)(R10), Y13, Y1; \
+	VADDPS Y14, Y1, Y1; \
 	VADDPS Y1, Y0, Y0; \
 	VCMPPS $13, Y15, Y0, Y0; \
 	VMOVMSKPS Y0, AX; \
 	MOVB AX, (i)(DI); \
 	ORL AX, R12
 
-// func reachAVX2(masks *[MasksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
+// func reachAVX2(masks *[masksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
 TEXT ·reachAVX2(SB), NOSPLIT, $0-33
 	MOVQ masks+0(FP), DI
 	MOVQ d+8(FP), SI
@@ -89,6 +91,7 @@ TEXT ·reachAVX2(SB), NOSPLIT, $0-33
 	MOVQ Bounds_Error(BX), R10
 	VBROADCASTSS Bounds_Step(BX), Y12
 	VBROADCASTSS Bounds_Norm(BX), Y13
+	VBROADCASTSS Bounds_Margin(BX), Y14
 	VBROADCASTSS floor+24(FP), Y15
 	XORL R12, R12
 	REACH(0)

@@ -21,7 +21,7 @@
 // func dotsNEON(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 //
 // Sixteen rows after the other; what comes next is left to the processor to fetch. The bytes become int8 again (their upper
-// bit is flipped), so the bias of the digits is not needed.
+// bit is flipped), so the sum of the digits is not needed.
 //
 // Registers:
 //	R0             sums to store
@@ -90,17 +90,18 @@ DATA rowBits<>+0x00(SB)/8, $0x8040201008040201
 DATA rowBits<>+0x08(SB)/8, $0x8040201008040201
 GLOBL rowBits<>(SB), RODATA|NOPTR, $16
 
-// BOUND4 turns four dot products in register x into all ones where the bound reaches the floor. V24, V25 and V26:
-// step, norm, floor; s and e: scale and error of the rows.
+// BOUND4 turns four dot products in register x into all ones where the bound reaches the floor. V24 to V27: step,
+// norm, floor, margin; s and e: scale and error of the rows.
 #define BOUND4(x, s, e) \
 	SCVTF4(x, x); \
 	FMUL4(s, x, x); \
 	FMUL4(24, x, x); \
 	FMUL4(25, e, e); \
+	FADD4(27, e, e); \
 	FADD4(e, x, x); \
 	FCMGE4(26, x, x)
 
-// func reachNEON(masks *[MasksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
+// func reachNEON(masks *[masksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
 TEXT ·reachNEON(SB), NOSPLIT, $0-33
 	MOVD masks+0(FP), R0
 	MOVD d+8(FP), R1
@@ -111,11 +112,13 @@ TEXT ·reachNEON(SB), NOSPLIT, $0-33
 	VLD1R (R6), [V24.S4]
 	ADD $Bounds_Norm, R5, R6
 	VLD1R (R6), [V25.S4]
+	ADD $Bounds_Margin, R5, R6
+	VLD1R (R6), [V27.S4]
 	MOVD $floor+24(FP), R6
 	VLD1R (R6), [V26.S4]
 	MOVD $rowBits<>(SB), R6
 	VLD1 (R6), [V28.B16]
-	MOVD $8, R7 // MasksOfBlock
+	MOVD $8, R7 // masksOfBlock
 	MOVD ZR, R8
 panel:
 	VLD1.P 64(R1), [V0.S4, V1.S4, V2.S4, V3.S4]

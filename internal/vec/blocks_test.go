@@ -2,7 +2,6 @@ package vec
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -37,34 +36,56 @@ func randomDigits(rng *rand.Rand, k int) []int16 {
 	return h
 }
 
-// TestDotsExact compares with sums in int64, at the guard of an unreadable page.
-func TestDotsExact(t *testing.T) { eachKernel(t, testDotsExact) }
+// randomBlock makes a block of either form, at the guard of an unreadable page, and its numbers.
+func randomBlock(t *testing.T, rng *rand.Rand, k int, five bool) (block []byte, numbers [BlockRows][]int8) {
+	if five {
+		block = guardedBytes(t, FiveBitBlockBytes(k))
+	} else {
+		block = guardedBytes(t, BlockBytes(k))
+	}
+	for r := range numbers {
+		c, b := make([]int8, k), make([]uint8, k)
+		for j := range c {
+			c[j] = int8(rng.IntN(255) - 127)
+			if five {
+				b[j] = uint8(rng.IntN(32))
+				c[j] = int8(2*int(b[j]) - 31)
+			}
+		}
+		if five {
+			SetFiveBitRow(block, r, b)
+		} else {
+			SetBlockRow(block, r, c)
+		}
+		numbers[r] = c
+	}
+	return block, numbers
+}
 
-func testDotsExact(t *testing.T) {
+// TestDotsExact compares the plain products with sums in int64.
+func TestDotsExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
-	for _, k := range []int{0, 4, 8, 12, 16, 20, 28, 32, 36, 64, 124, 256, 500} {
-		for trial := range 4 {
-			block := guardedBytes(t, BlockBytes(k))
+	for _, k := range []int{0, 8, 16, 24, 64, 256, 504} {
+		for _, five := range []bool{false, true} {
+			block, numbers := randomBlock(t, rng, k, five)
 			h := randomDigits(rng, k)
 			var want, got [BlockRows]int32
-			for r := range want {
-				c, sum := make([]int8, k), int64(0)
+			for r, c := range numbers {
+				sum := int64(0)
 				for j := range c {
-					c[j] = int8(rng.IntN(255) - 127)
 					sum += int64(c[j]) * int64(h[j])
 				}
-				SetBlockRow(block, r, c)
-				want[r], got[r] = int32(sum), int32(rng.Uint32()) // modulo 2^32, as int32 is
+				want[r] = int32(sum) // modulo 2^32, as int32 is
 			}
 			var q Digits
 			q.Set(h)
-			next := block
-			if trial%2 == 0 {
-				next = nil
+			if five {
+				fiveDotsGeneric(&got, block, &q)
+			} else {
+				dotsGeneric(&got, block, &q)
 			}
-			DotsTo(&got, block, &q, next)
 			if got != want {
-				t.Fatalf("k=%d: %v, want %v", k, got, want)
+				t.Fatalf("k=%d five=%v: %v, want %v", k, five, got, want)
 			}
 		}
 	}
@@ -73,8 +94,12 @@ func testDotsExact(t *testing.T) {
 // TestDigits: the digits and the number say the same.
 func TestDigits(t *testing.T) {
 	var q Digits
-	for h := -MaxDigit; h <= MaxDigit-3; h += 4 {
-		q.Set([]int16{int16(h), int16(h + 1), int16(h + 2), int16(h + 3)})
+	for h := -MaxDigit; h <= MaxDigit-7; h += 8 {
+		numbers := make([]int16, 8)
+		for j := range numbers {
+			numbers[j] = int16(h + j)
+		}
+		q.Set(numbers)
 		for j := range q.h {
 			if got := 256*int(q.hi[j]) + int(q.lo[j]); got != h+j {
 				t.Fatalf("digits of %d make %d", h+j, got)
@@ -83,51 +108,19 @@ func TestDigits(t *testing.T) {
 	}
 }
 
-// TestReach compares with the documented operations, around equality with the floor.
-func TestReach(t *testing.T) { eachKernel(t, testReach) }
-
-func testReach(t *testing.T) {
-	rng := rand.New(rand.NewPCG(7, 7))
-	for range 300 {
-		b := Bounds{
-			Scale: guard(randomVector(rng, BlockRows)).in, Error: guard(randomVector(rng, BlockRows)).in,
-			Step: rng.Float32(), Norm: rng.Float32(),
-		}
-		var d [BlockRows]int32
-		for r := range d {
-			d[r] = int32(rng.Uint32())
-		}
-		bound := func(r int) float32 {
-			product := float32(d[r]) * b.Scale[r]
-			product = math.Float32frombits(math.Float32bits(product)) * b.Step
-			return math.Float32frombits(math.Float32bits(product)) + math.Float32frombits(math.Float32bits(b.Error[r]*b.Norm))
-		}
-		for _, floor := range []float32{bound(rng.IntN(BlockRows)), float32(math.Inf(-1)), float32(math.Inf(1)), 0} {
-			var got, want [MasksOfBlock]uint16
-			for r := range d {
-				if bound(r) >= floor {
-					want[r/16] |= 1 << (r % 16)
-				}
-			}
-			some := b.ReachTo(&got, &d, floor)
-			if got != want || some != (want != [MasksOfBlock]uint16{}) {
-				t.Fatalf("floor %v: masks %x (%v), want %x", floor, got, some, want)
-			}
-		}
-	}
-}
-
 func TestBlockShapesPanic(t *testing.T) {
 	var q Digits
 	q.Set(make([]int16, 8))
-	var d [BlockRows]int32
+	var c Candidates
+	enough := Bounds{Scale: make([]float32, BlockRows), Error: make([]float32, BlockRows)}
 	for name, f := range map[string]func(){
-		"digits":      func() { q.Set(make([]int16, 6)) },
-		"short block": func() { DotsTo(&d, make([]byte, 8*128-1), &q, nil) },
-		"next block":  func() { DotsTo(&d, make([]byte, 8*128), &q, make([]byte, 8*128-1)) },
-		"long block":  func() { DotsTo(&d, make([]byte, 8*128+1), &q, nil) },
+		"digits":      func() { q.Set(make([]int16, 4)) },
+		"short block": func() { enough.CollectTo(&c, make([]byte, 8*128-1), &q, 0, 0, nil) },
+		"next block":  func() { enough.CollectTo(&c, make([]byte, 8*128), &q, 0, 0, make([]byte, 8*128-1)) },
+		"long block":  func() { enough.CollectTo(&c, make([]byte, 8*128+1), &q, 0, 0, nil) },
+		"five bits":   func() { enough.CollectFiveBitsTo(&c, make([]byte, 8*128), &q, 0, 0, nil) },
 		"short scale": func() {
-			(&Bounds{Scale: make([]float32, 127), Error: make([]float32, 128)}).ReachTo(new([8]uint16), &d, 0)
+			(&Bounds{Scale: make([]float32, 127), Error: make([]float32, 128)}).CollectTo(&c, make([]byte, 8*128), &q, 0, 0, nil)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,19 +134,25 @@ func TestBlockShapesPanic(t *testing.T) {
 	}
 }
 
-func BenchmarkDotsTo(b *testing.B) {
-	for _, n := range []int{20_000, 200_000} {
-		for _, k := range []int{64, 256} {
-			b.Run(fmt.Sprintf("n=%d/k=%d", n, k), func(b *testing.B) {
-				count, size := (n+BlockRows-1)/BlockRows, BlockBytes(k)
-				blocks := make([]byte, count*size)
-				var q Digits
-				q.Set(randomDigits(rand.New(rand.NewPCG(8, 8)), k))
-				var d [BlockRows]int32
+// BenchmarkCollect goes over blocks of which no row reaches the floor.
+func BenchmarkCollect(b *testing.B) {
+	const k = 256
+	var q Digits
+	q.Set(randomDigits(rand.New(rand.NewPCG(8, 8)), k))
+	bounds := Bounds{Scale: make([]float32, BlockRows), Error: make([]float32, BlockRows)}
+	for _, n := range []int{128, 20_000, 200_000} {
+		for _, form := range []struct {
+			name    string
+			size    int
+			collect func(c *Candidates, block []byte, q *Digits, floor float32, first int32, next []byte)
+		}{{"bytes", BlockBytes(k), bounds.CollectTo}, {"fivebits", FiveBitBlockBytes(k), bounds.CollectFiveBitsTo}} {
+			b.Run(fmt.Sprintf("n=%d/k=%d/form=%s", n, k, form.name), func(b *testing.B) {
+				blocks := make([]byte, (n+BlockRows-1)/BlockRows*form.size)
+				var c Candidates
 				b.SetBytes(int64(len(blocks)))
 				for b.Loop() {
-					for at := 0; at < len(blocks); at += size {
-						DotsTo(&d, blocks[at:at+size], &q, blocks[(at+size)%len(blocks):][:size])
+					for at := 0; at < len(blocks); at += form.size {
+						form.collect(&c, blocks[at:at+form.size], &q, 1, 0, blocks[(at+form.size)%len(blocks):][:form.size])
 					}
 				}
 			})

@@ -8,15 +8,20 @@ func kernels() []kernel {
 	if !cpu.X86.HasAVX2 || !cpu.X86.HasFMA {
 		return all
 	}
-	avx2 := kernel{name: "avx2", dot: dotAVX2, scan: scanAVX2, scanRows: scanRowsAVX2, dots: dotsAVX2, reach: reachAVX2, quantised: true}
+	avx2 := kernel{
+		name: "avx2", dot: dotAVX2, scan: scanAVX2, scanRows: scanRowsAVX2, squares: squaresAVX2,
+		collect: collectMasked(dotsAVX2, reachAVX2), drop: dropGeneric, count: countGeneric, quantised: true,
+	}
 	all = append(all, avx2)
 	if !cpu.X86.HasAVX512F || !cpu.X86.HasAVX512BW || !cpu.X86.HasAVX512VL || !cpu.X86.HasAVX512DQ {
 		return all
 	}
 	avx512 := avx2 // without VNNI there is nothing better than AVX2 for the int8 rows
 	avx512.name, avx512.dot, avx512.scan, avx512.scanRows = "avx512", dotAVX512, scanAVX512, scanRowsAVX512
+	avx512.drop, avx512.count = dropAVX512, countAVX512
+	avx512.squares = squaresAVX512
 	if cpu.X86.HasAVX512VNNI {
-		avx512.dots, avx512.reach = dotsAVX512, reachAVX512
+		avx512.collect, avx512.collectFive, avx512.smallFaster = collectAVX512, collectFiveAVX512, true
 	}
 	return append(all, avx512)
 }
@@ -40,13 +45,25 @@ func scanRowsAVX2(dst, rows []float32, numbers []int32, q []float32)
 func scanRowsAVX512(dst, rows []float32, numbers []int32, q []float32)
 
 //go:noescape
+func squaresAVX2(dst, rows, p []float32)
+
+//go:noescape
+func squaresAVX512(dst, rows, p []float32)
+
+//go:noescape
 func dotsAVX2(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 
 //go:noescape
-func dotsAVX512(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
+func reachAVX2(masks *[masksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
 
 //go:noescape
-func reachAVX2(masks *[MasksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
+func collectAVX512(c *Candidates, block []byte, q *Digits, b *Bounds, floor float32, first int32, next []byte) int
 
 //go:noescape
-func reachAVX512(masks *[MasksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
+func collectFiveAVX512(c *Candidates, block []byte, q *Digits, b *Bounds, floor float32, first int32, next []byte) int
+
+//go:noescape
+func dropAVX512(c *Candidates, floor float32) int
+
+//go:noescape
+func countAVX512(v []float32, floor float32) int

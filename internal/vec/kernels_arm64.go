@@ -10,9 +10,11 @@ func kernels() []kernel {
 		return all
 	}
 	neon := generic
+	neon.collectFive = nil
 	neon.name, neon.dot, neon.scan, neon.scanRows = "neon", dotNEON, scanNEON, scanRowsNEON
+	neon.squares = squaresNEON
 	if cpu.ARM64.HasASIMDDP {
-		neon.dots, neon.reach, neon.quantised = dotsNEON, reachNEON, true
+		neon.collect, neon.quantised = collectMasked(dotsNEON, reachNEON), true
 	}
 	return append(all, neon)
 }
@@ -27,7 +29,10 @@ func scanNEON(dst, rows, q []float32)
 func scanRowsNEON(dst, rows []float32, numbers []int32, q []float32)
 
 //go:noescape
+func squaresNEON(dst, rows, p []float32)
+
+//go:noescape
 func dotsNEON(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
 
 //go:noescape
-func reachNEON(masks *[MasksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
+func reachNEON(masks *[masksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool

@@ -90,7 +90,7 @@ done:
 
 // func scanRowsAVX512(dst, rows []float32, numbers []int32, q []float32)
 //
-// The row after the one at work is fetched meanwhile: rows stand here and there.
+// The third row after the one at work is fetched meanwhile: rows stand here and there.
 TEXT ·scanRowsAVX512(SB), NOSPLIT, $0-96
 	MOVQ dst_base+0(FP), DI
 	MOVQ dst_len+8(FP), AX
@@ -106,9 +106,9 @@ rows:
 	MOVLQSX (R12), SI
 	IMULQ BX, SI
 	ADDQ R13, SI
-	CMPQ AX, $1
-	JEQ last
-	MOVLQSX 4(R12), R10
+	CMPQ AX, $3
+	JLE last
+	MOVLQSX 12(R12), R10
 	IMULQ BX, R10
 	ADDQ R13, R10
 	LEAQ (R10)(BX*1), R11

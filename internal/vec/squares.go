@@ -4,12 +4,15 @@ package vec
 //
 //	dst[i] = Σ_l rows[i*k+l]² p[l]
 //
-// The order of the additions is that of Dot, and every product is rounded. It is plain Go in every build: only rankings
-// by confidence bounds need it.
+// The order of the additions is that of Dot, and every product is rounded, the square first.
 func ScanSquaresTo(dst, rows, p []float32) {
 	if len(rows) != len(dst)*len(p) {
 		panic("vec: ScanSquaresTo of a matrix that is not len(dst) × len(p)")
 	}
+	inUse.squares(dst, rows, p)
+}
+
+func squaresGeneric(dst, rows, p []float32) {
 	k := len(p)
 	for i := range dst {
 		dst[i] = dotSquares(rows[:k], p)

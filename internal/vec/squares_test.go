@@ -1,13 +1,16 @@
 package vec
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
 )
 
 // TestScanSquares: the bits are those of Dot of the rounded squares with p, and nothing is read or written outside.
-func TestScanSquares(t *testing.T) {
+func TestScanSquares(t *testing.T) { eachKernel(t, testScanSquares) }
+
+func testScanSquares(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	for _, k := range lengths {
 		for _, n := range []int{0, 1, 2, 5, 33} {
@@ -31,4 +34,17 @@ func TestScanSquares(t *testing.T) {
 		}
 	}()
 	ScanSquaresTo(make([]float32, 2), make([]float32, 7), make([]float32, 4))
+}
+
+// BenchmarkScanSquaresTo is the work on the deviations of one list, with rows that stand in the caches.
+func BenchmarkScanSquaresTo(b *testing.B) {
+	for _, k := range []int{64, 256} {
+		b.Run(fmt.Sprintf("n=100/k=%d", k), func(b *testing.B) {
+			rng := rand.New(rand.NewPCG(4, 4))
+			rows, p, dst := randomVector(rng, 100*k), randomVector(rng, k), make([]float32, 100)
+			for b.Loop() {
+				ScanSquaresTo(dst, rows, p)
+			}
+		})
+	}
 }

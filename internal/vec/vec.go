@@ -1,5 +1,5 @@
 // Package vec holds the kernels of the read path: float32 dot products and scans, dot products of int8 rows with an int16
-// query (see [DotsTo]), and the selection of the N largest scores.
+// query (see [Bounds]), and the selection of the N largest scores.
 //
 // # Conventions
 //
@@ -26,16 +26,27 @@ import "os"
 
 // kernel is what an implementation for one kind of processor provides. Lengths are checked by the callers.
 type kernel struct {
-	name      string
-	dot       func(a, b []float32) float32
-	scan      func(dst, rows, q []float32)
-	scanRows  func(dst, rows []float32, numbers []int32, q []float32)
-	dots      func(d *[BlockRows]int32, block []byte, q *Digits, next []byte)
-	reach     func(masks *[MasksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool
-	quantised bool // see QuantisedScans
+	name     string
+	dot      func(a, b []float32) float32
+	scan     func(dst, rows, q []float32)
+	scanRows func(dst, rows []float32, numbers []int32, q []float32)
+	squares  func(dst, rows, p []float32)
+	drop     func(c *Candidates, floor float32) int
+	count    func(v []float32, floor float32) int
+
+	collect     collector
+	collectFive collector // nil: none that is fast enough to be of use
+	quantised   bool      // see QuantisedScans
+	smallFaster bool      // see SmallDigitsFaster
 }
 
-var generic = kernel{name: "generic", dot: dotGeneric, scan: scanGeneric, scanRows: scanRowsGeneric, dots: dotsGeneric, reach: reachGeneric}
+// collector writes candidates behind those that there are, where there is room for a block's, and returns how many.
+type collector func(c *Candidates, block []byte, q *Digits, b *Bounds, floor float32, first int32, next []byte) int
+
+var generic = kernel{
+	name: "generic", dot: dotGeneric, scan: scanGeneric, scanRows: scanRowsGeneric, squares: squaresGeneric,
+	collect: collectDots(dotsGeneric), collectFive: collectDots(fiveDotsGeneric), drop: dropGeneric, count: countGeneric,
+}
 
 // inUse is the kernel in use. Tests change it.
 var inUse = best(kernels(), os.Getenv("GSIMC_CPU"))

@@ -1,0 +1,151 @@
+package vec
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// Candidates are rows and the intervals that their scores lie in, the parts of each side by side: element j of all three slices
+// belongs together.
+type Candidates struct {
+	Place     []int32
+	Low, High []float32
+}
+
+// Len is how many there are.
+func (c *Candidates) Len() int { return len(c.Place) }
+
+// Truncate leaves the first n.
+func (c *Candidates) Truncate(n int) { c.Place, c.Low, c.High = c.Place[:n], c.Low[:n], c.High[:n] }
+
+// Move puts candidate from at the place to.
+func (c *Candidates) Move(to, from int) {
+	c.Place[to], c.Low[to], c.High[to] = c.Place[from], c.Low[from], c.High[from]
+}
+
+// Drop leaves those, in their order, whose High is at least floor.
+func (c *Candidates) Drop(floor float32) { c.Truncate(inUse.drop(c, floor)) }
+
+// grow makes room for n more. Kernels may write into all of it.
+func (c *Candidates) grow(n int) {
+	c.Place, c.Low, c.High = slices.Grow(c.Place, n), slices.Grow(c.Low, n), slices.Grow(c.High, n)
+}
+
+// Bounds are the intervals that the scores of a block's rows lie in, in terms of their dot products d with a query of integers:
+//
+//	float32(d[r]) · Scale[r] · Step ± (Error[r] · Norm + Margin)
+//
+// each operation rounded to float32, from left to right, what is in parentheses first. d is exact as long as it is below 2^31.
+type Bounds struct {
+	Scale, Error       []float32 // BlockRows each
+	Step, Norm, Margin float32
+}
+
+// CollectTo appends to c the rows of a block of bytes whose upper bounds are at least floor, by rising number. Their places are
+// their numbers in the block, and first more. next is a block of the same size that will be wanted soon, which the kernel may
+// fetch into the caches meanwhile, or nil.
+func (b *Bounds) CollectTo(c *Candidates, block []byte, q *Digits, floor float32, first int32, next []byte) {
+	b.check(c, block, q, BlockBytes(len(q.h)), next)
+	c.Truncate(len(c.Place) + inUse.collect(c, block, q, b, floor, first, next))
+}
+
+// CollectFiveBitsTo is CollectTo for a block of five bits.
+func (b *Bounds) CollectFiveBitsTo(c *Candidates, block []byte, q *Digits, floor float32, first int32, next []byte) {
+	b.check(c, block, q, FiveBitBlockBytes(len(q.h)), next)
+	collect := inUse.collectFive
+	if collect == nil {
+		collect = generic.collectFive
+	}
+	c.Truncate(len(c.Place) + collect(c, block, q, b, floor, first, next))
+}
+
+// check checks the lengths, and makes room for a block's rows.
+func (b *Bounds) check(c *Candidates, block []byte, q *Digits, size int, next []byte) {
+	if len(block) != size || next != nil && len(next) != size {
+		panic("vec: a block of another width than the query's")
+	}
+	if len(b.Scale) < BlockRows || len(b.Error) < BlockRows {
+		panic("vec: Bounds of less than a block")
+	}
+	if n := len(c.Place) + BlockRows; n > cap(c.Place) || n > cap(c.Low) || n > cap(c.High) {
+		c.grow(BlockRows)
+	}
+}
+
+// at is the approximate score of row r with dot product d, and the error that it may have.
+func (b *Bounds) at(r int, d int32) (score, err float32) {
+	return float32(float32(float32(d)*b.Scale[r]) * b.Step), float32(b.Error[r]*b.Norm) + b.Margin
+}
+
+// CountAtLeast returns how many of the numbers of v are at least floor.
+func CountAtLeast(v []float32, floor float32) int { return inUse.count(v, floor) }
+
+// collectDots is a collector for a kernel that multiplies. It writes behind the candidates, where there is room, and returns how
+// many.
+func collectDots(dots func(d *[BlockRows]int32, block []byte, q *Digits)) collector {
+	return func(c *Candidates, block []byte, q *Digits, b *Bounds, floor float32, first int32, _ []byte) int {
+		var d [BlockRows]int32
+		dots(&d, block, q)
+		n := len(c.Place)
+		place, low, high := c.Place[:n+BlockRows], c.Low[:n+BlockRows], c.High[:n+BlockRows]
+		for r, x := range d {
+			if score, err := b.at(r, x); score+err >= floor {
+				place[n], low[n], high[n] = first+int32(r), score-err, score+err
+				n++
+			}
+		}
+		return n - len(c.Place)
+	}
+}
+
+// collectMasked is collectDots for a kernel that also finds the rows, and sets bit r mod 16 of masks[r/16] for each of them.
+func collectMasked(
+	dots func(d *[BlockRows]int32, block []byte, q *Digits, next []byte),
+	reach func(masks *[masksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool,
+) collector {
+	return func(c *Candidates, block []byte, q *Digits, b *Bounds, floor float32, first int32, next []byte) int {
+		var d [BlockRows]int32
+		var masks [masksOfBlock]uint16
+		dots(&d, block, q, next)
+		if !reach(&masks, &d, b, floor) {
+			return 0
+		}
+		n := len(c.Place)
+		place, low, high := c.Place[:n+BlockRows], c.Low[:n+BlockRows], c.High[:n+BlockRows]
+		for p, m := range masks {
+			for ; m != 0; m &= m - 1 {
+				r := p*maskRows + bits.TrailingZeros16(m)
+				score, err := b.at(r, d[r])
+				place[n], low[n], high[n] = first+int32(r), score-err, score+err
+				n++
+			}
+		}
+		return n - len(c.Place)
+	}
+}
+
+const (
+	maskRows     = 16 // rows that one mask tells of
+	masksOfBlock = BlockRows / maskRows
+)
+
+func dropGeneric(c *Candidates, floor float32) int {
+	left := 0
+	for j, high := range c.High {
+		c.Move(left, j)
+		if high >= floor {
+			left++
+		}
+	}
+	return left
+}
+
+func countGeneric(v []float32, floor float32) int {
+	n := 0
+	for _, x := range v {
+		if x >= floor {
+			n++
+		}
+	}
+	return n
+}
