@@ -47,12 +47,18 @@ func (s *session) measureStreams(backends []backend) (err error) {
 	unary := *t
 	unary.Stream, unary.Observe = 0, 1
 	ownStream := fmt.Sprintf("gsimc serve, StreamObserve, %d streams, %d events in a message", streamConnections, streamBatch)
+	settled := func(rate func() (float64, error)) func() (float64, error) {
+		return func() (float64, error) {
+			defer server.Settle(s.ctx)
+			return rate()
+		}
+	}
 	contestants := []rounds.Contestant{
-		{Name: ownStream, Role: result.Own, Run: func() (float64, error) { return s.streamRate(client, t, streamBatch) }},
+		{Name: ownStream, Role: result.Own, Run: settled(func() (float64, error) { return s.streamRate(client, t, streamBatch) })},
 		{Name: fmt.Sprintf("gsimc serve, StreamObserve, %d streams, an event in a message", streamConnections), Role: result.Own,
-			Run: func() (float64, error) { return s.streamRate(client, t, 1) }},
+			Run: settled(func() (float64, error) { return s.streamRate(client, t, 1) })},
 		{Name: fmt.Sprintf("gsimc serve, Observe, %d in flight", observeInFlight), Role: result.Own,
-			Run: func() (float64, error) { return s.observeRate(client, &unary) }},
+			Run: settled(func() (float64, error) { return s.observeRate(client, &unary) })},
 	}
 	for _, b := range backends {
 		add := func(writers, batch int) {
