@@ -11,81 +11,59 @@ var (
 	hasAVX512 = hasAVX2 && cpu.X86.HasAVX512F
 )
 
+// levels lists which of the three versions this processor can run.
+func levels[K any](plain, avx2, avx512 K) []K {
+	switch {
+	case hasAVX512:
+		return []K{plain, avx2, avx512}
+	case hasAVX2:
+		return []K{plain, avx2}
+	}
+	return []K{plain}
+}
+
 func kernels64() []kernel[float64] {
-	all := []kernel[float64]{generic[float64]()}
-	if hasAVX2 {
-		all = append(all, kernel[float64]{name: "avx2", mr: 6, nr: 8, tile: tile64AVX2})
-	}
-	if hasAVX512 {
-		all = append(all, kernel[float64]{name: "avx512", mr: 12, nr: 16, tile: tile64AVX512})
-	}
-	return all
+	return levels(
+		generic[float64](),
+		kernel[float64]{name: "avx2", mr: 6, nr: 8, tile: tile64AVX2},
+		kernel[float64]{name: "avx512", mr: 12, nr: 16, tile: tile64AVX512},
+	)
 }
 
 func kernels32() []kernel[float32] {
-	all := []kernel[float32]{generic[float32]()}
-	if hasAVX2 {
-		all = append(all, kernel[float32]{name: "avx2", mr: 6, nr: 16, tile: tile32AVX2})
-	}
-	if hasAVX512 {
-		all = append(all, kernel[float32]{name: "avx512", mr: 12, nr: 32, tile: tile32AVX512})
-	}
-	return all
+	return levels(
+		generic[float32](),
+		kernel[float32]{name: "avx2", mr: 6, nr: 16, tile: tile32AVX2},
+		kernel[float32]{name: "avx512", mr: 12, nr: 32, tile: tile32AVX512},
+	)
 }
 
 func rotators() []rotator {
-	all := []rotator{{"generic", rotateGeneric}}
-	if hasAVX2 {
-		all = append(all, rotator{"avx2", rotateAVX2})
-	}
-	if hasAVX512 {
-		all = append(all, rotator{"avx512", rotateAVX512})
-	}
-	return all
+	return levels(rotator{"generic", rotateGeneric}, rotator{"avx2", rotateAVX2}, rotator{"avx512", rotateAVX512})
 }
 
 func summers() []summer {
-	all := []summer{{"generic", sumGeneric[float64], sumGeneric[float32], sumGeneric[float32]}}
-	if hasAVX2 {
-		all = append(all, summer{"avx2", sumAVX2, sum32AVX2, sum64AVX2})
-	}
-	if hasAVX512 {
-		all = append(all, summer{"avx512", sumAVX512, sum32AVX512, sum64AVX512})
-	}
-	return all
+	return levels(
+		summer{"generic", sumGeneric[float64], sumGeneric[float32], sumGeneric[float32]},
+		summer{"avx2", sumAVX2, sum32AVX2, sum64AVX2},
+		summer{"avx512", sumAVX512, sum32AVX512, sum64AVX512},
+	)
 }
 
 func adders() []adder {
-	all := []adder{{"generic", addGeneric[float64], addGeneric[float32], addGeneric[float32]}}
-	if hasAVX2 {
-		all = append(all, adder{"avx2", addAVX2, add32AVX2, add64AVX2})
-	}
-	if hasAVX512 {
-		all = append(all, adder{"avx512", addAVX512, add32AVX512, add64AVX512})
-	}
-	return all
+	return levels(
+		adder{"generic", addGeneric[float64], addGeneric[float32], addGeneric[float32]},
+		adder{"avx2", addAVX2, add32AVX2, add64AVX2},
+		adder{"avx512", addAVX512, add32AVX512, add64AVX512},
+	)
 }
 
 func pairers() []pairer {
-	all := []pairer{{"generic", pairsOfStrip}}
-	if hasAVX2 {
-		all = append(all, pairer{"avx2", pairs32AVX2})
-	}
-	if hasAVX512 {
-		all = append(all, pairer{"avx512", pairs32AVX512})
-	}
-	return all
+	return levels(pairer{"generic", pairsOfStrip}, pairer{"avx2", pairs32AVX2}, pairer{"avx512", pairs32AVX512})
 }
 
 func folders() []folder {
-	all := []folder{{"generic", foldGeneric}}
-	if hasAVX2 {
-		all = append(all, folder{"avx2", foldAVX2})
-	}
-	if hasAVX512 {
-		all = append(all, folder{"avx512", foldAVX512})
-	}
-	return all
+	return levels(folder{"generic", foldGeneric}, folder{"avx2", foldAVX2}, folder{"avx512", foldAVX512})
 }
 
 //go:noescape
