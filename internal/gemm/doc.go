@@ -37,7 +37,7 @@
 // compete for the same places of the caches. [SyrkT] and [MulAddUpper] do half of the
 // work of [MulAdd] with the same bits.
 //
-// [RotateRows], [SumRows], [AddRows] and [AddPairs] stand beside the products because they are what the
+// [RotateRows] and [AddPairs] stand beside the products because they are what the
 // rest of an eigensolver consists of, and [Fold] because it is what is left of
 // a regression on the states of a recursion.
 //

@@ -30,8 +30,6 @@ var (
 	inUse64     = simd.Best(kernels64())
 	inUse32     = simd.Best(kernels32())
 	rotateInUse = simd.Best(rotators())
-	sumInUse    = simd.Best(summers())
-	addInUse    = simd.Best(adders())
 	pairsInUse  = simd.Best(pairers())
 	foldInUse   = simd.Best(folders())
 )

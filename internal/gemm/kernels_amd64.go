@@ -42,24 +42,12 @@ func rotators() []rotator {
 	return levels(rotator{"generic", rotateGeneric}, rotator{"avx2", rotateAVX2}, rotator{"avx512", rotateAVX512})
 }
 
-func summers() []summer {
-	return levels(
-		summer{"generic", sumGeneric[float64], sumGeneric[float32], sumGeneric[float32]},
-		summer{"avx2", sumAVX2, sum32AVX2, sum64AVX2},
-		summer{"avx512", sumAVX512, sum32AVX512, sum64AVX512},
-	)
-}
-
-func adders() []adder {
-	return levels(
-		adder{"generic", addGeneric[float64], addGeneric[float32], addGeneric[float32]},
-		adder{"avx2", addAVX2, add32AVX2, add64AVX2},
-		adder{"avx512", addAVX512, add32AVX512, add64AVX512},
-	)
-}
-
 func pairers() []pairer {
-	return levels(pairer{"generic", pairsOfStrip}, pairer{"avx2", pairs32AVX2}, pairer{"avx512", pairs32AVX512})
+	return levels(
+		pairsGeneric,
+		pairer{"avx2", pairsBy(sumAVX2, addAVX2, StripWidth), pairs32AVX2},
+		pairer{"avx512", pairsBy(sumAVX512, addAVX512, StripWidth), pairs32AVX512},
+	)
 }
 
 func folders() []folder {
@@ -80,25 +68,19 @@ func pairs32AVX2(dst, x []float32, rows []int32, ends []int64, weights []float32
 //go:noescape
 func pairs32AVX512(dst, x []float32, rows []int32, ends []int64, weights []float32)
 
-//go:noescape
-func sumAVX2(dst, strip []float64, rows []int32)
+// The sums and additions of rows of StripWidth elements, with the bits of the plain ones; see pairsBy.
 
 //go:noescape
-func sumAVX512(dst, strip []float64, rows []int32)
-
-// sum32… and sum64… are for rows of 32 and 64 float32.
+func sumAVX2(sum, x []float64, rows []int32)
 
 //go:noescape
-func sum32AVX2(dst, strip []float32, rows []int32)
+func sumAVX512(sum, x []float64, rows []int32)
 
 //go:noescape
-func sum64AVX2(dst, strip []float32, rows []int32)
+func addAVX2(dst, sum []float64, rows []int32)
 
 //go:noescape
-func sum32AVX512(dst, strip []float32, rows []int32)
-
-//go:noescape
-func sum64AVX512(dst, strip []float32, rows []int32)
+func addAVX512(dst, sum []float64, rows []int32)
 
 //go:noescape
 func rotateAVX2(strip, c, s []float64)
@@ -119,23 +101,3 @@ func tile32AVX2(k int, alpha float32, a []float32, outer, inner int, b, c []floa
 
 //go:noescape
 func tile32AVX512(k int, alpha float32, a []float32, outer, inner int, b, c []float32, stride int, next *ahead[float32])
-
-// add… are adder's functions; add32… and add64… are for rows of 32 and 64 float32.
-
-//go:noescape
-func addAVX2(strip, x []float64, rows []int32)
-
-//go:noescape
-func add32AVX2(strip, x []float32, rows []int32)
-
-//go:noescape
-func add64AVX2(strip, x []float32, rows []int32)
-
-//go:noescape
-func addAVX512(strip, x []float64, rows []int32)
-
-//go:noescape
-func add32AVX512(strip, x []float32, rows []int32)
-
-//go:noescape
-func add64AVX512(strip, x []float32, rows []int32)
