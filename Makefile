@@ -21,7 +21,7 @@ BENCHCOUNT ?= 6
 IMAGE     ?= gsimc:$(VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross test test-arm64 race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean \
+.PHONY: help build cross test test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean \
 	benchmarks bench-build bench-peers bench-serving bench-report
 
 help: ## list the targets
@@ -49,6 +49,13 @@ test-arm64: ## run the tests of the numeric packages for arm64, emulated by qemu
 		echo "test-arm64: SKIPPED, no emulator: apt-get install qemu-user-static"; exit 0; \
 	fi; \
 	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go test -short -skip '$(ARM64_SKIP)' -timeout 15m $${emulator:+-exec "$$emulator"} $(ARM64_PACKAGES)
+
+# The tests of the kernels themselves go through all that the processor can run; these are of those who use them. An
+# environment variable that is read when a program starts does not make go test run it again, so -count=1.
+test-kernels: ## run the tests of the packages with kernels for the lesser ones too (GSIMC_CPU=generic and avx2)
+	@set -e; for level in generic avx2; do echo "GSIMC_CPU=$$level"; \
+		GSIMC_CPU=$$level CGO_ENABLED=0 go test -count=1 -timeout 15m ./internal/topn ./kalman ./dynamics ./model; \
+	done
 
 race: ## run the tests of the concurrent packages under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race -timeout 10m ./store/... ./server/... ./internal/progress/...

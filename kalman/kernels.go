@@ -1,9 +1,8 @@
 package kalman
 
 import (
-	"os"
-
 	"github.com/gsimc/gsimc/internal/prefetch"
+	"github.com/gsimc/gsimc/internal/simd"
 )
 
 // kernel holds the loops over the coordinates of an update. The coordinates are independent of each other, and every operation
@@ -22,19 +21,8 @@ type kernel struct {
 
 var generic = kernel{"generic", 1, filterGeneric, bandGeneric, deviationGeneric}
 
-// inUse is the best kernel of this processor, or of the level that the environment variable GSIMC_CPU = generic, avx2 or avx512
-// names as the highest.
-var inUse = best(kernels(), os.Getenv("GSIMC_CPU"))
-
-// best returns the last kernel that is not above the bound.
-func best(all []kernel, bound string) kernel {
-	for _, k := range all {
-		if k.name == bound {
-			return k
-		}
-	}
-	return all[len(all)-1]
-}
+// inUse is the kernel in use.
+var inUse = simd.Best(kernels())
 
 func filterGeneric(x, z, p, e, h []float32, a, a2, w, eta, nu float32) {
 	k := len(x)

@@ -72,16 +72,6 @@ func testKernel(k *kernel, rng *rand.Rand, n, bands int) bool {
 	return true
 }
 
-// TestBound lets the environment variable choose a kernel.
-func TestBound(t *testing.T) {
-	all := []kernel{{name: "generic"}, {name: "avx2"}, {name: "avx512"}}
-	for bound, want := range map[string]string{"": "avx512", "generic": "generic", "avx2": "avx2", "avx512": "avx512", "else": "avx512"} {
-		if got := best(all, bound).name; got != want {
-			t.Errorf("GSIMC_CPU=%s: got %s, want %s", bound, got, want)
-		}
-	}
-}
-
 // BenchmarkDynamicsUpdate folds events of many users, whose states do not fit into the caches.
 func BenchmarkDynamicsUpdate(b *testing.B) {
 	const k, r, users, items = 256, 3, 20_000, 5_000

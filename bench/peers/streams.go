@@ -13,11 +13,10 @@ import (
 	"github.com/gsimc/gsimc/model"
 )
 
-const ownStream = "gsimc serve, StreamObserve, 4 streams"
-
 // Of the served contestants.
 const (
 	streamConnections = 4
+	streamBatch       = 100 // events in a message, as one who has many would send them
 	observeInFlight   = 64
 	redisConnections  = 50
 	redisPipeline     = 32
@@ -47,10 +46,19 @@ func (s *session) measureStreams(backends []backend) (err error) {
 	t := &loadtest.Traffic{Items: items, Users: eventUsers, Page: 10, Stream: 1, Seed: 1}
 	unary := *t
 	unary.Stream, unary.Observe = 0, 1
+	ownStream := fmt.Sprintf("gsimc serve, StreamObserve, %d streams, %d events in a message", streamConnections, streamBatch)
+	settled := func(rate func() (float64, error)) func() (float64, error) {
+		return func() (float64, error) {
+			defer server.Settle(s.ctx)
+			return rate()
+		}
+	}
 	contestants := []rounds.Contestant{
-		{Name: ownStream, Role: result.Own, Run: func() (float64, error) { return s.streamRate(client, t) }},
+		{Name: ownStream, Role: result.Own, Run: settled(func() (float64, error) { return s.streamRate(client, t, streamBatch) })},
+		{Name: fmt.Sprintf("gsimc serve, StreamObserve, %d streams, an event in a message", streamConnections), Role: result.Own,
+			Run: settled(func() (float64, error) { return s.streamRate(client, t, 1) })},
 		{Name: fmt.Sprintf("gsimc serve, Observe, %d in flight", observeInFlight), Role: result.Own,
-			Run: func() (float64, error) { return s.observeRate(client, &unary) }},
+			Run: settled(func() (float64, error) { return s.observeRate(client, &unary) })},
 	}
 	for _, b := range backends {
 		add := func(writers, batch int) {
@@ -96,8 +104,8 @@ func (s *session) servedModel() (path string, items []string, err error) {
 // measuringTime is how long a writer writes in one round.
 func (s *session) measuringTime() time.Duration { return pick(s, time.Second, 200*time.Millisecond) }
 
-// streamRate streams for a while and returns how many events a second were acknowledged.
-func (s *session) streamRate(client *loadtest.Client, t *loadtest.Traffic) (float64, error) {
+// streamRate streams for a while, with batch events in a message, and returns how many events a second were acknowledged.
+func (s *session) streamRate(client *loadtest.Client, t *loadtest.Traffic, batch int) (float64, error) {
 	sources := make([]*loadtest.Source, streamConnections)
 	for i := range sources {
 		sources[i] = t.Source(s.nextSource())
@@ -106,7 +114,8 @@ func (s *session) streamRate(client *loadtest.Client, t *loadtest.Traffic) (floa
 	defer cancel()
 	begin := time.Now()
 	acked, err := client.Pump(ctx, loadtest.Pump{
-		Window: loadtest.StreamWindow, Next: func(connection int) []byte { return sources[connection].Event() },
+		Window: max(loadtest.StreamWindow/batch, 1), Batch: batch,
+		Next: func(connection int) []byte { return sources[connection].Event() },
 	})
 	return float64(acked) / time.Since(begin).Seconds(), err
 }

@@ -93,7 +93,7 @@ func (b *bench) suite(s *subject) *loadtest.Suite {
 		Repetitions: b.Repetitions, Progress: b.showProgress,
 	}
 	if s.child != nil {
-		suite.RSS = func() int64 { return residentBytes(s.child.cmd.Process.Pid) }
+		suite.RSS = func() int64 { return loadtest.ResidentBytes(s.child.cmd.Process.Pid) }
 	}
 	return suite
 }
@@ -134,38 +134,9 @@ func (b *bench) load(ctx context.Context, s *subject, first, end int) error {
 		return fmt.Errorf("loading users: %w", err)
 	}
 	if s.child != nil {
-		settle(ctx, s.child.cmd.Process.Pid)
+		loadtest.Settle(ctx, s.child.cmd.Process.Pid)
 	}
 	return nil
-}
-
-// What a server does with a load of events after it has acknowledged them, sorting above all and the sampling of live quality, is
-// not part of what is measured next. It gets this long.
-const (
-	settleLimit = 15 * time.Second
-	settleLook  = 250 * time.Millisecond // between two looks at how busy it is
-	settleBusy  = settleLook / 25        // processor time between them that is little enough
-)
-
-// settle waits until a process has next to nothing to do.
-func settle(ctx context.Context, pid int) {
-	limit := time.After(settleLimit)
-	look := time.NewTicker(settleLook)
-	defer look.Stop()
-	for before := processorTime(pid); ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-limit:
-			return
-		case <-look.C:
-		}
-		now := processorTime(pid)
-		if now-before <= settleBusy {
-			return
-		}
-		before = now
-	}
 }
 
 // note adds what a reader has to know, once.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -10,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -131,37 +128,6 @@ func popularFirst(m *model.Model) []string {
 		ids[i] = m.ItemID(item)
 	}
 	return ids
-}
-
-// residentBytes is the resident memory of a process; 0 if the system does not tell.
-func residentBytes(pid int) int64 {
-	return processNumbers(pid, "statm", 1, 1)[0] * int64(os.Getpagesize())
-}
-
-// processorTime is what a process has used so far; 0 if the system does not tell.
-func processorTime(pid int) time.Duration {
-	ticks := processNumbers(pid, "stat", 11, 2) // in its own code and in the kernel
-	return time.Duration(ticks[0]+ticks[1]) * time.Second / ticksPerSecond
-}
-
-// ticksPerSecond is the unit of the times in /proc: 100 on every architecture that Go knows.
-const ticksPerSecond = 100
-
-// processNumbers are n fields of a file of the process in /proc, from one on and counted behind the name of the program, if that
-// is there; zeros if the system does not tell.
-func processNumbers(pid int, file string, from, n int) []int64 {
-	numbers := make([]int64, n)
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
-	if err != nil {
-		return numbers
-	}
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	for i := range numbers {
-		if from+i < len(fields) {
-			numbers[i], _ = strconv.ParseInt(fields[from+i], 10, 64)
-		}
-	}
-	return numbers
 }
 
 // echoFile holds the server's answer to a kind of requests, for the echo.

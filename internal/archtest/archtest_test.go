@@ -19,7 +19,7 @@ type rule struct {
 
 var (
 	pure = []string{"spectral", "kalman", "dynamics", "model", "dataset", "evaluate", "tune", "internal/vec", "internal/topn",
-		"internal/gemm", "internal/parallel", "internal/prefetch", "internal/cost", "internal/atomicfile"}
+		"internal/gemm", "internal/parallel", "internal/prefetch", "internal/simd", "internal/cost", "internal/atomicfile"}
 	transport = []string{"google.golang.org/grpc", "google.golang.org/protobuf", "google.golang.org/genproto", "api", "server", "cmd"}
 
 	rules = []rule{
@@ -28,7 +28,7 @@ var (
 			"store", "github.com/cockroachdb", "github.com/prometheus", "github.com/alecthomas/kong", "github.com/vbauerster/mpb",
 		}},
 		{"pure packages do not log", pure, []string{"std:log"}},
-		{"numerics are leaves", []string{"spectral", "kalman", "dynamics", "internal/vec", "internal/topn", "internal/gemm", "internal/parallel", "internal/prefetch", "internal/cost"}, []string{
+		{"numerics are leaves", []string{"spectral", "kalman", "dynamics", "internal/vec", "internal/topn", "internal/gemm", "internal/parallel", "internal/prefetch", "internal/simd", "internal/cost"}, []string{
 			"model", "dataset", "evaluate", "tune", "internal/atomicfile",
 		}},
 		{"models are built from arrays, not files", []string{"model"}, []string{"dataset", "evaluate", "tune"}},

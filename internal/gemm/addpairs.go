@@ -30,8 +30,8 @@ func (s Sets) Len() int { return max(0, len(s.ends)-1) }
 //	dst[i] += weights[s-first] Σ_{j in set s} x[j],   i in set s
 //
 // That is dst += Rᵀ W R x for the 0/1 matrix R that has a row for each set. dst and x are matrices of the given width without
-// gaps, with as many rows as the sets were made for, and do not overlap. There are fast kernels for 32 float32, which differ
-// in the last digits. The others have the bits of [SumRows] and [AddRows].
+// gaps, with as many rows as the sets were made for, and do not overlap. There are fast kernels for a width of [StripWidth];
+// those for float32 add up in another order and differ from the plain one in the last digits.
 func AddPairs[T Float](dst, x []T, width int, sets Sets, first int, weights []T) {
 	if size := sets.limit * width; width < 1 || len(dst) != size || len(x) != size {
 		panic(fmt.Sprintf("gemm: pairs of %d and %d elements, want %d rows of %d", len(dst), len(x), sets.limit, width))
@@ -40,31 +40,81 @@ func AddPairs[T Float](dst, x []T, width int, sets Sets, first int, weights []T)
 		return
 	}
 	ends := sets.ends[first : first+len(weights)+1]
-	if dst, ok := any(dst).([]float32); ok && width == StripWidth {
-		pairsInUse.single(dst, any(x).([]float32), sets.rows, ends, any(weights).([]float32))
-		return
+	if width == StripWidth {
+		switch dst := any(dst).(type) {
+		case []float32:
+			pairsInUse.single(dst, any(x).([]float32), sets.rows, ends, any(weights).([]float32))
+			return
+		case []float64:
+			pairsInUse.double(dst, any(x).([]float64), sets.rows, ends, any(weights).([]float64))
+			return
+		}
 	}
-	pairsGeneric(dst, x, width, sets.rows, ends, weights)
+	pairsBy(sumGeneric[T], addGeneric[T], width)(dst, x, sets.rows, ends, weights)
 }
 
-// A pairer is AddPairs for rows of StripWidth elements, for one kind of processor, with everything checked.
+// pairs is AddPairs with everything checked.
+type pairs[T Float] func(dst, x []T, rows []int32, ends []int64, weights []T)
+
+// A pairer is AddPairs for rows of StripWidth elements, for one kind of processor.
 type pairer struct {
 	name   string
-	single func(dst, x []float32, rows []int32, ends []int64, weights []float32)
+	double pairs[float64]
+	single pairs[float32]
 }
 
-func pairsOfStrip(dst, x []float32, rows []int32, ends []int64, weights []float32) {
-	pairsGeneric(dst, x, StripWidth, rows, ends, weights)
+var pairsGeneric = pairer{
+	"generic", pairsBy(sumGeneric[float64], addGeneric[float64], StripWidth), pairsBy(sumGeneric[float32], addGeneric[float32], StripWidth),
 }
 
-func pairsGeneric[T Float](dst, x []T, width int, rows []int32, ends []int64, weights []T) {
-	sum := make([]T, width)
-	for s, w := range weights {
-		set := rows[ends[s]:ends[s+1]]
-		SumRows(sum, x, set)
-		for j := range sum {
-			sum[j] *= w
+// pairsBy makes AddPairs of two functions of rows with len(sum) elements: one sets sum to the sum of the given rows of x, in
+// their order, the other adds sum to the given rows of dst.
+func pairsBy[T Float](sumRows func(sum, x []T, rows []int32), addRows func(dst, sum []T, rows []int32), width int) pairs[T] {
+	return func(dst, x []T, rows []int32, ends []int64, weights []T) {
+		sum := make([]T, width)
+		for s, w := range weights {
+			set := rows[ends[s]:ends[s+1]]
+			sumRows(sum, x, set)
+			for j := range sum {
+				sum[j] *= w
+			}
+			addRows(dst, sum, set)
 		}
-		AddRows(dst, sum, set)
+	}
+}
+
+func sumGeneric[T Float](sum, x []T, rows []int32) {
+	clear(sum)
+	for _, r := range rows {
+		for j, v := range x[int(r)*len(sum):][:len(sum)] {
+			sum[j] += v
+		}
+	}
+}
+
+func addGeneric[T Float](dst, sum []T, rows []int32) {
+	for _, r := range rows {
+		at := dst[int(r)*len(sum):][:len(sum)]
+		for j, v := range sum {
+			at[j] += v
+		}
+	}
+}
+
+// checkRows panics if one of the rows is not in [0, limit).
+func checkRows(limit int, rows []int32) {
+	var h0, h1, h2, h3 uint32 // four chains of comparisons run side by side
+	at := 0
+	for ; at+4 <= len(rows); at += 4 {
+		four := rows[at : at+4 : at+4]
+		h0, h1 = max(h0, uint32(four[0])), max(h1, uint32(four[1]))
+		h2, h3 = max(h2, uint32(four[2])), max(h3, uint32(four[3]))
+	}
+	for _, r := range rows[at:] {
+		h0 = max(h0, uint32(r))
+	}
+	highest := max(h0, h1, h2, h3)
+	if len(rows) > 0 && int(highest) >= limit {
+		panic(fmt.Sprintf("gemm: row %d of %d", int32(highest), limit))
 	}
 }

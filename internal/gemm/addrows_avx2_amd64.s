@@ -1,11 +1,11 @@
 #include "textflag.h"
 
-// Registers: Y0 … hold the row; SI is the strip, DX the row numbers, CX how many are left.
+// Registers: Y0 … hold the row; SI is dst, DX the row numbers, CX how many are left.
 
-// func addAVX2(strip, x []float64, rows []int32)
+// func addAVX2(dst, sum []float64, rows []int32)
 TEXT ·addAVX2(SB), NOSPLIT, $0-72
-	MOVQ strip_base+0(FP), SI
-	MOVQ x_base+24(FP), DI
+	MOVQ dst_base+0(FP), SI
+	MOVQ sum_base+24(FP), DI
 	MOVQ rows_base+48(FP), DX
 	MOVQ rows_len+56(FP), CX
 	VMOVUPD 0(DI), Y0
@@ -39,84 +39,6 @@ loop:
 	VMOVUPD Y13, 160(AX)
 	VMOVUPD Y14, 192(AX)
 	VMOVUPD Y15, 224(AX)
-	ADDQ $4, DX
-	DECQ CX
-	JNZ loop
-
-done:
-	VZEROUPPER
-	RET
-
-// func add64AVX2(strip, x []float32, rows []int32)
-TEXT ·add64AVX2(SB), NOSPLIT, $0-72
-	MOVQ strip_base+0(FP), SI
-	MOVQ x_base+24(FP), DI
-	MOVQ rows_base+48(FP), DX
-	MOVQ rows_len+56(FP), CX
-	VMOVUPS 0(DI), Y0
-	VMOVUPS 32(DI), Y1
-	VMOVUPS 64(DI), Y2
-	VMOVUPS 96(DI), Y3
-	VMOVUPS 128(DI), Y4
-	VMOVUPS 160(DI), Y5
-	VMOVUPS 192(DI), Y6
-	VMOVUPS 224(DI), Y7
-	TESTQ CX, CX
-	JZ done
-
-loop:
-	MOVLQSX (DX), AX
-	SHLQ $8, AX // a row has 256 bytes
-	ADDQ SI, AX
-	VADDPS 0(AX), Y0, Y8
-	VADDPS 32(AX), Y1, Y9
-	VADDPS 64(AX), Y2, Y10
-	VADDPS 96(AX), Y3, Y11
-	VADDPS 128(AX), Y4, Y12
-	VADDPS 160(AX), Y5, Y13
-	VADDPS 192(AX), Y6, Y14
-	VADDPS 224(AX), Y7, Y15
-	VMOVUPS Y8, 0(AX)
-	VMOVUPS Y9, 32(AX)
-	VMOVUPS Y10, 64(AX)
-	VMOVUPS Y11, 96(AX)
-	VMOVUPS Y12, 128(AX)
-	VMOVUPS Y13, 160(AX)
-	VMOVUPS Y14, 192(AX)
-	VMOVUPS Y15, 224(AX)
-	ADDQ $4, DX
-	DECQ CX
-	JNZ loop
-
-done:
-	VZEROUPPER
-	RET
-
-// func add32AVX2(strip, x []float32, rows []int32)
-TEXT ·add32AVX2(SB), NOSPLIT, $0-72
-	MOVQ strip_base+0(FP), SI
-	MOVQ x_base+24(FP), DI
-	MOVQ rows_base+48(FP), DX
-	MOVQ rows_len+56(FP), CX
-	VMOVUPS 0(DI), Y0
-	VMOVUPS 32(DI), Y1
-	VMOVUPS 64(DI), Y2
-	VMOVUPS 96(DI), Y3
-	TESTQ CX, CX
-	JZ done
-
-loop:
-	MOVLQSX (DX), AX
-	SHLQ $7, AX // a row has 128 bytes
-	ADDQ SI, AX
-	VADDPS 0(AX), Y0, Y8
-	VADDPS 32(AX), Y1, Y9
-	VADDPS 64(AX), Y2, Y10
-	VADDPS 96(AX), Y3, Y11
-	VMOVUPS Y8, 0(AX)
-	VMOVUPS Y9, 32(AX)
-	VMOVUPS Y10, 64(AX)
-	VMOVUPS Y11, 96(AX)
 	ADDQ $4, DX
 	DECQ CX
 	JNZ loop

@@ -37,7 +37,7 @@
 // compete for the same places of the caches. [SyrkT] and [MulAddUpper] do half of the
 // work of [MulAdd] with the same bits.
 //
-// [RotateRows], [SumRows] and [AddPairs] stand beside the products because they are what the
+// [RotateRows] and [AddPairs] stand beside the products because they are what the
 // rest of an eigensolver consists of, and [Fold] because it is what is left of
 // a regression on the states of a recursion.
 //
@@ -53,9 +53,7 @@
 //
 // The plain Go kernel is compiled in every build and is what the others are
 // tested against. On amd64 there are two more, in assembly: AVX2 with FMA, and
-// AVX-512F; on arm64, for the products, NEON. The best one that the processor and the operating system support is
-// chosen when the program starts. The environment variable GSIMC_CPU sets an
-// upper bound: generic, avx2 or avx512. What the processor lacks is never used,
-// so avx512 on an older machine means avx2 there. Any other value than these three
-// means no bound, and so do the latter two on arm64. [KernelName] tells what is in use.
+// AVX-512F; on arm64, for the products, NEON. The best one that the processor and
+// the operating system support is chosen when the program starts, within the bound
+// of GSIMC_CPU (package simd). [KernelName] tells what is in use.
 package gemm

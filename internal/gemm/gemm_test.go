@@ -300,21 +300,6 @@ func testTile[T Float](t *testing.T, kern kernel[T]) {
 	}
 }
 
-func TestBest(t *testing.T) {
-	three := []kernel[float64]{{name: "generic"}, {name: "avx2"}, {name: "avx512"}}
-	for _, tc := range []struct {
-		has         int
-		bound, want string
-	}{
-		{3, "", "avx512"}, {3, "avx512", "avx512"}, {3, "avx2", "avx2"}, {3, "generic", "generic"}, {3, "sse", "avx512"},
-		{2, "avx512", "avx2"}, {2, "", "avx2"}, {1, "avx2", "generic"}, {1, "avx512", "generic"}, {1, "", "generic"},
-	} {
-		if got := best(three[:tc.has], tc.bound).name; got != tc.want {
-			t.Errorf("%d kernels, GSIMC_CPU=%q: %s, want %s", tc.has, tc.bound, got, tc.want)
-		}
-	}
-}
-
 func TestWrongShapesPanic(t *testing.T) {
 	m := func(rows, cols int) Matrix[float64] {
 		return Matrix[float64]{Rows: rows, Cols: cols, Stride: max(1, cols), Data: make([]float64, rows*cols)}

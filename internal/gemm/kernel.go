@@ -1,6 +1,6 @@
 package gemm
 
-import "os"
+import "github.com/gsimc/gsimc/internal/simd"
 
 // A kernel is what an implementation for one kind of processor provides.
 type kernel[T Float] struct {
@@ -27,13 +27,11 @@ type ahead[T Float] struct {
 
 // The kernels in use, set once when the program starts. Tests change them.
 var (
-	inUse64     = best(kernels64(), os.Getenv("GSIMC_CPU"))
-	inUse32     = best(kernels32(), os.Getenv("GSIMC_CPU"))
-	rotateInUse = best(rotators(), os.Getenv("GSIMC_CPU"))
-	sumInUse    = best(summers(), os.Getenv("GSIMC_CPU"))
-	addInUse    = best(adders(), os.Getenv("GSIMC_CPU"))
-	pairsInUse  = best(pairers(), os.Getenv("GSIMC_CPU"))
-	foldInUse   = best(folders(), os.Getenv("GSIMC_CPU"))
+	inUse64     = simd.Best(kernels64())
+	inUse32     = simd.Best(kernels32())
+	rotateInUse = simd.Best(rotators())
+	pairsInUse  = simd.Best(pairers())
+	foldInUse   = simd.Best(folders())
 )
 
 // KernelName names the kernels in use, for logs and benchmark headers: generic,
@@ -46,17 +44,4 @@ func inUse[T Float]() *kernel[T] {
 		return k
 	}
 	return any(&inUse32).(*kernel[T])
-}
-
-// best picks the last of the kernels that stands no later than the one named
-// by bound. They are in rising order of their demands on the processor and
-// start with the generic one.
-func best[K any](supported []K, bound string) K {
-	switch bound {
-	case "generic":
-		return supported[0]
-	case "avx2":
-		return supported[min(1, len(supported)-1)]
-	}
-	return supported[len(supported)-1]
 }

@@ -11,81 +11,47 @@ var (
 	hasAVX512 = hasAVX2 && cpu.X86.HasAVX512F
 )
 
+// levels lists which of the three versions this processor can run.
+func levels[K any](plain, avx2, avx512 K) []K {
+	switch {
+	case hasAVX512:
+		return []K{plain, avx2, avx512}
+	case hasAVX2:
+		return []K{plain, avx2}
+	}
+	return []K{plain}
+}
+
 func kernels64() []kernel[float64] {
-	all := []kernel[float64]{generic[float64]()}
-	if hasAVX2 {
-		all = append(all, kernel[float64]{name: "avx2", mr: 6, nr: 8, tile: tile64AVX2})
-	}
-	if hasAVX512 {
-		all = append(all, kernel[float64]{name: "avx512", mr: 12, nr: 16, tile: tile64AVX512})
-	}
-	return all
+	return levels(
+		generic[float64](),
+		kernel[float64]{name: "avx2", mr: 6, nr: 8, tile: tile64AVX2},
+		kernel[float64]{name: "avx512", mr: 12, nr: 16, tile: tile64AVX512},
+	)
 }
 
 func kernels32() []kernel[float32] {
-	all := []kernel[float32]{generic[float32]()}
-	if hasAVX2 {
-		all = append(all, kernel[float32]{name: "avx2", mr: 6, nr: 16, tile: tile32AVX2})
-	}
-	if hasAVX512 {
-		all = append(all, kernel[float32]{name: "avx512", mr: 12, nr: 32, tile: tile32AVX512})
-	}
-	return all
+	return levels(
+		generic[float32](),
+		kernel[float32]{name: "avx2", mr: 6, nr: 16, tile: tile32AVX2},
+		kernel[float32]{name: "avx512", mr: 12, nr: 32, tile: tile32AVX512},
+	)
 }
 
 func rotators() []rotator {
-	all := []rotator{{"generic", rotateGeneric}}
-	if hasAVX2 {
-		all = append(all, rotator{"avx2", rotateAVX2})
-	}
-	if hasAVX512 {
-		all = append(all, rotator{"avx512", rotateAVX512})
-	}
-	return all
-}
-
-func summers() []summer {
-	all := []summer{{"generic", sumGeneric[float64], sumGeneric[float32], sumGeneric[float32]}}
-	if hasAVX2 {
-		all = append(all, summer{"avx2", sumAVX2, sum32AVX2, sum64AVX2})
-	}
-	if hasAVX512 {
-		all = append(all, summer{"avx512", sumAVX512, sum32AVX512, sum64AVX512})
-	}
-	return all
-}
-
-func adders() []adder {
-	all := []adder{{"generic", addGeneric[float64], addGeneric[float32], addGeneric[float32]}}
-	if hasAVX2 {
-		all = append(all, adder{"avx2", addAVX2, add32AVX2, add64AVX2})
-	}
-	if hasAVX512 {
-		all = append(all, adder{"avx512", addAVX512, add32AVX512, add64AVX512})
-	}
-	return all
+	return levels(rotator{"generic", rotateGeneric}, rotator{"avx2", rotateAVX2}, rotator{"avx512", rotateAVX512})
 }
 
 func pairers() []pairer {
-	all := []pairer{{"generic", pairsOfStrip}}
-	if hasAVX2 {
-		all = append(all, pairer{"avx2", pairs32AVX2})
-	}
-	if hasAVX512 {
-		all = append(all, pairer{"avx512", pairs32AVX512})
-	}
-	return all
+	return levels(
+		pairsGeneric,
+		pairer{"avx2", pairsBy(sumAVX2, addAVX2, StripWidth), pairs32AVX2},
+		pairer{"avx512", pairsBy(sumAVX512, addAVX512, StripWidth), pairs32AVX512},
+	)
 }
 
 func folders() []folder {
-	all := []folder{{"generic", foldGeneric}}
-	if hasAVX2 {
-		all = append(all, folder{"avx2", foldAVX2})
-	}
-	if hasAVX512 {
-		all = append(all, folder{"avx512", foldAVX512})
-	}
-	return all
+	return levels(folder{"generic", foldGeneric}, folder{"avx2", foldAVX2}, folder{"avx512", foldAVX512})
 }
 
 //go:noescape
@@ -102,25 +68,19 @@ func pairs32AVX2(dst, x []float32, rows []int32, ends []int64, weights []float32
 //go:noescape
 func pairs32AVX512(dst, x []float32, rows []int32, ends []int64, weights []float32)
 
-//go:noescape
-func sumAVX2(dst, strip []float64, rows []int32)
+// The sums and additions of rows of StripWidth elements, with the bits of the plain ones; see pairsBy.
 
 //go:noescape
-func sumAVX512(dst, strip []float64, rows []int32)
-
-// sum32… and sum64… are for rows of 32 and 64 float32.
+func sumAVX2(sum, x []float64, rows []int32)
 
 //go:noescape
-func sum32AVX2(dst, strip []float32, rows []int32)
+func sumAVX512(sum, x []float64, rows []int32)
 
 //go:noescape
-func sum64AVX2(dst, strip []float32, rows []int32)
+func addAVX2(dst, sum []float64, rows []int32)
 
 //go:noescape
-func sum32AVX512(dst, strip []float32, rows []int32)
-
-//go:noescape
-func sum64AVX512(dst, strip []float32, rows []int32)
+func addAVX512(dst, sum []float64, rows []int32)
 
 //go:noescape
 func rotateAVX2(strip, c, s []float64)
@@ -141,23 +101,3 @@ func tile32AVX2(k int, alpha float32, a []float32, outer, inner int, b, c []floa
 
 //go:noescape
 func tile32AVX512(k int, alpha float32, a []float32, outer, inner int, b, c []float32, stride int, next *ahead[float32])
-
-// add… are adder's functions; add32… and add64… are for rows of 32 and 64 float32.
-
-//go:noescape
-func addAVX2(strip, x []float64, rows []int32)
-
-//go:noescape
-func add32AVX2(strip, x []float32, rows []int32)
-
-//go:noescape
-func add64AVX2(strip, x []float32, rows []int32)
-
-//go:noescape
-func addAVX512(strip, x []float64, rows []int32)
-
-//go:noescape
-func add32AVX512(strip, x []float32, rows []int32)
-
-//go:noescape
-func add64AVX512(strip, x []float32, rows []int32)

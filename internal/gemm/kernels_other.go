@@ -4,14 +4,6 @@ package gemm
 
 func rotators() []rotator { return []rotator{{"generic", rotateGeneric}} }
 
-func summers() []summer {
-	return []summer{{"generic", sumGeneric[float64], sumGeneric[float32], sumGeneric[float32]}}
-}
-
-func adders() []adder {
-	return []adder{{"generic", addGeneric[float64], addGeneric[float32], addGeneric[float32]}}
-}
-
-func pairers() []pairer { return []pairer{{"generic", pairsOfStrip}} }
+func pairers() []pairer { return []pairer{pairsGeneric} }
 
 func folders() []folder { return []folder{{"generic", foldGeneric}} }

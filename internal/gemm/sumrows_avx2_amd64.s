@@ -1,11 +1,11 @@
 #include "textflag.h"
 
-// Registers: Y0 … Y7 hold the sums; SI is the strip, DX the row numbers, CX how many are left.
+// Registers: Y0 … Y7 hold the sums; SI is x, DX the row numbers, CX how many are left.
 
-// func sumAVX2(dst, strip []float64, rows []int32)
+// func sumAVX2(sum, x []float64, rows []int32)
 TEXT ·sumAVX2(SB), NOSPLIT, $0-72
-	MOVQ dst_base+0(FP), DI
-	MOVQ strip_base+24(FP), SI
+	MOVQ sum_base+0(FP), DI
+	MOVQ x_base+24(FP), SI
 	MOVQ rows_base+48(FP), DX
 	MOVQ rows_len+56(FP), CX
 	VXORPS Y0, Y0, Y0
@@ -43,81 +43,5 @@ done:
 	VMOVUPD Y5, 160(DI)
 	VMOVUPD Y6, 192(DI)
 	VMOVUPD Y7, 224(DI)
-	VZEROUPPER
-	RET
-
-// func sum64AVX2(dst, strip []float32, rows []int32)
-TEXT ·sum64AVX2(SB), NOSPLIT, $0-72
-	MOVQ dst_base+0(FP), DI
-	MOVQ strip_base+24(FP), SI
-	MOVQ rows_base+48(FP), DX
-	MOVQ rows_len+56(FP), CX
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	TESTQ CX, CX
-	JZ done
-
-loop:
-	MOVLQSX (DX), AX
-	SHLQ $8, AX // a row has 256 bytes
-	VADDPS 0(SI)(AX*1), Y0, Y0
-	VADDPS 32(SI)(AX*1), Y1, Y1
-	VADDPS 64(SI)(AX*1), Y2, Y2
-	VADDPS 96(SI)(AX*1), Y3, Y3
-	VADDPS 128(SI)(AX*1), Y4, Y4
-	VADDPS 160(SI)(AX*1), Y5, Y5
-	VADDPS 192(SI)(AX*1), Y6, Y6
-	VADDPS 224(SI)(AX*1), Y7, Y7
-	ADDQ $4, DX
-	DECQ CX
-	JNZ loop
-
-done:
-	VMOVUPS Y0, 0(DI)
-	VMOVUPS Y1, 32(DI)
-	VMOVUPS Y2, 64(DI)
-	VMOVUPS Y3, 96(DI)
-	VMOVUPS Y4, 128(DI)
-	VMOVUPS Y5, 160(DI)
-	VMOVUPS Y6, 192(DI)
-	VMOVUPS Y7, 224(DI)
-	VZEROUPPER
-	RET
-
-// func sum32AVX2(dst, strip []float32, rows []int32)
-TEXT ·sum32AVX2(SB), NOSPLIT, $0-72
-	MOVQ dst_base+0(FP), DI
-	MOVQ strip_base+24(FP), SI
-	MOVQ rows_base+48(FP), DX
-	MOVQ rows_len+56(FP), CX
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	TESTQ CX, CX
-	JZ done
-
-loop:
-	MOVLQSX (DX), AX
-	SHLQ $7, AX // a row has 128 bytes
-	VADDPS 0(SI)(AX*1), Y0, Y0
-	VADDPS 32(SI)(AX*1), Y1, Y1
-	VADDPS 64(SI)(AX*1), Y2, Y2
-	VADDPS 96(SI)(AX*1), Y3, Y3
-	ADDQ $4, DX
-	DECQ CX
-	JNZ loop
-
-done:
-	VMOVUPS Y0, 0(DI)
-	VMOVUPS Y1, 32(DI)
-	VMOVUPS Y2, 64(DI)
-	VMOVUPS Y3, 96(DI)
 	VZEROUPPER
 	RET

@@ -1,11 +1,11 @@
 #include "textflag.h"
 
-// Registers: Z0 … Z3 hold the sums; SI is the strip, DX the row numbers, CX how many are left.
+// Registers: Z0 … Z3 hold the sums; SI is x, DX the row numbers, CX how many are left.
 
-// func sumAVX512(dst, strip []float64, rows []int32)
+// func sumAVX512(sum, x []float64, rows []int32)
 TEXT ·sumAVX512(SB), NOSPLIT, $0-72
-	MOVQ dst_base+0(FP), DI
-	MOVQ strip_base+24(FP), SI
+	MOVQ sum_base+0(FP), DI
+	MOVQ x_base+24(FP), SI
 	MOVQ rows_base+48(FP), DX
 	MOVQ rows_len+56(FP), CX
 	VPXORQ Z0, Z0, Z0
@@ -31,63 +31,5 @@ done:
 	VMOVUPD Z1, 64(DI)
 	VMOVUPD Z2, 128(DI)
 	VMOVUPD Z3, 192(DI)
-	VZEROUPPER
-	RET
-
-// func sum64AVX512(dst, strip []float32, rows []int32)
-TEXT ·sum64AVX512(SB), NOSPLIT, $0-72
-	MOVQ dst_base+0(FP), DI
-	MOVQ strip_base+24(FP), SI
-	MOVQ rows_base+48(FP), DX
-	MOVQ rows_len+56(FP), CX
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	TESTQ CX, CX
-	JZ done
-
-loop:
-	MOVLQSX (DX), AX
-	SHLQ $8, AX // a row has 256 bytes
-	VADDPS 0(SI)(AX*1), Z0, Z0
-	VADDPS 64(SI)(AX*1), Z1, Z1
-	VADDPS 128(SI)(AX*1), Z2, Z2
-	VADDPS 192(SI)(AX*1), Z3, Z3
-	ADDQ $4, DX
-	DECQ CX
-	JNZ loop
-
-done:
-	VMOVUPS Z0, 0(DI)
-	VMOVUPS Z1, 64(DI)
-	VMOVUPS Z2, 128(DI)
-	VMOVUPS Z3, 192(DI)
-	VZEROUPPER
-	RET
-
-// func sum32AVX512(dst, strip []float32, rows []int32)
-TEXT ·sum32AVX512(SB), NOSPLIT, $0-72
-	MOVQ dst_base+0(FP), DI
-	MOVQ strip_base+24(FP), SI
-	MOVQ rows_base+48(FP), DX
-	MOVQ rows_len+56(FP), CX
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	TESTQ CX, CX
-	JZ done
-
-loop:
-	MOVLQSX (DX), AX
-	SHLQ $7, AX // a row has 128 bytes
-	VADDPS 0(SI)(AX*1), Z0, Z0
-	VADDPS 64(SI)(AX*1), Z1, Z1
-	ADDQ $4, DX
-	DECQ CX
-	JNZ loop
-
-done:
-	VMOVUPS Z0, 0(DI)
-	VMOVUPS Z1, 64(DI)
 	VZEROUPPER
 	RET

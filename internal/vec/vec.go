@@ -22,7 +22,7 @@
 // the environment variable GSIMC_CPU = generic, avx2 or avx512 sets an upper bound.
 package vec
 
-import "os"
+import "github.com/gsimc/gsimc/internal/simd"
 
 // kernel is what an implementation for one kind of processor provides. Lengths are checked by the callers.
 type kernel struct {
@@ -49,19 +49,7 @@ var generic = kernel{
 }
 
 // inUse is the kernel in use. Tests change it.
-var inUse = best(kernels(), os.Getenv("GSIMC_CPU"))
-
-// best picks the last of the kernels that stands no later than the one named by bound. They are in rising order of their
-// demands on the processor and start with the generic one.
-func best(supported []kernel, bound string) kernel {
-	switch bound {
-	case "generic":
-		return supported[0]
-	case "avx2":
-		return supported[min(1, len(supported)-1)]
-	}
-	return supported[len(supported)-1]
-}
+var inUse = simd.Best(kernels())
 
 // KernelName names the kernel in use, for logs and benchmark headers: generic, avx2, avx512 or neon.
 func KernelName() string { return inUse.name }

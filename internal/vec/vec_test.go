@@ -163,23 +163,6 @@ func TestShapesPanic(t *testing.T) {
 	}
 }
 
-// TestBest: the bound names the most demanding kernel that may be used; any other value is no bound.
-func TestBest(t *testing.T) {
-	three := []kernel{{name: "generic"}, {name: "avx2"}, {name: "avx512"}}
-	for _, c := range []struct {
-		supported []kernel
-		bound     string
-		want      string
-	}{
-		{three, "", "avx512"}, {three, "generic", "generic"}, {three, "avx2", "avx2"}, {three, "avx512", "avx512"}, {three, "neon", "avx512"},
-		{three[:2], "avx512", "avx2"}, {three[:1], "avx2", "generic"}, {three[:1], "", "generic"},
-	} {
-		if got := best(c.supported, c.bound).name; got != c.want {
-			t.Errorf("of %d kernels, bound %q: %s, want %s", len(c.supported), c.bound, got, c.want)
-		}
-	}
-}
-
 func ExampleScanTo() {
 	rows := []float32{ // 3×2
 		1, 2,

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/gsimc/gsimc/loadtest"
 )
 
 // Server is a running gsimc serve.
@@ -67,6 +69,10 @@ func Start(ctx context.Context, gsimc, model, dir string) (*Server, error) {
 		return nil, errors.Join(fmt.Errorf("the server was not ready within %s", startTime), s.cmd.Process.Kill())
 	}
 }
+
+// Settle waits until the server has next to nothing to do: what it does with events after it has acknowledged them would
+// slow down whoever is measured next.
+func (s *Server) Settle(ctx context.Context) { loadtest.Settle(ctx, s.cmd.Process.Pid) }
 
 // Close drains the server and waits until it has ended; another exit code than 0 is an error.
 func (s *Server) Close() error {
