@@ -35,17 +35,30 @@ func (m *Model) SampleTo(dst, q, p []float32, scale float64, seed uint64) {
 func (m *Model) TopNUpperConfidence(dst []Scored, q, p []float32, beta float32, n int, skip *vec.Bitset) []Scored {
 	m.checkQuery(q)
 	m.checkQuery(p)
-	var spread [spreadRows]float32
-	return m.selectTop(dst, n, skip, func(block []float32, t *table, first int) {
-		for at := 0; at < len(block); at += spreadRows {
-			part := block[at:min(at+spreadRows, len(block))]
-			t.top.ScoresTo(part, q, first+at)
-			t.spreadTo(spread[:len(part)], p, first+at)
-			for i, deviation := range spread[:len(part)] {
-				part[i] += float32(beta * deviation)
-			}
+	m.checkSkip(skip)
+	s := m.scratch.Get().(*topScratch)
+	defer m.scratch.Put(s)
+	s.top.Reset(dst, min(n, m.NumItems()))
+	s.offerUpper(&m.table, 0, q, p, beta, skip)
+	if m.extension != nil {
+		s.offerUpper(&m.extension.table, m.n, q, p, beta, skip)
+	}
+	return s.top.Sorted()
+}
+
+// offerUpper offers the upper confidence bounds of all items of t, the first of which has the index base.
+func (s *topScratch) offerUpper(t *table, base int, q, p []float32, beta float32, skip *vec.Bitset) {
+	var bound, spread [spreadRows]float32
+	n := len(t.ids)
+	for first := 0; first < n; first += spreadRows {
+		rows := min(spreadRows, n-first)
+		t.top.ScoresTo(bound[:rows], q, first)
+		t.spreadTo(spread[:rows], p, first)
+		for i, deviation := range spread[:rows] {
+			bound[i] += float32(beta * deviation)
 		}
-	})
+		s.top.Offer(int32(base+first), bound[:rows], skip)
+	}
 }
 
 // spreadRows is how many rows of the basis both scans read before they go on: few enough to stay in the caches.

@@ -18,8 +18,9 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
-// shapes are the n×k of the tests: one item, rank one, full rank, and the blocks of TopN with a rest.
-var shapes = [][2]int{{1, 1}, {7, 1}, {6, 6}, {50, 8}, {blockRows, 3}, {2*blockRows + 17, 5}}
+// shapes are the n×k of the tests: one item, rank one, full rank, and the blocks of TopNUpperConfidence with a rest, and
+// those of package topn.
+var shapes = [][2]int{{1, 1}, {7, 1}, {6, 6}, {50, 8}, {8 * spreadRows, 3}, {16*spreadRows + 17, 5}}
 
 // specs are the variants of what a model can do.
 func specs() map[string]Spec {

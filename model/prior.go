@@ -3,7 +3,6 @@ package model
 import (
 	"errors"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -101,7 +100,7 @@ func (o *outerMean) mean() *mat.SymDense {
 // entry of largest magnitude in each column is positive, so that the result does not depend on the solver's choice of signs.
 func eigen(c *mat.SymDense) (values []float64, q *mat.Dense, err error) {
 	var es mat.EigenSym
-	if !isFinite(c.RawSymmetric().Data) || !es.Factorize(c, true) {
+	if !finite(c.RawSymmetric().Data) || !es.Factorize(c, true) {
 		return nil, nil, errors.New("the full prior covariance has no finite eigenvalues: look for extreme weights in the validation histories, or choose a diagonal one")
 	}
 	k := c.SymmetricDim()
@@ -141,8 +140,4 @@ func flatPrior(k int) []float32 {
 		p[j] = 1
 	}
 	return p
-}
-
-func isFinite(v []float64) bool {
-	return !slices.ContainsFunc(v, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }

@@ -12,14 +12,10 @@ import (
 // Scored is an item with its score: the fields Item int32 and Score float32.
 type Scored = vec.Scored
 
-// blockRows is how many scores selectTop computes before it selects from them: they stay in the first-level cache.
-const blockRows = 512
-
-// topScratch is the working memory of one selectTop, or of one mergeExtension.
+// topScratch is the working memory of one TopNUpperConfidence, or of one mergeExtension.
 type topScratch struct {
-	scores [blockRows]float32
-	top    vec.TopN
-	more   []TopNRequest
+	top  vec.TopN
+	more []TopNRequest
 }
 
 // ScoresTo stores the scores ŷ = D_v^{t/2} U q of a query in dst, NumItems long: dst[j] = d_j^{t/2} (u_j · q). O(nk).
@@ -34,6 +30,9 @@ func (m *Model) ScoresTo(dst, q []float32) {
 	}
 }
 
+// CopyBytes is the memory, outside of the Go heap, of the copies of the basis that TopN reads.
+func (m *Model) CopyBytes() int64 { return m.top.Bytes() }
+
 // TopNRequest is one request of a batch, with the arguments of TopN, and its answer: the fields Query []float32 (k), N int,
 // Skip *vec.Bitset (nil: none), Among []int32 (if not nil, the only items that may be returned, in any order) and
 // Top []Scored, the answer, which is stored from Top[:0] on.
@@ -43,7 +42,7 @@ type TopNRequest = topn.Request
 // smaller index, and returns it; fewer than n if there are not so many. The scores have the bits of ScoresTo. skip may be
 // nil or must have NumItems bits.
 //
-// Exact, by a pass over a quarter of the basis' bytes at most, see package topn. No allocation if dst has room for n.
+// Exact, as a rule by a pass over a quarter of the basis' bytes or less, see package topn. No allocation if dst has room for n.
 func (m *Model) TopN(dst []Scored, q []float32, n int, skip *vec.Bitset) []Scored {
 	batch := [1]TopNRequest{{Query: q, N: n, Skip: skip, Top: dst}}
 	m.TopNBatch(batch[:])
@@ -84,32 +83,6 @@ func (m *Model) mergeExtension(batch []TopNRequest) {
 		})
 		r.Top = r.Top[:min(len(r.Top), max(r.N, 0))]
 		more[i] = TopNRequest{Top: more[i].Top} // keep nothing alive but the room
-	}
-}
-
-// scorer stores the scores of the items first, first+1, … of t in block.
-type scorer func(block []float32, t *table, first int)
-
-// selectTop selects the n items of the largest scores.
-func (m *Model) selectTop(dst []Scored, n int, skip *vec.Bitset, score scorer) []Scored {
-	m.checkSkip(skip)
-	s := m.scratch.Get().(*topScratch)
-	defer m.scratch.Put(s)
-	s.top.Reset(dst, min(n, m.NumItems()))
-	s.offer(&m.table, 0, score, skip)
-	if m.extension != nil {
-		s.offer(&m.extension.table, m.n, score, skip)
-	}
-	return s.top.Sorted()
-}
-
-// offer offers all items of t, the first of which has the index base.
-func (s *topScratch) offer(t *table, base int, score scorer, skip *vec.Bitset) {
-	n := len(t.ids)
-	for first := 0; first < n; first += blockRows {
-		block := s.scores[:min(blockRows, n-first)]
-		score(block, t, first)
-		s.top.Offer(int32(base+first), block, skip)
 	}
 }
 

@@ -14,8 +14,9 @@ import (
 const maxPass = 16
 
 // batcher lets concurrent requests share passes over the basis. There are half as many passes at a time as processors, since each
-// can use a share of the caches and of the memory's bandwidth only, and the other half has the network to serve. Who finds a pass
-// free has it at once; the others queue. Whoever begins a pass takes along those in the queue that want the same model, up to
+// can use a share of the caches and of the memory's bandwidth only, and the other half has the network to serve; but two where there
+// are two processors, since all would wait for the only pass whenever the system gives its processor to somebody else. Who finds a
+// pass free has it at once; the others queue. Whoever begins a pass takes along those in the queue that want the same model, up to
 // maxPass, and whoever ends one hands it to the first in the queue. So nobody waits while a pass is free, a wait ends with the
 // passes under way unless more than maxPass are before it, and the passes grow with the load. There is no timer and no goroutine.
 //
@@ -51,7 +52,8 @@ type topCall struct {
 func newTopCall() *topCall { return &topCall{turn: make(chan *pass, 1)} }
 
 func newBatcher(m batchMetrics) *batcher {
-	b := &batcher{metrics: m, passes: (runtime.GOMAXPROCS(0) + 1) / 2}
+	processors := runtime.GOMAXPROCS(0)
+	b := &batcher{metrics: m, passes: min(processors, max(2, (processors+1)/2))}
 	for range b.passes {
 		b.idle = append(b.idle, &pass{})
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -122,16 +123,17 @@ func (s recommender) subject(ctx context.Context, m *model.Model, req *pb.Recomm
 	subj, explain := subject{}, req.GetExplain() > 0
 	rule := newSeenRule(req.GetSeen(), now, sc.kinds)
 	sc.kinds = rule.kinds
+	at := now.Unix()
 	read := func(u *userState) {
 		subj, sc.skipped = subject{}, sc.skipped[:0]
 		if u == nil {
 			if m.HasVariance() { // what is expected of anyone can be explored
-				s.readQuery(m, m.NewState(), now.Unix(), sc)
+				s.readQuery(m, m.NewState(), at, sc)
 			}
 			return
 		}
 		subj = subject{known: true, usable: u.usable(), timed: true, revision: u.revision, tail: u.tail}
-		s.readQuery(m, u.kalman, now.Unix(), sc)
+		s.readQuery(m, u.kalman, at, sc)
 		sc.skipped = rule.appendTo(sc.skipped, u.seen)
 	}
 	if h := req.GetHistory(); h != nil {
@@ -139,12 +141,12 @@ func (s recommender) subject(ctx context.Context, m *model.Model, req *pb.Recomm
 		if explain {
 			t = newTail(m, uint64(len(h.GetEntries())))
 		}
-		u := s.inlineState(m, h, t)
-		read(u)
-		subj.revision = 0
-		if subj.timed = hasTimes(h); !subj.timed { // then no time has passed since
-			s.readQuery(m, u.kalman, u.kalman.Time, sc)
+		u, timed := s.inlineState(m, h, t), hasTimes(h)
+		if !timed { // then no time has passed since
+			at, rule.oldest = u.kalman.Time, math.MinInt64
 		}
+		read(u)
+		subj.revision, subj.timed = 0, timed
 		return subj, nil
 	}
 	view := s.states.view

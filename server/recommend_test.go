@@ -213,6 +213,22 @@ func TestRecommendSeenPolicy(t *testing.T) {
 	}
 }
 
+// TestRecommendSeenWithoutTimes: nothing in an inline history without times is old.
+func TestRecommendSeenWithoutTimes(t *testing.T) {
+	ts := start(t, setup{})
+	for name, at := range map[string]*timestamppb.Timestamp{"no times": nil, "an old time": timestamppb.New(testNow.Add(-48 * time.Hour))} {
+		entries := []*pb.HistoryEntry{{ItemId: item(0), EventTime: at}, {ItemId: item(1), EventTime: at}}
+		req := &pb.RecommendRequest{Subject: &pb.RecommendRequest_History{History: &pb.InlineHistory{Entries: entries}}}
+		req.PageSize, req.Seen = testItems, &pb.SeenPolicy{ReappearAfter: durationpb.New(24 * time.Hour)}
+		listed := itemIDs(ts.ask(t, req))
+		for i := range entries {
+			if got, want := slices.Contains(listed, item(i)), at != nil; got != want {
+				t.Errorf("%s: item %d listed: %v, want %v", name, i, got, want)
+			}
+		}
+	}
+}
+
 func TestRecommendMinUserRevision(t *testing.T) {
 	ts := start(t, setup{})
 	ts.observe(t, event("ann", 0))

@@ -92,8 +92,12 @@ func toStatus(err error) *status.Status {
 	if rejected, ok := errors.AsType[*modelError](err); ok {
 		return newStatus(codes.FailedPrecondition, reasonModelRejected, rejected.Error(), 0)
 	}
-	if errors.Is(err, store.ErrFailed) && errors.Is(err, store.ErrFull) {
-		err = errFailedFull
+	if errors.Is(err, store.ErrFailed) { // whatever else it is that made the store fail: no history is to blame
+		if errors.Is(err, store.ErrFull) {
+			err = errFailedFull
+		} else {
+			err = store.ErrFailed
+		}
 	}
 	for _, o := range outcomes {
 		if errors.Is(err, o.err) {

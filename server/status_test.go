@@ -35,6 +35,7 @@ func TestToStatus(t *testing.T) {
 		{"gap", errHistoryGap, problem{codes.DataLoss, "STORE_CORRUPT", nil, false}},
 		{"closed", store.ErrClosed, problem{codes.Unavailable, "STORE_CLOSED", nil, true}},
 		{"failed", fmt.Errorf("%s: %w", secret, store.ErrFailed), problem{codes.Unavailable, "STORE_FAILED", nil, true}},
+		{"failed by damage", fmt.Errorf("%w: %w", store.ErrFailed, store.ErrCorrupt), problem{codes.Unavailable, "STORE_FAILED", nil, true}},
 		{"failed on a full disk: certainly not applied", fmt.Errorf("%w: %w", store.ErrFailed, store.ErrFull), problem{codes.ResourceExhausted, "STORE_FAILED", nil, true}},
 		{"cancelled", fmt.Errorf("%s: %w", secret, context.Canceled), problem{codes.Canceled, "CANCELLED", nil, false}},
 		{"deadline", context.DeadlineExceeded, problem{codes.DeadlineExceeded, "DEADLINE_EXCEEDED", nil, false}},

@@ -144,7 +144,8 @@ type Store interface {
 	// in memory as a whole. ErrCorrupt: an event is missing or damaged; the events before it have been passed to fn.
 	Read(ctx context.Context, user string, after uint64, fn func(revision uint64, e Event) error) error
 
-	// Erase removes the user's history together with its event ids and returns how many events there were. Later events
+	// Erase removes the user's history together with its event ids and returns how many events there were, at least 1 if the
+	// history is damaged so that nobody knows. Later events
 	// of the user start at revision 1, and event ids may occur again. Erasing an unknown user does nothing. An Append
 	// that runs at the same time takes place as a whole either before or after. Errors leave the outcome open as with
 	// Append. A lack of disk space that makes Append refuse (ErrFull) does not make Erase refuse.

@@ -118,7 +118,7 @@ func (c constants) needs() []need {
 	}
 	state := fmt.Sprintf("users × (%d + 2) × k × 4 B", bands)
 	list := []need{
-		memory("basis in float32 and int8", "items × k × 5 B", n*k*5),
+		memory("basis in float32, int8 and five bits", "items × k × (4 + 1 + 5/8) B", n*k*(4+1+5.0/8)),
 		memory("read-out rows of learned dynamics", fmt.Sprintf("items × k × %d × 4 B, of which a server touches what events name", bands), n*k*bands*4),
 		memory(fmt.Sprintf("states of %g %% of the users", 100*activeShare), state, activeShare*manyUsers*(bands+2)*k*4),
 		memory("training: interactions", "users × events × 4 B", events*4),

@@ -106,10 +106,10 @@ func TestNeeds(t *testing.T) {
 		}
 	}
 	for what, want := range map[string]float64{
-		"basis in float32 and int8":   12.8e9,
-		"states of all users":         512e9,
-		"one scan on one core":        0.08,
-		"training: time on all cores": 2560,
+		"basis in float32, int8 and five bits": 14.4e9,
+		"states of all users":                  512e9,
+		"one scan on one core":                 0.08,
+		"training: time on all cores":          2560,
 	} {
 		if got := found[what].needs; got < want*0.999 || got > want*1.001 {
 			t.Errorf("%s: needs %v, want %v", what, got, want)

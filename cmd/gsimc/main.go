@@ -97,7 +97,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, env []string)
 		return fail(stderr, usageHint(settings.explain(err), err), exitUsage)
 	}
 	a.quiet = c.Quiet
-	limitMemory(env)
+	limitMemory(env, 0)
 	if err := ctx.Run(a); err != nil {
 		code := exitFailure
 		if errors.As(err, new(usageError)) {

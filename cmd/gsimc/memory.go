@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limitMemory sets the Go memory limit to 90 % of the cgroup's, so that the collector works harder before the kernel
-// kills the process. GOMEMLIMIT, if set, stands.
-func limitMemory(env []string) {
+// limitMemory sets the Go memory limit to 90 % of what the cgroup's leaves beside so many bytes outside of the Go heap, so that
+// the collector works harder before the kernel kills the process. GOMEMLIMIT, if set, stands.
+func limitMemory(env []string, outside int64) {
 	for _, entry := range env {
 		if strings.HasPrefix(entry, "GOMEMLIMIT=") {
 			return
 		}
 	}
 	if limit, ok := groupMemory(); ok {
-		debug.SetMemoryLimit(limit / 10 * 9)
+		debug.SetMemoryLimit(max(0, limit-outside) / 10 * 9)
 	}
 }
 

@@ -130,7 +130,13 @@ func (c *serveCmd) Run(a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	s, err := server.New(cfg, st, func() (*model.Model, error) { return openModel("--model", c.Model) })
+	s, err := server.New(cfg, st, func() (*model.Model, error) {
+		m, err := openModel("--model", c.Model)
+		if err == nil {
+			limitMemory(a.env, m.CopyBytes())
+		}
+		return m, err
+	})
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
 // Package topn selects the N rows of a matrix that have the largest dot products with a query, exactly: items, order and
-// bits are those of a scan in float32. It reads a copy of the rows in int8, a quarter of the bytes, and looks at the
-// float32 rows of those only that may be among the N.
+// bits are those of a scan in float32. It reads a copy of the rows in int8, a quarter of the bytes, or beyond the caches one in
+// five bits, and looks at the float32 rows of those only that may be among the N.
 //
 // # Conventions
 //
@@ -9,22 +9,14 @@
 //
 // # The bound
 //
-// With v_i = g_i u_i, c_i its int8 numbers and s_i its step, h the int16 numbers of the query and t its step:
+// With v_i = g_i u_i, c_i its small integers and s_i its step, h the integers of the query and t its step:
 //
 //	v_i = s_i c_i + r_i,   e_i = ‖r_i‖        x = t h + y,   f = ‖y‖
-//	v_i·x = s_i t (c_i·h) + r_i·x + s_i c_i·y
-//	|v_i·x − s_i t (c_i·h)| ≤ e_i ‖x‖ + (‖v_i‖ + e_i) f
+//	|score_i − s_i t (c_i·h)| ≤ ‖x‖ E_i + R_b ((1 + e_max) f + ρ‖x‖),   E_i = e_i + η
 //
-// c_i·h is an exact integer. Besides, the float32 score differs from v_i·x, and the computed approximation from s_i t (c_i·h),
-// by rounding. Dot adds every product in at most D = vec.DotRoundings(k) roundings, and the gain is one more, so the former
-// is at most (D+1)·2^-24 ‖v_i‖‖x‖ to first order. The latter are at most ten roundings of numbers no larger than
-// 4‖v_i‖‖x‖. Both together stay below ρ ‖v_i‖‖x‖ with ρ = (D + 64)·2^-24. What underflow takes away is below η‖x‖ (see
-// underflow), since queries shorter than 2^-60 or longer than 2^60 are left to the float32 scan. All in all
-//
-//	|score_i − approximation_i| ≤ ‖x‖ E_i + R_b ((1 + e_max) f + ρ‖x‖),   E_i = e_i + η
-//
-// where e_max ≥ e_i/‖v_i‖ for all i, and R_b ≥ ‖v_i‖ for the rows of the block that i stands in, which are of about the same
-// length, so that one number a row is enough. All of them are rounded up.
+// where c_i·h is an exact integer, e_max ≥ e_i/‖v_i‖ for all i, and R_b ≥ ‖v_i‖ for the rows of the block that i stands in. ρ is for
+// all rounding and η for underflow; docs/mathematics.md derives them from the order of additions of vec.Dot. All of it is
+// rounded up. It holds for queries and rows within the limits shortest and longest; the others are left to the float32 scan.
 //
 // A request on its own has a query of 16 bits, whose error f does not count. Among several requests that share a pass it may be
 // of 8 bits, and R_b f about as large as e_i‖x‖: see digits.
@@ -34,7 +26,8 @@
 // Rows stand in blocks, by falling ‖v_i‖. For each block the bounds are compared with a floor, a lower bound of the N-th
 // largest score. Whoever may reach it is kept; from time to time the floor is raised to the N-th largest lower bound of the
 // kept, and they are looked through. When no row that follows is long enough to reach the floor, the scan ends. The float32
-// scores of those who are left settle it.
+// scores of those who are left settle it. The bounds of five bits are wide, so whoever reaches the floor there is scored soon, and
+// the score is both its bounds from then on; where too many do, the rest of the scan reads int8.
 //
 // The scan begins with a sample of the blocks, and goes on with a floor that is taken from the sample, at a place where it is
 // hardly ever above the N-th score. If at the end fewer than N lower bounds reach it, it was, and the search begins anew

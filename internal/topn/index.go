@@ -13,14 +13,14 @@ import (
 	"github.com/gsimc/gsimc/internal/vec"
 )
 
-// Index is a matrix and its copy in int8. It does not change: its methods are safe for concurrent use.
+// Index is a matrix and its copies in small integers. It does not change: its methods are safe for concurrent use.
 type Index struct {
 	rows  []float32 // n×k, U
 	gain  []float32 // n, g
 	n, k  int
 	first int32 // number of the item of row 0
 
-	quantised bool // the int8 copy exists; if not, everything is done in float32
+	quantised bool // there are copies; if not, everything is done in float32
 	columns   int  // k, rounded up to a multiple of eight
 
 	memory   []byte    // that the arrays of the copies stand in
@@ -48,16 +48,18 @@ type copied struct {
 // block returns the numbers of block b.
 func (c *copied) block(b int) []byte { return c.numbers[b*c.blockSize : (b+1)*c.blockSize] }
 
-// Limits of the norms within which the bound of the package comment holds.
+// Limits of the norms, of queries, rows and rows with their gains, within which the bound of the package comment holds; and of
+// the rank, so that a number in int8 misses less than the row's own length.
 const (
 	shortest = 0x1p-60
 	longest  = 0x1p60
+	mostRank = 1 << 15
 )
 
 // New makes the index of the n×k matrix rows with gains, len(gain) = n, whose items are numbered from first on. It keeps both,
 // which must not change. Numbers must be finite and gains not negative. O(nk), on all processors. On a processor that is not
-// faster with int8 the index holds no copy. The memory of the copy is given back by Close, or
-// when the index is garbage.
+// faster with int8, and of numbers or ranks beyond all use, the index holds no copy. The memory of the copies is given back by
+// Close, or when the index is garbage.
 func New(rows, gain []float32, k int, first int32) *Index {
 	five := vec.FiveBitsFaster() && k <= narrow && len(rows) > cached
 	return newIndex(rows, gain, k, first, five)
@@ -74,16 +76,16 @@ func newIndex(rows, gain []float32, k int, first int32, five bool) *Index {
 	}
 	x := &Index{rows: rows, gain: gain, n: n, k: k, first: first}
 	x.searches.New = func() any { return new(search) }
-	if !vec.QuantisedScans() || n == 0 || k == 0 {
+	if !vec.QuantisedScans() || n == 0 || k == 0 || k > mostRank {
 		return x
 	}
-	norms := make([]float64, n)
+	norms, plain := make([]float64, n), make([]float64, n)
 	parallel.Strips(n, vec.BlockRows, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			norms[i] = x.norm(i)
+			norms[i], plain[i] = x.norm(i, float64(gain[i])), x.norm(i, 1)
 		}
 	})
-	if slices.Max(norms) > longest {
+	if max(slices.Max(norms), slices.Max(plain)) > longest {
 		return x
 	}
 	x.quantised = true
@@ -97,7 +99,7 @@ func newIndex(rows, gain []float32, k int, first int32, five bool) *Index {
 	return x
 }
 
-// Close gives the memory of the copy back at once. The index must not be used any more.
+// Close gives the memory of the copies back at once. The index must not be used any more.
 func (x *Index) Close() {
 	x.cleanup.Stop()
 	release(x.memory)
@@ -105,10 +107,8 @@ func (x *Index) Close() {
 	x.rows, x.gain, x.n = nil, nil, 0
 }
 
-// Bytes is the memory of the copy.
-func (x *Index) Bytes() int {
-	return len(x.memory) + 4*(len(x.row)+len(x.reach)+len(x.order))
-}
+// Bytes is the memory of the copies, which is none of the Go heap's.
+func (x *Index) Bytes() int64 { return int64(len(x.memory)) }
 
 func (x *Index) blocks() int { return (x.n + vec.BlockRows - 1) / vec.BlockRows }
 
@@ -202,9 +202,9 @@ func (x *Index) chooseSample() {
 	}
 }
 
-// norm is ‖v_i‖.
-func (x *Index) norm(i int) float64 {
-	g, sum := float64(x.gain[i]), 0.0
+// norm is ‖g u_i‖.
+func (x *Index) norm(i int, g float64) float64 {
+	sum := 0.0
 	for _, u := range x.rows[i*x.k : (i+1)*x.k] {
 		v := g * float64(u)
 		sum += v * v
@@ -242,7 +242,7 @@ func (x *Index) quantise(c []int8, i int) (step float32, missing float64) {
 	clear(c)
 	step = float32(x.largest(i) / 127)
 	if step == 0 { // a row of zeros, or of numbers that underflow takes away
-		return 0, x.norm(i)
+		return 0, x.norm(i, g)
 	}
 	inverse, sum := 1/float64(step), 0.0
 	for j, v := range u {
@@ -261,7 +261,7 @@ func (x *Index) quantiseFive(d []uint8, i int) (step float32, missing float64) {
 	clear(d)
 	step = float32(x.largest(i) / 32)
 	if step == 0 {
-		return 0, x.norm(i)
+		return 0, x.norm(i, g)
 	}
 	inverse, sum := 1/(2*float64(step)), 0.0
 	for j, v := range u {

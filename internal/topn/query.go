@@ -6,9 +6,9 @@ import (
 	"github.com/gsimc/gsimc/internal/vec"
 )
 
-// query is a query in int16, ready for the scan of an index.
+// query is a query in integers, ready for the scan of an index.
 type query struct {
-	numbers []int16 // h
+	numbers []int16 // h, of 16 bits or of 8
 	digits  vec.Digits
 	bounds  vec.Bounds // of one block; Scale, Error and Margin are set as the scan goes on
 	norm    float64    // ‖x‖, rounded up, with room for the rounding of scores

@@ -77,7 +77,7 @@ func (x *Index) Search(batch []Request) {
 // larger n is, and the wider the bounds are beside the spread of the scores, which goes with √k.
 func (x *Index) digits(batch, n int) int {
 	if batch >= 4 && vec.SmallDigitsFaster() && 8*float64(n)*math.Sqrt(float64(x.k)) < float64(x.n) {
-		return vec.SmallDigit
+		return min(vec.SmallDigit, x.maxDigit)
 	}
 	return x.maxDigit
 }
@@ -145,7 +145,7 @@ const (
 func (s *search) coarse() bool { return s.from != &s.ix.bytes }
 
 // sampleRank is the place in the sample that the floor is taken from: so far behind the place where the N-th of all is to be
-// expected that the floor is hardly ever above the N-th. Should it be, restart mends it.
+// expected that the floor is hardly ever above the N-th. Should it be, Search begins anew.
 func (s *search) sampleRank() int {
 	if s.ix.sample == 0 {
 		return s.req.N

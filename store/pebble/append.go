@@ -10,8 +10,8 @@ import (
 // errRetry is the outcome of a call whose users' histories are to be read before it can be planned.
 var errRetry = errors.New("histories must be read first")
 
-// Append implements store.Store. Histories that are not in memory are read here and not by the committer, so that nobody
-// waits for somebody else's disk reads.
+// Append implements store.Store. Histories that are not in memory are read here and not by the committer, so that as a rule nobody
+// waits for somebody else's disk reads; only what an old event was that comes again, the committer looks up itself.
 func (s *Store) Append(ctx context.Context, records []store.Record) ([]store.Result, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err

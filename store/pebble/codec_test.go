@@ -244,5 +244,49 @@ func TestDamagedHistory(t *testing.T) {
 			t.Errorf("%s, event %d: the other record of the refused call was applied (%v)", test.user, test.event, err)
 		}
 	}
+	for _, user := range []string{"bad head", "bad events"} {
+		if n, err := s.Erase(context.Background(), user); n == 0 || err != nil {
+			t.Errorf("erasing %s: %d, %v", user, n, err)
+		}
+		mustAppend(t, s, user, 0, 1)
+		if revision, err := s.Revision(context.Background(), user); revision != 1 || err != nil {
+			t.Errorf("%s after an erasure and an event: revision %d, %v, want 1", user, revision, err)
+		}
+	}
 	mustClose(t, s)
+}
+
+// TestDamagedHeadOfJournal damages the head of a user whose newest events are in the journal: none of them is lost.
+func TestDamagedHeadOfJournal(t *testing.T) {
+	disk := vfs.NewMem()
+	s := mustOpen(t, "store", Options{FS: disk})
+	mustAppend(t, s, "u", 0, 3)
+	flush(t, s)
+	mustAppend(t, s, "u", 3, 5)
+	if err := s.db.Set(headKey(nil, "u"), []byte("damaged"), lsm.Sync); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, s)
+	for _, when := range []string{"in the journal", "in rows"} {
+		s = mustOpen(t, "store", Options{FS: disk})
+		if rows := journalRows(t, s); (rows > 0) != (when == "in the journal") {
+			t.Fatalf("%s: the journal has %d rows", when, rows)
+		}
+		var got []string
+		if err := s.Read(context.Background(), "u", 0, func(_ uint64, e store.Event) error {
+			got = append(got, e.ID)
+			return nil
+		}); err != nil {
+			t.Fatalf("%s: %v", when, err)
+		}
+		var want []string
+		for i := range 5 {
+			want = append(want, testEvent(i).ID)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+		flush(t, s)
+		mustClose(t, s)
+	}
 }

@@ -120,6 +120,7 @@ type committer struct {
 	number  uint64     // of the call that is being planned
 	hashes  []uint64   // of the event ids of that call
 	touched []*history // by that call
+	grown   bool       // by that call: what is in memory of the histories
 }
 
 // unsynced is a group on its way to the disk.
@@ -152,6 +153,7 @@ func (c *committer) serve(call *call) {
 		call.done <- err
 		return
 	}
+	c.makeRoom()
 	if call.erase != "" {
 		c.commit()
 		if call.take(func() error { return nil }) {
@@ -159,7 +161,6 @@ func (c *committer) serve(call *call) {
 		}
 		return
 	}
-	c.makeRoom()
 	if !call.take(func() error { return c.plan(call) }) {
 		return
 	}
@@ -190,9 +191,8 @@ func (c *committer) plan(call *call) error {
 	if err := c.find(call); err != nil {
 		return err
 	}
-	if call.retried {
-		defer c.trim(call.records) // histories have come into memory, even if nothing is new
-	}
+	c.grown = call.retried
+	defer c.trim(call.records)
 	c.number++
 	c.touched = c.touched[:0]
 	m := c.journal.mark()
@@ -228,7 +228,11 @@ func (c *committer) find(call *call) error {
 	return nil
 }
 
+// trim keeps the bound if histories, or their ids, have come into memory, even if nothing is new.
 func (c *committer) trim(records []store.Record) {
+	if !c.grown {
+		return
+	}
 	for i := range records {
 		c.histories.trim(records[i].User)
 	}
@@ -272,13 +276,11 @@ func (p planner) history(i int) (*history, error) {
 		}
 		p.call.handles[i] = h
 	}
-	if h.shown.fault != nil {
-		return nil, h.shown.fault
-	}
 	if !h.loaded || h.ids.outgrown() {
 		if err := p.loadIDs(h); err != nil {
 			return nil, err
 		}
+		p.grown = true
 	}
 	return h, nil
 }
@@ -454,6 +456,9 @@ func (c *committer) eraseUser(erasure *call) {
 	h := c.histories.get(user)
 	if h == nil {
 		head, err := c.headInRows(user)
+		if errors.Is(err, store.ErrCorrupt) {
+			head, err = 1, nil // there is something, which need not be read to be removed
+		}
 		if err != nil {
 			erasure.done <- err
 			return
@@ -461,10 +466,6 @@ func (c *committer) eraseUser(erasure *call) {
 		h = &history{user: user, head: head}
 		h.shown.head = head
 		h = c.histories.put(h)
-	}
-	if h.shown.fault != nil {
-		erasure.done <- h.shown.fault
-		return
 	}
 	if !c.lockRows() {
 		erasure.done <- c.failure.err()

@@ -110,7 +110,9 @@ func TestBoundedByDuplicates(t *testing.T) {
 		for i := range s.histories.shards {
 			sh := &s.histories.shards[i]
 			sh.mu.Lock()
-			bytes += sh.bytes
+			for _, h := range sh.byUser {
+				bytes += h.bytes()
+			}
 			sh.mu.Unlock()
 		}
 		if limit := int(2 * opts.CacheBytes); bytes > limit {

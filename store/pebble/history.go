@@ -30,7 +30,6 @@ type history struct {
 	shown struct {
 		head  uint64
 		tails [2][]place
-		fault error // the head row is damaged: nothing can be said of the history
 	}
 }
 
@@ -150,7 +149,7 @@ func (sh *shard) evict(limit int) {
 		if sh.bytes <= limit {
 			return
 		}
-		if h.planned || h.pending() > 0 || h.shown.fault != nil {
+		if h.planned || h.pending() > 0 {
 			continue
 		}
 		delete(sh.byUser, user)
@@ -183,6 +182,9 @@ func (s *Store) loadIDs(h *history) error {
 		}
 	}
 	h.ids, h.loaded = ids, true
+	sh.mu.Lock()
+	sh.weigh(h)
+	sh.mu.Unlock()
 	return nil
 }
 
@@ -223,8 +225,9 @@ func (s *Store) prefetch(user string) {
 	}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	// If the user's history came and went meanwhile, what was read may be of the time before.
-	if sh.evicted == evicted {
+	// If the user's history came and went meanwhile, what was read may be of the time before. If there is too much, the committer
+	// reads it, and lets go of others then: the call may be given up before.
+	if sh.evicted == evicted && sh.bytes <= sh.full {
 		sh.put(h)
 	}
 }

@@ -153,7 +153,7 @@ func (s *Store) Revision(ctx context.Context, user string) (uint64, error) {
 	sh.mu.Lock()
 	if h := sh.byUser[user]; h != nil {
 		defer sh.mu.Unlock()
-		return h.shown.head, h.shown.fault
+		return h.shown.head, nil
 	}
 	sh.mu.Unlock()
 	return s.headInRows(user)
@@ -197,9 +197,6 @@ func (s *Store) snapshot(user string, after uint64) (v snapshot, err error) {
 		return v, err
 	}
 	defer sh.mu.Unlock()
-	if h.shown.fault != nil {
-		return v, h.shown.fault
-	}
 	v.rows = h.inRows()
 	v.pending = s.pendingOf(h, after)
 	// The rows are those of this moment too: whatever takes events out of rows or moves them there has the lock first.
@@ -319,7 +316,7 @@ func (s *Store) allHeads() (*lsm.Iterator, map[string]uint64, error) {
 		sh := &s.histories.shards[i]
 		sh.mu.Lock()
 		for user, h := range sh.byUser {
-			if h.shown.fault == nil && (h.pending() > 0 || h.shown.head == 0) { // an erasure may not have reached the rows
+			if h.pending() > 0 || h.shown.head == 0 { // an erasure may not have reached the rows
 				heads[user] = h.shown.head
 			}
 		}

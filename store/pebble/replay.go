@@ -112,20 +112,21 @@ func (s *Store) followRows(users map[string]*replayed) error {
 		}
 		h := &history{user: user}
 		rows, err := r.head(user)
-		last := u.first + uint64(len(u.places)) - 1
-		switch {
-		case errors.Is(err, store.ErrCorrupt):
-			h.shown.fault = err
-		case err != nil:
-			return err // perhaps not for ever; without the head the sorter would lose these events
-		case last <= rows:
-			continue
-		default:
-			h.head = last
-			h.tails[0] = u.places[max(rows+1, u.first)-u.first:]
-			h.shown.head, h.shown.tails = h.head, h.tails
-			g.dirty = append(g.dirty, h)
+		if errors.Is(err, store.ErrCorrupt) {
+			// The journal has everything from some sort on. To sort that again gives the same rows, and a head.
+			rows, err = u.first-1, nil
 		}
+		if err != nil {
+			return err // perhaps not for ever; without the head the sorter would lose these events
+		}
+		last := u.first + uint64(len(u.places)) - 1
+		if last <= rows {
+			continue
+		}
+		h.head = last
+		h.tails[0] = u.places[max(rows+1, u.first)-u.first:]
+		h.shown.head, h.shown.tails = h.head, h.tails
+		g.dirty = append(g.dirty, h)
 		s.histories.put(h)
 	}
 	return nil

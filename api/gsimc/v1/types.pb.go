@@ -368,7 +368,8 @@ type SeenPolicy struct {
 	// Event types of MODE_EXCLUDE_TYPES: 1 to 50 names; must be empty in the other modes.
 	EventTypes []string `protobuf:"bytes,2,rep,name=event_types,json=eventTypes,proto3" json:"event_types,omitempty"`
 	// A seen item comes back when its newest event that counts is older than this: more than 0.
-	// Unset: it never comes back. Must be unset with MODE_INCLUDE.
+	// Unset: it never comes back. Must be unset with MODE_INCLUDE. In an inline history without any times
+	// nothing is old.
 	ReappearAfter *durationpb.Duration `protobuf:"bytes,3,opt,name=reappear_after,json=reappearAfter,proto3" json:"reappear_after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
