@@ -29,12 +29,14 @@ func (s *Suite) observeOnly() Traffic {
 	return t
 }
 
-// Latency measures Recommend with one request in flight, beside the echo and the search in this process.
+// Latency measures Recommend with one request in flight, beside the echo and the search in this process: one after the other, and with
+// pauses between them, as long as the echo takes. A search that a server makes comes after such a pause, when the processor has slept
+// or done something else, and takes longer than the same in a loop.
 func (s *Suite) Latency(ctx context.Context) error {
 	t := s.recommendOnly()
 	measurements := 2
 	if s.InProcess != nil {
-		measurements = 3
+		measurements = 4
 	}
 	return s.rounds(ctx, "latency", "", 0, measurements, func(ctx context.Context, r *round) error {
 		server, err := r.closed(ctx, "Recommend", s.Server, t, 1)
@@ -55,6 +57,11 @@ func (s *Suite) Latency(ctx context.Context) error {
 			return err
 		}
 		r.latencies("in-process search", inside.Latency[Recommend], p50, p99)
+		paused, err := r.paused(ctx, "in-process search after a pause", s.InProcess, t, echo.Latency[Recommend].Quantile(0.5))
+		if err != nil {
+			return err
+		}
+		r.latencies("in-process search after a pause", paused.Latency[Recommend], p50, p99)
 		floor := echo.Latency[Recommend].Quantile(0.5) + inside.Latency[Recommend].Quantile(0.5)
 		r.ratio("Recommend p50 / (echo p50 + in-process p50)",
 			float64(server.Latency[Recommend].Quantile(0.5))/float64(floor), limit(latencyLimit), nil)

@@ -140,6 +140,19 @@ func (r *round) closed(ctx context.Context, what string, to Caller, t Traffic, i
 	return checked(ctx, what, loop.Run(ctx, func(int) func() Request { return s.source(&t).Next }, to))
 }
 
+// paused runs a closed loop of one request in flight that sleeps this long before each.
+func (r *round) paused(ctx context.Context, what string, to Caller, t Traffic, pause time.Duration) (*Result, error) {
+	r.begin()
+	s := r.suite
+	loop := ClosedLoop{InFlight: 1, Warmup: s.Warmup, Duration: s.Duration, Timeout: s.Timeout}
+	next := s.source(&t).Next
+	rested := func() Request {
+		nap(pause)
+		return next()
+	}
+	return checked(ctx, what, loop.Run(ctx, func(int) func() Request { return rested }, to))
+}
+
 // open runs an open loop of this traffic.
 func (r *round) open(ctx context.Context, what string, to Caller, t Traffic, rate float64) (*Result, error) {
 	r.begin()

@@ -45,6 +45,7 @@ type topCall struct {
 	model.TopNRequest
 	ctx   context.Context
 	model *model.Model // that the caller holds a lease of
+	alone func()       // if not nil, what stores the answer, in a pass that is not shared
 	err   error        // why there is no answer
 	turn  chan *pass   // gets the pass to do, or nil if the call is settled
 }
@@ -60,7 +61,7 @@ func newBatcher(m batchMetrics) *batcher {
 	return b
 }
 
-// topN stores the answer to c.TopNRequest in c.Top. A call that waits until its context has ended gets the context's error.
+// topN stores the answer to c.TopNRequest in c.Top, or lets c.alone do it. A call that waits until its context has ended gets the context's error.
 // If the pass panics, its calls fail with errPanic, and the panic goes on in the one that did the work.
 func (b *batcher) topN(c *topCall) error {
 	p, crowded := b.enter(c)
@@ -97,6 +98,11 @@ func (b *batcher) do(p *pass, c *topCall, crowded bool) {
 	outcome := errPanic
 	defer func() { b.done(p, outcome) }()
 	p.calls = append(p.calls, c)
+	if c.alone != nil {
+		c.alone()
+		outcome = nil
+		return
+	}
 	if crowded {
 		runtime.Gosched()
 		b.gather(p)
@@ -122,7 +128,7 @@ func (b *batcher) gather(p *pass) {
 		switch err := c.ctx.Err(); {
 		case err != nil:
 			c.settle(err)
-		case len(p.calls) < maxPass && c.model == p.calls[0].model:
+		case len(p.calls) < maxPass && c.model == p.calls[0].model && c.alone == nil:
 			p.calls = append(p.calls, c)
 		default:
 			kept = append(kept, c)

@@ -238,3 +238,39 @@ func TestBatcherPanic(t *testing.T) {
 		t.Error("the pass is lost")
 	}
 }
+
+// TestBatcherAlone: calls that cannot share a pass have one each, wait for it like all others, and are not made once nobody waits.
+func TestBatcherAlone(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 1))
+	m := newModel(t, 1)
+	ended, cancel := context.WithCancel(t.Context())
+	metrics := NewMetrics()
+	b := newSingleBatcher(metrics)
+	calls := []*topCall{callOf(t.Context(), m, rng), callOf(t.Context(), m, rng), callOf(ended, m, rng), callOf(t.Context(), m, rng)}
+	made := make([]int, len(calls))
+	for _, i := range []int{1, 2} {
+		calls[i].alone = func() { made[i]++ }
+	}
+	begin, outcome := queue(t, b, calls...)
+	cancel()
+	if made[1] > 0 || made[2] > 0 {
+		t.Error("made while all passes are taken")
+	}
+	begin()
+	for i, want := range []error{nil, nil, context.Canceled, nil} {
+		if err := outcome(i); !errors.Is(err, want) {
+			t.Errorf("call %d: %v, want %v", i, err, want)
+		}
+	}
+	if made[1] != 1 || made[2] != 0 {
+		t.Errorf("made %d times, and %d times without anybody who waits; want once and never", made[1], made[2])
+	}
+	for _, i := range []int{0, 3} {
+		if d := cmp.Diff(alone(m, calls[i].TopNRequest), calls[i].Top); d != "" {
+			t.Errorf("call %d (-alone +batched):\n%s", i, d)
+		}
+	}
+	if answered, passes, _ := batchSizes(t, metrics); passes != 1 || answered != 2 {
+		t.Errorf("%d shared passes for %d calls, want 1 for 2", passes, answered)
+	}
+}

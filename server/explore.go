@@ -12,7 +12,7 @@ import (
 func (s *Server) rank(ctx context.Context, x *pb.Exploration, subj subject, size int, sc *scratch) error {
 	r, c, m := &sc.reply, sc.call, sc.reply.model
 	c.N, c.Query = size, sc.query
-	c.ctx, c.model = ctx, m
+	c.ctx, c.model, c.alone = ctx, m, nil
 	var err error
 	switch strategy := x.GetStrategy().(type) {
 	case *pb.Exploration_Thompson_:
@@ -22,17 +22,21 @@ func (s *Server) rank(ctx context.Context, x *pb.Exploration, subj subject, size
 		}
 		c.Query = sc.drawn(m.Rank())
 		m.SampleTo(c.Query, sc.query, sc.variance, orOne(strategy.Thompson.Scale), r.seed)
-		err = s.batcher.topN(c)
-		rescore(m, c.Top, sc.query)
-	case *pb.Exploration_UpperConfidence_: // a pass of its own, since it reads the basis in another way
+		if err = s.batcher.topN(c); err == nil {
+			rescore(m, c.Top, sc.query)
+		}
+	case *pb.Exploration_UpperConfidence_:
 		r.source = pb.ResultSource_RESULT_SOURCE_EXPLORATION
 		skip := c.Skip
 		if c.Among != nil {
 			skip = sc.skipAllBut(c.Among)
 		}
 		beta := float32(orOne(strategy.UpperConfidence.Beta))
-		c.Top = m.TopNUpperConfidence(c.Top[:0], sc.query, sc.variance, beta, size, skip)
-		rescore(m, c.Top, sc.query)
+		c.alone = func() { // it reads the basis in another way
+			c.Top = m.TopNUpperConfidence(c.Top[:0], sc.query, sc.variance, beta, size, skip)
+			rescore(m, c.Top, sc.query)
+		}
+		err = s.batcher.topN(c)
 	case nil:
 		if !subj.usable {
 			r.source = pb.ResultSource_RESULT_SOURCE_POPULAR
@@ -42,7 +46,7 @@ func (s *Server) rank(ctx context.Context, x *pb.Exploration, subj subject, size
 		r.source = pb.ResultSource_RESULT_SOURCE_PERSONALIZED
 		err = s.batcher.topN(c)
 	}
-	r.top = c.Top
+	r.top, c.alone = c.Top, nil
 	return err
 }
 

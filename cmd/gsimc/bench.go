@@ -69,7 +69,7 @@ func (benchCmd) Help() string {
 	return `Measures a real server over gRPC, in a process of its own, and prints minimum, median and maximum over the repetitions. ` +
 		`Beside it runs a bare gRPC echo of the same messages, again in a process of its own, for the ratios.
 
-  latency     one Recommend in flight: server, echo, and the search alone in this process
+  latency     one Recommend in flight: server, echo, and the search alone in this process, in a loop and after pauses
   throughput  Recommend with 32 in flight, server and echo
   observe     durable Observe with 64 in flight, server and echo
   stream      durable streamed events at full speed

@@ -49,7 +49,8 @@ func TestBenchAll(t *testing.T) {
 		}
 	}
 	for _, positive := range []string{
-		"latency: Recommend p50", "latency: echo p50", "latency: in-process search p50", "throughput: Recommend rate / echo rate",
+		"latency: Recommend p50", "latency: echo p50", "latency: in-process search p50", "latency: in-process search after a pause p50",
+		"throughput: Recommend rate / echo rate",
 		"observe: Observe rate", "stream: streamed events", "mixed: StreamObserve p99", "mixed: Recommend p99 / p50", "visibility: events followed",
 	} {
 		if !(figures[positive] > 0) {
