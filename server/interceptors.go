@@ -16,12 +16,13 @@ import (
 )
 
 // interceptors are, from the outside to the inside: metrics (which see the final code), log, deadline and the mapping of
-// errors to statuses, refusal of what could not be decoded, recovery of panics. For unary calls they are one function: every
-// link of a chain costs the call a closure.
+// errors to statuses, refusal of what could not be decoded, recovery of panics. For unary calls, all but the metrics are one
+// function: every link of a chain costs the call a closure.
 func (s *Server) interceptors() []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.UnaryInterceptor(s.unary),
-		grpc.ChainStreamInterceptor(s.metrics.calls.countStream, s.logStream, s.mapStream, refuseMalformedStream, s.recoverStream),
+		grpc.ChainUnaryInterceptor(s.metrics.grpc.UnaryServerInterceptor(), s.unary),
+		grpc.ChainStreamInterceptor(exceptUnknown(s.metrics.grpc.StreamServerInterceptor()), s.logStream, s.mapStream,
+			refuseMalformedStream, s.recoverStream),
 		grpc.UnknownServiceHandler(unknownMethod),
 	}
 }
@@ -29,12 +30,19 @@ func (s *Server) interceptors() []grpc.ServerOption {
 // unknownMethod answers calls of methods and services that the server does not have.
 func unknownMethod(any, grpc.ServerStream) error { return errUnknownMethod }
 
-// unary counts and logs a call, gives it the default deadline if it has none, and turns its error into a status.
+// exceptUnknown keeps the calls of unknown methods from the metrics: each name that a client makes up would be a series.
+func exceptUnknown(metrics grpc.StreamServerInterceptor) grpc.StreamServerInterceptor {
+	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		if srv == nil { // no service, see unknownMethod
+			return next(srv, stream)
+		}
+		return metrics(srv, stream, info, next)
+	}
+}
+
+// unary logs a call, gives it the default deadline if it has none, and turns its error into a status.
 func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	start := time.Now()
-	series := s.metrics.calls.methods[info.FullMethod]
-	series.started.Inc()
-	series.received.Inc()
 	if _, set := ctx.Deadline(); !set {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, s.cfg.DefaultTimeout)
@@ -45,10 +53,6 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 		resp, err = nil, s.publicError(ctx, info.FullMethod, err)
 	}
 	s.logCall(ctx, info.FullMethod, time.Since(start), err, req)
-	if err == nil {
-		series.sent.Inc()
-	}
-	series.finished(start, err)
 	return resp, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
@@ -18,7 +19,7 @@ var latencyBuckets = []float64{.00025, .0005, .001, .002, .003, .005, .0075, .01
 // users, items and events are never among them.
 type Metrics struct {
 	registry *prometheus.Registry
-	calls    *callMetrics
+	grpc     *grpcprom.ServerMetrics
 
 	stage         stageMetrics
 	batch         batchMetrics
@@ -52,7 +53,12 @@ type modelLoadMetrics struct{ success, failure prometheus.Counter }
 func NewMetrics() *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
-		calls:    newCallMetrics(),
+		grpc: grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram(
+			grpcprom.WithHistogramOpts(&prometheus.HistogramOpts{
+				Buckets:                        latencyBuckets,
+				NativeHistogramBucketFactor:    nativeFactor,
+				NativeHistogramMaxBucketNumber: nativeMaxBuckets, NativeHistogramMinResetDuration: time.Hour,
+			}))),
 		visible: histogram("gsimc_observe_visible_seconds",
 			"Time from receiving the first event of a write to its being durable and visible to Recommend."),
 		storeSync: histogram("gsimc_store_sync_seconds", "Time of one sync of the store's log to disk."),
@@ -83,11 +89,10 @@ func NewMetrics() *Metrics {
 	events := counters("gsimc_events_total", "Events received, by what became of them.", "disposition")
 	m.events = series[pb.EventDisposition](events, pb.EventDisposition_name)
 	m.extension = newExtensionMetrics()
-	m.registry.MustRegister(m.calls.collectors()...)
 	m.registry.MustRegister(m.extension.collectors()...)
 	m.registry.MustRegister(m.online.collectors()...)
 	m.registry.MustRegister(m.retrain.collectors()...)
-	m.registry.MustRegister(stages, batchSize, batchWait, results, degraded, events, m.visible, requests, m.storeSync, loads,
+	m.registry.MustRegister(m.grpc, stages, batchSize, batchWait, results, degraded, events, m.visible, requests, m.storeSync, loads,
 		m.panics, m.streams,
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsGC, collectors.MetricsScheduler)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -86,7 +86,7 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 	}
 	s.grpc = s.newGRPC()
 	s.ops = s.newOps()
-	s.metrics.calls.initialize(s.grpc)
+	s.metrics.grpc.InitializeMetrics(s.grpc)
 	if err := s.metrics.registry.Register(gauges{s}); err != nil {
 		s.closeModels()
 		return nil, fmt.Errorf("metrics are already in use by another server: %w", err)
