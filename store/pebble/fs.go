@@ -46,11 +46,8 @@ func (f engineFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File,
 		}
 	}
 	file, err := f.FS.Create(name, category)
-	if strings.HasSuffix(name, ".sst") { // a table can be written again
-		if err != nil {
-			return nil, err
-		}
-		return &tableFile{File: file}, nil
+	if strings.HasSuffix(name, ".sst") {
+		return file, err // a table can be written again
 	}
 	if err != nil {
 		return nil, f.s.vital(err)
