@@ -52,9 +52,6 @@ func (f engineFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File,
 	if err != nil {
 		return nil, f.s.vital(err)
 	}
-	if strings.HasSuffix(name, ".log") {
-		return &logFile{vitalFile: vitalFile{file, f.s}}, nil
-	}
 	return vitalFile{file, f.s}, nil
 }
 
