@@ -24,6 +24,8 @@ type Suite struct {
 	Sync func() (time.Duration, error)
 	// RSS, if set, is the resident memory of the server in bytes.
 	RSS func() int64
+	// Settle, if set, waits until the server has next to nothing left to do from what was measured before.
+	Settle func(context.Context)
 	// Progress is told which scenario or point of a sweep runs and how many of its measurements are done.
 	Progress func(what string, done, total int)
 
@@ -95,6 +97,9 @@ func (s *Suite) rounds(ctx context.Context, group, xName string, x float64, meas
 	var first []figure
 	var failure error
 	for i := range s.Repetitions {
+		if s.Settle != nil {
+			s.Settle(ctx)
+		}
 		r := &round{suite: s, group: group, shown: shown, done: i * measurements, total: s.Repetitions * measurements}
 		failure = one(ctx, r)
 		if failure == nil {

@@ -71,11 +71,11 @@ func (benchCmd) Help() string {
 
   latency     one Recommend in flight: server, echo, and the search alone in this process, in a loop and after pauses
   throughput  Recommend with 32 in flight, server and echo
-  observe     durable Observe with 64 in flight, server and echo
-  stream      durable streamed events at full speed
   mixed       Recommend and events in an open loop at --load of the maximum: arrivals are random, and a
               latency counts from the time at which the request should have been sent
   visibility  from sending an Observe to a Recommend that shows it, and that none fails to
+  observe     durable Observe with 64 in flight, server and echo
+  stream      durable streamed events at full speed
 
 Users and items are drawn from a Zipf law. The server takes its other settings from the environment (GSIMC_STATE_CACHE, ` +
 		`GSIMC_CPU, ...). An interrupt ends the run and prints what was measured.

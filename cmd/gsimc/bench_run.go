@@ -62,20 +62,21 @@ func (b *bench) scenarios(ctx context.Context, which string) (err error) {
 	if b.Load != nil {
 		share = float64(*b.Load)
 	}
+	// Those that write much come last: they give the most active users histories that nobody has.
 	for _, scenario := range []struct {
 		name string
 		run  func(context.Context) error
 	}{
 		{"latency", suite.Latency},
 		{"throughput", func(ctx context.Context) error { return suite.Throughput(ctx, given(b.InFlight, benchInFlight)) }},
-		{"observe", func(ctx context.Context) error { return suite.Observe(ctx, given(b.InFlight, benchObserveInFlight)) }},
-		{"stream", func(ctx context.Context) error { return suite.Ingestion(ctx, b.Batch) }},
 		{"mixed", func(ctx context.Context) error {
 			return suite.Mixed(ctx, loadtest.Load{Rate: b.Rate, Share: share, InFlight: given(b.InFlight, benchInFlight)})
 		}},
 		{"visibility", func(ctx context.Context) error {
 			return suite.Visibility(ctx, given(b.InFlight, benchVisibilityInFlight))
 		}},
+		{"observe", func(ctx context.Context) error { return suite.Observe(ctx, given(b.InFlight, benchObserveInFlight)) }},
+		{"stream", func(ctx context.Context) error { return suite.Ingestion(ctx, b.Batch) }},
 	} {
 		if which == "all" || which == scenario.name {
 			if err := scenario.run(ctx); err != nil {
@@ -93,7 +94,9 @@ func (b *bench) suite(s *subject) *loadtest.Suite {
 		Repetitions: b.Repetitions, Progress: b.showProgress,
 	}
 	if s.child != nil {
-		suite.RSS = func() int64 { return loadtest.ResidentBytes(s.child.cmd.Process.Pid) }
+		pid := s.child.cmd.Process.Pid
+		suite.RSS = func() int64 { return loadtest.ResidentBytes(pid) }
+		suite.Settle = func(ctx context.Context) { loadtest.Settle(ctx, pid) }
 	}
 	return suite
 }
