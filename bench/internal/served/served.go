@@ -29,12 +29,13 @@ const (
 	stopTime  = 60 * time.Second
 )
 
-// Start serves a model on free loopback ports with a store in dir, and waits until it does. The server ends by Close or
-// with ctx.
-func Start(ctx context.Context, gsimc, model, dir string) (*Server, error) {
+// Start serves a model on free loopback ports with a store in dir and these flags, and waits until it does. The server ends by
+// Close or with ctx.
+func Start(ctx context.Context, gsimc, model, dir string, flags ...string) (*Server, error) {
 	s := &Server{exited: make(chan error, 1)}
-	s.cmd = exec.CommandContext(ctx, gsimc, "serve", "--model", model, "--data-dir", dir, "--listen", "127.0.0.1:0",
-		"--ops-listen", "127.0.0.1:0", "--drain-delay", "0s", "--log-format", "json")
+	args := []string{"serve", "--model", model, "--data-dir", dir, "--listen", "127.0.0.1:0",
+		"--ops-listen", "127.0.0.1:0", "--drain-delay", "0s", "--log-format", "json"}
+	s.cmd = exec.CommandContext(ctx, gsimc, append(args, flags...)...)
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
 	s.cmd.WaitDelay = stopTime
 	logs, err := s.cmd.StderrPipe()
