@@ -7,7 +7,8 @@
 //
 // Registers:
 //	SI             four columns of the sixteen rows; R8 the first of them
-//	DX             the next block
+//	DX, R10        what is fetched, and the step to what comes after: the next block, or if that is not wanted the next sixteen
+//	               rows, which stand too far from each other for the processor to foresee them
 //	R9             query
 //	CX             groups of four columns left
 //	AX             times sixteen rows left
@@ -19,11 +20,15 @@ TEXT ·dotsAVX2(SB), NOSPLIT, $0-64
 	VPBROADCASTD Digits_sum(BX), Y15
 	VPSLLD $7, Y15, Y15
 	MOVQ next_base+40(FP), DX
-	TESTQ DX, DX
-	CMOVQEQ R8, DX // nothing to fetch but what is there already
+	MOVQ $64, R10
 	MOVQ $8, AX
 sixteen:
 	MOVQ R8, SI
+	CMPQ next_base+40(FP), $0
+	JNE fetching
+	LEAQ 64(R8), DX
+	MOVQ $512, R10
+fetching:
 	MOVQ Digits_h(BX), R9
 	MOVQ (Digits_h+8)(BX), CX
 	SHRQ $2, CX
@@ -49,7 +54,7 @@ loop:
 	VPADDD Y6, Y2, Y2
 	VPADDD Y7, Y3, Y3
 	ADDQ $512, SI
-	ADDQ $64, DX
+	ADDQ R10, DX
 	ADDQ $8, R9
 	DECQ CX
 	JNZ loop
