@@ -61,8 +61,8 @@ func newBatcher(m batchMetrics) *batcher {
 	return b
 }
 
-// topN stores the answer to c.TopNRequest in c.Top, or lets c.alone do it. A call that waits until its context has ended gets the context's error.
-// If the pass panics, its calls fail with errPanic, and the panic goes on in the one that did the work.
+// topN stores the answer to c.TopNRequest in c.Top, or lets c.alone do it. A call that waits until its context has ended gets
+// the context's error. If the pass panics, its calls fail with errPanic, and the panic goes on in the one that did the work.
 func (b *batcher) topN(c *topCall) error {
 	p, crowded := b.enter(c)
 	if p != nil {

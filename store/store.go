@@ -126,9 +126,9 @@ type Store interface {
 	// A record whose event id is already in the user's history, or earlier in the same call, with the same payload (see
 	// Record.Repeats) changes nothing and gets the revision of the first with Duplicate set; that answer, too, is only
 	// given once the first one is durable. With another payload the error is a *ConflictError (ErrConflict), which names
-	// every such record of the call. ErrInvalid: a record is malformed (Record.Validate). ErrFull: there is too little disk space to go on safely; the call
-	// succeeds again once there is room. ErrCorrupt is a *CorruptError where the damage is in the history of one user. In
-	// all these cases nothing of the call is applied.
+	// every such record of the call. ErrInvalid: a record is malformed (Record.Validate). ErrFull: there is too little disk
+	// space to go on safely; the call succeeds again once there is room. ErrCorrupt is a *CorruptError where the damage is in
+	// the history of one user. In all these cases nothing of the call is applied.
 	//
 	// A context that ends before the write begins leaves nothing applied; one that ends while the write is under way
 	// gives up the waiting and not the write, so the outcome is open, as with ErrFailed. See the package comment.
@@ -144,11 +144,10 @@ type Store interface {
 	// in memory as a whole. ErrCorrupt: an event is missing or damaged; the events before it have been passed to fn.
 	Read(ctx context.Context, user string, after uint64, fn func(revision uint64, e Event) error) error
 
-	// Erase removes the user's history together with its event ids and returns how many events there were, at least 1 if the
-	// history is damaged so that nobody knows. Later events
-	// of the user start at revision 1, and event ids may occur again. Erasing an unknown user does nothing. An Append
-	// that runs at the same time takes place as a whole either before or after. Errors leave the outcome open as with
-	// Append. A lack of disk space that makes Append refuse (ErrFull) does not make Erase refuse.
+	// Erase removes the user's history together with its event ids and returns how many events there were; 1 if it is
+	// damaged so that nobody knows. Later events of the user start at revision 1, and event ids may occur again. Erasing an
+	// unknown user does nothing. An Append that runs at the same time takes place as a whole either before or after. Errors
+	// leave the outcome open as with Append. A lack of disk space that makes Append refuse (ErrFull) does not make Erase refuse.
 	Erase(ctx context.Context, user string) (uint64, error)
 
 	// Users calls fn for every user with a history, in no promised order, as of one moment during the call. The first

@@ -10,7 +10,8 @@ import (
 )
 
 // limitMemory sets the Go memory limit to 90 % of what the cgroup's leaves beside so many bytes outside of the Go heap, so that
-// the collector works harder before the kernel kills the process. GOMEMLIMIT, if set, stands.
+// the collector works harder before the kernel kills the process; but to no less than a tenth, since a limit below what is in
+// use makes it work all the time. GOMEMLIMIT, if set, stands.
 func limitMemory(env []string, outside int64) {
 	for _, entry := range env {
 		if strings.HasPrefix(entry, "GOMEMLIMIT=") {
@@ -18,7 +19,7 @@ func limitMemory(env []string, outside int64) {
 		}
 	}
 	if limit, ok := groupMemory(); ok {
-		debug.SetMemoryLimit(max(0, limit-outside) / 10 * 9)
+		debug.SetMemoryLimit(max(limit/10, (limit-outside)/10*9))
 	}
 }
 

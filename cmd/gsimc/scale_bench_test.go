@@ -13,6 +13,7 @@ import (
 	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/loadtest"
 )
 
 // BenchmarkManyUsers streams 20 events of each user into a real server with a
@@ -120,19 +121,4 @@ func watchRSS(pid int) func() float64 {
 	}
 }
 
-// rssMiB reads the resident memory of a process from /proc.
-func rssMiB(pid int) float64 {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if err != nil {
-		return 0
-	}
-	fields := strings.Fields(string(raw))
-	if len(fields) < 2 {
-		return 0
-	}
-	pages, err := strconv.Atoi(fields[1])
-	if err != nil {
-		return 0
-	}
-	return float64(pages) * float64(os.Getpagesize()) / (1 << 20)
-}
+func rssMiB(pid int) float64 { return float64(loadtest.ResidentBytes(pid)) / (1 << 20) }

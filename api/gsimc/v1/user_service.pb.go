@@ -274,7 +274,7 @@ func (x *DeleteUserRequest) GetAllowMissing() bool {
 // DeleteUserResponse reports the erasure.
 type DeleteUserResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many events were erased.
+	// How many events were erased; 1 if the history was damaged so that nobody knows.
 	DeletedEventCount int64 `protobuf:"varint,1,opt,name=deleted_event_count,json=deletedEventCount,proto3" json:"deleted_event_count,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache

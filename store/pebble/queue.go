@@ -1,0 +1,122 @@
+package pebble
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/gsimc/gsimc/store"
+)
+
+// call is a write on its way through the committer.
+type call struct {
+	records []store.Record // of an Append
+	erase   string         // or the user of an Erase
+	results []store.Result
+	erased  uint64
+
+	handles []*history // of the users of the records
+	retried bool       // users who were not in memory have been read
+	missing []string   // users to be read before the call is tried again
+	done    chan error // has room for the outcome; errRetry: missing is set
+
+	mu      sync.Mutex // held while the call is planned: nobody looks at the records before or after
+	taken   bool       // it has been planned
+	givenUp bool       // its caller has left before
+}
+
+// giveUp ends the waiting of the caller, who may then use the records again. It reports whether nothing was done.
+func (c *call) giveUp() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.givenUp = !c.taken
+	return c.givenUp
+}
+
+// queue holds the calls that wait for the committer.
+type queue struct {
+	mu       sync.Mutex
+	calls    []*call
+	underway int // groups on their way to the disk; the arrival of the last one wakes the committer
+	closed   bool
+	wake     chan struct{} // holds a token when there is something to do
+}
+
+// push adds a call. The committer is woken only if nobody else will do it: that costs more than planning a call.
+func (q *queue) push(c *call) {
+	q.mu.Lock()
+	q.calls = append(q.calls, c)
+	wake := len(q.calls) == 1 && q.underway == 0
+	q.mu.Unlock()
+	if wake {
+		q.nudge()
+	}
+}
+
+// sent notes that a group is on its way to the disk.
+func (q *queue) sent() {
+	q.mu.Lock()
+	q.underway++
+	q.mu.Unlock()
+}
+
+// arrived notes that a group has become durable, or never will.
+func (q *queue) arrived() {
+	q.mu.Lock()
+	q.underway--
+	wake := len(q.calls) > 0 && q.underway == 0
+	q.mu.Unlock()
+	if wake {
+		q.nudge()
+	}
+}
+
+func (q *queue) nudge() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the calls that wait, in spare memory, unless a group is under way, and whether there can be more.
+func (q *queue) take(spare []*call) (calls []*call, closed bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.underway > 0 && !q.closed {
+		return spare[:0], false
+	}
+	calls, q.calls = q.calls, spare[:0]
+	return calls, q.closed
+}
+
+func (q *queue) close() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	q.nudge()
+}
+
+// submit lets the committer work on a call and waits for the outcome.
+func (s *Store) submit(ctx context.Context, c *call) error {
+	s.queue.push(c)
+	select {
+	case err := <-c.done:
+		return err
+	case <-s.failure.ch:
+	case <-ctx.Done():
+		if c.giveUp() {
+			return ctx.Err()
+		}
+		return fmt.Errorf("waiting for a write to become durable, its outcome is open: %w", ctx.Err())
+	}
+	untouched := c.giveUp()
+	select {
+	case err := <-c.done: // before the failure
+		return err
+	default:
+	}
+	if untouched {
+		return s.failure.reason
+	}
+	return outcomeOpen(s.failure.reason)
+}
