@@ -1,6 +1,7 @@
 package spectral
 
 import (
+	"math"
 	"math/rand/v2"
 
 	"github.com/gsimc/gsimc/internal/gemm"
@@ -66,7 +67,7 @@ func iterate[T gemm.Float](op operator[T], exact operator[float64], opt Options)
 		limit = maxSingleRestarts
 	}
 	out := &Basis{N: l.n, K: k}
-	for tol := opt.Tolerance; ; tol /= 10 {
+	for tol, last := opt.Tolerance, math.Inf(1); ; tol /= 10 {
 		if err := l.solve(k-found, func() (int, error) { return f.good(k-found, tol) }, limit); err != nil {
 			return nil, err
 		}
@@ -80,9 +81,11 @@ func iterate[T gemm.Float](op operator[T], exact operator[float64], opt Options)
 		}
 		counted.vectors += k
 		out.U, out.Kappa, out.Report.Residual = u.Data, kappa, residual
-		if residual <= opt.Tolerance || tol < leastTolerance[T]() || l.restarts >= limit {
+		stalled := !isDouble[T]() && residual > last/2 // what does not fall with tol is rounding
+		if residual <= opt.Tolerance || stalled || tol < leastTolerance[T]() || l.restarts >= limit {
 			break
 		}
+		last = residual
 	}
 	out.Report.Solver, out.Report.Passes, out.Report.Restarts = "lanczos", counted.vectors, l.restarts
 	return out, nil
@@ -149,7 +152,7 @@ func startKrylov[T gemm.Float](op operator[T], opt Options) (*filteredIteration[
 		cut := s.above(margin*float64(opt.Rank) + float64(b)/2)
 		f.filter = chebyshev{degree: 1}
 		if cut > 1e-6*f.top { // else fewer eigenvalues are not zero
-			f.filter = newChebyshev(lo, cut, s.theta[f.found.Cols], growthLimit[T](), degreeLimit[T]())
+			f.filter = newChebyshev(lo, cut, s.theta[f.found.Cols], growthLimit[T](opt.Tolerance*f.top/cut), degreeLimit[T]())
 		}
 		if f.filter.degree > 1 && margin <= maxMargin && f.filter.lift(kth) < enoughLift {
 			continue
@@ -242,13 +245,14 @@ func degreeLimit[T gemm.Float]() int {
 	return 4
 }
 
-// growthLimit bounds p(κ)/p(cut) for the largest κ that the filter sees: beyond it, rounding of the large
-// eigenvalues' part would drown the small ones'.
-func growthLimit[T gemm.Float]() float64 {
+// growthLimit bounds p(κ)/p(cut) for the largest κ that the filter sees. Beside that κ the vectors are rounded, and p(K) makes of
+// it an error beside the smallest wanted pairs: those of float32 have then residuals of about 1e-8·κ_cut times the growth, as
+// measured, which must stay below the tolerance; tol is the tolerance in units of κ_cut. More would drown them altogether.
+func growthLimit[T gemm.Float](tol float64) float64 {
 	if isDouble[T]() {
 		return 1e8
 	}
-	return 1e6
+	return min(1e8*tol, 1e6)
 }
 
 // rayleighRitz replaces u by the eigenvectors of K within its span. It returns
