@@ -1,11 +1,12 @@
 package loadtest
 
 import (
+	"bytes"
 	crand "crypto/rand"
-	"fmt"
 	"math/rand/v2"
 	"strconv"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -46,8 +47,16 @@ type Traffic struct {
 	Seed    uint64
 }
 
-// UserID is the id of user u.
-func UserID(u int) string { return fmt.Sprintf("bench-%07d", u) }
+// UserID is the id of user u: bench- and seven digits or more.
+func UserID(u int) string { return string(appendUserID(nil, u)) }
+
+func appendUserID(b []byte, u int) []byte {
+	b = append(b, "bench-"...)
+	for limit := 1_000_000; limit > max(u, 1); limit /= 10 {
+		b = append(b, '0')
+	}
+	return strconv.AppendInt(b, int64(u), 10)
+}
 
 // lists is the number of different inline histories and filters that requests draw from.
 const lists = 64
@@ -61,6 +70,7 @@ type Source struct {
 	preferences [][]byte // encoded RecommendRequests with all but the subject
 	name        string   // of this source, before the number of an event
 	events      uint64   // so far
+	event, id   []byte   // scratch
 }
 
 // Source returns the requests of a client, other ones for another number.
@@ -68,6 +78,7 @@ func (t *Traffic) Source(client int) *Source {
 	rng := rand.New(rand.NewPCG(t.Seed+uint64(client)<<32, trafficStream))
 	s := &Source{
 		t: t, rng: rng, user: newZipf(rng, t.Users), item: newZipf(rng, len(t.Items)),
+		id:   make([]byte, 0, 32),
 		name: crand.Text()[:10] + "-", // no seed: an event that was sent before would be a duplicate
 	}
 	s.encodeLists()
@@ -114,24 +125,41 @@ func (t *Traffic) pick(rng *rand.Rand, n int) []string {
 func (s *Source) Next() Request {
 	switch x := s.rng.Float64(); {
 	case x < s.t.Observe:
-		return Request{Observe, encode(&pb.ObserveRequest{Event: s.event()})}
+		return Request{Observe, s.observe()}
 	case x < s.t.Observe+s.t.Stream:
-		return Request{Stream, encode(s.event())}
+		return Request{Stream, s.Event()}
 	}
 	return Request{Recommend, s.recommend()}
 }
 
-// Event draws an event in its encoded form.
-func (s *Source) Event() []byte { return encode(s.event()) }
+// Event draws an event in its encoded form. It is encoded by hand, since the processors that this takes are the server's too.
+func (s *Source) Event() []byte {
+	s.events++
+	b := s.event[:0]
+	b = protowire.AppendTag(b, eventID, protowire.BytesType)
+	b = protowire.AppendBytes(b, strconv.AppendUint(append(s.id[:0], s.name...), s.events, 36))
+	b = protowire.AppendTag(b, eventUser, protowire.BytesType)
+	b = protowire.AppendBytes(b, appendUserID(s.id[:0], s.User()))
+	b = protowire.AppendTag(b, eventItem, protowire.BytesType)
+	b = protowire.AppendString(b, s.t.Items[s.item.Uint64()])
+	s.event = b
+	return bytes.Clone(b)
+}
+
+// Fields of Event, and the one of ObserveRequest.
+const (
+	eventID      = protowire.Number(1)
+	eventUser    = protowire.Number(2)
+	eventItem    = protowire.Number(3)
+	observeEvent = protowire.Number(1)
+)
 
 // User draws a user.
 func (s *Source) User() int { return int(s.user.Uint64()) }
 
-func (s *Source) event() *pb.Event {
-	s.events++
-	return &pb.Event{
-		EventId: s.name + strconv.FormatUint(s.events, 36), UserId: UserID(s.User()), ItemId: s.t.Items[s.item.Uint64()],
-	}
+func (s *Source) observe() []byte {
+	event := s.Event()
+	return append(protowire.AppendVarint(protowire.AppendTag(nil, observeEvent, protowire.BytesType), uint64(len(event))), event...)
 }
 
 func (s *Source) recommend() []byte {

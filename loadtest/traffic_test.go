@@ -91,3 +91,11 @@ func TestPopularity(t *testing.T) {
 		}
 	}
 }
+
+func TestUserID(t *testing.T) {
+	for _, u := range []int{0, 1, 9, 10, 99, 123, 99_999, 999_999, 1_000_000, 9_999_999, 12_345_678} {
+		if got, want := UserID(u), fmt.Sprintf("bench-%07d", u); got != want {
+			t.Errorf("user %d is %q, want %q", u, got, want)
+		}
+	}
+}
