@@ -52,6 +52,9 @@ func (f engineFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File,
 	if err != nil {
 		return nil, f.s.vital(err)
 	}
+	if strings.HasSuffix(name, ".log") {
+		return newLogFile(vitalFile{file, f.s}, name), nil
+	}
 	return vitalFile{file, f.s}, nil
 }
 
@@ -61,6 +64,9 @@ func (f engineFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	if err != nil {
 		f.s.slowDown()
 		return nil, err
+	}
+	if log, active := f.s.logs.Load(name); active {
+		return &logReader{readFile{file, f.s}, log.(*logFile).written.Load()}, nil
 	}
 	return readFile{file, f.s}, nil
 }

@@ -68,6 +68,7 @@ type Store struct {
 	abandoned atomic.Bool // the engine failed and did not close
 
 	checkpoints checkpoints
+	logs        sync.Map // name to *logFile, of those being written
 
 	queue     queue
 	toSync    chan unsynced

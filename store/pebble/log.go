@@ -1,0 +1,78 @@
+package pebble
+
+import (
+	"io"
+	"sync/atomic"
+)
+
+const (
+	// maxAhead is how far a log is filled with zeroes beyond what is written to it.
+	maxAhead = 1 << 20
+	// minSyncs is how many syncs the last part of a log must have had for the next one to be filled. What costs a sync of a
+	// large piece is its bytes, and zeroes would double them.
+	minSyncs = 32
+)
+
+var zeroes [maxAhead]byte
+
+// logFile is a log of the engine. While little is written for each sync it is kept filled with zeroes beyond what is written,
+// so that most syncs find nothing changed but the data of blocks that the file has had before. For a file that grows, or whose
+// blocks are only reserved, the file system must note the blocks too, which takes several times as long.
+//
+// The engine takes zeroes for the end of a log: that is what a crash leaves of reserved blocks. One goroutine of the engine
+// writes and syncs a log.
+type logFile struct {
+	vitalFile
+	name    string
+	written atomic.Int64
+	next    int64 // the log is filled again when so much is written
+	syncs   int   // since it was filled
+}
+
+func newLogFile(file vitalFile, name string) *logFile {
+	f := &logFile{vitalFile: file, name: name}
+	f.s.logs.Store(name, f)
+	return f
+}
+
+func (f *logFile) Write(p []byte) (int, error) {
+	n, err := f.vitalFile.Write(p)
+	written := f.written.Add(int64(n))
+	if written < f.next {
+		return n, err
+	}
+	ahead := min(written, maxAhead) // a small log stays small
+	if written < maxAhead || f.syncs >= minSyncs {
+		// If it fails, the log grows as it is written, and whatever is wrong shows then.
+		_, _ = f.File.WriteAt(zeroes[:ahead], written)
+	}
+	f.next, f.syncs = written+ahead, 0
+	return n, err
+}
+
+func (f *logFile) SyncData() error {
+	f.syncs++
+	return f.vitalFile.SyncData()
+}
+
+func (f *logFile) Close() error {
+	err := f.vitalFile.Close()
+	f.s.logs.Delete(f.name)
+	return err
+}
+
+// logReader reads a log up to what was written when it was opened. Beyond it there may be zeroes still where there is something
+// behind them already, which would not be a log: a copy of the store is made while others write.
+type logReader struct {
+	readFile
+	rest int64
+}
+
+func (r *logReader) Read(p []byte) (int, error) {
+	if r.rest <= 0 {
+		return 0, io.EOF
+	}
+	n, err := r.readFile.Read(p[:min(int64(len(p)), r.rest)])
+	r.rest -= int64(n)
+	return n, err
+}
