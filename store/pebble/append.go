@@ -10,8 +10,9 @@ import (
 // errRetry is the outcome of a call whose users' histories are to be read before it can be planned.
 var errRetry = errors.New("histories must be read first")
 
-// Append implements store.Store. Histories that are not in memory are read here and not by the committer, so that as a rule nobody
-// waits for somebody else's disk reads; only what an old event was that comes again, the committer looks up itself.
+// Append implements store.Store. What can be done without the committer is done here, beside other callers: hashes, and looking the
+// users up. Histories that are not in memory are read here too, so that as a rule nobody waits for somebody else's disk reads; only
+// what an old event was that comes again, the committer looks up itself.
 func (s *Store) Append(ctx context.Context, records []store.Record) ([]store.Result, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -27,10 +28,11 @@ func (s *Store) Append(ctx context.Context, records []store.Record) ([]store.Res
 		return nil, err
 	}
 	c := &call{records: records, results: make([]store.Result, len(records)), done: make(chan error, 1)}
+	s.lookUp(c)
 	err := s.submit(ctx, c)
-	if errors.Is(err, errRetry) {
+	if errors.Is(err, errRetry) { // somebody's history was let go of meanwhile
 		missing := c.missing
-		c = &call{records: records, results: c.results, handles: c.handles, retried: true, done: c.done}
+		c = &call{records: records, results: c.results, hashes: c.hashes, handles: c.handles, fetched: true, retried: true, done: c.done}
 		for _, user := range missing {
 			s.prefetch(user)
 		}
@@ -40,6 +42,25 @@ func (s *Store) Append(ctx context.Context, records []store.Record) ([]store.Res
 		return nil, err
 	}
 	return c.results, nil
+}
+
+// lookUp finds the histories of the call's users, and reads those that are not in memory.
+func (s *Store) lookUp(c *call) {
+	c.hashes, c.handles = make([]uint64, len(c.records)), make([]*history, len(c.records))
+	for i := range c.records {
+		r := &c.records[i]
+		c.hashes[i] = s.histories.idHash(r.Event.ID)
+		if i > 0 && r.User == c.records[i-1].User {
+			c.handles[i] = c.handles[i-1]
+			continue
+		}
+		h := s.histories.get(r.User)
+		if h == nil {
+			s.prefetch(r.User)
+			h, c.fetched = s.histories.get(r.User), true
+		}
+		c.handles[i] = h
+	}
 }
 
 // admit refuses writes of a failed store and those for which there is no space.

@@ -28,7 +28,6 @@ type committer struct {
 	group   []*call    // planned, not yet committed
 	planned []*history // of the group
 	number  uint64     // of the call that is being planned
-	hashes  []uint64   // of the event ids of that call
 	touched []*history // by that call
 	grown   bool       // by that call: what is in memory of the histories
 }
@@ -101,7 +100,7 @@ func (c *committer) plan(call *call) error {
 	if err := c.find(call); err != nil {
 		return err
 	}
-	c.grown = call.retried
+	c.grown = call.fetched
 	defer c.trim(call.records)
 	c.number++
 	c.touched = c.touched[:0]
@@ -120,17 +119,18 @@ func (c *committer) plan(call *call) error {
 	return nil
 }
 
-// find looks the users' histories up, and the hashes of the event ids. If one is not in memory it asks the caller to read it, once.
+// find looks up whose histories were not in memory, or are not any more. If one is not, it asks the caller to read it, once.
 func (c *committer) find(call *call) error {
-	call.handles, c.hashes = call.handles[:0], c.hashes[:0]
-	for i := range call.records {
-		c.hashes = append(c.hashes, c.histories.idHash(call.records[i].Event.ID))
+	for i, h := range call.handles {
+		if h != nil && !h.gone {
+			continue
+		}
 		user := call.records[i].User
-		h := c.histories.get(user)
+		h = c.histories.get(user)
 		if h == nil && !call.retried && (i == 0 || call.records[i-1].User != user) {
 			call.missing = append(call.missing, user)
 		}
-		call.handles = append(call.handles, h)
+		call.handles[i] = h
 	}
 	if len(call.missing) > 0 {
 		return errRetry
@@ -211,7 +211,7 @@ func (p planner) loadAhead(i int) {
 		return
 	}
 	if h := handles[idsAhead]; h != nil {
-		h.ids.fetch(p.hashes[i+idsAhead])
+		h.ids.fetch(p.call.hashes[i+idsAhead])
 		tail := h.tails[p.journal.gen.parity]
 		prefetch.Slice(tail[len(tail):min(len(tail)+1, cap(tail))]) // where the next goes
 	}
@@ -225,7 +225,7 @@ func (p planner) Find(i int) (revision uint64, e store.Event, err error) {
 		return 0, store.Event{}, err
 	}
 	id := p.call.records[i].Event.ID
-	h.ids.find(p.hashes[i], func(candidate uint64) bool {
+	h.ids.find(p.call.hashes[i], func(candidate uint64) bool {
 		e, err = p.eventAt(h, candidate)
 		if err == nil && e.ID == id {
 			revision = candidate
@@ -252,7 +252,7 @@ func (p planner) Add(i int) uint64 {
 	e := &p.call.records[i].Event
 	h.head++
 	h.tails[parity] = append(h.tails[parity], w.event(h.user, h.head, e))
-	h.ids.add(p.hashes[i])
+	h.ids.add(p.call.hashes[i])
 	return h.head
 }
 

@@ -19,6 +19,7 @@ type history struct {
 	loaded  bool       // ids is complete
 	tails   [2][]place // events that are not in rows, by the parity of their generation; those being sorted belong to the sorter
 	planned bool       // tails and head are ahead of what is shown
+	gone    bool       // it is not in memory any more
 	before  struct {   // where the call that is being planned found the history
 		call uint64 // number of the call
 		head uint64
@@ -153,6 +154,7 @@ func (sh *shard) evict(limit int) {
 			continue
 		}
 		delete(sh.byUser, user)
+		h.gone = true
 		sh.bytes -= h.size
 		sh.evicted++
 	}

@@ -15,8 +15,10 @@ type call struct {
 	results []store.Result
 	erased  uint64
 
-	handles []*history // of the users of the records
-	retried bool       // users who were not in memory have been read
+	hashes  []uint64   // of the ids of the events
+	handles []*history // of the users of the records, as the caller found them: nil or gone if not in memory
+	fetched bool       // users who were not in memory have been read
+	retried bool       // the call was here before
 	missing []string   // users to be read before the call is tried again
 	done    chan error // has room for the outcome; errRetry: missing is set
 
