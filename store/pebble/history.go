@@ -11,7 +11,8 @@ import (
 // history is what is in memory of the history of a user: of everyone with events in the journal, and of those who wrote
 // recently.
 type history struct {
-	user string
+	user  string
+	shard *shard
 
 	// Of the committer alone.
 	head    uint64     // revision, with what is planned and not yet shown
@@ -97,7 +98,7 @@ func (sh *shard) put(h *history) *history {
 	if present := sh.byUser[h.user]; present != nil {
 		return present
 	}
-	sh.byUser[h.user] = h
+	sh.byUser[h.user], h.shard = h, sh
 	h.size = h.bytes()
 	sh.bytes += h.size
 	return h
@@ -110,7 +111,7 @@ func (hs *histories) show(planned []*history) {
 	defer hs.publish.Unlock()
 	for _, h := range planned {
 		h.planned = false
-		sh := hs.shard(h.user)
+		sh := h.shard
 		sh.mu.Lock()
 		h.shown.head, h.shown.tails = h.head, h.tails
 		sh.weigh(h)
@@ -166,7 +167,7 @@ func (hs *histories) idHash(id string) uint64 { return maphash.String(hs.seed, i
 // loadIDs notes the ids of the events in rows and in the journal, with what is planned. It belongs to the committer.
 func (s *Store) loadIDs(h *history) error {
 	filling := s.journal.gen.parity
-	sh := s.histories.shard(h.user)
+	sh := h.shard
 	sh.mu.Lock() // the sorter may be about to put the other tail into rows
 	tails := [2][]place{slices.Clone(h.tails[1-filling]), h.tails[filling]}
 	sh.mu.Unlock()

@@ -146,7 +146,7 @@ func (w *sorter) some(users []*history) (rest []*history, err error) {
 
 // history writes the rows of a user to the batch.
 func (w *sorter) history(h *history, tail []place) error {
-	sh := w.histories.shard(h.user)
+	sh := h.shard
 	sh.mu.Lock()
 	revision := h.inRows()
 	sh.mu.Unlock()
@@ -182,7 +182,7 @@ const maxTailCapacity = 128
 
 // moved lets readers find the events of the generation in rows.
 func (w *sorter) moved(h *history) {
-	sh := w.histories.shard(h.user)
+	sh := h.shard
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	tail := &h.tails[w.gen.parity]
