@@ -33,8 +33,8 @@ GLOBL tailMasks<>(SB), RODATA|NOPTR, $256
 	VADDPS Y4, sum, sum
 
 // ROW leaves in X0 the dot product of the row at SI, or of its squares, with the query at R10, and SI behind the row.
-// R8 = k/32, CX = k mod 32, R11 = its masks; Y0 … Y3 are the sums (lanes 0-7, 8-15, 16-23, 24-31). The lanes that a mask
-// leaves out add +0, which changes no sum: a sum that began with +0 is never -0.
+// R8 = k/32, CX = k mod 32, R11 = its masks; Y0 … Y3 are the sums (lanes 0-7, 8-15, 16-23, 24-31). The lanes that a
+// mask leaves out add +0, which changes no sum: a sum that began with +0 is never -0.
 #define ROW(FACTOR) \
 	VXORPS Y0, Y0, Y0; \
 	VXORPS Y1, Y1, Y1; \
