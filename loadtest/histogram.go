@@ -34,17 +34,6 @@ func (h *Histogram) Record(d time.Duration) {
 	}
 }
 
-// Merge adds all that other counted. A histogram must not be merged into itself.
-func (h *Histogram) Merge(other *Histogram) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	other.mu.Lock()
-	defer other.mu.Unlock()
-	if dropped := h.h.Merge(other.h); dropped != 0 {
-		panic("loadtest: histograms of different ranges")
-	}
-}
-
 // Count is the number of latencies.
 func (h *Histogram) Count() int64 {
 	h.mu.Lock()

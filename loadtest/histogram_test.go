@@ -8,39 +8,30 @@ import (
 	"time"
 )
 
-// Quantiles of merged histograms must be those of all values together, to three digits, against sorting.
-func TestHistogramMerge(t *testing.T) {
+// Quantiles of what several writers record must be those of all values together, to three digits, against sorting.
+func TestHistogramQuantiles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	var all []time.Duration
-	parts := make([]*Histogram, 8)
+	all := make([]time.Duration, 36_000)
+	for i := range all {
+		all[i] = time.Duration(1000 + rng.ExpFloat64()*float64(time.Millisecond))
+	}
+	h := NewHistogram()
 	var wg sync.WaitGroup
-	for i := range parts {
-		parts[i] = NewHistogram()
-		values := make([]time.Duration, 1000*(i+1))
-		for j := range values {
-			values[j] = time.Duration(1000 + rng.ExpFloat64()*float64(time.Millisecond))
-		}
-		all = append(all, values...)
-		for half := range 2 { // two writers of one histogram
-			wg.Go(func() {
-				for j := half; j < len(values); j += 2 {
-					parts[i].Record(values[j])
-				}
-			})
-		}
+	for values := range slices.Chunk(all, len(all)/8) {
+		wg.Go(func() {
+			for _, v := range values {
+				h.Record(v)
+			}
+		})
 	}
 	wg.Wait()
-	merged := NewHistogram()
-	for _, p := range parts {
-		merged.Merge(p)
-	}
-	if got := merged.Count(); got != int64(len(all)) {
-		t.Fatalf("%d values after merging, want %d", got, len(all))
+	if got := h.Count(); got != int64(len(all)) {
+		t.Fatalf("%d values, want %d", got, len(all))
 	}
 	slices.Sort(all)
 	for _, q := range []float64{0.5, 0.9, 0.99, 0.999, 1} {
 		want := all[max(int(q*float64(len(all)))-1, 0)]
-		got := merged.Quantile(q)
+		got := h.Quantile(q)
 		if off := float64(got-want) / float64(want); off > 0.002 || off < -0.002 {
 			t.Errorf("quantile %v is %s, want %s", q, got, want)
 		}

@@ -48,8 +48,8 @@ type Spread struct {
 	Repetitions int     `json:"repetitions"`
 }
 
-// SpreadOf summarises at least one value.
-func SpreadOf(values []float64) Spread {
+// spreadOf summarises at least one value.
+func spreadOf(values []float64) Spread {
 	if len(values) == 0 {
 		panic("loadtest: a spread of nothing")
 	}

@@ -19,8 +19,8 @@ func TestSpread(t *testing.T) {
 		{[]float64{9, 1, 4}, Spread{1, 4, 9, 3}},
 		{[]float64{4, 1, 9, 2}, Spread{1, 3, 9, 4}},
 	} {
-		if got := SpreadOf(c.values); got != c.want {
-			t.Errorf("SpreadOf(%v) = %+v, want %+v", c.values, got, c.want)
+		if got := spreadOf(c.values); got != c.want {
+			t.Errorf("spreadOf(%v) = %+v, want %+v", c.values, got, c.want)
 		}
 	}
 }

@@ -52,9 +52,6 @@ func (r *Result) record(kind Kind, latency, timeout time.Duration, err error) {
 	}
 }
 
-// Answered is the number of requests that were answered, Failed that of the others.
-func (r *Result) Answered() int64 { return r.answered }
-
 // Failed is the number of requests that failed or missed their deadline.
 func (r *Result) Failed() int64 { return r.failed }
 

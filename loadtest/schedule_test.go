@@ -79,8 +79,8 @@ func TestOpenLoopSendsOnTime(t *testing.T) {
 				measured++
 			}
 		}
-		if result.Answered() != measured || result.Failed() != 0 || measured < 900 || measured > 1100 {
-			t.Errorf("%d answers and %d failures counted, want %d, about 1000, and none", result.Answered(), result.Failed(), measured)
+		if result.answered != measured || result.Failed() != 0 || measured < 900 || measured > 1100 {
+			t.Errorf("%d answers and %d failures counted, want %d, about 1000, and none", result.answered, result.Failed(), measured)
 		}
 		if got := result.Latency[Recommend].Quantile(1); got.Round(10*time.Millisecond) != 2*time.Second {
 			t.Errorf("the longest latency is %s, want 2s", got)
@@ -156,8 +156,8 @@ func TestMissedDeadlines(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}))
-		if result.Answered() != 0 || result.Failed() != result.Latency[Recommend].Count() || result.Err() == nil {
-			t.Errorf("%d answered, %d failed, %d latencies, error %v; want all failed", result.Answered(), result.Failed(),
+		if result.answered != 0 || result.Failed() != result.Latency[Recommend].Count() || result.Err() == nil {
+			t.Errorf("%d answered, %d failed, %d latencies, error %v; want all failed", result.answered, result.Failed(),
 				result.Latency[Recommend].Count(), result.Err())
 		}
 		if shortest := result.Latency[Recommend].Quantile(0); shortest < 49*time.Millisecond {
@@ -182,8 +182,8 @@ func TestClosedLoop(t *testing.T) {
 			<-slots
 			return nil
 		}))
-		if result.Answered() != 800 || result.Rate() != 800 {
-			t.Errorf("%d answers, %v a second, want 8 clients at 100 a second each", result.Answered(), result.Rate())
+		if result.answered != 800 || result.Rate() != 800 {
+			t.Errorf("%d answers, %v a second, want 8 clients at 100 a second each", result.answered, result.Rate())
 		}
 	})
 }
@@ -210,7 +210,7 @@ func TestLoopsEndWithContext(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			result := run(ctx)
-			if n := result.Answered(); n < 50 || n > 250 || result.Elapsed > 2*time.Second {
+			if n := result.answered; n < 50 || n > 250 || result.Elapsed > 2*time.Second {
 				t.Errorf("%s loop: %d answers in %s, want about 100 or 200 in a second", name, n, result.Elapsed)
 			}
 		})

@@ -116,7 +116,7 @@ func (s *Suite) rounds(ctx context.Context, group, xName string, x float64, meas
 		}
 	}
 	for _, f := range first {
-		s.point(group, xName, f, Point{X: x, Y: SpreadOf(values[f.name])})
+		s.point(group, xName, f, Point{X: x, Y: spreadOf(values[f.name])})
 	}
 	return failure
 }

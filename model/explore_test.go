@@ -35,7 +35,7 @@ func TestUpperConfidenceIsExact(t *testing.T) {
 		for _, beta := range []float32{0, 0.5, 30} {
 			bounds := make([]float32, n)
 			for i := range bounds {
-				bounds[i] = m.Score(int32(i), q) + beta*float32(math.Sqrt(m.ScoreVariance(int32(i), p)))
+				bounds[i] = m.Score(int32(i), q) + beta*float32(math.Sqrt(scoreVariance(m, int32(i), p)))
 			}
 			want := topOracle(bounds, 10, skip)
 			got := m.TopNUpperConfidence(nil, q, p, beta, 10, skip)

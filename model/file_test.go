@@ -67,7 +67,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 			for _, v := range [][2]any{
 				{m.ids, opened.ids}, {m.index, opened.index}, {m.degrees, opened.degrees}, {m.popular, opened.popular},
-				{m.Kappa(), opened.Kappa()}, {m.Lambda(), opened.Lambda()}, {m.Response(), opened.Response()},
+				{m.Kappa(), opened.Kappa()}, {m.Lambda(), opened.Lambda()}, {m.response, opened.response},
 			} {
 				if diff := cmp.Diff(v[0], v[1]); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)

@@ -237,9 +237,6 @@ func (m *Model) Kappa() []float64 { return m.kappa }
 // Lambda returns the k eigenvalues of Ł, ascending. Not to be changed.
 func (m *Model) Lambda() []float64 { return m.lambda }
 
-// Response returns H(λ), k numbers. Not to be changed.
-func (m *Model) Response() []float32 { return m.response }
-
 // Popular returns all items by falling degree, ties to the smaller index. Not to be changed.
 func (m *Model) Popular() []int32 { return m.popular }
 

@@ -53,22 +53,13 @@ func (m *Model) measureFresh() {
 	}
 }
 
-// ScoreVariance is the variance of the score of item i that follows from the variances p of the query (see VarianceTo):
+// DeviationsTo stores in dst the standard deviations of the scores of items that follow from the variances p of the query (see
+// VarianceTo), the roots of
 //
 //	Var ŷ_i = Σ_l v_il² V_l,    v_i = d_i^{t/2} u_i
-func (m *Model) ScoreVariance(i int32, p []float32) float64 {
-	m.checkItem(i)
-	m.checkQuery(p)
-	row, g := m.decoder(i)
-	sum := 0.0
-	for j, u := range row {
-		sum += float64(u) * float64(u) * float64(p[j])
-	}
-	return float64(g) * float64(g) * sum
-}
-
-// DeviationsTo stores in dst the standard deviations of the scores of items, the roots of their ScoreVariance, in float32: with the
-// bits of those that TopNUpperConfidence ranks by. dst is as long as items. O(k) for each of them, no allocation.
+//
+// in float32: with the bits of those that TopNUpperConfidence ranks by. dst is as long as items. O(k) for each of them, no
+// allocation.
 func (m *Model) DeviationsTo(dst []float32, items []Scored, p []float32) {
 	if len(dst) != len(items) {
 		panic(fmt.Sprintf("model: %d items, but deviations of length %d", len(items), len(dst)))

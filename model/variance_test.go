@@ -8,6 +8,16 @@ import (
 	"github.com/gsimc/gsimc/kalman"
 )
 
+// scoreVariance is what DeviationsTo takes the root of, in float64.
+func scoreVariance(m *Model, i int32, p []float32) float64 {
+	sum := 0.0
+	for j, x := range row(m.basis, int(i), m.k) {
+		v := float64(m.decoderScale[i]) * float64(x)
+		sum += v * v * float64(p[j])
+	}
+	return sum
+}
+
 // TestVariance: the variance of every score is the quadratic form, shrinks from event to event, and grows with time.
 func TestVariance(t *testing.T) {
 	const n, k = 40, 9
@@ -36,23 +46,13 @@ func TestVariance(t *testing.T) {
 			t.Errorf("uncertainty after event %d is %v, before it was %v", e+1, u, uncertainty)
 		}
 		uncertainty = u
-		variance := func(i int32) float64 { return m.ScoreVariance(i, p) }
+		variance := func(i int32) float64 { return scoreVariance(m, i, p) }
 		items := m.TopN(nil, p, n, nil)
 		deviations := make([]float32, len(items))
 		m.DeviationsTo(deviations, items, p)
 		for i, s := range items {
 			if got, want := float64(deviations[i]), math.Sqrt(variance(s.Item)); math.Abs(got-want) > 1e-6*want {
 				t.Fatalf("deviation of item %d is %v, want %v", s.Item, got, want)
-			}
-		}
-		for i := range int32(n) {
-			want := 0.0
-			for j, x := range row(m.basis, int(i), k) {
-				v := float64(m.decoderScale[i]) * float64(x)
-				want += v * v * float64(p[j])
-			}
-			if got := variance(i); math.Abs(got-want) > 1e-12*want {
-				t.Fatalf("variance of item %d is %v, want %v", i, got, want)
 			}
 		}
 		recent := variance(3)

@@ -43,11 +43,6 @@ type Event struct {
 	Value float64
 }
 
-// SamePayload reports whether e and other say the same apart from their ids: item, type, instant and value.
-func (e Event) SamePayload(other Event) bool {
-	return e.Item == other.Item && e.Type == other.Type && e.Time.Equal(other.Time) && e.Value == other.Value
-}
-
 // Record is an event on its way into the history of a user. User is required and has at most MaxIDBytes bytes.
 type Record struct {
 	User  string
@@ -58,13 +53,11 @@ type Record struct {
 	Received bool
 }
 
-// Repeats reports whether r is first sent again: the same payload, but for a time that the client did not give.
+// Repeats reports whether r is first sent again: the same item, type, value and instant, but for a time that the client did
+// not give.
 func (r Record) Repeats(first Event) bool {
 	e := r.Event
-	if r.Received {
-		e.Time = first.Time
-	}
-	return e.SamePayload(first)
+	return e.Item == first.Item && e.Type == first.Type && e.Value == first.Value && (r.Received || e.Time.Equal(first.Time))
 }
 
 // MaxIDBytes is the largest length of a user id, event id, item id or event type, in bytes.

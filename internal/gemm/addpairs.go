@@ -21,9 +21,6 @@ func NewSets(rows []int32, ends []int64, limit int) Sets {
 	return Sets{rows: rows, ends: ends, limit: limit}
 }
 
-// Len is the number of sets.
-func (s Sets) Len() int { return max(0, len(s.ends)-1) }
-
 // AddPairs adds to each row of a set the weighted sum of the rows of the set, for the sets from first on, as many as there are
 // weights, one after the other:
 //

@@ -234,7 +234,7 @@ func randomRequest(rng *rand.Rand, s shape, rows []float32, n, k int) Request {
 }
 
 func describe(r Request) string {
-	return fmt.Sprintf("N=%d, %d skipped, %d among (nil: %v)", r.N, r.Skip.Count(), len(r.Among), r.Among == nil)
+	return fmt.Sprintf("N=%d, some skipped: %v, %d among (nil: %v)", r.N, r.Skip != nil, len(r.Among), r.Among == nil)
 }
 
 func equal(a, b vec.Scored) bool {

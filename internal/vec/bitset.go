@@ -1,9 +1,6 @@
 package vec
 
-import (
-	"fmt"
-	"math/bits"
-)
+import "fmt"
 
 // Bitset is a set of item indices 0 … Len()-1, one bit each. A nil *Bitset is a set without members, to be read only.
 // Reading from many goroutines is safe while none writes.
@@ -59,18 +56,6 @@ func (b *Bitset) Len() int {
 		return 0
 	}
 	return b.n
-}
-
-// Count is the number of members. O(Len/64).
-func (b *Bitset) Count() int {
-	if b == nil {
-		return 0
-	}
-	c := 0
-	for _, w := range b.words {
-		c += bits.OnesCount64(w)
-	}
-	return c
 }
 
 func (b *Bitset) check(i int32) {

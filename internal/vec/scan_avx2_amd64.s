@@ -19,18 +19,23 @@ DATA tailMasks<>+0x70(SB)/8, $-1
 DATA tailMasks<>+0x78(SB)/8, $-1
 GLOBL tailMasks<>(SB), RODATA|NOPTR, $256
 
+// FACTOR is one of these two: what the numbers of a row become before they are multiplied with the query.
+#define ITSELF(x)
+#define SQUARED(x) VMULPS x, x, x
+
 // TAIL adds the products of the lanes off/4 … off/4+7 that the mask leaves in.
-#define TAIL(off, sum) \
+#define TAIL(off, sum, FACTOR) \
 	VMOVDQU off(R11), Y8; \
 	VMASKMOVPS off(SI), Y8, Y4; \
 	VMASKMOVPS off(R10), Y8, Y5; \
+	FACTOR(Y4); \
 	VMULPS Y5, Y4, Y4; \
 	VADDPS Y4, sum, sum
 
-// ROW adds the products of the row at SI with the query at R10 to the sums Y0 … Y3 (lanes 0-7, 8-15, 16-23, 24-31), and
-// leaves SI behind the row. R8 = k/32, CX = k mod 32, R11 = its masks. The lanes that a mask leaves out add +0, which
-// changes no sum: a sum that began with +0 is never -0.
-#define ROW \
+// ROW leaves in X0 the dot product of the row at SI, or of its squares, with the query at R10, and SI behind the row.
+// R8 = k/32, CX = k mod 32, R11 = its masks; Y0 … Y3 are the sums (lanes 0-7, 8-15, 16-23, 24-31). The lanes that a
+// mask leaves out add +0, which changes no sum: a sum that began with +0 is never -0.
+#define ROW(FACTOR) \
 	VXORPS Y0, Y0, Y0; \
 	VXORPS Y1, Y1, Y1; \
 	VXORPS Y2, Y2, Y2; \
@@ -43,6 +48,10 @@ products: \
 	VMOVUPS 32(SI), Y5; \
 	VMOVUPS 64(SI), Y6; \
 	VMOVUPS 96(SI), Y7; \
+	FACTOR(Y4); \
+	FACTOR(Y5); \
+	FACTOR(Y6); \
+	FACTOR(Y7); \
 	VMULPS (R10), Y4, Y4; \
 	VMULPS 32(R10), Y5, Y5; \
 	VMULPS 64(R10), Y6, Y6; \
@@ -58,10 +67,10 @@ products: \
 tail: \
 	TESTQ CX, CX; \
 	JZ fold; \
-	TAIL(0, Y0); \
-	TAIL(32, Y1); \
-	TAIL(64, Y2); \
-	TAIL(96, Y3); \
+	TAIL(0, Y0, FACTOR); \
+	TAIL(32, Y1, FACTOR); \
+	TAIL(64, Y2, FACTOR); \
+	TAIL(96, Y3, FACTOR); \
 	LEAQ (SI)(CX*4), SI; \
 fold: \
 	VADDPS Y2, Y0, Y0; \
@@ -85,13 +94,28 @@ fold: \
 	LEAQ tailMasks<>+128(SB), R11; \
 	LEAQ (R11)(R12*4), R11
 
+// SCAN stores at DI the dot product of ROW for each of the AX rows at SI. DX is the query, BX = k.
+#define SCAN(FACTOR) \
+	MASKS; \
+	TESTQ AX, AX; \
+	JZ done; \
+rows: \
+	MOVQ DX, R10; \
+	ROW(FACTOR); \
+	VMOVSS X0, (DI); \
+	ADDQ $4, DI; \
+	DECQ AX; \
+	JNZ rows; \
+done: \
+	VZEROUPPER
+
 // func dotAVX2(a, b []float32) float32
 TEXT ·dotAVX2(SB), NOSPLIT, $0-52
 	MOVQ a_base+0(FP), SI
 	MOVQ a_len+8(FP), BX
 	MOVQ b_base+24(FP), R10
 	MASKS
-	ROW
+	ROW(ITSELF)
 	VMOVSS X0, ret+48(FP)
 	VZEROUPPER
 	RET
@@ -103,18 +127,17 @@ TEXT ·scanAVX2(SB), NOSPLIT, $0-72
 	MOVQ rows_base+24(FP), SI
 	MOVQ q_base+48(FP), DX
 	MOVQ q_len+56(FP), BX
-	MASKS
-	TESTQ AX, AX
-	JZ done
-rows:
-	MOVQ DX, R10
-	ROW
-	VMOVSS X0, (DI)
-	ADDQ $4, DI
-	DECQ AX
-	JNZ rows
-done:
-	VZEROUPPER
+	SCAN(ITSELF)
+	RET
+
+// func squaresAVX2(dst, rows, p []float32)
+TEXT ·squaresAVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), DI
+	MOVQ dst_len+8(FP), AX
+	MOVQ rows_base+24(FP), SI
+	MOVQ p_base+48(FP), DX
+	MOVQ p_len+56(FP), BX
+	SCAN(SQUARED)
 	RET
 
 // func scanRowsAVX2(dst, rows []float32, numbers []int32, q []float32)
@@ -148,7 +171,7 @@ fetch:
 	JLT fetch
 last:
 	MOVQ DX, R10
-	ROW
+	ROW(ITSELF)
 	VMOVSS X0, (DI)
 	ADDQ $4, DI
 	ADDQ $4, R15

@@ -1,9 +1,13 @@
 #include "textflag.h"
 
-// ROW adds the products of the row at SI with the query at R10 to the sums Z0 and Z1 (lanes 0-15 and 16-31), and leaves SI
-// behind the row. R8 = k/32, CX = k mod 32 with its lanes in K1 and K2. The lanes that a mask leaves out add +0, which
-// changes no sum: a sum that began with +0 is never -0.
-#define ROW \
+// FACTOR is one of these two: what the numbers of a row become before they are multiplied with the query.
+#define ITSELF(x)
+#define SQUARED(x) VMULPS x, x, x
+
+// ROW leaves in X0 the dot product of the row at SI, or of its squares, with the query at R10, and SI behind the row.
+// R8 = k/32, CX = k mod 32 with its lanes in K1 and K2; Z0 and Z1 are the sums (lanes 0-15 and 16-31). The lanes that a
+// mask leaves out add +0, which changes no sum: a sum that began with +0 is never -0.
+#define ROW(FACTOR) \
 	VPXORQ Z0, Z0, Z0; \
 	VPXORQ Z1, Z1, Z1; \
 	MOVQ R8, R9; \
@@ -12,6 +16,8 @@
 products: \
 	VMOVUPS (SI), Z2; \
 	VMOVUPS 64(SI), Z3; \
+	FACTOR(Z2); \
+	FACTOR(Z3); \
 	VMULPS (R10), Z2, Z2; \
 	VMULPS 64(R10), Z3, Z3; \
 	VADDPS Z2, Z0, Z0; \
@@ -27,6 +33,8 @@ tail: \
 	VMOVUPS.Z 64(SI), K2, Z3; \
 	VMOVUPS.Z (R10), K1, Z4; \
 	VMOVUPS.Z 64(R10), K2, Z5; \
+	FACTOR(Z2); \
+	FACTOR(Z3); \
 	VMULPS Z4, Z2, Z2; \
 	VMULPS Z5, Z3, Z3; \
 	VADDPS Z2, Z0, Z0; \
@@ -56,13 +64,28 @@ fold: \
 	SHRQ $16, R11; \
 	KMOVW R11, K2
 
+// SCAN stores at DI the dot product of ROW for each of the AX rows at SI. DX is the query, BX = k.
+#define SCAN(FACTOR) \
+	MASKS; \
+	TESTQ AX, AX; \
+	JZ done; \
+rows: \
+	MOVQ DX, R10; \
+	ROW(FACTOR); \
+	VMOVSS X0, (DI); \
+	ADDQ $4, DI; \
+	DECQ AX; \
+	JNZ rows; \
+done: \
+	VZEROUPPER
+
 // func dotAVX512(a, b []float32) float32
 TEXT ·dotAVX512(SB), NOSPLIT, $0-52
 	MOVQ a_base+0(FP), SI
 	MOVQ a_len+8(FP), BX
 	MOVQ b_base+24(FP), R10
 	MASKS
-	ROW
+	ROW(ITSELF)
 	VMOVSS X0, ret+48(FP)
 	VZEROUPPER
 	RET
@@ -74,18 +97,17 @@ TEXT ·scanAVX512(SB), NOSPLIT, $0-72
 	MOVQ rows_base+24(FP), SI
 	MOVQ q_base+48(FP), DX
 	MOVQ q_len+56(FP), BX
-	MASKS
-	TESTQ AX, AX
-	JZ done
-rows:
-	MOVQ DX, R10
-	ROW
-	VMOVSS X0, (DI)
-	ADDQ $4, DI
-	DECQ AX
-	JNZ rows
-done:
-	VZEROUPPER
+	SCAN(ITSELF)
+	RET
+
+// func squaresAVX512(dst, rows, p []float32)
+TEXT ·squaresAVX512(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), DI
+	MOVQ dst_len+8(FP), AX
+	MOVQ rows_base+24(FP), SI
+	MOVQ p_base+48(FP), DX
+	MOVQ p_len+56(FP), BX
+	SCAN(SQUARED)
 	RET
 
 // func scanRowsAVX512(dst, rows []float32, numbers []int32, q []float32)
@@ -119,7 +141,7 @@ fetch:
 	JLT fetch
 last:
 	MOVQ DX, R10
-	ROW
+	ROW(ITSELF)
 	VMOVSS X0, (DI)
 	ADDQ $4, DI
 	ADDQ $4, R12

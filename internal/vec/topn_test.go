@@ -111,15 +111,18 @@ func TestBitset(t *testing.T) {
 				t.Errorf("n=%d: Has(%d) = %v", n, i, b.Has(i))
 			}
 		}
-		if b.Count() != len(want) || b.Len() != n {
-			t.Errorf("n=%d: Count %d Len %d, want %d and %d", n, b.Count(), b.Len(), len(want), n)
+		if b.Len() != n {
+			t.Errorf("n=%d: Len %d", n, b.Len())
 		}
-		if b.Reset(); b.Count() != 0 {
-			t.Errorf("n=%d: members after Reset", n)
+		b.Reset()
+		for i := range int32(n) {
+			if b.Has(i) {
+				t.Errorf("n=%d: %d is a member after Reset", n, i)
+			}
 		}
 	}
 	var none *Bitset
-	if none.Has(0) || none.Has(-1) || none.Len() != 0 || none.Count() != 0 {
+	if none.Has(0) || none.Has(-1) || none.Len() != 0 {
 		t.Error("a nil Bitset has members")
 	}
 }
