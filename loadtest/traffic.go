@@ -158,8 +158,7 @@ const (
 func (s *Source) User() int { return int(s.user.Uint64()) }
 
 func (s *Source) observe() []byte {
-	event := s.Event()
-	return append(protowire.AppendVarint(protowire.AppendTag(nil, observeEvent, protowire.BytesType), uint64(len(event))), event...)
+	return protowire.AppendBytes(protowire.AppendTag(nil, observeEvent, protowire.BytesType), s.Event())
 }
 
 func (s *Source) recommend() []byte {

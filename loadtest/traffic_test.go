@@ -1,8 +1,10 @@
 package loadtest
 
 import (
+	"bytes"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -97,5 +99,25 @@ func TestUserID(t *testing.T) {
 		if got, want := UserID(u), fmt.Sprintf("bench-%07d", u); got != want {
 			t.Errorf("user %d is %q, want %q", u, got, want)
 		}
+	}
+}
+
+func TestEncodingOfEvents(t *testing.T) {
+	traffic := testTraffic()
+	s := traffic.Source(0)
+	check := func(e *pb.Event) {
+		t.Helper()
+		if e.GetEventId() == "" || !strings.HasPrefix(e.GetUserId(), "bench-") || !strings.HasPrefix(e.GetItemId(), "item-") {
+			t.Fatalf("got %v", e)
+		}
+	}
+	for range 100 {
+		body := s.Event()
+		e := decode(t, body, &pb.Event{})
+		check(e)
+		if !bytes.Equal(body, encode(e)) {
+			t.Fatalf("%v is not encoded as the library does", e)
+		}
+		check(decode(t, s.observe(), &pb.ObserveRequest{}).GetEvent())
 	}
 }

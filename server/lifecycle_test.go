@@ -382,7 +382,7 @@ func TestRun(t *testing.T) {
 	if s, err = New(cfg, memory.New(), func() (*model.Model, error) { return newModel(t, 1), nil }); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "ops listener") {
+	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "OpsListen: ") {
 		t.Errorf("Run on an address in use: %v", err)
 	}
 }

@@ -133,12 +133,12 @@ func (s *Server) Run(ctx context.Context) error {
 	rpc, err := lc.Listen(ctx, "tcp", s.cfg.Listen)
 	if err != nil {
 		s.closeModels()
-		return fmt.Errorf("gRPC listener: %w", err)
+		return fmt.Errorf("Listen: %w; give another address, or port 0 for any", err)
 	}
 	ops, err := lc.Listen(ctx, "tcp", s.cfg.OpsListen)
 	if err != nil {
 		s.closeModels()
-		return errors.Join(fmt.Errorf("ops listener: %w", err), rpc.Close())
+		return errors.Join(fmt.Errorf("OpsListen: %w; give another address, or port 0 for any", err), rpc.Close())
 	}
 	return s.Serve(ctx, rpc, ops)
 }

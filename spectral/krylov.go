@@ -102,7 +102,7 @@ func leadingNumbers(k int) []int {
 // leastTolerance is what rounding makes it useless to go below.
 func leastTolerance[T gemm.Float]() float64 {
 	if isDouble[T]() {
-		return 1e-12
+		return FinestTolerance
 	}
 	return singleTolerance / 10
 }
@@ -246,8 +246,8 @@ func degreeLimit[T gemm.Float]() int {
 }
 
 // growthLimit bounds p(κ)/p(cut) for the largest κ that the filter sees. Beside that κ the vectors are rounded, and p(K) makes of
-// it an error beside the smallest wanted pairs: those of float32 have then residuals of about 1e-8·κ_cut times the growth, as
-// measured, which must stay below the tolerance; tol is the tolerance in units of κ_cut. More would drown them altogether.
+// it an error beside the smallest wanted pairs: those of float32 have then residuals of up to about 1e-8·κ_cut times the growth, as
+// measured, which must stay below the tolerance; tol is the tolerance in units of κ_cut. Beyond 1e6 the small pairs drown.
 func growthLimit[T gemm.Float](tol float64) float64 {
 	if isDouble[T]() {
 		return 1e8

@@ -40,6 +40,9 @@ type Options struct {
 // eigenvalue's error is of the order of the square of its residual.
 const DefaultTolerance = 1e-5
 
+// FinestTolerance is the finest tolerance: rounding of float64 leaves residuals that are not far below.
+const FinestTolerance = 1e-12
+
 // maxRestarts bounds the Lanczos solver; a basis that has not converged by
 // then is reported with its residual.
 const maxRestarts = 100
@@ -65,14 +68,11 @@ func (o *Options) validate(r *Incidence) error {
 	if err := o.Graph.Validate(); err != nil {
 		return err
 	}
-	if o.Rank < 1 {
-		return fmt.Errorf("rank is %d, want at least 1", o.Rank)
+	if err := CheckRank(o.Rank, r.NumItems); err != nil {
+		return err
 	}
-	if o.Rank > r.NumItems {
-		return fmt.Errorf("rank %d is above the number of items %d: choose a rank of at most %d", o.Rank, r.NumItems, r.NumItems)
-	}
-	if math.IsNaN(o.Tolerance) || o.Tolerance < 0 || o.Tolerance >= 1 {
-		return fmt.Errorf("tolerance is %v, want a number in (0, 1)", o.Tolerance)
+	if o.Tolerance != 0 && !(o.Tolerance >= FinestTolerance && o.Tolerance < 1) {
+		return fmt.Errorf("tolerance is %v, want a number in [%v, 1)", o.Tolerance, FinestTolerance)
 	}
 	switch o.Solver {
 	case "", SolverAuto, SolverExact:
@@ -81,6 +81,17 @@ func (o *Options) validate(r *Incidence) error {
 		return o.Nystrom.validate(o.Rank, r.NumItems)
 	}
 	return fmt.Errorf("unknown solver %q, want %s, %s or %s", o.Solver, SolverAuto, SolverExact, SolverNystrom)
+}
+
+// CheckRank reports a rank that no graph of so many items has.
+func CheckRank(rank, items int) error {
+	if rank < 1 {
+		return fmt.Errorf("rank is %d, want at least 1", rank)
+	}
+	if rank > items {
+		return fmt.Errorf("rank %d is above the number of items %d: choose a rank of at most %d", rank, items, items)
+	}
+	return nil
 }
 
 // Solve learns the basis of rank opt.Rank of the item graph of r. The basis

@@ -34,7 +34,7 @@ func testBadSettingsTable(t *testing.T) {
 		{"$TRAIN --alpha 0", exitUsage, []string{"--alpha: 0, want a number above 0"}},
 		{"$TRAIN --alpha 1.5", exitUsage, []string{"--alpha: 1.5, want 0 to 1"}},
 		{"$TRAIN --degree-exponent NaN", exitUsage, []string{"--degree-exponent: NaN, want 0 to 2"}},
-		{"$TRAIN --tolerance 0", exitUsage, []string{"--tolerance: 0, want a number above 0"}},
+		{"$TRAIN --tolerance 0", exitUsage, []string{"--tolerance: 0, want at least 1e-12"}},
 		{"$TRAIN --tolerance 2", exitUsage, []string{"--tolerance: 2, want a number below 1"}},
 		{"$TRAIN --rank 64 --solver nystrom --landmarks 32", exitFailure, []string{"--landmarks: 32 for --rank 64", "want at least the rank"}},
 		{"$TRAIN --alpha 0.9 --phi 3", exitUsage, []string{"--alpha: has no effect on learned dynamics", "--phi: has no effect", "choose a --filter"}},

@@ -107,7 +107,7 @@ func TestBadFlags(t *testing.T) {
 		{train + "--solver qr", `--solver must be one of "auto","exact","nystrom"`},
 		{train + "--nystrom-form fast", "--nystrom-form must be one of"},
 		{train + "--landmarks -1", "--landmarks: -1, want at least 0"},
-		{train + "--tolerance 0", "--tolerance: 0, want a number above 0"},
+		{train + "--tolerance 0", "--tolerance: 0, want at least 1e-12"},
 		{train + "--tolerance 1", "--tolerance: 1, want a number below 1"},
 		{train + "--tolerance NaN", "--tolerance: NaN"},
 		{train + "--degree-exponent 2.5", "--degree-exponent: 2.5, want 0 to 2"},

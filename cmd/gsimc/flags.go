@@ -127,7 +127,7 @@ func (f *graphFlags) check() error {
 		windowInRange(given(f.Window, 0)),
 		inRange("--rank", float64(given(f.Rank, 1)), 1, math.MaxFloat64),
 		inRange("--landmarks", float64(f.Landmarks), 0, math.MaxFloat64),
-		above("--tolerance", f.Tolerance, 0),
+		inRange("--tolerance", f.Tolerance, spectral.FinestTolerance, math.MaxFloat64),
 		below("--tolerance", f.Tolerance, 1),
 	)
 }

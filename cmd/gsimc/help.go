@@ -25,7 +25,8 @@ Every flag has a twin in the environment (--state-cache: GSIMC_STATE_CACHE) and 
 	`(state-cache: 256MiB). The command line goes before the environment, that before the file, that before the default. ` +
 	`A flag that may be given several times is a list in the file.
 
-Exit codes: 0 success, 1 failure, 2 wrong usage.`
+Exit codes: 0 success, 1 failure, 2 wrong usage, 3 too few new events to compare
+models (train --compare).`
 
 // helpVars are the lists of names that flags' help texts and checks refer to.
 func helpVars() kong.Vars {

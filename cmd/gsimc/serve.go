@@ -79,11 +79,14 @@ var serveFlags = strings.NewReplacer("OpsListen: ", "--ops-listen: ", "Listen: "
 	"MaxRecvBytes: ", "--max-recv-size: ", "MaxSendBytes: ", "--max-send-size: ", "MaxConcurrentStreams: ", "--max-concurrent-streams: ",
 	"MaxConnections: ", "--max-connections: ", "MaxConnectionAge: ", "--max-connection-age: ")
 
+// inServeFlags words an error of the server's configuration in flags.
+func inServeFlags(err error) error { return errors.New(serveFlags.Replace(err.Error())) }
+
 // Validate is called by kong after parsing. It leaves the checks to the server and words them in flags.
 func (c *serveCmd) Validate() error {
 	err := c.config().Validate()
 	if err != nil {
-		err = errors.New(serveFlags.Replace(err.Error()))
+		err = inServeFlags(err)
 	}
 	return errors.Join(err, c.retrainFlags.check(c.Store))
 }
@@ -148,7 +151,10 @@ func (c *serveCmd) Run(a *app) (err error) {
 	if retraining != nil {
 		defer inBackground(ctx, retraining.run)()
 	}
-	return s.Run(ctx)
+	if err := s.Run(ctx); err != nil {
+		return inServeFlags(err)
+	}
+	return nil
 }
 
 // inBackground runs fn until ctx ends or stop is called, which waits for its end.

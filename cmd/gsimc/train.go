@@ -103,6 +103,9 @@ func (c *trainCmd) Run(a *app) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := spectral.CheckRank(c.solverOptions(len(part.Items)).Rank, len(part.Items)); err != nil {
+		return inFlags(err)
+	}
 	todo := c.plan(part)
 	if c.Plan {
 		todo.print(a, time.Since(begin))

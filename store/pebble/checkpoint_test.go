@@ -232,3 +232,36 @@ func TestFailingCheckpoint(t *testing.T) {
 		t.Errorf("the store: %v", err)
 	}
 }
+
+// TestCheckpointOfGrowingLog writes to the store between the first and the second piece of its log that a checkpoint reads, more than
+// the log was filled ahead with zeroes.
+func TestCheckpointOfGrowingLog(t *testing.T) {
+	var s *Store
+	var reads atomic.Int32
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFileRead && s != nil && strings.HasSuffix(op.Path, ".log") && reads.Add(1) == 2 {
+			for from := 0; from < 5000; from += 250 { // one sync after the other
+				mustAppend(t, s, "late", from, from+250)
+			}
+		}
+		return nil
+	}))
+	s = mustOpen(t, "store", Options{FS: fs})
+	defer mustClose(t, s)
+	const early = 3000 // more than one piece of 32 KiB
+	mustAppend(t, s, "early", 0, early)
+	name, err := s.Checkpoint(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reads.Load() < 2 {
+		t.Fatal("the log was read in one piece: the test does not test it")
+	}
+	got, err := readDir(fs, fs.PathJoin(s.dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got["early"]) != early {
+		t.Errorf("the copy has %d of %d events", len(got["early"]), early)
+	}
+}

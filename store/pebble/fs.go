@@ -177,7 +177,7 @@ func inspectDir(fs vfs.FS, dir string) (dirState, error) {
 	}
 	for _, name := range names {
 		if name != lockName && name != "lost+found" {
-			return 0, fmt.Errorf("directory %q is not empty and holds no store (no %q in it): give an empty or a new directory", dir, dataName)
+			return 0, fmt.Errorf("directory %q is not empty and holds no store (no %q in it): give the folder of a store, or an empty or a new one", dir, dataName)
 		}
 	}
 	return dirEmpty, nil

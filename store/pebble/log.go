@@ -19,8 +19,8 @@ var zeroes [maxAhead]byte
 // so that most syncs find nothing changed but the data of blocks that the file has had before. For a file that grows, or whose
 // blocks are only reserved, the file system must note the blocks too, which takes several times as long.
 //
-// The engine takes zeroes for the end of a log: that is what a crash leaves of reserved blocks. One goroutine of the engine
-// writes and syncs a log.
+// The engine takes zeroes for the end of its last log: that is what a crash leaves of reserved blocks. An older log must end with a
+// trailer, which Close of the engine's writer puts there. The engine writes and syncs a log by one goroutine at a time.
 type logFile struct {
 	vitalFile
 	name    string
@@ -61,8 +61,8 @@ func (f *logFile) Close() error {
 	return err
 }
 
-// logReader reads a log up to what was written when it was opened. Beyond it there may be zeroes still where there is something
-// behind them already, which would not be a log: a copy of the store is made while others write.
+// logReader reads a log up to what was written when it was opened. A copy that is made while others write could otherwise read zeroes,
+// and then events that were written behind them meanwhile; that is damage.
 type logReader struct {
 	readFile
 	rest int64

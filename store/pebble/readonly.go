@@ -32,7 +32,7 @@ func (s *Store) openReadOnly(dir string) (err error) {
 		return err
 	}
 	if state != dirStore {
-		return fmt.Errorf("there is no store in the directory (no %q in it)", dataName)
+		return fmt.Errorf("there is no store in the directory (no %q in it): give the data folder of a server", dataName)
 	}
 	if s.lock, err = lockDir(s.fs, dir); err != nil {
 		return err
