@@ -233,8 +233,8 @@ func TestFailingCheckpoint(t *testing.T) {
 	}
 }
 
-// TestCheckpointOfGrowingLog writes to the store between the first and the second piece of its log that a checkpoint reads, more than
-// the log was filled ahead with zeroes.
+// TestCheckpointOfGrowingLog writes to the store when a checkpoint has read the log with some of the zeroes ahead of it, and would read
+// on: behind the zeroes there is more of the log then.
 func TestCheckpointOfGrowingLog(t *testing.T) {
 	var s *Store
 	var reads atomic.Int32
@@ -248,14 +248,14 @@ func TestCheckpointOfGrowingLog(t *testing.T) {
 	}))
 	s = mustOpen(t, "store", Options{FS: fs})
 	defer mustClose(t, s)
-	const early = 3000 // more than one piece of 32 KiB
+	const early = 1000 // a log in the middle of a piece of 32 KiB
 	mustAppend(t, s, "early", 0, early)
 	name, err := s.Checkpoint(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if reads.Load() < 2 {
-		t.Fatal("the log was read in one piece: the test does not test it")
+	if reads.Load() == 0 {
+		t.Fatal("no log was read: the test does not test it")
 	}
 	got, err := readDir(fs, fs.PathJoin(s.dir, name))
 	if err != nil {
