@@ -21,9 +21,9 @@ const (
 	redisConnections  = 50
 	redisPipeline     = 32
 
-	// Room for the states and the newest event ids of all users: redis has all it knows in memory too.
+	// Room for the states and the event ids of all users: redis has all it knows in memory too.
 	stateCache = "1GiB"
-	storeCache = "512MiB"
+	storeCache = 512 << 20
 )
 
 // measureStreams sends events to a real server, which stores them, folds them into the users' states and acknowledges
@@ -37,7 +37,7 @@ func (s *session) measureStreams(backends []backend) (err error) {
 	if err != nil {
 		return err
 	}
-	server, err := served.Start(s.ctx, s.gsimc, path, s.path("served"), "--state-cache", stateCache, "--store-cache", storeCache)
+	server, err := served.Start(s.ctx, s.gsimc, path, s.path("served"), "--state-cache", stateCache, "--store-cache", fmt.Sprint(storeCache))
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (s *session) measureStreams(backends []backend) (err error) {
 	return s.compete(result.Group{
 		Title: title, Params: map[string]float64{"served": 1, "k": 256}, Unit: "events/s", Higher: true, Ours: ownStream,
 		Remarks: "gsimc also checks every event, folds it into the state of its user (k = 256), and gives it a revision; redis appends its bytes to a list. " +
-			"The states and event ids of all users fit into the server's memory (--state-cache " + stateCache + " --store-cache " + storeCache + "). " +
+			"The states and event ids of all users fit into the server's memory (--state-cache " + stateCache + fmt.Sprintf(" --store-cache %dMiB). ", storeCache>>20) +
 			"bbolt has no socket.",
 	}, contestants)
 }

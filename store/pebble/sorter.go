@@ -1,11 +1,13 @@
 package pebble
 
 import (
-	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	lsm "github.com/cockroachdb/pebble/v2"
+
+	"github.com/gsimc/gsimc/internal/prefetch"
 )
 
 const (
@@ -98,12 +100,8 @@ func (s *Store) sortSoon() {
 
 // sort sorts a generation. When it fails, so does the store, and the journal keeps everything.
 func (s *Store) sort(g *generation) {
-	slices.SortFunc(g.dirty, func(a, b *history) int { // as their keys
-		return cmp.Or(cmp.Compare(len(a.user), len(b.user)), cmp.Compare(a.user, b.user))
-	})
-	// A history that was erased meanwhile may be there twice.
 	w := sorter{Store: s, gen: g}
-	for users := slices.Compact(g.dirty); len(users) > 0; {
+	for users := inOrder(g.dirty); len(users) > 0; {
 		var err error
 		if users, err = w.some(users); err != nil {
 			s.fail(err)
@@ -118,6 +116,44 @@ func (s *Store) sort(g *generation) {
 	s.queue.nudge() // there may be the next to sort, and nobody who writes
 }
 
+// inOrder returns the histories by their keys, each once: one that was erased meanwhile may be there twice.
+func inOrder(dirty []*history) []*history {
+	type named struct {
+		user string // beside the history, since to look into two of them takes longer than to compare
+		h    *history
+	}
+	users := make([]named, len(dirty))
+	for i, h := range dirty {
+		if len(dirty) > i+ahead {
+			prefetch.Value(dirty[i+ahead])
+		}
+		users[i] = named{h.user, h}
+	}
+	slices.SortFunc(users, func(a, b named) int {
+		if len(a.user) != len(b.user) {
+			return len(a.user) - len(b.user)
+		}
+		return strings.Compare(a.user, b.user)
+	})
+	for i, u := range users {
+		dirty[i] = u.h
+	}
+	return slices.Compact(dirty)
+}
+
+// ahead is how many histories before its turn one is fetched; what that shows the way to is fetched half as long before.
+const ahead = 8
+
+// fetch begins to load what the histories after the first will need.
+func (w *sorter) fetch(users []*history) {
+	if len(users) > ahead {
+		prefetch.Value(users[ahead])
+	}
+	if len(users) > ahead/2 {
+		prefetch.Slice(users[ahead/2].tails[w.gen.parity])
+	}
+}
+
 // some writes the rows of some of the users and returns the others.
 func (w *sorter) some(users []*history) (rest []*history, err error) {
 	if !w.lockRows() {
@@ -126,6 +162,7 @@ func (w *sorter) some(users []*history) (rest []*history, err error) {
 	defer w.unlockRows()
 	w.batch, w.written = w.db.NewBatch(), w.written[:0]
 	for len(users) > 0 && (len(w.written) == 0 || w.batch.Len() < w.opts.sortBatch) {
+		w.fetch(users)
 		h := users[0]
 		users = users[1:]
 		if tail := h.tails[w.gen.parity]; len(tail) > 0 {
