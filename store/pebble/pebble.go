@@ -9,9 +9,9 @@
 //
 // # How a write goes
 //
-// Callers queue up, and one goroutine, the committer, decides in which order: it looks their users up in memory (a caller
-// reads those who are not there first), tells new events from known ones, and puts the new ones of all callers into a row of
-// the journal, which becomes durable with one sync. Until they are sorted, readers find these events in memory. The sorter
+// Callers look their users up in memory, and read those who are not there. Then they queue up, and one goroutine, the committer,
+// decides in which order: it tells new events from known ones, and puts the new ones of all callers into a row of the journal,
+// which becomes durable with one sync. Until they are sorted, readers find these events in memory. The sorter
 // moves them to the rows of their users when there are many.
 //
 // Damage and lack of space become errors and never end the process. When the engine can no longer write its log or finds
