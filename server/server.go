@@ -127,18 +127,21 @@ func (s *Server) newGRPC() *grpc.Server {
 	return g
 }
 
+// badAddress says what to do about a field of the configuration that cannot be listened on.
+const badAddress = "%s: %w; give another address, or port 0 for any"
+
 // Run listens on the configured addresses and serves until ctx ends, see [Server.Serve].
 func (s *Server) Run(ctx context.Context) error {
 	var lc net.ListenConfig
 	rpc, err := lc.Listen(ctx, "tcp", s.cfg.Listen)
 	if err != nil {
 		s.closeModels()
-		return fmt.Errorf("Listen: %w; give another address, or port 0 for any", err)
+		return fmt.Errorf(badAddress, "Listen", err)
 	}
 	ops, err := lc.Listen(ctx, "tcp", s.cfg.OpsListen)
 	if err != nil {
 		s.closeModels()
-		return errors.Join(fmt.Errorf("OpsListen: %w; give another address, or port 0 for any", err), rpc.Close())
+		return errors.Join(fmt.Errorf(badAddress, "OpsListen", err), rpc.Close())
 	}
 	return s.Serve(ctx, rpc, ops)
 }
