@@ -40,7 +40,7 @@ type Options struct {
 // eigenvalue's error is of the order of the square of its residual.
 const DefaultTolerance = 1e-5
 
-// FinestTolerance is the finest tolerance: rounding of float64 leaves residuals that are not far below.
+// FinestTolerance is the finest that is worth asking for: rounding of float64 leaves residuals that are not far below.
 const FinestTolerance = 1e-12
 
 // maxRestarts bounds the Lanczos solver; a basis that has not converged by
@@ -71,8 +71,8 @@ func (o *Options) validate(r *Incidence) error {
 	if err := CheckRank(o.Rank, r.NumItems); err != nil {
 		return err
 	}
-	if o.Tolerance != 0 && !(o.Tolerance >= FinestTolerance && o.Tolerance < 1) {
-		return fmt.Errorf("tolerance is %v, want a number in [%v, 1)", o.Tolerance, FinestTolerance)
+	if math.IsNaN(o.Tolerance) || o.Tolerance < 0 || o.Tolerance >= 1 {
+		return fmt.Errorf("tolerance is %v, want a number in (0, 1)", o.Tolerance)
 	}
 	switch o.Solver {
 	case "", SolverAuto, SolverExact:
