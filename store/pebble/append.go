@@ -32,7 +32,7 @@ func (s *Store) Append(ctx context.Context, records []store.Record) ([]store.Res
 	err := s.submit(ctx, c)
 	if errors.Is(err, errRetry) { // somebody's history was let go of meanwhile
 		missing := c.missing
-		c = &call{records: records, results: c.results, hashes: c.hashes, handles: c.handles, fetched: true, retried: true, done: c.done}
+		c = &call{records: records, results: c.results, hashes: c.hashes, handles: c.handles, fetched: true, done: c.done}
 		for _, user := range missing {
 			s.prefetch(user)
 		}

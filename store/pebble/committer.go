@@ -127,7 +127,7 @@ func (c *committer) find(call *call) error {
 		}
 		user := call.records[i].User
 		h = c.histories.get(user)
-		if h == nil && !call.retried && (i == 0 || call.records[i-1].User != user) {
+		if h == nil && !call.fetched && (i == 0 || call.records[i-1].User != user) {
 			call.missing = append(call.missing, user)
 		}
 		call.handles[i] = h

@@ -17,8 +17,7 @@ type call struct {
 
 	hashes  []uint64   // of the ids of the events
 	handles []*history // of the users of the records, as the caller found them: nil or gone if not in memory
-	fetched bool       // users who were not in memory have been read
-	retried bool       // the call was here before
+	fetched bool       // users who were not in memory have been read, whether or not there was room for them
 	missing []string   // users to be read before the call is tried again
 	done    chan error // has room for the outcome; errRetry: missing is set
 
