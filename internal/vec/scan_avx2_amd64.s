@@ -1,4 +1,5 @@
 #include "textflag.h"
+#include "scan_amd64.h"
 
 // tailMasks holds 32 lanes of ones and 32 of zeros: read from lane 32-c on, the first c lanes are ones.
 DATA tailMasks<>+0x00(SB)/8, $-1
@@ -93,21 +94,6 @@ fold: \
 	NEGQ R12; \
 	LEAQ tailMasks<>+128(SB), R11; \
 	LEAQ (R11)(R12*4), R11
-
-// SCAN stores at DI the dot product of ROW for each of the AX rows at SI. DX is the query, BX = k.
-#define SCAN(FACTOR) \
-	MASKS; \
-	TESTQ AX, AX; \
-	JZ done; \
-rows: \
-	MOVQ DX, R10; \
-	ROW(FACTOR); \
-	VMOVSS X0, (DI); \
-	ADDQ $4, DI; \
-	DECQ AX; \
-	JNZ rows; \
-done: \
-	VZEROUPPER
 
 // func dotAVX2(a, b []float32) float32
 TEXT ·dotAVX2(SB), NOSPLIT, $0-52

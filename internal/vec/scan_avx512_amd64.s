@@ -1,4 +1,5 @@
 #include "textflag.h"
+#include "scan_amd64.h"
 
 // FACTOR is one of these two: what the numbers of a row become before they are multiplied with the query.
 #define ITSELF(x)
@@ -63,21 +64,6 @@ fold: \
 	KMOVW R11, K1; \
 	SHRQ $16, R11; \
 	KMOVW R11, K2
-
-// SCAN stores at DI the dot product of ROW for each of the AX rows at SI. DX is the query, BX = k.
-#define SCAN(FACTOR) \
-	MASKS; \
-	TESTQ AX, AX; \
-	JZ done; \
-rows: \
-	MOVQ DX, R10; \
-	ROW(FACTOR); \
-	VMOVSS X0, (DI); \
-	ADDQ $4, DI; \
-	DECQ AX; \
-	JNZ rows; \
-done: \
-	VZEROUPPER
 
 // func dotAVX512(a, b []float32) float32
 TEXT ·dotAVX512(SB), NOSPLIT, $0-52
