@@ -67,12 +67,13 @@ func (s *Server) onlineRanks(t testing.TB) (map[string]ranks, map[string]float64
 	return got, recall
 }
 
-// awaitRanks waits until so many events were measured.
+// awaitRanks waits until so many events were measured. It gathers once more then, as gathering reads one metric after the other: the
+// recalls may be those of the moment before the last count.
 func (s *Server) awaitRanks(t testing.TB, count uint64) (map[string]ranks, map[string]float64) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if got, recall := s.onlineRanks(t); got["serving"].Count >= count && (s.quality.shadow == nil || got["shadow"].Count >= count) {
-			return got, recall
+		if got, _ := s.onlineRanks(t); got["serving"].Count >= count && (s.quality.shadow == nil || got["shadow"].Count >= count) {
+			return s.onlineRanks(t)
 		}
 	}
 	got, _ := s.onlineRanks(t)

@@ -57,9 +57,9 @@ type onlineMetrics struct {
 // restart begins the recall anew.
 func (o *onlineMetrics) restart() { o.events, o.hits = 0, [len(onlineCutoffs)]int{} }
 
-// observe counts a rank that the model gave.
+// observe counts a rank that the model gave. The histogram comes last: who reads its count, and the recalls after it, finds recalls
+// that hold the event.
 func (o *onlineMetrics) observe(rank int) {
-	o.all.rank.WithLabelValues(o.label).Observe(float64(rank))
 	o.events++
 	for i, n := range onlineCutoffs {
 		if rank <= n {
@@ -67,4 +67,5 @@ func (o *onlineMetrics) observe(rank int) {
 		}
 		o.all.recall.WithLabelValues(o.label, strconv.Itoa(n)).Set(float64(o.hits[i]) / float64(o.events))
 	}
+	o.all.rank.WithLabelValues(o.label).Observe(float64(rank))
 }
