@@ -75,7 +75,7 @@ func measureDurability(s *session) (err error) {
 		var contestants []rounds.Contestant
 		for _, b := range backends {
 			contestants = append(contestants, rounds.Contestant{Name: b.name, Role: b.role, Run: func() (float64, error) {
-				return s.writeRate(b, g.writers, g.batch)
+				return s.writeRate(b, eventUsers, g.writers, g.batch)
 			}})
 		}
 		if g.batch == 1 {
@@ -193,8 +193,8 @@ func (s *session) backends() ([]backend, func() error, error) {
 	return all, closeAll, nil
 }
 
-// writeRate lets so many writers append for a while and returns the events per second.
-func (s *session) writeRate(b backend, writers, batch int) (float64, error) {
+// writeRate lets so many writers append events of random users, one of so many, for a while and returns the events per second.
+func (s *session) writeRate(b backend, users, writers, batch int) (float64, error) {
 	open := make([]writer, writers)
 	for i := range open {
 		var err error
@@ -210,16 +210,16 @@ func (s *session) writeRate(b backend, writers, batch int) (float64, error) {
 	for i, w := range open {
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(i), uint64(batch)))
-			users, records := make([]string, batch), make([][]byte, batch)
+			owners, records := make([]string, batch), make([][]byte, batch)
 			for j := range records {
 				records[j] = make([]byte, recordBytes)
 			}
 			for time.Now().Before(deadline) {
 				for j := range records {
-					users[j] = "user-" + strconv.Itoa(rng.IntN(eventUsers))
+					owners[j] = "user-" + strconv.Itoa(rng.IntN(users))
 					binary.LittleEndian.PutUint64(records[j], rng.Uint64())
 				}
-				if err := w.append(users, records); err != nil {
+				if err := w.append(owners, records); err != nil {
 					failed <- err
 					return
 				}

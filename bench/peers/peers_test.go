@@ -115,7 +115,7 @@ func TestAppends(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, b := range backends {
-		rate, err := s.writeRate(b, 2, 3)
+		rate, err := s.writeRate(b, 10, 2, 3)
 		if err != nil || rate <= 0 {
 			t.Errorf("%s: %v events/s, %v", b.name, rate, err)
 		}

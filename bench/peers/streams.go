@@ -26,18 +26,36 @@ const (
 	storeCache = 512 << 20
 )
 
-// measureStreams sends events to a real server, which stores them, folds them into the users' states and acknowledges
+// streamUsers are the numbers of users of the served groups: as many as gsimc bench draws by default, and as the other groups have.
+// The more there are, the seldomer is a user's state still in the processor's caches.
+var streamUsers = []int{10_000, eventUsers}
+
+// measureStreams sends events of few and of many users.
+func (s *session) measureStreams(backends []backend) error {
+	var path string
+	var items []string
+	for _, users := range streamUsers {
+		title := fmt.Sprintf("durable events of %d users through sockets", users)
+		if s.left(title) {
+			continue
+		}
+		if path == "" {
+			var err error
+			if path, items, err = s.servedModel(); err != nil {
+				return err
+			}
+		}
+		if err := s.measureServed(title, path, &loadtest.Traffic{Items: items, Users: users, Page: 10, Stream: 1, Seed: 1}, backends); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measureServed sends the traffic to a real server, which stores the events, folds them into the users' states and acknowledges
 // them, beside redis on a socket of the same kind.
-func (s *session) measureStreams(backends []backend) (err error) {
-	title := "durable events through sockets"
-	if s.left(title) {
-		return nil
-	}
-	path, items, err := s.servedModel()
-	if err != nil {
-		return err
-	}
-	server, err := served.Start(s.ctx, s.gsimc, path, s.path("served"), "--state-cache", stateCache, "--store-cache", fmt.Sprint(storeCache))
+func (s *session) measureServed(title, path string, t *loadtest.Traffic, backends []backend) (err error) {
+	server, err := served.Start(s.ctx, s.gsimc, path, s.path(fmt.Sprintf("served-%d", t.Users)), "--state-cache", stateCache, "--store-cache", fmt.Sprint(storeCache))
 	if err != nil {
 		return err
 	}
@@ -47,7 +65,6 @@ func (s *session) measureStreams(backends []backend) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	t := &loadtest.Traffic{Items: items, Users: eventUsers, Page: 10, Stream: 1, Seed: 1}
 	unary := *t
 	unary.Stream, unary.Observe = 0, 1
 	ownStream := fmt.Sprintf("gsimc serve, StreamObserve, %d streams, %d events in a message", streamConnections, streamBatch)
@@ -66,7 +83,7 @@ func (s *session) measureStreams(backends []backend) (err error) {
 	}
 	for _, b := range backends {
 		add := func(writers, batch int) {
-			contestants = append(contestants, rounds.Contestant{Role: b.role, Run: func() (float64, error) { return s.writeRate(b, writers, batch) },
+			contestants = append(contestants, rounds.Contestant{Role: b.role, Run: func() (float64, error) { return s.writeRate(b, t.Users, writers, batch) },
 				Name: fmt.Sprintf("%s, %d callers, %d event(s) in a call", b.name, writers, batch)})
 		}
 		switch b.kind {
@@ -78,7 +95,7 @@ func (s *session) measureStreams(backends []backend) (err error) {
 		}
 	}
 	return s.compete(result.Group{
-		Title: title, Params: map[string]float64{"served": 1, "k": 256}, Unit: "events/s", Higher: true, Ours: ownStream,
+		Title: title, Params: map[string]float64{"served": 1, "k": 256, "users": float64(t.Users)}, Unit: "events/s", Higher: true, Ours: ownStream,
 		Remarks: "gsimc also checks every event, folds it into the state of its user (k = 256), and gives it a revision; redis appends its bytes to a list. " +
 			"The states and event ids of all users fit into the server's memory (--state-cache " + stateCache + fmt.Sprintf(" --store-cache %dMiB). ", storeCache>>20) +
 			"bbolt has no socket.",
