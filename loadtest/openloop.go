@@ -18,8 +18,9 @@ type OpenLoop struct {
 // Run sends the requests that next returns, and waits for the answers. If ctx ends before, the result holds what was
 // measured until then.
 func (o OpenLoop) Run(ctx context.Context, next func() Request, to Caller) *Result {
-	defer preciseThread()()
-	return o.run(ctx, realClock{time.Now()}, next, to)
+	a := newAlarm()
+	defer a.close()
+	return o.run(ctx, realClock{begin: time.Now(), alarm: a}, next, to)
 }
 
 func (o OpenLoop) run(ctx context.Context, c clock, next func() Request, to Caller) *Result {

@@ -32,12 +32,15 @@ type clock interface {
 }
 
 // realClock is the clock of the machine.
-type realClock struct{ begin time.Time }
+type realClock struct {
+	begin time.Time
+	alarm *alarm
+}
 
 func (c realClock) now() time.Duration { return time.Since(c.begin) }
 
-// longestNap is how long an interrupt may wait.
-const longestNap = 100 * time.Millisecond
+// longestSleep is how long an interrupt may wait.
+const longestSleep = 100 * time.Millisecond
 
 func (c realClock) sleepUntil(ctx context.Context, t time.Duration) {
 	for ctx.Err() == nil {
@@ -45,6 +48,6 @@ func (c realClock) sleepUntil(ctx context.Context, t time.Duration) {
 		if left <= 0 {
 			return
 		}
-		nap(min(left, longestNap))
+		c.alarm.sleep(min(left, longestSleep))
 	}
 }

@@ -151,8 +151,10 @@ func (r *round) paused(ctx context.Context, what string, to Caller, t Traffic, p
 	s := r.suite
 	loop := ClosedLoop{InFlight: 1, Warmup: s.Warmup, Duration: s.Duration, Timeout: s.Timeout}
 	next := s.source(&t).Next
+	a := newAlarm()
+	defer a.close()
 	rested := func() Request {
-		nap(pause)
+		a.sleep(pause)
 		return next()
 	}
 	return checked(ctx, what, loop.Run(ctx, func(int) func() Request { return rested }, to))
