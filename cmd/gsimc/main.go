@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -26,6 +27,9 @@ const (
 )
 
 func main() {
+	if slices.Contains(os.Args[1:], "serve") {
+		startWithSlack()
+	}
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
 }
 
