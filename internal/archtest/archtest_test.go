@@ -31,6 +31,9 @@ var (
 		{"numerics are leaves", []string{"spectral", "kalman", "dynamics", "internal/vec", "internal/topn", "internal/gemm", "internal/parallel", "internal/prefetch", "internal/simd", "internal/cost"}, []string{
 			"model", "dataset", "evaluate", "tune", "internal/atomicfile",
 		}},
+		{"rules of single values are leaves", []string{"fault", "event"}, []string{
+			"spectral", "kalman", "dynamics", "model", "dataset", "evaluate", "tune", "store", "server", "api", "cmd", "std:log",
+		}},
 		{"models are built from arrays, not files", []string{"model"}, []string{"dataset", "evaluate", "tune"}},
 		{"evaluation does not choose", []string{"evaluate"}, []string{"tune"}},
 		{"dataset knows file formats only", []string{"dataset"}, []string{"model", "spectral", "kalman", "dynamics", "evaluate", "tune"}},
