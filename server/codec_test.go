@@ -120,7 +120,7 @@ func TestMalformedRequests(t *testing.T) {
 // What came before the malformed message is settled and acknowledged, though it is read while the store is still at work.
 func TestMalformedStream(t *testing.T) {
 	slow := &hookedStore{Store: memory.New()}
-	slow.append = func(c context.Context, r []store.Record) ([]store.Result, error) {
+	slow.AppendFunc = func(c context.Context, r []store.Record) ([]store.Result, error) {
 		time.Sleep(20 * time.Millisecond)
 		return slow.Store.Append(c, r)
 	}

@@ -173,7 +173,7 @@ func TestBatchObserve(t *testing.T) {
 // Damage in one user's history rejects the events that meet it, in a batch and in a stream, and no others.
 func TestDamagedHistory(t *testing.T) {
 	hooked := &hookedStore{Store: memory.New()}
-	hooked.append = func(c context.Context, records []store.Record) ([]store.Result, error) {
+	hooked.AppendFunc = func(c context.Context, records []store.Record) ([]store.Result, error) {
 		if bad := slices.IndexFunc(records, func(r store.Record) bool { return r.User == "damaged" }); bad >= 0 {
 			return nil, &store.CorruptError{Index: bad, Err: fmt.Errorf("%w: checksum", store.ErrCorrupt)}
 		}
@@ -226,7 +226,7 @@ func TestStoreFailures(t *testing.T) {
 		{store.ErrClosed, problem{Code: codes.Unavailable, Reason: "STORE_CLOSED", Retry: true}},
 		{errors.New("user ann: disk on fire"), problem{Code: codes.Internal, Reason: "INTERNAL"}},
 	} {
-		hooked.append = func(context.Context, []store.Record) ([]store.Result, error) { return nil, tt.err }
+		hooked.AppendFunc = func(context.Context, []store.Record) ([]store.Result, error) { return nil, tt.err }
 		_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: event("ann", 1)})
 		_, errBatch := ts.events.BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: []*pb.Event{event("ann", 1)}})
 		s := openStream(t, ts)
@@ -239,7 +239,7 @@ func TestStoreFailures(t *testing.T) {
 		}
 	}
 	// An event that only the store refuses shows a hole in the validation of requests: that has to be in the log.
-	hooked.append = func(context.Context, []store.Record) ([]store.Result, error) {
+	hooked.AppendFunc = func(context.Context, []store.Record) ([]store.Result, error) {
 		return nil, fmt.Errorf("%w: a rule that only the store has", store.ErrInvalid)
 	}
 	if _, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: event("ann", 1)}); problemOf(t, err).Code != codes.InvalidArgument {
@@ -248,15 +248,15 @@ func TestStoreFailures(t *testing.T) {
 	if !strings.Contains(ts.logs.String(), "a rule that only the store has") {
 		t.Error("the log does not say that the store refused an event")
 	}
-	hooked.append = nil
-	hooked.read = func(context.Context, string, uint64, func(uint64, store.Event) error) error { return store.ErrCorrupt }
+	hooked.AppendFunc = nil
+	hooked.ReadFunc = func(context.Context, string, uint64, func(uint64, store.Event) error) error { return store.ErrCorrupt }
 	ts.observe(t, event("ann", 1))
 	ts.states.cache.InvalidateAll()
 	_, err := ts.recommend.Recommend(ctx(t), forUser("ann"))
 	if d := cmp.Diff(problem{Code: codes.DataLoss, Reason: "STORE_CORRUPT"}, problemOf(t, err)); d != "" {
 		t.Errorf("damaged history (-want +got):\n%s", d)
 	}
-	hooked.read = nil
+	hooked.ReadFunc = nil
 	ts.ask(t, forUser("ann"))
 }
 

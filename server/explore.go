@@ -12,7 +12,7 @@ import (
 func (s *Server) rank(ctx context.Context, x *pb.Exploration, subj subject, size int, sc *scratch) error {
 	r, c, m := &sc.reply, sc.call, sc.reply.model
 	c.N, c.Query = size, sc.query
-	c.ctx, c.model, c.alone = ctx, m, nil
+	c.Context, c.Model, c.Alone = ctx, m, nil
 	var err error
 	switch strategy := x.GetStrategy().(type) {
 	case *pb.Exploration_Thompson_:
@@ -22,7 +22,7 @@ func (s *Server) rank(ctx context.Context, x *pb.Exploration, subj subject, size
 		}
 		c.Query = sc.drawn(m.Rank())
 		m.SampleTo(c.Query, sc.query, sc.variance, orOne(strategy.Thompson.Scale), r.seed)
-		if err = s.batcher.topN(c); err == nil {
+		if err = s.batcher.TopN(c); err == nil {
 			rescore(m, c.Top, sc.query)
 		}
 	case *pb.Exploration_UpperConfidence_:
@@ -32,11 +32,11 @@ func (s *Server) rank(ctx context.Context, x *pb.Exploration, subj subject, size
 			skip = sc.skipAllBut(c.Among)
 		}
 		beta := float32(orOne(strategy.UpperConfidence.Beta))
-		c.alone = func() { // it reads the basis in another way
+		c.Alone = func() { // it reads the basis in another way
 			c.Top = m.TopNUpperConfidence(c.Top[:0], sc.query, sc.variance, beta, size, skip)
 			rescore(m, c.Top, sc.query)
 		}
-		err = s.batcher.topN(c)
+		err = s.batcher.TopN(c)
 	case nil:
 		if !subj.usable {
 			r.source = pb.ResultSource_RESULT_SOURCE_POPULAR
@@ -44,9 +44,9 @@ func (s *Server) rank(ctx context.Context, x *pb.Exploration, subj subject, size
 			break
 		}
 		r.source = pb.ResultSource_RESULT_SOURCE_PERSONALIZED
-		err = s.batcher.topN(c)
+		err = s.batcher.TopN(c)
 	}
-	r.top, c.alone = c.Top, nil
+	r.top, c.Alone = c.Top, nil
 	return err
 }
 

@@ -46,7 +46,7 @@ func (s *Server) take(t *testing.T, user, item string) {
 func TestExtensionDoesNotWaitForSearch(t *testing.T) {
 	st := &hookedStore{Store: memory.New()}
 	var searches atomic.Int32
-	st.users = func(ctx context.Context, fn func(string, uint64) error) error {
+	st.UsersFunc = func(ctx context.Context, fn func(string, uint64) error) error {
 		if searches.Add(1) == 1 {
 			return st.Store.Users(ctx, fn)
 		}
@@ -83,7 +83,7 @@ func TestSearchCountsUsersOnce(t *testing.T) {
 	}
 	s.extender = newExtender(s) // as after a start: it has not seen them come
 	rounds := 0
-	st.users = func(ctx context.Context, fn func(string, uint64) error) error {
+	st.UsersFunc = func(ctx context.Context, fn func(string, uint64) error) error {
 		rounds++
 		s.take(t, fmt.Sprint("just before ", rounds), novelty)
 		first := true

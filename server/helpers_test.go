@@ -1,15 +1,11 @@
 package server
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -21,82 +17,32 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
-	"github.com/gsimc/gsimc/spectral"
+	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
 
-// The test model: 40 users with 6 items each, of a catalogue of 30; the first items are more popular.
+// Short names for what the tests of the server's parts share.
 const (
-	testItems = 30
-	testUsers = 40
-	testRank  = 8
+	testItems = servertest.Items
+	testUsers = servertest.Users
+	testRank  = servertest.Rank
 )
 
-// newModel trains a small model; models of different seeds differ in their bases and so in their answers.
-func newModel(t testing.TB, seed uint64) *model.Model { return newModelOf(t, seed, item) }
+var (
+	newModel        = servertest.NewModel
+	newModelOf      = servertest.NewModelOf
+	newLearnedModel = servertest.NewLearnedModel
+	buildModel      = servertest.BuildModel
+	item            = servertest.Item
+	testNow         = servertest.Now
+)
 
-// newModelOf is newModel with other item ids, which must rise.
-func newModelOf(t testing.TB, seed uint64, id func(int) string) *model.Model {
-	t.Helper()
-	return buildModel(t, seed, id, func(*model.Spec) {})
-}
-
-// newLearnedModel is newModel with learned dynamics and, if wanted, deviation.
-func newLearnedModel(t testing.TB, seed uint64, deviation bool) *model.Model {
-	t.Helper()
-	return buildModel(t, seed, item, func(s *model.Spec) {
-		s.DegreeRescale = 0.6
-		s.Dynamics = model.DynamicsSpec{
-			Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0.5}, {Rho: 0.9}}, Ridge: 1, Deviation: deviation,
-		}
-	})
-}
-
-func buildModel(t testing.TB, seed uint64, id func(int) string, edit func(*model.Spec)) *model.Model {
-	t.Helper()
-	rng := rand.New(rand.NewPCG(seed, 1))
-	inc := &spectral.Incidence{NumItems: testItems, Ptr: []int64{0}}
-	var histories []model.History
-	for range testUsers {
-		items := rng.Perm(testItems)[:6]
-		for i := range items {
-			if rng.IntN(2) == 0 {
-				items[i] = rng.IntN(testItems / 3)
-			}
-		}
-		slices.Sort(items)
-		items = slices.Compact(items)
-		var h model.History
-		for _, i := range items {
-			inc.Item = append(inc.Item, int32(i))
-			h = append(h, model.Event{Item: int32(i), Weight: 1, Time: 1})
-		}
-		inc.Ptr = append(inc.Ptr, int64(len(inc.Item)))
-		histories = append(histories, h)
-	}
-	basis, err := spectral.Solve(inc, spectral.Options{
-		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: testRank, Seed: seed})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ids := make([]string, testItems)
-	for i := range ids {
-		ids[i] = id(i)
-	}
-	spec := model.DefaultSpec()
-	spec.Alpha, spec.TrainUsers = 0.9, testUsers
-	edit(&spec)
-	m, err := model.New(spec, basis, ids, model.Histories{Train: slices.Values(histories), Validation: histories})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
-func item(i int) string { return fmt.Sprintf("item-%02d", i) }
+type (
+	lockedBuffer = servertest.Buffer
+	hookedStore  = servertest.Store
+)
 
 // testServer is a server that listens on the loopback, with a client.
 type testServer struct {
@@ -118,8 +64,6 @@ type setup struct {
 	store  store.Store
 	open   func() (*model.Model, error)
 }
-
-var testNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func start(t testing.TB, su setup) *testServer {
 	t.Helper()
@@ -297,59 +241,4 @@ func problemOf(t testing.TB, err error) problem {
 		}
 	}
 	return p
-}
-
-// lockedBuffer is a buffer for logs.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-// hookedStore is a store with replaceable parts.
-type hookedStore struct {
-	store.Store
-	append func(ctx context.Context, records []store.Record) ([]store.Result, error)
-	read   func(ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error) error
-	erase  func(ctx context.Context, user string) (uint64, error)
-	users  func(ctx context.Context, fn func(user string, revision uint64) error) error
-}
-
-func (h *hookedStore) Users(ctx context.Context, fn func(user string, revision uint64) error) error {
-	if h.users != nil {
-		return h.users(ctx, fn)
-	}
-	return h.Store.Users(ctx, fn)
-}
-
-func (h *hookedStore) Erase(ctx context.Context, user string) (uint64, error) {
-	if h.erase != nil {
-		return h.erase(ctx, user)
-	}
-	return h.Store.Erase(ctx, user)
-}
-
-func (h *hookedStore) Append(ctx context.Context, records []store.Record) ([]store.Result, error) {
-	if h.append != nil {
-		return h.append(ctx, records)
-	}
-	return h.Store.Append(ctx, records)
-}
-
-func (h *hookedStore) Read(ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error) error {
-	if h.read != nil {
-		return h.read(ctx, user, after, fn)
-	}
-	return h.Store.Read(ctx, user, after, fn)
 }

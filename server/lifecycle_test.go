@@ -197,7 +197,7 @@ func TestDrain(t *testing.T) {
 	if resp, err := watch.Recv(); err != nil || resp.GetStatus() != healthpb.HealthCheckResponse_SERVING {
 		t.Fatal(resp, err)
 	}
-	hooked.append = func(c context.Context, r []store.Record) ([]store.Result, error) {
+	hooked.AppendFunc = func(c context.Context, r []store.Record) ([]store.Result, error) {
 		close(entered)
 		<-release
 		return hooked.Store.Append(c, r)
@@ -208,7 +208,7 @@ func TestDrain(t *testing.T) {
 		inFlight <- err
 	}()
 	<-entered
-	hooked.append = nil
+	hooked.AppendFunc = nil
 
 	ts.stop()
 	if resp, err := watch.Recv(); err != nil || resp.GetStatus() != healthpb.HealthCheckResponse_NOT_SERVING {
@@ -268,7 +268,7 @@ func TestDrainTimeout(t *testing.T) {
 
 func TestPanicIsRecovered(t *testing.T) {
 	hooked := &hookedStore{Store: memory.New()}
-	hooked.append = func(_ context.Context, r []store.Record) ([]store.Result, error) {
+	hooked.AppendFunc = func(_ context.Context, r []store.Record) ([]store.Result, error) {
 		panic("cannot store the event of " + r[0].User)
 	}
 	ts := start(t, setup{store: hooked})
@@ -323,7 +323,7 @@ func TestPanicWhileReceiving(t *testing.T) {
 // A call without a deadline gets the default one.
 func TestDefaultTimeout(t *testing.T) {
 	hooked := &hookedStore{Store: memory.New()}
-	hooked.append = func(c context.Context, _ []store.Record) ([]store.Result, error) {
+	hooked.AppendFunc = func(c context.Context, _ []store.Record) ([]store.Result, error) {
 		<-c.Done()
 		return nil, c.Err()
 	}

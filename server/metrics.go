@@ -9,11 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/metric"
+	"github.com/gsimc/gsimc/server/internal/passes"
 )
-
-// latencyBuckets are the classic buckets, in seconds: a call takes from a quarter of a millisecond to a second. Every
-// histogram has native buckets as well, for scrapers that take them.
-var latencyBuckets = []float64{.00025, .0005, .001, .002, .003, .005, .0075, .010, .015, .025, .050, .100, .250, 1}
 
 // Metrics are the Prometheus metrics of one server, in a registry of their own. Labels have few, fixed values; ids of
 // users, items and events are never among them.
@@ -22,7 +20,7 @@ type Metrics struct {
 	grpc     *grpcprom.ServerMetrics
 
 	stage         stageMetrics
-	batch         batchMetrics
+	passes        *passes.Metrics
 	results       map[pb.ResultSource]prometheus.Counter
 	degraded      map[pb.Degradation]prometheus.Counter
 	events        map[pb.EventDisposition]prometheus.Counter
@@ -40,9 +38,6 @@ type Metrics struct {
 // stageMetrics are the series of gsimc_recommend_stage_seconds.
 type stageMetrics struct{ state, filter, topN, encode prometheus.Observer }
 
-// batchMetrics tell how requests share passes over the basis.
-type batchMetrics struct{ size, wait prometheus.Observer }
-
 // stateRequestMetrics are the series of gsimc_user_state_requests_total.
 type stateRequestMetrics struct{ hit, advance, load, rebuild prometheus.Counter }
 
@@ -55,44 +50,43 @@ func NewMetrics() *Metrics {
 		registry: prometheus.NewRegistry(),
 		grpc: grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram(
 			grpcprom.WithHistogramOpts(&prometheus.HistogramOpts{
-				Buckets:                        latencyBuckets,
-				NativeHistogramBucketFactor:    nativeFactor,
-				NativeHistogramMaxBucketNumber: nativeMaxBuckets, NativeHistogramMinResetDuration: time.Hour,
+				Buckets:                         metric.LatencyBuckets,
+				NativeHistogramBucketFactor:     metric.NativeFactor,
+				NativeHistogramMaxBucketNumber:  metric.NativeMaxBuckets,
+				NativeHistogramMinResetDuration: metric.NativeResetInterval,
 			}))),
-		visible: histogram("gsimc_observe_visible_seconds",
+		visible: metric.Latency("gsimc_observe_visible_seconds",
 			"Time from receiving the first event of a write to its being durable and visible to Recommend."),
-		storeSync: histogram("gsimc_store_sync_seconds", "Time of one sync of the store's log to disk."),
+		storeSync: metric.Latency("gsimc_store_sync_seconds", "Time of one sync of the store's log to disk."),
 		panics:    prometheus.NewCounter(prometheus.CounterOpts{Name: "gsimc_panics_total", Help: "Panics in handlers, recovered."}),
 		streams:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "gsimc_stream_clients", Help: "Open StreamObserve streams."}),
 		online:    newQualityMetrics(),
 		retrain:   newRetrainMetrics(),
+		passes:    passes.NewMetrics(),
 	}
-	stages := prometheus.NewHistogramVec(histogramOpts("gsimc_recommend_stage_seconds", "Time of each stage of Recommend."),
+	stages := prometheus.NewHistogramVec(metric.LatencyOpts("gsimc_recommend_stage_seconds", "Time of each stage of Recommend."),
 		[]string{"stage"})
 	m.stage = stageMetrics{stages.WithLabelValues("state"), stages.WithLabelValues("filter"),
 		stages.WithLabelValues("topn"), stages.WithLabelValues("encode")}
-	batchSize := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "gsimc_topn_batch_size",
-		Help: "Requests answered by one pass over the basis.", Buckets: []float64{1, 2, 4, 8, maxPass}})
-	batchWait := histogram("gsimc_topn_wait_seconds", "Time that a request waited for a pass over the basis, 0 for most.")
-	m.batch = batchMetrics{batchSize, batchWait}
-	requests := counters("gsimc_user_state_requests_total",
+	requests := metric.Counters("gsimc_user_state_requests_total",
 		"Reads of user states: hit (as cached), advance (cached, events folded in), load (not cached, replayed), rebuild (cached, but by another model, "+
 			"ahead of the store or damaged by a panic, so replayed).", "result")
 	m.stateRequests = stateRequestMetrics{requests.WithLabelValues("hit"), requests.WithLabelValues("advance"),
 		requests.WithLabelValues("load"), requests.WithLabelValues("rebuild")}
-	loads := counters("gsimc_model_loads_total", "Loads of the model file.", "result")
+	loads := metric.Counters("gsimc_model_loads_total", "Loads of the model file.", "result")
 	m.modelLoads = modelLoadMetrics{loads.WithLabelValues("success"), loads.WithLabelValues("failure")}
-	results := counters("gsimc_recommend_results_total", "Items returned by Recommend, by why they are on the list.", "source")
+	results := metric.Counters("gsimc_recommend_results_total", "Items returned by Recommend, by why they are on the list.", "source")
 	m.results = series[pb.ResultSource](results, pb.ResultSource_name)
-	degraded := counters("gsimc_recommend_degraded_total", "Recommend answers that are short or not personal, by reason.", "reason")
+	degraded := metric.Counters("gsimc_recommend_degraded_total", "Recommend answers that are short or not personal, by reason.", "reason")
 	m.degraded = series[pb.Degradation](degraded, pb.Degradation_name)
-	events := counters("gsimc_events_total", "Events received, by what became of them.", "disposition")
+	events := metric.Counters("gsimc_events_total", "Events received, by what became of them.", "disposition")
 	m.events = series[pb.EventDisposition](events, pb.EventDisposition_name)
 	m.extension = newExtensionMetrics()
 	m.registry.MustRegister(m.extension.collectors()...)
 	m.registry.MustRegister(m.online.collectors()...)
+	m.registry.MustRegister(m.passes.Collectors()...)
 	m.registry.MustRegister(m.retrain.collectors()...)
-	m.registry.MustRegister(m.grpc, stages, batchSize, batchWait, results, degraded, events, m.visible, requests, m.storeSync, loads,
+	m.registry.MustRegister(m.grpc, stages, results, degraded, events, m.visible, requests, m.storeSync, loads,
 		m.panics, m.streams,
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsGC, collectors.MetricsScheduler)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -116,29 +110,6 @@ func series[E interface {
 		}
 	}
 	return m
-}
-
-const (
-	nativeFactor     = 1.1 // neighbouring native buckets differ by at most 10 %
-	nativeMaxBuckets = 160
-)
-
-func histogramOpts(name, help string) prometheus.HistogramOpts {
-	return prometheus.HistogramOpts{
-		Name: name, Help: help,
-		Buckets:                         latencyBuckets,
-		NativeHistogramBucketFactor:     nativeFactor,
-		NativeHistogramMaxBucketNumber:  nativeMaxBuckets,
-		NativeHistogramMinResetDuration: time.Hour,
-	}
-}
-
-func histogram(name, help string) prometheus.Histogram {
-	return prometheus.NewHistogram(histogramOpts(name, help))
-}
-
-func counters(name, help, label string) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
 }
 
 // label turns the name of an enum value into a label value: RESULT_SOURCE_POPULAR of ResultSource is "popular".

@@ -240,7 +240,7 @@ func TestFailedStore(t *testing.T) {
 // A write that meets the failure turns the health before the next poll: the poll sees nothing here.
 func TestHealthAfterAFailedWrite(t *testing.T) {
 	hooked := &hookedStore{Store: memory.New()}
-	hooked.append = func(context.Context, []store.Record) ([]store.Result, error) { return nil, errStoreFailed }
+	hooked.AppendFunc = func(context.Context, []store.Record) ([]store.Result, error) { return nil, errStoreFailed }
 	ts := start(t, setup{store: hooked})
 	if got := ts.healthOf(t, "gsimc.v1.EventService"); got != healthpb.HealthCheckResponse_SERVING {
 		t.Errorf("health of events before the failure: %v", got)

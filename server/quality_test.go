@@ -173,7 +173,7 @@ func TestOnlineRecallRestarts(t *testing.T) {
 func TestOnlineRankIsThatOfTheMoment(t *testing.T) {
 	hold := make(chan struct{})
 	st := &hookedStore{Store: memory.New()}
-	st.read = func(ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error) error {
+	st.ReadFunc = func(ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error) error {
 		if user == "slow" && after == 0 {
 			<-hold
 		}
@@ -206,7 +206,7 @@ func TestOnlineRankIsThatOfTheMoment(t *testing.T) {
 // TestOnlineRankDrops has samples that cannot be measured. Each is counted, and the worker goes on.
 func TestOnlineRankDrops(t *testing.T) {
 	st := &hookedStore{Store: memory.New()}
-	st.read = func(ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error) error {
+	st.ReadFunc = func(ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error) error {
 		switch user {
 		case "broken":
 			return store.ErrCorrupt

@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/gsimc/gsimc/server/internal/metric"
 )
 
 // rankBuckets are the upper bounds of gsimc_online_rank: at 10, 50 and 100 the counts are the hits of recall@N.
@@ -27,7 +29,7 @@ func newQualityMetrics() *qualityMetrics {
 			Help: "Rank that the item of a sampled event had just before it, among the items not seen by the user."}, []string{"model"}),
 		recall: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "gsimc_online_recall",
 			Help: "Share of the sampled events, since the serving model was loaded, whose item was among the first n."}, []string{"model", "n"}),
-		drops: counters("gsimc_online_dropped_total", "Sampled events that were not measured: queue (full: too many for the "+
+		drops: metric.Counters("gsimc_online_dropped_total", "Sampled events that were not measured: queue (full: too many for the "+
 			"worker), erased (the user), failed (the history could not be read).", "reason"),
 	}
 	m.serving, m.shadow = m.of("serving"), m.of("shadow")

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/gsimc/gsimc/server/internal/metric"
 )
 
 // Outcomes of a retraining.
@@ -33,7 +35,7 @@ type retrainMetrics struct {
 
 func newRetrainMetrics() *retrainMetrics {
 	m := &retrainMetrics{
-		total: counters("gsimc_retrain_total", "Retrainings: swapped (the new model serves), kept (it was worse than the old "+
+		total: metric.Counters("gsimc_retrain_total", "Retrainings: swapped (the new model serves), kept (it was worse than the old "+
 			"one), superseded (another model was loaded meanwhile), skipped (too few new events to judge by), failed.", "outcome"),
 		seconds: prometheus.NewGauge(prometheus.GaugeOpts{Name: "gsimc_retrain_seconds", Help: "Time of the last retraining."}),
 		recall: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "gsimc_retrain_recall",

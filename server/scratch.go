@@ -3,19 +3,20 @@ package server
 import (
 	"github.com/gsimc/gsimc/internal/vec"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/passes"
 )
 
 // scratch is the working memory of one Recommend, reused between calls. What a call leaves in it is overwritten by the next,
 // but for skip, which is empty between calls.
 type scratch struct {
-	call     *topCall    // with the query, the filters and the result
-	query    []float32   // k
-	variance []float32   // k, of the query, if the model knows it
-	draw     []float32   // k, a random query; made when it is needed
-	skip     *vec.Bitset // n: items that must not be returned
-	skipped  []int32     // the members of skip, some of them several times
-	allowed  []int32     // the items of an allow list, some of them several times
-	kinds    []eventKind // of the seen policy
+	call     *passes.Call // with the query, the filters and the result
+	query    []float32    // k
+	variance []float32    // k, of the query, if the model knows it
+	draw     []float32    // k, a random query; made when it is needed
+	skip     *vec.Bitset  // n: items that must not be returned
+	skipped  []int32      // the members of skip, some of them several times
+	allowed  []int32      // the items of an allow list, some of them several times
+	kinds    []eventKind  // of the seen policy
 	reply    reply
 }
 
@@ -24,7 +25,7 @@ func (s *Server) takeScratch(m *model.Model) *scratch {
 	sc, _ := s.scratch.Get().(*scratch)
 	if sc == nil || len(sc.query) != m.Rank() || sc.skip.Len() != m.NumItems() {
 		sc = &scratch{
-			call: newTopCall(), query: make([]float32, m.Rank()), variance: make([]float32, m.Rank()), skip: vec.NewBitset(m.NumItems()),
+			call: passes.NewCall(), query: make([]float32, m.Rank()), variance: make([]float32, m.Rank()), skip: vec.NewBitset(m.NumItems()),
 		}
 	}
 	return sc
@@ -33,8 +34,7 @@ func (s *Server) takeScratch(m *model.Model) *scratch {
 // giveScratch returns the memory to the pool, without what would keep the request, its context or a model alive.
 func (s *Server) giveScratch(sc *scratch) {
 	sc.unmark()
-	sc.call.ctx, sc.call.model, sc.call.err = nil, nil, nil
-	sc.call.TopNRequest = model.TopNRequest{Top: sc.call.Top[:0]}
+	sc.call.Reset()
 	sc.reply.reset()
 	s.scratch.Put(sc)
 }

@@ -20,6 +20,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/passes"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -40,7 +41,7 @@ type Server struct {
 	quality  *quality
 	extender *extender // nil: not measured
 	scratch  sync.Pool // of *scratch
-	batcher  *batcher
+	batcher  *passes.Batcher
 
 	grpc   *grpc.Server
 	health *health.Server
@@ -71,7 +72,7 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 		s.metrics = NewMetrics()
 	}
 	s.started = s.now()
-	s.batcher = newBatcher(s.metrics.batch)
+	s.batcher = passes.New(s.metrics.passes)
 	var err error
 	if s.states, err = newStates(cfg.StateCacheBytes, st, s.folder, s.metrics); err != nil {
 		return nil, fmt.Errorf("state cache: %w", err)

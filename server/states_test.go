@@ -124,7 +124,7 @@ func TestCacheKnowsTheSizeOfItsStates(t *testing.T) {
 // Writes to a user who is not in the cache must not replay the history.
 func TestWritesDoNotReplay(t *testing.T) {
 	hooked := &hookedStore{Store: memory.New()}
-	hooked.read = func(context.Context, string, uint64, func(uint64, store.Event) error) error {
+	hooked.ReadFunc = func(context.Context, string, uint64, func(uint64, store.Event) error) error {
 		t.Error("a write reads a history")
 		return nil
 	}
@@ -182,8 +182,8 @@ func TestErasureInterleaved(t *testing.T) {
 		{"an erasure between revision and events", func(t *testing.T, s *states, st *hookedStore, m *model.Model) *userState {
 			write(t, s, m, user, "1", 1)
 			appendOnly(t, st, user, "2", 1)
-			st.read = func(c context.Context, u string, after uint64, fn func(uint64, store.Event) error) error {
-				st.read = nil
+			st.ReadFunc = func(c context.Context, u string, after uint64, fn func(uint64, store.Event) error) error {
+				st.ReadFunc = nil
 				eraseUser(t, s, user)
 				appendOnly(t, st, user, "1", 2)
 				appendOnly(t, st, user, "2", 2)
@@ -193,8 +193,8 @@ func TestErasureInterleaved(t *testing.T) {
 		}},
 		{"an entry made while an erasure began", func(t *testing.T, s *states, st *hookedStore, m *model.Model) *userState {
 			appendOnly(t, st, user, "1", 1)
-			st.read = func(c context.Context, u string, after uint64, fn func(uint64, store.Event) error) error {
-				st.read = nil
+			st.ReadFunc = func(c context.Context, u string, after uint64, fn func(uint64, store.Event) error) error {
+				st.ReadFunc = nil
 				err := st.Store.Read(c, u, after, fn)
 				eraseUser(t, s, user)
 				appendOnly(t, st, user, "1", 2)
@@ -205,7 +205,7 @@ func TestErasureInterleaved(t *testing.T) {
 		}},
 		{"a new life before the erasure has returned", func(t *testing.T, s *states, st *hookedStore, m *model.Model) (seen *userState) {
 			write(t, s, m, user, "1", 1)
-			st.erase = func(c context.Context, u string) (uint64, error) {
+			st.EraseFunc = func(c context.Context, u string) (uint64, error) {
 				n, err := st.Store.Erase(c, u)
 				write(t, s, m, user, "1", 2)
 				seen = snapshot(t, s, m, user)
@@ -216,8 +216,8 @@ func TestErasureInterleaved(t *testing.T) {
 		}},
 		{"two erasures at once", func(t *testing.T, s *states, st *hookedStore, m *model.Model) (seen *userState) {
 			write(t, s, m, user, "1", 1)
-			st.erase = func(c context.Context, u string) (uint64, error) {
-				st.erase = nil
+			st.EraseFunc = func(c context.Context, u string) (uint64, error) {
+				st.EraseFunc = nil
 				eraseUser(t, s, user) // begins second and ends first
 				write(t, s, m, user, "1", 1)
 				snapshot(t, s, m, user)

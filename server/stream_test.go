@@ -172,7 +172,7 @@ func TestStreamObserveOrder(t *testing.T) {
 func TestStreamObserveWindow(t *testing.T) {
 	hooked := &hookedStore{Store: memory.New()}
 	release := make(chan struct{})
-	hooked.append = func(c context.Context, r []store.Record) ([]store.Result, error) {
+	hooked.AppendFunc = func(c context.Context, r []store.Record) ([]store.Result, error) {
 		<-release
 		return hooked.Store.Append(c, r)
 	}

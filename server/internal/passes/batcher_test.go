@@ -1,4 +1,4 @@
-package server
+package passes
 
 import (
 	"context"
@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/gsimc/gsimc/internal/vec"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/servertest"
 )
 
 // randomTopN is a request with random filters.
@@ -45,9 +47,9 @@ func alone(m *model.Model, r model.TopNRequest) []model.Scored {
 // Whatever passes calls share, with whatever models around them, they are answered as if alone; those whose context has ended
 // are not answered.
 func TestBatcherAnswersAsAlone(t *testing.T) {
-	models := []*model.Model{newModel(t, 1), newModel(t, 2)}
+	models := []*model.Model{servertest.NewModel(t, 1), servertest.NewModel(t, 2)}
 	metrics := NewMetrics()
-	b := newBatcher(metrics.batch)
+	b := New(metrics)
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	const clients, calls = 24, 200
@@ -56,19 +58,19 @@ func TestBatcherAnswersAsAlone(t *testing.T) {
 	for client := range clients {
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(client), 7))
-			c := newTopCall()
+			c := NewCall()
 			for range calls {
 				m := models[rng.IntN(10)/9] // mostly the first
 				r := randomTopN(rng, m)
 				want := alone(m, r)
-				c.TopNRequest, c.model, c.ctx = r, m, context.Background()
+				c.TopNRequest, c.Model, c.Context = r, m, context.Background()
 				if rng.IntN(10) == 0 {
-					c.ctx = ended
+					c.Context = ended
 				}
-				switch err := b.topN(c); {
-				case err != nil && c.ctx == ended && errors.Is(err, context.Canceled):
+				switch err := b.TopN(c); {
+				case err != nil && c.Context == ended && errors.Is(err, context.Canceled):
 				case err != nil:
-					t.Errorf("topN: %v", err)
+					t.Errorf("TopN: %v", err)
 				default:
 					if d := cmp.Diff(want, c.Top); d != "" {
 						t.Errorf("answer (-alone +batched):\n%s", d)
@@ -84,16 +86,16 @@ func TestBatcherAnswersAsAlone(t *testing.T) {
 	}
 	answered, passes, large := batchSizes(t, metrics)
 	if passes == 0 || passes >= answered || large > 0 {
-		t.Errorf("%d passes for %d calls, %d of them with more than %d; want some shared, none larger", passes, answered, large, maxPass)
+		t.Errorf("%d passes for %d calls, %d of them with more than %d; want some shared, none larger", passes, answered, large, MaxCalls)
 	}
 }
 
 // holdPasses takes all passes of b. The function that it returns gives them back when so many calls wait.
-func holdPasses(t *testing.T, b *batcher) (release func(waiting int)) {
+func holdPasses(t *testing.T, b *Batcher) (release func(waiting int)) {
 	t.Helper()
 	var held []*pass
 	for range b.passes {
-		c := newTopCall()
+		c := NewCall()
 		p, _ := b.enter(c)
 		p.calls = append(p.calls, c)
 		held = append(held, p)
@@ -117,7 +119,9 @@ func holdPasses(t *testing.T, b *batcher) (release func(waiting int)) {
 // batchSizes reads how many calls were answered in how many passes, and how many of these were larger than allowed.
 func batchSizes(t *testing.T, m *Metrics) (calls, passes, large int) {
 	t.Helper()
-	families, err := m.registry.Gather()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(m.Collectors()...)
+	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +138,7 @@ func batchSizes(t *testing.T, m *Metrics) (calls, passes, large int) {
 
 // queue puts calls into the queue while all passes are taken, and returns the function that lets one go on, and what
 // each call returned.
-func queue(t *testing.T, b *batcher, calls ...*topCall) (begin func(), outcome func(i int) error) {
+func queue(t *testing.T, b *Batcher, calls ...*Call) (begin func(), outcome func(i int) error) {
 	t.Helper()
 	b.mu.Lock()
 	taken := b.idle
@@ -146,10 +150,10 @@ func queue(t *testing.T, b *batcher, calls ...*topCall) (begin func(), outcome f
 		go func() {
 			defer func() {
 				if p := recover(); p != nil {
-					results[i] <- errPanic
+					results[i] <- ErrPanic
 				}
 			}()
-			results[i] <- b.topN(c)
+			results[i] <- b.TopN(c)
 		}()
 		for queued := 0; queued <= i; { // in this order
 			time.Sleep(time.Millisecond)
@@ -160,7 +164,7 @@ func queue(t *testing.T, b *batcher, calls ...*topCall) (begin func(), outcome f
 	}
 	begin = func() {
 		for _, p := range taken {
-			p.calls = append(p.calls, newTopCall()) // that ends now
+			p.calls = append(p.calls, NewCall()) // that ends now
 			b.done(p, nil)
 		}
 	}
@@ -177,26 +181,26 @@ func queue(t *testing.T, b *batcher, calls ...*topCall) (begin func(), outcome f
 }
 
 // One pass at a time, so that who shares it is known.
-func newSingleBatcher(m *Metrics) *batcher {
-	b := newBatcher(m.batch)
+func newSingleBatcher(m *Metrics) *Batcher {
+	b := New(m)
 	b.passes, b.idle = 1, b.idle[:1]
 	return b
 }
 
-func callOf(ctx context.Context, m *model.Model, rng *rand.Rand) *topCall {
-	c := newTopCall()
-	c.TopNRequest, c.ctx, c.model = randomTopN(rng, m), ctx, m
+func callOf(ctx context.Context, m *model.Model, rng *rand.Rand) *Call {
+	c := NewCall()
+	c.TopNRequest, c.Context, c.Model = randomTopN(rng, m), ctx, m
 	return c
 }
 
 func TestBatcherQueue(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	one, two := newModel(t, 1), newModel(t, 2)
+	one, two := servertest.NewModel(t, 1), servertest.NewModel(t, 2)
 	ended, cancel := context.WithCancel(t.Context())
 	metrics := NewMetrics()
 	b := newSingleBatcher(metrics)
-	calls := []*topCall{callOf(ended, two, rng), callOf(t.Context(), one, rng), callOf(ended, one, rng), callOf(t.Context(), two, rng), callOf(t.Context(), two, rng)}
-	for range maxPass {
+	calls := []*Call{callOf(ended, two, rng), callOf(t.Context(), one, rng), callOf(ended, one, rng), callOf(t.Context(), two, rng), callOf(t.Context(), two, rng)}
+	for range MaxCalls {
 		calls = append(calls, callOf(t.Context(), one, rng))
 	}
 	begin, outcome := queue(t, b, calls...)
@@ -210,26 +214,26 @@ func TestBatcherQueue(t *testing.T) {
 			}
 			continue
 		}
-		if d := cmp.Diff(alone(c.model, c.TopNRequest), c.Top); d != "" || err != nil {
+		if d := cmp.Diff(alone(c.Model, c.TopNRequest), c.Top); d != "" || err != nil {
 			t.Errorf("call %d: %v (-alone +batched):\n%s", i, err, d)
 		}
 	}
 	// 16 of the first model, the 2 of the second, the last of the first.
-	if answered, passes, _ := batchSizes(t, metrics); passes != 3 || answered != 3+maxPass {
-		t.Errorf("%d passes for %d calls, want 3 for %d", passes, answered, 3+maxPass)
+	if answered, passes, _ := batchSizes(t, metrics); passes != 3 || answered != 3+MaxCalls {
+		t.Errorf("%d passes for %d calls, want 3 for %d", passes, answered, 3+MaxCalls)
 	}
 }
 
 // A panic in a pass fails its calls and no others.
 func TestBatcherPanic(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
-	m, other := newModel(t, 1), newModel(t, 2)
+	m, other := servertest.NewModel(t, 1), servertest.NewModel(t, 2)
 	b := newSingleBatcher(NewMetrics())
-	calls := []*topCall{callOf(t.Context(), m, rng), callOf(t.Context(), m, rng), callOf(t.Context(), other, rng)}
+	calls := []*Call{callOf(t.Context(), m, rng), callOf(t.Context(), m, rng), callOf(t.Context(), other, rng)}
 	calls[1].Query = calls[1].Query[1:] // a bug of the caller
 	begin, outcome := queue(t, b, calls...)
 	begin()
-	for i, want := range []error{errPanic, errPanic, nil} {
+	for i, want := range []error{ErrPanic, ErrPanic, nil} {
 		if err := outcome(i); !errors.Is(err, want) {
 			t.Errorf("call %d: %v, want %v", i, err, want)
 		}
@@ -242,14 +246,14 @@ func TestBatcherPanic(t *testing.T) {
 // TestBatcherAlone: calls that cannot share a pass have one each, wait for it like all others, and are not made once nobody waits.
 func TestBatcherAlone(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
-	m := newModel(t, 1)
+	m := servertest.NewModel(t, 1)
 	ended, cancel := context.WithCancel(t.Context())
 	metrics := NewMetrics()
 	b := newSingleBatcher(metrics)
-	calls := []*topCall{callOf(t.Context(), m, rng), callOf(t.Context(), m, rng), callOf(ended, m, rng), callOf(t.Context(), m, rng)}
+	calls := []*Call{callOf(t.Context(), m, rng), callOf(t.Context(), m, rng), callOf(ended, m, rng), callOf(t.Context(), m, rng)}
 	made := make([]int, len(calls))
 	for _, i := range []int{1, 2} {
-		calls[i].alone = func() { made[i]++ }
+		calls[i].Alone = func() { made[i]++ }
 	}
 	begin, outcome := queue(t, b, calls...)
 	cancel()

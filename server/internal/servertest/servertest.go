@@ -1,0 +1,155 @@
+// Package servertest holds what the tests of the server and of its parts share: small models, a store with replaceable
+// parts, a buffer for logs.
+package servertest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/spectral"
+	"github.com/gsimc/gsimc/store"
+)
+
+// Now is the time of events that need one.
+var Now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// The test model: 40 users with 6 items each, of a catalogue of 30; the first items are more popular.
+const (
+	Items = 30
+	Users = 40
+	Rank  = 8
+)
+
+// NewModel trains a small model; models of different seeds differ in their bases and so in their answers.
+func NewModel(t testing.TB, seed uint64) *model.Model { return NewModelOf(t, seed, Item) }
+
+// NewModelOf is NewModel with other item ids, which must rise.
+func NewModelOf(t testing.TB, seed uint64, id func(int) string) *model.Model {
+	t.Helper()
+	return BuildModel(t, seed, id, func(*model.Spec) {})
+}
+
+// NewLearnedModel is NewModel with learned dynamics and, if wanted, deviation.
+func NewLearnedModel(t testing.TB, seed uint64, deviation bool) *model.Model {
+	t.Helper()
+	return BuildModel(t, seed, Item, func(s *model.Spec) {
+		s.DegreeRescale = 0.6
+		s.Dynamics = model.DynamicsSpec{
+			Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0.5}, {Rho: 0.9}}, Ridge: 1, Deviation: deviation,
+		}
+	})
+}
+
+// BuildModel is NewModelOf with an edited specification.
+func BuildModel(t testing.TB, seed uint64, id func(int) string, edit func(*model.Spec)) *model.Model {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 1))
+	inc := &spectral.Incidence{NumItems: Items, Ptr: []int64{0}}
+	var histories []model.History
+	for range Users {
+		items := rng.Perm(Items)[:6]
+		for i := range items {
+			if rng.IntN(2) == 0 {
+				items[i] = rng.IntN(Items / 3)
+			}
+		}
+		slices.Sort(items)
+		items = slices.Compact(items)
+		var h model.History
+		for _, i := range items {
+			inc.Item = append(inc.Item, int32(i))
+			h = append(h, model.Event{Item: int32(i), Weight: 1, Time: 1})
+		}
+		inc.Ptr = append(inc.Ptr, int64(len(inc.Item)))
+		histories = append(histories, h)
+	}
+	basis, err := spectral.Solve(inc, spectral.Options{
+		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: Rank, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := make([]string, Items)
+	for i := range ids {
+		ids[i] = id(i)
+	}
+	spec := model.DefaultSpec()
+	spec.Alpha, spec.TrainUsers = 0.9, Users
+	edit(&spec)
+	m, err := model.New(spec, basis, ids, model.Histories{Train: slices.Values(histories), Validation: histories})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Item is the id of item i.
+func Item(i int) string { return fmt.Sprintf("item-%02d", i) }
+
+// A Buffer takes the logs of a test. It is safe for concurrent use.
+type Buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *Buffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// String returns all that was written.
+func (l *Buffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// A Store is a store with replaceable parts; a nil function replaces nothing.
+type Store struct {
+	store.Store
+	AppendFunc func(ctx context.Context, records []store.Record) ([]store.Result, error)
+	ReadFunc   func(ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error) error
+	EraseFunc  func(ctx context.Context, user string) (uint64, error)
+	UsersFunc  func(ctx context.Context, fn func(user string, revision uint64) error) error
+}
+
+// Users implements store.Store.
+func (h *Store) Users(ctx context.Context, fn func(user string, revision uint64) error) error {
+	if h.UsersFunc != nil {
+		return h.UsersFunc(ctx, fn)
+	}
+	return h.Store.Users(ctx, fn)
+}
+
+// Erase implements store.Store.
+func (h *Store) Erase(ctx context.Context, user string) (uint64, error) {
+	if h.EraseFunc != nil {
+		return h.EraseFunc(ctx, user)
+	}
+	return h.Store.Erase(ctx, user)
+}
+
+// Append implements store.Store.
+func (h *Store) Append(ctx context.Context, records []store.Record) ([]store.Result, error) {
+	if h.AppendFunc != nil {
+		return h.AppendFunc(ctx, records)
+	}
+	return h.Store.Append(ctx, records)
+}
+
+// Read implements store.Store.
+func (h *Store) Read(ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error) error {
+	if h.ReadFunc != nil {
+		return h.ReadFunc(ctx, user, after, fn)
+	}
+	return h.Store.Read(ctx, user, after, fn)
+}
