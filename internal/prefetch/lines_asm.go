@@ -4,7 +4,7 @@ package prefetch
 
 import "unsafe"
 
-// lines begins to load the lines of the cache in which some of the bytes from p on are.
+// lines begins to load the cache lines of the bytes p, …, p+bytes-1.
 //
 //go:noescape
 func lines(p unsafe.Pointer, bytes uintptr)

@@ -1,8 +1,13 @@
-// Package prefetch begins to bring memory into the processor's cache some time before it is needed. A loop over many things
-// that lie scattered in memory waits for each of them otherwise; told a few steps ahead, the processor loads several at once.
+// Package prefetch begins to bring memory into the processor's cache some time before it is needed.
 //
-// It changes nothing and reads nothing, so it may be used on memory that another goroutine writes. Where there is no
-// instruction for it, it does nothing.
+// A loop over elements that lie scattered in memory waits for each of them. If the processor is told of them a few
+// elements ahead, it loads several at the same time. [Ahead] is such a loop; [Value], [Slice] and [String] are the
+// instructions for it.
+//
+// # Conventions
+//
+// The instructions change nothing and read nothing, so they may be used on memory that another goroutine writes. They
+// do nothing on a processor that has none.
 package prefetch
 
 import "unsafe"

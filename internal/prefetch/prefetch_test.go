@@ -7,7 +7,7 @@ import (
 	"github.com/gsimc/gsimc/internal/prefetch"
 )
 
-// There is nothing to see of a prefetch but that it does no harm.
+// TestPrefetch checks that a prefetch does no harm. Nothing else of it can be seen.
 func TestPrefetch(t *testing.T) {
 	memory := bytes.Repeat([]byte{7}, 1000)
 	for from := range 130 {
