@@ -3,18 +3,16 @@ package spectral
 import (
 	"math"
 
-	"github.com/gsimc/gsimc/internal/parallel"
+	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 
 // affinity is K by its products: in float32 for the iteration, and in float64 for what is reported.
 type affinity struct {
-	single operator[float32]
-	double operator[float64]
+	single eigen.Operator[float32]
+	double eigen.Operator[float64]
 }
 
 const (
-	// singleTolerance is the tolerance from which on the iteration is in float32, whose rounding leaves residuals below 1e-6.
-	singleTolerance = 5e-6
 	// roundedTolerance is the tolerance from which on the result is measured with products in float32 as well.
 	roundedTolerance = 5e-5
 )
@@ -22,20 +20,20 @@ const (
 // newAffinity chooses between the sparse form of K and the dense one.
 func newAffinity(g itemGraph, opt Options) affinity {
 	if h, ok := g.(*hypergraph); ok && h.denseIsFaster(opt) {
-		opt.meter.begin(gramShare)
+		opt.meter.Begin(gramShare)
 		k := newGramOp(h, opt.meter)
-		return affinity{single: k, double: rounded{k}}
+		return affinity{single: k, double: eigen.Rounded{Op: k}}
 	}
 	a := affinity{single: g.single(), double: g.double()}
 	if opt.Tolerance >= roundedTolerance {
-		a.double = rounded{a.single}
+		a.double = eigen.Rounded{Op: a.single}
 	}
 	return a
 }
 
 func (g *hypergraph) denseIsFaster(opt Options) bool {
 	events, _, pairs := g.r.windowedSize(0)
-	return dense(g.dim(), events, pairs, opt)
+	return denseIsFaster(g.Dim(), events, pairs, opt)
 }
 
 // What the choice rests on: seconds of one processor, measured on a machine of 2025. Only their ratios matter.
@@ -50,15 +48,15 @@ const (
 	measurementShare = 0.1      // of the time
 )
 
-// dense tells whether forming K of a hypergraph as a dense matrix takes less time than it saves, by the number of
+// denseIsFaster tells whether forming K of a hypergraph as a dense matrix takes less time than it saves, by the number of
 // interactions and that of the pairs of items of the same hyperedge, each once and with itself. K is then rounded to float32,
 // which is not for the finest tolerances.
-func dense(items int, events, pairs float64, opt Options) bool {
+func denseIsFaster(items int, events, pairs float64, opt Options) bool {
 	n := float64(items)
-	if opt.Graph.Kind != Hypergraph || opt.Tolerance < singleTolerance || items > maxGramItems || 4*n*n > maxGramBytes {
+	if opt.Graph.Kind != Hypergraph || opt.Tolerance < eigen.SingleTolerance || items > maxGramItems || 4*n*n > maxGramBytes {
 		return false
 	}
-	products := typicalProducts(items, opt.Rank)
+	products := eigen.TypicalProducts(items, opt.Rank)
 	forming := pairs*secondsPerPair + n*n*(secondsPerAdding*math.Ceil(events/gramChunk)+secondsPerFinish)
 	return forming+products*n*n*secondsPerEntry < products*events*secondsPerRow
 }
@@ -66,21 +64,7 @@ func dense(items int, events, pairs float64, opt Options) bool {
 // without is K without the pieces but the largest, see withoutPieces.
 func (a affinity) without(p *pieces, shift float64) affinity {
 	return affinity{
-		single: &withoutPieces[float32]{operator: a.single, p: p, shift: shift},
-		double: &withoutPieces[float64]{operator: a.double, p: p, shift: shift},
+		single: &withoutPieces[float32]{Operator: a.single, p: p, shift: shift},
+		double: &withoutPieces[float64]{Operator: a.double, p: p, shift: shift},
 	}
-}
-
-// rounded is an operator whose arguments and products are rounded to float32.
-type rounded struct{ op operator[float32] }
-
-func (r rounded) dim() int { return r.op.dim() }
-
-func (r rounded) strip() int { return r.op.strip() }
-
-func (r rounded) applyTo(dst, x []float64, b int) {
-	in, out := make([]float32, len(x)), make([]float32, len(x))
-	parallel.Strips(len(x), combineStrip, func(lo, hi int) { convert(in[lo:hi], x[lo:hi]) })
-	r.op.applyTo(out, in, b)
-	parallel.Strips(len(x), combineStrip, func(lo, hi int) { convert(dst[lo:hi], out[lo:hi]) })
 }

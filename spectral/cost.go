@@ -4,13 +4,11 @@ import (
 	"math"
 
 	"github.com/gsimc/gsimc/internal/cost"
+	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 
 // What the iteration does is only known when it is done. These are typical of graphs of shops, films and clicks.
 const (
-	typicalShare  = 1.4 // Lanczos vectors for each one of the basis,
-	typicalSteps  = 10  // and so many block steps besides, or fewer for a small basis
-	typicalDegree = 4   // products with K for each of them
 	eigenWork     = 45  // operations for each m³ of an eigenproblem of size m, as if they were those of products
 	eigenProblems = 3   // of the size of the whole space, of all checks together
 	tallSlowdown  = 1.4 // of products of tall matrices with blocks
@@ -28,27 +26,17 @@ const (
 	neighbourWork  = 10.0 // scattered additions for each pair of items of a user, sorting included
 )
 
-// typicalSpace is the number of Lanczos vectors that it takes, as a rule.
-func typicalSpace(n, k int) int {
-	return min(int(typicalShare*float64(k))+min(typicalSteps*blockSize, 2*k+2*blockSize), columnLimit(n, k))
-}
-
-// typicalProducts is the number of vectors that are multiplied with K for a basis of rank k.
-func typicalProducts(n, k int) float64 {
-	return float64(probeSteps*blockSize + typicalDegree*typicalSpace(n, k) + k)
-}
-
 // Cost is what [Solve] takes for the graph of r, by its shape. The basis is kept.
 func Cost(r *Incidence, opt Options) []cost.Stage {
 	if opt.Tolerance == 0 {
 		opt.Tolerance = DefaultTolerance
 	}
 	n, k := float64(r.NumItems), float64(opt.Rank)
-	m, vectors, size := float64(typicalSpace(r.NumItems, opt.Rank)), typicalProducts(r.NumItems, opt.Rank), 4.0
-	if opt.Tolerance < singleTolerance {
+	m, vectors, size := float64(eigen.TypicalSpace(r.NumItems, opt.Rank)), eigen.TypicalProducts(r.NumItems, opt.Rank), 4.0
+	if opt.Tolerance < eigen.SingleTolerance {
 		size = 8
 	}
-	if r.NumItems <= denseMax || !lanczosFits(r.NumItems, opt.Rank) {
+	if r.NumItems <= denseMax || !eigen.FitsKrylov(r.NumItems, opt.Rank) {
 		m, vectors, size = n, n, 8
 	}
 	graph, products := graphCost(r, opt, vectors)
@@ -57,9 +45,9 @@ func Cost(r *Incidence, opt Options) []cost.Stage {
 	iteration[cost.Single] = size / 4 * (tallSlowdown*4*n*m*m + 2*n*m*k)
 	iteration[cost.Double] = eigenProblems*eigenWork*m*m*m + measuringWork*n*k*k
 	iteration[cost.Stream] = blockPasses * size * n * vectors
-	basis, limit := 8*n*k, float64(columnLimit(r.NumItems, opt.Rank))
+	basis, limit := 8*n*k, float64(eigen.SpaceLimit(r.NumItems, opt.Rank))
 	space := size*n*limit + 8*limit*limit + 3*8*m*m
-	scratch := size * blockSize * n * (maxGroups + 6)
+	scratch := size * eigen.BlockSize * n * (maxGroups + 6)
 	return []cost.Stage{
 		graph,
 		{Name: "eigenvectors: products", Work: products, Peak: space + scratch, Kept: space + scratch},
@@ -82,15 +70,15 @@ func graphCost(r *Incidence, opt Options, vectors float64) (graph cost.Stage, pr
 		graph.Work[cost.Scatter] = neighbourWork * 2 * pairs
 		graph.Kept += 8 * entries
 		graph.Peak += 16*entries + 4*events
-		products[cost.Gather] = covarianceRows * entries * vectors / blockSize
-	case dense(r.NumItems, events, pairs, opt):
+		products[cost.Gather] = covarianceRows * entries * vectors / eigen.BlockSize
+	case denseIsFaster(r.NumItems, events, pairs, opt):
 		graph.Work[cost.Scatter] = pairs + chunkWork*events
 		graph.Work[cost.Stream] = n * n * (chunkBytes*math.Ceil(events/gramChunk) + finishBytes)
 		graph.Kept += 4 * n * n
 		graph.Peak = graph.Kept + 24*gramChunk
 		products[cost.Single] = 2 * n * n * vectors
 	default:
-		products[cost.Gather] = sparseRows * events * vectors / blockSize
+		products[cost.Gather] = sparseRows * events * vectors / eigen.BlockSize
 	}
 	return graph, products
 }

@@ -5,6 +5,9 @@ import (
 	"slices"
 
 	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/internal/parallel"
+	"github.com/gsimc/gsimc/spectral/internal/dense"
+	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 
 // covarianceGraph is K = D^{-1/2} A D^{-1/2} of the covariance graph. A pair of
@@ -28,7 +31,7 @@ func newCovarianceGraph(r *Incidence) *covarianceGraph {
 	g := &covarianceGraph{ptr: make([]int64, n+1), d: r.Degrees(), m: int64(r.NumUsers()), scale: make([]float64, n)}
 	userPtr, user := r.transpose()
 	rows := make([][2][]int32, n) // columns and counts of each row
-	parallelRows(n, func(lo, hi int) {
+	parallel.Rows(n, func(lo, hi int) {
 		acc := make([]int32, n)
 		var touched []int32
 		for i := lo; i < hi; i++ {
@@ -89,27 +92,27 @@ func (g *covarianceGraph) covariance(i, j, common int32) float64 {
 	return float64(int64(common)*g.m - g.d[i]*g.d[j])
 }
 
-func (g *covarianceGraph) dim() int { return len(g.d) }
+func (g *covarianceGraph) Dim() int { return len(g.d) }
 
 func (g *covarianceGraph) normalisation() []float64 { return g.scale }
 
-func (g *covarianceGraph) single() operator[float32] { return covarianceOp[float32]{g} }
-func (g *covarianceGraph) double() operator[float64] { return covarianceOp[float64]{g} }
+func (g *covarianceGraph) single() eigen.Operator[float32] { return covarianceOp[float32]{g} }
+func (g *covarianceGraph) double() eigen.Operator[float64] { return covarianceOp[float64]{g} }
 
 // covarianceOp multiplies by the K of a covariance graph.
 type covarianceOp[T gemm.Float] struct{ *covarianceGraph }
 
-func (op covarianceOp[T]) strip() int { return sparseStrip }
+func (op covarianceOp[T]) Strip() int { return eigen.BlockSize }
 
-func (op covarianceOp[T]) applyTo(dst, x []T, b int) {
-	parallelRows(op.dim(), func(lo, hi int) {
+func (op covarianceOp[T]) ApplyTo(dst, x []T, b int) {
+	parallel.Rows(op.Dim(), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			row := dst[i*b : (i+1)*b]
 			clear(row)
 			for e := op.ptr[i]; e < op.ptr[i+1]; e++ {
 				j := op.col[e]
 				a := op.covariance(int32(i), j, op.count[e]) * op.scale[j] * op.scale[i]
-				addScaled(row, T(a), x[int(j)*b:(int(j)+1)*b])
+				dense.AddScaled(row, T(a), x[int(j)*b:(int(j)+1)*b])
 			}
 		}
 	})

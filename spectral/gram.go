@@ -6,6 +6,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/gsimc/gsimc/internal/parallel"
+	"github.com/gsimc/gsimc/spectral/internal/dense"
+	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 
 // maxGramItems is the number of items up to which K may be formed as a dense matrix: their indices have 16 bits.
@@ -80,21 +82,21 @@ type gramOp struct {
 	k []float32
 }
 
-func (g *gramOp) dim() int { return g.n }
+func (g *gramOp) Dim() int { return g.n }
 
 // strip: many columns make the most of each row of K.
-func (g *gramOp) strip() int { return 128 }
+func (g *gramOp) Strip() int { return 128 }
 
-func (g *gramOp) applyTo(dst, x []float32, b int) {
+func (g *gramOp) ApplyTo(dst, x []float32, b int) {
 	clear(dst)
-	k := matrix[float32]{Rows: g.n, Cols: g.n, Stride: g.n, Data: g.k}
-	mulAdd(matrix[float32]{Rows: g.n, Cols: b, Stride: b, Data: dst}, 1, k, matrix[float32]{Rows: g.n, Cols: b, Stride: b, Data: x})
+	k := dense.Matrix[float32]{Rows: g.n, Cols: g.n, Stride: g.n, Data: g.k}
+	dense.MulAdd(dense.Matrix[float32]{Rows: g.n, Cols: b, Stride: b, Data: dst}, 1, k, dense.Matrix[float32]{Rows: g.n, Cols: b, Stride: b, Data: x})
 }
 
 // newGramOp forms K of a hypergraph as a dense matrix: an addition for each pair of items of each user. Row i of a chunk's part
 // of Rᵀ D_e^{-s} R is added up in float32 in a place of its own and then added to K, so that no sum has very many terms.
-func newGramOp(g *hypergraph, m *meter) *gramOp {
-	n := g.dim()
+func newGramOp(g *hypergraph, m *eigen.Meter) *gramOp {
+	n := g.Dim()
 	op := &gramOp{n: n, k: make([]float32, n*n)}
 	chunks := make(chan *userChunk)
 	go func() {
@@ -109,7 +111,7 @@ func newGramOp(g *hypergraph, m *meter) *gramOp {
 	for c := range chunks {
 		op.add(c)
 		done += len(c.items)
-		m.update(float64(done) / float64(len(g.r.Item)))
+		m.Update(float64(done) / float64(len(g.r.Item)))
 	}
 	op.finish(g.vScale)
 	return op

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 
 // The dense K against its definition, pair by pair.
@@ -54,9 +56,9 @@ func TestGramGivesTheSameBasis(t *testing.T) {
 	opt := Options{Graph: g, Rank: 40, Tolerance: DefaultTolerance, Seed: 3}
 	for name, a := range map[string]affinity{
 		"sparse": {single: h.single(), double: h.double()},
-		"dense":  {single: k, double: rounded{k}},
+		"dense":  {single: k, double: eigen.Rounded{Op: k}},
 	} {
-		b, err := solveKrylov(a, opt)
+		b, err := solveKrylov(a, opt.Rank, opt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +83,7 @@ func TestDenseWhereItPays(t *testing.T) {
 		t.Error("800 interactions an item: sparse")
 	}
 	fine := opt
-	fine.Tolerance = singleTolerance / 2
+	fine.Tolerance = eigen.SingleTolerance / 2
 	if newHypergraph(1, r).denseIsFaster(fine) {
 		t.Error("a tolerance that float32 does not reach: dense")
 	}

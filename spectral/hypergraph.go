@@ -5,6 +5,8 @@ import (
 
 	"github.com/gsimc/gsimc/internal/gemm"
 	"github.com/gsimc/gsimc/internal/parallel"
+	"github.com/gsimc/gsimc/spectral/internal/dense"
+	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 
 // hypergraph is K = D_v^{-s/2} Rᵀ D_e^{-s} R D_v^{-s/2}, kept as R.
@@ -29,12 +31,12 @@ func newHypergraph(s float64, r *Incidence) *hypergraph {
 	return g
 }
 
-func (g *hypergraph) dim() int { return g.r.NumItems }
+func (g *hypergraph) Dim() int { return g.r.NumItems }
 
 func (g *hypergraph) normalisation() []float64 { return g.vScale }
 
-func (g *hypergraph) single() operator[float32] { return newHypergraphOp[float32](g) }
-func (g *hypergraph) double() operator[float64] { return newHypergraphOp[float64](g) }
+func (g *hypergraph) single() eigen.Operator[float32] { return newHypergraphOp[float32](g) }
+func (g *hypergraph) double() eigen.Operator[float64] { return newHypergraphOp[float64](g) }
 
 // hypergraphOp multiplies by the K of a hypergraph. A user's row of R is used twice while it is at hand: y = Σ z_i over the
 // user's items i, then every one of these items gets d_e^{-s}·y. So neither Rᵀ nor a vector over the users is needed, and
@@ -62,7 +64,7 @@ const (
 // groupCount is the number of groups of so many interactions.
 func groupCount(items, events int) int {
 	count := max(min(fewGroups, events/(minGroupPerItem*items)), events/(goodGroupPerItem*items))
-	return max(1, min(count, maxGroups, maxGroupElements/(sparseStrip*items)))
+	return max(1, min(count, maxGroups, maxGroupElements/(eigen.BlockSize*items)))
 }
 
 func newHypergraphOp[T gemm.Float](g *hypergraph) *hypergraphOp[T] {
@@ -71,7 +73,7 @@ func newHypergraphOp[T gemm.Float](g *hypergraph) *hypergraphOp[T] {
 	op := &hypergraphOp[T]{
 		hypergraph: g, users: gemm.NewSets(r.Item, r.Ptr, r.NumItems), weights: make([]T, r.NumUsers()), groups: []int{0},
 	}
-	convert(op.weights, g.eScale)
+	dense.Convert(op.weights, g.eScale)
 	for u := range r.NumUsers() {
 		if r.Ptr[u+1]*int64(count) >= int64(len(op.groups)*len(r.Item)) {
 			op.groups = append(op.groups, u+1)
@@ -81,16 +83,16 @@ func newHypergraphOp[T gemm.Float](g *hypergraph) *hypergraphOp[T] {
 	return op
 }
 
-func (op *hypergraphOp[T]) strip() int { return sparseStrip }
+func (op *hypergraphOp[T]) Strip() int { return eigen.BlockSize }
 
-func (op *hypergraphOp[T]) applyTo(dst, x []T, b int) {
-	n, count := op.dim(), len(op.groups)-1
+func (op *hypergraphOp[T]) ApplyTo(dst, x []T, b int) {
+	n, count := op.Dim(), len(op.groups)-1
 	if len(op.z) != n*b {
 		op.z, op.sums = make([]T, n*b), make([]T, count*n*b)
 	}
-	parallelRows(n, func(lo, hi int) { // z = D_v^{-s/2} x
+	parallel.Rows(n, func(lo, hi int) { // z = D_v^{-s/2} x
 		for i := lo; i < hi; i++ {
-			scaleTo(op.z[i*b:(i+1)*b], T(op.vScale[i]), x[i*b:(i+1)*b])
+			dense.ScaleTo(op.z[i*b:(i+1)*b], T(op.vScale[i]), x[i*b:(i+1)*b])
 		}
 	})
 	parallel.Strips(count, 1, func(g, _ int) { // the group's part of Rᵀ D_e^{-s} R z
@@ -99,21 +101,13 @@ func (op *hypergraphOp[T]) applyTo(dst, x []T, b int) {
 		first, next := op.groups[g], op.groups[g+1]
 		gemm.AddPairs(sums, op.z, b, op.users, first, op.weights[first:next])
 	})
-	parallelRows(n, func(lo, hi int) { // dst = D_v^{-s/2} times the sum over the groups
+	parallel.Rows(n, func(lo, hi int) { // dst = D_v^{-s/2} times the sum over the groups
 		copy(dst[lo*b:hi*b], op.sums[lo*b:hi*b])
 		for g := 1; g < count; g++ {
-			addScaled(dst[lo*b:hi*b], 1, op.sums[(g*n+lo)*b:(g*n+hi)*b])
+			dense.AddScaled(dst[lo*b:hi*b], 1, op.sums[(g*n+lo)*b:(g*n+hi)*b])
 		}
 		for i := lo; i < hi; i++ {
-			scaleTo(dst[i*b:(i+1)*b], T(op.vScale[i]), dst[i*b:(i+1)*b])
+			dense.ScaleTo(dst[i*b:(i+1)*b], T(op.vScale[i]), dst[i*b:(i+1)*b])
 		}
 	})
-}
-
-// scaleTo sets dst = alpha x. dst may be x.
-func scaleTo[T gemm.Float](dst []T, alpha T, x []T) {
-	x = x[:len(dst)]
-	for i, v := range x {
-		dst[i] = alpha * v
-	}
 }

@@ -43,9 +43,9 @@ const maxCGSteps = 2000
 // FilterTo sets dst = ŷ for a block s of b signals (n×b row-major). It fails if
 // conjugate gradients do not reach a relative residual of 1e-10.
 func (m *MRFCF) FilterTo(dst, s []float64, b int) error {
-	size := m.op.dim() * b
+	size := m.op.Dim() * b
 	if len(dst) != size || len(s) != size {
-		panic(fmt.Sprintf("spectral: MRFCF block of %d and %d values, want %d×%d", len(dst), len(s), m.op.dim(), b))
+		panic(fmt.Sprintf("spectral: MRFCF block of %d and %d values, want %d×%d", len(dst), len(s), m.op.Dim(), b))
 	}
 	x := make([]float64, size) // M x = s
 	r := append([]float64(nil), s...)
@@ -63,14 +63,14 @@ func (m *MRFCF) FilterTo(dst, s []float64, b int) error {
 			}
 			return nil
 		}
-		m.op.applyTo(mp, p, b)
+		m.op.ApplyTo(mp, p, b)
 		floats.AddScaled(mp, m.shift, p)
 		alpha := ratios(rho, columnDots(p, mp, b))
 		addColumnsScaled(x, alpha, p, 1)
 		addColumnsScaled(r, alpha, mp, -1)
 		next := columnDots(r, r, b)
 		beta := ratios(next, rho)
-		for i := range m.op.dim() {
+		for i := range m.op.Dim() {
 			pi, ri := p[i*b:(i+1)*b], r[i*b:(i+1)*b]
 			for c := range pi {
 				pi[c] = ri[c] + beta[c]*pi[c]

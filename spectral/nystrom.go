@@ -8,6 +8,9 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+
+	"github.com/gsimc/gsimc/spectral/internal/dense"
+	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 
 // Forms of the Nyström solver.
@@ -74,16 +77,16 @@ func (o NystromOptions) validate(k, n int) error {
 // products of K with blocks that vanish outside of the sample, so neither is
 // ever formed. Eigenvalues are Rayleigh quotients with K itself; the paper's
 // (n/l)·λ(A) holds for uniform samples only.
-func solveNystrom(op operator[float64], degrees []int64, opt Options) (*Basis, error) {
-	k, n := opt.Rank, op.dim()
+func solveNystrom(op eigen.Operator[float64], degrees []int64, opt Options) (*Basis, error) {
+	k, n := opt.Rank, op.Dim()
 	o := opt.Nystrom.withDefaults(k, n)
 	rng := rand.New(rand.NewPCG(opt.Seed, 0x6e797374))
 	landmarks := sampleByWeight(degrees, o.Landmarks, rng)
-	counted := &countingOp[float64]{operator: op}
+	counted := &eigen.Counting[float64]{Operator: op}
 	// Products with K lift both ends of its spectrum. In a covariance graph it
 	// reaches down to −1, so there the iteration is with K + I/2: whatever was
 	// negative is then below 1/2, and what was positive above.
-	lift := operator[float64](counted)
+	lift := eigen.Operator[float64](counted)
 	if !opt.Graph.positive() {
 		lift = shiftedOp{counted, 0.5}
 	}
@@ -95,23 +98,23 @@ func solveNystrom(op operator[float64], degrees []int64, opt Options) (*Basis, e
 	if opt.Graph.positive() {
 		rank = numericalRank(lambda)
 	}
-	y := newGeneral(n, rank)
-	scatterRows(y, columns(ua, 0, rank), landmarks)
-	u := newGeneral(n, rank)
-	multiplyTo(u, lift, y) // C U_A: the extension to all items
+	y := dense.New[float64](n, rank)
+	scatterRows(y, dense.Columns(ua, 0, rank), landmarks)
+	u := dense.New[float64](n, rank)
+	eigen.MultiplyTo(u, lift, y) // C U_A: the extension to all items
 	var kappa []float64
 	if o.Form == NystromPaper {
 		kappa = rayleighQuotients(counted, u)
 	} else {
 		for range o.Refine {
 			u, y = y, u
-			multiplyTo(u, lift, y)
+			eigen.MultiplyTo(u, lift, y)
 		}
-		if kappa, _, err = rayleighRitz(counted, u); err != nil {
+		if kappa, _, err = eigen.RayleighRitz(counted, u); err != nil {
 			return nil, err
 		}
 	}
-	b := &Basis{N: n, K: rank, U: u.Data, Kappa: kappa, Report: Report{Solver: "nystrom-" + o.Form, Passes: counted.vectors}}
+	b := &Basis{N: n, K: rank, U: u.Data, Kappa: kappa, Report: Report{Solver: "nystrom-" + o.Form, Passes: counted.Vectors}}
 	b.truncate(min(k, rank))
 	b.Report.Residual = b.residual(op)
 	return b, nil
@@ -119,25 +122,25 @@ func solveNystrom(op operator[float64], degrees []int64, opt Options) (*Basis, e
 
 // shiftedOp is K + shift·I.
 type shiftedOp struct {
-	operator[float64]
+	eigen.Operator[float64]
 	shift float64
 }
 
-func (s shiftedOp) applyTo(dst, x []float64, b int) {
-	s.operator.applyTo(dst, x, b)
+func (s shiftedOp) ApplyTo(dst, x []float64, b int) {
+	s.Operator.ApplyTo(dst, x, b)
 	floats.AddScaled(dst, s.shift, x)
 }
 
 // rayleighQuotients normalises the columns of u, sorts them by κ = uᵀKu in
 // descending order and returns κ.
-func rayleighQuotients(op operator[float64], u matrix[float64]) []float64 {
-	norms := columnNorms(u)
-	scaleColumns(u, func(j int) float64 { return 1 / max(norms[j], math.SmallestNonzeroFloat64) })
-	ku := newGeneral(u.Rows, u.Cols)
-	multiplyTo(ku, op, u)
+func rayleighQuotients(op eigen.Operator[float64], u dense.Matrix[float64]) []float64 {
+	norms := dense.ColumnNorms(u)
+	dense.ScaleColumns(u, func(j int) float64 { return 1 / max(norms[j], math.SmallestNonzeroFloat64) })
+	ku := dense.New[float64](u.Rows, u.Cols)
+	eigen.MultiplyTo(ku, op, u)
 	kappa := make([]float64, u.Cols)
 	for i := range u.Rows {
-		for j, x := range row(u, i) {
+		for j, x := range dense.Row(u, i) {
 			kappa[j] += x * ku.Data[i*ku.Stride+j]
 		}
 	}
@@ -148,7 +151,7 @@ func rayleighQuotients(op operator[float64], u matrix[float64]) []float64 {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(kappa[b], kappa[a]) })
 	sorted := make([]float64, u.Cols)
 	for i := range u.Rows {
-		from, to := row(u, i), row(ku, i) // ku is free now
+		from, to := dense.Row(u, i), dense.Row(ku, i) // ku is free now
 		for j, c := range order {
 			to[j] = from[c]
 		}
@@ -164,52 +167,52 @@ func rayleighQuotients(op operator[float64], u matrix[float64]) []float64 {
 // and eigenvalues of A = Eᵀ K E by randomised subspace iteration from a
 // Gaussian Ω. The small matrix is Z = QᵀAQ; the paper's Z QᵀΩ = QᵀAΩ is the
 // same up to what A maps out of the span of Q, and saves one product.
-func sampledEigen(op operator[float64], landmarks []int32, count, power int, rng *rand.Rand) (u matrix[float64], lambda []float64, err error) {
-	n, l := op.dim(), len(landmarks)
-	q := newGeneral(l, count)
+func sampledEigen(op eigen.Operator[float64], landmarks []int32, count, power int, rng *rand.Rand) (u dense.Matrix[float64], lambda []float64, err error) {
+	n, l := op.Dim(), len(landmarks)
+	q := dense.New[float64](l, count)
 	for i := range q.Data {
 		q.Data[i] = rng.NormFloat64()
 	}
-	x, kx := newGeneral(n, count), newGeneral(n, count)
+	x, kx := dense.New[float64](n, count), dense.New[float64](n, count)
 	multiply := func() { // kx = K E q
 		clear(x.Data)
 		scatterRows(x, q, landmarks)
-		multiplyTo(kx, op, x)
+		eigen.MultiplyTo(kx, op, x)
 	}
 	for range power {
-		if err := orthonormalColumns(q); err != nil {
+		if err := eigen.Orthonormalise(q); err != nil {
 			return u, nil, err
 		}
 		multiply()
 		gatherRows(q, kx, landmarks)
 	}
-	if err := orthonormalColumns(q); err != nil {
+	if err := eigen.Orthonormalise(q); err != nil {
 		return u, nil, err
 	}
 	multiply()
-	aq := newGeneral(l, count)
+	aq := dense.New[float64](l, count)
 	gatherRows(aq, kx, landmarks)
-	z := newGeneral(count, count)
-	transMul(z, q, aq)
-	lambda, s, err := symmetricEigen(z)
+	z := dense.New[float64](count, count)
+	dense.TransMul(z, q, aq)
+	lambda, s, err := eigen.Symmetric(z)
 	if err != nil {
 		return u, nil, err
 	}
-	rotateColumns(q, count, s)
+	dense.RotateColumns(q, count, s)
 	return q, lambda, nil
 }
 
 // scatterRows sets the rows idx of dst to the rows of src.
-func scatterRows(dst, src matrix[float64], idx []int32) {
+func scatterRows(dst, src dense.Matrix[float64], idx []int32) {
 	for r, i := range idx {
-		copy(row(dst, int(i)), row(src, r))
+		copy(dense.Row(dst, int(i)), dense.Row(src, r))
 	}
 }
 
 // gatherRows sets the rows of dst to the rows idx of src.
-func gatherRows(dst, src matrix[float64], idx []int32) {
+func gatherRows(dst, src dense.Matrix[float64], idx []int32) {
 	for r, i := range idx {
-		copy(row(dst, r), row(src, int(i)))
+		copy(dense.Row(dst, r), dense.Row(src, int(i)))
 	}
 }
 

@@ -5,6 +5,9 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/gsimc/gsimc/spectral/internal/dense"
+	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 
 // The covariance graph has as many large negative eigenvalues as positive ones;
@@ -57,8 +60,8 @@ func TestIndependentItemsShareNoEdge(t *testing.T) {
 func TestMultiplyWideBlocks(t *testing.T) {
 	r := randomIncidence(rand.New(rand.NewPCG(32, 33)), 50, 40, 4)
 	op := newHypergraphOp[float64](newHypergraph(1, r))
-	eye, k := identity(40), newGeneral(40, 40)
-	multiplyTo(k, op, eye)
+	eye, k := dense.Identity(40), dense.New[float64](40, 40)
+	eigen.MultiplyTo(k, op, eye)
 	want := denseK(Graph{Kind: Hypergraph, DegreeExponent: 1}, r)
 	for i := range 40 {
 		for j := range 40 {
@@ -67,8 +70,8 @@ func TestMultiplyWideBlocks(t *testing.T) {
 			}
 		}
 	}
-	if cap(op.z) > 40*sparseStrip {
-		t.Errorf("scratch of %d numbers for %d columns at a time", cap(op.z), sparseStrip)
+	if cap(op.z) > 40*eigen.BlockSize {
+		t.Errorf("scratch of %d numbers for %d columns at a time", cap(op.z), eigen.BlockSize)
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 
 // Graph kinds.
@@ -57,40 +57,13 @@ func (g Graph) scaled() bool { return g.Kind == Hypergraph && g.DegreeExponent !
 // no loops, so the eigenvalues of its K sum to 0.
 func (g Graph) positive() bool { return g.Kind == Hypergraph }
 
-// An operator is a symmetric n×n matrix known by its products with blocks.
-type operator[T gemm.Float] interface {
-	dim() int
-	strip() int // a number of columns that is good to multiply at a time
-	// applyTo sets dst = K·x for n×b row-major blocks. dst and x do not overlap.
-	// The scratch that is used grows with b; see multiplyTo for wide blocks.
-	applyTo(dst, x []T, b int)
-}
-
 // An itemGraph is a K = S M S with a diagonal S, kept sparse.
 type itemGraph interface {
-	dim() int
+	Dim() int
 	normalisation() []float64 // S
-	single() operator[float32]
-	double() operator[float64]
+	single() eigen.Operator[float32]
+	double() eigen.Operator[float64]
 }
-
-// sparseStrip is the strip of the sparse operators: the rows of a block are then the ones that gemm has kernels for.
-const sparseStrip = gemm.StripWidth
-
-// multiplyTo sets dst = K·x for blocks of any width, a strip of columns at a
-// time, so that the scratch stays small.
-func multiplyTo[T gemm.Float](dst matrix[T], op operator[T], x matrix[T]) {
-	for lo := 0; lo < x.Cols; lo += op.strip() {
-		hi := min(lo+op.strip(), x.Cols)
-		width := roundUp(hi-lo, min(sparseStrip, op.strip())) // whole strips have kernels; what is beyond the columns is 0
-		in, out := newMatrix[T](x.Rows, width), newMatrix[T](x.Rows, width)
-		copyMatrix(columns(in, 0, hi-lo), columns(x, lo, hi))
-		op.applyTo(out.Data, in.Data, width)
-		copyMatrix(columns(dst, lo, hi), columns(out, 0, hi-lo))
-	}
-}
-
-func roundUp(x, multiple int) int { return (x + multiple - 1) / multiple * multiple }
 
 // newGraph prepares K of the graph without ever forming an n×n dense matrix.
 func newGraph(g Graph, r *Incidence) (itemGraph, error) {

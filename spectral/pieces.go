@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/spectral/internal/dense"
+	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 
 // pieces are the connected components of a graph whose K has the eigenvalue 1 once for each of them, with the eigenvector
@@ -17,17 +19,29 @@ type pieces struct {
 	count int
 }
 
+// solveKrylov finds the basis with K = a, which has no eigenvalue below lowest.
+func solveKrylov(a affinity, k int, opt Options) (*Basis, error) {
+	pairs, err := eigen.Krylov(eigen.Problem{
+		Single: a.single, Double: a.double, K: k,
+		Tolerance: opt.Tolerance, Lowest: opt.Graph.lowest(), Seed: opt.Seed, Meter: opt.meter,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newBasis(pairs, "lanczos"), nil
+}
+
 // solvePieces is solveKrylov with the eigenvectors of all pieces but the largest written down instead of searched.
 func solvePieces(g itemGraph, opt Options) (*Basis, error) {
 	a := newAffinity(g, opt)
 	if opt.Graph.scaled() { // the pieces have different eigenvalues, as a rule
-		return solveKrylov(a, opt)
+		return solveKrylov(a, opt.Rank, opt)
 	}
 	p := findPieces(g)
 	if p.count < 2 {
-		return solveKrylov(a, opt)
+		return solveKrylov(a, opt.Rank, opt)
 	}
-	n, k := g.dim(), opt.Rank
+	n, k := g.Dim(), opt.Rank
 	out := &Basis{N: n, K: k, U: make([]float64, n*k), Kappa: make([]float64, k)}
 	known := min(k, p.count)
 	for c := range known {
@@ -39,14 +53,13 @@ func solvePieces(g itemGraph, opt Options) (*Basis, error) {
 		out.Report.Residual = out.residual(a.double)
 		return out, nil
 	}
-	opt.Rank = k - known + 1
 	// The largest piece stays, so that the scale of K does. The others are moved to the lower end of the spectrum.
-	rest, err := solveKrylov(a.without(p, 1-opt.Graph.lowest()), opt)
+	rest, err := solveKrylov(a.without(p, 1-opt.Graph.lowest()), k-known+1, opt)
 	if err != nil {
 		return nil, err
 	}
 	p.projectOut(rest.matrix())
-	copyMatrix(columns(out.matrix(), known, k), columns(rest.matrix(), 1, rest.K))
+	dense.Copy(dense.Columns(out.matrix(), known, k), dense.Columns(rest.matrix(), 1, rest.K))
 	for j, kappa := range rest.Kappa[1:] {
 		out.Kappa[known+j] = min(kappa, 1)
 	}
@@ -65,7 +78,7 @@ func (g Graph) lowest() float64 {
 
 // findPieces finds the components of a graph that is not scaled.
 func findPieces(g itemGraph) *pieces {
-	n := g.dim()
+	n := g.Dim()
 	sets := newDisjointSets(n)
 	var scale []float64 // D^{-1/2}
 	linked := make([]bool, n)
@@ -115,10 +128,10 @@ func (p *pieces) normalise() {
 }
 
 // copyTo sets the first count columns of u, which are 0, to the eigenvectors of the largest pieces.
-func (p *pieces) copyTo(u matrix[float64], count int) {
+func (p *pieces) copyTo(u dense.Matrix[float64], count int) {
 	for i, c := range p.of {
 		if c >= 0 && int(c) < count {
-			row(u, i)[c] = p.root[i]
+			dense.Row(u, i)[c] = p.root[i]
 		}
 	}
 }
@@ -128,7 +141,7 @@ func productsWith[T gemm.Float](p *pieces, first int, x []T, b int) []T {
 	sum := make([]T, p.count*b)
 	for i, c := range p.of {
 		if int(c) >= first {
-			addScaled(sum[int(c)*b:(int(c)+1)*b], T(p.root[i]), x[i*b:(i+1)*b])
+			dense.AddScaled(sum[int(c)*b:(int(c)+1)*b], T(p.root[i]), x[i*b:(i+1)*b])
 		}
 	}
 	return sum
@@ -138,26 +151,26 @@ func productsWith[T gemm.Float](p *pieces, first int, x []T, b int) []T {
 func subtractFrom[T gemm.Float](dst []T, p *pieces, first int, sum []T, shift float64, b int) {
 	for i, c := range p.of {
 		if int(c) >= first {
-			addScaled(dst[i*b:(i+1)*b], T(-shift*p.root[i]), sum[int(c)*b:(int(c)+1)*b])
+			dense.AddScaled(dst[i*b:(i+1)*b], T(-shift*p.root[i]), sum[int(c)*b:(int(c)+1)*b])
 		}
 	}
 }
 
 // projectOut makes the columns of u orthogonal to the eigenvectors of all pieces. What a converged eigenvector has along X is of the order of its
 // residual, so its length stays 1.
-func (p *pieces) projectOut(u matrix[float64]) {
+func (p *pieces) projectOut(u dense.Matrix[float64]) {
 	subtractFrom(u.Data, p, 0, productsWith(p, 0, u.Data, u.Cols), 1, u.Cols)
 }
 
 // withoutPieces is K − shift·XXᵀ: the eigenvalue 1 of all pieces but the largest becomes 1 − shift.
 type withoutPieces[T gemm.Float] struct {
-	operator[T]
+	eigen.Operator[T]
 	p     *pieces
 	shift float64
 }
 
-func (w *withoutPieces[T]) applyTo(dst, x []T, b int) {
-	w.operator.applyTo(dst, x, b)
+func (w *withoutPieces[T]) ApplyTo(dst, x []T, b int) {
+	w.Operator.ApplyTo(dst, x, b)
 	subtractFrom(dst, w.p, 1, productsWith(w.p, 1, x, b), w.shift, b)
 }
 

@@ -6,6 +6,9 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/floats"
+
+	"github.com/gsimc/gsimc/spectral/internal/dense"
+	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 
 // Solver names of [Options].
@@ -33,7 +36,7 @@ type Options struct {
 	// 0 to at most total.
 	Progress func(done, total int)
 
-	meter *meter // what Progress is told by
+	meter *eigen.Meter // what Progress is told by
 }
 
 // DefaultTolerance is the residual that the exact solvers reach by default. An
@@ -41,14 +44,7 @@ type Options struct {
 const DefaultTolerance = 1e-5
 
 // FinestTolerance is the finest that is worth asking for: rounding of float64 leaves residuals that are not far below.
-const FinestTolerance = 1e-12
-
-// maxRestarts bounds the Lanczos solver; a basis that has not converged by
-// then is reported with its residual.
-const maxRestarts = 100
-
-// maxSingleRestarts bounds it in float32, after which it begins anew in float64: rounding may keep it from converging.
-const maxSingleRestarts = 30
+const FinestTolerance = eigen.FinestTolerance
 
 // denseMax is the number of items up to which all eigenpairs of the dense
 // matrix are computed: at that size this is faster than iterating.
@@ -107,7 +103,7 @@ func Solve(r *Incidence, opt Options) (*Basis, error) {
 	if opt.Tolerance == 0 {
 		opt.Tolerance = DefaultTolerance
 	}
-	opt.meter = newMeter(opt.Progress)
+	opt.meter = eigen.NewMeter(opt.Progress)
 	edges, err := r.windowed(opt.Graph.Window)
 	if err != nil {
 		return nil, err
@@ -120,7 +116,7 @@ func Solve(r *Incidence, opt Options) (*Basis, error) {
 	switch {
 	case opt.Solver == SolverNystrom:
 		b, err = solveNystrom(g.double(), edges.Degrees(), opt)
-	case g.dim() <= denseMax || !lanczosFits(g.dim(), opt.Rank):
+	case g.Dim() <= denseMax || !eigen.FitsKrylov(g.Dim(), opt.Rank):
 		b, err = solveDense(g.double(), opt.Rank)
 	default:
 		b, err = solvePieces(g, opt)
@@ -133,23 +129,24 @@ func Solve(r *Incidence, opt Options) (*Basis, error) {
 
 // solveDense computes all eigenpairs of K as a dense matrix: O(n³) time, about
 // 48·n² bytes.
-func solveDense(op operator[float64], k int) (*Basis, error) {
-	n := op.dim()
+func solveDense(op eigen.Operator[float64], k int) (*Basis, error) {
+	n := op.Dim()
 	if n > denseLimit {
 		return nil, fmt.Errorf("rank %d of %d items is most of the spectrum, which is computed for up to %d items only: choose a rank of at most %d",
-			k, n, denseLimit, largestKrylovRank(n))
+			k, n, denseLimit, eigen.MaxKrylovRank(n))
 	}
-	eye, dense := identity(n), newGeneral(n, n)
-	multiplyTo(dense, op, eye)
-	kappa, s, err := symmetricEigen(dense)
+	pairs, err := eigen.Dense(op, k)
 	if err != nil {
 		return nil, err
 	}
-	u := newGeneral(n, k)
-	copyMatrix(u, columns(s, 0, k))
-	b := &Basis{N: n, K: k, U: u.Data, Kappa: kappa[:k], Report: Report{Solver: "dense", Passes: n}}
-	b.Report.Residual = b.residual(op)
-	return b, nil
+	return newBasis(pairs, "dense"), nil
+}
+
+// newBasis is the basis of the pairs, before finish.
+func newBasis(p *eigen.Pairs, solver string) *Basis {
+	return &Basis{N: p.U.Rows, K: p.U.Cols, U: p.U.Data, Kappa: p.Kappa, Report: Report{
+		Solver: solver, Residual: p.Report.Residual, Passes: p.Report.Vectors, Restarts: p.Report.Restarts,
+	}}
 }
 
 // finish cuts the null space off, fixes signs, measures the orthogonality and derives λ.
@@ -194,13 +191,13 @@ func (b *Basis) truncate(k int) {
 	if k == b.K {
 		return
 	}
-	u := newGeneral(b.N, k)
-	copyMatrix(u, columns(b.matrix(), 0, k))
+	u := dense.New[float64](b.N, k)
+	dense.Copy(u, dense.Columns(b.matrix(), 0, k))
 	b.K, b.U, b.Kappa = k, u.Data, b.Kappa[:k]
 }
 
-func (b *Basis) matrix() matrix[float64] {
-	return matrix[float64]{Rows: b.N, Cols: b.K, Stride: b.K, Data: b.U}
+func (b *Basis) matrix() dense.Matrix[float64] {
+	return dense.Matrix[float64]{Rows: b.N, Cols: b.K, Stride: b.K, Data: b.U}
 }
 
 // fixSigns makes the entry of largest magnitude of each column positive; the
@@ -224,26 +221,16 @@ func (b *Basis) fixSigns() {
 }
 
 // residual is max_j ‖K u_j − κ_j u_j‖₂ / (κ_1 ‖u_j‖₂), by k products with K.
-func (b *Basis) residual(op operator[float64]) float64 {
-	ku := newGeneral(b.N, b.K)
-	multiplyTo(ku, op, b.matrix())
+func (b *Basis) residual(op eigen.Operator[float64]) float64 {
 	b.Report.Passes += b.K
-	return worstResidual(b.matrix(), ku, b.Kappa)
+	return eigen.Residual(op, b.matrix(), b.Kappa)
 }
 
 // orthogonality is max |UᵀU − I|.
 func (b *Basis) orthogonality() float64 {
-	gram := gramMatrix(b.matrix())
+	gram := dense.Gram(b.matrix())
 	for j := range b.K {
 		gram.Data[j*b.K+j]--
 	}
 	return max(floats.Max(gram.Data), -floats.Min(gram.Data))
-}
-
-func identity(n int) matrix[float64] {
-	eye := newGeneral(n, n)
-	for i := range n {
-		eye.Data[i*n+i] = 1
-	}
-	return eye
 }

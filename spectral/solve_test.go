@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
 
 // randomIncidence draws m users over n items with a skewed popularity; each
@@ -119,7 +121,7 @@ func checkBasis(t *testing.T, b *Basis, g Graph, r *Incidence, tol float64) {
 			}
 		}
 		for i := range b.K {
-			if d := math.Abs(gram.At(i, j) - identity(b.K).Data[i*b.K+j]); d > 1e-7 {
+			if d := math.Abs(gram.At(i, j) - dense.Identity(b.K).Data[i*b.K+j]); d > 1e-7 {
 				t.Fatalf("(UᵀU − I)[%d, %d] = %.2e", i, j, d)
 			}
 		}

@@ -23,6 +23,13 @@ func Strips(n, strip int, do func(lo, hi int)) {
 	Tasks((n+strip-1)/strip, func(i int) { do(i*strip, min((i+1)*strip, n)) })
 }
 
+// rowStrip is the strip of Rows: short enough to even out rows of different cost, long enough that
+// handing it out costs nothing.
+const rowStrip = 128
+
+// Rows is Strips for the rows of a matrix, which may differ in cost.
+func Rows(rows int, do func(lo, hi int)) { Strips(rows, rowStrip, do) }
+
 // Tasks calls do(0), …, do(n−1).
 func Tasks(n int, do func(i int)) {
 	TasksWith(n, func() func(i int) { return do })

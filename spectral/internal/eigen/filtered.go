@@ -1,4 +1,4 @@
-package spectral
+package eigen
 
 import (
 	"cmp"
@@ -6,13 +6,15 @@ import (
 	"slices"
 
 	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/internal/parallel"
+	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
 
 // filteredIteration is a Lanczos iteration on a filter of K.
 type filteredIteration[T gemm.Float] struct {
 	l      *lanczos[T]
-	op     operator[T] // K without found
-	found  matrix[T]   // leading eigenvectors, which the iteration is without
+	op     Operator[T]     // K without found
+	found  dense.Matrix[T] // leading eigenvectors, which the iteration is without
 	filter chebyshev
 	top    float64 // κ_1
 }
@@ -61,16 +63,16 @@ func (f *filteredIteration[T]) good(k int, tol float64) (int, error) {
 // measure returns the largest ‖K u − (uᵀKu) u‖ / κ_1 of the Ritz vectors of the given numbers.
 func (f *filteredIteration[T]) measure(numbers []int) float64 {
 	u := f.l.vectors(numbers)
-	ku := newMatrix[T](u.Rows, u.Cols)
-	f.op.applyTo(ku.Data, u.Data, u.Cols)
-	kappa := dotColumns(u, ku)
-	parallelRows(u.Rows, func(lo, hi int) {
+	ku := dense.New[T](u.Rows, u.Cols)
+	f.op.ApplyTo(ku.Data, u.Data, u.Cols)
+	kappa := dense.DotColumns(u, ku)
+	parallel.Rows(u.Rows, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			to := row(ku, i)
-			for j, x := range row(u, i) {
+			to := dense.Row(ku, i)
+			for j, x := range dense.Row(u, i) {
 				to[j] -= T(kappa[j]) * x
 			}
 		}
 	})
-	return maxColumnNorm(ku) / f.top
+	return dense.MaxColumnNorm(ku) / f.top
 }

@@ -1,9 +1,10 @@
-package spectral
+package eigen
 
 import (
 	"math/rand/v2"
 
 	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
 
 // lanczos finds the largest eigenvalues of K and their eigenvectors by block
@@ -22,21 +23,21 @@ import (
 // T is the type of the n×p and n×b matrices, on which nearly all time is spent.
 // Everything small is of float64.
 type lanczos[T gemm.Float] struct {
-	op    operator[T]
+	op    Operator[T]
 	rng   *rand.Rand
 	n, b  int
 	limit int // columns of V at most
 	p     int // processed columns
 
-	v     matrix[T]       // n×limit
-	t     matrix[float64] // limit×limit, symmetric
-	tail  matrix[float64] // b×b
-	start matrix[float64] // b×b, R_0 of the start block's factors
-	x, kx matrix[T]       // n×b: the block and its product
-	w     matrix[float64] // n×b: the next block while it is made orthonormal
+	v     dense.Matrix[T]       // n×limit
+	t     dense.Matrix[float64] // limit×limit, symmetric
+	tail  dense.Matrix[float64] // b×b
+	start dense.Matrix[float64] // b×b, R_0 of the start block's factors
+	x, kx dense.Matrix[T]       // n×b: the block and its product
+	w     dense.Matrix[float64] // n×b: the next block while it is made orthonormal
 
-	theta []float64       // Ritz values of V[:, :p], descending; nil: not computed since V changed
-	s     matrix[float64] // p×p, eigenvectors of T that belong to them
+	theta []float64             // Ritz values of V[:, :p], descending; nil: not computed since V changed
+	s     dense.Matrix[float64] // p×p, eigenvectors of T that belong to them
 
 	scale    float64 // largest column norm of K·V seen, a lower bound of κ_1: the measure of "zero"
 	restarts int
@@ -46,16 +47,16 @@ type lanczos[T gemm.Float] struct {
 // newLanczos starts the iteration from an n×b block. limit is the
 // number of columns that are kept, at least 8 blocks: more mean fewer restarts
 // and more memory. The seed is of the directions that stand in for dependent ones.
-func newLanczos[T gemm.Float](op operator[T], start matrix[float64], limit int, seed uint64) *lanczos[T] {
-	n, b := op.dim(), start.Cols
+func newLanczos[T gemm.Float](op Operator[T], start dense.Matrix[float64], limit int, seed uint64) *lanczos[T] {
+	n, b := op.Dim(), start.Cols
 	l := &lanczos[T]{
 		op: op, n: n, b: b, limit: limit, rng: rand.New(rand.NewPCG(seed, 0x6c616e637a6f73)),
-		v: newMatrix[T](n, limit), t: newGeneral(limit, limit), tail: newGeneral(b, b),
-		x: newMatrix[T](n, b), kx: newMatrix[T](n, b), w: start,
+		v: dense.New[T](n, limit), t: dense.New[float64](limit, limit), tail: dense.New[float64](b, b),
+		x: dense.New[T](n, b), kx: dense.New[T](n, b), w: start,
 	}
-	l.scale = maxColumnNorm(l.w)
+	l.scale = dense.MaxColumnNorm(l.w)
 	l.start = l.orthonormalise(0)
-	copyMatrix(columns(l.v, 0, b), l.w)
+	dense.Copy(dense.Columns(l.v, 0, b), l.w)
 	l.scale = 0
 	return l
 }
@@ -106,23 +107,23 @@ func (l *lanczos[T]) solve(k int, count func() (int, error), maxRestarts int) er
 }
 
 // vectors returns the Ritz vectors of the given numbers as columns.
-func (l *lanczos[T]) vectors(numbers []int) matrix[T] {
-	turn := newMatrix[T](l.p, len(numbers))
+func (l *lanczos[T]) vectors(numbers []int) dense.Matrix[T] {
+	turn := dense.New[T](l.p, len(numbers))
 	for i := range l.p {
 		for c, j := range numbers {
 			turn.Data[i*turn.Stride+c] = T(l.s.Data[i*l.s.Stride+j])
 		}
 	}
-	u := newMatrix[T](l.n, len(numbers))
-	mulAdd(u, 1, columns(l.v, 0, l.p), turn)
+	u := dense.New[T](l.n, len(numbers))
+	dense.MulAdd(u, 1, dense.Columns(l.v, 0, l.p), turn)
 	return u
 }
 
 // ritz returns the Ritz values, descending, and the eigenvectors of T. It costs
 // as much as many steps and is done once for each V.
-func (l *lanczos[T]) ritz() (theta []float64, s matrix[float64], err error) {
+func (l *lanczos[T]) ritz() (theta []float64, s dense.Matrix[float64], err error) {
 	if l.theta == nil {
-		l.theta, l.s, err = symmetricEigen(block(l.t, 0, l.p, 0, l.p))
+		l.theta, l.s, err = Symmetric(dense.Block(l.t, 0, l.p, 0, l.p))
 	}
 	return l.theta, l.s, err
 }
@@ -132,28 +133,28 @@ func (l *lanczos[T]) ritz() (theta []float64, s matrix[float64], err error) {
 func (l *lanczos[T]) step() {
 	p, b := l.p, l.b
 	l.theta = nil
-	copyMatrix(l.x, columns(l.v, p, p+b))
-	l.op.applyTo(l.kx.Data, l.x.Data, b)
-	l.scale = max(l.scale, maxColumnNorm(l.kx))
-	clearMatrix(block(l.t, 0, l.limit, p, p+b))
+	dense.Copy(l.x, dense.Columns(l.v, p, p+b))
+	l.op.ApplyTo(l.kx.Data, l.x.Data, b)
+	l.scale = max(l.scale, dense.MaxColumnNorm(l.kx))
+	dense.Clear(dense.Block(l.t, 0, l.limit, p, p+b))
 	// Twice, because the first pass leaves rounding error relative to what it removed.
 	for range 2 {
-		l.project(p+b, block(l.t, 0, p+b, p, p+b))
+		l.project(p+b, dense.Block(l.t, 0, p+b, p, p+b))
 	}
 	l.symmetrise(p)
-	copyMatrix(l.w, l.kx)
-	copyMatrix(l.tail, l.orthonormalise(p+b))
-	copyMatrix(columns(l.v, p+b, p+2*b), l.w)
+	dense.Copy(l.w, l.kx)
+	dense.Copy(l.tail, l.orthonormalise(p+b))
+	dense.Copy(dense.Columns(l.v, p+b, p+2*b), l.w)
 	l.p = p + b
 }
 
 // project adds H = V[:, :p]ᵀ KX to h and subtracts V[:, :p] H from KX.
-func (l *lanczos[T]) project(p int, h matrix[float64]) {
-	v := columns(l.v, 0, p)
-	coef := newMatrix[T](p, l.b)
-	transMul(coef, v, l.kx)
-	mulAdd(l.kx, -1, v, coef)
-	addMatrix(h, coef)
+func (l *lanczos[T]) project(p int, h dense.Matrix[float64]) {
+	v := dense.Columns(l.v, 0, p)
+	coef := dense.New[T](p, l.b)
+	dense.TransMul(coef, v, l.kx)
+	dense.MulAdd(l.kx, -1, v, coef)
+	dense.Add(h, coef)
 }
 
 // symmetrise mirrors the new block column p:p+b of T, whose diagonal block is
@@ -173,9 +174,9 @@ func (l *lanczos[T]) symmetrise(p int) {
 
 // residuals returns ‖B s‖ of the first k Ritz pairs, which are computed.
 func (l *lanczos[T]) residuals(k int) []float64 {
-	res := newGeneral(l.b, k)
-	mulAdd(res, 1, l.tail, block(l.s, l.p-l.b, l.p, 0, k))
-	return columnNorms(res)
+	res := dense.New[float64](l.b, k)
+	dense.MulAdd(res, 1, l.tail, dense.Block(l.s, l.p-l.b, l.p, 0, k))
+	return dense.ColumnNorms(res)
 }
 
 // keep returns how many Ritz vectors survive a restart: the wanted ones and
@@ -192,11 +193,11 @@ func (l *lanczos[T]) restart(q int) error {
 	if err != nil {
 		return err
 	}
-	rotateColumns(l.v, l.p, columns(s, 0, q))
-	pending := columns(l.v, q, q+l.b)
-	copyMatrix(l.x, columns(l.v, l.p, l.p+l.b)) // the two may overlap
-	copyMatrix(pending, l.x)
-	clearMatrix(l.t)
+	dense.RotateColumns(l.v, l.p, dense.Columns(s, 0, q))
+	pending := dense.Columns(l.v, q, q+l.b)
+	dense.Copy(l.x, dense.Columns(l.v, l.p, l.p+l.b)) // the two may overlap
+	dense.Copy(pending, l.x)
+	dense.Clear(l.t)
 	for j := range q {
 		l.t.Data[j*l.t.Stride+j] = theta[j]
 	}

@@ -1,10 +1,12 @@
-package spectral
+package eigen
 
 import (
 	"math"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
 
 // maxGramCondition bounds the condition number of WᵀW up to which Cholesky QR,
@@ -19,8 +21,8 @@ const nearlyOrthonormal = 4
 // scale of K, are replaced by random directions orthogonal to V[:, :p], and
 // get a zero on the diagonal of R: the Krylov space is exhausted in that
 // direction and the search goes on elsewhere.
-func (l *lanczos[T]) orthonormalise(p int) matrix[float64] {
-	if minColumnNorm(l.w) > 1e-10*l.scale {
+func (l *lanczos[T]) orthonormalise(p int) dense.Matrix[float64] {
+	if dense.MinColumnNorm(l.w) > 1e-10*l.scale {
 		if r, ok := choleskyQR2(l.w); ok {
 			return r
 		}
@@ -31,22 +33,22 @@ func (l *lanczos[T]) orthonormalise(p int) matrix[float64] {
 // gramSchmidt is orthonormalise by columns: slower, but safe for columns that
 // are tiny or dependent. p+b must be well below n, so that random directions
 // outside of V exist.
-func (l *lanczos[T]) gramSchmidt(p int) matrix[float64] {
-	q := newGeneral(l.b, l.n) // Wᵀ: one vector a row
+func (l *lanczos[T]) gramSchmidt(p int) dense.Matrix[float64] {
+	q := dense.New[float64](l.b, l.n) // Wᵀ: one vector a row
 	for i := range l.n {
 		for c := range l.b {
 			q.Data[c*l.n+i] = l.w.Data[i*l.b+c]
 		}
 	}
-	r := newGeneral(l.b, l.b)
+	r := dense.New[float64](l.b, l.b)
 	for c := range l.b {
 		if l.orthogonaliseRow(q, c, p, r.Data[c:]) {
 			continue
 		}
 		r.Data[c*l.b+c] = 0
 		for { // a random direction lies in the span with probability 0
-			for i := range row(q, c) {
-				row(q, c)[i] = l.rng.NormFloat64() * l.scale
+			for i := range dense.Row(q, c) {
+				dense.Row(q, c)[i] = l.rng.NormFloat64() * l.scale
 			}
 			if l.orthogonaliseRow(q, c, p, make([]float64, l.b*l.b)) {
 				break
@@ -64,14 +66,14 @@ func (l *lanczos[T]) gramSchmidt(p int) matrix[float64] {
 // orthogonaliseRow makes row c of q a unit vector orthogonal to the rows before
 // it and to V[:, :p], and adds the coefficients to column 0 of r, whose rows
 // are b apart. It returns false if nothing but rounding error is left.
-func (l *lanczos[T]) orthogonaliseRow(q matrix[float64], c, p int, r []float64) bool {
-	x := row(q, c)
+func (l *lanczos[T]) orthogonaliseRow(q dense.Matrix[float64], c, p int, r []float64) bool {
+	x := dense.Row(q, c)
 	length := 1.0 // of the original vector's part that is left
 	for range 2 { // normalised in between, so that the second pass works at full precision
 		l.projectVector(x, p)
 		for j := range c {
-			d := floats.Dot(row(q, j), x)
-			floats.AddScaled(x, -d, row(q, j))
+			d := floats.Dot(dense.Row(q, j), x)
+			floats.AddScaled(x, -d, dense.Row(q, j))
 			r[j*l.b] += length * d
 		}
 		norm := floats.Norm(x, 2)
@@ -92,13 +94,13 @@ func (l *lanczos[T]) projectVector(x []float64, p int) {
 	}
 	coef := make([]float64, p)
 	for i, at := range x {
-		for j, v := range row(l.v, i)[:p] {
+		for j, v := range dense.Row(l.v, i)[:p] {
 			coef[j] += at * float64(v)
 		}
 	}
 	for i := range x {
 		var sum float64
-		for j, v := range row(l.v, i)[:p] {
+		for j, v := range dense.Row(l.v, i)[:p] {
 			sum += coef[j] * float64(v)
 		}
 		x[i] -= sum
@@ -107,7 +109,7 @@ func (l *lanczos[T]) projectVector(x []float64, p int) {
 
 // choleskyQR2 factors w = Q R by two rounds of Cholesky QR, or one where the columns are nearly orthonormal, and stores Q in w.
 // If w is too ill-conditioned it returns ok = false and leaves w as it was.
-func choleskyQR2(w matrix[float64]) (r matrix[float64], ok bool) {
+func choleskyQR2(w dense.Matrix[float64]) (r dense.Matrix[float64], ok bool) {
 	r1, condition, ok := choleskyQR(w)
 	if !ok || condition < nearlyOrthonormal {
 		return r1, ok
@@ -116,15 +118,15 @@ func choleskyQR2(w matrix[float64]) (r matrix[float64], ok bool) {
 	if !ok { // cannot be: w is orthonormal up to 1e-6 by now
 		return r, false
 	}
-	r = newGeneral(w.Cols, w.Cols)
-	mulAdd(r, 1, r2, r1)
+	r = dense.New[float64](w.Cols, w.Cols)
+	dense.MulAdd(r, 1, r2, r1)
 	return r, true
 }
 
 // choleskyQR is one round, and tells the condition number of WᵀW.
-func choleskyQR(w matrix[float64]) (r matrix[float64], condition float64, ok bool) {
+func choleskyQR(w dense.Matrix[float64]) (r dense.Matrix[float64], condition float64, ok bool) {
 	b := w.Cols
-	gram := gramMatrix(w)
+	gram := dense.Gram(w)
 	var chol mat.Cholesky
 	if !chol.Factorize(mat.NewSymDense(b, gram.Data)) || !(chol.Cond() < maxGramCondition) {
 		return r, 0, false
@@ -136,34 +138,34 @@ func choleskyQR(w matrix[float64]) (r matrix[float64], condition float64, ok boo
 	}
 	// A product with R⁻¹ is many times faster than solving with R. What it loses,
 	// R being well conditioned, the second round restores.
-	rotateColumns(w, b, upperTriangle(&inverse))
+	dense.RotateColumns(w, b, upperTriangle(&inverse))
 	return upperTriangle(&tri), chol.Cond(), true
 }
 
 // upperTriangle is t with zeros below the diagonal, which a TriDense leaves
 // undefined.
-func upperTriangle(t *mat.TriDense) matrix[float64] {
+func upperTriangle(t *mat.TriDense) dense.Matrix[float64] {
 	raw := t.RawTriangular()
-	r := newGeneral(raw.N, raw.N)
+	r := dense.New[float64](raw.N, raw.N)
 	for i := range raw.N {
-		copy(row(r, i)[i:], raw.Data[i*raw.Stride+i:i*raw.Stride+raw.N])
+		copy(dense.Row(r, i)[i:], raw.Data[i*raw.Stride+i:i*raw.Stride+raw.N])
 	}
 	return r
 }
 
-// orthonormalColumns replaces q by an orthonormal basis of its column space.
+// Orthonormalise replaces q by an orthonormal basis of its column space.
 // Dependent columns become directions of rounding noise.
-func orthonormalColumns(q matrix[float64]) error {
+func Orthonormalise(q dense.Matrix[float64]) error {
 	if _, ok := choleskyQR2(q); ok {
 		return nil
 	}
 	for range 2 { // by the singular vectors of the Gram matrix, which always exist
-		values, s, err := symmetricEigen(gramMatrix(q))
+		values, s, err := Symmetric(dense.Gram(q))
 		if err != nil {
 			return err
 		}
-		scaleColumns(s, func(j int) float64 { return 1 / math.Sqrt(max(values[j], 1e-15*values[0])) })
-		rotateColumns(q, q.Cols, s)
+		dense.ScaleColumns(s, func(j int) float64 { return 1 / math.Sqrt(max(values[j], 1e-15*values[0])) })
+		dense.RotateColumns(q, q.Cols, s)
 	}
 	return nil
 }

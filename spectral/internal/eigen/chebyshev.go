@@ -1,10 +1,11 @@
-package spectral
+package eigen
 
 import (
 	"math"
 
 	"github.com/gsimc/gsimc/internal/gemm"
 	"github.com/gsimc/gsimc/internal/parallel"
+	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
 
 // chebyshev is the polynomial p(x) = T_d((x−e)/h) / T_d((κ_1−e)/h), T_d the Chebyshev polynomial of degree d, e and h the
@@ -54,32 +55,32 @@ func (c chebyshev) bound(theta, tol float64) float64 {
 // chebyshevOp is the operator p(K).
 type chebyshevOp[T gemm.Float] struct {
 	chebyshev
-	op         operator[T]
+	op         Operator[T]
 	prev, curr []T
 }
 
-func (c *chebyshevOp[T]) dim() int { return c.op.dim() }
+func (c *chebyshevOp[T]) Dim() int { return c.op.Dim() }
 
-func (c *chebyshevOp[T]) strip() int { return c.op.strip() }
+func (c *chebyshevOp[T]) Strip() int { return c.op.Strip() }
 
 // applyTo evaluates T_d by its recurrence, T_{j+1}(y) = 2 y T_j(y) − T_{j−1}(y).
-func (c *chebyshevOp[T]) applyTo(dst, x []T, b int) {
-	size := c.dim() * b
+func (c *chebyshevOp[T]) ApplyTo(dst, x []T, b int) {
+	size := c.Dim() * b
 	if cap(c.prev) < size {
 		c.prev, c.curr = make([]T, size), make([]T, size)
 	}
 	prev, curr := c.prev[:size], c.curr[:size]
 	copy(prev, x)
-	c.op.applyTo(curr, x, b)
+	c.op.ApplyTo(curr, x, b)
 	combine(curr, T(1/c.h), prev, T(c.e), nil)
 	for j := 1; j < c.degree; j++ {
-		c.op.applyTo(dst, curr, b)
+		c.op.ApplyTo(dst, curr, b)
 		combine(dst, T(2/c.h), curr, T(c.e), prev)
 		copy(prev, curr)
 		copy(curr, dst)
 	}
 	parallel.Strips(size, combineStrip, func(lo, hi int) {
-		scaleTo(dst[lo:hi], T(c.norm), curr[lo:hi])
+		dense.ScaleTo(dst[lo:hi], T(c.norm), curr[lo:hi])
 	})
 }
 

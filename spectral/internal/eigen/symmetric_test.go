@@ -1,4 +1,4 @@
-package spectral
+package eigen
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
 
 // Against gonum's solver, and by the equations themselves.
@@ -28,7 +29,7 @@ func TestSymmetricEigen(t *testing.T) {
 	} {
 		for _, n := range []int{0, 1, 2, 3, 31, 32, 33, 34, 65, 130} {
 			t.Run(fmt.Sprintf("%s/%d", name, n), func(t *testing.T) {
-				a := newGeneral(n, n)
+				a := dense.New[float64](n, n)
 				for i := range n {
 					for j := i; j < n; j++ {
 						a.Data[j*n+i] = math.NaN() // not to be read
@@ -41,10 +42,10 @@ func TestSymmetricEigen(t *testing.T) {
 	}
 }
 
-func checkEigen(t *testing.T, a matrix[float64]) {
+func checkEigen(t *testing.T, a dense.Matrix[float64]) {
 	t.Helper()
 	n := a.Rows
-	values, s, err := symmetricEigen(a)
+	values, s, err := Symmetric(a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,9 +54,9 @@ func checkEigen(t *testing.T, a matrix[float64]) {
 	}
 	var want mat.EigenSym
 	sym := mat.NewSymDense(n, nil) // divided by scale: the oracle does not bear tiny numbers
-	full, scale := newGeneral(n, n), 0.0
+	full, scale := dense.New[float64](n, n), 0.0
 	for i := range n {
-		for _, v := range row(a, i)[i:] {
+		for _, v := range dense.Row(a, i)[i:] {
 			scale = max(scale, math.Abs(v))
 		}
 	}
@@ -71,9 +72,9 @@ func checkEigen(t *testing.T, a matrix[float64]) {
 	}
 	ascending := want.Values(nil)
 	norm := max(math.Abs(ascending[0]), math.Abs(ascending[n-1])) * scale
-	as := newGeneral(n, n)
-	mulAdd(as, 1, full, s)
-	gram := gramMatrix(s)
+	as := dense.New[float64](n, n)
+	dense.MulAdd(as, 1, full, s)
+	gram := dense.Gram(s)
 	for j := range n {
 		if got, want := values[j], ascending[n-1-j]*scale; !(math.Abs(got-want) <= 1e-13*norm) {
 			t.Errorf("eigenvalue %d is %v, want %v", j, got, want)
@@ -95,9 +96,9 @@ func checkEigen(t *testing.T, a matrix[float64]) {
 
 func TestSymmetricEigenRefusesWhatIsNotFinite(t *testing.T) {
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		a := identity(4)
+		a := dense.Identity(4)
 		a.Data[1*4+3] = bad
-		if _, _, err := symmetricEigen(a); err == nil {
+		if _, _, err := Symmetric(a); err == nil {
 			t.Errorf("an entry of %v: no error", bad)
 		}
 	}
@@ -107,12 +108,12 @@ func BenchmarkSymmetricEigen(b *testing.B) {
 	for _, n := range []int{256, 1024, 1536} {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
 			rng := rand.New(rand.NewPCG(23, 24))
-			a := newGeneral(n, n)
+			a := dense.New[float64](n, n)
 			for i := range a.Data {
 				a.Data[i] = rng.NormFloat64()
 			}
 			for b.Loop() {
-				if _, _, err := symmetricEigen(a); err != nil {
+				if _, _, err := Symmetric(a); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -125,20 +126,20 @@ func BenchmarkSymmetricEigen(b *testing.B) {
 func TestSymmetricEigenOfLowRank(t *testing.T) {
 	const n, rank = 700, 60
 	rng := rand.New(rand.NewPCG(23, 24))
-	a, f := newGeneral(n, n), newGeneral(n, rank)
+	a, f := dense.New[float64](n, n), dense.New[float64](n, rank)
 	for i := range f.Data { // no signs: the largest eigenvalue is far above the entries
 		f.Data[i] = rng.Float64()
 	}
 	gemm.MulAdd(a, 1, gemm.Plain, f, gemm.Transposed, f)
-	values, s, err := symmetricEigen(a)
+	values, s, err := Symmetric(a)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if noise := math.Abs(values[rank]); noise > 1e-13*values[0] {
 		t.Errorf("eigenvalue %d is %v beside %v, want 0", rank, noise, values[0])
 	}
-	as := newGeneral(n, n)
-	mulAdd(as, 1, a, s)
+	as := dense.New[float64](n, n)
+	dense.MulAdd(as, 1, a, s)
 	for i := range n {
 		for j, v := range values {
 			if math.Abs(as.Data[i*n+j]-v*s.Data[i*n+j]) > 1e-12*values[0] {

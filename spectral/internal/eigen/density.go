@@ -1,6 +1,9 @@
-package spectral
+package eigen
 
-import "github.com/gsimc/gsimc/internal/gemm"
+import (
+	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/spectral/internal/dense"
+)
 
 // spectrum is what a short Lanczos run that started with a random Gaussian block tells of the eigenvalues. Ritz value i stands for
 // n/b · ‖S[0:b, i]ᵀ R_0‖² / n eigenvalues, where R_0 is the triangular factor
@@ -17,13 +20,13 @@ func newSpectrum[T gemm.Float](l *lanczos[T]) (*spectrum, error) {
 	if err != nil {
 		return nil, err
 	}
-	weights := newGeneral(l.b, l.p)
-	transMul(weights, l.start, block(s, 0, l.b, 0, l.p))
-	counts := columnNorms(weights)
+	weights := dense.New[float64](l.b, l.p)
+	dense.TransMul(weights, l.start, dense.Block(s, 0, l.b, 0, l.p))
+	counts := dense.ColumnNorms(weights)
 	for i, norm := range counts {
 		counts[i] = norm * norm / float64(l.b)
 	}
-	return &spectrum{theta: theta, counts: counts, lo: theta[l.p-1] - maxColumnNorm(l.tail)}, nil
+	return &spectrum{theta: theta, counts: counts, lo: theta[l.p-1] - dense.MaxColumnNorm(l.tail)}, nil
 }
 
 // above is the Ritz value that about count eigenvalues reach, or the smallest.

@@ -1,4 +1,4 @@
-package spectral
+package eigen
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
 
 // orthonormalise must return Q R = W with orthonormal Q ⊥ V for blocks that are
@@ -14,31 +15,31 @@ func TestOrthonormalise(t *testing.T) {
 	const n, b, p = 200, 8, 16
 	tests := []struct {
 		name string
-		edit func(w matrix[float64])
+		edit func(w dense.Matrix[float64])
 		rank int
 	}{
-		{"full rank", func(matrix[float64]) {}, b},
-		{"two columns alike", func(w matrix[float64]) {
+		{"full rank", func(dense.Matrix[float64]) {}, b},
+		{"two columns alike", func(w dense.Matrix[float64]) {
 			for i := range n {
-				row(w, i)[5] = row(w, i)[2]
+				dense.Row(w, i)[5] = dense.Row(w, i)[2]
 			}
 		}, b - 1},
-		{"a zero column", func(w matrix[float64]) {
+		{"a zero column", func(w dense.Matrix[float64]) {
 			for i := range n {
-				row(w, i)[0] = 0
+				dense.Row(w, i)[0] = 0
 			}
 		}, b - 1},
-		{"tiny columns", func(w matrix[float64]) {
+		{"tiny columns", func(w dense.Matrix[float64]) {
 			for i := range n {
-				row(w, i)[3] *= 1e-11
+				dense.Row(w, i)[3] *= 1e-11
 			}
 		}, b},
-		{"all zero", clearMatrix[float64], 0},
+		{"all zero", dense.Clear[float64], 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			l := &lanczos[float64]{n: n, b: b, rng: rand.New(rand.NewPCG(1, 1)), v: newGeneral(n, p), kx: newGeneral(n, b), w: newGeneral(n, b), scale: 1}
-			fill := func(a matrix[float64]) {
+			l := &lanczos[float64]{n: n, b: b, rng: rand.New(rand.NewPCG(1, 1)), v: dense.New[float64](n, p), kx: dense.New[float64](n, b), w: dense.New[float64](n, b), scale: 1}
+			fill := func(a dense.Matrix[float64]) {
 				for i := range a.Data {
 					a.Data[i] = l.rng.NormFloat64() / math.Sqrt(n)
 				}
@@ -48,21 +49,21 @@ func TestOrthonormalise(t *testing.T) {
 				t.Fatal("set-up")
 			}
 			fill(l.kx)
-			l.project(p, newGeneral(p, b))
-			l.project(p, newGeneral(p, b))
-			copyMatrix(l.w, l.kx)
+			l.project(p, dense.New[float64](p, b))
+			l.project(p, dense.New[float64](p, b))
+			dense.Copy(l.w, l.kx)
 			tt.edit(l.w)
-			w := newGeneral(n, b)
-			copyMatrix(w, l.w)
+			w := dense.New[float64](n, b)
+			dense.Copy(w, l.w)
 			r := l.orthonormalise(p)
 
-			mulAdd(w, -1, l.w, r) // W − Q R
-			if d := maxColumnNorm(w); d > 1e-12 {
+			dense.MulAdd(w, -1, l.w, r) // W − Q R
+			if d := dense.MaxColumnNorm(w); d > 1e-12 {
 				t.Errorf("‖W − QR‖ = %.1e", d)
 			}
-			cross, gram := newGeneral(p, b), newGeneral(b, b)
-			transMul(cross, l.v, l.w)
-			transMul(gram, l.w, l.w)
+			cross, gram := dense.New[float64](p, b), dense.New[float64](b, b)
+			dense.TransMul(cross, l.v, l.w)
+			dense.TransMul(gram, l.w, l.w)
 			rank := 0
 			for j := range b {
 				gram.Data[j*b+j]--
@@ -70,7 +71,7 @@ func TestOrthonormalise(t *testing.T) {
 					rank++
 				}
 			}
-			if d := max(maxColumnNorm(cross), maxColumnNorm(gram)); d > 1e-10 {
+			if d := max(dense.MaxColumnNorm(cross), dense.MaxColumnNorm(gram)); d > 1e-10 {
 				t.Errorf("orthogonality error %.1e", d)
 			}
 			if rank != tt.rank {
@@ -83,11 +84,11 @@ func TestOrthonormalise(t *testing.T) {
 // diagonalOp has a known spectrum.
 type diagonalOp[T gemm.Float] []float64
 
-func (d diagonalOp[T]) dim() int { return len(d) }
+func (d diagonalOp[T]) Dim() int { return len(d) }
 
-func (d diagonalOp[T]) strip() int { return 7 }
+func (d diagonalOp[T]) Strip() int { return 7 }
 
-func (d diagonalOp[T]) applyTo(dst, x []T, b int) {
+func (d diagonalOp[T]) ApplyTo(dst, x []T, b int) {
 	for i, v := range d {
 		for c := range b {
 			dst[i*b+c] = T(v) * x[i*b+c]
@@ -95,9 +96,12 @@ func (d diagonalOp[T]) applyTo(dst, x []T, b int) {
 	}
 }
 
-// diagonal is the affinity with the given spectrum.
-func diagonal(d []float64) affinity {
-	return affinity{single: diagonalOp[float32](d), double: diagonalOp[float64](d)}
+// diagonal is the search for the k leading pairs of an operator with the given spectrum.
+func diagonal(d []float64, k int, lowest float64) Problem {
+	return Problem{
+		Single: diagonalOp[float32](d), Double: diagonalOp[float64](d),
+		K: k, Tolerance: 1e-5, Lowest: lowest, Seed: 1,
+	}
 }
 
 // A spectrum without gaps at the edge needs restarts when V is kept small; the
@@ -116,7 +120,7 @@ func TestLanczosRestarts(t *testing.T) {
 	if l.restarts == 0 {
 		t.Error("no restart: the test does not test them")
 	}
-	kappa, residual, err := rayleighRitz(d, u)
+	kappa, residual, err := RayleighRitz(d, u)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +148,7 @@ func TestChebyshevFilter(t *testing.T) {
 	for i := range x {
 		x[i] = 1
 	}
-	c.applyTo(y, x, 1)
+	c.ApplyTo(y, x, 1)
 	if math.Abs(y[0]-1) > 1e-9 {
 		t.Errorf("p(κ_1) = %v, want 1", y[0])
 	}
@@ -196,9 +200,9 @@ func TestKrylovInSinglePrecision(t *testing.T) {
 		d[i] = 0.1 * math.Pow(float64(i+1), -0.35)
 	}
 	d[0] = 1
-	a := diagonal(d)
-	a.double = rounded{a.single}
-	b, err := solveKrylov(a, Options{Rank: k, Tolerance: 1e-5, Seed: 1, Graph: Graph{Kind: Hypergraph, DegreeExponent: 1}})
+	p := diagonal(d, k, 0)
+	p.Double = Rounded{p.Single}
+	b, err := Krylov(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package spectral
+package eigen
 
 import (
 	"math"
@@ -17,7 +17,7 @@ func TestSlowlyFallingSpectrum(t *testing.T) {
 		}
 	}
 	op[0] = 3
-	b, err := solveKrylov(diagonal(op), Options{Graph: Graph{Kind: Covariance}, Rank: k, Tolerance: DefaultTolerance, Seed: 1})
+	b, err := Krylov(diagonal(op, k, -1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package spectral
+package eigen
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/gemm"
 	"github.com/gsimc/gsimc/internal/parallel"
+	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
 
 // The eigenproblem of a dense symmetric matrix A, of the size of the Lanczos
@@ -23,13 +24,13 @@ import (
 
 var errNoEigen = errors.New("the projected eigenproblem did not converge: the data holds values that are not finite")
 
-// symmetricEigen returns all eigenvalues of a in descending order and the
+// Symmetric returns all eigenvalues of a in descending order and the
 // eigenvectors as columns of s. Only the upper triangle of a is read.
-func symmetricEigen(a matrix[float64]) (values []float64, s matrix[float64], err error) {
+func Symmetric(a dense.Matrix[float64]) (values []float64, s dense.Matrix[float64], err error) {
 	n := a.Rows
-	full, scale := newGeneral(n, n), 0.0
+	full, scale := dense.New[float64](n, n), 0.0
 	for i := range n {
-		for j, v := range row(a, i)[i:] {
+		for j, v := range dense.Row(a, i)[i:] {
 			scale = max(scale, math.Abs(v)) // NaN if any is
 			full.Data[i*n+i+j], full.Data[(i+j)*n+i] = v, v
 		}
@@ -63,7 +64,7 @@ func symmetricEigen(a matrix[float64]) (values []float64, s matrix[float64], err
 }
 
 // gatherEigenvectors sets column j of s to row order[j] of the strips.
-func gatherEigenvectors(s matrix[float64], strips [][]float64, order []int) {
+func gatherEigenvectors(s dense.Matrix[float64], strips [][]float64, order []int) {
 	parallel.Strips(s.Rows, gemm.StripWidth, func(lo, hi int) {
 		strip := strips[lo/gemm.StripWidth]
 		for j, at := range order {
@@ -83,12 +84,12 @@ const reflectorPanel = 32
 // Transformations", SIAM J. Sci. Stat. Comput. 10, 1989).
 type panel struct {
 	first int
-	v, t  matrix[float64]
+	v, t  dense.Matrix[float64]
 }
 
 // newPanel makes T from V and the factors τ of H = I − τ v vᵀ.
-func newPanel(first int, v matrix[float64], tau []float64) panel {
-	gram, t := gramMatrix(v), newGeneral(v.Cols, v.Cols)
+func newPanel(first int, v dense.Matrix[float64], tau []float64) panel {
+	gram, t := dense.Gram(v), dense.New[float64](v.Cols, v.Cols)
 	for c, tau := range tau {
 		for i := range c { // T[:c, c] = −τ T[:c, :c] (V[:, :c]ᵀ v_c)
 			for l := i; l < c; l++ {
@@ -101,37 +102,37 @@ func newPanel(first int, v matrix[float64], tau []float64) panel {
 }
 
 // reflect replaces s by (I − V T Vᵀ) s.
-func (p panel) reflect(s matrix[float64]) {
-	s = block(s, p.first, s.Rows, 0, s.Cols)
-	vs, tvs := newGeneral(p.v.Cols, s.Cols), newGeneral(p.v.Cols, s.Cols)
-	transMul(vs, p.v, s)
-	mulAdd(tvs, 1, p.t, vs)
-	mulAdd(s, -1, p.v, tvs)
+func (p panel) reflect(s dense.Matrix[float64]) {
+	s = dense.Block(s, p.first, s.Rows, 0, s.Cols)
+	vs, tvs := dense.New[float64](p.v.Cols, s.Cols), dense.New[float64](p.v.Cols, s.Cols)
+	dense.TransMul(vs, p.v, s)
+	dense.MulAdd(tvs, 1, p.t, vs)
+	dense.MulAdd(s, -1, p.v, tvs)
 }
 
 // tridiagonalise returns T = Qᵀ A Q and the panels whose product is Q. a is
 // overwritten. Each panel collects V and W until the rest of A is updated at
 // once, A −= V Wᵀ + W Vᵀ (J. Dongarra, D. Sorensen, S. Hammarling, "Block
 // Reduction of Matrices to Condensed Forms", J. Comput. Appl. Math. 27, 1989).
-func tridiagonalise(a matrix[float64]) (t tridiagonal, panels []panel) {
+func tridiagonalise(a dense.Matrix[float64]) (t tridiagonal, panels []panel) {
 	n := a.Rows
 	t = tridiagonal{d: make([]float64, n), e: make([]float64, max(0, n-1))}
 	for first := 0; first < n-1; first += reflectorPanel {
 		count := min(reflectorPanel, n-1-first)
-		r := reduction{a: a, first: first, vw: newGeneral(n-1-first, 2*count), count: count}
+		r := reduction{a: a, first: first, vw: dense.New[float64](n-1-first, 2*count), count: count}
 		tau := make([]float64, count)
 		for c := range count {
 			i := first + c
 			t.d[i], t.e[i], tau[c] = r.reduceColumn(c)
 		}
 		rest := first + count
-		x := block(r.vw, count-1, r.vw.Rows, 0, 2*count) // rows rest … n−1
-		y := newGeneral(x.Rows, x.Cols)
-		copyMatrix(columns(y, 0, count), columns(x, count, 2*count))
-		copyMatrix(columns(y, count, 2*count), columns(x, 0, count))
-		gemm.MulAdd(block(a, rest, n, rest, n), -1, gemm.Plain, x, gemm.Transposed, y)
-		v := newGeneral(r.vw.Rows, count)
-		copyMatrix(v, columns(r.vw, 0, count))
+		x := dense.Block(r.vw, count-1, r.vw.Rows, 0, 2*count) // rows rest … n−1
+		y := dense.New[float64](x.Rows, x.Cols)
+		dense.Copy(dense.Columns(y, 0, count), dense.Columns(x, count, 2*count))
+		dense.Copy(dense.Columns(y, count, 2*count), dense.Columns(x, 0, count))
+		gemm.MulAdd(dense.Block(a, rest, n, rest, n), -1, gemm.Plain, x, gemm.Transposed, y)
+		v := dense.New[float64](r.vw.Rows, count)
+		dense.Copy(v, dense.Columns(r.vw, 0, count))
 		panels = append(panels, newPanel(first+1, v, tau))
 	}
 	if n > 0 {
@@ -143,7 +144,7 @@ func tridiagonalise(a matrix[float64]) (t tridiagonal, panels []panel) {
 // reduction is the state within one panel of tridiagonalise. Row r of vw
 // belongs to row first+1+r of A; V is its left half, W its right half.
 type reduction struct {
-	a, vw        matrix[float64]
+	a, vw        dense.Matrix[float64]
 	first, count int
 }
 
@@ -151,28 +152,28 @@ type reduction struct {
 // the subdiagonal, adds it to V and W, and returns the column's entries of T.
 func (r *reduction) reduceColumn(c int) (diagonal, subdiagonal, tau float64) {
 	i := r.first + c
-	x := slices.Clone(row(r.a, i)[i:]) // column i by symmetry
+	x := slices.Clone(dense.Row(r.a, i)[i:]) // column i by symmetry
 	done := 2 * r.count
 	if c > 0 {
 		// x −= V w_i + W v_i for the reflections so far: rows i … n−1 of [V W] times
 		// row i of [W V].
 		mix := make([]float64, done)
-		own := row(r.vw, c-1)
+		own := dense.Row(r.vw, c-1)
 		copy(mix, own[r.count:])
 		copy(mix[r.count:], own[:r.count])
-		blas64.Gemv(blas.NoTrans, -1, blas64.General(block(r.vw, c-1, r.vw.Rows, 0, done)), vector(mix), 1, vector(x))
+		blas64.Gemv(blas.NoTrans, -1, blas64.General(dense.Block(r.vw, c-1, r.vw.Rows, 0, done)), vector(mix), 1, vector(x))
 	}
 	diagonal = x[0]
 	v := x[1:]
 	subdiagonal, tau = householder(v)
 	w := make([]float64, len(v))
-	parallelRows(len(v), func(lo, hi int) {
+	parallel.Rows(len(v), func(lo, hi int) {
 		for k := lo; k < hi; k++ {
-			w[k] = floats.Dot(row(r.a, i+1+k)[i+1:], v)
+			w[k] = floats.Dot(dense.Row(r.a, i+1+k)[i+1:], v)
 		}
 	})
 	if c > 0 { // A has not been updated within the panel
-		below := block(r.vw, c, r.vw.Rows, 0, done)
+		below := dense.Block(r.vw, c, r.vw.Rows, 0, done)
 		coef, mix := make([]float64, done), make([]float64, done)
 		blas64.Gemv(blas.Trans, 1, blas64.General(below), vector(v), 0, vector(coef))
 		copy(mix, coef[r.count:])
@@ -182,7 +183,7 @@ func (r *reduction) reduceColumn(c int) (diagonal, subdiagonal, tau float64) {
 	floats.Scale(tau, w)
 	floats.AddScaled(w, -tau/2*floats.Dot(w, v), v)
 	for k := range v {
-		at := row(r.vw, c+k)
+		at := dense.Row(r.vw, c+k)
 		at[c], at[r.count+c] = v[k], w[k]
 	}
 	return diagonal, subdiagonal, tau

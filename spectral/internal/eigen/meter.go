@@ -1,0 +1,40 @@
+package eigen
+
+// Steps is the total that the function of [NewMeter] is told.
+const Steps = 1000
+
+// A Meter joins the progress of phases into one that never runs backwards. A nil Meter is silent.
+type Meter struct {
+	report   func(done, total int)
+	from, to float64 // shares of the whole before and after the running phase
+	last     int
+}
+
+// NewMeter returns a meter that calls report with a done that rises to at most total. A nil report
+// gives a nil Meter.
+func NewMeter(report func(done, total int)) *Meter {
+	if report == nil {
+		return nil
+	}
+	return &Meter{report: report}
+}
+
+// Begin ends the running phase and starts one. At its end the share until of the whole is done.
+func (m *Meter) Begin(until float64) {
+	if m == nil {
+		return
+	}
+	m.Update(1)
+	m.from, m.to = m.to, max(m.to, until)
+}
+
+// Update sets the share of the phase that is done.
+func (m *Meter) Update(part float64) {
+	if m == nil {
+		return
+	}
+	if step := int(Steps * (m.from + (m.to-m.from)*min(1, part))); step > m.last {
+		m.last = step
+		m.report(step, Steps)
+	}
+}
