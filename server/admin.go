@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -28,8 +29,8 @@ func (s admin) GetStatus(ctx context.Context, _ *pb.GetStatusRequest) (*pb.GetSt
 	case err != nil:
 		return nil, err
 	}
-	l := s.models.acquire()
-	defer l.release()
+	l := s.models.Acquire()
+	defer l.Release()
 	return &pb.GetStatusResponse{
 		BuildVersion:  s.cfg.BuildVersion,
 		StartTime:     timestamppb.New(s.started),
@@ -37,7 +38,7 @@ func (s admin) GetStatus(ctx context.Context, _ *pb.GetStatusRequest) (*pb.GetSt
 		UsersInMemory: int64(s.states.cache.EstimatedSize()),
 		StoreBytes:    stats.Bytes,
 		StoreFailure:  failure,
-		Model:         l.describe(),
+		Model:         describeModel(l),
 	}, nil
 }
 
@@ -47,8 +48,8 @@ func (s admin) ReloadModel(ctx context.Context, _ *pb.ReloadModelRequest) (*pb.R
 	if err != nil {
 		return nil, err
 	}
-	defer l.release()
-	return &pb.ReloadModelResponse{Model: l.describe(), PreviousVersion: previous}, nil
+	defer l.Release()
+	return &pb.ReloadModelResponse{Model: describeModel(l), PreviousVersion: previous}, nil
 }
 
 // CreateCheckpoint implements AdminService: the copy lives as long as the call.
@@ -78,7 +79,7 @@ func (s admin) CreateCheckpoint(_ *pb.CreateCheckpointRequest, stream pb.AdminSe
 	return context.Cause(ctx)
 }
 
-func (l *lease) describe() *pb.Model {
+func describeModel(l *models.Lease) *pb.Model {
 	spec := l.Spec()
 	return &pb.Model{
 		Version:   l.Base().Version(),
@@ -86,6 +87,6 @@ func (l *lease) describe() *pb.Model {
 		Rank:      int32(l.Rank()),
 		Graph:     spec.Graph,
 		Filter:    spec.Filter.Name,
-		LoadTime:  timestamppb.New(l.loaded),
+		LoadTime:  timestamppb.New(l.Loaded()),
 	}
 }

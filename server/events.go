@@ -185,8 +185,8 @@ func (s *Server) commit(ctx context.Context, in *ingestion) error {
 	if err != nil {
 		return err
 	}
-	m := s.models.acquire()
-	defer m.release()
+	m := s.models.Acquire()
+	defer m.Release()
 	in.written = in.written[:0]
 	for i, r := range results {
 		o := &in.outcomes[in.index[i]]

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -41,7 +42,7 @@ type extender struct {
 	awake     chan struct{}
 
 	// Of the goroutine alone.
-	base     *lease                    // root of the model that the next fields are about; not leased, only compared
+	base     *models.Lease             // root of the model that the next fields are about; not leased, only compared
 	placed   map[string]placedNewcomer // rows by item
 	searched bool                      // the store, for newcomers to base
 	fixed    bool                      // base cannot be extended
@@ -142,12 +143,12 @@ func (x *extender) failed(ctx context.Context, what string, err error) {
 // to be done.
 func (x *extender) extend(ctx context.Context) (err error) {
 	defer x.recovered(ctx, "extending the model", &err)
-	l := x.models.acquire()
+	l := x.models.Acquire()
 	if l == nil {
 		return nil
 	}
-	defer l.release()
-	if l.root() != x.base {
+	defer l.Release()
+	if l.Root() != x.base {
 		x.begin(ctx, l)
 	}
 	if err := x.measureDrift(ctx, l.Model); err != nil {
@@ -170,9 +171,9 @@ func (x *extender) extend(ctx context.Context) (err error) {
 }
 
 // begin starts anew with another model. Of the newcomers to the one before stay those that are new to this one as well.
-func (x *extender) begin(ctx context.Context, l *lease) {
+func (x *extender) begin(ctx context.Context, l *models.Lease) {
 	base := l.Base()
-	x.base, x.placed, x.searched, x.warned = l.root(), map[string]placedNewcomer{}, false, false
+	x.base, x.placed, x.searched, x.warned = l.Root(), map[string]placedNewcomer{}, false, false
 	x.metrics.extension.items.Set(0)
 	x.newcomers.keep(func(item string) bool { _, known := base.ItemIndex(item); return !known })
 	x.recent.renew() // the drift is another one
@@ -183,12 +184,12 @@ func (x *extender) begin(ctx context.Context, l *lease) {
 }
 
 // search notes all newcomers of the store; those that are noted already stay. It ends early when another model is loaded.
-func (x *extender) search(ctx context.Context, l *lease) error {
+func (x *extender) search(ctx context.Context, l *models.Lease) error {
 	base := l.Base()
 	pace := pacer{began: time.Now()}
 	var users, before int64
 	err := x.store.Users(ctx, func(user string, _ uint64) error {
-		if current := x.models.current.Load(); current == nil || current.root() != l.root() {
+		if !x.models.Serves(l) {
 			return errOtherModel
 		}
 		if users == 0 { // the users are those of this moment, so nobody who arrives later is among them
@@ -218,7 +219,7 @@ func (x *extender) search(ctx context.Context, l *lease) error {
 
 // update places the items that have changed and lets the result serve. more reports that there was not the time for all items
 // without a row.
-func (x *extender) update(ctx context.Context, l *lease) (more bool, err error) {
+func (x *extender) update(ctx context.Context, l *models.Lease) (more bool, err error) {
 	began := time.Now()
 	x.newcomers.trim()
 	now := x.newcomers.census()
@@ -356,7 +357,7 @@ func (x *extender) history(ctx context.Context, base *model.Model, number map[st
 }
 
 // install lets the extended model serve.
-func (x *extender) install(ctx context.Context, l *lease, began time.Time) error {
+func (x *extender) install(ctx context.Context, l *models.Lease, began time.Time) error {
 	items := make([]model.NewItem, 0, len(x.placed))
 	for _, p := range x.placed {
 		if !p.fault {
@@ -367,7 +368,7 @@ func (x *extender) install(ctx context.Context, l *lease, began time.Time) error
 	if err != nil {
 		return err
 	}
-	if !x.models.extend(l, extended) {
+	if !x.models.Extend(l, extended) {
 		x.wake() // another model has been loaded
 		return nil
 	}

@@ -37,9 +37,9 @@ func (ts *testServer) showNovelty(t *testing.T, users int) {
 func (ts *testServer) awaitExtension(t *testing.T, ok func(m *model.Model) bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(2 * time.Millisecond) {
-		l := ts.models.acquire()
+		l := ts.models.Acquire()
 		good := ok(l.Model)
-		l.release()
+		l.Release()
 		if good {
 			return
 		}
@@ -144,9 +144,9 @@ func TestExtensionAfterRestartAndReload(t *testing.T) {
 		return newModel(t, seed.Add(1)), nil
 	}})
 	ts.awaitExtension(t, knows(novelty))
-	l := ts.models.acquire()
+	l := ts.models.Acquire()
 	before := l.Base().Version()
-	l.release()
+	l.Release()
 	if err := ts.Reload(ctx(t)); err != nil {
 		t.Fatal(err)
 	}

@@ -99,8 +99,8 @@ func TestSearchCountsUsersOnce(t *testing.T) {
 			return err
 		})
 	}
-	l := s.models.acquire()
-	defer l.release()
+	l := s.models.Acquire()
+	defer l.Release()
 	for want := int64(4); want < 6; want++ { // one more in each round: two come and one goes
 		if err := s.extender.search(ctx(t), l); err != nil {
 			t.Fatal(err)
@@ -137,13 +137,13 @@ func TestPlaceSkipsBadItems(t *testing.T) {
 	if diff := cmp.Diff(map[string]bool{"bad": true, "good": false, "worse": true}, faults); diff != "" {
 		t.Errorf("items without a row (-want +got):\n%s", diff)
 	}
-	l := s.models.acquire()
-	defer l.release()
+	l := s.models.Acquire()
+	defer l.Release()
 	if err := x.install(ctx(t), l, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	extended := s.models.acquire()
-	defer extended.release()
+	extended := s.models.Acquire()
+	defer extended.Release()
 	if !knows("good")(extended.Model) || knows("bad")(extended.Model) {
 		t.Error("want the good item, and not the bad one, in the extended model")
 	}

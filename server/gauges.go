@@ -50,8 +50,8 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 		failed = 1
 	}
 	gauge(storeFailedDesc, failed)
-	if l := g.s.models.acquire(); l != nil { // nil: a scrape at the very end
-		defer l.release()
+	if l := g.s.models.Acquire(); l != nil { // nil: a scrape at the very end
+		defer l.Release()
 		spec := l.Spec()
 		filter := spec.Filter.Name
 		if spec.Dynamics.Kind == model.DynamicsLearned {
@@ -60,7 +60,7 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 		gauge(modelInfoDesc, 1, l.Base().Version(), spec.Graph, spec.Dynamics.Kind, filter)
 		gauge(modelItemsDesc, float64(l.NumItems()))
 		gauge(modelRankDesc, float64(l.Rank()))
-		gauge(modelLoadDesc, float64(l.loaded.UnixMilli())/1e3)
+		gauge(modelLoadDesc, float64(l.Loaded().UnixMilli())/1e3)
 	}
 	gauge(buildInfoDesc, 1, g.s.cfg.BuildVersion)
 	draining := 0.0

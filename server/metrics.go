@@ -10,6 +10,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/server/internal/metric"
+	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/passes"
 )
 
@@ -27,7 +28,7 @@ type Metrics struct {
 	visible       prometheus.Histogram
 	stateRequests stateRequestMetrics
 	storeSync     prometheus.Histogram
-	modelLoads    modelLoadMetrics
+	models        *models.Metrics
 	extension     extensionMetrics
 	panics        prometheus.Counter
 	streams       prometheus.Gauge
@@ -40,9 +41,6 @@ type stageMetrics struct{ state, filter, topN, encode prometheus.Observer }
 
 // stateRequestMetrics are the series of gsimc_user_state_requests_total.
 type stateRequestMetrics struct{ hit, advance, load, rebuild prometheus.Counter }
-
-// modelLoadMetrics are the series of gsimc_model_loads_total.
-type modelLoadMetrics struct{ success, failure prometheus.Counter }
 
 // NewMetrics makes the metrics. It is called before [New] where something else, like the store, has to report to them.
 func NewMetrics() *Metrics {
@@ -62,6 +60,7 @@ func NewMetrics() *Metrics {
 		streams:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "gsimc_stream_clients", Help: "Open StreamObserve streams."}),
 		online:    newQualityMetrics(),
 		retrain:   newRetrainMetrics(),
+		models:    models.NewMetrics(),
 		passes:    passes.NewMetrics(),
 	}
 	stages := prometheus.NewHistogramVec(metric.LatencyOpts("gsimc_recommend_stage_seconds", "Time of each stage of Recommend."),
@@ -73,8 +72,6 @@ func NewMetrics() *Metrics {
 			"ahead of the store or damaged by a panic, so replayed).", "result")
 	m.stateRequests = stateRequestMetrics{requests.WithLabelValues("hit"), requests.WithLabelValues("advance"),
 		requests.WithLabelValues("load"), requests.WithLabelValues("rebuild")}
-	loads := metric.Counters("gsimc_model_loads_total", "Loads of the model file.", "result")
-	m.modelLoads = modelLoadMetrics{loads.WithLabelValues("success"), loads.WithLabelValues("failure")}
 	results := metric.Counters("gsimc_recommend_results_total", "Items returned by Recommend, by why they are on the list.", "source")
 	m.results = series[pb.ResultSource](results, pb.ResultSource_name)
 	degraded := metric.Counters("gsimc_recommend_degraded_total", "Recommend answers that are short or not personal, by reason.", "reason")
@@ -84,9 +81,10 @@ func NewMetrics() *Metrics {
 	m.extension = newExtensionMetrics()
 	m.registry.MustRegister(m.extension.collectors()...)
 	m.registry.MustRegister(m.online.collectors()...)
+	m.registry.MustRegister(m.models.Collectors()...)
 	m.registry.MustRegister(m.passes.Collectors()...)
 	m.registry.MustRegister(m.retrain.collectors()...)
-	m.registry.MustRegister(m.grpc, stages, results, degraded, events, m.visible, requests, m.storeSync, loads,
+	m.registry.MustRegister(m.grpc, stages, results, degraded, events, m.visible, requests, m.storeSync,
 		m.panics, m.streams,
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsGC, collectors.MetricsScheduler)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

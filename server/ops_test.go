@@ -3,7 +3,6 @@ package server
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -251,21 +250,4 @@ func TestHealthAfterAFailedWrite(t *testing.T) {
 	if got := ts.healthOf(t, "gsimc.v1.EventService"); got != healthpb.HealthCheckResponse_NOT_SERVING {
 		t.Errorf("health of events after the failure: %v", got)
 	}
-}
-
-// A scrape or a reload that comes after the end finds no model, and does not hang.
-func TestHolderAfterClose(t *testing.T) {
-	ts := start(t, setup{})
-	h, err := newHolder(ts.models.open, time.Now, NewMetrics())
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.close()
-	if l := h.acquire(); l != nil {
-		t.Errorf("a lease after close: %v", l)
-	}
-	if _, _, err := h.swap(); !errors.Is(err, errDraining) {
-		t.Errorf("swap after close: %v", err)
-	}
-	h.close()
 }

@@ -132,8 +132,8 @@ func (q *quality) measure(ctx context.Context, s sample) {
 		}
 	}()
 	defer q.recovered(ctx, "live quality", &fault)
-	l := q.models.acquire()
-	defer l.release()
+	l := q.models.Acquire()
+	defer l.Release()
 	q.judges[0].begin(l.Model)
 	if q.shadow != nil {
 		q.judges[1].begin(q.shadow)

@@ -65,8 +65,8 @@ func (s recommender) recommend(ctx context.Context, req *pb.RecommendRequest) (*
 	if err := validateRecommend(req, now); err != nil {
 		return nil, err
 	}
-	m := s.models.acquire()
-	defer m.release()
+	m := s.models.Acquire()
+	defer m.Release()
 	if req.GetExploration() != nil && !m.HasVariance() {
 		return nil, errNoUncertainty
 	}

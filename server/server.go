@@ -20,6 +20,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/passes"
 	"github.com/gsimc/gsimc/store"
 )
@@ -35,7 +36,7 @@ type Server struct {
 	metrics *Metrics
 
 	store    store.Store
-	models   *holder
+	models   *models.Holder
 	folder   *folder
 	states   *states
 	quality  *quality
@@ -77,12 +78,12 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 	if s.states, err = newStates(cfg.StateCacheBytes, st, s.folder, s.metrics); err != nil {
 		return nil, fmt.Errorf("state cache: %w", err)
 	}
-	if s.models, err = newHolder(open, s.now, s.metrics); err != nil {
+	if s.models, err = models.Open(open, s.now, s.metrics.models); err != nil {
 		return nil, err
 	}
 	s.extender = newExtender(s)
 	if s.quality, err = newQuality(s); err != nil {
-		s.models.close()
+		s.models.Close()
 		return nil, fmt.Errorf("shadow model: %w", err)
 	}
 	s.grpc = s.newGRPC()
@@ -179,16 +180,16 @@ func (s *Server) Serve(ctx context.Context, rpc, ops net.Listener) error {
 // closeModels gives all models back. No handler runs any more.
 func (s *Server) closeModels() {
 	s.quality.close()
-	s.models.close()
+	s.models.Close()
 }
 
 // ModelVersion is the version of the file of the serving model, whatever items extend it; empty once the server has stopped.
 func (s *Server) ModelVersion() string {
-	l := s.models.acquire()
+	l := s.models.Acquire()
 	if l == nil {
 		return ""
 	}
-	defer l.release()
+	defer l.Release()
 	return l.Base().Version()
 }
 
@@ -197,15 +198,15 @@ func (s *Server) ModelVersion() string {
 func (s *Server) Reload(ctx context.Context) error {
 	l, _, err := s.reload(ctx)
 	if err == nil {
-		l.release()
+		l.Release()
 	}
 	return err
 }
 
 // reload returns the new model, which the caller must release, and the version that served before.
-func (s *Server) reload(ctx context.Context) (l *lease, previous string, err error) {
+func (s *Server) reload(ctx context.Context) (l *models.Lease, previous string, err error) {
 	start := time.Now()
-	l, previous, err = s.models.swap()
+	l, previous, err = s.models.Reload()
 	if err != nil {
 		s.log.LogAttrs(ctx, slog.LevelError, "model reload failed", slog.String("error", err.Error()))
 		return nil, "", err

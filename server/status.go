@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -68,6 +69,7 @@ var outcomes = []struct {
 	{errNoUncertainty, codes.FailedPrecondition, reasonNoUncertainty, "exploration needs a model that knows its uncertainty: one with learned dynamics and deviation", 0},
 	{errUnknownMethod, codes.Unimplemented, reasonUnknownMethod, "this server has no such method or service; is the client newer than the server?", 0},
 	{errDraining, codes.Unavailable, reasonDraining, "the server is shutting down; connect to another one", 100 * time.Millisecond},
+	{models.ErrClosed, codes.Unavailable, reasonDraining, "the server is shutting down; connect to another one", 100 * time.Millisecond},
 	{context.Canceled, codes.Canceled, reasonCancelled, "the call was cancelled", 0},
 	{context.DeadlineExceeded, codes.DeadlineExceeded, reasonDeadline, "the deadline of the call passed", 0},
 	{store.ErrConflict, codes.AlreadyExists, reasonEventIDConflict, "event_id is in use for another event of this user", 0},
@@ -89,7 +91,7 @@ func toStatus(err error) *status.Status {
 	if invalid, ok := errors.AsType[*invalidError](err); ok {
 		return newStatus(codes.InvalidArgument, invalid.reason(), invalid.Error(), 0, invalid.badRequest())
 	}
-	if rejected, ok := errors.AsType[*modelError](err); ok {
+	if rejected, ok := errors.AsType[*models.RefusedError](err); ok {
 		return newStatus(codes.FailedPrecondition, reasonModelRejected, rejected.Error(), 0)
 	}
 	if errors.Is(err, store.ErrFailed) { // whatever else it is that made the store fail: no history is to blame
@@ -124,14 +126,6 @@ func newStatus(code codes.Code, reason, message string, retry time.Duration, mor
 	}
 	return detailed
 }
-
-// modelError is a model file that was refused; the old model goes on serving. Its text is for the operator who asked.
-type modelError struct{ err error }
-
-func (e *modelError) Error() string {
-	return "model refused, the old one goes on serving: " + e.err.Error()
-}
-func (e *modelError) Unwrap() error { return e.err }
 
 // invalidError is a request with bad fields.
 type invalidError struct{ faults []fieldFault }

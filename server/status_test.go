@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -27,7 +28,7 @@ func TestToStatus(t *testing.T) {
 		{"no method", errUnknownMethod, problem{codes.Unimplemented, "UNKNOWN_METHOD", nil, false}},
 		{"stale", errStaleRevision, problem{codes.Unavailable, "STALE_REVISION", nil, true}},
 		{"draining", errDraining, problem{codes.Unavailable, "DRAINING", nil, true}},
-		{"model", &modelError{errors.New("file is truncated")}, problem{codes.FailedPrecondition, "MODEL_REJECTED", nil, false}},
+		{"model", &models.RefusedError{Err: errors.New("file is truncated")}, problem{codes.FailedPrecondition, "MODEL_REJECTED", nil, false}},
 		{"conflict", fmt.Errorf("%s: %w", secret, store.ErrConflict), problem{codes.AlreadyExists, "EVENT_ID_CONFLICT", nil, false}},
 		{"conflict of a record", &store.ConflictError{Conflicts: []store.Conflict{{Index: 3}}}, problem{codes.AlreadyExists, "EVENT_ID_CONFLICT", nil, false}},
 		{"full", fmt.Errorf("%s: %w", secret, store.ErrFull), problem{codes.ResourceExhausted, "STORE_FULL", nil, true}},

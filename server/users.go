@@ -20,8 +20,8 @@ func (s users) GetUser(ctx context.Context, req *pb.GetUserRequest) (*pb.GetUser
 	if err := validateUserID(req.GetUserId()); err != nil {
 		return nil, err
 	}
-	m := s.models.acquire()
-	defer m.release()
+	m := s.models.Acquire()
+	defer m.Release()
 	var user *pb.User
 	err := s.states.view(ctx, m.Model, req.GetUserId(), func(u *userState) {
 		user = nil

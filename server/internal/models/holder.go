@@ -1,0 +1,159 @@
+// Package models keeps the serving model: requests lease it, a reload replaces it, an extension adds items to it.
+//
+// A model is closed when its last lease is returned. So a request uses one model from its beginning to its end, whatever
+// is loaded meanwhile.
+package models
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gsimc/gsimc/model"
+)
+
+// ErrClosed is returned by [Holder.Reload] once the holder is closed.
+var ErrClosed = errors.New("server: the model has been given back")
+
+// A RefusedError is a model file that could not be loaded; the old model goes on serving. Its text is for the operator
+// who asked for the reload.
+type RefusedError struct{ Err error }
+
+// Error says what is wrong with the file, and what serves.
+func (e *RefusedError) Error() string {
+	return "model refused, the old one goes on serving: " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// A Holder holds the serving model. It is safe for concurrent use.
+type Holder struct {
+	open    func() (*model.Model, error)
+	now     func() time.Time
+	metrics *Metrics
+
+	current atomic.Pointer[Lease] // nil after Close
+	replace sync.Mutex            // one replacement at a time: at most two models are open, besides those still leased
+}
+
+// A Lease keeps a model open: one that was loaded from a file, or an extension of one. Its references are those of the
+// holder while the model serves, of the requests that acquired it, and, for a loaded model, of its extensions.
+type Lease struct {
+	*model.Model
+	loaded time.Time
+	refs   atomic.Int64
+	of     *Lease // the loaded model that this one extends; nil for a loaded model
+}
+
+// Root returns the lease of the loaded model: l, or the one that l extends.
+func (l *Lease) Root() *Lease {
+	if l.of != nil {
+		return l.of
+	}
+	return l
+}
+
+// Loaded returns the time at which the model was loaded from its file.
+func (l *Lease) Loaded() time.Time { return l.loaded }
+
+// Release gives the lease back. The model must not be used afterwards.
+func (l *Lease) Release() {
+	if l.refs.Add(-1) != 0 {
+		return
+	}
+	if l.of != nil { // an extension has no file of its own
+		l.of.Release()
+		return
+	}
+	// Closing unmaps a file that was only read: there is nothing to lose, and nobody left to tell.
+	_ = l.Model.Close()
+}
+
+// Open opens the first model. It calls open again at each reload; every call must return a model of its own, which the
+// holder closes. The clock now stamps loads.
+func Open(open func() (*model.Model, error), now func() time.Time, m *Metrics) (*Holder, error) {
+	first, err := open()
+	if err != nil {
+		return nil, err
+	}
+	h := &Holder{open: open, now: now, metrics: m}
+	h.install(first)
+	return h, nil
+}
+
+// install makes m the serving model. It returns the lease of the one before, if any, which is still to be released.
+func (h *Holder) install(m *model.Model) *Lease {
+	l := &Lease{Model: m, loaded: h.now()}
+	l.refs.Store(1)
+	h.metrics.success.Inc()
+	return h.current.Swap(l)
+}
+
+// Acquire returns the serving model; the caller must release it. It returns nil after Close, when no handler runs any
+// more.
+func (h *Holder) Acquire() *Lease {
+	for {
+		l := h.current.Load()
+		if l == nil {
+			return nil
+		}
+		// A lease whose count has reached 0 is being closed and must not be revived: the pointer has moved on.
+		for n := l.refs.Load(); n > 0; n = l.refs.Load() {
+			if l.refs.CompareAndSwap(n, n+1) {
+				return l
+			}
+		}
+	}
+}
+
+// Serves reports whether the loaded model of l still serves, extended or not.
+func (h *Holder) Serves(l *Lease) bool {
+	current := h.current.Load()
+	return current != nil && current.Root() == l.Root()
+}
+
+// Extend lets an extension of l's loaded model serve in its place. It returns false, and changes nothing, if another
+// model has been loaded meanwhile. The caller holds l.
+func (h *Holder) Extend(l *Lease, extended *model.Model) bool {
+	h.replace.Lock()
+	defer h.replace.Unlock()
+	if !h.Serves(l) {
+		return false
+	}
+	root := l.Root()
+	root.refs.Add(1) // it is above 0, as l holds it
+	next := &Lease{Model: extended, loaded: root.loaded, of: root}
+	next.refs.Store(1)
+	h.current.Swap(next).Release()
+	return true
+}
+
+// Reload opens the model anew and lets it serve. It returns the new model, which the caller must release, and the version
+// of the file that served before. On an error, a [RefusedError] or [ErrClosed], the old model goes on serving.
+func (h *Holder) Reload() (fresh *Lease, previous string, err error) {
+	h.replace.Lock()
+	defer h.replace.Unlock()
+	if h.current.Load() == nil {
+		return nil, "", ErrClosed
+	}
+	m, err := h.open()
+	if err != nil {
+		h.metrics.failure.Inc()
+		return nil, "", &RefusedError{err}
+	}
+	old := h.install(m)
+	defer old.Release()
+	return h.Acquire(), old.Base().Version(), nil
+}
+
+// Close gives the serving model back. No request may begin after it; a reload or a scrape of the metrics may still be
+// under way.
+func (h *Holder) Close() {
+	h.replace.Lock()
+	defer h.replace.Unlock()
+	if l := h.current.Swap(nil); l != nil {
+		l.Release()
+	}
+}
