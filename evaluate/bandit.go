@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 
+	"github.com/gsimc/gsimc/internal/stat"
+
 	"github.com/gsimc/gsimc/internal/parallel"
 	"github.com/gsimc/gsimc/internal/vec"
 	"github.com/gsimc/gsimc/model"
@@ -103,15 +105,15 @@ func (b Bandit) Run(m *model.Model, histories []model.History, policies []Policy
 	})
 	var out []BanditResult
 	for p, policy := range policies {
-		r := BanditResult{Policy: policy, Users: len(users), Hits: mean(hits[p]), First: mean(first[p])}
+		r := BanditResult{Policy: policy, Users: len(users), Hits: meanOf(hits[p]), First: meanOf(first[p])}
 		reached := make([]float64, len(users))
 		for u := range users {
 			if int(hits[p][u]) >= b.Hits {
 				reached[u] = 1
 			}
 		}
-		r.Reached = mean(reached)
-		r.MoreHits, r.Earlier = mean(difference(hits[p], hits[0])), mean(difference(first[0], first[p]))
+		r.Reached = meanOf(reached)
+		r.MoreHits, r.Earlier = meanOf(stat.Difference(hits[p], hits[0])), meanOf(stat.Difference(first[0], first[p]))
 		out = append(out, r)
 	}
 	return out, nil
@@ -185,25 +187,7 @@ func (w *banditUser) choose(policy Policy, known bool, n int, rng *rand.Rand) {
 	}
 }
 
-// mean of independent values; 0 if there are none.
-func mean(x []float64) Mean {
-	if len(x) == 0 {
-		return Mean{}
-	}
-	var sum, squares float64
-	for _, v := range x {
-		sum += v
-		squares += v * v
-	}
-	n := float64(len(x))
-	return Mean{Mean: sum / n, StdErr: standardError(sum/n, squares/n, n)}
-}
-
-// difference returns a − b.
-func difference(a, b []float64) []float64 {
-	d := make([]float64, len(a))
-	for i := range d {
-		d[i] = a[i] - b[i]
-	}
-	return d
+func meanOf(x []float64) Mean {
+	mean, stderr := stat.Mean(x)
+	return Mean{Mean: mean, StdErr: stderr}
 }

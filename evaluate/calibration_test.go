@@ -4,8 +4,9 @@ import (
 	"math"
 	"testing"
 
+	"github.com/gsimc/gsimc/train"
+
 	"github.com/gsimc/gsimc/dataset"
-	"github.com/gsimc/gsimc/evaluate"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
@@ -18,7 +19,7 @@ func TestCalibration(t *testing.T) {
 		t.Skip("-short: the reference data takes some seconds")
 	}
 	m, p := learnedReference(t)
-	c, err := m.Calibration(evaluate.Histories(&p.Test))
+	c, err := m.Calibration(train.Histories(&p.Test))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +34,7 @@ func TestCalibration(t *testing.T) {
 	}
 	// The error of the query itself, which is what answers report, is in products of two errors with independent noise. They
 	// scatter so much that only the whole is compared, and only roughly.
-	evidence, err := m.TasteEvidence(evaluate.Histories(&p.Test))
+	evidence, err := m.TasteEvidence(train.Histories(&p.Test))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,7 @@ func TestCalibration(t *testing.T) {
 func learnedReference(t *testing.T) (*model.Model, *dataset.Partition) {
 	t.Helper()
 	p, _ := loadReference(t, "movietweetings")
-	basis, err := spectral.Solve(evaluate.Incidence(p), spectral.Options{
+	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{
 		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 0.8}, Rank: 200, Seed: 1,
 	})
 	if err != nil {
@@ -63,7 +64,7 @@ func learnedReference(t *testing.T) (*model.Model, *dataset.Partition) {
 	spec.Dynamics = model.DynamicsSpec{
 		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.87}}, Ridge: 1, Deviation: true,
 	}
-	m, err := model.New(spec, basis, p.Items, evaluate.LearnFrom(p))
+	m, err := model.New(spec, basis, p.Items, train.LearnFrom(p))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func TestExplanationsOnReference(t *testing.T) {
 	m, p := learnedReference(t)
 	q := make([]float32, m.Rank())
 	worst := 0.0
-	for _, h := range evaluate.Histories(&p.Test)[:100] {
+	for _, h := range train.Histories(&p.Test)[:100] {
 		state := m.NewState()
 		for _, e := range h {
 			m.Fold(state, e)

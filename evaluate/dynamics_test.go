@@ -3,6 +3,8 @@ package evaluate_test
 import (
 	"testing"
 
+	"github.com/gsimc/gsimc/train"
+
 	"github.com/gsimc/gsimc/evaluate"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
@@ -21,7 +23,7 @@ func TestLearnedDynamicsOnReferenceData(t *testing.T) {
 	spec.Dynamics = model.DynamicsSpec{
 		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.87}}, Ridge: 1, Positions: 200, Deviation: true,
 	}
-	basis, err := spectral.Solve(evaluate.Incidence(p), spectral.Options{
+	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{
 		Graph: spectral.Graph{Kind: spec.Graph, DegreeExponent: spec.DegreeExponent, Window: spec.Window}, Rank: 512, Seed: 1,
 	})
 	if err != nil {

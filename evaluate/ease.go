@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/gsimc/gsimc/train"
+
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/gsimc/gsimc/dataset"
@@ -123,7 +125,7 @@ func (e *ease) ranks(p *dataset.Partition, h *dataset.Histories, alpha float64) 
 	r.forEachUser(func() func(u int) {
 		scores := make([]float64, e.n)
 		return func(u int) {
-			events := history(h, u)
+			events := train.History(h, u)
 			e.scoresTo(scores, events[:len(events)-1], alpha)
 			seen, target := r.split(u)
 			r.ranks[u] = rank(scores, target, seen)
@@ -176,7 +178,7 @@ type easeSearch struct {
 // the given place in the grid.
 func (s *easeSearch) try(place int) (float64, error) {
 	r, lambda := s.runner, easeLambdas[place]
-	e, err := newEASE(Incidence(r.p), lambda, s.buf, func(done, total int) {
+	e, err := newEASE(train.Incidence(r.p), lambda, s.buf, func(done, total int) {
 		r.progress(len(r.ranks) * (s.done*total + done) / (s.inverses * total))
 	})
 	if err != nil {

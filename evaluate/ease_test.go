@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/train"
+
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
@@ -83,7 +85,7 @@ func TestEASEWeights(t *testing.T) {
 	for _, n := range []int{1, 2, 17, inverseBlock - 1, inverseBlock, inverseBlock + 1, 2*inverseBlock + 39} {
 		for _, lambda := range []float64{0.5, 30} {
 			p := randomPartition(uint64(n), 2*n+3, max(n, 16))
-			r := Incidence(p)
+			r := train.Incidence(p)
 			got, err := newEASE(r, lambda, make([]float64, r.NumItems*r.NumItems), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -177,7 +179,7 @@ func TestEASEChoosesOnValidation(t *testing.T) {
 		best, chosen := -1.0, map[string]float64(nil)
 		var ranks []int32
 		for _, lambda := range easeLambdas {
-			b := denseEASE(t, Incidence(p), lambda)
+			b := denseEASE(t, train.Incidence(p), lambda)
 			for _, alpha := range alphas {
 				if v := MetricAt(10, oracleRanks(b, &p.Validation, alpha)).NDCG; v > best {
 					best, ranks = v, oracleRanks(b, &p.Test, alpha)

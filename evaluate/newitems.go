@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/gsimc/gsimc/train"
+
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/model"
 )
@@ -37,7 +39,7 @@ type HiddenItems struct {
 func HideItems(p *dataset.Partition, opt HiddenItems) (*NewItems, error) {
 	rng := rand.New(rand.NewPCG(opt.Seed, 0x6e6577)) // "new": a stream of its own
 	var eligible []int32
-	for i, d := range Incidence(p).Degrees() {
+	for i, d := range train.Incidence(p).Degrees() {
 		if d >= MinHiddenUsers {
 			eligible = append(eligible, int32(i))
 		}

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"text/tabwriter"
 
+	"github.com/gsimc/gsimc/train"
+
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/internal/parallel"
 	"github.com/gsimc/gsimc/model"
@@ -61,7 +63,7 @@ func (x *NewItems) measure(method Method, m *model.Model, h *dataset.Histories, 
 	parallel.TasksWith(h.Len(), func() func(u int) {
 		scores, q := make([]float32, m.NumItems()), make([]float32, m.Rank())
 		return func(u int) {
-			ranks[u] = x.rankTarget(method, m, history(h, u), scores, q)
+			ranks[u] = x.rankTarget(method, m, train.History(h, u), scores, q)
 			if d := done.Add(1); d%64 == 0 && progress != nil {
 				progress(int(d))
 			}

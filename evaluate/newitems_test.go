@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/train"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/dataset"
@@ -19,14 +21,14 @@ func modelsOf(t *testing.T, x *evaluate.NewItems, spec model.Spec, rank int) (fu
 	t.Helper()
 	var models [2]*model.Model
 	for i, p := range []*dataset.Partition{x.Full, x.Reduced} {
-		basis, err := spectral.Solve(evaluate.Incidence(p), spectral.Options{
+		basis, err := spectral.Solve(train.Incidence(p), spectral.Options{
 			Graph: spectral.Graph{Kind: spec.Graph, DegreeExponent: spec.DegreeExponent}, Rank: rank, Seed: 1,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		spec.TrainUsers = int64(p.Train.Len())
-		if models[i], err = model.New(spec, basis, p.Items, evaluate.LearnFrom(p)); err != nil {
+		if models[i], err = model.New(spec, basis, p.Items, train.LearnFrom(p)); err != nil {
 			t.Fatal(err)
 		}
 	}

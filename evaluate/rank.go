@@ -3,6 +3,8 @@ package evaluate
 import (
 	"cmp"
 	"math"
+
+	"github.com/gsimc/gsimc/internal/stat"
 )
 
 // Cutoffs are the list lengths N of HR@N and NDCG@N.
@@ -73,14 +75,7 @@ func MetricAt(n int, ranks []int32) Metric {
 	}
 	m.HR /= users
 	m.NDCG /= users
-	m.HRErr = standardError(m.HR, m.HR, users)
-	m.NDCGErr = standardError(m.NDCG, squares/users, users)
+	m.HRErr = stat.StdErr(m.HR, m.HR, users)
+	m.NDCGErr = stat.StdErr(m.NDCG, squares/users, users)
 	return m
-}
-
-func standardError(mean, meanSquare, users float64) float64 {
-	if users < 2 {
-		return 0
-	}
-	return math.Sqrt(max(0, meanSquare-mean*mean) / (users - 1))
 }

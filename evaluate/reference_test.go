@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/train"
+
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/evaluate"
 	"github.com/gsimc/gsimc/model"
@@ -124,7 +126,7 @@ func graphOf(label string) spectral.Graph {
 
 func solveReference(t *testing.T, p *dataset.Partition, label string, rank int) *spectral.Basis {
 	t.Helper()
-	basis, err := spectral.Solve(evaluate.Incidence(p), spectral.Options{Graph: graphOf(label), Rank: rank, Seed: 1})
+	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{Graph: graphOf(label), Rank: rank, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +196,7 @@ func TestReferencePrior(t *testing.T) {
 	basis := solveReference(t, p, "hypergraph", want.Rank)
 	spec := model.DefaultSpec()
 	spec.TrainUsers = int64(p.Train.Len())
-	m, err := model.New(spec, basis, p.Items, evaluate.LearnFrom(p))
+	m, err := model.New(spec, basis, p.Items, train.LearnFrom(p))
 	if err != nil {
 		t.Fatal(err)
 	}

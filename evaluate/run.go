@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/gsimc/gsimc/train"
+
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/internal/parallel"
 	"github.com/gsimc/gsimc/model"
@@ -84,7 +86,7 @@ func (r *runner) run() error {
 }
 
 func (r *runner) runPopularity() error {
-	degrees := Incidence(r.p).Degrees()
+	degrees := train.Incidence(r.p).Degrees()
 	r.forEachUser(func() func(u int) {
 		return func(u int) {
 			history, target := r.split(u)
@@ -105,7 +107,7 @@ func (r *runner) model() (*model.Model, error) {
 	if from.Basis == nil {
 		return nil, errors.New("needs a basis")
 	}
-	return model.New(from.Spec, from.Basis, r.p.Items, LearnFrom(r.p))
+	return model.New(from.Spec, from.Basis, r.p.Items, train.LearnFrom(r.p))
 }
 
 func (r *runner) runModel() error {
@@ -114,14 +116,14 @@ func (r *runner) runModel() error {
 		return err
 	}
 	if m.HasVariance() {
-		if r.calibration, err = newCalibration(m, Histories(&r.p.Test)); err != nil {
+		if r.calibration, err = newCalibration(m, train.Histories(&r.p.Test)); err != nil {
 			return err
 		}
 	}
 	r.forEachUser(func() func(u int) {
 		scores, q := make([]float32, m.NumItems()), make([]float32, m.Rank())
 		return func(u int) {
-			h := history(&r.p.Test, u)
+			h := train.History(&r.p.Test, u)
 			r.method.query(m, q, h[:len(h)-1])
 			m.ScoresTo(scores, q)
 			seen, target := r.split(u)
@@ -152,7 +154,7 @@ const mrfcfBlock = 32
 
 func (r *runner) runMRFCF() error {
 	n := len(r.p.Items)
-	filter, err := spectral.NewMRFCF(Incidence(r.p), r.opt.MRFCFA)
+	filter, err := spectral.NewMRFCF(train.Incidence(r.p), r.opt.MRFCFA)
 	if err != nil {
 		return err
 	}
@@ -161,7 +163,7 @@ func (r *runner) runMRFCF() error {
 		b := min(mrfcfBlock, len(r.ranks)-lo)
 		s, y := make([]float64, n*b), make([]float64, n*b)
 		for c := range b {
-			h := history(&r.p.Test, lo+c)
+			h := train.History(&r.p.Test, lo+c)
 			for _, e := range h[:len(h)-1] {
 				s[int(e.Item)*b+c] += float64(e.Weight)
 			}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/train"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/dataset"
@@ -42,7 +44,7 @@ func checkerboard(t *testing.T) *dataset.Partition {
 
 func solve(t *testing.T, p *dataset.Partition, rank int) (*spectral.Basis, model.Spec) {
 	t.Helper()
-	basis, err := spectral.Solve(evaluate.Incidence(p), spectral.Options{Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: rank})
+	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: rank})
 	if err != nil {
 		t.Fatal(err)
 	}

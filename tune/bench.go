@@ -7,9 +7,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gsimc/gsimc/train"
+
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/dynamics"
-	"github.com/gsimc/gsimc/evaluate"
 	"github.com/gsimc/gsimc/internal/gemm"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
@@ -44,8 +45,8 @@ func newBench(part *dataset.Partition, maxRank int, seed uint64, progress func(s
 		progress = func(string, int, int) {}
 	}
 	return &bench{
-		part: part, r: evaluate.Incidence(part), train: evaluate.Each(&part.Train),
-		panel: newPanel(evaluate.Histories(&part.Validation)), maxRank: maxRank, seed: seed, progress: progress,
+		part: part, r: train.Incidence(part), train: train.Each(&part.Train),
+		panel: newPanel(train.Histories(&part.Validation)), maxRank: maxRank, seed: seed, progress: progress,
 	}
 }
 

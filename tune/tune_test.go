@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gsimc/gsimc/train"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/dataset"
@@ -91,7 +93,7 @@ func evaluated(t *testing.T, p *dataset.Partition, c Candidate, deviation bool) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	basis, err := spectral.Solve(evaluate.Incidence(p), spectral.Options{Graph: c.graph(), Rank: c.Rank, Seed: 1})
+	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{Graph: c.graph(), Rank: c.Rank, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

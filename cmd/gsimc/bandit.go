@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"text/tabwriter"
 
+	"github.com/gsimc/gsimc/train"
+
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/evaluate"
 	"github.com/gsimc/gsimc/internal/progress"
@@ -38,7 +40,7 @@ func (c *evaluateCmd) bandit(a *app, p progress.Progress, part *dataset.Partitio
 	b.Users, b.Seed = c.BanditUsers, c.Seed
 	p.Begin("showing lists", progress.Steps)
 	b.Progress = func(done, total int) { p.Update(int64(done), int64(total)) }
-	results, err := b.Run(m, evaluate.Histories(&part.Test), evaluate.Policies())
+	results, err := b.Run(m, train.Histories(&part.Test), evaluate.Policies())
 	p.End()
 	if err != nil {
 		return err

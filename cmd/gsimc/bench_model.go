@@ -9,6 +9,7 @@ import (
 
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
+	"github.com/gsimc/gsimc/train"
 )
 
 // What the dynamics of a generated model are learned from: too little to learn anything from, as there is nothing to learn,
@@ -64,14 +65,8 @@ func benchSpec(learned bool, n, k int) model.Spec {
 	if !learned {
 		return spec
 	}
-	bands, err := model.ParseBands(learnedBands)
-	if err != nil {
-		panic(err)
-	}
-	spec.DegreeExponent, spec.DegreeRescale = learnedS, learnedT
-	spec.Dynamics = model.DynamicsSpec{
-		Kind: model.DynamicsLearned, Bands: bands, Ridge: learnedRidge, Positions: learnedPositions, Deviation: true,
-	}
+	preset := train.Recommended()
+	spec.DegreeExponent, spec.DegreeRescale, spec.Dynamics = preset.DegreeExponent, preset.DegreeRescale, preset.Dynamics
 	return spec
 }
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gsimc/gsimc/train"
+
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -65,7 +67,7 @@ func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
 			spec: func(s *model.Spec) {
 				s.DegreeRescale = 0.5
 				s.Dynamics = model.DynamicsSpec{
-					Kind: model.DynamicsLearned, Ridge: 1, Positions: learnedPositions, Deviation: true,
+					Kind: model.DynamicsLearned, Ridge: 1, Positions: train.Recommended().Dynamics.Positions, Deviation: true,
 					Bands: []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.9, HalfLife: 720 * 3600}},
 				}
 			},
@@ -103,7 +105,7 @@ func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
 // evaluatedRanks runs methods that a server can answer with.
 func evaluatedRanks(t *testing.T, part *dataset.Partition, edit func(*model.Spec), methods []evaluate.Method) []evaluate.Result {
 	t.Helper()
-	basis, err := spectral.Solve(evaluate.Incidence(part), spectral.Options{
+	basis, err := spectral.Solve(train.Incidence(part), spectral.Options{
 		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: 200, Seed: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"strings"
 
 	"github.com/gsimc/gsimc/dynamics"
+	"github.com/gsimc/gsimc/fault"
 	"github.com/gsimc/gsimc/model"
 )
 
@@ -37,6 +39,9 @@ var (
 func inFlags(err error) error {
 	if errors.Is(err, dynamics.ErrNothingToPredict) {
 		return fmt.Errorf("%w: give histories of more events, or --preset paper, which needs no order of events", err)
+	}
+	if errors.As(err, new(*fault.Fault)) {
+		return errors.New(fault.Text(err, func(field string) string { return "--" + strings.ToLower(field) }))
 	}
 	text := rankError.ReplaceAllString(err.Error(), "--rank: $1 is above")
 	text = landmarksError.ReplaceAllString(text, "--landmarks: $1 for --rank $2")

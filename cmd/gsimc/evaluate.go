@@ -108,18 +108,21 @@ func (c *evaluateCmd) Run(a *app) error {
 
 // prepare computes the bases that the methods need: one for both kinds if they are of the same graph and rank.
 func (c *evaluateCmd) prepare(p progress.Progress, part *dataset.Partition, opt *evaluate.Options) error {
-	r, n := evaluate.Incidence(part), len(part.Items)
+	n := len(part.Items)
 	var solved spectral.Options
 	ingredients := func(dynamics string, known *spectral.Basis) (in evaluate.Ingredients, err error) {
 		in.Spec = c.modelFlags.spec(&c.graphFlags, dynamics, spectral.RandomWalk)
 		in.Spec.TrainUsers = int64(part.Train.Len())
-		want := c.graphFlags.options(dynamics, n)
+		cfg := c.graphFlags.config(in.Spec)
+		cfg.Progress = stages(p)
+		want := cfg.SolverOptions(n)
 		if known != nil && want.Graph == solved.Graph && want.Rank == solved.Rank {
 			in.Basis = known
 			return in, nil
 		}
 		solved = want
-		in.Basis, err = solve(p, r, want)
+		defer p.End()
+		in.Basis, err = solve(part, cfg)
 		return in, err
 	}
 	var err error

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gsimc/gsimc/train"
+
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/internal/progress"
 	"github.com/gsimc/gsimc/kalman"
@@ -132,21 +134,12 @@ func (f *graphFlags) check() error {
 	)
 }
 
-// options are those of the solver for a model of n items with dynamics of this kind.
-func (f *graphFlags) options(dynamics string, n int) spectral.Options {
-	return spectral.Options{
-		Graph:     f.graph(dynamics),
-		Rank:      given(f.Rank, graphDefaults(dynamics, n).rank),
-		Solver:    f.Solver,
-		Tolerance: f.Tolerance,
-		Nystrom:   spectral.NystromOptions{Form: f.NystromForm, Landmarks: f.Landmarks},
-		Seed:      f.Seed,
+// config is the training of a model with the given constants.
+func (f *graphFlags) config(spec model.Spec) train.Config {
+	return train.Config{
+		Spec: spec, Rank: given(f.Rank, 0), Solver: f.Solver, Tolerance: f.Tolerance, Seed: f.Seed,
+		Nystrom: spectral.NystromOptions{Form: f.NystromForm, Landmarks: f.Landmarks},
 	}
-}
-
-func (f *graphFlags) graph(dynamics string) spectral.Graph {
-	d := graphDefaults(dynamics, 0)
-	return spectral.Graph{Kind: f.Graph, DegreeExponent: given(f.DegreeExponent, d.s), Window: given(f.Window, d.window)}
 }
 
 // filterFlags are the constants of the graph filters.
@@ -232,12 +225,12 @@ func (f *modelFlags) check() error {
 
 // spec is that of a model with dynamics of this kind and the named filter. TrainUsers and Provenance are left to the caller.
 func (f *modelFlags) spec(g *graphFlags, dynamics, filter string) model.Spec {
-	graph := g.graph(dynamics)
+	preset := train.Preset(dynamics)
 	s := model.Spec{
-		Graph:          graph.Kind,
-		DegreeExponent: graph.DegreeExponent,
-		Window:         graph.Window,
-		DegreeRescale:  given(f.DegreeRescale, graphDefaults(dynamics, 0).t),
+		Graph:          g.Graph,
+		DegreeExponent: given(g.DegreeExponent, preset.DegreeExponent),
+		Window:         given(g.Window, preset.Window),
+		DegreeRescale:  given(f.DegreeRescale, preset.DegreeRescale),
 		Filter:         f.filter(filter),
 		Alpha:          f.Alpha,
 		HalfLife:       f.HalfLife.Seconds(),
@@ -251,36 +244,6 @@ func (f *modelFlags) spec(g *graphFlags, dynamics, filter string) model.Spec {
 	}
 	return s
 }
-
-// defaults are those of the flags whose best value depends on the kind of dynamics.
-type defaults struct {
-	s, t   float64 // of the graph and of the rescaling
-	window int
-	rank   int // of n items
-}
-
-// graphDefaults are the paper's, or those that are good for learned dynamics on all kinds of data (docs/accuracy.md).
-func graphDefaults(dynamics string, n int) defaults {
-	if dynamics == model.DynamicsLearned {
-		return defaults{s: learnedS, t: learnedT, window: learnedWindow, rank: learnedRank(n)}
-	}
-	return defaults{s: 1, t: 0, window: 0, rank: min(n, paperRank)}
-}
-
-// Defaults of the two kinds of models.
-const (
-	paperRank     = 256
-	learnedWindow = 40
-	learnedS      = 0.8
-	learnedT      = 0.6
-	learnedBands  = "0,0.5,0.87"
-	learnedRidge  = 1
-
-	learnedPositions = 200
-)
-
-// learnedRank is the default rank for n items: what a larger catalogue is made of needs more coordinates to tell apart.
-func learnedRank(n int) int { return min(n, max(n/4, 256), 1024) }
 
 // given is the value of an optional flag, or what stands in for it.
 func given[T any](flag *T, otherwise T) T {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gsimc/gsimc/train"
+
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/internal/progress"
@@ -62,38 +64,21 @@ func (f *storeFlags) readStore(p progress.Progress, opt dataset.Options) (*datas
 	case err != nil:
 		return nil, nil, fmt.Errorf("--from-store: %w", err)
 	}
-	events, report, err := f.build(p, r, opt)
+	p.Begin(train.StageRead, progress.Rows)
+	defer p.End()
+	events, report, err := train.Read(context.Background(), f.FromStore, histories{r}, f.EventWeight, opt,
+		func(_ string, done, total int) { p.Update(int64(done), int64(total)) })
 	return events, report, errors.Join(err, r.Close())
 }
 
-// build makes interactions of all events in the store.
-func (f *storeFlags) build(p progress.Progress, r *pebble.Reader, opt dataset.Options) (*dataset.Interactions, *dataset.Report, error) {
-	b, err := dataset.NewBuilder(f.FromStore, opt)
-	if err != nil {
-		return nil, nil, err
-	}
-	p.Begin("reading histories", progress.Rows)
-	defer p.End()
-	rows := int64(0)
-	err = r.Each(context.Background(), func(user string, _ uint64, e store.Event) error {
-		if rows++; rows%(1<<16) == 0 {
-			p.Update(rows, 0)
-		}
-		return b.Add(user, e.Item, e.Time.Unix(), f.weight(e))
-	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("--from-store: %w", err)
-	}
-	return b.Interactions()
-}
+// histories are those of a store in the folder of --from-store.
+type histories struct{ *pebble.Reader }
 
-// weight is what the event counts, as for a server with the same --event-weight: in float32, where next to nothing is 0.
-func (f *storeFlags) weight(e store.Event) float64 {
-	w, given := f.EventWeight[e.Type]
-	if !given {
-		w = 1
-	}
-	return float64(float32(min(w*e.Value, model.MaxWeight)))
+// Each implements train.Source.
+func (h histories) Each(ctx context.Context, do func(train.Event) error) error {
+	return h.Reader.Each(ctx, func(user string, _ uint64, e store.Event) error {
+		return do(train.Event{User: user, Item: e.Item, Type: e.Type, Time: e.Time, Value: e.Value})
+	})
 }
 
 // checkpoint has the server copy its store and returns the folder of the copy. The server removes it when release is

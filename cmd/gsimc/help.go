@@ -5,6 +5,9 @@ import (
 	"io"
 	"strings"
 
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/train"
+
 	"github.com/alecthomas/kong"
 
 	"github.com/gsimc/gsimc/evaluate"
@@ -30,18 +33,19 @@ models (train --compare).`
 
 // helpVars are the lists of names that flags' help texts and checks refer to.
 func helpVars() kong.Vars {
+	learned := train.Recommended()
 	return kong.Vars{
 		"graphs": strings.Join(spectral.GraphKinds, ", "),
 
-		"paper_rank":     fmt.Sprint(paperRank),
-		"learned_s":      fmt.Sprint(learnedS),
-		"learned_t":      fmt.Sprint(learnedT),
-		"learned_window": fmt.Sprint(learnedWindow),
-		"learned_bands":  learnedBands,
-		"learned_ridge":  fmt.Sprint(learnedRidge),
+		"paper_rank":     fmt.Sprint(train.PaperRank),
+		"learned_s":      fmt.Sprint(learned.DegreeExponent),
+		"learned_t":      fmt.Sprint(learned.DegreeRescale),
+		"learned_window": fmt.Sprint(learned.Window),
+		"learned_bands":  model.FormatBands(learned.Dynamics.Bands),
+		"learned_ridge":  fmt.Sprint(learned.Dynamics.Ridge),
 
 		"min_hidden_users":  fmt.Sprint(evaluate.MinHiddenUsers),
-		"learned_positions": fmt.Sprint(learnedPositions),
+		"learned_positions": fmt.Sprint(learned.Dynamics.Positions),
 		"filters":           strings.Join(spectral.FilterNames, ", "),
 		"solvers":           strings.Join([]string{spectral.SolverAuto, spectral.SolverExact, spectral.SolverNystrom}, ", "),
 		"forms":             strings.Join([]string{spectral.NystromOrthonormal, spectral.NystromPaper}, ", "),

@@ -3,16 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
-	"time"
+
+	"github.com/gsimc/gsimc/train"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/gsimc/gsimc/dataset"
-	"github.com/gsimc/gsimc/evaluate"
-	"github.com/gsimc/gsimc/internal/progress"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -23,20 +20,6 @@ type likeFlags struct {
 	Compare   string `group:"Retraining:" placeholder:"FILE" help:"Compare with this model: hold the last events of up to 2000 recently active users out of the training, events that this model was not trained on, and print the recall@50 of both models on those whose items both know."`
 	Estimator string `group:"Retraining:" default:"bgs-imc" enum:"bgs-imc,gs-imc" help:"What the scores of --compare are read from, as for serve."`
 	JSON      bool   `group:"Retraining:" name:"json" help:"Print the summary as JSON."`
-}
-
-// The comparison of --compare.
-const (
-	compareCutoff   = 50
-	compareUsers    = 2000
-	compareShare    = 4 // at most one user in so many loses the last event
-	compareMinUsers = 30
-)
-
-// pattern is the model of --like.
-type pattern struct {
-	spec model.Spec
-	rank int // that was asked for
 }
 
 // likeGroups are the groups of the flags that --like stands in for.
@@ -76,159 +59,49 @@ func (c *trainCmd) withoutEffect(flag *kong.Flag) string {
 	return ""
 }
 
-// follow reads the model of --like, and takes over what its provenance says of flags that are not in its spec.
+// follow reads the model of --like, and takes over the filters of rare users and items.
 func (c *trainCmd) follow() error {
 	m, err := openModel("--like", c.Like)
 	if err != nil {
 		return err
 	}
-	c.like = &pattern{spec: m.Spec(), rank: m.Rank()}
+	like := train.Like(m)
 	if err := m.Close(); err != nil {
 		return err
 	}
-	from := c.like.spec.Provenance
-	number := func(key string, dst *int) {
-		if n, err := strconv.Atoi(from[key]); err == nil {
-			*dst = max(*dst, n)
-		}
-	}
-	number("min_user_events", &c.MinUserEvents)
-	number("min_item_events", &c.MinItemEvents)
-	number("asked_rank", &c.like.rank) // above that of the model if it had fewer items
-	if c.Solver == spectral.SolverAuto && from["solver"] == spectral.SolverNystrom {
-		c.Solver, c.NystromForm = from["solver"], from["nystrom_form"]
-		number("landmarks", &c.Landmarks)
-	}
+	c.like = &like
+	c.MinUserEvents = max(c.MinUserEvents, like.MinUserEvents)
+	c.MinItemEvents = max(c.MinItemEvents, like.MinItemEvents)
 	return nil
 }
 
-// spec is that of the model to train; TrainUsers and Provenance are left to the caller.
-func (c *trainCmd) spec() model.Spec {
+// config is the training without the source of its events.
+func (c *trainCmd) config() train.Config {
+	cfg := c.graphFlags.config(c.modelFlags.spec(&c.graphFlags, c.dynamics(), given(c.Filter, spectral.RandomWalk)))
 	if c.like != nil {
-		return c.like.spec
+		return c.like.Apply(cfg)
 	}
-	return c.modelFlags.spec(&c.graphFlags, c.dynamics(), given(c.Filter, spectral.RandomWalk))
-}
-
-// solverOptions are for a catalogue of n items.
-func (c *trainCmd) solverOptions(n int) spectral.Options {
-	opt := c.graphFlags.options(c.dynamics(), n)
-	if c.like != nil {
-		s := &c.like.spec
-		opt.Graph = spectral.Graph{Kind: s.Graph, DegreeExponent: s.DegreeExponent, Window: s.Window}
-		opt.Rank = min(c.like.rank, n)
-	}
-	return opt
-}
-
-// askedRank is the rank that a training on other events is to ask for: the catalogue may grow.
-func (c *trainCmd) askedRank() int {
-	if c.like != nil {
-		return c.like.rank
-	}
-	return given(c.Rank, graphDefaults(c.dynamics(), math.MaxInt).rank)
-}
-
-// heldOut are the events that were kept from the training for --compare, and the model to compare with.
-type heldOut struct {
-	events  *dataset.Interactions // of the users of targets alone
-	targets evaluate.Targets
-	old     *model.Model
+	return cfg
 }
 
 // holdOut opens the model of --compare and takes the events out; without --compare it returns nil.
-func (c *trainCmd) holdOut(events *dataset.Interactions) (*heldOut, error) {
+func (c *trainCmd) holdOut(events *dataset.Interactions) (*train.HeldOut, *model.Model, error) {
 	if c.Compare == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	old, err := openModel("--compare", c.Compare)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	until := knownUntil(old.Spec().Provenance)
-	users := evaluate.RecentUsers(events, until, min(compareUsers, events.NumUsers()/compareShare))
-	if len(users) < compareMinUsers {
-		return nil, errors.Join(old.Close(), tooFewError{fmt.Errorf("--compare: %d of the %d users can be held out, want at least %d: "+
-			"a quarter of the users at most, each with two items or more, the last of them after those that %s was trained on",
-			len(users), events.NumUsers(), compareMinUsers, c.Compare)})
+	held, err := train.HoldOut(events, old)
+	if err != nil {
+		return nil, nil, errors.Join(old.Close(), tooFewError{fmt.Errorf("--compare: %w", err)})
 	}
-	items := events.HoldOutLast(users)
-	held := &heldOut{events: events.Only(users), targets: evaluate.Targets{Items: items}, old: old}
-	for u := range users {
-		held.targets.Users = append(held.targets.Users, int32(u))
-	}
-	return held, nil
-}
-
-// knownUntil is the time of the newest event that a model was trained on, but not after the training itself: a single event
-// from the future must not make all others old. What the model has seen cannot tell how well it foresees. Without an entry
-// it has seen nothing.
-func knownUntil(provenance map[string]string) int64 {
-	until := int64(math.MaxInt64)
-	for _, key := range []string{"last_event", "trained_at"} {
-		at, err := time.Parse(time.RFC3339, provenance[key])
-		if err != nil {
-			return math.MinInt64
-		}
-		until = min(until, at.Unix())
-	}
-	return until
-}
-
-// compare ranks the events that were held out by both models, as far as both know their items. A nil h gives nil.
-func (h *heldOut) compare(p progress.Progress, fresh *model.Model, est model.Estimator) *evaluate.Comparison {
-	if h == nil {
-		return nil
-	}
-	p.Begin("comparing models", progress.Steps)
-	defer p.End()
-	result := evaluate.Compare(h.old, fresh, est, h.events, h.targets, compareCutoff)
-	return &result
-}
-
-func (h *heldOut) close() error {
-	if h == nil {
-		return nil
-	}
-	return h.old.Close()
-}
-
-// trained is the object that --json prints.
-type trained struct {
-	Version    string      `json:"version"`
-	Users      int         `json:"train_users"`
-	Items      int         `json:"items"`
-	Rank       int         `json:"rank"`
-	Comparison *comparison `json:"comparison,omitempty"` // with --compare
-}
-
-// comparison of the new model with an old one, by recall@N on the same users.
-type comparison struct {
-	OldVersion    string  `json:"old_version"`
-	Users         int     `json:"users"`    // with a held-out item that both models know
-	LeftOut       int     `json:"left_out"` // with one that only one of them knows, or none
-	N             int     `json:"n"`
-	Old           float64 `json:"old"`
-	OldErr        float64 `json:"old_stderr"`
-	New           float64 `json:"new"`
-	NewErr        float64 `json:"new_stderr"`
-	Difference    float64 `json:"difference"`
-	DifferenceErr float64 `json:"difference_stderr"`
-	Worse         bool    `json:"worse"` // by more than one standard error
-}
-
-func newComparison(version string, c *evaluate.Comparison) *comparison {
-	if c == nil {
-		return nil
-	}
-	return &comparison{
-		OldVersion: version, Users: c.Users, LeftOut: c.LeftOut, N: c.N, Old: c.Old, OldErr: c.OldErr, New: c.New, NewErr: c.NewErr,
-		Difference: c.Difference, DifferenceErr: c.DifferenceErr, Worse: c.Worse(),
-	}
+	return held, old, nil
 }
 
 // comparisonRow is the comparison in a summary.
-func comparisonRow(old string, c *evaluate.Comparison) []string {
+func comparisonRow(old string, c *train.Comparison) []string {
 	on := fmt.Sprintf("%d recent events", c.Users)
 	if c.LeftOut > 0 {
 		on += fmt.Sprintf(" on items that both models know (%d are on others)", c.LeftOut)

@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/gsimc/gsimc/train"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gsimc/gsimc/evaluate"
 	"github.com/gsimc/gsimc/model"
 )
 
@@ -78,7 +78,7 @@ func TestTrainCompare(t *testing.T) {
 	foreign, wrong, out := filepath.Join(dir, "foreign.csv.gz"), filepath.Join(dir, "wrong.gsimc"), filepath.Join(dir, "out.gsimc")
 	trainSmall(t, foreign, wrong, "77")
 
-	compare := func(data, with string) (got trained) {
+	compare := func(data, with string) (got train.Summary) {
 		t.Helper()
 		text := mustRun(t, "train", "--data", data, "--out", out, "--like", right, "--compare", with, "--json")
 		if err := json.Unmarshal([]byte(text), &got); err != nil {
@@ -107,23 +107,8 @@ func TestTrainCompare(t *testing.T) {
 	}
 }
 
-func TestKnownUntil(t *testing.T) {
-	const early, late = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
-	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
-	for _, c := range []struct {
-		last, trained string
-		want          int64
-	}{
-		{early, late, at}, {late, early, at}, {early, "", math.MinInt64}, {"", late, math.MinInt64}, {"yesterday", late, math.MinInt64},
-	} {
-		if got := knownUntil(map[string]string{"last_event": c.last, "trained_at": c.trained}); got != c.want {
-			t.Errorf("%+v: got %d", c, got)
-		}
-	}
-}
-
 func TestComparisonRow(t *testing.T) {
-	c := &evaluate.Comparison{Users: 70, LeftOut: 5, N: 50, Old: 0.25, New: 0.5, Difference: 0.25}
+	c := &train.Comparison{Users: 70, LeftOut: 5, N: 50, Old: 0.25, New: 0.5, Difference: 0.25}
 	got := strings.Join(comparisonRow("old.gsimc", c), ": ")
 	want := "recall@50: 0.5000 ± 0.0000 on 70 recent events on items that both models know (5 are on others); " +
 		"old.gsimc has 0.2500 ± 0.0000; difference +0.2500 ± 0.0000"

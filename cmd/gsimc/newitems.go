@@ -93,13 +93,13 @@ func (c *evaluateCmd) modelOf(p progress.Progress, part *dataset.Partition, meth
 	if evaluate.NeedsDynamics([]evaluate.Method{method}) {
 		dynamics, filter = model.DynamicsLearned, spectral.RandomWalk
 	}
-	basis, err := solve(p, evaluate.Incidence(part), c.graphFlags.options(dynamics, len(part.Items)))
+	cfg := c.graphFlags.config(c.modelFlags.spec(&c.graphFlags, dynamics, filter))
+	cfg.Progress = stages(p)
+	result, err := runTraining(p, part, cfg)
 	if err != nil {
 		return nil, err
 	}
-	spec := c.modelFlags.spec(&c.graphFlags, dynamics, filter)
-	spec.TrainUsers = int64(part.Train.Len())
-	return learn(p, spec, basis, part)
+	return result.Model, nil
 }
 
 // newItemsFigures are what --json prints of a method: figures of each model on the new targets and on the others.

@@ -10,12 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gsimc/gsimc/train"
+
 	"github.com/gsimc/gsimc/dataset"
-	"github.com/gsimc/gsimc/dynamics"
-	"github.com/gsimc/gsimc/evaluate"
 	"github.com/gsimc/gsimc/internal/cost"
-	"github.com/gsimc/gsimc/model"
-	"github.com/gsimc/gsimc/spectral"
 )
 
 // planFlags are about what a training needs, before it is done.
@@ -27,9 +25,6 @@ type planFlags struct {
 // collectAt is the percentage by which the heap of a training grows before garbage is collected. Its memory is a few large
 // arrays without pointers, so that collecting costs next to nothing, and what is needed is what is used.
 const collectAt = 20
-
-// garbageShare is what the process has in the mean beyond what it holds.
-const garbageShare = 0.2
 
 // limitTraining sets the collector up for a training, within a limit that is given by a flag, until restore is called. GOGC
 // and GOMEMLIMIT stand.
@@ -52,58 +47,17 @@ func limitTraining(env []string, limit byteSize) (restore func()) {
 	}
 }
 
-// plan is what is left to do of a training when its events have been dealt out.
+// plan is a plan on this machine.
 type plan struct {
-	read   int64   // bytes that reading took at its peak
-	held   float64 // bytes before
-	stages []cost.Stage
-	limit  int64 // bytes that there are, 0: not known
+	*train.Plan
+	read  int64   // bytes that reading took at its peak
+	held  float64 // bytes before
+	limit int64   // bytes that there are, 0: not known
 }
 
-func (c *trainCmd) plan(part *dataset.Partition) *plan {
-	n := len(part.Items)
-	opt := c.solverOptions(n)
-	stages := spectral.Cost(evaluate.Incidence(part), opt)
-	spec := c.spec()
-	basis := 8 * float64(n) * float64(opt.Rank)
-	single, perItem := basis/2, 4*float64(n)*float64(opt.Rank)
-	if spec.Dynamics.Kind == model.DynamicsLearned {
-		shape := learningShape(part, spec.Dynamics, opt.Rank)
-		stages = append(stages, cost.Stage{Name: "model", Peak: 2 * single, Kept: 2 * single})
-		stages = append(stages, shape.RegressionCost()...)
-		if spec.Dynamics.Deviation {
-			stages = append(stages, shape.NoiseCost())
-		}
-		perItem *= 1 + float64(len(spec.Dynamics.Bands))
-	} else {
-		stages = append(stages, cost.Stage{Name: "model", Peak: single, Kept: single})
-	}
-	var write cost.Work
-	write[cost.Hash], write[cost.Stream] = perItem, 4*perItem
-	stages = append(stages, cost.Stage{Name: "model file", Work: write})
-	return &plan{read: peakRSS(), held: heldMemory(), stages: stages, limit: memoryLimit(c.MemoryLimit)}
-}
-
-// learningShape is what the cost of learned dynamics depends on.
-func learningShape(part *dataset.Partition, spec model.DynamicsSpec, rank int) dynamics.Shape {
-	s := dynamics.Shape{Items: len(part.Items), Rank: rank, Bands: spec.Bands}
-	s.Weighted = slices.ContainsFunc(part.Train.Weight, func(w float32) bool { return w != 1 })
-	for u := range part.Train.Len() {
-		if d := len(part.Train.Of(u)); d >= 2 {
-			s.Events += d
-			s.Longest = max(s.Longest, d)
-		}
-	}
-	from := &part.Validation
-	if from.Len() < fewUsers {
-		from = &part.Train
-	}
-	lengths := make([]int, from.Len())
-	for u := range lengths {
-		lengths[u] = len(from.Of(u))
-	}
-	s.Measured = dynamics.Measured(lengths)
-	return s
+func (c *trainCmd) plan(part *dataset.Partition, cfg *train.Config) *plan {
+	todo := train.NewPlan(part, *cfg)
+	return &plan{Plan: todo, read: peakRSS(), held: heldMemory(), limit: memoryLimit(c.MemoryLimit)}
 }
 
 // heldMemory is what the Go runtime holds of the operating system after a collection.
@@ -114,15 +68,9 @@ func heldMemory() float64 {
 	return float64(s[0].Value.Uint64() - s[1].Value.Uint64())
 }
 
-// peak is the memory that the training needs, and the stage that needs it.
-func (p *plan) peak() (bytes int64, stage string) {
-	most, at := cost.Peak(p.held, p.stages)
-	return int64(most * (1 + garbageShare)), p.stages[at].Name
-}
-
 // check refuses a training that does not fit.
 func (p *plan) check() error {
-	need, stage := p.peak()
+	need, stage := p.Peak(p.held)
 	if p.limit == 0 || need <= p.limit {
 		return nil
 	}
@@ -139,13 +87,13 @@ func (p *plan) print(a *app, reading time.Duration) {
 	speed := calibrate()
 	rows := [][]string{{"stage", "time", "memory"}, {"reading (done)", seconds(reading.Seconds()), bytesText(p.read)}}
 	total, held := reading.Seconds(), p.held
-	for _, s := range p.stages {
+	for _, s := range p.Stages {
 		took := speed.Seconds(s.Work)
-		rows = append(rows, []string{s.Name, seconds(took), bytesText(int64((held + s.Peak) * (1 + garbageShare)))})
+		rows = append(rows, []string{s.Name, seconds(took), bytesText(train.Memory(held + s.Peak))})
 		total += took
 		held += s.Kept
 	}
-	need, _ := p.peak()
+	need, _ := p.Peak(p.held)
 	rows = append(rows, []string{"total", seconds(total), bytesText(max(need, p.read))})
 	if p.limit > 0 {
 		rows = append(rows, []string{"there is", "", bytesText(p.limit)})

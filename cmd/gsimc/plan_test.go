@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/cost"
+	"github.com/gsimc/gsimc/train"
 )
 
 // A plan names every stage, with a time and a memory, and writes nothing.
@@ -61,8 +62,8 @@ func TestTrainRefusesWhatDoesNotFit(t *testing.T) {
 }
 
 func TestPlanChecksTheLargestStage(t *testing.T) {
-	p := &plan{held: 1000, limit: 1800, stages: []cost.Stage{{Name: "small", Peak: 100, Kept: 50}, {Name: "dynamics: large", Peak: 450, Kept: 0}}}
-	if need, stage := p.peak(); need != 1800 || stage != "dynamics: large" {
+	p := &plan{held: 1000, limit: 1800, Plan: &train.Plan{Stages: []cost.Stage{{Name: "small", Peak: 100, Kept: 50}, {Name: "dynamics: large", Peak: 450, Kept: 0}}}}
+	if need, stage := p.Peak(p.held); need != 1800 || stage != "dynamics: large" {
 		t.Errorf("%d bytes in stage %q, want 1800 in dynamics: large", need, stage)
 	}
 	if err := p.check(); err != nil {

@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gsimc/gsimc/train"
+
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server"
 	"github.com/gsimc/gsimc/store"
@@ -153,7 +155,7 @@ func (r *retrainer) once(ctx context.Context) {
 }
 
 // attempt is once without the reports. The error belongs to RetrainFailed and RetrainSkipped.
-func (r *retrainer) attempt(ctx context.Context) (got trained, outcome string, err error) {
+func (r *retrainer) attempt(ctx context.Context) (got train.Summary, outcome string, err error) {
 	fresh := r.fresh()
 	defer r.clean()
 	got, err = r.train(ctx, fresh)
@@ -201,7 +203,7 @@ func (r *retrainer) clean() {
 }
 
 // train runs a training on a checkpoint of the store and returns what it says of itself.
-func (r *retrainer) train(ctx context.Context, out string) (got trained, err error) {
+func (r *retrainer) train(ctx context.Context, out string) (got train.Summary, err error) {
 	dir, err := r.store.Checkpoint(ctx)
 	if err != nil {
 		return got, err

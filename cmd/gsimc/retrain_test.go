@@ -24,6 +24,7 @@ import (
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/server"
 	"github.com/gsimc/gsimc/store/pebble"
+	"github.com/gsimc/gsimc/train"
 )
 
 // trainerVariable makes this test program a training, of the kind of its value, when a retrainer starts it.
@@ -31,7 +32,7 @@ const trainerVariable = "TEST_GSIMC_TRAINER"
 
 // fakeTraining is what a training of the tests prints; the model that it makes is a copy of Copy.
 type fakeTraining struct {
-	trained
+	train.Summary
 	Copy string
 }
 
@@ -72,7 +73,7 @@ func actAsTrainer() {
 		err = os.WriteFile(out, file, 0o600)
 	}
 	if err == nil {
-		err = json.NewEncoder(os.Stdout).Encode(f.trained)
+		err = json.NewEncoder(os.Stdout).Encode(f.Summary)
 	}
 	if err != nil {
 		panic(err)
@@ -122,15 +123,15 @@ func newTestRetrainer(t *testing.T, kind string) (r *retrainer, s *fakeServer, l
 // TestRetrainOutcomes runs trainings of all kinds and looks at what is left of the files, counted and logged.
 func TestRetrainOutcomes(t *testing.T) {
 	_, good := smallModel(t)
-	fake := func(copied string, c *comparison) string {
-		text, err := json.Marshal(fakeTraining{trained{Version: "new", Comparison: c}, copied})
+	fake := func(copied string, c *train.Comparison) string {
+		text, err := json.Marshal(fakeTraining{train.Summary{Version: "new", Comparison: c}, copied})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(text)
 	}
 	broken := writeFile(t, "broken.gsimc", "no model")
-	better := &comparison{OldVersion: "old", Old: 0.25, New: 0.5, Users: 40, N: 50}
+	better := &train.Comparison{OldVersion: "old", Old: 0.25, New: 0.5, Users: 40, N: 50}
 	for _, c := range []struct {
 		name, kind string
 		refuse     error
@@ -139,8 +140,8 @@ func TestRetrainOutcomes(t *testing.T) {
 		reloads    int
 	}{
 		{"swapped", fake(good, better), nil, server.RetrainSwapped, `"recall_old":0.25,"recall_new":0.5`, 1},
-		{"worse", fake(good, &comparison{OldVersion: "old", Old: 0.5, New: 0.25, Worse: true}), nil, server.RetrainKept, "is worse on the latest events", 0},
-		{"superseded", fake(good, &comparison{OldVersion: "third"}), nil, server.RetrainSuperseded, "another model was loaded meanwhile", 0},
+		{"worse", fake(good, &train.Comparison{OldVersion: "old", Old: 0.5, New: 0.25, Worse: true}), nil, server.RetrainKept, "is worse on the latest events", 0},
+		{"superseded", fake(good, &train.Comparison{OldVersion: "third"}), nil, server.RetrainSuperseded, "another model was loaded meanwhile", 0},
 		{"refused", fake(good, better), errors.New("not this one"), server.RetrainFailed, "not this one", 1},
 		{"broken file", fake(broken, better), nil, server.RetrainFailed, "retraining failed", 0},
 		{"not compared", fake(good, nil), nil, server.RetrainFailed, "compared nothing", 0},

@@ -7,22 +7,19 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
+	"github.com/gsimc/gsimc/train"
+
 	"github.com/gsimc/gsimc/dataset"
-	"github.com/gsimc/gsimc/evaluate"
 	"github.com/gsimc/gsimc/internal/atomicfile"
 	"github.com/gsimc/gsimc/internal/progress"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 )
-
-// fewUsers is the number of users below which none is held out for P_0: a tenth of them would be one or none.
-const fewUsers = 20
 
 // maxEpoch is the end of the year 9999, the last that RFC 3339 can write, in seconds since 1970.
 const maxEpoch = 253402300799
@@ -42,7 +39,7 @@ type trainCmd struct {
 
 	Out string `placeholder:"FILE" help:"Model file to write; it is replaced in one step when the new one is complete. Needed unless --plan."`
 
-	like *pattern // of --like, once Run has read it
+	like *train.Pattern // of --like, once Run has read it
 }
 
 // Validate is called by kong after parsing.
@@ -94,79 +91,105 @@ func (c *trainCmd) Run(a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	held, err := c.holdOut(events)
+	held, old, err := c.holdOut(events)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, held.close()) }()
-	part, newest, err := c.deal(events)
+	if old != nil {
+		defer func() { err = errors.Join(err, old.Close()) }()
+	}
+	cfg := c.config()
+	cfg.Progress = stages(p)
+	cfg.Origin = &train.Origin{
+		DataHash: report.Hash, LastEvent: train.LastEvent(events), TrainedAt: trainedAt,
+		MinUserEvents: c.MinUserEvents, MinItemEvents: c.MinItemEvents,
+	}
+	cfg.Notes = func(basis *spectral.Basis) map[string]string {
+		return map[string]string{"command": c.command(&cfg, basis.K), "gsimc_version": buildVersion()}
+	}
+	part, err := c.deal(events)
 	if err != nil {
 		return err
 	}
-	if err := spectral.CheckRank(c.solverOptions(len(part.Items)).Rank, len(part.Items)); err != nil {
+	if err := cfg.Check(len(part.Items)); err != nil {
 		return inFlags(err)
 	}
-	todo := c.plan(part)
+	todo := c.plan(part, &cfg)
 	if c.Plan {
 		todo.print(a, time.Since(begin))
 	}
 	if err := todo.check(); err != nil || c.Plan {
 		return err
 	}
-	basis, m, err := c.train(p, part, report, newest, trainedAt)
+	result, err := runTraining(p, part, cfg)
 	if err != nil {
 		return err
 	}
-	compared := held.compare(p, m, model.Estimator(c.Estimator))
+	var compared *train.Comparison
+	if held != nil {
+		compared = held.Compare(result.Model, model.Estimator(c.Estimator), stages(p))
+		p.End()
+	}
 	p.Begin("writing the model", progress.Bytes)
-	err = writeModel(c.Out, m)
+	err = writeModel(c.Out, result.Model)
 	p.End()
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		old := ""
-		if held != nil {
-			old = held.old.Version()
-		}
-		return printJSON(a, trained{Version: m.Version(), Users: part.Train.Len(), Items: len(part.Items), Rank: m.Rank(), Comparison: newComparison(old, compared)})
+		return printJSON(a, train.NewSummary(part, result, compared))
 	}
-	c.printSummary(a, report, part, basis, m, time.Since(begin), compared)
+	c.printSummary(a, report, part, &cfg, result, time.Since(begin), compared)
 	return nil
 }
 
-// deal deals the events out, which uses them up, and returns the time of the newest one as well.
-func (c *trainCmd) deal(events *dataset.Interactions) (part *dataset.Partition, newest string, err error) {
+// stages shows the progress of a training.
+func stages(p progress.Progress) train.Progress {
+	var mu sync.Mutex
+	current := ""
+	return func(stage string, done, total int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if stage != current {
+			current = stage
+			p.Begin(stage, progress.Steps)
+		}
+		p.Update(int64(done), int64(total))
+	}
+}
+
+// runTraining is train.Run with the time that the solver took, and errors in the words of flags.
+func runTraining(p progress.Progress, part *dataset.Partition, cfg train.Config) (*train.Result, error) {
+	defer p.End()
+	basis, err := solve(part, cfg)
+	if err != nil {
+		return nil, err
+	}
+	m, err := train.Learn(part, cfg, basis)
+	if err != nil {
+		return nil, inFlags(err)
+	}
+	return &train.Result{Model: m, Basis: basis}, nil
+}
+
+// solve is train.Solve with the time that it took.
+func solve(part *dataset.Partition, cfg train.Config) (*spectral.Basis, error) {
+	begin := time.Now()
+	basis, err := train.Solve(part, cfg)
+	if err != nil {
+		return nil, inFlags(err)
+	}
+	basis.Report.Elapsed = time.Since(begin)
+	return basis, nil
+}
+
+// deal deals the events out, which uses them up.
+func (c *trainCmd) deal(events *dataset.Interactions) (*dataset.Partition, error) {
 	split, err := c.split(events)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	newest = lastEvent(events)
-	part, err = partition(events, split, c.Split)
-	return part, newest, err
-}
-
-// train makes the model of the events, the newest of which is of the given time.
-func (c *trainCmd) train(p progress.Progress, part *dataset.Partition, report *dataset.Report, newest string, trainedAt time.Time) (*spectral.Basis, *model.Model, error) {
-	basis, err := solve(p, evaluate.Incidence(part), c.solverOptions(len(part.Items)))
-	if err != nil {
-		return nil, nil, err
-	}
-	spec := c.spec()
-	spec.TrainUsers, spec.Provenance = int64(part.Train.Len()), c.provenance(report, basis, trainedAt)
-	if newest != "" {
-		spec.Provenance["last_event"] = newest
-	}
-	m, err := learn(p, spec, basis, part)
-	return basis, m, err
-}
-
-// lastEvent is the time of the newest event, empty if they have none.
-func lastEvent(events *dataset.Interactions) string {
-	if len(events.Time) == 0 {
-		return ""
-	}
-	return time.Unix(slices.Max(events.Time), 0).UTC().Format(time.RFC3339)
+	return partition(events, split, c.Split)
 }
 
 // writeModel writes the model file in one step. A signal to end leaves no part of it behind.
@@ -191,13 +214,7 @@ func (c *trainCmd) split(events *dataset.Interactions) (dataset.Split, error) {
 	if c.Split != "" {
 		return readSplit(c.Split, events)
 	}
-	split := dataset.SeededSplit(events.NumUsers(), c.Seed)
-	for u, role := range split {
-		if role != dataset.Validation || len(split) < fewUsers {
-			split[u] = dataset.Train
-		}
-	}
-	return split, nil
+	return train.Split(events.NumUsers(), c.Seed), nil
 }
 
 // dynamics is the kind of the model.
@@ -211,26 +228,8 @@ func (c *trainCmd) dynamics() string {
 	return model.DynamicsLearned
 }
 
-// learn builds the model on a basis, with progress.
-func learn(p progress.Progress, spec model.Spec, basis *spectral.Basis, part *dataset.Partition) (*model.Model, error) {
-	h := evaluate.LearnFrom(part)
-	var current atomic.Value // the stage that is shown
-	current.Store("")
-	h.Progress = func(stage string, done, total int) {
-		if current.Swap(stage) != stage {
-			p.Begin(stage, progress.Steps)
-		}
-		p.Update(int64(done), int64(total))
-	}
-	defer p.End()
-	m, err := model.New(spec, basis, part.Items, h)
-	if err != nil {
-		return nil, inFlags(err)
-	}
-	return m, nil
-}
-
-func (c *trainCmd) printSummary(a *app, report *dataset.Report, part *dataset.Partition, basis *spectral.Basis, m *model.Model, took time.Duration, compared *evaluate.Comparison) {
+func (c *trainCmd) printSummary(a *app, report *dataset.Report, part *dataset.Partition, cfg *train.Config, result *train.Result, took time.Duration, compared *train.Comparison) {
+	basis, m := result.Basis, result.Model
 	size := int64(0)
 	if info, err := os.Stat(c.Out); err == nil {
 		size = info.Size()
@@ -245,9 +244,9 @@ func (c *trainCmd) printSummary(a *app, report *dataset.Report, part *dataset.Pa
 		{"items", strconv.Itoa(len(part.Items))},
 		{"interactions", fmt.Sprintf("%d of the training users", len(part.Train.Item))},
 	}
-	wanted := given(c.Rank, basis.K)
-	if c.like != nil {
-		wanted = min(c.like.rank, len(part.Items))
+	wanted := basis.K
+	if cfg.Rank > 0 {
+		wanted = cfg.RankFor(len(part.Items))
 	}
 	rows = append(rows, solverRows(basis, wanted)...)
 	if compared != nil {
@@ -314,20 +313,6 @@ func reproducibleTime(env []string, now time.Time) (time.Time, error) {
 		return time.Unix(seconds, 0), nil
 	}
 	return now, nil
-}
-
-// solve computes the basis of the users' item graph, with progress and the time that it took.
-func solve(p progress.Progress, r *spectral.Incidence, opt spectral.Options) (*spectral.Basis, error) {
-	opt.Progress = func(done, total int) { p.Update(int64(done), int64(total)) }
-	p.Begin("solving", progress.Steps)
-	defer p.End()
-	begin := time.Now()
-	basis, err := spectral.Solve(r, opt)
-	if err != nil {
-		return nil, inFlags(err)
-	}
-	basis.Report.Elapsed = time.Since(begin)
-	return basis, nil
 }
 
 // writable finds out before the work, not after it, that a file cannot be written.

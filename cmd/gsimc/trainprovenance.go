@@ -5,36 +5,13 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
-	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/train"
+
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 )
-
-// provenance is what the model file says of its making.
-func (c *trainCmd) provenance(report *dataset.Report, basis *spectral.Basis, trainedAt time.Time) map[string]string {
-	p := map[string]string{
-		"command":       c.command(basis.K),
-		"data_hash":     report.Hash,
-		"gsimc_version": buildVersion(),
-		"seed":          strconv.FormatUint(c.Seed, 10),
-		"solver_report": basis.Report.String(),
-		"trained_at":    trainedAt.UTC().Format(time.RFC3339),
-
-		// For --like: what the spec does not say.
-		"min_item_events": strconv.Itoa(c.MinItemEvents),
-		"min_user_events": strconv.Itoa(c.MinUserEvents),
-		"asked_rank":      strconv.Itoa(c.askedRank()),
-		"solver":          c.Solver,
-	}
-	if c.Solver == spectral.SolverNystrom {
-		p["landmarks"], p["nystrom_form"] = strconv.Itoa(c.Landmarks), c.NystromForm
-	}
-	return p
-}
 
 // commandLine is a command with its flags.
 type commandLine []string
@@ -44,7 +21,7 @@ func (l *commandLine) add(flag string, value any) {
 }
 
 // command is the training command with everything that decides the result; files by their base names.
-func (c *trainCmd) command(rank int) string {
+func (c *trainCmd) command(cfg *train.Config, rank int) string {
 	line := commandLine{"gsimc train"}
 	c.addEvents(&line)
 	switch {
@@ -52,17 +29,17 @@ func (c *trainCmd) command(rank int) string {
 		line.add("like", filepath.Base(c.Like))
 		line.add("seed", c.Seed)
 	case c.dynamics() == model.DynamicsLearned:
-		c.addGraph(&line, rank)
+		c.addGraph(&line, cfg, rank)
 		line.add("dynamics", model.DynamicsLearned)
-		line.add("bands", model.FormatBands(c.spec().Dynamics.Bands))
+		line.add("bands", model.FormatBands(cfg.Spec.Dynamics.Bands))
 		line.add("ridge", c.Ridge)
 		line.add("positions", c.Positions)
 		if c.NoDeviation {
 			line = append(line, "--no-deviation")
 		}
 	default:
-		c.addGraph(&line, rank)
-		c.addFilter(&line)
+		c.addGraph(&line, cfg, rank)
+		c.addFilter(&line, cfg)
 	}
 	return strings.Join(line, " ")
 }
@@ -89,8 +66,8 @@ func (c *trainCmd) addEvents(line *commandLine) {
 }
 
 // addGraph adds what decides the basis.
-func (c *trainCmd) addGraph(line *commandLine, rank int) {
-	spec := c.spec()
+func (c *trainCmd) addGraph(line *commandLine, cfg *train.Config, rank int) {
+	spec := &cfg.Spec
 	line.add("graph", c.Graph)
 	line.add("degree-exponent", spec.DegreeExponent)
 	line.add("window", spec.Window)
@@ -106,8 +83,8 @@ func (c *trainCmd) addGraph(line *commandLine, rank int) {
 }
 
 // addFilter adds the constants of a model without learned dynamics.
-func (c *trainCmd) addFilter(line *commandLine) {
-	line.add("filter", c.spec().Filter.Name)
+func (c *trainCmd) addFilter(line *commandLine, cfg *train.Config) {
+	line.add("filter", cfg.Spec.Filter.Name)
 	line.add("phi", c.Phi)
 	line.add("gamma", c.Gamma)
 	line.add("a", c.A)

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/gsimc/gsimc/train"
+
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/evaluate"
 	"github.com/gsimc/gsimc/internal/atomicfile"
@@ -125,9 +127,11 @@ func inFlagsOrNil(err error) error {
 
 // start is the model that train learns by default.
 func (c *tuneCmd) start(n int) tune.Candidate {
+	s := train.Recommended()
 	return tune.Candidate{
-		Graph: spectral.Hypergraph, DegreeExponent: learnedS, Window: learnedWindow, DegreeRescale: learnedT, Rank: learnedRank(n),
-		Dynamics: model.DynamicsLearned, Bands: learnedBands, Ridge: learnedRidge, Positions: learnedPositions,
+		Graph: s.Graph, DegreeExponent: s.DegreeExponent, Window: s.Window, DegreeRescale: s.DegreeRescale,
+		Rank: train.DefaultRank(s.Dynamics.Kind, n), Dynamics: s.Dynamics.Kind,
+		Bands: model.FormatBands(s.Dynamics.Bands), Ridge: s.Dynamics.Ridge, Positions: s.Dynamics.Positions,
 	}
 }
 
@@ -229,8 +233,8 @@ func (c *tuneCmd) measureTest(p progress.Progress, part *dataset.Partition, cand
 	if err != nil {
 		return nil, err
 	}
-	basis, err := solve(p, evaluate.Incidence(part), spectral.Options{
-		Graph: spectral.Graph{Kind: spec.Graph, DegreeExponent: spec.DegreeExponent, Window: spec.Window}, Rank: candidate.Rank, Seed: c.Seed})
+	defer p.End()
+	basis, err := solve(part, train.Config{Spec: spec, Rank: candidate.Rank, Seed: c.Seed, Progress: stages(p)})
 	if err != nil {
 		return nil, err
 	}

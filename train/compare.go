@@ -1,4 +1,4 @@
-package evaluate
+package train
 
 import (
 	"cmp"
@@ -8,12 +8,14 @@ import (
 
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/internal/parallel"
+	"github.com/gsimc/gsimc/internal/stat"
 	"github.com/gsimc/gsimc/model"
 )
 
-// RecentUsers returns up to n users with two items or more, the last of them after the given time, ascending: of the 4·n of
-// these who were active last, those whose ids have the smallest hashes. So the choice is recent without being the users of
-// one hour, and does not change from call to call. Without times all users count as recent.
+// RecentUsers returns up to n users, ascending, that have two items or more and were active after the
+// given time. Of the 4·n users among them with the latest last events, the n with the smallest hashes
+// of their ids are taken. So the choice is recent, is not made of the users of one hour, and does not
+// change from call to call. Without times all users count as recent.
 func RecentUsers(d *dataset.Interactions, after int64, n int) []int32 {
 	type candidate struct {
 		user int32
@@ -52,52 +54,53 @@ func hashID(id string) uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// Comparison is how two models foresee the next items of the same users.
+// Comparison tells how well two models foresee the next items of the same users.
 type Comparison struct {
-	Users   int // how many there are, with a target that both models know
-	LeftOut int // users with another target
-	N       int // length of the lists
+	OldVersion string `json:"old_version"` // of the old model
+	Users      int    `json:"users"`       // users with a target that both models know
+	LeftOut    int    `json:"left_out"`    // users with another target
+	N          int    `json:"n"`           // length of the lists
 
-	// Recall@N, the share of the users whose item is among the first N, and its standard error.
-	Old, OldErr float64
-	New, NewErr float64
-	// Difference is New − Old, and DifferenceErr its standard error, smaller than the two apart would let expect: it is that of
-	// the mean difference over the same users.
-	Difference, DifferenceErr float64
+	// Recall@N is the share of the users whose target is among the first N items.
+	Old    float64 `json:"old"`
+	OldErr float64 `json:"old_stderr"`
+	New    float64 `json:"new"`
+	NewErr float64 `json:"new_stderr"`
+
+	// Difference is New − Old. Its standard error is that of the mean difference over the same users,
+	// which is below the standard error that OldErr and NewErr would give for different users.
+	Difference    float64 `json:"difference"`
+	DifferenceErr float64 `json:"difference_stderr"`
+
+	Worse bool `json:"worse"` // New is below Old by more than one standard error of the difference
 }
 
-// Worse reports whether the new model is worse than the old one by more than one standard error.
-func (c *Comparison) Worse() bool { return c.Difference < -c.DifferenceErr }
-
-// Targets are users with the items that they took next, the event after those of their histories.
+// Targets are users with the items of the events after their histories.
 type Targets struct {
 	Users []int32 // indices of Interactions.Users
 	Items []int32 // indices of Interactions.Items
 }
 
-// Compare ranks the target of each user by both models, with the state after the user's history in d, among all items that the
-// model knows and the history has not. A user whose history holds nothing that a model knows is ranked by popularity. est is
-// what old and new answer with.
+// Compare ranks the target of each user by both models. The state is that after the user's history in
+// d, and the candidates are all items that the model knows and the history has not. A user whose
+// history has no item that a model knows is ranked by popularity. est is the estimator of both models.
 //
-// Only targets that both models know count. An item that is newer than the old model would be a certain miss of it; but a server
-// extends the model that it serves by such items, and they would hide that the new model is worse on all others. Where no
-// target is left, all figures are 0.
+// Only targets that both models know count. An item that is newer than the old model would be a
+// certain miss of that model. A server, however, extends its model by such items, and they would hide
+// that the new model is worse on all others. Where no target is left, all figures are 0.
 func Compare(old, fresh *model.Model, est model.Estimator, d *dataset.Interactions, t Targets, n int) Comparison {
 	all := len(t.Users)
 	t = t.knownTo(d, old, fresh)
-	hits := [2][]float64{}
-	for i, m := range []*model.Model{old, fresh} {
-		hits[i] = hitsAt(m, est, d, t, n)
-	}
-	c := Comparison{Users: len(t.Users), LeftOut: all - len(t.Users), N: n}
-	before, after, gained := mean(hits[0]), mean(hits[1]), mean(difference(hits[1], hits[0]))
-	c.Old, c.OldErr = before.Mean, before.StdErr
-	c.New, c.NewErr = after.Mean, after.StdErr
-	c.Difference, c.DifferenceErr = gained.Mean, gained.StdErr
+	before, after := hitsAt(old, est, d, t, n), hitsAt(fresh, est, d, t, n)
+	c := Comparison{OldVersion: old.Version(), Users: len(t.Users), LeftOut: all - len(t.Users), N: n}
+	c.Old, c.OldErr = stat.Mean(before)
+	c.New, c.NewErr = stat.Mean(after)
+	c.Difference, c.DifferenceErr = stat.Mean(stat.Difference(after, before))
+	c.Worse = c.Difference < -c.DifferenceErr
 	return c
 }
 
-// knownTo returns the targets whose items all models know.
+// knownTo returns the targets with items that all models know.
 func (t Targets) knownTo(d *dataset.Interactions, models ...*model.Model) Targets {
 	var kept Targets
 	for k, i := range t.Items {
@@ -109,7 +112,8 @@ func (t Targets) knownTo(d *dataset.Interactions, models ...*model.Model) Target
 	return kept
 }
 
-// hitsAt is 1 for each target among the first n, else 0. The model knows the targets.
+// hitsAt returns 1 for each target among the first n items and 0 for the others. The model must know
+// all targets.
 func hitsAt(m *model.Model, est model.Estimator, d *dataset.Interactions, t Targets, n int) []float64 {
 	index := make([]int32, d.NumItems()) // in m, -1: unknown
 	for i, id := range d.Items {
@@ -140,7 +144,7 @@ func hitsAt(m *model.Model, est model.Estimator, d *dataset.Interactions, t Targ
 				m.ScoresTo(scores, q)
 				by = scores
 			}
-			if rank(by, index[t.Items[i]], seen) <= int32(n) {
+			if rankOf(by, index[t.Items[i]], seen) <= n {
 				hits[i] = 1
 			}
 		}
@@ -148,7 +152,7 @@ func hitsAt(m *model.Model, est model.Estimator, d *dataset.Interactions, t Targ
 	return hits
 }
 
-// events are those of user u on items that have an index of 0 or more, with that index.
+// events returns the events of user u on items with an index of 0 or more, under that index.
 func events(d *dataset.Interactions, u int, index []int32) model.History {
 	var h model.History
 	for j := d.Ptr[u]; j < d.Ptr[u+1]; j++ {
@@ -166,4 +170,22 @@ func events(d *dataset.Interactions, u int, index []int32) model.History {
 		h = append(h, e)
 	}
 	return h
+}
+
+// rankOf returns the rank, from 1, of the target among all items that are not in seen.
+func rankOf(scores []float32, target int32, seen []int32) int {
+	goal := scores[target]
+	ahead := func(i int32) bool { return scores[i] > goal || (scores[i] == goal && i < target) }
+	rank := 1
+	for i := range scores {
+		if ahead(int32(i)) {
+			rank++
+		}
+	}
+	for _, i := range seen {
+		if ahead(i) {
+			rank--
+		}
+	}
+	return rank
 }

@@ -1,4 +1,4 @@
-package evaluate
+package train
 
 import (
 	"iter"
@@ -8,39 +8,40 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
-// Incidence returns the matrix R of the training users of p, rows in the order of time. It shares memory
-// with p.
+// Incidence returns the matrix R of the training users of p, rows in the order of time. It shares
+// memory with p.
 func Incidence(p *dataset.Partition) *spectral.Incidence {
 	return &spectral.Incidence{NumItems: len(p.Items), Ptr: p.Train.Ptr, Item: p.Train.Item}
 }
 
-// LearnFrom returns what a model of the training users of p learns from.
+// LearnFrom returns the histories from which a model of the training users of p learns.
 func LearnFrom(p *dataset.Partition) model.Histories {
 	return model.Histories{Train: Each(&p.Train), Validation: Histories(&p.Validation)}
 }
 
-// Each yields the histories one at a time, in the form of [Histories].
+// Each yields the histories one at a time, in the form of [History].
 func Each(h *dataset.Histories) iter.Seq[model.History] {
 	return func(yield func(model.History) bool) {
 		for u := range h.Len() {
-			if !yield(history(h, u)) {
+			if !yield(History(h, u)) {
 				return
 			}
 		}
 	}
 }
 
-// Histories returns h in the form that package model takes, one history for
-// each user. An event without a weight counts as 1.
+// Histories returns all histories of h in the form of [History].
 func Histories(h *dataset.Histories) []model.History {
 	all := make([]model.History, h.Len())
 	for u := range all {
-		all[u] = history(h, u)
+		all[u] = History(h, u)
 	}
 	return all
 }
 
-func history(h *dataset.Histories, u int) model.History {
+// History returns the history of the u-th user of h as package model takes it. An event without a
+// weight counts as 1.
+func History(h *dataset.Histories, u int) model.History {
 	items, times, weights := h.Of(u), h.Times(u), h.Weights(u)
 	events := make(model.History, len(items))
 	for j, i := range items {

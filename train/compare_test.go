@@ -1,4 +1,4 @@
-package evaluate_test
+package train_test
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/dataset"
-	"github.com/gsimc/gsimc/evaluate"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/train"
 )
 
 func TestRecentUsers(t *testing.T) {
@@ -27,7 +27,7 @@ func TestRecentUsers(t *testing.T) {
 		}
 		d.Ptr = append(d.Ptr, int64(len(d.Item)))
 	}
-	got := evaluate.RecentUsers(d, 0, 20)
+	got := train.RecentUsers(d, 0, 20)
 	if len(got) != 20 || !slices.IsSorted(got) {
 		t.Errorf("got %v, want 20 users in order", got)
 	}
@@ -39,19 +39,43 @@ func TestRecentUsers(t *testing.T) {
 	if got[19]-got[0] < 40 {
 		t.Errorf("got %v, want users from all of the latest 80", got)
 	}
-	if diff := cmp.Diff(got, evaluate.RecentUsers(d, 0, 20)); diff != "" {
+	if diff := cmp.Diff(got, train.RecentUsers(d, 0, 20)); diff != "" {
 		t.Errorf("a second call differs:\n%s", diff)
 	}
-	if all := evaluate.RecentUsers(d, 0, 1000); len(all) != 180 {
+	if all := train.RecentUsers(d, 0, 1000); len(all) != 180 {
 		t.Errorf("%d users in all, want 180", len(all))
 	}
-	if late := evaluate.RecentUsers(d, 190, 1000); len(late) != 9 || late[0] != 191 {
+	if late := train.RecentUsers(d, 190, 1000); len(late) != 9 || late[0] != 191 {
 		t.Errorf("active after 190: %v, want 191 to 199", late)
 	}
 	d.Time = nil
-	if got := evaluate.RecentUsers(d, 0, 20); len(got) != 20 {
+	if got := train.RecentUsers(d, 0, 20); len(got) != 20 {
 		t.Errorf("%d users without times, want 20", len(got))
 	}
+}
+
+// checkerboard is data of two colours: users of even number have even items only, the others odd ones.
+func checkerboard(t *testing.T) *dataset.Partition {
+	t.Helper()
+	const items, trainUsers, testUsers = 24, 40, 10
+	p := &dataset.Partition{}
+	for i := range items {
+		p.Items = append(p.Items, fmt.Sprintf("%02d", i))
+	}
+	fill := func(h *dataset.Histories, users int) {
+		h.Ptr = []int64{0}
+		for u := range users {
+			h.User = append(h.User, int32(u))
+			for j := range 6 {
+				h.Item = append(h.Item, int32((u%2+2*(j+u*5))%items))
+			}
+			h.Ptr = append(h.Ptr, int64(len(h.Item)))
+		}
+	}
+	fill(&p.Train, trainUsers)
+	fill(&p.Validation, testUsers)
+	fill(&p.Test, testUsers)
+	return p
 }
 
 // TestCompare sets a model of the checkerboard against one of the same board with the colours mixed up: the first finds the items of the
@@ -60,12 +84,13 @@ func TestRecentUsers(t *testing.T) {
 func TestCompare(t *testing.T) {
 	p := checkerboard(t)
 	build := func(p *dataset.Partition, items []string) *model.Model {
-		basis, spec := solve(t, p, 8)
-		m, err := model.New(spec, basis, items, evaluate.LearnFrom(p))
+		named := *p
+		named.Items = items
+		result, err := train.Run(&named, train.Config{Spec: train.Paper(), Rank: 8})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return m
+		return result.Model
 	}
 	good := build(p, p.Items)
 	mixed := checkerboard(t)
@@ -80,7 +105,7 @@ func TestCompare(t *testing.T) {
 	bad := build(mixed, gone)
 
 	d := &dataset.Interactions{Items: append(slices.Clone(p.Items), "new", "unheard"), Ptr: []int64{0}}
-	var targets evaluate.Targets
+	var targets train.Targets
 	for u := range 60 {
 		d.Users = append(d.Users, fmt.Sprint(u))
 		for j := range 4 {
@@ -135,28 +160,28 @@ func TestCompare(t *testing.T) {
 	if len(olds) < 50 || len(olds) > 58 {
 		t.Fatalf("%d of the 60 targets are known to both, want all but a few", len(olds))
 	}
-	want := evaluate.Comparison{Users: len(olds), LeftOut: 60 - len(olds), N: n}
+	want := train.Comparison{OldVersion: bad.Version(), Users: len(olds), LeftOut: 60 - len(olds), N: n}
 	want.Old, want.OldErr = meanOf(olds)
 	want.New, want.NewErr = meanOf(news)
 	want.Difference, want.DifferenceErr = meanOf(gains)
 	near := cmp.Comparer(func(x, y float64) bool { return math.Abs(x-y) < 1e-9 })
-	got := evaluate.Compare(bad, good, model.EstimatorBGS, d, targets, n)
+	got := train.Compare(bad, good, model.EstimatorBGS, d, targets, n)
 	if diff := cmp.Diff(want, got, near); diff != "" {
 		t.Errorf("comparison differs (-want +got):\n%s", diff)
 	}
-	if got.Worse() || got.Difference < 0.2 {
+	if got.Worse || got.Difference < 0.2 {
 		t.Errorf("the model of the right board gets %v more recall, want a lot", got.Difference)
 	}
-	back := evaluate.Compare(good, bad, model.EstimatorBGS, d, targets, n)
-	if !back.Worse() || math.Abs(back.Difference+got.Difference) > 1e-12 {
+	back := train.Compare(good, bad, model.EstimatorBGS, d, targets, n)
+	if !back.Worse || math.Abs(back.Difference+got.Difference) > 1e-12 {
 		t.Errorf("the other way round the difference is %v", back.Difference)
 	}
-	if same := evaluate.Compare(good, good, model.EstimatorBGS, d, targets, n); same.Worse() || same.Difference != 0 || same.DifferenceErr != 0 {
+	if same := train.Compare(good, good, model.EstimatorBGS, d, targets, n); same.Worse || same.Difference != 0 || same.DifferenceErr != 0 {
 		t.Errorf("a model and itself: %+v", same)
 	}
 	targets.Users, targets.Items = targets.Users[7:9], targets.Items[7:9]
-	none := evaluate.Compare(bad, good, model.EstimatorBGS, d, targets, n)
-	if diff := cmp.Diff(evaluate.Comparison{LeftOut: 2, N: n}, none); diff != "" || none.Worse() {
+	none := train.Compare(bad, good, model.EstimatorBGS, d, targets, n)
+	if diff := cmp.Diff(train.Comparison{OldVersion: bad.Version(), LeftOut: 2, N: n}, none); diff != "" || none.Worse {
 		t.Errorf("without a target that both know (-want +got):\n%s", diff)
 	}
 }

@@ -1,0 +1,108 @@
+package train
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// Config says how a model is trained. The zero value of every field but Spec is usable.
+type Config struct {
+	// Spec holds the constants of the model; [Run] fills in TrainUsers and Provenance.
+	Spec model.Spec
+
+	// Rank is the number of eigenvectors to keep. 0: [DefaultRank].
+	Rank int
+
+	// CutRank lowers a Rank above the number of items to that number. Otherwise such a rank is a fault.
+	CutRank bool
+
+	Solver    string                  // one of the solvers of package spectral; "": spectral.SolverAuto
+	Tolerance float64                 // residual that an exact solver must reach; 0: spectral.DefaultTolerance
+	Nystrom   spectral.NystromOptions // for spectral.SolverNystrom
+	Seed      uint64                  // of the solver's start vectors and samples
+
+	// Origin is the source of the events, for the provenance of the model. nil: the model has no provenance.
+	Origin *Origin
+
+	// Notes, if set, returns further entries of the provenance, such as a command.
+	Notes func(basis *spectral.Basis) map[string]string
+
+	// Progress, if set, is told of the work.
+	Progress Progress
+}
+
+// Progress is told how much of a stage of the work is done. A stage begins with its first call; a total of 0 means that
+// the work is not known. It may be called from several goroutines.
+type Progress func(stage string, done, total int)
+
+// The stages of a training. Package model has further ones.
+const (
+	StageSolve   = "solving"
+	StageCompare = "comparing models"
+	StageRead    = "reading histories"
+)
+
+// of returns the progress of one stage, and announces it.
+func (p Progress) of(stage string) func(done, total int) {
+	if p == nil {
+		return nil
+	}
+	p(stage, 0, 0)
+	return func(done, total int) { p(stage, done, total) }
+}
+
+// Learned tells whether the model has learned dynamics.
+func (c *Config) Learned() bool { return c.Spec.Dynamics.Kind == model.DynamicsLearned }
+
+// RankFor returns the rank for a catalogue of items.
+func (c *Config) RankFor(items int) int {
+	switch {
+	case c.Rank == 0:
+		return DefaultRank(c.Spec.Dynamics.Kind, items)
+	case c.CutRank:
+		return min(c.Rank, items)
+	}
+	return c.Rank
+}
+
+// AskedRank returns the rank that a training on other events is to ask for. It may be above the rank of the model,
+// since a catalogue may grow.
+func (c *Config) AskedRank() int {
+	if c.Rank == 0 {
+		return DefaultRank(c.Spec.Dynamics.Kind, math.MaxInt)
+	}
+	return c.Rank
+}
+
+// Check returns a fault of Rank if no graph of the number of items has the configured rank.
+func (c *Config) Check(items int) error {
+	rank := c.RankFor(items)
+	if rank >= 1 && rank <= items {
+		return nil
+	}
+	if rank < 1 {
+		return fault.New("Rank", rank, "at least 1")
+	}
+	return &fault.Fault{
+		Field: "Rank", Got: rank, Problem: "is above the number of items " + strconv.Itoa(items),
+		Want: "at most " + strconv.Itoa(items),
+	}
+}
+
+// SolverOptions returns the options of spectral.Solve for a catalogue of items.
+func (c *Config) SolverOptions(items int) spectral.Options {
+	return spectral.Options{
+		Graph: spectral.Graph{
+			Kind: c.Spec.Graph, DegreeExponent: c.Spec.DegreeExponent, Window: c.Spec.Window,
+		},
+		Rank:      c.RankFor(items),
+		Solver:    c.Solver,
+		Tolerance: c.Tolerance,
+		Nystrom:   c.Nystrom,
+		Seed:      c.Seed,
+	}
+}

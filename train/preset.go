@@ -1,0 +1,51 @@
+package train
+
+import (
+	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/model"
+)
+
+// PaperRank is the default rank k of the paper's models.
+const PaperRank = 256
+
+// Bounds of the default rank of learned dynamics.
+const (
+	leastRank   = 256
+	largestRank = 1024
+)
+
+// Recommended returns the constants of learned dynamics that are good on all kinds of data; docs/accuracy.md tells on
+// which. TrainUsers and Provenance are left to [Run].
+func Recommended() model.Spec {
+	s := model.DefaultSpec()
+	s.DegreeExponent, s.DegreeRescale, s.Window = 0.8, 0.6, 40
+	s.Dynamics = model.DynamicsSpec{
+		Kind:      model.DynamicsLearned,
+		Bands:     []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.87}},
+		Ridge:     1,
+		Positions: 200,
+		Deviation: true,
+	}
+	return s
+}
+
+// Paper returns the constants of the paper's GS-IMC and BGS-IMC. TrainUsers and Provenance are left to [Run].
+func Paper() model.Spec { return model.DefaultSpec() }
+
+// Preset returns [Recommended] for model.DynamicsLearned and [Paper] for model.DynamicsNone.
+func Preset(dynamics string) model.Spec {
+	if dynamics == model.DynamicsLearned {
+		return Recommended()
+	}
+	return Paper()
+}
+
+// DefaultRank returns the rank k of a model with dynamics of the given kind for a catalogue of items. Learned dynamics
+// take a quarter of the items, within 256 and 1024: a larger catalogue needs more coordinates to tell its items apart.
+// Other models take [PaperRank]. No rank is above the number of items.
+func DefaultRank(dynamics string, items int) int {
+	if dynamics == model.DynamicsLearned {
+		return min(items, max(items/4, leastRank), largestRank)
+	}
+	return min(items, PaperRank)
+}
