@@ -26,6 +26,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/gsimc/gsimc/event"
 )
 
 // Event is one thing a user did.
@@ -61,7 +63,7 @@ func (r Record) Repeats(first Event) bool {
 }
 
 // MaxIDBytes is the largest length of a user id, event id, item id or event type, in bytes.
-const MaxIDBytes = 256
+const MaxIDBytes = event.MaxIDBytes
 
 // Validate checks the lengths of the ids and that the value is a number. Its error names the field and wraps ErrInvalid.
 func (r Record) Validate() error {

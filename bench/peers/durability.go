@@ -95,7 +95,7 @@ func measureDurability(s *session) (err error) {
 // in another service; these have short ids.
 func (s *session) eventBytes() (err error) {
 	calls, batch := pick(s, 500, 20), 1000
-	own, err := pebble.Open(s.path("bytes"), pebble.Options{})
+	own, err := pebble.Open(s.ctx, s.path("bytes"), pebble.Options{})
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (s *session) eventBytes() (err error) {
 		return err
 	}
 	// Opening writes the tables of what only stood in the log.
-	if own, err = pebble.Open(s.path("bytes"), pebble.Options{}); err != nil {
+	if own, err = pebble.Open(s.ctx, s.path("bytes"), pebble.Options{}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, own.Close()) }()
@@ -146,7 +146,7 @@ func (s *session) backends() ([]backend, func() error, error) {
 		}
 		return errors.Join(failed...)
 	}
-	own, err := pebble.Open(s.path("gsimc"), pebble.Options{CacheBytes: storeCache})
+	own, err := pebble.Open(s.ctx, s.path("gsimc"), pebble.Options{CacheBytes: storeCache})
 	if err != nil {
 		return nil, closeAll, err
 	}

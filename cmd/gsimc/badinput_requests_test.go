@@ -134,7 +134,7 @@ func checkUnharmed(t *testing.T, server *serverProcess, conn grpc.ClientConnInte
 			}
 		}
 	}
-	st, err := pebble.Open(dir, pebble.Options{})
+	st, err := pebble.Open(context.Background(), dir, pebble.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -142,7 +142,7 @@ func acknowledged(clients []*crashClient) (n int) {
 // acknowledged.
 func checkCrashStore(t *testing.T, dir string, clients []*crashClient) {
 	t.Helper()
-	st, err := pebble.Open(dir, pebble.Options{})
+	st, err := pebble.Open(context.Background(), dir, pebble.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -116,7 +117,7 @@ func awaitNoCheckpoint(t *testing.T, dir string) {
 // TestStoreWeights trains from events of two types, of which one counts for nothing.
 func TestStoreWeights(t *testing.T) {
 	dir := t.TempDir()
-	st, err := pebble.Open(dir, pebble.Options{})
+	st, err := pebble.Open(context.Background(), dir, pebble.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

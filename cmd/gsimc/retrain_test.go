@@ -100,7 +100,7 @@ func newTestRetrainer(t *testing.T, kind string) (r *retrainer, s *fakeServer, l
 	t.Helper()
 	t.Setenv(trainerVariable, kind)
 	dir := t.TempDir()
-	st, err := pebble.Open(filepath.Join(dir, "state"), pebble.Options{})
+	st, err := pebble.Open(context.Background(), filepath.Join(dir, "state"), pebble.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -128,7 +128,7 @@ func (c *serveCmd) Run(a *app) (err error) {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 
-	st, err := c.openStore(cfg.Logger, cfg.Metrics)
+	st, err := c.openStore(ctx, cfg.Logger, cfg.Metrics)
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (c *serveCmd) logger(w io.Writer) *slog.Logger {
 }
 
 // openStore opens the back end of --store and lets it report to logs and metrics.
-func (c *serveCmd) openStore(log *slog.Logger, metrics *server.Metrics) (store.Store, error) {
+func (c *serveCmd) openStore(ctx context.Context, log *slog.Logger, metrics *server.Metrics) (store.Store, error) {
 	if c.Store == "memory" {
 		log.Warn("histories are kept in memory and lost at exit")
 		return memory.New(), nil
@@ -188,7 +188,7 @@ func (c *serveCmd) openStore(log *slog.Logger, metrics *server.Metrics) (store.S
 	if err := os.MkdirAll(filepath.Clean(c.DataDir), 0o700); err != nil {
 		return nil, fmt.Errorf("--data-dir: %w", err)
 	}
-	return pebble.Open(c.DataDir, pebble.Options{
+	return pebble.Open(ctx, c.DataDir, pebble.Options{
 		CacheBytes: int64(c.StoreCache),
 		Events: pebble.Events{
 			Synced: metrics.StoreSynced,

@@ -118,7 +118,7 @@ func (f fault) run() (reached bool, err error) {
 	disk := vfs.NewCrashableMem()
 	fs, wasReached := f.wrap(disk)
 	possible := outcomes{{}}
-	s, err := Open("dir/store", Options{FS: fs, sortBytes: 900, sortBatch: 1})
+	s, err := Open(context.Background(), "dir/store", Options{FS: fs, sortBytes: 900, sortBatch: 1})
 	if err == nil {
 		if possible, err = f.runScenario(s); err != nil {
 			return false, err
@@ -165,7 +165,7 @@ func (f fault) runScenario(s *Store) (outcomes, error) {
 
 // reopen opens a store on a good disk, checks its state, and uses it.
 func reopen(disk vfs.FS, possible outcomes) error {
-	s, err := Open("dir/store", Options{FS: disk})
+	s, err := Open(context.Background(), "dir/store", Options{FS: disk})
 	if err != nil {
 		return err
 	}
@@ -391,7 +391,7 @@ func TestSealCanBeRemoved(t *testing.T) {
 			writeFile(t, disk, "store/"+dataName+"/"+name, []byte("junk"))
 		}
 	}
-	_, err = Open("store", Options{FS: disk})
+	_, err = Open(context.Background(), "store", Options{FS: disk})
 	if !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), ".log has been changed or removed") {
 		t.Errorf("Open: got error %v, want ErrCorrupt that names the log", err)
 	}
@@ -426,7 +426,7 @@ func buildForDamage(t *testing.T) (*vfs.MemFS, map[string][]string) {
 
 // damageOutcome uses a store with a damaged file and says how it went.
 func damageOutcome(t *testing.T, disk vfs.FS, what string, want map[string][]string) string {
-	s, err := Open("store", Options{FS: disk, CacheBytes: 1 << 20})
+	s, err := Open(context.Background(), "store", Options{FS: disk, CacheBytes: 1 << 20})
 	if err != nil {
 		if strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: the error of Open contains an id: %v", what, err)

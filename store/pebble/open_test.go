@@ -31,7 +31,7 @@ func mustAppend(t testing.TB, s store.Store, user string, from, to int) {
 // wantRefused opens a directory and checks that it is refused with the message.
 func wantRefused(t *testing.T, dir, message string) {
 	t.Helper()
-	s, err := Open(dir, Options{})
+	s, err := Open(context.Background(), dir, Options{})
 	if err == nil {
 		s.Close()
 		t.Fatalf("Open succeeded, want an error that says %q", message)

@@ -91,10 +91,10 @@ var _ store.Store = (*Store)(nil)
 
 // Open opens the store in the directory, creating both if there is nothing. It refuses a directory that holds something
 // else, that another process has open, or whose store has another format. The error wraps store.ErrCorrupt or store.ErrFull
-// if that is the cause.
-func Open(dir string, opts Options) (*Store, error) {
+// if that is the cause. The end of the context ends the opening.
+func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	s := newStore(dir, opts)
-	if err := s.open(dir); err != nil {
+	if err := s.open(ctx, dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the store in %q: %w", dir, err), s.fsWatch.Close())
 	}
 	return s, nil
@@ -119,7 +119,7 @@ func newStore(dir string, opts Options) *Store {
 	return s
 }
 
-func (s *Store) open(dir string) (err error) {
+func (s *Store) open(ctx context.Context, dir string) (err error) {
 	if err := makeDir(s.fs, dir); err != nil {
 		return err
 	}
@@ -129,13 +129,13 @@ func (s *Store) open(dir string) (err error) {
 	if s.lock, err = lockDir(s.fs, dir); err != nil {
 		return err
 	}
-	if err := s.openLocked(dir); err != nil {
+	if err := s.openLocked(ctx, dir); err != nil {
 		return errors.Join(err, s.lock.Close())
 	}
 	return nil
 }
 
-func (s *Store) openLocked(dir string) (err error) {
+func (s *Store) openLocked(ctx context.Context, dir string) (err error) {
 	state, err := inspectDir(s.fs, dir)
 	if err != nil {
 		return err
@@ -159,7 +159,7 @@ func (s *Store) openLocked(dir string) (err error) {
 	if err := s.checkFormat(); err != nil {
 		return errors.Join(err, s.closeEngine(s.db))
 	}
-	if err := s.replay(); err != nil {
+	if err := s.replay(ctx); err != nil {
 		return errors.Join(err, s.closeEngine(s.db))
 	}
 	s.workers.Go((&committer{Store: s}).run)

@@ -1,6 +1,7 @@
 package pebble
 
 import (
+	"context"
 	"os"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ func TestMain(m *testing.M) {
 // mustOpen opens a store and fails the test if it cannot.
 func mustOpen(t testing.TB, dir string, opts Options) *Store {
 	t.Helper()
-	s, err := Open(dir, opts)
+	s, err := Open(context.Background(), dir, opts)
 	if err != nil {
 		t.Fatalf("Open: %v", err)
 	}

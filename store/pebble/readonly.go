@@ -55,7 +55,7 @@ func (s *Store) openEngineReadOnly(dir string) (err error) {
 	if err := s.checkFormat(); err != nil {
 		return errors.Join(err, s.closeEngine(s.db))
 	}
-	if err := s.replay(); err != nil {
+	if err := s.replay(context.Background()); err != nil {
 		return errors.Join(err, s.closeEngine(s.db))
 	}
 	return nil

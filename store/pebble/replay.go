@@ -2,6 +2,7 @@ package pebble
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -16,14 +17,14 @@ import (
 // The rows may be ahead of it: a crash can come after the sorter has written rows and before it has removed the journal. So
 // an event counts if its revision is above the head in the rows. An erasure takes away what comes before it in the journal;
 // whatever the rows hold of the user was written after it.
-func (s *Store) replay() error {
+func (s *Store) replay(ctx context.Context) error {
 	s.journal = &writer{next: 1}
 	g := newGeneration(0)
 	s.journal.begin(g)
 	s.gens[0].Store(g)
 	s.gens[1].Store(newGeneration(1))
 	users := map[string]*replayed{}
-	if err := s.eachJournalRow(users); err != nil {
+	if err := s.eachJournalRow(ctx, users); err != nil {
 		return err
 	}
 	g.blocks = append(g.blocks, make([][]byte, maxBlocks+spareBlocks)...)
@@ -36,13 +37,16 @@ type replayed struct {
 	places []place
 }
 
-func (s *Store) eachJournalRow(users map[string]*replayed) error {
+func (s *Store) eachJournalRow(ctx context.Context, users map[string]*replayed) error {
 	it, err := s.db.NewIter(&lsm.IterOptions{LowerBound: journalPrefix, UpperBound: firstUserKey})
 	if err != nil {
 		return readError(err)
 	}
 	defer func() { _ = it.Close() }() // its errors are those of it.Error
 	for valid := it.First(); valid; valid = it.Next() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		value, err := it.ValueAndErr()
 		if err != nil {
 			return readError(err)

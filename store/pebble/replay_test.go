@@ -82,7 +82,7 @@ func TestReadFaultsWhileOpening(t *testing.T) {
 		mustClose(t, s)
 
 		reads.Store(0)
-		s, err := Open("store", Options{FS: fs})
+		s, err := Open(context.Background(), "store", Options{FS: fs})
 		if err == nil {
 			opened++
 			settle(t, s)
