@@ -21,7 +21,7 @@ BENCHCOUNT ?= 6
 IMAGE     ?= gsimc:$(VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross test test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean \
+.PHONY: help build cross test test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check \
 	benchmarks bench-build bench-peers bench-serving bench-report
 
 help: ## list the targets
@@ -60,7 +60,7 @@ test-kernels: ## run the tests of the packages with kernels for the lesser ones 
 race: ## run the tests of the concurrent packages under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race -timeout 10m ./store/... ./server/... ./internal/progress/...
 
-lint: fmt-check vet lint-tool ## gofmt, go vet (amd64, arm64) and golangci-lint
+lint: fmt-check vet lint-tool deploy-check ## gofmt, go vet (amd64, arm64), golangci-lint, and the manifests of deploy/
 	$(GOLANGCI) run ./...
 	cd bench && $(GOLANGCI) run -c ../.golangci.yml ./...
 
@@ -80,6 +80,10 @@ vet: ## go vet for both architectures
 	@set -e; for dir in . bench; do for arch in amd64 arm64; do \
 		echo "GOARCH=$$arch go vet ./... in $$dir"; (cd $$dir && GOARCH=$$arch CGO_ENABLED=0 go vet ./...); \
 	done; done
+
+# The folder is a module of its own: it compiles the configuration package of Prometheus.
+deploy-check: ## check that the Prometheus of deploy/compose.yaml accepts its configuration
+	cd deploy && CGO_ENABLED=0 go test ./...
 
 bench: ## run the Go benchmarks, for benchstat (BENCH=regexp, BENCHTIME=1s, BENCHCOUNT=6)
 	CGO_ENABLED=0 go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) -timeout 10h -benchmem ./...

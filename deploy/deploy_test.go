@@ -1,0 +1,73 @@
+// Package deploy checks the manifests of this folder. It is a module of its own, so that nothing else
+// depends on the packages of Prometheus: in bench they would change the versions of the peers.
+package deploy
+
+import (
+	"log/slog"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/prometheus/config"
+)
+
+// memoryLimit is the memory of a server in the manifests, in GiB. docs/operations.md has the figures: a
+// server of 1,000,000 users and 20,000 items takes 1.4 GiB.
+const memoryLimit = "2"
+
+// TestPrometheusAcceptsItsConfiguration loads the scrape configuration with the package of the Prometheus that
+// compose.yaml starts.
+func TestPrometheusAcceptsItsConfiguration(t *testing.T) {
+	got, err := config.LoadFile("prometheus.yaml", false, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.ScrapeConfigs) != 1 {
+		t.Fatalf("got %d scrape configurations, want 1", len(got.ScrapeConfigs))
+	}
+	if c := got.ScrapeConfigs[0]; c.ScrapeNativeHistograms == nil || !*c.ScrapeNativeHistograms {
+		t.Errorf("job %s does not scrape native histograms", c.JobName)
+	}
+}
+
+// TestPrometheusIsTheOneOfCompose ties the version of the module to that of the image: the module
+// v0.313.5 is Prometheus 3.13.5.
+func TestPrometheusIsTheOneOfCompose(t *testing.T) {
+	module := find(t, "go.mod", `github\.com/prometheus/prometheus v0\.3(\d\d\.\d+)`)
+	image := find(t, "compose.yaml", `image: prom/prometheus:v3\.(\d+\.\d+)`)
+	if module = strings.TrimPrefix(module, "0"); module != image {
+		t.Errorf("compose.yaml starts Prometheus 3.%s, go.mod checks with 3.%s", image, module)
+	}
+}
+
+// TestMemoryLimits holds the limits of both manifests at one figure.
+func TestMemoryLimits(t *testing.T) {
+	for file, pattern := range map[string]string{
+		"compose.yaml":    `mem_limit: (\d+)g`,
+		"kubernetes.yaml": `limits: \{memory: (\d+)Gi\}`,
+	} {
+		if got := find(t, file, pattern); got != memoryLimit {
+			t.Errorf("%s limits the memory to %s GiB, want %s", file, got, memoryLimit)
+		}
+	}
+}
+
+// find returns what the group of the pattern matches in the file.
+func find(t *testing.T, file, pattern string) string {
+	t.Helper()
+	match := regexp.MustCompile(pattern).FindStringSubmatch(read(t, file))
+	if match == nil {
+		t.Fatalf("%s has nothing like %s", file, pattern)
+	}
+	return match[1]
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
