@@ -10,13 +10,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/gsimc/gsimc/event"
 )
 
 const head = "user_id,item_id,timestamp,weight\n"
 
 // TestBadInput lists faults and the words that the error must have.
 func TestBadInput(t *testing.T) {
-	long := strings.Repeat("x", MaxIDBytes+1)
+	long := strings.Repeat("x", event.MaxIDBytes+1)
 	gz := pack(t, "gzip", []byte(head+strings.Repeat("user,item,1,1\n", 1000)))
 	zs := pack(t, "zstd", []byte(head+strings.Repeat("user,item,1,1\n", 1000)))
 	pq := parquetBytes(t, small.rows, parquet.Compression(&parquet.Snappy))
@@ -29,11 +31,11 @@ func TestBadInput(t *testing.T) {
 		{"byte order mark only", "\ufeff", []string{"the file is empty"}},
 		{"header only", head, []string{"f.csv: no interactions: 0 rows"}},
 		{"empty gzip", string(pack(t, "gzip", nil)), []string{"the file is empty"}},
-		{"missing user column", "user,item_id\na,b\n", []string{`no column "user_id"`, `"user", "item_id"`, "--user-column"}},
-		{"missing item column", "user_id,item\na,b\n", []string{`no column "item_id"`, "--item-column"}},
-		{"missing weight column", "user_id,item_id\na,b\n", []string{`no column "weight"`, "--weight-column"}},
+		{"missing user column", "user,item_id\na,b\n", []string{`no column "user_id"`, `"user", "item_id"`, "UserColumn"}},
+		{"missing item column", "user_id,item\na,b\n", []string{`no column "item_id"`, "ItemColumn"}},
+		{"missing weight column", "user_id,item_id\na,b\n", []string{`no column "weight"`, "WeightColumn"}},
 		{"repeated column", "user_id,item_id,user_id,weight\na,b,c,1\n", []string{`column "user_id" twice: rename or remove one`}},
-		{"empty user", head + "u,i,1,1\n,i,1,1\n", []string{"f.csv:3: column user_id: empty id", "--max-bad-rows"}},
+		{"empty user", head + "u,i,1,1\n,i,1,1\n", []string{"f.csv:3: column user_id: empty id", "MaxBadRows: 0, want more to skip bad rows"}},
 		{"empty item", head + "u,,1,1\n", []string{"f.csv:2: column item_id: empty id"}},
 		{"long user", head + long + ",i,1,1\n", []string{"f.csv:2: column user_id", "too long", "256 bytes"}},
 		{"long item", head + "u," + long + ",1,1\n", []string{"column item_id", "too long"}},
@@ -65,7 +67,7 @@ func TestBadInput(t *testing.T) {
 		{"JSON array", `[{"user_id":"a"}]`, []string{"JSON array", "one object per line"}},
 		{"JSON syntax", `{"user_id":"u","item_id":"i","timestamp":1,"weight":1}` + "\n{]\n", []string{"f.csv:2: not a JSON object"}},
 		{"JSON scalar", `{"user_id":"u","item_id":"i","timestamp":1,"weight":1}` + "\n17\n", []string{"f.csv:2: not a JSON object"}},
-		{"JSON missing column", `{"id":"u","item_id":"i"}`, []string{`no column "user_id"`, `"id", "item_id"`, "--user-column"}},
+		{"JSON missing column", `{"id":"u","item_id":"i"}`, []string{`no column "user_id"`, `"id", "item_id"`, "UserColumn"}},
 		{"JSON missing member", `{"user_id":"u","item_id":"i","weight":1}` + "\n" + `{"user_id":"u","weight":1}`, []string{"f.csv:2: column item_id: missing"}},
 		{"JSON late time", `{"user_id":"u","item_id":"i","weight":1}` + "\n" + `{"user_id":"u","item_id":"j","weight":1,"timestamp":1}`, []string{"f.csv:2: column timestamp", "first row of the file has none"}},
 		{"JSON null id", `{"user_id":null,"item_id":"i","weight":1}`, []string{"f.csv:1: column user_id: \"null\", want a string"}},
@@ -156,7 +158,7 @@ func TestBadPaths(t *testing.T) {
 		paths []string
 		want  string
 	}{
-		{nil, "no input files"},
+		{nil, "Data: want at least one file"},
 		{[]string{dir}, "is a directory"},
 		{[]string{filepath.Join(dir, "absent.csv")}, "absent.csv"},
 		{[]string{text}, "is not a Parquet file"},
@@ -203,7 +205,7 @@ func TestMaxBadRows(t *testing.T) {
 
 func TestFiltersThatLeaveNothing(t *testing.T) {
 	_, _, err := readBytes("f", []byte(head+"u,i,1,1\nv,j,1,1\n"), Options{MinItemEvents: 2})
-	if !errors.Is(err, ErrNoData) || !strings.Contains(err.Error(), "--min-item-events 2") {
+	if !errors.Is(err, ErrNoData) || !strings.Contains(err.Error(), "MinItemEvents: 2 leaves none of the 2 users: no interactions: lower MinItemEvents") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -213,7 +215,8 @@ func TestOptionsValidate(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"--min-user-events: -1", "--min-item-events: -2", "--max-bad-rows: -3", "--delimiter", "--user-column and --weight-column"} {
+	for _, want := range []string{"MinUserEvents: -1, want 0", "MinItemEvents: -2, want 0", "MaxBadRows: -3, want 0", "Delimiter: '\"', want",
+		`WeightColumn: column "x" has a use already: change WeightColumn or change UserColumn`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error %q lacks %q", err, want)
 		}

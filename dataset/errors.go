@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/gsimc/gsimc/fault"
 )
 
 // RowError is a fault in one row of a data file.
@@ -30,10 +32,12 @@ func (e *RowError) Unwrap() error { return e.Err }
 // all, be it that the file is empty or that the filters left nothing.
 var ErrNoData = errors.New("no interactions")
 
-// columnsError reports a column that the file lacks, and how to name it.
-func columnsError(path, column, flag string, present []string) error {
-	return fmt.Errorf("%s: no column %q; the file has %s: name the column to use with %s",
-		path, column, quoteList(present), flag)
+// missing returns the fault of a column that a file lacks; present are the columns that it has.
+func (c column) missing(present []string) *fault.Fault {
+	return &fault.Fault{
+		Field: c.field, Problem: fmt.Sprintf("no column %q", c.name),
+		Want: "one of " + quoteList(present),
+	}
 }
 
 // quoteList formats names for an error message, at most twenty of them.

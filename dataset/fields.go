@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"github.com/gsimc/gsimc/event"
 )
 
 // Times outside the years 0 to 9999 are refused: nearly always they are
@@ -24,8 +26,8 @@ func checkID(b []byte) (reason string) {
 	switch {
 	case len(b) == 0:
 		return "empty id"
-	case len(b) > MaxIDBytes:
-		return fmt.Sprintf("id %s is too long, at most %d bytes are allowed", quote(b), MaxIDBytes)
+	case len(b) > event.MaxIDBytes:
+		return fmt.Sprintf("id %s is too long, at most %d bytes are allowed", quote(b), event.MaxIDBytes)
 	case !utf8.Valid(b):
 		return fmt.Sprintf("id %s is not valid UTF-8", quote(b))
 	}

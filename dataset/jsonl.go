@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"unicode/utf8"
+
+	"github.com/gsimc/gsimc/fault"
 )
 
 // jsonRows reads the interactions of a JSON Lines file: one object a line.
@@ -37,7 +39,7 @@ func newJSONRows(s *source, opt Options) (*jsonRows, error) {
 		switch {
 		case j.values[i] != nil || col.name == "":
 		case !col.optional:
-			return nil, columnsError(s.path, col.name, col.flag, memberNames(first))
+			return nil, fault.In(s.path, col.missing(memberNames(first)))
 		case i == timeColumn:
 			j.hasTime = false
 		}

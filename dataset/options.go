@@ -3,12 +3,11 @@ package dataset
 import (
 	"errors"
 	"fmt"
+
+	"github.com/gsimc/gsimc/fault"
 )
 
 const (
-	// MaxIDBytes is the longest user or item id that is accepted, in bytes.
-	MaxIDBytes = 256
-
 	// MaxRowBytes is the longest row of a text file that is accepted, in bytes.
 	MaxRowBytes = 1 << 20
 
@@ -57,43 +56,42 @@ type Options struct {
 	Sorting func()
 }
 
-// Validate reports every option that is out of range.
+// Validate returns a fault for every option that is out of range.
 func (o Options) Validate() error {
-	var errs []error
-	refuse := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	var faults []error
+	refuse := func(f *fault.Fault) { faults = append(faults, f) }
 	if o.MinUserEvents < 0 {
-		refuse("--min-user-events: %d, want 0 or more", o.MinUserEvents)
+		refuse(fault.New("MinUserEvents", o.MinUserEvents, "0 or more"))
 	}
 	if o.MinItemEvents < 0 {
-		refuse("--min-item-events: %d, want 0 or more", o.MinItemEvents)
+		refuse(fault.New("MinItemEvents", o.MinItemEvents, "0 or more"))
 	}
 	if o.MaxBadRows < 0 {
-		refuse("--max-bad-rows: %d, want 0 or more", o.MaxBadRows)
+		refuse(fault.New("MaxBadRows", o.MaxBadRows, "0 or more"))
 	}
-	switch o.Delimiter {
-	case '"', '\n', '\r':
-		refuse("--delimiter: %q cannot separate fields", o.Delimiter)
+	if d := o.Delimiter; d == '"' || d == '\n' || d == '\r' || d >= 0x80 {
+		refuse(fault.New("Delimiter", fmt.Sprintf("%q", d), "an ASCII character that is neither a quote nor the end of a line"))
 	}
-	if o.Delimiter >= 0x80 {
-		refuse("--delimiter: must be a single ASCII character")
-	}
-	names := map[string]string{}
+	fields := map[string]string{} // by the column that they name
 	for _, c := range o.columns() {
 		if c.name == "" {
 			continue
 		}
-		if other, taken := names[c.name]; taken {
-			refuse("%s and %s name the same column %q", other, c.flag, c.name)
+		if other, taken := fields[c.name]; taken {
+			refuse(&fault.Fault{
+				Field: c.field, Problem: fmt.Sprintf("column %q has a use already", c.name),
+				Advice: []fault.Change{{Verb: "change", Field: c.field}, {Verb: "change", Field: other}},
+			})
 		}
-		names[c.name] = c.flag
+		fields[c.name] = c.field
 	}
-	return errors.Join(errs...)
+	return errors.Join(faults...)
 }
 
 // column is one mapped column of the input.
 type column struct {
 	name     string // empty: not mapped
-	flag     string // command line flag that maps it
+	field    string // field of Options that names it
 	optional bool   // may be absent from the file
 }
 
@@ -115,10 +113,10 @@ func (o Options) columns() [numColumns]column {
 		return name
 	}
 	return [numColumns]column{
-		userColumn:   {name: or(o.UserColumn, DefaultUserColumn), flag: "--user-column"},
-		itemColumn:   {name: or(o.ItemColumn, DefaultItemColumn), flag: "--item-column"},
-		timeColumn:   {name: or(o.TimeColumn, DefaultTimeColumn), flag: "--time-column", optional: o.TimeColumn == "" || o.TimeColumn == DefaultTimeColumn},
-		weightColumn: {name: o.WeightColumn, flag: "--weight-column"},
+		userColumn:   {name: or(o.UserColumn, DefaultUserColumn), field: "UserColumn"},
+		itemColumn:   {name: or(o.ItemColumn, DefaultItemColumn), field: "ItemColumn"},
+		timeColumn:   {name: or(o.TimeColumn, DefaultTimeColumn), field: "TimeColumn", optional: o.TimeColumn == "" || o.TimeColumn == DefaultTimeColumn},
+		weightColumn: {name: o.WeightColumn, field: "WeightColumn"},
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/gsimc/gsimc/fault"
 )
 
 // parquetRows reads the interactions of a Parquet file. Only the mapped
@@ -25,7 +27,7 @@ type parquetRows struct {
 func newParquetRows(s *source, opt Options) (rows *parquetRows, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("%s: %w", s.path, err)
+			err = fault.In(s.path, err)
 		}
 	}()
 	defer recovered(&err)
@@ -59,7 +61,9 @@ func (p *parquetRows) open(i int, col column) (*parquetColumn, error) {
 		for _, c := range p.file.Root().Columns() {
 			names = append(names, c.Name())
 		}
-		return nil, fmt.Errorf("no flat column %q; the file has %s: name the column to use with %s", col.name, quoteList(names), col.flag)
+		f := col.missing(names)
+		f.Problem = fmt.Sprintf("no flat column %q", col.name)
+		return nil, f
 	}
 	pc := &parquetColumn{name: col.name, index: c.Index(), unit: timeUnit(c.Type()), unsigned: unsigned(c.Type())}
 	if !pc.readable(i, c.Type()) {
@@ -93,7 +97,7 @@ func (p *parquetRows) next(r *row) error {
 	p.left--
 	p.line++
 	r.time, r.weight = 0, 1
-	var fault *RowError
+	var bad *RowError
 	for i, c := range p.cols {
 		if c == nil {
 			continue
@@ -104,12 +108,12 @@ func (p *parquetRows) next(r *row) error {
 		if err != nil {
 			return fmt.Errorf("%s: row %d, column %s: %w", p.source.path, p.line, c.name, err)
 		}
-		if reason := c.take(r, i, value); reason != "" && fault == nil {
-			fault = &RowError{File: p.source.path, Line: p.line, Column: c.name, Reason: reason}
+		if reason := c.take(r, i, value); reason != "" && bad == nil {
+			bad = &RowError{File: p.source.path, Line: p.line, Column: c.name, Reason: reason}
 		}
 	}
-	if fault != nil {
-		return fault
+	if bad != nil {
+		return bad
 	}
 	return nil
 }

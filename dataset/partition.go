@@ -47,14 +47,14 @@ type Partition struct {
 // predict and one to predict it from.
 const minHeldOut = 2
 
-// Partition is [Interactions.Deal] for data that is needed afterwards: it deals a copy out.
+// Partition is [Interactions.PartitionInPlace] on a copy, for data that is needed afterwards.
 func (d *Interactions) Partition(s Split) (*Partition, error) {
 	c := *d
 	c.Item, c.Time, c.Weight = slices.Clone(d.Item), slices.Clone(d.Time), slices.Clone(d.Weight)
-	return c.Deal(s)
+	return c.PartitionInPlace(s)
 }
 
-// Deal deals the histories out by role. Items that no training user has
+// PartitionInPlace divides the histories by the roles of their users. Items that no training user has
 // are dropped everywhere: a model cannot know them. Validation and test users
 // who then have fewer than two items are dropped too, so the lengths of
 // Validation and Test count the users that are evaluated; Split.Count gives the
@@ -62,7 +62,7 @@ func (d *Interactions) Partition(s Split) (*Partition, error) {
 //
 // The memory of the events becomes that of the training histories, so that they
 // are never there twice. Afterwards d has its ids, but no events.
-func (d *Interactions) Deal(s Split) (*Partition, error) {
+func (d *Interactions) PartitionInPlace(s Split) (*Partition, error) {
 	mustMatch(d, s)
 	if s.Count(Train) == 0 {
 		return nil, errors.New("the split has no training users, so nothing can be learned: give at least one user the role train")

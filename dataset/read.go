@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/gsimc/gsimc/fault"
 )
 
 // progressRows is the number of rows between two calls of Options.Progress.
@@ -13,28 +15,28 @@ const progressRows = 1 << 16
 // badRowMessages is how many bad rows a Report describes.
 const badRowMessages = 5
 
-// Read reads the files at paths, one after the other, into one set of
+// Read reads the files of data, one after the other, into one set of
 // interactions. All of them must have times, or none.
 //
 // A fault in a row is a *RowError, possibly wrapped; see Options.MaxBadRows.
 // Some faults end reading in any case: files that are damaged or not of a known
 // format, columns that are missing, rows longer than MaxRowBytes, quotes that
 // are never closed. If nothing is left to return, the error wraps ErrNoData.
-func Read(paths []string, opt Options) (*Interactions, *Report, error) {
-	if len(paths) == 0 {
-		return nil, nil, errors.New("no input files: name at least one with --data")
+func Read(data []string, opt Options) (*Interactions, *Report, error) {
+	if len(data) == 0 {
+		return nil, nil, fault.New("Data", nil, "at least one file")
 	}
 	if err := opt.Validate(); err != nil {
 		return nil, nil, err
 	}
 	l := &loader{opt: opt, users: newIndex(), items: newIndex(), report: &Report{}}
-	for _, path := range paths {
+	for _, path := range data {
 		// A path that cannot be read is reported when its turn comes.
 		if info, err := os.Stat(path); err == nil {
 			l.total += info.Size()
 		}
 	}
-	for _, path := range paths {
+	for _, path := range data {
 		if err := l.readPath(path); err != nil {
 			return nil, nil, err
 		}
@@ -127,10 +129,13 @@ func (l *loader) tolerate(err error) error {
 	}
 	l.report.BadRows++
 	if l.opt.MaxBadRows == 0 {
-		return fmt.Errorf("%w; correct the row, or skip bad rows with --max-bad-rows", err)
+		return errors.Join(err, fault.New("MaxBadRows", 0, "more to skip bad rows"))
 	}
 	if l.report.BadRows > l.opt.MaxBadRows {
-		return fmt.Errorf("more than %d bad rows (--max-bad-rows), the last is %w", l.opt.MaxBadRows, err)
+		return &fault.Fault{
+			Field: "MaxBadRows", Got: l.opt.MaxBadRows,
+			Problem: "is below the number of bad rows; the last one is", Err: err,
+		}
 	}
 	if len(l.report.BadRowMessages) < badRowMessages {
 		l.report.BadRowMessages = append(l.report.BadRowMessages, err.Error())
@@ -156,9 +161,24 @@ func (l *loader) finish() (*Interactions, *Report, error) {
 	l.report.Filtered = d.core(l.opt.MinUserEvents, l.opt.MinItemEvents)
 	l.report.FilteredUsers, l.report.FilteredItems = users-d.NumUsers(), items-d.NumItems()
 	if d.Len() == 0 {
-		return nil, nil, fmt.Errorf("%w: --min-user-events %d and --min-item-events %d leave none of the %d users: lower them",
-			ErrNoData, l.opt.MinUserEvents, l.opt.MinItemEvents, users)
+		return nil, nil, l.opt.nothingLeft(users)
 	}
 	l.report.Hash = d.Hash()
 	return d, l.report, nil
+}
+
+// nothingLeft returns the fault of filters that removed every user; users is their number before.
+func (o Options) nothingLeft(users int) error {
+	f := &fault.Fault{
+		Field: "MinUserEvents", Got: o.MinUserEvents,
+		Problem: fmt.Sprintf("leaves none of the %d users:", users), Err: ErrNoData,
+		Advice: []fault.Change{{Verb: "lower", Field: "MinUserEvents"}},
+	}
+	if o.MinItemEvents > 1 {
+		f.Advice = append(f.Advice, fault.Change{Verb: "lower", Field: "MinItemEvents"})
+	}
+	if o.MinUserEvents <= 1 {
+		f.Field, f.Got, f.Advice = "MinItemEvents", o.MinItemEvents, f.Advice[1:]
+	}
+	return f
 }

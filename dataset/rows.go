@@ -3,6 +3,8 @@ package dataset
 import (
 	"fmt"
 	"io"
+
+	"github.com/gsimc/gsimc/fault"
 )
 
 // row is one interaction as it comes from a file. The ids are valid until the
@@ -163,7 +165,7 @@ func (t *table) find(c column) (int, error) {
 		}
 	}
 	if at < 0 && !c.optional {
-		return -1, columnsError(t.path, c.name, c.flag, t.header)
+		return -1, fault.In(t.path, c.missing(t.header))
 	}
 	return at, nil
 }

@@ -48,7 +48,7 @@ func (s Split) Count(role Role) int {
 	return n
 }
 
-// SeededSplit deals users out 8:1:1 at random, the same way for the same seed:
+// SeededSplit divides users 8:1:1 at random, the same way for the same seed:
 // of N users ⌊N/10⌋ are for validation, ⌊8N/10⌋ for training, but at least one,
 // and the rest, ⌊N/10⌋ to ⌊N/10⌋+2, for testing.
 func SeededSplit(users int, seed uint64) Split {

@@ -149,7 +149,7 @@ func TestPartitionInvariants(t *testing.T) {
 		}
 		dealt := *d
 		dealt.Item = slices.Clone(d.Item)
-		inPlace, err := dealt.Deal(s)
+		inPlace, err := dealt.PartitionInPlace(s)
 		if err != nil {
 			t.Fatal(err)
 		}

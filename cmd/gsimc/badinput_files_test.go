@@ -30,9 +30,9 @@ func testBadDataFiles(t *testing.T) {
 	}{
 		{"empty file", "e.csv", "", "", []string{"e.csv: the file is empty"}},
 		{"header only", "e.csv", eventsHead, "", []string{"e.csv: no interactions: 0 rows"}},
-		{"missing column", "e.csv", "user_id,movie,weight\nu,i,1\n", "", []string{`e.csv: no column "item_id"`, `"movie"`, "--item-column"}},
-		{"column in the wrong case", "e.csv", "User_ID,item_id,weight\nu,i,1\n", "", []string{`e.csv: no column "user_id"`, `"User_ID"`, "--user-column"}},
-		{"missing weight column", "e.csv", "user_id,item_id\nu,i\n", "", []string{`e.csv: no column "weight"`, "--weight-column"}},
+		{"missing column", "e.csv", "user_id,movie,weight\nu,i,1\n", "", []string{`e.csv: --item-column: no column "item_id"`, `"movie"`, "--item-column"}},
+		{"column in the wrong case", "e.csv", "User_ID,item_id,weight\nu,i,1\n", "", []string{`e.csv: --user-column: no column "user_id"`, `"User_ID"`, "--user-column"}},
+		{"missing weight column", "e.csv", "user_id,item_id\nu,i\n", "", []string{`e.csv: --weight-column: no column "weight"`, "--weight-column"}},
 		{"column twice", "e.csv", "user_id,item_id,user_id,weight\nu,i,u,1\n", "", []string{"e.csv: the header has", `"user_id" twice: rename or remove one`}},
 		{"too few fields", "e.csv", eventsHead + "u,i,1,1\nu,j\n", "", []string{"e.csv:3: the row has 2 fields, the header has 4", "--max-bad-rows"}},
 		{"empty user id", "e.csv", eventsHead + ",i,1,1\n", "", []string{"e.csv:2: column user_id: empty id", "--max-bad-rows"}},
@@ -56,8 +56,8 @@ func testBadDataFiles(t *testing.T) {
 		{"truncated Parquet", "e.parquet", "PAR1 and no more", "", []string{"e.parquet: damaged Parquet file"}},
 		{"JSON Lines with broken JSON", "e.jsonl", `{"user_id":"u","item_id":"i","weight":1}` + "\n{]\n", "", []string{"e.jsonl:2: not a JSON object", "--max-bad-rows"}},
 		{"JSON array", "e.jsonl", `[{"user_id":"u","item_id":"i"}]`, "", []string{"e.jsonl: starts with '['", "one object per line"}},
-		{"more bad rows than allowed", "e.csv", eventsHead + "u,i,1,1\n,i,1,1\nu,,1,1\nu,k,x,1\n", "--max-bad-rows 2", []string{"more than 2 bad rows (--max-bad-rows)", "e.csv:5: column timestamp"}},
-		{"k-core that leaves nothing", "e.csv", eventsHead + "u,i,1,1\nv,j,1,1\n", "--min-item-events 2", []string{"--min-item-events 2", "leave none of the 2 users", "lower them"}},
+		{"more bad rows than allowed", "e.csv", eventsHead + "u,i,1,1\n,i,1,1\nu,,1,1\nu,k,x,1\n", "--max-bad-rows 2", []string{"--max-bad-rows: 2 is below the number of bad rows", "e.csv:5: column timestamp"}},
+		{"k-core that leaves nothing", "e.csv", eventsHead + "u,i,1,1\nv,j,1,1\n", "--min-item-events 2", []string{"--min-item-events: 2 leaves none of the 2 users", "lower --min-item-events"}},
 	} {
 		if c.name != "" {
 			b.write(t, c.name, []byte(c.text))

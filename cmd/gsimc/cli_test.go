@@ -128,7 +128,7 @@ func TestBadFlags(t *testing.T) {
 		{train + "--covariance block", `--covariance must be one of "diagonal","full"`},
 		{train + "--min-user-events -1", "--min-user-events: -1, want 0 or more"},
 		{train + "--max-bad-rows -1", "--max-bad-rows: -1, want 0 or more"},
-		{train + "--item-column user_id", `--user-column and --item-column name the same column "user_id"`},
+		{train + "--item-column user_id", `--item-column: column "user_id" has a use already: change --item-column or change --user-column`},
 		{train + "--seed -1", "--seed"},
 		{evaluate + "--methods best", `--methods: unknown method "best"`},
 		{evaluate + "--protocol bandit --methods popularity", "--methods: popularity does not know its uncertainty, only dynamics does"},

@@ -52,7 +52,7 @@ func (f *dataFlags) check() error {
 	case f.FromStore != "" && f.WeightColumn != "":
 		err = errors.New("--weight-column: a store has none, see --event-weight")
 	}
-	return errors.Join(err, f.options().Validate(), f.storeFlags.check())
+	return errors.Join(err, inDataFlags(f.options().Validate()), f.storeFlags.check())
 }
 
 // read reads the events with progress.
@@ -88,7 +88,7 @@ func dataError(err error) error {
 	if errors.As(err, new(*fs.PathError)) {
 		return fmt.Errorf("--data: %w", pathError(err))
 	}
-	return err
+	return inDataFlags(err)
 }
 
 // readSplit reads the file of --split.
@@ -102,7 +102,7 @@ func readSplit(path string, events *dataset.Interactions) (dataset.Split, error)
 
 // partition deals the events out and uses them up; path is the file of --split, if there is one.
 func partition(events *dataset.Interactions, split dataset.Split, path string) (*dataset.Partition, error) {
-	part, err := events.Deal(split)
+	part, err := events.PartitionInPlace(split)
 	if err != nil && path != "" {
 		return nil, fmt.Errorf("--split: %s: %w", path, err)
 	}

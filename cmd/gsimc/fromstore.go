@@ -68,7 +68,7 @@ func (f *storeFlags) readStore(p progress.Progress, opt dataset.Options) (*datas
 	defer p.End()
 	events, report, err := train.Read(context.Background(), f.FromStore, histories{r}, f.EventWeight, opt,
 		func(_ string, done, total int) { p.Update(int64(done), int64(total)) })
-	return events, report, errors.Join(err, r.Close())
+	return events, report, errors.Join(inDataFlags(err), r.Close())
 }
 
 // histories are those of a store in the folder of --from-store.

@@ -36,7 +36,7 @@ func (c *generateCmd) config() synthetic.Config {
 
 // Validate is called by kong after parsing.
 func (c *generateCmd) Validate() error {
-	err := c.config().Validate()
+	err := inDataFlags(c.config().Validate())
 	switch name := strings.ToLower(c.Out); {
 	case strings.HasSuffix(name, ".parquet"), strings.HasSuffix(name, ".jsonl"):
 		err = errors.Join(err, fmt.Errorf("--out: %s: what is written is CSV: let the name end in .csv, .csv.gz or .csv.zst", c.Out))

@@ -32,6 +32,8 @@ import (
 	"math/bits"
 	"runtime"
 	"sync"
+
+	"github.com/gsimc/gsimc/fault"
 )
 
 // MaxUsers, MaxItems and MaxEvents are the largest sizes that Generate accepts.
@@ -49,21 +51,22 @@ type Config struct {
 	Seed   uint64 // another seed gives another catalogue and other users
 }
 
-// Validate reports every field that is out of range, by the name of its flag.
+// Validate returns a fault for every field that is out of range.
 func (c Config) Validate() error {
-	var errs []error
+	var faults []error
 	if c.Users < 1 || c.Users > MaxUsers {
-		errs = append(errs, fmt.Errorf("--users: %d, want 1 to %d", c.Users, MaxUsers))
+		faults = append(faults, fault.New("Users", c.Users, fmt.Sprintf("1 to %d", MaxUsers)))
 	}
 	if c.Items < 2 || c.Items > MaxItems {
-		errs = append(errs, fmt.Errorf("--items: %d, want 2 to %d", c.Items, MaxItems))
+		faults = append(faults, fault.New("Items", c.Items, fmt.Sprintf("2 to %d", MaxItems)))
 	}
-	if len(errs) > 0 {
-		return errors.Join(errs...)
+	if len(faults) > 0 {
+		return errors.Join(faults...)
 	}
 	// 2^31·2^22 fits an int64.
 	if most := min(MaxEvents, int64(c.Users)*int64(c.Items)); c.Events < int64(c.Users) || c.Events > most {
-		return fmt.Errorf("--events: %d, want %d (one for each user) to %d (every item for every user, at most 2^40)", c.Events, c.Users, most)
+		return fault.New("Events", c.Events, fmt.Sprintf(
+			"%d (one for each user) to %d (every item for every user, at most 2^40)", c.Users, most))
 	}
 	return nil
 }

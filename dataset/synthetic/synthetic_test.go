@@ -26,11 +26,11 @@ func TestValidate(t *testing.T) {
 		{Config{Users: 1, Items: 2, Events: 1}, nil},
 		{Config{Users: 3, Items: 2, Events: 6}, nil},
 		{Config{Users: 400_000, Items: 17_770, Events: 100_000_000}, nil},
-		{Config{Users: 0, Items: 1, Events: 0}, []string{"--users: 0", "--items: 1"}},
-		{Config{Users: -1, Items: MaxItems + 1, Events: 1}, []string{"--users: -1", "--items: 4194305"}},
-		{Config{Users: 3, Items: 2, Events: 2}, []string{"--events: 2, want 3"}},
-		{Config{Users: 3, Items: 2, Events: 7}, []string{"--events: 7", "to 6"}},
-		{Config{Users: MaxUsers, Items: MaxItems, Events: MaxEvents + 1}, []string{"--events"}},
+		{Config{Users: 0, Items: 1, Events: 0}, []string{"Users: 0", "Items: 1"}},
+		{Config{Users: -1, Items: MaxItems + 1, Events: 1}, []string{"Users: -1", "Items: 4194305"}},
+		{Config{Users: 3, Items: 2, Events: 2}, []string{"Events: 2, want 3"}},
+		{Config{Users: 3, Items: 2, Events: 7}, []string{"Events: 7", "to 6"}},
+		{Config{Users: MaxUsers, Items: MaxItems, Events: MaxEvents + 1}, []string{"Events"}},
 	} {
 		err := tt.cfg.Validate()
 		if (err == nil) != (tt.want == nil) {
