@@ -39,7 +39,7 @@ test: ## run all tests
 	cd bench && CGO_ENABLED=0 go test -timeout 15m ./...
 
 # The packages whose results must be the same everywhere, or that have assembly for arm64.
-ARM64_PACKAGES := ./internal/vec ./internal/topn ./internal/gemm ./internal/parallel ./kalman ./dynamics ./spectral ./model
+ARM64_PACKAGES := ./ranking ./internal/vec ./internal/topn ./internal/gemm ./internal/parallel ./kalman ./dynamics ./spectral ./model
 # What takes minutes there: whole solves, whose parts the other tests have.
 ARM64_SKIP := SlowlyFallingSpectrum|SolveLanczosAgainstOracle|PiecesAgainstOracle|RefusesWhatMissesTheTolerance|EigenOfLowRank|InnovationsAreCalibrated|LearnNoiseRecovers
 

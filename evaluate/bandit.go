@@ -8,8 +8,8 @@ import (
 	"github.com/gsimc/gsimc/internal/stat"
 
 	"github.com/gsimc/gsimc/internal/parallel"
-	"github.com/gsimc/gsimc/internal/vec"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/ranking"
 )
 
 // Bandit is a simulation of new users who are shown one list after the other. They begin without history. The items that the user
@@ -124,25 +124,25 @@ type banditUser struct {
 	Bandit
 	m              *model.Model
 	query, p, draw []float32
-	liked, shown   *vec.Bitset
-	list           []model.Scored
+	liked, shown   *ranking.Set
+	list           []ranking.Scored
 }
 
 func newBanditUser(b Bandit, m *model.Model) *banditUser {
 	k, n := m.Rank(), m.NumItems()
 	return &banditUser{
 		Bandit: b, m: m, query: make([]float32, k), p: make([]float32, k), draw: make([]float32, k),
-		liked: vec.NewBitset(n), shown: vec.NewBitset(n),
+		liked: ranking.NewSet(n), shown: ranking.NewSet(n),
 	}
 }
 
 // run shows lists to a user who would take the items of h. Time stands still. It returns the number of hits and how many
 // items had been shown when the wanted number was reached.
 func (w *banditUser) run(policy Policy, h model.History, rng *rand.Rand) (hits, first int) {
-	w.liked.Reset()
-	w.shown.Reset()
+	w.liked.Clear()
+	w.shown.Clear()
 	for _, e := range h {
-		w.liked.Set(e.Item)
+		w.liked.Add(e.Item)
 	}
 	state, first := w.m.NewState(), w.Impressions
 	for impressions := 0; impressions < w.Impressions; {
@@ -154,7 +154,7 @@ func (w *banditUser) run(policy Policy, h model.History, rng *rand.Rand) (hits, 
 		}
 		for _, s := range w.list {
 			impressions++
-			w.shown.Set(s.Item)
+			w.shown.Add(s.Item)
 			if !w.liked.Has(s.Item) {
 				continue
 			}
@@ -181,7 +181,7 @@ func (w *banditUser) choose(policy Policy, known bool, n int, rng *rand.Rand) {
 		w.list = w.list[:0]
 		for _, i := range w.m.Popular() {
 			if len(w.list) < n && !w.shown.Has(i) {
-				w.list = append(w.list, model.Scored{Item: i})
+				w.list = append(w.list, ranking.Scored{Item: i})
 			}
 		}
 	}

@@ -5,28 +5,15 @@ import (
 	"math"
 
 	"github.com/gsimc/gsimc/internal/stat"
+	"github.com/gsimc/gsimc/ranking"
 )
 
 // Cutoffs are the list lengths N of HR@N and NDCG@N.
 var Cutoffs = []int{10, 50, 100}
 
-// rank returns the place, from 1, of the target among all items that are not
-// in the history, by falling score with ties to the smaller index.
+// rank returns the place, from 1, of the target among all items that are not in the history.
 func rank[T cmp.Ordered](scores []T, target int32, history []int32) int32 {
-	goal := scores[target]
-	ahead := func(i int32) bool { return scores[i] > goal || (scores[i] == goal && i < target) }
-	r := int32(1)
-	for i := range scores {
-		if ahead(int32(i)) {
-			r++
-		}
-	}
-	for _, i := range history {
-		if ahead(i) {
-			r--
-		}
-	}
-	return r
+	return int32(ranking.Of(scores, target, ranking.SetOf(len(scores), history...)))
 }
 
 // Metric is HR@N and NDCG@N with their standard errors.

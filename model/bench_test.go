@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gsimc/gsimc/internal/vec"
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/ranking"
 )
 
 // benchModel builds a model of any size without solving for a basis, and without New's float64 copy of it.
@@ -123,12 +123,12 @@ func BenchmarkReadOut(b *testing.B) {
 
 func BenchmarkTopN(b *testing.B) {
 	benchSizes(b, func(b *testing.B, m *Model) {
-		q, skip := make([]float32, m.k), vec.NewBitset(m.n)
+		q, skip := make([]float32, m.k), ranking.NewSet(m.n)
 		copy(q, m.basis)
 		for i := range int32(100) {
-			skip.Set(i)
+			skip.Add(i)
 		}
-		dst := make([]Scored, 0, 10)
+		dst := make([]ranking.Scored, 0, 10)
 		b.SetBytes(int64(4 * m.n * m.k))
 		for b.Loop() {
 			dst = m.TopN(dst, q, 10, skip)
@@ -141,7 +141,7 @@ func TestConcurrentUse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	m := mustNew(t, testSpec(), randomBasis(rng, 700, 6), nil)
 	histories := randomHistories(rng, 700, 16)
-	answer := func(h History) []Scored {
+	answer := func(h History) []ranking.Scored {
 		s, q := m.NewState(), make([]float32, 6)
 		for _, e := range h {
 			m.Fold(s, e)
@@ -149,7 +149,7 @@ func TestConcurrentUse(t *testing.T) {
 		m.QueryTo(q, s, EstimatorBGS)
 		return m.TopN(nil, q, 5, nil)
 	}
-	got := make([][]Scored, len(histories))
+	got := make([][]ranking.Scored, len(histories))
 	var wg sync.WaitGroup
 	for u, h := range histories {
 		wg.Go(func() {

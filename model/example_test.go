@@ -5,8 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/gsimc/gsimc/internal/vec"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/ranking"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -34,11 +34,11 @@ func chain() *model.Model {
 
 func Example() {
 	m := chain()
-	state, seen := m.NewState(), vec.NewBitset(m.NumItems())
+	state, seen := m.NewState(), ranking.NewSet(m.NumItems())
 	for _, id := range []string{"a", "b"} {
 		item, _ := m.ItemIndex(id)
 		m.Fold(state, model.Event{Item: item, Weight: 1})
-		seen.Set(item)
+		seen.Add(item)
 	}
 	query := make([]float32, m.Rank())
 	m.QueryTo(query, state, model.EstimatorGS)

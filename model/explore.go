@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/ranking"
 )
 
 // sampleStream is the second word of the generator's seed. It is part of what a seed means and must not change.
@@ -32,7 +33,7 @@ func (m *Model) SampleTo(dst, q, p []float32, scale float64, seed uint64) {
 //	ŷ_i + beta · (Σ_l v_il² p_l)^{1/2}
 //
 // of all items, which are also the scores that it returns. Two scans in one pass over the basis, exact.
-func (m *Model) TopNUpperConfidence(dst []Scored, q, p []float32, beta float32, n int, skip *vec.Bitset) []Scored {
+func (m *Model) TopNUpperConfidence(dst []ranking.Scored, q, p []float32, beta float32, n int, skip *ranking.Set) []ranking.Scored {
 	m.checkQuery(q)
 	m.checkQuery(p)
 	m.checkSkip(skip)
@@ -47,7 +48,7 @@ func (m *Model) TopNUpperConfidence(dst []Scored, q, p []float32, beta float32, 
 }
 
 // offerUpper offers the upper confidence bounds of all items of t, the first of which has the index base.
-func (s *topScratch) offerUpper(t *table, base int, q, p []float32, beta float32, skip *vec.Bitset) {
+func (s *topScratch) offerUpper(t *table, base int, q, p []float32, beta float32, skip *ranking.Set) {
 	var bound, spread [spreadRows]float32
 	n := len(t.ids)
 	for first := 0; first < n; first += spreadRows {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/ranking"
 )
 
 // randomQuery returns a query and the variances of its coordinates.
@@ -26,10 +26,10 @@ func TestUpperConfidenceIsExact(t *testing.T) {
 		k := min(n, 13)
 		m := newLearned(t, rng, n, k, func(s *Spec) { learnedBands(s, true) })
 		q, p := randomQuery(rng, k)
-		skip := vec.NewBitset(n)
+		skip := ranking.NewSet(n)
 		for i := range int32(n) {
 			if rng.IntN(4) == 0 {
-				skip.Set(i)
+				skip.Add(i)
 			}
 		}
 		for _, beta := range []float32{0, 0.5, 30} {
@@ -113,7 +113,7 @@ func BenchmarkTopNUpperConfidence(b *testing.B) {
 	rng := rand.New(rand.NewPCG(17, 18))
 	m := newLearned(b, rng, 3000, 256, func(s *Spec) { learnedBands(s, true) })
 	q, p := randomQuery(rng, 256)
-	dst := make([]Scored, 0, 10)
+	dst := make([]ranking.Scored, 0, 10)
 	b.ReportAllocs()
 	for b.Loop() {
 		m.TopNUpperConfidence(dst, q, p, 1, 10, nil)

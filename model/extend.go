@@ -12,6 +12,7 @@ import (
 	"github.com/gsimc/gsimc/dynamics"
 	"github.com/gsimc/gsimc/internal/gemm"
 	"github.com/gsimc/gsimc/internal/topn"
+	"github.com/gsimc/gsimc/ranking"
 )
 
 // extension holds items that the basis was not learned from.
@@ -159,20 +160,16 @@ func (e *extension) digest() string {
 
 // popular merges the items of e into the order of the model's.
 func (e *extension) popular() []int32 {
-	own := make([]int32, len(e.ids))
+	own := ranking.Order(e.degrees)
 	for i := range own {
-		own[i] = int32(e.of.n + i)
+		own[i] += int32(e.of.n)
 	}
-	degree := func(i int32) int64 { return e.degrees[int(i)-e.of.n] }
-	slices.SortStableFunc(own, func(a, b int32) int { return cmp.Compare(degree(b), degree(a)) })
-	out := make([]int32, 0, e.of.n+len(own))
-	for _, i := range e.of.popular {
-		for len(own) > 0 && degree(own[0]) > e.of.degrees[i] {
-			out, own = append(out, own[0]), own[1:]
+	return ranking.Merge(e.of.popular, own, func(i int32) int64 {
+		if int(i) < e.of.n {
+			return e.of.degrees[i]
 		}
-		out = append(out, i)
-	}
-	return append(out, own...)
+		return e.degrees[int(i)-e.of.n]
+	})
 }
 
 // finite reports whether all of v are numbers that a float32 holds.

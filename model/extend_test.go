@@ -13,6 +13,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/vec"
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/ranking"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -236,20 +237,20 @@ func checkTopN(t *testing.T, x *Model) {
 	q, scores := make([]float32, x.Rank()), make([]float32, x.NumItems())
 	x.QueryTo(q, s, EstimatorBGS)
 	x.ScoresTo(scores, q)
-	skip := vec.NewBitset(x.NumItems())
-	skip.Set(3)
-	skip.Set(int32(x.NumItems()) - 2)
-	var want []Scored
+	skip := ranking.NewSet(x.NumItems())
+	skip.Add(3)
+	skip.Add(int32(x.NumItems()) - 2)
+	var want []ranking.Scored
 	for i, score := range scores {
 		u, g := x.decoder(int32(i))
 		if score != vec.Dot(u, q)*g {
 			t.Fatalf("score %d is not that of its row", i)
 		}
 		if !skip.Has(int32(i)) {
-			want = append(want, Scored{Item: int32(i), Score: score})
+			want = append(want, ranking.Scored{Item: int32(i), Score: score})
 		}
 	}
-	slices.SortStableFunc(want, func(a, b Scored) int {
+	slices.SortStableFunc(want, func(a, b ranking.Scored) int {
 		if a.Score > b.Score {
 			return -1
 		}

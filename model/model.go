@@ -1,7 +1,6 @@
 package model
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -12,6 +11,7 @@ import (
 	"github.com/gsimc/gsimc/internal/prefetch"
 	"github.com/gsimc/gsimc/internal/topn"
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/ranking"
 )
 
 // Model is everything that serving needs. It does not change once it is built: all methods but Close are safe for
@@ -77,12 +77,10 @@ func (m *Model) finish() error {
 		return err
 	}
 	m.index = make(map[string]int32, m.n)
-	m.popular = make([]int32, m.n)
 	for i, id := range m.ids {
 		m.index[id] = int32(i)
-		m.popular[i] = int32(i)
 	}
-	slices.SortStableFunc(m.popular, func(a, b int32) int { return cmp.Compare(m.degrees[b], m.degrees[a]) })
+	m.popular = ranking.Order(m.degrees)
 	m.top = topn.New(m.basis, m.decoderScale, m.k, 0)
 	m.scratch = &sync.Pool{New: func() any { return new(topScratch) }}
 	m.measureFresh()
@@ -206,7 +204,7 @@ func (m *Model) ItemID(i int32) string {
 
 // FetchIDs begins to bring the ids of items into the cache, and returns at once. A long list whose ids are wanted one after the
 // other would wait for most of them twice: for where the id stands, and for the id.
-func (m *Model) FetchIDs(items []Scored) {
+func (m *Model) FetchIDs(items []ranking.Scored) {
 	for _, s := range items {
 		t, at := m.at(s.Item)
 		prefetch.Value(&t.ids[at])

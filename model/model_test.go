@@ -13,8 +13,8 @@ import (
 
 	"github.com/gsimc/gsimc/internal/gemm"
 	"github.com/gsimc/gsimc/internal/topn"
-	"github.com/gsimc/gsimc/internal/vec"
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/ranking"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -168,13 +168,13 @@ func TestTopN(t *testing.T) {
 			for j := range q {
 				q[j] = float32(rng.NormFloat64())
 			}
-			skip := vec.NewBitset(b.N)
+			skip := ranking.NewSet(b.N)
 			for range rng.IntN(b.N + 1) {
-				skip.Set(int32(rng.IntN(b.N)))
+				skip.Add(int32(rng.IntN(b.N)))
 			}
 			m.ScoresTo(scores, q)
 			for _, n := range []int{0, 1, 10, b.N, b.N + 5} {
-				got := append([]Scored{}, m.TopN(nil, q, n, skip)...)
+				got := append([]ranking.Scored{}, m.TopN(nil, q, n, skip)...)
 				if diff := cmp.Diff(topOracle(scores, n, skip), got); diff != "" {
 					t.Fatalf("top %d (-want +got):\n%s", n, diff)
 				}
@@ -283,7 +283,7 @@ func TestShapesPanic(t *testing.T) {
 		"ScoresTo":  func() { m.ScoresTo(make([]float32, 3), make([]float32, 2)) },
 		"query":     func() { m.ScoresTo(make([]float32, 4), make([]float32, 3)) },
 		"TopN":      func() { m.TopN(nil, make([]float32, 3), 1, nil) },
-		"skip":      func() { m.TopN(nil, make([]float32, 2), 1, vec.NewBitset(5)) },
+		"skip":      func() { m.TopN(nil, make([]float32, 2), 1, ranking.NewSet(5)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -303,7 +303,7 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		spec := testSpec()
 		spec.Covariance, spec.HalfLife = covariance, 3600
 		m := mustNew(t, spec, randomBasis(rng, 600, 8), nil)
-		s, q, dst, skip := m.NewState(), make([]float32, 8), make([]Scored, 0, 10), vec.NewBitset(600)
+		s, q, dst, skip := m.NewState(), make([]float32, 8), make([]ranking.Scored, 0, 10), ranking.NewSet(600)
 		at := int64(0)
 		if allocs := testing.AllocsPerRun(200, func() {
 			at++

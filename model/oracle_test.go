@@ -6,7 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/ranking"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -127,14 +127,14 @@ func denseBGS(spec Spec, b *spectral.Basis, p0 *mat.Dense, h History) []float64 
 }
 
 // topOracle sorts all scores and cuts.
-func topOracle(scores []float32, n int, skip *vec.Bitset) []Scored {
-	all := []Scored{}
+func topOracle(scores []float32, n int, skip *ranking.Set) []ranking.Scored {
+	all := []ranking.Scored{}
 	for i, s := range scores {
 		if !skip.Has(int32(i)) {
-			all = append(all, Scored{Item: int32(i), Score: s})
+			all = append(all, ranking.Scored{Item: int32(i), Score: s})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Scored) int {
+	slices.SortStableFunc(all, func(a, b ranking.Scored) int {
 		if a.Score > b.Score {
 			return -1
 		}

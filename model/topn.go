@@ -1,21 +1,16 @@
 package model
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
-	"github.com/gsimc/gsimc/internal/topn"
-	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/ranking"
 )
-
-// Scored is an item with its score: the fields Item int32 and Score float32.
-type Scored = vec.Scored
 
 // topScratch is the working memory of one TopNUpperConfidence, or of one mergeExtension.
 type topScratch struct {
-	top  vec.TopN
-	more []TopNRequest
+	top  ranking.TopN
+	more []ranking.Request
 }
 
 // ScoresTo stores the scores ŷ = D_v^{t/2} U q of a query in dst, NumItems long: dst[j] = d_j^{t/2} (u_j · q). O(nk).
@@ -33,25 +28,20 @@ func (m *Model) ScoresTo(dst, q []float32) {
 // CopyBytes is the memory, outside of the Go heap, of the copies of the basis that TopN reads.
 func (m *Model) CopyBytes() int64 { return m.top.Bytes() }
 
-// TopNRequest is one request of a batch, with the arguments of TopN, and its answer: the fields Query []float32 (k), N int,
-// Skip *vec.Bitset (nil: none), Among []int32 (if not nil, the only items that may be returned, in any order) and
-// Top []Scored, the answer, which is stored from Top[:0] on.
-type TopNRequest = topn.Request
-
 // TopN stores in dst[:0] the n items of the largest scores among those that are not in skip, best first, ties to the
 // smaller index, and returns it; fewer than n if there are not so many. The scores have the bits of ScoresTo. skip may be
 // nil or must have NumItems bits.
 //
 // Exact, as a rule by a pass over a quarter of the basis' bytes or less, see package topn. No allocation if dst has room for n.
-func (m *Model) TopN(dst []Scored, q []float32, n int, skip *vec.Bitset) []Scored {
-	batch := [1]TopNRequest{{Query: q, N: n, Skip: skip, Top: dst}}
+func (m *Model) TopN(dst []ranking.Scored, q []float32, n int, skip *ranking.Set) []ranking.Scored {
+	batch := [1]ranking.Request{{Query: q, N: n, Skip: skip, Top: dst}}
 	m.TopNBatch(batch[:])
 	return batch[0].Top
 }
 
 // TopNBatch answers every request with what TopN would: the same items, order and bits. Requests share the pass over the
 // memory, so many cost much less than one after the other. A request with few items Among costs a look at these only.
-func (m *Model) TopNBatch(batch []TopNRequest) {
+func (m *Model) TopNBatch(batch []ranking.Request) {
 	for i := range batch {
 		m.checkQuery(batch[i].Query)
 		m.checkSkip(batch[i].Skip)
@@ -63,11 +53,11 @@ func (m *Model) TopNBatch(batch []TopNRequest) {
 }
 
 // mergeExtension adds to answers from the base what the extension has.
-func (m *Model) mergeExtension(batch []TopNRequest) {
+func (m *Model) mergeExtension(batch []ranking.Request) {
 	s := m.scratch.Get().(*topScratch)
 	defer m.scratch.Put(s)
 	for len(s.more) < len(batch) {
-		s.more = append(s.more, TopNRequest{})
+		s.more = append(s.more, ranking.Request{})
 	}
 	more := s.more[:len(batch)]
 	for i, r := range batch {
@@ -78,17 +68,15 @@ func (m *Model) mergeExtension(batch []TopNRequest) {
 	for i := range batch {
 		r := &batch[i]
 		r.Top = append(r.Top, more[i].Top...)
-		slices.SortFunc(r.Top, func(a, b Scored) int {
-			return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Item, b.Item))
-		})
+		slices.SortFunc(r.Top, ranking.Compare)
 		r.Top = r.Top[:min(len(r.Top), max(r.N, 0))]
-		more[i] = TopNRequest{Top: more[i].Top} // keep nothing alive but the room
+		more[i] = ranking.Request{Top: more[i].Top} // keep nothing alive but the room
 	}
 }
 
-func (m *Model) checkSkip(skip *vec.Bitset) {
-	if skip != nil && skip.Len() != m.NumItems() {
-		panic(fmt.Sprintf("model: %d items, but a skip set of %d", m.NumItems(), skip.Len()))
+func (m *Model) checkSkip(skip *ranking.Set) {
+	if skip != nil && skip.Cap() != m.NumItems() {
+		panic(fmt.Sprintf("model: %d items, but a skip set of %d", m.NumItems(), skip.Cap()))
 	}
 }
 

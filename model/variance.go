@@ -5,6 +5,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/prefetch"
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/ranking"
 )
 
 // HasVariance tells whether the model knows how sure it is of a query: with learned dynamics that track a deviation. The
@@ -60,7 +61,7 @@ func (m *Model) measureFresh() {
 //
 // in float32: with the bits of those that TopNUpperConfidence ranks by. dst is as long as items. O(k) for each of them, no
 // allocation.
-func (m *Model) DeviationsTo(dst []float32, items []Scored, p []float32) {
+func (m *Model) DeviationsTo(dst []float32, items []ranking.Scored, p []float32) {
 	if len(dst) != len(items) {
 		panic(fmt.Sprintf("model: %d items, but deviations of length %d", len(items), len(dst)))
 	}

@@ -1,14 +1,13 @@
 package server
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/internal/vec"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/ranking"
 )
 
 // seenRule is a seen policy, compiled: which of the seen items must not be returned.
@@ -76,12 +75,12 @@ func (sc *scratch) exclude(m *model.Model, f *pb.ItemFilter) {
 }
 
 // skipAllBut turns an allow list into a skip set, for those who know only that.
-func (sc *scratch) skipAllBut(among []int32) *vec.Bitset {
-	skip := vec.NewBitset(sc.skip.Len())
+func (sc *scratch) skipAllBut(among []int32) *ranking.Set {
+	skip := ranking.NewSet(sc.skip.Cap())
 	skip.Fill()
 	for _, i := range among {
 		if !sc.skip.Has(i) {
-			skip.Clear(i)
+			skip.Remove(i)
 		}
 	}
 	return skip
@@ -89,12 +88,10 @@ func (sc *scratch) skipAllBut(among []int32) *vec.Bitset {
 
 // popular appends the n most popular items that are not in skip and, unless among is nil, stand in it. The score is the share of
 // the training users. among may come back in another order.
-func popular(m *model.Model, dst []model.Scored, n int, skip *vec.Bitset, among []int32) []model.Scored {
+func popular(m *model.Model, dst []ranking.Scored, n int, skip *ranking.Set, among []int32) []ranking.Scored {
 	candidates := m.Popular()
 	if among != nil {
-		slices.SortFunc(among, func(a, b int32) int {
-			return cmp.Or(cmp.Compare(m.Degree(b), m.Degree(a)), cmp.Compare(a, b))
-		})
+		ranking.Sort(among, m.Degree)
 		candidates = slices.Compact(among)
 	}
 	trainUsers := float32(max(m.NumTrainUsers(), 1))
@@ -103,7 +100,7 @@ func popular(m *model.Model, dst []model.Scored, n int, skip *vec.Bitset, among 
 			break
 		}
 		if !skip.Has(i) {
-			dst = append(dst, model.Scored{Item: i, Score: float32(m.Degree(i)) / trainUsers})
+			dst = append(dst, ranking.Scored{Item: i, Score: float32(m.Degree(i)) / trainUsers})
 		}
 	}
 	return dst

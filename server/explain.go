@@ -12,6 +12,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/ranking"
 )
 
 // explainedEvents is how many events of a history, the newest, an explanation tells apart. It bounds the memory of a request.
@@ -51,7 +52,7 @@ func (s *states) viewTail(ctx context.Context, m *model.Model, user string, fn f
 }
 
 // explain says of each of the results what the n items of the history are that contributed most to its score.
-func (s *Server) explain(m *model.Model, n int, subj subject, top []model.Scored) []*pb.Explanation {
+func (s *Server) explain(m *model.Model, n int, subj subject, top []ranking.Scored) []*pb.Explanation {
 	t := subj.tail
 	if t == nil {
 		t = newTail(m, 0)

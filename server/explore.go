@@ -6,6 +6,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/ranking"
 )
 
 // rank selects the size best items, with their scores, and says in sc.reply how the list came about.
@@ -51,7 +52,7 @@ func (s *Server) rank(ctx context.Context, x *pb.Exploration, subj subject, size
 }
 
 // rescore puts the scores in the place of those that the items were selected by.
-func rescore(m *model.Model, top []model.Scored, query []float32) {
+func rescore(m *model.Model, top []ranking.Scored, query []float32) {
 	for i := range top {
 		top[i].Score = m.Score(top[i].Item, query)
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gsimc/gsimc/internal/vec"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/ranking"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -184,7 +184,7 @@ type judge struct {
 	state  userState
 
 	query, scores []float32
-	seen          *vec.Bitset
+	seen          *ranking.Set
 }
 
 // begin makes the state that of an empty history under m.
@@ -192,7 +192,7 @@ func (j *judge) begin(m *model.Model) {
 	j.model = m
 	j.state.reset(m)
 	if len(j.query) != m.Rank() || len(j.scores) != m.NumItems() {
-		j.query, j.scores, j.seen = make([]float32, m.Rank()), make([]float32, m.NumItems()), vec.NewBitset(m.NumItems())
+		j.query, j.scores, j.seen = make([]float32, m.Rank()), make([]float32, m.NumItems()), ranking.NewSet(m.NumItems())
 	}
 }
 
@@ -209,14 +209,14 @@ func (j *judge) judge(item string, est model.Estimator) {
 	}
 	rank := j.model.NumItems() + 1
 	if target, known := j.model.ItemIndex(item); known {
-		j.seen.Reset()
+		j.seen.Clear()
 		for _, s := range j.state.seen {
-			j.seen.Set(s.item)
+			j.seen.Add(s.item)
 		}
 		if j.state.usable() {
 			j.model.QueryTo(j.query, j.state.kalman, est)
 			j.model.ScoresTo(j.scores, j.query)
-			rank = rankByScore(j.scores, target, j.seen)
+			rank = ranking.Of(j.scores, target, j.seen)
 		} else {
 			rank = rankByPopularity(j.model, target, j.seen)
 		}
@@ -224,20 +224,8 @@ func (j *judge) judge(item string, est model.Estimator) {
 	j.online.observe(rank)
 }
 
-// rankByScore is the place, from 1, of the target among the items that are not in skip, with ties to the smaller index, as in
-// [model.Model.TopN].
-func rankByScore(scores []float32, target int32, skip *vec.Bitset) int {
-	rank, goal := 1, scores[target]
-	for i, x := range scores {
-		if (x > goal || x == goal && i < int(target)) && !skip.Has(int32(i)) {
-			rank++
-		}
-	}
-	return rank
-}
-
 // rankByPopularity is the place of the target in the list of popular items.
-func rankByPopularity(m *model.Model, target int32, skip *vec.Bitset) int {
+func rankByPopularity(m *model.Model, target int32, skip *ranking.Set) int {
 	rank := 1
 	for _, i := range m.Popular() {
 		if i == target {

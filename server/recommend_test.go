@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/internal/vec"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/ranking"
 )
 
 func TestRecommendIsTheModelsTopN(t *testing.T) {
@@ -36,14 +36,14 @@ func TestRecommendIsTheModelsTopN(t *testing.T) {
 			got := ts.ask(t, forUser("ann"))
 
 			m := newModel(t, 1)
-			st, q, skip := m.NewState(), make([]float32, m.Rank()), vec.NewBitset(m.NumItems())
+			st, q, skip := m.NewState(), make([]float32, m.Rank()), ranking.NewSet(m.NumItems())
 			at := testNow.Unix()
 			m.Fold(st, model.Event{Item: 3, Weight: 1, Time: at})
 			m.Fold(st, model.Event{Item: 11, Weight: 3, Time: at})
 			m.Fold(st, model.Event{Item: 20, Weight: 0.5, Time: at})
 			m.QueryTo(q, st, est)
 			for _, i := range []int32{3, 11, 20} {
-				skip.Set(i)
+				skip.Add(i)
 			}
 			want := &pb.RecommendResponse{ModelVersion: m.Version(), UserRevision: 3}
 			for _, s := range m.TopN(nil, q, 10, skip) {

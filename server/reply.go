@@ -8,13 +8,14 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/ranking"
 )
 
 // reply is the answer of one Recommend: a RecommendResponse that was never made. It encodes itself straight from the items of
 // the model; a message for each of a hundred results would cost as much as to find them.
 type reply struct {
 	model        *model.Model
-	top          []model.Scored
+	top          []ranking.Scored
 	source       pb.ResultSource   // of all items
 	deviations   []float32         // score_stddev of each item; empty: unset
 	explanations []*pb.Explanation // of each item; empty: unset

@@ -14,6 +14,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/ranking"
 )
 
 // message is the reply as the library would have it.
@@ -57,7 +58,7 @@ func randomReply(rng *rand.Rand, m *model.Model) *reply {
 	}
 	r := &reply{model: m, packed: rng.IntN(2) == 0, source: pb.ResultSource(rng.IntN(4)), revision: rng.Uint64() >> rng.IntN(65), seed: rng.Uint64() >> rng.IntN(65)}
 	for range rng.IntN(40) {
-		r.top = append(r.top, model.Scored{Item: int32(rng.IntN(m.NumItems())), Score: float32(number())})
+		r.top = append(r.top, ranking.Scored{Item: int32(rng.IntN(m.NumItems())), Score: float32(number())})
 	}
 	if rng.IntN(2) == 0 {
 		for range r.top {
@@ -175,7 +176,7 @@ func BenchmarkReply(b *testing.B) {
 	m := newModel(b, 1)
 	r := &reply{model: m, source: pb.ResultSource_RESULT_SOURCE_PERSONALIZED, revision: 20}
 	for i := range 100 {
-		r.top = append(r.top, model.Scored{Item: int32(i % testItems), Score: float32(i)})
+		r.top = append(r.top, ranking.Scored{Item: int32(i % testItems), Score: float32(i)})
 	}
 	for _, packed := range []bool{false, true} {
 		r.packed = packed

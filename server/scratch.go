@@ -1,8 +1,8 @@
 package server
 
 import (
-	"github.com/gsimc/gsimc/internal/vec"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/ranking"
 	"github.com/gsimc/gsimc/server/internal/passes"
 )
 
@@ -13,7 +13,7 @@ type scratch struct {
 	query    []float32    // k
 	variance []float32    // k, of the query, if the model knows it
 	draw     []float32    // k, a random query; made when it is needed
-	skip     *vec.Bitset  // n: items that must not be returned
+	skip     *ranking.Set // n: items that must not be returned
 	skipped  []int32      // the members of skip, some of them several times
 	allowed  []int32      // the items of an allow list, some of them several times
 	kinds    []eventKind  // of the seen policy
@@ -23,9 +23,9 @@ type scratch struct {
 // takeScratch returns memory of the size that m needs. It goes back by giveScratch, but not after a panic.
 func (s *Server) takeScratch(m *model.Model) *scratch {
 	sc, _ := s.scratch.Get().(*scratch)
-	if sc == nil || len(sc.query) != m.Rank() || sc.skip.Len() != m.NumItems() {
+	if sc == nil || len(sc.query) != m.Rank() || sc.skip.Cap() != m.NumItems() {
 		sc = &scratch{
-			call: passes.NewCall(), query: make([]float32, m.Rank()), variance: make([]float32, m.Rank()), skip: vec.NewBitset(m.NumItems()),
+			call: passes.NewCall(), query: make([]float32, m.Rank()), variance: make([]float32, m.Rank()), skip: ranking.NewSet(m.NumItems()),
 		}
 	}
 	return sc
@@ -42,13 +42,13 @@ func (s *Server) giveScratch(sc *scratch) {
 // mark adds the items of skipped to skip, and unmark removes them: the work is that of the items, not of the catalogue.
 func (sc *scratch) mark() {
 	for _, i := range sc.skipped {
-		sc.skip.Set(i)
+		sc.skip.Add(i)
 	}
 }
 
 func (sc *scratch) unmark() {
 	for _, i := range sc.skipped {
-		sc.skip.Clear(i)
+		sc.skip.Remove(i)
 	}
 	sc.skipped = sc.skipped[:0]
 }

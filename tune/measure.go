@@ -1,12 +1,11 @@
 package tune
 
 import (
-	"math"
-
 	"github.com/gsimc/gsimc/evaluate"
 	"github.com/gsimc/gsimc/internal/gemm"
 	"github.com/gsimc/gsimc/internal/parallel"
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/ranking"
 )
 
 // Bounds of the measurement.
@@ -98,20 +97,11 @@ func (p *panel) rank(queries []float32, v gemm.Matrix[float32]) []int32 {
 
 func (p *panel) rankOne(at position, scores []float32) int32 {
 	h := p.histories[at.user]
-	target := h[at.at].Item
-	goal := scores[target]
+	seen := ranking.NewSet(len(scores))
 	for _, e := range h[:at.at] {
-		if e.Item != target {
-			scores[e.Item] = float32(math.Inf(-1))
-		}
+		seen.Add(e.Item)
 	}
-	rank := int32(1)
-	for i, s := range scores {
-		if s > goal || s == goal && int32(i) < target {
-			rank++
-		}
-	}
-	return rank
+	return int32(ranking.Of(scores, h[at.at].Item, seen))
 }
 
 // score sums ranks up.

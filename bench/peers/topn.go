@@ -13,7 +13,7 @@ import (
 	"github.com/gsimc/gsimc/bench/internal/result"
 	"github.com/gsimc/gsimc/bench/internal/rounds"
 	"github.com/gsimc/gsimc/internal/vec"
-	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/ranking"
 )
 
 // Names of our own contestants.
@@ -138,7 +138,7 @@ func forget(workers []*python.Worker) error {
 func (s *session) ownSearches(b *base, top, batch int, stream []byte) []rounds.Contestant {
 	timed := min(timedQueries, len(b.queries)/b.k)
 	query := func(i int) []float32 { i %= timed; return b.queries[i*b.k : (i+1)*b.k] }
-	dst := make([]model.Scored, 0, top)
+	dst := make([]ranking.Scored, 0, top)
 	single := func(i int) error { dst = b.model.TopN(dst, query(i), top, nil); return nil }
 	one := func(name string, role result.Role, each int, work func(i int) error) rounds.Contestant {
 		return rounds.Contestant{Name: name, Role: role, Run: func() (float64, error) {
@@ -150,7 +150,7 @@ func (s *session) ownSearches(b *base, top, batch int, stream []byte) []rounds.C
 	if batch == 1 {
 		list = append(list, one(ownSearch, result.Own, 1, single))
 	} else {
-		requests := make([]model.TopNRequest, batch)
+		requests := make([]ranking.Request, batch)
 		list = append(list, one(ownSearch, result.Own, batch, func(i int) error {
 			for j := range requests {
 				requests[j].Query, requests[j].N = query(i*batch+j), top
@@ -171,12 +171,12 @@ func (s *session) ownSearches(b *base, top, batch int, stream []byte) []rounds.C
 type scan struct {
 	b      *base
 	scores [512]float32
-	top    vec.TopN
+	top    ranking.TopN
 }
 
 func newScan(b *base) *scan { return &scan{b: b} }
 
-func (s *scan) topN(dst []model.Scored, q []float32, top int) []model.Scored {
+func (s *scan) topN(dst []ranking.Scored, q []float32, top int) []ranking.Scored {
 	s.top.Reset(dst, top)
 	for first := 0; first < s.b.n; first += len(s.scores) {
 		block := s.scores[:min(len(s.scores), s.b.n-first)]

@@ -10,7 +10,7 @@ import (
 
 	"github.com/gsimc/gsimc/bench/internal/result"
 	"github.com/gsimc/gsimc/internal/vec"
-	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/ranking"
 )
 
 // oracleQueries is how many queries share a block of rows in the cache while the right answers are computed.
@@ -49,9 +49,9 @@ func (s *session) verify(b *base) []result.Check {
 
 // oracle returns the first top items of every query by the full scan. Blocks of rows small enough for the cache are gone
 // through for all queries; the bits of a score do not depend on the block that it is computed in.
-func (b *base) oracle(queries []float32, top int) [][]model.Scored {
+func (b *base) oracle(queries []float32, top int) [][]ranking.Scored {
 	count := len(queries) / b.k
-	selections := make([]vec.TopN, count)
+	selections := make([]ranking.TopN, count)
 	for i := range selections {
 		selections[i].Reset(nil, top)
 	}
@@ -72,7 +72,7 @@ func (b *base) oracle(queries []float32, top int) [][]model.Scored {
 			selections[i].Offer(0, scores, nil)
 		}
 	}
-	answers := make([][]model.Scored, count)
+	answers := make([][]ranking.Scored, count)
 	for i := range selections {
 		answers[i] = selections[i].Sorted()
 	}
@@ -80,8 +80,8 @@ func (b *base) oracle(queries []float32, top int) [][]model.Scored {
 }
 
 // wrongSingles counts the queries that are answered otherwise than want when they are asked one by one.
-func (b *base) wrongSingles(queries []float32, want [][]model.Scored) (wrong int64) {
-	var got []model.Scored
+func (b *base) wrongSingles(queries []float32, want [][]ranking.Scored) (wrong int64) {
+	var got []ranking.Scored
 	for i, w := range want {
 		got = b.model.TopN(got, queries[i*b.k:(i+1)*b.k], len(w), nil)
 		if !sameBits(got, w) {
@@ -92,12 +92,12 @@ func (b *base) wrongSingles(queries []float32, want [][]model.Scored) (wrong int
 }
 
 // wrongBatches is wrongSingles for the first 10 items and batches.
-func (b *base) wrongBatches(queries []float32, want [][]model.Scored) (wrong int64) {
+func (b *base) wrongBatches(queries []float32, want [][]ranking.Scored) (wrong int64) {
 	for first := 0; first < len(want); first += microBatch {
-		batch := make([]model.TopNRequest, min(microBatch, len(want)-first))
+		batch := make([]ranking.Request, min(microBatch, len(want)-first))
 		for j := range batch {
 			i := first + j
-			batch[j] = model.TopNRequest{Query: queries[i*b.k : (i+1)*b.k], N: 10}
+			batch[j] = ranking.Request{Query: queries[i*b.k : (i+1)*b.k], N: 10}
 		}
 		b.model.TopNBatch(batch)
 		for j, r := range batch {
@@ -109,8 +109,8 @@ func (b *base) wrongBatches(queries []float32, want [][]model.Scored) (wrong int
 	return wrong
 }
 
-func sameBits(a, b []model.Scored) bool {
-	return slices.EqualFunc(a, b, func(x, y model.Scored) bool {
+func sameBits(a, b []ranking.Scored) bool {
+	return slices.EqualFunc(a, b, func(x, y ranking.Scored) bool {
 		return x.Item == y.Item && math.Float32bits(x.Score) == math.Float32bits(y.Score)
 	})
 }

@@ -5,10 +5,10 @@ import (
 	"math/rand/v2"
 	"sync"
 
-	"github.com/gsimc/gsimc/internal/vec"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/loadtest"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/ranking"
 )
 
 // inProcess is the work on a Recommend that no server can leave out: the query of a user's state and the exact top-N
@@ -21,13 +21,13 @@ type inProcess struct {
 	rng  *rand.Rand
 
 	states []*kalman.State
-	seen   []*vec.Bitset
+	seen   []*ranking.Set
 }
 
 // search is the memory of one call.
 type search struct {
 	query []float32
-	list  []model.Scored
+	list  []ranking.Scored
 }
 
 // inProcessUsers is the number of users that calls draw from: those of the most requests.
@@ -38,11 +38,11 @@ func newInProcess(m *model.Model, t *loadtest.Traffic, events int) *inProcess {
 	p := &inProcess{m: m, page: t.Page, rng: rand.New(rand.NewPCG(t.Seed, 0))}
 	p.pool.New = func() any { return &search{query: make([]float32, m.Rank())} }
 	for u := range min(t.Users, inProcessUsers) {
-		s, seen := m.NewState(), vec.NewBitset(m.NumItems())
+		s, seen := m.NewState(), ranking.NewSet(m.NumItems())
 		for _, at := range t.Loaded(u, events) {
 			if item, ok := m.ItemIndex(t.Items[at]); ok {
 				m.Fold(s, model.Event{Item: item, Weight: 1})
-				seen.Set(item)
+				seen.Add(item)
 			}
 		}
 		p.states, p.seen = append(p.states, s), append(p.seen, seen)

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -118,13 +116,8 @@ func sameModel(address, version string) error {
 
 // popularFirst returns the ids of all items by descending degree.
 func popularFirst(m *model.Model) []string {
-	order := make([]int32, m.NumItems())
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(m.Degree(b), m.Degree(a)) })
-	ids := make([]string, len(order))
-	for i, item := range order {
+	ids := make([]string, m.NumItems())
+	for i, item := range m.Popular() {
 		ids[i] = m.ItemID(item)
 	}
 	return ids

@@ -18,7 +18,7 @@ type rule struct {
 }
 
 var (
-	pure = []string{"spectral", "kalman", "dynamics", "model", "dataset", "train", "evaluate", "tune", "internal/stat", "internal/vec", "internal/topn",
+	pure = []string{"ranking", "spectral", "kalman", "dynamics", "model", "dataset", "train", "evaluate", "tune", "internal/stat", "internal/vec", "internal/topn",
 		"internal/gemm", "internal/parallel", "internal/prefetch", "internal/simd", "internal/cost", "internal/atomicfile"}
 	transport = []string{"google.golang.org/grpc", "google.golang.org/protobuf", "google.golang.org/genproto", "api", "server", "cmd"}
 
@@ -30,6 +30,9 @@ var (
 		{"pure packages do not log", pure, []string{"std:log"}},
 		{"numerics are leaves", []string{"spectral", "kalman", "dynamics", "internal/vec", "internal/topn", "internal/gemm", "internal/parallel", "internal/prefetch", "internal/simd", "internal/cost"}, []string{
 			"model", "dataset", "evaluate", "tune", "internal/atomicfile",
+		}},
+		{"ranking knows no other package", []string{"ranking"}, []string{
+			"spectral", "kalman", "dynamics", "model", "dataset", "evaluate", "tune", "store", "server", "api", "cmd", "internal", "fault", "event",
 		}},
 		{"rules of single values are leaves", []string{"fault", "event"}, []string{
 			"spectral", "kalman", "dynamics", "model", "dataset", "evaluate", "tune", "store", "server", "api", "cmd", "std:log",

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/ranking"
 )
 
 // BenchmarkSearch: one request, and several that share the pass, beside the scan in float32 and the reading of the int8 rows.
@@ -22,7 +23,7 @@ func BenchmarkSearch(b *testing.B) {
 		for _, top := range []int{10, 100} {
 			for _, size := range []int{1, 4, 16} {
 				b.Run(fmt.Sprintf("n=%d/k=%d/top=%d/batch=%d", s.n, s.k, top, size), func(b *testing.B) {
-					batch := make([]Request, size)
+					batch := make([]ranking.Request, size)
 					at := 0
 					for b.Loop() {
 						for i := range batch {
@@ -36,7 +37,7 @@ func BenchmarkSearch(b *testing.B) {
 			}
 		}
 		b.Run(fmt.Sprintf("n=%d/k=%d/top=100/float32", s.n, s.k), func(b *testing.B) {
-			search := &search{ix: x, req: Request{N: 100}}
+			search := &search{ix: x, req: ranking.Request{N: 100}}
 			at := 0
 			for b.Loop() {
 				search.req.Query = queries[at%len(queries)]
@@ -73,24 +74,24 @@ func BenchmarkFilters(b *testing.B) {
 	x := New(gaussian(rng, n, k), slices.Repeat([]float32{1}, n), k, 0)
 	queries := gaussian(rng, 64, k)
 	for _, skipped := range []int{0, 100, 1_000, n / 2} {
-		skip := vec.NewBitset(n)
+		skip := ranking.NewSet(n)
 		for _, i := range rng.Perm(n)[:skipped] {
-			skip.Set(int32(i))
+			skip.Add(int32(i))
 		}
-		benchmarkRequest(b, fmt.Sprintf("n=%d/k=%d/top=%d/skipped=%d", n, k, top, skipped), x, queries, Request{N: top, Skip: skip})
+		benchmarkRequest(b, fmt.Sprintf("n=%d/k=%d/top=%d/skipped=%d", n, k, top, skipped), x, queries, ranking.Request{N: top, Skip: skip})
 	}
 	for _, allowed := range []int{100, 1_000, 10_000} {
 		among := make([]int32, allowed)
 		for j, i := range rng.Perm(n)[:allowed] {
 			among[j] = int32(i)
 		}
-		benchmarkRequest(b, fmt.Sprintf("n=%d/k=%d/top=%d/among=%d", n, k, top, allowed), x, queries, Request{N: top, Among: among})
+		benchmarkRequest(b, fmt.Sprintf("n=%d/k=%d/top=%d/among=%d", n, k, top, allowed), x, queries, ranking.Request{N: top, Among: among})
 	}
 }
 
-func benchmarkRequest(b *testing.B, name string, x *Index, queries []float32, r Request) {
+func benchmarkRequest(b *testing.B, name string, x *Index, queries []float32, r ranking.Request) {
 	b.Run(name, func(b *testing.B) {
-		batch := []Request{r}
+		batch := []ranking.Request{r}
 		b.ReportAllocs()
 		for at := 0; b.Loop(); at = (at + x.k) % len(queries) {
 			batch[0].Query = queries[at : at+x.k]

@@ -6,23 +6,14 @@ import (
 	"slices"
 
 	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/ranking"
 )
-
-// Request is one selection and its answer.
-type Request struct {
-	Query []float32   // k, finite
-	N     int         // how many items
-	Skip  *vec.Bitset // items that must not be returned; nil: none. Beyond its length nothing is skipped.
-	Among []int32     // if not nil, the only items that may be returned, in any order; may hold an item several times, or others
-
-	Top []vec.Scored // the answer, stored from Top[:0] on
-}
 
 // search is one request on its way through the blocks.
 type search struct {
 	ix  *Index
-	req Request // a copy: what the caller passes need not live on the heap
-	at  int     // its place in the batch
+	req ranking.Request // a copy: what the caller passes need not live on the heap
+	at  int             // its place in the batch
 	query
 	from *copied // that it reads
 
@@ -38,13 +29,13 @@ type search struct {
 	scores []float32      // of rows, or of a part of the matrix
 	keys   []uint64       // of the items that were scored
 	dealt  []uint64       // scratch of sortKeys
-	others *vec.Bitset    // scratch of allBut
-	best   vec.TopN       // of scan
+	others *ranking.Set   // scratch of allBut
+	best   ranking.TopN   // of scan
 }
 
 // Search answers the requests. They share the pass over the memory, so many cost less than one after the other. No
 // allocation in the long run, if the requests' Top have room.
-func (x *Index) Search(batch []Request) {
+func (x *Index) Search(batch []ranking.Request) {
 	var room [32]*search
 	scanning := room[:0]
 	for i, r := range batch {
@@ -83,10 +74,10 @@ func (x *Index) digits(batch, n int) int {
 }
 
 // end hands the answer out and forgets the request, so that what it points to can be freed.
-func (s *search) end(batch []Request) {
+func (s *search) end(batch []ranking.Request) {
 	x := s.ix
 	batch[s.at].Top = s.req.Top
-	s.ix, s.req = nil, Request{}
+	s.ix, s.req = nil, ranking.Request{}
 	s.bounds.Scale, s.bounds.Error = nil, nil
 	x.searches.Put(s)
 }

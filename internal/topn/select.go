@@ -6,10 +6,11 @@ import (
 	"slices"
 
 	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/ranking"
 )
 
-// key packs an item and its score so that rising keys are the order of results: falling score, ties by rising item. Scores
-// are not NaN and not −0.
+// key packs an item and its score so that rising keys are the order of [ranking.Before]. Scores are
+// not NaN and not −0.
 func key(item int32, score float32) uint64 {
 	b := math.Float32bits(score)
 	b ^= uint32(int32(b)>>31) | 1<<31 // rising with the score: negative numbers turned over, positive ones above them
@@ -17,14 +18,14 @@ func key(item int32, score float32) uint64 {
 }
 
 // scored unpacks a key.
-func scored(k uint64) vec.Scored {
+func scored(k uint64) ranking.Scored {
 	b := ^uint32(k >> 32)
 	if b>>31 != 0 {
 		b ^= 1 << 31
 	} else {
 		b = ^b
 	}
-	return vec.Scored{Item: int32(uint32(k)), Score: math.Float32frombits(b)}
+	return ranking.Scored{Item: int32(uint32(k)), Score: math.Float32frombits(b)}
 }
 
 // bins is how many bins sortKeys deals into, and fewKeys how many keys are not worth it, or too many for one bin.
@@ -142,17 +143,17 @@ func (s *search) among() {
 // allBut answers a request with a long allow-list by a scan that skips all others.
 func (s *search) allBut() {
 	x, r := s.ix, s.req
-	if size := int(x.first) + x.n; s.others == nil || s.others.Len() != size {
-		s.others = vec.NewBitset(size)
+	if size := int(x.first) + x.n; s.others == nil || s.others.Cap() != size {
+		s.others = ranking.NewSet(size)
 	}
 	s.others.Fill()
 	for _, i := range r.Among {
 		if x.has(i) && !r.Skip.Has(i) {
-			s.others.Clear(i)
+			s.others.Remove(i)
 		}
 	}
 	r.Among, r.Skip = nil, s.others
-	batch := [1]Request{r}
+	batch := [1]ranking.Request{r}
 	x.Search(batch[:])
 	s.req.Top = batch[0].Top
 }

@@ -9,11 +9,12 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/ranking"
 )
 
 // oracle scores every item and sorts.
-func oracle(rows, gain []float32, k int, r Request) []vec.Scored {
-	var all []vec.Scored
+func oracle(rows, gain []float32, k int, r ranking.Request) []ranking.Scored {
+	var all []ranking.Scored
 	among := map[int32]bool{}
 	for _, i := range r.Among {
 		among[i] = true
@@ -26,9 +27,9 @@ func oracle(rows, gain []float32, k int, r Request) []vec.Scored {
 		if math.IsNaN(float64(score)) {
 			score = float32(math.Inf(-1))
 		}
-		all = append(all, vec.Scored{Item: int32(i), Score: score})
+		all = append(all, ranking.Scored{Item: int32(i), Score: score})
 	}
-	slices.SortStableFunc(all, func(a, b vec.Scored) int { return cmp.Compare(b.Score, a.Score) })
+	slices.SortStableFunc(all, func(a, b ranking.Scored) int { return cmp.Compare(b.Score, a.Score) })
 	return all[:min(len(all), max(r.N, 0))]
 }
 
@@ -216,12 +217,12 @@ var shapes = []shape{
 }
 
 // randomRequest asks for up to 150 items, with and without exclusions.
-func randomRequest(rng *rand.Rand, s shape, rows []float32, n, k int) Request {
-	r := Request{Query: s.query(rng, rows, k), N: []int{0, 1, 10, 100, n, n + 5, rng.IntN(150)}[rng.IntN(7)]}
+func randomRequest(rng *rand.Rand, s shape, rows []float32, n, k int) ranking.Request {
+	r := ranking.Request{Query: s.query(rng, rows, k), N: []int{0, 1, 10, 100, n, n + 5, rng.IntN(150)}[rng.IntN(7)]}
 	if rng.IntN(3) == 0 {
-		r.Skip = vec.NewBitset(n)
+		r.Skip = ranking.NewSet(n)
 		for range rng.IntN(n + 1) {
-			r.Skip.Set(int32(rng.IntN(n)))
+			r.Skip.Add(int32(rng.IntN(n)))
 		}
 	}
 	if rng.IntN(4) == 0 {
@@ -233,11 +234,11 @@ func randomRequest(rng *rand.Rand, s shape, rows []float32, n, k int) Request {
 	return r
 }
 
-func describe(r Request) string {
+func describe(r ranking.Request) string {
 	return fmt.Sprintf("N=%d, some skipped: %v, %d among (nil: %v)", r.N, r.Skip != nil, len(r.Among), r.Among == nil)
 }
 
-func equal(a, b vec.Scored) bool {
+func equal(a, b ranking.Scored) bool {
 	return a.Item == b.Item && math.Float32bits(a.Score) == math.Float32bits(b.Score)
 }
 
@@ -269,7 +270,7 @@ func TestSearchIsTheScan(t *testing.T) {
 func checkSearches(t *testing.T, rng *rand.Rand, s shape, rows, gain []float32, k int, five bool) {
 	t.Helper()
 	x := newIndex(rows, gain, k, 0, five)
-	batch := make([]Request, []int{1, 1, 2, 3, 40}[rng.IntN(5)])
+	batch := make([]ranking.Request, []int{1, 1, 2, 3, 40}[rng.IntN(5)])
 	for i := range batch {
 		batch[i] = randomRequest(rng, s, rows, len(gain), k)
 	}
@@ -310,7 +311,7 @@ func TestLostStaysLost(t *testing.T) {
 			rows[i*k+j] = float32(v * length)
 		}
 	}
-	batch := []Request{{Query: []float32{1, 0.004, 0}, N: 1000}}
+	batch := []ranking.Request{{Query: []float32{1, 0.004, 0}, N: 1000}}
 	want := oracle(rows, gain, k, batch[0])
 	New(rows, gain, k, 0).Search(batch)
 	if !slices.EqualFunc(batch[0].Top, want, equal) {
@@ -355,7 +356,7 @@ func TestBoundHolds(t *testing.T) {
 
 func checkBounds(t *testing.T, name string, x *Index, s *search, from *copied, q []float32) {
 	t.Helper()
-	s.req = Request{Query: q, N: x.n}
+	s.req = ranking.Request{Query: q, N: x.n}
 	s.start(from, x.n)
 	s.full = x.n + 1 // nothing is scored
 	for b := range x.blocks() {
@@ -373,20 +374,25 @@ func checkBounds(t *testing.T, name string, x *Index, s *search, from *copied, q
 	}
 }
 
-// TestKeys: keys order like results and give back what they were made of.
+// TestKeys: rising keys are the order of ranking.Before, and a key gives back its item and score.
 func TestKeys(t *testing.T) {
-	var all []vec.Scored
+	var all []ranking.Scored
 	for _, score := range []float32{float32(math.Inf(1)), math.MaxFloat32, 1, 0x1p-149, 0, -0x1p-149, -1, -math.MaxFloat32, float32(math.Inf(-1))} {
 		for _, item := range []int32{0, 1, math.MaxInt32} {
-			all = append(all, vec.Scored{Item: item, Score: score})
+			all = append(all, ranking.Scored{Item: item, Score: score})
 		}
 	}
 	for i, s := range all {
 		if got := scored(key(s.Item, s.Score)); !equal(got, s) {
 			t.Errorf("key of %v gives %v", s, got)
 		}
-		if i > 0 && key(all[i-1].Item, all[i-1].Score) >= key(s.Item, s.Score) {
-			t.Errorf("key of %v is not below that of %v", all[i-1], s)
+		if i > 0 && !ranking.Before(all[i-1], s) {
+			t.Errorf("%v does not come before %v", all[i-1], s)
+		}
+		for _, other := range all {
+			if got, want := key(other.Item, other.Score) < key(s.Item, s.Score), ranking.Before(other, s); got != want {
+				t.Errorf("key of %v below key of %v: %v, Before: %v", other, s, got, want)
+			}
 		}
 	}
 }
@@ -445,11 +451,11 @@ func TestNewFloor(t *testing.T) {
 func TestNoAllocation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	x := New(gaussian(rng, 2000, 64), slices.Repeat([]float32{1}, 2000), 64, 0)
-	skip := vec.NewBitset(2000)
-	skip.Set(7)
-	batch := make([]Request, 4)
+	skip := ranking.NewSet(2000)
+	skip.Add(7)
+	batch := make([]ranking.Request, 4)
 	for i := range batch {
-		batch[i] = Request{Query: gaussian(rng, 1, 64), N: 20, Skip: skip, Top: make([]vec.Scored, 0, 20)}
+		batch[i] = ranking.Request{Query: gaussian(rng, 1, 64), N: 20, Skip: skip, Top: make([]ranking.Scored, 0, 20)}
 	}
 	batch[3].Among = []int32{5, 6, 7, 5}
 	if allocations := testing.AllocsPerRun(200, func() { x.Search(batch) }); allocations > 0 && !raceDetector {
@@ -461,7 +467,7 @@ func TestShapesPanic(t *testing.T) {
 	x := New(make([]float32, 6), make([]float32, 3), 2, 0)
 	for name, f := range map[string]func(){
 		"rows":  func() { New(make([]float32, 7), make([]float32, 3), 2, 0) },
-		"query": func() { x.Search([]Request{{Query: make([]float32, 3), N: 1}}) },
+		"query": func() { x.Search([]ranking.Request{{Query: make([]float32, 3), N: 1}}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/ranking"
 )
 
 // MaxCalls is the largest number of calls that share one pass. Beyond it a pass gains little, and its calls wait longer.
@@ -48,12 +49,12 @@ type Batcher struct {
 // pass is the memory of one pass over a basis.
 type pass struct {
 	calls    []*Call // answered by this pass; the goroutine of the first does the work
-	requests []model.TopNRequest
+	requests []ranking.Request
 }
 
 // A Call is one request on its way through a [Batcher]. It may be used for many requests, one after the other.
 type Call struct {
-	model.TopNRequest
+	ranking.Request
 	Context context.Context // a call whose context ends while it waits gets the context's error
 	Model   *model.Model    // must stay open until TopN returns
 	Alone   func()          // if not nil, stores the answer, in a pass that is not shared
@@ -68,7 +69,7 @@ func NewCall() *Call { return &Call{turn: make(chan *pass, 1)} }
 // Reset forgets the request and keeps the memory of its answer.
 func (c *Call) Reset() {
 	c.Context, c.Model, c.Alone, c.err = nil, nil, nil, nil
-	c.TopNRequest = model.TopNRequest{Top: c.Top[:0]}
+	c.Request = ranking.Request{Top: c.Top[:0]}
 }
 
 // New returns a batcher with a number of passes that suits the processors.
@@ -81,7 +82,7 @@ func New(m *Metrics) *Batcher {
 	return b
 }
 
-// TopN stores the answer to c.TopNRequest in c.Top, or lets c.Alone do it. It returns the error of c.Context if that ends
+// TopN stores the answer to c.Request in c.Top, or lets c.Alone do it. It returns the error of c.Context if that ends
 // before the pass begins. If the pass panics, its calls fail with [ErrPanic], and the panic goes on in the call that did
 // the work.
 func (b *Batcher) TopN(c *Call) error {
@@ -130,7 +131,7 @@ func (b *Batcher) do(p *pass, c *Call, crowded bool) {
 	}
 	b.metrics.size.Observe(float64(len(p.calls)))
 	for _, c := range p.calls {
-		p.requests = append(p.requests, c.TopNRequest)
+		p.requests = append(p.requests, c.Request)
 	}
 	c.Model.TopNBatch(p.requests)
 	for i, c := range p.calls {

@@ -11,21 +11,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/gsimc/gsimc/internal/vec"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/ranking"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 )
 
 // randomTopN is a request with random filters.
-func randomTopN(rng *rand.Rand, m *model.Model) model.TopNRequest {
-	r := model.TopNRequest{Query: make([]float32, m.Rank()), N: 1 + rng.IntN(2*m.NumItems())}
+func randomTopN(rng *rand.Rand, m *model.Model) ranking.Request {
+	r := ranking.Request{Query: make([]float32, m.Rank()), N: 1 + rng.IntN(2*m.NumItems())}
 	for j := range r.Query {
 		r.Query[j] = float32(rng.NormFloat64())
 	}
 	if rng.IntN(2) == 0 {
-		r.Skip = vec.NewBitset(m.NumItems())
+		r.Skip = ranking.NewSet(m.NumItems())
 		for range rng.IntN(m.NumItems()) {
-			r.Skip.Set(int32(rng.IntN(m.NumItems())))
+			r.Skip.Add(int32(rng.IntN(m.NumItems())))
 		}
 	}
 	if rng.IntN(3) == 0 {
@@ -38,8 +38,8 @@ func randomTopN(rng *rand.Rand, m *model.Model) model.TopNRequest {
 }
 
 // alone is the answer to a request that shares nothing.
-func alone(m *model.Model, r model.TopNRequest) []model.Scored {
-	batch := []model.TopNRequest{r}
+func alone(m *model.Model, r ranking.Request) []ranking.Scored {
+	batch := []ranking.Request{r}
 	m.TopNBatch(batch)
 	return batch[0].Top
 }
@@ -63,7 +63,7 @@ func TestBatcherAnswersAsAlone(t *testing.T) {
 				m := models[rng.IntN(10)/9] // mostly the first
 				r := randomTopN(rng, m)
 				want := alone(m, r)
-				c.TopNRequest, c.Model, c.Context = r, m, context.Background()
+				c.Request, c.Model, c.Context = r, m, context.Background()
 				if rng.IntN(10) == 0 {
 					c.Context = ended
 				}
@@ -189,7 +189,7 @@ func newSingleBatcher(m *Metrics) *Batcher {
 
 func callOf(ctx context.Context, m *model.Model, rng *rand.Rand) *Call {
 	c := NewCall()
-	c.TopNRequest, c.Context, c.Model = randomTopN(rng, m), ctx, m
+	c.Request, c.Context, c.Model = randomTopN(rng, m), ctx, m
 	return c
 }
 
@@ -214,7 +214,7 @@ func TestBatcherQueue(t *testing.T) {
 			}
 			continue
 		}
-		if d := cmp.Diff(alone(c.Model, c.TopNRequest), c.Top); d != "" || err != nil {
+		if d := cmp.Diff(alone(c.Model, c.Request), c.Top); d != "" || err != nil {
 			t.Errorf("call %d: %v (-alone +batched):\n%s", i, err, d)
 		}
 	}
@@ -270,7 +270,7 @@ func TestBatcherAlone(t *testing.T) {
 		t.Errorf("made %d times, and %d times without anybody who waits; want once and never", made[1], made[2])
 	}
 	for _, i := range []int{0, 3} {
-		if d := cmp.Diff(alone(m, calls[i].TopNRequest), calls[i].Top); d != "" {
+		if d := cmp.Diff(alone(m, calls[i].Request), calls[i].Top); d != "" {
 			t.Errorf("call %d (-alone +batched):\n%s", i, d)
 		}
 	}

@@ -1,4 +1,4 @@
-package vec
+package ranking
 
 import (
 	"fmt"
@@ -35,18 +35,18 @@ func topOracle(scores []float32, n int, skip map[int32]bool) []Scored {
 
 func TestTopNRandom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
-	specials := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 0, float32(math.Copysign(0, -1))}
+	specials := specials()
 	for trial := range 3000 {
 		items := rng.IntN(200)
 		scores := make([]float32, items)
-		skip, skipped := NewBitset(items), map[int32]bool{}
+		skip, skipped := NewSet(items), map[int32]bool{}
 		for i := range scores {
 			scores[i] = float32(rng.IntN(20)) // few values: many ties
 			if trial%3 == 0 && rng.IntN(4) == 0 {
 				scores[i] = specials[rng.IntN(len(specials))]
 			}
 			if trial%2 == 0 && rng.IntN(3) == 0 {
-				skip.Set(int32(i))
+				skip.Add(int32(i))
 				skipped[int32(i)] = true
 			}
 		}
@@ -64,8 +64,24 @@ func TestTopNRandom(t *testing.T) {
 	}
 }
 
+// specials returns scores that are not ordinary numbers.
+func specials() []float32 {
+	return []float32{
+		float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 0, float32(math.Copysign(0, -1)),
+	}
+}
+
+// randomScores returns n scores from a normal distribution.
+func randomScores(rng *rand.Rand, n int) []float32 {
+	v := make([]float32, n)
+	for i := range v {
+		v[i] = float32(rng.NormFloat64())
+	}
+	return v
+}
+
 func TestTopNReusesMemory(t *testing.T) {
-	scores := randomVector(rand.New(rand.NewPCG(6, 6)), 1000)
+	scores := randomScores(rand.New(rand.NewPCG(6, 6)), 1000)
 	buf := make([]Scored, 0, 10)
 	var top TopN
 	if allocs := testing.AllocsPerRun(10, func() {
@@ -92,44 +108,9 @@ func TestTopNZeroValue(t *testing.T) {
 	}
 }
 
-func TestBitset(t *testing.T) {
-	rng := rand.New(rand.NewPCG(7, 7))
-	for _, n := range []int{0, 1, 63, 64, 65, 130} {
-		b, want := NewBitset(n), map[int32]bool{}
-		for range 4 * n {
-			i := int32(rng.IntN(n))
-			if rng.IntN(2) == 0 {
-				b.Set(i)
-				want[i] = true
-			} else {
-				b.Clear(i)
-				delete(want, i)
-			}
-		}
-		for i := int32(-2); i < int32(n)+130; i++ {
-			if b.Has(i) != want[i] {
-				t.Errorf("n=%d: Has(%d) = %v", n, i, b.Has(i))
-			}
-		}
-		if b.Len() != n {
-			t.Errorf("n=%d: Len %d", n, b.Len())
-		}
-		b.Reset()
-		for i := range int32(n) {
-			if b.Has(i) {
-				t.Errorf("n=%d: %d is a member after Reset", n, i)
-			}
-		}
-	}
-	var none *Bitset
-	if none.Has(0) || none.Has(-1) || none.Len() != 0 {
-		t.Error("a nil Bitset has members")
-	}
-}
-
 func ExampleTopN() {
-	seen := NewBitset(5)
-	seen.Set(1)
+	seen := NewSet(5)
+	seen.Add(1)
 	var top TopN
 	top.Reset(nil, 3)
 	top.Offer(0, []float32{0.5, 0.9, 0.7, 0.5, 0.1}, seen)
@@ -141,7 +122,7 @@ func BenchmarkTopN(b *testing.B) {
 	for _, n := range []int{20_000, 200_000} {
 		for _, top := range []int{10, 100} {
 			b.Run(fmt.Sprintf("n=%d/top=%d", n, top), func(b *testing.B) {
-				scores := randomVector(rand.New(rand.NewPCG(8, 8)), n)
+				scores := randomScores(rand.New(rand.NewPCG(8, 8)), n)
 				buf := make([]Scored, 0, top)
 				var sel TopN
 				for b.Loop() {
