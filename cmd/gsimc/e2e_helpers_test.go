@@ -19,7 +19,6 @@ import (
 var binaryDir string
 
 func TestMain(m *testing.M) {
-	actAsTrainer()
 	var err error
 	if binaryDir, err = os.MkdirTemp("", "gsimc-test-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -149,7 +149,7 @@ func (c *serveCmd) Run(a *app) (err error) {
 	}
 	go reloadOnHangup(ctx, hangups, s)
 	if retraining != nil {
-		defer inBackground(ctx, retraining.run)()
+		defer inBackground(ctx, retraining.Run)()
 	}
 	if err := s.Run(ctx); err != nil {
 		return inServeFlags(err)

@@ -69,8 +69,21 @@ The file says when it was made, and its version is a hash of all that is in it. 
   gsimc train --data a.parquet --data b.parquet --out model.gsimc --graph covariance --filter tikhonov --alpha 0.9`
 }
 
-// Run trains a model and prints what it did.
-func (c *trainCmd) Run(a *app) (err error) {
+// Run trains a model and prints what it did. With --json the reason of a failure is printed as well, for the process
+// that started this one.
+func (c *trainCmd) Run(a *app) error {
+	err := c.run(a)
+	if err == nil || !c.JSON {
+		return err
+	}
+	failed := &train.Summary{Failure: err.Error()}
+	if few := new(train.TooFewError); errors.As(err, &few) {
+		failed = &train.Summary{TooFew: few}
+	}
+	return errors.Join(err, printJSON(a, failed))
+}
+
+func (c *trainCmd) run(a *app) (err error) {
 	if !c.Plan {
 		if err := writable(c.Out); err != nil {
 			return err

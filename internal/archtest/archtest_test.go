@@ -39,6 +39,9 @@ var (
 		}},
 		{"models are built from arrays, not files", []string{"model"}, []string{"dataset", "train", "evaluate", "tune"}},
 		{"training does not measure", []string{"train"}, []string{"evaluate", "tune"}},
+		{"retraining knows no server", []string{"retrain"}, []string{
+			"server", "api", "evaluate", "tune", "cmd", "store/memory", "store/pebble", "google.golang.org/grpc", "github.com/prometheus",
+		}},
 		{"evaluation does not choose", []string{"evaluate"}, []string{"tune"}},
 		{"dataset knows file formats only", []string{"dataset"}, []string{"model", "spectral", "kalman", "dynamics", "evaluate", "tune"}},
 		{"stores keep histories only", []string{"store"}, []string{

@@ -1,4 +1,4 @@
-package main
+package retrain
 
 import (
 	"fmt"
@@ -10,21 +10,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// backgroundNice is how much more than this process those of runInBackground yield; maxNice is the most there is.
 const (
-	backgroundNice = 10
-	maxNice        = 19
+	backgroundNice = 10 // niceness of the child above that of this process
+	maxNice        = 19 // the highest niceness
 )
 
-// runInBackground runs a command to its end, behind everything else: it yields the processors, it is the first to be killed
-// for lack of memory, and it does not outlive this process.
+// runInBackground runs a command to its end, behind everything else. The command yields the processors,
+// is the first process to be killed for lack of memory, and does not outlive this process.
 //
-// Niceness is inherited from the thread that starts a process, and the signal at the parent's death is tied to that thread;
-// so one thread is made nice, waits for the end, and is given up.
+// A process inherits the niceness of the thread that starts it, and the signal at the parent's death is
+// tied to that thread. So one thread is made nice, waits for the end of the command, and is given up.
 func runInBackground(cmd *exec.Cmd) error {
 	done := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread()                                  // and never unlocked: the thread ends with the goroutine
+		// Never unlocked: the thread ends with the goroutine.
+		runtime.LockOSThread()
 		priority, err := unix.Getpriority(unix.PRIO_PROCESS, 0) // 20 − niceness
 		if err == nil {
 			err = unix.Setpriority(unix.PRIO_PROCESS, 0, min(20-priority+backgroundNice, maxNice))
@@ -38,7 +38,7 @@ func runInBackground(cmd *exec.Cmd) error {
 			done <- err
 			return
 		}
-		// Without leave to do so, the kernel chooses by size alone.
+		// Where this is not permitted, the kernel chooses by size alone.
 		_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", cmd.Process.Pid), []byte("1000"), 0)
 		done <- cmd.Wait()
 	}()
