@@ -4,10 +4,12 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/plot/vg"
 )
 
 var update = flag.Bool("update", false, "write testdata/benchmarks.md from what the command gives")
@@ -85,12 +87,37 @@ func TestFigure(t *testing.T) {
 }
 
 func TestTicks(t *testing.T) {
-	var labels []string
-	for _, mark := range ticks(15, 60_000) {
-		labels = append(labels, mark.Label)
+	for _, c := range []struct {
+		low, high float64
+		want      string
+	}{
+		{15, 60_000, "20 50 100 200 500 1000 2000 5000 10k 20k 50k"},
+		{15, 600_000, "100 1000 10k 100k"},
+		{210, 840, "300 400 500 700"},
+	} {
+		var labels []string
+		for _, mark := range ticks(c.low, c.high) {
+			labels = append(labels, mark.Label)
+		}
+		if got := strings.Join(labels, " "); got != c.want {
+			t.Errorf("ticks of %v to %v at %s, want %s", c.low, c.high, got, c.want)
+		}
 	}
-	if got, want := strings.Join(labels, " "), "20 50 100 200 500 1000 2000 5000 10k 20k 50k"; got != want {
-		t.Errorf("ticks at %s, want %s", got, want)
+}
+
+// TestSpread: labels keep their order and a step between each two, and stay within the plane.
+func TestSpread(t *testing.T) {
+	for _, c := range []struct{ heights, want []vg.Length }{
+		{[]vg.Length{50, 20, 80}, []vg.Length{50, 20, 80}},
+		{[]vg.Length{50, 52, 51}, []vg.Length{32, 52, 42}},
+		{[]vg.Length{1, 2, 0}, []vg.Length{10, 20, 0}},
+		{[]vg.Length{120}, []vg.Length{100}},
+	} {
+		got := slices.Clone(c.heights)
+		spread(got, 10, 0, 100)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("labels at %v moved to %v, want %v", c.heights, got, c.want)
+		}
 	}
 }
 
