@@ -31,6 +31,9 @@ func TestVariance(t *testing.T) {
 		m.dynamics.SigmaNu[j] = 0.5
 	}
 	m.measureFresh()
+	if !m.TellsUncertainty() {
+		t.Error("events reduce the variance, but TellsUncertainty is false")
+	}
 	s, p := m.NewState(), make([]float32, k)
 	m.VarianceTo(p, s, 1<<40)
 	if u := m.Uncertainty(p); u != 1 {
@@ -97,5 +100,35 @@ func TestHasVariance(t *testing.T) {
 			}()
 			m.VarianceTo(make([]float32, 4), &kalman.State{}, 0)
 		}()
+	}
+}
+
+// TestTellsUncertainty: a model in which no evidence removes any variance tells nothing.
+func TestTellsUncertainty(t *testing.T) {
+	const n, k = 40, 5
+	rng := rand.New(rand.NewPCG(9, 10))
+	for name, c := range map[string]struct {
+		deviation bool
+		theta     float32
+		floor     float64
+		want      bool
+	}{
+		"evidence counts":   {true, 0.5, 0.95, true},
+		"floor of 1":        {true, 0.5, 1, false},
+		"tastes are alike":  {true, 0, 0, false},
+		"without deviation": {false, 0.5, 0, false},
+	} {
+		m := newLearned(t, rng, n, k, func(s *Spec) { learnedBands(s, c.deviation) })
+		m.dynamics.ThetaFloor = c.floor
+		for j := range m.dynamics.SigmaTheta {
+			m.dynamics.SigmaTheta[j] = c.theta
+		}
+		m.measureFresh()
+		if got := m.TellsUncertainty(); got != c.want {
+			t.Errorf("%s: TellsUncertainty is %v, want %v", name, got, c.want)
+		}
+	}
+	if mustNew(t, testSpec(), randomBasis(rng, n, k), nil).TellsUncertainty() {
+		t.Error("a model of the paper tells uncertainty")
 	}
 }
