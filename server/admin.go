@@ -35,7 +35,7 @@ func (s admin) GetStatus(ctx context.Context, _ *pb.GetStatusRequest) (*pb.GetSt
 		BuildVersion:  s.cfg.BuildVersion,
 		StartTime:     timestamppb.New(s.started),
 		Draining:      s.isDraining(),
-		UsersInMemory: int64(s.states.cache.EstimatedSize()),
+		UsersInMemory: int64(s.states.Len()),
 		StoreBytes:    stats.Bytes,
 		StoreFailure:  failure,
 		Model:         describeModel(l),

@@ -14,6 +14,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -60,8 +61,8 @@ type ingestion struct {
 	outcomes []eventOutcome
 	records  []store.Record
 	index    []int // of each record in the batch
-	tickets  []ticket
-	written  []written
+	tickets  []state.Ticket
+	written  []state.Written
 }
 
 // Observe implements EventService.
@@ -179,7 +180,7 @@ func refusedRecords(err error) []int {
 func (s *Server) commit(ctx context.Context, in *ingestion) error {
 	in.tickets = in.tickets[:0]
 	for i := range in.records {
-		in.tickets = append(in.tickets, s.states.ticket(in.records[i].User))
+		in.tickets = append(in.tickets, s.states.Ticket(in.records[i].User))
 	}
 	results, err := s.store.Append(ctx, in.records)
 	if err != nil {
@@ -194,9 +195,9 @@ func (s *Server) commit(ctx context.Context, in *ingestion) error {
 		if r.Duplicate {
 			continue
 		}
-		w := written{record: &in.records[i], revision: r.Revision, ticket: in.tickets[i]}
+		w := state.Written{Record: &in.records[i], Revision: r.Revision, Ticket: in.tickets[i]}
 		o.disposition = pb.EventDisposition_EVENT_DISPOSITION_APPLIED
-		if w.item, w.known = m.ItemIndex(w.record.Event.Item); !w.known {
+		if w.Item, w.Known = m.ItemIndex(w.Record.Event.Item); !w.Known {
 			o.disposition = pb.EventDisposition_EVENT_DISPOSITION_PENDING_ITEM
 		}
 		in.written = append(in.written, w)
@@ -207,32 +208,12 @@ func (s *Server) commit(ctx context.Context, in *ingestion) error {
 	return nil
 }
 
-// How many events ahead of its fold each step of loading a state begins: enough to hide the memory's latency, and few enough
-// that it is still in the cache then.
-const (
-	findAhead    = 9
-	stateAhead   = 6
-	vectorsAhead = 3
-)
-
-// fold folds events that have become durable into the cached states and tells the others who want to know.
-func (s *Server) fold(m *model.Model, events []written) {
-	for i := -findAhead; i < len(events); i++ {
-		if at := i + findAhead; at < len(events) {
-			s.states.find(&events[at])
-		}
-		if at := i + stateAhead; at >= 0 && at < len(events) {
-			events[at].loadState()
-		}
-		if at := i + vectorsAhead; at >= 0 && at < len(events) {
-			events[at].loadVectors(m)
-		}
-		if i < 0 {
-			continue
-		}
+// fold folds durable events into the cached states and tells the parts of the server that follow events.
+func (s *Server) fold(m *model.Model, events []state.Written) {
+	s.states.Fold(m, events)
+	for i := range events {
 		w := &events[i]
-		s.states.observed(m, w)
-		s.quality.offer(w.record.User, w.revision, w.record.Event)
+		s.quality.offer(w.Record.User, w.Revision, w.Record.Event)
 		s.extender.observed(m, w)
 	}
 }

@@ -216,7 +216,8 @@ func TestDamagedHistory(t *testing.T) {
 // A failing store fails the call with the code of its outcome, in all three ways of writing.
 func TestStoreFailures(t *testing.T) {
 	hooked := &hookedStore{Store: memory.New()}
-	ts := start(t, setup{store: hooked})
+	// Nothing stays in the cache, so that a Recommend reads the history.
+	ts := start(t, setup{store: hooked, config: func(c *Config) { c.StateCacheBytes = 1 }})
 	for _, tt := range []struct {
 		err  error
 		want problem
@@ -251,7 +252,6 @@ func TestStoreFailures(t *testing.T) {
 	hooked.AppendFunc = nil
 	hooked.ReadFunc = func(context.Context, string, uint64, func(uint64, store.Event) error) error { return store.ErrCorrupt }
 	ts.observe(t, event("ann", 1))
-	ts.states.cache.InvalidateAll()
 	_, err := ts.recommend.Recommend(ctx(t), forUser("ann"))
 	if d := cmp.Diff(problem{Code: codes.DataLoss, Reason: "STORE_CORRUPT"}, problemOf(t, err)); d != "" {
 		t.Errorf("damaged history (-want +got):\n%s", d)

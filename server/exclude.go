@@ -8,18 +8,19 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/server/internal/state"
 )
 
 // seenRule is a seen policy, compiled: which of the seen items must not be returned.
 type seenRule struct {
-	none   bool        // no item at all
-	typed  bool        // only events of kinds count
-	kinds  []eventKind // unless typed is false
-	oldest int64       // events before it, in seconds, no longer count
+	none   bool         // no item at all
+	typed  bool         // only events of kinds count
+	kinds  []state.Kind // unless typed is false
+	oldest int64        // events before it, in seconds, no longer count
 }
 
 // newSeenRule compiles the policy of a request that was received at now. It uses the memory of kinds.
-func newSeenRule(p *pb.SeenPolicy, now time.Time, kinds []eventKind) seenRule {
+func newSeenRule(p *pb.SeenPolicy, now time.Time, kinds []state.Kind) seenRule {
 	r := seenRule{oldest: math.MinInt64, kinds: kinds[:0]}
 	switch p.GetMode() {
 	case pb.SeenPolicy_MODE_INCLUDE:
@@ -27,7 +28,7 @@ func newSeenRule(p *pb.SeenPolicy, now time.Time, kinds []eventKind) seenRule {
 	case pb.SeenPolicy_MODE_EXCLUDE_TYPES:
 		r.typed = true
 		for _, t := range p.GetEventTypes() {
-			r.kinds = append(r.kinds, kindOf(t))
+			r.kinds = append(r.kinds, state.KindOf(t))
 		}
 	}
 	if after := p.GetReappearAfter(); after != nil {
@@ -37,13 +38,13 @@ func newSeenRule(p *pb.SeenPolicy, now time.Time, kinds []eventKind) seenRule {
 }
 
 // appendTo appends the items of seen that the rule excludes.
-func (r *seenRule) appendTo(dst []int32, seen seenList) []int32 {
+func (r *seenRule) appendTo(dst []int32, seen state.SeenList) []int32 {
 	if r.none {
 		return dst
 	}
 	for _, i := range seen {
-		if i.time >= r.oldest && (!r.typed || slices.Contains(r.kinds, i.kind)) {
-			dst = append(dst, i.item)
+		if i.Time >= r.oldest && (!r.typed || slices.Contains(r.kinds, i.Kind)) {
+			dst = append(dst, i.Item)
 		}
 	}
 	return dst

@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"context"
 	"math"
 	"slices"
 	"time"
@@ -10,59 +9,23 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/server/internal/state"
 )
-
-// explainedEvents is how many events of a history, the newest, an explanation tells apart. It bounds the memory of a request.
-const explainedEvents = 1000
-
-// tail is the end of a history as a model sees it, and the state before. A nil tail records nothing.
-type tail struct {
-	start  uint64        // revisions up to this one are part of before
-	before *kalman.State // not to be changed once events has begun
-	events model.History
-}
-
-// newTail records the last events of a history of this revision, and those that come later.
-func newTail(m *model.Model, revision uint64) *tail {
-	return &tail{start: revision - min(revision, explainedEvents), before: m.NewState()}
-}
-
-// add records the event of a revision that is part of the state.
-func (t *tail) add(m *model.Model, revision uint64, e model.Event) {
-	switch {
-	case t == nil:
-	case revision <= t.start:
-		m.Fold(t.before, e)
-	default:
-		t.events = append(t.events, e)
-	}
-}
-
-// viewTail is view with the tail of the history. It reads the store alone, once, since a cached state has forgotten its events
-// and another read might be of another life of the user (see Erasure).
-func (s *states) viewTail(ctx context.Context, m *model.Model, user string, fn func(*userState)) error {
-	revision, err := s.store.Revision(ctx, user)
-	if err != nil {
-		return err
-	}
-	return s.replay(ctx, m, user, newTail(m, revision), fn)
-}
 
 // explain says of each of the results what the n items of the history are that contributed most to its score.
 func (s *Server) explain(m *model.Model, n int, subj subject, top []ranking.Scored) []*pb.Explanation {
 	t := subj.tail
 	if t == nil {
-		t = newTail(m, 0)
+		t = state.NewTail(m, 0)
 	}
 	items := make([]int32, len(top))
 	for i, scored := range top {
 		items[i] = scored.Item
 	}
-	x := m.Explain(t.before, t.events, items, s.cfg.Estimator)
-	groups := groupByItem(t.events)
+	x := m.Explain(t.Before, t.Events, items, s.cfg.Estimator)
+	groups := groupByItem(t.Events)
 	explanations := make([]*pb.Explanation, len(top))
 	for i := range explanations {
 		explanations[i] = explanation(m, n, x, i, groups, subj.timed)

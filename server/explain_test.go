@@ -12,6 +12,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/state"
 )
 
 // approximately compares floating-point numbers to 1e-5 of them.
@@ -104,7 +105,7 @@ func TestExplainLongHistory(t *testing.T) {
 		for i := range batch {
 			at := b*batch + i
 			e := event("ann", at%20)
-			if at < 2*batch-explainedEvents { // only these are on items 20 to 29
+			if at < 2*batch-state.TailEvents { // only these are on items 20 to 29
 				e = event("ann", 20+at%10)
 			}
 			e.EventTime = timestamppb.New(testNow.Add(time.Duration(at-2000) * time.Minute))
@@ -123,8 +124,8 @@ func TestExplainLongHistory(t *testing.T) {
 	for _, r := range got.GetItems() {
 		checkExplanation(t, r, 20)
 		for _, c := range r.GetExplanation().GetContributions() {
-			if c.GetEvents() != explainedEvents/20 {
-				t.Errorf("%d events on %s, want %d", c.GetEvents(), c.GetItemId(), explainedEvents/20)
+			if c.GetEvents() != state.TailEvents/20 {
+				t.Errorf("%d events on %s, want %d", c.GetEvents(), c.GetItemId(), state.TailEvents/20)
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/models"
+	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -69,15 +70,15 @@ func newExtender(s *Server) *extender {
 }
 
 // observed takes note of an event that has become durable.
-func (x *extender) observed(m *model.Model, w *written) {
+func (x *extender) observed(m *model.Model, w *state.Written) {
 	if x == nil {
 		return
 	}
-	if w.revision == 1 {
+	if w.Revision == 1 {
 		x.newcomers.arrived()
 	}
-	if !w.known || !m.InBase(w.item) {
-		x.noteEvent(m, w.record.User, w.record.Event)
+	if !w.Known || !m.InBase(w.Item) {
+		x.noteEvent(m, w.Record.User, w.Record.Event)
 	}
 }
 
@@ -89,7 +90,7 @@ func (x *extender) wrote(records []store.Record) {
 }
 
 func (x *extender) noteEvent(m *model.Model, user string, e store.Event) {
-	if i, known := m.ItemIndex(e.Item); (!known || !m.InBase(i)) && x.folder.weight(&e) > 0 {
+	if i, known := m.ItemIndex(e.Item); (!known || !m.InBase(i)) && x.updater.Weight(&e) > 0 {
 		x.newcomers.note(strings.Clone(user), strings.Clone(e.Item)) // they may be pieces of a large message
 	}
 }
@@ -337,7 +338,7 @@ func (x *extender) history(ctx context.Context, base *model.Model, number map[st
 	var history []int32
 	seen := map[string]bool{}
 	err := x.store.Read(ctx, user, 0, func(_ uint64, e store.Event) error {
-		if seen[e.Item] || !(x.folder.weight(&e) > 0) {
+		if seen[e.Item] || !(x.updater.Weight(&e) > 0) {
 			return nil
 		}
 		index, known := base.ItemIndex(e.Item)

@@ -13,7 +13,6 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
-	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
 
@@ -151,38 +150,6 @@ func TestExtensionAfterRestartAndReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	ts.awaitExtension(t, func(m *model.Model) bool { return m.Base().Version() != before && knows(novelty)(m) })
-}
-
-// States of users without new items live through an extension; those with one are rebuilt.
-func TestExtensionKeepsStates(t *testing.T) {
-	base := newModel(t, 1)
-	evidence, err := base.NewEvidence(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	evidence.Add([]int32{0, 1, int32(base.NumItems())})
-	placed, err := evidence.Place(0, novelty, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	extended, err := base.Extend([]model.NewItem{placed})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &folder{}
-	for _, test := range []struct {
-		items []string
-		want  bool
-	}{{[]string{item(1), item(2)}, true}, {[]string{item(1), novelty}, false}, {[]string{"other"}, false}, {nil, true}} {
-		u := &userState{}
-		u.reset(base)
-		for _, id := range test.items {
-			f.fold(base, u, store.Event{Item: id, Type: "event", Value: 1})
-		}
-		if u.adopt(extended) != test.want || u.adopt(newModel(t, 2)) {
-			t.Errorf("a state with %v is that of the extension: want %v, and never that of another model", test.items, test.want)
-		}
-	}
 }
 
 // An erased user is no evidence any more.

@@ -39,8 +39,8 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	gauge(statesDesc, float64(g.s.states.cache.EstimatedSize()))
-	gauge(stateBytesDesc, float64(g.s.states.cache.WeightedSize()))
+	gauge(statesDesc, float64(g.s.states.Len()))
+	gauge(stateBytesDesc, float64(g.s.states.Bytes()))
 	stats, err := g.s.storeStats(context.Background())
 	if err == nil { // a closed store has no size; the series is then absent
 		gauge(storeBytesDesc, float64(stats.Bytes))

@@ -12,6 +12,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/metric"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/passes"
+	"github.com/gsimc/gsimc/server/internal/state"
 )
 
 // Metrics are the Prometheus metrics of one server, in a registry of their own. Labels have few, fixed values; ids of
@@ -20,27 +21,24 @@ type Metrics struct {
 	registry *prometheus.Registry
 	grpc     *grpcprom.ServerMetrics
 
-	stage         stageMetrics
-	passes        *passes.Metrics
-	results       map[pb.ResultSource]prometheus.Counter
-	degraded      map[pb.Degradation]prometheus.Counter
-	events        map[pb.EventDisposition]prometheus.Counter
-	visible       prometheus.Histogram
-	stateRequests stateRequestMetrics
-	storeSync     prometheus.Histogram
-	models        *models.Metrics
-	extension     extensionMetrics
-	panics        prometheus.Counter
-	streams       prometheus.Gauge
-	online        *qualityMetrics
-	retrain       *retrainMetrics
+	stage     stageMetrics
+	passes    *passes.Metrics
+	results   map[pb.ResultSource]prometheus.Counter
+	degraded  map[pb.Degradation]prometheus.Counter
+	events    map[pb.EventDisposition]prometheus.Counter
+	visible   prometheus.Histogram
+	states    *state.Metrics
+	storeSync prometheus.Histogram
+	models    *models.Metrics
+	extension extensionMetrics
+	panics    prometheus.Counter
+	streams   prometheus.Gauge
+	online    *qualityMetrics
+	retrain   *retrainMetrics
 }
 
 // stageMetrics are the series of gsimc_recommend_stage_seconds.
 type stageMetrics struct{ state, filter, topN, encode prometheus.Observer }
-
-// stateRequestMetrics are the series of gsimc_user_state_requests_total.
-type stateRequestMetrics struct{ hit, advance, load, rebuild prometheus.Counter }
 
 // NewMetrics makes the metrics. It is called before [New] where something else, like the store, has to report to them.
 func NewMetrics() *Metrics {
@@ -60,6 +58,7 @@ func NewMetrics() *Metrics {
 		streams:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "gsimc_stream_clients", Help: "Open StreamObserve streams."}),
 		online:    newQualityMetrics(),
 		retrain:   newRetrainMetrics(),
+		states:    state.NewMetrics(),
 		models:    models.NewMetrics(),
 		passes:    passes.NewMetrics(),
 	}
@@ -67,11 +66,6 @@ func NewMetrics() *Metrics {
 		[]string{"stage"})
 	m.stage = stageMetrics{stages.WithLabelValues("state"), stages.WithLabelValues("filter"),
 		stages.WithLabelValues("topn"), stages.WithLabelValues("encode")}
-	requests := metric.Counters("gsimc_user_state_requests_total",
-		"Reads of user states: hit (as cached), advance (cached, events folded in), load (not cached, replayed), rebuild (cached, but by another model, "+
-			"ahead of the store or damaged by a panic, so replayed).", "result")
-	m.stateRequests = stateRequestMetrics{requests.WithLabelValues("hit"), requests.WithLabelValues("advance"),
-		requests.WithLabelValues("load"), requests.WithLabelValues("rebuild")}
 	results := metric.Counters("gsimc_recommend_results_total", "Items returned by Recommend, by why they are on the list.", "source")
 	m.results = series[pb.ResultSource](results, pb.ResultSource_name)
 	degraded := metric.Counters("gsimc_recommend_degraded_total", "Recommend answers that are short or not personal, by reason.", "reason")
@@ -81,10 +75,11 @@ func NewMetrics() *Metrics {
 	m.extension = newExtensionMetrics()
 	m.registry.MustRegister(m.extension.collectors()...)
 	m.registry.MustRegister(m.online.collectors()...)
+	m.registry.MustRegister(m.states.Collectors()...)
 	m.registry.MustRegister(m.models.Collectors()...)
 	m.registry.MustRegister(m.passes.Collectors()...)
 	m.registry.MustRegister(m.retrain.collectors()...)
-	m.registry.MustRegister(m.grpc, stages, results, degraded, events, m.visible, requests, m.storeSync,
+	m.registry.MustRegister(m.grpc, stages, results, degraded, events, m.visible, m.storeSync,
 		m.panics, m.streams,
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsGC, collectors.MetricsScheduler)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

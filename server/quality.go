@@ -9,6 +9,7 @@ import (
 
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -148,7 +149,7 @@ func (q *quality) measure(ctx context.Context, s sample) {
 			return errRepeat
 		}
 		for _, j := range q.judges {
-			j.fold(q.folder, e)
+			j.fold(q.updater, e)
 		}
 		return nil
 	})
@@ -164,7 +165,7 @@ func (q *quality) measure(ctx context.Context, s sample) {
 		return
 	}
 	fault = nil
-	if !(q.folder.weight(&last) > 0) {
+	if !(q.updater.Weight(&last) > 0) {
 		return
 	}
 	if version := l.Base().Version(); version != q.version {
@@ -181,7 +182,7 @@ func (q *quality) measure(ctx context.Context, s sample) {
 type judge struct {
 	online *onlineMetrics
 	model  *model.Model
-	state  userState
+	state  *state.User
 
 	query, scores []float32
 	seen          *ranking.Set
@@ -190,15 +191,19 @@ type judge struct {
 // begin makes the state that of an empty history under m.
 func (j *judge) begin(m *model.Model) {
 	j.model = m
-	j.state.reset(m)
+	if j.state == nil {
+		j.state = state.New(m, nil)
+	} else {
+		j.state.Reset(m)
+	}
 	if len(j.query) != m.Rank() || len(j.scores) != m.NumItems() {
 		j.query, j.scores, j.seen = make([]float32, m.Rank()), make([]float32, m.NumItems()), ranking.NewSet(m.NumItems())
 	}
 }
 
-func (j *judge) fold(f *folder, e store.Event) {
+func (j *judge) fold(f *state.Updater, e store.Event) {
 	if j != nil {
-		f.fold(j.model, &j.state, e)
+		f.Fold(j.model, j.state, e)
 	}
 }
 
@@ -210,11 +215,11 @@ func (j *judge) judge(item string, est model.Estimator) {
 	rank := j.model.NumItems() + 1
 	if target, known := j.model.ItemIndex(item); known {
 		j.seen.Clear()
-		for _, s := range j.state.seen {
-			j.seen.Add(s.item)
+		for _, s := range j.state.Seen {
+			j.seen.Add(s.Item)
 		}
-		if j.state.usable() {
-			j.model.QueryTo(j.query, j.state.kalman, est)
+		if j.state.Usable() {
+			j.model.QueryTo(j.query, j.state.Kalman, est)
 			j.model.ScoresTo(j.scores, j.query)
 			rank = ranking.Of(j.scores, target, j.seen)
 		} else {

@@ -11,6 +11,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -46,7 +47,7 @@ type subject struct {
 	usable   bool // the query says something
 	timed    bool // the events have times
 	revision uint64
-	tail     *tail // of the history, if it is to be explained
+	tail     *state.Tail // of the history, if it is to be explained
 }
 
 // stopwatch tells the time between stages.
@@ -124,7 +125,7 @@ func (s recommender) subject(ctx context.Context, m *model.Model, req *pb.Recomm
 	rule := newSeenRule(req.GetSeen(), now, sc.kinds)
 	sc.kinds = rule.kinds
 	at := now.Unix()
-	read := func(u *userState) {
+	read := func(u *state.User) {
 		subj, sc.skipped = subject{}, sc.skipped[:0]
 		if u == nil {
 			if m.HasVariance() { // what is expected of anyone can be explored
@@ -132,26 +133,26 @@ func (s recommender) subject(ctx context.Context, m *model.Model, req *pb.Recomm
 			}
 			return
 		}
-		subj = subject{known: true, usable: u.usable(), timed: true, revision: u.revision, tail: u.tail}
-		s.readQuery(m, u.kalman, at, sc)
-		sc.skipped = rule.appendTo(sc.skipped, u.seen)
+		subj = subject{known: true, usable: u.Usable(), timed: true, revision: u.Revision, tail: u.Tail}
+		s.readQuery(m, u.Kalman, at, sc)
+		sc.skipped = rule.appendTo(sc.skipped, u.Seen)
 	}
 	if h := req.GetHistory(); h != nil {
-		var t *tail
+		var t *state.Tail
 		if explain {
-			t = newTail(m, uint64(len(h.GetEntries())))
+			t = state.NewTail(m, uint64(len(h.GetEntries())))
 		}
 		u, timed := s.inlineState(m, h, t), hasTimes(h)
 		if !timed { // then no time has passed since
-			at, rule.oldest = u.kalman.Time, math.MinInt64
+			at, rule.oldest = u.Kalman.Time, math.MinInt64
 		}
 		read(u)
 		subj.revision, subj.timed = 0, timed
 		return subj, nil
 	}
-	view := s.states.view
+	view := s.states.View
 	if explain {
-		view = s.states.viewTail
+		view = s.states.ViewTail
 	}
 	if err := view(ctx, m, req.GetUserId(), read); err != nil {
 		return subject{}, err
@@ -176,10 +177,8 @@ func hasTimes(h *pb.InlineHistory) bool {
 }
 
 // inlineState folds a history that came with the request, and records its events in t, unless that is nil.
-func (s *Server) inlineState(m *model.Model, h *pb.InlineHistory, t *tail) *userState {
-	u := &userState{}
-	u.reset(m)
-	u.tail = t
+func (s *Server) inlineState(m *model.Model, h *pb.InlineHistory, t *state.Tail) *state.User {
+	u := state.New(m, t)
 	at := time.Unix(0, 0)
 	for _, e := range h.GetEntries() {
 		if t := e.GetEventTime(); t != nil {
@@ -191,7 +190,7 @@ func (s *Server) inlineState(m *model.Model, h *pb.InlineHistory, t *tail) *user
 		if t := e.GetEventTime(); t != nil {
 			at = t.AsTime()
 		}
-		s.folder.fold(m, u, store.Event{Item: e.GetItemId(), Type: eventType(e.GetEventType()), Time: at, Value: value(e.Value)})
+		s.updater.Fold(m, u, store.Event{Item: e.GetItemId(), Type: eventType(e.GetEventType()), Time: at, Value: value(e.Value)})
 	}
 	return u
 }

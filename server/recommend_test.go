@@ -2,7 +2,6 @@ package server
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -104,7 +103,7 @@ func TestRecommendPopular(t *testing.T) {
 			}
 		})
 	}
-	if n := ts.states.cache.EstimatedSize(); n != 2 {
+	if n := ts.states.Len(); n != 2 {
 		t.Errorf("%d states in the cache, want those of the 2 users with events: an unknown user leaves none", n)
 	}
 }
@@ -257,27 +256,8 @@ func TestInlineHistoryTimes(t *testing.T) {
 	h := &pb.InlineHistory{Entries: []*pb.HistoryEntry{{ItemId: item(1)}, {ItemId: item(2), EventTime: at}, {ItemId: item(3)}}}
 	m := newModel(t, 1)
 	u := ts.inlineState(m, h, nil)
-	if !u.first.Equal(testNow) || !u.last.Equal(testNow) || u.kalman.Time != testNow.Unix() {
-		t.Errorf("times from %v to %v, state at %d, want all at %v", u.first, u.last, u.kalman.Time, testNow)
-	}
-}
-
-func TestSeenListStaysSmall(t *testing.T) {
-	var l seenList
-	for i := range 10_000 {
-		l.add(seenItem{item: int32(i % 7), kind: kindOf(strings.Repeat("x", i%3)), time: int64(i)})
-	}
-	if cap(l) > 4*21 {
-		t.Errorf("capacity %d for 21 pairs of item and type", cap(l))
-	}
-	l.merge()
-	if len(l) != 21 {
-		t.Fatalf("%d pairs, want 21", len(l))
-	}
-	for _, s := range l {
-		if s.time < 10_000-21 {
-			t.Errorf("item %d has time %d, not its newest", s.item, s.time)
-		}
+	if !u.First.Equal(testNow) || !u.Last.Equal(testNow) || u.Kalman.Time != testNow.Unix() {
+		t.Errorf("times from %v to %v, state at %d, want all at %v", u.First, u.Last, u.Kalman.Time, testNow)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/ranking"
 	"github.com/gsimc/gsimc/server/internal/passes"
+	"github.com/gsimc/gsimc/server/internal/state"
 )
 
 // scratch is the working memory of one Recommend, reused between calls. What a call leaves in it is overwritten by the next,
@@ -16,7 +17,7 @@ type scratch struct {
 	skip     *ranking.Set // n: items that must not be returned
 	skipped  []int32      // the members of skip, some of them several times
 	allowed  []int32      // the items of an allow list, some of them several times
-	kinds    []eventKind  // of the seen policy
+	kinds    []state.Kind // of the seen policy
 	reply    reply
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/passes"
+	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -37,8 +38,8 @@ type Server struct {
 
 	store    store.Store
 	models   *models.Holder
-	folder   *folder
-	states   *states
+	updater  *state.Updater
+	states   *state.Cache
 	quality  *quality
 	extender *extender // nil: not measured
 	scratch  sync.Pool // of *scratch
@@ -59,9 +60,9 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 	}
 	s := &Server{
 		cfg: cfg, log: cfg.Logger, now: cfg.Now, metrics: cfg.Metrics, store: st,
-		hasher: newUserHasher(cfg.LogKey),
-		folder: &folder{weights: cfg.EventWeights},
-		drain:  newDrain(),
+		hasher:  newUserHasher(cfg.LogKey),
+		updater: state.NewUpdater(cfg.EventWeights),
+		drain:   newDrain(),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -75,7 +76,7 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 	s.started = s.now()
 	s.batcher = passes.New(s.metrics.passes)
 	var err error
-	if s.states, err = newStates(cfg.StateCacheBytes, st, s.folder, s.metrics); err != nil {
+	if s.states, err = state.NewCache(cfg.StateCacheBytes, state.Deps{Store: st, Updater: s.updater, Metrics: s.metrics.states}); err != nil {
 		return nil, fmt.Errorf("state cache: %w", err)
 	}
 	if s.models, err = models.Open(open, s.now, s.metrics.models); err != nil {

@@ -51,7 +51,6 @@ var (
 	errPanic         = errors.New("server: panic in a handler")
 	errFailedFull    = errors.New("server: the store failed for lack of space")
 	errNotOnDisk     = errors.New("server: the store keeps nothing on disk")
-	errHistoryGap    = fmt.Errorf("server: history has a gap: %w", store.ErrCorrupt)
 )
 
 // outcomes maps errors to what clients see; the first match holds. Whatever is not here is INTERNAL. The codes keep the

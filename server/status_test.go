@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/gsimc/gsimc/server/internal/models"
+	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -33,7 +34,7 @@ func TestToStatus(t *testing.T) {
 		{"conflict of a record", &store.ConflictError{Conflicts: []store.Conflict{{Index: 3}}}, problem{codes.AlreadyExists, "EVENT_ID_CONFLICT", nil, false}},
 		{"full", fmt.Errorf("%s: %w", secret, store.ErrFull), problem{codes.ResourceExhausted, "STORE_FULL", nil, true}},
 		{"corrupt", fmt.Errorf("%s: %w", secret, store.ErrCorrupt), problem{codes.DataLoss, "STORE_CORRUPT", nil, false}},
-		{"gap", errHistoryGap, problem{codes.DataLoss, "STORE_CORRUPT", nil, false}},
+		{"gap", state.ErrHistoryGap, problem{codes.DataLoss, "STORE_CORRUPT", nil, false}},
 		{"closed", store.ErrClosed, problem{codes.Unavailable, "STORE_CLOSED", nil, true}},
 		{"failed", fmt.Errorf("%s: %w", secret, store.ErrFailed), problem{codes.Unavailable, "STORE_FAILED", nil, true}},
 		{"failed by damage", fmt.Errorf("%w: %w", store.ErrFailed, store.ErrCorrupt), problem{codes.Unavailable, "STORE_FAILED", nil, true}},

@@ -7,6 +7,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/state"
 )
 
 // users implements UserService.
@@ -23,18 +24,18 @@ func (s users) GetUser(ctx context.Context, req *pb.GetUserRequest) (*pb.GetUser
 	m := s.models.Acquire()
 	defer m.Release()
 	var user *pb.User
-	err := s.states.view(ctx, m.Model, req.GetUserId(), func(u *userState) {
+	err := s.states.View(ctx, m.Model, req.GetUserId(), func(u *state.User) {
 		user = nil
 		if u == nil {
 			return
 		}
 		user = &pb.User{
 			UserId:            req.GetUserId(),
-			Revision:          u.revision,
-			EventCount:        int64(u.revision),
-			PendingEventCount: int64(u.pending),
-			FirstEventTime:    timestamppb.New(u.first),
-			LastEventTime:     timestamppb.New(u.last),
+			Revision:          u.Revision,
+			EventCount:        int64(u.Revision),
+			PendingEventCount: int64(u.Pending),
+			FirstEventTime:    timestamppb.New(u.First),
+			LastEventTime:     timestamppb.New(u.Last),
 			Uncertainty:       s.uncertainty(m.Model, u),
 		}
 	})
@@ -49,17 +50,17 @@ func (s users) GetUser(ctx context.Context, req *pb.GetUserRequest) (*pb.GetUser
 
 // uncertainty is what Recommend says, if the model knows it; otherwise tr P / tr P_0, or 1 for a prior without variance, where
 // there is nothing to learn.
-func (s *Server) uncertainty(m *model.Model, u *userState) float64 {
+func (s *Server) uncertainty(m *model.Model, u *state.User) float64 {
 	if m.HasVariance() {
 		variance := make([]float32, m.Rank())
-		m.VarianceTo(variance, u.kalman, s.now().Unix())
+		m.VarianceTo(variance, u.Kalman, s.now().Unix())
 		return m.Uncertainty(variance)
 	}
 	prior := trace(m.NewState().P)
 	if prior == 0 {
 		return 1
 	}
-	return trace(u.kalman.P) / prior
+	return trace(u.Kalman.P) / prior
 }
 
 func trace(p []float32) float64 {
@@ -75,7 +76,7 @@ func (s users) DeleteUser(ctx context.Context, req *pb.DeleteUserRequest) (*pb.D
 	if err := validateUserID(req.GetUserId()); err != nil {
 		return nil, err
 	}
-	n, err := s.states.erase(ctx, req.GetUserId())
+	n, err := s.states.Erase(ctx, req.GetUserId())
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,108 @@
+package state
+
+import (
+	"time"
+	"unsafe"
+
+	"github.com/gsimc/gsimc/event"
+	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/store"
+)
+
+// A User is the fold of the first Revision events of one history by one model: the Kalman state, and what the API tells
+// about a history. Fields are read-only outside this package, except Tail. A User is not safe for concurrent use.
+type User struct {
+	Revision uint64 // events folded, including those without weight and those on unknown items
+	Kalman   *kalman.State
+	Seen     SeenList
+	Pending  uint64    // events on items that the model does not know
+	First    time.Time // oldest event time
+	Last     time.Time // newest event time
+	Tail     *Tail     // if not nil, records the events themselves
+
+	model  string // version of the model that folded, extension included
+	base   string // version of that model without extension
+	beyond bool   // there are events on items that the base does not know
+	broken bool   // a fold panicked half-way: the state is worth nothing
+}
+
+// New returns the state of an empty history under m, which records its events in t unless that is nil.
+func New(m *model.Model, t *Tail) *User {
+	u := &User{}
+	u.Reset(m)
+	u.Tail = t
+	return u
+}
+
+// Reset makes u the state of an empty history under m, without a tail.
+func (u *User) Reset(m *model.Model) {
+	*u = User{model: m.Version(), base: m.Base().Version(), Kalman: m.NewState(), Seen: u.Seen[:0]}
+}
+
+// Usable reports whether an event with weight, on an item of the model, is part of the state.
+func (u *User) Usable() bool { return u.Kalman.Events > 0 }
+
+// adopt makes u a state of m if only the name of the model differs: extensions of one model give the same states to users
+// without events on an added item. It reports whether u is a state of m now.
+func (u *User) adopt(m *model.Model) bool {
+	switch {
+	case u.broken:
+		return false
+	case u.model == m.Version():
+		return true
+	case u.beyond || u.base != m.Base().Version():
+		return false
+	}
+	u.model = m.Version()
+	return true
+}
+
+// stateOverhead is a generous guess at what a cached state costs in addition to its slices: the structs, the entry of the
+// hash table, the bookkeeping of the cache.
+const stateOverhead = 512
+
+// size returns the memory of u in bytes.
+func (u *User) size() int64 {
+	return stateOverhead + int64(u.Kalman.Bytes()) + int64(cap(u.Seen))*int64(unsafe.Sizeof(SeenItem{}))
+}
+
+// An Updater folds events into states. New events, replays and inline histories all go through it, so that they agree to
+// the last bit.
+type Updater struct{ weights event.Weights }
+
+// NewUpdater returns an updater with the weights of event types.
+func NewUpdater(weights event.Weights) *Updater { return &Updater{weights: weights} }
+
+// Weight returns the weight with which the event counts in a state.
+func (f *Updater) Weight(e *store.Event) float32 { return f.weights.Of(e.Type, e.Value) }
+
+// Fold adds the next event of the history to u, which must be a state of m.
+func (f *Updater) Fold(m *model.Model, u *User, e store.Event) {
+	item, known := m.ItemIndex(e.Item)
+	f.foldItem(m, u, &e, item, known)
+}
+
+// foldItem is Fold for an event whose item has been looked up.
+func (f *Updater) foldItem(m *model.Model, u *User, e *store.Event, item int32, known bool) {
+	u.broken = true
+	if u.Revision == 0 || e.Time.Before(u.First) {
+		u.First = e.Time
+	}
+	if u.Revision == 0 || e.Time.After(u.Last) {
+		u.Last = e.Time
+	}
+	u.Revision++
+	u.beyond = u.beyond || !known || !m.InBase(item)
+	if known {
+		u.Seen.add(SeenItem{Item: item, Kind: KindOf(e.Type), Time: e.Time.Unix()})
+		if w := f.Weight(e); w != 0 {
+			event := model.Event{Item: item, Weight: w, Time: e.Time.Unix()}
+			m.Fold(u.Kalman, event)
+			u.Tail.add(m, u.Revision, event)
+		}
+	} else {
+		u.Pending++
+	}
+	u.broken = false
+}

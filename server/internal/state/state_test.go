@@ -1,0 +1,40 @@
+package state
+
+import (
+	"testing"
+
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/servertest"
+	"github.com/gsimc/gsimc/store"
+)
+
+// States of users without new items live through an extension; those with one are rebuilt.
+func TestExtensionKeepsStates(t *testing.T) {
+	base := servertest.NewModel(t, 1)
+	evidence, err := base.NewEvidence(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	evidence.Add([]int32{0, 1, int32(base.NumItems())})
+	placed, err := evidence.Place(0, "novelty", 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	extended, err := base.Extend([]model.NewItem{placed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := NewUpdater(nil)
+	for _, test := range []struct {
+		items []string
+		want  bool
+	}{{[]string{servertest.Item(1), servertest.Item(2)}, true}, {[]string{servertest.Item(1), "novelty"}, false}, {[]string{"other"}, false}, {nil, true}} {
+		u := New(base, nil)
+		for _, id := range test.items {
+			f.Fold(base, u, store.Event{Item: id, Type: "event", Value: 1})
+		}
+		if u.adopt(extended) != test.want || u.adopt(servertest.NewModel(t, 2)) {
+			t.Errorf("a state with %v is that of the extension: want %v, and never that of another model", test.items, test.want)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package state
+
+import (
+	"github.com/gsimc/gsimc/internal/prefetch"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/store"
+)
+
+// Written is an event that has just become durable, on its way into the cached state of its user.
+type Written struct {
+	Record   *store.Record
+	Revision uint64
+	Item     int32  // index of the item, if Known
+	Known    bool   // the model knows the item
+	Ticket   Ticket // taken before the write
+
+	entry *entry
+}
+
+// The distances, in events, at which the steps of loading a state begin ahead of its fold: far enough to hide the latency
+// of the memory, and near enough that the data is still in the cache then.
+const (
+	findAhead    = 9
+	stateAhead   = 6
+	vectorsAhead = 3
+)
+
+// Fold folds durable events into the cached states of their users, in order.
+//
+// An entry that is not exactly one event behind is left to the next read. Where there is none, one is made only for a
+// first event, which needs no replay. So writing costs O(k) for states of rank k, whatever the length of the history.
+func (c *Cache) Fold(m *model.Model, events []Written) {
+	for i := range prefetch.Ahead(len(events),
+		prefetch.Stage{Distance: findAhead, Begin: func(i int) { c.find(&events[i]) }},
+		prefetch.Stage{Distance: stateAhead, Begin: func(i int) { events[i].loadState() }},
+		prefetch.Stage{Distance: vectorsAhead, Begin: func(i int) { events[i].loadVectors(m) }},
+	) {
+		c.foldOne(m, &events[i])
+	}
+}
+
+// find looks the entry of the user up, which need not be there, and begins to load it.
+func (c *Cache) find(w *Written) {
+	w.entry, _ = c.cache.GetIfPresent(w.Record.User)
+	prefetch.Value(w.entry)
+}
+
+// loadState begins to load the state of the entry that find has found.
+func (w *Written) loadState() {
+	if w.entry != nil {
+		prefetch.Value(w.entry.vectors.Load())
+	}
+}
+
+// loadVectors begins to load the vectors of that state, and those of the item.
+func (w *Written) loadVectors(m *model.Model) {
+	if w.entry == nil {
+		return
+	}
+	if v := w.entry.vectors.Load(); v != nil {
+		v.Fetch()
+	}
+	if w.Known {
+		m.Fetch(w.Item)
+	}
+}
+
+// foldOne folds an event into the cached state, whose entry find has looked up.
+func (c *Cache) foldOne(m *model.Model, w *Written) {
+	user := w.Record.User
+	if w.entry == nil {
+		e, cached := c.cache.GetIfPresent(user) // an event before this one may have made it
+		if !cached {
+			if w.Revision != 1 || !w.Ticket.valid() {
+				return
+			}
+			e = c.insert(m, user)
+		}
+		w.entry = e
+	}
+	if c.foldNext(m, w) {
+		c.reweigh(user, w.entry)
+	}
+}
+
+// foldNext folds the event if it is the next one of the state. It reports whether the state has grown.
+func (c *Cache) foldNext(m *model.Model, w *Written) (grown bool) {
+	e := w.entry
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	u := &e.state
+	if !u.adopt(m) || u.Revision != w.Revision-1 || !w.Ticket.valid() {
+		return false
+	}
+	c.updater.foldItem(m, u, &w.Record.Event, w.Item, w.Known)
+	return e.measure()
+}
