@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/dataset"
 )
@@ -81,7 +83,7 @@ func newExplanation(x *pb.Explanation, catalogue *dataset.Catalogue) *explanatio
 }
 
 // printAnswer prints a table with the columns that have something to say.
-func printAnswer(a *app, r answer) {
+func printAnswer(a *cli.App, r answer) {
 	spread, why, titled := false, false, false
 	for _, item := range r.Items {
 		spread, why, titled = spread || item.StdDev != nil, why || item.Explanation != nil, titled || item.Title != ""
@@ -113,19 +115,19 @@ func printAnswer(a *app, r answer) {
 	if spread {
 		right = append(right, 3)
 	}
-	printTable(a.stdout, rows, right...)
-	a.printf("revision %d, model %s\n", r.Revision, r.ModelVersion)
+	cli.PrintTable(a.Stdout, rows, right...)
+	a.Printf("revision %d, model %s\n", r.Revision, r.ModelVersion)
 	if r.Uncertainty != nil {
-		a.printf("uncertainty about the user: %.3f of that about a new one\n", *r.Uncertainty)
+		a.Printf("uncertainty about the user: %.3f of that about a new one\n", *r.Uncertainty)
 	}
 	if r.Seed != 0 {
-		a.printf("explored with seed %d\n", r.Seed)
+		a.Printf("explored with seed %d\n", r.Seed)
 	}
 	for _, d := range r.Degradations {
-		a.printf("note: %s\n", d)
+		a.Printf("note: %s\n", d)
 	}
 	if len(r.UnknownItemIDs) > 0 {
-		a.printf("note: unknown to the model: %s\n", strings.Join(r.UnknownItemIDs, ", "))
+		a.Printf("note: unknown to the model: %s\n", strings.Join(r.UnknownItemIDs, ", "))
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 )
 
 const eventsHead = "user_id,item_id,timestamp,weight\n"
@@ -63,7 +65,7 @@ func testBadDataFiles(t *testing.T) {
 			b.write(t, c.name, []byte(c.text))
 			c.args += " --data $DIR/" + c.name
 		}
-		b.run(t, badCommand{input: c.input, exit: exitFailure, want: c.want,
+		b.run(t, badCommand{input: c.input, exit: cli.ExitFailure, want: c.want,
 			args: fmt.Sprintf("train --out $OUT/model%s.gsimc --weight-column weight %s", strings.Repeat("-new", i%2), c.args)})
 	}
 	testBadSplits(t, b)
@@ -89,7 +91,7 @@ func testBadSplits(t *testing.T, b *badCommands) {
 	} {
 		b.write(t, "s.csv", []byte(c.split))
 		for _, command := range []string{"train --out $OUT/new.gsimc", "evaluate"} {
-			b.run(t, badCommand{input: c.input, args: command + " --data $DIR/good.csv --rank 2 --split $DIR/s.csv", exit: exitFailure, want: c.want})
+			b.run(t, badCommand{input: c.input, args: command + " --data $DIR/good.csv --rank 2 --split $DIR/s.csv", exit: cli.ExitFailure, want: c.want})
 		}
 	}
 }
@@ -122,9 +124,9 @@ func testBadModelFiles(t *testing.T) {
 		t.Helper()
 		b.write(t, "bad.gsimc", data)
 		want = append(want, "model file "+b.dir+"/bad.gsimc: ", "train")
-		b.run(t, badCommand{input: "show: " + input, args: "model show $DIR/bad.gsimc", exit: exitFailure, want: want})
+		b.run(t, badCommand{input: "show: " + input, args: "model show $DIR/bad.gsimc", exit: cli.ExitFailure, want: want})
 		if alsoServe {
-			b.run(t, badCommand{input: "serve: " + input, args: serveFile + "$DIR/bad.gsimc", exit: exitFailure, want: want})
+			b.run(t, badCommand{input: "serve: " + input, args: serveFile + "$DIR/bad.gsimc", exit: cli.ExitFailure, want: want})
 		}
 	}
 	for i := range 20 {
@@ -153,9 +155,9 @@ func testBadModelFiles(t *testing.T) {
 		`no "gsimc.format"`, "not a gsimc model file")
 	refuse("one byte too many", append(bytes.Clone(whole), 0), false, fmt.Sprintf("the file has %d bytes, but its header describes %d", len(whole)+1, len(whole)), "cut off or damaged")
 	for name, command := range map[string]string{"<file>": "model show ", "--model": serveFile} {
-		b.run(t, badCommand{input: name + ": directory", args: command + "$DIR", exit: exitFailure,
+		b.run(t, badCommand{input: name + ": directory", args: command + "$DIR", exit: cli.ExitFailure,
 			want: []string{"model file $DIR: not a regular file", "`gsimc train` wrote"}})
-		b.run(t, badCommand{input: name + ": absent file", args: command + "$DIR/none.gsimc", exit: exitFailure,
+		b.run(t, badCommand{input: name + ": absent file", args: command + "$DIR/none.gsimc", exit: cli.ExitFailure,
 			want: []string{name + ": $DIR/none.gsimc: no such file or directory: give a file that `gsimc train` wrote"}})
 	}
 	b.print(t, 80)

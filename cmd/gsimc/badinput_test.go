@@ -15,6 +15,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -58,7 +60,7 @@ func (b *badTable) add(input, code, message string) {
 func (b *badTable) print(t *testing.T, atLeast int) {
 	t.Helper()
 	var text bytes.Buffer
-	printTable(&text, append([][]string{{"input", "cases", "code", "message"}}, b.rows...), 1, 2)
+	cli.PrintTable(&text, append([][]string{{"input", "cases", "code", "message"}}, b.rows...), 1, 2)
 	t.Logf("%d cases\n%s", b.cases, text.String())
 	if b.cases < atLeast {
 		t.Errorf("%d cases, want at least %d", b.cases, atLeast)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"text/tabwriter"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/train"
 
 	"github.com/gsimc/gsimc/dataset"
@@ -22,16 +23,16 @@ func (c *evaluateCmd) checkBandit() error {
 	}
 	var errs []error
 	if c.Methods != "all" && c.Methods != evaluate.Dynamics {
-		errs = append(errs, fmt.Errorf("--methods: %s does not know its uncertainty, only %s does", c.Methods, evaluate.Dynamics))
+		errs = append(errs, cli.Flagf("--methods", "%s does not know its uncertainty, only %s does", c.Methods, evaluate.Dynamics))
 	}
 	if c.NoDeviation {
-		errs = append(errs, errors.New("--no-deviation leaves no uncertainty to explore"))
+		errs = append(errs, cli.About("%s leaves no uncertainty to explore", "--no-deviation"))
 	}
-	return errors.Join(append(errs, inRange("--bandit-users", float64(c.BanditUsers), 0, 1e9))...)
+	return errors.Join(append(errs, cli.InRange("--bandit-users", float64(c.BanditUsers), 0, 1e9))...)
 }
 
 // bandit runs the simulation and prints a table or a JSON object.
-func (c *evaluateCmd) bandit(a *app, p progress.Progress, part *dataset.Partition) error {
+func (c *evaluateCmd) bandit(a *cli.App, p progress.Progress, part *dataset.Partition) error {
 	m, err := c.modelOf(p, part, evaluate.Method{Kind: evaluate.Dynamics})
 	if err != nil {
 		return inFlags(err)
@@ -46,11 +47,11 @@ func (c *evaluateCmd) bandit(a *app, p progress.Progress, part *dataset.Partitio
 		return err
 	}
 	if c.JSON {
-		return printJSON(a, map[string]any{"impressions": b.Impressions, "list": b.List, "hits_wanted": b.Hits, "policies": results})
+		return a.PrintJSON(map[string]any{"impressions": b.Impressions, "list": b.List, "hits_wanted": b.Hits, "policies": results})
 	}
-	a.printf("%d new users, %d lists of %d items each; what a user took according to the data is a hit\n\n",
+	a.Printf("%d new users, %d lists of %d items each; what a user took according to the data is a hit\n\n",
 		results[0].Users, b.Impressions/b.List, b.List)
-	t := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	t := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "policy\tβ\thits\t±\tmore\t±\timpressions to %d hits\t±\tsaved\t±\treached\t\n", b.Hits)
 	for _, r := range results {
 		fmt.Fprintf(t, "%s\t%v\t", r.Kind, r.Beta)

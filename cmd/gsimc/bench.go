@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 
 	"github.com/gsimc/gsimc/internal/progress"
 	"github.com/gsimc/gsimc/internal/vec"
@@ -56,7 +56,7 @@ type benchTraffic struct {
 type benchLoad struct {
 	Connections int           `group:"Load:" default:"4" help:"Connections to the server."`
 	InFlight    *int          `group:"Load:" help:"Requests in flight in closed loops. Default: 64 of Observe, 16 for visibility, else 32."`
-	Load        *percent      `group:"Load:" placeholder:"PERCENT" help:"Rate of the open loop of the mixed scenario, as a share of what its closed loop reaches. Default: 70%."`
+	Load        *cli.Percent  `group:"Load:" placeholder:"PERCENT" help:"Rate of the open loop of the mixed scenario, as a share of what its closed loop reaches. Default: 70%."`
 	Rate        float64       `group:"Load:" default:"0" help:"Rate of the open loop in requests a second, instead of --load."`
 	Timeout     time.Duration `group:"Load:" default:"1s" help:"Deadline of a request."`
 	Warmup      time.Duration `group:"Load:" default:"500ms" help:"Time before each measurement."`
@@ -84,20 +84,6 @@ Users and items are drawn from a Zipf law. The server takes its other settings f
   gsimc bench --sweep n --json n.json`
 }
 
-// percent is a share, written as 70%.
-type percent float64
-
-// UnmarshalText reads a percentage above 0 with its sign.
-func (p *percent) UnmarshalText(text []byte) error {
-	digits, ok := strings.CutSuffix(string(text), "%")
-	x, err := strconv.ParseFloat(digits, 64)
-	if !ok || err != nil || !(x > 0) || math.IsInf(x, 0) {
-		return fmt.Errorf("%q is not a percentage above 0, such as 70%%", text)
-	}
-	*p = percent(x / 100)
-	return nil
-}
-
 // Defaults and limits.
 const (
 	benchItems     = 20_000
@@ -109,27 +95,27 @@ const (
 )
 
 // Run measures, prints the tables and writes the file.
-func (c *benchCmd) Run(a *app) (err error) {
+func (c *benchCmd) Run(a *cli.App) (err error) {
 	if c.JSON != "" {
-		if err := jsonWritable(c.JSON); err != nil {
+		if err := cli.Writable("--json", c.JSON); err != nil {
 			return err
 		}
 	}
-	ctx, stop := interruptContext()
+	ctx, stop := cli.InterruptContext()
 	defer stop()
 	report := &loadtest.Report{
 		Schema: loadtest.Schema, Machine: loadtest.ThisMachine(buildVersion(), vec.KernelName()), Date: time.Now().UTC().Truncate(time.Second),
 		Command: c.command(),
 	}
-	p := a.progress()
+	p := a.Progress()
 	failure := c.measure(ctx, p, report)
 	p.End()
 	if ctx.Err() != nil {
-		failure = errInterrupted // whatever it broke
+		failure = cli.ErrInterrupted // whatever it broke
 	}
 	report.Complete = failure == nil
 	if len(report.Series) > 0 {
-		printReport(a.stdout, report)
+		printReport(a.Stdout, report)
 		if c.JSON != "" {
 			failure = errors.Join(failure, writeReport(c.JSON, report))
 		}
@@ -167,7 +153,7 @@ func (c *benchCmd) command() string {
 	some("server", c.Server, c.Server != "")
 	some("model", c.Model, c.Model != "")
 	if c.Model == "" {
-		some("items", given(c.Items, benchItems), c.Sweep != "n")
+		some("items", cli.Given(c.Items, benchItems), c.Sweep != "n")
 		some("rank", c.rank(), c.Sweep != "k")
 		add("preset", cmp.Or(c.Preset, "learned"))
 	}
@@ -183,9 +169,9 @@ func (c *benchCmd) command() string {
 	some("observe-share", c.ObserveShare, c.Sweep == "")
 	some("stream-share", c.StreamShare, c.StreamShare > 0)
 	add("batch", c.Batch)
-	some("load", fmt.Sprintf("%g%%", 100*float64(given(c.Load, 0))), c.Load != nil)
+	some("load", fmt.Sprintf("%g%%", 100*float64(cli.Given(c.Load, 0))), c.Load != nil)
 	some("rate", c.Rate, c.Rate > 0)
-	some("in-flight", given(c.InFlight, 0), c.InFlight != nil)
+	some("in-flight", cli.Given(c.InFlight, 0), c.InFlight != nil)
 	add("connections", c.Connections)
 	add("timeout", c.Timeout)
 	add("warmup", c.Warmup)
@@ -198,7 +184,7 @@ func (c *benchCmd) command() string {
 // rank is that of the generated model, except in a sweep over it.
 func (c *benchCmd) rank() int {
 	if c.Sweep == "n" {
-		return given(c.Rank, benchSweepRank)
+		return cli.Given(c.Rank, benchSweepRank)
 	}
-	return given(c.Rank, min(benchRank, given(c.Items, benchItems)))
+	return cli.Given(c.Rank, min(benchRank, cli.Given(c.Items, benchItems)))
 }

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 )
 
 // Validate is called by kong after parsing.
-func (c *benchCmd) Validate() error {
+func (c *benchCmd) Check() error {
 	return errors.Join(c.checkWhat(), c.benchTarget.check(), c.benchTraffic.check(), c.benchLoad.check())
 }
 
@@ -18,11 +20,11 @@ func (c *benchCmd) checkWhat() error {
 	mixed := c.Sweep == "" && slices.Contains([]string{"", "all", "mixed"}, c.Scenario)
 	switch {
 	case c.Scenario != "" && c.Sweep != "":
-		err = errors.New("--sweep: leave out --scenario, or this")
+		err = cli.Flagf("--sweep", "leave out --scenario, or this")
 	case c.Sweep == "" && len(c.At) > 0:
-		err = errors.New("--at: goes with --sweep only")
+		err = cli.Flagf("--at", "goes with --sweep only")
 	case !mixed && (c.Load != nil || c.Rate != 0):
-		err = errors.New("--load and --rate: go with the mixed scenario only")
+		err = cli.About("%s and %s: go with the mixed scenario only", "--load", "--rate")
 	}
 	if c.Sweep == "" {
 		return err
@@ -34,19 +36,19 @@ func (c *benchCmd) checkSweep() error {
 	ofModels := c.Sweep == "n" || c.Sweep == "k"
 	switch {
 	case ofModels && (c.Model != "" || c.Server != ""):
-		return fmt.Errorf("--sweep: a sweep over %s generates its models: leave out --model and --server", c.Sweep)
+		return cli.Flagf("--sweep", "a sweep over %s generates its models: leave out --model and --server", c.Sweep)
 	case c.Sweep == "n" && c.Items != nil, c.Sweep == "k" && c.Rank != nil:
-		return fmt.Errorf("--sweep: --at gives the points of a sweep over %s: leave out --items or --rank", c.Sweep)
+		return cli.Flagf("--sweep", "--at gives the points of a sweep over %s: leave out --items or --rank", c.Sweep)
 	case c.Sweep == "history" && c.History > 0:
-		return errors.New("--history: --at gives the points of a sweep over it")
+		return cli.Flagf("--history", "--at gives the points of a sweep over it")
 	}
 	axis := sweeps[c.Sweep]
 	for i, x := range c.At {
 		if x < axis.low || x > axis.high {
-			return fmt.Errorf("--at: %d, want %d to %d in a sweep over %s", x, axis.low, axis.high, c.Sweep)
+			return cli.Flagf("--at", "%d, want %d to %d in a sweep over %s", x, axis.low, axis.high, c.Sweep)
 		}
 		if i > 0 && x <= c.At[i-1] {
-			return fmt.Errorf("--at: %d after %d, want ascending points", x, c.At[i-1])
+			return cli.Flagf("--at", "%d after %d, want ascending points", x, c.At[i-1])
 		}
 	}
 	return nil
@@ -56,35 +58,35 @@ func (t *benchTarget) check() error {
 	var err error
 	switch {
 	case t.Server != "" && t.Model == "":
-		err = errors.New("--server: give the --model that it serves, for the ids of its items")
+		err = cli.Flagf("--server", "give the --model that it serves, for the ids of its items")
 	case t.Model != "" && (t.Items != nil || t.Rank != nil || t.Preset != ""):
-		err = errors.New("--model: leave out --items, --rank and --preset, which are of a generated model")
-	case given(t.Rank, 1) > given(t.Items, benchItems):
-		err = fmt.Errorf("--rank: %d is above the number of items %d", *t.Rank, given(t.Items, benchItems))
+		err = cli.Flagf("--model", "leave out --items, --rank and --preset, which are of a generated model")
+	case cli.Given(t.Rank, 1) > cli.Given(t.Items, benchItems):
+		err = cli.Flagf("--rank", "%d is above the number of items %d", *t.Rank, cli.Given(t.Items, benchItems))
 	}
-	return errors.Join(err, inRange("--items", float64(given(t.Items, 2)), 2, 1e8), inRange("--rank", float64(given(t.Rank, 1)), 1, 1e5))
+	return errors.Join(err, cli.InRange("--items", float64(cli.Given(t.Items, 2)), 2, 1e8), cli.InRange("--rank", float64(cli.Given(t.Rank, 1)), 1, 1e5))
 }
 
 func (t *benchTraffic) check() error {
 	err := errors.Join(
-		inRange("--users", float64(t.Users), 1, maxBenchUsers), inRange("--events", float64(t.Events), 1, 1000),
-		inRange("--page", float64(t.Page), 1, 1000), inRange("--history", float64(t.History), 0, 1000),
-		inRange("--allow", float64(t.Allow), 0, 10_000), inRange("--deny", float64(t.Deny), 0, 10_000),
-		inRange("--batch", float64(t.Batch), 1, 1000),
-		inRange("--observe-share", t.ObserveShare, 0, 1), inRange("--stream-share", t.StreamShare, 0, 1))
+		cli.InRange("--users", float64(t.Users), 1, maxBenchUsers), cli.InRange("--events", float64(t.Events), 1, 1000),
+		cli.InRange("--page", float64(t.Page), 1, 1000), cli.InRange("--history", float64(t.History), 0, 1000),
+		cli.InRange("--allow", float64(t.Allow), 0, 10_000), cli.InRange("--deny", float64(t.Deny), 0, 10_000),
+		cli.InRange("--batch", float64(t.Batch), 1, 1000),
+		cli.InRange("--observe-share", t.ObserveShare, 0, 1), cli.InRange("--stream-share", t.StreamShare, 0, 1))
 	if err == nil && t.ObserveShare+t.StreamShare > 1 {
-		err = fmt.Errorf("--stream-share: %v and --observe-share %v are more than 1 together", t.StreamShare, t.ObserveShare)
+		err = cli.Flagf("--stream-share", "%v and --observe-share %v are more than 1 together", t.StreamShare, t.ObserveShare)
 	}
 	return err
 }
 
 func (l *benchLoad) check() error {
 	errs := []error{
-		inRange("--connections", float64(l.Connections), 1, 1000), inRange("--in-flight", float64(given(l.InFlight, 1)), 1, 10_000),
-		inRange("--rate", l.Rate, 0, 1e6), inRange("--repetitions", float64(l.Repetitions), 1, 1000),
+		cli.InRange("--connections", float64(l.Connections), 1, 1000), cli.InRange("--in-flight", float64(cli.Given(l.InFlight, 1)), 1, 10_000),
+		cli.InRange("--rate", l.Rate, 0, 1e6), cli.InRange("--repetitions", float64(l.Repetitions), 1, 1000),
 	}
 	if l.Rate != 0 && l.Load != nil {
-		errs = append(errs, errors.New("--rate: leave out --load, or this"))
+		errs = append(errs, cli.Flagf("--rate", "leave out --load, or this"))
 	}
 	for flag, d := range map[string]time.Duration{"--timeout": l.Timeout, "--duration": l.Duration} {
 		if d < time.Millisecond {
@@ -92,7 +94,7 @@ func (l *benchLoad) check() error {
 		}
 	}
 	if l.Warmup < 0 {
-		errs = append(errs, fmt.Errorf("--warmup: %s, want 0s or more", l.Warmup))
+		errs = append(errs, cli.Flagf("--warmup", "%s, want 0s or more", l.Warmup))
 	}
 	return errors.Join(errs...)
 }

@@ -5,6 +5,8 @@ import (
 	"net"
 	"os"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	"github.com/gsimc/gsimc/loadtest"
 )
 
@@ -15,8 +17,8 @@ type benchEchoCmd struct {
 }
 
 // Run answers on a free port of the loopback interface until a signal ends it.
-func (c *benchEchoCmd) Run(a *app) error {
-	ctx, stop := interruptContext()
+func (c *benchEchoCmd) Run(a *cli.App) error {
+	ctx, stop := cli.InterruptContext()
 	defer stop()
 	list, err := os.ReadFile(c.List)
 	if err != nil {
@@ -35,6 +37,6 @@ func (c *benchEchoCmd) Run(a *app) error {
 		return err
 	}
 	// The same line as of serve, which startServer waits for.
-	slog.New(slog.NewJSONHandler(a.stderr, nil)).Info("serving", "grpc", listener.Addr().String())
+	slog.New(slog.NewJSONHandler(a.Stderr, nil)).Info("serving", "grpc", listener.Addr().String())
 	return echo.Serve(ctx, listener)
 }

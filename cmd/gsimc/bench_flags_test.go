@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 )
 
 // Flags that do not fit are refused with one line that names them, before anything is started.
@@ -36,7 +38,7 @@ func TestBenchFlags(t *testing.T) {
 		"--json /":                              "--json: / is a directory",
 	} {
 		code, stdout, stderr := runCLI(t, nil, append([]string{"bench"}, strings.Fields(args)...)...)
-		if code != exitUsage || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
+		if code != cli.ExitUsage || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("gsimc bench %s: exit code %d, stdout %q, stderr %q; want 2 and %q", args, code, stdout, stderr, want)
 		}
 	}
@@ -51,7 +53,7 @@ func TestBenchTargets(t *testing.T) {
 		"--model " + model + " --json /nowhere/x.json": "--json: cannot write to the folder /nowhere",
 	} {
 		code, stdout, stderr := runCLI(t, nil, append([]string{"bench", "--quiet"}, strings.Fields(args)...)...)
-		if code != exitFailure || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
+		if code != cli.ExitFailure || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("gsimc bench %s: exit code %d, stdout %q, stderr %q; want 1 and %q", args, code, stdout, stderr, want)
 		}
 	}

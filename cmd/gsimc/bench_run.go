@@ -8,8 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 
 	"github.com/gsimc/gsimc/internal/atomicfile"
 	"github.com/gsimc/gsimc/internal/progress"
@@ -36,7 +37,7 @@ const (
 func (b *bench) scenarios(ctx context.Context, which string) (err error) {
 	path := b.Model
 	if path == "" {
-		if path, err = b.generate(given(b.Items, benchItems), b.rank()); err != nil {
+		if path, err = b.generate(cli.Given(b.Items, benchItems), b.rank()); err != nil {
 			return err
 		}
 	}
@@ -68,14 +69,16 @@ func (b *bench) scenarios(ctx context.Context, which string) (err error) {
 		run  func(context.Context) error
 	}{
 		{"latency", suite.Latency},
-		{"throughput", func(ctx context.Context) error { return suite.Throughput(ctx, given(b.InFlight, benchInFlight)) }},
+		{"throughput", func(ctx context.Context) error { return suite.Throughput(ctx, cli.Given(b.InFlight, benchInFlight)) }},
 		{"mixed", func(ctx context.Context) error {
-			return suite.Mixed(ctx, loadtest.Load{Rate: b.Rate, Share: share, InFlight: given(b.InFlight, benchInFlight)})
+			return suite.Mixed(ctx, loadtest.Load{Rate: b.Rate, Share: share, InFlight: cli.Given(b.InFlight, benchInFlight)})
 		}},
 		{"visibility", func(ctx context.Context) error {
-			return suite.Visibility(ctx, given(b.InFlight, benchVisibilityInFlight))
+			return suite.Visibility(ctx, cli.Given(b.InFlight, benchVisibilityInFlight))
 		}},
-		{"observe", func(ctx context.Context) error { return suite.Observe(ctx, given(b.InFlight, benchObserveInFlight)) }},
+		{"observe", func(ctx context.Context) error {
+			return suite.Observe(ctx, cli.Given(b.InFlight, benchObserveInFlight))
+		}},
 		{"stream", func(ctx context.Context) error { return suite.Ingestion(ctx, b.Batch) }},
 	} {
 		if which == "all" || which == scenario.name {
@@ -149,27 +152,14 @@ func (b *bench) note(format string, args ...any) {
 	}
 }
 
-// jsonWritable tells early that the file of --json cannot be written.
-func jsonWritable(path string) error {
-	err := writable(path)
-	if err == nil {
-		return nil
-	}
-	worded := errors.New(strings.Replace(err.Error(), "--out: ", "--json: ", 1))
-	if errors.As(err, new(usageError)) {
-		return usageError{worded}
-	}
-	return worded
-}
-
 // writeReport replaces the file at path.
 func writeReport(path string, r *loadtest.Report) error {
 	f, err := atomicfile.Create(path)
 	if err != nil {
-		return fmt.Errorf("--json: %w", pathError(err))
+		return cli.Flag("--json", cli.PathError(err))
 	}
 	if err := r.Write(f); err != nil {
-		return errors.Join(fmt.Errorf("--json: %w", err), f.Abort())
+		return errors.Join(cli.Flag("--json", err), f.Abort())
 	}
 	return f.Close()
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	"google.golang.org/grpc"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -29,7 +31,7 @@ type subject struct {
 // start starts a server with the model file at path, or finds the one of --server.
 func (b *bench) start(ctx context.Context, path string) (*subject, error) {
 	if ctx.Err() != nil {
-		return nil, errInterrupted
+		return nil, cli.ErrInterrupted
 	}
 	s := &subject{address: b.Server}
 	if err := b.attach(s, path); err != nil {
@@ -40,7 +42,7 @@ func (b *bench) start(ctx context.Context, path string) (*subject, error) {
 
 // attach fills in a subject, as far as it comes.
 func (b *bench) attach(s *subject, path string) (err error) {
-	if s.model, err = openModel("--model", path); err != nil {
+	if s.model, err = cli.OpenModel("--model", path); err != nil {
 		return err
 	}
 	s.items = popularFirst(s.model)
@@ -108,7 +110,7 @@ func sameModel(address, version string) error {
 			return err
 		}
 		if got := status.GetModel().GetVersion(); got != version {
-			return fmt.Errorf("--model: the file has version %s, but the server at %s serves %s: give the file that it serves", version, address, got)
+			return cli.Flagf("--model", "the file has version %s, but the server at %s serves %s: give the file that it serves", version, address, got)
 		}
 		return nil
 	})

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	"github.com/gsimc/gsimc/loadtest"
 )
 
@@ -42,7 +44,7 @@ func (b *bench) sweepModels(ctx context.Context, axis sweepAxis, points []int) e
 	for _, x := range points {
 		n, k := x, min(b.rank(), x)
 		if b.Sweep == "k" {
-			n, k = given(b.Items, benchItems), x
+			n, k = cli.Given(b.Items, benchItems), x
 		}
 		if err := b.sweepModel(ctx, all, axis, n, k, x); err != nil {
 			return err
@@ -67,7 +69,7 @@ func (b *bench) sweepModel(ctx context.Context, all *loadtest.Suite, axis sweepA
 	}
 	suite := b.suite(s)
 	suite.Continue(all)
-	err = suite.Cost(ctx, loadtest.Axis{Name: b.Sweep, X: axis.x}, float64(x), given(b.InFlight, benchInFlight))
+	err = suite.Cost(ctx, loadtest.Axis{Name: b.Sweep, X: axis.x}, float64(x), cli.Given(b.InFlight, benchInFlight))
 	all.Continue(suite)
 	return err
 }
@@ -76,7 +78,7 @@ func (b *bench) sweepModel(ctx context.Context, all *loadtest.Suite, axis sweepA
 func (b *bench) sweepServer(ctx context.Context, axis sweepAxis, points []int) (err error) {
 	path := b.Model
 	if path == "" {
-		if path, err = b.generate(given(b.Items, benchItems), b.rank()); err != nil {
+		if path, err = b.generate(cli.Given(b.Items, benchItems), b.rank()); err != nil {
 			return err
 		}
 	}
@@ -106,7 +108,7 @@ func (b *bench) sweepServer(ctx context.Context, axis sweepAxis, points []int) (
 		if b.Sweep == "clients" {
 			err = costOfClients(ctx, s.address, suite, a, x)
 		} else {
-			err = suite.Cost(ctx, a, float64(x), given(b.InFlight, benchInFlight))
+			err = suite.Cost(ctx, a, float64(x), cli.Given(b.InFlight, benchInFlight))
 		}
 		if err != nil {
 			return err

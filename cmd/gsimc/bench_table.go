@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	"github.com/gsimc/gsimc/loadtest"
 )
 
@@ -56,7 +58,7 @@ func printFigures(w io.Writer, series []loadtest.Series) {
 		}
 		rows = append(rows, []string{s.Name, number(y.Median), number(y.Min), number(y.Max), s.Unit, want, verdict})
 	}
-	printTable(w, rows, 1, 2, 3)
+	cli.PrintTable(w, rows, 1, 2, 3)
 }
 
 // printLines prints one row for each x, with the medians of the series.
@@ -75,7 +77,7 @@ func printLines(w io.Writer, series []loadtest.Series) {
 		}
 		rows = append(rows, row)
 	}
-	printTable(w, rows, right...)
+	cli.PrintTable(w, rows, right...)
 }
 
 // number formats a figure with three digits, or all that stand before the point.

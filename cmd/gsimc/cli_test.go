@@ -4,14 +4,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	"github.com/alecthomas/kong"
 )
 
 // commands maps the path of every command to the flags that it takes.
 func commands(t *testing.T) map[string][]*kong.Flag {
 	t.Helper()
-	var c cli
-	parser, err := newParser(&c, &app{}, newSettings(nil), func(int) {})
+	parser, err := program().Parser()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +27,7 @@ func commands(t *testing.T) map[string][]*kong.Flag {
 
 func TestHelpMentionsEverything(t *testing.T) {
 	code, overview, _ := runCLI(t, nil, "help")
-	if code != exitOK {
+	if code != cli.ExitOK {
 		t.Fatalf("gsimc help: exit code %d", code)
 	}
 	all := commands(t)
@@ -38,7 +39,7 @@ func TestHelpMentionsEverything(t *testing.T) {
 			t.Errorf("gsimc help does not mention %s", command)
 		}
 		code, manual, stderr := runCLI(t, nil, append([]string{"help"}, strings.Fields(command)...)...)
-		if code != exitOK {
+		if code != cli.ExitOK {
 			t.Errorf("gsimc help %s: exit code %d: %s", command, code, stderr)
 		}
 		_, same, _ := runCLI(t, nil, append(strings.Fields(command), "--help")...)
@@ -63,24 +64,24 @@ func TestExitCodes(t *testing.T) {
 		stdout string // part of it
 		stderr string
 	}{
-		{nil, exitUsage, "", "Usage: gsimc <command>"},
-		{[]string{"--help"}, exitOK, "Usage: gsimc <command>", ""},
-		{[]string{"help"}, exitOK, "GSIMC_STATE_CACHE", ""},
-		{[]string{"help", "train"}, exitOK, "--degree-exponent", ""},
-		{[]string{"help", "model", "show"}, exitOK, "Usage: gsimc model show <file>", ""},
-		{[]string{"help", "nosuch"}, exitUsage, "", `gsimc: help: there is no command "nosuch"`},
-		{[]string{"help", "model", "nosuch"}, exitUsage, "", `gsimc: help: there is no command "model nosuch"`},
-		{[]string{"version"}, exitOK, "gsimc ", ""},
-		{[]string{"nosuch"}, exitUsage, "", "gsimc: unexpected argument nosuch (see gsimc help)"},
-		{[]string{"train", "--nosuch"}, exitUsage, "", "gsimc: unknown flag --nosuch"},
-		{[]string{"model", "show", "/does/not/exist"}, exitFailure, "", "gsimc: <file>: /does/not/exist: no such file or directory: give a file that `gsimc train` wrote"},
+		{nil, cli.ExitUsage, "", "Usage: gsimc <command>"},
+		{[]string{"--help"}, cli.ExitOK, "Usage: gsimc <command>", ""},
+		{[]string{"help"}, cli.ExitOK, "GSIMC_STATE_CACHE", ""},
+		{[]string{"help", "train"}, cli.ExitOK, "--degree-exponent", ""},
+		{[]string{"help", "model", "show"}, cli.ExitOK, "Usage: gsimc model show <file>", ""},
+		{[]string{"help", "nosuch"}, cli.ExitUsage, "", `gsimc: help: there is no command "nosuch"`},
+		{[]string{"help", "model", "nosuch"}, cli.ExitUsage, "", `gsimc: help: there is no command "model nosuch"`},
+		{[]string{"version"}, cli.ExitOK, "gsimc ", ""},
+		{[]string{"nosuch"}, cli.ExitUsage, "", "gsimc: unexpected argument nosuch (see gsimc help)"},
+		{[]string{"train", "--nosuch"}, cli.ExitUsage, "", "gsimc: unknown flag --nosuch"},
+		{[]string{"model", "show", "/does/not/exist"}, cli.ExitFailure, "", "gsimc: <file>: /does/not/exist: no such file or directory: give a file that `gsimc train` wrote"},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			code, stdout, stderr := runCLI(t, nil, c.args...)
 			if code != c.code || !strings.Contains(stdout, c.stdout) || !strings.Contains(stderr, c.stderr) {
 				t.Errorf("exit code %d, want %d\nstdout: %s\nstderr: %s", code, c.code, stdout, stderr)
 			}
-			if c.code == exitOK && stderr != "" {
+			if c.code == cli.ExitOK && stderr != "" {
 				t.Errorf("unexpected output on stderr: %s", stderr)
 			}
 		})
@@ -171,28 +172,12 @@ func TestBadFlags(t *testing.T) {
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			code, stdout, stderr := runCLI(t, nil, strings.Fields(c.args)...)
-			if code != exitUsage || !strings.Contains(stderr, c.want) {
+			if code != cli.ExitUsage || !strings.Contains(stderr, c.want) {
 				t.Errorf("exit code %d, want 2; stderr %q, want %q in it", code, stderr, c.want)
 			}
 			if stdout != "" || strings.Count(stderr, "\n") != 1 {
 				t.Errorf("want one line on stderr and nothing on stdout, got %q and %q", stderr, stdout)
 			}
 		})
-	}
-}
-
-func TestByteSize(t *testing.T) {
-	for text, want := range map[string]byteSize{
-		"0": 0, "4096": 4096, "64MiB": 64 << 20, "1.5 GiB": 3 << 29, "2kB": 2000, "1GB": 1e9, "7B": 7, "3KiB": 3 << 10,
-	} {
-		var got byteSize
-		if err := got.UnmarshalText([]byte(text)); err != nil || got != want {
-			t.Errorf("%q is %d (%v), want %d", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"", "MiB", "-1", "1e30", "NaN", "64 megs", "0x"} {
-		if err := new(byteSize).UnmarshalText([]byte(text)); err == nil {
-			t.Errorf("%q was accepted", text)
-		}
 	}
 }

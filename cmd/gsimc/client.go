@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -29,7 +31,7 @@ const retryPolicy = `{"methodConfig": [{"name": [{"service": "gsimc.v1.Recommend
 
 func (f *clientFlags) check() error {
 	if f.Timeout <= 0 {
-		return fmt.Errorf("--timeout: %s, want more than 0s", f.Timeout)
+		return cli.Flagf("--timeout", "%s, want more than 0s", f.Timeout)
 	}
 	return nil
 }
@@ -44,7 +46,7 @@ func dial(address string) (*grpc.ClientConn, error) {
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultServiceConfig(retryPolicy),
 		grpc.WithKeepaliveParams(pings))
 	if err != nil {
-		return nil, fmt.Errorf("--server: %w", err)
+		return nil, cli.Flag("--server", err)
 	}
 	return conn, nil
 }
@@ -89,7 +91,7 @@ func parseTime(flag, text string) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		return time.Time{}, usagef("%s: %q is not a time: want seconds since 1970 or RFC 3339, such as 2026-01-31T12:00:00Z", flag, text)
+		return time.Time{}, cli.Usagef("%s: %q is not a time: want seconds since 1970 or RFC 3339, such as 2026-01-31T12:00:00Z", flag, text)
 	}
 	return t, nil
 }

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -46,7 +48,7 @@ const (
 )
 
 // Run goes through the whole path and fails where a user would.
-func (c *demoCmd) Run(a *app) (err error) {
+func (c *demoCmd) Run(a *cli.App) (err error) {
 	begin := time.Now()
 	// An interrupt goes to the server as well; what is left to do here then fails and the files are removed.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -58,10 +60,10 @@ func (c *demoCmd) Run(a *app) (err error) {
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	} else if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("--dir: %w", err)
+		return cli.Flag("--dir", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "state")); err == nil {
-		return fmt.Errorf("--dir: %s holds the state of an earlier run: choose another folder", dir)
+		return cli.Flagf("--dir", "%s holds the state of an earlier run: choose another folder", dir)
 	}
 	events, model := filepath.Join(dir, "events.csv.gz"), filepath.Join(dir, "model.gsimc")
 	if err := c.prepare(a, events, model); err != nil {
@@ -86,19 +88,19 @@ func (c *demoCmd) Run(a *app) (err error) {
 	}, user, history); err != nil {
 		return err
 	}
-	a.printf("\nDone in %s.\n", time.Since(begin).Round(100*time.Millisecond))
+	a.Printf("\nDone in %s.\n", time.Since(begin).Round(100*time.Millisecond))
 	return nil
 }
 
 // prepare runs generate and train as commands of their own.
-func (c *demoCmd) prepare(a *app, events, model string) error {
+func (c *demoCmd) prepare(a *cli.App, events, model string) error {
 	number, seed := strconv.Itoa, strconv.FormatUint(c.Seed, 10)
 	for _, args := range [][]string{
 		{"generate", "--users", number(c.Users), "--items", number(c.Items), "--events", number(c.Events), "--seed", seed, "--out", events},
 		{"train", "--data", events, "--out", model, "--rank", number(c.Rank), "--seed", seed},
 	} {
 		heading(a, "gsimc "+strings.Join(args, " "))
-		if run(append([]string{"--quiet"}, args...), a.stdin, a.stdout, a.stderr, nil) != exitOK {
+		if run(append([]string{"--quiet"}, args...), a.Stdin, a.Stdout, a.Stderr, nil) != cli.ExitOK {
 			return fmt.Errorf("gsimc %s failed", args[0])
 		}
 	}
@@ -136,7 +138,7 @@ func (c *demoCmd) stranger(path string) (user string, history []string, err erro
 }
 
 // replay observes the history one event at a time and shows the lists, then restarts the server and compares.
-func (c *demoCmd) replay(a *app, start func() (*childServer, error), user string, history []string) error {
+func (c *demoCmd) replay(a *cli.App, start func() (*childServer, error), user string, history []string) error {
 	server, err := start()
 	if err != nil {
 		return err
@@ -145,7 +147,7 @@ func (c *demoCmd) replay(a *app, start func() (*childServer, error), user string
 	if err != nil {
 		return errors.Join(err, server.stop())
 	}
-	a.printf("\nRestarting the server (SIGTERM, then again on the same folder).\n")
+	a.Printf("\nRestarting the server (SIGTERM, then again on the same folder).\n")
 	if err := server.stop(); err != nil {
 		return fmt.Errorf("the server did not exit cleanly: %w", err)
 	}
@@ -161,17 +163,17 @@ func (c *demoCmd) replay(a *app, start func() (*childServer, error), user string
 	if !slices.EqualFunc(shown.Items, after.Items, same) || shown.Revision != after.Revision {
 		return fmt.Errorf("after the restart the answer differs: %+v, before %+v", after, shown)
 	}
-	a.printf("The answer is the same: revision %d, %d items with equal scores.\n", after.Revision, len(after.Items))
+	a.Printf("The answer is the same: revision %d, %d items with equal scores.\n", after.Revision, len(after.Items))
 	return nil
 }
 
 // observeAll returns the last list that it showed.
-func (c *demoCmd) observeAll(a *app, address, user string, history []string) (answer, error) {
+func (c *demoCmd) observeAll(a *cli.App, address, user string, history []string) (answer, error) {
 	catalogue, err := recommendOnce(address, user, min(c.Items, 1000))
 	if err != nil {
 		return answer{}, err
 	}
-	a.printf("\nUser %s is unknown to the server: popular items (%s).\n", user, strings.Join(catalogue.Degradations, ", "))
+	a.Printf("\nUser %s is unknown to the server: popular items (%s).\n", user, strings.Join(catalogue.Degradations, ", "))
 	last := answer{Items: catalogue.Items[:min(demoTop, len(catalogue.Items))]}
 	printChanges(a, nil, last.Items)
 	for i, item := range history[:len(history)-1] {
@@ -185,7 +187,7 @@ func (c *demoCmd) observeAll(a *app, address, user string, history []string) (an
 		}
 		now := all
 		now.Items = all.Items[:min(demoTop, len(all.Items))]
-		a.printf("\nEvent %d: %s likes %s. The item that comes next in this history, %s, %s.\n", i+1, user, item, history[i+1], place(all.Items, history[i+1]))
+		a.Printf("\nEvent %d: %s likes %s. The item that comes next in this history, %s, %s.\n", i+1, user, item, history[i+1], place(all.Items, history[i+1]))
 		printChanges(a, last.Items, now.Items)
 		last = now
 	}
@@ -202,7 +204,7 @@ func place(items []answerItem, id string) string {
 }
 
 // printChanges shows a list and how each item moved since the list before; nil: there was none.
-func printChanges(a *app, before, now []answerItem) {
+func printChanges(a *cli.App, before, now []answerItem) {
 	rows := [][]string{{"#", "item", "score", "source", ""}}
 	for i, item := range now {
 		change := ""
@@ -211,7 +213,7 @@ func printChanges(a *app, before, now []answerItem) {
 		}
 		rows = append(rows, []string{strconv.Itoa(i + 1), item.ID, scoreText(item.Score), item.Source, change})
 	}
-	printTable(a.stdout, rows, 0, 2)
+	cli.PrintTable(a.Stdout, rows, 0, 2)
 }
 
 // movement describes the way from one index to another; -1 is absent.
@@ -227,7 +229,7 @@ func movement(from, to int) string {
 	return "="
 }
 
-func heading(a *app, command string) { a.printf("\n$ %s\n", command) }
+func heading(a *cli.App, command string) { a.Printf("\n$ %s\n", command) }
 
 // recommendOnce asks the server at address for n items.
 func recommendOnce(address, user string, n int) (got answer, err error) {

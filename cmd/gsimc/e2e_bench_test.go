@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	"github.com/gsimc/gsimc/loadtest"
 )
 
@@ -110,7 +112,7 @@ func TestBenchInterrupted(t *testing.T) {
 		t.Error(err)
 	}
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitFailure || !strings.HasSuffix(stderr.String(), "gsimc: interrupted\n") {
+	if code := cmd.ProcessState.ExitCode(); code != cli.ExitFailure || !strings.HasSuffix(stderr.String(), "gsimc: interrupted\n") {
 		t.Fatalf("exit code %d, stderr %q, want an interrupt", code, stderr.String())
 	}
 	if report := readBench(t, path); report.Complete || len(report.Series) == 0 {

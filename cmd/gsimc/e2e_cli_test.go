@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -198,7 +200,7 @@ func TestServeRefuses(t *testing.T) {
 			args := append([]string{"serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"}, args...)
 			code, _, stderr := runCLI(t, nil, args...)
 			last := stderr[strings.LastIndex(strings.TrimSpace(stderr), "\n")+1:]
-			if code != exitFailure || !strings.HasPrefix(last, "gsimc: ") || strings.Contains(stderr, "goroutine ") {
+			if code != cli.ExitFailure || !strings.HasPrefix(last, "gsimc: ") || strings.Contains(stderr, "goroutine ") {
 				t.Errorf("exit code %d, stderr %q", code, stderr)
 			}
 		})

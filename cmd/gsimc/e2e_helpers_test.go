@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	"google.golang.org/grpc"
 )
 
@@ -158,7 +160,7 @@ func trainSmall(t *testing.T, events, model, seed string) {
 		{"generate", "--users", "300", "--items", "120", "--events", "6000", "--seed", seed, "--out", events},
 		{"train", "--data", events, "--rank", "16", "--seed", seed, "--out", model},
 	} {
-		if code, _, stderr := runCLI(t, nil, args...); code != exitOK {
+		if code, _, stderr := runCLI(t, nil, args...); code != cli.ExitOK {
 			t.Fatalf("gsimc %s: exit code %d: %s", strings.Join(args, " "), code, stderr)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	"google.golang.org/grpc"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -35,7 +37,7 @@ func TestNewItemsAreServed(t *testing.T) {
 	}
 	without := filepath.Join(dir, "without.csv.gz")
 	writeEvents(t, without, x.Reduced)
-	if code, _, stderr := runCLI(t, nil, "train", "--data", without, "--rank", "16", "--out", reduced); code != exitOK {
+	if code, _, stderr := runCLI(t, nil, "train", "--data", without, "--rank", "16", "--out", reduced); code != cli.ExitOK {
 		t.Fatal(stderr)
 	}
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/train"
 
 	"google.golang.org/grpc"
@@ -79,7 +80,7 @@ func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
 			dir := t.TempDir()
 			modelFile := filepath.Join(dir, "model.gsimc")
 			args := append([]string{"train", "--data", data, "--split", splitFile, "--out", modelFile, "--rank", "200", "--seed", "1"}, tt.train...)
-			if code, _, stderr := runCLI(t, nil, args...); code != exitOK {
+			if code, _, stderr := runCLI(t, nil, args...); code != cli.ExitOK {
 				t.Fatalf("train: %s", stderr)
 			}
 			evaluated := evaluatedRanks(t, part, tt.spec, tt.methods)

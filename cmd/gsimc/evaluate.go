@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/evaluate"
 	"github.com/gsimc/gsimc/internal/progress"
@@ -56,21 +58,21 @@ With --protocol bandit every test user begins without history and is shown 20 li
 }
 
 // Validate is called by kong after parsing.
-func (c *evaluateCmd) Validate() error {
+func (c *evaluateCmd) Check() error {
 	_, err := evaluate.ParseMethods(c.Methods)
 	if err != nil {
-		err = fmt.Errorf("--methods: %w", err)
+		err = cli.Flag("--methods", err)
 	}
-	return errors.Join(c.dataFlags.check(), c.graphFlags.check(), c.modelFlags.check(), above("--mrfcf-a", c.MrfcfA, 1), c.checkNewItems(), c.checkBandit(), err)
+	return errors.Join(c.dataFlags.check(), c.graphFlags.check(), c.modelFlags.check(), cli.Above("--mrfcf-a", c.MrfcfA, 1), c.checkNewItems(), c.checkBandit(), err)
 }
 
 // Run measures the methods and prints a table or a JSON object.
-func (c *evaluateCmd) Run(a *app) error {
+func (c *evaluateCmd) Run(a *cli.App) error {
 	methods, err := evaluate.ParseMethods(c.Methods)
 	if err != nil {
-		return usageError{err}
+		return cli.Usage(err)
 	}
-	p := a.progress()
+	p := a.Progress()
 	events, _, err := c.read(p)
 	if err != nil {
 		return err
@@ -100,10 +102,10 @@ func (c *evaluateCmd) Run(a *app) error {
 		return inFlags(err)
 	}
 	if c.JSON {
-		return printJSON(a, c.report(part, &opt, results, elapsed))
+		return a.PrintJSON(c.report(part, &opt, results, elapsed))
 	}
-	printHead(a.stdout, part, &opt)
-	return evaluate.WriteTable(a.stdout, results, elapsed)
+	printHead(a.Stdout, part, &opt)
+	return evaluate.WriteTable(a.Stdout, results, elapsed)
 }
 
 // prepare computes the bases that the methods need: one for both kinds if they are of the same graph and rank.

@@ -7,10 +7,10 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"strconv"
-	"strings"
 	"time"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/fault"
 	"github.com/gsimc/gsimc/train"
 
 	"github.com/gsimc/gsimc/dataset"
@@ -46,13 +46,13 @@ func (f *dataFlags) check() error {
 	var err error
 	switch {
 	case len(f.Data) == 0 && f.FromStore == "":
-		err = errors.New("missing flags: --data=FILE or --from-store=DIR")
+		err = cli.About("missing flags: %s=FILE or %s=DIR", "--data", "--from-store")
 	case len(f.Data) > 0 && f.FromStore != "":
-		err = errors.New("--from-store: leave out --data, or this")
+		err = cli.Flagf("--from-store", "leave out --data, or this")
 	case f.FromStore != "" && f.WeightColumn != "":
-		err = errors.New("--weight-column: a store has none, see --event-weight")
+		err = cli.Flagf("--weight-column", "a store has none, see --event-weight")
 	}
-	return errors.Join(err, inDataFlags(f.options().Validate()), f.storeFlags.check())
+	return errors.Join(err, f.options().Validate(), f.storeFlags.check())
 }
 
 // read reads the events with progress.
@@ -79,23 +79,23 @@ func checkWeights(events *dataset.Interactions) error {
 		return nil
 	}
 	user := sort.Search(events.NumUsers(), func(u int) bool { return events.Ptr[u+1] > int64(at) })
-	return fmt.Errorf("--weight-column: the weight of user %q and item %q is %v, want a number above 0 and at most %d: scale the weights down",
+	return cli.Flagf("--weight-column", "the weight of user %q and item %q is %v, want a number above 0 and at most %d: scale the weights down",
 		events.Users[user], events.Items[events.Item[at]], events.Weight[at], model.MaxWeight)
 }
 
 // dataError names the flag if a file of --data cannot be opened. All other errors of the data name file and line themselves.
 func dataError(err error) error {
 	if errors.As(err, new(*fs.PathError)) {
-		return fmt.Errorf("--data: %w", pathError(err))
+		return cli.Flag("--data", cli.PathError(err))
 	}
-	return inDataFlags(err)
+	return err
 }
 
 // readSplit reads the file of --split.
 func readSplit(path string, events *dataset.Interactions) (dataset.Split, error) {
 	split, err := dataset.ReadSplit(path, events)
 	if err != nil {
-		return nil, fmt.Errorf("--split: %w", pathError(err))
+		return nil, cli.Flag("--split", cli.PathError(err))
 	}
 	return split, nil
 }
@@ -104,7 +104,7 @@ func readSplit(path string, events *dataset.Interactions) (dataset.Split, error)
 func partition(events *dataset.Interactions, split dataset.Split, path string) (*dataset.Partition, error) {
 	part, err := events.PartitionInPlace(split)
 	if err != nil && path != "" {
-		return nil, fmt.Errorf("--split: %s: %w", path, err)
+		return nil, cli.Flag("--split", fault.In(path, err))
 	}
 	return part, err
 }
@@ -125,19 +125,19 @@ type graphFlags struct {
 
 func (f *graphFlags) check() error {
 	return errors.Join(
-		optional("--degree-exponent", f.DegreeExponent, 0, 2),
-		windowInRange(given(f.Window, 0)),
-		inRange("--rank", float64(given(f.Rank, 1)), 1, math.MaxFloat64),
-		inRange("--landmarks", float64(f.Landmarks), 0, math.MaxFloat64),
-		inRange("--tolerance", f.Tolerance, spectral.FinestTolerance, math.MaxFloat64),
-		below("--tolerance", f.Tolerance, 1),
+		cli.Optional("--degree-exponent", f.DegreeExponent, 0, 2),
+		windowInRange(cli.Given(f.Window, 0)),
+		cli.InRange("--rank", float64(cli.Given(f.Rank, 1)), 1, math.MaxFloat64),
+		cli.InRange("--landmarks", float64(f.Landmarks), 0, math.MaxFloat64),
+		cli.InRange("--tolerance", f.Tolerance, spectral.FinestTolerance, math.MaxFloat64),
+		cli.Below("--tolerance", f.Tolerance, 1),
 	)
 }
 
 // config is the training of a model with the given constants.
 func (f *graphFlags) config(spec model.Spec) train.Config {
 	return train.Config{
-		Spec: spec, Rank: given(f.Rank, 0), Solver: f.Solver, Tolerance: f.Tolerance, Seed: f.Seed,
+		Spec: spec, Rank: cli.Given(f.Rank, 0), Solver: f.Solver, Tolerance: f.Tolerance, Seed: f.Seed,
 		Nystrom: spectral.NystromOptions{Form: f.NystromForm, Landmarks: f.Landmarks},
 	}
 }
@@ -159,8 +159,8 @@ func (f *filterFlags) filter(name string) spectral.Filter {
 
 func (f *filterFlags) check() error {
 	return errors.Join(
-		above("--phi", f.Phi, 0), inRange("--gamma", f.Gamma, 0, math.MaxFloat64), inRange("--a", f.A, 2, math.MaxFloat64),
-		above("--power", f.Power, 0), optional("--degree-rescale", f.DegreeRescale, -2, 2),
+		cli.Above("--phi", f.Phi, 0), cli.InRange("--gamma", f.Gamma, 0, math.MaxFloat64), cli.InRange("--a", f.A, 2, math.MaxFloat64),
+		cli.Above("--power", f.Power, 0), cli.Optional("--degree-rescale", f.DegreeRescale, -2, 2),
 	)
 }
 
@@ -174,12 +174,12 @@ type kalmanFlags struct {
 
 func (f *kalmanFlags) check() error {
 	errs := []error{
-		above("--alpha", f.Alpha, 0), inRange("--alpha", f.Alpha, 0, 1),
-		inRange("--sigma-eta", f.SigmaEta, kalman.MinVariance, kalman.MaxVariance),
-		inRange("--sigma-nu", f.SigmaNu, kalman.MinVariance, kalman.MaxVariance),
+		cli.Above("--alpha", f.Alpha, 0), cli.InRange("--alpha", f.Alpha, 0, 1),
+		cli.InRange("--sigma-eta", f.SigmaEta, kalman.MinVariance, kalman.MaxVariance),
+		cli.InRange("--sigma-nu", f.SigmaNu, kalman.MinVariance, kalman.MaxVariance),
 	}
 	if f.HalfLife < 0 || (f.HalfLife > 0 && f.HalfLife < time.Second) {
-		errs = append(errs, fmt.Errorf("--half-life: %s, want 0s or at least 1s", f.HalfLife))
+		errs = append(errs, cli.Flagf("--half-life", "%s, want 0s or at least 1s", f.HalfLife))
 	}
 	return errors.Join(errs...)
 }
@@ -195,9 +195,9 @@ type dynamicsFlags struct {
 func (f *dynamicsFlags) check() error {
 	_, err := model.ParseBands(f.Bands)
 	if err != nil {
-		err = fmt.Errorf("--bands: %w", err)
+		err = cli.Flag("--bands", err)
 	}
-	return errors.Join(err, above("--ridge", f.Ridge, 0), inRange("--positions", float64(f.Positions), 0, math.MaxFloat64))
+	return errors.Join(err, cli.Above("--ridge", f.Ridge, 0), cli.InRange("--positions", float64(f.Positions), 0, math.MaxFloat64))
 }
 
 // spec is checked before.
@@ -228,9 +228,9 @@ func (f *modelFlags) spec(g *graphFlags, dynamics, filter string) model.Spec {
 	preset := train.Preset(dynamics)
 	s := model.Spec{
 		Graph:          g.Graph,
-		DegreeExponent: given(g.DegreeExponent, preset.DegreeExponent),
-		Window:         given(g.Window, preset.Window),
-		DegreeRescale:  given(f.DegreeRescale, preset.DegreeRescale),
+		DegreeExponent: cli.Given(g.DegreeExponent, preset.DegreeExponent),
+		Window:         cli.Given(g.Window, preset.Window),
+		DegreeRescale:  cli.Given(f.DegreeRescale, preset.DegreeRescale),
 		Filter:         f.filter(filter),
 		Alpha:          f.Alpha,
 		HalfLife:       f.HalfLife.Seconds(),
@@ -245,77 +245,9 @@ func (f *modelFlags) spec(g *graphFlags, dynamics, filter string) model.Spec {
 	return s
 }
 
-// given is the value of an optional flag, or what stands in for it.
-func given[T any](flag *T, otherwise T) T {
-	if flag == nil {
-		return otherwise
-	}
-	return *flag
-}
-
 func windowInRange(w int) error {
 	if w == 0 || w >= 2 && w <= spectral.MaxWindow {
 		return nil
 	}
-	return fmt.Errorf("--window: %d, want 2 to %d, or 0 for whole histories", w, spectral.MaxWindow)
-}
-
-func optional(flag string, x *float64, low, high float64) error {
-	if x == nil {
-		return nil
-	}
-	return inRange(flag, *x, low, high)
-}
-
-func inRange(flag string, x, low, high float64) error {
-	switch {
-	case x >= low && x <= high:
-		return nil
-	case high == math.MaxFloat64:
-		return fmt.Errorf("%s: %v, want at least %v", flag, x, low)
-	}
-	return fmt.Errorf("%s: %v, want %v to %v", flag, x, low, high)
-}
-
-func above(flag string, x, low float64) error {
-	if x > low && !math.IsInf(x, 0) {
-		return nil
-	}
-	return fmt.Errorf("%s: %v, want a number above %v", flag, x, low)
-}
-
-func below(flag string, x, high float64) error {
-	if x < high {
-		return nil
-	}
-	return fmt.Errorf("%s: %v, want a number below %v", flag, x, high)
-}
-
-// byteSize is a number of bytes, written with a unit: 64MiB, 1GB, 4096.
-type byteSize int64
-
-var byteUnits = []struct {
-	suffix string
-	bytes  int64
-}{
-	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
-	{"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1}, {"", 1},
-}
-
-// UnmarshalText reads a size; it must be a number of 0 or more with or without a unit.
-func (b *byteSize) UnmarshalText(text []byte) error {
-	s := strings.TrimSpace(string(text))
-	for _, unit := range byteUnits {
-		digits, ok := strings.CutSuffix(s, unit.suffix)
-		if !ok {
-			continue
-		}
-		x, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
-		if err != nil || !(x >= 0) || x*float64(unit.bytes) > math.MaxInt64/2 {
-			break
-		}
-		*b = byteSize(x * float64(unit.bytes))
-		return nil
-	}
-	return fmt.Errorf("%q is not a size: want a number and B, KiB, MiB, GiB, kB, MB or GB, such as 256MiB", s)
+	return fault.New("--window", w, fmt.Sprintf("2 to %d, or 0 for whole histories", spectral.MaxWindow))
 }

@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/train"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -34,7 +34,7 @@ func (f *storeFlags) check() error {
 	var errs []error
 	for _, t := range slices.Sorted(maps.Keys(f.EventWeight)) {
 		if w := f.EventWeight[t]; !(w >= -model.MaxWeight && w <= model.MaxWeight) {
-			errs = append(errs, fmt.Errorf("--event-weight: weight of %q is %v, want a number from -%d to %d",
+			errs = append(errs, cli.Flagf("--event-weight", "weight of %q is %v, want a number from -%d to %d",
 				t, w, model.MaxWeight, model.MaxWeight))
 		}
 	}
@@ -54,21 +54,21 @@ func (f *storeFlags) readStore(p progress.Progress, opt dataset.Options) (*datas
 	r, err := pebble.OpenReadOnly(dir, pebble.Options{})
 	switch {
 	case errors.Is(err, pebble.ErrInUse):
-		return nil, nil, fmt.Errorf("--from-store: %s is in use by another process: if that is a server, give its address with "+
+		return nil, nil, cli.Flagf("--from-store", "%s is in use by another process: if that is a server, give its address with "+
 			"--server to learn from a checkpoint of its store, else wait for its end", dir)
 	case errors.Is(err, fs.ErrNotExist) && f.Server != "":
-		return nil, nil, fmt.Errorf("--from-store: %s, which the server at %s has just made, is not there: give the data folder of that server",
+		return nil, nil, cli.Flagf("--from-store", "%s, which the server at %s has just made, is not there: give the data folder of that server",
 			dir, f.Server)
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil, fmt.Errorf("--from-store: %w", pathError(err))
+		return nil, nil, cli.Flag("--from-store", cli.PathError(err))
 	case err != nil:
-		return nil, nil, fmt.Errorf("--from-store: %w", err)
+		return nil, nil, cli.Flag("--from-store", err)
 	}
 	p.Begin(train.StageRead, progress.Rows)
 	defer p.End()
 	events, report, err := train.Read(context.Background(), f.FromStore, histories{r}, f.EventWeight, opt,
 		func(_ string, done, total int) { p.Update(int64(done), int64(total)) })
-	return events, report, errors.Join(inDataFlags(err), r.Close())
+	return events, report, errors.Join(err, r.Close())
 }
 
 // histories are those of a store in the folder of --from-store.
@@ -103,14 +103,14 @@ func (f *storeFlags) checkpoint() (dir string, release func(), err error) {
 	if err != nil {
 		defer release()
 		if ctx.Err() != nil {
-			return "", nil, fmt.Errorf("--server: %s did not copy its store within %s", f.Server, checkpointTimeout)
+			return "", nil, cli.Flagf("--server", "%s did not copy its store within %s", f.Server, checkpointTimeout)
 		}
 		return "", nil, (&clientFlags{Server: f.Server, Timeout: checkpointTimeout}).explain(err)
 	}
 	name := filepath.FromSlash(copied.GetDir())
 	if !filepath.IsLocal(name) {
 		defer release()
-		return "", nil, fmt.Errorf("--server: %s names a checkpoint %q outside its data folder", f.Server, name)
+		return "", nil, cli.Flagf("--server", "%s names a checkpoint %q outside its data folder", f.Server, name)
 	}
 	return filepath.Join(f.FromStore, name), release, nil
 }

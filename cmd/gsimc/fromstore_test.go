@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
@@ -35,7 +37,7 @@ func TestTrainFromStore(t *testing.T) {
 	execute(t, "observe", "--data", events, "--server", p.grpc)
 
 	train := []string{"train", "--from-store", dir, "--rank", "16", "--out", out}
-	if code, _, stderr := runCLI(t, nil, train...); code != exitFailure || !strings.Contains(stderr, dir+" is in use by another process") ||
+	if code, _, stderr := runCLI(t, nil, train...); code != cli.ExitFailure || !strings.Contains(stderr, dir+" is in use by another process") ||
 		!strings.Contains(stderr, "--server") {
 		t.Errorf("training from a locked folder: exit code %d, stderr %q", code, stderr)
 	}
@@ -44,7 +46,7 @@ func TestTrainFromStore(t *testing.T) {
 		t.Errorf("the events of the running server have the hash %s, those of the file %s", got, want)
 	}
 	awaitNoCheckpoint(t, dir)
-	if code, _, stderr := runCLI(t, nil, "train", "--from-store", t.TempDir(), "--server", p.grpc, "--out", out); code != exitFailure ||
+	if code, _, stderr := runCLI(t, nil, "train", "--from-store", t.TempDir(), "--server", p.grpc, "--out", out); code != cli.ExitFailure ||
 		!strings.Contains(stderr, "give the data folder of that server") {
 		t.Errorf("another server's folder: exit code %d, stderr %q", code, stderr)
 	}
@@ -160,11 +162,11 @@ func TestStoreWeights(t *testing.T) {
 		{"--server 127.0.0.1:1", "cannot connect to 127.0.0.1:1"},
 	} {
 		args := append([]string{"train", "--from-store", dir, "--out", out}, strings.Fields(c.flags)...)
-		if code, _, stderr := runCLI(t, nil, args...); code == exitOK || !strings.Contains(stderr, c.want) {
+		if code, _, stderr := runCLI(t, nil, args...); code == cli.ExitOK || !strings.Contains(stderr, c.want) {
 			t.Errorf("%s: exit code %d, stderr %q, want %q", c.flags, code, stderr, c.want)
 		}
 	}
-	if code, _, stderr := runCLI(t, nil, "train", "--from-store", filepath.Join(dir, "absent"), "--out", out); code == exitOK ||
+	if code, _, stderr := runCLI(t, nil, "train", "--from-store", filepath.Join(dir, "absent"), "--out", out); code == cli.ExitOK ||
 		!strings.Contains(stderr, "--from-store: "+filepath.Join(dir, "absent")+": no such file") {
 		t.Errorf("an absent folder: exit code %d, stderr %q", code, stderr)
 	}

@@ -2,12 +2,12 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
 	"time"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/dataset/synthetic"
 	"github.com/gsimc/gsimc/internal/progress"
@@ -35,29 +35,29 @@ func (c *generateCmd) config() synthetic.Config {
 }
 
 // Validate is called by kong after parsing.
-func (c *generateCmd) Validate() error {
-	err := inDataFlags(c.config().Validate())
+func (c *generateCmd) Check() error {
+	err := c.config().Validate()
 	switch name := strings.ToLower(c.Out); {
 	case strings.HasSuffix(name, ".parquet"), strings.HasSuffix(name, ".jsonl"):
-		err = errors.Join(err, fmt.Errorf("--out: %s: what is written is CSV: let the name end in .csv, .csv.gz or .csv.zst", c.Out))
+		err = errors.Join(err, cli.Flagf("--out", "%s: what is written is CSV: let the name end in .csv, .csv.gz or .csv.zst", c.Out))
 	}
 	return err
 }
 
 // Run writes the file and prints its size.
-func (c *generateCmd) Run(a *app) error {
-	if err := writable(c.Out); err != nil {
+func (c *generateCmd) Run(a *cli.App) error {
+	if err := cli.Writable("--out", c.Out); err != nil {
 		return err
 	}
-	begin, p := time.Now(), a.progress()
-	ctx, stop := interruptContext()
+	begin, p := time.Now(), a.Progress()
+	ctx, stop := cli.InterruptContext()
 	defer stop()
 	out, err := dataset.Create(c.Out)
 	if err != nil {
-		return fmt.Errorf("--out: %w", err)
+		return cli.Flag("--out", err)
 	}
 	p.Begin("generating events", progress.Rows)
-	err = complete(ctx, out, func(w io.Writer) error {
+	err = cli.Complete(ctx, out, func(w io.Writer) error {
 		return synthetic.Generate(w, c.config(), func(events int64) { p.Update(events, c.Events) })
 	})
 	p.End()
@@ -68,7 +68,7 @@ func (c *generateCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	a.printf("%s: %d users, %d items, %d events, %s in %s\n", c.Out, c.Users, c.Items, c.Events,
-		bytesText(info.Size()), time.Since(begin).Round(time.Millisecond))
+	a.Printf("%s: %d users, %d items, %d events, %s in %s\n", c.Out, c.Users, c.Items, c.Events,
+		cli.BytesText(info.Size()), time.Since(begin).Round(time.Millisecond))
 	return nil
 }

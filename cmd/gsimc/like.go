@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/train"
 
 	"github.com/alecthomas/kong"
@@ -25,15 +26,15 @@ type likeFlags struct {
 // likeGroups are the groups of the flags that --like stands in for.
 var likeGroups = []string{"Item graph:", "Kind of model:", "Filter:", "Online state:", "Learned dynamics:"}
 
-// AfterApply is called by kong when the values have been checked. It refuses flags of the command line that would silently do
+// CheckLine refuses flags of the command line that would silently do
 // nothing: beside --like those that it stands in for, and else the constants of the kind of model that is not trained.
-func (c *trainCmd) AfterApply(ctx *kong.Context) (err error) {
+func (c *trainCmd) CheckLine(ctx *kong.Context) (err error) {
 	for _, on := range ctx.Path {
 		if on.Flag == nil || on.Resolved {
 			continue // not from the command line
 		}
 		if reason := c.withoutEffect(on.Flag); reason != "" {
-			err = errors.Join(err, fmt.Errorf("--%s: has no effect %s", on.Flag.Name, reason))
+			err = errors.Join(err, cli.Flagf("--"+on.Flag.Name, "has no effect %s", reason))
 		}
 	}
 	return err
@@ -61,7 +62,7 @@ func (c *trainCmd) withoutEffect(flag *kong.Flag) string {
 
 // follow reads the model of --like, and takes over the filters of rare users and items.
 func (c *trainCmd) follow() error {
-	m, err := openModel("--like", c.Like)
+	m, err := cli.OpenModel("--like", c.Like)
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func (c *trainCmd) follow() error {
 
 // config is the training without the source of its events.
 func (c *trainCmd) config() train.Config {
-	cfg := c.graphFlags.config(c.modelFlags.spec(&c.graphFlags, c.dynamics(), given(c.Filter, spectral.RandomWalk)))
+	cfg := c.graphFlags.config(c.modelFlags.spec(&c.graphFlags, c.dynamics(), cli.Given(c.Filter, spectral.RandomWalk)))
 	if c.like != nil {
 		return c.like.Apply(cfg)
 	}
@@ -89,13 +90,13 @@ func (c *trainCmd) holdOut(events *dataset.Interactions) (*train.HeldOut, *model
 	if c.Compare == "" {
 		return nil, nil, nil
 	}
-	old, err := openModel("--compare", c.Compare)
+	old, err := cli.OpenModel("--compare", c.Compare)
 	if err != nil {
 		return nil, nil, err
 	}
 	held, err := train.HoldOut(events, old)
 	if err != nil {
-		return nil, nil, errors.Join(old.Close(), tooFewError{fmt.Errorf("--compare: %w", err)})
+		return nil, nil, errors.Join(old.Close(), cli.WithCode(cli.ExitTooFew, cli.Flag("--compare", err)))
 	}
 	return held, old, nil
 }

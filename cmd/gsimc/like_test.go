@@ -9,6 +9,8 @@ import (
 
 	"github.com/gsimc/gsimc/train"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/model"
@@ -62,11 +64,11 @@ func TestTrainLike(t *testing.T) {
 		{"--alpha 0.5", "--alpha: has no effect with --like"},
 	} {
 		code, _, stderr := runCLI(t, nil, append([]string{"train", "--data", events, "--out", second, "--like", first}, strings.Fields(c.flags)...)...)
-		if code != exitUsage || !strings.Contains(stderr, c.want) {
+		if code != cli.ExitUsage || !strings.Contains(stderr, c.want) {
 			t.Errorf("%s: exit code %d, stderr %q, want %q", c.flags, code, stderr, c.want)
 		}
 	}
-	if code, _, stderr := runCLI(t, nil, "train", "--data", events, "--out", second, "--like", events); code != exitFailure || stderr == "" {
+	if code, _, stderr := runCLI(t, nil, "train", "--data", events, "--out", second, "--like", events); code != cli.ExitFailure || stderr == "" {
 		t.Errorf("--like of another file: exit code %d, stderr %q", code, stderr)
 	}
 }
@@ -101,7 +103,7 @@ func TestTrainCompare(t *testing.T) {
 		firstEvents(t, events, 20, 9, laterYears): "--compare: 5 of the 20 users can be held out, want at least 30",
 		events: "--compare: 0 of the 300 users can be held out", // the model has seen them
 	} {
-		if code, _, stderr := runCLI(t, nil, "train", "--data", data, "--like", right, "--out", out, "--compare", right); code != exitTooFew || !strings.Contains(stderr, want) {
+		if code, _, stderr := runCLI(t, nil, "train", "--data", data, "--like", right, "--out", out, "--compare", right); code != cli.ExitTooFew || !strings.Contains(stderr, want) {
 			t.Errorf("exit code %d, stderr %q, want %q", code, stderr, want)
 		}
 	}

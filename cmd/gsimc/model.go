@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	"github.com/gsimc/gsimc/model"
 )
 
@@ -16,10 +18,10 @@ type modelShowCmd struct {
 }
 
 // Run checks the file as serve would, and describes it.
-func (c *modelShowCmd) Run(a *app) error {
-	m, err := openModel("<file>", c.File)
+func (c *modelShowCmd) Run(a *cli.App) error {
+	m, err := cli.OpenModel("<file>", c.File)
 	if err != nil {
 		return err
 	}
-	return errors.Join(model.Describe(a.stdout, m), m.Close())
+	return errors.Join(model.Describe(a.Stdout, m), m.Close())
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/model"
 )
@@ -24,19 +26,19 @@ func (modelDriftCmd) Help() string {
 }
 
 // Validate is called by kong after parsing.
-func (c *modelDriftCmd) Validate() error { return c.check() }
+func (c *modelDriftCmd) Check() error { return c.check() }
 
 // Run measures and prints a table.
-func (c *modelDriftCmd) Run(a *app) error {
-	m, err := openModel("--model", c.Model)
+func (c *modelDriftCmd) Run(a *cli.App) error {
+	m, err := cli.OpenModel("--model", c.Model)
 	if err != nil {
 		return err
 	}
-	events, _, err := c.read(a.progress())
+	events, _, err := c.read(a.Progress())
 	if err != nil {
 		return errors.Join(err, m.Close())
 	}
-	printTable(a.stdout, driftRows(m, events))
+	cli.PrintTable(a.Stdout, driftRows(m, events))
 	return m.Close()
 }
 

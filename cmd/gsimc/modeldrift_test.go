@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 )
 
 func TestModelDrift(t *testing.T) {
@@ -11,7 +13,7 @@ func TestModelDrift(t *testing.T) {
 	drift := func(data string) string {
 		t.Helper()
 		code, out, stderr := runCLI(t, nil, "model", "drift", "--model", model, "--data", data)
-		if code != exitOK {
+		if code != cli.ExitOK {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
 		return out
@@ -21,13 +23,13 @@ func TestModelDrift(t *testing.T) {
 	}
 	// Another catalogue: the same ids, other tastes, and many more items.
 	other := filepath.Join(t.TempDir(), "other.csv.gz")
-	if code, _, stderr := runCLI(t, nil, "generate", "--users", "300", "--items", "400", "--events", "6000", "--seed", "9", "--out", other); code != exitOK {
+	if code, _, stderr := runCLI(t, nil, "generate", "--users", "300", "--items", "400", "--events", "6000", "--seed", "9", "--out", other); code != cli.ExitOK {
 		t.Fatal(stderr)
 	}
 	if out := drift(other); !strings.Contains(out, "train a new model now") {
 		t.Errorf("another catalogue:\n%s", out)
 	}
-	if code, _, stderr := runCLI(t, nil, "model", "drift", "--model", events, "--data", events); code != exitFailure || !strings.Contains(stderr, "model file") {
+	if code, _, stderr := runCLI(t, nil, "model", "drift", "--model", events, "--data", events); code != cli.ExitFailure || !strings.Contains(stderr, "model file") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/evaluate"
 	"github.com/gsimc/gsimc/internal/progress"
@@ -20,8 +22,8 @@ func (c *evaluateCmd) checkNewItems() error {
 		return nil
 	}
 	_, err := c.newItemsMethods()
-	return errors.Join(err, above("--new-share", c.NewShare, 0), below("--new-share", c.NewShare, 1),
-		above("--shown-share", c.ShownShare, 0), inRange("--shown-share", c.ShownShare, 0, 1))
+	return errors.Join(err, cli.Above("--new-share", c.NewShare, 0), cli.Below("--new-share", c.NewShare, 1),
+		cli.Above("--shown-share", c.ShownShare, 0), cli.InRange("--shown-share", c.ShownShare, 0, 1))
 }
 
 // newItemsMethods are those of --methods, which must have models.
@@ -35,17 +37,17 @@ func (c *evaluateCmd) newItemsMethods() ([]evaluate.Method, error) {
 	}
 	for _, m := range methods {
 		if one := []evaluate.Method{m}; !evaluate.NeedsBasis(one) && !evaluate.NeedsDynamics(one) {
-			return nil, fmt.Errorf("--methods: %v has no model to be extended by new items: leave it out", m)
+			return nil, cli.Flagf("--methods", "%v has no model to be extended by new items: leave it out", m)
 		}
 	}
 	return methods, nil
 }
 
 // newItems runs the protocol and prints a table or a JSON object for each method.
-func (c *evaluateCmd) newItems(a *app, p progress.Progress, part *dataset.Partition) error {
+func (c *evaluateCmd) newItems(a *cli.App, p progress.Progress, part *dataset.Partition) error {
 	methods, err := c.newItemsMethods()
 	if err != nil {
-		return usageError{err}
+		return cli.Usage(err)
 	}
 	x, err := evaluate.HideItems(part, evaluate.HiddenItems{Share: c.NewShare, Shown: c.ShownShare, Seed: c.Seed})
 	if err != nil {
@@ -61,14 +63,14 @@ func (c *evaluateCmd) newItems(a *app, p progress.Progress, part *dataset.Partit
 			reports[method.String()] = newItemsFigures(results)
 			continue
 		}
-		fmt.Fprintf(a.stdout, "%v: %d of %d items hidden from the training; %d training users, %.0f %% of whom show them afterwards\n\n",
+		fmt.Fprintf(a.Stdout, "%v: %d of %d items hidden from the training; %d training users, %.0f %% of whom show them afterwards\n\n",
 			method, len(x.Hidden), len(part.Items), part.Train.Len(), 100*c.ShownShare)
-		if err := evaluate.WriteNewItems(a.stdout, results); err != nil {
+		if err := evaluate.WriteNewItems(a.Stdout, results); err != nil {
 			return err
 		}
 	}
 	if c.JSON {
-		return printJSON(a, map[string]any{"items": len(part.Items), "hidden": len(x.Hidden), "methods": reports})
+		return a.PrintJSON(map[string]any{"items": len(part.Items), "hidden": len(x.Hidden), "methods": reports})
 	}
 	return nil
 }

@@ -4,17 +4,19 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 )
 
 func TestEvaluateNewItems(t *testing.T) {
 	events, _ := smallModel(t)
 	args := []string{"evaluate", "--data", events, "--protocol", "new-items", "--rank", "16", "--new-share", "0.3"}
 	code, out, stderr := runCLI(t, nil, args...)
-	if code != exitOK || !strings.Contains(out, "trained on all") || !strings.Contains(out, "and extended") {
+	if code != cli.ExitOK || !strings.Contains(out, "trained on all") || !strings.Contains(out, "and extended") {
 		t.Fatalf("exit code %d: %s%s", code, out, stderr)
 	}
 	code, out, stderr = runCLI(t, nil, append(args, "--json", "--methods", "bgs-online power")...)
-	if code != exitOK {
+	if code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	var report struct {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -50,22 +52,22 @@ func (observeCmd) Help() string {
 }
 
 // Validate is called by kong after parsing.
-func (c *observeCmd) Validate() error {
-	errs := []error{c.clientFlags.check(), inRange("--in-flight", float64(c.InFlight), 1, 100000)}
+func (c *observeCmd) Check() error {
+	errs := []error{c.clientFlags.check(), cli.InRange("--in-flight", float64(c.InFlight), 1, 100000)}
 	switch {
 	case len(c.Data) == 0 && (c.User == "" || c.Item == ""):
-		errs = append(errs, errors.New("want --user and --item, or --data"))
+		errs = append(errs, cli.About("want %s and %s, or %s", "--user", "--item", "--data"))
 	case len(c.Data) > 0 && (c.User != "" || c.Item != "" || c.Time != "" || c.Value != nil || c.EventID != ""):
-		errs = append(errs, errors.New("--data does not go with --user, --item, --time, --value or --event-id"))
+		errs = append(errs, cli.About("%s does not go with %s, %s, %s, %s or %s", "--data", "--user", "--item", "--time", "--value", "--event-id"))
 	}
 	if c.GiveUp <= 0 {
-		errs = append(errs, fmt.Errorf("--give-up: %s, want more than 0s", c.GiveUp))
+		errs = append(errs, cli.Flagf("--give-up", "%s, want more than 0s", c.GiveUp))
 	}
 	return errors.Join(errs...)
 }
 
 // Run sends one event or a file of them.
-func (c *observeCmd) Run(a *app) error {
+func (c *observeCmd) Run(a *cli.App) error {
 	if len(c.Data) > 0 {
 		return c.sendFile(a)
 	}
@@ -83,7 +85,7 @@ func (c *observeCmd) Run(a *app) error {
 	return c.call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
 		got, err := pb.NewEventServiceClient(conn).Observe(ctx, &pb.ObserveRequest{Event: event})
 		if err == nil {
-			a.printf("%s, revision %d\n", dispositionText(got.GetDisposition()), got.GetUserRevision())
+			a.Printf("%s, revision %d\n", dispositionText(got.GetDisposition()), got.GetUserRevision())
 		}
 		return err
 	})
@@ -103,8 +105,8 @@ func dispositionText(d pb.EventDisposition) string {
 }
 
 // sendFile reads the file into memory and streams it.
-func (c *observeCmd) sendFile(a *app) (err error) {
-	p := a.progress()
+func (c *observeCmd) sendFile(a *cli.App) (err error) {
+	p := a.Progress()
 	opt := dataset.Options{UserColumn: c.UserColumn, ItemColumn: c.ItemColumn, TimeColumn: c.TimeColumn, WeightColumn: c.WeightColumn}
 	opt.Progress = func(read, total, _ int64) { p.Update(read, total) }
 	p.Begin("reading events", progress.Bytes)
@@ -118,7 +120,7 @@ func (c *observeCmd) sendFile(a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	ctx, stop := interruptContext()
+	ctx, stop := cli.InterruptContext()
 	defer stop()
 
 	written, err := newestFile(c.Data)
@@ -132,7 +134,7 @@ func (c *observeCmd) sendFile(a *app) (err error) {
 	s.acknowledged = func(n int) { p.Update(int64(n), int64(events.Len())) }
 	err = s.run(ctx)
 	p.End()
-	a.printf("%d of %d events acknowledged in %s: %d applied, %d on unknown items, %d duplicates, %d rejected; %d reconnects\n",
+	a.Printf("%d of %d events acknowledged in %s: %d applied, %d on unknown items, %d duplicates, %d rejected; %d reconnects\n",
 		s.acked, events.Len(), time.Since(begin).Round(time.Millisecond), s.applied(), s.pending, s.duplicates, s.rejected, s.reconnects)
 	if err != nil {
 		return c.explain(err)

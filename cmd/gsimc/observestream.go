@@ -8,6 +8,8 @@ import (
 	"sort"
 	"time"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -78,7 +80,7 @@ func (s *sender) run(ctx context.Context) error {
 		}
 		switch {
 		case ctx.Err() != nil:
-			return errInterrupted
+			return cli.ErrInterrupted
 		case err == nil:
 			return nil
 		case !transient(err):

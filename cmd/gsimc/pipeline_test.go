@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	"github.com/gsimc/gsimc/evaluate"
 	"github.com/gsimc/gsimc/model"
 )
@@ -17,7 +19,7 @@ import (
 func mustRun(t *testing.T, args ...string) string {
 	t.Helper()
 	code, stdout, stderr := runCLI(t, nil, args...)
-	if code != exitOK {
+	if code != cli.ExitOK {
 		t.Fatalf("gsimc %s: exit code %d: %s", strings.Join(args, " "), code, stderr)
 	}
 	return stdout
@@ -86,7 +88,7 @@ func TestTrainIsReproducible(t *testing.T) {
 	var files [][]byte
 	for range 2 {
 		code, _, stderr := runCLI(t, []string{"SOURCE_DATE_EPOCH=1700000000"}, "train", "--data", events, "--out", path, "--rank", "16")
-		if code != exitOK {
+		if code != cli.ExitOK {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
 		file, err := os.ReadFile(path)
@@ -103,7 +105,7 @@ func TestTrainIsReproducible(t *testing.T) {
 	}
 	for _, bad := range []string{"yesterday", "-1", "1.5", "253402300800"} {
 		code, _, stderr := runCLI(t, []string{"SOURCE_DATE_EPOCH=" + bad}, "train", "--data", events, "--out", path)
-		if code != exitUsage || !strings.Contains(stderr, `SOURCE_DATE_EPOCH: "`+bad+`", want whole seconds since 1970`) {
+		if code != cli.ExitUsage || !strings.Contains(stderr, `SOURCE_DATE_EPOCH: "`+bad+`", want whole seconds since 1970`) {
 			t.Errorf("%s: exit code %d, stderr %q", bad, code, stderr)
 		}
 	}
@@ -151,7 +153,7 @@ func TestTrainRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			args := append([]string{"train", "--out", filepath.Join(dir, "m.gsimc")}, c.args...)
 			code, stdout, stderr := runCLI(t, nil, args...)
-			if code == exitOK || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 || stdout != "" {
+			if code == cli.ExitOK || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 || stdout != "" {
 				t.Errorf("exit code %d, stderr %q, stdout %q; want %q", code, stderr, stdout, c.want)
 			}
 		})

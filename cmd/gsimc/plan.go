@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/train"
 
 	"github.com/gsimc/gsimc/dataset"
@@ -18,8 +19,8 @@ import (
 
 // planFlags are about what a training needs, before it is done.
 type planFlags struct {
-	Plan        bool     `group:"Resources:" help:"Read the events, print how much time and memory each stage of the training takes, and end. Nothing is written."`
-	MemoryLimit byteSize `group:"Resources:" default:"0" placeholder:"SIZE" help:"Refuse a training that needs more memory than this, such as 8GiB. Default: the limit of the control group, or else the memory of the machine."`
+	Plan        bool         `group:"Resources:" help:"Read the events, print how much time and memory each stage of the training takes, and end. Nothing is written."`
+	MemoryLimit cli.ByteSize `group:"Resources:" default:"0" placeholder:"SIZE" help:"Refuse a training that needs more memory than this, such as 8GiB. Default: the limit of the control group, or else the memory of the machine."`
 }
 
 // collectAt is the percentage by which the heap of a training grows before garbage is collected. Its memory is a few large
@@ -28,7 +29,7 @@ const collectAt = 20
 
 // limitTraining sets the collector up for a training, within a limit that is given by a flag, until restore is called. GOGC
 // and GOMEMLIMIT stand.
-func limitTraining(env []string, limit byteSize) (restore func()) {
+func limitTraining(env []string, limit cli.ByteSize) (restore func()) {
 	percent, bytes := -1, int64(-1) // as they were
 	given := func(name string) bool {
 		return slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") })
@@ -57,7 +58,7 @@ type plan struct {
 
 func (c *trainCmd) plan(part *dataset.Partition, cfg *train.Config) *plan {
 	todo := train.NewPlan(part, *cfg)
-	return &plan{Plan: todo, read: peakRSS(), held: heldMemory(), limit: memoryLimit(c.MemoryLimit)}
+	return &plan{Plan: todo, read: cli.PeakRSS(), held: heldMemory(), limit: cli.MemoryLimit(c.MemoryLimit)}
 }
 
 // heldMemory is what the Go runtime holds of the operating system after a collection.
@@ -79,27 +80,27 @@ func (p *plan) check() error {
 		lower += ", fewer --bands"
 	}
 	return fmt.Errorf("the training needs about %s of memory, in the stage %q, and there are %s: choose %s, leave out rare items "+
-		"(--min-item-events), or raise --memory-limit if there is more", bytesText(need), stage, bytesText(p.limit), lower)
+		"(--min-item-events), or raise --memory-limit if there is more", cli.BytesText(need), stage, cli.BytesText(p.limit), lower)
 }
 
 // print writes the table; reading tells the time that reading took.
-func (p *plan) print(a *app, reading time.Duration) {
+func (p *plan) print(a *cli.App, reading time.Duration) {
 	speed := calibrate()
-	rows := [][]string{{"stage", "time", "memory"}, {"reading (done)", seconds(reading.Seconds()), bytesText(p.read)}}
+	rows := [][]string{{"stage", "time", "memory"}, {"reading (done)", seconds(reading.Seconds()), cli.BytesText(p.read)}}
 	total, held := reading.Seconds(), p.held
 	for _, s := range p.Stages {
 		took := speed.Seconds(s.Work)
-		rows = append(rows, []string{s.Name, seconds(took), bytesText(train.Memory(held + s.Peak))})
+		rows = append(rows, []string{s.Name, seconds(took), cli.BytesText(train.Memory(held + s.Peak))})
 		total += took
 		held += s.Kept
 	}
 	need, _ := p.Peak(p.held)
-	rows = append(rows, []string{"total", seconds(total), bytesText(max(need, p.read))})
+	rows = append(rows, []string{"total", seconds(total), cli.BytesText(max(need, p.read))})
 	if p.limit > 0 {
-		rows = append(rows, []string{"there is", "", bytesText(p.limit)})
+		rows = append(rows, []string{"there is", "", cli.BytesText(p.limit)})
 	}
-	printTable(a.stdout, rows, 1, 2)
-	a.printf("on %d processors with %.0f and %.0f GFLOP/s (float32, float64), %.1f GB/s, %.0f M rows/s\n", runtime.GOMAXPROCS(0),
+	cli.PrintTable(a.Stdout, rows, 1, 2)
+	a.Printf("on %d processors with %.0f and %.0f GFLOP/s (float32, float64), %.1f GB/s, %.0f M rows/s\n", runtime.GOMAXPROCS(0),
 		speed[cost.Single]/1e9, speed[cost.Double]/1e9, speed[cost.Stream]/1e9, speed[cost.Gather]/1e6)
 }
 
@@ -112,17 +113,4 @@ func seconds(s float64) string {
 		return fmt.Sprintf("%.0fs", s)
 	}
 	return fmt.Sprintf("%.1fs", s)
-}
-
-// memoryLimit is the memory that this process may have: what the flag says, or else the least of the limit of the control
-// group and the memory of the machine; 0 if nobody knows.
-func memoryLimit(flag byteSize) int64 {
-	if flag > 0 {
-		return int64(flag)
-	}
-	limit := machineMemory()
-	if group, ok := groupMemory(); ok && (limit == 0 || group < limit) {
-		limit = group
-	}
-	return limit
 }

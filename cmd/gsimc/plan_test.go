@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	"github.com/gsimc/gsimc/internal/cost"
 	"github.com/gsimc/gsimc/train"
 )
@@ -53,8 +55,8 @@ func TestTrainRefusesWhatDoesNotFit(t *testing.T) {
 			t.Errorf("the error does not say %q: %s", want, stderr)
 		}
 	}
-	if code != exitFailure {
-		t.Errorf("exit code %d, want %d", code, exitFailure)
+	if code != cli.ExitFailure {
+		t.Errorf("exit code %d, want %d", code, cli.ExitFailure)
 	}
 	if _, err := os.Stat(out); err == nil {
 		t.Error("a model was written all the same")

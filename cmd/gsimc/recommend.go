@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -48,26 +48,26 @@ func (recommendCmd) Help() string {
 }
 
 // Validate is called by kong after parsing.
-func (c *recommendCmd) Validate() error {
-	errs := []error{c.clientFlags.check(), inRange("--items", float64(c.Items), 1, 1000)}
+func (c *recommendCmd) Check() error {
+	errs := []error{c.clientFlags.check(), cli.InRange("--items", float64(c.Items), 1, 1000)}
 	if (c.User == "") == (len(c.History) == 0) {
-		errs = append(errs, errors.New("want either --user or --history"))
+		errs = append(errs, cli.About("want either %s or %s", "--user", "--history"))
 	}
 	if c.Seen == "include" && len(c.SeenTypes) > 0 {
-		errs = append(errs, errors.New("--seen include does not go with --seen-types"))
+		errs = append(errs, cli.About("%s include does not go with %s", "--seen", "--seen-types"))
 	}
-	errs = append(errs, inRange("--explain", float64(c.Explain), 0, 50), inRange("--beta", c.Beta, 0, 100))
+	errs = append(errs, cli.InRange("--explain", float64(c.Explain), 0, 50), cli.InRange("--beta", c.Beta, 0, 100))
 	if c.Explain > 0 && c.Items > 100 {
-		errs = append(errs, fmt.Errorf("--items: %d, want at most 100 with --explain", c.Items))
+		errs = append(errs, cli.Flagf("--items", "%d, want at most 100 with --explain", c.Items))
 	}
 	if c.Seed != 0 && c.Explore != "thompson" {
-		errs = append(errs, errors.New("--seed goes with --explore thompson only"))
+		errs = append(errs, cli.About("%s goes with %s thompson only", "--seed", "--explore"))
 	}
 	if c.Beta != 1 && c.Explore == "none" {
-		errs = append(errs, errors.New("--beta goes with --explore only"))
+		errs = append(errs, cli.About("%s goes with %s only", "--beta", "--explore"))
 	}
 	if c.ReappearAfter < 0 {
-		errs = append(errs, fmt.Errorf("--reappear-after: %s, want 0s or more", c.ReappearAfter))
+		errs = append(errs, cli.Flagf("--reappear-after", "%s, want 0s or more", c.ReappearAfter))
 	}
 	return errors.Join(errs...)
 }
@@ -114,12 +114,12 @@ func (c *recommendCmd) exploration() *pb.Exploration {
 }
 
 // Run asks for one list and prints it.
-func (c *recommendCmd) Run(a *app) error {
+func (c *recommendCmd) Run(a *cli.App) error {
 	catalogue := &dataset.Catalogue{}
 	if c.ItemsFile != "" {
 		var err error
 		if catalogue, err = dataset.ReadItems(c.ItemsFile); err != nil {
-			return fmt.Errorf("--items-file: %w", pathError(err))
+			return cli.Flag("--items-file", cli.PathError(err))
 		}
 	}
 	return c.call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
@@ -128,7 +128,7 @@ func (c *recommendCmd) Run(a *app) error {
 			return err
 		}
 		if c.JSON {
-			return printJSON(a, newAnswer(got, catalogue))
+			return a.PrintJSON(newAnswer(got, catalogue))
 		}
 		printAnswer(a, newAnswer(got, catalogue))
 		return nil
@@ -138,10 +138,4 @@ func (c *recommendCmd) Run(a *app) error {
 // enumText turns RESULT_SOURCE_POPULAR into popular.
 func enumText(name, prefix string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, prefix)), "_", " ")
-}
-
-func printJSON(a *app, value any) error {
-	e := json.NewEncoder(a.stdout)
-	e.SetIndent("", "  ")
-	return e.Encode(value)
 }

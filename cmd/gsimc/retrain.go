@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/retrain"
 	"github.com/gsimc/gsimc/server"
 	"github.com/gsimc/gsimc/store"
@@ -28,13 +28,13 @@ type retrainFlags struct {
 func (f *retrainFlags) check(storeKind string) error {
 	var errs []error
 	if f.RetrainEvery != 0 && f.RetrainEvery < time.Second {
-		errs = append(errs, fmt.Errorf("--retrain-every: %s, want 0s or at least 1s", f.RetrainEvery))
+		errs = append(errs, cli.Flagf("--retrain-every", "%s, want 0s or at least 1s", f.RetrainEvery))
 	}
 	if f.RetrainEvery != 0 && storeKind != "pebble" {
-		errs = append(errs, errors.New("--retrain-every: histories that are kept in memory cannot be learned from, want --store pebble"))
+		errs = append(errs, cli.Flagf("--retrain-every", "histories that are kept in memory cannot be learned from, want --store pebble"))
 	}
 	if f.RetrainCPUs < 0 {
-		errs = append(errs, fmt.Errorf("--retrain-cpus: %d, want 0 or more", f.RetrainCPUs))
+		errs = append(errs, cli.Flagf("--retrain-cpus", "%d, want 0 or more", f.RetrainCPUs))
 	}
 	return errors.Join(errs...)
 }
@@ -55,7 +55,7 @@ func (c *serveCmd) newRetrainer(st store.Store, s *server.Server, cfg *server.Co
 	}
 	exe, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("--retrain-every: %w", err)
+		return nil, cli.Flag("--retrain-every", err)
 	}
 	flags := []string{"--estimator", c.Estimator}
 	for _, t := range slices.Sorted(maps.Keys(c.EventWeight)) {
@@ -79,7 +79,7 @@ func (c *serveCmd) newRetrainer(st store.Store, s *server.Server, cfg *server.Co
 		},
 	})
 	if err != nil {
-		return nil, errors.New(fault.Text(err, func(field string) string { return "--" + strings.ToLower(field) }))
+		return nil, err
 	}
 	return loop, nil
 }
@@ -87,7 +87,7 @@ func (c *serveCmd) newRetrainer(st store.Store, s *server.Server, cfg *server.Co
 // trainingEnvironment is that of a training on a number of cores: the settings of the server are not its own.
 func trainingEnvironment(cpus int) []string {
 	env := slices.DeleteFunc(os.Environ(), func(entry string) bool {
-		return strings.HasPrefix(entry, envPrefix) || strings.HasPrefix(entry, "GOMAXPROCS=") ||
+		return strings.HasPrefix(entry, cli.EnvPrefix) || strings.HasPrefix(entry, "GOMAXPROCS=") ||
 			strings.HasPrefix(entry, "SOURCE_DATE_EPOCH=")
 	})
 	return append(env, "GOMAXPROCS="+strconv.Itoa(cpus))

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/loadtest"
 )
@@ -78,7 +80,7 @@ func benchmarkManyUsers(b *testing.B, model string, users int) {
 
 func benchCLI(b *testing.B, args ...string) {
 	b.Helper()
-	if code := run(append([]string{"--quiet"}, args...), strings.NewReader(""), os.Stderr, os.Stderr, nil); code != exitOK {
+	if code := run(append([]string{"--quiet"}, args...), strings.NewReader(""), os.Stderr, os.Stderr, nil); code != cli.ExitOK {
 		b.Fatalf("gsimc %s: exit code %d", args[0], code)
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server"
@@ -28,10 +29,10 @@ type serveCmd struct {
 
 	ExtendEvery time.Duration `group:"Model:" default:"30s" help:"How often items that events name and the model does not know are placed in it, by the histories that contain them. 0s: never."`
 
-	Store      string   `group:"State:" default:"pebble" enum:"pebble,memory" help:"Where histories are kept: on disk (pebble) or nowhere (memory, lost at exit)."`
-	DataDir    string   `group:"State:" default:"./state" help:"Folder of the pebble store; made if absent."`
-	StateCache byteSize `group:"State:" default:"256MiB" help:"Memory for cached user states."`
-	StoreCache byteSize `group:"State:" default:"64MiB" help:"Memory for blocks of the store."`
+	Store      string       `group:"State:" default:"pebble" enum:"pebble,memory" help:"Where histories are kept: on disk (pebble) or nowhere (memory, lost at exit)."`
+	DataDir    string       `group:"State:" default:"./state" help:"Folder of the pebble store; made if absent."`
+	StateCache cli.ByteSize `group:"State:" default:"256MiB" help:"Memory for cached user states."`
+	StoreCache cli.ByteSize `group:"State:" default:"64MiB" help:"Memory for blocks of the store."`
 
 	QualitySample float64 `group:"Live quality:" default:"0.01" help:"Share of the events of which the rank that the item had just before is measured, for the metrics gsimc_online_rank and gsimc_online_recall: 0, none, to 1, all."`
 	ShadowModel   string  `group:"Live quality:" placeholder:"FILE" help:"A second model that is measured on the same events and answers nothing."`
@@ -44,8 +45,8 @@ type serveCmd struct {
 	Reflection bool `group:"Network:" default:"true" negatable:"" help:"Serve gRPC reflection, for grpcurl and the like."`
 
 	DefaultTimeout       time.Duration `group:"Limits:" default:"1s" help:"Deadline of a call that comes without one."`
-	MaxRecvSize          byteSize      `group:"Limits:" default:"4MiB" help:"Largest message received."`
-	MaxSendSize          byteSize      `group:"Limits:" default:"4MiB" help:"Largest message sent."`
+	MaxRecvSize          cli.ByteSize  `group:"Limits:" default:"4MiB" help:"Largest message received."`
+	MaxSendSize          cli.ByteSize  `group:"Limits:" default:"4MiB" help:"Largest message sent."`
 	MaxConnections       int           `group:"Limits:" default:"4096" help:"Open connections; further ones wait."`
 	MaxConcurrentStreams uint32        `group:"Limits:" default:"1000" help:"Calls in flight on one connection."`
 	MaxConnectionAge     time.Duration `group:"Limits:" default:"5m" help:"Age at which a connection is asked to go, so that clients spread over new servers."`
@@ -83,7 +84,7 @@ var serveFlags = strings.NewReplacer("OpsListen: ", "--ops-listen: ", "Listen: "
 func inServeFlags(err error) error { return errors.New(serveFlags.Replace(err.Error())) }
 
 // Validate is called by kong after parsing. It leaves the checks to the server and words them in flags.
-func (c *serveCmd) Validate() error {
+func (c *serveCmd) Check() error {
 	err := c.config().Validate()
 	if err != nil {
 		err = inServeFlags(err)
@@ -101,7 +102,7 @@ func (c *serveCmd) config() server.Config {
 	cfg.StateCacheBytes = int64(c.StateCache)
 	cfg.QualitySample = c.QualitySample
 	if c.ShadowModel != "" {
-		cfg.ShadowModel = func() (*model.Model, error) { return openModel("--shadow-model", c.ShadowModel) }
+		cfg.ShadowModel = func() (*model.Model, error) { return cli.OpenModel("--shadow-model", c.ShadowModel) }
 	}
 	cfg.DefaultTimeout, cfg.SlowRequest = c.DefaultTimeout, c.SlowRequest
 	cfg.DrainDelay, cfg.DrainTimeout = c.DrainDelay, c.DrainTimeout
@@ -113,13 +114,13 @@ func (c *serveCmd) config() server.Config {
 }
 
 // Run serves until a signal ends it.
-func (c *serveCmd) Run(a *app) (err error) {
+func (c *serveCmd) Run(a *cli.App) (err error) {
 	cfg := c.config()
-	cfg.Logger = c.logger(a.stderr)
+	cfg.Logger = c.logger(a.Stderr)
 	cfg.Metrics = server.NewMetrics()
 	if c.LogKeyFile != "" {
 		if cfg.LogKey, err = os.ReadFile(c.LogKeyFile); err != nil {
-			return fmt.Errorf("--log-key-file: %w", pathError(err))
+			return cli.Flag("--log-key-file", cli.PathError(err))
 		}
 	}
 	// Before anything is open: a signal that comes meanwhile is kept and must not end the process.
@@ -134,9 +135,9 @@ func (c *serveCmd) Run(a *app) (err error) {
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 	s, err := server.New(cfg, st, func() (*model.Model, error) {
-		m, err := openModel("--model", c.Model)
+		m, err := cli.OpenModel("--model", c.Model)
 		if err == nil {
-			limitMemory(a.env, m.CopyBytes())
+			cli.LimitMemory(a.Env, m.CopyBytes())
 		}
 		return m, err
 	})
@@ -186,7 +187,7 @@ func (c *serveCmd) openStore(ctx context.Context, log *slog.Logger, metrics *ser
 		return memory.New(), nil
 	}
 	if err := os.MkdirAll(filepath.Clean(c.DataDir), 0o700); err != nil {
-		return nil, fmt.Errorf("--data-dir: %w", err)
+		return nil, cli.Flag("--data-dir", err)
 	}
 	return pebble.Open(ctx, c.DataDir, pebble.Options{
 		CacheBytes: int64(c.StoreCache),
@@ -217,7 +218,7 @@ func shutdownContext(log *slog.Logger) (context.Context, context.CancelFunc) {
 		}
 		<-signals
 		log.Warn("second signal: exiting at once")
-		os.Exit(exitFailure)
+		os.Exit(cli.ExitFailure)
 	}()
 	return ctx, func() {
 		signal.Stop(signals)

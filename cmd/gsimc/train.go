@@ -4,14 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/train"
 
 	"github.com/gsimc/gsimc/dataset"
@@ -43,13 +42,13 @@ type trainCmd struct {
 }
 
 // Validate is called by kong after parsing.
-func (c *trainCmd) Validate() error {
+func (c *trainCmd) Check() error {
 	var err error
-	if c.Filter != nil && given(c.Dynamics, model.DynamicsNone) == model.DynamicsLearned {
-		err = errors.New("--filter: has no effect with --dynamics learned, leave one of the two out")
+	if c.Filter != nil && cli.Given(c.Dynamics, model.DynamicsNone) == model.DynamicsLearned {
+		err = cli.Flagf("--filter", "has no effect with --dynamics learned, leave one of the two out")
 	}
 	if c.Out == "" && !c.Plan {
-		err = errors.Join(err, errors.New("missing flags: --out=FILE"))
+		err = errors.Join(err, cli.About("missing flags: %s=FILE", "--out"))
 	}
 	return errors.Join(c.dataFlags.check(), c.graphFlags.check(), c.modelFlags.check(), err)
 }
@@ -71,7 +70,7 @@ The file says when it was made, and its version is a hash of all that is in it. 
 
 // Run trains a model and prints what it did. With --json the reason of a failure is printed as well, for the process
 // that started this one.
-func (c *trainCmd) Run(a *app) error {
+func (c *trainCmd) Run(a *cli.App) error {
 	err := c.run(a)
 	if err == nil || !c.JSON {
 		return err
@@ -80,18 +79,18 @@ func (c *trainCmd) Run(a *app) error {
 	if few := new(train.TooFewError); errors.As(err, &few) {
 		failed = &train.Summary{TooFew: few}
 	}
-	return errors.Join(err, printJSON(a, failed))
+	return errors.Join(err, a.PrintJSON(failed))
 }
 
-func (c *trainCmd) run(a *app) (err error) {
+func (c *trainCmd) run(a *cli.App) (err error) {
 	if !c.Plan {
-		if err := writable(c.Out); err != nil {
+		if err := cli.Writable("--out", c.Out); err != nil {
 			return err
 		}
 	}
-	defer limitTraining(a.env, c.MemoryLimit)()
-	begin, p := time.Now(), a.progress()
-	trainedAt, err := reproducibleTime(a.env, begin)
+	defer limitTraining(a.Env, c.MemoryLimit)()
+	begin, p := time.Now(), a.Progress()
+	trainedAt, err := reproducibleTime(a.Env, begin)
 	if err != nil {
 		return err
 	}
@@ -150,7 +149,7 @@ func (c *trainCmd) run(a *app) (err error) {
 		return err
 	}
 	if c.JSON {
-		return printJSON(a, train.NewSummary(part, result, compared))
+		return a.PrintJSON(train.NewSummary(part, result, compared))
 	}
 	c.printSummary(a, report, part, &cfg, result, time.Since(begin), compared)
 	return nil
@@ -207,11 +206,11 @@ func (c *trainCmd) deal(events *dataset.Interactions) (*dataset.Partition, error
 
 // writeModel writes the model file in one step. A signal to end leaves no part of it behind.
 func writeModel(path string, m io.WriterTo) error {
-	ctx, stop := interruptContext()
+	ctx, stop := cli.InterruptContext()
 	defer stop()
 	out, err := atomicfile.Create(path)
 	if err == nil {
-		err = complete(ctx, out, func(w io.Writer) error {
+		err = cli.Complete(ctx, out, func(w io.Writer) error {
 			_, err := m.WriteTo(w)
 			return err
 		})
@@ -241,7 +240,7 @@ func (c *trainCmd) dynamics() string {
 	return model.DynamicsLearned
 }
 
-func (c *trainCmd) printSummary(a *app, report *dataset.Report, part *dataset.Partition, cfg *train.Config, result *train.Result, took time.Duration, compared *train.Comparison) {
+func (c *trainCmd) printSummary(a *cli.App, report *dataset.Report, part *dataset.Partition, cfg *train.Config, result *train.Result, took time.Duration, compared *train.Comparison) {
 	basis, m := result.Basis, result.Model
 	size := int64(0)
 	if info, err := os.Stat(c.Out); err == nil {
@@ -266,16 +265,16 @@ func (c *trainCmd) printSummary(a *app, report *dataset.Report, part *dataset.Pa
 		rows = append(rows, comparisonRow(c.Compare, compared))
 	}
 	rows = append(rows,
-		[]string{"model", fmt.Sprintf("%s, %s, version %s", c.Out, bytesText(size), m.Version())},
+		[]string{"model", fmt.Sprintf("%s, %s, version %s", c.Out, cli.BytesText(size), m.Version())},
 		[]string{"time", took.Round(time.Millisecond).String()},
-		[]string{"peak memory", bytesText(peakRSS())})
+		[]string{"peak memory", cli.BytesText(cli.PeakRSS())})
 	if note := componentsNote(basis); note != "" {
-		fmt.Fprintln(a.stderr, note)
+		fmt.Fprintln(a.Stderr, note)
 	}
 	for _, message := range report.BadRowMessages {
-		fmt.Fprintln(a.stderr, "skipped:", message)
+		fmt.Fprintln(a.Stderr, "skipped:", message)
 	}
-	printTable(a.stdout, rows)
+	cli.PrintTable(a.Stdout, rows)
 }
 
 // componentsNote warns of a graph in pieces. Each component of the hypergraph has an eigenvalue 1; the eigenvectors of small
@@ -321,25 +320,9 @@ func reproducibleTime(env []string, now time.Time) (time.Time, error) {
 		}
 		seconds, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || seconds < 0 || seconds > maxEpoch {
-			return now, usagef("%s: %q, want whole seconds since 1970, 0 to %d, or no such variable", name, text, maxEpoch)
+			return now, cli.Usagef("%s: %q, want whole seconds since 1970, 0 to %d, or no such variable", name, text, maxEpoch)
 		}
 		return time.Unix(seconds, 0), nil
 	}
 	return now, nil
-}
-
-// writable finds out before the work, not after it, that a file cannot be written.
-func writable(path string) error {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return usagef("--out: %s is a directory", path)
-	}
-	probe, err := os.CreateTemp(filepath.Dir(path), ".gsimc-probe-*")
-	if err != nil {
-		reason := err
-		if e := new(fs.PathError); errors.As(err, &e) {
-			reason = e.Err // without the name of the probe
-		}
-		return fmt.Errorf("--out: cannot write to the folder %s: %w: make it, or choose another", filepath.Dir(path), reason)
-	}
-	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }

@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/tune"
 )
@@ -46,7 +48,7 @@ func openTrials(path string, key trialKey, fresh bool) (*trialLog, []tune.Trial,
 	}
 	f, err := os.OpenFile(path, mode, 0o644)
 	if err != nil {
-		return nil, nil, fmt.Errorf("--out: %w", pathError(err))
+		return nil, nil, cli.Flag("--out", cli.PathError(err))
 	}
 	known, end, err := readTrials(f, key)
 	if err == nil {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/train"
 
 	"github.com/gsimc/gsimc/dataset"
@@ -37,10 +38,10 @@ type tuneCmd struct {
 }
 
 // Validate is called by kong after parsing.
-func (c *tuneCmd) Validate() error {
-	errs := []error{c.check(), inRange("--max-rank", float64(c.MaxRank), 1, math.MaxFloat64)}
+func (c *tuneCmd) Check() error {
+	errs := []error{c.check(), cli.InRange("--max-rank", float64(c.MaxRank), 1, math.MaxFloat64)}
 	if c.Budget < time.Second {
-		errs = append(errs, fmt.Errorf("--budget: %s, want at least 1s", c.Budget))
+		errs = append(errs, cli.Flagf("--budget", "%s, want at least 1s", c.Budget))
 	}
 	return errors.Join(errs...)
 }
@@ -59,11 +60,11 @@ The search is the same for the same events, seed and program; the budget only de
 }
 
 // Run searches, writes the file and measures the result.
-func (c *tuneCmd) Run(a *app) error {
-	if err := writable(c.Out); err != nil {
+func (c *tuneCmd) Run(a *cli.App) error {
+	if err := cli.Writable("--out", c.Out); err != nil {
 		return err
 	}
-	p := a.progress()
+	p := a.Progress()
 	events, report, err := c.read(p)
 	if err != nil {
 		return err
@@ -85,13 +86,13 @@ func (c *tuneCmd) Run(a *app) error {
 	if err := c.write(result, part, report); err != nil {
 		return err
 	}
-	printTrials(a.stdout, result, took)
-	a.printf("\nwritten to %s\n\nthe test users, looked at once:\n", c.Out)
+	printTrials(a.Stdout, result, took)
+	a.Printf("\nwritten to %s\n\nthe test users, looked at once:\n", c.Out)
 	return c.printTest(a, p, part, result)
 }
 
 // search runs within the budget, with a line for every best so far.
-func (c *tuneCmd) search(a *app, p progress.Progress, part *dataset.Partition, key trialKey) (*tune.Result, time.Duration, error) {
+func (c *tuneCmd) search(a *cli.App, p progress.Progress, part *dataset.Partition, key trialKey) (*tune.Result, time.Duration, error) {
 	log, known, err := openTrials(c.Out+".trials", key, c.Fresh)
 	if err != nil {
 		return nil, 0, err
@@ -111,7 +112,7 @@ func (c *tuneCmd) search(a *app, p progress.Progress, part *dataset.Partition, k
 			p.Update(int64(min(time.Since(begin), c.Budget)/time.Second), int64(c.Budget/time.Second))
 			if now.NDCG > best.NDCG {
 				best = now
-				fmt.Fprintf(a.stderr, "%6s  NDCG@10 %.4f  HR@10 %.4f  %v\n", time.Since(begin).Round(time.Second), now.NDCG, now.HR, now.Candidate)
+				fmt.Fprintf(a.Stderr, "%6s  NDCG@10 %.4f  HR@10 %.4f  %v\n", time.Since(begin).Round(time.Second), now.NDCG, now.HR, now.Candidate)
 			}
 		},
 	})
@@ -192,14 +193,14 @@ func printTrials(w io.Writer, r *tune.Result, took time.Duration) {
 	for _, t := range best[:min(len(best), shownTrials)] {
 		rows = append(rows, []string{fmt.Sprintf("%.4f", t.NDCG), fmt.Sprintf("%.4f", t.NDCGErr), fmt.Sprintf("%.4f", t.HR), t.Candidate.String()})
 	}
-	printTable(w, rows, 0, 1, 2)
+	cli.PrintTable(w, rows, 0, 1, 2)
 	if r.With.NDCG > 0 {
 		fmt.Fprintf(w, "\nwith the deviation of each user NDCG@10 is %.4f, without it %.4f\n", r.With.NDCG, r.Without.NDCG)
 	}
 }
 
 // printTest measures the result on the test users, beside where it started and the paper's model.
-func (c *tuneCmd) printTest(a *app, p progress.Progress, part *dataset.Partition, r *tune.Result) error {
+func (c *tuneCmd) printTest(a *cli.App, p progress.Progress, part *dataset.Partition, r *tune.Result) error {
 	tuned := r.Best.Candidate
 	paper := tuned
 	paper.Dynamics, paper.Filter, paper.Phi, paper.Alpha = model.DynamicsNone, spectral.RandomWalk, 10, 1
@@ -221,7 +222,7 @@ func (c *tuneCmd) printTest(a *app, p progress.Progress, part *dataset.Partition
 		}
 		rows = append(rows, cells)
 	}
-	printTable(a.stdout, rows, 1, 2, 3, 4, 5)
+	cli.PrintTable(a.Stdout, rows, 1, 2, 3, 4, 5)
 	return nil
 }
 

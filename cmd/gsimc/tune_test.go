@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/dataset"
@@ -32,10 +34,10 @@ func TestTune(t *testing.T) {
 		t.Errorf("%d lines of trials, there were %d", after, before)
 	}
 	split := writeFile(t, "split.csv", "user_id,role\n")
-	if code, _, stderr := runCLI(t, nil, append(args, "--seed", "2")...); code == exitOK || !strings.Contains(stderr, errOtherTrials.Error()) {
+	if code, _, stderr := runCLI(t, nil, append(args, "--seed", "2")...); code == cli.ExitOK || !strings.Contains(stderr, errOtherTrials.Error()) {
 		t.Errorf("another seed: exit code %d, stderr %q", code, stderr)
 	}
-	if code, _, _ := runCLI(t, nil, append(args, "--split", split)...); code == exitOK {
+	if code, _, _ := runCLI(t, nil, append(args, "--split", split)...); code == cli.ExitOK {
 		t.Error("an empty split was taken")
 	}
 }
@@ -52,7 +54,7 @@ func TestTuneKeepsFilters(t *testing.T) {
 		t.Errorf("min_item_events of the trained model is %q, want 9", got)
 	}
 	code, _, stderr := runCLI(t, nil, append(args, "--min-item-events", "25")...)
-	if code == exitOK || !strings.Contains(stderr, errOtherTrials.Error()) {
+	if code == cli.ExitOK || !strings.Contains(stderr, errOtherTrials.Error()) {
 		t.Errorf("other items: exit code %d, stderr %q", code, stderr)
 	}
 }

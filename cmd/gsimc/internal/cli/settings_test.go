@@ -1,6 +1,11 @@
-package main
+package cli
 
 import (
+	"errors"
+	"time"
+
+	"github.com/gsimc/gsimc/fault"
+
 	"bytes"
 	"os"
 	"path/filepath"
@@ -10,28 +15,66 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// parse reads a command line as run does, without running the command.
-func parse(t *testing.T, args, env []string) (*cli, error) {
-	t.Helper()
-	var c cli
-	settings := newSettings(env)
-	parser, err := newParser(&c, &app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}, settings, func(int) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = parser.Parse(args)
-	if err != nil {
-		err = usageHint(settings.explain(err), err)
-	}
-	return &c, err
+// observe and recommend are two commands with flags of each kind.
+type observe struct {
+	InFlight int
 }
 
-// runCLI runs a command in this process and returns its exit code and what it wrote.
-func runCLI(t *testing.T, env []string, args ...string) (code int, stdout, stderr string) {
+func (observe) Run() error { return nil }
+
+type recommend struct {
+	User          string
+	History       []string
+	Items         int    `short:"n" default:"10"`
+	Server        string `default:"127.0.0.1:50051"`
+	Timeout       time.Duration
+	Deny          []string
+	Seen          string `enum:"exclude,include" default:"exclude"`
+	ReappearAfter time.Duration
+	MinRevision   *uint64
+	StateCache    ByteSize `default:"1MiB"`
+	JSON          bool     `name:"json"`
+
+	fails error // of Run
+}
+
+func (c *recommend) Check() error {
+	errs := []error{InRange("--items", float64(c.Items), 1, 1000)}
+	if (c.User == "") == (len(c.History) == 0) {
+		errs = append(errs, About("want either %s or %s", "--user", "--history"))
+	}
+	if c.ReappearAfter < 0 {
+		errs = append(errs, fault.New("--reappear-after", c.ReappearAfter, "0s or more"))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *recommend) Run() error { return c.fails }
+
+type grammar struct {
+	Root
+	Observe   observe   `cmd:""`
+	Recommend recommend `cmd:""`
+}
+
+// program returns a program that keeps its grammar in *at, with a command that fails.
+func program(at **grammar, fails error) *Program {
+	return &Program{New: func() any {
+		g := &grammar{Recommend: recommend{fails: fails}}
+		*at = g
+		return g
+	}}
+}
+
+// parse runs a command line; the error is what it prints.
+func parse(t *testing.T, args, env []string) (*grammar, error) {
 	t.Helper()
-	var out, errs bytes.Buffer
-	code = run(args, strings.NewReader(""), &out, &errs, env)
-	return code, out.String(), errs.String()
+	var g *grammar
+	var stdout, stderr bytes.Buffer
+	if code := program(&g, nil).Run(strings.NewReader(""), &stdout, &stderr, env, args...); code != ExitOK {
+		return g, errors.New(stderr.String())
+	}
+	return g, nil
 }
 
 func writeFile(t *testing.T, name, text string) string {
@@ -109,9 +152,10 @@ func TestSourcesInErrors(t *testing.T) {
 	file := writeFile(t, "gsimc.yaml", "items: 0\nreappear-after: -1s\n")
 	for _, c := range []struct{ name, args, env, want string }{
 		{"variable of the wrong type", "", "GSIMC_ITEMS=x", `--items: expected a valid 64 bit int but got "x" (from GSIMC_ITEMS)`},
+		{"optional variable of the wrong type", "", "GSIMC_MIN_REVISION=x", `--min-revision: expected a valid 64 bit uint but got "x" (from GSIMC_MIN_REVISION)`},
 		{"variable out of range", "", "GSIMC_ITEMS=0", "--items: 0, want 1 to 1000 (from GSIMC_ITEMS)"},
-		{"no such choice in a variable", "", "GSIMC_SEEN=maybe", `--seen must be one of "exclude","include" but got "maybe" (from GSIMC_SEEN)`},
-		{"file out of range, twice", "--config " + file, "", "--items: 0, want 1 to 1000 (from " + file + ")\n--reappear-after: -1s, want 0s or more (from " + file + ")"},
+		{"no such choice in a variable", "", "GSIMC_SEEN=maybe", `--seen: must be one of "exclude","include" but got "maybe" (from GSIMC_SEEN)`},
+		{"file out of range, twice", "--config " + file, "", "--items: 0, want 1 to 1000 (from " + file + "); --reappear-after: -1s, want 0s or more (from " + file + ")"},
 		{"variable before file", "--config " + file, "GSIMC_ITEMS=-3", "--items: -3, want 1 to 1000 (from GSIMC_ITEMS)"},
 		{"two flags", "", "GSIMC_HISTORY=a", "want either --user or --history (from GSIMC_HISTORY)"},
 		{"command line before variable", "--items 0", "GSIMC_ITEMS=5", "--items: 0, want 1 to 1000 (see gsimc help recommend)"},

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// printTable writes rows in aligned columns, each row indented by two spaces. right are the columns that are numbers: their
-// cells are set flush right.
-func printTable(w io.Writer, rows [][]string, right ...int) {
+// PrintTable writes rows in aligned columns, each row indented by two spaces. The columns whose indices
+// are in right hold numbers: their cells are set flush right.
+func PrintTable(w io.Writer, rows [][]string, right ...int) {
 	var width []int
 	for _, row := range rows {
 		for c, cell := range row {
@@ -33,15 +33,4 @@ func printTable(w io.Writer, rows [][]string, right ...int) {
 		}
 		fmt.Fprintln(w, strings.TrimRight(line.String(), " "))
 	}
-}
-
-// bytesText formats a size in binary units.
-func bytesText(n int64) string {
-	switch {
-	case n >= 1<<30:
-		return fmt.Sprintf("%.2f GiB", float64(n)/(1<<30))
-	case n >= 1<<20:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-	}
-	return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
 }

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"github.com/gsimc/gsimc/fault"
+)
+
+// Given returns the value of an optional flag, or another value in its place.
+func Given[T any](flag *T, otherwise T) T {
+	if flag == nil {
+		return otherwise
+	}
+	return *flag
+}
+
+// InRange returns a fault unless low <= x <= high. With high = math.MaxFloat64 there is no upper limit.
+func InRange(flag string, x, low, high float64) error {
+	switch {
+	case x >= low && x <= high:
+		return nil
+	case high == math.MaxFloat64:
+		return fault.New(flag, x, "at least "+number(low))
+	}
+	return fault.New(flag, x, number(low)+" to "+number(high))
+}
+
+// Optional is [InRange] for a flag that may be absent.
+func Optional(flag string, x *float64, low, high float64) error {
+	if x == nil {
+		return nil
+	}
+	return InRange(flag, *x, low, high)
+}
+
+// Above returns a fault unless x > low and x is finite.
+func Above(flag string, x, low float64) error {
+	if x > low && !math.IsInf(x, 0) {
+		return nil
+	}
+	return fault.New(flag, x, "a number above "+number(low))
+}
+
+// Below returns a fault unless x < high.
+func Below(flag string, x, high float64) error {
+	if x < high {
+		return nil
+	}
+	return fault.New(flag, x, "a number below "+number(high))
+}
+
+// Positive returns a fault unless d > 0.
+func Positive(flag string, d time.Duration) error {
+	if d > 0 {
+		return nil
+	}
+	return fault.New(flag, d, "more than 0s")
+}
+
+// AtLeast returns a fault unless d >= low.
+func AtLeast(flag string, d, low time.Duration) error {
+	if d >= low {
+		return nil
+	}
+	return fault.New(flag, d, "at least "+low.String())
+}
+
+// Writable finds out before the work, not after it, that the file of a flag such as "--out" cannot be
+// written.
+func Writable(flag, path string) error {
+	dir, err := probe(path)
+	switch {
+	case errors.Is(err, errIsDir):
+		return Usage(Flagf(flag, "%s is a directory", path))
+	case err != nil:
+		return &fault.Fault{Field: flag, Problem: "cannot write to the folder " + dir + ":", Err: adviseFolder(err)}
+	}
+	return nil
+}

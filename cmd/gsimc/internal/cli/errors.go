@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/model"
+)
+
+// Exit codes.
+const (
+	ExitOK          = 0
+	ExitFailure     = 1
+	ExitUsage       = 2
+	ExitTooFew      = 3   // too few new events to compare models on
+	ExitInterrupted = 130 // ended by SIGINT or SIGTERM; what was kept is said
+)
+
+// ErrInterrupted is the end of a command by a signal. It gives [ExitInterrupted].
+var ErrInterrupted = errors.New("interrupted")
+
+// Interrupted is [ErrInterrupted] with what was kept and how to go on.
+func Interrupted(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrInterrupted, fmt.Sprintf(format, args...))
+}
+
+// coded is an error with an exit code.
+type coded struct {
+	error
+	code int
+}
+
+func (e *coded) Unwrap() error { return e.error }
+
+// WithCode gives an error the exit code of the process. It returns nil if err is nil.
+func WithCode(code int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &coded{err, code}
+}
+
+// Usage marks an error as wrong usage: [ExitUsage].
+func Usage(err error) error { return WithCode(ExitUsage, err) }
+
+// Usagef is [Usage] of [fmt.Errorf].
+func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
+
+// exitCode returns the exit code of an error.
+func exitCode(err error) int {
+	if e := new(coded); errors.As(err, &e) {
+		return e.code
+	}
+	if errors.Is(err, ErrInterrupted) {
+		return ExitInterrupted
+	}
+	return ExitFailure
+}
+
+// Flag returns the fault of a flag such as "--data" with a cause. It returns nil if err is nil.
+func Flag(flag string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &fault.Fault{Field: flag, Err: err}
+}
+
+// Flagf returns the fault of a flag such as "--data" with what is wrong.
+func Flagf(flag, format string, args ...any) error {
+	return &fault.Fault{Field: flag, Problem: fmt.Sprintf(format, args...)}
+}
+
+// about is an error about several flags.
+type about struct {
+	text  string
+	flags []string
+}
+
+func (e *about) Error() string { return e.text }
+
+// About returns an error about several flags, which are the arguments of the format:
+// About("want either %s or %s", "--user", "--history").
+func About(format string, flags ...string) error {
+	args := make([]any, len(flags))
+	for i, flag := range flags {
+		args[i] = flag
+	}
+	return &about{text: fmt.Sprintf(format, args...), flags: flags}
+}
+
+// PathError returns an error of the operating system as "path: reason", without the system call. It
+// returns other errors as they are.
+func PathError(err error) error {
+	if e := new(fs.PathError); errors.As(err, &e) {
+		return fmt.Errorf("%s: %w", e.Path, e.Err)
+	}
+	return err
+}
+
+// OpenModel opens the model file that a flag such as "--model" or an argument such as "<file>" gives.
+func OpenModel(flag, path string) (*model.Model, error) {
+	m, err := model.Open(path)
+	if errors.As(err, new(*fs.PathError)) {
+		return nil, Flag(flag, fmt.Errorf("%w: give a file that `gsimc train` wrote", PathError(err)))
+	}
+	return m, err
+}

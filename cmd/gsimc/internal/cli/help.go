@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// description is the text at the head of `gsimc help`.
+const description = `Recommendations from one-bit feedback by graph signal sampling (GS-IMC) and its online form (BGS-IMC).
+
+A model is learned in closed form from a file of events (user, item, time) and served over gRPC to users it never saw in ` +
+	`training; each new event is taken in at once.
+
+  gsimc demo                                          the whole path in under a minute
+  gsimc train --data events.csv.gz --out model.gsimc  learn
+  gsimc serve --model model.gsimc                     serve
+
+Every flag has a twin in the environment (--state-cache: GSIMC_STATE_CACHE) and a key in the YAML file of --config ` +
+	`(state-cache: 256MiB). The command line goes before the environment, that before the file, that before the default. ` +
+	`A flag that may be given several times is a list in the file.
+
+Exit codes: 0 success, 1 failure, 2 wrong usage, 3 too few new events to compare models (train --compare), ` +
+	`130 interrupted by a signal.`
+
+// HelpCmd is `gsimc help`.
+type HelpCmd struct {
+	Command []string `arg:"" optional:"" help:"The command to explain, for example: train, or: model show."`
+}
+
+// Run prints the manual of a command, or of gsimc.
+func (c *HelpCmd) Run(a *App, k *kong.Kong) error {
+	for _, word := range c.Command {
+		if strings.HasPrefix(word, "-") {
+			return Usagef("help: %q is not a command", word)
+		}
+	}
+	ctx, err := kong.Trace(k, c.Command)
+	if err != nil {
+		return Usage(err)
+	}
+	if ctx.Error != nil && !selects(ctx, c.Command) {
+		return Usagef("help: there is no command %q; run gsimc help", strings.Join(c.Command, " "))
+	}
+	k.Stdout = a.Stdout
+	return ctx.PrintUsage(false)
+}
+
+// selects tells whether the words are the path of a command or of a group of commands.
+func selects(ctx *kong.Context, words []string) bool {
+	node := ctx.Model.Node
+	for _, word := range words {
+		var next *kong.Node
+		for _, child := range node.Children {
+			if child.Name == word {
+				next = child
+			}
+		}
+		if next == nil {
+			return false
+		}
+		node = next
+	}
+	return true
+}
+
+// printHelp prints the overview.
+func printHelp(k *kong.Kong, w io.Writer) {
+	ctx, err := kong.Trace(k, nil)
+	if err != nil {
+		fmt.Fprintln(w, "gsimc:", err)
+		return
+	}
+	k.Stdout = w
+	_ = ctx.PrintUsage(false)
+}

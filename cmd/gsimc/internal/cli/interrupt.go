@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// InterruptContext returns a context that ends at the first SIGINT or SIGTERM. That signal does not end
+// the process; the second one does, at once.
+func InterruptContext() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-signals:
+			cancel()
+		case <-ctx.Done():
+			return
+		}
+		if _, more := <-signals; more {
+			os.Exit(ExitInterrupted)
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel()
+	}
+}
+
+// OutFile is a file that gets its name when it is complete.
+type OutFile interface {
+	io.Writer
+	Close() error // completes the file
+	Abort() error // removes the file
+}
+
+// Complete has write fill out and completes it. If write fails, or if ctx ends before, out is removed;
+// the error of an ended ctx is [ErrInterrupted].
+func Complete(ctx context.Context, out OutFile, write func(io.Writer) error) error {
+	err := write(interruptible{ctx, out})
+	if err == nil && ctx.Err() != nil {
+		err = ErrInterrupted
+	}
+	if err != nil {
+		return errors.Join(err, out.Abort())
+	}
+	return out.Close()
+}
+
+// interruptible is a writer that fails once ctx has ended.
+type interruptible struct {
+	ctx context.Context
+	out io.Writer
+}
+
+// interruptStep is the number of bytes between two looks at the context: a basis of some GiB comes in
+// one piece.
+const interruptStep = 1 << 20
+
+// Write implements [io.Writer].
+func (w interruptible) Write(p []byte) (n int, err error) {
+	for {
+		if w.ctx.Err() != nil {
+			return n, ErrInterrupted
+		}
+		step := min(len(p)-n, interruptStep)
+		written, err := w.out.Write(p[n : n+step])
+		n += written
+		if err != nil || n == len(p) {
+			return n, err
+		}
+	}
+}

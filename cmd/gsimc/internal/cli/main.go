@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// A Program is a command line: its grammar and the values that the grammar's tags refer to.
+type Program struct {
+	Version string
+	// New returns a pointer to a fresh grammar: a struct with [Root] and the commands.
+	New  func() any
+	Vars kong.Vars
+}
+
+// checker is a command that checks its flags together. Its errors are wrong usage.
+type checker interface{ Check() error }
+
+// lineChecker is a command that checks, after [checker], which of its flags were given together.
+type lineChecker interface {
+	CheckLine(ctx *kong.Context) error
+}
+
+// Run runs the command line args and returns the exit code. env holds NAME=VALUE strings.
+func (p *Program) Run(stdin io.Reader, stdout, stderr io.Writer, env []string, args ...string) int {
+	a := &App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Env: env, Version: p.Version, Self: p.Run}
+	l, err := p.newLine(a)
+	if err != nil {
+		return fail(stderr, err.Error(), ExitFailure)
+	}
+	if len(args) == 0 {
+		printHelp(l.parser, stderr)
+		return ExitUsage
+	}
+	ctx, err := l.parse(args)
+	if l.exited {
+		return ExitOK
+	}
+	if err != nil {
+		return fail(stderr, l.text(ctx, err)+hint(ctx), ExitUsage)
+	}
+	LimitMemory(env, 0)
+	if err := ctx.Run(a); err != nil {
+		return fail(stderr, l.text(ctx, err), exitCode(err))
+	}
+	return ExitOK
+}
+
+// Parser returns the parser of the grammar, for those who list its commands and flags.
+func (p *Program) Parser() (*kong.Kong, error) {
+	l, err := p.newLine(&App{})
+	return l.parser, err
+}
+
+// line is one command line that is being read.
+type line struct {
+	app      *App
+	root     *Root
+	parser   *kong.Kong
+	settings *settings
+	exited   bool // by --help, after which kong goes on parsing
+}
+
+func (p *Program) newLine(a *App) (*line, error) {
+	l := &line{app: a, settings: newSettings(a.Env)}
+	grammar := p.New()
+	if g, ok := grammar.(interface{ globals() *Root }); ok {
+		l.root = g.globals()
+	}
+	parser, err := kong.New(grammar,
+		kong.Name("gsimc"),
+		kong.Description(description),
+		kong.Writers(a.Stdout, a.Stderr),
+		kong.Exit(func(int) { l.exited = true }),
+		kong.Resolvers(l.settings),
+		kong.Bind(l.settings),
+		kong.WithHyphenPrefixedParameters(true), // --value -1
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: false, WrapUpperBound: 120}),
+		p.Vars,
+	)
+	l.parser = parser
+	return l, err
+}
+
+// parse reads and checks args. The context is not nil if the command is known.
+func (l *line) parse(args []string) (*kong.Context, error) {
+	ctx, err := l.parser.Parse(args)
+	if e := new(kong.ParseError); errors.As(err, &e) {
+		return e.Context, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	if l.root != nil {
+		l.app.Quiet = l.root.Quiet
+	}
+	if node := ctx.Selected(); node != nil && node.Target.CanAddr() {
+		if c, ok := node.Target.Addr().Interface().(checker); ok {
+			err = c.Check()
+		}
+		if c, ok := node.Target.Addr().Interface().(lineChecker); ok && err == nil {
+			err = c.CheckLine(ctx)
+		}
+	}
+	return ctx, err
+}
+
+// text words an error of the selected command.
+func (l *line) text(ctx *kong.Context, err error) string {
+	x := explainer{sources: l.settings.source, flag: func(field string) string { return field }}
+	if ctx != nil && ctx.Selected() != nil {
+		known := map[string]bool{}
+		for _, flag := range ctx.Flags() {
+			known[flag.Name] = true
+		}
+		x.flag = func(field string) string {
+			if name := flagName(field); known[name] {
+				return "--" + name
+			}
+			return field
+		}
+	}
+	return x.text(err)
+}
+
+// hint says where the command line is explained.
+func hint(ctx *kong.Context) string {
+	command := ""
+	if ctx != nil && ctx.Selected() != nil {
+		command = " " + ctx.Selected().Path()
+	}
+	return fmt.Sprintf(" (see gsimc help%s)", command)
+}
+
+// fail prints the text of an error as one line and returns the exit code.
+func fail(stderr io.Writer, text string, code int) int {
+	_, _ = fmt.Fprintf(stderr, "gsimc: %s\n", strings.Join(strings.Split(strings.TrimSpace(text), "\n"), "; "))
+	return code
+}

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// LimitMemory sets the Go memory limit to 90 % of the control group's limit less outside, the bytes that
+// this process holds outside of the Go heap. The collector then works harder before the kernel kills the
+// process. The limit is at least a tenth of the group's: a limit below what is in use would make the
+// collector work all the time. GOMEMLIMIT, if set, stands.
+func LimitMemory(env []string, outside int64) {
+	for _, entry := range env {
+		if strings.HasPrefix(entry, "GOMEMLIMIT=") {
+			return
+		}
+	}
+	if limit, ok := GroupMemory(); ok {
+		debug.SetMemoryLimit(max(limit/10, (limit-outside)/10*9))
+	}
+}
+
+// GroupMemory returns the memory limit of the control group in bytes; ok is false if there is none.
+func GroupMemory() (limit int64, ok bool) {
+	for _, path := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+		return limit, err == nil && limit < 1<<50 // "max", or version 1's near-infinite number: no limit
+	}
+	return 0, false
+}
+
+// MemoryLimit returns the memory that this process may use, in bytes: the value of a flag if it is above
+// 0, or else the lesser of the control group's limit and the machine's memory. 0: unknown.
+func MemoryLimit(flag ByteSize) int64 {
+	if flag > 0 {
+		return int64(flag)
+	}
+	limit := machineMemory()
+	if group, ok := GroupMemory(); ok && (limit == 0 || group < limit) {
+		limit = group
+	}
+	return limit
+}
+
+// machineMemory returns the memory of the machine in bytes; 0: unknown.
+func machineMemory() int64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 0
+	}
+	return int64(info.Totalram) * int64(info.Unit)
+}
+
+// PeakRSS returns the largest resident set size of this process so far in bytes; 0: unknown.
+func PeakRSS() int64 {
+	var usage unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &usage) != nil {
+		return 0
+	}
+	return usage.Maxrss * 1024 // Linux counts in KiB
+}

@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"go.yaml.in/yaml/v3"
+)
+
+// settings gives flags that are not on the command line their value from the environment, or else from
+// the YAML file of --config. The twin of --state-cache is GSIMC_STATE_CACHE and the key state-cache.
+type settings struct {
+	env    map[string]string
+	path   string         // of the YAML file; empty: none
+	values map[string]any // of the YAML file
+
+	sources map[string]string // of flags that are not on the command line, by name
+}
+
+// EnvPrefix begins the environment variables that are twins of flags.
+const EnvPrefix = "GSIMC_"
+
+func newSettings(env []string) *settings {
+	s := &settings{env: map[string]string{}, values: map[string]any{}, sources: map[string]string{}}
+	for _, entry := range env {
+		if name, value, ok := strings.Cut(entry, "="); ok && strings.HasPrefix(name, EnvPrefix) {
+			s.env[name] = value
+		}
+	}
+	return s
+}
+
+// envName returns the environment variable of a flag.
+func envName(flag string) string {
+	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// source returns where the value of a flag such as "--rank" is from; empty: not from the settings.
+func (s *settings) source(flag string) string {
+	name, ok := strings.CutPrefix(flag, "--")
+	if !ok {
+		return ""
+	}
+	return s.sources[name]
+}
+
+// Validate implements [kong.Resolver]. The name of the file may stand on the command line, which has not
+// been read yet, so that there is nothing to check.
+func (s *settings) Validate(*kong.Application) error { return nil }
+
+// Resolve implements [kong.Resolver]. It returns the value of a flag, or nil if neither the environment
+// nor the file has it. A value that the flag cannot take is refused here, where its source is known.
+func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	if flag.Name == "help" {
+		return nil, nil
+	}
+	value, source := any(nil), envName(flag.Name)
+	if text, ok := s.env[source]; ok {
+		value = text
+	} else if value = s.values[flag.Name]; value == nil {
+		return nil, nil
+	} else {
+		source = s.path
+	}
+	if err := takes(flag, value); err != nil {
+		return nil, fmt.Errorf("%w (from %s)", err, source)
+	}
+	s.sources[flag.Name] = source
+	return value, nil
+}
+
+// takes returns an error if a flag cannot take a value of the settings.
+func takes(flag *kong.Flag, value any) error {
+	target := reflect.New(flag.Target.Type()).Elem()
+	if target.Kind() == reflect.Pointer {
+		target.Set(reflect.New(target.Type().Elem()))
+	}
+	scan := kong.Scan().PushTyped(value, kong.FlagValueToken)
+	if err := flag.Mapper.Decode(&kong.DecodeContext{Value: flag.Value, Scan: scan}, target); err != nil {
+		return err
+	}
+	target = reflect.Indirect(target)
+	if flag.Enum != "" && !slices.Contains(flag.EnumSlice(), fmt.Sprint(target.Interface())) {
+		return fmt.Errorf("must be one of %s but got %q", quoted(flag.EnumSlice()), fmt.Sprint(target.Interface()))
+	}
+	return nil
+}
+
+// quoted lists names as kong does.
+func quoted(names []string) string {
+	var list []string
+	for _, name := range names {
+		list = append(list, fmt.Sprintf("%q", name))
+	}
+	return strings.Join(list, ",")
+}
+
+// Root is what the grammar of the command line has besides the commands. It is embedded there.
+type Root struct {
+	Config string `placeholder:"FILE" help:"YAML file of flag values, one 'flag-name: value' a line."`
+	Quiet  bool   `short:"q" help:"Show no progress."`
+}
+
+func (r *Root) globals() *Root { return r }
+
+// BeforeResolve is called by kong after it has read the command line and before it asks the settings for
+// the other flags.
+func (*Root) BeforeResolve(ctx *kong.Context, s *settings) error {
+	for _, flag := range ctx.Model.Flags {
+		if flag.Name == "config" {
+			s.path, _ = ctx.FlagValue(flag).(string)
+		}
+	}
+	from := ""
+	if path := s.env[envName("config")]; s.path == "" && path != "" {
+		s.path, from = path, " (from "+envName("config")+")"
+	}
+	if s.path == "" {
+		return nil
+	}
+	if err := s.load(flagNames(ctx.Model.Node)); err != nil {
+		return fmt.Errorf("--config: %w%s", err, from)
+	}
+	return nil
+}
+
+// load reads the YAML file, whose keys must be known.
+func (s *settings) load(known []string) error {
+	text, err := os.ReadFile(s.path)
+	if err != nil {
+		return fmt.Errorf("%w: name a YAML file that can be read", PathError(err))
+	}
+	if err := s.parse(text, known); err != nil {
+		return fmt.Errorf("%s: %w", s.path, err)
+	}
+	return nil
+}
+
+// parse fills values from a YAML mapping of flag names. A key may be a flag of another command, so that
+// one file can serve several commands.
+func (s *settings) parse(text []byte, known []string) error {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return err
+	}
+	if len(doc.Content) == 0 {
+		return nil // an empty file
+	}
+	root := doc.Content[0]
+	if root.Kind != yaml.MappingNode {
+		return errors.New("want a mapping of flag names to values")
+	}
+	for i := 0; i < len(root.Content); i += 2 {
+		key, node := root.Content[i], root.Content[i+1]
+		if !slices.Contains(known, key.Value) {
+			return fmt.Errorf("line %d: unknown key %q: no command has a flag --%s", key.Line, key.Value, key.Value)
+		}
+		if _, twice := s.values[key.Value]; twice {
+			return fmt.Errorf("line %d: the key %q stands twice", key.Line, key.Value)
+		}
+		value, err := flagValue(node)
+		if err != nil {
+			return fmt.Errorf("line %d: %s: %w", node.Line, key.Value, err)
+		}
+		s.values[key.Value] = value
+	}
+	return nil
+}
+
+// flagValue turns a YAML value into what kong reads: text, or a list of texts. A mapping becomes
+// "key=value;…".
+func flagValue(node *yaml.Node) (any, error) {
+	switch {
+	case node.Kind == yaml.ScalarNode && node.Tag != "!!null":
+		return node.Value, nil
+	case node.Kind == yaml.SequenceNode:
+		var list []any
+		for _, element := range node.Content {
+			if element.Kind != yaml.ScalarNode {
+				return nil, errors.New("want a list of single values")
+			}
+			list = append(list, element.Value)
+		}
+		return list, nil
+	case node.Kind == yaml.MappingNode:
+		var pairs []string
+		for i := 0; i < len(node.Content); i += 2 {
+			pairs = append(pairs, node.Content[i].Value+"="+node.Content[i+1].Value)
+		}
+		return strings.Join(pairs, ";"), nil
+	}
+	return nil, errors.New("want a value, a list or a mapping")
+}
+
+// flagNames lists the flags of a command and of all below it that a file may set.
+func flagNames(node *kong.Node) []string {
+	var names []string
+	for _, flag := range node.Flags {
+		if flag.Name != "help" && flag.Name != "config" {
+			names = append(names, flag.Name)
+		}
+	}
+	for _, child := range node.Children {
+		names = append(names, flagNames(child)...)
+	}
+	return names
+}

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// ByteSize is a number of bytes, written with a unit: 64MiB, 1GB, 4096.
+type ByteSize int64
+
+var byteUnits = []struct {
+	suffix string
+	bytes  int64
+}{
+	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
+	{"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1}, {"", 1},
+}
+
+// UnmarshalText reads a size: a number of 0 or more, with or without a unit.
+func (b *ByteSize) UnmarshalText(text []byte) error {
+	s := strings.TrimSpace(string(text))
+	for _, unit := range byteUnits {
+		digits, ok := strings.CutSuffix(s, unit.suffix)
+		if !ok {
+			continue
+		}
+		x, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+		if err != nil || !(x >= 0) || x*float64(unit.bytes) > math.MaxInt64/2 {
+			break
+		}
+		*b = ByteSize(x * float64(unit.bytes))
+		return nil
+	}
+	return fmt.Errorf("%q is not a size: want a number and B, KiB, MiB, GiB, kB, MB or GB, such as 256MiB", s)
+}
+
+// String writes the size as a flag takes it: with the largest binary unit that divides it.
+func (b ByteSize) String() string {
+	if b == 0 {
+		return "0"
+	}
+	for _, unit := range []struct {
+		suffix string
+		bytes  ByteSize
+	}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if b%unit.bytes == 0 {
+			return strconv.FormatInt(int64(b/unit.bytes), 10) + unit.suffix
+		}
+	}
+	return strconv.FormatInt(int64(b), 10)
+}
+
+// BytesText formats a number of bytes in binary units for people: 1.50 GiB.
+func BytesText(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.2f GiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+}
+
+// Percent is a share, written as 70%.
+type Percent float64
+
+// UnmarshalText reads a percentage above 0 with its sign.
+func (p *Percent) UnmarshalText(text []byte) error {
+	digits, ok := strings.CutSuffix(string(text), "%")
+	x, err := strconv.ParseFloat(digits, 64)
+	if !ok || err != nil || !(x > 0) || math.IsInf(x, 0) {
+		return fmt.Errorf("%q is not a percentage above 0, such as 70%%", text)
+	}
+	*p = Percent(x / 100)
+	return nil
+}
+
+// number formats a limit of a flag.
+func number(x float64) string { return fmt.Sprint(x) }

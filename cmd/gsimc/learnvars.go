@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/gsimc/gsimc/evaluate"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/spectral"
+	"github.com/gsimc/gsimc/train"
+)
+
+// learnVars are the names and defaults that the tags of the learning commands refer to.
+func learnVars() kong.Vars {
+	learned := train.Recommended()
+	return kong.Vars{
+		"graphs": strings.Join(spectral.GraphKinds, ", "),
+
+		"paper_rank":     fmt.Sprint(train.PaperRank),
+		"learned_s":      fmt.Sprint(learned.DegreeExponent),
+		"learned_t":      fmt.Sprint(learned.DegreeRescale),
+		"learned_window": fmt.Sprint(learned.Window),
+		"learned_bands":  model.FormatBands(learned.Dynamics.Bands),
+		"learned_ridge":  fmt.Sprint(learned.Dynamics.Ridge),
+
+		"min_hidden_users":  fmt.Sprint(evaluate.MinHiddenUsers),
+		"learned_positions": fmt.Sprint(learned.Dynamics.Positions),
+		"filters":           strings.Join(spectral.FilterNames, ", "),
+		"solvers":           strings.Join([]string{spectral.SolverAuto, spectral.SolverExact, spectral.SolverNystrom}, ", "),
+		"forms":             strings.Join([]string{spectral.NystromOrthonormal, spectral.NystromPaper}, ", "),
+	}
+}
