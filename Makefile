@@ -21,7 +21,7 @@ BENCHCOUNT ?= 6
 IMAGE     ?= gsimc:$(VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross test test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check \
+.PHONY: help build cross test test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check picture \
 	benchmarks bench-build bench-peers bench-serving bench-report
 
 help: ## list the targets
@@ -121,6 +121,16 @@ bench-serving: bench-build ## the part of make benchmarks with a real server
 
 bench-report: bench-build ## write docs/benchmarks.md and its plots from bench/results
 	bin/report --results $(RESULTS) --out $(REPORT)
+
+# The picture of README.md. Its data set has the MIT licence; other files of events and titles do as well.
+PICTUREDATA  ?= ../shared/data/movietweetings
+PICTURELIKES ?= 0114709,0120363,0068646,0110912
+PICTUREFROM  ?= Films of MovieTweetings 2013 (Simon Dooms, MIT licence).
+
+picture: build ## draw docs/picture.svg from a real server (PICTUREDATA=folder, PICTURELIKES=ids)
+	cd bench && $(GOBUILD) -o ../bin/picture ./picture
+	bin/picture --gsimc $(BIN) --data $(PICTUREDATA)/interactions.csv.gz --items $(PICTUREDATA)/items.csv.gz \
+		--likes $(PICTURELIKES) --caption '$(PICTUREFROM) Each list is an answer of a running gsimc serve.' --out docs/picture.svg
 
 fuzz: ## run each fuzz target for FUZZTIME (default 10s)
 	@set -e; for pkg in $$(go list ./...); do \

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"image/color"
 	"math"
@@ -176,11 +177,8 @@ func save(chart *plot.Plot, curves []curve, colors []color.Color, path string) e
 	if err != nil {
 		return err
 	}
-	if _, err := picture.WriteTo(file); err != nil {
-		file.Close()
-		return err
-	}
-	return file.Close()
+	_, err = picture.WriteTo(file)
+	return errors.Join(err, file.Close())
 }
 
 // spread moves heights apart until each two differ by step, keeping their order and, if there is
