@@ -1,8 +1,6 @@
 package dynamics
 
 import (
-	"errors"
-
 	"github.com/gsimc/gsimc/internal/parallel"
 	"github.com/gsimc/gsimc/kalman"
 )
@@ -25,7 +23,7 @@ func Innovations(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kal
 		return nil, err
 	}
 	if !d.HasDeviation() {
-		return nil, errors.New("these dynamics have no deviation, so there are no variances to check")
+		return nil, errNoDeviation()
 	}
 	k := len(d.Mean)
 	out := &Calibration{Coordinates: make([]float64, k), Bands: make([]float64, min(k, calibrationBands))}
@@ -33,7 +31,7 @@ func Innovations(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kal
 		out.Events += countMeasurements(h)
 	}
 	if out.Events == 0 {
-		return nil, errors.New("no events of positive weight to check the variances on")
+		return nil, errNoMeasurements()
 	}
 	parallel.Strips(k, stripCoordinates, func(lo, hi int) {
 		w := newWalker(d, lo, hi, rows, encoder)

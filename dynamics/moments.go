@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/gsimc/gsimc/fault"
 	"github.com/gsimc/gsimc/kalman"
 )
 
-// ErrNothingToPredict is wrapped by NewMoments' error if no user has an event that another one comes before.
+// ErrNothingToPredict is the cause of NewMoments' fault if no user has two events.
 var ErrNothingToPredict = errors.New("there is nothing to predict")
 
 // Options say what the regression sees of the histories.
@@ -17,23 +18,13 @@ type Options struct {
 	Positions int           // the targets are the last Positions events of each user; 0: all but the first event
 }
 
-// validate reports every field that is out of range, by name, in one error.
+// validate returns a fault for every field that is out of range, joined in one error.
 func (o *Options) validate() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-
-	if len(o.Bands) == 0 || len(o.Bands) > kalman.MaxBands {
-		fault("Bands: there are %d, want 1 to %d", len(o.Bands), kalman.MaxBands)
-	}
-	for b, band := range o.Bands {
-		if err := band.Validate(); err != nil {
-			fault("Bands[%d]: %w", b, err)
-		}
-	}
+	var positions error
 	if o.Positions < 0 {
-		fault("Positions is %d, want at least 0", o.Positions)
+		positions = fault.New("Positions", o.Positions, "at least 0")
 	}
-	return errors.Join(faults...)
+	return errors.Join(kalman.ValidateBands(o.Bands), positions)
 }
 
 // Moments hold what the second moments of states and targets need of the histories. They do not depend on the encoder rows,
@@ -85,10 +76,10 @@ func (m *Moments) reserve(histories iter.Seq[kalman.History], bands []kalman.Ban
 		for p, e := range h {
 			weighted = weighted || e.Weight != 1
 			if e.Item < 0 || int(e.Item) >= m.n {
-				return fmt.Errorf("history %d: event %d: Item is %d, but there are %d items", all, p, e.Item, m.n)
+				return inEvent(all, p, fault.New("Item", e.Item, fmt.Sprintf("0 to %d", m.n-1)))
 			}
 			if e.Weight-e.Weight != 0 {
-				return fmt.Errorf("history %d: event %d: Weight is %v, want a finite number", all, p, e.Weight)
+				return inEvent(all, p, fault.New("Weight", e.Weight, "a finite number"))
 			}
 		}
 		all++
@@ -99,7 +90,13 @@ func (m *Moments) reserve(histories iter.Seq[kalman.History], bands []kalman.Ban
 		}
 	}
 	if users == 0 {
-		return fmt.Errorf("%w: none of %d users has two events", ErrNothingToPredict, all)
+		return &fault.Fault{
+			Field: "Histories",
+			Err:   fmt.Errorf("%w: none of %d users has two events", ErrNothingToPredict, all),
+			Want:  "histories of more events",
+			// The paper's preset learns nothing from the order of events.
+			Advice: []fault.Change{{Verb: "set", Field: "Preset", To: "paper"}},
+		}
 	}
 	m.users = make([]span, 0, users)
 	m.item = make([]int32, 0, events)
@@ -114,6 +111,11 @@ func (m *Moments) reserve(histories iter.Seq[kalman.History], bands []kalman.Ban
 	}
 	m.mass, m.count = make([]float64, m.r*m.n), make([]float64, m.n)
 	return nil
+}
+
+// inEvent places the fault of an event.
+func inEvent(history, event int, f *fault.Fault) error {
+	return fault.In(fmt.Sprintf("history %d: event %d", history, event), f)
 }
 
 // add appends one history.

@@ -22,13 +22,13 @@ func TestNewMomentsErrors(t *testing.T) {
 	}{
 		{"no bands", good, Options{}, "Bands: there are 0"},
 		{"too many bands", good, Options{Bands: make([]kalman.Band, kalman.MaxBands+1)}, "Bands: there are 17"},
-		{"band", good, Options{Bands: []kalman.Band{{}, {Rho: 2}}}, "Bands[1]: rho is 2"},
-		{"positions", good, Options{Bands: bands.Bands, Positions: -1}, "Positions is -1"},
+		{"band", good, Options{Bands: []kalman.Band{{}, {Rho: 2}}}, "Bands[1]: Rho: 2"},
+		{"positions", good, Options{Bands: bands.Bands, Positions: -1}, "Positions: -1"},
 		{"nobody", nil, bands, "none of 0 users"},
 		{"one event", []kalman.History{good[0][:1], nil}, bands, "none of 2 users has two events"},
-		{"item", []kalman.History{nil, {{Item: 0}, {Item: 2}}}, bands, "history 1: event 1: Item is 2, but there are 2 items"},
-		{"negative item", []kalman.History{{{Item: -1}, {Item: 0}}}, bands, "history 0: event 0: Item is -1"},
-		{"weight", []kalman.History{{{Weight: float32(math.NaN())}, {Item: 0}}}, bands, "history 0: event 0: Weight is NaN"},
+		{"item", []kalman.History{nil, {{Item: 0}, {Item: 2}}}, bands, "history 1: event 1: Item: 2, want 0 to 1"},
+		{"negative item", []kalman.History{{{Item: -1}, {Item: 0}}}, bands, "history 0: event 0: Item: -1"},
+		{"weight", []kalman.History{{{Weight: float32(math.NaN())}, {Item: 0}}}, bands, "history 0: event 0: Weight: NaN"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

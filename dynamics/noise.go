@@ -1,11 +1,11 @@
 package dynamics
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
 
+	"github.com/gsimc/gsimc/fault"
 	"github.com/gsimc/gsimc/internal/parallel"
 	"github.com/gsimc/gsimc/kalman"
 )
@@ -81,7 +81,7 @@ func measure(histories []kalman.History) (*measurements, error) {
 		}
 	}
 	if len(users) == 0 {
-		return nil, errors.New("no events of positive weight to learn the noise of the deviation from")
+		return nil, errNoMeasurements()
 	}
 	m := &measurements{ptr: []int{0}}
 	n := min(len(users), noiseUsers)
@@ -90,7 +90,11 @@ func measure(histories []kalman.History) (*measurements, error) {
 		m.add(users[at], max(0, counts[at]-noiseMeasurements))
 	}
 	if len(m.gap) == n {
-		return nil, fmt.Errorf("noise of the deviation: none of %d users has two events of positive weight, so what stays and what passes cannot be told apart", n)
+		return nil, &fault.Fault{
+			Field: "Histories",
+			Problem: fmt.Sprintf("none of %d users has two events of positive weight, "+
+				"so a lasting deviation cannot be told from noise", n),
+		}
 	}
 	return m, nil
 }
@@ -201,7 +205,10 @@ func (m *measurements) learn(d *kalman.Dynamics, rows Rows, encoder Encoder, dri
 	})
 	for j, l := range likelihood {
 		if l-l != 0 {
-			return nil, fmt.Errorf("noise of the deviation: the residuals in coordinate %d are not finite numbers of usable size", j)
+			return nil, &fault.Fault{
+				Field:   "Histories",
+				Problem: fmt.Sprintf("the residuals in coordinate %d are not finite numbers of usable size", j),
+			}
 		}
 		out.LogLikelihood += l
 	}

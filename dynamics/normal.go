@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/gsimc/gsimc/fault"
 	"github.com/gsimc/gsimc/internal/gemm"
 	"github.com/gsimc/gsimc/internal/parallel"
 )
@@ -194,7 +195,7 @@ func (x *Normal) Prefix(k int) *Normal {
 // O((rk)³/3 + 2(rk)²k).
 func (x *Normal) Solve(ridge float64) (*Readout, error) {
 	if !(ridge >= 0) || ridge-ridge != 0 {
-		return nil, fmt.Errorf("ridge is %v, want a finite number of at least 0", ridge)
+		return nil, fault.New("Ridge", ridge, "a finite number of at least 0")
 	}
 	rows := x.rows()
 	trace := 0.0
@@ -207,8 +208,12 @@ func (x *Normal) Solve(ridge float64) (*Readout, error) {
 	}
 	factor, ok := newCholesky(a, rows)
 	if !ok {
-		return nil, fmt.Errorf("ridge %v: the normal equations of %d unknowns and %d positions are not positive definite to rounding error; "+
-			"take a larger ridge", ridge, rows, x.N)
+		return nil, &fault.Fault{
+			Field: "Ridge", Got: ridge,
+			Problem: fmt.Sprintf("leaves the normal equations of %d unknowns and %d positions not positive definite "+
+				"to rounding error", rows, x.N),
+			Advice: []fault.Change{{Verb: "raise", Field: "Ridge"}},
+		}
 	}
 	b := append([]float64(nil), x.T...)
 	factor.solve(b, x.K)

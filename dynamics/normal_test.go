@@ -256,10 +256,10 @@ func TestSolveErrors(t *testing.T) {
 	histories := []kalman.History{{{Item: 0, Weight: 1}, {Item: 1, Weight: 1}, {Item: 2, Weight: 1}}} // two positions, nine unknowns
 	x := newMoments(t, 3, histories, Options{Bands: testBands[:2]}).Project(randomRows(rand.New(rand.NewPCG(7, 1)), 3, 4), 4, nil)
 	for ridge, want := range map[float64]string{
-		0:           "ridge 0: the normal equations of 9 unknowns and 2 positions are not positive definite",
-		-1:          "ridge is -1",
-		math.NaN():  "ridge is NaN",
-		math.Inf(1): "ridge is +Inf",
+		0:           "Ridge: 0 leaves the normal equations of 9 unknowns and 2 positions not positive definite",
+		-1:          "Ridge: -1",
+		math.NaN():  "Ridge: NaN",
+		math.Inf(1): "Ridge: +Inf",
 	} {
 		if _, err := x.Solve(ridge); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("ridge %v: error %v, want %q", ridge, err, want)

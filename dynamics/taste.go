@@ -1,7 +1,6 @@
 package dynamics
 
 import (
-	"errors"
 	"math/bits"
 
 	"github.com/gsimc/gsimc/internal/parallel"
@@ -98,7 +97,7 @@ func newProducts(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kal
 		return nil, err
 	}
 	if !d.HasDeviation() {
-		return nil, errors.New("these dynamics have no deviation, so there are no variances to complete")
+		return nil, errNoDeviation()
 	}
 	k := len(d.Mean)
 	p := &products{product: make([][evidenceBuckets]float64, k), expected: make([][evidenceBuckets]float64, k)}

@@ -119,8 +119,8 @@ func TestRunErrors(t *testing.T) {
 	}{
 		{"no test users", &empty, evaluate.Options{Methods: gs, Paper: evaluate.Ingredients{Basis: basis, Spec: spec}}, "no test user"},
 		{"no basis", p, evaluate.Options{Methods: gs, Paper: evaluate.Ingredients{Spec: spec}}, "needs a basis"},
-		{"bad constant", p, evaluate.Options{Methods: gs, Paper: evaluate.Ingredients{Basis: basis, Spec: bad}}, "Alpha is 2"},
-		{"bad a", p, evaluate.Options{Methods: []evaluate.Method{{Kind: evaluate.MRFCF}}}, "a is 0"},
+		{"bad constant", p, evaluate.Options{Methods: gs, Paper: evaluate.Ingredients{Basis: basis, Spec: bad}}, "Alpha: 2"},
+		{"bad a", p, evaluate.Options{Methods: []evaluate.Method{{Kind: evaluate.MRFCF}}}, "A: 0"},
 	}
 	for _, tt := range tests {
 		if _, err := evaluate.Run(tt.p, tt.opt); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -3,6 +3,8 @@ package kalman
 import (
 	"errors"
 	"fmt"
+
+	"github.com/gsimc/gsimc/fault"
 )
 
 // Band is one memory of the past: before an event what it holds fades by a = Rho·2^(−Δt/HalfLife).
@@ -51,22 +53,12 @@ type Dynamics struct {
 // HasDeviation tells whether there is a deviation to track.
 func (d *Dynamics) HasDeviation() bool { return d.P0 != nil }
 
-// Validate reports every field that is out of range, by name, in one error.
+// Validate returns a fault for every field that is out of range, joined in one error.
 func (d *Dynamics) Validate() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-
-	if len(d.Bands) == 0 || len(d.Bands) > MaxBands {
-		fault("Bands: there are %d, want 1 to %d", len(d.Bands), MaxBands)
-	}
-	for b, band := range d.Bands {
-		if err := band.Validate(); err != nil {
-			fault("Bands[%d]: %w", b, err)
-		}
-	}
+	faults := []error{ValidateBands(d.Bands)}
 	for j, x := range d.Mean {
 		if x-x != 0 {
-			fault("Mean[%d] is %v, want a finite number", j, x)
+			faults = append(faults, fault.New(fmt.Sprintf("Mean[%d]", j), x, "a finite number"))
 			break
 		}
 	}
@@ -75,48 +67,71 @@ func (d *Dynamics) Validate() error {
 		values []float32
 	}{{"P0", d.P0}, {"SigmaEta", d.SigmaEta}, {"SigmaNu", d.SigmaNu}} {
 		if len(v.values) != 0 && len(v.values) != len(d.Mean) || len(v.values) != len(d.P0) {
-			fault("%s has %d variances, want %d, or none of all three", v.name, len(v.values), len(d.Mean))
+			faults = append(faults, &fault.Fault{
+				Field: v.name, Problem: fmt.Sprintf("has %d variances", len(v.values)),
+				Want: fmt.Sprintf("%d, or none of all three", len(d.Mean)),
+			})
 		}
 		for j, x := range v.values {
 			if !isVariance(x) {
-				fault("%s[%d] is %v, want a variance from %v to %v", v.name, j, x, float64(MinVariance), float64(MaxVariance))
+				faults = append(faults, fault.New(fmt.Sprintf("%s[%d]", v.name, j), x, wantVariance))
 				break
 			}
 		}
 	}
-	d.validateTheta(fault)
+	faults = append(faults, d.validateTheta()...)
 	if !(d.Drift >= 0 && d.Drift <= MaxVariance) {
-		fault("Drift is %v, want 0 to %v", d.Drift, float64(MaxVariance))
+		faults = append(faults, fault.New("Drift", d.Drift, fmt.Sprintf("0 to %v", float64(MaxVariance))))
 	}
 	return errors.Join(faults...)
 }
 
-// validateTheta checks what is known of the tastes of new users.
-func (d *Dynamics) validateTheta(fault func(format string, args ...any)) {
+// validateTheta returns the faults of the variances of the tastes of new users.
+func (d *Dynamics) validateTheta() (faults []error) {
 	if len(d.SigmaTheta) != 0 && len(d.SigmaTheta) != len(d.P0) {
-		fault("SigmaTheta has %d variances, want one for each of the %d of P0, or none", len(d.SigmaTheta), len(d.P0))
+		faults = append(faults, &fault.Fault{
+			Field: "SigmaTheta", Problem: fmt.Sprintf("has %d variances", len(d.SigmaTheta)),
+			Want: fmt.Sprintf("one for each of the %d of P0, or none", len(d.P0)),
+		})
 	}
 	for j, x := range d.SigmaTheta {
 		if !(x >= 0 && x <= MaxVariance) {
-			fault("SigmaTheta[%d] is %v, want a variance from 0 to %v", j, x, float64(MaxVariance))
+			faults = append(faults, fault.New(fmt.Sprintf("SigmaTheta[%d]", j), x,
+				fmt.Sprintf("a variance from 0 to %v", float64(MaxVariance))))
 			break
 		}
 	}
 	if !(d.ThetaFloor >= 0 && d.ThetaFloor <= 1) {
-		fault("ThetaFloor is %v, want 0 to 1", d.ThetaFloor)
+		faults = append(faults, fault.New("ThetaFloor", d.ThetaFloor, "0 to 1"))
 	}
+	return faults
 }
 
 // MaxBands is the largest number of bands.
 const MaxBands = 16
 
-// Validate reports a constant that is out of range.
+// ValidateBands returns a fault of Bands if there are none or more than MaxBands, and the fault of
+// each band that is out of range, joined in one error.
+func ValidateBands(bands []Band) error {
+	var faults []error
+	if len(bands) == 0 || len(bands) > MaxBands {
+		faults = append(faults, &fault.Fault{
+			Field: "Bands", Problem: fmt.Sprintf("there are %d", len(bands)), Want: fmt.Sprintf("1 to %d", MaxBands),
+		})
+	}
+	for b, band := range bands {
+		faults = append(faults, fault.In(fmt.Sprintf("Bands[%d]", b), band.Validate()))
+	}
+	return errors.Join(faults...)
+}
+
+// Validate returns the fault of the first constant that is out of range.
 func (b Band) Validate() error {
 	if !(b.Rho >= 0 && b.Rho <= 1) {
-		return fmt.Errorf("rho is %v, want 0 to 1", b.Rho)
+		return fault.New("Rho", b.Rho, "0 to 1")
 	}
-	if !(b.HalfLife == 0 || b.HalfLife >= minHalfLife && b.HalfLife <= maxHalfLife) {
-		return fmt.Errorf("HalfLife is %v seconds, want 0 (no fading by time) or %v to %v", b.HalfLife, float64(minHalfLife), float64(maxHalfLife))
+	if !isHalfLife(b.HalfLife) {
+		return fault.New("HalfLife", b.HalfLife, wantHalfLife)
 	}
 	return nil
 }

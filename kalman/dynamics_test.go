@@ -252,13 +252,13 @@ func TestValidateDynamics(t *testing.T) {
 	}{
 		{func(d *Dynamics) { d.Bands = nil }, "Bands: there are 0"},
 		{func(d *Dynamics) { d.Bands = make([]Band, MaxBands+1) }, "Bands: there are 17"},
-		{func(d *Dynamics) { d.Bands[1].Rho = 1.5 }, "Bands[1]: rho is 1.5"},
-		{func(d *Dynamics) { d.Bands[0].HalfLife = -1 }, "Bands[0]: HalfLife is -1"},
-		{func(d *Dynamics) { d.Mean[2] = nan }, "Mean[2] is NaN"},
-		{func(d *Dynamics) { d.P0[0] = 0 }, "P0[0] is 0"},
-		{func(d *Dynamics) { d.SigmaNu = d.SigmaNu[:1] }, "SigmaNu has 1 variances, want 4"},
-		{func(d *Dynamics) { d.SigmaEta = nil }, "SigmaEta has 0 variances, want 4"},
-		{func(d *Dynamics) { d.Drift = math.Inf(1) }, "Drift is +Inf"},
+		{func(d *Dynamics) { d.Bands[1].Rho = 1.5 }, "Bands[1]: Rho: 1.5"},
+		{func(d *Dynamics) { d.Bands[0].HalfLife = -1 }, "Bands[0]: HalfLife: -1"},
+		{func(d *Dynamics) { d.Mean[2] = nan }, "Mean[2]: NaN"},
+		{func(d *Dynamics) { d.P0[0] = 0 }, "P0[0]: 0"},
+		{func(d *Dynamics) { d.SigmaNu = d.SigmaNu[:1] }, "SigmaNu: has 1 variances, want 4"},
+		{func(d *Dynamics) { d.SigmaEta = nil }, "SigmaEta: has 0 variances, want 4"},
+		{func(d *Dynamics) { d.Drift = math.Inf(1) }, "Drift: +Inf"},
 	} {
 		d := randomDynamics(rand.New(rand.NewPCG(3, 6)), 2, 4, true)
 		if err := d.Validate(); err != nil {

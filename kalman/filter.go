@@ -3,9 +3,12 @@ package kalman
 import (
 	"errors"
 	"fmt"
+
+	"github.com/gsimc/gsimc/fault"
 )
 
-// The variances that Validate accepts. Within these bounds P stays positive and finite in float32 whatever the events.
+// The variances that Validate accepts. Within these bounds P stays positive and finite in float32 for
+// any events.
 const (
 	MinVariance = 1e-12
 	MaxVariance = 1e12
@@ -20,31 +23,29 @@ type Filter struct {
 	HalfLife float64   // seconds in which the past fades to one half; 0: never, as in the paper
 }
 
-// Validate reports every field that is out of range, by name, in one error.
+// Validate returns a fault for every field that is out of range, joined in one error.
 func (f *Filter) Validate() error {
 	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-
 	if len(f.P0) == 0 {
-		fault("P0 is empty, want one variance for each coordinate")
+		faults = append(faults, fault.New("P0", nil, "one variance for each coordinate"))
 	}
 	for j, p := range f.P0 {
 		if !isVariance(p) {
-			fault("P0[%d] is %v, want a variance from %v to %v", j, p, float64(MinVariance), float64(MaxVariance))
+			faults = append(faults, fault.New(fmt.Sprintf("P0[%d]", j), p, wantVariance))
 			break // one is enough to find the cause
 		}
 	}
 	if !isVariance(f.SigmaEta) {
-		fault("SigmaEta is %v, want a variance from %v to %v", f.SigmaEta, float64(MinVariance), float64(MaxVariance))
+		faults = append(faults, fault.New("SigmaEta", f.SigmaEta, wantVariance))
 	}
 	if !isVariance(f.SigmaNu) {
-		fault("SigmaNu is %v, want a variance from %v to %v", f.SigmaNu, float64(MinVariance), float64(MaxVariance))
+		faults = append(faults, fault.New("SigmaNu", f.SigmaNu, wantVariance))
 	}
 	if !(f.Alpha > 0 && f.Alpha <= 1) {
-		fault("Alpha is %v, want a number above 0 and at most 1 (1: no forgetting)", f.Alpha)
+		faults = append(faults, fault.New("Alpha", f.Alpha, "a number above 0 and at most 1 (1: no forgetting)"))
 	}
-	if !(f.HalfLife == 0 || f.HalfLife >= minHalfLife && f.HalfLife <= maxHalfLife) {
-		fault("HalfLife is %v seconds, want 0 (no forgetting) or %v to %v", f.HalfLife, float64(minHalfLife), float64(maxHalfLife))
+	if !isHalfLife(f.HalfLife) {
+		faults = append(faults, fault.New("HalfLife", f.HalfLife, wantHalfLife))
 	}
 	return errors.Join(faults...)
 }
@@ -54,6 +55,15 @@ const (
 	minHalfLife = 1e-6
 	maxHalfLife = 1e15
 )
+
+// Wanted values, as faults name them.
+var (
+	wantVariance = fmt.Sprintf("a variance from %v to %v", float64(MinVariance), float64(MaxVariance))
+	wantHalfLife = fmt.Sprintf("0 (no fading by time) or %v to %v seconds", float64(minHalfLife), float64(maxHalfLife))
+)
+
+// isHalfLife is written so that NaN fails.
+func isHalfLife(v float64) bool { return v == 0 || v >= minHalfLife && v <= maxHalfLife }
 
 // isVariance is written so that NaN fails. The bounds are rounded to float32 like the values they are compared with.
 func isVariance(v float32) bool { return v >= MinVariance && v <= MaxVariance }

@@ -68,9 +68,9 @@ func TestUncertaintyTo(t *testing.T) {
 		}
 	}
 	for want, edit := range map[string]func(*Dynamics){
-		"SigmaTheta has 2": func(d *Dynamics) { d.SigmaTheta = []float32{1, 1} },
-		"SigmaTheta[0]":    func(d *Dynamics) { d.SigmaTheta = []float32{-1} },
-		"ThetaFloor":       func(d *Dynamics) { d.ThetaFloor = math.NaN() },
+		"SigmaTheta: has 2": func(d *Dynamics) { d.SigmaTheta = []float32{1, 1} },
+		"SigmaTheta[0]":     func(d *Dynamics) { d.SigmaTheta = []float32{-1} },
+		"ThetaFloor":        func(d *Dynamics) { d.ThetaFloor = math.NaN() },
 	} {
 		bad := *d
 		edit(&bad)

@@ -51,7 +51,7 @@ func Describe(w io.Writer, m *Model) error {
 func (m *Model) describeMotion(line func(name, format string, args ...any)) {
 	s, d := &m.spec, m.dynamics
 	if d == nil {
-		line("filter", "%s", describeFilter(s.Filter))
+		line("filter", "%s", s.Filter)
 		line("response", "H from %.6g to %.6g", slices.Max(m.response), slices.Min(m.response))
 		line("forgetting", "%s", describeForgetting(s))
 		line("noise", "σ_η = %v, σ_ν = %v", s.SigmaEta, s.SigmaNu)
@@ -86,21 +86,6 @@ func describeGraph(s *Spec) string {
 		text += fmt.Sprintf(", windows of %d events", s.Window)
 	}
 	return text
-}
-
-// describeFilter names the constants that the filter uses, and no other.
-func describeFilter(f spectral.Filter) string {
-	switch f.Name {
-	case spectral.Tikhonov, spectral.Diffusion:
-		return fmt.Sprintf("%s, φ = %v, γ = %v", f.Name, f.Phi, f.Gamma)
-	case spectral.RandomWalk:
-		return fmt.Sprintf("%s, φ = %v, a = %v", f.Name, f.Phi, f.A)
-	case spectral.InverseCosine:
-		return fmt.Sprintf("%s, φ = %v", f.Name, f.Phi)
-	case spectral.PowerFilter:
-		return fmt.Sprintf("%s, p = %v", f.Name, f.Power)
-	}
-	return f.Name
 }
 
 func describeForgetting(s *Spec) string {

@@ -73,22 +73,6 @@ func TestDescribeGolden(t *testing.T) {
 	}
 }
 
-func TestDescribeFilters(t *testing.T) {
-	want := map[string]string{
-		spectral.Tikhonov:      "tikhonov, φ = 10, γ = 1",
-		spectral.Diffusion:     "diffusion, φ = 10, γ = 1",
-		spectral.RandomWalk:    "random-walk, φ = 10, a = 4",
-		spectral.InverseCosine: "inverse-cosine, φ = 10",
-		spectral.Cutoff:        "cutoff",
-		spectral.PowerFilter:   "power, p = 0.5",
-	}
-	for _, name := range spectral.FilterNames {
-		if got := describeFilter(spectral.DefaultFilter(name)); got != want[name] {
-			t.Errorf("%q, want %q", got, want[name])
-		}
-	}
-}
-
 // TestPlotEdges: flat, single and negative values have a plot too.
 func TestPlotEdges(t *testing.T) {
 	for _, values := range [][]float64{{0}, {1}, {-1}, {2, 2, 2}, {-1, 1}, make([]float64, 1000)} {

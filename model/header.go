@@ -151,7 +151,7 @@ var dtypes = []dtype{dtypeU8, dtypeF32, dtypeF64, dtypeI64}
 func (t *tensorInfo) check(bodySize int64) error {
 	i := slices.IndexFunc(dtypes, func(d dtype) bool { return d.name == t.DType })
 	if i < 0 {
-		return fmt.Errorf("has type %q, which no model has", t.DType)
+		return fmt.Errorf("has type %+q, which no model has", t.DType)
 	}
 	if len(t.Offsets) != 2 || t.Offsets[0] < 0 || t.Offsets[1] < t.Offsets[0] || t.Offsets[1] > bodySize {
 		return fmt.Errorf("has the offsets %v, want two within the %d bytes of the file", t.Offsets, bodySize)

@@ -98,13 +98,13 @@ func (s *Spec) Validate() error {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 
 	if err := (spectral.Graph{Kind: s.Graph, DegreeExponent: s.DegreeExponent, Window: s.Window}).Validate(); err != nil {
-		fault("Graph: %w", err)
+		faults = append(faults, err)
 	}
 	if !(math.Abs(s.DegreeRescale) <= 2) {
 		fault("DegreeRescale is %v, want a number in [-2, 2]", s.DegreeRescale)
 	}
 	if err := s.Filter.Validate(); err != nil {
-		fault("Filter: %w", err)
+		faults = append(faults, err)
 	}
 	if s.Covariance != CovarianceDiagonal && s.Covariance != CovarianceFull {
 		fault("Covariance is %q, want %s or %s", s.Covariance, CovarianceDiagonal, CovarianceFull)

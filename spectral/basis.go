@@ -2,21 +2,27 @@ package spectral
 
 import (
 	"fmt"
+	"math"
 	"time"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/gsimc/gsimc/spectral/internal/dense"
+	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 
 // Basis is the truncated eigenbasis of an item graph.
 type Basis struct {
 	N, K    int
-	U       []float64 // n×k row-major; column j belongs to Kappa[j]; orthonormal but for Nyström's first form
+	U       []float64 // n×k row-major; column j belongs to Kappa[j]; orthonormal except for NystromPaper
 	Kappa   []float64 // k eigenvalues of K, descending, before any division
 	Lambda  []float64 // k eigenvalues of Ł, ascending: 1−κ, or 1−κ/κ_1 for a degree exponent other than 1
 	Degrees []int64   // n: training users of each item, which is d_v unless the graph has windows
-	Scale   []float64 // n: the diagonal of D_v^{-s/2}, or D^{-1/2} of the covariance graph, by which K is normalised
+	Scale   []float64 // n: the diagonal of D_v^{-s/2}, or of D^{-1/2} for the covariance graph
 	Report  Report
 }
 
-// Report says how a basis was found and how good it is.
+// Report tells how a basis was found and how good it is.
 type Report struct {
 	Solver        string        // dense, lanczos, components, nystrom-paper or nystrom-orthonormal
 	Residual      float64       // max_j ‖K u_j − κ_j u_j‖₂ / κ_1, measured on the finished basis
@@ -28,8 +34,77 @@ type Report struct {
 	Elapsed       time.Duration // filled in by the caller: this package has no clock
 }
 
-// String prints the report in one line.
+// String returns the report as one line.
 func (r Report) String() string {
-	return fmt.Sprintf("solver %s, max residual %.1e, orthogonality error %.1e, κ in [%.6g, %.6g], %d vectors multiplied, %d restarts",
-		r.Solver, r.Residual, r.Orthogonality, r.KappaMin, r.KappaMax, r.Passes, r.Restarts)
+	return fmt.Sprintf("solver %s, max residual %.1e, orthogonality error %.1e, "+
+		"eigenvalues %.6g to %.6g, %d vectors multiplied, %d restarts",
+		r.Solver, r.Residual, r.Orthogonality, r.KappaMax, r.KappaMin, r.Passes, r.Restarts)
+}
+
+// newBasis is the basis of the pairs, before finish.
+func newBasis(p *eigen.Pairs, solver string) *Basis {
+	return &Basis{N: p.U.Rows, K: p.U.Cols, U: p.U.Data, Kappa: p.Kappa, Report: Report{
+		Solver: solver, Residual: p.Report.Residual, Passes: p.Report.Vectors, Restarts: p.Report.Restarts,
+	}}
+}
+
+func (b *Basis) matrix() dense.Matrix[float64] {
+	return dense.Matrix[float64]{Rows: b.N, Cols: b.K, Stride: b.K, Data: b.U}
+}
+
+// truncate keeps the first k columns.
+func (b *Basis) truncate(k int) {
+	if k == b.K {
+		return
+	}
+	u := dense.New[float64](b.N, k)
+	dense.Copy(u, dense.Columns(b.matrix(), 0, k))
+	b.K, b.U, b.Kappa = k, u.Data, b.Kappa[:k]
+}
+
+// fixSigns makes the entry of largest magnitude of each column positive. If several entries are
+// alike up to rounding, the first one counts.
+func (b *Basis) fixSigns() {
+	best := make([]float64, b.K)
+	for i := range b.N {
+		for j, x := range b.U[i*b.K : (i+1)*b.K] {
+			if math.Abs(x) > math.Abs(best[j])*(1+1e-6) {
+				best[j] = x
+			}
+		}
+	}
+	for i := range b.N {
+		for j := range b.K {
+			if best[j] < 0 {
+				b.U[i*b.K+j] = -b.U[i*b.K+j]
+			}
+		}
+	}
+}
+
+// residual is max_j ‖K u_j − κ_j u_j‖₂ / (κ_1 ‖u_j‖₂), by k products with K.
+func (b *Basis) residual(op eigen.Operator[float64]) float64 {
+	b.Report.Passes += b.K
+	return eigen.Residual(op, b.matrix(), b.Kappa)
+}
+
+// orthogonality is max |UᵀU − I|.
+func (b *Basis) orthogonality() float64 {
+	gram := dense.Gram(b.matrix())
+	for j := range b.K {
+		gram.Data[j*b.K+j]--
+	}
+	return max(floats.Max(gram.Data), -floats.Min(gram.Data))
+}
+
+// numericalZero is the eigenvalue that counts as zero beside a first one of 1.
+const numericalZero = 1e-9
+
+// numericalRank is the number of leading eigenvalues that are not zero beside the first; at least 1.
+func numericalRank(kappa []float64) int {
+	k := len(kappa)
+	for k > 1 && kappa[k-1] <= numericalZero*kappa[0] {
+		k--
+	}
+	return k
 }

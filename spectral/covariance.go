@@ -10,13 +10,11 @@ import (
 	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 
-// covarianceGraph is K = D^{-1/2} A D^{-1/2} of the covariance graph. A pair of
-// items has a positive covariance only if some user has both, so A is sparse:
-// row i holds the columns col[ptr[i]:ptr[i+1]], in rising order, with the
-// number of common users. Eight bytes an entry; A_ij is computed from the
-// count when it is used, in integers, which costs nothing beside the memory
-// traffic and leaves no rounding that could make an edge of two independent
-// items.
+// covarianceGraph is K = D^{-1/2} A D^{-1/2} of the covariance graph. A pair of items has a positive
+// covariance only if some user has both, so A is sparse: row i holds the columns
+// col[ptr[i]:ptr[i+1]], in rising order, with the number of common users. An entry takes eight
+// bytes. A_ij is computed from the count when it is used, in integers: that costs nothing beside the
+// memory traffic, and no rounding can make an edge between two independent items.
 type covarianceGraph struct {
 	ptr   []int64
 	col   []int32
@@ -28,7 +26,9 @@ type covarianceGraph struct {
 
 func newCovarianceGraph(r *Incidence) *covarianceGraph {
 	n := r.NumItems
-	g := &covarianceGraph{ptr: make([]int64, n+1), d: r.Degrees(), m: int64(r.NumUsers()), scale: make([]float64, n)}
+	g := &covarianceGraph{
+		ptr: make([]int64, n+1), d: r.Degrees(), m: int64(r.NumUsers()), scale: make([]float64, n),
+	}
 	userPtr, user := r.transpose()
 	rows := make([][2][]int32, n) // columns and counts of each row
 	parallel.Rows(n, func(lo, hi int) {
@@ -60,8 +60,8 @@ func newCovarianceGraph(r *Incidence) *covarianceGraph {
 	return g
 }
 
-// takeRow keeps the touched columns of row i with a positive covariance, clears
-// acc again, and returns the row and D_i^{-1/2}.
+// takeRow keeps the touched columns of row i with a positive covariance, clears acc, and returns the
+// row and D_i^{-1/2}.
 func (g *covarianceGraph) takeRow(i int32, touched, acc []int32) (row [2][]int32, scale float64) {
 	slices.Sort(touched)
 	kept := 0
@@ -86,8 +86,8 @@ func (g *covarianceGraph) takeRow(i int32, touched, acc []int32) (row [2][]int32
 	return row, 1 / math.Sqrt(sum)
 }
 
-// covariance is m² times the population covariance of items i and j with the
-// given number of common users: the factor cancels in K.
+// covariance is m² times the population covariance of items i and j with the given number of common
+// users. The factor cancels in K.
 func (g *covarianceGraph) covariance(i, j, common int32) float64 {
 	return float64(int64(common)*g.m - g.d[i]*g.d[j])
 }

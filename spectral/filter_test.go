@@ -3,6 +3,7 @@ package spectral
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -57,18 +58,59 @@ func TestFilterValidate(t *testing.T) {
 		name string
 		want string
 	}{
-		{func(f *Filter) { f.Phi = 0 }, Tikhonov, "phi is 0"},
-		{func(f *Filter) { f.Phi = math.Inf(1) }, InverseCosine, "phi is +Inf"},
-		{func(f *Filter) { f.Gamma = -1 }, Diffusion, "gamma is -1"},
-		{func(f *Filter) { f.A = 1.9 }, RandomWalk, "a is 1.9"},
-		{func(f *Filter) { f.Power = math.NaN() }, PowerFilter, "power is NaN"},
-		{func(f *Filter) { f.Name = "boxcar" }, Cutoff, `unknown filter "boxcar", want one of tikhonov`},
+		{func(f *Filter) { f.Phi = 0 }, Tikhonov, "Phi: 0, want a finite number above 0"},
+		{func(f *Filter) { f.Phi = math.Inf(1) }, InverseCosine, "Phi: +Inf"},
+		{func(f *Filter) { f.Gamma = -1 }, Diffusion, "Gamma: -1, want a finite number of at least 0"},
+		{func(f *Filter) { f.A = 1.9 }, RandomWalk, "A: 1.9, want a finite number of at least 2"},
+		{func(f *Filter) { f.Power = math.NaN() }, PowerFilter, "Power: NaN"},
+		{func(f *Filter) { f.Name = "boxcar" }, Cutoff, `Filter: "boxcar", want one of tikhonov`},
 	}
 	for _, tt := range tests {
 		f := DefaultFilter(tt.name)
 		tt.edit(&f)
 		if err := f.Validate(); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: error %v, want %q", f, err, tt.want)
+		}
+	}
+}
+
+// The table has what its users print, and every default is valid at the edge of its range or within.
+func TestFiltersTable(t *testing.T) {
+	for i, kind := range Filters {
+		if kind.Formula == "" || kind.Doc == "" || kind.response == nil {
+			t.Errorf("%s: %+v is not complete", kind.Name, kind)
+		}
+		if FilterNames[i] != kind.Name || FilterByName(kind.Name) != &Filters[i] {
+			t.Errorf("%s is not found by its name", kind.Name)
+		}
+		for _, p := range kind.Parameters {
+			f := DefaultFilter(kind.Name)
+			*p.at(&f) = p.Least
+			if err := f.Validate(); (err != nil) != p.Open {
+				t.Errorf("%s: %s at its least value: %v", kind.Name, p.Field, err)
+			}
+			if !reflect.ValueOf(f).FieldByName(p.Field).IsValid() || *p.at(&f) != p.Least || !kind.Uses(p.Field) {
+				t.Errorf("%s: no field %s", kind.Name, p.Field)
+			}
+		}
+	}
+	if FilterByName("boxcar") != nil || FilterByName(Cutoff).Uses("Phi") {
+		t.Error("a filter or a constant that does not exist is found")
+	}
+}
+
+func TestFilterString(t *testing.T) {
+	want := map[string]string{
+		Tikhonov:      "tikhonov, phi = 10, gamma = 1",
+		Diffusion:     "diffusion, phi = 10, gamma = 1",
+		RandomWalk:    "random-walk, phi = 10, a = 4",
+		InverseCosine: "inverse-cosine, phi = 10",
+		Cutoff:        "cutoff",
+		PowerFilter:   "power, p = 0.5",
+	}
+	for _, name := range FilterNames {
+		if got := DefaultFilter(name).String(); got != want[name] {
+			t.Errorf("%q, want %q", got, want[name])
 		}
 	}
 }

@@ -13,14 +13,15 @@ import (
 // maxGramItems is the number of items up to which K may be formed as a dense matrix: their indices have 16 bits.
 const maxGramItems = 1 << 16
 
-// gramChunk is the number of interactions whose users are taken together: their lists, of two bytes an item, stay in the
-// cache while all rows of K pass by. Fewer would move K to and from memory more often.
+// gramChunk is the number of interactions whose users are taken together: their lists, of two bytes
+// an item, stay in the cache while all rows of K are updated. A smaller chunk would move K to and
+// from memory more often.
 const gramChunk = 1 << 21
 
 // maxChunkUsers bounds the users of a chunk.
 const maxChunkUsers = math.MaxUint16
 
-// userChunk holds some users' items in the order in which newGramOp needs them.
+// userChunk holds the items of some users in the order in which newGramOp needs them.
 type userChunk struct {
 	items  []uint16  // of each user, rising
 	start  []int32   // user u of the chunk has the items from start[u] on
@@ -29,13 +30,14 @@ type userChunk struct {
 	visits []visit
 }
 
-// A visit of an item is a user who has it: items[start[user]:end] are this item and those before it.
+// A visit of an item is a user who has it: items[start[user]:end] are the items up to this one.
 type visit struct {
 	end  int32
 	user uint16
 }
 
-// newChunk prepares the users first … of r, as many as there are in a chunk, and returns the user after the last one.
+// newChunk prepares the users of g from first on, as many as fit into a chunk, and returns the user
+// after the last one.
 func newChunk(g *hypergraph, first int) (c *userChunk, next int) {
 	r := g.r
 	next = first + 1
@@ -84,17 +86,20 @@ type gramOp struct {
 
 func (g *gramOp) Dim() int { return g.n }
 
-// strip: many columns make the most of each row of K.
+// Strip is wide: many columns make the most of each row of K.
 func (g *gramOp) Strip() int { return 128 }
 
 func (g *gramOp) ApplyTo(dst, x []float32, b int) {
 	clear(dst)
 	k := dense.Matrix[float32]{Rows: g.n, Cols: g.n, Stride: g.n, Data: g.k}
-	dense.MulAdd(dense.Matrix[float32]{Rows: g.n, Cols: b, Stride: b, Data: dst}, 1, k, dense.Matrix[float32]{Rows: g.n, Cols: b, Stride: b, Data: x})
+	in := dense.Matrix[float32]{Rows: g.n, Cols: b, Stride: b, Data: x}
+	out := dense.Matrix[float32]{Rows: g.n, Cols: b, Stride: b, Data: dst}
+	dense.MulAdd(out, 1, k, in)
 }
 
-// newGramOp forms K of a hypergraph as a dense matrix: an addition for each pair of items of each user. Row i of a chunk's part
-// of Rᵀ D_e^{-s} R is added up in float32 in a place of its own and then added to K, so that no sum has very many terms.
+// newGramOp forms K of a hypergraph as a dense matrix, by one addition for each pair of items of
+// each user. Row i of a chunk's part of Rᵀ D_e^{-s} R is added up in float32 in a place of its own
+// and then added to K, so that no sum has very many terms.
 func newGramOp(g *hypergraph, m *eigen.Meter) *gramOp {
 	n := g.Dim()
 	op := &gramOp{n: n, k: make([]float32, n*n)}
@@ -160,7 +165,7 @@ func scatter(sums *[maxGramItems]float32, items []uint16, w float32) {
 	}
 }
 
-// finish scales the rows and columns of K and mirrors its lower triangle to the upper one, in tiles.
+// finish scales the rows and columns of K and mirrors its lower triangle, in tiles.
 func (g *gramOp) finish(scale []float64) {
 	n := g.n
 	parallel.Strips(n, gramRows, func(lo, hi int) {

@@ -38,10 +38,11 @@ func (g *hypergraph) normalisation() []float64 { return g.vScale }
 func (g *hypergraph) single() eigen.Operator[float32] { return newHypergraphOp[float32](g) }
 func (g *hypergraph) double() eigen.Operator[float64] { return newHypergraphOp[float64](g) }
 
-// hypergraphOp multiplies by the K of a hypergraph. A user's row of R is used twice while it is at hand: y = Σ z_i over the
-// user's items i, then every one of these items gets d_e^{-s}·y. So neither Rᵀ nor a vector over the users is needed, and
-// what is read and written in no order are the n×b numbers of the items. Users are taken in groups that do not depend on the
-// number of processors; each adds to a block of its own, and the blocks are added in order.
+// hypergraphOp multiplies by the K of a hypergraph. It uses a user's row of R twice while the row is
+// in the cache: y = Σ z_i over the user's items i, then d_e^{-s}·y is added to each of these items.
+// So neither Rᵀ nor a vector over the users is needed, and only the n×b numbers of the items are
+// read and written out of order. Users are taken in groups that do not depend on the number of
+// processors. Each group adds to a block of its own, and the blocks are added in order.
 type hypergraphOp[T gemm.Float] struct {
 	*hypergraph
 	users   gemm.Sets // the items of each
@@ -51,17 +52,18 @@ type hypergraphOp[T gemm.Float] struct {
 	sums    []T       // n×b for each group
 }
 
-// Users are taken in maxGroups, but in fewer where clearing and adding up the blocks would take long beside the products: a
-// little is worth it for fewGroups, so that several processors can work at all, and next to nothing for more.
+// Users are taken in maxGroups, but in fewer if clearing and adding up the blocks would take long
+// beside the products. That overhead may be noticeable for fewGroups, so that several processors can
+// work at all, and must be negligible for more.
 const (
 	maxGroups        = 16
 	fewGroups        = 4
-	minGroupPerItem  = 4  // interactions of one of fewGroups for each item
-	goodGroupPerItem = 64 // interactions of one of more
-	maxGroupElements = 1 << 29
+	minGroupPerItem  = 4       // interactions for each item in a group, up to fewGroups
+	goodGroupPerItem = 64      // interactions for each item in a group, beyond fewGroups
+	maxGroupElements = 1 << 29 // of all blocks
 )
 
-// groupCount is the number of groups of so many interactions.
+// groupCount is the number of groups for that number of items and interactions.
 func groupCount(items, events int) int {
 	count := max(min(fewGroups, events/(minGroupPerItem*items)), events/(goodGroupPerItem*items))
 	return max(1, min(count, maxGroups, maxGroupElements/(eigen.BlockSize*items)))
@@ -71,7 +73,8 @@ func newHypergraphOp[T gemm.Float](g *hypergraph) *hypergraphOp[T] {
 	r := g.r
 	count := groupCount(r.NumItems, len(r.Item))
 	op := &hypergraphOp[T]{
-		hypergraph: g, users: gemm.NewSets(r.Item, r.Ptr, r.NumItems), weights: make([]T, r.NumUsers()), groups: []int{0},
+		hypergraph: g, users: gemm.NewSets(r.Item, r.Ptr, r.NumItems),
+		weights: make([]T, r.NumUsers()), groups: []int{0},
 	}
 	dense.Convert(op.weights, g.eScale)
 	for u := range r.NumUsers() {
@@ -79,7 +82,7 @@ func newHypergraphOp[T gemm.Float](g *hypergraph) *hypergraphOp[T] {
 			op.groups = append(op.groups, u+1)
 		}
 	}
-	op.groups[len(op.groups)-1] = r.NumUsers() // what follows has no items
+	op.groups[len(op.groups)-1] = r.NumUsers() // the users after the last group have no items
 	return op
 }
 

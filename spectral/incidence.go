@@ -1,15 +1,15 @@
 package spectral
 
 import (
-	"errors"
 	"fmt"
 	"math"
+
+	"github.com/gsimc/gsimc/fault"
 )
 
-// Incidence is the 0/1 user-item matrix R of the training users, one sparse
-// row per user: user u has the items Item[Ptr[u]:Ptr[u+1]], each at most once,
-// in the order of time if [Graph].Window is set and in any order if not. Each
-// user, or each window of a user, is a hyperedge.
+// Incidence is the 0/1 user-item matrix R of the training users, one sparse row per user: user u has
+// the items Item[Ptr[u]:Ptr[u+1]], each at most once, in the order of time if [Graph].Window is set
+// and in any order if not. Each user, or each window of a user, is a hyperedge.
 type Incidence struct {
 	NumItems int
 	Ptr      []int64
@@ -19,29 +19,33 @@ type Incidence struct {
 // NumUsers returns m.
 func (r *Incidence) NumUsers() int { return len(r.Ptr) - 1 }
 
-// Validate checks the shape of r: pointers that rise from 0 to len(Item), item
-// indices in [0, NumItems), no item twice in a row, at least one interaction.
+// Validate returns the first fault of the shape of r: pointers must rise from 0 to len(Item), item
+// indices be in [0, NumItems), no item come twice in a row, and there must be an interaction. The
+// fields are NumItems, Ptr and Item.
 func (r *Incidence) Validate() error {
 	if r.NumItems < 1 || len(r.Ptr) < 2 || len(r.Item) == 0 {
-		return errors.New("no interactions to learn a graph from: need at least one user with one item")
+		return &fault.Fault{Field: "Item", Problem: "no interactions to learn a graph from",
+			Want: "at least one user with one item"}
 	}
 	if r.NumItems > math.MaxInt32 || len(r.Ptr) > math.MaxInt32 {
-		return fmt.Errorf("%d items and %d users: at most 2^31-1 of each", r.NumItems, r.NumUsers())
+		return &fault.Fault{Field: "NumItems", Got: r.NumItems,
+			Problem: fmt.Sprintf("with %d users is too many", r.NumUsers()), Want: "at most 2^31-1 of each"}
 	}
 	if r.Ptr[0] != 0 || r.Ptr[len(r.Ptr)-1] != int64(len(r.Item)) {
-		return errors.New("incidence: row pointers do not span the items")
+		return &fault.Fault{Field: "Ptr", Problem: "the row pointers do not span the items"}
 	}
 	last := make([]int32, r.NumItems) // last[i] = 1 + the newest user that has item i
 	for u := range r.NumUsers() {
 		if r.Ptr[u] > r.Ptr[u+1] {
-			return fmt.Errorf("incidence: row %d ends before it begins", u)
+			return &fault.Fault{Field: "Ptr", Problem: fmt.Sprintf("row %d ends before it begins", u)}
 		}
 		for _, i := range r.Item[r.Ptr[u]:r.Ptr[u+1]] {
 			if i < 0 || int(i) >= r.NumItems {
-				return fmt.Errorf("incidence: user %d has item %d, want one in [0, %d)", u, i, r.NumItems)
+				return &fault.Fault{Field: "Item", Problem: fmt.Sprintf("user %d has item %d", u, i),
+					Want: fmt.Sprintf("0 to %d", r.NumItems-1)}
 			}
 			if last[i] == int32(u)+1 {
-				return fmt.Errorf("incidence: user %d has item %d twice", u, i)
+				return &fault.Fault{Field: "Item", Problem: fmt.Sprintf("user %d has item %d twice", u, i)}
 			}
 			last[i] = int32(u) + 1
 		}

@@ -6,29 +6,30 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/floats"
+
+	"github.com/gsimc/gsimc/fault"
 )
 
-// MRFCF is the full-rank Markov random field baseline of the paper (the random
-// walk filter over all n eigenvalues):
+// MRFCF is the full-rank Markov random field baseline of the paper (the random walk filter over all
+// n eigenvalues):
 //
 //	ŷ = s − M^{-1} s,   M = (a−1) I + D_v^{-1/2} Rᵀ R D_v^{-1/2}
 //
-// M^{-1} is applied by conjugate gradients, to rounding error: M has no
-// eigenvalue below a−1, and few far above it, so some tens of products with R
-// do what an n×n factorisation would.
+// M^{-1} is applied by conjugate gradients, to rounding error. M has no eigenvalue below a−1 and few
+// far above it, so some tens of products with R replace an n×n factorisation.
 type MRFCF struct {
 	op    *hypergraphOp[float64]
 	shift float64 // a − 1
 }
 
-// NewMRFCF returns the filter for the training users r. The paper's constant
-// is a = 2; a must be above 1.
+// NewMRFCF returns the filter for the training users r. The paper's constant is a = 2; a must be
+// above 1.
 func NewMRFCF(r *Incidence, a float64) (*MRFCF, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
 	if !(a > 1) || math.IsInf(a, 1) {
-		return nil, fmt.Errorf("mrfcf: a is %v, want a finite number above 1", a)
+		return nil, fault.New("A", a, "a finite number above 1")
 	}
 	g := newHypergraph(1, r)
 	for u := range g.eScale {
@@ -40,8 +41,8 @@ func NewMRFCF(r *Incidence, a float64) (*MRFCF, error) {
 // maxCGSteps is far beyond what a well-conditioned M needs.
 const maxCGSteps = 2000
 
-// FilterTo sets dst = ŷ for a block s of b signals (n×b row-major). It fails if
-// conjugate gradients do not reach a relative residual of 1e-10.
+// FilterTo sets dst = ŷ for a block s of b signals (n×b row-major). It returns an error if conjugate
+// gradients do not reach a relative residual of 1e-10.
 func (m *MRFCF) FilterTo(dst, s []float64, b int) error {
 	size := m.op.Dim() * b
 	if len(dst) != size || len(s) != size {
@@ -78,7 +79,7 @@ func (m *MRFCF) FilterTo(dst, s []float64, b int) error {
 		}
 		rho = next
 	}
-	return errors.New("mrfcf: conjugate gradients did not converge")
+	return errors.New("spectral: the conjugate gradients of MRFCF did not converge")
 }
 
 // columnDots returns the dot product of each of the b columns of x and y.

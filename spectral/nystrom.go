@@ -9,31 +9,31 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/gsimc/gsimc/fault"
 	"github.com/gsimc/gsimc/spectral/internal/dense"
 	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 
 // Forms of the Nyström solver.
 const (
-	// NystromPaper is Algorithm 1 of the paper: eigenvectors of the sampled
-	// block, extended to all items. Its columns are not orthogonal.
+	// NystromPaper is Algorithm 1 of the paper: eigenvectors of the sampled block, extended to all
+	// items. Its columns are not orthogonal.
 	NystromPaper = "paper"
-	// NystromOrthonormal makes the extension orthonormal (C. Fowlkes et al.,
-	// "Spectral Grouping Using the Nyström Method", IEEE PAMI 26, 2004), after
-	// Refine further products with K.
+	// NystromOrthonormal makes the extension orthonormal (C. Fowlkes et al., "Spectral Grouping Using
+	// the Nyström Method", IEEE PAMI 26, 2004), after Refine further products with K.
 	NystromOrthonormal = "orthonormal"
 )
 
-// NystromOptions of the sampled solver. Zero values mean the defaults.
+// NystromOptions are the options of the sampled solver. Zero values mean the defaults.
 type NystromOptions struct {
 	Form       string // NystromPaper or NystromOrthonormal, the default
 	Landmarks  int    // l, sampled items; default max(2000, 2k), or all if there are fewer
 	Oversample int    // p, extra vectors beside the k wanted; default 10 + k/10
 	Power      int    // q, power iterations on the sampled block; default 2
 
-	// Refine is the number of products with all of K that the orthonormal form
-	// adds after the extension: default 3, negative for none. A sample of a
-	// sparse graph sees few of its edges, so its eigenvectors alone are poor.
+	// Refine is the number of products with all of K that the orthonormal form adds after the
+	// extension: default 3, negative for none. A sample of a sparse graph sees few of its edges, so
+	// its eigenvectors alone are poor.
 	Refine int
 }
 
@@ -57,35 +57,44 @@ func (o NystromOptions) withDefaults(k, n int) NystromOptions {
 	return o
 }
 
+// validate returns the first fault. The field Form is called NystromForm, as Power and Oversample
+// have Nystrom before them: other options have like names.
 func (o NystromOptions) validate(k, n int) error {
 	if o.Form != "" && o.Form != NystromPaper && o.Form != NystromOrthonormal {
-		return fmt.Errorf("unknown nystrom form %q, want %s or %s", o.Form, NystromPaper, NystromOrthonormal)
+		return fault.New("NystromForm", fmt.Sprintf("%q", o.Form), NystromPaper+" or "+NystromOrthonormal)
 	}
-	if o.Landmarks < 0 || o.Oversample < 0 || o.Power < 0 {
-		return fmt.Errorf("nystrom: landmarks %d, oversampling %d and power %d must not be negative", o.Landmarks, o.Oversample, o.Power)
+	for _, c := range []struct {
+		field string
+		value int
+	}{{"Landmarks", o.Landmarks}, {"Nystrom.Oversample", o.Oversample}, {"Nystrom.Power", o.Power}} {
+		if c.value < 0 {
+			return fault.New(c.field, c.value, "at least 0")
+		}
 	}
 	if l := o.withDefaults(k, n).Landmarks; l < k || l > n {
-		return fmt.Errorf("nystrom: %d landmarks for rank %d and %d items: want at least the rank and at most the items", l, k, n)
+		return &fault.Fault{
+			Field: "Landmarks", Got: l, Problem: fmt.Sprintf("does not fit rank %d and %d items", k, n),
+			Want: fmt.Sprintf("%d to %d", k, n),
+		}
 	}
 	return nil
 }
 
-// solveNystrom approximates the leading eigenpairs from the columns C of l
-// items, sampled with a probability proportional to their degree (Algorithm 1
-// of the paper samples uniformly; popular items see more of the graph). With E
-// the n×l selection matrix, C = K E and A = Eᵀ K E: products with both are
-// products of K with blocks that vanish outside of the sample, so neither is
-// ever formed. Eigenvalues are Rayleigh quotients with K itself; the paper's
-// (n/l)·λ(A) holds for uniform samples only.
+// solveNystrom approximates the leading eigenpairs from the columns C of l items, sampled with a
+// probability proportional to their degree. (Algorithm 1 of the paper samples uniformly; popular
+// items see more of the graph.) With E the n×l selection matrix, C = K E and A = Eᵀ K E. Products
+// with both are products of K with blocks that vanish outside of the sample, so neither is formed.
+// Eigenvalues are Rayleigh quotients with K itself; the paper's (n/l)·λ(A) holds for uniform samples
+// only.
 func solveNystrom(op eigen.Operator[float64], degrees []int64, opt Options) (*Basis, error) {
 	k, n := opt.Rank, op.Dim()
 	o := opt.Nystrom.withDefaults(k, n)
 	rng := rand.New(rand.NewPCG(opt.Seed, 0x6e797374))
 	landmarks := sampleByWeight(degrees, o.Landmarks, rng)
 	counted := &eigen.Counting[float64]{Operator: op}
-	// Products with K lift both ends of its spectrum. In a covariance graph it
-	// reaches down to −1, so there the iteration is with K + I/2: whatever was
-	// negative is then below 1/2, and what was positive above.
+	// Products with K lift both ends of its spectrum, which reaches down to −1 in a covariance graph.
+	// There the iteration is with K + I/2: negative eigenvalues are then below 1/2 in magnitude, and
+	// positive ones above.
 	lift := eigen.Operator[float64](counted)
 	if !opt.Graph.positive() {
 		lift = shiftedOp{counted, 0.5}
@@ -114,7 +123,8 @@ func solveNystrom(op eigen.Operator[float64], degrees []int64, opt Options) (*Ba
 			return nil, err
 		}
 	}
-	b := &Basis{N: n, K: rank, U: u.Data, Kappa: kappa, Report: Report{Solver: "nystrom-" + o.Form, Passes: counted.Vectors}}
+	b := &Basis{N: n, K: rank, U: u.Data, Kappa: kappa}
+	b.Report = Report{Solver: "nystrom-" + o.Form, Passes: counted.Vectors}
 	b.truncate(min(k, rank))
 	b.Report.Residual = b.residual(op)
 	return b, nil
@@ -131,8 +141,8 @@ func (s shiftedOp) ApplyTo(dst, x []float64, b int) {
 	floats.AddScaled(dst, s.shift, x)
 }
 
-// rayleighQuotients normalises the columns of u, sorts them by κ = uᵀKu in
-// descending order and returns κ.
+// rayleighQuotients normalises the columns of u, sorts them by κ = uᵀKu in descending order and
+// returns κ.
 func rayleighQuotients(op eigen.Operator[float64], u dense.Matrix[float64]) []float64 {
 	norms := dense.ColumnNorms(u)
 	dense.ScaleColumns(u, func(j int) float64 { return 1 / max(norms[j], math.SmallestNonzeroFloat64) })
@@ -163,11 +173,13 @@ func rayleighQuotients(op eigen.Operator[float64], u dense.Matrix[float64]) []fl
 	return sorted
 }
 
-// sampledEigen returns the leading count approximate eigenvectors (l×count)
-// and eigenvalues of A = Eᵀ K E by randomised subspace iteration from a
-// Gaussian Ω. The small matrix is Z = QᵀAQ; the paper's Z QᵀΩ = QᵀAΩ is the
-// same up to what A maps out of the span of Q, and saves one product.
-func sampledEigen(op eigen.Operator[float64], landmarks []int32, count, power int, rng *rand.Rand) (u dense.Matrix[float64], lambda []float64, err error) {
+// sampledEigen returns the leading count approximate eigenvectors (l×count) and eigenvalues of
+// A = Eᵀ K E by randomised subspace iteration from a Gaussian Ω. The small matrix is Z = QᵀAQ. The
+// paper's Z QᵀΩ = QᵀAΩ is the same up to the part that A maps out of the span of Q, and saves one
+// product.
+func sampledEigen(
+	op eigen.Operator[float64], landmarks []int32, count, power int, rng *rand.Rand,
+) (u dense.Matrix[float64], lambda []float64, err error) {
 	n, l := op.Dim(), len(landmarks)
 	q := dense.New[float64](l, count)
 	for i := range q.Data {
@@ -216,10 +228,9 @@ func gatherRows(dst, src dense.Matrix[float64], idx []int32) {
 	}
 }
 
-// sampleByWeight draws count of the items without replacement, item i with
-// probability proportional to weight[i], and returns them in rising order
-// (A. Efraimidis, P. Spirakis, "Weighted random sampling with a reservoir",
-// 2006: the largest keys E_i/w_i, E_i exponential, negated).
+// sampleByWeight draws count of the items without replacement, item i with probability proportional
+// to weight[i], and returns them in rising order (A. Efraimidis, P. Spirakis, "Weighted random
+// sampling with a reservoir", 2006: the smallest keys E_i/w_i, E_i exponential).
 func sampleByWeight(weight []int64, count int, rng *rand.Rand) []int32 {
 	type keyed struct {
 		key  float64

@@ -82,7 +82,7 @@ func TestDenseLimit(t *testing.T) {
 		r.Item[i] = int32(i)
 	}
 	_, err := Solve(r, Options{Graph: Graph{Kind: Hypergraph, DegreeExponent: 1}, Rank: n - 1})
-	if err == nil || !strings.Contains(err.Error(), "choose a rank of at most 3428") {
+	if err == nil || !strings.Contains(err.Error(), "want at most 3428") {
 		t.Errorf("error %v, want one that names the largest rank", err)
 	}
 }

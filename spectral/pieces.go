@@ -19,18 +19,6 @@ type pieces struct {
 	count int
 }
 
-// solveKrylov finds the basis with K = a, which has no eigenvalue below lowest.
-func solveKrylov(a affinity, k int, opt Options) (*Basis, error) {
-	pairs, err := eigen.Krylov(eigen.Problem{
-		Single: a.single, Double: a.double, K: k,
-		Tolerance: opt.Tolerance, Lowest: opt.Graph.lowest(), Seed: opt.Seed, Meter: opt.meter,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return newBasis(pairs, "lanczos"), nil
-}
-
 // solvePieces is solveKrylov with the eigenvectors of all pieces but the largest written down instead of searched.
 func solvePieces(g itemGraph, opt Options) (*Basis, error) {
 	a := newAffinity(g, opt)
@@ -66,14 +54,6 @@ func solvePieces(g itemGraph, opt Options) (*Basis, error) {
 	out.Report = rest.Report
 	out.Report.Residual = out.residual(a.double)
 	return out, nil
-}
-
-// lowest is a lower bound of the eigenvalues of K if it has no eigenvalue above 1.
-func (g Graph) lowest() float64 {
-	if g.positive() {
-		return 0
-	}
-	return -1
 }
 
 // findPieces finds the components of a graph that is not scaled.

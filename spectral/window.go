@@ -4,13 +4,16 @@ import (
 	"fmt"
 	"iter"
 	"math"
+
+	"github.com/gsimc/gsimc/fault"
 )
 
 // MaxWindow is the largest Graph.Window.
 const MaxWindow = 10000
 
-// Windows cuts the items of a history into its hyperedges for a [Graph.Window] of w: windows of w consecutive items, every
-// w/2 items, the last one at the end of the history. A history of at most w items is one window, and so is any if w is 0.
+// Windows cuts the items of a history into its hyperedges for a [Graph.Window] of w: windows of w
+// consecutive items, one every w/2 items, the last one at the end of the history. A history of at
+// most w items is one window; with w = 0 every history is one.
 func Windows(items []int32, w int) iter.Seq[[]int32] {
 	return func(yield func([]int32) bool) {
 		if w == 0 || len(items) <= w {
@@ -27,7 +30,8 @@ func Windows(items []int32, w int) iter.Seq[[]int32] {
 	}
 }
 
-// windowed returns r with a row for each window of a user's history, see Windows. w = 0 returns r itself.
+// windowed returns r with a row for each window of a user's history, see Windows. w = 0 returns r
+// itself.
 func (r *Incidence) windowed(w int) (*Incidence, error) {
 	if w == 0 {
 		return r, nil
@@ -40,7 +44,11 @@ func (r *Incidence) windowed(w int) (*Incidence, error) {
 		}
 	}
 	if len(out.Ptr) > math.MaxInt32 {
-		return nil, fmt.Errorf("%d windows of %d events: at most 2^31-1, so take longer windows", len(out.Ptr)-1, w)
+		return nil, &fault.Fault{
+			Field: "Window", Got: w,
+			Problem: fmt.Sprintf("cuts the histories into %d windows, want at most 2^31-1", len(out.Ptr)-1),
+			Advice:  []fault.Change{{Verb: "raise", Field: "Window"}},
+		}
 	}
 	return out, nil
 }

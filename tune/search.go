@@ -274,12 +274,12 @@ func (s *search) paper() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range spectral.FilterNames {
+	for _, filter := range spectral.Filters {
 		for _, phi := range []float64{1, 10} {
 			c := t.Candidate
-			c.Filter, c.Phi = name, phi
-			if phi != 10 && (name == spectral.PowerFilter || name == spectral.Cutoff) {
-				continue // they have no φ
+			c.Filter, c.Phi = filter.Name, phi
+			if phi != 10 && !filter.Uses("Phi") {
+				continue
 			}
 			if _, err := s.try(c); err != nil {
 				return err

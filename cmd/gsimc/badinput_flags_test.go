@@ -38,7 +38,7 @@ func testBadSettingsTable(t *testing.T) {
 		{"$TRAIN --degree-exponent NaN", cli.ExitUsage, []string{"--degree-exponent: NaN, want 0 to 2"}},
 		{"$TRAIN --tolerance 0", cli.ExitUsage, []string{"--tolerance: 0, want at least 1e-12"}},
 		{"$TRAIN --tolerance 2", cli.ExitUsage, []string{"--tolerance: 2, want a number below 1"}},
-		{"$TRAIN --rank 64 --solver nystrom --landmarks 32", cli.ExitFailure, []string{"--landmarks: 32 for --rank 64", "want at least the rank"}},
+		{"$TRAIN --rank 64 --solver nystrom --landmarks 32", cli.ExitFailure, []string{"--landmarks: 32 does not fit rank 64", "want 64 to 120"}},
 		{"$TRAIN --alpha 0.9 --phi 3", cli.ExitUsage, []string{"--alpha: has no effect on learned dynamics", "--phi: has no effect", "choose a --filter"}},
 		{"$TRAIN --filter power --ridge 2", cli.ExitUsage, []string{"--ridge: has no effect without learned dynamics"}},
 		{"$TRAIN --preset paper --bands 0", cli.ExitUsage, []string{"--bands: has no effect without learned dynamics"}},

@@ -35,7 +35,7 @@ func (c *evaluateCmd) checkBandit() error {
 func (c *evaluateCmd) bandit(a *cli.App, p progress.Progress, part *dataset.Partition) error {
 	m, err := c.modelOf(p, part, evaluate.Method{Kind: evaluate.Dynamics})
 	if err != nil {
-		return inFlags(err)
+		return err
 	}
 	b := evaluate.DefaultBandit()
 	b.Users, b.Seed = c.BanditUsers, c.Seed

@@ -99,7 +99,7 @@ func (c *evaluateCmd) Run(a *cli.App) error {
 	}
 	results, elapsed, err := measure(p, part, opt)
 	if err != nil {
-		return inFlags(err)
+		return err
 	}
 	if c.JSON {
 		return a.PrintJSON(c.report(part, &opt, results, elapsed))

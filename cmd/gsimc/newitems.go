@@ -57,7 +57,7 @@ func (c *evaluateCmd) newItems(a *cli.App, p progress.Progress, part *dataset.Pa
 	for _, method := range methods {
 		results, err := c.compareNewItems(p, x, method)
 		if err != nil {
-			return inFlags(err)
+			return err
 		}
 		if c.JSON {
 			reports[method.String()] = newItemsFigures(results)

@@ -124,7 +124,7 @@ func (c *trainCmd) run(a *cli.App) (err error) {
 		return err
 	}
 	if err := cfg.Check(len(part.Items)); err != nil {
-		return inFlags(err)
+		return err
 	}
 	todo := c.plan(part, &cfg)
 	if c.Plan {
@@ -179,7 +179,7 @@ func runTraining(p progress.Progress, part *dataset.Partition, cfg train.Config)
 	}
 	m, err := train.Learn(part, cfg, basis)
 	if err != nil {
-		return nil, inFlags(err)
+		return nil, err
 	}
 	return &train.Result{Model: m, Basis: basis}, nil
 }
@@ -189,7 +189,7 @@ func solve(part *dataset.Partition, cfg train.Config) (*spectral.Basis, error) {
 	begin := time.Now()
 	basis, err := train.Solve(part, cfg)
 	if err != nil {
-		return nil, inFlags(err)
+		return nil, err
 	}
 	basis.Report.Elapsed = time.Since(begin)
 	return basis, nil

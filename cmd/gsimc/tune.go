@@ -116,14 +116,7 @@ func (c *tuneCmd) search(a *cli.App, p progress.Progress, part *dataset.Partitio
 			}
 		},
 	})
-	return result, time.Since(begin), errors.Join(inFlagsOrNil(err), log.close())
-}
-
-func inFlagsOrNil(err error) error {
-	if err == nil {
-		return nil
-	}
-	return inFlags(err)
+	return result, time.Since(begin), errors.Join(err, log.close())
 }
 
 // start is the model that train learns by default.
