@@ -203,7 +203,7 @@ func (s *Server) commit(ctx context.Context, in *ingestion) error {
 		in.written = append(in.written, w)
 	}
 	s.fold(m.Model, in.written)
-	s.extender.wrote(in.records)
+	s.extender.Wrote(in.records)
 	clear(in.written) // they hold states
 	return nil
 }
@@ -213,8 +213,8 @@ func (s *Server) fold(m *model.Model, events []state.Written) {
 	s.states.Fold(m, events)
 	for i := range events {
 		w := &events[i]
-		s.quality.offer(w.Record.User, w.Revision, w.Record.Event)
-		s.extender.observed(m, w)
+		s.quality.Offer(w.Record.User, w.Revision, &w.Record.Event)
+		s.extender.Observed(m, w)
 	}
 }
 

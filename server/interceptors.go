@@ -156,6 +156,12 @@ func (s *Server) recoverStream(srv any, stream grpc.ServerStream, info *grpc.Str
 	return next(srv, stream)
 }
 
+// guard is the [background.Guard] of the work that no call waits for.
+func (s *Server) guard(ctx context.Context, what string, work func() error) (err error) {
+	defer s.recovered(ctx, what, &err)
+	return work()
+}
+
 // recovered makes a panic an internal error of its call. The log gets the type of the panic's value and the stack; the
 // value itself may be made of request data, unless it is an error of the Go runtime.
 func (s *Server) recovered(ctx context.Context, method string, err *error) {

@@ -9,9 +9,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/coldstart"
 	"github.com/gsimc/gsimc/server/internal/metric"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/passes"
+	"github.com/gsimc/gsimc/server/internal/quality"
 	"github.com/gsimc/gsimc/server/internal/state"
 )
 
@@ -21,20 +23,22 @@ type Metrics struct {
 	registry *prometheus.Registry
 	grpc     *grpcprom.ServerMetrics
 
-	stage     stageMetrics
+	// Series of the parts of the server.
+	coldstart *coldstart.Metrics
+	models    *models.Metrics
 	passes    *passes.Metrics
+	quality   *quality.Metrics
+	retrain   *retrainMetrics
+	states    *state.Metrics
+
+	stage     stageMetrics
 	results   map[pb.ResultSource]prometheus.Counter
 	degraded  map[pb.Degradation]prometheus.Counter
 	events    map[pb.EventDisposition]prometheus.Counter
 	visible   prometheus.Histogram
-	states    *state.Metrics
 	storeSync prometheus.Histogram
-	models    *models.Metrics
-	extension extensionMetrics
 	panics    prometheus.Counter
 	streams   prometheus.Gauge
-	online    *qualityMetrics
-	retrain   *retrainMetrics
 }
 
 // stageMetrics are the series of gsimc_recommend_stage_seconds.
@@ -43,47 +47,61 @@ type stageMetrics struct{ state, filter, topN, encode prometheus.Observer }
 // NewMetrics makes the metrics. It is called before [New] where something else, like the store, has to report to them.
 func NewMetrics() *Metrics {
 	m := &Metrics{
-		registry: prometheus.NewRegistry(),
-		grpc: grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram(
-			grpcprom.WithHistogramOpts(&prometheus.HistogramOpts{
-				Buckets:                         metric.LatencyBuckets,
-				NativeHistogramBucketFactor:     metric.NativeFactor,
-				NativeHistogramMaxBucketNumber:  metric.NativeMaxBuckets,
-				NativeHistogramMinResetDuration: metric.NativeResetInterval,
-			}))),
+		registry:  prometheus.NewRegistry(),
+		grpc:      newGRPCMetrics(),
+		coldstart: coldstart.NewMetrics(),
+		models:    models.NewMetrics(),
+		passes:    passes.NewMetrics(),
+		quality:   quality.NewMetrics(),
+		retrain:   newRetrainMetrics(),
+		states:    state.NewMetrics(),
 		visible: metric.Latency("gsimc_observe_visible_seconds",
 			"Time from receiving the first event of a write to its being durable and visible to Recommend."),
 		storeSync: metric.Latency("gsimc_store_sync_seconds", "Time of one sync of the store's log to disk."),
-		panics:    prometheus.NewCounter(prometheus.CounterOpts{Name: "gsimc_panics_total", Help: "Panics in handlers, recovered."}),
-		streams:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "gsimc_stream_clients", Help: "Open StreamObserve streams."}),
-		online:    newQualityMetrics(),
-		retrain:   newRetrainMetrics(),
-		states:    state.NewMetrics(),
-		models:    models.NewMetrics(),
-		passes:    passes.NewMetrics(),
+		panics: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gsimc_panics_total", Help: "Panics in handlers, recovered.",
+		}),
+		streams: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "gsimc_stream_clients", Help: "Open StreamObserve streams.",
+		}),
 	}
-	stages := prometheus.NewHistogramVec(metric.LatencyOpts("gsimc_recommend_stage_seconds", "Time of each stage of Recommend."),
-		[]string{"stage"})
-	m.stage = stageMetrics{stages.WithLabelValues("state"), stages.WithLabelValues("filter"),
-		stages.WithLabelValues("topn"), stages.WithLabelValues("encode")}
-	results := metric.Counters("gsimc_recommend_results_total", "Items returned by Recommend, by why they are on the list.", "source")
+	m.registry.MustRegister(
+		m.grpc, m.visible, m.storeSync, m.panics, m.streams,
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(
+			collectors.MetricsGC, collectors.MetricsScheduler)),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registerLabelled()
+	for _, part := range []interface{ Collectors() []prometheus.Collector }{
+		m.coldstart, m.models, m.passes, m.quality, m.retrain, m.states,
+	} {
+		m.registry.MustRegister(part.Collectors()...)
+	}
+	return m
+}
+
+func newGRPCMetrics() *grpcprom.ServerMetrics {
+	latency := metric.LatencyOpts("", "") // the library names it
+	return grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram(
+		grpcprom.WithHistogramOpts(&latency)))
+}
+
+// registerLabelled makes the metrics of the handlers that have a label.
+func (m *Metrics) registerLabelled() {
+	stages := prometheus.NewHistogramVec(
+		metric.LatencyOpts("gsimc_recommend_stage_seconds", "Time of each stage of Recommend."), []string{"stage"})
+	m.stage = stageMetrics{
+		state: stages.WithLabelValues("state"), filter: stages.WithLabelValues("filter"),
+		topN: stages.WithLabelValues("topn"), encode: stages.WithLabelValues("encode"),
+	}
+	results := metric.Counters("gsimc_recommend_results_total",
+		"Items returned by Recommend, by why they are on the list.", "source")
 	m.results = series[pb.ResultSource](results, pb.ResultSource_name)
-	degraded := metric.Counters("gsimc_recommend_degraded_total", "Recommend answers that are short or not personal, by reason.", "reason")
+	degraded := metric.Counters("gsimc_recommend_degraded_total",
+		"Recommend answers that are short or not personal, by reason.", "reason")
 	m.degraded = series[pb.Degradation](degraded, pb.Degradation_name)
 	events := metric.Counters("gsimc_events_total", "Events received, by what became of them.", "disposition")
 	m.events = series[pb.EventDisposition](events, pb.EventDisposition_name)
-	m.extension = newExtensionMetrics()
-	m.registry.MustRegister(m.extension.collectors()...)
-	m.registry.MustRegister(m.online.collectors()...)
-	m.registry.MustRegister(m.states.Collectors()...)
-	m.registry.MustRegister(m.models.Collectors()...)
-	m.registry.MustRegister(m.passes.Collectors()...)
-	m.registry.MustRegister(m.retrain.collectors()...)
-	m.registry.MustRegister(m.grpc, stages, results, degraded, events, m.visible, m.storeSync,
-		m.panics, m.streams,
-		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsGC, collectors.MetricsScheduler)),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return m
+	m.registry.MustRegister(stages, results, degraded, events)
 }
 
 // StoreSynced records that the store synced its log to disk, which took d. It is meant to be given to the store as the

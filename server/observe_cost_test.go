@@ -42,7 +42,7 @@ func benchmarkObserve(b *testing.B, m *model.Model, share float64) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	go s.quality.run(b.Context())
+	go s.quality.Run(b.Context())
 	const users = 256
 	requests := make([]*pb.ObserveRequest, users)
 	for u := range requests {

@@ -20,6 +20,12 @@ import (
 	"github.com/gsimc/gsimc/store/memory"
 )
 
+// The buckets of gsimc_online_rank and the cutoffs of gsimc_online_recall.
+var (
+	rankBuckets   = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000}
+	onlineCutoffs = []int{10, 50, 100}
+)
+
 // ranks is what the histogram of a model holds.
 type ranks struct {
 	Count   uint64
@@ -72,7 +78,7 @@ func (s *Server) onlineRanks(t testing.TB) (map[string]ranks, map[string]float64
 func (s *Server) awaitRanks(t testing.TB, count uint64) (map[string]ranks, map[string]float64) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if got, _ := s.onlineRanks(t); got["serving"].Count >= count && (s.quality.shadow == nil || got["shadow"].Count >= count) {
+		if got, _ := s.onlineRanks(t); got["serving"].Count >= count && (s.cfg.ShadowModel == nil || got["shadow"].Count >= count) {
 			return s.onlineRanks(t)
 		}
 	}
@@ -220,8 +226,8 @@ func TestOnlineRankDrops(t *testing.T) {
 		ts.observe(t, event(user, 1))
 	}
 	ts.awaitRanks(t, 1)
-	ts.quality.offer("good", 2, store.Event{ID: "erased", Item: item(2)}) // there is no such revision
-	ts.quality.offer("good", 1, store.Event{ID: "other", Item: item(1)})  // that one is of another life
+	ts.quality.Offer("good", 2, &store.Event{ID: "erased", Item: item(2)}) // there is no such revision
+	ts.quality.Offer("good", 1, &store.Event{ID: "other", Item: item(1)})  // that one is of another life
 	ts.observe(t, event("good", 2))
 	ts.awaitRanks(t, 2)
 	_, page := ts.get(t, "/metrics")
@@ -231,38 +237,6 @@ func TestOnlineRankDrops(t *testing.T) {
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the metrics lack %s", want)
-		}
-	}
-}
-
-// TestOnlineRankNeverWaits observes more events than the queue holds with nobody to measure them.
-func TestOnlineRankNeverWaits(t *testing.T) {
-	cfg := DefaultConfig()
-	cfg.QualitySample = 1
-	s, err := New(cfg, memory.New(), func() (*model.Model, error) { return newModel(t, 1), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.closeModels()
-	for i := range qualityQueue + 10 {
-		e := event("u", i%testItems)
-		e.EventId = fmt.Sprint(i)
-		if _, err := (events{Server: s}).Observe(ctx(t), &pb.ObserveRequest{Event: e}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := len(s.quality.queue); got != qualityQueue {
-		t.Errorf("the queue holds %d events, want %d", got, qualityQueue)
-	}
-	families, err := s.metrics.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			if f.GetName() == "gsimc_online_dropped_total" && m.GetLabel()[0].GetValue() == "queue" && m.GetCounter().GetValue() != 10 {
-				t.Errorf("%v events are counted as dropped, want 10", m.GetCounter().GetValue())
-			}
 		}
 	}
 }
@@ -285,32 +259,5 @@ func TestQualityConfig(t *testing.T) {
 		if _, err := New(cfg, memory.New(), func() (*model.Model, error) { return newModel(t, 1), nil }); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got error %v, want %q", err, c.want)
 		}
-	}
-}
-
-// TestDraw checks that the sample has the size that was asked for, along users and along revisions, and that it is the same at any time.
-func TestDraw(t *testing.T) {
-	const n, share = 20_000, 0.05
-	for name, draws := range map[string]func(i int) float64{
-		"users":     func(i int) float64 { return draw(fmt.Sprint("user-", i), 1) },
-		"revisions": func(i int) float64 { return draw("user", uint64(i)) },
-		"both":      func(i int) float64 { return draw(fmt.Sprint(i%100), uint64(i/100)) },
-	} {
-		taken := 0
-		for i := range n {
-			x := draws(i)
-			if x < 0 || x >= 1 || x != draws(i) {
-				t.Fatalf("%s: draw %d is %v", name, i, x)
-			}
-			if x < share {
-				taken++
-			}
-		}
-		if sigma := math.Sqrt(n * share * (1 - share)); math.Abs(float64(taken)-n*share) > 5*sigma {
-			t.Errorf("%s: %d of %d are taken, want about %v", name, taken, n, n*share)
-		}
-	}
-	if got := draw("alice", 7); math.Abs(got-0.08987792189900079) > 1e-15 {
-		t.Errorf("the draw of alice's seventh event is %v, so samples are not what they were before", got)
 	}
 }

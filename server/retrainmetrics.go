@@ -47,7 +47,8 @@ func newRetrainMetrics() *retrainMetrics {
 	return m
 }
 
-func (m *retrainMetrics) collectors() []prometheus.Collector {
+// Collectors returns the metrics for a registry.
+func (m *retrainMetrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.total, m.seconds, m.recall}
 }
 

@@ -20,8 +20,10 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/coldstart"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/passes"
+	"github.com/gsimc/gsimc/server/internal/quality"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/store"
 )
@@ -40,9 +42,9 @@ type Server struct {
 	models   *models.Holder
 	updater  *state.Updater
 	states   *state.Cache
-	quality  *quality
-	extender *extender // nil: not measured
-	scratch  sync.Pool // of *scratch
+	quality  *quality.Meter      // nil: not measured
+	extender *coldstart.Extender // nil: the model is not extended
+	scratch  sync.Pool           // of *scratch
 	batcher  *passes.Batcher
 
 	grpc   *grpc.Server
@@ -82,10 +84,9 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 	if s.models, err = models.Open(open, s.now, s.metrics.models); err != nil {
 		return nil, err
 	}
-	s.extender = newExtender(s)
-	if s.quality, err = newQuality(s); err != nil {
+	if err := s.newBackground(); err != nil {
 		s.models.Close()
-		return nil, fmt.Errorf("shadow model: %w", err)
+		return nil, err
 	}
 	s.grpc = s.newGRPC()
 	s.ops = s.newOps()
@@ -95,6 +96,26 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 		return nil, fmt.Errorf("metrics are already in use by another server: %w", err)
 	}
 	return s, nil
+}
+
+// newBackground makes the parts that work in the background. It opens the shadow model.
+func (s *Server) newBackground() error {
+	s.extender = coldstart.New(s.cfg.ExtendEvery, coldstart.Deps{
+		Store: s.store, Models: s.models, Updater: s.updater, Metrics: s.metrics.coldstart, Log: s.log, Guard: s.guard,
+	})
+	var shadow *model.Model
+	if open := s.cfg.ShadowModel; open != nil {
+		var err error
+		if shadow, err = open(); err != nil {
+			return fmt.Errorf("shadow model: %w", err)
+		}
+		s.log.Info("shadow model loaded", slog.String("version", shadow.Version()))
+	}
+	s.quality = quality.New(s.cfg.QualitySample, shadow, quality.Deps{
+		Store: s.store, Models: s.models, Updater: s.updater, Estimator: s.cfg.Estimator, Metrics: s.metrics.quality,
+		Guard: s.guard,
+	})
+	return nil
 }
 
 // newGRPC registers the services. The library's own limits are absent or generous, so each is set.
@@ -162,8 +183,8 @@ func (s *Server) Serve(ctx context.Context, rpc, ops net.Listener) error {
 	defer stopWatch()
 	go s.watchStore(watch)
 	var background sync.WaitGroup
-	background.Go(func() { s.quality.run(watch) })
-	background.Go(func() { s.extender.run(watch) })
+	background.Go(func() { s.quality.Run(watch) })
+	background.Go(func() { s.extender.Run(watch) })
 	s.log.Info("serving", slog.String("grpc", rpc.Addr().String()), slog.String("ops", ops.Addr().String()))
 
 	var err error
@@ -180,7 +201,7 @@ func (s *Server) Serve(ctx context.Context, rpc, ops net.Listener) error {
 
 // closeModels gives all models back. No handler runs any more.
 func (s *Server) closeModels() {
-	s.quality.close()
+	s.quality.Close()
 	s.models.Close()
 }
 
@@ -212,7 +233,7 @@ func (s *Server) reload(ctx context.Context) (l *models.Lease, previous string, 
 		s.log.LogAttrs(ctx, slog.LevelError, "model reload failed", slog.String("error", err.Error()))
 		return nil, "", err
 	}
-	s.extender.wake()
+	s.extender.Wake()
 	s.log.LogAttrs(ctx, slog.LevelInfo, "model loaded", slog.String("version", l.Version()),
 		slog.String("previous", previous), durationMS(time.Since(start)))
 	return l, previous, nil

@@ -81,7 +81,7 @@ func (s users) DeleteUser(ctx context.Context, req *pb.DeleteUserRequest) (*pb.D
 		return nil, err
 	}
 	if n > 0 {
-		s.extender.forget(req.GetUserId())
+		s.extender.Forget(req.GetUserId())
 	}
 	if n == 0 && !req.GetAllowMissing() {
 		return nil, errUserNotFound

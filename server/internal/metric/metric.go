@@ -7,27 +7,27 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// LatencyBuckets are the upper bounds, in seconds, of the classic buckets of every latency: a call takes from a quarter
+// latencyBuckets are the upper bounds, in seconds, of the classic buckets of every latency: a call takes from a quarter
 // of a millisecond to a second. Every histogram of latencies has native buckets as well, for scrapers that take them.
-var LatencyBuckets = []float64{
+var latencyBuckets = []float64{
 	.00025, .0005, .001, .002, .003, .005, .0075, .010, .015, .025, .050, .100, .250, 1,
 }
 
 // The native buckets of latencies.
 const (
-	NativeFactor        = 1.1 // neighbouring buckets differ by at most 10 %
-	NativeMaxBuckets    = 160
-	NativeResetInterval = time.Hour
+	nativeFactor        = 1.1 // neighbouring buckets differ by at most 10 %
+	nativeMaxBuckets    = 160
+	nativeResetInterval = time.Hour
 )
 
 // LatencyOpts returns the options of a histogram of latencies.
 func LatencyOpts(name, help string) prometheus.HistogramOpts {
 	return prometheus.HistogramOpts{
 		Name: name, Help: help,
-		Buckets:                         LatencyBuckets,
-		NativeHistogramBucketFactor:     NativeFactor,
-		NativeHistogramMaxBucketNumber:  NativeMaxBuckets,
-		NativeHistogramMinResetDuration: NativeResetInterval,
+		Buckets:                         latencyBuckets,
+		NativeHistogramBucketFactor:     nativeFactor,
+		NativeHistogramMaxBucketNumber:  nativeMaxBuckets,
+		NativeHistogramMinResetDuration: nativeResetInterval,
 	}
 }
 

@@ -1,4 +1,4 @@
-package server
+package coldstart
 
 import (
 	"fmt"
@@ -9,29 +9,29 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestNewcomersCountUsers(t *testing.T) {
-	for _, users := range []int{1, 2, 200, newcomerSample, 5000} {
-		n := newNewcomers()
+func TestItemsCountUsers(t *testing.T) {
+	for _, users := range []int{1, 2, 200, sampleUsers, 5000} {
+		n := newItems()
 		for u := range users {
 			n.note(fmt.Sprintf("user-%d", u), "x")
 			n.note(fmt.Sprintf("user-%d", u/2), "x") // again
 		}
 		got, sample := n.census().counts["x"], len(n.sampleOf("x"))
-		if users < newcomerSample && got != float64(users) {
+		if users < sampleUsers && got != float64(users) {
 			t.Errorf("%v users counted, want %d", got, users)
 		}
-		if math.Abs(got-float64(users)) > 0.25*float64(users) || sample != min(users, newcomerSample) {
+		if math.Abs(got-float64(users)) > 0.25*float64(users) || sample != min(users, sampleUsers) {
 			t.Errorf("%v users counted with a sample of %d, want about %d", got, sample, users)
 		}
 	}
 }
 
 // The sample depends on who has the item and on nothing else.
-func TestNewcomersSampleHasNoOrder(t *testing.T) {
+func TestItemsSampleHasNoOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var want []string
 	for round := range 4 {
-		n := newNewcomers()
+		n := newItems()
 		for _, u := range rng.Perm(1000) {
 			for range 1 + rng.IntN(2) {
 				n.note(fmt.Sprint(u), "x")
@@ -47,8 +47,8 @@ func TestNewcomersSampleHasNoOrder(t *testing.T) {
 	}
 }
 
-func TestNewcomersForget(t *testing.T) {
-	n := newNewcomers()
+func TestItemsForget(t *testing.T) {
+	n := newItems()
 	n.arrived()
 	n.arrived()
 	n.note("a", "x")
@@ -74,18 +74,18 @@ func TestNewcomersForget(t *testing.T) {
 }
 
 // A full table does not stay as it is: later items take the places of those with fewer users.
-func TestNewcomersMakeRoom(t *testing.T) {
-	n := newNewcomers()
-	for i := range maxNewcomers {
+func TestItemsMakeRoom(t *testing.T) {
+	n := newItems()
+	for i := range maxItems {
 		for u := range 2 + i%3 {
 			n.note(fmt.Sprint(u), fmt.Sprintf("early %d", i))
 		}
 	}
 	n.trim()
-	if got := len(n.census().counts); got != keptNewcomers {
-		t.Errorf("%d items are left, want %d", got, keptNewcomers)
+	if got := len(n.census().counts); got != keptItems {
+		t.Errorf("%d items are left, want %d", got, keptItems)
 	}
-	for i := range maxNewcomers {
+	for i := range maxItems {
 		for u := range 4 {
 			n.note(fmt.Sprint(u), fmt.Sprintf("late %d", i))
 		}
@@ -96,19 +96,19 @@ func TestNewcomersMakeRoom(t *testing.T) {
 			t.Fatalf("%s with %v users has its place, want none but those with 4", item, users)
 		}
 	}
-	if got := len(n.census().counts); got < keptNewcomers {
-		t.Errorf("%d items are left, want %d at least", got, keptNewcomers)
+	if got := len(n.census().counts); got < keptItems {
+		t.Errorf("%d items are left, want %d at least", got, keptItems)
 	}
 }
 
-func TestNewcomersAreBounded(t *testing.T) {
-	n := newNewcomers()
-	for i := range maxNewcomers + 10 {
+func TestItemsAreBounded(t *testing.T) {
+	n := newItems()
+	for i := range maxItems + 10 {
 		n.note("a", fmt.Sprint(i))
 	}
 	n.note("b", "0")
-	if got := len(n.census().counts); got != maxNewcomers {
-		t.Errorf("%d items, want at most %d", got, maxNewcomers)
+	if got := len(n.census().counts); got != maxItems {
+		t.Errorf("%d items, want at most %d", got, maxItems)
 	}
 	n.trim()
 	if diff := cmp.Diff(map[string]float64{"0": 2}, n.census().counts); diff != "" {

@@ -1,32 +1,31 @@
-package server
+package coldstart
 
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
 )
 
-// What the drift is measured on.
+// The sample that the drift is measured on.
 const (
 	driftUsers     = 256 // users with the newest events
 	driftHistory   = 20  // newest events of each
-	driftMinEvents = 100 // below that many events nothing is said
+	driftMinEvents = 100 // with fewer events the drift is unknown
 )
 
 // recentUsers remembers the users of the newest events, each once. It is safe for concurrent use.
 type recentUsers struct {
 	mu   sync.Mutex
-	ids  []string // at most driftUsers; next is the oldest once there are as many
+	ids  []string // at most driftUsers; once full, next is the oldest
 	next int
 	at   map[string]bool
-	news bool // something has been added since take
+	news bool // an event has come, or renew was called, since take
 }
 
 func newRecentUsers() *recentUsers { return &recentUsers{at: map[string]bool{}} }
@@ -79,16 +78,16 @@ func (r *recentUsers) renew() {
 	r.news = true
 }
 
-// take returns the users; ok if any event has come, or renew was called, since the last call.
-func (r *recentUsers) take() (ids []string, ok bool) {
+// take returns the users. news reports whether an event has come, or renew was called, since the last call.
+func (r *recentUsers) take() (ids []string, news bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ok, r.news = r.news, false
-	return append(ids, r.ids...), ok
+	news, r.news = r.news, false
+	return slices.Clone(r.ids), news
 }
 
 // measureDrift compares the newest events of recent users with the training, see [model.Energy].
-func (x *extender) measureDrift(ctx context.Context, m *model.Model) error {
+func (x *Extender) measureDrift(ctx context.Context, m *model.Model) error {
 	users, news := x.recent.take()
 	if !news {
 		return nil
@@ -108,14 +107,6 @@ func (x *extender) measureDrift(ctx context.Context, m *model.Model) error {
 	if energy.Events < driftMinEvents || verdict == model.NoBaseline {
 		ratio = math.NaN()
 	}
-	x.metrics.extension.drift.Set(ratio)
+	x.Metrics.drift.Set(ratio)
 	return nil
-}
-
-func newDriftGauge() prometheus.Gauge {
-	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "gsimc_drift_energy_ratio",
-		Help: "Share of the energy of recent users' events that lies within the model's basis, over that share at the training. " +
-			"It falls as users leave what the model knows: train again below 0.9. NaN: too few events."})
-	g.Set(math.NaN())
-	return g
 }

@@ -1,0 +1,36 @@
+// Package background holds what the background work of the server shares: it rests, it samples, and it survives panics.
+package background
+
+import (
+	"context"
+	"time"
+)
+
+// A Guard runs work and returns its error. A panic of the work is logged and counted, and becomes an error; what names
+// the work in the log.
+type Guard func(ctx context.Context, what string, work func() error) error
+
+// Rest sleeps for as long as makes worked the share dutyCycle, above 0 and at most 1, of the time that has passed. It
+// returns the error of ctx if that ends.
+func Rest(ctx context.Context, worked time.Duration, dutyCycle float64) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Duration(float64(worked) * (1/dutyCycle - 1))):
+		return nil
+	}
+}
+
+// Draw returns a number in [0, 1) that is uniform over users and revisions, and the same in every process: a hash (FNV-1a
+// and the finalizer of SplitMix64).
+func Draw(user string, revision uint64) float64 {
+	h := uint64(14695981039346656037)
+	for i := range len(user) {
+		h = (h ^ uint64(user[i])) * 1099511628211
+	}
+	h ^= revision * 0x9e3779b97f4a7c15
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	h ^= h >> 31
+	return float64(h>>11) / (1 << 53)
+}

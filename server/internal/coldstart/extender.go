@@ -1,0 +1,174 @@
+package coldstart
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/background"
+	"github.com/gsimc/gsimc/server/internal/models"
+	"github.com/gsimc/gsimc/server/internal/state"
+	"github.com/gsimc/gsimc/store"
+)
+
+// Deps are what an [Extender] works with.
+type Deps struct {
+	Store   store.Store
+	Models  *models.Holder
+	Updater *state.Updater // weighs events
+	Metrics *Metrics
+	Log     *slog.Logger
+	Guard   background.Guard
+}
+
+// An Extender extends the serving model by new items. A nil Extender does nothing.
+type Extender struct {
+	Deps
+	every  time.Duration
+	items  *items
+	recent *recentUsers
+	awake  chan struct{}
+
+	// Of the goroutine of Run alone.
+	base     *models.Lease      // root of the model that the next fields are about; not leased, only compared
+	rows     map[string]itemRow // of the items that were folded in, by id
+	searched bool               // the store has been searched for items that are new to base
+	fixed    bool               // base cannot be extended
+	warned   bool               // it has been logged that an item cannot be folded in
+
+	counted bool // the users of the store: a search has come to its end
+}
+
+// itemRow is the outcome of folding in an item.
+type itemRow struct {
+	item  model.NewItem
+	users float64 // of the store, when the item was folded in
+	fault bool    // these users give no row
+}
+
+// New returns an extender that looks for new items at this interval, or nil if that is 0.
+func New(every time.Duration, d Deps) *Extender {
+	if every == 0 {
+		return nil
+	}
+	return &Extender{
+		Deps: d, every: every, items: newItems(), recent: newRecentUsers(), awake: make(chan struct{}, 1),
+	}
+}
+
+// Observed takes note of an event that has become durable; m is the model that took it in.
+func (x *Extender) Observed(m *model.Model, w *state.Written) {
+	if x == nil {
+		return
+	}
+	if w.Revision == 1 {
+		x.items.arrived()
+	}
+	if !w.Known || !m.InBase(w.Item) {
+		x.noteEvent(m, w.Record.User, w.Record.Event)
+	}
+}
+
+// Wrote takes note of the users of the records, which have become durable.
+func (x *Extender) Wrote(records []store.Record) {
+	if x != nil {
+		x.recent.add(records[max(0, len(records)-driftUsers):])
+	}
+}
+
+func (x *Extender) noteEvent(m *model.Model, user string, e store.Event) {
+	if i, known := m.ItemIndex(e.Item); (!known || !m.InBase(i)) && x.Updater.Weight(&e) > 0 {
+		x.items.note(strings.Clone(user), strings.Clone(e.Item)) // they may be pieces of a large message
+	}
+}
+
+// Forget lets go of an erased user. Items that the user's history was evidence for are folded in anew.
+func (x *Extender) Forget(user string) {
+	if x != nil {
+		x.items.forget(user)
+		x.recent.forget(user)
+	}
+}
+
+// Wake makes the extender look at once. It never waits.
+func (x *Extender) Wake() {
+	if x == nil {
+		return
+	}
+	select {
+	case x.awake <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// Run extends until ctx ends.
+func (x *Extender) Run(ctx context.Context) {
+	if x == nil {
+		return
+	}
+	tick := time.NewTicker(x.every)
+	defer tick.Stop()
+	for {
+		err := x.Guard(ctx, "extending the model", func() error { return x.extend(ctx) })
+		if err != nil && ctx.Err() == nil {
+			x.failed(ctx, "the model could not be extended by new items", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-x.awake:
+		}
+	}
+}
+
+// failed counts and logs a failure.
+func (x *Extender) failed(ctx context.Context, what string, err error) {
+	x.Metrics.failures.Inc()
+	x.Log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("error", err.Error()))
+}
+
+// extend measures the drift, lets the model serve with the new items as they are now, and searches the store if that is
+// still to be done.
+func (x *Extender) extend(ctx context.Context) error {
+	l := x.Models.Acquire()
+	if l == nil {
+		return nil
+	}
+	defer l.Release()
+	if l.Root() != x.base {
+		x.begin(ctx, l)
+	}
+	if err := x.measureDrift(ctx, l.Model); err != nil {
+		return err
+	}
+	if x.fixed {
+		return nil
+	}
+	if x.counted {
+		more, err := x.update(ctx, l)
+		if err != nil || x.searched {
+			return err
+		}
+		if more {
+			x.Wake() // the search can wait until all known items have a row
+			return nil
+		}
+	}
+	return x.search(ctx, l)
+}
+
+// begin starts anew with another model. The new items of the one before that are new to this one as well stay.
+func (x *Extender) begin(ctx context.Context, l *models.Lease) {
+	base := l.Base()
+	x.base, x.rows, x.searched, x.warned = l.Root(), map[string]itemRow{}, false, false
+	x.Metrics.items.Set(0)
+	x.items.keep(func(item string) bool { _, known := base.ItemIndex(item); return !known })
+	x.recent.renew() // the drift is another one
+	_, err := base.NewEvidence(0)
+	if x.fixed = err != nil; x.fixed {
+		x.failed(ctx, "the model stays without new items", err)
+	}
+}

@@ -1,0 +1,194 @@
+package coldstart
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/models"
+	"github.com/gsimc/gsimc/store"
+)
+
+// Bounds of one extension.
+const (
+	maxReads      = 20_000 // histories that are read; items beyond it wait for the next time
+	maxHistory    = 1_000  // newest different items of a history that count
+	maxUpscale    = 4      // largest number of training users that a user of the store stands for
+	settledChange = 0.05   // relative change in the number of an item's users below which its row stays as it is
+)
+
+// update folds in the items that have changed and lets the result serve. more reports that items without a row are left
+// for the next time.
+func (x *Extender) update(ctx context.Context, l *models.Lease) (more bool, err error) {
+	began := time.Now()
+	x.items.trim()
+	now := x.items.census()
+	x.Metrics.pending.Set(float64(len(now.counts)))
+	batch, changed, more := x.choose(l.Base(), now)
+	if !changed {
+		return false, nil
+	}
+	if err := x.foldIn(ctx, l.Base(), batch, now); err != nil {
+		return false, err
+	}
+	return more, x.install(ctx, l, began)
+}
+
+// choose returns the items to fold in, those without a row first. changed reports whether anything has changed at all,
+// more whether further items have no row. Rows of items that have too few users now are let go.
+func (x *Extender) choose(base *model.Model, now census) (batch []string, changed, more bool) {
+	for id := range x.rows {
+		if now.counts[id] < model.MinNewUsers {
+			delete(x.rows, id)
+			changed = true
+		}
+	}
+	for id, users := range now.counts {
+		if _, known := base.ItemIndex(id); known { // noted in the moment of a reload
+			continue
+		}
+		old, hasRow := x.rows[id]
+		settled := hasRow && !now.stale[id] && math.Abs(users-old.users) <= settledChange*old.users
+		if users >= model.MinNewUsers && !settled {
+			batch = append(batch, id)
+		}
+	}
+	slices.SortFunc(batch, func(a, b string) int {
+		return cmp.Or(cmp.Compare(x.rows[a].users, x.rows[b].users),
+			cmp.Compare(now.counts[b], now.counts[a]), cmp.Compare(a, b))
+	})
+	reads := 0
+	for i, id := range batch {
+		if reads += int(min(now.counts[id], sampleUsers)); reads > maxReads && i > 0 {
+			_, hasRow := x.rows[id]
+			return batch[:i], true, !hasRow
+		}
+	}
+	return batch, changed || len(batch) > 0, false
+}
+
+// foldIn makes rows for the items of the batch from the histories of their sampled users. An item that gets no usable row
+// is tried again when it has other users.
+func (x *Extender) foldIn(ctx context.Context, base *model.Model, batch []string, now census) error {
+	evidence, err := base.NewEvidence(len(batch))
+	if err != nil {
+		return err
+	}
+	number := make(map[string]int32, len(batch))
+	samples := make([][]string, len(batch))
+	for i, id := range batch {
+		number[id] = int32(base.NumItems() + i)
+		samples[i] = x.items.sampleOf(id)
+		delete(x.rows, id) // should this fail, no row is left of users who have gone
+	}
+	have, err := x.gather(ctx, base, evidence, number, samples)
+	if err != nil {
+		return err
+	}
+	scale := min(float64(base.NumTrainUsers())/float64(max(now.users, 1)), maxUpscale)
+	for i, id := range batch {
+		for _, user := range samples[i] {
+			if !have[i][user] { // erased meanwhile, or the event is beyond what counts of the history
+				x.items.drop(user, id)
+			}
+		}
+		if len(have[i]) < model.MinNewUsers {
+			continue
+		}
+		item, err := evidence.Place(i, id, now.counts[id]*scale)
+		if err != nil && !x.warned {
+			x.warned = true
+			x.failed(ctx, "a new item stays without a row; no other one of this model will be reported", err)
+		}
+		x.rows[id] = itemRow{item: item, users: now.counts[id], fault: err != nil}
+	}
+	return nil
+}
+
+// gather adds the histories of all sampled users to the evidence. It returns for each sample the users whose histories
+// have the item. number maps the ids of new items to their numbers in the evidence. The users come in order, so that sums
+// have the same bits every time.
+func (x *Extender) gather(
+	ctx context.Context, base *model.Model, evidence *model.Evidence, number map[string]int32, samples [][]string,
+) ([]map[string]bool, error) {
+	users := slices.Concat(samples...)
+	slices.Sort(users)
+	have := make([]map[string]bool, len(samples))
+	for i := range have {
+		have[i] = map[string]bool{}
+	}
+	pace := pacer{began: time.Now()}
+	for _, user := range slices.Compact(users) {
+		history, err := x.history(ctx, base, number, user)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range history {
+			if at := int(i) - base.NumItems(); at >= 0 {
+				have[at][user] = true
+			}
+		}
+		evidence.Add(history)
+		if err := pace.pause(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return have, nil
+}
+
+// history returns the newest items of a user, each once, in the order of time: indices of base, numbers of new items, −1
+// for other items.
+func (x *Extender) history(
+	ctx context.Context, base *model.Model, number map[string]int32, user string,
+) ([]int32, error) {
+	var history []int32
+	seen := map[string]bool{}
+	err := x.Store.Read(ctx, user, 0, func(_ uint64, e store.Event) error {
+		if seen[e.Item] || !(x.Updater.Weight(&e) > 0) {
+			return nil
+		}
+		index, known := base.ItemIndex(e.Item)
+		if !known {
+			if index, known = number[e.Item]; !known {
+				index = -1
+			}
+		}
+		seen[e.Item] = true
+		history = append(history, index)
+		return nil
+	})
+	if errors.Is(err, store.ErrCorrupt) {
+		err = nil // the events that could be read count
+	}
+	return history[max(0, len(history)-maxHistory):], err
+}
+
+// install lets the extended model serve.
+func (x *Extender) install(ctx context.Context, l *models.Lease, began time.Time) error {
+	items := make([]model.NewItem, 0, len(x.rows))
+	for _, p := range x.rows {
+		if !p.fault {
+			items = append(items, p.item)
+		}
+	}
+	extended, err := l.Extend(items)
+	if err != nil {
+		return err
+	}
+	if !x.Models.Extend(l, extended) {
+		x.Wake() // another model has been loaded
+		return nil
+	}
+	took := time.Since(began)
+	x.Metrics.items.Set(float64(len(items)))
+	x.Metrics.seconds.Observe(took.Seconds())
+	x.Log.LogAttrs(ctx, slog.LevelInfo, "model extended by new items",
+		slog.String("version", extended.Version()), slog.Int("items", len(items)),
+		slog.Float64("duration_ms", float64(took.Microseconds())/1e3))
+	return nil
+}

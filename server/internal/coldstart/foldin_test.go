@@ -1,0 +1,165 @@
+package coldstart
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/models"
+	"github.com/gsimc/gsimc/server/internal/servertest"
+	"github.com/gsimc/gsimc/server/internal/state"
+	"github.com/gsimc/gsimc/spectral"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+)
+
+const novelty = "novelty" // an item that no model knows
+
+// rig is an extender that does nothing by itself, with all that it needs.
+type rig struct {
+	*Extender
+	log *servertest.Buffer
+}
+
+func newRig(t *testing.T, st store.Store, m *model.Model) *rig {
+	t.Helper()
+	h, err := models.Open(func() (*model.Model, error) { return m, nil }, time.Now, models.NewMetrics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Close)
+	log := &servertest.Buffer{}
+	return &rig{log: log, Extender: New(time.Hour, Deps{
+		Store: st, Models: h, Updater: state.NewUpdater(nil), Metrics: NewMetrics(),
+		Log:   slog.New(slog.NewJSONHandler(log, nil)),
+		Guard: func(_ context.Context, _ string, work func() error) error { return work() },
+	})}
+}
+
+// take lets a user take an item, as the server does.
+func (r *rig) take(t *testing.T, user, item string) {
+	t.Helper()
+	records := []store.Record{{User: user, Event: store.Event{
+		ID: item, Item: item, Type: "like", Time: servertest.Now, Value: 1,
+	}}}
+	results, err := r.Store.Append(t.Context(), records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := r.Models.Acquire()
+	defer l.Release()
+	w := state.Written{Record: &records[0], Revision: results[0].Revision}
+	w.Item, w.Known = l.ItemIndex(item)
+	r.Observed(l.Model, &w)
+	r.Wrote(records)
+}
+
+// erase erases a user, as the server does.
+func (r *rig) erase(t *testing.T, user string) {
+	t.Helper()
+	if _, err := r.Store.Erase(t.Context(), user); err != nil {
+		t.Error(err)
+	}
+	r.Forget(user)
+}
+
+// Users who come and go while the store is searched are counted once, whether the search sees them or not.
+func TestSearchCountsUsersOnce(t *testing.T) {
+	st := &servertest.Store{Store: memory.New()}
+	s := newRig(t, st, servertest.NewModel(t, 1))
+	for u := range 3 {
+		s.take(t, fmt.Sprint("early ", u), novelty)
+	}
+	s.Extender = New(time.Hour, s.Deps) // as after a start: it has not seen them come
+	rounds := 0
+	st.UsersFunc = func(ctx context.Context, fn func(string, uint64) error) error {
+		rounds++
+		s.take(t, fmt.Sprint("just before ", rounds), novelty)
+		first := true
+		return st.Store.Users(ctx, func(user string, revision uint64) error {
+			err := fn(user, revision)
+			if first {
+				first = false
+				s.take(t, fmt.Sprint("just after ", rounds), novelty)
+				s.erase(t, fmt.Sprint("early ", rounds))
+			}
+			return err
+		})
+	}
+	l := s.Models.Acquire()
+	defer l.Release()
+	for want := int64(4); want < 6; want++ { // one more in each round: two come and one goes
+		if err := s.search(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+		now := s.items.census()
+		if now.users != want || now.counts[novelty] < float64(want) {
+			t.Errorf("%d users, %v of them with the new item, want %d", now.users, now.counts[novelty], want)
+		}
+	}
+}
+
+// An item without a good row does not keep others from theirs.
+func TestFoldInSkipsBadItems(t *testing.T) {
+	m := servertest.NewModel(t, 1)
+	x := newRig(t, memory.New(), m)
+	for u := range 3 {
+		for _, id := range []string{servertest.Item(u), "bad", "good", "worse"} {
+			x.take(t, fmt.Sprint(u), id)
+		}
+	}
+	x.rows = map[string]itemRow{}
+	now := x.items.census()
+	now.counts["bad"], now.counts["worse"] = math.Inf(1), math.Inf(1)
+	for range 2 {
+		if err := x.foldIn(t.Context(), m, []string{"bad", "good", "worse"}, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	faults := map[string]bool{}
+	for id, p := range x.rows {
+		faults[id] = p.fault
+	}
+	if diff := cmp.Diff(map[string]bool{"bad": true, "good": false, "worse": true}, faults); diff != "" {
+		t.Errorf("items without a row (-want +got):\n%s", diff)
+	}
+	l := x.Models.Acquire()
+	defer l.Release()
+	if err := x.install(t.Context(), l, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	extended := x.Models.Acquire()
+	defer extended.Release()
+	_, good := extended.ItemIndex("good")
+	if _, bad := extended.ItemIndex("bad"); !good || bad {
+		t.Error("want the good item, and not the bad one, in the extended model")
+	}
+	if n := strings.Count(x.log.String(), "stays without a row"); n != 1 {
+		t.Errorf("%d warnings, want 1; log:\n%s", n, x.log)
+	}
+}
+
+// That a model cannot be extended is said once.
+func TestModelThatCannotBeExtended(t *testing.T) {
+	s := newRig(t, memory.New(), servertest.BuildModel(t, 1, servertest.Item, func(spec *model.Spec) {
+		spec.Graph, spec.Window = spectral.Covariance, 5
+	}))
+	for u := range 3 {
+		s.take(t, fmt.Sprint(u), novelty)
+	}
+	for range 3 {
+		if err := s.extend(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := strings.Count(s.log.String(), "covariance graph of windows"); n != 1 {
+		t.Errorf("%d warnings, want 1; log:\n%s", n, s.log)
+	}
+}

@@ -1,0 +1,197 @@
+package coldstart
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/background"
+)
+
+// Bounds of the memory for items that the model does not know: about 100 MB with user ids of 20 bytes.
+const (
+	maxItems    = 10_000 // items
+	keptItems   = 9_000  // items left after room has been made for later ones, at most
+	sampleUsers = 256    // users of an item whose histories are read
+)
+
+// items are the items that the base model does not know, each with a sample of its users: those with the smallest hashes.
+// So the sample is uniform over users, it depends on neither the order nor the repeats of the events, and the number of all
+// users can be estimated from it. items is safe for concurrent use.
+type items struct {
+	mu    sync.Mutex
+	items map[string]*coldItem
+	users int64 // users of the store
+}
+
+type coldItem struct {
+	sample []sampledUser // by rising hash
+	stale  bool          // a user has gone since the item was folded in
+}
+
+// sampledUser is a user with a hash that is uniform in [0, 1).
+type sampledUser struct {
+	hash float64
+	id   string
+}
+
+func newItems() *items { return &items{items: map[string]*coldItem{}} }
+
+// note records that the user has the item. No item beyond the bound is recorded; see trim.
+func (n *items) note(user, item string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := n.items[item]
+	if c == nil {
+		if len(n.items) >= maxItems {
+			return
+		}
+		c = &coldItem{}
+		n.items[item] = c
+	}
+	c.add(user)
+}
+
+// keep lets go of the items that are not wanted.
+func (n *items) keep(wanted func(item string) bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	maps.DeleteFunc(n.items, func(id string, _ *coldItem) bool { return !wanted(id) })
+}
+
+// arrived counts a new user of the store.
+func (n *items) arrived() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.users++
+}
+
+// total returns the number of users of the store.
+func (n *items) total() int64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.users
+}
+
+// recount corrects the number of users of the store: a count at the time when total was before gave this number of users.
+// Users who have come or gone since then stay counted.
+func (n *items) recount(users, before int64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.users += users - before
+}
+
+// forget takes a user out of the count and out of all samples.
+func (n *items) forget(user string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.users-- // perhaps below 0 until recount
+	for item, c := range n.items {
+		n.remove(item, c, user)
+	}
+}
+
+// drop takes a user out of the sample of one item.
+func (n *items) drop(user, item string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if c := n.items[item]; c != nil {
+		n.remove(item, c, user)
+	}
+}
+
+func (n *items) remove(item string, c *coldItem, user string) {
+	if at, found := c.find(user); found {
+		c.sample = slices.Delete(c.sample, at, at+1)
+		c.stale = true
+	}
+	if len(c.sample) == 0 {
+		delete(n.items, item)
+	}
+}
+
+// trim makes room when the bound is reached: items with too few users for a row go, and beyond keptItems the items with
+// the fewest users. They come back with their next events and are then counted anew. So a later item takes the place of
+// one that has fewer users by the time that the room is used up again.
+func (n *items) trim() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.items) < maxItems {
+		return
+	}
+	ids := slices.SortedFunc(maps.Keys(n.items), func(a, b string) int {
+		return cmp.Or(cmp.Compare(n.items[a].count(), n.items[b].count()), cmp.Compare(a, b))
+	})
+	for _, item := range ids {
+		if len(n.items) <= keptItems && len(n.items[item].sample) >= model.MinNewUsers {
+			return
+		}
+		delete(n.items, item)
+	}
+}
+
+// census is the state of the items at one moment.
+type census struct {
+	counts map[string]float64 // users of each item
+	stale  map[string]bool    // items that have lost a user since they were folded in
+	users  int64              // of the store
+}
+
+func (n *items) census() census {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := census{counts: make(map[string]float64, len(n.items)), stale: map[string]bool{}, users: n.users}
+	for id, item := range n.items {
+		c.counts[id] = item.count()
+		if item.stale {
+			c.stale[id] = true
+		}
+	}
+	return c
+}
+
+// sampleOf returns the sampled users of an item, which is about to be folded in by them.
+func (n *items) sampleOf(item string) []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := n.items[item]
+	if c == nil {
+		return nil
+	}
+	c.stale = false
+	ids := make([]string, len(c.sample))
+	for i, u := range c.sample {
+		ids[i] = u.id
+	}
+	return ids
+}
+
+// find returns the place of the user in the sample, or the place to insert it.
+func (c *coldItem) find(user string) (at int, found bool) {
+	return slices.BinarySearchFunc(c.sample, sampledUser{background.Draw(user, 0), user}, func(a, b sampledUser) int {
+		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.id, b.id))
+	})
+}
+
+func (c *coldItem) add(user string) {
+	at, found := c.find(user)
+	if found || at == sampleUsers {
+		return
+	}
+	if len(c.sample) == sampleUsers {
+		c.sample = c.sample[:sampleUsers-1]
+	}
+	c.sample = slices.Insert(c.sample, at, sampledUser{background.Draw(user, 0), user})
+}
+
+// count returns the number of users. It is exact while all of them are in the sample. Beyond that it is estimated from the
+// density of their hashes, with a standard error of 6 % (Z. Bar-Yossef et al., "Counting Distinct Elements in a Data
+// Stream", RANDOM 2002).
+func (c *coldItem) count() float64 {
+	if len(c.sample) < sampleUsers {
+		return float64(len(c.sample))
+	}
+	return float64(sampleUsers-1) / c.sample[sampleUsers-1].hash
+}

@@ -1,0 +1,71 @@
+package coldstart
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/gsimc/gsimc/server/internal/background"
+	"github.com/gsimc/gsimc/server/internal/models"
+	"github.com/gsimc/gsimc/store"
+)
+
+// errOtherModel ends the search for a model that does not serve any more.
+var errOtherModel = errors.New("server: another model has been loaded")
+
+// search notes all items of the store that are new to the model of l, in addition to those noted already. It ends early
+// when another model is loaded.
+func (x *Extender) search(ctx context.Context, l *models.Lease) error {
+	base := l.Base()
+	pace := pacer{began: time.Now()}
+	var users, before int64
+	err := x.Store.Users(ctx, func(user string, _ uint64) error {
+		if !x.Models.Serves(l) {
+			return errOtherModel
+		}
+		if users == 0 { // the users are those of this moment: users who arrive later are not among them
+			before = x.items.total()
+		}
+		users++
+		err := x.Store.Read(ctx, user, 0, func(_ uint64, e store.Event) error {
+			x.noteEvent(base, user, e)
+			return nil
+		})
+		if err != nil && !errors.Is(err, store.ErrCorrupt) { // the histories of other users are worth reading
+			return err
+		}
+		x.items.trim()
+		return pace.pause(ctx)
+	})
+	if err != nil && !errors.Is(err, errOtherModel) {
+		return err
+	}
+	if err == nil {
+		x.items.recount(users, before)
+		x.searched, x.counted = true, true
+	}
+	x.Wake() // to fold in the items that were found, or to look at the other model
+	return nil
+}
+
+// How the reading of histories is kept from disturbing requests.
+const (
+	dutyCycle = 0.5                  // share of the time spent on reading
+	workSlice = 5 * time.Millisecond // of uninterrupted reading
+)
+
+// pacer keeps work to the share dutyCycle of the time.
+type pacer struct{ began time.Time }
+
+// pause rests once a slice of work is done.
+func (p *pacer) pause(ctx context.Context) error {
+	worked := time.Since(p.began)
+	if worked < workSlice {
+		return ctx.Err()
+	}
+	if err := background.Rest(ctx, worked, dutyCycle); err != nil {
+		return err
+	}
+	p.began = time.Now()
+	return nil
+}

@@ -1,0 +1,63 @@
+package quality
+
+import (
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/server/internal/state"
+)
+
+// evaluator ranks by one model.
+type evaluator struct {
+	metrics *modelMetrics
+	model   *model.Model
+	state   *state.User
+
+	query, scores []float32
+	seen          *ranking.Set
+}
+
+// begin makes the state that of an empty history under m.
+func (e *evaluator) begin(m *model.Model) {
+	e.model = m
+	if e.state == nil {
+		e.state = &state.User{}
+	}
+	e.state.Reset(m)
+	if len(e.query) != m.Rank() || len(e.scores) != m.NumItems() {
+		e.query, e.scores = make([]float32, m.Rank()), make([]float32, m.NumItems())
+		e.seen = ranking.NewSet(m.NumItems())
+	}
+}
+
+// rank counts the rank of the item.
+func (e *evaluator) rank(item string, est model.Estimator) {
+	rank := e.model.NumItems() + 1
+	if target, known := e.model.ItemIndex(item); known {
+		e.seen.Clear()
+		for _, s := range e.state.Seen {
+			e.seen.Add(s.Item)
+		}
+		if e.state.Usable() {
+			e.model.QueryTo(e.query, e.state.Kalman, est)
+			e.model.ScoresTo(e.scores, e.query)
+			rank = ranking.Of(e.scores, target, e.seen)
+		} else {
+			rank = rankByPopularity(e.model, target, e.seen)
+		}
+	}
+	e.metrics.observe(rank)
+}
+
+// rankByPopularity returns the rank of the target, from 1, in the list of popular items.
+func rankByPopularity(m *model.Model, target int32, skip *ranking.Set) int {
+	rank := 1
+	for _, i := range m.Popular() {
+		if i == target {
+			break
+		}
+		if !skip.Has(i) {
+			rank++
+		}
+	}
+	return rank
+}

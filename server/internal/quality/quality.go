@@ -1,0 +1,170 @@
+// Package quality measures how well models foresee the behaviour of users: for a sampled share of the events it finds the
+// rank that the item had just before, among the items that the user had not seen, as Recommend would have listed them.
+//
+// An event counts if its weight is above 0 and its item is new to the user; the list has no repeats. A user whose history
+// is no use to a model, above all before a first event, is ranked by popularity, as Recommend does. An item that a model
+// does not know comes after all that it knows. So every model is measured on the same events.
+//
+// The state before an event is a replay of the history up to that event, not a copy of the cached state: the store knows
+// exactly which events came before, and the acknowledgement waits only for a draw and a queue. A replay costs less than
+// the scan that follows. One goroutine measures, for at most the share dutyCycle of its time. Events that find the queue
+// full are dropped and counted.
+package quality
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/background"
+	"github.com/gsimc/gsimc/server/internal/models"
+	"github.com/gsimc/gsimc/server/internal/state"
+	"github.com/gsimc/gsimc/store"
+)
+
+// Deps are what a [Meter] works with.
+type Deps struct {
+	Store     store.Store
+	Models    *models.Holder
+	Updater   *state.Updater
+	Estimator model.Estimator
+	Metrics   *Metrics
+	Guard     background.Guard
+}
+
+// A Meter measures sampled events, by the serving model and by a shadow model, if there is one. A nil Meter does nothing.
+type Meter struct {
+	Deps
+	share  float64
+	queue  chan sample
+	shadow *model.Model // nil: none
+
+	evaluators []*evaluator // of the serving model and of the shadow
+	version    string       // of the serving model's file; all recalls are of the events since it was loaded
+}
+
+// sample is an event to be measured.
+type sample struct {
+	user     string
+	revision uint64
+	id, item string
+}
+
+const (
+	queueSize = 1024
+	dutyCycle = 0.02 // share of the time spent on measuring
+)
+
+// New returns a meter that samples this share of the events, from 0 to 1, or nil if that is 0. shadow may be nil; the meter
+// closes it.
+func New(share float64, shadow *model.Model, d Deps) *Meter {
+	if share == 0 {
+		return nil
+	}
+	q := &Meter{Deps: d, share: share, shadow: shadow, queue: make(chan sample, queueSize)}
+	q.evaluators = []*evaluator{{metrics: d.Metrics.serving}}
+	if shadow != nil {
+		q.evaluators = append(q.evaluators, &evaluator{metrics: d.Metrics.shadow})
+	}
+	return q
+}
+
+// Offer draws whether the event of the user's revision is measured, and queues it. It never waits.
+func (q *Meter) Offer(user string, revision uint64, e *store.Event) {
+	if q == nil || background.Draw(user, revision) >= q.share {
+		return
+	}
+	// The strings may be pieces of a large message.
+	s := sample{strings.Clone(user), revision, strings.Clone(e.ID), strings.Clone(e.Item)}
+	select {
+	case q.queue <- s:
+	default:
+		q.Metrics.dropped.queue.Inc()
+	}
+}
+
+// Close gives the shadow model back, once Run has returned.
+func (q *Meter) Close() {
+	if q != nil && q.shadow != nil {
+		_ = q.shadow.Close() // a file that was only read
+	}
+}
+
+// Run measures until ctx ends.
+func (q *Meter) Run(ctx context.Context) {
+	if q == nil {
+		return
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case s := <-q.queue:
+			began := time.Now()
+			err := q.Guard(ctx, "live quality", func() error { return q.measure(ctx, s) })
+			if err != nil && ctx.Err() == nil {
+				q.Metrics.dropped.failed.Inc()
+			}
+			if background.Rest(ctx, time.Since(began), dutyCycle) != nil {
+				return
+			}
+		}
+	}
+}
+
+var (
+	errReached = errors.New("server: the event to be measured is reached")
+	errRepeat  = errors.New("server: the item was seen before")
+)
+
+// measure ranks the item of the sample by each model, and counts the ranks.
+func (q *Meter) measure(ctx context.Context, s sample) error {
+	l := q.Models.Acquire()
+	defer l.Release()
+	q.evaluators[0].begin(l.Model)
+	if q.shadow != nil {
+		q.evaluators[1].begin(q.shadow)
+	}
+	event, err := q.replay(ctx, s)
+	switch {
+	case errors.Is(err, errRepeat):
+		return nil
+	case err == nil || errors.Is(err, errReached) && event.ID != s.id: // the user was erased, and perhaps came back
+		q.Metrics.dropped.erased.Inc()
+		return nil
+	case !errors.Is(err, errReached):
+		return err
+	case !(q.Updater.Weight(&event) > 0):
+		return nil
+	}
+	if version := l.Base().Version(); version != q.version {
+		q.version = version
+		q.Metrics.serving.restart()
+		q.Metrics.shadow.restart()
+	}
+	for _, e := range q.evaluators {
+		e.rank(s.item, q.Estimator)
+	}
+	return nil
+}
+
+// replay folds the history of the sample's user up to the event, which it returns with errReached. It returns errRepeat if
+// the item stands in the history, and nil if the history ends before the event.
+func (q *Meter) replay(ctx context.Context, s sample) (event store.Event, err error) {
+	err = q.Store.Read(ctx, s.user, 0, func(revision uint64, e store.Event) error {
+		switch {
+		case revision == s.revision:
+			event = e
+			return errReached
+		case e.Item == s.item:
+			return errRepeat
+		}
+		for _, v := range q.evaluators {
+			q.Updater.Fold(v.model, v.state, e)
+		}
+		return nil
+	})
+	return event, err
+}

@@ -1,0 +1,47 @@
+package quality
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/gsimc/gsimc/server/internal/servertest"
+	"github.com/gsimc/gsimc/store"
+)
+
+// More events than the queue holds are offered, with nobody to measure them: the rest is dropped and counted.
+func TestOfferNeverWaits(t *testing.T) {
+	q := New(1, nil, Deps{Metrics: NewMetrics()})
+	for i := range queueSize + 10 {
+		q.Offer("u", uint64(i+1), &store.Event{ID: fmt.Sprint(i), Item: servertest.Item(i % servertest.Items)})
+	}
+	if got := len(q.queue); got != queueSize {
+		t.Errorf("the queue holds %d events, want %d", got, queueSize)
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(q.Metrics.Collectors()...)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			dropped := f.GetName() == "gsimc_online_dropped_total" && m.GetLabel()[0].GetValue() == "queue"
+			if dropped && m.GetCounter().GetValue() != 10 {
+				t.Errorf("%v events are counted as dropped, want 10", m.GetCounter().GetValue())
+			}
+		}
+	}
+}
+
+// Without a share there is no meter, and it can be used all the same.
+func TestNoMeter(t *testing.T) {
+	q := New(0, nil, Deps{})
+	if q != nil {
+		t.Fatal("a meter of a share of 0")
+	}
+	q.Offer("u", 1, &store.Event{})
+	q.Run(t.Context())
+	q.Close()
+}
