@@ -2,6 +2,8 @@ package archtest
 
 import (
 	"os/exec"
+	"path"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -10,7 +12,7 @@ const module = "github.com/gsimc/gsimc/"
 
 // A rule says that no package at or below any of the roots may depend, directly or through others, on
 // a package at or below any of the denied paths. A path whose first element has no dot is a folder of
-// this module, unless it starts with "std:".
+// this module, unless it starts with "std:". A path that starts with "=" is that package alone.
 type rule struct {
 	name   string
 	roots  []string
@@ -21,6 +23,10 @@ var (
 	pure = []string{"ranking", "spectral", "kalman", "dynamics", "model", "dataset", "train", "evaluate", "tune", "internal/stat", "internal/vec", "internal/topn",
 		"internal/gemm", "internal/parallel", "internal/prefetch", "internal/simd", "internal/cost", "internal/atomicfile"}
 	transport = []string{"google.golang.org/grpc", "google.golang.org/protobuf", "google.golang.org/genproto", "api", "server", "cmd"}
+
+	// The parts of the server.
+	rooms = []string{"server/internal/coldstart", "server/internal/models", "server/internal/passes", "server/internal/quality",
+		"server/internal/state"}
 
 	rules = []rule{
 		{"pure packages know no transport", pure, transport},
@@ -50,6 +56,14 @@ var (
 		{"the server gets its store from cmd", []string{"server"}, []string{
 			"store/memory", "store/pebble", "github.com/cockroachdb", "dataset", "evaluate", "tune", "cmd",
 		}},
+		{"the parts of the server do not know it", []string{"server/internal"}, []string{"=server"}},
+		{"forms of metrics and background work are leaves", []string{"server/internal/metric", "server/internal/background"}, rooms},
+		{"passes know no other part of the server", []string{"server/internal/passes"}, without("passes")},
+		{"the serving model knows no other part of the server", []string{"server/internal/models"}, without("models")},
+		{"user states know no other part of the server", []string{"server/internal/state"}, without("state")},
+		{"cold-start items know models and states", []string{"server/internal/coldstart"}, without("coldstart", "models", "state")},
+		{"live quality knows models and states", []string{"server/internal/quality"}, without("quality", "models", "state")},
+		{"helpers of tests stay in tests", []string{"=server", "cmd"}, []string{"server/internal/servertest"}},
 		{"a load test sees a server from outside", []string{"loadtest"}, []string{"server", "store", "model", "dataset", "evaluate", "tune", "cmd"}},
 	}
 )
@@ -76,11 +90,16 @@ func TestImportDirections(t *testing.T) {
 func TestRulesBite(t *testing.T) {
 	for _, r := range rules {
 		for _, d := range r.denied {
-			if !below(full(d)+"/x", r.denied) {
-				t.Errorf("rule %q does not deny %s/x", r.name, d)
+			alone, exact := strings.CutPrefix(d, "=")
+			if !exact {
+				alone += "/x"
+			}
+			if !below(full(alone), r.denied) {
+				t.Errorf("rule %q does not deny %s", r.name, alone)
 			}
 		}
 		for _, root := range r.roots {
+			root = strings.TrimPrefix(root, "=")
 			if !below(full(root), r.roots) || below(full(root)+"x", r.roots) {
 				t.Errorf("rule %q: root %s matches wrongly", r.name, root)
 			}
@@ -139,9 +158,22 @@ func full(path string) string {
 	return module + path
 }
 
+// without returns the parts of the server except the named ones.
+func without(names ...string) []string {
+	return slices.DeleteFunc(slices.Clone(rooms), func(room string) bool {
+		return slices.Contains(names, path.Base(room))
+	})
+}
+
 // below reports whether pkg is one of the paths or stands in a folder below one.
 func below(pkg string, paths []string) bool {
 	for _, p := range paths {
+		if alone, ok := strings.CutPrefix(p, "="); ok {
+			if pkg == full(alone) {
+				return true
+			}
+			continue
+		}
 		if p := full(p); pkg == p || strings.HasPrefix(pkg, p+"/") {
 			return true
 		}
