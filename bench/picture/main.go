@@ -37,7 +37,7 @@ func main() {
 // rows is the number of items in each list.
 const rows = 8
 
-func run(ctx context.Context, args []string) error {
+func run(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("picture", flag.ContinueOnError)
 	gsimc := flags.String("gsimc", "bin/gsimc", "the program")
 	data := flags.String("data", "", "file of events to learn from")
@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	model := filepath.Join(dir, "model.gsimc")
 	train := exec.CommandContext(ctx, *gsimc, "train", "--data", *data, "--out", model, "--quiet",
 		"--min-user-events", "5", "--min-item-events", "5")
@@ -85,18 +85,17 @@ type list struct {
 }
 
 // follow sends the likes of a new user and returns the list before the first like and after each.
-func follow(ctx context.Context, address string, likes []string) ([]list, error) {
+func follow(ctx context.Context, address string, likes []string) (lists []list, err error) {
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close()
+	defer func() { err = errors.Join(err, conn.Close()) }()
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	events := gsimcv1.NewEventServiceClient(conn)
 	recommender := gsimcv1.NewRecommenderServiceClient(conn)
 	const user, applied = "new-user", gsimcv1.EventDisposition_EVENT_DISPOSITION_APPLIED
-	lists := make([]list, 0, len(likes)+1)
 	for i, like := range append([]string{""}, likes...) {
 		if like != "" {
 			event := &gsimcv1.Event{EventId: fmt.Sprint(i), UserId: user, ItemId: like}

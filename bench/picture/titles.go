@@ -22,12 +22,12 @@ func (t titles) of(id string) string {
 }
 
 // readTitles reads a CSV file with the columns item_id and title, gzipped if its name ends in .gz.
-func readTitles(path string) (titles, error) {
+func readTitles(path string) (found titles, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	defer func() { err = errors.Join(err, file.Close()) }()
 	var text io.Reader = file
 	if strings.HasSuffix(path, ".gz") {
 		if text, err = gzip.NewReader(file); err != nil {
@@ -51,7 +51,7 @@ func readTitles(path string) (titles, error) {
 	if id < 0 || title < 0 {
 		return nil, fmt.Errorf("%s: the columns are %q, want item_id and title", path, header)
 	}
-	found := titles{}
+	found = titles{}
 	for {
 		record, err := records.Read()
 		if errors.Is(err, io.EOF) {
