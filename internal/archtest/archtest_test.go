@@ -53,6 +53,11 @@ var (
 		{"stores keep histories only", []string{"store"}, []string{
 			"model", "spectral", "kalman", "dynamics", "dataset", "evaluate", "tune", "api", "server", "cmd", "google.golang.org/grpc",
 		}},
+		{"the engine and the rows of a store know nothing of the store",
+			[]string{"store/pebble/internal/engine", "store/pebble/internal/row"}, []string{"store/pebble"}},
+		{"histories in memory know no engine", []string{"store/pebble/internal/recent"}, []string{
+			"store/pebble/internal/engine", "github.com/cockroachdb",
+		}},
 		{"the server gets its store from cmd", []string{"server"}, []string{
 			"store/memory", "store/pebble", "github.com/cockroachdb", "dataset", "evaluate", "tune", "cmd",
 		}},

@@ -5,14 +5,17 @@ import (
 	"errors"
 
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/recent"
+	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
 // errRetry is the outcome of a call whose users' histories are to be read before it can be planned.
 var errRetry = errors.New("histories must be read first")
 
-// Append implements store.Store. What can be done without the committer is done here, beside other callers: hashes, and looking the
-// users up. Histories that are not in memory are read here too, so that as a rule nobody waits for somebody else's disk reads; only
-// what an old event was that comes again, the committer looks up itself.
+// Append implements [store.Store]. The work that does not need the committer is done here, beside
+// other callers: hashes, and looking the users up. Histories that are not in memory are read here
+// too, so that as a rule no caller waits for the disk reads of another. The committer itself looks up
+// only the old event of an id that comes again.
 func (s *Store) Append(ctx context.Context, records []store.Record) ([]store.Result, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -27,37 +30,42 @@ func (s *Store) Append(ctx context.Context, records []store.Record) ([]store.Res
 	if err := s.admit(records); err != nil {
 		return nil, err
 	}
-	c := &call{records: records, results: make([]store.Result, len(records)), done: make(chan error, 1)}
+	results := make([]store.Result, len(records))
+	c := &call{records: records, results: results, done: make(chan error, 1)}
 	s.lookUp(c)
 	err := s.submit(ctx, c)
-	if errors.Is(err, errRetry) { // somebody's history was let go of meanwhile
+	if errors.Is(err, errRetry) { // a history was let go of meanwhile
 		missing := c.missing
-		c = &call{records: records, results: c.results, hashes: c.hashes, handles: c.handles, fetched: true, done: c.done}
+		c = &call{
+			records: records, results: results, hashes: c.hashes, handles: c.handles,
+			fetched: true, done: c.done,
+		}
 		for _, user := range missing {
-			s.prefetch(user)
+			s.reader.prefetch(user)
 		}
 		err = s.submit(ctx, c)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return c.results, nil
+	return results, nil
 }
 
 // lookUp finds the histories of the call's users, and reads those that are not in memory.
 func (s *Store) lookUp(c *call) {
-	c.hashes, c.handles = make([]uint64, len(c.records)), make([]*history, len(c.records))
+	c.hashes = make([]uint64, len(c.records))
+	c.handles = make([]*recent.History, len(c.records))
 	for i := range c.records {
 		r := &c.records[i]
-		c.hashes[i] = s.histories.idHash(r.Event.ID)
+		c.hashes[i] = s.histories.IDHash(r.Event.ID)
 		if i > 0 && r.User == c.records[i-1].User {
 			c.handles[i] = c.handles[i-1]
 			continue
 		}
-		h := s.histories.get(r.User)
+		h := s.histories.Get(r.User)
 		if h == nil {
-			s.prefetch(r.User)
-			h, c.fetched = s.histories.get(r.User), true
+			s.reader.prefetch(r.User)
+			h, c.fetched = s.histories.Get(r.User), true
 		}
 		c.handles[i] = h
 	}
@@ -65,28 +73,29 @@ func (s *Store) lookUp(c *call) {
 
 // admit refuses writes of a failed store and those for which there is no space.
 func (s *Store) admit(records []store.Record) error {
-	if err := s.failure.err(); err != nil {
+	if err := s.engine.Err(); err != nil {
 		return err
 	}
-	const rows = 100 // keys, values and their overhead in the journal and in rows, apart from the ids
+	const rows = 100 // keys, values and their overhead in the journal and in rows, without the ids
 	var bytes int64
 	for i := range records {
 		r := &records[i]
-		bytes += rows + int64(3*len(r.User)+2*(len(r.Event.ID)+len(r.Event.Item)+len(r.Event.Type)))
+		e := &r.Event
+		bytes += rows + int64(3*len(r.User)+2*(len(e.ID)+len(e.Item)+len(e.Type)))
 	}
-	return s.space.admit(bytes)
+	return s.engine.Admit(bytes)
 }
 
-// Erase implements store.Store.
+// Erase implements [store.Store].
 func (s *Store) Erase(ctx context.Context, user string) (uint64, error) {
 	if err := s.enter(ctx); err != nil {
 		return 0, err
 	}
 	defer s.calls.Done()
-	if !possible(user) {
+	if !row.Possible(user) {
 		return 0, nil
 	}
-	if err := s.failure.err(); err != nil {
+	if err := s.engine.Err(); err != nil {
 		return 0, err
 	}
 	c := &call{erase: user, done: make(chan error, 1)}

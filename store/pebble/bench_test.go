@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/engine"
+	"github.com/gsimc/gsimc/store/pebble/internal/recent"
 )
 
 // BenchmarkAppend measures durable appends on the disk of the temporary directory: an operation is a call.
@@ -82,7 +84,7 @@ func TestBoundedMemory(t *testing.T) {
 		users = 200_000
 		batch = 1000
 		cache = 8 << 20
-		limit = 3*cache + memTables*memTableBytes + 4*sortBytes + 32<<20
+		limit = 3*cache + engine.Tables*engine.TableBytes + 4*recent.SortBytes + 32<<20
 	)
 	before := residentBytes(t)
 	s := mustOpen(t, t.TempDir(), Options{CacheBytes: cache})

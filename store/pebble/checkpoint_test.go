@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/storetest"
 )
 
@@ -36,24 +37,36 @@ func readDir(fs vfs.FS, dir string) (h map[string][]store.Event, err error) {
 	return h, err
 }
 
+// inDirectory is a store that knows where it is.
+type inDirectory struct {
+	*Store
+	fs  vfs.FS
+	dir string
+}
+
 func TestCheckpointConformance(t *testing.T) {
 	read := func(s store.Checkpointer, dir string) (map[string][]store.Event, error) {
-		p := s.(*Store)
-		return readDir(p.opts.FS, p.fs.PathJoin(p.dir, dir))
+		p := s.(*inDirectory)
+		return readDir(p.fs, p.fs.PathJoin(p.dir, dir))
 	}
 	t.Run("disk", func(t *testing.T) {
-		storetest.RunCheckpoints(t, func(t testing.TB) store.Checkpointer { return mustOpen(t, t.TempDir(), Options{}) }, read)
+		storetest.RunCheckpoints(t, func(t testing.TB) store.Checkpointer {
+			dir := t.TempDir()
+			return &inDirectory{mustOpen(t, dir, Options{}), vfs.Default, dir}
+		}, read)
 	})
 	t.Run("memory", func(t *testing.T) {
 		storetest.RunCheckpoints(t, func(t testing.TB) store.Checkpointer {
-			return mustOpen(t, "store", Options{FS: vfs.NewMem()})
+			disk := vfs.NewMem()
+			return &inDirectory{mustOpen(t, "store", Options{FS: disk}), disk, "store"}
 		}, read)
 	})
 }
 
 // TestCheckpointOfTables has histories in tables and in the log, those of one user in both, and events erased from tables.
 func TestCheckpointOfTables(t *testing.T) {
-	s := mustOpen(t, t.TempDir(), Options{})
+	dir := t.TempDir()
+	s := mustOpen(t, dir, Options{})
 	defer mustClose(t, s)
 	mustAppend(t, s, "table", 0, 50)
 	mustAppend(t, s, "both", 0, 5)
@@ -67,7 +80,7 @@ func TestCheckpointOfTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := readDir(vfs.Default, filepath.Join(s.dir, name))
+	got, err := readDir(vfs.Default, filepath.Join(dir, name))
 	if err != nil || len(got) != 2 || len(got["table"]) != 50 || len(got["both"]) != 9 {
 		t.Errorf("got %d users, %d and %d events, %v, want 2, 50 and 9", len(got), len(got["table"]), len(got["both"]), err)
 	}
@@ -111,7 +124,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || d.Name() == lockName {
+		if err != nil || d.IsDir() || d.Name() == engine.LockName {
 			return err
 		}
 		text, err := os.ReadFile(path)
@@ -126,7 +139,7 @@ func contents(t *testing.T, dir string) map[string]string {
 
 func TestReadOnlyRefuses(t *testing.T) {
 	empty, damaged := t.TempDir(), newStoreDir(t)
-	logs, err := filepath.Glob(filepath.Join(damaged, dataName, "*.log"))
+	logs, err := filepath.Glob(filepath.Join(damaged, engine.DataName, "*.log"))
 	if err != nil || len(logs) == 0 {
 		t.Fatalf("logs: %v, %v", logs, err)
 	}
@@ -181,7 +194,7 @@ func TestOldCheckpoints(t *testing.T) {
 	}
 	mustClose(t, s)
 	mustClose(t, mustOpen(t, dir, Options{}))
-	if left, _ := os.ReadDir(filepath.Join(dir, checkpointsName)); len(left) != 0 {
+	if left, _ := os.ReadDir(filepath.Join(dir, engine.CopiesName)); len(left) != 0 {
 		t.Errorf("checkpoints are left: %v", left)
 	}
 }
@@ -191,7 +204,7 @@ func TestFailingCheckpoint(t *testing.T) {
 	var failAt, seen atomic.Int64 // failAt 0: none
 	disk := vfs.NewMem()
 	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if op.Kind.ReadOrWrite() == errorfs.OpIsRead || !strings.Contains(op.Path, checkpointsName) || failAt.Load() == 0 {
+		if op.Kind.ReadOrWrite() == errorfs.OpIsRead || !strings.Contains(op.Path, engine.CopiesName) || failAt.Load() == 0 {
 			return nil
 		}
 		if seen.Add(1) == failAt.Load() {
@@ -214,14 +227,14 @@ func TestFailingCheckpoint(t *testing.T) {
 			if err != nil {
 				t.Fatalf("a checkpoint without faults: %v", err)
 			}
-			if _, err := readDir(disk, s.fs.PathJoin("store", name)); err != nil {
+			if _, err := readDir(disk, disk.PathJoin("store", name)); err != nil {
 				t.Errorf("reading the checkpoint: %v", err)
 			}
 			break
 		}
 		if err != nil {
 			refused++
-		} else if _, err := readDir(disk, s.fs.PathJoin("store", name)); err != nil { // the fault did no harm, or else:
+		} else if _, err := readDir(disk, disk.PathJoin("store", name)); err != nil { // the fault did no harm, or else:
 			t.Errorf("fault %d was not noticed: %v", at, err)
 		}
 	}
@@ -257,7 +270,7 @@ func TestCheckpointOfGrowingLog(t *testing.T) {
 	if reads.Load() == 0 {
 		t.Fatal("no log was read: the test does not test it")
 	}
-	got, err := readDir(fs, fs.PathJoin(s.dir, name))
+	got, err := readDir(fs, fs.PathJoin("store", name))
 	if err != nil {
 		t.Fatal(err)
 	}

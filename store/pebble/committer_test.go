@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -65,27 +64,6 @@ func TestRecordsStayTheCallers(t *testing.T) {
 	mustClose(t, s)
 }
 
-// TestLargeCall writes more into a generation that is as full as it may be than there are places for blocks: one call is not
-// divided.
-func TestLargeCall(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs 130 MB")
-	}
-	w := &writer{next: 1}
-	w.begin(newGeneration(0))
-	w.gen.used = maxBlocks
-	e := testEvent(0)
-	e.Item, e.Type = strings.Repeat("i", store.MaxIDBytes), strings.Repeat("t", store.MaxIDBytes)
-	var last place
-	for revision := range uint64(80 << 20 / 600) {
-		last = w.event("u", revision+1, &e)
-	}
-	got, err := decodeEvent(w.gen.event(last))
-	if err != nil || got.ID != e.ID || got.Type != e.Type {
-		t.Errorf("the last event: got %+v, %v", got, err)
-	}
-}
-
 // TestBoundedByDuplicates lets everybody send something again, and then be erased, in a store that may keep only a few
 // of them in memory.
 func TestBoundedByDuplicates(t *testing.T) {
@@ -106,16 +84,7 @@ func TestBoundedByDuplicates(t *testing.T) {
 	}
 	bounded := func(after string) {
 		t.Helper()
-		bytes := 0
-		for i := range s.histories.shards {
-			sh := &s.histories.shards[i]
-			sh.mu.Lock()
-			for _, h := range sh.byUser {
-				bytes += h.bytes()
-			}
-			sh.mu.Unlock()
-		}
-		if limit := int(2 * opts.CacheBytes); bytes > limit {
+		if bytes, limit := s.histories.Bytes(), int(2*opts.CacheBytes); bytes > limit {
 			t.Errorf("after %s the histories in memory have %d bytes, want at most %d", after, bytes, limit)
 		}
 	}
@@ -141,16 +110,18 @@ func TestBoundedByDuplicates(t *testing.T) {
 func TestSortDueWhileSorting(t *testing.T) {
 	s := mustOpen(t, "store", Options{FS: vfs.NewMem()})
 	defer mustClose(t, s)
-	s.rows <- struct{}{} // holds the sorter up
+	if err := s.sorter.lockRows(); err != nil { // holds the sorter up
+		t.Fatal(err)
+	}
 	mustAppend(t, s, "u", 0, 2)
 	sortNow(s)
-	for s.filling.Load() == 0 {
+	for s.sorter.due.Load() {
 		time.Sleep(time.Millisecond)
 	}
 	mustAppend(t, s, "u", 2, 4)
 	sortNow(s)
 	time.Sleep(20 * time.Millisecond) // for the committer to see that it must wait
-	s.unlockRows()
+	s.sorter.unlockRows()
 	for deadline := time.Now().Add(5 * time.Second); journalRows(t, s) > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the journal has not been sorted after 5 s")

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -171,7 +172,7 @@ func TestCrashUnderLoad(t *testing.T) {
 func crashUnderLoad(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	disk := vfs.NewCrashableMem()
-	l := &load{
+	l := &traffic{
 		s: mustOpen(t, "store", Options{FS: disk, sortBytes: 1 << rng.IntN(16), sortBatch: 1 << rng.IntN(10)}), crashAt: 20 + rng.IntN(400), crash: make(chan struct{}),
 		sent: map[store.Record]bool{}, acked: map[store.Record]uint64{},
 	}
@@ -219,8 +220,8 @@ func crashUnderLoad(t *testing.T, seed uint64) {
 	}
 }
 
-// load is what the writers of TestCrashUnderLoad share.
-type load struct {
+// traffic is the state that the writers of TestCrashUnderLoad share.
+type traffic struct {
 	s       *Store
 	crashAt int // when so many records are acknowledged
 	crash   chan struct{}
@@ -231,10 +232,10 @@ type load struct {
 	acked map[store.Record]uint64 // revision of each
 }
 
-func (l *load) stop() { l.once.Do(func() { close(l.crash) }) }
+func (l *traffic) stop() { l.once.Do(func() { close(l.crash) }) }
 
 // run writes random records until the crash.
-func (l *load) run(rng *rand.Rand) error {
+func (l *traffic) run(rng *rand.Rand) error {
 	for {
 		select {
 		case <-l.crash:
@@ -258,7 +259,7 @@ func (l *load) run(rng *rand.Rand) error {
 		}
 		if len(l.acked) >= l.crashAt/2 && rng.IntN(50) == 0 {
 			sortNow(l.s)
-			_, _ = l.s.db.AsyncFlush()
+			_, _ = l.s.engine.DB.AsyncFlush()
 		}
 		if len(l.acked) >= l.crashAt {
 			l.stop()
@@ -305,6 +306,38 @@ func TestDuplicateWaitsForOriginal(t *testing.T) {
 	results, err := s.Append(context.Background(), record)
 	if want := []store.Result{{Revision: 1, Duplicate: true}}; err != nil || !cmp.Equal(want, results) {
 		t.Errorf("duplicate: got %v, %v, want %v", results, err, want)
+	}
+	mustClose(t, s)
+}
+
+// TestCrashOfLongLog cuts the power when a log has been extended many times.
+func TestCrashOfLongLog(t *testing.T) {
+	disk := vfs.NewCrashableMem()
+	s := mustOpen(t, "store", Options{FS: disk})
+	rng := rand.New(rand.NewPCG(1, 2))
+	item := strings.Repeat("i", store.MaxIDBytes)
+	const calls, batch = 400, 50
+	for call := range calls {
+		var records []store.Record
+		for i := range batch {
+			e := store.Event{ID: fmt.Sprint(call, "-", i), Item: item, Value: 1}
+			records = append(records, store.Record{User: fmt.Sprint("u", i), Event: e})
+		}
+		if _, err := s.Append(context.Background(), records); err != nil {
+			t.Fatal(err)
+		}
+		if call < calls-1 && rng.IntN(calls/4) > 0 {
+			continue // no crash here
+		}
+		after := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
+		crashed := mustOpen(t, "store", Options{FS: after})
+		for i := range batch {
+			user := fmt.Sprint("u", i)
+			if revision, err := crashed.Revision(context.Background(), user); err != nil || revision != uint64(call+1) {
+				t.Errorf("after %d calls: %s is at revision %d, %v", call+1, user, revision, err)
+			}
+		}
+		mustClose(t, crashed)
 	}
 	mustClose(t, s)
 }

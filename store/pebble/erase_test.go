@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
 // TestErasedBytesLeaveTheDisk looks for an erased user in all files, after the engine has done by force what it does in
@@ -44,7 +45,7 @@ func TestErasedBytesLeaveTheDisk(t *testing.T) {
 		mustAppend(t, s, "other", 0, 100)
 		flush(t, s)
 	}
-	if err := s.db.Compact(context.Background(), firstUserKey, []byte{0xff}, false); err != nil {
+	if err := s.engine.DB.Compact(context.Background(), row.FirstUserKey, []byte{0xff}, false); err != nil {
 		t.Fatal(err)
 	}
 	wantGone(t, dir, item)

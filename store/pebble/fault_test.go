@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -18,6 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/engine"
+	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
 // TestEveryOperationFails lets the n-th operation on the file system fail, for every n: once, or from then on. Each run
@@ -118,7 +121,7 @@ func (f fault) run() (reached bool, err error) {
 	disk := vfs.NewCrashableMem()
 	fs, wasReached := f.wrap(disk)
 	possible := outcomes{{}}
-	s, err := Open(context.Background(), "dir/store", Options{FS: fs, sortBytes: 900, sortBatch: 1})
+	s, err := openSoon("dir/store", Options{FS: fs, sortBytes: 900, sortBatch: 1})
 	if err == nil {
 		if possible, err = f.runScenario(s); err != nil {
 			return false, err
@@ -128,7 +131,7 @@ func (f fault) run() (reached bool, err error) {
 		if closeErr == errHangs {
 			return false, errHangs
 		}
-		err = s.failure.err()
+		err = s.engine.Err()
 	}
 	if reached = wasReached(); !reached && (err != nil || len(possible) != 1) {
 		return false, fmt.Errorf("without a fault there were errors, at last %v", err)
@@ -165,7 +168,7 @@ func (f fault) runScenario(s *Store) (outcomes, error) {
 
 // reopen opens a store on a good disk, checks its state, and uses it.
 func reopen(disk vfs.FS, possible outcomes) error {
-	s, err := Open(context.Background(), "dir/store", Options{FS: disk})
+	s, err := openSoon("dir/store", Options{FS: disk})
 	if err != nil {
 		return err
 	}
@@ -197,7 +200,7 @@ func withDeadline(call func()) {
 func flushSoon(s *Store) {
 	sortNow(s)
 	s.workers.Go(func() {
-		_ = safely(func() error { _, err := s.db.AsyncFlush(); return err }) // panics in a closed engine
+		_ = engine.Safely(func() error { _, err := s.engine.DB.AsyncFlush(); return err }) // panics in a closed engine
 	})
 }
 
@@ -325,13 +328,13 @@ func TestReserve(t *testing.T) {
 func TestDamagedFiles(t *testing.T) {
 	disk, want := buildForDamage(t)
 	rng := rand.New(rand.NewPCG(5, 6))
-	data := disk.PathJoin("store", dataName)
+	data := disk.PathJoin("store", engine.DataName)
 	names, err := disk.List(data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	outcomes := map[string]int{}
-	for _, name := range append(names, "../"+sealName) {
+	for _, name := range append(names, "../"+engine.SealName) {
 		path := disk.PathJoin(data, name)
 		content, err := readAll(disk, path)
 		if err != nil {
@@ -342,7 +345,7 @@ func TestDamagedFiles(t *testing.T) {
 			what := name + " " + damage(t, copied, path, content, rng, i)
 			outcome := damageOutcome(t, copied, what, want)
 			isTable := strings.HasSuffix(name, ".sst")
-			if !isTable && name != lockName && outcome != "refused" {
+			if !isTable && name != engine.LockName && outcome != "refused" {
 				t.Errorf("%s: %s, want refused", what, outcome)
 			}
 			outcomes[fmt.Sprintf("table=%t: %s", isTable, outcome)]++
@@ -361,7 +364,7 @@ func damage(t *testing.T, fs vfs.FS, path string, content []byte, rng *rand.Rand
 			t.Fatal(err)
 		}
 		// The seal is the exception: a store without one is one that was not closed.
-		if strings.HasSuffix(path, sealName) {
+		if strings.HasSuffix(path, engine.SealName) {
 			writeFile(t, fs, path, nil)
 			return "emptied"
 		}
@@ -382,20 +385,20 @@ func damage(t *testing.T, fs vfs.FS, path string, content []byte, rng *rand.Rand
 func TestSealCanBeRemoved(t *testing.T) {
 	disk := vfs.NewMem()
 	mustClose(t, mustOpen(t, "store", Options{FS: disk}))
-	names, err := disk.List("store/" + dataName)
+	names, err := disk.List("store/" + engine.DataName)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names {
 		if strings.HasSuffix(name, ".log") {
-			writeFile(t, disk, "store/"+dataName+"/"+name, []byte("junk"))
+			writeFile(t, disk, "store/"+engine.DataName+"/"+name, []byte("junk"))
 		}
 	}
-	_, err = Open(context.Background(), "store", Options{FS: disk})
+	_, err = openSoon("store", Options{FS: disk})
 	if !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), ".log has been changed or removed") {
 		t.Errorf("Open: got error %v, want ErrCorrupt that names the log", err)
 	}
-	if err := disk.Remove("store/" + sealName); err != nil {
+	if err := disk.Remove("store/" + engine.SealName); err != nil {
 		t.Fatal(err)
 	}
 	mustClose(t, mustOpen(t, "store", Options{FS: disk}))
@@ -414,7 +417,7 @@ func buildForDamage(t *testing.T) (*vfs.MemFS, map[string][]string) {
 		}
 		flush(t, s)
 		if i == 1 {
-			if err := s.db.Compact(context.Background(), firstUserKey, []byte{1}, false); err != nil {
+			if err := s.engine.DB.Compact(context.Background(), row.FirstUserKey, []byte{1}, false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -426,7 +429,7 @@ func buildForDamage(t *testing.T) (*vfs.MemFS, map[string][]string) {
 
 // damageOutcome uses a store with a damaged file and says how it went.
 func damageOutcome(t *testing.T, disk vfs.FS, what string, want map[string][]string) string {
-	s, err := Open(context.Background(), "store", Options{FS: disk, CacheBytes: 1 << 20})
+	s, err := openSoon("store", Options{FS: disk, CacheBytes: 1 << 20})
 	if err != nil {
 		if strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: the error of Open contains an id: %v", what, err)
@@ -458,7 +461,7 @@ func damageOutcome(t *testing.T, disk vfs.FS, what string, want map[string][]str
 			t.Errorf("%s: duplicate gives %v", what, results)
 		}
 	}
-	if reason := s.failure.err(); outcome == "no effect" && reason != nil {
+	if reason := s.engine.Err(); outcome == "no effect" && reason != nil {
 		outcome = "noticed in the background"
 	}
 	return outcome
@@ -476,4 +479,13 @@ func writeFile(t *testing.T, fs vfs.FS, path string, content []byte) {
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func readAll(fs vfs.FS, path string) ([]byte, error) {
+	f, err := fs.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
 }

@@ -5,11 +5,13 @@ import (
 	"time"
 
 	lsm "github.com/cockroachdb/pebble/v2"
+
+	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
 // sortNow makes the committer sort what is in the journal, some time soon.
 func sortNow(s *Store) {
-	s.sortDue.Store(true)
+	s.sorter.due.Store(true)
 	s.queue.nudge()
 }
 
@@ -29,7 +31,7 @@ func settle(t testing.TB, s *Store) {
 
 func journalRows(t testing.TB, s *Store) (n int) {
 	t.Helper()
-	it, err := s.db.NewIter(&lsm.IterOptions{LowerBound: journalPrefix, UpperBound: firstUserKey})
+	it, err := s.engine.DB.NewIter(&lsm.IterOptions{LowerBound: row.JournalPrefix, UpperBound: row.FirstUserKey})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +49,7 @@ func journalRows(t testing.TB, s *Store) (n int) {
 func flush(t testing.TB, s *Store) {
 	t.Helper()
 	settle(t, s)
-	if err := s.db.Flush(); err != nil {
+	if err := s.engine.DB.Flush(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	lsm "github.com/cockroachdb/pebble/v2"
 
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/engine"
+	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
 func testEvent(i int) store.Event { return store.Event{ID: fmt.Sprint("e", i), Item: "item", Value: 1} }
@@ -31,7 +33,7 @@ func mustAppend(t testing.TB, s store.Store, user string, from, to int) {
 // wantRefused opens a directory and checks that it is refused with the message.
 func wantRefused(t *testing.T, dir, message string) {
 	t.Helper()
-	s, err := Open(context.Background(), dir, Options{})
+	s, err := openSoon(dir, Options{})
 	if err == nil {
 		s.Close()
 		t.Fatalf("Open succeeded, want an error that says %q", message)
@@ -61,7 +63,7 @@ func TestOpenRefuses(t *testing.T) {
 	})
 	t.Run("emptied store", func(t *testing.T) {
 		dir := newStoreDir(t)
-		data := filepath.Join(dir, dataName)
+		data := filepath.Join(dir, engine.DataName)
 		if err := os.RemoveAll(data); err != nil {
 			t.Fatal(err)
 		}
@@ -75,13 +77,13 @@ func TestOpenRefuses(t *testing.T) {
 	t.Run("other format", func(t *testing.T) {
 		dir := newStoreDir(t)
 		editFormat(t, dir, func(db *lsm.DB) error {
-			return db.Set(formatKey, encodeNumber(nil, formatKey, formatNumber+1), lsm.Sync)
+			return db.Set(row.FormatKey, row.EncodeNumber(nil, row.FormatKey, formatNumber+1), lsm.Sync)
 		})
 		wantRefused(t, dir, "the store has format 3, this program knows format 2")
 	})
 	t.Run("no format", func(t *testing.T) {
 		dir := newStoreDir(t)
-		editFormat(t, dir, func(db *lsm.DB) error { return db.Delete(formatKey, lsm.Sync) })
+		editFormat(t, dir, func(db *lsm.DB) error { return db.Delete(row.FormatKey, lsm.Sync) })
 		wantRefused(t, dir, "the format number is missing")
 	})
 	t.Run("open in this process", func(t *testing.T) {
@@ -107,7 +109,7 @@ func newStoreDir(t *testing.T) string {
 func editFormat(t *testing.T, dir string, edit func(*lsm.DB) error) {
 	t.Helper()
 	removeSeal(t, dir)
-	db, err := lsm.Open(filepath.Join(dir, dataName), &lsm.Options{FormatMajorVersion: lsm.FormatNewest, Logger: logger{}})
+	db, err := lsm.Open(filepath.Join(dir, engine.DataName), &lsm.Options{FormatMajorVersion: lsm.FormatNewest, Logger: quiet{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +123,7 @@ func editFormat(t *testing.T, dir string, edit func(*lsm.DB) error) {
 
 func removeSeal(t *testing.T, dir string) {
 	t.Helper()
-	if err := os.Remove(filepath.Join(dir, sealName)); err != nil {
+	if err := os.Remove(filepath.Join(dir, engine.SealName)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -129,10 +131,10 @@ func removeSeal(t *testing.T, dir string) {
 // TestInterruptedCreation opens a directory in which the creation of a store was interrupted: that begins anew.
 func TestInterruptedCreation(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "store")
-	if err := os.MkdirAll(filepath.Join(dir, creatingName), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, engine.CreatingName), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, creatingName, "000004.log"), []byte("torn"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, engine.CreatingName, "000004.log"), []byte("torn"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := mustOpen(t, dir, Options{})
@@ -185,3 +187,10 @@ func TestLockedByOtherProcess(t *testing.T) {
 	}
 	mustClose(t, mustOpen(t, dir, Options{}))
 }
+
+// quiet is a logger of the engine.
+type quiet struct{}
+
+func (quiet) Infof(string, ...any)  {}
+func (quiet) Errorf(string, ...any) {}
+func (quiet) Fatalf(string, ...any) {}

@@ -2,7 +2,6 @@ package pebble
 
 import (
 	"context"
-	"os"
 	"testing"
 	"time"
 
@@ -12,19 +11,20 @@ import (
 	"github.com/gsimc/gsimc/store/storetest"
 )
 
-func TestMain(m *testing.M) {
-	closePatience = 100 * time.Millisecond
-	os.Exit(m.Run())
-}
-
 // mustOpen opens a store and fails the test if it cannot.
 func mustOpen(t testing.TB, dir string, opts Options) *Store {
 	t.Helper()
-	s, err := Open(context.Background(), dir, opts)
+	s, err := openSoon(dir, opts)
 	if err != nil {
 		t.Fatalf("Open: %v", err)
 	}
 	return s
+}
+
+// openSoon opens a store that does not wait long for a failed engine.
+func openSoon(dir string, opts Options) (*Store, error) {
+	opts.closePatience = 100 * time.Millisecond
+	return Open(context.Background(), dir, opts)
 }
 
 func mustClose(t testing.TB, s store.Store) {

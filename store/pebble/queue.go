@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/engine"
+	"github.com/gsimc/gsimc/store/pebble/internal/recent"
 )
 
 // call is a write on its way through the committer.
@@ -15,18 +17,35 @@ type call struct {
 	results []store.Result
 	erased  uint64
 
-	hashes  []uint64   // of the ids of the events
-	handles []*history // of the users of the records, as the caller found them: nil or gone if not in memory
-	fetched bool       // users who were not in memory have been read, whether or not there was room for them
-	missing []string   // users to be read before the call is tried again
-	done    chan error // has room for the outcome; errRetry: missing is set
+	hashes  []uint64          // of the ids of the events
+	handles []*recent.History // of the records' users, as the caller found them; may be nil or gone
+	fetched bool              // missing users have been read, whether or not there was room for them
+	missing []string          // users to be read before the call is tried again
+	done    chan error        // has room for the outcome; errRetry: missing is set
 
-	mu      sync.Mutex // held while the call is planned: nobody looks at the records before or after
+	mu      sync.Mutex // held while the call is planned: the only time at which records are read
 	taken   bool       // it has been planned
 	givenUp bool       // its caller has left before
 }
 
-// giveUp ends the waiting of the caller, who may then use the records again. It reports whether nothing was done.
+// take plans the call by a function, whose error ends it, and reports whether it is to be carried
+// out.
+func (c *call) take(plan func() error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.givenUp {
+		return false
+	}
+	c.taken = true
+	err := plan()
+	if err != nil {
+		c.done <- err
+	}
+	return err == nil
+}
+
+// giveUp ends the waiting of the caller, who may then use the records again. It reports whether
+// nothing was done.
 func (c *call) giveUp() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -43,7 +62,10 @@ type queue struct {
 	wake     chan struct{} // holds a token when there is something to do
 }
 
-// push adds a call. The committer is woken only if nobody else will do it: that costs more than planning a call.
+func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
+
+// push adds a call. It wakes the committer only if the arrival of a group will not: to wake it costs
+// more than to plan a call.
 func (q *queue) push(c *call) {
 	q.mu.Lock()
 	q.calls = append(q.calls, c)
@@ -79,7 +101,8 @@ func (q *queue) nudge() {
 	}
 }
 
-// take returns the calls that wait, in spare memory, unless a group is under way, and whether there can be more.
+// take returns the waiting calls, in spare memory, unless a group is under way, and whether these are
+// the last.
 func (q *queue) take(spare []*call) (calls []*call, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -103,7 +126,7 @@ func (s *Store) submit(ctx context.Context, c *call) error {
 	select {
 	case err := <-c.done:
 		return err
-	case <-s.failure.ch:
+	case <-s.engine.Failed():
 	case <-ctx.Done():
 		if c.giveUp() {
 			return ctx.Err()
@@ -117,7 +140,7 @@ func (s *Store) submit(ctx context.Context, c *call) error {
 	default:
 	}
 	if untouched {
-		return s.failure.reason
+		return s.engine.Err()
 	}
-	return outcomeOpen(s.failure.reason)
+	return engine.OutcomeOpen(s.engine.Err())
 }

@@ -9,73 +9,85 @@ import (
 	lsm "github.com/cockroachdb/pebble/v2"
 
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/engine"
+	"github.com/gsimc/gsimc/store/pebble/internal/recent"
+	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
-// reader looks rows up as of the moment it was made.
+// reader reads histories: rows by way of the engine, and newer events from memory.
 type reader struct {
+	db        *lsm.DB
+	histories *recent.Histories
+}
+
+// cursor looks rows up as of the moment it was made.
+type cursor struct {
 	it  *lsm.Iterator
 	key []byte // of the last lookup
 }
 
-func (s *Store) newReader() (*reader, error) {
+func (r reader) cursor() (*cursor, error) {
 	// The Bloom filters of the lowest level are used too: many lookups are of users who are new.
-	it, err := s.db.NewIter(&lsm.IterOptions{UseL6Filters: true})
+	it, err := r.db.NewIter(&lsm.IterOptions{UseL6Filters: true})
 	if err != nil {
-		return nil, readError(err)
+		return nil, engine.ReadError(err)
 	}
-	return &reader{it: it}, nil
+	return &cursor{it: it}, nil
 }
 
-// close releases the reader. Errors have been returned by the lookups.
-func (r *reader) close() { _ = r.it.Close() }
+// close releases the cursor. Errors have been returned by the lookups.
+func (c *cursor) close() { _ = c.it.Close() }
 
-// get returns the value of r.key, valid until the next call, or nil.
-func (r *reader) get() ([]byte, error) {
-	if !r.it.SeekPrefixGE(r.key) {
-		if err := r.it.Error(); err != nil {
-			return nil, readError(err)
+// get returns the value of c.key, valid until the next call, or nil.
+func (c *cursor) get() ([]byte, error) {
+	if !c.it.SeekPrefixGE(c.key) {
+		if err := c.it.Error(); err != nil {
+			return nil, engine.ReadError(err)
 		}
 		return nil, nil
 	}
-	if !bytes.Equal(r.it.Key(), r.key) {
+	if !bytes.Equal(c.it.Key(), c.key) {
 		return nil, nil
 	}
-	value, err := r.it.ValueAndErr()
+	value, err := c.it.ValueAndErr()
 	if err != nil {
-		return nil, readError(err)
+		return nil, engine.ReadError(err)
 	}
 	return value, nil
 }
 
-func (r *reader) number() (uint64, error) {
-	value, err := r.get()
+func (c *cursor) number() (uint64, error) {
+	value, err := c.get()
 	if value == nil || err != nil {
 		return 0, err
 	}
-	return decodeNumber(r.key, value)
+	return row.DecodeNumber(c.key, value)
 }
 
 // head returns the revision of the last event in rows.
-func (r *reader) head(user string) (uint64, error) {
-	r.key = headKey(r.key, user)
-	head, err := r.number()
+func (c *cursor) head(user string) (uint64, error) {
+	c.key = row.HeadKey(c.key, user)
+	head, err := c.number()
 	if err != nil {
 		return 0, fmt.Errorf("head of a history: %w", err)
 	}
 	return head, nil
 }
 
-// each calls fn with the encoded events in rows of the revisions above after and up to last, which there must be. The bytes
-// are valid until fn returns. Afterwards the reader is good for nothing else.
-func (r *reader) each(ctx context.Context, user string, after, last uint64, fn func(revision uint64, event []byte) error) error {
-	r.it.SetBounds(eventKey(nil, user, 0), endKey(nil, user))
-	r.key = eventKey(r.key, user, after+2)
+// each calls fn with the encoded events in rows of the revisions above after and up to last, which
+// there must be. The bytes are valid until fn returns. Afterwards the cursor is good for nothing else.
+func (c *cursor) each(
+	ctx context.Context, user string, after, last uint64,
+	fn func(revision uint64, event []byte) error,
+) error {
+	c.it.SetBounds(row.EventKey(nil, user, 0), row.EndKey(nil, user))
+	c.key = row.EventKey(c.key, user, after+2)
 	want := after + 1
-	for valid := r.it.SeekLT(r.key); valid && want <= last; valid = r.it.Next() {
+	for valid := c.it.SeekLT(c.key); valid && want <= last; valid = c.it.Next() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		first, events, err := eventsAt(r.it, len(user))
+		first, events, err := eventsAt(c.it, len(user))
 		if err != nil {
 			return fmt.Errorf("events from revision %d on: %w", want, err)
 		}
@@ -83,8 +95,8 @@ func (r *reader) each(ctx context.Context, user string, after, last uint64, fn f
 			return err
 		}
 	}
-	if err := r.it.Error(); err != nil {
-		return readError(err)
+	if err := c.it.Error(); err != nil {
+		return engine.ReadError(err)
 	}
 	if want <= last {
 		return missing(want)
@@ -94,26 +106,29 @@ func (r *reader) each(ctx context.Context, user string, after, last uint64, fn f
 
 // eventsAt returns the revision of the first event in the row under the iterator, and the encoded events.
 func eventsAt(it *lsm.Iterator, userLen int) (first uint64, events []byte, err error) {
-	if first, err = revisionOf(it.Key(), userLen); err != nil {
+	if first, err = row.RevisionOf(it.Key(), userLen); err != nil {
 		return 0, nil, err
 	}
 	value, err := it.ValueAndErr()
 	if err != nil {
-		return 0, nil, readError(err)
+		return 0, nil, engine.ReadError(err)
 	}
-	events, err = checkVersioned(it.Key(), value, eventsVersion)
+	events, err = row.Events(it.Key(), value)
 	return first, events, err
 }
 
-// eachOf calls fn with the events of one row from revision want to last, and returns what is wanted of the next row.
-func eachOf(first uint64, events []byte, want, last uint64, fn func(uint64, []byte) error) (uint64, error) {
+// eachOf calls fn with the events of one row from revision want to last, and returns the revision with
+// which the next row is to go on.
+func eachOf(
+	first uint64, events []byte, want, last uint64, fn func(uint64, []byte) error,
+) (uint64, error) {
 	if first > want {
 		return want, missing(want)
 	}
 	for revision := first; len(events) > 0 && want <= last; revision++ {
-		event, rest, err := cutBytes(events)
+		event, rest, err := row.CutEvent(events)
 		if err != nil {
-			return want, corruptEvent(err)
+			return want, err
 		}
 		events = rest
 		if revision < want {
@@ -131,141 +146,151 @@ func missing(revision uint64) error {
 	return fmt.Errorf("%w: the event of revision %d is missing", store.ErrCorrupt, revision)
 }
 
-func (s *Store) headInRows(user string) (uint64, error) {
-	r, err := s.newReader()
+// headInRows returns the revision of the user's last event in rows.
+func (r reader) headInRows(user string) (uint64, error) {
+	c, err := r.cursor()
 	if err != nil {
 		return 0, err
 	}
-	defer r.close()
-	return r.head(user)
+	defer c.close()
+	return c.head(user)
 }
 
-// Revision implements store.Store.
+// readIDs adds the ids of the events in rows up to a revision, which there must be.
+func (r reader) readIDs(ids *recent.IDs, user string, last uint64) error {
+	if last == 0 {
+		return nil
+	}
+	c, err := r.cursor()
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	add := func(_ uint64, event []byte) error { return ids.Add(event) }
+	return c.each(context.Background(), user, 0, last, add)
+}
+
+// load reads the history of a user who has no events in the journal.
+func (r reader) load(user string) (*recent.History, error) {
+	head, err := r.headInRows(user)
+	if err != nil {
+		return nil, err
+	}
+	ids := r.histories.NewIDs(head)
+	if err := r.readIDs(&ids, user, head); err != nil {
+		return nil, err
+	}
+	h := recent.NewHistory(user, head)
+	h.SetIDs(ids)
+	return h, nil
+}
+
+// prefetch brings the history of a user into memory if it is not there. Errors are left to the
+// committer, which will meet them. If memory is full, the committer reads the history and lets go of
+// others then: the call may be given up before.
+func (r reader) prefetch(user string) {
+	ticket, absent := r.histories.Absent(user)
+	if !absent {
+		return
+	}
+	if h, err := r.load(user); err == nil {
+		r.histories.Offer(h, ticket)
+	}
+}
+
+// Revision implements [store.Store].
 func (s *Store) Revision(ctx context.Context, user string) (uint64, error) {
 	if err := s.enter(ctx); err != nil {
 		return 0, err
 	}
 	defer s.calls.Done()
-	if !possible(user) {
+	if !row.Possible(user) {
 		return 0, nil
 	}
-	sh := s.histories.shard(user)
-	sh.mu.Lock()
-	if h := sh.byUser[user]; h != nil {
-		defer sh.mu.Unlock()
-		return h.shown.head, nil
+	if revision, present := s.histories.Revision(user); present {
+		return revision, nil
 	}
-	sh.mu.Unlock()
-	return s.headInRows(user)
+	return s.reader.headInRows(user)
 }
 
-// Read implements store.Store.
-func (s *Store) Read(ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error) error {
+// Read implements [store.Store].
+func (s *Store) Read(
+	ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error,
+) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.calls.Done()
-	if !possible(user) {
+	if !row.Possible(user) {
 		return nil
 	}
-	return s.read(ctx, user, after, fn)
+	return s.reader.read(ctx, user, after, fn)
 }
 
-// snapshot is a history as of one moment.
-type snapshot struct {
-	rows    uint64  // revision up to which events are in rows
-	reader  *reader // of the rows; nil if none are wanted
-	pending []pendingEvent
+// snapshot returns a history above a revision as of one moment, with a cursor of its rows, which is
+// nil if none are wanted, and else must be closed.
+func (r reader) snapshot(user string, after uint64) (v recent.View, c *cursor, err error) {
+	v, present, err := r.histories.View(user, after, func() (err error) {
+		c, err = r.cursor()
+		return err
+	})
+	if present || err != nil {
+		return v, c, err
+	}
+	if c, err = r.cursor(); err == nil {
+		v.Rows, err = c.head(user)
+	}
+	return v, c, err
 }
 
-// pendingEvent is an event that is not in rows.
-type pendingEvent struct {
-	gen   *generation
-	place place
-}
-
-// snapshot takes what there is after a revision; its reader must be closed.
-func (s *Store) snapshot(user string, after uint64) (v snapshot, err error) {
-	sh := s.histories.shard(user)
-	sh.mu.Lock()
-	h := sh.byUser[user]
-	if h == nil {
-		sh.mu.Unlock()
-		if v.reader, err = s.newReader(); err == nil {
-			v.rows, err = v.reader.head(user)
-		}
-		return v, err
-	}
-	defer sh.mu.Unlock()
-	v.rows = h.inRows()
-	v.pending = s.pendingOf(h, after)
-	// The rows are those of this moment too: whatever takes events out of rows or moves them there has the lock first.
-	if after < v.rows {
-		v.reader, err = s.newReader()
-	}
-	return v, err
-}
-
-// pendingOf returns the shown events above a revision that are not in rows. Requires the lock of the shard.
-func (s *Store) pendingOf(h *history, after uint64) []pendingEvent {
-	skip := 0
-	if rows := h.inRows(); after > rows {
-		skip = int(min(after-rows, uint64(h.pending())))
-	}
-	if skip == h.pending() {
-		return nil
-	}
-	events := make([]pendingEvent, 0, h.pending())
-	filling := int(s.filling.Load())
-	for _, parity := range [2]int{1 - filling, filling} {
-		g := s.gens[parity].Load()
-		for _, p := range h.shown.tails[parity] {
-			events = append(events, pendingEvent{g, p})
-		}
-	}
-	return events[skip:]
-}
-
-func (s *Store) read(ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error) error {
-	v, err := s.snapshot(user, after)
-	if v.reader != nil {
-		defer v.reader.close()
+// read calls fn for the events of a user above a revision, as [store.Store.Read] says.
+func (r reader) read(
+	ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error,
+) error {
+	v, c, err := r.snapshot(user, after)
+	if c != nil {
+		defer c.close()
 	}
 	if err != nil {
 		return err
 	}
-	decode := func(revision uint64, event []byte) error {
-		e, err := decodeEvent(event)
-		if err != nil {
-			return fmt.Errorf("event of revision %d: %w", revision, err)
-		}
-		return fn(revision, e)
-	}
-	if after < v.rows {
-		if err := v.reader.each(ctx, user, after, v.rows, decode); err != nil {
+	decode := decoded(fn)
+	if after < v.Rows {
+		if err := c.each(ctx, user, after, v.Rows, decode); err != nil {
 			return err
 		}
 	}
-	revision := max(after, v.rows)
-	for _, p := range v.pending {
+	revision := max(after, v.Rows)
+	for _, e := range v.Pending {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		revision++
-		if err := decode(revision, p.gen.event(p.place)); err != nil {
+		if err := decode(revision, e.Bytes()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Users implements store.Store.
+// decoded returns a function that calls fn with the decoded event.
+func decoded(fn func(uint64, store.Event) error) func(revision uint64, event []byte) error {
+	return func(revision uint64, event []byte) error {
+		e, err := row.DecodeEvent(event)
+		if err != nil {
+			return fmt.Errorf("event of revision %d: %w", revision, err)
+		}
+		return fn(revision, e)
+	}
+}
+
+// Users implements [store.Store].
 func (s *Store) Users(ctx context.Context, fn func(string, uint64) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.calls.Done()
-	it, heads, err := s.allHeads()
+	it, heads, err := s.reader.heads()
 	if err != nil {
 		return err
 	}
@@ -288,12 +313,12 @@ func (s *Store) Users(ctx context.Context, fn func(string, uint64) error) error 
 				return err
 			}
 		}
-		end = endKey(end, user)
+		end = row.EndKey(end, user)
 	}
 	if err := readIfFailed(it); err != nil {
 		return err
 	}
-	for user, revision := range heads { // those with nothing in rows
+	for user, revision := range heads { // users with nothing in rows
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -306,40 +331,30 @@ func (s *Store) Users(ctx context.Context, fn func(string, uint64) error) error 
 	return nil
 }
 
-// allHeads returns an iterator over the rows of users, and the revisions of those whose head row does not tell it, as of
-// one moment.
-func (s *Store) allHeads() (*lsm.Iterator, map[string]uint64, error) {
-	s.histories.publish.Lock()
-	defer s.histories.publish.Unlock()
-	heads := map[string]uint64{}
-	for i := range s.histories.shards {
-		sh := &s.histories.shards[i]
-		sh.mu.Lock()
-		for user, h := range sh.byUser {
-			if h.pending() > 0 || h.shown.head == 0 { // an erasure may not have reached the rows
-				heads[user] = h.shown.head
-			}
-		}
-		sh.mu.Unlock()
-	}
-	it, err := s.db.NewIter(&lsm.IterOptions{LowerBound: firstUserKey})
+// heads returns an iterator over the rows of users, and the revisions of the users whose head row does
+// not tell it, as of one moment.
+func (r reader) heads() (it *lsm.Iterator, heads map[string]uint64, err error) {
+	heads, err = r.histories.Heads(func() (err error) {
+		it, err = r.db.NewIter(&lsm.IterOptions{LowerBound: row.FirstUserKey})
+		return err
+	})
 	if err != nil {
-		return nil, nil, readError(err)
+		return nil, nil, engine.ReadError(err)
 	}
 	return it, heads, nil
 }
 
 // headAt returns the user and the revision of the head row under the iterator.
 func headAt(it *lsm.Iterator) (string, uint64, error) {
-	user, err := userOfHead(it.Key())
+	user, err := row.UserOfHead(it.Key())
 	if err != nil {
 		return "", 0, err
 	}
 	value, err := it.ValueAndErr()
 	if err != nil {
-		return "", 0, readError(err)
+		return "", 0, engine.ReadError(err)
 	}
-	revision, err := decodeNumber(it.Key(), value)
+	revision, err := row.DecodeNumber(it.Key(), value)
 	if err == nil && revision == 0 {
 		err = errors.New("the head of a history says it is empty")
 	}

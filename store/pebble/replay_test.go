@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
 // TestLostRows takes the rows away that come before the events in the journal. The damage must show, and go on to do so when
@@ -27,7 +28,7 @@ func TestLostRows(t *testing.T) {
 	flush(t, s)
 	mustAppend(t, s, "u", 4, 6)
 	mustAppend(t, s, "v", 0, 1)
-	if err := s.db.DeleteRange(headKey(nil, "u"), endKey(nil, "u"), lsm.Sync); err != nil {
+	if err := s.engine.DB.DeleteRange(row.HeadKey(nil, "u"), row.EndKey(nil, "u"), lsm.Sync); err != nil {
 		t.Fatal(err)
 	}
 	mustClose(t, s)
@@ -82,7 +83,7 @@ func TestReadFaultsWhileOpening(t *testing.T) {
 		mustClose(t, s)
 
 		reads.Store(0)
-		s, err := Open(context.Background(), "store", Options{FS: fs})
+		s, err := openSoon("store", Options{FS: fs})
 		if err == nil {
 			opened++
 			settle(t, s)

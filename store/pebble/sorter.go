@@ -1,171 +1,175 @@
 package pebble
 
 import (
-	"slices"
-	"strings"
+	"sync/atomic"
 	"time"
 
 	lsm "github.com/cockroachdb/pebble/v2"
 
 	"github.com/gsimc/gsimc/internal/prefetch"
+	"github.com/gsimc/gsimc/store/pebble/internal/engine"
+	"github.com/gsimc/gsimc/store/pebble/internal/recent"
+	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
 const (
-	// rowEvents and rowBytes bound a row of events: large enough that its key costs little, small enough that one event of
-	// it is found soon.
+	// rowEvents and rowBytes bound a row of events: large enough that its key costs little, small
+	// enough that one event of it is found soon.
 	rowEvents = 64
 	rowBytes  = 4 << 10
-	// sortBatch is about how much the sorter gives to the engine at once. An erasure waits for it.
-	sortBatch = 1 << 20
-	// eraseDelay is how long the journal may keep the events of an erased user, while the store is open.
+	// eraseDelay is how long the journal may keep the events of an erased user, while the store is
+	// open.
 	eraseDelay = 10 * time.Second
 )
 
-// sorter writes the events of a generation to the rows of their users, and then removes that part of the journal.
+// sorter writes the events of a generation to the rows of their users, and then removes that part of
+// the journal, in a goroutine of its own for each generation.
 //
-// Its batches are not synced: what they say is in the journal too until the last of them removes it there, and the log of
-// the engine keeps their order. After a crash between two batches the revision in the head says which events are in rows.
+// Its batches are not synced. Until the last of them removes the journal, the journal has the same
+// events, and the log of the engine keeps the order of the batches. After a crash between two batches
+// the revision in the head says which events are in rows.
 type sorter struct {
-	*Store
-	gen        *generation
-	batch      *lsm.Batch
-	written    []*history // in the batch
-	key, value []byte
+	engine     *engine.Engine
+	bytes      int           // of a generation that is to be sorted
+	batchBytes int           // about how much is given to the engine at once
+	wake       func()        // wakes the committer
+	start      func(func())  // starts a goroutine
+	rows       chan struct{} // holds a token while rows are written; see lockRows
+	sorted     chan struct{} // told when a generation has been sorted
+	due        atomic.Bool   // sort even if there is little
+	timer      atomic.Bool   // due will be set
+	running    bool          // of the committer: a generation is being sorted
 }
 
-// sortIfDue begins to sort if there is enough, or if it is time. It belongs to the committer.
-func (c *committer) sortIfDue() {
-	due := c.journal.gen.full(c.opts.sortBytes) || c.sortDue.Load()
-	if !due || c.sorting && !c.sorterDone() || c.failure.err() != nil {
-		return
+func newSorter(e *engine.Engine, opts Options, wake func(), start func(func())) *sorter {
+	return &sorter{
+		engine: e, bytes: opts.sortBytes, batchBytes: opts.sortBatch, wake: wake, start: start,
+		rows: make(chan struct{}, 1), sorted: make(chan struct{}, 1),
 	}
-	c.sortDue.Store(false)
-	c.beginSort()
 }
 
-// makeRoom waits for the sorter when the journal is too large. It belongs to the committer.
-func (c *committer) makeRoom() {
-	if !c.journal.gen.full(2 * c.opts.sortBytes) {
+// beginIfDue begins to sort if there is enough, or if it is time. It belongs to the committer.
+func (s *sorter) beginIfDue(e *recent.Editor) {
+	due := e.Full(s.bytes) || s.due.Load()
+	if !due || s.running && !s.done() || s.engine.Err() != nil {
 		return
 	}
-	c.commit()
-	if c.failure.err() != nil {
-		return // what is in the generation may not be in the journal
+	s.due.Store(false)
+	s.sortNext(e)
+}
+
+// mustBegin reports whether the journal is so large that writers must wait for the sorter. It belongs
+// to the committer.
+func (s *sorter) mustBegin(e *recent.Editor) bool { return e.Full(2 * s.bytes) }
+
+// begin waits for the generation before to be sorted, and begins to sort. There must be no open row.
+// It belongs to the committer.
+func (s *sorter) begin(e *recent.Editor) {
+	if s.engine.Err() != nil {
+		return // the events in the generation may not be in the journal
 	}
-	if c.sorting {
+	if s.running {
 		select {
-		case <-c.sorted:
-			c.sorting = false
-		case <-c.failure.ch:
+		case <-s.sorted:
+			s.running = false
+		case <-s.engine.Failed():
 			return
 		}
 	}
-	c.beginSort()
+	s.sortNext(e)
 }
 
-// sorterDone reports whether the generation before has been sorted.
-func (c *committer) sorterDone() bool {
+// done reports whether the generation before has been sorted.
+func (s *sorter) done() bool {
 	select {
-	case <-c.sorted:
-		c.sorting = false
+	case <-s.sorted:
+		s.running = false
 	default:
 	}
-	return !c.sorting
+	return !s.running
 }
 
-// beginSort hands the generation over. There must be no open row and no other sort.
-func (c *committer) beginSort() {
-	full := c.journal.gen
-	if len(full.dirty) == 0 && full.last == 0 {
+// sortNext takes the generation over. There must be no open row and no other sort.
+func (s *sorter) sortNext(e *recent.Editor) {
+	g := e.Next()
+	if g == nil {
 		return
 	}
-	next := newGeneration(1 - full.parity)
-	c.gens[next.parity].Store(next)
-	c.filling.Store(int32(next.parity))
-	c.journal.begin(next)
-	c.sorting = true
-	c.workers.Go(func() { c.sort(full) })
+	s.running = true
+	s.start(func() { s.sort(g) })
 }
 
-// sortSoon makes the committer sort, even if there is little, within eraseDelay.
-func (s *Store) sortSoon() {
-	if s.sortTimer.CompareAndSwap(false, true) {
+// soon makes the committer sort, even if there is little, within eraseDelay.
+func (s *sorter) soon() {
+	if s.timer.CompareAndSwap(false, true) {
 		time.AfterFunc(eraseDelay, func() {
-			s.sortTimer.Store(false)
-			s.sortDue.Store(true)
-			s.queue.nudge()
+			s.timer.Store(false)
+			s.due.Store(true)
+			s.wake()
 		})
 	}
 }
 
-// sort sorts a generation. When it fails, so does the store, and the journal keeps everything.
-func (s *Store) sort(g *generation) {
-	w := sorter{Store: s, gen: g}
-	for users := inOrder(g.dirty); len(users) > 0; {
-		var err error
-		if users, err = w.some(users); err != nil {
-			s.fail(err)
-			return
-		}
-	}
-	if err := w.removeJournal(); err != nil {
-		s.fail(err)
+// sort sorts a generation. When it fails, so does the engine, and the journal keeps everything.
+func (s *sorter) sort(g *recent.Generation) {
+	w := sorting{sorter: s, gen: g}
+	if err := w.run(); err != nil {
+		s.engine.Fail(err)
 		return
 	}
 	s.sorted <- struct{}{}
-	s.queue.nudge() // there may be the next to sort, and nobody who writes
+	s.wake() // there may be the next to sort, and no writer
 }
 
-// inOrder returns the histories by their keys, each once: one that was erased meanwhile may be there twice.
-func inOrder(dirty []*history) []*history {
-	type named struct {
-		user string // beside the history, since to look into two of them takes longer than to compare
-		h    *history
+// lockRows keeps the sorter and an erasure apart. It returns an error if the engine has failed.
+func (s *sorter) lockRows() error {
+	select {
+	case s.rows <- struct{}{}:
+	case <-s.engine.Failed():
+		return s.engine.Err()
 	}
-	users := make([]named, len(dirty))
-	for i, h := range dirty {
-		if len(dirty) > i+ahead {
-			prefetch.Value(dirty[i+ahead])
-		}
-		users[i] = named{h.user, h}
+	if err := s.engine.Err(); err != nil {
+		s.unlockRows()
+		return err
 	}
-	slices.SortFunc(users, func(a, b named) int {
-		if len(a.user) != len(b.user) {
-			return len(a.user) - len(b.user)
-		}
-		return strings.Compare(a.user, b.user)
-	})
-	for i, u := range users {
-		dirty[i] = u.h
-	}
-	return slices.Compact(dirty)
+	return nil
 }
 
-// ahead is how many histories before its turn one is fetched; what that shows the way to is fetched half as long before.
-const ahead = 8
+func (s *sorter) unlockRows() { <-s.rows }
 
-// fetch begins to load what the histories after the first will need.
-func (w *sorter) fetch(users []*history) {
-	if len(users) > ahead {
-		prefetch.Value(users[ahead])
+// sorting is the sorting of one generation.
+type sorting struct {
+	sorter     *sorter
+	gen        *recent.Generation
+	batch      *lsm.Batch
+	written    []*recent.History // in the batch
+	key, value []byte
+}
+
+func (w *sorting) run() error {
+	for users := w.gen.Histories(); len(users) > 0; {
+		var err error
+		if users, err = w.some(users); err != nil {
+			return err
+		}
 	}
-	if len(users) > ahead/2 {
-		prefetch.Slice(users[ahead/2].tails[w.gen.parity])
-	}
+	return w.removeJournal()
 }
 
 // some writes the rows of some of the users and returns the others.
-func (w *sorter) some(users []*history) (rest []*history, err error) {
-	if !w.lockRows() {
-		return nil, w.failure.err()
+func (w *sorting) some(users []*recent.History) (rest []*recent.History, err error) {
+	if err := w.sorter.lockRows(); err != nil {
+		return nil, err
 	}
-	defer w.unlockRows()
-	w.batch, w.written = w.db.NewBatch(), w.written[:0]
-	for len(users) > 0 && (len(w.written) == 0 || w.batch.Len() < w.opts.sortBatch) {
-		w.fetch(users)
-		h := users[0]
-		users = users[1:]
-		if tail := h.tails[w.gen.parity]; len(tail) > 0 {
+	defer w.sorter.unlockRows()
+	w.batch, w.written = w.sorter.engine.DB.NewBatch(), w.written[:0]
+	for i := range prefetch.Ahead(len(users), w.gen.Stages(users)...) {
+		if len(w.written) > 0 && w.batch.Len() >= w.sorter.batchBytes {
+			rest = users[i:]
+			break
+		}
+		h := users[i]
+		if tail := w.gen.Tail(h); len(tail) > 0 {
 			if err := w.history(h, tail); err != nil {
 				return nil, err
 			}
@@ -176,84 +180,50 @@ func (w *sorter) some(users []*history) (rest []*history, err error) {
 		return nil, err
 	}
 	for _, h := range w.written {
-		w.moved(h)
+		w.gen.Moved(h)
 	}
-	return users, nil
+	return rest, nil
 }
 
 // history writes the rows of a user to the batch.
-func (w *sorter) history(h *history, tail []place) error {
-	sh := h.shard
-	sh.mu.Lock()
-	revision := h.inRows()
-	sh.mu.Unlock()
+func (w *sorting) history(h *recent.History, tail []recent.Place) error {
+	revision := h.InRows()
 	for len(tail) > 0 {
-		w.key = eventKey(w.key, h.user, revision+1)
-		w.value = append(w.value[:0], eventsVersion)
+		w.key = row.EventKey(w.key, h.User(), revision+1)
+		w.value = row.BeginEvents(w.value)
 		n := 0
 		for n < len(tail) && n < rowEvents && len(w.value) < rowBytes {
-			w.value = appendBytes(w.value, w.gen.event(tail[n]))
+			w.value = row.AppendEncoded(w.value, w.gen.Event(tail[n]))
 			n++
 		}
-		w.value = appendCRC(w.value, w.key)
+		w.value = row.End(w.value, 0, w.key)
 		if err := w.batch.Set(w.key, w.value, nil); err != nil {
 			return err
 		}
 		tail, revision = tail[n:], revision+uint64(n)
 	}
-	w.key = headKey(w.key, h.user)
-	w.value = encodeNumber(w.value, w.key, revision)
+	w.key = row.HeadKey(w.key, h.User())
+	w.value = row.EncodeNumber(w.value, w.key, revision)
 	return w.batch.Set(w.key, w.value, nil)
 }
 
-func (w *sorter) write() error {
-	err := safely(func() error { return w.db.Apply(w.batch, lsm.NoSync) })
+func (w *sorting) write() error {
+	err := engine.Safely(func() error { return w.sorter.engine.DB.Apply(w.batch, lsm.NoSync) })
 	if err == nil {
 		err = w.batch.Close()
 	}
 	return err
 }
 
-// maxTailCapacity is the room for events that a history keeps for the generation after the next.
-const maxTailCapacity = 128
-
-// moved lets readers find the events of the generation in rows.
-func (w *sorter) moved(h *history) {
-	sh := h.shard
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	tail := &h.tails[w.gen.parity]
-	if cap(*tail) > maxTailCapacity {
-		*tail = nil
+func (w *sorting) removeJournal() error {
+	if err := w.sorter.lockRows(); err != nil {
+		return err
 	}
-	*tail = (*tail)[:0]
-	h.shown.tails[w.gen.parity] = nil
-}
-
-func (w *sorter) removeJournal() error {
-	if !w.lockRows() {
-		return w.failure.err()
-	}
-	defer w.unlockRows()
-	w.batch = w.db.NewBatch()
-	if err := w.batch.DeleteRange(journalPrefix, journalKey(nil, w.gen.last+1), nil); err != nil {
+	defer w.sorter.unlockRows()
+	w.batch = w.sorter.engine.DB.NewBatch()
+	end := row.JournalKey(nil, w.gen.Last()+1)
+	if err := w.batch.DeleteRange(row.JournalPrefix, end, nil); err != nil {
 		return err
 	}
 	return w.write()
 }
-
-// lockRows keeps the sorter and an erasure apart. It reports false if the store has failed.
-func (s *Store) lockRows() bool {
-	select {
-	case s.rows <- struct{}{}:
-	case <-s.failure.ch:
-		return false
-	}
-	if s.failure.err() != nil {
-		s.unlockRows()
-		return false
-	}
-	return true
-}
-
-func (s *Store) unlockRows() { <-s.rows }

@@ -1,29 +1,35 @@
-// Package plan decides what an Append changes: which records are new, which are duplicates, and which revision each gets.
-// It holds the rules of idempotency once for all back ends.
+// Package plan decides what an Append changes: which records are new, which are duplicates, and which
+// revision each gets. It holds the rules of idempotency once for all back ends.
 package plan
 
 import (
 	"errors"
 
+	"github.com/gsimc/gsimc/internal/prefetch"
 	"github.com/gsimc/gsimc/store"
 )
 
-// Histories is what a back end shows of the histories of the users of one call, and takes from it. The back end takes back
-// whatever was added when the plan ends in an error.
+// Histories are the histories of the users of one call, as a back end shows them and changes them. If
+// the plan ends in an error, the back end is to undo every Add.
 type Histories interface {
-	// Find returns the revision and the event that has the event id of record i in its user's history, with what was added
-	// by this plan, or revision 0.
+	// Find returns the revision and the event with the event id of record i in its user's history,
+	// with the events added by this plan, or revision 0.
 	Find(i int) (uint64, store.Event, error)
 	// Add puts record i at the end of its user's history and returns its revision.
 	Add(i int) uint64
 }
 
-// Make plans the records in order and stores what becomes of each in results, which is as long; a record in conflict gets the
-// zero result. Its errors are *store.ConflictError, once all records have been looked at, and those of the histories, damage as
-// *store.CorruptError.
-func Make(h Histories, records []store.Record, results []store.Result) error {
+// Make plans the records in order and stores the outcome of each in results, which is as long; a
+// record in conflict gets the zero result. The stages begin to load the histories of records ahead of
+// their turn; there may be none.
+//
+// The errors are *store.ConflictError, once all records have been looked at, and those of the
+// histories, damage as *store.CorruptError.
+func Make(
+	h Histories, records []store.Record, results []store.Result, stages ...prefetch.Stage,
+) error {
 	var conflicts []store.Conflict
-	for i := range records {
+	for i := range prefetch.Ahead(len(records), stages...) {
 		revision, first, err := h.Find(i)
 		switch {
 		case err != nil:
@@ -44,7 +50,8 @@ func Make(h Histories, records []store.Record, results []store.Result) error {
 	return &store.ConflictError{Conflicts: conflicts}
 }
 
-// withinCall takes the revisions that the plan has added, and which there will not be, out of the conflicts.
+// withinCall removes from the conflicts the revisions that this plan has added, because they will not
+// exist.
 func withinCall(conflicts []store.Conflict, records []store.Record, results []store.Result) {
 	added := map[string]uint64{} // the first added revision of each user
 	for i, r := range results {
@@ -60,7 +67,7 @@ func withinCall(conflicts []store.Conflict, records []store.Record, results []st
 	}
 }
 
-// located says of damage that the i-th record met it.
+// located adds to an error of damage the record that met it.
 func located(err error, i int) error {
 	if errors.Is(err, store.ErrCorrupt) {
 		return &store.CorruptError{Index: i, Err: err}

@@ -1,8 +1,7 @@
-package pebble
+package engine
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,12 +12,10 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-
-	"github.com/gsimc/gsimc/store"
 )
 
-// TestLogFile writes pieces to a log, on a disk that takes zeroes and on one that does not: what was written must be there,
-// followed by zeroes and nothing else.
+// TestLogFile writes pieces to a log, on a disk that takes zeroes and on one that does not: the pieces
+// must be there, followed by zeroes and nothing else.
 func TestLogFile(t *testing.T) {
 	for _, test := range []struct {
 		syncs   int // between two pieces
@@ -36,7 +33,7 @@ func TestLogFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			log := newLogFile(vitalFile{File: file, s: &Store{}}, "log")
+			log := newLogFile(vitalFile{File: file, e: &Engine{}}, "log")
 			rng := rand.New(rand.NewPCG(1, 1))
 			var want []byte
 			for _, size := range []int{0, 1, 100, 32 << 10, maxAhead - 1, maxAhead, maxAhead + 1, 2*maxAhead + 5, 3} {
@@ -70,12 +67,12 @@ func TestLogFile(t *testing.T) {
 	}
 }
 
-// TestReadingActiveLog opens a log while it is written: the zeroes ahead and what takes their place later are not of the log as
-// it was.
+// TestReadingActiveLog opens a log while it is written: the zeroes ahead, and the bytes that take their
+// place later, are not of the log as it was.
 func TestReadingActiveLog(t *testing.T) {
-	s := mustOpen(t, "store", Options{FS: vfs.NewMem()})
-	defer mustClose(t, s)
-	fs := s.engineFS
+	e := mustOpen(t, "store", testOptions(vfs.NewMem()))
+	defer mustClose(t, e)
+	fs := e.watched
 	log, err := fs.Create("1.log", vfs.WriteCategoryUnspecified)
 	if err != nil {
 		t.Fatal(err)
@@ -102,36 +99,4 @@ func TestReadingActiveLog(t *testing.T) {
 	if want := "written before, and after"; !strings.HasPrefix(string(got), want) || len(bytes.Trim(got[len(want):], "\x00")) > 0 || err != nil {
 		t.Errorf("a closed log reads %q, %v", got, err)
 	}
-}
-
-// TestCrashOfLongLog cuts the power when a log has been extended many times.
-func TestCrashOfLongLog(t *testing.T) {
-	disk := vfs.NewCrashableMem()
-	s := mustOpen(t, "store", Options{FS: disk})
-	rng := rand.New(rand.NewPCG(1, 2))
-	item := strings.Repeat("i", store.MaxIDBytes)
-	const calls, batch = 400, 50
-	for call := range calls {
-		var records []store.Record
-		for i := range batch {
-			e := store.Event{ID: fmt.Sprint(call, "-", i), Item: item, Value: 1}
-			records = append(records, store.Record{User: fmt.Sprint("u", i), Event: e})
-		}
-		if _, err := s.Append(context.Background(), records); err != nil {
-			t.Fatal(err)
-		}
-		if call < calls-1 && rng.IntN(calls/4) > 0 {
-			continue // no crash here
-		}
-		after := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
-		crashed := mustOpen(t, "store", Options{FS: after})
-		for i := range batch {
-			user := fmt.Sprint("u", i)
-			if revision, err := crashed.Revision(context.Background(), user); err != nil || revision != uint64(call+1) {
-				t.Errorf("after %d calls: %s is at revision %d, %v", call+1, user, revision, err)
-			}
-		}
-		mustClose(t, crashed)
-	}
-	mustClose(t, s)
 }

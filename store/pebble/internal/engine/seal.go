@@ -1,4 +1,4 @@
-package pebble
+package engine
 
 import (
 	"bytes"
@@ -14,19 +14,24 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// The seal is a list of the engine's files that is written when the store is closed, and checked and removed when it is
-// opened. The engine takes damage at the end of its log, and anywhere in its list of tables, for a write that a crash has
-// cut off, and goes on without what comes after. In a store that was closed properly there are no such writes, so there
-// the seal tells damage from crashes. A store that was not closed has no seal.
+// The seal is a list of the engine's files that is written when the engine is closed, and checked and
+// removed when it is opened. Pebble takes damage at the end of its log, and anywhere in its list of
+// tables, for a write that a crash has cut off, and goes on without the rest. In an engine that was
+// closed properly there are no such writes, so there the seal tells damage from crashes. An engine
+// that was not closed has no seal.
 //
-// One line for each file: CRC-32C of the content, size in bytes, name. Tables have "-" in place of the CRC, because the
-// engine notices damage in them. The last line is the CRC of all lines before.
+// One line for each file: CRC-32C of the content, size in bytes, name. Tables have "-" in place of
+// the CRC, because Pebble notices damage in them. The last line is the CRC of all lines before.
 const (
-	sealName        = "SEAL"
+	// SealName is the file of the seal, beside the folder of the engine's files.
+	SealName = "SEAL"
+
 	writingSealName = "SEAL.new"
 )
 
-// seal lists the files in data, the folder of the engine.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// seal returns the list of the files in data, the folder of the engine.
 func seal(fs vfs.FS, data string) ([]byte, error) {
 	names, err := fs.List(data)
 	if err != nil {
@@ -35,7 +40,7 @@ func seal(fs vfs.FS, data string) ([]byte, error) {
 	slices.Sort(names)
 	var lines bytes.Buffer
 	for _, name := range names {
-		if name == lockName {
+		if name == LockName {
 			continue
 		}
 		line, err := sealLine(fs, data, name)
@@ -69,13 +74,13 @@ func sealLine(fs vfs.FS, data, name string) (string, error) {
 	return fmt.Sprintf("%08x %d %s\n", crc.Sum32(), size, name), nil
 }
 
-// writeSeal seals a closed store.
+// writeSeal seals a closed engine.
 func writeSeal(fs vfs.FS, dir string) error {
-	// What the engine has made and removed must be as durable as the seal that lists it.
-	if err := syncDir(fs, fs.PathJoin(dir, dataName)); err != nil {
+	// Files that are new or gone must be so on disk before the seal that lists them.
+	if err := syncDir(fs, fs.PathJoin(dir, DataName)); err != nil {
 		return err
 	}
-	content, err := seal(fs, fs.PathJoin(dir, dataName))
+	content, err := seal(fs, fs.PathJoin(dir, DataName))
 	if err != nil {
 		return err
 	}
@@ -88,7 +93,7 @@ func writeSeal(fs vfs.FS, dir string) error {
 	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err
 	}
-	if err := fs.Rename(writing, fs.PathJoin(dir, sealName)); err != nil {
+	if err := fs.Rename(writing, fs.PathJoin(dir, SealName)); err != nil {
 		return err
 	}
 	return syncDir(fs, dir)
@@ -97,13 +102,13 @@ func writeSeal(fs vfs.FS, dir string) error {
 // breakSeal compares the files with the seal, if there is one, and removes it.
 func breakSeal(fs vfs.FS, dir string) error {
 	names, err := fs.List(dir)
-	if err != nil || !slices.Contains(names, sealName) {
+	if err != nil || !slices.Contains(names, SealName) {
 		return err
 	}
 	if err := checkSeal(fs, dir); err != nil {
 		return err
 	}
-	if err := fs.Remove(fs.PathJoin(dir, sealName)); err != nil {
+	if err := fs.Remove(fs.PathJoin(dir, SealName)); err != nil {
 		return err
 	}
 	return syncDir(fs, dir)
@@ -111,28 +116,28 @@ func breakSeal(fs vfs.FS, dir string) error {
 
 // checkSeal compares the files with the seal, if there is one.
 func checkSeal(fs vfs.FS, dir string) error {
-	path := fs.PathJoin(dir, sealName)
+	path := fs.PathJoin(dir, SealName)
 	names, err := fs.List(dir)
-	if err != nil || !slices.Contains(names, sealName) {
+	if err != nil || !slices.Contains(names, SealName) {
 		return err
 	}
 	sealed, err := readAll(fs, path)
 	if err != nil {
 		return err
 	}
-	found, err := seal(fs, fs.PathJoin(dir, dataName))
+	found, err := seal(fs, fs.PathJoin(dir, DataName))
 	if err != nil {
 		return err
 	}
-	if what := sealDifference(string(sealed), string(found)); what != "" {
-		return fmt.Errorf("%w: %s since the store was closed: restore the store from a backup, or remove %q to go on with what is left",
-			store.ErrCorrupt, what, path)
+	if difference := sealDifference(string(sealed), string(found)); difference != "" {
+		return fmt.Errorf("%w: %s since the store was closed: restore the store from a backup, "+
+			"or remove %q to go on with what is left", store.ErrCorrupt, difference, path)
 	}
 	return nil
 }
 
-// sealDifference says how the files found fall short of those sealed, or "". Files beyond those sealed take nothing away:
-// the engine knows by its own list which files count.
+// sealDifference says how the files found fall short of the sealed ones, or "". Further files take
+// nothing away: Pebble knows by its own list which files count.
 func sealDifference(sealed, found string) string {
 	if sealed == found {
 		return ""
@@ -143,7 +148,8 @@ func sealDifference(sealed, found string) string {
 	}
 	for line := range strings.Lines(body) {
 		if !strings.Contains(found, line) {
-			return fmt.Sprintf("the file %s has been changed or removed", line[strings.LastIndexByte(line, ' ')+1:len(line)-1])
+			name := line[strings.LastIndexByte(line, ' ')+1 : len(line)-1]
+			return fmt.Sprintf("the file %s has been changed or removed", name)
 		}
 	}
 	return ""

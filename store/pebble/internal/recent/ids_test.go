@@ -1,4 +1,4 @@
-package pebble
+package recent
 
 import (
 	"math/rand/v2"
@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestIDSet adds and removes random hashes and compares what is found with a list. The hashes are few, so that many are equal, and
-// differ in the bits that either form of the set looks at.
+// TestIDSet adds and removes random hashes and compares the revisions found with a list. The hashes
+// are few, so that many are equal, and differ in the bits that either form of the set looks at.
 func TestIDSet(t *testing.T) {
 	for _, most := range []int{20, maxTags, 1500} {
 		rng := rand.New(rand.NewPCG(1, uint64(most)))

@@ -1,4 +1,4 @@
-package pebble
+package recent
 
 import (
 	"encoding/binary"
@@ -7,15 +7,15 @@ import (
 	"github.com/gsimc/gsimc/internal/prefetch"
 )
 
-// idSet finds the revisions at which an event id may stand in one history, by a hash of the id. It holds every event of
-// the history; what it finds is to be compared with the event itself.
+// idSet finds the revisions at which an event id may stand in one history, by a hash of the id. It
+// holds every event of the history. A revision that it finds is to be compared with the event itself.
 //
-// A short history is a list of 16 bits of each hash in the order of the revisions: two bytes an event, searched from end to
-// end, four at a time. A long one is a table with open addressing. The step from one to the other needs all hashes anew:
-// see outgrown.
+// A short history is a list of 16 bits of each hash in the order of the revisions: two bytes an
+// event, searched from end to end, four at a time. A long one is a table with open addressing. The
+// step from one to the other needs all hashes anew; see outgrown.
 type idSet struct {
 	tags  []byte   // 2 bytes for each revision from 1
-	slots []uint64 // a power of two of them, at most three quarters used: 24 bits of the hash above the revision; 0 is free
+	slots []uint64 // 24 bits of the hash above the revision, 0: free; a power of two, 3/4 in use
 	count uint64   // revisions
 }
 
@@ -24,7 +24,7 @@ const (
 	revisionBits = 40
 )
 
-// newIDSet returns an empty set for a history that will have about so many revisions.
+// newIDSet returns an empty set for a history that will have about the number of revisions.
 func newIDSet(revisions uint64) idSet {
 	if revisions < maxTags {
 		return idSet{}
@@ -32,7 +32,7 @@ func newIDSet(revisions uint64) idSet {
 	return idSet{slots: make([]uint64, 1<<bits.Len64(2*revisions))}
 }
 
-// outgrown reports whether the history is too long for the list, which then holds a part of it only.
+// outgrown reports whether the history is too long for the list, which then holds only a part of it.
 func (s *idSet) outgrown() bool { return s.slots == nil && s.count > maxTags }
 
 // add notes the hash of the id of the next revision.
@@ -60,8 +60,9 @@ func (s *idSet) remove(hash uint64) {
 	}
 }
 
-// clear frees a slot and moves those up that stand behind it only because it was taken, so that none is cut off from its home
-// (D. Knuth, The Art of Computer Programming, volume 3, section 6.4, algorithm R).
+// clear frees a slot. It moves the slots up that stand behind it only because it was taken, so that
+// none is cut off from its home (D. Knuth, The Art of Computer Programming, volume 3, section 6.4,
+// algorithm R).
 func (s *idSet) clear(slot uint64) {
 	mask := uint64(len(s.slots) - 1)
 	free := home(slot) & mask
@@ -98,7 +99,7 @@ func (s *idSet) grow() {
 	}
 }
 
-// fetch begins to load what find will look at for the hash.
+// fetch begins to load the memory in which find looks for the hash.
 func (s *idSet) fetch(hash uint64) {
 	if s.slots == nil {
 		prefetch.Slice(s.tags)
@@ -122,8 +123,9 @@ func (s *idSet) find(hash uint64, fn func(revision uint64) bool) {
 	}
 }
 
-// findTag searches the list. A word of four tags has one that is zero if and only if the classical test says so for some of
-// them, so most words cost a few instructions (H. Warren, Hacker's Delight, section 6-1).
+// findTag searches the list, four tags at a time. The classical test finds a zero in a word if there
+// is one, so a word without the tag costs a few instructions (H. Warren, Hacker's Delight, section
+// 6-1).
 func (s *idSet) findTag(tag uint16, fn func(revision uint64) bool) {
 	const low, high = 0x0001000100010001, 0x8000800080008000
 	pattern := uint64(tag) * low

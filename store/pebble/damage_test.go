@@ -1,0 +1,108 @@
+package pebble
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	lsm "github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/row"
+)
+
+// TestDamagedHistory damages rows of one user: an Append that meets one says which record it is, and goes without it.
+func TestDamagedHistory(t *testing.T) {
+	disk := vfs.NewMem()
+	s := mustOpen(t, "store", Options{FS: disk})
+	for _, user := range []string{"good", "bad head", "bad events"} {
+		mustAppend(t, s, user, 0, 2)
+	}
+	flush(t, s)
+	for _, key := range [][]byte{row.HeadKey(nil, "bad head"), row.EventKey(nil, "bad events", 1)} {
+		if err := s.engine.DB.Set(key, []byte("damaged"), lsm.Sync); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustClose(t, s) // and forget what is in memory
+	s = mustOpen(t, "store", Options{FS: disk})
+	for _, test := range []struct {
+		user  string
+		event int
+		want  []store.Result // of the record, nil: ErrCorrupt
+	}{
+		{"good", 1, []store.Result{{Revision: 2, Duplicate: true}}},
+		{"good", 2, []store.Result{{Revision: 3}}},
+		{"bad head", 2, nil},
+		{"bad events", 0, nil},
+		{"bad events", 2, nil}, // nobody knows whether it is new
+	} {
+		first := store.Record{User: "first " + test.user, Event: testEvent(test.event)}
+		before, err := s.Revision(context.Background(), first.User)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Append(context.Background(), []store.Record{first, {User: test.user, Event: testEvent(test.event)}})
+		if test.want != nil {
+			if err != nil || !cmp.Equal(test.want, got[1:]) {
+				t.Errorf("%s, event %d: got %v, %v, want %v", test.user, test.event, got, err, test.want)
+			}
+			continue
+		}
+		damaged, ok := errors.AsType[*store.CorruptError](err)
+		if !ok || damaged.Index != 1 || !errors.Is(err, store.ErrCorrupt) || strings.Contains(err.Error(), test.user) {
+			t.Errorf("%s, event %d: got %v, %v, want a CorruptError of record 1 without ids", test.user, test.event, got, err)
+		}
+		if after, err := s.Revision(context.Background(), first.User); after != before || err != nil {
+			t.Errorf("%s, event %d: the other record of the refused call was applied (%v)", test.user, test.event, err)
+		}
+	}
+	for _, user := range []string{"bad head", "bad events"} {
+		if n, err := s.Erase(context.Background(), user); n == 0 || err != nil {
+			t.Errorf("erasing %s: %d, %v", user, n, err)
+		}
+		mustAppend(t, s, user, 0, 1)
+		if revision, err := s.Revision(context.Background(), user); revision != 1 || err != nil {
+			t.Errorf("%s after an erasure and an event: revision %d, %v, want 1", user, revision, err)
+		}
+	}
+	mustClose(t, s)
+}
+
+// TestDamagedHeadOfJournal damages the head of a user whose newest events are in the journal: none of them is lost.
+func TestDamagedHeadOfJournal(t *testing.T) {
+	disk := vfs.NewMem()
+	s := mustOpen(t, "store", Options{FS: disk})
+	mustAppend(t, s, "u", 0, 3)
+	flush(t, s)
+	mustAppend(t, s, "u", 3, 5)
+	if err := s.engine.DB.Set(row.HeadKey(nil, "u"), []byte("damaged"), lsm.Sync); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, s)
+	for _, when := range []string{"in the journal", "in rows"} {
+		s = mustOpen(t, "store", Options{FS: disk})
+		if rows := journalRows(t, s); (rows > 0) != (when == "in the journal") {
+			t.Fatalf("%s: the journal has %d rows", when, rows)
+		}
+		var got []string
+		if err := s.Read(context.Background(), "u", 0, func(_ uint64, e store.Event) error {
+			got = append(got, e.ID)
+			return nil
+		}); err != nil {
+			t.Fatalf("%s: %v", when, err)
+		}
+		var want []string
+		for i := range 5 {
+			want = append(want, testEvent(i).ID)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+		flush(t, s)
+		mustClose(t, s)
+	}
+}

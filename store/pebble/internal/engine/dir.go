@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Names inside the directory of an engine. Its files lie in a folder of their own, which gets its
+// name when they are complete: a crash while they are being created leaves no half of them behind.
+const (
+	DataName     = "histories"     // the folder of the engine's files
+	CreatingName = "histories.new" // the folder, until it is complete
+	LockName     = "LOCK"
+)
+
+// dirState is the state of the directory of an engine.
+type dirState int
+
+const (
+	dirEmpty      dirState = iota
+	dirUnfinished          // a creation was interrupted; nothing was ever stored in it
+	dirStore
+)
+
+// inspectDir returns the state of the directory, and refuses one that holds something else.
+func inspectDir(fs vfs.FS, dir string) (dirState, error) {
+	names, err := fs.List(dir)
+	if err != nil {
+		return 0, fmt.Errorf("listing the store directory: %w", err)
+	}
+	if slices.Contains(names, DataName) {
+		return dirStore, nil
+	}
+	if slices.Contains(names, CreatingName) {
+		return dirUnfinished, nil
+	}
+	for _, name := range names {
+		if name != LockName && name != "lost+found" {
+			return 0, fmt.Errorf("directory %q is not empty and holds no store (no %q in it): "+
+				"give the folder of a store, or an empty or a new one", dir, DataName)
+		}
+	}
+	return dirEmpty, nil
+}
+
+// makeDir creates the directory and its missing parents, durably, readable by nobody else: histories
+// are personal data.
+func makeDir(fs vfs.FS, dir string) error {
+	info, err := fs.Stat(dir)
+	if err == nil {
+		if !info.IsDir() {
+			return fmt.Errorf("%q is a file, want a directory", dir)
+		}
+		return nil
+	}
+	parent := fs.PathDir(dir)
+	if parent != dir {
+		if err := makeDir(fs, parent); err != nil {
+			return err
+		}
+	}
+	if err := fs.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("creating the store directory: %w", err)
+	}
+	return syncDir(fs, parent)
+}
+
+func syncDir(fs vfs.FS, dir string) error {
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// ErrInUse is wrapped by the error of opening a store that another process has open.
+var ErrInUse = errors.New("in use by another process")
+
+// lockDir keeps other processes out of the directory until the lock is closed.
+func lockDir(fs vfs.FS, dir string) (io.Closer, error) {
+	lock, err := fs.Lock(fs.PathJoin(dir, LockName))
+	switch {
+	case errors.Is(err, syscall.EAGAIN):
+		return nil, fmt.Errorf("store directory %q is %w: stop that one first, or give another directory",
+			dir, ErrInUse)
+	case err != nil:
+		return nil, fmt.Errorf("locking the store directory %q: %w", dir, err)
+	}
+	return lock, nil
+}

@@ -1,0 +1,327 @@
+// Package engine makes the storage engine Pebble safe for a service. It knows folders, files, failure
+// and free space, and nothing of the rows.
+//
+// # Promises
+//
+// Damage, errors of the disk and lack of space become errors. They neither end the process nor keep a
+// caller waiting for ever. An engine that cannot go on fails: [Engine.Err] says why, and
+// [Engine.Failed] is closed. Reads go on as far as they can. A failed engine is to be opened again in
+// a new process.
+//
+// Lack of space is noticed before it does harm, by [Engine.Admit], and is over when there is space
+// again. While an engine is opened there is no such remedy: it must write tables, so it fails.
+//
+// # Conventions
+//
+// A function of the engine that writes, and that may meet a failed disk, is called by [Engine.Do] or
+// [Safely]. Errors contain no keys.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	lsm "github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/gsimc/gsimc/store"
+)
+
+// An Engine is an open engine in a folder that no other process has open. Use [Open].
+type Engine struct {
+	// DB is the engine itself.
+	DB *lsm.DB
+
+	opts    Options
+	dir     string
+	fs      vfs.FS
+	watched vfs.FS // fs as the engine sees it
+	watch   io.Closer
+	lock    io.Closer
+
+	space     spaceGuard
+	failure   failure
+	opening   atomic.Bool
+	abandoned atomic.Bool // the engine failed, or its opening was given up, and it did not end
+	copies    copies
+	logs      sync.Map // name to *logFile, of the logs that are being written
+}
+
+func newEngine(dir string, opts Options) *Engine {
+	e := &Engine{
+		opts:    opts,
+		dir:     dir,
+		fs:      opts.FS,
+		space:   spaceGuard{fs: opts.FS, dir: dir, reserve: opts.ReserveBytes},
+		failure: failure{ch: make(chan struct{})},
+	}
+	e.watched, e.watch = e.watchedFS(opts.FS)
+	return e
+}
+
+// Open opens the engine in the directory, creating both if there is nothing. It refuses a directory
+// that holds something else, that another process has open ([ErrInUse]), or in which files have
+// changed since the engine was closed. The error wraps [store.ErrCorrupt] or [store.ErrFull] if that
+// is the cause.
+//
+// The end of the context ends the opening. If the disk does not answer, or is full, the directory may
+// stay locked until the process ends.
+func Open(ctx context.Context, dir string, opts Options) (*Engine, error) {
+	return open(ctx, newEngine(dir, opts), (*Engine).open)
+}
+
+// OpenReadOnly opens an existing engine to read it. Nothing in the directory is changed, the seal
+// included, but for an empty lock file.
+func OpenReadOnly(ctx context.Context, dir string, opts Options) (*Engine, error) {
+	return open(ctx, newEngine(dir, opts), (*Engine).openReadOnly)
+}
+
+// open calls how, which may hang on a disk that does not answer.
+func open(ctx context.Context, e *Engine, how func(*Engine) error) (*Engine, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, errors.Join(err, e.watch.Close())
+	}
+	e.opening.Store(true)
+	opened := make(chan error, 1)
+	go func() { opened <- how(e) }()
+	select {
+	case err := <-opened:
+		e.opening.Store(false)
+		if err != nil {
+			return nil, errors.Join(e.explain(err), e.watch.Close())
+		}
+		if reason := e.Err(); reason != nil { // background work has failed since
+			_ = e.Close(false)
+			return nil, e.explain(reason)
+		}
+		return e, nil
+	case <-ctx.Done():
+		e.abandoned.Store(true)
+		go func() {
+			if <-opened == nil {
+				_ = e.Close(true)
+			} else {
+				_ = e.watch.Close()
+			}
+		}()
+		return nil, ctx.Err()
+	}
+}
+
+func (e *Engine) open() error {
+	if err := makeDir(e.fs, e.dir); err != nil {
+		return err
+	}
+	if _, err := inspectDir(e.fs, e.dir); err != nil {
+		return err // before a lock file is put into somebody else's directory
+	}
+	return e.locked(e.openLocked)
+}
+
+func (e *Engine) openReadOnly() error {
+	if _, err := e.fs.Stat(e.dir); err != nil {
+		return err
+	}
+	state, err := inspectDir(e.fs, e.dir)
+	if err != nil {
+		return err
+	}
+	if state != dirStore {
+		return fmt.Errorf("there is no store in the directory (no %q in it): give the data folder of a server",
+			DataName)
+	}
+	return e.locked(e.openLockedReadOnly)
+}
+
+// locked locks the directory and calls fn, after whose error it unlocks it.
+func (e *Engine) locked(fn func() error) (err error) {
+	if e.lock, err = lockDir(e.fs, e.dir); err != nil {
+		return err
+	}
+	if err = fn(); err == nil || e.abandoned.Load() {
+		return err // an engine that did not end may still write
+	}
+	return errors.Join(err, e.lock.Close())
+}
+
+func (e *Engine) openLocked() error {
+	state, err := inspectDir(e.fs, e.dir)
+	if err != nil {
+		return err
+	}
+	if state != dirStore {
+		if err := e.create(); err != nil {
+			return err
+		}
+	}
+	if err := e.removeOldCopies(); err != nil {
+		return err
+	}
+	if err := breakSeal(e.fs, e.dir); err != nil {
+		return err
+	}
+	opts := e.engineOptions()
+	opts.ErrorIfNotExists = true
+	e.DB, err = e.openDB(e.fs.PathJoin(e.dir, DataName), opts)
+	return err
+}
+
+func (e *Engine) openLockedReadOnly() (err error) {
+	if err := checkSeal(e.fs, e.dir); err != nil {
+		return err
+	}
+	opts := e.engineOptions()
+	opts.ReadOnly = true
+	e.DB, err = e.openDB(e.fs.PathJoin(e.dir, DataName), opts)
+	return err
+}
+
+// create makes a new engine in the directory. Its files appear under their name only when they are
+// complete. The log that is in use from then on was begun in the engine's newest format, which
+// protects it best.
+func (e *Engine) create() error {
+	creating := e.fs.PathJoin(e.dir, CreatingName)
+	if err := e.fs.RemoveAll(creating); err != nil {
+		return fmt.Errorf("removing the rest of an interrupted creation: %w", err)
+	}
+	opts := e.engineOptions()
+	opts.ErrorIfExists = true
+	db, err := e.openDB(creating, opts)
+	if err != nil {
+		return err
+	}
+	err = e.Do(func() error {
+		if err := e.opts.Create(db); err != nil {
+			return err
+		}
+		return db.Flush()
+	})
+	if closeErr := e.closeDB(db); err == nil {
+		err = closeErr
+	}
+	if reason := e.Err(); reason != nil {
+		err = reason
+	}
+	if err != nil {
+		return err
+	}
+	if err := e.fs.Rename(creating, e.fs.PathJoin(e.dir, DataName)); err != nil {
+		return err
+	}
+	return syncDir(e.fs, e.dir)
+}
+
+// openDB opens the engine's files. On a full disk the engine would try for ever to write the tables
+// of what is in its log (https://github.com/cockroachdb/pebble/issues/6139); then it is left alone.
+func (e *Engine) openDB(dir string, opts *lsm.Options) (*lsm.DB, error) {
+	type result struct {
+		db  *lsm.DB
+		err error
+	}
+	opened := make(chan result, 1)
+	go func() {
+		var r result
+		r.err = Safely(func() (err error) {
+			r.db, err = lsm.Open(dir, opts)
+			return err
+		})
+		opened <- r
+	}()
+	select {
+	case r := <-opened:
+		reason := e.Err()
+		switch {
+		case reason == nil && r.err != nil:
+			return nil, describe(r.err)
+		case reason == nil:
+			return r.db, nil
+		case r.err == nil:
+			_ = e.closeDB(r.db) // the reason tells more
+		}
+		return nil, reason
+	case <-e.failure.ch:
+		e.abandoned.Store(true)
+		return nil, e.failure.reason
+	}
+}
+
+// Do calls a function that writes by the engine. It does not wait for its end if the engine fails,
+// for there may be none.
+func (e *Engine) Do(fn func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- Safely(fn) }()
+	select {
+	case err := <-done:
+		return err
+	case <-e.failure.ch:
+		return e.failure.reason
+	}
+}
+
+// ErrNotClosed is wrapped by the error of closing an engine that does not react any more.
+var ErrNotClosed = errors.New("the failed storage engine did not close: end the process")
+
+// Close closes the engine. It returns an error if the engine has failed, because then the last writes
+// may be lost. If seal is true, the files of an engine that is in order are sealed: the next opening
+// notices any damage to them.
+func (e *Engine) Close(seal bool) error {
+	err := e.closeDB(e.DB)
+	if errors.Is(err, ErrNotClosed) {
+		return errors.Join(e.Err(), err) // the lock keeps others out until the process ends
+	}
+	if failed := e.Err(); failed != nil {
+		err = failed // to close a failed engine ends in consequential errors
+	}
+	if err == nil && seal {
+		_ = writeSeal(e.fs, e.dir) // without a seal the next opening is not checked, and that is all
+	}
+	return errors.Join(err, e.lock.Close(), e.watch.Close())
+}
+
+// Wait waits until done is closed, or if the engine has failed, for a short time only.
+func (e *Engine) Wait(done <-chan struct{}) {
+	select {
+	case <-done:
+	case <-e.failure.ch:
+		select {
+		case <-done:
+		case <-time.After(e.opts.ClosePatience / 10):
+		}
+	}
+}
+
+// closeDB closes the engine's files. A failed engine may never end, so the waiting does.
+func (e *Engine) closeDB(db *lsm.DB) error {
+	done := make(chan error, 1)
+	go func() { done <- Safely(db.Close) }()
+	select {
+	case err := <-done:
+		return err
+	case <-e.failure.ch:
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(e.opts.ClosePatience):
+		e.abandoned.Store(true)
+		return ErrNotClosed
+	}
+}
+
+// explain says of an opening that met a full disk how much space there must be.
+func (e *Engine) explain(err error) error {
+	if !errors.Is(err, store.ErrFull) {
+		return err
+	}
+	free, missing := e.space.missing(e.openingBytes())
+	if missing <= 0 {
+		return err
+	}
+	return fmt.Errorf("%w: %d MiB are free: free %d MiB more on the disk of %q and restart",
+		store.ErrFull, free>>20, (missing+1<<20-1)>>20, e.dir)
+}

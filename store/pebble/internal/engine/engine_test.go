@@ -1,0 +1,36 @@
+package engine
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	lsm "github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// testOptions are options for an engine that may fail.
+func testOptions(fs vfs.FS) Options {
+	return Options{
+		CacheBytes: 1 << 20, ReserveBytes: -1, ClosePatience: 100 * time.Millisecond, FS: fs,
+		Create: func(*lsm.DB) error { return nil },
+		Failed: func(error) {},
+		Slow:   func(string, time.Duration) {},
+	}
+}
+
+func mustOpen(t testing.TB, dir string, opts Options) *Engine {
+	t.Helper()
+	e, err := Open(context.Background(), dir, opts)
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	return e
+}
+
+func mustClose(t testing.TB, e *Engine) {
+	t.Helper()
+	if err := e.Close(true); err != nil {
+		t.Fatalf("Close: %v", err)
+	}
+}

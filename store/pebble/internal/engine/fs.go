@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"io"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// engineFS is the file system as the engine sees it.
+type engineFS struct {
+	vfs.FS
+	e *Engine
+}
+
+// Unwrap implements vfs.FS.
+func (f engineFS) Unwrap() vfs.FS { return f.FS }
+
+// ReuseForWrite removes the old file and makes a new one, so that the bytes of erased users do not
+// live on in the unused part of a recycled log.
+func (f engineFS) ReuseForWrite(
+	oldname, newname string, category vfs.DiskWriteCategory,
+) (vfs.File, error) {
+	if err := f.Remove(oldname); err != nil {
+		return nil, f.e.vital(err)
+	}
+	return f.Create(newname, category)
+}
+
+// Create makes a file. The engine does not see the errors of the file unless it is a table.
+func (f engineFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if f.e.ofCopy(name) {
+		return f.FS.Create(name, category)
+	}
+	if f.e.Err() != nil || f.e.space.full() {
+		f.e.slowDown()
+	}
+	if strings.HasPrefix(f.PathBase(name), "marker.") {
+		// A marker names the manifest to use, whose own name must be on disk before the marker can be.
+		// The engine relies on the file system to keep the order of the two, which not every one
+		// promises.
+		if err := syncDir(f.FS, f.PathDir(name)); err != nil {
+			return nil, f.e.vital(err)
+		}
+	}
+	file, err := f.FS.Create(name, category)
+	if strings.HasSuffix(name, ".sst") {
+		return file, err // a table can be written again
+	}
+	if err != nil {
+		return nil, f.e.vital(err)
+	}
+	if strings.HasSuffix(name, ".log") {
+		return newLogFile(vitalFile{file, f.e}, name), nil
+	}
+	return vitalFile{file, f.e}, nil
+}
+
+// Open opens a file to read it.
+func (f engineFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	file, err := f.FS.Open(name, opts...)
+	if err != nil {
+		f.e.slowDown()
+		return nil, err
+	}
+	if log, active := f.e.logs.Load(name); active {
+		return &logReader{readFile{file, f.e}, log.(*logFile).written.Load()}, nil
+	}
+	return readFile{file, f.e}, nil
+}
+
+// readFile is a file to be read.
+type readFile struct {
+	vfs.File
+	e *Engine
+}
+
+func (f readFile) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := f.File.ReadAt(p, offset)
+	if err != nil && err != io.EOF {
+		f.e.slowDown()
+	}
+	return n, err
+}
+
+// slowDown is called when the disk is full or failed: the engine repeats a failed operation at once
+// and for ever, which would keep a processor busy.
+func (e *Engine) slowDown() {
+	if e.abandoned.Load() {
+		select {} // no caller waits for the engine any more
+	}
+	time.Sleep(100 * time.Millisecond)
+}
+
+// OpenDir opens a directory to sync it, which is vital too.
+func (f engineFS) OpenDir(name string) (vfs.File, error) {
+	dir, err := f.FS.OpenDir(name)
+	if err != nil || f.e.ofCopy(name) {
+		return dir, err
+	}
+	return vitalFile{dir, f.e}, nil
+}
+
+// vital takes the error of an operation on a file that the engine cannot do without: the log, the
+// manifest, a directory. If there is one, vital does not return. Given the error, the engine would
+// panic while it holds its locks, or in a goroutine of its own, and end the process; or it would try
+// again at once and for ever. Instead the engine fails and the goroutine is held here for ever. The
+// engine does not hold the locks that readers need while it uses the disk, so they go on. A caller
+// that waits for a write, or for the engine to open or close, sees that it has failed.
+func (e *Engine) vital(err error) error {
+	if err != nil {
+		e.Fail(err)
+		select {}
+	}
+	return nil
+}
+
+// vitalFile is a file whose errors do not reach the engine; see vital. Preallocate may fail: not
+// every file system can.
+type vitalFile struct {
+	vfs.File
+	e *Engine
+}
+
+func (f vitalFile) Write(p []byte) (int, error) {
+	n, err := f.File.Write(p)
+	return n, f.e.vital(err)
+}
+
+func (f vitalFile) Sync() error     { return f.e.vital(f.File.Sync()) }
+func (f vitalFile) SyncData() error { return f.e.vital(f.File.SyncData()) }
+func (f vitalFile) Close() error    { return f.e.vital(f.File.Close()) }
+
+func (f vitalFile) SyncTo(length int64) (fullSync bool, err error) {
+	fullSync, err = f.File.SyncTo(length)
+	return fullSync, f.e.vital(err)
+}
+
+// slowDisk is how long a disk operation may take before it is reported.
+const slowDisk = 5 * time.Second
+
+// watchedFS returns the file system for the engine, which reports slow operations until the closer is
+// closed.
+func (e *Engine) watchedFS(fs vfs.FS) (vfs.FS, io.Closer) {
+	slow := func(info vfs.DiskSlowInfo) { e.opts.Slow("disk "+info.OpType.String(), info.Duration) }
+	return vfs.WithDiskHealthChecks(engineFS{FS: fs, e: e}, slowDisk, nil, slow)
+}

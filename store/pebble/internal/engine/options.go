@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"time"
+
+	lsm "github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Options configure an engine. All fields are required.
+type Options struct {
+	// CacheBytes bounds the cache of blocks read from disk.
+	CacheBytes int64
+	// ReserveBytes is the free disk space below which [Engine.Admit] refuses. Negative: none.
+	ReserveBytes int64
+	// ClosePatience is how long closing waits for an engine that has failed and may never finish.
+	ClosePatience time.Duration
+	// FS is the file system.
+	FS vfs.FS
+	// Create writes the first rows of a new engine.
+	Create func(*lsm.DB) error
+	// Failed is called once, in a goroutine of its own, when the engine fails.
+	Failed func(reason error)
+	// Slow is called when a disk operation takes longer than 5 s, which it may still do, and after
+	// writers were held up because tables could not be written fast enough.
+	Slow func(operation string, took time.Duration)
+}
+
+const (
+	// TableBytes is the size of a table in memory. It has room for a generation of the journal and for
+	// the rows made of it, so that the journal's rows are mostly removed before they are written to a
+	// table on disk.
+	TableBytes = 64 << 20
+	// Tables is how many of them there can be. Writers wait when all are full.
+	Tables = 2
+
+	// eraseFlush is how long the tombstones of erased rows wait for a table in memory to be full.
+	eraseFlush = 10 * time.Second
+	// maxManifest bounds the engine's list of tables. It holds the first and last key of each table,
+	// so it must not keep erased users for long either.
+	maxManifest = 256 << 10
+	// bloomBits is the size of the Bloom filter for a key. It tells for 99 of 100 new users, without a
+	// read, that they are new.
+	bloomBits = 10
+)
+
+// engineOptions returns the options of Pebble. Its log writes are synchronous because every commit
+// asks for it.
+func (e *Engine) engineOptions() *lsm.Options {
+	opts := &lsm.Options{
+		// The zero value is the oldest format, whose log cannot tell damage from a torn end.
+		FormatMajorVersion:          lsm.FormatNewest,
+		FS:                          e.watched,
+		Logger:                      logger{e},
+		EventListener:               e.listener(),
+		CacheSize:                   e.opts.CacheBytes,
+		MemTableSize:                TableBytes,
+		MemTableStopWritesThreshold: Tables,
+		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
+		FlushDelayDeleteRange:       eraseFlush,
+		MaxManifestFileSize:         maxManifest,
+	}
+	// Deeper levels inherit both.
+	opts.Levels[0].FilterPolicy = bloom.FilterPolicy(bloomBits)
+	// Compression would make the files a quarter smaller, for an eighth of the processor time of a
+	// stream of events.
+	opts.Levels[0].Compression = func() *sstable.CompressionProfile { return sstable.NoCompression }
+	return opts
+}

@@ -1,0 +1,159 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/gsimc/gsimc/store"
+)
+
+// spaceInterval is how long a look at the free disk space is good for.
+const spaceInterval = time.Second
+
+// spaceGuard refuses writes while there is little disk space left. It recovers by itself.
+type spaceGuard struct {
+	fs      vfs.FS
+	dir     string
+	reserve int64 // negative: none
+
+	mu      sync.Mutex
+	checked time.Time // of the last look
+	written int64     // bytes admitted since
+	reason  string    // why writes are refused, "": they are not
+}
+
+// Admit counts bytes that are about to be written. It returns an error that wraps [store.ErrFull] if
+// there is too little space.
+func (e *Engine) Admit(bytes int64) error { return e.space.admit(bytes) }
+
+func (g *spaceGuard) admit(bytes int64) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.written += bytes
+	due := time.Since(g.checked) >= spaceInterval || g.reserve > 0 && g.written > g.reserve/16
+	if due {
+		g.checked, g.written = time.Now(), 0
+		g.reason = g.look()
+	}
+	if g.reason != "" {
+		return fmt.Errorf("%w: %s; writes resume by themselves when there is room",
+			store.ErrFull, g.reason)
+	}
+	return nil
+}
+
+// look returns why there is too little space, or "". A file system that cannot say how full it is
+// counts as roomy: a write that fails for lack of space is still noticed.
+func (g *spaceGuard) look() string {
+	if g.reserve < 0 {
+		return ""
+	}
+	usage, err := g.fs.GetDiskUsage(g.dir)
+	if err != nil || usage.AvailBytes >= uint64(g.reserve) {
+		return ""
+	}
+	return fmt.Sprintf("%d MiB are free, %d MiB are kept in reserve",
+		usage.AvailBytes>>20, g.reserve>>20)
+}
+
+// exhausted notes that the engine could not write a table for lack of space; it tries again.
+func (g *spaceGuard) exhausted() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.checked, g.reason = time.Now(), "a table could not be written for lack of space"
+}
+
+// full reports whether writes were refused at the last look.
+func (g *spaceGuard) full() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.reason != "" && time.Since(g.checked) < 2*spaceInterval
+}
+
+// missing returns the free space, and how much there must be besides for a number of bytes and the
+// reserve.
+func (g *spaceGuard) missing(bytes int64) (free, missing int64) {
+	usage, err := g.fs.GetDiskUsage(g.dir)
+	if err != nil {
+		return 0, 0
+	}
+	free = int64(usage.AvailBytes)
+	return free, max(bytes, g.reserve) - free
+}
+
+// openingSlack is how much opening writes besides the tables of what is in the log.
+const openingSlack = 16 << 20
+
+// openingBytes is about how much opening the engine writes.
+func (e *Engine) openingBytes() int64 {
+	total := int64(openingSlack)
+	for _, data := range []string{DataName, CreatingName} {
+		// An error leaves a lower bound.
+		_ = walk(e.fs, e.fs.PathJoin(e.dir, data), func(name string, info vfs.FileInfo) {
+			if strings.HasSuffix(name, ".log") {
+				total += info.Size()
+			}
+		})
+	}
+	return total
+}
+
+// Bytes returns the disk space of the directory, with the space that is reserved for logs and with
+// the copies, as far as these do not share it. It looks at each file.
+func (e *Engine) Bytes() (total int64, err error) {
+	linked := map[fileID]bool{}
+	err = walk(e.fs, e.dir, func(_ string, info vfs.FileInfo) {
+		bytes, id, shared := occupied(info)
+		if shared && linked[id] {
+			return
+		}
+		if shared {
+			linked[id] = true
+		}
+		total += bytes
+	})
+	if err != nil {
+		return 0, fmt.Errorf("measuring the store: %w", err)
+	}
+	return total, nil
+}
+
+// fileID tells the files of a disk apart, whatever their names.
+type fileID struct{ device, number uint64 }
+
+// walk calls fn for each file below a directory, of which some may vanish meanwhile.
+func walk(disk vfs.FS, dir string, fn func(name string, info vfs.FileInfo)) error {
+	names, err := disk.List(dir)
+	if err != nil {
+		return ignoreVanished(err)
+	}
+	for _, name := range names {
+		path := disk.PathJoin(dir, name)
+		info, err := disk.Stat(path)
+		switch {
+		case err != nil:
+			err = ignoreVanished(err)
+		case info.IsDir():
+			err = walk(disk, path, fn)
+		default:
+			fn(name, info)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func ignoreVanished(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

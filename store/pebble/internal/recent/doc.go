@@ -1,0 +1,22 @@
+// Package recent holds in memory the part of the histories that a store needs at once: the newest
+// events, which are in the journal and not yet in the rows of their users, and the event ids of the
+// users who wrote recently.
+//
+// # Owners
+//
+// One goroutine, the committer, changes histories by the [Editor]. Another one, the sorter, writes
+// the events of a [Generation] to rows and then says so by [Generation.Moved]. All methods of
+// [Histories] may be called by any goroutine. A history has two faces: what is planned, which belongs
+// to the committer, and what is shown, which is guarded by the lock of its shard.
+//
+// # Generations
+//
+// The journal is kept in memory as generations: one is filled while the one before is sorted. The
+// parity of a generation, 0 or 1, says which of the two it is. An event is known by its place in the
+// blocks of its generation.
+//
+// # Memory
+//
+// Histories that are wholly in rows are let go of when there is more than the limit. Those with
+// events in the journal stay.
+package recent

@@ -1,0 +1,233 @@
+package recent
+
+import (
+	"hash/maphash"
+	"slices"
+
+	"github.com/gsimc/gsimc/internal/prefetch"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/row"
+)
+
+// An Editor changes histories, in two steps. A call is planned: [Editor.Begin], [Editor.Add] for each
+// new event, and [Editor.Keep] or [Editor.Undo]. The calls that were kept are then shown to readers
+// together, by [Editor.Show]. An editor belongs to one goroutine, the committer.
+type Editor struct {
+	histories *Histories
+	w         writer
+	planned   []*History // changed and not yet shown
+
+	// The call that is being planned.
+	number  uint64
+	touched []*History
+	start   mark
+}
+
+// Put brings a history into memory and returns it, or the history of the user that is there already.
+func (e *Editor) Put(h *History) *History { return e.histories.put(h) }
+
+// Present returns the history of the user if h, which may be nil, is not in memory any more.
+func (e *Editor) Present(h *History, user string) *History {
+	if h != nil && !h.gone {
+		return h
+	}
+	return e.histories.Get(user)
+}
+
+// Complete reports whether the ids of all events of the history are in memory.
+func (e *Editor) Complete(h *History) bool { return h.loaded && !h.ids.outgrown() }
+
+// LoadIDs notes the ids of all events of a history. fromRows is to add those of the events in rows,
+// up to a revision.
+func (e *Editor) LoadIDs(h *History, fromRows func(ids *IDs, rows uint64) error) error {
+	filling := e.w.gen.parity
+	sh := h.shard
+	sh.mu.Lock() // the sorter may be about to move the other tail to rows
+	tails := [2][]Place{slices.Clone(h.tails[1-filling]), h.tails[filling]}
+	sh.mu.Unlock()
+	ids := e.histories.NewIDs(h.head)
+	if rows := h.head - uint64(len(tails[0])+len(tails[1])); rows > 0 {
+		if err := fromRows(&ids, rows); err != nil {
+			return err
+		}
+	}
+	for i, parity := range [2]int{1 - filling, filling} {
+		g := e.histories.gens[parity].Load()
+		for _, p := range tails[i] {
+			if err := ids.Add(g.Event(p)); err != nil {
+				return err
+			}
+		}
+	}
+	h.SetIDs(ids)
+	sh.mu.Lock()
+	sh.weigh(h)
+	sh.mu.Unlock()
+	return nil
+}
+
+// Fetch begins to load a history, which may be nil.
+func (e *Editor) Fetch(h *History) { prefetch.Value(h) }
+
+// FetchTail begins to load the memory that [Editor.Candidates] and [Editor.Add] need for an event id.
+// The history, which may be nil, should be loaded already.
+func (e *Editor) FetchTail(h *History, hash uint64) {
+	if h == nil {
+		return
+	}
+	h.ids.fetch(hash)
+	tail := h.tails[e.w.gen.parity]
+	prefetch.Slice(tail[len(tail):min(len(tail)+1, cap(tail))]) // the place of the next event
+}
+
+// Candidates calls fn with each revision whose event id may have the hash, until fn returns false.
+// The ids must be complete.
+func (e *Editor) Candidates(h *History, hash uint64, fn func(revision uint64) bool) {
+	h.ids.find(hash, fn)
+}
+
+// Event returns the encoded event of a revision if it is in the generation that is being filled.
+// Readers see all older events.
+func (e *Editor) Event(h *History, revision uint64) (event []byte, found bool) {
+	tail := h.tails[e.w.gen.parity]
+	first := h.head - uint64(len(tail)) + 1
+	if revision < first {
+		return nil, false
+	}
+	return e.w.gen.Event(tail[revision-first]), true
+}
+
+// Begin begins the planning of a call.
+func (e *Editor) Begin() {
+	e.number++
+	e.touched = e.touched[:0]
+	e.start = e.w.mark()
+}
+
+// Add puts an event at the end of a history and returns its revision. hash is that of the event id.
+func (e *Editor) Add(h *History, event *store.Event, hash uint64) uint64 {
+	gen := e.w.gen
+	parity := gen.parity
+	if h.before.call != e.number {
+		h.before.call, h.before.head, h.before.tail = e.number, h.head, len(h.tails[parity])
+		e.touched = append(e.touched, h)
+	}
+	if len(h.tails[parity]) == 0 {
+		gen.dirty = append(gen.dirty, h)
+	}
+	h.head++
+	h.tails[parity] = append(h.tails[parity], e.w.event(h.user, h.head, event))
+	h.ids.add(hash)
+	return h.head
+}
+
+// Undo removes everything that the call has added, the last first.
+func (e *Editor) Undo() {
+	gen := e.w.gen
+	parity := gen.parity
+	for _, h := range e.touched {
+		added := h.tails[parity][h.before.tail:]
+		for _, p := range slices.Backward(added) {
+			id, err := row.EventID(gen.Event(p))
+			if err != nil {
+				h.loaded = false // cannot be: it was written a moment ago
+				break
+			}
+			h.ids.remove(maphash.Bytes(e.histories.seed, id))
+		}
+		h.head, h.tails[parity] = h.before.head, h.tails[parity][:h.before.tail]
+	}
+	e.w.back(e.start)
+}
+
+// Keep ends the planning of a call.
+func (e *Editor) Keep() {
+	for _, h := range e.touched {
+		if !h.planned {
+			h.planned = true
+			e.planned = append(e.planned, h)
+		}
+	}
+}
+
+// Show makes the planned events visible to readers, all at once for [Histories.Heads], ends the row
+// of the journal that has them, and keeps memory within its bound.
+func (e *Editor) Show() {
+	e.w.closeRow()
+	e.histories.publish.Lock()
+	defer e.histories.publish.Unlock()
+	for _, h := range e.planned {
+		h.planned = false
+		sh := h.shard
+		sh.mu.Lock()
+		h.shown.head, h.shown.tails = h.head, h.tails
+		sh.weigh(h)
+		sh.trim(e.histories.limit)
+		sh.mu.Unlock()
+	}
+	clear(e.planned)
+	e.planned = e.planned[:0]
+}
+
+// Trim keeps the memory of the user's shard within its bound. No call must be in planning.
+func (e *Editor) Trim(user string) {
+	sh := e.histories.shard(user)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.trim(e.histories.limit)
+}
+
+// Erase empties the history, for readers at once, writes a row of the journal that says so, and
+// returns the number of events that there were. Nothing must be planned.
+func (e *Editor) Erase(h *History) uint64 {
+	erased := h.head
+	sh := h.shard
+	sh.mu.Lock()
+	h.head, h.tails = 0, [2][]Place{}
+	h.ids, h.loaded = idSet{}, true
+	h.shown.head, h.shown.tails = 0, [2][]Place{}
+	sh.weigh(h)
+	sh.mu.Unlock()
+	e.w.erase(h.user)
+	e.w.closeRow()
+	return erased
+}
+
+// OpenBytes returns the size of the open row of the journal.
+func (e *Editor) OpenBytes() int { return len(e.w.block) - e.w.start }
+
+// HasRows reports whether there are complete rows of the journal for [Editor.TakeRows].
+func (e *Editor) HasRows() bool { return len(e.w.rows) > 0 }
+
+// TakeRows calls fn with the complete rows of the journal that it has not been called with yet. fn
+// must not keep the key. After an error the rows that follow it are called with again.
+func (e *Editor) TakeRows(fn func(key, value []byte) error) error {
+	for _, r := range e.w.rows {
+		e.w.key = row.JournalKey(e.w.key, r.number)
+		if err := fn(e.w.key, r.value); err != nil {
+			return err
+		}
+		e.w.gen.last = r.number
+	}
+	clear(e.w.rows)
+	e.w.rows = e.w.rows[:0]
+	return nil
+}
+
+// Full reports whether the generation that is being filled has reached the limit in bytes, or has no
+// room for more.
+func (e *Editor) Full(limit int) bool { return e.w.gen.full(limit) }
+
+// Next begins another generation and returns the one before, or nil if there is nothing to sort. The
+// generation before that must have been sorted, and there must be no open row.
+func (e *Editor) Next() *Generation {
+	full := e.w.gen
+	if len(full.dirty) == 0 && full.last == 0 {
+		return nil
+	}
+	next := newGeneration(1 - full.parity)
+	e.histories.gens[next.parity].Store(next)
+	e.histories.filling.Store(int32(next.parity))
+	e.w.begin(next)
+	return full
+}

@@ -1,0 +1,226 @@
+package recent
+
+import (
+	"hash/maphash"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gsimc/gsimc/store/pebble/internal/row"
+)
+
+// A History is the part of a user's history that is in memory.
+type History struct {
+	user  string
+	shard *shard
+
+	// Of the committer alone.
+	head    uint64     // revision, with the planned events
+	ids     idSet      // complete if loaded
+	loaded  bool       // ids is complete
+	tails   [2][]Place // events not in rows, by parity; a generation being sorted is the sorter's
+	planned bool       // tails and head are ahead of shown
+	gone    bool       // it is not in memory any more
+	before  struct {   // state before the call that is being planned
+		call uint64 // number of the call
+		head uint64
+		tail int
+	}
+	size int // as it is counted in the shard
+
+	// Guarded by the lock of the shard.
+	shown struct {
+		head  uint64
+		tails [2][]Place
+	}
+}
+
+// User returns the user of the history.
+func (h *History) User() string { return h.user }
+
+// pending is the number of shown events that are not in rows. Requires the lock of the shard.
+func (h *History) pending() int { return len(h.shown.tails[0]) + len(h.shown.tails[1]) }
+
+// inRows is the shown revision up to which the events are in rows. Requires the lock of the shard.
+func (h *History) inRows() uint64 { return h.shown.head - uint64(h.pending()) }
+
+// InRows returns the shown revision up to which the events are in rows.
+func (h *History) InRows() uint64 {
+	h.shard.mu.Lock()
+	defer h.shard.mu.Unlock()
+	return h.inRows()
+}
+
+const historyBytes = 320 // a guess at the memory of a history besides its slices
+
+func (h *History) bytes() int {
+	return historyBytes + len(h.user) + h.ids.bytes() + 8*(cap(h.tails[0])+cap(h.tails[1]))
+}
+
+// IDs are the ids of the events of one history, in the order of its revisions. Use
+// [Histories.NewIDs].
+type IDs struct {
+	set  idSet
+	seed maphash.Seed
+}
+
+// Add notes the id of the next event, which is encoded as in rows.
+func (ids *IDs) Add(event []byte) error {
+	id, err := row.EventID(event)
+	if err != nil {
+		return err
+	}
+	ids.set.add(maphash.Bytes(ids.seed, id))
+	return nil
+}
+
+// shardCount is large enough that a lock, which is held for some hundred nanoseconds, is hardly ever
+// waited for.
+const shardCount = 1024
+
+// Histories are the histories in memory. They are safe for concurrent use. Use [New] and
+// [Histories.Replay].
+type Histories struct {
+	seed    maphash.Seed
+	limit   int // bytes of a shard
+	shards  [shardCount]shard
+	publish sync.Mutex // held while changes that belong together are shown
+
+	gens    [2]atomic.Pointer[Generation] // by parity; loaded under the lock of a history with places in it
+	filling atomic.Int32                  // parity of the generation that is being filled
+}
+
+type shard struct {
+	mu      sync.Mutex
+	byUser  map[string]*History
+	bytes   int
+	evicted uint64 // histories let go of
+	full    int    // bytes at which to evict next: more than the limit if little could go
+}
+
+// New returns an empty set of histories that keeps about limit bytes in memory, besides the histories
+// with events in the journal.
+func New(limit int64) *Histories {
+	hs := &Histories{seed: maphash.MakeSeed(), limit: int(limit / shardCount)}
+	for i := range hs.shards {
+		hs.shards[i] = shard{byUser: map[string]*History{}, full: hs.limit}
+	}
+	return hs
+}
+
+func (hs *Histories) shard(user string) *shard {
+	return &hs.shards[maphash.String(hs.seed, user)%shardCount]
+}
+
+// IDHash returns the hash of an event id by which [Editor.Candidates] finds it.
+func (hs *Histories) IDHash(id string) uint64 { return maphash.String(hs.seed, id) }
+
+// NewIDs returns an empty list of ids, with room for the number of revisions.
+func (hs *Histories) NewIDs(revisions uint64) IDs {
+	return IDs{set: newIDSet(revisions), seed: hs.seed}
+}
+
+// Get returns the history of the user, or nil if it is not in memory.
+func (hs *Histories) Get(user string) *History {
+	sh := hs.shard(user)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return sh.byUser[user]
+}
+
+// NewHistory returns a history that is wholly in rows, up to the revision head, and whose ids are not
+// known yet. It is not in memory before it is put there.
+func NewHistory(user string, head uint64) *History {
+	h := &History{user: strings.Clone(user), head: head}
+	h.shown.head = head
+	return h
+}
+
+// SetIDs gives a history that is not yet in memory the ids of all its events.
+func (h *History) SetIDs(ids IDs) { h.ids, h.loaded = ids.set, true }
+
+// Absent reports whether the user's history is not in memory. The ticket tells [Histories.Offer]
+// since when.
+func (hs *Histories) Absent(user string) (ticket uint64, absent bool) {
+	sh := hs.shard(user)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return sh.evicted, sh.byUser[user] == nil
+}
+
+// Offer puts a history into memory that was read from rows after its ticket was given out. It is not
+// taken if it may be out of date, because the user's history may have come and gone meanwhile, or if
+// memory is full.
+func (hs *Histories) Offer(h *History, ticket uint64) {
+	sh := hs.shard(h.user)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.evicted == ticket && sh.bytes <= sh.full {
+		sh.put(h)
+	}
+}
+
+// Bytes returns about how much memory the histories take, for tests and diagnosis.
+func (hs *Histories) Bytes() (total int) {
+	for i := range hs.shards {
+		sh := &hs.shards[i]
+		sh.mu.Lock()
+		for _, h := range sh.byUser {
+			total += h.bytes()
+		}
+		sh.mu.Unlock()
+	}
+	return total
+}
+
+// put adds a history, unless one of the user is there, and returns the history that is there.
+func (hs *Histories) put(h *History) *History {
+	sh := hs.shard(h.user)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return sh.put(h)
+}
+
+func (sh *shard) put(h *History) *History {
+	if present := sh.byUser[h.user]; present != nil {
+		return present
+	}
+	sh.byUser[h.user], h.shard = h, sh
+	h.size = h.bytes()
+	sh.bytes += h.size
+	return h
+}
+
+// trim evicts if there is too much. If hardly anything can go, because it is in the journal, it is
+// tried again when there is an eighth more, so that the search costs little for each history.
+func (sh *shard) trim(limit int) {
+	if sh.bytes <= sh.full {
+		return
+	}
+	sh.evict(limit - limit/8)
+	sh.full = max(limit, sh.bytes+sh.bytes/8)
+}
+
+// weigh counts the memory of a history anew.
+func (sh *shard) weigh(h *History) {
+	size := h.bytes()
+	sh.bytes += size - h.size
+	h.size = size
+}
+
+// evict lets go of histories that are wholly in rows, in the random order of the map, down to the
+// limit. Planned ones stay.
+func (sh *shard) evict(limit int) {
+	for user, h := range sh.byUser {
+		if sh.bytes <= limit {
+			return
+		}
+		if h.planned || h.pending() > 0 {
+			continue
+		}
+		delete(sh.byUser, user)
+		h.gone = true
+		sh.bytes -= h.size
+		sh.evicted++
+	}
+}

@@ -1,0 +1,100 @@
+package recent
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/row"
+)
+
+// TestWriter writes entries, some of which are removed again, and reads the rows.
+func TestWriter(t *testing.T) {
+	w := &writer{next: 3}
+	w.begin(newGeneration(0))
+	event := func(i int) *store.Event {
+		return &store.Event{ID: fmt.Sprint("e", i), Item: strings.Repeat("i", 200), Value: 1}
+	}
+	var want []string
+	places := map[string]Place{}
+	write := func(i int) {
+		place := w.event("u", uint64(i), event(i))
+		places[event(i).ID] = place
+		want = append(want, event(i).ID)
+	}
+	for i := 1; i < 10_000; i++ { // some blocks
+		write(i)
+		if i%500 == 0 {
+			mark := w.mark()
+			for j := range 2 * i {
+				w.event("removed", uint64(j+1), event(0))
+			}
+			w.back(mark)
+		}
+	}
+	w.erase("u")
+	want = append(want, "erased")
+	w.closeRow()
+	w.closeRow() // there is nothing in it
+	var got []string
+	next := uint64(3)
+	for _, r := range w.rows {
+		if r.number != next {
+			t.Errorf("row %d comes after row %d", r.number, next-1)
+		}
+		next++
+		err := row.EachEntry(row.JournalKey(nil, r.number), r.value, func(user []byte, revision uint64, at int) {
+			if string(user) != "u" {
+				t.Errorf("an entry of user %q", user)
+			}
+			if revision == 0 {
+				got = append(got, "erased")
+				return
+			}
+			id, err := row.EventID(row.EventAt(r.value[at:]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, string(id))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(w.rows) < 2 || w.gen.used < 2 {
+		t.Fatalf("%d rows in %d blocks: the test wants more", len(w.rows), w.gen.used)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+	for id, place := range places {
+		if at, err := row.EventID(w.gen.Event(place)); string(at) != id || err != nil {
+			t.Fatalf("at the place of %s: %s, %v", id, at, err)
+		}
+	}
+}
+
+// TestLargeCall writes more into a generation that is as full as it may be than there are places for
+// blocks: one call is not divided.
+func TestLargeCall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs 130 MB")
+	}
+	w := &writer{next: 1}
+	w.begin(newGeneration(0))
+	w.gen.used = maxBlocks
+	e := store.Event{
+		ID: "e0", Item: strings.Repeat("i", store.MaxIDBytes), Type: strings.Repeat("t", store.MaxIDBytes), Value: 1,
+	}
+	var last Place
+	for revision := range uint64(80 << 20 / 600) {
+		last = w.event("u", revision+1, &e)
+	}
+	got, err := row.DecodeEvent(w.gen.Event(last))
+	if err != nil || got.ID != e.ID || got.Type != e.Type {
+		t.Errorf("the last event: got %+v, %v", got, err)
+	}
+}

@@ -1,0 +1,120 @@
+package recent
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/row"
+)
+
+// A Replay reads the journal back into memory when a store is opened: [Replay.Row] for each of its
+// rows, in order, then [Replay.End].
+//
+// The rows of users may be ahead of the journal: a crash can come after the sorter has written them
+// and before it has removed the journal. So an event counts if its revision is above the head in rows.
+// An erasure takes away everything before it in the journal. Rows of a user who was erased were
+// written after the erasure.
+type Replay struct {
+	histories *Histories
+	w         writer
+	users     map[string]*replayed
+	erased    bool
+}
+
+// replayed is the part of the journal of one user.
+type replayed struct {
+	first  uint64 // revision of the first place
+	places []Place
+}
+
+// Replay begins to fill the histories, which must be empty, from the journal.
+func (hs *Histories) Replay() *Replay {
+	r := &Replay{histories: hs, w: writer{next: 1}, users: map[string]*replayed{}}
+	g := newGeneration(0)
+	r.w.begin(g)
+	hs.gens[0].Store(g)
+	hs.gens[1].Store(newGeneration(1))
+	return r
+}
+
+// Erased reports whether the journal holds an erasure, and so perhaps events of an erased user.
+func (r *Replay) Erased() bool { return r.erased }
+
+// Row keeps a copy of a row in memory and notes its events.
+func (r *Replay) Row(key, value []byte) error {
+	number, err := row.JournalNumber(key)
+	if err != nil {
+		return err
+	}
+	w, g := &r.w, r.w.gen
+	if cap(w.block)-len(w.block) < len(value) {
+		w.block = make([]byte, 0, max(blockBytes, len(value)))
+		if g.used == len(g.blocks) {
+			g.blocks = append(g.blocks, nil)
+		}
+		g.blocks[g.used] = w.block[:cap(w.block)]
+		g.used++
+	}
+	base := Place(g.used-1)<<32 | Place(len(w.block))
+	w.block = append(w.block, value...)
+	w.start = len(w.block)
+	g.bytes += len(value)
+	g.last, w.next = number, number+1
+	return row.EachEntry(key, value, func(user []byte, revision uint64, at int) {
+		r.entry(user, revision, base+Place(at))
+	})
+}
+
+func (r *Replay) entry(user []byte, revision uint64, at Place) {
+	u := r.users[string(user)]
+	if u == nil {
+		u = &replayed{}
+		r.users[string(user)] = u
+	}
+	switch {
+	case revision == 0:
+		*u = replayed{places: u.places[:0]}
+		r.erased = true
+		return
+	case revision != u.first+uint64(len(u.places)): // the events before are in rows, or were erased
+		*u = replayed{first: revision, places: u.places[:0]}
+	}
+	u.places = append(u.places, at)
+}
+
+// End puts the histories with events in the journal into memory, each after its rows, and returns the
+// editor of the histories. head is to return the revision of a user's last event in rows.
+//
+// If events between the rows and the journal are missing, the history keeps the gap, in rows too once
+// it is sorted, so that a reader meets the damage.
+func (r *Replay) End(head func(user string) (uint64, error)) (*Editor, error) {
+	g := r.w.gen
+	g.blocks = append(g.blocks, make([][]byte, maxBlocks+spareBlocks)...)
+	for _, user := range slices.SortedFunc(maps.Keys(r.users), compareUsers) {
+		u := r.users[user]
+		if len(u.places) == 0 {
+			continue
+		}
+		rows, err := head(user)
+		if errors.Is(err, store.ErrCorrupt) {
+			// The journal has everything from some sort on. To sort it again gives the same rows, and a
+			// head.
+			rows, err = u.first-1, nil
+		}
+		if err != nil {
+			return nil, err // perhaps not for ever; without the head the sorter would lose these events
+		}
+		last := u.first + uint64(len(u.places)) - 1
+		if last <= rows {
+			continue
+		}
+		h := &History{user: user, head: last}
+		h.tails[0] = u.places[max(rows+1, u.first)-u.first:]
+		h.shown.head, h.shown.tails = h.head, h.tails
+		g.dirty = append(g.dirty, h)
+		r.histories.put(h)
+	}
+	return &Editor{histories: r.histories, w: r.w}, nil
+}

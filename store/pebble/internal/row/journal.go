@@ -1,0 +1,85 @@
+package row
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/gsimc/gsimc/store"
+)
+
+// Kinds of entries of the journal.
+const (
+	entryEvent = 1
+	entryErase = 2
+)
+
+var errEntry = errors.New("unknown entry")
+
+// BeginJournal begins a row of the journal at the end of dst. [AppendEntry] and [AppendErasure] add
+// entries, [End] ends it.
+func BeginJournal(dst []byte) []byte { return append(dst, journalVersion) }
+
+// MaxEntryBytes is the largest length of the entry of an event.
+func MaxEntryBytes(user string, e *store.Event) int { return 16 + len(user) + maxEventBytes(e) }
+
+// AppendEntry appends the entry of an event and returns the offset of the encoded event, with its
+// length in front, in the result.
+func AppendEntry(dst []byte, user string, revision uint64, e *store.Event) (b []byte, at int) {
+	b = binary.AppendUvarint(appendString(append(dst, entryEvent), user), revision)
+	return AppendEvent(b, e), len(b)
+}
+
+// MaxErasureBytes is the largest length of the entry of an erasure.
+func MaxErasureBytes(user string) int { return 4 + len(user) }
+
+// AppendErasure appends the entry of an erasure.
+func AppendErasure(dst []byte, user string) []byte {
+	return appendString(append(dst, entryErase), user)
+}
+
+// EventAt returns the encoded event at the offset that [AppendEntry] or [EachEntry] has told. The
+// bytes must be those that were there then.
+func EventAt(b []byte) []byte {
+	size, n := binary.Uvarint(b)
+	return b[n : n+int(size)]
+}
+
+// EachEntry calls fn for each entry of a row of the journal, in order. An event comes with its
+// revision and the offset in the value for [EventAt], an erasure with revision 0. fn must not keep
+// user.
+func EachEntry(key, value []byte, fn func(user []byte, revision uint64, at int)) error {
+	body, err := versioned(key, value, journalVersion)
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	for len(body) > 0 {
+		user, revision, rest, err := cutEntry(body)
+		at := len(value) - ChecksumBytes - len(rest)
+		if err == nil && revision > 0 {
+			_, rest, err = cut(rest)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: journal: %w", store.ErrCorrupt, err)
+		}
+		fn(user, revision, at)
+		body = rest
+	}
+	return nil
+}
+
+// cutEntry takes the first entry off b, up to its event.
+func cutEntry(b []byte) (user []byte, revision uint64, rest []byte, err error) {
+	kind := b[0]
+	if user, rest, err = cut(b[1:]); err != nil || kind == entryErase {
+		return user, 0, rest, err
+	}
+	if kind != entryEvent {
+		return nil, 0, nil, errEntry
+	}
+	revision, n := binary.Uvarint(rest)
+	if n <= 0 || revision == 0 {
+		return nil, 0, nil, errShort
+	}
+	return user, revision, rest[n:], nil
+}

@@ -1,0 +1,189 @@
+package row
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/store"
+)
+
+const (
+	goldenFormat  = "0000666f726d6174 00000000000000024bf3b55c"
+	goldenEvents  = "00026162010000000000000007 029c000380c49fd50c2a000000000000f83f026531046974656d04766965778c000080c49fd50c0265320169005a5365e2"
+	goldenJournal = "00006a6f75726e616c0000000000000003 0101026162078c000080c49fd50c0265320169000202616214244052"
+)
+
+// TestGoldenRows fixes the format on disk: a change of it needs a new version or format number. The bytes wanted were
+// computed by another program.
+func TestGoldenRows(t *testing.T) {
+	e := store.Event{ID: "e1", Item: "item", Type: "view", Time: time.Unix(1_700_000_000, 42).UTC(), Value: 1.5}
+	plain := store.Event{ID: "e2", Item: "i", Time: time.Unix(1_700_000_000, 0).UTC(), Value: 1}
+	events := func(key []byte) []byte {
+		return End(AppendEvent(AppendEvent(BeginEvents(nil), &e), &plain), 0, key)
+	}
+	journal := func(key []byte) []byte {
+		b, _ := AppendEntry(BeginJournal(nil), "ab", 7, &plain)
+		return End(AppendErasure(b, "ab"), 0, key)
+	}
+	for _, row := range []struct {
+		name       string
+		key, value []byte
+		want       string
+	}{
+		{"format", FormatKey, EncodeNumber(nil, FormatKey, 2), goldenFormat},
+		{"head", HeadKey(nil, "ab"), EncodeNumber(nil, HeadKey(nil, "ab"), 7), "0002616200 0000000000000007c98944e5"},
+		{"events", EventKey(nil, "ab", 7), events(EventKey(nil, "ab", 7)), goldenEvents},
+		{"journal", JournalKey(nil, 3), journal(JournalKey(nil, 3)), goldenJournal},
+	} {
+		if got := hex.EncodeToString(row.key) + " " + hex.EncodeToString(row.value); got != row.want {
+			t.Errorf("%s row:\n got %s\nwant %s", row.name, got, row.want)
+		}
+	}
+}
+
+// encoded returns the event without the length in front.
+func encoded(t testing.TB, e store.Event) []byte {
+	t.Helper()
+	b, rest, err := cut(AppendEvent(nil, &e))
+	if err != nil || len(rest) != 0 {
+		t.Fatalf("the length of an encoded event is wrong: %v, %d bytes left", err, len(rest))
+	}
+	return b
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	good := encoded(t, store.Event{ID: "e", Item: "i", Time: time.Unix(1, 1).UTC(), Value: 2})
+	change := func(at int, to byte) []byte { b := bytes.Clone(good); b[at] = to; return b }
+	tests := map[string]struct {
+		value  []byte
+		reason string
+	}{
+		"empty":             {nil, "ends too early"},
+		"unknown flags":     {change(0, 9), "unknown flags"},
+		"cut in the value":  {good[:6], "ends too early"},
+		"cut in an id":      {good[:len(good)-2], "ends too early"},
+		"too long":          {append(bytes.Clone(good), 0), "1 bytes too many"},
+		"too many nanos":    {append([]byte{hasNanos, 0, 0xff, 0xff, 0xff, 0xff, 0x7f}, good[3:]...), "nanoseconds"},
+		"length overflows":  {append(bytes.Clone(good[:11]), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01), "ends too early"},
+		"varint never ends": {[]byte{0, 0xff, 0xff}, "ends too early"},
+	}
+	for name, test := range tests {
+		_, err := DecodeEvent(test.value)
+		if !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), test.reason) {
+			t.Errorf("%s: got error %v, want ErrCorrupt that says %q", name, err, test.reason)
+		}
+	}
+}
+
+// TestChecksums flips every bit of a row of events and of one of the journal, and puts them under other keys.
+func TestChecksums(t *testing.T) {
+	e := store.Event{ID: "e", Item: "i", Time: time.Unix(1, 1).UTC(), Value: 1}
+	key, other := EventKey(nil, "u", 1), EventKey(nil, "u", 2)
+	good := End(AppendEvent(BeginEvents(nil), &e), 0, key)
+	for i := range good {
+		for bit := range 8 {
+			flipped := bytes.Clone(good)
+			flipped[i] ^= 1 << bit
+			if _, err := Events(key, flipped); !errors.Is(err, store.ErrCorrupt) {
+				t.Errorf("byte %d, bit %d flipped: got error %v, want ErrCorrupt", i, bit, err)
+			}
+		}
+	}
+	if _, err := Events(other, good); !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("under another key: got error %v, want ErrCorrupt", err)
+	}
+	if _, err := Events(key, End(nil, 0, key)); err == nil || !strings.Contains(err.Error(), "too early") {
+		t.Errorf("without a body: got error %v", err)
+	}
+	if _, err := Events(key, End([]byte{9}, 0, key)); err == nil || !strings.Contains(err.Error(), "version 9") {
+		t.Errorf("of another version: got error %v", err)
+	}
+}
+
+// FuzzDecodeEvent decodes anything. What is accepted must say the same after being encoded and decoded again, and the id
+// that is read alone is that of the event.
+func FuzzDecodeEvent(f *testing.F) {
+	for _, e := range []store.Event{
+		{}, {ID: "e", Item: "i", Type: "t", Time: time.Unix(-1, 5), Value: -0.5}, {Value: math.Inf(1), Time: time.Time{}}, {Value: 1},
+	} {
+		f.Add(encoded(f, e))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		e, err := DecodeEvent(body)
+		if err != nil {
+			if !errors.Is(err, store.ErrCorrupt) {
+				t.Fatalf("got error %v, want ErrCorrupt", err)
+			}
+			return
+		}
+		if id, err := EventID(body); err != nil || string(id) != e.ID {
+			t.Fatalf("EventID: got %q, %v, want %q", id, err, e.ID)
+		}
+		if len(e.ID) > store.MaxIDBytes || len(e.Item) > store.MaxIDBytes || len(e.Type) > store.MaxIDBytes {
+			return // never written
+		}
+		again, err := DecodeEvent(encoded(t, e))
+		if err != nil {
+			t.Fatalf("decoding what was encoded: %v", err)
+		}
+		sameValue := math.Float64bits(e.Value) == math.Float64bits(again.Value)
+		e.Value, again.Value = 0, 0
+		if diff := cmp.Diff(e, again); diff != "" || !sameValue {
+			t.Fatalf("round trip differs (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// FuzzReadJournal reads anything as a row of the journal, with a right checksum.
+func FuzzReadJournal(f *testing.F) {
+	key := JournalKey(nil, 1)
+	b, _ := AppendEntry(BeginJournal(nil), "user", 300, &store.Event{ID: "e", Item: "i"})
+	b, _ = AppendEntry(AppendErasure(b, "user"), "user", 1, &store.Event{ID: "e", Item: "i", Value: 1})
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		value := End(bytes.Clone(body), 0, key)
+		err := EachEntry(key, value, func(_ []byte, revision uint64, at int) {
+			if revision > 0 {
+				EventAt(value[at:]) // must be within the value
+			}
+		})
+		if err != nil && !errors.Is(err, store.ErrCorrupt) {
+			t.Fatalf("got error %v, want ErrCorrupt", err)
+		}
+	})
+}
+
+func FuzzKeys(f *testing.F) {
+	f.Add("a", "aa", uint64(1))
+	f.Add("\x00", "\x00\x00", uint64(1<<63))
+	f.Fuzz(func(t *testing.T, a, b string, revision uint64) {
+		if !Possible(a) || !Possible(b) {
+			return
+		}
+		head, end := HeadKey(nil, a), EndKey(nil, a)
+		if user, err := UserOfHead(head); err != nil || user != a {
+			t.Errorf("UserOfHead: got %q, %v, want %q", user, err, a)
+		}
+		if got, err := RevisionOf(EventKey(nil, a, revision), len(a)); err != nil || got != revision {
+			t.Errorf("RevisionOf: got %d, %v, want %d", got, err, revision)
+		}
+		for _, key := range [][]byte{HeadKey(nil, b), EventKey(nil, b, revision)} {
+			if inside := bytes.Compare(head, key) <= 0 && bytes.Compare(key, end) < 0; inside != (a == b) {
+				t.Errorf("key %x of user %q is among those of %q", key, b, a)
+			}
+		}
+		if bytes.Compare(FormatKey, head) >= 0 || bytes.Compare(JournalKey(nil, revision), FirstUserKey) >= 0 {
+			t.Errorf("the rows of the store itself are not below those of %q", a)
+		}
+		if got, err := JournalNumber(JournalKey(nil, revision)); err != nil || got != revision {
+			t.Errorf("JournalNumber: got %d, %v, want %d", got, err, revision)
+		}
+	})
+}
