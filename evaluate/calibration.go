@@ -1,9 +1,6 @@
 package evaluate
 
 import (
-	"fmt"
-	"io"
-
 	"github.com/gsimc/gsimc/model"
 )
 
@@ -52,11 +49,4 @@ func newCalibration(m *model.Model, test []model.History) (*Calibration, error) 
 		out.Query = squares / variances
 	}
 	return out, nil
-}
-
-// write prints two lines.
-func (c *Calibration) write(w io.Writer, m Method) error {
-	_, err := fmt.Fprintf(w, "%v: ν²/(P̄ + Σ_ν) is %.3f over %d events, by frequency %.3f\n%v: squared error of queries over their variance is %.2f\n",
-		m, c.Overall, c.Events, c.Bands, m, c.Query)
-	return err
 }

@@ -30,7 +30,7 @@ func TestLearnedDynamicsOnReferenceData(t *testing.T) {
 		t.Fatal(err)
 	}
 	results, err := evaluate.Run(p, evaluate.Options{
-		Methods: []evaluate.Method{{Kind: evaluate.Dynamics}}, Learned: evaluate.Ingredients{Basis: basis, Spec: spec},
+		Methods: []evaluate.Method{evaluate.LearnedDynamics()}, Learned: evaluate.Ingredients{Basis: basis, Spec: spec},
 	})
 	if err != nil {
 		t.Fatal(err)

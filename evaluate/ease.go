@@ -27,16 +27,16 @@ const (
 	maxEASEBytes = 4 << 30
 	maxEASEItems = 23170
 
-	// Up to easeAllItems items every λ of the grid is tried. Beyond, where an
+	// Up to EASEQuickItems items every λ of the grid is tried. Beyond, where an
 	// inverse takes up to minutes, there are many validation users and their
 	// NDCG is smooth in λ: the search climbs from λ = 100 and ends after
 	// easeVisits inverses.
-	easeAllItems = 6000
-	easeStart    = 4 // place of 100 in easeLambdas
-	easeVisits   = 4
+	EASEQuickItems = 6000
+	easeStart      = 4 // place of 100 in easeLambdas
+	easeVisits     = 4
 )
 
-// ease is the item-item model EASE^R (H. Steck, "Embarrassingly Shallow
+// easeModel is the item-item model EASE^R (H. Steck, "Embarrassingly Shallow
 // Autoencoders for Sparse Data", WWW 2019), which regresses every column of
 // the 0/1 matrix R of the training users on all others:
 //
@@ -45,7 +45,7 @@ const (
 //
 // A user's scores are ŷ = sB for the signal s of the history, whose events have
 // their weights; those of the training users count as 1, as in every R here.
-type ease struct {
+type easeModel struct {
 	n int
 	b []float64 // n×n row-major, diagonal 0
 }
@@ -53,8 +53,8 @@ type ease struct {
 // newEASE solves for B in buf, n² numbers, which belong to the result. There is
 // no other n×n matrix. step, if not nil, is told how many of all steps of the
 // inversion are done. O(n³).
-func newEASE(r *spectral.Incidence, lambda float64, buf []float64, step func(done, total int)) (*ease, error) {
-	e := &ease{n: r.NumItems, b: buf}
+func newEASE(r *spectral.Incidence, lambda float64, buf []float64, step func(done, total int)) (*easeModel, error) {
+	e := &easeModel{n: r.NumItems, b: buf}
 	gramTo(e.b, r, lambda)
 	if err := negInverse(e.b, e.n, step); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func newEASE(r *spectral.Incidence, lambda float64, buf []float64, step func(don
 
 // weigh makes B of its upper triangle Q = −P: B_ij = −P_ij/P_jj = −Q_ij/Q_jj.
 // It goes by tiles that fit the caches, because it writes along columns.
-func (e *ease) weigh() {
+func (e *easeModel) weigh() {
 	const tile = 64
 	diagonal := make([]float64, e.n)
 	for j := range diagonal {
@@ -106,7 +106,7 @@ func gramTo(g []float64, r *spectral.Incidence, lambda float64) {
 
 // scoresTo sets dst = sB, where an event that lies j events back counts its
 // weight times alpha^j; 1 does not forget.
-func (e *ease) scoresTo(dst []float64, h model.History, alpha float64) {
+func (e *easeModel) scoresTo(dst []float64, h model.History, alpha float64) {
 	clear(dst)
 	fade := 1.0
 	for j := len(h) - 1; j >= 0; j-- {
@@ -116,41 +116,52 @@ func (e *ease) scoresTo(dst []float64, h model.History, alpha float64) {
 	}
 }
 
-// ranks ranks the last item of every user of h by what the items before it
-// score.
-func (e *ease) ranks(p *dataset.Partition, h *dataset.Histories, alpha float64) []int32 {
-	part := *p
-	part.Test = *h
-	r := &runner{p: &part, opt: &Options{}, ranks: make([]int32, h.Len())}
-	r.forEachUser(func() func(u int) {
+// ranks returns the ranks of the last item of every user of h by the scores of the items before it.
+func (e *easeModel) ranks(h *dataset.Histories, alpha float64) []int32 {
+	ranks := make([]int32, h.Len())
+	forEach(len(ranks), func(int) {}, func() func(u int) {
 		scores := make([]float64, e.n)
 		return func(u int) {
 			events := train.History(h, u)
 			e.scoresTo(scores, events[:len(events)-1], alpha)
-			seen, target := r.split(u)
-			r.ranks[u] = rank(scores, target, seen)
+			seen, target := split(h, u)
+			ranks[u] = rank(scores, target, seen)
 		}
 	})
-	return r.ranks
+	return ranks
 }
 
-// runEASE ranks by the λ, and the α if the method forgets, that have the best
-// NDCG@10 on the validation users, whose last item is the target as that of a
-// test user is.
-func (r *runner) runEASE() error {
-	n := len(r.p.Items)
+// ease is the method EASE^R.
+type ease struct{ forgets bool }
+
+func (m ease) Name() string {
+	if m.forgets {
+		return EASEForgetting
+	}
+	return EASE
+}
+
+func (ease) Needs() Needs { return Needs{} }
+
+// Rank ranks by the λ, and the α if the method forgets, of the best NDCG@10 on the validation users.
+// Their last item is the target, as that of a test user is.
+func (m ease) Rank(t *Task) error {
+	n := len(t.Part.Items)
 	if n > maxEASEItems {
 		return fmt.Errorf("needs an n×n matrix: %d items take %.1f GiB, and no more than %.0f GiB (%d items) are allowed; leave rare items out",
 			n, 8*float64(n)*float64(n)/(1<<30), float64(maxEASEBytes>>30), maxEASEItems)
 	}
-	if r.p.Validation.Len() == 0 {
+	if t.Part.Validation.Len() == 0 {
 		return errors.New("chooses lambda on the validation users, and none has two or more items that a training user has")
 	}
-	s := &easeSearch{runner: r, alphas: []float64{1}, inverses: len(easeLambdas), buf: make([]float64, n*n), best: math.Inf(-1)}
-	if r.method.Kind == EASEForgetting {
+	s := &easeSearch{
+		task: t, forgets: m.forgets, alphas: []float64{1}, inverses: len(easeLambdas),
+		buf: make([]float64, n*n), best: math.Inf(-1),
+	}
+	if m.forgets {
 		s.alphas = easeAlphas
 	}
-	if n > easeAllItems {
+	if n > EASEQuickItems {
 		s.inverses = easeVisits
 		return climb(easeStart, len(easeLambdas), easeVisits, s.try)
 	}
@@ -166,7 +177,8 @@ func (r *runner) runEASE() error {
 // test users whenever that changes, so that no B is kept or built again; what
 // comes of it has no influence on the search.
 type easeSearch struct {
-	runner   *runner
+	task     *Task
+	forgets  bool
 	alphas   []float64
 	inverses int // at most, for the progress
 	done     int
@@ -177,9 +189,9 @@ type easeSearch struct {
 // try returns the best NDCG@10 on the validation users over all α at the λ of
 // the given place in the grid.
 func (s *easeSearch) try(place int) (float64, error) {
-	r, lambda := s.runner, easeLambdas[place]
-	e, err := newEASE(train.Incidence(r.p), lambda, s.buf, func(done, total int) {
-		r.progress(len(r.ranks) * (s.done*total + done) / (s.inverses * total))
+	t, lambda := s.task, easeLambdas[place]
+	e, err := newEASE(train.Incidence(t.Part), lambda, s.buf, func(done, total int) {
+		t.progress(len(t.Ranks) * (s.done*total + done) / (s.inverses * total))
 	})
 	if err != nil {
 		return 0, err
@@ -187,14 +199,14 @@ func (s *easeSearch) try(place int) (float64, error) {
 	s.done++
 	best := math.Inf(-1)
 	for _, alpha := range s.alphas {
-		ndcg := MetricAt(10, e.ranks(r.p, &r.p.Validation, alpha)).NDCG
+		ndcg := MetricAt(10, e.ranks(&t.Part.Validation, alpha)).NDCG
 		best = max(best, ndcg)
 		if ndcg > s.best {
 			s.best = ndcg
-			r.ranks = e.ranks(r.p, &r.p.Test, alpha)
-			r.chosen = map[string]float64{"lambda": lambda}
-			if r.method.Kind == EASEForgetting {
-				r.chosen["alpha"] = alpha
+			t.Ranks = e.ranks(&t.Part.Test, alpha)
+			t.Chosen = map[string]float64{"lambda": lambda}
+			if s.forgets {
+				t.Chosen["alpha"] = alpha
 			}
 		}
 	}

@@ -5,10 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/spectral"
 )
 
-// Kinds of methods.
+// Names of families of methods. A name stands for all methods of its family.
 const (
 	Popularity = "popularity" // items by the number of their training users
 	GS         = "gs-imc"     // ŷ = U H Uᵀs of the whole history
@@ -19,71 +20,136 @@ const (
 
 	EASE           = "ease"            // EASE^R, λ chosen on the validation users
 	EASEForgetting = "ease-forgetting" // EASE^R of a history that fades by α an event, λ and α chosen likewise
+	BestGS         = "gs-imc-best"     // GS-IMC with the filter chosen on the validation users
 )
 
-// Method is one way to rank items: a kind and, for the spectral kinds, the
-// name of a filter.
-type Method struct{ Kind, Filter string }
+// Method is one way to rank items for users. A new method is a type in a file of its own and an entry
+// in the table of families.
+type Method interface {
+	// Name returns the name in lists of methods, tables and JSON, such as "gs-imc random-walk".
+	Name() string
 
-// String is the name of the method, such as "gs-imc random-walk".
-func (m Method) String() string { return strings.TrimSpace(m.Kind + " " + m.Filter) }
+	// Needs returns the bases that the method is built on.
+	Needs() Needs
 
-// literal tells whether the method is of the paper's family and needs a basis.
-func (m Method) literal() bool { return m.Filter != "" }
-
-// learned tells whether the method is one of learned dynamics.
-func (m Method) learned() bool { return m.Kind == Dynamics }
-
-// AllMethods lists the methods for any catalogue, in the order of the tables:
-// all but those of [DenseMethods].
-func AllMethods() []Method {
-	all := []Method{{Kind: Popularity}}
-	for _, kind := range []string{GS, BGS, BGSOnline} {
-		for _, filter := range spectral.FilterNames {
-			all = append(all, Method{kind, filter})
-		}
-	}
-	return append(all, Method{Kind: Dynamics}, Method{Kind: MRFCF})
+	// Rank fits the method to the training users of t.Part, chooses constants by its validation users,
+	// and stores the rank of each test user's target in t.Ranks. Fitting and ranking are one step, so
+	// that a method that tries several constants need not keep the best of several large matrices: it
+	// ranks the test users whenever the validation users say that a constant is better. The test users
+	// must have no influence on what is chosen.
+	Rank(t *Task) error
 }
 
-// DenseMethods lists the methods that need an n×n matrix for n items, and time
-// in proportion to n³.
-func DenseMethods() []Method { return []Method{{Kind: EASE}, {Kind: EASEForgetting}} }
+// Needs tells which ingredients of [Options] a method is built from.
+type Needs struct{ Paper, Learned bool }
 
-// ParseMethods reads a comma-separated list of method names, or "all" for
-// [AllMethods]. A kind alone, such as "gs-imc", stands for all its filters.
-func ParseMethods(list string) ([]Method, error) {
-	all := AllMethods()
-	if strings.TrimSpace(list) == "all" {
-		return all, nil
+// NeedsOf returns the ingredients that any of the methods needs.
+func NeedsOf(methods []Method) (n Needs) {
+	for _, m := range methods {
+		n.Paper, n.Learned = n.Paper || m.Needs().Paper, n.Learned || m.Needs().Learned
 	}
-	all = append(all, DenseMethods()...)
+	return n
+}
+
+// family is a group of methods under one name.
+type family struct {
+	name    string
+	methods []Method
+	byName  bool // not part of [AllMethods]
+}
+
+// families lists all methods in the order of the tables.
+func families() []family {
+	return []family{
+		{name: Popularity, methods: []Method{popularity{}}},
+		{name: GS, methods: filtered(GS)},
+		{name: BGS, methods: filtered(BGS)},
+		{name: BGSOnline, methods: filtered(BGSOnline)},
+		{name: Dynamics, methods: []Method{LearnedDynamics()}},
+		{name: MRFCF, methods: []Method{mrfcf{}}},
+		{name: EASE, methods: []Method{ease{}}, byName: true},
+		{name: EASEForgetting, methods: []Method{ease{forgets: true}}, byName: true},
+		{name: BestGS, methods: []Method{bestGS{}}, byName: true},
+	}
+}
+
+// filtered returns the methods of a family, one for each filter.
+func filtered(family string) (methods []Method) {
+	for _, filter := range spectral.FilterNames {
+		methods = append(methods, Filtered(family, filter))
+	}
+	return methods
+}
+
+// AllMethods returns the methods for any catalogue: all but those of [DenseMethods] and [BestGS], which
+// repeats one of them.
+func AllMethods() (all []Method) {
+	for _, f := range families() {
+		if !f.byName {
+			all = append(all, f.methods...)
+		}
+	}
+	return all
+}
+
+// DenseMethods returns the methods that need an n×n matrix for n items, and time in proportion to n³.
+func DenseMethods() []Method { return []Method{ease{}, ease{forgets: true}} }
+
+// DefaultMethods returns the methods that tell a reader of figures on p most: the popularity that any
+// recommender must beat, the paper's method with its best filter, learned dynamics, and EASE^R, a strong
+// baseline. EASE^R is left out beyond [EASEQuickItems] items, where it takes minutes. Without validation
+// users nothing can be chosen: the filter is then spectral.RandomWalk, and EASE^R is left out.
+func DefaultMethods(p *dataset.Partition) []Method {
+	if p.Validation.Len() == 0 {
+		return []Method{popularity{}, Filtered(GS, spectral.RandomWalk), LearnedDynamics()}
+	}
+	methods := []Method{popularity{}, bestGS{}, LearnedDynamics()}
+	if len(p.Items) <= EASEQuickItems {
+		methods = append(methods, ease{})
+	}
+	return methods
+}
+
+// ParseMethods reads a comma-separated list of methods and families, or "all" for [AllMethods].
+func ParseMethods(list string) ([]Method, error) {
+	if strings.TrimSpace(list) == "all" {
+		return AllMethods(), nil
+	}
 	var chosen []Method
 	for name := range strings.SplitSeq(list, ",") {
 		name = strings.Join(strings.Fields(name), " ")
-		before := len(chosen)
-		for _, m := range all {
-			if (m.String() == name || m.Kind == name) && !slices.Contains(chosen, m) {
+		found := named(name)
+		if len(found) == 0 {
+			return nil, fmt.Errorf("unknown method %q, want all or some of: %s", name, known())
+		}
+		for _, m := range found {
+			if !slices.Contains(chosen, m) {
 				chosen = append(chosen, m)
 			}
-		}
-		if len(chosen) == before && !slices.ContainsFunc(chosen, func(m Method) bool { return m.String() == name || m.Kind == name }) {
-			return nil, fmt.Errorf("unknown method %q, want all or some of: %s", name, names(all))
 		}
 	}
 	return chosen, nil
 }
 
-// NeedsBasis tells whether any of the methods needs [Options].Basis.
-func NeedsBasis(methods []Method) bool { return slices.ContainsFunc(methods, Method.literal) }
-
-// NeedsDynamics tells whether any of the methods needs [Options].Learned.
-func NeedsDynamics(methods []Method) bool { return slices.ContainsFunc(methods, Method.learned) }
-
-func names(methods []Method) string {
-	s := make([]string, len(methods))
-	for i, m := range methods {
-		s[i] = m.String()
+// named returns the methods of a family or a method's name.
+func named(name string) (found []Method) {
+	for _, f := range families() {
+		for _, m := range f.methods {
+			if f.name == name || m.Name() == name {
+				found = append(found, m)
+			}
+		}
 	}
-	return strings.Join(s, ", ")
+	return found
+}
+
+// known returns the names of all methods.
+func known() string {
+	var all []string
+	for _, f := range families() {
+		for _, m := range f.methods {
+			all = append(all, m.Name())
+		}
+	}
+	return strings.Join(all, ", ")
 }

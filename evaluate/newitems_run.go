@@ -1,11 +1,8 @@
 package evaluate
 
 import (
-	"fmt"
-	"io"
 	"slices"
 	"sync/atomic"
-	"text/tabwriter"
 
 	"github.com/gsimc/gsimc/train"
 
@@ -33,7 +30,7 @@ const (
 // Compare ranks the targets of the test users by the model of all items, by that of Reduced, and by the latter extended, each
 // folding the histories as method says. A target that a model does not know is ranked last. Progress, if not nil, is
 // told of the users done.
-func (x *NewItems) Compare(method Method, full, reduced *model.Model, progress func(done, total int)) ([]NewItemsResult, error) {
+func (x *NewItems) Compare(method ModelMethod, full, reduced *model.Model, progress func(done, total int)) ([]NewItemsResult, error) {
 	extended, err := x.Extend(reduced)
 	if err != nil {
 		return nil, err
@@ -57,7 +54,7 @@ func (x *NewItems) Compare(method Method, full, reduced *model.Model, progress f
 }
 
 // measure ranks the targets of the users of h by m.
-func (x *NewItems) measure(method Method, m *model.Model, h *dataset.Histories, progress func(done int)) NewItemsResult {
+func (x *NewItems) measure(method ModelMethod, m *model.Model, h *dataset.Histories, progress func(done int)) NewItemsResult {
 	ranks := make([]int32, h.Len())
 	var done atomic.Int64
 	parallel.TasksWith(h.Len(), func() func(u int) {
@@ -78,7 +75,7 @@ func (x *NewItems) measure(method Method, m *model.Model, h *dataset.Histories, 
 			known = append(known, r)
 		}
 	}
-	out := NewItemsResult{Items: m.NumItems(), New: newResult(method, fresh), Known: newResult(method, known)}
+	out := NewItemsResult{Items: m.NumItems(), New: newResult(method.Name(), fresh), Known: newResult(method.Name(), known)}
 	for _, id := range x.Hidden {
 		if _, ok := m.ItemIndex(id); ok {
 			out.Placed++
@@ -88,7 +85,7 @@ func (x *NewItems) measure(method Method, m *model.Model, h *dataset.Histories, 
 }
 
 // rankTarget ranks the last event of a history of Full by what m makes of those before that it knows.
-func (x *NewItems) rankTarget(method Method, m *model.Model, h model.History, scores, q []float32) int32 {
+func (x *NewItems) rankTarget(method ModelMethod, m *model.Model, h model.History, scores, q []float32) int32 {
 	last := len(h) - 1
 	target, ok := m.ItemIndex(x.Full.Items[h[last].Item])
 	if !ok {
@@ -102,44 +99,9 @@ func (x *NewItems) rankTarget(method Method, m *model.Model, h model.History, sc
 			seen = append(seen, e.Item)
 		}
 	}
-	method.query(m, q, past)
+	method.queryTo(q, m, past)
 	m.ScoresTo(scores, q)
 	return rank(scores, target, seen)
-}
-
-// WriteNewItems prints the results of a Compare, and how much of the full model's HR the extension reaches.
-func WriteNewItems(w io.Writer, results []NewItemsResult) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "model\titems\ttargets\tusers\t")
-	for _, n := range Cutoffs {
-		fmt.Fprintf(t, "HR@%d\t±\tNDCG@%d\t±\t", n, n)
-	}
-	fmt.Fprintln(t)
-	for _, part := range []struct {
-		name string
-		of   func(*NewItemsResult) *Result
-	}{
-		{"new", func(r *NewItemsResult) *Result { return &r.New }},
-		{"known", func(r *NewItemsResult) *Result { return &r.Known }},
-	} {
-		for i := range results {
-			r := part.of(&results[i])
-			fmt.Fprintf(t, "%s\t%d\t%s\t%d\t", results[i].Model, results[i].Items, part.name, len(r.Ranks))
-			for _, m := range r.Metrics {
-				fmt.Fprintf(t, "%.4f\t%.4f\t%.4f\t%.4f\t", m.HR, m.HRErr, m.NDCG, m.NDCGErr)
-			}
-			fmt.Fprintln(t)
-		}
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	share, ok := ReachedHR(results, 50)
-	if !ok {
-		return nil
-	}
-	_, err := fmt.Fprintf(w, "\nOn new targets the extension reaches %.0f %% of the HR@50 of the model trained on all.\n", 100*share)
-	return err
 }
 
 // ReachedHR is the share of the full model's HR@n on the new targets that the extended model reaches; not ok if there are no

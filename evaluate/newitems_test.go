@@ -1,7 +1,6 @@
 package evaluate_test
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
@@ -90,7 +89,7 @@ func TestCompareOnCheckerboard(t *testing.T) {
 	spec := model.DefaultSpec()
 	full, reduced := modelsOf(t, x, spec, 2)
 	calls := 0
-	results, err := x.Compare(evaluate.Method{Kind: evaluate.GS, Filter: spectral.RandomWalk}, full, reduced, func(int, int) { calls++ })
+	results, err := x.Compare(evaluate.Filtered(evaluate.GS, spectral.RandomWalk), full, reduced, func(int, int) { calls++ })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,12 +115,8 @@ func TestCompareOnCheckerboard(t *testing.T) {
 			t.Errorf("extended: a new target of the user's colour has rank %d, want at most 7", r)
 		}
 	}
-	var table bytes.Buffer
-	if err := evaluate.WriteNewItems(&table, results); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(table.String(), "100 % of the HR@50") {
-		t.Errorf("table:\n%s", &table)
+	if share, ok := evaluate.ReachedHR(results, 50); !ok || share != 1 {
+		t.Errorf("the extension reaches %v of the HR@50, want all", share)
 	}
 }
 
@@ -139,7 +134,7 @@ func TestNewItemsReference(t *testing.T) {
 		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.87}}, Ridge: 1, Positions: 200, Deviation: true,
 	}
 	full, reduced := modelsOf(t, x, spec, 128)
-	results, err := x.Compare(evaluate.Method{Kind: evaluate.Dynamics}, full, reduced, nil)
+	results, err := x.Compare(evaluate.LearnedDynamics(), full, reduced, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

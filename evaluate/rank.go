@@ -2,6 +2,8 @@ package evaluate
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"math"
 
 	"github.com/gsimc/gsimc/internal/stat"
@@ -23,24 +25,42 @@ type Metric struct {
 	HRErr, NDCGErr float64
 }
 
-// Result is what one method reached.
+// Result holds the figures that one method reached.
 type Result struct {
-	Method  Method
+	Name    string  // of the method
 	Ranks   []int32 // of the target, one for each test user, from 1
 	Metrics []Metric
-	// Chosen holds the constants that the method chose on the validation
-	// users, by name ("lambda", "alpha"); nil if it chooses none.
-	Chosen map[string]float64
+
+	// Chosen holds the constants that the method chose on the validation users, by name ("lambda",
+	// "alpha"); nil if it chooses none. Variant is the variant that it chose likewise, such as a filter.
+	Chosen  map[string]float64
+	Variant string
+
 	// Calibration is that of a model that knows its variance; nil for others.
 	Calibration *Calibration
 }
 
-func newResult(m Method, ranks []int32) Result {
-	res := Result{Method: m, Ranks: ranks}
+func newResult(name string, ranks []int32) Result {
+	res := Result{Name: name, Ranks: ranks}
 	for _, n := range Cutoffs {
 		res.Metrics = append(res.Metrics, MetricAt(n, ranks))
 	}
 	return res
+}
+
+// Figures returns the metrics under the names of the JSON output: "hr@10", "ndcg@10" and, for their
+// standard errors, "hr@10 stderr", "ndcg@10 stderr"; and the constants of Chosen.
+func (r *Result) Figures() map[string]float64 {
+	f := make(map[string]float64)
+	maps.Copy(f, r.Chosen)
+	for _, m := range r.Metrics {
+		for name, v := range map[string]float64{"hr": m.HR, "ndcg": m.NDCG} {
+			f[fmt.Sprintf("%s@%d", name, m.N)] = v
+		}
+		f[fmt.Sprintf("hr@%d stderr", m.N)] = m.HRErr
+		f[fmt.Sprintf("ndcg@%d stderr", m.N)] = m.NDCGErr
+	}
+	return f
 }
 
 // MetricAt averages over targets at these ranks, from 1. The standard error is that of a mean of

@@ -6,9 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/dataset"
 )
 
 // rank against sorting all items that are not in the history.
@@ -41,7 +42,7 @@ func TestRankAgainstSort(t *testing.T) {
 
 // HR and NDCG by hand: ranks 1, 3, 11 and 200 among four users.
 func TestMetric(t *testing.T) {
-	got := newResult(Method{Kind: Popularity}, []int32{1, 3, 11, 200})
+	got := newResult(Popularity, []int32{1, 3, 11, 200})
 	gain11 := 1 / math.Log2(12)
 	want := []Metric{
 		{N: 10, HR: 0.5, NDCG: 1.5 / 4, HRErr: math.Sqrt(0.25 / 3), NDCGErr: math.Sqrt((1.25/4 - 0.375*0.375) / 3)},
@@ -80,7 +81,7 @@ func TestParseMethods(t *testing.T) {
 			}
 			continue
 		}
-		if s := strings.ReplaceAll(names(got), ", ", "; "); err != nil || s != tt.want {
+		if s := namesOf(got); err != nil || s != tt.want {
 			t.Errorf("%q: %q, %v, want %q", tt.list, s, err, tt.want)
 		}
 	}
@@ -89,15 +90,40 @@ func TestParseMethods(t *testing.T) {
 	}
 }
 
-func TestWriteTable(t *testing.T) {
-	var b strings.Builder
-	r := []Result{newResult(Method{GS, "cutoff"}, []int32{1, 20})}
-	if err := WriteTable(&b, r, []time.Duration{1500 * time.Millisecond}); err != nil {
-		t.Fatal(err)
+func namesOf(methods []Method) string {
+	names := make([]string, len(methods))
+	for i, m := range methods {
+		names[i] = m.Name()
 	}
-	for _, want := range []string{"HR@10", "gs-imc cutoff", "0.5000", "1.5s"} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("table has no %q:\n%s", want, b.String())
+	return strings.Join(names, "; ")
+}
+
+// Every method of the table can be asked for by its name and by that of its family, and has no other method's name.
+func TestFamilies(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range families() {
+		for _, m := range f.methods {
+			if seen[m.Name()] {
+				t.Errorf("two methods are called %q", m.Name())
+			}
+			seen[m.Name()] = true
+			if got, err := ParseMethods(m.Name()); err != nil || len(got) != 1 || got[0] != m {
+				t.Errorf("%q stands for %s, %v", m.Name(), namesOf(got), err)
+			}
 		}
+		if got, err := ParseMethods(f.name); err != nil || len(got) != len(f.methods) {
+			t.Errorf("%q stands for %s, %v, want %d methods", f.name, namesOf(got), err, len(f.methods))
+		}
+	}
+}
+
+func TestDefaultMethods(t *testing.T) {
+	p := randomPartition(1, 40, 20)
+	if got, want := namesOf(DefaultMethods(p)), "popularity; gs-imc-best; dynamics; ease"; got != want {
+		t.Errorf("the default methods are %s, want %s", got, want)
+	}
+	p.Validation = dataset.Histories{Ptr: []int64{0}}
+	if got, want := namesOf(DefaultMethods(p)), "popularity; gs-imc random-walk; dynamics"; got != want {
+		t.Errorf("without validation users the default methods are %s, want %s", got, want)
 	}
 }

@@ -71,8 +71,8 @@ func TestReference(t *testing.T) {
 					}
 				})
 			}
-			checkFigures(t, p, evaluate.Method{Kind: evaluate.Popularity}, want.Popularity)
-			checkFigures(t, p, evaluate.Method{Kind: evaluate.MRFCF}, want.MRFCF)
+			checkFigures(t, p, methodsNamed(t, evaluate.Popularity)[0], want.Popularity)
+			checkFigures(t, p, methodsNamed(t, evaluate.MRFCF)[0], want.MRFCF)
 		})
 	}
 }
@@ -182,9 +182,9 @@ func compareFigures(t *testing.T, r evaluate.Result, suffix string, want map[str
 			bound = max(bound, oneUser)
 		}
 		if d := math.Abs(got[name] - w); d > bound+1e-6 { // the reference is rounded to six digits
-			t.Errorf("%v%s: %s = %.6f, want %.6f ± %.4f", r.Method, suffix, name, got[name], w, bound)
+			t.Errorf("%s%s: %s = %.6f, want %.6f ± %.4f", r.Name, suffix, name, got[name], w, bound)
 		} else {
-			t.Logf("%v%s: %s = %.6f, reference %.6f", r.Method, suffix, name, got[name], w)
+			t.Logf("%s%s: %s = %.6f, reference %.6f", r.Name, suffix, name, got[name], w)
 		}
 	}
 }

@@ -65,17 +65,17 @@ func TestRunOnCheckerboard(t *testing.T) {
 		Methods: evaluate.AllMethods(), MRFCFA: evaluate.DefaultMRFCFA,
 		Paper:   evaluate.Ingredients{Basis: basis, Spec: spec},
 		Learned: evaluate.Ingredients{Basis: basis, Spec: learned},
-		Done:    func(r *evaluate.Result) { finished = append(finished, r.Method.String()) },
+		Done:    func(r *evaluate.Result) { finished = append(finished, r.Name) },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var want []string
 	for _, r := range results {
-		want = append(want, r.Method.String())
+		want = append(want, r.Name)
 		for u, rank := range r.Ranks {
-			if limit := int32(12 - 5); r.Method.Kind != evaluate.Popularity && rank > limit {
-				t.Errorf("%v: user %d has rank %d, want at most %d", r.Method, u, rank, limit)
+			if limit := int32(12 - 5); r.Name != evaluate.Popularity && rank > limit {
+				t.Errorf("%v: user %d has rank %d, want at most %d", r.Name, u, rank, limit)
 			}
 		}
 	}
@@ -103,6 +103,46 @@ func TestCutoffMakesBGSEqualGS(t *testing.T) {
 	}
 }
 
+// methodsNamed returns the methods of a list.
+func methodsNamed(t *testing.T, list string) []evaluate.Method {
+	t.Helper()
+	methods, err := evaluate.ParseMethods(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return methods
+}
+
+// On the checkerboard all filters find the colour; the first of the best is chosen, and its ranks are those of that method.
+func TestBestFilterIsChosenOnValidation(t *testing.T) {
+	p := checkerboard(t)
+	basis, spec := solve(t, p, 8)
+	opt := evaluate.Options{Paper: evaluate.Ingredients{Basis: basis, Spec: spec}, Methods: methodsNamed(t, evaluate.BestGS+", "+evaluate.GS)}
+	results, err := evaluate.Run(p, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	onValidation, err := evaluate.RunValidation(p, 0, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	best := 1 // of the filters, by NDCG@10 on the validation users
+	for i := range onValidation[1:] {
+		if onValidation[i+1].Metrics[0].NDCG > onValidation[best].Metrics[0].NDCG {
+			best = i + 1
+		}
+	}
+	if got, want := evaluate.GS+" "+results[0].Variant, onValidation[best].Name; got != want {
+		t.Errorf("chose %q, want %q", got, want)
+	}
+	if diff := cmp.Diff(results[best].Ranks, results[0].Ranks); diff != "" {
+		t.Errorf("ranks (-%s +chosen):\n%s", results[best].Name, diff)
+	}
+	if some, err := evaluate.RunValidation(p, 3, opt); err != nil || len(some[0].Ranks) != 3 {
+		t.Errorf("3 of the validation users: %v, %v", some, err)
+	}
+}
+
 func TestRunErrors(t *testing.T) {
 	p := checkerboard(t)
 	basis, spec := solve(t, p, 5)
@@ -110,7 +150,7 @@ func TestRunErrors(t *testing.T) {
 	empty.Test = dataset.Histories{Ptr: []int64{0}}
 	bad := spec
 	bad.Alpha = 2
-	gs := []evaluate.Method{{Kind: evaluate.GS, Filter: spectral.Tikhonov}}
+	gs := []evaluate.Method{evaluate.Filtered(evaluate.GS, spectral.Tikhonov)}
 	tests := []struct {
 		name string
 		p    *dataset.Partition
@@ -120,7 +160,7 @@ func TestRunErrors(t *testing.T) {
 		{"no test users", &empty, evaluate.Options{Methods: gs, Paper: evaluate.Ingredients{Basis: basis, Spec: spec}}, "no test user"},
 		{"no basis", p, evaluate.Options{Methods: gs, Paper: evaluate.Ingredients{Spec: spec}}, "needs a basis"},
 		{"bad constant", p, evaluate.Options{Methods: gs, Paper: evaluate.Ingredients{Basis: basis, Spec: bad}}, "Alpha: 2"},
-		{"bad a", p, evaluate.Options{Methods: []evaluate.Method{{Kind: evaluate.MRFCF}}}, "A: 0"},
+		{"bad a", p, evaluate.Options{Methods: methodsNamed(t, evaluate.MRFCF)}, "A: 0"},
 	}
 	for _, tt := range tests {
 		if _, err := evaluate.Run(tt.p, tt.opt); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -100,9 +100,9 @@ func evaluated(t *testing.T, p *dataset.Partition, c Candidate, deviation bool) 
 	q := *p
 	q.Test = p.Validation
 	in := evaluate.Ingredients{Basis: basis, Spec: spec}
-	method := evaluate.Method{Kind: evaluate.Dynamics}
+	method := evaluate.LearnedDynamics()
 	if !c.learned() {
-		method = evaluate.Method{Kind: evaluate.GS, Filter: c.Filter}
+		method = evaluate.Filtered(evaluate.GS, c.Filter)
 	}
 	results, err := evaluate.Run(&q, evaluate.Options{Methods: []evaluate.Method{method}, Paper: in, Learned: in})
 	if err != nil {

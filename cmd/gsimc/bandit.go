@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"text/tabwriter"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/train"
@@ -22,7 +20,7 @@ func (c *evaluateCmd) checkBandit() error {
 		return nil
 	}
 	var errs []error
-	if c.Methods != "all" && c.Methods != evaluate.Dynamics {
+	if c.Methods != "" && c.Methods != "all" && c.Methods != evaluate.Dynamics {
 		errs = append(errs, cli.Flagf("--methods", "%s does not know its uncertainty, only %s does", c.Methods, evaluate.Dynamics))
 	}
 	if c.NoDeviation {
@@ -33,7 +31,7 @@ func (c *evaluateCmd) checkBandit() error {
 
 // bandit runs the simulation and prints a table or a JSON object.
 func (c *evaluateCmd) bandit(a *cli.App, p progress.Progress, part *dataset.Partition) error {
-	m, err := c.modelOf(p, part, evaluate.Method{Kind: evaluate.Dynamics})
+	m, err := c.modelOf(p, part, evaluate.LearnedDynamics())
 	if err != nil {
 		return err
 	}
@@ -51,14 +49,6 @@ func (c *evaluateCmd) bandit(a *cli.App, p progress.Progress, part *dataset.Part
 	}
 	a.Printf("%d new users, %d lists of %d items each; what a user took according to the data is a hit\n\n",
 		results[0].Users, b.Impressions/b.List, b.List)
-	t := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "policy\tβ\thits\t±\tmore\t±\timpressions to %d hits\t±\tsaved\t±\treached\t\n", b.Hits)
-	for _, r := range results {
-		fmt.Fprintf(t, "%s\t%v\t", r.Kind, r.Beta)
-		for _, x := range []evaluate.Mean{r.Hits, r.MoreHits, r.First, r.Earlier} {
-			fmt.Fprintf(t, "%.2f\t%.2f\t", x.Mean, x.StdErr)
-		}
-		fmt.Fprintf(t, "%.1f%%\t\n", 100*r.Reached.Mean)
-	}
-	return t.Flush()
+	printPolicies(a.Stdout, results, b.Hits)
+	return nil
 }

@@ -60,7 +60,7 @@ func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
 			name: "paper", train: []string{"--filter", "random-walk"}, spec: func(*model.Spec) {},
 			estimators: []model.Estimator{model.EstimatorGS, model.EstimatorBGS},
 			methods: []evaluate.Method{
-				{Kind: evaluate.GS, Filter: spectral.RandomWalk}, {Kind: evaluate.BGSOnline, Filter: spectral.RandomWalk},
+				evaluate.Filtered(evaluate.GS, spectral.RandomWalk), evaluate.Filtered(evaluate.BGSOnline, spectral.RandomWalk),
 			},
 		},
 		{
@@ -73,7 +73,7 @@ func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
 				}
 			},
 			estimators: []model.Estimator{model.EstimatorBGS},
-			methods:    []evaluate.Method{{Kind: evaluate.Dynamics}},
+			methods:    []evaluate.Method{evaluate.LearnedDynamics()},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -166,7 +166,7 @@ func compareRanks(t *testing.T, want evaluate.Result, got []int) {
 			expected = 0
 		}
 		if got[u] != expected {
-			t.Errorf("%v, test user %d: served at place %d, evaluated at %d", want.Method, u, got[u], rank)
+			t.Errorf("%v, test user %d: served at place %d, evaluated at %d", want.Name, u, got[u], rank)
 		}
 		for _, n := range evaluate.Cutoffs {
 			if got[u] > 0 && got[u] <= n {
@@ -176,9 +176,9 @@ func compareRanks(t *testing.T, want evaluate.Result, got []int) {
 	}
 	for _, m := range want.Metrics {
 		served := float64(hits[m.N]) / float64(len(got))
-		t.Logf("%v: HR@%d served %.6f, evaluated %.6f", want.Method, m.N, served, m.HR)
+		t.Logf("%v: HR@%d served %.6f, evaluated %.6f", want.Name, m.N, served, m.HR)
 		if served != m.HR {
-			t.Errorf("%v: HR@%d differs", want.Method, m.N)
+			t.Errorf("%v: HR@%d differs", want.Name, m.N)
 		}
 	}
 }

@@ -22,7 +22,7 @@ type evaluateCmd struct {
 
 	graphFlags
 
-	Methods     string  `group:"Methods:" default:"all" help:"Comma-separated: popularity, dynamics, mrfcf, and gs-imc, bgs-imc and bgs-online with a filter (gs-imc tikhonov) or without one (all filters); or all of these. By name only: ease, ease-forgetting."`
+	Methods     string  `group:"Methods:" placeholder:"LIST" help:"Comma-separated: popularity, dynamics, mrfcf, and gs-imc, bgs-imc and bgs-online with a filter (gs-imc tikhonov) or without one (all filters); or all of these. By name only: gs-imc-best (the filter chosen on the validation users), ease, ease-forgetting. Default: popularity,gs-imc-best,dynamics,ease; without ease beyond ${ease_quick_items} items."`
 	Protocol    string  `group:"Protocol:" default:"last-item" enum:"last-item,new-items,bandit" help:"last-item: rank the last item of each test user. new-items: train without some items, show these to the model afterwards, and rank those targets that are such items. bandit: show lists to new users, with and without exploration."`
 	NewShare    float64 `group:"Protocol:" default:"0.2" help:"new-items: share of the items with ${min_hidden_users} training users or more that are left out; above 0, below 1."`
 	ShownShare  float64 `group:"Protocol:" default:"0.5" help:"new-items: share of the training users whose events show the new items to the model; above 0, at most 1."`
@@ -59,19 +59,17 @@ With --protocol bandit every test user begins without history and is shown 20 li
 
 // Validate is called by kong after parsing.
 func (c *evaluateCmd) Check() error {
-	_, err := evaluate.ParseMethods(c.Methods)
-	if err != nil {
-		err = cli.Flag("--methods", err)
+	var err error
+	if c.Methods != "" {
+		if _, err = evaluate.ParseMethods(c.Methods); err != nil {
+			err = cli.Flag("--methods", err)
+		}
 	}
 	return errors.Join(c.dataFlags.check(), c.graphFlags.check(), c.modelFlags.check(), cli.Above("--mrfcf-a", c.MrfcfA, 1), c.checkNewItems(), c.checkBandit(), err)
 }
 
 // Run measures the methods and prints a table or a JSON object.
 func (c *evaluateCmd) Run(a *cli.App) error {
-	methods, err := evaluate.ParseMethods(c.Methods)
-	if err != nil {
-		return cli.Usage(err)
-	}
 	p := a.Progress()
 	events, _, err := c.read(p)
 	if err != nil {
@@ -93,6 +91,12 @@ func (c *evaluateCmd) Run(a *cli.App) error {
 	case protocolBandit:
 		return c.bandit(a, p, part)
 	}
+	methods := evaluate.DefaultMethods(part)
+	if c.Methods != "" {
+		if methods, err = evaluate.ParseMethods(c.Methods); err != nil {
+			return cli.Usage(err)
+		}
+	}
 	opt := evaluate.Options{Methods: methods, MRFCFA: c.MrfcfA}
 	if err := c.prepare(p, part, &opt); err != nil {
 		return err
@@ -105,7 +109,8 @@ func (c *evaluateCmd) Run(a *cli.App) error {
 		return a.PrintJSON(c.report(part, &opt, results, elapsed))
 	}
 	printHead(a.Stdout, part, &opt)
-	return evaluate.WriteTable(a.Stdout, results, elapsed)
+	printResults(a.Stdout, results, elapsed)
+	return nil
 }
 
 // prepare computes the bases that the methods need: one for both kinds if they are of the same graph and rank.
@@ -128,12 +133,13 @@ func (c *evaluateCmd) prepare(p progress.Progress, part *dataset.Partition, opt 
 		return in, err
 	}
 	var err error
-	if evaluate.NeedsBasis(opt.Methods) {
+	needs := evaluate.NeedsOf(opt.Methods)
+	if needs.Paper {
 		if opt.Paper, err = ingredients(model.DynamicsNone, nil); err != nil {
 			return err
 		}
 	}
-	if evaluate.NeedsDynamics(opt.Methods) {
+	if needs.Learned {
 		opt.Learned, err = ingredients(model.DynamicsLearned, opt.Paper.Basis)
 	}
 	return err
@@ -145,7 +151,7 @@ func measure(p progress.Progress, part *dataset.Partition, opt evaluate.Options)
 	begin := time.Now()
 	p.Begin("ranking test users", progress.Steps)
 	defer p.End()
-	opt.Progress = func(_ evaluate.Method, done, total int) {
+	opt.Progress = func(_ string, done, total int) {
 		p.Update(int64(len(elapsed)*total+done), int64(len(opt.Methods)*total))
 	}
 	opt.Done = func(*evaluate.Result) {
@@ -258,7 +264,7 @@ func (c *evaluateCmd) report(part *dataset.Partition, opt *evaluate.Options, res
 	for i := range results {
 		figures := results[i].Figures()
 		figures["seconds"] = elapsed[i].Seconds()
-		e.Methods[results[i].Method.String()] = figures
+		e.Methods[results[i].Name] = figures
 		if results[i].Calibration != nil {
 			e.Dynamics.Calibration = results[i].Calibration
 		}

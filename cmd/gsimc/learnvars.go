@@ -25,6 +25,7 @@ func learnVars() kong.Vars {
 		"learned_bands":  model.FormatBands(learned.Dynamics.Bands),
 		"learned_ridge":  fmt.Sprint(learned.Dynamics.Ridge),
 
+		"ease_quick_items":  fmt.Sprint(evaluate.EASEQuickItems),
 		"min_hidden_users":  fmt.Sprint(evaluate.MinHiddenUsers),
 		"learned_positions": fmt.Sprint(learned.Dynamics.Positions),
 		"filters":           strings.Join(spectral.FilterNames, ", "),

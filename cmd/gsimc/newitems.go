@@ -27,20 +27,22 @@ func (c *evaluateCmd) checkNewItems() error {
 }
 
 // newItemsMethods are those of --methods, which must have models.
-func (c *evaluateCmd) newItemsMethods() ([]evaluate.Method, error) {
-	if c.Methods == "all" {
-		return []evaluate.Method{{Kind: evaluate.Dynamics}}, nil
+func (c *evaluateCmd) newItemsMethods() (chosen []evaluate.ModelMethod, err error) {
+	if c.Methods == "" || c.Methods == "all" {
+		return []evaluate.ModelMethod{evaluate.LearnedDynamics()}, nil
 	}
 	methods, err := evaluate.ParseMethods(c.Methods)
 	if err != nil {
 		return nil, nil // reported by Validate
 	}
 	for _, m := range methods {
-		if one := []evaluate.Method{m}; !evaluate.NeedsBasis(one) && !evaluate.NeedsDynamics(one) {
-			return nil, cli.Flagf("--methods", "%v has no model to be extended by new items: leave it out", m)
+		ranker, ok := m.(evaluate.ModelMethod)
+		if !ok {
+			return nil, cli.Flagf("--methods", "%s has no model to be extended by new items: leave it out", m.Name())
 		}
+		chosen = append(chosen, ranker)
 	}
-	return methods, nil
+	return chosen, nil
 }
 
 // newItems runs the protocol and prints a table or a JSON object for each method.
@@ -60,14 +62,12 @@ func (c *evaluateCmd) newItems(a *cli.App, p progress.Progress, part *dataset.Pa
 			return err
 		}
 		if c.JSON {
-			reports[method.String()] = newItemsFigures(results)
+			reports[method.Name()] = newItemsFigures(results)
 			continue
 		}
-		fmt.Fprintf(a.Stdout, "%v: %d of %d items hidden from the training; %d training users, %.0f %% of whom show them afterwards\n\n",
-			method, len(x.Hidden), len(part.Items), part.Train.Len(), 100*c.ShownShare)
-		if err := evaluate.WriteNewItems(a.Stdout, results); err != nil {
-			return err
-		}
+		fmt.Fprintf(a.Stdout, "%s: %d of %d items hidden from the training; %d training users, %.0f %% of whom show them afterwards\n\n",
+			method.Name(), len(x.Hidden), len(part.Items), part.Train.Len(), 100*c.ShownShare)
+		printNewItems(a.Stdout, results)
 	}
 	if c.JSON {
 		return a.PrintJSON(map[string]any{"items": len(part.Items), "hidden": len(x.Hidden), "methods": reports})
@@ -76,7 +76,7 @@ func (c *evaluateCmd) newItems(a *cli.App, p progress.Progress, part *dataset.Pa
 }
 
 // compareNewItems trains both models and compares them.
-func (c *evaluateCmd) compareNewItems(p progress.Progress, x *evaluate.NewItems, method evaluate.Method) ([]evaluate.NewItemsResult, error) {
+func (c *evaluateCmd) compareNewItems(p progress.Progress, x *evaluate.NewItems, method evaluate.ModelMethod) ([]evaluate.NewItemsResult, error) {
 	var models [2]*model.Model
 	for i, part := range []*dataset.Partition{x.Full, x.Reduced} {
 		var err error
@@ -90,9 +90,9 @@ func (c *evaluateCmd) compareNewItems(p progress.Progress, x *evaluate.NewItems,
 }
 
 // modelOf trains the model of a method.
-func (c *evaluateCmd) modelOf(p progress.Progress, part *dataset.Partition, method evaluate.Method) (*model.Model, error) {
-	dynamics, filter := model.DynamicsNone, method.Filter
-	if evaluate.NeedsDynamics([]evaluate.Method{method}) {
+func (c *evaluateCmd) modelOf(p progress.Progress, part *dataset.Partition, method evaluate.ModelMethod) (*model.Model, error) {
+	dynamics, filter := model.DynamicsNone, method.Filter()
+	if method.Learned() {
 		dynamics, filter = model.DynamicsLearned, spectral.RandomWalk
 	}
 	cfg := c.graphFlags.config(c.modelFlags.spec(&c.graphFlags, dynamics, filter))

@@ -183,12 +183,12 @@ func TestEvaluate(t *testing.T) {
 		t.Errorf("%d methods, want %d", len(got.Methods), len(methods))
 	}
 	for _, m := range methods {
-		figures := got.Methods[m.String()]
+		figures := got.Methods[m.Name()]
 		if figures["hr@100"] < figures["hr@10"] || figures["hr@100"] <= 0 || figures["hr@100"] > 1 || figures["hr@10 stderr"] <= 0 {
-			t.Errorf("%v: figures %v", m, figures)
+			t.Errorf("%s: figures %v", m.Name(), figures)
 		}
-		if !strings.Contains(table, m.String()) {
-			t.Errorf("the table lacks %v:\n%s", m, table)
+		if !strings.Contains(table, m.Name()) {
+			t.Errorf("the table lacks %s:\n%s", m.Name(), table)
 		}
 	}
 	if f := got.Methods["ease-forgetting"]; f["lambda"] <= 0 || f["alpha"] <= 0 {

@@ -233,9 +233,9 @@ func (c *tuneCmd) measureTest(p progress.Progress, part *dataset.Partition, cand
 		return nil, err
 	}
 	in := evaluate.Ingredients{Basis: basis, Spec: spec}
-	method := evaluate.Method{Kind: evaluate.Dynamics}
+	method := evaluate.LearnedDynamics()
 	if candidate.Dynamics == model.DynamicsNone {
-		method = evaluate.Method{Kind: evaluate.GS, Filter: spec.Filter.Name}
+		method = evaluate.Filtered(evaluate.GS, spec.Filter.Name)
 	}
 	results, _, err := measure(p, part, evaluate.Options{Methods: []evaluate.Method{method}, Paper: in, Learned: in})
 	if err != nil {

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/evaluate"
+)
+
+// printResults prints a row for each method: HR and NDCG with their standard errors, and the time that the method took.
+// The best NDCG@10 is marked. Below are what methods chose on the validation users, and how right the uncertainty is.
+func printResults(w io.Writer, results []evaluate.Result, elapsed []time.Duration) {
+	best := 0
+	for i := range results {
+		if results[i].Metrics[0].NDCG > results[best].Metrics[0].NDCG {
+			best = i
+		}
+	}
+	rows := [][]string{{"", "method", "HR@10", "±", "NDCG@10", "±", "HR@50", "time"}}
+	for i := range results {
+		r := &results[i]
+		mark := ""
+		if i == best {
+			mark = "*"
+		}
+		ten, fifty := &r.Metrics[0], &r.Metrics[1]
+		rows = append(rows, []string{
+			mark, r.Name, figure(ten.HR), figure(ten.HRErr), figure(ten.NDCG), figure(ten.NDCGErr), figure(fifty.HR), seconds(elapsed[i].Seconds()),
+		})
+	}
+	cli.PrintTable(w, rows, 2, 3, 4, 5, 6, 7)
+	fmt.Fprintln(w, "\n* best NDCG@10; ± is the standard error")
+	for i := range results {
+		if text := chosenText(&results[i]); text != "" {
+			fmt.Fprintf(w, "%s: %s, chosen on the validation users\n", results[i].Name, text)
+		}
+	}
+	for i := range results {
+		if c := results[i].Calibration; c != nil {
+			fmt.Fprintf(w, "%s: %s\n", results[i].Name, calibrationText(c))
+		}
+	}
+}
+
+func figure(x float64) string { return fmt.Sprintf("%.4f", x) }
+
+// chosenText lists what a method chose on the validation users.
+func chosenText(r *evaluate.Result) string {
+	var list []string
+	if r.Variant != "" {
+		list = append(list, "filter "+r.Variant)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Chosen)) {
+		list = append(list, fmt.Sprintf("%s %v", name, r.Chosen[name]))
+	}
+	return strings.Join(list, ", ")
+}
+
+// calibrationText says in words how the reported uncertainty compares with the errors on the test users.
+func calibrationText(c *evaluate.Calibration) string {
+	return fmt.Sprintf("its errors are %.2f times as large as it expects event by event, %.2f times for whole users (squared; 1 is right)",
+		c.Overall, c.Query)
+}
+
+// printNewItems prints the results of the protocol new-items for one method.
+func printNewItems(w io.Writer, results []evaluate.NewItemsResult) {
+	rows := [][]string{{"targets", "model", "items", "users", "HR@10", "±", "NDCG@10", "HR@50", "±"}}
+	for _, part := range []struct {
+		name string
+		of   func(*evaluate.NewItemsResult) *evaluate.Result
+	}{
+		{"new", func(r *evaluate.NewItemsResult) *evaluate.Result { return &r.New }},
+		{"known", func(r *evaluate.NewItemsResult) *evaluate.Result { return &r.Known }},
+	} {
+		for i := range results {
+			r := part.of(&results[i])
+			ten, fifty := &r.Metrics[0], &r.Metrics[1]
+			rows = append(rows, []string{
+				part.name, results[i].Model, fmt.Sprint(results[i].Items), fmt.Sprint(len(r.Ranks)),
+				figure(ten.HR), figure(ten.HRErr), figure(ten.NDCG), figure(fifty.HR), figure(fifty.HRErr),
+			})
+		}
+	}
+	cli.PrintTable(w, rows, 2, 3, 4, 5, 6, 7, 8)
+	if share, ok := evaluate.ReachedHR(results, 50); ok {
+		fmt.Fprintf(w, "\nOn new targets the extension reaches %.0f %% of the HR@50 of the model trained on all.\n", 100*share)
+	}
+}
+
+// printPolicies prints the results of the protocol bandit, whose success is a number of hits.
+func printPolicies(w io.Writer, results []evaluate.BanditResult, hits int) {
+	rows := [][]string{{"policy", "beta", "hits", "±", "more", "±", fmt.Sprintf("to %d hits", hits), "±", "saved", "±", "reached"}}
+	for _, r := range results {
+		row := []string{r.Kind, fmt.Sprint(r.Beta)}
+		for _, x := range []evaluate.Mean{r.Hits, r.MoreHits, r.First, r.Earlier} {
+			row = append(row, fmt.Sprintf("%.2f", x.Mean), fmt.Sprintf("%.2f", x.StdErr))
+		}
+		rows = append(rows, append(row, fmt.Sprintf("%.1f%%", 100*r.Reached.Mean)))
+	}
+	cli.PrintTable(w, rows, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gsimc/gsimc/evaluate"
+)
+
+func TestPrintResults(t *testing.T) {
+	metrics := func(ndcg float64) []evaluate.Metric {
+		return []evaluate.Metric{{N: 10, HR: 0.5, NDCG: ndcg}, {N: 50, HR: 1}, {N: 100, HR: 1}}
+	}
+	results := []evaluate.Result{
+		{Name: "bgs-online inverse-cosine", Metrics: metrics(0.25)},
+		{Name: "gs-imc-best", Metrics: metrics(0.75), Variant: "tikhonov"},
+		{Name: "ease", Metrics: metrics(0.5), Chosen: map[string]float64{"lambda": 50}},
+		{Name: "dynamics", Metrics: metrics(0.5), Calibration: &evaluate.Calibration{Overall: 1.011, Query: 0.8}},
+	}
+	var b strings.Builder
+	printResults(&b, results, make([]time.Duration, len(results)))
+	for _, want := range []string{
+		"HR@10", "  *  gs-imc-best                0.5000  0.0000   0.7500", "gs-imc-best: filter tikhonov, chosen on the validation users",
+		"ease: lambda 50, chosen", "dynamics: its errors are 1.01 times",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, &b)
+		}
+	}
+	table, _, _ := strings.Cut(b.String(), "\n\n")
+	for line := range strings.Lines(table) {
+		if n := utf8.RuneCountInString(line); n > 81 {
+			t.Errorf("%d characters in the line %q, want at most 80", n, line)
+		}
+	}
+	if strings.Count(b.String(), "  *  ") != 1 {
+		t.Errorf("want one mark in\n%s", &b)
+	}
+	if i := strings.IndexFunc(b.String(), func(r rune) bool { return r >= 'Α' && r <= 'ω' }); i >= 0 {
+		t.Errorf("Greek in\n%s", &b)
+	}
+}
