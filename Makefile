@@ -38,8 +38,11 @@ test: ## run all tests
 	CGO_ENABLED=0 go test -timeout 15m ./...
 	cd bench && CGO_ENABLED=0 go test -timeout 15m ./...
 
-# The packages whose results must be the same everywhere, or that have assembly for arm64.
-ARM64_PACKAGES := ./ranking ./internal/vec ./internal/topn ./internal/gemm ./internal/parallel ./kalman ./dynamics ./spectral ./model
+# The packages that call kernels, and those with kernels or with results that must be the same everywhere.
+KERNEL_PACKAGES  := ./internal/topn ./kalman ./dynamics ./model
+NUMERIC_PACKAGES := ./internal/vec ./internal/gemm ./internal/parallel ./ranking ./spectral/... $(KERNEL_PACKAGES)
+# The packages with goroutines that share memory.
+CONCURRENT_PACKAGES := ./store/... ./server/... ./retrain/... ./internal/progress/...
 # What takes minutes there: whole solves, whose parts the other tests have.
 ARM64_SKIP := SlowlyFallingSpectrum|SolveLanczosAgainstOracle|PiecesAgainstOracle|RefusesWhatMissesTheTolerance|EigenOfLowRank|InnovationsAreCalibrated|LearnNoiseRecovers
 
@@ -48,17 +51,17 @@ test-arm64: ## run the tests of the numeric packages for arm64, emulated by qemu
 	if [ -z "$$emulator" ] && [ "$$(go env GOHOSTARCH)" != arm64 ]; then \
 		echo "test-arm64: SKIPPED, no emulator: apt-get install qemu-user-static"; exit 0; \
 	fi; \
-	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go test -short -skip '$(ARM64_SKIP)' -timeout 15m $${emulator:+-exec "$$emulator"} $(ARM64_PACKAGES)
+	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go test -short -skip '$(ARM64_SKIP)' -timeout 15m $${emulator:+-exec "$$emulator"} $(NUMERIC_PACKAGES)
 
 # The tests of the kernels themselves go through all that the processor can run; these are of those who use them. An
 # environment variable that is read when a program starts does not make go test run it again, so -count=1.
 test-kernels: ## run the tests of the packages with kernels for the lesser ones too (GSIMC_CPU=generic and avx2)
 	@set -e; for level in generic avx2; do echo "GSIMC_CPU=$$level"; \
-		GSIMC_CPU=$$level CGO_ENABLED=0 go test -count=1 -timeout 15m ./internal/topn ./kalman ./dynamics ./model; \
+		GSIMC_CPU=$$level CGO_ENABLED=0 go test -count=1 -timeout 15m $(KERNEL_PACKAGES); \
 	done
 
 race: ## run the tests of the concurrent packages under the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race -timeout 10m ./store/... ./server/... ./internal/progress/...
+	CGO_ENABLED=1 go test -race -timeout 10m $(CONCURRENT_PACKAGES)
 
 lint: fmt-check vet lint-tool deploy-check ## gofmt, go vet (amd64, arm64), golangci-lint, and the manifests of deploy/
 	$(GOLANGCI) run ./...
