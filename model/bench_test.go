@@ -22,8 +22,9 @@ func benchModel(b *testing.B, n, k int) *Model {
 			encoderScale: make([]float32, n), decoderScale: make([]float32, n), graphScale: make([]float64, n),
 		},
 		response: make([]float32, k), kappa: make([]float64, k), lambda: make([]float64, k),
-		kalman: kalman.Filter{P0: flatPrior(k), SigmaEta: 1e-4, SigmaNu: 1e-4, Alpha: 0.98},
 	}
+	m.spec.Alpha = 0.98
+	m.transition = &diagonalFilter{newPaperFilter(&m.spec, m.response, flatPrior(k))}
 	rng := rand.New(rand.NewPCG(1, 1))
 	for i := range m.basis {
 		m.basis[i] = rng.Float32() - 0.5
@@ -76,13 +77,15 @@ func benchDynamics(b *testing.B, m *Model, r int) {
 	for range r {
 		m.spec.Dynamics.Bands = append(m.spec.Dynamics.Bands, kalman.Band{Rho: rng.Float64()})
 	}
-	m.responses = make([]float32, m.n*r*m.k)
-	for i := range m.responses {
-		m.responses[i] = rng.Float32() - 0.5
+	rows := make([]float32, m.n*r*m.k)
+	for i := range rows {
+		rows[i] = rng.Float32() - 0.5
 	}
-	m.dynamics = &kalman.Dynamics{
-		Bands: m.spec.Dynamics.Bands, Mean: make([]float32, m.k), P0: flatPrior(m.k), SigmaEta: flatPrior(m.k), SigmaNu: flatPrior(m.k),
-	}
+	m.setPredictions(rows)
+	m.transition = &learnedDynamics{Dynamics: kalman.Dynamics{
+		Bands: m.spec.Dynamics.Bands, Mean: make([]float32, m.k),
+		P0: flatPrior(m.k), SigmaEta: flatPrior(m.k), SigmaNu: flatPrior(m.k),
+	}}
 }
 
 // BenchmarkObserveDynamics is BenchmarkFold for one size, beside learned dynamics: r bands are r rows of an item instead of one.

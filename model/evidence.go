@@ -140,7 +140,7 @@ func (e *Evidence) sumKnown(weight float64) {
 			e.sum[j] += scale * float64(u)
 		}
 	}
-	copy(e.sum, e.m.rotateBack(e.sum))
+	copy(e.sum, e.m.rotation.back(e.sum))
 }
 
 // rowEnergy is ‖Λ_K⁻¹ x‖², the energy of the row that x gives.
@@ -198,7 +198,7 @@ func (e *Evidence) Place(i int, id string, users float64) (NewItem, error) {
 		}
 		sum[j] /= kappa - min(loop, maxLoop*kappa)
 	}
-	out.row = e.m.rotate(sum)
+	out.row = e.m.rotation.apply(sum)
 	if !finite(out.row) || !finite([]float64{out.scale}) {
 		return NewItem{}, fmt.Errorf("new item %q has a row that is not finite", id)
 	}
@@ -226,7 +226,7 @@ func (e *Evidence) covariances(item *itemEvidence, users, sample float64) (sum [
 		total = 1
 	}
 	scale = 1 / math.Sqrt(total)
-	sum = m.rotateBack(e.sum)
+	sum = m.rotation.back(e.sum)
 	for l := range sum {
 		sum[l] *= scale
 	}

@@ -40,24 +40,19 @@ func (m *Model) Explain(before *kalman.State, h History, items []int32, est Esti
 		m.checkItem(i)
 	}
 	x := &Explanation{Length: len(h), Events: make([]float64, len(items)*len(h))}
-	t := m.trace(before, h)
-	each := func(s int, c []float64) {
-		for j, i := range items {
-			x.Events[j*len(h)+s] = m.scoreOf(i, c)
-		}
+	u := &unrolling{
+		m: m, before: before, h: h, est: est,
+		base: make([]float64, m.k), earlier: make([]float64, m.k),
+		each: func(s int, c []float64) {
+			for j, i := range items {
+				x.Events[j*len(h)+s] = m.scoreOf(i, c)
+			}
+		},
 	}
-	base, earlier := make([]float64, m.k), make([]float64, m.k)
-	switch {
-	case m.dynamics != nil:
-		m.unrollDynamics(t, before, h, base, earlier, each)
-	case est == EstimatorGS:
-		m.unrollClosedForm(t, before, h, earlier, each)
-	default:
-		m.unrollFilter(t, before, h, earlier, each)
-	}
+	m.transition.unroll(u)
 	for _, i := range items {
-		x.Base = append(x.Base, m.scoreOf(i, base))
-		x.Earlier = append(x.Earlier, m.scoreOf(i, earlier))
+		x.Base = append(x.Base, m.scoreOf(i, u.base))
+		x.Earlier = append(x.Earlier, m.scoreOf(i, u.earlier))
 	}
 	return x
 }
@@ -70,128 +65,4 @@ func (m *Model) scoreOf(i int32, c []float64) float64 {
 		sum += float64(u) * c[j]
 	}
 	return sum * float64(g)
-}
-
-// trace holds the factors of the updates of a history.
-type trace struct {
-	decays []float32 // len(h) × r, or × 1 without learned dynamics: a
-	gains  []float32 // len(h) × k: K
-}
-
-// trace folds h into a copy of before and notes the factors on the way.
-func (m *Model) trace(before *kalman.State, h History) *trace {
-	r := 1
-	if m.dynamics != nil {
-		r = m.numBands()
-	}
-	t := &trace{decays: make([]float32, len(h)*r), gains: make([]float32, len(h)*m.k)}
-	s := before.Clone()
-	for at, e := range h {
-		decays, gains := row(t.decays, at, r), row(t.gains, at, m.k)
-		if m.dynamics != nil {
-			m.dynamics.DecayTo(decays, s, e.Time)
-			m.dynamics.GainTo(gains, s, e.Weight, e.Time)
-		} else {
-			decays[0] = m.kalman.DecayAt(s, e.Time)
-			m.kalman.GainTo(gains, s, e.Time)
-		}
-		m.Fold(s, e)
-	}
-	return t
-}
-
-// unrollDynamics walks h from its end and calls each with c_s.
-func (m *Model) unrollDynamics(t *trace, before *kalman.State, h History, base, earlier []float64, each func(s int, c []float64)) {
-	k, r := m.k, m.numBands()
-	keep := ones(r)               // A_b(s→T)
-	taken := make([]float64, r*k) // g_s^b
-	left := ones(k)               // Π_{t>s} (1 − K_t)
-	used := make([]float64, k)    // Σ_{t>s} G_t
-	c, gain := make([]float64, k), make([]float64, k)
-	for s := len(h) - 1; s >= 0; s-- {
-		e, rows := h[s], m.responseRows(h[s].Item)
-		u, g := m.encoder(e.Item)
-		for j, gainOf := range row(t.gains, s, k) {
-			gain[j] = left[j] * float64(gainOf)
-			left[j] *= 1 - float64(gainOf)
-			used[j] += gain[j]
-			c[j] = gain[j] * float64(g) * float64(u[j])
-		}
-		for b, a := range row(t.decays, s, r) {
-			taken := row(taken, b, k)
-			for j, x := range row(rows, b, k) {
-				c[j] += (keep[b] - taken[j]) * float64(e.Weight) * float64(x)
-				taken[j] = gain[j] + float64(a)*taken[j]
-			}
-			keep[b] *= float64(a)
-		}
-		each(s, c)
-	}
-	for j, mean := range m.dynamics.Mean {
-		base[j] = float64(mean) * (1 - used[j])
-		if before.B != nil {
-			earlier[j] = left[j] * float64(before.B[j])
-		}
-		for b := range r {
-			earlier[j] += (keep[b] - taken[b*k+j]) * float64(before.X[b*k+j])
-		}
-	}
-}
-
-// unrollClosedForm is unrollDynamics for q = H z.
-func (m *Model) unrollClosedForm(t *trace, before *kalman.State, h History, earlier []float64, each func(s int, c []float64)) {
-	c, keep := make([]float64, m.k), 1.0
-	for s := len(h) - 1; s >= 0; s-- {
-		_, g := m.encoder(h[s].Item)
-		w := keep * float64(h[s].Weight) * float64(g)
-		for j := range c {
-			c[j] = w * m.filtered(h[s].Item, j)
-		}
-		each(s, c)
-		keep *= float64(t.decays[s])
-	}
-	q := make([]float32, m.k)
-	m.QueryTo(q, before, EstimatorGS)
-	for j, x := range q {
-		earlier[j] = keep * float64(x)
-	}
-}
-
-// unrollFilter is unrollDynamics for q = x̂.
-func (m *Model) unrollFilter(t *trace, before *kalman.State, h History, earlier []float64, each func(s int, c []float64)) {
-	c := make([]float64, m.k)
-	rest := ones(m.k)                // R_s
-	measured := make([]float64, m.k) // m_s
-	for s := len(h) - 1; s >= 0; s-- {
-		u, g := m.encoder(h[s].Item)
-		w, a := float64(h[s].Weight)*float64(g), float64(t.decays[s])
-		for j, gain := range row(t.gains, s, m.k) {
-			measured[j] += rest[j] * float64(gain)
-			rest[j] *= 1 - float64(gain)
-			c[j] = w * (rest[j]*m.filtered(h[s].Item, j) + measured[j]*float64(u[j]))
-			rest[j] *= a
-			measured[j] *= a
-		}
-		each(s, c)
-	}
-	for j := range earlier {
-		earlier[j] = rest[j]*float64(before.X[j]) + measured[j]*float64(before.Z[j])
-	}
-}
-
-// filtered is coordinate j of H u_i, or of QᵀH u_i.
-func (m *Model) filtered(i int32, j int) float64 {
-	t, at := m.at(i)
-	if t.predictor != nil {
-		return float64(t.predictor[at*m.k+j])
-	}
-	return float64(m.response[j]) * float64(t.basis[at*m.k+j])
-}
-
-func ones(n int) []float64 {
-	v := make([]float64, n)
-	for i := range v {
-		v[i] = 1
-	}
-	return v
 }

@@ -171,7 +171,7 @@ func newShares(m *Model, h History) *shares {
 			dt = max(0, float64(e.Time-newest))
 		}
 		newest = max(newest, e.Time)
-		if m.dynamics != nil {
+		if m.spec.Dynamics.learned() {
 			sh.stepDynamics(t, e, p, dt)
 		} else {
 			sh.stepFilter(t, e, p, dt)
@@ -189,9 +189,9 @@ func decayOf(b kalman.Band, dt float64) float64 {
 }
 
 func (sh *shares) stepDynamics(t int, e Event, p []float64, dt float64) {
-	m, d, k := sh.m, sh.m.dynamics, sh.m.k
+	m, d, k := sh.m, dynamicsOf(sh.m), sh.m.k
 	u, g := m.encoder(e.Item)
-	rows := m.responseRows(e.Item)
+	rows := m.prediction(e.Item)
 	for j := range k {
 		if d.HasDeviation() && e.Weight > 0 {
 			if t > 0 {
@@ -224,7 +224,7 @@ func (sh *shares) stepDynamics(t int, e Event, p []float64, dt float64) {
 }
 
 func (sh *shares) stepFilter(t int, e Event, p []float64, dt float64) {
-	m, f := sh.m, sh.m.kalman
+	m, f := sh.m, filterOf(sh.m)
 	u, g := m.encoder(e.Item)
 	w := float64(e.Weight) * float64(g)
 	a := decayOf(kalman.Band{Rho: f.Alpha, HalfLife: f.HalfLife}, dt)
@@ -236,7 +236,7 @@ func (sh *shares) stepFilter(t int, e Event, p []float64, dt float64) {
 			sh.x[s][j] *= a
 			sh.z[s][j] *= a
 			if s == t {
-				sh.x[s][j] += w * m.filtered(e.Item, j)
+				sh.x[s][j] += w * predictedOf(m, e.Item, j)
 				sh.z[s][j] += w * float64(u[j])
 			}
 			sh.x[s][j] += gain * (sh.z[s][j] - sh.x[s][j])
@@ -249,14 +249,14 @@ func (sh *shares) query(s int, est Estimator) []float64 {
 	m, k := sh.m, sh.m.k
 	q := make([]float64, k)
 	switch {
-	case m.dynamics != nil:
+	case m.spec.Dynamics.learned():
 		for j := range q {
 			q[j] = sh.b[s][j]
 			for at := j; at < len(sh.x[s]); at += k {
 				q[j] += sh.x[s][at]
 			}
 			if s == len(sh.b)-1 {
-				q[j] += float64(m.dynamics.Mean[j])
+				q[j] += float64(dynamicsOf(m).Mean[j])
 			}
 		}
 	case est == EstimatorBGS:

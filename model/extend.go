@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gsimc/gsimc/dynamics"
 	"github.com/gsimc/gsimc/internal/gemm"
 	"github.com/gsimc/gsimc/internal/topn"
 	"github.com/gsimc/gsimc/ranking"
@@ -57,9 +56,11 @@ func (m *Model) Extend(items []NewItem) (*Model, error) {
 	if err := checkItems(e.ids); err != nil {
 		return nil, err
 	}
-	if m.dynamics != nil {
-		e.responses = m.responsesOf(&e.table)
+	rows := make([][]float64, len(items))
+	for i := range items {
+		rows[i] = items[i].row
 	}
+	e.setPredictions(m.transition.predict(&e.table, rows))
 	e.top = topn.New(e.basis, e.decoderScale, m.k, int32(m.n))
 	x := *m
 	x.extension, x.mapping = e, mapping{}
@@ -88,60 +89,6 @@ func (e *extension) append(m *Model, item *NewItem) {
 	encoder, decoder := m.spec.rescale(degree)
 	e.encoderScale, e.decoderScale = append(e.encoderScale, encoder), append(e.decoderScale, decoder)
 	e.basis = append(e.basis, gemm.ToFloat32(item.row)...)
-	if m.rotation != nil {
-		e.predictor = append(e.predictor, m.predict(item.row)...)
-	}
-}
-
-// predict returns QᵀH u of a row Qᵀu.
-func (m *Model) predict(rotated []float64) []float32 {
-	u := m.rotateBack(rotated)
-	for j, h := range m.response {
-		u[j] *= float64(h)
-	}
-	return gemm.ToFloat32(m.rotate(u))
-}
-
-// rotate returns Qᵀu, the coordinates of u in Model.basis: u itself with a diagonal covariance.
-func (m *Model) rotate(u []float64) []float64 {
-	if m.rotation == nil {
-		return u
-	}
-	out := make([]float64, m.k)
-	for j, x := range u {
-		for l, q := range row(m.rotation, j, m.k) {
-			out[l] += x * float64(q)
-		}
-	}
-	return out
-}
-
-// rotateBack is the inverse of rotate: Qv.
-func (m *Model) rotateBack(v []float64) []float64 {
-	if m.rotation == nil {
-		return slices.Clone(v)
-	}
-	out := make([]float64, m.k)
-	for j := range out {
-		for l, q := range row(m.rotation, j, m.k) {
-			out[j] += float64(q) * v[l]
-		}
-	}
-	return out
-}
-
-// responsesOf returns the rows W_b e_i of the items of t.
-func (m *Model) responsesOf(t *table) []float32 {
-	encoders := slices.Clone(t.basis)
-	for i, g := range t.encoderScale {
-		for j := range m.k {
-			encoders[i*m.k+j] *= g
-		}
-	}
-	readout := dynamics.Readout{R: m.numBands(), K: m.k, W: toFloat64(m.readout)}
-	out := make([]float32, len(t.ids)*readout.R*m.k)
-	readout.RowsTo(out, encoders, m.k)
-	return out
 }
 
 // digest identifies the content.

@@ -136,12 +136,7 @@ func TestPlaceReproducesTheBasis(t *testing.T) {
 					t.Fatal(err)
 				}
 				near(t, "row", row(x.extension.basis, 0, rank), toFloat64(row(all.basis, i, rank)), 1e-5)
-				if all.predictor != nil {
-					near(t, "predictor", x.extension.predictor, toFloat64(row(all.predictor, i, rank)), 1e-5)
-				}
-				if all.responses != nil {
-					near(t, "responses", x.extension.responses, toFloat64(all.responseRows(int32(i))), 1e-5)
-				}
+				near(t, "prediction", x.extension.predictions, toFloat64(all.prediction(int32(i))), 1e-5)
 				if got, want := x.extension.graphScale[0], basis.Scale[i]; math.Abs(got-want) > 1e-9*want {
 					t.Errorf("scale of item %d is %v, want %v", i, got, want)
 				}

@@ -1,47 +1,27 @@
 package model
 
 import (
-	"fmt"
-
 	"github.com/gsimc/gsimc/internal/prefetch"
-	"github.com/gsimc/gsimc/internal/vec"
 	"github.com/gsimc/gsimc/kalman"
 )
 
 // NewState returns the state of a user without events.
-func (m *Model) NewState() *kalman.State {
-	if m.dynamics != nil {
-		return m.dynamics.NewState()
-	}
-	return m.kalman.NewState()
-}
+func (m *Model) NewState() *kalman.State { return m.transition.NewState() }
 
 // Fold takes one event into s: kalman.Filter.Update with the item's encoder row e = d_i^{−t/2} u_i in O(k), or
 // kalman.Dynamics.Update with its read-out W_b e as well in O(r·k). No allocation; safe for concurrent use on different
 // states. A state is this fold over a user's events and nothing else.
 func (m *Model) Fold(s *kalman.State, e Event) {
-	u, g := m.encoder(e.Item)
-	if m.dynamics != nil {
-		m.dynamics.Update(s, m.responseRows(e.Item), u, g, e.Weight, e.Time)
-		return
-	}
-	w := float32(e.Weight * g) // the update is linear in w·e, so the factor can stand on either
-	if m.rotation == nil {
-		m.kalman.UpdateDiagonal(s, u, m.response, w, e.Time)
-	} else {
-		t, i := m.at(e.Item)
-		m.kalman.Update(s, u, row(t.predictor, i, m.k), w, e.Time)
-	}
+	t, i := m.at(e.Item)
+	m.transition.fold(s, t, i, e)
 }
 
 // Fetch begins to bring what Fold of an event on the item reads of the model into the cache, and returns at once. It is worth
 // while an event or two ahead of its Fold, when the items vary.
 func (m *Model) Fetch(item int32) {
-	u, _ := m.encoder(item)
-	prefetch.Slice(u)
-	if m.dynamics != nil {
-		prefetch.Slice(m.responseRows(item))
-	}
+	t, i := m.at(item)
+	prefetch.Slice(row(t.basis, i, m.k))
+	prefetch.Slice(t.prediction(i))
 }
 
 // InitialState returns the start of the paper's BGS-IMC for a user with history h: x̂ = H Uᵀs, z = Uᵀs, P = P_0. With
@@ -53,7 +33,7 @@ func (m *Model) InitialState(h History) *kalman.State {
 		m.Fold(s, e)
 	}
 	m.QueryTo(s.X, s, EstimatorGS)
-	copy(s.P, m.kalman.P0)
+	copy(s.P, m.NewState().P)
 	return s
 }
 
@@ -67,33 +47,5 @@ func (m *Model) InitialState(h History) *kalman.State {
 // q may be s.X but must not overlap the rest of s. O(k); O(k²) for EstimatorGS with a full covariance, where z is rotated
 // back and forth: q = QᵀHQ z. It panics on another estimator.
 func (m *Model) QueryTo(q []float32, s *kalman.State, est Estimator) {
-	if m.dynamics != nil {
-		m.dynamics.QueryTo(q, s)
-		return
-	}
-	if len(q) != m.k || len(s.X) != m.k || len(s.Z) != m.k {
-		panic(fmt.Sprintf("model: rank %d, but query of length %d and state of %d", m.k, len(q), len(s.Z)))
-	}
-	switch {
-	case est == EstimatorBGS:
-		copy(q, s.X)
-	case est != EstimatorGS:
-		panic(fmt.Sprintf("model: unknown estimator %q", est))
-	case m.rotation == nil:
-		for j, h := range m.response {
-			q[j] = h * s.Z[j]
-		}
-	default:
-		clear(q)
-		for j, h := range m.response {
-			qj := row(m.rotation, j, m.k)
-			hz := h * vec.Dot(qj, s.Z) // coordinate j of HQz
-			for l, r := range qj {
-				q[l] += float32(hz * r)
-			}
-		}
-	}
+	m.transition.queryTo(q, s, est)
 }
-
-// row returns row i of a row-major matrix with k columns.
-func row[T any](a []T, i, k int) []T { return a[i*k : (i+1)*k : (i+1)*k] }

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -48,6 +49,14 @@ func itemNames(n int) []string {
 	return names
 }
 
+func toFloat64(v []float32) []float64 {
+	w := make([]float64, len(v))
+	for i, x := range v {
+		w[i] = float64(x)
+	}
+	return w
+}
+
 func testSpec() Spec {
 	s := DefaultSpec()
 	s.TrainUsers = 100
@@ -78,6 +87,25 @@ func mustNew(tb testing.TB, spec Spec, b *spectral.Basis, validation []History) 
 		tb.Fatal(err)
 	}
 	return m
+}
+
+// dynamicsOf returns the learned dynamics of m, which must have them.
+func dynamicsOf(m *Model) *kalman.Dynamics { return &m.transition.(*learnedDynamics).Dynamics }
+
+// filterOf returns the paper's filter of m, which must have it.
+func filterOf(m *Model) *kalman.Filter {
+	if f, rotated := m.transition.(*rotatedFilter); rotated {
+		return &f.Filter
+	}
+	return &m.transition.(*diagonalFilter).Filter
+}
+
+// predictedOf returns coordinate j of the paper's prediction of item i, H u_i or QᵀH u_i.
+func predictedOf(m *Model, i int32, j int) float64 {
+	t, at := m.at(i)
+	return m.transition.(interface {
+		predicted(t *table, i, j int) float64
+	}).predicted(t, at, j)
 }
 
 // near compares vectors: |got − want| ≤ tol·max|want|.

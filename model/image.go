@@ -93,12 +93,7 @@ func (m *Model) tensors() []tensor {
 	n, k := int64(m.n), int64(m.k)
 	offsets, ids := packIDs(m.ids)
 	ts := []tensor{{"basis", dtypeF32, []int64{n, k}, bytesOf(m.basis)}}
-	if m.spec.Covariance == CovarianceFull {
-		ts = append(ts,
-			tensor{"predictor", dtypeF32, []int64{n, k}, bytesOf(m.predictor)},
-			tensor{"rotation", dtypeF32, []int64{k, k}, bytesOf(m.rotation)})
-	}
-	ts = append(ts, m.motionTensors()...)
+	ts = append(ts, m.transition.tensors(&m.table)...)
 	return append(ts,
 		tensor{"eigenvalues", dtypeF64, []int64{k}, bytesOf(m.kappa)},
 		tensor{"lambda", dtypeF64, []int64{k}, bytesOf(m.lambda)},
@@ -110,30 +105,6 @@ func (m *Model) tensors() []tensor {
 		tensor{"inside_at_training", dtypeF64, []int64{1}, bytesOf([]float64{m.insideAtTraining})},
 		tensor{"item_offsets", dtypeI64, []int64{n + 1}, bytesOf(offsets)},
 		tensor{"item_ids", dtypeU8, []int64{int64(len(ids))}, ids})
-}
-
-// motionTensors lists what the law of motion needs.
-func (m *Model) motionTensors() []tensor {
-	n, k := int64(m.n), int64(m.k)
-	if m.dynamics == nil {
-		return []tensor{{"p0", dtypeF32, []int64{k}, bytesOf(m.kalman.P0)}}
-	}
-	r, d := int64(m.numBands()), m.dynamics
-	ts := []tensor{
-		{"responses", dtypeF32, []int64{n, r, k}, bytesOf(m.responses)},
-		{"readout", dtypeF32, []int64{r, k, k}, bytesOf(m.readout)},
-		{"mean", dtypeF32, []int64{k}, bytesOf(d.Mean)},
-	}
-	if d.HasDeviation() {
-		ts = append(ts,
-			tensor{"p0", dtypeF32, []int64{k}, bytesOf(d.P0)},
-			tensor{"sigma_eta", dtypeF32, []int64{k}, bytesOf(d.SigmaEta)},
-			tensor{"sigma_nu", dtypeF32, []int64{k}, bytesOf(d.SigmaNu)},
-			tensor{"drift", dtypeF64, []int64{1}, bytesOf([]float64{d.Drift})},
-			tensor{"sigma_theta", dtypeF32, []int64{k}, bytesOf(d.SigmaTheta)},
-			tensor{"theta_floor", dtypeF64, []int64{1}, bytesOf([]float64{d.ThetaFloor})})
-	}
-	return ts
 }
 
 // packIDs writes the ids one after the other and says where each begins.

@@ -8,8 +8,9 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/gsimc/gsimc/internal/prefetch"
 	"github.com/gsimc/gsimc/internal/topn"
+
+	"github.com/gsimc/gsimc/internal/prefetch"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/ranking"
 )
@@ -24,51 +25,22 @@ type Model struct {
 	table                // of the n items that the basis was learned from
 	extension *extension // items beyond them, with indices from n; nil: none, as in every file
 
-	rotation []float32 // k×k, Q; nil with a diagonal covariance
+	transition transition
+	rotation   rotation // of the basis
 
-	// Learned dynamics only; nil without.
-	dynamics *kalman.Dynamics
-	readout  []float32 // r×k×k, W_b
-
-	freshVariance float64 // Σ_l V_l of a new user, see Uncertainty
+	deviation     *kalman.Dynamics // of transition, which know the variance of a query; nil: none do
+	freshVariance float64          // Σ_l V_l of a new user, see Uncertainty
 
 	kappa, lambda []float64 // k, eigenvalues of K (descending, undivided) and of Ł (ascending)
 	response      []float32 // k, H(λ), kept in the file like the scales of table
 
 	insideAtTraining float64 // see InsideAtTraining
 
-	kalman  kalman.Filter    // without learned dynamics
 	index   map[string]int32 // of ids
 	popular []int32          // all items, by falling degree
 
 	mapping mapping // of the file that the tensors stand in; empty if they are on the heap
 	scratch *sync.Pool
-}
-
-// table holds what a model knows of each of n items.
-type table struct {
-	basis     []float32 // n×k, U; UQ with a full covariance
-	predictor []float32 // n×k, row i is QᵀH u_i; nil with a diagonal covariance
-	responses []float32 // n×r×k, row i has W_b e_i for every band; learned dynamics only
-	degrees   []int64   // n, d_v
-
-	// The factors d^{∓t/2} are kept in the file, not computed when it is read: powers and exponentials may differ in the
-	// last bit between processors, and states must not.
-	encoderScale []float32 // n, d_i^{−t/2}
-	decoderScale []float32 // n, d_i^{t/2}
-	graphScale   []float64 // n, the diagonal by which K is normalised, see spectral.Basis.Scale
-
-	ids []string // n, ascending bytewise
-
-	top *topn.Index // of basis and decoderScale; derived, not in the file
-}
-
-// at returns the table that item i stands in, and its row there.
-func (m *Model) at(i int32) (*table, int) {
-	if int(i) < m.n {
-		return &m.table, int(i)
-	}
-	return &m.extension.table, int(i) - m.n
 }
 
 // finish checks the data of m and fills in what is derived from it. New and Open end here.
@@ -83,7 +55,7 @@ func (m *Model) finish() error {
 	m.popular = ranking.Order(m.degrees)
 	m.top = topn.New(m.basis, m.decoderScale, m.k, 0)
 	m.scratch = &sync.Pool{New: func() any { return new(topScratch) }}
-	m.measureFresh()
+	m.findVariance()
 	return nil
 }
 
@@ -92,7 +64,7 @@ func (m *Model) check() error {
 	if err := m.spec.Validate(); err != nil {
 		return err
 	}
-	if err := m.checkMotion(); err != nil {
+	if err := m.checkTransition(); err != nil {
 		return err
 	}
 	if err := checkItems(m.ids); err != nil {
@@ -102,12 +74,11 @@ func (m *Model) check() error {
 		name   string
 		values []float32
 	}{
-		{"basis", m.basis}, {"predictor", m.predictor}, {"rotation", m.rotation}, {"response", m.response},
+		{"basis", m.basis}, {"response", m.response},
 		{"encoder_scale", m.encoderScale}, {"decoder_scale", m.decoderScale},
-		{"readout", m.readout}, {"responses", m.responses},
 	} {
-		if i := slices.IndexFunc(v.values, notFinite); i >= 0 {
-			return fmt.Errorf("%s[%d] is %v, want a finite number", v.name, i, v.values[i])
+		if err := checkFinite(v.name, v.values); err != nil {
+			return err
 		}
 	}
 	if !(m.insideAtTraining >= 0 && m.insideAtTraining <= 1) {
@@ -116,15 +87,29 @@ func (m *Model) check() error {
 	return errors.Join(m.checkSpectrum(), m.checkDegrees(), m.checkGraphScale())
 }
 
-// checkMotion checks the law by which states move.
-func (m *Model) checkMotion() error {
-	if !m.spec.Dynamics.learned() {
-		return m.kalman.Validate()
-	}
-	if m.dynamics == nil { // not learned yet
+// checkTransition checks the transition, unless it has not been learned yet.
+func (m *Model) checkTransition() error {
+	if m.transition == nil {
 		return nil
 	}
-	return m.dynamics.Validate()
+	if err := m.transition.Validate(); err != nil {
+		return err
+	}
+	for _, t := range m.transition.tensors(&m.table) {
+		if t.dtype == dtypeF32 {
+			if err := checkFinite(t.name, viewOf[float32](t.data)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkFinite(name string, values []float32) error {
+	if i := slices.IndexFunc(values, notFinite); i >= 0 {
+		return fmt.Errorf("%s[%d] is %v, want a finite number", name, i, values[i])
+	}
+	return nil
 }
 
 func (m *Model) checkSpectrum() error {
@@ -244,7 +229,7 @@ func (m *Model) Close() error {
 	if m.extension == nil && m.top != nil {
 		m.top.Close()
 	}
-	m.table, m.extension, m.rotation, m.kappa, m.lambda, m.response = table{ids: m.ids}, nil, nil, nil, nil, nil
-	m.kalman.P0, m.dynamics, m.readout = nil, nil, nil
+	m.table, m.extension, m.kappa, m.lambda, m.response = table{ids: m.ids}, nil, nil, nil, nil
+	m.transition, m.rotation, m.deviation = nil, nil, nil
 	return m.mapping.close()
 }

@@ -4,10 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/gsimc/gsimc/internal/gemm"
-	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -43,7 +40,7 @@ func New(spec Spec, basis *spectral.Basis, items []string, h Histories) (*Model,
 	for i, d := range m.degrees {
 		m.encoderScale[i], m.decoderScale[i] = m.spec.rescale(d)
 	}
-	if err := m.setMotion(basis.U, response, h); err != nil {
+	if err := m.learnTransition(basis.U, response, h); err != nil {
 		return nil, err
 	}
 	m.measureEnergy(h)
@@ -52,54 +49,4 @@ func New(spec Spec, basis *spectral.Basis, items []string, h Histories) (*Model,
 	}
 	m.version = newImage(m).version()
 	return m, nil
-}
-
-// setMotion chooses the law by which states move, and learns its constants.
-func (m *Model) setMotion(u, response []float64, h Histories) error {
-	if m.spec.Dynamics.learned() {
-		if err := m.check(); err != nil {
-			return err
-		}
-		return m.learn(h)
-	}
-	m.kalman = kalman.Filter{
-		P0:       flatPrior(m.k), // until the prior is known
-		SigmaEta: float32(m.spec.SigmaEta), SigmaNu: float32(m.spec.SigmaNu),
-		Alpha: m.spec.Alpha, HalfLife: m.spec.HalfLife,
-	}
-	if err := m.check(); err != nil {
-		return err
-	}
-	return m.setPrior(u, response, h.Validation)
-}
-
-// setPrior estimates P_0. If it is full, it also rotates the basis so that P_0 becomes diagonal: with P_0 = QΛQᵀ,
-//
-//	basis     U ← UQ
-//	predictor rows (QᵀH u_i)ᵀ = u_iᵀ H Q
-//	P_0       Λ
-func (m *Model) setPrior(u, response []float64, validation []History) error {
-	if m.spec.Covariance == CovarianceDiagonal {
-		p := newDiagonalMean(m.k)
-		m.priorSamples(p.add, validation)
-		m.kalman.P0 = variances(p.mean())
-		return nil
-	}
-	c := newOuterMean(m.k)
-	m.priorSamples(c.add, validation)
-	lambda, q, err := eigen(c.mean())
-	if err != nil {
-		return err
-	}
-	m.kalman.P0 = variances(lambda)
-	m.rotation = gemm.ToFloat32(q.RawMatrix().Data)
-
-	var rotated mat.Dense
-	rotated.Mul(mat.NewDense(m.n, m.k, u), q)
-	m.basis = gemm.ToFloat32(rotated.RawMatrix().Data)
-	var hq, predictor mat.Dense
-	hq.Mul(mat.NewDiagDense(m.k, response), q)
-	predictor.Mul(mat.NewDense(m.n, m.k, u), &hq)
-	m.predictor = gemm.ToFloat32(predictor.RawMatrix().Data)
-	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-
-	"github.com/gsimc/gsimc/kalman"
 )
 
 // FileError says why a file cannot be used as a model, and what to do.
@@ -103,12 +101,7 @@ func (h *header) model() (*Model, error) {
 	}
 	m := &Model{spec: spec, n: int(n), k: int(k)}
 	r := &tensorReader{header: h}
-	r.readMotion(m)
 	m.basis = viewOf[float32](r.read("basis", dtypeF32, n, k))
-	if spec.Covariance == CovarianceFull {
-		m.predictor = viewOf[float32](r.read("predictor", dtypeF32, n, k))
-		m.rotation = viewOf[float32](r.read("rotation", dtypeF32, k, k))
-	}
 	m.kappa = viewOf[float64](r.read("eigenvalues", dtypeF64, k))
 	m.lambda = viewOf[float64](r.read("lambda", dtypeF64, k))
 	m.response = viewOf[float32](r.read("response", dtypeF32, k))
@@ -116,9 +109,8 @@ func (h *header) model() (*Model, error) {
 	m.encoderScale = viewOf[float32](r.read("encoder_scale", dtypeF32, n))
 	m.decoderScale = viewOf[float32](r.read("decoder_scale", dtypeF32, n))
 	m.graphScale = viewOf[float64](r.read("graph_scale", dtypeF64, n))
-	if inside := viewOf[float64](r.read("inside_at_training", dtypeF64, 1)); len(inside) == 1 {
-		m.insideAtTraining = inside[0]
-	}
+	m.insideAtTraining = r.readNumber("inside_at_training")
+	r.readTransition(m)
 	offsets := viewOf[int64](r.read("item_offsets", dtypeI64, n+1))
 	packed := r.read("item_ids", dtypeU8, -1)
 	if r.err != nil {
@@ -128,35 +120,6 @@ func (h *header) model() (*Model, error) {
 		return nil, err
 	}
 	return m, m.finish()
-}
-
-// readMotion reads what the law of motion of m needs.
-func (r *tensorReader) readMotion(m *Model) {
-	n, k, spec := int64(m.n), int64(m.k), &m.spec
-	if !spec.Dynamics.learned() {
-		m.kalman = kalman.Filter{
-			P0:       viewOf[float32](r.read("p0", dtypeF32, k)),
-			SigmaEta: float32(spec.SigmaEta), SigmaNu: float32(spec.SigmaNu), Alpha: spec.Alpha, HalfLife: spec.HalfLife,
-		}
-		return
-	}
-	bands := int64(m.numBands())
-	m.responses = viewOf[float32](r.read("responses", dtypeF32, n, bands, k))
-	m.readout = viewOf[float32](r.read("readout", dtypeF32, bands, k, k))
-	m.dynamics = &kalman.Dynamics{Bands: spec.Dynamics.Bands, Mean: viewOf[float32](r.read("mean", dtypeF32, k))}
-	if !spec.Dynamics.Deviation {
-		return
-	}
-	m.dynamics.P0 = viewOf[float32](r.read("p0", dtypeF32, k))
-	m.dynamics.SigmaEta = viewOf[float32](r.read("sigma_eta", dtypeF32, k))
-	m.dynamics.SigmaNu = viewOf[float32](r.read("sigma_nu", dtypeF32, k))
-	if drift := viewOf[float64](r.read("drift", dtypeF64, 1)); len(drift) == 1 {
-		m.dynamics.Drift = drift[0]
-	}
-	m.dynamics.SigmaTheta = viewOf[float32](r.read("sigma_theta", dtypeF32, k))
-	if floor := viewOf[float64](r.read("theta_floor", dtypeF64, 1)); len(floor) == 1 {
-		m.dynamics.ThetaFloor = floor[0]
-	}
 }
 
 // unpackIDs cuts the ids out of one string of its own, so that they do not point into the file.
@@ -201,6 +164,14 @@ func (r *tensorReader) read(name string, want dtype, shape ...int64) []byte {
 		return r.header.body[t.Offsets[0]:t.Offsets[1]]
 	}
 	return nil
+}
+
+// readNumber returns the only number of a tensor of float64; 0 after an error.
+func (r *tensorReader) readNumber(name string) float64 {
+	if v := viewOf[float64](r.read(name, dtypeF64, 1)); len(v) == 1 {
+		return v[0]
+	}
+	return 0
 }
 
 func sameShape(got, want []int64) bool {

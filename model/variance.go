@@ -10,14 +10,14 @@ import (
 
 // HasVariance tells whether the model knows how sure it is of a query: with learned dynamics that track a deviation. The
 // constants of the paper's filter are given and not learned from data, so its P says nothing about the error of x̂.
-func (m *Model) HasVariance() bool { return m.dynamics != nil && m.dynamics.HasDeviation() }
+func (m *Model) HasVariance() bool { return m.deviation != nil }
 
 // TellsUncertainty reports whether events reduce the variance of a query, so that [Model.Uncertainty]
 // tells users apart. It is false without variances, and where training found that no evidence
 // removes any of the variance of a taste (kalman.Dynamics.ThetaFloor of 1, or Σ_θ of 0): then
 // Uncertainty would be 1 for every user whose newest event is recent.
 func (m *Model) TellsUncertainty() bool {
-	return m.HasVariance() && m.dynamics.ThetaFloor < 1 && m.freshVariance > 0
+	return m.HasVariance() && m.deviation.ThetaFloor < 1 && m.freshVariance > 0
 }
 
 // VarianceTo stores in p how far the k coordinates of a user's query may be from the user's taste at time now, as variances V:
@@ -31,7 +31,7 @@ func (m *Model) VarianceTo(p []float32, s *kalman.State, now int64) {
 		panic("model: variance of a model that has none")
 	}
 	m.checkQuery(p)
-	m.dynamics.UncertaintyTo(p, s, now)
+	m.deviation.UncertaintyTo(p, s, now)
 }
 
 // Uncertainty is what is left of the variance of a new user, min(1, Σ_l V_l / Σ_l V_l(new)). 1: nothing is known of the user
@@ -49,13 +49,14 @@ func (m *Model) Uncertainty(p []float32) float64 {
 	return left / m.freshVariance
 }
 
-// measureFresh sets freshVariance, if the model knows its variance.
-func (m *Model) measureFresh() {
+// findVariance sets deviation and freshVariance, if the model knows its variance.
+func (m *Model) findVariance() {
+	m.deviation = m.transition.deviation()
 	if !m.HasVariance() {
 		return
 	}
 	fresh := make([]float32, m.k)
-	m.dynamics.UncertaintyTo(fresh, m.dynamics.NewState(), 0)
+	m.deviation.UncertaintyTo(fresh, m.NewState(), 0)
 	m.freshVariance = 0
 	for _, x := range fresh {
 		m.freshVariance += float64(x)

@@ -23,14 +23,14 @@ func TestVariance(t *testing.T) {
 	const n, k = 40, 9
 	rng := rand.New(rand.NewPCG(7, 8))
 	m := newLearned(t, rng, n, k, func(s *Spec) { learnedBands(s, true) })
-	m.dynamics.Drift = 1e-3
-	m.dynamics.ThetaFloor = 0.2
+	dynamicsOf(m).Drift = 1e-3
+	dynamicsOf(m).ThetaFloor = 0.2
 	for j := range k {
-		m.dynamics.SigmaTheta[j] = 0.1 + rng.Float32()
-		m.dynamics.SigmaEta[j] = 1e-5
-		m.dynamics.SigmaNu[j] = 0.5
+		dynamicsOf(m).SigmaTheta[j] = 0.1 + rng.Float32()
+		dynamicsOf(m).SigmaEta[j] = 1e-5
+		dynamicsOf(m).SigmaNu[j] = 0.5
 	}
-	m.measureFresh()
+	m.findVariance()
 	if !m.TellsUncertainty() {
 		t.Error("events reduce the variance, but TellsUncertainty is false")
 	}
@@ -119,11 +119,11 @@ func TestTellsUncertainty(t *testing.T) {
 		"without deviation": {false, 0.5, 0, false},
 	} {
 		m := newLearned(t, rng, n, k, func(s *Spec) { learnedBands(s, c.deviation) })
-		m.dynamics.ThetaFloor = c.floor
-		for j := range m.dynamics.SigmaTheta {
-			m.dynamics.SigmaTheta[j] = c.theta
+		dynamicsOf(m).ThetaFloor = c.floor
+		for j := range dynamicsOf(m).SigmaTheta {
+			dynamicsOf(m).SigmaTheta[j] = c.theta
 		}
-		m.measureFresh()
+		m.findVariance()
 		if got := m.TellsUncertainty(); got != c.want {
 			t.Errorf("%s: TellsUncertainty is %v, want %v", name, got, c.want)
 		}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/spectral"
+)
+
+type modelShowCmd struct {
+	File string `arg:"" help:"Model file."`
+}
+
+// Run checks the file as serve would, and describes it.
+func (c *modelShowCmd) Run(a *cli.App) error {
+	m, err := cli.OpenModel("<file>", c.File)
+	if err != nil {
+		return err
+	}
+	d := m.Describe()
+	return errors.Join(writeDescription(a.Stdout, &d), m.Close())
+}
+
+// The plots of writeDescription.
+const (
+	plotWidth  = 64 // columns; with the axis it fits a terminal of 80
+	plotHeight = 6  // rows
+)
+
+// writeDescription prints a model: sizes, constants, provenance, and plots of the eigenvalues and of
+// the filter's response to them. Lines have at most 80 columns, except those of long provenance
+// values. The words are explained in docs/mathematics.md, where each constant has its symbol.
+func writeDescription(w io.Writer, d *model.Description) error {
+	var b bytes.Buffer
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-15s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	s := &d.Spec
+	line("version", "%s (file format %s)", d.Version, d.Format)
+	line("items", "%d", d.Items)
+	line("rank", "%d", d.Rank)
+	line("training", "%d users, %d interactions", d.Users, d.Interactions)
+	line("graph", "%s", graphText(s))
+	line("rescaling", "by the number of users to the power %v", s.DegreeRescale)
+	if d.Response != nil {
+		describeFilter(line, d)
+	} else {
+		describeDynamics(line, d)
+	}
+	last := d.Rank - 1
+	line("eigenvalues", "from %.6g to %.6g", d.Kappa[0], d.Kappa[last])
+	line("frequencies", "from %.6g to %.6g", d.Lambda[0], d.Lambda[last])
+	for _, key := range slices.Sorted(maps.Keys(s.Provenance)) {
+		line(key, "%s", printable(s.Provenance[key]))
+	}
+	b.WriteString("\neigenvalues by index\n")
+	plot(&b, d.Kappa, 0)
+	if d.Response != nil {
+		b.WriteString("\nresponse of the filter by index, from its least value\n")
+		response := make([]float64, len(d.Response))
+		for i, x := range d.Response {
+			response[i] = float64(x)
+		}
+		plot(&b, response, slices.Min(response))
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// describeFilter prints the constants of the paper's filter.
+func describeFilter(line func(name, format string, args ...any), d *model.Description) {
+	s := &d.Spec
+	line("filter", "%s", s.Filter)
+	line("response", "from %.6g to %.6g", slices.Max(d.Response), slices.Min(d.Response))
+	line("forgetting", "%s", forgettingText(s))
+	line("noise", "process %v, measurement %v", s.SigmaEta, s.SigmaNu)
+	line("prior variance", "%s, %s", s.Covariance, rangeText(d.Prior))
+}
+
+// describeDynamics prints the constants of learned dynamics.
+func describeDynamics(line func(name, format string, args ...any), d *model.Description) {
+	s := &d.Spec.Dynamics
+	line("dynamics", "learned, bands %s", model.FormatBands(s.Bands))
+	positions := "all"
+	if s.Positions > 0 {
+		positions = fmt.Sprintf("the last %d", s.Positions)
+	}
+	line("regression", "ridge %v, %s positions of a user", s.Ridge, positions)
+	if d.Deviation == nil {
+		line("deviation", "not tracked")
+		return
+	}
+	line("deviation", "prior variance %s", rangeText(d.Prior))
+	line("noise", "variance of one event %s", rangeText(d.Deviation.MeasurementNoise))
+	line("drift", "variance per event %s,", rangeText(d.Deviation.ProcessNoise))
+	line("", "and %.3g of that per second", d.Deviation.Drift)
+	line("tastes", "variance between users %s", rangeText(d.Deviation.Taste))
+	line("uncertainty", "%s", uncertaintyText(d))
+}
+
+// uncertaintyText says what events do to the uncertainty about a user.
+func uncertaintyText(d *model.Description) string {
+	if !d.TellsUncertainty {
+		return "not told: this data does not tell the tastes of users apart"
+	}
+	return fmt.Sprintf("events bring it down to %.3g of that about a new user", d.Deviation.TasteFloor)
+}
+
+func rangeText(r model.Range) string { return fmt.Sprintf("from %.3g to %.3g", r.Low, r.High) }
+
+func graphText(s *model.Spec) string {
+	text := s.Graph
+	if s.Graph == spectral.Hypergraph {
+		text += fmt.Sprintf(", degree exponent %v", s.DegreeExponent)
+	}
+	if s.Window != 0 {
+		text += fmt.Sprintf(", windows of %d events", s.Window)
+	}
+	return text
+}
+
+func forgettingText(s *model.Spec) string {
+	var parts []string
+	if s.Alpha != 1 {
+		parts = append(parts, fmt.Sprintf("factor %v per event", s.Alpha))
+	}
+	if s.HalfLife != 0 {
+		parts = append(parts, fmt.Sprintf("half-life %v seconds", s.HalfLife))
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// printable keeps text from a file from moving the cursor or colouring the terminal.
+func printable(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+// plot draws values over their index as bars of eighths of a character, on a vertical axis from low
+// to the largest value. If there are more values than columns, it draws evenly spaced ones, the first
+// and the last among them.
+func plot(b *bytes.Buffer, values []float64, low float64) {
+	columns := make([]float64, min(len(values), plotWidth))
+	for c := range columns {
+		columns[c] = values[c*(len(values)-1)/max(len(columns)-1, 1)]
+	}
+	low, high := min(low, slices.Min(columns)), slices.Max(columns)
+	if high == low {
+		low = high - 1 // flat: full bars
+	}
+	const eighths = " ▁▂▃▄▅▆▇█"
+	steps := []rune(eighths)
+	for r := plotHeight - 1; r >= 0; r-- {
+		label := ""
+		switch r {
+		case plotHeight - 1:
+			label = fmt.Sprintf("%.4g", high)
+		case 0:
+			label = fmt.Sprintf("%.4g", low)
+		}
+		fmt.Fprintf(b, "%10s ┤", label)
+		var bar strings.Builder
+		for _, v := range columns {
+			height := (v - low) / (high - low) * plotHeight * 8 // in eighths
+			bar.WriteRune(steps[min(max(int(height+0.5)-8*r, 0), 8)])
+		}
+		b.WriteString(strings.TrimRight(bar.String(), " ") + "\n")
+	}
+	last := strconv.Itoa(len(values))
+	fmt.Fprintf(b, "%10s └%s\n", "", strings.Repeat("─", len(columns)))
+	fmt.Fprintf(b, "%10s  1%*s\n", "", max(len(columns)-1, len(last)+1), last)
+}

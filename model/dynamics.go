@@ -1,0 +1,143 @@
+package model
+
+import (
+	"slices"
+
+	"github.com/gsimc/gsimc/dynamics"
+	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/kalman"
+)
+
+// learnedDynamics are bands of memory with a learned read-out, see package dynamics. table.predictions
+// has the r rows W_b e_i of each item, band by band.
+type learnedDynamics struct {
+	kalman.Dynamics
+	readout []float32 // r×k×k, W_b
+}
+
+// learnDynamics identifies the dynamics: the read-out of the bands from the training users, the noise
+// of the deviation from the validation users. See package dynamics.
+func (m *Model) learnDynamics(h Histories) error {
+	if err := m.check(); err != nil { // before what takes long
+		return err
+	}
+	spec := &m.spec.Dynamics
+	moments, err := dynamics.NewMoments(m.n, h.Train, dynamics.Options{
+		Bands: spec.Bands, Positions: int(spec.Positions),
+	})
+	if err != nil {
+		return err
+	}
+	e := m.encoderRows(m.k)
+	readout, err := moments.Project(e, m.k, h.progress("learning dynamics")).Solve(spec.Ridge)
+	if err != nil {
+		return err
+	}
+	d := &learnedDynamics{
+		Dynamics: kalman.Dynamics{Bands: slices.Clone(spec.Bands), Mean: gemm.ToFloat32(readout.Mean)},
+		readout:  gemm.ToFloat32(readout.W),
+	}
+	predictions := make([]float32, m.n*readout.R*m.k)
+	readout.RowsTo(predictions, e, m.k)
+	m.transition = d
+	m.setPredictions(predictions)
+	if !spec.Deviation {
+		return nil
+	}
+	return m.learnDeviation(&d.Dynamics, h)
+}
+
+// learnDeviation learns the noise of the deviation and the variance of tastes, and stores them in d.
+func (m *Model) learnDeviation(d *kalman.Dynamics, h Histories) error {
+	sequences := h.Validation
+	if len(sequences) < fewSequences {
+		sequences = slices.AppendSeq(slices.Clone(sequences), h.Train)
+	}
+	noise, err := dynamics.LearnNoise(d, m.prediction, m.encoder, sequences, h.progress("learning noise"))
+	if err != nil {
+		return err
+	}
+	d.P0, d.SigmaEta, d.SigmaNu, d.Drift = noise.P0, noise.SigmaEta, noise.SigmaNu, noise.Drift
+	taste, err := dynamics.LearnTaste(d, m.prediction, m.encoder, sequences)
+	if err != nil {
+		return err
+	}
+	d.SigmaTheta, d.ThetaFloor = taste.SigmaTheta, taste.Floor
+	return nil
+}
+
+func (r *tensorReader) readDynamics(m *Model) {
+	n, k, bands := int64(m.n), int64(m.k), int64(len(m.spec.Dynamics.Bands))
+	m.setPredictions(viewOf[float32](r.read("responses", dtypeF32, n, bands, k)))
+	d := &learnedDynamics{readout: viewOf[float32](r.read("readout", dtypeF32, bands, k, k))}
+	d.Bands = m.spec.Dynamics.Bands
+	d.Mean = viewOf[float32](r.read("mean", dtypeF32, k))
+	m.transition = d
+	if !m.spec.Dynamics.Deviation {
+		return
+	}
+	d.P0 = viewOf[float32](r.read("p0", dtypeF32, k))
+	d.SigmaEta = viewOf[float32](r.read("sigma_eta", dtypeF32, k))
+	d.SigmaNu = viewOf[float32](r.read("sigma_nu", dtypeF32, k))
+	d.Drift = r.readNumber("drift")
+	d.SigmaTheta = viewOf[float32](r.read("sigma_theta", dtypeF32, k))
+	d.ThetaFloor = r.readNumber("theta_floor")
+}
+
+func (d *learnedDynamics) fold(s *kalman.State, t *table, i int, e Event) {
+	u, g := t.encoder(i, len(d.Mean))
+	d.Update(s, t.prediction(i), u, g, e.Weight, e.Time)
+}
+
+// queryTo stores q = μ + Σ_b y_b + b for any estimator.
+func (d *learnedDynamics) queryTo(q []float32, s *kalman.State, _ Estimator) { d.QueryTo(q, s) }
+
+func (d *learnedDynamics) deviation() *kalman.Dynamics {
+	if !d.HasDeviation() {
+		return nil
+	}
+	return &d.Dynamics
+}
+
+// predict returns the rows W_b e_i of the items of t.
+func (d *learnedDynamics) predict(t *table, _ [][]float64) []float32 {
+	r, k := len(d.Bands), len(d.Mean)
+	w := make([]float64, len(d.readout))
+	for i, x := range d.readout {
+		w[i] = float64(x)
+	}
+	readout := dynamics.Readout{R: r, K: k, W: w}
+	predictions := make([]float32, len(t.ids)*r*k)
+	readout.RowsTo(predictions, t.encoderRows(k), k)
+	return predictions
+}
+
+func (d *learnedDynamics) tensors(t *table) []tensor {
+	n, r, k := int64(len(t.degrees)), int64(len(d.Bands)), int64(len(d.Mean))
+	ts := []tensor{
+		{"responses", dtypeF32, []int64{n, r, k}, bytesOf(t.predictions)},
+		{"readout", dtypeF32, []int64{r, k, k}, bytesOf(d.readout)},
+		{"mean", dtypeF32, []int64{k}, bytesOf(d.Mean)},
+	}
+	if !d.HasDeviation() {
+		return ts
+	}
+	return append(ts,
+		tensor{"p0", dtypeF32, []int64{k}, bytesOf(d.P0)},
+		tensor{"sigma_eta", dtypeF32, []int64{k}, bytesOf(d.SigmaEta)},
+		tensor{"sigma_nu", dtypeF32, []int64{k}, bytesOf(d.SigmaNu)},
+		tensor{"drift", dtypeF64, []int64{1}, bytesOf([]float64{d.Drift})},
+		tensor{"sigma_theta", dtypeF32, []int64{k}, bytesOf(d.SigmaTheta)},
+		tensor{"theta_floor", dtypeF64, []int64{1}, bytesOf([]float64{d.ThetaFloor})})
+}
+
+func (d *learnedDynamics) describe(out *Description) {
+	if !d.HasDeviation() {
+		return
+	}
+	out.Prior = newRange(d.P0)
+	out.Deviation = &Deviation{
+		ProcessNoise: newRange(d.SigmaEta), MeasurementNoise: newRange(d.SigmaNu), Drift: d.Drift,
+		Taste: newRange(d.SigmaTheta), TasteFloor: d.ThetaFloor,
+	}
+}

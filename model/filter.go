@@ -1,0 +1,224 @@
+package model
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/kalman"
+)
+
+// paperFilter holds the constants of the paper's filter, in the coordinates in which P is diagonal.
+type paperFilter struct {
+	kalman.Filter
+	response []float32 // k, H(λ) in the coordinates of the spectrum
+}
+
+// diagonalFilter is the paper's filter with a diagonal prior covariance: P and H are diagonal in the
+// same coordinates, those of the spectrum.
+type diagonalFilter struct{ paperFilter }
+
+// rotatedFilter is the paper's filter with a full prior covariance QΛQᵀ. P is diagonal in coordinates
+// that are rotated by Q, in which H becomes QᵀHQ. So the prediction of an item is not a multiple of
+// its row: table.predictions has the rows QᵀH u_i.
+type rotatedFilter struct {
+	paperFilter
+	rotation rotation
+}
+
+// newPaperFilter returns the filter of spec with a prior P_0.
+func newPaperFilter(spec *Spec, response, p0 []float32) paperFilter {
+	return paperFilter{
+		Filter: kalman.Filter{
+			P0: p0, SigmaEta: float32(spec.SigmaEta), SigmaNu: float32(spec.SigmaNu),
+			Alpha: spec.Alpha, HalfLife: spec.HalfLife,
+		},
+		response: response,
+	}
+}
+
+// learnFilter estimates P_0. If it is full, learnFilter also rotates the basis so that P_0 becomes
+// diagonal: with P_0 = QΛQᵀ,
+//
+//	basis        U ← UQ
+//	predictions  rows (QᵀH u_i)ᵀ = u_iᵀ H Q
+//	P_0          Λ
+func (m *Model) learnFilter(u, response []float64, validation []History) error {
+	// The prior is estimated from folds, in which it has no effect on z.
+	m.transition = &diagonalFilter{newPaperFilter(&m.spec, m.response, flatPrior(m.k))}
+	if err := m.check(); err != nil {
+		return err
+	}
+	if m.spec.Covariance == CovarianceDiagonal {
+		p := newDiagonalMean(m.k)
+		m.priorSamples(p.add, validation)
+		m.transition = &diagonalFilter{newPaperFilter(&m.spec, m.response, variances(p.mean()))}
+		return nil
+	}
+	c := newOuterMean(m.k)
+	m.priorSamples(c.add, validation)
+	lambda, q, err := eigen(c.mean())
+	if err != nil {
+		return err
+	}
+	m.rotation = gemm.ToFloat32(q.RawMatrix().Data)
+	m.transition = &rotatedFilter{newPaperFilter(&m.spec, m.response, variances(lambda)), m.rotation}
+
+	var rotated mat.Dense
+	rotated.Mul(mat.NewDense(m.n, m.k, u), q)
+	m.basis = gemm.ToFloat32(rotated.RawMatrix().Data)
+	var hq, predictions mat.Dense
+	hq.Mul(mat.NewDiagDense(m.k, response), q)
+	predictions.Mul(mat.NewDense(m.n, m.k, u), &hq)
+	m.setPredictions(gemm.ToFloat32(predictions.RawMatrix().Data))
+	return nil
+}
+
+func (r *tensorReader) readDiagonalFilter(m *Model) {
+	p0 := viewOf[float32](r.read("p0", dtypeF32, int64(m.k)))
+	m.transition = &diagonalFilter{newPaperFilter(&m.spec, m.response, p0)}
+}
+
+func (r *tensorReader) readRotatedFilter(m *Model) {
+	n, k := int64(m.n), int64(m.k)
+	p0 := viewOf[float32](r.read("p0", dtypeF32, k))
+	m.setPredictions(viewOf[float32](r.read("predictor", dtypeF32, n, k)))
+	m.rotation = viewOf[float32](r.read("rotation", dtypeF32, k, k))
+	m.transition = &rotatedFilter{newPaperFilter(&m.spec, m.response, p0), m.rotation}
+}
+
+// deviation is nil. The constants of the paper's filter are given and not learned from data, so its
+// P says nothing about the error of x̂.
+func (f *paperFilter) deviation() *kalman.Dynamics { return nil }
+
+// p0Tensor is the prior in the file.
+func (f *paperFilter) p0Tensor() tensor {
+	return tensor{"p0", dtypeF32, []int64{int64(len(f.P0))}, bytesOf(f.P0)}
+}
+
+func (f *paperFilter) describe(d *Description) {
+	d.Response = f.response
+	d.Prior = newRange(f.P0)
+}
+
+func (f *diagonalFilter) fold(s *kalman.State, t *table, i int, e Event) {
+	u, g := t.encoder(i, len(f.P0))
+	w := float32(e.Weight * g) // the update is linear in w·e, so the factor can stand on either
+	f.UpdateDiagonal(s, u, f.response, w, e.Time)
+}
+
+func (f *diagonalFilter) queryTo(q []float32, s *kalman.State, est Estimator) {
+	if f.readEstimate(q, s, est) {
+		return
+	}
+	for j, h := range f.response {
+		q[j] = h * s.Z[j]
+	}
+}
+
+// predict returns nil: the prediction H u_i follows from the row.
+func (f *diagonalFilter) predict(*table, [][]float64) []float32 { return nil }
+
+func (f *diagonalFilter) tensors(*table) []tensor { return []tensor{f.p0Tensor()} }
+
+// predicted is coordinate j of H u_i.
+func (f *diagonalFilter) predicted(t *table, i, j int) float64 {
+	return float64(f.response[j]) * float64(t.basis[i*len(f.P0)+j])
+}
+
+func (f *rotatedFilter) fold(s *kalman.State, t *table, i int, e Event) {
+	u, g := t.encoder(i, len(f.P0))
+	f.Update(s, u, t.prediction(i), float32(e.Weight*g), e.Time)
+}
+
+// queryTo rotates z back and forth for EstimatorGS: q = QᵀHQ z.
+func (f *rotatedFilter) queryTo(q []float32, s *kalman.State, est Estimator) {
+	if f.readEstimate(q, s, est) {
+		return
+	}
+	clear(q)
+	for j, h := range f.response {
+		qj := row(f.rotation, j, len(f.response))
+		hz := h * vec.Dot(qj, s.Z) // coordinate j of HQz
+		for l, r := range qj {
+			q[l] += float32(hz * r)
+		}
+	}
+}
+
+// predict returns the rows QᵀH u.
+func (f *rotatedFilter) predict(_ *table, rows [][]float64) []float32 {
+	var predictions []float32
+	for _, rotated := range rows {
+		u := f.rotation.back(rotated)
+		for j, h := range f.response {
+			u[j] *= float64(h)
+		}
+		predictions = append(predictions, gemm.ToFloat32(f.rotation.apply(u))...)
+	}
+	return predictions
+}
+
+func (f *rotatedFilter) tensors(t *table) []tensor {
+	n, k := int64(len(t.degrees)), int64(len(f.P0))
+	return []tensor{
+		{"predictor", dtypeF32, []int64{n, k}, bytesOf(t.predictions)},
+		{"rotation", dtypeF32, []int64{k, k}, bytesOf(f.rotation)},
+		f.p0Tensor(),
+	}
+}
+
+// predicted is coordinate j of QᵀH u_i.
+func (f *rotatedFilter) predicted(t *table, i, j int) float64 {
+	return float64(t.prediction(i)[j])
+}
+
+// readEstimate stores x̂ in q and returns true, or returns false for EstimatorGS. It panics on another
+// estimator and on lengths that do not fit.
+func (f *paperFilter) readEstimate(q []float32, s *kalman.State, est Estimator) bool {
+	if k := len(f.P0); len(q) != k || len(s.X) != k || len(s.Z) != k {
+		panic(fmt.Sprintf("model: rank %d, but query of length %d and state of %d", k, len(q), len(s.Z)))
+	}
+	switch est {
+	case EstimatorBGS:
+		copy(q, s.X)
+		return true
+	case EstimatorGS:
+		return false
+	}
+	panic(fmt.Sprintf("model: unknown estimator %q", est))
+}
+
+// rotation is the orthogonal k×k matrix Q of a full prior covariance, row-major; nil stands for the
+// identity.
+type rotation []float32
+
+// apply returns Qᵀu, the coordinates of u in Model.basis. Without a rotation it returns u itself.
+func (q rotation) apply(u []float64) []float64 {
+	if q == nil {
+		return u
+	}
+	out := make([]float64, len(u))
+	for j, x := range u {
+		for l, r := range row(q, j, len(u)) {
+			out[l] += x * float64(r)
+		}
+	}
+	return out
+}
+
+// back returns Qv in new memory: the inverse of apply.
+func (q rotation) back(v []float64) []float64 {
+	if q == nil {
+		return append([]float64(nil), v...)
+	}
+	out := make([]float64, len(v))
+	for j := range out {
+		for l, r := range row(q, j, len(v)) {
+			out[j] += float64(r) * v[l]
+		}
+	}
+	return out
+}

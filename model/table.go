@@ -1,0 +1,89 @@
+package model
+
+import (
+	"slices"
+
+	"github.com/gsimc/gsimc/internal/topn"
+)
+
+// table holds what a model knows of each of n items.
+type table struct {
+	basis   []float32 // n×k, U; UQ with a full covariance
+	degrees []int64   // n, d_v
+
+	// Of the transition: what an event on the item is expected to bring. Row i of the rotated filter
+	// is QᵀH u_i, and of learned dynamics W_b e_i for every band. The diagonal filter needs none.
+	predictions []float32 // n×width
+	width       int
+
+	// The factors d^{∓t/2} are kept in the file, not computed when it is read: powers and exponentials may differ in the
+	// last bit between processors, and states must not.
+	encoderScale []float32 // n, d_i^{−t/2}
+	decoderScale []float32 // n, d_i^{t/2}
+	graphScale   []float64 // n, the diagonal by which K is normalised, see spectral.Basis.Scale
+
+	ids []string // n, ascending bytewise
+
+	top *topn.Index // of basis and decoderScale; derived, not in the file
+}
+
+// at returns the table that item i stands in, and its row there.
+func (m *Model) at(i int32) (*table, int) {
+	if int(i) < m.n {
+		return &m.table, int(i)
+	}
+	return &m.extension.table, int(i) - m.n
+}
+
+// setPredictions sets what the transition keeps for each item: as many numbers for each, or nil.
+func (t *table) setPredictions(predictions []float32) {
+	t.predictions = predictions
+	if n := len(t.degrees); n > 0 {
+		t.width = len(predictions) / n
+	}
+}
+
+// prediction returns row i of predictions.
+func (t *table) prediction(i int) []float32 { return row(t.predictions, i, t.width) }
+
+// encoder returns e_i = d_i^{−t/2} u_i as a row of k numbers and a factor.
+func (t *table) encoder(i, k int) (u []float32, g float32) {
+	return row(t.basis, i, k), t.encoderScale[i]
+}
+
+// decoder returns v_i = d_i^{t/2} u_i as a row of k numbers and a factor.
+func (t *table) decoder(i, k int) (u []float32, g float32) {
+	return row(t.basis, i, k), t.decoderScale[i]
+}
+
+// encoderRows returns the n×k encoder rows.
+func (t *table) encoderRows(k int) []float32 {
+	e := slices.Clone(t.basis)
+	for i, g := range t.encoderScale {
+		for j := range k {
+			e[i*k+j] *= g
+		}
+	}
+	return e
+}
+
+// encoder returns the encoder row of item i as a row and a factor.
+func (m *Model) encoder(i int32) (u []float32, g float32) {
+	t, at := m.at(i)
+	return t.encoder(at, m.k)
+}
+
+// decoder returns the decoder row of item i as a row and a factor.
+func (m *Model) decoder(i int32) (u []float32, g float32) {
+	t, at := m.at(i)
+	return t.decoder(at, m.k)
+}
+
+// prediction returns what the transition keeps for item i.
+func (m *Model) prediction(i int32) []float32 {
+	t, at := m.at(i)
+	return t.prediction(at)
+}
+
+// row returns row i of a row-major matrix with k columns.
+func row[T any](a []T, i, k int) []T { return a[i*k : (i+1)*k : (i+1)*k] }
