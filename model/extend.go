@@ -86,7 +86,7 @@ func (e *extension) append(m *Model, item *NewItem) {
 	e.ids = append(e.ids, item.ID)
 	e.degrees = append(e.degrees, degree)
 	e.graphScale = append(e.graphScale, item.scale)
-	encoder, decoder := m.spec.rescale(degree)
+	encoder, decoder := Rescale(degree, m.spec.DegreeRescale)
 	e.encoderScale, e.decoderScale = append(e.encoderScale, encoder), append(e.decoderScale, decoder)
 	e.basis = append(e.basis, gemm.ToFloat32(item.row)...)
 }

@@ -38,7 +38,7 @@ func New(spec Spec, basis *spectral.Basis, items []string, h Histories) (*Model,
 	spec.Filter.ResponseTo(response, basis.Lambda)
 	m.response = gemm.ToFloat32(response)
 	for i, d := range m.degrees {
-		m.encoderScale[i], m.decoderScale[i] = m.spec.rescale(d)
+		m.encoderScale[i], m.decoderScale[i] = Rescale(d, m.spec.DegreeRescale)
 	}
 	if err := m.learnTransition(basis.U, response, h); err != nil {
 		return nil, err

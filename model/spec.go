@@ -124,9 +124,10 @@ func (s *Spec) Validate() error {
 	return errors.Join(faults...)
 }
 
-// rescale returns d^{−t/2} and d^{t/2} of an item with d users.
-func (s *Spec) rescale(d int64) (encoder, decoder float32) {
-	power := math.Pow(float64(max(d, 1)), s.DegreeRescale/2)
+// Rescale returns the factors d^{−t/2} of the encoder row and d^{t/2} of the decoder row of an item with
+// d users, for the exponent t of Spec.DegreeRescale. An item without users counts as one with one user.
+func Rescale(d int64, t float64) (encoder, decoder float32) {
+	power := math.Pow(float64(max(d, 1)), t/2)
 	return float32(1 / power), float32(power)
 }
 

@@ -27,13 +27,27 @@ type Candidate struct {
 	Alpha  float64 // forgetting per event
 }
 
+// CandidateOf returns the candidate with the constants of a model of the given rank.
+func CandidateOf(s *model.Spec, rank int) Candidate {
+	c := Candidate{
+		Graph: s.Graph, Window: s.Window, DegreeExponent: s.DegreeExponent, DegreeRescale: s.DegreeRescale,
+		Rank: rank, Dynamics: s.Dynamics.Kind,
+	}
+	if c.learned() {
+		c.Bands, c.Ridge, c.Positions = model.FormatBands(s.Dynamics.Bands), s.Dynamics.Ridge, s.Dynamics.Positions
+		return c
+	}
+	c.Filter, c.Phi, c.Alpha = s.Filter.Name, s.Filter.Phi, s.Alpha
+	return c
+}
+
 // String names every constant that counts.
 func (c Candidate) String() string {
 	text := fmt.Sprintf("%s s=%v window=%d t=%v k=%d", c.Graph, c.DegreeExponent, c.Window, c.DegreeRescale, c.Rank)
 	if c.learned() {
 		return text + fmt.Sprintf(" bands=%s ridge=%v positions=%d", c.Bands, c.Ridge, c.Positions)
 	}
-	return text + fmt.Sprintf(" %s φ=%v α=%v", c.Filter, c.Phi, c.Alpha)
+	return text + fmt.Sprintf(" %s phi=%v alpha=%v", c.Filter, c.Phi, c.Alpha)
 }
 
 func (c Candidate) learned() bool { return c.Dynamics == model.DynamicsLearned }

@@ -1,45 +1,52 @@
 package tune
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/fault"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 )
 
 // Options of [Search].
 type Options struct {
-	Start   Candidate // where to begin: the defaults; its rank may be above what the data allow
+	Start   Candidate // where to begin; its rank may be above the ranks that the data allow
 	MaxRank int       // largest rank to try
 	Seed    uint64    // of the eigensolver
 
-	Known []Trial                             // of an earlier search on the same data, which are not measured again
-	Stop  func() bool                         // asked before every trial; true ends the search with what there is
-	Tried func(t Trial, best Trial)           // told of every new trial
+	Known []Trial                             // of an earlier search on the same data; they are not measured again
+	Stop  func() bool                         // asked before every trial; true ends the search
+	Tried func(t Trial, best Trial)           // told of every new trial; may be nil
 	Stage func(stage string, done, total int) // progress within a trial; may be nil
 }
 
 // Result of a search.
 type Result struct {
 	Best   Trial
-	Trials []Trial // all, known ones included, in the order in which the search came to them
+	Trials []Trial // all, known ones included, in the order of the search
 
-	// With and Without are the scores of the best with and without the deviation of each user, by the same arithmetic; zero
-	// without learned dynamics.
+	// With and Without are the scores of the best with and without the deviation of each user, by the same
+	// arithmetic. They are zero without learned dynamics and after an interrupt.
 	With, Without Trial
-	Complete      bool // the search was not stopped
+
+	Complete    bool // the search came to its end
+	Interrupted bool // the context ended
 }
 
-// worthKnowing is the share of NDCG@10 that knowing how sure the scores are may cost.
+// worthKnowing is the share of NDCG@10 that an uncertainty of the scores may cost.
 const worthKnowing = 0.01
 
-// KeepDeviation tells whether the deviation of each user is worth tracking: it is what knows how sure a score is, so it is
-// kept unless the ranking clearly loses by it.
+// KeepDeviation tells whether the deviation of each user is worth tracking. It gives scores their
+// uncertainty, so it is kept unless the ranking clearly loses by it.
 func (r *Result) KeepDeviation() bool { return r.With.NDCG >= (1-worthKnowing)*r.Without.NDCG }
+
+// ErrNoTrial tells that a search ended before its first trial.
+var ErrNoTrial = errors.New("the search ended before the first trial: give it more time")
 
 // errStopped ends a search.
 var errStopped = errors.New("stopped")
@@ -64,30 +71,63 @@ const minUsers = 10
 
 // search is one run of Search.
 type search struct {
+	ctx    context.Context
 	opt    Options
-	bench  *bench
+	scorer *scorer
 	known  map[Candidate]Trial
 	result Result
 }
 
 // Search looks for the candidate with the largest NDCG@10 on the validation users of part.
-func Search(part *dataset.Partition, opt Options) (*Result, error) {
-	if part.Validation.Len() < minUsers {
-		return nil, fmt.Errorf("%d validation users with two items or more, want at least %d to choose by", part.Validation.Len(), minUsers)
+//
+// When ctx ends, Search returns at once with the best trial so far and Result.Interrupted. The trial under
+// way is given up: its goroutine ends on its own, and its memory goes with it. The error is
+// [ErrNoTrial] if no trial was finished.
+func Search(ctx context.Context, part *dataset.Partition, opt Options) (*Result, error) {
+	if users := part.Validation.Len(); users < minUsers {
+		return nil, fmt.Errorf("%d validation users with two items or more, want at least %d to choose by", users, minUsers)
 	}
-	s := &search{opt: opt, bench: newBench(part, opt.MaxRank, opt.Seed, opt.Stage), known: map[Candidate]Trial{}}
+	s := &search{
+		ctx: ctx, opt: opt, scorer: newScorer(part, opt.MaxRank, opt.Seed, opt.Stage), known: map[Candidate]Trial{},
+	}
 	for _, t := range opt.Known {
 		s.known[t.Candidate] = t
 	}
 	err := s.run()
-	if err != nil && !errors.Is(err, errStopped) {
+	if err != nil && !errors.Is(err, errStopped) && ctx.Err() == nil {
 		return nil, err
 	}
 	s.result.Complete = err == nil
 	if len(s.result.Trials) == 0 {
-		return nil, errors.New("the budget ended before the first trial: give it more time")
+		return nil, ErrNoTrial
 	}
-	return &s.result, s.deviation()
+	if err := s.deviation(); err != nil && ctx.Err() == nil {
+		return nil, err
+	}
+	s.result.Interrupted = ctx.Err() != nil
+	return &s.result, nil
+}
+
+// within returns the result of f, or the error of ctx if that ends before.
+func within[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	if err := ctx.Err(); err != nil {
+		return *new(T), err
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := f()
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		return *new(T), ctx.Err()
+	}
 }
 
 func (s *search) run() error {
@@ -117,12 +157,12 @@ func (s *search) try(c Candidate) (Trial, error) {
 			return Trial{}, errStopped
 		}
 		var err error
-		t, err = s.bench.measure(c)
+		t, err = within(s.ctx, func() (Trial, error) { return s.scorer.measure(c) })
 		if errors.Is(err, errRank) {
 			t, err = Trial{Candidate: c}, nil // no better than nothing
 		}
 		if err != nil {
-			return Trial{}, fmt.Errorf("%v: %w", c, err)
+			return Trial{}, fault.In(c.String(), err)
 		}
 	}
 	s.result.Trials = append(s.result.Trials, t)
@@ -184,7 +224,7 @@ func (s *search) climbRank(from Candidate) (Trial, error) {
 
 // rankValues are the ranks that the data and the options allow.
 func (s *search) rankValues() []int {
-	top := min(s.opt.MaxRank, len(s.bench.part.Items))
+	top := min(s.opt.MaxRank, len(s.scorer.part.Items))
 	var allowed []int
 	for _, k := range ranks {
 		if k <= top {
@@ -197,7 +237,7 @@ func (s *search) rankValues() []int {
 func (s *search) clampRank(k int) int {
 	allowed := s.rankValues()
 	if len(allowed) == 0 {
-		return min(k, s.opt.MaxRank, len(s.bench.part.Items))
+		return min(k, s.opt.MaxRank, len(s.scorer.part.Items))
 	}
 	best := allowed[0]
 	for _, r := range allowed {
@@ -219,7 +259,7 @@ func (s *search) exponent() error {
 
 // windows climbs the length of the windows. Only where histories are long does it change anything.
 func (s *search) windows() error {
-	if mean := len(s.bench.part.Train.Item) / max(1, s.bench.part.Train.Len()); mean < windows[1] {
+	if mean := len(s.scorer.part.Train.Item) / max(1, s.scorer.part.Train.Len()); mean < windows[1] {
 		return nil
 	}
 	_, err := climb(s.result.Best, windows, func(c *Candidate) *int { return &c.Window }, s.climbRank)
@@ -233,7 +273,7 @@ func (s *search) bands() error {
 	}
 	from := s.result.Best.Candidate
 	sets := slices.Clone(bandSets)
-	if gap := medianGap(s.bench.train); gap > 1 && gap <= longestGap {
+	if gap := medianGap(s.scorer.train); gap > 1 && gap <= longestGap {
 		slow := time.Duration(gap) * 30 * time.Second
 		sets = append(sets, fmt.Sprintf("0,0.5,0.87,1@%s", slow), fmt.Sprintf("0,0.5,0.9@%s", slow))
 	}
@@ -289,14 +329,18 @@ func (s *search) paper() error {
 	return nil
 }
 
-// deviation finds out whether the best model ranks better with the deviation of each user. A search that was stopped does
-// this too: what is written must have been compared.
+// deviation finds out whether the best model ranks better with the deviation of each user. A search that
+// was stopped does this too, since the written constants must have been compared; one that was interrupted
+// does not.
 func (s *search) deviation() error {
 	best := s.result.Best.Candidate
 	if !best.learned() {
 		return nil
 	}
-	var err error
-	s.result.With, s.result.Without, err = s.bench.withDeviation(best)
+	pair, err := within(s.ctx, func() (pair [2]Trial, err error) {
+		pair[0], pair[1], err = s.scorer.withDeviation(best)
+		return pair, err
+	})
+	s.result.With, s.result.Without = pair[0], pair[1]
 	return err
 }

@@ -59,7 +59,7 @@ func TestMeasureAgreesWithEvaluate(t *testing.T) {
 	paper := start()
 	paper.Dynamics, paper.Filter, paper.Phi, paper.Alpha = model.DynamicsNone, spectral.PowerFilter, 10, 0.87
 	for _, c := range []Candidate{start(), paper} {
-		b := newBench(p, 32, 1, nil)
+		b := newScorer(p, 32, 1, nil)
 		b.panel = lastEvents(b.panel)
 		got, err := b.measure(c)
 		if err != nil {
@@ -70,7 +70,7 @@ func TestMeasureAgreesWithEvaluate(t *testing.T) {
 			t.Errorf("%v: NDCG (-evaluate +tune):\n%s", c, diff)
 		}
 	}
-	b := newBench(p, 32, 1, nil)
+	b := newScorer(p, 32, 1, nil)
 	b.panel = lastEvents(b.panel)
 	_, without, err := b.withDeviation(start())
 	if err != nil || without.NDCG != evaluated(t, p, start(), false) {
@@ -114,7 +114,7 @@ func evaluated(t *testing.T, p *dataset.Partition, c Candidate, deviation bool) 
 // Where the order of events says everything, learned dynamics must win, and the search is the same every time.
 func TestSearchFindsTheOrder(t *testing.T) {
 	p := walks(t)
-	first, err := Search(p, Options{Start: start(), MaxRank: 32, Seed: 1})
+	first, err := Search(t.Context(), p, Options{Start: start(), MaxRank: 32, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestSearchFindsTheOrder(t *testing.T) {
 	if paper == 0 || first.Best.NDCG <= paper+0.02 {
 		t.Errorf("learned dynamics reach NDCG@10 %v, the filters %v", first.Best.NDCG, paper)
 	}
-	second, err := Search(p, Options{Start: start(), MaxRank: 32, Seed: 1})
+	second, err := Search(t.Context(), p, Options{Start: start(), MaxRank: 32, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,14 +142,14 @@ func TestSearchFindsTheOrder(t *testing.T) {
 // A search that is stopped and taken up again comes to the same end without measuring anything twice.
 func TestSearchGoesOn(t *testing.T) {
 	p := walks(t)
-	whole, err := Search(p, Options{Start: start(), MaxRank: 32, Seed: 1})
+	whole, err := Search(t.Context(), p, Options{Start: start(), MaxRank: 32, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var known []Trial
 	measured := func(limit int) (*Result, error) {
 		n := 0
-		return Search(p, Options{
+		return Search(t.Context(), p, Options{
 			Start: start(), MaxRank: 32, Seed: 1, Known: slices.Clone(known),
 			Stop:  func() bool { return n == limit },
 			Tried: func(t, _ Trial) { n++; known = append(known, t) },
@@ -170,17 +170,17 @@ func TestSearchGoesOn(t *testing.T) {
 
 func TestSearchErrors(t *testing.T) {
 	p := walks(t)
-	if _, err := Search(p, Options{Start: start(), MaxRank: 32, Stop: func() bool { return true }}); err == nil {
+	if _, err := Search(t.Context(), p, Options{Start: start(), MaxRank: 32, Stop: func() bool { return true }}); err == nil {
 		t.Error("no time: no error")
 	}
 	few := *p
 	few.Validation.Ptr, few.Validation.User = p.Validation.Ptr[:4], p.Validation.User[:3]
-	if _, err := Search(&few, Options{Start: start(), MaxRank: 32}); err == nil {
+	if _, err := Search(t.Context(), &few, Options{Start: start(), MaxRank: 32}); err == nil {
 		t.Error("3 validation users: no error")
 	}
 	bad := start()
 	bad.Bands = "2"
-	if _, err := Search(p, Options{Start: bad, MaxRank: 32}); err == nil || errors.Is(err, errStopped) {
+	if _, err := Search(t.Context(), p, Options{Start: bad, MaxRank: 32}); err == nil || errors.Is(err, errStopped) {
 		t.Errorf("bad bands: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +19,6 @@ import (
 	"github.com/gsimc/gsimc/internal/atomicfile"
 	"github.com/gsimc/gsimc/internal/progress"
 	"github.com/gsimc/gsimc/model"
-	"github.com/gsimc/gsimc/spectral"
 	"github.com/gsimc/gsimc/tune"
 )
 
@@ -79,21 +79,33 @@ func (c *tuneCmd) Run(a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	result, took, err := c.search(a, p, part, newTrialKey(report, split, len(part.Items), c.Seed))
+	ctx, stop := cli.InterruptContext()
+	defer stop()
+	key := tune.NewKey(report.Hash, split, len(part.Items), c.Seed, a.Version)
+	result, took, err := c.search(ctx, a, p, part, key)
+	if errors.Is(err, tune.ErrNoTrial) && ctx.Err() != nil {
+		return cli.Interrupted("no trial was finished and %s is not written", c.Out)
+	}
 	if err != nil {
 		return err
 	}
 	if err := c.write(result, part, report); err != nil {
 		return err
 	}
+	if result.Interrupted {
+		return cli.Interrupted("the best of %d trials is in %s; the same command goes on from there", len(result.Trials), c.Out)
+	}
+	stop() // from here a signal ends the process: everything is written
 	printTrials(a.Stdout, result, took)
 	a.Printf("\nwritten to %s\n\nthe test users, looked at once:\n", c.Out)
 	return c.printTest(a, p, part, result)
 }
 
 // search runs within the budget, with a line for every best so far.
-func (c *tuneCmd) search(a *cli.App, p progress.Progress, part *dataset.Partition, key trialKey) (*tune.Result, time.Duration, error) {
-	log, known, err := openTrials(c.Out+".trials", key, c.Fresh)
+func (c *tuneCmd) search(
+	ctx context.Context, a *cli.App, p progress.Progress, part *dataset.Partition, key tune.Key,
+) (*tune.Result, time.Duration, error) {
+	log, known, err := tune.OpenLog(c.Out+".trials", key, c.Fresh)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -101,32 +113,29 @@ func (c *tuneCmd) search(a *cli.App, p progress.Progress, part *dataset.Partitio
 	p.Begin("tuning", progress.Steps)
 	defer p.End()
 	var best tune.Trial
-	result, err := tune.Search(part, tune.Options{
+	result, err := tune.Search(ctx, part, tune.Options{
 		Start:   c.start(len(part.Items)),
 		MaxRank: c.MaxRank,
 		Seed:    c.Seed,
 		Known:   known,
 		Stop:    func() bool { return time.Since(begin) >= c.Budget },
 		Tried: func(t, now tune.Trial) {
-			log.add(t)
+			log.Add(t)
 			p.Update(int64(min(time.Since(begin), c.Budget)/time.Second), int64(c.Budget/time.Second))
 			if now.NDCG > best.NDCG {
 				best = now
-				fmt.Fprintf(a.Stderr, "%6s  NDCG@10 %.4f  HR@10 %.4f  %v\n", time.Since(begin).Round(time.Second), now.NDCG, now.HR, now.Candidate)
+				fmt.Fprintf(a.Stderr, "%6s  NDCG@10 %.4f  HR@10 %.4f  %v\n",
+					time.Since(begin).Round(time.Second), now.NDCG, now.HR, now.Candidate)
 			}
 		},
 	})
-	return result, time.Since(begin), errors.Join(err, log.close())
+	return result, time.Since(begin), errors.Join(err, log.Close())
 }
 
-// start is the model that train learns by default.
-func (c *tuneCmd) start(n int) tune.Candidate {
+// start returns the model that train learns by default.
+func (c *tuneCmd) start(items int) tune.Candidate {
 	s := train.Recommended()
-	return tune.Candidate{
-		Graph: s.Graph, DegreeExponent: s.DegreeExponent, Window: s.Window, DegreeRescale: s.DegreeRescale,
-		Rank: train.DefaultRank(s.Dynamics.Kind, n), Dynamics: s.Dynamics.Kind,
-		Bands: model.FormatBands(s.Dynamics.Bands), Ridge: s.Dynamics.Ridge, Positions: s.Dynamics.Positions,
-	}
+	return tune.CandidateOf(&s, train.DefaultRank(s.Dynamics.Kind, items))
 }
 
 // write makes the YAML file.
@@ -195,9 +204,9 @@ func printTrials(w io.Writer, r *tune.Result, took time.Duration) {
 // printTest measures the result on the test users, beside where it started and the paper's model.
 func (c *tuneCmd) printTest(a *cli.App, p progress.Progress, part *dataset.Partition, r *tune.Result) error {
 	tuned := r.Best.Candidate
-	paper := tuned
-	paper.Dynamics, paper.Filter, paper.Phi, paper.Alpha = model.DynamicsNone, spectral.RandomWalk, 10, 1
-	paper.Window, paper.DegreeExponent, paper.DegreeRescale = 0, 1, 0
+	spec := train.Paper()
+	paper := tune.CandidateOf(&spec, tuned.Rank)
+	paper.Graph = tuned.Graph
 	defaults := c.start(len(part.Items))
 	rows := [][]string{{"", "HR@10", "±", "NDCG@10", "±", "HR@50"}}
 	for _, row := range []struct {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 
 	"github.com/gsimc/gsimc/train"
@@ -17,8 +16,8 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
-// bench measures candidates and keeps what neighbouring ones share.
-type bench struct {
+// scorer measures candidates and keeps the parts that neighbouring ones share.
+type scorer struct {
 	part     *dataset.Partition
 	r        *spectral.Incidence
 	train    iter.Seq[kalman.History]
@@ -34,23 +33,23 @@ type bench struct {
 	encoder []float32      // n×K, e_i
 	decoder []float32      // n×K, v_i
 
-	// One of each is kept, since they are large, and what is tried next has the same bands or new ones.
+	// One of each is kept, since they are large, and the next candidate has the same bands or new ones.
 	moments kept[*dynamics.Moments] // by bands and positions
 	sums    kept[*dynamics.Normal]  // of this basis and rescaling, by bands and positions
 	states  kept[[]float32]         // of the panel, likewise, by bands
 }
 
-func newBench(part *dataset.Partition, maxRank int, seed uint64, progress func(stage string, done, total int)) *bench {
+func newScorer(part *dataset.Partition, maxRank int, seed uint64, progress func(stage string, done, total int)) *scorer {
 	if progress == nil {
 		progress = func(string, int, int) {}
 	}
-	return &bench{
+	return &scorer{
 		part: part, r: train.Incidence(part), train: train.Each(&part.Train),
 		panel: newPanel(train.Histories(&part.Validation)), maxRank: maxRank, seed: seed, progress: progress,
 	}
 }
 
-// kept is the value that was made last, and what it was made for.
+// kept is the value that was made last, with its key.
 type kept[T any] struct {
 	key   string
 	value T
@@ -73,7 +72,7 @@ func (k *kept[T]) get(key string, newValue func() (T, error)) (T, error) {
 var errRank = errors.New("the graph has fewer eigenvectors")
 
 // measure scores a candidate.
-func (b *bench) measure(c Candidate) (Trial, error) {
+func (b *scorer) measure(c Candidate) (Trial, error) {
 	if err := b.prepare(c); err != nil {
 		return Trial{}, err
 	}
@@ -85,7 +84,7 @@ func (b *bench) measure(c Candidate) (Trial, error) {
 }
 
 // prepare makes basis and rows those of the candidate.
-func (b *bench) prepare(c Candidate) error {
+func (b *scorer) prepare(c Candidate) error {
 	if b.basis == nil || b.graph != c.graph() || b.asked < c.Rank {
 		b.asked = b.rankFor(c.Rank)
 		basis, err := spectral.Solve(b.r, spectral.Options{
@@ -107,9 +106,10 @@ func (b *bench) prepare(c Candidate) error {
 	return nil
 }
 
-// rankFor is the rank to solve for where k is wanted: the next one above it, which a climb tries soon. Much more would cost
-// time for eigenvectors that nobody asks for, and the last ones are the slowest to converge.
-func (b *bench) rankFor(k int) int {
+// rankFor returns the rank to solve for where k is wanted: the next one above k, which a climb tries soon.
+// A much larger one would cost time for eigenvectors that are not used, and the last ones are the slowest
+// to converge.
+func (b *scorer) rankFor(k int) int {
 	top := min(b.maxRank, len(b.part.Items))
 	for _, r := range ranks {
 		if r > k {
@@ -123,22 +123,22 @@ func (b *bench) rankFor(k int) int {
 func scaledRows(basis *spectral.Basis, t float64) (encoder, decoder []float32) {
 	encoder, decoder = make([]float32, len(basis.U)), make([]float32, len(basis.U))
 	for i, d := range basis.Degrees {
-		power := math.Pow(float64(max(d, 1)), t/2)
+		e, v := model.Rescale(d, t)
 		for at := i * basis.K; at < (i+1)*basis.K; at++ {
 			u := float32(basis.U[at])
-			encoder[at], decoder[at] = u*float32(1/power), u*float32(power)
+			encoder[at], decoder[at] = u*e, u*v
 		}
 	}
 	return encoder, decoder
 }
 
 // rows is the view of the first k columns.
-func (b *bench) rows(data []float32, k int) gemm.Matrix[float32] {
+func (b *scorer) rows(data []float32, k int) gemm.Matrix[float32] {
 	return gemm.Matrix[float32]{Rows: b.basis.N, Cols: k, Stride: b.basis.K, Data: data}
 }
 
 // queries returns the query of every position of the panel, a row of c.Rank numbers each.
-func (b *bench) queries(c Candidate) ([]float32, error) {
+func (b *scorer) queries(c Candidate) ([]float32, error) {
 	bands, err := c.bands()
 	if err != nil {
 		return nil, err
@@ -174,14 +174,14 @@ func (b *bench) queries(c Candidate) ([]float32, error) {
 }
 
 // panelStates returns the states before the panel's positions, in all columns of the basis.
-func (b *bench) panelStates(bands []kalman.Band) ([]float32, error) {
+func (b *scorer) panelStates(bands []kalman.Band) ([]float32, error) {
 	return b.states.get(model.FormatBands(bands), func() ([]float32, error) {
 		return b.panel.states(bands, b.encoder, b.basis.K), nil
 	})
 }
 
 // response is H(λ) of the candidate's filter.
-func (b *bench) response(c Candidate) []float32 {
+func (b *scorer) response(c Candidate) []float32 {
 	filter := spectral.DefaultFilter(c.Filter)
 	filter.Phi = c.Phi
 	h := make([]float64, b.basis.K)
@@ -190,7 +190,7 @@ func (b *bench) response(c Candidate) []float32 {
 }
 
 // readout learns the read-out of the candidate's bands.
-func (b *bench) readout(c Candidate) (*dynamics.Readout, error) {
+func (b *scorer) readout(c Candidate) (*dynamics.Readout, error) {
 	opt, err := c.options()
 	if err != nil {
 		return nil, err
@@ -209,10 +209,10 @@ func (b *bench) readout(c Candidate) (*dynamics.Readout, error) {
 	return sums.Prefix(c.Rank).Solve(c.Ridge)
 }
 
-// withDeviation scores the candidate with the deviation of each user tracked. The noise is learned on one half of the
-// validation users and the other half is ranked, and the other way round. without is the score by the same arithmetic
-// of the bands alone.
-func (b *bench) withDeviation(c Candidate) (with, without Trial, err error) {
+// withDeviation scores the candidate with the deviation of each user tracked. The noise is learned on one
+// half of the validation users and the other half is ranked, and the other way round. without is the
+// score of the bands alone by the same arithmetic.
+func (b *scorer) withDeviation(c Candidate) (with, without Trial, err error) {
 	if err := b.prepare(c); err != nil {
 		return with, without, err
 	}
@@ -272,8 +272,8 @@ func (p *panel) fold(k int, of func(user int) *kalman.Dynamics, rows dynamics.Ro
 	return queries
 }
 
-// medianGap is the median time between neighbouring events of the training users in seconds; 0 without useful times, which is
-// when most events of a user have the same time or times are mere counters.
+// medianGap returns the median time between neighbouring events of the training users in seconds. It is 0
+// or 1 without useful times: most events of a user have the same time, or times are mere counters.
 func medianGap(histories iter.Seq[kalman.History]) int64 {
 	var gaps []int64
 	for h := range histories {
