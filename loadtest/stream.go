@@ -7,10 +7,10 @@ import (
 	"sync"
 
 	"google.golang.org/grpc"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/wire"
 )
 
 // eventStream is a StreamObserve on one connection, shared by any number of senders. The first event opens it, and the
@@ -75,28 +75,13 @@ func (s *eventStream) send(events [][]byte, settled func(error)) error {
 	return nil
 }
 
-// Field numbers of a StreamObserveRequest.
-const (
-	sequenceField = 1
-	eventField    = 2
-	eventsField   = 3
-)
-
 // streamMessage encodes a StreamObserveRequest around encoded events.
 func streamMessage(first uint64, events [][]byte) frame {
-	size, field := 16, protowire.Number(eventsField)
-	if len(events) == 1 {
-		field = eventField
-	}
+	size := 16
 	for _, e := range events {
 		size += len(e) + 4
 	}
-	message := make([]byte, 0, size)
-	message = protowire.AppendVarint(protowire.AppendTag(message, sequenceField, protowire.VarintType), first)
-	for _, e := range events {
-		message = protowire.AppendBytes(protowire.AppendTag(message, field, protowire.BytesType), e)
-	}
-	return message
+	return wire.AppendStreamRequest(make([]byte, 0, size), first, events)
 }
 
 // current is the open stream, a new one if there is none.

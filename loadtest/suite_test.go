@@ -14,7 +14,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/encoding/protowire"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 )
@@ -261,26 +260,13 @@ func TestStreamMessage(t *testing.T) {
 	if m := decode(t, streamMessage(300, [][]byte{a}), &pb.StreamObserveRequest{}); m.GetSequence() != 300 || m.GetEvent().GetItemId() != "a" {
 		t.Errorf("a single event became %v", m)
 	}
-	message := streamMessage(7, [][]byte{a, b})
-	var sequence uint64
+	m := decode(t, streamMessage(7, [][]byte{a, b}), &pb.StreamObserveRequest{})
 	var items []string
-	for len(message) > 0 {
-		number, kind, n := protowire.ConsumeTag(message)
-		message = message[n:]
-		switch {
-		case number == sequenceField && kind == protowire.VarintType:
-			sequence, n = protowire.ConsumeVarint(message)
-		case number == eventsField && kind == protowire.BytesType:
-			var event []byte
-			event, n = protowire.ConsumeBytes(message)
-			items = append(items, decode(t, event, &pb.Event{}).GetItemId())
-		default:
-			t.Fatalf("field %d of type %d", number, kind)
-		}
-		message = message[n:]
+	for _, e := range m.GetEvents() {
+		items = append(items, e.GetItemId())
 	}
-	if sequence != 7 || !slices.Equal(items, []string{"a", "b"}) {
-		t.Errorf("sequence %d and events %v, want 7 and a, b", sequence, items)
+	if m.GetSequence() != 7 || !slices.Equal(items, []string{"a", "b"}) || m.GetEvent() != nil {
+		t.Errorf("two events became %v, want sequence 7 and a, b", m)
 	}
 }
 

@@ -6,10 +6,10 @@ import (
 	"math/rand/v2"
 	"strconv"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/wire"
 )
 
 // Streams of random numbers that must not be the same for one seed.
@@ -63,14 +63,14 @@ const lists = 64
 
 // Source makes the requests of one client. It is not safe for concurrent use.
 type Source struct {
-	t           *Traffic
-	rng         *rand.Rand
-	user, item  *rand.Zipf
-	histories   [][]byte // encoded RecommendRequests with an inline history only
-	preferences [][]byte // encoded RecommendRequests with all but the subject
-	name        string   // of this source, before the number of an event
-	events      uint64   // so far
-	event, id   []byte   // scratch
+	t                 *Traffic
+	rng               *rand.Rand
+	user, item        *rand.Zipf
+	histories         [][]byte // encoded RecommendRequests with an inline history only
+	preferences       [][]byte // encoded RecommendRequests with all but the subject
+	name              string   // of this source, before the number of an event
+	events            uint64   // so far
+	event, id, userID []byte   // scratch
 }
 
 // Source returns the requests of a client, other ones for another number.
@@ -78,7 +78,6 @@ func (t *Traffic) Source(client int) *Source {
 	rng := rand.New(rand.NewPCG(t.Seed+uint64(client)<<32, trafficStream))
 	s := &Source{
 		t: t, rng: rng, user: newZipf(rng, t.Users), item: newZipf(rng, len(t.Items)),
-		id:   make([]byte, 0, 32),
 		name: crand.Text()[:10] + "-", // no seed: an event that was sent before would be a duplicate
 	}
 	s.encodeLists()
@@ -135,30 +134,18 @@ func (s *Source) Next() Request {
 // Event draws an event in its encoded form. It is encoded by hand, since the processors that this takes are the server's too.
 func (s *Source) Event() []byte {
 	s.events++
-	b := s.event[:0]
-	b = protowire.AppendTag(b, eventID, protowire.BytesType)
-	b = protowire.AppendBytes(b, strconv.AppendUint(append(s.id[:0], s.name...), s.events, 36))
-	b = protowire.AppendTag(b, eventUser, protowire.BytesType)
-	b = protowire.AppendBytes(b, appendUserID(s.id[:0], s.User()))
-	b = protowire.AppendTag(b, eventItem, protowire.BytesType)
-	b = protowire.AppendString(b, s.t.Items[s.item.Uint64()])
+	s.id = strconv.AppendUint(append(s.id[:0], s.name...), s.events, 36)
+	s.userID = appendUserID(s.userID[:0], s.User())
+	b := wire.AppendEvent(s.event[:0], s.id, s.userID, s.t.Items[s.item.Uint64()])
 	s.event = b
 	return bytes.Clone(b)
 }
-
-// Fields of Event, and the one of ObserveRequest.
-const (
-	eventID      = protowire.Number(1)
-	eventUser    = protowire.Number(2)
-	eventItem    = protowire.Number(3)
-	observeEvent = protowire.Number(1)
-)
 
 // User draws a user.
 func (s *Source) User() int { return int(s.user.Uint64()) }
 
 func (s *Source) observe() []byte {
-	return protowire.AppendBytes(protowire.AppendTag(nil, observeEvent, protowire.BytesType), s.Event())
+	return wire.AppendObserveRequest(nil, s.Event())
 }
 
 func (s *Source) recommend() []byte {

@@ -16,7 +16,6 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/store"
@@ -173,33 +172,4 @@ func TestUnknownMethod(t *testing.T) {
 	if _, page := ts.get(t, "/metrics"); strings.Contains(page, "NoSuchMethod") {
 		t.Error("the name of an unknown method is in the metrics")
 	}
-}
-
-// The codec marks exactly what protobuf refuses, and finds a field only where there is a fault.
-func FuzzCodec(f *testing.F) {
-	good, err := proto.Marshal(&pb.BatchObserveRequest{Events: []*pb.Event{event("ann", 1), withID("a", "bob", 2)}})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(good)
-	f.Add(good[:len(good)-1])
-	f.Add(bytes.ReplaceAll(good, []byte("bob"), []byte("b\xffb")))
-	f.Add([]byte{0x0a, 0x80})
-	f.Add([]byte{0x00})
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var want, got pb.BatchObserveRequest
-		refused := proto.Unmarshal(data, &want)
-		if err := newCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(data)}, &got); err != nil {
-			t.Fatalf("the codec fails: %v", err)
-		}
-		if fault := malformed(&got); (fault != nil) != (refused != nil) {
-			t.Errorf("protobuf says %v, the codec %v", refused, fault)
-		}
-		if field := invalidUTF8(data, got.ProtoReflect().Descriptor()); field != "" && refused == nil {
-			t.Errorf("field %s is at fault in a good message", field)
-		}
-		if refused == nil && !bytes.Equal(got.ProtoReflect().GetUnknown(), want.ProtoReflect().GetUnknown()) {
-			t.Error("the codec changes a good message")
-		}
-	})
 }

@@ -51,7 +51,7 @@ func (r *seenRule) appendTo(dst []int32, seen state.SeenList) []int32 {
 }
 
 // exclude adds what the filter excludes to sc.skipped, where the seen items are already, and fills sc.skip and sc.call. The ids of
-// the allow list that m does not know go to sc.reply.
+// the allow list that m does not know go to sc.list.
 func (sc *scratch) exclude(m *model.Model, f *pb.ItemFilter) {
 	for _, id := range f.GetDenyItemIds() {
 		if i, known := m.ItemIndex(id); known {
@@ -69,7 +69,7 @@ func (sc *scratch) exclude(m *model.Model, f *pb.ItemFilter) {
 		if i, known := m.ItemIndex(id); known {
 			sc.allowed = append(sc.allowed, i)
 		} else {
-			sc.reply.noteUnknown(id)
+			sc.list.NoteUnknown(id)
 		}
 	}
 	sc.call.Among = sc.allowed

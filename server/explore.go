@@ -9,25 +9,27 @@ import (
 	"github.com/gsimc/gsimc/ranking"
 )
 
-// rank selects the size best items, with their scores, and says in sc.reply how the list came about.
-func (s *Server) rank(ctx context.Context, x *pb.Exploration, subj subject, size int, sc *scratch) error {
-	r, c, m := &sc.reply, sc.call, sc.reply.model
+// rank selects the size best items, with their scores, and says in sc.list how the list came about.
+func (s *Server) rank(
+	ctx context.Context, m *model.Model, x *pb.Exploration, subj subject, size int, sc *scratch,
+) error {
+	l, c := &sc.list, sc.call
 	c.N, c.Query = size, sc.query
 	c.Context, c.Model, c.Alone = ctx, m, nil
 	var err error
 	switch strategy := x.GetStrategy().(type) {
 	case *pb.Exploration_Thompson_:
-		r.source, r.seed = pb.ResultSource_RESULT_SOURCE_EXPLORATION, strategy.Thompson.GetSeed()
-		for r.seed == 0 {
-			r.seed = rand.Uint64()
+		l.Source, l.ExplorationSeed = pb.ResultSource_RESULT_SOURCE_EXPLORATION, strategy.Thompson.GetSeed()
+		for l.ExplorationSeed == 0 {
+			l.ExplorationSeed = rand.Uint64()
 		}
 		c.Query = sc.drawn(m.Rank())
-		m.SampleTo(c.Query, sc.query, sc.variance, orOne(strategy.Thompson.Scale), r.seed)
+		m.SampleTo(c.Query, sc.query, sc.variance, orOne(strategy.Thompson.Scale), l.ExplorationSeed)
 		if err = s.batcher.TopN(c); err == nil {
 			rescore(m, c.Top, sc.query)
 		}
 	case *pb.Exploration_UpperConfidence_:
-		r.source = pb.ResultSource_RESULT_SOURCE_EXPLORATION
+		l.Source = pb.ResultSource_RESULT_SOURCE_EXPLORATION
 		skip := c.Skip
 		if c.Among != nil {
 			skip = sc.skipAllBut(c.Among)
@@ -40,14 +42,14 @@ func (s *Server) rank(ctx context.Context, x *pb.Exploration, subj subject, size
 		err = s.batcher.TopN(c)
 	case nil:
 		if !subj.usable {
-			r.source = pb.ResultSource_RESULT_SOURCE_POPULAR
+			l.Source = pb.ResultSource_RESULT_SOURCE_POPULAR
 			c.Top = popular(m, c.Top[:0], size, c.Skip, c.Among)
 			break
 		}
-		r.source = pb.ResultSource_RESULT_SOURCE_PERSONALIZED
+		l.Source = pb.ResultSource_RESULT_SOURCE_PERSONALIZED
 		err = s.batcher.TopN(c)
 	}
-	r.top, c.Alone = c.Top, nil
+	l.Top, c.Alone = c.Top, nil
 	return err
 }
 

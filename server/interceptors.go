@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -58,7 +59,7 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 
 // guarded answers a request that could be decoded, even if its handler panics.
 func (s *Server) guarded(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (_ any, err error) {
-	if err := malformed(req); err != nil {
+	if err := wire.Malformed(req); err != nil {
 		return nil, err
 	}
 	defer s.recovered(ctx, info.FullMethod, &err)
@@ -131,6 +132,22 @@ type contextStream struct {
 
 // Context is the other context.
 func (c *contextStream) Context() context.Context { return c.ctx }
+
+// refuseMalformedStream makes a message that could not be decoded an error of RecvMsg.
+func refuseMalformedStream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	return next(srv, wellFormedStream{stream})
+}
+
+// wellFormedStream is a stream whose messages could all be decoded.
+type wellFormedStream struct{ grpc.ServerStream }
+
+// RecvMsg implements grpc.ServerStream.
+func (w wellFormedStream) RecvMsg(m any) error {
+	if err := w.ServerStream.RecvMsg(m); err != nil {
+		return err
+	}
+	return wire.Malformed(m)
+}
 
 // publicError is the error that the client gets. What the client does not get to see is logged here, in the one place, and
 // here the server learns first that its store has failed.

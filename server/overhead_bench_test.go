@@ -116,11 +116,11 @@ func (o *overheadBench) call(b *testing.B, conn *grpc.ClientConn, i int) {
 func (o *overheadBench) inProcess(b *testing.B, i int) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	answer, err := o.service.recommend(ctx, o.requests[i%len(o.requests)])
+	answer, err := o.service.encoded(ctx, o.requests[i%len(o.requests)])
 	if err != nil {
 		b.Error(err)
 	}
-	answer.buffers[0].Free()
+	answer.Free()
 }
 
 // inTurns runs rounds of the functions one after the other until the benchmark has run its iterations of each, with some calls

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/state"
@@ -16,27 +17,36 @@ import (
 )
 
 // recommender implements RecommenderService.
-type recommender struct{ *Server }
-
-// recommenderDesc is the description of the service, with a handler whose answer is encoded already.
-var recommenderDesc = grpc.ServiceDesc{
-	ServiceName: pb.RecommenderService_ServiceDesc.ServiceName,
-	HandlerType: (*any)(nil), // handleRecommend knows the type
-	Methods:     []grpc.MethodDesc{{MethodName: "Recommend", Handler: handleRecommend}},
-	Metadata:    pb.RecommenderService_ServiceDesc.Metadata,
+type recommender struct {
+	pb.UnsafeRecommenderServiceServer
+	*Server
 }
 
-// handleRecommend is what protoc-gen-go-grpc makes, but for the type of the answer.
+// recommenderDesc returns the description of the service, with a Recommend whose answer is encoded already.
+func recommenderDesc() *grpc.ServiceDesc {
+	desc := pb.RecommenderService_ServiceDesc
+	desc.Methods = slices.Clone(desc.Methods)
+	for i := range desc.Methods {
+		if desc.Methods[i].MethodName == "Recommend" {
+			desc.Methods[i].Handler = handleRecommend
+		}
+	}
+	return &desc
+}
+
+// handleRecommend is the generated handler of Recommend, except that the answer is a [wire.Encoded].
 //
 //nolint:revive // the library asks for the arguments in this order
-func handleRecommend(srv any, ctx context.Context, decode func(any) error, chain grpc.UnaryServerInterceptor) (any, error) {
+func handleRecommend(
+	srv any, ctx context.Context, decode func(any) error, chain grpc.UnaryServerInterceptor,
+) (any, error) {
 	req := new(pb.RecommendRequest)
 	if err := decode(req); err != nil {
 		return nil, err
 	}
 	info := &grpc.UnaryServerInfo{Server: srv, FullMethod: pb.RecommenderService_Recommend_FullMethodName}
 	return chain(ctx, req, info, func(ctx context.Context, req any) (any, error) {
-		return srv.(recommender).recommend(ctx, req.(*pb.RecommendRequest))
+		return srv.(recommender).encoded(ctx, req.(*pb.RecommendRequest))
 	})
 }
 
@@ -60,63 +70,79 @@ func (w *stopwatch) lap() float64 {
 	return d.Seconds()
 }
 
-// recommend answers RecommenderService.Recommend with an encoded RecommendResponse.
-func (s recommender) recommend(ctx context.Context, req *pb.RecommendRequest) (*encoded, error) {
+// Recommend implements RecommenderService for gateways and tests.
+func (s recommender) Recommend(ctx context.Context, req *pb.RecommendRequest) (resp *pb.RecommendResponse, err error) {
+	err = s.recommend(ctx, req, func(l *wire.List) error {
+		resp = l.Message()
+		return nil
+	})
+	return resp, err
+}
+
+// encoded is Recommend with an answer that is encoded already.
+func (s recommender) encoded(ctx context.Context, req *pb.RecommendRequest) (answer *wire.Encoded, err error) {
+	err = s.recommend(ctx, req, func(l *wire.List) error {
+		answer, err = l.Encode()
+		return err
+	})
+	return answer, err
+}
+
+// recommend makes the list that the request asks for and calls write with it. write must not keep the list.
+func (s recommender) recommend(ctx context.Context, req *pb.RecommendRequest, write func(*wire.List) error) error {
 	now := s.now()
 	if err := validateRecommend(req, now); err != nil {
-		return nil, err
+		return err
 	}
 	m := s.models.Acquire()
 	defer m.Release()
 	if req.GetExploration() != nil && !m.HasVariance() {
-		return nil, errNoUncertainty
+		return errNoUncertainty
 	}
 	sc := s.takeScratch(m.Model)
-	answer, err := s.answer(ctx, m.Model, req, now, sc)
+	watch := stopwatch{last: time.Now()}
+	err := s.answer(ctx, m.Model, req, now, sc, &watch)
+	if err == nil {
+		err = write(&sc.list)
+		s.metrics.stage.encode.Observe(watch.lap())
+	}
 	s.giveScratch(sc)
-	return answer, err
+	return err
 }
 
-// answer goes through the stages: state, exclusions, top-N, answer.
-func (s recommender) answer(ctx context.Context, m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch) (*encoded, error) {
-	watch := stopwatch{last: time.Now()}
+// answer goes through the stages state, filter and top-N, and fills sc.list.
+func (s recommender) answer(
+	ctx context.Context, m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch, watch *stopwatch,
+) error {
 	subj, err := s.subject(ctx, m, req, now, sc)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := ctx.Err(); err != nil { // nobody waits for the scan
-		return nil, err
+		return err
 	}
 	s.metrics.stage.state.Observe(watch.lap())
 
-	r := &sc.reply
-	r.model, r.packed = m, req.GetPacked()
-	noteUnknownEntries(m, req.GetHistory().GetEntries(), r)
+	l := &sc.list
+	l.Items, l.Packed, l.UserRevision = m, req.GetPacked(), subj.revision
+	noteUnknownEntries(m, req.GetHistory().GetEntries(), l)
 	sc.exclude(m, req.GetFilter())
 	s.metrics.stage.filter.Observe(watch.lap())
 
 	size := pageSize(req.GetPageSize())
-	if err := s.rank(ctx, req.GetExploration(), subj, size, sc); err != nil {
-		return nil, err
+	if err := s.rank(ctx, m, req.GetExploration(), subj, size, sc); err != nil {
+		return err
 	}
 	s.metrics.stage.topN.Observe(watch.lap())
 
-	m.FetchIDs(r.top)
-	r.revision = subj.revision
-	if m.HasVariance() {
-		r.addVariance(sc.variance)
+	m.FetchIDs(l.Top)
+	addVariance(l, m, sc.variance)
+	if n := int(req.GetExplain()); n > 0 && l.Source != pb.ResultSource_RESULT_SOURCE_POPULAR {
+		l.Explanations = s.explain(m, n, subj, l.Top)
 	}
-	if n := int(req.GetExplain()); n > 0 && r.source != pb.ResultSource_RESULT_SOURCE_POPULAR {
-		r.explanations = s.explain(m, n, subj, r.top)
-	}
-	r.degradations = appendDegradations(r.degradations, subj, len(r.top) < min(size, m.NumItems()))
-	s.countAnswer(r)
-	data := replyBuffers.Get(0)
-	if *data, err = r.appendTo(*data); err != nil {
-		return nil, err
-	}
-	s.metrics.stage.encode.Observe(watch.lap())
-	return newEncoded(data), nil
+	l.Degradations = appendDegradations(l.Degradations, subj, len(l.Top) < min(size, m.NumItems()))
+	s.countAnswer(l)
+	return nil
 }
 
 // subject finds the state of the request's subject and writes its query, its variance and its seen items to sc.
@@ -202,21 +228,24 @@ func pageSize(requested int32) int {
 	return min(int(requested), maxPageSize)
 }
 
-// addVariance says how sure the model is: of the user, and of each score that is its own.
-func (r *reply) addVariance(variance []float32) {
-	r.uncertainty, r.uncertain = r.model.Uncertainty(variance), true
-	if r.source == pb.ResultSource_RESULT_SOURCE_POPULAR {
+// addVariance says how sure the model is, if it knows: of the user, and of each score that is its own.
+func addVariance(l *wire.List, m *model.Model, variance []float32) {
+	if !m.HasVariance() {
 		return
 	}
-	r.deviations = slices.Grow(r.deviations[:0], len(r.top))[:len(r.top)]
-	r.model.DeviationsTo(r.deviations, r.top, variance)
+	l.Uncertainty, l.Uncertain = m.Uncertainty(variance), true
+	if l.Source == pb.ResultSource_RESULT_SOURCE_POPULAR {
+		return
+	}
+	l.Deviations = slices.Grow(l.Deviations[:0], len(l.Top))[:len(l.Top)]
+	m.DeviationsTo(l.Deviations, l.Top, variance)
 }
 
 // noteUnknownEntries notes the items of a history that m does not know.
-func noteUnknownEntries(m *model.Model, entries []*pb.HistoryEntry, r *reply) {
+func noteUnknownEntries(m *model.Model, entries []*pb.HistoryEntry, l *wire.List) {
 	for _, e := range entries {
 		if _, known := m.ItemIndex(e.GetItemId()); !known {
-			r.noteUnknown(e.GetItemId())
+			l.NoteUnknown(e.GetItemId())
 		}
 	}
 }
@@ -234,9 +263,9 @@ func appendDegradations(d []pb.Degradation, subj subject, short bool) []pb.Degra
 	return d
 }
 
-func (s *Server) countAnswer(r *reply) {
-	s.metrics.results[r.source].Add(float64(len(r.top)))
-	for _, d := range r.degradations {
+func (s *Server) countAnswer(l *wire.List) {
+	s.metrics.results[l.Source].Add(float64(len(l.Top)))
+	for _, d := range l.Degradations {
 		s.metrics.degraded[d].Inc()
 	}
 }

@@ -277,11 +277,11 @@ func TestRecommendAllocations(t *testing.T) {
 		const most = 25
 		c := ctx(t)
 		got := testing.AllocsPerRun(100, func() {
-			answer, err := recommender{ts.Server}.recommend(c, req)
+			answer, err := recommender{Server: ts.Server}.encoded(c, req)
 			if err != nil {
 				t.Fatal(err)
 			}
-			answer.buffers[0].Free()
+			answer.Free()
 		})
 		t.Logf("%s: %v allocations", name, got)
 		if got > most {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/ranking"
 	"github.com/gsimc/gsimc/server/internal/passes"
@@ -18,7 +19,7 @@ type scratch struct {
 	skipped  []int32      // the members of skip, some of them several times
 	allowed  []int32      // the items of an allow list, some of them several times
 	kinds    []state.Kind // of the seen policy
-	reply    reply
+	list     wire.List
 }
 
 // takeScratch returns memory of the size that m needs. It goes back by giveScratch, but not after a panic.
@@ -36,7 +37,7 @@ func (s *Server) takeScratch(m *model.Model) *scratch {
 func (s *Server) giveScratch(sc *scratch) {
 	sc.unmark()
 	sc.call.Reset()
-	sc.reply.reset()
+	sc.list.Reset()
 	s.scratch.Put(sc)
 }
 

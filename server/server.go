@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/coldstart"
 	"github.com/gsimc/gsimc/server/internal/models"
@@ -98,6 +99,14 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 	return s, nil
 }
 
+// The services are implemented whole: a method that a .proto file declares and a type lacks does not compile.
+var (
+	_ pb.RecommenderServiceServer = recommender{}
+	_ pb.EventServiceServer       = events{}
+	_ pb.UserServiceServer        = users{}
+	_ pb.AdminServiceServer       = admin{}
+)
+
 // newBackground makes the parts that work in the background. It opens the shadow model.
 func (s *Server) newBackground() error {
 	s.extender = coldstart.New(s.cfg.ExtendEvery, coldstart.Deps{
@@ -121,7 +130,7 @@ func (s *Server) newBackground() error {
 // newGRPC registers the services. The library's own limits are absent or generous, so each is set.
 func (s *Server) newGRPC() *grpc.Server {
 	g := grpc.NewServer(append(s.interceptors(),
-		grpc.ForceServerCodecV2(newCodec()),
+		grpc.ForceServerCodecV2(wire.NewCodec()),
 		grpc.NumStreamWorkers(streamWorkers),
 		grpc.MaxRecvMsgSize(s.cfg.MaxRecvBytes),
 		grpc.MaxSendMsgSize(s.cfg.MaxSendBytes),
@@ -136,7 +145,7 @@ func (s *Server) newGRPC() *grpc.Server {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMinTime, PermitWithoutStream: true}),
 		grpc.WaitForHandlers(true),
 	)...)
-	g.RegisterService(&recommenderDesc, recommender{Server: s})
+	g.RegisterService(recommenderDesc(), recommender{Server: s})
 	pb.RegisterEventServiceServer(g, events{Server: s})
 	pb.RegisterUserServiceServer(g, users{Server: s})
 	pb.RegisterAdminServiceServer(g, admin{Server: s})

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/store"
 )
@@ -86,6 +87,9 @@ var outcomes = []struct {
 func toStatus(err error) *status.Status {
 	if err == nil {
 		return nil
+	}
+	if m, ok := errors.AsType[*wire.MalformedError](err); ok {
+		err = &invalidError{[]fieldFault{{m.Field, m.Problem}}}
 	}
 	if invalid, ok := errors.AsType[*invalidError](err); ok {
 		return newStatus(codes.InvalidArgument, invalid.reason(), invalid.Error(), 0, invalid.badRequest())

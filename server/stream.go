@@ -9,6 +9,7 @@ import (
 	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/wire"
 )
 
 // streamWindow is the number of events that a stream reads ahead, give or take a message; then flow control holds the
@@ -91,18 +92,18 @@ func (o *observeStream) receive() {
 	defer func() { o.in.close(err) }()
 	// The interceptor's recovery guards the handler's goroutine, not this one.
 	defer o.server.recovered(o.stream.Context(), pb.EventService_StreamObserve_FullMethodName, &err)
-	var message streamMessage
+	var message wire.StreamMessage
 	var arrivals []arrival
 	for next := uint64(1); ; {
 		if err = o.stream.RecvMsg(&message); err != nil {
 			return
 		}
-		if err = message.check(next); err != nil {
+		if err = checkMessage(&message, next); err != nil {
 			return
 		}
 		received := o.server.now()
 		arrivals = arrivals[:0]
-		for i, e := range message.events {
+		for i, e := range message.Events {
 			// A nanosecond apart, so that equal events without id and time are different events.
 			arrivals = append(arrivals, arrive(e, "", received.Add(time.Duration(i))))
 		}
@@ -118,18 +119,18 @@ func (o *observeStream) receive() {
 	}
 }
 
-// check returns what is wrong with a message as a whole, of which the stream ends.
-func (m *streamMessage) check(next uint64) error {
+// checkMessage returns what is wrong with a message as a whole, of which the stream ends.
+func checkMessage(m *wire.StreamMessage, next uint64) error {
 	var c checker
 	switch {
-	case m.fault != nil:
-		return m.fault
-	case m.sequence != next:
+	case m.Fault != nil:
+		return m.Fault
+	case m.Sequence != next:
 		c.check(fieldSequence, "must be 1 for the first event of a stream and then rise by one with each event")
-	case m.both:
+	case m.Both:
 		c.check("events", "must be empty when event is set")
-	case len(m.events) > maxBatch:
-		c.check("events", fmt.Sprintf("has %d elements, at most %d are allowed", len(m.events), maxBatch))
+	case len(m.Events) > maxBatch:
+		c.check("events", fmt.Sprintf("has %d elements, at most %d are allowed", len(m.Events), maxBatch))
 	}
 	return c.err()
 }

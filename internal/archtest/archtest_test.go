@@ -69,6 +69,9 @@ var (
 		{"cold-start items know models and states", []string{"server/internal/coldstart"}, without("coldstart", "models", "state")},
 		{"live quality knows models and states", []string{"server/internal/quality"}, without("quality", "models", "state")},
 		{"helpers of tests stay in tests", []string{"=server", "cmd"}, []string{"server/internal/servertest"}},
+		{"the wire format knows messages only", []string{"internal/wire"}, []string{
+			"model", "spectral", "kalman", "dynamics", "dataset", "evaluate", "tune", "store", "server", "cmd",
+		}},
 		{"a load test sees a server from outside", []string{"loadtest"}, []string{"server", "store", "model", "dataset", "evaluate", "tune", "cmd"}},
 	}
 )

@@ -1,4 +1,4 @@
-package server
+package wire
 
 import (
 	"sync"
@@ -6,22 +6,26 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// encoded is a message that is encoded already; handlers return it in the place of one, and the codec sends it as it is.
-type encoded struct{ buffers [1]mem.Buffer }
+// Encoded is a message that is encoded already. A handler returns it in the place of a message, and [Codec] sends it as it
+// is. It can be sent once.
+type Encoded struct{ buffers [1]mem.Buffer }
 
-// newEncoded makes a message of bytes in a buffer of replyBuffers, which goes back there once it is sent.
-func newEncoded(data *[]byte) *encoded {
-	return &encoded{[1]mem.Buffer{mem.NewBuffer(data, replyBuffers)}}
+// newEncoded makes a message of bytes in one of the buffers, which goes back there once it is sent.
+func newEncoded(data *[]byte) *Encoded {
+	return &Encoded{[1]mem.Buffer{mem.NewBuffer(data, buffers)}}
 }
+
+// Free gives the memory back if the message is not to be sent.
+func (e *Encoded) Free() { e.buffers[0].Free() }
 
 // bufferPool keeps buffers of encoded messages. It implements [mem.BufferPool].
 type bufferPool struct{ pool *sync.Pool }
 
-var replyBuffers = bufferPool{&sync.Pool{}}
+var buffers = bufferPool{&sync.Pool{}}
 
 const (
 	newBuffer  = 4 << 10   // capacity of a new buffer: a hundred items
-	keptBuffer = 256 << 10 // a buffer larger than that is not kept
+	keptBuffer = 256 << 10 // larger buffers are not kept
 )
 
 // Get returns a buffer of this length.

@@ -1,4 +1,4 @@
-package server
+package wire
 
 import (
 	"math"
@@ -36,7 +36,7 @@ func encodeRequest(t testing.TB, m proto.Message) []byte {
 
 // TestStreamMessageReuse decodes messages of different lengths, one after the other, into the same memory.
 func TestStreamMessageReuse(t *testing.T) {
-	var m streamMessage
+	var m StreamMessage
 	single := &pb.StreamObserveRequest{Sequence: 1, Event: &pb.Event{UserId: "u"}}
 	for i, req := range []*pb.StreamObserveRequest{plainRequest(), single, {Sequence: 7}, plainRequest()} {
 		if !m.ordinary(string(encodeRequest(t, req))) {
@@ -46,8 +46,8 @@ func TestStreamMessageReuse(t *testing.T) {
 		if len(want) == 0 {
 			want = []*pb.Event{req.GetEvent()}
 		}
-		if diff := cmp.Diff(want, m.events, protocmp.Transform()); diff != "" || m.sequence != req.GetSequence() {
-			t.Errorf("message %d: sequence %d, events differ (-want +got):\n%s", i, m.sequence, diff)
+		if diff := cmp.Diff(want, m.Events, protocmp.Transform()); diff != "" || m.Sequence != req.GetSequence() {
+			t.Errorf("message %d: sequence %d, events differ (-want +got):\n%s", i, m.Sequence, diff)
 		}
 	}
 	data := string(encodeRequest(t, plainRequest()))
@@ -61,7 +61,7 @@ func TestStreamMessageReuse(t *testing.T) {
 func TestStreamMessageKeepsNothingLarge(t *testing.T) {
 	large := &pb.Event{UserId: "u", ItemId: strings.Repeat("i", ordinaryBytes)}
 	good := &pb.Event{UserId: "u", ItemId: "i"}
-	var m streamMessage
+	var m StreamMessage
 	if m.ordinary(string(encodeRequest(t, &pb.StreamObserveRequest{Sequence: 1, Events: []*pb.Event{good, large}}))) {
 		t.Error("a message with a large event is taken for an ordinary one")
 	}
@@ -77,19 +77,19 @@ func FuzzStreamMessage(f *testing.F) {
 	f.Add(encodeRequest(f, plainRequest()))
 	f.Add(encodeRequest(f, &pb.StreamObserveRequest{Sequence: 1, Event: &pb.Event{UserId: "u", ItemId: "i"}}))
 	f.Add(encodeRequest(f, &pb.StreamObserveRequest{Event: &pb.Event{}, Events: []*pb.Event{{}}}))
-	f.Add([]byte{tagEvent, 2, tagUserID, 0, tagEvent, 2, tagItemID, 0})     // merged by the library
-	f.Add([]byte{tagSequence, 1, tagSequence, 2})                           // the last one counts
-	f.Add([]byte{tagEvent, 3, tagUserID, 1, 0xff})                          // not UTF-8
-	f.Add([]byte{tagEvent, 6, tagEventTime, 4, tagNanos, 1, tagSeconds, 1}) // in another order
+	f.Add([]byte{streamEvent, 2, eventUserID, 0, streamEvent, 2, eventItemID, 0})  // merged by the library
+	f.Add([]byte{streamSequence, 1, streamSequence, 2})                            // the last one counts
+	f.Add([]byte{streamEvent, 3, eventUserID, 1, 0xff})                            // not UTF-8
+	f.Add([]byte{streamEvent, 6, eventEventTime, 4, timeNanos, 1, timeSeconds, 1}) // in another order
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var want pb.StreamObserveRequest
 		err := proto.Unmarshal(data, &want)
-		var got streamMessage
-		if err := got.decode(newCodec(), mem.BufferSlice{mem.SliceBuffer(data)}); err != nil {
+		var got StreamMessage
+		if err := got.decode(NewCodec(), mem.BufferSlice{mem.SliceBuffer(data)}); err != nil {
 			t.Fatal(err)
 		}
-		if (got.fault != nil) != (err != nil) {
-			t.Fatalf("fault %v, want that of the library, %v", got.fault, err)
+		if (got.Fault != nil) != (err != nil) {
+			t.Fatalf("fault %v, want that of the library, %v", got.Fault, err)
 		}
 		if err != nil {
 			return
@@ -98,7 +98,7 @@ func FuzzStreamMessage(f *testing.F) {
 		if len(events) == 0 {
 			events = []*pb.Event{want.GetEvent()}
 		}
-		for _, e := range append(events, got.events...) { // what is unknown does not count
+		for _, e := range append(events, got.Events...) { // what is unknown does not count
 			if e != nil {
 				e.ProtoReflect().SetUnknown(nil)
 				if e.EventTime != nil {
@@ -107,8 +107,8 @@ func FuzzStreamMessage(f *testing.F) {
 			}
 		}
 		both := want.GetEvent() != nil && len(want.GetEvents()) > 0
-		if diff := cmp.Diff(events, got.events, protocmp.Transform(), cmpopts.EquateNaNs()); diff != "" || got.sequence != want.GetSequence() || got.both != both {
-			t.Fatalf("sequence %d, both %t, want %d, %t; events differ (-want +got):\n%s", got.sequence, got.both, want.GetSequence(), both, diff)
+		if diff := cmp.Diff(events, got.Events, protocmp.Transform(), cmpopts.EquateNaNs()); diff != "" || got.Sequence != want.GetSequence() || got.Both != both {
+			t.Fatalf("sequence %d, both %t, want %d, %t; events differ (-want +got):\n%s", got.Sequence, got.Both, want.GetSequence(), both, diff)
 		}
 	})
 }
@@ -122,7 +122,7 @@ func BenchmarkDecodeStreamMessage(b *testing.B) {
 	}
 	data := encodeRequest(b, req)
 	b.Run("decoder=own", func(b *testing.B) {
-		var m streamMessage
+		var m StreamMessage
 		b.ReportAllocs()
 		for b.Loop() {
 			m.ordinary(string(data))
@@ -135,4 +135,39 @@ func BenchmarkDecodeStreamMessage(b *testing.B) {
 			_ = proto.Unmarshal(data, &m)
 		}
 	})
+}
+
+// The Append functions give messages that the library decodes, and that have the ordinary form.
+func TestAppend(t *testing.T) {
+	var events [][]byte
+	want := &pb.StreamObserveRequest{Sequence: 1 << 20}
+	for _, item := range []string{"x", strings.Repeat("y", 200)} {
+		event := AppendEvent(nil, []byte("id"), []byte("ann"), item)
+		events = append(events, event)
+		want.Events = append(want.Events, &pb.Event{EventId: "id", UserId: "ann", ItemId: item})
+		var unary pb.ObserveRequest
+		if err := proto.Unmarshal(AppendObserveRequest(nil, event), &unary); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(&pb.ObserveRequest{Event: want.Events[len(events)-1]}, &unary, protocmp.Transform()); d != "" {
+			t.Errorf("ObserveRequest (-want +got):\n%s", d)
+		}
+	}
+	for n := 1; n <= len(events); n++ {
+		message := AppendStreamRequest(nil, want.Sequence, events[:n])
+		expected := &pb.StreamObserveRequest{Sequence: want.Sequence, Events: want.Events[:n]}
+		if n == 1 {
+			expected.Event, expected.Events = want.Events[0], nil
+		}
+		var got pb.StreamObserveRequest
+		if err := proto.Unmarshal(message, &got); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(expected, &got, protocmp.Transform()); d != "" {
+			t.Errorf("StreamObserveRequest of %d events (-want +got):\n%s", n, d)
+		}
+		if m := (&StreamMessage{}); !m.ordinary(string(message)) {
+			t.Errorf("a message of %d events has not the ordinary form", n)
+		}
+	}
 }

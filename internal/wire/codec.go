@@ -1,0 +1,125 @@
+package wire
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"unicode/utf8"
+
+	"google.golang.org/grpc/encoding"
+	grpcproto "google.golang.org/grpc/encoding/proto"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// Codec is gRPC's codec for protobuf with two differences. It sends an [Encoded] as it is, and decodes a [StreamMessage].
+// And a message that cannot be decoded comes out empty and marked, see [Malformed]: the library would answer by itself,
+// with INTERNAL, which asks the client to send the same bytes again, for ever.
+type Codec struct{ encoding.CodecV2 }
+
+// NewCodec returns the codec.
+func NewCodec() Codec { return Codec{encoding.GetCodecV2(grpcproto.Name)} }
+
+// malformedMark stands before the name of the field at fault in the unknown fields of a marked message. It is random, so
+// that no client can send it.
+var malformedMark = []byte(rand.Text())
+
+// Marshal implements encoding.CodecV2.
+func (c Codec) Marshal(v any) (mem.BufferSlice, error) {
+	if e, ok := v.(*Encoded); ok {
+		return e.buffers[:], nil
+	}
+	return c.CodecV2.Marshal(v)
+}
+
+// Unmarshal implements encoding.CodecV2.
+func (c Codec) Unmarshal(data mem.BufferSlice, v any) error {
+	if m, ok := v.(*StreamMessage); ok {
+		return m.decode(c, data)
+	}
+	err := c.CodecV2.Unmarshal(data, v)
+	if err == nil {
+		return nil
+	}
+	m, ok := v.(proto.Message)
+	if !ok {
+		return err
+	}
+	proto.Reset(m)
+	field := invalidUTF8(data.Materialize(), m.ProtoReflect().Descriptor())
+	mark := protowire.AppendTag(nil, protowire.MaxValidNumber, protowire.BytesType)
+	m.ProtoReflect().SetUnknown(protowire.AppendBytes(mark, append(bytes.Clone(malformedMark), field...)))
+	return nil
+}
+
+// A MalformedError is a message that could not be decoded.
+type MalformedError struct {
+	Field   string // path of the field at fault, or the name of the message
+	Problem string // what is wrong with it; it never repeats a value
+}
+
+// Error names the field and the problem.
+func (e *MalformedError) Error() string { return e.Field + " " + e.Problem }
+
+// Malformed returns what was wrong with a message that [Codec] could not decode, as a [MalformedError], and nil for every
+// other value.
+func Malformed(v any) error {
+	m, ok := v.(proto.Message)
+	if !ok {
+		return nil
+	}
+	unknown := m.ProtoReflect().GetUnknown()
+	if len(unknown) == 0 { // all messages, except those of newer clients
+		return nil
+	}
+	_, field, marked := bytes.Cut(unknown, malformedMark)
+	switch {
+	case !marked:
+		return nil
+	case len(field) == 0:
+		name := string(m.ProtoReflect().Descriptor().FullName())
+		return &MalformedError{name, "cannot be decoded: the message is not valid protobuf"}
+	}
+	return &MalformedError{string(field), "is not valid UTF-8"}
+}
+
+// invalidUTF8 returns the path of the first string in the encoded message that is not UTF-8, or nothing if there is none
+// before the place where the encoding itself is broken. Its recursion ends with the schema: no request contains itself.
+func invalidUTF8(b []byte, message protoreflect.MessageDescriptor) string {
+	seen := map[protowire.Number]int{}
+	for len(b) > 0 {
+		number, kind, tagLen := protowire.ConsumeTag(b)
+		if tagLen < 0 {
+			return ""
+		}
+		valueLen := protowire.ConsumeFieldValue(number, kind, b[tagLen:])
+		if valueLen < 0 {
+			return ""
+		}
+		value := b[tagLen : tagLen+valueLen]
+		b = b[tagLen+valueLen:]
+		field := message.Fields().ByNumber(number)
+		if field == nil || kind != protowire.BytesType {
+			continue
+		}
+		path := string(field.Name())
+		if field.IsList() {
+			path += fmt.Sprintf("[%d]", seen[number])
+			seen[number]++
+		}
+		content, _ := protowire.ConsumeBytes(value)
+		switch field.Kind() {
+		case protoreflect.StringKind:
+			if !utf8.Valid(content) {
+				return path
+			}
+		case protoreflect.MessageKind:
+			if inner := invalidUTF8(content, field.Message()); inner != "" {
+				return path + "." + inner
+			}
+		}
+	}
+	return ""
+}

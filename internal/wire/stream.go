@@ -1,0 +1,230 @@
+package wire
+
+import (
+	"encoding/binary"
+	"math"
+	"unicode/utf8"
+
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+)
+
+// A StreamMessage is a StreamObserveRequest that is decoded without reflection into memory of its own, which the next
+// message takes over. All strings of a message share one piece of memory: clone a string to keep it for long.
+//
+// Only the ordinary form is decoded here: known fields, each once, with their own wire types and valid UTF-8, in events of
+// at most ordinaryBytes, so that an event that waits keeps no large message in memory. Everything else is left to the
+// library, including the verdict about it.
+type StreamMessage struct {
+	Sequence uint64
+	Events   []*pb.Event // of event and events; nil stands for an absent event
+	Both     bool        // event and events are set
+	Fault    error       // if not nil, why the message cannot be decoded
+
+	slots []eventSlot
+}
+
+// ordinaryBytes is more than a valid event has.
+const ordinaryBytes = 1 << 10
+
+// eventSlot is the memory of a decoded event.
+type eventSlot struct {
+	event pb.Event
+	time  timestamppb.Timestamp
+	value float64
+}
+
+func (m *StreamMessage) decode(c Codec, data mem.BufferSlice) error {
+	buffer := data.MaterializeToBuffer(mem.DefaultBufferPool())
+	defer buffer.Free()
+	if m.ordinary(string(buffer.ReadOnlyData())) {
+		return nil
+	}
+	var req pb.StreamObserveRequest
+	if err := c.Unmarshal(data, &req); err != nil {
+		return err
+	}
+	m.Fault = Malformed(&req)
+	m.Sequence, m.Events, m.Both = req.GetSequence(), req.GetEvents(), false
+	if len(req.GetEvents()) == 0 {
+		m.Events = []*pb.Event{req.GetEvent()}
+	} else if req.GetEvent() != nil {
+		m.Both = true
+	}
+	return nil
+}
+
+// field is a field of a message that is decoded here; 0 stands for all others.
+type field uint8
+
+const (
+	fieldSequence field = iota + 1
+	fieldEvent
+	fieldEvents
+
+	fieldEventID
+	fieldUserID
+	fieldItemID
+	fieldEventType
+	fieldEventTime
+	fieldValue
+
+	fieldSeconds
+	fieldNanos
+)
+
+// The fields of the messages by the first byte of their tags.
+var (
+	streamFields = fieldTable{streamSequence: fieldSequence, streamEvent: fieldEvent, streamEvents: fieldEvents}.build()
+	eventFields  = fieldTable{
+		eventEventID: fieldEventID, eventUserID: fieldUserID, eventItemID: fieldItemID,
+		eventEventType: fieldEventType, eventEventTime: fieldEventTime, eventValue: fieldValue,
+	}.build()
+	timeFields = fieldTable{timeSeconds: fieldSeconds, timeNanos: fieldNanos}.build()
+)
+
+type fieldTable map[tag]field
+
+func (t fieldTable) build() (table [256]field) {
+	for tag, f := range t {
+		table[tag] = f
+	}
+	return table
+}
+
+// ordinary decodes a message of the ordinary form, and reports whether it was one.
+func (m *StreamMessage) ordinary(s string) bool {
+	m.Sequence, m.Events, m.Both, m.Fault = 0, m.Events[:0], false, nil
+	seen := 0
+	for len(s) > 0 {
+		f := streamFields[s[0]]
+		switch f {
+		case fieldSequence:
+			v, n := varint(s[1:])
+			if n == 0 || seen&(1<<fieldSequence) != 0 {
+				return false
+			}
+			m.Sequence, s = v, s[1+n:]
+		case fieldEvent, fieldEvents:
+			body, rest, ok := cut(s[1:])
+			if !ok || f == fieldEvent && len(m.Events) > 0 || seen&(1<<fieldEvent) != 0 || !m.event(body) {
+				return false
+			}
+			s = rest
+		default:
+			return false
+		}
+		seen |= 1 << f
+	}
+	if len(m.Events) == 0 {
+		m.Events = append(m.Events, nil)
+	}
+	return true
+}
+
+// event decodes an event into the next slot.
+func (m *StreamMessage) event(s string) bool {
+	at := len(m.Events)
+	if at == len(m.slots) {
+		// The old slots stay with the events that are in them.
+		m.slots = append(make([]eventSlot, at, 2*at+1)[:at:at], make([]eventSlot, at+1)...)
+	}
+	slot := &m.slots[at]
+	if len(s) > ordinaryBytes || !slot.decode(s) {
+		return false
+	}
+	m.Events = append(m.Events, &slot.event)
+	return true
+}
+
+func (t *eventSlot) decode(s string) bool {
+	e := &t.event
+	e.EventId, e.UserId, e.ItemId, e.EventType, e.EventTime, e.Value = "", "", "", "", nil, nil
+	seen := 0
+	for len(s) > 0 {
+		f := eventFields[s[0]]
+		if seen&(1<<f) != 0 {
+			return false
+		}
+		seen |= 1 << f
+		if f == fieldValue {
+			if len(s) < 9 {
+				return false
+			}
+			t.value = math.Float64frombits(binary.LittleEndian.Uint64([]byte(s[1:9])))
+			e.Value = &t.value
+			s = s[9:]
+			continue
+		}
+		body, rest, ok := cut(s[1:])
+		if !ok {
+			return false
+		}
+		s = rest
+		switch f {
+		case fieldEventID:
+			e.EventId = body
+		case fieldUserID:
+			e.UserId = body
+		case fieldItemID:
+			e.ItemId = body
+		case fieldEventType:
+			e.EventType = body
+		case fieldEventTime:
+			if !t.decodeTime(body) {
+				return false
+			}
+			e.EventTime = &t.time
+			continue
+		default:
+			return false
+		}
+		if !utf8.ValidString(body) {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *eventSlot) decodeTime(s string) bool {
+	t.time.Seconds, t.time.Nanos = 0, 0
+	for last := field(0); len(s) > 0; {
+		f := timeFields[s[0]]
+		v, n := varint(s[1:])
+		if n == 0 || f <= last {
+			return false
+		}
+		switch f {
+		case fieldSeconds:
+			t.time.Seconds = int64(v)
+		case fieldNanos:
+			t.time.Nanos = int32(v)
+		}
+		last, s = f, s[1+n:]
+	}
+	return true
+}
+
+// varint decodes a varint of up to nine bytes; n is 0 if there is none.
+func varint(s string) (v uint64, n int) {
+	for n < len(s) && n < 9 {
+		b := s[n]
+		v |= uint64(b&0x7f) << (7 * n)
+		n++
+		if b < 0x80 {
+			return v, n
+		}
+	}
+	return 0, 0
+}
+
+// cut takes bytes with their length in front off s.
+func cut(s string) (body, rest string, ok bool) {
+	size, n := varint(s)
+	if n == 0 || size > uint64(len(s)-n) {
+		return "", "", false
+	}
+	return s[n : n+int(size)], s[n+int(size):], true
+}

@@ -1,0 +1,49 @@
+package server
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+)
+
+// The packed form says the same as the other.
+func TestPackedItems(t *testing.T) {
+	ts := startLearned(t, true)
+	for _, i := range []int{4, 9, 20} {
+		ts.observe(t, event("ann", i))
+	}
+	explained := exploring(forHistory(1, 2, 3), nil, 5)
+	explained.Explain = 2
+	narrow := exploring(forUser("nobody"), nil, 5)
+	narrow.Filter = &pb.ItemFilter{AllowItemIds: []string{"unknown"}}
+	for _, req := range []*pb.RecommendRequest{forUser("ann"), explained, narrow, exploring(forUser("ann"), thompson(3, 1), 10)} {
+		want := ts.ask(t, req)
+		req.Packed = true
+		got := ts.ask(t, req)
+		packed := got.GetPackedItems()
+		got.PackedItems = nil
+		if len(got.GetItems()) != 0 {
+			t.Errorf("%d items beside the packed ones", len(got.GetItems()))
+		}
+		for i, id := range packed.GetItemIds() {
+			scored := &pb.ScoredItem{ItemId: id, Score: float64(packed.GetScores()[i]), Source: packed.GetSource()}
+			if d := packed.GetScoreStddevs(); len(d) > 0 {
+				scored.ScoreStddev = proto.Float64(float64(d[i]))
+			}
+			if x := packed.GetExplanations(); len(x) > 0 {
+				scored.Explanation = x[i]
+			}
+			got.Items = append(got.Items, scored)
+		}
+		if packed == nil {
+			t.Errorf("no packed items")
+		}
+		if d := cmp.Diff(want, got, protocmp.Transform()); d != "" {
+			t.Errorf("packed answer (-messages +packed):\n%s", d)
+		}
+	}
+}
