@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"testing"
+	"time"
+
+	lsm "github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// TestBytes compares the space of an engine with that which the system counts, with logs that are
+// reserved and with a copy that shares its tables.
+func TestBytes(t *testing.T) {
+	dir := t.TempDir()
+	e := mustOpen(t, dir, testOptions(vfs.Default))
+	defer mustClose(t, e)
+	// The engine removes files in the background, so the two may differ for a while.
+	compare := func(when string) (bytes int64) {
+		t.Helper()
+		for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+			got, err := e.Bytes()
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := diskUsage(t, dir)
+			if got <= want && got >= want-directoryBytes {
+				return got
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: got %d bytes, du counts %d", when, got, want)
+			}
+		}
+	}
+	empty := compare("new")
+	for i := range 40 {
+		value := bytes.Repeat([]byte{byte(i)}, 100_000)
+		if err := e.DB.Set(fmt.Append(nil, i), value, lsm.Sync); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.DB.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	full := compare("flushed")
+	if metrics := int64(e.DB.Metrics().DiskSpaceUsage()); full < metrics {
+		t.Errorf("got %d bytes, of which the engine knows %d", full, metrics)
+	}
+	t.Logf("new: %d bytes, with 4 MB in tables: %d", empty, full)
+	name, err := e.Copy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare("copied")
+	if found, err := e.RemoveCopy(name); !found || err != nil {
+		t.Errorf("RemoveCopy: %v, %v", found, err)
+	}
+	compare("copy removed")
+}
+
+// directoryBytes is more than the space of the directories, which Bytes does not count.
+const directoryBytes = 5 * 64 << 10
+
+func diskUsage(t *testing.T, dir string) (bytes int64) {
+	t.Helper()
+	out, err := exec.Command("du", "-s", "--block-size=1", dir).Output()
+	if err != nil {
+		t.Skipf("needs du to count: %v", err)
+	}
+	if _, err := fmt.Sscan(string(out), &bytes); err != nil {
+		t.Fatal(err)
+	}
+	return bytes
+}

@@ -1,0 +1,184 @@
+package pebble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/store"
+)
+
+// openingLimit is how long opening may take when the disk is full or failed.
+const openingLimit = 10 * time.Second
+
+// unwrittenTables returns a disk with a store whose events stand only in the log of the engine, so
+// that opening must write tables, and the histories in it.
+func unwrittenTables(t *testing.T) (*vfs.MemFS, map[string][]string) {
+	t.Helper()
+	disk := vfs.NewCrashableMem()
+	s := mustOpen(t, "dir/store", Options{FS: disk})
+	for u := range 5 {
+		mustAppend(t, s, fmt.Sprint("u", u), 0, 20)
+	}
+	settle(t, s)
+	mustAppend(t, s, "u0", 20, 25)
+	want := dump(t, s)
+	mustClose(t, s)
+	return disk, want
+}
+
+// powerCut returns the disk as the next process finds it, without locks.
+func powerCut(disk *vfs.MemFS, unsynced int) *vfs.MemFS {
+	return disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: unsynced, RNG: rand.New(rand.NewPCG(1, 1))})
+}
+
+// TestOpeningOnFullDisk opens a store when no table can be written. The engine alone would try for
+// ever.
+func TestOpeningOnFullDisk(t *testing.T) {
+	t.Parallel()
+	disk, want := unwrittenTables(t)
+	disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 3 << 20, TotalBytes: 1 << 30})
+	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if strings.HasSuffix(op.Path, ".sst") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			return syscall.ENOSPC
+		}
+		return nil
+	}))
+	reasons := make(chan error, 2)
+	began := time.Now()
+	_, err := openSoon("dir/store", Options{FS: fs, Events: Events{Failed: func(err error) { reasons <- err }}})
+	if took := time.Since(began); took > openingLimit {
+		t.Errorf("opening took %v", took)
+	}
+	message := "3 MiB are free: free 253 MiB more on the disk of \"dir/store\" and restart"
+	if !errors.Is(err, store.ErrFull) || !strings.Contains(err.Error(), message) {
+		t.Errorf("got error %v, want ErrFull that says %q", err, message)
+	}
+	if reason := <-reasons; !errors.Is(reason, store.ErrFull) {
+		t.Errorf("Events.Failed: got %v, want ErrFull", reason)
+	}
+	s := mustOpen(t, "dir/store", Options{FS: powerCut(disk, 100)})
+	if diff := cmp.Diff(want, dump(t, s)); diff != "" {
+		t.Errorf("when there is space again (-want +got):\n%s", diff)
+	}
+	mustClose(t, s)
+}
+
+// TestOpeningEndsWithItsContext opens a store on a disk that hangs.
+func TestOpeningEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	disk, want := unwrittenTables(t)
+	hangs, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if strings.HasSuffix(op.Path, ".sst") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			once.Do(func() { close(hangs) })
+			<-release
+		}
+		return nil
+	}))
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		<-hangs
+		cancel()
+	}()
+	if _, err := Open(ctx, "dir/store", Options{FS: fs}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got error %v, want Canceled", err)
+	}
+	if _, err := Open(ctx, "dir/store", Options{FS: fs}); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that has ended: got error %v, want Canceled", err)
+	}
+	close(release)
+	// The engine opens after all and is closed, as no caller waits for it.
+	for deadline := time.Now().Add(openingLimit); ; time.Sleep(10 * time.Millisecond) {
+		s, err := openSoon("dir/store", Options{FS: fs})
+		if err == nil {
+			if diff := cmp.Diff(want, dump(t, s)); diff != "" {
+				t.Errorf("opened again (-want +got):\n%s", diff)
+			}
+			mustClose(t, s)
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the store cannot be opened again: %v", err)
+		}
+	}
+}
+
+// TestEveryOperationOfOpeningFails is [TestEveryOperationFails] for the opening of a store with events.
+func TestEveryOperationOfOpeningFails(t *testing.T) {
+	disk, want := unwrittenTables(t)
+	for _, f := range []fault{
+		{name: "once", err: syscall.EIO}, {name: "for ever", err: syscall.EIO, forever: true},
+		{name: "full once", err: syscall.ENOSPC, writesOnly: true},
+		{name: "full", err: syscall.ENOSPC, forever: true, writesOnly: true},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			var wg sync.WaitGroup
+			var next, refused atomic.Int64
+			for range 24 { // the runs mostly wait
+				wg.Go(func() {
+					for reached := true; reached && !t.Failed(); {
+						f := f
+						f.at = (next.Add(1) - 1) * stride()
+						var opened bool
+						if opened, reached = f.open(t, powerCut(disk, 100), want); !opened {
+							refused.Add(1)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			t.Logf("%d of %d runs ended in an error", refused.Load(), next.Load())
+			if refused.Load() == 0 {
+				t.Error("no fault was noticed")
+			}
+		})
+	}
+}
+
+// open opens a store with the fault, and then on a good disk.
+func (f fault) open(t *testing.T, disk *vfs.MemFS, want map[string][]string) (opened, reached bool) {
+	fs, wasReached := f.wrap(disk)
+	err := errHangs
+	withDeadline(func() {
+		s, openErr := openSoon("dir/store", Options{FS: fs})
+		if openErr == nil {
+			_ = s.Close()
+		}
+		err = openErr
+	})
+	if err == errHangs {
+		t.Errorf("operation %d fails: %v", f.at, err)
+		return false, true
+	}
+	reached = wasReached()
+	if err != nil && !reached {
+		t.Errorf("without a fault: %v", err)
+	}
+	for _, unsynced := range []int{100, 0} {
+		s, err := openSoon("dir/store", Options{FS: powerCut(disk, unsynced)})
+		if err != nil {
+			t.Errorf("operation %d failed; on a good disk: %v", f.at, err)
+			continue
+		}
+		if err := (outcomes{want}).check(s); err != nil {
+			t.Errorf("operation %d failed; on a good disk: %v", f.at, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("operation %d failed; on a good disk: %v", f.at, err)
+		}
+	}
+	return err == nil, reached
+}
