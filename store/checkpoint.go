@@ -2,20 +2,22 @@ package store
 
 import "context"
 
-// Checkpointer is a [Store] on disk that can copy itself while it is in use, so that another process can read everything
-// at leisure.
+// Checkpointer is a [Store] on disk that can copy itself while it is in use, so that another
+// process can read everything at leisure.
 type Checkpointer interface {
 	Store
 
-	// Checkpoint makes a copy of the whole store as of one moment during the call, and returns the name of its folder,
-	// relative to that of the store. Writes go on meanwhile and afterwards and do not change the copy. It has every Append
-	// that returned before the call, and every Append as a whole or not at all. The copy shares the disk space of what the
-	// store still has in common with it.
+	// Checkpoint makes a copy of the whole store as of one moment during the call, and returns the
+	// name of its folder, relative to that of the store. Writes go on meanwhile and afterwards and
+	// do not change the copy. It has every Append that returned before the call, and every Append
+	// as a whole or not at all. The copy shares the disk space of what the store still has in
+	// common with it.
 	//
-	// A copy holds the histories of users who are erased later, so it must be removed soon. Opening the store removes those
-	// that an earlier process left behind, unless another one reads them.
+	// A copy holds the histories of users who are erased later, so it must be removed soon. Opening
+	// the store removes those that an earlier process left behind, unless another one reads them.
 	Checkpoint(ctx context.Context) (dir string, err error)
 
-	// RemoveCheckpoint removes a copy. A name that Checkpoint did not return, or that is removed already, is an error.
+	// RemoveCheckpoint removes a copy. A name that Checkpoint did not return, or that is removed
+	// already, is an error.
 	RemoveCheckpoint(ctx context.Context, dir string) error
 }

@@ -5,12 +5,13 @@ import (
 	"fmt"
 )
 
-// Sentinels of the errors that a store returns; test for them with errors.Is. The package comment says which of them
-// leave the outcome of a write open.
+// Sentinels of the errors that a store returns; test for them with errors.Is. The package comment
+// says which of them leave the outcome of a write open.
 var (
 	// ErrInvalid: a record is malformed. Nothing was applied.
 	ErrInvalid = errors.New("store: invalid record")
-	// ErrConflict: an event id is already in use for another payload. Nothing was applied. See ConflictError.
+	// ErrConflict: an event id is already in use for another payload. Nothing was applied. See
+	// ConflictError.
 	ErrConflict = errors.New("store: event id in use with another payload")
 	// ErrFull: there is not enough disk space. Nothing was applied.
 	ErrFull = errors.New("store: disk full")
@@ -18,14 +19,17 @@ var (
 	ErrCorrupt = errors.New("store: data corrupt")
 	// ErrClosed: the store was closed before the call.
 	ErrClosed = errors.New("store: closed")
-	// ErrFailed: the back end met an error it cannot recover from and takes no more writes until it is opened again.
-	// The cause may be wrapped too (ErrFull, ErrCorrupt), in which case this call certainly was not applied.
+	// ErrFailed: the back end met an error it cannot recover from and takes no more writes until it
+	// is opened again. The cause may be wrapped too (ErrFull, ErrCorrupt), in which case this call
+	// certainly was not applied.
 	ErrFailed = errors.New("store: failed, takes no more writes")
 )
 
-// ConflictError is the error of an Append that used event ids again with other payloads. It is an ErrConflict.
+// ConflictError is the error of an Append that used event ids again with other payloads. It is an
+// ErrConflict.
 type ConflictError struct {
-	// Conflicts are all of the call, in the order of the records; at least one. The call without these records has none.
+	// Conflicts are all of the call, in the order of the records; at least one. The call without
+	// these records has none.
 	Conflicts []Conflict
 }
 
@@ -33,27 +37,31 @@ type ConflictError struct {
 type Conflict struct {
 	// Index is the position of the record in the call.
 	Index int
-	// Revision is the revision of the event that has the id, or 0 if that is an earlier record of the same call.
+	// Revision is the revision of the event that has the id, or 0 if that is an earlier record of
+	// the same call.
 	Revision uint64
 }
 
-// Error names the first record and the event it conflicts with by their positions, and says how many more there are.
+// Error names the first record and the event it conflicts with by their positions, and says how
+// many more there are.
 func (e *ConflictError) Error() string {
 	first, more := e.Conflicts[0], ""
 	if n := len(e.Conflicts) - 1; n > 0 {
 		more = fmt.Sprintf(" (and %d more)", n)
 	}
 	if first.Revision == 0 {
-		return fmt.Sprintf("record %d: event id already used by an earlier record of this call with another payload%s", first.Index, more)
+		return fmt.Sprintf("record %d: event id already used by an earlier record of this call "+
+			"with another payload%s", first.Index, more)
 	}
-	return fmt.Sprintf("record %d: event id already used by revision %d with another payload%s", first.Index, first.Revision, more)
+	return fmt.Sprintf("record %d: event id already used by revision %d with another payload%s",
+		first.Index, first.Revision, more)
 }
 
 // Is makes errors.Is(err, ErrConflict) true.
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 
-// CorruptError is the error of an Append that met damage in the history of a record's user. It is an ErrCorrupt. The other
-// records of the call may well be written without that one.
+// CorruptError is the error of an Append that met damage in the history of a record's user. It is
+// an ErrCorrupt. The other records of the call may well be written without that one.
 type CorruptError struct {
 	// Index is the position in the call of the record whose user's history is damaged.
 	Index int

@@ -1,25 +1,29 @@
-// Package store defines how user histories are kept: an append-only, ordered list of events per user, which is the only
-// truth the recommendation service has about a user. Back ends live in the folders below; storetest holds the suite that
-// each of them must pass.
+// Package store defines how user histories are kept: an append-only, ordered list of events per
+// user, which is the only truth the recommendation service has about a user. Back ends live in the
+// folders below; storetest holds the suite that each of them must pass.
 //
 // # Conventions
 //
-// A history has revisions 1, 2, 3, … without gaps; revision r of a user is the state after r events, so the number of
-// events is the current revision and 0 means "no history". Users are independent: there is an order within a history and
-// none between histories. Ids are opaque bytes compared exactly: case matters, and no Unicode normalisation takes place.
+// A history has revisions 1, 2, 3, … without gaps; revision r of a user is the state after r
+// events, so the number of events is the current revision and 0 means "no history". Users are
+// independent: there is an order within a history and none between histories. Ids are opaque bytes
+// compared exactly: case matters, and no Unicode normalisation takes place.
 //
-// All methods may be called by any number of goroutines at the same time, except that Close must not be called from
-// within a callback. Slices passed in stay the caller's and are not kept after the call returns; whatever is returned or
-// passed to a callback belongs to the receiver and stays valid for ever.
+// All methods may be called by any number of goroutines at the same time, except that Close must
+// not be called from within a callback. Slices passed in stay the caller's and are not kept after
+// the call returns; whatever is returned or passed to a callback belongs to the receiver and stays
+// valid for ever.
 //
 // # Outcomes of a write
 //
-// A nil error means durable and applied. An error that wraps ErrInvalid, ErrConflict, ErrFull, ErrCorrupt or ErrClosed
-// means certainly not applied. Any other error, among them ErrFailed and the errors of an expired context, leaves the
-// outcome open: the call was applied as a whole or not at all, and nobody knows which. Repeating the same call is always
-// safe, because an event id is applied at most once.
+// A nil error means durable and applied. An error that wraps ErrInvalid, ErrConflict, ErrFull,
+// ErrCorrupt or ErrClosed means certainly not applied. Any other error, among them ErrFailed and
+// the errors of an expired context, leaves the outcome open: the call was applied as a whole or not
+// at all, and nobody knows which. Repeating the same call is always safe, because an event id is
+// applied at most once.
 //
-// Error texts never contain user ids, item ids or event ids: they are personal data, and error texts end up in logs.
+// Error texts never contain user ids, item ids or event ids: they are personal data, and error
+// texts end up in logs.
 package store
 
 import (
@@ -38,44 +42,51 @@ type Event struct {
 	Item string
 	// Type is the kind of interaction, for example "view". May be empty; at most MaxIDBytes bytes.
 	Type string
-	// Time is when the event happened according to the client. It is kept to the nanosecond and comes back in UTC;
-	// the zero Time comes back as the zero Time. It does not influence the order of the history.
+	// Time is when the event happened according to the client. It is kept to the nanosecond and
+	// comes back in UTC; the zero Time comes back as the zero Time. It does not influence the order
+	// of the history.
 	Time time.Time
 	// Value is the strength of the event: any number but NaN. It is 1 when the client gave none.
 	Value float64
 }
 
-// Record is an event on its way into the history of a user. User is required and has at most MaxIDBytes bytes.
+// Record is an event on its way into the history of a user. User is required and has at most
+// MaxIDBytes bytes.
 type Record struct {
 	User  string
 	Event Event
-	// Received says that Event.Time is when the event arrived, because the client gave none. Such a time differs from one
-	// attempt to the next, so it does not count when the event is compared with one of the same id. (An event that was
-	// first sent without a time and is repeated with one is another event.)
+	// Received says that Event.Time is when the event arrived, because the client gave none. Such a
+	// time differs from one attempt to the next, so it does not count when the event is compared
+	// with one of the same id. (An event that was first sent without a time and is repeated with
+	// one is another event.)
 	Received bool
 }
 
-// Repeats reports whether r is first sent again: the same item, type, value and instant, but for a time that the client did
-// not give.
+// Repeats reports whether r is first sent again: the same item, type, value and instant, but for a
+// time that the client did not give.
 func (r Record) Repeats(first Event) bool {
 	e := r.Event
-	return e.Item == first.Item && e.Type == first.Type && e.Value == first.Value && (r.Received || e.Time.Equal(first.Time))
+	return e.Item == first.Item && e.Type == first.Type && e.Value == first.Value &&
+		(r.Received || e.Time.Equal(first.Time))
 }
 
 // MaxIDBytes is the largest length of a user id, event id, item id or event type, in bytes.
 const MaxIDBytes = event.MaxIDBytes
 
-// Validate checks the lengths of the ids and that the value is a number. Its error names the field and wraps ErrInvalid.
+// Validate checks the lengths of the ids and that the value is a number. Its error names the field
+// and wraps ErrInvalid.
 func (r Record) Validate() error {
 	for _, f := range []struct {
 		name, value string
 		required    bool
-	}{{"user id", r.User, true}, {"event id", r.Event.ID, true}, {"item id", r.Event.Item, true}, {"event type", r.Event.Type, false}} {
+	}{{"user id", r.User, true}, {"event id", r.Event.ID, true}, {"item id", r.Event.Item, true},
+		{"event type", r.Event.Type, false}} {
 		switch {
 		case f.required && f.value == "":
 			return fmt.Errorf("%w: the %s is empty", ErrInvalid, f.name)
 		case len(f.value) > MaxIDBytes:
-			return fmt.Errorf("%w: the %s has %d bytes, want at most %d", ErrInvalid, f.name, len(f.value), MaxIDBytes)
+			return fmt.Errorf("%w: the %s has %d bytes, want at most %d", ErrInvalid, f.name,
+				len(f.value), MaxIDBytes)
 		}
 	}
 	if r.Event.Value != r.Event.Value {
@@ -84,7 +95,8 @@ func (r Record) Validate() error {
 	return nil
 }
 
-// ValidateAll validates each record; its error names the index of the first bad one and wraps ErrInvalid.
+// ValidateAll validates each record; its error names the index of the first bad one and wraps
+// ErrInvalid.
 func ValidateAll(records []Record) error {
 	for i, r := range records {
 		if err := r.Validate(); err != nil {
@@ -106,53 +118,65 @@ type Result struct {
 type Stats struct {
 	// Users is the number of users with a history, or -1 when the back end cannot tell cheaply.
 	Users int64
-	// Bytes is the space in use: on disk for a durable back end, an estimate of the memory for another.
+	// Bytes is the space in use: on disk for a durable back end, an estimate of the memory for
+	// another.
 	Bytes int64
 }
 
 // Store keeps user histories.
 //
-// Besides the errors named at each method, every method returns ErrClosed after Close, the error of a context that ended
-// before the work was done, and errors of the back end such as ErrCorrupt and ErrFailed.
+// Besides the errors named at each method, every method returns ErrClosed after Close, the error of
+// a context that ended before the work was done, and errors of the back end such as ErrCorrupt and
+// ErrFailed.
 type Store interface {
-	// Append makes all records durable in one atomic step, in order, and returns one Result for each. A call with no
-	// records does nothing.
+	// Append makes all records durable in one atomic step, in order, and returns one Result for
+	// each. A call with no records does nothing.
 	//
-	// A record whose event id is already in the user's history, or earlier in the same call, with the same payload (see
-	// Record.Repeats) changes nothing and gets the revision of the first with Duplicate set; that answer, too, is only
-	// given once the first one is durable. With another payload the error is a *ConflictError (ErrConflict), which names
-	// every such record of the call. ErrInvalid: a record is malformed (Record.Validate). ErrFull: there is too little disk
-	// space to go on safely; the call succeeds again once there is room. ErrCorrupt is a *CorruptError where the damage is in
-	// the history of one user. In all these cases nothing of the call is applied.
+	// A record whose event id is already in the user's history, or earlier in the same call, with
+	// the same payload (see Record.Repeats) changes nothing and gets the revision of the first with
+	// Duplicate set; that answer, too, is only given once the first one is durable. With another
+	// payload the error is a *ConflictError (ErrConflict), which names every such record of the
+	// call. ErrInvalid: a record is malformed (Record.Validate). ErrFull: there is too little disk
+	// space to go on safely; the call succeeds again once there is room. ErrCorrupt is a
+	// *CorruptError where the damage is in the history of one user. In all these cases nothing of
+	// the call is applied.
 	//
-	// A context that ends before the write begins leaves nothing applied; one that ends while the write is under way
-	// gives up the waiting and not the write, so the outcome is open, as with ErrFailed. See the package comment.
+	// A context that ends before the write begins leaves nothing applied; one that ends while the
+	// write is under way gives up the waiting and not the write, so the outcome is open, as with
+	// ErrFailed. See the package comment.
 	Append(ctx context.Context, records []Record) ([]Result, error)
 
-	// Revision returns the number of events in the user's history; 0 for an unknown user. It is at least the revision of
-	// every Append that returned before the call, and may already count an Append that has not returned yet.
+	// Revision returns the number of events in the user's history; 0 for an unknown user. It is at
+	// least the revision of every Append that returned before the call, and may already count an
+	// Append that has not returned yet.
 	Revision(ctx context.Context, user string) (uint64, error)
 
-	// Read calls fn for the events with a revision above after, in order, as of one moment during the call. An unknown
-	// user and an after beyond the end are no errors: fn is not called. The first error of fn ends the reading and is
-	// returned as it is. fn may call the store; events arriving meanwhile are not shown to it. A history is never held
-	// in memory as a whole. ErrCorrupt: an event is missing or damaged; the events before it have been passed to fn.
-	Read(ctx context.Context, user string, after uint64, fn func(revision uint64, e Event) error) error
+	// Read calls fn for the events with a revision above after, in order, as of one moment during
+	// the call. An unknown user and an after beyond the end are no errors: fn is not called. The
+	// first error of fn ends the reading and is returned as it is. fn may call the store; events
+	// arriving meanwhile are not shown to it. A history is never held in memory as a whole.
+	// ErrCorrupt: an event is missing or damaged; the events before it have been passed to fn.
+	Read(ctx context.Context, user string, after uint64,
+		fn func(revision uint64, e Event) error) error
 
-	// Erase removes the user's history together with its event ids and returns how many events there were; 1 if it is
-	// damaged so that nobody knows. Later events of the user start at revision 1, and event ids may occur again. Erasing an
-	// unknown user does nothing. An Append that runs at the same time takes place as a whole either before or after. Errors
-	// leave the outcome open as with Append. A lack of disk space that makes Append refuse (ErrFull) does not make Erase refuse.
+	// Erase removes the user's history together with its event ids and returns how many events
+	// there were; 1 if it is damaged so that nobody knows. Later events of the user start at
+	// revision 1, and event ids may occur again. Erasing an unknown user does nothing. An Append
+	// that runs at the same time takes place as a whole either before or after. Errors leave the
+	// outcome open as with Append. A lack of disk space that makes Append refuse (ErrFull) does not
+	// make Erase refuse.
 	Erase(ctx context.Context, user string) (uint64, error)
 
-	// Users calls fn for every user with a history, in no promised order, as of one moment during the call. The first
-	// error of fn ends the iteration and is returned as it is. fn may call the store.
+	// Users calls fn for every user with a history, in no promised order, as of one moment during
+	// the call. The first error of fn ends the iteration and is returned as it is. fn may call the
+	// store.
 	Users(ctx context.Context, fn func(user string, revision uint64) error) error
 
-	// Stats returns the size of the store. It is cheap enough to be called every second. ErrFailed: the store takes no more
-	// writes, so this is also how to find that out.
+	// Stats returns the size of the store. It is cheap enough to be called every second. ErrFailed:
+	// the store takes no more writes, so this is also how to find that out.
 	Stats(ctx context.Context) (Stats, error)
 
-	// Close waits for the calls under way and releases everything. A second Close returns ErrClosed.
+	// Close waits for the calls under way and releases everything. A second Close returns
+	// ErrClosed.
 	Close() error
 }

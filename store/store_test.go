@@ -18,7 +18,8 @@ func ExampleStore() {
 	var s store.Store = memory.New()
 	defer s.Close()
 
-	watched := store.Record{User: "ada", Event: store.Event{ID: "e1", Item: "metropolis", Type: "view", Time: time.Unix(0, 0), Value: 1}}
+	watched := store.Record{User: "ada", Event: store.Event{ID: "e1", Item: "metropolis",
+		Type: "view", Time: time.Unix(0, 0), Value: 1}}
 	for range 2 { // the second time as after a lost answer
 		results, err := s.Append(ctx, []store.Record{watched})
 		fmt.Println(results, err)
@@ -46,22 +47,27 @@ func TestValidate(t *testing.T) {
 		{func(r *store.Record) { r.User = "" }, "the user id is empty"},
 		{func(r *store.Record) { r.User = long }, "the user id has 257 bytes, want at most 256"},
 		{func(r *store.Record) { r.Event.ID = "" }, "the event id is empty"},
-		{func(r *store.Record) { r.Event.ID = long }, "the event id has 257 bytes, want at most 256"},
+		{func(r *store.Record) { r.Event.ID = long },
+			"the event id has 257 bytes, want at most 256"},
 		{func(r *store.Record) { r.Event.Item = "" }, "the item id is empty"},
-		{func(r *store.Record) { r.Event.Item = long }, "the item id has 257 bytes, want at most 256"},
-		{func(r *store.Record) { r.Event.Type = long }, "the event type has 257 bytes, want at most 256"},
+		{func(r *store.Record) { r.Event.Item = long },
+			"the item id has 257 bytes, want at most 256"},
+		{func(r *store.Record) { r.Event.Type = long },
+			"the event type has 257 bytes, want at most 256"},
 		{func(r *store.Record) { r.Event.Value = math.NaN() }, "the value is not a number"},
 	} {
 		r := store.Record{User: "u", Event: store.Event{ID: "e", Item: "i", Type: "t", Value: 1}}
 		test.change(&r)
-		err := store.ValidateAll([]store.Record{{User: "v", Event: store.Event{ID: "e", Item: "i"}}, r})
+		err := store.ValidateAll([]store.Record{{User: "v",
+			Event: store.Event{ID: "e", Item: "i"}}, r})
 		if test.want == "" {
 			if err != nil {
 				t.Errorf("%+v: got error %v, want none", r, err)
 			}
 			continue
 		}
-		if want := "store: invalid record: " + test.want; err == nil || err.Error() != "record 1: "+want || !errors.Is(err, store.ErrInvalid) {
+		if want := "store: invalid record: " + test.want; err == nil ||
+			err.Error() != "record 1: "+want || !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("got error %v, want ErrInvalid that says %q", err, want)
 		}
 	}
@@ -72,10 +78,14 @@ func TestConflictError(t *testing.T) {
 		err  *store.ConflictError
 		want string
 	}{
-		{&store.ConflictError{Conflicts: []store.Conflict{{Index: 3, Revision: 7}}}, "record 3: event id already used by revision 7 with another payload"},
-		{&store.ConflictError{Conflicts: []store.Conflict{{Index: 1}}}, "record 1: event id already used by an earlier record of this call with another payload"},
+		{&store.ConflictError{Conflicts: []store.Conflict{{Index: 3, Revision: 7}}},
+			"record 3: event id already used by revision 7 with another payload"},
+		{&store.ConflictError{Conflicts: []store.Conflict{{Index: 1}}},
+			"record 1: event id already used by an earlier record of this call with another " +
+				"payload"},
 		{
-			&store.ConflictError{Conflicts: []store.Conflict{{Index: 0, Revision: 2}, {Index: 4}, {Index: 5, Revision: 1}}},
+			&store.ConflictError{Conflicts: []store.Conflict{{Index: 0, Revision: 2}, {Index: 4},
+				{Index: 5, Revision: 1}}},
 			"record 0: event id already used by revision 2 with another payload (and 2 more)",
 		},
 	} {

@@ -1,8 +1,9 @@
-// Package atomicfile writes files that get their name only when they are complete: a reader finds either what was there
-// before or the whole new file, after a crash and a power cut too.
+// Package atomicfile writes files that get their name only when they are complete: a reader finds
+// either what was there before or the whole new file, after a crash and a power cut too.
 //
-// The content goes to a temporary file in the same folder, ".NAME.*.tmp", which is synced and renamed; then the folder is
-// synced. A process that is killed leaves the temporary file behind; whatever else goes wrong, it is removed.
+// The content goes to a temporary file in the same folder, ".NAME.*.tmp", which is synced and
+// renamed; then the folder is synced. A process that is killed leaves the temporary file behind;
+// whatever else goes wrong, it is removed.
 package atomicfile
 
 import (
@@ -38,9 +39,10 @@ func (f *File) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close completes the file, durably, and gives it its name and the mode 0644. If anything went wrong, now or in a Write
-// before, there is no new file and an old one stays as it was; the one exception is a folder that cannot be synced, as the
-// error then says. A second Close, or one after Abort, returns [os.ErrClosed].
+// Close completes the file, durably, and gives it its name and the mode 0644. If anything went
+// wrong, now or in a Write before, there is no new file and an old one stays as it was; the one
+// exception is a folder that cannot be synced, as the error then says. A second Close, or one after
+// Abort, returns [os.ErrClosed].
 func (f *File) Close() error {
 	if f.done {
 		return os.ErrClosed
@@ -67,7 +69,8 @@ func (f *File) flush() error {
 	if f.written != nil {
 		return f.written
 	}
-	if err := f.temp.Chmod(0o644); err != nil { // CreateTemp makes it private; other users may read the result
+	// CreateTemp makes it private; other users may read the result
+	if err := f.temp.Chmod(0o644); err != nil {
 		return err
 	}
 	return f.temp.Sync()

@@ -87,7 +87,8 @@ func TestAbort(t *testing.T) {
 
 // What fails leaves no temporary file.
 func TestFailures(t *testing.T) {
-	if _, err := atomicfile.Create(filepath.Join(t.TempDir(), "none", "name")); !errors.Is(err, fs.ErrNotExist) {
+	_, err := atomicfile.Create(filepath.Join(t.TempDir(), "none", "name"))
+	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Create in no folder: %v, want ErrNotExist", err)
 	}
 	dir := t.TempDir()

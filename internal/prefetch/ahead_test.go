@@ -13,7 +13,8 @@ import (
 func TestAhead(t *testing.T) {
 	var log []string
 	begin := func(name string, distance int) prefetch.Stage {
-		return prefetch.Stage{Distance: distance, Begin: func(i int) { log = append(log, fmt.Sprint(name, i)) }}
+		write := func(i int) { log = append(log, fmt.Sprint(name, i)) }
+		return prefetch.Stage{Distance: distance, Begin: write}
 	}
 	for _, test := range []struct {
 		n      int
@@ -24,7 +25,8 @@ func TestAhead(t *testing.T) {
 		{2, nil, []string{"turn0", "turn1"}},
 		{1, []prefetch.Stage{begin("a", 3), begin("b", 1)}, []string{"a0", "b0", "turn0"}},
 		{4, []prefetch.Stage{begin("a", 2), begin("b", 1)},
-			[]string{"a0", "a1", "b0", "a2", "b1", "turn0", "a3", "b2", "turn1", "b3", "turn2", "turn3"}},
+			[]string{"a0", "a1", "b0", "a2", "b1", "turn0", "a3", "b2", "turn1", "b3", "turn2",
+				"turn3"}},
 		{3, []prefetch.Stage{begin("b", 1), begin("a", 2)},
 			[]string{"a0", "b0", "a1", "b1", "a2", "turn0", "b2", "turn1", "turn2"}},
 	} {
@@ -33,7 +35,8 @@ func TestAhead(t *testing.T) {
 			log = append(log, fmt.Sprint("turn", i))
 		}
 		if !slices.Equal(log, test.want) {
-			t.Errorf("%d elements, %d stages: got %v, want %v", test.n, len(test.stages), log, test.want)
+			t.Errorf("%d elements, %d stages: got %v, want %v", test.n, len(test.stages), log,
+				test.want)
 		}
 	}
 }
@@ -57,7 +60,8 @@ func TestAheadAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A list is a row of pointers to nodes that lie scattered. The value of a node lies in its next one.
+// A list is a row of pointers to nodes that lie scattered. The value of a node lies in its next
+// one.
 type list []*node
 
 type node struct {
@@ -109,11 +113,14 @@ func (l list) sumByHand() (sum uint64) {
 
 var total uint64
 
-// BenchmarkAhead sums lists of 256 elements, in memory and in the cache, by Ahead and by a loop written by hand.
+// BenchmarkAhead sums lists of 256 elements, in memory and in the cache, by Ahead and by a loop
+// written by hand.
 func BenchmarkAhead(b *testing.B) {
 	for _, n := range []int{1 << 20, 256} {
 		lists := newLists(n, 256)
-		for name, sum := range map[string]func(list) uint64{"hand": list.sumByHand, "ahead": list.sumAhead} {
+		for name, sum := range map[string]func(list) uint64{
+			"hand": list.sumByHand, "ahead": list.sumAhead,
+		} {
 			b.Run(fmt.Sprintf("elements=%d/loop=%s", n, name), func(b *testing.B) {
 				b.ReportAllocs()
 				for i := range b.N {

@@ -1,13 +1,13 @@
 // Package prefetch begins to bring memory into the processor's cache some time before it is needed.
 //
-// A loop over elements that lie scattered in memory waits for each of them. If the processor is told of them a few
-// elements ahead, it loads several at the same time. [Ahead] is such a loop; [Value], [Slice] and [String] are the
-// instructions for it.
+// A loop over elements that lie scattered in memory waits for each of them. If the processor is
+// told of them a few elements ahead, it loads several at the same time. [Ahead] is such a loop;
+// [Value], [Slice] and [String] are the instructions for it.
 //
 // # Conventions
 //
-// The instructions change nothing and read nothing, so they may be used on memory that another goroutine writes. They
-// do nothing on a processor that has none.
+// The instructions change nothing and read nothing, so they may be used on memory that another
+// goroutine writes. They do nothing on a processor that has none.
 package prefetch
 
 import "unsafe"

@@ -1,5 +1,6 @@
-// Package memory keeps user histories in memory: for tests and for serving without durability. Everything is gone when the
-// process ends, and memory grows with the number of events; apart from that it keeps every promise of store.Store.
+// Package memory keeps user histories in memory: for tests and for serving without durability.
+// Everything is gone when the process ends, and memory grows with the number of events; apart from
+// that it keeps every promise of store.Store.
 package memory
 
 import (
@@ -18,14 +19,16 @@ type Store struct {
 	bytes     int64
 }
 
-// history is what is kept of one user. events only ever grows, so a slice of it taken under the lock may be read without.
+// history is what is kept of one user. events only ever grows, so a slice of it taken under the
+// lock may be read without.
 type history struct {
 	events []store.Event     // events[r-1] has revision r
 	byID   map[string]uint64 // revision of each event id
 	bytes  int64
 }
 
-// eventBytes is about what an event costs besides its strings: the struct itself and its entry in byID.
+// eventBytes is about what an event costs besides its strings: the struct itself and its entry in
+// byID.
 const eventBytes = 80 + 40
 
 var _ store.Store = (*Store)(nil)
@@ -91,7 +94,8 @@ func (p planned) Add(i int) uint64 {
 	return uint64(len(h.events))
 }
 
-// undo takes back what was added, the last first. Records that were not planned have the zero result.
+// undo takes back what was added, the last first. Records that were not planned have the zero
+// result.
 func (p planned) undo(results []store.Result) {
 	for i := len(results) - 1; i >= 0; i-- {
 		if results[i].Revision == 0 || results[i].Duplicate {
@@ -111,7 +115,9 @@ func (p planned) undo(results []store.Result) {
 	}
 }
 
-func eventSize(e store.Event) int64 { return int64(eventBytes + len(e.ID) + len(e.Item) + len(e.Type)) }
+func eventSize(e store.Event) int64 {
+	return int64(eventBytes + len(e.ID) + len(e.Item) + len(e.Type))
+}
 
 // Revision implements store.Store.
 func (s *Store) Revision(ctx context.Context, user string) (uint64, error) {
@@ -127,7 +133,9 @@ func (s *Store) Revision(ctx context.Context, user string) (uint64, error) {
 }
 
 // Read implements store.Store.
-func (s *Store) Read(ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error) error {
+func (s *Store) Read(
+	ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error,
+) error {
 	events, err := s.events(ctx, user)
 	if err != nil {
 		return err

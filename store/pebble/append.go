@@ -14,8 +14,8 @@ var errRetry = errors.New("histories must be read first")
 
 // Append implements [store.Store]. The work that does not need the committer is done here, beside
 // other callers: hashes, and looking the users up. Histories that are not in memory are read here
-// too, so that as a rule no caller waits for the disk reads of another. The committer itself looks up
-// only the old event of an id that comes again.
+// too, so that as a rule no caller waits for the disk reads of another. The committer itself looks
+// up only the old event of an id that comes again.
 func (s *Store) Append(ctx context.Context, records []store.Record) ([]store.Result, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err

@@ -17,7 +17,8 @@ import (
 	"github.com/gsimc/gsimc/store/pebble/internal/recent"
 )
 
-// BenchmarkAppend measures durable appends on the disk of the temporary directory: an operation is a call.
+// BenchmarkAppend measures durable appends on the disk of the temporary directory: an operation is
+// a call.
 func BenchmarkAppend(b *testing.B) {
 	for _, records := range []int{1, 256} {
 		for _, callers := range []int{1, 16, 64} {
@@ -40,9 +41,11 @@ func benchmarkAppend(b *testing.B, records, callers int) {
 			batch := make([]store.Record, records)
 			for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
 				for j := range batch {
-					batch[j] = store.Record{User: fmt.Sprintf("user-%d", rand.IntN(100_000)), Event: store.Event{
-						ID: fmt.Sprintf("event-%d-%d", i, j), Item: "item-12345", Type: "view", Time: time.Unix(i, 0), Value: 1,
-					}}
+					batch[j] = store.Record{User: fmt.Sprintf("user-%d", rand.IntN(100_000)),
+						Event: store.Event{
+							ID: fmt.Sprintf("event-%d-%d", i, j), Item: "item-12345", Type: "view",
+							Time: time.Unix(i, 0), Value: 1,
+						}}
 				}
 				if _, err := s.Append(context.Background(), batch); err != nil {
 					b.Error(err)
@@ -68,7 +71,8 @@ func BenchmarkRead(b *testing.B) {
 	for b.Loop() {
 		events := 0
 		user := fmt.Sprint("user-", rand.IntN(users))
-		err := s.Read(context.Background(), user, 0, func(uint64, store.Event) error { events++; return nil })
+		err := s.Read(context.Background(), user, 0,
+			func(uint64, store.Event) error { events++; return nil })
 		if err != nil || events != 100 {
 			b.Fatalf("%d events, %v", events, err)
 		}
@@ -98,7 +102,8 @@ func TestBoundedMemory(t *testing.T) {
 			for len(item) < store.MaxIDBytes {
 				item = binary.LittleEndian.AppendUint64(item, rng.Uint64())
 			}
-			e := store.Event{ID: fmt.Sprint("event-", i), Item: string(item), Type: string(item[:200]), Value: 1}
+			e := store.Event{ID: fmt.Sprint("event-", i), Item: string(item),
+				Type: string(item[:200]), Value: 1}
 			records[i] = store.Record{User: fmt.Sprintf("user-%07d", (from+i)*7919%users), Event: e}
 		}
 		if _, err := s.Append(context.Background(), records); err != nil {
@@ -109,7 +114,8 @@ func TestBoundedMemory(t *testing.T) {
 		}
 	}
 	n := 0
-	if err := s.Users(context.Background(), func(string, uint64) error { n++; return nil }); err != nil || n != users {
+	if err := s.Users(context.Background(),
+		func(string, uint64) error { n++; return nil }); err != nil || n != users {
 		t.Fatalf("Users: got %d, %v, want %d", n, err, users)
 	}
 	peak = max(peak, residentBytes(t)-before)
@@ -123,8 +129,8 @@ func TestBoundedMemory(t *testing.T) {
 	}
 }
 
-// residentBytes returns how much memory the process has, after giving back what it can. The engine's memory is partly
-// outside the heap of Go.
+// residentBytes returns how much memory the process has, after giving back what it can. The
+// engine's memory is partly outside the heap of Go.
 func residentBytes(t *testing.T) int64 {
 	t.Helper()
 	debug.FreeOSMemory()

@@ -9,8 +9,8 @@ import (
 
 var _ store.Checkpointer = (*Store)(nil)
 
-// Checkpoint implements [store.Checkpointer]. It takes milliseconds and, at first, no more disk space
-// than the log of the engine.
+// Checkpoint implements [store.Checkpointer]. It takes milliseconds and, at first, no more disk
+// space than the log of the engine.
 func (s *Store) Checkpoint(ctx context.Context) (string, error) {
 	if err := s.enter(ctx); err != nil {
 		return "", err
@@ -19,8 +19,8 @@ func (s *Store) Checkpoint(ctx context.Context) (string, error) {
 	return s.engine.Copy()
 }
 
-// RemoveCheckpoint implements [store.Checkpointer]. A process that has the copy open may find files of
-// it missing.
+// RemoveCheckpoint implements [store.Checkpointer]. A process that has the copy open may find files
+// of it missing.
 func (s *Store) RemoveCheckpoint(ctx context.Context, name string) error {
 	if err := s.enter(ctx); err != nil {
 		return err

@@ -63,7 +63,8 @@ func TestCheckpointConformance(t *testing.T) {
 	})
 }
 
-// TestCheckpointOfTables has histories in tables and in the log, those of one user in both, and events erased from tables.
+// TestCheckpointOfTables has histories in tables and in the log, those of one user in both, and
+// events erased from tables.
 func TestCheckpointOfTables(t *testing.T) {
 	dir := t.TempDir()
 	s := mustOpen(t, dir, Options{})
@@ -82,11 +83,13 @@ func TestCheckpointOfTables(t *testing.T) {
 	}
 	got, err := readDir(vfs.Default, filepath.Join(dir, name))
 	if err != nil || len(got) != 2 || len(got["table"]) != 50 || len(got["both"]) != 9 {
-		t.Errorf("got %d users, %d and %d events, %v, want 2, 50 and 9", len(got), len(got["table"]), len(got["both"]), err)
+		t.Errorf("got %d users, %d and %d events, %v, want 2, 50 and 9", len(got),
+			len(got["table"]), len(got["both"]), err)
 	}
 }
 
-// TestReadOnlyChangesNothing reads the directory of a stopped and of a killed store: afterwards it has the same files.
+// TestReadOnlyChangesNothing reads the directory of a stopped and of a killed store: afterwards it
+// has the same files.
 func TestReadOnlyChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	s := mustOpen(t, dir, Options{})
@@ -99,7 +102,8 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 	if err := os.CopyFS(killed, os.DirFS(filepath.Join(dir, name))); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readDir(vfs.Default, dir); err == nil || errors.Is(err, ErrInUse) { // the lock is our own, which is told otherwise
+	// the lock is our own, which is told otherwise
+	if _, err := readDir(vfs.Default, dir); err == nil || errors.Is(err, ErrInUse) {
 		t.Errorf("reading a store that is open: got error %v", err)
 	}
 	mustClose(t, s)
@@ -160,7 +164,8 @@ func TestReadOnlyRefuses(t *testing.T) {
 	}
 }
 
-// TestOldCheckpoints opens a store with copies that an earlier process left behind: they go, but not one that somebody reads.
+// TestOldCheckpoints opens a store with copies that an earlier process left behind: they go, but
+// not one that somebody reads.
 func TestOldCheckpoints(t *testing.T) {
 	dir := t.TempDir()
 	s := mustOpen(t, dir, Options{})
@@ -183,7 +188,8 @@ func TestOldCheckpoints(t *testing.T) {
 		t.Errorf("the first checkpoint is still there: %v", err)
 	}
 	events := 0
-	if err := r.Each(context.Background(), func(string, uint64, store.Event) error { events++; return nil }); err != nil || events != 2 {
+	count := func(string, uint64, store.Event) error { events++; return nil }
+	if err := r.Each(context.Background(), count); err != nil || events != 2 {
 		t.Errorf("the checkpoint in use has %d events, %v, want 2", events, err)
 	}
 	if name, err := s.Checkpoint(context.Background()); err != nil || slices.Contains(names, name) {
@@ -199,12 +205,14 @@ func TestOldCheckpoints(t *testing.T) {
 	}
 }
 
-// TestFailingCheckpoint lets each operation on the files of a checkpoint fail in turn: the checkpoint is refused, and the store goes on.
+// TestFailingCheckpoint lets each operation on the files of a checkpoint fail in turn: the
+// checkpoint is refused, and the store goes on.
 func TestFailingCheckpoint(t *testing.T) {
 	var failAt, seen atomic.Int64 // failAt 0: none
 	disk := vfs.NewMem()
 	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if op.Kind.ReadOrWrite() == errorfs.OpIsRead || !strings.Contains(op.Path, engine.CopiesName) || failAt.Load() == 0 {
+		if op.Kind.ReadOrWrite() == errorfs.OpIsRead ||
+			!strings.Contains(op.Path, engine.CopiesName) || failAt.Load() == 0 {
 			return nil
 		}
 		if seen.Add(1) == failAt.Load() {
@@ -234,7 +242,8 @@ func TestFailingCheckpoint(t *testing.T) {
 		}
 		if err != nil {
 			refused++
-		} else if _, err := readDir(disk, disk.PathJoin("store", name)); err != nil { // the fault did no harm, or else:
+		} else if _, err := readDir(disk, disk.PathJoin("store", name)); err != nil {
+			// The fault did harm that was not noticed.
 			t.Errorf("fault %d was not noticed: %v", at, err)
 		}
 	}
@@ -246,13 +255,14 @@ func TestFailingCheckpoint(t *testing.T) {
 	}
 }
 
-// TestCheckpointOfGrowingLog writes to the store when a checkpoint has read the log with some of the zeroes ahead of it, and would read
-// on: behind the zeroes there is more of the log then.
+// TestCheckpointOfGrowingLog writes to the store when a checkpoint has read the log with some of
+// the zeroes ahead of it, and would read on: behind the zeroes there is more of the log then.
 func TestCheckpointOfGrowingLog(t *testing.T) {
 	var s *Store
 	var reads atomic.Int32
 	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if op.Kind == errorfs.OpFileRead && s != nil && strings.HasSuffix(op.Path, ".log") && reads.Add(1) == 2 {
+		if op.Kind == errorfs.OpFileRead && s != nil && strings.HasSuffix(op.Path, ".log") &&
+			reads.Add(1) == 2 {
 			for from := 0; from < 5000; from += 250 { // one sync after the other
 				mustAppend(t, s, "late", from, from+250)
 			}

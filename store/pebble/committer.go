@@ -14,15 +14,15 @@ import (
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
-// groupBytes is about the largest part of the journal that is made durable at once, beyond the first
-// call.
+// groupBytes is about the largest part of the journal that is made durable at once, beyond the
+// first call.
 const groupBytes = 512 << 10
 
 // committer takes the calls of all writers, plans them one after the other and commits those that
-// have come together with one batch. No other goroutine changes histories, so that their order needs
-// no locks. Another goroutine, the syncer, waits for the disk. While a group is under way to the disk
-// the calls that come wait together, which makes groups large when the disk is slow: a group costs
-// the processor more than a call.
+// have come together with one batch. No other goroutine changes histories, so that their order
+// needs no locks. Another goroutine, the syncer, waits for the disk. While a group is under way to
+// the disk the calls that come wait together, which makes groups large when the disk is slow: a
+// group costs the processor more than a call.
 type committer struct {
 	engine    *engine.Engine
 	histories *recent.Histories
@@ -88,8 +88,8 @@ func (c *committer) serve(call *call) {
 }
 
 // commit shows the planned events, puts them into the engine's log and memory, which fixes their
-// order, and sends them on their way to the disk. If the engine hangs, so does the committer: callers
-// that wait learn of the failure from the engine.
+// order, and sends them on their way to the disk. If the engine hangs, so does the committer:
+// callers that wait learn of the failure from the engine.
 func (c *committer) commit() {
 	if len(c.group) == 0 {
 		return
@@ -98,7 +98,8 @@ func (c *committer) commit() {
 	b := c.engine.DB.NewBatch()
 	err := c.fill(b)
 	if err == nil && b.Empty() {
-		// A mark in the log, whose sync makes the originals of duplicates durable: they come before it.
+		// A mark in the log, whose sync makes the originals of duplicates durable: they come before
+		// it.
 		err = b.LogData(nil, nil)
 	}
 	c.apply(b, err, slices.Clone(c.group))
@@ -125,8 +126,8 @@ func (c *committer) apply(b *lsm.Batch, err error, calls []*call) {
 		return
 	}
 	c.queue.sent()
-	// The engine's writer, woken by ApplyNoSyncWait, goes first. To tell the syncer now would put the
-	// writer behind all others.
+	// The engine's writer, woken by ApplyNoSyncWait, goes first. To tell the syncer now would put
+	// the writer behind all others.
 	runtime.Gosched()
 	c.toSync <- unsynced{b, calls, began}
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// TestRecordsStayTheCallers gives up calls while the disk hangs, and uses their records for something else: what was written
-// is what was passed in, and the race detector sees nobody else at the records.
+// TestRecordsStayTheCallers gives up calls while the disk hangs, and uses their records for
+// something else: what was written is what was passed in, and the race detector sees nobody else at
+// the records.
 func TestRecordsStayTheCallers(t *testing.T) {
 	var hold atomic.Bool
 	release := make(chan struct{})
@@ -41,7 +42,8 @@ func TestRecordsStayTheCallers(t *testing.T) {
 				if !errors.Is(err, context.Canceled) {
 					t.Errorf("got error %v, want Canceled", err)
 				}
-				if err == context.Canceled { //nolint:errorlint // with the error alone nothing was applied
+				// With the error alone nothing was applied.
+				if err == context.Canceled { //nolint:errorlint // see above
 					untouched.Add(1)
 				}
 				record[0] = store.Record{User: "nobody", Event: store.Event{ID: "x", Item: "y"}}
@@ -59,13 +61,14 @@ func TestRecordsStayTheCallers(t *testing.T) {
 		applied += len(ids)
 	}
 	if applied-1 > 160-int(untouched.Load()) {
-		t.Errorf("%d events were applied, but %d of 160 calls said that theirs was not", applied-1, untouched.Load())
+		t.Errorf("%d events were applied, but %d of 160 calls said that theirs was not", applied-1,
+			untouched.Load())
 	}
 	mustClose(t, s)
 }
 
-// TestBoundedByDuplicates lets everybody send something again, and then be erased, in a store that may keep only a few
-// of them in memory.
+// TestBoundedByDuplicates lets everybody send something again, and then be erased, in a store that
+// may keep only a few of them in memory.
 func TestBoundedByDuplicates(t *testing.T) {
 	const users, perCall = 20_000, 500
 	disk := vfs.NewMem()
@@ -85,7 +88,8 @@ func TestBoundedByDuplicates(t *testing.T) {
 	bounded := func(after string) {
 		t.Helper()
 		if bytes, limit := s.histories.Bytes(), int(2*opts.CacheBytes); bytes > limit {
-			t.Errorf("after %s the histories in memory have %d bytes, want at most %d", after, bytes, limit)
+			t.Errorf("after %s the histories in memory have %d bytes, want at most %d", after,
+				bytes, limit)
 		}
 	}
 	all()
@@ -96,7 +100,8 @@ func TestBoundedByDuplicates(t *testing.T) {
 	all()
 	bounded("duplicates")
 	for user := range users / 2 {
-		if n, err := s.Erase(context.Background(), fmt.Sprint("user-", user)); n != 1 || err != nil {
+		n, err := s.Erase(context.Background(), fmt.Sprint("user-", user))
+		if n != 1 || err != nil {
 			t.Fatalf("Erase: got %d, %v, want 1", n, err)
 		}
 	}
@@ -106,7 +111,8 @@ func TestBoundedByDuplicates(t *testing.T) {
 	}
 }
 
-// TestSortDueWhileSorting asks for sorting while the sorter is held up, and then leaves the store alone.
+// TestSortDueWhileSorting asks for sorting while the sorter is held up, and then leaves the store
+// alone.
 func TestSortDueWhileSorting(t *testing.T) {
 	s := mustOpen(t, "store", Options{FS: vfs.NewMem()})
 	defer mustClose(t, s)
@@ -122,7 +128,8 @@ func TestSortDueWhileSorting(t *testing.T) {
 	sortNow(s)
 	time.Sleep(20 * time.Millisecond) // for the committer to see that it must wait
 	s.sorter.unlockRows()
-	for deadline := time.Now().Add(5 * time.Second); journalRows(t, s) > 0; time.Sleep(time.Millisecond) {
+	deadline := time.Now().Add(5 * time.Second)
+	for ; journalRows(t, s) > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the journal has not been sorted after 5 s")
 		}

@@ -29,7 +29,8 @@ func dump(t testing.TB, s store.Store) map[string][]string {
 	return histories
 }
 
-// tryDump returns the ids of every user's events in order, after checking that all ways to ask agree.
+// tryDump returns the ids of every user's events in order, after checking that all ways to ask
+// agree.
 func tryDump(s store.Store) (map[string][]string, error) {
 	ctx := context.Background()
 	histories := map[string][]string{}
@@ -37,7 +38,8 @@ func tryDump(s store.Store) (map[string][]string, error) {
 		var ids []string
 		err := s.Read(ctx, user, 0, func(r uint64, e store.Event) error {
 			if ids = append(ids, e.ID); r != uint64(len(ids)) || e.Item != "item" || e.Value != 1 {
-				return fmt.Errorf("wrong answer: revision %d is %+v, want revision %d with item and value as written", r, e, len(ids))
+				return fmt.Errorf("wrong answer: revision %d is %+v, want revision %d with item "+
+					"and value as written", r, e, len(ids))
 			}
 			return nil
 		})
@@ -65,7 +67,8 @@ func (st step) do(s store.Store) error {
 	var records []store.Record
 	for i := st.from; i < st.to; i++ {
 		// Every call writes to two users, so that half a call would show.
-		records = append(records, store.Record{User: st.user, Event: testEvent(i)}, store.Record{User: "all", Event: testEvent(i)})
+		records = append(records, store.Record{User: st.user, Event: testEvent(i)},
+			store.Record{User: "all", Event: testEvent(i)})
 	}
 	_, err := s.Append(context.Background(), records)
 	return err
@@ -93,12 +96,13 @@ func (st step) model(before map[string][]string) map[string][]string {
 var scenario = []step{
 	{user: "a", from: 0, to: 1}, {user: "a", from: 1, to: 4}, {user: "b", from: 4, to: 40},
 	{user: "a", from: 2, to: 3}, // duplicates only
-	{user: "b", erase: true}, {user: "c", from: 40, to: 41}, {user: "b", from: 30, to: 33}, {user: "a", erase: true},
+	{user: "b", erase: true}, {user: "c", from: 40, to: 41}, {user: "b", from: 30, to: 33},
+	{user: "a", erase: true},
 	{user: "a", from: 50, to: 60},
 }
 
-// TestCrashAnywhere cuts the power before every single operation on the file system. Afterwards the store must hold either
-// what was acknowledged or that and the call under way.
+// TestCrashAnywhere cuts the power before every single operation on the file system. Afterwards the
+// store must hold either what was acknowledged or that and the call under way.
 func TestCrashAnywhere(t *testing.T) {
 	for seed := range uint64(6 / stride()) {
 		crashAnywhere(t, seed)
@@ -161,8 +165,9 @@ func crashAnywhere(t *testing.T, seed uint64) {
 	}
 }
 
-// TestCrashUnderLoad cuts the power while several goroutines write to the same users. What was acknowledged must be there,
-// once, at its revision; nothing may be there that was not sent; and sending everything again adds just what was missing.
+// TestCrashUnderLoad cuts the power while several goroutines write to the same users. What was
+// acknowledged must be there, once, at its revision; nothing may be there that was not sent; and
+// sending everything again adds just what was missing.
 func TestCrashUnderLoad(t *testing.T) {
 	for seed := range uint64(15) {
 		crashUnderLoad(t, seed)
@@ -173,7 +178,10 @@ func crashUnderLoad(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	disk := vfs.NewCrashableMem()
 	l := &traffic{
-		s: mustOpen(t, "store", Options{FS: disk, sortBytes: 1 << rng.IntN(16), sortBatch: 1 << rng.IntN(10)}), crashAt: 20 + rng.IntN(400), crash: make(chan struct{}),
+		s: mustOpen(t, "store", Options{
+			FS: disk, sortBytes: 1 << rng.IntN(16), sortBatch: 1 << rng.IntN(10),
+		}),
+		crashAt: 20 + rng.IntN(400), crash: make(chan struct{}),
 		sent: map[store.Record]bool{}, acked: map[store.Record]uint64{},
 	}
 	var wg sync.WaitGroup
@@ -209,13 +217,16 @@ func crashUnderLoad(t *testing.T, seed uint64) {
 	}
 	for r, revision := range acked {
 		if recovered[r] != revision {
-			t.Errorf("seed %d: acknowledged revision %d, recovered %d", seed, revision, recovered[r])
+			t.Errorf("seed %d: acknowledged revision %d, recovered %d", seed, revision,
+				recovered[r])
 		}
 	}
 	for r := range l.sent {
 		results, err := s.Append(context.Background(), []store.Record{r})
-		if err != nil || results[0].Duplicate != (recovered[r] != 0) || recovered[r] != 0 && results[0].Revision != recovered[r] {
-			t.Errorf("seed %d: sent again: got %v, %v, recovered at %d", seed, results, err, recovered[r])
+		if err != nil || results[0].Duplicate != (recovered[r] != 0) || recovered[r] != 0 &&
+			results[0].Revision != recovered[r] {
+			t.Errorf("seed %d: sent again: got %v, %v, recovered at %d", seed, results, err,
+				recovered[r])
 		}
 	}
 }
@@ -245,7 +256,8 @@ func (l *traffic) run(rng *rand.Rand) error {
 		batch := make([]store.Record, 1+rng.IntN(4))
 		l.mu.Lock()
 		for i := range batch {
-			batch[i] = store.Record{User: fmt.Sprint("u", rng.IntN(5)), Event: testEvent(rng.IntN(1000))}
+			batch[i] = store.Record{User: fmt.Sprint("u", rng.IntN(5)),
+				Event: testEvent(rng.IntN(1000))}
 			l.sent[batch[i]] = true
 		}
 		l.mu.Unlock()
@@ -268,8 +280,9 @@ func (l *traffic) run(rng *rand.Rand) error {
 	}
 }
 
-// TestDuplicateWaitsForOriginal holds the disk up while an event is written and sends it again: the answer to the second
-// call must not come before the first is on disk, nor keep the caller beyond its deadline.
+// TestDuplicateWaitsForOriginal holds the disk up while an event is written and sends it again: the
+// answer to the second call must not come before the first is on disk, nor keep the caller beyond
+// its deadline.
 func TestDuplicateWaitsForOriginal(t *testing.T) {
 	var hold atomic.Bool
 	release := make(chan struct{})
@@ -297,14 +310,16 @@ func TestDuplicateWaitsForOriginal(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 50_000_000) // 50 ms
 	defer cancel()
 	if _, err := s.Append(ctx, record); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("duplicate while the original is not on disk: got error %v, want DeadlineExceeded", err)
+		t.Errorf("duplicate while the original is not on disk: got error %v, want DeadlineExceeded",
+			err)
 	}
 	close(release)
 	if err := <-original; err != nil {
 		t.Errorf("original: %v", err)
 	}
 	results, err := s.Append(context.Background(), record)
-	if want := []store.Result{{Revision: 1, Duplicate: true}}; err != nil || !cmp.Equal(want, results) {
+	if want := []store.Result{{Revision: 1, Duplicate: true}}; err != nil ||
+		!cmp.Equal(want, results) {
 		t.Errorf("duplicate: got %v, %v, want %v", results, err, want)
 	}
 	mustClose(t, s)
@@ -333,7 +348,8 @@ func TestCrashOfLongLog(t *testing.T) {
 		crashed := mustOpen(t, "store", Options{FS: after})
 		for i := range batch {
 			user := fmt.Sprint("u", i)
-			if revision, err := crashed.Revision(context.Background(), user); err != nil || revision != uint64(call+1) {
+			if revision, err := crashed.Revision(context.Background(), user); err != nil ||
+				revision != uint64(call+1) {
 				t.Errorf("after %d calls: %s is at revision %d, %v", call+1, user, revision, err)
 			}
 		}

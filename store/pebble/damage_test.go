@@ -14,7 +14,8 @@ import (
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
-// TestDamagedHistory damages rows of one user: an Append that meets one says which record it is, and goes without it.
+// TestDamagedHistory damages rows of one user: an Append that meets one says which record it is,
+// and goes without it.
 func TestDamagedHistory(t *testing.T) {
 	disk := vfs.NewMem()
 	s := mustOpen(t, "store", Options{FS: disk})
@@ -45,19 +46,25 @@ func TestDamagedHistory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.Append(context.Background(), []store.Record{first, {User: test.user, Event: testEvent(test.event)}})
+		got, err := s.Append(context.Background(),
+			[]store.Record{first, {User: test.user, Event: testEvent(test.event)}})
 		if test.want != nil {
 			if err != nil || !cmp.Equal(test.want, got[1:]) {
-				t.Errorf("%s, event %d: got %v, %v, want %v", test.user, test.event, got, err, test.want)
+				t.Errorf("%s, event %d: got %v, %v, want %v", test.user, test.event, got, err,
+					test.want)
 			}
 			continue
 		}
 		damaged, ok := errors.AsType[*store.CorruptError](err)
-		if !ok || damaged.Index != 1 || !errors.Is(err, store.ErrCorrupt) || strings.Contains(err.Error(), test.user) {
-			t.Errorf("%s, event %d: got %v, %v, want a CorruptError of record 1 without ids", test.user, test.event, got, err)
+		if !ok || damaged.Index != 1 || !errors.Is(err, store.ErrCorrupt) ||
+			strings.Contains(err.Error(), test.user) {
+			t.Errorf("%s, event %d: got %v, %v, want a CorruptError of record 1 without ids",
+				test.user, test.event, got, err)
 		}
-		if after, err := s.Revision(context.Background(), first.User); after != before || err != nil {
-			t.Errorf("%s, event %d: the other record of the refused call was applied (%v)", test.user, test.event, err)
+		if after, err := s.Revision(context.Background(), first.User); after != before ||
+			err != nil {
+			t.Errorf("%s, event %d: the other record of the refused call was applied (%v)",
+				test.user, test.event, err)
 		}
 	}
 	for _, user := range []string{"bad head", "bad events"} {
@@ -66,13 +73,15 @@ func TestDamagedHistory(t *testing.T) {
 		}
 		mustAppend(t, s, user, 0, 1)
 		if revision, err := s.Revision(context.Background(), user); revision != 1 || err != nil {
-			t.Errorf("%s after an erasure and an event: revision %d, %v, want 1", user, revision, err)
+			t.Errorf("%s after an erasure and an event: revision %d, %v, want 1", user, revision,
+				err)
 		}
 	}
 	mustClose(t, s)
 }
 
-// TestDamagedHeadOfJournal damages the head of a user whose newest events are in the journal: none of them is lost.
+// TestDamagedHeadOfJournal damages the head of a user whose newest events are in the journal: none
+// of them is lost.
 func TestDamagedHeadOfJournal(t *testing.T) {
 	disk := vfs.NewMem()
 	s := mustOpen(t, "store", Options{FS: disk})

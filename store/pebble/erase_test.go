@@ -14,17 +14,19 @@ import (
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
-// TestErasedBytesLeaveTheDisk looks for an erased user in all files, after the engine has done by force what it does in
-// time by itself: flush, compact, change logs and rewrite the list of tables.
+// TestErasedBytesLeaveTheDisk looks for an erased user in all files, after the engine has done by
+// force what it does in time by itself: flush, compact, change logs and rewrite the list of tables.
 func TestErasedBytesLeaveTheDisk(t *testing.T) {
 	dir := t.TempDir()
 	s := mustOpen(t, dir, Options{})
-	const victim, item = "zQ8xV3kM1nB7victim", "zJ5wT2hG9dR4bought" // hardly compressible, so that they are found in tables
+	// Hardly compressible, so that they are found in tables.
+	const victim, item = "zQ8xV3kM1nB7victim", "zJ5wT2hG9dR4bought"
 	appendVictim := func(from, to int) {
 		for i := from; i < to; i++ {
 			e := testEvent(i)
 			e.Item = item
-			if _, err := s.Append(context.Background(), []store.Record{{User: victim, Event: e}}); err != nil {
+			if _, err := s.Append(context.Background(),
+				[]store.Record{{User: victim, Event: e}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -35,7 +37,8 @@ func TestErasedBytesLeaveTheDisk(t *testing.T) {
 	appendVictim(100, 200)
 	for _, text := range []string{victim, item} {
 		if files := filesWith(t, dir, text); len(files) < 2 {
-			t.Fatalf("%q is in the files %v to begin with, want a table and a log: the test looks in the wrong way", text, files)
+			t.Fatalf("%q is in the files %v to begin with, want a table and a log: the test looks "+
+				"in the wrong way", text, files)
 		}
 	}
 	if n, err := s.Erase(context.Background(), victim); n != 200 || err != nil {
@@ -45,7 +48,8 @@ func TestErasedBytesLeaveTheDisk(t *testing.T) {
 		mustAppend(t, s, "other", 0, 100)
 		flush(t, s)
 	}
-	if err := s.engine.DB.Compact(context.Background(), row.FirstUserKey, []byte{0xff}, false); err != nil {
+	err := s.engine.DB.Compact(context.Background(), row.FirstUserKey, []byte{0xff}, false)
+	if err != nil {
 		t.Fatal(err)
 	}
 	wantGone(t, dir, item)

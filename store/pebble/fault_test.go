@@ -23,9 +23,9 @@ import (
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
-// TestEveryOperationFails lets the n-th operation on the file system fail, for every n: once, or from then on. Each run
-// must end in answers or errors, not in a dead process or a call that hangs, and what was acknowledged must be there when
-// the store is opened on a good disk.
+// TestEveryOperationFails lets the n-th operation on the file system fail, for every n: once, or
+// from then on. Each run must end in answers or errors, not in a dead process or a call that hangs,
+// and what was acknowledged must be there when the store is opened on a good disk.
 func TestEveryOperationFails(t *testing.T) {
 	for _, f := range []fault{
 		{name: "once", err: syscall.EIO}, {name: "for ever", err: syscall.EIO, forever: true},
@@ -110,7 +110,8 @@ func (o outcomes) check(s store.Store) error {
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(o, func(state map[string][]string) bool { return cmp.Equal(state, got) }) {
+	same := func(state map[string][]string) bool { return cmp.Equal(state, got) }
+	if !slices.ContainsFunc(o, same) {
 		return fmt.Errorf("wrong answer: got %v, want one of %v", got, o)
 	}
 	return nil
@@ -138,15 +139,18 @@ func (f fault) run() (reached bool, err error) {
 	}
 	// The process ends and the power stays on, or the power fails as well.
 	for _, percent := range []int{100, 0} {
-		clone := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rand.New(rand.NewPCG(1, 1))})
+		clone := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent,
+			RNG: rand.New(rand.NewPCG(1, 1))})
 		if err := reopen(clone, possible); err != nil {
-			return reached, fmt.Errorf("after reopening with %d%% of what was not synced: %w", percent, err)
+			return reached, fmt.Errorf("after reopening with %d%% of what was not synced: %w",
+				percent, err)
 		}
 	}
 	return reached, nil
 }
 
-// runScenario runs the scenario, whose steps may fail, and returns the states in which the store may be.
+// runScenario runs the scenario, whose steps may fail, and returns the states in which the store
+// may be.
 func (f fault) runScenario(s *Store) (outcomes, error) {
 	possible := outcomes{{}}
 	for i, st := range scenario {
@@ -196,11 +200,13 @@ func withDeadline(call func()) {
 	}
 }
 
-// flushSoon begins to write the tables of what is in memory. Beginning may take for ever when the log fails.
+// flushSoon begins to write the tables of what is in memory. Beginning may take for ever when the
+// log fails.
 func flushSoon(s *Store) {
 	sortNow(s)
 	s.workers.Go(func() {
-		_ = engine.Safely(func() error { _, err := s.engine.DB.AsyncFlush(); return err }) // panics in a closed engine
+		// panics in a closed engine
+		_ = engine.Safely(func() error { _, err := s.engine.DB.AsyncFlush(); return err })
 	})
 }
 
@@ -216,23 +222,28 @@ func TestLogOutOfSpace(t *testing.T) {
 		return nil
 	}))
 	reasons := make(chan error, 2)
-	s := mustOpen(t, "store", Options{FS: fs, Events: Events{Failed: func(err error) { reasons <- err }}})
+	s := mustOpen(t, "store", Options{FS: fs,
+		Events: Events{Failed: func(err error) { reasons <- err }}})
 	mustAppend(t, s, "u", 0, 10)
 	full.Store(true)
 	record := []store.Record{{User: "u", Event: testEvent(10)}}
 
 	_, err := s.Append(context.Background(), record)
 	if !errors.Is(err, store.ErrFailed) || errors.Is(err, store.ErrFull) {
-		t.Errorf("write that met the full disk: got error %v, want ErrFailed and not ErrFull, which would be definite", err)
+		t.Errorf("write that met the full disk: got error %v, want ErrFailed and not ErrFull, "+
+			"which would be definite", err)
 	}
-	if reason := <-reasons; !errors.Is(reason, store.ErrFull) || !errors.Is(reason, store.ErrFailed) {
+	if reason := <-reasons; !errors.Is(reason, store.ErrFull) ||
+		!errors.Is(reason, store.ErrFailed) {
 		t.Errorf("Events.Failed: got %v, want ErrFailed and ErrFull", reason)
 	}
-	if _, err := s.Stats(context.Background()); !errors.Is(err, store.ErrFailed) || !errors.Is(err, store.ErrFull) {
+	if _, err := s.Stats(context.Background()); !errors.Is(err, store.ErrFailed) ||
+		!errors.Is(err, store.ErrFull) {
 		t.Errorf("Stats: got error %v, want ErrFailed and ErrFull", err)
 	}
 	full.Store(false) // too late for this engine
-	if _, err := s.Append(context.Background(), record); !errors.Is(err, store.ErrFull) || !strings.Contains(err.Error(), "restart") {
+	if _, err := s.Append(context.Background(), record); !errors.Is(err, store.ErrFull) ||
+		!strings.Contains(err.Error(), "restart") {
 		t.Errorf("later write: got error %v, want ErrFull that says to restart", err)
 	}
 	if _, err := s.Erase(context.Background(), "u"); !errors.Is(err, store.ErrFailed) {
@@ -253,13 +264,14 @@ func TestLogOutOfSpace(t *testing.T) {
 	mustClose(t, s)
 }
 
-// TestTablesOutOfSpace lets the writing of tables run out of space while the log still has some: writes are refused and
-// resume by themselves.
+// TestTablesOutOfSpace lets the writing of tables run out of space while the log still has some:
+// writes are refused and resume by themselves.
 func TestTablesOutOfSpace(t *testing.T) {
 	t.Parallel()
 	var full atomic.Bool
 	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if full.Load() && strings.HasSuffix(op.Path, ".sst") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+		if full.Load() && strings.HasSuffix(op.Path, ".sst") &&
+			op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
 			return syscall.ENOSPC
 		}
 		return nil
@@ -296,7 +308,9 @@ func awaitAppend(t *testing.T, s store.Store, records []store.Record, want error
 func TestReserve(t *testing.T) {
 	t.Parallel()
 	disk := vfs.NewMem()
-	free := func(bytes uint64) { disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: bytes, TotalBytes: 1 << 40}) }
+	free := func(bytes uint64) {
+		disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: bytes, TotalBytes: 1 << 40})
+	}
 	free(100 << 20)
 	s := mustOpen(t, "store", Options{FS: disk, ReserveBytes: 64 << 20})
 	mustAppend(t, s, "u", 0, 10)
@@ -323,8 +337,9 @@ func TestReserve(t *testing.T) {
 	mustClose(t, s)
 }
 
-// TestDamagedFiles flips bits in and cuts pieces off each file of a closed store. Tables may be damaged without notice until
-// they are needed: the store must not be opened then, or say ErrCorrupt, or answer right. Any other file must be noticed.
+// TestDamagedFiles flips bits in and cuts pieces off each file of a closed store. Tables may be
+// damaged without notice until they are needed: the store must not be opened then, or say
+// ErrCorrupt, or answer right. Any other file must be noticed.
 func TestDamagedFiles(t *testing.T) {
 	disk, want := buildForDamage(t)
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -395,7 +410,8 @@ func TestSealCanBeRemoved(t *testing.T) {
 		}
 	}
 	_, err = openSoon("store", Options{FS: disk})
-	if !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), ".log has been changed or removed") {
+	if !errors.Is(err, store.ErrCorrupt) ||
+		!strings.Contains(err.Error(), ".log has been changed or removed") {
 		t.Errorf("Open: got error %v, want ErrCorrupt that names the log", err)
 	}
 	if err := disk.Remove("store/" + engine.SealName); err != nil {
@@ -417,7 +433,8 @@ func buildForDamage(t *testing.T) (*vfs.MemFS, map[string][]string) {
 		}
 		flush(t, s)
 		if i == 1 {
-			if err := s.engine.DB.Compact(context.Background(), row.FirstUserKey, []byte{1}, false); err != nil {
+			err := s.engine.DB.Compact(context.Background(), row.FirstUserKey, []byte{1}, false)
+			if err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -439,7 +456,8 @@ func damageOutcome(t *testing.T, disk vfs.FS, what string, want map[string][]str
 	defer s.Close()
 	outcome := "no effect"
 	check := func(err error) bool {
-		if err != nil && (!errors.Is(err, store.ErrCorrupt) || strings.Contains(err.Error(), secret)) {
+		if err != nil && (!errors.Is(err, store.ErrCorrupt) ||
+			strings.Contains(err.Error(), secret)) {
 			t.Errorf("%s: got error %v, want ErrCorrupt without ids", what, err)
 		}
 		if err != nil {
@@ -456,7 +474,8 @@ func damageOutcome(t *testing.T, disk vfs.FS, what string, want map[string][]str
 		if check(err) && revision != uint64(len(ids)) {
 			t.Errorf("%s: revision %d, want %d", what, revision, len(ids))
 		}
-		results, err := s.Append(context.Background(), []store.Record{{User: user, Event: testEvent(3)}})
+		results, err := s.Append(context.Background(),
+			[]store.Record{{User: user, Event: testEvent(3)}})
 		if check(err) && !cmp.Equal([]store.Result{{Revision: 4, Duplicate: true}}, results) {
 			t.Errorf("%s: duplicate gives %v", what, results)
 		}

@@ -31,7 +31,8 @@ func settle(t testing.TB, s *Store) {
 
 func journalRows(t testing.TB, s *Store) (n int) {
 	t.Helper()
-	it, err := s.engine.DB.NewIter(&lsm.IterOptions{LowerBound: row.JournalPrefix, UpperBound: row.FirstUserKey})
+	it, err := s.engine.DB.NewIter(&lsm.IterOptions{LowerBound: row.JournalPrefix,
+		UpperBound: row.FirstUserKey})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,10 @@ import (
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
-func testEvent(i int) store.Event { return store.Event{ID: fmt.Sprint("e", i), Item: "item", Value: 1} }
+func testEvent(i int) store.Event {
+	return store.Event{ID: fmt.Sprint("e", i), Item: "item",
+		Value: 1}
+}
 
 func mustAppend(t testing.TB, s store.Store, user string, from, to int) {
 	t.Helper()
@@ -77,7 +80,8 @@ func TestOpenRefuses(t *testing.T) {
 	t.Run("other format", func(t *testing.T) {
 		dir := newStoreDir(t)
 		editFormat(t, dir, func(db *lsm.DB) error {
-			return db.Set(row.FormatKey, row.EncodeNumber(nil, row.FormatKey, formatNumber+1), lsm.Sync)
+			return db.Set(row.FormatKey, row.EncodeNumber(nil, row.FormatKey, formatNumber+1),
+				lsm.Sync)
 		})
 		wantRefused(t, dir, "the store has format 3, this program knows format 2")
 	})
@@ -109,7 +113,8 @@ func newStoreDir(t *testing.T) string {
 func editFormat(t *testing.T, dir string, edit func(*lsm.DB) error) {
 	t.Helper()
 	removeSeal(t, dir)
-	db, err := lsm.Open(filepath.Join(dir, engine.DataName), &lsm.Options{FormatMajorVersion: lsm.FormatNewest, Logger: quiet{}})
+	db, err := lsm.Open(filepath.Join(dir, engine.DataName),
+		&lsm.Options{FormatMajorVersion: lsm.FormatNewest, Logger: quiet{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,13 +133,15 @@ func removeSeal(t *testing.T, dir string) {
 	}
 }
 
-// TestInterruptedCreation opens a directory in which the creation of a store was interrupted: that begins anew.
+// TestInterruptedCreation opens a directory in which the creation of a store was interrupted: that
+// begins anew.
 func TestInterruptedCreation(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "store")
 	if err := os.MkdirAll(filepath.Join(dir, engine.CreatingName), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, engine.CreatingName, "000004.log"), []byte("torn"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, engine.CreatingName, "000004.log"), []byte("torn"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := mustOpen(t, dir, Options{})
@@ -154,7 +161,8 @@ func TestDirectoryIsPrivate(t *testing.T) {
 	}
 }
 
-// TestLockedByOtherProcess holds a store open in a second process, which is this test program again.
+// TestLockedByOtherProcess holds a store open in a second process, which is this test program
+// again.
 func TestLockedByOtherProcess(t *testing.T) {
 	const variable = "GSIMC_TEST_HOLD_STORE"
 	if dir := os.Getenv(variable); dir != "" {

@@ -40,7 +40,8 @@ func unwrittenTables(t *testing.T) (*vfs.MemFS, map[string][]string) {
 
 // powerCut returns the disk as the next process finds it, without locks.
 func powerCut(disk *vfs.MemFS, unsynced int) *vfs.MemFS {
-	return disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: unsynced, RNG: rand.New(rand.NewPCG(1, 1))})
+	return disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: unsynced,
+		RNG: rand.New(rand.NewPCG(1, 1))})
 }
 
 // TestOpeningOnFullDisk opens a store when no table can be written. The engine alone would try for
@@ -57,7 +58,8 @@ func TestOpeningOnFullDisk(t *testing.T) {
 	}))
 	reasons := make(chan error, 2)
 	began := time.Now()
-	_, err := openSoon("dir/store", Options{FS: fs, Events: Events{Failed: func(err error) { reasons <- err }}})
+	_, err := openSoon("dir/store", Options{FS: fs,
+		Events: Events{Failed: func(err error) { reasons <- err }}})
 	if took := time.Since(began); took > openingLimit {
 		t.Errorf("opening took %v", took)
 	}
@@ -116,7 +118,8 @@ func TestOpeningEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestEveryOperationOfOpeningFails is [TestEveryOperationFails] for the opening of a store with events.
+// TestEveryOperationOfOpeningFails is [TestEveryOperationFails] for the opening of a store with
+// events.
 func TestEveryOperationOfOpeningFails(t *testing.T) {
 	disk, want := unwrittenTables(t)
 	for _, f := range []fault{
@@ -149,7 +152,8 @@ func TestEveryOperationOfOpeningFails(t *testing.T) {
 }
 
 // open opens a store with the fault, and then on a good disk.
-func (f fault) open(t *testing.T, disk *vfs.MemFS, want map[string][]string) (opened, reached bool) {
+func (f fault) open(t *testing.T, disk *vfs.MemFS, want map[string][]string) (opened,
+	reached bool) {
 	fs, wasReached := f.wrap(disk)
 	err := errHangs
 	withDeadline(func() {

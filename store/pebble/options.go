@@ -11,16 +11,16 @@ import (
 
 // Options configure a store. The zero value is good for production.
 type Options struct {
-	// CacheBytes bounds the cache of blocks read from disk. 0 means 64 MiB. Twice as much bounds the
-	// memory for the event ids of users who wrote recently. Besides, the store needs up to 128 MiB for
-	// writes that are not yet in tables, half as much for the journal, and some MiB for itself,
-	// whatever the number of users.
+	// CacheBytes bounds the cache of blocks read from disk. 0 means 64 MiB. Twice as much bounds
+	// the memory for the event ids of users who wrote recently. Besides, the store needs up to 128
+	// MiB for writes that are not yet in tables, half as much for the journal, and some MiB for
+	// itself, whatever the number of users.
 	CacheBytes int64
-	// ReserveBytes is the free disk space below which Append is refused with [store.ErrFull], so that
-	// the engine itself never runs out of space: it must write to reclaim space, and cannot go on
-	// after a failed write of its log. 0 means 256 MiB, room for the log and the tables of all writes
-	// held in memory plus some compactions. Negative means no reserve. The free space is looked at
-	// once a second and after each ReserveBytes/16 bytes written.
+	// ReserveBytes is the free disk space below which Append is refused with [store.ErrFull], so
+	// that the engine itself never runs out of space: it must write to reclaim space, and cannot go
+	// on after a failed write of its log. 0 means 256 MiB, room for the log and the tables of all
+	// writes held in memory plus some compactions. Negative means no reserve. The free space is
+	// looked at once a second and after each ReserveBytes/16 bytes written.
 	ReserveBytes int64
 	// Events are told of things that happen inside the store.
 	Events Events
@@ -38,8 +38,8 @@ type Options struct {
 type Events struct {
 	// Synced is called for each durable commit with the time from its start until it was on disk.
 	Synced func(took time.Duration)
-	// Failed is called once, when the store stops taking writes for good (store.ErrFailed), with the
-	// reason. It is called while a store is opened too, if the disk is full or failed.
+	// Failed is called once, when the store stops taking writes for good (store.ErrFailed), with
+	// the reason. It is called while a store is opened too, if the disk is full or failed.
 	Failed func(reason error)
 	// Slow is called when a disk operation takes longer than 5 s, which it may still do, and after
 	// writers were held up because tables could not be written fast enough.

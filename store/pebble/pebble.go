@@ -3,24 +3,24 @@
 // # Promises
 //
 // An Append that returned nil survives the end of the process and the loss of power, if the disk
-// keeps its synced data. Calls that run at the same time share a sync. A history that does not fit in
-// memory stays on disk: memory use is bounded by three times Options.CacheBytes plus a constant,
+// keeps its synced data. Calls that run at the same time share a sync. A history that does not fit
+// in memory stays on disk: memory use is bounded by three times Options.CacheBytes plus a constant,
 // whatever the number of users and events. (The constant is large when each event in the journal is
 // of another user: some 400 bytes for each such user, until the journal has been sorted.)
 //
 // # How a write goes
 //
-// Callers look their users up in memory, and read the missing ones from disk. Then they queue up, and
-// one goroutine, the committer, decides in which order. It tells new events from known ones and puts
-// the new ones of all callers into a row of the journal, which becomes durable with one sync. Until
-// the journal is sorted, readers find these events in memory. When there are many, another goroutine,
-// the sorter, moves them to the rows of their users.
+// Callers look their users up in memory, and read the missing ones from disk. Then they queue up,
+// and one goroutine, the committer, decides in which order. It tells new events from known ones and
+// puts the new ones of all callers into a row of the journal, which becomes durable with one sync.
+// Until the journal is sorted, readers find these events in memory. When there are many, another
+// goroutine, the sorter, moves them to the rows of their users.
 //
 // Damage and lack of space become errors and never end the process. When the engine can no longer
-// write its log, or finds a damaged file, the store fails: every later write returns store.ErrFailed
-// together with the cause, while reads go on as far as they can. A failed store is to be opened again
-// in a new process. A mere lack of free space is noticed earlier (see Options.ReserveBytes) and is
-// over as soon as there is space again.
+// write its log, or finds a damaged file, the store fails: every later write returns
+// store.ErrFailed together with the cause, while reads go on as far as they can. A failed store is
+// to be opened again in a new process. A mere lack of free space is noticed earlier (see
+// Options.ReserveBytes) and is over as soon as there is space again.
 //
 // # Limits
 //
@@ -29,13 +29,13 @@
 // each event of the history.
 //
 // One process at a time can open a store. Damage to files of a store that was closed properly is
-// noticed, at the latest when the data is needed. After a crash, damage to the end of the newest log
-// or to the engine's list of tables cannot be told from a write that the crash cut off; the events of
-// that part are then lost without notice. Tables are always checked. A damaged row of the journal
-// holds events of many users, so the store is not opened with one.
+// noticed, at the latest when the data is needed. After a crash, damage to the end of the newest
+// log or to the engine's list of tables cannot be told from a write that the crash cut off; the
+// events of that part are then lost without notice. Tables are always checked. A damaged row of the
+// journal holds events of many users, so the store is not opened with one.
 //
-// Opening writes the tables of all events that only stand in the engine's log, so it needs free disk
-// space. Without it, opening ends in an error that says how much.
+// Opening writes the tables of all events that only stand in the engine's log, so it needs free
+// disk space. Without it, opening ends in an error that says how much.
 //
 // Erased rows are invisible at once. They leave the files when the engine compacts their tables,
 // those of the journal after it has been sorted, for which an erasure gives ten seconds while the
@@ -44,8 +44,8 @@
 //
 // # The rooms
 //
-// Folders below internal hold the parts: engine makes Pebble safe, row is the format on disk, recent
-// is the part of the histories in memory. This package ties them together.
+// Folders below internal hold the parts: engine makes Pebble safe, row is the format on disk,
+// recent is the part of the histories in memory. This package ties them together.
 package pebble
 
 import (
@@ -88,8 +88,8 @@ var _ store.Store = (*Store)(nil)
 // that holds something else, that another process has open ([ErrInUse]), or whose store has another
 // format. The error wraps [store.ErrCorrupt] or [store.ErrFull] if that is the cause.
 //
-// The end of the context ends the opening. If the disk does not answer, or is full, the directory may
-// stay locked until the process ends.
+// The end of the context ends the opening. If the disk does not answer, or is full, the directory
+// may stay locked until the process ends.
 func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	opts = opts.withDefaults()
 	e, err := engine.Open(ctx, dir, opts.engine())
@@ -116,8 +116,8 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// load brings the journal of an engine into memory. erased says that it may hold events of an erased
-// user.
+// load brings the journal of an engine into memory. erased says that it may hold events of an
+// erased user.
 func load(
 	ctx context.Context, e *engine.Engine, opts Options,
 ) (histories *recent.Histories, editor *recent.Editor, erased bool, err error) {
@@ -171,8 +171,8 @@ func (s *Store) enter(ctx context.Context) error {
 }
 
 // Stats implements [store.Store]. The number of users is not known without a scan. The bytes are
-// those of the whole directory, with the space that is reserved for logs. A failed store says so here
-// too.
+// those of the whole directory, with the space that is reserved for logs. A failed store says so
+// here too.
 func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Stats{}, err
@@ -188,8 +188,8 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 	return store.Stats{Users: -1, Bytes: bytes}, nil
 }
 
-// Close implements [store.Store]. It returns an error if the store has failed, because then the last
-// writes may be lost.
+// Close implements [store.Store]. It returns an error if the store has failed, because then the
+// last writes may be lost.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {

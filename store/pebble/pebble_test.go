@@ -36,25 +36,34 @@ func mustClose(t testing.TB, s store.Store) {
 
 func TestConformance(t *testing.T) {
 	t.Run("disk", func(t *testing.T) {
-		storetest.Run(t, func(t testing.TB) store.Store { return mustOpen(t, t.TempDir(), Options{}) })
+		storetest.Run(t, func(t testing.TB) store.Store {
+			return mustOpen(t, t.TempDir(),
+				Options{})
+		})
 	})
 	t.Run("memory", func(t *testing.T) {
-		storetest.Run(t, func(t testing.TB) store.Store { return mustOpen(t, "store", Options{FS: vfs.NewMem()}) })
+		storetest.Run(t, func(t testing.TB) store.Store {
+			return mustOpen(t, "store",
+				Options{FS: vfs.NewMem()})
+		})
 	})
 	t.Run("sorting", func(t *testing.T) {
 		storetest.Run(t, func(t testing.TB) store.Store {
-			return mustOpen(t, "store", Options{FS: vfs.NewMem(), CacheBytes: 1024, sortBytes: 300, sortBatch: 1})
+			return mustOpen(t, "store", Options{FS: vfs.NewMem(), CacheBytes: 1024, sortBytes: 300,
+				sortBatch: 1})
 		})
 	})
 }
 
 func TestModel(t *testing.T) {
 	for seed := range uint64(3) {
-		opts := Options{FS: vfs.NewMem(), CacheBytes: 1 << 20, sortBytes: 100 << (6 * seed), sortBatch: 64}
-		s := storetest.Model(t, mustOpen(t, "store", opts), seed, 1500, func(s store.Store) store.Store {
-			mustClose(t, s)
-			return mustOpen(t, "store", opts)
-		})
+		opts := Options{FS: vfs.NewMem(), CacheBytes: 1 << 20, sortBytes: 100 << (6 * seed),
+			sortBatch: 64}
+		s := storetest.Model(t, mustOpen(t, "store", opts), seed, 1500,
+			func(s store.Store) store.Store {
+				mustClose(t, s)
+				return mustOpen(t, "store", opts)
+			})
 		mustClose(t, s)
 	}
 }

@@ -19,7 +19,7 @@ type call struct {
 
 	hashes  []uint64          // of the ids of the events
 	handles []*recent.History // of the records' users, as the caller found them; may be nil or gone
-	fetched bool              // missing users have been read, whether or not there was room for them
+	fetched bool              // missing users have been read, if there was room for them
 	missing []string          // users to be read before the call is tried again
 	done    chan error        // has room for the outcome; errRetry: missing is set
 
@@ -64,8 +64,8 @@ type queue struct {
 
 func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
 
-// push adds a call. It wakes the committer only if the arrival of a group will not: to wake it costs
-// more than to plan a call.
+// push adds a call. It wakes the committer only if the arrival of a group will not: to wake it
+// costs more than to plan a call.
 func (q *queue) push(c *call) {
 	q.mu.Lock()
 	q.calls = append(q.calls, c)
@@ -101,8 +101,8 @@ func (q *queue) nudge() {
 	}
 }
 
-// take returns the waiting calls, in spare memory, unless a group is under way, and whether these are
-// the last.
+// take returns the waiting calls, in spare memory, unless a group is under way, and whether these
+// are the last.
 func (q *queue) take(spare []*call) (calls []*call, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -131,7 +131,8 @@ func (s *Store) submit(ctx context.Context, c *call) error {
 		if c.giveUp() {
 			return ctx.Err()
 		}
-		return fmt.Errorf("waiting for a write to become durable, its outcome is open: %w", ctx.Err())
+		return fmt.Errorf("waiting for a write to become durable, its outcome is open: %w",
+			ctx.Err())
 	}
 	untouched := c.giveUp()
 	select {

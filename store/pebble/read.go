@@ -75,7 +75,8 @@ func (c *cursor) head(user string) (uint64, error) {
 }
 
 // each calls fn with the encoded events in rows of the revisions above after and up to last, which
-// there must be. The bytes are valid until fn returns. Afterwards the cursor is good for nothing else.
+// there must be. The bytes are valid until fn returns. Afterwards the cursor is good for nothing
+// else.
 func (c *cursor) each(
 	ctx context.Context, user string, after, last uint64,
 	fn func(revision uint64, event []byte) error,
@@ -104,7 +105,8 @@ func (c *cursor) each(
 	return nil
 }
 
-// eventsAt returns the revision of the first event in the row under the iterator, and the encoded events.
+// eventsAt returns the revision of the first event in the row under the iterator, and the encoded
+// events.
 func eventsAt(it *lsm.Iterator, userLen int) (first uint64, events []byte, err error) {
 	if first, err = row.RevisionOf(it.Key(), userLen); err != nil {
 		return 0, nil, err
@@ -117,8 +119,8 @@ func eventsAt(it *lsm.Iterator, userLen int) (first uint64, events []byte, err e
 	return first, events, err
 }
 
-// eachOf calls fn with the events of one row from revision want to last, and returns the revision with
-// which the next row is to go on.
+// eachOf calls fn with the events of one row from revision want to last, and returns the revision
+// with which the next row is to go on.
 func eachOf(
 	first uint64, events []byte, want, last uint64, fn func(uint64, []byte) error,
 ) (uint64, error) {
@@ -186,8 +188,8 @@ func (r reader) load(user string) (*recent.History, error) {
 }
 
 // prefetch brings the history of a user into memory if it is not there. Errors are left to the
-// committer, which will meet them. If memory is full, the committer reads the history and lets go of
-// others then: the call may be given up before.
+// committer, which will meet them. If memory is full, the committer reads the history and lets go
+// of others then: the call may be given up before.
 func (r reader) prefetch(user string) {
 	ticket, absent := r.histories.Absent(user)
 	if !absent {
@@ -331,8 +333,8 @@ func (s *Store) Users(ctx context.Context, fn func(string, uint64) error) error 
 	return nil
 }
 
-// heads returns an iterator over the rows of users, and the revisions of the users whose head row does
-// not tell it, as of one moment.
+// heads returns an iterator over the rows of users, and the revisions of the users whose head row
+// does not tell it, as of one moment.
 func (r reader) heads() (it *lsm.Iterator, heads map[string]uint64, err error) {
 	heads, err = r.histories.Heads(func() (err error) {
 		it, err = r.db.NewIter(&lsm.IterOptions{LowerBound: row.FirstUserKey})

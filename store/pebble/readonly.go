@@ -18,9 +18,9 @@ type Reader struct {
 	reader reader
 }
 
-// OpenReadOnly opens an existing store, or a checkpoint of one, to read it. Nothing in the directory is
-// changed, the seal included, but for an empty lock file. The error wraps [ErrInUse] if another process
-// has the store open, if only to read it.
+// OpenReadOnly opens an existing store, or a checkpoint of one, to read it. Nothing in the
+// directory is changed, the seal included, but for an empty lock file. The error wraps [ErrInUse]
+// if another process has the store open, if only to read it.
 func OpenReadOnly(dir string, opts Options) (*Reader, error) {
 	opts = opts.withDefaults()
 	ctx := context.Background()
@@ -38,10 +38,10 @@ func OpenReadOnly(dir string, opts Options) (*Reader, error) {
 // Close releases the store.
 func (r *Reader) Close() error { return r.engine.Close(false) }
 
-// Each calls fn for every event of every history, in one pass over the store: the users in no promised
-// order, the events of a user one after the other by revision, from 1. The first error of fn ends the
-// pass and is returned as it is. Damage is an error that wraps [store.ErrCorrupt]; the events before it
-// have been passed to fn.
+// Each calls fn for every event of every history, in one pass over the store: the users in no
+// promised order, the events of a user one after the other by revision, from 1. The first error of
+// fn ends the pass and is returned as it is. Damage is an error that wraps [store.ErrCorrupt]; the
+// events before it have been passed to fn.
 func (r *Reader) Each(
 	ctx context.Context, fn func(user string, revision uint64, e store.Event) error,
 ) error {

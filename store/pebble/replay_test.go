@@ -18,8 +18,8 @@ import (
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
-// TestLostRows takes the rows away that come before the events in the journal. The damage must show, and go on to do so when
-// the journal has been sorted.
+// TestLostRows takes the rows away that come before the events in the journal. The damage must
+// show, and go on to do so when the journal has been sorted.
 func TestLostRows(t *testing.T) {
 	ctx := context.Background()
 	disk := vfs.NewMem()
@@ -28,7 +28,8 @@ func TestLostRows(t *testing.T) {
 	flush(t, s)
 	mustAppend(t, s, "u", 4, 6)
 	mustAppend(t, s, "v", 0, 1)
-	if err := s.engine.DB.DeleteRange(row.HeadKey(nil, "u"), row.EndKey(nil, "u"), lsm.Sync); err != nil {
+	if err := s.engine.DB.DeleteRange(row.HeadKey(nil, "u"), row.EndKey(nil, "u"),
+		lsm.Sync); err != nil {
 		t.Fatal(err)
 	}
 	mustClose(t, s)
@@ -36,7 +37,8 @@ func TestLostRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Each(ctx, func(string, uint64, store.Event) error { return nil }); !errors.Is(err, store.ErrCorrupt) {
+	if err := r.Each(ctx, func(string, uint64, store.Event) error { return nil }); !errors.Is(err,
+		store.ErrCorrupt) {
 		t.Errorf("Each: got error %v, want ErrCorrupt", err)
 	}
 	if err := r.Close(); err != nil {
@@ -48,7 +50,8 @@ func TestLostRows(t *testing.T) {
 		if !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("%s: Read: got error %v, want ErrCorrupt", when, err)
 		}
-		if _, err := s.Append(ctx, []store.Record{{User: "u", Event: testEvent(9)}}); !errors.Is(err, store.ErrCorrupt) {
+		if _, err := s.Append(ctx, []store.Record{{User: "u",
+			Event: testEvent(9)}}); !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("%s: Append: got error %v, want ErrCorrupt", when, err)
 		}
 		mustAppend(t, s, "v", 0, 2)
@@ -57,8 +60,8 @@ func TestLostRows(t *testing.T) {
 	}
 }
 
-// TestReadFaultsWhileOpening fails every read of a table, one after the other, while a store with a journal is opened.
-// Either it is not opened, or nothing is lost later.
+// TestReadFaultsWhileOpening fails every read of a table, one after the other, while a store with a
+// journal is opened. Either it is not opened, or nothing is lost later.
 func TestReadFaultsWhileOpening(t *testing.T) {
 	opened, refused := 0, 0
 	for at := int64(1); ; at++ {
@@ -66,7 +69,8 @@ func TestReadFaultsWhileOpening(t *testing.T) {
 		var reads atomic.Int64
 		reads.Store(-1 << 40)
 		fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
-			if op.Kind == errorfs.OpFileReadAt && strings.HasSuffix(op.Path, ".sst") && reads.Add(1) == at {
+			if op.Kind == errorfs.OpFileReadAt && strings.HasSuffix(op.Path, ".sst") &&
+				reads.Add(1) == at {
 				return errorfs.ErrInjected
 			}
 			return nil
@@ -93,10 +97,12 @@ func TestReadFaultsWhileOpening(t *testing.T) {
 		}
 		last := reads.Load() < at
 		// A store that could not be opened may have left locks behind, as a process does not.
-		disk = disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
+		disk = disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100,
+			RNG: rand.New(rand.NewPCG(1, 1))})
 		s = mustOpen(t, "store", Options{FS: disk})
 		if diff := cmp.Diff(want, dump(t, s)); diff != "" {
-			t.Errorf("read %d failed (%v): the histories differ afterwards (-want +got):\n%.400s", at, err, diff)
+			t.Errorf("read %d failed (%v): the histories differ afterwards (-want +got):\n%.400s",
+				at, err, diff)
 		}
 		mustClose(t, s)
 		if last {

@@ -41,7 +41,8 @@ func TestStartOnFullDisk(t *testing.T) {
 	out, took := runAgain(t, "TestStartOnFullDisk", variable+"="+dir)
 	t.Logf("took %v: %s", took, out)
 	if !strings.Contains(out, "full=true") || !strings.Contains(out, "MiB more on the disk of") {
-		t.Errorf("starting on a full disk: got %s, want ErrFull that says how much space is missing", out)
+		t.Errorf("starting on a full disk: got %s, want ErrFull that says how much space is "+
+			"missing", out)
 	}
 	if took > openingLimit {
 		t.Errorf("starting on a full disk took %v, want at most %v", took, openingLimit)
@@ -52,7 +53,8 @@ func TestStartOnFullDisk(t *testing.T) {
 	s = mustOpen(t, dir, Options{})
 	defer mustClose(t, s)
 	for u := range users {
-		if r, err := s.Revision(context.Background(), fmt.Sprint("user-", u)); r != 1000 || err != nil {
+		if r, err := s.Revision(context.Background(), fmt.Sprint("user-", u)); r != 1000 ||
+			err != nil {
 			t.Fatalf("after space was freed: user %d has revision %d, %v", u, r, err)
 		}
 	}

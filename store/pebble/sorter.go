@@ -22,12 +22,12 @@ const (
 	eraseDelay = 10 * time.Second
 )
 
-// sorter writes the events of a generation to the rows of their users, and then removes that part of
-// the journal, in a goroutine of its own for each generation.
+// sorter writes the events of a generation to the rows of their users, and then removes that part
+// of the journal, in a goroutine of its own for each generation.
 //
 // Its batches are not synced. Until the last of them removes the journal, the journal has the same
-// events, and the log of the engine keeps the order of the batches. After a crash between two batches
-// the revision in the head says which events are in rows.
+// events, and the log of the engine keeps the order of the batches. After a crash between two
+// batches the revision in the head says which events are in rows.
 type sorter struct {
 	engine     *engine.Engine
 	bytes      int           // of a generation that is to be sorted
@@ -58,12 +58,12 @@ func (s *sorter) beginIfDue(e *recent.Editor) {
 	s.sortNext(e)
 }
 
-// mustBegin reports whether the journal is so large that writers must wait for the sorter. It belongs
-// to the committer.
+// mustBegin reports whether the journal is so large that writers must wait for the sorter. It
+// belongs to the committer.
 func (s *sorter) mustBegin(e *recent.Editor) bool { return e.Full(2 * s.bytes) }
 
-// begin waits for the generation before to be sorted, and begins to sort. There must be no open row.
-// It belongs to the committer.
+// begin waits for the generation before to be sorted, and begins to sort. There must be no open
+// row. It belongs to the committer.
 func (s *sorter) begin(e *recent.Editor) {
 	if s.engine.Err() != nil {
 		return // the events in the generation may not be in the journal

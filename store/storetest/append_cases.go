@@ -16,13 +16,15 @@ import (
 
 func isError(err, want error) bool { return errors.Is(err, want) }
 
-var appendCases = slices.Concat(orderCases, repetitionCases, conflictCases, refusalCases, concurrencyCases)
+var appendCases = slices.Concat(orderCases, repetitionCases, conflictCases, refusalCases,
+	concurrencyCases)
 
 // orderCases are about revisions.
 var orderCases = []testCase{
 	{
-		name:        "gapless",
-		explanation: "the events of a user get revisions 1, 2, 3, … in the order of the calls and of the records in a call",
+		name: "gapless",
+		explanation: "the events of a user get revisions 1, 2, 3, … in the order of the calls " +
+			"and of the records in a call",
 		run: func(t *tester) {
 			t.wantResults(revisions(1), records("u", 0, 1)...)
 			t.wantResults(revisions(2, 3, 4), records("u", 1, 4)...)
@@ -31,17 +33,20 @@ var orderCases = []testCase{
 		},
 	},
 	{
-		name:        "order-is-arrival",
-		explanation: "the order of a history is that of arrival, whatever the times of the events say",
+		name: "order-is-arrival",
+		explanation: "the order of a history is that of arrival, whatever the times of the " +
+			"events say",
 		run: func(t *tester) {
 			t.append(store.Record{User: "u", Event: event(9)})
-			t.append(store.Record{User: "u", Event: event(3)}, store.Record{User: "u", Event: event(5)})
+			t.append(store.Record{User: "u", Event: event(3)},
+				store.Record{User: "u", Event: event(5)})
 			t.wantHistory("u", event(9), event(3), event(5))
 		},
 	},
 	{
-		name:        "several-users",
-		explanation: "a call may hold records of several users in any order; each user's revisions count on their own",
+		name: "several-users",
+		explanation: "a call may hold records of several users in any order; each user's " +
+			"revisions count on their own",
 		run: func(t *tester) {
 			a, b := records("a", 0, 3), records("b", 0, 3)
 			t.wantResults(revisions(1, 1, 2, 2, 3), a[0], b[0], b[1], a[1], a[2])
@@ -64,29 +69,34 @@ var orderCases = []testCase{
 // repetitionCases are about events that are sent again.
 var repetitionCases = []testCase{
 	{
-		name:        "repeat-without-time",
-		explanation: "a time of receipt differs between attempts and does not make a repeated event another one",
+		name: "repeat-without-time",
+		explanation: "a time of receipt differs between attempts and does not make a repeated " +
+			"event another one",
 		run: func(t *tester) {
 			first, again, timed := event(0), event(0), event(0)
 			again.Time, timed.Time = first.Time.Add(time.Second), first.Time.Add(time.Minute)
 			t.append(store.Record{User: "u", Event: first, Received: true})
 			t.wantResults([]store.Result{duplicate(1), duplicate(1)},
-				store.Record{User: "u", Event: again, Received: true}, store.Record{User: "u", Event: again, Received: true})
-			if _, err := t.Append(t.ctx, []store.Record{{User: "u", Event: timed}}); !isError(err, store.ErrConflict) {
+				store.Record{User: "u", Event: again, Received: true},
+				store.Record{User: "u", Event: again, Received: true})
+			if _, err := t.Append(t.ctx, []store.Record{{User: "u", Event: timed}}); !isError(err,
+				store.ErrConflict) {
 				t.Errorf("repeated with a time of its own: error %v, want ErrConflict", err)
 			}
 			t.wantHistory("u", first)
 		},
 	},
 	{
-		name:        "duplicate-in-later-call",
-		explanation: "an event that is in the history already is not applied again and gets the revision of the first",
+		name: "duplicate-in-later-call",
+		explanation: "an event that is in the history already is not applied again and gets the " +
+			"revision of the first",
 		run: func(t *tester) {
 			t.append(records("u", 0, 3)...)
 			for range 2 {
 				t.wantResults([]store.Result{duplicate(2)}, records("u", 1, 2)...)
 			}
-			t.wantResults([]store.Result{duplicate(1), duplicate(2), duplicate(3), {Revision: 4}}, records("u", 0, 4)...)
+			t.wantResults([]store.Result{duplicate(1), duplicate(2), duplicate(3), {Revision: 4}},
+				records("u", 0, 4)...)
 			t.wantHistory("u", event(0), event(1), event(2), event(3))
 		},
 	},
@@ -95,7 +105,8 @@ var repetitionCases = []testCase{
 		explanation: "an event that is twice in a call is applied once",
 		run: func(t *tester) {
 			r := records("u", 0, 2)
-			t.wantResults([]store.Result{{Revision: 1}, duplicate(1), {Revision: 2}, duplicate(2), duplicate(1)}, r[0], r[0], r[1], r[1], r[0])
+			t.wantResults([]store.Result{{Revision: 1}, duplicate(1), {Revision: 2}, duplicate(2),
+				duplicate(1)}, r[0], r[0], r[1], r[1], r[0])
 			t.wantHistory("u", event(0), event(1))
 		},
 	},
@@ -105,13 +116,15 @@ var repetitionCases = []testCase{
 		run: func(t *tester) {
 			other := event(0)
 			other.Item = "another"
-			t.wantResults(revisions(1, 1), store.Record{User: "a", Event: event(0)}, store.Record{User: "b", Event: other})
+			t.wantResults(revisions(1, 1), store.Record{User: "a", Event: event(0)},
+				store.Record{User: "b", Event: other})
 			t.wantHistory("b", other)
 		},
 	},
 	{
-		name:        "same-instant-is-same-payload",
-		explanation: "the payload is item, type, instant and value; the time zone and the monotonic clock do not count",
+		name: "same-instant-is-same-payload",
+		explanation: "the payload is item, type, instant and value; the time zone and the " +
+			"monotonic clock do not count",
 		run: func(t *tester) {
 			e := event(0)
 			e.Time = time.Now()
@@ -125,17 +138,20 @@ var repetitionCases = []testCase{
 // conflictCases are about event ids that come again with something else.
 var conflictCases = []testCase{
 	{
-		name:        "conflict",
-		explanation: "an event id with another item, type, time or value is ErrConflict, names the record, and nothing of the call is applied",
+		name: "conflict",
+		explanation: "an event id with another item, type, time or value is ErrConflict, names " +
+			"the record, and nothing of the call is applied",
 		run: func(t *tester) {
 			t.append(records("u", 0, 2)...)
 			for name, change := range changes {
 				changed := event(1)
 				change(&changed)
 				r := records("u", 2, 4)
-				err := t.wantRefused(store.ErrConflict, store.Record{User: "v", Event: event(0)}, r[0], store.Record{User: "u", Event: changed}, r[1])
+				err := t.wantRefused(store.ErrConflict, store.Record{User: "v", Event: event(0)},
+					r[0], store.Record{User: "u", Event: changed}, r[1])
 				want := &store.ConflictError{Conflicts: []store.Conflict{{Index: 2, Revision: 2}}}
-				if got := (*store.ConflictError)(nil); !errors.As(err, &got) || !cmp.Equal(want, got) {
+				if got := (*store.ConflictError)(nil); !errors.As(err, &got) ||
+					!cmp.Equal(want, got) {
 					t.Errorf("%s: got %#v, want %#v", name, got, want)
 				}
 			}
@@ -145,15 +161,18 @@ var conflictCases = []testCase{
 		},
 	},
 	{
-		name:        "conflict-in-same-call",
-		explanation: "an event id that is twice in a call with different payloads is ErrConflict, and nothing of the call is applied",
+		name: "conflict-in-same-call",
+		explanation: "an event id that is twice in a call with different payloads is " +
+			"ErrConflict, and nothing of the call is applied",
 		run: func(t *tester) {
 			for name, change := range changes {
 				changed := event(1)
 				change(&changed)
-				err := t.wantRefused(store.ErrConflict, append(records("u", 0, 3), store.Record{User: "u", Event: changed})...)
+				err := t.wantRefused(store.ErrConflict,
+					append(records("u", 0, 3), store.Record{User: "u", Event: changed})...)
 				want := &store.ConflictError{Conflicts: []store.Conflict{{Index: 3}}}
-				if got := (*store.ConflictError)(nil); !errors.As(err, &got) || !cmp.Equal(want, got) {
+				if got := (*store.ConflictError)(nil); !errors.As(err, &got) ||
+					!cmp.Equal(want, got) {
 					t.Errorf("%s: got %#v, want %#v", name, got, want)
 				}
 			}
@@ -162,17 +181,19 @@ var conflictCases = []testCase{
 		},
 	},
 	{
-		name:        "many-conflicts",
-		explanation: "every conflict of a call is named, and the call without these records is applied as if they had never been there",
-		run:         runManyConflicts,
+		name: "many-conflicts",
+		explanation: "every conflict of a call is named, and the call without these records is " +
+			"applied as if they had never been there",
+		run: runManyConflicts,
 	},
 }
 
 // refusalCases are about calls that change nothing.
 var refusalCases = []testCase{
 	{
-		name:        "invalid",
-		explanation: "a record with an empty or too long id or a value that is no number is ErrInvalid, and nothing of the call is applied",
+		name: "invalid",
+		explanation: "a record with an empty or too long id or a value that is no number is " +
+			"ErrInvalid, and nothing of the call is applied",
 		run: func(t *tester) {
 			long := string(make([]byte, store.MaxIDBytes+1))
 			for name, spoil := range map[string]func(*store.Record){
@@ -195,8 +216,9 @@ var refusalCases = []testCase{
 		},
 	},
 	{
-		name:        "cancelled-before-start",
-		explanation: "a call whose context has ended returns the context's error and applies nothing",
+		name: "cancelled-before-start",
+		explanation: "a call whose context has ended returns the context's error and applies " +
+			"nothing",
 		run: func(t *tester) {
 			t.append(records("u", 0, 1)...)
 			ctx, cancel := context.WithCancel(t.ctx)
@@ -209,7 +231,8 @@ var refusalCases = []testCase{
 			readErr := t.Read(ctx, "u", 0, func(uint64, store.Event) error { return never })
 			usersErr := t.Users(ctx, func(string, uint64) error { return never })
 			for name, err := range map[string]error{
-				"Append": appendErr, "Erase": eraseErr, "Revision": revisionErr, "Stats": statsErr, "Read": readErr, "Users": usersErr,
+				"Append": appendErr, "Erase": eraseErr, "Revision": revisionErr, "Stats": statsErr,
+				"Read": readErr, "Users": usersErr,
 			} {
 				if !errors.Is(err, context.Canceled) {
 					t.Errorf("%s: got error %v, want context.Canceled", name, err)
@@ -223,14 +246,16 @@ var refusalCases = []testCase{
 // concurrencyCases are about calls at the same time.
 var concurrencyCases = []testCase{
 	{
-		name:        "concurrent-calls",
-		explanation: "calls at the same time give each event its own revision and leave no gaps; calls over several users do not deadlock",
-		run:         runConcurrentCalls,
+		name: "concurrent-calls",
+		explanation: "calls at the same time give each event its own revision and leave no gaps; " +
+			"calls over several users do not deadlock",
+		run: runConcurrentCalls,
 	},
 	{
-		name:        "concurrent-duplicates",
-		explanation: "when several callers send the same event at the same time exactly one applies it and all get its revision",
-		run:         runConcurrentDuplicates,
+		name: "concurrent-duplicates",
+		explanation: "when several callers send the same event at the same time exactly one " +
+			"applies it and all get its revision",
+		run: runConcurrentDuplicates,
 	},
 }
 
@@ -242,8 +267,8 @@ var changes = map[string]func(*store.Event){
 	"value": func(e *store.Event) { e.Value = math.Nextafter(e.Value, 9) },
 }
 
-// runManyConflicts mixes new events, repeated ones and conflicts, with events before the call and within it, for users whose
-// histories are short and long.
+// runManyConflicts mixes new events, repeated ones and conflicts, with events before the call and
+// within it, for users whose histories are short and long.
 func runManyConflicts(t *tester) {
 	before := map[string]int{"a": 0, "b": 3, "c": 700}
 	for user, n := range before {
@@ -277,7 +302,8 @@ func runManyConflicts(t *tester) {
 	}
 	for range 2 { // a refused call leaves nothing behind
 		err := t.wantRefused(store.ErrConflict, all...)
-		if got := (*store.ConflictError)(nil); !errors.As(err, &got) || !cmp.Equal(want, got.Conflicts) {
+		if got := (*store.ConflictError)(nil); !errors.As(err, &got) ||
+			!cmp.Equal(want, got.Conflicts) {
 			t.Errorf("conflicts differ:\n%s", cmp.Diff(want, got.Conflicts))
 		}
 	}
@@ -306,7 +332,8 @@ func runConcurrentCalls(t *tester) {
 					// Different callers name the users in different orders.
 					e := event(call)
 					e.ID = fmt.Sprintf("%d/%d", caller, call)
-					batch = append(batch, store.Record{User: users[(i+caller)%len(users)], Event: e})
+					batch = append(batch,
+						store.Record{User: users[(i+caller)%len(users)], Event: e})
 				}
 				results, err := t.Append(t.ctx, batch)
 				if err != nil {
@@ -329,7 +356,8 @@ func runConcurrentCalls(t *tester) {
 	for i, u := range users {
 		events := t.read(u, 0)
 		if len(events) != callers*calls || len(seen[i]) != callers*calls {
-			t.Errorf("user %q: %d events and %d revisions given out, want %d", u, len(events), len(seen[i]), callers*calls)
+			t.Errorf("user %q: %d events and %d revisions given out, want %d", u, len(events),
+				len(seen[i]), callers*calls)
 		}
 	}
 }

@@ -15,15 +15,18 @@ import (
 // CheckpointReader returns all histories of a checkpoint of s.
 type CheckpointReader func(s store.Checkpointer, dir string) (map[string][]store.Event, error)
 
-// RunCheckpoints checks that the stores returned by open keep the rules of store.Checkpointer, besides those of Run. open is as
-// for Run.
-func RunCheckpoints(t *testing.T, open func(t testing.TB) store.Checkpointer, read CheckpointReader) {
+// RunCheckpoints checks that the stores returned by open keep the rules of store.Checkpointer,
+// besides those of Run. open is as for Run.
+func RunCheckpoints(t *testing.T, open func(t testing.TB) store.Checkpointer,
+	read CheckpointReader) {
 	for _, c := range []struct {
 		name, explanation string
 		run               func(t *checkpointTester)
 	}{
-		{"apart", "a checkpoint holds what was there, stays as it is whatever happens to the store, and is gone when it is removed", runApart},
-		{"one-moment", "a checkpoint made while events arrive holds every acknowledged call and no half of one", runOneMoment},
+		{"apart", "a checkpoint holds what was there, stays as it is whatever happens to the " +
+			"store, and is gone when it is removed", runApart},
+		{"one-moment", "a checkpoint made while events arrive holds every acknowledged call and " +
+			"no half of one", runOneMoment},
 		{"closed", "after Close there are no more checkpoints", runCheckpointClosed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -111,7 +114,8 @@ func runApart(t *checkpointTester) {
 	t.wantUsers(map[string]uint64{"a": 5, "c": 1})
 }
 
-// momentPairs are the users that the writers of runOneMoment write to, and momentCalls is how often.
+// momentPairs are the users that the writers of runOneMoment write to, and momentCalls is how
+// often.
 var momentPairs = [][2]string{{"u", "v"}, {"x", "y"}}
 
 const momentCalls = 1000
@@ -134,14 +138,16 @@ func (c *callCount) add(of *[]int, writer int) {
 	(*of)[writer]++
 }
 
-// write has each writer append three events of the first of its users and one of the second in each call.
+// write has each writer append three events of the first of its users and one of the second in each
+// call.
 func (t *checkpointTester) write(count *callCount) *sync.WaitGroup {
 	var writers sync.WaitGroup
 	for w, pair := range momentPairs {
 		writers.Go(func() {
 			for i := range momentCalls {
 				count.add(&count.begun, w)
-				if _, err := t.Append(t.ctx, append(records(pair[0], 3*i, 3*i+3), records(pair[1], i, i+1)...)); err != nil {
+				if _, err := t.Append(t.ctx,
+					append(records(pair[0], 3*i, 3*i+3), records(pair[1], i, i+1)...)); err != nil {
 					t.Errorf("Append: %v", err)
 					return
 				}
@@ -183,8 +189,8 @@ func runOneMoment(t *checkpointTester) {
 	}
 }
 
-// wantMoment checks that a checkpoint holds whole calls of each writer, from least to most of them, and returns how many
-// writers had some but not all of theirs in it.
+// wantMoment checks that a checkpoint holds whole calls of each writer, from least to most of them,
+// and returns how many writers had some but not all of theirs in it.
 func (t *checkpointTester) wantMoment(dir string, least, most []int) (amid int) {
 	t.Helper()
 	got, err := t.read(t.store, dir)
@@ -194,7 +200,8 @@ func (t *checkpointTester) wantMoment(dir string, least, most []int) (amid int) 
 	for w, pair := range momentPairs {
 		n := len(got[pair[1]])
 		if n < least[w] || n > most[w] || len(got[pair[0]]) != 3*n {
-			t.Errorf("a checkpoint holds %d events of %s and %d of %s; %d calls were acknowledged before it and %d begun before its end",
+			t.Errorf("a checkpoint holds %d events of %s and %d of %s; %d calls were acknowledged "+
+				"before it and %d begun before its end",
 				len(got[pair[0]]), pair[0], n, pair[1], least[w], most[w])
 		}
 		for i, e := range got[pair[0]] {
@@ -216,7 +223,8 @@ func runCheckpointClosed(t *checkpointTester) {
 	}
 	t.closed = true
 	_, err := t.store.Checkpoint(t.ctx)
-	for name, err := range map[string]error{"Checkpoint": err, "RemoveCheckpoint": t.store.RemoveCheckpoint(t.ctx, dir)} {
+	for name, err := range map[string]error{"Checkpoint": err,
+		"RemoveCheckpoint": t.store.RemoveCheckpoint(t.ctx, dir)} {
 		if !errors.Is(err, store.ErrClosed) {
 			t.Errorf("%s: got error %v, want ErrClosed", name, err)
 		}

@@ -11,8 +11,9 @@ import (
 
 var lifecycleCases = []testCase{
 	{
-		name:        "erase",
-		explanation: "Erase removes one user's history and says how long it was; the next event has revision 1 and old event ids are forgotten",
+		name: "erase",
+		explanation: "Erase removes one user's history and says how long it was; the next event " +
+			"has revision 1 and old event ids are forgotten",
 		run: func(t *tester) {
 			for _, u := range []string{"a", "aa", "b"} {
 				t.append(records(u, 0, 3)...)
@@ -33,9 +34,10 @@ var lifecycleCases = []testCase{
 		},
 	},
 	{
-		name:        "erase-against-append",
-		explanation: "an Append at the same time as an Erase is erased as a whole or begins the new history: never a gap, never half a call",
-		run:         runEraseAgainstAppend,
+		name: "erase-against-append",
+		explanation: "an Append at the same time as an Erase is erased as a whole or begins the " +
+			"new history: never a gap, never half a call",
+		run: runEraseAgainstAppend,
 	},
 	{
 		name:        "read-against-append",
@@ -57,7 +59,8 @@ var lifecycleCases = []testCase{
 			_, revisionErr := t.Revision(t.ctx, "u")
 			_, statsErr := t.Stats(t.ctx)
 			for name, err := range map[string]error{
-				"Append": appendErr, "empty Append": emptyErr, "Erase": eraseErr, "Revision": revisionErr, "Stats": statsErr,
+				"Append": appendErr, "empty Append": emptyErr, "Erase": eraseErr,
+				"Revision": revisionErr, "Stats": statsErr,
 				"Read":  t.Read(t.ctx, "u", 0, func(uint64, store.Event) error { return nil }),
 				"Users": t.Users(t.ctx, func(string, uint64) error { return nil }),
 				"Close": t.Close(),
@@ -106,8 +109,10 @@ func runEraseAgainstAppend(t *tester) {
 	wg.Go(func() {
 		for i := range pairs {
 			results, err := t.Append(t.ctx, records("u", 2*i, 2*i+2))
-			if err != nil || results[1].Revision != results[0].Revision+1 || results[0].Revision%2 != 1 {
-				t.Errorf("Append of a pair: got %v, %v, want an odd and the next revision", results, err)
+			if err != nil || results[1].Revision != results[0].Revision+1 ||
+				results[0].Revision%2 != 1 {
+				t.Errorf("Append of a pair: got %v, %v, want an odd and the next revision", results,
+					err)
 			}
 			appended.Add(2)
 		}
@@ -124,7 +129,8 @@ func runEraseAgainstAppend(t *tester) {
 	wg.Wait()
 	left := t.read("u", 0)
 	if got := erased.Load() + int64(len(left)); got != 2*pairs {
-		t.Errorf("%d events were erased and %d are left, want %d together", erased.Load(), len(left), 2*pairs)
+		t.Errorf("%d events were erased and %d are left, want %d together", erased.Load(),
+			len(left), 2*pairs)
 	}
 	for i, e := range left {
 		if e != event(2*pairs-len(left)+i) {
@@ -145,9 +151,14 @@ func runReadAgainstAppend(t *tester) {
 					t.Errorf("Read: got %d events, %v, want a multiple of 3", len(events), err)
 				}
 				seen := map[string]uint64{}
-				err = t.Users(t.ctx, func(user string, revision uint64) error { seen[user] = revision; return nil })
+				err = t.Users(t.ctx, func(user string,
+					revision uint64) error {
+					seen[user] = revision
+					return nil
+				})
 				if err != nil || seen["u"] != 3*seen["v"] {
-					t.Errorf("Users: got %v, %v, want three times as many events of u as of v", seen, err)
+					t.Errorf("Users: got %v, %v, want three times as many events of u as of v",
+						seen, err)
 				}
 			}
 		})

@@ -13,12 +13,14 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// Model performs random calls on an empty store and on a slow and obvious model of one, and compares every answer.
-// The calls depend on the seed alone. reopen, if not nil, closes the store and opens it again from time to time. Model
-// returns the store, still open.
-func Model(t testing.TB, s store.Store, seed uint64, steps int, reopen func(store.Store) store.Store) store.Store {
+// Model performs random calls on an empty store and on a slow and obvious model of one, and
+// compares every answer. The calls depend on the seed alone. reopen, if not nil, closes the store
+// and opens it again from time to time. Model returns the store, still open.
+func Model(t testing.TB, s store.Store, seed uint64, steps int,
+	reopen func(store.Store) store.Store) store.Store {
 	t.Helper()
-	m := &modelRun{TB: t, ctx: context.Background(), rng: rand.New(rand.NewPCG(seed, 0)), model: model{}, s: s}
+	m := &modelRun{TB: t, ctx: context.Background(), rng: rand.New(rand.NewPCG(seed, 0)),
+		model: model{}, s: s}
 	for step := range steps {
 		m.step = fmt.Sprintf("seed %d, step %d", seed, step)
 		switch p := m.rng.IntN(100); {
@@ -46,7 +48,8 @@ func Model(t testing.TB, s store.Store, seed uint64, steps int, reopen func(stor
 // model is the oracle: the history of each user as a list.
 type model map[string][]store.Event
 
-// append is the specification of Append in a few lines: try on a copy, keep the copy if there are no conflicts.
+// append is the specification of Append in a few lines: try on a copy, keep the copy if there are
+// no conflicts.
 func (m model) append(records []store.Record) (model, []store.Result, error) {
 	after := model{}
 	for user, events := range m {
@@ -60,7 +63,8 @@ next:
 			if e.ID != r.Event.ID {
 				continue
 			}
-			if e.Item != r.Event.Item || e.Type != r.Event.Type || !e.Time.Equal(r.Event.Time) || e.Value != r.Event.Value {
+			if e.Item != r.Event.Item || e.Type != r.Event.Type || !e.Time.Equal(r.Event.Time) ||
+				e.Value != r.Event.Value {
 				c := store.Conflict{Index: at}
 				if i < len(m[r.User]) {
 					c.Revision = uint64(i + 1)
@@ -98,7 +102,8 @@ func (m *modelRun) user() string {
 
 func (m *modelRun) record() store.Record {
 	id := m.rng.IntN(60)
-	e := store.Event{ID: fmt.Sprint("e", id), Item: fmt.Sprint("i", id%5), Type: "view", Time: time.Unix(int64(id), 0).UTC(), Value: 1}
+	e := store.Event{ID: fmt.Sprint("e", id), Item: fmt.Sprint("i", id%5), Type: "view",
+		Time: time.Unix(int64(id), 0).UTC(), Value: 1}
 	if m.rng.IntN(40) == 0 {
 		e.Value = 2 // a conflict, or the first of its id
 	}
@@ -113,7 +118,8 @@ func (m *modelRun) append() {
 	after, want, wantErr := m.model.append(records)
 	got, err := m.s.Append(m.ctx, records)
 	if wantErr != nil {
-		if conflict := (*store.ConflictError)(nil); !errors.As(err, &conflict) || !cmp.Equal(wantErr, error(conflict)) {
+		if conflict := (*store.ConflictError)(nil); !errors.As(err, &conflict) ||
+			!cmp.Equal(wantErr, error(conflict)) {
 			m.Fatalf("%s: Append: got error %v, want %v", m.step, err, wantErr)
 		}
 	} else if err != nil {
@@ -175,7 +181,11 @@ func (m *modelRun) users() {
 		want[user] = uint64(len(events))
 	}
 	got := map[string]uint64{}
-	err := m.s.Users(m.ctx, func(user string, revision uint64) error { got[user] = revision; return nil })
+	err := m.s.Users(m.ctx, func(user string,
+		revision uint64) error {
+		got[user] = revision
+		return nil
+	})
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		m.Fatalf("%s: Users: %v, users differ (-want +got):\n%s", m.step, err, diff)
 	}

@@ -13,11 +13,13 @@ import (
 
 var readCases = []testCase{
 	{
-		name:        "unknown-user",
-		explanation: "a user without a history has revision 0 and no events, whatever the id looks like; that is no error",
+		name: "unknown-user",
+		explanation: "a user without a history has revision 0 and no events, whatever the id " +
+			"looks like; that is no error",
 		run: func(t *tester) {
 			t.append(records("a", 0, 1)...)
-			for _, u := range []string{"", "b", "aa", "A", strings.Repeat("a", store.MaxIDBytes+1), strings.Repeat("a", 1<<16+1)} {
+			for _, u := range []string{"", "b", "aa", "A", strings.Repeat("a", store.MaxIDBytes+1),
+				strings.Repeat("a", 1<<16+1)} {
 				t.wantHistory(u)
 				if n, err := t.Erase(t.ctx, u); n != 0 || err != nil {
 					t.Errorf("Erase of unknown user: got %d, %v, want 0, nil", n, err)
@@ -71,8 +73,9 @@ var readCases = []testCase{
 		},
 	},
 	{
-		name:        "callback-uses-store",
-		explanation: "callbacks may call the store; Read and Users show the state as of one moment and not what the callbacks add",
+		name: "callback-uses-store",
+		explanation: "callbacks may call the store; Read and Users show the state as of one " +
+			"moment and not what the callbacks add",
 		run: func(t *tester) {
 			t.append(records("u", 0, 3)...)
 			next := 3
@@ -88,7 +91,8 @@ var readCases = []testCase{
 			seen := map[string]uint64{}
 			err = t.Users(t.ctx, func(user string, revision uint64) error {
 				seen[user] = revision
-				t.append(store.Record{User: user + "'", Event: event(0)}, store.Record{User: "u", Event: event(next)})
+				t.append(store.Record{User: user + "'", Event: event(0)},
+					store.Record{User: "u", Event: event(next)})
 				next++
 				return nil
 			})
@@ -99,14 +103,16 @@ var readCases = []testCase{
 		},
 	},
 	{
-		name:        "any-bytes",
-		explanation: "ids may hold any bytes, be prefixes of one another, differ in case only, or be 256 bytes long; they are compared bytewise",
-		run:         runAnyBytes,
+		name: "any-bytes",
+		explanation: "ids may hold any bytes, be prefixes of one another, differ in case only, " +
+			"or be 256 bytes long; they are compared bytewise",
+		run: runAnyBytes,
 	},
 	{
-		name:        "round-trip",
-		explanation: "every part of an event comes back as it was: value, nanoseconds, times before 1970, the zero time, an empty type",
-		run:         runRoundTrip,
+		name: "round-trip",
+		explanation: "every part of an event comes back as it was: value, nanoseconds, times " +
+			"before 1970, the zero time, an empty type",
+		run: runRoundTrip,
 	},
 	{
 		name:        "strings-stay-valid",
@@ -115,7 +121,11 @@ var readCases = []testCase{
 			t.append(records("u", 0, 100)...)
 			before := t.read("u", 0)
 			var users []string
-			_ = t.Users(t.ctx, func(user string, _ uint64) error { users = append(users, user); return nil })
+			_ = t.Users(t.ctx, func(user string,
+				_ uint64) error {
+				users = append(users, user)
+				return nil
+			})
 			for i := range 20 {
 				t.append(records(strings.Repeat("x", i+1), 0, 50)...)
 			}
@@ -146,7 +156,8 @@ var readCases = []testCase{
 				}
 				for i, e := range events {
 					if e != event(after+i) {
-						t.Fatalf("Read after %d: event %d is %+v, want %+v", after, i, e, event(after+i))
+						t.Fatalf("Read after %d: event %d is %+v, want %+v", after, i, e,
+							event(after+i))
 					}
 				}
 			}
@@ -157,7 +168,8 @@ var readCases = []testCase{
 		explanation: "Users passes every user with a history once with its revision",
 		run: func(t *tester) {
 			t.wantUsers(map[string]uint64{})
-			t.append(append(records("a", 0, 3), append(records("b", 0, 1), records("ab", 0, 300)...)...)...)
+			t.append(append(records("a", 0, 3),
+				append(records("b", 0, 1), records("ab", 0, 300)...)...)...)
 			t.append(records("b", 1, 2)...)
 			t.wantUsers(map[string]uint64{"a": 3, "b": 2, "ab": 300})
 		},
@@ -177,16 +189,21 @@ var readCases = []testCase{
 
 func runAnyBytes(t *tester) {
 	ids := []string{
-		"a", "aa", "aaa", "A", "b", "ü", "u\u0308", "\u00fc\u0000", "\x00", "\x00\x00", "\x00\x01", "\x01", "\x02", "\x03", "a\x00", "a\x01",
-		"a\x00\x00\x00\x00\x00\x00\x00\x01", "\xff", "\xff\xff", "a\xff", " ", "a ", "\n", "format", "/", "a/b", "😀",
-		strings.Repeat("a", 255), strings.Repeat("a", store.MaxIDBytes), strings.Repeat("\xff", store.MaxIDBytes),
+		"a", "aa", "aaa", "A", "b", "ü", "u\u0308", "\u00fc\u0000", "\x00", "\x00\x00", "\x00\x01",
+		"\x01", "\x02", "\x03", "a\x00", "a\x01",
+		"a\x00\x00\x00\x00\x00\x00\x00\x01", "\xff", "\xff\xff", "a\xff", " ", "a ", "\n", "format",
+		"/", "a/b", "😀",
+		strings.Repeat("a", 255), strings.Repeat("a", store.MaxIDBytes),
+		strings.Repeat("\xff", store.MaxIDBytes),
 	}
 	users := map[string]uint64{}
 	for i, user := range ids {
 		n := i%3 + 1
 		for j := range n {
-			// The same odd strings as event ids, items and types, so that they are told apart there as well.
-			e := store.Event{ID: ids[(i+j)%len(ids)], Item: ids[(i+2*j)%len(ids)], Type: ids[j], Value: float64(i)}
+			// The same odd strings as event ids, items and types, so that they are told apart there
+			// as well.
+			e := store.Event{ID: ids[(i+j)%len(ids)], Item: ids[(i+2*j)%len(ids)], Type: ids[j],
+				Value: float64(i)}
 			t.wantResults(revisions(uint64(j+1)), store.Record{User: user, Event: e})
 		}
 		users[user] = uint64(n)
@@ -194,7 +211,8 @@ func runAnyBytes(t *tester) {
 	t.wantUsers(users)
 	for i, user := range ids {
 		for j, e := range t.read(user, 0) {
-			want := store.Event{ID: ids[(i+j)%len(ids)], Item: ids[(i+2*j)%len(ids)], Type: ids[j], Value: float64(i)}
+			want := store.Event{ID: ids[(i+j)%len(ids)], Item: ids[(i+2*j)%len(ids)], Type: ids[j],
+				Value: float64(i)}
 			if e != want {
 				t.Errorf("user %q, event %d: got %+v, want %+v", user, j, e, want)
 			}
@@ -218,19 +236,23 @@ func runRoundTrip(t *tester) {
 		change(&e)
 		want = append(want, e)
 	}
-	for _, v := range []float64{0, 1, -1, 0.1, math.MaxFloat64, -math.SmallestNonzeroFloat64, math.Inf(1), math.Inf(-1)} {
+	for _, v := range []float64{0, 1, -1, 0.1, math.MaxFloat64, -math.SmallestNonzeroFloat64,
+		math.Inf(1), math.Inf(-1)} {
 		add(func(e *store.Event) { e.Value = v })
 	}
 	for _, at := range []time.Time{
-		{}, time.Unix(0, 0), time.Unix(0, 1), time.Unix(0, -1), time.Unix(-1, 999_999_999), time.Unix(1, 123_456_789),
-		time.Date(1066, 10, 14, 9, 0, 0, 7, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC),
+		{}, time.Unix(0, 0), time.Unix(0, 1), time.Unix(0, -1), time.Unix(-1, 999_999_999),
+		time.Unix(1, 123_456_789),
+		time.Date(1066, 10, 14, 9, 0, 0, 7, time.UTC),
+		time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC),
 		time.Date(2024, 2, 29, 1, 2, 3, 4, time.FixedZone("east", 7*3600)),
 	} {
 		add(func(e *store.Event) { e.Time = at.UTC() })
 	}
 	add(func(e *store.Event) { e.Type = "" })
 	add(func(e *store.Event) {
-		e.Item, e.Type = strings.Repeat("i", store.MaxIDBytes), strings.Repeat("t", store.MaxIDBytes)
+		e.Item, e.Type = strings.Repeat("i", store.MaxIDBytes),
+			strings.Repeat("t", store.MaxIDBytes)
 	})
 	for _, e := range want {
 		e.Time = e.Time.In(time.FixedZone("west", -5*3600)) // comes back in UTC all the same

@@ -1,7 +1,9 @@
-// Package storetest is the conformance suite of store.Store: every back end must pass Run and Model.
+// Package storetest is the conformance suite of store.Store: every back end must pass Run and
+// Model.
 //
-// The suite is a table of rules. Each case states the rule in a sentence, which a failing test prints, so that the author
-// of a back end learns what is expected without reading the code of the case.
+// The suite is a table of rules. Each case states the rule in a sentence, which a failing test
+// prints, so that the author of a back end learns what is expected without reading the code of the
+// case.
 package storetest
 
 import (
@@ -24,8 +26,8 @@ type testCase struct {
 	run func(t *tester)
 }
 
-// Run checks that the stores returned by open keep the rules of store.Store. open returns a new, empty store at each call;
-// Run closes it.
+// Run checks that the stores returned by open keep the rules of store.Store. open returns a new,
+// empty store at each call; Run closes it.
 func Run(t *testing.T, open func(t testing.TB) store.Store) {
 	for _, group := range [][]testCase{appendCases, readCases, lifecycleCases} {
 		for _, c := range group {
@@ -115,7 +117,8 @@ func (t *tester) read(user string, after uint64) []store.Event {
 	return events
 }
 
-// tryRead returns the events after a revision and checks that the revisions follow each other. Goroutines may use it.
+// tryRead returns the events after a revision and checks that the revisions follow each other.
+// Goroutines may use it.
 func (t *tester) tryRead(user string, after uint64) (events []store.Event, err error) {
 	next := after + 1
 	err = t.Read(t.ctx, user, after, func(revision uint64, e store.Event) error {

@@ -1,5 +1,5 @@
-// Package plan decides what an Append changes: which records are new, which are duplicates, and which
-// revision each gets. It holds the rules of idempotency once for all back ends.
+// Package plan decides what an Append changes: which records are new, which are duplicates, and
+// which revision each gets. It holds the rules of idempotency once for all back ends.
 package plan
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// Histories are the histories of the users of one call, as a back end shows them and changes them. If
-// the plan ends in an error, the back end is to undo every Add.
+// Histories are the histories of the users of one call, as a back end shows them and changes them.
+// If the plan ends in an error, the back end is to undo every Add.
 type Histories interface {
 	// Find returns the revision and the event with the event id of record i in its user's history,
 	// with the events added by this plan, or revision 0.
@@ -20,8 +20,8 @@ type Histories interface {
 }
 
 // Make plans the records in order and stores the outcome of each in results, which is as long; a
-// record in conflict gets the zero result. The stages begin to load the histories of records ahead of
-// their turn; there may be none.
+// record in conflict gets the zero result. The stages begin to load the histories of records ahead
+// of their turn; there may be none.
 //
 // The errors are *store.ConflictError, once all records have been looked at, and those of the
 // histories, damage as *store.CorruptError.
@@ -50,8 +50,8 @@ func Make(
 	return &store.ConflictError{Conflicts: conflicts}
 }
 
-// withinCall removes from the conflicts the revisions that this plan has added, because they will not
-// exist.
+// withinCall removes from the conflicts the revisions that this plan has added, because they will
+// not exist.
 func withinCall(conflicts []store.Conflict, records []store.Record, results []store.Result) {
 	added := map[string]uint64{} // the first added revision of each user
 	for i, r := range results {

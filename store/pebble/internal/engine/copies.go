@@ -59,7 +59,8 @@ func (e *Engine) copyTo(dir string) error {
 	return errors.Join(fmt.Errorf("copying the store: %w", err), e.fs.RemoveAll(dir))
 }
 
-// RemoveCopy removes a copy that this process has made, and reports whether there is one of the name.
+// RemoveCopy removes a copy that this process has made, and reports whether there is one of the
+// name.
 func (e *Engine) RemoveCopy(name string) (found bool, err error) {
 	e.copies.mu.Lock()
 	defer e.copies.mu.Unlock()
@@ -74,8 +75,8 @@ func (e *Engine) RemoveCopy(name string) (found bool, err error) {
 	return true, nil
 }
 
-// removeOldCopies removes the copies that an earlier process left behind. A copy that another process
-// reads stays, and its number is not given again.
+// removeOldCopies removes the copies that an earlier process left behind. A copy that another
+// process reads stays, and its number is not given again.
 func (e *Engine) removeOldCopies() error {
 	folder := e.fs.PathJoin(e.dir, CopiesName)
 	if _, err := e.fs.Stat(folder); err != nil {

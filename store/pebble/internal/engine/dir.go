@@ -48,8 +48,8 @@ func inspectDir(fs vfs.FS, dir string) (dirState, error) {
 	return dirEmpty, nil
 }
 
-// makeDir creates the directory and its missing parents, durably, readable by nobody else: histories
-// are personal data.
+// makeDir creates the directory and its missing parents, durably, readable by nobody else:
+// histories are personal data.
 func makeDir(fs vfs.FS, dir string) error {
 	info, err := fs.Stat(dir)
 	if err == nil {
@@ -86,7 +86,8 @@ func lockDir(fs vfs.FS, dir string) (io.Closer, error) {
 	lock, err := fs.Lock(fs.PathJoin(dir, LockName))
 	switch {
 	case errors.Is(err, syscall.EAGAIN):
-		return nil, fmt.Errorf("store directory %q is %w: stop that one first, or give another directory",
+		return nil, fmt.Errorf("store directory %q is %w: stop that one first, or give another "+
+			"directory",
 			dir, ErrInUse)
 	case err != nil:
 		return nil, fmt.Errorf("locking the store directory %q: %w", dir, err)

@@ -1,20 +1,20 @@
-// Package engine makes the storage engine Pebble safe for a service. It knows folders, files, failure
-// and free space, and nothing of the rows.
+// Package engine makes the storage engine Pebble safe for a service. It knows folders, files,
+// failure and free space, and nothing of the rows.
 //
 // # Promises
 //
-// Damage, errors of the disk and lack of space become errors. They neither end the process nor keep a
-// caller waiting for ever. An engine that cannot go on fails: [Engine.Err] says why, and
-// [Engine.Failed] is closed. Reads go on as far as they can. A failed engine is to be opened again in
-// a new process.
+// Damage, errors of the disk and lack of space become errors. They neither end the process nor keep
+// a caller waiting for ever. An engine that cannot go on fails: [Engine.Err] says why, and
+// [Engine.Failed] is closed. Reads go on as far as they can. A failed engine is to be opened again
+// in a new process.
 //
 // Lack of space is noticed before it does harm, by [Engine.Admit], and is over when there is space
 // again. While an engine is opened there is no such remedy: it must write tables, so it fails.
 //
 // # Conventions
 //
-// A function of the engine that writes, and that may meet a failed disk, is called by [Engine.Do] or
-// [Safely]. Errors contain no keys.
+// A function of the engine that writes, and that may meet a failed disk, is called by [Engine.Do]
+// or [Safely]. Errors contain no keys.
 package engine
 
 import (
@@ -66,11 +66,11 @@ func newEngine(dir string, opts Options) *Engine {
 
 // Open opens the engine in the directory, creating both if there is nothing. It refuses a directory
 // that holds something else, that another process has open ([ErrInUse]), or in which files have
-// changed since the engine was closed. The error wraps [store.ErrCorrupt] or [store.ErrFull] if that
-// is the cause.
+// changed since the engine was closed. The error wraps [store.ErrCorrupt] or [store.ErrFull] if
+// that is the cause.
 //
-// The end of the context ends the opening. If the disk does not answer, or is full, the directory may
-// stay locked until the process ends.
+// The end of the context ends the opening. If the disk does not answer, or is full, the directory
+// may stay locked until the process ends.
 func Open(ctx context.Context, dir string, opts Options) (*Engine, error) {
 	return open(ctx, newEngine(dir, opts), (*Engine).open)
 }
@@ -132,7 +132,8 @@ func (e *Engine) openReadOnly() error {
 		return err
 	}
 	if state != dirStore {
-		return fmt.Errorf("there is no store in the directory (no %q in it): give the data folder of a server",
+		return fmt.Errorf("there is no store in the directory (no %q in it): give the data folder "+
+			"of a server",
 			DataName)
 	}
 	return e.locked(e.openLockedReadOnly)
@@ -266,9 +267,9 @@ func (e *Engine) Do(fn func() error) error {
 // ErrNotClosed is wrapped by the error of closing an engine that does not react any more.
 var ErrNotClosed = errors.New("the failed storage engine did not close: end the process")
 
-// Close closes the engine. It returns an error if the engine has failed, because then the last writes
-// may be lost. If seal is true, the files of an engine that is in order are sealed: the next opening
-// notices any damage to them.
+// Close closes the engine. It returns an error if the engine has failed, because then the last
+// writes may be lost. If seal is true, the files of an engine that is in order are sealed: the next
+// opening notices any damage to them.
 func (e *Engine) Close(seal bool) error {
 	err := e.closeDB(e.DB)
 	if errors.Is(err, ErrNotClosed) {
@@ -278,7 +279,8 @@ func (e *Engine) Close(seal bool) error {
 		err = failed // to close a failed engine ends in consequential errors
 	}
 	if err == nil && seal {
-		_ = writeSeal(e.fs, e.dir) // without a seal the next opening is not checked, and that is all
+		// without a seal the next opening is not checked, and that is all
+		_ = writeSeal(e.fs, e.dir)
 	}
 	return errors.Join(err, e.lock.Close(), e.watch.Close())
 }

@@ -17,14 +17,14 @@ import (
 type failure struct {
 	once   sync.Once
 	ch     chan struct{} // closed when failed
-	reason error         // set before ch is closed; wraps store.ErrFailed and perhaps its cause's kind
+	reason error         // set before ch is closed; see Err
 }
 
 // Failed returns a channel that is closed when the engine fails.
 func (e *Engine) Failed() <-chan struct{} { return e.failure.ch }
 
-// Err returns why the engine has failed, or nil. The error wraps [store.ErrFailed] and, where known,
-// the kind of the cause.
+// Err returns why the engine has failed, or nil. The error wraps [store.ErrFailed] and, where
+// known, the kind of the cause.
 func (e *Engine) Err() error {
 	select {
 	case <-e.failure.ch:
@@ -37,7 +37,8 @@ func (e *Engine) Err() error {
 // Fail makes the engine fail because of an error of one of its functions.
 func (e *Engine) Fail(cause error) { e.failWith(describe(cause)) }
 
-// failWith makes the engine fail. Pebble may call it while it holds its locks, so it does not block.
+// failWith makes the engine fail. Pebble may call it while it holds its locks, so it does not
+// block.
 func (e *Engine) failWith(reason error) {
 	e.failure.once.Do(func() {
 		e.failure.reason = fmt.Errorf("%w: %w", store.ErrFailed, reason)
@@ -59,11 +60,12 @@ func describe(err error) error {
 	}
 }
 
-// OutcomeOpen is the error of a write that was under way when the engine failed. It hides the kind of
-// the reason, because the kind would tell the caller that nothing was applied.
+// OutcomeOpen is the error of a write that was under way when the engine failed. It hides the kind
+// of the reason, because the kind would tell the caller that nothing was applied.
 func OutcomeOpen(reason error) error {
 	//nolint:errorlint // see above
-	return fmt.Errorf("%w while the write was under way; the outcome is open, the call may be repeated: %v",
+	return fmt.Errorf("%w while the write was under way; the outcome is open, the call may be "+
+		"repeated: %v",
 		store.ErrFailed, reason)
 }
 
@@ -92,12 +94,13 @@ type logger struct{ e *Engine }
 func (logger) Infof(string, ...any)  {}
 func (logger) Errorf(string, ...any) {}
 
-// Fatalf is called by Pebble when it cannot go on. By default that ends the process; here it ends the
-// writes.
+// Fatalf is called by Pebble when it cannot go on. By default that ends the process; here it ends
+// the writes.
 func (l logger) Fatalf(format string, args ...any) {
 	for _, a := range args {
 		if err, ok := a.(error); ok {
-			// A failed write of the manifest, for example. Pebble passes the error on when Fatalf returns.
+			// A failed write of the manifest, for example. Pebble passes the error on when Fatalf
+			// returns.
 			l.e.Fail(err)
 			return
 		}

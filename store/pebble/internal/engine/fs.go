@@ -37,9 +37,9 @@ func (f engineFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File,
 		f.e.slowDown()
 	}
 	if strings.HasPrefix(f.PathBase(name), "marker.") {
-		// A marker names the manifest to use, whose own name must be on disk before the marker can be.
-		// The engine relies on the file system to keep the order of the two, which not every one
-		// promises.
+		// A marker names the manifest to use, whose own name must be on disk before the marker can
+		// be. The engine relies on the file system to keep the order of the two, which not every
+		// one promises.
 		if err := syncDir(f.FS, f.PathDir(name)); err != nil {
 			return nil, f.e.vital(err)
 		}
@@ -104,10 +104,10 @@ func (f engineFS) OpenDir(name string) (vfs.File, error) {
 
 // vital takes the error of an operation on a file that the engine cannot do without: the log, the
 // manifest, a directory. If there is one, vital does not return. Given the error, the engine would
-// panic while it holds its locks, or in a goroutine of its own, and end the process; or it would try
-// again at once and for ever. Instead the engine fails and the goroutine is held here for ever. The
-// engine does not hold the locks that readers need while it uses the disk, so they go on. A caller
-// that waits for a write, or for the engine to open or close, sees that it has failed.
+// panic while it holds its locks, or in a goroutine of its own, and end the process; or it would
+// try again at once and for ever. Instead the engine fails and the goroutine is held here for ever.
+// The engine does not hold the locks that readers need while it uses the disk, so they go on. A
+// caller that waits for a write, or for the engine to open or close, sees that it has failed.
 func (e *Engine) vital(err error) error {
 	if err != nil {
 		e.Fail(err)
@@ -140,8 +140,8 @@ func (f vitalFile) SyncTo(length int64) (fullSync bool, err error) {
 // slowDisk is how long a disk operation may take before it is reported.
 const slowDisk = 5 * time.Second
 
-// watchedFS returns the file system for the engine, which reports slow operations until the closer is
-// closed.
+// watchedFS returns the file system for the engine, which reports slow operations until the closer
+// is closed.
 func (e *Engine) watchedFS(fs vfs.FS) (vfs.FS, io.Closer) {
 	slow := func(info vfs.DiskSlowInfo) { e.opts.Slow("disk "+info.OpType.String(), info.Duration) }
 	return vfs.WithDiskHealthChecks(engineFS{FS: fs, e: e}, slowDisk, nil, slow)

@@ -8,17 +8,17 @@ import (
 const (
 	// maxAhead is how far a log is filled with zeroes beyond its written part.
 	maxAhead = 1 << 20
-	// minSyncs is how many syncs the last part of a log must have had for the next one to be filled.
-	// The cost of the sync of a large piece is its bytes, and zeroes would double them.
+	// minSyncs is how many syncs the last part of a log must have had for the next one to be
+	// filled. The cost of the sync of a large piece is its bytes, and zeroes would double them.
 	minSyncs = 32
 )
 
 var zeroes [maxAhead]byte
 
-// logFile is a log of the engine. While little is written for each sync it is kept filled with zeroes
-// beyond its written part, so that most syncs find nothing changed but the data of blocks that the
-// file has had before. For a file that grows, or whose blocks are only reserved, the file system must
-// note the blocks too, which takes several times as long.
+// logFile is a log of the engine. While little is written for each sync it is kept filled with
+// zeroes beyond its written part, so that most syncs find nothing changed but the data of blocks
+// that the file has had before. For a file that grows, or whose blocks are only reserved, the file
+// system must note the blocks too, which takes several times as long.
 //
 // The engine takes zeroes for the end of its last log, because a crash leaves zeroes in reserved
 // blocks. An older log must end with a trailer, which Close of the engine's writer puts there. The
@@ -63,9 +63,9 @@ func (f *logFile) Close() error {
 	return err
 }
 
-// logReader reads a log up to the part that was written when it was opened. A copy that is made while
-// others write could otherwise read zeroes, and then events that were written behind them meanwhile;
-// that is damage.
+// logReader reads a log up to the part that was written when it was opened. A copy that is made
+// while others write could otherwise read zeroes, and then events that were written behind them
+// meanwhile; that is damage.
 type logReader struct {
 	readFile
 	rest int64

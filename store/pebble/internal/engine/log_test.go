@@ -14,8 +14,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-// TestLogFile writes pieces to a log, on a disk that takes zeroes and on one that does not: the pieces
-// must be there, followed by zeroes and nothing else.
+// TestLogFile writes pieces to a log, on a disk that takes zeroes and on one that does not: the
+// pieces must be there, followed by zeroes and nothing else.
 func TestLogFile(t *testing.T) {
 	for _, test := range []struct {
 		syncs   int // between two pieces
@@ -36,7 +36,8 @@ func TestLogFile(t *testing.T) {
 			log := newLogFile(vitalFile{File: file, e: &Engine{}}, "log")
 			rng := rand.New(rand.NewPCG(1, 1))
 			var want []byte
-			for _, size := range []int{0, 1, 100, 32 << 10, maxAhead - 1, maxAhead, maxAhead + 1, 2*maxAhead + 5, 3} {
+			for _, size := range []int{0, 1, 100, 32 << 10, maxAhead - 1, maxAhead, maxAhead + 1,
+				2*maxAhead + 5, 3} {
 				piece := make([]byte, size)
 				for i := range piece {
 					piece[i] = byte(rng.Uint32())
@@ -67,8 +68,8 @@ func TestLogFile(t *testing.T) {
 	}
 }
 
-// TestReadingActiveLog opens a log while it is written: the zeroes ahead, and the bytes that take their
-// place later, are not of the log as it was.
+// TestReadingActiveLog opens a log while it is written: the zeroes ahead, and the bytes that take
+// their place later, are not of the log as it was.
 func TestReadingActiveLog(t *testing.T) {
 	e := mustOpen(t, "store", testOptions(vfs.NewMem()))
 	defer mustClose(t, e)
@@ -96,7 +97,8 @@ func TestReadingActiveLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := readAll(fs, "1.log")
-	if want := "written before, and after"; !strings.HasPrefix(string(got), want) || len(bytes.Trim(got[len(want):], "\x00")) > 0 || err != nil {
+	if want := "written before, and after"; !strings.HasPrefix(string(got), want) ||
+		len(bytes.Trim(got[len(want):], "\x00")) > 0 || err != nil {
 		t.Errorf("a closed log reads %q, %v", got, err)
 	}
 }

@@ -29,20 +29,20 @@ type Options struct {
 }
 
 const (
-	// TableBytes is the size of a table in memory. It has room for a generation of the journal and for
-	// the rows made of it, so that the journal's rows are mostly removed before they are written to a
-	// table on disk.
+	// TableBytes is the size of a table in memory. It has room for a generation of the journal and
+	// for the rows made of it, so that the journal's rows are mostly removed before they are
+	// written to a table on disk.
 	TableBytes = 64 << 20
 	// Tables is how many of them there can be. Writers wait when all are full.
 	Tables = 2
 
 	// eraseFlush is how long the tombstones of erased rows wait for a table in memory to be full.
 	eraseFlush = 10 * time.Second
-	// maxManifest bounds the engine's list of tables. It holds the first and last key of each table,
-	// so it must not keep erased users for long either.
+	// maxManifest bounds the engine's list of tables. It holds the first and last key of each
+	// table, so it must not keep erased users for long either.
 	maxManifest = 256 << 10
-	// bloomBits is the size of the Bloom filter for a key. It tells for 99 of 100 new users, without a
-	// read, that they are new.
+	// bloomBits is the size of the Bloom filter for a key. It tells for 99 of 100 new users,
+	// without a read, that they are new.
 	bloomBits = 10
 )
 

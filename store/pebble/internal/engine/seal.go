@@ -14,11 +14,11 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// The seal is a list of the engine's files that is written when the engine is closed, and checked and
-// removed when it is opened. Pebble takes damage at the end of its log, and anywhere in its list of
-// tables, for a write that a crash has cut off, and goes on without the rest. In an engine that was
-// closed properly there are no such writes, so there the seal tells damage from crashes. An engine
-// that was not closed has no seal.
+// The seal is a list of the engine's files that is written when the engine is closed, and checked
+// and removed when it is opened. Pebble takes damage at the end of its log, and anywhere in its
+// list of tables, for a write that a crash has cut off, and goes on without the rest. In an engine
+// that was closed properly there are no such writes, so there the seal tells damage from crashes.
+// An engine that was not closed has no seal.
 //
 // One line for each file: CRC-32C of the content, size in bytes, name. Tables have "-" in place of
 // the CRC, because Pebble notices damage in them. The last line is the CRC of all lines before.

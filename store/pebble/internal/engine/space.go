@@ -28,8 +28,8 @@ type spaceGuard struct {
 	reason  string    // why writes are refused, "": they are not
 }
 
-// Admit counts bytes that are about to be written. It returns an error that wraps [store.ErrFull] if
-// there is too little space.
+// Admit counts bytes that are about to be written. It returns an error that wraps [store.ErrFull]
+// if there is too little space.
 func (e *Engine) Admit(bytes int64) error { return e.space.admit(bytes) }
 
 func (g *spaceGuard) admit(bytes int64) error {

@@ -6,14 +6,14 @@
 //
 // One goroutine, the committer, changes histories by the [Editor]. Another one, the sorter, writes
 // the events of a [Generation] to rows and then says so by [Generation.Moved]. All methods of
-// [Histories] may be called by any goroutine. A history has two faces: what is planned, which belongs
-// to the committer, and what is shown, which is guarded by the lock of its shard.
+// [Histories] may be called by any goroutine. A history has two faces: what is planned, which
+// belongs to the committer, and what is shown, which is guarded by the lock of its shard.
 //
 // # Generations
 //
 // The journal is kept in memory as generations: one is filled while the one before is sorted. The
-// parity of a generation, 0 or 1, says which of the two it is. An event is known by its place in the
-// blocks of its generation.
+// parity of a generation, 0 or 1, says which of the two it is. An event is known by its place in
+// the blocks of its generation.
 //
 // # Memory
 //

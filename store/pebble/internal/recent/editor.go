@@ -9,9 +9,9 @@ import (
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
-// An Editor changes histories, in two steps. A call is planned: [Editor.Begin], [Editor.Add] for each
-// new event, and [Editor.Keep] or [Editor.Undo]. The calls that were kept are then shown to readers
-// together, by [Editor.Show]. An editor belongs to one goroutine, the committer.
+// An Editor changes histories, in two steps. A call is planned: [Editor.Begin], [Editor.Add] for
+// each new event, and [Editor.Keep] or [Editor.Undo]. The calls that were kept are then shown to
+// readers together, by [Editor.Show]. An editor belongs to one goroutine, the committer.
 type Editor struct {
 	histories *Histories
 	w         writer
@@ -23,7 +23,8 @@ type Editor struct {
 	start   mark
 }
 
-// Put brings a history into memory and returns it, or the history of the user that is there already.
+// Put brings a history into memory and returns it, or the history of the user that is there
+// already.
 func (e *Editor) Put(h *History) *History { return e.histories.put(h) }
 
 // Present returns the history of the user if h, which may be nil, is not in memory any more.
@@ -69,8 +70,8 @@ func (e *Editor) LoadIDs(h *History, fromRows func(ids *IDs, rows uint64) error)
 // Fetch begins to load a history, which may be nil.
 func (e *Editor) Fetch(h *History) { prefetch.Value(h) }
 
-// FetchTail begins to load the memory that [Editor.Candidates] and [Editor.Add] need for an event id.
-// The history, which may be nil, should be loaded already.
+// FetchTail begins to load the memory that [Editor.Candidates] and [Editor.Add] need for an event
+// id. The history, which may be nil, should be loaded already.
 func (e *Editor) FetchTail(h *History, hash uint64) {
 	if h == nil {
 		return
@@ -214,12 +215,12 @@ func (e *Editor) TakeRows(fn func(key, value []byte) error) error {
 	return nil
 }
 
-// Full reports whether the generation that is being filled has reached the limit in bytes, or has no
-// room for more.
+// Full reports whether the generation that is being filled has reached the limit in bytes, or has
+// no room for more.
 func (e *Editor) Full(limit int) bool { return e.w.gen.full(limit) }
 
-// Next begins another generation and returns the one before, or nil if there is nothing to sort. The
-// generation before that must have been sorted, and there must be no open row.
+// Next begins another generation and returns the one before, or nil if there is nothing to sort.
+// The generation before that must have been sorted, and there must be no open row.
 func (e *Editor) Next() *Generation {
 	full := e.w.gen
 	if len(full.dirty) == 0 && full.last == 0 {

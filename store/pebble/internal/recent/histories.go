@@ -74,8 +74,8 @@ func (ids *IDs) Add(event []byte) error {
 	return nil
 }
 
-// shardCount is large enough that a lock, which is held for some hundred nanoseconds, is hardly ever
-// waited for.
+// shardCount is large enough that a lock, which is held for some hundred nanoseconds, is hardly
+// ever waited for.
 const shardCount = 1024
 
 // Histories are the histories in memory. They are safe for concurrent use. Use [New] and
@@ -86,8 +86,9 @@ type Histories struct {
 	shards  [shardCount]shard
 	publish sync.Mutex // held while changes that belong together are shown
 
-	gens    [2]atomic.Pointer[Generation] // by parity; loaded under the lock of a history with places in it
-	filling atomic.Int32                  // parity of the generation that is being filled
+	// by parity; loaded under the lock of a history with places in it
+	gens    [2]atomic.Pointer[Generation]
+	filling atomic.Int32 // parity of the generation that is being filled
 }
 
 type shard struct {
@@ -98,8 +99,8 @@ type shard struct {
 	full    int    // bytes at which to evict next: more than the limit if little could go
 }
 
-// New returns an empty set of histories that keeps about limit bytes in memory, besides the histories
-// with events in the journal.
+// New returns an empty set of histories that keeps about limit bytes in memory, besides the
+// histories with events in the journal.
 func New(limit int64) *Histories {
 	hs := &Histories{seed: maphash.MakeSeed(), limit: int(limit / shardCount)}
 	for i := range hs.shards {
@@ -128,8 +129,8 @@ func (hs *Histories) Get(user string) *History {
 	return sh.byUser[user]
 }
 
-// NewHistory returns a history that is wholly in rows, up to the revision head, and whose ids are not
-// known yet. It is not in memory before it is put there.
+// NewHistory returns a history that is wholly in rows, up to the revision head, and whose ids are
+// not known yet. It is not in memory before it is put there.
 func NewHistory(user string, head uint64) *History {
 	h := &History{user: strings.Clone(user), head: head}
 	h.shown.head = head
@@ -148,9 +149,9 @@ func (hs *Histories) Absent(user string) (ticket uint64, absent bool) {
 	return sh.evicted, sh.byUser[user] == nil
 }
 
-// Offer puts a history into memory that was read from rows after its ticket was given out. It is not
-// taken if it may be out of date, because the user's history may have come and gone meanwhile, or if
-// memory is full.
+// Offer puts a history into memory that was read from rows after its ticket was given out. It is
+// not taken if it may be out of date, because the user's history may have come and gone meanwhile,
+// or if memory is full.
 func (hs *Histories) Offer(h *History, ticket uint64) {
 	sh := hs.shard(h.user)
 	sh.mu.Lock()

@@ -8,7 +8,8 @@ import (
 )
 
 // idSet finds the revisions at which an event id may stand in one history, by a hash of the id. It
-// holds every event of the history. A revision that it finds is to be compared with the event itself.
+// holds every event of the history. A revision that it finds is to be compared with the event
+// itself.
 //
 // A short history is a list of 16 bits of each hash in the order of the revisions: two bytes an
 // event, searched from end to end, four at a time. A long one is a table with open addressing. The
@@ -32,7 +33,8 @@ func newIDSet(revisions uint64) idSet {
 	return idSet{slots: make([]uint64, 1<<bits.Len64(2*revisions))}
 }
 
-// outgrown reports whether the history is too long for the list, which then holds only a part of it.
+// outgrown reports whether the history is too long for the list, which then holds only a part of
+// it.
 func (s *idSet) outgrown() bool { return s.slots == nil && s.count > maxTags }
 
 // add notes the hash of the id of the next revision.
@@ -117,15 +119,16 @@ func (s *idSet) find(hash uint64, fn func(revision uint64) bool) {
 	}
 	mask := uint64(len(s.slots) - 1)
 	for at := home(hash) & mask; s.slots[at] != 0; at = (at + 1) & mask {
-		if slot := s.slots[at]; slot>>revisionBits == hash>>revisionBits && !fn(slot&(1<<revisionBits-1)) {
+		if slot := s.slots[at]; slot>>revisionBits == hash>>revisionBits &&
+			!fn(slot&(1<<revisionBits-1)) {
 			return
 		}
 	}
 }
 
-// findTag searches the list, four tags at a time. The classical test finds a zero in a word if there
-// is one, so a word without the tag costs a few instructions (H. Warren, Hacker's Delight, section
-// 6-1).
+// findTag searches the list, four tags at a time. The classical test finds a zero in a word if
+// there is one, so a word without the tag costs a few instructions (H. Warren, Hacker's Delight,
+// section 6-1).
 func (s *idSet) findTag(tag uint16, fn func(revision uint64) bool) {
 	const low, high = 0x0001000100010001, 0x8000800080008000
 	pattern := uint64(tag) * low

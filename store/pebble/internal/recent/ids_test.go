@@ -32,7 +32,8 @@ func TestIDSet(t *testing.T) {
 			s.find(h, func(revision uint64) bool { got = append(got, revision); return true })
 			slices.Sort(got)
 			if !slices.Equal(got, want) {
-				t.Fatalf("with %d of at most %d ids: got revisions %v, want %v", len(list), most, got, want)
+				t.Fatalf("with %d of at most %d ids: got revisions %v, want %v", len(list), most,
+					got, want)
 			}
 		}
 	}

@@ -16,9 +16,9 @@ const (
 
 	// blockBytes is the size of the pieces in which rows of the journal are kept in memory.
 	blockBytes = 1 << 20
-	// maxBlocks bounds the blocks of a generation, some of which may be nearly empty, before its last
-	// call. The last call may be large: it finds room in spareBlocks further ones, each twice as large
-	// as the one before.
+	// maxBlocks bounds the blocks of a generation, some of which may be nearly empty, before its
+	// last call. The last call may be large: it finds room in spareBlocks further ones, each twice
+	// as large as the one before.
 	maxBlocks   = 4 * SortBytes / blockBytes
 	spareBlocks = 12
 )

@@ -46,20 +46,21 @@ func TestWriter(t *testing.T) {
 			t.Errorf("row %d comes after row %d", r.number, next-1)
 		}
 		next++
-		err := row.EachEntry(row.JournalKey(nil, r.number), r.value, func(user []byte, revision uint64, at int) {
-			if string(user) != "u" {
-				t.Errorf("an entry of user %q", user)
-			}
-			if revision == 0 {
-				got = append(got, "erased")
-				return
-			}
-			id, err := row.EventID(row.EventAt(r.value[at:]))
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, string(id))
-		})
+		err := row.EachEntry(row.JournalKey(nil, r.number), r.value,
+			func(user []byte, revision uint64, at int) {
+				if string(user) != "u" {
+					t.Errorf("an entry of user %q", user)
+				}
+				if revision == 0 {
+					got = append(got, "erased")
+					return
+				}
+				id, err := row.EventID(row.EventAt(r.value[at:]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, string(id))
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,8 +78,8 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// TestLargeCall writes more into a generation that is as full as it may be than there are places for
-// blocks: one call is not divided.
+// TestLargeCall writes more into a generation that is as full as it may be than there are places
+// for blocks: one call is not divided.
 func TestLargeCall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs 130 MB")
@@ -87,7 +88,8 @@ func TestLargeCall(t *testing.T) {
 	w.begin(newGeneration(0))
 	w.gen.used = maxBlocks
 	e := store.Event{
-		ID: "e0", Item: strings.Repeat("i", store.MaxIDBytes), Type: strings.Repeat("t", store.MaxIDBytes), Value: 1,
+		ID: "e0", Item: strings.Repeat("i", store.MaxIDBytes),
+		Type: strings.Repeat("t", store.MaxIDBytes), Value: 1,
 	}
 	var last Place
 	for revision := range uint64(80 << 20 / 600) {

@@ -13,9 +13,9 @@ import (
 // rows, in order, then [Replay.End].
 //
 // The rows of users may be ahead of the journal: a crash can come after the sorter has written them
-// and before it has removed the journal. So an event counts if its revision is above the head in rows.
-// An erasure takes away everything before it in the journal. Rows of a user who was erased were
-// written after the erasure.
+// and before it has removed the journal. So an event counts if its revision is above the head in
+// rows. An erasure takes away everything before it in the journal. Rows of a user who was erased
+// were written after the erasure.
 type Replay struct {
 	histories *Histories
 	w         writer
@@ -84,11 +84,11 @@ func (r *Replay) entry(user []byte, revision uint64, at Place) {
 	u.places = append(u.places, at)
 }
 
-// End puts the histories with events in the journal into memory, each after its rows, and returns the
-// editor of the histories. head is to return the revision of a user's last event in rows.
+// End puts the histories with events in the journal into memory, each after its rows, and returns
+// the editor of the histories. head is to return the revision of a user's last event in rows.
 //
-// If events between the rows and the journal are missing, the history keeps the gap, in rows too once
-// it is sorted, so that a reader meets the damage.
+// If events between the rows and the journal are missing, the history keeps the gap, in rows too
+// once it is sorted, so that a reader meets the damage.
 func (r *Replay) End(head func(user string) (uint64, error)) (*Editor, error) {
 	g := r.w.gen
 	g.blocks = append(g.blocks, make([][]byte, maxBlocks+spareBlocks)...)
@@ -99,12 +99,13 @@ func (r *Replay) End(head func(user string) (uint64, error)) (*Editor, error) {
 		}
 		rows, err := head(user)
 		if errors.Is(err, store.ErrCorrupt) {
-			// The journal has everything from some sort on. To sort it again gives the same rows, and a
-			// head.
+			// The journal has everything from some sort on. To sort it again gives the same rows,
+			// and a head.
 			rows, err = u.first-1, nil
 		}
 		if err != nil {
-			return nil, err // perhaps not for ever; without the head the sorter would lose these events
+			// perhaps not for ever; without the head the sorter would lose these events
+			return nil, err
 		}
 		last := u.first + uint64(len(u.places)) - 1
 		if last <= rows {

@@ -26,11 +26,13 @@ type Event struct {
 // Bytes returns the encoded event.
 func (e Event) Bytes() []byte { return e.gen.Event(e.place) }
 
-// View returns the part of a history above the revision after, and whether the history is in memory.
-// If some of that part is in rows, View calls pin, which is to take a snapshot of the rows: they are
-// of the same moment, because a goroutine that takes events out of rows or moves them there has the
-// lock first.
-func (hs *Histories) View(user string, after uint64, pin func() error) (v View, present bool, err error) {
+// View returns the part of a history above the revision after, and whether the history is in
+// memory. If some of that part is in rows, View calls pin, which is to take a snapshot of the rows:
+// they are of the same moment, because a goroutine that takes events out of rows or moves them
+// there has the lock first.
+func (hs *Histories) View(
+	user string, after uint64, pin func() error,
+) (v View, present bool, err error) {
 	sh := hs.shard(user)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -45,8 +47,8 @@ func (hs *Histories) View(user string, after uint64, pin func() error) (v View, 
 	return v, true, err
 }
 
-// pendingOf returns the shown events above a revision that are not in rows. Requires the lock of the
-// shard.
+// pendingOf returns the shown events above a revision that are not in rows. Requires the lock of
+// the shard.
 func (hs *Histories) pendingOf(h *History, after uint64) []Event {
 	skip := 0
 	if rows := h.inRows(); after > rows {
@@ -66,8 +68,8 @@ func (hs *Histories) pendingOf(h *History, after uint64) []Event {
 	return events[skip:]
 }
 
-// Heads returns the revisions of the users whose head row does not tell it; 0 for an erased user. pin
-// is to take a snapshot of the rows, which is of the same moment.
+// Heads returns the revisions of the users whose head row does not tell it; 0 for an erased user.
+// pin is to take a snapshot of the rows, which is of the same moment.
 func (hs *Histories) Heads(pin func() error) (map[string]uint64, error) {
 	hs.publish.Lock()
 	defer hs.publish.Unlock()

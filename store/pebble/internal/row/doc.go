@@ -35,6 +35,6 @@
 // # Conventions
 //
 // A function with an argument dst appends to it, or writes over it where its comment says so, and
-// returns the result. An encoded event is without its length unless a comment says otherwise. Errors
-// of damage wrap [store.ErrCorrupt] and contain no ids.
+// returns the result. An encoded event is without its length unless a comment says otherwise.
+// Errors of damage wrap [store.ErrCorrupt] and contain no ids.
 package row

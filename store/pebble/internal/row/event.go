@@ -34,7 +34,8 @@ func AppendEvent(dst []byte, e *store.Event) []byte {
 		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(e.Value))
 	}
 	dst = appendString(appendString(appendString(dst, e.ID), e.Item), e.Type)
-	// Two bytes suffice, because an id has at most MaxIDBytes. A varint may be longer than necessary.
+	// Two bytes suffice, because an id has at most MaxIDBytes. A varint may be longer than
+	// necessary.
 	n := len(dst) - flags
 	dst[start], dst[start+1] = byte(n)|0x80, byte(n>>7)
 	return dst

@@ -70,8 +70,8 @@ func UserOfHead(key []byte) (string, error) {
 	return string(key[2 : n+2]), nil
 }
 
-// RevisionOf returns the revision in an events key of a user id of the given length. Its error wraps
-// [store.ErrCorrupt].
+// RevisionOf returns the revision in an events key of a user id of the given length. Its error
+// wraps [store.ErrCorrupt].
 func RevisionOf(key []byte, userLen int) (uint64, error) {
 	prefix := 2 + userLen + 1
 	if len(key) != prefix+8 || key[prefix-1] != kindEvent {

@@ -15,15 +15,19 @@ import (
 )
 
 const (
-	goldenFormat  = "0000666f726d6174 00000000000000024bf3b55c"
-	goldenEvents  = "00026162010000000000000007 029c000380c49fd50c2a000000000000f83f026531046974656d04766965778c000080c49fd50c0265320169005a5365e2"
-	goldenJournal = "00006a6f75726e616c0000000000000003 0101026162078c000080c49fd50c0265320169000202616214244052"
+	goldenFormat = "0000666f726d6174 00000000000000024bf3b55c"
+	goldenEvents = "00026162010000000000000007 " +
+		"029c000380c49fd50c2a000000000000f83f026531046974656d0476696577" +
+		"8c000080c49fd50c0265320169005a5365e2"
+	goldenJournal = "00006a6f75726e616c0000000000000003 " +
+		"0101026162078c000080c49fd50c0265320169000202616214244052"
 )
 
-// TestGoldenRows fixes the format on disk: a change of it needs a new version or format number. The bytes wanted were
-// computed by another program.
+// TestGoldenRows fixes the format on disk: a change of it needs a new version or format number. The
+// bytes wanted were computed by another program.
 func TestGoldenRows(t *testing.T) {
-	e := store.Event{ID: "e1", Item: "item", Type: "view", Time: time.Unix(1_700_000_000, 42).UTC(), Value: 1.5}
+	e := store.Event{ID: "e1", Item: "item", Type: "view", Time: time.Unix(1_700_000_000, 42).UTC(),
+		Value: 1.5}
 	plain := store.Event{ID: "e2", Item: "i", Time: time.Unix(1_700_000_000, 0).UTC(), Value: 1}
 	events := func(key []byte) []byte {
 		return End(AppendEvent(AppendEvent(BeginEvents(nil), &e), &plain), 0, key)
@@ -38,11 +42,13 @@ func TestGoldenRows(t *testing.T) {
 		want       string
 	}{
 		{"format", FormatKey, EncodeNumber(nil, FormatKey, 2), goldenFormat},
-		{"head", HeadKey(nil, "ab"), EncodeNumber(nil, HeadKey(nil, "ab"), 7), "0002616200 0000000000000007c98944e5"},
+		{"head", HeadKey(nil, "ab"), EncodeNumber(nil, HeadKey(nil, "ab"), 7),
+			"0002616200 0000000000000007c98944e5"},
 		{"events", EventKey(nil, "ab", 7), events(EventKey(nil, "ab", 7)), goldenEvents},
 		{"journal", JournalKey(nil, 3), journal(JournalKey(nil, 3)), goldenJournal},
 	} {
-		if got := hex.EncodeToString(row.key) + " " + hex.EncodeToString(row.value); got != row.want {
+		got := hex.EncodeToString(row.key) + " " + hex.EncodeToString(row.value)
+		if got != row.want {
 			t.Errorf("%s row:\n got %s\nwant %s", row.name, got, row.want)
 		}
 	}
@@ -65,13 +71,15 @@ func TestDecodeRefuses(t *testing.T) {
 		value  []byte
 		reason string
 	}{
-		"empty":             {nil, "ends too early"},
-		"unknown flags":     {change(0, 9), "unknown flags"},
-		"cut in the value":  {good[:6], "ends too early"},
-		"cut in an id":      {good[:len(good)-2], "ends too early"},
-		"too long":          {append(bytes.Clone(good), 0), "1 bytes too many"},
-		"too many nanos":    {append([]byte{hasNanos, 0, 0xff, 0xff, 0xff, 0xff, 0x7f}, good[3:]...), "nanoseconds"},
-		"length overflows":  {append(bytes.Clone(good[:11]), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01), "ends too early"},
+		"empty":            {nil, "ends too early"},
+		"unknown flags":    {change(0, 9), "unknown flags"},
+		"cut in the value": {good[:6], "ends too early"},
+		"cut in an id":     {good[:len(good)-2], "ends too early"},
+		"too long":         {append(bytes.Clone(good), 0), "1 bytes too many"},
+		"too many nanos": {append([]byte{hasNanos, 0, 0xff, 0xff, 0xff, 0xff, 0x7f},
+			good[3:]...), "nanoseconds"},
+		"length overflows": {append(bytes.Clone(good[:11]), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+			0xff, 0xff, 0xff, 0x01), "ends too early"},
 		"varint never ends": {[]byte{0, 0xff, 0xff}, "ends too early"},
 	}
 	for name, test := range tests {
@@ -82,7 +90,8 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// TestChecksums flips every bit of a row of events and of one of the journal, and puts them under other keys.
+// TestChecksums flips every bit of a row of events and of one of the journal, and puts them under
+// other keys.
 func TestChecksums(t *testing.T) {
 	e := store.Event{ID: "e", Item: "i", Time: time.Unix(1, 1).UTC(), Value: 1}
 	key, other := EventKey(nil, "u", 1), EventKey(nil, "u", 2)
@@ -99,19 +108,22 @@ func TestChecksums(t *testing.T) {
 	if _, err := Events(other, good); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("under another key: got error %v, want ErrCorrupt", err)
 	}
-	if _, err := Events(key, End(nil, 0, key)); err == nil || !strings.Contains(err.Error(), "too early") {
+	if _, err := Events(key, End(nil, 0, key)); err == nil ||
+		!strings.Contains(err.Error(), "too early") {
 		t.Errorf("without a body: got error %v", err)
 	}
-	if _, err := Events(key, End([]byte{9}, 0, key)); err == nil || !strings.Contains(err.Error(), "version 9") {
+	if _, err := Events(key, End([]byte{9}, 0, key)); err == nil ||
+		!strings.Contains(err.Error(), "version 9") {
 		t.Errorf("of another version: got error %v", err)
 	}
 }
 
-// FuzzDecodeEvent decodes anything. What is accepted must say the same after being encoded and decoded again, and the id
-// that is read alone is that of the event.
+// FuzzDecodeEvent decodes anything. What is accepted must say the same after being encoded and
+// decoded again, and the id that is read alone is that of the event.
 func FuzzDecodeEvent(f *testing.F) {
 	for _, e := range []store.Event{
-		{}, {ID: "e", Item: "i", Type: "t", Time: time.Unix(-1, 5), Value: -0.5}, {Value: math.Inf(1), Time: time.Time{}}, {Value: 1},
+		{}, {ID: "e", Item: "i", Type: "t", Time: time.Unix(-1, 5), Value: -0.5},
+		{Value: math.Inf(1), Time: time.Time{}}, {Value: 1},
 	} {
 		f.Add(encoded(f, e))
 	}
@@ -126,7 +138,8 @@ func FuzzDecodeEvent(f *testing.F) {
 		if id, err := EventID(body); err != nil || string(id) != e.ID {
 			t.Fatalf("EventID: got %q, %v, want %q", id, err, e.ID)
 		}
-		if len(e.ID) > store.MaxIDBytes || len(e.Item) > store.MaxIDBytes || len(e.Type) > store.MaxIDBytes {
+		if len(e.ID) > store.MaxIDBytes || len(e.Item) > store.MaxIDBytes ||
+			len(e.Type) > store.MaxIDBytes {
 			return // never written
 		}
 		again, err := DecodeEvent(encoded(t, e))
@@ -145,7 +158,8 @@ func FuzzDecodeEvent(f *testing.F) {
 func FuzzReadJournal(f *testing.F) {
 	key := JournalKey(nil, 1)
 	b, _ := AppendEntry(BeginJournal(nil), "user", 300, &store.Event{ID: "e", Item: "i"})
-	b, _ = AppendEntry(AppendErasure(b, "user"), "user", 1, &store.Event{ID: "e", Item: "i", Value: 1})
+	b, _ = AppendEntry(AppendErasure(b, "user"), "user", 1,
+		&store.Event{ID: "e", Item: "i", Value: 1})
 	f.Add(b)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		value := End(bytes.Clone(body), 0, key)
@@ -171,15 +185,18 @@ func FuzzKeys(f *testing.F) {
 		if user, err := UserOfHead(head); err != nil || user != a {
 			t.Errorf("UserOfHead: got %q, %v, want %q", user, err, a)
 		}
-		if got, err := RevisionOf(EventKey(nil, a, revision), len(a)); err != nil || got != revision {
+		if got, err := RevisionOf(EventKey(nil, a, revision), len(a)); err != nil ||
+			got != revision {
 			t.Errorf("RevisionOf: got %d, %v, want %d", got, err, revision)
 		}
 		for _, key := range [][]byte{HeadKey(nil, b), EventKey(nil, b, revision)} {
-			if inside := bytes.Compare(head, key) <= 0 && bytes.Compare(key, end) < 0; inside != (a == b) {
+			if inside := bytes.Compare(head, key) <= 0 &&
+				bytes.Compare(key, end) < 0; inside != (a == b) {
 				t.Errorf("key %x of user %q is among those of %q", key, b, a)
 			}
 		}
-		if bytes.Compare(FormatKey, head) >= 0 || bytes.Compare(JournalKey(nil, revision), FirstUserKey) >= 0 {
+		if bytes.Compare(FormatKey, head) >= 0 ||
+			bytes.Compare(JournalKey(nil, revision), FirstUserKey) >= 0 {
 			t.Errorf("the rows of the store itself are not below those of %q", a)
 		}
 		if got, err := JournalNumber(JournalKey(nil, revision)); err != nil || got != revision {
