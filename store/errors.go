@@ -42,8 +42,8 @@ type Conflict struct {
 	Revision uint64
 }
 
-// Error names the first record and the event it conflicts with by their positions, and says how
-// many more there are.
+// Error names the positions of the first record and of the event it conflicts with, and the number
+// of other conflicts.
 func (e *ConflictError) Error() string {
 	first, more := e.Conflicts[0], ""
 	if n := len(e.Conflicts) - 1; n > 0 {
@@ -61,11 +61,11 @@ func (e *ConflictError) Error() string {
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 
 // CorruptError is the error of an Append that met damage in the history of a record's user. It is
-// an ErrCorrupt. The other records of the call may well be written without that one.
+// an ErrCorrupt. The other records of the call can be written without that one.
 type CorruptError struct {
 	// Index is the position in the call of the record whose user's history is damaged.
 	Index int
-	// Err says what is damaged; it wraps ErrCorrupt.
+	// Err is the damage; it wraps ErrCorrupt.
 	Err error
 }
 

@@ -10,17 +10,17 @@
 // compared exactly: case matters, and no Unicode normalisation takes place.
 //
 // All methods may be called by any number of goroutines at the same time, except that Close must
-// not be called from within a callback. Slices passed in stay the caller's and are not kept after
-// the call returns; whatever is returned or passed to a callback belongs to the receiver and stays
-// valid for ever.
+// not be called from within a callback. A slice that is passed in stays the caller's and is not
+// kept after the call returns. A value that is returned, or passed to a callback, belongs to the
+// receiver and stays valid for ever.
 //
 // # Outcomes of a write
 //
 // A nil error means durable and applied. An error that wraps ErrInvalid, ErrConflict, ErrFull,
 // ErrCorrupt or ErrClosed means certainly not applied. Any other error, among them ErrFailed and
 // the errors of an expired context, leaves the outcome open: the call was applied as a whole or not
-// at all, and nobody knows which. Repeating the same call is always safe, because an event id is
-// applied at most once.
+// at all, and the caller cannot tell which. Repeating the same call is always safe, because an
+// event id is applied at most once.
 //
 // Error texts never contain user ids, item ids or event ids: they are personal data, and error
 // texts end up in logs.
@@ -34,7 +34,7 @@ import (
 	"github.com/gsimc/gsimc/event"
 )
 
-// Event is one thing a user did.
+// Event is one interaction of a user.
 type Event struct {
 	// ID identifies the event within its user's history. Required; at most MaxIDBytes bytes.
 	ID string
@@ -55,7 +55,7 @@ type Event struct {
 type Record struct {
 	User  string
 	Event Event
-	// Received says that Event.Time is when the event arrived, because the client gave none. Such a
+	// Received is set if Event.Time is the time of arrival, because the client gave none. Such a
 	// time differs from one attempt to the next, so it does not count when the event is compared
 	// with one of the same id. (An event that was first sent without a time and is repeated with
 	// one is another event.)
@@ -106,7 +106,7 @@ func ValidateAll(records []Record) error {
 	return nil
 }
 
-// Result says what became of a record.
+// Result is the outcome of a record.
 type Result struct {
 	// Revision is the position of the event in its user's history.
 	Revision uint64
@@ -118,8 +118,8 @@ type Result struct {
 type Stats struct {
 	// Users is the number of users with a history, or -1 when the back end cannot tell cheaply.
 	Users int64
-	// Bytes is the space in use: on disk for a durable back end, an estimate of the memory for
-	// another.
+	// Bytes is the space in use. For a durable back end it is the disk space of its folder, with
+	// space that is reserved and not yet written; for another it is an estimate of the memory.
 	Bytes int64
 }
 
@@ -160,11 +160,11 @@ type Store interface {
 		fn func(revision uint64, e Event) error) error
 
 	// Erase removes the user's history together with its event ids and returns how many events
-	// there were; 1 if it is damaged so that nobody knows. Later events of the user start at
-	// revision 1, and event ids may occur again. Erasing an unknown user does nothing. An Append
-	// that runs at the same time takes place as a whole either before or after. Errors leave the
-	// outcome open as with Append. A lack of disk space that makes Append refuse (ErrFull) does not
-	// make Erase refuse.
+	// there were; 1 if it is damaged so that the number is not known. Later events of the user
+	// start at revision 1, and event ids may occur again. Erasing an unknown user does nothing. An
+	// Append that runs at the same time takes place as a whole either before or after. Errors leave
+	// the outcome open as with Append. A lack of disk space that makes Append refuse (ErrFull) does
+	// not make Erase refuse.
 	Erase(ctx context.Context, user string) (uint64, error)
 
 	// Users calls fn for every user with a history, in no promised order, as of one moment during
@@ -173,7 +173,7 @@ type Store interface {
 	Users(ctx context.Context, fn func(user string, revision uint64) error) error
 
 	// Stats returns the size of the store. It is cheap enough to be called every second. ErrFailed:
-	// the store takes no more writes, so this is also how to find that out.
+	// the store takes no more writes.
 	Stats(ctx context.Context) (Stats, error)
 
 	// Close waits for the calls under way and releases everything. A second Close returns

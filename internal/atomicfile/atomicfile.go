@@ -1,9 +1,9 @@
 // Package atomicfile writes files that get their name only when they are complete: a reader finds
-// either what was there before or the whole new file, after a crash and a power cut too.
+// either the old file or the whole new one, after a crash and a power cut too.
 //
 // The content goes to a temporary file in the same folder, ".NAME.*.tmp", which is synced and
-// renamed; then the folder is synced. A process that is killed leaves the temporary file behind;
-// whatever else goes wrong, it is removed.
+// renamed; then the folder is synced. A process that is killed leaves the temporary file behind.
+// After any other fault it is removed.
 package atomicfile
 
 import (
@@ -64,7 +64,7 @@ func (f *File) Close() error {
 	return nil
 }
 
-// flush brings what was written to the disk.
+// flush brings the written bytes to the disk.
 func (f *File) flush() error {
 	if f.written != nil {
 		return f.written
@@ -76,7 +76,8 @@ func (f *File) flush() error {
 	return f.temp.Sync()
 }
 
-// Abort removes what was written. After Close or Abort it does nothing, so that it can be deferred.
+// Abort removes the temporary file. After Close or Abort it does nothing, so that it can be
+// deferred.
 func (f *File) Abort() error {
 	if f.done {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/gsimc/gsimc/internal/atomicfile"
 )
 
-// content is what the folder holds, by name.
+// content returns the files of the folder by name.
 func content(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -85,7 +85,7 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// What fails leaves no temporary file.
+// TestFailures checks that a failure leaves no temporary file.
 func TestFailures(t *testing.T) {
 	_, err := atomicfile.Create(filepath.Join(t.TempDir(), "none", "name"))
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -19,16 +19,15 @@ type Store struct {
 	bytes     int64
 }
 
-// history is what is kept of one user. events only ever grows, so a slice of it taken under the
-// lock may be read without.
+// history is the history of one user. events only grows, so a slice of it that was taken under the
+// lock may be read without the lock.
 type history struct {
 	events []store.Event     // events[r-1] has revision r
 	byID   map[string]uint64 // revision of each event id
 	bytes  int64
 }
 
-// eventBytes is about what an event costs besides its strings: the struct itself and its entry in
-// byID.
+// eventBytes is about the memory of an event besides its strings: the struct and its entry in byID.
 const eventBytes = 80 + 40
 
 var _ store.Store = (*Store)(nil)
@@ -94,7 +93,7 @@ func (p planned) Add(i int) uint64 {
 	return uint64(len(h.events))
 }
 
-// undo takes back what was added, the last first. Records that were not planned have the zero
+// undo removes the added events, the last first. Records that were not planned have the zero
 // result.
 func (p planned) undo(results []store.Result) {
 	for i := len(results) - 1; i >= 0; i-- {

@@ -71,7 +71,7 @@ func (s *Store) lookUp(c *call) {
 	}
 }
 
-// admit refuses writes of a failed store and those for which there is no space.
+// admit refuses a write if the store has failed, or if there is no space for it.
 func (s *Store) admit(records []store.Record) error {
 	if err := s.engine.Err(); err != nil {
 		return err

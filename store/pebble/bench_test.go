@@ -129,7 +129,7 @@ func TestBoundedMemory(t *testing.T) {
 	}
 }
 
-// residentBytes returns how much memory the process has, after giving back what it can. The
+// residentBytes returns how much memory the process has, after it has given back unused memory. The
 // engine's memory is partly outside the heap of Go.
 func residentBytes(t *testing.T) int64 {
 	t.Helper()

@@ -20,7 +20,7 @@ import (
 	"github.com/gsimc/gsimc/store/storetest"
 )
 
-// readDir returns all histories of the store in a directory that nobody has open.
+// readDir returns all histories of the store in a directory that no process has open.
 func readDir(fs vfs.FS, dir string) (h map[string][]store.Event, err error) {
 	r, err := OpenReadOnly(dir, Options{FS: fs})
 	if err != nil {
@@ -37,7 +37,7 @@ func readDir(fs vfs.FS, dir string) (h map[string][]store.Event, err error) {
 	return h, err
 }
 
-// inDirectory is a store that knows where it is.
+// inDirectory is a store with its place on disk.
 type inDirectory struct {
 	*Store
 	fs  vfs.FS
@@ -63,8 +63,8 @@ func TestCheckpointConformance(t *testing.T) {
 	})
 }
 
-// TestCheckpointOfTables has histories in tables and in the log, those of one user in both, and
-// events erased from tables.
+// TestCheckpointOfTables copies histories that are in tables, in the log, in both, and erased from
+// tables.
 func TestCheckpointOfTables(t *testing.T) {
 	dir := t.TempDir()
 	s := mustOpen(t, dir, Options{})
@@ -102,7 +102,7 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 	if err := os.CopyFS(killed, os.DirFS(filepath.Join(dir, name))); err != nil {
 		t.Fatal(err)
 	}
-	// the lock is our own, which is told otherwise
+	// our own lock gives another error
 	if _, err := readDir(vfs.Default, dir); err == nil || errors.Is(err, ErrInUse) {
 		t.Errorf("reading a store that is open: got error %v", err)
 	}
@@ -123,7 +123,7 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 	}
 }
 
-// contents maps the files below dir, but the lock files, to what is in them.
+// contents returns the contents of the files below dir, except lock files, by name.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -164,8 +164,8 @@ func TestReadOnlyRefuses(t *testing.T) {
 	}
 }
 
-// TestOldCheckpoints opens a store with copies that an earlier process left behind: they go, but
-// not one that somebody reads.
+// TestOldCheckpoints opens a store with copies that an earlier process left behind: they are
+// removed, except one that is read.
 func TestOldCheckpoints(t *testing.T) {
 	dir := t.TempDir()
 	s := mustOpen(t, dir, Options{})

@@ -98,7 +98,7 @@ func (c *committer) commit() {
 	b := c.engine.DB.NewBatch()
 	err := c.fill(b)
 	if err == nil && b.Empty() {
-		// A mark in the log, whose sync makes the originals of duplicates durable: they come before
+		// A mark in the log. Its sync makes the originals of duplicates durable, which come before
 		// it.
 		err = b.LogData(nil, nil)
 	}
@@ -112,7 +112,7 @@ func (c *committer) fill(b *lsm.Batch) error {
 	return c.editor.TakeRows(func(key, value []byte) error { return b.Set(key, value, nil) })
 }
 
-// apply gives the batch, whose making ended in err, to the engine and then to the syncer.
+// apply gives the batch to the engine and then to the syncer. err is the error of making the batch.
 func (c *committer) apply(b *lsm.Batch, err error, calls []*call) {
 	began := time.Now()
 	if err == nil {

@@ -16,8 +16,8 @@ import (
 )
 
 // TestRecordsStayTheCallers gives up calls while the disk hangs, and uses their records for
-// something else: what was written is what was passed in, and the race detector sees nobody else at
-// the records.
+// something else. The store must have the records as they were passed in, and no goroutine may read
+// them later, as the race detector would see.
 func TestRecordsStayTheCallers(t *testing.T) {
 	var hold atomic.Bool
 	release := make(chan struct{})
@@ -56,7 +56,7 @@ func TestRecordsStayTheCallers(t *testing.T) {
 	applied := 0
 	for user, ids := range dump(t, s) {
 		if user == "nobody" {
-			t.Error("what came into the records after the call was written")
+			t.Error("the store has a record that the caller put into its slice after the call")
 		}
 		applied += len(ids)
 	}
@@ -67,7 +67,7 @@ func TestRecordsStayTheCallers(t *testing.T) {
 	mustClose(t, s)
 }
 
-// TestBoundedByDuplicates lets everybody send something again, and then be erased, in a store that
+// TestBoundedByDuplicates sends an event of each user again, and then erases users, in a store that
 // may keep only a few of them in memory.
 func TestBoundedByDuplicates(t *testing.T) {
 	const users, perCall = 20_000, 500

@@ -102,7 +102,7 @@ var scenario = []step{
 }
 
 // TestCrashAnywhere cuts the power before every single operation on the file system. Afterwards the
-// store must hold either what was acknowledged or that and the call under way.
+// store must hold the acknowledged calls, and perhaps the call under way.
 func TestCrashAnywhere(t *testing.T) {
 	for seed := range uint64(6 / stride()) {
 		crashAnywhere(t, seed)
@@ -126,7 +126,7 @@ func crashAnywhere(t *testing.T, seed uint64) {
 		mu.Lock()
 		defer mu.Unlock()
 		c := crash{completed: int(completed.Load())}
-		// Sometimes a part of what was not synced survives.
+		// Sometimes a part of the unsynced bytes survives.
 		c.fs = disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(3) * 50, RNG: rng})
 		c.started = int(started.Load())
 		crashes = append(crashes, c)
@@ -165,9 +165,9 @@ func crashAnywhere(t *testing.T, seed uint64) {
 	}
 }
 
-// TestCrashUnderLoad cuts the power while several goroutines write to the same users. What was
-// acknowledged must be there, once, at its revision; nothing may be there that was not sent; and
-// sending everything again adds just what was missing.
+// TestCrashUnderLoad cuts the power while several goroutines write to the same users. Each
+// acknowledged event must be there, once, at its revision. No event may be there that was not sent.
+// To send all of them again must add just the missing ones.
 func TestCrashUnderLoad(t *testing.T) {
 	for seed := range uint64(15) {
 		crashUnderLoad(t, seed)
@@ -195,7 +195,7 @@ func crashUnderLoad(t *testing.T, seed uint64) {
 	}
 	<-l.crash
 	l.mu.Lock()
-	acked := maps.Clone(l.acked) // before the crash; others are being written now
+	acked := maps.Clone(l.acked) // before the crash; other records are being written now
 	l.mu.Unlock()
 	after := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
 	wg.Wait()
@@ -234,7 +234,7 @@ func crashUnderLoad(t *testing.T, seed uint64) {
 // traffic is the state that the writers of TestCrashUnderLoad share.
 type traffic struct {
 	s       *Store
-	crashAt int // when so many records are acknowledged
+	crashAt int // number of acknowledged records
 	crash   chan struct{}
 	once    sync.Once
 

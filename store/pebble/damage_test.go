@@ -28,7 +28,7 @@ func TestDamagedHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mustClose(t, s) // and forget what is in memory
+	mustClose(t, s) // and forget the histories in memory
 	s = mustOpen(t, "store", Options{FS: disk})
 	for _, test := range []struct {
 		user  string
@@ -39,7 +39,7 @@ func TestDamagedHistory(t *testing.T) {
 		{"good", 2, []store.Result{{Revision: 3}}},
 		{"bad head", 2, nil},
 		{"bad events", 0, nil},
-		{"bad events", 2, nil}, // nobody knows whether it is new
+		{"bad events", 2, nil}, // it may be new or not
 	} {
 		first := store.Record{User: "first " + test.user, Event: testEvent(test.event)}
 		before, err := s.Revision(context.Background(), first.User)

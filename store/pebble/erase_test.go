@@ -14,8 +14,8 @@ import (
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
-// TestErasedBytesLeaveTheDisk looks for an erased user in all files, after the engine has done by
-// force what it does in time by itself: flush, compact, change logs and rewrite the list of tables.
+// TestErasedBytesLeaveTheDisk looks for an erased user in all files, after the engine was forced to
+// do its usual work: flush, compact, change logs and rewrite the list of tables.
 func TestErasedBytesLeaveTheDisk(t *testing.T) {
 	dir := t.TempDir()
 	s := mustOpen(t, dir, Options{})

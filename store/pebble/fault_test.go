@@ -25,7 +25,7 @@ import (
 
 // TestEveryOperationFails lets the n-th operation on the file system fail, for every n: once, or
 // from then on. Each run must end in answers or errors, not in a dead process or a call that hangs,
-// and what was acknowledged must be there when the store is opened on a good disk.
+// and acknowledged events must be there when the store is opened on a good disk.
 func TestEveryOperationFails(t *testing.T) {
 	for _, f := range []fault{
 		{name: "once", err: syscall.EIO}, {name: "for ever", err: syscall.EIO, forever: true},
@@ -64,7 +64,7 @@ func stride() int64 {
 	return 1
 }
 
-// fault is what goes wrong in a run of TestEveryOperationFails.
+// fault is the fault of a run of TestEveryOperationFails.
 type fault struct {
 	name       string
 	err        error
@@ -73,7 +73,7 @@ type fault struct {
 	writesOnly bool
 }
 
-// wrap returns the disk with the fault, and whether that was met.
+// wrap returns the disk with the fault, and a function that reports whether the fault was met.
 func (f fault) wrap(disk vfs.FS) (fs vfs.FS, reached func() bool) {
 	var count atomic.Int64
 	return errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
@@ -87,7 +87,7 @@ func (f fault) wrap(disk vfs.FS) (fs vfs.FS, reached func() bool) {
 	})), func() bool { return count.Load() > f.at }
 }
 
-// outcomes are the states in which a store may be after writes of which some have an open outcome.
+// outcomes are the possible states of a store after writes, some of them with an open outcome.
 type outcomes []map[string][]string
 
 // after returns the outcomes after a step that ended in the error.
@@ -142,7 +142,7 @@ func (f fault) run() (reached bool, err error) {
 		clone := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent,
 			RNG: rand.New(rand.NewPCG(1, 1))})
 		if err := reopen(clone, possible); err != nil {
-			return reached, fmt.Errorf("after reopening with %d%% of what was not synced: %w",
+			return reached, fmt.Errorf("after reopening with %d%% of the unsynced bytes: %w",
 				percent, err)
 		}
 	}
@@ -200,8 +200,8 @@ func withDeadline(call func()) {
 	}
 }
 
-// flushSoon begins to write the tables of what is in memory. Beginning may take for ever when the
-// log fails.
+// flushSoon begins to write the tables in memory to disk. To begin may take for ever when the log
+// fails.
 func flushSoon(s *Store) {
 	sortNow(s)
 	s.workers.Go(func() {
@@ -255,7 +255,7 @@ func TestLogOutOfSpace(t *testing.T) {
 	if err := s.Close(); !errors.Is(err, store.ErrFailed) {
 		t.Errorf("Close: got error %v, want ErrFailed", err)
 	}
-	// The next process finds what is on disk.
+	// The next process finds the files on disk.
 	s = mustOpen(t, "store", Options{FS: disk.CrashClone(vfs.CrashCloneCfg{})})
 	mustAppend(t, s, "u", 0, 11)
 	if got := len(dump(t, s)["u"]); got != 11 {
@@ -372,13 +372,13 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// damage changes a file, in a way that depends on i, and says how.
+// damage changes a file, in a way that depends on i, and returns a description.
 func damage(t *testing.T, fs vfs.FS, path string, content []byte, rng *rand.Rand, i int) string {
 	if i == 0 || len(content) == 0 {
 		if err := fs.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		// The seal is the exception: a store without one is one that was not closed.
+		// The seal is the exception: a store without a seal counts as one that was not closed.
 		if strings.HasSuffix(path, engine.SealName) {
 			writeFile(t, fs, path, nil)
 			return "emptied"
@@ -444,7 +444,7 @@ func buildForDamage(t *testing.T) (*vfs.MemFS, map[string][]string) {
 	return disk, want
 }
 
-// damageOutcome uses a store with a damaged file and says how it went.
+// damageOutcome uses a store with a damaged file and returns the outcome.
 func damageOutcome(t *testing.T, disk vfs.FS, what string, want map[string][]string) string {
 	s, err := openSoon("store", Options{FS: disk, CacheBytes: 1 << 20})
 	if err != nil {

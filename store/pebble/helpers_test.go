@@ -9,7 +9,7 @@ import (
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
-// sortNow makes the committer sort what is in the journal, some time soon.
+// sortNow makes the committer sort the journal, soon.
 func sortNow(s *Store) {
 	s.sorter.due.Store(true)
 	s.queue.nudge()

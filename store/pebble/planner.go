@@ -11,7 +11,7 @@ import (
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
-// planner decides what becomes of the records of a call. It belongs to the committer.
+// planner decides for the records of a call whether they are new. It belongs to the committer.
 type planner struct {
 	histories *recent.Histories
 	reader    reader
@@ -40,8 +40,8 @@ func newPlanner(histories *recent.Histories, reader reader, editor *recent.Edito
 	return p
 }
 
-// plan decides what becomes of the records and writes the new ones to the open row of the journal.
-// On an error everything is as it was.
+// plan decides which records are new and writes these to the open row of the journal. On an error
+// everything is as it was.
 func (p *planner) plan(call *call) error {
 	p.call = call
 	if err := p.find(); err != nil {

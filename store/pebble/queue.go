@@ -28,8 +28,8 @@ type call struct {
 	givenUp bool       // its caller has left before
 }
 
-// take plans the call by a function, whose error ends it, and reports whether it is to be carried
-// out.
+// take plans the call by a function and reports whether the call is to be carried out. An error of
+// the function ends the call.
 func (c *call) take(plan func() error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,8 +44,8 @@ func (c *call) take(plan func() error) bool {
 	return err == nil
 }
 
-// giveUp ends the waiting of the caller, who may then use the records again. It reports whether
-// nothing was done.
+// giveUp ends the waiting of the caller. It reports whether nothing was done. The caller may use
+// the records again in either case.
 func (c *call) giveUp() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

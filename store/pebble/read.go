@@ -27,7 +27,7 @@ type cursor struct {
 }
 
 func (r reader) cursor() (*cursor, error) {
-	// The Bloom filters of the lowest level are used too: many lookups are of users who are new.
+	// The Bloom filters of the lowest level are used too: many lookups are of new users.
 	it, err := r.db.NewIter(&lsm.IterOptions{UseL6Filters: true})
 	if err != nil {
 		return nil, engine.ReadError(err)
@@ -333,8 +333,8 @@ func (s *Store) Users(ctx context.Context, fn func(string, uint64) error) error 
 	return nil
 }
 
-// heads returns an iterator over the rows of users, and the revisions of the users whose head row
-// does not tell it, as of one moment.
+// heads returns an iterator over the rows of users, and the revisions of those users for whom the
+// head row is out of date, as of one moment.
 func (r reader) heads() (it *lsm.Iterator, heads map[string]uint64, err error) {
 	heads, err = r.histories.Heads(func() (err error) {
 		it, err = r.db.NewIter(&lsm.IterOptions{LowerBound: row.FirstUserKey})

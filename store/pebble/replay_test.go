@@ -18,8 +18,8 @@ import (
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
-// TestLostRows takes the rows away that come before the events in the journal. The damage must
-// show, and go on to do so when the journal has been sorted.
+// TestLostRows removes the rows that come before the events in the journal. The damage must show,
+// also when the journal has been sorted.
 func TestLostRows(t *testing.T) {
 	ctx := context.Background()
 	disk := vfs.NewMem()
@@ -96,7 +96,7 @@ func TestReadFaultsWhileOpening(t *testing.T) {
 			refused++
 		}
 		last := reads.Load() < at
-		// A store that could not be opened may have left locks behind, as a process does not.
+		// A store that could not be opened may have left locks behind. A process would not.
 		disk = disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100,
 			RNG: rand.New(rand.NewPCG(1, 1))})
 		s = mustOpen(t, "store", Options{FS: disk})

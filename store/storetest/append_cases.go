@@ -135,7 +135,7 @@ var repetitionCases = []testCase{
 	},
 }
 
-// conflictCases are about event ids that come again with something else.
+// conflictCases are about event ids that come again with another payload.
 var conflictCases = []testCase{
 	{
 		name: "conflict",

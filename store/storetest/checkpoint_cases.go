@@ -114,8 +114,8 @@ func runApart(t *checkpointTester) {
 	t.wantUsers(map[string]uint64{"a": 5, "c": 1})
 }
 
-// momentPairs are the users that the writers of runOneMoment write to, and momentCalls is how
-// often.
+// momentPairs are the users of the writers of runOneMoment, and momentCalls the number of calls of
+// each writer.
 var momentPairs = [][2]string{{"u", "v"}, {"x", "y"}}
 
 const momentCalls = 1000
@@ -190,7 +190,7 @@ func runOneMoment(t *checkpointTester) {
 }
 
 // wantMoment checks that a checkpoint holds whole calls of each writer, from least to most of them,
-// and returns how many writers had some but not all of theirs in it.
+// and returns the number of writers with some but not all of their calls in it.
 func (t *checkpointTester) wantMoment(dir string, least, most []int) (amid int) {
 	t.Helper()
 	got, err := t.read(t.store, dir)

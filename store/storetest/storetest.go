@@ -2,8 +2,7 @@
 // Model.
 //
 // The suite is a table of rules. Each case states the rule in a sentence, which a failing test
-// prints, so that the author of a back end learns what is expected without reading the code of the
-// case.
+// prints, so that the author of a back end learns the rule without reading the code of the case.
 package storetest
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// testCase is a rule that stores keep, and code that finds out whether one does.
+// testCase is a rule for stores, and code that tests it.
 type testCase struct {
 	name string
 	// explanation is the rule.
@@ -132,7 +131,7 @@ func (t *tester) tryRead(user string, after uint64) (events []store.Event, err e
 	return events, err
 }
 
-// wantHistory checks everything there is to know about a user.
+// wantHistory checks the events and the revision of a user.
 func (t *tester) wantHistory(user string, want ...store.Event) {
 	t.Helper()
 	if diff := cmp.Diff(want, t.read(user, 0)); diff != "" {

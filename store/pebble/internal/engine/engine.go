@@ -118,7 +118,7 @@ func (e *Engine) open() error {
 		return err
 	}
 	if _, err := inspectDir(e.fs, e.dir); err != nil {
-		return err // before a lock file is put into somebody else's directory
+		return err // before a lock file is put into a foreign directory
 	}
 	return e.locked(e.openLocked)
 }
@@ -139,7 +139,7 @@ func (e *Engine) openReadOnly() error {
 	return e.locked(e.openLockedReadOnly)
 }
 
-// locked locks the directory and calls fn, after whose error it unlocks it.
+// locked locks the directory and calls fn. If fn returns an error, it unlocks the directory.
 func (e *Engine) locked(fn func() error) (err error) {
 	if e.lock, err = lockDir(e.fs, e.dir); err != nil {
 		return err
@@ -217,8 +217,9 @@ func (e *Engine) create() error {
 	return syncDir(e.fs, e.dir)
 }
 
-// openDB opens the engine's files. On a full disk the engine would try for ever to write the tables
-// of what is in its log (https://github.com/cockroachdb/pebble/issues/6139); then it is left alone.
+// openDB opens the engine's files. On a full disk Pebble would try for ever to write the tables of
+// the events in its log (https://github.com/cockroachdb/pebble/issues/6139), so a failed opening is
+// not waited for.
 func (e *Engine) openDB(dir string, opts *lsm.Options) (*lsm.DB, error) {
 	type result struct {
 		db  *lsm.DB

@@ -131,7 +131,7 @@ func checkSeal(fs vfs.FS, dir string) error {
 	}
 	if difference := sealDifference(string(sealed), string(found)); difference != "" {
 		return fmt.Errorf("%w: %s since the store was closed: restore the store from a backup, "+
-			"or remove %q to go on with what is left", store.ErrCorrupt, difference, path)
+			"or remove %q to go on with the rest", store.ErrCorrupt, difference, path)
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func (g *spaceGuard) missing(bytes int64) (free, missing int64) {
 	return free, max(bytes, g.reserve) - free
 }
 
-// openingSlack is how much opening writes besides the tables of what is in the log.
+// openingSlack is how much opening writes besides the tables of the events in the log.
 const openingSlack = 16 << 20
 
 // openingBytes is about how much opening the engine writes.

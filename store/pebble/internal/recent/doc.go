@@ -6,8 +6,8 @@
 //
 // One goroutine, the committer, changes histories by the [Editor]. Another one, the sorter, writes
 // the events of a [Generation] to rows and then says so by [Generation.Moved]. All methods of
-// [Histories] may be called by any goroutine. A history has two faces: what is planned, which
-// belongs to the committer, and what is shown, which is guarded by the lock of its shard.
+// [Histories] may be called by any goroutine. A history has two faces: the planned one, which
+// belongs to the committer, and the shown one, which is guarded by the lock of its shard.
 //
 // # Generations
 //

@@ -51,7 +51,7 @@ func (s *idSet) add(hash uint64) {
 	}
 }
 
-// remove takes the last revision back, whose id has the hash.
+// remove removes the last revision. hash is that of its id.
 func (s *idSet) remove(hash uint64) {
 	if s.slots != nil {
 		s.clear(hash>>revisionBits<<revisionBits | s.count)

@@ -68,8 +68,8 @@ func (hs *Histories) pendingOf(h *History, after uint64) []Event {
 	return events[skip:]
 }
 
-// Heads returns the revisions of the users whose head row does not tell it; 0 for an erased user.
-// pin is to take a snapshot of the rows, which is of the same moment.
+// Heads returns the revisions of the users with events outside rows, or erased from them (0). pin
+// is to take a snapshot of the rows, which is of the same moment.
 func (hs *Histories) Heads(pin func() error) (map[string]uint64, error) {
 	hs.publish.Lock()
 	defer hs.publish.Unlock()

@@ -39,7 +39,7 @@ func AppendErasure(dst []byte, user string) []byte {
 }
 
 // EventAt returns the encoded event at the offset that [AppendEntry] or [EachEntry] has told. The
-// bytes must be those that were there then.
+// bytes must not have changed since.
 func EventAt(b []byte) []byte {
 	size, n := binary.Uvarint(b)
 	return b[n : n+int(size)]
