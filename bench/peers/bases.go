@@ -28,10 +28,12 @@ type base struct {
 	free    func() error
 }
 
-// timedQueries is how many of the queries are timed, in turn; all of them are checked for wrong answers.
+// timedQueries is how many of the queries are timed, in turn; all of them are checked for wrong
+// answers.
 const timedQueries = 512
 
-// gaussianBase draws rows and queries: the hardest data for a search that skips what cannot be among the first.
+// gaussianBase draws rows and queries: the hardest data for a search that skips what cannot be
+// among the first.
 func gaussianBase(n, k, queries int) (*base, error) {
 	rng := rand.New(rand.NewPCG(uint64(n), uint64(k)))
 	b := &spectral.Basis{
@@ -55,7 +57,14 @@ func gaussianBase(n, k, queries int) (*base, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &base{title: "Gaussian", n: n, k: k, model: m, exact: true, queries: make([]float32, queries*k)}
+	g := &base{
+		title:   "Gaussian",
+		n:       n,
+		k:       k,
+		model:   m,
+		exact:   true,
+		queries: make([]float32, queries*k),
+	}
 	if err := g.allocate(); err != nil {
 		return nil, err
 	}
@@ -68,15 +77,16 @@ func gaussianBase(n, k, queries int) (*base, error) {
 	return g, nil
 }
 
-// allocate reserves the rows in large pages: the float32 scan gets them where a serious one would have them.
+// allocate reserves the rows in large pages: the float32 scan gets them where a serious one would
+// have them.
 func (b *base) allocate() error {
 	var err error
 	b.rows, b.free, err = ceiling.Pages[float32](b.n * b.k)
 	return err
 }
 
-// trainedBase is a model that gsimc trained on a file of events. The queries are what the users of the file would ask with
-// after their last event but one.
+// trainedBase is a model that gsimc trained on a file of events. The queries are what the users of
+// the file would ask with after their last event but one.
 func (s *session) trainedBase(title, events, name string, rank, queries int) (*base, error) {
 	path, err := s.train(events, name, rank)
 	if err != nil {
@@ -90,7 +100,13 @@ func (s *session) trainedBase(title, events, name string, rank, queries int) (*b
 	if err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
-	b := &base{title: title, n: m.NumItems(), k: m.Rank(), model: m, queries: userQueries(m, data, queries)}
+	b := &base{
+		title:   title,
+		n:       m.NumItems(),
+		k:       m.Rank(),
+		model:   m,
+		queries: userQueries(m, data, queries),
+	}
 	if err := b.allocate(); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
@@ -113,8 +129,8 @@ func (b *base) readRows() {
 	}
 }
 
-// userQueries folds the histories of users, evenly spread over the data, without their last event. If there are fewer
-// users than queries, the shorter histories of the same users follow.
+// userQueries folds the histories of users, evenly spread over the data, without their last event.
+// If there are fewer users than queries, the shorter histories of the same users follow.
 func userQueries(m *model.Model, data *dataset.Interactions, count int) []float32 {
 	k := m.Rank()
 	queries := make([]float32, 0, count*k)
@@ -179,7 +195,8 @@ func (s *session) train(events, name string, rank int) (string, error) {
 // program runs gsimc without its bars.
 func (s *session) program(args ...string) error {
 	cmd := exec.CommandContext(s.ctx, s.gsimc, append([]string{"--quiet"}, args...)...)
-	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(syscall.SIGTERM) }, 10*time.Second
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 10 * time.Second
 	if out, err := cmd.CombinedOutput(); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w: make build makes it, --gsimc names another", err)

@@ -30,7 +30,8 @@ const (
 	eventUsers  = 100_000 // among whom the events are drawn
 )
 
-// A writer makes batches of events durable, one after the other: it is what one of many concurrent callers does.
+// A writer makes batches of events durable, one after the other: it is what one of many concurrent
+// callers does.
 type writer interface {
 	// append returns when all records are safe. users are the owners of the records.
 	append(users []string, records [][]byte) error
@@ -61,23 +62,26 @@ func measureDurability(s *session) (err error) {
 	if err != nil {
 		return err
 	}
-	s.note("every event is on disk before it is acknowledged; %d bytes each, of %d users", recordBytes, eventUsers)
-	for _, g := range []struct{ writers, batch int }{{1, 1}, {16, 1}, {50, 1}, {256, 1}, {16, 100}} {
+	s.note("every event is on disk before it is acknowledged; %d bytes each, of %d users",
+		recordBytes, eventUsers)
+	loads := []struct{ writers, batch int }{{1, 1}, {16, 1}, {50, 1}, {256, 1}, {16, 100}}
+	for _, g := range loads {
 		group := result.Group{
-			Title:  fmt.Sprintf("durable appends, %d callers, %d event(s) in a call", g.writers, g.batch),
+			Title: fmt.Sprintf("durable appends, %d callers, %d event(s) in a call", g.writers,
+				g.batch),
 			Params: map[string]float64{"callers": float64(g.writers), "batch": float64(g.batch)},
 			Unit:   "events/s", Higher: true, Ours: ownStore,
-			Remarks: "The redis figure has its protocol and a socket in it; the others are calls within the process. " +
-				"The event ids of all users fit into the memory of gsimc's store, as redis has all it knows in memory.",
+			Remarks: "The redis figure has its protocol and a socket in it; the others are calls " +
+				"within the process. The event ids of all users fit into the memory of gsimc's store, " +
+				"as redis has all it knows in memory.",
 		}
 		if s.left(group.Title) {
 			continue
 		}
 		var contestants []rounds.Contestant
 		for _, b := range backends {
-			contestants = append(contestants, rounds.Contestant{Name: b.name, Role: b.role, Run: func() (float64, error) {
-				return s.writeRate(b, eventUsers, g.writers, g.batch)
-			}})
+			run := func() (float64, error) { return s.writeRate(b, eventUsers, g.writers, g.batch) }
+			contestants = append(contestants, rounds.Contestant{Name: b.name, Role: b.role, Run: run})
 		}
 		if g.batch == 1 {
 			contestants = append(contestants, s.syncRate(g.writers))
@@ -92,8 +96,8 @@ func measureDurability(s *session) (err error) {
 	return s.measureStreams(backends)
 }
 
-// eventBytes adds how much of the disk one event takes once all is written down, to the last group. Every event is of another size
-// in another service; these have short ids.
+// eventBytes adds how much of the disk one event takes once all is written down, to the last group.
+// Every event is of another size in another service; these have short ids.
 func (s *session) eventBytes() (err error) {
 	calls, batch := pick(s, 500, 20), 1000
 	own, err := pebble.Open(s.ctx, s.path("bytes"), pebble.Options{})
@@ -117,7 +121,8 @@ func (s *session) eventBytes() (err error) {
 	}
 	last := &s.file.Groups[len(s.file.Groups)-1]
 	each := float64(bytes) / float64(calls*batch)
-	last.Checks = append(last.Checks, result.Check{Name: result.BytesOfEvent, Value: each, Text: fmt.Sprintf("%.0f", each)})
+	last.Checks = append(last.Checks,
+		result.Check{Name: result.BytesOfEvent, Value: each, Text: fmt.Sprintf("%.0f", each)})
 	return nil
 }
 
@@ -138,7 +143,7 @@ func fileBytes(dir string) (total int64, err error) {
 	return total, err
 }
 
-// ignoreVanished returns err unless it says that a file is gone, as the store removes some meanwhile.
+// ignoreVanished returns err unless it says that a file is gone, as the store removes some.
 func ignoreVanished(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -146,14 +151,15 @@ func ignoreVanished(err error) error {
 	return err
 }
 
-// writeCalls appends events of random users, so many in a call.
+// writeCalls appends events of random users, batch of them in a call.
 func writeCalls(own store.Store, calls, batch int) error {
 	w := &storeWriter{store: own}
 	rng := rand.New(rand.NewPCG(1, 1))
 	users, records := make([]string, batch), make([][]byte, batch)
 	for range calls {
 		for j := range records {
-			users[j], records[j] = "user-"+strconv.Itoa(rng.IntN(eventUsers)), binary.LittleEndian.AppendUint64(nil, rng.Uint64())
+			users[j] = "user-" + strconv.Itoa(rng.IntN(eventUsers))
+			records[j] = binary.LittleEndian.AppendUint64(nil, rng.Uint64())
 		}
 		if err := w.append(users, records); err != nil {
 			return err
@@ -177,11 +183,19 @@ func (s *session) backends() ([]backend, func() error, error) {
 		return nil, closeAll, err
 	}
 	closers = append(closers, own.Close)
-	all := []backend{{otherKind, ownStore, result.Own, func() (writer, error) { return &storeWriter{store: own}, nil }}}
+	all := []backend{
+		{
+			otherKind,
+			ownStore,
+			result.Own,
+			func() (writer, error) { return &storeWriter{store: own}, nil },
+		},
+	}
 	if s.noPeers {
 		return all, closeAll, nil
 	}
-	plain, err := lsm.Open(s.path("pebble"), &lsm.Options{FormatMajorVersion: lsm.FormatNewest, Logger: silent{}})
+	plain, err := lsm.Open(s.path("pebble"),
+		&lsm.Options{FormatMajorVersion: lsm.FormatNewest, Logger: silent{}})
 	if err != nil {
 		return nil, closeAll, err
 	}
@@ -194,10 +208,26 @@ func (s *session) backends() ([]backend, func() error, error) {
 	if err := tree.Update(func(tx *bolt.Tx) error { _, err := tx.CreateBucket(bucket); return err }); err != nil {
 		return nil, closeAll, err
 	}
-	all = append(all,
-		backend{otherKind, "pebble, Set and Sync", result.Peer, func() (writer, error) { return &pebbleWriter{db: plain}, nil }},
-		backend{boltKind, "bbolt, Update", result.Peer, func() (writer, error) { return &boltWriter{run: tree.Update}, nil }},
-		backend{otherKind, "bbolt, Batch", result.Peer, func() (writer, error) { return &boltWriter{run: tree.Batch}, nil }},
+	all = append(
+		all,
+		backend{
+			otherKind,
+			"pebble, Set and Sync",
+			result.Peer,
+			func() (writer, error) { return &pebbleWriter{db: plain}, nil },
+		},
+		backend{
+			boltKind,
+			"bbolt, Update",
+			result.Peer,
+			func() (writer, error) { return &boltWriter{run: tree.Update}, nil },
+		},
+		backend{
+			otherKind,
+			"bbolt, Batch",
+			result.Peer,
+			func() (writer, error) { return &boltWriter{run: tree.Batch}, nil },
+		},
 	)
 	if err := os.Mkdir(s.path("redis"), 0o755); err != nil {
 		return nil, closeAll, err
@@ -219,7 +249,8 @@ func (s *session) backends() ([]backend, func() error, error) {
 	return all, closeAll, nil
 }
 
-// writeRate lets so many writers append events of random users, one of so many, for a while and returns the events per second.
+// writeRate lets the given number of writers append events for a while, each event of a random one of
+// the users, and returns the events per second.
 func (s *session) writeRate(b backend, users, writers, batch int) (float64, error) {
 	open := make([]writer, writers)
 	for i := range open {
@@ -268,7 +299,8 @@ func (s *session) writeRate(b backend, users, writers, batch int) (float64, erro
 	}
 }
 
-// syncRate is what the disk allows: one write and fdatasync after the other, with all waiting callers' records in each.
+// syncRate is what the disk allows: one write and fdatasync after the other, with all waiting
+// callers' records in each.
 func (s *session) syncRate(writers int) rounds.Contestant {
 	name := fmt.Sprintf("one fdatasync after the other, %d record(s) in each", writers)
 	return rounds.Contestant{Name: name, Role: result.Limit, Run: func() (rate float64, err error) {
@@ -305,7 +337,13 @@ func (w *storeWriter) append(users []string, records [][]byte) error {
 	for i, user := range users {
 		// The id takes the place of the record's bytes: it differs from event to event as they do.
 		id := fmt.Sprintf("%016x%08x", binary.LittleEndian.Uint64(records[i]), sequence.Add(1))
-		w.records = append(w.records, store.Record{User: user, Event: store.Event{ID: id, Item: "item-1234567", Type: "view", Value: 1}})
+		w.records = append(
+			w.records,
+			store.Record{
+				User:  user,
+				Event: store.Event{ID: id, Item: "item-1234567", Type: "view", Value: 1},
+			},
+		)
 	}
 	_, err := w.store.Append(context.Background(), w.records)
 	return err
@@ -316,7 +354,11 @@ func (w *storeWriter) close() error { return nil }
 // sequence makes keys that differ from call to call.
 var sequence atomic.Uint64
 
-func key(user string) []byte { return binary.BigEndian.AppendUint64([]byte(user+"/"), sequence.Add(1)) }
+func key(
+	user string,
+) []byte {
+	return binary.BigEndian.AppendUint64([]byte(user+"/"), sequence.Add(1))
+}
 
 // pebbleWriter writes keys of user and sequence number.
 type pebbleWriter struct{ db *lsm.DB }
@@ -342,7 +384,8 @@ func (silent) Fatalf(format string, a ...any) { panic(fmt.Sprintf(format, a...))
 
 var bucket = []byte("events")
 
-// boltWriter writes the same keys as pebbleWriter in transactions of its own, or of bbolt's batches.
+// boltWriter writes the same keys as pebbleWriter in transactions of its own, or of bbolt's
+// batches.
 type boltWriter struct {
 	run func(func(*bolt.Tx) error) error
 }

@@ -45,12 +45,17 @@ func (s *session) products(threads int) (err error) {
 	n := pick(s, 2000, 300)
 	for _, bits := range []int{32, 64} {
 		g := result.Group{
-			Title:  fmt.Sprintf("C += AB, float%d, n = %d, %d thread(s)", bits, n, threads),
-			Params: map[string]float64{"n": float64(n), "bits": float64(bits), "threads": float64(threads)},
-			Unit:   "GFLOP/s", Higher: true, Ours: ownProduct,
+			Title: fmt.Sprintf("C += AB, float%d, n = %d, %d thread(s)", bits, n, threads),
+			Params: map[string]float64{
+				"n":       float64(n),
+				"bits":    float64(bits),
+				"threads": float64(threads),
+			},
+			Unit: "GFLOP/s", Higher: true, Ours: ownProduct,
 		}
 		if threads > 1 {
-			g.Remarks = "OpenBLAS keeps its threads spinning between calls, so its figure falls when anything else runs."
+			g.Remarks = "OpenBLAS keeps its threads spinning between calls, " +
+				"so its figure falls when anything else runs."
 		}
 		contestants := s.ownProducts(n, bits)
 		for _, w := range workers {
@@ -75,7 +80,9 @@ func (s *session) ownProducts(n, bits int) []rounds.Contestant {
 			return gemm.Matrix[float32]{Rows: n, Cols: n, Data: x, Stride: n}
 		}
 		own = func() { gemm.MulAdd(m(c), 1, gemm.Plain, m(a), gemm.Plain, m(b)) }
-		g := func(x []float32) blas32.General { return blas32.General{Rows: n, Cols: n, Data: x, Stride: n} }
+		g := func(x []float32) blas32.General {
+			return blas32.General{Rows: n, Cols: n, Data: x, Stride: n}
+		}
 		gonum = func() { blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, g(a), g(b), 1, g(c)) }
 	} else {
 		a, b, c := random[float64](n), random[float64](n), make([]float64, n*n)
@@ -83,7 +90,9 @@ func (s *session) ownProducts(n, bits int) []rounds.Contestant {
 			return gemm.Matrix[float64]{Rows: n, Cols: n, Data: x, Stride: n}
 		}
 		own = func() { gemm.MulAdd(m(c), 1, gemm.Plain, m(a), gemm.Plain, m(b)) }
-		g := func(x []float64) blas64.General { return blas64.General{Rows: n, Cols: n, Data: x, Stride: n} }
+		g := func(x []float64) blas64.General {
+			return blas64.General{Rows: n, Cols: n, Data: x, Stride: n}
+		}
 		gonum = func() { blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, g(a), g(b), 1, g(c)) }
 	}
 	rate := func(product func()) func() (float64, error) {
@@ -107,17 +116,29 @@ func random[T gemm.Float](n int) []T {
 	return x
 }
 
-// gigaflops is the rate of one product of n×n matrices in so many seconds.
+// gigaflops is the rate of a product of n×n matrices that takes the given time.
 func gigaflops(n int, seconds float64) float64 {
 	return 2 * float64(n) * float64(n) * float64(n) / seconds / 1e9
 }
 
 func (s *session) numpyProduct(w *python.Worker, n, bits int) rounds.Contestant {
-	return rounds.Contestant{Name: "NumPy " + w.Versions.NumPy + ", OpenBLAS", Role: result.Peer, Run: func() (float64, error) {
-		var reply struct{ Seconds float64 }
-		err := w.Call("product.gemm", map[string]any{"n": n, "dtype": fmt.Sprint("float", bits), "use": s.use().Seconds()}, &reply)
-		return gigaflops(n, reply.Seconds), err
-	}}
+	return rounds.Contestant{
+		Name: "NumPy " + w.Versions.NumPy + ", OpenBLAS",
+		Role: result.Peer,
+		Run: func() (float64, error) {
+			var reply struct{ Seconds float64 }
+			err := w.Call(
+				"product.gemm",
+				map[string]any{
+					"n":     n,
+					"dtype": fmt.Sprint("float", bits),
+					"use":   s.use().Seconds(),
+				},
+				&reply,
+			)
+			return gigaflops(n, reply.Seconds), err
+		},
+	}
 }
 
 // peak is what the cores complete when nothing comes from memory.
@@ -126,23 +147,27 @@ func (s *session) peak(bits, threads int) rounds.Contestant {
 	if bits == 64 {
 		run = ceiling.FMA64
 	}
-	return rounds.Contestant{Name: "fused multiply-adds in registers", Role: result.Limit, Run: func() (float64, error) {
-		var mu sync.Mutex
-		var total float64
-		var wg sync.WaitGroup
-		for range threads {
-			wg.Go(func() {
-				begin, done := time.Now(), 0.0
-				for time.Since(begin) < s.use() {
-					done += run(100_000)
-				}
-				rate := done / time.Since(begin).Seconds() / 1e9
-				mu.Lock()
-				defer mu.Unlock()
-				total += rate
-			})
-		}
-		wg.Wait()
-		return total, nil
-	}}
+	return rounds.Contestant{
+		Name: "fused multiply-adds in registers",
+		Role: result.Limit,
+		Run: func() (float64, error) {
+			var mu sync.Mutex
+			var total float64
+			var wg sync.WaitGroup
+			for range threads {
+				wg.Go(func() {
+					begin, done := time.Now(), 0.0
+					for time.Since(begin) < s.use() {
+						done += run(100_000)
+					}
+					rate := done / time.Since(begin).Seconds() / 1e9
+					mu.Lock()
+					defer mu.Unlock()
+					total += rate
+				})
+			}
+			wg.Wait()
+			return total, nil
+		},
+	}
 }

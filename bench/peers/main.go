@@ -1,11 +1,11 @@
-// Command peers measures gsimc beside what one would use instead, in the same run and in turn: exact top-N search,
-// matrix products, eigenvectors, durable events. It stores every sample as JSON; the command report makes tables and plots
-// of them.
+// Command peers measures gsimc beside what one would use instead, in the same run and in turn:
+// exact top-N search, matrix products, eigenvectors, durable events. It stores every sample as
+// JSON; the command report makes tables and plots of them.
 //
 //	go run ./peers topn gemm train durability serving
 //
-// A peer that is not installed is skipped, and the output says so. Everything runs on this machine alone; children are
-// stopped and temporary files removed at the end.
+// A peer that is not installed is skipped, and the output says so. Everything runs on this machine
+// alone; children are stopped and temporary files removed at the end.
 package main
 
 import (
@@ -40,7 +40,8 @@ var parts = []struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second interrupt does not wait for what cannot be stopped, such as a solver
+	context.AfterFunc(ctx,
+		stop) // a second interrupt does not wait for what cannot be stopped, such as a solver
 	err := run(ctx, os.Args[1:])
 	if ctx.Err() != nil {
 		err = errors.New("interrupted: of the part under way nothing is stored")
@@ -52,7 +53,8 @@ func main() {
 	}
 }
 
-// run parses the command line and measures the parts it names. A part that fails does not keep the others from running.
+// run parses the command line and measures the parts it names. A part that fails does not keep the
+// others from running.
 func run(ctx context.Context, args []string) error {
 	var o options
 	flags := flag.NewFlagSet("peers", flag.ContinueOnError)
@@ -70,7 +72,8 @@ func run(ctx context.Context, args []string) error {
 	}
 	for _, n := range names {
 		if !isPart(n) && n != "all" {
-			return fmt.Errorf("unknown part %q, want some of %s, or all; flags go before them", n, partNames())
+			return fmt.Errorf("unknown part %q, want some of %s, or all; flags go before them", n,
+				partNames())
 		}
 	}
 	var failed []error

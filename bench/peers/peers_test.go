@@ -24,7 +24,8 @@ func TestBadFlags(t *testing.T) {
 		{[]string{"--rounds", "0", "topn"}, "--rounds is 0"},
 		{[]string{"--queries", "10", "topn"}, "--queries is 10"},
 	} {
-		if err := run(context.Background(), c.args); err == nil || !strings.Contains(err.Error(), c.message) {
+		if err := run(context.Background(), c.args); err == nil ||
+			!strings.Contains(err.Error(), c.message) {
 			t.Errorf("%q: %v, want %q", c.args, err, c.message)
 		}
 	}
@@ -34,7 +35,13 @@ func TestBadFlags(t *testing.T) {
 func quickSession(t *testing.T) *session {
 	t.Helper()
 	return &session{
-		options: options{out: t.TempDir(), rounds: 2, queries: 70, quick: true, noPeers: true}, ctx: t.Context(), tmp: t.TempDir(),
+		options: options{
+			out:     t.TempDir(),
+			rounds:  2,
+			queries: 70,
+			quick:   true,
+			noPeers: true,
+		}, ctx: t.Context(), tmp: t.TempDir(),
 		file: &result.File{Part: "test"},
 	}
 }
@@ -66,7 +73,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestVerifyFinds: wrong answers are seen, whatever the wrongness: here the oracle's rows are not the model's.
+// TestVerifyFinds: wrong answers are found. Here the rows of the oracle are not those of the model.
 func TestVerifyFinds(t *testing.T) {
 	s := quickSession(t)
 	b, err := gaussianBase(300, 8, 70)
@@ -129,7 +136,13 @@ func TestAppends(t *testing.T) {
 }
 
 func TestMeasureStoresResults(t *testing.T) {
-	o := options{out: filepath.Join(t.TempDir(), "results"), rounds: 1, quick: true, noPeers: true, suffix: "-x"}
+	o := options{
+		out:     filepath.Join(t.TempDir(), "results"),
+		rounds:  1,
+		quick:   true,
+		noPeers: true,
+		suffix:  "-x",
+	}
 	err := measure(t.Context(), o, "test", func(s *session) error {
 		return s.compete(result.Group{Title: "g", Unit: "ms", Ours: "a"}, []rounds.Contestant{
 			{Name: "a", Role: result.Own, Run: func() (float64, error) { return 1, nil }},
@@ -142,7 +155,9 @@ func TestMeasureStoresResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Command != "go run ./peers --quick --no-peers --suffix -x --rounds 1 test" || len(f.Groups) != 1 || !f.Quick {
+	if f.Command != "go run ./peers --quick --no-peers --suffix -x --rounds 1 test" ||
+		len(f.Groups) != 1 ||
+		!f.Quick {
 		t.Errorf("stored %+v", f)
 	}
 }
@@ -151,7 +166,8 @@ func TestMeasureStoresResults(t *testing.T) {
 func TestEigen(t *testing.T) {
 	s := quickSession(t)
 	r := clicks.Draw(clicks.Config{Users: 400, Items: 150, Ones: 6000, Seed: 1})
-	if err := s.eigenGroups("small", r, nil, []eigenGroup{{rank: 5, rounds: 2, forms: []string{"sparse"}}}); err != nil {
+	sparse := []eigenGroup{{rank: 5, rounds: 2, forms: []string{"sparse"}}}
+	if err := s.eigenGroups("small", r, nil, sparse); err != nil {
 		t.Fatal(err)
 	}
 	g := s.file.Groups[0]
@@ -182,7 +198,8 @@ func TestOnly(t *testing.T) {
 	s := quickSession(t)
 	s.only = "k = 7"
 	r := clicks.Draw(clicks.Config{Users: 400, Items: 150, Ones: 6000, Seed: 1})
-	if err := s.eigenGroups("small", r, nil, []eigenGroup{{rank: 5, rounds: 1}, {rank: 7, rounds: 1}}); err != nil {
+	two := []eigenGroup{{rank: 5, rounds: 1}, {rank: 7, rounds: 1}}
+	if err := s.eigenGroups("small", r, nil, two); err != nil {
 		t.Fatal(err)
 	}
 	if len(s.file.Groups) != 1 || s.file.Groups[0].Params["k"] != 7 {

@@ -29,25 +29,39 @@ type options struct {
 
 func (o *options) register(flags *flag.FlagSet) {
 	flags.StringVar(&o.out, "out", "results", "folder for the results")
-	flags.StringVar(&o.suffix, "suffix", "", "text appended to the name of the file of results, such as -avx2")
+	flags.StringVar(&o.suffix, "suffix", "",
+		"text appended to the name of the file of results, such as -avx2")
 	flags.IntVar(&o.rounds, "rounds", 5, "rounds in which every contestant has its turn")
-	flags.StringVar(&o.only, "only", "", "measure only the groups and bases whose titles contain this text, such as Gaussian")
-	flags.IntVar(&o.queries, "queries", 10_000, "queries of each base of topn whose answers are checked")
-	flags.BoolVar(&o.quick, "quick", false, "small sizes and few repeats: shows that all runs, the figures mean little")
+	flags.StringVar(&o.only, "only", "",
+		"measure only the groups and bases whose titles contain this text, such as Gaussian")
+	flags.IntVar(&o.queries, "queries", 10_000,
+		"queries of each base of topn whose answers are checked")
+	flags.BoolVar(&o.quick, "quick", false,
+		"small sizes and few repeats: shows that all runs, the figures mean little")
 	flags.BoolVar(&o.noPeers, "no-peers", false, "measure gsimc and the limits of the machine only")
-	flags.StringVar(&o.pythons, "python", os.Getenv("GSIMC_BENCH_PYTHON"),
-		"Python interpreters with the peers, separated by commas, or in GSIMC_BENCH_PYTHON; default: python3, /usr/bin/python3")
-	flags.StringVar(&o.gsimc, "gsimc", "../bin/gsimc", "the gsimc program (make build), to train models and to be served by")
-	flags.StringVar(&o.data, "data", "../../shared/data", "folder of optional data sets; what is not there is skipped")
-	flags.StringVar(&o.cache, "cache", "", "folder that keeps trained models for the next run; default: none are kept")
+	flags.StringVar(
+		&o.pythons,
+		"python",
+		os.Getenv("GSIMC_BENCH_PYTHON"),
+		"Python interpreters with the peers, separated by commas, or in GSIMC_BENCH_PYTHON; "+
+			"default: python3, /usr/bin/python3",
+	)
+	flags.StringVar(&o.gsimc, "gsimc", "../bin/gsimc",
+		"the gsimc program (make build), to train models and to be served by")
+	flags.StringVar(&o.data, "data", "../../shared/data",
+		"folder of optional data sets; sets that are absent are skipped")
+	flags.StringVar(&o.cache, "cache", "",
+		"folder that keeps trained models for the next run; default: none are kept")
 }
 
 func (o *options) validate() error {
 	if o.rounds < 1 {
-		return fmt.Errorf("--rounds is %d, want at least 1, and 5 for figures that are quoted", o.rounds)
+		return fmt.Errorf("--rounds is %d, want at least 1, and 5 for figures that are quoted",
+			o.rounds)
 	}
 	if o.queries < timedQueries {
-		return fmt.Errorf("--queries is %d, want at least the %d that are timed", o.queries, timedQueries)
+		return fmt.Errorf("--queries is %d, want at least the %d that are timed", o.queries,
+			timedQueries)
 	}
 	return nil
 }
@@ -86,7 +100,8 @@ type session struct {
 
 // say prints a line of progress with the time since the beginning.
 func (s *session) say(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "%5.0fs  %s: %s\n", time.Since(s.begin).Seconds(), s.file.Part, fmt.Sprintf(format, args...))
+	fmt.Fprintf(os.Stderr, "%5.0fs  %s: %s\n", time.Since(s.begin).Seconds(), s.file.Part,
+		fmt.Sprintf(format, args...))
 }
 
 // note says something that belongs into the report too: a version, or who was skipped and why.
@@ -142,9 +157,11 @@ func (s *session) competeRounds(g result.Group, contestants []rounds.Contestant,
 		switch {
 		case one.Name == g.Ours:
 		case one.Role == result.Limit:
-			line += fmt.Sprintf("   limit, %.2f [%.2f–%.2f] times better than ours", better.Median, better.Min, better.Max)
+			line += fmt.Sprintf("   limit, %.2f [%.2f–%.2f] times better than ours", better.Median,
+				better.Min, better.Max)
 		default:
-			line += fmt.Sprintf("   ours is %.2f [%.2f–%.2f] times better", better.Median, better.Min, better.Max)
+			line += fmt.Sprintf("   ours is %.2f [%.2f–%.2f] times better", better.Median,
+				better.Min, better.Max)
 		}
 		fmt.Println(line)
 	}
@@ -155,14 +172,21 @@ func (s *session) competeRounds(g result.Group, contestants []rounds.Contestant,
 	return nil
 }
 
-// startPythons starts the interpreters that there are, with so many threads each, and notes their versions.
+// startPythons starts the interpreters that are installed, each with the given number of threads, and
+// notes their versions.
 func (s *session) startPythons(threads int) ([]*python.Worker, error) {
 	if s.noPeers {
 		return nil, nil
 	}
-	env := []string{fmt.Sprint("OMP_NUM_THREADS=", threads), fmt.Sprint("OPENBLAS_NUM_THREADS=", threads)}
+	env := []string{
+		fmt.Sprint("OMP_NUM_THREADS=", threads),
+		fmt.Sprint("OPENBLAS_NUM_THREADS=", threads),
+	}
 	if result.HasAVX512() {
-		env = append(env, "OPENBLAS_CORETYPE=SkylakeX") // else older versions take the processor for one without AVX-512
+		env = append(
+			env,
+			"OPENBLAS_CORETYPE=SkylakeX",
+		) // else older versions take the processor for one without AVX-512
 	}
 	var workers []*python.Worker
 	for _, name := range python.Interpreters(s.pythons) {

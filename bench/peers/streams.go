@@ -26,8 +26,9 @@ const (
 	storeCache = 512 << 20
 )
 
-// streamUsers are the numbers of users of the served groups: as many as gsimc bench draws by default, and as the other groups have.
-// The more there are, the seldomer is a user's state still in the processor's caches.
+// streamUsers are the numbers of users of the served groups: as many as gsimc bench draws by
+// default, and as the other groups have. The more there are, the seldomer is a user's state still
+// in the processor's caches.
 var streamUsers = []int{10_000, eventUsers}
 
 // measureStreams sends events of few and of many users.
@@ -45,17 +46,23 @@ func (s *session) measureStreams(backends []backend) error {
 				return err
 			}
 		}
-		if err := s.measureServed(title, path, &loadtest.Traffic{Items: items, Users: users, Page: 10, Stream: 1, Seed: 1}, backends); err != nil {
+		traffic := &loadtest.Traffic{Items: items, Users: users, Page: 10, Stream: 1, Seed: 1}
+		if err := s.measureServed(title, path, traffic, backends); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// measureServed sends the traffic to a real server, which stores the events, folds them into the users' states and acknowledges
-// them, beside redis on a socket of the same kind.
-func (s *session) measureServed(title, path string, t *loadtest.Traffic, backends []backend) (err error) {
-	server, err := served.Start(s.ctx, s.gsimc, path, s.path(fmt.Sprintf("served-%d", t.Users)), "--state-cache", stateCache, "--store-cache", fmt.Sprint(storeCache))
+// measureServed sends the traffic to a real server, which stores the events, folds them into the
+// users' states and acknowledges them, beside redis on a socket of the same kind.
+func (s *session) measureServed(
+	title, path string,
+	t *loadtest.Traffic,
+	backends []backend,
+) (err error) {
+	server, err := served.Start(s.ctx, s.gsimc, path, s.path(fmt.Sprintf("served-%d", t.Users)),
+		"--state-cache", stateCache, "--store-cache", fmt.Sprint(storeCache))
 	if err != nil {
 		return err
 	}
@@ -67,7 +74,8 @@ func (s *session) measureServed(title, path string, t *loadtest.Traffic, backend
 	defer func() { err = errors.Join(err, client.Close()) }()
 	unary := *t
 	unary.Stream, unary.Observe = 0, 1
-	ownStream := fmt.Sprintf("gsimc serve, StreamObserve, %d streams, %d events in a message", streamConnections, streamBatch)
+	ownStream := fmt.Sprintf("gsimc serve, StreamObserve, %d streams, %d events in a message",
+		streamConnections, streamBatch)
 	settled := func(rate func() (float64, error)) func() (float64, error) {
 		return func() (float64, error) {
 			defer server.Settle(s.ctx)
@@ -75,16 +83,33 @@ func (s *session) measureServed(title, path string, t *loadtest.Traffic, backend
 		}
 	}
 	contestants := []rounds.Contestant{
-		{Name: ownStream, Role: result.Own, Run: settled(func() (float64, error) { return s.streamRate(client, t, streamBatch) })},
-		{Name: fmt.Sprintf("gsimc serve, StreamObserve, %d streams, an event in a message", streamConnections), Role: result.Own,
-			Run: settled(func() (float64, error) { return s.streamRate(client, t, 1) })},
+		{
+			Name: ownStream,
+			Role: result.Own,
+			Run:  settled(func() (float64, error) { return s.streamRate(client, t, streamBatch) }),
+		},
+		{
+			Name: fmt.Sprintf("gsimc serve, StreamObserve, %d streams, an event in a message",
+				streamConnections),
+			Role: result.Own,
+			Run:  settled(func() (float64, error) { return s.streamRate(client, t, 1) }),
+		},
 		{Name: fmt.Sprintf("gsimc serve, Observe, %d in flight", observeInFlight), Role: result.Own,
 			Run: settled(func() (float64, error) { return s.observeRate(client, &unary) })},
 	}
 	for _, b := range backends {
 		add := func(writers, batch int) {
-			contestants = append(contestants, rounds.Contestant{Role: b.role, Run: func() (float64, error) { return s.writeRate(b, t.Users, writers, batch) },
-				Name: fmt.Sprintf("%s, %d callers, %d event(s) in a call", b.name, writers, batch)})
+			contestants = append(
+				contestants,
+				rounds.Contestant{
+					Role: b.role,
+					Run: func() (float64, error) {
+						return s.writeRate(b, t.Users, writers, batch)
+					},
+					Name: fmt.Sprintf("%s, %d callers, %d event(s) in a call", b.name, writers,
+						batch),
+				},
+			)
 		}
 		switch b.kind {
 		case redisKind:
@@ -95,10 +120,13 @@ func (s *session) measureServed(title, path string, t *loadtest.Traffic, backend
 		}
 	}
 	return s.compete(result.Group{
-		Title: title, Params: map[string]float64{"served": 1, "k": 256, "users": float64(t.Users)}, Unit: "events/s", Higher: true, Ours: ownStream,
-		Remarks: "gsimc also checks every event, folds it into the state of its user (k = 256), and gives it a revision; redis appends its bytes to a list. " +
-			"The states and event ids of all users fit into the server's memory (--state-cache " + stateCache + fmt.Sprintf(" --store-cache %dMiB). ", storeCache>>20) +
-			"bbolt has no socket.",
+		Title:  title,
+		Params: map[string]float64{"served": 1, "k": 256, "users": float64(t.Users)},
+		Unit:   "events/s", Higher: true, Ours: ownStream,
+		Remarks: fmt.Sprintf("gsimc also checks every event, folds it into the state of its user "+
+			"(k = 256), and gives it a revision; redis appends its bytes to a list. The states and "+
+			"event ids of all users fit into the server's memory (--state-cache %s --store-cache %dMiB). "+
+			"bbolt has no socket.", stateCache, storeCache>>20),
 	}, contestants)
 }
 
@@ -106,8 +134,8 @@ func (s *session) measureServed(title, path string, t *loadtest.Traffic, backend
 func (s *session) servedModel() (path string, items []string, err error) {
 	count := pick(s, 20_000, 1000)
 	events := s.path("served.csv")
-	if err := s.program("generate", "--items", fmt.Sprint(count), "--users", fmt.Sprint(count), "--events", fmt.Sprint(20*count),
-		"--seed", "1", "--out", events); err != nil {
+	if err := s.program("generate", "--items", fmt.Sprint(count), "--users", fmt.Sprint(count),
+		"--events", fmt.Sprint(20*count), "--seed", "1", "--out", events); err != nil {
 		return "", nil, err
 	}
 	if path, err = s.train(events, fmt.Sprintf("served-%d", count), 256); err != nil {
@@ -124,10 +152,17 @@ func (s *session) servedModel() (path string, items []string, err error) {
 }
 
 // measuringTime is how long a writer writes in one round.
-func (s *session) measuringTime() time.Duration { return pick(s, time.Second, 200*time.Millisecond) }
+func (s *session) measuringTime() time.Duration {
+	return pick(s, time.Second, 200*time.Millisecond)
+}
 
-// streamRate streams for a while, with batch events in a message, and returns how many events a second were acknowledged.
-func (s *session) streamRate(client *loadtest.Client, t *loadtest.Traffic, batch int) (float64, error) {
+// streamRate streams for a while, with batch events in a message, and returns how many events a
+// second were acknowledged.
+func (s *session) streamRate(
+	client *loadtest.Client,
+	t *loadtest.Traffic,
+	batch int,
+) (float64, error) {
 	sources := make([]*loadtest.Source, streamConnections)
 	for i := range sources {
 		sources[i] = t.Source(s.nextSource())
@@ -144,8 +179,13 @@ func (s *session) streamRate(client *loadtest.Client, t *loadtest.Traffic, batch
 
 // observeRate sends single events for a while.
 func (s *session) observeRate(client *loadtest.Client, t *loadtest.Traffic) (float64, error) {
-	loop := loadtest.ClosedLoop{InFlight: observeInFlight, Duration: s.measuringTime(), Timeout: 10 * time.Second}
-	r := loop.Run(s.ctx, func(int) func() loadtest.Request { return t.Source(s.nextSource()).Next }, client)
+	loop := loadtest.ClosedLoop{
+		InFlight: observeInFlight,
+		Duration: s.measuringTime(),
+		Timeout:  10 * time.Second,
+	}
+	r := loop.Run(s.ctx, func(int) func() loadtest.Request { return t.Source(s.nextSource()).Next },
+		client)
 	return r.Rate(), r.Err()
 }
 

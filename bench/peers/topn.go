@@ -27,8 +27,8 @@ const (
 // microBatch is how many requests share a pass in the batched groups.
 const microBatch = 16
 
-// measureTopN compares the search of a model with a float32 scan, with faiss and with BLAS, on bases one after the other,
-// so that only one is in memory.
+// measureTopN compares the search of a model with a float32 scan, with faiss and with BLAS, on
+// bases one after the other, so that only one is in memory.
 func measureTopN(s *session) (err error) {
 	workers, err := s.startPythons(1)
 	if err != nil {
@@ -36,7 +36,8 @@ func measureTopN(s *session) (err error) {
 	}
 	defer func() { err = errors.Join(err, closeAll(workers)) }()
 	queries := pick(s, s.queries, timedQueries)
-	for _, shape := range pick(s, [][2]int{{20_000, 256}, {17_770, 1000}, {200_000, 256}, {1_000_000, 128}}, [][2]int{{5000, 64}}) {
+	shapes := [][2]int{{20_000, 256}, {17_770, 1000}, {200_000, 256}, {1_000_000, 128}}
+	for _, shape := range pick(s, shapes, [][2]int{{5000, 64}}) {
 		if s.left(fmt.Sprintf("Gaussian, n = %d, k = %d", shape[0], shape[1])) {
 			continue
 		}
@@ -56,7 +57,8 @@ func measureTopN(s *session) (err error) {
 func (s *session) trainedGroups(workers []*python.Worker, queries int) error {
 	if !s.left(amazonTitle) {
 		if events := s.amazonGames(); events != "" {
-			if err := s.trainedGroup(amazonTitle, events, amazonTitle, workers, queries); err != nil {
+			err := s.trainedGroup(amazonTitle, events, amazonTitle, workers, queries)
+			if err != nil {
 				return err
 			}
 		}
@@ -67,15 +69,19 @@ func (s *session) trainedGroups(workers []*python.Worker, queries int) error {
 	items := pick(s, 200_000, 5_000)
 	events := s.path("generated.csv")
 	// A few of the items get no event, hence the tenth more.
-	if err := s.program("generate", "--items", fmt.Sprint(items+items/8), "--users", fmt.Sprint(items), "--events",
-		fmt.Sprint(20*items), "--seed", "1", "--out", events); err != nil {
+	if err := s.program("generate", "--items", fmt.Sprint(items+items/8), "--users", fmt.Sprint(items),
+		"--events", fmt.Sprint(20*items), "--seed", "1", "--out", events); err != nil {
 		return err
 	}
 	err := s.trainedGroup("generated", events, fmt.Sprintf("generated-%d", items), workers, queries)
 	return errors.Join(err, os.Remove(events))
 }
 
-func (s *session) trainedGroup(title, events, name string, workers []*python.Worker, queries int) error {
+func (s *session) trainedGroup(
+	title, events, name string,
+	workers []*python.Worker,
+	queries int,
+) error {
 	b, err := s.trainedBase(title, events, name, pick(s, 256, 64), queries)
 	if err != nil {
 		return err
@@ -107,16 +113,23 @@ func (s *session) searchGroups(b *base, workers []*python.Worker) (err error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, g := range []struct{ top, batch int }{{100, 1}, {10, 1}, {100, microBatch}} {
 		group := result.Group{
-			Title:  fmt.Sprintf("%s, n = %d, k = %d, top %d", b.title, b.n, b.k, g.top),
-			Params: map[string]float64{"n": float64(b.n), "k": float64(b.k), "top": float64(g.top), "batch": float64(g.batch)},
-			Unit:   "ms", Ours: ownSearch, Checks: checks,
+			Title: fmt.Sprintf("%s, n = %d, k = %d, top %d", b.title, b.n, b.k, g.top),
+			Params: map[string]float64{
+				"n":     float64(b.n),
+				"k":     float64(b.k),
+				"top":   float64(g.top),
+				"batch": float64(g.batch),
+			},
+			Unit: "ms", Ours: ownSearch, Checks: checks,
 		}
 		if g.batch > 1 {
 			group.Title += fmt.Sprintf(", %d queries at once", g.batch)
 			group.Remarks = "Time of one query."
 		}
 		checks = nil // of the base, so they are told once
-		contestants := append(s.ownSearches(b, g.top, g.batch, stream), s.peerSearches(engines, g.top, g.batch)...)
+		contestants := append(
+			s.ownSearches(b, g.top, g.batch, stream),
+			s.peerSearches(engines, g.top, g.batch)...)
 		if err := s.compete(group, contestants); err != nil {
 			return err
 		}
@@ -160,14 +173,20 @@ func (s *session) ownSearches(b *base, top, batch int, stream []byte) []rounds.C
 		}), one(ownSingle, result.Peer, 1, single))
 	}
 	scan := newScan(b)
-	list = append(list, one(ownScan, result.Peer, 1, func(i int) error { dst = scan.topN(dst, query(i), top); return nil }))
+	list = append(
+		list,
+		one(ownScan, result.Peer, 1,
+			func(i int) error { dst = scan.topN(dst, query(i), top); return nil }),
+	)
 	if ceiling.Available() && batch == 1 {
-		list = append(list, one(memory, result.Limit, 1, func(int) error { ceiling.Load(stream); return nil }))
+		list = append(list,
+			one(memory, result.Limit, 1, func(int) error { ceiling.Load(stream); return nil }))
 	}
 	return list
 }
 
-// scan is the search that the others are measured against: all scores in float32, block by block, and a heap.
+// scan is the search that the others are measured against: all scores in float32, block by block,
+// and a heap.
 type scan struct {
 	b      *base
 	scores [512]float32
@@ -200,7 +219,8 @@ func (s *session) load(b *base, workers []*python.Worker) ([]engine, error) {
 	}
 	rows, queries := s.path("rows.npy"), s.path("queries.npy")
 	timed := min(timedQueries, len(b.queries)/b.k)
-	err := errors.Join(npy.Write(rows, b.rows, b.n, b.k), npy.Write(queries, b.queries[:timed*b.k], timed, b.k))
+	err := errors.Join(npy.Write(rows, b.rows, b.n, b.k),
+		npy.Write(queries, b.queries[:timed*b.k], timed, b.k))
 	if err != nil {
 		return nil, err
 	}
@@ -208,11 +228,13 @@ func (s *session) load(b *base, workers []*python.Worker) ([]engine, error) {
 	for _, w := range workers {
 		v := w.Versions
 		names := []string{"blas"}
-		engines = append(engines, engine{w, "blas", fmt.Sprintf("NumPy %s, OpenBLAS and argpartition", v.NumPy)})
+		engines = append(engines,
+			engine{w, "blas", fmt.Sprintf("NumPy %s, OpenBLAS and argpartition", v.NumPy)})
 		if v.Faiss != "" {
 			faiss := "faiss " + strings.NewReplacer(" (OPTIMIZE ", " (", "DD ", "").Replace(v.Faiss)
 			names = append(names, "flat", "sq8")
-			engines = append(engines, engine{w, "flat", faiss + " IndexFlatIP"}, engine{w, "sq8", faiss + " SQ8 (not exact)"})
+			engines = append(engines, engine{w, "flat", faiss + " IndexFlatIP"},
+				engine{w, "sq8", faiss + " SQ8 (not exact)"})
 		}
 		args := map[string]any{"rows": rows, "queries": queries, "engines": names}
 		if err := w.Call("search.load", args, nil); err != nil {
@@ -222,8 +244,8 @@ func (s *session) load(b *base, workers []*python.Worker) ([]engine, error) {
 	return engines, errors.Join(os.Remove(rows), os.Remove(queries))
 }
 
-// peerSearches are the contestants of the Python processes. The quantised index of faiss takes part in one group only: it
-// is slow and its answers are not exact.
+// peerSearches are the contestants of the Python processes. The quantised index of faiss takes part
+// in one group only: it is slow and its answers are not exact.
 func (s *session) peerSearches(engines []engine, top, batch int) []rounds.Contestant {
 	var list []rounds.Contestant
 	for _, e := range engines {
@@ -231,13 +253,22 @@ func (s *session) peerSearches(engines []engine, top, batch int) []rounds.Contes
 			continue
 		}
 		round := 0
-		list = append(list, rounds.Contestant{Name: e.title, Role: result.Peer, Run: func() (float64, error) {
-			round++
-			var reply struct{ Seconds float64 }
-			args := map[string]any{"engine": e.name, "top": top, "batch": batch, "first": 31 * round, "use": s.use().Seconds()}
-			err := e.worker.Call("search.time", args, &reply)
-			return reply.Seconds / float64(batch) * 1e3, err
-		}})
+		list = append(
+			list,
+			rounds.Contestant{Name: e.title, Role: result.Peer, Run: func() (float64, error) {
+				round++
+				var reply struct{ Seconds float64 }
+				args := map[string]any{
+					"engine": e.name,
+					"top":    top,
+					"batch":  batch,
+					"first":  31 * round,
+					"use":    s.use().Seconds(),
+				}
+				err := e.worker.Call("search.time", args, &reply)
+				return reply.Seconds / float64(batch) * 1e3, err
+			}},
+		)
 	}
 	return list
 }

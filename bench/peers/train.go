@@ -24,7 +24,8 @@ const (
 	tolerance = 1e-4 // the residual that everyone has to reach, of the largest eigenvalue
 )
 
-// measureTrain finds the leading eigenvectors of K of the same matrices by gsimc and by ARPACK, on one thread.
+// measureTrain finds the leading eigenvectors of K of the same matrices by gsimc and by ARPACK, on
+// one thread.
 func measureTrain(s *session) (err error) {
 	workers, err := s.startPythons(1)
 	if err != nil {
@@ -32,8 +33,10 @@ func measureTrain(s *session) (err error) {
 	}
 	defer func() { err = errors.Join(err, closeAll(workers)) }()
 	workers = withSciPy(workers)
-	r := clicks.Draw(pick(s, clicks.Config{Users: 200_000, Items: 17_770, Ones: 11_500_000, Seed: 1},
-		clicks.Config{Users: 5_000, Items: 1_500, Ones: 150_000, Seed: 1}))
+	r := clicks.Draw(
+		pick(s, clicks.Config{Users: 200_000, Items: 17_770, Ones: 11_500_000, Seed: 1},
+			clicks.Config{Users: 5_000, Items: 1_500, Ones: 150_000, Seed: 1}),
+	)
 	if err := s.eigenGroups("generated, 4 genres a user", r, workers, []eigenGroup{
 		{rank: pick(s, 50, 10), rounds: 1, forms: []string{"sparse", "dense"}},
 		{rank: pick(s, 500, 50), rounds: s.rounds, forms: []string{"sparse"}},
@@ -67,13 +70,19 @@ func withSciPy(workers []*python.Worker) []*python.Worker {
 	return nil
 }
 
-// eigenGroup says how many eigenvectors to find, how often, and of what kind of operator ARPACK does.
+// eigenGroup says how many eigenvectors to find, how often, and of what kind of operator ARPACK
+// does.
 type eigenGroup struct {
 	rank, rounds int
 	forms        []string
 }
 
-func (s *session) eigenGroups(title string, r *spectral.Incidence, workers []*python.Worker, groups []eigenGroup) error {
+func (s *session) eigenGroups(
+	title string,
+	r *spectral.Incidence,
+	workers []*python.Worker,
+	groups []eigenGroup,
+) error {
 	if err := s.loadIncidence(r, workers); err != nil {
 		return err
 	}
@@ -92,11 +101,13 @@ func (s *session) eigenGroups(title string, r *spectral.Incidence, workers []*py
 // loadIncidence hands the matrix to the Python processes in compressed sparse rows.
 func (s *session) loadIncidence(r *spectral.Incidence, workers []*python.Worker) error {
 	ptr, item := s.path("ptr.npy"), s.path("item.npy")
-	if err := errors.Join(npy.Write(ptr, r.Ptr, len(r.Ptr)), npy.Write(item, r.Item, len(r.Item))); err != nil {
+	err := errors.Join(npy.Write(ptr, r.Ptr, len(r.Ptr)), npy.Write(item, r.Item, len(r.Item)))
+	if err != nil {
 		return err
 	}
 	for _, w := range workers {
-		if err := w.Call("eigen.load", map[string]any{"ptr": ptr, "item": item, "items": r.NumItems}, nil); err != nil {
+		matrix := map[string]any{"ptr": ptr, "item": item, "items": r.NumItems}
+		if err := w.Call("eigen.load", matrix, nil); err != nil {
 			return fmt.Errorf("%s: %w", w.Interpreter, err)
 		}
 	}
@@ -106,7 +117,12 @@ func (s *session) loadIncidence(r *spectral.Incidence, workers []*python.Worker)
 // solved is what a solver says of its answer.
 type solved struct{ Seconds, Residual, Sum, Passes float64 }
 
-func (s *session) eigenGroup(title string, r *spectral.Incidence, workers []*python.Worker, g eigenGroup) error {
+func (s *session) eigenGroup(
+	title string,
+	r *spectral.Incidence,
+	workers []*python.Worker,
+	g eigenGroup,
+) error {
 	last := map[string]solved{}
 	var names []string
 	add := func(name string, role result.Role, solve func() (solved, error)) rounds.Contestant {
@@ -117,25 +133,35 @@ func (s *session) eigenGroup(title string, r *spectral.Incidence, workers []*pyt
 			return answer.Seconds, err
 		}}
 	}
-	contestants := []rounds.Contestant{add(ownSolver, result.Own, func() (solved, error) { return s.solve(r, g.rank) })}
+	contestants := []rounds.Contestant{
+		add(ownSolver, result.Own, func() (solved, error) { return s.solve(r, g.rank) }),
+	}
 	for _, w := range workers {
 		for _, form := range g.forms {
 			name := fmt.Sprintf("SciPy %s eigsh, %s", w.Versions.SciPy,
 				map[string]string{"sparse": "sparse operator", "dense": "dense Gram matrix"}[form])
-			contestants = append(contestants, add(name, result.Peer, func() (answer solved, err error) {
-				err = w.Call("eigen.solve", map[string]any{"form": form, "k": g.rank, "tol": tolerance}, &answer)
-				return answer, err
-			}))
+			contestants = append(
+				contestants,
+				add(name, result.Peer, func() (answer solved, err error) {
+					err = w.Call("eigen.solve",
+						map[string]any{"form": form, "k": g.rank, "tol": tolerance}, &answer)
+					return answer, err
+				}),
+			)
 		}
 	}
 	group := result.Group{
-		Title: fmt.Sprintf("%s: %d users, %d items, %d ones, k = %d, 1 thread", title, r.NumUsers(), r.NumItems, len(r.Item), g.rank),
+		Title: fmt.Sprintf("%s: %d users, %d items, %d ones, k = %d, 1 thread", title, r.NumUsers(),
+			r.NumItems, len(r.Item), g.rank),
 		Params: map[string]float64{
-			"users": float64(r.NumUsers()), "items": float64(r.NumItems), "ones": float64(len(r.Item)), "k": float64(g.rank),
+			"users": float64(
+				r.NumUsers(),
+			), "items": float64(r.NumItems), "ones": float64(len(r.Item)), "k": float64(g.rank),
 		},
 		Unit: "s", Ours: ownSolver,
 		Remarks: fmt.Sprintf("All are asked for a residual of %.0e of the largest eigenvalue. "+
-			"The time of gsimc is that of everything after the matrix R, SciPy's does not include the normalisation of R.", tolerance),
+			"The time of gsimc is that of everything after the matrix R, "+
+			"SciPy's does not include the normalisation of R.", tolerance),
 	}
 	if err := s.competeRounds(group, contestants, g.rounds); err != nil {
 		return err
@@ -144,7 +170,8 @@ func (s *session) eigenGroup(title string, r *spectral.Incidence, workers []*pyt
 	return nil
 }
 
-// eigenChecks tells how good the answers are: the residuals, and the sums of the eigenvalues, which are the larger the better.
+// eigenChecks tells how good the answers are: the residuals, and the sums of the eigenvalues, which
+// are the larger the better.
 func (s *session) eigenChecks(g *result.Group, names []string, last map[string]solved) {
 	own := last[ownSolver].Sum
 	for _, name := range names {
@@ -171,7 +198,10 @@ func (s *session) solve(r *spectral.Incidence, rank int) (solved, error) {
 	runtime.GC() // what was left by the one before is not this one's
 	begin := time.Now()
 	basis, err := spectral.Solve(r, spectral.Options{
-		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: rank, Tolerance: tolerance, Seed: 1, Progress: progress,
+		Graph: spectral.Graph{
+			Kind:           spectral.Hypergraph,
+			DegreeExponent: 1,
+		}, Rank: rank, Tolerance: tolerance, Seed: 1, Progress: progress,
 	})
 	answer := solved{Seconds: time.Since(begin).Seconds()}
 	if err != nil {
@@ -196,10 +226,17 @@ func measureTrainLarge(s *session) error {
 		s.note("the largest memory in use is not known: %v", err)
 	}
 	g := result.Group{
-		Title: fmt.Sprintf("generated, the size of the Netflix prize: %d users, %d items, %d ones, k = %d, %d threads",
+		Title: fmt.Sprintf(
+			"generated, the size of the Netflix prize: "+
+				"%d users, %d items, %d ones, k = %d, %d threads",
 			r.NumUsers(), r.NumItems, len(r.Item), rank, runtime.GOMAXPROCS(0)),
-		Params: map[string]float64{"users": float64(r.NumUsers()), "items": float64(r.NumItems), "ones": float64(len(r.Item)), "k": float64(rank)},
-		Unit:   "s", Ours: ownSolver, Remarks: "Once.",
+		Params: map[string]float64{
+			"users": float64(r.NumUsers()),
+			"items": float64(r.NumItems),
+			"ones":  float64(len(r.Item)),
+			"k":     float64(rank),
+		},
+		Unit: "s", Ours: ownSolver, Remarks: "Once.",
 	}
 	s.say("%s", g.Title)
 	answer, err := s.solve(r, rank)
@@ -207,11 +244,22 @@ func measureTrainLarge(s *session) error {
 		return err
 	}
 	peak := peakGiB()
-	g.Series = []result.Series{{Name: ownSolver, Role: result.Own, Samples: []float64{answer.Seconds}}}
+	g.Series = []result.Series{
+		{Name: ownSolver, Role: result.Own, Samples: []float64{answer.Seconds}},
+	}
 	g.Checks = []result.Check{
-		{Name: "residual", Value: answer.Residual, Text: fmt.Sprintf("%.1e of the largest eigenvalue", answer.Residual), Bad: answer.Residual > tolerance},
+		{
+			Name:  "residual",
+			Value: answer.Residual,
+			Text:  fmt.Sprintf("%.1e of the largest eigenvalue", answer.Residual),
+			Bad:   answer.Residual > tolerance,
+		},
 		{Name: result.Multiplied, Value: answer.Passes, Text: fmt.Sprint(answer.Passes)},
-		{Name: "largest resident memory, R included", Value: peak, Text: fmt.Sprintf("%.2f GiB", peak)},
+		{
+			Name:  "largest resident memory, R included",
+			Value: peak,
+			Text:  fmt.Sprintf("%.2f GiB", peak),
+		},
 	}
 	s.say("%.1f s, residual %.1e, %.2f GiB", answer.Seconds, answer.Residual, peak)
 	s.file.Groups = append(s.file.Groups, g)

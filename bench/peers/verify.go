@@ -13,13 +13,16 @@ import (
 	"github.com/gsimc/gsimc/ranking"
 )
 
-// oracleQueries is how many queries share a block of rows in the cache while the right answers are computed.
+// oracleQueries is how many queries share a block of rows in the cache while the right answers are
+// computed.
 const oracleQueries = 64
 
-// verify counts the queries of which the model's search gives another item, another order or another bit of a score than
-// the full float32 scan: one query at a time for the first 100, and several at once for the first 10.
+// verify counts the queries of which the model's search gives another item, another order or
+// another bit of a score than the full float32 scan: one query at a time for the first 100, and
+// several at once for the first 10.
 func (s *session) verify(b *base) []result.Check {
-	s.say("%s, n = %d, k = %d: comparing %d answers with those of the full scan", b.title, b.n, b.k, len(b.queries)/b.k)
+	s.say("%s, n = %d, k = %d: comparing %d answers with those of the full scan", b.title, b.n, b.k,
+		len(b.queries)/b.k)
 	count := len(b.queries) / b.k
 	var next, wrongSingle, wrongBatch atomic.Int64
 	var wg sync.WaitGroup
@@ -39,16 +42,26 @@ func (s *session) verify(b *base) []result.Check {
 	}
 	wg.Wait()
 	check := func(name string, wrong int64) result.Check {
-		return result.Check{Name: name, Value: float64(wrong), Text: fmt.Sprintf("%d of %d", wrong, count), Bad: wrong > 0}
+		return result.Check{
+			Name:  name,
+			Value: float64(wrong),
+			Text:  fmt.Sprintf("%d of %d", wrong, count),
+			Bad:   wrong > 0,
+		}
 	}
 	return []result.Check{
-		check("answers that differ from the full float32 scan (ids, order or score bits), top 100, one at a time", wrongSingle.Load()),
+		check(
+			"answers that differ from the full float32 scan (ids, order or score bits), "+
+				"top 100, one at a time",
+			wrongSingle.Load(),
+		),
 		check(fmt.Sprintf("the same, top 10, %d queries at once", microBatch), wrongBatch.Load()),
 	}
 }
 
-// oracle returns the first top items of every query by the full scan. Blocks of rows small enough for the cache are gone
-// through for all queries; the bits of a score do not depend on the block that it is computed in.
+// oracle returns the first top items of every query by the full scan. Blocks of rows small enough
+// for the cache are gone through for all queries; the bits of a score do not depend on the block
+// that it is computed in.
 func (b *base) oracle(queries []float32, top int) [][]ranking.Scored {
 	count := len(queries) / b.k
 	selections := make([]ranking.TopN, count)
@@ -61,7 +74,8 @@ func (b *base) oracle(queries []float32, top int) [][]ranking.Scored {
 		for first := 0; first < b.n; first += rows {
 			block := scores[:min(rows, b.n-first)]
 			for i := range selections {
-				vec.ScanTo(block, b.rows[first*b.k:(first+len(block))*b.k], queries[i*b.k:(i+1)*b.k])
+				vec.ScanTo(block, b.rows[first*b.k:(first+len(block))*b.k],
+					queries[i*b.k:(i+1)*b.k])
 				selections[i].Offer(int32(first), block, nil)
 			}
 		}
@@ -79,7 +93,8 @@ func (b *base) oracle(queries []float32, top int) [][]ranking.Scored {
 	return answers
 }
 
-// wrongSingles counts the queries that are answered otherwise than want when they are asked one by one.
+// wrongSingles counts the queries that are answered otherwise than want when they are asked one by
+// one.
 func (b *base) wrongSingles(queries []float32, want [][]ranking.Scored) (wrong int64) {
 	var got []ranking.Scored
 	for i, w := range want {
@@ -115,14 +130,15 @@ func sameBits(a, b []ranking.Scored) bool {
 	})
 }
 
-// overlap compares the first 100 items of the engines with our own: exact ones differ only where scores are equal to the
-// last digits, since they add in another order.
+// overlap compares the first 100 items of the engines with our own: exact ones differ only where
+// scores are equal to the last digits, since they add in another order.
 func overlap(b *base, engines []engine) ([]result.Check, error) {
 	const top, count = 100, 64
 	var checks []result.Check
 	for _, e := range engines {
 		var reply struct{ IDs [][]int32 }
-		if err := e.worker.Call("search.ids", map[string]any{"engine": e.name, "top": top, "count": count}, &reply); err != nil {
+		search := map[string]any{"engine": e.name, "top": top, "count": count}
+		if err := e.worker.Call("search.ids", search, &reply); err != nil {
 			return nil, err
 		}
 		common, total := 0, 0
@@ -137,8 +153,9 @@ func overlap(b *base, engines []engine) ([]result.Check, error) {
 		share := float64(common) / float64(max(total, 1))
 		checks = append(checks, result.Check{
 			Name: "items in common with " + e.title, Value: share,
-			Text: fmt.Sprintf("%.2f %% of the top %d of %d queries", 100*share, top, len(reply.IDs)),
-			Bad:  e.name != "sq8" && share < 0.999,
+			Text: fmt.Sprintf("%.2f %% of the top %d of %d queries", 100*share, top,
+				len(reply.IDs)),
+			Bad: e.name != "sq8" && share < 0.999,
 		})
 	}
 	return checks, nil

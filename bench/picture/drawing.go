@@ -29,15 +29,22 @@ const (
 	lineColor          = "#b9b9b9"
 )
 
-// drawing returns an SVG with a column for each list. Lines join an item that two neighbouring lists
-// have; an item that the list before does not have is coloured.
+// drawing returns an SVG with a column for each list. Lines join an item that two neighbouring
+// lists have; an item that the list before does not have is coloured.
 func drawing(lists []list, names titles, caption string) []byte {
 	width := 2*edge + len(lists)*columnWidth + (len(lists)-1)*gap
 	height := headHeight + rows*rowHeight + footHeight
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" `,
-		width, height, width, height)
-	fmt.Fprintln(&b, `font-family="-apple-system, 'Segoe UI', Helvetica, Arial, 'Liberation Sans', sans-serif">`)
+	fmt.Fprintf(
+		&b,
+		`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" `,
+		width,
+		height,
+		width,
+		height,
+	)
+	fmt.Fprintln(&b,
+		`font-family="-apple-system, 'Segoe UI', Helvetica, Arial, 'Liberation Sans', sans-serif">`)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" rx="8" fill="#ffffff"/>`+"\n", width, height)
 	for column, l := range lists {
 		x := edge + column*(columnWidth+gap)
@@ -80,7 +87,8 @@ func head(b *bytes.Buffer, x, column int, l list, names titles) {
 func join(b *bytes.Buffer, x, y, before int) {
 	middle := (rowHeight - 6) / 2
 	from := headHeight + before*rowHeight + middle
-	fmt.Fprintf(b, `<path d="M%d %d C%d %d %d %d %d %d" fill="none" stroke="%s" stroke-width="1.5"/>`+"\n",
+	fmt.Fprintf(b,
+		`<path d="M%d %d C%d %d %d %d %d %d" fill="none" stroke="%s" stroke-width="1.5"/>`+"\n",
 		x-gap, from, x-gap/2, from, x-gap/2, y+middle, x, y+middle, lineColor)
 }
 

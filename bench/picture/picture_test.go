@@ -12,7 +12,11 @@ import (
 )
 
 func TestDrawing(t *testing.T) {
-	names := titles{"1": "A < B & C", "2": "A title of many more words than fit a row", "9": "The like"}
+	names := titles{
+		"1": "A < B & C",
+		"2": "A title of many more words than fit a row",
+		"9": "The like",
+	}
 	lists := []list{{items: []string{"1", "2"}}, {liked: "9", items: []string{"2", "3"}}}
 	got := string(drawing(lists, names, "from a test"))
 	decoder := xml.NewDecoder(strings.NewReader(got))

@@ -35,7 +35,11 @@ const (
 
 // palette has the colours of our curves, which no two curves of a chart share. They differ in
 // lightness too, so that they can be told apart without colours.
-var palette = []color.NRGBA{{0x0b, 0x5f, 0xb0, 255}, {0xd9, 0x6a, 0x1c, 255}, {0x1a, 0x8a, 0x5a, 255}}
+var palette = []color.NRGBA{
+	{0x0b, 0x5f, 0xb0, 255},
+	{0xd9, 0x6a, 0x1c, 255},
+	{0x1a, 0x8a, 0x5a, 255},
+}
 
 var (
 	peerColor  = color.NRGBA{0x8a, 0x8a, 0x8a, 255}

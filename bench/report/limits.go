@@ -94,12 +94,14 @@ func (c *constants) fromSearch(f *result.File) {
 		}
 		own := median(g.Find(g.Ours))
 		if single {
-			at := slices.IndexFunc(g.Series, func(s result.Series) bool { return s.Role == result.Limit })
+			at := slices.IndexFunc(g.Series,
+				func(s result.Series) bool { return s.Role == result.Limit })
 			if at < 0 {
 				continue
 			}
 			read := median(&g.Series[at])
-			largest, c.largestBase = size, fmt.Sprintf("%s × %s", figure(g.Params["n"]), figure(g.Params["k"]))
+			largest, c.largestBase = size, fmt.Sprintf("%s × %s", figure(g.Params["n"]),
+				figure(g.Params["k"]))
 			c.bandwidth, c.scanOver, c.batchShare = size/(read/1e3), own/read, 0
 		} else if size == largest && g.Params["batch"] > 1 {
 			one := g.Find("gsimc top-N, one at a time")
@@ -118,26 +120,42 @@ func (c constants) needs() []need {
 	}
 	state := fmt.Sprintf("users × (%d + 2) × k × 4 B", bands)
 	list := []need{
-		memory("basis in float32, int8 and five bits", "items × k × (4 + 1 + 5/8) B", n*k*(4+1+5.0/8)),
-		memory("read-out rows of learned dynamics", fmt.Sprintf("items × k × %d × 4 B, of which a server touches what events name", bands), n*k*bands*4),
-		memory(fmt.Sprintf("states of %g %% of the users", 100*activeShare), state, activeShare*manyUsers*(bands+2)*k*4),
+		memory("basis in float32, int8 and five bits", "items × k × (4 + 1 + 5/8) B",
+			n*k*(4+1+5.0/8)),
+		memory("read-out rows of learned dynamics",
+			fmt.Sprintf("items × k × %d × 4 B, of which a server touches what events name", bands),
+			n*k*bands*4),
+		memory(fmt.Sprintf("states of %g %% of the users", 100*activeShare), state,
+			activeShare*manyUsers*(bands+2)*k*4),
 		memory("training: interactions", "users × events × 4 B", events*4),
 		memory("training: the basis in work", "items × 3 k × 4 B", n*3*k*4),
 	}
-	all := memory("states of all users", state+"; not needed, as a state is replayed from its history", manyUsers*(bands+2)*k*4)
+	all := memory("states of all users",
+		state+"; not needed, as a state is replayed from its history", manyUsers*(bands+2)*k*4)
 	all.optional = true
 	list = append(list, all)
 	seconds := func(what, how string, needs, has float64) {
-		list = append(list, need{what: what, how: how, needs: needs, has: has, unit: "s", divisor: 1})
+		list = append(list,
+			need{what: what, how: how, needs: needs, has: has, unit: "s", divisor: 1})
 	}
 	if c.bandwidth > 0 {
-		seconds("one scan on one core", fmt.Sprintf("items × k bytes at %.1f GB/s, times %.2f, against %g ms", c.bandwidth/1e9, c.scanOver, latencyBudget*1e3),
-			n*k/c.bandwidth*c.scanOver, latencyBudget)
+		seconds(
+			"one scan on one core",
+			fmt.Sprintf("items × k bytes at %.1f GB/s, times %.2f, against %g ms", c.bandwidth/1e9,
+				c.scanOver, latencyBudget*1e3),
+			n*k/c.bandwidth*c.scanOver,
+			latencyBudget,
+		)
 	}
 	if c.perOne > 0 {
 		vectors := c.passes * k
-		seconds("training: time on all cores", fmt.Sprintf("users × events × %.0f vectors × %.2g ns, against a day", vectors, c.perOne*1e9),
-			events*vectors*c.perOne, trainingDay)
+		seconds(
+			"training: time on all cores",
+			fmt.Sprintf("users × events × %.0f vectors × %.2g ns, against a day", vectors,
+				c.perOne*1e9),
+			events*vectors*c.perOne,
+			trainingDay,
+		)
 	}
 	slices.SortStableFunc(list, func(a, b need) int { return cmp.Compare(b.factor(), a.factor()) })
 	return list
@@ -164,13 +182,18 @@ func (p *page) limits() string {
 		case n.factor() <= 1:
 			fits++
 		default:
-			broken = append(broken, fmt.Sprintf("%s (%s, %s× of what is here)", n.what, n.amount(n.needs), figure(n.factor())))
+			broken = append(
+				broken,
+				fmt.Sprintf("%s (%s, %s× of what is here)", n.what, n.amount(n.needs),
+					figure(n.factor())),
+			)
 		}
 	}
 	if len(broken) == 0 {
 		text.WriteString("All of it fits this machine.\n")
 	} else {
-		fmt.Fprintf(&text, "What breaks first on a machine like this one, in this order: %s.", strings.Join(broken, "; "))
+		fmt.Fprintf(&text, "What breaks first on a machine like this one, in this order: %s.",
+			strings.Join(broken, "; "))
 		fmt.Fprintf(&text, " %d more of the above fit.", fits)
 		text.WriteString("\n")
 	}
@@ -187,11 +210,16 @@ func (n need) amount(x float64) string {
 func (c constants) serving(text *strings.Builder) {
 	if c.bandwidth > 0 {
 		scan := manyItems * rankThere / c.bandwidth * c.scanOver
-		fmt.Fprintf(text, "\nOne core then answers %s requests a second one at a time", figure(1/scan))
+		fmt.Fprintf(text, "\nOne core then answers %s requests a second one at a time",
+			figure(1/scan))
 		if c.batchShare > 0 {
-			fmt.Fprintf(text, ", and %s when %d share a pass over the rows (measured at %s rows)", figure(1/(scan*c.batchShare)), 16, c.largestBase)
+			fmt.Fprintf(text, ", and %s when %d share a pass over the rows (measured at %s rows)",
+				figure(1/(scan*c.batchShare)), 16, c.largestBase)
 		}
-		text.WriteString(": the memory bus, not the processor, is the limit, and more cores on the same memory add little.\n")
+		text.WriteString(
+			": the memory bus, not the processor, is the limit, " +
+				"and more cores on the same memory add little.\n",
+		)
 	}
 	if c.eventBytes > 0 {
 		fmt.Fprintf(text, "\nThe histories take %s GB of disk, at %s bytes an event.\n",

@@ -1,5 +1,6 @@
-// Command report turns the results of the command peers and of gsimc bench into one page with tables and plots. Nothing in
-// the page is written by hand: its text stands in benchmarks.md.tmpl, its figures come from the files of results.
+// Command report turns the results of the command peers and of gsimc bench into one page with
+// tables and plots. Nothing in the page is written by hand: its text stands in benchmarks.md.tmpl,
+// its figures come from the files of results.
 //
 //	go run ./report --results results --out ../docs
 package main
@@ -33,8 +34,10 @@ func main() {
 
 func run(args []string) error {
 	flags := flag.NewFlagSet("report", flag.ContinueOnError)
-	results := flags.String("results", "results", "folder with the files of peers and of gsimc bench --json")
-	out := flags.String("out", "../docs", "folder for benchmarks.md and the folder benchmarks with the plots")
+	results := flags.String("results", "results",
+		"folder with the files of peers and of gsimc bench --json")
+	out := flags.String("out", "../docs",
+		"folder for benchmarks.md and the folder benchmarks with the plots")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -101,7 +104,8 @@ func (p *page) read(path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	p.Loads = append(p.Loads, &loadReport{Name: strings.TrimSuffix(filepath.Base(path), ".json"), Report: r})
+	p.Loads = append(p.Loads,
+		&loadReport{Name: strings.TrimSuffix(filepath.Base(path), ".json"), Report: r})
 	return nil
 }
 
@@ -125,9 +129,11 @@ func (p *page) write(out string) error {
 // functions are what the template calls.
 func (p *page) functions() template.FuncMap {
 	return template.FuncMap{
-		"part": p.part, "loads": p.loads, "sweeps": p.sweeps, "machine": p.machine, "runs": runsTable, "quick": p.quick, "notes": p.notes,
+		"part": p.part, "loads": p.loads, "sweeps": p.sweeps, "machine": p.machine,
+		"runs": runsTable, "quick": p.quick, "notes": p.notes,
 		"table": groupTable, "checks": checksTable, "summary": searchSummary, "series": seriesTable,
-		"plotSearch": p.plotSearch, "plotAppends": p.plotAppends, "plotSweep": p.plotSweep, "limits": p.limits,
+		"plotSearch": p.plotSearch, "plotAppends": p.plotAppends, "plotSweep": p.plotSweep,
+		"limits": p.limits,
 	}
 }
 
@@ -144,7 +150,7 @@ func (p *page) loads() []*loadReport {
 	return slices.DeleteFunc(slices.Clone(p.Loads), isSweep)
 }
 
-// sweeps returns those that are.
+// sweeps returns the reports that are sweeps.
 func (p *page) sweeps() []*loadReport {
 	return slices.DeleteFunc(slices.Clone(p.Loads), func(l *loadReport) bool { return !isSweep(l) })
 }

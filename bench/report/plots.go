@@ -37,8 +37,8 @@ func collect(
 	return curves
 }
 
-// styleOf draws every contestant of gsimc as ours, also one that takes the part of a peer, such as a
-// plain scan.
+// styleOf draws every contestant of gsimc as ours, also one that takes the part of a peer, such as
+// a plain scan.
 func styleOf(s *result.Series) style {
 	switch {
 	case s.Role == result.Limit:
@@ -63,10 +63,13 @@ func (p *page) plotSearch(f *result.File) (string, error) {
 // plotAppends shows the events that become durable in a second over the number of concurrent
 // callers.
 func (p *page) plotAppends(f *result.File) (string, error) {
-	single := func(g *result.Group) bool { return g.Params["batch"] == 1 && g.Params["served"] == 0 }
+	single := func(g *result.Group) bool {
+		return g.Params["batch"] == 1 && g.Params["served"] == 0
+	}
 	callers := func(g *result.Group) float64 { return g.Params["callers"] }
 	title := "Durable appends, one event in a call"
-	return p.draw("durability", title, "concurrent callers", "events/s", collect(f, single, callers))
+	return p.draw("durability", title, "concurrent callers", "events/s",
+		collect(f, single, callers))
 }
 
 // plotSweep draws a sweep of gsimc bench, a chart for each unit.

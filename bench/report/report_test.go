@@ -35,7 +35,8 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("the page has changed; go test ./report -update takes it over (-want +got):\n%s", diff)
+		t.Errorf("the page has changed; go test ./report -update takes it over (-want +got):\n%s",
+			diff)
 	}
 	images := 0
 	for _, word := range strings.Fields(string(got)) {
@@ -50,7 +51,9 @@ func TestPage(t *testing.T) {
 		}
 	}
 	if images != 4 {
-		t.Errorf("%d plots, want those of the search, of the appends, and of the two units of the sweep", images)
+		t.Errorf(
+			"%d plots, want those of the search, of the appends, and of the two units of the sweep",
+			images)
 	}
 }
 
@@ -64,22 +67,28 @@ func TestBadResults(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			if c.content != "" {
-				if err := os.WriteFile(filepath.Join(dir, "a.json"), []byte(c.content), 0o600); err != nil {
+				path := filepath.Join(dir, "a.json")
+				if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := run([]string{"--results", dir, "--out", dir}); err == nil || !strings.Contains(err.Error(), c.message) {
+			if err := run([]string{"--results", dir, "--out", dir}); err == nil ||
+				!strings.Contains(err.Error(), c.message) {
 				t.Errorf("error %v, want %q", err, c.message)
 			}
 		})
 	}
-	if err := run([]string{"results"}); err == nil || !strings.Contains(err.Error(), `["results"]`) {
+	if err := run([]string{"results"}); err == nil ||
+		!strings.Contains(err.Error(), `["results"]`) {
 		t.Errorf("an argument: %v", err)
 	}
 }
 
 func TestFigure(t *testing.T) {
-	for x, want := range map[float64]string{0: "0", 0.01234567: "0.01235", 12.5: "12.5", 9999: "9999", 12345.6: "12,346", 1234567: "1,234,567", -20000: "-20,000"} {
+	for x, want := range map[float64]string{
+		0: "0", 0.01234567: "0.01235", 12.5: "12.5", 9999: "9999",
+		12345.6: "12,346", 1234567: "1,234,567", -20000: "-20,000",
+	} {
 		if got := figure(x); got != want {
 			t.Errorf("figure(%v) = %s, want %s", x, got, want)
 		}
@@ -121,7 +130,8 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestNeeds: what is needed follows from the constants; the largest multiple of the machine comes first.
+// TestNeeds: what is needed follows from the constants; the largest multiple of the machine comes
+// first.
 func TestNeeds(t *testing.T) {
 	c := constants{memory: 32e9, bandwidth: 40e9, scanOver: 1.25, perOne: 1e-10, passes: 10}
 	list := c.needs()

@@ -98,12 +98,14 @@ func checksTable(g result.Group) string {
 func runsTable(parts []*result.File) string {
 	t := newTable("part", "command", "date", "s", "load before")
 	for _, f := range parts {
-		t.row(f.Part, "`"+f.Command+"`", f.Date.Format("2006-01-02 15:04 MST"), figure(math.Round(f.Seconds)), f.Machine.Load)
+		t.row(f.Part, "`"+f.Command+"`", f.Date.Format("2006-01-02 15:04 MST"),
+			figure(math.Round(f.Seconds)), f.Machine.Load)
 	}
 	return t.String()
 }
 
-// searchSummary has a line for each base and a column for each contestant, of the groups with this top and batch.
+// searchSummary has a line for each base and a column for each contestant, of the groups with this
+// top and batch.
 func searchSummary(f *result.File, top, batch float64) string {
 	var groups []*result.Group
 	var names []string
@@ -133,7 +135,10 @@ func searchSummary(f *result.File, top, batch float64) string {
 	for _, g := range groups {
 		ours := result.SpreadOf(g.Find(g.Ours).Samples)
 		title, _, _ := strings.Cut(g.Title, ", top")
-		cells := []string{title, fmt.Sprintf("%s [%s–%s]", figure(ours.Median), figure(ours.Min), figure(ours.Max))}
+		cells := []string{
+			title,
+			fmt.Sprintf("%s [%s–%s]", figure(ours.Median), figure(ours.Min), figure(ours.Max)),
+		}
 		for _, name := range names {
 			cell := "–"
 			if s := g.Find(name); s != nil {
@@ -156,7 +161,8 @@ func firstOf(groups []*result.Group, name string) *result.Series {
 	return &result.Series{}
 }
 
-// seriesTable is a table of the figures of a report of gsimc bench: those without an x, group by group.
+// seriesTable is a table of the figures of a report of gsimc bench: those without an x, group by
+// group.
 func seriesTable(r *loadReport) string {
 	t := newTable("", "min", "median", "max", "unit", "wanted")
 	for _, s := range r.Series {
@@ -164,7 +170,8 @@ func seriesTable(r *loadReport) string {
 			continue
 		}
 		for _, p := range s.Points {
-			t.row(s.Group+": "+s.Name, figure(p.Y.Min), figure(p.Y.Median), figure(p.Y.Max), s.Unit, wanted(&s))
+			t.row(s.Group+": "+s.Name, figure(p.Y.Min), figure(p.Y.Median), figure(p.Y.Max), s.Unit,
+				wanted(&s))
 		}
 	}
 	return t.String()

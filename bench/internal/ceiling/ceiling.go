@@ -1,5 +1,6 @@
-// Package ceiling measures what the processor can do at best: how fast one core reads memory, and how many fused
-// multiply-adds it completes. Measured times are compared with these limits, which nobody can beat.
+// Package ceiling measures what the processor can do at best: how fast one core reads memory, and
+// how many fused multiply-adds it completes. Measured times are compared with these limits, which
+// nobody can beat.
 //
 // On processors other than amd64 with AVX2 the package knows no limit, and says so.
 package ceiling
@@ -21,14 +22,16 @@ func Available() bool { return inUse.name != "" }
 // Name says which instructions the limits are of; empty without any.
 func Name() string { return inUse.name }
 
-// Load reads every byte of p once, and does nothing with it. Up to block-1 bytes at the end are left out.
+// Load reads every byte of p once, and does nothing with it. Up to block-1 bytes at the end are
+// left out.
 func Load(p []byte) {
 	if p = p[:len(p)/block*block]; len(p) > 0 {
 		inUse.load(p)
 	}
 }
 
-// FMA32 computes fused multiply-adds of float32 in registers alone, and returns how many operations it did.
+// FMA32 computes fused multiply-adds of float32 in registers alone, and returns how many operations
+// it did.
 func FMA32(steps int) float64 {
 	inUse.fma[0](steps)
 	return float64(steps) * float64(inUse.flop[0])

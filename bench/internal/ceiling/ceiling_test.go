@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestLoadStaysInside reads from slices that end where their page's neighbour may not exist; the kernels must run for any
-// length, and leave what is less than a block.
+// TestLoadStaysInside reads from slices that end where their page's neighbour may not exist; the
+// kernels must run for any length, and leave what is less than a block.
 func TestLoadStaysInside(t *testing.T) {
 	if !Available() {
 		t.Skip("no kernels for this processor")
@@ -16,7 +16,8 @@ func TestLoadStaysInside(t *testing.T) {
 	}
 }
 
-// TestOperations: the count is proportional to the steps, and a step of float32 has twice the operations of one of float64.
+// TestOperations: the count is proportional to the steps, and a step of float32 has twice the
+// operations of one of float64.
 func TestOperations(t *testing.T) {
 	if !Available() {
 		t.Skip("no kernels for this processor")

@@ -1,5 +1,5 @@
-// Package clicks draws user-item matrices of any size whose item graph is hard for eigensolvers: a few large eigenvalues
-// of popular items and genres, and then a long bulk that falls slowly.
+// Package clicks draws user-item matrices of any size whose item graph is hard for eigensolvers: a
+// few large eigenvalues of popular items and genres, and then a long bulk that falls slowly.
 package clicks
 
 import (
@@ -21,8 +21,8 @@ type Config struct {
 	Seed         uint64
 }
 
-// The shape of the data: popularity falls as rank^−exponent, every item has a genre, and every user draws most items from
-// a few genres and the rest from everywhere.
+// The shape of the data: popularity falls as rank^−exponent, every item has a genre, and every user
+// draws most items from a few genres and the rest from everywhere.
 const (
 	genres        = 100
 	genresOfUser  = 4
@@ -33,7 +33,8 @@ const (
 	blockOfUsers  = 1024
 )
 
-// Draw returns the matrix. Every user has at least one item and no item twice. The result depends on c alone.
+// Draw returns the matrix. Every user has at least one item and no item twice. The result depends
+// on c alone.
 func Draw(c Config) *spectral.Incidence {
 	d := newDrawer(c)
 	blocks := make([][][]int32, (c.Users+blockOfUsers-1)/blockOfUsers)
@@ -52,7 +53,11 @@ func Draw(c Config) *spectral.Incidence {
 		})
 	}
 	wg.Wait()
-	r := &spectral.Incidence{NumItems: c.Items, Ptr: make([]int64, 1, c.Users+1), Item: make([]int32, 0, c.Ones+c.Ones/8)}
+	r := &spectral.Incidence{
+		NumItems: c.Items,
+		Ptr:      make([]int64, 1, c.Users+1),
+		Item:     make([]int32, 0, c.Ones+c.Ones/8),
+	}
 	for _, b := range blocks {
 		for _, user := range b {
 			r.Item = append(r.Item, user...)
@@ -75,7 +80,10 @@ func newDrawer(c Config) *drawer {
 	if c.Items < genres || c.Users < 1 || c.Ones < c.Users || c.Ones > c.Users*c.Items/4 {
 		panic(fmt.Sprintf("clicks: %d users, %d items and %d ones", c.Users, c.Items, c.Ones))
 	}
-	d := &drawer{Config: c, mean: math.Log(float64(c.Ones)/float64(c.Users)) - activitySD*activitySD/2}
+	d := &drawer{
+		Config: c,
+		mean:   math.Log(float64(c.Ones)/float64(c.Users)) - activitySD*activitySD/2,
+	}
 	rng := rand.New(rand.NewPCG(c.Seed, 0))
 	total := 0.0
 	for rank := range c.Items { // an item's index is its rank: eigensolvers do not care
@@ -93,7 +101,8 @@ func newDrawer(c Config) *drawer {
 	return d
 }
 
-// block draws the users of a block with a generator of its own. taken has no item set, before and after.
+// block draws the users of a block with a generator of its own. taken has no item set, before and
+// after.
 func (d *drawer) block(i int, taken []bool) [][]int32 {
 	rng := rand.New(rand.NewPCG(d.Seed, uint64(i)+1))
 	users := make([][]int32, min(blockOfUsers, d.Users-i*blockOfUsers))

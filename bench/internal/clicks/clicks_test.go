@@ -16,7 +16,8 @@ func TestDraw(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.NumUsers() != c.Users || math.Abs(float64(len(r.Item))/float64(c.Ones)-1) > 0.1 {
-		t.Errorf("%d users and %d ones, want %d and about %d", r.NumUsers(), len(r.Item), c.Users, c.Ones)
+		t.Errorf("%d users and %d ones, want %d and about %d", r.NumUsers(), len(r.Item), c.Users,
+			c.Ones)
 	}
 	for u := range r.NumUsers() {
 		if items := r.Item[r.Ptr[u]:r.Ptr[u+1]]; len(items) == 0 || !slices.IsSorted(items) {

@@ -1,4 +1,5 @@
-// Package npy writes arrays in the .npy format of NumPy, version 1.0, so that other programs get the same data to the bit.
+// Package npy writes arrays in the .npy format of NumPy, version 1.0, so that other programs get
+// the same data to the bit.
 //
 // Format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 package npy
@@ -16,7 +17,8 @@ type Number interface {
 	float32 | float64 | int32 | int64
 }
 
-// Write stores values as a row-major array of the given shape. A shape of another size than len(values) panics.
+// Write stores values as a row-major array of the given shape. A shape of another size than
+// len(values) panics.
 func Write[T Number](path string, values []T, shape ...int) (err error) {
 	size := 1
 	for _, d := range shape {
@@ -53,13 +55,15 @@ func Write[T Number](path string, values []T, shape ...int) (err error) {
 	return w.Flush()
 }
 
-// header is the magic, the version, the length of the description, and the description padded to a multiple of 64 bytes.
+// header is the magic, the version, the length of the description, and the description padded to a
+// multiple of 64 bytes.
 func header[T Number](shape []int) []byte {
 	dims := ""
 	for _, d := range shape {
 		dims += fmt.Sprintf("%d,", d)
 	}
-	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr[T](), dims)
+	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr[T](),
+		dims)
 	const fixed = 10
 	text += strings.Repeat(" ", 63-(fixed+len(text))%64) + "\n"
 	h := append([]byte("\x93NUMPY\x01\x00"), 0, 0)

@@ -41,7 +41,8 @@ func TestTypes(t *testing.T) {
 		}
 		head, data := read(t, filepath.Join(dir, name))
 		if !strings.Contains(head, "'"+descr+"'") || len(data) != bytes {
-			t.Errorf("%s: header %q and %d bytes, want %s and %d", name, head, len(data), descr, bytes)
+			t.Errorf("%s: header %q and %d bytes, want %s and %d", name, head, len(data), descr,
+				bytes)
 		}
 	}
 	check("f8", Write(filepath.Join(dir, "f8"), []float64{1, 2}, 2), "<f8", 16)
@@ -55,7 +56,8 @@ func TestTypes(t *testing.T) {
 	_ = Write(filepath.Join(dir, "bad"), []int64{1}, 2)
 }
 
-// read checks the fixed part of the header and returns the description without its padding, and the data.
+// read checks the fixed part of the header and returns the description without its padding, and the
+// data.
 func read(t *testing.T, path string) (head string, data []byte) {
 	t.Helper()
 	raw, err := os.ReadFile(path)
@@ -67,7 +69,8 @@ func read(t *testing.T, path string) (head string, data []byte) {
 	}
 	end := 10 + int(binary.LittleEndian.Uint16(raw[8:]))
 	if end%64 != 0 || raw[end-1] != '\n' {
-		t.Errorf("the header ends at %d with %q, want a multiple of 64 and a new line", end, raw[end-1])
+		t.Errorf("the header ends at %d with %q, want a multiple of 64 and a new line", end,
+			raw[end-1])
 	}
 	return strings.TrimRight(string(raw[10:end]), " \n"), raw[end:]
 }

@@ -1,5 +1,6 @@
-// Package python keeps Python processes at hand whose packages are measured as peers. A process is told what to do by one
-// JSON line on its standard input and answers by one on its standard output; it times the calls itself.
+// Package python keeps Python processes at hand whose packages are measured as peers. A process is
+// told what to do by one JSON line on its standard input and answers by one on its standard output;
+// it times the calls itself.
 package python
 
 import (
@@ -61,8 +62,8 @@ func (o *output) lastLine() string {
 // stopTime is how long a process may take to end after its input has ended.
 const stopTime = 10 * time.Second
 
-// Start runs the worker under an interpreter with NumPy. env is added to the environment. The process ends with ctx, by
-// Close, and when its input ends because this program did.
+// Start runs the worker under an interpreter with NumPy. env is added to the environment. The
+// process ends with ctx, by Close, and when its input ends because this program did.
 func Start(ctx context.Context, interpreter string, env ...string) (*Worker, error) {
 	w := &Worker{Interpreter: interpreter, errors: new(output)}
 	w.cmd = exec.CommandContext(ctx, interpreter, "-u", "-c", script)
@@ -83,7 +84,8 @@ func Start(ctx context.Context, interpreter string, env ...string) (*Worker, err
 		return nil, err
 	}
 	if err := w.Call("versions", nil, &w.Versions); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", filepath.Base(interpreter), err), ignoreExit(w.Close()))
+		return nil, errors.Join(fmt.Errorf("%s: %w", filepath.Base(interpreter), err),
+			ignoreExit(w.Close()))
 	}
 	return w, nil
 }
@@ -126,7 +128,8 @@ func (w *Worker) Call(op string, args map[string]any, reply any) error {
 	return json.Unmarshal(answer, reply)
 }
 
-// broken is the error of a process that does not answer: the last line it wrote for people says why.
+// broken is the error of a process that does not answer: the last line it wrote for people says
+// why.
 func (w *Worker) broken(op string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) {
 		err = errors.New("the process has ended")
@@ -140,8 +143,8 @@ func (w *Worker) Close() error {
 	return errors.Join(w.in.Close(), w.wait())
 }
 
-// Interpreters returns the ones to try: those of list, separated by commas, or else what is called python3 in the path and
-// in /usr/bin, where the packages of the system live. Each is named once.
+// Interpreters returns the ones to try: those of list, separated by commas, or else what is called
+// python3 in the path and in /usr/bin, where the packages of the system live. Each is named once.
 func Interpreters(list string) []string {
 	names := strings.Split(list, ",")
 	if list == "" {
@@ -155,7 +158,8 @@ func Interpreters(list string) []string {
 		if err != nil {
 			path = name // named, and reported by Start
 		}
-		// Two links to one program in different environments are two interpreters: their packages differ.
+		// Two links to one program in different environments are two interpreters: their packages
+		// differ.
 		if full, err := filepath.Abs(path); err == nil && !seen[full] {
 			seen[full] = true
 			distinct = append(distinct, path)

@@ -36,19 +36,25 @@ func TestSearch(t *testing.T) {
 	if err := npy.Write(queries, []float32{1, 0, 0, 1}, 2, 2); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Call("search.load", map[string]any{"rows": rows, "queries": queries, "engines": []string{"blas"}}, nil); err != nil {
+	load := map[string]any{"rows": rows, "queries": queries, "engines": []string{"blas"}}
+	if err := w.Call("search.load", load, nil); err != nil {
 		t.Fatal(err)
 	}
 	var found struct{ IDs [][]int }
-	if err := w.Call("search.ids", map[string]any{"engine": "blas", "top": 2, "count": 2}, &found); err != nil {
+	search := map[string]any{"engine": "blas", "top": 2, "count": 2}
+	if err := w.Call("search.ids", search, &found); err != nil {
 		t.Fatal(err)
 	}
-	if len(found.IDs) != 2 || found.IDs[0][0] != 2 || found.IDs[0][1] != 3 || found.IDs[1][0] != 2 || found.IDs[1][1] != 1 {
+	if len(found.IDs) != 2 || found.IDs[0][0] != 2 || found.IDs[0][1] != 3 ||
+		found.IDs[1][0] != 2 ||
+		found.IDs[1][1] != 1 {
 		t.Errorf("top 2 are %v, want [[2 3] [2 1]]", found.IDs)
 	}
 	for _, batch := range []int{1, 2} {
 		var timed struct{ Seconds float64 }
-		err := w.Call("search.time", map[string]any{"engine": "blas", "top": 2, "batch": batch, "first": 0, "use": 0}, &timed)
+		err := w.Call("search.time",
+			map[string]any{"engine": "blas", "top": 2, "batch": batch, "first": 0, "use": 0},
+			&timed)
 		if err != nil || timed.Seconds <= 0 {
 			t.Errorf("batch %d: %v seconds, %v", batch, timed.Seconds, err)
 		}
@@ -58,7 +64,8 @@ func TestSearch(t *testing.T) {
 // TestErrors: an operation that fails says why, and the process goes on.
 func TestErrors(t *testing.T) {
 	w := start(t)
-	if err := w.Call("nothing", nil, nil); err == nil || !strings.Contains(err.Error(), "KeyError") {
+	if err := w.Call("nothing", nil, nil); err == nil ||
+		!strings.Contains(err.Error(), "KeyError") {
 		t.Errorf("an unknown operation: %v", err)
 	}
 	var v Versions
@@ -70,16 +77,19 @@ func TestErrors(t *testing.T) {
 // TestDeadProcess: a process that ends tells why by its last line.
 func TestDeadProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "python3")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\necho first >&2\necho 'no module named numpy' >&2\nexit 1\n"), 0o700); err != nil {
+	script := "#!/bin/sh\necho first >&2\necho 'no module named numpy' >&2\nexit 1\n"
+	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Start(t.Context(), path); err == nil || !strings.Contains(err.Error(), "has ended: no module named numpy") {
+	if _, err := Start(t.Context(), path); err == nil ||
+		!strings.Contains(err.Error(), "has ended: no module named numpy") {
 		t.Errorf("error %v, want what the process wrote last", err)
 	}
 }
 
 func TestMissingInterpreter(t *testing.T) {
-	if _, err := Start(t.Context(), filepath.Join(t.TempDir(), "python9")); err == nil || !strings.Contains(err.Error(), "python9") {
+	if _, err := Start(t.Context(), filepath.Join(t.TempDir(), "python9")); err == nil ||
+		!strings.Contains(err.Error(), "python9") {
 		t.Errorf("error %v, want one that names the program", err)
 	}
 	if got := Interpreters(" /a/python , /a/python,/b/python"); len(got) != 2 {

@@ -1,5 +1,6 @@
-// Package redis runs a redis server of its own on a loopback port and appends to lists in it. It knows just enough of the
-// protocol for that: https://redis.io/docs/latest/develop/reference/protocol-spec/
+// Package redis runs a redis server of its own on a loopback port and appends to lists in it. It
+// knows just enough of the protocol for that:
+// https://redis.io/docs/latest/develop/reference/protocol-spec/
 package redis
 
 import (
@@ -33,7 +34,8 @@ const (
 // ErrNotInstalled is returned by Start where there is no redis-server.
 var ErrNotInstalled = errors.New("redis-server is not installed")
 
-// Start runs a server that keeps its append-only file in dir and answers a write when the file is synchronised.
+// Start runs a server that keeps its append-only file in dir and answers a write when the file is
+// synchronised.
 func Start(ctx context.Context, dir string) (*Server, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -48,8 +50,9 @@ func Start(ctx context.Context, dir string) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{Address: net.JoinHostPort("127.0.0.1", port), Version: versionOf(string(version))}
-	s.cmd = exec.CommandContext(ctx, program, "--port", port, "--bind", "127.0.0.1", "--dir", dir, "--daemonize", "no",
-		"--save", "", "--appendonly", "yes", "--appendfsync", "always", "--loglevel", "warning")
+	s.cmd = exec.CommandContext(ctx, program, "--port", port, "--bind", "127.0.0.1", "--dir", dir,
+		"--daemonize", "no", "--save", "", "--appendonly", "yes", "--appendfsync", "always",
+		"--loglevel", "warning")
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
 	s.cmd.WaitDelay = stopTime
 	if err := s.cmd.Start(); err != nil {
@@ -114,7 +117,8 @@ func Dial(address string) (*Conn, error) {
 	return &Conn{conn: c, in: bufio.NewReader(c)}, nil
 }
 
-// Append appends every value to the list of its key, in one write to the socket, and waits for all answers.
+// Append appends every value to the list of its key, in one write to the socket, and waits for all
+// answers.
 func (c *Conn) Append(keys []string, values [][]byte) error {
 	c.out = c.out[:0]
 	for i, key := range keys {
@@ -135,7 +139,8 @@ func (c *Conn) Append(keys []string, values [][]byte) error {
 	return nil
 }
 
-// appendCommand appends a command in the form of the protocol: *count, then $length and bytes of each word.
+// appendCommand appends a command in the form of the protocol: *count, then $length and bytes of
+// each word.
 func appendCommand(dst []byte, words ...[]byte) []byte {
 	dst = append(dst, '*')
 	dst = append(strconv.AppendInt(dst, int64(len(words)), 10), "\r\n"...)

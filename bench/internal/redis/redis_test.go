@@ -10,13 +10,15 @@ import (
 
 func TestCommand(t *testing.T) {
 	want := "*3\r\n$5\r\nRPUSH\r\n$1\r\nk\r\n$3\r\na\r\n\r\n"
-	if got := string(appendCommand(nil, []byte("RPUSH"), []byte("k"), []byte("a\r\n"))); got != want {
+	got := string(appendCommand(nil, []byte("RPUSH"), []byte("k"), []byte("a\r\n")))
+	if got != want {
 		t.Errorf("command %q, want %q", got, want)
 	}
 }
 
 func TestVersion(t *testing.T) {
-	if got := versionOf("Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.2.1"); got != "7.0.15" {
+	line := "Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.2.1"
+	if got := versionOf(line); got != "7.0.15" {
 		t.Errorf("version %q", got)
 	}
 	if got := versionOf("something else"); got != "unknown" {
@@ -53,10 +55,12 @@ func TestAppend(t *testing.T) {
 				t.Fatal(err)
 			}
 			err = conn.Append([]string{"u", "v"}, [][]byte{[]byte("x"), []byte("y")})
-			if (err == nil) != (c.message == "") || err != nil && !strings.Contains(err.Error(), c.message) {
+			if (err == nil) != (c.message == "") ||
+				err != nil && !strings.Contains(err.Error(), c.message) {
 				t.Errorf("error %v, want %q", err, c.message)
 			}
-			if request := <-got; !strings.Contains(request, "u\r\n$1\r\nx") || !strings.HasSuffix(request, "v\r\n$1\r\ny\r\n") {
+			if request := <-got; !strings.Contains(request, "u\r\n$1\r\nx") ||
+				!strings.HasSuffix(request, "v\r\n$1\r\ny\r\n") {
 				t.Errorf("request %q", request)
 			}
 			_ = conn.Close()

@@ -10,7 +10,8 @@ import (
 	"github.com/gsimc/gsimc/loadtest"
 )
 
-// ThisMachine describes the machine at hand and the kernels that this version of gsimc has chosen on it.
+// ThisMachine describes the machine at hand and the kernels that this version of gsimc has chosen
+// on it.
 func ThisMachine(version string) loadtest.Machine {
 	return loadtest.ThisMachine(version, "scan "+vec.KernelName()+", products "+gemm.KernelName())
 }

@@ -1,11 +1,12 @@
-// Package result is the form in which measurements are kept: one JSON file for each part of the benchmark, with every
-// sample, so that tables and plots can be made again without measuring again.
+// Package result is the form in which measurements are kept: one JSON file for each part of the
+// benchmark, with every sample, so that tables and plots can be made again without measuring again.
 //
 // # Conventions
 //
-// A group compares contestants that do the same work in the same run, in turn: sample r of one contestant was taken in
-// the same round as sample r of another. So the ratio of two contestants is the median of the ratios of their rounds,
-// which changes of the machine's speed between rounds leave alone.
+// A group compares contestants that do the same work in the same run, in turn: sample r of one
+// contestant was taken in the same round as sample r of another. So the ratio of two contestants is
+// the median of the ratios of their rounds, which changes of the machine's speed between rounds
+// leave alone.
 package result
 
 import (
@@ -46,8 +47,8 @@ type Group struct {
 // Role says what a contestant is there for.
 type Role string
 
-// The roles. A limit is what the machine does at best when it does the work in full: only who finds out that some of it
-// need not be done can beat it.
+// The roles. A limit is what the machine does at best when it does the work in full: only who finds
+// out that some of it need not be done can beat it.
 const (
 	Own   Role = "own"
 	Peer  Role = "peer"
@@ -84,8 +85,9 @@ func (g *Group) Find(name string) *Series {
 	return &g.Series[i]
 }
 
-// Advantage tells how many times better our own contestant is than s, round by round; below 1 it is worse. Of a limit
-// the result says how many times better the limit is. It is zero where rounds are missing.
+// Advantage tells how many times better our own contestant is than s, round by round; below 1 it is
+// worse. Of a limit the result says how many times better the limit is. It is zero where rounds are
+// missing.
 func (g *Group) Advantage(s *Series) Spread {
 	ours := g.Find(g.Ours)
 	if ours == nil {

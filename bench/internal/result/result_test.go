@@ -33,7 +33,8 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestRatio: the ratio is that of the rounds, not that of the medians, and a round that one of the two lacks does not count.
+// TestRatio: the ratio is that of the rounds, not that of the medians, and a round that one of the
+// two lacks does not count.
 func TestRatio(t *testing.T) {
 	for _, c := range []struct {
 		a, b []float64
@@ -88,10 +89,13 @@ func TestMemory(t *testing.T) {
 func TestFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	want := &File{
-		Part: "topn", Command: "go run ./peers topn", Date: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Seconds: 1.5,
+		Part: "topn", Command: "go run ./peers topn", Seconds: 1.5,
+		Date:    time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		Machine: ThisMachine("v1"), Notes: []string{"a note"},
 		Groups: []Group{{Title: "g", Params: map[string]float64{"n": 2}, Unit: "ms", Ours: "ours",
-			Series: []Series{{"ours", Own, []float64{1, 2}}}, Checks: []Check{{"c", 1, "one", true}}}},
+			Series: []Series{
+				{"ours", Own, []float64{1, 2}},
+			}, Checks: []Check{{"c", 1, "one", true}}}},
 	}
 	if err := Write(dir, want); err != nil {
 		t.Fatal(err)
@@ -108,7 +112,8 @@ func TestFiles(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Read(path); err == nil || !strings.Contains(err.Error(), message) || !strings.Contains(err.Error(), path) {
+		if _, err := Read(path); err == nil || !strings.Contains(err.Error(), message) ||
+			!strings.Contains(err.Error(), path) {
 			t.Errorf("Read of %q: %v, want the path and %q", content, err, message)
 		}
 	}

@@ -5,8 +5,8 @@ import "slices"
 // Spread is the smallest, middle and largest of some samples.
 type Spread struct{ Min, Median, Max float64 }
 
-// SpreadOf returns the spread of samples; the median of an even number is the mean of the two in the middle. Without
-// samples everything is 0.
+// SpreadOf returns the spread of samples; the median of an even number is the mean of the two in
+// the middle. Without samples everything is 0.
 func SpreadOf(samples []float64) Spread {
 	if len(samples) == 0 {
 		return Spread{}

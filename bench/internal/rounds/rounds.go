@@ -1,7 +1,8 @@
 // Package rounds lets contestants take turns at the same work.
 //
-// One after the other would compare the machine of now with the machine of then: clock, memory and neighbours change by
-// tens of percent within a minute. In turn, every contestant meets every phase of it.
+// One after the other would compare the machine of now with the machine of then: clock, memory and
+// neighbours change by tens of percent within a minute. In turn, every contestant meets every phase
+// of it.
 package rounds
 
 import (
@@ -13,16 +14,22 @@ import (
 	"github.com/gsimc/gsimc/bench/internal/result"
 )
 
-// Contestant is one who takes part.
+// Contestant is one of the programs or functions that are compared.
 type Contestant struct {
 	Name string
 	Role result.Role
-	Run  func() (float64, error) // does the work of one round and returns the sample, such as the time it took
+	// Run does the work of one round and returns the sample, such as the time that it took.
+	Run func() (float64, error)
 }
 
-// Alternate runs n rounds of all contestants. The one who begins changes from round to round, so that nobody always
-// comes after the same one. progress is told before each turn, and may be nil.
-func Alternate(ctx context.Context, n int, contestants []Contestant, progress func(round int, name string)) ([]result.Series, error) {
+// Alternate runs n rounds of all contestants. The contestant that begins changes from round to
+// round, so that none always comes after the same one. progress is told before each turn, and may be nil.
+func Alternate(
+	ctx context.Context,
+	n int,
+	contestants []Contestant,
+	progress func(round int, name string),
+) ([]result.Series, error) {
 	series := make([]result.Series, len(contestants))
 	for i, c := range contestants {
 		series[i] = result.Series{Name: c.Name, Role: c.Role}
@@ -46,7 +53,8 @@ func Alternate(ctx context.Context, n int, contestants []Contestant, progress fu
 	return series, nil
 }
 
-// Median repeats work, at least three times and until the time is used up, and returns the median of the seconds it took.
+// Median repeats work, at least three times and until the time is used up, and returns the median
+// of the seconds it took.
 func Median(use time.Duration, work func(i int) error) (float64, error) {
 	var seconds []float64
 	for begin := time.Now(); len(seconds) < 3 || time.Since(begin) < use; {

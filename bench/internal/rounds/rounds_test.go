@@ -22,7 +22,8 @@ func TestAlternate(t *testing.T) {
 		}}
 	}
 	var told []int
-	series, err := Alternate(t.Context(), 3, []Contestant{contestant("a"), contestant("b"), contestant("c")},
+	series, err := Alternate(t.Context(), 3,
+		[]Contestant{contestant("a"), contestant("b"), contestant("c")},
 		func(round int, _ string) { told = append(told, round) })
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +36,8 @@ func TestAlternate(t *testing.T) {
 	}
 	var want []result.Series
 	for _, name := range []string{"a", "b", "c"} {
-		want = append(want, result.Series{Name: name, Role: result.Peer, Samples: []float64{1, 2, 3}})
+		want = append(want,
+			result.Series{Name: name, Role: result.Peer, Samples: []float64{1, 2, 3}})
 	}
 	if diff := cmp.Diff(want, series); diff != "" {
 		t.Errorf("series (-want +got):\n%s", diff)
@@ -47,7 +49,9 @@ func TestAlternateStops(t *testing.T) {
 	turns := 0
 	good := Contestant{Name: "good", Run: func() (float64, error) { turns++; return 1, nil }}
 	bad := Contestant{Name: "bad", Run: func() (float64, error) { return 0, broken }}
-	if _, err := Alternate(t.Context(), 2, []Contestant{good, bad, good}, nil); !errors.Is(err, broken) || !strings.Contains(err.Error(), "bad") {
+	if _, err := Alternate(t.Context(), 2, []Contestant{good, bad, good}, nil); !errors.Is(err,
+		broken) ||
+		!strings.Contains(err.Error(), "bad") {
 		t.Errorf("error %v, want it to name the contestant and wrap its error", err)
 	}
 	if turns != 1 {

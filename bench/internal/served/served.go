@@ -1,4 +1,4 @@
-// Package served runs gsimc serve as a process of its own, as those who use it do.
+// Package served runs gsimc serve as a process of its own, as its users do.
 package served
 
 import (
@@ -29,8 +29,8 @@ const (
 	stopTime  = 60 * time.Second
 )
 
-// Start serves a model on free loopback ports with a store in dir and these flags, and waits until it does. The server ends by
-// Close or with ctx.
+// Start serves a model on free loopback ports with a store in dir and these flags, and waits until
+// it does. The server ends by Close or with ctx.
 func Start(ctx context.Context, gsimc, model, dir string, flags ...string) (*Server, error) {
 	s := &Server{exited: make(chan error, 1)}
 	args := []string{"serve", "--model", model, "--data-dir", dir, "--listen", "127.0.0.1:0",
@@ -67,12 +67,13 @@ func Start(ctx context.Context, gsimc, model, dir string, flags ...string) (*Ser
 	case err := <-s.exited:
 		return nil, errors.Join(errors.New("the server did not start"), err)
 	case <-time.After(startTime):
-		return nil, errors.Join(fmt.Errorf("the server was not ready within %s", startTime), s.cmd.Process.Kill())
+		return nil, errors.Join(fmt.Errorf("the server was not ready within %s", startTime),
+			s.cmd.Process.Kill())
 	}
 }
 
-// Settle waits until the server has next to nothing to do: what it does with events after it has acknowledged them would
-// slow down whoever is measured next.
+// Settle waits until the server is nearly idle: its work on events that it has acknowledged would slow
+// the next measurement down.
 func (s *Server) Settle(ctx context.Context) { loadtest.Settle(ctx, s.cmd.Process.Pid) }
 
 // Close drains the server and waits until it has ended; another exit code than 0 is an error.
@@ -84,6 +85,7 @@ func (s *Server) Close() error {
 	case err := <-s.exited:
 		return err
 	case <-time.After(stopTime):
-		return errors.Join(fmt.Errorf("the server did not stop within %s", stopTime), s.cmd.Process.Kill())
+		return errors.Join(fmt.Errorf("the server did not stop within %s", stopTime),
+			s.cmd.Process.Kill())
 	}
 }

@@ -35,11 +35,15 @@ while :; do sleep 0.05; done`), "model", "dir")
 }
 
 func TestBadServers(t *testing.T) {
-	if _, err := Start(t.Context(), program(t, "echo 'the model is bad' >&2; exit 3"), "model", "dir"); err == nil ||
-		!strings.Contains(err.Error(), "the model is bad") || !strings.Contains(err.Error(), "exit status 3") {
+	bad := program(t, "echo 'the model is bad' >&2; exit 3")
+	if _, err := Start(t.Context(), bad, "model", "dir"); err == nil ||
+		!strings.Contains(err.Error(), "the model is bad") ||
+		!strings.Contains(err.Error(), "exit status 3") {
 		t.Errorf("a server that ends at once: %v", err)
 	}
-	if _, err := Start(t.Context(), filepath.Join(t.TempDir(), "none"), "model", "dir"); err == nil || !strings.Contains(err.Error(), "make build") {
+	none := filepath.Join(t.TempDir(), "none")
+	if _, err := Start(t.Context(), none, "model", "dir"); err == nil ||
+		!strings.Contains(err.Error(), "make build") {
 		t.Errorf("no program: %v", err)
 	}
 	s, err := Start(t.Context(), program(t, `
