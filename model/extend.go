@@ -96,7 +96,7 @@ func (e *extension) digest() string {
 	hash := sha256.New()
 	for _, id := range e.ids {
 		var length [2]byte
-		binary.LittleEndian.PutUint16(length[:], uint16(len(id))) // at most MaxItemID
+		binary.LittleEndian.PutUint16(length[:], uint16(len(id))) // at most event.MaxIDBytes
 		hash.Write(length[:])
 		hash.Write([]byte(id))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/topn"
 
+	"github.com/gsimc/gsimc/event"
 	"github.com/gsimc/gsimc/internal/prefetch"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/ranking"
@@ -146,8 +147,8 @@ func (m *Model) checkGraphScale() error {
 func checkItems(ids []string) error {
 	for i, id := range ids {
 		switch {
-		case id == "" || len(id) > MaxItemID:
-			return fmt.Errorf("item %d has an id of %d bytes, want 1 to %d", i, len(id), MaxItemID)
+		case id == "" || len(id) > event.MaxIDBytes:
+			return fmt.Errorf("item %d has an id of %d bytes, want 1 to %d", i, len(id), event.MaxIDBytes)
 		case !utf8.ValidString(id):
 			return fmt.Errorf("item %d has the id %q, which is not valid UTF-8", i, id)
 		case i > 0 && id <= ids[i-1]:
@@ -187,17 +188,20 @@ func (m *Model) ItemID(i int32) string {
 	return t.ids[at]
 }
 
-// FetchIDs begins to bring the ids of items into the cache, and returns at once. A long list whose ids are wanted one after the
-// other would wait for most of them twice: for where the id stands, and for the id.
+// FetchIDs begins to bring the ids of items into the cache, and returns at once. A caller that reads
+// the ids of a long list one after the other would wait for most of them twice: for the place of the
+// id, and for the id.
 func (m *Model) FetchIDs(items []ranking.Scored) {
-	for _, s := range items {
-		t, at := m.at(s.Item)
+	for i := range prefetch.Ahead(len(items), prefetch.Stage{Distance: idsAhead, Begin: func(i int) {
+		t, at := m.at(items[i].Item)
 		prefetch.Value(&t.ids[at])
-	}
-	for _, s := range items {
-		prefetch.String(m.ItemID(s.Item))
+	}}) {
+		prefetch.String(m.ItemID(items[i].Item))
 	}
 }
+
+// idsAhead is the distance in items at which FetchIDs asks for the place of an id.
+const idsAhead = 16
 
 // ItemIndex returns the index of an item id, and whether the model knows it.
 func (m *Model) ItemIndex(id string) (int32, bool) {

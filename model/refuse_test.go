@@ -224,7 +224,7 @@ func TestBadContent(t *testing.T) {
 		{"alpha a word", func(m meta, _ tensors) { m["alpha"] = "much" }, `"alpha" = "much"`},
 		{"alpha NaN", func(m meta, _ tensors) { m["alpha"] = "NaN" }, "Alpha: NaN"},
 		{"users", func(m meta, _ tensors) { m["train_users"] = "1" }, "want 0 to TrainUsers = 1"},
-		{"covariance", func(m meta, _ tensors) { m["covariance"] = "none" }, `Covariance is "none"`},
+		{"covariance", func(m meta, _ tensors) { m["covariance"] = "none" }, `Covariance: "none"`},
 		{"no basis", func(_ meta, ts tensors) { ts["basis"].name = "Basis" }, `no matrix "basis"`},
 		{"basis a vector", func(_ meta, ts tensors) { ts["basis"].shape = []int64{120} }, `no matrix "basis"`},
 		{"rank above items", func(_ meta, ts tensors) { ts["basis"].shape = []int64{4, 30} }, "4 items and rank 30"},

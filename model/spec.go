@@ -6,8 +6,10 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"unicode/utf8"
 
+	"github.com/gsimc/gsimc/fault"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -56,24 +58,25 @@ const (
 // learned tells whether the model has learned dynamics.
 func (d *DynamicsSpec) learned() bool { return d.Kind == DynamicsLearned }
 
-func (d *DynamicsSpec) validate() error {
+func (d *DynamicsSpec) validate() []error {
 	switch d.Kind {
 	case DynamicsNone:
 		return nil
 	case DynamicsLearned:
 	default:
-		return fmt.Errorf("kind is %q, want %s or %s", d.Kind, DynamicsNone, DynamicsLearned)
+		return []error{fault.New("Dynamics", strconv.Quote(d.Kind), DynamicsNone+" or "+DynamicsLearned)}
 	}
+	var faults []error
 	if len(d.Bands) == 0 {
-		return errors.New("there are no bands, want at least one")
+		faults = append(faults, fault.New("Bands", nil, "at least one"))
 	}
 	if !(d.Ridge > 0) || math.IsInf(d.Ridge, 0) {
-		return fmt.Errorf("ridge is %v, want a number above 0", d.Ridge)
+		faults = append(faults, fault.New("Ridge", d.Ridge, "a finite number above 0"))
 	}
 	if d.Positions < 0 {
-		return fmt.Errorf("positions is %d, want 0 (all) or more", d.Positions)
+		faults = append(faults, fault.New("Positions", d.Positions, "0 (all) or more"))
 	}
-	return nil
+	return faults
 }
 
 // DefaultSpec returns the constants of the paper: hypergraph with s = 1 and whole histories, t = 0, random-walk filter, no forgetting,
@@ -91,33 +94,31 @@ func DefaultSpec() Spec {
 	}
 }
 
-// Validate reports every field that is out of range, by name, in one error. The fields of the Kalman filter are looked at
-// by kalman.Filter.Validate, when a model is built.
+// Validate returns the faults of all fields that are out of range, joined; fields of Dynamics have
+// their own names, and Dynamics is the field of an unknown kind. The fields of the Kalman filter are
+// checked by [kalman.Filter.Validate], when a model is built.
 func (s *Spec) Validate() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-
-	if err := (spectral.Graph{Kind: s.Graph, DegreeExponent: s.DegreeExponent, Window: s.Window}).Validate(); err != nil {
-		faults = append(faults, err)
+	faults := []error{
+		spectral.Graph{Kind: s.Graph, DegreeExponent: s.DegreeExponent, Window: s.Window}.Validate(),
+		s.Filter.Validate(),
 	}
 	if !(math.Abs(s.DegreeRescale) <= 2) {
-		fault("DegreeRescale is %v, want a number in [-2, 2]", s.DegreeRescale)
-	}
-	if err := s.Filter.Validate(); err != nil {
-		faults = append(faults, err)
+		faults = append(faults, fault.New("DegreeRescale", s.DegreeRescale, "a number from -2 to 2"))
 	}
 	if s.Covariance != CovarianceDiagonal && s.Covariance != CovarianceFull {
-		fault("Covariance is %q, want %s or %s", s.Covariance, CovarianceDiagonal, CovarianceFull)
+		faults = append(faults,
+			fault.New("Covariance", strconv.Quote(s.Covariance), CovarianceDiagonal+" or "+CovarianceFull))
 	}
-	if err := s.Dynamics.validate(); err != nil {
-		fault("Dynamics: %w", err)
-	}
+	faults = append(faults, s.Dynamics.validate()...)
 	if s.TrainUsers < 1 {
-		fault("TrainUsers is %d, want the number of users that the basis was learned from", s.TrainUsers)
+		faults = append(faults,
+			fault.New("TrainUsers", s.TrainUsers, "the number of users that the basis was learned from"))
 	}
-	for key, value := range s.Provenance {
-		if !utf8.ValidString(key) || !utf8.ValidString(value) {
-			fault("Provenance entry %q is not valid UTF-8", key)
+	for _, key := range slices.Sorted(maps.Keys(s.Provenance)) {
+		if !utf8.ValidString(key) || !utf8.ValidString(s.Provenance[key]) {
+			faults = append(faults, &fault.Fault{
+				Field: "Provenance", Problem: fmt.Sprintf("entry %q is not valid UTF-8", key),
+			})
 			break
 		}
 	}
@@ -149,13 +150,7 @@ const (
 	EstimatorBGS Estimator = "bgs-imc" // q = x̂, the Kalman estimate of Section 4
 )
 
-// MaxWeight bounds |Event.Weight|: callers refuse events beyond it, so that sums stay far from the end of float32.
-const MaxWeight = 1000
-
-// MaxItemID is the largest length of an item id in bytes.
-const MaxItemID = 256
-
-// Event is one interaction of a user with an item that the model knows: 0 ≤ Item < NumItems, |Weight| ≤ MaxWeight.
+// Event is one interaction of a user with an item that the model knows: 0 ≤ Item < NumItems, |Weight| ≤ event.MaxWeight.
 type Event = kalman.Event
 
 // History holds the events of one user in the order in which they are to be folded: by time.

@@ -75,16 +75,16 @@ func (m *Model) DeviationsTo(dst []float32, items []ranking.Scored, p []float32)
 		panic(fmt.Sprintf("model: %d items, but deviations of length %d", len(items), len(dst)))
 	}
 	m.checkQuery(p)
-	for i, s := range items {
-		if i+rowsAhead < len(items) {
-			u, _ := m.decoder(items[i+rowsAhead].Item)
-			prefetch.Slice(u)
-		}
-		m.checkItem(s.Item)
-		t, at := m.at(s.Item)
+	for i := range prefetch.Ahead(len(items), prefetch.Stage{Distance: rowsAhead, Begin: func(i int) {
+		u, _ := m.decoder(items[i].Item)
+		prefetch.Slice(u)
+	}}) {
+		m.checkItem(items[i].Item)
+		t, at := m.at(items[i].Item)
 		t.spreadTo(dst[i:i+1], p, at)
 	}
 }
 
-// rowsAhead is how many rows before its turn a row of the basis is fetched: the rows of a list stand here and there.
+// rowsAhead is the distance in items at which DeviationsTo fetches a row of the basis: the rows of a
+// list lie scattered.
 const rowsAhead = 4

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/event"
 	"github.com/gsimc/gsimc/internal/parallel"
 	"github.com/gsimc/gsimc/internal/stat"
 	"github.com/gsimc/gsimc/model"
@@ -165,7 +166,7 @@ func events(d *dataset.Interactions, u int, index []int32) model.History {
 			e.Time = d.Time[j]
 		}
 		if d.Weight != nil {
-			e.Weight = min(d.Weight[j], model.MaxWeight)
+			e.Weight = min(d.Weight[j], event.MaxWeight)
 		}
 		h = append(h, e)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/event"
 	"github.com/gsimc/gsimc/fault"
 	"github.com/gsimc/gsimc/train"
 
@@ -74,13 +75,13 @@ func (f *dataFlags) read(p progress.Progress) (*dataset.Interactions, *dataset.R
 
 // checkWeights refuses weights that a model does not take.
 func checkWeights(events *dataset.Interactions) error {
-	at := slices.IndexFunc(events.Weight, func(w float32) bool { return w > model.MaxWeight })
+	at := slices.IndexFunc(events.Weight, func(w float32) bool { return w > event.MaxWeight })
 	if at < 0 {
 		return nil
 	}
 	user := sort.Search(events.NumUsers(), func(u int) bool { return events.Ptr[u+1] > int64(at) })
 	return cli.Flagf("--weight-column", "the weight of user %q and item %q is %v, want a number above 0 and at most %d: scale the weights down",
-		events.Users[user], events.Items[events.Item[at]], events.Weight[at], model.MaxWeight)
+		events.Users[user], events.Items[events.Item[at]], events.Weight[at], event.MaxWeight)
 }
 
 // dataError names the flag if a file of --data cannot be opened. All other errors of the data name file and line themselves.

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/event"
 	"github.com/gsimc/gsimc/train"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/internal/progress"
-	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble"
 )
@@ -33,9 +33,9 @@ const checkpointTimeout = time.Minute
 func (f *storeFlags) check() error {
 	var errs []error
 	for _, t := range slices.Sorted(maps.Keys(f.EventWeight)) {
-		if w := f.EventWeight[t]; !(w >= -model.MaxWeight && w <= model.MaxWeight) {
+		if w := f.EventWeight[t]; !(w >= -event.MaxWeight && w <= event.MaxWeight) {
 			errs = append(errs, cli.Flagf("--event-weight", "weight of %q is %v, want a number from -%d to %d",
-				t, w, model.MaxWeight, model.MaxWeight))
+				t, w, event.MaxWeight, event.MaxWeight))
 		}
 	}
 	return errors.Join(errs...)
