@@ -1,0 +1,140 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/fault"
+)
+
+// Options say how to reach a server. Only the address is needed.
+type Options struct {
+	Address string        // HOST:PORT
+	Timeout time.Duration // of a call whose context has no deadline; 0: none. Streams have none.
+	Retry   Retry         // the zero value: [DefaultRetry]
+}
+
+// Retry says how a call that found no server is repeated, within its deadline. Only calls that may run
+// twice are repeated: Recommend changes nothing, and the server knows an event that has an id or a time.
+type Retry struct {
+	Attempts    int           // at most, with the first one; 1: the call is not repeated
+	First, Last time.Duration // wait before the second attempt, doubled before each further one up to Last
+}
+
+// DefaultRetry is the policy of options without one.
+func DefaultRetry() Retry {
+	return Retry{Attempts: 4, First: 50 * time.Millisecond, Last: 500 * time.Millisecond}
+}
+
+// pings find a peer that is gone without a word, such as a machine that lost its power, during a long
+// call. A gsimc server refuses pings that are less than 10 s apart.
+var pings = keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}
+
+// Client is a connection to one server.
+type Client struct {
+	opt  Options
+	conn *grpc.ClientConn
+
+	mu        sync.Mutex
+	connected bool  // a connection stood once
+	dialError error // of the last attempt to connect; nil: it succeeded, or there was none
+}
+
+// Dial returns a client of the server at opt.Address. The connection is made by the first call. An address
+// that cannot be one is a [fault.Fault] of the field Address.
+func Dial(opt Options) (*Client, error) {
+	if opt.Retry == (Retry{}) {
+		opt.Retry = DefaultRetry()
+	}
+	c := &Client{opt: opt}
+	options := []grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithKeepaliveParams(pings),
+		grpc.WithContextDialer(c.dial), grpc.WithDefaultServiceConfig(opt.Retry.serviceConfig()),
+	}
+	if opt.Timeout > 0 {
+		options = append(options, grpc.WithUnaryInterceptor(c.withTimeout))
+	}
+	// The dialer resolves names, so that it sees every reason for which there is no connection.
+	conn, err := grpc.NewClient("passthrough:///"+opt.Address, options...)
+	if err != nil {
+		return nil, &fault.Fault{Field: "Address", Got: opt.Address, Err: err}
+	}
+	c.conn = conn
+	return c, nil
+}
+
+// Conn returns the connection, for the clients of the generated package.
+func (c *Client) Conn() grpc.ClientConnInterface { return c.conn }
+
+// Address returns the address of the server.
+func (c *Client) Address() string { return c.opt.Address }
+
+// Close closes the connection. Calls in flight fail.
+func (c *Client) Close() error { return c.conn.Close() }
+
+// dial connects and remembers how that went.
+func (c *Client) dial(ctx context.Context, address string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dialError = err
+	c.connected = c.connected || err == nil
+	return conn, err
+}
+
+// dialing returns the error of the last attempt to connect, and whether a connection stood once.
+func (c *Client) dialing() (err error, connected bool) { //nolint:revive,staticcheck // the error is the value
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.dialError, c.connected
+}
+
+// withTimeout gives a call without a deadline that of the options.
+func (c *Client) withTimeout(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
+	invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+) error {
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.opt.Timeout)
+		defer cancel()
+	}
+	return invoke(ctx, method, req, reply, cc, opts...)
+}
+
+// serviceConfig writes the policy in the form of gRPC; empty for a policy that repeats nothing.
+func (r Retry) serviceConfig() string {
+	if r.Attempts <= 1 {
+		return "{}"
+	}
+	type method struct {
+		Service string `json:"service"`
+		Method  string `json:"method,omitempty"`
+	}
+	service := func(fullMethod string) string { return strings.Split(fullMethod, "/")[1] }
+	seconds := func(d time.Duration) string { return fmt.Sprintf("%.9fs", d.Seconds()) }
+	config := map[string]any{"methodConfig": []any{map[string]any{
+		"name": []method{
+			{Service: service(pb.RecommenderService_Recommend_FullMethodName)},
+			{Service: service(pb.EventService_Observe_FullMethodName), Method: "Observe"},
+		},
+		"retryPolicy": map[string]any{
+			"maxAttempts": r.Attempts, "initialBackoff": seconds(r.First), "maxBackoff": seconds(r.Last),
+			"backoffMultiplier": 2, "retryableStatusCodes": []string{"UNAVAILABLE"},
+		},
+	}}}
+	text, err := json.Marshal(config)
+	if err != nil {
+		panic(err) // maps of texts and numbers only
+	}
+	return string(text)
+}

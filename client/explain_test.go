@@ -1,0 +1,96 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+)
+
+// Errors of calls, as gRPC makes them, are one sentence that says why.
+func TestExplainCalls(t *testing.T) {
+	free := freeAddress(t)
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	for _, c := range []struct {
+		name, address string
+		reason        Reason
+		want          string
+	}{
+		{"refused", free, Unreachable, "cannot connect to " + free + " (connection refused)"},
+		{"no such host", "no-such-host.invalid:1", Unreachable, "cannot connect to no-such-host.invalid:1 (unknown host)"},
+		{"silence", silent.Addr().String(), NoAnswer, "no answer from " + silent.Addr().String() + " within 500ms"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			client, err := Dial(Options{Address: c.address, Timeout: 500 * time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			_, err = pb.NewAdminServiceClient(client.Conn()).GetStatus(context.Background(), &pb.GetStatusRequest{})
+			err = client.Explain(err)
+			if e := new(Error); !errors.As(err, &e) || e.Reason != c.reason || err.Error() != c.want {
+				t.Errorf("error %q, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestExplain(t *testing.T) {
+	client, err := Dial(Options{Address: "host:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{io.ErrUnexpectedEOF, "unexpected EOF"},
+		{status.Error(codes.InvalidArgument, "user_id is required"), "server host:1: InvalidArgument: user_id is required"},
+		{
+			fmt.Errorf("max retries exhausted: %w", status.Error(codes.Unavailable, "draining")),
+			"server host:1: Unavailable: draining",
+		},
+		{status.Error(codes.DeadlineExceeded, "context deadline exceeded"), "no answer from host:1 in time"},
+	} {
+		got := client.Explain(c.err)
+		if got.Error() != c.want {
+			t.Errorf("%v\nis explained as %v\nwant            %s", c.err, got, c.want)
+		}
+		if !errors.Is(got, c.err) {
+			t.Errorf("%v is lost in %v", c.err, got)
+		}
+		if twice := client.Explain(got); twice != got { //nolint:errorlint // the same value
+			t.Errorf("explained twice: %v, want %v", twice, got)
+		}
+	}
+	if err := client.Explain(nil); err != nil {
+		t.Errorf("no error is explained as %v", err)
+	}
+}
+
+// The policy is one that gRPC takes: Dial would fail.
+func TestRetry(t *testing.T) {
+	for _, r := range []Retry{{}, {Attempts: 1}, {Attempts: 5, First: time.Millisecond, Last: time.Second}} {
+		client, err := Dial(Options{Address: "host:1", Retry: r})
+		if err != nil {
+			t.Errorf("%+v: %v", r, err)
+			continue
+		}
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

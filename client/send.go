@@ -1,0 +1,279 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+)
+
+// Events are the events to send, by their index. An event must have an id or a time, so that the server
+// knows it when it is sent again.
+type Events interface {
+	Len() int
+	Event(i int) *pb.Event
+}
+
+// SendOptions say how events are sent.
+type SendOptions struct {
+	InFlight int           // events sent ahead of the acknowledgements, at least 1
+	GiveUp   time.Duration // since the last acknowledgement; then Send fails
+
+	Acknowledged func(n int)            // told how many events are acknowledged, now and then; may be nil
+	Reconnecting func(n int, why error) // told when a connection broke, once until the next acknowledgement; may be nil
+}
+
+// Sent counts what became of the events.
+type Sent struct {
+	Acknowledged int // with the ones below
+
+	Duplicates     int // known to the server before
+	Pending        int // kept, on items that the model does not know
+	Rejected       int
+	FirstRejection string // what the server said
+
+	Reconnects int
+}
+
+// Applied returns the number of events that changed a user's state.
+func (s *Sent) Applied() int { return s.Acknowledged - s.Duplicates - s.Pending - s.Rejected }
+
+// ErrSilent is the end of a stream over which nothing was acknowledged for too long.
+var ErrSilent = errors.New("the connection stands, but the server acknowledges nothing")
+
+// Waits between two connections. The wait is doubled from the first to the last as long as nothing is
+// acknowledged.
+const (
+	firstBackoff = 100 * time.Millisecond
+	lastBackoff  = 3 * time.Second
+)
+
+// Send streams all events to the server in their order. When the connection breaks it connects again and
+// goes on behind the last acknowledged event. It returns what became of the events so far, and an error if
+// not all are acknowledged: at once if no connection could ever be made, and after opt.GiveUp without an
+// acknowledgement. The end of ctx is ctx.Err().
+func (c *Client) Send(ctx context.Context, events Events, opt SendOptions) (Sent, error) {
+	s := &sender{client: c, events: events, opt: opt}
+	err := s.run(ctx)
+	return s.sent, err
+}
+
+// sender streams events to a server: at most InFlight of them beyond the last acknowledged one, and again
+// from there after the connection broke.
+type sender struct {
+	client *Client
+	events Events
+	opt    SendOptions
+
+	sent  Sent
+	heard time.Time // when the acknowledged events rose last, at first the start
+	told  bool      // of a broken connection, since then
+}
+
+// run sends everything or returns why not.
+func (s *sender) run(ctx context.Context) error {
+	backoff := firstBackoff
+	s.heard = time.Now()
+	for s.sent.Acknowledged < s.events.Len() {
+		before := s.sent.Acknowledged
+		err := s.stream(ctx)
+		if s.sent.Acknowledged > before {
+			backoff = firstBackoff
+		}
+		dialError, connected := s.client.dialing()
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil:
+			return nil
+		case !errors.Is(err, ErrSilent) && !transient(err), dialError != nil && !connected:
+			return s.client.Explain(err)
+		case s.sent.Acknowledged == s.events.Len():
+			return nil
+		case errors.Is(err, ErrSilent) || time.Since(s.heard) >= s.opt.GiveUp:
+			return &GaveUpError{After: s.opt.GiveUp, Err: s.reason(err)}
+		}
+		s.sent.Reconnects++
+		s.tell(err)
+		select {
+		case <-time.After(backoff):
+		case <-ctx.Done():
+		}
+		backoff = min(2*backoff, lastBackoff)
+	}
+	return nil
+}
+
+// A GaveUpError is the end of a sending without acknowledgements.
+type GaveUpError struct {
+	After time.Duration // since the last acknowledgement
+	Err   error         // the last failure
+}
+
+// Error returns one sentence.
+func (e *GaveUpError) Error() string {
+	return fmt.Sprintf("gave up after %s without an acknowledgement: %v", e.After, e.Err)
+}
+
+// Unwrap returns the last failure.
+func (e *GaveUpError) Unwrap() error { return e.Err }
+
+// reason returns why nothing is acknowledged: a server that cannot be reached is not silent.
+func (s *sender) reason(err error) error {
+	if dialError, _ := s.client.dialing(); dialError != nil && errors.Is(err, ErrSilent) {
+		err = status.Error(codes.Unavailable, dialError.Error())
+	}
+	return s.client.Explain(err)
+}
+
+// tell tells of a broken connection, once until the next acknowledgement.
+func (s *sender) tell(err error) {
+	if s.opt.Reconnecting != nil && !s.told {
+		s.told = true
+		s.opt.Reconnecting(s.sent.Acknowledged, s.client.Explain(err))
+	}
+}
+
+// transient reports whether a new connection may help. Events have ids, so that sending them again is
+// always safe.
+func transient(err error) bool {
+	switch status.Code(err) {
+	case codes.Unavailable, codes.Internal, codes.Unknown, codes.DeadlineExceeded, codes.Canceled, codes.Aborted:
+		return true
+	}
+	return false
+}
+
+// stream sends events over one connection until all are settled (nil), or the server drains, or it breaks.
+func (s *sender) stream(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	// A connection may hang without breaking.
+	patience := time.AfterFunc(time.Until(s.heard.Add(s.opt.GiveUp)), func() { cancel(ErrSilent) })
+	defer patience.Stop()
+	stream, err := pb.NewEventServiceClient(s.client.conn).StreamObserve(ctx)
+	if err != nil {
+		return orSilent(ctx, err)
+	}
+	base := s.sent.Acknowledged
+	room := make(chan struct{}, s.opt.InFlight) // one token per event in flight
+	stop := make(chan struct{})                 // closed when the server drains
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		s.send(ctx, stream, base, room, stop)
+	}()
+	err = orSilent(ctx, s.receive(stream, base, room, stop, func() { patience.Reset(s.opt.GiveUp) }))
+	cancel(nil)
+	<-sent
+	if err == nil && s.sent.Acknowledged < s.events.Len() {
+		return status.Error(codes.Unavailable, "the server ended the stream")
+	}
+	return err
+}
+
+// orSilent returns ErrSilent if that is why ctx ended. The error of the call then only says that it was
+// cancelled.
+func orSilent(ctx context.Context, err error) error {
+	if err != nil && errors.Is(context.Cause(ctx), ErrSilent) {
+		return ErrSilent
+	}
+	return err
+}
+
+// sendBatch is the largest number of events in a message. More would make it no cheaper.
+const sendBatch = 100
+
+// send writes events from the base-th on, numbered from 1, as long as there is room, and closes its side
+// of the stream. A message holds as many as there is room for at the moment. Errors come out of the
+// receiving side.
+func (s *sender) send(ctx context.Context, stream pb.EventService_StreamObserveClient, base int,
+	room chan<- struct{}, stop <-chan struct{},
+) {
+	for next := base; next < s.events.Len(); {
+		select {
+		case room <- struct{}{}:
+		case <-stop:
+			_ = stream.CloseSend()
+			return
+		case <-ctx.Done():
+			return
+		}
+		req := &pb.StreamObserveRequest{Sequence: uint64(next - base + 1), Events: []*pb.Event{s.events.Event(next)}}
+		for next++; next < s.events.Len() && len(req.Events) < sendBatch && hasRoom(room); next++ {
+			req.Events = append(req.Events, s.events.Event(next))
+		}
+		if stream.Send(req) != nil {
+			return
+		}
+	}
+	_ = stream.CloseSend()
+}
+
+// hasRoom takes room for one more event, if there is some.
+func hasRoom(room chan<- struct{}) bool {
+	select {
+	case room <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// receive takes acknowledgements until the stream ends, and calls alive for each that settles something.
+func (s *sender) receive(stream pb.EventService_StreamObserveClient, base int, room <-chan struct{},
+	stop chan<- struct{}, alive func(),
+) error {
+	draining := false
+	for {
+		got, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		settled := base + int(got.GetAckedSequence())
+		if settled > s.sent.Acknowledged {
+			s.heard, s.told = time.Now(), false
+			alive()
+		}
+		for ; s.sent.Acknowledged < settled; s.sent.Acknowledged++ {
+			select {
+			case <-room:
+			default:
+				return status.Error(codes.FailedPrecondition, "the server acknowledged an event that was not sent")
+			}
+		}
+		for _, exception := range got.GetExceptions() {
+			s.except(exception.GetResult())
+		}
+		if s.opt.Acknowledged != nil {
+			s.opt.Acknowledged(s.sent.Acknowledged)
+		}
+		if got.GetDraining() && !draining {
+			draining = true
+			close(stop)
+		}
+	}
+}
+
+// except counts an event that was not simply applied.
+func (s *sender) except(r *pb.EventResult) {
+	switch r.GetDisposition() {
+	case pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE:
+		s.sent.Duplicates++
+	case pb.EventDisposition_EVENT_DISPOSITION_PENDING_ITEM:
+		s.sent.Pending++
+	case pb.EventDisposition_EVENT_DISPOSITION_REJECTED:
+		if s.sent.Rejected++; s.sent.Rejected == 1 {
+			s.sent.FirstRejection = r.GetError().GetMessage()
+		}
+	}
+}

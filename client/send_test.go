@@ -1,0 +1,259 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+)
+
+// moodyServer settles events as an idempotent store would, and ends its streams in the way that each entry of script says,
+// after the events that it says. It serves normally once the script is over.
+type moodyServer struct {
+	pb.UnimplementedEventServiceServer
+	script  []mood
+	seen    map[string]bool
+	applied []string // items in the order of their first arrival
+}
+
+type mood struct {
+	after  int        // events settled before the end
+	lose   int        // of these, how many at the end are not acknowledged
+	code   codes.Code // how the stream ends; OK: with a draining notice
+	reject bool       // the first event of the stream is refused
+	hang   bool       // the stream does not end then: the server takes and says nothing any more
+}
+
+func (s *moodyServer) StreamObserve(stream pb.EventService_StreamObserveServer) error {
+	var m *mood
+	if len(s.script) > 0 {
+		m, s.script = &s.script[0], s.script[1:]
+	}
+	var events []*pb.Event // of the message
+	for n := 1; ; n++ {
+		if len(events) == 0 {
+			in, err := stream.Recv()
+			if err != nil {
+				return nil // the client closed its side
+			}
+			if in.GetSequence() != uint64(n) {
+				return status.Errorf(codes.InvalidArgument, "sequence %d, want %d", in.GetSequence(), n)
+			}
+			events = in.GetEvents()
+		}
+		out := &pb.StreamObserveResponse{AckedSequence: uint64(n)}
+		item := events[0].GetItemId()
+		events = events[1:]
+		switch {
+		case m != nil && m.reject && n == 1:
+			out.Exceptions = exception(n, pb.EventDisposition_EVENT_DISPOSITION_REJECTED, "not today")
+		case s.seen[item]:
+			out.Exceptions = exception(n, pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE, "")
+		default:
+			s.seen[item] = true
+			s.applied = append(s.applied, item)
+		}
+		if m == nil || n <= m.after-m.lose {
+			if m != nil && m.code == codes.OK && n == m.after {
+				out.Draining = true
+				m = nil
+			}
+			if err := stream.Send(out); err != nil {
+				return err
+			}
+		}
+		if m != nil && m.hang && n >= m.after {
+			<-stream.Context().Done()
+			return nil
+		}
+		if m != nil && n >= m.after {
+			return status.Error(m.code, "moody")
+		}
+	}
+}
+
+func exception(n int, d pb.EventDisposition, message string) []*pb.StreamEventResult {
+	r := &pb.EventResult{Disposition: d}
+	if message != "" {
+		r.Error = &pb.EventError{Message: message}
+	}
+	return []*pb.StreamEventResult{{Sequence: uint64(n), Result: r}}
+}
+
+// letters are n events of one user on the items a, b, c and so on.
+type letters struct {
+	n  int
+	at *timestamppb.Timestamp
+}
+
+func (l letters) Len() int { return l.n }
+
+func (l letters) Event(i int) *pb.Event {
+	return &pb.Event{UserId: "u", ItemId: string(rune('a' + i)), EventTime: l.at}
+}
+
+// serve starts a server and returns a client of it.
+func serve(t *testing.T, s *moodyServer) *Client {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := grpc.NewServer()
+	pb.RegisterEventServiceServer(g, s)
+	go func() { _ = g.Serve(listener) }()
+	t.Cleanup(g.Stop)
+	return dialTo(t, listener.Addr().String())
+}
+
+func dialTo(t *testing.T, address string) *Client {
+	t.Helper()
+	c, err := Dial(Options{Address: address, Timeout: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// send sends n events to s.
+func send(ctx context.Context, t *testing.T, s *moodyServer, n, window int, giveUp time.Duration) (Sent, error) {
+	t.Helper()
+	return serve(t, s).Send(ctx, letters{n, timestamppb.Now()}, SendOptions{InFlight: window, GiveUp: giveUp})
+}
+
+// Whatever ends the streams, every event arrives once and in order, and the counts add up.
+func TestSenderReconnects(t *testing.T) {
+	const n = 20
+	for _, c := range []struct {
+		name       string
+		window     int
+		script     []mood
+		duplicates int
+		rejected   int
+	}{
+		{"calm", 4, nil, 0, 0},
+		{"window of one", 1, nil, 0, 0},
+		{"breaks", 8, []mood{{after: 5, code: codes.Unavailable}, {after: 3, code: codes.Internal}}, 0, 0},
+		{"breaks before anything", 8, []mood{{after: 1, lose: 1, code: codes.Unavailable}}, 1, 0},
+		{"acknowledgements are lost", 8, []mood{{after: 6, lose: 3, code: codes.Unavailable}}, 3, 0},
+		{"drains", 3, []mood{{after: 4, code: codes.OK}}, 0, 0},
+		{"rejects", 8, []mood{{after: n + 1, reject: true}}, 0, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			server := &moodyServer{script: c.script, seen: map[string]bool{}}
+			s, err := send(t.Context(), t, server, n, c.window, 5*time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Acknowledged != n || s.Duplicates != c.duplicates || s.Rejected != c.rejected || s.Applied() != n-c.duplicates-c.rejected {
+				t.Errorf("acknowledged %d, applied %d, duplicates %d, rejected %d; want %d, %d, %d, %d",
+					s.Acknowledged, s.Applied(), s.Duplicates, s.Rejected, n, n-c.duplicates-c.rejected, c.duplicates, c.rejected)
+			}
+			if len(server.applied) != n-c.rejected || !slices.IsSorted(server.applied) {
+				t.Errorf("the server applied %v, want each of %d items once and in order", server.applied, n-c.rejected)
+			}
+			if c.rejected > 0 && s.FirstRejection != "not today" {
+				t.Errorf("first rejection %q", s.FirstRejection)
+			}
+		})
+	}
+}
+
+// Errors that a new connection cannot heal end the sending, and so does a server that never comes back.
+func TestSenderGivesUp(t *testing.T) {
+	s, err := send(t.Context(), t, &moodyServer{script: []mood{{after: 2, code: codes.InvalidArgument}}, seen: map[string]bool{}},
+		9, 4, 5*time.Second)
+	if status.Code(err) != codes.InvalidArgument || s.Acknowledged != 2 {
+		t.Errorf("error %v after %d events, want InvalidArgument after 2", err, s.Acknowledged)
+	}
+
+	broken := slices.Repeat([]mood{{after: 1, lose: 1, code: codes.Unavailable}}, 100)
+	_, err = send(t.Context(), t, &moodyServer{script: broken, seen: map[string]bool{}}, 9, 4, 50*time.Millisecond)
+	if err == nil || !strings.Contains(err.Error(), "gave up after 50ms") {
+		t.Errorf("error %v, want that it gave up", err)
+	}
+
+	s, err = send(t.Context(), t, &moodyServer{script: []mood{{after: 2, hang: true, code: codes.Unavailable}}, seen: map[string]bool{}},
+		9, 4, 200*time.Millisecond)
+	if err == nil || !strings.Contains(err.Error(), "gave up after 200ms") || strings.Contains(err.Error(), "Canceled") ||
+		!errors.Is(err, ErrSilent) {
+		t.Errorf("a stream that hangs: error %v, want that it gave up and nothing of a cancellation", err)
+	}
+	if s.Acknowledged != 2 || s.Reconnects != 0 {
+		t.Errorf("a stream that hangs: %d events acknowledged, %d reconnects, want 2 and 0: time runs from the last acknowledgement",
+			s.Acknowledged, s.Reconnects)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := send(ctx, t, &moodyServer{seen: map[string]bool{}}, 9, 4, 5*time.Second); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+}
+
+// Without a server the sending fails at once, with the reason, however patient it is.
+func TestSendWithoutServer(t *testing.T) {
+	begin := time.Now()
+	_, err := dialTo(t, freeAddress(t)).Send(t.Context(), letters{3, timestamppb.Now()},
+		SendOptions{InFlight: 4, GiveUp: time.Minute})
+	if e := new(Error); !errors.As(err, &e) || e.Reason != Unreachable || e.Cause != "connection refused" {
+		t.Errorf("error %v, want that the connection was refused", err)
+	}
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("it took %s, want at once", took)
+	}
+}
+
+// A server that goes away for good in the middle is not silent: it cannot be reached. The outage is told once.
+func TestSendServerGone(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := grpc.NewServer()
+	pb.RegisterEventServiceServer(g, &moodyServer{seen: map[string]bool{}, script: []mood{{after: 2, hang: true, code: codes.Unavailable}}})
+	go func() { _ = g.Serve(listener) }()
+	defer g.Stop()
+	told := 0
+	s, err := dialTo(t, listener.Addr().String()).Send(t.Context(), letters{9, timestamppb.Now()}, SendOptions{
+		InFlight: 4, GiveUp: time.Second,
+		Acknowledged: func(n int) {
+			if n == 2 {
+				go g.Stop()
+			}
+		},
+		Reconnecting: func(n int, why error) {
+			if told++; n != 2 || why == nil {
+				t.Errorf("told of %d acknowledged events and %v, want 2 and a reason", n, why)
+			}
+		},
+	})
+	if e := new(Error); !errors.As(err, &e) || e.Reason != Unreachable || !strings.Contains(err.Error(), "gave up after 1s") {
+		t.Errorf("error %v, want that it gave up because the server cannot be reached", err)
+	}
+	if told != 1 || s.Acknowledged != 2 || s.Reconnects < 2 {
+		t.Errorf("told %d times, %d acknowledged, %d reconnects; want 1, 2 and several", told, s.Acknowledged, s.Reconnects)
+	}
+}
+
+// freeAddress returns an address on which nothing listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
