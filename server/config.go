@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"net"
-	"slices"
+	"strconv"
 	"time"
 
+	eventrules "github.com/gsimc/gsimc/event"
+	"github.com/gsimc/gsimc/fault"
 	"github.com/gsimc/gsimc/model"
 )
 
@@ -113,7 +114,7 @@ const (
 	maxConnectionAgeGrace = 30 * time.Second
 )
 
-// Validate reports every fault of the configuration, one a line, each with the name of its field.
+// Validate returns a [fault.Fault] for every field of the configuration that cannot be used.
 func (c Config) Validate() error {
 	errs := []error{
 		validAddress("Listen", c.Listen),
@@ -131,40 +132,32 @@ func (c Config) Validate() error {
 		atLeast("MaxConnectionAge", c.MaxConnectionAge, time.Second),
 	}
 	if c.Estimator != model.EstimatorGS && c.Estimator != model.EstimatorBGS {
-		errs = append(errs, fmt.Errorf("%s: %q, want %q or %q", "Estimator", c.Estimator, model.EstimatorGS, model.EstimatorBGS))
+		errs = append(errs, fault.New("Estimator", strconv.Quote(string(c.Estimator)),
+			fmt.Sprintf("%q or %q", model.EstimatorGS, model.EstimatorBGS)))
 	}
 	if !(c.QualitySample >= 0 && c.QualitySample <= 1) {
-		errs = append(errs, fmt.Errorf("%s: %v, want a share from 0 to 1", "QualitySample", c.QualitySample))
+		errs = append(errs, fault.New("QualitySample", c.QualitySample, "a share from 0 to 1"))
 	}
 	if c.ShadowModel != nil && c.QualitySample == 0 {
-		errs = append(errs, fmt.Errorf("%s: no event is measured, want a QualitySample above 0", "ShadowModel"))
+		errs = append(errs, &fault.Fault{
+			Field: "ShadowModel", Problem: "no event is measured",
+			Advice: []fault.Change{{Verb: "set", Field: "QualitySample", To: "above 0"}},
+		})
 	}
-	types := make([]string, 0, len(c.EventWeights))
-	for t := range c.EventWeights {
-		types = append(types, t)
-	}
-	slices.Sort(types)
-	for _, t := range types {
-		if msg := badEventType(t); msg != "" || t == "" {
-			errs = append(errs, fmt.Errorf("%s: event type %q must match %s", "EventWeights", t, eventTypePattern))
-		}
-		if w := c.EventWeights[t]; !(math.Abs(w) <= maxValue) {
-			errs = append(errs, fmt.Errorf("%s: weight of %q is %v, want a number from -%d to %d", "EventWeights", t, w, maxValue, maxValue))
-		}
-	}
+	errs = append(errs, eventrules.Weights(c.EventWeights).Validate("EventWeights")...)
 	return errors.Join(errs...)
 }
 
 func validAddress(field, address string) error {
 	if _, _, err := net.SplitHostPort(address); err != nil {
-		return fmt.Errorf("%s: %q is not a HOST:PORT address", field, address)
+		return &fault.Fault{Field: field, Problem: fmt.Sprintf("%q is not a HOST:PORT address", address)}
 	}
 	return nil
 }
 
 func atLeast[T int | int64 | uint32 | time.Duration](field string, got, min T) error {
 	if got < min {
-		return fmt.Errorf("%s: %v, want at least %v", field, got, min)
+		return fault.New(field, got, fmt.Sprintf("at least %v", min))
 	}
 	return nil
 }

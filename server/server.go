@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/fault"
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/coldstart"
@@ -59,7 +60,7 @@ type Server struct {
 // after Run has returned.
 func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("server configuration: %w", err)
+		return nil, fault.In("server configuration", err)
 	}
 	s := &Server{
 		cfg: cfg, log: cfg.Logger, now: cfg.Now, metrics: cfg.Metrics, store: st,
@@ -116,7 +117,7 @@ func (s *Server) newBackground() error {
 	if open := s.cfg.ShadowModel; open != nil {
 		var err error
 		if shadow, err = open(); err != nil {
-			return fmt.Errorf("shadow model: %w", err)
+			return fault.In("shadow model", err)
 		}
 		s.log.Info("shadow model loaded", slog.String("version", shadow.Version()))
 	}
@@ -160,21 +161,18 @@ func (s *Server) newGRPC() *grpc.Server {
 	return g
 }
 
-// badAddress says what to do about a field of the configuration that cannot be listened on.
-const badAddress = "%s: %w; give another address, or port 0 for any"
-
 // Run listens on the configured addresses and serves until ctx ends, see [Server.Serve].
 func (s *Server) Run(ctx context.Context) error {
 	var lc net.ListenConfig
 	rpc, err := lc.Listen(ctx, "tcp", s.cfg.Listen)
 	if err != nil {
 		s.closeModels()
-		return fmt.Errorf(badAddress, "Listen", err)
+		return cannotListen("Listen", err)
 	}
 	ops, err := lc.Listen(ctx, "tcp", s.cfg.OpsListen)
 	if err != nil {
 		s.closeModels()
-		return errors.Join(fmt.Errorf(badAddress, "OpsListen", err), rpc.Close())
+		return errors.Join(cannotListen("OpsListen", err), rpc.Close())
 	}
 	return s.Serve(ctx, rpc, ops)
 }
@@ -256,4 +254,9 @@ func (s *Server) closeOps() error {
 		return s.ops.Close()
 	}
 	return nil
+}
+
+// cannotListen returns the fault of a field of the configuration whose address cannot be listened on.
+func cannotListen(field string, err error) error {
+	return &fault.Fault{Field: field, Err: fmt.Errorf("%w; give another address, or port 0 for any", err)}
 }

@@ -46,8 +46,10 @@ type Events struct {
 	Slow func(operation string, took time.Duration)
 }
 
+// DefaultCacheBytes is the size of the cache of options without one.
+const DefaultCacheBytes = 64 << 20
+
 const (
-	defaultCacheBytes   = 64 << 20
 	defaultReserveBytes = 256 << 20
 
 	// sortBatch is about how much the sorter gives to the engine at once. An erasure waits for it.
@@ -60,7 +62,7 @@ const (
 // withDefaults returns the options with every default filled in.
 func (o Options) withDefaults() Options {
 	if o.CacheBytes == 0 {
-		o.CacheBytes = defaultCacheBytes
+		o.CacheBytes = DefaultCacheBytes
 	}
 	if o.ReserveBytes == 0 {
 		o.ReserveBytes = defaultReserveBytes
