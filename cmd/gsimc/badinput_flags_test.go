@@ -59,7 +59,7 @@ func testBadSettingsTable(t *testing.T) {
 		{"$SERVE --event-weight view=2000", cli.ExitUsage, []string{`--event-weight: weight of "view" is 2000`, "1000"}},
 		{"$SERVE --listen 127.0.0.1", cli.ExitUsage, []string{`--listen: "127.0.0.1" is not a HOST:PORT address`}},
 		{"$SERVE --quality-sample 1.5", cli.ExitUsage, []string{"--quality-sample: 1.5, want a share from 0 to 1"}},
-		{"$SERVE --quality-sample 0 --shadow-model $MODEL", cli.ExitUsage, []string{"--shadow-model: no event is measured, want a --quality-sample above 0"}},
+		{"$SERVE --quality-sample 0 --shadow-model $MODEL", cli.ExitUsage, []string{"--shadow-model: no event is measured: set --quality-sample above 0"}},
 		{"$SERVE --shadow-model $DIR/none.gsimc", cli.ExitFailure, []string{"--shadow-model: $DIR/none.gsimc: no such file"}},
 		{"$SERVE --retrain-every 24h", cli.ExitUsage, []string{"--retrain-every: histories that are kept in memory cannot be learned from"}},
 		{"serve --model $MODEL --retrain-every 1ms", cli.ExitUsage, []string{"--retrain-every: 1ms, want 0s or at least 1s"}},

@@ -74,7 +74,7 @@ func invalid(input, field string, call func(context.Context, grpc.ClientConnInte
 func testBadRequests(t *testing.T) {
 	_, model := smallModel(t)
 	dir := filepath.Join(t.TempDir(), "state")
-	server := serve(t, model, dir)
+	server := startServe(t, model, dir)
 	conn := server.client(t)
 	if _, err := pb.NewEventServiceClient(conn).Observe(t.Context(), &pb.ObserveRequest{Event: knownEvent()}); err != nil {
 		t.Fatal(err)

@@ -155,7 +155,7 @@ func TestBadFlags(t *testing.T) {
 		{serve + "--drain-delay -1s", "--drain-delay: -1s, want at least 0s"},
 		{serve + "--max-connections 0", "--max-connections: 0, want at least 1"},
 		{serve + "--log-level loud", "--log-level"},
-		{serve + "--log-format xml", `--log-format must be one of "json","text"`},
+		{serve + "--log-format xml", `--log-format must be one of "auto","json","text"`},
 		{"observe", "want --user and --item, or --data"},
 		{"observe --user u", "want --user and --item, or --data"},
 		{"observe --data x.csv --user u", "--data does not go with --user"},

@@ -112,7 +112,8 @@ func TestBenchInterrupted(t *testing.T) {
 		t.Error(err)
 	}
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != cli.ExitFailure || !strings.HasSuffix(stderr.String(), "gsimc: interrupted\n") {
+	if code := cmd.ProcessState.ExitCode(); code != cli.ExitInterrupted ||
+		!strings.HasSuffix(stderr.String(), "gsimc: interrupted: the tables and "+path+" hold what was measured before; the same command measures anew\n") {
 		t.Fatalf("exit code %d, stderr %q, want an interrupt", code, stderr.String())
 	}
 	if report := readBench(t, path); report.Complete || len(report.Series) == 0 {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/call"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,18 +24,18 @@ import (
 func TestServeObserveRecommend(t *testing.T) {
 	events, model := smallModel(t)
 	dir := filepath.Join(t.TempDir(), "state")
-	server := serve(t, model, dir)
-	recommend := func() answer { return recommendJSON(t, server, "--user", "alice", "--items", "5") }
+	server := startServe(t, model, dir)
+	recommend := func() call.Answer { return recommendJSON(t, server, "--user", "alice", "--items", "5") }
 
 	before := recommend()
 	if len(before.Items) != 5 || before.Items[0].Source != "popular" || !cmp.Equal(before.Degradations, []string{"unknown user"}) {
 		t.Fatalf("a new user got %+v, want 5 popular items and the note that the user is unknown", before)
 	}
 	liked := before.Items[3].ID
-	if got := execute(t, "observe", "--server", server.grpc, "--user", "alice", "--item", liked, "--event-id", "e1"); got != "applied, revision 1\n" {
+	if got := execute(t, "observe", "--server", server.GRPC, "--user", "alice", "--item", liked, "--event-id", "e1"); got != "applied, revision 1\n" {
 		t.Errorf("observe printed %q", got)
 	}
-	if got := execute(t, "observe", "--server", server.grpc, "--user", "alice", "--item", "no-such-item"); got != "kept: the model does not know the item yet, revision 2\n" {
+	if got := execute(t, "observe", "--server", server.GRPC, "--user", "alice", "--item", "no-such-item"); got != "kept: the model does not know the item yet, revision 2\n" {
 		t.Errorf("observe of an unknown item printed %q", got)
 	}
 	after := recommend()
@@ -46,15 +47,15 @@ func TestServeObserveRecommend(t *testing.T) {
 			t.Errorf("the observed item %s is recommended again", liked)
 		}
 	}
-	if got := execute(t, "observe", "--server", server.grpc, "--data", events); !strings.Contains(got, "6000 of 6000 events acknowledged") || !strings.Contains(got, "0 duplicates, 0 rejected") {
+	if got := execute(t, "observe", "--server", server.GRPC, "--data", events); !strings.Contains(got, "6000 of 6000 events acknowledged") || !strings.Contains(got, "0 duplicates, 0 rejected") {
 		t.Errorf("streaming a file printed %q", got)
 	}
-	if got := execute(t, "observe", "--server", server.grpc, "--data", events, "--in-flight", "7"); !strings.Contains(got, "0 applied, 0 on unknown items, 6000 duplicates") {
+	if got := execute(t, "observe", "--server", server.GRPC, "--data", events, "--in-flight", "7"); !strings.Contains(got, "0 applied, 0 on unknown items, 6000 duplicates") {
 		t.Errorf("streaming the file again printed %q", got)
 	}
 	want := recommend()
 	server.mustStop(t)
-	server = serve(t, model, dir)
+	server = startServe(t, model, dir)
 	growing := cmp.FilterPath(func(p cmp.Path) bool { // with time
 		return p.Last().String() == ".Uncertainty" || p.Last().String() == ".StdDev"
 	}, cmp.Ignore())
@@ -67,10 +68,10 @@ func TestServeObserveRecommend(t *testing.T) {
 // TestExplainAndExplore: the parts of a score add up to it, a seed gives the same draw again, and the table shows both.
 func TestExplainAndExplore(t *testing.T) {
 	_, model := smallModel(t)
-	server := serve(t, model, "", "--store", "memory")
+	server := startServe(t, model, "", "--store", "memory")
 	items := recommendJSON(t, server, "--user", "alice", "--items", "4").Items
 	for _, item := range items[:3] {
-		execute(t, "observe", "--server", server.grpc, "--user", "alice", "--item", item.ID)
+		execute(t, "observe", "--server", server.GRPC, "--user", "alice", "--item", item.ID)
 	}
 	flags := []string{"--user", "alice", "--items", "5", "--explain", "2", "--explore", "thompson", "--beta", "3", "--seed", "7"}
 	got := recommendJSON(t, server, flags...)
@@ -93,8 +94,8 @@ func TestExplainAndExplore(t *testing.T) {
 			t.Errorf("place %d: %s, with the same seed before %s", i, item.ID, got.Items[i].ID)
 		}
 	}
-	table := execute(t, append([]string{"recommend", "--server", server.grpc}, flags...)...)
-	for _, want := range []string{" ± ", "because of", " base +", "others ", "uncertainty about the user: ", "explored with seed 7"} {
+	table := execute(t, append([]string{"recommend", "--server", server.GRPC}, flags...)...)
+	for _, want := range []string{" ± ", " %  what everybody likes", " %  the other events", "The percentages are shares", "uncertainty about the user: ", "explored with seed 7"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table does not have %q:\n%s", want, table)
 		}
@@ -102,9 +103,9 @@ func TestExplainAndExplore(t *testing.T) {
 	server.mustStop(t)
 }
 
-func recommendJSON(t *testing.T, server *serverProcess, args ...string) (got answer) {
+func recommendJSON(t *testing.T, server *serverProcess, args ...string) (got call.Answer) {
 	t.Helper()
-	out := execute(t, append([]string{"recommend", "--server", server.grpc, "--json"}, args...)...)
+	out := execute(t, append([]string{"recommend", "--server", server.GRPC, "--json"}, args...)...)
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatalf("recommend --json printed %q: %v", out, err)
 	}
@@ -114,27 +115,26 @@ func recommendJSON(t *testing.T, server *serverProcess, args ...string) (got ans
 // A SIGHUP that comes during a drain is ignored: by default it would end the process before the store is closed.
 func TestHangupWhileDraining(t *testing.T) {
 	_, model := smallModel(t)
-	server := serve(t, model, t.TempDir(), "--drain-delay", "500ms")
-	process := server.cmd.Process
-	if err := process.Signal(syscall.SIGTERM); err != nil {
+	server := startServe(t, model, t.TempDir(), "--drain-delay", "500ms")
+	if err := server.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	server.awaitLog(t, `"msg":"signal"`, 1)
+	server.awaitLog(t, `"msg":"signal: draining, again to exit at once"`, 1)
 	for range 3 {
 		time.Sleep(100 * time.Millisecond)
-		if err := process.Signal(syscall.SIGHUP); err != nil {
+		if err := server.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if <-server.exited; server.err != nil {
-		t.Errorf("the server did not exit with 0: %v", server.err)
+	if <-server.Exited(); server.Err() != nil {
+		t.Errorf("the server did not exit with 0: %v", server.Err())
 	}
 }
 
 // A hangup loads the new file; a damaged one is refused and the old model goes on serving.
 func TestReload(t *testing.T) {
 	events, model := smallModel(t)
-	server := serve(t, model, "", "--store", "memory")
+	server := startServe(t, model, "", "--store", "memory")
 	version := func() string { return recommendJSON(t, server, "--user", "u").ModelVersion }
 	first := version()
 
@@ -142,7 +142,7 @@ func TestReload(t *testing.T) {
 	hangup := func(log string) {
 		t.Helper()
 		seen := strings.Count(server.log.String(), log)
-		if err := server.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		if err := server.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
 		server.awaitLog(t, log, seen+1)
@@ -167,9 +167,9 @@ func TestReload(t *testing.T) {
 
 func TestOpsListener(t *testing.T) {
 	_, model := smallModel(t)
-	server := serve(t, model, t.TempDir(), "--state-cache", "1MiB")
+	server := startServe(t, model, t.TempDir(), "--state-cache", "1MiB")
 	for path, want := range map[string]string{"/livez": "ok", "/readyz": "ok", "/metrics": `gsimc_model_info{`, "/debug/pprof/": "goroutine"} {
-		response, err := http.Get("http://" + server.ops + path)
+		response, err := http.Get("http://" + server.Ops + path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,11 +190,11 @@ func TestOpsListener(t *testing.T) {
 func TestServeRefuses(t *testing.T) {
 	_, model := smallModel(t)
 	dir := t.TempDir()
-	server := serve(t, model, dir)
+	server := startServe(t, model, dir)
 	for name, args := range map[string][]string{
 		"no model":       {"--model", filepath.Join(dir, "absent.gsimc"), "--store", "memory"},
 		"store in use":   {"--model", model, "--data-dir", dir},
-		"address in use": {"--model", model, "--store", "memory", "--listen", server.grpc},
+		"address in use": {"--model", model, "--store", "memory", "--listen", server.GRPC},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := append([]string{"serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"}, args...)

@@ -104,7 +104,7 @@ func TestKillNineWhileStreaming(t *testing.T) {
 func killWhileStreaming(t *testing.T, modelFile, dir string, clients []*crashClient, after time.Duration) {
 	t.Helper()
 	// Extensions come at moments of their own, and answers are compared bit by bit.
-	server := serve(t, modelFile, dir, "--extend-every", "0s")
+	server := startServe(t, modelFile, dir, "--extend-every", "0s")
 	conn := server.client(t)
 	var wg sync.WaitGroup
 	working := make(chan struct{}, 1)
@@ -124,7 +124,7 @@ func killWhileStreaming(t *testing.T, modelFile, dir string, clients []*crashCli
 	case <-time.After(time.Minute): // the kill then hits nothing, and the test says so
 	}
 	time.Sleep(after)
-	if err := server.kill(); err != nil {
+	if err := server.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	wg.Wait()
@@ -185,7 +185,7 @@ func checkCrashStore(t *testing.T, dir string, clients []*crashClient) {
 func finishAndAsk(t *testing.T, modelFile, dir string, clients []*crashClient) map[string]bitAnswer {
 	t.Helper()
 	// Extensions come at moments of their own, and answers are compared bit by bit.
-	server := serve(t, modelFile, dir, "--extend-every", "0s")
+	server := startServe(t, modelFile, dir, "--extend-every", "0s")
 	conn := server.client(t)
 	answers := map[string]bitAnswer{}
 	for _, c := range clients {

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/client"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/child"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 
 	"google.golang.org/grpc"
@@ -90,23 +92,23 @@ func (l *serverLog) String() string {
 // serverProcess is a running `gsimc serve`. stop (SIGTERM, exit code 0) and kill (SIGKILL) end it; the end of the test
 // kills it if it still runs.
 type serverProcess struct {
-	*childServer
+	*child.Server
 	log *serverLog
 }
 
-// serve starts the real binary on free ports of the loopback interface with the model and the store in dir, and waits until
+// startServe starts the real binary on free ports of the loopback interface with the model and the store in dir, and waits until
 // it serves. flags are added, and go before the ones given here.
-func serve(t testing.TB, model, dir string, flags ...string) *serverProcess {
+func startServe(t testing.TB, model, dir string, flags ...string) *serverProcess {
 	t.Helper()
 	args := append([]string{"serve", "--model", model, "--data-dir", dir, "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
 		"--drain-delay", "0s"}, flags...)
 	p := &serverProcess{log: &serverLog{}}
 	var err error
-	if p.childServer, err = startServer(binary(t), args, os.Environ(), p.log); err != nil {
+	if p.Server, err = child.Start(binary(t), args, os.Environ(), p.log); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := p.kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		if err := p.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			t.Errorf("killing the server: %v", err)
 		}
 		if t.Failed() {
@@ -119,7 +121,7 @@ func serve(t testing.TB, model, dir string, flags ...string) *serverProcess {
 // mustStop stops the server and fails the test if it does not exit with 0.
 func (p *serverProcess) mustStop(t testing.TB) {
 	t.Helper()
-	if err := p.stop(); err != nil {
+	if err := p.Stop(); err != nil {
 		t.Fatalf("stopping the server: %v", err)
 	}
 }
@@ -135,14 +137,17 @@ func (p *serverProcess) awaitLog(t testing.TB, text string, times int) {
 }
 
 // client returns a connection to the server that ends with the test.
-func (p *serverProcess) client(t testing.TB) *grpc.ClientConn {
+func (p *serverProcess) client(t testing.TB) grpc.ClientConnInterface { return p.dial(t).Conn() }
+
+// dial returns a client of the server that is closed with the test.
+func (p *serverProcess) dial(t testing.TB) *client.Client {
 	t.Helper()
-	conn, err := dial(p.grpc)
+	c, err := client.Dial(client.Options{Address: p.GRPC})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close() })
-	return conn
+	t.Cleanup(func() { _ = c.Close() })
+	return c
 }
 
 // smallModel generates events and trains a model of rank 16 in this process, and returns the paths of both.

@@ -42,7 +42,7 @@ func TestNewItemsAreServed(t *testing.T) {
 	}
 
 	state := filepath.Join(dir, "state")
-	server := serve(t, reduced, state, "--extend-every", "50ms")
+	server := startServe(t, reduced, state, "--extend-every", "50ms")
 	var stream []*pb.Event
 	for u := range 60 {
 		for j, i := range part.Train.Of(u) {
@@ -54,7 +54,7 @@ func TestNewItemsAreServed(t *testing.T) {
 	}
 	asked := awaitNewItems(t, server.client(t), x.Hidden)
 	server.mustStop(t)
-	server = serve(t, reduced, state, "--extend-every", "1h")
+	server = startServe(t, reduced, state, "--extend-every", "1h")
 	if again := awaitNewItems(t, server.client(t), x.Hidden); again == 0 || asked == 0 {
 		t.Errorf("%d and %d new items are recommended before and after the restart", asked, again)
 	}
@@ -62,7 +62,7 @@ func TestNewItemsAreServed(t *testing.T) {
 }
 
 // awaitNewItems waits until no event of a user waits for its item, and returns how many of the items are recommended to anyone.
-func awaitNewItems(t *testing.T, conn *grpc.ClientConn, hidden []string) (recommended int) {
+func awaitNewItems(t *testing.T, conn grpc.ClientConnInterface, hidden []string) (recommended int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

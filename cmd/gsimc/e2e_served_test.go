@@ -86,7 +86,7 @@ func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
 			evaluated := evaluatedRanks(t, part, tt.spec, tt.methods)
 			for i, estimator := range tt.estimators {
 				// evaluate knows no extensions
-				server := serve(t, modelFile, filepath.Join(dir, "state"), "--estimator", string(estimator), "--extend-every", "0s")
+				server := startServe(t, modelFile, filepath.Join(dir, "state"), "--estimator", string(estimator), "--extend-every", "0s")
 				conn := server.client(t)
 				if i == 0 { // the second server finds the histories on disk
 					acked, err := streamEvents(t.Context(), conn, testHistories(events, part), nil)

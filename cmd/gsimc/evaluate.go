@@ -57,7 +57,7 @@ With --protocol bandit every test user begins without history and is shown 20 li
   gsimc evaluate --data events.csv.gz --rank 200 --degree-exponent 0.7 --degree-rescale 0.5 --alpha 0.87 --methods "bgs-online power" --json`
 }
 
-// Validate is called by kong after parsing.
+// Check checks the flags together.
 func (c *evaluateCmd) Check() error {
 	var err error
 	if c.Methods != "" {

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"slices"
 	"sort"
@@ -68,7 +67,7 @@ func (f *dataFlags) read(p progress.Progress) (*dataset.Interactions, *dataset.R
 	defer p.End()
 	events, report, err := dataset.Read(f.Data, opt)
 	if err != nil {
-		return nil, nil, dataError(err)
+		return nil, nil, cli.DataError(err)
 	}
 	return events, report, checkWeights(events)
 }
@@ -82,14 +81,6 @@ func checkWeights(events *dataset.Interactions) error {
 	user := sort.Search(events.NumUsers(), func(u int) bool { return events.Ptr[u+1] > int64(at) })
 	return cli.Flagf("--weight-column", "the weight of user %q and item %q is %v, want a number above 0 and at most %d: scale the weights down",
 		events.Users[user], events.Items[events.Item[at]], events.Weight[at], event.MaxWeight)
-}
-
-// dataError names the flag if a file of --data cannot be opened. All other errors of the data name file and line themselves.
-func dataError(err error) error {
-	if errors.As(err, new(*fs.PathError)) {
-		return cli.Flag("--data", cli.PathError(err))
-	}
-	return err
 }
 
 // readSplit reads the file of --split.

@@ -84,7 +84,7 @@ func (h histories) Each(ctx context.Context, do func(train.Event) error) error {
 // checkpoint has the server copy its store and returns the folder of the copy. The server removes it when release is
 // called, or this process ends.
 func (f *storeFlags) checkpoint() (dir string, release func(), err error) {
-	conn, err := dial(f.Server)
+	conn, err := (&cli.ServerFlags{Server: f.Server}).Dial()
 	if err != nil {
 		return "", nil, err
 	}
@@ -95,7 +95,7 @@ func (f *storeFlags) checkpoint() (dir string, release func(), err error) {
 	}
 	late := time.AfterFunc(checkpointTimeout, cancel)
 	defer late.Stop()
-	stream, err := pb.NewAdminServiceClient(conn).CreateCheckpoint(ctx, &pb.CreateCheckpointRequest{})
+	stream, err := pb.NewAdminServiceClient(conn.Conn()).CreateCheckpoint(ctx, &pb.CreateCheckpointRequest{})
 	var copied *pb.CreateCheckpointResponse
 	if err == nil {
 		copied, err = stream.Recv()
@@ -105,7 +105,7 @@ func (f *storeFlags) checkpoint() (dir string, release func(), err error) {
 		if ctx.Err() != nil {
 			return "", nil, cli.Flagf("--server", "%s did not copy its store within %s", f.Server, checkpointTimeout)
 		}
-		return "", nil, (&clientFlags{Server: f.Server, Timeout: checkpointTimeout}).explain(err)
+		return "", nil, cli.Advise(conn.Explain(err))
 	}
 	name := filepath.FromSlash(copied.GetDir())
 	if !filepath.IsLocal(name) {

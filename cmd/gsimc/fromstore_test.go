@@ -33,20 +33,20 @@ func TestTrainFromStore(t *testing.T) {
 	events, path := smallModel(t)
 	want := provenance(t, path, "data_hash")
 	dir, out := filepath.Join(t.TempDir(), "state"), filepath.Join(t.TempDir(), "new.gsimc")
-	p := serve(t, path, dir)
-	execute(t, "observe", "--data", events, "--server", p.grpc)
+	p := startServe(t, path, dir)
+	execute(t, "observe", "--data", events, "--server", p.GRPC)
 
 	train := []string{"train", "--from-store", dir, "--rank", "16", "--out", out}
 	if code, _, stderr := runCLI(t, nil, train...); code != cli.ExitFailure || !strings.Contains(stderr, dir+" is in use by another process") ||
 		!strings.Contains(stderr, "--server") {
 		t.Errorf("training from a locked folder: exit code %d, stderr %q", code, stderr)
 	}
-	mustRun(t, append(train, "--server", p.grpc)...)
+	mustRun(t, append(train, "--server", p.GRPC)...)
 	if got := provenance(t, out, "data_hash"); got != want {
 		t.Errorf("the events of the running server have the hash %s, those of the file %s", got, want)
 	}
 	awaitNoCheckpoint(t, dir)
-	if code, _, stderr := runCLI(t, nil, "train", "--from-store", t.TempDir(), "--server", p.grpc, "--out", out); code != cli.ExitFailure ||
+	if code, _, stderr := runCLI(t, nil, "train", "--from-store", t.TempDir(), "--server", p.GRPC, "--out", out); code != cli.ExitFailure ||
 		!strings.Contains(stderr, "give the data folder of that server") {
 		t.Errorf("another server's folder: exit code %d, stderr %q", code, stderr)
 	}
@@ -59,17 +59,17 @@ func TestTrainFromStore(t *testing.T) {
 	if got := provenance(t, out, "command"); !strings.Contains(got, "--from-store state --min-user-events 0") {
 		t.Errorf("the command is %q", got)
 	}
-	serve(t, out, dir).mustStop(t) // nothing was done to the folder that a server takes amiss
+	startServe(t, out, dir).mustStop(t) // nothing was done to the folder that a server takes amiss
 }
 
 // TestCheckpointLivesAsLongAsTheCall ends calls of CreateCheckpoint from both sides.
 func TestCheckpointLivesAsLongAsTheCall(t *testing.T) {
 	_, path := smallModel(t)
 	dir := t.TempDir()
-	p := serve(t, path, dir)
-	conn := p.client(t)
+	p := startServe(t, path, dir)
+	c := p.dial(t)
 	for range 2 {
-		stream, err := pb.NewAdminServiceClient(conn).CreateCheckpoint(t.Context(), &pb.CreateCheckpointRequest{})
+		stream, err := pb.NewAdminServiceClient(c.Conn()).CreateCheckpoint(t.Context(), &pb.CreateCheckpointRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,13 +80,13 @@ func TestCheckpointLivesAsLongAsTheCall(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(dir, copied.GetDir(), "histories")); err != nil {
 			t.Errorf("there is no copy: %v", err)
 		}
-		if err := conn.Close(); err != nil { // as when the client dies
+		if err := c.Close(); err != nil { // as when the client dies
 			t.Fatal(err)
 		}
 		awaitNoCheckpoint(t, dir)
-		conn = p.client(t)
+		c = p.dial(t)
 	}
-	stream, err := pb.NewAdminServiceClient(conn).CreateCheckpoint(t.Context(), &pb.CreateCheckpointRequest{})
+	stream, err := pb.NewAdminServiceClient(c.Conn()).CreateCheckpoint(t.Context(), &pb.CreateCheckpointRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func (c *generateCmd) config() synthetic.Config {
 	return synthetic.Config{Users: c.Users, Items: c.Items, Events: c.Events, Seed: c.Seed}
 }
 
-// Validate is called by kong after parsing.
+// Check checks the flags together.
 func (c *generateCmd) Check() error {
 	err := c.config().Validate()
 	switch name := strings.ToLower(c.Out); {

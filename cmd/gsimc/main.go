@@ -9,17 +9,22 @@ package main
 
 import (
 	"io"
+	"maps"
 	"os"
-	"slices"
 
+	"github.com/alecthomas/kong"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/bench"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/call"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/demo"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/serve"
 )
 
 func main() {
-	if slices.Contains(os.Args[1:], "serve") {
-		startWithSlack()
-	}
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
+	p := program()
+	p.Process = true
+	os.Exit(p.Run(os.Stdin, os.Stdout, os.Stderr, os.Environ(), os.Args[1:]...))
 }
 
 // version is set by the linker: -X main.version=$(git describe).
@@ -37,19 +42,28 @@ type grammar struct {
 	Evaluate  evaluateCmd    `cmd:"" group:"Learn and measure:" help:"Measure HR and NDCG of the methods on held-out users."`
 	Tune      tuneCmd        `cmd:"" group:"Learn and measure:" help:"Find the constants of a model for your events."`
 	Model     modelCmd       `cmd:"" group:"Learn and measure:" help:"Look into model files."`
-	Serve     serveCmd       `cmd:"" group:"Serve:" help:"Serve recommendations over gRPC."`
-	Observe   observeCmd     `cmd:"" group:"Serve:" help:"Send events to a running server."`
-	Recommend recommendCmd   `cmd:"" group:"Serve:" help:"Ask a running server for recommendations."`
-	Bench     benchCmd       `cmd:"" group:"Learn and measure:" help:"Measure a server: latency, throughput, visibility, and how the cost grows."`
-	BenchEcho benchEchoCmd   `cmd:"" hidden:"" help:"Answer like a server that does nothing; started by bench."`
-	Demo      demoCmd        `cmd:"" group:"Try:" help:"Run the whole path once: generate, train, serve, observe, recommend."`
+	Serve     serve.Cmd      `cmd:"" group:"Serve:" help:"Serve recommendations over gRPC."`
+	Observe   call.Observe   `cmd:"" group:"Serve:" help:"Send events to a running server."`
+	Recommend call.Recommend `cmd:"" group:"Serve:" help:"Ask a running server for recommendations."`
+	Bench     bench.Cmd      `cmd:"" group:"Learn and measure:" help:"Measure a server: latency, throughput, visibility, and how the cost grows."`
+	BenchEcho bench.Echo     `cmd:"" hidden:"" help:"Answer like a server that does nothing; started by bench."`
+	Demo      demo.Cmd       `cmd:"" group:"Try:" help:"Run the whole path once: generate, train, serve, observe, recommend."`
 	Version   cli.VersionCmd `cmd:"" group:"Try:" help:"Print the version."`
 	Help      cli.HelpCmd    `cmd:"" group:"Try:" help:"Explain gsimc or one of its commands."`
 }
 
+// vars are the defaults and names that the tags of the commands refer to.
+func vars() kong.Vars {
+	all := kong.Vars{}
+	for _, some := range []kong.Vars{learnVars(), serve.Vars()} {
+		maps.Copy(all, some)
+	}
+	return all
+}
+
 // program is gsimc.
 func program() *cli.Program {
-	return &cli.Program{Version: buildVersion(), New: func() any { return new(grammar) }, Vars: learnVars()}
+	return &cli.Program{Version: buildVersion(), New: func() any { return new(grammar) }, Vars: vars()}
 }
 
 // run is main without the process around it. env holds NAME=VALUE strings.

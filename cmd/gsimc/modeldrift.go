@@ -25,7 +25,7 @@ func (modelDriftCmd) Help() string {
   gsimc model drift --model model.gsimc --data last-week.csv.gz`
 }
 
-// Validate is called by kong after parsing.
+// Check checks the flags together.
 func (c *modelDriftCmd) Check() error { return c.check() }
 
 // Run measures and prints a table.

@@ -23,7 +23,7 @@ var metricLine = regexp.MustCompile(`(?m)^(gsimc_(?:retrain|online)\S*) (\S+)$`)
 // metrics are the series of retraining and live quality of a running server.
 func (p *serverProcess) metrics(t *testing.T) map[string]float64 {
 	t.Helper()
-	resp, err := http.Get("http://" + p.ops + "/metrics")
+	resp, err := http.Get("http://" + p.Ops + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,13 +53,13 @@ func TestServeRetrains(t *testing.T) {
 	// start serves from a store that holds the first events of some users.
 	start := func(t *testing.T, model string, users, most int, flags ...string) *serverProcess {
 		data := filepath.Join(t.TempDir(), "state")
-		p := serve(t, model, data)
-		execute(t, "observe", "--data", firstEvents(t, events, users, most, laterYears), "--server", p.grpc)
+		p := startServe(t, model, data)
+		execute(t, "observe", "--data", firstEvents(t, events, users, most, laterYears), "--server", p.GRPC)
 		if m := p.metrics(t); m[`gsimc_retrain_total{outcome="swapped"}`] != 0 || len(m) < 5 {
 			t.Errorf("without --retrain-every: %v", m)
 		}
 		p.mustStop(t)
-		return serve(t, model, data, append(flags, "--retrain-every", "1s")...)
+		return startServe(t, model, data, append(flags, "--retrain-every", "1s")...)
 	}
 	t.Run("a better model is swapped in", func(t *testing.T) {
 		p := start(t, wrong, 300, 1000, "--quality-sample", "1", "--shadow-model", right)
@@ -106,7 +106,7 @@ func observeOnceMore(t *testing.T, p *serverProcess, events string) {
 	for slices.Contains(d.Of(0), fresh) {
 		fresh++
 	}
-	execute(t, "observe", "--user", d.Users[0], "--item", d.Items[fresh], "--server", p.grpc)
+	execute(t, "observe", "--user", d.Users[0], "--item", d.Items[fresh], "--server", p.GRPC)
 	for deadline := time.Now().Add(20 * time.Second); p.metrics(t)[`gsimc_online_rank_count{model="shadow"}`] == 0; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the event was not measured")

@@ -39,9 +39,9 @@ func benchmarkManyUsers(b *testing.B, model string, users int) {
 	const eventsPerUser, streams, requests = 20, 4, 5_000
 	dir := b.TempDir()
 	for i := range b.N {
-		server := serve(b, model, filepath.Join(dir, strconv.Itoa(i)), "--state-cache", "64MiB")
+		server := startServe(b, model, filepath.Join(dir, strconv.Itoa(i)), "--state-cache", "64MiB")
 		conn := server.client(b)
-		memory := watchRSS(server.cmd.Process.Pid)
+		memory := watchRSS(server.PID())
 
 		begin := time.Now()
 		var wg sync.WaitGroup
@@ -55,7 +55,7 @@ func benchmarkManyUsers(b *testing.B, model string, users int) {
 		}
 		wg.Wait()
 		streamed := time.Since(begin)
-		afterStream := rssMiB(server.cmd.Process.Pid)
+		afterStream := rssMiB(server.PID())
 
 		rng := rand.New(rand.NewPCG(1, 2))
 		latency := make([]time.Duration, requests)

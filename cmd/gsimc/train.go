@@ -41,7 +41,7 @@ type trainCmd struct {
 	like *train.Pattern // of --like, once Run has read it
 }
 
-// Validate is called by kong after parsing.
+// Check checks the flags together.
 func (c *trainCmd) Check() error {
 	var err error
 	if c.Filter != nil && cli.Given(c.Dynamics, model.DynamicsNone) == model.DynamicsLearned {

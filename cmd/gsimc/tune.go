@@ -37,7 +37,7 @@ type tuneCmd struct {
 	Out string `required:"" placeholder:"FILE" help:"YAML file of flags to write, for the --config of train and serve. FILE.trials keeps every trial, so that a search can be taken up again."`
 }
 
-// Validate is called by kong after parsing.
+// Check checks the flags together.
 func (c *tuneCmd) Check() error {
 	errs := []error{c.check(), cli.InRange("--max-rank", float64(c.MaxRank), 1, math.MaxFloat64)}
 	if c.Budget < time.Second {

@@ -15,6 +15,7 @@ type App struct {
 	Env            []string // NAME=VALUE
 	Version        string   // of this binary
 	Quiet          bool     // show no progress
+	Process        bool     // the command line is that of this process, which may start itself anew
 
 	// Self runs another command line of this program in this process and returns its exit code.
 	Self func(stdin io.Reader, stdout, stderr io.Writer, env []string, args ...string) int

@@ -76,9 +76,11 @@ func Flagf(flag, format string, args ...any) error {
 type about struct {
 	text  string
 	flags []string
+	err   error // the cause; may be nil
 }
 
 func (e *about) Error() string { return e.text }
+func (e *about) Unwrap() error { return e.err }
 
 // About returns an error about several flags, which are the arguments of the format:
 // About("want either %s or %s", "--user", "--history").
@@ -106,4 +108,13 @@ func OpenModel(flag, path string) (*model.Model, error) {
 		return nil, Flag(flag, fmt.Errorf("%w: give a file that `gsimc train` wrote", PathError(err)))
 	}
 	return m, err
+}
+
+// DataError names the flag --data if one of its files cannot be opened. All other errors of the data name
+// file and line themselves.
+func DataError(err error) error {
+	if errors.As(err, new(*fs.PathError)) {
+		return Flag("--data", PathError(err))
+	}
+	return err
 }

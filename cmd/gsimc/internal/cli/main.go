@@ -12,6 +12,7 @@ import (
 // A Program is a command line: its grammar and the values that the grammar's tags refer to.
 type Program struct {
 	Version string
+	Process bool // the command line is that of this process
 	// New returns a pointer to a fresh grammar: a struct with [Root] and the commands.
 	New  func() any
 	Vars kong.Vars
@@ -27,7 +28,10 @@ type lineChecker interface {
 
 // Run runs the command line args and returns the exit code. env holds NAME=VALUE strings.
 func (p *Program) Run(stdin io.Reader, stdout, stderr io.Writer, env []string, args ...string) int {
-	a := &App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Env: env, Version: p.Version, Self: p.Run}
+	a := &App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Env: env, Version: p.Version, Process: p.Process}
+	self := *p
+	self.Process = false
+	a.Self = self.Run
 	l, err := p.newLine(a)
 	if err != nil {
 		return fail(stderr, err.Error(), ExitFailure)

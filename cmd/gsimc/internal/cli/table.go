@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -33,4 +34,18 @@ func PrintTable(w io.Writer, rows [][]string, right ...int) {
 		}
 		fmt.Fprintln(w, strings.TrimRight(line.String(), " "))
 	}
+}
+
+// EnumText turns the name of an enum value of the protocol into words: with the prefix RESULT_SOURCE_,
+// RESULT_SOURCE_NOT_KNOWN becomes "not known".
+func EnumText(name, prefix string) string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, prefix)), "_", " ")
+}
+
+// ScoreText shows a score with six digits after the point, small ones in scientific form.
+func ScoreText(x float64) string {
+	if x != 0 && math.Abs(x) < 1e-4 {
+		return fmt.Sprintf("%.2e", x)
+	}
+	return fmt.Sprintf("%.6f", x)
 }

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"errors"
@@ -9,13 +9,13 @@ import (
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 )
 
-// Validate is called by kong after parsing.
-func (c *benchCmd) Check() error {
+// Check checks the flags together.
+func (c *Cmd) Check() error {
 	return errors.Join(c.checkWhat(), c.benchTarget.check(), c.benchTraffic.check(), c.benchLoad.check())
 }
 
 // checkWhat checks what is to be measured.
-func (c *benchCmd) checkWhat() error {
+func (c *Cmd) checkWhat() error {
 	var err error
 	mixed := c.Sweep == "" && slices.Contains([]string{"", "all", "mixed"}, c.Scenario)
 	switch {
@@ -32,7 +32,7 @@ func (c *benchCmd) checkWhat() error {
 	return errors.Join(err, c.checkSweep())
 }
 
-func (c *benchCmd) checkSweep() error {
+func (c *Cmd) checkSweep() error {
 	ofModels := c.Sweep == "n" || c.Sweep == "k"
 	switch {
 	case ofModels && (c.Model != "" || c.Server != ""):

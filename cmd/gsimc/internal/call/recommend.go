@@ -1,9 +1,8 @@
-package main
+package call
 
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
@@ -12,11 +11,11 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/dataset"
 )
 
-type recommendCmd struct {
-	clientFlags
+// Recommend is `gsimc recommend`.
+type Recommend struct {
+	cli.ServerFlags
 
 	User    string   `group:"For whom:" placeholder:"ID" help:"A user with a history in the server; an unknown one gets popular items."`
 	History []string `group:"For whom:" placeholder:"ITEM,..." help:"Items of an anonymous session, oldest first, in place of --user."`
@@ -34,12 +33,12 @@ type recommendCmd struct {
 	Beta    float64 `group:"Why and what else:" default:"1" help:"How many standard deviations to explore, 0 to 100."`
 	Seed    uint64  `group:"Why and what else:" placeholder:"N" help:"Seed of --explore thompson. Default: the server draws one."`
 
-	ItemsFile string `group:"Output:" placeholder:"FILE" help:"CSV of item_id,title,categories: titles for the table."`
-	JSON      bool   `group:"Output:" name:"json" help:"Print one JSON object."`
+	titleFlags
+	JSON bool `group:"Output:" name:"json" help:"Print one JSON object."`
 }
 
 // Help is the manual under the flags.
-func (recommendCmd) Help() string {
+func (Recommend) Help() string {
 	return `The answer reflects every event that the server acknowledged before.
 
   gsimc recommend --user alice
@@ -47,9 +46,9 @@ func (recommendCmd) Help() string {
   gsimc recommend --user alice --explain 3 --explore thompson --seed 1`
 }
 
-// Validate is called by kong after parsing.
-func (c *recommendCmd) Check() error {
-	errs := []error{c.clientFlags.check(), cli.InRange("--items", float64(c.Items), 1, 1000)}
+// Check checks the flags together.
+func (c *Recommend) Check() error {
+	errs := []error{c.ServerFlags.Check(), cli.InRange("--items", float64(c.Items), 1, 1000)}
 	if (c.User == "") == (len(c.History) == 0) {
 		errs = append(errs, cli.About("want either %s or %s", "--user", "--history"))
 	}
@@ -72,7 +71,7 @@ func (c *recommendCmd) Check() error {
 	return errors.Join(errs...)
 }
 
-func (c *recommendCmd) request() *pb.RecommendRequest {
+func (c *Recommend) request() *pb.RecommendRequest {
 	r := &pb.RecommendRequest{
 		PageSize: int32(c.Items), MinUserRevision: c.MinRevision, Seen: &pb.SeenPolicy{EventTypes: c.SeenTypes},
 		Explain: int32(c.Explain), Exploration: c.exploration(),
@@ -103,7 +102,7 @@ func (c *recommendCmd) request() *pb.RecommendRequest {
 	return r
 }
 
-func (c *recommendCmd) exploration() *pb.Exploration {
+func (c *Recommend) exploration() *pb.Exploration {
 	switch c.Explore {
 	case "thompson":
 		return &pb.Exploration{Strategy: &pb.Exploration_Thompson_{Thompson: &pb.Exploration_Thompson{Seed: c.Seed, Scale: &c.Beta}}}
@@ -114,28 +113,21 @@ func (c *recommendCmd) exploration() *pb.Exploration {
 }
 
 // Run asks for one list and prints it.
-func (c *recommendCmd) Run(a *cli.App) error {
-	catalogue := &dataset.Catalogue{}
-	if c.ItemsFile != "" {
-		var err error
-		if catalogue, err = dataset.ReadItems(c.ItemsFile); err != nil {
-			return cli.Flag("--items-file", cli.PathError(err))
-		}
+func (c *Recommend) Run(a *cli.App) error {
+	titles, err := c.catalogue()
+	if err != nil {
+		return err
 	}
-	return c.call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
+	return c.Call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
 		got, err := pb.NewRecommenderServiceClient(conn).Recommend(ctx, c.request())
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return a.PrintJSON(newAnswer(got, catalogue))
+			return a.PrintJSON(newAnswer(got, titles))
 		}
-		printAnswer(a, newAnswer(got, catalogue))
+		answer := newAnswer(got, titles)
+		answer.print(a, titles)
 		return nil
 	})
-}
-
-// enumText turns RESULT_SOURCE_POPULAR into popular.
-func enumText(name, prefix string) string {
-	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, prefix)), "_", " ")
 }

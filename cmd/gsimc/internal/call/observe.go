@@ -1,4 +1,4 @@
-package main
+package call
 
 import (
 	"context"
@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"time"
 
+	"github.com/gsimc/gsimc/client"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 
 	"google.golang.org/grpc"
@@ -18,8 +20,9 @@ import (
 	"github.com/gsimc/gsimc/internal/progress"
 )
 
-type observeCmd struct {
-	clientFlags
+// Observe is `gsimc observe`.
+type Observe struct {
+	cli.ServerFlags
 
 	User    string   `group:"One event:" placeholder:"ID" help:"User id."`
 	Item    string   `group:"One event:" placeholder:"ID" help:"Item id."`
@@ -29,6 +32,7 @@ type observeCmd struct {
 	EventID string   `group:"One event:" name:"event-id" placeholder:"ID" help:"Idempotency key: a second event of the user with it changes nothing. Default: made from --time if that is given, else random."`
 
 	observeFile
+	titleFlags
 }
 
 // observeFile are the flags for streaming a file.
@@ -43,7 +47,7 @@ type observeFile struct {
 }
 
 // Help is the manual under the flags.
-func (observeCmd) Help() string {
+func (Observe) Help() string {
 	return `A file is sent over one stream; what was not acknowledged when the connection breaks is sent again. Sending a file ` +
 		`with times a second time changes nothing: the server knows the events.
 
@@ -51,9 +55,9 @@ func (observeCmd) Help() string {
   gsimc observe --data events.csv.gz --server 127.0.0.1:50051`
 }
 
-// Validate is called by kong after parsing.
-func (c *observeCmd) Check() error {
-	errs := []error{c.clientFlags.check(), cli.InRange("--in-flight", float64(c.InFlight), 1, 100000)}
+// Check checks the flags together.
+func (c *Observe) Check() error {
+	errs := []error{c.ServerFlags.Check(), cli.InRange("--in-flight", float64(c.InFlight), 1, 100000)}
 	switch {
 	case len(c.Data) == 0 && (c.User == "" || c.Item == ""):
 		errs = append(errs, cli.About("want %s and %s, or %s", "--user", "--item", "--data"))
@@ -67,9 +71,13 @@ func (c *observeCmd) Check() error {
 }
 
 // Run sends one event or a file of them.
-func (c *observeCmd) Run(a *cli.App) error {
+func (c *Observe) Run(a *cli.App) error {
 	if len(c.Data) > 0 {
 		return c.sendFile(a)
+	}
+	titles, err := c.catalogue()
+	if err != nil {
+		return err
 	}
 	event := &pb.Event{EventId: c.EventID, UserId: c.User, ItemId: c.Item, EventType: c.Type, Value: c.Value}
 	if c.Time != "" {
@@ -82,9 +90,12 @@ func (c *observeCmd) Run(a *cli.App) error {
 	if event.EventId == "" && event.EventTime == nil {
 		event.EventId = rand.Text() // so that a retry by gRPC does not write a second event
 	}
-	return c.call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
+	return c.Call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
 		got, err := pb.NewEventServiceClient(conn).Observe(ctx, &pb.ObserveRequest{Event: event})
 		if err == nil {
+			if title := titles.Title(c.Item); title != "" {
+				a.Printf("%s: ", title)
+			}
 			a.Printf("%s, revision %d\n", dispositionText(got.GetDisposition()), got.GetUserRevision())
 		}
 		return err
@@ -105,7 +116,7 @@ func dispositionText(d pb.EventDisposition) string {
 }
 
 // sendFile reads the file into memory and streams it.
-func (c *observeCmd) sendFile(a *cli.App) (err error) {
+func (c *Observe) sendFile(a *cli.App) (err error) {
 	p := a.Progress()
 	opt := dataset.Options{UserColumn: c.UserColumn, ItemColumn: c.ItemColumn, TimeColumn: c.TimeColumn, WeightColumn: c.WeightColumn}
 	opt.Progress = func(read, total, _ int64) { p.Update(read, total) }
@@ -113,9 +124,9 @@ func (c *observeCmd) sendFile(a *cli.App) (err error) {
 	events, _, err := dataset.Read(c.Data, opt)
 	p.End()
 	if err != nil {
-		return dataError(err)
+		return cli.DataError(err)
 	}
-	conn, err := dial(c.Server)
+	conn, err := c.Dial()
 	if err != nil {
 		return err
 	}
@@ -129,18 +140,30 @@ func (c *observeCmd) sendFile(a *cli.App) (err error) {
 	}
 	begin := time.Now()
 	source := &fileEvents{Interactions: events, kind: c.Type, written: timestamppb.New(written)}
-	s := &sender{client: pb.NewEventServiceClient(conn), source: source, window: c.InFlight, giveUp: c.GiveUp, explain: c.explain}
 	p.Begin("sending events", progress.Rows)
-	s.acknowledged = func(n int) { p.Update(int64(n), int64(events.Len())) }
-	err = s.run(ctx)
+	sent, err := conn.Send(ctx, source, client.SendOptions{
+		InFlight: c.InFlight, GiveUp: c.GiveUp,
+		Acknowledged: func(n int) { p.Update(int64(n), int64(events.Len())) },
+		Reconnecting: func(n int, why error) {
+			p.End()
+			fmt.Fprintf(a.Stderr, "%v: reconnecting, %d of %d events are acknowledged\n", why, n, events.Len())
+			p.Begin("sending events", progress.Rows)
+		},
+	})
 	p.End()
 	a.Printf("%d of %d events acknowledged in %s: %d applied, %d on unknown items, %d duplicates, %d rejected; %d reconnects\n",
-		s.acked, events.Len(), time.Since(begin).Round(time.Millisecond), s.applied(), s.pending, s.duplicates, s.rejected, s.reconnects)
-	if err != nil {
-		return c.explain(err)
-	}
-	if s.rejected > 0 {
-		return fmt.Errorf("%d events were rejected; the first: %s", s.rejected, s.firstRejection)
+		sent.Acknowledged, events.Len(), time.Since(begin).Round(time.Millisecond), sent.Applied(), sent.Pending, sent.Duplicates,
+		sent.Rejected, sent.Reconnects)
+	switch {
+	case ctx.Err() != nil:
+		return cli.Interrupted("the server keeps the %d acknowledged events; the same command sends the other %d "+
+			"(it may send all again: the server knows the events that it has)", sent.Acknowledged, events.Len()-sent.Acknowledged)
+	case errors.As(err, new(*client.GaveUpError)):
+		return cli.Advised(err, "see %s and %s", "--give-up", "--server")
+	case err != nil:
+		return cli.Advise(err)
+	case sent.Rejected > 0:
+		return fmt.Errorf("%d events were rejected; the first: %s", sent.Rejected, sent.FirstRejection)
 	}
 	return nil
 }
@@ -158,4 +181,17 @@ func newestFile(paths []string) (newest time.Time, err error) {
 		}
 	}
 	return newest, nil
+}
+
+// parseTime reads a time of the command line: seconds since 1970 or RFC 3339.
+func parseTime(flag, text string) (time.Time, error) {
+	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return time.Unix(seconds, 0), nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return time.Time{}, cli.Usage(cli.Flagf(flag,
+			"%q is not a time: want seconds since 1970 or RFC 3339, such as 2026-01-31T12:00:00Z", text))
+	}
+	return t, nil
 }

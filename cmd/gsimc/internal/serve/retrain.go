@@ -1,4 +1,4 @@
-package main
+package serve
 
 import (
 	"context"
@@ -48,7 +48,7 @@ func (f *retrainFlags) cpus(cores int) int {
 }
 
 // newRetrainer returns nil if there is nothing to do. It finds out now, not in a day, that the model cannot be replaced.
-func (c *serveCmd) newRetrainer(st store.Store, s *server.Server, cfg *server.Config) (*retrain.Loop, error) {
+func (c *Cmd) newRetrainer(st store.Store, s *server.Server, cfg *server.Config) (*retrain.Loop, error) {
 	copier, ok := st.(store.Checkpointer)
 	if c.RetrainEvery == 0 || !ok {
 		return nil, nil

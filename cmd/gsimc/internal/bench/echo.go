@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"log/slog"
@@ -10,14 +10,14 @@ import (
 	"github.com/gsimc/gsimc/loadtest"
 )
 
-// benchEchoCmd is the process that bench compares a server with.
-type benchEchoCmd struct {
+// Echo is the process that bench compares a server with.
+type Echo struct {
 	List     string `required:"" placeholder:"FILE" help:"Encoded answer to Recommend."`
 	Observed string `required:"" placeholder:"FILE" help:"Encoded answer to Observe."`
 }
 
 // Run answers on a free port of the loopback interface until a signal ends it.
-func (c *benchEchoCmd) Run(a *cli.App) error {
+func (c *Echo) Run(a *cli.App) error {
 	ctx, stop := cli.InterruptContext()
 	defer stop()
 	list, err := os.ReadFile(c.List)

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ import (
 
 // bench is one run of the command.
 type bench struct {
-	*benchCmd
+	*Cmd
 	dir      string // for everything that is made; removed at the end
 	progress progress.Progress
 	stage    string // that progress shows
@@ -97,7 +97,7 @@ func (b *bench) suite(s *subject) *loadtest.Suite {
 		Repetitions: b.Repetitions, Progress: b.showProgress,
 	}
 	if s.child != nil {
-		pid := s.child.cmd.Process.Pid
+		pid := s.child.PID()
 		suite.RSS = func() int64 { return loadtest.ResidentBytes(pid) }
 		suite.Settle = func(ctx context.Context) { loadtest.Settle(ctx, pid) }
 	}
@@ -140,7 +140,7 @@ func (b *bench) load(ctx context.Context, s *subject, first, end int) error {
 		return fmt.Errorf("loading users: %w", err)
 	}
 	if s.child != nil {
-		loadtest.Settle(ctx, s.child.cmd.Process.Pid)
+		loadtest.Settle(ctx, s.child.PID())
 	}
 	return nil
 }

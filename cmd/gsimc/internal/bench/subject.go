@@ -1,14 +1,14 @@
-package main
+package bench
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/child"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 
 	"google.golang.org/grpc"
@@ -23,7 +23,7 @@ type subject struct {
 	model  *model.Model
 	items  []string // ids, the most popular first; they are the model's memory
 	client *loadtest.Client
-	child  *childServer // nil: it runs by itself
+	child  *child.Server // nil: it runs by itself
 
 	address string
 }
@@ -52,12 +52,12 @@ func (b *bench) attach(s *subject, path string) (err error) {
 		}
 	} else {
 		state := filepath.Join(b.dir, fmt.Sprintf("state-%d-%d", s.model.NumItems(), s.model.Rank()))
-		if s.child, err = startChild("serve", "--model", path, "--store", "pebble", "--data-dir", state, "--listen", "127.0.0.1:0",
+		if s.child, err = child.Self("serve", "--model", path, "--store", "pebble", "--data-dir", state, "--listen", "127.0.0.1:0",
 			"--ops-listen", "127.0.0.1:0", "--drain-delay", "0s", "--max-connection-age", "24h", "--log-format", "json",
 			"--log-level", "info"); err != nil {
 			return err
 		}
-		s.address = s.child.grpc
+		s.address = s.child.GRPC
 	}
 	s.client, err = loadtest.Dial(s.address, b.Connections)
 	return err
@@ -76,23 +76,14 @@ func (s *subject) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// startChild runs this program again with other arguments.
-func startChild(args ...string) (*childServer, error) {
-	exe, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	return startServer(exe, args, os.Environ(), io.Discard)
-}
-
 // stopChild stops a child, if there is one. After an interrupt, which a terminal sends to all processes, how it ended is no matter.
-func stopChild(ctx context.Context, child *childServer) error {
-	if child == nil {
+func stopChild(ctx context.Context, c *child.Server) error {
+	if c == nil {
 		return nil
 	}
-	err := child.stop()
+	err := c.Stop()
 	if ctx.Err() != nil {
-		<-child.exited
+		<-c.Exited()
 		return nil
 	}
 	if err != nil {
@@ -101,10 +92,13 @@ func stopChild(ctx context.Context, child *childServer) error {
 	return nil
 }
 
+// statusTimeout is the time that a server may take to say what it serves.
+const statusTimeout = 10 * time.Second
+
 // sameModel refuses a server with another model than that of --model: its items would be unknown.
 func sameModel(address, version string) error {
-	client := clientFlags{Server: address, Timeout: demoTimeout}
-	return client.call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
+	server := cli.ServerFlags{Server: address, Timeout: statusTimeout}
+	return server.Call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
 		status, err := pb.NewAdminServiceClient(conn).GetStatus(ctx, &pb.GetStatusRequest{})
 		if err != nil {
 			return err
@@ -153,10 +147,10 @@ func (b *bench) startEcho(ctx context.Context, s *subject) (echo *subject, err e
 		return nil, err
 	}
 	echo = &subject{}
-	if echo.child, err = startChild("bench-echo", "--list", list, "--observed", observed); err != nil {
+	if echo.child, err = child.Self("bench-echo", "--list", list, "--observed", observed); err != nil {
 		return nil, err
 	}
-	if echo.client, err = loadtest.Dial(echo.child.grpc, b.Connections); err != nil {
+	if echo.client, err = loadtest.Dial(echo.child.GRPC, b.Connections); err != nil {
 		return nil, errors.Join(err, echo.close(ctx))
 	}
 	return echo, nil

@@ -1,4 +1,6 @@
-package main
+// Package bench has the command that measures a server over gRPC: which figures, on which models, under
+// which load, and how they are printed.
+package bench
 
 import (
 	"cmp"
@@ -16,7 +18,8 @@ import (
 	"github.com/gsimc/gsimc/loadtest"
 )
 
-type benchCmd struct {
+// Cmd is `gsimc bench`.
+type Cmd struct {
 	Scenario string `group:"What:" enum:"all,latency,throughput,observe,stream,mixed,visibility," default:"" help:"all, latency, throughput, observe, stream, mixed or visibility. Default: all."`
 	Sweep    string `group:"What:" enum:"n,k,history,clients,users," default:"" help:"How the cost of Recommend grows with one thing instead: n (items), k (rank), history (events in the request), clients or users (in the store)."`
 	At       []int  `group:"What:" placeholder:"X,..." help:"Points of the sweep, ascending. Default: such as fit the axis."`
@@ -65,7 +68,7 @@ type benchLoad struct {
 }
 
 // Help is the manual under the flags.
-func (benchCmd) Help() string {
+func (Cmd) Help() string {
 	return `Measures a real server over gRPC, in a process of its own, and prints minimum, median and maximum over the repetitions. ` +
 		`Beside it runs a bare gRPC echo of the same messages, again in a process of its own, for the ratios.
 
@@ -95,7 +98,7 @@ const (
 )
 
 // Run measures, prints the tables and writes the file.
-func (c *benchCmd) Run(a *cli.App) (err error) {
+func (c *Cmd) Run(a *cli.App) (err error) {
 	if c.JSON != "" {
 		if err := cli.Writable("--json", c.JSON); err != nil {
 			return err
@@ -104,14 +107,14 @@ func (c *benchCmd) Run(a *cli.App) (err error) {
 	ctx, stop := cli.InterruptContext()
 	defer stop()
 	report := &loadtest.Report{
-		Schema: loadtest.Schema, Machine: loadtest.ThisMachine(buildVersion(), vec.KernelName()), Date: time.Now().UTC().Truncate(time.Second),
+		Schema: loadtest.Schema, Machine: loadtest.ThisMachine(a.Version, vec.KernelName()), Date: time.Now().UTC().Truncate(time.Second),
 		Command: c.command(),
 	}
 	p := a.Progress()
 	failure := c.measure(ctx, p, report)
 	p.End()
 	if ctx.Err() != nil {
-		failure = cli.ErrInterrupted // whatever it broke
+		failure = c.interrupted(report) // whatever it broke
 	}
 	report.Complete = failure == nil
 	if len(report.Series) > 0 {
@@ -123,14 +126,26 @@ func (c *benchCmd) Run(a *cli.App) (err error) {
 	return failure
 }
 
+// interrupted says what is kept of a run that a signal ended.
+func (c *Cmd) interrupted(report *loadtest.Report) error {
+	kept := "nothing was measured yet"
+	switch {
+	case len(report.Series) > 0 && c.JSON != "":
+		kept = "the tables and " + c.JSON + " hold what was measured before"
+	case len(report.Series) > 0:
+		kept = "the tables hold what was measured before"
+	}
+	return cli.Interrupted("%s; the same command measures anew", kept)
+}
+
 // measure fills in the report, as far as it comes.
-func (c *benchCmd) measure(ctx context.Context, p progress.Progress, report *loadtest.Report) (err error) {
+func (c *Cmd) measure(ctx context.Context, p progress.Progress, report *loadtest.Report) (err error) {
 	dir, err := os.MkdirTemp("", "gsimc-bench-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	b := &bench{benchCmd: c, dir: dir, progress: p, report: report}
+	b := &bench{Cmd: c, dir: dir, progress: p, report: report}
 	if c.Sweep != "" {
 		return b.sweep(ctx)
 	}
@@ -138,7 +153,7 @@ func (c *benchCmd) measure(ctx context.Context, p progress.Progress, report *loa
 }
 
 // command is the command line that repeats the run, whatever the defaults, the environment and the file of settings.
-func (c *benchCmd) command() string {
+func (c *Cmd) command() string {
 	line := []string{"gsimc bench"}
 	add := func(flag string, value any) { line = append(line, "--"+flag, fmt.Sprint(value)) }
 	// What is 0 or empty by default, or has its own default for each scenario, is named only if it is something else.
@@ -182,7 +197,7 @@ func (c *benchCmd) command() string {
 }
 
 // rank is that of the generated model, except in a sweep over it.
-func (c *benchCmd) rank() int {
+func (c *Cmd) rank() int {
 	if c.Sweep == "n" {
 		return cli.Given(c.Rank, benchSweepRank)
 	}

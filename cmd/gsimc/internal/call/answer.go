@@ -1,0 +1,141 @@
+package call
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/dataset"
+)
+
+// Answer is a list as `gsimc recommend --json` prints it.
+type Answer struct {
+	Items          []Item   `json:"items"`
+	ModelVersion   string   `json:"model_version"`
+	Revision       uint64   `json:"user_revision"`
+	Uncertainty    *float64 `json:"uncertainty,omitempty"`
+	Seed           uint64   `json:"exploration_seed,omitempty"`
+	UnknownItemIDs []string `json:"unknown_item_ids,omitempty"`
+	Degradations   []string `json:"degradations,omitempty"`
+}
+
+// Item is an entry of a list.
+type Item struct {
+	ID          string       `json:"item_id"`
+	Score       float64      `json:"score"`
+	StdDev      *float64     `json:"score_stddev,omitempty"`
+	Source      string       `json:"source"`
+	Title       string       `json:"title,omitempty"`
+	Explanation *Explanation `json:"explanation,omitempty"`
+}
+
+// newAnswer returns an answer with titles.
+func newAnswer(r *pb.RecommendResponse, titles *dataset.Catalogue) Answer {
+	out := Answer{
+		Items: []Item{}, ModelVersion: r.GetModelVersion(), Revision: r.GetUserRevision(),
+		Uncertainty: r.Uncertainty, Seed: r.GetExplorationSeed(), UnknownItemIDs: r.GetUnknownItemIds(),
+	}
+	for _, item := range r.GetItems() {
+		out.Items = append(out.Items, Item{
+			ID: item.GetItemId(), Score: item.GetScore(), StdDev: item.ScoreStddev, Title: titles.Title(item.GetItemId()),
+			Source:      cli.EnumText(item.GetSource().String(), "RESULT_SOURCE_"),
+			Explanation: newExplanation(item.GetExplanation(), titles),
+		})
+	}
+	for _, d := range r.GetDegradations() {
+		out.Degradations = append(out.Degradations, cli.EnumText(d.String(), "DEGRADATION_"))
+	}
+	return out
+}
+
+// newExplanation returns an explanation with titles; nil for nil.
+func newExplanation(x *pb.Explanation, titles *dataset.Catalogue) *Explanation {
+	if x == nil {
+		return nil
+	}
+	out := &Explanation{Base: x.GetBase(), Contributions: []Contribution{}, Remainder: x.GetRemainder()}
+	for _, c := range x.GetContributions() {
+		part := Contribution{
+			ID: c.GetItemId(), Title: titles.Title(c.GetItemId()), Events: c.GetEvents(), Contribution: c.GetContribution(),
+		}
+		if t := c.GetEventTime(); t != nil {
+			part.Time = t.AsTime().Format(time.RFC3339)
+		}
+		out.Contributions = append(out.Contributions, part)
+	}
+	return out
+}
+
+// print prints a table with the columns that are not empty, the explanations, and what else the server
+// said.
+func (r *Answer) print(a *cli.App, titles *dataset.Catalogue) {
+	r.printTable(a)
+	for i, item := range r.Items {
+		if item.Explanation != nil {
+			a.Printf("\n%d. %s\n", i+1, named(item.ID, item.Title))
+			cli.PrintTable(a.Stdout, item.Explanation.rows(), 1)
+		}
+	}
+	if len(r.Items) > 0 && r.Items[0].Explanation != nil {
+		a.Printf("\n%s\n", explanationKey)
+	}
+	a.Printf("revision %d, model %s\n", r.Revision, r.ModelVersion)
+	if r.Uncertainty != nil {
+		a.Printf("uncertainty about the user: %.3f of that about a new one\n", *r.Uncertainty)
+	}
+	if r.Seed != 0 {
+		a.Printf("explored with seed %d\n", r.Seed)
+	}
+	for _, d := range r.Degradations {
+		a.Printf("note: %s\n", d)
+	}
+	if len(r.UnknownItemIDs) > 0 {
+		var unknown []string
+		for _, id := range r.UnknownItemIDs {
+			unknown = append(unknown, named(id, titles.Title(id)))
+		}
+		a.Printf("note: unknown to the model: %s\n", strings.Join(unknown, ", "))
+	}
+}
+
+// printTable prints one row for each item.
+func (r *Answer) printTable(a *cli.App) {
+	spread, titled := false, false
+	for _, item := range r.Items {
+		spread, titled = spread || item.StdDev != nil, titled || item.Title != ""
+	}
+	row := func(place, item, score, deviation, source, title string) []string {
+		cells := []string{place, item, score}
+		if spread {
+			cells = append(cells, deviation)
+		}
+		cells = append(cells, source)
+		if titled {
+			cells = append(cells, title)
+		}
+		return cells
+	}
+	rows := [][]string{row("#", "item", "score", "±", "source", "title")}
+	for i, item := range r.Items {
+		deviation := ""
+		if item.StdDev != nil {
+			deviation = cli.ScoreText(*item.StdDev)
+		}
+		rows = append(rows, row(strconv.Itoa(i+1), item.ID, cli.ScoreText(item.Score), deviation, item.Source, item.Title))
+	}
+	right := []int{0, 2}
+	if spread {
+		right = append(right, 3)
+	}
+	cli.PrintTable(a.Stdout, rows, right...)
+}
+
+// named is an id with its title, if that is known.
+func named(id, title string) string {
+	if title == "" {
+		return id
+	}
+	return id + " " + title
+}

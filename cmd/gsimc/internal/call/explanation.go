@@ -1,0 +1,58 @@
+package call
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Explanation takes a score apart: base, contributions and remainder add up to it.
+type Explanation struct {
+	Base          float64        `json:"base"` // without any event of the user
+	Contributions []Contribution `json:"contributions"`
+	Remainder     float64        `json:"remainder"` // of all other events
+}
+
+// Contribution is what the events on an item of the history added to a score.
+type Contribution struct {
+	ID           string  `json:"item_id"`
+	Title        string  `json:"title,omitempty"`
+	Time         string  `json:"event_time,omitempty"` // of the newest event, RFC 3339
+	Events       int32   `json:"events"`
+	Contribution float64 `json:"contribution"`
+}
+
+// explanationKey is printed below explanations.
+const explanationKey = "The percentages are shares of all that raises or lowers a score. " +
+	"A new user, without a history, would get the first part alone."
+
+// rows are the parts of a score with their shares, as bars: base, contributions by size, remainder.
+func (x *Explanation) rows() [][]string {
+	total := math.Abs(x.Base) + math.Abs(x.Remainder)
+	for _, c := range x.Contributions {
+		total += math.Abs(c.Contribution)
+	}
+	rows := [][]string{part(x.Base, total, "what everybody likes")}
+	for _, c := range x.Contributions {
+		rows = append(rows, part(c.Contribution, total, named(c.ID, c.Title)))
+	}
+	if x.Remainder != 0 {
+		rows = append(rows, part(x.Remainder, total, "the other events"))
+	}
+	return rows
+}
+
+// barWidth is the length of the bar of 100 %.
+const barWidth = 20
+
+// part is the row of one part of a score.
+func part(value, total float64, name string) []string {
+	share := 0.0
+	if total > 0 {
+		share = math.Abs(value) / total
+	}
+	if value < 0 {
+		name += ", lowers it"
+	}
+	return []string{strings.Repeat("█", int(math.Round(barWidth*share))), fmt.Sprintf("%.0f %%", 100*share), name}
+}

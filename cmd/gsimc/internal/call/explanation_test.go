@@ -1,0 +1,40 @@
+package call
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/dataset"
+)
+
+// An explanation is read as shares: bars in percent, titles where they are known, and what lowers a score
+// is named so.
+func TestExplanationBars(t *testing.T) {
+	var out bytes.Buffer
+	r := Answer{ModelVersion: "v", Items: []Item{{ID: "i", Score: 0.04, Source: "personalized", Title: "Heat", Explanation: &Explanation{
+		Base: 0.05, Remainder: 0.01,
+		Contributions: []Contribution{{ID: "a", Title: "Ronin", Contribution: 0.03}, {ID: "b", Contribution: -0.01}},
+	}}}}
+	r.print(&cli.App{Stdout: &out}, &dataset.Catalogue{})
+	want := `  #  item     score  source        title
+  1  i     0.040000  personalized  Heat
+
+1. i Heat
+  ██████████  50 %  what everybody likes
+  ██████      30 %  a Ronin
+  ██          10 %  b, lowers it
+  ██          10 %  the other events
+
+The percentages are shares of all that raises or lowers a score. A new user, without a history, would get the first part alone.
+revision 0, model v
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if got := (&Explanation{}).rows()[0][1]; got != "0 %" {
+		t.Errorf("the share of nothing is %q", got)
+	}
+}

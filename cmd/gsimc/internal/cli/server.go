@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/gsimc/gsimc/client"
+)
+
+// ServerFlags say which server to talk to.
+type ServerFlags struct {
+	Server  string        `group:"Server:" default:"127.0.0.1:50051" placeholder:"HOST:PORT" help:"gRPC address of the server. Default: 127.0.0.1:50051."`
+	Timeout time.Duration `group:"Server:" default:"5s" help:"Time for one call, retries included."`
+}
+
+// Check checks the flags.
+func (f *ServerFlags) Check() error { return Positive("--timeout", f.Timeout) }
+
+// Dial returns a client of the server.
+func (f *ServerFlags) Dial() (*client.Client, error) {
+	c, err := client.Dial(client.Options{Address: f.Server, Timeout: f.Timeout})
+	return c, Flag("--server", err)
+}
+
+// Call runs fn with a connection and the deadline of --timeout, and explains its error.
+func (f *ServerFlags) Call(fn func(context.Context, grpc.ClientConnInterface) error) (err error) {
+	c, err := f.Dial()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	ctx, cancel := context.WithTimeout(context.Background(), f.Timeout)
+	defer cancel()
+	return Advise(c.Explain(fn(ctx, c.Conn())))
+}
+
+// Advise adds to the error of a call what to do about it: which flags to look at.
+func Advise(err error) error {
+	e := new(client.Error)
+	switch {
+	case !errors.As(err, &e):
+		return err
+	case e.Reason == client.Unreachable:
+		return Advised(err, "is the server running there? see %s", "--server")
+	case e.Reason == client.NoAnswer:
+		return Advised(err, "is the server running there? see %s and %s", "--server", "--timeout")
+	}
+	return err
+}
+
+// Advised adds advice about flags to an error.
+func Advised(err error, format string, flags ...string) error {
+	advice := About(format, flags...).(*about) //nolint:errorlint // made here
+	return &about{text: fmt.Sprintf("%v: %s", err, advice.text), flags: flags, err: err}
+}

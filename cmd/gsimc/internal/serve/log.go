@@ -1,0 +1,44 @@
+package serve
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server"
+	"github.com/gsimc/gsimc/store"
+)
+
+// logger returns the logger that the flags ask for.
+func (c *Cmd) logger(w io.Writer) *slog.Logger {
+	opt := &slog.HandlerOptions{Level: c.LogLevel}
+	text := c.LogFormat == "text"
+	if c.LogFormat == "auto" {
+		f, ok := w.(*os.File)
+		text = ok && term.IsTerminal(int(f.Fd()))
+	}
+	if text {
+		return slog.New(slog.NewTextHandler(w, opt))
+	}
+	return slog.New(slog.NewJSONHandler(w, opt))
+}
+
+// logStart logs what is going to serve. The server logs its addresses.
+func logStart(ctx context.Context, cfg *server.Config, st store.Store, m *model.Model, slack time.Duration) {
+	attrs := []slog.Attr{
+		slog.String("version", cfg.BuildVersion), slog.String("model", m.Version()),
+		slog.Int("items", m.NumItems()), slog.Int("rank", m.Rank()),
+	}
+	if stats, err := st.Stats(ctx); err == nil && stats.Users >= 0 {
+		attrs = append(attrs, slog.Int64("users", stats.Users))
+	}
+	if slack > 0 {
+		attrs = append(attrs, slog.String("timer_slack", slack.String()))
+	}
+	cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "starting", attrs...)
+}

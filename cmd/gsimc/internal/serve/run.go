@@ -1,0 +1,108 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+	"github.com/gsimc/gsimc/store/pebble"
+)
+
+// Run serves until a signal ends it.
+func (c *Cmd) Run(a *cli.App) (err error) {
+	slack := time.Duration(0)
+	if a.Process {
+		slack = startWithSlack(c.TimerSlack) // before anything is open
+	}
+	cfg := c.config(a.Version)
+	cfg.Logger = c.logger(a.Stderr)
+	cfg.Metrics = server.NewMetrics()
+	if c.LogKeyFile != "" {
+		if cfg.LogKey, err = os.ReadFile(c.LogKeyFile); err != nil {
+			return cli.Flag("--log-key-file", cli.PathError(err))
+		}
+	}
+	// Before anything is open: a signal that comes meanwhile is kept and must not end the process.
+	ctx, stop := shutdownContext(cfg.Logger)
+	defer stop()
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+
+	st, err := c.openStore(ctx, cfg.Logger, cfg.Metrics)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	told := false
+	s, err := server.New(cfg, st, func() (*model.Model, error) {
+		m, err := cli.OpenModel("--model", c.Model)
+		if err != nil {
+			return nil, err
+		}
+		cli.LimitMemory(a.Env, m.CopyBytes())
+		if !told {
+			told = true
+			logStart(ctx, &cfg, st, m, slack)
+		}
+		return m, nil
+	})
+	if err != nil {
+		return err
+	}
+	retraining, err := c.newRetrainer(st, s, &cfg)
+	if err != nil {
+		return err
+	}
+	go reloadOnHangup(ctx, hangups, s)
+	if retraining != nil {
+		defer inBackground(ctx, retraining.Run)()
+	}
+	return s.Run(ctx)
+}
+
+// inBackground runs fn until ctx ends or stop is called, which waits for its end.
+func inBackground(ctx context.Context, fn func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		fn(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// openStore opens the back end of --store and lets it report to logs and metrics.
+func (c *Cmd) openStore(ctx context.Context, log *slog.Logger, metrics *server.Metrics) (store.Store, error) {
+	if c.Store == "memory" {
+		log.Warn("histories are kept in memory and lost at exit")
+		return memory.New(), nil
+	}
+	if err := os.MkdirAll(filepath.Clean(c.DataDir), 0o700); err != nil {
+		return nil, cli.Flag("--data-dir", err)
+	}
+	return pebble.Open(ctx, c.DataDir, pebble.Options{
+		CacheBytes: int64(c.StoreCache),
+		Events: pebble.Events{
+			Synced: metrics.StoreSynced,
+			Failed: func(reason error) {
+				log.Error("the store takes no more events until a restart", slog.String("error", reason.Error()))
+			},
+			Slow: func(what string, took time.Duration) {
+				log.Warn("slow disk", slog.String("operation", what), slog.Float64("duration_ms", float64(took.Microseconds())/1e3))
+			},
+		},
+	})
+}

@@ -1,0 +1,122 @@
+// Package serve has the command that serves recommendations: it turns flags into the configuration of a
+// server, opens the store and handles signals.
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server"
+	"github.com/gsimc/gsimc/store/pebble"
+)
+
+// Cmd is `gsimc serve`.
+type Cmd struct {
+	Model     string `group:"Model:" required:"" placeholder:"FILE" help:"Model file; read again on SIGHUP and by the ReloadModel call."`
+	Estimator string `group:"Model:" default:"${serve_estimator}" enum:"bgs-imc,gs-imc" help:"What scores are read from: the Kalman state (bgs-imc) or the filtered sum of the history (gs-imc)."`
+
+	EventWeight map[string]float64 `group:"Model:" mapsep:"," placeholder:"TYPE=W" help:"Weight of an event type, -1000 to 1000, such as view=0.2,purchase=3; may be given several times, and is a map in the file of --config. Default: 1 for each type."`
+
+	ExtendEvery time.Duration `group:"Model:" default:"${serve_extend_every}" help:"How often items that events name and the model does not know are placed in it, by the histories that contain them. 0s: never."`
+
+	Store      string       `group:"State:" default:"pebble" enum:"pebble,memory" help:"Where histories are kept: on disk (pebble) or nowhere (memory, lost at exit)."`
+	DataDir    string       `group:"State:" default:"./state" help:"Folder of the pebble store; made if absent."`
+	StateCache cli.ByteSize `group:"State:" default:"${serve_state_cache}" help:"Memory for cached user states."`
+	StoreCache cli.ByteSize `group:"State:" default:"${serve_store_cache}" help:"Memory for blocks of the store."`
+
+	QualitySample float64 `group:"Live quality:" default:"${serve_quality_sample}" help:"Share of the events of which the rank that the item had just before is measured, for the metrics gsimc_online_rank and gsimc_online_recall: 0, none, to 1, all."`
+	ShadowModel   string  `group:"Live quality:" placeholder:"FILE" help:"A second model that is measured on the same events and answers nothing."`
+
+	retrainFlags
+
+	Listen    string `group:"Network:" default:"${serve_listen}" help:"gRPC address; port 0 takes a free one. There is no authentication: keep it on a trusted network."`
+	OpsListen string `group:"Network:" default:"${serve_ops_listen}" help:"HTTP address of /metrics, /livez, /readyz and /debug/pprof."`
+
+	Reflection bool `group:"Network:" default:"${serve_reflection}" negatable:"" help:"Serve gRPC reflection, for grpcurl and the like."`
+
+	DefaultTimeout       time.Duration `group:"Limits:" default:"${serve_default_timeout}" help:"Deadline of a call that comes without one."`
+	MaxRecvSize          cli.ByteSize  `group:"Limits:" default:"${serve_max_recv_size}" help:"Largest message received."`
+	MaxSendSize          cli.ByteSize  `group:"Limits:" default:"${serve_max_send_size}" help:"Largest message sent."`
+	MaxConnections       int           `group:"Limits:" default:"${serve_max_connections}" help:"Open connections; further ones wait."`
+	MaxConcurrentStreams uint32        `group:"Limits:" default:"${serve_max_concurrent_streams}" help:"Calls in flight on one connection."`
+	MaxConnectionAge     time.Duration `group:"Limits:" default:"${serve_max_connection_age}" help:"Age at which a connection is asked to go, so that clients spread over new servers."`
+
+	DrainDelay   time.Duration `group:"Shutdown:" default:"${serve_drain_delay}" help:"Time between turning not ready and refusing calls, for load balancers to notice."`
+	DrainTimeout time.Duration `group:"Shutdown:" default:"${serve_drain_timeout}" help:"Time that calls in flight then have to finish."`
+
+	TimerSlack time.Duration `group:"Processor:" default:"${serve_timer_slack}" help:"How much later than asked the kernel may wake a thread. 1ms saves wake-ups while few calls are in flight; the process then starts itself anew, under its own id. 0s: as the system has it. Linux only."`
+
+	LogLevel    slog.Level    `group:"Logs:" default:"info" help:"debug, info, warn or error."`
+	LogFormat   string        `group:"Logs:" default:"auto" enum:"auto,json,text" help:"json or text, on standard error. auto: text on a terminal, else json."`
+	LogKeyFile  string        `group:"Logs:" placeholder:"FILE" help:"Key of the hashes that stand for user ids, to compare logs of several processes. Default: a random key."`
+	SlowRequest time.Duration `group:"Logs:" default:"${serve_slow_request}" help:"Calls that take longer are logged."`
+}
+
+// Help is the manual under the flags.
+func (Cmd) Help() string {
+	return `SIGHUP loads the model file anew; a bad file is refused and the old model goes on serving. The file is mapped into ` +
+		`memory: replace it by renaming another one to its name (mv), as train does; never write over it (cp). SIGTERM and SIGINT drain ` +
+		`and exit with 0; a second one exits at once, with 130. Logs are lines on standard error; the line "serving" has the real addresses.
+
+  gsimc serve --model model.gsimc
+  gsimc serve --model model.gsimc --data-dir /var/lib/gsimc --event-weight view=0.2 --event-weight purchase=3
+
+GOMEMLIMIT is set to 90 % of the control group's limit unless it is in the environment.`
+}
+
+// Check leaves the checks of the configuration to the server.
+func (c *Cmd) Check() error {
+	return errors.Join(c.config("").Validate(), cli.AtLeast("--timer-slack", c.TimerSlack, 0), c.retrainFlags.check(c.Store))
+}
+
+func (c *Cmd) config(version string) server.Config {
+	cfg := server.DefaultConfig()
+	cfg.Listen, cfg.OpsListen = c.Listen, c.OpsListen
+	cfg.BuildVersion = version
+	cfg.EventWeights = c.EventWeight
+	cfg.ExtendEvery = c.ExtendEvery
+	cfg.Estimator = model.Estimator(c.Estimator)
+	cfg.StateCacheBytes = int64(c.StateCache)
+	cfg.QualitySample = c.QualitySample
+	if c.ShadowModel != "" {
+		cfg.ShadowModel = func() (*model.Model, error) { return cli.OpenModel("--shadow-model", c.ShadowModel) }
+	}
+	cfg.DefaultTimeout, cfg.SlowRequest = c.DefaultTimeout, c.SlowRequest
+	cfg.DrainDelay, cfg.DrainTimeout = c.DrainDelay, c.DrainTimeout
+	cfg.MaxRecvBytes, cfg.MaxSendBytes = int(c.MaxRecvSize), int(c.MaxSendSize)
+	cfg.MaxConcurrentStreams, cfg.MaxConnections = c.MaxConcurrentStreams, c.MaxConnections
+	cfg.MaxConnectionAge = c.MaxConnectionAge
+	cfg.Reflection = c.Reflection
+	return cfg
+}
+
+// Vars are the defaults of the flags: those of the server, of the store and of this package.
+func Vars() kong.Vars {
+	d := server.DefaultConfig()
+	return kong.Vars{
+		"serve_estimator":              string(d.Estimator),
+		"serve_extend_every":           cli.DurationText(d.ExtendEvery),
+		"serve_state_cache":            cli.ByteSize(d.StateCacheBytes).String(),
+		"serve_store_cache":            cli.ByteSize(pebble.DefaultCacheBytes).String(),
+		"serve_quality_sample":         fmt.Sprint(d.QualitySample),
+		"serve_listen":                 d.Listen,
+		"serve_ops_listen":             d.OpsListen,
+		"serve_reflection":             fmt.Sprint(d.Reflection),
+		"serve_default_timeout":        cli.DurationText(d.DefaultTimeout),
+		"serve_max_recv_size":          cli.ByteSize(d.MaxRecvBytes).String(),
+		"serve_max_send_size":          cli.ByteSize(d.MaxSendBytes).String(),
+		"serve_max_connections":        fmt.Sprint(d.MaxConnections),
+		"serve_max_concurrent_streams": fmt.Sprint(d.MaxConcurrentStreams),
+		"serve_max_connection_age":     cli.DurationText(d.MaxConnectionAge),
+		"serve_drain_delay":            cli.DurationText(d.DrainDelay),
+		"serve_drain_timeout":          cli.DurationText(d.DrainTimeout),
+		"serve_slow_request":           cli.DurationText(d.SlowRequest),
+		"serve_timer_slack":            cli.DurationText(defaultTimerSlack),
+	}
+}
