@@ -45,7 +45,7 @@ func TestBadInput(t *testing.T) {
 		{"bad date", head + "u,i,2024-02-30T00:00:00Z,1\n", []string{"column timestamp", "2024-02-30"}},
 		{"NaN time", head + "u,i,NaN,1\n", []string{"column timestamp", "finite"}},
 		{"infinite time", head + "u,i,1e999,1\n", []string{"column timestamp", "1e999"}},
-		{"milliseconds", head + "u,i,1700000000000,1\n", []string{"column timestamp", "not in milliseconds"}},
+		{"milliseconds", head + "u,i,1700000000000,1\n", []string{"column timestamp", "in the unit s is outside the years", "TimeUnit: s, want the unit of the times"}},
 		{"far time", head + "u,i,99999999999999999999,1\n", []string{"column timestamp", "outside"}},
 		{"NaN weight", head + "u,i,1,nan\n", []string{"column weight", "finite number greater than 0"}},
 		{"infinite weight", head + "u,i,1,1e39\n", []string{"column weight", "finite number greater than 0"}},

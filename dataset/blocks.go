@@ -93,7 +93,7 @@ func newBlockRows(s *source, form lineForm, lines lineReader) *blockRows {
 	return b
 }
 
-func (b *blockRows) timed() bool { return b.form.timed() }
+func (b *blockRows) ticks() int64 { return b.form.ticks() }
 
 func (b *blockRows) next(r *row) error {
 	for {

@@ -81,7 +81,7 @@ func allRows(t *testing.T, data []byte, serial bool) (lines []string) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	rows, err := newRowReader(s, Options{})
+	rows, err := newRowReader(s, Options{}, nil)
 	if serial {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
@@ -91,9 +91,9 @@ func allRows(t *testing.T, data []byte, serial bool) (lines []string) {
 			t.Fatal(err)
 		}
 		if s.format == formatJSONL {
-			rows, err = newJSONRows(s, Options{})
+			rows, err = newJSONRows(s, Options{}, &decoder{})
 		} else {
-			rows, err = newCSVRows(s, Options{})
+			rows, err = newCSVRows(s, Options{}, &decoder{})
 		}
 	}
 	if err != nil { // JSON Lines look ahead
@@ -122,7 +122,7 @@ func TestBlocksCanBeLeft(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, err := newRowReader(s, Options{})
+		rows, err := newRowReader(s, Options{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

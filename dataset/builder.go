@@ -21,7 +21,8 @@ func NewBuilder(source string, opt Options) (*Builder, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, err
 	}
-	load := loader{opt: opt, users: newIndex(), items: newIndex(), report: &Report{}, timed: true}
+	load := loader{opt: opt, users: newIndex(), items: newIndex(), report: &Report{}, dated: true}
+	load.kept = columnSet{time: true, weight: true}
 	return &Builder{source: source, load: load}, nil
 }
 
@@ -36,31 +37,31 @@ func (b *Builder) Add(user, item string, time int64, weight float64) error {
 		l.report.Unliked++
 		return nil
 	}
-	if column, reason := checkEvent(user, item, time, weight); reason != "" {
-		return l.tolerate(&RowError{File: b.source, Line: l.report.Rows, Column: column, Reason: reason})
+	if column, err := checkEvent(user, item, time, weight); err != nil {
+		return l.tolerate(newRowError(b.source, l.report.Rows, column, err))
 	}
 	b.weighted = b.weighted || weight != 1
-	if err := l.columns.add(l.users.of([]byte(user)), l.items.of([]byte(item)), time, float32(weight), true, true); err != nil {
+	if err := l.columns.add(l.users.of([]byte(user)), l.items.of([]byte(item)), time, float32(weight), 0, l.kept); err != nil {
 		return fmt.Errorf("%s: %w", b.source, err)
 	}
 	return nil
 }
 
-// checkEvent returns what is wrong with an event of a weight above 0, or "".
-func checkEvent(user, item string, time int64, weight float64) (column, reason string) {
-	if reason = checkID([]byte(user)); reason != "" {
-		return "user", reason
+// checkEvent returns why an event of a weight above 0 is refused, or nil.
+func checkEvent(user, item string, time int64, weight float64) (column string, err error) {
+	if err = checkID([]byte(user)); err != nil {
+		return "user", err
 	}
-	if reason = checkID([]byte(item)); reason != "" {
-		return "item", reason
+	if err = checkID([]byte(item)); err != nil {
+		return "item", err
 	}
 	if time < minTime || time > maxTime {
-		return "time", fmt.Sprintf("%d seconds since 1970 is outside the years 0 to 9999", time)
+		return "time", refusef("%d seconds since 1970 is outside the years 0 to 9999", time)
 	}
 	if w := float32(weight); !(w > 0) || math.IsInf(float64(w), 0) {
-		return "weight", fmt.Sprintf("weight %v, want a finite number", weight)
+		return "weight", refusef("weight %v, want a finite number", weight)
 	}
-	return "", ""
+	return "", nil
 }
 
 // Interactions returns the events. They have no weights if all of these are 1. The error is that of [Read] if nothing is

@@ -42,46 +42,58 @@ type columns struct {
 	item   chunked[int32]
 	time   chunked[int64]   // nil if the data has no times
 	weight chunked[float32] // nil if the data has no weights
+	kind   chunked[uint16]  // nil if types are not kept
 }
 
-// add appends a row. Whether times and weights are kept must not change.
-func (c *columns) add(user, item int32, time int64, weight float32, timed, weighted bool) error {
+// columnSet tells which optional columns are kept.
+type columnSet struct{ time, weight, kind bool }
+
+// add appends a row. kept must not change.
+func (c *columns) add(user, item int32, time int64, weight float32, kind uint16, kept columnSet) error {
 	if c.rows == maxRows {
 		return errTooManyRows
 	}
 	if c.rows&chunkMask == 0 {
 		c.user = append(c.user, make([]int32, chunkRows))
 		c.item = append(c.item, make([]int32, chunkRows))
-		if timed {
+		if kept.time {
 			c.time = append(c.time, make([]int64, chunkRows))
 		}
-		if weighted {
+		if kept.weight {
 			c.weight = append(c.weight, make([]float32, chunkRows))
+		}
+		if kept.kind {
+			c.kind = append(c.kind, make([]uint16, chunkRows))
 		}
 	}
 	i := c.rows
 	*c.user.at(i), *c.item.at(i) = user, item
-	if timed {
+	if kept.time {
 		*c.time.at(i) = time
 	}
-	if weighted {
+	if kept.weight {
 		*c.weight.at(i) = weight
+	}
+	if kept.kind {
+		*c.kind.at(i) = kind
 	}
 	c.rows++
 	return nil
 }
 
-// interactions sorts the rows by user, time and order of arrival, drops what
-// repeats an item of its user, and returns the rest. users and items turn the
-// numbers of the rows into indices. The columns are used up.
-func (c *columns) interactions(users, items *index) *Interactions {
-	d := &Interactions{}
+// interactions sorts the rows by user, time and order of arrival, drops rows that repeat an item of
+// their user unless the kinds of the rows are kept, and returns the rest and its kinds. users and
+// items turn the numbers of the rows into indices. The columns are used up.
+func (c *columns) interactions(users, items *index) (d *Interactions, kinds []uint16) {
+	d = &Interactions{}
 	var userRank, itemRank []int32
 	d.Users, userRank = users.sorted()
 	d.Items, itemRank = items.sorted()
 
 	order := c.sort(d, userRank)
-	c.dropRepeated(d, order)
+	if c.kind == nil {
+		c.dropRepeated(d, order)
+	}
 	c.user = nil
 	c.release()
 
@@ -97,7 +109,7 @@ func (c *columns) interactions(users, items *index) *Interactions {
 	c.release()
 	d.Weight = flatten(&c.weight, len(d.Item))
 	c.release()
-	return d
+	return d, flatten(&c.kind, len(d.Item))
 }
 
 // releaseRows is the number of rows from which on giving memory back is worth
@@ -167,14 +179,22 @@ func (c *columns) dropRepeated(d *Interactions, order []int32) {
 	}
 }
 
-// permute brings item, time and weight into the given order, in place, along
-// the cycles of the permutation. order is used up.
+// values are those of a row besides its user.
+type values struct {
+	item   int32
+	time   int64
+	weight float32
+	kind   uint16
+}
+
+// permute brings the values into the given order, in place, along the cycles of the permutation.
+// order is used up.
 func (c *columns) permute(order []int32) {
 	for start := range int32(len(order)) {
 		if order[start] == start {
 			continue
 		}
-		item, time, weight := *c.item.at(start), c.timeAt(start), c.weightAt(start)
+		first := c.load(start)
 		i := start
 		for {
 			next := order[i]
@@ -182,35 +202,38 @@ func (c *columns) permute(order []int32) {
 			if next == start {
 				break
 			}
-			c.store(i, *c.item.at(next), c.timeAt(next), c.weightAt(next))
+			c.store(i, c.load(next))
 			i = next
 		}
-		c.store(i, item, time, weight)
+		c.store(i, first)
 	}
 }
 
-func (c *columns) store(i, item int32, time int64, weight float32) {
-	*c.item.at(i) = item
+func (c *columns) load(i int32) (v values) {
+	v.item = *c.item.at(i)
 	if c.time != nil {
-		*c.time.at(i) = time
+		v.time = *c.time.at(i)
 	}
 	if c.weight != nil {
-		*c.weight.at(i) = weight
+		v.weight = *c.weight.at(i)
 	}
+	if c.kind != nil {
+		v.kind = *c.kind.at(i)
+	}
+	return v
 }
 
-func (c *columns) timeAt(i int32) int64 {
-	if c.time == nil {
-		return 0
+func (c *columns) store(i int32, v values) {
+	*c.item.at(i) = v.item
+	if c.time != nil {
+		*c.time.at(i) = v.time
 	}
-	return *c.time.at(i)
-}
-
-func (c *columns) weightAt(i int32) float32 {
-	if c.weight == nil {
-		return 0
+	if c.weight != nil {
+		*c.weight.at(i) = v.weight
 	}
-	return *c.weight.at(i)
+	if c.kind != nil {
+		*c.kind.at(i) = v.kind
+	}
 }
 
 // flatten returns the first n values of the chunks as one slice and gives the

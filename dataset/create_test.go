@@ -32,13 +32,14 @@ func TestCreate(t *testing.T) {
 			if err := f.Abort(); err != nil {
 				t.Errorf("Abort after Close: %v", err)
 			}
-			s, err := openSource(path)
+			err = oneSource(path, func(s *source) error {
+				if got, err := io.ReadAll(s.text); err != nil || string(got) != text || s.compression != compression {
+					t.Errorf("%d bytes of %s, error %v; want %d of %s", len(got), s.compression, err, len(text), compression)
+				}
+				return nil
+			})
 			if err != nil {
 				t.Fatal(err)
-			}
-			defer s.Close()
-			if got, err := io.ReadAll(s.text); err != nil || string(got) != text || s.compression != compression {
-				t.Errorf("%d bytes of %s, error %v; want %d of %s", len(got), s.compression, err, len(text), compression)
 			}
 			onlyFile(t, path)
 		})

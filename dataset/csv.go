@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -135,23 +133,6 @@ func (s *csvScanner) quotedField(line []byte) (rest []byte, more bool, err error
 			return nil, false, errAfterQuote
 		}
 	}
-}
-
-// guessDelimiter tells TSV from CSV by the file name (events.tsv, events.tsv.gz)
-// or else by the first line of text.
-func guessDelimiter(path string, text []byte) byte {
-	name := strings.ToLower(filepath.Base(path))
-	if ext := filepath.Ext(name); ext == ".gz" || ext == ".zst" {
-		name = strings.TrimSuffix(name, ext)
-	}
-	if filepath.Ext(name) == ".tsv" {
-		return '\t'
-	}
-	header, _, _ := bytes.Cut(bytes.TrimLeft(text, "\r\n"), []byte("\n"))
-	if bytes.IndexByte(header, '\t') >= 0 && bytes.IndexByte(header, ',') < 0 {
-		return '\t'
-	}
-	return ','
 }
 
 // isText reports whether b can be part of a text file: valid UTF-8 without

@@ -25,6 +25,15 @@ func (e *RowError) Error() string {
 	return fmt.Sprintf("%s:%d: column %s: %s", e.File, e.Line, e.Column, e.Reason)
 }
 
+// newRowError returns the fault err of a row. A reason has nothing underneath.
+func newRowError(file string, line int64, column string, err error) *RowError {
+	e := &RowError{File: file, Line: line, Column: column, Reason: err.Error()}
+	if _, only := err.(reason); !only { //nolint:errorlint // the refusals of this package are not wrapped
+		e.Err = err
+	}
+	return e
+}
+
 // Unwrap returns the underlying error, if there is one.
 func (e *RowError) Unwrap() error { return e.Err }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/gsimc/gsimc/dataset"
 )
 
-// Interactions are read from a file, dealt out 8:1:1 by user, and come back as
-// histories over the items that training users have.
+// Interactions are read from a file, divided 8:1:1 by user, and come back as histories over the
+// items that training users have.
 func Example() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
@@ -24,7 +24,7 @@ func Example() {
 	defer f.Abort()
 	fmt.Fprintln(f, "user_id,item_id,timestamp")
 	for user := range 10 {
-		fmt.Fprintf(f, "user%d,tea,20\nuser%d,milk,10\nuser%d,tea,30\n", user, user, user)
+		fmt.Fprintf(f, "user%d,tea,1700000020\nuser%d,milk,1700000010\nuser%d,tea,1700000030\n", user, user, user)
 	}
 	if err := f.Close(); err != nil {
 		log.Fatal(err)
@@ -44,5 +44,5 @@ func Example() {
 	// Output:
 	// 30 rows, 10 repeated
 	// 8 training, 1 validation and 1 test users
-	// items [milk tea] first history [0 1] at [10 20]
+	// items [milk tea] first history [0 1] at [1700000010 1700000020]
 }

@@ -126,7 +126,7 @@ func FuzzReadSplit(f *testing.F) {
 			t.Fatal("an empty split was accepted")
 		}
 		for id, role := range roles {
-			if checkID([]byte(id)) != "" || role < Train || role > Test {
+			if checkID([]byte(id)) != nil || role < Train || role > Test {
 				t.Fatalf("user %q has role %v", id, role)
 			}
 		}
@@ -147,7 +147,7 @@ func FuzzReadItems(f *testing.F) {
 			return
 		}
 		for id := range c.titles {
-			if checkID([]byte(id)) != "" {
+			if checkID([]byte(id)) != nil {
 				t.Fatalf("item %q was accepted", id)
 			}
 		}

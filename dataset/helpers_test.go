@@ -21,12 +21,14 @@ func writeFile(tb testing.TB, name string, data []byte) string {
 	return path
 }
 
-// pack compresses data with "none", "gzip" or "zstd".
+// pack compresses data with "none", "gzip", "zstd" or "zip".
 func pack(tb testing.TB, how string, data []byte) []byte {
 	tb.Helper()
 	var b bytes.Buffer
 	var w io.WriteCloser
 	switch how {
+	case "zip":
+		return archive(tb, "events.csv", string(data))
 	case "gzip":
 		w = gzip.NewWriter(&b)
 	case "zstd":
@@ -47,9 +49,16 @@ func pack(tb testing.TB, how string, data []byte) []byte {
 	return b.Bytes()
 }
 
-// readBytes reads data as if it were the file called name.
+// readBytes reads data as if it were the file called name. Times are seconds unless opt says more.
 func readBytes(name string, data []byte, opt Options) (*Interactions, *Report, error) {
-	l := &loader{opt: opt, users: newIndex(), items: newIndex(), report: &Report{}, total: int64(len(data))}
+	if opt.TimeUnit == "" {
+		opt.TimeUnit = "s"
+	}
+	l, err := newLoader([]string{name}, opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	l.total = int64(len(data))
 	r := bytes.NewReader(data)
 	s, err := newSource(name, r, r, int64(len(data)))
 	if err != nil {

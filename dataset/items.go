@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -21,12 +20,12 @@ func (c *Catalogue) Title(id string) string { return c.titles[id] }
 // title and categories may be empty. More columns are ignored. The first fault
 // is an error.
 func ReadItems(path string) (*Catalogue, error) {
-	s, err := openSource(path)
+	var c *Catalogue
+	err := oneSource(path, func(s *source) (err error) {
+		c, err = readItems(s)
+		return err
+	})
 	if err != nil {
-		return nil, err
-	}
-	c, err := readItems(s)
-	if err = errors.Join(err, s.Close()); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -48,15 +47,15 @@ func readItems(s *source) (*Catalogue, error) {
 			return nil, err
 		}
 		id := fields[at[0]]
-		if reason := checkID(id); reason != "" {
-			return nil, t.bad(columns[0], reason)
+		if err := checkID(id); err != nil {
+			return nil, t.bad(columns[0], err)
 		}
 		if _, twice := c.titles[string(id)]; twice {
-			return nil, t.bad(columns[0], fmt.Sprintf("item %s was there before", quote(id)))
+			return nil, t.bad(columns[0], refusef("item %s was there before", quote(id)))
 		}
 		for i := 1; i < len(columns); i++ {
 			if text := fields[at[i]]; !utf8.Valid(text) {
-				return nil, t.bad(columns[i], fmt.Sprintf("%s is not valid UTF-8", quote(text)))
+				return nil, t.bad(columns[i], refusef("%s is not valid UTF-8", quote(text)))
 			}
 		}
 		c.titles[string(id)] = string(fields[at[1]])
@@ -69,7 +68,7 @@ func openTable(s *source, what string, columns ...string) (t *table, at []int, e
 	if s.text == nil || s.format == formatJSONL {
 		return nil, nil, fmt.Errorf("%s: %s must be CSV or TSV, not %s", s.path, what, s.format)
 	}
-	if t, err = newTable(s, 0); err != nil {
+	if t, err = newTable(s, tableForm{wanted: columns}); err != nil {
 		return nil, nil, err
 	}
 	for _, name := range columns {

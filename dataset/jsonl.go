@@ -19,43 +19,63 @@ type jsonRows struct {
 	lines   lineReader
 	cols    [numColumns]column
 	hasTime bool
+	decoder *decoder
 	values  [numColumns][]byte // raw JSON values of the row, nil: absent
 }
 
-// newJSONRows looks at the first object of s, which decides whether the file
-// has times if Options.TimeColumn leaves that open.
-func newJSONRows(s *source, opt Options) (*jsonRows, error) {
-	j := &jsonRows{source: s, lines: lineReader{text: s.text}, cols: opt.columns(), hasTime: true}
+// newJSONRows looks at the first object of s, which decides whether the file has times if
+// Options.TimeColumn leaves that open.
+func newJSONRows(s *source, opt Options, d *decoder) (*jsonRows, error) {
+	j := &jsonRows{source: s, lines: lineReader{text: s.text}, cols: opt.columns(), hasTime: true, decoder: d}
+	if err := j.lookAhead(s); err != nil {
+		return nil, err
+	}
+	first, err := s.head()
+	if err != nil {
+		return nil, err
+	}
+	d.recognise(j.over(lineReader{block: first}))
+	return j, nil
+}
+
+// lookAhead checks the members of the first object.
+func (j *jsonRows) lookAhead(s *source) error {
 	first, err := s.text.Peek(MaxRowBytes)
 	if err != nil && err != io.EOF {
-		return nil, s.wrap(err)
+		return s.wrap(err)
 	}
 	first, _, _ = bytes.Cut(bytes.TrimLeft(first, " \t\r\n"), []byte("\n"))
 	if !json.Valid(first) {
-		return j, nil // reading the row reports the fault
+		return nil // reading the row reports the fault
 	}
 	j.find(first)
+	s.columns = memberNames(first)
 	for i, col := range j.cols {
 		switch {
 		case j.values[i] != nil || col.name == "":
 		case !col.optional:
-			return nil, fault.In(s.path, col.missing(memberNames(first)))
+			return fault.In(s.path, col.missing(s.columns))
 		case i == timeColumn:
 			j.hasTime = false
 		}
 	}
-	return j, nil
+	return nil
 }
 
 // over implements lineForm.
 func (j *jsonRows) over(lines lineReader) rowReader {
-	return &jsonRows{source: j.source, lines: lines, cols: j.cols, hasTime: j.hasTime}
+	return &jsonRows{source: j.source, lines: lines, cols: j.cols, hasTime: j.hasTime, decoder: j.decoder}
 }
 
 // multiline implements lineForm.
 func (j *jsonRows) multiline() byte { return 0 }
 
-func (j *jsonRows) timed() bool { return j.hasTime }
+func (j *jsonRows) ticks() int64 {
+	if !j.hasTime {
+		return 0
+	}
+	return j.decoder.clock.ticks
+}
 
 func (j *jsonRows) next(r *row) error {
 	line, err := j.nextLine()
@@ -63,13 +83,13 @@ func (j *jsonRows) next(r *row) error {
 		return err
 	}
 	if !json.Valid(line) || line[0] != '{' {
-		return j.bad("", fmt.Sprintf("not a JSON object: %s", quote(line)))
+		return j.bad("", refusef("not a JSON object: %s", quote(line)))
 	}
 	j.find(line)
-	r.time, r.weight = 0, 1
+	r.clear()
 	for i, value := range j.values {
-		if reason := j.take(r, i, value); reason != "" {
-			return j.bad(j.cols[i].name, reason)
+		if err := j.take(r, i, value); err != nil {
+			return j.bad(j.cols[i].name, err)
 		}
 	}
 	return nil
@@ -94,44 +114,33 @@ func (j *jsonRows) nextLine() ([]byte, error) {
 	}
 }
 
-// take puts the JSON value of mapped column i into r.
-func (j *jsonRows) take(r *row, i int, value []byte) (reason string) {
+// take puts the JSON value of the column mapped at i into r.
+func (j *jsonRows) take(r *row, i int, value []byte) error {
 	switch {
 	case i == timeColumn && !j.hasTime:
 		if value != nil {
-			return "a time, although the first row of the file has none"
+			return reason("a time, although the first row of the file has none")
 		}
-		return ""
+		return nil
 	case j.cols[i].name == "":
-		return ""
+		return nil
 	case value == nil:
-		return "missing"
+		return reason("missing")
 	}
-	text, isString, reason := jsonScalar(value)
-	if reason != "" {
-		return reason
+	text, isString, err := jsonScalar(value)
+	if err != nil {
+		return err
 	}
-	switch i {
-	case userColumn, itemColumn:
+	if i == userColumn || i == itemColumn {
 		if _, isInt := parseInt(text); !isString && !isInt {
-			return fmt.Sprintf("id %s, want a string or an integer", quote(value))
+			return refusef("id %s, want a string or an integer", quote(value))
 		}
-		if i == userColumn {
-			r.user = text
-		} else {
-			r.item = text
-		}
-		return checkID(text)
-	case timeColumn:
-		r.time, reason = parseTime(text)
-	case weightColumn:
-		r.weight, reason = parseWeight(text)
 	}
-	return reason
+	return j.decoder.take(r, i, text)
 }
 
-func (j *jsonRows) bad(column, reason string) error {
-	return &RowError{File: j.source.path, Line: j.lines.line, Column: column, Reason: reason}
+func (j *jsonRows) bad(column string, err error) error {
+	return newRowError(j.source.path, j.lines.line, column, err)
 }
 
 // find sets j.values to the values of the mapped columns in a valid JSON object.
@@ -154,33 +163,33 @@ func memberNames(object []byte) (names []string) {
 }
 
 // jsonScalar returns the text of a JSON string or number.
-func jsonScalar(value []byte) (text []byte, isString bool, reason string) {
+func jsonScalar(value []byte) (text []byte, isString bool, err error) {
 	switch c := value[0]; {
 	case c == '"':
-		text, reason = jsonString(value)
-		return text, true, reason
+		text, err = jsonString(value)
+		return text, true, err
 	case c == '-', c >= '0' && c <= '9':
-		return value, false, ""
+		return value, false, nil
 	}
-	return nil, false, fmt.Sprintf("%s, want a string or a number", quote(value))
+	return nil, false, refusef("%s, want a string or a number", quote(value))
 }
 
 // jsonString returns the text of a valid JSON string literal, without a copy
 // if it has no escapes.
-func jsonString(literal []byte) (text []byte, reason string) {
+func jsonString(literal []byte) (text []byte, err error) {
 	text = literal[1 : len(literal)-1]
 	if bytes.IndexByte(text, '\\') < 0 {
-		return text, ""
+		return text, nil
 	}
 	var s string
 	if err := json.Unmarshal(literal, &s); err != nil || !utf8.Valid(literal) {
-		return nil, fmt.Sprintf("string %s is not valid UTF-8", quote(literal))
+		return nil, refusef("string %s is not valid UTF-8", quote(literal))
 	}
 	// Two ids must not become one because both held half a surrogate pair.
 	if bytes.ContainsRune([]byte(s), utf8.RuneError) && !bytes.ContainsRune(literal, utf8.RuneError) {
-		return nil, fmt.Sprintf("string %s has an unpaired surrogate", quote(literal))
+		return nil, refusef("string %s has an unpaired surrogate", quote(literal))
 	}
-	return []byte(s), ""
+	return []byte(s), nil
 }
 
 // eachMember calls fn with the key (escapes resolved) and the raw value of

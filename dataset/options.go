@@ -3,7 +3,11 @@ package dataset
 import (
 	"errors"
 	"fmt"
+	"io"
+	"slices"
+	"strings"
 
+	"github.com/gsimc/gsimc/event"
 	"github.com/gsimc/gsimc/fault"
 )
 
@@ -11,11 +15,14 @@ const (
 	// MaxRowBytes is the longest row of a text file that is accepted, in bytes.
 	MaxRowBytes = 1 << 20
 
-	// DefaultUserColumn, DefaultItemColumn and DefaultTimeColumn are the column
-	// names used where Options leaves them empty.
+	// DefaultUserColumn, DefaultItemColumn and DefaultTimeColumn are the column names where
+	// Options leaves them empty.
 	DefaultUserColumn = "user_id"
 	DefaultItemColumn = "item_id"
 	DefaultTimeColumn = "timestamp"
+
+	// Stdin is the path that stands for [Options.Stdin].
+	Stdin = "-"
 )
 
 // Options says how to read interactions. The zero value is usable.
@@ -23,36 +30,57 @@ type Options struct {
 	UserColumn string // column of the user ids; empty: DefaultUserColumn
 	ItemColumn string // column of the item ids; empty: DefaultItemColumn
 
-	// TimeColumn is the column of the event times: whole seconds, decimal
-	// numbers, or RFC 3339. If it is empty, DefaultTimeColumn is used when the
-	// files have it, and the order of the rows when they do not. A column that
-	// is named here must exist.
+	// TimeColumn is the column of the event times: numbers in TimeUnit, RFC 3339, or dates with
+	// or without a time of day. If it is empty, DefaultTimeColumn is used when the files have it,
+	// and the order of the rows when they do not. A column that is named here must exist.
 	TimeColumn string
 
-	// WeightColumn is the column of the event weights, which must be finite and
-	// greater than 0. Empty: there are none and every event counts as 1.
+	// TimeUnit is the unit of times that are numbers: "s", "ms", "us" or "ns" since 1970. "auto"
+	// and "" recognise the unit of each file by the magnitude of the first numbers, and ordinals,
+	// see [Report.OrdinalTimes].
+	TimeUnit string
+
+	// WeightColumn is the column of the event weights, which must be finite and greater than 0.
+	// Empty: every event weighs 1.
 	WeightColumn string
 
-	// Delimiter separates the fields of CSV files. 0: a tab if the file is
-	// called .tsv or its header has tabs and no commas, else a comma.
+	// TypeColumn is the column of the event types, spelled as [event.TypePattern] says; capital
+	// letters count as small ones, and an empty field is [event.DefaultType]. Empty: the rows have
+	// no types.
+	TypeColumn string
+
+	// EventWeights are the weights of the types. They need TypeColumn. An event weighs
+	// EventWeights.Of(type, weight of WeightColumn); below or at 0 it is left out and counted in
+	// Report.Unliked.
+	EventWeights event.Weights
+
+	// Columns names the columns of CSV files without a header, in their order. A column with an
+	// empty name is ignored. Empty: the first row is the header. Files of other formats name
+	// their columns themselves.
+	Columns []string
+
+	// Delimiter separates the fields of CSV files. 0: the one of comma, tab, semicolon and bar
+	// that makes the wanted columns of the first row.
 	Delimiter byte
 
-	// MinUserEvents and MinItemEvents are the k-core filters: users with fewer
-	// items and items with fewer users are removed, again and again until none
-	// is left. 0 or 1: off.
+	// MinUserEvents and MinItemEvents are the k-core filters: users with fewer items and items
+	// with fewer users are removed, again and again until none is left. 0 or 1: off.
 	MinUserEvents, MinItemEvents int
 
-	// MaxBadRows is how many bad rows are skipped and counted before reading
-	// stops with an error. 0: the first bad row is an error.
+	// MaxBadRows is the number of bad rows that are skipped and counted; one more ends reading
+	// with an error. 0: the first bad row is an error.
 	MaxBadRows int64
 
-	// Progress, if not nil, is called now and then from the reading goroutine:
-	// bytes read of the files as they lie on disk, their total size, and rows
-	// read so far.
+	// Stdin is read for the path "-". It may be a stream without an end in sight: memory does not
+	// grow with its bytes. nil: "-" is refused.
+	Stdin io.Reader
+
+	// Progress, if not nil, is called now and then from the reading goroutine: bytes read of the
+	// files as they lie on disk, their total size or 0 if it is unknown, and rows read.
 	Progress func(readBytes, totalBytes, rows int64)
 
-	// Sorting, if not nil, is called when all rows are read. Sorting them takes
-	// about a quarter as long.
+	// Sorting, if not nil, is called when all rows are read. Sorting them takes about a quarter
+	// as long.
 	Sorting func()
 }
 
@@ -70,22 +98,43 @@ func (o Options) Validate() error {
 		refuse(fault.New("MaxBadRows", o.MaxBadRows, "0 or more"))
 	}
 	if d := o.Delimiter; d == '"' || d == '\n' || d == '\r' || d >= 0x80 {
-		refuse(fault.New("Delimiter", fmt.Sprintf("%q", d), "an ASCII character that is neither a quote nor the end of a line"))
+		refuse(fault.New("Delimiter", fmt.Sprintf("%q", d),
+			"an ASCII character that is neither a quote nor the end of a line"))
 	}
+	if _, known := ticksOf[o.TimeUnit]; !known {
+		refuse(fault.New("TimeUnit", o.TimeUnit, "auto, s, ms, us or ns"))
+	}
+	if len(o.EventWeights) > 0 && o.TypeColumn == "" {
+		refuse(&fault.Fault{Field: "EventWeights", Problem: "the events have no types",
+			Advice: []fault.Change{{Verb: "set", Field: "TypeColumn"}}})
+	}
+	faults = append(faults, o.EventWeights.Validate("EventWeights")...)
+	return errors.Join(append(faults, o.checkColumns()...)...)
+}
+
+// checkColumns returns the faults of the column names.
+func (o Options) checkColumns() (faults []error) {
 	fields := map[string]string{} // by the column that they name
 	for _, c := range o.columns() {
 		if c.name == "" {
 			continue
 		}
 		if other, taken := fields[c.name]; taken {
-			refuse(&fault.Fault{
+			faults = append(faults, &fault.Fault{
 				Field: c.field, Problem: fmt.Sprintf("column %q has a use already", c.name),
 				Advice: []fault.Change{{Verb: "change", Field: c.field}, {Verb: "change", Field: other}},
 			})
 		}
 		fields[c.name] = c.field
+		if len(o.Columns) > 0 && !c.optional && !slices.Contains(o.Columns, c.name) {
+			faults = append(faults, &fault.Fault{
+				Field: "Columns", Got: strings.Join(o.Columns, ","),
+				Problem: fmt.Sprintf("lacks the column %q", c.name),
+				Advice:  []fault.Change{{Verb: "add it to", Field: "Columns"}, {Verb: "change", Field: c.field}},
+			})
+		}
 	}
-	return errors.Join(faults...)
+	return faults
 }
 
 // column is one mapped column of the input.
@@ -101,6 +150,7 @@ const (
 	itemColumn
 	timeColumn
 	weightColumn
+	typeColumn
 	numColumns
 )
 
@@ -113,33 +163,21 @@ func (o Options) columns() [numColumns]column {
 		return name
 	}
 	return [numColumns]column{
-		userColumn:   {name: or(o.UserColumn, DefaultUserColumn), field: "UserColumn"},
-		itemColumn:   {name: or(o.ItemColumn, DefaultItemColumn), field: "ItemColumn"},
-		timeColumn:   {name: or(o.TimeColumn, DefaultTimeColumn), field: "TimeColumn", optional: o.TimeColumn == "" || o.TimeColumn == DefaultTimeColumn},
+		userColumn: {name: or(o.UserColumn, DefaultUserColumn), field: "UserColumn"},
+		itemColumn: {name: or(o.ItemColumn, DefaultItemColumn), field: "ItemColumn"},
+		timeColumn: {name: or(o.TimeColumn, DefaultTimeColumn), field: "TimeColumn",
+			optional: o.TimeColumn == "" || o.TimeColumn == DefaultTimeColumn},
 		weightColumn: {name: o.WeightColumn, field: "WeightColumn"},
+		typeColumn:   {name: o.TypeColumn, field: "TypeColumn"},
 	}
 }
 
-// Report says what Read found.
-type Report struct {
-	Files []FileReport // one for each path, in order
-
-	Rows           int64    // rows read, bad ones included
-	BadRows        int64    // rows skipped because of Options.MaxBadRows
-	BadRowMessages []string // what was wrong with the first few of them
-	Unliked        int64    // events that Builder left out for a weight that is not above 0
-	Duplicates     int64    // events dropped because their user had the item before
-	Filtered       int64    // events dropped by the k-core filters
-	FilteredUsers  int      // users dropped by the k-core filters
-	FilteredItems  int      // items dropped by the k-core filters
-
-	Hash string // Interactions.Hash of the result
-}
-
-// FileReport says how one file was read.
-type FileReport struct {
-	Path        string
-	Format      string // "csv", "tsv", "jsonl" or "parquet"
-	Compression string // "none", "gzip" or "zstd"
-	Rows        int64  // rows read, bad ones included
+// wanted returns the names of the columns that a file must have.
+func (o Options) wanted() (names []string) {
+	for _, c := range o.columns() {
+		if c.name != "" && !c.optional {
+			names = append(names, c.name)
+		}
+	}
+	return names
 }

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -16,15 +17,16 @@ import (
 // byte arrays or integers (an integer stands for its digits); times are
 // timestamps, numbers of seconds or text as in CSV; weights are numbers.
 type parquetRows struct {
-	source *source
-	file   *parquet.File
-	cols   [numColumns]*parquetColumn // nil: not read
-	groups []parquet.RowGroup         // those not opened yet
-	left   int64                      // rows left in the open row group
-	line   int64                      // number of the row that was read last
+	source  *source
+	file    *parquet.File
+	cols    [numColumns]*parquetColumn // nil: not read
+	groups  []parquet.RowGroup         // those not opened yet
+	left    int64                      // rows left in the open row group
+	line    int64                      // number of the row that was read last
+	decoder *decoder
 }
 
-func newParquetRows(s *source, opt Options) (rows *parquetRows, err error) {
+func newParquetRows(s *source, opt Options, d *decoder) (rows *parquetRows, err error) {
 	defer func() {
 		if err != nil {
 			err = fault.In(s.path, err)
@@ -38,13 +40,40 @@ func newParquetRows(s *source, opt Options) (rows *parquetRows, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errCorruptParquet, err)
 	}
-	p := &parquetRows{source: s, file: file, groups: file.RowGroups()}
+	p := &parquetRows{source: s, file: file, groups: file.RowGroups(), decoder: d}
+	for _, c := range file.Root().Columns() {
+		s.columns = append(s.columns, c.Name())
+	}
 	for i, col := range opt.columns() {
 		if p.cols[i], err = p.open(i, col); err != nil {
 			return nil, err
 		}
 	}
-	return p, nil
+	return p, p.recognise()
+}
+
+// recognise finds the unit of the times in the first values of their column, unless it is given.
+func (p *parquetRows) recognise() error {
+	if p.cols[timeColumn] == nil || p.decoder.clock.ticks != 0 {
+		return nil
+	}
+	m := &magnitude{}
+	p.decoder.clock.sample = m
+	if len(p.groups) > 0 && p.groups[0].NumRows() > 0 {
+		c := *p.cols[timeColumn]
+		c.pages = p.groups[0].ColumnChunks()[c.index].Pages()
+		if err := c.fill(); err != nil {
+			return errors.Join(err, c.close())
+		}
+		for _, v := range c.have {
+			_ = c.takeTime(&row{}, v) // a fault is found again when its row is read
+		}
+		if err := c.close(); err != nil {
+			return err
+		}
+	}
+	p.decoder.clock = clock{ticks: m.ticks()}
+	return nil
 }
 
 // open finds the column mapped at i and checks its type and pages.
@@ -57,17 +86,13 @@ func (p *parquetRows) open(i int, col column) (*parquetColumn, error) {
 		return nil, nil
 	}
 	if c == nil || !c.Leaf() || c.MaxRepetitionLevel() > 0 {
-		var names []string
-		for _, c := range p.file.Root().Columns() {
-			names = append(names, c.Name())
-		}
-		f := col.missing(names)
+		f := col.missing(p.source.columns)
 		f.Problem = fmt.Sprintf("no flat column %q", col.name)
 		return nil, f
 	}
-	pc := &parquetColumn{name: col.name, index: c.Index(), unit: timeUnit(c.Type()), unsigned: unsigned(c.Type())}
+	pc := &parquetColumn{name: col.name, index: c.Index(), unit: timeUnit(c.Type()), unsigned: unsigned(c.Type()), decoder: p.decoder}
 	if !pc.readable(i, c.Type()) {
-		return nil, fmt.Errorf("column %s has the type %s, which cannot be read as %s", col.name, c.Type(), [...]string{"an id", "an id", "a time", "a weight"}[i])
+		return nil, fmt.Errorf("column %s has the type %s, which cannot be read as %s", col.name, c.Type(), [...]string{"an id", "an id", "a time", "a weight", "an event type"}[i])
 	}
 	metadata := p.file.Metadata()
 	for g := range metadata.RowGroups {
@@ -83,7 +108,15 @@ func (p *parquetRows) open(i int, col column) (*parquetColumn, error) {
 	return pc, nil
 }
 
-func (p *parquetRows) timed() bool { return p.cols[timeColumn] != nil }
+func (p *parquetRows) ticks() int64 {
+	switch c := p.cols[timeColumn]; {
+	case c == nil:
+		return 0
+	case c.unit != 0:
+		return c.unit
+	}
+	return p.decoder.clock.ticks
+}
 
 func (p *parquetRows) next(r *row) error {
 	for p.left == 0 {
@@ -96,7 +129,7 @@ func (p *parquetRows) next(r *row) error {
 	}
 	p.left--
 	p.line++
-	r.time, r.weight = 0, 1
+	r.clear()
 	var bad *RowError
 	for i, c := range p.cols {
 		if c == nil {
@@ -108,8 +141,8 @@ func (p *parquetRows) next(r *row) error {
 		if err != nil {
 			return fmt.Errorf("%s: row %d, column %s: %w", p.source.path, p.line, c.name, err)
 		}
-		if reason := c.take(r, i, value); reason != "" && bad == nil {
-			bad = &RowError{File: p.source.path, Line: p.line, Column: c.name, Reason: reason}
+		if err := c.take(r, i, value); err != nil && bad == nil {
+			bad = newRowError(p.source.path, p.line, c.name, err)
 		}
 	}
 	if bad != nil {
@@ -140,8 +173,9 @@ func (p *parquetRows) nextGroup() (err error) {
 type parquetColumn struct {
 	name     string
 	index    int   // leaf index
-	unit     int64 // ticks per second of a timestamp, 1 for plain numbers
-	unsigned bool  // integers are unsigned
+	unit     int64 // ticks per second of a timestamp, 0 for plain numbers
+	decoder  *decoder
+	unsigned bool // integers are unsigned
 	pages    parquet.Pages
 	page     parquet.Page
 	values   parquet.ValueReader
@@ -150,14 +184,14 @@ type parquetColumn struct {
 	text     []byte          // text of a number, reused
 }
 
-// timeUnit returns the ticks per second of a timestamp type, else 1.
+// timeUnit returns the ticks per second of a timestamp type, else 0.
 func timeUnit(t parquet.Type) int64 {
 	if logical := t.LogicalType(); logical != nil {
 		if stamp, ok := logical.Value.(*format.TimestampType); ok && stamp.Unit.Value != nil {
 			return int64(1e9 / stamp.Unit.Value.Duration())
 		}
 	}
-	return 1
+	return 0
 }
 
 // unsigned reports whether t is an unsigned integer type.
@@ -182,6 +216,8 @@ func (c *parquetColumn) readable(i int, t parquet.Type) bool {
 	switch i {
 	case userColumn, itemColumn:
 		return number || kind == parquet.ByteArray
+	case typeColumn:
+		return kind == parquet.ByteArray
 	case timeColumn:
 		return number || kind == parquet.ByteArray || kind == parquet.Float || kind == parquet.Double
 	}
@@ -240,26 +276,45 @@ func (c *parquetColumn) close() error {
 	return err
 }
 
-// take puts value v of mapped column i into r.
-func (c *parquetColumn) take(r *row, i int, v parquet.Value) (reason string) {
+// take puts value v of the column mapped at i into r.
+func (c *parquetColumn) take(r *row, i int, v parquet.Value) (err error) {
 	if v.IsNull() {
-		return "null"
+		return reason("null")
 	}
 	switch i {
-	case userColumn:
-		r.user = c.id(v)
-		return checkID(r.user)
-	case itemColumn:
-		r.item = c.id(v)
-		return checkID(r.item)
+	case userColumn, itemColumn:
+		return c.decoder.take(r, i, c.id(v))
 	case timeColumn:
-		r.time, reason = c.seconds(v)
+		return c.takeTime(r, v)
 	case weightColumn:
 		x := c.number(v)
 		c.text = strconv.AppendFloat(c.text[:0], x, 'g', -1, 64)
-		r.weight, reason = checkWeight(x, c.text)
+		r.weight, err = checkWeight(x, c.text)
+		return err
 	}
-	return reason
+	return c.decoder.take(r, i, v.ByteArray())
+}
+
+// takeTime puts a time into r.
+func (c *parquetColumn) takeTime(r *row, v parquet.Value) (err error) {
+	r.dated = c.unit != 0
+	switch {
+	case v.Kind() == parquet.ByteArray:
+		return c.decoder.take(r, timeColumn, v.ByteArray())
+	case v.Kind() == parquet.Float || v.Kind() == parquet.Double:
+		x := c.number(v)
+		c.text = strconv.AppendFloat(c.text[:0], x, 'g', -1, 64)
+		r.time, err = c.decoder.clock.decimal(x, c.text)
+		return err
+	}
+	t := c.integer(v)
+	c.text = strconv.AppendInt(c.text[:0], t, 10)
+	if c.unit != 0 {
+		r.time, err = checkTime(t/c.unit, c.text)
+		return err
+	}
+	r.time, err = c.decoder.clock.whole(t, c.text)
+	return err
 }
 
 // id returns an id, valid until the following call of next.
@@ -273,21 +328,6 @@ func (c *parquetColumn) id(v parquet.Value) []byte {
 		c.text = strconv.AppendInt(c.text[:0], c.integer(v), 10)
 	}
 	return c.text
-}
-
-// seconds returns a time in seconds.
-func (c *parquetColumn) seconds(v parquet.Value) (seconds int64, reason string) {
-	switch v.Kind() {
-	case parquet.ByteArray:
-		return parseTime(v.ByteArray())
-	case parquet.Float, parquet.Double:
-		x := c.number(v)
-		c.text = strconv.AppendFloat(c.text[:0], x, 'g', -1, 64)
-		return truncateTime(x, c.text)
-	}
-	t := c.integer(v) / c.unit
-	c.text = strconv.AppendInt(c.text[:0], t, 10)
-	return checkTime(t, c.text)
 }
 
 // integer returns an integer value; an unsigned one beyond int64 wraps round.

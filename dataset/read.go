@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 
 	"github.com/gsimc/gsimc/fault"
@@ -12,71 +13,146 @@ import (
 // progressRows is the number of rows between two calls of Options.Progress.
 const progressRows = 1 << 16
 
-// badRowMessages is how many bad rows a Report describes.
+// badRowMessages is the number of bad rows that a Report describes.
 const badRowMessages = 5
 
-// Read reads the files of data, one after the other, into one set of
-// interactions. All of them must have times, or none.
+// Read reads the files of data, one after the other, into one set of interactions. A path is that of
+// a file or of a zip archive of files of one form, or "-" for Options.Stdin. All files must have
+// times, or none.
 //
-// A fault in a row is a *RowError, possibly wrapped; see Options.MaxBadRows.
-// Some faults end reading in any case: files that are damaged or not of a known
-// format, columns that are missing, rows longer than MaxRowBytes, quotes that
-// are never closed. If nothing is left to return, the error wraps ErrNoData.
+// A fault in a row is a *RowError, possibly wrapped; see Options.MaxBadRows. Some faults end reading
+// in any case: files that are damaged or not of a known format, columns that are missing, rows
+// longer than MaxRowBytes, quotes that are never closed. Options that do not fit the files are
+// *fault.Fault of their fields. If nothing is left to return, the error wraps ErrNoData.
 func Read(data []string, opt Options) (*Interactions, *Report, error) {
-	if len(data) == 0 {
-		return nil, nil, fault.New("Data", nil, "at least one file")
-	}
-	if err := opt.Validate(); err != nil {
+	l, err := newLoader(data, opt)
+	if err != nil {
 		return nil, nil, err
 	}
-	l := &loader{opt: opt, users: newIndex(), items: newIndex(), report: &Report{}}
-	for _, path := range data {
-		// A path that cannot be read is reported when its turn comes.
-		if info, err := os.Stat(path); err == nil {
-			l.total += info.Size()
-		}
-	}
-	for _, path := range data {
-		if err := l.readPath(path); err != nil {
-			return nil, nil, err
-		}
-	}
-	l.progress(l.before)
-	if opt.Sorting != nil {
-		opt.Sorting()
+	if err := l.readAll(data); err != nil {
+		return nil, nil, err
 	}
 	return l.finish()
+}
+
+// Events are all events of files with their types. A history holds repeated items too.
+type Events struct {
+	Histories Interactions
+	Kind      []uint16 // for each event the index of its type in Types
+	Types     []string // names of the types, in bytewise order
+}
+
+// ReadEvents reads files as Read does, for a receiver that takes every event: rows of all types are
+// kept and so are those that repeat an item, and nothing is filtered. A weight is that of
+// Options.WeightColumn; Options.EventWeights are not applied. Options.TypeColumn must be set.
+func ReadEvents(data []string, opt Options) (*Events, *Report, error) {
+	if opt.TypeColumn == "" {
+		return nil, nil, fault.New("TypeColumn", nil, "the name of a column")
+	}
+	opt.EventWeights, opt.MinUserEvents, opt.MinItemEvents = nil, 0, 0
+	l, err := newLoader(data, opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	l.kept.kind = true
+	if err := l.readAll(data); err != nil {
+		return nil, nil, err
+	}
+	if err := l.nothingRead(); err != nil {
+		return nil, nil, err
+	}
+	d, kinds := l.sorted()
+	e := &Events{Histories: *d, Kind: kinds}
+	names, rank := l.kinds.sorted()
+	e.Types = names
+	for i, k := range kinds {
+		kinds[i] = rank[k]
+	}
+	l.report.Hash = d.Hash()
+	return e, l.report, nil
 }
 
 // loader collects the rows of several files.
 type loader struct {
 	opt          Options
 	users, items *index
+	kinds        *types // nil: the rows have no types
 	columns      columns
+	kept         columnSet
 	report       *Report
 
-	timed         bool  // whether the files have times, set by the first
-	before, total int64 // bytes of the files read before, and of all
+	before, total int64 // bytes of the files read before, and of all; total is 0 if unknown
+
+	dated          bool  // a time was a date
+	oldest, newest int64 // of the times, if there are any
 }
 
-func (l *loader) readPath(path string) error {
-	s, err := openSource(path)
-	if err != nil {
-		return err
+func newLoader(data []string, opt Options) (*loader, error) {
+	if len(data) == 0 {
+		return nil, fault.New("Data", nil, "at least one file")
 	}
-	err = l.readSource(s)
-	l.before += s.size
-	return errors.Join(err, s.Close())
+	if err := opt.Validate(); err != nil {
+		return nil, err
+	}
+	l := &loader{opt: opt, users: newIndex(), items: newIndex(), report: &Report{}}
+	l.oldest, l.newest = math.MaxInt64, math.MinInt64
+	l.kept.weight = opt.WeightColumn != "" || len(opt.EventWeights) > 0
+	if opt.TypeColumn != "" {
+		l.kinds = newTypes()
+	}
+	stdin := 0
+	for _, path := range data {
+		if path == Stdin {
+			stdin++
+			continue
+		}
+		// A path that cannot be read is reported when its turn comes.
+		if info, err := os.Stat(path); err == nil {
+			l.total += info.Size()
+		}
+	}
+	switch {
+	case stdin > 1:
+		return nil, fault.New("Data", nil, `standard input, "-", once`)
+	case stdin > 0 && opt.Stdin == nil:
+		return nil, fault.New("Data", Stdin, "a file: there is no standard input")
+	case stdin > 0:
+		l.total = 0
+	}
+	return l, nil
+}
+
+func (l *loader) readAll(data []string) error {
+	form := tableForm{delimiter: l.opt.Delimiter, names: l.opt.Columns, wanted: l.opt.wanted()}
+	for _, path := range data {
+		size := int64(0)
+		err := eachSource(path, l.opt.Stdin, form, func(s *source) error {
+			size = s.size
+			return l.readSource(s)
+		})
+		if err != nil {
+			return err
+		}
+		l.before += size
+	}
+	l.progress(l.before)
+	if l.opt.Sorting != nil {
+		l.opt.Sorting()
+	}
+	return nil
 }
 
 // readSource reads all rows of s.
 func (l *loader) readSource(s *source) error {
-	rows, err := newRowReader(s, l.opt)
+	rows, err := newRowReader(s, l.opt, l.kinds)
 	if err != nil {
 		return err
 	}
 	if err := l.sameTimes(s, rows); err != nil {
 		return err
+	}
+	if l.report.UnusedTypeColumn == "" {
+		l.report.UnusedTypeColumn = l.opt.unusedTypeColumn(s.columns)
 	}
 	before := l.report.Rows
 	var r row
@@ -86,35 +162,48 @@ func (l *loader) readSource(s *source) error {
 			break
 		}
 		if err == nil {
-			err = l.columns.add(l.users.of(r.user), l.items.of(r.item), r.time, r.weight, l.timed, l.opt.WeightColumn != "")
-			if err != nil {
-				return fmt.Errorf("%s: %w", s.path, err)
-			}
-		} else if err = l.tolerate(err); err != nil {
+			err = l.add(&r)
+		} else {
+			err = l.tolerate(err)
+		}
+		if err != nil {
 			return err
 		}
 		l.report.Rows++
 		if l.report.Rows%progressRows == 0 {
-			l.progress(l.before + min(s.file.read.Load(), s.size))
+			l.progress(l.before + s.file.read.Load())
 		}
 	}
 	l.report.Files = append(l.report.Files, FileReport{
-		Path: s.path, Format: s.format, Compression: s.compression, Rows: l.report.Rows - before,
+		Path: s.path, Format: s.format, Compression: s.compression, Delimiter: s.delimiter,
+		TimeUnit: unitName(rows.ticks()), Rows: l.report.Rows - before,
 	})
 	return nil
 }
 
-// sameTimes checks that s has times if the first file had them.
-func (l *loader) sameTimes(s *source, rows rowReader) error {
-	if len(l.report.Files) == 0 {
-		l.timed = rows.timed()
+// add takes a good row up.
+func (l *loader) add(r *row) error {
+	if r.weight <= 0 {
+		l.report.Unliked++
 		return nil
 	}
-	if l.timed == rows.timed() {
+	l.dated = l.dated || r.dated
+	l.oldest, l.newest = min(l.oldest, r.time), max(l.newest, r.time)
+	return l.columns.add(l.users.of(r.user), l.items.of(r.item), r.time, r.weight, r.kind, l.kept)
+}
+
+// sameTimes checks that s has times if the first file had them.
+func (l *loader) sameTimes(s *source, rows rowReader) error {
+	timed := rows.ticks() != 0
+	if len(l.report.Files) == 0 {
+		l.kept.time = timed
+		return nil
+	}
+	if l.kept.time == timed {
 		return nil
 	}
 	with, without := s.path, l.report.Files[0].Path
-	if l.timed {
+	if l.kept.time {
 		with, without = without, with
 	}
 	return fmt.Errorf("%s has times in column %s and %s has not: files that are read together must all have them, or none",
@@ -129,7 +218,11 @@ func (l *loader) tolerate(err error) error {
 	}
 	l.report.BadRows++
 	if l.opt.MaxBadRows == 0 {
-		return errors.Join(err, fault.New("MaxBadRows", 0, "more to skip bad rows"))
+		err := errors.Join(err, fault.New("MaxBadRows", 0, "more to skip bad rows"))
+		if outside := (*timeRange)(nil); errors.As(err, &outside) {
+			err = errors.Join(err, fault.New("TimeUnit", unitName(outside.ticks), "the unit of the times"))
+		}
+		return err
 	}
 	if l.report.BadRows > l.opt.MaxBadRows {
 		return &fault.Fault{
@@ -151,11 +244,11 @@ func (l *loader) progress(readBytes int64) {
 
 // finish turns the rows into interactions.
 func (l *loader) finish() (*Interactions, *Report, error) {
-	rows := int64(l.columns.rows)
-	if rows == 0 {
-		return nil, nil, fmt.Errorf("%s: %w: %d rows, %d of them bad", l.report.Files[0].Path, ErrNoData, l.report.Rows, l.report.BadRows)
+	if err := l.nothingRead(); err != nil {
+		return nil, nil, err
 	}
-	d := l.columns.interactions(l.users, l.items)
+	rows := int64(l.columns.rows)
+	d, _ := l.sorted()
 	users, items := d.NumUsers(), d.NumItems()
 	l.report.Duplicates = rows - int64(d.Len())
 	l.report.Filtered = d.core(l.opt.MinUserEvents, l.opt.MinItemEvents)
@@ -165,6 +258,30 @@ func (l *loader) finish() (*Interactions, *Report, error) {
 	}
 	l.report.Hash = d.Hash()
 	return d, l.report, nil
+}
+
+// nothingRead returns an error if there are no rows to go on with.
+func (l *loader) nothingRead() error {
+	if l.columns.rows > 0 {
+		return nil
+	}
+	r := l.report
+	text := fmt.Sprintf("%d rows, %d of them bad", r.Rows, r.BadRows)
+	if r.Unliked > 0 {
+		text += fmt.Sprintf(" and %d of a weight that is not above 0", r.Unliked)
+	}
+	return fmt.Errorf("%s: %w: %s", r.Files[0].Path, ErrNoData, text)
+}
+
+// sorted returns the interactions of the rows and their kinds. Times that are ordinals have served
+// with that.
+func (l *loader) sorted() (d *Interactions, kinds []uint16) {
+	rows := int64(l.columns.rows)
+	d, kinds = l.columns.interactions(l.users, l.items)
+	if l.kept.time && ticksOf[l.opt.TimeUnit] == 0 && !l.dated && l.oldest >= 0 && l.newest < max(endOf1970, rows+1) {
+		l.report.OrdinalTimes, d.Time = true, nil
+	}
+	return d, kinds
 }
 
 // nothingLeft returns the fault of filters that removed every user; users is their number before.

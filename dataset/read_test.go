@@ -70,7 +70,7 @@ var small = struct {
 func TestReadFormats(t *testing.T) {
 	hash := "" // of the first file; all others must have the same
 	check := func(t *testing.T, name string, data []byte, format, compression string) {
-		d, report, err := Read([]string{writeFile(t, name, data)}, Options{WeightColumn: "weight"})
+		d, report, err := Read([]string{writeFile(t, name, data)}, Options{WeightColumn: "weight", TimeUnit: "s"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,8 +79,9 @@ func TestReadFormats(t *testing.T) {
 			t.Errorf("interactions (-want +got):\n%s", diff)
 		}
 		want := &Report{
-			Files: []FileReport{{Path: report.Files[0].Path, Format: format, Compression: compression, Rows: 7}},
-			Rows:  7, Duplicates: 2, Hash: report.Hash,
+			Files: []FileReport{{Path: report.Files[0].Path, Format: format, Compression: compression,
+				Delimiter: map[string]string{"csv": ",", "tsv": "\t"}[format], TimeUnit: "s", Rows: 7}},
+			Rows: 7, Duplicates: 2, Hash: report.Hash,
 		}
 		if diff := cmp.Diff(want, report); diff != "" {
 			t.Errorf("report (-want +got):\n%s", diff)
@@ -342,11 +343,11 @@ func TestReadManyChunks(t *testing.T) {
 	for r := range n {
 		// Backwards in time, users in turn: every row has to move.
 		u, i := fmt.Appendf(nil, "%02d", r%50), fmt.Appendf(nil, "%06d", r/50)
-		if err := c.add(users.of(u), items.of(i), int64(n-r), float32(r+1), true, true); err != nil {
+		if err := c.add(users.of(u), items.of(i), int64(n-r), float32(r+1), 0, columnSet{time: true, weight: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	d := c.interactions(users, items)
+	d, _ := c.interactions(users, items)
 	checkInvariants(t, d)
 	if d.Len() != n {
 		t.Fatalf("%d events, want %d", d.Len(), n)

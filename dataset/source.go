@@ -47,45 +47,70 @@ func (c *countingFile) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// source is an opened input: the text of it, decompressed, or for Parquet the
-// file itself.
+// source is an opened input: the text of it, decompressed, or for Parquet the file itself.
 type source struct {
 	path        string
-	size        int64
-	format      string // formatCSV stands for both CSV and TSV here
+	size        int64  // bytes on disk, 0 if unknown
+	format      string // formatCSV stands for both CSV and TSV until a table is made
 	compression string
 	file        *countingFile
 	text        *bufio.Reader // nil for Parquet; its size is MaxRowBytes
 	closers     []func() error
+
+	delimiter string   // set by newTable
+	columns   []string // names of the columns in the file, set by newRowReader
 }
 
-// openSource opens the file at path and recognises what it is.
-func openSource(path string) (_ *source, err error) {
+// stdinName stands for standard input in errors and reports.
+const stdinName = "standard input"
+
+// eachSource calls do for what the path names: a file, stdin for "-", or each file of an archive.
+// The source is closed after that. do may be called concurrently with nothing else.
+func eachSource(path string, stdin io.Reader, form tableForm, do func(*source) error) error {
+	if path == Stdin {
+		s, err := newSource(stdinName, stdin, nil, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(do(s), s.Close())
+	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = f.Close() // it was only read
-		}
-	}()
+	defer func() { _ = f.Close() }() // it was only read
 	info, err := f.Stat()
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case info.IsDir():
-		return nil, fmt.Errorf("%s: is a directory, want a file", path)
+		return fmt.Errorf("%s: is a directory, want a file", path)
+	}
+	var magic [4]byte
+	if n, _ := f.ReadAt(magic[:], 0); isZip(magic[:n]) {
+		return eachEntry(path, &countingFile{at: f}, info.Size(), form, do)
 	}
 	s, err := newSource(path, f, f, info.Size())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s.closers = append(s.closers, f.Close)
-	return s, nil
+	return errors.Join(do(s), s.Close())
 }
 
-// newSource recognises compression and format of the size bytes in file.
+// oneSource is eachSource for a path that must name one file.
+func oneSource(path string, do func(*source) error) error {
+	done := false
+	return eachSource(path, nil, tableForm{}, func(s *source) error {
+		if done {
+			return fmt.Errorf("%s: more than one file in the archive, want one", path)
+		}
+		done = true
+		return do(s)
+	})
+}
+
+// newSource recognises compression and format of the size bytes in file. at is nil if file is a
+// stream.
 func newSource(path string, file io.Reader, at io.ReaderAt, size int64) (_ *source, err error) {
 	s := &source{path: path, size: size, compression: "none", file: &countingFile{file: file, at: at}}
 	defer func() {
@@ -100,7 +125,12 @@ func newSource(path string, file io.Reader, at io.ReaderAt, size int64) (_ *sour
 	}
 	switch {
 	case len(magic) == 0:
-		return nil, fmt.Errorf("%s: the file is empty: %w", path, ErrNoData)
+		return nil, s.empty()
+	case at == nil && (isZip(magic) || string(magic) == "PAR1"):
+		return nil, fmt.Errorf("%s: zip and Parquet cannot be read from a stream: "+
+			"write the data to a file, or unpack it on the way", path)
+	case isZip(magic):
+		return nil, fmt.Errorf("%s: an archive in place of a data file", path)
 	case string(magic) == "PAR1":
 		s.format = formatParquet
 		return s, nil
@@ -112,6 +142,8 @@ func newSource(path string, file io.Reader, at io.ReaderAt, size int64) (_ *sour
 	s.text = bufio.NewReaderSize(text, MaxRowBytes)
 	return s, s.recognise()
 }
+
+func (s *source) empty() error { return fmt.Errorf("%s: the file is empty: %w", s.path, ErrNoData) }
 
 // decompress returns the text behind raw, whose first bytes are magic.
 func (s *source) decompress(raw io.Reader, magic []byte) (io.Reader, error) {
@@ -149,10 +181,10 @@ func (s *source) recognise() error {
 	first := bytes.TrimLeft(start, " \t\r\n")
 	switch {
 	case len(start) == 0:
-		return fmt.Errorf("%s: the file is empty: %w", s.path, ErrNoData)
+		return s.empty()
 	case bytes.HasPrefix(start, []byte("PAR1")):
 		return fmt.Errorf("%s: a Parquet file inside %s; Parquet compresses its pages itself: unpack the file first", s.path, s.compression)
-	case bytes.HasPrefix(start, []byte{0x1f, 0x8b}), bytes.HasPrefix(start, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+	case bytes.HasPrefix(start, []byte{0x1f, 0x8b}), bytes.HasPrefix(start, []byte{0x28, 0xb5, 0x2f, 0xfd}), isZip(start):
 		return fmt.Errorf("%s: compressed twice: unpack the file once", s.path)
 	case strings.EqualFold(filepath.Ext(s.path), ".parquet"):
 		return fmt.Errorf("%s: is not a Parquet file: it does not start with PAR1", s.path)

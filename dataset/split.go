@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -75,12 +74,12 @@ type Roles map[string]Role
 // plain or compressed, the role being train, validation or test. More columns
 // are ignored. The first fault is an error.
 func ReadRoles(path string) (Roles, error) {
-	s, err := openSource(path)
+	var roles Roles
+	err := oneSource(path, func(s *source) (err error) {
+		roles, err = readRoles(s)
+		return err
+	})
 	if err != nil {
-		return nil, err
-	}
-	roles, err := readRoles(s)
-	if err = errors.Join(err, s.Close()); err != nil {
 		return nil, err
 	}
 	return roles, nil
@@ -102,15 +101,15 @@ func readRoles(s *source) (Roles, error) {
 			return nil, err
 		}
 		id := fields[at[0]]
-		if reason := checkID(id); reason != "" {
-			return nil, t.bad("user_id", reason)
+		if err := checkID(id); err != nil {
+			return nil, t.bad("user_id", err)
 		}
 		role, ok := byName[string(fields[at[1]])]
 		if !ok {
-			return nil, t.bad("role", fmt.Sprintf("%s, want train, validation or test", quote(fields[at[1]])))
+			return nil, t.bad("role", refusef("%s, want train, validation or test", quote(fields[at[1]])))
 		}
 		if _, twice := roles[string(id)]; twice {
-			return nil, t.bad("user_id", fmt.Sprintf("user %s was there before", quote(id)))
+			return nil, t.bad("user_id", refusef("user %s was there before", quote(id)))
 		}
 		roles[string(id)] = role
 	}

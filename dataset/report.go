@@ -1,0 +1,70 @@
+package dataset
+
+import (
+	"slices"
+	"strings"
+)
+
+// Report says what Read found.
+type Report struct {
+	Files []FileReport // one for each file, in order; those of an archive one by one
+
+	Rows           int64    // rows read, bad ones included
+	BadRows        int64    // rows skipped because of Options.MaxBadRows
+	BadRowMessages []string // what was wrong with the first few of them
+	Unliked        int64    // events left out because their weight is not above 0
+	Duplicates     int64    // events dropped because their user had the item before
+	Filtered       int64    // events dropped by the k-core filters
+	FilteredUsers  int      // users dropped by the k-core filters
+	FilteredItems  int      // items dropped by the k-core filters
+
+	// OrdinalTimes tells that the times are positions rather than times, so that they order the
+	// histories and are then dropped: Interactions.Time is nil, and nothing can be learned of how
+	// tastes fade with time. They count as positions if Options.TimeUnit leaves the unit open, all
+	// of them are plain numbers, none is negative, and all of them lie in the year 1970 when they
+	// are taken for seconds or are at most the number of rows. So do numbers from 1 on for each
+	// user or for the whole file, years, days such as 20240131, and days, hours or minutes since
+	// 1970.
+	OrdinalTimes bool
+
+	// UnusedTypeColumn is the column that looks like one of event types although
+	// Options.TypeColumn is empty, such as "event_type" or "action". Empty: there is none.
+	UnusedTypeColumn string
+
+	Hash string // Interactions.Hash of the result
+}
+
+// FileReport says how one file was read.
+type FileReport struct {
+	Path        string // "standard input" for "-"; in an archive the archive, a slash, and the file
+	Format      string // "csv", "tsv", "jsonl" or "parquet"
+	Compression string // "none", "gzip", "zstd" or "zip"
+	Delimiter   string // between the fields of "csv" and "tsv"
+	TimeUnit    string // in which numbers were read as times; empty: the file has no times
+	Rows        int64  // rows read, bad ones included
+}
+
+// typeNames are names that columns of event types have in public data.
+var typeNames = []string{
+	"event_type", "eventtype", "event", "event_name", "action", "action_type", "type", "behavior",
+	"behaviour", "behavior_type", "behaviour_type", "interaction", "interaction_type", "activity",
+}
+
+// unusedTypeColumn returns the column among names that looks like one of event types and is not
+// mapped, empty if there is none.
+func (o Options) unusedTypeColumn(names []string) string {
+	if o.TypeColumn != "" {
+		return ""
+	}
+	for _, name := range names {
+		mapped := func(c column) bool { return c.name == name }
+		used := o.columns()
+		if slices.ContainsFunc(used[:], mapped) {
+			continue
+		}
+		if slices.Contains(typeNames, strings.ToLower(strings.NewReplacer("-", "_", " ", "_").Replace(name))) {
+			return name
+		}
+	}
+	return ""
+}

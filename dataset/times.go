@@ -1,0 +1,243 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+// Times outside the years 0 to 9999 are refused: nearly always they are numbers in another unit,
+// which would make every half-life wrong by a factor of a thousand without a word.
+var (
+	minTime = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	maxTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC).Unix()
+)
+
+// endOf1970 is the number of seconds of the year 1970: see Report.OrdinalTimes.
+const endOf1970 = 365 * 24 * 3600
+
+// ticksOf has the ticks per second of each unit of Options.TimeUnit, 0: recognised.
+var ticksOf = map[string]int64{"": 0, "auto": 0, "s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}
+
+// unitName returns the name of the unit with that many ticks per second, empty for 0.
+func unitName(ticks int64) string {
+	for name, t := range ticksOf {
+		if t == ticks && t > 0 {
+			return name
+		}
+	}
+	return ""
+}
+
+// A timeRange is the refusal of a number that is no time in its unit.
+type timeRange struct {
+	value string // as it stands in the file, quoted
+	ticks int64
+}
+
+func (e *timeRange) Error() string {
+	return fmt.Sprintf("time %s in the unit %s is outside the years 0 to 9999", e.value, unitName(e.ticks))
+}
+
+// A clock reads the times of one file. It is shared by goroutines, which do not change it.
+type clock struct {
+	ticks  int64      // per second, of numbers
+	sample *magnitude // not nil: numbers are taken up by it, and any number is good
+}
+
+// read returns a time in seconds since 1970: a number, or a date as parseDate takes it. dated tells
+// that it was a date.
+func (c *clock) read(b []byte) (seconds int64, dated bool, err error) {
+	if t, ok := parseInt(b); ok {
+		seconds, err = c.whole(t, b)
+		return seconds, false, err
+	}
+	if len(b) == 0 {
+		return 0, false, reason("empty time, want a number, a date or RFC 3339")
+	}
+	if t, ok := parseDate(b); ok {
+		seconds, err = checkTime(t, b)
+		return seconds, true, err
+	}
+	if x, err := strconv.ParseFloat(string(b), 64); err == nil || math.IsInf(x, 0) {
+		seconds, err = c.decimal(x, b)
+		return seconds, false, err
+	}
+	return 0, false, refusef(
+		"bad time %s, want a number, a date such as 2024-05-31 12:00:00, or RFC 3339", quote(b))
+}
+
+// whole returns the seconds of a whole number; b is the value as it stands in the file.
+func (c *clock) whole(t int64, b []byte) (seconds int64, err error) {
+	if c.ticks == 1 {
+		if t < minTime || t > maxTime {
+			return 0, &timeRange{value: quote(b), ticks: 1}
+		}
+		return t, nil
+	}
+	if c.sample != nil {
+		c.sample.add(float64(t))
+		return 0, nil
+	}
+	if t /= c.ticks; t < minTime || t > maxTime {
+		return 0, &timeRange{value: quote(b), ticks: c.ticks}
+	}
+	return t, nil
+}
+
+// decimal is whole for a decimal number, which is truncated towards zero.
+func (c *clock) decimal(x float64, b []byte) (seconds int64, err error) {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return 0, refusef("bad time %s, want a finite number", quote(b))
+	}
+	if c.sample != nil {
+		c.sample.add(x)
+		return 0, nil
+	}
+	if x /= float64(c.ticks); x < float64(minTime) || x > float64(maxTime) {
+		return 0, &timeRange{value: quote(b), ticks: c.ticks}
+	}
+	return int64(x), nil
+}
+
+// checkTime returns t, or why it is out of range.
+func checkTime(t int64, b []byte) (seconds int64, err error) {
+	if t < minTime || t > maxTime {
+		return 0, refusef("time %s is outside the years 0 to 9999", quote(b))
+	}
+	return t, nil
+}
+
+// A magnitude recognises the unit of numbers since 1970. From 1973 to 2262 the units do not
+// overlap: seconds are below 1e11, milliseconds below 1e14, microseconds below 1e17.
+type magnitude struct{ count [4]int }
+
+func (m *magnitude) add(x float64) {
+	switch x = math.Abs(x); {
+	case x == 0 || x > math.MaxInt64: // says nothing, or is no time in any unit
+	case x < 1e11:
+		m.count[0]++
+	case x < 1e14:
+		m.count[1]++
+	case x < 1e17:
+		m.count[2]++
+	default:
+		m.count[3]++
+	}
+}
+
+// ticks returns the ticks per second of the unit that most numbers have; 1 for none.
+func (m *magnitude) ticks() int64 {
+	best := 0
+	for i, n := range m.count {
+		if n > m.count[best] {
+			best = i
+		}
+	}
+	return [...]int64{1, 1e3, 1e6, 1e9}[best]
+}
+
+// parseDate reads a date, 2024-05-31, alone or with a time of day after a T or a space, 12:00,
+// 12:00:00 or 12:00:00.123, and that with or without an offset, Z, UTC, +02, +0200 or +02:00, after
+// a space or not. Without an offset it is UTC. It returns seconds since 1970, without fractions.
+func parseDate(b []byte) (seconds int64, ok bool) {
+	if len(b) < 10 || b[4] != '-' || b[7] != '-' {
+		return 0, false
+	}
+	year, ok1 := digits(b[:4])
+	month, ok2 := digits(b[5:7])
+	day, ok3 := digits(b[8:10])
+	if !ok1 || !ok2 || !ok3 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month) {
+		return 0, false
+	}
+	seconds = time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Unix()
+	if b = b[10:]; len(b) == 0 {
+		return seconds, true
+	}
+	if b[0] != 'T' && b[0] != 't' && b[0] != ' ' {
+		return 0, false
+	}
+	ofDay, rest, ok := parseTimeOfDay(b[1:])
+	if !ok {
+		return 0, false
+	}
+	offset, ok := parseOffset(rest)
+	return seconds + ofDay - offset, ok
+}
+
+func daysIn(year, month int) int {
+	return time.Date(year, time.Month(month)+1, 0, 0, 0, 0, 0, time.UTC).Day()
+}
+
+// digits reads a number that is nothing but digits.
+func digits(b []byte) (x int, ok bool) {
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		x = 10*x + int(c-'0')
+	}
+	return x, len(b) > 0
+}
+
+// parseTimeOfDay reads hours, minutes and, if there are some, seconds, and returns what follows.
+func parseTimeOfDay(b []byte) (seconds int64, rest []byte, ok bool) {
+	if len(b) < 5 || b[2] != ':' {
+		return 0, nil, false
+	}
+	hour, ok1 := digits(b[:2])
+	minute, ok2 := digits(b[3:5])
+	if !ok1 || !ok2 || hour > 23 || minute > 59 {
+		return 0, nil, false
+	}
+	seconds, b = int64(hour*3600+minute*60), b[5:]
+	if len(b) == 0 || b[0] != ':' {
+		return seconds, b, true
+	}
+	if len(b) < 3 {
+		return 0, nil, false
+	}
+	second, ok := digits(b[1:3])
+	if !ok || second > 59 {
+		return 0, nil, false
+	}
+	seconds, b = seconds+int64(second), b[3:]
+	if len(b) > 0 && (b[0] == '.' || b[0] == ',') {
+		n := 1
+		for n < len(b) && b[n] >= '0' && b[n] <= '9' {
+			n++
+		}
+		if n == 1 {
+			return 0, nil, false
+		}
+		b = b[n:]
+	}
+	return seconds, b, true
+}
+
+// parseOffset reads the seconds by which a place is ahead of UTC.
+func parseOffset(b []byte) (seconds int64, ok bool) {
+	if len(b) > 1 && b[0] == ' ' {
+		b = b[1:]
+	}
+	switch s := string(b); {
+	case s == "", s == "Z", s == "z", s == "UTC", s == "GMT":
+		return 0, true
+	case s[0] != '+' && s[0] != '-', len(s) != 3 && len(s) != 5 && len(s) != 6, len(s) == 6 && s[3] != ':':
+		return 0, false
+	}
+	hour, ok1 := digits(b[1:3])
+	minute, ok2 := 0, true
+	if len(b) > 3 {
+		minute, ok2 = digits(b[len(b)-2:])
+	}
+	if !ok1 || !ok2 || hour > 23 || minute > 59 {
+		return 0, false
+	}
+	seconds = int64(hour*3600 + minute*60)
+	if b[0] == '-' {
+		seconds = -seconds
+	}
+	return seconds, true
+}
