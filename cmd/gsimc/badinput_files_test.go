@@ -44,7 +44,7 @@ func testBadDataFiles(t *testing.T) {
 		{"negative weight", "e.csv", eventsHead + "u,i,1,-2\n", "", []string{"e.csv:2: column weight", `"-2"`, "finite number greater than 0"}},
 		{"weight over 1000", "e.csv", eventsHead + "u,i,1,5000\n", "", []string{`--weight-column: the weight of user "u" and item "i" is 5000`, "at most 1000", "scale the weights down"}},
 		{"bad timestamp", "e.csv", eventsHead + "u,i,yesterday,1\n", "", []string{"e.csv:2: column timestamp", `"yesterday"`, "RFC 3339"}},
-		{"timestamp in milliseconds", "e.csv", eventsHead + "u,i,1700000000000,1\n", "", []string{"e.csv:2: column timestamp", "not in milliseconds"}},
+		{"timestamp in milliseconds", "e.csv", eventsHead + "u,i,1700000000000,1\n", "--time-unit s", []string{"e.csv:2: column timestamp", "in the unit s is outside the years", "--time-unit: s, want the unit of the times"}},
 		{"unclosed quote", "e.csv", eventsHead + "u,i,1,1\n\"u,j,1,1\n", "", []string{"e.csv:3: a quoted field that is not closed", "check the quotes"}},
 		{"quote inside a field", "e.csv", eventsHead + "u,i\"j,1,1\n", "", []string{"e.csv:2: a quote inside an unquoted field", "double the quotes"}},
 		{"binary data", "e.csv", "\x00\x01\x02\x03", "", []string{"e.csv: the header is not text", "want CSV, TSV, JSON Lines or Parquet"}},
@@ -76,7 +76,7 @@ func testBadDataFiles(t *testing.T) {
 func testBadSplits(t *testing.T, b *badCommands) {
 	var events strings.Builder
 	for u := range 10 {
-		fmt.Fprintf(&events, "u%d,a,1,1\nu%d,b,2,1\nu%d,c,3,1\n", u, u, u)
+		fmt.Fprintf(&events, "u%d,a,1700000001,1\nu%d,b,1700000002,1\nu%d,c,1700000003,1\n", u, u, u)
 	}
 	b.write(t, "good.csv", []byte(eventsHead+events.String()))
 	for _, c := range []struct {

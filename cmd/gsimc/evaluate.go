@@ -71,7 +71,7 @@ func (c *evaluateCmd) Check() error {
 // Run measures the methods and prints a table or a JSON object.
 func (c *evaluateCmd) Run(a *cli.App) error {
 	p := a.Progress()
-	events, _, err := c.read(p)
+	events, _, err := c.read(a, p)
 	if err != nil {
 		return err
 	}

@@ -22,24 +22,24 @@ import (
 
 // dataFlags say where the events are and how to read them.
 type dataFlags struct {
-	Data []string `group:"Events:" sep:"none" placeholder:"FILE" help:"Events: CSV, TSV, JSON Lines or Parquet, plain, gzip or zstd; recognised by content. May be given several times."`
+	Data []string `group:"Events:" sep:"none" placeholder:"FILE" help:"Events: CSV, TSV, JSON Lines or Parquet, plain, gzip, zstd or zip; recognised by content. - is standard input. May be given several times."`
 	storeFlags
 
-	UserColumn   string `group:"Events:" default:"user_id" help:"Column of the user ids."`
-	ItemColumn   string `group:"Events:" default:"item_id" help:"Column of the item ids."`
-	TimeColumn   string `group:"Events:" default:"timestamp" help:"Column of the times: seconds since 1970 or RFC 3339. Without this column rows count in file order."`
-	WeightColumn string `group:"Events:" placeholder:"NAME" help:"Column of the event weights, above 0. Default: every event weighs 1."`
+	cli.FormFlags `group:"Events:"`
 
 	MinUserEvents int   `group:"Events:" default:"0" help:"Leave out users with fewer items, again and again until none is left. 0: keep all."`
 	MinItemEvents int   `group:"Events:" default:"0" help:"Leave out items with fewer users, likewise."`
 	MaxBadRows    int64 `group:"Events:" default:"0" help:"Bad rows to skip and count before giving up."`
 }
 
-func (f *dataFlags) options() dataset.Options {
-	return dataset.Options{
-		UserColumn: f.UserColumn, ItemColumn: f.ItemColumn, TimeColumn: f.TimeColumn, WeightColumn: f.WeightColumn,
-		MinUserEvents: f.MinUserEvents, MinItemEvents: f.MinItemEvents, MaxBadRows: f.MaxBadRows,
+// options are those of the files, or of a store if there is one. a is nil for a check.
+func (f *dataFlags) options(a *cli.App) dataset.Options {
+	opt := f.Options(a)
+	opt.MinUserEvents, opt.MinItemEvents, opt.MaxBadRows = f.MinUserEvents, f.MinItemEvents, f.MaxBadRows
+	if f.FromStore == "" {
+		opt.EventWeights = f.EventWeight
 	}
+	return opt
 }
 
 func (f *dataFlags) check() error {
@@ -51,13 +51,18 @@ func (f *dataFlags) check() error {
 		err = cli.Flagf("--from-store", "leave out --data, or this")
 	case f.FromStore != "" && f.WeightColumn != "":
 		err = cli.Flagf("--weight-column", "a store has none, see --event-weight")
+	case f.FromStore != "" && f.TypeColumn != "":
+		err = cli.Flagf("--type-column", "a store has none, see --event-weight")
 	}
-	return errors.Join(err, f.options().Validate(), f.storeFlags.check())
+	if f.FromStore != "" {
+		err = errors.Join(err, f.storeFlags.check())
+	}
+	return errors.Join(err, f.Check(f.options(nil)))
 }
 
-// read reads the events with progress.
-func (f *dataFlags) read(p progress.Progress) (*dataset.Interactions, *dataset.Report, error) {
-	opt := f.options()
+// read reads the events with progress, and notes on standard error what is odd about them.
+func (f *dataFlags) read(a *cli.App, p progress.Progress) (*dataset.Interactions, *dataset.Report, error) {
+	opt := f.options(a)
 	if f.FromStore != "" {
 		return f.readStore(p, opt)
 	}
@@ -69,7 +74,11 @@ func (f *dataFlags) read(p progress.Progress) (*dataset.Interactions, *dataset.R
 	if err != nil {
 		return nil, nil, cli.DataError(err)
 	}
-	return events, report, checkWeights(events)
+	if err := checkWeights(events); err != nil {
+		return nil, nil, err
+	}
+	cli.DataNotes(a.Stderr, report)
+	return events, report, nil
 }
 
 // checkWeights refuses weights that a model does not take.

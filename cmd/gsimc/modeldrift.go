@@ -34,7 +34,7 @@ func (c *modelDriftCmd) Run(a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	events, _, err := c.read(a.Progress())
+	events, _, err := c.read(a, a.Progress())
 	if err != nil {
 		return errors.Join(err, m.Close())
 	}

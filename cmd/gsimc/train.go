@@ -99,7 +99,7 @@ func (c *trainCmd) run(a *cli.App) (err error) {
 			return err
 		}
 	}
-	events, report, err := c.read(p)
+	events, report, err := c.read(a, p)
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func (c *tuneCmd) Run(a *cli.App) error {
 		return err
 	}
 	p := a.Progress()
-	events, report, err := c.read(p)
+	events, report, err := c.read(a, p)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/model"
+)
+
+// generatedRows are the fields of generated events, without the header.
+func generatedRows(t *testing.T) (rows [][]string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "events.csv")
+	code, _, stderr := runCLI(t, nil, "generate", "--users", "60", "--items", "30", "--events", "900", "--out", path)
+	if code != cli.ExitOK {
+		t.Fatalf("generate: %s", stderr)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n")[1:] {
+		rows = append(rows, strings.Split(line, ","))
+	}
+	return rows
+}
+
+// table writes rows with a delimiter below a header, whose times are written by format.
+func table(header, delimiter string, rows [][]string, format func(seconds int64) string) string {
+	var b strings.Builder
+	b.WriteString(header)
+	for _, row := range rows {
+		seconds, err := strconv.ParseInt(row[2], 10, 64)
+		if err != nil {
+			panic(err)
+		}
+		b.WriteString(strings.Join(append([]string{row[0], row[1], format(seconds)}, row[3:]...), delimiter) + "\n")
+	}
+	return b.String()
+}
+
+// TestFormsOfFiles trains on the same events in the forms that files have: the models learn from the same data.
+func TestFormsOfFiles(t *testing.T) {
+	rows := generatedRows(t)
+	seconds := func(s int64) string { return strconv.FormatInt(s, 10) }
+	millis := func(s int64) string { return strconv.FormatInt(s, 10) + "123" }
+	sql := func(s int64) string { return time.Unix(s, 0).UTC().Format("2006-01-02 15:04:05.000") }
+	var archive bytes.Buffer
+	w := zip.NewWriter(&archive)
+	for i, part := range [][][]string{rows[:400], rows[400:]} {
+		f, err := w.Create(fmt.Sprintf("export/%d.csv", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write([]byte(table("user_id,item_id,timestamp\n", ",", part, seconds))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	hash := ""
+	for _, tt := range []struct {
+		name, text string
+		args       []string
+	}{
+		{"comma", table("user_id,item_id,timestamp\n", ",", rows, seconds), nil},
+		{"semicolon", table("user_id;item_id;timestamp\n", ";", rows, seconds), nil},
+		{"bar", table("user_id|item_id|timestamp\n", "|", rows, seconds), nil},
+		{"caret", table("user_id^item_id^timestamp\n", "^", rows, seconds), []string{"--delimiter", "^"}},
+		{"SQL", table("user_id,item_id,timestamp\n", ",", rows, sql), nil},
+		{"milliseconds", table("user_id,item_id,timestamp\n", ",", rows, millis), nil},
+		{"given milliseconds", table("user_id,item_id,timestamp\n", ",", rows, millis), []string{"--time-unit", "ms"}},
+		{"headerless", table("", ";", rows, millis), []string{"--columns", "user_id,item_id,timestamp"}},
+		{"zip", archive.String(), nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path, out := filepath.Join(dir, tt.name), filepath.Join(dir, tt.name+".gsimc")
+			if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			code, _, stderr := runCLI(t, nil, append([]string{"train", "--rank", "8", "--data", path, "--out", out}, tt.args...)...)
+			if code != cli.ExitOK {
+				t.Fatalf("exit code %d: %s", code, stderr)
+			}
+			got := provenance(t, out, "data_hash")
+			if hash == "" {
+				hash = got
+			}
+			if got != hash || hash == "" {
+				t.Errorf("trained on the data %q, want %q", got, hash)
+			}
+			if strings.Contains(stderr, "note:") {
+				t.Errorf("standard error: %s", stderr)
+			}
+		})
+	}
+	t.Run("standard input and a file", func(t *testing.T) {
+		head, out := "user_id,item_id,timestamp\n", filepath.Join(dir, "stdin.gsimc")
+		rest := writeFile(t, "rest.csv", table(head, ",", rows[400:], sql))
+		var stdout, stderr bytes.Buffer
+		code := run([]string{"train", "--rank", "8", "--data", "-", "--data", rest, "--out", out},
+			strings.NewReader(table(head, ",", rows[:400], seconds)), &stdout, &stderr, nil)
+		if code != cli.ExitOK {
+			t.Fatalf("exit code %d: %s", code, stderr.String())
+		}
+		if got := provenance(t, out, "data_hash"); got != hash {
+			t.Errorf("trained on the data %q, want %q", got, hash)
+		}
+	})
+}
+
+// TestTypesOfFiles trains on typed events and on the same ones with weights.
+func TestTypesOfFiles(t *testing.T) {
+	rows := generatedRows(t)
+	weights := map[string]string{"view": "0.5", "buy": "4", "hide": "-1"}
+	var typed, weighted [][]string
+	for i, row := range rows {
+		kind := []string{"view", "buy", "hide"}[i%3]
+		typed = append(typed, append(row[:3:3], kind))
+		if kind != "hide" {
+			weighted = append(weighted, append(row[:3:3], weights[kind]))
+		}
+	}
+	seconds := func(s int64) string { return strconv.FormatInt(s, 10) }
+	a := writeFile(t, "typed.csv", table("user_id,item_id,timestamp,action\n", ",", typed, seconds))
+	b := writeFile(t, "weighted.csv", table("user_id,item_id,timestamp,w\n", ",", weighted, seconds))
+	byType, byWeight := filepath.Join(t.TempDir(), "a.gsimc"), filepath.Join(t.TempDir(), "b.gsimc")
+	train := func(data, out string, args ...string) (stdout, stderr string) {
+		t.Helper()
+		code, stdout, stderr := runCLI(t, nil, append([]string{"train", "--rank", "8", "--data", data, "--out", out}, args...)...)
+		if code != cli.ExitOK {
+			t.Fatalf("exit code %d: %s", code, stderr)
+		}
+		return stdout, stderr
+	}
+	stdout, _ := train(a, byType, "--type-column", "action", "--event-weight", "view=0.5,buy=4,hide=-1")
+	if !strings.Contains(stdout, "300 of a weight that is not above 0") {
+		t.Errorf("summary: %s", stdout)
+	}
+	train(b, byWeight, "--weight-column", "w")
+	if got, want := provenance(t, byType, "data_hash"), provenance(t, byWeight, "data_hash"); got != want {
+		t.Errorf("by type the data is %q, by weight %q", got, want)
+	}
+	_, stderr := train(a, byType)
+	if want := `note: column "action" looks like one of event types and is not used; --type-column action uses it`; !strings.Contains(stderr, want) {
+		t.Errorf("standard error %q, want %q", stderr, want)
+	}
+	code, _, stderr := runCLI(t, nil, "train", "--data", a, "--out", byType, "--event-weight", "view=0.5")
+	if want := "--event-weight: the events have no types: set --type-column"; code != cli.ExitUsage || !strings.Contains(stderr, want) {
+		t.Errorf("exit code %d, standard error %q, want %q", code, stderr, want)
+	}
+}
+
+// TestOrdinalsOfFiles trains on positions in place of times: no drift is learned, and the model has no time of a last event.
+func TestOrdinalsOfFiles(t *testing.T) {
+	rows := generatedRows(t)
+	position := int64(0)
+	text := table("user_id,item_id,timestamp\n", ",", rows, func(int64) string {
+		position++
+		return strconv.FormatInt(position, 10)
+	})
+	path, out := writeFile(t, "events.csv", text), filepath.Join(t.TempDir(), "m.gsimc")
+	code, _, stderr := runCLI(t, nil, "train", "--rank", "8", "--data", path, "--out", out)
+	want := "note: times look like positions: no fading by time is learned; --time-unit s takes them as seconds"
+	if code != cli.ExitOK || !strings.Contains(stderr, want) {
+		t.Fatalf("exit code %d, standard error %q, want %q", code, stderr, want)
+	}
+	m, err := model.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if last := m.Spec().Provenance["last_event"]; last != "" {
+		t.Errorf("the last event is of %s", last)
+	}
+	code, _, stderr = runCLI(t, nil, "train", "--rank", "8", "--data", path, "--out", out, "--time-unit", "s")
+	if code != cli.ExitOK || strings.Contains(stderr, "note:") {
+		t.Errorf("exit code %d, standard error %q", code, stderr)
+	}
+}

@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/gsimc/gsimc/dataset"
+)
+
+// FormFlags say how the rows of data files are read.
+type FormFlags struct {
+	UserColumn   string `default:"user_id" help:"Column of the user ids."`
+	ItemColumn   string `default:"item_id" help:"Column of the item ids."`
+	TimeColumn   string `default:"timestamp" help:"Column of the times: numbers, dates such as 2024-01-31 or 2024-01-31 10:00:00, or RFC 3339. Without this column rows count in file order."`
+	TimeUnit     string `default:"auto" enum:"auto,s,ms,us,ns" help:"Unit of times that are numbers: s, ms, us or ns since 1970. auto recognises it, and positions: no fading by time is learned from these."`
+	WeightColumn string `placeholder:"NAME" help:"Column of the event weights, above 0. Default: every event weighs 1."`
+	TypeColumn   string `placeholder:"NAME" help:"Column of the event types, such as view or purchase. Default: the events have no types."`
+
+	Columns   []string `placeholder:"NAMES" help:"Names of the columns of a CSV file without a header, such as user_id,item_id,timestamp. Leave the name of an unused column empty."`
+	Delimiter string   `placeholder:"CHAR" help:"Character between the fields of CSV files, or tab. Default: comma, tab, semicolon or bar, recognised by the first row."`
+}
+
+// Options returns the options of the flags. An impossible delimiter is found by [FormFlags.Check].
+func (f *FormFlags) Options(a *App) dataset.Options {
+	opt := dataset.Options{
+		UserColumn: f.UserColumn, ItemColumn: f.ItemColumn, TimeColumn: f.TimeColumn, TimeUnit: f.TimeUnit,
+		WeightColumn: f.WeightColumn, TypeColumn: f.TypeColumn, Columns: f.Columns,
+	}
+	switch {
+	case f.Delimiter == "tab":
+		opt.Delimiter = '\t'
+	case len(f.Delimiter) == 1:
+		opt.Delimiter = f.Delimiter[0]
+	}
+	if a != nil {
+		opt.Stdin = a.Stdin
+	}
+	return opt
+}
+
+// Check returns the faults of opt, which is made of [FormFlags.Options], and of the flags.
+func (f *FormFlags) Check(opt dataset.Options) error {
+	err := opt.Validate()
+	if len(f.Delimiter) > 1 && f.Delimiter != "tab" {
+		err = errors.Join(err, Flagf("--delimiter", "%q, want one ASCII character or tab", f.Delimiter))
+	}
+	return err
+}
+
+// DataNotes writes a line for everything in the data that may not be meant as it is taken.
+func DataNotes(w io.Writer, r *dataset.Report) {
+	if r == nil {
+		return
+	}
+	if name := r.UnusedTypeColumn; name != "" {
+		fmt.Fprintf(w, "note: column %q looks like one of event types and is not used; --type-column %s uses it\n",
+			name, shellWord(name))
+	}
+	if r.OrdinalTimes {
+		fmt.Fprintln(w, "note: times look like positions: no fading by time is learned; --time-unit s takes them as seconds")
+	}
+}
+
+// shellWord quotes a word with a space for a command line.
+func shellWord(s string) string {
+	if strings.ContainsAny(s, " \t") {
+		return "'" + s + "'"
+	}
+	return s
+}
