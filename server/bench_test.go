@@ -13,7 +13,7 @@ import (
 func BenchmarkRecommend(b *testing.B) {
 	ts := start(b, setup{config: quiet})
 	for i := range 20 {
-		ts.observe(b, event("ann", i))
+		ts.observe(b, newEvent("ann", i))
 	}
 	for _, subject := range []string{"known", "unknown"} {
 		b.Run("user="+subject, func(b *testing.B) {

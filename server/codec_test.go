@@ -72,7 +72,7 @@ func TestMalformedRequests(t *testing.T) {
 		{"first of two", "event.user_id", func() error { return observe(&pb.Event{UserId: notUTF8, ItemId: notUTF8}) }},
 		{"truncated", "gsimc.v1.ObserveRequest", func() error { return observe(&pb.Event{UserId: "ann", ItemId: cutHere}) }},
 		{"in a list of messages", "events[2].event_id", func() error {
-			_, err := pb.NewEventServiceClient(conn).BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: []*pb.Event{event("ann", 1), nil, withID(notUTF8, "ann", 1)}})
+			_, err := pb.NewEventServiceClient(conn).BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: []*pb.Event{newEvent("ann", 1), nil, withID(notUTF8, "ann", 1)}})
 			return err
 		}},
 		{"in a list of strings", "filter.deny_item_ids[1]", func() error {
@@ -133,7 +133,7 @@ func TestMalformedStream(t *testing.T) {
 			}
 			s := clientStream{client, nil}
 			for i := range good {
-				s.send(t, uint64(i+1), event(field, 1))
+				s.send(t, uint64(i+1), newEvent(field, 1))
 			}
 			s.send(t, good+1, &pb.Event{UserId: field, ItemId: text})
 			got := s.rest(t)
@@ -153,7 +153,7 @@ func TestMalformedStream(t *testing.T) {
 // The unknown fields of a newer client are no fault, not even with the number of the mark.
 func TestUnknownFieldsAreTaken(t *testing.T) {
 	ts := start(t, setup{})
-	req := &pb.ObserveRequest{Event: event("ann", 1)}
+	req := &pb.ObserveRequest{Event: newEvent("ann", 1)}
 	req.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, protowire.MaxValidNumber, protowire.BytesType), "new"))
 	if _, err := ts.events.Observe(ctx(t), req); err != nil {
 		t.Errorf("Observe: %v", err)

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	eventrules "github.com/gsimc/gsimc/event"
+	"github.com/gsimc/gsimc/event"
 	"github.com/gsimc/gsimc/fault"
 	"github.com/gsimc/gsimc/model"
 )
@@ -28,7 +28,7 @@ type Config struct {
 	// EventWeights is the weight of each event type; a type that is not here has weight 1. The weight times the value of
 	// an event is what the model folds in. Finite, from -1000 to 1000; 0: the item counts as seen and changes nothing
 	// else. Weights are applied when a state is computed: a new table holds for old events too. Default: empty.
-	EventWeights map[string]float64
+	EventWeights event.Weights
 	// Estimator reads the query vector out of a state. It does not influence the state. Default [model.EstimatorBGS].
 	Estimator model.Estimator
 	// ExtendEvery is how often the model is extended by items that events name and it does not know. Default 30 s; 0: never.
@@ -114,9 +114,9 @@ const (
 	maxConnectionAgeGrace = 30 * time.Second
 )
 
-// Validate returns a [fault.Fault] for every field of the configuration that cannot be used.
+// Validate returns a [fault.Fault] of each field that cannot be used, joined in the order of the fields.
 func (c Config) Validate() error {
-	errs := []error{
+	faults := []error{
 		validAddress("Listen", c.Listen),
 		validAddress("OpsListen", c.OpsListen),
 		atLeast("StateCacheBytes", c.StateCacheBytes, 1),
@@ -132,25 +132,22 @@ func (c Config) Validate() error {
 		atLeast("MaxConnectionAge", c.MaxConnectionAge, time.Second),
 	}
 	if c.Estimator != model.EstimatorGS && c.Estimator != model.EstimatorBGS {
-		errs = append(errs, fault.New("Estimator", strconv.Quote(string(c.Estimator)),
+		faults = append(faults, fault.New("Estimator", strconv.Quote(string(c.Estimator)),
 			fmt.Sprintf("%q or %q", model.EstimatorGS, model.EstimatorBGS)))
 	}
 	if !(c.QualitySample >= 0 && c.QualitySample <= 1) {
-		errs = append(errs, fault.New("QualitySample", c.QualitySample, "a share from 0 to 1"))
+		faults = append(faults, fault.New("QualitySample", c.QualitySample, "a share from 0 to 1"))
 	}
 	if c.ShadowModel != nil && c.QualitySample == 0 {
-		errs = append(errs, &fault.Fault{
-			Field: "ShadowModel", Problem: "no event is measured",
-			Advice: []fault.Change{{Verb: "set", Field: "QualitySample", To: "above 0"}},
-		})
+		faults = append(faults, &fault.Fault{Field: "ShadowModel", Problem: "no event is measured",
+			Advice: []fault.Change{{Verb: "set", Field: "QualitySample", To: "above 0"}}})
 	}
-	errs = append(errs, eventrules.Weights(c.EventWeights).Validate("EventWeights")...)
-	return errors.Join(errs...)
+	return errors.Join(append(faults, c.EventWeights.Validate("EventWeights")...)...)
 }
 
 func validAddress(field, address string) error {
 	if _, _, err := net.SplitHostPort(address); err != nil {
-		return &fault.Fault{Field: field, Problem: fmt.Sprintf("%q is not a HOST:PORT address", address)}
+		return &fault.Fault{Field: field, Problem: strconv.Quote(address) + " is not a HOST:PORT address"}
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/event"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/store"
@@ -253,7 +254,7 @@ func derivedEventID(r store.Record) string {
 
 func eventType(t string) string {
 	if t == "" {
-		return defaultEventType
+		return event.DefaultType
 	}
 	return t
 }

@@ -28,14 +28,14 @@ const (
 
 // withID is an event with an id of its own.
 func withID(id, user string, i int) *pb.Event {
-	e := event(user, i)
+	e := newEvent(user, i)
 	e.EventId, e.EventTime = id, timestamppb.New(testNow)
 	return e
 }
 
 func TestObserveIsIdempotent(t *testing.T) {
 	ts := start(t, setup{})
-	timed := event("ann", 2)
+	timed := newEvent("ann", 2)
 	timed.EventTime = timestamppb.New(testNow)
 	for _, tt := range []struct {
 		name  string
@@ -48,8 +48,8 @@ func TestObserveIsIdempotent(t *testing.T) {
 		{"same id of another user", withID("a", "bob", 1), &pb.ObserveResponse{Disposition: applied, UserRevision: 1}},
 		{"no id, with time", timed, &pb.ObserveResponse{Disposition: applied, UserRevision: 3}},
 		{"no id, with time, again", timed, &pb.ObserveResponse{Disposition: duplicate, UserRevision: 3}},
-		{"no id, no time", event("ann", 2), &pb.ObserveResponse{Disposition: applied, UserRevision: 4}},
-		{"no id, no time, again: a new event", event("ann", 2), &pb.ObserveResponse{Disposition: applied, UserRevision: 5}},
+		{"no id, no time", newEvent("ann", 2), &pb.ObserveResponse{Disposition: applied, UserRevision: 4}},
+		{"no id, no time, again: a new event", newEvent("ann", 2), &pb.ObserveResponse{Disposition: applied, UserRevision: 5}},
 	} {
 		if d := cmp.Diff(tt.want, ts.observe(t, tt.event), protocmp.Transform()); d != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, d)
@@ -65,7 +65,7 @@ func TestObserveIsIdempotent(t *testing.T) {
 func TestRepeatWithoutTimeIsADuplicate(t *testing.T) {
 	ts := start(t, setup{})
 	timeless := func() *pb.Event {
-		e := event("ann", 1)
+		e := newEvent("ann", 1)
 		e.EventId = "e1"
 		return e
 	}
@@ -98,7 +98,7 @@ func TestRepeatWithoutTimeIsADuplicate(t *testing.T) {
 		t.Errorf("StreamObserve again: %v", ack)
 	}
 	other := timeless()
-	other.ItemId = event("ann", 2).GetItemId()
+	other.ItemId = newEvent("ann", 2).GetItemId()
 	_, err = ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: other})
 	if d := cmp.Diff(problem{Code: codes.AlreadyExists, Reason: "EVENT_ID_CONFLICT"}, problemOf(t, err)); d != "" {
 		t.Errorf("same id, other item (-want +got):\n%s", d)
@@ -132,7 +132,7 @@ func TestDerivedEventID(t *testing.T) {
 func TestBatchObserve(t *testing.T) {
 	ts := start(t, setup{})
 	ts.observe(t, withID("old", "ann", 1))
-	bad := event("ann", 1)
+	bad := newEvent("ann", 1)
 	bad.Value = proto.Float64(5000)
 	resp, err := ts.events.BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: []*pb.Event{
 		withID("x", "ann", 2),
@@ -142,7 +142,7 @@ func TestBatchObserve(t *testing.T) {
 		withID("x", "ann", 3), // conflicts with the first of the batch
 		{UserId: "bob", ItemId: "no such item"},
 		withID("y", "ann", 4),
-		event("cid", 5), event("cid", 5), // without id and time: two events
+		newEvent("cid", 5), newEvent("cid", 5), // without id and time: two events
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func TestDamagedHistory(t *testing.T) {
 		return hooked.Store.Append(c, records)
 	}
 	ts := start(t, setup{store: hooked})
-	batch := []*pb.Event{event("ann", 1), event("damaged", 1), event("bob", 1), event("damaged", 2), event("ann", 2)}
+	batch := []*pb.Event{newEvent("ann", 1), newEvent("damaged", 1), newEvent("bob", 1), newEvent("damaged", 2), newEvent("ann", 2)}
 	lost := &pb.EventResult{Disposition: refused, Error: &pb.EventError{Code: int32(codes.DataLoss), Reason: "STORE_CORRUPT",
 		Message: "the stored history of this user is damaged"}}
 	resp, err := ts.events.BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: batch})
@@ -204,7 +204,7 @@ func TestDamagedHistory(t *testing.T) {
 	if d := cmp.Diff(exceptions, got.exceptions, protocmp.Transform()); d != "" || got.err != nil || got.acked != 5 {
 		t.Errorf("stream acked %d, ended with %v, exceptions (-want +got):\n%s", got.acked, got.err, d)
 	}
-	_, err = ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: event("damaged", 3)})
+	_, err = ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("damaged", 3)})
 	if d := cmp.Diff(problem{Code: codes.DataLoss, Reason: "STORE_CORRUPT"}, problemOf(t, err)); d != "" {
 		t.Errorf("single (-want +got):\n%s", d)
 	}
@@ -228,10 +228,10 @@ func TestStoreFailures(t *testing.T) {
 		{errors.New("user ann: disk on fire"), problem{Code: codes.Internal, Reason: "INTERNAL"}},
 	} {
 		hooked.AppendFunc = func(context.Context, []store.Record) ([]store.Result, error) { return nil, tt.err }
-		_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: event("ann", 1)})
-		_, errBatch := ts.events.BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: []*pb.Event{event("ann", 1)}})
+		_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("ann", 1)})
+		_, errBatch := ts.events.BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: []*pb.Event{newEvent("ann", 1)}})
 		s := openStream(t, ts)
-		s.send(t, 1, event("ann", 1))
+		s.send(t, 1, newEvent("ann", 1))
 		_, errStream := s.Recv()
 		for name, err := range map[string]error{"Observe": err, "BatchObserve": errBatch, "StreamObserve": errStream} {
 			if d := cmp.Diff(tt.want, problemOf(t, err)); d != "" {
@@ -243,7 +243,7 @@ func TestStoreFailures(t *testing.T) {
 	hooked.AppendFunc = func(context.Context, []store.Record) ([]store.Result, error) {
 		return nil, fmt.Errorf("%w: a rule that only the store has", store.ErrInvalid)
 	}
-	if _, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: event("ann", 1)}); problemOf(t, err).Code != codes.InvalidArgument {
+	if _, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("ann", 1)}); problemOf(t, err).Code != codes.InvalidArgument {
 		t.Errorf("refused by the store: %v, want InvalidArgument", err)
 	}
 	if !strings.Contains(ts.logs.String(), "a rule that only the store has") {
@@ -251,7 +251,7 @@ func TestStoreFailures(t *testing.T) {
 	}
 	hooked.AppendFunc = nil
 	hooked.ReadFunc = func(context.Context, string, uint64, func(uint64, store.Event) error) error { return store.ErrCorrupt }
-	ts.observe(t, event("ann", 1))
+	ts.observe(t, newEvent("ann", 1))
 	_, err := ts.recommend.Recommend(ctx(t), forUser("ann"))
 	if d := cmp.Diff(problem{Code: codes.DataLoss, Reason: "STORE_CORRUPT"}, problemOf(t, err)); d != "" {
 		t.Errorf("damaged history (-want +got):\n%s", d)
@@ -262,7 +262,7 @@ func TestStoreFailures(t *testing.T) {
 
 func TestUsers(t *testing.T) {
 	ts := start(t, setup{})
-	first, last := event("ann", 1), event("ann", 2)
+	first, last := newEvent("ann", 1), newEvent("ann", 2)
 	first.EventTime = timestamppb.New(testNow.Add(-1500))
 	last.EventTime = timestamppb.New(testNow.Add(3500))
 	ts.observe(t, last)

@@ -17,7 +17,7 @@ func TestEvictionThroughTheAPI(t *testing.T) {
 	huge := start(t, setup{store: st})
 	tiny := start(t, setup{store: st, config: func(c *Config) { c.StateCacheBytes = 1 }})
 	for i := range 200 {
-		huge.observe(t, event(fmt.Sprint(i%9), i*7%testItems))
+		huge.observe(t, newEvent(fmt.Sprint(i%9), i*7%testItems))
 		req := forUser(fmt.Sprint(i % 11))
 		if d := cmp.Diff(huge.ask(t, req), tiny.ask(t, req), protocmp.Transform()); d != "" {
 			t.Fatalf("request %d (-huge +tiny):\n%s", i, d)

@@ -13,7 +13,7 @@ import (
 func TestFiltersLeaveTheOrder(t *testing.T) {
 	ts := startLearned(t, true)
 	for _, i := range []int{4, 9, 20} {
-		ts.observe(t, event("ann", i))
+		ts.observe(t, newEvent("ann", i))
 	}
 	for name, ask := range map[string]func() *pb.RecommendRequest{
 		"by score":                func() *pb.RecommendRequest { return exploring(forUser("ann"), nil, testItems) },

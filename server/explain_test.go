@@ -53,7 +53,7 @@ func TestExplain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ts := start(t, setup{open: func() (*model.Model, error) { return open(), nil }})
 			for i, item := range []int{4, 9, 20, 4, 25} {
-				e := event("ann", item)
+				e := newEvent("ann", item)
 				e.EventTime = timestamppb.New(testNow.Add(time.Duration(i-10) * time.Hour))
 				e.Value = proto.Float64(1 + float64(i)/10)
 				ts.observe(t, e)
@@ -104,9 +104,9 @@ func TestExplainLongHistory(t *testing.T) {
 		req := &pb.BatchObserveRequest{}
 		for i := range batch {
 			at := b*batch + i
-			e := event("ann", at%20)
+			e := newEvent("ann", at%20)
 			if at < 2*batch-state.TailEvents { // only these are on items 20 to 29
-				e = event("ann", 20+at%10)
+				e = newEvent("ann", 20+at%10)
 			}
 			e.EventTime = timestamppb.New(testNow.Add(time.Duration(at-2000) * time.Minute))
 			req.Events = append(req.Events, e)

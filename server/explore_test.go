@@ -40,7 +40,7 @@ func TestUncertainty(t *testing.T) {
 	}
 	last := 1.0
 	for i := range 5 {
-		ts.observe(t, event("ann", 3*i))
+		ts.observe(t, newEvent("ann", 3*i))
 		got := ts.ask(t, forUser("ann"))
 		if u := got.GetUncertainty(); u <= 0 || u > last {
 			t.Errorf("uncertainty after %d events is %v, before it was %v", i+1, u, last)
@@ -80,7 +80,7 @@ func TestExplorationNeedsVariance(t *testing.T) {
 func TestThompson(t *testing.T) {
 	ts := startLearned(t, true)
 	for _, i := range []int{4, 9, 20} {
-		ts.observe(t, event("ann", i))
+		ts.observe(t, newEvent("ann", i))
 	}
 	plain := ts.ask(t, exploring(forUser("ann"), nil, testItems))
 	mean := map[string]*pb.ScoredItem{}
@@ -154,7 +154,7 @@ func TestExploreUnknownUser(t *testing.T) {
 			t.Errorf("explanation of %s (-want +got):\n%s", r.GetItemId(), d)
 		}
 	}
-	weightless := event("bob", 3)
+	weightless := newEvent("bob", 3)
 	weightless.Value = proto.Float64(0)
 	ts.observe(t, weightless)
 	if got := ts.ask(t, exploring(forUser("bob"), thompson(1, 1), 3)); len(got.GetItems()) != 3 || got.GetUncertainty() != 1 {

@@ -26,7 +26,7 @@ func (ts *testServer) showNovelty(t *testing.T, users int) {
 	t.Helper()
 	for u := range users {
 		for i := range 4 {
-			ts.observe(t, event(fmt.Sprintf("u%d", u), (u+i)%8))
+			ts.observe(t, newEvent(fmt.Sprintf("u%d", u), (u+i)%8))
 		}
 		ts.observe(t, &pb.Event{UserId: fmt.Sprintf("u%d", u), ItemId: novelty})
 	}
@@ -184,7 +184,7 @@ func TestExtensionUnderLoad(t *testing.T) {
 				default:
 				}
 				user := fmt.Sprintf("w%d-%d", w, i%7)
-				ts.observe(t, event(user, i%testItems))
+				ts.observe(t, newEvent(user, i%testItems))
 				ts.observe(t, &pb.Event{UserId: user, ItemId: fmt.Sprintf("new-%d", i%23)})
 				if n := len(ts.ask(t, page(forUser(user), 5)).GetItems()); n == 0 {
 					t.Error("an empty answer")

@@ -163,7 +163,7 @@ func (ts *testServer) observe(t testing.TB, e *pb.Event) *pb.ObserveResponse {
 	return resp
 }
 
-func event(user string, i int) *pb.Event { return &pb.Event{UserId: user, ItemId: item(i)} }
+func newEvent(user string, i int) *pb.Event { return &pb.Event{UserId: user, ItemId: item(i)} }
 
 func forUser(user string) *pb.RecommendRequest {
 	return &pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: user}}

@@ -46,7 +46,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	current.Store(&paths[0])
 	ts := start(t, setup{open: func() (*model.Model, error) { return model.Open(*current.Load()) }})
 	for i := range 5 {
-		ts.observe(t, event("ann", i*5))
+		ts.observe(t, newEvent("ann", i*5))
 	}
 	requests := []*pb.RecommendRequest{forUser("ann"), forHistory(2, 9, 4), forUser("nobody")}
 	want := map[string][]*pb.RecommendResponse{}
@@ -149,7 +149,7 @@ func TestPendingEventsJoin(t *testing.T) {
 	next := newModel(t, 1)
 	ts := start(t, setup{open: func() (*model.Model, error) { return next, nil }})
 	ts.observe(t, &pb.Event{UserId: "ann", ItemId: "later"})
-	ts.observe(t, event("bob", testItems-1))
+	ts.observe(t, newEvent("bob", testItems-1))
 	check := func(user string, personal bool) {
 		t.Helper()
 		resp, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: user})
@@ -186,7 +186,7 @@ func TestDrain(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	ts := start(t, setup{store: hooked, config: func(c *Config) { c.DrainDelay, c.DrainTimeout = 300*time.Millisecond, time.Hour }})
 	s := openStream(t, ts)
-	s.send(t, 1, event("ann", 1))
+	s.send(t, 1, newEvent("ann", 1))
 	if resp, err := s.Recv(); err != nil || resp.GetAckedSequence() != 1 {
 		t.Fatal(resp, err)
 	}
@@ -204,7 +204,7 @@ func TestDrain(t *testing.T) {
 	}
 	inFlight := make(chan error, 1)
 	go func() {
-		_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: event("bob", 1)})
+		_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("bob", 1)})
 		inFlight <- err
 	}()
 	<-entered
@@ -225,7 +225,7 @@ func TestDrain(t *testing.T) {
 	if err != nil || !resp.GetDraining() || resp.GetAckedSequence() != 1 {
 		t.Fatalf("the stream is told %v, %v", resp, err)
 	}
-	s.send(t, 2, event("ann", 2)) // was on its way
+	s.send(t, 2, newEvent("ann", 2)) // was on its way
 	if err := s.CloseSend(); err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestDrain(t *testing.T) {
 func TestDrainTimeout(t *testing.T) {
 	ts := start(t, setup{config: func(c *Config) { c.DrainTimeout = 200 * time.Millisecond }})
 	s := openStream(t, ts)
-	s.send(t, 1, event("ann", 1))
+	s.send(t, 1, newEvent("ann", 1))
 	if _, err := s.Recv(); err != nil {
 		t.Fatal(err)
 	}
@@ -273,12 +273,12 @@ func TestPanicIsRecovered(t *testing.T) {
 	}
 	ts := start(t, setup{store: hooked})
 	internal := problem{Code: codes.Internal, Reason: "INTERNAL"}
-	_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: event("canary-user", 1)})
+	_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("canary-user", 1)})
 	if d := cmp.Diff(internal, problemOf(t, err)); d != "" {
 		t.Errorf("unary (-want +got):\n%s", d)
 	}
 	s := openStream(t, ts)
-	s.send(t, 1, event("canary-user", 1))
+	s.send(t, 1, newEvent("canary-user", 1))
 	if d := cmp.Diff(internal, problemOf(t, s.rest(t).err)); d != "" {
 		t.Errorf("stream (-want +got):\n%s", d)
 	}
@@ -304,12 +304,12 @@ func TestPanicWhileReceiving(t *testing.T) {
 		}
 	}})
 	s := openStream(t, ts)
-	s.send(t, 1, event("ann", 1))
+	s.send(t, 1, newEvent("ann", 1))
 	if _, err := s.Recv(); err != nil {
 		t.Fatal(err)
 	}
 	broken.Store(true)
-	s.send(t, 2, event("ann", 2))
+	s.send(t, 2, newEvent("ann", 2))
 	if d := cmp.Diff(problem{Code: codes.Internal, Reason: "INTERNAL"}, problemOf(t, s.rest(t).err)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
@@ -317,7 +317,7 @@ func TestPanicWhileReceiving(t *testing.T) {
 	if got := value1(t, ts, "gsimc_panics_total"); got != 1 {
 		t.Errorf("%v panics counted, want 1", got)
 	}
-	ts.observe(t, event("ann", 2))
+	ts.observe(t, newEvent("ann", 2))
 }
 
 // A call without a deadline gets the default one.
@@ -328,7 +328,7 @@ func TestDefaultTimeout(t *testing.T) {
 		return nil, c.Err()
 	}
 	ts := start(t, setup{store: hooked, config: func(c *Config) { c.DefaultTimeout = 50 * time.Millisecond }})
-	_, err := ts.events.Observe(context.Background(), &pb.ObserveRequest{Event: event("ann", 1)})
+	_, err := ts.events.Observe(context.Background(), &pb.ObserveRequest{Event: newEvent("ann", 1)})
 	if d := cmp.Diff(problem{Code: codes.DeadlineExceeded, Reason: "DEADLINE_EXCEEDED"}, problemOf(t, err)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
@@ -348,7 +348,7 @@ func TestNoGoroutineStays(t *testing.T) {
 	ts := start(t, setup{})
 	for range 5 {
 		s := openStream(t, ts)
-		s.send(t, 1, event("ann", 1))
+		s.send(t, 1, newEvent("ann", 1))
 		if _, err := s.Recv(); err != nil {
 			t.Fatal(err)
 		}

@@ -82,7 +82,7 @@ func TestMetricsExist(t *testing.T) {
 	metrics := NewMetrics()
 	ts := start(t, setup{config: func(c *Config) { c.Metrics, c.BuildVersion = metrics, "v1" }})
 	metrics.StoreSynced(3 * time.Millisecond)
-	ts.observe(t, event("ann", 1))
+	ts.observe(t, newEvent("ann", 1))
 	ts.ask(t, forUser("ann"))
 	ts.ask(t, forUser("nobody"))
 	version := newModel(t, 1).Version()
@@ -209,7 +209,7 @@ func (ts *testServer) healthOf(t testing.TB, service string) healthpb.HealthChec
 func TestFailedStore(t *testing.T) {
 	failing := &failingStore{Store: memory.New()}
 	ts := start(t, setup{store: failing})
-	ts.observe(t, event("ann", 1))
+	ts.observe(t, newEvent("ann", 1))
 	failing.failed.Store(true)
 	eventually(t, "the health of events turns without any call", func() bool {
 		return ts.healthOf(t, "gsimc.v1.EventService") == healthpb.HealthCheckResponse_NOT_SERVING
@@ -244,7 +244,7 @@ func TestHealthAfterAFailedWrite(t *testing.T) {
 	if got := ts.healthOf(t, "gsimc.v1.EventService"); got != healthpb.HealthCheckResponse_SERVING {
 		t.Errorf("health of events before the failure: %v", got)
 	}
-	if _, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: event("ann", 1)}); err == nil {
+	if _, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("ann", 1)}); err == nil {
 		t.Error("a failed store takes an event")
 	}
 	if got := ts.healthOf(t, "gsimc.v1.EventService"); got != healthpb.HealthCheckResponse_NOT_SERVING {

@@ -14,7 +14,7 @@ import (
 func TestPackedItems(t *testing.T) {
 	ts := startLearned(t, true)
 	for _, i := range []int{4, 9, 20} {
-		ts.observe(t, event("ann", i))
+		ts.observe(t, newEvent("ann", i))
 	}
 	explained := exploring(forHistory(1, 2, 3), nil, 5)
 	explained.Explain = 2

@@ -105,7 +105,7 @@ func TestOnlineRank(t *testing.T) {
 		seen := map[string]bool{}
 		for n := range 400 {
 			user, i := fmt.Sprint("u", rng.IntN(12)), rng.IntN(testItems+3) // the last three no model knows
-			e := event(user, i)
+			e := newEvent(user, i)
 			e.EventType = []string{"view", "like", "impression"}[n%3]
 			if n%7 == 0 {
 				v := -1.0
@@ -159,7 +159,7 @@ func TestOnlineRecallRestarts(t *testing.T) {
 		},
 	})
 	for i := range 5 {
-		ts.observe(t, event("a", testItems+i)) // neither model knows it
+		ts.observe(t, newEvent("a", testItems+i)) // neither model knows it
 	}
 	if _, recall := ts.awaitRanks(t, 5); recall["serving 10"] != 0 || recall["shadow 10"] != 0 {
 		t.Fatalf("recalls of unknown items: %v", recall)
@@ -169,7 +169,7 @@ func TestOnlineRecallRestarts(t *testing.T) {
 	}
 	popular := newModel(t, 2).Popular()[:10]
 	both := slices.IndexFunc(popular, func(i int32) bool { return slices.Contains(newModel(t, 9).Popular()[:10], i) })
-	ts.observe(t, event("a", int(popular[both])))
+	ts.observe(t, newEvent("a", int(popular[both])))
 	if _, recall := ts.awaitRanks(t, 6); recall["serving 10"] != 1 || recall["shadow 10"] != 1 {
 		t.Errorf("recalls %v, want 1 of both models: those of the events since the reload", recall)
 	}
@@ -200,7 +200,7 @@ func TestOnlineRankIsThatOfTheMoment(t *testing.T) {
 			return req
 		}())), m.ItemID(int32(e))) + 1
 		want.add(rank)
-		ts.observe(t, event("slow", e))
+		ts.observe(t, newEvent("slow", e))
 	}
 	close(hold)
 	got, _ := ts.awaitRanks(t, 4)
@@ -223,12 +223,12 @@ func TestOnlineRankDrops(t *testing.T) {
 	}
 	ts := start(t, setup{store: st, config: func(c *Config) { c.QualitySample = 1 }})
 	for _, user := range []string{"broken", "panic", "good"} {
-		ts.observe(t, event(user, 1))
+		ts.observe(t, newEvent(user, 1))
 	}
 	ts.awaitRanks(t, 1)
 	ts.quality.Offer("good", 2, &store.Event{ID: "erased", Item: item(2)}) // there is no such revision
 	ts.quality.Offer("good", 1, &store.Event{ID: "other", Item: item(1)})  // that one is of another life
-	ts.observe(t, event("good", 2))
+	ts.observe(t, newEvent("good", 2))
 	ts.awaitRanks(t, 2)
 	_, page := ts.get(t, "/metrics")
 	for _, want := range []string{

@@ -24,10 +24,10 @@ func TestRecommendIsTheModelsTopN(t *testing.T) {
 				c.Estimator = est
 				c.EventWeights = map[string]float64{"buy": 3}
 			}})
-			buy, half := event("ann", 11), event("ann", 20)
+			buy, half := newEvent("ann", 11), newEvent("ann", 20)
 			buy.EventType = "buy"
 			half.Value = proto.Float64(0.5)
-			for i, e := range []*pb.Event{event("ann", 3), buy, half} {
+			for i, e := range []*pb.Event{newEvent("ann", 3), buy, half} {
 				if resp := ts.observe(t, e); resp.GetUserRevision() != uint64(i+1) {
 					t.Errorf("revision of event %d is %d", i+1, resp.GetUserRevision())
 				}
@@ -68,7 +68,7 @@ func TestRecommendIsTheModelsTopN(t *testing.T) {
 func TestRecommendPopular(t *testing.T) {
 	ts := start(t, setup{config: func(c *Config) { c.EventWeights = map[string]float64{"ignored": 0} }})
 	m := newModel(t, 1)
-	weightless := event("bob", int(m.Popular()[0]))
+	weightless := newEvent("bob", int(m.Popular()[0]))
 	weightless.EventType = "ignored"
 	ts.observe(t, weightless)
 	unknown := &pb.Event{UserId: "eve", ItemId: "not in the model"}
@@ -131,7 +131,7 @@ func TestRecommendPageSize(t *testing.T) {
 
 func TestRecommendFilters(t *testing.T) {
 	ts := start(t, setup{})
-	ts.observe(t, event("ann", 0))
+	ts.observe(t, newEvent("ann", 0))
 	full := forUser("ann")
 	full.PageSize = testItems
 	ranking := itemIDs(ts.ask(t, full)) // all but item 0
@@ -176,7 +176,7 @@ func TestRecommendSeenPolicy(t *testing.T) {
 		kind string
 		age  time.Duration
 	}{{0, "view", 48 * time.Hour}, {0, "view", 3 * time.Hour}, {1, "view", 48 * time.Hour}, {2, "buy", time.Hour}, {3, "buy", 48 * time.Hour}} {
-		ev := event("ann", e.item)
+		ev := newEvent("ann", e.item)
 		ev.EventType, ev.EventTime = e.kind, timestamppb.New(testNow.Add(-e.age))
 		ts.observe(t, ev)
 	}
@@ -230,7 +230,7 @@ func TestRecommendSeenWithoutTimes(t *testing.T) {
 
 func TestRecommendMinUserRevision(t *testing.T) {
 	ts := start(t, setup{})
-	ts.observe(t, event("ann", 0))
+	ts.observe(t, newEvent("ann", 0))
 	for _, tt := range []struct {
 		user string
 		min  uint64
@@ -265,7 +265,7 @@ func TestInlineHistoryTimes(t *testing.T) {
 func TestRecommendAllocations(t *testing.T) {
 	ts := startLearned(t, true)
 	for i := range 20 {
-		ts.observe(t, event("ann", i))
+		ts.observe(t, newEvent("ann", i))
 	}
 	filtered := forUser("ann")
 	filtered.Filter = &pb.ItemFilter{AllowItemIds: []string{item(21), item(22), item(23)}, DenyItemIds: []string{item(22)}}

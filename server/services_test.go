@@ -51,7 +51,7 @@ func TestServicesAreThoseOfTheProtocol(t *testing.T) {
 func TestRecommendBothWays(t *testing.T) {
 	ts := startLearned(t, true)
 	for _, i := range []int{4, 9, 20} {
-		ts.observe(t, event("ann", i))
+		ts.observe(t, newEvent("ann", i))
 	}
 	service := recommender{Server: ts.Server}
 	for name, req := range map[string]*pb.RecommendRequest{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/gsimc/gsimc/fault"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/store"
@@ -83,7 +85,14 @@ func TestConfigValidateReportsEveryFault(t *testing.T) {
 	if strings.Contains(err.Error(), "fine") {
 		t.Errorf("the error mentions a good weight:\n%v", err)
 	}
-	if _, err := New(bad, nil, nil); err == nil {
-		t.Error("New takes a bad configuration")
+	wantFields := []string{
+		"Listen", "OpsListen", "StateCacheBytes", "DefaultTimeout", "SlowRequest", "DrainDelay", "DrainTimeout",
+		"MaxRecvBytes", "MaxSendBytes", "MaxConcurrentStreams", "MaxConnections", "MaxConnectionAge", "Estimator", "EventWeights",
+	}
+	if got := fault.Fields(err); !slices.Equal(got, wantFields) {
+		t.Errorf("faults of the fields %v, want %v", got, wantFields)
+	}
+	if _, err := New(bad, nil, nil); len(fault.Fields(err)) != len(wantFields) {
+		t.Errorf("New takes a bad configuration, or hides its faults: %v", err)
 	}
 }

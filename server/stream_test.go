@@ -208,7 +208,7 @@ func TestStreamObserveClientGone(t *testing.T) {
 	ts := start(t, setup{})
 	for range 10 {
 		s := openStream(t, ts)
-		s.send(t, 1, event("ann", 1))
+		s.send(t, 1, newEvent("ann", 1))
 		if _, err := s.Recv(); err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +232,7 @@ func TestStreamSeveralInAMessage(t *testing.T) {
 	}
 	several(1, withID("a", "ann", 1), withID("a", "ann", 1), &pb.Event{UserId: "ann"}, withID("b", "ann", 2))
 	s.send(t, 5, withID("c", "ann", 3))
-	several(6, withID("b", "bob", 1), event("bob", 4), event("bob", 4)) // without id and time: two different events
+	several(6, withID("b", "bob", 1), newEvent("bob", 4), newEvent("bob", 4)) // without id and time: two different events
 	if err := s.CloseSend(); err != nil {
 		t.Fatal(err)
 	}
@@ -259,15 +259,15 @@ func TestStreamSeveralInAMessage(t *testing.T) {
 func TestStreamRefusedMessages(t *testing.T) {
 	ts := start(t, setup{})
 	for field, req := range map[string]*pb.StreamObserveRequest{
-		"sequence": {Sequence: 2, Events: []*pb.Event{event("u", 1)}},
-		"events":   {Sequence: 3, Event: event("u", 1), Events: []*pb.Event{event("u", 1)}},
+		"sequence": {Sequence: 2, Events: []*pb.Event{newEvent("u", 1)}},
+		"events":   {Sequence: 3, Event: newEvent("u", 1), Events: []*pb.Event{newEvent("u", 1)}},
 		"events ":  {Sequence: 3, Events: make([]*pb.Event, maxBatch+1)},
 	} {
 		for i := range req.Events {
-			req.Events[i] = event("u", 1)
+			req.Events[i] = newEvent("u", 1)
 		}
 		s := openStream(t, ts)
-		if err := s.Send(&pb.StreamObserveRequest{Sequence: 1, Events: []*pb.Event{event("u", 1), event("u", 2)}}); err != nil {
+		if err := s.Send(&pb.StreamObserveRequest{Sequence: 1, Events: []*pb.Event{newEvent("u", 1), newEvent("u", 2)}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Send(req); err != nil && !errors.Is(err, io.EOF) {

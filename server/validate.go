@@ -9,31 +9,27 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/event"
 )
 
 // The rules of the fields are written by hand, and stand in words in the .proto files. There are some twenty of them on
 // four kinds of value; a check of a request costs well under 5 µs and allocates nothing. A rule engine (protovalidate)
 // would bring an expression language with its parser into the server and cost more than the recommendation itself.
 const (
-	maxIDBytes        = 256
-	maxEventIDBytes   = 64
-	maxEventTypeBytes = 64
-	maxValue          = 1000
-	maxBatch          = 1000
-	maxHistory        = 1000
-	maxFilterIDs      = 10_000
-	maxSeenTypes      = 50
-	defaultPageSize   = 10
-	maxPageSize       = 1000
-	maxExplain        = 50
-	maxExplainedPage  = 100
-	maxExploration    = 100
-	maxFuture         = 24 * time.Hour
-	maxFaults         = 20 // field violations reported for one request
+	maxEventIDBytes  = 64
+	maxBatch         = 1000
+	maxHistory       = 1000
+	maxFilterIDs     = 10_000
+	maxSeenTypes     = 50
+	defaultPageSize  = 10
+	maxPageSize      = 1000
+	maxExplain       = 50
+	maxExplainedPage = 100
+	maxExploration   = 100
+	maxFuture        = 24 * time.Hour
+	maxFaults        = 20 // field violations reported for one request
 
-	eventTypePattern = "^[a-z][a-z0-9_.-]{0,63}$"
-	defaultEventType = "like"
-	fieldSequence    = "sequence"
+	fieldSequence = "sequence"
 )
 
 // checker collects the faults of one request.
@@ -78,8 +74,8 @@ func badID(id string) string {
 	switch {
 	case id == "":
 		return "is required"
-	case len(id) > maxIDBytes:
-		return fmt.Sprintf("has %d bytes, at most %d are allowed", len(id), maxIDBytes)
+	case len(id) > event.MaxIDBytes:
+		return fmt.Sprintf("has %d bytes, at most %d are allowed", len(id), event.MaxIDBytes)
 	case !utf8.ValidString(id):
 		return "is not valid UTF-8"
 	}
@@ -98,17 +94,13 @@ func badEventID(id string) string {
 
 // badEventType accepts the empty string, which stands for the default.
 func badEventType(t string) string {
-	if len(t) > maxEventTypeBytes {
-		return fmt.Sprintf("has %d bytes, at most %d are allowed", len(t), maxEventTypeBytes)
+	switch {
+	case t == "" || event.ValidType(t):
+		return ""
+	case len(t) > event.MaxTypeBytes:
+		return fmt.Sprintf("has %d bytes, at most %d are allowed", len(t), event.MaxTypeBytes)
 	}
-	for i := range len(t) {
-		letter := t[i] >= 'a' && t[i] <= 'z'
-		other := t[i] >= '0' && t[i] <= '9' || t[i] == '_' || t[i] == '.' || t[i] == '-'
-		if !letter && (i == 0 || !other) {
-			return "must match " + eventTypePattern
-		}
-	}
-	return ""
+	return "must match " + event.TypePattern
 }
 
 func badEventTime(t *timestamppb.Timestamp, now time.Time) string {
@@ -124,8 +116,8 @@ func badEventTime(t *timestamppb.Timestamp, now time.Time) string {
 }
 
 func badValue(v *float64) string {
-	if v != nil && !(math.Abs(*v) <= maxValue) { // false for NaN too
-		return fmt.Sprintf("must be a number from -%d to %d", maxValue, maxValue)
+	if v != nil && !(math.Abs(*v) <= event.MaxWeight) { // false for NaN too
+		return fmt.Sprintf("must be a number from -%d to %d", event.MaxWeight, event.MaxWeight)
 	}
 	return ""
 }
@@ -228,7 +220,7 @@ func checkIDs(c *checker, list string, ids []string) {
 		return
 	}
 	for i, id := range ids {
-		if id == "" || len(id) > maxIDBytes || !utf8.ValidString(id) { // there may be ten thousand
+		if id == "" || len(id) > event.MaxIDBytes || !utf8.ValidString(id) { // there may be ten thousand
 			c.checkAt(list, i, "", badID(id))
 		}
 	}

@@ -181,7 +181,7 @@ func TestValidateOthers(t *testing.T) {
 	batch := func(n int) *pb.BatchObserveRequest {
 		r := &pb.BatchObserveRequest{}
 		for range n {
-			r.Events = append(r.Events, event("u", 1))
+			r.Events = append(r.Events, newEvent("u", 1))
 		}
 		return r
 	}
@@ -283,7 +283,7 @@ func BenchmarkValidateRecommend(b *testing.B) {
 
 // Whatever bytes arrive, validation answers with an error and does not panic, and what it accepts the store accepts.
 func FuzzValidate(f *testing.F) {
-	for _, e := range []*pb.Event{event("u", 1), {UserId: "u", ItemId: "i", EventType: "t", Value: proto.Float64(3),
+	for _, e := range []*pb.Event{newEvent("u", 1), {UserId: "u", ItemId: "i", EventType: "t", Value: proto.Float64(3),
 		EventTime: timestamppb.New(testNow)}} {
 		b, err := proto.Marshal(e)
 		if err != nil {
