@@ -29,7 +29,11 @@ func (m *Model) learnDynamics(h Histories) error {
 		return err
 	}
 	e := m.encoderRows(m.k)
-	readout, err := moments.Project(e, m.k, h.progress("learning dynamics")).Solve(spec.Ridge)
+	normal := moments.Project(e, m.k, h.progress(StageLearn))
+	if tell := h.progress(StageFit); tell != nil {
+		tell(0, 0)
+	}
+	readout, err := normal.Solve(spec.Ridge)
 	if err != nil {
 		return err
 	}
@@ -53,7 +57,7 @@ func (m *Model) learnDeviation(d *kalman.Dynamics, h Histories) error {
 	if len(sequences) < fewSequences {
 		sequences = slices.AppendSeq(slices.Clone(sequences), h.Train)
 	}
-	noise, err := dynamics.LearnNoise(d, m.prediction, m.encoder, sequences, h.progress("learning noise"))
+	noise, err := dynamics.LearnNoise(d, m.prediction, m.encoder, sequences, h.progress(StageNoise))
 	if err != nil {
 		return err
 	}

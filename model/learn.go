@@ -26,6 +26,13 @@ func (h *Histories) progress(stage string) func(done, total int) {
 	return func(done, total int) { h.Progress(stage, done, total) }
 }
 
+// The stages that Histories.Progress is told.
+const (
+	StageLearn = "learning dynamics" // sums over the events
+	StageFit   = "fitting dynamics"  // the regression and its read-out
+	StageNoise = "learning noise"
+)
+
 // fewSequences is the number of validation users below which the noise is learned from the training users as well. Their
 // innovations are a little too small, since the read-out was fitted to them.
 const fewSequences = 20

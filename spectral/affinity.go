@@ -20,7 +20,7 @@ const (
 // newAffinity chooses between the sparse form of K and the dense one.
 func newAffinity(g itemGraph, opt Options) affinity {
 	if h, ok := g.(*hypergraph); ok && h.denseIsFaster(opt) {
-		opt.meter.Begin(gramShare)
+		opt.meter.Begin(formingShare(g.Dim(), opt))
 		k := newGramOp(h, opt.meter)
 		return affinity{single: k, double: eigen.Rounded{Op: k}}
 	}
@@ -44,8 +44,6 @@ const (
 	secondsPerEntry  = 10.5e-12 // a product with an element of the dense K
 	secondsPerRow    = 0.115e-9 // two products with an element of R
 	maxGramBytes     = 5 << 30  // of the dense K
-	gramShare        = 0.4      // of the time, where it is worth making
-	measurementShare = 0.1      // of the time
 )
 
 // denseIsFaster tells whether forming K of a hypergraph as a dense matrix takes less time than it saves, by the number of
@@ -59,6 +57,12 @@ func denseIsFaster(items int, events, pairs float64, opt Options) bool {
 	products := eigen.TypicalProducts(items, opt.Rank)
 	forming := pairs*secondsPerPair + n*n*(secondsPerAdding*math.Ceil(events/gramChunk)+secondsPerFinish)
 	return forming+products*n*n*secondsPerEntry < products*events*secondsPerRow
+}
+
+// formingShare is the share of the time that forming K as a dense matrix takes.
+func formingShare(items int, opt Options) float64 {
+	p := eigen.Problem{K: opt.Rank, Product: opt.product}
+	return opt.forming / (opt.forming + p.Seconds(items))
 }
 
 // without is K without the pieces but the largest, see withoutPieces.

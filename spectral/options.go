@@ -41,7 +41,8 @@ type Options struct {
 	// total. The share done/total is an estimate.
 	Progress func(done, total int)
 
-	meter *eigen.Meter // reports to Progress
+	meter            *eigen.Meter // reports to Progress
+	forming, product float64      // of K and of K with one vector, in seconds of cost.Typical; for meter
 }
 
 // validate returns the first fault of the options and of r.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/internal/cost"
 	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 
@@ -27,7 +28,10 @@ func Solve(r *Incidence, opt Options) (*Basis, error) {
 	if opt.Tolerance == 0 {
 		opt.Tolerance = DefaultTolerance
 	}
-	opt.meter = eigen.NewMeter(opt.Progress)
+	if opt.meter = eigen.NewMeter(opt.Progress); opt.meter != nil {
+		graph, product := graphCost(r, opt, 1)
+		opt.forming, opt.product = cost.Typical.Seconds(graph.Work), cost.Typical.Seconds(product)
+	}
 	edges, err := r.windowed(opt.Graph.Window)
 	if err != nil {
 		return nil, err
@@ -73,7 +77,8 @@ func solveDense(op eigen.Operator[float64], k int) (*Basis, error) {
 func solveKrylov(a affinity, k int, opt Options) (*Basis, error) {
 	pairs, err := eigen.Krylov(eigen.Problem{
 		Single: a.single, Double: a.double, K: k,
-		Tolerance: opt.Tolerance, Lowest: opt.Graph.lowest(), Seed: opt.Seed, Meter: opt.meter,
+		Tolerance: opt.Tolerance, Lowest: opt.Graph.lowest(), Seed: opt.Seed,
+		Product: opt.product, Meter: opt.meter,
 	})
 	if err != nil {
 		return nil, err

@@ -44,6 +44,7 @@ const (
 	StageSolve   = "solving"
 	StageCompare = "comparing models"
 	StageRead    = "reading histories"
+	StageWrite   = "writing the model" // announced by the caller, see [Plan.Announced]
 )
 
 // of returns the progress of one stage, and announces it.

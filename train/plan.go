@@ -47,6 +47,35 @@ func NewPlan(p *dataset.Partition, cfg Config) *Plan {
 	return &Plan{Stages: append(stages, cost.Stage{Name: "model file", Work: write})}
 }
 
+// Announced returns the work of the plan by the stages that [Progress] announces, and of writing the
+// model as [StageWrite]. Their memory is left out.
+func (p *Plan) Announced() []cost.Stage {
+	var stages []cost.Stage
+	for _, s := range p.Stages {
+		name := StageSolve
+		switch {
+		case s.Name == "dynamics: sums":
+			name = model.StageLearn
+		case s.Name == "dynamics: noise":
+			name = model.StageNoise
+		case strings.HasPrefix(s.Name, dynamicsStages):
+			name = model.StageFit
+		case strings.HasPrefix(s.Name, "model"):
+			name = StageWrite
+		}
+		if s.Name == "model" { // no work, and not announced
+			continue
+		}
+		if n := len(stages); n == 0 || stages[n-1].Name != name {
+			stages = append(stages, cost.Stage{Name: name})
+		}
+		for unit, amount := range s.Work {
+			stages[len(stages)-1].Work[unit] += amount
+		}
+	}
+	return stages
+}
+
 // learningShape returns the numbers on which the cost of learned dynamics depends.
 func learningShape(p *dataset.Partition, spec *model.DynamicsSpec, rank int) dynamics.Shape {
 	s := dynamics.Shape{Items: len(p.Items), Rank: rank, Bands: spec.Bands}

@@ -133,6 +133,7 @@ func (c *trainCmd) run(a *cli.App) (err error) {
 	if err := todo.check(); err != nil || c.Plan {
 		return err
 	}
+	p.Plan(announced(todo.Plan))
 	result, err := runTraining(p, part, cfg)
 	if err != nil {
 		return err
@@ -142,7 +143,7 @@ func (c *trainCmd) run(a *cli.App) (err error) {
 		compared = held.Compare(result.Model, model.Estimator(c.Estimator), stages(p))
 		p.End()
 	}
-	p.Begin("writing the model", progress.Bytes)
+	p.Begin(train.StageWrite, progress.Bytes)
 	err = writeModel(c.Out, result.Model)
 	p.End()
 	if err != nil {

@@ -25,6 +25,12 @@ type Work [NumUnits]float64
 // Speed is how much of each unit is done in a second.
 type Speed [NumUnits]float64
 
+// Typical is the speed of one processor of a machine of 2025. It serves where only the ratios of
+// stages matter: how fast the machine at hand is shows while it works.
+var Typical = Speed{
+	Single: 60e9, Double: 27e9, Stream: 15e9, Gather: 60e6, Scatter: 1.2e9, Divide: 150e6, Hash: 1.5e9,
+}
+
 // Seconds is the time that the work takes, one unit after the other.
 func (s *Speed) Seconds(w Work) float64 {
 	sum := 0.0

@@ -8,48 +8,74 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// bars draws one bar per stage and takes it away at the stage's end.
+// bars draws one bar per stage and takes it away at the stage's end. A stage of unknown length has
+// no bar, only its name and times.
 type bars struct {
 	out io.Writer
 
 	mu   sync.Mutex
 	pool *mpb.Progress // of the running stage; nil between stages
 	bar  *mpb.Bar
+	state
+}
 
-	shown track
+func (b *bars) Plan(stages []Stage) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.estimate.set(stages)
 }
 
 func (b *bars) Begin(stage string, unit Unit) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.stop()
-	b.shown = track{}
-	counters := decor.CountersNoUnit(" %d / %d " + string(unit))
-	if unit == Bytes {
-		counters = decor.CountersKibiByte(" % .1f / % .1f")
-	}
-	b.pool = mpb.New(mpb.WithOutput(b.out), mpb.WithWidth(48), mpb.WithAutoRefresh())
+	b.begin(stage, unit)
+	b.pool = mpb.New(mpb.WithOutput(b.out), mpb.WithWidth(40), mpb.WithAutoRefresh())
 	b.bar = b.pool.AddBar(0,
 		mpb.BarRemoveOnComplete(),
-		mpb.PrependDecorators(decor.Name(stage)),
-		mpb.AppendDecorators(decor.Percentage(), counters, decor.Name("  "), decor.AverageETA(decor.ET_STYLE_GO), decor.Name(" left")))
+		mpb.BarFillerMiddleware(onlyWithTotal),
+		mpb.PrependDecorators(decor.Name(stage+" ")),
+		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return b.text() })))
+}
+
+// onlyWithTotal leaves the bar out while the total is unknown.
+func onlyWithTotal(bar mpb.BarFiller) mpb.BarFiller {
+	return mpb.BarFillerFunc(func(w io.Writer, s decor.Statistics) error {
+		if s.Total <= 0 {
+			return nil
+		}
+		return bar.Fill(w, s)
+	})
+}
+
+// text is the part of the line behind the bar.
+func (b *bars) text() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if amount := b.amount(); amount != "" {
+		return amount + ", " + b.times()
+	}
+	return b.times()
 }
 
 func (b *bars) Update(done, total int64) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.bar == nil {
-		return
+	bar := b.bar
+	if bar != nil {
+		done, total = b.shown.forward(done, total)
 	}
-	done, total = b.shown.forward(done, total)
-	b.bar.SetTotal(total, false)
-	b.bar.SetCurrent(done)
+	b.mu.Unlock() // the bar may be waiting for the text
+	if bar != nil {
+		bar.SetTotal(total, false)
+		bar.SetCurrent(done)
+	}
 }
 
 func (b *bars) End() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.stop()
+	b.end()
 }
 
 // stop removes the bar and waits until the screen shows it.
@@ -57,7 +83,10 @@ func (b *bars) stop() {
 	if b.bar == nil {
 		return
 	}
-	b.bar.Abort(true)
-	b.pool.Wait()
+	bar, pool := b.bar, b.pool
 	b.bar, b.pool = nil, nil
+	b.mu.Unlock() // the last refresh asks for the text
+	defer b.mu.Lock()
+	bar.Abort(true)
+	pool.Wait()
 }

@@ -1,6 +1,9 @@
-// Package progress shows how far a long command has come: a bar with the time left on a terminal, and a line every
-// five seconds where the output is a file or a log. A command goes through stages one after the other; a stage counts
-// bytes, rows or steps.
+// Package progress shows how far a long command has come: a bar on a terminal, and a line every five
+// seconds where the output is a file or a log.
+//
+// A command goes through stages one after the other; a stage counts bytes, rows or steps. The share
+// that is shown is that of the stage, the times are those of the command. The time left is told only
+// by a plan, since without one nobody knows what comes after the running stage.
 package progress
 
 import (
@@ -8,30 +11,38 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/term"
 )
 
-// Unit is what a stage counts.
+// Unit is the thing that a stage counts.
 type Unit string
 
 // The units.
 const (
 	Bytes Unit = "bytes"
 	Rows  Unit = "rows"
-	Steps Unit = "steps"
+	Steps Unit = "steps" // of no meaning to a reader: only their share is shown
 )
 
 // Progress is told about the stages of a command. Its methods may be called from several goroutines.
 type Progress interface {
+	// Plan says which stages follow and how long they are predicted to take. It replaces an earlier
+	// plan. Stages may be left out, and others come between.
+	Plan(stages []Stage)
+
 	// Begin starts a stage and ends the one before.
 	Begin(stage string, unit Unit)
-	// Update says that done of total units are through; a total of 0 or less means that it is not known. Cheap enough
-	// for every thousand rows. Without a stage, or with less than was shown before, it does nothing.
+
+	// Update says that done of total units are through. A total of 0 or less is unknown. The call is
+	// cheap enough for every thousand rows. Without a stage, or with less than was shown before, it
+	// does nothing.
 	Update(done, total int64)
-	// End ends the last stage. To be called before anything else is written to the same output.
+
+	// End ends the last stage. Call it before anything else is written to the same output.
 	End()
 }
 
@@ -44,16 +55,94 @@ func New(w io.Writer, quiet bool) Progress {
 		return none{}
 	}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return &bars{out: w}
+		return &bars{out: w, state: state{now: time.Now}}
 	}
-	return &lines{out: w, now: time.Now}
+	return &lines{out: w, state: state{now: time.Now}}
 }
 
-// track keeps a stage from running backwards: what is to be done is sometimes more than was thought, and updates of several
-// goroutines overtake each other.
+type none struct{}
+
+func (none) Plan([]Stage)        {}
+func (none) Begin(string, Unit)  {}
+func (none) Update(int64, int64) {}
+func (none) End()                {}
+
+// state is the part of a command that is done.
+type state struct {
+	now func() time.Time
+
+	stage    string // "": none
+	unit     Unit
+	first    time.Time // the beginning of the first stage
+	shown    track
+	estimate estimate
+}
+
+func (s *state) begin(stage string, unit Unit) {
+	now := s.now()
+	if s.first.IsZero() {
+		s.first = now
+	}
+	s.stage, s.unit, s.shown = stage, unit, track{}
+	s.estimate.start(stage, now)
+}
+
+func (s *state) end() {
+	s.stage = ""
+	s.estimate.finish(s.now())
+}
+
+// amount returns what is done of the stage, such as "512 B of 2.0 KiB (25%)", or "" if there is
+// nothing to tell.
+func (s *state) amount() string {
+	done, total := s.shown.done, s.shown.total
+	switch {
+	case total <= 0 && (done <= 0 || s.unit == Steps):
+		return ""
+	case total <= 0:
+		return strings.TrimSpace(count(done, s.unit) + " " + unitName(s.unit))
+	case s.unit == Steps:
+		return fmt.Sprintf("%d%%", 100*done/total)
+	}
+	return fmt.Sprintf("%s of %s %s(%d%%)",
+		count(done, s.unit), count(total, s.unit), unitName(s.unit), 100*done/total)
+}
+
+// times returns the time since the first stage, and the time left if it is known.
+func (s *state) times() string {
+	now := s.now()
+	text := now.Sub(s.first).Round(time.Second).String()
+	share := -1.0
+	if s.shown.total > 0 {
+		share = float64(s.shown.done) / float64(s.shown.total)
+	}
+	if left, ok := s.estimate.left(share, now); ok {
+		text += ", about " + round(left) + " left"
+	}
+	return text
+}
+
+// round returns a duration as precisely as an estimate deserves.
+func round(d time.Duration) string {
+	unit := time.Second
+	switch {
+	case d >= time.Hour:
+		unit = 5 * time.Minute
+	case d >= 10*time.Minute:
+		unit = time.Minute
+	case d >= time.Minute:
+		unit = 10 * time.Second
+	case d >= 20*time.Second:
+		unit = 5 * time.Second
+	}
+	return max(d.Round(unit), time.Second).String()
+}
+
+// track keeps a stage from running backwards: the total may grow, and updates of several goroutines
+// overtake each other.
 type track struct{ done, total int64 }
 
-// forward returns the further of what was shown before and what is new.
+// forward returns the further of the position shown before and the new one.
 func (t *track) forward(done, total int64) (int64, int64) {
 	total = max(total, 0)
 	if total > 0 {
@@ -69,70 +158,54 @@ func (t *track) forward(done, total int64) (int64, int64) {
 	return t.done, t.total
 }
 
-type none struct{}
-
-func (none) Begin(string, Unit)  {}
-func (none) Update(int64, int64) {}
-func (none) End()                {}
-
 // lines writes one line per interval. A stage shorter than that leaves no trace.
 type lines struct {
 	out io.Writer
-	now func() time.Time
 
-	mu          sync.Mutex
-	stage       string
-	unit        Unit
-	begin, last time.Time
-	shown       track
+	mu   sync.Mutex
+	last time.Time // of the last line, or the beginning of the stage
+	state
+}
+
+func (l *lines) Plan(stages []Stage) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.estimate.set(stages)
 }
 
 func (l *lines) Begin(stage string, unit Unit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.stage, l.unit, l.begin = stage, unit, l.now()
-	l.last, l.shown = l.begin, track{}
+	l.begin(stage, unit)
+	l.last = l.now()
 }
 
 func (l *lines) Update(done, total int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	done, total = l.shown.forward(done, total)
+	l.shown.forward(done, total)
 	now := l.now()
 	if l.stage == "" || now.Sub(l.last) < interval {
 		return
 	}
 	l.last = now
-	fmt.Fprintf(l.out, "%s: %s", l.stage, count(done, l.unit))
-	if total > 0 {
-		fmt.Fprintf(l.out, " of %s (%d%%)", count(total, l.unit), 100*done/total)
+	line := l.stage + ": "
+	if amount := l.amount(); amount != "" {
+		line += amount + ", "
 	}
-	fmt.Fprintf(l.out, ", %s", now.Sub(l.begin).Round(time.Second))
-	if left, ok := remaining(now.Sub(l.begin), done, total); ok {
-		fmt.Fprintf(l.out, ", about %s left", left)
-	}
-	fmt.Fprintln(l.out)
+	fmt.Fprintln(l.out, line+l.times())
 }
 
 func (l *lines) End() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.stage = ""
+	l.end()
 }
 
-// remaining extrapolates the mean speed so far.
-func remaining(spent time.Duration, done, total int64) (time.Duration, bool) {
-	if done <= 0 || total < done {
-		return 0, false
-	}
-	left := time.Duration(float64(spent) * float64(total-done) / float64(done))
-	return left.Round(time.Second), true
-}
-
-// count formats a number of units: bytes in powers of 1024, the others as they are.
+// count formats a number of units: bytes in powers of 1024 with their unit, the others as they are.
 func count(n int64, unit Unit) string {
 	if unit != Bytes {
-		return strconv.FormatInt(n, 10) + " " + string(unit)
+		return strconv.FormatInt(n, 10)
 	}
 	value, suffix := float64(n), "B"
 	for _, next := range []string{"KiB", "MiB", "GiB", "TiB"} {
@@ -145,4 +218,12 @@ func count(n int64, unit Unit) string {
 		return strconv.FormatInt(n, 10) + " B"
 	}
 	return fmt.Sprintf("%.1f %s", value, suffix)
+}
+
+// unitName is the name that follows a number of count, with a space; "" if count has it already.
+func unitName(unit Unit) string {
+	if unit == Bytes {
+		return ""
+	}
+	return string(unit) + " "
 }

@@ -3,6 +3,7 @@ package progress
 import (
 	"bytes"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,7 +14,7 @@ import (
 func TestLines(t *testing.T) {
 	var out bytes.Buffer
 	clock := time.Unix(0, 0)
-	p := &lines{out: &out, now: func() time.Time { return clock }}
+	p := &lines{out: &out, state: state{now: func() time.Time { return clock }}}
 
 	p.Update(1, 2) // no stage yet
 	p.Begin("reading", Bytes)
@@ -30,9 +31,20 @@ func TestLines(t *testing.T) {
 	clock = clock.Add(time.Hour)
 	p.Update(60, 200)
 
-	want := "reading: 512 B of 2.0 KiB (25%), 5s, about 15s left\n" +
+	clock = clock.Add(-time.Hour)
+	p.Plan([]Stage{{"ranking", 10}, {"writing", 5}})
+	p.Begin("ranking", Rows)
+	clock = clock.Add(10 * time.Second)
+	p.Update(0, 0)
+	clock = clock.Add(5 * time.Second)
+	p.Update(3, 4)
+	p.End()
+
+	want := "reading: 512 B of 2.0 KiB (25%), 5s\n" +
 		"reading: 1.5 KiB, 10s\n" +
-		"solving: 50 steps of 200 steps (25%), 10s, about 30s left\n"
+		"solving: 25%, 20s\n" +
+		"ranking: 30s, about 7s left\n" +
+		"ranking: 3 of 4 rows (75%), 35s, about 15s left\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
 	}
@@ -65,7 +77,7 @@ func TestCount(t *testing.T) {
 		want string
 	}{
 		{0, Bytes, "0 B"}, {1023, Bytes, "1023 B"}, {1024, Bytes, "1.0 KiB"}, {5 << 30, Bytes, "5.0 GiB"},
-		{7 << 50, Bytes, "7168.0 TiB"}, {12345, Rows, "12345 rows"},
+		{7 << 50, Bytes, "7168.0 TiB"}, {12345, Rows, "12345"},
 	} {
 		if got := count(c.n, c.unit); got != c.want {
 			t.Errorf("count(%d, %s) = %q, want %q", c.n, c.unit, got, c.want)
@@ -90,7 +102,7 @@ func TestNew(t *testing.T) {
 // Bars must survive any order of calls, from several goroutines, and leave the last stage on End.
 func TestBars(t *testing.T) {
 	var out bytes.Buffer
-	p := &bars{out: &out}
+	p := &bars{out: &out, state: state{now: time.Now}}
 	p.Update(1, 2)
 	p.End()
 	p.Begin("reading", Rows)
@@ -104,9 +116,19 @@ func TestBars(t *testing.T) {
 	}
 	wg.Wait()
 	p.Update(500, 400) // more than the total
+	p.Plan([]Stage{{"solving", 1}})
 	p.Begin("solving", Bytes)
 	p.Update(1, 0)
+	time.Sleep(300 * time.Millisecond) // of a refresh
 	p.End()
+	for _, bad := range []string{"0 of 0", "0 / 0", "0.0 b"} {
+		if strings.Contains(out.String(), bad) {
+			t.Errorf("%q is shown", bad)
+		}
+	}
+	if !strings.Contains(out.String(), "solving") {
+		t.Errorf("the stage is not shown: %q", out.String())
+	}
 	if p.bar != nil || p.pool != nil {
 		t.Error("a bar is left after End")
 	}

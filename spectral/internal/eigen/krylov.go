@@ -15,6 +15,7 @@ type Problem struct {
 	Tolerance float64           // bound of the residual
 	Lowest    float64           // a lower bound of the eigenvalues
 	Seed      uint64            // of the start block
+	Product   float64           // time of K times one vector, in seconds of cost.Typical; for Meter
 	Meter     *Meter            // is told the progress; may be nil
 }
 
@@ -26,9 +27,6 @@ const (
 	// maxSingleRestarts bounds the iteration in float32. Rounding may keep it from converging, so it
 	// then begins anew in float64.
 	maxSingleRestarts = 30
-
-	// measurementShare is the share of the time that the last Rayleigh–Ritz step takes.
-	measurementShare = 0.1
 )
 
 // Krylov finds the leading pairs by block Lanczos on a Chebyshev filter of the operator, which a
@@ -47,8 +45,9 @@ func Krylov(p Problem) (*Pairs, error) {
 // iterate is Krylov with products by op. The result is measured with p.Double.
 func iterate[T gemm.Float](op Operator[T], p Problem) (*Pairs, error) {
 	counted := &Counting[T]{Operator: op}
-	p.Meter.Begin(1 - measurementShare)
-	f, err := startKrylov(counted, p)
+	work := newWorkload[T](p, op.Dim())
+	p.Meter.Begin(work.iteration)
+	f, err := startKrylov(counted, p, work)
 	if err != nil {
 		return nil, err
 	}

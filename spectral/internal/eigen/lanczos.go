@@ -41,7 +41,9 @@ type lanczos[T gemm.Float] struct {
 
 	scale    float64 // largest column norm of K·V seen, a lower bound of κ_1: the measure of "zero"
 	restarts int
-	stepped  func() // after every step, if not nil
+
+	work   *workload // of the whole iteration; nil: not counted
+	degree int       // products with K in a product with op, for work
 }
 
 // newLanczos starts the iteration from an n×b block. limit is the
@@ -64,10 +66,8 @@ func newLanczos[T gemm.Float](op Operator[T], start dense.Matrix[float64], limit
 // fillTo takes steps until V has at least p processed columns, or is full.
 func (l *lanczos[T]) fillTo(p int) {
 	for l.p < p && !l.full() {
+		l.work.add(l.work.step(l.p, l.degree))
 		l.step()
-		if l.stepped != nil {
-			l.stepped()
-		}
 	}
 }
 
@@ -84,6 +84,7 @@ func (l *lanczos[T]) advance(k int, count func() (int, error)) (good int, err er
 		if good, err = count(); err != nil || good == k || l.full() {
 			return good, err
 		}
+		l.work.expect(l.p, l.degree, k-good)
 	}
 }
 
@@ -123,6 +124,7 @@ func (l *lanczos[T]) vectors(numbers []int) dense.Matrix[T] {
 // as much as many steps and is done once for each V.
 func (l *lanczos[T]) ritz() (theta []float64, s dense.Matrix[float64], err error) {
 	if l.theta == nil {
+		l.work.add(l.work.eigen(l.p))
 		l.theta, l.s, err = Symmetric(dense.Block(l.t, 0, l.p, 0, l.p))
 	}
 	return l.theta, l.s, err

@@ -19,13 +19,13 @@ func NewMeter(report func(done, total int)) *Meter {
 	return &Meter{report: report}
 }
 
-// Begin ends the running phase and starts one. At its end the share until of the whole is done.
-func (m *Meter) Begin(until float64) {
+// Begin ends the running phase and starts one that takes the given share of the time left.
+func (m *Meter) Begin(share float64) {
 	if m == nil {
 		return
 	}
 	m.Update(1)
-	m.from, m.to = m.to, max(m.to, until)
+	m.from, m.to = m.to, m.to+(1-m.to)*share
 }
 
 // Update sets the share of the phase that is done.

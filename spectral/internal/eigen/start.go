@@ -25,8 +25,8 @@ const liftedAbove = 1.5
 // estimates how many eigenvalues a filter lifts; the filled space tells. If they are fewer than k,
 // the rest would never converge, since the filter makes all eigenvalues below its foot alike. A
 // filter with a lower foot is taken then.
-func startKrylov[T gemm.Float](op Operator[T], p Problem) (*filteredIteration[T], error) {
-	probe, done, err := runProbe(op, p)
+func startKrylov[T gemm.Float](op Operator[T], p Problem, work *workload) (*filteredIteration[T], error) {
+	probe, done, err := runProbe(op, p, work)
 	if err != nil || done {
 		return probe, err
 	}
@@ -57,7 +57,7 @@ func startKrylov[T gemm.Float](op Operator[T], p Problem) (*filteredIteration[T]
 		}
 		mix := probe.l.mixture(s.leading(f.found.Cols, cut), p.Seed+1)
 		f.l = newLanczos(inner, mix, SpaceLimit(op.Dim(), k), p.Seed+1)
-		f.l.stepped = func() { p.Meter.Update(float64(f.l.p) / float64(f.l.limit)) }
+		f.l.work, f.l.degree = work, f.filter.degree
 		good, err := f.l.advance(k, func() (int, error) { return f.good(k, p.Tolerance) })
 		if err != nil {
 			return nil, err
@@ -81,11 +81,14 @@ func chooseFilter[T gemm.Float](s *spectrum, f *filteredIteration[T], cut float6
 
 // runProbe returns a short iteration with K itself. Where the probe has half of the wanted pairs
 // already, the iteration goes on. It is done when it has all.
-func runProbe[T gemm.Float](op Operator[T], p Problem) (f *filteredIteration[T], done bool, err error) {
+func runProbe[T gemm.Float](
+	op Operator[T], p Problem, work *workload,
+) (f *filteredIteration[T], done bool, err error) {
 	const b = BlockSize
 	n := op.Dim()
 	least := (probeSteps + 1) * b
 	l := newLanczos(op, randomBlock(n, b, p.Seed), max(least, min(2*least, n/2)), p.Seed)
+	l.work, l.degree = work, 1
 	l.fillTo(least - b)
 	theta, _, err := l.ritz()
 	if err != nil {

@@ -1,0 +1,117 @@
+package eigen
+
+import (
+	"github.com/gsimc/gsimc/internal/cost"
+	"github.com/gsimc/gsimc/internal/gemm"
+)
+
+// A workload counts the work of an iteration, in seconds of a typical machine, and reports the share
+// of the expected work that is done. A nil workload counts nothing.
+type workload struct {
+	n       int
+	product float64   // of one vector with K
+	unit    cost.Unit // of the products of large matrices
+	meter   *Meter
+
+	done, expected float64 // expected: until the end of the iteration, with done
+	finish         float64 // of the last Rayleigh–Ritz step
+	iteration      float64 // the share of the iteration beside finish, as expected first
+}
+
+// Operations of the dense work, by shape. The cost model of package spectral counts the same.
+const (
+	eigenWork     = 45 // for each m³ of an eigenproblem of size m
+	measuringWork = 16 // for each n·k² of the last Rayleigh–Ritz step
+	projectWork   = 8  // for each n·p·b of a block step: four products
+)
+
+// spacePerPair is the number of Lanczos vectors that another good pair takes, as measured on graphs
+// of shops, films and clicks: 1 to 1.6.
+const spacePerPair = 1.3
+
+// newWorkload returns the work of a typical iteration in the type T.
+func newWorkload[T gemm.Float](p Problem, n int) *workload {
+	w := &workload{n: n, product: p.Product, unit: cost.Single, meter: p.Meter}
+	if isDouble[T]() {
+		w.unit = cost.Double
+	}
+	square := float64(p.K) * float64(p.K)
+	w.finish = float64(p.K)*w.product + seconds(cost.Double, measuringWork*float64(n)*square) + w.eigen(p.K)
+	probe := probeSteps * BlockSize
+	first := min(firstCheck(p.K, BlockSize), TypicalSpace(n, p.K))
+	w.expected = w.between(0, probe, 1) + w.eigen(probe) + w.between(0, first, typicalDegree) + w.eigen(first) +
+		w.rest(first, TypicalSpace(n, p.K), typicalDegree)
+	w.iteration = w.expected / (w.expected + w.finish)
+	return w
+}
+
+// step is the work of a block step behind p columns, with a filter of the given degree.
+func (w *workload) step(p, degree int) float64 {
+	if w == nil {
+		return 0
+	}
+	return float64(degree*BlockSize)*w.product +
+		seconds(w.unit, projectWork*float64(w.n)*float64(p+BlockSize)*BlockSize)
+}
+
+// between is the work of the steps from one number of columns to another.
+func (w *workload) between(from, to, degree int) float64 {
+	sum := 0.0
+	for p := from; p < to; p += BlockSize {
+		sum += w.step(p, degree)
+	}
+	return sum
+}
+
+// rest is the work from a check at p columns to the last one at space, see lanczos.advance.
+func (w *workload) rest(p, space, degree int) float64 {
+	sum := 0.0
+	for p < space {
+		next := p + max(BlockSize, int(checkShare*float64(p)))
+		sum += w.between(p, next, degree) + w.eigen(next)
+		p = next
+	}
+	return sum
+}
+
+// eigen is the work of a dense eigenproblem of size m.
+func (w *workload) eigen(m int) float64 {
+	if w == nil {
+		return 0
+	}
+	return seconds(cost.Double, eigenWork*float64(m)*float64(m)*float64(m))
+}
+
+// add counts work that begins now and reports the work before.
+func (w *workload) add(work float64) {
+	if w == nil {
+		return
+	}
+	w.report()
+	w.done += work
+}
+
+// expect corrects the expected work after a check at p columns that missed some pairs.
+func (w *workload) expect(p, degree, missing int) {
+	if w == nil {
+		return
+	}
+	w.expected = w.done + w.rest(p, p+int(spacePerPair*float64(missing)), degree)
+	w.report()
+}
+
+func (w *workload) report() {
+	share := w.done / (w.expected + w.finish)
+	w.meter.Update(share / w.iteration)
+}
+
+// seconds is the time that an amount of one unit takes on a typical machine.
+func seconds(unit cost.Unit, amount float64) float64 {
+	return amount / cost.Typical[unit]
+}
+
+// Seconds returns the typical time of [Krylov] for an operator of order n, on a typical machine.
+func (p *Problem) Seconds(n int) float64 {
+	w := newWorkload[float32](*p, n)
+	return w.expected + w.finish
+}
