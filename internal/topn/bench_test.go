@@ -11,9 +11,12 @@ import (
 	"github.com/gsimc/gsimc/ranking"
 )
 
-// BenchmarkSearch: one request, and several that share the pass, beside the scan in float32 and the reading of the int8 rows.
+// BenchmarkSearch: one request, and several that share the pass, beside the scan in float32 and the
+// reading of the int8 rows.
 func BenchmarkSearch(b *testing.B) {
-	for _, s := range []struct{ n, k int }{{20_000, 256}, {17_770, 1000}, {200_000, 256}, {1_000_000, 128}} {
+	for _, s := range []struct{ n, k int }{
+		{20_000, 256}, {17_770, 1000}, {200_000, 256}, {1_000_000, 128},
+	} {
 		rng := rand.New(rand.NewPCG(9, 9))
 		x := New(gaussian(rng, s.n, s.k), slices.Repeat([]float32{1}, s.n), s.k, 0)
 		queries := make([][]float32, 64)
@@ -22,7 +25,8 @@ func BenchmarkSearch(b *testing.B) {
 		}
 		for _, top := range []int{10, 100} {
 			for _, size := range []int{1, 4, 16} {
-				b.Run(fmt.Sprintf("n=%d/k=%d/top=%d/batch=%d", s.n, s.k, top, size), func(b *testing.B) {
+				name := fmt.Sprintf("n=%d/k=%d/top=%d/batch=%d", s.n, s.k, top, size)
+				b.Run(name, func(b *testing.B) {
 					batch := make([]ranking.Request, size)
 					at := 0
 					for b.Loop() {
@@ -32,7 +36,8 @@ func BenchmarkSearch(b *testing.B) {
 						}
 						x.Search(batch)
 					}
-					b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*size), "µs/request")
+					total := float64(b.Elapsed().Microseconds())
+					b.ReportMetric(total/float64(b.N*size), "µs/request")
 				})
 			}
 		}
@@ -45,7 +50,8 @@ func BenchmarkSearch(b *testing.B) {
 				search.scan()
 			}
 		})
-		b.Run(fmt.Sprintf("n=%d/k=%d/read", s.n, s.k), func(b *testing.B) { // no selection: what the memory allows
+		// Without selection: the limit that the memory sets.
+		b.Run(fmt.Sprintf("n=%d/k=%d/read", s.n, s.k), func(b *testing.B) {
 			var q query
 			q.set(x, queries[0], x.maxDigit)
 			var c vec.Candidates
@@ -62,7 +68,8 @@ func read(c *vec.Candidates, x *Index, q *query) {
 	none := float32(math.Inf(1))
 	for b := range x.blocks() {
 		from := b * vec.BlockRows
-		q.bounds.Scale, q.bounds.Error = x.bytes.scale[from:from+vec.BlockRows], x.bytes.slack[from:from+vec.BlockRows]
+		q.bounds.Scale = x.bytes.scale[from : from+vec.BlockRows]
+		q.bounds.Error = x.bytes.slack[from : from+vec.BlockRows]
 		q.bounds.CollectTo(c, x.bytes.block(b), &q.digits, none, 0, x.bytes.block((b+1)%x.blocks()))
 	}
 }
@@ -78,14 +85,16 @@ func BenchmarkFilters(b *testing.B) {
 		for _, i := range rng.Perm(n)[:skipped] {
 			skip.Add(int32(i))
 		}
-		benchmarkRequest(b, fmt.Sprintf("n=%d/k=%d/top=%d/skipped=%d", n, k, top, skipped), x, queries, ranking.Request{N: top, Skip: skip})
+		name := fmt.Sprintf("n=%d/k=%d/top=%d/skipped=%d", n, k, top, skipped)
+		benchmarkRequest(b, name, x, queries, ranking.Request{N: top, Skip: skip})
 	}
 	for _, allowed := range []int{100, 1_000, 10_000} {
 		among := make([]int32, allowed)
 		for j, i := range rng.Perm(n)[:allowed] {
 			among[j] = int32(i)
 		}
-		benchmarkRequest(b, fmt.Sprintf("n=%d/k=%d/top=%d/among=%d", n, k, top, allowed), x, queries, ranking.Request{N: top, Among: among})
+		name := fmt.Sprintf("n=%d/k=%d/top=%d/among=%d", n, k, top, allowed)
+		benchmarkRequest(b, name, x, queries, ranking.Request{N: top, Among: among})
 	}
 }
 

@@ -1,39 +1,49 @@
-// Package topn selects the N rows of a matrix that have the largest dot products with a query, exactly: items, order and
-// bits are those of a scan in float32. It reads a copy of the rows in int8, a quarter of the bytes, or beyond the caches one in
-// five bits, and looks at the float32 rows of those only that may be among the N.
+// Package topn selects the N rows of a matrix that have the largest dot products with a query,
+// exactly: items, order and bits are those of a scan in float32. It reads a copy of the rows in
+// int8, a quarter of the bytes, or a copy in five bits if int8 does not fit the caches. It reads
+// float32 rows only if they may be among the N.
 //
 // # Conventions
 //
-// The score of item i is ŷ_i = g_i (u_i · x), u_i row i of a row-major n×k float32 matrix, g_i ≥ 0 a gain, x the query; it is
-// computed as vec.Dot(u_i, x)·g_i + 0, in float32 (the 0 keeps −0 out). Results come by falling score, ties by rising item.
+// The score of item i is ŷ_i = g_i (u_i · x), u_i row i of a row-major n×k float32 matrix, g_i ≥ 0
+// a gain, x the query; it is computed as vec.Dot(u_i, x)·g_i + 0, in float32 (the 0 keeps −0 out).
+// Results come in the order of [ranking.Before].
 //
 // # The bound
 //
-// With v_i = g_i u_i, c_i its small integers and s_i its step, h the integers of the query and t its step:
+// With v_i = g_i u_i, c_i its small integers and s_i its step, h the integers of the query and t
+// its step:
 //
 //	v_i = s_i c_i + r_i,   e_i = ‖r_i‖        x = t h + y,   f = ‖y‖
 //	|score_i − s_i t (c_i·h)| ≤ ‖x‖ E_i + R_b ((1 + e_max) f + ρ‖x‖),   E_i = e_i + η
 //
-// where c_i·h is an exact integer, e_max ≥ e_i/‖v_i‖ for all i, and R_b ≥ ‖v_i‖ for the rows of the block that i stands in. ρ is for
-// all rounding and η for underflow; docs/mathematics.md derives them from the order of additions of vec.Dot. All of it is
-// rounded up. It holds for queries and rows within the limits shortest and longest; the others are left to the float32 scan.
+// where c_i·h is an exact integer, e_max ≥ e_i/‖v_i‖ for all i, and R_b ≥ ‖v_i‖ for the rows of the
+// block of i. ρ bounds all rounding and η underflow; docs/mathematics.md derives them from the
+// order of additions of vec.Dot. Every part is rounded up. The bound holds for queries and rows
+// within the limits shortest and longest; other queries and matrices are left to the float32 scan.
 //
-// A request on its own has a query of 16 bits, whose error f does not count. Among several requests that share a pass it may be
-// of 8 bits, and R_b f about as large as e_i‖x‖: see digits.
+// A request on its own has a query of 16 bits, whose error f is negligible. If several requests
+// share a pass, their queries may have 8 bits, and R_b f is about as large as e_i‖x‖: see digits.
 //
 // # The search
 //
-// Rows stand in blocks, by falling ‖v_i‖. For each block the bounds are compared with a floor, a lower bound of the N-th
-// largest score. Whoever may reach it is kept; from time to time the floor is raised to the N-th largest lower bound of the
-// kept, and they are looked through. When no row that follows is long enough to reach the floor, the scan ends. The float32
-// scores of those who are left settle it. The bounds of five bits are wide, so whoever reaches the floor there is scored soon, and
-// the score is both its bounds from then on; where too many do, the rest of the scan reads int8.
+// Rows stand in blocks, by falling ‖v_i‖. In each block the bounds are compared with a floor, a
+// lower bound of the N-th largest score. A row whose upper bound reaches the floor becomes a
+// candidate. From time to time the floor is raised to the N-th largest lower bound of the
+// candidates, and candidates below it are dropped. The scan ends when no later row is long enough
+// to reach the floor. The float32 scores of the remaining candidates decide.
 //
-// The scan begins with a sample of the blocks, and goes on with a floor that is taken from the sample, at a place where it is
-// hardly ever above the N-th score. If at the end fewer than N lower bounds reach it, it was, and the search begins anew
-// without. Where very many scores are closer to the N-th than the bounds can tell, the search is left to the float32 scan.
+// Bounds from five bits are wide. So candidates found with them are scored when the floor is
+// raised, and from then on the score is both their bounds. If too many rows become candidates, the
+// rest of the scan reads int8.
 //
-// Rows that are cut in two, with a first bound from the leading columns and the length of the rest (R. Teflioudi, R. Gemulla,
-// "Exact and Approximate Maximum Inner Product Search with LEMP", ACM TODS 42, 2016; H. Li et al., "FEXIPRO", SIGMOD 2017),
-// were tried and left out: docs/architecture.md says why.
+// The scan begins with a sample of the blocks. It goes on with a floor taken from the sample, at a
+// rank where the floor is hardly ever above the N-th score. If at the end fewer than N lower bounds
+// reach the floor, it was above, and the search begins anew without a sample. If too many scores
+// are closer to the N-th than the bounds can tell, the search is abandoned to the float32 scan.
+//
+// Rows that are cut in two, with a first bound from the leading columns and the length of the rest
+// (R. Teflioudi, R. Gemulla, "Exact and Approximate Maximum Inner Product Search with LEMP", ACM
+// TODS 42, 2016; H. Li et al., "FEXIPRO", SIGMOD 2017), were tried and left out:
+// docs/architecture.md says why.
 package topn

@@ -13,7 +13,8 @@ import (
 	"github.com/gsimc/gsimc/internal/vec"
 )
 
-// Index is a matrix and its copies in small integers. It does not change: its methods are safe for concurrent use.
+// Index is a matrix and its copies in small integers. It does not change: its methods are safe for
+// concurrent use.
 type Index struct {
 	rows  []float32 // n×k, U
 	gain  []float32 // n, g
@@ -23,10 +24,10 @@ type Index struct {
 	quantised bool // there are copies; if not, everything is done in float32
 	columns   int  // k, rounded up to a multiple of eight
 
-	memory   []byte    // that the arrays of the copies stand in
+	memory   []byte    // of all arrays of the copies
 	bytes    copied    // in int8
 	five     copied    // in five bits, or empty
-	row      []int32   // of the matrix, that each row of a copy is, n
+	row      []int32   // n, the row of the matrix of each row of the copies
 	reach    []float32 // R of each block: largest ‖v_i‖ in it or in any block behind it
 	order    []int32   // of the blocks in a scan: a sample first
 	sample   int       // how many blocks the sample has
@@ -48,24 +49,27 @@ type copied struct {
 // block returns the numbers of block b.
 func (c *copied) block(b int) []byte { return c.numbers[b*c.blockSize : (b+1)*c.blockSize] }
 
-// Limits of the norms, of queries, rows and rows with their gains, within which the bound of the package comment holds; and of
-// the rank, so that a number in int8 misses less than the row's own length.
+// The bound of the package comment holds for norms from shortest to longest, of queries, of rows,
+// and of rows with their gains. mostRank limits the rank so that the error of a row in int8 is
+// smaller than the row.
 const (
 	shortest = 0x1p-60
 	longest  = 0x1p60
 	mostRank = 1 << 15
 )
 
-// New makes the index of the n×k matrix rows with gains, len(gain) = n, whose items are numbered from first on. It keeps both,
-// which must not change. Numbers must be finite and gains not negative. O(nk), on all processors. On a processor that is not
-// faster with int8, and of numbers or ranks beyond all use, the index holds no copy. The memory of the copies is given back by
-// Close, or when the index is garbage.
+// New makes the index of the n×k matrix rows with gains, len(gain) = n, whose items are numbered
+// from first on. It keeps both slices, which must not change. Numbers must be finite and gains not
+// negative. The index holds no copy on a processor that is not faster with int8, and for numbers or
+// ranks beyond the limits. Close gives the memory of the copies back, and so does the garbage
+// collector. O(nk), on all processors.
 func New(rows, gain []float32, k int, first int32) *Index {
 	five := vec.FiveBitsFaster() && k <= narrow && len(rows) > cached
 	return newIndex(rows, gain, k, first, five)
 }
 
-// narrow is the largest rank for which there is a copy in five bits: their error, beside the spread of the scores, grows with √k.
+// narrow is the largest rank with a copy in five bits, whose error grows with √k beside the spread
+// of the scores.
 const narrow = 512
 
 // newIndex is New with a copy in five bits or without.
@@ -107,16 +111,17 @@ func (x *Index) Close() {
 	x.rows, x.gain, x.n = nil, nil, 0
 }
 
-// Bytes is the memory of the copies, which is none of the Go heap's.
+// Bytes is the memory of the copies, which is not part of the Go heap.
 func (x *Index) Bytes() int64 { return int64(len(x.memory)) }
 
 func (x *Index) blocks() int { return (x.n + vec.BlockRows - 1) / vec.BlockRows }
 
-// cached is the size of a copy in bytes up to which it is likely to be in the processor's caches, where to fetch ahead costs
-// more than it gains, and fewer bits are not read faster.
+// cached is the size in bytes up to which a copy is likely to be in the processor's caches. There,
+// fetching ahead costs more than it gains, and fewer bits are not read faster.
 const cached = 24 << 20
 
-// blockAfter returns the numbers of the block that follows place at in the order of a scan, if they should be fetched ahead.
+// blockAfter returns the numbers of the block that follows place at in the order of a scan, if they
+// should be fetched ahead.
 func (x *Index) blockAfter(c *copied, at int) []byte {
 	if at+1 >= len(x.order) || len(c.numbers) <= cached {
 		return nil
@@ -168,16 +173,17 @@ func (x *Index) cutMemory(five bool) {
 	}
 }
 
-// A scan begins with a sample of one block in sampled, but no fewer than fewestBlocks, if there are several times as many, and
-// no more than mostBlocks. With five bits, whose search scores at once in float32 whoever reaches the floor, a better floor is worth
-// more blocks.
+// A scan begins with a sample of one block in sampled: at least fewestBlocks, if there are at least
+// four times as many, and at most mostBlocks. With five bits a sample may be eight times as large:
+// a better floor saves more there, because candidates are scored in float32 on the way.
 const (
 	sampled      = 16
 	fewestBlocks = 8
 	mostBlocks   = 16
 )
 
-// chooseSample orders the blocks: evenly spread ones first, each from the middle of its part, then the others as they stand.
+// chooseSample orders the blocks: evenly spread ones first, each from the middle of its part, then
+// the others as they stand.
 func (x *Index) chooseSample() {
 	n := x.blocks()
 	most := mostBlocks
@@ -283,8 +289,9 @@ func (x *Index) largest(i int) (largest float64) {
 	return largest
 }
 
-// underflow is η: what underflow takes from a score, and from its approximation, for each unit of a query's norm. A product
-// loses at most 2^-149, there are k of them and a few more operations, and the query is at least as long as shortest.
+// underflow is η, a bound of the error that underflow causes in a score and in its approximation,
+// for each unit of a query's norm. Each of k products and a few more operations loses at most
+// 2^-149, and the norm of a query is at least shortest.
 func underflow(k int, gain float64) float64 {
 	return float64(k+16) * 0x1p-149 / shortest * max(gain, 1)
 }

@@ -2,8 +2,8 @@ package topn
 
 import "golang.org/x/sys/unix"
 
-// allocate returns n zero bytes, in huge pages if the system has them: a scan of many megabytes would otherwise miss the
-// translation of an address every 4 KiB.
+// allocate returns n zero bytes, in huge pages if the system has them: a scan of many megabytes
+// would otherwise miss the translation of an address every 4 KiB.
 func allocate(n int) []byte {
 	if n == 0 {
 		return nil

@@ -15,7 +15,8 @@ type query struct {
 	error   float32    // (1 + e_max) f + ρ‖x‖, with room for the rounding of a product
 }
 
-// set prepares x, with numbers up to maxDigit. It returns false for a query that is left to the float32 scan.
+// set prepares x, with numbers up to maxDigit. It returns false if the bound does not hold for x,
+// which then needs the float32 scan.
 func (q *query) set(ix *Index, x []float32, maxDigit int) bool {
 	norm, largest := 0.0, 0.0
 	for _, v := range x {

@@ -12,29 +12,34 @@ import (
 // search is one request on its way through the blocks.
 type search struct {
 	ix  *Index
-	req ranking.Request // a copy: what the caller passes need not live on the heap
+	req ranking.Request // a copy: the request of the caller need not live on the heap
 	at  int             // its place in the batch
 	query
-	from *copied // that it reads
+	from *copied // the copy that is read
 
-	floor  float32        // no item whose bound is below it is looked at any more
-	rank   int            // the floor is the rank-th largest lower bound
-	lost   bool           // too much is or was kept: the float32 scan is faster
-	kept   vec.Candidates // that may be among the N; places are numbers of rows in the copy
-	exact  int            // so many of the kept have been scored: both their bounds are the score
-	full   int            // number of kept at which the floor is raised
-	tried  int            // candidates scored while five bits were read
-	seen   int            // rows read
-	rows   []int32        // whose scores are wanted, numbers in the matrix
-	scores []float32      // of rows, or of a part of the matrix
-	keys   []uint64       // of the items that were scored
-	dealt  []uint64       // scratch of sortKeys
-	others *ranking.Set   // scratch of allBut
-	best   ranking.TopN   // of scan
+	// Candidates: rows that may be among the N. Their places are row numbers in the copy. Of the
+	// first exact ones the score is known, and both bounds are the score.
+	kept  vec.Candidates
+	exact int
+
+	floor     float32 // a row whose upper bound is below it is left out
+	rank      int     // raise moves the floor to the rank-th largest lower bound
+	raiseLen  int     // number of candidates at which the floor is raised
+	scanned   int     // rows read
+	rescored  int     // candidates scored in float32 while five bits were read
+	abandoned bool    // too many candidates: the float32 scan is faster
+
+	// Scratch memory.
+	rows      []int32      // rows of the matrix to be scored
+	scores    []float32    // of rows, or of a part of the matrix
+	keys      []uint64     // of the items that were scored
+	spareKeys []uint64     // of sortKeys
+	notAmong  *ranking.Set // of scanAmong
+	best      ranking.TopN // of scan
 }
 
-// Search answers the requests. They share the pass over the memory, so many cost less than one after the other. No
-// allocation in the long run, if the requests' Top have room.
+// Search answers the requests. They share the pass over the memory, so a batch costs less than its
+// requests one after the other. In the long run nothing is allocated, if each Top has room.
 func (x *Index) Search(batch []ranking.Request) {
 	var room [32]*search
 	scanning := room[:0]
@@ -63,17 +68,19 @@ func (x *Index) Search(batch []ranking.Request) {
 	}
 }
 
-// digits is the largest number of a query that looks for n rows in a batch. Where several queries are multiplied for each read
-// of a row, one digit halves the work. But bounds are twice as wide then, and more rows are scored in float32: the more, the
-// larger n is, and the wider the bounds are beside the spread of the scores, which goes with √k.
+// digits returns the largest number of a query that looks for n rows in a batch. Where several
+// queries are multiplied with each row that is read, queries of one digit halve the work. Their
+// bounds are twice as wide, so that more rows are scored in float32: more with a larger n, and with
+// bounds that are wider beside the spread of the scores, whose ratio goes with √k.
 func (x *Index) digits(batch, n int) int {
-	if batch >= 4 && vec.SmallDigitsFaster() && 8*float64(n)*math.Sqrt(float64(x.k)) < float64(x.n) {
+	scored := 8 * float64(n) * math.Sqrt(float64(x.k))
+	if batch >= 4 && vec.SmallDigitsFaster() && scored < float64(x.n) {
 		return min(vec.SmallDigit, x.maxDigit)
 	}
 	return x.maxDigit
 }
 
-// end hands the answer out and forgets the request, so that what it points to can be freed.
+// end hands the answer out and forgets the request, so that its memory can be freed.
 func (s *search) end(batch []ranking.Request) {
 	x := s.ix
 	batch[s.at].Top = s.req.Top
@@ -82,18 +89,19 @@ func (s *search) end(batch []ranking.Request) {
 	x.searches.Put(s)
 }
 
-// begin prepares a request of a batch of the given size for the scan, or answers it otherwise and returns false.
+// begin prepares a request of a batch of the given size for the scan, or answers it otherwise and
+// returns false.
 func (s *search) begin(batch int) bool {
 	x, r := s.ix, &s.req
 	switch {
 	case r.N <= 0:
 		r.Top = r.Top[:0]
 	case r.Among != nil:
-		s.among()
+		s.scoreAmong()
 	case !x.quantised || !s.query.set(x, r.Query, x.digits(batch, r.N)):
 		s.scan()
 	default:
-		s.lost = false
+		s.abandoned = false
 		from := &x.bytes
 		if batch == 1 && x.five.numbers != nil {
 			from = &x.five
@@ -104,11 +112,12 @@ func (s *search) begin(batch int) bool {
 	return false
 }
 
-// start begins to read a copy. It forgets all candidates, and goes back to the only floor that needs no proof: none.
+// start begins to read a copy. It forgets all candidates and sets the floor to −∞, the only floor
+// that needs no proof.
 func (s *search) start(from *copied, rank int) {
 	s.from, s.floor = from, float32(math.Inf(-1))
 	s.kept.Truncate(0)
-	s.exact, s.tried, s.seen = 0, 0, 0
+	s.exact, s.rescored, s.scanned = 0, 0, 0
 	s.setRank(rank)
 }
 
@@ -118,12 +127,14 @@ func (s *search) setRank(rank int) {
 	s.plan()
 }
 
-// plan sets when the floor is raised the next time. Bounds of bytes are close to the scores, so that it may wait until several times
-// the rank is kept. Those of five bits are scored then, and a higher floor saves others from it.
+// plan sets the number of candidates at which the floor is raised next. Bounds from bytes are close
+// to the scores, so raising can wait for raiseAt·rank candidates. Candidates from five bits are
+// scored when the floor is raised, and a higher floor saves later rows from that, so scoreAt more
+// are enough.
 func (s *search) plan() {
-	s.full = max(raiseAt*s.rank, 2*s.kept.Len())
+	s.raiseLen = max(raiseAt*s.rank, 2*s.kept.Len())
 	if s.coarse() {
-		s.full = s.kept.Len() + scoreAt
+		s.raiseLen = s.kept.Len() + scoreAt
 	}
 }
 
@@ -132,11 +143,12 @@ const (
 	scoreAt = 64
 )
 
-// coarse tells whether five bits are read.
+// coarse reports whether the copy in five bits is read.
 func (s *search) coarse() bool { return s.from != &s.ix.bytes }
 
-// sampleRank is the place in the sample that the floor is taken from: so far behind the place where the N-th of all is to be
-// expected that the floor is hardly ever above the N-th. Should it be, Search begins anew.
+// sampleRank returns the rank in the sample from which the floor is taken. The N-th of all rows is
+// expected at rank expected of the sample; 3.5 standard deviations behind it, the floor is hardly
+// ever above the N-th score. If it is, Search begins anew.
 func (s *search) sampleRank() int {
 	if s.ix.sample == 0 {
 		return s.req.N
@@ -145,8 +157,8 @@ func (s *search) sampleRank() int {
 	return min(s.req.N, int(math.Ceil(expected+3.5*math.Sqrt(expected)+1)))
 }
 
-// pass takes the searches through the blocks. Each block is read once for all of them. With bySample, the floors of the
-// sample are too high to be proven, and settle must look whether they were.
+// pass takes the searches through the blocks. Each block is read once for all of them. With
+// bySample, the floors come from the sample and are not proven: settle checks them.
 func (x *Index) pass(searches []*search, bySample bool) {
 	var room [32]*search
 	active := append(room[:0], searches...)
@@ -168,7 +180,7 @@ func (x *Index) pass(searches []*search, bySample bool) {
 				s.visit(int(block), next)
 			}
 			// Behind the sample, all that follow are shorter still.
-			if at >= x.sample && reach*s.norm < float64(s.floor) || s.lost {
+			if at >= x.sample && reach*s.norm < float64(s.floor) || s.abandoned {
 				active[i] = active[len(active)-1]
 				active = active[:len(active)-1]
 				i--
@@ -177,12 +189,13 @@ func (x *Index) pass(searches []*search, bySample bool) {
 	}
 }
 
-// visit looks at a block. next will be wanted soon, unless it is nil.
+// visit collects the candidates of block b. next, unless it is nil, is the block to fetch ahead.
 func (s *search) visit(b int, next []byte) {
 	x, first := s.ix, b*vec.BlockRows
-	s.bounds.Scale, s.bounds.Error = s.from.scale[first:first+vec.BlockRows], s.from.slack[first:first+vec.BlockRows]
+	s.bounds.Scale = s.from.scale[first : first+vec.BlockRows]
+	s.bounds.Error = s.from.slack[first : first+vec.BlockRows]
 	s.bounds.Margin = x.reach[b] * s.error
-	s.seen += vec.BlockRows
+	s.scanned += vec.BlockRows
 	before := s.kept.Len()
 	if s.coarse() {
 		s.bounds.CollectFiveBitsTo(&s.kept, s.from.block(b), &s.digits, s.floor, int32(first), next)
@@ -195,13 +208,13 @@ func (s *search) visit(b int, next []byte) {
 	if s.req.Skip != nil || first+vec.BlockRows > x.n {
 		s.filter(before)
 	}
-	if s.kept.Len() >= s.full {
+	if s.kept.Len() >= s.raiseLen {
 		s.raise()
 	}
 }
 
-// filter takes out of the candidates from the given one on the rows that fill up the last block, and those that must not be
-// returned.
+// filter removes, from the candidates at from and behind, the rows that pad the last block and the
+// items of Skip.
 func (s *search) filter(from int) {
 	left := from
 	for j := from; j < s.kept.Len(); j++ {
@@ -214,13 +227,15 @@ func (s *search) filter(from int) {
 	s.kept.Truncate(left)
 }
 
-// hopeless is the share of the items, as one part in so many, that may be kept besides the N before a search is left to the
-// float32 scan: scores that are closer to each other than the error of their bounds, or nearly all zero.
-const hopeless = 8
+// keptDivisor limits the candidates: a search with more than rank + n/keptDivisor of them is
+// abandoned to the float32 scan. Then scores are closer to each other than the error of their
+// bounds, or nearly all of them are zero.
+const keptDivisor = 8
 
-// raise raises the floor to about the rank-th largest lower bound of the kept, and no higher, and drops who does not reach it.
-// It returns false, and leaves the floor, if fewer than rank reach the floor as it is. A search that is lost stays lost: it
-// has not seen the blocks that came after.
+// raise raises the floor to about the rank-th largest lower bound of the candidates, and no higher,
+// and drops the candidates that do not reach it. It returns false, and leaves the floor, if fewer
+// than rank reach the present floor. An abandoned search stays abandoned: it has not read all
+// blocks.
 func (s *search) raise() bool {
 	if s.coarse() {
 		s.scoreKept()
@@ -232,18 +247,20 @@ func (s *search) raise() bool {
 		s.kept.Drop(floor)
 	}
 	s.plan()
-	s.lost = s.lost || s.kept.Len() > s.rank+s.ix.n/hopeless
+	s.abandoned = s.abandoned || s.kept.Len() > s.rank+s.ix.n/keptDivisor
 	return ok
 }
 
-// pays is the share of the rows that may be scored while five bits are read, as one part in so many, besides the first patience ones:
-// a row in float32 is six times as long, and stands anywhere.
+// At most 1/rescoreDivisor of the rows read in five bits may be scored in float32 on the way,
+// besides the first rescoreGrace ones. A row in float32 is six times as long, and lies anywhere in
+// memory.
 const (
-	pays     = 32
-	patience = 1024
+	rescoreDivisor = 32
+	rescoreGrace   = 1024
 )
 
-// scoreKept scores the candidates that have not been. If there are so many that five bits do not pay, the rest of the scan reads bytes.
+// scoreKept scores the candidates that have only bounds. If there are too many for five bits to
+// save time, the rest of the scan reads bytes.
 func (s *search) scoreKept() {
 	s.rows = s.rows[:0]
 	for _, place := range s.kept.Place[s.exact:] {
@@ -253,18 +270,19 @@ func (s *search) scoreKept() {
 	copy(s.kept.Low[s.exact:], s.scores)
 	copy(s.kept.High[s.exact:], s.scores)
 	s.exact = s.kept.Len()
-	s.tried += len(s.rows)
-	if s.tried > patience+s.seen/pays {
+	s.rescored += len(s.rows)
+	if s.rescored > rescoreGrace+s.scanned/rescoreDivisor {
 		s.from = &s.ix.bytes
 	}
 }
 
-// halvings is how often newFloor halves the interval that it looks in, at most.
+// halvings is the largest number of bisection steps of newFloor.
 const halvings = 16
 
-// newFloor returns a number that at least rank, and not many more, of the lower bounds of the kept reach, and that is not
-// below the floor. It halves the interval that there is, and counts: a few registers full of numbers each time, which is faster
-// than any exact selection. ok is false if fewer than rank of them reach the floor.
+// newFloor returns a number that at least rank lower bounds of candidates reach, not many more, and
+// that is not below the floor. It bisects the range of the bounds and counts, which is faster than
+// exact selection: the numbers pass through registers once for each step. ok is false if fewer than
+// rank bounds reach the floor.
 func (s *search) newFloor() (floor float32, ok bool) {
 	low := s.kept.Low
 	if vec.CountAtLeast(low, s.floor) < s.rank {
@@ -291,7 +309,7 @@ func (s *search) newFloor() (floor float32, ok bool) {
 // ends returns the smallest and the largest of at least one number.
 func ends(v []float32) (least, most float32) {
 	least, most = v[0], v[0]
-	for _, x := range v { // by comparisons: min and max take care of NaNs, which there are none of
+	for _, x := range v { // by comparisons: min and max also handle NaN, which does not occur
 		if x < least {
 			least = x
 		}
@@ -302,11 +320,12 @@ func ends(v []float32) (least, most float32) {
 	return least, most
 }
 
-// settle scores those who are left and selects. Whoever has a lower bound that reaches the floor is scored first: there are
-// N of them, so the smallest of their scores is a better floor for the others. It returns false if there are not N of them,
-// although items were left out: then the floor may have been above the N-th item.
+// settle scores the candidates that are left and stores the answer. Candidates whose lower bound
+// reaches the floor are scored first: there are N of them, so the smallest of their scores is a
+// better floor for the others. settle returns false if there are fewer than N although rows were
+// left out: then the floor may have been above the N-th score.
 func (s *search) settle() bool {
-	if proven := s.raise(); s.lost {
+	if proven := s.raise(); s.abandoned {
 		s.scan()
 		return true
 	} else if !proven && s.floor > float32(math.Inf(-1)) {
@@ -337,7 +356,8 @@ func (s *search) settle() bool {
 	return true
 }
 
-// score computes s.scores, those of s.rows. A NaN, from infinite terms of both signs, counts as −∞.
+// score computes s.scores, the scores of s.rows. A NaN, from infinite terms of both signs, counts
+// as −∞.
 func (s *search) score() {
 	x := s.ix
 	s.scores = slices.Grow(s.scores[:0], len(s.rows))[:len(s.rows)]

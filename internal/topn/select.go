@@ -13,7 +13,8 @@ import (
 // not NaN and not −0.
 func key(item int32, score float32) uint64 {
 	b := math.Float32bits(score)
-	b ^= uint32(int32(b)>>31) | 1<<31 // rising with the score: negative numbers turned over, positive ones above them
+	// Rising with the score: negative numbers are inverted, positive ones stand above them.
+	b ^= uint32(int32(b)>>31) | 1<<31
 	return uint64(^b)<<32 | uint64(uint32(item))
 }
 
@@ -28,14 +29,13 @@ func scored(k uint64) ranking.Scored {
 	return ranking.Scored{Item: int32(uint32(k)), Score: math.Float32frombits(b)}
 }
 
-// bins is how many bins sortKeys deals into, and fewKeys how many keys are not worth it, or too many for one bin.
 const (
-	bins    = 256
-	fewKeys = 24
+	bins    = 256 // of sortKeys
+	fewKeys = 24  // up to this number, sortKeys uses no bins and sortBin sorts by insertion
 )
 
-// sortKeys sorts the keys. It deals them into bins by the digits in which they differ, so that hardly any comparison is left,
-// whose outcome no processor can foresee.
+// sortKeys sorts the keys. It distributes them into bins by the leading digits in which they
+// differ. That leaves few comparisons, whose outcomes a processor cannot predict.
 func (s *search) sortKeys() {
 	if len(s.keys) <= fewKeys {
 		slices.Sort(s.keys)
@@ -43,7 +43,7 @@ func (s *search) sortKeys() {
 	}
 	least, most := slices.Min(s.keys), slices.Max(s.keys)
 	shift := max(0, bits.Len64(most-least)-8)
-	var ends [bins]int32 // of the bins, once all are dealt
+	var ends [bins]int32 // of the bins, once all keys are distributed
 	for _, k := range s.keys {
 		ends[uint8((k-least)>>shift)]++
 	}
@@ -51,13 +51,13 @@ func (s *search) sortKeys() {
 	for b, n := range ends {
 		ends[b], at = at, at+n
 	}
-	s.dealt = slices.Grow(s.dealt[:0], len(s.keys))[:len(s.keys)]
+	s.spareKeys = slices.Grow(s.spareKeys[:0], len(s.keys))[:len(s.keys)]
 	for _, k := range s.keys {
 		b := uint8((k - least) >> shift)
-		s.dealt[ends[b]] = k
+		s.spareKeys[ends[b]] = k
 		ends[b]++
 	}
-	s.keys, s.dealt = s.dealt, s.keys
+	s.keys, s.spareKeys = s.spareKeys, s.keys
 	first := int32(0)
 	for _, end := range ends {
 		if end-first > 1 {
@@ -67,7 +67,7 @@ func (s *search) sortKeys() {
 	}
 }
 
-// sortBin sorts a bin, by insertion unless it is full.
+// sortBin sorts a bin, by insertion if it has at most fewKeys keys.
 func sortBin(keys []uint64) {
 	if len(keys) > fewKeys {
 		slices.Sort(keys)
@@ -80,7 +80,7 @@ func sortBin(keys []uint64) {
 	}
 }
 
-// answer stores the N first of the keys.
+// answer stores the items of the first N keys in the request.
 func (s *search) answer() {
 	s.sortKeys()
 	s.keys = s.keys[:min(len(s.keys), s.req.N)]
@@ -90,10 +90,11 @@ func (s *search) answer() {
 	}
 }
 
-// blockRows is how many scores scan computes before it selects from them: they stay in the first cache.
+// blockRows is the number of scores that scan computes before it selects from them, few enough to
+// stay in the first-level cache.
 const blockRows = 512
 
-// scan answers in float32: the slow way that the other must agree with.
+// scan answers by a scan in float32, the slow way that all others must agree with.
 func (s *search) scan() {
 	x := s.ix
 	s.scores = slices.Grow(s.scores[:0], blockRows)[:blockRows]
@@ -114,18 +115,19 @@ func (x *Index) ScoresTo(dst, q []float32, first int) {
 	}
 }
 
-// has tells whether an item is one of the index.
+// has reports whether the index has the item.
 func (x *Index) has(item int32) bool { return item >= x.first && int(item-x.first) < x.n }
 
-// selective is the share of the items up to which an allow-list is scored item by item, as one part in so many: a row in
-// float32 has four times the bytes, and reading here and there is slower.
-const selective = 6
+// amongDivisor limits allow-lists: up to n/amongDivisor items are scored one by one, and a longer
+// list is answered by a scan. A row in float32 has four times the bytes of one in int8, and reading
+// rows here and there is slower than in order.
+const amongDivisor = 6
 
-// among answers a request with an allow-list.
-func (s *search) among() {
+// scoreAmong answers a request with an allow-list.
+func (s *search) scoreAmong() {
 	x, r := s.ix, &s.req
-	if len(r.Among) > x.n/selective && x.quantised {
-		s.allBut()
+	if len(r.Among) > x.n/amongDivisor && x.quantised {
+		s.scanAmong()
 		return
 	}
 	s.keys, s.rows = s.keys[:0], s.rows[:0]
@@ -140,19 +142,19 @@ func (s *search) among() {
 	s.answer()
 }
 
-// allBut answers a request with a long allow-list by a scan that skips all others.
-func (s *search) allBut() {
+// scanAmong answers a request with a long allow-list by a scan that skips all other items.
+func (s *search) scanAmong() {
 	x, r := s.ix, s.req
-	if size := int(x.first) + x.n; s.others == nil || s.others.Cap() != size {
-		s.others = ranking.NewSet(size)
+	if size := int(x.first) + x.n; s.notAmong == nil || s.notAmong.Cap() != size {
+		s.notAmong = ranking.NewSet(size)
 	}
-	s.others.Fill()
+	s.notAmong.Fill()
 	for _, i := range r.Among {
 		if x.has(i) && !r.Skip.Has(i) {
-			s.others.Remove(i)
+			s.notAmong.Remove(i)
 		}
 	}
-	r.Among, r.Skip = nil, s.others
+	r.Among, r.Skip = nil, s.notAmong
 	batch := [1]ranking.Request{r}
 	x.Search(batch[:])
 	s.req.Top = batch[0].Top

@@ -29,7 +29,9 @@ func oracle(rows, gain []float32, k int, r ranking.Request) []ranking.Scored {
 		}
 		all = append(all, ranking.Scored{Item: int32(i), Score: score})
 	}
-	slices.SortStableFunc(all, func(a, b ranking.Scored) int { return cmp.Compare(b.Score, a.Score) })
+	slices.SortStableFunc(all, func(a, b ranking.Scored) int {
+		return cmp.Compare(b.Score, a.Score)
+	})
 	return all[:min(len(all), max(r.N, 0))]
 }
 
@@ -65,7 +67,9 @@ var shapes = []shape{
 			v[i] *= float32(math.Pow(float64(1+i/k), -0.5) * math.Pow(float64(1+i%k), -0.7))
 		}
 		return v
-	}, func(_ *rand.Rand, i int) float32 { return float32(math.Sqrt(float64(1 + i%7))) }, func(rng *rand.Rand, _ []float32, k int) []float32 {
+	}, func(_ *rand.Rand, i int) float32 {
+		return float32(math.Sqrt(float64(1 + i%7)))
+	}, func(rng *rand.Rand, _ []float32, k int) []float32 {
 		q := gaussian(rng, 1, k)
 		for j := range q {
 			q[j] /= float32(1 + j)
@@ -157,7 +161,8 @@ var shapes = []shape{
 		}
 		return q
 	}},
-	{"the best where no sample is", func(rng *rand.Rand, n, k int) []float32 { // so the sample's floor is too low
+	// The floor of the sample is too low.
+	{"the best where no sample is", func(rng *rand.Rand, n, k int) []float32 {
 		v := gaussian(rng, n, k)
 		for i := range min(n, 3*vec.BlockRows) {
 			v[i*k] = 100
@@ -168,10 +173,12 @@ var shapes = []shape{
 		q[0] = float32(math.Abs(float64(q[0])))
 		return q
 	}},
-	{"the best in the sample", func(rng *rand.Rand, n, k int) []float32 { // so its floor is too high, and the search begins anew
+	// The floor of the sample is too high, and the search begins anew.
+	{"the best in the sample", func(rng *rand.Rand, n, k int) []float32 {
 		v, blocks := gaussian(rng, n, k), (n+vec.BlockRows-1)/vec.BlockRows
 		for i := range n {
-			length := float32(2 - float64(i)/float64(n)) // rows are in the order of the blocks already
+			// Rows are in the order of the blocks already.
+			length := float32(2 - float64(i)/float64(n))
 			sum := 0.0
 			for _, x := range v[i*k : (i+1)*k] {
 				sum += float64(x) * float64(x)
@@ -213,12 +220,17 @@ var shapes = []shape{
 		}
 		return q
 	}},
-	{"nothing", func(_ *rand.Rand, n, k int) []float32 { return make([]float32, n*k) }, one, func(_ *rand.Rand, _ []float32, k int) []float32 { return make([]float32, k) }},
+	{"nothing", func(_ *rand.Rand, n, k int) []float32 {
+		return make([]float32, n*k)
+	}, one, func(_ *rand.Rand, _ []float32, k int) []float32 {
+		return make([]float32, k)
+	}},
 }
 
 // randomRequest asks for up to 150 items, with and without exclusions.
 func randomRequest(rng *rand.Rand, s shape, rows []float32, n, k int) ranking.Request {
-	r := ranking.Request{Query: s.query(rng, rows, k), N: []int{0, 1, 10, 100, n, n + 5, rng.IntN(150)}[rng.IntN(7)]}
+	sizes := []int{0, 1, 10, 100, n, n + 5, rng.IntN(150)}
+	r := ranking.Request{Query: s.query(rng, rows, k), N: sizes[rng.IntN(len(sizes))]}
 	if rng.IntN(3) == 0 {
 		r.Skip = ranking.NewSet(n)
 		for range rng.IntN(n + 1) {
@@ -235,7 +247,8 @@ func randomRequest(rng *rand.Rand, s shape, rows []float32, n, k int) ranking.Re
 }
 
 func describe(r ranking.Request) string {
-	return fmt.Sprintf("N=%d, some skipped: %v, %d among (nil: %v)", r.N, r.Skip != nil, len(r.Among), r.Among == nil)
+	return fmt.Sprintf("N=%d, some skipped: %v, %d among (nil: %v)",
+		r.N, r.Skip != nil, len(r.Among), r.Among == nil)
 }
 
 func equal(a, b ranking.Scored) bool {
@@ -282,15 +295,17 @@ func checkSearches(t *testing.T, rng *rand.Rand, s shape, rows, gain []float32, 
 			for at < min(len(r.Top), len(w)) && equal(r.Top[at], w[at]) {
 				at++
 			}
-			t.Fatalf("n=%d k=%d five=%v, %s: %d items, want %d; from place %d on\ngot  %v\nwant %v", len(gain), k, five, describe(want[i]),
+			t.Fatalf("n=%d k=%d five=%v, %s: %d items, want %d; from place %d on\ngot  %v\nwant %v",
+				len(gain), k, five, describe(want[i]),
 				len(r.Top), len(w), at, r.Top[at:min(at+3, len(r.Top))], w[at:min(at+3, len(w))])
 		}
 	}
 }
 
-// TestLostStaysLost: a search that is given up has not seen every block, so no later floor may bring it back. Here the blocks of
-// the sample are far below all others, whose scores are close together. So the first floor is too coarse to drop any of them,
-// the next would drop most, and the best stand in the last block.
+// TestLostStaysLost: a search that is given up has not seen every block, so no later floor may
+// bring it back. Here the blocks of the sample are far below all others, whose scores are close
+// together. So the first floor is too coarse to drop any of them, the next would drop most, and the
+// best stand in the last block.
 func TestLostStaysLost(t *testing.T) {
 	const n, k = 64 * vec.BlockRows, 3
 	rows, gain := make([]float32, n*k), slices.Repeat([]float32{1}, n)
@@ -306,7 +321,8 @@ func TestLostStaysLost(t *testing.T) {
 		case i >= n-vec.BlockRows:
 			row[1] = 1
 		}
-		length := (1 - 0.01*float64(i)/n) / math.Sqrt(row[0]*row[0]+row[1]*row[1]+1) // so that blocks stand in the order of rows
+		// Blocks stand in the order of rows.
+		length := (1 - 0.01*float64(i)/n) / math.Sqrt(row[0]*row[0]+row[1]*row[1]+1)
 		for j, v := range row {
 			rows[i*k+j] = float32(v * length)
 		}
@@ -319,7 +335,8 @@ func TestLostStaysLost(t *testing.T) {
 	}
 }
 
-// TestBoundHolds: every score lies in the interval that the scan works with, and the bound of a row's norm holds.
+// TestBoundHolds: every score lies in the interval that the scan works with, and the bound of a
+// row's norm holds.
 func TestBoundHolds(t *testing.T) {
 	if !vec.QuantisedScans() {
 		t.Skip("no kernel for int8 rows in use")
@@ -358,7 +375,7 @@ func checkBounds(t *testing.T, name string, x *Index, s *search, from *copied, q
 	t.Helper()
 	s.req = ranking.Request{Query: q, N: x.n}
 	s.start(from, x.n)
-	s.full = x.n + 1 // nothing is scored
+	s.raiseLen = x.n + 1 // nothing is scored
 	for b := range x.blocks() {
 		s.visit(b, nil)
 	}
@@ -368,8 +385,10 @@ func checkBounds(t *testing.T, name string, x *Index, s *search, from *copied, q
 	for i, place := range s.kept.Place {
 		row, low, high := int(x.row[place]), s.kept.Low[i], s.kept.High[i]
 		score := vec.Dot(x.rows[row*x.k:(row+1)*x.k], q)*x.gain[row] + 0
-		if reach := float64(x.reach[i/vec.BlockRows]) * s.norm; score < low || score > high || float64(score) > reach {
-			t.Errorf("%s: item %d has the score %g, outside of [%g, %g], reach %g", name, row, score, low, high, reach)
+		reach := float64(x.reach[i/vec.BlockRows]) * s.norm
+		if score < low || score > high || float64(score) > reach {
+			t.Errorf("%s: item %d has the score %g, outside of [%g, %g], reach %g",
+				name, row, score, low, high, reach)
 		}
 	}
 }
@@ -377,7 +396,10 @@ func checkBounds(t *testing.T, name string, x *Index, s *search, from *copied, q
 // TestKeys: rising keys are the order of ranking.Before, and a key gives back its item and score.
 func TestKeys(t *testing.T) {
 	var all []ranking.Scored
-	for _, score := range []float32{float32(math.Inf(1)), math.MaxFloat32, 1, 0x1p-149, 0, -0x1p-149, -1, -math.MaxFloat32, float32(math.Inf(-1))} {
+	inf := float32(math.Inf(1))
+	for _, score := range []float32{
+		inf, math.MaxFloat32, 1, 0x1p-149, 0, -0x1p-149, -1, -math.MaxFloat32, -inf,
+	} {
 		for _, item := range []int32{0, 1, math.MaxInt32} {
 			all = append(all, ranking.Scored{Item: item, Score: score})
 		}
@@ -390,7 +412,8 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%v does not come before %v", all[i-1], s)
 		}
 		for _, other := range all {
-			if got, want := key(other.Item, other.Score) < key(s.Item, s.Score), ranking.Before(other, s); got != want {
+			got := key(other.Item, other.Score) < key(s.Item, s.Score)
+			if want := ranking.Before(other, s); got != want {
 				t.Errorf("key of %v below key of %v: %v, Before: %v", other, s, got, want)
 			}
 		}
@@ -439,10 +462,12 @@ func TestNewFloor(t *testing.T) {
 		}
 		floor, ok := s.newFloor()
 		if ok != (reach(s.floor) >= s.rank) {
-			t.Fatalf("%d of %d reach the floor %v, want %d: %v", reach(s.floor), len(s.kept.Low), s.floor, s.rank, ok)
+			t.Fatalf("%d of %d reach the floor %v, want %d: %v",
+				reach(s.floor), len(s.kept.Low), s.floor, s.rank, ok)
 		}
 		if ok && (reach(floor) < s.rank || floor < s.floor) {
-			t.Fatalf("new floor %v after %v: %d reach it, want %d", floor, s.floor, reach(floor), s.rank)
+			t.Fatalf("new floor %v after %v: %d reach it, want %d",
+				floor, s.floor, reach(floor), s.rank)
 		}
 	}
 }
@@ -455,10 +480,13 @@ func TestNoAllocation(t *testing.T) {
 	skip.Add(7)
 	batch := make([]ranking.Request, 4)
 	for i := range batch {
-		batch[i] = ranking.Request{Query: gaussian(rng, 1, 64), N: 20, Skip: skip, Top: make([]ranking.Scored, 0, 20)}
+		batch[i] = ranking.Request{
+			Query: gaussian(rng, 1, 64), N: 20, Skip: skip, Top: make([]ranking.Scored, 0, 20),
+		}
 	}
 	batch[3].Among = []int32{5, 6, 7, 5}
-	if allocations := testing.AllocsPerRun(200, func() { x.Search(batch) }); allocations > 0 && !raceDetector {
+	allocations := testing.AllocsPerRun(200, func() { x.Search(batch) })
+	if allocations > 0 && !raceDetector {
 		t.Errorf("%v allocations in a search", allocations)
 	}
 }
