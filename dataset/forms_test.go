@@ -406,7 +406,7 @@ func TestZip(t *testing.T) {
 		t.Errorf("files %+v", report.Files)
 	}
 	items := writeFile(t, "i.zip", archive(t, "i.csv", "item_id,title,categories\n1,A,\n"))
-	if c, err := ReadItems(items); err != nil || c.Title("1") != "A" {
+	if c, err := ReadItems(items, ItemsOptions{}); err != nil || c.Title("1") != "A" {
 		t.Errorf("items %v, error %v", c, err)
 	}
 
@@ -448,7 +448,7 @@ func TestZip(t *testing.T) {
 		}
 	}
 	two := writeFile(t, "i.zip", archive(t, "1.csv", "item_id,title,categories\n", "2.csv", "item_id,title,categories\n"))
-	if _, err := ReadItems(two); err == nil || !strings.Contains(err.Error(), "more than one file in the archive") {
+	if _, err := ReadItems(two, ItemsOptions{}); err == nil || !strings.Contains(err.Error(), "more than one file in the archive") {
 		t.Errorf("two items files: error %v", err)
 	}
 }

@@ -142,7 +142,7 @@ func FuzzReadItems(f *testing.F) {
 			return
 		}
 		defer s.Close()
-		c, err := readItems(s)
+		c, err := readItems(s, ItemsOptions{})
 		if err != nil {
 			return
 		}

@@ -1,28 +1,53 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/gsimc/gsimc/fault"
 )
 
-// Catalogue holds what is known of items besides their ids.
+// DefaultTitleColumn is the column of the titles where ItemsOptions leaves it empty.
+const DefaultTitleColumn = "title"
+
+// ItemsOptions says how to read an items file. The zero value is usable.
+type ItemsOptions struct {
+	ItemColumn  string // column of the item ids; empty: DefaultItemColumn
+	TitleColumn string // column of the titles; empty: DefaultTitleColumn
+}
+
+// Catalogue holds what is known of items besides their ids. Its methods may be called on nil, a
+// catalogue without items.
 type Catalogue struct {
 	titles map[string]string
 }
 
 // Title returns the title of an item, empty if it is not known.
-func (c *Catalogue) Title(id string) string { return c.titles[id] }
+func (c *Catalogue) Title(id string) string {
+	if c == nil {
+		return ""
+	}
+	return c.titles[id]
+}
 
-// ReadItems reads an items file: CSV or TSV with the columns item_id, title and
-// categories, plain or compressed. Several categories are separated by '|';
-// title and categories may be empty. More columns are ignored. The first fault
-// is an error.
-func ReadItems(path string) (*Catalogue, error) {
+// Len returns the number of items.
+func (c *Catalogue) Len() int {
+	if c == nil {
+		return 0
+	}
+	return len(c.titles)
+}
+
+// ReadItems reads an items file, CSV or TSV with a header, plain or compressed, as Read recognises
+// them: a title for each item id. Titles may be empty, and in quotes they may hold delimiters, quotes
+// and line ends. More columns are ignored. The first fault is an error.
+func ReadItems(path string, opt ItemsOptions) (*Catalogue, error) {
 	var c *Catalogue
 	err := oneSource(path, func(s *source) (err error) {
-		c, err = readItems(s)
+		c, err = readItems(s, opt)
 		return err
 	})
 	if err != nil {
@@ -31,54 +56,67 @@ func ReadItems(path string) (*Catalogue, error) {
 	return c, nil
 }
 
-func readItems(s *source) (*Catalogue, error) {
-	columns := []string{"item_id", "title", "categories"}
-	t, at, err := openTable(s, "an items file", columns...)
+func readItems(s *source, opt ItemsOptions) (*Catalogue, error) {
+	id := column{name: opt.ItemColumn, field: "ItemColumn"}
+	title := column{name: opt.TitleColumn, field: "TitleColumn"}
+	if id.name == "" {
+		id.name = DefaultItemColumn
+	}
+	if title.name == "" {
+		title.name = DefaultTitleColumn
+	}
+	if id.name == title.name {
+		return nil, fault.New("TitleColumn", title.name, "another column than that of the ids")
+	}
+	t, at, err := openTable(s, "an items file", id, title)
 	if err != nil {
 		return nil, err
 	}
 	c := &Catalogue{titles: map[string]string{}}
 	for {
 		fields, err := t.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return c, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		id := fields[at[0]]
-		if err := checkID(id); err != nil {
-			return nil, t.bad(columns[0], err)
+		item, text := fields[at[0]], fields[at[1]]
+		if err := checkID(item); err != nil {
+			return nil, t.bad(id.name, err)
 		}
-		if _, twice := c.titles[string(id)]; twice {
-			return nil, t.bad(columns[0], refusef("item %s was there before", quote(id)))
+		if _, twice := c.titles[string(item)]; twice {
+			return nil, t.bad(id.name, refusef("item %s was there before", quote(item)))
 		}
-		for i := 1; i < len(columns); i++ {
-			if text := fields[at[i]]; !utf8.Valid(text) {
-				return nil, t.bad(columns[i], refusef("%s is not valid UTF-8", quote(text)))
-			}
+		if !utf8.Valid(text) {
+			return nil, t.bad(title.name, refusef("%s is not valid UTF-8", quote(text)))
 		}
-		c.titles[string(id)] = string(fields[at[1]])
+		c.titles[string(item)] = string(text)
 	}
 }
 
-// openTable opens s as a CSV or TSV file with fixed columns and returns their
-// positions; what names the kind of file in errors.
-func openTable(s *source, what string, columns ...string) (t *table, at []int, err error) {
+// openTable opens s as a CSV or TSV file with the given columns and returns their positions; kind
+// names the kind of file in errors.
+func openTable(s *source, kind string, columns ...column) (t *table, at []int, err error) {
 	if s.text == nil || s.format == formatJSONL {
-		return nil, nil, fmt.Errorf("%s: %s must be CSV or TSV, not %s", s.path, what, s.format)
+		return nil, nil, fmt.Errorf("%s: %s must be CSV or TSV, not %s", s.path, kind, s.format)
 	}
-	if t, err = newTable(s, tableForm{wanted: columns}); err != nil {
+	var form tableForm
+	for _, c := range columns {
+		form.wanted = append(form.wanted, c.name)
+	}
+	if t, err = newTable(s, form); err != nil {
 		return nil, nil, err
 	}
-	for _, name := range columns {
-		i, err := t.find(column{name: name, optional: true})
+	for _, c := range columns {
+		c.optional = c.field == "" // a name that no option changes has an error of its own
+		i, err := t.find(c)
 		if err != nil {
 			return nil, nil, err
 		}
 		if i < 0 {
 			return nil, nil, fmt.Errorf("%s: no column %q; the file has %s: %s needs %s",
-				s.path, name, quoteList(t.header), what, strings.Join(columns, ", "))
+				s.path, c.name, quoteList(t.header), kind, strings.Join(form.wanted, ", "))
 		}
 		at = append(at, i)
 	}

@@ -1,6 +1,8 @@
 package dataset
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -8,7 +10,7 @@ import (
 func TestReadItems(t *testing.T) {
 	text := []byte("title,item_id,year,categories\n\"Toy, Story\",1,1995,Fun|Kids\nHeat,2,,Crime\n,3,,\n")
 	for _, compression := range []string{"none", "gzip", "zstd"} {
-		c, err := ReadItems(writeFile(t, "items", pack(t, compression, text)))
+		c, err := ReadItems(writeFile(t, "items", pack(t, compression, text)), ItemsOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -19,16 +21,44 @@ func TestReadItems(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"item_id,title\n1,a\n":                         `no column "categories"`,
+		"item_id,name\n1,a\n": `TitleColumn: no column "title", want one of "item_id", "name"`,
+		"1;a\n2;b\n":          `looks like data and not like a header`,
 		"item_id,title,categories\n1,a,b\n1,c,d\n":     `:3: column item_id: item "1" was there before`,
 		"item_id,title,categories\n1,\xff,b\n":         ":2: column title",
-		"item_id,title,categories\n1,a,\xff\n":         ":2: column categories",
 		"item_id,title,categories\n,a,b\n":             ":2: column item_id: empty id",
 		"item_id,title,categories\n1,a \"b\",c\n":      ":2: a quote inside",
 		`{"item_id":"1","title":"a","categories":"b"}`: "must be CSV or TSV",
 	} {
-		if _, err := ReadItems(writeFile(t, "items", []byte(text))); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ReadItems(writeFile(t, "items", []byte(text)), ItemsOptions{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestReadItemsOfOtherColumns reads titles that need quotes, under other names.
+func TestReadItemsOfOtherColumns(t *testing.T) {
+	text := "id;year;name\r\n1;1995;\"Toy; \"\"Story\"\"\r\n(1995)\"\r\n2;;\"\"\r\n"
+	c, err := ReadItems(writeFile(t, "items", []byte(text)), ItemsOptions{ItemColumn: "id", TitleColumn: "name"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Title("1"); got != "Toy; \"Story\"\r\n(1995)" || c.Title("2") != "" || c.Len() != 2 {
+		t.Errorf("title %q of %d items", got, c.Len())
+	}
+	var none *Catalogue
+	if none.Title("1") != "" || none.Len() != 0 {
+		t.Error("a catalogue of nothing has titles")
+	}
+	if _, err := ReadItems("x", ItemsOptions{ItemColumn: "id", TitleColumn: "id"}); err == nil {
+		t.Error("one column for ids and titles was accepted")
+	}
+	for _, name := range []string{"amazon-games", "movietweetings", "ml-latest-small"} {
+		path := filepath.Join("..", "..", "shared", "data", name, "items.csv.gz")
+		if _, err := os.Stat(path); err != nil {
+			t.Skipf("no data: %v", err)
+		}
+		if c, err := ReadItems(path, ItemsOptions{}); err != nil || c.Len() < 9000 {
+			t.Errorf("%s: %d titles, error %v", name, c.Len(), err)
 		}
 	}
 }

@@ -86,7 +86,7 @@ func ReadRoles(path string) (Roles, error) {
 }
 
 func readRoles(s *source) (Roles, error) {
-	t, at, err := openTable(s, "a split", "user_id", "role")
+	t, at, err := openTable(s, "a split", column{name: "user_id"}, column{name: "role"})
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func (f *dataFlags) read(a *cli.App, p progress.Progress) (*dataset.Interactions
 	if err := checkWeights(events); err != nil {
 		return nil, nil, err
 	}
-	cli.DataNotes(a.Stderr, report)
+	cli.DataNotes(a.Stderr, report, "no fading by time is learned")
 	return events, report, nil
 }
 

@@ -188,3 +188,32 @@ func TestOrdinalsOfFiles(t *testing.T) {
 		t.Errorf("exit code %d, standard error %q", code, stderr)
 	}
 }
+
+// TestObserveTypes streams typed events to a server: training from its store is training from the file.
+func TestObserveTypes(t *testing.T) {
+	rows := generatedRows(t)
+	for i, row := range rows {
+		rows[i] = append(row[:3:3], []string{"view", "buy", "hide"}[i%3])
+	}
+	text := table("user_id;item_id;timestamp;action\n", ";", rows, func(s int64) string { return strconv.FormatInt(s, 10) + "000" })
+	data, dir := writeFile(t, "typed.csv", text), t.TempDir()
+	byFile, byStore := filepath.Join(dir, "file.gsimc"), filepath.Join(dir, "store.gsimc")
+	weights := []string{"--rank", "8", "--event-weight", "view=0.5,buy=4,hide=-1"}
+	mustRun(t, append([]string{"train", "--data", data, "--type-column", "action", "--out", byFile}, weights...)...)
+
+	state := filepath.Join(dir, "state")
+	p := startServe(t, byFile, state)
+	got := execute(t, "observe", "--data", data, "--type-column", "action", "--server", p.GRPC)
+	if want := "900 of 900 events acknowledged"; !strings.Contains(got, want) {
+		t.Errorf("observe: %q, want %q", got, want)
+	}
+	p.mustStop(t)
+	mustRun(t, append([]string{"train", "--from-store", state, "--out", byStore}, weights...)...)
+	if got, want := provenance(t, byStore, "data_hash"), provenance(t, byFile, "data_hash"); got != want || want == "" {
+		t.Errorf("the events of the store have the hash %q, those of the file %q", got, want)
+	}
+	code, _, stderr := runCLI(t, nil, "observe", "--data", data, "--type-column", "action", "--type", "buy")
+	if want := "--type does not go with --type-column"; code != cli.ExitUsage || !strings.Contains(stderr, want) {
+		t.Errorf("exit code %d, standard error %q, want %q", code, stderr, want)
+	}
+}

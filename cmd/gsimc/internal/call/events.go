@@ -14,6 +14,7 @@ import (
 // gives the same event the same id whenever it is sent again.
 type fileEvents struct {
 	*dataset.Interactions
+	typed   *dataset.Events // the same with their types; nil: all have the type kind
 	kind    string
 	written *timestamppb.Timestamp // time of events without one
 }
@@ -22,6 +23,9 @@ type fileEvents struct {
 func (f *fileEvents) Event(i int) *pb.Event {
 	user := sort.Search(len(f.Users), func(u int) bool { return f.Ptr[u+1] > int64(i) })
 	e := &pb.Event{UserId: f.Users[user], ItemId: f.Items[f.Item[i]], EventType: f.kind, EventTime: f.written}
+	if f.typed != nil {
+		e.EventType = f.typed.Types[f.typed.Kind[i]]
+	}
 	if f.Time != nil {
 		e.EventTime = &timestamppb.Timestamp{Seconds: f.Time[i]}
 	}

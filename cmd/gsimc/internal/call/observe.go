@@ -37,13 +37,10 @@ type Observe struct {
 
 // observeFile are the flags for streaming a file.
 type observeFile struct {
-	Data         []string      `group:"A file of events:" sep:"none" placeholder:"FILE" help:"Events as for train; each user's are sent in the order of time, an item once per user. May be given several times."`
-	UserColumn   string        `group:"A file of events:" default:"user_id" help:"Column of the user ids."`
-	ItemColumn   string        `group:"A file of events:" default:"item_id" help:"Column of the item ids."`
-	TimeColumn   string        `group:"A file of events:" default:"timestamp" help:"Column of the times. Without this column events get the time at which the file was last written."`
-	WeightColumn string        `group:"A file of events:" placeholder:"NAME" help:"Column of the events' values."`
-	InFlight     int           `group:"A file of events:" default:"1024" help:"Events sent ahead of the server's acknowledgements, 1 to 100000."`
-	GiveUp       time.Duration `group:"A file of events:" default:"1m" help:"Time since the last acknowledgement after which to give up."`
+	Data          []string `group:"A file of events:" sep:"none" placeholder:"FILE" help:"Events as for train; each user's are sent in the order of time, an item once per user unless they have types. Events without times get the time at which the file was last written. May be given several times."`
+	cli.FormFlags `group:"A file of events:"`
+	InFlight      int           `group:"A file of events:" default:"1024" help:"Events sent ahead of the server's acknowledgements, 1 to 100000."`
+	GiveUp        time.Duration `group:"A file of events:" default:"1m" help:"Time since the last acknowledgement after which to give up."`
 }
 
 // Help is the manual under the flags.
@@ -63,6 +60,12 @@ func (c *Observe) Check() error {
 		errs = append(errs, cli.About("want %s and %s, or %s", "--user", "--item", "--data"))
 	case len(c.Data) > 0 && (c.User != "" || c.Item != "" || c.Time != "" || c.Value != nil || c.EventID != ""):
 		errs = append(errs, cli.About("%s does not go with %s, %s, %s, %s or %s", "--data", "--user", "--item", "--time", "--value", "--event-id"))
+	}
+	if len(c.Data) > 0 && c.Type != "" && c.TypeColumn != "" {
+		errs = append(errs, cli.About("%s does not go with %s", "--type", "--type-column"))
+	}
+	if len(c.Data) > 0 {
+		errs = append(errs, c.FormFlags.Check(c.Options(nil)))
 	}
 	if c.GiveUp <= 0 {
 		errs = append(errs, cli.Flagf("--give-up", "%s, want more than 0s", c.GiveUp))
@@ -118,11 +121,7 @@ func dispositionText(d pb.EventDisposition) string {
 // sendFile reads the file into memory and streams it.
 func (c *Observe) sendFile(a *cli.App) (err error) {
 	p := a.Progress()
-	opt := dataset.Options{UserColumn: c.UserColumn, ItemColumn: c.ItemColumn, TimeColumn: c.TimeColumn, WeightColumn: c.WeightColumn}
-	opt.Progress = func(read, total, _ int64) { p.Update(read, total) }
-	p.Begin("reading events", progress.Bytes)
-	events, _, err := dataset.Read(c.Data, opt)
-	p.End()
+	events, err := c.read(a, p)
 	if err != nil {
 		return cli.DataError(err)
 	}
@@ -134,14 +133,9 @@ func (c *Observe) sendFile(a *cli.App) (err error) {
 	ctx, stop := cli.InterruptContext()
 	defer stop()
 
-	written, err := newestFile(c.Data)
-	if err != nil {
-		return err
-	}
 	begin := time.Now()
-	source := &fileEvents{Interactions: events, kind: c.Type, written: timestamppb.New(written)}
 	p.Begin("sending events", progress.Rows)
-	sent, err := conn.Send(ctx, source, client.SendOptions{
+	sent, err := conn.Send(ctx, events, client.SendOptions{
 		InFlight: c.InFlight, GiveUp: c.GiveUp,
 		Acknowledged: func(n int) { p.Update(int64(n), int64(events.Len())) },
 		Reconnecting: func(n int, why error) {
@@ -168,10 +162,41 @@ func (c *Observe) sendFile(a *cli.App) (err error) {
 	return nil
 }
 
+// read reads the files and notes on standard error what is odd about them.
+func (c *Observe) read(a *cli.App, p progress.Progress) (*fileEvents, error) {
+	opt := c.Options(a)
+	opt.Progress = func(read, total, _ int64) { p.Update(read, total) }
+	p.Begin("reading events", progress.Bytes)
+	defer p.End()
+	written, err := newestFile(c.Data)
+	if err != nil {
+		return nil, err
+	}
+	events := &fileEvents{kind: c.Type, written: timestamppb.New(written)}
+	var report *dataset.Report
+	if c.TypeColumn == "" {
+		events.Interactions, report, err = dataset.Read(c.Data, opt)
+	} else {
+		var typed *dataset.Events
+		if typed, report, err = dataset.ReadEvents(c.Data, opt); err == nil {
+			events.Interactions, events.typed = &typed.Histories, typed
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	cli.DataNotes(a.Stderr, report, "the events get the time at which the file was last written")
+	return events, nil
+}
+
 // newestFile returns the time at which the last of the files was written. It stands in for the times of files that have
-// none, because it is the same when they are sent again.
+// none, because it is the same when they are sent again; for standard
+// input, which cannot be sent again, it is now.
 func newestFile(paths []string) (newest time.Time, err error) {
 	for _, path := range paths {
+		if path == dataset.Stdin {
+			return time.Now(), nil
+		}
 		info, err := os.Stat(path)
 		if err != nil {
 			return time.Time{}, err

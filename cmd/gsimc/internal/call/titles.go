@@ -7,7 +7,7 @@ import (
 
 // titleFlags say where the titles of items are.
 type titleFlags struct {
-	ItemsFile string `group:"Output:" placeholder:"FILE" help:"CSV of item_id,title,categories: titles to print beside ids."`
+	ItemsFile string `group:"Output:" placeholder:"FILE" help:"CSV with the columns item_id and title: titles to print beside ids."`
 }
 
 // catalogue reads the titles; without a file there are none.
@@ -15,7 +15,7 @@ func (f *titleFlags) catalogue() (*dataset.Catalogue, error) {
 	if f.ItemsFile == "" {
 		return &dataset.Catalogue{}, nil
 	}
-	titles, err := dataset.ReadItems(f.ItemsFile)
+	titles, err := dataset.ReadItems(f.ItemsFile, dataset.ItemsOptions{})
 	if err != nil {
 		return nil, cli.Flag("--items-file", cli.PathError(err))
 	}
