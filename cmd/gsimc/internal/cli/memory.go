@@ -1,11 +1,10 @@
 package cli
 
 import (
-	"os"
 	"runtime/debug"
-	"strconv"
 	"strings"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"golang.org/x/sys/unix"
 )
 
@@ -24,17 +23,17 @@ func LimitMemory(env []string, outside int64) {
 	}
 }
 
+// readGroup reads the memory limit of this process's control group and of those around it: the least
+// counts. A test puts another one in its place.
+var readGroup = memlimit.FromCgroup
+
 // GroupMemory returns the memory limit of the control group in bytes; ok is false if there is none.
 func GroupMemory() (limit int64, ok bool) {
-	for _, path := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-		return limit, err == nil && limit < 1<<50 // "max", or version 1's near-infinite number: no limit
+	bytes, err := readGroup()
+	if err != nil || bytes >= 1<<50 { // version 1 writes "no limit" as a near-infinite number
+		return 0, false
 	}
-	return 0, false
+	return int64(bytes), true
 }
 
 // MemoryLimit returns the memory that this process may use, in bytes: the value of a flag if it is above
