@@ -50,6 +50,10 @@ type grammar struct {
 	Demo      demo.Cmd       `cmd:"" group:"Try:" help:"Run the whole path once: generate, train, serve, observe, recommend."`
 	Version   cli.VersionCmd `cmd:"" group:"Try:" help:"Print the version."`
 	Help      cli.HelpCmd    `cmd:"" group:"Try:" help:"Explain gsimc or one of its commands."`
+
+	Config     cli.ConfigCmd     `cmd:"" group:"Set up:" help:"Look into settings."`
+	Completion cli.CompletionCmd `cmd:"" group:"Set up:" help:"Print a script for the completion of a shell."`
+	Complete   cli.CompleteCmd   `cmd:"" hidden:"" help:"Print the words that may follow; called by the scripts of completion."`
 }
 
 // vars are the defaults and names that the tags of the commands refer to.

@@ -41,29 +41,11 @@ func (c *HelpCmd) Run(a *App, k *kong.Kong) error {
 	if err != nil {
 		return Usage(err)
 	}
-	if ctx.Error != nil && !selects(ctx, c.Command) {
+	if ctx.Error != nil && findNode(k.Model.Node, c.Command) == nil {
 		return Usagef("help: there is no command %q; run gsimc help", strings.Join(c.Command, " "))
 	}
 	k.Stdout = a.Stdout
 	return ctx.PrintUsage(false)
-}
-
-// selects tells whether the words are the path of a command or of a group of commands.
-func selects(ctx *kong.Context, words []string) bool {
-	node := ctx.Model.Node
-	for _, word := range words {
-		var next *kong.Node
-		for _, child := range node.Children {
-			if child.Name == word {
-				next = child
-			}
-		}
-		if next == nil {
-			return false
-		}
-		node = next
-	}
-	return true
 }
 
 // printHelp prints the overview.

@@ -81,7 +81,7 @@ func (p *Program) newLine(a *App) (*line, error) {
 		kong.Writers(a.Stdout, a.Stderr),
 		kong.Exit(func(int) { l.exited = true }),
 		kong.Resolvers(l.settings),
-		kong.Bind(l.settings),
+		kong.Bind(l.settings, a),
 		kong.WithHyphenPrefixedParameters(true), // --value -1
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: false, WrapUpperBound: 120}),
 		p.Vars,

@@ -56,22 +56,34 @@ func (s *settings) Validate(*kong.Application) error { return nil }
 // Resolve implements [kong.Resolver]. It returns the value of a flag, or nil if neither the environment
 // nor the file has it. A value that the flag cannot take is refused here, where its source is known.
 func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-	if flag.Name == "help" {
+	value, source := s.lookup(flag.Name)
+	if value == nil {
 		return nil, nil
-	}
-	value, source := any(nil), envName(flag.Name)
-	if text, ok := s.env[source]; ok {
-		value = text
-	} else if value = s.values[flag.Name]; value == nil {
-		return nil, nil
-	} else {
-		source = s.path
 	}
 	if err := takes(flag, value); err != nil {
 		return nil, fmt.Errorf("%w (from %s)", err, source)
 	}
 	s.sources[flag.Name] = source
 	return value, nil
+}
+
+// commandLineOnly are the flags that have neither a twin in the environment nor a key in the file. The
+// file's name has a twin, see [Root.BeforeResolve].
+var commandLineOnly = []string{"help", "version", "config"}
+
+// lookup returns the value of a flag and where it is from; nil: neither the environment nor the file has
+// it.
+func (s *settings) lookup(flag string) (value any, source string) {
+	if slices.Contains(commandLineOnly, flag) {
+		return nil, ""
+	}
+	if text, ok := s.env[envName(flag)]; ok {
+		return text, envName(flag)
+	}
+	if value, ok := s.values[flag]; ok {
+		return value, s.path
+	}
+	return nil, ""
 }
 
 // takes returns an error if a flag cannot take a value of the settings.
@@ -104,6 +116,8 @@ func quoted(names []string) string {
 type Root struct {
 	Config string `placeholder:"FILE" help:"YAML file of flag values, one 'flag-name: value' a line."`
 	Quiet  bool   `short:"q" help:"Show no progress."`
+
+	PrintVersion versionFlag `name:"version" help:"Print the version."`
 }
 
 func (r *Root) globals() *Root { return r }
@@ -201,7 +215,7 @@ func flagValue(node *yaml.Node) (any, error) {
 func flagNames(node *kong.Node) []string {
 	var names []string
 	for _, flag := range node.Flags {
-		if flag.Name != "help" && flag.Name != "config" {
+		if !slices.Contains(commandLineOnly, flag.Name) {
 			names = append(names, flag.Name)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/gsimc/gsimc/internal/vec"
 )
 
@@ -17,6 +19,18 @@ func BuildVersion(linked string) string {
 		return info.Main.Version
 	}
 	return "unknown"
+}
+
+// versionFlag is --version.
+type versionFlag bool
+
+// BeforeReset is called by kong when the flag is given. It prints the version and ends the program.
+func (versionFlag) BeforeReset(k *kong.Kong, a *App) error {
+	if err := (VersionCmd{}).Run(a); err != nil {
+		return err
+	}
+	k.Exit(ExitOK)
+	return nil
 }
 
 // VersionCmd is `gsimc version`.

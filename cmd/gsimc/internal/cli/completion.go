@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// CompletionCmd is `gsimc completion`.
+type CompletionCmd struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"The shell: bash, zsh or fish."`
+}
+
+// Help is the manual under the flags.
+func (CompletionCmd) Help() string {
+	return `Prints a script that makes a shell complete the commands, flags and choices of gsimc.
+
+  source <(gsimc completion bash)                                    # in ~/.bashrc
+  source <(gsimc completion zsh)                                     # in ~/.zshrc, after compinit
+  gsimc completion fish > ~/.config/fish/completions/gsimc.fish`
+}
+
+// The scripts ask the program itself: `gsimc complete -- WORD...` prints what may follow these words. Where
+// it prints nothing the shell completes names of files.
+var completionScripts = map[string]string{
+	"bash": `_gsimc() {
+  local IFS=$'\n'
+  COMPREPLY=($(compgen -W "$(gsimc complete -- "${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null)" -- "${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _gsimc gsimc
+`,
+	"zsh": `#compdef gsimc
+_gsimc() {
+  local -a found
+  found=(${(f)"$(gsimc complete -- "${(@)words[2,CURRENT-1]}" 2>/dev/null)"})
+  if (( $#found )); then compadd -a found; else _files; fi
+}
+compdef _gsimc gsimc
+`,
+	"fish": `complete -c gsimc -a '(gsimc complete -- (commandline -opc)[2..] 2>/dev/null)'
+`,
+}
+
+// Run prints the script of the shell.
+func (c *CompletionCmd) Run(a *App) error {
+	a.Printf("%s", completionScripts[c.Shell])
+	return nil
+}
+
+// CompleteCmd is what the scripts of [CompletionCmd] call.
+type CompleteCmd struct {
+	Words []string `arg:"" optional:"" passthrough:""`
+}
+
+// Run prints what may follow the words, one a line.
+func (c *CompleteCmd) Run(a *App, k *kong.Kong) error {
+	words := c.Words
+	if len(words) > 0 && words[0] == "--" {
+		words = words[1:]
+	}
+	for _, next := range complete(k.Model.Node, words) {
+		a.Printf("%s\n", next)
+	}
+	return nil
+}
+
+// complete returns the words that may follow: the choices of a flag that wants a value, or the commands
+// and flags of the command that the words name.
+func complete(root *kong.Node, words []string) []string {
+	node := root
+	var wanting *kong.Flag // whose value comes next
+	for _, word := range words {
+		if wanting != nil {
+			wanting = nil
+			continue
+		}
+		if strings.HasPrefix(word, "-") {
+			wanting = findFlag(node, word)
+			if wanting != nil && wanting.IsBool() {
+				wanting = nil
+			}
+			continue
+		}
+		if next := findNode(node, []string{word}); next != nil {
+			node = next
+		}
+	}
+	if wanting != nil {
+		if wanting.Enum == "" {
+			return nil
+		}
+		return wanting.EnumSlice()
+	}
+	var found []string
+	for _, child := range node.Children {
+		if !child.Hidden {
+			found = append(found, child.Name)
+		}
+	}
+	for _, level := range node.AllFlags(true) {
+		for _, flag := range level {
+			found = append(found, "--"+flag.Name)
+		}
+	}
+	return found
+}
+
+// findFlag returns the flag that a word names without its value; nil: there is none.
+func findFlag(node *kong.Node, word string) *kong.Flag {
+	for _, level := range node.AllFlags(true) {
+		for _, flag := range level {
+			if word == "--"+flag.Name || flag.Short != 0 && word == "-"+string(flag.Short) {
+				return flag
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/server"
+)
+
+// `config print` names each value and where it is from, and its output is a file that gives the same values.
+func TestConfigPrint(t *testing.T) {
+	file := writeFile(t, "gsimc.yaml", "drain-delay: 7s\nevent-weight:\n  view: 0.2\n")
+	env := []string{"GSIMC_STATE_CACHE=1GiB", "GSIMC_CONFIG=" + file}
+	code, out, stderr := runCLI(t, env, "config", "print", "serve")
+	if code != cli.ExitOK {
+		t.Fatal(stderr)
+	}
+	for _, want := range []string{
+		"state-cache: 1GiB # GSIMC_STATE_CACHE\n", "drain-delay: 7s # " + file + "\n", "drain-timeout: 25s # default\n",
+		`event-weight: "view=0.2" # ` + file, "# model: not set\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	_, again, stderr := runCLI(t, nil, "config", "print", "serve", "--config", writeFile(t, "printed.yaml", out))
+	if values(again) != values(out) {
+		t.Errorf("the file of the output gives other values (%s):\n%s\nwant\n%s", stderr, again, out)
+	}
+	if code, _, stderr := runCLI(t, nil, "config", "print", "nosuch"); code != cli.ExitUsage {
+		t.Errorf("a command that does not exist: exit code %d, %s", code, stderr)
+	}
+	code, _, stderr = runCLI(t, []string{"GSIMC_DRAIN_DELAY=soon"}, "config", "print", "serve")
+	if code != cli.ExitFailure || !strings.Contains(stderr, "--drain-delay: ") || !strings.Contains(stderr, "(from GSIMC_DRAIN_DELAY)") {
+		t.Errorf("a value that does not fit: exit code %d, %s", code, stderr)
+	}
+}
+
+// values are the lines of a printed configuration without their sources.
+func values(printed string) string {
+	var b strings.Builder
+	for line := range strings.Lines(printed) {
+		value, _, _ := strings.Cut(line, " # ")
+		b.WriteString(value + "\n")
+	}
+	return b.String()
+}
+
+// The defaults of serve are those of the server: they stand once.
+func TestServeDefaults(t *testing.T) {
+	_, out, _ := runCLI(t, nil, "config", "print", "serve")
+	d := server.DefaultConfig()
+	for _, want := range []string{
+		`listen: "` + d.Listen + `"`, "state-cache: " + cli.ByteSize(d.StateCacheBytes).String(), "extend-every: " + cli.DurationText(d.ExtendEvery),
+		"max-connection-age: " + cli.DurationText(d.MaxConnectionAge), "estimator: " + string(d.Estimator),
+	} {
+		if !strings.Contains(out, "\n"+want+" # default\n") {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
+func TestVersionFlag(t *testing.T) {
+	code, flag, stderr := runCLI(t, []string{"GSIMC_VERSION=1"}, "--version")
+	_, command, _ := runCLI(t, []string{"GSIMC_VERSION=1"}, "version")
+	if code != cli.ExitOK || flag != command || !strings.HasPrefix(flag, "gsimc ") {
+		t.Errorf("exit code %d, %q and %q, %s", code, flag, command, stderr)
+	}
+}
+
+// The shells ask for the words that may follow.
+func TestComplete(t *testing.T) {
+	for words, want := range map[string]string{
+		"":                           "serve",
+		"model":                      "drift",
+		"serve":                      "--drain-delay",
+		"serve --store":              "memory",
+		"serve --reflection --store": "pebble",
+		"serve --data-dir x":         "--model",
+	} {
+		_, out, _ := runCLI(t, nil, append([]string{"complete", "--"}, strings.Fields(words)...)...)
+		if !strings.Contains("\n"+out, "\n"+want+"\n") {
+			t.Errorf("after %q: no %q in %q", words, want, out)
+		}
+	}
+	if _, out, _ := runCLI(t, nil, "complete", "--", "train", "--data"); out != "" {
+		t.Errorf("the name of a file is completed by %q", out)
+	}
+	for shell, check := range map[string][]string{"bash": {"-n"}, "zsh": {"-n"}, "fish": {"--no-execute"}} {
+		_, script, _ := runCLI(t, nil, "completion", shell)
+		if !strings.Contains(script, "gsimc complete -- ") {
+			t.Errorf("%s: %q", shell, script)
+		}
+		if path, err := exec.LookPath(shell); err == nil {
+			cmd := exec.Command(path, append(check, writeFile(t, "script", script))...)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s does not take its script: %v: %s", shell, err, out)
+			}
+		}
+	}
+}
