@@ -12,12 +12,16 @@ import (
 // constants of the paper's filter are given and not learned from data, so its P says nothing about the error of x̂.
 func (m *Model) HasVariance() bool { return m.deviation != nil }
 
+// leastReduction is the share of the variance of a taste that evidence must be able to remove for
+// [Model.Uncertainty] to be told: a figure of three decimals moves by it.
+const leastReduction = 1e-3
+
 // TellsUncertainty reports whether events reduce the variance of a query, so that [Model.Uncertainty]
 // tells users apart. It is false without variances, and where training found that no evidence
-// removes any of the variance of a taste (kalman.Dynamics.ThetaFloor of 1, or Σ_θ of 0): then
-// Uncertainty would be 1 for every user whose newest event is recent.
+// removes more than leastReduction of the variance of a taste (kalman.Dynamics.ThetaFloor near 1, or
+// Σ_θ of 0): then Uncertainty would be about 1 for every user whose newest event is recent.
 func (m *Model) TellsUncertainty() bool {
-	return m.HasVariance() && m.deviation.ThetaFloor < 1 && m.freshVariance > 0
+	return m.HasVariance() && m.deviation.ThetaFloor <= 1-leastReduction && m.freshVariance > 0
 }
 
 // VarianceTo stores in p how far the k coordinates of a user's query may be from the user's taste at time now, as variances V:

@@ -115,6 +115,7 @@ func TestTellsUncertainty(t *testing.T) {
 	}{
 		"evidence counts":   {true, 0.5, 0.95, true},
 		"floor of 1":        {true, 0.5, 1, false},
+		"floor near 1":      {true, 0.5, 0.9995, false},
 		"tastes are alike":  {true, 0, 0, false},
 		"without deviation": {false, 0.5, 0, false},
 	} {

@@ -12,6 +12,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/servertest"
 )
 
 func thompson(seed uint64, scale float64) *pb.Exploration {
@@ -28,13 +29,19 @@ func startLearned(t *testing.T, deviation bool) *testServer {
 	return start(t, setup{open: func() (*model.Model, error) { return newLearnedModel(t, 1, deviation), nil }})
 }
 
+// startTastes is start with a model that tells uncertainty.
+func startTastes(t *testing.T) *testServer {
+	t.Helper()
+	return start(t, setup{open: func() (*model.Model, error) { return servertest.NewTastesModel(t), nil }})
+}
+
 func exploring(req *pb.RecommendRequest, x *pb.Exploration, size int) *pb.RecommendRequest {
 	req.Exploration, req.PageSize = x, int32(size)
 	return req
 }
 
 func TestUncertainty(t *testing.T) {
-	ts := startLearned(t, true)
+	ts := startTastes(t)
 	if got := ts.ask(t, forUser("ann")).Uncertainty; got == nil || *got != 1 {
 		t.Errorf("uncertainty about an unknown user is %v, want 1", got)
 	}
@@ -42,7 +49,7 @@ func TestUncertainty(t *testing.T) {
 	for i := range 5 {
 		ts.observe(t, newEvent("ann", 3*i))
 		got := ts.ask(t, forUser("ann"))
-		if u := got.GetUncertainty(); u <= 0 || u > last {
+		if u := got.GetUncertainty(); u <= 0 || u >= last {
 			t.Errorf("uncertainty after %d events is %v, before it was %v", i+1, u, last)
 		} else {
 			last = u
@@ -55,6 +62,18 @@ func TestUncertainty(t *testing.T) {
 				t.Errorf("score_stddev of %s is %v", r.GetItemId(), r.ScoreStddev)
 			}
 		}
+	}
+	// Where the data do not tell users apart, the uncertainty about a user would be 1 for everyone: it is unset, while that of a
+	// score is told.
+	constant := startLearned(t, true)
+	constant.observe(t, newEvent("ann", 3))
+	for _, user := range []string{"ann", "nobody"} {
+		if got := constant.ask(t, forUser(user)); got.Uncertainty != nil {
+			t.Errorf("a model that does not tell users apart gives %s the uncertainty %v", user, got.GetUncertainty())
+		}
+	}
+	if got := constant.ask(t, forUser("ann")).GetItems()[0]; got.ScoreStddev == nil {
+		t.Error("a model that does not tell users apart gives no score_stddev")
 	}
 	// Without deviation, or without learned dynamics, nothing is said.
 	for name, ts := range map[string]*testServer{"bands alone": startLearned(t, false), "paper": start(t, setup{})} {
@@ -137,7 +156,7 @@ func TestUpperConfidence(t *testing.T) {
 
 // Without a usable history the prior is explored, and answers differ from draw to draw.
 func TestExploreUnknownUser(t *testing.T) {
-	ts := startLearned(t, true)
+	ts := startTastes(t)
 	one := ts.ask(t, exploring(forUser("nobody"), thompson(1, 1), testItems))
 	two := ts.ask(t, exploring(forUser("nobody"), thompson(2, 1), testItems))
 	if cmp.Equal(itemIDs(one), itemIDs(two)) {

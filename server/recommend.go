@@ -228,12 +228,14 @@ func pageSize(requested int32) int {
 	return min(int(requested), maxPageSize)
 }
 
-// addVariance says how sure the model is, if it knows: of the user, and of each score that is its own.
+// addVariance adds how sure the model is, as far as it knows: of the user, and of each score that is its own.
 func addVariance(l *wire.List, m *model.Model, variance []float32) {
 	if !m.HasVariance() {
 		return
 	}
-	l.Uncertainty, l.Uncertain = m.Uncertainty(variance), true
+	if m.TellsUncertainty() {
+		l.Uncertainty, l.Uncertain = m.Uncertainty(variance), true
+	}
 	if l.Source == pb.ResultSource_RESULT_SOURCE_POPULAR {
 		return
 	}

@@ -459,7 +459,8 @@ type RecommendResponse struct {
 	Degradations []Degradation `protobuf:"varint,8,rep,packed,name=degradations,proto3,enum=gsimc.v1.Degradation" json:"degradations,omitempty"`
 	// How little is known of the user: 1 is nothing beyond what the model expects of anyone, as before the
 	// first event; events bring it down and time lets it rise again. It is the variance that is left, as
-	// a share of that of a new user. Unset if the model does not know its uncertainty.
+	// a share of that of a new user. Unset if the model does not know its uncertainty, and if events hardly
+	// change it: where the training data do not tell the tastes of users apart, everyone would have 1.
 	Uncertainty *float64 `protobuf:"fixed64,9,opt,name=uncertainty,proto3,oneof" json:"uncertainty,omitempty"`
 	// The seed of a Thompson draw; 0 without one.
 	ExplorationSeed uint64 `protobuf:"varint,10,opt,name=exploration_seed,json=explorationSeed,proto3" json:"exploration_seed,omitempty"`

@@ -40,21 +40,41 @@ func NewModelOf(t testing.TB, seed uint64, id func(int) string) *model.Model {
 // NewLearnedModel is NewModel with learned dynamics and, if wanted, deviation.
 func NewLearnedModel(t testing.TB, seed uint64, deviation bool) *model.Model {
 	t.Helper()
-	return BuildModel(t, seed, Item, func(s *model.Spec) {
+	return BuildModel(t, seed, Item, learned(deviation))
+}
+
+// learned makes the dynamics of a specification learned ones.
+func learned(deviation bool) func(*model.Spec) {
+	return func(s *model.Spec) {
 		s.DegreeRescale = 0.6
 		s.Dynamics = model.DynamicsSpec{
 			Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0.5}, {Rho: 0.9}}, Ridge: 1, Deviation: deviation,
 		}
-	})
+	}
+}
+
+// NewTastesModel trains a small model with learned dynamics and deviation on users of distinct tastes, so that
+// it tells uncertainty: two of three items of a user are from the user's own third of the catalogue. The
+// dynamics remember little, which leaves the taste to the deviation.
+func NewTastesModel(t testing.TB) *model.Model {
+	t.Helper()
+	const tastes, events = 3, 12
+	choose := func(rng *rand.Rand, user int) []int {
+		own := func(i int) bool { return i/(Items/tastes) == user%tastes }
+		items := rng.Perm(Items)
+		items = slices.DeleteFunc(items, func(i int) bool { return !own(i) && rng.IntN(3) > 0 })
+		return items[:min(events, len(items))]
+	}
+	return build(t, 1, Item, func(s *model.Spec) {
+		learned(true)(s)
+		s.Dynamics.Bands = []kalman.Band{{Rho: 0.1}}
+	}, choose)
 }
 
 // BuildModel is NewModelOf with an edited specification.
 func BuildModel(t testing.TB, seed uint64, id func(int) string, edit func(*model.Spec)) *model.Model {
 	t.Helper()
-	rng := rand.New(rand.NewPCG(seed, 1))
-	inc := &spectral.Incidence{NumItems: Items, Ptr: []int64{0}}
-	var histories []model.History
-	for range Users {
+	return build(t, seed, id, edit, func(rng *rand.Rand, _ int) []int {
 		items := rng.Perm(Items)[:6]
 		for i := range items {
 			if rng.IntN(2) == 0 {
@@ -62,11 +82,27 @@ func BuildModel(t testing.TB, seed uint64, id func(int) string, edit func(*model
 			}
 		}
 		slices.Sort(items)
-		items = slices.Compact(items)
+		return slices.Compact(items)
+	})
+}
+
+// build trains a model on users whose items choose chooses, each item once.
+func build(
+	t testing.TB, seed uint64, id func(int) string, edit func(*model.Spec), choose func(rng *rand.Rand, user int) []int,
+) *model.Model {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 1))
+	inc := &spectral.Incidence{NumItems: Items, Ptr: []int64{0}}
+	var histories []model.History
+	for user := range Users {
+		items := choose(rng, user)
 		var h model.History
 		for _, i := range items {
-			inc.Item = append(inc.Item, int32(i))
 			h = append(h, model.Event{Item: int32(i), Weight: 1, Time: 1})
+		}
+		slices.Sort(items)
+		for _, i := range items {
+			inc.Item = append(inc.Item, int32(i))
 		}
 		inc.Ptr = append(inc.Ptr, int64(len(inc.Item)))
 		histories = append(histories, h)
