@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"github.com/gsimc/gsimc/fault"
@@ -37,6 +38,15 @@ type Spec struct {
 
 	// Provenance says where the model comes from: command, data hash, solver report, … Any valid UTF-8.
 	Provenance map[string]string
+}
+
+// TrainedAtKey is the entry of Spec.Provenance that holds the time of the training, as RFC 3339.
+const TrainedAtKey = "trained_at"
+
+// TrainedAt returns the time of the training, and false if the provenance does not tell it.
+func (s *Spec) TrainedAt() (at time.Time, ok bool) {
+	at, err := time.Parse(time.RFC3339, s.Provenance[TrainedAtKey])
+	return at, err == nil
 }
 
 // DynamicsSpec says how a user's query follows from the events: by the paper's filter, or by dynamics that are learned from

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/store"
 )
@@ -79,14 +81,30 @@ func (s admin) CreateCheckpoint(_ *pb.CreateCheckpointRequest, stream pb.AdminSe
 	return context.Cause(ctx)
 }
 
+// describeModel describes a model for operators: over the API, in the metrics and in the log.
 func describeModel(l *models.Lease) *pb.Model {
 	spec := l.Spec()
-	return &pb.Model{
+	m := &pb.Model{
 		Version:   l.Base().Version(),
 		ItemCount: int64(l.NumItems()),
 		Rank:      int32(l.Rank()),
 		Graph:     spec.Graph,
-		Filter:    spec.Filter.Name,
 		LoadTime:  timestamppb.New(l.Loaded()),
+		Dynamics:  spec.Dynamics.Kind,
 	}
+	if spec.Dynamics.Kind != model.DynamicsLearned {
+		m.Filter = spec.Filter.Name
+	}
+	if at, ok := spec.TrainedAt(); ok {
+		m.TrainTime = timestamppb.New(at)
+	}
+	return m
+}
+
+// trainedAt returns the time of the training as RFC 3339, empty if it is unknown.
+func trainedAt(m *pb.Model) string {
+	if m.GetTrainTime() == nil {
+		return ""
+	}
+	return m.GetTrainTime().AsTime().Format(time.RFC3339)
 }

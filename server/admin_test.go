@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -9,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -65,6 +68,44 @@ func TestCreateCheckpointRefuses(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, problemOf(t, err)); diff != "" {
 			t.Errorf("%s: problem differs (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// GetStatus, ReloadModel, the metrics and the log agree on what a model of learned dynamics is.
+func TestModelIsDescribed(t *testing.T) {
+	const trained = "2026-02-03T04:05:06Z"
+	m := buildModel(t, 1, item, func(s *model.Spec) {
+		s.Dynamics = model.DynamicsSpec{Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0.5}}, Ridge: 1}
+		s.Provenance = map[string]string{model.TrainedAtKey: trained}
+	})
+	ts := start(t, setup{open: func() (*model.Model, error) { return m, nil }})
+	status, err := ts.admin.GetStatus(ctx(t), &pb.GetStatusRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reload, err := ts.admin.ReloadModel(ctx(t), &pb.ReloadModelRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for call, got := range map[string]*pb.Model{"GetStatus": status.GetModel(), "ReloadModel": reload.GetModel()} {
+		if got.GetDynamics() != "learned" || got.GetFilter() != "" || trainedAt(got) != trained ||
+			got.GetItemCount() != testItems || got.GetRank() != testRank || got.GetVersion() != m.Version() {
+			t.Errorf("%s describes the model as %v", call, got)
+		}
+	}
+	series := `gsimc_model_info{dynamics="learned",filter="",graph="hypergraph",trained_at="` + trained +
+		`",version="` + m.Version() + `"}`
+	if got := value1(t, ts, series); got != 1 {
+		t.Errorf("%s = %v, want 1", series, got)
+	}
+	line, _, _ := strings.Cut(ts.logs.String(), "\n")
+	for _, want := range []string{
+		`"msg":"serving"`, `"version":"unknown"`, `"model":"` + m.Version() + `"`, `"dynamics":"learned"`, `"items":30`,
+		`"rank":8`, `"trained":"` + trained + `"`, `"grpc":"127.0.0.1:`, `"ops":"127.0.0.1:`,
+	} {
+		if !strings.Contains(line, want) {
+			t.Errorf("the first line of the log lacks %s: %s", want, line)
 		}
 	}
 }

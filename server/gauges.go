@@ -6,7 +6,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -14,17 +13,24 @@ import (
 type gauges struct{ s *Server }
 
 var (
-	statesDesc      = prometheus.NewDesc("gsimc_user_states", "User states in the cache.", nil, nil)
-	stateBytesDesc  = prometheus.NewDesc("gsimc_user_state_bytes", "Memory of the user states in the cache.", nil, nil)
-	storeBytesDesc  = prometheus.NewDesc("gsimc_store_bytes", "Space that the store uses.", nil, nil)
-	modelInfoDesc   = prometheus.NewDesc("gsimc_model_info", "The serving model; filter is empty with learned dynamics.", []string{"version", "graph", "dynamics", "filter"}, nil)
-	modelItemsDesc  = prometheus.NewDesc("gsimc_model_items", "Items of the serving model, those that it was extended by included.", nil, nil)
-	modelRankDesc   = prometheus.NewDesc("gsimc_model_rank", "Rank of the serving model.", nil, nil)
-	modelLoadDesc   = prometheus.NewDesc("gsimc_model_load_timestamp_seconds", "When the serving model was loaded.", nil, nil)
-	buildInfoDesc   = prometheus.NewDesc("gsimc_build_info", "The server binary.", []string{"version"}, nil)
-	storeFailedDesc = prometheus.NewDesc("gsimc_store_failed", "1 when the store takes no more writes until a restart.", nil, nil)
-	drainingDesc    = prometheus.NewDesc("gsimc_draining", "1 while the server shuts down.", nil, nil)
+	statesDesc     = newDesc("gsimc_user_states", "User states in the cache.")
+	stateBytesDesc = newDesc("gsimc_user_state_bytes", "Memory of the user states in the cache.")
+	storeBytesDesc = newDesc("gsimc_store_bytes", "Space that the store uses.")
+	modelInfoDesc  = newDesc("gsimc_model_info",
+		"The serving model, as GetStatus describes it; filter is empty with learned dynamics, trained_at if it is unknown.",
+		"version", "graph", "dynamics", "filter", "trained_at")
+	modelItemsDesc = newDesc("gsimc_model_items",
+		"Items of the serving model, those that it was extended by included.")
+	modelRankDesc   = newDesc("gsimc_model_rank", "Rank of the serving model.")
+	modelLoadDesc   = newDesc("gsimc_model_load_timestamp_seconds", "When the serving model was loaded.")
+	buildInfoDesc   = newDesc("gsimc_build_info", "The server binary.", "version")
+	storeFailedDesc = newDesc("gsimc_store_failed", "1 when the store takes no more writes until a restart.")
+	drainingDesc    = newDesc("gsimc_draining", "1 while the server shuts down.")
 )
+
+func newDesc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
+}
 
 // Describe implements [prometheus.Collector].
 func (g gauges) Describe(ch chan<- *prometheus.Desc) {
@@ -52,14 +58,10 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 	gauge(storeFailedDesc, failed)
 	if l := g.s.models.Acquire(); l != nil { // nil: a scrape at the very end
 		defer l.Release()
-		spec := l.Spec()
-		filter := spec.Filter.Name
-		if spec.Dynamics.Kind == model.DynamicsLearned {
-			filter = ""
-		}
-		gauge(modelInfoDesc, 1, l.Base().Version(), spec.Graph, spec.Dynamics.Kind, filter)
-		gauge(modelItemsDesc, float64(l.NumItems()))
-		gauge(modelRankDesc, float64(l.Rank()))
+		m := describeModel(l)
+		gauge(modelInfoDesc, 1, m.GetVersion(), m.GetGraph(), m.GetDynamics(), m.GetFilter(), trainedAt(m))
+		gauge(modelItemsDesc, float64(m.GetItemCount()))
+		gauge(modelRankDesc, float64(m.GetRank()))
 		gauge(modelLoadDesc, float64(l.Loaded().UnixMilli())/1e3)
 	}
 	gauge(buildInfoDesc, 1, g.s.cfg.BuildVersion)

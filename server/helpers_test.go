@@ -34,6 +34,7 @@ var (
 	newModel        = servertest.NewModel
 	newModelOf      = servertest.NewModelOf
 	newLearnedModel = servertest.NewLearnedModel
+	buildModel      = servertest.BuildModel
 	item            = servertest.Item
 	testNow         = servertest.Now
 )

@@ -116,7 +116,8 @@ func TestReloadModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m := status.GetModel(); m.GetVersion() != first.Version() || m.GetItemCount() != testItems || m.GetRank() != testRank ||
-		m.GetGraph() != "hypergraph" || m.GetFilter() != "random-walk" || !m.GetLoadTime().IsValid() {
+		m.GetGraph() != "hypergraph" || m.GetFilter() != "random-walk" || !m.GetLoadTime().IsValid() ||
+		m.GetDynamics() != "none" || m.GetTrainTime() != nil {
 		t.Errorf("status: %v", status)
 	}
 	if status.GetDraining() || !status.GetStartTime().IsValid() || status.GetBuildVersion() != "unknown" {

@@ -192,7 +192,7 @@ func (s *Server) Serve(ctx context.Context, rpc, ops net.Listener) error {
 	var background sync.WaitGroup
 	background.Go(func() { s.quality.Run(watch) })
 	background.Go(func() { s.extender.Run(watch) })
-	s.log.Info("serving", slog.String("grpc", rpc.Addr().String()), slog.String("ops", ops.Addr().String()))
+	s.logServing(ctx, rpc.Addr(), ops.Addr())
 
 	var err error
 	select {
@@ -204,6 +204,23 @@ func (s *Server) Serve(ctx context.Context, rpc, ops net.Listener) error {
 	stopWatch()
 	background.Wait() // they use the store and the models
 	return errors.Join(err, s.closeOps())
+}
+
+// logServing writes the first line of a server that is ready.
+func (s *Server) logServing(ctx context.Context, rpc, ops net.Addr) {
+	l := s.models.Acquire()
+	defer l.Release()
+	m := describeModel(l)
+	attrs := []slog.Attr{
+		slog.String("version", s.cfg.BuildVersion),
+		slog.String("model", m.GetVersion()), slog.String("dynamics", m.GetDynamics()),
+		slog.Int64("items", m.GetItemCount()), slog.Int64("rank", int64(m.GetRank())),
+		slog.String("grpc", rpc.String()), slog.String("ops", ops.String()),
+	}
+	if at := trainedAt(m); at != "" {
+		attrs = append(attrs, slog.String("trained", at))
+	}
+	s.log.LogAttrs(ctx, slog.LevelInfo, "serving", attrs...)
 }
 
 // closeModels gives all models back. No handler runs any more.

@@ -33,10 +33,16 @@ type Model struct {
 	Rank int32 `protobuf:"varint,4,opt,name=rank,proto3" json:"rank,omitempty"`
 	// Item graph: "hypergraph" or "covariance".
 	Graph string `protobuf:"bytes,5,opt,name=graph,proto3" json:"graph,omitempty"`
+	// When it was trained. Unset if the file does not say.
+	TrainTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=train_time,json=trainTime,proto3" json:"train_time,omitempty"`
 	// When this server loaded it.
 	LoadTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=load_time,json=loadTime,proto3" json:"load_time,omitempty"`
-	// Name of the graph filter: "tikhonov", "diffusion", "random-walk", ….
-	Filter        string `protobuf:"bytes,11,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Name of the graph filter: "tikhonov", "diffusion", "random-walk", …. Empty with learned dynamics,
+	// which do not use one.
+	Filter string `protobuf:"bytes,11,opt,name=filter,proto3" json:"filter,omitempty"`
+	// How a user's state follows from the events: "learned" by dynamics that were learned from the
+	// training users, "none" by the graph filter and its constants.
+	Dynamics      string `protobuf:"bytes,12,opt,name=dynamics,proto3" json:"dynamics,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -99,6 +105,13 @@ func (x *Model) GetGraph() string {
 	return ""
 }
 
+func (x *Model) GetTrainTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.TrainTime
+	}
+	return nil
+}
+
 func (x *Model) GetLoadTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.LoadTime
@@ -109,6 +122,13 @@ func (x *Model) GetLoadTime() *timestamppb.Timestamp {
 func (x *Model) GetFilter() string {
 	if x != nil {
 		return x.Filter
+	}
+	return ""
+}
+
+func (x *Model) GetDynamics() string {
+	if x != nil {
+		return x.Dynamics
 	}
 	return ""
 }
@@ -429,15 +449,18 @@ var File_gsimc_v1_admin_service_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_admin_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1cgsimc/v1/admin_service.proto\x12\bgsimc.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbb\x01\n" +
+	"\x1cgsimc/v1/admin_service.proto\x12\bgsimc.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x92\x02\n" +
 	"\x05Model\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x1d\n" +
 	"\n" +
 	"item_count\x18\x03 \x01(\x03R\titemCount\x12\x12\n" +
 	"\x04rank\x18\x04 \x01(\x05R\x04rank\x12\x14\n" +
-	"\x05graph\x18\x05 \x01(\tR\x05graph\x127\n" +
+	"\x05graph\x18\x05 \x01(\tR\x05graph\x129\n" +
+	"\n" +
+	"train_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\ttrainTime\x127\n" +
 	"\tload_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\bloadTime\x12\x16\n" +
-	"\x06filter\x18\v \x01(\tR\x06filter\"\x12\n" +
+	"\x06filter\x18\v \x01(\tR\x06filter\x12\x1a\n" +
+	"\bdynamics\x18\f \x01(\tR\bdynamics\"\x12\n" +
 	"\x10GetStatusRequest\"\xa4\x02\n" +
 	"\x11GetStatusResponse\x12#\n" +
 	"\rbuild_version\x18\x01 \x01(\tR\fbuildVersion\x129\n" +
@@ -485,21 +508,22 @@ var file_gsimc_v1_admin_service_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil),    // 7: google.protobuf.Timestamp
 }
 var file_gsimc_v1_admin_service_proto_depIdxs = []int32{
-	7, // 0: gsimc.v1.Model.load_time:type_name -> google.protobuf.Timestamp
-	7, // 1: gsimc.v1.GetStatusResponse.start_time:type_name -> google.protobuf.Timestamp
-	0, // 2: gsimc.v1.GetStatusResponse.model:type_name -> gsimc.v1.Model
-	0, // 3: gsimc.v1.ReloadModelResponse.model:type_name -> gsimc.v1.Model
-	1, // 4: gsimc.v1.AdminService.GetStatus:input_type -> gsimc.v1.GetStatusRequest
-	3, // 5: gsimc.v1.AdminService.ReloadModel:input_type -> gsimc.v1.ReloadModelRequest
-	5, // 6: gsimc.v1.AdminService.CreateCheckpoint:input_type -> gsimc.v1.CreateCheckpointRequest
-	2, // 7: gsimc.v1.AdminService.GetStatus:output_type -> gsimc.v1.GetStatusResponse
-	4, // 8: gsimc.v1.AdminService.ReloadModel:output_type -> gsimc.v1.ReloadModelResponse
-	6, // 9: gsimc.v1.AdminService.CreateCheckpoint:output_type -> gsimc.v1.CreateCheckpointResponse
-	7, // [7:10] is the sub-list for method output_type
-	4, // [4:7] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	7, // 0: gsimc.v1.Model.train_time:type_name -> google.protobuf.Timestamp
+	7, // 1: gsimc.v1.Model.load_time:type_name -> google.protobuf.Timestamp
+	7, // 2: gsimc.v1.GetStatusResponse.start_time:type_name -> google.protobuf.Timestamp
+	0, // 3: gsimc.v1.GetStatusResponse.model:type_name -> gsimc.v1.Model
+	0, // 4: gsimc.v1.ReloadModelResponse.model:type_name -> gsimc.v1.Model
+	1, // 5: gsimc.v1.AdminService.GetStatus:input_type -> gsimc.v1.GetStatusRequest
+	3, // 6: gsimc.v1.AdminService.ReloadModel:input_type -> gsimc.v1.ReloadModelRequest
+	5, // 7: gsimc.v1.AdminService.CreateCheckpoint:input_type -> gsimc.v1.CreateCheckpointRequest
+	2, // 8: gsimc.v1.AdminService.GetStatus:output_type -> gsimc.v1.GetStatusResponse
+	4, // 9: gsimc.v1.AdminService.ReloadModel:output_type -> gsimc.v1.ReloadModelResponse
+	6, // 10: gsimc.v1.AdminService.CreateCheckpoint:output_type -> gsimc.v1.CreateCheckpointResponse
+	8, // [8:11] is the sub-list for method output_type
+	5, // [5:8] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_admin_service_proto_init() }
