@@ -5,19 +5,21 @@ import (
 	"github.com/gsimc/gsimc/kalman"
 )
 
-// Calibration compares the innovations ν of a filter with the variance P̄ + Σ_ν/w that it gives them: the mean of
-// ν²/(P̄ + Σ_ν/w), the normalised innovation squared. It is 1 if the filter knows its own uncertainty, more if it trusts itself too much.
+// Calibration compares the innovations ν of a filter with the variance P̄ + Σ_ν/w that it gives
+// them: the mean of ν²/(P̄ + Σ_ν/w), the normalised innovation squared. It is 1 if the filter knows
+// its own uncertainty, more if it trusts itself too much.
 type Calibration struct {
 	Coordinates []float64 // k
 	Bands       []float64 // over 8 equal ranges of coordinates, from low frequencies to high; fewer if k < 8
 	Overall     float64
-	Events      int // of positive weight, which are those that count
+	Events      int // events of positive weight; no others count
 }
 
 // calibrationBands is how many ranges of coordinates Calibration.Bands has.
 const calibrationBands = 8
 
-// Innovations runs the filter of d, which must have a deviation, over all histories. Rows and encoder as for [LearnNoise].
+// Innovations runs the filter of d, which must have a deviation, over all histories. Rows and
+// encoder as for [LearnNoise].
 func Innovations(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kalman.History) (*Calibration, error) {
 	if err := d.Validate(); err != nil {
 		return nil, err

@@ -6,19 +6,20 @@ import (
 	"github.com/gsimc/gsimc/internal/gemm"
 )
 
-// choleskyBlock is how many rows are factored at once: enough that nearly all work is products of matrices.
+// choleskyBlock is how many rows are factored at once: enough that nearly all work is products of
+// matrices.
 const choleskyBlock = 128
 
-// cholesky is A = UᵀU in place of A, whose upper triangle alone is read. Blocks on the diagonal are kept as their inverses,
-// because a product with the inverse is many times faster than solving; what that loses in accuracy depends on the condition
-// of the block alone.
+// cholesky is A = UᵀU in place of A, whose upper triangle alone is read. Blocks on the diagonal are
+// kept as their inverses, because a product with the inverse is many times faster than solving;
+// what that loses in accuracy depends on the condition of the block alone.
 type cholesky struct {
 	a       gemm.Matrix[float64]
 	inverse []gemm.Matrix[float64] // U_DD⁻¹ of each block D
 }
 
-// newCholesky factors the n×n matrix a, which it overwrites. ok is false if a is not positive definite to rounding error.
-// n³/3 operations.
+// newCholesky factors the n×n matrix a, which it overwrites. ok is false if a is not positive
+// definite to rounding error. n³/3 operations.
 func newCholesky(a []float64, n int) (c *cholesky, ok bool) {
 	c = &cholesky{a: gemm.Matrix[float64]{Rows: n, Cols: n, Stride: n, Data: a}}
 	scratch := make([]float64, choleskyBlock*n)
@@ -68,7 +69,8 @@ func multiply(x gemm.Matrix[float64], form gemm.Form, f gemm.Matrix[float64], sc
 	}
 }
 
-// invertFactor returns U⁻¹ with zeros below the diagonal, for a = UᵀU of which the upper triangle is given.
+// invertFactor returns U⁻¹ with zeros below the diagonal, for a = UᵀU of which the upper triangle
+// is given.
 func invertFactor(a gemm.Matrix[float64]) (inverse gemm.Matrix[float64], ok bool) {
 	n := a.Rows
 	d := mat.NewSymDense(n, nil)

@@ -7,7 +7,7 @@ import (
 	"github.com/gsimc/gsimc/kalman"
 )
 
-// Shape is what the cost of learning depends on.
+// Shape holds the numbers on which the cost of learning depends.
 type Shape struct {
 	Items, Rank int
 	Bands       []kalman.Band
@@ -17,7 +17,7 @@ type Shape struct {
 	Measured    int  // events that the noise is learned from, see [Measured]
 }
 
-// Measured is the number of events that [LearnNoise] learns from, of users with so many events.
+// Measured is the number of events that [LearnNoise] learns from, given the events of each user.
 func Measured(events []int) int {
 	n := min(len(events), noiseUsers)
 	sum := 0
@@ -33,8 +33,8 @@ const (
 	emSteps      = 14 // of EM for a coordinate, and the drift
 )
 
-// RegressionCost is what [NewMoments], [Moments.Project], [Normal.Solve] and [Readout.RowsTo] take. The read-out and the rows
-// that it gives are kept.
+// RegressionCost is what [NewMoments], [Moments.Project], [Normal.Solve] and [Readout.RowsTo] take.
+// The read-out and the rows that it gives are kept.
 func (s *Shape) RegressionCost() []cost.Stage {
 	n, k, r := float64(s.Items), float64(s.Rank), float64(len(s.Bands))
 	events, rows := float64(s.Events), r*k+1

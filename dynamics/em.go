@@ -9,8 +9,8 @@ import (
 // variances of one coordinate.
 type variances struct{ p0, eta, nu float64 }
 
-// rounded returns the variances within the bounds of kalman: at least a millionth of Σ_ν, so that a filter never stands still
-// for good.
+// rounded returns the variances within the bounds of kalman: at least a millionth of Σ_ν, so that a
+// filter never stands still for good.
 func (v variances) rounded() (p0, eta, nu float32) {
 	bound := func(x float64) float32 {
 		return float32(min(max(x, kalman.MinVariance, leastShare*v.nu), kalman.MaxVariance))
@@ -56,16 +56,18 @@ func newEM(m *measurements, residual []float64, drift float64) *em {
 	return f
 }
 
-// startFrom begins with the variances that another coordinate was found to have, in proportion to the residuals.
+// startFrom begins with the variances that another coordinate was found to have, in proportion to
+// the residuals.
 func (f *em) startFrom(g *em) {
 	ratio := f.floor / g.floor
 	f.v = variances{max(g.v.p0*ratio, f.floor), max(g.v.eta*ratio, f.floor), max(g.v.nu*ratio, f.floor)}
 }
 
-// fit iterates and returns the variances with their log-likelihood. Steps of EM become short near the maximum, but keep their
-// direction; so two of them are extrapolated to where they lead (SQUAREM; R. Varadhan, C. Roland, "Simple and Globally
-// Convergent Methods for Accelerating the Convergence of Any EM Algorithm", Scand. J. Statistics 35, 2008). A jump that lowers
-// the likelihood is not made.
+// fit iterates and returns the variances with their log-likelihood. Steps of EM become short near
+// the maximum, but keep their direction; so two of them are extrapolated to where they lead
+// (SQUAREM; R. Varadhan, C. Roland, "Simple and Globally Convergent Methods for Accelerating the
+// Convergence of Any EM Algorithm", Scand. J. Statistics 35, 2008). A jump that lowers the
+// likelihood is not made.
 func (f *em) fit() (variances, float64) {
 	next, likelihood := f.step()
 	for range maxCycles {
@@ -85,8 +87,8 @@ func (f *em) fit() (variances, float64) {
 	return f.v, likelihood
 }
 
-// extrapolate continues the logarithms x_0, x_1, x_2 of three iterates: x_0 − 2αr + α²v with r = x_1 − x_0,
-// v = (x_2 − x_1) − r and α = −‖r‖/‖v‖, at most −1.
+// extrapolate continues the logarithms x_0, x_1, x_2 of three iterates: x_0 − 2αr + α²v with r =
+// x_1 − x_0, v = (x_2 − x_1) − r and α = −‖r‖/‖v‖, at most −1.
 func (f *em) extrapolate(start, once, twice variances) variances {
 	x := [3][3]float64{}
 	for i, v := range [3]variances{start, once, twice} {
@@ -116,7 +118,7 @@ const longestJump = 32
 //
 //	E (r_{t+h} − r_t)² = Σ_η Σ growth + Σ_ν (1/w_t + 1/w_{t+h})     E r_1² = P_0 + Σ_ν/w_1
 //
-// h = 1 and 2 give Σ_η and Σ_ν. The model being what it is, no share may come out as nothing.
+// h = 1 and 2 give Σ_η and Σ_ν. The model is an approximation, so no share may come out as 0.
 func (f *em) moments() variances {
 	var square, growth, inverse, pairs [3]float64 // by h
 	var first, firstInverse, starts float64
@@ -177,7 +179,8 @@ func (f *em) step() (variances, float64) {
 	return next, sum.likelihood
 }
 
-// expectations given all residuals, summed over the series; Σ_η and Σ_ν belong to means of unit growth and weight.
+// expectations given all residuals, summed over the series; Σ_η and Σ_ν belong to means of unit
+// growth and weight.
 type expectations struct {
 	likelihood    float64 // but for volume
 	volume        float64 // the product of many variances, for one logarithm
@@ -186,8 +189,9 @@ type expectations struct {
 	error         float64 // Σ E w (r_t − b_t)²
 }
 
-// filter is the Kalman filter over series s. A series that is cut at its beginning starts from its first residual; any other
-// from P_0, even if events without weight come first, so that the step of P_0 stays closed.
+// filter is the Kalman filter over series s. A series that is cut at its beginning starts from its
+// first residual; any other from P_0, even if events without weight come first, so that the step of
+// P_0 stays closed.
 func (f *em) filter(s int, sum *expectations) {
 	lo, hi := f.m.ptr[s], f.m.ptr[s+1]
 	residual, inverse, growth := f.residual[lo:hi], f.m.inverse[lo:hi], f.growth[lo:hi]
@@ -216,7 +220,8 @@ func (f *em) filter(s int, sum *expectations) {
 	sum.volume = volume
 }
 
-// smooth is the Rauch-Tung-Striebel smoother over series s after filter, and adds up what the next variances are made of.
+// smooth is the Rauch-Tung-Striebel smoother over series s after filter, and adds up what the next
+// variances are made of.
 func (f *em) smooth(s int, sum *expectations) {
 	lo, hi := f.m.ptr[s], f.m.ptr[s+1]
 	residual, inverse, growth := f.residual[lo:hi], f.m.inverse[lo:hi], f.growth[lo:hi]

@@ -2,12 +2,13 @@ package dynamics
 
 import "github.com/gsimc/gsimc/internal/gemm"
 
-// foldWidth is how many coordinates are folded together: few enough that what the events touch of all items stays in the
-// caches, enough that finding it does not count.
+// foldWidth is how many coordinates are folded together: few enough that what the events touch of
+// all items stays in the caches, enough that finding it does not count.
 const foldWidth = gemm.FoldWidth
 
-// negligible is the factor at which the adjoint of a fold ends that meets no more targets: far below the rounding error of
-// what it has added by then, and far above numbers so small that processors slow down.
+// negligible is the factor at which the adjoint of a fold ends that meets no more targets: far
+// below the rounding error of what it has added by then, and far above numbers so small that
+// processors slow down.
 const negligible = 1e-18
 
 // batchEvents is how many events are folded in one call, unless one user has more.
@@ -16,10 +17,12 @@ const batchEvents = 1024
 // vector holds the coordinates of one strip; those beyond the last one are zero.
 type vector = gemm.FoldRow
 
-// strip computes V_c and Z_bc for one band c and all bands b ≤ c (see the package comment), for foldWidth coordinates.
+// strip computes V_c and Z_bc for one band c and all bands b ≤ c (see the package comment), for
+// foldWidth coordinates.
 //
-// Sums over the events of an item are float32. The rounding errors of its terms are independent, so for an item of d events
-// the relative error is of the order of √d·2⁻²⁴: 2e-5 for the most popular ones of a hundred million events.
+// Sums over the events of an item are float32. The rounding errors of its terms are independent, so
+// for an item of d events the relative error is of the order of √d·2⁻²⁴: 2e-5 for the most popular
+// ones of a hundred million events.
 type strip struct {
 	m       *Moments
 	encoder []vector   // n rows of E
@@ -61,7 +64,8 @@ func (s *strip) run(e []float32, k, lo, hi int) {
 	}
 }
 
-// batch is how many of the users are folded together: one, or as many as have no more than batchEvents events.
+// batch is how many of the users are folded together: one, or as many as have no more than
+// batchEvents events.
 func (m *Moments) batch(users []span) int {
 	n := 1
 	for n < len(users) && users[n].end-users[0].first <= batchEvents {

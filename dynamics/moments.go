@@ -12,7 +12,7 @@ import (
 // ErrNothingToPredict is the cause of NewMoments' fault if no user has two events.
 var ErrNothingToPredict = errors.New("there is nothing to predict")
 
-// Options say what the regression sees of the histories.
+// Options choose the part of the histories that the regression sees.
 type Options struct {
 	Bands     []kalman.Band // r, 1 to kalman.MaxBands
 	Positions int           // the targets are the last Positions events of each user; 0: all but the first event
@@ -27,8 +27,9 @@ func (o *Options) validate() error {
 	return errors.Join(kalman.ValidateBands(o.Bands), positions)
 }
 
-// Moments hold what the second moments of states and targets need of the histories. They do not depend on the encoder rows,
-// so that one value serves every basis, rank and scaling of it. Safe for concurrent use.
+// Moments hold the parts of the histories on which the second moments of states and targets
+// depend. They do not depend on the encoder rows, so that one value serves every basis, rank and
+// scaling of it. Safe for concurrent use.
 type Moments struct {
 	n, r   int
 	users  []span
@@ -46,9 +47,10 @@ type Moments struct {
 // span is one user's place among the events: first to end, with targets from target on.
 type span struct{ first, target, end int }
 
-// NewMoments prepares the histories of the training users over n = numItems items; users with fewer than two events do not
-// count. It fails if nobody is left, and if an option or an event is out of range. O(events·r) time; memory for each event is 4 bytes,
-// 4 more if not all weights are 1, and 4 more for each band that fades by time.
+// NewMoments prepares the histories of the training users over n = numItems items; users with fewer
+// than two events do not count. It fails if nobody is left, and if an option or an event is out of
+// range. O(events·r) time; memory for each event is 4 bytes, 4 more if not all weights are 1, and 4
+// more for each band that fades by time.
 //
 // histories yields the same in every pass; no history is kept.
 func NewMoments(numItems int, histories iter.Seq[kalman.History], opt Options) (*Moments, error) {

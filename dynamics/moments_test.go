@@ -39,7 +39,8 @@ func TestNewMomentsErrors(t *testing.T) {
 	}
 }
 
-// Times whose difference does not fit count as a very long time, and an event from before counts as no time.
+// Times whose difference does not fit count as a very long time, and an event from before counts as
+// no time.
 func TestDecayOfExtremeTimes(t *testing.T) {
 	h := kalman.History{{Weight: 1, Time: math.MinInt64}, {Weight: 1, Time: math.MaxInt64}, {Weight: 1, Time: 0}}
 	m := newMoments(t, 1, []kalman.History{h}, Options{Bands: []kalman.Band{{Rho: 0.5, HalfLife: 10}}})

@@ -17,38 +17,43 @@ type Noise struct {
 	LogLikelihood         float64   // of the residuals, summed over coordinates; natural logarithm
 }
 
-// Rows returns W_b e_i of an item for all bands, r·k numbers. It is called from several goroutines at a time.
+// Rows returns W_b e_i of an item for all bands, r·k numbers. It is called from several goroutines
+// at a time.
 type Rows = func(item int32) []float32
 
-// Encoder returns the encoder row e_i = g·u of an item, u k long. It is called from several goroutines at a time.
+// Encoder returns the encoder row e_i = g·u of an item, u k long. It is called from several
+// goroutines at a time.
 type Encoder = func(item int32) (u []float32, g float32)
 
-// What the noise is learned from at most: enough for a few per cent of accuracy, at a cost that does not grow with the data.
+// What the noise is learned from at most: enough for a few per cent of accuracy, at a cost that
+// does not grow with the data.
 const (
 	noiseUsers        = 2000 // evenly spaced among those with events
 	noiseMeasurements = 200  // the newest of each
 )
 
-// driftMultiples are the drifts that are tried, in units of one over the median gap between events. The gaps of real users
-// span many orders of magnitude, so the steps are large.
+// driftMultiples are the drifts that are tried, in units of one over the median gap between events.
+// The gaps of real users span many orders of magnitude, so the steps are large.
 var driftMultiples = []float64{0.01, 0.1, 1, 10}
 
-// driftCoordinates is how many coordinates the drift is chosen on: it is one number for all of them.
+// driftCoordinates is how many coordinates the drift is chosen on: it is one number for all of
+// them.
 const driftCoordinates = 16
 
-// LearnNoise finds the variances of the deviation by maximum likelihood. d gives the bands and the mean; its deviation, if
-// any, is left aside. What is left of an event, r_t = e_{i_t} − (μ + Σ_b y_b), is in each coordinate by itself
+// LearnNoise finds the variances of the deviation by maximum likelihood. d gives the bands and the
+// mean; its deviation, if any, is left aside. What is left of an event, r_t = e_{i_t} − (μ + Σ_b
+// y_b), is in each coordinate by itself
 //
 //	r_t = b_t + ε_t     ε_t ~ N(0, Σ_ν/w_t)     b_1 ~ N(0, P_0)     b_t = b_{t−1} + η_t     η_t ~ N(0, Σ_η (1 + Drift·Δt))
 //
-// which the EM algorithm, accelerated, fits with a Kalman filter and a Rauch-Tung-Striebel smoother (R. Shumway, D. Stoffer, "An Approach
-// to Time Series Smoothing and Forecasting Using the EM Algorithm", J. Time Series Analysis 3, 1982). The drift is the best
-// of a few, 0 among them.
+// which the EM algorithm, accelerated, fits with a Kalman filter and a Rauch-Tung-Striebel smoother
+// (R. Shumway, D. Stoffer, "An Approach to Time Series Smoothing and Forecasting Using the EM
+// Algorithm", J. Time Series Analysis 3, 1982). The drift is the best of a few, 0 among them.
 //
-// Up to 2000 users count, with their last 200 events of positive weight each; of a longer history the deviation at the first
-// of these is taken as unknown, so that P_0 is what new users show. No user with two such events is an error.
-// The result does not depend on the number of processors. progress, which may be nil, is told from several goroutines how many
-// of the coordinates are done.
+// Up to 2000 users count, with their last 200 events of positive weight each; of a longer history
+// the deviation at the first of these is taken as unknown, so that P_0 is what new users show. No
+// user with two such events is an error. The result does not depend on the number of processors.
+// progress, which may be nil, is told from several goroutines how many of the coordinates are done.
 func LearnNoise(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kalman.History, progress func(done, total int)) (*Noise, error) {
 	if err := d.Validate(); err != nil {
 		return nil, err
@@ -62,7 +67,8 @@ func LearnNoise(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kalm
 	return m.learn(bands, rows, encoder, drift, progress)
 }
 
-// measurements are the events that the noise is learned from: one series for each user, one after the other.
+// measurements are the events that the noise is learned from: one series for each user, one after
+// the other.
 type measurements struct {
 	histories []kalman.History
 	skip      []int     // the measurements of histories[s] that come before its series
@@ -133,7 +139,8 @@ func (m *measurements) add(h kalman.History, skip int) {
 	m.ptr = append(m.ptr, len(m.gap))
 }
 
-// chooseDrift returns the drift with the largest likelihood over some coordinates; 0 unless another one is better.
+// chooseDrift returns the drift with the largest likelihood over some coordinates; 0 unless another
+// one is better.
 func (m *measurements) chooseDrift(d *kalman.Dynamics, rows Rows, encoder Encoder) float64 {
 	gap := medianPositive(m.gap)
 	if gap == 0 {

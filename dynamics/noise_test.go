@@ -12,7 +12,8 @@ import (
 	"github.com/gsimc/gsimc/kalman"
 )
 
-// simulation draws users from the model itself. Every event has an item of its own, so that its encoder row can be anything.
+// simulation draws users from the model itself. Every event has an item of its own, so that its
+// encoder row can be anything.
 type simulation struct {
 	rng       *rand.Rand
 	d         *kalman.Dynamics // with the true deviation
@@ -33,8 +34,8 @@ func testDynamics(k int, drift float64) *kalman.Dynamics {
 	return d
 }
 
-// simulate draws users with the given number of events, at random times gap seconds apart on average. Every third event has
-// weight 2, every tenth weight 0: it moves the bands only.
+// simulate draws users with the given number of events, at random times gap seconds apart on
+// average. Every third event has weight 2, every tenth weight 0: it moves the bands only.
 func simulate(seed uint64, d *kalman.Dynamics, users, events int, gap float64) *simulation {
 	s := &simulation{rng: rand.New(rand.NewPCG(seed, 1)), d: d}
 	bands := &kalman.Dynamics{Bands: d.Bands, Mean: d.Mean}
@@ -170,7 +171,8 @@ func TestLikelihoodNeverFalls(t *testing.T) {
 	}
 }
 
-// The accelerated iteration ends where plain steps lead, and below nothing that it has seen on the way.
+// The accelerated iteration ends where plain steps lead, and below nothing that it has seen on the
+// way.
 func TestFitReachesTheMaximum(t *testing.T) {
 	s := simulate(12, testDynamics(5, 0.01), 200, 30, 50)
 	m, err := measure(s.histories)
@@ -328,7 +330,8 @@ func TestLearnNoiseWithoutTimes(t *testing.T) {
 	}
 }
 
-// Residuals that are all zero, or never change, leave the variances at their floor instead of nowhere.
+// Residuals that are all zero, or never change, leave the variances at their floor instead of
+// nowhere.
 func TestLearnNoiseOfNothing(t *testing.T) {
 	s := simulate(8, testDynamics(4, 0), 30, 20, 10)
 	for i := range s.encoders {

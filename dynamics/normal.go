@@ -9,8 +9,9 @@ import (
 	"github.com/gsimc/gsimc/internal/parallel"
 )
 
-// Normal is the regression as normal equations: G·B = T for B = (W_1 … W_r, μ)ᵀ without a ridge, where with X the states
-// before all targets, rows (x_1 … x_r, 1), and Y the encoder rows of the targets,
+// Normal is the regression as normal equations: G·B = T for B = (W_1 … W_r, μ)ᵀ without a ridge,
+// where with X the states before all targets, rows (x_1 … x_r, 1), and Y the encoder rows of the
+// targets,
 //
 //	G = XᵀX, (rk+1)×(rk+1)        T = XᵀY, (rk+1)×k
 type Normal struct {
@@ -25,8 +26,9 @@ const projectWidth = 256
 // projectItems is how many items are added up in float32; their sums are added up in float64.
 const projectItems = 2048
 
-// Project computes the moments for encoder rows e, n×k. After each of total steps, progress, which may be nil, is told how
-// many are done. O(r²(events·k + n·k²)) time; about r+1 kilobytes of memory for each item besides the result.
+// Project computes the moments for encoder rows e, n×k. After each of total steps, progress, which
+// may be nil, is told how many are done. O(r²(events·k + n·k²)) time; about r+1 kilobytes of memory
+// for each item besides the result.
 func (m *Moments) Project(e []float32, k int, progress func(done, total int)) *Normal {
 	if k < 1 || len(e) != m.n*k {
 		panic(fmt.Sprintf("dynamics: %d numbers are not the %d coordinates of %d items", len(e), k, m.n))
@@ -66,7 +68,8 @@ func newMatrix(rows, cols int) gemm.Matrix[float32] {
 	return gemm.Matrix[float32]{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols)}
 }
 
-// mirror copies the upper triangle of the n×n matrix a to the lower one, by tiles that fit the caches.
+// mirror copies the upper triangle of the n×n matrix a to the lower one, by tiles that fit the
+// caches.
 func mirror(a []float64, n int) {
 	const tile = 32
 	for top := 0; top < n; top += tile {
@@ -90,7 +93,8 @@ type projection struct {
 	strips *sync.Pool // of *strip, for the band at hand
 }
 
-// band computes columns lo to hi of band c in G, and rows lo to hi of band c in T. wide has room for V_c and the Z_bc.
+// band computes columns lo to hi of band c in G, and rows lo to hi of band c in T. wide has room
+// for V_c and the Z_bc.
 func (p *projection) band(c, lo, hi int, wide []gemm.Matrix[float32]) {
 	for i := range wide {
 		wide[i].Cols = hi - lo
@@ -168,7 +172,8 @@ func (p *projection) sumRows(f []float64) []float64 {
 	return sum
 }
 
-// Prefix is what Project gives for the first k columns of the encoder rows: a selection of rows and columns.
+// Prefix is what Project gives for the first k columns of the encoder rows: a selection of rows and
+// columns.
 func (x *Normal) Prefix(k int) *Normal {
 	if k < 1 || k > x.K {
 		panic(fmt.Sprintf("dynamics: prefix of %d of %d coordinates", k, x.K))
@@ -190,9 +195,9 @@ func (x *Normal) Prefix(k int) *Normal {
 	return p
 }
 
-// Solve returns the regression with the given ridge λ ≥ 0, in units of m, the mean of the diagonal of XᵀX without the
-// intercept: (G + λmI) B = T, the intercept free. It fails if that is not positive definite, as it may be for a λ near 0.
-// O((rk)³/3 + 2(rk)²k).
+// Solve returns the regression with the given ridge λ ≥ 0, in units of m, the mean of the diagonal
+// of XᵀX without the intercept: (G + λmI) B = T, the intercept free. It fails if that is not
+// positive definite, as it may be for a λ near 0. O((rk)³/3 + 2(rk)²k).
 func (x *Normal) Solve(ridge float64) (*Readout, error) {
 	if !(ridge >= 0) || ridge-ridge != 0 {
 		return nil, fault.New("Ridge", ridge, "a finite number of at least 0")

@@ -16,8 +16,8 @@ import (
 
 var testBands = []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.87, HalfLife: 40}}
 
-// randomHistories have repeated items, weights of both signs, and times that now and then go back. Some have one event or
-// none.
+// randomHistories have repeated items, weights of both signs, and times that now and then go back.
+// Some have one event or none.
 func randomHistories(rng *rand.Rand, users, n, longest int) []kalman.History {
 	histories := make([]kalman.History, users)
 	for u := range histories {
@@ -42,7 +42,8 @@ func randomRows(rng *rand.Rand, n, k int) []float32 {
 	return e
 }
 
-// oracle folds every state literally and adds up outer products of (x_1 … x_r, 1) with itself and with the target's row.
+// oracle folds every state literally and adds up outer products of (x_1 … x_r, 1) with itself and
+// with the target's row.
 func oracle(histories []kalman.History, opt Options, e []float32, k int) *Normal {
 	r := len(opt.Bands)
 	out := newNormal(r, k, 0)
@@ -107,7 +108,8 @@ func checkNormal(t *testing.T, got, want *Normal) {
 	}
 }
 
-// The ranks lie around one and two strips of the fold, and beyond the columns that are held at a time.
+// The ranks lie around one and two strips of the fold, and beyond the columns that are held at a
+// time.
 func TestProjectAgainstFold(t *testing.T) {
 	tests := []struct {
 		users, n, longest, k int
@@ -227,7 +229,8 @@ func TestSolveSatisfiesNormalEquations(t *testing.T) {
 	}
 }
 
-// Everyone walks the same cycle of items: the last event alone tells the next one, and the regression finds that.
+// Everyone walks the same cycle of items: the last event alone tells the next one, and the
+// regression finds that.
 func TestSolveLearnsACycle(t *testing.T) {
 	const n, k = 7, 6
 	histories := make([]kalman.History, n)

@@ -6,7 +6,8 @@ import (
 	"github.com/gsimc/gsimc/internal/gemm"
 )
 
-// Readout is what the regression has learned: the query that is expected after states x_b is μ + Σ_b W_b x_b.
+// Readout is the result of the regression: the query that is expected after states x_b is μ +
+// Σ_b W_b x_b.
 type Readout struct {
 	R, K int
 	W    []float64 // R×K×K, W_b row-major: it maps an encoder row, K numbers, to its part of the query
@@ -36,8 +37,9 @@ func transpose(dst, src []float64, k int) {
 	}
 }
 
-// RowsTo stores the rows W_b e_i, which an event adds to the bands, in dst, n×R×K. The encoder rows e are n×k; of each the
-// first K numbers count, so that e also serves the readout of a [Normal.Prefix]. O(n·R·K²).
+// RowsTo stores the rows W_b e_i, which an event adds to the bands, in dst, n×R×K. The encoder rows
+// e are n×k; of each the first K numbers count, so that e also serves the readout of a
+// [Normal.Prefix]. O(n·R·K²).
 func (r *Readout) RowsTo(dst []float32, e []float32, k int) {
 	if k < r.K || len(e)%k != 0 || len(dst) != len(e)/k*r.R*r.K {
 		panic(fmt.Sprintf("dynamics: %d numbers for %d bands of rank %d from %d numbers in rows of %d", len(dst), r.R, r.K, len(e), k))

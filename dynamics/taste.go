@@ -13,21 +13,25 @@ type Taste struct {
 	Floor      float64   // share of it that no evidence removes, 0 to 1
 }
 
-// LearnTaste learns what the innovations alone do not tell: they hold the noise of the events, which is many times larger than
-// the error of the query. But the noises of two events are independent while both are of one taste θ, so with the query q_t
-// before event t, the error of the query itself is in the products
+// LearnTaste learns what the innovations alone do not tell: they hold the noise of the events,
+// which is many times larger than the error of the query. But the noises of two events are
+// independent while both are of one taste θ, so with the query q_t before event t, the error of the
+// query itself is in the products
 //
 //	E (e_t − q_t)∘(e_{t+1} − q_t) = Var(θ − q_t)
 //
-// This is fitted, over all pairs of successive events of positive weight and with equal weights for all users, by
+// This is fitted, over all pairs of successive events of positive weight and with equal weights for
+// all users, by
 //
 //	V_N = Σ_θ ∘ (Floor + (1 − Floor)/(1 + N Σ_θ/Σ_ν)) + Σ_η Drift Δt,    N = events before t
 //
-// the posterior variance of a fixed taste after N measurements, with a floor for the part of the taste that has moved on by
-// then (kalman.Dynamics.UncertaintyTo). Σ_θ is fitted to the sum in each coordinate, Floor, of a few, to the sums at each N.
+// the posterior variance of a fixed taste after N measurements, with a floor for the part of the
+// taste that has moved on by then (kalman.Dynamics.UncertaintyTo). Σ_θ is fitted to the sum in each
+// coordinate, Floor, of a few, to the sums at each N.
 //
-// d must have a deviation. At most 2000 users count, with their first 200 events each. The histories should not be
-// those that the read-out was learned from. The result does not depend on the number of processors.
+// d must have a deviation. At most 2000 users count, with their first 200 events each. The
+// histories should not be those that the read-out was learned from. The result does not depend on
+// the number of processors.
 func LearnTaste(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kalman.History) (*Taste, error) {
 	still := *d
 	still.SigmaTheta = nil // then what is expected is Σ_η Drift Δt
@@ -52,7 +56,8 @@ const (
 	bisections = 80
 )
 
-// Evidence compares products of errors of the query with the variance that the model expects of them, by how much is known.
+// Evidence compares products of errors of the query with the variance that the model expects of
+// them, by how much is known.
 type Evidence struct {
 	Pairs    int     // of successive events
 	Events   float64 // in the history before them, in the mean
@@ -60,7 +65,8 @@ type Evidence struct {
 	Variance float64 // Σ_l V, in the mean
 }
 
-// TasteEvidence compares for histories with 0, 1, 2–3, 4–7, … events. d must have a deviation and Σ_θ.
+// TasteEvidence compares for histories with 0, 1, 2–3, 4–7, … events. d must have a deviation and
+// Σ_θ.
 func TasteEvidence(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kalman.History) ([]Evidence, error) {
 	p, err := newProducts(d, rows, encoder, histories)
 	if err != nil {
@@ -84,7 +90,8 @@ func TasteEvidence(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []k
 // evidenceBuckets are for N = 0, 1, 2–3, 4–7, …
 const evidenceBuckets = 16
 
-// products are sums over pairs of events, by the bucket of their evidence, of a share for each pair.
+// products are sums over pairs of events, by the bucket of their evidence, of a share for each
+// pair.
 type products struct {
 	count         [evidenceBuckets]int       // pairs
 	pairs, events [evidenceBuckets]float64   // their shares, and N times these
@@ -120,7 +127,7 @@ func newProducts(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kal
 	return p, nil
 }
 
-// firstEvents cuts the histories to what is learned from.
+// firstEvents cuts the histories to the events that are learned from.
 func firstEvents(histories []kalman.History) []kalman.History {
 	n := min(len(histories), noiseUsers)
 	users := make([]kalman.History, n)
@@ -131,7 +138,7 @@ func firstEvents(histories []kalman.History) []kalman.History {
 	return users
 }
 
-// share is what a pair of h counts: every user counts 1 in all.
+// share is the weight of a pair of h: all pairs of a user together weigh 1.
 func share(h kalman.History) float64 { return 1 / float64(max(len(h)-1, 1)) }
 
 func isPair(h kalman.History, t int) bool { return h[t].Weight > 0 && h[t+1].Weight > 0 }
@@ -162,7 +169,8 @@ func (p *products) add(w *walker, h kalman.History) {
 	})
 }
 
-// fit finds Σ_θ for the floor of t, and returns how far the sums over all coordinates are from those at each N.
+// fit finds Σ_θ for the floor of t, and returns how far the sums over all coordinates are from
+// those at each N.
 func (p *products) fit(t *Taste, sigmaNu []float32) (misfit float64) {
 	t.SigmaTheta = make([]float32, len(p.product))
 	var off [evidenceBuckets]float64
@@ -188,7 +196,8 @@ func (p *products) fit(t *Taste, sigmaNu []float32) (misfit float64) {
 	return misfit
 }
 
-// solve finds the Σ_θ of one coordinate at which the variances that remain add up to sum; they rise with it.
+// solve finds the Σ_θ of one coordinate at which the variances that remain add up to sum; they rise
+// with it.
 func (p *products) solve(sum, floor, sigmaNu float64) float64 {
 	if sum == 0 {
 		return 0
@@ -214,7 +223,7 @@ func (p *products) solve(sum, floor, sigmaNu float64) float64 {
 	return hi
 }
 
-// remaining is what is left of the variance theta after so many events.
+// remaining is the part of the variance theta that is left after a number of events.
 func remaining(theta, floor, sigmaNu, events float64) float64 {
 	return theta * (floor + (1-floor)/(1+events*theta/sigmaNu))
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/gsimc/gsimc/kalman"
 )
 
-// tasteData draws users of fixed tastes θ ~ N(0, Σ_θ) with events e = θ + ε, ε ~ N(0, Σ_ν), every event on an item of its own.
+// tasteData draws users of fixed tastes θ ~ N(0, Σ_θ) with events e = θ + ε, ε ~ N(0, Σ_ν), every
+// event on an item of its own.
 func tasteData(rng *rand.Rand, users, length int, sigmaTheta, sigmaNu []float32) (histories []kalman.History, encoder Encoder) {
 	k := len(sigmaTheta)
 	var items [][]float32
@@ -32,8 +33,8 @@ func tasteData(rng *rand.Rand, users, length int, sigmaTheta, sigmaNu []float32)
 	return histories, func(i int32) ([]float32, float32) { return items[i], 1 }
 }
 
-// TestLearnTaste knows what is left of a taste: by a filter of the right variances Σ_θ/(1 + N Σ_θ/Σ_ν), hence no floor; by one
-// that learns nothing all of it, hence a floor of 1.
+// TestLearnTaste knows what is left of a taste: by a filter of the right variances Σ_θ/(1 + N
+// Σ_θ/Σ_ν), hence no floor; by one that learns nothing all of it, hence a floor of 1.
 func TestLearnTaste(t *testing.T) {
 	const k = 4
 	sigmaTheta, sigmaNu := []float32{1, 0.5, 0.2, 2}, []float32{4, 4, 3, 3}

@@ -5,8 +5,9 @@ import "github.com/gsimc/gsimc/kalman"
 // stripCoordinates is how many coordinates are walked together: a cache line of float32.
 const stripCoordinates = 16
 
-// A walker folds histories in the coordinates [lo, hi) alone. No coordinate of learned dynamics touches another, so these
-// are the numbers that a fold of all k has there, and a worker needs memory for its strip only.
+// A walker folds histories in the coordinates [lo, hi) alone. No coordinate of learned dynamics
+// touches another, so these are the numbers that a fold of all k has there, and a worker needs
+// memory for its strip only.
 type walker struct {
 	d       *kalman.Dynamics // restricted to the strip
 	state   *kalman.State
@@ -28,7 +29,8 @@ func newWalker(d *kalman.Dynamics, lo, hi int, rows Rows, encoder Encoder) *walk
 	return &walker{d: part, lo: lo, hi: hi, k: len(d.Mean), rows: rows, encoder: encoder, row: make([]float32, len(d.Bands)*(hi-lo))}
 }
 
-// walk folds h from nothing and calls before with each event and its encoder row g·u when w.state is still without it.
+// walk folds h from nothing and calls before with each event and its encoder row g·u when w.state
+// is still without it.
 func (w *walker) walk(h kalman.History, before func(e kalman.Event, u []float32, g float32)) {
 	w.state = w.d.NewState()
 	width := w.hi - w.lo

@@ -23,7 +23,8 @@ func hexOf(s *State) string {
 	return b.String()
 }
 
-// lcg gives the inputs of the golden states: no library's generator, so that they are the same for ever.
+// lcg gives the inputs of the golden states: no library's generator, so that they are the same for
+// ever.
 type lcg uint64
 
 // next returns a multiple of 2^−23 in [−1, 1).
@@ -32,7 +33,8 @@ func (g *lcg) next() float32 {
 	return float32(int64(*g)>>40) * 0x1p-23
 }
 
-// TestGoldenStates holds x̂, z and P to the bits that every supported processor and compiler setting must give.
+// TestGoldenStates holds x̂, z and P to the bits that every supported processor and compiler
+// setting must give.
 func TestGoldenStates(t *testing.T) {
 	var got strings.Builder
 	for _, c := range []struct {
@@ -85,10 +87,12 @@ func compareGolden(t *testing.T, file, got string) {
 	}
 }
 
-// fused matches the multiply-add instructions of amd64 (VFMADD231SS …) and arm64 (FMADDS, FMSUBD, FNMADDS, VFMLA …).
+// fused matches the multiply-add instructions of amd64 (VFMADD231SS …) and arm64 (FMADDS, FMSUBD,
+// FNMADDS, VFMLA …).
 var fused = regexp.MustCompile(`\bV?FN?M(ADD|SUB|LA|LS)[A-Z0-9]*\b`)
 
-// TestNoFusedInstructions reads the compiler's output for the platforms that have fused multiply-add.
+// TestNoFusedInstructions reads the compiler's output for the platforms that have fused
+// multiply-add.
 func TestNoFusedInstructions(t *testing.T) {
 	goTool, err := exec.LookPath("go")
 	if err != nil {
@@ -110,7 +114,8 @@ func TestNoFusedInstructions(t *testing.T) {
 	}
 }
 
-// assembly compiles a package without the race detector, whose build has other instructions, and returns the listing.
+// assembly compiles a package without the race detector, whose build has other instructions, and
+// returns the listing.
 func assembly(t *testing.T, goTool string, platform []string, pkg string) string {
 	t.Helper()
 	cmd := exec.Command(goTool, "build", "-gcflags=-S", "-o", os.DevNull, pkg)

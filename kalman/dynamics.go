@@ -13,7 +13,8 @@ type Band struct {
 	HalfLife float64 // seconds; 0: no fading by time
 }
 
-// Decay returns a for an event that comes dt seconds after the newest one before it; dt ≤ 0 counts as 0.
+// Decay returns a for an event that comes dt seconds after the newest one before it; dt ≤ 0 counts
+// as 0.
 func (b Band) Decay(dt int64) float64 {
 	if b.HalfLife == 0 || dt <= 0 {
 		return b.Rho
@@ -21,17 +22,20 @@ func (b Band) Decay(dt int64) float64 {
 	return float64(b.Rho * exp2Neg(float64(dt)/b.HalfLife))
 }
 
-// Dynamics holds the constants of learned dynamics, shared by all users of one model. There are r bands of rank k.
+// Dynamics holds the constants of learned dynamics, shared by all users of one model. There are r
+// bands of rank k.
 //
 //	y_b ← a_b y_b + w·W_b e_i         each band, read out: y_b = W_b x_b
 //	q   = μ + Σ_b y_b + b             the expected spectrum of the next event
 //
-// The deviation b of a user from what the bands expect of everyone is a random walk, tracked by a Kalman filter whose
-// measurement is the innovation of each event, before the event enters the bands:
+// The deviation b of a user from what the bands expect of everyone is a random walk, tracked by a
+// Kalman filter whose measurement is the innovation of each event, before the event enters the
+// bands:
 //
 //	ν = e_i − q     P̄ = P + Σ_η (1 + Drift·Δt)     K = P̄ (P̄ + Σ_ν/w)⁻¹     b ← b + K ν     P = (I−K) P̄ (I−K)ᵀ + K (Σ_ν/w) Kᵀ
 //
-// All covariances are diagonal. The first event meets P̄ = P_0. An event without positive weight moves the bands only.
+// All covariances are diagonal. The first event meets P̄ = P_0. An event without positive weight
+// moves the bands only.
 //
 // GS-IMC is the special case of one band with Rho = α, W = H(Λ), μ = 0 and no deviation.
 type Dynamics struct {
@@ -44,8 +48,8 @@ type Dynamics struct {
 	SigmaNu  []float32 // Σ_ν, measurement noise
 	Drift    float64   // further process noise per second, in units of Σ_η
 
-	// What the bands have not learned of a user yet does not enter K, since the bands will take it up, but it is part of what
-	// is not known of a taste: see UncertaintyTo.
+	// What the bands have not learned of a user yet does not enter K, since the bands will take it
+	// up, but it is part of what is not known of a taste: see UncertaintyTo.
 	SigmaTheta []float32 // k, Σ_θ, variance of the tastes of new users around μ; nil: not known
 	ThetaFloor float64   // share of it that no evidence removes, 0 to 1
 }
@@ -173,7 +177,8 @@ func (d *Dynamics) Update(s *State, rows, u []float32, g, w float32, t int64) {
 	s.advance(t)
 }
 
-// growth is the process noise before an event at time t, in units of Σ_η: none before the first event.
+// growth is the process noise before an event at time t, in units of Σ_η: none before the first
+// event.
 func (d *Dynamics) growth(s *State, t int64) float32 {
 	if s.Events == 0 {
 		return 0
@@ -195,8 +200,8 @@ func (d *Dynamics) QueryTo(dst []float32, s *State) {
 	}
 }
 
-// VarianceTo stores in dst, k long, the variance of the deviation for an event at time now: P̄, which grows with the time since the
-// newest event. There must be a deviation. O(k).
+// VarianceTo stores in dst, k long, the variance of the deviation for an event at time now: P̄,
+// which grows with the time since the newest event. There must be a deviation. O(k).
 func (d *Dynamics) VarianceTo(dst []float32, s *State, now int64) {
 	growth := d.growth(s, now)
 	for j, p := range s.P {
@@ -208,9 +213,10 @@ func (d *Dynamics) VarianceTo(dst []float32, s *State, now int64) {
 //
 //	V = Σ_θ ∘ (ThetaFloor + (1 − ThetaFloor) / (1 + N Σ_θ/Σ_ν)) + Σ_η Drift Δt
 //
-// for a user with N events, the newest of them Δt seconds ago. The first part is the posterior variance of a taste that stands
-// still after N measurements, with a floor for what does not: evidence makes it smaller. The second part is the process noise
-// since. P is not part of it: it says how far the deviation is from what it follows, which is a small part of the taste, and
+// for a user with N events, the newest of them Δt seconds ago. The first part is the posterior
+// variance of a taste that stands still after N measurements, with a floor for what does not:
+// evidence makes it smaller. The second part is the process noise since. P is not part of it: it
+// says how far the deviation is from what it follows, which is a small part of the taste, and
 // begins at next to nothing because the bands take most of it up. There must be a deviation. O(k).
 func (d *Dynamics) UncertaintyTo(dst []float32, s *State, now int64) {
 	moved := float32(d.Drift * float64(s.elapsed(now)))

@@ -125,8 +125,9 @@ func compareVectors(t *testing.T, what string, got []float32, want []float64) {
 	}
 }
 
-// GS-IMC is one band with W = H, no mean and no deviation. BGS-IMC is the same band with a deviation whose measurement is the
-// whole signal: x̂ = y + b with b ← αb + K(z − y − αb), by the gains of the paper.
+// GS-IMC is one band with W = H, no mean and no deviation. BGS-IMC is the same band with a
+// deviation whose measurement is the whole signal: x̂ = y + b with b ← αb + K(z − y − αb), by the
+// gains of the paper.
 func TestLiteralModelsAreSpecialCases(t *testing.T) {
 	const k, alpha = 6, 0.9
 	rng := rand.New(rand.NewPCG(3, 2))
@@ -205,7 +206,8 @@ func TestOnlyPositiveEventsMeasure(t *testing.T) {
 	}
 }
 
-// TestGoldenDynamics holds the states to the bits that every supported processor and compiler setting must give.
+// TestGoldenDynamics holds the states to the bits that every supported processor and compiler
+// setting must give.
 func TestGoldenDynamics(t *testing.T) {
 	const r, k = 2, 3
 	rng := lcg(2)

@@ -2,11 +2,12 @@ package kalman
 
 import "math"
 
-// exp2Neg returns 2^−y for y ≥ 0 within 1.5 ulp, and 0 where that is below the smallest normal float64 (y > 1022).
+// exp2Neg returns 2^−y for y ≥ 0 within 1.5 ulp, and 0 where that is below the smallest normal
+// float64 (y > 1022).
 //
-// The argument is split as −y = n + r with |r| ≤ 1/2 and an integer n, exactly; 2^r is the sum of its Taylor series
-// Σ (r ln 2)^i / i! up to i = 13 (the rest is below 2^−57), by Horner's rule with every product rounded; the exponent
-// is then set to n. Nothing here depends on the processor.
+// The argument is split as −y = n + r with |r| ≤ 1/2 and an integer n, exactly; 2^r is the sum of
+// its Taylor series Σ (r ln 2)^i / i! up to i = 13 (the rest is below 2^−57), by Horner's rule with
+// every product rounded; the exponent is then set to n. Nothing here depends on the processor.
 func exp2Neg(y float64) float64 {
 	if !(y <= 1022) {
 		return 0

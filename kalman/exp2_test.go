@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// exp2Oracle returns 2^−y to 200 bits: the Taylor series of e^(f ln 2) for the fraction f of y, with ln 2 = Σ 1/(i 2^i).
+// exp2Oracle returns 2^−y to 200 bits: the Taylor series of e^(f ln 2) for the fraction f of y,
+// with ln 2 = Σ 1/(i 2^i).
 func exp2Oracle(y float64) *big.Float {
 	prec := func() *big.Float { return new(big.Float).SetPrec(200) }
 	ln2, power := prec(), prec().SetInt64(1)

@@ -7,8 +7,8 @@ import (
 	"github.com/gsimc/gsimc/fault"
 )
 
-// The variances that Validate accepts. Within these bounds P stays positive and finite in float32 for
-// any events.
+// The variances that Validate accepts. Within these bounds P stays positive and finite in float32
+// for any events.
 const (
 	MinVariance = 1e-12
 	MaxVariance = 1e12
@@ -65,7 +65,8 @@ var (
 // isHalfLife is written so that NaN fails.
 func isHalfLife(v float64) bool { return v == 0 || v >= minHalfLife && v <= maxHalfLife }
 
-// isVariance is written so that NaN fails. The bounds are rounded to float32 like the values they are compared with.
+// isVariance is written so that NaN fails. The bounds are rounded to float32 like the values they
+// are compared with.
 func isVariance(v float32) bool { return v >= MinVariance && v <= MaxVariance }
 
 // NewState returns the state of a user without events: x̂ = 0, z = 0, P = P_0.

@@ -1,10 +1,11 @@
 package kalman
 
-// The gains of an update depend on the times and weights of the events, not on what they are on. Whoever has them can
-// write a state as a sum over the events: the update is linear in everything else.
+// The gains of an update depend on the times and weights of the events, not on the items.
+// With the gains a state can be written as a sum over the events, because the update is linear in
+// everything else.
 
-// GainTo stores K of the update that an event of weight w at time t would make to s, k numbers: 0 without a deviation, or
-// without positive weight. These are the bits that Update takes.
+// GainTo stores K of the update that an event of weight w at time t would make to s, k numbers: 0
+// without a deviation, or without positive weight. These are the bits that Update takes.
 func (d *Dynamics) GainTo(dst []float32, s *State, w float32, t int64) {
 	if !d.HasDeviation() || !(w > 0) {
 		clear(dst)
@@ -24,7 +25,8 @@ func (d *Dynamics) DecayTo(dst []float32, s *State, t int64) {
 	}
 }
 
-// GainTo stores K of the update that an event at time t would make to s, k numbers, as Update takes it.
+// GainTo stores K of the update that an event at time t would make to s, k numbers, as Update takes
+// it.
 func (f *Filter) GainTo(dst []float32, s *State, t int64) {
 	a := f.decay(s, t)
 	a2 := float32(a * a)

@@ -73,7 +73,8 @@ func TestNewState(t *testing.T) {
 	}
 }
 
-// TestTime: which events age the state, and what its time is afterwards. Alpha is 1 and the half-life 10 s.
+// TestTime: which events age the state, and what its time is afterwards. Alpha is 1 and the
+// half-life 10 s.
 func TestTime(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -107,8 +108,9 @@ func TestTime(t *testing.T) {
 	}
 }
 
-// stepOracle is Update for one coordinate with every operation done in float64 and rounded to float32. For one operation at
-// a time that is float32 arithmetic to the bit: 53 ≥ 2·24 + 2, so rounding twice is rounding once.
+// stepOracle is Update for one coordinate with every operation done in float64 and rounded to
+// float32. For one operation at a time that is float32 arithmetic to the bit: 53 ≥ 2·24 + 2, so
+// rounding twice is rounding once.
 func stepOracle(f *Filter, x, z, p, e, fe, w, a float32) (float32, float32, float32) {
 	mul := func(a, b float32) float32 { return float32(float64(a) * float64(b)) }
 	add := func(a, b float32) float32 { return float32(float64(a) + float64(b)) }
@@ -122,7 +124,8 @@ func stepOracle(f *Filter, x, z, p, e, fe, w, a float32) (float32, float32, floa
 	return x, z, p
 }
 
-// TestUpdateBits compares both updates, over random filters and events, with stepOracle, bit by bit.
+// TestUpdateBits compares both updates, over random filters and events, with stepOracle, bit by
+// bit.
 func TestUpdateBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	for range 200 {

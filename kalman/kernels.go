@@ -5,8 +5,8 @@ import (
 	"github.com/gsimc/gsimc/internal/simd"
 )
 
-// kernel holds the loops over the coordinates of an update. The coordinates are independent of each other, and every operation
-// is rounded on its own, so all kernels give the same bits.
+// kernel holds the loops over the coordinates of an update. The coordinates are independent of each
+// other, and every operation is rounded on its own, so all kernels give the same bits.
 type kernel struct {
 	name  string
 	lanes int // coordinates taken at a time; a function leaves those over to the generic one, except for lanes = 1
@@ -15,7 +15,8 @@ type kernel struct {
 	filter func(x, z, p, e, h []float32, a, a2, w, eta, nu float32)
 	// band is y ← a y + w row.
 	band func(y, row []float32, a, w float32)
-	// deviation is the Kalman step of the deviation b with variance p; x holds the bands, len(mean) numbers each.
+	// deviation is the Kalman step of the deviation b with variance p; x holds the bands, len(mean)
+	// numbers each.
 	deviation func(b, p, mean, eta, nu, u, x []float32, growth, scale, w float32)
 }
 
@@ -58,8 +59,8 @@ func deviationFrom(first int, b, p, mean, eta, nu, u, x []float32, growth, scale
 	}
 }
 
-// Fetch begins to bring the vectors of s into the cache, and returns at once. It changes nothing and only reads where the
-// vectors are, so it may be called while another goroutine updates s.
+// Fetch begins to bring the vectors of s into the cache, and returns at once. It changes nothing
+// and only reads where the vectors are, so it may be called while another goroutine updates s.
 func (s *State) Fetch() {
 	prefetch.Slice(s.X)
 	prefetch.Slice(s.Z)

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// guarded returns n random numbers of wide range with NaN before and behind them, in the whole and without the guards.
+// guarded returns n random numbers of wide range with NaN before and behind them, in the whole and
+// without the guards.
 func guarded(rng *rand.Rand, n int, positive bool) (whole, inside []float32) {
 	const guard = 16
 	whole = make([]float32, n+2*guard)
@@ -30,8 +31,8 @@ func sameBits(a, b []float32) bool {
 	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
 }
 
-// TestKernelsAgree compares every kernel of this processor with the generic one, around the lengths at which they change their
-// way, and looks at the guards around what they write.
+// TestKernelsAgree compares every kernel of this processor with the generic one, around the lengths
+// at which they change their way, and looks at the guards around what they write.
 func TestKernelsAgree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, k := range kernels()[1:] {

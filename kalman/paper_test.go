@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// The tests of this file hold the implementation against Section 4 of the paper, written down in dense float64 matrices of
-// full size: n items, the whole signal s, full P. One test per equation.
+// The tests of this file hold the implementation against Section 4 of the paper, written down in
+// dense float64 matrices of full size: n items, the whole signal s, full P. One test per equation.
 
 // dense is the paper's filter with nothing left out.
 type dense struct {
@@ -116,7 +116,8 @@ func newPair(rng *rand.Rand, alpha float64) *pair {
 
 func (p *pair) row(item int) []float32 { return toFloat32(p.oracle.u.RawRowView(item)) }
 
-// run folds count random events into both, and calls check with our state before each event and after it.
+// run folds random events into both, and calls check with our state before each event and
+// after it.
 func run(t *testing.T, alpha float64, check func(t *testing.T, p *pair, before State, item int, w float64)) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(11, 12))
@@ -140,7 +141,8 @@ func forEachAlpha(t *testing.T, check func(t *testing.T, p *pair, before State, 
 	}
 }
 
-// "x̄_new = x̂ + F Δs": with a gain of 0, what is left is the prediction; so a vast Σ_ν isolates it.
+// "x̄_new = x̂ + F Δs": with a gain of 0, what is left is the prediction; so a vast Σ_ν isolates
+// it.
 func TestPaperPredictMean(t *testing.T) {
 	forEachAlpha(t, func(t *testing.T, p *pair, before State, item int, w float64) {
 		blind := *p.filter
@@ -197,7 +199,8 @@ func TestPaperCorrectCovariance(t *testing.T) {
 	})
 }
 
-// A full P_0 = QΛQᵀ: the dense filter with it, and ours in the rotated basis UQ with P_0 = Λ, agree: x̂ = Q x̂′, P = Q P′ Qᵀ.
+// A full P_0 = QΛQᵀ: the dense filter with it, and ours in the rotated basis UQ with P_0 = Λ,
+// agree: x̂ = Q x̂′, P = Q P′ Qᵀ.
 func TestFullCovarianceByRotation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 14))
 	p := newPair(rng, 0.95)

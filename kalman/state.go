@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// State is what is known of one user, by a [Filter] or by [Dynamics]. It is derived: folding the same events into NewState
-// gives the same bits.
+// State is what is known of one user, by a [Filter] or by [Dynamics]. It is derived: folding the
+// same events into NewState gives the same bits.
 type State struct {
 	X      []float32 // Filter: k, x̂, the estimated spectrum. Dynamics: r·k, the bands y_1 … y_r
 	Z      []float32 // Filter: k, z = Uᵀs, the spectrum of the signal seen so far, faded by the forgetting
@@ -38,8 +38,9 @@ func (f *Filter) Update(s *State, e, fe []float32, w float32, t int64) {
 	s.advance(t)
 }
 
-// UpdateDiagonal is Update for a filter F that is diagonal in the basis: fe = h∘e, where h = H(λ) is k long. It gives the
-// same bits as Update with the products rounded to float32, and saves their memory.
+// UpdateDiagonal is Update for a filter F that is diagonal in the basis: fe = h∘e, where h = H(λ)
+// is k long. It gives the same bits as Update with the products rounded to float32, and saves their
+// memory.
 func (f *Filter) UpdateDiagonal(s *State, e, h []float32, w float32, t int64) {
 	k := f.checkLen(s, e, h)
 	a := f.decay(s, t)
@@ -47,9 +48,10 @@ func (f *Filter) UpdateDiagonal(s *State, e, h []float32, w float32, t int64) {
 	s.advance(t)
 }
 
-// correct is the second half of the step for one coordinate: from the predicted mean x̄ and variance P̄ and the measurement z
-// with variance σ_ν to x̂ and P. Joseph's form of P is a sum of two terms that are never negative, so P cannot turn
-// negative by rounding; and one of them is positive: if K is 1 in float32 the second is σ_ν.
+// correct is the second half of the step for one coordinate: from the predicted mean x̄ and
+// variance P̄ and the measurement z with variance σ_ν to x̂ and P. Joseph's form of P is a sum of
+// two terms that are never negative, so P cannot turn negative by rounding; and one of them is
+// positive: if K is 1 in float32 the second is σ_ν.
 func correct(mean, variance, z, sigmaNu float32) (x, p float32) {
 	k := gain(variance, sigmaNu)
 	rest := 1 - k
@@ -61,8 +63,8 @@ func correct(mean, variance, z, sigmaNu float32) (x, p float32) {
 // gain is K for one coordinate.
 func gain(variance, sigmaNu float32) float32 { return variance / (variance + sigmaNu) }
 
-// noiseOf is Σ_ν/w, the noise of an event of weight w > 0. A weight of next to nothing measures nothing, but its noise stays
-// finite: with an infinite one, K² Σ_ν would be 0·∞.
+// noiseOf is Σ_ν/w, the noise of an event of weight w > 0. A weight of next to nothing measures
+// nothing, but its noise stays finite: with an infinite one, K² Σ_ν would be 0·∞.
 func noiseOf(sigmaNu, w float32) float32 { return min(sigmaNu/w, math.MaxFloat32) }
 
 // Clone returns a copy that shares no memory.

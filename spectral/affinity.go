@@ -13,7 +13,8 @@ type affinity struct {
 }
 
 const (
-	// roundedTolerance is the tolerance from which on the result is measured with products in float32 as well.
+	// roundedTolerance is the tolerance from which on the result is measured with products in
+	// float32 as well.
 	roundedTolerance = 5e-5
 )
 
@@ -36,7 +37,7 @@ func (g *hypergraph) denseIsFaster(opt Options) bool {
 	return denseIsFaster(g.Dim(), events, pairs, opt)
 }
 
-// What the choice rests on: seconds of one processor, measured on a machine of 2025. Only their ratios matter.
+// Seconds of one processor, measured on a machine of 2025. The choice depends on their ratios only.
 const (
 	secondsPerPair   = 0.45e-9  // an addition of newGramOp
 	secondsPerAdding = 0.4e-9   // an element of K that a chunk is added to
@@ -46,9 +47,9 @@ const (
 	maxGramBytes     = 5 << 30  // of the dense K
 )
 
-// denseIsFaster tells whether forming K of a hypergraph as a dense matrix takes less time than it saves, by the number of
-// interactions and that of the pairs of items of the same hyperedge, each once and with itself. K is then rounded to float32,
-// which is not for the finest tolerances.
+// denseIsFaster tells whether forming K of a hypergraph as a dense matrix takes less time than it
+// saves, by the number of interactions and that of the pairs of items of the same hyperedge, each
+// once and with itself. K is then rounded to float32, which is not for the finest tolerances.
 func denseIsFaster(items int, events, pairs float64, opt Options) bool {
 	n := float64(items)
 	if opt.Graph.Kind != Hypergraph || opt.Tolerance < eigen.SingleTolerance || items > maxGramItems || 4*n*n > maxGramBytes {

@@ -100,7 +100,8 @@ func (b *Basis) orthogonality() float64 {
 // numericalZero is the eigenvalue that counts as zero beside a first one of 1.
 const numericalZero = 1e-9
 
-// numericalRank is the number of leading eigenvalues that are not zero beside the first; at least 1.
+// numericalRank is the number of leading eigenvalues that are not zero beside the first; at least
+// 1.
 func numericalRank(kappa []float64) int {
 	k := len(kappa)
 	for k > 1 && kappa[k-1] <= numericalZero*kappa[0] {

@@ -8,9 +8,10 @@ import (
 	"testing"
 )
 
-// genreIncidence draws m users with about mean items each. A user likes four of the genres, each item belongs to one, and 60 of
-// 100 draws are of the user's genres, the others of all items; popularity is a power law. The spectrum has an edge for each
-// genre and a flat bulk of noise below.
+// genreIncidence draws m users with about mean items each. A user likes four of the genres, each
+// item belongs to one, and 60 of 100 draws are of the user's genres, the others of all items;
+// popularity is a power law. The spectrum has an edge for each genre and a flat bulk of noise
+// below.
 func genreIncidence(m, n, genres int, mean float64) *Incidence {
 	rng := rand.New(rand.NewPCG(1, 2))
 	members := make([][]int32, genres+1) // the last one has all items
@@ -50,7 +51,8 @@ func genreIncidence(m, n, genres int, mean float64) *Incidence {
 	return r
 }
 
-// BenchmarkSolve is of 200,000 users and 11.4 million interactions; go test -cpu 1 -bench Solve/n=17770 -benchtime 1x.
+// BenchmarkSolve is of 200,000 users and 11.4 million interactions; go test -cpu 1 -bench
+// Solve/n=17770 -benchtime 1x.
 func BenchmarkSolve(b *testing.B) {
 	for _, size := range []struct{ m, n, genres, k int }{{20000, 4000, 150, 128}, {200000, 17770, 600, 500}} {
 		b.Run(fmt.Sprintf("n=%d/k=%d", size.n, size.k), func(b *testing.B) {

@@ -7,7 +7,8 @@ import (
 	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 
-// What the iteration does is only known when it is done. These are typical of graphs of shops, films and clicks.
+// What the iteration does is only known when it is done. These are typical of graphs of shops,
+// films and clicks.
 const (
 	eigenWork     = 45  // operations for each m³ of an eigenproblem of size m, as if they were those of products
 	eigenProblems = 3   // of the size of the whole space, of all checks together
@@ -55,7 +56,7 @@ func Cost(r *Incidence, opt Options) []cost.Stage {
 	}
 }
 
-// graphCost is what it takes to make the graph of r, and to multiply so many vectors with its K.
+// graphCost is the cost of making the graph of r, and of multiplying a number of vectors with its K.
 func graphCost(r *Incidence, opt Options, vectors float64) (graph cost.Stage, products cost.Work) {
 	n := float64(r.NumItems)
 	events, users, pairs := r.windowedSize(opt.Graph.Window)
@@ -86,8 +87,8 @@ func graphCost(r *Incidence, opt Options, vectors float64) (graph cost.Stage, pr
 // sampledItems is the number of items whose neighbours are counted.
 const sampledItems = 256
 
-// neighbours is about the number of ordered pairs of different items that some window of w of a history has both of, from a
-// sample of the items.
+// neighbours is about the number of ordered pairs of different items that some window of w of a
+// history has both of, from a sample of the items.
 func (r *Incidence) neighbours(w int) float64 {
 	sampled := make([]int32, r.NumItems) // 1 + the number of the sample
 	count := min(sampledItems, r.NumItems)
@@ -116,8 +117,8 @@ func (r *Incidence) neighbours(w int) float64 {
 	return float64(sum) * float64(r.NumItems) / float64(count)
 }
 
-// windowedSize is the number of interactions, of hyperedges and of pairs of items in them, each once and with itself, after cutting histories
-// into windows of w.
+// windowedSize is the number of interactions, of hyperedges and of pairs of items in them, each
+// once and with itself, after cutting histories into windows of w.
 func (r *Incidence) windowedSize(w int) (events, edges, pairs float64) {
 	for u := range r.NumUsers() {
 		d, at := int(r.Ptr[u+1]-r.Ptr[u]), 1

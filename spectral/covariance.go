@@ -10,11 +10,11 @@ import (
 	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 
-// covarianceGraph is K = D^{-1/2} A D^{-1/2} of the covariance graph. A pair of items has a positive
-// covariance only if some user has both, so A is sparse: row i holds the columns
+// covarianceGraph is K = D^{-1/2} A D^{-1/2} of the covariance graph. A pair of items has a
+// positive covariance only if some user has both, so A is sparse: row i holds the columns
 // col[ptr[i]:ptr[i+1]], in rising order, with the number of common users. An entry takes eight
-// bytes. A_ij is computed from the count when it is used, in integers: that costs nothing beside the
-// memory traffic, and no rounding can make an edge between two independent items.
+// bytes. A_ij is computed from the count when it is used, in integers: that costs nothing beside
+// the memory traffic, and no rounding can make an edge between two independent items.
 type covarianceGraph struct {
 	ptr   []int64
 	col   []int32
@@ -60,8 +60,8 @@ func newCovarianceGraph(r *Incidence) *covarianceGraph {
 	return g
 }
 
-// takeRow keeps the touched columns of row i with a positive covariance, clears acc, and returns the
-// row and D_i^{-1/2}.
+// takeRow keeps the touched columns of row i with a positive covariance, clears acc, and returns
+// the row and D_i^{-1/2}.
 func (g *covarianceGraph) takeRow(i int32, touched, acc []int32) (row [2][]int32, scale float64) {
 	slices.Sort(touched)
 	kept := 0

@@ -167,8 +167,8 @@ func DefaultFilter(name string) Filter {
 	return f
 }
 
-// Validate returns the fault of the first constant that is out of range, or of Filter for an unknown
-// name. It looks only at the constants that the filter uses.
+// Validate returns the fault of the first constant that is out of range, or of Filter for an
+// unknown name. It looks only at the constants that the filter uses.
 func (f Filter) Validate() error {
 	kind := FilterByName(f.Name)
 	if kind == nil {

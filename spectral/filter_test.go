@@ -74,7 +74,8 @@ func TestFilterValidate(t *testing.T) {
 	}
 }
 
-// The table has what its users print, and every default is valid at the edge of its range or within.
+// The table has what its users print, and every default is valid at the edge of its range or
+// within.
 func TestFiltersTable(t *testing.T) {
 	for i, kind := range Filters {
 		if kind.Formula == "" || kind.Doc == "" || kind.response == nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 
-// maxGramItems is the number of items up to which K may be formed as a dense matrix: their indices have 16 bits.
+// maxGramItems is the number of items up to which K may be formed as a dense matrix: their indices
+// have 16 bits.
 const maxGramItems = 1 << 16
 
 // gramChunk is the number of interactions whose users are taken together: their lists, of two bytes

@@ -69,7 +69,8 @@ func TestGramGivesTheSameBasis(t *testing.T) {
 	}
 }
 
-// The choice follows the work: pairs are few beside the products saved where histories are long and items few.
+// The choice follows the work: pairs are few beside the products saved where histories are long and
+// items few.
 func TestDenseWhereItPays(t *testing.T) {
 	r := &Incidence{NumItems: 1000, Ptr: []int64{0}}
 	for u := range 2000 {

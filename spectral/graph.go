@@ -28,10 +28,10 @@ type Graph struct {
 	DegreeExponent float64
 
 	// Window is 0 if the whole history of a user is one hyperedge. With w, 2 to MaxWindow, each
-	// window of w consecutive events is a hyperedge, and each window overlaps the next by half. Items
-	// taken close together are then neighbours, and a long history of changing tastes is not one
-	// clique. The users of the definitions above are the windows: R, D_v, D_e and the covariances are
-	// theirs. Not in the paper.
+	// window of w consecutive events is a hyperedge, and each window overlaps the next by half.
+	// Items taken close together are then neighbours, and a long history of changing tastes is not
+	// one clique. The users of the definitions above are the windows: R, D_v, D_e and the
+	// covariances are theirs. Not in the paper.
 	Window int
 }
 

@@ -38,10 +38,10 @@ func (g *hypergraph) normalisation() []float64 { return g.vScale }
 func (g *hypergraph) single() eigen.Operator[float32] { return newHypergraphOp[float32](g) }
 func (g *hypergraph) double() eigen.Operator[float64] { return newHypergraphOp[float64](g) }
 
-// hypergraphOp multiplies by the K of a hypergraph. It uses a user's row of R twice while the row is
-// in the cache: y = Σ z_i over the user's items i, then d_e^{-s}·y is added to each of these items.
-// So neither Rᵀ nor a vector over the users is needed, and only the n×b numbers of the items are
-// read and written out of order. Users are taken in groups that do not depend on the number of
+// hypergraphOp multiplies by the K of a hypergraph. It uses a user's row of R twice while the row
+// is in the cache: y = Σ z_i over the user's items i, then d_e^{-s}·y is added to each of these
+// items. So neither Rᵀ nor a vector over the users is needed, and only the n×b numbers of the items
+// are read and written out of order. Users are taken in groups that do not depend on the number of
 // processors. Each group adds to a block of its own, and the blocks are added in order.
 type hypergraphOp[T gemm.Float] struct {
 	*hypergraph
@@ -53,8 +53,8 @@ type hypergraphOp[T gemm.Float] struct {
 }
 
 // Users are taken in maxGroups, but in fewer if clearing and adding up the blocks would take long
-// beside the products. That overhead may be noticeable for fewGroups, so that several processors can
-// work at all, and must be negligible for more.
+// beside the products. That overhead may be noticeable for fewGroups, so that several processors
+// can work at all, and must be negligible for more.
 const (
 	maxGroups        = 16
 	fewGroups        = 4

@@ -7,9 +7,9 @@ import (
 	"github.com/gsimc/gsimc/fault"
 )
 
-// Incidence is the 0/1 user-item matrix R of the training users, one sparse row per user: user u has
-// the items Item[Ptr[u]:Ptr[u+1]], each at most once, in the order of time if [Graph].Window is set
-// and in any order if not. Each user, or each window of a user, is a hyperedge.
+// Incidence is the 0/1 user-item matrix R of the training users, one sparse row per user: user u
+// has the items Item[Ptr[u]:Ptr[u+1]], each at most once, in the order of time if [Graph].Window is
+// set and in any order if not. Each user, or each window of a user, is a hyperedge.
 type Incidence struct {
 	NumItems int
 	Ptr      []int64

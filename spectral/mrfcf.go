@@ -15,8 +15,8 @@ import (
 //
 //	ŷ = s − M^{-1} s,   M = (a−1) I + D_v^{-1/2} Rᵀ R D_v^{-1/2}
 //
-// M^{-1} is applied by conjugate gradients, to rounding error. M has no eigenvalue below a−1 and few
-// far above it, so some tens of products with R replace an n×n factorisation.
+// M^{-1} is applied by conjugate gradients, to rounding error. M has no eigenvalue below a−1 and
+// few far above it, so some tens of products with R replace an n×n factorisation.
 type MRFCF struct {
 	op    *hypergraphOp[float64]
 	shift float64 // a − 1
@@ -41,8 +41,8 @@ func NewMRFCF(r *Incidence, a float64) (*MRFCF, error) {
 // maxCGSteps is far beyond what a well-conditioned M needs.
 const maxCGSteps = 2000
 
-// FilterTo sets dst = ŷ for a block s of b signals (n×b row-major). It returns an error if conjugate
-// gradients do not reach a relative residual of 1e-10.
+// FilterTo sets dst = ŷ for a block s of b signals (n×b row-major). It returns an error if
+// conjugate gradients do not reach a relative residual of 1e-10.
 func (m *MRFCF) FilterTo(dst, s []float64, b int) error {
 	size := m.op.Dim() * b
 	if len(dst) != size || len(s) != size {

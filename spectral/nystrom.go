@@ -19,8 +19,8 @@ const (
 	// NystromPaper is Algorithm 1 of the paper: eigenvectors of the sampled block, extended to all
 	// items. Its columns are not orthogonal.
 	NystromPaper = "paper"
-	// NystromOrthonormal makes the extension orthonormal (C. Fowlkes et al., "Spectral Grouping Using
-	// the Nyström Method", IEEE PAMI 26, 2004), after Refine further products with K.
+	// NystromOrthonormal makes the extension orthonormal (C. Fowlkes et al., "Spectral Grouping
+	// Using the Nyström Method", IEEE PAMI 26, 2004), after Refine further products with K.
 	NystromOrthonormal = "orthonormal"
 )
 
@@ -84,17 +84,17 @@ func (o NystromOptions) validate(k, n int) error {
 // probability proportional to their degree. (Algorithm 1 of the paper samples uniformly; popular
 // items see more of the graph.) With E the n×l selection matrix, C = K E and A = Eᵀ K E. Products
 // with both are products of K with blocks that vanish outside of the sample, so neither is formed.
-// Eigenvalues are Rayleigh quotients with K itself; the paper's (n/l)·λ(A) holds for uniform samples
-// only.
+// Eigenvalues are Rayleigh quotients with K itself; the paper's (n/l)·λ(A) holds for uniform
+// samples only.
 func solveNystrom(op eigen.Operator[float64], degrees []int64, opt Options) (*Basis, error) {
 	k, n := opt.Rank, op.Dim()
 	o := opt.Nystrom.withDefaults(k, n)
 	rng := rand.New(rand.NewPCG(opt.Seed, 0x6e797374))
 	landmarks := sampleByWeight(degrees, o.Landmarks, rng)
 	counted := &eigen.Counting[float64]{Operator: op}
-	// Products with K lift both ends of its spectrum, which reaches down to −1 in a covariance graph.
-	// There the iteration is with K + I/2: negative eigenvalues are then below 1/2 in magnitude, and
-	// positive ones above.
+	// Products with K lift both ends of its spectrum, which reaches down to −1 in a covariance
+	// graph. There the iteration is with K + I/2: negative eigenvalues are then below 1/2 in
+	// magnitude, and positive ones above.
 	lift := eigen.Operator[float64](counted)
 	if !opt.Graph.positive() {
 		lift = shiftedOp{counted, 0.5}

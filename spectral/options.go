@@ -16,8 +16,8 @@ const (
 	SolverNystrom = "nystrom" // from sampled columns
 )
 
-// DefaultTolerance is the residual that the exact solvers reach by default. An eigenvalue's error is
-// of the order of the square of its residual.
+// DefaultTolerance is the residual that the exact solvers reach by default. An eigenvalue's error
+// is of the order of the square of its residual.
 const DefaultTolerance = 1e-5
 
 // FinestTolerance is the finest useful tolerance: rounding of float64 leaves residuals that are not

@@ -10,16 +10,18 @@ import (
 	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 
-// pieces are the connected components of a graph whose K has the eigenvalue 1 once for each of them, with the eigenvector
-// D^{1/2} 1_C: the hypergraph with s = 1 and the covariance graph, by the theorem of Perron and Frobenius. A block Krylov
-// space sees as many copies of an eigenvalue as the block has columns, so a graph in many pieces needs these put in.
+// pieces are the connected components of a graph whose K has the eigenvalue 1 once for each of
+// them, with the eigenvector D^{1/2} 1_C: the hypergraph with s = 1 and the covariance graph, by
+// the theorem of Perron and Frobenius. A block Krylov space sees as many copies of an eigenvalue as
+// the block has columns, so a graph in many pieces needs these put in.
 type pieces struct {
 	of    []int32   // the piece of each item, the one with the most items being 0; −1 for an item without neighbours and loop
 	root  []float64 // D^{1/2}, normalised in each piece
 	count int
 }
 
-// solvePieces is solveKrylov with the eigenvectors of all pieces but the largest written down instead of searched.
+// solvePieces is solveKrylov with the eigenvectors of all pieces but the largest written down
+// instead of searched.
 func solvePieces(g itemGraph, opt Options) (*Basis, error) {
 	a := newAffinity(g, opt)
 	if opt.Graph.scaled() { // the pieces have different eigenvalues, as a rule
@@ -41,7 +43,8 @@ func solvePieces(g itemGraph, opt Options) (*Basis, error) {
 		out.Report.Residual = out.residual(a.double)
 		return out, nil
 	}
-	// The largest piece stays, so that the scale of K does. The others are moved to the lower end of the spectrum.
+	// The largest piece stays, so that the scale of K does. The others are moved to the lower end
+	// of the spectrum.
 	rest, err := solveKrylov(a.without(p, 1-opt.Graph.lowest()), k-known+1, opt)
 	if err != nil {
 		return nil, err
@@ -116,7 +119,8 @@ func (p *pieces) copyTo(u dense.Matrix[float64], count int) {
 	}
 }
 
-// productsWith returns Xᵀ x for the eigenvectors X of the pieces from first on; x is n×b. The rows before are 0.
+// productsWith returns Xᵀ x for the eigenvectors X of the pieces from first on; x is n×b. The rows
+// before are 0.
 func productsWith[T gemm.Float](p *pieces, first int, x []T, b int) []T {
 	sum := make([]T, p.count*b)
 	for i, c := range p.of {
@@ -136,8 +140,8 @@ func subtractFrom[T gemm.Float](dst []T, p *pieces, first int, sum []T, shift fl
 	}
 }
 
-// projectOut makes the columns of u orthogonal to the eigenvectors of all pieces. What a converged eigenvector has along X is of the order of its
-// residual, so its length stays 1.
+// projectOut makes the columns of u orthogonal to the eigenvectors of all pieces. What a converged
+// eigenvector has along X is of the order of its residual, so its length stays 1.
 func (p *pieces) projectOut(u dense.Matrix[float64]) {
 	subtractFrom(u.Data, p, 0, productsWith(p, 0, u.Data, u.Cols), 1, u.Cols)
 }
@@ -179,7 +183,8 @@ func (s *disjointSets) join(i, j int32) {
 	s.parent[max(i, j)] = min(i, j)
 }
 
-// bySize numbers the sets of the linked members by falling size, ties by their first member; −1 for what is not linked.
+// bySize numbers the sets of the linked members by falling size, ties by their first member; −1 for
+// members without a link.
 func (s *disjointSets) bySize(linked []bool) []int32 {
 	size := make([]int32, len(s.parent))
 	var roots []int32

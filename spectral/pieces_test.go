@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// brokenIncidence has one large piece, pieces of 3 to 7 items each, shuffled among each other, and some items without users.
+// brokenIncidence has one large piece, pieces of 3 to 7 items each, shuffled among each other, and
+// some items without users.
 func brokenIncidence(rng *rand.Rand, large, small int) *Incidence {
 	r := &Incidence{NumItems: large + 5*small + 4, Ptr: []int64{0}}
 	index := rng.Perm(r.NumItems)

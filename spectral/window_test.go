@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// slowWindows is the definition, start by start: the multiples of w/2 whose window ends within the history, and the window
-// that ends with it.
+// slowWindows is the definition, start by start: the multiples of w/2 whose window ends within the
+// history, and the window that ends with it.
 func slowWindows(r *Incidence, w int) *Incidence {
 	out := &Incidence{NumItems: r.NumItems, Ptr: []int64{0}}
 	add := func(items []int32) {
@@ -73,7 +73,8 @@ func TestWindowsAgainstOracle(t *testing.T) {
 	}
 }
 
-// Windows make the graph; popularity stays a matter of users. Windows longer than any history change nothing.
+// Windows make the graph; popularity stays a matter of users. Windows longer than any history
+// change nothing.
 func TestWindowsKeepTheDegrees(t *testing.T) {
 	r := randomIncidence(rand.New(rand.NewPCG(42, 43)), 60, 40, 12)
 	for _, solver := range []string{SolverExact, SolverNystrom} {

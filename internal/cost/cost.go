@@ -1,7 +1,9 @@
-// Package cost says what the stages of a long computation take, so that time and memory can be told before it starts.
+// Package cost states the work of the stages of a long computation, so that time and memory are known
+// before it starts.
 //
-// A package states the work of its stages by the shapes of its input, in units of this package. It measures nothing: how fast
-// a machine does each unit is found by a short calibration elsewhere. Speeds are those of all processors together.
+// A package states the work of its stages by the shapes of its input, in units of this package. It
+// measures nothing: how fast a machine does each unit is found by a short calibration elsewhere.
+// Speeds are those of all processors together.
 package cost
 
 // Unit is a kind of work.
@@ -46,12 +48,12 @@ func (s *Speed) Seconds(w Work) float64 {
 type Stage struct {
 	Name string
 	Work Work
-	Peak float64 // bytes held at most while it runs, besides what is held before
+	Peak float64 // bytes held at most while it runs, beside the memory held before
 	Kept float64 // bytes of these that are held afterwards
 }
 
-// Peak is the largest amount of memory held in the stages, one after the other, when base bytes are held before, and the
-// stage where that is.
+// Peak is the largest amount of memory held in the stages, one after the other, when base bytes are
+// held before, and the stage where that is.
 func Peak(base float64, stages []Stage) (bytes float64, at int) {
 	held := base
 	for i := range stages {

@@ -9,8 +9,8 @@ type Sets struct {
 	limit int
 }
 
-// NewSets returns the sets rows[ends[s]:ends[s+1]] of rows of a matrix with limit rows. The slices are kept. Rows or ends that
-// are out of range are a bug of the caller and panic.
+// NewSets returns the sets rows[ends[s]:ends[s+1]] of rows of a matrix with limit rows. The slices
+// are kept. Rows or ends that are out of range are a bug of the caller and panic.
 func NewSets(rows []int32, ends []int64, limit int) Sets {
 	for s, end := range ends {
 		if end < 0 || end > int64(len(rows)) || s > 0 && end < ends[s-1] {
@@ -21,14 +21,15 @@ func NewSets(rows []int32, ends []int64, limit int) Sets {
 	return Sets{rows: rows, ends: ends, limit: limit}
 }
 
-// AddPairs adds to each row of a set the weighted sum of the rows of the set, for the sets from first on, as many as there are
-// weights, one after the other:
+// AddPairs adds to each row of a set the weighted sum of the rows of the set, for the sets from
+// first on, as many as there are weights, one after the other:
 //
 //	dst[i] += weights[s-first] Σ_{j in set s} x[j],   i in set s
 //
-// That is dst += Rᵀ W R x for the 0/1 matrix R that has a row for each set. dst and x are matrices of the given width without
-// gaps, with as many rows as the sets were made for, and do not overlap. There are fast kernels for a width of [StripWidth];
-// those for float32 add up in another order and differ from the plain one in the last digits.
+// That is dst += Rᵀ W R x for the 0/1 matrix R that has a row for each set. dst and x are matrices
+// of the given width without gaps, with as many rows as the sets were made for, and do not overlap.
+// There are fast kernels for a width of [StripWidth]; those for float32 add up in another order and
+// differ from the plain one in the last digits.
 func AddPairs[T Float](dst, x []T, width int, sets Sets, first int, weights []T) {
 	if size := sets.limit * width; width < 1 || len(dst) != size || len(x) != size {
 		panic(fmt.Sprintf("gemm: pairs of %d and %d elements, want %d rows of %d", len(dst), len(x), sets.limit, width))
@@ -64,8 +65,8 @@ var pairsGeneric = pairer{
 	"generic", pairsBy(sumGeneric[float64], addGeneric[float64], StripWidth), pairsBy(sumGeneric[float32], addGeneric[float32], StripWidth),
 }
 
-// pairsBy makes AddPairs of two functions of rows with len(sum) elements: one sets sum to the sum of the given rows of x, in
-// their order, the other adds sum to the given rows of dst.
+// pairsBy makes AddPairs of two functions of rows with len(sum) elements: one sets sum to the sum
+// of the given rows of x, in their order, the other adds sum to the given rows of dst.
 func pairsBy[T Float](sumRows func(sum, x []T, rows []int32), addRows func(dst, sum []T, rows []int32), width int) pairs[T] {
 	return func(dst, x []T, rows []int32, ends []int64, weights []T) {
 		sum := make([]T, width)

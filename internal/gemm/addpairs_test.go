@@ -22,7 +22,8 @@ func TestAddPairs(t *testing.T) {
 	}
 }
 
-// testAddPairs takes sets of 0, 1, 2 … rows, so that every rest of an unrolled loop comes up, from the third set on.
+// testAddPairs takes sets of 0, 1, 2 … rows, so that every rest of an unrolled loop comes up, from
+// the third set on.
 func testAddPairs[T Float](t *testing.T, width int, tol float64) {
 	const n, count, first = 23, 20, 3
 	rng := rand.New(rand.NewPCG(17, 18))

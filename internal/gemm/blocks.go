@@ -74,7 +74,7 @@ func (p *product[T]) stripRows(limit int) int {
 	return roundUp((p.m+strips-1)/strips, p.kern.mr)
 }
 
-// A part of a product is what the steps [l:l+k] of the inner dimension add to
+// A part of a product is the sum over the steps [l:l+k] of the inner dimension for
 // C's columns [j:j+cols]. B's part is packed in blocks of kc steps: the block that
 // begins with step l+at is panels[at*width:], where width is cols rounded up to
 // whole panels.

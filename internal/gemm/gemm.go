@@ -37,7 +37,7 @@ func SyrkT[T Float](c Matrix[T], alpha T, a Matrix[T]) {
 }
 
 // MulAddUpper is MulAdd for a square C of which only the upper triangle, with
-// the diagonal, is wanted: about half of the work. What is below the diagonal is
+// the diagonal, is wanted: about half of the work. The part below the diagonal is
 // undefined afterwards.
 func MulAddUpper[T Float](c Matrix[T], alpha T, formA Form, a Matrix[T], formB Form, b Matrix[T]) {
 	if c.Rows != c.Cols {

@@ -14,7 +14,7 @@ type kernel[T Float] struct {
 	tile func(k int, alpha T, a []T, outer, inner int, b, c []T, stride int, next *ahead[T])
 }
 
-// ahead says what a kernel may fetch into the caches while it works, for what
+// ahead tells which memory a kernel may fetch into the caches while it works, for what
 // comes next: with every step the two cache lines at a, which then moves on by
 // step elements and after each 16th step by jump more, and with each 16th step a row
 // of a panel at b. It does not change the result.

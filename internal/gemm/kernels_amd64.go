@@ -68,7 +68,8 @@ func pairs32AVX2(dst, x []float32, rows []int32, ends []int64, weights []float32
 //go:noescape
 func pairs32AVX512(dst, x []float32, rows []int32, ends []int64, weights []float32)
 
-// The sums and additions of rows of StripWidth elements, with the bits of the plain ones; see pairsBy.
+// The sums and additions of rows of StripWidth elements, with the bits of the plain ones; see
+// pairsBy.
 
 //go:noescape
 func sumAVX2(sum, x []float64, rows []int32)

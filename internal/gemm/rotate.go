@@ -2,7 +2,8 @@ package gemm
 
 import "fmt"
 
-// StripWidth is the number of columns of a strip of [RotateRows], and the one for which [AddPairs] is fast.
+// StripWidth is the number of columns of a strip of [RotateRows], and the one for which [AddPairs]
+// is fast.
 const StripWidth = 32
 
 // RotateRows applies a chain of plane rotations to the rows of a strip, an

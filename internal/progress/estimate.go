@@ -16,8 +16,8 @@ const priorShare = 0.02
 // the work is divided; the speed is measured. Of the running stage the share done counts, so the
 // estimate follows the actual speed within a stage as well.
 //
-// With shares that are linear in time, and stages whose predictions are wrong by a common factor and
-// by up to √2 beyond it, the estimate stays within a factor of two.
+// With shares that are linear in time, and stages whose predictions are wrong by a common factor
+// and by up to √2 beyond it, the estimate stays within a factor of two.
 type estimate struct {
 	plan []Stage
 	next int // the first stage of the plan that has not begun

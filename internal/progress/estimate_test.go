@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// From a quarter of the time on, the time left is right within a factor of two, although the machine
-// is up to eight times slower or faster than the plan has it, and single stages are mispredicted.
+// From a quarter of the time on, the time left is right within a factor of two, although the
+// machine is up to eight times slower or faster than the plan has it, and single stages are
+// mispredicted.
 func TestEstimateWithinFactorTwo(t *testing.T) {
 	rng := rand.New(rand.NewPCG(70, 71))
 	uniform := func(lo, hi float64) float64 { return lo * math.Pow(hi/lo, rng.Float64()) }

@@ -1,9 +1,9 @@
-// Package progress shows how far a long command has come: a bar on a terminal, and a line every five
-// seconds where the output is a file or a log.
+// Package progress shows how far a long command has come: a bar on a terminal, and a line every
+// five seconds where the output is a file or a log.
 //
 // A command goes through stages one after the other; a stage counts bytes, rows or steps. The share
-// that is shown is that of the stage, the times are those of the command. The time left is told only
-// by a plan, since without one nobody knows what comes after the running stage.
+// that is shown is that of the stage, the times are those of the command. The time left is told
+// only by a plan, since without one nobody knows what comes after the running stage.
 package progress
 
 import (
@@ -28,7 +28,8 @@ const (
 	Steps Unit = "steps" // of no meaning to a reader: only their share is shown
 )
 
-// Progress is told about the stages of a command. Its methods may be called from several goroutines.
+// Progress is told about the stages of a command. Its methods may be called from several
+// goroutines.
 type Progress interface {
 	// Plan says which stages follow and how long they are predicted to take. It replaces an earlier
 	// plan. Stages may be left out, and others come between.
@@ -37,9 +38,9 @@ type Progress interface {
 	// Begin starts a stage and ends the one before.
 	Begin(stage string, unit Unit)
 
-	// Update says that done of total units are through. A total of 0 or less is unknown. The call is
-	// cheap enough for every thousand rows. Without a stage, or with less than was shown before, it
-	// does nothing.
+	// Update says that done of total units are through. A total of 0 or less is unknown. The call
+	// is cheap enough for every thousand rows. Without a stage, or with less than was shown before,
+	// it does nothing.
 	Update(done, total int64)
 
 	// End ends the last stage. Call it before anything else is written to the same output.

@@ -50,7 +50,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// What is shown never goes back: neither when steps are repeated, nor when there are more of them than was thought.
+// What is shown never goes back: neither when steps are repeated, nor when there are more of them
+// than was thought.
 func TestForward(t *testing.T) {
 	var shown track
 	for i, c := range []struct{ done, total, wantDone, wantTotal int64 }{

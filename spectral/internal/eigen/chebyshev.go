@@ -8,19 +8,22 @@ import (
 	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
 
-// chebyshev is the polynomial p(x) = T_d((x−e)/h) / T_d((κ_1−e)/h), T_d the Chebyshev polynomial of degree d, e and h the
-// centre and half-width of the unwanted interval [lo, cut]. |p| is at most 1/T_d(…) there and rises steeply and monotonically
-// above it, so that p(K) has the wanted eigenvectors of K and a far better separated spectrum: the Lanczos basis gets several
-// times smaller, and with it the dense work, for about the same number of products with K (Y. Zhou, Y. Saad, "A
-// Chebyshev-Davidson Algorithm for Large Symmetric Eigenproblems", SIAM J. Matrix Anal. Appl. 29, 2007).
+// chebyshev is the polynomial p(x) = T_d((x−e)/h) / T_d((κ_1−e)/h), T_d the Chebyshev polynomial of
+// degree d, e and h the centre and half-width of the unwanted interval [lo, cut]. |p| is at most
+// 1/T_d(…) there and rises steeply and monotonically above it, so that p(K) has the wanted
+// eigenvectors of K and a far better separated spectrum: the Lanczos basis gets several times
+// smaller, and with it the dense work, for about the same number of products with K (Y. Zhou, Y.
+// Saad, "A Chebyshev-Davidson Algorithm for Large Symmetric Eigenproblems", SIAM J. Matrix Anal.
+// Appl. 29, 2007).
 type chebyshev struct {
 	degree int
 	e, h   float64
 	norm   float64 // 1/T_d((κ_1−e)/h)
 }
 
-// newChebyshev returns the polynomial for the unwanted interval [lo, cut] of an operator whose largest eigenvalue is top,
-// with p(top)/p(cut) ≤ growth and a degree of at most limit; or one of degree 1 if no higher one fits.
+// newChebyshev returns the polynomial for the unwanted interval [lo, cut] of an operator whose
+// largest eigenvalue is top, with p(top)/p(cut) ≤ growth and a degree of at most limit; or one of
+// degree 1 if no higher one fits.
 func newChebyshev(lo, cut, top, growth float64, limit int) chebyshev {
 	c := chebyshev{degree: 1, e: (cut + lo) / 2, h: (cut - lo) / 2}
 	x := (top - c.e) / c.h
@@ -38,15 +41,18 @@ func (c chebyshev) lift(kappa float64) float64 {
 	return math.Cosh(float64(c.degree) * math.Acosh(max(1, (kappa-c.e)/c.h)))
 }
 
-// origin is the κ above the unwanted interval with p(κ) = θ, and the top of the interval for a θ that is not above the ripple.
+// origin is the κ above the unwanted interval with p(κ) = θ, and the top of the interval for a θ
+// that is not above the ripple.
 func (c chebyshev) origin(theta float64) float64 {
 	return c.e + c.h*math.Cosh(math.Acosh(max(1, theta/c.norm))/float64(c.degree))
 }
 
-// bound is the largest residual ‖p(K) u − θ u‖ of a unit vector u from which follows ‖K u − κ u‖ ≤ tol, with p(κ) = θ.
+// bound is the largest residual ‖p(K) u − θ u‖ of a unit vector u from which follows ‖K u − κ u‖ ≤
+// tol, with p(κ) = θ.
 //
-// With u = Σ c_i u_i the two squares are Σ c_i² (p(κ_i) − θ)² and Σ c_i² (κ_i − κ)². p is convex and rises above the
-// interval, and below it does not exceed the ripple c.norm, so (κ − κ_i)/(θ − p(κ_i)) is largest at the lower end lo.
+// With u = Σ c_i u_i the two squares are Σ c_i² (p(κ_i) − θ)² and Σ c_i² (κ_i − κ)². p is convex
+// and rises above the interval, and below it does not exceed the ripple c.norm, so (κ − κ_i)/(θ −
+// p(κ_i)) is largest at the lower end lo.
 func (c chebyshev) bound(theta, tol float64) float64 {
 	kappa := c.origin(theta)
 	return tol * (theta - c.norm) / (kappa - (c.e - c.h))

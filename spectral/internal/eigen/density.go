@@ -5,9 +5,9 @@ import (
 	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
 
-// spectrum is what a short Lanczos run that started with a random Gaussian block tells of the eigenvalues. Ritz value i stands for
-// n/b · ‖S[0:b, i]ᵀ R_0‖² / n eigenvalues, where R_0 is the triangular factor
-// of the start block (stochastic Lanczos quadrature; L. Lin, Y. Saad, C. Yang,
+// spectrum is what a short Lanczos run that started with a random Gaussian block tells of the
+// eigenvalues. Ritz value i stands for n/b · ‖S[0:b, i]ᵀ R_0‖² / n eigenvalues, where R_0 is the
+// triangular factor of the start block (stochastic Lanczos quadrature; L. Lin, Y. Saad, C. Yang,
 // "Approximating Spectral Densities of Large Matrices", SIAM Review 58, 2016).
 type spectrum struct {
 	theta  []float64 // descending

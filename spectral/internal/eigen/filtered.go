@@ -20,14 +20,17 @@ type filteredIteration[T gemm.Float] struct {
 }
 
 const (
-	// safety is the share of the tolerance that the residuals may use up before the last Rayleigh–Ritz step.
+	// safety is the share of the tolerance that the residuals may use up before the last
+	// Rayleigh–Ritz step.
 	safety = 0.7
-	// pessimism is how much too large the bound of the residuals, which is for the worst mixture of eigenvectors, may be at most.
+	// pessimism is how much too large the bound of the residuals, which is for the worst mixture of
+	// eigenvectors, may be at most.
 	pessimism = 1e4
 )
 
-// good returns how many of the first k Ritz pairs have a residual with K of at most tol·κ_1: by the bound that follows from
-// their residuals with the filter, or else, which is a product with K, by measuring the pairs that are worst by the bound.
+// good returns how many of the first k Ritz pairs have a residual with K of at most tol·κ_1: by the
+// bound that follows from their residuals with the filter, or else, which is a product with K, by
+// measuring the pairs that are worst by the bound.
 func (f *filteredIteration[T]) good(k int, tol float64) (int, error) {
 	theta, _, err := f.l.ritz()
 	if err != nil {

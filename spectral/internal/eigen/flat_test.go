@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Where many eigenvalues are nearly alike, the probe misjudges how many a filter lifts. Those that it does not lift would
-// never converge, and others would be taken for them.
+// Where many eigenvalues are nearly alike, the probe misjudges how many a filter lifts. Those that
+// it does not lift would never converge, and others would be taken for them.
 func TestSlowlyFallingSpectrum(t *testing.T) {
 	const n, k = 4000, 700
 	op := make([]float64, n)
@@ -28,8 +28,9 @@ func TestSlowlyFallingSpectrum(t *testing.T) {
 	}
 }
 
-// A filter lifts the first eigenvalues far above those at the edge, and with them the rounding of float32. With these numbers, of
-// a graph of 20,000 items, degree 4 left residuals of 1.4e-5, which nothing in float32 could mend.
+// A filter lifts the first eigenvalues far above those at the edge, and with them the rounding of
+// float32. With these numbers, of a graph of 20,000 items, degree 4 left residuals of 1.4e-5, which
+// nothing in float32 could mend.
 func TestDegreeBearsRounding(t *testing.T) {
 	const kappa1, kappa2, cut = 1, 0.21, 0.035
 	for _, test := range []struct {

@@ -10,7 +10,7 @@ import (
 // A Problem is the search for the K leading pairs of an Operator.
 type Problem struct {
 	Single    Operator[float32] // of the iteration
-	Double    Operator[float64] // of what is measured, and of the iteration for fine tolerances
+	Double    Operator[float64] // for measuring, and for the iteration with fine tolerances
 	K         int               // number of pairs, with FitsKrylov
 	Tolerance float64           // bound of the residual
 	Lowest    float64           // a lower bound of the eigenvalues
@@ -24,8 +24,8 @@ const (
 	// residual.
 	maxRestarts = 100
 
-	// maxSingleRestarts bounds the iteration in float32. Rounding may keep it from converging, so it
-	// then begins anew in float64.
+	// maxSingleRestarts bounds the iteration in float32. Rounding may keep it from converging, so
+	// it then begins anew in float64.
 	maxSingleRestarts = 30
 )
 

@@ -71,13 +71,15 @@ func (l *lanczos[T]) fillTo(p int) {
 	}
 }
 
-// firstCheck is the number of columns with which the first k Ritz pairs may be good enough: the Ritz values are then computed
-// for the first time, and again after every checkShare of the columns.
+// firstCheck is the number of columns with which the first k Ritz pairs may be good enough: the
+// Ritz values are then computed for the first time, and again after every checkShare of the
+// columns.
 func firstCheck(k, b int) int { return k + k/6 + 2*b }
 
 const checkShare = 0.15
 
-// advance takes steps until the first k Ritz pairs are good enough or V is full, and returns how many are, by count.
+// advance takes steps until the first k Ritz pairs are good enough or V is full, and returns how
+// many are, by count.
 func (l *lanczos[T]) advance(k int, count func() (int, error)) (good int, err error) {
 	for next := max(firstCheck(k, l.b), l.p+l.b); ; next = l.p + max(l.b, int(checkShare*float64(l.p))) {
 		l.fillTo(next)
@@ -131,7 +133,7 @@ func (l *lanczos[T]) ritz() (theta []float64, s dense.Matrix[float64], err error
 }
 
 // step multiplies the pending block by K, orthogonalises the product against
-// all of V, and makes what is left the next pending block.
+// all of V, and makes the rest the next pending block.
 func (l *lanczos[T]) step() {
 	p, b := l.p, l.b
 	l.theta = nil

@@ -165,7 +165,8 @@ func TestChebyshevFilter(t *testing.T) {
 	}
 }
 
-// What the filter says of a residual must hold for any vector, in particular for the worst mixtures of two eigenvectors.
+// What the filter says of a residual must hold for any vector, in particular for the worst mixtures
+// of two eigenvectors.
 func TestChebyshevBound(t *testing.T) {
 	const lo, cut, top = 0.05, 0.6, 1.3
 	rng := rand.New(rand.NewPCG(4, 5))
@@ -192,7 +193,8 @@ func TestChebyshevBound(t *testing.T) {
 	}
 }
 
-// In float32, and with a first eigenvalue far above the others: it is taken out, so that the others are found.
+// In float32, and with a first eigenvalue far above the others: it is taken out, so that the others
+// are found.
 func TestKrylovInSinglePrecision(t *testing.T) {
 	const n, k = 2500, 90
 	d := make([]float64, n)

@@ -107,8 +107,9 @@ func (l *lanczos[T]) projectVector(x []float64, p int) {
 	}
 }
 
-// choleskyQR2 factors w = Q R by two rounds of Cholesky QR, or one where the columns are nearly orthonormal, and stores Q in w.
-// If w is too ill-conditioned it returns ok = false and leaves w as it was.
+// choleskyQR2 factors w = Q R by two rounds of Cholesky QR, or one where the columns are nearly
+// orthonormal, and stores Q in w. If w is too ill-conditioned it returns ok = false and leaves w as
+// it was.
 func choleskyQR2(w dense.Matrix[float64]) (r dense.Matrix[float64], ok bool) {
 	r1, condition, ok := choleskyQR(w)
 	if !ok || condition < nearlyOrthonormal {

@@ -12,7 +12,7 @@ type Pairs struct {
 	Report Report
 }
 
-// Report tells what the search took and how good its result is.
+// Report tells the work of the search and the quality of its result.
 type Report struct {
 	Residual float64 // max_j ‖K u_j − κ_j u_j‖₂ / κ_1, measured on the finished vectors
 	Vectors  int     // vectors multiplied by K

@@ -25,7 +25,8 @@ const (
 	SingleTolerance = 5e-6
 )
 
-// fewestColumns is the least number of Lanczos vectors with which restarts converge well for rank k.
+// fewestColumns is the least number of Lanczos vectors with which restarts converge well for rank
+// k.
 func fewestColumns(k int) int { return k + k/2 + 10*BlockSize }
 
 // SpaceLimit is the number of Lanczos vectors kept for rank k. Even where eigenvalues lie close
@@ -36,8 +37,8 @@ func SpaceLimit(n, k int) int {
 	return max(fewestColumns(k), min(3*k+16*BlockSize, 2*n/3, spaceBytes/(size*n)))
 }
 
-// FitsKrylov tells whether the Krylov space of rank k is well below the whole space. If not, [Dense]
-// is at least as fast.
+// FitsKrylov tells whether the Krylov space of rank k is well below the whole space. If not,
+// [Dense] is at least as fast.
 func FitsKrylov(n, k int) bool { return 3*fewestColumns(k) <= 2*n }
 
 // MaxKrylovRank is the largest rank that FitsKrylov for n, at least 1.

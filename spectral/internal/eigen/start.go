@@ -17,8 +17,8 @@ const (
 	enoughLift   = 2
 )
 
-// liftedAbove is the value of the filter, in units of its ripple, from which on an eigenvalue counts
-// as lifted.
+// liftedAbove is the value of the filter, in units of its ripple, from which on an eigenvalue
+// counts as lifted.
 const liftedAbove = 1.5
 
 // startKrylov returns the iteration with its space filled for the first time. The probe only

@@ -5,8 +5,8 @@ import (
 	"github.com/gsimc/gsimc/internal/gemm"
 )
 
-// A workload counts the work of an iteration, in seconds of a typical machine, and reports the share
-// of the expected work that is done. A nil workload counts nothing.
+// A workload counts the work of an iteration, in seconds of a typical machine, and reports the
+// share of the expected work that is done. A nil workload counts nothing.
 type workload struct {
 	n       int
 	product float64   // of one vector with K
