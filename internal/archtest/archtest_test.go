@@ -86,7 +86,7 @@ func TestImportDirections(t *testing.T) {
 				}
 				for _, imp := range imports {
 					if below(imp, r.denied) {
-						t.Errorf("%s depends on %s (see docs/architecture.md section 1)", pkg, imp)
+						t.Errorf("%s depends on %s (see docs/architecture.md)", pkg, imp)
 					}
 				}
 			}

@@ -45,5 +45,5 @@
 // Rows that are cut in two, with a first bound from the leading columns and the length of the rest
 // (R. Teflioudi, R. Gemulla, "Exact and Approximate Maximum Inner Product Search with LEMP", ACM
 // TODS 42, 2016; H. Li et al., "FEXIPRO", SIGMOD 2017), were tried and left out:
-// docs/architecture.md says why.
+// docs/decisions says why.
 package topn
