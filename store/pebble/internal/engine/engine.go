@@ -47,6 +47,7 @@ type Engine struct {
 	space     spaceGuard
 	failure   failure
 	opening   atomic.Bool
+	tables    atomic.Bool // a table has been written
 	abandoned atomic.Bool // the engine failed, or its opening was given up, and it did not end
 	copies    copies
 	logs      sync.Map // name to *logFile, of the logs that are being written

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -46,6 +48,7 @@ func (f engineFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File,
 	}
 	file, err := f.FS.Create(name, category)
 	if strings.HasSuffix(name, ".sst") {
+		f.e.tables.Store(true)
 		return file, err // a table can be written again
 	}
 	if err != nil {
@@ -55,6 +58,29 @@ func (f engineFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File,
 		return newLogFile(vitalFile{file, f.e}, name), nil
 	}
 	return vitalFile{file, f.e}, nil
+}
+
+// List returns the names in a directory.
+func (f engineFS) List(dir string) ([]string, error) {
+	names, err := f.FS.List(dir)
+	return names, f.e.vitalToOpening(err)
+}
+
+// Rename gives a file another name.
+func (f engineFS) Rename(oldname, newname string) error {
+	return f.e.vitalToOpening(f.FS.Rename(oldname, newname))
+}
+
+// Remove removes a file.
+func (f engineFS) Remove(name string) error { return f.e.vitalToOpening(f.FS.Remove(name)) }
+
+// vitalToOpening is vital while the engine is opened and has begun to write tables. If an opening
+// ended in an error then, goroutines of the engine that look at its tables would panic.
+func (e *Engine) vitalToOpening(err error) error {
+	if e.opening.Load() && e.tables.Load() && !errors.Is(err, fs.ErrNotExist) {
+		return e.vital(err)
+	}
+	return err
 }
 
 // Open opens a file to read it.
@@ -142,7 +168,7 @@ const slowDisk = 5 * time.Second
 
 // watchedFS returns the file system for the engine, which reports slow operations until the closer
 // is closed.
-func (e *Engine) watchedFS(fs vfs.FS) (vfs.FS, io.Closer) {
+func (e *Engine) watchedFS(disk vfs.FS) (vfs.FS, io.Closer) {
 	slow := func(info vfs.DiskSlowInfo) { e.opts.Slow("disk "+info.OpType.String(), info.Duration) }
-	return vfs.WithDiskHealthChecks(engineFS{FS: fs, e: e}, slowDisk, nil, slow)
+	return vfs.WithDiskHealthChecks(engineFS{FS: disk, e: e}, slowDisk, nil, slow)
 }
