@@ -10,7 +10,12 @@ func (d *Interactions) core(minUser, minItem int) (removed int64) {
 	if minUser <= 1 && minItem <= 1 {
 		return 0 // users and items without events do not exist
 	}
-	userGone, itemGone := make([]bool, len(d.Users)), make([]bool, len(d.Items))
+	return d.compact(d.outsideCore(minUser, minItem))
+}
+
+// outsideCore marks the users and items that core removes.
+func (d *Interactions) outsideCore(minUser, minItem int) (userGone, itemGone []bool) {
+	userGone, itemGone = make([]bool, len(d.Users)), make([]bool, len(d.Items))
 	users := make([]int32, len(d.Items)) // users of each item that are left
 	for _, i := range d.Item {
 		users[i]++
@@ -28,7 +33,7 @@ func (d *Interactions) core(minUser, minItem int) (removed int64) {
 			}
 		}
 	}
-	return d.compact(userGone, itemGone)
+	return userGone, itemGone
 }
 
 // dropUser takes user u out of the counts of the items, if fewer than minUser

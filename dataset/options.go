@@ -67,6 +67,13 @@ type Options struct {
 	// with fewer users are removed, again and again until none is left. 0 or 1: off.
 	MinUserEvents, MinItemEvents int
 
+	// LeaveOutRare has users and items with fewer than [RareEvents] events left out where that
+	// helps, in the place of MinUserEvents and MinItemEvents, which must be 0. It helps a large
+	// catalogue, many of whose items have a handful of users: they cost time, and they make the
+	// graph fall into pieces. The data must have more than 2000 items, and at least 200 users and
+	// 40 % of the events must be left. [Report.MinUserEvents] tells what was applied.
+	LeaveOutRare bool
+
 	// MaxBadRows is the number of bad rows that are skipped and counted; one more ends reading
 	// with an error. 0: the first bad row is an error.
 	MaxBadRows int64
@@ -93,6 +100,9 @@ func (o Options) Validate() error {
 	}
 	if o.MinItemEvents < 0 {
 		refuse(fault.New("MinItemEvents", o.MinItemEvents, "0 or more"))
+	}
+	if o.LeaveOutRare && (o.MinUserEvents > 0 || o.MinItemEvents > 0) {
+		refuse(&fault.Fault{Field: "LeaveOutRare", Problem: "has no effect beside MinUserEvents and MinItemEvents"})
 	}
 	if o.MaxBadRows < 0 {
 		refuse(fault.New("MaxBadRows", o.MaxBadRows, "0 or more"))

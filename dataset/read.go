@@ -251,7 +251,14 @@ func (l *loader) finish() (*Interactions, *Report, error) {
 	d, _ := l.sorted()
 	users, items := d.NumUsers(), d.NumItems()
 	l.report.Duplicates = rows - int64(d.Len())
-	l.report.Filtered = d.core(l.opt.MinUserEvents, l.opt.MinItemEvents)
+	if l.opt.LeaveOutRare {
+		filter := 0
+		l.report.Filtered, filter = d.leaveOutRare()
+		l.report.MinUserEvents, l.report.MinItemEvents = filter, filter
+	} else {
+		l.report.Filtered = d.core(l.opt.MinUserEvents, l.opt.MinItemEvents)
+		l.report.MinUserEvents, l.report.MinItemEvents = l.opt.MinUserEvents, l.opt.MinItemEvents
+	}
 	l.report.FilteredUsers, l.report.FilteredItems = users-d.NumUsers(), items-d.NumItems()
 	if d.Len() == 0 {
 		return nil, nil, l.opt.nothingLeft(users)

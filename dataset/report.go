@@ -18,6 +18,10 @@ type Report struct {
 	FilteredUsers  int      // users dropped by the k-core filters
 	FilteredItems  int      // items dropped by the k-core filters
 
+	// MinUserEvents and MinItemEvents are the k-core filters that were applied, see
+	// [Options.LeaveOutRare].
+	MinUserEvents, MinItemEvents int
+
 	// OrdinalTimes tells that the times are positions rather than times, so that they order the
 	// histories and are then dropped: Interactions.Time is nil, and nothing can be learned of how
 	// tastes fade with time. They count as positions if Options.TimeUnit leaves the unit open, all
