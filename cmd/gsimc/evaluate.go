@@ -31,6 +31,8 @@ type evaluateCmd struct {
 	MrfcfA float64 `group:"Methods:" name:"mrfcf-a" default:"2" help:"Constant a of mrfcf; above 1."`
 	modelFlags
 
+	Verbose bool `group:"Output:" short:"v" help:"Print the graphs and the figures of the eigensolver as well."`
+
 	JSON bool `group:"Output:" name:"json" help:"Print one JSON object."`
 }
 
@@ -71,7 +73,11 @@ func (c *evaluateCmd) Check() error {
 // Run measures the methods and prints a table or a JSON object.
 func (c *evaluateCmd) Run(a *cli.App) error {
 	p := a.Progress()
-	events, _, err := c.read(a, p)
+	return untilInterrupted(p, "nothing is kept; fewer --methods take less time", func() error { return c.run(a, p) })
+}
+
+func (c *evaluateCmd) run(a *cli.App, p progress.Progress) error {
+	events, _, err := c.readFor(c.Split, a, p)
 	if err != nil {
 		return err
 	}
@@ -108,7 +114,7 @@ func (c *evaluateCmd) Run(a *cli.App) error {
 	if c.JSON {
 		return a.PrintJSON(c.report(part, &opt, results, elapsed))
 	}
-	printHead(a.Stdout, part, &opt)
+	c.printHead(a.Stdout, part, &opt)
 	printResults(a.Stdout, results, elapsed)
 	return nil
 }
@@ -162,23 +168,25 @@ func measure(p progress.Progress, part *dataset.Partition, opt evaluate.Options)
 	return results, elapsed, err
 }
 
-func printHead(w io.Writer, part *dataset.Partition, opt *evaluate.Options) {
-	fmt.Fprintf(w, "users: %d training, %d validation, %d test; items: %d; training interactions: %d\n",
-		part.Train.Len(), part.Validation.Len(), part.Test.Len(), len(part.Items), len(part.Train.Item))
+// printHead prints the numbers of users and items; with --verbose the bases as well.
+func (c *evaluateCmd) printHead(w io.Writer, part *dataset.Partition, opt *evaluate.Options) {
+	fmt.Fprintf(w, "%s training, %s validation and %s test users; %s items\n", grouped(part.Train.Len()),
+		grouped(part.Validation.Len()), grouped(part.Test.Len()), grouped(len(part.Items)))
 	for _, in := range []evaluate.Ingredients{opt.Paper, opt.Learned} {
-		if in.Basis == nil {
+		if in.Basis == nil || !c.Verbose {
 			continue
 		}
 		s := &in.Spec
-		fmt.Fprintf(w, "%s, s = %v, ", s.Graph, s.DegreeExponent)
+		fmt.Fprintf(w, "%s, degree exponent %v, ", s.Graph, s.DegreeExponent)
 		if s.Window != 0 {
 			fmt.Fprintf(w, "windows of %d events, ", s.Window)
 		}
-		fmt.Fprintf(w, "t = %v, rank %d", s.DegreeRescale, in.Basis.K)
+		fmt.Fprintf(w, "degree rescale %v", s.DegreeRescale)
 		if d := &s.Dynamics; d.Kind == model.DynamicsLearned {
 			fmt.Fprintf(w, ", bands %s, ridge %v", model.FormatBands(d.Bands), d.Ridge)
 		}
-		fmt.Fprintf(w, ": %v, %s\n", in.Basis.Report, in.Basis.Report.Elapsed.Round(time.Millisecond))
+		fmt.Fprintln(w)
+		cli.PrintTable(w, solverRows(in.Basis, in.Basis.K))
 	}
 	fmt.Fprintln(w)
 }

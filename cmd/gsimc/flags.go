@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"strconv"
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
@@ -27,15 +28,18 @@ type dataFlags struct {
 
 	cli.FormFlags `group:"Events:"`
 
-	MinUserEvents int   `group:"Events:" default:"0" help:"Leave out users with fewer items, again and again until none is left. 0: keep all."`
-	MinItemEvents int   `group:"Events:" default:"0" help:"Leave out items with fewer users, likewise."`
+	MinUserEvents *int  `group:"Events:" help:"Leave out users with fewer items, again and again until none is left; 0 keeps all. Default: ${rare_events} for users and items of a large catalogue without --split, most of whose events are left; else 0."`
+	MinItemEvents *int  `group:"Events:" help:"Leave out items with fewer users, likewise."`
 	MaxBadRows    int64 `group:"Events:" default:"0" help:"Bad rows to skip and count before giving up."`
+
+	leaveOutRare bool
 }
 
 // options are those of the files, or of a store if there is one. a is nil for a check.
 func (f *dataFlags) options(a *cli.App) dataset.Options {
 	opt := f.Options(a)
-	opt.MinUserEvents, opt.MinItemEvents, opt.MaxBadRows = f.MinUserEvents, f.MinItemEvents, f.MaxBadRows
+	opt.MinUserEvents, opt.MinItemEvents = cli.Given(f.MinUserEvents, 0), cli.Given(f.MinItemEvents, 0)
+	opt.MaxBadRows, opt.LeaveOutRare = f.MaxBadRows, f.leaveOutRare
 	if f.FromStore == "" {
 		opt.EventWeights = f.EventWeight
 	}
@@ -79,6 +83,35 @@ func (f *dataFlags) read(a *cli.App, p progress.Progress) (*dataset.Interactions
 	}
 	cli.DataNotes(a.Stderr, report, "no fading by time is learned")
 	return events, report, nil
+}
+
+// readFor reads the events for learning. Without a split and without filters of rare users and items,
+// dataset.Options.LeaveOutRare decides about these; a line tells so. Afterwards the filters of f are those
+// that were applied.
+func (f *dataFlags) readFor(
+	split string, a *cli.App, p progress.Progress,
+) (*dataset.Interactions, *dataset.Report, error) {
+	f.leaveOutRare = split == "" && f.MinUserEvents == nil && f.MinItemEvents == nil
+	events, report, err := f.read(a, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	f.MinUserEvents, f.MinItemEvents = &report.MinUserEvents, &report.MinItemEvents
+	if f.leaveOutRare && report.MinItemEvents > 0 {
+		p.End()
+		fmt.Fprintf(a.Stderr, "left out %s of %s items with fewer than %d users (--min-item-events 0 keeps them)\n",
+			grouped(report.FilteredItems), grouped(events.NumItems()+report.FilteredItems), report.MinItemEvents)
+	}
+	return events, report, nil
+}
+
+// grouped writes a number with commas between thousands.
+func grouped(n int) string {
+	text := strconv.Itoa(n)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
 }
 
 // checkWeights refuses weights that a model does not take.

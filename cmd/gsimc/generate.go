@@ -61,6 +61,9 @@ func (c *generateCmd) Run(a *cli.App) error {
 		return synthetic.Generate(w, c.config(), func(events int64) { p.Update(events, c.Events) })
 	})
 	p.End()
+	if errors.Is(err, cli.ErrInterrupted) {
+		return cli.Interrupted("%s is not written; the same command begins anew", c.Out)
+	}
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/evaluate"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
@@ -25,6 +26,7 @@ func learnVars() kong.Vars {
 		"learned_bands":  model.FormatBands(learned.Dynamics.Bands),
 		"learned_ridge":  fmt.Sprint(learned.Dynamics.Ridge),
 
+		"rare_events":       fmt.Sprint(dataset.RareEvents),
 		"ease_quick_items":  fmt.Sprint(evaluate.EASEQuickItems),
 		"min_hidden_users":  fmt.Sprint(evaluate.MinHiddenUsers),
 		"learned_positions": fmt.Sprint(learned.Dynamics.Positions),

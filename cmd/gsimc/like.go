@@ -71,8 +71,8 @@ func (c *trainCmd) follow() error {
 		return err
 	}
 	c.like = &like
-	c.MinUserEvents = max(c.MinUserEvents, like.MinUserEvents)
-	c.MinItemEvents = max(c.MinItemEvents, like.MinItemEvents)
+	users, items := max(cli.Given(c.MinUserEvents, 0), like.MinUserEvents), max(cli.Given(c.MinItemEvents, 0), like.MinItemEvents)
+	c.MinUserEvents, c.MinItemEvents = &users, &items
 	return nil
 }
 

@@ -46,11 +46,18 @@ func TestGenerateIsDeterministic(t *testing.T) {
 
 func TestTrainShow(t *testing.T) {
 	events, path := smallModel(t)
-	out := mustRun(t, "train", "--data", events, "--out", path, "--rank", "16", "--graph", "covariance", "--filter", "diffusion",
-		"--gamma", "2", "--alpha", "0.9", "--half-life", "48h", "--covariance", "full", "--degree-rescale", "0.5")
-	for _, want := range []string{"270 training, 30 validation", "rank              16", "max residual", "eigenvalues of K", "peak memory"} {
+	args := []string{"train", "--data", events, "--out", path, "--rank", "16", "--graph", "covariance", "--filter", "diffusion",
+		"--gamma", "2", "--alpha", "0.9", "--half-life", "48h", "--covariance", "full", "--degree-rescale", "0.5"}
+	out, verbose := mustRun(t, args...), mustRun(t, append(args, "--verbose")...)
+	for _, want := range []string{"270 training, 30 validation", "peak memory", "quality", "HR@10 0.", "30 validation users (popularity: 0.",
+		"next: gsimc serve --model " + path} {
 		if !strings.Contains(out, want) {
 			t.Errorf("train does not print %q:\n%s", want, out)
+		}
+	}
+	for _, want := range []string{"rank              16", "max residual", "eigenvalues of K"} {
+		if !strings.Contains(verbose, want) || strings.Contains(out, want) {
+			t.Errorf("want %q with --verbose only:\n%s\n%s", want, out, verbose)
 		}
 	}
 	m, err := model.Open(path)

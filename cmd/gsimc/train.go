@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,6 +34,8 @@ type trainCmd struct {
 
 	likeFlags
 	planFlags
+
+	Verbose bool `short:"v" help:"Print the figures of the eigensolver as well."`
 
 	Out string `placeholder:"FILE" help:"Model file to write; it is replaced in one step when the new one is complete. Needed unless --plan."`
 
@@ -82,15 +83,46 @@ func (c *trainCmd) Run(a *cli.App) error {
 	return errors.Join(err, a.PrintJSON(failed))
 }
 
-func (c *trainCmd) run(a *cli.App) (err error) {
+// job is a training from the events to the model file.
+type job struct {
+	begin    time.Time
+	report   *dataset.Report
+	part     *dataset.Partition
+	cfg      train.Config
+	result   *train.Result
+	compared *train.Comparison // nil without --compare
+	quality  *quality          // nil if there was nothing to measure it on
+}
+
+func (c *trainCmd) run(a *cli.App) error {
 	if !c.Plan {
 		if err := cli.Writable("--out", c.Out); err != nil {
 			return err
 		}
 	}
 	defer limitTraining(a.Env, c.MemoryLimit)()
-	begin, p := time.Now(), a.Progress()
-	trainedAt, err := reproducibleTime(a.Env, begin)
+	j, p := &job{begin: time.Now()}, a.Progress()
+	if err := untilInterrupted(p, "nothing was written; the same command begins anew", func() error {
+		return c.learn(a, p, j)
+	}); err != nil || c.Plan {
+		return err
+	}
+	p.Begin(train.StageWrite, progress.Bytes)
+	err := writeModel(c.Out, j.result.Model)
+	p.End()
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return a.PrintJSON(train.NewSummary(j.part, j.result, j.compared))
+	}
+	c.printSummary(a, j)
+	return nil
+}
+
+// learn reads the events and trains the model, or prints the plan.
+func (c *trainCmd) learn(a *cli.App, p progress.Progress, j *job) (err error) {
+	trainedAt, err := reproducibleTime(a.Env, j.begin)
 	if err != nil {
 		return err
 	}
@@ -99,7 +131,7 @@ func (c *trainCmd) run(a *cli.App) (err error) {
 			return err
 		}
 	}
-	events, report, err := c.read(a, p)
+	events, report, err := c.readFor(c.Split, a, p)
 	if err != nil {
 		return err
 	}
@@ -110,50 +142,40 @@ func (c *trainCmd) run(a *cli.App) (err error) {
 	if old != nil {
 		defer func() { err = errors.Join(err, old.Close()) }()
 	}
-	cfg := c.config()
-	cfg.Progress = stages(p)
-	cfg.Origin = &train.Origin{
+	j.report, j.cfg = report, c.config()
+	j.cfg.Progress = stages(p)
+	j.cfg.Origin = &train.Origin{
 		DataHash: report.Hash, LastEvent: train.LastEvent(events), TrainedAt: trainedAt,
-		MinUserEvents: c.MinUserEvents, MinItemEvents: c.MinItemEvents,
+		MinUserEvents: report.MinUserEvents, MinItemEvents: report.MinItemEvents,
 	}
-	cfg.Notes = func(basis *spectral.Basis) map[string]string {
-		return map[string]string{"command": c.command(&cfg, basis.K), "gsimc_version": buildVersion()}
+	j.cfg.Notes = func(basis *spectral.Basis) map[string]string {
+		return map[string]string{"command": c.command(&j.cfg, basis.K), "gsimc_version": a.Version}
 	}
-	part, err := c.deal(events)
-	if err != nil {
+	if j.part, err = c.deal(events); err != nil {
 		return err
 	}
-	if err := cfg.Check(len(part.Items)); err != nil {
+	if err := j.cfg.Check(len(j.part.Items)); err != nil {
 		return err
 	}
-	todo := c.plan(part, &cfg)
+	todo := c.plan(j.part, &j.cfg)
 	if c.Plan {
-		todo.print(a, time.Since(begin))
+		todo.print(a, time.Since(j.begin))
 	}
 	if err := todo.check(); err != nil || c.Plan {
 		return err
 	}
 	p.Plan(announced(todo.Plan))
-	result, err := runTraining(p, part, cfg)
-	if err != nil {
+	if j.result, err = runTraining(p, j.part, j.cfg); err != nil {
 		return err
 	}
-	var compared *train.Comparison
 	if held != nil {
-		compared = held.Compare(result.Model, model.Estimator(c.Estimator), stages(p))
+		j.compared = held.Compare(j.result.Model, model.Estimator(c.Estimator), stages(p))
 		p.End()
 	}
-	p.Begin(train.StageWrite, progress.Bytes)
-	err = writeModel(c.Out, result.Model)
-	p.End()
-	if err != nil {
-		return err
+	if !c.JSON {
+		j.quality, err = measureQuality(p, j.part, j.result.Model)
 	}
-	if c.JSON {
-		return a.PrintJSON(train.NewSummary(part, result, compared))
-	}
-	c.printSummary(a, report, part, &cfg, result, time.Since(begin), compared)
-	return nil
+	return err
 }
 
 // stages shows the progress of a training.
@@ -216,6 +238,9 @@ func writeModel(path string, m io.WriterTo) error {
 			return err
 		})
 	}
+	if errors.Is(err, cli.ErrInterrupted) {
+		return cli.Interrupted("%s is not written", path)
+	}
 	if err != nil {
 		return fmt.Errorf("write model file %s: %w", path, err)
 	}
@@ -239,75 +264,6 @@ func (c *trainCmd) dynamics() string {
 		return model.DynamicsNone
 	}
 	return model.DynamicsLearned
-}
-
-func (c *trainCmd) printSummary(a *cli.App, report *dataset.Report, part *dataset.Partition, cfg *train.Config, result *train.Result, took time.Duration, compared *train.Comparison) {
-	basis, m := result.Basis, result.Model
-	size := int64(0)
-	if info, err := os.Stat(c.Out); err == nil {
-		size = info.Size()
-	}
-	read := fmt.Sprintf("%d (%d bad, %d repeated, %d filtered", report.Rows, report.BadRows, report.Duplicates, report.Filtered)
-	if report.Unliked > 0 {
-		read += fmt.Sprintf(", %d of a weight that is not above 0", report.Unliked)
-	}
-	rows := [][]string{
-		{"rows read", read + ")"},
-		{"users", fmt.Sprintf("%d training, %d validation", part.Train.Len(), part.Validation.Len())},
-		{"items", strconv.Itoa(len(part.Items))},
-		{"interactions", fmt.Sprintf("%d of the training users", len(part.Train.Item))},
-	}
-	wanted := basis.K
-	if cfg.Rank > 0 {
-		wanted = cfg.RankFor(len(part.Items))
-	}
-	rows = append(rows, solverRows(basis, wanted)...)
-	if compared != nil {
-		rows = append(rows, comparisonRow(c.Compare, compared))
-	}
-	rows = append(rows,
-		[]string{"model", fmt.Sprintf("%s, %s, version %s", c.Out, cli.BytesText(size), m.Version())},
-		[]string{"time", took.Round(time.Millisecond).String()},
-		[]string{"peak memory", cli.BytesText(cli.PeakRSS())})
-	if note := componentsNote(basis); note != "" {
-		fmt.Fprintln(a.Stderr, note)
-	}
-	for _, message := range report.BadRowMessages {
-		fmt.Fprintln(a.Stderr, "skipped:", message)
-	}
-	cli.PrintTable(a.Stdout, rows)
-}
-
-// componentsNote warns of a graph in pieces. Each component of the hypergraph has an eigenvalue 1; the eigenvectors of small
-// ones crowd out those that tell tastes apart.
-func componentsNote(basis *spectral.Basis) string {
-	pieces := 0
-	for _, kappa := range basis.Kappa {
-		if kappa > (1-1e-9)*basis.Kappa[0] {
-			pieces++
-		}
-	}
-	if pieces < 4 {
-		return ""
-	}
-	return fmt.Sprintf("note: %d of the %d eigenvalues are the largest one: the graph falls into that many pieces or more, and recommendations "+
-		"will be poor; leave out rare users and items (--min-user-events 5 --min-item-events 5)", pieces, basis.K)
-}
-
-// solverRows describes a basis for a summary; wanted is the rank that was asked for.
-func solverRows(basis *spectral.Basis, wanted int) [][]string {
-	r := basis.Report
-	rank := strconv.Itoa(basis.K)
-	if basis.K < wanted {
-		rank += fmt.Sprintf(" (of %d wanted: the other eigenvalues are 0)", wanted)
-	}
-	return [][]string{
-		{"rank", rank},
-		{"solver", fmt.Sprintf("%s, %d vectors multiplied, %s", r.Solver, r.Passes, r.Elapsed.Round(time.Millisecond))},
-		{"max residual", fmt.Sprintf("%.1e", r.Residual)},
-		{"orthogonality", fmt.Sprintf("%.1e", r.Orthogonality)},
-		{"eigenvalues of K", fmt.Sprintf("%.6g to %.6g", r.KappaMax, r.KappaMin)},
-	}
 }
 
 // reproducibleTime is the time of SOURCE_DATE_EPOCH, as https://reproducible-builds.org/specs/source-date-epoch defines it,

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
 	"github.com/gsimc/gsimc/train"
 
 	"github.com/gsimc/gsimc/model"
@@ -58,8 +60,8 @@ func (c *trainCmd) addEvents(line *commandLine) {
 	if c.Split != "" {
 		line.add("split", filepath.Base(c.Split))
 	}
-	line.add("min-user-events", c.MinUserEvents)
-	line.add("min-item-events", c.MinItemEvents)
+	line.add("min-user-events", cli.Given(c.MinUserEvents, 0))
+	line.add("min-item-events", cli.Given(c.MinItemEvents, 0))
 	if c.Compare != "" {
 		line.add("compare", filepath.Base(c.Compare))
 	}

@@ -65,7 +65,7 @@ func (c *tuneCmd) Run(a *cli.App) error {
 		return err
 	}
 	p := a.Progress()
-	events, report, err := c.read(a, p)
+	events, report, err := c.readFor(c.Split, a, p)
 	if err != nil {
 		return err
 	}
@@ -153,15 +153,10 @@ func (c *tuneCmd) write(r *tune.Result, part *dataset.Partition, report *dataset
 	return f.Close()
 }
 
-// filterFlags leave out the same rare users and items as the search did: its constants are good for what remains.
-func (c *tuneCmd) filterFlags() (flags [][2]any) {
-	if c.MinUserEvents > 0 {
-		flags = append(flags, [2]any{"min-user-events", c.MinUserEvents})
-	}
-	if c.MinItemEvents > 0 {
-		flags = append(flags, [2]any{"min-item-events", c.MinItemEvents})
-	}
-	return flags
+// filterFlags returns the flags that leave out the same rare users and items as the search did. Its
+// constants are good for the others.
+func (c *tuneCmd) filterFlags() [][2]any {
+	return [][2]any{{"min-user-events", *c.MinUserEvents}, {"min-item-events", *c.MinItemEvents}}
 }
 
 // tunedFlags are the flags of train that make the best model.

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/evaluate"
+	"github.com/gsimc/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// Users that the quality of a new model is measured on. Scoring one user takes n·k operations and solving
+// about 10·n·k², so that 2k users take a small part of the time.
+const (
+	fewestMeasured  = 20  // with fewer the figures say nothing
+	alwaysMeasured  = 200 // of these all are taken
+	measuredPerRank = 2
+)
+
+// quality holds the figures at 10 on validation users.
+type quality struct {
+	users               int
+	model, byPopularity evaluate.Metric
+}
+
+// measureQuality measures the model and popularity on the validation users. With too few of them it returns nil.
+func measureQuality(p progress.Progress, part *dataset.Partition, m *model.Model) (*quality, error) {
+	if part.Validation.Len() < fewestMeasured {
+		return nil, nil
+	}
+	p.Begin("measuring", progress.Steps)
+	defer p.End()
+	got, popular, err := evaluate.OnValidation(m, part, max(alwaysMeasured, measuredPerRank*m.Rank()))
+	if err != nil {
+		return nil, err
+	}
+	return &quality{users: len(got.Ranks), model: got.Metrics[0], byPopularity: popular.Metrics[0]}, nil
+}
+
+// row returns the quality as a row of the summary.
+func (q *quality) row(validationUsers int) []string {
+	if q == nil {
+		return []string{"quality", fmt.Sprintf("not measured: %d validation users with two items or more, want %d", validationUsers, fewestMeasured)}
+	}
+	return []string{"quality", fmt.Sprintf("HR@10 %.4f, NDCG@10 %.4f on %s validation users (popularity: %.4f, %.4f)",
+		q.model.HR, q.model.NDCG, grouped(q.users), q.byPopularity.HR, q.byPopularity.NDCG)}
+}
+
+// printSummary prints the result of a training, and the next command.
+func (c *trainCmd) printSummary(a *cli.App, j *job) {
+	report, part, basis, m := j.report, j.part, j.result.Basis, j.result.Model
+	size := int64(0)
+	if info, err := os.Stat(c.Out); err == nil {
+		size = info.Size()
+	}
+	read := fmt.Sprintf("%d (%d bad, %d repeated, %d filtered", report.Rows, report.BadRows, report.Duplicates, report.Filtered)
+	if report.Unliked > 0 {
+		read += fmt.Sprintf(", %d of a weight that is not above 0", report.Unliked)
+	}
+	rows := [][]string{
+		{"rows read", read + ")"},
+		{"users", fmt.Sprintf("%d training, %d validation", part.Train.Len(), part.Validation.Len())},
+		{"items", strconv.Itoa(len(part.Items))},
+		{"interactions", fmt.Sprintf("%d of the training users", len(part.Train.Item))},
+	}
+	if c.Verbose {
+		wanted := basis.K
+		if j.cfg.Rank > 0 {
+			wanted = j.cfg.RankFor(len(part.Items))
+		}
+		rows = append(rows, solverRows(basis, wanted)...)
+	}
+	rows = append(rows, j.quality.row(part.Validation.Len()))
+	if j.compared != nil {
+		rows = append(rows, comparisonRow(c.Compare, j.compared))
+	}
+	rows = append(rows,
+		[]string{"model", fmt.Sprintf("%s, %s, version %s", c.Out, cli.BytesText(size), m.Version())},
+		[]string{"time", time.Since(j.begin).Round(time.Millisecond).String()},
+		[]string{"peak memory", cli.BytesText(cli.PeakRSS())})
+	if note := componentsNote(basis); note != "" {
+		fmt.Fprintln(a.Stderr, note)
+	}
+	for _, message := range report.BadRowMessages {
+		fmt.Fprintln(a.Stderr, "skipped:", message)
+	}
+	cli.PrintTable(a.Stdout, rows)
+	a.Printf("\nnext: gsimc serve --model %s\n", c.Out)
+}
+
+// componentsNote warns of a graph in pieces. Each component of the hypergraph has an eigenvalue 1; the eigenvectors of small
+// ones crowd out those that tell tastes apart.
+func componentsNote(basis *spectral.Basis) string {
+	pieces := 0
+	for _, kappa := range basis.Kappa {
+		if kappa > (1-1e-9)*basis.Kappa[0] {
+			pieces++
+		}
+	}
+	if pieces < 4 {
+		return ""
+	}
+	return fmt.Sprintf("note: %d of the %d eigenvalues are the largest one: the graph falls into that many pieces or more, and recommendations "+
+		"will be poor; leave out rare users and items (--min-user-events 5 --min-item-events 5)", pieces, basis.K)
+}
+
+// solverRows describes a basis for a summary; wanted is the rank that was asked for.
+func solverRows(basis *spectral.Basis, wanted int) [][]string {
+	r := basis.Report
+	rank := strconv.Itoa(basis.K)
+	if basis.K < wanted {
+		rank += fmt.Sprintf(" (of %d wanted: the other eigenvalues are 0)", wanted)
+	}
+	return [][]string{
+		{"rank", rank},
+		{"solver", fmt.Sprintf("%s, %d vectors multiplied, %s", r.Solver, r.Passes, r.Elapsed.Round(time.Millisecond))},
+		{"max residual", fmt.Sprintf("%.1e", r.Residual)},
+		{"orthogonality", fmt.Sprintf("%.1e", r.Orthogonality)},
+		{"eigenvalues of K", fmt.Sprintf("%.6g to %.6g", r.KappaMax, r.KappaMin)},
+	}
+}
