@@ -18,6 +18,7 @@ import (
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/call"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/demo"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/learn"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/serve"
 )
 
@@ -37,11 +38,11 @@ func buildVersion() string { return cli.BuildVersion(version) }
 type grammar struct {
 	cli.Root
 
-	Generate  generateCmd    `cmd:"" group:"Learn and measure:" help:"Write a synthetic catalogue of events."`
-	Train     trainCmd       `cmd:"" group:"Learn and measure:" help:"Learn a model from events and write it to a file."`
-	Evaluate  evaluateCmd    `cmd:"" group:"Learn and measure:" help:"Measure HR and NDCG of the methods on held-out users."`
-	Tune      tuneCmd        `cmd:"" group:"Learn and measure:" help:"Find the constants of a model for your events."`
-	Model     modelCmd       `cmd:"" group:"Learn and measure:" help:"Look into model files."`
+	Generate  learn.Generate `cmd:"" group:"Learn and measure:" help:"Write a synthetic catalogue of events."`
+	Train     learn.Train    `cmd:"" group:"Learn and measure:" help:"Learn a model from events and write it to a file."`
+	Evaluate  learn.Evaluate `cmd:"" group:"Learn and measure:" help:"Measure HR and NDCG of the methods on held-out users."`
+	Tune      learn.Tune     `cmd:"" group:"Learn and measure:" help:"Find the constants of a model for your events."`
+	Model     learn.Model    `cmd:"" group:"Learn and measure:" help:"Look into model files."`
 	Serve     serve.Cmd      `cmd:"" group:"Serve:" help:"Serve recommendations over gRPC."`
 	Observe   call.Observe   `cmd:"" group:"Serve:" help:"Send events to a running server."`
 	Recommend call.Recommend `cmd:"" group:"Serve:" help:"Ask a running server for recommendations."`
@@ -59,7 +60,7 @@ type grammar struct {
 // vars are the defaults and names that the tags of the commands refer to.
 func vars() kong.Vars {
 	all := kong.Vars{}
-	for _, some := range []kong.Vars{learnVars(), serve.Vars()} {
+	for _, some := range []kong.Vars{learn.Vars(), serve.Vars()} {
 		maps.Copy(all, some)
 	}
 	return all

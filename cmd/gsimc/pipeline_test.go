@@ -175,7 +175,15 @@ func TestEvaluate(t *testing.T) {
 	events, _ := smallModel(t)
 	args := []string{"evaluate", "--data", events, "--rank", "16", "--methods", "popularity,gs-imc,bgs-online random-walk,mrfcf,ease-forgetting"}
 	table := mustRun(t, args...)
-	var got evaluation
+	var got struct {
+		Users  struct{ Train, Validation, Test int }
+		Items  int
+		Rank   int
+		Solver *struct {
+			Leading []float64 `json:"leading_eigenvalues_of_K"`
+		}
+		Methods map[string]map[string]float64
+	}
 	if err := json.Unmarshal([]byte(mustRun(t, append(args, "--json")...)), &got); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package main
+package learn
 
 import (
 	"cmp"
@@ -25,7 +25,7 @@ import (
 // shownTrials is how many of the best trials the table has.
 const shownTrials = 12
 
-type tuneCmd struct {
+type Tune struct {
 	dataFlags
 	Split string `group:"Events:" placeholder:"FILE" help:"CSV of user_id,role with role train, validation or test. Default: 8:1:1, drawn by --seed."`
 
@@ -38,7 +38,7 @@ type tuneCmd struct {
 }
 
 // Check checks the flags together.
-func (c *tuneCmd) Check() error {
+func (c *Tune) Check() error {
 	errs := []error{c.check(), cli.InRange("--max-rank", float64(c.MaxRank), 1, math.MaxFloat64)}
 	if c.Budget < time.Second {
 		errs = append(errs, cli.Flagf("--budget", "%s, want at least 1s", c.Budget))
@@ -47,7 +47,7 @@ func (c *tuneCmd) Check() error {
 }
 
 // Help is the manual under the flags.
-func (tuneCmd) Help() string {
+func (Tune) Help() string {
 	return `Item graphs, ranks, memories, penalties and filters are tried on the validation users: the last events of each are ranked ` +
 		`among all items that the user had not seen before. One constant after the other moves to its best neighbour, until nothing ` +
 		`helps any more or --budget is over. The test users are looked at once, at the end, to report what was reached.
@@ -60,7 +60,7 @@ The search is the same for the same events, seed and program; the budget only de
 }
 
 // Run searches, writes the file and measures the result.
-func (c *tuneCmd) Run(a *cli.App) error {
+func (c *Tune) Run(a *cli.App) error {
 	if err := cli.Writable("--out", c.Out); err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (c *tuneCmd) Run(a *cli.App) error {
 }
 
 // search runs within the budget, with a line for every best so far.
-func (c *tuneCmd) search(
+func (c *Tune) search(
 	ctx context.Context, a *cli.App, p progress.Progress, part *dataset.Partition, key tune.Key,
 ) (*tune.Result, time.Duration, error) {
 	log, known, err := tune.OpenLog(c.Out+".trials", key, c.Fresh)
@@ -133,13 +133,13 @@ func (c *tuneCmd) search(
 }
 
 // start returns the model that train learns by default.
-func (c *tuneCmd) start(items int) tune.Candidate {
+func (c *Tune) start(items int) tune.Candidate {
 	s := train.Recommended()
 	return tune.CandidateOf(&s, train.DefaultRank(s.Dynamics.Kind, items))
 }
 
 // write makes the YAML file.
-func (c *tuneCmd) write(r *tune.Result, part *dataset.Partition, report *dataset.Report) error {
+func (c *Tune) write(r *tune.Result, part *dataset.Partition, report *dataset.Report) error {
 	f, err := atomicfile.Create(c.Out)
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func (c *tuneCmd) write(r *tune.Result, part *dataset.Partition, report *dataset
 
 // filterFlags returns the flags that leave out the same rare users and items as the search did. Its
 // constants are good for the others.
-func (c *tuneCmd) filterFlags() [][2]any {
+func (c *Tune) filterFlags() [][2]any {
 	return [][2]any{{"min-user-events", *c.MinUserEvents}, {"min-item-events", *c.MinItemEvents}}
 }
 
@@ -197,7 +197,7 @@ func printTrials(w io.Writer, r *tune.Result, took time.Duration) {
 }
 
 // printTest measures the result on the test users, beside where it started and the paper's model.
-func (c *tuneCmd) printTest(a *cli.App, p progress.Progress, part *dataset.Partition, r *tune.Result) error {
+func (c *Tune) printTest(a *cli.App, p progress.Progress, part *dataset.Partition, r *tune.Result) error {
 	tuned := r.Best.Candidate
 	spec := train.Paper()
 	paper := tune.CandidateOf(&spec, tuned.Rank)
@@ -224,7 +224,7 @@ func (c *tuneCmd) printTest(a *cli.App, p progress.Progress, part *dataset.Parti
 }
 
 // measureTest evaluates one candidate on the test users.
-func (c *tuneCmd) measureTest(p progress.Progress, part *dataset.Partition, candidate tune.Candidate, deviation bool) ([]evaluate.Metric, error) {
+func (c *Tune) measureTest(p progress.Progress, part *dataset.Partition, candidate tune.Candidate, deviation bool) ([]evaluate.Metric, error) {
 	base := model.DefaultSpec()
 	base.TrainUsers, base.Dynamics.Deviation = int64(part.Train.Len()), deviation
 	spec, err := candidate.Spec(base)

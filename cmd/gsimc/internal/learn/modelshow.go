@@ -1,4 +1,4 @@
-package main
+package learn
 
 import (
 	"bytes"
@@ -15,12 +15,12 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
-type modelShowCmd struct {
+type ModelShow struct {
 	File string `arg:"" help:"Model file."`
 }
 
 // Run checks the file as serve would, and describes it.
-func (c *modelShowCmd) Run(a *cli.App) error {
+func (c *ModelShow) Run(a *cli.App) error {
 	m, err := cli.OpenModel("<file>", c.File)
 	if err != nil {
 		return err

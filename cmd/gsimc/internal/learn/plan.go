@@ -1,4 +1,4 @@
-package main
+package learn
 
 import (
 	"fmt"
@@ -56,7 +56,7 @@ type plan struct {
 	limit int64   // bytes that there are, 0: not known
 }
 
-func (c *trainCmd) plan(part *dataset.Partition, cfg *train.Config) *plan {
+func (c *Train) plan(part *dataset.Partition, cfg *train.Config) *plan {
 	todo := train.NewPlan(part, *cfg)
 	return &plan{Plan: todo, read: cli.PeakRSS(), held: heldMemory(), limit: cli.MemoryLimit(c.MemoryLimit)}
 }

@@ -1,4 +1,4 @@
-package main
+package learn
 
 import (
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"

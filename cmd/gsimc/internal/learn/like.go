@@ -1,4 +1,4 @@
-package main
+package learn
 
 import (
 	"errors"
@@ -28,7 +28,7 @@ var likeGroups = []string{"Item graph:", "Kind of model:", "Filter:", "Online st
 
 // CheckLine refuses flags of the command line that would silently do
 // nothing: beside --like those that it stands in for, and else the constants of the kind of model that is not trained.
-func (c *trainCmd) CheckLine(ctx *kong.Context) (err error) {
+func (c *Train) CheckLine(ctx *kong.Context) (err error) {
 	for _, on := range ctx.Path {
 		if on.Flag == nil || on.Resolved {
 			continue // not from the command line
@@ -41,7 +41,7 @@ func (c *trainCmd) CheckLine(ctx *kong.Context) (err error) {
 }
 
 // withoutEffect says why a flag would do nothing; it is empty for one that does something.
-func (c *trainCmd) withoutEffect(flag *kong.Flag) string {
+func (c *Train) withoutEffect(flag *kong.Flag) string {
 	group := ""
 	if flag.Group != nil {
 		group = flag.Group.Key
@@ -61,7 +61,7 @@ func (c *trainCmd) withoutEffect(flag *kong.Flag) string {
 }
 
 // follow reads the model of --like, and takes over the filters of rare users and items.
-func (c *trainCmd) follow() error {
+func (c *Train) follow() error {
 	m, err := cli.OpenModel("--like", c.Like)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (c *trainCmd) follow() error {
 }
 
 // config is the training without the source of its events.
-func (c *trainCmd) config() train.Config {
+func (c *Train) config() train.Config {
 	cfg := c.graphFlags.config(c.modelFlags.spec(&c.graphFlags, c.dynamics(), cli.Given(c.Filter, spectral.RandomWalk)))
 	if c.like != nil {
 		return c.like.Apply(cfg)
@@ -86,7 +86,7 @@ func (c *trainCmd) config() train.Config {
 }
 
 // holdOut opens the model of --compare and takes the events out; without --compare it returns nil.
-func (c *trainCmd) holdOut(events *dataset.Interactions) (*train.HeldOut, *model.Model, error) {
+func (c *Train) holdOut(events *dataset.Interactions) (*train.HeldOut, *model.Model, error) {
 	if c.Compare == "" {
 		return nil, nil, nil
 	}

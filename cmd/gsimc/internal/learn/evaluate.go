@@ -1,4 +1,4 @@
-package main
+package learn
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
-type evaluateCmd struct {
+type Evaluate struct {
 	dataFlags
 	Split string `group:"Events:" placeholder:"FILE" help:"CSV of user_id,role with role train, validation or test. Default: 8:1:1, drawn by --seed."`
 
@@ -37,7 +37,7 @@ type evaluateCmd struct {
 }
 
 // Help is the manual under the flags.
-func (evaluateCmd) Help() string {
+func (Evaluate) Help() string {
 	return `The last item of each test user is ranked among all items that are not in the user's history. HR@N is the share of ` +
 		`users whose item has a rank of at most N, NDCG@N the mean of 1/log2(rank+1) for those ranks; ± is the standard error. ` +
 		`bgs-imc starts from all but the last history item and takes that as one update; bgs-online folds every item from nothing, as ` +
@@ -60,7 +60,7 @@ With --protocol bandit every test user begins without history and is shown 20 li
 }
 
 // Check checks the flags together.
-func (c *evaluateCmd) Check() error {
+func (c *Evaluate) Check() error {
 	var err error
 	if c.Methods != "" {
 		if _, err = evaluate.ParseMethods(c.Methods); err != nil {
@@ -71,12 +71,12 @@ func (c *evaluateCmd) Check() error {
 }
 
 // Run measures the methods and prints a table or a JSON object.
-func (c *evaluateCmd) Run(a *cli.App) error {
+func (c *Evaluate) Run(a *cli.App) error {
 	p := a.Progress()
 	return untilInterrupted(p, "nothing is kept; fewer --methods take less time", func() error { return c.run(a, p) })
 }
 
-func (c *evaluateCmd) run(a *cli.App, p progress.Progress) error {
+func (c *Evaluate) run(a *cli.App, p progress.Progress) error {
 	events, _, err := c.readFor(c.Split, a, p)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (c *evaluateCmd) run(a *cli.App, p progress.Progress) error {
 }
 
 // prepare computes the bases that the methods need: one for both kinds if they are of the same graph and rank.
-func (c *evaluateCmd) prepare(p progress.Progress, part *dataset.Partition, opt *evaluate.Options) error {
+func (c *Evaluate) prepare(p progress.Progress, part *dataset.Partition, opt *evaluate.Options) error {
 	n := len(part.Items)
 	var solved spectral.Options
 	ingredients := func(dynamics string, known *spectral.Basis) (in evaluate.Ingredients, err error) {
@@ -169,7 +169,7 @@ func measure(p progress.Progress, part *dataset.Partition, opt evaluate.Options)
 }
 
 // printHead prints the numbers of users and items; with --verbose the bases as well.
-func (c *evaluateCmd) printHead(w io.Writer, part *dataset.Partition, opt *evaluate.Options) {
+func (c *Evaluate) printHead(w io.Writer, part *dataset.Partition, opt *evaluate.Options) {
 	fmt.Fprintf(w, "%s training, %s validation and %s test users; %s items\n", grouped(part.Train.Len()),
 		grouped(part.Validation.Len()), grouped(part.Test.Len()), grouped(len(part.Items)))
 	for _, in := range []evaluate.Ingredients{opt.Paper, opt.Learned} {
@@ -256,7 +256,7 @@ func newSolution(basis *spectral.Basis) *solution {
 }
 
 // report has the constants of the paper's methods at the top.
-func (c *evaluateCmd) report(part *dataset.Partition, opt *evaluate.Options, results []evaluate.Result, elapsed []time.Duration) evaluation {
+func (c *Evaluate) report(part *dataset.Partition, opt *evaluate.Options, results []evaluate.Result, elapsed []time.Duration) evaluation {
 	paper := c.modelFlags.spec(&c.graphFlags, model.DynamicsNone, spectral.RandomWalk)
 	e := evaluation{
 		Items: len(part.Items), Interactions: len(part.Train.Item), Graph: c.Graph,

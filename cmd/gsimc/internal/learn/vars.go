@@ -1,4 +1,4 @@
-package main
+package learn
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 	"github.com/gsimc/gsimc/train"
 )
 
-// learnVars are the names and defaults that the tags of the learning commands refer to.
-func learnVars() kong.Vars {
+// Vars are the names and defaults that the tags of the learning commands refer to.
+func Vars() kong.Vars {
 	learned := train.Recommended()
 	return kong.Vars{
 		"graphs": strings.Join(spectral.GraphKinds, ", "),

@@ -1,4 +1,4 @@
-package main
+package learn
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ import (
 const protocolBandit = "bandit"
 
 // checkBandit checks the flags of the protocol.
-func (c *evaluateCmd) checkBandit() error {
+func (c *Evaluate) checkBandit() error {
 	if c.Protocol != protocolBandit {
 		return nil
 	}
@@ -30,7 +30,7 @@ func (c *evaluateCmd) checkBandit() error {
 }
 
 // bandit runs the simulation and prints a table or a JSON object.
-func (c *evaluateCmd) bandit(a *cli.App, p progress.Progress, part *dataset.Partition) error {
+func (c *Evaluate) bandit(a *cli.App, p progress.Progress, part *dataset.Partition) error {
 	m, err := c.modelOf(p, part, evaluate.LearnedDynamics())
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package main
+package learn
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ func (l *commandLine) add(flag string, value any) {
 }
 
 // command is the training command with everything that decides the result; files by their base names.
-func (c *trainCmd) command(cfg *train.Config, rank int) string {
+func (c *Train) command(cfg *train.Config, rank int) string {
 	line := commandLine{"gsimc train"}
 	c.addEvents(&line)
 	switch {
@@ -47,7 +47,7 @@ func (c *trainCmd) command(cfg *train.Config, rank int) string {
 }
 
 // addEvents adds what decides the events.
-func (c *trainCmd) addEvents(line *commandLine) {
+func (c *Train) addEvents(line *commandLine) {
 	for _, path := range c.Data {
 		line.add("data", filepath.Base(path))
 	}
@@ -68,7 +68,7 @@ func (c *trainCmd) addEvents(line *commandLine) {
 }
 
 // addGraph adds what decides the basis.
-func (c *trainCmd) addGraph(line *commandLine, cfg *train.Config, rank int) {
+func (c *Train) addGraph(line *commandLine, cfg *train.Config, rank int) {
 	spec := &cfg.Spec
 	line.add("graph", c.Graph)
 	line.add("degree-exponent", spec.DegreeExponent)
@@ -85,7 +85,7 @@ func (c *trainCmd) addGraph(line *commandLine, cfg *train.Config, rank int) {
 }
 
 // addFilter adds the constants of a model without learned dynamics.
-func (c *trainCmd) addFilter(line *commandLine, cfg *train.Config) {
+func (c *Train) addFilter(line *commandLine, cfg *train.Config) {
 	line.add("filter", cfg.Spec.Filter.Name)
 	line.add("phi", c.Phi)
 	line.add("gamma", c.Gamma)

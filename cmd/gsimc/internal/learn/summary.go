@@ -1,4 +1,4 @@
-package main
+package learn
 
 import (
 	"fmt"
@@ -52,7 +52,7 @@ func (q *quality) row(validationUsers int) []string {
 }
 
 // printSummary prints the result of a training, and the next command.
-func (c *trainCmd) printSummary(a *cli.App, j *job) {
+func (c *Train) printSummary(a *cli.App, j *job) {
 	report, part, basis, m := j.report, j.part, j.result.Basis, j.result.Model
 	size := int64(0)
 	if info, err := os.Stat(c.Out); err == nil {

@@ -1,4 +1,4 @@
-package main
+package learn
 
 import (
 	"errors"
@@ -11,13 +11,13 @@ import (
 	"github.com/gsimc/gsimc/model"
 )
 
-type modelDriftCmd struct {
+type ModelDrift struct {
 	Model string `required:"" placeholder:"FILE" help:"Model file."`
 	dataFlags
 }
 
 // Help is the manual under the flags.
-func (modelDriftCmd) Help() string {
+func (ModelDrift) Help() string {
 	return `Give it events that came after the training. The energy of these users' graph signals that lies within the model's basis is ` +
 		`compared with that of the validation users of the training. It falls as new items come up, and as other items go together. ` +
 		`Users whom the model was trained on give more than 1.
@@ -26,10 +26,10 @@ func (modelDriftCmd) Help() string {
 }
 
 // Check checks the flags together.
-func (c *modelDriftCmd) Check() error { return c.check() }
+func (c *ModelDrift) Check() error { return c.check() }
 
 // Run measures and prints a table.
-func (c *modelDriftCmd) Run(a *cli.App) error {
+func (c *ModelDrift) Run(a *cli.App) error {
 	m, err := cli.OpenModel("--model", c.Model)
 	if err != nil {
 		return err

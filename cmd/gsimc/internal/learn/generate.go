@@ -1,4 +1,4 @@
-package main
+package learn
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 	"github.com/gsimc/gsimc/internal/progress"
 )
 
-type generateCmd struct {
+type Generate struct {
 	Users  int    `default:"10000" help:"Users."`
 	Items  int    `default:"2000" help:"Items."`
 	Events int64  `default:"500000" help:"Events in total: from one for each user to every item for every user."`
@@ -22,7 +22,7 @@ type generateCmd struct {
 }
 
 // Help is the manual under the flags.
-func (generateCmd) Help() string {
+func (Generate) Help() string {
 	return `Popularity follows a power law, users mix a few communities of items by a taste that drifts, and items have likely ` +
 		`successors, so that both personalisation and order matter. The file depends on the flags alone. Memory does not grow with ` +
 		`users or events.
@@ -30,12 +30,12 @@ func (generateCmd) Help() string {
   gsimc generate --users 3000 --items 1000 --events 120000 --seed 1 --out events.csv.gz`
 }
 
-func (c *generateCmd) config() synthetic.Config {
+func (c *Generate) config() synthetic.Config {
 	return synthetic.Config{Users: c.Users, Items: c.Items, Events: c.Events, Seed: c.Seed}
 }
 
 // Check checks the flags together.
-func (c *generateCmd) Check() error {
+func (c *Generate) Check() error {
 	err := c.config().Validate()
 	switch name := strings.ToLower(c.Out); {
 	case strings.HasSuffix(name, ".parquet"), strings.HasSuffix(name, ".jsonl"):
@@ -45,7 +45,7 @@ func (c *generateCmd) Check() error {
 }
 
 // Run writes the file and prints its size.
-func (c *generateCmd) Run(a *cli.App) error {
+func (c *Generate) Run(a *cli.App) error {
 	if err := cli.Writable("--out", c.Out); err != nil {
 		return err
 	}

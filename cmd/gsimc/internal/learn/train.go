@@ -1,4 +1,4 @@
-package main
+package learn
 
 import (
 	"errors"
@@ -22,7 +22,7 @@ import (
 // maxEpoch is the end of the year 9999, the last that RFC 3339 can write, in seconds since 1970.
 const maxEpoch = 253402300799
 
-type trainCmd struct {
+type Train struct {
 	dataFlags
 	Split string `group:"Events:" placeholder:"FILE" help:"CSV of user_id,role with role train, validation or test. Default: a tenth of the users, drawn by --seed, estimates P_0 and the others make the graph."`
 
@@ -43,7 +43,7 @@ type trainCmd struct {
 }
 
 // Check checks the flags together.
-func (c *trainCmd) Check() error {
+func (c *Train) Check() error {
 	var err error
 	if c.Filter != nil && cli.Given(c.Dynamics, model.DynamicsNone) == model.DynamicsLearned {
 		err = cli.Flagf("--filter", "has no effect with --dynamics learned, leave one of the two out")
@@ -55,7 +55,7 @@ func (c *trainCmd) Check() error {
 }
 
 // Help is the manual under the flags.
-func (trainCmd) Help() string {
+func (Train) Help() string {
 	return `The k leading eigenvectors of the item graph are computed from the training users' events; so are the dynamics, by which ` +
 		`a user's events so far say what comes next; the noise comes from the validation users. Everything that serving needs is ` +
 		`written to one file. A basis whose residual misses --tolerance is refused. gsimc tune finds the constants for your data.
@@ -71,7 +71,7 @@ The file says when it was made, and its version is a hash of all that is in it. 
 
 // Run trains a model and prints what it did. With --json the reason of a failure is printed as well, for the process
 // that started this one.
-func (c *trainCmd) Run(a *cli.App) error {
+func (c *Train) Run(a *cli.App) error {
 	err := c.run(a)
 	if err == nil || !c.JSON {
 		return err
@@ -94,7 +94,7 @@ type job struct {
 	quality  *quality          // nil if there was nothing to measure it on
 }
 
-func (c *trainCmd) run(a *cli.App) error {
+func (c *Train) run(a *cli.App) error {
 	if !c.Plan {
 		if err := cli.Writable("--out", c.Out); err != nil {
 			return err
@@ -121,7 +121,7 @@ func (c *trainCmd) run(a *cli.App) error {
 }
 
 // learn reads the events and trains the model, or prints the plan.
-func (c *trainCmd) learn(a *cli.App, p progress.Progress, j *job) (err error) {
+func (c *Train) learn(a *cli.App, p progress.Progress, j *job) (err error) {
 	trainedAt, err := reproducibleTime(a.Env, j.begin)
 	if err != nil {
 		return err
@@ -219,7 +219,7 @@ func solve(part *dataset.Partition, cfg train.Config) (*spectral.Basis, error) {
 }
 
 // deal deals the events out, which uses them up.
-func (c *trainCmd) deal(events *dataset.Interactions) (*dataset.Partition, error) {
+func (c *Train) deal(events *dataset.Interactions) (*dataset.Partition, error) {
 	split, err := c.split(events)
 	if err != nil {
 		return nil, err
@@ -248,7 +248,7 @@ func writeModel(path string, m io.WriterTo) error {
 }
 
 // split assigns the users' roles from the file of --split or by the seed.
-func (c *trainCmd) split(events *dataset.Interactions) (dataset.Split, error) {
+func (c *Train) split(events *dataset.Interactions) (dataset.Split, error) {
 	if c.Split != "" {
 		return readSplit(c.Split, events)
 	}
@@ -256,7 +256,7 @@ func (c *trainCmd) split(events *dataset.Interactions) (dataset.Split, error) {
 }
 
 // dynamics is the kind of the model.
-func (c *trainCmd) dynamics() string {
+func (c *Train) dynamics() string {
 	switch {
 	case c.Dynamics != nil:
 		return *c.Dynamics

@@ -1,4 +1,4 @@
-package main
+package learn
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 const protocolNewItems = "new-items"
 
 // checkNewItems checks the flags of the protocol.
-func (c *evaluateCmd) checkNewItems() error {
+func (c *Evaluate) checkNewItems() error {
 	if c.Protocol != protocolNewItems {
 		return nil
 	}
@@ -27,7 +27,7 @@ func (c *evaluateCmd) checkNewItems() error {
 }
 
 // newItemsMethods are those of --methods, which must have models.
-func (c *evaluateCmd) newItemsMethods() (chosen []evaluate.ModelMethod, err error) {
+func (c *Evaluate) newItemsMethods() (chosen []evaluate.ModelMethod, err error) {
 	if c.Methods == "" || c.Methods == "all" {
 		return []evaluate.ModelMethod{evaluate.LearnedDynamics()}, nil
 	}
@@ -46,7 +46,7 @@ func (c *evaluateCmd) newItemsMethods() (chosen []evaluate.ModelMethod, err erro
 }
 
 // newItems runs the protocol and prints a table or a JSON object for each method.
-func (c *evaluateCmd) newItems(a *cli.App, p progress.Progress, part *dataset.Partition) error {
+func (c *Evaluate) newItems(a *cli.App, p progress.Progress, part *dataset.Partition) error {
 	methods, err := c.newItemsMethods()
 	if err != nil {
 		return cli.Usage(err)
@@ -76,7 +76,7 @@ func (c *evaluateCmd) newItems(a *cli.App, p progress.Progress, part *dataset.Pa
 }
 
 // compareNewItems trains both models and compares them.
-func (c *evaluateCmd) compareNewItems(p progress.Progress, x *evaluate.NewItems, method evaluate.ModelMethod) ([]evaluate.NewItemsResult, error) {
+func (c *Evaluate) compareNewItems(p progress.Progress, x *evaluate.NewItems, method evaluate.ModelMethod) ([]evaluate.NewItemsResult, error) {
 	var models [2]*model.Model
 	for i, part := range []*dataset.Partition{x.Full, x.Reduced} {
 		var err error
@@ -90,7 +90,7 @@ func (c *evaluateCmd) compareNewItems(p progress.Progress, x *evaluate.NewItems,
 }
 
 // modelOf trains the model of a method.
-func (c *evaluateCmd) modelOf(p progress.Progress, part *dataset.Partition, method evaluate.ModelMethod) (*model.Model, error) {
+func (c *Evaluate) modelOf(p progress.Progress, part *dataset.Partition, method evaluate.ModelMethod) (*model.Model, error) {
 	dynamics, filter := model.DynamicsNone, method.Filter()
 	if method.Learned() {
 		dynamics, filter = model.DynamicsLearned, spectral.RandomWalk

@@ -1,0 +1,36 @@
+package learn
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gsimc/gsimc/internal/cost"
+	"github.com/gsimc/gsimc/train"
+)
+
+func TestPlanChecksTheLargestStage(t *testing.T) {
+	p := &plan{held: 1000, limit: 1800, Plan: &train.Plan{Stages: []cost.Stage{{Name: "small", Peak: 100, Kept: 50}, {Name: "dynamics: large", Peak: 450, Kept: 0}}}}
+	if need, stage := p.Peak(p.held); need != 1800 || stage != "dynamics: large" {
+		t.Errorf("%d bytes in stage %q, want 1800 in dynamics: large", need, stage)
+	}
+	if err := p.check(); err != nil {
+		t.Errorf("1800 of 1800 bytes: %v", err)
+	}
+	p.limit--
+	if err := p.check(); err == nil || !strings.Contains(err.Error(), "fewer --bands") {
+		t.Errorf("1800 of 1799 bytes: %v, want advice on --bands", err)
+	}
+	p.limit = 0
+	if err := p.check(); err != nil {
+		t.Errorf("no known limit: %v", err)
+	}
+}
+
+// The calibration is of speeds that any machine of today has, whatever runs beside it.
+func TestCalibrate(t *testing.T) {
+	for unit, speed := range calibrate() {
+		if !(speed > 1e5 && speed < 1e15) {
+			t.Errorf("unit %d: %v a second", unit, speed)
+		}
+	}
+}
