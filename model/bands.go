@@ -10,8 +10,8 @@ import (
 	"github.com/gsimc/gsimc/kalman"
 )
 
-// ParseBands reads the bands of learned dynamics: a comma-separated list of forgetting factors per event, each with a
-// half-life after @ if it also fades by time, such as "0,0.5,0.87@720h".
+// ParseBands reads the bands of learned dynamics: a comma-separated list of forgetting factors per
+// event, each with a half-life after @ if it also fades by time, such as "0,0.5,0.87@720h".
 func ParseBands(text string) ([]kalman.Band, error) {
 	var bands []kalman.Band
 	for part := range strings.SplitSeq(text, ",") {

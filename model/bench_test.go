@@ -12,7 +12,8 @@ import (
 	"github.com/gsimc/gsimc/ranking"
 )
 
-// benchModel builds a model of any size without solving for a basis, and without New's float64 copy of it.
+// benchModel builds a model of any size without solving for a basis, and without New's float64 copy
+// of it.
 func benchModel(b *testing.B, n, k int) *Model {
 	b.Helper()
 	m := &Model{
@@ -54,8 +55,8 @@ func benchSizes(b *testing.B, run func(b *testing.B, m *Model)) {
 	}
 }
 
-// BenchmarkFold takes in events on random items of many users: neither rows nor states are in the cache. The time grows
-// with k and not with n.
+// BenchmarkFold takes in events on random items of many users: neither rows nor states are in the
+// cache. The time grows with k and not with n.
 func BenchmarkFold(b *testing.B) {
 	benchSizes(b, func(b *testing.B, m *Model) {
 		rng := rand.New(rand.NewPCG(2, 2))
@@ -88,7 +89,8 @@ func benchDynamics(b *testing.B, m *Model, r int) {
 	}}
 }
 
-// BenchmarkObserveDynamics is BenchmarkFold for one size, beside learned dynamics: r bands are r rows of an item instead of one.
+// BenchmarkObserveDynamics is BenchmarkFold for one size, beside learned dynamics: r bands are r
+// rows of an item instead of one.
 func BenchmarkObserveDynamics(b *testing.B) {
 	const n, k = 20_000, 256
 	for _, r := range []int{0, 1, 3} {
@@ -139,7 +141,8 @@ func BenchmarkTopN(b *testing.B) {
 	})
 }
 
-// TestConcurrentUse: different states folded and read at the same time give what one after the other gives.
+// TestConcurrentUse: different states folded and read at the same time give what one after the
+// other gives.
 func TestConcurrentUse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	m := mustNew(t, testSpec(), randomBasis(rng, 700, 6), nil)

@@ -52,8 +52,8 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// TestCovarianceWithDynamics: with learned dynamics the covariance of the paper's filter has no effect,
-// on the file neither.
+// TestCovarianceWithDynamics: with learned dynamics the covariance of the paper's filter has no
+// effect, on the file neither.
 func TestCovarianceWithDynamics(t *testing.T) {
 	m := newLearned(t, rand.New(rand.NewPCG(3, 4)), 40, 5, func(s *Spec) {
 		learnedBands(s, true)

@@ -1,36 +1,41 @@
-// Package model is one learned model: the basis of the item graph, the graph filter, the constants of the Kalman filter
-// and the item ids. It folds events into user states, reads states out as queries, and selects the top N items exactly.
+// Package model is one learned model: the basis of the item graph, the graph filter, the constants
+// of the Kalman filter and the item ids. It folds events into user states, reads states out as
+// queries, and selects the top N items exactly.
 //
-// Source: Chen et al., "Graph Signal Sampling for Inductive One-bit Matrix Completion: a Closed-form Solution", ICLR 2023
-// ("the paper").
+// Source: Chen et al., "Graph Signal Sampling for Inductive One-bit Matrix Completion: a
+// Closed-form Solution", ICLR 2023 ("the paper").
 //
 // # Conventions
 //
-// n items, rank k. Matrices are row-major float32: row i of the basis U is item i. Item indices are int32 in the bytewise
-// order of the ids. For a user with signal s ∈ Rⁿ (the weights of the events):
+// n items, rank k. Matrices are row-major float32: row i of the basis U is item i. Item indices are
+// int32 in the bytewise order of the ids. For a user with signal s ∈ Rⁿ (the weights of the
+// events):
 //
 //	z = Uᵀ D_v^{−t/2} s               spectrum, a sum of encoder rows e_i = d_i^{−t/2} u_i
 //	ŷ = D_v^{t/2} U q                 scores of the query q, dot products with decoder rows d_j^{t/2} u_j
 //	q = H(Λ) z  (GS-IMC)   or   x̂  (BGS-IMC)   or   μ + Σ_b y_b + b  (learned dynamics); see package kalman
 //
-// t is the degree exponent (paper: 0) and d_i the number of training users of item i, at least 1 in these powers.
+// t is the degree exponent (paper: 0) and d_i the number of training users of item i, at least 1 in
+// these powers.
 //
 // Lengths that do not fit are a bug of the caller and panic. What depends on data is an error.
 //
 // # The prior
 //
-// P_0 is the mean, over the validation users, of the square of Uᵀs_full − H Uᵀs_allbutlast: per coordinate, or with
-// Spec.Covariance "full" as the k×k mean of outer products QΛQᵀ. The latter is made diagonal by rotating the basis once, see
-// New.
+// P_0 is the mean, over the validation users, of the square of Uᵀs_full − H Uᵀs_allbutlast: per
+// coordinate, or with Spec.Covariance "full" as the k×k mean of outer products QΛQᵀ. The latter is
+// made diagonal by rotating the basis once, see New.
 //
 // # The file
 //
-// A model file is a safetensors file, so that any language can read it. All numbers are little-endian.
+// A model file is a safetensors file, so that any language can read it. All numbers are
+// little-endian.
 //
 //	| header length N (8 B, unsigned) | header (N B, JSON padded with spaces) | tensors |
 //
-// N is such that the tensors begin at a multiple of 4096 in the file, and so does each tensor: the gaps are tensors
-// themselves, "pad.0", "pad.1", … of type U8, because the format allows no holes. In this order:
+// N is such that the tensors begin at a multiple of 4096 in the file, and so does each tensor: the
+// gaps are tensors themselves, "pad.0", "pad.1", … of type U8, because the format allows no holes.
+// In this order:
 //
 //	basis          F32 [n, k]   U; UQ with a full covariance
 //	predictor      F32 [n, k]   rows QᵀH u_i        (full covariance only)
@@ -55,7 +60,8 @@
 //	item_offsets   I64 [n+1]    id of item i: item_ids[item_offsets[i]:item_offsets[i+1]]
 //	item_ids       U8  [bytes]  UTF-8, ascending bytewise
 //
-// The metadata are strings: "gsimc.format" (version, "3"), the fields of Spec, "provenance.*", and "checksum": the SHA-256 of
-// the whole file in hexadecimal, taken with the 64 digits of the checksum itself replaced by '0'. The bytes depend on the
-// model only. Readers must refuse a format version that they do not know.
+// The metadata are strings: "gsimc.format" (version, "3"), the fields of Spec, "provenance.*", and
+// "checksum": the SHA-256 of the whole file in hexadecimal, taken with the 64 digits of the
+// checksum itself replaced by '0'. The bytes depend on the model only. Readers must refuse a format
+// version that they do not know.
 package model

@@ -70,7 +70,8 @@ func TestDrift(t *testing.T) {
 	}
 	e, ratio, verdict := measure(base, strange)
 	if verdict != StrongDrift || e.Known >= e.Events {
-		t.Errorf("half the events on unknown items: ratio %v, %s, %d of %d known", ratio, verdict, e.Known, e.Events)
+		t.Errorf("half the events on unknown items: ratio %v, %s, %d of %d known",
+			ratio, verdict, e.Known, e.Events)
 	}
 	// An item of an extension is outside the basis, as if it were unknown.
 	_, same, _ := measure(extended, func(u, at int, i int32) int32 { return max(strange(u, at, i), i*int32(at%2)+n*int32(1-at%2)) })

@@ -8,15 +8,15 @@ import (
 	"github.com/gsimc/gsimc/kalman"
 )
 
-// learnedDynamics are bands of memory with a learned read-out, see package dynamics. table.predictions
-// has the r rows W_b e_i of each item, band by band.
+// learnedDynamics are bands of memory with a learned read-out, see package dynamics.
+// table.predictions has the r rows W_b e_i of each item, band by band.
 type learnedDynamics struct {
 	kalman.Dynamics
 	readout []float32 // r×k×k, W_b
 }
 
-// learnDynamics identifies the dynamics: the read-out of the bands from the training users, the noise
-// of the deviation from the validation users. See package dynamics.
+// learnDynamics identifies the dynamics: the read-out of the bands from the training users, the
+// noise of the deviation from the validation users. See package dynamics.
 func (m *Model) learnDynamics(h Histories) error {
 	if err := m.check(); err != nil { // before what takes long
 		return err
@@ -51,7 +51,8 @@ func (m *Model) learnDynamics(h Histories) error {
 	return m.learnDeviation(&d.Dynamics, h)
 }
 
-// learnDeviation learns the noise of the deviation and the variance of tastes, and stores them in d.
+// learnDeviation learns the noise of the deviation and the variance of tastes, and stores them in
+// d.
 func (m *Model) learnDeviation(d *kalman.Dynamics, h Histories) error {
 	sequences := h.Validation
 	if len(sequences) < fewSequences {

@@ -10,23 +10,26 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
-// Evidence gathers the histories that contain items which a model does not know, so as to place these in its basis. It is not
-// safe for concurrent use.
+// Evidence gathers the histories that contain items which a model does not know, so as to place
+// these in its basis. It is not safe for concurrent use.
 //
-// An eigenvector satisfies κ u = K u, row by row. So the row of a new item follows from those of its neighbours, which is the
-// out-of-sample form of Nyström's method (Y. Bengio et al., "Out-of-Sample Extensions for LLE, Isomap, MDS, Eigenmaps, and
-// Spectral Clustering", NIPS 2003):
+// An eigenvector satisfies κ u = K u, row by row. So the row of a new item follows from those of
+// its neighbours, which is the out-of-sample form of Nyström's method (Y. Bengio et al.,
+// "Out-of-Sample Extensions for LLE, Isomap, MDS, Eigenmaps, and Spectral Clustering", NIPS 2003):
 //
 //	(κ_j − k_new,new) u_new,j = Σ_{i known} k_new,i u_ij
 //
-// with K as it would be if the new item were part of the graph. Without the loop k_new,new it would be u_new = Λ_K⁻¹ Uᵀ k_new.
-// For an item that was left out of a basis afterwards, the result is its row, exactly.
+// with K as it would be if the new item were part of the graph. Without the loop k_new,new it would
+// be u_new = Λ_K⁻¹ Uᵀ k_new. For an item that was left out of a basis afterwards, the result is its
+// row, exactly.
 //
-// A sample of the histories gives a row that is shortened by what they do not have in common, see shrinkage.
+// A sample of the histories gives a row that is shortened by what they do not have in common, see
+// shrinkage.
 //
-// Three things are approximate. The basis does not turn towards the new items. Where the loop is most of κ_j, it is taken
-// as half of it, so that no coordinate more than doubles. And in a hyperedge of the hypergraph, other items that have no
-// row yet count like the mean of those that do, but at most as much as all of them.
+// Three things are approximate. The basis does not turn towards the new items. Where the loop is
+// most of κ_j, it is taken as half of it, so that no coordinate more than doubles. And in a
+// hyperedge of the hypergraph, other items that have no row yet count like the mean of those that
+// do, but at most as much as all of them.
 type Evidence struct {
 	m     *Model
 	n     int32          // items of m
@@ -44,8 +47,8 @@ type itemEvidence struct {
 	common       map[int32]int64 // covariance graph: users that have a known item as well
 }
 
-// MinNewUsers is the number of users that should have a new item before it gets a row: by the history of one user alone, it
-// would be a neighbour of nothing but that user's taste.
+// MinNewUsers is the number of users that should have a new item before it gets a row: by the
+// history of one user alone, it would be a neighbour of nothing but that user's taste.
 const MinNewUsers = 2
 
 // What keeps a row from blowing up.
@@ -55,8 +58,9 @@ const (
 	minRelativeK = 1e-3 // κ_j/κ_1 below which a coordinate is taken as 0
 )
 
-// NewEvidence returns evidence for items that m does not know: number i is item m.Base().NumItems()+i in Add. A covariance
-// graph of windows cannot be extended, because the model does not say how many windows its items are in.
+// NewEvidence returns evidence for items that m does not know: number i is item
+// m.Base().NumItems()+i in Add. A covariance graph of windows cannot be extended, because the model
+// does not hold the number of windows of an item.
 func (m *Model) NewEvidence(items int) (*Evidence, error) {
 	m = m.Base()
 	if m.spec.Graph == spectral.Covariance && m.spec.Window != 0 {
@@ -72,8 +76,9 @@ func (m *Model) NewEvidence(items int) (*Evidence, error) {
 	return e, nil
 }
 
-// Add takes in a user's history: item indices in the order of time, each at most once; a negative one is an item that is
-// neither known nor to be placed. O(length·k) for each window with a new item.
+// Add takes in a user's history: item indices in the order of time, each at most once; a negative
+// one is an item that is neither known nor to be placed. O(length·k) for each window with a new
+// item.
 func (e *Evidence) Add(history []int32) {
 	for _, i := range history {
 		if i >= e.n {
@@ -154,9 +159,10 @@ func (m *Model) rowEnergy(x []float64) float64 {
 	return sum
 }
 
-// shrinkage is the factor by which a row that follows from a sample of histories is too long. What a history says is
-// what the users of the item have in common, which adds up, and what is the user's own, whose energy adds up. A sample that
-// stands for r times its size has r times too much of the latter beside the former:
+// shrinkage is the factor by which a row that follows from a sample of histories is too long. What
+// a history says is what the users of the item have in common, which adds up, and what is the
+// user's own, whose energy adds up. A sample that stands for r times its size has r times too much
+// of the latter beside the former:
 //
 //	‖Σ x_e‖² = common + own,   own = Σ ‖x_e‖²;   want common + own/r
 func (e *Evidence) shrinkage(item *itemEvidence, sample float64) float64 {
@@ -168,14 +174,16 @@ func (e *Evidence) shrinkage(item *itemEvidence, sample float64) float64 {
 	return math.Sqrt((all - own + own/sample) / all)
 }
 
-// Place returns new item i with its row. users is the number of users that have it, at the scale of the training: how many
-// of NumTrainUsers users would. It may be more or less than the histories that were added, which then count as a sample.
+// Place returns new item i with its row. users is the number of users that have it, at the scale of
+// the training: how many of NumTrainUsers users would. It may be more or less than the histories
+// that were added, which then count as a sample.
 //
 // It is an error if no history with the item was added, or if the result is not a finite number.
 func (e *Evidence) Place(i int, id string, users float64) (NewItem, error) {
 	item := &e.items[i]
 	if item.users == 0 || !(users > 0 && users < math.MaxInt64) {
-		return NewItem{}, fmt.Errorf("new item %q has %d histories and %v users, want some of both", id, item.users, users)
+		return NewItem{}, fmt.Errorf("new item %q has %d histories and %v users, want some of both",
+			id, item.users, users)
 	}
 	out := NewItem{ID: id, Users: int64(max(1, math.Round(users)))}
 	sample := users / float64(item.users)
@@ -205,14 +213,15 @@ func (e *Evidence) Place(i int, id string, users float64) (NewItem, error) {
 	return out, nil
 }
 
-// covariances returns Uᵀ k_new of the covariance graph and D^{−1/2} of the new item: as spectral's covarianceOp, in counts
-// of users.
+// covariances returns Uᵀ k_new of the covariance graph and D^{−1/2} of the new item: as spectral's
+// covarianceOp, in counts of users.
 func (e *Evidence) covariances(item *itemEvidence, users, sample float64) (sum []float64, scale float64) {
 	m := e.m
 	population := float64(m.spec.TrainUsers)
 	clear(e.sum)
 	total := 0.0
-	for _, j := range slices.Sorted(maps.Keys(item.common)) { // in order, so that the sum has the same bits every time
+	// In order, so that the sum has the same bits every time.
+	for _, j := range slices.Sorted(maps.Keys(item.common)) {
 		a := float64(item.common[j])*sample*population - users*float64(m.degrees[j])
 		if a <= 0 {
 			continue

@@ -10,7 +10,8 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
-// chain is four items of which neighbours are alike, with the two smoothest eigenvectors of the path graph a-b-c-d.
+// chain is four items of which neighbours are alike, with the two smoothest eigenvectors of the
+// path graph a-b-c-d.
 func chain() *model.Model {
 	spec := model.DefaultSpec()
 	spec.TrainUsers = 8

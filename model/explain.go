@@ -4,7 +4,8 @@ import (
 	"github.com/gsimc/gsimc/kalman"
 )
 
-// Explanation says what the scores of some items are made of. For the item at place j of those asked for
+// Explanation says what the scores of some items are made of. For the item at place j of those
+// asked for
 //
 //	score = Base[j] + Earlier[j] + Σ_s Events[j·Length + s]
 //
@@ -16,12 +17,14 @@ type Explanation struct {
 	Length  int       // events
 }
 
-// Explain unrolls the fold of h into the scores of items: what each event contributed to each of them. before is the state
-// that h was folded into, [Model.NewState] for a whole history; it is not changed.
+// Explain unrolls the fold of h into the scores of items: what each event contributed to each of
+// them. before is the state that h was folded into, [Model.NewState] for a whole history; it is not
+// changed.
 //
-// An update is linear in the rows of its item, with factors (the gains K, the decays a) that depend on times and weights
-// only. So the query is a sum of vectors c_s, one for each event, and event s contributes v_j·c_s to the score of j. With
-// G_t = K_t ∘ Π_{t'>t} (1 − K_t') and A_b(s→t) the decay of band b from event s to event t
+// An update is linear in the rows of its item, with factors (the gains K, the decays a) that depend
+// on times and weights only. So the query is a sum of vectors c_s, one for each event, and event s
+// contributes v_j·c_s to the score of j. With G_t = K_t ∘ Π_{t'>t} (1 − K_t') and A_b(s→t) the
+// decay of band b from event s to event t
 //
 //	learned dynamics   c_s = Σ_b (A_b(s→T) − g_s^b) ∘ w_s W_b e_s + G_s ∘ e_s,    g_s^b = Σ_{t>s} A_b(s→t−1) G_t
 //	                   base μ ∘ (1 − Σ_t G_t)
@@ -29,10 +32,11 @@ type Explanation struct {
 //	BGS-IMC            c_s = R_s ∘ (1 − K_s) ∘ w_s H e_s + m_s ∘ w_s e_s,
 //	                   R_s = Π_{t>s} (1 − K_t) a_t,    m_s = Σ_{t≥s} A(s→t) R_t ∘ K_t
 //
-// The second term of the first line is what the event itself added to the deviation, g what its trace in the bands took from
-// the innovations of later events. Gains and decays are the float32 numbers of the fold, the sums are in float64. Events in
-// the same history are not independent in what they say; a contribution is not the change of the score without the event,
-// because the gains would be others.
+// The second term of the first line is what the event itself added to the deviation, g what its
+// trace in the bands took from the innovations of later events. Gains and decays are the float32
+// numbers of the fold, the sums are in float64. Events in the same history are not independent in
+// what they say; a contribution is not the change of the score without the event, because the gains
+// would be others.
 //
 // O(len(h)·k·(r + len(items))) time, len(h)·(k + len(items)) numbers of memory.
 func (m *Model) Explain(before *kalman.State, h History, items []int32, est Estimator) *Explanation {

@@ -51,7 +51,8 @@ func newLearned(tb testing.TB, rng *rand.Rand, n, k int, edit func(*Spec)) *Mode
 	return m
 }
 
-// explainHistory has weights of both signs, items that come again, and times that stand still or go back.
+// explainHistory has weights of both signs, items that come again, and times that stand still or go
+// back.
 func explainHistory(rng *rand.Rand, n, length int) History {
 	h, at := make(History, length), int64(1_000_000)
 	for s := range h {
@@ -100,7 +101,8 @@ func TestExplainSum(t *testing.T) {
 						size += math.Abs(c)
 					}
 					if d := math.Abs(sum - float64(scores[i])); d > 1e-5*max(size, 1e-3) {
-						t.Fatalf("trial %d: the parts of item %d add up to %v, its score is %v", trial, i, sum, scores[i])
+						t.Fatalf("trial %d: the parts of item %d add up to %v, its score is %v",
+							trial, i, sum, scores[i])
 					}
 				}
 				if cut == 0 {
@@ -115,8 +117,8 @@ func TestExplainSum(t *testing.T) {
 	}
 }
 
-// TestExplainEach compares every contribution with the oracle: the fold of the whole state, of which each event's share is
-// carried along by itself.
+// TestExplainEach compares every contribution with the oracle: the fold of the whole state, of
+// which each event's share is carried along by itself.
 func TestExplainEach(t *testing.T) {
 	const n, k = 30, 7
 	for _, kind := range explained {
@@ -145,8 +147,9 @@ func TestExplainEach(t *testing.T) {
 	}
 }
 
-// shares are the states of a history, forward in time: share s < len(h) is that of event s, share len(h) that of μ. All
-// are folded by the same linear updates, each with the input of its own event only. The gains come from variances in float64.
+// shares are the states of a history, forward in time: share s < len(h) is that of event s, share
+// len(h) that of μ. All are folded by the same linear updates, each with the input of its own event
+// only. The gains come from variances in float64.
 type shares struct {
 	m       *Model
 	x, z, b [][]float64 // share × r·k, k, k

@@ -9,15 +9,16 @@ import (
 	"github.com/gsimc/gsimc/ranking"
 )
 
-// sampleStream is the second word of the generator's seed. It is part of what a seed means and must not change.
+// sampleStream is the second word of the generator's seed. It is part of what a seed means and must
+// not change.
 const sampleStream = 0x67_73_69_6d_63 // "gsimc"
 
 // SampleTo stores in dst a draw from the distribution of a query, for Thompson sampling:
 //
 //	q̃ = q + scale · V^{1/2} ξ
 //
-// p holds V (see VarianceTo), and ξ_1 … ξ_k are the first k values of rand.New(rand.NewPCG(seed, 0x6773696d63)).NormFloat64()
-// of math/rand/v2. dst may be q. O(k).
+// p holds V (see VarianceTo), and ξ_1 … ξ_k are the first k values of rand.New(rand.NewPCG(seed,
+// 0x6773696d63)).NormFloat64() of math/rand/v2. dst may be q. O(k).
 func (m *Model) SampleTo(dst, q, p []float32, scale float64, seed uint64) {
 	m.checkQuery(dst)
 	m.checkQuery(q)
@@ -32,8 +33,11 @@ func (m *Model) SampleTo(dst, q, p []float32, scale float64, seed uint64) {
 //
 //	ŷ_i + beta · (Σ_l v_il² p_l)^{1/2}
 //
-// of all items, which are also the scores that it returns. Two scans in one pass over the basis, exact.
-func (m *Model) TopNUpperConfidence(dst []ranking.Scored, q, p []float32, beta float32, n int, skip *ranking.Set) []ranking.Scored {
+// of all items, which are also the scores that it returns. Two scans in one pass over the basis,
+// exact.
+func (m *Model) TopNUpperConfidence(
+	dst []ranking.Scored, q, p []float32, beta float32, n int, skip *ranking.Set,
+) []ranking.Scored {
 	m.checkQuery(q)
 	m.checkQuery(p)
 	m.checkSkip(skip)
@@ -47,8 +51,11 @@ func (m *Model) TopNUpperConfidence(dst []ranking.Scored, q, p []float32, beta f
 	return s.top.Sorted()
 }
 
-// offerUpper offers the upper confidence bounds of all items of t, the first of which has the index base.
-func (s *topScratch) offerUpper(t *table, base int, q, p []float32, beta float32, skip *ranking.Set) {
+// offerUpper offers the upper confidence bounds of all items of t, the first of which has the index
+// base.
+func (s *topScratch) offerUpper(
+	t *table, base int, q, p []float32, beta float32, skip *ranking.Set,
+) {
 	var bound, spread [spreadRows]float32
 	n := len(t.ids)
 	for first := 0; first < n; first += spreadRows {
@@ -62,7 +69,8 @@ func (s *topScratch) offerUpper(t *table, base int, q, p []float32, beta float32
 	}
 }
 
-// spreadRows is how many rows of the basis both scans read before they go on: few enough to stay in the caches.
+// spreadRows is the number of rows of the basis that both scans read before they go on: few enough
+// to stay in the caches.
 const spreadRows = 64
 
 // spreadTo stores the standard deviations of the scores of the items first, first+1, … of t in dst.

@@ -47,7 +47,8 @@ func TestUpperConfidenceIsExact(t *testing.T) {
 					t.Errorf("n=%d, β=%v: place %d has %v, want %v", n, beta, i, got[i], want[i])
 				}
 				if math.Abs(float64(bounds[got[i].Item]-got[i].Score)) > 1e-4 || skip.Has(got[i].Item) {
-					t.Errorf("n=%d, β=%v: place %d has item %d with %v, whose bound is %v", n, beta, i, got[i].Item, got[i].Score, bounds[got[i].Item])
+					t.Errorf("n=%d, β=%v: place %d has item %d with %v, whose bound is %v",
+						n, beta, i, got[i].Item, got[i].Score, bounds[got[i].Item])
 				}
 			}
 			if beta == 0 {
@@ -100,7 +101,8 @@ func TestSample(t *testing.T) {
 			square += d * d / draws
 		}
 		want := scale * scale * float64(p[j])
-		if math.Abs(mean) > 4*math.Sqrt(want/draws) { // four standard errors of the mean and of the variance
+		// Four standard errors of the mean and of the variance.
+		if math.Abs(mean) > 4*math.Sqrt(want/draws) {
 			t.Errorf("coordinate %d: draws are off by %v in the mean, want 0", j, mean)
 		}
 		if math.Abs(square/want-1) > 4*math.Sqrt(2.0/draws) {

@@ -29,15 +29,17 @@ type NewItem struct {
 	scale float64   // as in table.graphScale
 }
 
-// Extend returns a model that knows the given items as well. They must have been placed by evidence for m or the model that m
-// extends; an earlier extension of m is left out.
+// Extend returns a model that knows the given items as well. They must have been placed by evidence
+// for m or the model that m extends; an earlier extension of m is left out.
 //
-// The items of m keep their indices; those of the extension come after them, in the bytewise order of their ids. An extension
-// takes part in everything but files: WriteTo leaves it out. It shares the memory of m, so it must not outlive m. Its
-// Version is that of m, a plus sign, and 8 hexadecimal digits of a hash of the extension; States that saw no item of the
-// extension are those of m, to the bit.
+// The items of m keep their indices; those of the extension come after them, in the bytewise order
+// of their ids. An extension takes part in everything but files: WriteTo leaves it out. It shares
+// the memory of m, so it must not outlive m. Its Version is that of m, a plus sign, and 8
+// hexadecimal digits of a hash of the extension; States that saw no item of the extension are those
+// of m, to the bit.
 //
-// O(extension·(k² r + log n) + n). An error names the item: an id that is invalid, twice there or known to m already.
+// O(extension·(k² r + log n) + n). An error names the item: an id that is invalid, twice there or
+// known to m already.
 func (m *Model) Extend(items []NewItem) (*Model, error) {
 	m = m.Base()
 	items = slices.Clone(items)

@@ -71,8 +71,9 @@ func trained(tb testing.TB, spec Spec, r *spectral.Incidence, rank int) (*spectr
 	return basis, histories
 }
 
-// without takes item i out of a basis and out of histories, as if the basis had been learned and the item then forgotten.
-// The last item of the new numbering stands for it in the histories that are returned besides.
+// without takes item i out of a basis and out of histories, as if the basis had been learned and
+// the item then forgotten. The last item of the new numbering stands for it in the histories that
+// are returned besides.
 func without(b *spectral.Basis, r *spectral.Incidence, i int) (*spectral.Basis, [][]int32) {
 	c := *b
 	c.N--
@@ -95,7 +96,8 @@ func without(b *spectral.Basis, r *spectral.Incidence, i int) (*spectral.Basis, 
 	return &c, histories
 }
 
-// The row of an item that is in the basis follows from those of the others: an eigenvector is K u = κ u.
+// The row of an item that is in the basis follows from those of the others: an eigenvector is K u =
+// κ u.
 func TestPlaceReproducesTheBasis(t *testing.T) {
 	const n, rank = 40, 2
 	r := market(1, n, 400)
@@ -148,7 +150,8 @@ func TestPlaceReproducesTheBasis(t *testing.T) {
 	}
 }
 
-// extended is a model of n items, and the same with the given number of new ones, which users of both tastes have.
+// extended is a model of n items, and the same with the given number of new ones, which users of
+// both tastes have.
 func extended(tb testing.TB, spec Spec, items int) (base, x *Model) {
 	tb.Helper()
 	const n = 40
@@ -256,7 +259,8 @@ func checkTopN(t *testing.T, x *Model) {
 	}
 }
 
-// checkStates: events on known items give the same bits with the extension and without, and events on new items count.
+// checkStates: events on known items give the same bits with the extension and without, and events
+// on new items count.
 func checkStates(t *testing.T, base, x *Model) {
 	t.Helper()
 	a, b := base.NewState(), x.NewState()
@@ -279,7 +283,8 @@ func TestExtensionsHaveVersionsAndNoFiles(t *testing.T) {
 	_, y := extended(t, kinds()["learned"], 4)
 	_, again := extended(t, kinds()["learned"], 3)
 	if x.Version() != again.Version() || x.Version() == y.Version() || !strings.HasPrefix(x.Version(), base.Version()+"+") {
-		t.Errorf("versions %s, %s and %s of extensions of %s", x.Version(), again.Version(), y.Version(), base.Version())
+		t.Errorf("versions %s, %s and %s of extensions of %s",
+			x.Version(), again.Version(), y.Version(), base.Version())
 	}
 	path := filepath.Join(t.TempDir(), "model")
 	if err := x.WriteFile(path); err != nil {
@@ -291,7 +296,8 @@ func TestExtensionsHaveVersionsAndNoFiles(t *testing.T) {
 	}
 	defer m.Close()
 	if m.Version() != base.Version() || m.NumItems() != base.NumItems() {
-		t.Errorf("the file has the version %s and %d items, want those of the base, %s and %d", m.Version(), m.NumItems(), base.Version(), base.NumItems())
+		t.Errorf("the file has the version %s and %d items, want those of the base, %s and %d",
+			m.Version(), m.NumItems(), base.Version(), base.NumItems())
 	}
 	// An extension of an extension is one of the base, and closing it leaves the base alone.
 	opened, err := m.Extend(nil)
@@ -400,7 +406,8 @@ func TestSampledRowsAreNotTooLong(t *testing.T) {
 			mean += energy(sample, first) / float64(sample)
 		}
 		if math.Abs(mean-all) > 0.5*all {
-			t.Errorf("one history in %d gives a row of the energy %v, want about the %v of all", sample, mean, all)
+			t.Errorf("one history in %d gives a row of the energy %v, want about the %v of all",
+				sample, mean, all)
 		}
 	}
 }

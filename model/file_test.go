@@ -53,7 +53,8 @@ func mustRead(t testing.TB, path string) []byte {
 	return data
 }
 
-// TestRoundTrip: the opened model is the model in memory, in every field, state and answer, to the bit.
+// TestRoundTrip: the opened model is the model in memory, in every field, state and answer, to the
+// bit.
 func TestRoundTrip(t *testing.T) {
 	for name, spec := range specs() {
 		t.Run(name, func(t *testing.T) {
@@ -107,8 +108,9 @@ func answers(m *Model) []any {
 	return all
 }
 
-// TestFormatIsStable fails when the bytes of a file change: then old files may not be readable any more, and formatVersion
-// has to change too. The model has no number that depends on a library's rounding.
+// TestFormatIsStable fails when the bytes of a file change: then old files may not be readable any
+// more, and formatVersion has to change too. The model has no number that depends on a library's
+// rounding.
 func TestFormatIsStable(t *testing.T) {
 	spec := testSpec()
 	spec.Filter = spectral.DefaultFilter(spectral.Cutoff)
@@ -126,9 +128,10 @@ func TestFormatIsStable(t *testing.T) {
 	}
 }
 
-// TestSafetensors reads a file by the published rules of the format, without the code of the package: an 8-byte
-// little-endian length, a JSON object that begins with '{' and may be padded with spaces, "__metadata__" from strings to
-// strings, and tensors whose offsets cover the rest without overlap and without holes.
+// TestSafetensors reads a file by the published rules of the format, without the code of the
+// package: an 8-byte little-endian length, a JSON object that begins with '{' and may be padded
+// with spaces, "__metadata__" from strings to strings, and tensors whose offsets cover the rest
+// without overlap and without holes.
 func TestSafetensors(t *testing.T) {
 	for name, spec := range specs() {
 		t.Run(name, func(t *testing.T) {

@@ -16,13 +16,13 @@ type paperFilter struct {
 	response []float32 // k, H(λ) in the coordinates of the spectrum
 }
 
-// diagonalFilter is the paper's filter with a diagonal prior covariance: P and H are diagonal in the
-// same coordinates, those of the spectrum.
+// diagonalFilter is the paper's filter with a diagonal prior covariance: P and H are diagonal in
+// the same coordinates, those of the spectrum.
 type diagonalFilter struct{ paperFilter }
 
-// rotatedFilter is the paper's filter with a full prior covariance QΛQᵀ. P is diagonal in coordinates
-// that are rotated by Q, in which H becomes QᵀHQ. So the prediction of an item is not a multiple of
-// its row: table.predictions has the rows QᵀH u_i.
+// rotatedFilter is the paper's filter with a full prior covariance QΛQᵀ. P is diagonal in
+// coordinates that are rotated by Q, in which H becomes QᵀHQ. So the prediction of an item is not a
+// multiple of its row: table.predictions has the rows QᵀH u_i.
 type rotatedFilter struct {
 	paperFilter
 	rotation rotation
@@ -175,11 +175,12 @@ func (f *rotatedFilter) predicted(t *table, i, j int) float64 {
 	return float64(t.prediction(i)[j])
 }
 
-// readEstimate stores x̂ in q and returns true, or returns false for EstimatorGS. It panics on another
-// estimator and on lengths that do not fit.
+// readEstimate stores x̂ in q and returns true, or returns false for EstimatorGS. It panics on
+// another estimator and on lengths that do not fit.
 func (f *paperFilter) readEstimate(q []float32, s *kalman.State, est Estimator) bool {
 	if k := len(f.P0); len(q) != k || len(s.X) != k || len(s.Z) != k {
-		panic(fmt.Sprintf("model: rank %d, but query of length %d and state of %d", k, len(q), len(s.Z)))
+		panic(fmt.Sprintf("model: rank %d, but query of length %d and state of %d",
+			k, len(q), len(s.Z)))
 	}
 	switch est {
 	case EstimatorBGS:

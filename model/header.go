@@ -25,8 +25,9 @@ type header struct {
 	json    []byte
 }
 
-// readHeader parses the header of a safetensors file and checks it against the length of the file. The memory that it
-// takes is bounded by the length of the header, which is bounded by that of the file.
+// readHeader parses the header of a safetensors file and checks it against the length of the file.
+// The memory that it takes is bounded by the length of the header, which is bounded by that of the
+// file.
 func readHeader(data []byte) (*header, error) {
 	if len(data) < lengthBytes {
 		return nil, fmt.Errorf("%d bytes long; %s", len(data), adviceDamaged)
@@ -37,9 +38,11 @@ func readHeader(data []byte) (*header, error) {
 	case rest > 0 && data[lengthBytes] != '{':
 		return nil, errors.New("there is no header; " + adviceForeign)
 	case length > rest:
-		return nil, fmt.Errorf("the header claims %d bytes, but only %d follow; %s", length, rest, adviceDamaged)
+		return nil, fmt.Errorf("the header claims %d bytes, but only %d follow; %s",
+			length, rest, adviceDamaged)
 	case length > maxHeader:
-		return nil, fmt.Errorf("the header claims %d bytes, more than the %d of any model; %s", length, maxHeader, adviceForeign)
+		return nil, fmt.Errorf("the header claims %d bytes, more than the %d of any model; %s",
+			length, maxHeader, adviceForeign)
 	}
 	h := &header{
 		json:    data[lengthBytes : lengthBytes+length],
@@ -47,7 +50,8 @@ func readHeader(data []byte) (*header, error) {
 		tensors: map[string]tensorInfo{},
 	}
 	if err := h.parse(); err != nil {
-		return nil, fmt.Errorf("the header is not that of a safetensors file (%s); %s", shown(err), adviceForeign)
+		return nil, fmt.Errorf("the header is not that of a safetensors file (%s); %s",
+			shown(err), adviceForeign)
 	}
 	if err := h.checkLayout(); err != nil {
 		return nil, fmt.Errorf("%w; %s", err, adviceDamaged)
@@ -55,7 +59,8 @@ func readHeader(data []byte) (*header, error) {
 	return h, nil
 }
 
-// shown is the text of an error that may quote the damaged bytes themselves, with question marks for what cannot be printed.
+// shown is the text of an error that may quote the damaged bytes themselves, with question marks
+// for what cannot be printed.
 func shown(err error) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !strconv.IsPrint(r) {
@@ -110,8 +115,8 @@ func (h *header) parseEntry(d *json.Decoder, name string) error {
 	return nil
 }
 
-// checkLayout checks that each tensor has the size of its shape, and that together they fill the body: no overlap, no
-// hole, nothing outside.
+// checkLayout checks that each tensor has the size of its shape, and that together they fill the
+// body: no overlap, no hole, nothing outside.
 func (h *header) checkLayout() error {
 	// The size goes first: a file that was cut off should say so, and not which tensors it lacks.
 	described := int64(0)
@@ -122,7 +127,8 @@ func (h *header) checkLayout() error {
 	}
 	if described != int64(len(h.body)) {
 		head := uint64(lengthBytes + len(h.json))
-		return fmt.Errorf("the file has %d bytes, but its header describes %d", head+uint64(len(h.body)), head+uint64(described))
+		return fmt.Errorf("the file has %d bytes, but its header describes %d",
+			head+uint64(len(h.body)), head+uint64(described))
 	}
 	names := slices.SortedFunc(maps.Keys(h.tensors), func(a, b string) int {
 		if c := slices.Compare(h.tensors[a].Offsets, h.tensors[b].Offsets); c != 0 {
@@ -137,24 +143,27 @@ func (h *header) checkLayout() error {
 			return fmt.Errorf("tensor %q %w", name, err)
 		}
 		if t.Offsets[0] != end {
-			return fmt.Errorf("tensor %q begins at byte %d, but the one before it ends at %d", name, t.Offsets[0], end)
+			return fmt.Errorf("tensor %q begins at byte %d, but the one before it ends at %d",
+				name, t.Offsets[0], end)
 		}
 		end = t.Offsets[1]
 	}
 	return nil // the last one ends at the largest of all offsets, which is the end of the body
 }
 
-// dtypes are the number formats of model files. Others are of no use here, and so is a file that has them.
+// dtypes are the number formats of model files. Others are of no use here, and so is a file that
+// has them.
 var dtypes = []dtype{dtypeU8, dtypeF32, dtypeF64, dtypeI64}
 
-// check holds one tensor against the size of the body, without overflow whatever the numbers are.
+// check compares one tensor with the size of the body. No number makes it overflow.
 func (t *tensorInfo) check(bodySize int64) error {
 	i := slices.IndexFunc(dtypes, func(d dtype) bool { return d.name == t.DType })
 	if i < 0 {
 		return fmt.Errorf("has type %+q, which no model has", t.DType)
 	}
 	if len(t.Offsets) != 2 || t.Offsets[0] < 0 || t.Offsets[1] < t.Offsets[0] || t.Offsets[1] > bodySize {
-		return fmt.Errorf("has the offsets %v, want two within the %d bytes of the file", t.Offsets, bodySize)
+		return fmt.Errorf("has the offsets %v, want two within the %d bytes of the file",
+			t.Offsets, bodySize)
 	}
 	size := dtypes[i].size
 	for _, d := range t.Shape {
@@ -164,7 +173,8 @@ func (t *tensorInfo) check(bodySize int64) error {
 		size *= d
 	}
 	if size != t.Offsets[1]-t.Offsets[0] {
-		return fmt.Errorf("has %d bytes for the shape %v of %s", t.Offsets[1]-t.Offsets[0], t.Shape, t.DType)
+		return fmt.Errorf("has %d bytes for the shape %v of %s",
+			t.Offsets[1]-t.Offsets[0], t.Shape, t.DType)
 	}
 	return nil
 }
@@ -177,12 +187,14 @@ func (h *header) dimensions() (n, k int64, err error) {
 	}
 	n, k = t.Shape[0], t.Shape[1]
 	if k < 1 || k > n || n > math.MaxInt32 {
-		return 0, 0, fmt.Errorf("the basis has %d items and rank %d, want 1 ≤ rank ≤ items ≤ %d", n, k, math.MaxInt32)
+		return 0, 0, fmt.Errorf("the basis has %d items and rank %d, want 1 ≤ rank ≤ items ≤ %d",
+			n, k, math.MaxInt32)
 	}
 	return n, k, nil
 }
 
-// verify compares the checksum in the header with that of the file and returns the version that it gives.
+// verify compares the checksum in the header with that of the file and returns the version that it
+// gives.
 func (h *header) verify(data []byte) (version string, err error) {
 	if bytes.Count(h.json, []byte(checksumMark)) != 1 {
 		return "", errors.New("the header has no checksum; " + adviceForeign)

@@ -26,8 +26,8 @@ const (
 	checksumKey = "checksum"
 )
 
-// checksumMark stands before the digits of the checksum in the header, and nowhere else: inside a JSON string the quotes
-// would be escaped.
+// checksumMark stands before the digits of the checksum in the header, and nowhere else: inside a
+// JSON string the quotes would be escaped.
 const checksumMark = `"` + checksumKey + `":"`
 
 // dtype is the name of a number format in safetensors, with its size in bytes.
@@ -51,14 +51,15 @@ type tensor struct {
 	data  []byte
 }
 
-// image is a model as the bytes of its file: the header, length and checksum included, then the tensors one after the
-// other.
+// image is a model as the bytes of its file: the header, length and checksum included, then the
+// tensors one after the other.
 type image struct {
 	header  []byte
 	tensors []tensor
 }
 
-// newImage lays the file out and computes the checksum. O(size of the file), but copies no tensor that m has in memory.
+// newImage lays the file out and computes the checksum. O(size of the file), but copies no tensor
+// that m has in memory.
 func newImage(m *Model) *image {
 	im := &image{tensors: padded(m.tensors())}
 	im.header = headerBytes(m.metadata(), im.tensors)
@@ -117,14 +118,16 @@ func packIDs(ids []string) (offsets []int64, packed []byte) {
 	return offsets, packed
 }
 
-// padded puts a tensor of zeros after each one whose end is not on a page boundary, but for the last.
+// padded puts a tensor of zeros after each one whose end is not on a page boundary, but for the
+// last.
 func padded(ts []tensor) []tensor {
 	var out []tensor
 	pads := 0
 	for i, t := range ts {
 		out = append(out, t)
 		if gap := -len(t.data) & (pageSize - 1); gap > 0 && i < len(ts)-1 {
-			out = append(out, tensor{fmt.Sprintf("pad.%d", pads), dtypeU8, []int64{int64(gap)}, make([]byte, gap)})
+			name := fmt.Sprintf("pad.%d", pads)
+			out = append(out, tensor{name, dtypeU8, []int64{int64(gap)}, make([]byte, gap)})
 			pads++
 		}
 	}
@@ -171,7 +174,8 @@ func mustJSON(v any) []byte {
 // number is what tensors are made of.
 type number interface{ ~float32 | ~float64 | ~int64 }
 
-// littleEndian tells whether numbers in memory look as they do in the file. They do on all platforms that we build for.
+// littleEndian reports whether numbers in memory have the bytes of the file. They do on all
+// platforms that we build for.
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // bytesOf returns the memory of s.
@@ -182,7 +186,8 @@ func bytesOf[T number](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&s[0])), len(s)*int(unsafe.Sizeof(s[0])))
 }
 
-// viewOf returns the numbers that b holds, without copying them if b is aligned, as the pages of a mapped file are.
+// viewOf returns the numbers that b holds, without copying them if b is aligned, as the pages of a
+// mapped file are.
 func viewOf[T number](b []byte) []T {
 	var zero T
 	size := int(unsafe.Sizeof(zero))

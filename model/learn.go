@@ -7,14 +7,17 @@ import (
 	"github.com/gsimc/gsimc/dynamics"
 )
 
-// Histories are what a model learns from besides the basis. Item indices are below the number of items.
+// Histories are what a model learns from besides the basis. Item indices are below the number of
+// items.
 type Histories struct {
-	// Train yields those of the users that made the basis, the same in every pass; nil: none. They are read one at a time,
-	// since together they can be larger than everything else, and with learned dynamics or few validation users only.
+	// Train yields those of the users that made the basis, the same in every pass; nil: none. They
+	// are read one at a time, since together they can be larger than everything else, and with
+	// learned dynamics or few validation users only.
 	Train      iter.Seq[History]
 	Validation []History // of users that did not: for P_0 and the noise
 
-	// Progress, if set, is told how much of each stage of learning dynamics is done, from several goroutines.
+	// Progress, if set, is told how much of each stage of learning dynamics is done, from several
+	// goroutines.
 	Progress func(stage string, done, total int)
 }
 
@@ -33,12 +36,12 @@ const (
 	StageNoise = "learning noise"
 )
 
-// fewSequences is the number of validation users below which the noise is learned from the training users as well. Their
-// innovations are a little too small, since the read-out was fitted to them.
+// fewSequences is the number of validation users below which the noise is learned from the training
+// users as well. Their innovations are a little too small, since the read-out was fitted to them.
 const fewSequences = 20
 
-// Calibration returns how the innovations of users compare with what the model's covariances expect of them. The model must
-// track deviations.
+// Calibration returns how the innovations of users compare with what the model's covariances expect
+// of them. The model must track deviations.
 func (m *Model) Calibration(histories []History) (*dynamics.Calibration, error) {
 	d := m.transition.deviation()
 	if d == nil {
@@ -47,8 +50,8 @@ func (m *Model) Calibration(histories []History) (*dynamics.Calibration, error) 
 	return dynamics.Innovations(d, m.prediction, m.encoder, histories)
 }
 
-// TasteEvidence returns how the errors of queries compare with the variances that the model gives them, by the number of
-// events before. The model must track deviations.
+// TasteEvidence returns how the errors of queries compare with the variances that the model gives
+// them, by the number of events before. The model must track deviations.
 func (m *Model) TasteEvidence(histories []History) ([]dynamics.Evidence, error) {
 	d := m.transition.deviation()
 	if d == nil {

@@ -12,8 +12,8 @@ import (
 // mapping is a file in memory. The zero value is none.
 type mapping struct{ data []byte }
 
-// mapData maps the first size bytes of f, read-only: a write to them is a fault, and the pages are shared between
-// processes and dropped under memory pressure.
+// mapData maps the first size bytes of f, read-only: a write to them is a fault, and the pages are
+// shared between processes and dropped under memory pressure.
 func mapData(f *os.File, size int) (mapping, error) {
 	if !littleEndian {
 		return mapping{}, errors.New("model files can be mapped on little-endian processors only")

@@ -10,7 +10,8 @@ import (
 
 const provenancePrefix = "provenance."
 
-// metaField joins a field of Spec with its name in the metadata of the file. value points into a Spec.
+// metaField joins a field of Spec with its name in the metadata of the file. value points into a
+// Spec.
 type metaField struct {
 	name  string
 	value any // *string, *float64, *int64, *int, *bool or *[]kalman.Band
@@ -93,7 +94,8 @@ func specOf(meta map[string]string) (Spec, error) {
 			*v, err = strconv.Atoi(text)
 		}
 		if err != nil {
-			return s, fmt.Errorf("the metadata have %q = %q, which is not a value in range", f.name, text)
+			return s, fmt.Errorf("the metadata have %q = %q, which is not a value in range",
+				f.name, text)
 		}
 	}
 	for key, value := range meta {

@@ -16,8 +16,8 @@ import (
 	"github.com/gsimc/gsimc/ranking"
 )
 
-// Model is everything that serving needs. It does not change once it is built: all methods but Close are safe for
-// concurrent use.
+// Model is everything that serving needs. It does not change once it is built: all methods but
+// Close are safe for concurrent use.
 type Model struct {
 	spec    Spec
 	version string
@@ -29,7 +29,7 @@ type Model struct {
 	transition transition
 	rotation   rotation // of the basis
 
-	deviation     *kalman.Dynamics // of transition, which know the variance of a query; nil: none do
+	deviation     *kalman.Dynamics // of transition; nil if it knows no variance
 	freshVariance float64          // Σ_l V_l of a new user, see Uncertainty
 
 	kappa, lambda []float64 // k, eigenvalues of K (descending, undivided) and of Ł (ascending)
@@ -116,7 +116,8 @@ func checkFinite(name string, values []float32) error {
 func (m *Model) checkSpectrum() error {
 	for j := range m.k {
 		if math.IsNaN(m.kappa[j]-m.lambda[j]) || math.IsInf(m.kappa[j]-m.lambda[j], 0) {
-			return fmt.Errorf("eigenvalue %d is %v with λ = %v, want finite numbers", j, m.kappa[j], m.lambda[j])
+			return fmt.Errorf("eigenvalue %d is %v with λ = %v, want finite numbers",
+				j, m.kappa[j], m.lambda[j])
 		}
 		if j > 0 && (m.kappa[j] > m.kappa[j-1] || m.lambda[j] < m.lambda[j-1]) {
 			return fmt.Errorf("eigenvalue %d is above the one before it, want them in descending order", j)
@@ -128,7 +129,8 @@ func (m *Model) checkSpectrum() error {
 func (m *Model) checkDegrees() error {
 	for i, d := range m.degrees {
 		if d < 0 || d > m.spec.TrainUsers {
-			return fmt.Errorf("item %d has degree %d, want 0 to TrainUsers = %d", i, d, m.spec.TrainUsers)
+			return fmt.Errorf("item %d has degree %d, want 0 to TrainUsers = %d",
+				i, d, m.spec.TrainUsers)
 		}
 	}
 	return nil
@@ -148,11 +150,13 @@ func checkItems(ids []string) error {
 	for i, id := range ids {
 		switch {
 		case id == "" || len(id) > event.MaxIDBytes:
-			return fmt.Errorf("item %d has an id of %d bytes, want 1 to %d", i, len(id), event.MaxIDBytes)
+			return fmt.Errorf("item %d has an id of %d bytes, want 1 to %d",
+				i, len(id), event.MaxIDBytes)
 		case !utf8.ValidString(id):
 			return fmt.Errorf("item %d has the id %q, which is not valid UTF-8", i, id)
 		case i > 0 && id <= ids[i-1]:
-			return fmt.Errorf("item %d has the id %q after %q, want distinct ids in bytewise order", i, id, ids[i-1])
+			return fmt.Errorf("item %d has the id %q after %q, want distinct ids in bytewise order",
+				i, id, ids[i-1])
 		}
 	}
 	return nil
@@ -161,8 +165,9 @@ func checkItems(ids []string) error {
 // notFinite reports NaN and ±Inf: all bits of the exponent are set.
 func notFinite(v float32) bool { return math.Float32bits(v)&0x7f800000 == 0x7f800000 }
 
-// Version is the start of the SHA-256 of the model's file: 16 hexadecimal digits. Models with equal content, provenance
-// included, have equal versions. That of an extended model has a plus sign and 8 more digits, see Extend.
+// Version is the start of the SHA-256 of the model's file: 16 hexadecimal digits. Models with equal
+// content, provenance included, have equal versions. That of an extended model has a plus sign and
+// 8 more digits, see Extend.
 func (m *Model) Version() string { return m.version }
 
 // Spec returns a copy of what the model was built from.
@@ -179,7 +184,8 @@ func (m *Model) NumItems() int {
 	return m.n + len(m.extension.ids)
 }
 
-// NumTrainUsers is the number of users that the basis was learned from: Degree(i)/NumTrainUsers() is the popularity of i.
+// NumTrainUsers is the number of users that the basis was learned from: Degree(i)/NumTrainUsers()
+// is the popularity of i.
 func (m *Model) NumTrainUsers() int64 { return m.spec.TrainUsers }
 
 // ItemID returns the id of item i.
@@ -188,9 +194,9 @@ func (m *Model) ItemID(i int32) string {
 	return t.ids[at]
 }
 
-// FetchIDs begins to bring the ids of items into the cache, and returns at once. A caller that reads
-// the ids of a long list one after the other would wait for most of them twice: for the place of the
-// id, and for the id.
+// FetchIDs begins to bring the ids of items into the cache, and returns at once. A caller that
+// reads the ids of a long list one after the other would wait for most of them twice: for the place
+// of the id, and for the id.
 func (m *Model) FetchIDs(items []ranking.Scored) {
 	for i := range prefetch.Ahead(len(items), prefetch.Stage{Distance: idsAhead, Begin: func(i int) {
 		t, at := m.at(items[i].Item)
@@ -212,7 +218,8 @@ func (m *Model) ItemIndex(id string) (int32, bool) {
 	return i, ok
 }
 
-// Degree is d_v(i), the number of training users of item i; of an item of an extension, the users that it was placed by.
+// Degree is d_v(i), the number of training users of item i; of an item of an extension, the users
+// that it was placed by.
 func (m *Model) Degree(i int32) int64 {
 	t, at := m.at(i)
 	return t.degrees[at]
@@ -227,8 +234,9 @@ func (m *Model) Lambda() []float64 { return m.lambda }
 // Popular returns all items by falling degree, ties to the smaller index. Not to be changed.
 func (m *Model) Popular() []int32 { return m.popular }
 
-// Close unmaps the file of a model that Open returned. m, and slices that it handed out, must not be used any more, nor must
-// extensions of m. Closing an extended model does not close the one that it extends.
+// Close unmaps the file of a model that Open returned. m, and slices that it handed out, must not
+// be used any more, nor must extensions of m. Closing an extended model does not close the one that
+// it extends.
 func (m *Model) Close() error {
 	if m.extension == nil && m.top != nil {
 		m.top.Close()

@@ -18,8 +18,8 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
-// shapes are the n×k of the tests: one item, rank one, full rank, and the blocks of TopNUpperConfidence with a rest, and
-// those of package topn.
+// shapes are the n×k of the tests: one item, rank one, full rank, and the blocks of
+// TopNUpperConfidence with a rest, and those of package topn.
 var shapes = [][2]int{{1, 1}, {7, 1}, {6, 6}, {50, 8}, {8 * spreadRows, 3}, {16*spreadRows + 17, 5}}
 
 // specs are the variants of what a model can do.
@@ -55,7 +55,8 @@ func forEach(t *testing.T, test func(t *testing.T, rng *rand.Rand, spec Spec, b 
 	}
 }
 
-// TestScoresGS holds the closed form, folded event by event, against the dense operator on the whole signal.
+// TestScoresGS holds the closed form, folded event by event, against the dense operator on the
+// whole signal.
 func TestScoresGS(t *testing.T) {
 	forEach(t, func(t *testing.T, rng *rand.Rand, spec Spec, b *spectral.Basis, m *Model) {
 		h := randomHistory(rng, b.N, 12)
@@ -70,7 +71,8 @@ func TestScoresGS(t *testing.T) {
 	})
 }
 
-// TestInitialState: x̂ = H Uᵀs scores like the closed form, P = P_0, and the counters are those of the fold.
+// TestInitialState: x̂ = H Uᵀs scores like the closed form, P = P_0, and the counters are those of
+// the fold.
 func TestInitialState(t *testing.T) {
 	forEach(t, func(t *testing.T, rng *rand.Rand, spec Spec, b *spectral.Basis, m *Model) {
 		h := randomHistory(rng, b.N, 5)
@@ -95,7 +97,8 @@ func TestPrior(t *testing.T) {
 			rng := rand.New(rand.NewPCG(5, 6))
 			b := randomBasis(rng, 40, 6)
 			validation := randomHistories(rng, 40, 25)
-			m := mustNew(t, spec, b, append(validation, History{}, History{{Item: 1, Weight: 5}})) // too short: ignored
+			// Too short: ignored.
+			m := mustNew(t, spec, b, append(validation, History{}, History{{Item: 1, Weight: 5}}))
 			want := densePrior(spec, b, validation)
 			got := mat.NewDiagDense(6, toFloat64(m.NewState().P))
 			if spec.Covariance == CovarianceDiagonal {
@@ -129,7 +132,8 @@ func TestPriorWithoutValidation(t *testing.T) {
 	}
 }
 
-// TestScoresBGS holds the served state, folded from nothing, against the dense filter: end to end, rotation included.
+// TestScoresBGS holds the served state, folded from nothing, against the dense filter: end to end,
+// rotation included.
 func TestScoresBGS(t *testing.T) {
 	for name, spec := range specs() {
 		t.Run(name, func(t *testing.T) {
@@ -253,7 +257,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// TestModelsShareNothing: what a caller does afterwards with its arguments and results does not reach the model.
+// TestModelsShareNothing: what a caller does afterwards with its arguments and results does not
+// reach the model.
 func TestModelsShareNothing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	spec, b, items := testSpec(), randomBasis(rng, 6, 2), itemNames(6)

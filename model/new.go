@@ -8,11 +8,12 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
-// New builds a model from a basis of n items and rank k, the n item ids in bytewise order, and the users' histories: the
-// validation users' give P_0 and the noise, the training users' the learned dynamics (see the package comment).
+// New builds a model from a basis of n items and rank k, the n item ids in bytewise order, and the
+// users' histories: the validation users' give P_0 and the noise, the training users' the learned
+// dynamics (see the package comment).
 //
-// An error names the field of spec, the item or the number that is out of range. Lengths of basis and items that do not
-// fit panic.
+// An error names the field of spec, the item or the number that is out of range. Lengths of basis
+// and items that do not fit panic.
 func New(spec Spec, basis *spectral.Basis, items []string, h Histories) (*Model, error) {
 	n, k := basis.N, basis.K
 	if n < 1 || n > math.MaxInt32 || k < 1 || k > n || len(items) != n || len(basis.U) != n*k || len(basis.Kappa) != k ||

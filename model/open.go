@@ -20,12 +20,13 @@ const (
 	adviceForeign = "this is a damaged file or not a gsimc model file: give the file that `gsimc train` wrote, or copy it again"
 )
 
-// Open maps a model file into memory, read-only, and checks all of it: sizes, the checksum over every byte, and all numbers.
-// A file that is not a whole and valid model gives a *FileError, before any allocation that its header asks for; one that
-// cannot be read gives the error of the operating system.
+// Open maps a model file into memory, read-only, and checks all of it: sizes, the checksum over
+// every byte, and all numbers. A file that is not a whole and valid model gives a *FileError,
+// before any allocation that its header asks for; one that cannot be read gives the error of the
+// operating system.
 //
-// Processes that open the same file share its memory. While it is open it may be replaced or removed, but not changed in
-// place.
+// Processes that open the same file share its memory. While it is open it may be replaced or
+// removed, but not changed in place.
 func Open(path string) (*Model, error) {
 	file, err := mapFile(path)
 	if err != nil {
@@ -57,7 +58,8 @@ func mapFile(path string) (mapping, error) {
 		return mapping{}, &FileError{path, "not a regular file: give the file that `gsimc train` wrote"}
 	}
 	if info.Size() < lengthBytes || info.Size() > math.MaxInt {
-		return mapping{}, &FileError{path, fmt.Sprintf("%d bytes long; %s", info.Size(), adviceDamaged)}
+		return mapping{}, &FileError{path, fmt.Sprintf("%d bytes long; %s",
+			info.Size(), adviceDamaged)}
 	}
 	return mapData(f, int(info.Size()))
 }
@@ -82,7 +84,8 @@ func decode(data []byte) (*Model, error) {
 	}
 	m, err := h.model()
 	if err != nil {
-		// The checksum is right, so the file is as it was written: by something else than WriteFile.
+		// The checksum is right, so the file is as it was written: by something else than
+		// WriteFile.
 		return nil, fmt.Errorf("%w; train a new model", err)
 	}
 	m.version = version
@@ -126,11 +129,13 @@ func (h *header) model() (*Model, error) {
 func unpackIDs(offsets []int64, packed []byte) ([]string, error) {
 	n := len(offsets) - 1
 	if offsets[0] != 0 || offsets[n] != int64(len(packed)) {
-		return nil, fmt.Errorf("item_offsets run from %d to %d, want 0 to the %d bytes of item_ids", offsets[0], offsets[n], len(packed))
+		return nil, fmt.Errorf("item_offsets run from %d to %d, want 0 to the %d bytes of item_ids",
+			offsets[0], offsets[n], len(packed))
 	}
 	for i := range n {
 		if offsets[i] > offsets[i+1] {
-			return nil, fmt.Errorf("item_offsets[%d] is %d, below the one before it", i+1, offsets[i+1])
+			return nil, fmt.Errorf("item_offsets[%d] is %d, below the one before it",
+				i+1, offsets[i+1])
 		}
 	}
 	all := string(packed)

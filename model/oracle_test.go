@@ -10,9 +10,11 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
-// The oracles of this file are the definitions, in float64 and without any of the shortcuts that the package takes.
+// The oracles of this file are the definitions, in float64 and without any of the shortcuts that
+// the package takes.
 
-// denseScores is ŷ = D^{t/2} U H Uᵀ D^{−t/2} s in float64 on the whole signal (paper, Section 3), right to left.
+// denseScores is ŷ = D^{t/2} U H Uᵀ D^{−t/2} s in float64 on the whole signal (paper, Section 3),
+// right to left.
 func denseScores(spec Spec, b *spectral.Basis, h History) []float64 {
 	u := mat.NewDense(b.N, b.K, b.U)
 	response := make([]float64, b.K)
@@ -43,7 +45,8 @@ func fade(spec Spec, h History, i int) float64 {
 	return a
 }
 
-// densePrior is the k×k mean of outer products of Uᵀs_full − H Uᵀs_allbutlast in the basis that the solver gave.
+// densePrior is the k×k mean of outer products of Uᵀs_full − H Uᵀs_allbutlast in the basis that the
+// solver gave.
 func densePrior(spec Spec, b *spectral.Basis, validation []History) *mat.Dense {
 	n, k := b.N, b.K
 	u := mat.NewDense(n, k, b.U)

@@ -10,17 +10,18 @@ import (
 	"github.com/gsimc/gsimc/kalman"
 )
 
-// priorSamples calls add with the vectors whose mean square, or mean outer product, is P_0, each with its weight: for every
-// validation user with two events or more
+// priorSamples calls add with the vectors whose mean square, or mean outer product, is P_0, each
+// with its weight: for every validation user with two events or more
 //
 //	δ = Uᵀs_full − H Uᵀs_allbutlast
 //
-// the error of the prediction that GS-IMC makes before the last event, measured after it (paper, Section 4). Both spectra
-// come from Fold, so that weights, forgetting and the degree exponent count as they do when serving.
+// the error of the prediction that GS-IMC makes before the last event, measured after it (paper,
+// Section 4). Both spectra come from Fold, so that weights, forgetting and the degree exponent
+// count as they do when serving.
 //
-// Without such users the training data stand in for them: one user for every training interaction, with that one
-// event. Then δ = e_i, and the weight of item i is its degree. It needs no data that the model does not have, and is of the
-// right size: what an event moves a coordinate by.
+// Without such users the training data stand in for them: one user for every training interaction,
+// with that one event. Then δ = e_i, and the weight of item i is its degree. It needs no data that
+// the model does not have, and is of the right size: what an event moves a coordinate by.
 //
 // It is called before the basis is rotated, with the response diagonal in it.
 func (m *Model) priorSamples(add func(delta []float64, weight float64), validation []History) {
@@ -96,8 +97,9 @@ func (o *outerMean) mean() *mat.SymDense {
 	return o.sum
 }
 
-// eigen returns the eigenvalues of c, descending, and its eigenvectors as the columns of q: c = q·diag(values)·qᵀ. The
-// entry of largest magnitude in each column is positive, so that the result does not depend on the solver's choice of signs.
+// eigen returns the eigenvalues of c, descending, and its eigenvectors as the columns of q: c =
+// q·diag(values)·qᵀ. The entry of largest magnitude in each column is positive, so that the result
+// does not depend on the solver's choice of signs.
 func eigen(c *mat.SymDense) (values []float64, q *mat.Dense, err error) {
 	var es mat.EigenSym
 	if !finite(c.RawSymmetric().Data) || !es.Factorize(c, true) {
@@ -124,8 +126,9 @@ func eigen(c *mat.SymDense) (values []float64, q *mat.Dense, err error) {
 	return values, q, nil
 }
 
-// variances rounds to float32 and lifts what is zero, or below it by rounding, to the smallest variance that the Kalman
-// filter takes. The first event adds the process noise, so this floor is never felt.
+// variances rounds to float32 and lifts what is zero, or below it by rounding, to the smallest
+// variance that the Kalman filter takes. The first event adds the process noise, so this floor is
+// never felt.
 func variances(v []float64) []float32 {
 	p := gemm.ToFloat32(v)
 	for j := range p {

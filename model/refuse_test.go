@@ -18,7 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// openBytes writes data to a file and opens it. It fails the test if that gives a model, or an error of the wrong kind.
+// openBytes writes data to a file and opens it. It fails the test if that gives a model, or an
+// error of the wrong kind.
 func openBytes(t *testing.T, data []byte) *FileError {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "bad.gsimc")
@@ -61,8 +62,8 @@ func TestTruncatedFiles(t *testing.T) {
 	openBytes(t, append(bytes.Clone(data), 0)) // longer is as bad
 }
 
-// TestFlippedBits flips one bit in every byte of the header, in 40 places of each page of the tensors, and all eight in
-// each digit of the checksum.
+// TestFlippedBits flips one bit in every byte of the header, in 40 places of each page of the
+// tensors, and all eight in each digit of the checksum.
 func TestFlippedBits(t *testing.T) {
 	_, path := written(t, specs()["everything"])
 	data := mustRead(t, path)
@@ -184,8 +185,8 @@ func seal(data []byte) {
 	hex.Encode(data[at:], sum[:])
 }
 
-// sealed lays out a file of the tensors and metadata of m after a change, with the right checksum: what only another
-// program can have written.
+// sealed lays out a file of the tensors and metadata of m after a change, with the right checksum:
+// what only another program can have written.
 func sealed(m *Model, change func(meta map[string]string, tensors map[string]*tensor)) []byte {
 	ts, meta := m.tensors(), m.metadata()
 	byName := map[string]*tensor{}
@@ -264,7 +265,8 @@ func TestBadContent(t *testing.T) {
 	}
 }
 
-// compact is the smallest file of m: without padding of the header and between tensors. The format allows it.
+// compact is the smallest file of m: without padding of the header and between tensors. The format
+// allows it.
 func compact(m *Model) []byte {
 	im := &image{tensors: m.tensors()}
 	var body []byte
@@ -290,8 +292,8 @@ func TestCompactFile(t *testing.T) {
 	}
 }
 
-// FuzzOpen decodes any bytes, as they are and with the right checksum. Nothing panics, nothing takes more memory than in
-// proportion to the file, and what is accepted can be used.
+// FuzzOpen decodes any bytes, as they are and with the right checksum. Nothing panics, nothing
+// takes more memory than in proportion to the file, and what is accepted can be used.
 func FuzzOpen(f *testing.F) {
 	for _, covariance := range []string{CovarianceDiagonal, CovarianceFull} {
 		spec := testSpec()

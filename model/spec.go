@@ -36,7 +36,8 @@ type Spec struct {
 	Dynamics       DynamicsSpec    // learned dynamics, in the place of filter, forgetting and noise
 	TrainUsers     int64           // users that the basis was learned from, at least the largest degree
 
-	// Provenance says where the model comes from: command, data hash, solver report, … Any valid UTF-8.
+	// Provenance says where the model comes from: command, data hash, solver report, … Any valid
+	// UTF-8.
 	Provenance map[string]string
 }
 
@@ -49,8 +50,9 @@ func (s *Spec) TrainedAt() (at time.Time, ok bool) {
 	return at, err == nil
 }
 
-// DynamicsSpec says how a user's query follows from the events: by the paper's filter, or by dynamics that are learned from
-// the training users (package dynamics). With the latter Filter, Alpha, HalfLife, SigmaEta, SigmaNu and Covariance have no effect.
+// DynamicsSpec says how a user's query follows from the events: by the paper's filter, or by
+// dynamics that are learned from the training users (package dynamics). With the latter Filter,
+// Alpha, HalfLife, SigmaEta, SigmaNu and Covariance have no effect.
 type DynamicsSpec struct {
 	Kind      string        // DynamicsNone or DynamicsLearned
 	Bands     []kalman.Band // memories of the past
@@ -89,8 +91,9 @@ func (d *DynamicsSpec) validate() []error {
 	return faults
 }
 
-// DefaultSpec returns the constants of the paper: hypergraph with s = 1 and whole histories, t = 0, random-walk filter, no forgetting,
-// σ_η = σ_ν = 1e-4, diagonal covariance. TrainUsers is left to the caller.
+// DefaultSpec returns the constants of the paper: hypergraph with s = 1 and whole histories, t = 0,
+// random-walk filter, no forgetting, σ_η = σ_ν = 1e-4, diagonal covariance. TrainUsers is left to
+// the caller.
 func DefaultSpec() Spec {
 	return Spec{
 		Graph:          spectral.Hypergraph,
@@ -105,8 +108,8 @@ func DefaultSpec() Spec {
 }
 
 // Validate returns the faults of all fields that are out of range, joined; fields of Dynamics have
-// their own names, and Dynamics is the field of an unknown kind. The fields of the Kalman filter are
-// checked by [kalman.Filter.Validate], when a model is built.
+// their own names, and Dynamics is the field of an unknown kind. The fields of the Kalman filter
+// are checked by [kalman.Filter.Validate], when a model is built.
 func (s *Spec) Validate() error {
 	faults := []error{
 		spectral.Graph{Kind: s.Graph, DegreeExponent: s.DegreeExponent, Window: s.Window}.Validate(),
@@ -135,8 +138,9 @@ func (s *Spec) Validate() error {
 	return errors.Join(faults...)
 }
 
-// Rescale returns the factors d^{−t/2} of the encoder row and d^{t/2} of the decoder row of an item with
-// d users, for the exponent t of Spec.DegreeRescale. An item without users counts as one with one user.
+// Rescale returns the factors d^{−t/2} of the encoder row and d^{t/2} of the decoder row of an item
+// with d users, for the exponent t of Spec.DegreeRescale. An item without users counts as one with
+// one user.
 func Rescale(d int64, t float64) (encoder, decoder float32) {
 	power := math.Pow(float64(max(d, 1)), t/2)
 	return float32(1 / power), float32(power)
@@ -153,14 +157,15 @@ func (s *Spec) clone() Spec {
 // Estimator chooses what of a state is the query: the closed form or the Kalman estimate.
 type Estimator string
 
-// The two estimators of a user's spectrum. They are of the paper's model: with learned dynamics there is one query only,
-// whatever the estimator.
+// The two estimators of a user's spectrum. They are of the paper's model: with learned dynamics
+// there is one query only, whatever the estimator.
 const (
 	EstimatorGS  Estimator = "gs-imc"  // q = H(Λ) z, the closed form of the paper's Section 3
 	EstimatorBGS Estimator = "bgs-imc" // q = x̂, the Kalman estimate of Section 4
 )
 
-// Event is one interaction of a user with an item that the model knows: 0 ≤ Item < NumItems, |Weight| ≤ event.MaxWeight.
+// Event is one interaction of a user with an item that the model knows: 0 ≤ Item < NumItems,
+// |Weight| ≤ event.MaxWeight.
 type Event = kalman.Event
 
 // History holds the events of one user in the order in which they are to be folded: by time.

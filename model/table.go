@@ -11,13 +11,14 @@ type table struct {
 	basis   []float32 // n×k, U; UQ with a full covariance
 	degrees []int64   // n, d_v
 
-	// Of the transition: what an event on the item is expected to bring. Row i of the rotated filter
-	// is QᵀH u_i, and of learned dynamics W_b e_i for every band. The diagonal filter needs none.
+	// Of the transition: what an event on the item is expected to bring. Row i of the rotated
+	// filter is QᵀH u_i, and of learned dynamics W_b e_i for every band. The diagonal filter needs
+	// none.
 	predictions []float32 // n×width
 	width       int
 
-	// The factors d^{∓t/2} are kept in the file, not computed when it is read: powers and exponentials may differ in the
-	// last bit between processors, and states must not.
+	// The factors d^{∓t/2} are kept in the file, not computed when it is read: powers and
+	// exponentials may differ in the last bit between processors, and states must not.
 	encoderScale []float32 // n, d_i^{−t/2}
 	decoderScale []float32 // n, d_i^{t/2}
 	graphScale   []float64 // n, the diagonal by which K is normalised, see spectral.Basis.Scale

@@ -13,7 +13,8 @@ type topScratch struct {
 	more []ranking.Request
 }
 
-// ScoresTo stores the scores ŷ = D_v^{t/2} U q of a query in dst, NumItems long: dst[j] = d_j^{t/2} (u_j · q). O(nk).
+// ScoresTo stores the scores ŷ = D_v^{t/2} U q of a query in dst, NumItems long: dst[j] = d_j^{t/2}
+// (u_j · q). O(nk).
 func (m *Model) ScoresTo(dst, q []float32) {
 	if len(dst) != m.NumItems() {
 		panic(fmt.Sprintf("model: %d items, but scores of length %d", m.NumItems(), len(dst)))
@@ -28,19 +29,21 @@ func (m *Model) ScoresTo(dst, q []float32) {
 // CopyBytes is the memory, outside of the Go heap, of the copies of the basis that TopN reads.
 func (m *Model) CopyBytes() int64 { return m.top.Bytes() }
 
-// TopN stores in dst[:0] the n items of the largest scores among those that are not in skip, best first, ties to the
-// smaller index, and returns it; fewer than n if there are not so many. The scores have the bits of ScoresTo. skip may be
-// nil or must have NumItems bits.
+// TopN stores in dst[:0] the n items of the largest scores among those that are not in skip, best
+// first, ties to the smaller index, and returns it; fewer than n if there are fewer. The
+// scores have the bits of ScoresTo. skip may be nil or must have NumItems bits.
 //
-// Exact, as a rule by a pass over a quarter of the basis' bytes or less, see package topn. No allocation if dst has room for n.
+// Exact, as a rule by a pass over a quarter of the basis' bytes or less, see package topn. No
+// allocation if dst has room for n.
 func (m *Model) TopN(dst []ranking.Scored, q []float32, n int, skip *ranking.Set) []ranking.Scored {
 	batch := [1]ranking.Request{{Query: q, N: n, Skip: skip, Top: dst}}
 	m.TopNBatch(batch[:])
 	return batch[0].Top
 }
 
-// TopNBatch answers every request with what TopN would: the same items, order and bits. Requests share the pass over the
-// memory, so many cost much less than one after the other. A request with few items Among costs a look at these only.
+// TopNBatch answers every request with what TopN would: the same items, order and bits. Requests
+// share the pass over the memory, so a batch costs much less than its requests one after the other.
+// A request with few items Among costs a look at these only.
 func (m *Model) TopNBatch(batch []ranking.Request) {
 	for i := range batch {
 		m.checkQuery(batch[i].Query)

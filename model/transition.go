@@ -2,13 +2,13 @@ package model
 
 import "github.com/gsimc/gsimc/kalman"
 
-// transition is the law by which the state of a user moves with events, and by which a query follows
-// from the state. There are three: [diagonalFilter] and [rotatedFilter], which are the paper's, and
-// [learnedDynamics]. A model gets its transition once, from learnTransition when it is trained and
-// from readTransition when it is opened.
+// transition is the law by which the state of a user moves with events, and by which a query
+// follows from the state. There are three: [diagonalFilter] and [rotatedFilter], which are the
+// paper's, and [learnedDynamics]. A model gets its transition once, from learnTransition when it is
+// trained and from readTransition when it is opened.
 //
-// An item is given by its table and its row there. A transition that keeps numbers for each item has
-// them in table.predictions. A transition does not change once the model is built.
+// An item is given by its table and its row there. A transition that keeps numbers for each item
+// has them in table.predictions. A transition does not change once the model is built.
 type transition interface {
 	// NewState returns the state of a user without events.
 	NewState() *kalman.State
@@ -32,7 +32,8 @@ type transition interface {
 	// float64. It returns nil if the transition keeps nothing for each item.
 	predict(t *table, rows [][]float64) []float32
 
-	// tensors lists the arrays of the file that the transition needs, t being the table of the basis.
+	// tensors lists the arrays of the file that the transition needs, t being the table of the
+	// basis.
 	tensors(t *table) []tensor
 
 	// describe adds the constants to d.

@@ -20,9 +20,11 @@ type trace struct {
 	gains  []float32 // len(h) × k: K
 }
 
-// trace folds the history into a copy of before. On the way note stores the factors of each update: r
-// decays and k gains.
-func (u *unrolling) trace(r int, note func(s *kalman.State, e Event, decays, gains []float32)) *trace {
+// trace folds the history into a copy of before. On the way note stores the factors of each update:
+// r decays and k gains.
+func (u *unrolling) trace(
+	r int, note func(s *kalman.State, e Event, decays, gains []float32),
+) *trace {
 	k := u.m.k
 	t := &trace{decays: make([]float32, len(u.h)*r), gains: make([]float32, len(u.h)*k)}
 	s := u.before.Clone()
@@ -98,7 +100,8 @@ func (f *paperFilter) unrollBy(
 	u.unrollEstimate(t, predicted)
 }
 
-// unrollClosedForm unrolls q = H z. before is the query of the state that the history was folded into.
+// unrollClosedForm unrolls q = H z. before is the query of the state that the history was folded
+// into.
 func (u *unrolling) unrollClosedForm(
 	t *trace, predicted func(t *table, i, j int) float64, before []float32,
 ) {

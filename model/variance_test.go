@@ -18,7 +18,8 @@ func scoreVariance(m *Model, i int32, p []float32) float64 {
 	return sum
 }
 
-// TestVariance: the variance of every score is the quadratic form, shrinks from event to event, and grows with time.
+// TestVariance: the variance of every score is the quadratic form, shrinks from event to event, and
+// grows with time.
 func TestVariance(t *testing.T) {
 	const n, k = 40, 9
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -61,11 +62,13 @@ func TestVariance(t *testing.T) {
 		recent := variance(3)
 		m.VarianceTo(p, s, now+86400)
 		if later := variance(3); later <= recent {
-			t.Errorf("a day after event %d the variance is %v, before it was %v", e+1, later, recent)
+			t.Errorf("a day after event %d the variance is %v, before it was %v",
+				e+1, later, recent)
 		}
 		m.VarianceTo(p, s, now-500)
 		if earlier := variance(3); earlier != recent {
-			t.Errorf("for a time before the newest event the variance is %v, at the event it is %v", earlier, recent)
+			t.Errorf("for a time before the newest event the variance is %v, at the event it is %v",
+				earlier, recent)
 		}
 	}
 	m.VarianceTo(p, s, math.MaxInt64)

@@ -2,8 +2,8 @@ package ranking
 
 import "fmt"
 
-// Set is a set of item indices 0 … Cap()-1, one bit each. A nil *Set is a set without members, to be
-// read only. Reading from many goroutines is safe while none writes.
+// Set is a set of item indices 0 … Cap()-1, one bit each. A nil *Set is a set without members, to
+// be read only. Reading from many goroutines is safe while none writes.
 type Set struct {
 	words []uint64
 	n     int

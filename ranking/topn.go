@@ -2,9 +2,9 @@ package ranking
 
 import "math"
 
-// TopN selects the first n of a stream of scored items in the order of results. It is exact and looks
-// at every score once; the memory is that of the n results. Call Reset, then Offer as often as
-// needed, then Sorted. The zero value selects nothing.
+// TopN selects the first n of a stream of scored items in the order of results. It is exact and
+// looks at every score once; the memory is that of the n results. Call Reset, then Offer as often
+// as needed, then Sorted. The zero value selects nothing.
 type TopN struct {
 	n    int
 	heap []Scored // the best so far; a binary heap with the last of them at the root
@@ -18,7 +18,8 @@ func (t *TopN) Reset(buf []Scored, n int) {
 // Offer takes the scores of the items first, first+1, …; members of skip are left out. Calls must
 // come in rising order of items. A NaN counts as −∞, so it comes after all numbers but −∞.
 //
-// O(len(scores)) for the comparisons with the worst kept score, and O(log n) for each score above it.
+// O(len(scores)) for the comparisons with the worst kept score, and O(log n) for each score above
+// it.
 func (t *TopN) Offer(first int32, scores []float32, skip *Set) {
 	if t.n == 0 {
 		return
@@ -34,7 +35,8 @@ func (t *TopN) Offer(first int32, scores []float32, skip *Set) {
 	}
 	worst := t.heap[0].Score
 	for ; i < len(scores); i++ {
-		// A score equal to the worst has the larger index and stays out; so does a NaN, which compares false.
+		// A score equal to the worst has the larger index and stays out; so does a NaN, which
+		// compares false.
 		if s := scores[i]; s > worst && !skip.Has(first+int32(i)) {
 			t.heap[0] = Scored{first + int32(i), s}
 			down(t.heap, 0)
@@ -43,8 +45,8 @@ func (t *TopN) Offer(first int32, scores []float32, skip *Set) {
 	}
 }
 
-// Sorted returns the selected items, best first: n of them, or all that were offered and not skipped
-// if these are fewer than n. It ends the selection; the caller owns the slice.
+// Sorted returns the selected items, best first: n of them, or all that were offered and not
+// skipped if these are fewer than n. It ends the selection; the caller owns the slice.
 func (t *TopN) Sorted() []Scored {
 	h := t.heap
 	for end := len(h) - 1; end > 0; end-- {

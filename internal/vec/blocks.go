@@ -2,19 +2,22 @@ package vec
 
 import "fmt"
 
-// Rows of small integers are kept in blocks of BlockRows rows, a few columns of all rows after the other, so that a vector
-// register holds the same columns of several rows, the sums of the rows stand side by side, and memory is read from front to
-// back. The number of columns is a multiple of eight, filled up by any numbers: a query has zeros there. There are two forms.
+// Rows of small integers are kept in blocks of BlockRows rows, a few columns of all rows after the
+// other, so that a vector register holds the same columns of several rows, the sums of the rows
+// stand side by side, and memory is read from front to back. The number of columns is a multiple of
+// eight, filled up by any numbers: a query has zeros there. There are two forms.
 //
 // A block of bytes has numbers from −127 to 127. Number c of row r and column j is the byte
 //
 //	block[(j/4)·512 + 4r + j mod 4] = c + 128
 //
-// A block of five bits has odd numbers from −31 to 31: c = 2b − 31, with b from 0 to 31. It has 640 bytes for each eight columns,
-// g = (j/8)·640. The four high bits of b are half a byte, the low half for the first four of the columns, the high half for the
-// others. The low bits stand behind, those of eight rows in a byte:
+// A block of five bits has odd numbers from −31 to 31: c = 2b − 31, with b from 0 to 31. It has 640
+// bytes for each eight columns, g = (j/8)·640. The four high bits of b are half a byte, the low
+// half for the first four of the columns, the high half for the others. The low bits stand behind,
+// those of eight rows in a byte:
 //
-//	block[g + 4r + j mod 4] holds b >> 1, and bit r/16 of block[g + 512 + 64·(j mod 8 / 4) + 4·(r mod 16) + j mod 4] is b mod 2
+//	block[g + 4r + j mod 4] holds b >> 1, and b mod 2 is
+//	bit r/16 of block[g + 512 + 64·(j mod 8 / 4) + 4·(r mod 16) + j mod 4]
 const (
 	BlockRows = 128
 
@@ -29,17 +32,20 @@ func BlockBytes(columns int) int { return columns * BlockRows }
 // FiveBitBlockBytes is the size of a block of five bits.
 func FiveBitBlockBytes(columns int) int { return columns / 8 * fiveBytes }
 
-// SetBlockRow writes row r of a block of bytes: the numbers c, whose length is the number of columns.
+// SetBlockRow writes row r of a block of bytes: the numbers c, whose length is the number of
+// columns.
 func SetBlockRow(block []byte, r int, c []int8) {
 	at := columnGroup * r
 	for j := 0; j < len(c); j += columnGroup {
 		to, from := block[at:at+columnGroup:at+columnGroup], c[j:j+columnGroup:j+columnGroup]
-		to[0], to[1], to[2], to[3] = byte(from[0])^0x80, byte(from[1])^0x80, byte(from[2])^0x80, byte(from[3])^0x80
+		to[0], to[1] = byte(from[0])^0x80, byte(from[1])^0x80
+		to[2], to[3] = byte(from[2])^0x80, byte(from[3])^0x80
 		at += groupBytes
 	}
 }
 
-// SetFiveBitRow writes row r of a block of five bits, which was zero: the b of the numbers, as many as there are columns.
+// SetFiveBitRow writes row r of a block of five bits, which was zero: the b of the numbers, as many
+// as there are columns.
 func SetFiveBitRow(block []byte, r int, b []uint8) {
 	for j, x := range b {
 		half, low := fivePlaces(r, j)
@@ -51,11 +57,13 @@ func SetFiveBitRow(block []byte, r int, b []uint8) {
 // fivePlaces are the bytes that have the high bits and the low bit.
 func fivePlaces(r, j int) (half, low int) {
 	g := j / 8 * fiveBytes
-	return g + columnGroup*r + j%columnGroup, g + groupBytes + 64*(j%8/columnGroup) + columnGroup*(r%16) + j%columnGroup
+	half = g + columnGroup*r + j%columnGroup
+	low = g + groupBytes + 64*(j%8/columnGroup) + columnGroup*(r%16) + j%columnGroup
+	return half, low
 }
 
-// MaxDigit is the largest magnitude of a Digits' number: h = 256·hi + lo with two int8 digits. A query whose numbers are at most
-// SmallDigit has one digit only.
+// MaxDigit is the largest magnitude of a Digits' number: h = 256·hi + lo with two int8 digits. A
+// query whose numbers are at most SmallDigit has one digit only.
 const (
 	MaxDigit   = 127 << 8
 	SmallDigit = 127
@@ -69,7 +77,8 @@ type Digits struct {
 	small  bool    // hi is zero
 }
 
-// Set makes q the query h, whose magnitudes are at most MaxDigit and whose length is a multiple of eight. It keeps h.
+// Set makes q the query h, whose magnitudes are at most MaxDigit and whose length is a multiple of
+// eight. It keeps h.
 func (q *Digits) Set(h []int16) {
 	if len(h)%8 != 0 {
 		panic(fmt.Sprintf("vec: a query of %d digits, want a multiple of 8", len(h)))
@@ -87,13 +96,14 @@ func (q *Digits) Set(h []int16) {
 	}
 }
 
-// QuantisedScans tells whether the kernel in use goes over int8 rows faster than over float32 rows.
+// QuantisedScans reports whether the kernel in use reads int8 rows faster than over float32 rows.
 func QuantisedScans() bool { return inUse.quantised }
 
-// SmallDigitsFaster tells whether the kernel in use is faster with queries of one digit.
+// SmallDigitsFaster reports whether the kernel in use is faster with queries of one digit.
 func SmallDigitsFaster() bool { return inUse.smallFaster }
 
-// FiveBitsFaster tells whether the kernel in use takes rows of five bits as fast as memory gives them.
+// FiveBitsFaster reports whether the kernel in use takes rows of five bits as fast as memory gives
+// them.
 func FiveBitsFaster() bool { return inUse.collectFive != nil }
 
 func dotsGeneric(d *[BlockRows]int32, block []byte, q *Digits) {
@@ -101,7 +111,8 @@ func dotsGeneric(d *[BlockRows]int32, block []byte, q *Digits) {
 		sum, at := -128*q.sum, columnGroup*r
 		for j := 0; j < len(q.h); j += columnGroup {
 			h, c := q.h[j:j+columnGroup:j+columnGroup], block[at:at+columnGroup:at+columnGroup]
-			sum += int32(h[0])*int32(c[0]) + int32(h[1])*int32(c[1]) + int32(h[2])*int32(c[2]) + int32(h[3])*int32(c[3])
+			sum += int32(h[0])*int32(c[0]) + int32(h[1])*int32(c[1]) +
+				int32(h[2])*int32(c[2]) + int32(h[3])*int32(c[3])
 			at += groupBytes
 		}
 		d[r] = sum

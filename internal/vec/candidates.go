@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// Candidates are rows and the intervals that their scores lie in, the parts of each side by side: element j of all three slices
-// belongs together.
+// Candidates are rows and the intervals that their scores lie in, the parts of each side by side:
+// element j of all three slices belongs together.
 type Candidates struct {
 	Place     []int32
 	Low, High []float32
 }
 
-// Len is how many there are.
+// Len returns the number of candidates.
 func (c *Candidates) Len() int { return len(c.Place) }
 
-// Truncate leaves the first n.
+// Truncate keeps the first n candidates.
 func (c *Candidates) Truncate(n int) { c.Place, c.Low, c.High = c.Place[:n], c.Low[:n], c.High[:n] }
 
 // Move puts candidate from at the place to.
@@ -23,27 +23,30 @@ func (c *Candidates) Move(to, from int) {
 	c.Place[to], c.Low[to], c.High[to] = c.Place[from], c.Low[from], c.High[from]
 }
 
-// Drop leaves those, in their order, whose High is at least floor.
+// Drop keeps the candidates whose High is at least floor, in their order.
 func (c *Candidates) Drop(floor float32) { c.Truncate(inUse.drop(c, floor)) }
 
-// grow makes room for n more. Kernels may write into all of it.
+// grow makes room for n more candidates. Kernels may write into all of the room.
 func (c *Candidates) grow(n int) {
 	c.Place, c.Low, c.High = slices.Grow(c.Place, n), slices.Grow(c.Low, n), slices.Grow(c.High, n)
 }
 
-// Bounds are the intervals that the scores of a block's rows lie in, in terms of their dot products d with a query of integers:
+// Bounds are the intervals that the scores of a block's rows lie in, in terms of their dot products
+// d with a query of integers:
 //
 //	float32(d[r]) · Scale[r] · Step ± (Error[r] · Norm + Margin)
 //
-// each operation rounded to float32, from left to right, what is in parentheses first. d is exact as long as it is below 2^31.
+// each operation rounded to float32, from left to right, parentheses first. d is exact
+// as long as it is below 2^31.
 type Bounds struct {
 	Scale, Error       []float32 // BlockRows each
 	Step, Norm, Margin float32
 }
 
-// CollectTo appends to c the rows of a block of bytes whose upper bounds are at least floor, by rising number. Their places are
-// their numbers in the block, and first more. next is a block of the same size that will be wanted soon, which the kernel may
-// fetch into the caches meanwhile, or nil.
+// CollectTo appends to c the rows of a block of bytes whose upper bounds are at least floor, by
+// rising number. Their places are their numbers in the block, and first more. next is a block of
+// the same size that will be wanted soon, which the kernel may fetch into the caches meanwhile, or
+// nil.
 func (b *Bounds) CollectTo(c *Candidates, block []byte, q *Digits, floor float32, first int32, next []byte) {
 	b.check(c, block, q, BlockBytes(len(q.h)), next)
 	c.Truncate(len(c.Place) + inUse.collect(c, block, q, b, floor, first, next))
@@ -77,11 +80,10 @@ func (b *Bounds) at(r int, d int32) (score, err float32) {
 	return float32(float32(float32(d)*b.Scale[r]) * b.Step), float32(b.Error[r]*b.Norm) + b.Margin
 }
 
-// CountAtLeast returns how many of the numbers of v are at least floor.
+// CountAtLeast returns the number of elements of v that are at least floor.
 func CountAtLeast(v []float32, floor float32) int { return inUse.count(v, floor) }
 
-// collectDots is a collector for a kernel that multiplies. It writes behind the candidates, where there is room, and returns how
-// many.
+// collectDots returns the collector of a kernel that only multiplies.
 func collectDots(dots func(d *[BlockRows]int32, block []byte, q *Digits)) collector {
 	return func(c *Candidates, block []byte, q *Digits, b *Bounds, floor float32, first int32, _ []byte) int {
 		var d [BlockRows]int32
@@ -98,7 +100,8 @@ func collectDots(dots func(d *[BlockRows]int32, block []byte, q *Digits)) collec
 	}
 }
 
-// collectMasked is collectDots for a kernel that also finds the rows, and sets bit r mod 16 of masks[r/16] for each of them.
+// collectMasked is collectDots for a kernel that also finds the rows, and sets bit r mod 16 of
+// masks[r/16] for each of them.
 func collectMasked(
 	dots func(d *[BlockRows]int32, block []byte, q *Digits, next []byte),
 	reach func(masks *[masksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool,

@@ -9,10 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// rounded keeps the compiler from fusing operations: what goes through it has been rounded to float32.
+// rounded keeps the compiler from fusing operations: what goes through it has been rounded to
+// float32.
 func rounded(x float32) float32 { return math.Float32frombits(math.Float32bits(x)) }
 
-// TestCollect compares with the documented operations, around equality with the floor, behind candidates that stay.
+// TestCollect compares with the documented operations, around equality with the floor, behind
+// candidates that stay.
 func TestCollect(t *testing.T) { eachKernel(t, testCollect) }
 
 func testCollect(t *testing.T) {

@@ -3,8 +3,9 @@ package vec
 // lanes is the number of sums of Dot: two registers of AVX-512, four of AVX2, eight of NEON.
 const lanes = 32
 
-// dotGeneric is Dot without the check of the lengths. Eight sums fit the registers of every processor, so it goes over
-// the row four times, each time for a quarter of the sums; the row stays in the first cache.
+// dotGeneric is Dot without the check of the lengths. Eight sums fit the registers of every
+// processor, so it goes over the row four times, each time for a quarter of the sums; the row stays
+// in the first cache.
 func dotGeneric(a, b []float32) float32 {
 	var s [lanes]float32
 	whole := len(a) &^ (lanes - 1)
@@ -34,7 +35,8 @@ func quarter(s, a, b []float32, first int) {
 	s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7] = s0, s1, s2, s3, s4, s5, s6, s7
 }
 
-// fold adds the sums up in halves: s_i + s_{i+16}, then those + the ones eight further on, and so on.
+// fold adds the sums up in halves: s_i + s_{i+16}, then those + the ones eight further on, and so
+// on.
 func fold(s *[lanes]float32) float32 {
 	for half := lanes / 2; half > 0; half /= 2 {
 		for i := range half {

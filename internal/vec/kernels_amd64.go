@@ -2,7 +2,8 @@ package vec
 
 import "golang.org/x/sys/cpu"
 
-// kernels lists what this processor can do. x/sys/cpu knows a feature only if the operating system saves its registers.
+// kernels lists what this processor can do. x/sys/cpu knows a feature only if the operating system
+// saves its registers.
 func kernels() []kernel {
 	all := []kernel{generic}
 	if !cpu.X86.HasAVX2 || !cpu.X86.HasFMA {

@@ -2,8 +2,8 @@ package vec
 
 import "golang.org/x/sys/cpu"
 
-// kernels lists what this processor can do. The int8 rows want the dot products of Armv8.2, which nearly all servers
-// have.
+// kernels lists what this processor can do. The int8 rows want the dot products of Armv8.2, which
+// nearly all servers have.
 func kernels() []kernel {
 	all := []kernel{generic}
 	if !cpu.ARM64.HasASIMD {

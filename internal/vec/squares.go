@@ -1,6 +1,7 @@
 package vec
 
-// ScanSquaresTo writes the n = len(dst) quadratic forms of the rows of the n×k matrix rows with the diagonal p, k = len(p):
+// ScanSquaresTo writes the n = len(dst) quadratic forms of the rows of the n×k matrix rows with the
+// diagonal p, k = len(p):
 //
 //	dst[i] = Σ_l rows[i*k+l]² p[l]
 //
@@ -20,8 +21,8 @@ func squaresGeneric(dst, rows, p []float32) {
 	}
 }
 
-// squaresBlock is how many squares dotSquares makes at a time: few enough to stay in the first cache, and a multiple of
-// lanes, so that blocks do not change the order of the sums.
+// squaresBlock is how many squares dotSquares makes at a time: few enough to stay in the first
+// cache, and a multiple of lanes, so that blocks do not change the order of the sums.
 const squaresBlock = 8 * lanes
 
 // dotSquares is dotGeneric with the squares of a.

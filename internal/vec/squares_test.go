@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestScanSquares: the bits are those of Dot of the rounded squares with p, and nothing is read or written outside.
+// TestScanSquares: the bits are those of Dot of the rounded squares with p, and nothing is read or
+// written outside.
 func TestScanSquares(t *testing.T) { eachKernel(t, testScanSquares) }
 
 func testScanSquares(t *testing.T) {
@@ -36,7 +37,8 @@ func testScanSquares(t *testing.T) {
 	ScanSquaresTo(make([]float32, 2), make([]float32, 7), make([]float32, 4))
 }
 
-// BenchmarkScanSquaresTo is the work on the deviations of one list, with rows that stand in the caches.
+// BenchmarkScanSquaresTo is the work on the deviations of one list, with rows that stand in the
+// caches.
 func BenchmarkScanSquaresTo(b *testing.B) {
 	for _, k := range []int{64, 256} {
 		b.Run(fmt.Sprintf("n=100/k=%d", k), func(b *testing.B) {

@@ -16,7 +16,8 @@ func dotOracle(a, b []float32) float32 {
 	var s [32]float32
 	for i := range a {
 		p := a[i] * b[i]
-		s[i%32] = s[i%32] + math.Float32frombits(math.Float32bits(p)) // through the bits: cannot be fused
+		// Through the bits: cannot be fused.
+		s[i%32] = s[i%32] + math.Float32frombits(math.Float32bits(p))
 	}
 	for _, half := range []int{16, 8, 4, 2, 1} {
 		for i := range half {
@@ -58,7 +59,8 @@ func testDotOrder(t *testing.T) {
 	}
 }
 
-// TestDotExact bounds the error against exact arithmetic by the number of roundings that DotRoundings promises.
+// TestDotExact bounds the error against exact arithmetic by the number of roundings that
+// DotRoundings promises.
 func TestDotExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	for _, k := range lengths {
@@ -71,12 +73,14 @@ func TestDotExact(t *testing.T) {
 		}
 		want, _ := sum.Float64()
 		if diff := math.Abs(float64(Dot(a, b)) - want); diff > float64(DotRoundings(k))*0x1.00001p-24*size {
-			t.Errorf("k=%d: Dot differs from exact arithmetic by %g, Σ|a_i b_i| = %g", k, diff, size)
+			t.Errorf("k=%d: Dot differs from exact arithmetic by %g, Σ|a_i b_i| = %g",
+				k, diff, size)
 		}
 	}
 }
 
-// TestScanBits also stands the operands between NaNs: one read outside them would show in a sum, one write in a guard.
+// TestScanBits also stands the operands between NaNs: one read outside them would show in a sum,
+// one write in a guard.
 func TestScanBits(t *testing.T) { eachKernel(t, testScanBits) }
 
 func testScanBits(t *testing.T) {
