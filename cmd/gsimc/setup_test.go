@@ -11,7 +11,7 @@ import (
 
 // `config print` names each value and where it is from, and its output is a file that gives the same values.
 func TestConfigPrint(t *testing.T) {
-	file := writeFile(t, "gsimc.yaml", "drain-delay: 7s\nevent-weight:\n  view: 0.2\n")
+	file := writeFile(t, "gsimc.yaml", "drain-delay: 7s\nevent-weight:\n  view: 0.2\n  buy: 3\n")
 	env := []string{"GSIMC_STATE_CACHE=1GiB", "GSIMC_CONFIG=" + file}
 	code, out, stderr := runCLI(t, env, "config", "print", "serve")
 	if code != cli.ExitOK {
@@ -19,7 +19,7 @@ func TestConfigPrint(t *testing.T) {
 	}
 	for _, want := range []string{
 		"state-cache: 1GiB # GSIMC_STATE_CACHE\n", "drain-delay: 7s # " + file + "\n", "drain-timeout: 25s # default\n",
-		`event-weight: "view=0.2" # ` + file, "# model: not set\n",
+		`event-weight: "view=0.2,buy=3" # ` + file, "# model: not set\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)

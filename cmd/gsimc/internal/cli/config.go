@@ -51,7 +51,7 @@ func (c *configPrint) Run(a *App, k *kong.Kong, s *settings) error {
 
 // settingLine is "state-cache: 256MiB # default". A flag without a value is a comment.
 func settingLine(flag *kong.Flag, s *settings) (string, error) {
-	value, source := s.lookup(flag.Name)
+	value, source := s.lookup(flag)
 	if value == nil {
 		if !flag.HasDefault || flag.Default == "" {
 			return fmt.Sprintf("# %s: not set", flag.Name), nil

@@ -56,7 +56,7 @@ func (s *settings) Validate(*kong.Application) error { return nil }
 // Resolve implements [kong.Resolver]. It returns the value of a flag, or nil if neither the environment
 // nor the file has it. A value that the flag cannot take is refused here, where its source is known.
 func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-	value, source := s.lookup(flag.Name)
+	value, source := s.lookup(flag)
 	if value == nil {
 		return nil, nil
 	}
@@ -73,18 +73,25 @@ var commandLineOnly = []string{"help", "version", "config"}
 
 // lookup returns the value of a flag and where it is from; nil: neither the environment nor the file has
 // it.
-func (s *settings) lookup(flag string) (value any, source string) {
-	if slices.Contains(commandLineOnly, flag) {
+func (s *settings) lookup(flag *kong.Flag) (value any, source string) {
+	if slices.Contains(commandLineOnly, flag.Name) {
 		return nil, ""
 	}
-	if text, ok := s.env[envName(flag)]; ok {
-		return text, envName(flag)
+	if text, ok := s.env[envName(flag.Name)]; ok {
+		return text, envName(flag.Name)
 	}
-	if value, ok := s.values[flag]; ok {
-		return value, s.path
+	value, ok := s.values[flag.Name]
+	if !ok {
+		return nil, ""
 	}
-	return nil, ""
+	if pairs, ok := value.(mapping); ok {
+		return strings.Join(pairs, string(flag.Tag.MapSep)), s.path
+	}
+	return value, s.path
 }
+
+// mapping is a YAML mapping as "key=value" pairs. Each flag has its own separator of pairs.
+type mapping []string
 
 // takes returns an error if a flag cannot take a value of the settings.
 func takes(flag *kong.Flag, value any) error {
@@ -186,8 +193,7 @@ func (s *settings) parse(text []byte, known []string) error {
 	return nil
 }
 
-// flagValue turns a YAML value into what kong reads: text, or a list of texts. A mapping becomes
-// "key=value;…".
+// flagValue turns a YAML value into what kong reads: text, or a list of texts; or into a [mapping].
 func flagValue(node *yaml.Node) (any, error) {
 	switch {
 	case node.Kind == yaml.ScalarNode && node.Tag != "!!null":
@@ -202,11 +208,11 @@ func flagValue(node *yaml.Node) (any, error) {
 		}
 		return list, nil
 	case node.Kind == yaml.MappingNode:
-		var pairs []string
+		var pairs mapping
 		for i := 0; i < len(node.Content); i += 2 {
 			pairs = append(pairs, node.Content[i].Value+"="+node.Content[i+1].Value)
 		}
-		return strings.Join(pairs, ";"), nil
+		return pairs, nil
 	}
 	return nil, errors.New("want a value, a list or a mapping")
 }
