@@ -73,8 +73,35 @@ var (
 			"model", "spectral", "kalman", "dynamics", "dataset", "evaluate", "tune", "store", "server", "cmd",
 		}},
 		{"a load test sees a server from outside", []string{"loadtest"}, []string{"server", "store", "model", "dataset", "evaluate", "tune", "cmd"}},
+		{"a client knows the protocol only", []string{"client"}, []string{
+			"server", "store", "model", "spectral", "dataset", "train", "retrain", "evaluate", "tune", "cmd", "loadtest",
+		}},
+		{"what commands share knows none of them", []string{"cmd/gsimc/internal/cli", "cmd/gsimc/internal/child"}, commands},
+		{"bench knows no other command", []string{"cmd/gsimc/internal/bench"}, otherCommands("bench")},
+		{"call knows no other command", []string{"cmd/gsimc/internal/call"}, otherCommands("call")},
+		{"demo knows no other command", []string{"cmd/gsimc/internal/demo"}, otherCommands("demo")},
+		{"learn knows no other command", []string{"cmd/gsimc/internal/learn"}, otherCommands("learn")},
+		{"serve knows no other command", []string{"cmd/gsimc/internal/serve"}, otherCommands("serve")},
 	}
+
+	// The groups of commands.
+	commands = []string{"cmd/gsimc/internal/bench", "cmd/gsimc/internal/call", "cmd/gsimc/internal/demo", "cmd/gsimc/internal/learn",
+		"cmd/gsimc/internal/serve"}
 )
+
+// otherCommands are the groups of commands besides one.
+func otherCommands(name string) []string {
+	return slices.DeleteFunc(slices.Clone(commands), func(p string) bool { return path.Base(p) == name })
+}
+
+// Every command is built on cli: its flags, errors and output are those of all.
+func TestCommandsImportCLI(t *testing.T) {
+	for pkg, imports := range dependencies(t) {
+		if below(pkg, commands) && !slices.Contains(imports, full("cmd/gsimc/internal/cli")) {
+			t.Errorf("%s does not import cmd/gsimc/internal/cli", pkg)
+		}
+	}
+}
 
 func TestImportDirections(t *testing.T) {
 	deps := dependencies(t)
