@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// blockSize is how much text one processor reads at a time, in bytes: enough
+// blockSize is the length of text that one processor reads at a time, in bytes: enough
 // that handing it over does not count, little enough to stay in the caches.
 const blockSize = 256 << 10
 
@@ -28,8 +28,8 @@ type lineForm interface {
 
 // blockRows reads rows in blocks of whole lines: one goroutine decompresses and
 // cuts the text, a few others read the rows of the blocks, and next hands them
-// out in the order of the file. From a block on that may have rows of several
-// lines, all is read in next.
+// out in the order of the file. Behind the first block with a row of several
+// lines, everything is read in next.
 //
 // At any time there are two blocks for each processor, 64 bytes for each of
 // their rows, and one block in the making.
@@ -40,7 +40,7 @@ type blockRows struct {
 
 	now  *block    // the one whose rows are handed out
 	at   int       // its rows that are through
-	rest rowReader // of what is read without blocks, nil: not yet
+	rest rowReader // reads the text behind the blocks, nil: not yet
 
 	free chan *block
 	stop chan struct{} // closed when no more rows are wanted
@@ -70,7 +70,9 @@ type blockFault struct {
 func newBlockRows(s *source, form lineForm, lines lineReader) *blockRows {
 	workers := runtime.GOMAXPROCS(0)
 	b := &blockRows{
-		form: form, text: s.text, queue: make(chan *block, 2*workers), free: make(chan *block, 2*workers), stop: make(chan struct{}),
+		form: form, text: s.text,
+		queue: make(chan *block, 2*workers), free: make(chan *block, 2*workers),
+		stop: make(chan struct{}),
 	}
 	for range cap(b.free) {
 		b.free <- &block{read: make(chan struct{}, 1)}
@@ -103,7 +105,8 @@ func (b *blockRows) next(r *row) error {
 		if b.now == nil {
 			b.now, b.at = <-b.queue, 0
 			if !b.now.whole {
-				text := bufio.NewReaderSize(io.MultiReader(bytes.NewReader(b.now.text), b.text), MaxRowBytes)
+				left := io.MultiReader(bytes.NewReader(b.now.text), b.text)
+				text := bufio.NewReaderSize(left, MaxRowBytes)
 				b.rest = b.form.over(lineReader{text: text, line: b.now.line})
 				continue
 			}
@@ -210,7 +213,7 @@ func (x *block) parse(form lineForm) {
 	}
 }
 
-// fault takes the error out that stands after so many rows, if there is one.
+// fault takes out the error that stands after the first at rows, if there is one.
 func (x *block) fault(at int) error {
 	if len(x.faults) == 0 || x.faults[0].at != at {
 		return nil

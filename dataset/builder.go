@@ -5,18 +5,20 @@ import (
 	"math"
 )
 
-// Builder makes interactions of events that come one at a time, from anywhere but files, by the rules of [Read]: the
-// histories are sorted by time, with ties in the order of the calls, and each item of a user counts at its first place.
+// Builder makes interactions of events that come one at a time, from anywhere but files, by the
+// rules of [Read]: the histories are sorted by time, with ties in the order of the calls, and each
+// item of a user counts at its first place.
 //
-// Make one with [NewBuilder], call Add for every event and Interactions at the end. It is not safe for concurrent use.
+// Make one with [NewBuilder], call Add for every event and Interactions at the end. It is not safe
+// for concurrent use.
 type Builder struct {
 	source   string
 	load     loader
 	weighted bool // a weight other than 1 was added
 }
 
-// NewBuilder returns a builder without events. source names where they come from, for the errors; of the options the
-// filters and MaxBadRows count.
+// NewBuilder returns a builder without events. source names their origin in errors. Of the options
+// the filters and MaxBadRows count.
 func NewBuilder(source string, opt Options) (*Builder, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, err
@@ -26,10 +28,11 @@ func NewBuilder(source string, opt Options) (*Builder, error) {
 	return &Builder{source: source, load: load}, nil
 }
 
-// Add adds an event at a time in seconds since 1970. One whose weight is not above 0 says nothing about what the user
-// likes: it is left out and counted in Report.Unliked.
+// Add adds an event at a time in seconds since 1970. An event whose weight is not above 0 shows no
+// liking: it is left out and counted in Report.Unliked.
 //
-// A bad id, time or weight is a *RowError, whose line is the number of the event; see Options.MaxBadRows.
+// A bad id, time or weight is a *RowError, whose line is the number of the event; see
+// Options.MaxBadRows.
 func (b *Builder) Add(user, item string, time int64, weight float64) error {
 	l := &b.load
 	l.report.Rows++
@@ -41,7 +44,8 @@ func (b *Builder) Add(user, item string, time int64, weight float64) error {
 		return l.tolerate(newRowError(b.source, l.report.Rows, column, err))
 	}
 	b.weighted = b.weighted || weight != 1
-	if err := l.columns.add(l.users.of([]byte(user)), l.items.of([]byte(item)), time, float32(weight), 0, l.kept); err != nil {
+	u, i := l.users.of([]byte(user)), l.items.of([]byte(item))
+	if err := l.columns.add(u, i, time, float32(weight), 0, l.kept); err != nil {
 		return fmt.Errorf("%s: %w", b.source, err)
 	}
 	return nil
@@ -64,13 +68,14 @@ func checkEvent(user, item string, time int64, weight float64) (column string, e
 	return "", nil
 }
 
-// Interactions returns the events. They have no weights if all of these are 1. The error is that of [Read] if nothing is
-// left. The builder is used up.
+// Interactions returns the events. They have no weights if all of these are 1. The error is that of
+// [Read] if nothing is left. The builder is used up.
 func (b *Builder) Interactions() (*Interactions, *Report, error) {
 	r := b.load.report
 	if b.load.columns.rows == 0 {
-		return nil, nil, fmt.Errorf("%s: %w: %d events, %d of them bad and %d of a weight that is not above 0",
-			b.source, ErrNoData, r.Rows, r.BadRows, r.Unliked)
+		return nil, nil, fmt.Errorf(
+			"%s: %w: %d events, %d of them bad and %d of a weight that is not above 0", b.source,
+			ErrNoData, r.Rows, r.BadRows, r.Unliked)
 	}
 	if !b.weighted {
 		b.load.columns.weight = nil

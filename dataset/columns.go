@@ -33,9 +33,9 @@ func (c chunked[T]) at(i int32) *T { return &c[i>>chunkShift][i&chunkMask] }
 //	flattening      the permutation's memory becomes Item; Time and
 //	                Weight are copied one after the other             20 (24)
 //
-// so the peak is 20 bytes, or 24 with weights. Memory that is done with goes
-// back to the operating system between the steps: the collector alone would
-// let the process grow to twice of what is in use.
+// so the peak is 20 bytes, or 24 with weights, and 2 more with event types. Memory that is no longer
+// needed goes back to the operating system between the steps: the collector alone would let the
+// process grow to twice the memory in use.
 type columns struct {
 	rows   int32
 	user   chunked[int32]
@@ -49,7 +49,9 @@ type columns struct {
 type columnSet struct{ time, weight, kind bool }
 
 // add appends a row. kept must not change.
-func (c *columns) add(user, item int32, time int64, weight float32, kind uint16, kept columnSet) error {
+func (c *columns) add(
+	user, item int32, time int64, weight float32, kind uint16, kept columnSet,
+) error {
 	if c.rows == maxRows {
 		return errTooManyRows
 	}

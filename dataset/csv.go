@@ -9,9 +9,11 @@ import (
 )
 
 var (
-	errBareQuote  = errors.New(`a quote inside an unquoted field; put the field in quotes and double the quotes in it`)
-	errAfterQuote = errors.New(`text after a closing quote; double the quotes inside a quoted field`)
-	errOpenQuote  = fmt.Errorf("a quoted field that is not closed within %d bytes", MaxRowBytes)
+	errBareQuote = errors.New(`a quote inside an unquoted field; ` +
+		`put the field in quotes and double the quotes in it`)
+	errAfterQuote = errors.New(`text after a closing quote; ` +
+		`double the quotes inside a quoted field`)
+	errOpenQuote = fmt.Errorf("a quoted field that is not closed within %d bytes", MaxRowBytes)
 )
 
 // csvScanner cuts CSV text (RFC 4180) into rows of fields. It accepts what

@@ -17,7 +17,7 @@ type csvRows struct {
 }
 
 func newCSVRows(s *source, opt Options, d *decoder) (*csvRows, error) {
-	t, err := newTable(s, tableForm{delimiter: opt.Delimiter, names: opt.Columns, wanted: opt.wanted()})
+	t, err := newTable(s, opt.form())
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ type table struct {
 	form   tableForm
 }
 
-// tableForm is what is known of a table beforehand.
+// tableForm is the form of a table as the caller knows it.
 type tableForm struct {
 	delimiter byte     // 0: recognised, see Options.Delimiter
 	names     []string // of the columns of a file without a header; nil: it has one
@@ -176,8 +176,9 @@ func (t *table) missing(c column) *fault.Fault {
 	known := func(name string) bool { return slices.Contains(t.form.wanted, name) }
 	if !slices.ContainsFunc(t.header, known) && slices.ContainsFunc(t.header, looksLikeData) {
 		return &fault.Fault{
-			Field: "Columns", Problem: "the first row, " + quoteList(t.header) + ", looks like data and not like a header",
-			Want: "the names of the columns in their order, such as user_id,item_id,timestamp",
+			Field:   "Columns",
+			Problem: "the first row, " + quoteList(t.header) + ", looks like data and not like a header",
+			Want:    "the names of the columns in their order, such as user_id,item_id,timestamp",
 		}
 	}
 	f := c.missing(t.header)
@@ -198,10 +199,11 @@ func (t *table) next() ([][]byte, error) {
 	if len(fields) == len(t.header) {
 		return fields, nil
 	}
+	reason := "the row has %d fields, the header has %d"
 	if t.form.names != nil {
-		return nil, t.bad("", refusef("the row has %d fields, there are names of %d columns", len(fields), len(t.header)))
+		reason = "the row has %d fields, there are names of %d columns"
 	}
-	return nil, t.bad("", refusef("the row has %d fields, the header has %d", len(fields), len(t.header)))
+	return nil, t.bad("", refusef(reason, len(fields), len(t.header)))
 }
 
 // bad returns the error for a fault in the row that was read last.
@@ -219,7 +221,8 @@ func (t *table) scanError(err error) error {
 	case errOpenQuote, errRowTooLong:
 		// The end of the row is not known, so reading cannot go on: wrapped, the error is no
 		// *RowError that may be tolerated.
-		return fmt.Errorf("%s:%d: %w; check the quotes and the delimiter", t.path, t.scan.start, err)
+		return fmt.Errorf("%s:%d: %w; check the quotes and the delimiter",
+			t.path, t.scan.start, err)
 	}
 	return t.wrap(err)
 }

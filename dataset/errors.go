@@ -28,7 +28,7 @@ func (e *RowError) Error() string {
 // newRowError returns the fault err of a row. A reason has nothing underneath.
 func newRowError(file string, line int64, column string, err error) *RowError {
 	e := &RowError{File: file, Line: line, Column: column, Reason: err.Error()}
-	if _, only := err.(reason); !only { //nolint:errorlint // the refusals of this package are not wrapped
+	if _, only := err.(reason); !only { //nolint:errorlint // never wrapped
 		e.Err = err
 	}
 	return e

@@ -17,7 +17,7 @@ type Interactions struct {
 
 	Ptr    []int64   // len(Users)+1 offsets: user u owns entries Ptr[u] to Ptr[u+1]
 	Item   []int32   // item indices
-	Time   []int64   // seconds, nil if the data has none
+	Time   []int64   // seconds since 1970, nil if the data has none or only ordinals
 	Weight []float32 // nil if the data has none
 }
 
@@ -91,7 +91,8 @@ func (h *hashWriter) hex() string {
 	return hex.EncodeToString(h.sum.Sum(nil))
 }
 
-// Only returns a copy of the histories of some users, whose indices must ascend. Items and their indices stay what they are.
+// Only returns a copy of the histories of some users, whose indices must ascend. Items keep their
+// indices.
 func (d *Interactions) Only(users []int32) *Interactions {
 	out := &Interactions{Items: d.Items, Ptr: make([]int64, 1, len(users)+1)}
 	for _, u := range users {
@@ -109,8 +110,8 @@ func (d *Interactions) Only(users []int32) *Interactions {
 	return out
 }
 
-// HoldOutLast takes the last event of each of the users away, in place, and returns the items of these events. users must ascend.
-// Ids and indices stay what they are, even those of an item without events.
+// HoldOutLast takes the last event of each of the users away, in place, and returns the items of
+// these events. users must ascend. Ids keep their indices, even the id of an item without events.
 func (d *Interactions) HoldOutLast(users []int32) (items []int32) {
 	items = make([]int32, 0, len(users))
 	kept, from := int64(0), int64(0)

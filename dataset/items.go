@@ -19,8 +19,7 @@ type ItemsOptions struct {
 	TitleColumn string // column of the titles; empty: DefaultTitleColumn
 }
 
-// Catalogue holds what is known of items besides their ids. Its methods may be called on nil, a
-// catalogue without items.
+// Catalogue holds the titles of items. Its methods may be called on nil, a catalogue without items.
 type Catalogue struct {
 	titles map[string]string
 }
@@ -42,8 +41,8 @@ func (c *Catalogue) Len() int {
 }
 
 // ReadItems reads an items file, CSV or TSV with a header, plain or compressed, as Read recognises
-// them: a title for each item id. Titles may be empty, and in quotes they may hold delimiters, quotes
-// and line ends. More columns are ignored. The first fault is an error.
+// them: a title for each item id. Titles may be empty, and in quotes they may hold delimiters,
+// quotes and line ends. More columns are ignored. The first fault is an error.
 func ReadItems(path string, opt ItemsOptions) (*Catalogue, error) {
 	var c *Catalogue
 	err := oneSource(path, func(s *source) (err error) {

@@ -26,7 +26,8 @@ type jsonRows struct {
 // newJSONRows looks at the first object of s, which decides whether the file has times if
 // Options.TimeColumn leaves that open.
 func newJSONRows(s *source, opt Options, d *decoder) (*jsonRows, error) {
-	j := &jsonRows{source: s, lines: lineReader{text: s.text}, cols: opt.columns(), hasTime: true, decoder: d}
+	j := &jsonRows{source: s, cols: opt.columns(), hasTime: true, decoder: d}
+	j.lines.text = s.text
 	if err := j.lookAhead(s); err != nil {
 		return nil, err
 	}
@@ -64,7 +65,9 @@ func (j *jsonRows) lookAhead(s *source) error {
 
 // over implements lineForm.
 func (j *jsonRows) over(lines lineReader) rowReader {
-	return &jsonRows{source: j.source, lines: lines, cols: j.cols, hasTime: j.hasTime, decoder: j.decoder}
+	return &jsonRows{
+		source: j.source, lines: lines, cols: j.cols, hasTime: j.hasTime, decoder: j.decoder,
+	}
 }
 
 // multiline implements lineForm.
@@ -186,7 +189,8 @@ func jsonString(literal []byte) (text []byte, err error) {
 		return nil, refusef("string %s is not valid UTF-8", quote(literal))
 	}
 	// Two ids must not become one because both held half a surrogate pair.
-	if bytes.ContainsRune([]byte(s), utf8.RuneError) && !bytes.ContainsRune(literal, utf8.RuneError) {
+	if bytes.ContainsRune([]byte(s), utf8.RuneError) &&
+		!bytes.ContainsRune(literal, utf8.RuneError) {
 		return nil, refusef("string %s has an unpaired surrogate", quote(literal))
 	}
 	return []byte(s), nil

@@ -132,7 +132,9 @@ func (o Options) checkColumns() (faults []error) {
 		if other, taken := fields[c.name]; taken {
 			faults = append(faults, &fault.Fault{
 				Field: c.field, Problem: fmt.Sprintf("column %q has a use already", c.name),
-				Advice: []fault.Change{{Verb: "change", Field: c.field}, {Verb: "change", Field: other}},
+				Advice: []fault.Change{
+					{Verb: "change", Field: c.field}, {Verb: "change", Field: other},
+				},
 			})
 		}
 		fields[c.name] = c.field
@@ -140,7 +142,9 @@ func (o Options) checkColumns() (faults []error) {
 			faults = append(faults, &fault.Fault{
 				Field: "Columns", Got: strings.Join(o.Columns, ","),
 				Problem: fmt.Sprintf("lacks the column %q", c.name),
-				Advice:  []fault.Change{{Verb: "add it to", Field: "Columns"}, {Verb: "change", Field: c.field}},
+				Advice: []fault.Change{
+					{Verb: "add it to", Field: "Columns"}, {Verb: "change", Field: c.field},
+				},
 			})
 		}
 	}
@@ -180,6 +184,11 @@ func (o Options) columns() [numColumns]column {
 		weightColumn: {name: o.WeightColumn, field: "WeightColumn"},
 		typeColumn:   {name: o.TypeColumn, field: "TypeColumn"},
 	}
+}
+
+// form returns the form of CSV files.
+func (o Options) form() tableForm {
+	return tableForm{delimiter: o.Delimiter, names: o.Columns, wanted: o.wanted()}
 }
 
 // wanted returns the names of the columns that a file must have.

@@ -36,7 +36,8 @@ func newParquetRows(s *source, opt Options, d *decoder) (rows *parquetRows, err 
 	if err := checkFooter(s.file, s.size); err != nil {
 		return nil, err
 	}
-	file, err := parquet.OpenFile(s.file, s.size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	file, err := parquet.OpenFile(s.file, s.size,
+		parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errCorruptParquet, err)
 	}
@@ -90,16 +91,22 @@ func (p *parquetRows) open(i int, col column) (*parquetColumn, error) {
 		f.Problem = fmt.Sprintf("no flat column %q", col.name)
 		return nil, f
 	}
-	pc := &parquetColumn{name: col.name, index: c.Index(), unit: timeUnit(c.Type()), unsigned: unsigned(c.Type()), decoder: p.decoder}
+	pc := &parquetColumn{
+		name: col.name, index: c.Index(), decoder: p.decoder,
+		unit: timeUnit(c.Type()), unsigned: unsigned(c.Type()),
+	}
 	if !pc.readable(i, c.Type()) {
-		return nil, fmt.Errorf("column %s has the type %s, which cannot be read as %s", col.name, c.Type(), [...]string{"an id", "an id", "a time", "a weight", "an event type"}[i])
+		return nil, fmt.Errorf("column %s has the type %s, which cannot be read as %s",
+			col.name, c.Type(),
+			[...]string{"an id", "an id", "a time", "a weight", "an event type"}[i])
 	}
 	metadata := p.file.Metadata()
 	for g := range metadata.RowGroups {
 		group := &metadata.RowGroups[g]
 		chunk := &group.Columns[pc.index].MetaData
 		if chunk.NumValues != group.NumRows {
-			return nil, fmt.Errorf("%w: %d values of column %s in %d rows", errCorruptParquet, chunk.NumValues, col.name, group.NumRows)
+			return nil, fmt.Errorf("%w: %d values of column %s in %d rows",
+				errCorruptParquet, chunk.NumValues, col.name, group.NumRows)
 		}
 		if err := checkPages(p.source.file, p.source.size, chunk); err != nil {
 			return nil, fmt.Errorf("column %s: %w", col.name, err)
@@ -219,7 +226,8 @@ func (c *parquetColumn) readable(i int, t parquet.Type) bool {
 	case typeColumn:
 		return kind == parquet.ByteArray
 	case timeColumn:
-		return number || kind == parquet.ByteArray || kind == parquet.Float || kind == parquet.Double
+		return number || kind == parquet.ByteArray ||
+			kind == parquet.Float || kind == parquet.Double
 	}
 	return number || kind == parquet.Float || kind == parquet.Double
 }

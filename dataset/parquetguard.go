@@ -11,9 +11,9 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// The Parquet library allocates what the numbers in a file ask for, and a
+// The Parquet library allocates as much as the numbers in a file say, and a
 // process that runs out of memory cannot be saved by recover. So this file
-// looks at the numbers before the library does: the lengths in the footer and
+// checks the numbers before the library uses them: the lengths in the footer and
 // in the page headers of the columns to be read, and the sizes of their pages.
 
 const (
@@ -42,7 +42,8 @@ func checkFooter(file io.ReaderAt, size int64) error {
 		return err
 	}
 	if string(tail[4:]) != "PAR1" {
-		return fmt.Errorf("%w: it does not end with PAR1, the file is truncated or still being written", errCorruptParquet)
+		return fmt.Errorf(
+			"%w: it does not end with PAR1, it is truncated or still being written", errCorruptParquet)
 	}
 	length := int64(binary.LittleEndian.Uint32(tail[:4]))
 	if length > size-12 || length > maxFooterBytes {
@@ -112,7 +113,8 @@ func checkPage(h *format.PageHeader, column *format.ColumnMetaData, data []byte)
 	if values < 0 || values > most {
 		return fmt.Errorf("%w: a page of %d bytes with %d values", errCorruptParquet, size, values)
 	}
-	stored := h.Type == format.DataPageV2 && h.DataPageHeaderV2.V.IsCompressed.Valid && !h.DataPageHeaderV2.V.IsCompressed.V
+	compression := h.DataPageHeaderV2.V.IsCompressed
+	stored := h.Type == format.DataPageV2 && compression.Valid && !compression.V
 	if column.Codec == format.Snappy && !stored && levels < int64(len(data)) {
 		// Snappy allocates what its own first number asks for.
 		if n, k := binary.Uvarint(data[levels:]); k <= 0 || n > uint64(size) {
@@ -213,7 +215,7 @@ func (t *thriftChecker) value(kind byte, depth int) bool {
 	case thriftStruct:
 		return t.structure(depth + 1)
 	}
-	return false // maps and whatever else Parquet does not use
+	return false // a map or a kind that Parquet does not use
 }
 
 func (t *thriftChecker) list(depth int) bool {

@@ -54,10 +54,10 @@ func (d *Interactions) Partition(s Split) (*Partition, error) {
 	return c.PartitionInPlace(s)
 }
 
-// PartitionInPlace divides the histories by the roles of their users. Items that no training user has
-// are dropped everywhere: a model cannot know them. Validation and test users
-// who then have fewer than two items are dropped too, so the lengths of
-// Validation and Test count the users that are evaluated; Split.Count gives the
+// PartitionInPlace divides the histories by the roles of their users. Items that no training user
+// has are dropped everywhere: a model cannot know them. Validation and test users
+// with fewer than two items left are dropped too, so the lengths of Validation
+// and Test are the numbers of users that are evaluated; Split.Count gives the
 // numbers before. A split without training users is an error.
 //
 // The memory of the events becomes that of the training histories, so that they
@@ -65,7 +65,8 @@ func (d *Interactions) Partition(s Split) (*Partition, error) {
 func (d *Interactions) PartitionInPlace(s Split) (*Partition, error) {
 	mustMatch(d, s)
 	if s.Count(Train) == 0 {
-		return nil, errors.New("the split has no training users, so nothing can be learned: give at least one user the role train")
+		return nil, errors.New("the split has no training users, so nothing can be learned: " +
+			"give at least one user the role train")
 	}
 	p := &Partition{}
 	newItem := make([]int32, len(d.Items)) // index into p.Items, -1: dropped
@@ -134,7 +135,8 @@ func (d *Interactions) histories(s Split, role Role, newItem []int32, fewest int
 			events += n
 		}
 	}
-	h := Histories{User: make([]int32, 0, users), Ptr: make([]int64, 1, users+1), Item: make([]int32, 0, events)}
+	h := Histories{User: make([]int32, 0, users), Ptr: make([]int64, 1, users+1)}
+	h.Item = make([]int32, 0, events)
 	if d.Time != nil {
 		h.Time = make([]int64, 0, events)
 	}

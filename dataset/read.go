@@ -16,12 +16,12 @@ const progressRows = 1 << 16
 // badRowMessages is the number of bad rows that a Report describes.
 const badRowMessages = 5
 
-// Read reads the files of data, one after the other, into one set of interactions. A path is that of
-// a file or of a zip archive of files of one form, or "-" for Options.Stdin. All files must have
+// Read reads the files of data, one after the other, into one set of interactions. A path is
+// that of a file or of a zip archive of files of one form, or "-" for Options.Stdin. All files must have
 // times, or none.
 //
-// A fault in a row is a *RowError, possibly wrapped; see Options.MaxBadRows. Some faults end reading
-// in any case: files that are damaged or not of a known format, columns that are missing, rows
+// A fault in a row is a *RowError, possibly wrapped; see Options.MaxBadRows. Some faults end
+// reading in any case: files that are damaged or not of a known format, columns that are missing, rows
 // longer than MaxRowBytes, quotes that are never closed. Options that do not fit the files are
 // *fault.Fault of their fields. If nothing is left to return, the error wraps ErrNoData.
 func Read(data []string, opt Options) (*Interactions, *Report, error) {
@@ -123,10 +123,9 @@ func newLoader(data []string, opt Options) (*loader, error) {
 }
 
 func (l *loader) readAll(data []string) error {
-	form := tableForm{delimiter: l.opt.Delimiter, names: l.opt.Columns, wanted: l.opt.wanted()}
 	for _, path := range data {
 		size := int64(0)
-		err := eachSource(path, l.opt.Stdin, form, func(s *source) error {
+		err := eachSource(path, l.opt.Stdin, l.opt.form(), func(s *source) error {
 			size = s.size
 			return l.readSource(s)
 		})
@@ -206,8 +205,9 @@ func (l *loader) sameTimes(s *source, rows rowReader) error {
 	if l.kept.time {
 		with, without = without, with
 	}
-	return fmt.Errorf("%s has times in column %s and %s has not: files that are read together must all have them, or none",
-		with, l.opt.columns()[timeColumn].name, without)
+	return fmt.Errorf("%s has times in column %s and %s has not: "+
+		"files that are read together must all have them, or none", with,
+		l.opt.columns()[timeColumn].name, without)
 }
 
 // tolerate counts a bad row, or returns the error that ends reading.
@@ -220,7 +220,8 @@ func (l *loader) tolerate(err error) error {
 	if l.opt.MaxBadRows == 0 {
 		err := errors.Join(err, fault.New("MaxBadRows", 0, "more to skip bad rows"))
 		if outside := (*timeRange)(nil); errors.As(err, &outside) {
-			err = errors.Join(err, fault.New("TimeUnit", unitName(outside.ticks), "the unit of the times"))
+			unit := fault.New("TimeUnit", unitName(outside.ticks), "the unit of the times")
+			err = errors.Join(err, unit)
 		}
 		return err
 	}
@@ -285,7 +286,8 @@ func (l *loader) nothingRead() error {
 func (l *loader) sorted() (d *Interactions, kinds []uint16) {
 	rows := int64(l.columns.rows)
 	d, kinds = l.columns.interactions(l.users, l.items)
-	if l.kept.time && ticksOf[l.opt.TimeUnit] == 0 && !l.dated && l.oldest >= 0 && l.newest < max(endOf1970, rows+1) {
+	open := l.kept.time && ticksOf[l.opt.TimeUnit] == 0 && !l.dated
+	if open && l.oldest >= 0 && l.newest < max(endOf1970, rows+1) {
 		l.report.OrdinalTimes, d.Time = true, nil
 	}
 	return d, kinds

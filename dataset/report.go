@@ -66,7 +66,8 @@ func (o Options) unusedTypeColumn(names []string) string {
 		if slices.ContainsFunc(used[:], mapped) {
 			continue
 		}
-		if slices.Contains(typeNames, strings.ToLower(strings.NewReplacer("-", "_", " ", "_").Replace(name))) {
+		plain := strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(name), "-", "_"), " ", "_")
+		if slices.Contains(typeNames, plain) {
 			return name
 		}
 	}

@@ -28,7 +28,8 @@ type rowReader interface {
 // newRowReader opens the reader for the format of s and completes s.format and s.columns. The types
 // of the rows, if they have a column, are numbered by kinds.
 func newRowReader(s *source, opt Options, kinds *types) (rowReader, error) {
-	d := &decoder{clock: clock{ticks: ticksOf[opt.TimeUnit]}, kinds: kinds, weights: opt.EventWeights}
+	d := &decoder{kinds: kinds, weights: opt.EventWeights}
+	d.clock.ticks = ticksOf[opt.TimeUnit]
 	switch s.format {
 	case formatParquet:
 		return newParquetRows(s, opt, d)
@@ -102,7 +103,8 @@ func (d *decoder) recognise(rows rowReader) {
 	var r row
 	for {
 		err := rows.next(&r)
-		if _, tolerable := err.(*RowError); err != nil && !tolerable { //nolint:errorlint // as loader.tolerate
+		_, tolerable := err.(*RowError) //nolint:errorlint // as loader.tolerate
+		if err != nil && !tolerable {
 			break
 		}
 	}

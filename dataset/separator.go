@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// delimiters are those that are recognised, the most usual first.
+// delimiters are recognised, the most usual first.
 var delimiters = []byte{',', '\t', ';', '|'}
 
 // guessDelimiter recognises the delimiter by the first row of text: the one that makes the wanted
@@ -20,7 +20,11 @@ func (f tableForm) guessDelimiter(path string, text []byte) byte {
 		fields := splitFirst(text, d)
 		rows[d] = fields
 		lacks := func(name string) bool { return !slices.Contains(fields, name) }
-		if f.names == nil && !slices.ContainsFunc(f.wanted, lacks) || f.names != nil && len(fields) == len(f.names) {
+		fits := !slices.ContainsFunc(f.wanted, lacks)
+		if f.names != nil {
+			fits = len(fields) == len(f.names)
+		}
+		if fits {
 			return d
 		}
 	}
@@ -54,8 +58,8 @@ func splitFirst(text []byte, delimiter byte) (fields []string) {
 	return fields
 }
 
-// looksLikeData reports whether a field of a first row is a number or a time rather than the name of
-// a column.
+// looksLikeData reports whether a field of a first row is a number or a time rather than the name
+// of a column.
 func looksLikeData(field string) bool {
 	_, date := parseDate([]byte(field))
 	_, err := strconv.ParseFloat(field, 64)

@@ -23,6 +23,12 @@ const (
 	formatParquet = "parquet"
 )
 
+// First bytes of compressed files.
+var (
+	gzipMagic = []byte{0x1f, 0x8b}
+	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+)
+
 // maxZstdWindow bounds what a zstd frame header can make the decoder allocate.
 // 128 MiB is what "zstd --long" writes.
 const maxZstdWindow = 128 << 20
@@ -112,7 +118,8 @@ func oneSource(path string, do func(*source) error) error {
 // newSource recognises compression and format of the size bytes in file. at is nil if file is a
 // stream.
 func newSource(path string, file io.Reader, at io.ReaderAt, size int64) (_ *source, err error) {
-	s := &source{path: path, size: size, compression: "none", file: &countingFile{file: file, at: at}}
+	s := &source{path: path, size: size, compression: "none"}
+	s.file = &countingFile{file: file, at: at}
 	defer func() {
 		if err != nil {
 			_ = s.Close() // it was only read
@@ -148,14 +155,14 @@ func (s *source) empty() error { return fmt.Errorf("%s: the file is empty: %w", 
 // decompress returns the text behind raw, whose first bytes are magic.
 func (s *source) decompress(raw io.Reader, magic []byte) (io.Reader, error) {
 	switch {
-	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+	case bytes.HasPrefix(magic, gzipMagic):
 		s.compression = "gzip"
 		z, err := gzip.NewReader(raw)
 		if err != nil {
 			return nil, s.wrap(err)
 		}
 		return z, nil
-	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+	case bytes.Equal(magic, zstdMagic):
 		s.compression = "zstd"
 		z, err := zstd.NewReader(raw, zstd.WithDecoderMaxWindow(maxZstdWindow))
 		if err != nil {
@@ -183,15 +190,17 @@ func (s *source) recognise() error {
 	case len(start) == 0:
 		return s.empty()
 	case bytes.HasPrefix(start, []byte("PAR1")):
-		return fmt.Errorf("%s: a Parquet file inside %s; Parquet compresses its pages itself: unpack the file first", s.path, s.compression)
-	case bytes.HasPrefix(start, []byte{0x1f, 0x8b}), bytes.HasPrefix(start, []byte{0x28, 0xb5, 0x2f, 0xfd}), isZip(start):
+		return fmt.Errorf("%s: a Parquet file inside %s; Parquet compresses its pages itself: "+
+			"unpack the file first", s.path, s.compression)
+	case bytes.HasPrefix(start, gzipMagic), bytes.HasPrefix(start, zstdMagic), isZip(start):
 		return fmt.Errorf("%s: compressed twice: unpack the file once", s.path)
 	case strings.EqualFold(filepath.Ext(s.path), ".parquet"):
 		return fmt.Errorf("%s: is not a Parquet file: it does not start with PAR1", s.path)
 	case bytes.HasPrefix(first, []byte("{")):
 		s.format = formatJSONL
 	case bytes.HasPrefix(first, []byte("[")):
-		return fmt.Errorf("%s: starts with '[': a JSON array is not read, write one object per line (JSON Lines)", s.path)
+		return fmt.Errorf("%s: starts with '[': a JSON array is not read, "+
+			"write one object per line (JSON Lines)", s.path)
 	default:
 		s.format = formatCSV
 	}
@@ -204,9 +213,12 @@ func (s *source) wrap(err error) error {
 		return fmt.Errorf("%s: %w", s.path, err)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s: the %s data ends early, the file is truncated: fetch or write it again: %w", s.path, s.compression, err)
+		return fmt.Errorf("%s: the %s data ends early, the file is truncated: "+
+			"fetch or write it again: %w",
+			s.path, s.compression, err)
 	}
-	return fmt.Errorf("%s: damaged %s data, fetch or write the file again: %w", s.path, s.compression, err)
+	return fmt.Errorf("%s: damaged %s data, fetch or write the file again: %w",
+		s.path, s.compression, err)
 }
 
 // Close releases the decompressor and the file.

@@ -90,7 +90,10 @@ func readRoles(s *source) (Roles, error) {
 	if err != nil {
 		return nil, err
 	}
-	byName := map[string]Role{Train.String(): Train, Validation.String(): Validation, Test.String(): Test}
+	byName := map[string]Role{}
+	for _, role := range []Role{Train, Validation, Test} {
+		byName[role.String()] = role
+	}
 	roles := Roles{}
 	for {
 		fields, err := t.next()
@@ -106,7 +109,8 @@ func readRoles(s *source) (Roles, error) {
 		}
 		role, ok := byName[string(fields[at[1]])]
 		if !ok {
-			return nil, t.bad("role", refusef("%s, want train, validation or test", quote(fields[at[1]])))
+			return nil, t.bad("role", refusef("%s, want train, validation or test",
+				quote(fields[at[1]])))
 		}
 		if _, twice := roles[string(id)]; twice {
 			return nil, t.bad("user_id", refusef("user %s was there before", quote(id)))
@@ -144,7 +148,8 @@ func ReadSplit(path string, d *Interactions) (Split, error) {
 	}
 	s, unknown := roles.Split(d)
 	if unknown == len(roles) {
-		return nil, fmt.Errorf("%s: none of its %d users is in the data: is it the split of other data?", path, unknown)
+		return nil, fmt.Errorf("%s: none of its %d users is in the data: is it the split of other data?",
+			path, unknown)
 	}
 	return s, nil
 }

@@ -37,7 +37,8 @@ type timeRange struct {
 }
 
 func (e *timeRange) Error() string {
-	return fmt.Sprintf("time %s in the unit %s is outside the years 0 to 9999", e.value, unitName(e.ticks))
+	return fmt.Sprintf("time %s in the unit %s is outside the years 0 to 9999",
+		e.value, unitName(e.ticks))
 }
 
 // A clock reads the times of one file. It is shared by goroutines, which do not change it.
@@ -224,7 +225,9 @@ func parseOffset(b []byte) (seconds int64, ok bool) {
 	switch s := string(b); {
 	case s == "", s == "Z", s == "z", s == "UTC", s == "GMT":
 		return 0, true
-	case s[0] != '+' && s[0] != '-', len(s) != 3 && len(s) != 5 && len(s) != 6, len(s) == 6 && s[3] != ':':
+	case s[0] != '+' && s[0] != '-',
+		len(s) != 3 && len(s) != 5 && len(s) != 6,
+		len(s) == 6 && s[3] != ':':
 		return 0, false
 	}
 	hour, ok1 := digits(b[1:3])

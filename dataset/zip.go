@@ -38,7 +38,9 @@ func isZip(b []byte) bool {
 
 // eachEntry calls do for each data file in the archive at name, in the order of the archive. All of
 // them must be of one format and, if they are tables with a header, have the same one.
-func eachEntry(name string, archive *countingFile, size int64, form tableForm, do func(*source) error) error {
+func eachEntry(
+	name string, archive *countingFile, size int64, form tableForm, do func(*source) error,
+) error {
 	files, err := zipFiles(archive, size)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -53,8 +55,9 @@ func eachEntry(name string, archive *countingFile, size int64, form tableForm, d
 			if kind == first {
 				return err
 			}
-			return fmt.Errorf("%s: %s and %s have different columns: unpack the archive and name the files to read",
-				name, entryName(files[0]), entryName(f))
+			return fmt.Errorf("%s: %s and %s have different columns: "+
+				"unpack the archive and name the files to read", name,
+				entryName(files[0]), entryName(f))
 		})
 		if err != nil {
 			return err
@@ -82,7 +85,9 @@ func (s *source) kind(form tableForm) (string, error) {
 }
 
 // withEntry opens a file of an archive for do.
-func withEntry(name string, archive *countingFile, size int64, f *zip.File, do func(*source) error) error {
+func withEntry(
+	name string, archive *countingFile, size int64, f *zip.File, do func(*source) error,
+) error {
 	s := &source{path: name + "/" + entryName(f), size: size, compression: "zip", file: archive}
 	unpacked, err := f.Open()
 	if err != nil {
@@ -105,7 +110,7 @@ func entryName(f *zip.File) string {
 	return f.Name
 }
 
-// zipFiles returns the data files of an archive and refuses those that cannot be read.
+// zipFiles returns the data files of an archive. A file that cannot be read refuses the archive.
 func zipFiles(archive io.ReaderAt, size int64) (files []*zip.File, err error) {
 	if err := checkZipDirectory(archive, size); err != nil {
 		return nil, err
@@ -116,14 +121,16 @@ func zipFiles(archive io.ReaderAt, size int64) (files []*zip.File, err error) {
 	}
 	total := uint64(0)
 	for _, f := range z.File {
-		if strings.HasSuffix(f.Name, "/") || strings.HasPrefix(f.Name, "__MACOSX/") || strings.HasPrefix(path.Base(f.Name), ".") {
-			continue // folders, and what desktops add
+		if strings.HasSuffix(f.Name, "/") || strings.HasPrefix(f.Name, "__MACOSX/") ||
+			strings.HasPrefix(path.Base(f.Name), ".") {
+			continue // folders, and files that desktops add
 		}
 		switch {
 		case f.Flags&encryptedFlag != 0:
 			return nil, fmt.Errorf("%s is encrypted: unpack the archive first", entryName(f))
 		case f.Method != zip.Store && f.Method != zip.Deflate:
-			return nil, fmt.Errorf("%s is compressed by method %d, want deflate: unpack the archive first", entryName(f), f.Method)
+			return nil, fmt.Errorf("%s is compressed by method %d, want deflate: "+
+				"unpack the archive first", entryName(f), f.Method)
 		case f.UncompressedSize64 > math.MaxInt64-total:
 			return nil, errZip
 		}
@@ -131,7 +138,8 @@ func zipFiles(archive io.ReaderAt, size int64) (files []*zip.File, err error) {
 		files = append(files, f)
 	}
 	if total > freeZipBytes && (total-freeZipBytes)/maxZipExpansion > uint64(size) {
-		return nil, fmt.Errorf("an archive of %d bytes that unpacks to %d: unpack it first if that is right", size, total)
+		return nil, fmt.Errorf("an archive of %d bytes that unpacks to %d: unpack it first if that is right",
+			size, total)
 	}
 	if len(files) == 0 {
 		return nil, fmt.Errorf("the archive holds no file: %w", ErrNoData)
@@ -148,10 +156,13 @@ func checkZipDirectory(archive io.ReaderAt, size int64) error {
 	}
 	at := bytes.LastIndex(tail, []byte("PK\x05\x06"))
 	if at < 0 || len(tail)-at < recordBytes {
-		return fmt.Errorf("%w: it has no list of its files, it is truncated or still being written", errZip)
+		return fmt.Errorf(
+			"%w: it has no list of its files, it is truncated or still being written", errZip)
 	}
-	files, length := uint64(binary.LittleEndian.Uint16(tail[at+10:])), uint64(binary.LittleEndian.Uint32(tail[at+12:]))
-	if locator := at - locatorBytes; locator >= 0 && bytes.HasPrefix(tail[locator:], []byte("PK\x06\x07")) {
+	files := uint64(binary.LittleEndian.Uint16(tail[at+10:]))
+	length := uint64(binary.LittleEndian.Uint32(tail[at+12:]))
+	locator := at - locatorBytes
+	if locator >= 0 && bytes.HasPrefix(tail[locator:], []byte("PK\x06\x07")) {
 		var record [record64Bytes]byte
 		from := binary.LittleEndian.Uint64(tail[locator+8:])
 		if from > uint64(size) {
@@ -160,7 +171,8 @@ func checkZipDirectory(archive io.ReaderAt, size int64) error {
 		if _, err := archive.ReadAt(record[:], int64(from)); err != nil {
 			return fmt.Errorf("%w: %w", errZip, err)
 		}
-		files, length = binary.LittleEndian.Uint64(record[32:]), binary.LittleEndian.Uint64(record[40:])
+		files = binary.LittleEndian.Uint64(record[32:])
+		length = binary.LittleEndian.Uint64(record[40:])
 	}
 	const entryBytes = 46 // at least
 	if length > maxZipDirectory || files > maxZipDirectory/entryBytes {

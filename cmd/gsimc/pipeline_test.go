@@ -141,7 +141,7 @@ func TestTrainSplit(t *testing.T) {
 // Bad input leaves no file behind and names what is wrong.
 func TestTrainRefuses(t *testing.T) {
 	dir := t.TempDir()
-	good := writeFile(t, "events.csv", "user_id,item_id,timestamp\na,x,1\na,y,2\nb,x,3\n")
+	good := writeFile(t, "events.csv", "user_id,item_id,timestamp\na,x,1700000001\na,y,1700000002\nb,x,1700000003\n")
 	for _, c := range []struct {
 		name string
 		args []string

@@ -123,8 +123,8 @@ func newAlias(weights []uint64) alias {
 	for _, w := range weights {
 		total += w
 	}
-	// Scaled by n, the mean weight is total: whoever has less takes the
-	// difference from someone who has more. left is (high, low) 128 bits wide.
+	// Scaled by n, the mean weight is total: an entry below it takes the
+	// difference from an entry above it. left is (high, low) 128 bits wide.
 	a := make(alias, n)
 	left := make([][2]uint64, n)
 	var small, large []int32
@@ -148,7 +148,7 @@ func newAlias(weights []uint64) alias {
 			small = append(small, l)
 		}
 	}
-	// The sums are exact, so whoever is left has just the mean.
+	// The sums are exact, so every entry that is left has just the mean.
 	for _, i := range append(small, large...) {
 		a[i] = aliasSlot{keep: math.MaxUint64, other: i}
 	}

@@ -43,7 +43,7 @@ const (
 	MaxEvents = 1 << 40
 )
 
-// Config says what to generate.
+// Config is the size and the seed of a data set.
 type Config struct {
 	Users  int    // 1 to MaxUsers
 	Items  int    // 2 to MaxItems
@@ -64,7 +64,8 @@ func (c Config) Validate() error {
 		return errors.Join(faults...)
 	}
 	// 2^31·2^22 fits an int64.
-	if most := min(MaxEvents, int64(c.Users)*int64(c.Items)); c.Events < int64(c.Users) || c.Events > most {
+	most := min(MaxEvents, int64(c.Users)*int64(c.Items))
+	if c.Events < int64(c.Users) || c.Events > most {
 		return fault.New("Events", c.Events, fmt.Sprintf(
 			"%d (one for each user) to %d (every item for every user, at most 2^40)", c.Users, most))
 	}
@@ -98,7 +99,8 @@ func Generate(w io.Writer, cfg Config, progress func(events int64)) error {
 		b.recycle()
 	}
 	if written != cfg.Events {
-		return fmt.Errorf("synthetic: made %d events instead of %d; please report this together with the seed", written, cfg.Events)
+		return fmt.Errorf("synthetic: made %d events instead of %d; please report this with the seed",
+			written, cfg.Events)
 	}
 	return nil
 }
@@ -121,9 +123,8 @@ type block struct {
 // recycle gives b back to be used again.
 func (b *block) recycle() { b.free <- b }
 
-// makeBlocks fills blocks with so many workers and returns them in the order
-// of the users. stop ends the work and waits for that;
-// it must be called.
+// makeBlocks fills blocks with the given number of workers and returns them in the order of the
+// users. stop ends the work and waits for its end; it must be called.
 func makeBlocks(cfg Config, workers int) (blocks <-chan *block, stop func()) {
 	inFlight := 2*workers + 1
 	ordered, tasks := make(chan *block, inFlight), make(chan *block, inFlight)

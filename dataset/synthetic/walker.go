@@ -173,7 +173,7 @@ func (w *walker) anyLeft() int32 {
 	}
 }
 
-// appendPadded appends x with leading zeros up to so many digits.
+// appendPadded appends x with leading zeros up to the given number of digits.
 func appendPadded(text []byte, x, digits int) []byte {
 	from := len(text)
 	for range digits {
