@@ -29,14 +29,15 @@ func (k Kind) String() string { return [numKinds]string{"Recommend", "Observe", 
 
 var methods = [numKinds]string{pb.RecommenderService_Recommend_FullMethodName, pb.EventService_Observe_FullMethodName}
 
-// Request is a request in its encoded form: a RecommendRequest, an ObserveRequest, or for [Stream] an Event.
+// Request is a request in its encoded form: a RecommendRequest, an ObserveRequest, or for [Stream]
+// an Event.
 type Request struct {
 	Kind Kind
 	Body []byte
 }
 
-// Caller answers requests: a server behind a network, or something in this process to compare it with. Call returns when
-// the answer is there; it may be called concurrently.
+// Caller answers requests: a server behind a network, or something in this process to compare it
+// with. Call returns when the answer is there; it may be called concurrently.
 type Caller interface {
 	Call(ctx context.Context, r Request) error
 }
@@ -48,8 +49,8 @@ type Client struct {
 	next    atomic.Uint64
 }
 
-// Dial returns a client with this many connections, at least one, without transport security. The connections are made by
-// the first calls.
+// Dial returns a client with this many connections, at least one, without transport security. The
+// connections are made by the first calls.
 func Dial(address string, connections int) (*Client, error) {
 	c := &Client{}
 	for range connections {

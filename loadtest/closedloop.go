@@ -14,8 +14,8 @@ type ClosedLoop struct {
 	Timeout  time.Duration // deadline of a request
 }
 
-// Run sends the requests of the sources, one for each client, until the time is over or ctx ends, and waits for the answers. A
-// request counts if its answer comes within the measurement.
+// Run sends the requests of the sources, one for each client, until the time is over or ctx ends,
+// and waits for the answers. A request counts if its answer comes within the measurement.
 func (l ClosedLoop) Run(ctx context.Context, source func(client int) func() Request, to Caller) *Result {
 	result := newResult()
 	begin := time.Now()

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Quantiles of what several writers record must be those of all values together, to three digits, against sorting.
+// Quantiles of what several writers record must be those of all values together, to three digits,
+// against sorting.
 func TestHistogramQuantiles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	all := make([]time.Duration, 36_000)

@@ -20,7 +20,8 @@ type Machine struct {
 	Load    string `json:"load,omitempty"` // load averages when the run began: above 0 something else ran too
 }
 
-// ThisMachine describes the machine that it runs on, for a program of this version that uses these numerical kernels.
+// ThisMachine describes the machine that it runs on, for a program of this version that uses these
+// numerical kernels.
 func ThisMachine(commit, kernels string) Machine {
 	m := Machine{
 		CPU: procField("/proc/cpuinfo", "model name"), Cores: runtime.GOMAXPROCS(0), Kernel: firstWords("/proc/sys/kernel/osrelease", 1),

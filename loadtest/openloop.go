@@ -15,8 +15,8 @@ type OpenLoop struct {
 	Seed     uint64        // of the intended times
 }
 
-// Run sends the requests that next returns, and waits for the answers. If ctx ends before, the result holds what was
-// measured until then.
+// Run sends the requests that next returns, and waits for the answers. If ctx ends before, the
+// result holds what was measured until then.
 func (o OpenLoop) Run(ctx context.Context, next func() Request, to Caller) *Result {
 	a := newAlarm()
 	defer a.close()
@@ -38,7 +38,8 @@ func (o OpenLoop) run(ctx context.Context, c clock, next func() Request, to Call
 			result.Late.Record(c.now() - intended)
 		}
 		wg.Go(func() {
-			// What is late by more than the deadline is not sent any more, which also bounds the requests in flight.
+			// What is late by more than the deadline is not sent any more, which also bounds the
+			// requests in flight.
 			ctx, cancel := context.WithTimeout(ctx, o.Timeout-(c.now()-intended))
 			defer cancel()
 			err := to.Call(ctx, r)

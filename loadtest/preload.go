@@ -10,7 +10,8 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 )
 
-// Loaded returns the items, by index, of the history that [Client.Preload] gives a user: n events, drawn for this user alone.
+// Loaded returns the items, by index, of the history that [Client.Preload] gives a user: n events,
+// drawn for this user alone.
 func (t *Traffic) Loaded(user, n int) []int32 {
 	rng := rand.New(rand.NewPCG(t.Seed+uint64(user)<<32, historyStream))
 	zipf := newZipf(rng, len(t.Items))
@@ -21,14 +22,16 @@ func (t *Traffic) Loaded(user, n int) []int32 {
 	return items
 }
 
-// Messages of Preload: as many events as a server takes in one, and enough on their way to keep it busy.
+// Messages of Preload: as many events as a server takes in one, and enough on their way to keep it
+// busy.
 const (
 	preloadBatch  = 1000
 	preloadWindow = 16 // on each connection
 )
 
-// Preload streams the histories of users first up to end, n events each, one user after the other: a server sorts the events that
-// it gets by user, and in this order it has the least to do. A history that is there already stays as it is.
+// Preload streams the histories of users first up to end, n events each, one user after the other:
+// a server sorts the events that it gets by user, and in this order it has the least to do. A
+// history that is there already stays as it is.
 func (c *Client) Preload(ctx context.Context, t *Traffic, first, end, n int, progress func(done, total int)) error {
 	total := (end - first) * n
 	begun := make([]preloading, len(c.conns)) // on each connection, which has every so many-th user

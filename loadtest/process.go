@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// What a server does with a load of events after it has acknowledged them, sorting above all and the sampling of live quality, is
-// not part of what is measured next. It gets this long.
+// What a server does with a load of events after it has acknowledged them, sorting above all and
+// the sampling of live quality, is not part of what is measured next. It gets this long.
 const (
 	settleLimit = 15 * time.Second
 	settleLook  = 250 * time.Millisecond // between two looks at how busy it is
@@ -53,8 +53,8 @@ func processorTime(pid int) time.Duration {
 // ticksPerSecond is the unit of the times in /proc: 100 on every architecture that Go knows.
 const ticksPerSecond = 100
 
-// processNumbers are n fields of a file of the process in /proc, from one on and counted behind the name of the program, if that
-// is there; zeros if the system does not tell.
+// processNumbers are n fields of a file of the process in /proc, from one on and counted behind the
+// name of the program, if that is there; zeros if the system does not tell.
 func processNumbers(pid int, file string, from, n int) []int64 {
 	numbers := make([]int64, n)
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))

@@ -15,9 +15,9 @@ type Pump struct {
 	Acked  func(latency time.Duration, events int) // told of each acknowledged message, concurrently; may be nil
 }
 
-// Pump streams events on all connections at once, as fast as the server acknowledges them, until there are no more or ctx
-// ends, and returns how many were acknowledged. The end of ctx is no error; events in flight are waited
-// for.
+// Pump streams events on all connections at once, as fast as the server acknowledges them, until
+// there are no more or ctx ends, and returns how many were acknowledged. The end of ctx is no
+// error; events in flight are waited for.
 func (c *Client) Pump(ctx context.Context, p Pump) (acked int64, err error) {
 	flights := make([]*flight, len(c.conns))
 	var wg sync.WaitGroup
@@ -100,7 +100,8 @@ func (f *flight) failure() error {
 // landing is how long the last acknowledgements may take.
 const landing = 10 * time.Second
 
-// land waits until nothing is in flight on s, which is closed if there was a failure or it takes too long.
+// land waits until nothing is in flight on s, which is closed if there was a failure or it takes
+// too long.
 func (f *flight) land(s *eventStream) {
 	if f.failure() != nil {
 		s.close()

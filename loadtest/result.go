@@ -31,8 +31,8 @@ func newResult() *Result {
 	return r
 }
 
-// record notes a request that took this long and ended with err. One that missed its deadline took at least as long as it
-// was given: its latency counts, lest a server look fast by not answering.
+// record notes a request that took this long and ended with err. One that missed its deadline took
+// at least as long as it was given: its latency counts, lest a server look fast by not answering.
 func (r *Result) record(kind Kind, latency, timeout time.Duration, err error) {
 	missed := errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded
 	if err == nil {
@@ -58,7 +58,8 @@ func (r *Result) Failed() int64 { return r.failed }
 // Rate is the number of answered requests a second.
 func (r *Result) Rate() float64 { return float64(r.answered) / r.Elapsed.Seconds() }
 
-// Err is an error if so many requests failed that the figures mean nothing: more than one in ten, or all.
+// Err is an error if so many requests failed that the figures mean nothing: more than one in ten,
+// or all.
 func (r *Result) Err() error {
 	if r.failed == 0 && r.answered > 0 || r.failed*10 <= r.answered && r.answered > 0 {
 		return nil

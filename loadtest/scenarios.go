@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// What the figures should be: a server that costs little beside the transport, the search and the disk that it cannot do without.
+// What the figures should be: a server that costs little beside the transport, the search and the
+// disk that it cannot do without.
 const (
 	latencyLimit    = 1.15 // Recommend p50, of echo p50 + in-process p50
 	throughputLimit = 0.40 // Recommend rate, of the echo's
@@ -29,9 +30,10 @@ func (s *Suite) observeOnly() Traffic {
 	return t
 }
 
-// Latency measures Recommend with one request in flight, beside the echo and the search in this process: one after the other, and with
-// pauses between them, as long as the echo takes. A search that a server makes comes after such a pause, when the processor has slept
-// or done something else, and takes longer than the same in a loop.
+// Latency measures Recommend with one request in flight, beside the echo and the search in this
+// process: one after the other, and with pauses between them, as long as the echo takes. A search
+// that a server makes comes after such a pause, when the processor has slept or done something
+// else, and takes longer than the same in a loop.
 func (s *Suite) Latency(ctx context.Context) error {
 	t := s.recommendOnly()
 	measurements := 2
@@ -69,7 +71,8 @@ func (s *Suite) Latency(ctx context.Context) error {
 	})
 }
 
-// Throughput measures how many Recommend a second there are with this many requests in flight, beside the echo.
+// Throughput measures how many Recommend a second there are with this many requests in flight,
+// beside the echo.
 func (s *Suite) Throughput(ctx context.Context, inFlight int) error {
 	t := s.recommendOnly()
 	return s.rounds(ctx, "throughput", "", 0, 2, func(ctx context.Context, r *round) error {
@@ -77,7 +80,8 @@ func (s *Suite) Throughput(ctx context.Context, inFlight int) error {
 	})
 }
 
-// Observe measures how many durable Observe a second there are with this many requests in flight, beside the echo.
+// Observe measures how many durable Observe a second there are with this many requests in flight,
+// beside the echo.
 func (s *Suite) Observe(ctx context.Context, inFlight int) error {
 	t := s.observeOnly()
 	return s.rounds(ctx, "observe", "", 0, 2, func(ctx context.Context, r *round) error {
@@ -127,7 +131,8 @@ func (r *round) value(name string) float64 {
 	panic("loadtest: no figure " + name)
 }
 
-// StreamWindow is how many events are in flight on each connection when events are streamed at full speed.
+// StreamWindow is how many events are in flight on each connection when events are streamed at full
+// speed.
 const StreamWindow = 4096
 
 // Ingestion measures how many streamed events a second become durable, with this many in a message.
@@ -162,8 +167,8 @@ func (s *Suite) Ingestion(ctx context.Context, batch int) error {
 	})
 }
 
-// Load says how much an open loop sends: Rate requests a second, or, if that is 0, the share Share of what a closed loop with
-// InFlight requests found just before.
+// Load says how much an open loop sends: Rate requests a second, or, if that is 0, the share Share
+// of what a closed loop with InFlight requests found just before.
 type Load struct {
 	Rate     float64
 	Share    float64

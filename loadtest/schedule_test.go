@@ -57,7 +57,8 @@ func (f callerFunc) Call(ctx context.Context, r Request) error { return f(ctx, r
 
 func oneRequest() Request { return Request{Kind: Recommend} }
 
-// Requests go out at their intended times, however long the answers take, and the warm-up does not count.
+// Requests go out at their intended times, however long the answers take, and the warm-up does not
+// count.
 func TestOpenLoopSendsOnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		loop := OpenLoop{Rate: 1000, Warmup: 100 * time.Millisecond, Duration: time.Second, Timeout: time.Minute, Seed: 3}
@@ -91,8 +92,9 @@ func TestOpenLoopSendsOnTime(t *testing.T) {
 	})
 }
 
-// A server that takes one request at a time and stalls for 200 ms in a run of a second holds up a fifth of the users. An open
-// loop must say so; a closed loop cannot, which is why tails come from open ones.
+// A server that takes one request at a time and stalls for 200 ms in a run of a second holds up a
+// fifth of the users. An open loop must say so; a closed loop cannot, which is why tails come from
+// open ones.
 func TestStallIsAccountedFor(t *testing.T) {
 	stalling := func() Caller {
 		turn := make(chan struct{}, 1)
@@ -112,7 +114,8 @@ func TestStallIsAccountedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		loop := OpenLoop{Rate: 1000, Duration: time.Second, Timeout: time.Minute, Seed: 1}
 		open := loop.run(t.Context(), bubbleClock{begin: time.Now()}, oneRequest, stalling()).Latency[Recommend]
-		// Of the users of the stall those of its first half waited for more than 100 ms: a tenth of all.
+		// Of the users of the stall those of its first half waited for more than 100 ms: a tenth of
+		// all.
 		if q80, q95 := open.Quantile(0.7), open.Quantile(0.95); q80 > 20*time.Millisecond || q95 < 80*time.Millisecond {
 			t.Errorf("open loop: p70 is %s, want little; p95 is %s, want over 80ms", q80, q95)
 		}
@@ -148,7 +151,8 @@ func TestOwnDelayIsAccountedFor(t *testing.T) {
 	})
 }
 
-// A request that is not answered in time counts with at least the deadline, and an open loop goes on meanwhile.
+// A request that is not answered in time counts with at least the deadline, and an open loop goes
+// on meanwhile.
 func TestMissedDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		loop := OpenLoop{Rate: 100, Duration: time.Second, Timeout: 50 * time.Millisecond, Seed: 1}
@@ -166,7 +170,8 @@ func TestMissedDeadlines(t *testing.T) {
 	})
 }
 
-// A closed loop keeps its number of requests in flight and counts the answers within the measurement.
+// A closed loop keeps its number of requests in flight and counts the answers within the
+// measurement.
 func TestClosedLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slots := make(chan struct{}, 8)

@@ -13,8 +13,8 @@ import (
 	"github.com/gsimc/gsimc/internal/wire"
 )
 
-// eventStream is a StreamObserve on one connection, shared by any number of senders. The first event opens it, and the
-// first after it broke opens a new one.
+// eventStream is a StreamObserve on one connection, shared by any number of senders. The first
+// event opens it, and the first after it broke opens a new one.
 type eventStream struct {
 	conn grpc.ClientConnInterface
 
@@ -58,8 +58,8 @@ func (s *eventStream) call(ctx context.Context, event []byte) error {
 	}
 }
 
-// send sends encoded events in one message; settled is called once, when all are acknowledged or the stream has ended. With an
-// error it is not called.
+// send sends encoded events in one message; settled is called once, when all are acknowledged or
+// the stream has ended. With an error it is not called.
 func (s *eventStream) send(events [][]byte, settled func(error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Suite runs scenarios against a server and collects what they give. Within a scenario everything that is compared takes
-// turns: a round measures each once, and there are Repetitions rounds.
+// Suite runs scenarios against a server and collects what they give. Within a scenario everything
+// that is compared takes turns: a round measures each once, and there are Repetitions rounds.
 type Suite struct {
 	Server    *Client
 	Echo      *Client // an [Echo] with the server's answers
@@ -24,16 +24,19 @@ type Suite struct {
 	Sync func() (time.Duration, error)
 	// RSS, if set, is the resident memory of the server in bytes.
 	RSS func() int64
-	// Settle, if set, waits until the server has next to nothing left to do from what was measured before.
+	// Settle, if set, waits until the server has next to nothing left to do from what was measured
+	// before.
 	Settle func(context.Context)
-	// Progress is told which scenario or point of a sweep runs and how many of its measurements are done.
+	// Progress is told which scenario or point of a sweep runs and how many of its measurements are
+	// done.
 	Progress func(what string, done, total int)
 
 	series  []Series
 	sources int // made so far: each draws other requests
 }
 
-// Series returns what was measured so far, a series for each quantity in the order of the first measurement.
+// Series returns what was measured so far, a series for each quantity in the order of the first
+// measurement.
 func (s *Suite) Series() []Series { return s.series }
 
 // Continue takes over what another suite measured: further points of a series join those before.
@@ -87,8 +90,8 @@ var (
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// rounds runs the rounds of a scenario, with this many measurements in each, and adds what they gave as points at x of the
-// series of the group. If it fails or ctx ends, the rounds before count.
+// rounds runs the rounds of a scenario, with this many measurements in each, and adds what they
+// gave as points at x of the series of the group. If it fails or ctx ends, the rounds before count.
 func (s *Suite) rounds(ctx context.Context, group, xName string, x float64, measurements int, one func(context.Context, *round) error) error {
 	values, shown := map[string][]float64{}, group
 	if xName != "" { // each point begins anew

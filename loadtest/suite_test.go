@@ -254,7 +254,8 @@ func TestPreload(t *testing.T) {
 	}
 }
 
-// Events of one message have one sequence number, that of the first, and stand in another field than a single one.
+// Events of one message have one sequence number, that of the first, and stand in another field
+// than a single one.
 func TestStreamMessage(t *testing.T) {
 	a, b := encode(&pb.Event{ItemId: "a"}), encode(&pb.Event{ItemId: "b"})
 	if m := decode(t, streamMessage(300, [][]byte{a}), &pb.StreamObserveRequest{}); m.GetSequence() != 300 || m.GetEvent().GetItemId() != "a" {
@@ -270,7 +271,8 @@ func TestStreamMessage(t *testing.T) {
 	}
 }
 
-// A streamed event of a mix is answered when it is acknowledged, and a new stream follows on a broken one.
+// A streamed event of a mix is answered when it is acknowledged, and a new stream follows on a
+// broken one.
 func TestStreamCall(t *testing.T) {
 	client := serveStreams(t, &streamServer{breakAt: 4})
 	var wg sync.WaitGroup

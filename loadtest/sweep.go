@@ -8,8 +8,8 @@ type Axis struct {
 	X    string // what x counts
 }
 
-// Cost measures Recommend at one point x of a sweep: its latency with one request in flight, how many a second there are with
-// inFlight, and the memory of the server.
+// Cost measures Recommend at one point x of a sweep: its latency with one request in flight, how
+// many a second there are with inFlight, and the memory of the server.
 func (s *Suite) Cost(ctx context.Context, axis Axis, x float64, inFlight int) error {
 	t := s.recommendOnly()
 	return s.rounds(ctx, "sweep "+axis.Name, axis.X, x, 2, func(ctx context.Context, r *round) error {

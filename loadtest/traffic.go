@@ -20,8 +20,9 @@ const (
 	historyStream
 )
 
-// Popularity follows a Zipf–Mandelbrot law, for users and for items: the share of the r-th is proportional to
-// (r + zipfShift)^−zipfExponent. The shift keeps the first from being a tenth of everything: of 10,000 it has two in a hundred.
+// Popularity follows a Zipf–Mandelbrot law, for users and for items: the share of the r-th is
+// proportional to (r + zipfShift)^−zipfExponent. The shift keeps the first from being a tenth of
+// everything: of 10,000 it has two in a hundred.
 const (
 	zipfExponent = 1.1
 	zipfShift    = 10
@@ -131,7 +132,8 @@ func (s *Source) Next() Request {
 	return Request{Recommend, s.recommend()}
 }
 
-// Event draws an event in its encoded form. It is encoded by hand, since the processors that this takes are the server's too.
+// Event draws an event in its encoded form. It is encoded by hand, since the processors that this
+// takes are the server's too.
 func (s *Source) Event() []byte {
 	s.events++
 	s.id = strconv.AppendUint(append(s.id[:0], s.name...), s.events, 36)

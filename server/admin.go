@@ -14,8 +14,8 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// admin implements AdminService. It stands on the same listener as the other services: it can neither read nor change
-// what they could not, besides loading the configured model file again.
+// admin implements AdminService. It stands on the same listener as the other services: it can
+// neither read nor change what they could not, besides loading the configured model file again.
 type admin struct {
 	pb.UnsafeAdminServiceServer
 	*Server

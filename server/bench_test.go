@@ -8,7 +8,8 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 )
 
-// The whole path over a loopback connection, with the memory store and a small model: what the server itself costs.
+// The whole path over a loopback connection, with the memory store and a small model: what the
+// server itself costs.
 
 func BenchmarkRecommend(b *testing.B) {
 	ts := start(b, setup{config: quiet})

@@ -22,8 +22,8 @@ import (
 	"github.com/gsimc/gsimc/store/memory"
 )
 
-// A breakingConn sends what no Go client would: notUTF8 in a string arrives as bytes that are not UTF-8, and a message with
-// cutHere in it is cut off there.
+// A breakingConn sends what no Go client would: notUTF8 in a string arrives as bytes that are not
+// UTF-8, and a message with cutHere in it is cut off there.
 type breakingConn struct{ grpc.ClientConnInterface }
 
 const (
@@ -116,7 +116,8 @@ func TestMalformedRequests(t *testing.T) {
 	}
 }
 
-// What came before the malformed message is settled and acknowledged, though it is read while the store is still at work.
+// What came before the malformed message is settled and acknowledged, though it is read while the
+// store is still at work.
 func TestMalformedStream(t *testing.T) {
 	slow := &hookedStore{Store: memory.New()}
 	slow.AppendFunc = func(c context.Context, r []store.Record) ([]store.Result, error) {
@@ -160,7 +161,8 @@ func TestUnknownFieldsAreTaken(t *testing.T) {
 	}
 }
 
-// Unknown methods have a reason too, but make no metric series: clients could make up any number of names.
+// Unknown methods have a reason too, but make no metric series: clients could make up any number of
+// names.
 func TestUnknownMethod(t *testing.T) {
 	ts := start(t, setup{})
 	for _, method := range []string{"/gsimc.v1.EventService/NoSuchMethod", "/no.such.Service/NoSuchMethod"} {

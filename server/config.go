@@ -13,68 +13,75 @@ import (
 	"github.com/gsimc/gsimc/model"
 )
 
-// Config is what can be chosen about a server. Start from [DefaultConfig]; a zero field is taken as it is, not as "the
-// default".
+// Config is what can be chosen about a server. Start from [DefaultConfig]; a zero field is taken as
+// it is, not as "the default".
 type Config struct {
 	// Listen is the TCP address of the gRPC services. Port 0 takes a free one.
 	// There is no authentication, so the default is loopback: "127.0.0.1:50051".
 	Listen string
-	// OpsListen is the TCP address of the HTTP listener with /metrics, /livez, /readyz and /debug/pprof.
-	// Default "127.0.0.1:9090".
+	// OpsListen is the TCP address of the HTTP listener with /metrics, /livez, /readyz and
+	// /debug/pprof. Default "127.0.0.1:9090".
 	OpsListen string
 	// BuildVersion is reported by GetStatus and gsimc_build_info. Default "unknown".
 	BuildVersion string
 
-	// EventWeights is the weight of each event type; a type that is not here has weight 1. The weight times the value of
-	// an event is what the model folds in. Finite, from -1000 to 1000; 0: the item counts as seen and changes nothing
-	// else. Weights are applied when a state is computed: a new table holds for old events too. Default: empty.
+	// EventWeights is the weight of each event type; a type that is not here has weight 1. The
+	// weight times the value of an event is what the model folds in. Finite, from -1000 to 1000; 0:
+	// the item counts as seen and changes nothing else. Weights are applied when a state is
+	// computed: a new table holds for old events too. Default: empty.
 	EventWeights event.Weights
-	// Estimator reads the query vector out of a state. It does not influence the state. Default [model.EstimatorBGS].
+	// Estimator reads the query vector out of a state. It does not influence the state. Default
+	// [model.EstimatorBGS].
 	Estimator model.Estimator
-	// ExtendEvery is how often the model is extended by items that events name and it does not know. Default 30 s; 0: never.
+	// ExtendEvery is how often the model is extended by items that events name and it does not
+	// know. Default 30 s; 0: never.
 	ExtendEvery time.Duration
 	// StateCacheBytes bounds the cached user states, including their bookkeeping. Default 256 MiB.
 	StateCacheBytes int64
 
-	// QualitySample is the share of events of which the rank that the item had just before is measured; see the metrics
-	// gsimc_online_rank and gsimc_online_recall. From 0, none, to 1, all. Default 0.01.
+	// QualitySample is the share of events of which the rank that the item had just before is
+	// measured; see the metrics gsimc_online_rank and gsimc_online_recall. From 0, none, to 1, all.
+	// Default 0.01.
 	QualitySample float64
-	// ShadowModel, if not nil, opens a second model that is measured on the same events and answers nothing. [New] calls it
-	// once; the server closes the model. Nil (the default): none.
+	// ShadowModel, if not nil, opens a second model that is measured on the same events and answers
+	// nothing. [New] calls it once; the server closes the model. Nil (the default): none.
 	ShadowModel func() (*model.Model, error)
 
 	// DefaultTimeout is the deadline of a unary call that came without one. Default 1 s.
 	DefaultTimeout time.Duration
 	// SlowRequest is the duration from which a call is logged as slow. Default 250 ms.
 	SlowRequest time.Duration
-	// DrainDelay is the time between the first sign of shutdown (health NOT_SERVING, /readyz 503) and the moment from
-	// which no new calls are taken, so that load balancers can move away. Default 5 s; 0: none.
+	// DrainDelay is the time between the first sign of shutdown (health NOT_SERVING, /readyz 503)
+	// and the moment from which no new calls are taken, so that load balancers can move away.
+	// Default 5 s; 0: none.
 	DrainDelay time.Duration
 	// DrainTimeout is the time that calls and streams in flight then have to finish. Default 25 s.
 	DrainTimeout time.Duration
 
-	// MaxRecvBytes is the largest message that is received. Default 4 MiB, enough for a batch of 1000 events with ids of
-	// the largest size, and for full filters (20,000 ids) if their ids have no more than 200 bytes.
+	// MaxRecvBytes is the largest message that is received. Default 4 MiB, enough for a batch of
+	// 1000 events with ids of the largest size, and for full filters (20,000 ids) if their ids have
+	// no more than 200 bytes.
 	MaxRecvBytes int
 	// MaxSendBytes is the largest message that is sent. Default 4 MiB.
 	MaxSendBytes int
 	// MaxConcurrentStreams is the number of calls in flight on one connection. Default 1000.
 	MaxConcurrentStreams uint32
-	// MaxConnections is the number of connections to the gRPC listener; further ones wait. Default 4096.
+	// MaxConnections is the number of connections to the gRPC listener; further ones wait. Default
+	// 4096.
 	MaxConnections int
-	// MaxConnectionAge is the time, ±10 %, after which a connection is asked to go, so that clients spread over new
-	// servers; calls in flight have 30 s more. Default 5 min.
+	// MaxConnectionAge is the time, ±10 %, after which a connection is asked to go, so that clients
+	// spread over new servers; calls in flight have 30 s more. Default 5 min.
 	MaxConnectionAge time.Duration
 	// Reflection serves the gRPC reflection service, for grpcurl and the like. Default true.
 	Reflection bool
 
-	// LogKey is the key of the hash that stands for a user id in the logs. Empty (the default): a random key, so that
-	// hashes of different processes cannot be compared.
+	// LogKey is the key of the hash that stands for a user id in the logs. Empty (the default): a
+	// random key, so that hashes of different processes cannot be compared.
 	LogKey []byte
 	// Logger takes the logs. Nil (the default): no logs.
 	Logger *slog.Logger
-	// Metrics are what the server counts into, made beforehand so that the store can report to them as well.
-	// Nil (the default): the server makes its own.
+	// Metrics are what the server counts into, made beforehand so that the store can report to them
+	// as well. Nil (the default): the server makes its own.
 	Metrics *Metrics
 	// Now is the clock that stamps events without a time. Nil (the default): [time.Now].
 	Now func() time.Time
@@ -114,7 +121,8 @@ const (
 	maxConnectionAgeGrace = 30 * time.Second
 )
 
-// Validate returns a [fault.Fault] of each field that cannot be used, joined in the order of the fields.
+// Validate returns a [fault.Fault] of each field that cannot be used, joined in the order of the
+// fields.
 func (c Config) Validate() error {
 	faults := []error{
 		validAddress("Listen", c.Listen),

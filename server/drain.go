@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// drain holds the signals of the three steps of a shutdown; each is a context that ends when the step begins.
+// drain holds the signals of the three steps of a shutdown; each is a context that ends when the
+// step begins.
 type drain struct {
 	begun   context.Context // no longer ready, still serving
 	streams context.Context // streams are told to come to an end
@@ -14,7 +15,8 @@ type drain struct {
 	begin, tellStreams, cutStreams context.CancelFunc
 }
 
-// cutGrace is the time that streams have to end after they were cut, before their connections are closed.
+// cutGrace is the time that streams have to end after they were cut, before their connections are
+// closed.
 const cutGrace = time.Second
 
 func newDrain() drain {

@@ -11,8 +11,8 @@ import (
 	"github.com/gsimc/gsimc/model"
 )
 
-// The gauge falls when most events are on items that the model does not know, and when another model is loaded that does not
-// know them.
+// The gauge falls when most events are on items that the model does not know, and when another
+// model is loaded that does not know them.
 func TestDriftGauge(t *testing.T) {
 	prefix := ""
 	ts := start(t, setup{config: extending, open: func() (*model.Model, error) {

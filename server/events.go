@@ -25,8 +25,8 @@ type events struct {
 	*Server
 }
 
-// arrival is a received event, checked: a record for the store, or what is wrong with it. It keeps nothing of the message,
-// so its size is bounded by the rules of the fields.
+// arrival is a received event, checked: a record for the store, or what is wrong with it. It keeps
+// nothing of the message, so its size is bounded by the rules of the fields.
 type arrival struct {
 	record store.Record
 	fault  error
@@ -107,9 +107,10 @@ func (s events) BatchObserve(ctx context.Context, req *pb.BatchObserveRequest) (
 	return &pb.BatchObserveResponse{Results: results}, nil
 }
 
-// ingest writes the good events in one step. The others are REJECTED in their outcomes, as are those in conflict and those
-// that meet damage in their users' histories. On an error the outcome is that of the error: nothing was written, or nobody
-// knows. The outcomes are valid until in is used again.
+// ingest writes the good events in one step. The others are REJECTED in their outcomes, as are
+// those in conflict and those that meet damage in their users' histories. On an error the outcome
+// is that of the error: nothing was written, or nobody knows. The outcomes are valid until in is
+// used again.
 func (s *Server) ingest(ctx context.Context, in *ingestion, batch []arrival, received time.Time) ([]eventOutcome, error) {
 	in.outcomes = slices.Grow(in.outcomes[:0], len(batch))[:len(batch)]
 	in.records, in.index = in.records[:0], in.index[:0]
@@ -162,7 +163,8 @@ func (in *ingestion) leaveOut(bad []int, fault error) {
 	in.records, in.index = in.records[:kept], in.index[:kept]
 }
 
-// refusedRecords are the positions, ascending, of the records because of which an Append applied nothing, if that is the reason.
+// refusedRecords are the positions, ascending, of the records because of which an Append applied
+// nothing, if that is the reason.
 func refusedRecords(err error) []int {
 	if conflict, ok := errors.AsType[*store.ConflictError](err); ok {
 		positions := make([]int, len(conflict.Conflicts))
@@ -209,7 +211,8 @@ func (s *Server) commit(ctx context.Context, in *ingestion) error {
 	return nil
 }
 
-// fold folds durable events into the cached states and tells the parts of the server that follow events.
+// fold folds durable events into the cached states and tells the parts of the server that follow
+// events.
 func (s *Server) fold(m *model.Model, events []state.Written) {
 	s.states.Fold(m, events)
 	for i := range events {
@@ -234,8 +237,9 @@ func newRecord(e *pb.Event, received time.Time) store.Record {
 	return record
 }
 
-// derivedEventID is the id of an event that came without one: a hash of user, item, type and time. With 128 bits and its
-// prefix it does not meet another derived id, or one that a client chooses, unless by intent.
+// derivedEventID is the id of an event that came without one: a hash of user, item, type and time.
+// With 128 bits and its prefix it does not meet another derived id, or one that a client chooses,
+// unless by intent.
 func derivedEventID(r store.Record) string {
 	const prefix = "derived:"
 	var memory [256]byte

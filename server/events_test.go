@@ -61,7 +61,8 @@ func TestObserveIsIdempotent(t *testing.T) {
 	}
 }
 
-// A client that gives an id but no time may repeat the event: the time of receipt is the server's, not part of the event.
+// A client that gives an id but no time may repeat the event: the time of receipt is the server's,
+// not part of the event.
 func TestRepeatWithoutTimeIsADuplicate(t *testing.T) {
 	ts := start(t, setup{})
 	timeless := func() *pb.Event {
@@ -170,7 +171,8 @@ func TestBatchObserve(t *testing.T) {
 	}
 }
 
-// Damage in one user's history rejects the events that meet it, in a batch and in a stream, and no others.
+// Damage in one user's history rejects the events that meet it, in a batch and in a stream, and no
+// others.
 func TestDamagedHistory(t *testing.T) {
 	hooked := &hookedStore{Store: memory.New()}
 	hooked.AppendFunc = func(c context.Context, records []store.Record) ([]store.Result, error) {
@@ -239,7 +241,8 @@ func TestStoreFailures(t *testing.T) {
 			}
 		}
 	}
-	// An event that only the store refuses shows a hole in the validation of requests: that has to be in the log.
+	// An event that only the store refuses shows a hole in the validation of requests: that has to
+	// be in the log.
 	hooked.AppendFunc = func(context.Context, []store.Record) ([]store.Result, error) {
 		return nil, fmt.Errorf("%w: a rule that only the store has", store.ErrInvalid)
 	}

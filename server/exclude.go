@@ -19,7 +19,8 @@ type seenRule struct {
 	oldest int64        // events before it, in seconds, no longer count
 }
 
-// newSeenRule compiles the policy of a request that was received at now. It uses the memory of kinds.
+// newSeenRule compiles the policy of a request that was received at now. It uses the memory of
+// kinds.
 func newSeenRule(p *pb.SeenPolicy, now time.Time, kinds []state.Kind) seenRule {
 	r := seenRule{oldest: math.MinInt64, kinds: kinds[:0]}
 	switch p.GetMode() {
@@ -50,8 +51,8 @@ func (r *seenRule) appendTo(dst []int32, seen state.SeenList) []int32 {
 	return dst
 }
 
-// exclude adds what the filter excludes to sc.skipped, where the seen items are already, and fills sc.skip and sc.call. The ids of
-// the allow list that m does not know go to sc.list.
+// exclude adds what the filter excludes to sc.skipped, where the seen items are already, and fills
+// sc.skip and sc.call. The ids of the allow list that m does not know go to sc.list.
 func (sc *scratch) exclude(m *model.Model, f *pb.ItemFilter) {
 	for _, id := range f.GetDenyItemIds() {
 		if i, known := m.ItemIndex(id); known {
@@ -87,8 +88,8 @@ func (sc *scratch) skipAllBut(among []int32) *ranking.Set {
 	return skip
 }
 
-// popular appends the n most popular items that are not in skip and, unless among is nil, stand in it. The score is the share of
-// the training users. among may come back in another order.
+// popular appends the n most popular items that are not in skip and, unless among is nil, stand in
+// it. The score is the share of the training users. among may come back in another order.
 func popular(m *model.Model, dst []ranking.Scored, n int, skip *ranking.Set, among []int32) []ranking.Scored {
 	candidates := m.Popular()
 	if among != nil {

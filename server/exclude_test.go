@@ -9,7 +9,8 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 )
 
-// However the list is ranked, a filter leaves the order of the rest as it is, and nothing of it stays for the next request.
+// However the list is ranked, a filter leaves the order of the rest as it is, and nothing of it
+// stays for the next request.
 func TestFiltersLeaveTheOrder(t *testing.T) {
 	ts := startLearned(t, true)
 	for _, i := range []int{4, 9, 20} {

@@ -14,7 +14,8 @@ import (
 	"github.com/gsimc/gsimc/server/internal/state"
 )
 
-// explain says of each of the results what the n items of the history are that contributed most to its score.
+// explain says of each of the results what the n items of the history are that contributed most to
+// its score.
 func (s *Server) explain(m *model.Model, n int, subj subject, top []ranking.Scored) []*pb.Explanation {
 	t := subj.tail
 	if t == nil {
@@ -57,7 +58,8 @@ func groupByItem(h model.History) []itemEvents {
 	return groups
 }
 
-// explanation makes the message for result i: the n largest contributions, ties to the item that came first.
+// explanation makes the message for result i: the n largest contributions, ties to the item that
+// came first.
 func explanation(m *model.Model, n int, x *model.Explanation, i int, groups []itemEvents, timed bool) *pb.Explanation {
 	sums, order := make([]float64, len(groups)), make([]int, len(groups))
 	for g := range groups {

@@ -25,7 +25,8 @@ func explaining(req *pb.RecommendRequest, n int) *pb.RecommendRequest {
 	return req
 }
 
-// checkExplanation checks that the parts add up to the score, and that the contributions are in order.
+// checkExplanation checks that the parts add up to the score, and that the contributions are in
+// order.
 func checkExplanation(t *testing.T, r *pb.ScoredItem, contributions int) {
 	t.Helper()
 	x := r.GetExplanation()

@@ -63,8 +63,8 @@ func TestUncertainty(t *testing.T) {
 			}
 		}
 	}
-	// Where the data do not tell users apart, the uncertainty about a user would be 1 for everyone: it is unset, while that of a
-	// score is told.
+	// Where the data do not tell users apart, the uncertainty about a user would be 1 for everyone:
+	// it is unset, while that of a score is told.
 	constant := startLearned(t, true)
 	constant.observe(t, newEvent("ann", 3))
 	for _, user := range []string{"ann", "nobody"} {

@@ -57,7 +57,8 @@ func page(req *pb.RecommendRequest, size int32) *pb.RecommendRequest {
 	return req
 }
 
-// A new item is pending until two users have it; then it is part of the states of those who waited, of lists and filters.
+// A new item is pending until two users have it; then it is part of the states of those who waited,
+// of lists and filters.
 func TestNewItemsJoin(t *testing.T) {
 	for name, open := range map[string]func() (*model.Model, error){
 		"paper":   func() (*model.Model, error) { return newModel(t, 1), nil },
@@ -131,7 +132,8 @@ func TestWaitingEventsJoinStates(t *testing.T) {
 	}
 }
 
-// A server that starts on a store with events on new items finds them, and so does one that gets another model.
+// A server that starts on a store with events on new items finds them, and so does one that gets
+// another model.
 func TestExtensionAfterRestartAndReload(t *testing.T) {
 	st := memory.New()
 	ts := start(t, setup{store: st})
@@ -163,7 +165,8 @@ func TestErasureTakesBackNewItems(t *testing.T) {
 	ts.awaitExtension(t, func(m *model.Model) bool { return !knows(novelty)(m) })
 }
 
-// Extensions and reloads under load: every answer is whole, and no memory is read after it was unmapped.
+// Extensions and reloads under load: every answer is whole, and no memory is read after it was
+// unmapped.
 func TestExtensionUnderLoad(t *testing.T) {
 	path := t.TempDir() + "/model.gsimc"
 	if err := newModel(t, 1).WriteFile(path); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/gsimc/gsimc/store/memory"
 )
 
-// While the store is searched, which takes long here, the new items that were there before the reload are there again, and the
-// search does not outlive the next reload.
+// While the store is searched, which takes long here, the new items that were there before the
+// reload are there again, and the search does not outlive the next reload.
 func TestExtensionDoesNotWaitForSearch(t *testing.T) {
 	st := &hookedStore{Store: memory.New()}
 	var searches atomic.Int32

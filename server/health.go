@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// storePoll is how often the store is asked whether it has failed; a call that meets the failure tells at once.
+	// storePoll is how often the store is asked whether it has failed; a call that meets the
+	// failure tells at once.
 	storePoll = 2 * time.Second
 	// storeStatsTimeout bounds what a probe, a scrape or a poll waits for the store.
 	storeStatsTimeout = time.Second
@@ -25,8 +26,8 @@ func (s *Server) storeStats(ctx context.Context) (store.Stats, error) {
 	return s.store.Stats(ctx)
 }
 
-// watchStore turns the health of the EventService once the store has failed. It returns then, since a store stays failed,
-// or when ctx ends.
+// watchStore turns the health of the EventService once the store has failed. It returns then, since
+// a store stays failed, or when ctx ends.
 func (s *Server) watchStore(ctx context.Context) {
 	tick := time.NewTicker(storePoll)
 	defer tick.Stop()
@@ -43,8 +44,8 @@ func (s *Server) watchStore(ctx context.Context) {
 	}
 }
 
-// storeFailed says over gRPC health that events find no taker here until a restart. The other services stay as they are:
-// what is stored can still be read, and Recommend goes on.
+// storeFailed says over gRPC health that events find no taker here until a restart. The other
+// services stay as they are: what is stored can still be read, and Recommend goes on.
 func (s *Server) storeFailed() {
 	s.health.SetServingStatus(pb.EventService_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_NOT_SERVING)
 }

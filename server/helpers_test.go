@@ -73,7 +73,8 @@ func start(t testing.TB, su setup) *testServer {
 	cfg.ExtendEvery = 0
 	cfg.DefaultTimeout = 20 * time.Second // the race detector on a busy machine
 	cfg.Logger = slog.New(slog.NewJSONHandler(ts.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	// A clock that never shows the same time twice, as events without id and time are told apart by it.
+	// A clock that never shows the same time twice, as events without id and time are told apart by
+	// it.
 	var mu sync.Mutex
 	ticks := testNow
 	cfg.Now = func() time.Time {

@@ -16,9 +16,10 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// interceptors are, from the outside to the inside: metrics (which see the final code), log, deadline and the mapping of
-// errors to statuses, refusal of what could not be decoded, recovery of panics. For unary calls, all but the metrics are one
-// function: every link of a chain costs the call a closure.
+// interceptors are, from the outside to the inside: metrics (which see the final code), log,
+// deadline and the mapping of errors to statuses, refusal of what could not be decoded, recovery of
+// panics. For unary calls, all but the metrics are one function: every link of a chain costs the
+// call a closure.
 func (s *Server) interceptors() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(s.metrics.grpc.UnaryServerInterceptor(), s.unary),
@@ -31,7 +32,8 @@ func (s *Server) interceptors() []grpc.ServerOption {
 // unknownMethod answers calls of methods and services that the server does not have.
 func unknownMethod(any, grpc.ServerStream) error { return errUnknownMethod }
 
-// exceptUnknown keeps the calls of unknown methods from the metrics: each name that a client makes up would be a series.
+// exceptUnknown keeps the calls of unknown methods from the metrics: each name that a client makes
+// up would be a series.
 func exceptUnknown(metrics grpc.StreamServerInterceptor) grpc.StreamServerInterceptor {
 	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 		if srv == nil { // no service, see unknownMethod
@@ -41,7 +43,8 @@ func exceptUnknown(metrics grpc.StreamServerInterceptor) grpc.StreamServerInterc
 	}
 }
 
-// unary logs a call, gives it the default deadline if it has none, and turns its error into a status.
+// unary logs a call, gives it the default deadline if it has none, and turns its error into a
+// status.
 func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	start := time.Now()
 	if _, set := ctx.Deadline(); !set {
@@ -93,7 +96,8 @@ func (s *Server) logCall(ctx context.Context, method string, took time.Duration,
 
 func durationMS(d time.Duration) slog.Attr { return millis("duration_ms", d) }
 
-// millis logs a duration; key ends in _ms, since a [slog.Duration] is a bare number of nanoseconds in JSON.
+// millis logs a duration; key ends in _ms, since a [slog.Duration] is a bare number of nanoseconds
+// in JSON.
 func millis(key string, d time.Duration) slog.Attr {
 	return slog.Float64(key, float64(d.Microseconds())/1e3)
 }
@@ -109,8 +113,8 @@ func userOf(req any) string {
 	return ""
 }
 
-// mapStream turns errors into statuses. Streams that only wait for something to happen (health Watch) end when the
-// drain begins; StreamObserve hears of it by itself and finishes its work.
+// mapStream turns errors into statuses. Streams that only wait for something to happen (health
+// Watch) end when the drain begins; StreamObserve hears of it by itself and finishes its work.
 func (s *Server) mapStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 	if info.FullMethod != pb.EventService_StreamObserve_FullMethodName {
 		ctx, cancel := context.WithCancel(stream.Context())
@@ -149,8 +153,8 @@ func (w wellFormedStream) RecvMsg(m any) error {
 	return wire.Malformed(m)
 }
 
-// publicError is the error that the client gets. What the client does not get to see is logged here, in the one place, and
-// here the server learns first that its store has failed.
+// publicError is the error that the client gets. What the client does not get to see is logged
+// here, in the one place, and here the server learns first that its store has failed.
 func (s *Server) publicError(ctx context.Context, method string, err error) error {
 	if errors.Is(err, store.ErrFailed) {
 		s.storeFailed()
@@ -179,8 +183,9 @@ func (s *Server) guard(ctx context.Context, what string, work func() error) (err
 	return work()
 }
 
-// recovered makes a panic an internal error of its call. The log gets the type of the panic's value and the stack; the
-// value itself may be made of request data, unless it is an error of the Go runtime.
+// recovered makes a panic an internal error of its call. The log gets the type of the panic's value
+// and the stack; the value itself may be made of request data, unless it is an error of the Go
+// runtime.
 func (s *Server) recovered(ctx context.Context, method string, err *error) {
 	p := recover()
 	if p == nil {

@@ -25,7 +25,8 @@ import (
 	"github.com/gsimc/gsimc/store/memory"
 )
 
-// modelFiles writes two models to files and returns the path of a link that can be turned to either.
+// modelFiles writes two models to files and returns the path of a link that can be turned to
+// either.
 func modelFiles(t testing.TB) (paths [2]string, models [2]*model.Model) {
 	t.Helper()
 	for i := range paths {
@@ -38,8 +39,9 @@ func modelFiles(t testing.TB) (paths [2]string, models [2]*model.Model) {
 	return paths, models
 }
 
-// Models alternate under load, every fifth file is bad: no request fails, and every answer is wholly that of the model
-// which it names. The files are mapped, so using a model after its release would crash.
+// Models alternate under load, every fifth file is bad: no request fails, and every answer is
+// wholly that of the model which it names. The files are mapped, so using a model after its release
+// would crash.
 func TestReloadUnderLoad(t *testing.T) {
 	paths, _ := modelFiles(t)
 	var current atomic.Pointer[string]
@@ -144,8 +146,8 @@ func TestReloadModel(t *testing.T) {
 	}
 }
 
-// Events on an item that only the next model knows count from its load on, and those on an item that it no longer knows
-// wait.
+// Events on an item that only the next model knows count from its load on, and those on an item
+// that it no longer knows wait.
 func TestPendingEventsJoin(t *testing.T) {
 	next := newModel(t, 1)
 	ts := start(t, setup{open: func() (*model.Model, error) { return next, nil }})
@@ -180,8 +182,8 @@ func TestPendingEventsJoin(t *testing.T) {
 	check("bob", false)
 }
 
-// With streams open and a call in flight: probes turn at once, the streams are told, what was received is settled, and
-// Serve returns nil.
+// With streams open and a call in flight: probes turn at once, the streams are told, what was
+// received is settled, and Serve returns nil.
 func TestDrain(t *testing.T) {
 	hooked := &hookedStore{Store: memory.New()}
 	entered, release := make(chan struct{}), make(chan struct{})
@@ -248,7 +250,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// A client that does not close its stream is cut off when the drain has timed out, with a status that says so.
+// A client that does not close its stream is cut off when the drain has timed out, with a status
+// that says so.
 func TestDrainTimeout(t *testing.T) {
 	ts := start(t, setup{config: func(c *Config) { c.DrainTimeout = 200 * time.Millisecond }})
 	s := openStream(t, ts)
@@ -292,7 +295,8 @@ func TestPanicIsRecovered(t *testing.T) {
 	}
 }
 
-// The goroutine that receives for a stream is not the handler's: its panics must not end the process either.
+// The goroutine that receives for a stream is not the handler's: its panics must not end the
+// process either.
 func TestPanicWhileReceiving(t *testing.T) {
 	var broken atomic.Bool
 	ts := start(t, setup{config: func(c *Config) {

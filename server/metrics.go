@@ -17,8 +17,8 @@ import (
 	"github.com/gsimc/gsimc/server/internal/state"
 )
 
-// Metrics are the Prometheus metrics of one server, in a registry of their own. Labels have few, fixed values; ids of
-// users, items and events are never among them.
+// Metrics are the Prometheus metrics of one server, in a registry of their own. Labels have few,
+// fixed values; ids of users, items and events are never among them.
 type Metrics struct {
 	registry *prometheus.Registry
 	grpc     *grpcprom.ServerMetrics
@@ -44,7 +44,8 @@ type Metrics struct {
 // stageMetrics are the series of gsimc_recommend_stage_seconds.
 type stageMetrics struct{ state, filter, topN, encode prometheus.Observer }
 
-// NewMetrics makes the metrics. It is called before [New] where something else, like the store, has to report to them.
+// NewMetrics makes the metrics. It is called before [New] where something else, like the store, has
+// to report to them.
 func NewMetrics() *Metrics {
 	m := &Metrics{
 		registry:  prometheus.NewRegistry(),
@@ -104,12 +105,12 @@ func (m *Metrics) registerLabelled() {
 	m.registry.MustRegister(stages, results, degraded, events)
 }
 
-// StoreSynced records that the store synced its log to disk, which took d. It is meant to be given to the store as the
-// function to call after each sync, and is safe for concurrent use.
+// StoreSynced records that the store synced its log to disk, which took d. It is meant to be given
+// to the store as the function to call after each sync, and is safe for concurrent use.
 func (m *Metrics) StoreSynced(d time.Duration) { m.storeSync.Observe(d.Seconds()) }
 
-// series makes a counter for each value of an enum but 0, which stands for "unspecified". So all series exist from the
-// start, with 0, and rates are right from the first event on.
+// series makes a counter for each value of an enum but 0, which stands for "unspecified". So all
+// series exist from the start, with 0, and rates are right from the first event on.
 func series[E interface {
 	~int32
 	String() string
@@ -123,7 +124,8 @@ func series[E interface {
 	return m
 }
 
-// label turns the name of an enum value into a label value: RESULT_SOURCE_POPULAR of ResultSource is "popular".
+// label turns the name of an enum value into a label value: RESULT_SOURCE_POPULAR of ResultSource
+// is "popular".
 func label(v interface{ String() string }) string {
 	name := v.String()
 	for _, prefix := range []string{"RESULT_SOURCE_", "DEGRADATION_", "EVENT_DISPOSITION_"} {

@@ -23,7 +23,8 @@ func BenchmarkObserveCost(b *testing.B) {
 	}
 }
 
-// BenchmarkObserveCostMeasured is the same while the ranks of a share of the events are measured beside it.
+// BenchmarkObserveCostMeasured is the same while the ranks of a share of the events are measured
+// beside it.
 func BenchmarkObserveCostMeasured(b *testing.B) {
 	m := randomModel(b, 20_000, 256)
 	for _, share := range []float64{0, 0.01, 1} {

@@ -11,7 +11,8 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// newOps builds the HTTP server for machines and operators. It has no authentication: it belongs on an inner address.
+// newOps builds the HTTP server for machines and operators. It has no authentication: it belongs on
+// an inner address.
 func (s *Server) newOps() *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
@@ -39,8 +40,8 @@ func (s *Server) livez(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, "ok")
 }
 
-// readyz is 200 when the server should get traffic: a model is loaded (without one there is no server), the store
-// answers, and no shutdown has begun.
+// readyz is 200 when the server should get traffic: a model is loaded (without one there is no
+// server), the store answers, and no shutdown has begun.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	if s.isDraining() {
 		answer(w, http.StatusServiceUnavailable, "draining")
@@ -53,7 +54,8 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, "ok")
 }
 
-// storeTrouble words an error of the store for operators. By the contract of stores it holds no ids.
+// storeTrouble words an error of the store for operators. By the contract of stores it holds no
+// ids.
 func storeTrouble(err error) string {
 	if errors.Is(err, store.ErrFailed) {
 		return "the server needs a restart: " + err.Error()

@@ -205,7 +205,8 @@ func (ts *testServer) healthOf(t testing.TB, service string) healthpb.HealthChec
 	return resp.GetStatus()
 }
 
-// A failed store needs a new process: health, probes, status and metrics must say so, while Recommend goes on.
+// A failed store needs a new process: health, probes, status and metrics must say so, while
+// Recommend goes on.
 func TestFailedStore(t *testing.T) {
 	failing := &failingStore{Store: memory.New()}
 	ts := start(t, setup{store: failing})

@@ -19,9 +19,10 @@ import (
 	"github.com/gsimc/gsimc/model"
 )
 
-// What the server adds to its model: the same Recommend in process and over gRPC, beside a bare gRPC server that answers with the
-// same bytes. The three take turns within one run, so that their ratios do not depend on what else the machine does. Client and
-// server share the process, and the client decodes nothing.
+// What the server adds to its model: the same Recommend in process and over gRPC, beside a bare
+// gRPC server that answers with the same bytes. The three take turns within one run, so that their
+// ratios do not depend on what else the machine does. Client and server share the process, and the
+// client decodes nothing.
 
 const (
 	overheadUsers = 64
@@ -123,8 +124,9 @@ func (o *overheadBench) inProcess(b *testing.B, i int) {
 	answer.Free()
 }
 
-// inTurns runs rounds of the functions one after the other until the benchmark has run its iterations of each, with some calls
-// in flight, and returns the latencies of each, sorted, and the wall time.
+// inTurns runs rounds of the functions one after the other until the benchmark has run its
+// iterations of each, with some calls in flight, and returns the latencies of each, sorted, and the
+// wall time.
 func inTurns(b *testing.B, inflight int, fns ...func(i int)) (latencies [][]time.Duration, wall []time.Duration) {
 	const round = 320 // calls of one function before the next has its turn
 	latencies, wall = make([][]time.Duration, len(fns)), make([]time.Duration, len(fns))
@@ -144,7 +146,8 @@ func inTurns(b *testing.B, inflight int, fns ...func(i int)) (latencies [][]time
 	return latencies, wall
 }
 
-// concurrently calls fn from several goroutines, each times times, and returns how long each call took.
+// concurrently calls fn from several goroutines, each times times, and returns how long each call
+// took.
 func concurrently(goroutines, times int, fn func(i int)) []time.Duration {
 	took := make([]time.Duration, goroutines*times)
 	var wg sync.WaitGroup
@@ -165,8 +168,9 @@ func quantile(sorted []time.Duration, q float64) float64 {
 	return float64(sorted[int(q*float64(len(sorted)-1))].Nanoseconds()) / 1e3
 }
 
-// BenchmarkRecommendBesideEcho reports the medians in µs of a bare call, of Recommend in process and of Recommend over gRPC; with
-// one call in flight the ratio of the last to the sum of the others, with more the share of the bare server's calls a second.
+// BenchmarkRecommendBesideEcho reports the medians in µs of a bare call, of Recommend in process
+// and of Recommend over gRPC; with one call in flight the ratio of the last to the sum of the
+// others, with more the share of the bare server's calls a second.
 func BenchmarkRecommendBesideEcho(b *testing.B) {
 	for _, shape := range [][2]int{{1000, 256}, {20_000, 256}} {
 		b.Run(fmt.Sprintf("n=%d/k=%d", shape[0], shape[1]), func(b *testing.B) {

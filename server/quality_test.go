@@ -73,8 +73,8 @@ func (s *Server) onlineRanks(t testing.TB) (map[string]ranks, map[string]float64
 	return got, recall
 }
 
-// awaitRanks waits until so many events were measured. It gathers once more then, as gathering reads one metric after the other: the
-// recalls may be those of the moment before the last count.
+// awaitRanks waits until so many events were measured. It gathers once more then, as gathering
+// reads one metric after the other: the recalls may be those of the moment before the last count.
 func (s *Server) awaitRanks(t testing.TB, count uint64) (map[string]ranks, map[string]float64) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
@@ -87,8 +87,9 @@ func (s *Server) awaitRanks(t testing.TB, count uint64) (map[string]ranks, map[s
 	return nil, nil
 }
 
-// TestOnlineRank sends events of all kinds and, before each, asks for the whole list: the place of the item in the list is the rank
-// that must be measured, for the shadow model too, which serves elsewhere the same events.
+// TestOnlineRank sends events of all kinds and, before each, asks for the whole list: the place of
+// the item in the list is the rank that must be measured, for the shadow model too, which serves
+// elsewhere the same events.
 func TestOnlineRank(t *testing.T) {
 	for _, est := range []model.Estimator{model.EstimatorBGS, model.EstimatorGS} {
 		weights := func(c *Config) { c.Estimator, c.EventWeights = est, map[string]float64{"impression": 0, "like": 2} }
@@ -149,7 +150,8 @@ func TestOnlineRank(t *testing.T) {
 	}
 }
 
-// TestOnlineRecallRestarts loads another model: from then on the recalls of both models are of the same, later events.
+// TestOnlineRecallRestarts loads another model: from then on the recalls of both models are of the
+// same, later events.
 func TestOnlineRecallRestarts(t *testing.T) {
 	var seed atomic.Uint64
 	ts := start(t, setup{
@@ -175,7 +177,8 @@ func TestOnlineRecallRestarts(t *testing.T) {
 	}
 }
 
-// TestOnlineRankIsThatOfTheMoment measures an event when further ones have arrived: they must not count.
+// TestOnlineRankIsThatOfTheMoment measures an event when further ones have arrived: they must not
+// count.
 func TestOnlineRankIsThatOfTheMoment(t *testing.T) {
 	hold := make(chan struct{})
 	st := &hookedStore{Store: memory.New()}

@@ -22,7 +22,8 @@ type recommender struct {
 	*Server
 }
 
-// recommenderDesc returns the description of the service, with a Recommend whose answer is encoded already.
+// recommenderDesc returns the description of the service, with a Recommend whose answer is encoded
+// already.
 func recommenderDesc() *grpc.ServiceDesc {
 	desc := pb.RecommenderService_ServiceDesc
 	desc.Methods = slices.Clone(desc.Methods)
@@ -34,7 +35,8 @@ func recommenderDesc() *grpc.ServiceDesc {
 	return &desc
 }
 
-// handleRecommend is the generated handler of Recommend, except that the answer is a [wire.Encoded].
+// handleRecommend is the generated handler of Recommend, except that the answer is a
+// [wire.Encoded].
 //
 //nolint:revive // the library asks for the arguments in this order
 func handleRecommend(
@@ -50,8 +52,8 @@ func handleRecommend(
 	})
 }
 
-// subject is what Recommend needs to know of a user or an inline history. The query, its variance and the seen items that must
-// not be returned are in the scratch.
+// subject is what Recommend needs to know of a user or an inline history. The query, its variance
+// and the seen items that must not be returned are in the scratch.
 type subject struct {
 	known    bool // there is a history
 	usable   bool // the query says something
@@ -88,7 +90,8 @@ func (s recommender) encoded(ctx context.Context, req *pb.RecommendRequest) (ans
 	return answer, err
 }
 
-// recommend makes the list that the request asks for and calls write with it. write must not keep the list.
+// recommend makes the list that the request asks for and calls write with it. write must not keep
+// the list.
 func (s recommender) recommend(ctx context.Context, req *pb.RecommendRequest, write func(*wire.List) error) error {
 	now := s.now()
 	if err := validateRecommend(req, now); err != nil {
@@ -145,7 +148,8 @@ func (s recommender) answer(
 	return nil
 }
 
-// subject finds the state of the request's subject and writes its query, its variance and its seen items to sc.
+// subject finds the state of the request's subject and writes its query, its variance and its seen
+// items to sc.
 func (s recommender) subject(ctx context.Context, m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch) (subject, error) {
 	subj, explain := subject{}, req.GetExplain() > 0
 	rule := newSeenRule(req.GetSeen(), now, sc.kinds)
@@ -202,7 +206,8 @@ func hasTimes(h *pb.InlineHistory) bool {
 	return slices.ContainsFunc(h.GetEntries(), func(e *pb.HistoryEntry) bool { return e.GetEventTime() != nil })
 }
 
-// inlineState folds a history that came with the request, and records its events in t, unless that is nil.
+// inlineState folds a history that came with the request, and records its events in t, unless that
+// is nil.
 func (s *Server) inlineState(m *model.Model, h *pb.InlineHistory, t *state.Tail) *state.User {
 	u := state.New(m, t)
 	at := time.Unix(0, 0)
@@ -228,7 +233,8 @@ func pageSize(requested int32) int {
 	return min(int(requested), maxPageSize)
 }
 
-// addVariance adds how sure the model is, as far as it knows: of the user, and of each score that is its own.
+// addVariance adds how sure the model is, as far as it knows: of the user, and of each score that
+// is its own.
 func addVariance(l *wire.List, m *model.Model, variance []float32) {
 	if !m.HasVariance() {
 		return

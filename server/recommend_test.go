@@ -249,7 +249,8 @@ func TestRecommendMinUserRevision(t *testing.T) {
 	}
 }
 
-// Without times, entries of an inline history all happened at once; leading ones happened with the first that has a time.
+// Without times, entries of an inline history all happened at once; leading ones happened with the
+// first that has a time.
 func TestInlineHistoryTimes(t *testing.T) {
 	ts := start(t, setup{})
 	at := timestamppb.New(testNow)

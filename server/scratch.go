@@ -8,8 +8,8 @@ import (
 	"github.com/gsimc/gsimc/server/internal/state"
 )
 
-// scratch is the working memory of one Recommend, reused between calls. What a call leaves in it is overwritten by the next,
-// but for skip, which is empty between calls.
+// scratch is the working memory of one Recommend, reused between calls. What a call leaves in it is
+// overwritten by the next, but for skip, which is empty between calls.
 type scratch struct {
 	call     *passes.Call // with the query, the filters and the result
 	query    []float32    // k
@@ -22,7 +22,8 @@ type scratch struct {
 	list     wire.List
 }
 
-// takeScratch returns memory of the size that m needs. It goes back by giveScratch, but not after a panic.
+// takeScratch returns memory of the size that m needs. It goes back by giveScratch, but not after a
+// panic.
 func (s *Server) takeScratch(m *model.Model) *scratch {
 	sc, _ := s.scratch.Get().(*scratch)
 	if sc == nil || len(sc.query) != m.Rank() || sc.skip.Cap() != m.NumItems() {
@@ -33,7 +34,8 @@ func (s *Server) takeScratch(m *model.Model) *scratch {
 	return sc
 }
 
-// giveScratch returns the memory to the pool, without what would keep the request, its context or a model alive.
+// giveScratch returns the memory to the pool, without what would keep the request, its context or a
+// model alive.
 func (s *Server) giveScratch(sc *scratch) {
 	sc.unmark()
 	sc.call.Reset()
@@ -41,7 +43,8 @@ func (s *Server) giveScratch(sc *scratch) {
 	s.scratch.Put(sc)
 }
 
-// mark adds the items of skipped to skip, and unmark removes them: the work is that of the items, not of the catalogue.
+// mark adds the items of skipped to skip, and unmark removes them: the work is that of the items,
+// not of the catalogue.
 func (sc *scratch) mark() {
 	for _, i := range sc.skipped {
 		sc.skip.Add(i)

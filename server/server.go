@@ -30,8 +30,8 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// Server answers the gRPC services and the ops listener. Make one with [New], run it once with [Server.Run] or
-// [Server.Serve].
+// Server answers the gRPC services and the ops listener. Make one with [New], run it once with
+// [Server.Run] or [Server.Serve].
 type Server struct {
 	cfg     Config
 	log     *slog.Logger
@@ -55,9 +55,9 @@ type Server struct {
 	drain  drain
 }
 
-// New opens the model with open and builds the server. open is called again at each reload; it must return a model of its
-// own each time, which the server closes when no request needs it any more. The store stays the caller's, who closes it
-// after Run has returned.
+// New opens the model with open and builds the server. open is called again at each reload; it must
+// return a model of its own each time, which the server closes when no request needs it any more.
+// The store stays the caller's, who closes it after Run has returned.
 func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fault.In("server configuration", err)
@@ -100,7 +100,8 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 	return s, nil
 }
 
-// The services are implemented whole: a method that a .proto file declares and a type lacks does not compile.
+// The services are implemented whole: a method that a .proto file declares and a type lacks does
+// not compile.
 var (
 	_ pb.RecommenderServiceServer = recommender{}
 	_ pb.EventServiceServer       = events{}
@@ -177,10 +178,11 @@ func (s *Server) Run(ctx context.Context) error {
 	return s.Serve(ctx, rpc, ops)
 }
 
-// Serve serves on the two listeners, which it closes, until ctx ends, and then drains: health turns NOT_SERVING and
-// /readyz 503, calls are still taken for DrainDelay, then streams are told, new calls are refused, and what is in flight
-// has DrainTimeout to finish. It returns nil after a drain, even one that had to cut something off, since nothing that
-// was acknowledged is lost by that. It may be called once. The store is not closed.
+// Serve serves on the two listeners, which it closes, until ctx ends, and then drains: health turns
+// NOT_SERVING and /readyz 503, calls are still taken for DrainDelay, then streams are told, new
+// calls are refused, and what is in flight has DrainTimeout to finish. It returns nil after a
+// drain, even one that had to cut something off, since nothing that was acknowledged is lost by
+// that. It may be called once. The store is not closed.
 func (s *Server) Serve(ctx context.Context, rpc, ops net.Listener) error {
 	defer s.closeModels()
 	failed := make(chan error, 2)
@@ -229,7 +231,8 @@ func (s *Server) closeModels() {
 	s.models.Close()
 }
 
-// ModelVersion is the version of the file of the serving model, whatever items extend it; empty once the server has stopped.
+// ModelVersion is the version of the file of the serving model, whatever items extend it; empty
+// once the server has stopped.
 func (s *Server) ModelVersion() string {
 	l := s.models.Acquire()
 	if l == nil {
@@ -239,8 +242,8 @@ func (s *Server) ModelVersion() string {
 	return l.Base().Version()
 }
 
-// Reload opens the model anew and lets it serve. On an error the old model goes on serving. It is the same as the
-// ReloadModel call, and safe for concurrent use. Calls wait for each other.
+// Reload opens the model anew and lets it serve. On an error the old model goes on serving. It is
+// the same as the ReloadModel call, and safe for concurrent use. Calls wait for each other.
 func (s *Server) Reload(ctx context.Context) error {
 	l, _, err := s.reload(ctx)
 	if err == nil {
@@ -273,7 +276,8 @@ func (s *Server) closeOps() error {
 	return nil
 }
 
-// cannotListen returns the fault of a field of the configuration whose address cannot be listened on.
+// cannotListen returns the fault of a field of the configuration whose address cannot be listened
+// on.
 func cannotListen(field string, err error) error {
 	return &fault.Fault{Field: field, Err: fmt.Errorf("%w; give another address, or port 0 for any", err)}
 }

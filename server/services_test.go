@@ -16,8 +16,8 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 )
 
-// Every method of the .proto files is served, and nothing else under the names of their services: a description made by
-// hand cannot fall behind.
+// Every method of the .proto files is served, and nothing else under the names of their services: a
+// description made by hand cannot fall behind.
 func TestServicesAreThoseOfTheProtocol(t *testing.T) {
 	ts := start(t, setup{})
 	served := ts.grpc.GetServiceInfo()

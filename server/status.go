@@ -54,9 +54,10 @@ var (
 	errNotOnDisk     = errors.New("server: the store keeps nothing on disk")
 )
 
-// outcomes maps errors to what clients see; the first match holds. Whatever is not here is INTERNAL. The codes keep the
-// contract of outcomes: the error of a write has a definite code (INVALID_ARGUMENT, RESOURCE_EXHAUSTED,
-// FAILED_PRECONDITION, ALREADY_EXISTS, DATA_LOSS) only if the write certainly was not applied.
+// outcomes maps errors to what clients see; the first match holds. Whatever is not here is
+// INTERNAL. The codes keep the contract of outcomes: the error of a write has a definite code
+// (INVALID_ARGUMENT, RESOURCE_EXHAUSTED, FAILED_PRECONDITION, ALREADY_EXISTS, DATA_LOSS) only if
+// the write certainly was not applied.
 var outcomes = []struct {
 	err     error
 	code    codes.Code
@@ -82,8 +83,8 @@ var outcomes = []struct {
 	{store.ErrFailed, codes.Unavailable, reasonStoreFailed, "the store takes no writes until the server is restarted", 5 * time.Second},
 }
 
-// toStatus maps every error to the status that leaves the process. It never shows the text of an error that it does not
-// know. A nil error has no status and gives nil.
+// toStatus maps every error to the status that leaves the process. It never shows the text of an
+// error that it does not know. A nil error has no status and gives nil.
 func toStatus(err error) *status.Status {
 	if err == nil {
 		return nil
@@ -109,8 +110,9 @@ func toStatus(err error) *status.Status {
 			return newStatus(o.code, o.reason, o.message, o.retry)
 		}
 	}
-	// Health and reflection answer with statuses of their own; their reason is the name of the code. What the gRPC library
-	// reports of a stream, a message over the limit say, it has sent to the client already: here it is only for the log.
+	// Health and reflection answer with statuses of their own; their reason is the name of the
+	// code. What the gRPC library reports of a stream, a message over the limit say, it has sent to
+	// the client already: here it is only for the log.
 	if st, ok := status.FromError(err); ok {
 		return newStatus(st.Code(), code.Code(st.Code()).String(), st.Message(), 0)
 	}

@@ -12,9 +12,10 @@ import (
 	"github.com/gsimc/gsimc/internal/wire"
 )
 
-// streamWindow is the number of events that a stream reads ahead, give or take a message; then flow control holds the
-// client back. It is also about the largest number in one write, and so in one acknowledgement: what has arrived while the
-// last write was on its way to the disk is written together.
+// streamWindow is the number of events that a stream reads ahead, give or take a message; then flow
+// control holds the client back. It is also about the largest number in one write, and so in one
+// acknowledgement: what has arrived while the last write was on its way to the disk is written
+// together.
 const streamWindow = 4096
 
 // StreamObserve implements EventService.
@@ -26,7 +27,8 @@ func (s events) StreamObserve(stream pb.EventService_StreamObserveServer) error 
 	return o.serve()
 }
 
-// observeStream is one StreamObserve: a goroutine that receives, and the handler, which writes and acknowledges.
+// observeStream is one StreamObserve: a goroutine that receives, and the handler, which writes and
+// acknowledges.
 type observeStream struct {
 	server *Server
 	stream pb.EventService_StreamObserveServer
@@ -77,7 +79,8 @@ func (b *inbox) close(err error) {
 	signal(b.ready)
 }
 
-// take returns what has arrived and leaves the memory of spare in its place. closed: nothing more will come.
+// take returns what has arrived and leaves the memory of spare in its place. closed: nothing more
+// will come.
 func (b *inbox) take(spare []arrival) (events []arrival, received time.Time, closed bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -86,7 +89,8 @@ func (b *inbox) take(spare []arrival) (events []arrival, received time.Time, clo
 	return events, b.received, b.closed, b.err
 }
 
-// receive reads ahead and checks, until the client closes or the handler returns, which ends the stream's context.
+// receive reads ahead and checks, until the client closes or the handler returns, which ends the
+// stream's context.
 func (o *observeStream) receive() {
 	var err error
 	defer func() { o.in.close(err) }()

@@ -136,8 +136,8 @@ func TestStreamObserveSequence(t *testing.T) {
 	}
 }
 
-// Many events of few users: the order within a user is kept, everything is visible when acknowledged, and the answers are
-// those of single Observes.
+// Many events of few users: the order within a user is kept, everything is visible when
+// acknowledged, and the answers are those of single Observes.
 func TestStreamObserveOrder(t *testing.T) {
 	const n = 3000
 	ts, single := start(t, setup{}), start(t, setup{})
@@ -168,7 +168,8 @@ func TestStreamObserveOrder(t *testing.T) {
 	}
 }
 
-// While the store hangs, the server reads ahead no more than its window and what the transport buffers.
+// While the store hangs, the server reads ahead no more than its window and what the transport
+// buffers.
 func TestStreamObserveWindow(t *testing.T) {
 	hooked := &hookedStore{Store: memory.New()}
 	release := make(chan struct{})
@@ -220,7 +221,8 @@ func TestStreamObserveClientGone(t *testing.T) {
 	}
 }
 
-// TestStreamSeveralInAMessage mixes messages of one event and of several: each event has its own sequence number and outcome.
+// TestStreamSeveralInAMessage mixes messages of one event and of several: each event has its own
+// sequence number and outcome.
 func TestStreamSeveralInAMessage(t *testing.T) {
 	ts := start(t, setup{})
 	s := openStream(t, ts)
@@ -255,7 +257,8 @@ func TestStreamSeveralInAMessage(t *testing.T) {
 	}
 }
 
-// TestStreamRefusedMessages ends streams by messages that are wrong as a whole, after what came before was acknowledged.
+// TestStreamRefusedMessages ends streams by messages that are wrong as a whole, after what came
+// before was acknowledged.
 func TestStreamRefusedMessages(t *testing.T) {
 	ts := start(t, setup{})
 	for field, req := range map[string]*pb.StreamObserveRequest{

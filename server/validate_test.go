@@ -205,7 +205,8 @@ func TestValidateOthers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) { checkFields(t, tt.call(ctx(t)), tt.want) })
 	}
-	// A transport would not carry invalid UTF-8 at all; the rule holds for callers inside the process too.
+	// A transport would not carry invalid UTF-8 at all; the rule holds for callers inside the
+	// process too.
 	if badID("\xff") == "" || badEventID("\xff") == "" {
 		t.Error("invalid UTF-8 is accepted as an id")
 	}
@@ -281,7 +282,8 @@ func BenchmarkValidateRecommend(b *testing.B) {
 	}
 }
 
-// Whatever bytes arrive, validation answers with an error and does not panic, and what it accepts the store accepts.
+// Whatever bytes arrive, validation answers with an error and does not panic, and what it accepts
+// the store accepts.
 func FuzzValidate(f *testing.F) {
 	for _, e := range []*pb.Event{newEvent("u", 1), {UserId: "u", ItemId: "i", EventType: "t", Value: proto.Float64(3),
 		EventTime: timestamppb.New(testNow)}} {

@@ -19,8 +19,8 @@ func AppendObserveRequest(b, event []byte) []byte {
 	return append(appendLength(b, observeEvent, len(event)), event...)
 }
 
-// AppendStreamRequest appends a StreamObserveRequest around encoded events to b. sequence is that of the first event, at
-// least 1.
+// AppendStreamRequest appends a StreamObserveRequest around encoded events to b. sequence is that
+// of the first event, at least 1.
 func AppendStreamRequest(b []byte, sequence uint64, events [][]byte) []byte {
 	t := streamEvents
 	if len(events) == 1 {

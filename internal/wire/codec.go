@@ -14,16 +14,17 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Codec is gRPC's codec for protobuf with two differences. It sends an [Encoded] as it is, and decodes a [StreamMessage].
-// And a message that cannot be decoded comes out empty and marked, see [Malformed]: the library would answer by itself,
-// with INTERNAL, which asks the client to send the same bytes again, for ever.
+// Codec is gRPC's codec for protobuf with two differences. It sends an [Encoded] as it is, and
+// decodes a [StreamMessage]. And a message that cannot be decoded comes out empty and marked, see
+// [Malformed]: the library would answer by itself, with INTERNAL, which asks the client to send the
+// same bytes again, for ever.
 type Codec struct{ encoding.CodecV2 }
 
 // NewCodec returns the codec.
 func NewCodec() Codec { return Codec{encoding.GetCodecV2(grpcproto.Name)} }
 
-// malformedMark stands before the name of the field at fault in the unknown fields of a marked message. It is random, so
-// that no client can send it.
+// malformedMark stands before the name of the field at fault in the unknown fields of a marked
+// message. It is random, so that no client can send it.
 var malformedMark = []byte(rand.Text())
 
 // Marshal implements encoding.CodecV2.
@@ -63,8 +64,8 @@ type MalformedError struct {
 // Error names the field and the problem.
 func (e *MalformedError) Error() string { return e.Field + " " + e.Problem }
 
-// Malformed returns what was wrong with a message that [Codec] could not decode, as a [MalformedError], and nil for every
-// other value.
+// Malformed returns what was wrong with a message that [Codec] could not decode, as a
+// [MalformedError], and nil for every other value.
 func Malformed(v any) error {
 	m, ok := v.(proto.Message)
 	if !ok {
@@ -85,8 +86,9 @@ func Malformed(v any) error {
 	return &MalformedError{string(field), "is not valid UTF-8"}
 }
 
-// invalidUTF8 returns the path of the first string in the encoded message that is not UTF-8, or nothing if there is none
-// before the place where the encoding itself is broken. Its recursion ends with the schema: no request contains itself.
+// invalidUTF8 returns the path of the first string in the encoded message that is not UTF-8, or
+// nothing if there is none before the place where the encoding itself is broken. Its recursion ends
+// with the schema: no request contains itself.
 func invalidUTF8(b []byte, message protoreflect.MessageDescriptor) string {
 	seen := map[protowire.Number]int{}
 	for len(b) > 0 {

@@ -6,8 +6,8 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// Encoded is a message that is encoded already. A handler returns it in the place of a message, and [Codec] sends it as it
-// is. It can be sent once.
+// Encoded is a message that is encoded already. A handler returns it in the place of a message, and
+// [Codec] sends it as it is. It can be sent once.
 type Encoded struct{ buffers [1]mem.Buffer }
 
 // newEncoded makes a message of bytes in one of the buffers, which goes back there once it is sent.

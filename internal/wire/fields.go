@@ -54,8 +54,9 @@ var (
 	observeEvent = tagOf(&pb.ObserveRequest{}, "event")
 )
 
-// tagOf returns the tag of a field. It panics if the message has no such field, or the tag is longer than one byte: both
-// are mistakes of this package, which show when any program starts that links it.
+// tagOf returns the tag of a field. It panics if the message has no such field, or the tag is
+// longer than one byte: both are mistakes of this package, which show when any program starts that
+// links it.
 func tagOf(m proto.Message, name protoreflect.Name) tag {
 	message := m.ProtoReflect().Descriptor()
 	field := message.Fields().ByName(name)

@@ -16,9 +16,9 @@ type Items interface {
 	Version() string          // never empty
 }
 
-// A List is the answer of one Recommend before it is encoded. It encodes itself straight from the items of the model: to
-// make a message for each of a hundred results would cost as much as to find them. [List.Message] makes them for callers
-// that need a message.
+// A List is the answer of one Recommend before it is encoded. It encodes itself straight from the
+// items of the model: to make a message for each of a hundred results would cost as much as to find
+// them. [List.Message] makes them for callers that need a message.
 type List struct {
 	Items        Items
 	Top          []ranking.Scored
@@ -94,7 +94,8 @@ func (l *List) packedItems() *pb.PackedItems {
 	return p
 }
 
-// AppendTo appends the encoded RecommendResponse to b: the very bytes of proto.Marshal(l.Message()).
+// AppendTo appends the encoded RecommendResponse to b: the very bytes of
+// proto.Marshal(l.Message()).
 func (l *List) AppendTo(b []byte) ([]byte, error) {
 	var err error
 	if !l.Packed {

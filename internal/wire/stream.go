@@ -11,12 +11,13 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 )
 
-// A StreamMessage is a StreamObserveRequest that is decoded without reflection into memory of its own, which the next
-// message takes over. All strings of a message share one piece of memory: clone a string to keep it for long.
+// A StreamMessage is a StreamObserveRequest that is decoded without reflection into memory of its
+// own, which the next message takes over. All strings of a message share one piece of memory: clone
+// a string to keep it for long.
 //
-// Only the ordinary form is decoded here: known fields, each once, with their own wire types and valid UTF-8, in events of
-// at most ordinaryBytes, so that an event that waits keeps no large message in memory. Everything else is left to the
-// library, including the verdict about it.
+// Only the ordinary form is decoded here: known fields, each once, with their own wire types and
+// valid UTF-8, in events of at most ordinaryBytes, so that an event that waits keeps no large
+// message in memory. Everything else is left to the library, including the verdict about it.
 type StreamMessage struct {
 	Sequence uint64
 	Events   []*pb.Event // of event and events; nil stands for an absent event

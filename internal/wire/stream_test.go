@@ -34,7 +34,8 @@ func encodeRequest(t testing.TB, m proto.Message) []byte {
 	return b
 }
 
-// TestStreamMessageReuse decodes messages of different lengths, one after the other, into the same memory.
+// TestStreamMessageReuse decodes messages of different lengths, one after the other, into the same
+// memory.
 func TestStreamMessageReuse(t *testing.T) {
 	var m StreamMessage
 	single := &pb.StreamObserveRequest{Sequence: 1, Event: &pb.Event{UserId: "u"}}
@@ -56,8 +57,8 @@ func TestStreamMessageReuse(t *testing.T) {
 	}
 }
 
-// TestStreamMessageKeepsNothingLarge decodes a good event beside a large bad one: the good one must not keep the memory of the
-// message, for thousands of events may wait.
+// TestStreamMessageKeepsNothingLarge decodes a good event beside a large bad one: the good one must
+// not keep the memory of the message, for thousands of events may wait.
 func TestStreamMessageKeepsNothingLarge(t *testing.T) {
 	large := &pb.Event{UserId: "u", ItemId: strings.Repeat("i", ordinaryBytes)}
 	good := &pb.Event{UserId: "u", ItemId: "i"}

@@ -1,4 +1,5 @@
-// Package background holds what the background work of the server shares: it rests, it samples, and it survives panics.
+// Package background holds what the background work of the server shares: it rests, it samples, and
+// it survives panics.
 package background
 
 import (
@@ -6,12 +7,12 @@ import (
 	"time"
 )
 
-// A Guard runs work and returns its error. A panic of the work is logged and counted, and becomes an error; what names
-// the work in the log.
+// A Guard runs work and returns its error. A panic of the work is logged and counted, and becomes
+// an error; what names the work in the log.
 type Guard func(ctx context.Context, what string, work func() error) error
 
-// Rest sleeps for as long as makes worked the share dutyCycle, above 0 and at most 1, of the time that has passed. It
-// returns the error of ctx if that ends.
+// Rest sleeps for as long as makes worked the share dutyCycle, above 0 and at most 1, of the time
+// that has passed. It returns the error of ctx if that ends.
 func Rest(ctx context.Context, worked time.Duration, dutyCycle float64) error {
 	select {
 	case <-ctx.Done():
@@ -21,8 +22,8 @@ func Rest(ctx context.Context, worked time.Duration, dutyCycle float64) error {
 	}
 }
 
-// Draw returns a number in [0, 1) that is uniform over users and revisions, and the same in every process: a hash (FNV-1a
-// and the finalizer of SplitMix64).
+// Draw returns a number in [0, 1) that is uniform over users and revisions, and the same in every
+// process: a hash (FNV-1a and the finalizer of SplitMix64).
 func Draw(user string, revision uint64) float64 {
 	h := uint64(14695981039346656037)
 	for i := range len(user) {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestDraw checks that the sample has the size that was asked for, along users and along revisions, and that it is the same at any time.
+// TestDraw checks that the sample has the size that was asked for, along users and along revisions,
+// and that it is the same at any time.
 func TestDraw(t *testing.T) {
 	const n, share = 20_000, 0.05
 	for name, draws := range map[string]func(i int) float64{

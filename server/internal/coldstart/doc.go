@@ -1,14 +1,17 @@
-// Package coldstart extends the serving model by cold-start items: items that events name and the model was not trained
-// on. It also measures how far users have drifted from the training.
+// Package coldstart extends the serving model by cold-start items: items that events name and the
+// model was not trained on. It also measures how far users have drifted from the training.
 //
-// One goroutine does the work, at every tick and at once after a reload. It samples the users of each new item, reads
-// their histories from the store, folds the item in by them ([model.Evidence]), and lets the extended model serve. Only
-// events with a weight above 0 count. The states of users who have such items are rebuilt at their next request, and the
-// events that waited become part of them.
+// One goroutine does the work, at every tick and at once after a reload. It samples the users of
+// each new item, reads their histories from the store, folds the item in by them
+// ([model.Evidence]), and lets the extended model serve. Only events with a weight above 0 count.
+// The states of users who have such items are rebuilt at their next request, and the events that
+// waited become part of them.
 //
-// The users of the store are scaled to those of the training, so that the popularity of a new item compares with that of
-// the others; but a user of a small store counts for at most maxUpscale users.
+// The users of the store are scaled to those of the training, so that the popularity of a new item
+// compares with that of the others; but a user of a small store counts for at most maxUpscale
+// users.
 //
-// At the start, and after a reload, the whole store is searched for such items, at half speed. After a reload the items
-// that are known by then serve before that. The search finds the items that only the model before knew.
+// At the start, and after a reload, the whole store is searched for such items, at half speed.
+// After a reload the items that are known by then serve before that. The search finds the items
+// that only the model before knew.
 package coldstart

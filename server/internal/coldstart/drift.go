@@ -78,7 +78,8 @@ func (r *recentUsers) renew() {
 	r.news = true
 }
 
-// take returns the users. news reports whether an event has come, or renew was called, since the last call.
+// take returns the users. news reports whether an event has come, or renew was called, since the
+// last call.
 func (r *recentUsers) take() (ids []string, news bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -84,7 +84,8 @@ func (x *Extender) noteEvent(m *model.Model, user string, e store.Event) {
 	}
 }
 
-// Forget lets go of an erased user. Items that the user's history was evidence for are folded in anew.
+// Forget lets go of an erased user. Items that the user's history was evidence for are folded in
+// anew.
 func (x *Extender) Forget(user string) {
 	if x != nil {
 		x.items.forget(user)
@@ -130,8 +131,8 @@ func (x *Extender) failed(ctx context.Context, what string, err error) {
 	x.Log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("error", err.Error()))
 }
 
-// extend measures the drift, lets the model serve with the new items as they are now, and searches the store if that is
-// still to be done.
+// extend measures the drift, lets the model serve with the new items as they are now, and searches
+// the store if that is still to be done.
 func (x *Extender) extend(ctx context.Context) error {
 	l := x.Models.Acquire()
 	if l == nil {
@@ -160,7 +161,8 @@ func (x *Extender) extend(ctx context.Context) error {
 	return x.search(ctx, l)
 }
 
-// begin starts anew with another model. The new items of the one before that are new to this one as well stay.
+// begin starts anew with another model. The new items of the one before that are new to this one as
+// well stay.
 func (x *Extender) begin(ctx context.Context, l *models.Lease) {
 	base := l.Base()
 	x.base, x.rows, x.searched, x.warned = l.Root(), map[string]itemRow{}, false, false

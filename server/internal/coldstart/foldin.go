@@ -22,8 +22,8 @@ const (
 	settledChange = 0.05   // relative change in the number of an item's users below which its row stays as it is
 )
 
-// update folds in the items that have changed and lets the result serve. more reports that items without a row are left
-// for the next time.
+// update folds in the items that have changed and lets the result serve. more reports that items
+// without a row are left for the next time.
 func (x *Extender) update(ctx context.Context, l *models.Lease) (more bool, err error) {
 	began := time.Now()
 	x.items.trim()
@@ -39,8 +39,9 @@ func (x *Extender) update(ctx context.Context, l *models.Lease) (more bool, err 
 	return more, x.install(ctx, l, began)
 }
 
-// choose returns the items to fold in, those without a row first. changed reports whether anything has changed at all,
-// more whether further items have no row. Rows of items that have too few users now are let go.
+// choose returns the items to fold in, those without a row first. changed reports whether anything
+// has changed at all, more whether further items have no row. Rows of items that have too few users
+// now are let go.
 func (x *Extender) choose(base *model.Model, now census) (batch []string, changed, more bool) {
 	for id := range x.rows {
 		if now.counts[id] < model.MinNewUsers {
@@ -72,8 +73,8 @@ func (x *Extender) choose(base *model.Model, now census) (batch []string, change
 	return batch, changed || len(batch) > 0, false
 }
 
-// foldIn makes rows for the items of the batch from the histories of their sampled users. An item that gets no usable row
-// is tried again when it has other users.
+// foldIn makes rows for the items of the batch from the histories of their sampled users. An item
+// that gets no usable row is tried again when it has other users.
 func (x *Extender) foldIn(ctx context.Context, base *model.Model, batch []string, now census) error {
 	evidence, err := base.NewEvidence(len(batch))
 	if err != nil {
@@ -110,9 +111,9 @@ func (x *Extender) foldIn(ctx context.Context, base *model.Model, batch []string
 	return nil
 }
 
-// gather adds the histories of all sampled users to the evidence. It returns for each sample the users whose histories
-// have the item. number maps the ids of new items to their numbers in the evidence. The users come in order, so that sums
-// have the same bits every time.
+// gather adds the histories of all sampled users to the evidence. It returns for each sample the
+// users whose histories have the item. number maps the ids of new items to their numbers in the
+// evidence. The users come in order, so that sums have the same bits every time.
 func (x *Extender) gather(
 	ctx context.Context, base *model.Model, evidence *model.Evidence, number map[string]int32, samples [][]string,
 ) ([]map[string]bool, error) {
@@ -141,8 +142,8 @@ func (x *Extender) gather(
 	return have, nil
 }
 
-// history returns the newest items of a user, each once, in the order of time: indices of base, numbers of new items, −1
-// for other items.
+// history returns the newest items of a user, each once, in the order of time: indices of base,
+// numbers of new items, −1 for other items.
 func (x *Extender) history(
 	ctx context.Context, base *model.Model, number map[string]int32, user string,
 ) ([]int32, error) {

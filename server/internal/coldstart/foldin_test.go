@@ -70,7 +70,8 @@ func (r *rig) erase(t *testing.T, user string) {
 	r.Forget(user)
 }
 
-// Users who come and go while the store is searched are counted once, whether the search sees them or not.
+// Users who come and go while the store is searched are counted once, whether the search sees them
+// or not.
 func TestSearchCountsUsersOnce(t *testing.T) {
 	st := &servertest.Store{Store: memory.New()}
 	s := newRig(t, st, servertest.NewModel(t, 1))

@@ -10,16 +10,18 @@ import (
 	"github.com/gsimc/gsimc/server/internal/background"
 )
 
-// Bounds of the memory for items that the model does not know: about 100 MB with user ids of 20 bytes.
+// Bounds of the memory for items that the model does not know: about 100 MB with user ids of 20
+// bytes.
 const (
 	maxItems    = 10_000 // items
 	keptItems   = 9_000  // items left after room has been made for later ones, at most
 	sampleUsers = 256    // users of an item whose histories are read
 )
 
-// items are the items that the base model does not know, each with a sample of its users: those with the smallest hashes.
-// So the sample is uniform over users, it depends on neither the order nor the repeats of the events, and the number of all
-// users can be estimated from it. items is safe for concurrent use.
+// items are the items that the base model does not know, each with a sample of its users: those
+// with the smallest hashes. So the sample is uniform over users, it depends on neither the order
+// nor the repeats of the events, and the number of all users can be estimated from it. items is
+// safe for concurrent use.
 type items struct {
 	mu    sync.Mutex
 	items map[string]*coldItem
@@ -75,8 +77,8 @@ func (n *items) total() int64 {
 	return n.users
 }
 
-// recount corrects the number of users of the store: a count at the time when total was before gave this number of users.
-// Users who have come or gone since then stay counted.
+// recount corrects the number of users of the store: a count at the time when total was before gave
+// this number of users. Users who have come or gone since then stay counted.
 func (n *items) recount(users, before int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -112,9 +114,10 @@ func (n *items) remove(item string, c *coldItem, user string) {
 	}
 }
 
-// trim makes room when the bound is reached: items with too few users for a row go, and beyond keptItems the items with
-// the fewest users. They come back with their next events and are then counted anew. So a later item takes the place of
-// one that has fewer users by the time that the room is used up again.
+// trim makes room when the bound is reached: items with too few users for a row go, and beyond
+// keptItems the items with the fewest users. They come back with their next events and are then
+// counted anew. So a later item takes the place of one that has fewer users by the time that the
+// room is used up again.
 func (n *items) trim() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -186,9 +189,9 @@ func (c *coldItem) add(user string) {
 	c.sample = slices.Insert(c.sample, at, sampledUser{background.Draw(user, 0), user})
 }
 
-// count returns the number of users. It is exact while all of them are in the sample. Beyond that it is estimated from the
-// density of their hashes, with a standard error of 6 % (Z. Bar-Yossef et al., "Counting Distinct Elements in a Data
-// Stream", RANDOM 2002).
+// count returns the number of users. It is exact while all of them are in the sample. Beyond that
+// it is estimated from the density of their hashes, with a standard error of 6 % (Z. Bar-Yossef et
+// al., "Counting Distinct Elements in a Data Stream", RANDOM 2002).
 func (c *coldItem) count() float64 {
 	if len(c.sample) < sampleUsers {
 		return float64(len(c.sample))

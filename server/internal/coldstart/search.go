@@ -13,8 +13,8 @@ import (
 // errOtherModel ends the search for a model that does not serve any more.
 var errOtherModel = errors.New("server: another model has been loaded")
 
-// search notes all items of the store that are new to the model of l, in addition to those noted already. It ends early
-// when another model is loaded.
+// search notes all items of the store that are new to the model of l, in addition to those noted
+// already. It ends early when another model is loaded.
 func (x *Extender) search(ctx context.Context, l *models.Lease) error {
 	base := l.Base()
 	pace := pacer{began: time.Now()}

@@ -7,8 +7,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// latencyBuckets are the upper bounds, in seconds, of the classic buckets of every latency: a call takes from a quarter
-// of a millisecond to a second. Every histogram of latencies has native buckets as well, for scrapers that take them.
+// latencyBuckets are the upper bounds, in seconds, of the classic buckets of every latency: a call
+// takes from a quarter of a millisecond to a second. Every histogram of latencies has native
+// buckets as well, for scrapers that take them.
 var latencyBuckets = []float64{
 	.00025, .0005, .001, .002, .003, .005, .0075, .010, .015, .025, .050, .100, .250, 1,
 }

@@ -1,7 +1,8 @@
-// Package models keeps the serving model: requests lease it, a reload replaces it, an extension adds items to it.
+// Package models keeps the serving model: requests lease it, a reload replaces it, an extension
+// adds items to it.
 //
-// A model is closed when its last lease is returned. So a request uses one model from its beginning to its end, whatever
-// is loaded meanwhile.
+// A model is closed when its last lease is returned. So a request uses one model from its beginning
+// to its end, whatever is loaded meanwhile.
 package models
 
 import (
@@ -16,8 +17,8 @@ import (
 // ErrClosed is returned by [Holder.Reload] once the holder is closed.
 var ErrClosed = errors.New("server: the model has been given back")
 
-// A RefusedError is a model file that could not be loaded; the old model goes on serving. Its text is for the operator
-// who asked for the reload.
+// A RefusedError is a model file that could not be loaded; the old model goes on serving. Its text
+// is for the operator who asked for the reload.
 type RefusedError struct{ Err error }
 
 // Error says what is wrong with the file, and what serves.
@@ -38,8 +39,9 @@ type Holder struct {
 	replace sync.Mutex            // one replacement at a time: at most two models are open, besides those still leased
 }
 
-// A Lease keeps a model open: one that was loaded from a file, or an extension of one. Its references are those of the
-// holder while the model serves, of the requests that acquired it, and, for a loaded model, of its extensions.
+// A Lease keeps a model open: one that was loaded from a file, or an extension of one. Its
+// references are those of the holder while the model serves, of the requests that acquired it, and,
+// for a loaded model, of its extensions.
 type Lease struct {
 	*model.Model
 	loaded time.Time
@@ -71,8 +73,8 @@ func (l *Lease) Release() {
 	_ = l.Model.Close()
 }
 
-// Open opens the first model. It calls open again at each reload; every call must return a model of its own, which the
-// holder closes. The clock now stamps loads.
+// Open opens the first model. It calls open again at each reload; every call must return a model of
+// its own, which the holder closes. The clock now stamps loads.
 func Open(open func() (*model.Model, error), now func() time.Time, m *Metrics) (*Holder, error) {
 	first, err := open()
 	if err != nil {
@@ -83,7 +85,8 @@ func Open(open func() (*model.Model, error), now func() time.Time, m *Metrics) (
 	return h, nil
 }
 
-// install makes m the serving model. It returns the lease of the one before, if any, which is still to be released.
+// install makes m the serving model. It returns the lease of the one before, if any, which is still
+// to be released.
 func (h *Holder) install(m *model.Model) *Lease {
 	l := &Lease{Model: m, loaded: h.now()}
 	l.refs.Store(1)
@@ -91,15 +94,16 @@ func (h *Holder) install(m *model.Model) *Lease {
 	return h.current.Swap(l)
 }
 
-// Acquire returns the serving model; the caller must release it. It returns nil after Close, when no handler runs any
-// more.
+// Acquire returns the serving model; the caller must release it. It returns nil after Close, when
+// no handler runs any more.
 func (h *Holder) Acquire() *Lease {
 	for {
 		l := h.current.Load()
 		if l == nil {
 			return nil
 		}
-		// A lease whose count has reached 0 is being closed and must not be revived: the pointer has moved on.
+		// A lease whose count has reached 0 is being closed and must not be revived: the pointer
+		// has moved on.
 		for n := l.refs.Load(); n > 0; n = l.refs.Load() {
 			if l.refs.CompareAndSwap(n, n+1) {
 				return l
@@ -114,8 +118,8 @@ func (h *Holder) Serves(l *Lease) bool {
 	return current != nil && current.Root() == l.Root()
 }
 
-// Extend lets an extension of l's loaded model serve in its place. It returns false, and changes nothing, if another
-// model has been loaded meanwhile. The caller holds l.
+// Extend lets an extension of l's loaded model serve in its place. It returns false, and changes
+// nothing, if another model has been loaded meanwhile. The caller holds l.
 func (h *Holder) Extend(l *Lease, extended *model.Model) bool {
 	h.replace.Lock()
 	defer h.replace.Unlock()
@@ -130,8 +134,9 @@ func (h *Holder) Extend(l *Lease, extended *model.Model) bool {
 	return true
 }
 
-// Reload opens the model anew and lets it serve. It returns the new model, which the caller must release, and the version
-// of the file that served before. On an error, a [RefusedError] or [ErrClosed], the old model goes on serving.
+// Reload opens the model anew and lets it serve. It returns the new model, which the caller must
+// release, and the version of the file that served before. On an error, a [RefusedError] or
+// [ErrClosed], the old model goes on serving.
 func (h *Holder) Reload() (fresh *Lease, previous string, err error) {
 	h.replace.Lock()
 	defer h.replace.Unlock()
@@ -148,8 +153,8 @@ func (h *Holder) Reload() (fresh *Lease, previous string, err error) {
 	return h.Acquire(), old.Base().Version(), nil
 }
 
-// Close gives the serving model back. No request may begin after it; a reload or a scrape of the metrics may still be
-// under way.
+// Close gives the serving model back. No request may begin after it; a reload or a scrape of the
+// metrics may still be under way.
 func (h *Holder) Close() {
 	h.replace.Lock()
 	defer h.replace.Unlock()

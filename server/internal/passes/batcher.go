@@ -1,7 +1,7 @@
 // Package passes lets concurrent requests share passes over the basis of a model.
 //
-// A pass reads the whole basis, which is far larger than the caches, so a pass that answers several requests costs
-// little more than one that answers a single one.
+// A pass reads the whole basis, which is far larger than the caches, so a pass that answers several
+// requests costs little more than one that answers a single one.
 package passes
 
 import (
@@ -16,7 +16,8 @@ import (
 	"github.com/gsimc/gsimc/ranking"
 )
 
-// MaxCalls is the largest number of calls that share one pass. Beyond it a pass gains little, and its calls wait longer.
+// MaxCalls is the largest number of calls that share one pass. Beyond it a pass gains little, and
+// its calls wait longer.
 const MaxCalls = 16
 
 // ErrPanic is the outcome of a call that shared a pass which panicked.
@@ -24,18 +25,20 @@ var ErrPanic = errors.New("server: panic in a pass over the basis")
 
 // A Batcher answers calls in passes. It is safe for concurrent use.
 //
-// The number of concurrent passes is half that of the processors: a pass uses only a share of the caches and of the
-// memory's bandwidth, and the other half has the network to serve. With two processors there are two passes, since all
-// calls would wait for the only one whenever the system takes its processor away.
+// The number of concurrent passes is half that of the processors: a pass uses only a share of the
+// caches and of the memory's bandwidth, and the other half has the network to serve. With two
+// processors there are two passes, since all calls would wait for the only one whenever the system
+// takes its processor away.
 //
-// A call that finds an idle pass takes it at once; the others queue. A call that begins a pass takes along the queued
-// calls for the same model, up to [MaxCalls]. When a pass ends it goes to the first call in the queue. So no call waits
-// while a pass is idle, and a wait ends with the passes under way unless more than [MaxCalls] calls are ahead. The
-// passes grow with the load. There is no timer and no goroutine.
+// A call that finds an idle pass takes it at once; the others queue. A call that begins a pass
+// takes along the queued calls for the same model, up to [MaxCalls]. When a pass ends it goes to
+// the first call in the queue. So no call waits while a pass is idle, and a wait ends with the
+// passes under way unless more than [MaxCalls] calls are ahead. The passes grow with the load.
+// There is no timer and no goroutine.
 //
-// Under concurrent load, a call that begins a pass yields its processor first, so that the handlers that are ready to run
-// can join the pass. Without the yield, passes would keep the processors busy and the calls to share them with would
-// arrive just after each.
+// Under concurrent load, a call that begins a pass yields its processor first, so that the handlers
+// that are ready to run can join the pass. Without the yield, passes would keep the processors busy
+// and the calls to share them with would arrive just after each.
 type Batcher struct {
 	metrics *Metrics
 
@@ -52,7 +55,8 @@ type pass struct {
 	requests []ranking.Request
 }
 
-// A Call is one request on its way through a [Batcher]. It may be used for many requests, one after the other.
+// A Call is one request on its way through a [Batcher]. It may be used for many requests, one after
+// the other.
 type Call struct {
 	ranking.Request
 	Context context.Context // a call whose context ends while it waits gets the context's error
@@ -82,9 +86,9 @@ func New(m *Metrics) *Batcher {
 	return b
 }
 
-// TopN stores the answer to c.Request in c.Top, or lets c.Alone do it. It returns the error of c.Context if that ends
-// before the pass begins. If the pass panics, its calls fail with [ErrPanic], and the panic goes on in the call that did
-// the work.
+// TopN stores the answer to c.Request in c.Top, or lets c.Alone do it. It returns the error of
+// c.Context if that ends before the pass begins. If the pass panics, its calls fail with
+// [ErrPanic], and the panic goes on in the call that did the work.
 func (b *Batcher) TopN(c *Call) error {
 	p, crowded := b.enter(c)
 	if p != nil {
@@ -101,7 +105,8 @@ func (b *Batcher) TopN(c *Call) error {
 	return nil
 }
 
-// enter returns a pass for c to begin, or queues c and returns nil. crowded reports whether other calls are about.
+// enter returns a pass for c to begin, or queues c and returns nil. crowded reports whether other
+// calls are about.
 func (b *Batcher) enter(c *Call) (p *pass, crowded bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -140,8 +145,8 @@ func (b *Batcher) do(p *pass, c *Call, crowded bool) {
 	outcome = nil
 }
 
-// gather moves the queued calls for the model of p's first call to p. Calls whose context has ended are settled on the
-// way.
+// gather moves the queued calls for the model of p's first call to p. Calls whose context has ended
+// are settled on the way.
 func (b *Batcher) gather(p *pass) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -161,8 +166,8 @@ func (b *Batcher) gather(p *pass) {
 	b.shared = len(p.calls) > 1
 }
 
-// done settles the calls of p except the first, whose goroutine this is, and hands p to the first call in the queue whose
-// context has not ended.
+// done settles the calls of p except the first, whose goroutine this is, and hands p to the first
+// call in the queue whose context has not ended.
 func (b *Batcher) done(p *pass, outcome error) {
 	for _, c := range p.calls[1:] {
 		c.settle(outcome)

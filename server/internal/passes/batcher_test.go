@@ -44,8 +44,8 @@ func alone(m *model.Model, r ranking.Request) []ranking.Scored {
 	return batch[0].Top
 }
 
-// Whatever passes calls share, with whatever models around them, they are answered as if alone; those whose context has ended
-// are not answered.
+// Whatever passes calls share, with whatever models around them, they are answered as if alone;
+// those whose context has ended are not answered.
 func TestBatcherAnswersAsAlone(t *testing.T) {
 	models := []*model.Model{servertest.NewModel(t, 1), servertest.NewModel(t, 2)}
 	metrics := NewMetrics()
@@ -90,7 +90,8 @@ func TestBatcherAnswersAsAlone(t *testing.T) {
 	}
 }
 
-// holdPasses takes all passes of b. The function that it returns gives them back when so many calls wait.
+// holdPasses takes all passes of b. The function that it returns gives them back when so many calls
+// wait.
 func holdPasses(t *testing.T, b *Batcher) (release func(waiting int)) {
 	t.Helper()
 	var held []*pass
@@ -116,7 +117,8 @@ func holdPasses(t *testing.T, b *Batcher) (release func(waiting int)) {
 	}
 }
 
-// batchSizes reads how many calls were answered in how many passes, and how many of these were larger than allowed.
+// batchSizes reads how many calls were answered in how many passes, and how many of these were
+// larger than allowed.
 func batchSizes(t *testing.T, m *Metrics) (calls, passes, large int) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -136,8 +138,8 @@ func batchSizes(t *testing.T, m *Metrics) (calls, passes, large int) {
 	return 0, 0, 0
 }
 
-// queue puts calls into the queue while all passes are taken, and returns the function that lets one go on, and what
-// each call returned.
+// queue puts calls into the queue while all passes are taken, and returns the function that lets
+// one go on, and what each call returned.
 func queue(t *testing.T, b *Batcher, calls ...*Call) (begin func(), outcome func(i int) error) {
 	t.Helper()
 	b.mu.Lock()
@@ -243,7 +245,8 @@ func TestBatcherPanic(t *testing.T) {
 	}
 }
 
-// TestBatcherAlone: calls that cannot share a pass have one each, wait for it like all others, and are not made once nobody waits.
+// TestBatcherAlone: calls that cannot share a pass have one each, wait for it like all others, and
+// are not made once nobody waits.
 func TestBatcherAlone(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	m := servertest.NewModel(t, 1)

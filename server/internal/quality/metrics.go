@@ -8,7 +8,8 @@ import (
 	"github.com/gsimc/gsimc/server/internal/metric"
 )
 
-// rankBuckets are the upper bounds of gsimc_online_rank: at 10, 50 and 100 the counts are the hits of recall@N.
+// rankBuckets are the upper bounds of gsimc_online_rank: at 10, 50 and 100 the counts are the hits
+// of recall@N.
 var rankBuckets = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000}
 
 // cutoffs are the N of gsimc_online_recall.
@@ -65,8 +66,8 @@ type modelMetrics struct {
 // restart begins the recall anew.
 func (o *modelMetrics) restart() { o.events, o.hits = 0, [len(cutoffs)]int{} }
 
-// observe counts a rank that the model gave. The histogram comes last: a reader of its count who reads the recalls
-// afterwards finds recalls that include the event.
+// observe counts a rank that the model gave. The histogram comes last: a reader of its count who
+// reads the recalls afterwards finds recalls that include the event.
 func (o *modelMetrics) observe(rank int) {
 	o.events++
 	for i, n := range cutoffs {

@@ -1,14 +1,16 @@
-// Package quality measures how well models foresee the behaviour of users: for a sampled share of the events it finds the
-// rank that the item had just before, among the items that the user had not seen, as Recommend would have listed them.
+// Package quality measures how well models foresee the behaviour of users: for a sampled share of
+// the events it finds the rank that the item had just before, among the items that the user had not
+// seen, as Recommend would have listed them.
 //
-// An event counts if its weight is above 0 and its item is new to the user; the list has no repeats. A user whose history
-// is no use to a model, above all before a first event, is ranked by popularity, as Recommend does. An item that a model
-// does not know comes after all that it knows. So every model is measured on the same events.
+// An event counts if its weight is above 0 and its item is new to the user; the list has no
+// repeats. A user whose history is no use to a model, above all before a first event, is ranked by
+// popularity, as Recommend does. An item that a model does not know comes after all that it knows.
+// So every model is measured on the same events.
 //
-// The state before an event is a replay of the history up to that event, not a copy of the cached state: the store knows
-// exactly which events came before, and the acknowledgement waits only for a draw and a queue. A replay costs less than
-// the scan that follows. One goroutine measures, for at most the share dutyCycle of its time. Events that find the queue
-// full are dropped and counted.
+// The state before an event is a replay of the history up to that event, not a copy of the cached
+// state: the store knows exactly which events came before, and the acknowledgement waits only for a
+// draw and a queue. A replay costs less than the scan that follows. One goroutine measures, for at
+// most the share dutyCycle of its time. Events that find the queue full are dropped and counted.
 package quality
 
 import (
@@ -34,7 +36,8 @@ type Deps struct {
 	Guard     background.Guard
 }
 
-// A Meter measures sampled events, by the serving model and by a shadow model, if there is one. A nil Meter does nothing.
+// A Meter measures sampled events, by the serving model and by a shadow model, if there is one. A
+// nil Meter does nothing.
 type Meter struct {
 	Deps
 	share  float64
@@ -57,8 +60,8 @@ const (
 	dutyCycle = 0.02 // share of the time spent on measuring
 )
 
-// New returns a meter that samples this share of the events, from 0 to 1, or nil if that is 0. shadow may be nil; the meter
-// closes it.
+// New returns a meter that samples this share of the events, from 0 to 1, or nil if that is 0.
+// shadow may be nil; the meter closes it.
 func New(share float64, shadow *model.Model, d Deps) *Meter {
 	if share == 0 {
 		return nil
@@ -150,8 +153,9 @@ func (q *Meter) measure(ctx context.Context, s sample) error {
 	return nil
 }
 
-// replay folds the history of the sample's user up to the event, which it returns with errReached. It returns errRepeat if
-// the item stands in the history, and nil if the history ends before the event.
+// replay folds the history of the sample's user up to the event, which it returns with errReached.
+// It returns errRepeat if the item stands in the history, and nil if the history ends before the
+// event.
 func (q *Meter) replay(ctx context.Context, s sample) (event store.Event, err error) {
 	err = q.Store.Read(ctx, s.user, 0, func(revision uint64, e store.Event) error {
 		switch {

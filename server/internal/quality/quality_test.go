@@ -10,7 +10,8 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// More events than the queue holds are offered, with nobody to measure them: the rest is dropped and counted.
+// More events than the queue holds are offered, with nobody to measure them: the rest is dropped
+// and counted.
 func TestOfferNeverWaits(t *testing.T) {
 	q := New(1, nil, Deps{Metrics: NewMetrics()})
 	for i := range queueSize + 10 {

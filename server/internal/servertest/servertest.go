@@ -1,5 +1,5 @@
-// Package servertest holds what the tests of the server and of its parts share: small models, a store with replaceable
-// parts, a buffer for logs.
+// Package servertest holds what the tests of the server and of its parts share: small models, a
+// store with replaceable parts, a buffer for logs.
 package servertest
 
 import (
@@ -21,14 +21,16 @@ import (
 // Now is the time of events that need one.
 var Now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// The test model: 40 users with 6 items each, of a catalogue of 30; the first items are more popular.
+// The test model: 40 users with 6 items each, of a catalogue of 30; the first items are more
+// popular.
 const (
 	Items = 30
 	Users = 40
 	Rank  = 8
 )
 
-// NewModel trains a small model; models of different seeds differ in their bases and so in their answers.
+// NewModel trains a small model; models of different seeds differ in their bases and so in their
+// answers.
 func NewModel(t testing.TB, seed uint64) *model.Model { return NewModelOf(t, seed, Item) }
 
 // NewModelOf is NewModel with other item ids, which must rise.
@@ -53,9 +55,9 @@ func learned(deviation bool) func(*model.Spec) {
 	}
 }
 
-// NewTastesModel trains a small model with learned dynamics and deviation on users of distinct tastes, so that
-// it tells uncertainty: two of three items of a user are from the user's own third of the catalogue. The
-// dynamics remember little, which leaves the taste to the deviation.
+// NewTastesModel trains a small model with learned dynamics and deviation on users of distinct
+// tastes, so that it tells uncertainty: two of three items of a user are from the user's own third
+// of the catalogue. The dynamics remember little, which leaves the taste to the deviation.
 func NewTastesModel(t testing.TB) *model.Model {
 	t.Helper()
 	const tastes, events = 3, 12

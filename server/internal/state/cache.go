@@ -26,7 +26,8 @@ type Deps struct {
 	Metrics *Metrics
 }
 
-// A Cache finds the states of users, and keeps them in a bounded number of bytes. It is safe for concurrent use.
+// A Cache finds the states of users, and keeps them in a bounded number of bytes. It is safe for
+// concurrent use.
 type Cache struct {
 	store   store.Store
 	updater *Updater
@@ -52,7 +53,8 @@ func NewCache(maxBytes int64, d Deps) (*Cache, error) {
 		Weigher: func(user string, e *entry) uint32 {
 			return uint32(min(e.bytes.Load()+int64(len(user)), math.MaxUint32))
 		},
-		// Evictions happen within the call that makes them necessary: the bound holds, and no goroutine stays behind.
+		// Evictions happen within the call that makes them necessary: the bound holds, and no
+		// goroutine stays behind.
 		Executor: func(fn func()) { fn() },
 	})
 	if err != nil {
@@ -69,9 +71,9 @@ func (c *Cache) Len() int { return c.cache.EstimatedSize() }
 // Bytes returns the memory of the cached states.
 func (c *Cache) Bytes() uint64 { return c.cache.WeightedSize() }
 
-// View calls fn with the user's state under m, which reflects every event acknowledged before the call, or with nil for a
-// user without history. fn must not keep the state, and must start afresh when it is called again. fn runs with the
-// user's state locked.
+// View calls fn with the user's state under m, which reflects every event acknowledged before the
+// call, or with nil for a user without history. fn must not keep the state, and must start afresh
+// when it is called again. fn runs with the user's state locked.
 func (c *Cache) View(ctx context.Context, m *model.Model, user string, fn func(*User)) error {
 	if t := c.Ticket(user); t.ok() {
 		err := c.viewCached(ctx, m, t, user, fn)
@@ -108,7 +110,8 @@ func (c *Cache) viewCached(ctx context.Context, m *model.Model, t Ticket, user s
 			fn(nil)
 			return nil
 		}
-		// The empty entry goes in first: other readers of this user wait for its lock instead of replaying too.
+		// The empty entry goes in first: other readers of this user wait for its lock instead of
+		// replaying too.
 		e = c.insert(m, user)
 	}
 	grown, err := c.viewEntry(ctx, m, e, user, fn)
@@ -118,7 +121,8 @@ func (c *Cache) viewCached(ctx context.Context, m *model.Model, t Ticket, user s
 	return err
 }
 
-// viewEntry brings the entry up to date and calls fn. grown reports whether the cache has to learn of its new size.
+// viewEntry brings the entry up to date and calls fn. grown reports whether the cache has to learn
+// of its new size.
 func (c *Cache) viewEntry(
 	ctx context.Context, m *model.Model, e *entry, user string, fn func(*User),
 ) (grown bool, err error) {
@@ -154,7 +158,8 @@ func (c *Cache) viewEntry(
 	return false, nil
 }
 
-// advance folds in the events that the store has beyond u. On an error u is the state of a shorter history, or broken.
+// advance folds in the events that the store has beyond u. On an error u is the state of a shorter
+// history, or broken.
 func (c *Cache) advance(ctx context.Context, m *model.Model, u *User, user string) error {
 	return c.store.Read(ctx, user, u.Revision, func(revision uint64, e store.Event) error {
 		if revision != u.Revision+1 {
@@ -174,7 +179,8 @@ func (c *Cache) insert(m *model.Model, user string) *entry {
 	return present
 }
 
-// measure notes the size of the state and reports whether it is larger than before. The caller holds e.mu.
+// measure notes the size of the state and reports whether it is larger than before. The caller
+// holds e.mu.
 func (e *entry) measure() bool {
 	if e.vectors.Load() != e.state.Kalman {
 		e.vectors.Store(e.state.Kalman)

@@ -68,8 +68,8 @@ func diffStates(a, b *User) string {
 	return cmp.Diff(a, b, cmp.AllowUnexported(User{}, SeenItem{}))
 }
 
-// Whatever the size of the cache, the same writes and reads give the same bits; and a cache that nothing fits into is
-// replay, so incremental folding and replay are equal.
+// Whatever the size of the cache, the same writes and reads give the same bits; and a cache that
+// nothing fits into is replay, so incremental folding and replay are equal.
 func TestEvictionChangesNothing(t *testing.T) {
 	m, st := servertest.NewModel(t, 1), memory.New()
 	huge, tiny, some := newTestCache(t, 1<<30, st), newTestCache(t, 1, st), newTestCache(t, 20_000, st)
@@ -151,8 +151,9 @@ func TestStatesOfAnotherModel(t *testing.T) {
 	}
 }
 
-// The interleavings of erasures with writes and reads that a comparison of revisions would not notice. In each, ann's
-// first life is on item 1, her second on item 2, and both reach the revision at which they are read.
+// The interleavings of erasures with writes and reads that a comparison of revisions would not
+// notice. In each, ann's first life is on item 1, her second on item 2, and both reach the revision
+// at which they are read.
 func TestErasureInterleaved(t *testing.T) {
 	const user = "ann"
 	for _, tt := range []struct {
@@ -247,7 +248,8 @@ func TestErasureInterleaved(t *testing.T) {
 	}
 }
 
-// appendOnly writes an event and does not fold it: the writer is still on its way from the store to the cache.
+// appendOnly writes an event and does not fold it: the writer is still on its way from the store to
+// the cache.
 func appendOnly(t testing.TB, st store.Store, user, id string, i int) store.Event {
 	t.Helper()
 	e := store.Event{ID: id, Item: servertest.Item(i), Type: "like", Time: servertest.Now, Value: 1}
@@ -264,8 +266,8 @@ func eraseUser(t testing.TB, s *Cache, user string) {
 	}
 }
 
-// Users live, are erased and come back to the same revisions with other content, while others read. Each life uses one
-// item only, so a state that mixes lives, or is of a former one, shows.
+// Users live, are erased and come back to the same revisions with other content, while others read.
+// Each life uses one item only, so a state that mixes lives, or is of a former one, shows.
 func TestErasureRaces(t *testing.T) {
 	for _, size := range []int64{1 << 30, 4_000} {
 		t.Run(fmt.Sprint("cache=", size), func(t *testing.T) {
@@ -297,7 +299,8 @@ func TestErasureRaces(t *testing.T) {
 	}
 }
 
-// live writes, reads back and erases; only this goroutine writes to the user, so it knows what it must read.
+// live writes, reads back and erases; only this goroutine writes to the user, so it knows what it
+// must read.
 func live(t *testing.T, s *Cache, m *model.Model, user string, lives int) {
 	rng := rand.New(rand.NewPCG(uint64(len(user)), 7))
 	for life := range lives {

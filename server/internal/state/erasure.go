@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// stripe guards the entries of many users against erasures. Its upper bits count the erasures that have begun, which is
-// the epoch, and its lower bits those under way, so that one load tells both.
+// stripe guards the entries of many users against erasures. Its upper bits count the erasures that
+// have begun, which is the epoch, and its lower bits those under way, so that one load tells both.
 type stripe struct{ erasures atomic.Uint64 }
 
 const oneErasure = 1 << 16 // of the epoch
@@ -34,9 +34,10 @@ func (t Ticket) ok() bool { return t.erasures%oneErasure == 0 }
 // valid reports whether t is ok and no erasure has begun since.
 func (t Ticket) valid() bool { return t.ok() && t.stripe.erasures.Load() == t.erasures }
 
-// Erase removes the user's history from the store, and its state from the cache. It returns the number of events there
-// were. An erasure that has begun runs to its end even if the caller no longer waits: one that takes place after the
-// stripe counted its end could leave a state of the former life in the cache.
+// Erase removes the user's history from the store, and its state from the cache. It returns the
+// number of events there were. An erasure that has begun runs to its end even if the caller no
+// longer waits: one that takes place after the stripe counted its end could leave a state of the
+// former life in the cache.
 func (c *Cache) Erase(ctx context.Context, user string) (uint64, error) {
 	p := c.stripe(user)
 	p.erasures.Add(oneErasure + 1)

@@ -9,8 +9,9 @@ type SeenItem struct {
 	Time int64 // of the newest such event, in seconds
 }
 
-// A SeenList holds the seen items of one user, in no order. A pair of item and kind may be listed several times.
-// Duplicates are merged whenever the list would have to grow, so its memory stays within four times that of the pairs.
+// A SeenList holds the seen items of one user, in no order. A pair of item and kind may be listed
+// several times. Duplicates are merged whenever the list would have to grow, so its memory stays
+// within four times that of the pairs.
 type SeenList []SeenItem
 
 func (l *SeenList) add(s SeenItem) {

@@ -10,8 +10,9 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// A User is the fold of the first Revision events of one history by one model: the Kalman state, and what the API tells
-// about a history. Fields are read-only outside this package, except Tail. A User is not safe for concurrent use.
+// A User is the fold of the first Revision events of one history by one model: the Kalman state,
+// and what the API tells about a history. Fields are read-only outside this package, except Tail. A
+// User is not safe for concurrent use.
 type User struct {
 	Revision uint64 // events folded, including those without weight and those on unknown items
 	Kalman   *kalman.State
@@ -27,7 +28,8 @@ type User struct {
 	broken bool   // a fold panicked half-way: the state is worth nothing
 }
 
-// New returns the state of an empty history under m, which records its events in t unless that is nil.
+// New returns the state of an empty history under m, which records its events in t unless that is
+// nil.
 func New(m *model.Model, t *Tail) *User {
 	u := &User{}
 	u.Reset(m)
@@ -43,8 +45,9 @@ func (u *User) Reset(m *model.Model) {
 // Usable reports whether an event with weight, on an item of the model, is part of the state.
 func (u *User) Usable() bool { return u.Kalman.Events > 0 }
 
-// adopt makes u a state of m if only the name of the model differs: extensions of one model give the same states to users
-// without events on an added item. It reports whether u is a state of m now.
+// adopt makes u a state of m if only the name of the model differs: extensions of one model give
+// the same states to users without events on an added item. It reports whether u is a state of m
+// now.
 func (u *User) adopt(m *model.Model) bool {
 	switch {
 	case u.broken:
@@ -58,8 +61,8 @@ func (u *User) adopt(m *model.Model) bool {
 	return true
 }
 
-// stateOverhead is a generous guess at what a cached state costs in addition to its slices: the structs, the entry of the
-// hash table, the bookkeeping of the cache.
+// stateOverhead is a generous guess at what a cached state costs in addition to its slices: the
+// structs, the entry of the hash table, the bookkeeping of the cache.
 const stateOverhead = 512
 
 // size returns the memory of u in bytes.
@@ -67,8 +70,8 @@ func (u *User) size() int64 {
 	return stateOverhead + int64(u.Kalman.Bytes()) + int64(cap(u.Seen))*int64(unsafe.Sizeof(SeenItem{}))
 }
 
-// An Updater folds events into states. New events, replays and inline histories all go through it, so that they agree to
-// the last bit.
+// An Updater folds events into states. New events, replays and inline histories all go through it,
+// so that they agree to the last bit.
 type Updater struct{ weights event.Weights }
 
 // NewUpdater returns an updater with the weights of event types.

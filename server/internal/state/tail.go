@@ -7,10 +7,12 @@ import (
 	"github.com/gsimc/gsimc/model"
 )
 
-// TailEvents is the number of events at the end of a history that a [Tail] keeps. It bounds the memory of a request.
+// TailEvents is the number of events at the end of a history that a [Tail] keeps. It bounds the
+// memory of a request.
 const TailEvents = 1000
 
-// A Tail is the end of a history as a model sees it, and the state before it. A nil tail records nothing.
+// A Tail is the end of a history as a model sees it, and the state before it. A nil tail records
+// nothing.
 type Tail struct {
 	Before *kalman.State // state before Events; it must not be changed once Events has begun
 	Events model.History
@@ -18,7 +20,8 @@ type Tail struct {
 	start uint64 // revisions up to this one are part of Before
 }
 
-// NewTail returns a tail that records the last events of a history of this revision, and all later ones.
+// NewTail returns a tail that records the last events of a history of this revision, and all later
+// ones.
 func NewTail(m *model.Model, revision uint64) *Tail {
 	return &Tail{start: revision - min(revision, TailEvents), Before: m.NewState()}
 }
@@ -34,8 +37,9 @@ func (t *Tail) add(m *model.Model, revision uint64, e model.Event) {
 	}
 }
 
-// ViewTail is [Cache.View] with the tail of the history. It reads the store alone, once: a cached state has forgotten its
-// events, and a second read might be of another life of the user (see Erasure).
+// ViewTail is [Cache.View] with the tail of the history. It reads the store alone, once: a cached
+// state has forgotten its events, and a second read might be of another life of the user (see
+// Erasure).
 func (s *Cache) ViewTail(ctx context.Context, m *model.Model, user string, fn func(*User)) error {
 	revision, err := s.store.Revision(ctx, user)
 	if err != nil {

@@ -17,8 +17,9 @@ type Written struct {
 	entry *entry
 }
 
-// The distances, in events, at which the steps of loading a state begin ahead of its fold: far enough to hide the latency
-// of the memory, and near enough that the data is still in the cache then.
+// The distances, in events, at which the steps of loading a state begin ahead of its fold: far
+// enough to hide the latency of the memory, and near enough that the data is still in the cache
+// then.
 const (
 	findAhead    = 9
 	stateAhead   = 6
@@ -27,8 +28,9 @@ const (
 
 // Fold folds durable events into the cached states of their users, in order.
 //
-// An entry that is not exactly one event behind is left to the next read. Where there is none, one is made only for a
-// first event, which needs no replay. So writing costs O(k) for states of rank k, whatever the length of the history.
+// An entry that is not exactly one event behind is left to the next read. Where there is none, one
+// is made only for a first event, which needs no replay. So writing costs O(k) for states of rank
+// k, whatever the length of the history.
 func (c *Cache) Fold(m *model.Model, events []Written) {
 	for i := range prefetch.Ahead(len(events),
 		prefetch.Stage{Distance: findAhead, Begin: func(i int) { c.find(&events[i]) }},
@@ -83,7 +85,8 @@ func (c *Cache) foldOne(m *model.Model, w *Written) {
 	}
 }
 
-// foldNext folds the event if it is the next one of the state. It reports whether the state has grown.
+// foldNext folds the event if it is the next one of the state. It reports whether the state has
+// grown.
 func (c *Cache) foldNext(m *model.Model, w *Written) (grown bool) {
 	e := w.entry
 	e.mu.Lock()
