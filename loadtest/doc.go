@@ -2,8 +2,8 @@
 // it, and a bare gRPC echo of the same messages beside it.
 //
 // Conventions. Latencies are nanoseconds in histograms and microseconds in reports. In an open loop
-// requests have intended times, drawn in advance, and a latency counts from the intended time,
-// whatever held the request up: the server, its queue, or this process. So a server that stalls is
+// requests have intended times, drawn in advance, and a latency counts from the intended time:
+// it includes every delay of the request, by the server, its queue or this process. So a server that stalls is
 // charged with everything that should have been sent meanwhile, and not with the one request that
 // it was caught with ("coordinated omission"). In a closed loop each of a fixed number of clients
 // sends its next request when it has the answer to the last; that measures throughput, and its
@@ -11,6 +11,6 @@
 //
 // Requests are encoded and responses are looked at as bytes: client and server share a machine, and
 // what the client does takes from the server. Everything that is drawn comes from a seed. Figures
-// are minimum, median and maximum over repetitions, and whatever is compared takes turns within one
+// are minimum, median and maximum over repetitions, and compared measurements take turns within one
 // run.
 package loadtest

@@ -34,7 +34,7 @@ const (
 // history that is there already stays as it is.
 func (c *Client) Preload(ctx context.Context, t *Traffic, first, end, n int, progress func(done, total int)) error {
 	total := (end - first) * n
-	begun := make([]preloading, len(c.conns)) // on each connection, which has every so many-th user
+	begun := make([]preloading, len(c.conns)) // on each connection; the users are dealt to the connections in turn
 	for i := range begun {
 		begun[i].user = first + i - len(c.conns)
 	}

@@ -58,8 +58,8 @@ func (r *Result) Failed() int64 { return r.failed }
 // Rate is the number of answered requests a second.
 func (r *Result) Rate() float64 { return float64(r.answered) / r.Elapsed.Seconds() }
 
-// Err is an error if so many requests failed that the figures mean nothing: more than one in ten,
-// or all.
+// Err returns an error if the figures mean nothing because more than one request in ten failed
+// or none was answered.
 func (r *Result) Err() error {
 	if r.failed == 0 && r.answered > 0 || r.failed*10 <= r.answered && r.answered > 0 {
 		return nil

@@ -46,7 +46,7 @@ func BenchmarkStreamObserve(b *testing.B) {
 	}
 }
 
-// benchmarkStream sends so many events in a message; an operation is an event.
+// benchmarkStream sends batch events in a message; an operation is an event.
 func benchmarkStream(b *testing.B, batch int) {
 	ts := start(b, setup{config: quiet})
 	s := openStream(b, ts)

@@ -76,7 +76,7 @@ func (sc *scratch) exclude(m *model.Model, f *pb.ItemFilter) {
 	sc.call.Among = sc.allowed
 }
 
-// skipAllBut turns an allow list into a skip set, for those who know only that.
+// skipAllBut turns an allow list into a skip set, for searches that take only a skip set.
 func (sc *scratch) skipAllBut(among []int32) *ranking.Set {
 	skip := ranking.NewSet(sc.skip.Cap())
 	skip.Fill()

@@ -53,7 +53,7 @@ func (s *Server) rank(
 	return err
 }
 
-// rescore puts the scores in the place of those that the items were selected by.
+// rescore replaces the explored scores, by which the items were selected, by the predicted ones.
 func rescore(m *model.Model, top []ranking.Scored, query []float32) {
 	for i := range top {
 		top[i].Score = m.Score(top[i].Item, query)

@@ -73,7 +73,7 @@ func (s *Server) onlineRanks(t testing.TB) (map[string]ranks, map[string]float64
 	return got, recall
 }
 
-// awaitRanks waits until so many events were measured. It gathers once more then, as gathering
+// awaitRanks waits until count events were measured. It gathers once more then, as gathering
 // reads one metric after the other: the recalls may be those of the moment before the last count.
 func (s *Server) awaitRanks(t testing.TB, count uint64) (map[string]ranks, map[string]float64) {
 	t.Helper()

@@ -231,7 +231,7 @@ func (s *Server) closeModels() {
 	s.models.Close()
 }
 
-// ModelVersion is the version of the file of the serving model, whatever items extend it; empty
+// ModelVersion returns the version of the file of the serving model, extended or not; empty
 // once the server has stopped.
 func (s *Server) ModelVersion() string {
 	l := s.models.Acquire()

@@ -54,7 +54,7 @@ var (
 	errNotOnDisk     = errors.New("server: the store keeps nothing on disk")
 )
 
-// outcomes maps errors to what clients see; the first match holds. Whatever is not here is
+// outcomes maps errors to what clients see; the first match holds. Every other error is
 // INTERNAL. The codes keep the contract of outcomes: the error of a write has a definite code
 // (INVALID_ARGUMENT, RESOURCE_EXHAUSTED, FAILED_PRECONDITION, ALREADY_EXISTS, DATA_LOSS) only if
 // the write certainly was not applied.

@@ -282,7 +282,7 @@ func BenchmarkValidateRecommend(b *testing.B) {
 	}
 }
 
-// Whatever bytes arrive, validation answers with an error and does not panic, and what it accepts
+// For all bytes that may arrive, validation answers with an error and does not panic, and what it accepts
 // the store accepts.
 func FuzzValidate(f *testing.F) {
 	for _, e := range []*pb.Event{newEvent("u", 1), {UserId: "u", ItemId: "i", EventType: "t", Value: proto.Float64(3),

@@ -44,8 +44,8 @@ func alone(m *model.Model, r ranking.Request) []ranking.Scored {
 	return batch[0].Top
 }
 
-// Whatever passes calls share, with whatever models around them, they are answered as if alone;
-// those whose context has ended are not answered.
+// A call gets the answer that it would get alone, in every pass that it shares and among calls for
+// other models. Calls whose context has ended are not answered.
 func TestBatcherAnswersAsAlone(t *testing.T) {
 	models := []*model.Model{servertest.NewModel(t, 1), servertest.NewModel(t, 2)}
 	metrics := NewMetrics()
@@ -90,7 +90,7 @@ func TestBatcherAnswersAsAlone(t *testing.T) {
 	}
 }
 
-// holdPasses takes all passes of b. The function that it returns gives them back when so many calls
+// holdPasses takes all passes of b. The function that it returns gives them back when that many calls
 // wait.
 func holdPasses(t *testing.T, b *Batcher) (release func(waiting int)) {
 	t.Helper()

@@ -68,7 +68,7 @@ func diffStates(a, b *User) string {
 	return cmp.Diff(a, b, cmp.AllowUnexported(User{}, SeenItem{}))
 }
 
-// Whatever the size of the cache, the same writes and reads give the same bits; and a cache that
+// For every size of the cache, the same writes and reads give the same bits; and a cache that
 // nothing fits into is replay, so incremental folding and replay are equal.
 func TestEvictionChangesNothing(t *testing.T) {
 	m, st := servertest.NewModel(t, 1), memory.New()
