@@ -14,6 +14,7 @@ import (
 	"github.com/gsimc/gsimc/train"
 
 	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/fault"
 	"github.com/gsimc/gsimc/internal/cost"
 )
 
@@ -75,12 +76,11 @@ func (p *plan) check() error {
 	if p.limit == 0 || need <= p.limit {
 		return nil
 	}
-	lower := "a lower --rank"
-	if strings.HasPrefix(stage, "dynamics") {
-		lower += ", fewer --bands"
+	return &fault.Fault{
+		Field: "MemoryLimit", Advice: train.Advice(stage),
+		Problem: fmt.Sprintf("the training needs about %s of memory, in the stage %q, and there are %s",
+			cli.BytesText(need), stage, cli.BytesText(p.limit)),
 	}
-	return fmt.Errorf("the training needs about %s of memory, in the stage %q, and there are %s: choose %s, leave out rare items "+
-		"(--min-item-events), or raise --memory-limit if there is more", cli.BytesText(need), stage, cli.BytesText(p.limit), lower)
 }
 
 // print writes the table; reading tells the time that reading took.

@@ -17,8 +17,8 @@ func TestPlanChecksTheLargestStage(t *testing.T) {
 		t.Errorf("1800 of 1800 bytes: %v", err)
 	}
 	p.limit--
-	if err := p.check(); err == nil || !strings.Contains(err.Error(), "fewer --bands") {
-		t.Errorf("1800 of 1799 bytes: %v, want advice on --bands", err)
+	if err := p.check(); err == nil || !strings.Contains(err.Error(), "take fewer Bands") {
+		t.Errorf("1800 of 1799 bytes: %v, want advice on Bands", err)
 	}
 	p.limit = 0
 	if err := p.check(); err != nil {

@@ -154,6 +154,7 @@ func (c *Train) learn(a *cli.App, p progress.Progress, j *job) (err error) {
 	if j.part, err = c.deal(events); err != nil {
 		return err
 	}
+	c.chooseRank(a, p, &j.cfg, len(j.part.Items))
 	if err := j.cfg.Check(len(j.part.Items)); err != nil {
 		return err
 	}
@@ -176,6 +177,23 @@ func (c *Train) learn(a *cli.App, p progress.Progress, j *job) (err error) {
 		j.quality, err = measureQuality(p, j.part, j.result.Model)
 	}
 	return err
+}
+
+// chooseRank lowers the default rank of a large catalogue, unless a split asks for the figures of
+// evaluate, and says so.
+func (c *Train) chooseRank(a *cli.App, p progress.Progress, cfg *train.Config, items int) {
+	if cfg.Rank > 0 || c.Split != "" {
+		return
+	}
+	kind := cfg.Spec.Dynamics.Kind
+	quick, usual := train.QuickRank(kind, items), train.DefaultRank(kind, items)
+	if quick == usual {
+		return
+	}
+	cfg.Rank = quick
+	p.End()
+	fmt.Fprintf(a.Stderr, "rank %d for %s items, to train in seconds (--rank %d takes longer and may rank better)\n",
+		quick, grouped(items), usual)
 }
 
 // stages shows the progress of a training.
