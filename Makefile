@@ -42,7 +42,7 @@ test: ## run all tests
 KERNEL_PACKAGES  := ./internal/topn ./kalman ./dynamics ./model
 NUMERIC_PACKAGES := ./internal/vec ./internal/gemm ./internal/parallel ./ranking ./spectral/... $(KERNEL_PACKAGES)
 # The packages with goroutines that share memory.
-CONCURRENT_PACKAGES := ./store/... ./server/... ./retrain/... ./internal/progress/...
+CONCURRENT_PACKAGES := ./store/... ./server/... ./retrain/... ./client/... ./internal/progress/...
 # What takes minutes there: whole solves, whose parts the other tests have.
 ARM64_SKIP := SlowlyFallingSpectrum|SolveLanczosAgainstOracle|PiecesAgainstOracle|RefusesWhatMissesTheTolerance|EigenOfLowRank|InnovationsAreCalibrated|LearnNoiseRecovers
 
