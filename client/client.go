@@ -24,8 +24,9 @@ type Options struct {
 	Retry   Retry         // the zero value: [DefaultRetry]
 }
 
-// Retry says how a call that found no server is repeated, within its deadline. Only calls that may run
-// twice are repeated: Recommend changes nothing, and the server knows an event that has an id or a time.
+// Retry says how a call that found no server is repeated, within its deadline. Only calls that may
+// run twice are repeated: Recommend changes nothing, and the server knows an event that has an id
+// or a time.
 type Retry struct {
 	Attempts    int           // at most, with the first one; 1: the call is not repeated
 	First, Last time.Duration // wait before the second attempt, doubled before each further one up to Last
@@ -36,8 +37,8 @@ func DefaultRetry() Retry {
 	return Retry{Attempts: 4, First: 50 * time.Millisecond, Last: 500 * time.Millisecond}
 }
 
-// pings find a peer that is gone without a word, such as a machine that lost its power, during a long
-// call. A gsimc server refuses pings that are less than 10 s apart.
+// pings find a peer that is gone without a word, such as a machine that lost its power, during a
+// long call. A gsimc server refuses pings that are less than 10 s apart.
 var pings = keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}
 
 // Client is a connection to one server.
@@ -50,8 +51,8 @@ type Client struct {
 	dialError error // of the last attempt to connect; nil: it succeeded, or there was none
 }
 
-// Dial returns a client of the server at opt.Address. The connection is made by the first call. An address
-// that cannot be one is a [fault.Fault] of the field Address.
+// Dial returns a client of the server at opt.Address. The connection is made by the first call. An
+// address that cannot be one is a [fault.Fault] of the field Address.
 func Dial(opt Options) (*Client, error) {
 	if opt.Retry == (Retry{}) {
 		opt.Retry = DefaultRetry()

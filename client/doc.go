@@ -1,5 +1,6 @@
-// Package client is a Go client of a gsimc server: [Dial] connects, [Client.Send] streams events and sends
-// again what a broken connection left unacknowledged, and [Client.Explain] tells what an error means.
+// Package client is a Go client of a gsimc server: [Dial] connects, [Client.Send] streams events
+// and sends again what a broken connection left unacknowledged, and [Client.Explain] tells what an
+// error means.
 //
 // The calls themselves are those of the generated package api/gsimc/v1:
 //
@@ -12,6 +13,7 @@
 //
 // # Conventions
 //
-// A client is one connection. It is made by the first call, and made again after it broke. There is no
-// transport security: use it on a trusted network. All methods may be called from several goroutines.
+// A client is one connection. It is made by the first call, and made again after it broke. There is
+// no transport security: use it on a trusted network. All methods may be called from several
+// goroutines.
 package client

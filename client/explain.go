@@ -49,8 +49,8 @@ func (e *Error) Error() string {
 // Unwrap returns the error of gRPC.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Explain returns an *[Error] for the error of a call of this client, however gRPC wrapped it. Errors that
-// are not of a call, and those that were explained before, are returned as they are.
+// Explain returns an *[Error] for the error of a call of this client, however gRPC wrapped it.
+// Errors that are not of a call, and those that were explained before, are returned as they are.
 func (c *Client) Explain(err error) error {
 	var failed interface{ GRPCStatus() *status.Status }
 	if err == nil || errors.As(err, new(*Error)) || !errors.As(err, &failed) {

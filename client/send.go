@@ -13,8 +13,8 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 )
 
-// Events are the events to send, by their index. An event must have an id or a time, so that the server
-// knows it when it is sent again.
+// Events are the events to send, by their index. An event must have an id or a time, so that the
+// server knows it when it is sent again.
 type Events interface {
 	Len() int
 	Event(i int) *pb.Event
@@ -47,25 +47,25 @@ func (s *Sent) Applied() int { return s.Acknowledged - s.Duplicates - s.Pending 
 // ErrSilent is the end of a stream over which nothing was acknowledged for too long.
 var ErrSilent = errors.New("the connection stands, but the server acknowledges nothing")
 
-// Waits between two connections. The wait is doubled from the first to the last as long as nothing is
-// acknowledged.
+// Waits between two connections. The wait is doubled from the first to the last as long as nothing
+// is acknowledged.
 const (
 	firstBackoff = 100 * time.Millisecond
 	lastBackoff  = 3 * time.Second
 )
 
-// Send streams all events to the server in their order. When the connection breaks it connects again and
-// goes on behind the last acknowledged event. It returns what became of the events so far, and an error if
-// not all are acknowledged: at once if no connection could ever be made, and after opt.GiveUp without an
-// acknowledgement. The end of ctx is ctx.Err().
+// Send streams all events to the server in their order. When the connection breaks it connects
+// again and goes on behind the last acknowledged event. It returns what became of the events so
+// far, and an error if not all are acknowledged: at once if no connection could ever be made, and
+// after opt.GiveUp without an acknowledgement. The end of ctx is ctx.Err().
 func (c *Client) Send(ctx context.Context, events Events, opt SendOptions) (Sent, error) {
 	s := &sender{client: c, events: events, opt: opt}
 	err := s.run(ctx)
 	return s.sent, err
 }
 
-// sender streams events to a server: at most InFlight of them beyond the last acknowledged one, and again
-// from there after the connection broke.
+// sender streams events to a server: at most InFlight of them beyond the last acknowledged one, and
+// again from there after the connection broke.
 type sender struct {
 	client *Client
 	events Events
@@ -140,8 +140,8 @@ func (s *sender) tell(err error) {
 	}
 }
 
-// transient reports whether a new connection may help. Events have ids, so that sending them again is
-// always safe.
+// transient reports whether a new connection may help. Events have ids, so that sending them again
+// is always safe.
 func transient(err error) bool {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.Internal, codes.Unknown, codes.DeadlineExceeded, codes.Canceled, codes.Aborted:
@@ -150,7 +150,8 @@ func transient(err error) bool {
 	return false
 }
 
-// stream sends events over one connection until all are settled (nil), or the server drains, or it breaks.
+// stream sends events over one connection until all are settled (nil), or the server drains, or it
+// breaks.
 func (s *sender) stream(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -178,8 +179,8 @@ func (s *sender) stream(ctx context.Context) error {
 	return err
 }
 
-// orSilent returns ErrSilent if that is why ctx ended. The error of the call then only says that it was
-// cancelled.
+// orSilent returns ErrSilent if that is why ctx ended. The error of the call then only says that it
+// was cancelled.
 func orSilent(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), ErrSilent) {
 		return ErrSilent
@@ -190,9 +191,9 @@ func orSilent(ctx context.Context, err error) error {
 // sendBatch is the largest number of events in a message. More would make it no cheaper.
 const sendBatch = 100
 
-// send writes events from the base-th on, numbered from 1, as long as there is room, and closes its side
-// of the stream. A message holds as many as there is room for at the moment. Errors come out of the
-// receiving side.
+// send writes events from the base-th on, numbered from 1, as long as there is room, and closes its
+// side of the stream. A message holds as many as there is room for at the moment. Errors come out
+// of the receiving side.
 func (s *sender) send(ctx context.Context, stream pb.EventService_StreamObserveClient, base int,
 	room chan<- struct{}, stop <-chan struct{},
 ) {
@@ -226,7 +227,8 @@ func hasRoom(room chan<- struct{}) bool {
 	}
 }
 
-// receive takes acknowledgements until the stream ends, and calls alive for each that settles something.
+// receive takes acknowledgements until the stream ends, and calls alive for each that settles
+// something.
 func (s *sender) receive(stream pb.EventService_StreamObserveClient, base int, room <-chan struct{},
 	stop chan<- struct{}, alive func(),
 ) error {

@@ -17,8 +17,9 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 )
 
-// moodyServer settles events as an idempotent store would, and ends its streams in the way that each entry of script says,
-// after the events that it says. It serves normally once the script is over.
+// moodyServer settles events as an idempotent store would, and ends its streams in the way that
+// each entry of script says, after the events that it says. It serves normally once the script is
+// over.
 type moodyServer struct {
 	pb.UnimplementedEventServiceServer
 	script  []mood
@@ -170,7 +171,8 @@ func TestSenderReconnects(t *testing.T) {
 	}
 }
 
-// Errors that a new connection cannot heal end the sending, and so does a server that never comes back.
+// Errors that a new connection cannot heal end the sending, and so does a server that never comes
+// back.
 func TestSenderGivesUp(t *testing.T) {
 	s, err := send(t.Context(), t, &moodyServer{script: []mood{{after: 2, code: codes.InvalidArgument}}, seen: map[string]bool{}},
 		9, 4, 5*time.Second)
@@ -215,7 +217,8 @@ func TestSendWithoutServer(t *testing.T) {
 	}
 }
 
-// A server that goes away for good in the middle is not silent: it cannot be reached. The outage is told once.
+// A server that goes away for good in the middle is not silent: it cannot be reached. The outage is
+// told once.
 func TestSendServerGone(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package bench has the command that measures a server over gRPC: which figures, on which models, under
-// which load, and how they are printed.
+// Package bench has the command that measures a server over gRPC: which figures, on which models,
+// under which load, and how they are printed.
 package bench
 
 import (
@@ -152,11 +152,13 @@ func (c *Cmd) measure(ctx context.Context, p progress.Progress, report *loadtest
 	return b.scenarios(ctx, cmp.Or(c.Scenario, "all"))
 }
 
-// command is the command line that repeats the run, whatever the defaults, the environment and the file of settings.
+// command is the command line that repeats the run, whatever the defaults, the environment and the
+// file of settings.
 func (c *Cmd) command() string {
 	line := []string{"gsimc bench"}
 	add := func(flag string, value any) { line = append(line, "--"+flag, fmt.Sprint(value)) }
-	// What is 0 or empty by default, or has its own default for each scenario, is named only if it is something else.
+	// What is 0 or empty by default, or has its own default for each scenario, is named only if it
+	// is something else.
 	some := func(flag string, value any, is bool) {
 		if is {
 			add(flag, value)

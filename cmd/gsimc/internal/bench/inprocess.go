@@ -11,8 +11,8 @@ import (
 	"github.com/gsimc/gsimc/ranking"
 )
 
-// inProcess is the work on a Recommend that no server can leave out: the query of a user's state and the exact top-N
-// without the items of the history.
+// inProcess is the work on a Recommend that no server can leave out: the query of a user's state
+// and the exact top-N without the items of the history.
 type inProcess struct {
 	m    *model.Model
 	page int

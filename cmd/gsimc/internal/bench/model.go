@@ -12,8 +12,8 @@ import (
 	"github.com/gsimc/gsimc/train"
 )
 
-// What the dynamics of a generated model are learned from: too little to learn anything from, as there is nothing to learn,
-// and enough for every step of the learning.
+// What the dynamics of a generated model are learned from: too little to learn anything from, as
+// there is nothing to learn, and enough for every step of the learning.
 const (
 	benchTrainUsers      = 400
 	benchValidationUsers = 40
@@ -21,9 +21,10 @@ const (
 	benchDegree          = 20_000 // of the most popular item
 )
 
-// writeBenchModel writes a model of n items and rank k with a random basis, whose columns are of length 1 and orthogonal up
-// to 1/√n, and with degrees that fall by a power law. It takes its form from what train makes, and so do the costs; but
-// a trained basis lets a scan skip more, since its rows differ in length.
+// writeBenchModel writes a model of n items and rank k with a random basis, whose columns are of
+// length 1 and orthogonal up to 1/√n, and with degrees that fall by a power law. It takes its form
+// from what train makes, and so do the costs; but a trained basis lets a scan skip more, since its
+// rows differ in length.
 func writeBenchModel(path string, n, k int, learned bool, seed uint64) error {
 	rng := rand.New(rand.NewPCG(seed, uint64(n)<<32|uint64(k)))
 	basis := &spectral.Basis{

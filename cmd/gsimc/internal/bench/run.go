@@ -167,7 +167,8 @@ func writeReport(path string, r *loadtest.Report) error {
 // syncs is how many durable writes one measurement of the disk makes.
 const syncs = 50
 
-// durableWrite is the median time of a write of 512 bytes to a file in dir, synced to the disk, in place of older ones.
+// durableWrite is the median time of a write of 512 bytes to a file in dir, synced to the disk, in
+// place of older ones.
 func durableWrite(dir string) (_ time.Duration, err error) {
 	f, err := os.Create(filepath.Join(dir, "sync"))
 	if err != nil {

@@ -63,7 +63,8 @@ func (b *bench) attach(s *subject, path string) (err error) {
 	return err
 }
 
-// close ends everything that belongs to the subject. An interrupt may have reached the child before.
+// close ends everything that belongs to the subject. An interrupt may have reached the child
+// before.
 func (s *subject) close(ctx context.Context) error {
 	var errs []error
 	if s.client != nil {
@@ -76,7 +77,8 @@ func (s *subject) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// stopChild stops a child, if there is one. After an interrupt, which a terminal sends to all processes, how it ended is no matter.
+// stopChild stops a child, if there is one. After an interrupt, which a terminal sends to all
+// processes, how it ended is no matter.
 func stopChild(ctx context.Context, c *child.Server) error {
 	if c == nil {
 		return nil

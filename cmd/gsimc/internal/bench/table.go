@@ -12,8 +12,8 @@ import (
 	"github.com/gsimc/gsimc/loadtest"
 )
 
-// busyLoad is the load average of a core from which figures are not judged: something else ran too, and
-// takes its share of every latency.
+// busyLoad is the load average of a core from which figures are not judged: something else ran too,
+// and takes its share of every latency.
 const busyLoad = 0.5
 
 // busy returns the load average when the run began, and whether it is too high to judge figures by.
@@ -58,8 +58,8 @@ func printReport(w io.Writer, r *loadtest.Report) {
 	}
 }
 
-// printFigures prints one row for each series, which has one point. On a busy machine limits are shown and
-// not judged.
+// printFigures prints one row for each series, which has one point. On a busy machine limits are
+// shown and not judged.
 func printFigures(w io.Writer, series []loadtest.Series, isBusy bool) {
 	rows := [][]string{{"", "median", "min", "max", "unit", "want", ""}}
 	for _, s := range series {
@@ -116,7 +116,8 @@ func printLines(w io.Writer, series []loadtest.Series) {
 	cli.PrintTable(w, rows, append(right, 0)...)
 }
 
-// readable returns the unit in which a value is shown, and the factor from its own: 48,529 µs are 48.5 ms.
+// readable returns the unit in which a value is shown, and the factor from its own: 48,529 µs are
+// 48.5 ms.
 func readable(unit string, value float64) (string, float64) {
 	switch {
 	case unit != "µs" || value < 1e3:

@@ -8,7 +8,8 @@ import (
 	"github.com/gsimc/gsimc/loadtest"
 )
 
-// Latencies are shown in the unit that is read most easily, and nothing is judged on a busy machine.
+// Latencies are shown in the unit that is read most easily, and nothing is judged on a busy
+// machine.
 func TestPrintReport(t *testing.T) {
 	limit := 5.0
 	point := func(y float64) []loadtest.Point {

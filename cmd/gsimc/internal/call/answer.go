@@ -68,8 +68,8 @@ func newExplanation(x *pb.Explanation, titles *dataset.Catalogue) *Explanation {
 	return out
 }
 
-// print prints a table with the columns that are not empty, the explanations, and what else the server
-// said.
+// print prints a table with the columns that are not empty, the explanations, and what else the
+// server said.
 func (r *Answer) print(a *cli.App, titles *dataset.Catalogue) {
 	r.printTable(a)
 	for i, item := range r.Items {

@@ -1,3 +1,3 @@
-// Package call has the commands that call a running server: observe sends events, recommend asks for a
-// list.
+// Package call has the commands that call a running server: observe sends events, recommend asks
+// for a list.
 package call

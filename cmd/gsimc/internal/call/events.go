@@ -10,8 +10,8 @@ import (
 	"github.com/gsimc/gsimc/dataset"
 )
 
-// fileEvents are the interactions of a data set as events, one user after the other. Each has a time, so that the server
-// gives the same event the same id whenever it is sent again.
+// fileEvents are the interactions of a data set as events, one user after the other. Each has a
+// time, so that the server gives the same event the same id whenever it is sent again.
 type fileEvents struct {
 	*dataset.Interactions
 	typed   *dataset.Events // the same with their types; nil: all have the type kind

@@ -10,8 +10,8 @@ import (
 	"github.com/gsimc/gsimc/dataset"
 )
 
-// An explanation is read as shares: bars in percent, titles where they are known, and what lowers a score
-// is named so.
+// An explanation is read as shares: bars in percent, titles where they are known, and what lowers a
+// score is named so.
 func TestExplanationBars(t *testing.T) {
 	var out bytes.Buffer
 	r := Answer{ModelVersion: "v", Items: []Item{{ID: "i", Score: 0.04, Source: "personalized", Title: "Heat", Explanation: &Explanation{

@@ -189,8 +189,8 @@ func (c *Observe) read(a *cli.App, p progress.Progress) (*fileEvents, error) {
 	return events, nil
 }
 
-// newestFile returns the time at which the last of the files was written. It stands in for the times of files that have
-// none, because it is the same when they are sent again; for standard
+// newestFile returns the time at which the last of the files was written. It stands in for the
+// times of files that have none, because it is the same when they are sent again; for standard
 // input, which cannot be sent again, it is now.
 func newestFile(paths []string) (newest time.Time, err error) {
 	for _, path := range paths {

@@ -1,5 +1,5 @@
-// Package child starts a `gsimc serve`, or another command that says where it serves, as a process of its
-// own.
+// Package child starts a `gsimc serve`, or another command that says where it serves, as a process
+// of its own.
 package child
 
 import (
@@ -30,8 +30,8 @@ const (
 	stopLimit  = 60 * time.Second
 )
 
-// Self starts this program again with args, in this environment and without its logs. The arguments must
-// be those of a command that logs JSON.
+// Self starts this program again with args, in this environment and without its logs. The arguments
+// must be those of a command that logs JSON.
 func Self(args ...string) (*Server, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -40,8 +40,8 @@ func Self(args ...string) (*Server, error) {
 	return Start(exe, args, os.Environ(), io.Discard)
 }
 
-// Start starts exe with args, which must be those of serve with JSON logs, and waits until it serves. The
-// logs are copied to logs.
+// Start starts exe with args, which must be those of serve with JSON logs, and waits until it
+// serves. The logs are copied to logs.
 func Start(exe string, args []string, env []string, logs io.Writer) (*Server, error) {
 	s := &Server{cmd: exec.Command(exe, args...), exited: make(chan struct{})}
 	s.cmd.Env = env
@@ -108,8 +108,8 @@ func (s *Server) Err() error {
 // Signal sends a signal to the process.
 func (s *Server) Signal(sig os.Signal) error { return s.cmd.Process.Signal(sig) }
 
-// Stop sends SIGTERM and waits until the server has drained. A server that exits with another code than 0
-// is an error.
+// Stop sends SIGTERM and waits until the server has drained. A server that exits with another code
+// than 0 is an error.
 func (s *Server) Stop() error {
 	if err := s.Signal(syscall.SIGTERM); err != nil {
 		return err

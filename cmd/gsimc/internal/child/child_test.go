@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestLongLogLines starts a child, this test program again, that logs a line of 1 MiB before it says that it serves, and one
-// without an end at last.
+// TestLongLogLines starts a child, this test program again, that logs a line of 1 MiB before it
+// says that it serves, and one without an end at last.
 func TestLongLogLines(t *testing.T) {
 	const variable = "GSIMC_TEST_LONG_LOG"
 	long := strings.Repeat("x", 1<<20)

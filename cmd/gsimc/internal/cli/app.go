@@ -24,8 +24,8 @@ type App struct {
 // Progress returns the display of a command's stages, on standard error.
 func (a *App) Progress() progress.Progress { return progress.New(a.Stderr, a.Quiet) }
 
-// Printf writes to standard output. A closed pipe shows at the next system call, so that no line has to
-// check for it.
+// Printf writes to standard output. A closed pipe shows at the next system call, so that no line
+// has to check for it.
 func (a *App) Printf(format string, args ...any) { _, _ = fmt.Fprintf(a.Stdout, format, args...) }
 
 // PrintJSON writes value as indented JSON to standard output.

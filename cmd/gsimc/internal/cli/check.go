@@ -16,7 +16,8 @@ func Given[T any](flag *T, otherwise T) T {
 	return *flag
 }
 
-// InRange returns a fault unless low <= x <= high. With high = math.MaxFloat64 there is no upper limit.
+// InRange returns a fault unless low <= x <= high. With high = math.MaxFloat64 there is no upper
+// limit.
 func InRange(flag string, x, low, high float64) error {
 	switch {
 	case x >= low && x <= high:
@@ -67,8 +68,8 @@ func AtLeast(flag string, d, low time.Duration) error {
 	return fault.New(flag, d, "at least "+low.String())
 }
 
-// Writable finds out before the work, not after it, that the file of a flag such as "--out" cannot be
-// written.
+// Writable finds out before the work, not after it, that the file of a flag such as "--out" cannot
+// be written.
 func Writable(flag, path string) error {
 	dir, err := probe(path)
 	switch {

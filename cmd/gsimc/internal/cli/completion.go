@@ -20,8 +20,8 @@ func (CompletionCmd) Help() string {
   gsimc completion fish > ~/.config/fish/completions/gsimc.fish`
 }
 
-// The scripts ask the program itself: `gsimc complete -- WORD...` prints what may follow these words. Where
-// it prints nothing the shell completes names of files.
+// The scripts ask the program itself: `gsimc complete -- WORD...` prints what may follow these
+// words. Where it prints nothing the shell completes names of files.
 var completionScripts = map[string]string{
 	"bash": `_gsimc() {
   local IFS=$'\n'
@@ -64,8 +64,8 @@ func (c *CompleteCmd) Run(a *App, k *kong.Kong) error {
 	return nil
 }
 
-// complete returns the words that may follow: the choices of a flag that wants a value, or the commands
-// and flags of the command that the words name.
+// complete returns the words that may follow: the choices of a flag that wants a value, or the
+// commands and flags of the command that the words name.
 func complete(root *kong.Node, words []string) []string {
 	node := root
 	var wanting *kong.Flag // whose value comes next

@@ -101,7 +101,8 @@ func PathError(err error) error {
 	return err
 }
 
-// OpenModel opens the model file that a flag such as "--model" or an argument such as "<file>" gives.
+// OpenModel opens the model file that a flag such as "--model" or an argument such as "<file>"
+// gives.
 func OpenModel(flag, path string) (*model.Model, error) {
 	m, err := model.Open(path)
 	if errors.As(err, new(*fs.PathError)) {
@@ -110,8 +111,8 @@ func OpenModel(flag, path string) (*model.Model, error) {
 	return m, err
 }
 
-// DataError names the flag --data if one of its files cannot be opened. All other errors of the data name
-// file and line themselves.
+// DataError names the flag --data if one of its files cannot be opened. All other errors of the
+// data name file and line themselves.
 func DataError(err error) error {
 	if errors.As(err, new(*fs.PathError)) {
 		return Flag("--data", PathError(err))

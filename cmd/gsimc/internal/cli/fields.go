@@ -16,8 +16,8 @@ var flagOf = map[string]string{
 	"CacheBytes":      "store-cache",
 }
 
-// flagName returns the name of the flag that may set a field: by the table, or else by its spelling.
-// Of a path such as Graph.Window the last element counts.
+// flagName returns the name of the flag that may set a field: by the table, or else by its
+// spelling. Of a path such as Graph.Window the last element counts.
 func flagName(field string) string {
 	field = field[strings.LastIndexByte(field, '.')+1:]
 	if name, ok := flagOf[field]; ok {

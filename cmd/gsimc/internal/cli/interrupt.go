@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// InterruptContext returns a context that ends at the first SIGINT or SIGTERM. That signal does not end
-// the process; the second one does, at once.
+// InterruptContext returns a context that ends at the first SIGINT or SIGTERM. That signal does not
+// end the process; the second one does, at once.
 func InterruptContext() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -39,8 +39,8 @@ type OutFile interface {
 	Abort() error // removes the file
 }
 
-// Complete has write fill out and completes it. If write fails, or if ctx ends before, out is removed;
-// the error of an ended ctx is [ErrInterrupted].
+// Complete has write fill out and completes it. If write fails, or if ctx ends before, out is
+// removed; the error of an ended ctx is [ErrInterrupted].
 func Complete(ctx context.Context, out OutFile, write func(io.Writer) error) error {
 	err := write(interruptible{ctx, out})
 	if err == nil && ctx.Err() != nil {
@@ -58,8 +58,8 @@ type interruptible struct {
 	out io.Writer
 }
 
-// interruptStep is the number of bytes between two looks at the context: a basis of some GiB comes in
-// one piece.
+// interruptStep is the number of bytes between two looks at the context: a basis of some GiB comes
+// in one piece.
 const interruptStep = 1 << 20
 
 // Write implements [io.Writer].

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LimitMemory sets the Go memory limit to 90 % of the control group's limit less outside, the bytes that
-// this process holds outside of the Go heap. The collector then works harder before the kernel kills the
-// process. The limit is at least a tenth of the group's: a limit below what is in use would make the
-// collector work all the time. GOMEMLIMIT, if set, stands.
+// LimitMemory sets the Go memory limit to 90 % of the control group's limit less outside, the bytes
+// that this process holds outside of the Go heap. The collector then works harder before the kernel
+// kills the process. The limit is at least a tenth of the group's: a limit below what is in use
+// would make the collector work all the time. GOMEMLIMIT, if set, stands.
 func LimitMemory(env []string, outside int64) {
 	for _, entry := range env {
 		if strings.HasPrefix(entry, "GOMEMLIMIT=") {
@@ -23,8 +23,8 @@ func LimitMemory(env []string, outside int64) {
 	}
 }
 
-// readGroup reads the memory limit of this process's control group and of those around it: the least
-// counts. A test puts another one in its place.
+// readGroup reads the memory limit of this process's control group and of those around it: the
+// least counts. A test puts another one in its place.
 var readGroup = memlimit.FromCgroup
 
 // GroupMemory returns the memory limit of the control group in bytes; ok is false if there is none.
@@ -36,8 +36,8 @@ func GroupMemory() (limit int64, ok bool) {
 	return int64(bytes), true
 }
 
-// MemoryLimit returns the memory that this process may use, in bytes: the value of a flag if it is above
-// 0, or else the lesser of the control group's limit and the machine's memory. 0: unknown.
+// MemoryLimit returns the memory that this process may use, in bytes: the value of a flag if it is
+// above 0, or else the lesser of the control group's limit and the machine's memory. 0: unknown.
 func MemoryLimit(flag ByteSize) int64 {
 	if flag > 0 {
 		return int64(flag)

@@ -19,8 +19,8 @@ func withGroup(t *testing.T, limit uint64, err error) {
 	})
 }
 
-// The Go memory limit is 90 % of the group's, less what is held outside of the heap, but no less than a
-// tenth; GOMEMLIMIT stands.
+// The Go memory limit is 90 % of the group's, less what is held outside of the heap, but no less
+// than a tenth; GOMEMLIMIT stands.
 func TestLimitMemory(t *testing.T) {
 	const none = math.MaxInt64
 	for _, c := range []struct {

@@ -10,8 +10,8 @@ import (
 
 var errIsDir = errors.New("is a directory")
 
-// probe tries to make a file in the folder of path. It returns the folder, and the error without the
-// name of the probe.
+// probe tries to make a file in the folder of path. It returns the folder, and the error without
+// the name of the probe.
 func probe(path string) (dir string, err error) {
 	dir = filepath.Dir(path)
 	if info, err := os.Stat(path); err == nil && info.IsDir() {

@@ -12,8 +12,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// settings gives flags that are not on the command line their value from the environment, or else from
-// the YAML file of --config. The twin of --state-cache is GSIMC_STATE_CACHE and the key state-cache.
+// settings gives flags that are not on the command line their value from the environment, or else
+// from the YAML file of --config. The twin of --state-cache is GSIMC_STATE_CACHE and the key
+// state-cache.
 type settings struct {
 	env    map[string]string
 	path   string         // of the YAML file; empty: none
@@ -49,12 +50,13 @@ func (s *settings) source(flag string) string {
 	return s.sources[name]
 }
 
-// Validate implements [kong.Resolver]. The name of the file may stand on the command line, which has not
-// been read yet, so that there is nothing to check.
+// Validate implements [kong.Resolver]. The name of the file may stand on the command line, which
+// has not been read yet, so that there is nothing to check.
 func (s *settings) Validate(*kong.Application) error { return nil }
 
-// Resolve implements [kong.Resolver]. It returns the value of a flag, or nil if neither the environment
-// nor the file has it. A value that the flag cannot take is refused here, where its source is known.
+// Resolve implements [kong.Resolver]. It returns the value of a flag, or nil if neither the
+// environment nor the file has it. A value that the flag cannot take is refused here, where its
+// source is known.
 func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	value, source := s.lookup(flag)
 	if value == nil {
@@ -67,12 +69,12 @@ func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any,
 	return value, nil
 }
 
-// commandLineOnly are the flags that have neither a twin in the environment nor a key in the file. The
-// file's name has a twin, see [Root.BeforeResolve].
+// commandLineOnly are the flags that have neither a twin in the environment nor a key in the file.
+// The file's name has a twin, see [Root.BeforeResolve].
 var commandLineOnly = []string{"help", "version", "config"}
 
-// lookup returns the value of a flag and where it is from; nil: neither the environment nor the file has
-// it.
+// lookup returns the value of a flag and where it is from; nil: neither the environment nor the
+// file has it.
 func (s *settings) lookup(flag *kong.Flag) (value any, source string) {
 	if slices.Contains(commandLineOnly, flag.Name) {
 		return nil, ""
@@ -129,8 +131,8 @@ type Root struct {
 
 func (r *Root) globals() *Root { return r }
 
-// BeforeResolve is called by kong after it has read the command line and before it asks the settings for
-// the other flags.
+// BeforeResolve is called by kong after it has read the command line and before it asks the
+// settings for the other flags.
 func (*Root) BeforeResolve(ctx *kong.Context, s *settings) error {
 	for _, flag := range ctx.Model.Flags {
 		if flag.Name == "config" {
@@ -162,8 +164,8 @@ func (s *settings) load(known []string) error {
 	return nil
 }
 
-// parse fills values from a YAML mapping of flag names. A key may be a flag of another command, so that
-// one file can serve several commands.
+// parse fills values from a YAML mapping of flag names. A key may be a flag of another command, so
+// that one file can serve several commands.
 func (s *settings) parse(text []byte, known []string) error {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {

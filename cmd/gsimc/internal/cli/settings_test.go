@@ -147,7 +147,8 @@ func TestBadSettings(t *testing.T) {
 	}
 }
 
-// Errors say which variable or file the culprit is from, and nothing about what is from the command line.
+// Errors say which variable or file the culprit is from, and nothing about what is from the command
+// line.
 func TestSourcesInErrors(t *testing.T) {
 	file := writeFile(t, "gsimc.yaml", "items: 0\nreappear-after: -1s\n")
 	for _, c := range []struct{ name, args, env, want string }{

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// PrintTable writes rows in aligned columns, each row indented by two spaces. The columns whose indices
-// are in right hold numbers: their cells are set flush right.
+// PrintTable writes rows in aligned columns, each row indented by two spaces. The columns whose
+// indices are in right hold numbers: their cells are set flush right.
 func PrintTable(w io.Writer, rows [][]string, right ...int) {
 	var width []int
 	for _, row := range rows {
@@ -36,8 +36,8 @@ func PrintTable(w io.Writer, rows [][]string, right ...int) {
 	}
 }
 
-// EnumText turns the name of an enum value of the protocol into words: with the prefix RESULT_SOURCE_,
-// RESULT_SOURCE_NOT_KNOWN becomes "not known".
+// EnumText turns the name of an enum value of the protocol into words: with the prefix
+// RESULT_SOURCE_, RESULT_SOURCE_NOT_KNOWN becomes "not known".
 func EnumText(name, prefix string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, prefix)), "_", " ")
 }

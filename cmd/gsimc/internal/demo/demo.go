@@ -1,4 +1,5 @@
-// Package demo has the command that runs the whole path once: generate, train, serve, observe, recommend.
+// Package demo has the command that runs the whole path once: generate, train, serve, observe,
+// recommend.
 package demo
 
 import (
@@ -117,7 +118,8 @@ func (t *tour) prepare(events, model string) error {
 
 func (t *tour) heading(args []string) { t.app.Printf("\n$ gsimc %s\n", strings.Join(args, " ")) }
 
-// stranger picks a user whom train held out of the graph, and the first items of the user's history.
+// stranger picks a user whom train held out of the graph, and the first items of the user's
+// history.
 func (t *tour) stranger(path string) (user string, history []string, err error) {
 	events, _, err := dataset.Read([]string{path}, dataset.Options{})
 	if err != nil {

@@ -47,7 +47,8 @@ func (f *retrainFlags) cpus(cores int) int {
 	return max(cores/2, 1)
 }
 
-// newRetrainer returns nil if there is nothing to do. It finds out now, not in a day, that the model cannot be replaced.
+// newRetrainer returns nil if there is nothing to do. It finds out now, not in a day, that the
+// model cannot be replaced.
 func (c *Cmd) newRetrainer(st store.Store, s *server.Server, cfg *server.Config) (*retrain.Loop, error) {
 	copier, ok := st.(store.Checkpointer)
 	if c.RetrainEvery == 0 || !ok {
@@ -84,7 +85,8 @@ func (c *Cmd) newRetrainer(st store.Store, s *server.Server, cfg *server.Config)
 	return loop, nil
 }
 
-// trainingEnvironment is that of a training on a number of cores: the settings of the server are not its own.
+// trainingEnvironment is that of a training on a number of cores: the settings of the server are
+// not its own.
 func trainingEnvironment(cpus int) []string {
 	env := slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		return strings.HasPrefix(entry, cli.EnvPrefix) || strings.HasPrefix(entry, "GOMAXPROCS=") ||

@@ -1,5 +1,5 @@
-// Package serve has the command that serves recommendations: it turns flags into the configuration of a
-// server, opens the store and handles signals.
+// Package serve has the command that serves recommendations: it turns flags into the configuration
+// of a server, opens the store and handles signals.
 package serve
 
 import (

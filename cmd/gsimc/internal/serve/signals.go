@@ -11,7 +11,8 @@ import (
 	"github.com/gsimc/gsimc/server"
 )
 
-// shutdownContext returns a context that ends at the first SIGTERM or SIGINT. The second ends the process.
+// shutdownContext returns a context that ends at the first SIGTERM or SIGINT. The second ends the
+// process.
 func shutdownContext(log *slog.Logger) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -34,9 +35,9 @@ func shutdownContext(log *slog.Logger) (context.Context, context.CancelFunc) {
 	}
 }
 
-// reloadOnHangup loads the model anew at each SIGHUP, until ctx ends; from then on it ignores them. The
-// signal stays caught until the process ends, because by default it would cut a drain short. The server
-// logs the outcome.
+// reloadOnHangup loads the model anew at each SIGHUP, until ctx ends; from then on it ignores them.
+// The signal stays caught until the process ends, because by default it would cut a drain short.
+// The server logs the outcome.
 func reloadOnHangup(ctx context.Context, hangups <-chan os.Signal, s *server.Server) {
 	for range hangups {
 		if ctx.Err() == nil {

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+)
+
+// Without a server a file of events is refused at once, with the reason, off a terminal too.
+func TestObserveWithoutServer(t *testing.T) {
+	data := writeFile(t, "events.csv", "user_id,item_id,timestamp\nu,i,1700000000\n")
+	begin := time.Now()
+	code, _, stderr := runCLI(t, nil, "observe", "--data", data, "--server", "127.0.0.1:1")
+	want := "cannot connect to 127.0.0.1:1 (connection refused): is the server running there? see --server"
+	if code != cli.ExitFailure || !strings.Contains(stderr, want) {
+		t.Errorf("exit code %d, stderr %q, want %q", code, stderr, want)
+	}
+	if took := time.Since(begin); took > 10*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+// An interrupted demonstration ends soon, says what it keeps, and leaves no folder behind.
+func TestDemoInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	var stderr bytes.Buffer
+	cmd := exec.Command(binary(t), "demo")
+	cmd.Stderr = &stderr
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+			break
+		}
+	}
+	begin := time.Now()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if took := time.Since(begin); took > 5*time.Second { // a second on a quiet machine
+		t.Errorf("it took %s to end", took)
+	}
+	if code := cmd.ProcessState.ExitCode(); code != cli.ExitInterrupted || !strings.Contains(stderr.String(), "gsimc: interrupted: ") {
+		t.Errorf("exit code %d, stderr %q", code, stderr.String())
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("left behind: %v (%v)", entries, err)
+	}
+}
