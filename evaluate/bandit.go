@@ -12,17 +12,19 @@ import (
 	"github.com/gsimc/gsimc/ranking"
 )
 
-// Bandit is a simulation of new users who are shown one list after the other. They begin without history. The items that the user
-// took according to the data are the rewards: a shown one is a hit and becomes the next event, any other is a miss and
-// tells nothing. No item is shown twice. After the replay method of Li et al., "Unbiased Offline Evaluation of
-// Contextual-bandit-based News Article Recommendation Algorithms", WSDM 2011, with a difference: what the data do not have
-// counts as a miss instead of being left out, since they do not say what else was shown. So the figures are lower bounds, and
-// lean towards policies that show what the loggers of the data showed.
+// Bandit is a simulation of new users who are shown one list after the other. They begin without
+// history. The items that a user took according to the data are the rewards. A shown one is a hit and
+// becomes the next event; any other item is a miss and tells nothing. No item is shown twice.
+//
+// It follows the replay method of Li et al., "Unbiased Offline Evaluation of Contextual-bandit-based
+// News Article Recommendation Algorithms", WSDM 2011, with a difference: an item that the data do not
+// have counts as a miss instead of being left out, since the data do not say which items were shown. So
+// the figures are lower bounds, and favour policies that show the same items as the loggers did.
 type Bandit struct {
-	Users       int    // how many at most, evenly spaced; 0: all
+	Users       int    // largest number of users, evenly spaced; 0: all
 	Impressions int    // items shown to each user, in all
 	List        int    // items in a list; a policy learns from the hits of a list after it
-	Hits        int    // how many hits the time to success is measured to
+	Hits        int    // number of hits that is a success
 	Seed        uint64 // of the random draws
 	Progress    func(done, total int)
 }
@@ -65,8 +67,8 @@ type BanditResult struct {
 	Earlier  Mean `json:"impressions_saved"` // First below that of the first policy, user by user
 }
 
-// Run simulates every history of more than Hits events with each policy. m must know its variance (model.Model.HasVariance). The results
-// depend on the seed and not on the number of processors.
+// Run simulates every history of more than Hits events with each policy. m must know its variance
+// (model.Model.HasVariance). The results depend on the seed and not on the number of processors.
 func (b Bandit) Run(m *model.Model, histories []model.History, policies []Policy) ([]BanditResult, error) {
 	if !m.HasVariance() {
 		return nil, errors.New("the model does not know its uncertainty, so it cannot explore: learn dynamics with deviation")
@@ -136,8 +138,8 @@ func newBanditUser(b Bandit, m *model.Model) *banditUser {
 	}
 }
 
-// run shows lists to a user who would take the items of h. Time stands still. It returns the number of hits and how many
-// items had been shown when the wanted number was reached.
+// run shows lists to a user who would take the items of h. Time stands still. It returns the number
+// of hits and how many items had been shown when the wanted number was reached.
 func (w *banditUser) run(policy Policy, h model.History, rng *rand.Rand) (hits, first int) {
 	w.liked.Clear()
 	w.shown.Clear()

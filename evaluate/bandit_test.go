@@ -49,8 +49,8 @@ func banditModel(t *testing.T, deviation bool) (*model.Model, []model.History) {
 	return m, histories[100:]
 }
 
-// TestBandit: once a list has shown which half a user likes, the hits come; a policy compared with itself gains nothing; the
-// numbers are those of the seed.
+// TestBandit: once a list has shown which half a user likes, the hits come; a policy compared with
+// itself gains nothing; the numbers are those of the seed.
 func TestBandit(t *testing.T) {
 	m, histories := banditModel(t, true)
 	b := evaluate.Bandit{Impressions: 25, List: 5, Hits: 3, Seed: 1}

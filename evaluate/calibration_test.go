@@ -12,8 +12,9 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
-// TestCalibration checks that the variances of learned dynamics are what the innovations of users show whom training has
-// not seen: the mean of ν²/(P̄ + Σ_ν) is within 10 % of 1, overall and over each eighth of the frequencies.
+// TestCalibration checks that the variances of learned dynamics are what the innovations of users
+// show whom training has not seen: the mean of ν²/(P̄ + Σ_ν) is within 10 % of 1, overall and over
+// each eighth of the frequencies.
 func TestCalibration(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: the reference data takes some seconds")
@@ -32,8 +33,9 @@ func TestCalibration(t *testing.T) {
 			t.Errorf("frequencies %d/%d: ν²/(P̄ + Σ_ν) is %.3f in the mean, want 1 within 10 %%", b+1, len(c.Bands), x)
 		}
 	}
-	// The error of the query itself, which is what answers report, is in products of two errors with independent noise. They
-	// scatter so much that only the whole is compared, and only roughly.
+	// The error of the query itself, which is what answers report, is in products of two errors
+	// with independent noise. They scatter so much that only the whole is compared, and only
+	// roughly.
 	evidence, err := m.TasteEvidence(train.Histories(&p.Test))
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +73,8 @@ func learnedReference(t *testing.T) (*model.Model, *dataset.Partition) {
 	return m, p
 }
 
-// TestExplanationsOnReference: for the ten best items of test users, the contributions add up to the score within 1e-5 of it.
+// TestExplanationsOnReference: for the ten best items of test users, the contributions add up to
+// the score within 1e-5 of it.
 func TestExplanationsOnReference(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: the reference data takes some seconds")

@@ -11,8 +11,9 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
-// Learned dynamics with the default constants of train rank far better on movietweetings than any filter: HR@10 above 0.250
-// and NDCG@10 above 0.140, where the best filter with forgetting has 0.229 and 0.130 (docs/accuracy.md).
+// Learned dynamics with the default constants of train rank far better on movietweetings than any
+// filter: HR@10 above 0.250 and NDCG@10 above 0.140, where the best filter with forgetting has
+// 0.229 and 0.130 (docs/accuracy.md).
 func TestLearnedDynamicsOnReferenceData(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: learns a model of rank 512")

@@ -143,8 +143,8 @@ func (m ease) Name() string {
 
 func (ease) Needs() Needs { return Needs{} }
 
-// Rank ranks by the λ, and the α if the method forgets, of the best NDCG@10 on the validation users.
-// Their last item is the target, as that of a test user is.
+// Rank ranks by the λ, and the α if the method forgets, of the best NDCG@10 on the validation
+// users. Their last item is the target, as that of a test user is.
 func (m ease) Rank(t *Task) error {
 	n := len(t.Part.Items)
 	if n > maxEASEItems {

@@ -23,8 +23,8 @@ const (
 	BestGS         = "gs-imc-best"     // GS-IMC with the filter chosen on the validation users
 )
 
-// Method is one way to rank items for users. A new method is a type in a file of its own and an entry
-// in the table of families.
+// Method is one way to rank items for users. A new method is a type in a file of its own and an
+// entry in the table of families.
 type Method interface {
 	// Name returns the name in lists of methods, tables and JSON, such as "gs-imc random-walk".
 	Name() string
@@ -32,11 +32,11 @@ type Method interface {
 	// Needs returns the bases that the method is built on.
 	Needs() Needs
 
-	// Rank fits the method to the training users of t.Part, chooses constants by its validation users,
-	// and stores the rank of each test user's target in t.Ranks. Fitting and ranking are one step, so
-	// that a method that tries several constants need not keep the best of several large matrices: it
-	// ranks the test users whenever the validation users say that a constant is better. The test users
-	// must have no influence on what is chosen.
+	// Rank fits the method to the training users of t.Part, chooses constants by its validation
+	// users, and stores the rank of each test user's target in t.Ranks. Fitting and ranking are one
+	// step, so that a method that tries several constants need not keep the best of several large
+	// matrices: it ranks the test users whenever the validation users say that a constant is
+	// better. The test users must have no influence on what is chosen.
 	Rank(t *Task) error
 }
 
@@ -81,8 +81,8 @@ func filtered(family string) (methods []Method) {
 	return methods
 }
 
-// AllMethods returns the methods for any catalogue: all but those of [DenseMethods] and [BestGS], which
-// repeats one of them.
+// AllMethods returns the methods for any catalogue: all but those of [DenseMethods] and [BestGS],
+// which repeats one of them.
 func AllMethods() (all []Method) {
 	for _, f := range families() {
 		if !f.byName {
@@ -92,13 +92,15 @@ func AllMethods() (all []Method) {
 	return all
 }
 
-// DenseMethods returns the methods that need an n×n matrix for n items, and time in proportion to n³.
+// DenseMethods returns the methods that need an n×n matrix for n items, and time in proportion to
+// n³.
 func DenseMethods() []Method { return []Method{ease{}, ease{forgets: true}} }
 
-// DefaultMethods returns the methods that tell a reader of figures on p most: the popularity that any
-// recommender must beat, the paper's method with its best filter, learned dynamics, and EASE^R, a strong
-// baseline. EASE^R is left out beyond [EASEQuickItems] items, where it takes minutes. Without validation
-// users nothing can be chosen: the filter is then spectral.RandomWalk, and EASE^R is left out.
+// DefaultMethods returns the methods that tell a reader of figures on p most: the popularity that
+// any recommender must beat, the paper's method with its best filter, learned dynamics, and EASE^R,
+// a strong baseline. EASE^R is left out beyond [EASEQuickItems] items, where it takes minutes.
+// Without validation users nothing can be chosen: the filter is then spectral.RandomWalk, and
+// EASE^R is left out.
 func DefaultMethods(p *dataset.Partition) []Method {
 	if p.Validation.Len() == 0 {
 		return []Method{popularity{}, Filtered(GS, spectral.RandomWalk), LearnedDynamics()}

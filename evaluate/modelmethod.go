@@ -16,7 +16,8 @@ type ModelMethod struct {
 	filter string // "" for learned dynamics
 }
 
-// Filtered returns the method of a family, [GS], [BGS] or [BGSOnline], with a filter of package spectral.
+// Filtered returns the method of a family, [GS], [BGS] or [BGSOnline], with a filter of package
+// spectral.
 func Filtered(family, filter string) ModelMethod { return ModelMethod{family, filter} }
 
 // LearnedDynamics returns the method [Dynamics].

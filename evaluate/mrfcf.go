@@ -5,7 +5,8 @@ import (
 	"github.com/gsimc/gsimc/train"
 )
 
-// mrfcfBlock is the number of users that share a pass over R. A larger block does not fit the caches.
+// mrfcfBlock is the number of users that share a pass over R. A larger block does not fit the
+// caches.
 const mrfcfBlock = 32
 
 // mrfcf is the Markov random field of spectral.NewMRFCF with Options.MRFCFA.

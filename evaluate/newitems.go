@@ -12,12 +12,13 @@ import (
 	"github.com/gsimc/gsimc/model"
 )
 
-// MinHiddenUsers is the number of training users that an item needs to be hidden by [HideItems]: with fewer there is
-// little to place it by.
+// MinHiddenUsers is the number of training users that an item needs to be hidden by [HideItems]:
+// with fewer there is little to place it by.
 const MinHiddenUsers = 5
 
-// NewItems is the protocol for items that come after the training: some items are hidden from it, then shown to the model
-// in the histories of a share of the training users ([model.Model.Extend]), and looked for in the test users' histories.
+// NewItems is the protocol for items that come after the training: some items are hidden from it,
+// then shown to the model in the histories of a share of the training users ([model.Model.Extend]),
+// and looked for in the test users' histories.
 type NewItems struct {
 	Full    *dataset.Partition // with all items
 	Reduced *dataset.Partition // without the hidden ones: what the model to be extended is trained on
@@ -34,8 +35,9 @@ type HiddenItems struct {
 	Seed  uint64
 }
 
-// HideItems draws the hidden items and the users, the same ones for the same seed. Training users without other items are
-// left out of the reduced training, and so are validation users with fewer than two.
+// HideItems draws the hidden items and the users, the same ones for the same seed. Training users
+// without other items are left out of the reduced training, and so are validation users with fewer
+// than two.
 func HideItems(p *dataset.Partition, opt HiddenItems) (*NewItems, error) {
 	rng := rand.New(rand.NewPCG(opt.Seed, 0x6e6577)) // "new": a stream of its own
 	var eligible []int32
@@ -116,8 +118,8 @@ func (x *NewItems) without(h *dataset.Histories, fewest int) dataset.Histories {
 	return out
 }
 
-// Extend shows the hidden items to m, a model of Reduced, and returns the extended model. Items that fewer than
-// [model.MinNewUsers] of the shown users have stay unknown.
+// Extend shows the hidden items to m, a model of Reduced, and returns the extended model. Items
+// that fewer than [model.MinNewUsers] of the shown users have stay unknown.
 func (x *NewItems) Extend(m *model.Model) (*model.Model, error) {
 	evidence, err := m.NewEvidence(len(x.Hidden))
 	if err != nil {

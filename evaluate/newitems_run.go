@@ -11,7 +11,8 @@ import (
 	"github.com/gsimc/gsimc/model"
 )
 
-// NewItemsResult is what one model reached: on the test users whose target is a hidden item, and on the others.
+// NewItemsResult is what one model reached: on the test users whose target is a hidden item, and on
+// the others.
 type NewItemsResult struct {
 	Model  string // one of the models of Compare
 	Placed int    // hidden items that the model knows
@@ -27,9 +28,9 @@ const (
 	ExtendedModel = "and extended"
 )
 
-// Compare ranks the targets of the test users by the model of all items, by that of Reduced, and by the latter extended, each
-// folding the histories as method says. A target that a model does not know is ranked last. Progress, if not nil, is
-// told of the users done.
+// Compare ranks the targets of the test users by the model of all items, by that of Reduced, and by
+// the latter extended, each folding the histories as method says. A target that a model does not
+// know is ranked last. Progress, if not nil, is told of the users done.
 func (x *NewItems) Compare(method ModelMethod, full, reduced *model.Model, progress func(done, total int)) ([]NewItemsResult, error) {
 	extended, err := x.Extend(reduced)
 	if err != nil {
@@ -84,7 +85,8 @@ func (x *NewItems) measure(method ModelMethod, m *model.Model, h *dataset.Histor
 	return out
 }
 
-// rankTarget ranks the last event of a history of Full by what m makes of those before that it knows.
+// rankTarget ranks the last event of a history of Full by what m makes of those before that it
+// knows.
 func (x *NewItems) rankTarget(method ModelMethod, m *model.Model, h model.History, scores, q []float32) int32 {
 	last := len(h) - 1
 	target, ok := m.ItemIndex(x.Full.Items[h[last].Item])
@@ -104,8 +106,8 @@ func (x *NewItems) rankTarget(method ModelMethod, m *model.Model, h model.Histor
 	return rank(scores, target, seen)
 }
 
-// ReachedHR is the share of the full model's HR@n on the new targets that the extended model reaches; not ok if there are no
-// such targets, or none that the full model finds.
+// ReachedHR is the share of the full model's HR@n on the new targets that the extended model
+// reaches; not ok if there are no such targets, or none that the full model finds.
 func ReachedHR(results []NewItemsResult, n int) (share float64, ok bool) {
 	at := func(name string) float64 {
 		i := slices.IndexFunc(results, func(r NewItemsResult) bool { return r.Model == name })

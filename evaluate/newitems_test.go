@@ -82,7 +82,8 @@ func TestHideItems(t *testing.T) {
 	}
 }
 
-// On the checkerboard everything is known: an extended model must find new items of the user's colour.
+// On the checkerboard everything is known: an extended model must find new items of the user's
+// colour.
 func TestCompareOnCheckerboard(t *testing.T) {
 	p := checkerboard(t)
 	x := hide(t, p, 0.25, 0.5, 3)
@@ -120,8 +121,8 @@ func TestCompareOnCheckerboard(t *testing.T) {
 	}
 }
 
-// TestNewItemsReference is the acceptance on public data: a fifth of the items come after the training, and half the users
-// show them.
+// TestNewItemsReference is the acceptance on public data: a fifth of the items come after the
+// training, and half the users show them.
 func TestNewItemsReference(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: the reference data takes some seconds")

@@ -32,7 +32,8 @@ type Result struct {
 	Metrics []Metric
 
 	// Chosen holds the constants that the method chose on the validation users, by name ("lambda",
-	// "alpha"); nil if it chooses none. Variant is the variant that it chose likewise, such as a filter.
+	// "alpha"); nil if it chooses none. Variant is the variant that it chose likewise, such as a
+	// filter.
 	Chosen  map[string]float64
 	Variant string
 

@@ -98,7 +98,8 @@ func namesOf(methods []Method) string {
 	return strings.Join(names, "; ")
 }
 
-// Every method of the table can be asked for by its name and by that of its family, and has no other method's name.
+// Every method of the table can be asked for by its name and by that of its family, and has no
+// other method's name.
 func TestFamilies(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range families() {

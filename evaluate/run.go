@@ -16,13 +16,14 @@ type Options struct {
 	Methods []Method
 
 	// Paper is the base of the methods with a filter. The name of the filter is the method's; the
-	// constants of Spec.Filter count for each. Learned is the base of learned dynamics. See [NeedsOf].
+	// constants of Spec.Filter count for each. Learned is the base of learned dynamics. See
+	// [NeedsOf].
 	Paper, Learned Ingredients
 
 	MRFCFA float64 // constant a of mrfcf, above 1
 
-	// Progress, if set, is told how many of the test users a method has ranked, or the share of them
-	// that stands for its work so far. It may be called from several goroutines at once.
+	// Progress, if set, is told how many of the test users a method has ranked, or the share of
+	// them that stands for its work so far. It may be called from several goroutines at once.
 	Progress func(method string, done, total int)
 
 	// Done, if set, is called when a method has finished, in order.
@@ -43,8 +44,8 @@ type Task struct {
 	Part    *dataset.Partition
 	Options *Options
 
-	// Ranks takes the rank, from 1, of the last item of each test user among all items that the items
-	// before it do not have. It has an element for each test user.
+	// Ranks takes the rank, from 1, of the last item of each test user among all items that the
+	// items before it do not have. It has an element for each test user.
 	Ranks []int32
 
 	Chosen      map[string]float64 // constants chosen on the validation users, by name; may stay nil
@@ -79,9 +80,9 @@ func Run(p *dataset.Partition, opt Options) ([]Result, error) {
 	return results, nil
 }
 
-// RunValidation is [Run] on validation users in the place of test users: on all of them, or on limit of
-// them, evenly spaced, if there are more. What the methods choose or learn from the validation users
-// makes their figures a little too good.
+// RunValidation is [Run] on validation users in the place of test users: on all of them, or on
+// limit of them, evenly spaced, if there are more. What the methods choose or learn from the
+// validation users makes their figures a little too good.
 func RunValidation(p *dataset.Partition, limit int, opt Options) ([]Result, error) {
 	return Run(onValidation(p, limit), opt)
 }

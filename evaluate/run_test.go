@@ -113,7 +113,8 @@ func methodsNamed(t *testing.T, list string) []evaluate.Method {
 	return methods
 }
 
-// On the checkerboard all filters find the colour; the first of the best is chosen, and its ranks are those of that method.
+// On the checkerboard all filters find the colour; the first of the best is chosen, and its ranks
+// are those of that method.
 func TestBestFilterIsChosenOnValidation(t *testing.T) {
 	p := checkerboard(t)
 	basis, spec := solve(t, p, 8)

@@ -15,11 +15,13 @@ const (
 	maxNice        = 19 // the highest niceness
 )
 
-// runInBackground runs a command to its end, behind everything else. The command yields the processors,
-// is the first process to be killed for lack of memory, and does not outlive this process.
+// runInBackground runs a command to its end, behind everything else. The command yields the
+// processors, is the first process to be killed for lack of memory, and does not outlive this
+// process.
 //
-// A process inherits the niceness of the thread that starts it, and the signal at the parent's death is
-// tied to that thread. So one thread is made nice, waits for the end of the command, and is given up.
+// A process inherits the niceness of the thread that starts it, and the signal at the parent's
+// death is tied to that thread. So one thread is made nice, waits for the end of the command, and
+// is given up.
 func runInBackground(cmd *exec.Cmd) error {
 	done := make(chan error, 1)
 	go func() {

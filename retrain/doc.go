@@ -11,6 +11,6 @@
 //
 // A fault in any step leaves file and server as they were. The end of an attempt is an [Outcome].
 //
-// The package knows neither the server's type nor how a command line is spelled: it takes interfaces
-// and a function that builds the command.
+// The package knows neither the server's type nor how a command line is spelled: it takes
+// interfaces and a function that builds the command.
 package retrain

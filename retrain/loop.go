@@ -19,7 +19,8 @@ import (
 type Server interface {
 	// ModelVersion returns the version of the serving model.
 	ModelVersion() string
-	// Reload loads the model file again and has it serve. After an error the old model goes on serving.
+	// Reload loads the model file again and has it serve. After an error the old model goes on
+	// serving.
 	Reload(ctx context.Context) error
 }
 
@@ -38,8 +39,8 @@ type Config struct {
 	Store   store.Checkpointer
 	Server  Server
 
-	// Command returns the command that runs a training and prints its train.Summary as JSON on standard
-	// output. The loop sets its streams and how it is ended.
+	// Command returns the command that runs a training and prints its train.Summary as JSON on
+	// standard output. The loop sets its streams and how it is ended.
 	Command func(ctx context.Context, t Training) *exec.Cmd
 
 	Log  *slog.Logger
@@ -72,8 +73,8 @@ type Loop struct {
 	model string // the file itself, where cfg.Model is a link
 }
 
-// New returns a loop. It is a fault of Model if the file cannot be replaced: this shows now rather than
-// at the end of the first training. The file that a link points to is replaced, not the link.
+// New returns a loop. It is a fault of Model if the file cannot be replaced: this shows now rather
+// than at the end of the first training. The file that a link points to is replaced, not the link.
 func New(cfg Config) (*Loop, error) {
 	path, err := filepath.EvalSymlinks(cfg.Model)
 	if err != nil {

@@ -28,7 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// trainerVariable makes this test program a training, of the kind of its value, when a retrainer starts it.
+// trainerVariable makes this test program a training, of the kind of its value, when a retrainer
+// starts it.
 const trainerVariable = "TEST_GSIMC_TRAINER"
 
 // fakeTraining is what a training of the tests prints; the model that it makes is a copy of Copy.
@@ -132,7 +133,8 @@ func newTestRetrainer(t *testing.T, kind string) (r *Loop, s *fakeServer, log *l
 	return loop, s, log, done
 }
 
-// TestRetrainOutcomes runs trainings of all kinds and looks at what is left of the files, counted and logged.
+// TestRetrainOutcomes runs trainings of all kinds and looks at what is left of the files, counted
+// and logged.
 func TestRetrainOutcomes(t *testing.T) {
 	good := modelFile(t)
 	fake := func(copied string, c *train.Comparison) string {
@@ -197,7 +199,8 @@ func TestRetrainOutcomes(t *testing.T) {
 	}
 }
 
-// TestRetrainLeavesOtherFiles swaps a model in beside a file of the operator, and what a server left that was killed in a swap.
+// TestRetrainLeavesOtherFiles swaps a model in beside a file of the operator, and what a server
+// left that was killed in a swap.
 func TestRetrainLeavesOtherFiles(t *testing.T) {
 	good := modelFile(t)
 	r, _, _, _ := newTestRetrainer(t, "")
@@ -240,7 +243,8 @@ func wantFiles(t *testing.T, r *Loop) {
 	}
 }
 
-// TestRetrainStops ends the server in the middle of a training, which runs behind it in every respect.
+// TestRetrainStops ends the server in the middle of a training, which runs behind it in every
+// respect.
 func TestRetrainStops(t *testing.T) {
 	own, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	if err != nil {

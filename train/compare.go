@@ -13,10 +13,10 @@ import (
 	"github.com/gsimc/gsimc/model"
 )
 
-// RecentUsers returns up to n users, ascending, that have two items or more and were active after the
-// given time. Of the 4·n users among them with the latest last events, the n with the smallest hashes
-// of their ids are taken. So the choice is recent, is not made of the users of one hour, and does not
-// change from call to call. Without times all users count as recent.
+// RecentUsers returns up to n users, ascending, that have two items or more and were active after
+// the given time. Of the 4·n users among them with the latest last events, the n with the smallest
+// hashes of their ids are taken. So the choice is recent, is not made of the users of one hour, and
+// does not change from call to call. Without times all users count as recent.
 func RecentUsers(d *dataset.Interactions, after int64, n int) []int32 {
 	type candidate struct {
 		user int32
@@ -68,8 +68,9 @@ type Comparison struct {
 	New    float64 `json:"new"`
 	NewErr float64 `json:"new_stderr"`
 
-	// Difference is New − Old. Its standard error is that of the mean difference over the same users,
-	// which is below the standard error that OldErr and NewErr would give for different users.
+	// Difference is New − Old. Its standard error is that of the mean difference over the same
+	// users, which is below the standard error that OldErr and NewErr would give for different
+	// users.
 	Difference    float64 `json:"difference"`
 	DifferenceErr float64 `json:"difference_stderr"`
 
@@ -82,13 +83,14 @@ type Targets struct {
 	Items []int32 // indices of Interactions.Items
 }
 
-// Compare ranks the target of each user by both models. The state is that after the user's history in
-// d, and the candidates are all items that the model knows and the history has not. A user whose
-// history has no item that a model knows is ranked by popularity. est is the estimator of both models.
+// Compare ranks the target of each user by both models. The state is that after the user's history
+// in d, and the candidates are all items that the model knows and the history has not. A user whose
+// history has no item that a model knows is ranked by popularity. est is the estimator of both
+// models.
 //
 // Only targets that both models know count. An item that is newer than the old model would be a
-// certain miss of that model. A server, however, extends its model by such items, and they would hide
-// that the new model is worse on all others. Where no target is left, all figures are 0.
+// certain miss of that model. A server, however, extends its model by such items, and they would
+// hide that the new model is worse on all others. Where no target is left, all figures are 0.
 func Compare(old, fresh *model.Model, est model.Estimator, d *dataset.Interactions, t Targets, n int) Comparison {
 	all := len(t.Users)
 	t = t.knownTo(d, old, fresh)
@@ -113,8 +115,8 @@ func (t Targets) knownTo(d *dataset.Interactions, models ...*model.Model) Target
 	return kept
 }
 
-// hitsAt returns 1 for each target among the first n items and 0 for the others. The model must know
-// all targets.
+// hitsAt returns 1 for each target among the first n items and 0 for the others. The model must
+// know all targets.
 func hitsAt(m *model.Model, est model.Estimator, d *dataset.Interactions, t Targets, n int) []float64 {
 	index := make([]int32, d.NumItems()) // in m, -1: unknown
 	for i, id := range d.Items {

@@ -54,7 +54,8 @@ func TestRecentUsers(t *testing.T) {
 	}
 }
 
-// checkerboard is data of two colours: users of even number have even items only, the others odd ones.
+// checkerboard is data of two colours: users of even number have even items only, the others odd
+// ones.
 func checkerboard(t *testing.T) *dataset.Partition {
 	t.Helper()
 	const items, trainUsers, testUsers = 24, 40, 10
@@ -78,9 +79,9 @@ func checkerboard(t *testing.T) *dataset.Partition {
 	return p
 }
 
-// TestCompare sets a model of the checkerboard against one of the same board with the colours mixed up: the first finds the items of the
-// right colour. The list of users holds one whom neither knows anything of, one whose target neither knows, and one whose target only the
-// good one knows.
+// TestCompare sets a model of the checkerboard against one of the same board with the colours mixed
+// up: the first finds the items of the right colour. The list of users holds one whom neither knows
+// anything of, one whose target neither knows, and one whose target only the good one knows.
 func TestCompare(t *testing.T) {
 	p := checkerboard(t)
 	build := func(p *dataset.Partition, items []string) *model.Model {

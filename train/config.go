@@ -17,7 +17,8 @@ type Config struct {
 	// Rank is the number of eigenvectors to keep. 0: [DefaultRank].
 	Rank int
 
-	// CutRank lowers a Rank above the number of items to that number. Otherwise such a rank is a fault.
+	// CutRank lowers a Rank above the number of items to that number. Otherwise such a rank is a
+	// fault.
 	CutRank bool
 
 	Solver    string                  // one of the solvers of package spectral; "": spectral.SolverAuto
@@ -25,7 +26,8 @@ type Config struct {
 	Nystrom   spectral.NystromOptions // for spectral.SolverNystrom
 	Seed      uint64                  // of the solver's start vectors and samples
 
-	// Origin is the source of the events, for the provenance of the model. nil: the model has no provenance.
+	// Origin is the source of the events, for the provenance of the model. nil: the model has no
+	// provenance.
 	Origin *Origin
 
 	// Notes, if set, returns further entries of the provenance, such as a command.
@@ -35,8 +37,8 @@ type Config struct {
 	Progress Progress
 }
 
-// Progress is told how much of a stage of the work is done. A stage begins with its first call; a total of 0 means that
-// the work is not known. It may be called from several goroutines.
+// Progress is told how much of a stage of the work is done. A stage begins with its first call; a
+// total of 0 means that the work is not known. It may be called from several goroutines.
 type Progress func(stage string, done, total int)
 
 // The stages of a training. Package model has further ones.
@@ -70,8 +72,8 @@ func (c *Config) RankFor(items int) int {
 	return c.Rank
 }
 
-// AskedRank returns the rank that a training on other events is to ask for. It may be above the rank of the model,
-// since a catalogue may grow.
+// AskedRank returns the rank that a training on other events is to ask for. It may be above the
+// rank of the model, since a catalogue may grow.
 func (c *Config) AskedRank() int {
 	if c.Rank == 0 {
 		return DefaultRank(c.Spec.Dynamics.Kind, math.MaxInt)

@@ -15,7 +15,8 @@ const (
 	compareMinUsers = 30   // fewer say nothing
 )
 
-// HeldOut holds events that were kept from a training, to compare the new model with an old one on them.
+// HeldOut holds events that were kept from a training, to compare the new model with an old one on
+// them.
 type HeldOut struct {
 	events  *dataset.Interactions // of the users of targets alone
 	targets Targets
@@ -35,8 +36,9 @@ func (e *TooFewError) Error() string {
 		"each with two items or more, the last of them after those that the old model was trained on", e.Users, e.Of, e.Want)
 }
 
-// HoldOut takes the last events of up to 2000 users out of events, in place. The users are [RecentUsers] of the time
-// after which old has seen nothing. The error is a *[TooFewError], which leaves events as they are.
+// HoldOut takes the last events of up to 2000 users out of events, in place. The users are
+// [RecentUsers] of the time after which old has seen nothing. The error is a *[TooFewError], which
+// leaves events as they are.
 func HoldOut(events *dataset.Interactions, old *model.Model) (*HeldOut, error) {
 	until := KnownUntil(old.Spec().Provenance)
 	users := RecentUsers(events, until, min(compareUsers, events.NumUsers()/compareShare))

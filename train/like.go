@@ -11,10 +11,12 @@ import (
 type Pattern struct {
 	Spec model.Spec
 
-	// AskedRank is the rank that was asked for. It is above the rank of the model if its catalogue had fewer items.
+	// AskedRank is the rank that was asked for. It is above the rank of the model if its catalogue
+	// had fewer items.
 	AskedRank int
 
-	// MinUserEvents and MinItemEvents are the filters of rare users and items that the events went through.
+	// MinUserEvents and MinItemEvents are the filters of rare users and items that the events went
+	// through.
 	MinUserEvents, MinItemEvents int
 
 	// Nystrom tells that the basis came from sampled columns, with the options Form and Landmarks.
@@ -23,8 +25,8 @@ type Pattern struct {
 	SampleLandmarks int
 }
 
-// Like returns the constants of m: its spec, and the entries of its provenance about the training that the spec does not
-// have. Entries that are absent or not numbers count as 0.
+// Like returns the constants of m: its spec, and the entries of its provenance about the training
+// that the spec does not have. Entries that are absent or not numbers count as 0.
 func Like(m *model.Model) Pattern {
 	spec := m.Spec()
 	number := func(key string) int {
@@ -43,7 +45,8 @@ func Like(m *model.Model) Pattern {
 	return p
 }
 
-// Apply returns cfg with the constants of the pattern. The solver of the pattern counts where cfg leaves the choice open.
+// Apply returns cfg with the constants of the pattern. The solver of the pattern counts where cfg
+// leaves the choice open.
 func (p *Pattern) Apply(cfg Config) Config {
 	cfg.Spec, cfg.Rank, cfg.CutRank = p.Spec, p.AskedRank, true
 	if p.Nystrom && (cfg.Solver == "" || cfg.Solver == spectral.SolverAuto) {

@@ -12,7 +12,8 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
-// garbageShare is the memory that the process has in the mean beyond what it holds, as a share of that.
+// garbageShare is the memory that the process has in the mean beyond what it holds, as a share of
+// that.
 const garbageShare = 0.2
 
 // dynamicsStages is the beginning of the names of the stages that learn dynamics.
@@ -47,8 +48,8 @@ func NewPlan(p *dataset.Partition, cfg Config) *Plan {
 	return &Plan{Stages: append(stages, cost.Stage{Name: "model file", Work: write})}
 }
 
-// Announced returns the work of the plan by the stages that [Progress] announces, and of writing the
-// model as [StageWrite]. Their memory is left out.
+// Announced returns the work of the plan by the stages that [Progress] announces, and of writing
+// the model as [StageWrite]. Their memory is left out.
 func (p *Plan) Announced() []cost.Stage {
 	var stages []cost.Stage
 	for _, s := range p.Stages {
@@ -98,10 +99,12 @@ func learningShape(p *dataset.Partition, spec *model.DynamicsSpec, rank int) dyn
 	return s
 }
 
-// Memory returns the bytes that a process needs during a stage that has held bytes of its own, garbage included.
+// Memory returns the bytes that a process needs during a stage that has held bytes of its own,
+// garbage included.
 func Memory(held float64) int64 { return int64(held * (1 + garbageShare)) }
 
-// Peak returns the bytes that the training needs if held bytes are held before, and the stage that needs them.
+// Peak returns the bytes that the training needs if held bytes are held before, and the stage that
+// needs them.
 func (p *Plan) Peak(held float64) (bytes int64, stage string) {
 	most, at := cost.Peak(held, p.Stages)
 	return Memory(most), p.Stages[at].Name

@@ -10,12 +10,12 @@ import (
 // PaperRank is the default rank k of the paper's models.
 const PaperRank = 256
 
-// quickWork bounds n·k² for n items and rank k, to which the time of a training is nearly proportional.
-// It is a training of some 15 s on two cores.
+// quickWork bounds n·k² for n items and rank k, to which the time of a training is nearly
+// proportional. It is a training of some 15 s on two cores.
 const quickWork = 4.5e9
 
-// QuickRank returns [DefaultRank], lowered for a large catalogue so that a training takes seconds. The
-// rank never falls below [PaperRank]. A larger rank may rank a little better.
+// QuickRank returns [DefaultRank], lowered for a large catalogue so that a training takes seconds.
+// The rank never falls below [PaperRank]. A larger rank may rank a little better.
 func QuickRank(dynamics string, items int) int {
 	rank := DefaultRank(dynamics, items)
 	if quick := int(math.Sqrt(quickWork / float64(items))); rank > quick {
@@ -30,8 +30,8 @@ const (
 	largestRank = 1024
 )
 
-// Recommended returns the constants of learned dynamics that are good on all kinds of data; docs/accuracy.md tells on
-// which. TrainUsers and Provenance are left to [Run].
+// Recommended returns the constants of learned dynamics that are good on all kinds of data;
+// docs/accuracy.md tells on which. TrainUsers and Provenance are left to [Run].
 func Recommended() model.Spec {
 	s := model.DefaultSpec()
 	s.DegreeExponent, s.DegreeRescale, s.Window = 0.8, 0.6, 40
@@ -45,7 +45,8 @@ func Recommended() model.Spec {
 	return s
 }
 
-// Paper returns the constants of the paper's GS-IMC and BGS-IMC. TrainUsers and Provenance are left to [Run].
+// Paper returns the constants of the paper's GS-IMC and BGS-IMC. TrainUsers and Provenance are left
+// to [Run].
 func Paper() model.Spec { return model.DefaultSpec() }
 
 // Preset returns [Recommended] for model.DynamicsLearned and [Paper] for model.DynamicsNone.
@@ -56,9 +57,10 @@ func Preset(dynamics string) model.Spec {
 	return Paper()
 }
 
-// DefaultRank returns the rank k of a model with dynamics of the given kind for a catalogue of items. Learned dynamics
-// take a quarter of the items, within 256 and 1024: a larger catalogue needs more coordinates to tell its items apart.
-// Other models take [PaperRank]. No rank is above the number of items.
+// DefaultRank returns the rank k of a model with dynamics of the given kind for a catalogue of
+// items. Learned dynamics take a quarter of the items, within 256 and 1024: a larger catalogue
+// needs more coordinates to tell its items apart. Other models take [PaperRank]. No rank is above
+// the number of items.
 func DefaultRank(dynamics string, items int) int {
 	if dynamics == model.DynamicsLearned {
 		return min(items, max(items/4, leastRank), largestRank)

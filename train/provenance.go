@@ -35,8 +35,8 @@ type Origin struct {
 	MinUserEvents, MinItemEvents int       // filters of rare users and items
 }
 
-// provenance returns the entries that the model keeps, so that [Like], [KnownUntil] and readers of the
-// file can tell how it was made. It is nil without an origin.
+// provenance returns the entries that the model keeps, so that [Like], [KnownUntil] and readers of
+// the file can tell how it was made. It is nil without an origin.
 func (c *Config) provenance(basis *spectral.Basis) map[string]string {
 	if c.Origin == nil {
 		return nil
@@ -73,9 +73,9 @@ func LastEvent(d *dataset.Interactions) string {
 }
 
 // KnownUntil returns the time of the newest event that a model with this provenance was trained on,
-// but no time after the training itself: a single event from the future must not make all others old.
-// Events that a model has seen cannot tell how well it foresees. Without these entries the model has
-// seen nothing, and the result is the smallest time.
+// but no time after the training itself: a single event from the future must not make all others
+// old. Events that a model has seen cannot tell how well it foresees. Without these entries the
+// model has seen nothing, and the result is the smallest time.
 func KnownUntil(provenance map[string]string) int64 {
 	until := int64(math.MaxInt64)
 	for _, key := range []string{KeyLastEvent, KeyTrainedAt} {

@@ -6,7 +6,8 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
-// fewUsers is the number of users below which [Split] holds none out: a tenth of them would be one or none.
+// fewUsers is the number of users below which [Split] holds none out: a tenth of them would be one
+// or none.
 const fewUsers = 20
 
 // Result is a finished training.
@@ -15,9 +16,9 @@ type Result struct {
 	Basis *spectral.Basis // of the model, with the report of the solver
 }
 
-// Run trains a model on the training users of p: the solver finds the basis of their item graph, then the dynamics are
-// learned from them and the noise from the validation users. The errors are those of [Config.Check], spectral.Solve and
-// model.New.
+// Run trains a model on the training users of p: the solver finds the basis of their item graph,
+// then the dynamics are learned from them and the noise from the validation users. The errors are
+// those of [Config.Check], spectral.Solve and model.New.
 func Run(p *dataset.Partition, cfg Config) (*Result, error) {
 	basis, err := Solve(p, cfg)
 	if err != nil {
@@ -40,7 +41,8 @@ func Solve(p *dataset.Partition, cfg Config) (*spectral.Basis, error) {
 	return spectral.Solve(Incidence(p), opt)
 }
 
-// Learn is the second half of [Run]: the model on a basis that [Solve] found for the same training users.
+// Learn is the second half of [Run]: the model on a basis that [Solve] found for the same training
+// users.
 func Learn(p *dataset.Partition, cfg Config, basis *spectral.Basis) (*model.Model, error) {
 	spec := cfg.Spec
 	spec.TrainUsers, spec.Provenance = int64(p.Train.Len()), cfg.provenance(basis)
@@ -49,8 +51,8 @@ func Learn(p *dataset.Partition, cfg Config, basis *spectral.Basis) (*model.Mode
 	return model.New(spec, basis, p.Items, h)
 }
 
-// Split draws the roles of the users of a training: of 20 users or more a tenth is for validation, the others are for
-// training. The same seed gives the same roles.
+// Split draws the roles of the users of a training: of 20 users or more a tenth is for validation,
+// the others are for training. The same seed gives the same roles.
 func Split(users int, seed uint64) dataset.Split {
 	split := dataset.SeededSplit(users, seed)
 	for u, role := range split {

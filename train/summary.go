@@ -2,8 +2,8 @@ package train
 
 import "github.com/gsimc/gsimc/dataset"
 
-// Summary is the result of a training in numbers. A training that runs as a process of its own prints it as JSON, so
-// that the process that started it can read it.
+// Summary is the result of a training in numbers. A training that runs as a process of its own
+// prints it as JSON, so that the process that started it can read it.
 type Summary struct {
 	Version    string      `json:"version"` // of the model
 	Users      int         `json:"train_users"`
@@ -11,7 +11,8 @@ type Summary struct {
 	Rank       int         `json:"rank"`
 	Comparison *Comparison `json:"comparison,omitempty"` // with another model, if one was asked for
 
-	// TooFew is set if the training was given up because there are too few events to compare models on.
+	// TooFew is set if the training was given up because there are too few events to compare models
+	// on.
 	TooFew *TooFewError `json:"too_few,omitempty"`
 	// Failure says in words why the training failed. No other field is set.
 	Failure string `json:"failure,omitempty"`

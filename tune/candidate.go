@@ -79,7 +79,8 @@ func (c Candidate) options() (dynamics.Options, error) {
 	return dynamics.Options{Bands: bands, Positions: int(c.Positions)}, err
 }
 
-// bands are the memories that the query is made of: the learned ones, or the one of the paper with forgetting.
+// bands are the memories that the query is made of: the learned ones, or the one of the paper with
+// forgetting.
 func (c Candidate) bands() ([]kalman.Band, error) {
 	if c.learned() {
 		return model.ParseBands(c.Bands)

@@ -16,7 +16,8 @@ const (
 	scoreBlock      = 256  // positions that share a product with all decoder rows
 )
 
-// position is an event to be ranked: event at of a validation user, whose events before it are known.
+// position is an event to be ranked: event at of a validation user, whose events before it are
+// known.
 type position struct {
 	user, at int
 }
@@ -27,8 +28,8 @@ type panel struct {
 	positions []position // by user, then time
 }
 
-// newPanel takes the last events of the users, so many of each that there are about wantedPositions; of many users, evenly
-// spaced ones.
+// newPanel takes the last events of the users, so many of each that there are about
+// wantedPositions; of many users, evenly spaced ones.
 func newPanel(histories []kalman.History) *panel {
 	p := &panel{histories: histories}
 	step := max(1, (len(histories)+wantedPositions-1)/wantedPositions)
@@ -41,7 +42,8 @@ func newPanel(histories []kalman.History) *panel {
 	return p
 }
 
-// states returns the states before every position, a row of r·k numbers each: the bands of encoder rows e (n×k).
+// states returns the states before every position, a row of r·k numbers each: the bands of encoder
+// rows e (n×k).
 func (p *panel) states(bands []kalman.Band, e []float32, k int) []float32 {
 	width := len(bands) * k
 	all := make([]float32, len(p.positions)*width)
@@ -79,8 +81,8 @@ func (p *panel) forEachUser(do func(lo, hi int)) {
 	parallel.Tasks(len(starts)-1, func(i int) { do(starts[i], starts[i+1]) })
 }
 
-// rank returns the place of each position's item among those that its user had not seen, for queries (a row of k each) and
-// decoder rows v (n×k). Ties go to the smaller index.
+// rank returns the place of each position's item among those that its user had not seen, for
+// queries (a row of k each) and decoder rows v (n×k). Ties go to the smaller index.
 func (p *panel) rank(queries []float32, v gemm.Matrix[float32]) []int32 {
 	n, k := v.Rows, v.Cols
 	ranks := make([]int32, len(p.positions))

@@ -33,7 +33,8 @@ type scorer struct {
 	encoder []float32      // n×K, e_i
 	decoder []float32      // n×K, v_i
 
-	// One of each is kept, since they are large, and the next candidate has the same bands or new ones.
+	// One of each is kept, since they are large, and the next candidate has the same bands or new
+	// ones.
 	moments kept[*dynamics.Moments] // by bands and positions
 	sums    kept[*dynamics.Normal]  // of this basis and rescaling, by bands and positions
 	states  kept[[]float32]         // of the panel, likewise, by bands
@@ -106,9 +107,9 @@ func (b *scorer) prepare(c Candidate) error {
 	return nil
 }
 
-// rankFor returns the rank to solve for where k is wanted: the next one above k, which a climb tries soon.
-// A much larger one would cost time for eigenvectors that are not used, and the last ones are the slowest
-// to converge.
+// rankFor returns the rank to solve for where k is wanted: the next one above k, which a climb
+// tries soon. A much larger one would cost time for eigenvectors that are not used, and the last
+// ones are the slowest to converge.
 func (b *scorer) rankFor(k int) int {
 	top := min(b.maxRank, len(b.part.Items))
 	for _, r := range ranks {
@@ -209,9 +210,9 @@ func (b *scorer) readout(c Candidate) (*dynamics.Readout, error) {
 	return sums.Prefix(c.Rank).Solve(c.Ridge)
 }
 
-// withDeviation scores the candidate with the deviation of each user tracked. The noise is learned on one
-// half of the validation users and the other half is ranked, and the other way round. without is the
-// score of the bands alone by the same arithmetic.
+// withDeviation scores the candidate with the deviation of each user tracked. The noise is learned
+// on one half of the validation users and the other half is ranked, and the other way round.
+// without is the score of the bands alone by the same arithmetic.
 func (b *scorer) withDeviation(c Candidate) (with, without Trial, err error) {
 	if err := b.prepare(c); err != nil {
 		return with, without, err
@@ -272,8 +273,9 @@ func (p *panel) fold(k int, of func(user int) *kalman.Dynamics, rows dynamics.Ro
 	return queries
 }
 
-// medianGap returns the median time between neighbouring events of the training users in seconds. It is 0
-// or 1 without useful times: most events of a user have the same time, or times are mere counters.
+// medianGap returns the median time between neighbouring events of the training users in seconds.
+// It is 0 or 1 without useful times: most events of a user have the same time, or times are mere
+// counters.
 func medianGap(histories iter.Seq[kalman.History]) int64 {
 	var gaps []int64
 	for h := range histories {

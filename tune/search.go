@@ -30,8 +30,8 @@ type Result struct {
 	Best   Trial
 	Trials []Trial // all, known ones included, in the order of the search
 
-	// With and Without are the scores of the best with and without the deviation of each user, by the same
-	// arithmetic. They are zero without learned dynamics and after an interrupt.
+	// With and Without are the scores of the best with and without the deviation of each user, by
+	// the same arithmetic. They are zero without learned dynamics and after an interrupt.
 	With, Without Trial
 
 	Complete    bool // the search came to its end
@@ -63,7 +63,8 @@ var (
 	bandSets  = []string{"0,0.5,0.87", "0,0.7", "0.7", "0,0.5,0.8,0.95", "0,0.3,0.6,0.8,0.9,0.97", "0,0.87,0.98", "0.3,0.8"}
 )
 
-// longestGap is the largest median of the times between events, in seconds, that 30 times are a half-life of: 3 years.
+// longestGap is the largest median of the times between events, in seconds, that 30 times are a
+// half-life of: 3 years.
 const longestGap = 1e8
 
 // minUsers is the number of validation users below which a search means nothing.
@@ -80,9 +81,9 @@ type search struct {
 
 // Search looks for the candidate with the largest NDCG@10 on the validation users of part.
 //
-// When ctx ends, Search returns at once with the best trial so far and Result.Interrupted. The trial under
-// way is given up: its goroutine ends on its own, and its memory goes with it. The error is
-// [ErrNoTrial] if no trial was finished.
+// When ctx ends, Search returns at once with the best trial so far and Result.Interrupted. The
+// trial under way is given up: its goroutine ends on its own, and its memory goes with it. The
+// error is [ErrNoTrial] if no trial was finished.
 func Search(ctx context.Context, part *dataset.Partition, opt Options) (*Result, error) {
 	if users := part.Validation.Len(); users < minUsers {
 		return nil, fmt.Errorf("%d validation users with two items or more, want at least %d to choose by", users, minUsers)
@@ -175,8 +176,9 @@ func (s *search) try(c Candidate) (Trial, error) {
 	return t, nil
 }
 
-// climb moves one constant of from to its neighbours in values, up or else down, as long as the score rises, and returns the
-// best. measure scores a candidate, and may move other constants of it too.
+// climb moves one constant of from to its neighbours in values, up or else down, as long as the
+// score rises, and returns the best. measure scores a candidate, and may move other constants of it
+// too.
 func climb[T comparable](from Trial, values []T, field func(*Candidate) *T, measure func(Candidate) (Trial, error)) (Trial, error) {
 	best := from
 	at := slices.Index(values, *field(&from.Candidate))
@@ -209,7 +211,8 @@ func (s *search) rankAndRidge() error {
 	return err
 }
 
-// climbRank climbs rank and ridge, which pull in opposite directions: more coordinates want more penalty.
+// climbRank climbs rank and ridge, which pull in opposite directions: more coordinates want more
+// penalty.
 func (s *search) climbRank(from Candidate) (Trial, error) {
 	t, err := s.try(from)
 	if err != nil {
@@ -248,7 +251,8 @@ func (s *search) clampRank(k int) int {
 	return best
 }
 
-// exponent climbs s. Here and with windows rank and ridge move too: all of them say how many coordinates count.
+// exponent climbs s. Here and with windows rank and ridge move too: all of them say how many
+// coordinates count.
 func (s *search) exponent() error {
 	if s.result.Best.Candidate.Graph != spectral.Hypergraph {
 		return nil
@@ -329,9 +333,9 @@ func (s *search) paper() error {
 	return nil
 }
 
-// deviation finds out whether the best model ranks better with the deviation of each user. A search that
-// was stopped does this too, since the written constants must have been compared; one that was interrupted
-// does not.
+// deviation finds out whether the best model ranks better with the deviation of each user. A search
+// that was stopped does this too, since the written constants must have been compared; one that was
+// interrupted does not.
 func (s *search) deviation() error {
 	best := s.result.Best.Candidate
 	if !best.learned() {

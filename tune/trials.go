@@ -31,16 +31,16 @@ func NewKey(hash string, split dataset.Split, items int, seed uint64, version st
 	return Key{Data: hash, Split: fmt.Sprintf("%x", sha256.Sum256(roles)), Items: items, Seed: seed, Version: version}
 }
 
-// Log keeps the trials of a search in a file, so that an interrupted search can go on. The file has the
-// key in its first line and a trial in each further one, as JSON. A line that a crash has cut off is left
-// out. A Log is not safe for concurrent use.
+// Log keeps the trials of a search in a file, so that an interrupted search can go on. The file has
+// the key in its first line and a trial in each further one, as JSON. A line that a crash has cut
+// off is left out. A Log is not safe for concurrent use.
 type Log struct {
 	f   *os.File
 	err error // the first
 }
 
-// OpenLog opens the log at path, or makes it, and returns its trials. fresh empties it. A log of another
-// key is a fault of Out.
+// OpenLog opens the log at path, or makes it, and returns its trials. fresh empties it. A log of
+// another key is a fault of Out.
 func OpenLog(path string, key Key, fresh bool) (*Log, []Trial, error) {
 	mode := os.O_RDWR | os.O_CREATE
 	if fresh {

@@ -16,7 +16,8 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
-// walks is data with an order to learn: users walk through 60 items on a ring, mostly one step at a time.
+// walks is data with an order to learn: users walk through 60 items on a ring, mostly one step at a
+// time.
 func walks(t *testing.T) *dataset.Partition {
 	t.Helper()
 	const items = 60
@@ -111,7 +112,8 @@ func evaluated(t *testing.T, p *dataset.Partition, c Candidate, deviation bool) 
 	return results[0].Metrics[0].NDCG
 }
 
-// Where the order of events says everything, learned dynamics must win, and the search is the same every time.
+// Where the order of events says everything, learned dynamics must win, and the search is the same
+// every time.
 func TestSearchFindsTheOrder(t *testing.T) {
 	p := walks(t)
 	first, err := Search(t.Context(), p, Options{Start: start(), MaxRank: 32, Seed: 1})
@@ -139,7 +141,8 @@ func TestSearchFindsTheOrder(t *testing.T) {
 	}
 }
 
-// A search that is stopped and taken up again comes to the same end without measuring anything twice.
+// A search that is stopped and taken up again comes to the same end without measuring anything
+// twice.
 func TestSearchGoesOn(t *testing.T) {
 	p := walks(t)
 	whole, err := Search(t.Context(), p, Options{Start: start(), MaxRank: 32, Seed: 1})

@@ -26,7 +26,8 @@ func calibrate() *cost.Speed {
 	return &s
 }
 
-// hashSpeed is that of SHA-256 on processors of the last ten years; it decides about parts of a second.
+// hashSpeed is that of SHA-256 on processors of the last ten years; it decides about parts of a
+// second.
 const hashSpeed = 1.5e9
 
 // repeat calls do until calibrationTime is over, and returns how much of amount a second that is.

@@ -12,8 +12,9 @@ import (
 	"github.com/gsimc/gsimc/evaluate"
 )
 
-// printResults prints a row for each method: HR and NDCG with their standard errors, and the time that the method took.
-// The best NDCG@10 is marked. Below are what methods chose on the validation users, and how right the uncertainty is.
+// printResults prints a row for each method: HR and NDCG with their standard errors, and the time
+// that the method took. The best NDCG@10 is marked. Below are what methods chose on the validation
+// users, and how right the uncertainty is.
 func printResults(w io.Writer, results []evaluate.Result, elapsed []time.Duration) {
 	best := 0
 	for i := range results {
@@ -61,7 +62,8 @@ func chosenText(r *evaluate.Result) string {
 	return strings.Join(list, ", ")
 }
 
-// calibrationText says in words how the reported uncertainty compares with the errors on the test users.
+// calibrationText says in words how the reported uncertainty compares with the errors on the test
+// users.
 func calibrationText(c *evaluate.Calibration) string {
 	return fmt.Sprintf("its errors are %.2f times as large as it expects event by event, %.2f times for whole users (squared; 1 is right)",
 		c.Overall, c.Query)

@@ -119,7 +119,8 @@ func (c *Evaluate) run(a *cli.App, p progress.Progress) error {
 	return nil
 }
 
-// prepare computes the bases that the methods need: one for both kinds if they are of the same graph and rank.
+// prepare computes the bases that the methods need: one for both kinds if they are of the same
+// graph and rank.
 func (c *Evaluate) prepare(p progress.Progress, part *dataset.Partition, opt *evaluate.Options) error {
 	n := len(part.Items)
 	var solved spectral.Options
@@ -208,8 +209,8 @@ type evaluation struct {
 	Solver         *solution `json:"solver,omitempty"`   // absent if no method needs a basis
 	Dynamics       *learned  `json:"dynamics,omitempty"` // absent if no method has learned dynamics
 
-	// Methods maps a method's name to its figures: hr@N, ndcg@N, their standard errors, the constants chosen on the validation users,
-	// and the seconds that it took.
+	// Methods maps a method's name to its figures: hr@N, ndcg@N, their standard errors, the
+	// constants chosen on the validation users, and the seconds that it took.
 	Methods map[string]map[string]float64 `json:"methods"`
 }
 

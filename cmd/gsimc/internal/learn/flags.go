@@ -85,9 +85,9 @@ func (f *dataFlags) read(a *cli.App, p progress.Progress) (*dataset.Interactions
 	return events, report, nil
 }
 
-// readFor reads the events for learning. Without a split and without filters of rare users and items,
-// dataset.Options.LeaveOutRare decides about these; a line tells so. Afterwards the filters of f are those
-// that were applied.
+// readFor reads the events for learning. Without a split and without filters of rare users and
+// items, dataset.Options.LeaveOutRare decides about these; a line tells so. Afterwards the filters
+// of f are those that were applied.
 func (f *dataFlags) readFor(
 	split string, a *cli.App, p progress.Progress,
 ) (*dataset.Interactions, *dataset.Report, error) {
@@ -257,7 +257,8 @@ func (f *modelFlags) check() error {
 	return errors.Join(f.filterFlags.check(), f.kalmanFlags.check(), f.dynamicsFlags.check())
 }
 
-// spec is that of a model with dynamics of this kind and the named filter. TrainUsers and Provenance are left to the caller.
+// spec is that of a model with dynamics of this kind and the named filter. TrainUsers and
+// Provenance are left to the caller.
 func (f *modelFlags) spec(g *graphFlags, dynamics, filter string) model.Spec {
 	preset := train.Preset(dynamics)
 	s := model.Spec{

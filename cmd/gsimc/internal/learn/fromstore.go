@@ -81,8 +81,8 @@ func (h histories) Each(ctx context.Context, do func(train.Event) error) error {
 	})
 }
 
-// checkpoint has the server copy its store and returns the folder of the copy. The server removes it when release is
-// called, or this process ends.
+// checkpoint has the server copy its store and returns the folder of the copy. The server removes
+// it when release is called, or this process ends.
 func (f *storeFlags) checkpoint() (dir string, release func(), err error) {
 	conn, err := (&cli.ServerFlags{Server: f.Server}).Dial()
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"github.com/gsimc/gsimc/internal/progress"
 )
 
-// untilInterrupted runs work that knows no context. At an interrupt it returns at once, with an error that
-// says what was kept; the work goes on until the process ends, which is next.
+// untilInterrupted runs work that knows no context. At an interrupt it returns at once, with an
+// error that says what was kept; the work goes on until the process ends, which is next.
 func untilInterrupted(p progress.Progress, kept string, work func() error) error {
 	ctx, stop := cli.InterruptContext()
 	defer stop()

@@ -26,8 +26,8 @@ type likeFlags struct {
 // likeGroups are the groups of the flags that --like stands in for.
 var likeGroups = []string{"Item graph:", "Kind of model:", "Filter:", "Online state:", "Learned dynamics:"}
 
-// CheckLine refuses flags of the command line that would silently do
-// nothing: beside --like those that it stands in for, and else the constants of the kind of model that is not trained.
+// CheckLine refuses flags of the command line that would silently do nothing: beside --like those
+// that it stands in for, and else the constants of the kind of model that is not trained.
 func (c *Train) CheckLine(ctx *kong.Context) (err error) {
 	for _, on := range ctx.Path {
 		if on.Flag == nil || on.Resolved {

@@ -35,8 +35,8 @@ const (
 	plotHeight = 6  // rows
 )
 
-// writeDescription prints a model: sizes, constants, provenance, and plots of the eigenvalues and of
-// the filter's response to them. Lines have at most 80 columns, except those of long provenance
+// writeDescription prints a model: sizes, constants, provenance, and plots of the eigenvalues and
+// of the filter's response to them. Lines have at most 80 columns, except those of long provenance
 // values. The words are explained in docs/mathematics.md, where each constant has its symbol.
 func writeDescription(w io.Writer, d *model.Description) error {
 	var b bytes.Buffer
@@ -150,8 +150,8 @@ func printable(s string) string {
 }
 
 // plot draws values over their index as bars of eighths of a character, on a vertical axis from low
-// to the largest value. If there are more values than columns, it draws evenly spaced ones, the first
-// and the last among them.
+// to the largest value. If there are more values than columns, it draws evenly spaced ones, the
+// first and the last among them.
 func plot(b *bytes.Buffer, values []float64, low float64) {
 	columns := make([]float64, min(len(values), plotWidth))
 	for c := range columns {

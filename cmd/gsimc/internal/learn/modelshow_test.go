@@ -23,7 +23,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files; commit the change only if you understand what caused it")
 
-// smoothBasis has unit vectors for eigenvectors and eigenvalues that fall like those of real item graphs.
+// smoothBasis has unit vectors for eigenvectors and eigenvalues that fall like those of real item
+// graphs.
 func smoothBasis(n, k int) *spectral.Basis {
 	b := &spectral.Basis{
 		N: n, K: k, U: make([]float64, n*k),

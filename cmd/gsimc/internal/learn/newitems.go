@@ -104,7 +104,8 @@ func (c *Evaluate) modelOf(p progress.Progress, part *dataset.Partition, method 
 	return result.Model, nil
 }
 
-// newItemsFigures are what --json prints of a method: figures of each model on the new targets and on the others.
+// newItemsFigures are what --json prints of a method: figures of each model on the new targets and
+// on the others.
 func newItemsFigures(results []evaluate.NewItemsResult) map[string]any {
 	models := map[string]any{}
 	for i := range results {

@@ -24,12 +24,13 @@ type planFlags struct {
 	MemoryLimit cli.ByteSize `group:"Resources:" default:"0" placeholder:"SIZE" help:"Refuse a training that needs more memory than this, such as 8GiB. Default: the limit of the control group, or else the memory of the machine."`
 }
 
-// collectAt is the percentage by which the heap of a training grows before garbage is collected. Its memory is a few large
-// arrays without pointers, so that collecting costs next to nothing, and what is needed is what is used.
+// collectAt is the percentage by which the heap of a training grows before garbage is collected.
+// Its memory is a few large arrays without pointers, so that collecting costs next to nothing, and
+// what is needed is what is used.
 const collectAt = 20
 
-// limitTraining sets the collector up for a training, within a limit that is given by a flag, until restore is called. GOGC
-// and GOMEMLIMIT stand.
+// limitTraining sets the collector up for a training, within a limit that is given by a flag, until
+// restore is called. GOGC and GOMEMLIMIT stand.
 func limitTraining(env []string, limit cli.ByteSize) (restore func()) {
 	percent, bytes := -1, int64(-1) // as they were
 	given := func(name string) bool {

@@ -22,7 +22,8 @@ func (l *commandLine) add(flag string, value any) {
 	*l = append(*l, fmt.Sprintf("--%s %v", flag, value))
 }
 
-// command is the training command with everything that decides the result; files by their base names.
+// command is the training command with everything that decides the result; files by their base
+// names.
 func (c *Train) command(cfg *train.Config, rank int) string {
 	line := commandLine{"gsimc train"}
 	c.addEvents(&line)

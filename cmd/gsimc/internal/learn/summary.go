@@ -14,8 +14,8 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
-// Users that the quality of a new model is measured on. Scoring one user takes n·k operations and solving
-// about 10·n·k², so that 2k users take a small part of the time.
+// Users that the quality of a new model is measured on. Scoring one user takes n·k operations and
+// solving about 10·n·k², so that 2k users take a small part of the time.
 const (
 	fewestMeasured  = 20  // with fewer the figures say nothing
 	alwaysMeasured  = 200 // of these all are taken
@@ -28,7 +28,8 @@ type quality struct {
 	model, byPopularity evaluate.Metric
 }
 
-// measureQuality measures the model and popularity on the validation users. With too few of them it returns nil.
+// measureQuality measures the model and popularity on the validation users. With too few of them it
+// returns nil.
 func measureQuality(p progress.Progress, part *dataset.Partition, m *model.Model) (*quality, error) {
 	if part.Validation.Len() < fewestMeasured {
 		return nil, nil
@@ -93,8 +94,8 @@ func (c *Train) printSummary(a *cli.App, j *job) {
 	a.Printf("\nnext: gsimc serve --model %s\n", c.Out)
 }
 
-// componentsNote warns of a graph in pieces. Each component of the hypergraph has an eigenvalue 1; the eigenvectors of small
-// ones crowd out those that tell tastes apart.
+// componentsNote warns of a graph in pieces. Each component of the hypergraph has an eigenvalue 1;
+// the eigenvectors of small ones crowd out those that tell tastes apart.
 func componentsNote(basis *spectral.Basis) string {
 	pieces := 0
 	for _, kappa := range basis.Kappa {

@@ -69,8 +69,8 @@ The file says when it was made, and its version is a hash of all that is in it. 
   gsimc train --data a.parquet --data b.parquet --out model.gsimc --graph covariance --filter tikhonov --alpha 0.9`
 }
 
-// Run trains a model and prints what it did. With --json the reason of a failure is printed as well, for the process
-// that started this one.
+// Run trains a model and prints what it did. With --json the reason of a failure is printed as
+// well, for the process that started this one.
 func (c *Train) Run(a *cli.App) error {
 	err := c.run(a)
 	if err == nil || !c.JSON {
@@ -284,8 +284,8 @@ func (c *Train) dynamics() string {
 	return model.DynamicsLearned
 }
 
-// reproducibleTime is the time of SOURCE_DATE_EPOCH, as https://reproducible-builds.org/specs/source-date-epoch defines it,
-// or else now.
+// reproducibleTime is the time of SOURCE_DATE_EPOCH, as
+// https://reproducible-builds.org/specs/source-date-epoch defines it, or else now.
 func reproducibleTime(env []string, now time.Time) (time.Time, error) {
 	const name = "SOURCE_DATE_EPOCH"
 	for _, entry := range env {

@@ -30,7 +30,8 @@ func (signalled) WriteTo(w io.Writer) (written int64, err error) {
 	return written, nil
 }
 
-// A signal that comes while the model file is written leaves neither a temporary file nor half a model.
+// A signal that comes while the model file is written leaves neither a temporary file nor half a
+// model.
 func TestWriteModelInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "model.gsimc")
