@@ -27,7 +27,7 @@ type Error struct {
 	Reason  Reason
 	Address string        // of the server
 	Code    codes.Code    // of the status
-	Timeout time.Duration // of NoAnswer: what was waited for, if that is known
+	Timeout time.Duration // of NoAnswer: the time that the call waited; 0: unknown
 	Cause   string        // of Unreachable: such as "connection refused"; of Refused: what the server said
 	Err     error         // as gRPC returned it
 }
@@ -50,7 +50,7 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // Explain returns an *[Error] for the error of a call of this client, however gRPC wrapped it.
-// Errors that are not of a call, and those that were explained before, are returned as they are.
+// Other errors, and errors that were explained before, are returned as they are.
 func (c *Client) Explain(err error) error {
 	var failed interface{ GRPCStatus() *status.Status }
 	if err == nil || errors.As(err, new(*Error)) || !errors.As(err, &failed) {

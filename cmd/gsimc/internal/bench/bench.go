@@ -29,7 +29,7 @@ type Cmd struct {
 	benchLoad
 }
 
-// benchTarget says what is measured.
+// benchTarget chooses the server and its model.
 type benchTarget struct {
 	Server string `group:"Server:" placeholder:"HOST:PORT" help:"A server that runs on this machine and serves --model; it keeps the events that are sent to it, of users named bench-0000000 and up. Default: one is started, with its store in a temporary folder."`
 	Model  string `group:"Server:" placeholder:"FILE" help:"Model file to serve. Default: a random one is generated."`
@@ -38,7 +38,7 @@ type benchTarget struct {
 	Preset string `group:"Server:" enum:"learned,paper," default:"" help:"Dynamics of the generated model: learned, as train makes them, or paper. Default: learned."`
 }
 
-// benchTraffic says what is sent.
+// benchTraffic chooses the requests.
 type benchTraffic struct {
 	Users   int `group:"Traffic:" default:"10000" help:"Users who are in the store when the measurement begins."`
 	Events  int `group:"Traffic:" default:"20" help:"Events of each of them."`
@@ -64,7 +64,7 @@ type benchLoad struct {
 	Timeout     time.Duration `group:"Load:" default:"1s" help:"Deadline of a request."`
 	Warmup      time.Duration `group:"Load:" default:"500ms" help:"Time before each measurement."`
 	Duration    time.Duration `group:"Load:" default:"2s" help:"Time of each measurement."`
-	Repetitions int           `group:"Load:" default:"5" help:"Measurements of each figure; what is compared takes turns."`
+	Repetitions int           `group:"Load:" default:"5" help:"Measurements of each figure. Server and echo take turns."`
 }
 
 // Help is the manual under the flags.

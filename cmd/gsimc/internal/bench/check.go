@@ -14,7 +14,7 @@ func (c *Cmd) Check() error {
 	return errors.Join(c.checkWhat(), c.benchTarget.check(), c.benchTraffic.check(), c.benchLoad.check())
 }
 
-// checkWhat checks what is to be measured.
+// checkWhat checks the scenario or the sweep.
 func (c *Cmd) checkWhat() error {
 	var err error
 	mixed := c.Sweep == "" && slices.Contains([]string{"", "all", "mixed"}, c.Scenario)

@@ -18,7 +18,7 @@ import (
 	"github.com/gsimc/gsimc/model"
 )
 
-// subject is a server that is measured, and what is known of it.
+// subject is a server under measurement, with its model.
 type subject struct {
 	model  *model.Model
 	items  []string // ids, the most popular first; they are the model's memory

@@ -33,9 +33,15 @@ func (f *ServerFlags) Call(fn func(context.Context, grpc.ClientConnInterface) er
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	ctx, cancel := context.WithTimeout(context.Background(), f.Timeout)
+	interrupt, stop := InterruptContext()
+	defer stop()
+	ctx, cancel := context.WithTimeout(interrupt, f.Timeout)
 	defer cancel()
-	return Advise(c.Explain(fn(ctx, c.Conn())))
+	err = fn(ctx, c.Conn())
+	if err != nil && interrupt.Err() != nil {
+		return Interrupted("the call was given up; the same command repeats it")
+	}
+	return Advise(c.Explain(err))
 }
 
 // Advise adds to the error of a call what to do about it: which flags to look at.

@@ -121,7 +121,7 @@ func quoted(names []string) string {
 	return strings.Join(list, ",")
 }
 
-// Root is what the grammar of the command line has besides the commands. It is embedded there.
+// Root holds the flags of gsimc itself. Every grammar embeds it.
 type Root struct {
 	Config string `placeholder:"FILE" help:"YAML file of flag values, one 'flag-name: value' a line."`
 	Quiet  bool   `short:"q" help:"Show no progress."`

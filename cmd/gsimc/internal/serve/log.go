@@ -28,7 +28,7 @@ func (c *Cmd) logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, opt))
 }
 
-// logStart logs what is going to serve. The server logs its addresses.
+// logStart logs the version, the model and the number of users. The server logs its addresses.
 func logStart(ctx context.Context, cfg *server.Config, st store.Store, m *model.Model, slack time.Duration) {
 	attrs := []slog.Attr{
 		slog.String("version", cfg.BuildVersion), slog.String("model", m.Version()),

@@ -21,7 +21,7 @@ import (
 
 // retrainFlags have a server learn a new model from its own histories from time to time.
 type retrainFlags struct {
-	RetrainEvery time.Duration `group:"Retraining:" default:"0s" help:"Learn a new model from the histories in the store after so much time, such as 24h, with the constants of the serving one, and serve it if it is not worse on the latest events. 0s: never."`
+	RetrainEvery time.Duration `group:"Retraining:" default:"0s" help:"Learn a new model from the histories in the store at this interval, such as 24h, with the constants of the serving one, and serve it if it is not worse on the latest events. 0s: never."`
 	RetrainCPUs  int           `group:"Retraining:" name:"retrain-cpus" default:"0" help:"Cores that the training may use; it yields to the server. 0: half of them."`
 }
 
@@ -39,7 +39,7 @@ func (f *retrainFlags) check(storeKind string) error {
 	return errors.Join(errs...)
 }
 
-// cpus is the number of cores for a training on a machine that has so many.
+// cpus returns the number of cores for a training on a machine with this number of cores.
 func (f *retrainFlags) cpus(cores int) int {
 	if f.RetrainCPUs > 0 {
 		return min(f.RetrainCPUs, cores)
