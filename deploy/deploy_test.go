@@ -1,5 +1,5 @@
-// Package deploy checks the manifests of this folder. It is a module of its own, so that nothing else
-// depends on the packages of Prometheus: in bench they would change the versions of the peers.
+// Package deploy checks the manifests of this folder. It is a module of its own, so that nothing
+// else depends on the packages of Prometheus: in bench they would change the versions of the peers.
 package deploy
 
 import (
@@ -12,12 +12,12 @@ import (
 	"github.com/prometheus/prometheus/config"
 )
 
-// memoryLimit is the memory of a server in the manifests, in GiB. docs/operations.md has the figures: a
-// server of 1,000,000 users and 20,000 items takes 1.4 GiB.
+// memoryLimit is the memory of a server in the manifests, in GiB. docs/operations.md has the
+// figures: a server of 1,000,000 users and 20,000 items takes 1.4 GiB.
 const memoryLimit = "2"
 
-// TestPrometheusAcceptsItsConfiguration loads the scrape configuration with the package of the Prometheus that
-// compose.yaml starts.
+// TestPrometheusAcceptsItsConfiguration loads the scrape configuration with the package of the
+// Prometheus that compose.yaml starts.
 func TestPrometheusAcceptsItsConfiguration(t *testing.T) {
 	got, err := config.LoadFile("prometheus.yaml", false, slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// texts returns the Markdown files of the repository by path, without the page of the benchmarks, which
-// is made by a command.
+// texts returns the Markdown files of the repository by path, without the page of the benchmarks,
+// which is made by a command.
 func texts(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}

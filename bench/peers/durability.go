@@ -72,8 +72,8 @@ func measureDurability(s *session) (err error) {
 			Params: map[string]float64{"callers": float64(g.writers), "batch": float64(g.batch)},
 			Unit:   "events/s", Higher: true, Ours: ownStore,
 			Remarks: "The redis figure has its protocol and a socket in it; the others are calls " +
-				"within the process. The event ids of all users fit into the memory of gsimc's store, " +
-				"as redis has all it knows in memory.",
+				"within the process. The event ids of all users fit into the memory of " +
+				"gsimc's store, as redis has all it knows in memory.",
 		}
 		if s.left(group.Title) {
 			continue
@@ -81,7 +81,8 @@ func measureDurability(s *session) (err error) {
 		var contestants []rounds.Contestant
 		for _, b := range backends {
 			run := func() (float64, error) { return s.writeRate(b, eventUsers, g.writers, g.batch) }
-			contestants = append(contestants, rounds.Contestant{Name: b.name, Role: b.role, Run: run})
+			c := rounds.Contestant{Name: b.name, Role: b.role, Run: run}
+			contestants = append(contestants, c)
 		}
 		if g.batch == 1 {
 			contestants = append(contestants, s.syncRate(g.writers))
@@ -205,7 +206,8 @@ func (s *session) backends() ([]backend, func() error, error) {
 		return nil, closeAll, err
 	}
 	closers = append(closers, tree.Close)
-	if err := tree.Update(func(tx *bolt.Tx) error { _, err := tx.CreateBucket(bucket); return err }); err != nil {
+	create := func(tx *bolt.Tx) error { _, err := tx.CreateBucket(bucket); return err }
+	if err := tree.Update(create); err != nil {
 		return nil, closeAll, err
 	}
 	all = append(
@@ -249,8 +251,8 @@ func (s *session) backends() ([]backend, func() error, error) {
 	return all, closeAll, nil
 }
 
-// writeRate lets the given number of writers append events for a while, each event of a random one of
-// the users, and returns the events per second.
+// writeRate lets the given number of writers append events for a while, each event of a random one
+// of the users, and returns the events per second.
 func (s *session) writeRate(b backend, users, writers, batch int) (float64, error) {
 	open := make([]writer, writers)
 	for i := range open {

@@ -172,8 +172,8 @@ func (s *session) competeRounds(g result.Group, contestants []rounds.Contestant,
 	return nil
 }
 
-// startPythons starts the interpreters that are installed, each with the given number of threads, and
-// notes their versions.
+// startPythons starts the interpreters that are installed, each with the given number of threads,
+// and notes their versions.
 func (s *session) startPythons(threads int) ([]*python.Worker, error) {
 	if s.noPeers {
 		return nil, nil

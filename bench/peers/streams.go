@@ -124,9 +124,9 @@ func (s *session) measureServed(
 		Params: map[string]float64{"served": 1, "k": 256, "users": float64(t.Users)},
 		Unit:   "events/s", Higher: true, Ours: ownStream,
 		Remarks: fmt.Sprintf("gsimc also checks every event, folds it into the state of its user "+
-			"(k = 256), and gives it a revision; redis appends its bytes to a list. The states and "+
-			"event ids of all users fit into the server's memory (--state-cache %s --store-cache %dMiB). "+
-			"bbolt has no socket.", stateCache, storeCache>>20),
+			"(k = 256), and gives it a revision; redis appends its bytes to a list. "+
+			"The states and event ids of all users fit into the server's memory "+
+			"(--state-cache %s --store-cache %dMiB). bbolt has no socket.", stateCache, storeCache>>20),
 	}, contestants)
 }
 

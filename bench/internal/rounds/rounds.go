@@ -23,7 +23,8 @@ type Contestant struct {
 }
 
 // Alternate runs n rounds of all contestants. The contestant that begins changes from round to
-// round, so that none always comes after the same one. progress is told before each turn, and may be nil.
+// round, so that none always comes after the same one. progress is told before each turn, and may
+// be nil.
 func Alternate(
 	ctx context.Context,
 	n int,

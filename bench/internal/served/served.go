@@ -72,8 +72,8 @@ func Start(ctx context.Context, gsimc, model, dir string, flags ...string) (*Ser
 	}
 }
 
-// Settle waits until the server is nearly idle: its work on events that it has acknowledged would slow
-// the next measurement down.
+// Settle waits until the server is nearly idle: its work on events that it has acknowledged would
+// slow the next measurement down.
 func (s *Server) Settle(ctx context.Context) { loadtest.Settle(ctx, s.cmd.Process.Pid) }
 
 // Close drains the server and waits until it has ended; another exit code than 0 is an error.
