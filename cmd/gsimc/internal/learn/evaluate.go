@@ -16,6 +16,7 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
+// Evaluate is `gsimc evaluate`.
 type Evaluate struct {
 	dataFlags
 	Split string `group:"Events:" placeholder:"FILE" help:"CSV of user_id,role with role train, validation or test. Default: 8:1:1, drawn by --seed."`

@@ -13,6 +13,7 @@ import (
 	"github.com/gsimc/gsimc/internal/progress"
 )
 
+// Generate is `gsimc generate`.
 type Generate struct {
 	Users  int    `default:"10000" help:"Users."`
 	Items  int    `default:"2000" help:"Items."`

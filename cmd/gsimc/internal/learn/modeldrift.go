@@ -11,6 +11,7 @@ import (
 	"github.com/gsimc/gsimc/model"
 )
 
+// ModelDrift is `gsimc model drift`.
 type ModelDrift struct {
 	Model string `required:"" placeholder:"FILE" help:"Model file."`
 	dataFlags

@@ -15,6 +15,7 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
+// ModelShow is `gsimc model show`.
 type ModelShow struct {
 	File string `arg:"" help:"Model file."`
 }

@@ -22,6 +22,7 @@ import (
 // maxEpoch is the end of the year 9999, the last that RFC 3339 can write, in seconds since 1970.
 const maxEpoch = 253402300799
 
+// Train is `gsimc train`.
 type Train struct {
 	dataFlags
 	Split string `group:"Events:" placeholder:"FILE" help:"CSV of user_id,role with role train, validation or test. Default: a tenth of the users, drawn by --seed, estimates P_0 and the others make the graph."`

@@ -25,6 +25,7 @@ import (
 // shownTrials is how many of the best trials the table has.
 const shownTrials = 12
 
+// Tune is `gsimc tune`.
 type Tune struct {
 	dataFlags
 	Split string `group:"Events:" placeholder:"FILE" help:"CSV of user_id,role with role train, validation or test. Default: 8:1:1, drawn by --seed."`
