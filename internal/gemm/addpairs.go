@@ -9,8 +9,8 @@ type Sets struct {
 	limit int
 }
 
-// NewSets returns the sets rows[ends[s]:ends[s+1]] of rows of a matrix with limit rows. The slices
-// are kept. Rows or ends that are out of range are a bug of the caller and panic.
+// NewSets returns the sets rows[ends[s]:ends[s+1]] of a matrix with limit rows. It keeps the
+// slices. Rows or ends out of range are a bug of the caller and panic.
 func NewSets(rows []int32, ends []int64, limit int) Sets {
 	for s, end := range ends {
 		if end < 0 || end > int64(len(rows)) || s > 0 && end < ends[s-1] {
@@ -21,18 +21,19 @@ func NewSets(rows []int32, ends []int64, limit int) Sets {
 	return Sets{rows: rows, ends: ends, limit: limit}
 }
 
-// AddPairs adds to each row of a set the weighted sum of the rows of the set, for the sets from
-// first on, as many as there are weights, one after the other:
+// AddPairs adds to each row of a set the weighted sum of the rows of that set. It takes
+// len(weights) sets, from set first on, one after the other:
 //
 //	dst[i] += weights[s-first] Σ_{j in set s} x[j],   i in set s
 //
-// That is dst += Rᵀ W R x for the 0/1 matrix R that has a row for each set. dst and x are matrices
-// of the given width without gaps, with as many rows as the sets were made for, and do not overlap.
-// There are fast kernels for a width of [StripWidth]; those for float32 add up in another order and
-// differ from the plain one in the last digits.
+// This is dst += Rᵀ W R x, where row s of the 0/1 matrix R is set s and W is the diagonal matrix of
+// the weights. dst and x are row-major, limit×width without gaps (limit of [NewSets]), and do not
+// overlap. A width of [StripWidth] has fast kernels. The float32 kernels add up in another order
+// and differ from the plain one in the last digits.
 func AddPairs[T Float](dst, x []T, width int, sets Sets, first int, weights []T) {
 	if size := sets.limit * width; width < 1 || len(dst) != size || len(x) != size {
-		panic(fmt.Sprintf("gemm: pairs of %d and %d elements, want %d rows of %d", len(dst), len(x), sets.limit, width))
+		panic(fmt.Sprintf("gemm: pairs of %d and %d elements, want %d rows of %d",
+			len(dst), len(x), sets.limit, width))
 	}
 	if len(weights) == 0 {
 		return
@@ -51,23 +52,26 @@ func AddPairs[T Float](dst, x []T, width int, sets Sets, first int, weights []T)
 	pairsBy(sumGeneric[T], addGeneric[T], width)(dst, x, sets.rows, ends, weights)
 }
 
-// pairs is AddPairs with everything checked.
+// pairs is AddPairs with checked arguments.
 type pairs[T Float] func(dst, x []T, rows []int32, ends []int64, weights []T)
 
-// A pairer is AddPairs for rows of StripWidth elements, for one kind of processor.
-type pairer struct {
+// A pairsKernel is AddPairs for rows of StripWidth elements on one kind of processor.
+type pairsKernel struct {
 	name   string
 	double pairs[float64]
 	single pairs[float32]
 }
 
-var pairsGeneric = pairer{
-	"generic", pairsBy(sumGeneric[float64], addGeneric[float64], StripWidth), pairsBy(sumGeneric[float32], addGeneric[float32], StripWidth),
+var pairsGeneric = pairsKernel{
+	"generic", pairsBy(sumGeneric[float64], addGeneric[float64], StripWidth),
+	pairsBy(sumGeneric[float32], addGeneric[float32], StripWidth),
 }
 
-// pairsBy makes AddPairs of two functions of rows with len(sum) elements: one sets sum to the sum
-// of the given rows of x, in their order, the other adds sum to the given rows of dst.
-func pairsBy[T Float](sumRows func(sum, x []T, rows []int32), addRows func(dst, sum []T, rows []int32), width int) pairs[T] {
+// pairsBy returns AddPairs for rows of the given width, made of two functions: sumRows sets sum to
+// the sum of the given rows of x, in their order; addRows adds sum to the given rows of dst.
+func pairsBy[T Float](
+	sumRows func(sum, x []T, rows []int32), addRows func(dst, sum []T, rows []int32), width int,
+) pairs[T] {
 	return func(dst, x []T, rows []int32, ends []int64, weights []T) {
 		sum := make([]T, width)
 		for s, w := range weights {

@@ -1,8 +1,9 @@
 #include "textflag.h"
 
-// Registers: SI is x, DI dst; DX the rows of a set and R12 how many are left of them, R13 and R14 the same for the second pass;
-// R9 the ends of the sets, R10 their weights, R11 how many sets are left. Y0 … Y7 hold sums of every second row, Y8 … Y11
-// what is added. The first pass fetches the rows of dst for the second one.
+// Registers: SI is x, DI dst. DX points to the rows of a set, R12 counts the rows left; R13 and R14
+// are the same for the second pass. R9 points to the ends of the sets, R10 to their weights; R11
+// counts the sets left. Y0 … Y7 hold sums of every second row,
+// Y8 … Y11 the sum to add. The first pass prefetches the rows of dst for the second one.
 
 // func pairs32AVX2(dst, x []float32, rows []int32, ends []int64, weights []float32)
 TEXT ·pairs32AVX2(SB), NOSPLIT, $0-120

@@ -9,12 +9,14 @@ import (
 )
 
 func TestAddPairs(t *testing.T) {
-	for _, kern := range pairers() {
+	for _, kern := range pairsKernels() {
 		t.Run(kern.name, func(t *testing.T) {
 			before := pairsInUse
 			defer func() { pairsInUse = before }()
 			pairsInUse = kern
-			for _, width := range []int{1, StripWidth - 1, StripWidth, StripWidth + 1, 2 * StripWidth} {
+			for _, width := range []int{
+				1, StripWidth - 1, StripWidth, StripWidth + 1, 2 * StripWidth,
+			} {
 				testAddPairs[float64](t, width, 1e-14)
 				testAddPairs[float32](t, width, 1e-5)
 			}
@@ -22,8 +24,8 @@ func TestAddPairs(t *testing.T) {
 	}
 }
 
-// testAddPairs takes sets of 0, 1, 2 … rows, so that every rest of an unrolled loop comes up, from
-// the third set on.
+// testAddPairs uses sets of 0, 1, 2 … rows, so that every remainder of an unrolled loop occurs. It
+// begins with the third set.
 func testAddPairs[T Float](t *testing.T, width int, tol float64) {
 	const n, count, first = 23, 20, 3
 	rng := rand.New(rand.NewPCG(17, 18))
@@ -68,7 +70,8 @@ func TestSetsOutsidePanic(t *testing.T) {
 		ends []int64
 	}{
 		{[]int32{0, 2}, []int64{0, 2}}, {[]int32{0, -1}, []int64{0, 2}},
-		{[]int32{0, 1}, []int64{0, 3}}, {[]int32{0, 1}, []int64{-1, 2}}, {[]int32{0, 1}, []int64{0, 2, 1}},
+		{[]int32{0, 1}, []int64{0, 3}}, {[]int32{0, 1}, []int64{-1, 2}},
+		{[]int32{0, 1}, []int64{0, 2, 1}},
 	} {
 		func() {
 			defer func() {

@@ -1,6 +1,6 @@
 #include "textflag.h"
 
-// Registers: Y0 … hold the row; SI is dst, DX the row numbers, CX how many are left.
+// Registers: Y0 … hold the row; SI is dst, DX the row numbers, CX counts the rows left.
 
 // func addAVX2(dst, sum []float64, rows []int32)
 TEXT ·addAVX2(SB), NOSPLIT, $0-72

@@ -1,6 +1,6 @@
 #include "textflag.h"
 
-// Registers: Z0 … hold the row; SI is dst, DX the row numbers, CX how many are left.
+// Registers: Z0 … hold the row; SI is dst, DX the row numbers, CX counts the rows left.
 
 // func addAVX512(dst, sum []float64, rows []int32)
 TEXT ·addAVX512(SB), NOSPLIT, $0-72

@@ -35,7 +35,7 @@
 	STORE c1, 64(R10); \
 	ADDQ R11, R10
 
-// FETCHROW brings a row of C near, which the sums will be added to at the end.
+// FETCHROW prefetches a row of C, to which the sums are added at the end.
 #define FETCHROW \
 	PREFETCHT0 (R13); \
 	PREFETCHT0 64(R13); \

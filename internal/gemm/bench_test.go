@@ -44,8 +44,8 @@ var benchShapes = []benchShape{
 	{17770, 64, 17770, Plain},
 }
 
-// gonumWork is the number of operations up to which gonum's product, which is slow,
-// is measured beside ours.
+// gonumWork is the number of operations up to which gonum's slower product is
+// measured too.
 const gonumWork = 2e10
 
 func benchMatrix[T Float](rows, cols int) Matrix[T] {
@@ -60,16 +60,18 @@ func reportSpeed(b *testing.B, flops float64) {
 	b.ReportMetric(flops*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 }
 
-// BenchmarkMulAdd reports, besides the speed, what share it is of the processors'
-// peak, and how many times that of gonum. Both are measured in turns with the
-// product, on as many processors, and the median of the ratios counts.
+// BenchmarkMulAdd reports the speed, its share of the processors' peak, and its ratio
+// to the speed of gonum. The peak and gonum are measured in turns with the product, on
+// the same number of processors, and the median of the ratios is reported.
 func BenchmarkMulAdd(b *testing.B) {
 	for _, s := range benchShapes {
 		b.Run("float32/"+s.String(), func(b *testing.B) {
 			loop, _ := peak.Float32(inUse32.name)
 			benchmarkMulAdd(b, s, loop, func(t blas.Transpose, x, y, c Matrix[float32]) {
 				general := func(a Matrix[float32]) blas32.General {
-					return blas32.General{Rows: a.Rows, Cols: a.Cols, Stride: a.Stride, Data: a.Data}
+					return blas32.General{
+						Rows: a.Rows, Cols: a.Cols, Stride: a.Stride, Data: a.Data,
+					}
 				}
 				blas32.Gemm(t, blas.NoTrans, 1, general(x), general(y), 1, general(c))
 			})
@@ -80,13 +82,16 @@ func BenchmarkMulAdd(b *testing.B) {
 			}
 			loop, _ := peak.Float64(inUse64.name)
 			benchmarkMulAdd(b, s, loop, func(t blas.Transpose, x, y, c Matrix[float64]) {
-				blas64.Gemm(t, blas.NoTrans, 1, blas64.General(x), blas64.General(y), 1, blas64.General(c))
+				blas64.Gemm(t, blas.NoTrans, 1, blas64.General(x),
+					blas64.General(y), 1, blas64.General(c))
 			})
 		})
 	}
 }
 
-func benchmarkMulAdd[T Float](b *testing.B, s benchShape, loop peak.Loop, gonum func(t blas.Transpose, x, y, c Matrix[T])) {
+func benchmarkMulAdd[T Float](
+	b *testing.B, s benchShape, loop peak.Loop, gonum func(t blas.Transpose, x, y, c Matrix[T]),
+) {
 	rows, cols, trans := s.m, s.k, blas.NoTrans
 	if s.form == Transposed {
 		rows, cols, trans = cols, rows, blas.Trans
@@ -117,7 +122,7 @@ func benchmarkMulAdd[T Float](b *testing.B, s benchShape, loop peak.Loop, gonum 
 	}
 }
 
-// speed is how many operations per second the loop does, on all processors together.
+// speed returns the operations per second of the loop on all processors together.
 func speed(loop peak.Loop, flops float64) float64 {
 	const least = 5e8 // keeps the start of the workers out of the measurement
 	procs := runtime.GOMAXPROCS(0)

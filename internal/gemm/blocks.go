@@ -8,19 +8,19 @@ import (
 	"github.com/gsimc/gsimc/internal/parallel"
 )
 
-// Sizes of the blocks, in elements. A panel of B, kc·nr, stays in the first cache
-// while A's panels pass by; A's block in the second; B's blocks in the third. nc is
-// a multiple of all nr. kc decides on the bits of the results, the others do not.
+// Sizes of the blocks, in elements. A panel of B, kc·nr, fits the first-level cache,
+// a block of A the second-level cache, and the packed blocks of B the third. nc is a
+// multiple of every nr. kc decides on the bits of a result; the other sizes do not.
 const (
 	kc = 256
 	nc = 2048
 )
 
 const (
-	// blockBytes is the size of A's block, and panelBytes what B's packed panels
-	// may fill: the more steps of the inner dimension are packed at once, the less
-	// often the workers wait for each other.
+	// blockBytes is the size of A's block.
 	blockBytes = 480 << 10
+	// panelBytes bounds the packed panels of B. With more steps of the inner dimension
+	// packed at once, the workers wait for each other less often.
 	panelBytes = 8 << 20
 	// directColumns is the number of columns of B up to which A is not packed.
 	directColumns = 96
@@ -43,7 +43,9 @@ func (p *product[T]) run() {
 	defer pool.Put(panels)
 	for j := 0; j < p.n; j += nc {
 		for l := 0; l < p.k; l += depth {
-			part := &part[T]{product: p, panels: *panels, j: j, cols: min(nc, p.n-j), l: l, k: min(depth, p.k-l)}
+			part := &part[T]{
+				product: p, panels: *panels, j: j, cols: min(nc, p.n-j), l: l, k: min(depth, p.k-l),
+			}
 			part.width = roundUp(part.cols, p.kern.nr)
 			part.packB()
 			p.strips(p.m, p.stripRows(blockBytes/size/kc), part.multiply)
@@ -62,9 +64,9 @@ func (p *product[T]) strips(n, strip int, do func(lo, hi int)) {
 	}
 }
 
-// stripRows is how many rows of C a worker takes at a time: about limit, or so few
-// that each gets four strips or a few more, all of about the same size. It
-// does not change the result.
+// stripRows returns the number of rows of C that a worker takes at a time: about
+// limit, or fewer, so that every worker gets at least four strips of about equal
+// size. It does not change the result.
 func (p *product[T]) stripRows(limit int) int {
 	if p.serial {
 		return limit
@@ -92,7 +94,8 @@ func (p *part[T]) packB() {
 	p.strips((p.k+kc-1)/kc*chunks, 1, func(i, _ int) {
 		from, at := i/chunks*kc, i%chunks*chunk
 		k := min(kc, p.k-from)
-		pack(p.panels[from*p.width+at*k:], p.b, p.j+at, min(chunk, p.cols-at), p.l+from, k, p.kern.nr)
+		pack(p.panels[from*p.width+at*k:], p.b, p.j+at, min(chunk, p.cols-at),
+			p.l+from, k, p.kern.nr)
 	})
 }
 
@@ -111,24 +114,24 @@ func (p *part[T]) multiply(lo, hi int) {
 	for at := 0; at < p.k; at += kc {
 		w.l, w.steps = p.l+at, min(kc, p.k-at)
 		w.b = p.panels[at*p.width:]
-		w.asItIs()
+		w.inPlace()
 		w.packed(*packed)
 	}
 }
 
-// A worker multiplies the rows [lo:hi] with one block of B after the other: those
-// before direct as they are, and the others packed.
+// A worker multiplies the rows [lo:hi] with the blocks of B, one after the other. It
+// reads the rows [lo:direct] of A in place and packs the rows [direct:hi].
 type worker[T Float] struct {
 	*part[T]
 	lo, direct, hi int
 	l, steps       int // the block's place in the inner dimension
 	b              []T // the block's panels
 	next           ahead[T]
-	edge           []T // a whole tile that stands in for one at the edge of C
+	edge           []T // a whole tile, in place of one at the edge of C
 }
 
-// asItIs does the rows [lo:direct].
-func (w *worker[T]) asItIs() {
+// inPlace multiplies the rows [lo:direct].
+func (w *worker[T]) inPlace() {
 	mr, nr := w.kern.mr, w.kern.nr
 	for i := w.lo; i < w.direct; i += mr {
 		a := w.a.data[i*w.a.outer+w.l*w.a.inner:]
@@ -140,9 +143,9 @@ func (w *worker[T]) asItIs() {
 	}
 }
 
-// packed does the rows [direct:hi]. During the first column of tiles the kernel
-// fetches what is to be packed for the next block, later on the next panel of A; and
-// in every column the next panel of B, some rows with each tile.
+// packed multiplies the rows [direct:hi]. During the first column of tiles the kernel
+// prefetches the rows of A that the next block packs; in later columns it prefetches
+// the next panel of A. With each tile it also prefetches some rows of B's next panel.
 func (w *worker[T]) packed(block []T) {
 	if w.direct == w.hi {
 		return
@@ -169,7 +172,7 @@ func (w *worker[T]) packed(block []T) {
 }
 
 // fetchSteps is the number of steps of a block, and of rows of B's panel, that a kernel
-// fetches ahead.
+// prefetches.
 const fetchSteps = 16
 
 // from is the ahead structure for the panel of A that begins at row i and step l.
@@ -181,7 +184,7 @@ func (x operand[T]) from(i, l int) ahead[T] {
 	return ahead[T]{a: a, step: x.inner}
 }
 
-// tile does the tile of C whose upper left corner is row i and column first of
+// tile updates the tile of C whose upper left corner is row i and column first of
 // the part. At an edge of C the kernel works on a copy, with the same bits.
 func (w *worker[T]) tile(a []T, outer, inner, first, i, height int) {
 	nr, j := w.kern.nr, w.j+first
@@ -208,9 +211,9 @@ func (w *worker[T]) tile(a []T, outer, inner, first, i, height int) {
 
 func roundUp(x, multiple int) int { return (x + multiple - 1) / multiple * multiple }
 
-// Buffers for packed operands are kept, so that a loop of products does not
-// allocate and clear megabytes for each: by the size of an element, and those for
-// A's blocks, which are small, apart from those for B's panels.
+// buffers are the pools of memory for packed operands of one element type. A loop
+// of products then does not allocate and clear megabytes each time. Blocks of A are
+// much smaller than panels of B, so each kind has a pool of its own.
 type buffers struct{ blocks, panels sync.Pool }
 
 var buffers32, buffers64 buffers
@@ -222,8 +225,8 @@ func buffersOf[T Float]() *buffers {
 	return &buffers64
 }
 
-// borrow takes a buffer of at least n elements, which hold anything, from the pool.
-// It is to be put back there.
+// borrow takes a buffer of at least n elements from the pool. Its contents are
+// undefined. The caller puts it back.
 func borrow[T Float](pool *sync.Pool, n int) *[]T {
 	if b, ok := pool.Get().(*[]T); ok && len(*b) >= n {
 		return b

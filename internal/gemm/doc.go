@@ -25,35 +25,34 @@
 //	            for each panel of B, for each panel of A
 //	                C's mr×nr tile += alpha · panel · panel  (the kernel)
 //
-// A is not packed where B has few columns: each element is then used too
-// seldom for the copy to pay, and the kernel reads A where it is. While a kernel
-// works it has the caches fetch the tile of C, and what the next tiles will need.
+// Where B has few columns A is not packed: its elements are used too seldom for
+// the copy to pay, and the kernel reads A in place. While a kernel works it
+// prefetches the tile of C and the operands of the next tiles.
 //
 // # Speed
 //
 // Buffers are kept between the calls, so a loop of products does not allocate.
-// Products of a few columns are the fastest with a plain A and with a multiple of
-// 32 columns; where A is transposed, rows whose distance is a multiple of 4096 bytes
-// compete for the same places of the caches. [SyrkT] and [MulAddUpper] do half of the
-// work of [MulAdd] with the same bits.
+// Products of a few columns are fastest with a plain A and a multiple of 32 columns.
+// With a transposed A, rows whose distance is a multiple of 4096 bytes compete for
+// the same cache lines. [SyrkT] and [MulAddUpper] do half of the work of [MulAdd]
+// with the same bits.
 //
-// [RotateRows] and [AddPairs] stand beside the products because they are what the
-// rest of an eigensolver consists of, and [Fold] because it is what is left of
-// a regression on the states of a recursion.
+// [RotateRows] and [AddPairs] are the other costly operations of an eigensolver.
+// [Fold] is that of a regression on the states of a linear recursion.
 //
 // # Bits
 //
 // An element of C is the sum of partial sums over blocks of kc of the inner
-// dimension, each of them added up in rising order. Neither the number of
-// processors nor the place of an element within C changes that, so a result
+// dimension. Each partial sum is added up in rising order. Neither the number of
+// processors nor the place of an element within C changes the order, so a result
 // depends on the kernel only. Different kernels differ in the last digits: some
-// of them round a product before it is added, others do not.
+// round a product before it is added, others do not.
 //
 // # Kernels
 //
-// The plain Go kernel is compiled in every build and is what the others are
-// tested against. On amd64 there are two more, in assembly: AVX2 with FMA, and
-// AVX-512F; on arm64, for the products, NEON. The best one that the processor and
-// the operating system support is chosen when the program starts, within the bound
-// of GSIMC_CPU (package simd). [KernelName] tells what is in use.
+// The plain Go kernel is compiled in every build; the others are tested against it.
+// On amd64 two more are written in assembly: AVX2 with FMA, and AVX-512F. On arm64
+// the products have one, NEON. The program chooses the best kernel that processor
+// and operating system support when it starts, within the bound of GSIMC_CPU (see
+// package simd). [KernelName] returns its name.
 package gemm

@@ -1,8 +1,8 @@
 #include "textflag.h"
 
-// Registers: Y0 … Y3 hold y; Y4 … Y7 the row at hand; Y8 … Y10 the factors A, B, C. R8 is the place of the next kept row, 0
-// if none is kept; SI x, DX sum, BX the step, R9 the last step, R10 the step whose rows are fetched. A step has 20 bytes, a
-// row 128.
+// Registers: Y0 … Y3 hold y, Y4 … Y7 the current row, Y8 … Y10 the factors A, B, C. R8 is the place
+// of the next kept row, 0 if none is kept. SI is x, DX sum, BX the step, R9 the last step, R10 the
+// step whose rows are prefetched. A step has 20 bytes, a row 128.
 
 // func foldAVX2(kept, x, sum []FoldRow, steps []FoldStep)
 TEXT ·foldAVX2(SB), NOSPLIT, $0-96

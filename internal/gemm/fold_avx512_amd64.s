@@ -1,7 +1,8 @@
 #include "textflag.h"
 
-// Registers: Z0, Z1 hold y; Z2, Z3 the row at hand; Z4 … Z6 the factors A, B, C. R8 is the place of the next kept row, 0 if
-// none is kept; SI x, DX sum, BX the step, R9 the last step, R10 the step whose rows are fetched. A step has 20 bytes, a row 128.
+// Registers: Z0, Z1 hold y, Z2, Z3 the current row, Z4 … Z6 the factors A, B, C. R8 is the place of
+// the next kept row, 0 if none is kept. SI is x, DX sum, BX the step, R9 the last step, R10 the
+// step whose rows are prefetched. A step has 20 bytes, a row 128.
 
 // func foldAVX512(kept, x, sum []FoldRow, steps []FoldStep)
 TEXT ·foldAVX512(SB), NOSPLIT, $0-96

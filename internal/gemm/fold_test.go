@@ -9,13 +9,14 @@ import (
 )
 
 func TestFold(t *testing.T) {
-	for _, kern := range folders() {
+	for _, kern := range foldKernels() {
 		t.Run(kern.name, func(t *testing.T) {
 			before := foldInUse
 			defer func() { foldInUse = before }()
 			foldInUse = kern
 			rng := rand.New(rand.NewPCG(15, 16))
-			for _, steps := range []int{0, 1, 2, 11, 12, 13, 14, 100} { // rows are fetched 12 steps before
+			// rows are fetched 12 steps before
+			for _, steps := range []int{0, 1, 2, 11, 12, 13, 14, 100} {
 				for _, keep := range []bool{false, true} {
 					testFold(t, rng, steps, keep)
 				}
@@ -31,7 +32,10 @@ func testFold(t *testing.T, rng *rand.Rand, length int, keep bool) {
 	kept := guarded[float32](rng, length, FoldWidth, 0)
 	steps := make([]FoldStep, length)
 	for i := range steps {
-		steps[i] = FoldStep{From: rng.Int32N(from), To: rng.Int32N(to), A: rng.Float32() - 0.5, B: rng.Float32() - 0.5, C: rng.Float32() - 0.5}
+		steps[i] = FoldStep{
+			From: rng.Int32N(from), To: rng.Int32N(to), A: rng.Float32() - 0.5,
+			B: rng.Float32() - 0.5, C: rng.Float32() - 0.5,
+		}
 	}
 	y, wantSum, wantKept := [FoldWidth]float64{}, toFloat64(sum.Data), toFloat64(kept.Data)
 	for i, s := range steps {
@@ -57,7 +61,8 @@ func testFold(t *testing.T, rng *rand.Rand, length int, keep bool) {
 	}{"sum": {sum.Data, wantSum}, "kept": {kept.Data, wantKept}} {
 		for i, want := range pair.want {
 			if !(math.Abs(float64(pair.got[i])-want) <= 1e-5) {
-				t.Fatalf("%d steps: %s: element %d is %v, want %v", length, name, i, pair.got[i], want)
+				t.Fatalf("%d steps: %s: element %d is %v, want %v",
+					length, name, i, pair.got[i], want)
 			}
 		}
 	}
@@ -101,12 +106,15 @@ func BenchmarkFold(b *testing.B) {
 			rng := rand.New(rand.NewPCG(17, 18))
 			x, sum, steps := make([]FoldRow, n), make([]FoldRow, n), make([]FoldStep, 1000)
 			for i := range steps {
-				steps[i] = FoldStep{From: rng.Int32N(int32(n)), To: rng.Int32N(int32(n)), A: 0.5, B: 1, C: 1}
+				steps[i] = FoldStep{
+					From: rng.Int32N(int32(n)), To: rng.Int32N(int32(n)), A: 0.5, B: 1, C: 1,
+				}
 			}
 			for b.Loop() {
 				Fold(nil, x, sum, steps)
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(steps)), "ns/step")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(steps)),
+				"ns/step")
 		})
 	}
 }

@@ -12,33 +12,32 @@ type Matrix[T Float] struct {
 	Stride     int // elements from one row to the next, at least Cols
 }
 
-// Form says how an operand enters a product.
+// Form tells whether an operand is transposed.
 type Form bool
 
-// The operand as it is, or transposed.
+// The forms of an operand.
 const (
 	Plain      Form = false
 	Transposed Form = true
 )
 
-// MulAdd sets C += alpha·op(A)·op(B). op(A) is m×k, op(B) k×n and C m×n; each
-// of the three may be 0. The work is 2·m·n·k operations.
+// MulAdd sets C += alpha·op(A)·op(B), where op(A) is m×k, op(B) k×n and C m×n.
+// m, n and k may be 0. The work is 2·m·n·k operations.
 func MulAdd[T Float](c Matrix[T], alpha T, formA Form, a Matrix[T], formB Form, b Matrix[T]) {
 	p := newProduct(c, alpha, formA, a, formB, b)
 	p.run()
 }
 
 // SyrkT sets C += alpha·AᵀA for a symmetric C. Only the upper triangle of C is
-// read; the lower one is overwritten with its mirror image. This is half of the
-// work of MulAdd, with the same bits.
+// read; the lower one is overwritten with its mirror image. It takes half of the
+// work of MulAdd and gives the same bits.
 func SyrkT[T Float](c Matrix[T], alpha T, a Matrix[T]) {
 	MulAddUpper(c, alpha, Transposed, a, Plain, a)
 	mirror(c)
 }
 
-// MulAddUpper is MulAdd for a square C of which only the upper triangle, with
-// the diagonal, is wanted: about half of the work. The part below the diagonal is
-// undefined afterwards.
+// MulAddUpper is MulAdd for the upper triangle of a square C, diagonal included. It
+// takes about half of the work. The part below the diagonal is undefined afterwards.
 func MulAddUpper[T Float](c Matrix[T], alpha T, formA Form, a Matrix[T], formB Form, b Matrix[T]) {
 	if c.Rows != c.Cols {
 		panic(fmt.Sprintf("gemm: triangle of a %d×%d matrix", c.Rows, c.Cols))
@@ -48,8 +47,8 @@ func MulAddUpper[T Float](c Matrix[T], alpha T, formA Form, a Matrix[T], formB F
 	p.run()
 }
 
-// mirrorTile is the edge of the squares that mirror copies, so that neither side
-// walks down a column for long.
+// mirrorTile is the edge of the squares that mirror copies. Squares keep both the
+// reads and the writes in the cache.
 const mirrorTile = 32
 
 // mirror copies the upper triangle of c to the lower one.
@@ -65,9 +64,8 @@ func mirror[T Float](c Matrix[T]) {
 	}
 }
 
-// An operand is a matrix by its distances: element (i, l) is
-// data[i*outer+l*inner], where l is the index that the product sums over and i
-// the other one.
+// An operand is a matrix of any form: element (i, l) is data[i*outer+l*inner]. The
+// product sums over l.
 type operand[T Float] struct {
 	data         []T
 	outer, inner int
@@ -84,7 +82,9 @@ type product[T Float] struct {
 	serial  bool // too small for more than one worker
 }
 
-func newProduct[T Float](c Matrix[T], alpha T, formA Form, a Matrix[T], formB Form, b Matrix[T]) *product[T] {
+func newProduct[T Float](
+	c Matrix[T], alpha T, formA Form, a Matrix[T], formB Form, b Matrix[T],
+) *product[T] {
 	check("A", a)
 	check("B", b)
 	check("C", c)
@@ -101,7 +101,8 @@ func newProduct[T Float](c Matrix[T], alpha T, formA Form, a Matrix[T], formB Fo
 		p.b.outer, p.b.inner = p.b.inner, p.b.outer
 	}
 	if inner != p.k || c.Rows != p.m || c.Cols != p.n {
-		panic(fmt.Sprintf("gemm: %d×%d matrix += %d×%d by %d×%d", c.Rows, c.Cols, p.m, p.k, inner, p.n))
+		panic(fmt.Sprintf("gemm: %d×%d matrix += %d×%d by %d×%d",
+			c.Rows, c.Cols, p.m, p.k, inner, p.n))
 	}
 	return p
 }
@@ -111,6 +112,7 @@ func check[T Float](name string, a Matrix[T]) {
 		panic(fmt.Sprintf("gemm: %s is %d×%d with a stride of %d", name, a.Rows, a.Cols, a.Stride))
 	}
 	if a.Rows > 0 && a.Cols > 0 && len(a.Data) < (a.Rows-1)*a.Stride+a.Cols {
-		panic(fmt.Sprintf("gemm: %s is %d×%d with a stride of %d, but has %d elements", name, a.Rows, a.Cols, a.Stride, len(a.Data)))
+		panic(fmt.Sprintf("gemm: %s is %d×%d with a stride of %d, but has %d elements",
+			name, a.Rows, a.Cols, a.Stride, len(a.Data)))
 	}
 }

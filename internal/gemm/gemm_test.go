@@ -28,9 +28,9 @@ func withKernels[T Float](t *testing.T, test func(t *testing.T)) {
 	}
 }
 
-// guard is how many NaNs stand before and after the elements of a matrix. They
-// are signalling: any operation whose result is written back there, be it the
-// addition of 0, makes them quiet ones.
+// guard is the number of signalling NaNs before and after the elements of a matrix.
+// An operation whose result is written there, even the addition of 0, makes them
+// quiet.
 const guard = 40
 
 func signallingNaN[T Float]() (v T) {
@@ -77,7 +77,8 @@ func checkGuards[T Float](t *testing.T, name string, a Matrix[T]) {
 	for at, v := range a.Data[:len(a.Data)+guard] {
 		inside := at < len(a.Data) && at%a.Stride < a.Cols
 		if !inside && !isSignallingNaN(v) {
-			t.Fatalf("%s is %d×%d with stride %d: element %d outside of it was written", name, a.Rows, a.Cols, a.Stride, at)
+			t.Fatalf("%s is %d×%d with stride %d: element %d outside of it was written",
+				name, a.Rows, a.Cols, a.Stride, at)
 		}
 	}
 }
@@ -89,9 +90,11 @@ func at[T Float](a Matrix[T], form Form, i, j int) float64 {
 	return float64(a.Data[i*a.Stride+j])
 }
 
-// naive returns C + alpha·op(A)·op(B) in float64, and the sum of the magnitudes,
-// which the rounding errors are relative to.
-func naive[T Float](c Matrix[T], alpha T, fa Form, a Matrix[T], fb Form, b Matrix[T], k int) (sum, size []float64) {
+// naive returns C + alpha·op(A)·op(B) in float64, and the sum of the magnitudes of
+// its terms. Rounding errors are relative to the latter.
+func naive[T Float](
+	c Matrix[T], alpha T, fa Form, a Matrix[T], fb Form, b Matrix[T], k int,
+) (sum, size []float64) {
 	for i := range c.Rows {
 		for j := range c.Cols {
 			v := at(c, Plain, i, j)
@@ -115,8 +118,8 @@ func epsilon[T Float]() float64 {
 
 type shape struct{ m, n, k int }
 
-// shapes stand around every edge of the algorithm: tiles, panels, blocks, and
-// the bounds between the ways of going.
+// shapes returns shapes around every bound of the algorithm: tiles, panels, blocks,
+// and the limits at which it changes its method.
 func shapes() []shape {
 	const rows = blockBytes / 8 / kc // of A's block in float64
 	var list []shape
@@ -129,7 +132,9 @@ func shapes() []shape {
 	for _, k := range []int{0, 1, 2, 3, 255, 256, 257, 511, 512, 513} {
 		list = append(list, shape{13, 33, k}, shape{25, directColumns + 1, k})
 	}
-	for _, n := range []int{directColumns - 1, directColumns, directColumns + 1, nc - 1, nc, nc + 1, nc + 33} {
+	for _, n := range []int{
+		directColumns - 1, directColumns, directColumns + 1, nc - 1, nc, nc + 1, nc + 33,
+	} {
 		list = append(list, shape{14, n, 9}, shape{3, n, 257})
 	}
 	for _, m := range []int{rows - 1, rows, rows + 1, 2*rows + 7, 8*rows + 5} {
@@ -137,7 +142,8 @@ func shapes() []shape {
 	}
 	// More steps than are packed at once.
 	list = append(list, shape{1, nc, panelBytes/4/nc + 1}, shape{7, directColumns, 600})
-	return append(list, shape{63, 64, 32}, shape{64, 64, 32}, shape{64, 64, 33}, shape{150, 130, 300})
+	return append(list, shape{63, 64, 32}, shape{64, 64, 32},
+		shape{64, 64, 33}, shape{150, 130, 300})
 }
 
 func TestMulAddAgainstOracle(t *testing.T) {
@@ -175,7 +181,9 @@ func operandOf[T Float](rng *rand.Rand, form Form, rows, cols, gap int) Matrix[T
 	return guarded[T](rng, rows, cols, gap)
 }
 
-func compare[T Float](t *testing.T, name string, c Matrix[T], want, size []float64, k int, upper bool) {
+func compare[T Float](
+	t *testing.T, name string, c Matrix[T], want, size []float64, k int, upper bool,
+) {
 	t.Helper()
 	for i := range c.Rows {
 		for j := range c.Cols {
@@ -184,7 +192,8 @@ func compare[T Float](t *testing.T, name string, c Matrix[T], want, size []float
 			}
 			got, e := at(c, Plain, i, j), i*c.Cols+j
 			if limit := float64(k+3) * epsilon[T]() * size[e]; !(math.Abs(got-want[e]) <= limit) {
-				t.Fatalf("%s: element (%d, %d) is %v, want %v within %g", name, i, j, got, want[e], limit)
+				t.Fatalf("%s: element (%d, %d) is %v, want %v within %g",
+					name, i, j, got, want[e], limit)
 			}
 		}
 	}
@@ -197,7 +206,9 @@ func TestSyrkT(t *testing.T) {
 
 func testSyrkT[T Float](t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	for _, n := range []int{0, 1, 5, 12, 13, 16, 17, 31, 32, 33, 65, directColumns, directColumns + 1, 243, 722} {
+	for _, n := range []int{
+		0, 1, 5, 12, 13, 16, 17, 31, 32, 33, 65, directColumns, directColumns + 1, 243, 722,
+	} {
 		a := guarded[T](rng, 29, n, 3)
 		c := guarded[T](rng, n, n, 2)
 		mirror(c)
@@ -234,8 +245,8 @@ func clone[T Float](a Matrix[T]) Matrix[T] {
 	return a
 }
 
-// The bits depend neither on the number of processors nor on where in C an
-// element stands.
+// TestBitsDependOnTheKernelOnly: neither the number of processors nor the place of an
+// element in C changes a bit.
 func TestBitsDependOnTheKernelOnly(t *testing.T) {
 	withKernels[float64](t, testBits[float64])
 	withKernels[float32](t, testBits[float32])
@@ -260,7 +271,9 @@ func testBits[T Float](t *testing.T) {
 		}
 		// The last row and column alone, which are then the first.
 		last := clone(Matrix[T]{Rows: 1, Cols: 1, Stride: 1, Data: start.Data[len(start.Data)-1:]})
-		MulAdd(last, 0.3, Plain, Matrix[T]{Rows: 1, Cols: s.k, Stride: s.k, Data: a.Data[(s.m-1)*s.k:]},
+		MulAdd(last, 0.3, Plain, Matrix[T]{
+			Rows: 1, Cols: s.k, Stride: s.k, Data: a.Data[(s.m-1)*s.k:],
+		},
 			Plain, Matrix[T]{Rows: s.k, Cols: 1, Stride: s.n, Data: b.Data[s.n-1:]})
 		if got, want := last.Data[0], one.Data[len(one.Data)-1]; got != want {
 			t.Errorf("%+v: the last element alone is %v, within the whole %v", s, got, want)
@@ -268,7 +281,7 @@ func testBits[T Float](t *testing.T) {
 	}
 }
 
-// Every kernel, on its own tile, against the generic way of summing.
+// TestTilesAgree compares every kernel, on its own tile, with the plain sum.
 func TestTilesAgree(t *testing.T) {
 	for _, k := range kernels64() {
 		t.Run("float64/"+k.name, func(t *testing.T) { testTile(t, k) })
@@ -302,7 +315,9 @@ func testTile[T Float](t *testing.T, kern kernel[T]) {
 
 func TestWrongShapesPanic(t *testing.T) {
 	m := func(rows, cols int) Matrix[float64] {
-		return Matrix[float64]{Rows: rows, Cols: cols, Stride: max(1, cols), Data: make([]float64, rows*cols)}
+		return Matrix[float64]{
+			Rows: rows, Cols: cols, Stride: max(1, cols), Data: make([]float64, rows*cols),
+		}
 	}
 	short := m(3, 4)
 	short.Data = short.Data[:11]

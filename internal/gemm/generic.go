@@ -8,7 +8,9 @@ func generic[T Float]() kernel[T] {
 	return kernel[T]{name: "generic", mr: genericTile, nr: genericTile, tile: tileGeneric[T]}
 }
 
-func tileGeneric[T Float](k int, alpha T, a []T, outer, inner int, b, c []T, stride int, _ *ahead[T]) {
+func tileGeneric[T Float](
+	k int, alpha T, a []T, outer, inner int, b, c []T, stride int, _ *ahead[T],
+) {
 	var (
 		c00, c01, c02, c03 T
 		c10, c11, c12, c13 T

@@ -2,7 +2,7 @@ package gemm
 
 import "github.com/gsimc/gsimc/internal/simd"
 
-// A kernel is what an implementation for one kind of processor provides.
+// A kernel is the innermost loop of the products on one kind of processor.
 type kernel[T Float] struct {
 	name   string
 	mr, nr int // shape of a tile of C
@@ -14,12 +14,12 @@ type kernel[T Float] struct {
 	tile func(k int, alpha T, a []T, outer, inner int, b, c []T, stride int, next *ahead[T])
 }
 
-// ahead tells which memory a kernel may fetch into the caches while it works, for what
-// comes next: with every step the two cache lines at a, which then moves on by
-// step elements and after each 16th step by jump more, and with each 16th step a row
-// of a panel at b. It does not change the result.
+// ahead names the memory that a kernel prefetches for the following tiles. Every step
+// prefetches the two cache lines at a and moves a on by step elements, after each 16th
+// step by jump more. Each 16th step prefetches a row of a panel at b. Prefetching does
+// not change the result.
 //
-// The assembly knows the layout.
+// The assembly relies on the layout of this struct.
 type ahead[T Float] struct {
 	a, b       []T
 	step, jump int
@@ -29,9 +29,9 @@ type ahead[T Float] struct {
 var (
 	inUse64     = simd.Best(kernels64())
 	inUse32     = simd.Best(kernels32())
-	rotateInUse = simd.Best(rotators())
-	pairsInUse  = simd.Best(pairers())
-	foldInUse   = simd.Best(folders())
+	rotateInUse = simd.Best(rotateKernels())
+	pairsInUse  = simd.Best(pairsKernels())
+	foldInUse   = simd.Best(foldKernels())
 )
 
 // KernelName names the kernels in use, for logs and benchmark headers: generic,

@@ -11,7 +11,7 @@ var (
 	hasAVX512 = hasAVX2 && cpu.X86.HasAVX512F
 )
 
-// levels lists which of the three versions this processor can run.
+// levels returns the versions that this processor can run, the best last.
 func levels[K any](plain, avx2, avx512 K) []K {
 	switch {
 	case hasAVX512:
@@ -38,20 +38,22 @@ func kernels32() []kernel[float32] {
 	)
 }
 
-func rotators() []rotator {
-	return levels(rotator{"generic", rotateGeneric}, rotator{"avx2", rotateAVX2}, rotator{"avx512", rotateAVX512})
+func rotateKernels() []rotateKernel {
+	return levels(rotateKernel{"generic", rotateGeneric}, rotateKernel{"avx2", rotateAVX2},
+		rotateKernel{"avx512", rotateAVX512})
 }
 
-func pairers() []pairer {
+func pairsKernels() []pairsKernel {
 	return levels(
 		pairsGeneric,
-		pairer{"avx2", pairsBy(sumAVX2, addAVX2, StripWidth), pairs32AVX2},
-		pairer{"avx512", pairsBy(sumAVX512, addAVX512, StripWidth), pairs32AVX512},
+		pairsKernel{"avx2", pairsBy(sumAVX2, addAVX2, StripWidth), pairs32AVX2},
+		pairsKernel{"avx512", pairsBy(sumAVX512, addAVX512, StripWidth), pairs32AVX512},
 	)
 }
 
-func folders() []folder {
-	return levels(folder{"generic", foldGeneric}, folder{"avx2", foldAVX2}, folder{"avx512", foldAVX512})
+func foldKernels() []foldKernel {
+	return levels(foldKernel{"generic", foldGeneric}, foldKernel{"avx2", foldAVX2},
+		foldKernel{"avx512", foldAVX512})
 }
 
 //go:noescape
@@ -60,7 +62,7 @@ func foldAVX2(kept, x, sum []FoldRow, steps []FoldStep)
 //go:noescape
 func foldAVX512(kept, x, sum []FoldRow, steps []FoldStep)
 
-// pairs32… are pairer's functions.
+// The functions pairs32… are values of pairsKernel.single.
 
 //go:noescape
 func pairs32AVX2(dst, x []float32, rows []int32, ends []int64, weights []float32)
@@ -92,13 +94,17 @@ func rotateAVX512(strip, c, s []float64)
 // The functions below are kernel.tile, see there.
 
 //go:noescape
-func tile64AVX2(k int, alpha float64, a []float64, outer, inner int, b, c []float64, stride int, next *ahead[float64])
+func tile64AVX2(k int, alpha float64, a []float64, outer, inner int,
+	b, c []float64, stride int, next *ahead[float64])
 
 //go:noescape
-func tile64AVX512(k int, alpha float64, a []float64, outer, inner int, b, c []float64, stride int, next *ahead[float64])
+func tile64AVX512(k int, alpha float64, a []float64, outer, inner int,
+	b, c []float64, stride int, next *ahead[float64])
 
 //go:noescape
-func tile32AVX2(k int, alpha float32, a []float32, outer, inner int, b, c []float32, stride int, next *ahead[float32])
+func tile32AVX2(k int, alpha float32, a []float32, outer, inner int,
+	b, c []float32, stride int, next *ahead[float32])
 
 //go:noescape
-func tile32AVX512(k int, alpha float32, a []float32, outer, inner int, b, c []float32, stride int, next *ahead[float32])
+func tile32AVX512(k int, alpha float32, a []float32, outer, inner int,
+	b, c []float32, stride int, next *ahead[float32])

@@ -2,8 +2,8 @@
 
 package gemm
 
-func rotators() []rotator { return []rotator{{"generic", rotateGeneric}} }
+func rotateKernels() []rotateKernel { return []rotateKernel{{"generic", rotateGeneric}} }
 
-func pairers() []pairer { return []pairer{pairsGeneric} }
+func pairsKernels() []pairsKernel { return []pairsKernel{pairsGeneric} }
 
-func folders() []folder { return []folder{{"generic", foldGeneric}} }
+func foldKernels() []foldKernel { return []foldKernel{{"generic", foldGeneric}} }

@@ -26,14 +26,13 @@ func pack[T Float](dst []T, x operand[T], first, count, from, k, width int) {
 	}
 }
 
-// rowGap keeps the rows that packA copies apart, in elements, so that those of a
-// tile do not compete for the same lines of the cache.
+// rowGap is the gap between the rows that packA copies, in elements. It keeps the rows
+// of a tile from competing for the same cache lines.
 const rowGap = 16
 
 // packA copies the block x[first:first+count, from:from+k] of op(A) to dst. A
-// transposed A goes into panels of mr as B does. Otherwise the rows are copied as
-// they are, and those that the last tile lacks are zero. It returns the distances
-// within a panel.
+// transposed A is packed into panels of mr, like B. A plain A is copied by rows, and
+// zero rows fill up the last tile. outer and inner are the distances within a panel.
 func packA[T Float](dst []T, x operand[T], first, count, from, k, mr int) (outer, inner int) {
 	if x.inner != 1 {
 		pack(dst, x, first, count, from, k, mr)
@@ -51,9 +50,9 @@ func packA[T Float](dst []T, x operand[T], first, count, from, k, mr int) (outer
 	return row, 1
 }
 
-// rowPanels is how many panels packRows fills side by side: a row of the operand
-// is then read over several cache lines, which matters where rows are far apart,
-// and few enough lines are written at a time to stay in the first cache.
+// rowPanels is the number of panels that packRows fills side by side. Several make it
+// read whole cache lines of each row, which matters where rows are far apart. More would
+// write to more lines at a time than the first-level cache holds.
 const rowPanels = 8
 
 // packRows fills panels whose groups of width elements are contiguous in src.
@@ -86,8 +85,8 @@ func packRows[T Float](panels, src []T, stride, have, k, width int) {
 	}
 }
 
-// packGroups is packRows for whole panels of a width that the compiler knows, for
-// which a copy is a few moves of registers.
+// packGroups is packRows for whole panels of a constant width: a copy of a group is a
+// few register moves.
 func packGroups[G any, T Float](panels, src []T, stride, count, k int) {
 	if count == 0 || k == 0 {
 		return

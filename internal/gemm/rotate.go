@@ -2,12 +2,12 @@ package gemm
 
 import "fmt"
 
-// StripWidth is the number of columns of a strip of [RotateRows], and the one for which [AddPairs]
-// is fast.
+// StripWidth is the number of columns of a strip of [RotateRows]. [AddPairs] is fast for rows of
+// this width.
 const StripWidth = 32
 
 // RotateRows applies a chain of plane rotations to the rows of a strip, an
-// r×StripWidth matrix without gaps, from the last pair of rows up:
+// r×StripWidth matrix without gaps, beginning with the last pair of rows:
 //
 //	for i = r−2, …, 0:  row i+1, row i  =  s_i·row i + c_i·row i+1,  c_i·row i − s_i·row i+1
 //
@@ -15,15 +15,16 @@ const StripWidth = 32
 // the transposed eigenvectors.
 func RotateRows(strip, c, s []float64) {
 	if len(c) != len(s) || len(strip) != (len(c)+1)*StripWidth {
-		panic(fmt.Sprintf("gemm: %d and %d rotations of a strip of %d elements", len(c), len(s), len(strip)))
+		panic(fmt.Sprintf("gemm: %d and %d rotations of a strip of %d elements",
+			len(c), len(s), len(strip)))
 	}
 	if len(c) > 0 {
 		rotateInUse.rows(strip, c, s)
 	}
 }
 
-// A rotator is RotateRows for one kind of processor; len(c) is at least 1.
-type rotator struct {
+// A rotateKernel is RotateRows on one kind of processor, for len(c) ≥ 1.
+type rotateKernel struct {
 	name string
 	rows func(strip, c, s []float64)
 }

@@ -1,7 +1,7 @@
 #include "textflag.h"
 
-// Registers: Z0 … Z3 hold the lower row of the pair, which the next pair has as
-// its upper row's result; Z4 and Z5 hold c and s, Z6 the upper row, Z7 the
+// Registers: Z0 … Z3 hold the lower row of the pair: the result for the upper row of
+// the pair before; Z4 and Z5 hold c and s, Z6 the upper row, Z7 the
 // lower row's result. SI is the upper row, DX and DI the rotations from CX down.
 
 #define COLUMNS(at, f) \
@@ -19,7 +19,7 @@ TEXT ·rotateAVX512(SB), NOSPLIT, $0-72
 	MOVQ c_len+32(FP), CX
 	MOVQ s_base+48(FP), DI
 	MOVQ CX, AX
-	SHLQ $8, AX // the last row is that many rows of 256 bytes away
+	SHLQ $8, AX // from rows to bytes: a row has 256
 	ADDQ AX, SI
 	VMOVUPD 0(SI), Z0
 	VMOVUPD 64(SI), Z1

@@ -8,7 +8,7 @@ import (
 )
 
 func TestRotateRows(t *testing.T) {
-	for _, kern := range rotators() {
+	for _, kern := range rotateKernels() {
 		t.Run(kern.name, func(t *testing.T) {
 			before := rotateInUse
 			defer func() { rotateInUse = before }()

@@ -1,6 +1,6 @@
 #include "textflag.h"
 
-// Registers: Y0 … Y7 hold the sums; SI is x, DX the row numbers, CX how many are left.
+// Registers: Y0 … Y7 hold the sums; SI is x, DX the row numbers, CX counts the rows left.
 
 // func sumAVX2(sum, x []float64, rows []int32)
 TEXT ·sumAVX2(SB), NOSPLIT, $0-72

@@ -1,6 +1,6 @@
 #include "textflag.h"
 
-// Registers: Z0 … Z3 hold the sums; SI is x, DX the row numbers, CX how many are left.
+// Registers: Z0 … Z3 hold the sums; SI is x, DX the row numbers, CX counts the rows left.
 
 // func sumAVX512(sum, x []float64, rows []int32)
 TEXT ·sumAVX512(SB), NOSPLIT, $0-72

@@ -33,13 +33,13 @@
 	VST1 [V0.T, V1.T, V2.T, V3.T], (R9); \
 	ADD R10, R9
 
-// FETCHROW brings a row of C near, which the sums will be added to at the end.
+// FETCHROW prefetches a row of C, to which the sums are added at the end.
 #define FETCHROW \
 	PRFM (R11), PLDL1KEEP; \
 	ADD R10, R11
 
-// TILE expects R1 = a, R2 = outer, R7 = inner, R8 = b, R9 = c, R10 = stride, all in elements of 1<<SHIFT bytes, R0 = k
-// and R12 = the address of alpha. T is the arrangement of the registers.
+// TILE expects R1 = a, R2 = outer, R7 = inner, R8 = b, R9 = c, R10 = stride, all in elements of
+// 1<<SHIFT bytes, R0 = k and R12 = the address of alpha. T is the arrangement of the registers.
 #define TILE(T, SHIFT) \
 	LSL $SHIFT, R2; \
 	LSL $SHIFT, R7; \

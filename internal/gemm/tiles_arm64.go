@@ -22,7 +22,9 @@ func kernels32() []kernel[float32] {
 // The functions below are kernel.tile, see there.
 
 //go:noescape
-func tile64NEON(k int, alpha float64, a []float64, outer, inner int, b, c []float64, stride int, next *ahead[float64])
+func tile64NEON(k int, alpha float64, a []float64, outer, inner int,
+	b, c []float64, stride int, next *ahead[float64])
 
 //go:noescape
-func tile32NEON(k int, alpha float32, a []float32, outer, inner int, b, c []float32, stride int, next *ahead[float32])
+func tile32NEON(k int, alpha float32, a []float32, outer, inner int,
+	b, c []float32, stride int, next *ahead[float32])

@@ -1,7 +1,7 @@
 #include "textflag.h"
 
-// Each round is one fused multiply-add on every sum: 24 registers of AVX-512, 12 of AVX2, as in the tiles of gemm. So
-// many are in flight that the latency of an instruction does not show.
+// Each round is one fused multiply-add on every sum: 24 registers of AVX-512, 12 of AVX2, as in the
+// tiles of gemm. With this number of independent sums the latency of an instruction is hidden.
 
 // func fma32AVX512(rounds int)
 TEXT ·fma32AVX512(SB), NOSPLIT, $0-8
