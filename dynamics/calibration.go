@@ -10,7 +10,7 @@ import (
 // its own uncertainty, more if it trusts itself too much.
 type Calibration struct {
 	Coordinates []float64 // k
-	Bands       []float64 // over 8 equal ranges of coordinates, from low frequencies to high; fewer if k < 8
+	Bands       []float64 // min(k, 8) equal ranges of coordinates, from low frequencies to high
 	Overall     float64
 	Events      int // events of positive weight; no others count
 }
@@ -20,7 +20,9 @@ const calibrationBands = 8
 
 // Innovations runs the filter of d, which must have a deviation, over all histories. Rows and
 // encoder as for [LearnNoise].
-func Innovations(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kalman.History) (*Calibration, error) {
+func Innovations(
+	d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kalman.History,
+) (*Calibration, error) {
 	if err := d.Validate(); err != nil {
 		return nil, err
 	}
@@ -28,7 +30,9 @@ func Innovations(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kal
 		return nil, errNoDeviation()
 	}
 	k := len(d.Mean)
-	out := &Calibration{Coordinates: make([]float64, k), Bands: make([]float64, min(k, calibrationBands))}
+	out := &Calibration{
+		Coordinates: make([]float64, k), Bands: make([]float64, min(k, calibrationBands)),
+	}
 	for _, h := range histories {
 		out.Events += countMeasurements(h)
 	}
@@ -65,7 +69,8 @@ func (w *walker) addInnovations(h kalman.History, sum []float64) {
 		w.d.VarianceTo(variance, w.state, e.Time)
 		for c, q := range query {
 			innovation := float64(float32(g*u[c]) - q)
-			sum[c] += innovation * innovation / (float64(variance[c]) + float64(w.d.SigmaNu[c]/e.Weight))
+			expected := float64(variance[c]) + float64(w.d.SigmaNu[c]/e.Weight)
+			sum[c] += innovation * innovation / expected
 		}
 	})
 }

@@ -49,19 +49,23 @@ func (c *cholesky) solve(b []float64, cols int) {
 		lo, hi := d*choleskyBlock, d*choleskyBlock+inverse.Rows
 		part := view(x, lo, hi, 0, cols)
 		multiply(part, gemm.Transposed, inverse, scratch)
-		gemm.MulAdd(view(x, hi, n, 0, cols), -1, gemm.Transposed, view(c.a, lo, hi, hi, n), gemm.Plain, part)
+		gemm.MulAdd(view(x, hi, n, 0, cols), -1, gemm.Transposed,
+			view(c.a, lo, hi, hi, n), gemm.Plain, part)
 	}
 	for d := len(c.inverse) - 1; d >= 0; d-- { // Ux = y
 		lo, hi := d*choleskyBlock, d*choleskyBlock+c.inverse[d].Rows
 		part := view(x, lo, hi, 0, cols)
 		multiply(part, gemm.Plain, c.inverse[d], scratch)
-		gemm.MulAdd(view(x, 0, lo, 0, cols), -1, gemm.Plain, view(c.a, 0, lo, lo, hi), gemm.Plain, part)
+		gemm.MulAdd(view(x, 0, lo, 0, cols), -1, gemm.Plain,
+			view(c.a, 0, lo, lo, hi), gemm.Plain, part)
 	}
 }
 
 // multiply sets x = op(f)·x for a square f, by way of scratch.
 func multiply(x gemm.Matrix[float64], form gemm.Form, f gemm.Matrix[float64], scratch []float64) {
-	product := gemm.Matrix[float64]{Rows: x.Rows, Cols: x.Cols, Stride: x.Cols, Data: scratch[:x.Rows*x.Cols]}
+	product := gemm.Matrix[float64]{
+		Rows: x.Rows, Cols: x.Cols, Stride: x.Cols, Data: scratch[:x.Rows*x.Cols],
+	}
 	clear(product.Data)
 	gemm.MulAdd(product, 1, form, f, gemm.Plain, x)
 	for i := range x.Rows {

@@ -27,9 +27,11 @@ func Measured(events []int) int {
 	return sum
 }
 
-// How often the parts of the work below are done, as measured.
+// Factors of the work below, as measured.
 const (
-	foldOverhead = 2  // steps of a fold are prepared and checked, and tables are larger than those of the calibration
+	// foldOverhead stands for the preparation of the steps of a fold, and for tables larger than
+	// those of the calibration.
+	foldOverhead = 2
 	emSteps      = 14 // of EM for a coordinate, and the drift
 )
 
@@ -50,7 +52,8 @@ func (s *Shape) RegressionCost() []cost.Stage {
 		}
 	}
 	normal := 8 * rows * (rows + k)
-	tables := 4*n*min(k, projectWidth)*(r+1) + float64(runtime.GOMAXPROCS(0))*128*(n*(r+2)+float64(max(s.Longest, batchEvents)))
+	tables := 4*n*min(k, projectWidth)*(r+1) +
+		float64(runtime.GOMAXPROCS(0))*128*(n*(r+2)+float64(max(s.Longest, batchEvents)))
 	pairs := r * (r + 1) / 2
 
 	var sums, solve, responses cost.Work
@@ -62,8 +65,10 @@ func (s *Shape) RegressionCost() []cost.Stage {
 	responses[cost.Single] = 2 * n * k * k * r
 	kept := 4*r*k*k + 4*n*r*k
 	return []cost.Stage{
-		{Name: "dynamics: sums", Work: sums, Peak: moments + normal + tables, Kept: moments + normal},
-		{Name: "dynamics: regression", Work: solve, Peak: normal + 8*r*k*k, Kept: 8*r*k*k - normal - moments},
+		{Name: "dynamics: sums", Work: sums, Peak: moments + normal + tables,
+			Kept: moments + normal},
+		{Name: "dynamics: regression", Work: solve, Peak: normal + 8*r*k*k,
+			Kept: 8*r*k*k - normal - moments},
 		{Name: "dynamics: rows", Work: responses, Peak: 4*r*k*k + kept, Kept: kept - 8*r*k*k},
 	}
 }
@@ -73,7 +78,10 @@ func (s *Shape) NoiseCost() cost.Stage {
 	measured, strips := float64(s.Measured), float64((s.Rank+stripCoordinates-1)/stripCoordinates)
 	var w cost.Work
 	w[cost.Divide] = emSteps * measured * float64(s.Rank)
-	w[cost.Gather] = 2 * float64(len(s.Bands)+1) * measured * strips // twice: for the noise, and for the uncertainty of tastes
+	// Twice: for the noise, and for the uncertainty of tastes.
+	w[cost.Gather] = 2 * float64(len(s.Bands)+1) * measured * strips
 	scratch := 8 * measured * (stripCoordinates + 2)
-	return cost.Stage{Name: "dynamics: noise", Work: w, Peak: float64(runtime.GOMAXPROCS(0)) * scratch}
+	return cost.Stage{
+		Name: "dynamics: noise", Work: w, Peak: float64(runtime.GOMAXPROCS(0)) * scratch,
+	}
 }

@@ -3,26 +3,28 @@
 //
 // A user's state after event t is, in each of the r bands,
 //
-//	x_b[t] = a_b[t] x_b[t−1] + w_t e_{i_t}        a_b[t] = Band.Decay(time_t − newest time before t)
+//	x_b[t] = a_b[t] x_b[t−1] + w_t e_{i_t}
+//	a_b[t] = Band.Decay(time_t − newest time before t)
 //
-// with the encoder rows e_i, and what comes next is expected at μ + Σ_b W_b x_b[t]. The maps W_b
-// (k×k) and μ are the ridge regression of the next event's encoder row on the states, over the last
-// positions of all users:
+// with the encoder rows e_i. The expected encoder row of the next event is μ + Σ_b W_b x_b[t]. The
+// maps W_b (k×k) and μ are the ridge regression of the next event's encoder row on the states, over
+// the last positions of all users:
 //
-//	min Σ ‖ μ + Σ_b W_b x_b[t] − e_{i_{t+1}} ‖² + λ m Σ_b ‖W_b‖²       m = mean of the diagonal of XᵀX; μ is not penalised
+//	min Σ ‖ μ + Σ_b W_b x_b[t] − e_{i_{t+1}} ‖² + λ m Σ_b ‖W_b‖²
 //
-// That is the second half of subspace system identification (P. Van Overschee, B. De Moor,
-// "Subspace Identification for Linear Systems", Kluwer 1996), regression on the states, with the
-// states known. GS-IMC (Chen et al., ICLR 2023) has W = H(Λ).
+// where m is the mean of the diagonal of XᵀX; μ is not penalised. This regression on the states is
+// the second half of subspace system identification (P. Van Overschee, B. De Moor, "Subspace
+// Identification for Linear Systems", Kluwer 1996). Here the states are known. GS-IMC (Chen et al.,
+// ICLR 2023) has W = H(Λ).
 //
 // # Method
 //
-// The states are never collected: there are many more positions than items. With the adjoint of the
-// fold,
+// The states are never stored, since there are many more positions than items. With the adjoint of
+// the fold,
 //
 //	Y_bc[p] = [p+1 is a target] x_c[p] + a_b[p+1] Y_bc[p+1]
-//	Σ_t x_b[t] x_c[t]ᵀ = Σ_p w_p e_{i_p} Y_bc[p]ᵀ = Eᵀ Z_bc          Z_bc[i] = Σ_{p: i_p = i} w_p Y_bc[p]
-//	Σ_t x_b[t] e_{i_{t+1}}ᵀ = V_bᵀ E                                 V_b[i] = Σ_{t: i_{t+1} = i} x_b[t]
+//	Σ_t x_b[t] x_c[t]ᵀ = Σ_p w_p e_{i_p} Y_bc[p]ᵀ = Eᵀ Z_bc   Z_bc[i] = Σ_{p: i_p = i} w_p Y_bc[p]
+//	Σ_t x_b[t] e_{i_{t+1}}ᵀ = V_bᵀ E                          V_b[i] = Σ_{t: i_{t+1} = i} x_b[t]
 //
 // all second moments come from one pass over the events for each pair of bands, O(events·k), and
 // products of n×k matrices.

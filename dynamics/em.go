@@ -51,7 +51,8 @@ func newEM(m *measurements, residual []float64, drift float64) *em {
 		longest = max(longest, m.ptr[s+1]-m.ptr[s])
 	}
 	scratch := make([]float64, 3*longest)
-	f.mean, f.variance, f.predicted = scratch[:longest], scratch[longest:2*longest], scratch[2*longest:]
+	f.mean, f.variance, f.predicted =
+		scratch[:longest], scratch[longest:2*longest], scratch[2*longest:]
 	f.v = f.moments()
 	return f
 }
@@ -60,7 +61,9 @@ func newEM(m *measurements, residual []float64, drift float64) *em {
 // the residuals.
 func (f *em) startFrom(g *em) {
 	ratio := f.floor / g.floor
-	f.v = variances{max(g.v.p0*ratio, f.floor), max(g.v.eta*ratio, f.floor), max(g.v.nu*ratio, f.floor)}
+	f.v = variances{
+		max(g.v.p0*ratio, f.floor), max(g.v.eta*ratio, f.floor), max(g.v.nu*ratio, f.floor),
+	}
 }
 
 // fit iterates and returns the variances with their log-likelihood. Steps of EM become short near
@@ -144,7 +147,8 @@ func (f *em) moments() variances {
 	}
 	for h := range pairs {
 		if pairs[h] > 0 {
-			square[h], growth[h], inverse[h] = square[h]/pairs[h], growth[h]/pairs[h], inverse[h]/pairs[h]
+			square[h], growth[h], inverse[h] =
+				square[h]/pairs[h], growth[h]/pairs[h], inverse[h]/pairs[h]
 		}
 	}
 	var v variances

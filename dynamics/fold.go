@@ -113,7 +113,9 @@ func (s *strip) backward(users []span, b int, z []vector) {
 		faded := float32(1)
 		for p := user.target - 2; p >= user.first && faded >= negligible; p-- {
 			a := m.decay(p+1, b)
-			s.steps = append(s.steps, gemm.FoldStep{From: last, To: m.item[p], A: a, C: m.weightOf(p)})
+			s.steps = append(s.steps, gemm.FoldStep{
+				From: last, To: m.item[p], A: a, C: m.weightOf(p),
+			})
 			faded *= a
 		}
 		state = last

@@ -14,8 +14,11 @@ var ErrNothingToPredict = errors.New("there is nothing to predict")
 
 // Options choose the part of the histories that the regression sees.
 type Options struct {
-	Bands     []kalman.Band // r, 1 to kalman.MaxBands
-	Positions int           // the targets are the last Positions events of each user; 0: all but the first event
+	Bands []kalman.Band // r, 1 to kalman.MaxBands
+
+	// Positions is the number of targets of each user: the last events. 0 stands for all events but
+	// the first.
+	Positions int
 }
 
 // validate returns a fault for every field that is out of range, joined in one error.
@@ -34,9 +37,13 @@ type Moments struct {
 	n, r   int
 	users  []span
 	item   []int32
-	weight []float32   // nil: all are 1
-	rho    []float32   // r: what each band fades by before an event, rounded as Dynamics.Update rounds it,
-	faded  [][]float32 // unless it fades by time too: then there is a number for every event here, else nil
+	weight []float32 // nil: all are 1
+
+	// rho holds r factors, by which each band fades before an event. faded[b] holds the factor of
+	// every event if band b fades by time too, else nil. Both are rounded as Dynamics.Update rounds
+	// them.
+	rho   []float32
+	faded [][]float32
 
 	positions int       // N, the number of targets
 	mass      []float64 // r×n: Σ_t x_b[t] = Σ_i mass[b,i] e_i over the states t before a target

@@ -21,18 +21,23 @@ func TestNewMomentsErrors(t *testing.T) {
 		want      string
 	}{
 		{"no bands", good, Options{}, "Bands: there are 0"},
-		{"too many bands", good, Options{Bands: make([]kalman.Band, kalman.MaxBands+1)}, "Bands: there are 17"},
+		{"too many bands", good, Options{Bands: make([]kalman.Band, kalman.MaxBands+1)},
+			"Bands: there are 17"},
 		{"band", good, Options{Bands: []kalman.Band{{}, {Rho: 2}}}, "Bands[1]: Rho: 2"},
 		{"positions", good, Options{Bands: bands.Bands, Positions: -1}, "Positions: -1"},
 		{"nobody", nil, bands, "none of 0 users"},
 		{"one event", []kalman.History{good[0][:1], nil}, bands, "none of 2 users has two events"},
-		{"item", []kalman.History{nil, {{Item: 0}, {Item: 2}}}, bands, "history 1: event 1: Item: 2, want 0 to 1"},
-		{"negative item", []kalman.History{{{Item: -1}, {Item: 0}}}, bands, "history 0: event 0: Item: -1"},
-		{"weight", []kalman.History{{{Weight: float32(math.NaN())}, {Item: 0}}}, bands, "history 0: event 0: Weight: NaN"},
+		{"item", []kalman.History{nil, {{Item: 0}, {Item: 2}}},
+			bands, "history 1: event 1: Item: 2, want 0 to 1"},
+		{"negative item", []kalman.History{{{Item: -1}, {Item: 0}}},
+			bands, "history 0: event 0: Item: -1"},
+		{"weight", []kalman.History{{{Weight: float32(math.NaN())}, {Item: 0}}},
+			bands, "history 0: event 0: Weight: NaN"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if _, err := NewMoments(2, slices.Values(test.histories), test.opt); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := NewMoments(2, slices.Values(test.histories), test.opt); err == nil ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}
 		})
@@ -42,8 +47,12 @@ func TestNewMomentsErrors(t *testing.T) {
 // Times whose difference does not fit count as a very long time, and an event from before counts as
 // no time.
 func TestDecayOfExtremeTimes(t *testing.T) {
-	h := kalman.History{{Weight: 1, Time: math.MinInt64}, {Weight: 1, Time: math.MaxInt64}, {Weight: 1, Time: 0}}
-	m := newMoments(t, 1, []kalman.History{h}, Options{Bands: []kalman.Band{{Rho: 0.5, HalfLife: 10}}})
+	h := kalman.History{
+		{Weight: 1, Time: math.MinInt64}, {Weight: 1, Time: math.MaxInt64}, {Weight: 1, Time: 0},
+	}
+	m := newMoments(t, 1, []kalman.History{h}, Options{
+		Bands: []kalman.Band{{Rho: 0.5, HalfLife: 10}},
+	})
 	if diff := cmp.Diff([]float32{0.5, 0, 0.5}, m.faded[0]); diff != "" {
 		t.Errorf("decay (-want +got):\n%s", diff)
 	}

@@ -25,8 +25,8 @@ type Rows = func(item int32) []float32
 // goroutines at a time.
 type Encoder = func(item int32) (u []float32, g float32)
 
-// What the noise is learned from at most: enough for a few per cent of accuracy, at a cost that
-// does not grow with the data.
+// Bounds of the sample that the noise is learned from: it gives an accuracy of a few per cent, at a
+// cost that does not grow with the data.
 const (
 	noiseUsers        = 2000 // evenly spaced among those with events
 	noiseMeasurements = 200  // the newest of each
@@ -36,25 +36,29 @@ const (
 // The gaps of real users span many orders of magnitude, so the steps are large.
 var driftMultiples = []float64{0.01, 0.1, 1, 10}
 
-// driftCoordinates is how many coordinates the drift is chosen on: it is one number for all of
-// them.
+// driftCoordinates is the number of coordinates that the drift is chosen on. All coordinates share
+// one drift.
 const driftCoordinates = 16
 
 // LearnNoise finds the variances of the deviation by maximum likelihood. d gives the bands and the
-// mean; its deviation, if any, is left aside. What is left of an event, r_t = e_{i_t} − (μ + Σ_b
-// y_b), is in each coordinate by itself
+// mean; its deviation, if any, is ignored. The residual of an event, r_t = e_{i_t} − (μ + Σ_b y_b),
+// has in each coordinate the model
 //
-//	r_t = b_t + ε_t     ε_t ~ N(0, Σ_ν/w_t)     b_1 ~ N(0, P_0)     b_t = b_{t−1} + η_t     η_t ~ N(0, Σ_η (1 + Drift·Δt))
+//	r_t = b_t + ε_t          ε_t ~ N(0, Σ_ν/w_t)
+//	b_1 ~ N(0, P_0)          b_t = b_{t−1} + η_t          η_t ~ N(0, Σ_η (1 + Drift·Δt))
 //
-// which the EM algorithm, accelerated, fits with a Kalman filter and a Rauch-Tung-Striebel smoother
+// The accelerated EM algorithm fits it with a Kalman filter and a Rauch-Tung-Striebel smoother
 // (R. Shumway, D. Stoffer, "An Approach to Time Series Smoothing and Forecasting Using the EM
 // Algorithm", J. Time Series Analysis 3, 1982). The drift is the best of a few, 0 among them.
 //
-// Up to 2000 users count, with their last 200 events of positive weight each; of a longer history
-// the deviation at the first of these is taken as unknown, so that P_0 is what new users show. No
-// user with two such events is an error. The result does not depend on the number of processors.
-// progress, which may be nil, is told from several goroutines how many of the coordinates are done.
-func LearnNoise(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kalman.History, progress func(done, total int)) (*Noise, error) {
+// At most 2000 users count, with their last 200 events of positive weight each. In a longer history
+// the deviation at the first of these events is unknown, so P_0 describes new users only. It is an
+// error if no user has two such events. The result does not depend on the number of processors.
+// progress may be nil. Several goroutines call it with the number of coordinates done.
+func LearnNoise(
+	d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kalman.History,
+	progress func(done, total int),
+) (*Noise, error) {
 	if err := d.Validate(); err != nil {
 		return nil, err
 	}
@@ -189,9 +193,14 @@ func medianPositive(x []float64) float64 {
 }
 
 // learn fits every coordinate with the given drift.
-func (m *measurements) learn(d *kalman.Dynamics, rows Rows, encoder Encoder, drift float64, progress func(done, total int)) (*Noise, error) {
+func (m *measurements) learn(
+	d *kalman.Dynamics, rows Rows, encoder Encoder, drift float64, progress func(done, total int),
+) (*Noise, error) {
 	k := len(d.Mean)
-	out := &Noise{P0: make([]float32, k), SigmaEta: make([]float32, k), SigmaNu: make([]float32, k), Drift: drift}
+	out := &Noise{
+		P0: make([]float32, k), SigmaEta: make([]float32, k),
+		SigmaNu: make([]float32, k), Drift: drift,
+	}
 	likelihood := make([]float64, k)
 	var done atomic.Int64
 	parallel.Strips(k, stripCoordinates, func(lo, hi int) {
@@ -213,8 +222,9 @@ func (m *measurements) learn(d *kalman.Dynamics, rows Rows, encoder Encoder, dri
 	for j, l := range likelihood {
 		if l-l != 0 {
 			return nil, &fault.Fault{
-				Field:   "Histories",
-				Problem: fmt.Sprintf("the residuals in coordinate %d are not finite numbers of usable size", j),
+				Field: "Histories",
+				Problem: fmt.Sprintf(
+					"the residuals in coordinate %d are not finite numbers of usable size", j),
 			}
 		}
 		out.LogLikelihood += l
@@ -223,7 +233,9 @@ func (m *measurements) learn(d *kalman.Dynamics, rows Rows, encoder Encoder, dri
 }
 
 // residuals returns r_t of all measurements, for each of the coordinates [lo, hi).
-func (m *measurements) residuals(d *kalman.Dynamics, lo, hi int, rows Rows, encoder Encoder) [][]float64 {
+func (m *measurements) residuals(
+	d *kalman.Dynamics, lo, hi int, rows Rows, encoder Encoder,
+) [][]float64 {
 	total := len(m.gap)
 	out := make([][]float64, hi-lo)
 	for c := range out {

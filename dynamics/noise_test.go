@@ -121,10 +121,12 @@ func (s *simulation) learn(t *testing.T) *Noise {
 
 // About 20,000 measurements give variances to a few per cent.
 func TestLearnNoiseRecoversTheModel(t *testing.T) {
-	for _, drift := range []float64{0, 0.1} { // 0.1 is one of the drifts tried: the median gap is 70 s
+	// 0.1 is one of the drifts tried: the median gap is 70 s
+	for _, drift := range []float64{0, 0.1} {
 		s := simulate(1, testDynamics(8, drift), 500, 40, 100)
 		noise := s.learn(t)
-		if (noise.Drift > 0) != (drift > 0) || drift > 0 && math.Abs(math.Log(noise.Drift/drift)) > 1 {
+		if (noise.Drift > 0) != (drift > 0) || drift > 0 &&
+			math.Abs(math.Log(noise.Drift/drift)) > 1 {
 			t.Errorf("drift %v, want %v", noise.Drift, drift)
 		}
 		for j := range s.d.Mean {
@@ -156,14 +158,18 @@ func TestLikelihoodNeverFalls(t *testing.T) {
 	}
 	bands := &kalman.Dynamics{Bands: s.d.Bands, Mean: s.d.Mean}
 	for j, series := range m.residuals(bands, 0, 4, s.row, s.encoder) {
-		for _, start := range []variances{newEM(m, series, 0.01).v, {1e-3, 10, 1e-3}, {10, 1e-4, 10}} {
+		for _, start := range []variances{
+			newEM(m, series, 0.01).v, {1e-3, 10, 1e-3}, {10, 1e-4, 10},
+		} {
 			f := newEM(m, series, 0.01)
 			f.v = start
 			before := math.Inf(-1)
 			for i := range 50 {
 				next, likelihood := f.step()
 				if likelihood < before-1e-9*math.Abs(before) {
-					t.Errorf("coordinate %d from %v: log-likelihood falls from %v to %v in iteration %d", j, start, before, likelihood, i)
+					t.Errorf(
+						"coordinate %d from %v: log-likelihood falls from %v to %v in iteration %d",
+						j, start, before, likelihood, i)
 				}
 				before, f.v = likelihood, next
 			}
@@ -190,7 +196,8 @@ func TestFitReachesTheMaximum(t *testing.T) {
 			plain.v, want = plain.step()
 		}
 		if got < start || got < want-2e-5*float64(len(series)) || got > want+1e-6*math.Abs(want) {
-			t.Errorf("coordinate %d: log-likelihood %v at %v, from %v; plain steps reach %v at %v", j, got, v, start, want, plain.v)
+			t.Errorf("coordinate %d: log-likelihood %v at %v, from %v; plain steps reach %v at %v",
+				j, got, v, start, want, plain.v)
 		}
 	}
 }
@@ -214,7 +221,8 @@ func TestFilterAgainstJointDensity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	series := m.residuals(&kalman.Dynamics{Bands: s.d.Bands, Mean: s.d.Mean}, 0, 1, s.row, s.encoder)[0]
+	series := m.residuals(&kalman.Dynamics{Bands: s.d.Bands, Mean: s.d.Mean},
+		0, 1, s.row, s.encoder)[0]
 	f := newEM(m, series, 0.02)
 	f.v = variances{p0: 0.7, eta: 0.05, nu: 0.4}
 	_, got := f.step()
@@ -258,14 +266,16 @@ func TestInnovationsAreCalibrated(t *testing.T) {
 	s := simulate(4, testDynamics(20, 0.05), 400, 40, 100)
 	noise := s.learn(t)
 	learned := *s.d
-	learned.P0, learned.SigmaEta, learned.SigmaNu, learned.Drift = noise.P0, noise.SigmaEta, noise.SigmaNu, noise.Drift
+	learned.P0, learned.SigmaEta, learned.SigmaNu, learned.Drift =
+		noise.P0, noise.SigmaEta, noise.SigmaNu, noise.Drift
 	for name, d := range map[string]*kalman.Dynamics{"true": s.d, "learned": &learned} {
 		c, err := Innovations(d, s.row, s.encoder, s.histories)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if c.Events != 400*36 || len(c.Bands) != 8 || len(c.Coordinates) != 20 {
-			t.Errorf("%s: %d events, %d bands, %d coordinates", name, c.Events, len(c.Bands), len(c.Coordinates))
+			t.Errorf("%s: %d events, %d bands, %d coordinates",
+				name, c.Events, len(c.Bands), len(c.Coordinates))
 		}
 		for b, x := range append(c.Bands, c.Overall) { // standard error √(2/14400/2) = 0.8 %
 			if math.Abs(x-1) > 0.04 {
@@ -279,7 +289,8 @@ func TestInnovationsAreCalibrated(t *testing.T) {
 func TestInnovationsSeeOverconfidence(t *testing.T) {
 	s := simulate(5, testDynamics(8, 0), 50, 40, 100)
 	for j := range s.d.SigmaNu {
-		s.d.P0[j], s.d.SigmaEta[j], s.d.SigmaNu[j] = s.d.P0[j]/4, s.d.SigmaEta[j]/4, s.d.SigmaNu[j]/4
+		s.d.P0[j], s.d.SigmaEta[j], s.d.SigmaNu[j] =
+			s.d.P0[j]/4, s.d.SigmaEta[j]/4, s.d.SigmaNu[j]/4
 	}
 	c, err := Innovations(s.d, s.row, s.encoder, s.histories)
 	if err != nil {
@@ -318,7 +329,8 @@ func TestVarianceShrinksWithEventsAndGrowsWithTime(t *testing.T) {
 	d.VarianceTo(late, state, 10_000)
 	for j := range soon {
 		if !(late[j] > soon[j] && soon[j] > state.P[j]) {
-			t.Errorf("P̄[%d] = %v now, %v soon, %v late, want it to grow", j, state.P[j], soon[j], late[j])
+			t.Errorf("P̄[%d] = %v now, %v soon, %v late, want it to grow",
+				j, state.P[j], soon[j], late[j])
 		}
 	}
 }
@@ -361,7 +373,10 @@ func TestLearnNoiseIsDeterministic(t *testing.T) {
 func TestMeasureIsCapped(t *testing.T) {
 	var all []kalman.History
 	for range noiseUsers + 500 {
-		all = append(all, kalman.History{{Weight: 1}, {Weight: -1}, {Weight: 1, Time: 5}, {Weight: 0, Time: 7}, {Weight: 1, Time: 6}, {Weight: 2, Time: 10}})
+		all = append(all, kalman.History{
+			{Weight: 1}, {Weight: -1}, {Weight: 1, Time: 5},
+			{Weight: 0, Time: 7}, {Weight: 1, Time: 6}, {Weight: 2, Time: 10},
+		})
 	}
 	all[0] = make(kalman.History, noiseMeasurements+50)
 	for t := range all[0] {
@@ -371,8 +386,10 @@ func TestMeasureIsCapped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(m.histories) != noiseUsers || m.ptr[1] != noiseMeasurements || m.skip[0] != 50 || m.skip[1] != 0 {
-		t.Errorf("%d users, the first with %d measurements after %d", len(m.histories), m.ptr[1], m.skip[0])
+	if len(m.histories) != noiseUsers || m.ptr[1] != noiseMeasurements ||
+		m.skip[0] != 50 || m.skip[1] != 0 {
+		t.Errorf("%d users, the first with %d measurements after %d",
+			len(m.histories), m.ptr[1], m.skip[0])
 	}
 	lo, hi := m.ptr[1], m.ptr[2]
 	if diff := cmp.Diff([]float64{0, 5, 0, 3}, m.gap[lo:hi]); diff != "" {
@@ -405,7 +422,8 @@ func TestNoiseOfBadInput(t *testing.T) {
 		want string
 	}{
 		{"no users", learn(bands, nil), "no events of positive weight"},
-		{"users without events", learn(bands, make([]kalman.History, 3)), "no events of positive weight"},
+		{"users without events", learn(bands, make([]kalman.History, 3)),
+			"no events of positive weight"},
 		{"no weight", learn(bands, weightless), "no events of positive weight"},
 		{"one event each", learn(bands, one), "none of 2 users has two events"},
 		{"no bands", learn(&kalman.Dynamics{Mean: s.d.Mean}, s.histories), "Bands"},

@@ -31,9 +31,13 @@ const projectItems = 2048
 // for each item besides the result.
 func (m *Moments) Project(e []float32, k int, progress func(done, total int)) *Normal {
 	if k < 1 || len(e) != m.n*k {
-		panic(fmt.Sprintf("dynamics: %d numbers are not the %d coordinates of %d items", len(e), k, m.n))
+		panic(fmt.Sprintf("dynamics: %d numbers are not the %d coordinates of %d items",
+			len(e), k, m.n))
 	}
-	p := &projection{m: m, e: e, k: k, normal: newNormal(m.r, k, m.positions), tile: make([]float32, k*projectWidth)}
+	p := &projection{
+		m: m, e: e, k: k, normal: newNormal(m.r, k, m.positions),
+		tile: make([]float32, k*projectWidth),
+	}
 	total := m.r * ((k + projectWidth - 1) / projectWidth)
 	done := 0
 	for c := range m.r {
@@ -65,7 +69,9 @@ func newNormal(r, k, n int) *Normal {
 func (x *Normal) rows() int { return x.R*x.K + 1 }
 
 func newMatrix(rows, cols int) gemm.Matrix[float32] {
-	return gemm.Matrix[float32]{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols)}
+	return gemm.Matrix[float32]{
+		Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols),
+	}
 }
 
 // mirror copies the upper triangle of the n×n matrix a to the lower one, by tiles that fit the
@@ -126,11 +132,14 @@ func (p *projection) encoder(columns int) gemm.Matrix[float32] {
 
 // addProduct adds aᵀb to the matrix at the start of dst.
 func (p *projection) addProduct(dst []float64, stride int, a, b gemm.Matrix[float32]) {
-	tile := gemm.Matrix[float32]{Rows: a.Cols, Cols: b.Cols, Stride: b.Cols, Data: p.tile[:a.Cols*b.Cols]}
+	tile := gemm.Matrix[float32]{
+		Rows: a.Cols, Cols: b.Cols, Stride: b.Cols, Data: p.tile[:a.Cols*b.Cols],
+	}
 	for first := 0; first < p.m.n; first += projectItems {
 		end := min(first+projectItems, p.m.n)
 		clear(tile.Data)
-		gemm.MulAdd(tile, 1, gemm.Transposed, rowRange(a, first, end), gemm.Plain, rowRange(b, first, end))
+		gemm.MulAdd(tile, 1, gemm.Transposed, rowRange(a, first, end),
+			gemm.Plain, rowRange(b, first, end))
 		for i := range tile.Rows {
 			to := dst[i*stride : i*stride+tile.Cols]
 			for j, x := range tile.Data[i*tile.Stride : (i+1)*tile.Stride] {
@@ -215,8 +224,8 @@ func (x *Normal) Solve(ridge float64) (*Readout, error) {
 	if !ok {
 		return nil, &fault.Fault{
 			Field: "Ridge", Got: ridge,
-			Problem: fmt.Sprintf("leaves the normal equations of %d unknowns and %d positions not positive definite "+
-				"to rounding error", rows, x.N),
+			Problem: fmt.Sprintf("leaves the normal equations of %d unknowns and %d positions "+
+				"not positive definite to rounding error", rows, x.N),
 			Advice: []fault.Change{{Verb: "raise", Field: "Ridge"}},
 		}
 	}

@@ -24,7 +24,9 @@ func randomHistories(rng *rand.Rand, users, n, longest int) []kalman.History {
 		now := rng.Int64N(1000)
 		for range rng.IntN(longest + 1) {
 			now += rng.Int64N(60) - 10
-			e := kalman.Event{Item: int32(float64(n) * rng.Float64() * rng.Float64()), Weight: 1, Time: now}
+			e := kalman.Event{
+				Item: int32(float64(n) * rng.Float64() * rng.Float64()), Weight: 1, Time: now,
+			}
 			if rng.IntN(3) == 0 {
 				e.Weight = float32(rng.NormFloat64())
 			}
@@ -93,7 +95,8 @@ func newMoments(t testing.TB, n int, histories []kalman.History, opt Options) *M
 func checkNormal(t *testing.T, got, want *Normal) {
 	t.Helper()
 	if got.N != want.N || got.R != want.R || got.K != want.K {
-		t.Fatalf("N, R, K = %d, %d, %d, want %d, %d, %d", got.N, got.R, got.K, want.N, want.R, want.K)
+		t.Fatalf("N, R, K = %d, %d, %d, want %d, %d, %d", got.N,
+			got.R, got.K, want.N, want.R, want.K)
 	}
 	largest := 0.0
 	for _, g := range want.G {
@@ -120,12 +123,14 @@ func TestProjectAgainstFold(t *testing.T) {
 		{40, 30, 12, 5, Options{Bands: testBands, Positions: 1}},
 		{40, 30, 12, foldWidth, Options{Bands: testBands, Positions: 3}},
 		{40, 30, 12, foldWidth + 1, Options{Bands: []kalman.Band{{Rho: 1}, {Rho: 0.3}}}},
-		{6, 20, 400, 7, Options{Bands: testBands, Positions: 2}}, // long enough for the adjoint to end early
+		// long enough for the adjoint to end early
+		{6, 20, 400, 7, Options{Bands: testBands, Positions: 2}},
 		{10, 2*projectItems + 3, 8, 3, Options{Bands: testBands}},
 		{8, 12, 5, projectWidth + 9, Options{Bands: testBands[1:]}},
 	}
 	for i, test := range tests {
-		t.Run(fmt.Sprintf("n=%d/k=%d/r=%d/positions=%d", test.n, test.k, len(test.opt.Bands), test.opt.Positions), func(t *testing.T) {
+		t.Run(fmt.Sprintf("n=%d/k=%d/r=%d/positions=%d", test.n,
+			test.k, len(test.opt.Bands), test.opt.Positions), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, uint64(i)))
 			histories := randomHistories(rng, test.users, test.n, test.longest)
 			e := randomRows(rng, test.n, test.k)
@@ -149,7 +154,8 @@ func TestProjectDoesNotDependOnProcessors(t *testing.T) {
 	histories, e := randomHistories(rng, 200, n, 20), randomRows(rng, n, k)
 	run := func(processors int) *Readout {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
-		out, err := newMoments(t, n, histories, Options{Bands: testBands}).Project(e, k, nil).Solve(0.5)
+		out, err := newMoments(t, n, histories, Options{Bands: testBands}).Project(e,
+			k, nil).Solve(0.5)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +173,8 @@ func TestProjectProgress(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	const n, k = 10, projectWidth + 1
 	var done []int
-	newMoments(t, n, randomHistories(rng, 5, n, 6), Options{Bands: testBands[:2]}).Project(randomRows(rng, n, k), k, func(d, total int) {
+	newMoments(t, n, randomHistories(rng, 5, n, 6),
+		Options{Bands: testBands[:2]}).Project(randomRows(rng, n, k), k, func(d, total int) {
 		if total != 4 {
 			t.Errorf("total is %d, want 4", total)
 		}
@@ -197,7 +204,8 @@ func TestPrefixIsProjectionOfPrefix(t *testing.T) {
 func TestSolveSatisfiesNormalEquations(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
 	const n, k = 60, 50
-	x := newMoments(t, n, randomHistories(rng, 300, n, 12), Options{Bands: testBands}).Project(randomRows(rng, n, k), k, nil)
+	x := newMoments(t, n, randomHistories(rng, 300, n, 12),
+		Options{Bands: testBands}).Project(randomRows(rng, n, k), k, nil)
 	rows := x.rows()
 	if rows <= choleskyBlock {
 		t.Fatalf("%d unknowns are one block", rows)
@@ -240,7 +248,8 @@ func TestSolveLearnsACycle(t *testing.T) {
 		}
 	}
 	e := randomRows(rand.New(rand.NewPCG(6, 1)), n, k)
-	out, err := newMoments(t, n, histories, Options{Bands: []kalman.Band{{Rho: 0}}}).Project(e, k, nil).Solve(1e-9)
+	out, err := newMoments(t, n, histories, Options{Bands: []kalman.Band{{Rho: 0}}}).Project(e,
+		k, nil).Solve(1e-9)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,18 +257,26 @@ func TestSolveLearnsACycle(t *testing.T) {
 	out.RowsTo(rows, e, k)
 	for i := range n {
 		for j := range k {
-			if got, want := float64(rows[i*k+j])+out.Mean[j], float64(e[(i+1)%n*k+j]); math.Abs(got-want) > 1e-4 {
-				t.Errorf("item %d: coordinate %d of the query is %v, want %v, that of the next item", i, j, got, want)
+			if got, want := float64(rows[i*k+j])+out.Mean[j],
+				float64(e[(i+1)%n*k+j]); math.Abs(got-want) > 1e-4 {
+				t.Errorf(
+					"item %d: coordinate %d of the query is %v, want %v, that of the next item",
+					i, j, got, want)
 			}
 		}
 	}
 }
 
 func TestSolveErrors(t *testing.T) {
-	histories := []kalman.History{{{Item: 0, Weight: 1}, {Item: 1, Weight: 1}, {Item: 2, Weight: 1}}} // two positions, nine unknowns
-	x := newMoments(t, 3, histories, Options{Bands: testBands[:2]}).Project(randomRows(rand.New(rand.NewPCG(7, 1)), 3, 4), 4, nil)
+	// two positions, nine unknowns
+	histories := []kalman.History{
+		{{Item: 0, Weight: 1}, {Item: 1, Weight: 1}, {Item: 2, Weight: 1}},
+	}
+	rows := randomRows(rand.New(rand.NewPCG(7, 1)), 3, 4)
+	x := newMoments(t, 3, histories, Options{Bands: testBands[:2]}).Project(rows, 4, nil)
 	for ridge, want := range map[float64]string{
-		0:           "Ridge: 0 leaves the normal equations of 9 unknowns and 2 positions not positive definite",
+		0: "Ridge: 0 leaves the normal equations of 9 unknowns and 2 positions " +
+			"not positive definite",
 		-1:          "Ridge: -1",
 		math.NaN():  "Ridge: NaN",
 		math.Inf(1): "Ridge: +Inf",
@@ -274,7 +291,9 @@ func TestSolveErrors(t *testing.T) {
 }
 
 func BenchmarkProject(b *testing.B) {
-	for _, size := range []struct{ n, users, longest, k int }{{3118, 600, 273, 700}, {16427, 50000, 13, 1024}} {
+	for _, size := range []struct{ n, users, longest, k int }{
+		{3118, 600, 273, 700}, {16427, 50000, 13, 1024},
+	} {
 		b.Run(fmt.Sprintf("n=%d/k=%d/r=%d", size.n, size.k, len(testBands)), func(b *testing.B) {
 			rng := rand.New(rand.NewPCG(8, 1))
 			histories := randomHistories(rng, size.users, size.n, size.longest)
@@ -282,7 +301,8 @@ func BenchmarkProject(b *testing.B) {
 			var x *Normal
 			b.Run("project", func(b *testing.B) {
 				for b.Loop() {
-					x = newMoments(b, size.n, histories, Options{Bands: testBands}).Project(e, size.k, nil)
+					x = newMoments(b, size.n, histories, Options{Bands: testBands}).Project(e,
+						size.k, nil)
 				}
 			})
 			b.Run("solve", func(b *testing.B) {

@@ -10,13 +10,15 @@ import (
 // Σ_b W_b x_b.
 type Readout struct {
 	R, K int
-	W    []float64 // R×K×K, W_b row-major: it maps an encoder row, K numbers, to its part of the query
+	W    []float64 // R×K×K; W_b, row-major, maps an encoder row to its part of the query
 	Mean []float64 // K, μ
 }
 
 // newReadout reads W and μ out of B, (rk+1)×k.
 func newReadout(r, k int, b []float64) *Readout {
-	out := &Readout{R: r, K: k, W: make([]float64, r*k*k), Mean: append([]float64(nil), b[r*k*k:]...)}
+	out := &Readout{
+		R: r, K: k, W: make([]float64, r*k*k), Mean: append([]float64(nil), b[r*k*k:]...),
+	}
 	for band := range r {
 		transpose(out.W[band*k*k:(band+1)*k*k], b[band*k*k:(band+1)*k*k], k)
 	}
@@ -42,10 +44,13 @@ func transpose(dst, src []float64, k int) {
 // [Normal.Prefix]. O(n·R·K²).
 func (r *Readout) RowsTo(dst []float32, e []float32, k int) {
 	if k < r.K || len(e)%k != 0 || len(dst) != len(e)/k*r.R*r.K {
-		panic(fmt.Sprintf("dynamics: %d numbers for %d bands of rank %d from %d numbers in rows of %d", len(dst), r.R, r.K, len(e), k))
+		panic(fmt.Sprintf("dynamics: %d numbers for %d bands of rank %d from %d in rows of %d",
+			len(dst), r.R, r.K, len(e), k))
 	}
 	n := len(e) / k
-	w := gemm.Matrix[float32]{Rows: r.R * r.K, Cols: r.K, Stride: r.K, Data: make([]float32, len(r.W))}
+	w := gemm.Matrix[float32]{
+		Rows: r.R * r.K, Cols: r.K, Stride: r.K, Data: make([]float32, len(r.W)),
+	}
 	for i, x := range r.W {
 		w.Data[i] = float32(x)
 	}

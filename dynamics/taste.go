@@ -32,7 +32,9 @@ type Taste struct {
 // d must have a deviation. At most 2000 users count, with their first 200 events each. The
 // histories should not be those that the read-out was learned from. The result does not depend on
 // the number of processors.
-func LearnTaste(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kalman.History) (*Taste, error) {
+func LearnTaste(
+	d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kalman.History,
+) (*Taste, error) {
 	still := *d
 	still.SigmaTheta = nil // then what is expected is Σ_η Drift Δt
 	p, err := newProducts(&still, rows, encoder, histories)
@@ -67,7 +69,9 @@ type Evidence struct {
 
 // TasteEvidence compares for histories with 0, 1, 2–3, 4–7, … events. d must have a deviation and
 // Σ_θ.
-func TasteEvidence(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kalman.History) ([]Evidence, error) {
+func TasteEvidence(
+	d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kalman.History,
+) ([]Evidence, error) {
 	p, err := newProducts(d, rows, encoder, histories)
 	if err != nil {
 		return nil, err
@@ -99,7 +103,9 @@ type products struct {
 	expected      [][evidenceBuckets]float64 // k: V by d
 }
 
-func newProducts(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kalman.History) (*products, error) {
+func newProducts(
+	d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kalman.History,
+) (*products, error) {
 	if err := d.Validate(); err != nil {
 		return nil, err
 	}
@@ -107,7 +113,9 @@ func newProducts(d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kal
 		return nil, errNoDeviation()
 	}
 	k := len(d.Mean)
-	p := &products{product: make([][evidenceBuckets]float64, k), expected: make([][evidenceBuckets]float64, k)}
+	p := &products{
+		product: make([][evidenceBuckets]float64, k), expected: make([][evidenceBuckets]float64, k),
+	}
 	users := firstEvents(histories)
 	for _, h := range users {
 		for t := 0; t+1 < len(h); t++ {

@@ -11,7 +11,9 @@ import (
 
 // tasteData draws users of fixed tastes θ ~ N(0, Σ_θ) with events e = θ + ε, ε ~ N(0, Σ_ν), every
 // event on an item of its own.
-func tasteData(rng *rand.Rand, users, length int, sigmaTheta, sigmaNu []float32) (histories []kalman.History, encoder Encoder) {
+func tasteData(
+	rng *rand.Rand, users, length int, sigmaTheta, sigmaNu []float32,
+) (histories []kalman.History, encoder Encoder) {
 	k := len(sigmaTheta)
 	var items [][]float32
 	for range users {
@@ -49,7 +51,10 @@ func TestLearnTaste(t *testing.T) {
 		floor float64
 	}{{"right filter", sigmaTheta, 0}, {"learns nothing", tiny, 1}} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := &kalman.Dynamics{Bands: []kalman.Band{{}}, Mean: nothing, P0: tt.p0, SigmaEta: tiny, SigmaNu: sigmaNu}
+			d := &kalman.Dynamics{
+				Bands: []kalman.Band{{}}, Mean: nothing, P0: tt.p0,
+				SigmaEta: tiny, SigmaNu: sigmaNu,
+			}
 			got, err := LearnTaste(d, rows, encoder, histories)
 			if err != nil {
 				t.Fatal(err)
@@ -73,7 +78,8 @@ func TestLearnTaste(t *testing.T) {
 			}
 			for _, e := range evidence {
 				if math.Abs(e.Product/e.Variance-1) > 0.2 {
-					t.Errorf("%d pairs after %.1f events: products %v, expected %v", e.Pairs, e.Events, e.Product, e.Variance)
+					t.Errorf("%d pairs after %.1f events: products %v, expected %v",
+						e.Pairs, e.Events, e.Product, e.Variance)
 				}
 			}
 		})
@@ -93,8 +99,12 @@ func TestLearnTasteNeedsDeviation(t *testing.T) {
 // TestLearnTasteWithoutPairs: nothing can be learned, and nothing is claimed.
 func TestLearnTasteWithoutPairs(t *testing.T) {
 	one := []float32{1}
-	d := &kalman.Dynamics{Bands: []kalman.Band{{}}, Mean: []float32{0}, P0: one, SigmaEta: one, SigmaNu: one}
-	got, err := LearnTaste(d, func(int32) []float32 { return one }, func(int32) ([]float32, float32) { return one, 1 },
+	d := &kalman.Dynamics{
+		Bands: []kalman.Band{{}}, Mean: []float32{0}, P0: one, SigmaEta: one, SigmaNu: one,
+	}
+	rows := func(int32) []float32 { return one }
+	encoder := func(int32) ([]float32, float32) { return one, 1 }
+	got, err := LearnTaste(d, rows, encoder,
 		[]kalman.History{{{Weight: 1}}, {{Weight: -1}, {Weight: 1}}})
 	if err != nil || got.SigmaTheta[0] != 0 {
 		t.Errorf("LearnTaste = %v, %v; want Σ_θ = 0", got, err)

@@ -26,7 +26,10 @@ func newWalker(d *kalman.Dynamics, lo, hi int, rows Rows, encoder Encoder) *walk
 	if d.SigmaTheta != nil {
 		part.SigmaTheta, part.ThetaFloor = d.SigmaTheta[lo:hi], d.ThetaFloor
 	}
-	return &walker{d: part, lo: lo, hi: hi, k: len(d.Mean), rows: rows, encoder: encoder, row: make([]float32, len(d.Bands)*(hi-lo))}
+	return &walker{
+		d: part, lo: lo, hi: hi, k: len(d.Mean), rows: rows,
+		encoder: encoder, row: make([]float32, len(d.Bands)*(hi-lo)),
+	}
 }
 
 // walk folds h from nothing and calls before with each event and its encoder row g·u when w.state

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files; commit the change only if you understand what caused it")
+var update = flag.Bool("update", false,
+	"rewrite the golden files; commit the change only if you understand what caused it")
 
 // hexOf writes every bit of a state.
 func hexOf(s *State) string {
@@ -49,7 +50,9 @@ func TestGoldenStates(t *testing.T) {
 		{"both", 0.9, 3600, 601},
 	} {
 		const k = 6
-		f := &Filter{P0: make([]float32, k), SigmaEta: 1e-4, SigmaNu: 1e-4, Alpha: c.alpha, HalfLife: c.half}
+		f := &Filter{
+			P0: make([]float32, k), SigmaEta: 1e-4, SigmaNu: 1e-4, Alpha: c.alpha, HalfLife: c.half,
+		}
 		rng := lcg(1)
 		e, h := make([]float32, k), make([]float32, k)
 		for j := range k {
@@ -103,12 +106,14 @@ func TestNoFusedInstructions(t *testing.T) {
 	}
 	for _, platform := range [][]string{{"GOARCH=arm64"}, {"GOARCH=amd64", "GOAMD64=v3"}} {
 		t.Run(strings.Join(platform, " "), func(t *testing.T) {
-			if found := fused.FindAllString(assembly(t, goTool, platform, "."), -1); len(found) > 0 {
+			found := fused.FindAllString(assembly(t, goTool, platform, "."), -1)
+			if len(found) > 0 {
 				t.Errorf("fused instructions in the package: %v", found)
 			}
 			// The search itself: a product without a conversion is fused, and found.
 			if !fused.MatchString(assembly(t, goTool, platform, "./testdata/fused")) {
-				t.Error("no fused instruction found in testdata/fused, which has one: the search is broken")
+				t.Error("no fused instruction found in testdata/fused, which has one: " +
+					"the search is broken")
 			}
 		})
 	}

@@ -12,12 +12,12 @@
 //	          x̂ = x̄ + K (z − x̄)
 //	          P = (I−K) P̄ (I−K)ᵀ + K Σ_ν Kᵀ    (Joseph's form)
 //
-// # What is different here
+// # Differences
 //
 // P is diagonal, Σ_η = σ_η I and Σ_ν = σ_ν I, so all of this is done coordinate by coordinate in
 // O(k) and no matrix is ever formed. A full P_0 = QΛQᵀ is no loss: in the basis UQ it is Λ,
-// isotropic noise stays what it is, and so P stays diagonal for ever. The caller then hands over e
-// = QᵀUᵀ1_i and fe = QᵀF·1_i.
+// isotropic noise stays isotropic, and so P stays diagonal for ever. The caller then passes
+// e = QᵀUᵀ1_i and fe = QᵀF·1_i.
 //
 // There is forgetting: before an event the past fades by a = Alpha·2^(−Δt/HalfLife), which gives
 //
@@ -26,7 +26,7 @@
 // The paper has a = 1. The age Δt is the time since the newest event of the state; a late event
 // counts as Δt = 0 and does not move the time back, and the first event of a state has Δt = 0.
 //
-// # What follows
+// # Consequences
 //
 // With a diagonal P the gains K do not depend on items and weights, only on P_0, the noise, the
 // number of events and, with a half-life, their times. A state is a pure fold over the filter and

@@ -7,7 +7,7 @@ import (
 	"github.com/gsimc/gsimc/fault"
 )
 
-// Band is one memory of the past: before an event what it holds fades by a = Rho·2^(−Δt/HalfLife).
+// Band is one memory of the past. Before an event its contents fade by a = Rho·2^(−Δt/HalfLife).
 type Band struct {
 	Rho      float64 // per event, in [0, 1]; 0: the last event alone
 	HalfLife float64 // seconds; 0: no fading by time
@@ -28,11 +28,11 @@ func (b Band) Decay(dt int64) float64 {
 //	y_b ← a_b y_b + w·W_b e_i         each band, read out: y_b = W_b x_b
 //	q   = μ + Σ_b y_b + b             the expected spectrum of the next event
 //
-// The deviation b of a user from what the bands expect of everyone is a random walk, tracked by a
-// Kalman filter whose measurement is the innovation of each event, before the event enters the
-// bands:
+// The deviation b of a user from the expectation of the bands is a random walk. A Kalman filter
+// tracks it; its measurement is the innovation of each event, before the event enters the bands:
 //
-//	ν = e_i − q     P̄ = P + Σ_η (1 + Drift·Δt)     K = P̄ (P̄ + Σ_ν/w)⁻¹     b ← b + K ν     P = (I−K) P̄ (I−K)ᵀ + K (Σ_ν/w) Kᵀ
+//	ν = e_i − q          P̄ = P + Σ_η (1 + Drift·Δt)          K = P̄ (P̄ + Σ_ν/w)⁻¹
+//	b ← b + K ν          P = (I−K) P̄ (I−K)ᵀ + K (Σ_ν/w) Kᵀ
 //
 // All covariances are diagonal. The first event meets P̄ = P_0. An event without positive weight
 // moves the bands only.
@@ -48,8 +48,9 @@ type Dynamics struct {
 	SigmaNu  []float32 // Σ_ν, measurement noise
 	Drift    float64   // further process noise per second, in units of Σ_η
 
-	// What the bands have not learned of a user yet does not enter K, since the bands will take it
-	// up, but it is part of what is not known of a taste: see UncertaintyTo.
+	// SigmaTheta and ThetaFloor describe the taste of a user before the bands have learned it. They
+	// are a part of the uncertainty (see UncertaintyTo), but not of K: the bands will learn the
+	// taste.
 	SigmaTheta []float32 // k, Σ_θ, variance of the tastes of new users around μ; nil: not known
 	ThetaFloor float64   // share of it that no evidence removes, 0 to 1
 }
@@ -78,14 +79,16 @@ func (d *Dynamics) Validate() error {
 		}
 		for j, x := range v.values {
 			if !isVariance(x) {
-				faults = append(faults, fault.New(fmt.Sprintf("%s[%d]", v.name, j), x, wantVariance))
+				faults = append(faults,
+					fault.New(fmt.Sprintf("%s[%d]", v.name, j), x, wantVariance))
 				break
 			}
 		}
 	}
 	faults = append(faults, d.validateTheta()...)
 	if !(d.Drift >= 0 && d.Drift <= MaxVariance) {
-		faults = append(faults, fault.New("Drift", d.Drift, fmt.Sprintf("0 to %v", float64(MaxVariance))))
+		faults = append(faults,
+			fault.New("Drift", d.Drift, fmt.Sprintf("0 to %v", float64(MaxVariance))))
 	}
 	return errors.Join(faults...)
 }
@@ -120,7 +123,8 @@ func ValidateBands(bands []Band) error {
 	var faults []error
 	if len(bands) == 0 || len(bands) > MaxBands {
 		faults = append(faults, &fault.Fault{
-			Field: "Bands", Problem: fmt.Sprintf("there are %d", len(bands)), Want: fmt.Sprintf("1 to %d", MaxBands),
+			Field: "Bands", Problem: fmt.Sprintf("there are %d", len(bands)),
+			Want: fmt.Sprintf("1 to %d", MaxBands),
 		})
 	}
 	for b, band := range bands {
@@ -162,8 +166,10 @@ func (d *Dynamics) NewState() *State {
 // O(r·k), no allocation.
 func (d *Dynamics) Update(s *State, rows, u []float32, g, w float32, t int64) {
 	k, r := len(d.Mean), len(d.Bands)
-	if len(s.X) != r*k || len(rows) != r*k || len(u) != k || len(s.B) != len(d.P0) || len(s.P) != len(d.P0) {
-		panic(fmt.Sprintf("kalman: %d bands of rank %d, but bands of length %d, deviation %d, P %d and the event's rows %d and %d",
+	if len(s.X) != r*k || len(rows) != r*k || len(u) != k ||
+		len(s.B) != len(d.P0) || len(s.P) != len(d.P0) {
+		panic(fmt.Sprintf("kalman: %d bands of rank %d, but bands of length %d, deviation %d, "+
+			"P %d and the event's rows %d and %d",
 			r, k, len(s.X), len(s.B), len(s.P), len(rows), len(u)))
 	}
 	if d.HasDeviation() && w > 0 {
@@ -209,15 +215,15 @@ func (d *Dynamics) VarianceTo(dst []float32, s *State, now int64) {
 	}
 }
 
-// UncertaintyTo stores in dst, k long, how far q may be from the user's taste at time now:
+// UncertaintyTo stores in dst, k long, the variance of q around the user's taste at time now:
 //
 //	V = Σ_θ ∘ (ThetaFloor + (1 − ThetaFloor) / (1 + N Σ_θ/Σ_ν)) + Σ_η Drift Δt
 //
 // for a user with N events, the newest of them Δt seconds ago. The first part is the posterior
-// variance of a taste that stands still after N measurements, with a floor for what does not:
-// evidence makes it smaller. The second part is the process noise since. P is not part of it: it
-// says how far the deviation is from what it follows, which is a small part of the taste, and
-// begins at next to nothing because the bands take most of it up. There must be a deviation. O(k).
+// variance of a constant taste after N measurements, which evidence makes smaller, with a floor for
+// tastes that move. The second part is the process noise since the newest event. P is not part of
+// V: it is the error of the deviation, a small part of the taste, and begins near 0, because the
+// bands take most of the taste up. There must be a deviation. O(k).
 func (d *Dynamics) UncertaintyTo(dst []float32, s *State, now int64) {
 	moved := float32(d.Drift * float64(s.elapsed(now)))
 	for j, eta := range d.SigmaEta {

@@ -21,7 +21,8 @@ func randomDynamics(rng *rand.Rand, r, k int, noisy bool) *Dynamics {
 	if noisy {
 		d.P0, d.SigmaEta, d.SigmaNu = make([]float32, k), make([]float32, k), make([]float32, k)
 		for j := range k {
-			d.P0[j], d.SigmaEta[j], d.SigmaNu[j] = 0.01+rng.Float32(), 0.01*rng.Float32()+1e-6, 0.1+rng.Float32()
+			d.P0[j], d.SigmaEta[j], d.SigmaNu[j] =
+				0.01+rng.Float32(), 0.01*rng.Float32()+1e-6, 0.1+rng.Float32()
 		}
 		d.Drift = 0.01
 	}
@@ -48,7 +49,10 @@ func randomEvents(rng *rand.Rand, r, k, n int) []event {
 	t := int64(1_700_000_000)
 	for i := range events {
 		t += rng.Int64N(2000) - 200 // some come late
-		events[i] = event{randomVector(rng, r*k), randomVector(rng, k), 0.5 + rng.Float32(), 0.25 + 2*rng.Float32(), t}
+		events[i] = event{
+			randomVector(rng, r*k), randomVector(rng, k), 0.5 + rng.Float32(),
+			0.25 + 2*rng.Float32(), t,
+		}
 		if rng.IntN(6) == 0 {
 			events[i].w = -events[i].w
 		}
@@ -183,7 +187,8 @@ func TestVarianceShrinksWithEvidenceAndGrowsWithTime(t *testing.T) {
 		d.VarianceTo(later, s, i+1000)
 		for j := range k {
 			if !(now[j] < before[j]) || !(later[j] > now[j]) {
-				t.Fatalf("event %d, coordinate %d: variance %v before, %v after, %v later", i, j, before[j], now[j], later[j])
+				t.Fatalf("event %d, coordinate %d: variance %v before, %v after, %v later",
+					i, j, before[j], now[j], later[j])
 			}
 		}
 		copy(before, now)
@@ -211,7 +216,10 @@ func TestOnlyPositiveEventsMeasure(t *testing.T) {
 func TestGoldenDynamics(t *testing.T) {
 	const r, k = 2, 3
 	rng := lcg(2)
-	d := &Dynamics{Bands: []Band{{Rho: 0.5}, {Rho: 0.875, HalfLife: 86400}}, Mean: make([]float32, k), Drift: 0x1p-10}
+	d := &Dynamics{
+		Bands: []Band{{Rho: 0.5}, {Rho: 0.875, HalfLife: 86400}},
+		Mean:  make([]float32, k), Drift: 0x1p-10,
+	}
 	for j := range k {
 		d.Mean[j] = rng.next() / 8
 		d.P0 = append(d.P0, (1.125+rng.next())*0x1p-8)
@@ -230,7 +238,8 @@ func TestGoldenDynamics(t *testing.T) {
 		}
 		d.Update(s, rows, u, 1+rng.next()/4, 1+rng.next()/2, 1_700_000_000+i*12345)
 		if i == 0 || i == 39 {
-			fmt.Fprintf(&got, "%d events, time %d\n  bands %x\n  b     %x\n  P     %x\n", s.Events, s.Time, s.X, s.B, s.P)
+			fmt.Fprintf(&got, "%d events, time %d\n  bands %x\n  b     %x\n  P     %x\n",
+				s.Events, s.Time, s.X, s.B, s.P)
 		}
 	}
 	compareGolden(t, "dynamics.txt", got.String())
@@ -241,7 +250,8 @@ func TestDynamicsUpdateDoesNotAllocate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 5))
 	d := randomDynamics(rng, r, k, true)
 	s, rows, u, q := d.NewState(), randomVector(rng, r*k), randomVector(rng, k), make([]float32, k)
-	if n := testing.AllocsPerRun(10, func() { d.Update(s, rows, u, 1, 1, 5); d.QueryTo(q, s) }); n != 0 {
+	if n := testing.AllocsPerRun(10,
+		func() { d.Update(s, rows, u, 1, 1, 5); d.QueryTo(q, s) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

@@ -47,7 +47,9 @@ func TestExp2NegAccuracy(t *testing.T) {
 		check(rng.Float64() * 1021)
 		check(math.Exp(-rng.Float64() * 60))
 	}
-	for _, y := range []float64{0, 0.5, math.Nextafter(0.5, 0), math.Nextafter(0.5, 1), 1, 1.5, 2, 1021.5, 1022, 1e-300} {
+	for _, y := range []float64{
+		0, 0.5, math.Nextafter(0.5, 0), math.Nextafter(0.5, 1), 1, 1.5, 2, 1021.5, 1022, 1e-300,
+	} {
 		check(y)
 	}
 	t.Logf("worst error %.3f ulp", worst)
@@ -68,7 +70,9 @@ func TestExp2NegEdges(t *testing.T) {
 			t.Errorf("2^−%d = %v, want %v exactly", n, got, want)
 		}
 	}
-	for _, y := range []float64{math.Nextafter(1022, 2000), 1023, 1e6, 1e300, math.Inf(1), math.NaN()} {
+	for _, y := range []float64{
+		math.Nextafter(1022, 2000), 1023, 1e6, 1e300, math.Inf(1), math.NaN(),
+	} {
 		if got := exp2Neg(y); got != 0 {
 			t.Errorf("exp2Neg(%v) = %v, want 0", y, got)
 		}

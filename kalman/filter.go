@@ -42,7 +42,8 @@ func (f *Filter) Validate() error {
 		faults = append(faults, fault.New("SigmaNu", f.SigmaNu, wantVariance))
 	}
 	if !(f.Alpha > 0 && f.Alpha <= 1) {
-		faults = append(faults, fault.New("Alpha", f.Alpha, "a number above 0 and at most 1 (1: no forgetting)"))
+		faults = append(faults,
+			fault.New("Alpha", f.Alpha, "a number above 0 and at most 1 (1: no forgetting)"))
 	}
 	if !isHalfLife(f.HalfLife) {
 		faults = append(faults, fault.New("HalfLife", f.HalfLife, wantHalfLife))
@@ -58,8 +59,10 @@ const (
 
 // Wanted values, as faults name them.
 var (
-	wantVariance = fmt.Sprintf("a variance from %v to %v", float64(MinVariance), float64(MaxVariance))
-	wantHalfLife = fmt.Sprintf("0 (no fading by time) or %v to %v seconds", float64(minHalfLife), float64(maxHalfLife))
+	wantVariance = fmt.Sprintf("a variance from %v to %v", float64(MinVariance),
+		float64(MaxVariance))
+	wantHalfLife = fmt.Sprintf("0 (no fading by time) or %v to %v seconds",
+		float64(minHalfLife), float64(maxHalfLife))
 )
 
 // isHalfLife is written so that NaN fails.

@@ -32,7 +32,10 @@ func TestGainTo(t *testing.T) {
 
 // A weight so small that Σ_ν/w has no place in a float32 measures nothing, and spoils nothing.
 func TestWeightsOfNextToNothing(t *testing.T) {
-	d := &Dynamics{Bands: []Band{{Rho: 0.5}}, Mean: []float32{0.25}, P0: []float32{1}, SigmaEta: []float32{0.1}, SigmaNu: []float32{3}}
+	d := &Dynamics{
+		Bands: []Band{{Rho: 0.5}}, Mean: []float32{0.25}, P0: []float32{1},
+		SigmaEta: []float32{0.1}, SigmaNu: []float32{3},
+	}
 	for _, w := range []float32{1e-38, 1e-42, math.SmallestNonzeroFloat32} {
 		s, k := d.NewState(), make([]float32, 1)
 		d.GainTo(k, s, w, 0)
@@ -44,7 +47,8 @@ func TestWeightsOfNextToNothing(t *testing.T) {
 }
 
 func TestUncertaintyTo(t *testing.T) {
-	d := &Dynamics{Bands: []Band{{}}, Mean: []float32{0}, P0: []float32{1}, SigmaEta: []float32{0.5}, SigmaNu: []float32{4}, Drift: 0.1,
+	d := &Dynamics{Bands: []Band{{}}, Mean: []float32{0}, P0: []float32{1},
+		SigmaEta: []float32{0.5}, SigmaNu: []float32{4}, Drift: 0.1,
 		SigmaTheta: []float32{2}, ThetaFloor: 0.25}
 	got := make([]float32, 1)
 	for _, tt := range []struct {
@@ -64,7 +68,8 @@ func TestUncertaintyTo(t *testing.T) {
 		s.Events, s.Time = tt.events, 100
 		d.UncertaintyTo(got, s, 100+tt.age)
 		if math.Abs(float64(got[0])-tt.want) > 1e-6 {
-			t.Errorf("V after %d events, %d seconds later, is %v, want %v", tt.events, tt.age, got[0], tt.want)
+			t.Errorf("V after %d events, %d seconds later, is %v, want %v",
+				tt.events, tt.age, got[0], tt.want)
 		}
 	}
 	for want, edit := range map[string]func(*Dynamics){

@@ -23,7 +23,9 @@ func TestValidate(t *testing.T) {
 	}{
 		{"paper", func(*Filter) {}, ""},
 		{"all forgetting", func(f *Filter) { f.Alpha, f.HalfLife = 0.5, 86400 }, ""},
-		{"bounds", func(f *Filter) { f.P0[0], f.SigmaEta, f.SigmaNu = MinVariance, MaxVariance, MinVariance }, ""},
+		{"bounds", func(f *Filter) {
+			f.P0[0], f.SigmaEta, f.SigmaNu = MinVariance, MaxVariance, MinVariance
+		}, ""},
 		{"no P0", func(f *Filter) { f.P0 = nil }, "P0: want one"},
 		{"zero P0", func(f *Filter) { f.P0[1] = 0 }, "P0[1]: 0"},
 		{"negative P0", func(f *Filter) { f.P0[0] = -1 }, "P0[0]: -1"},
@@ -34,7 +36,8 @@ func TestValidate(t *testing.T) {
 		{"zero measurement noise", func(f *Filter) { f.SigmaNu = 0 }, "SigmaNu: 0"},
 		{"vast measurement noise", func(f *Filter) { f.SigmaNu = 1e13 }, "SigmaNu: 1e+13"},
 		{"zero alpha", func(f *Filter) { f.Alpha = 0 }, "Alpha: 0"},
-		{"growing alpha", func(f *Filter) { f.Alpha = math.Nextafter(1, 2) }, "Alpha: 1.0000000000000002"},
+		{"growing alpha", func(f *Filter) { f.Alpha = math.Nextafter(1, 2) },
+			"Alpha: 1.0000000000000002"},
 		{"NaN alpha", func(f *Filter) { f.Alpha = nan }, "Alpha: NaN"},
 		{"negative half-life", func(f *Filter) { f.HalfLife = -1 }, "HalfLife: -1"},
 		{"NaN half-life", func(f *Filter) { f.HalfLife = nan }, "HalfLife: NaN"},
@@ -44,7 +47,8 @@ func TestValidate(t *testing.T) {
 			f := validFilter()
 			c.change(f)
 			err := f.Validate()
-			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			if c.want == "" && err != nil || c.want != "" &&
+				(err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("Validate() = %v, want %q", err, c.want)
 			}
 		})
@@ -88,12 +92,15 @@ func TestTime(t *testing.T) {
 		{"same second", []int64{7, 7}, 7, []float64{1, 1}},
 		{"late event", []int64{100, 90}, 100, []float64{1, 1}},
 		{"late event does not age the next", []int64{100, 90, 110}, 110, []float64{0.5, 0.5, 1}},
-		{"whole range of times", []int64{math.MinInt64, math.MaxInt64}, math.MaxInt64, []float64{0, 1}},
+		{"whole range of times", []int64{math.MinInt64, math.MaxInt64},
+			math.MaxInt64, []float64{0, 1}},
 		{"across the epoch", []int64{-5, 5}, 5, []float64{0.5, 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := len(c.times)
-			f := &Filter{P0: make([]float32, k), SigmaEta: 1e-4, SigmaNu: 1e-4, Alpha: 1, HalfLife: 10}
+			f := &Filter{
+				P0: make([]float32, k), SigmaEta: 1e-4, SigmaNu: 1e-4, Alpha: 1, HalfLife: 10,
+			}
 			s := f.NewState()
 			for i, at := range c.times {
 				e := make([]float32, k)
@@ -141,13 +148,15 @@ func TestUpdateBits(t *testing.T) {
 			w, at := float32(rng.NormFloat64()), int64(rng.IntN(1e6))
 			a := f.decay(want, at)
 			for j := range k {
-				want.X[j], want.Z[j], want.P[j] = stepOracle(f, want.X[j], want.Z[j], want.P[j], e[j], fe[j], w, a)
+				want.X[j], want.Z[j],
+					want.P[j] = stepOracle(f, want.X[j], want.Z[j], want.P[j], e[j], fe[j], w, a)
 			}
 			want.advance(at)
 			f.Update(full, e, fe, w, at)
 			f.UpdateDiagonal(diag, e, h, w, at)
 			if hexOf(full) != hexOf(want) || hexOf(diag) != hexOf(want) {
-				t.Fatalf("filter %+v\nUpdate         %s\nUpdateDiagonal %s\nwant           %s", f, hexOf(full), hexOf(diag), hexOf(want))
+				t.Fatalf("filter %+v\nUpdate         %s\nUpdateDiagonal %s\nwant           %s",
+					f, hexOf(full), hexOf(diag), hexOf(want))
 			}
 		}
 	}
@@ -214,7 +223,10 @@ func TestVariancesStayPositive(t *testing.T) {
 // TestLongReplayStaysFinite folds 10,000 events of the largest weight into the same direction.
 func TestLongReplayStaysFinite(t *testing.T) {
 	for _, w := range []float32{1000, -1000} {
-		f := &Filter{P0: []float32{MaxVariance, MinVariance, 1e-3}, SigmaEta: MinVariance, SigmaNu: MaxVariance, Alpha: 1}
+		f := &Filter{
+			P0: []float32{MaxVariance, MinVariance, 1e-3}, SigmaEta: MinVariance,
+			SigmaNu: MaxVariance, Alpha: 1,
+		}
 		s := f.NewState()
 		e := []float32{1, 1, -1}
 		for i := range 10_000 {
@@ -226,7 +238,8 @@ func TestLongReplayStaysFinite(t *testing.T) {
 					t.Errorf("w=%v: coordinate %d is x̂=%v z=%v P=%v", w, j, s.X[j], s.Z[j], s.P[j])
 				}
 			}
-			if want := float64(w) * float64(e[j]) * 10_000; math.Abs(float64(s.Z[j])-want) > 1e-3*math.Abs(want) {
+			want := float64(w) * float64(e[j]) * 10_000
+			if math.Abs(float64(s.Z[j])-want) > 1e-3*math.Abs(want) {
 				t.Errorf("z[%d] = %v, want about %v", j, s.Z[j], want)
 			}
 		}

@@ -8,8 +8,10 @@ import (
 // kernel holds the loops over the coordinates of an update. The coordinates are independent of each
 // other, and every operation is rounded on its own, so all kernels give the same bits.
 type kernel struct {
-	name  string
-	lanes int // coordinates taken at a time; a function leaves those over to the generic one, except for lanes = 1
+	name string
+	// lanes is the number of coordinates taken at a time. With lanes > 1 the functions leave the
+	// remaining coordinates to the generic kernel.
+	lanes int
 
 	// filter is UpdateDiagonal: predict, measure, correct.
 	filter func(x, z, p, e, h []float32, a, a2, w, eta, nu float32)

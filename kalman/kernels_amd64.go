@@ -2,8 +2,8 @@ package kalman
 
 import "golang.org/x/sys/cpu"
 
-// kernels lists what this processor can do. x/sys/cpu knows a feature only if the operating system
-// saves its registers.
+// kernels returns the kernels that this processor can run, the best last. x/sys/cpu knows a feature
+// only if the operating system saves its registers.
 func kernels() []kernel {
 	all := []kernel{generic}
 	if cpu.X86.HasAVX2 {

@@ -2,5 +2,5 @@
 
 package kalman
 
-// kernels lists what this processor can do.
+// kernels returns the kernels that this processor can run, the best last.
 func kernels() []kernel { return []kernel{generic} }

@@ -28,7 +28,9 @@ func guarded(rng *rand.Rand, n int, positive bool) (whole, inside []float32) {
 
 // sameBits compares two slices bit by bit.
 func sameBits(a, b []float32) bool {
-	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
+	return slices.EqualFunc(a, b, func(x, y float32) bool {
+		return math.Float32bits(x) == math.Float32bits(y)
+	})
 }
 
 // TestKernelsAgree compares every kernel of this processor with the generic one, around the lengths
@@ -47,7 +49,8 @@ func TestKernelsAgree(t *testing.T) {
 }
 
 func testKernel(k *kernel, rng *rand.Rand, n, bands int) bool {
-	vector := func(length int, positive bool) [2][2][]float32 { // for either kernel: whole and inside
+	// for either kernel: whole and inside
+	vector := func(length int, positive bool) [2][2][]float32 {
 		whole, inside := guarded(rng, length, positive)
 		copied := slices.Clone(whole)
 		return [2][2][]float32{{whole, inside}, {copied, copied[16 : 16+length : 16+length]}}
@@ -58,7 +61,9 @@ func testKernel(k *kernel, rng *rand.Rand, n, bands int) bool {
 	_, mean := guarded(rng, n, false)
 	_, eta := guarded(rng, n, true)
 	_, nu := guarded(rng, n, true)
-	a, w, g, growth := rng.Float32(), float32(math.Ldexp(rng.Float64(), rng.IntN(140)-130)), rng.Float32(), 10*rng.Float32()
+	a, w, g, growth :=
+		rng.Float32(), float32(math.Ldexp(rng.Float64(), rng.IntN(140)-130)),
+		rng.Float32(), 10*rng.Float32()
 	for i, k := range []*kernel{k, &generic} {
 		x, z, p := x[i][1], z[i][1], p[i][1]
 		k.updateFilter(x[:n], z, p, e, h[:n], a, float32(a*a), w, 1e-4, 1e-4)
@@ -76,7 +81,10 @@ func testKernel(k *kernel, rng *rand.Rand, n, bands int) bool {
 // BenchmarkDynamicsUpdate folds events of many users, whose states do not fit into the caches.
 func BenchmarkDynamicsUpdate(b *testing.B) {
 	const k, r, users, items = 256, 3, 20_000, 5_000
-	d := &Dynamics{Bands: make([]Band, r), Mean: make([]float32, k), P0: make([]float32, k), SigmaEta: make([]float32, k), SigmaNu: make([]float32, k)}
+	d := &Dynamics{
+		Bands: make([]Band, r), Mean: make([]float32, k), P0: make([]float32, k),
+		SigmaEta: make([]float32, k), SigmaNu: make([]float32, k),
+	}
 	for j := range k {
 		d.P0[j], d.SigmaEta[j], d.SigmaNu[j] = 1e-3, 1e-4, 1e-2
 	}

@@ -118,7 +118,10 @@ func (p *pair) row(item int) []float32 { return toFloat32(p.oracle.u.RawRowView(
 
 // run folds random events into both, and calls check with our state before each event and
 // after it.
-func run(t *testing.T, alpha float64, check func(t *testing.T, p *pair, before State, item int, w float64)) {
+func run(
+	t *testing.T, alpha float64,
+	check func(t *testing.T, p *pair, before State, item int, w float64),
+) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(11, 12))
 	p := newPair(rng, alpha)
@@ -135,7 +138,9 @@ func run(t *testing.T, alpha float64, check func(t *testing.T, p *pair, before S
 	}
 }
 
-func forEachAlpha(t *testing.T, check func(t *testing.T, p *pair, before State, item int, w float64)) {
+func forEachAlpha(
+	t *testing.T, check func(t *testing.T, p *pair, before State, item int, w float64),
+) {
 	for name, alpha := range map[string]float64{"paper": 1, "forgetting": 0.9} {
 		t.Run(name, func(t *testing.T) { run(t, alpha, check) })
 	}
@@ -218,7 +223,8 @@ func TestFullCovarianceByRotation(t *testing.T) {
 	for range 50 {
 		item, w := rng.IntN(paperItems), 1+rng.Float64()
 		p.oracle.step(item, w)
-		p.filter.Update(p.state, toFloat32(rotated.RawRowView(item)), toFloat32(predictor.RawRowView(item)), float32(w), 0)
+		p.filter.Update(p.state, toFloat32(rotated.RawRowView(item)),
+			toFloat32(predictor.RawRowView(item)), float32(w), 0)
 	}
 	var x mat.VecDense
 	x.MulVec(q, mat.NewVecDense(k, toFloat64(p.state.X)))
@@ -286,6 +292,8 @@ func toFloat64(v []float32) []float64 {
 
 func clone(s *State) State {
 	c := *s
-	c.X, c.Z, c.P = append([]float32(nil), s.X...), append([]float32(nil), s.Z...), append([]float32(nil), s.P...)
+	c.X, c.Z, c.P =
+		append([]float32(nil), s.X...), append([]float32(nil), s.Z...),
+		append([]float32(nil), s.P...)
 	return c
 }

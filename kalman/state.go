@@ -6,11 +6,12 @@ import (
 	"slices"
 )
 
-// State is what is known of one user, by a [Filter] or by [Dynamics]. It is derived: folding the
+// State is the estimate of one user, by a [Filter] or by [Dynamics]. It is derived: folding the
 // same events into NewState gives the same bits.
 type State struct {
-	X      []float32 // Filter: k, x̂, the estimated spectrum. Dynamics: r·k, the bands y_1 … y_r
-	Z      []float32 // Filter: k, z = Uᵀs, the spectrum of the signal seen so far, faded by the forgetting
+	X []float32 // Filter: k, x̂, the estimated spectrum. Dynamics: r·k, the bands y_1 … y_r
+	// Filter: k, z = Uᵀs, the spectrum of the signal seen so far, faded by the forgetting
+	Z      []float32
 	B      []float32 // Dynamics: k, the deviation b; nil if there is none
 	P      []float32 // k, diag P: the variance of x̂, or of b; nil if there is neither
 	Events uint64    // events folded in
@@ -20,7 +21,7 @@ type State struct {
 // Update folds one event into s: predict, measure, correct. All of e and fe are k long:
 //
 //	e  = Uᵀ1_i, the item's row of the basis
-//	fe = F·1_i, its prediction; H∘e for a filter that is diagonal in this basis (see UpdateDiagonal)
+//	fe = F·1_i, its prediction; H∘e for a filter diagonal in this basis (see UpdateDiagonal)
 //	w  = the weight of the event, finite, |w| ≤ 1000 or so; a negative weight takes back
 //	t  = its time in seconds
 //
@@ -44,7 +45,8 @@ func (f *Filter) Update(s *State, e, fe []float32, w float32, t int64) {
 func (f *Filter) UpdateDiagonal(s *State, e, h []float32, w float32, t int64) {
 	k := f.checkLen(s, e, h)
 	a := f.decay(s, t)
-	inUse.updateFilter(s.X[:k], s.Z[:k], s.P[:k], e[:k], h[:k], a, float32(a*a), w, f.SigmaEta, f.SigmaNu)
+	inUse.updateFilter(s.X[:k], s.Z[:k], s.P[:k], e[:k], h[:k],
+		a, float32(a*a), w, f.SigmaEta, f.SigmaNu)
 	s.advance(t)
 }
 
@@ -100,8 +102,10 @@ func (s *State) advance(t int64) {
 func (f *Filter) checkLen(s *State, e, g []float32) int {
 	k := len(f.P0)
 	if len(s.X) != k || len(s.Z) != k || len(s.P) != k || len(e) != k || len(g) != k {
-		panic(fmt.Sprintf("kalman: rank %d, but x̂ has length %d, z %d, P %d and the event's rows %d and %d",
-			k, len(s.X), len(s.Z), len(s.P), len(e), len(g)))
+		panic(
+			fmt.Sprintf(
+				"kalman: rank %d, but x̂ has length %d, z %d, P %d and the event's rows %d and %d",
+				k, len(s.X), len(s.Z), len(s.P), len(e), len(g)))
 	}
 	return k
 }

@@ -1,7 +1,7 @@
 #include "textflag.h"
 
-// Each loop takes 16 coordinates at a time; what is left is for Go. Products and sums are separate instructions, in the order of the
-// Go code, so that the bits are the same.
+// Each loop takes 16 coordinates at a time and leaves the remaining ones to Go. Products and sums are
+// separate instructions, in the order of the Go code, so the bits are the same.
 
 DATA kalman_one<>+0(SB)/4, $1.0
 GLOBL kalman_one<>(SB), RODATA|NOPTR, $4

@@ -52,11 +52,13 @@ const (
 // once and with itself. K is then rounded to float32, which is not for the finest tolerances.
 func denseIsFaster(items int, events, pairs float64, opt Options) bool {
 	n := float64(items)
-	if opt.Graph.Kind != Hypergraph || opt.Tolerance < eigen.SingleTolerance || items > maxGramItems || 4*n*n > maxGramBytes {
+	if opt.Graph.Kind != Hypergraph || opt.Tolerance < eigen.SingleTolerance ||
+		items > maxGramItems || 4*n*n > maxGramBytes {
 		return false
 	}
 	products := eigen.TypicalProducts(items, opt.Rank)
-	forming := pairs*secondsPerPair + n*n*(secondsPerAdding*math.Ceil(events/gramChunk)+secondsPerFinish)
+	forming := pairs*secondsPerPair +
+		n*n*(secondsPerAdding*math.Ceil(events/gramChunk)+secondsPerFinish)
 	return forming+products*n*n*secondsPerEntry < products*events*secondsPerRow
 }
 

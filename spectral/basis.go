@@ -13,10 +13,16 @@ import (
 
 // Basis is the truncated eigenbasis of an item graph.
 type Basis struct {
-	N, K    int
-	U       []float64 // n×k row-major; column j belongs to Kappa[j]; orthonormal except for NystromPaper
-	Kappa   []float64 // k eigenvalues of K, descending, before any division
-	Lambda  []float64 // k eigenvalues of Ł, ascending: 1−κ, or 1−κ/κ_1 for a degree exponent other than 1
+	N, K int
+
+	// U holds the eigenvectors, n×k row-major: column j belongs to Kappa[j]. The columns are
+	// orthonormal, except for NystromPaper.
+	U []float64
+
+	// Kappa holds the k eigenvalues of K, descending and undivided. Lambda holds those of Ł,
+	// ascending: 1−κ, or 1−κ/κ_1 for a degree exponent other than 1.
+	Kappa, Lambda []float64
+
 	Degrees []int64   // n: training users of each item, which is d_v unless the graph has windows
 	Scale   []float64 // n: the diagonal of D_v^{-s/2}, or of D^{-1/2} for the covariance graph
 	Report  Report
@@ -44,7 +50,8 @@ func (r Report) String() string {
 // newBasis is the basis of the pairs, before finish.
 func newBasis(p *eigen.Pairs, solver string) *Basis {
 	return &Basis{N: p.U.Rows, K: p.U.Cols, U: p.U.Data, Kappa: p.Kappa, Report: Report{
-		Solver: solver, Residual: p.Report.Residual, Passes: p.Report.Vectors, Restarts: p.Report.Restarts,
+		Solver: solver, Residual: p.Report.Residual, Passes: p.Report.Vectors,
+		Restarts: p.Report.Restarts,
 	}}
 }
 

@@ -54,13 +54,17 @@ func genreIncidence(m, n, genres int, mean float64) *Incidence {
 // BenchmarkSolve is of 200,000 users and 11.4 million interactions; go test -cpu 1 -bench
 // Solve/n=17770 -benchtime 1x.
 func BenchmarkSolve(b *testing.B) {
-	for _, size := range []struct{ m, n, genres, k int }{{20000, 4000, 150, 128}, {200000, 17770, 600, 500}} {
+	for _, size := range []struct{ m, n, genres, k int }{{20000, 4000, 150, 128},
+		{200000, 17770, 600, 500}} {
 		b.Run(fmt.Sprintf("n=%d/k=%d", size.n, size.k), func(b *testing.B) {
 			r := genreIncidence(size.m, size.n, size.genres, 57.5)
 			var basis *Basis
 			for b.Loop() {
 				var err error
-				basis, err = Solve(r, Options{Graph: Graph{Kind: Hypergraph, DegreeExponent: 1}, Rank: size.k, Tolerance: 1e-4, Seed: 1})
+				basis, err = Solve(r, Options{
+					Graph: Graph{Kind: Hypergraph, DegreeExponent: 1},
+					Rank:  size.k, Tolerance: 1e-4, Seed: 1,
+				})
 				if err != nil {
 					b.Fatal(err)
 				}

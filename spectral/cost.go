@@ -10,7 +10,7 @@ import (
 // What the iteration does is only known when it is done. These are typical of graphs of shops,
 // films and clicks.
 const (
-	eigenWork     = 45  // operations for each m³ of an eigenproblem of size m, as if they were those of products
+	eigenWork     = 45  // operations for each m³ of an eigenproblem of size m, as fast as products
 	eigenProblems = 3   // of the size of the whole space, of all checks together
 	tallSlowdown  = 1.4 // of products of tall matrices with blocks
 	measuringWork = 16  // operations for each n·k² of the last Rayleigh–Ritz step
@@ -19,11 +19,12 @@ const (
 
 // Work of forming and using K, in the units of package cost.
 const (
-	chunkWork      = 40   // scattered additions for each interaction that is put into a chunk
-	chunkBytes     = 6    // that are moved for each element of K with each chunk
-	finishBytes    = 64   // for each element of K when it is scaled and mirrored
-	sparseRows     = 1.5  // rows of 128 bytes that are fetched for each interaction and 32 vectors, both ways
-	covarianceRows = 5.5  // the same for each neighbour of an item, whose covariance is computed each time
+	chunkWork   = 40  // scattered additions for each interaction that is put into a chunk
+	chunkBytes  = 6   // that are moved for each element of K with each chunk
+	finishBytes = 64  // for each element of K when it is scaled and mirrored
+	sparseRows  = 1.5 // rows of 128 bytes fetched for each interaction and 32 vectors, both ways
+	// covarianceRows is sparseRows for each neighbour of an item; its covariance is computed anew.
+	covarianceRows = 5.5
 	neighbourWork  = 10.0 // scattered additions for each pair of items of a user, sorting included
 )
 
@@ -33,7 +34,8 @@ func Cost(r *Incidence, opt Options) []cost.Stage {
 		opt.Tolerance = DefaultTolerance
 	}
 	n, k := float64(r.NumItems), float64(opt.Rank)
-	m, vectors, size := float64(eigen.TypicalSpace(r.NumItems, opt.Rank)), eigen.TypicalProducts(r.NumItems, opt.Rank), 4.0
+	m := float64(eigen.TypicalSpace(r.NumItems, opt.Rank))
+	vectors, size := eigen.TypicalProducts(r.NumItems, opt.Rank), 4.0
 	if opt.Tolerance < eigen.SingleTolerance {
 		size = 8
 	}
@@ -51,12 +53,15 @@ func Cost(r *Incidence, opt Options) []cost.Stage {
 	scratch := size * eigen.BlockSize * n * (maxGroups + 6)
 	return []cost.Stage{
 		graph,
-		{Name: "eigenvectors: products", Work: products, Peak: space + scratch, Kept: space + scratch},
-		{Name: "eigenvectors: iteration", Work: iteration, Peak: 2.5 * basis, Kept: basis - space - scratch - graph.Kept},
+		{Name: "eigenvectors: products", Work: products, Peak: space + scratch,
+			Kept: space + scratch},
+		{Name: "eigenvectors: iteration", Work: iteration, Peak: 2.5 * basis,
+			Kept: basis - space - scratch - graph.Kept},
 	}
 }
 
-// graphCost is the cost of making the graph of r, and of multiplying a number of vectors with its K.
+// graphCost is the cost of making the graph of r, and of multiplying a number of vectors with its
+// K.
 func graphCost(r *Incidence, opt Options, vectors float64) (graph cost.Stage, products cost.Work) {
 	n := float64(r.NumItems)
 	events, users, pairs := r.windowedSize(opt.Graph.Window)
@@ -126,7 +131,9 @@ func (r *Incidence) windowedSize(w int) (events, edges, pairs float64) {
 			at += (d - w + w/2 - 1) / (w / 2)
 			d = w
 		}
-		events, edges, pairs = events+float64(at*d), edges+float64(at), pairs+float64(at)*float64(d)*float64(d+1)/2
+		events += float64(at * d)
+		edges += float64(at)
+		pairs += float64(at) * float64(d) * float64(d+1) / 2
 	}
 	return events, edges, pairs
 }

@@ -23,7 +23,8 @@ func TestWindowedSize(t *testing.T) {
 			want += d * (d + 1) / 2
 		}
 		if int(events) != len(cut.Item) || int(edges) != cut.NumUsers() || pairs != want {
-			t.Errorf("windows of %d: %v events and %v pairs in %v edges, want %d and %v in %d", w, events, pairs, edges, len(cut.Item), want, cut.NumUsers())
+			t.Errorf("windows of %d: %v events and %v pairs in %v edges, want %d and %v in %d",
+				w, events, pairs, edges, len(cut.Item), want, cut.NumUsers())
 		}
 	}
 }

@@ -172,7 +172,8 @@ func DefaultFilter(name string) Filter {
 func (f Filter) Validate() error {
 	kind := FilterByName(f.Name)
 	if kind == nil {
-		return fault.New("Filter", fmt.Sprintf("%q", f.Name), "one of "+strings.Join(FilterNames, ", "))
+		return fault.New("Filter", fmt.Sprintf("%q", f.Name),
+			"one of "+strings.Join(FilterNames, ", "))
 	}
 	for _, p := range kind.Parameters {
 		if v := *p.at(&f); !p.allows(v) {
@@ -209,7 +210,8 @@ func (f Filter) String() string {
 // the lengths differ or the filter has no known name.
 func (f Filter) ResponseTo(dst, lambda []float64) {
 	if len(dst) != len(lambda) {
-		panic(fmt.Sprintf("spectral: response of length %d for %d eigenvalues", len(dst), len(lambda)))
+		panic(fmt.Sprintf("spectral: response of length %d for %d eigenvalues",
+			len(dst), len(lambda)))
 	}
 	kind := FilterByName(f.Name)
 	if kind == nil {

@@ -60,7 +60,8 @@ func TestFilterValidate(t *testing.T) {
 	}{
 		{func(f *Filter) { f.Phi = 0 }, Tikhonov, "Phi: 0, want a finite number above 0"},
 		{func(f *Filter) { f.Phi = math.Inf(1) }, InverseCosine, "Phi: +Inf"},
-		{func(f *Filter) { f.Gamma = -1 }, Diffusion, "Gamma: -1, want a finite number of at least 0"},
+		{func(f *Filter) { f.Gamma = -1 }, Diffusion,
+			"Gamma: -1, want a finite number of at least 0"},
 		{func(f *Filter) { f.A = 1.9 }, RandomWalk, "A: 1.9, want a finite number of at least 2"},
 		{func(f *Filter) { f.Power = math.NaN() }, PowerFilter, "Power: NaN"},
 		{func(f *Filter) { f.Name = "boxcar" }, Cutoff, `Filter: "boxcar", want one of tikhonov`},
@@ -90,7 +91,8 @@ func TestFiltersTable(t *testing.T) {
 			if err := f.Validate(); (err != nil) != p.Open {
 				t.Errorf("%s: %s at its least value: %v", kind.Name, p.Field, err)
 			}
-			if !reflect.ValueOf(f).FieldByName(p.Field).IsValid() || *p.at(&f) != p.Least || !kind.Uses(p.Field) {
+			if !reflect.ValueOf(f).FieldByName(p.Field).IsValid() ||
+				*p.at(&f) != p.Least || !kind.Uses(p.Field) {
 				t.Errorf("%s: no field %s", kind.Name, p.Field)
 			}
 		}

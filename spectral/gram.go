@@ -42,7 +42,8 @@ type visit struct {
 func newChunk(g *hypergraph, first int) (c *userChunk, next int) {
 	r := g.r
 	next = first + 1
-	for next < r.NumUsers() && r.Ptr[next+1]-r.Ptr[first] <= gramChunk && next-first < maxChunkUsers {
+	for next < r.NumUsers() && r.Ptr[next+1]-r.Ptr[first] <= gramChunk &&
+		next-first < maxChunkUsers {
 		next++
 	}
 	base, size := r.Ptr[first], int(r.Ptr[next]-r.Ptr[first])

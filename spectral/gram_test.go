@@ -20,7 +20,8 @@ func TestGramAgainstOracle(t *testing.T) {
 			want := denseK(Graph{Kind: Hypergraph, DegreeExponent: s}, r)
 			for i := range n {
 				for j := range n {
-					if got, want := float64(op.k[i*n+j]), want.At(i, j); math.Abs(got-want) > 1e-6*want {
+					if got, want := float64(op.k[i*n+j]),
+						want.At(i, j); math.Abs(got-want) > 1e-6*want {
 						t.Fatalf("n=%d s=%v: K[%d, %d] = %v, want %v", n, s, i, j, got, want)
 					}
 				}
@@ -79,7 +80,9 @@ func TestDenseWhereItPays(t *testing.T) {
 		}
 		r.Ptr = append(r.Ptr, int64(len(r.Item)))
 	}
-	opt := Options{Graph: Graph{Kind: Hypergraph, DegreeExponent: 1}, Rank: 200, Tolerance: DefaultTolerance}
+	opt := Options{
+		Graph: Graph{Kind: Hypergraph, DegreeExponent: 1}, Rank: 200, Tolerance: DefaultTolerance,
+	}
 	if !newHypergraph(1, r).denseIsFaster(opt) {
 		t.Error("800 interactions an item: sparse")
 	}

@@ -39,7 +39,8 @@ type Graph struct {
 // fields are Graph, DegreeExponent and Window.
 func (g Graph) Validate() error {
 	if g.Window != 0 && (g.Window < 2 || g.Window > MaxWindow) {
-		return fault.New("Window", g.Window, fmt.Sprintf("2 to %d events, or 0 for whole histories", MaxWindow))
+		return fault.New("Window", g.Window,
+			fmt.Sprintf("2 to %d events, or 0 for whole histories", MaxWindow))
 	}
 	switch g.Kind {
 	case Covariance:
@@ -84,7 +85,7 @@ func newGraph(g Graph, r *Incidence) (itemGraph, error) {
 		if len(c.col) == 0 {
 			return nil, &fault.Fault{
 				Field: "Graph", Got: Covariance,
-				Problem: "has no edges, because no two items occur together more often than by chance",
+				Problem: "has no edges: no two items occur together more often than by chance",
 				Advice:  []fault.Change{{Verb: "set", Field: "Graph", To: Hypergraph}},
 			}
 		}

@@ -17,7 +17,9 @@ type hypergraph struct {
 }
 
 func newHypergraph(s float64, r *Incidence) *hypergraph {
-	g := &hypergraph{r: r, vScale: make([]float64, r.NumItems), eScale: make([]float64, r.NumUsers())}
+	g := &hypergraph{
+		r: r, vScale: make([]float64, r.NumItems), eScale: make([]float64, r.NumUsers()),
+	}
 	for i, d := range r.Degrees() {
 		if d > 0 {
 			g.vScale[i] = math.Pow(float64(d), -s/2)

@@ -29,7 +29,8 @@ func (r *Incidence) Validate() error {
 	}
 	if r.NumItems > math.MaxInt32 || len(r.Ptr) > math.MaxInt32 {
 		return &fault.Fault{Field: "NumItems", Got: r.NumItems,
-			Problem: fmt.Sprintf("with %d users is too many", r.NumUsers()), Want: "at most 2^31-1 of each"}
+			Problem: fmt.Sprintf("with %d users is too many", r.NumUsers()),
+			Want:    "at most 2^31-1 of each"}
 	}
 	if r.Ptr[0] != 0 || r.Ptr[len(r.Ptr)-1] != int64(len(r.Item)) {
 		return &fault.Fault{Field: "Ptr", Problem: "the row pointers do not span the items"}
@@ -37,15 +38,20 @@ func (r *Incidence) Validate() error {
 	last := make([]int32, r.NumItems) // last[i] = 1 + the newest user that has item i
 	for u := range r.NumUsers() {
 		if r.Ptr[u] > r.Ptr[u+1] {
-			return &fault.Fault{Field: "Ptr", Problem: fmt.Sprintf("row %d ends before it begins", u)}
+			return &fault.Fault{
+				Field: "Ptr", Problem: fmt.Sprintf("row %d ends before it begins", u),
+			}
 		}
 		for _, i := range r.Item[r.Ptr[u]:r.Ptr[u+1]] {
 			if i < 0 || int(i) >= r.NumItems {
-				return &fault.Fault{Field: "Item", Problem: fmt.Sprintf("user %d has item %d", u, i),
-					Want: fmt.Sprintf("0 to %d", r.NumItems-1)}
+				return &fault.Fault{Field: "Item",
+					Problem: fmt.Sprintf("user %d has item %d", u, i),
+					Want:    fmt.Sprintf("0 to %d", r.NumItems-1)}
 			}
 			if last[i] == int32(u)+1 {
-				return &fault.Fault{Field: "Item", Problem: fmt.Sprintf("user %d has item %d twice", u, i)}
+				return &fault.Fault{
+					Field: "Item", Problem: fmt.Sprintf("user %d has item %d twice", u, i),
+				}
 			}
 			last[i] = int32(u) + 1
 		}

@@ -46,7 +46,8 @@ const maxCGSteps = 2000
 func (m *MRFCF) FilterTo(dst, s []float64, b int) error {
 	size := m.op.Dim() * b
 	if len(dst) != size || len(s) != size {
-		panic(fmt.Sprintf("spectral: MRFCF block of %d and %d values, want %d×%d", len(dst), len(s), m.op.Dim(), b))
+		panic(fmt.Sprintf("spectral: MRFCF block of %d and %d values, want %d×%d",
+			len(dst), len(s), m.op.Dim(), b))
 	}
 	x := make([]float64, size) // M x = s
 	r := append([]float64(nil), s...)

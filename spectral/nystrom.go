@@ -61,20 +61,23 @@ func (o NystromOptions) withDefaults(k, n int) NystromOptions {
 // have Nystrom before them: other options have like names.
 func (o NystromOptions) validate(k, n int) error {
 	if o.Form != "" && o.Form != NystromPaper && o.Form != NystromOrthonormal {
-		return fault.New("NystromForm", fmt.Sprintf("%q", o.Form), NystromPaper+" or "+NystromOrthonormal)
+		return fault.New("NystromForm", fmt.Sprintf("%q", o.Form),
+			NystromPaper+" or "+NystromOrthonormal)
 	}
 	for _, c := range []struct {
 		field string
 		value int
-	}{{"Landmarks", o.Landmarks}, {"Nystrom.Oversample", o.Oversample}, {"Nystrom.Power", o.Power}} {
+	}{{"Landmarks", o.Landmarks}, {"Nystrom.Oversample", o.Oversample},
+		{"Nystrom.Power", o.Power}} {
 		if c.value < 0 {
 			return fault.New(c.field, c.value, "at least 0")
 		}
 	}
 	if l := o.withDefaults(k, n).Landmarks; l < k || l > n {
 		return &fault.Fault{
-			Field: "Landmarks", Got: l, Problem: fmt.Sprintf("does not fit rank %d and %d items", k, n),
-			Want: fmt.Sprintf("%d to %d", k, n),
+			Field: "Landmarks", Got: l,
+			Problem: fmt.Sprintf("does not fit rank %d and %d items", k, n),
+			Want:    fmt.Sprintf("%d to %d", k, n),
 		}
 	}
 	return nil
@@ -145,7 +148,9 @@ func (s shiftedOp) ApplyTo(dst, x []float64, b int) {
 // returns κ.
 func rayleighQuotients(op eigen.Operator[float64], u dense.Matrix[float64]) []float64 {
 	norms := dense.ColumnNorms(u)
-	dense.ScaleColumns(u, func(j int) float64 { return 1 / max(norms[j], math.SmallestNonzeroFloat64) })
+	dense.ScaleColumns(u, func(j int) float64 {
+		return 1 / max(norms[j], math.SmallestNonzeroFloat64)
+	})
 	ku := dense.New[float64](u.Rows, u.Cols)
 	eigen.MultiplyTo(ku, op, u)
 	kappa := make([]float64, u.Cols)

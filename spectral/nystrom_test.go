@@ -20,7 +20,11 @@ func TestNystromOnTheCovarianceGraph(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Solve(r, Options{Graph: g, Rank: k, Solver: SolverNystrom, Nystrom: NystromOptions{Landmarks: 200, Power: 20, Refine: 20}})
+	b, err := Solve(r, Options{
+		Graph: g, Rank: k, Solver: SolverNystrom, Nystrom: NystromOptions{
+			Landmarks: 200, Power: 20, Refine: 20,
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,8 +41,11 @@ type Options struct {
 	// total. The share done/total is an estimate.
 	Progress func(done, total int)
 
-	meter            *eigen.Meter // reports to Progress
-	forming, product float64      // of K and of K with one vector, in seconds of cost.Typical; for meter
+	meter *eigen.Meter // reports to Progress
+
+	// forming and product are the times of forming K and of multiplying it with one vector, in
+	// seconds of cost.Typical. The meter needs them.
+	forming, product float64
 }
 
 // validate returns the first fault of the options and of r.
@@ -65,7 +68,8 @@ func (o *Options) validate(r *Incidence) error {
 	case SolverNystrom:
 		return o.Nystrom.validate(o.Rank, r.NumItems)
 	}
-	return fault.New("Solver", o.Solver, fmt.Sprintf("%s, %s or %s", SolverAuto, SolverExact, SolverNystrom))
+	return fault.New("Solver", o.Solver,
+		fmt.Sprintf("%s, %s or %s", SolverAuto, SolverExact, SolverNystrom))
 }
 
 // CheckRank returns the fault of a rank that no graph with that number of items has.
@@ -90,7 +94,8 @@ var ErrNotConverged = errors.New("the eigenbasis has not converged")
 func notConverged(residual, tolerance float64) error {
 	return &fault.Fault{
 		Field: "Tolerance",
-		Err: fmt.Errorf("%w, its largest residual %.2e is above %.2e; a graph in many pieces converges badly",
+		Err: fmt.Errorf(
+			"%w, its largest residual %.2e is above %.2e; a graph in many pieces converges badly",
 			ErrNotConverged, residual, tolerance),
 		Advice: []fault.Change{
 			{Verb: "set", Field: "MinUserEvents", To: "5"},

@@ -15,7 +15,7 @@ import (
 // the theorem of Perron and Frobenius. A block Krylov space sees as many copies of an eigenvalue as
 // the block has columns, so a graph in many pieces needs these put in.
 type pieces struct {
-	of    []int32   // the piece of each item, the one with the most items being 0; −1 for an item without neighbours and loop
+	of    []int32   // the piece of each item, by falling size from 0 on; −1 for an isolated item
 	root  []float64 // D^{1/2}, normalised in each piece
 	count int
 }
@@ -198,7 +198,9 @@ func (s *disjointSets) bySize(linked []bool) []int32 {
 		}
 		size[r]++
 	}
-	slices.SortFunc(roots, func(a, b int32) int { return cmp.Or(cmp.Compare(size[b], size[a]), cmp.Compare(a, b)) })
+	slices.SortFunc(roots, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(size[b], size[a]), cmp.Compare(a, b))
+	})
 	number := size // not needed any more
 	for c, r := range roots {
 		number[r] = int32(c)

@@ -48,7 +48,10 @@ func brokenIncidence(rng *rand.Rand, large, small int) *Incidence {
 func TestPiecesAgainstOracle(t *testing.T) {
 	const small = 45 // with the large one more than a block of the Lanczos solver
 	r := brokenIncidence(rand.New(rand.NewPCG(50, 51)), 480, small)
-	for _, g := range []Graph{{Kind: Hypergraph, DegreeExponent: 1}, {Kind: Covariance}, {Kind: Hypergraph, DegreeExponent: 1, Window: 2}} {
+	for _, g := range []Graph{
+		{Kind: Hypergraph, DegreeExponent: 1}, {Kind: Covariance},
+		{Kind: Hypergraph, DegreeExponent: 1, Window: 2},
+	} {
 		for _, k := range []int{20, small + 1, 60} {
 			t.Run(fmt.Sprintf("%s/w=%d/k=%d", g.Kind, g.Window, k), func(t *testing.T) {
 				b, err := Solve(r, Options{Graph: g, Rank: k, Seed: 5})
@@ -102,7 +105,8 @@ func TestFindPiecesAgainstOracle(t *testing.T) {
 				size[c]++
 				for j := range i {
 					if (p.of[j] == c) != (want[j] == want[i]) {
-						t.Fatalf("items %d and %d are in pieces %d and %d, oracle %d and %d", i, j, c, p.of[j], want[i], want[j])
+						t.Fatalf("items %d and %d are in pieces %d and %d, oracle %d and %d",
+							i, j, c, p.of[j], want[i], want[j])
 					}
 				}
 			}

@@ -61,7 +61,8 @@ func solveDense(op eigen.Operator[float64], k int) (*Basis, error) {
 	if n > denseLimit {
 		return nil, &fault.Fault{
 			Field: "Rank", Got: k,
-			Problem: fmt.Sprintf("is most of the spectrum of %d items, which is computed for up to %d items only",
+			Problem: fmt.Sprintf(
+				"is most of the spectrum of %d items, which is computed for up to %d items only",
 				n, denseLimit),
 			Want: fmt.Sprintf("at most %d", eigen.MaxKrylovRank(n)),
 		}

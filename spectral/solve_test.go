@@ -151,17 +151,18 @@ func TestSolveLanczosAgainstOracle(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, g := range testGraphs {
 		for _, k := range []int{1, 5, 20} {
-			t.Run(fmt.Sprintf("%s/s=%v/w=%d/k=%d", g.Kind, g.DegreeExponent, g.Window, k), func(t *testing.T) {
-				r := randomIncidence(rng, 300, 620, 8)
-				b, err := Solve(r, Options{Graph: g, Rank: k, Seed: 7})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if b.Report.Solver != "lanczos" || b.Report.Residual > DefaultTolerance {
-					t.Errorf("report %v", b.Report)
-				}
-				checkBasis(t, b, g, r, DefaultTolerance)
-			})
+			t.Run(fmt.Sprintf("%s/s=%v/w=%d/k=%d", g.Kind, g.DegreeExponent, g.Window, k),
+				func(t *testing.T) {
+					r := randomIncidence(rng, 300, 620, 8)
+					b, err := Solve(r, Options{Graph: g, Rank: k, Seed: 7})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if b.Report.Solver != "lanczos" || b.Report.Residual > DefaultTolerance {
+						t.Errorf("report %v", b.Report)
+					}
+					checkBasis(t, b, g, r, DefaultTolerance)
+				})
 		}
 	}
 }
@@ -199,24 +200,43 @@ func TestSolveEdgeCases(t *testing.T) {
 		wantErr string
 	}{
 		{"one item", one, Options{Graph: hyper, Rank: 1}, 1, ""},
-		{"one item has no covariance", one, Options{Graph: Graph{Kind: Covariance}, Rank: 1}, 0, "no edges"},
+		{"one item has no covariance", one, Options{Graph: Graph{Kind: Covariance}, Rank: 1},
+			0, "no edges"},
 		{"one user, one isolated item", user, Options{Graph: hyper, Rank: 4}, 1, ""},
-		{"one user has no covariance", user, Options{Graph: Graph{Kind: Covariance}, Rank: 1}, 0, "no edges"},
-		{"rank above n", one, Options{Graph: hyper, Rank: 2}, 0, "Rank: 2 is above the number of items 1, want at most 1"},
+		{"one user has no covariance", user, Options{Graph: Graph{Kind: Covariance}, Rank: 1},
+			0, "no edges"},
+		{"rank above n", one, Options{Graph: hyper, Rank: 2},
+			0, "Rank: 2 is above the number of items 1, want at most 1"},
 		{"rank zero", one, Options{Graph: hyper}, 0, "Rank: 0"},
-		{"no interactions", &Incidence{NumItems: 3, Ptr: []int64{0, 0}}, Options{Graph: hyper, Rank: 1}, 0, "no interactions"},
-		{"unknown graph", one, Options{Graph: Graph{Kind: "tree"}, Rank: 1}, 0, `Graph: "tree", want hypergraph or covariance`},
-		{"exponent", one, Options{Graph: Graph{Kind: Hypergraph, DegreeExponent: math.NaN()}, Rank: 1}, 0, "DegreeExponent: NaN, want a number from 0 to 2"},
-		{"window", one, Options{Graph: Graph{Kind: Hypergraph, DegreeExponent: 1, Window: 1}, Rank: 1}, 0, "Window: 1, want 2 to 10000"},
-		{"long window", one, Options{Graph: Graph{Kind: Covariance, Window: MaxWindow + 1}, Rank: 1}, 0, "Window: 10001"},
-		{"negative window", one, Options{Graph: Graph{Kind: Covariance, Window: -2}, Rank: 1}, 0, "Window: -2"},
-		{"solver", one, Options{Graph: hyper, Rank: 1, Solver: "magic"}, 0, "Solver: magic, want auto, exact or nystrom"},
+		{"no interactions", &Incidence{NumItems: 3, Ptr: []int64{0, 0}},
+			Options{Graph: hyper, Rank: 1}, 0, "no interactions"},
+		{"unknown graph", one, Options{Graph: Graph{Kind: "tree"}, Rank: 1},
+			0, `Graph: "tree", want hypergraph or covariance`},
+		{"exponent", one, Options{
+			Graph: Graph{Kind: Hypergraph, DegreeExponent: math.NaN()}, Rank: 1,
+		}, 0, "DegreeExponent: NaN, want a number from 0 to 2"},
+		{"window", one, Options{
+			Graph: Graph{Kind: Hypergraph, DegreeExponent: 1, Window: 1}, Rank: 1,
+		}, 0, "Window: 1, want 2 to 10000"},
+		{"long window", one, Options{Graph: Graph{Kind: Covariance, Window: MaxWindow + 1},
+			Rank: 1}, 0, "Window: 10001"},
+		{"negative window", one, Options{Graph: Graph{Kind: Covariance, Window: -2}, Rank: 1},
+			0, "Window: -2"},
+		{"solver", one, Options{Graph: hyper, Rank: 1, Solver: "magic"},
+			0, "Solver: magic, want auto, exact or nystrom"},
 		{"tolerance", one, Options{Graph: hyper, Rank: 1, Tolerance: -1}, 0, "Tolerance: -1"},
-		{"item out of range", &Incidence{NumItems: 1, Ptr: []int64{0, 1}, Item: []int32{1}}, Options{Graph: hyper, Rank: 1}, 0, "has item 1"},
-		{"item twice", &Incidence{NumItems: 1, Ptr: []int64{0, 2}, Item: []int32{0, 0}}, Options{Graph: hyper, Rank: 1}, 0, "twice"},
-		{"pointers", &Incidence{NumItems: 1, Ptr: []int64{0, 2}, Item: []int32{0}}, Options{Graph: hyper, Rank: 1}, 0, "do not span"},
-		{"landmarks below rank", user, Options{Graph: hyper, Rank: 2, Solver: SolverNystrom, Nystrom: NystromOptions{Landmarks: 1}}, 0, "Landmarks: 1 does not fit rank 2 and 4 items, want 2 to 4"},
-		{"nystrom form", user, Options{Graph: hyper, Rank: 2, Solver: SolverNystrom, Nystrom: NystromOptions{Form: "x"}}, 0, `NystromForm: "x", want paper or orthonormal`},
+		{"item out of range", &Incidence{NumItems: 1, Ptr: []int64{0, 1}, Item: []int32{1}},
+			Options{Graph: hyper, Rank: 1}, 0, "has item 1"},
+		{"item twice", &Incidence{NumItems: 1, Ptr: []int64{0, 2}, Item: []int32{0, 0}},
+			Options{Graph: hyper, Rank: 1}, 0, "twice"},
+		{"pointers", &Incidence{NumItems: 1, Ptr: []int64{0, 2}, Item: []int32{0}},
+			Options{Graph: hyper, Rank: 1}, 0, "do not span"},
+		{"landmarks below rank", user, Options{
+			Graph: hyper, Rank: 2, Solver: SolverNystrom, Nystrom: NystromOptions{Landmarks: 1},
+		}, 0, "Landmarks: 1 does not fit rank 2 and 4 items, want 2 to 4"},
+		{"nystrom form", user, Options{
+			Graph: hyper, Rank: 2, Solver: SolverNystrom, Nystrom: NystromOptions{Form: "x"},
+		}, 0, `NystromForm: "x", want paper or orthonormal`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -240,7 +260,9 @@ func TestSolveEdgeCases(t *testing.T) {
 
 func TestSolveRefusesWhatMissesTheTolerance(t *testing.T) {
 	r := randomIncidence(rand.New(rand.NewPCG(5, 6)), 300, 620, 8)
-	b, err := Solve(r, Options{Graph: Graph{Kind: Hypergraph, DegreeExponent: 1}, Rank: 5, Tolerance: 1e-300})
+	b, err := Solve(r, Options{
+		Graph: Graph{Kind: Hypergraph, DegreeExponent: 1}, Rank: 5, Tolerance: 1e-300,
+	})
 	if !errors.Is(err, ErrNotConverged) || b == nil {
 		t.Fatalf("basis %v, error %v; want the basis and ErrNotConverged", b != nil, err)
 	}
@@ -249,7 +271,10 @@ func TestSolveRefusesWhatMissesTheTolerance(t *testing.T) {
 func TestSolveIsDeterministic(t *testing.T) {
 	r := randomIncidence(rand.New(rand.NewPCG(8, 9)), 400, 650, 8)
 	for _, solver := range []string{SolverExact, SolverNystrom} {
-		opt := Options{Graph: Graph{Kind: Hypergraph, DegreeExponent: 1}, Rank: 12, Seed: 3, Solver: solver, Nystrom: NystromOptions{Landmarks: 300}}
+		opt := Options{
+			Graph: Graph{Kind: Hypergraph, DegreeExponent: 1},
+			Rank:  12, Seed: 3, Solver: solver, Nystrom: NystromOptions{Landmarks: 300},
+		}
 		want, err := Solve(r, opt)
 		if err != nil {
 			t.Fatal(err)
@@ -275,7 +300,11 @@ func TestNystromWithAllLandmarksIsExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, form := range []string{NystromPaper, NystromOrthonormal} {
-		b, err := Solve(r, Options{Graph: g, Rank: 8, Solver: SolverNystrom, Nystrom: NystromOptions{Form: form, Power: 60, Oversample: 30}})
+		b, err := Solve(r, Options{
+			Graph: g, Rank: 8, Solver: SolverNystrom, Nystrom: NystromOptions{
+				Form: form, Power: 60, Oversample: 30,
+			},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -293,7 +322,10 @@ func TestNystromWithAllLandmarksIsExact(t *testing.T) {
 // The fewer landmarks, the worse, but the orthonormal form stays orthonormal.
 func TestNystromOrthonormal(t *testing.T) {
 	r := randomIncidence(rand.New(rand.NewPCG(12, 13)), 400, 500, 8)
-	b, err := Solve(r, Options{Graph: Graph{Kind: Hypergraph, DegreeExponent: 1}, Rank: 20, Solver: SolverNystrom, Nystrom: NystromOptions{Landmarks: 100}})
+	b, err := Solve(r, Options{
+		Graph: Graph{Kind: Hypergraph, DegreeExponent: 1}, Rank: 20,
+		Solver: SolverNystrom, Nystrom: NystromOptions{Landmarks: 100},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

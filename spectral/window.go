@@ -46,8 +46,9 @@ func (r *Incidence) windowed(w int) (*Incidence, error) {
 	if len(out.Ptr) > math.MaxInt32 {
 		return nil, &fault.Fault{
 			Field: "Window", Got: w,
-			Problem: fmt.Sprintf("cuts the histories into %d windows, want at most 2^31-1", len(out.Ptr)-1),
-			Advice:  []fault.Change{{Verb: "raise", Field: "Window"}},
+			Problem: fmt.Sprintf("cuts the histories into %d windows, want at most 2^31-1",
+				len(out.Ptr)-1),
+			Advice: []fault.Change{{Verb: "raise", Field: "Window"}},
 		}
 	}
 	return out, nil

@@ -33,13 +33,20 @@ func slowWindows(r *Incidence, w int) *Incidence {
 
 func TestWindowsByHand(t *testing.T) {
 	// Users of 7, 3, 0 and 4 events.
-	r := &Incidence{NumItems: 8, Ptr: []int64{0, 7, 10, 10, 14}, Item: []int32{6, 5, 4, 3, 2, 1, 0, 7, 0, 1, 3, 2, 5, 4}}
+	r := &Incidence{
+		NumItems: 8, Ptr: []int64{0, 7, 10, 10, 14}, Item: []int32{
+			6, 5, 4, 3, 2, 1, 0, 7, 0, 1, 3, 2, 5, 4,
+		},
+	}
 	tests := []struct {
 		w    int
 		want [][]int32
 	}{
 		{4, [][]int32{{6, 5, 4, 3}, {4, 3, 2, 1}, {3, 2, 1, 0}, {7, 0, 1}, {}, {3, 2, 5, 4}}},
-		{3, [][]int32{{6, 5, 4}, {5, 4, 3}, {4, 3, 2}, {3, 2, 1}, {2, 1, 0}, {7, 0, 1}, {}, {3, 2, 5}, {2, 5, 4}}},
+		{3, [][]int32{
+			{6, 5, 4}, {5, 4, 3}, {4, 3, 2}, {3, 2, 1}, {2, 1, 0},
+			{7, 0, 1}, {}, {3, 2, 5}, {2, 5, 4},
+		}},
 		{6, [][]int32{{6, 5, 4, 3, 2, 1}, {5, 4, 3, 2, 1, 0}, {7, 0, 1}, {}, {3, 2, 5, 4}}},
 		{7, [][]int32{{6, 5, 4, 3, 2, 1, 0}, {7, 0, 1}, {}, {3, 2, 5, 4}}},
 	}
@@ -79,7 +86,8 @@ func TestWindowsKeepTheDegrees(t *testing.T) {
 	r := randomIncidence(rand.New(rand.NewPCG(42, 43)), 60, 40, 12)
 	for _, solver := range []string{SolverExact, SolverNystrom} {
 		solve := func(w int) *Basis {
-			b, err := Solve(r, Options{Graph: Graph{Kind: Hypergraph, DegreeExponent: 1, Window: w}, Rank: 6, Solver: solver,
+			b, err := Solve(r, Options{Graph: Graph{Kind: Hypergraph, DegreeExponent: 1, Window: w},
+				Rank: 6, Solver: solver,
 				Nystrom: NystromOptions{Power: 40}})
 			if err != nil {
 				t.Fatal(err)

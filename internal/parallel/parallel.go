@@ -2,14 +2,14 @@
 //
 // # Conventions
 //
-// A loop is cut into parts that depend on its length only, never on the number of processors, and
-// each part is handled by one call. So a result that belongs to one part is the same on any
-// machine; a sum over parts is so too if the caller keeps one term for each part and adds them up
-// in order afterwards.
+// A loop is cut into parts. The cuts depend on the length of the loop only, never on the number of
+// processors, and one call handles each part. So the result of a part is the same on any machine.
+// So is a sum over parts, if the caller keeps one term for each part and adds the terms up in order
+// afterwards.
 //
-// The parts are handed out one by one, in rising order, to as many workers as GOMAXPROCS says
-// (fewer if there are fewer parts), of which the caller is one: where parts differ in cost, the
-// costly ones belong to the front. The functions return when all parts are done.
+// Parts are handed out one by one, in rising order, to min(GOMAXPROCS, parts) workers. The caller
+// is one of them. Where parts differ in cost, the costly ones belong to the front. The functions
+// return when all parts are done.
 package parallel
 
 import (
@@ -18,14 +18,14 @@ import (
 	"sync/atomic"
 )
 
-// Strips calls do(lo, hi) for consecutive ranges of the given length, the last one perhaps shorter,
-// that cover [0, n). strip must be positive.
+// Strips calls do(lo, hi) for consecutive ranges that cover [0, n). Each has the length strip, the
+// last one may be shorter. strip must be positive.
 func Strips(n, strip int, do func(lo, hi int)) {
 	Tasks((n+strip-1)/strip, func(i int) { do(i*strip, min((i+1)*strip, n)) })
 }
 
-// rowStrip is the strip of Rows: short enough to even out rows of different cost, long enough that
-// handing it out costs nothing.
+// rowStrip is the strip of Rows: short enough to balance rows of different cost, long enough for
+// the overhead to vanish.
 const rowStrip = 128
 
 // Rows is Strips for the rows of a matrix, which may differ in cost.
@@ -36,9 +36,9 @@ func Tasks(n int, do func(i int)) {
 	TasksWith(n, func() func(i int) { return do })
 }
 
-// TasksWith is Tasks for parts that need memory to work in: newWorker is called once by each
-// worker, and the function that it returns does that worker's parts, one after the other. What a
-// part gives must not depend on the parts that the same worker did before.
+// TasksWith is Tasks for parts that need scratch memory. Each worker calls newWorker once and
+// handles its parts with the function returned, one after the other. The result of a part must not
+// depend on the earlier parts of its worker.
 func TasksWith(n int, newWorker func() (do func(i int))) {
 	if n <= 0 {
 		return

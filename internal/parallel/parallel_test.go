@@ -19,7 +19,7 @@ func atEach(t *testing.T, test func(t *testing.T)) {
 	}
 }
 
-func TestStripsCoverOnceWhateverTheProcessors(t *testing.T) {
+func TestStripsCoverOnceOnAnyProcessors(t *testing.T) {
 	type strip struct{ Lo, Hi int }
 	atEach(t, func(t *testing.T) {
 		for _, tc := range []struct {
@@ -54,7 +54,7 @@ func TestTasksWithGivesEachWorkerItsOwn(t *testing.T) {
 		var mu sync.Mutex
 		var counts []*int
 		TasksWith(n, func() func(int) {
-			mine := new(int) // without a lock: one worker only may touch it
+			mine := new(int) // no lock: it belongs to one worker
 			mu.Lock()
 			counts = append(counts, mine)
 			mu.Unlock()
@@ -68,7 +68,8 @@ func TestTasksWithGivesEachWorkerItsOwn(t *testing.T) {
 			sum += *c
 		}
 		if sum != n || len(counts) > runtime.GOMAXPROCS(0) {
-			t.Errorf("%d parts done by %d workers, want %d by at most %d", sum, len(counts), n, runtime.GOMAXPROCS(0))
+			t.Errorf("%d parts done by %d workers, want %d by at most %d",
+				sum, len(counts), n, runtime.GOMAXPROCS(0))
 		}
 		if i := slices.IndexFunc(done, func(d int) bool { return d != 1 }); i >= 0 {
 			t.Errorf("part %d was done %d times", i, done[i])

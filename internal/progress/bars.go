@@ -8,8 +8,8 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// bars draws one bar per stage and takes it away at the stage's end. A stage of unknown length has
-// no bar, only its name and times.
+// bars draws one bar per stage and removes it at the end of the stage. A stage of unknown length
+// shows its name and times without a bar.
 type bars struct {
 	out io.Writer
 
@@ -48,7 +48,7 @@ func onlyWithTotal(bar mpb.BarFiller) mpb.BarFiller {
 	})
 }
 
-// text is the part of the line behind the bar.
+// text returns the part of the line behind the bar.
 func (b *bars) text() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -78,7 +78,7 @@ func (b *bars) End() {
 	b.end()
 }
 
-// stop removes the bar and waits until the screen shows it.
+// stop removes the bar and waits until the screen is up to date.
 func (b *bars) stop() {
 	if b.bar == nil {
 		return

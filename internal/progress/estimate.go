@@ -4,17 +4,17 @@ import "time"
 
 // A Stage is a part of a command whose length is predicted.
 type Stage struct {
-	Name    string  // as Begin is told
-	Seconds float64 // predicted; only the ratios of the stages must be right
+	Name    string  // the stage of Begin
+	Seconds float64 // predicted; only the ratios between stages matter
 }
 
-// priorShare is the weight of the predicted speed beside the speed that is measured, as a share of
-// the whole plan: the prediction counts until the first per cents of the work are done.
+// priorShare is the weight of the predicted speed beside the measured one, as a share of the whole
+// plan. The prediction dominates until the first per cents of the work are done.
 const priorShare = 0.02
 
-// estimate predicts the time that a command has left, from a plan of its stages. The plan says how
-// the work is divided; the speed is measured. Of the running stage the share done counts, so the
-// estimate follows the actual speed within a stage as well.
+// estimate predicts the time left of a command from a plan of its stages. The plan divides the work
+// among the stages; the speed is measured. The share done of the running stage counts too, so the
+// estimate follows the actual speed within a stage.
 //
 // With shares that are linear in time, and stages whose predictions are wrong by a common factor
 // and by up to √2 beyond it, the estimate stays within a factor of two.
@@ -22,13 +22,15 @@ type estimate struct {
 	plan []Stage
 	next int // the first stage of the plan that has not begun
 
-	spent, done, sum float64 // of the finished stages: actual and predicted seconds; predicted of the plan
+	spent float64 // actual seconds of the finished stages
+	done  float64 // predicted seconds of the finished stages
+	sum   float64 // predicted seconds of the whole plan
 
-	outside bool // a stage is running that is not of the plan
+	outside bool // a stage outside of the plan is running
 	running bool // a stage of the plan, plan[next-1]
 	begin   time.Time
-	share   float64   // of the running stage, when it was last told,
-	at      time.Time // and since when it is known
+	share   float64   // of the running stage, as last reported
+	at      time.Time // of the report of share
 }
 
 // set replaces the plan.
@@ -39,8 +41,8 @@ func (e *estimate) set(plan []Stage) {
 	}
 }
 
-// start ends the running stage and begins a stage. Stages of the plan that are left out count as
-// neither work nor time.
+// start ends the running stage and begins the named one. Stages of the plan that were skipped no
+// longer count.
 func (e *estimate) start(name string, now time.Time) {
 	e.finish(now)
 	for i := e.next; i < len(e.plan); i++ {
@@ -66,9 +68,9 @@ func (e *estimate) finish(now time.Time) {
 	}
 }
 
-// left returns the time until the end of the plan if the given share of the running stage is done;
-// a negative share is not known. ok is false without a plan, after its end, and during a stage that
-// is not of the plan.
+// left returns the time until the end of the plan, given the share done of the running stage; a
+// negative share is unknown. ok is false without a plan, after its end, and during a stage outside
+// of the plan.
 func (e *estimate) left(share float64, now time.Time) (left time.Duration, ok bool) {
 	if e.sum <= 0 || e.outside || !e.running && e.next == len(e.plan) {
 		return 0, false
@@ -92,15 +94,16 @@ func (e *estimate) left(share float64, now time.Time) (left time.Duration, ok bo
 	pace := (e.spent + elapsed + prior) / (worked + prior) // actual seconds of a predicted one
 	own := pace
 	if share > 0 && current > 0 {
-		// The running stage goes on at its own pace, more surely so the more of it is done.
+		// The running stage goes on at its own pace. Its weight is the share that is done.
 		own += share * (elapsed/(share*current) - pace)
 	}
 	seconds := (1-share)*current*own + max(0, e.sum-e.done-current)*pace
 	return time.Duration(seconds * float64(time.Second)), true
 }
 
-// current is the share of the running stage now. Shares are told in steps, and some steps are long:
-// since the last one the stage goes on at its own pace, but not beyond four fifths of the rest.
+// current returns the share of the running stage at this moment. Reports come in steps, and some
+// steps are long: the share is extrapolated from the last report at the pace of the stage, by at
+// most four fifths of the rest.
 func (e *estimate) current(told float64, now time.Time) float64 {
 	if told > e.share {
 		e.share, e.at = told, now
@@ -113,5 +116,5 @@ func (e *estimate) current(told float64, now time.Time) float64 {
 	return min(e.share+since, 1-(1-e.share)/5)
 }
 
-// unknownShare bounds the share of a stage that does not tell its share.
+// unknownShare bounds the assumed share of a stage that reports none.
 const unknownShare = 0.9

@@ -39,8 +39,10 @@ func TestEstimateWithinFactorTwo(t *testing.T) {
 				if !ok {
 					t.Fatal("no estimate within the plan")
 				}
-				if ratio := left.Seconds() / (total - at); at >= total/4 && !(ratio > 0.5 && ratio < 2) {
-					t.Errorf("after %.0f%%: %v left, in truth %.1fs; machine %.2f, plan %v, actual %v",
+				if ratio := left.Seconds() / (total - at); at >= total/4 &&
+					!(ratio > 0.5 && ratio < 2) {
+					t.Errorf(
+						"after %.0f%%: %v left, in truth %.1fs; machine %.2f, plan %v, actual %v",
 						100*at/total, left, total-at, machine, plan, actual)
 				}
 			}
@@ -74,7 +76,9 @@ func TestEstimateOfUnplannedStages(t *testing.T) {
 		t.Errorf("%v left, %v; want 30s", left, ok)
 	}
 	// A stage that tells nothing runs by the plan, and never ends before it ends.
-	for after, want := range map[time.Duration]time.Duration{5 * time.Second: 25 * time.Second, time.Hour: 20 * time.Second} {
+	for after, want := range map[time.Duration]time.Duration{
+		5 * time.Second: 25 * time.Second, time.Hour: 20 * time.Second,
+	} {
 		if left, ok := e.left(-1, now.Add(after)); !ok || left < want {
 			t.Errorf("after %v: %v left, %v; want at least %v", after, left, ok, want)
 		}
@@ -99,7 +103,8 @@ func TestEstimateOfCoarseShares(t *testing.T) {
 func TestRound(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		300 * time.Millisecond: "1s", 7400 * time.Millisecond: "7s", 38 * time.Second: "40s",
-		94 * time.Second: "1m30s", 11*time.Minute + 40*time.Second: "12m0s", 62*time.Minute + 50*time.Second: "1h5m0s",
+		94 * time.Second: "1m30s", 11*time.Minute + 40*time.Second: "12m0s",
+		62*time.Minute + 50*time.Second: "1h5m0s",
 	} {
 		if got := round(d); got != want {
 			t.Errorf("round(%v) = %s, want %s", d, got, want)

@@ -1,9 +1,9 @@
-// Package progress shows how far a long command has come: a bar on a terminal, and a line every
-// five seconds where the output is a file or a log.
+// Package progress shows the progress of a long command: a bar on a terminal, and a line every five
+// seconds where the output is a file or a log.
 //
-// A command goes through stages one after the other; a stage counts bytes, rows or steps. The share
-// that is shown is that of the stage, the times are those of the command. The time left is told
-// only by a plan, since without one nobody knows what comes after the running stage.
+// A command goes through stages, one after the other. A stage counts bytes, rows or steps. The
+// share shown belongs to the stage, the times belong to the command. The time left needs a plan of
+// the stages (Progress.Plan); without one it is not shown.
 package progress
 
 import (
@@ -25,22 +25,21 @@ type Unit string
 const (
 	Bytes Unit = "bytes"
 	Rows  Unit = "rows"
-	Steps Unit = "steps" // of no meaning to a reader: only their share is shown
+	Steps Unit = "steps" // shown as a share only: a step means nothing to a reader
 )
 
-// Progress is told about the stages of a command. Its methods may be called from several
-// goroutines.
+// Progress shows the stages of a command. Its methods may be called from several goroutines.
 type Progress interface {
-	// Plan says which stages follow and how long they are predicted to take. It replaces an earlier
-	// plan. Stages may be left out, and others come between.
+	// Plan announces the stages that follow, with their predicted times. It replaces an earlier
+	// plan. Stages of the plan may be skipped, and other stages may come between.
 	Plan(stages []Stage)
 
 	// Begin starts a stage and ends the one before.
 	Begin(stage string, unit Unit)
 
-	// Update says that done of total units are through. A total of 0 or less is unknown. The call
-	// is cheap enough for every thousand rows. Without a stage, or with less than was shown before,
-	// it does nothing.
+	// Update reports that done of total units are finished. A total of 0 or less is unknown. The
+	// call is cheap enough for every thousand rows. It does nothing outside of a stage, and with a
+	// smaller share than before.
 	Update(done, total int64)
 
 	// End ends the last stage. Call it before anything else is written to the same output.
@@ -50,7 +49,7 @@ type Progress interface {
 // interval is the time between two lines on an output that is not a terminal.
 const interval = 5 * time.Second
 
-// New returns a bar if w is a terminal, else lines on w. With quiet set nothing is shown.
+// New returns a bar if w is a terminal, else lines on w. If quiet is set, nothing is shown.
 func New(w io.Writer, quiet bool) Progress {
 	if quiet {
 		return none{}
@@ -68,7 +67,7 @@ func (none) Begin(string, Unit)  {}
 func (none) Update(int64, int64) {}
 func (none) End()                {}
 
-// state is the part of a command that is done.
+// state is the position of a command: its stage, and the share of the stage.
 type state struct {
 	now func() time.Time
 
@@ -93,8 +92,8 @@ func (s *state) end() {
 	s.estimate.finish(s.now())
 }
 
-// amount returns what is done of the stage, such as "512 B of 2.0 KiB (25%)", or "" if there is
-// nothing to tell.
+// amount returns the finished part of the stage, for example "512 B of 2.0 KiB (25%)", or "" while
+// it is unknown.
 func (s *state) amount() string {
 	done, total := s.shown.done, s.shown.total
 	switch {
@@ -123,7 +122,7 @@ func (s *state) times() string {
 	return text
 }
 
-// round returns a duration as precisely as an estimate deserves.
+// round rounds an estimated duration to the precision that it deserves.
 func round(d time.Duration) string {
 	unit := time.Second
 	switch {
@@ -139,11 +138,11 @@ func round(d time.Duration) string {
 	return max(d.Round(unit), time.Second).String()
 }
 
-// track keeps a stage from running backwards: the total may grow, and updates of several goroutines
-// overtake each other.
+// track keeps the shown share of a stage from falling: its total may grow, and updates of several
+// goroutines may overtake each other.
 type track struct{ done, total int64 }
 
-// forward returns the further of the position shown before and the new one.
+// forward returns the larger of two positions: the one shown before and the new one.
 func (t *track) forward(done, total int64) (int64, int64) {
 	total = max(total, 0)
 	if total > 0 {
@@ -159,7 +158,7 @@ func (t *track) forward(done, total int64) (int64, int64) {
 	return t.done, t.total
 }
 
-// lines writes one line per interval. A stage shorter than that leaves no trace.
+// lines writes one line per interval. A stage shorter than an interval writes none.
 type lines struct {
 	out io.Writer
 

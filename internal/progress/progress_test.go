@@ -65,8 +65,10 @@ func TestForward(t *testing.T) {
 		{250, -1, 250, 0},    //
 		{251, 0, 251, 0},     //
 	} {
-		if done, total := shown.forward(c.done, c.total); done != c.wantDone || total != c.wantTotal {
-			t.Errorf("step %d: %d of %d is shown as %d of %d, want %d of %d", i, c.done, c.total, done, total, c.wantDone, c.wantTotal)
+		if done, total := shown.forward(c.done, c.total); done != c.wantDone ||
+			total != c.wantTotal {
+			t.Errorf("step %d: %d of %d is shown as %d of %d, want %d of %d",
+				i, c.done, c.total, done, total, c.wantDone, c.wantTotal)
 		}
 	}
 }
@@ -77,7 +79,8 @@ func TestCount(t *testing.T) {
 		unit Unit
 		want string
 	}{
-		{0, Bytes, "0 B"}, {1023, Bytes, "1023 B"}, {1024, Bytes, "1.0 KiB"}, {5 << 30, Bytes, "5.0 GiB"},
+		{0, Bytes, "0 B"}, {1023, Bytes, "1023 B"}, {1024, Bytes, "1.0 KiB"},
+		{5 << 30, Bytes, "5.0 GiB"},
 		{7 << 50, Bytes, "7168.0 TiB"}, {12345, Rows, "12345"},
 	} {
 		if got := count(c.n, c.unit); got != c.want {

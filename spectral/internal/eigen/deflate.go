@@ -16,7 +16,8 @@ type deflatedOp[T gemm.Float] struct {
 
 func (d *deflatedOp[T]) ApplyTo(dst, x []T, b int) {
 	n := d.Dim()
-	in, out := dense.Matrix[T]{Rows: n, Cols: b, Stride: b, Data: x}, dense.Matrix[T]{Rows: n, Cols: b, Stride: b, Data: dst}
+	in := dense.Matrix[T]{Rows: n, Cols: b, Stride: b, Data: x}
+	out := dense.Matrix[T]{Rows: n, Cols: b, Stride: b, Data: dst}
 	clean := dense.New[T](n, b)
 	dense.Copy(clean, in)
 	d.project(clean)

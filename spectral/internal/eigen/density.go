@@ -26,7 +26,8 @@ func newSpectrum[T gemm.Float](l *lanczos[T]) (*spectrum, error) {
 	for i, norm := range counts {
 		counts[i] = norm * norm / float64(l.b)
 	}
-	return &spectrum{theta: theta, counts: counts, lo: theta[l.p-1] - dense.MaxColumnNorm(l.tail)}, nil
+	lo := theta[l.p-1] - dense.MaxColumnNorm(l.tail)
+	return &spectrum{theta: theta, counts: counts, lo: lo}, nil
 }
 
 // above is the Ritz value that about count eigenvalues reach, or the smallest.

@@ -54,7 +54,8 @@ func (f *filteredIteration[T]) good(k int, tol float64) (int, error) {
 	}
 	if worst > 1 && worst <= pessimism && f.filter.degree > 1 {
 		order := leadingNumbers(k)
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(excess[b], excess[a]) })
+		slices.SortStableFunc(order,
+			func(a, b int) int { return cmp.Compare(excess[b], excess[a]) })
 		measured := f.measure(order[:min(k, f.l.b)])
 		if measured <= safety*tol {
 			good = k

@@ -38,7 +38,8 @@ func TestDegreeBearsRounding(t *testing.T) {
 		degree    int
 	}{{1e-5, 3}, {1e-4, 4}} {
 		growth := growthLimit[float32](test.tolerance * kappa1 / cut)
-		if c := newChebyshev(0, cut, kappa2, growth, degreeLimit[float32]()); c.degree != test.degree {
+		c := newChebyshev(0, cut, kappa2, growth, degreeLimit[float32]())
+		if c.degree != test.degree {
 			t.Errorf("tolerance %v: degree %d, want %d", test.tolerance, c.degree, test.degree)
 		}
 	}

@@ -57,7 +57,8 @@ func iterate[T gemm.Float](op Operator[T], p Problem) (*Pairs, error) {
 	}
 	out := &Pairs{}
 	for tol, last := p.Tolerance, math.Inf(1); ; tol /= 10 {
-		if err := l.solve(p.K-found, func() (int, error) { return f.good(p.K-found, tol) }, limit); err != nil {
+		count := func() (int, error) { return f.good(p.K-found, tol) }
+		if err := l.solve(p.K-found, count, limit); err != nil {
 			return nil, err
 		}
 		p.Meter.Begin(1)

@@ -36,7 +36,7 @@ type lanczos[T gemm.Float] struct {
 	x, kx dense.Matrix[T]       // n×b: the block and its product
 	w     dense.Matrix[float64] // n×b: the next block while it is made orthonormal
 
-	theta []float64             // Ritz values of V[:, :p], descending; nil: not computed since V changed
+	theta []float64             // Ritz values of V[:, :p], descending; nil after a change of V
 	s     dense.Matrix[float64] // p×p, eigenvectors of T that belong to them
 
 	scale    float64 // largest column norm of K·V seen, a lower bound of κ_1: the measure of "zero"
@@ -49,12 +49,14 @@ type lanczos[T gemm.Float] struct {
 // newLanczos starts the iteration from an n×b block. limit is the
 // number of columns that are kept, at least 8 blocks: more mean fewer restarts
 // and more memory. The seed is of the directions that stand in for dependent ones.
-func newLanczos[T gemm.Float](op Operator[T], start dense.Matrix[float64], limit int, seed uint64) *lanczos[T] {
+func newLanczos[T gemm.Float](
+	op Operator[T], start dense.Matrix[float64], limit int, seed uint64,
+) *lanczos[T] {
 	n, b := op.Dim(), start.Cols
 	l := &lanczos[T]{
 		op: op, n: n, b: b, limit: limit, rng: rand.New(rand.NewPCG(seed, 0x6c616e637a6f73)),
-		v: dense.New[T](n, limit), t: dense.New[float64](limit, limit), tail: dense.New[float64](b, b),
-		x: dense.New[T](n, b), kx: dense.New[T](n, b), w: start,
+		v: dense.New[T](n, limit), t: dense.New[float64](limit, limit),
+		tail: dense.New[float64](b, b), x: dense.New[T](n, b), kx: dense.New[T](n, b), w: start,
 	}
 	l.scale = dense.MaxColumnNorm(l.w)
 	l.start = l.orthonormalise(0)
@@ -81,12 +83,14 @@ const checkShare = 0.15
 // advance takes steps until the first k Ritz pairs are good enough or V is full, and returns how
 // many are, by count.
 func (l *lanczos[T]) advance(k int, count func() (int, error)) (good int, err error) {
-	for next := max(firstCheck(k, l.b), l.p+l.b); ; next = l.p + max(l.b, int(checkShare*float64(l.p))) {
+	next := max(firstCheck(k, l.b), l.p+l.b)
+	for {
 		l.fillTo(next)
 		if good, err = count(); err != nil || good == k || l.full() {
 			return good, err
 		}
 		l.work.expect(l.p, l.degree, k-good)
+		next = l.p + max(l.b, int(checkShare*float64(l.p)))
 	}
 }
 

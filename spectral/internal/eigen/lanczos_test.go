@@ -38,7 +38,10 @@ func TestOrthonormalise(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			l := &lanczos[float64]{n: n, b: b, rng: rand.New(rand.NewPCG(1, 1)), v: dense.New[float64](n, p), kx: dense.New[float64](n, b), w: dense.New[float64](n, b), scale: 1}
+			l := &lanczos[float64]{
+				n: n, b: b, rng: rand.New(rand.NewPCG(1, 1)), v: dense.New[float64](n, p),
+				kx: dense.New[float64](n, b), w: dense.New[float64](n, b), scale: 1,
+			}
 			fill := func(a dense.Matrix[float64]) {
 				for i := range a.Data {
 					a.Data[i] = l.rng.NormFloat64() / math.Sqrt(n)
@@ -186,9 +189,11 @@ func TestChebyshevBound(t *testing.T) {
 		if c.degree < 2 || math.Abs(p(other)-p(kappa)) < 1e-12 {
 			continue
 		}
-		mixed := bound / math.Abs(p(other)-p(kappa)) // of the other one, so that the residual with p(K) is the bound
+		// of the other one, so that the residual with p(K) is the bound
+		mixed := bound / math.Abs(p(other)-p(kappa))
 		if got := mixed * math.Abs(other-kappa); got > tol*(1+1e-6) {
-			t.Fatalf("%+v, κ = %v with a part of κ = %v: residual %v, promised %v", c, kappa, other, got, tol)
+			t.Fatalf("%+v, κ = %v with a part of κ = %v: residual %v, promised %v",
+				c, kappa, other, got, tol)
 		}
 	}
 }

@@ -59,5 +59,6 @@ func (r Rounded) ApplyTo(dst, x []float64, b int) {
 	in, out := make([]float32, len(x)), make([]float32, len(x))
 	parallel.Strips(len(x), combineStrip, func(lo, hi int) { dense.Convert(in[lo:hi], x[lo:hi]) })
 	r.Op.ApplyTo(out, in, b)
-	parallel.Strips(len(x), combineStrip, func(lo, hi int) { dense.Convert(dst[lo:hi], out[lo:hi]) })
+	parallel.Strips(len(x), combineStrip,
+		func(lo, hi int) { dense.Convert(dst[lo:hi], out[lo:hi]) })
 }

@@ -165,7 +165,9 @@ func Orthonormalise(q dense.Matrix[float64]) error {
 		if err != nil {
 			return err
 		}
-		dense.ScaleColumns(s, func(j int) float64 { return 1 / math.Sqrt(max(values[j], 1e-15*values[0])) })
+		dense.ScaleColumns(s, func(j int) float64 {
+			return 1 / math.Sqrt(max(values[j], 1e-15*values[0]))
+		})
 		dense.RotateColumns(q, q.Cols, s)
 	}
 	return nil

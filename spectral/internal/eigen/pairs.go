@@ -37,7 +37,9 @@ func Dense(op Operator[float64], k int) (*Pairs, error) {
 
 // RayleighRitz replaces u by the eigenvectors of K within its span. It returns their eigenvalues,
 // descending, and max_j ‖K u_j − κ_j u_j‖ / κ_1.
-func RayleighRitz(op Operator[float64], u dense.Matrix[float64]) (kappa []float64, residual float64, err error) {
+func RayleighRitz(
+	op Operator[float64], u dense.Matrix[float64],
+) (kappa []float64, residual float64, err error) {
 	if err := Orthonormalise(u); err != nil {
 		return nil, 0, err
 	}

@@ -60,7 +60,8 @@ const (
 
 // TypicalSpace is the typical number of Lanczos vectors of [Krylov] for rank k.
 func TypicalSpace(n, k int) int {
-	return min(int(typicalShare*float64(k))+min(typicalSteps*BlockSize, 2*k+2*BlockSize), SpaceLimit(n, k))
+	return min(int(typicalShare*float64(k))+min(typicalSteps*BlockSize, 2*k+2*BlockSize),
+		SpaceLimit(n, k))
 }
 
 // TypicalProducts is the typical number of vectors that [Krylov] multiplies with K for rank k.

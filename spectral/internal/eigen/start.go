@@ -25,7 +25,9 @@ const liftedAbove = 1.5
 // estimates how many eigenvalues a filter lifts; the filled space tells. If they are fewer than k,
 // the rest would never converge, since the filter makes all eigenvalues below its foot alike. A
 // filter with a lower foot is taken then.
-func startKrylov[T gemm.Float](op Operator[T], p Problem, work *workload) (*filteredIteration[T], error) {
+func startKrylov[T gemm.Float](
+	op Operator[T], p Problem, work *workload,
+) (*filteredIteration[T], error) {
 	probe, done, err := runProbe(op, p, work)
 	if err != nil || done {
 		return probe, err
@@ -62,7 +64,8 @@ func startKrylov[T gemm.Float](op Operator[T], p Problem, work *workload) (*filt
 		if err != nil {
 			return nil, err
 		}
-		if good == k || f.filter.degree == 1 || margin > maxMargin || f.l.theta[k-1] > liftedAbove*f.filter.norm {
+		if good == k || f.filter.degree == 1 || margin > maxMargin ||
+			f.l.theta[k-1] > liftedAbove*f.filter.norm {
 			return f, nil
 		}
 	}
@@ -70,7 +73,9 @@ func startKrylov[T gemm.Float](op Operator[T], p Problem, work *workload) (*filt
 
 // chooseFilter returns the filter with its foot at cut, or one of degree 1, which is K itself, if K
 // has no further eigenvalue beside 0.
-func chooseFilter[T gemm.Float](s *spectrum, f *filteredIteration[T], cut float64, p Problem) chebyshev {
+func chooseFilter[T gemm.Float](
+	s *spectrum, f *filteredIteration[T], cut float64, p Problem,
+) chebyshev {
 	if !(cut > 1e-6*f.top) {
 		return chebyshev{degree: 1}
 	}

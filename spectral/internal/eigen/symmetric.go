@@ -22,7 +22,8 @@ import (
 // ed., 1999, section 2.4.4), arranged so that nearly all of the work is in
 // products and in long runs of rotations, on all processors.
 
-var errNoEigen = errors.New("the projected eigenproblem did not converge: the data holds values that are not finite")
+var errNoEigen = errors.New(
+	"the projected eigenproblem did not converge: the data holds values that are not finite")
 
 // Symmetric returns all eigenvalues of a in descending order and the
 // eigenvectors as columns of s. Only the upper triangle of a is read.
@@ -161,7 +162,8 @@ func (r *reduction) reduceColumn(c int) (diagonal, subdiagonal, tau float64) {
 		own := dense.Row(r.vw, c-1)
 		copy(mix, own[r.count:])
 		copy(mix[r.count:], own[:r.count])
-		blas64.Gemv(blas.NoTrans, -1, blas64.General(dense.Block(r.vw, c-1, r.vw.Rows, 0, done)), vector(mix), 1, vector(x))
+		blas64.Gemv(blas.NoTrans, -1, blas64.General(dense.Block(r.vw, c-1, r.vw.Rows, 0, done)),
+			vector(mix), 1, vector(x))
 	}
 	diagonal = x[0]
 	v := x[1:]

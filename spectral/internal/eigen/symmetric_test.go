@@ -17,13 +17,17 @@ func TestSymmetricEigen(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	random := func(int, int) float64 { return rng.NormFloat64() }
 	for name, entry := range map[string]func(i, j int) float64{
-		"random":     random,
-		"large":      func(i, j int) float64 { return 1e200 * random(i, j) },
-		"tiny":       func(i, j int) float64 { return 1e-200 * random(i, j) },
-		"graded":     func(i, j int) float64 { return random(i, j) * math.Pow(10, -float64(i+j)/6) },
-		"zero":       func(int, int) float64 { return 0 },
-		"ones":       func(int, int) float64 { return 1 },
-		"diagonal":   func(i, j int) float64 { return float64((i*7)%5) * float64(max(0, 1-max(i-j, j-i))) },
+		"random": random,
+		"large":  func(i, j int) float64 { return 1e200 * random(i, j) },
+		"tiny":   func(i, j int) float64 { return 1e-200 * random(i, j) },
+		"graded": func(i, j int) float64 {
+			return random(i, j) * math.Pow(10, -float64(i+j)/6)
+		},
+		"zero": func(int, int) float64 { return 0 },
+		"ones": func(int, int) float64 { return 1 },
+		"diagonal": func(i, j int) float64 {
+			return float64((i*7)%5) * float64(max(0, 1-max(i-j, j-i)))
+		},
 		"two blocks": func(i, j int) float64 { return random(i, j) * float64((i+j+1)%2) },
 		"path":       func(i, j int) float64 { return float64(max(0, 2-max(i-j, j-i)) % 2) },
 	} {
@@ -80,7 +84,8 @@ func checkEigen(t *testing.T, a dense.Matrix[float64]) {
 			t.Errorf("eigenvalue %d is %v, want %v", j, got, want)
 		}
 		for i := range n {
-			if residual := as.Data[i*n+j] - values[j]*s.Data[i*n+j]; !(math.Abs(residual) <= 1e-13*norm) {
+			residual := as.Data[i*n+j] - values[j]*s.Data[i*n+j]
+			if !(math.Abs(residual) <= 1e-13*norm) {
 				t.Fatalf("eigenvector %d misses by %g in row %d, norm %g", j, residual, i, norm)
 			}
 			identity := 0.0

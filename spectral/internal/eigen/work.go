@@ -36,10 +36,12 @@ func newWorkload[T gemm.Float](p Problem, n int) *workload {
 		w.unit = cost.Double
 	}
 	square := float64(p.K) * float64(p.K)
-	w.finish = float64(p.K)*w.product + seconds(cost.Double, measuringWork*float64(n)*square) + w.eigen(p.K)
+	w.finish = float64(p.K)*w.product +
+		seconds(cost.Double, measuringWork*float64(n)*square) + w.eigen(p.K)
 	probe := probeSteps * BlockSize
 	first := min(firstCheck(p.K, BlockSize), TypicalSpace(n, p.K))
-	w.expected = w.between(0, probe, 1) + w.eigen(probe) + w.between(0, first, typicalDegree) + w.eigen(first) +
+	w.expected = w.between(0, probe, 1) + w.eigen(probe) +
+		w.between(0, first, typicalDegree) + w.eigen(first) +
 		w.rest(first, TypicalSpace(n, p.K), typicalDegree)
 	w.iteration = w.expected / (w.expected + w.finish)
 	return w
