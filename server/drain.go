@@ -2,8 +2,12 @@ package server
 
 import (
 	"context"
+	"errors"
 	"time"
 )
+
+// errDraining is the error of calls that the drain ends or refuses.
+var errDraining = errors.New("server: draining")
 
 // drain holds the signals of the three steps of a shutdown; each is a context that ends when the
 // step begins.

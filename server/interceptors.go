@@ -16,6 +16,9 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
+// errPanic is the error of a call whose handler panicked.
+var errPanic = errors.New("server: panic in a handler")
+
 // interceptors are, from the outside to the inside: metrics (which see the final code), log,
 // deadline and the mapping of errors to statuses, refusal of what could not be decoded, recovery of
 // panics. For unary calls, all but the metrics are one function: every link of a chain costs the

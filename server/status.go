@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/code"
@@ -48,8 +47,6 @@ var (
 	errStaleRevision = errors.New("server: store is behind the demanded revision")
 	errNoUncertainty = errors.New("server: the model does not know its uncertainty")
 	errUnknownMethod = errors.New("server: unknown method or service")
-	errDraining      = errors.New("server: draining")
-	errPanic         = errors.New("server: panic in a handler")
 	errFailedFull    = errors.New("server: the store failed for lack of space")
 	errNotOnDisk     = errors.New("server: the store keeps nothing on disk")
 )
@@ -130,36 +127,4 @@ func newStatus(code codes.Code, reason, message string, retry time.Duration, mor
 		return st
 	}
 	return detailed
-}
-
-// invalidError is a request with bad fields.
-type invalidError struct{ faults []fieldFault }
-
-// fieldFault is one field that breaks its rule. Text never repeats the value of an id.
-type fieldFault struct{ field, text string }
-
-// Error names the first bad field and how many more there are.
-func (e *invalidError) Error() string {
-	msg := e.faults[0].field + " " + e.faults[0].text
-	if n := len(e.faults) - 1; n > 0 {
-		msg += fmt.Sprintf(" (and %d more)", n)
-	}
-	return msg
-}
-
-func (e *invalidError) reason() string {
-	if e.faults[0].field == fieldSequence {
-		return reasonSequence
-	}
-	return reasonInvalidField
-}
-
-func (e *invalidError) badRequest() *errdetails.BadRequest {
-	b := &errdetails.BadRequest{}
-	for _, f := range e.faults {
-		b.FieldViolations = append(b.FieldViolations, &errdetails.BadRequest_FieldViolation{
-			Field: f.field, Description: f.text, Reason: e.reason(),
-		})
-	}
-	return b
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -32,6 +33,38 @@ const (
 
 	fieldSequence = "sequence"
 )
+
+// invalidError is a request with bad fields.
+type invalidError struct{ faults []fieldFault }
+
+// fieldFault is one field that breaks its rule. Text never repeats the value of an id.
+type fieldFault struct{ field, text string }
+
+// Error names the first bad field and how many more there are.
+func (e *invalidError) Error() string {
+	msg := e.faults[0].field + " " + e.faults[0].text
+	if n := len(e.faults) - 1; n > 0 {
+		msg += fmt.Sprintf(" (and %d more)", n)
+	}
+	return msg
+}
+
+func (e *invalidError) reason() string {
+	if e.faults[0].field == fieldSequence {
+		return reasonSequence
+	}
+	return reasonInvalidField
+}
+
+func (e *invalidError) badRequest() *errdetails.BadRequest {
+	b := &errdetails.BadRequest{}
+	for _, f := range e.faults {
+		b.FieldViolations = append(b.FieldViolations, &errdetails.BadRequest_FieldViolation{
+			Field: f.field, Description: f.text, Reason: e.reason(),
+		})
+	}
+	return b
+}
 
 // checker collects the faults of one request.
 type checker struct{ faults []fieldFault }
