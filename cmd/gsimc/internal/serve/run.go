@@ -12,6 +12,7 @@ import (
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/retrain"
 	"github.com/gsimc/gsimc/server"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
@@ -27,6 +28,7 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 	cfg := c.config(a.Version)
 	cfg.Logger = c.logger(a.Stderr)
 	cfg.Metrics = server.NewMetrics()
+	cfg.Metrics.RetrainOutcomes(retrain.Outcomes()...)
 	if c.LogKeyFile != "" {
 		if cfg.LogKey, err = os.ReadFile(c.LogKeyFile); err != nil {
 			return cli.Flag("--log-key-file", cli.PathError(err))
