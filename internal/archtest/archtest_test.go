@@ -10,9 +10,10 @@ import (
 
 const module = "github.com/gsimc/gsimc/"
 
-// A rule says that no package at or below any of the roots may depend, directly or through others, on
-// a package at or below any of the denied paths. A path whose first element has no dot is a folder of
-// this module, unless it starts with "std:". A path that starts with "=" is that package alone.
+// A rule says that no package at or below any of the roots may depend, directly or through others,
+// on a package at or below any of the denied paths. A path whose first element has no dot is a
+// folder of this module, unless it starts with "std:". A path that starts with "=" is that package
+// alone.
 type rule struct {
 	name   string
 	roots  []string
@@ -20,81 +21,120 @@ type rule struct {
 }
 
 var (
-	pure = []string{"ranking", "spectral", "kalman", "dynamics", "model", "dataset", "train", "evaluate", "tune", "internal/stat", "internal/vec", "internal/topn",
-		"internal/gemm", "internal/parallel", "internal/prefetch", "internal/simd", "internal/cost", "internal/atomicfile"}
-	transport = []string{"google.golang.org/grpc", "google.golang.org/protobuf", "google.golang.org/genproto", "api", "server", "cmd"}
+	pure = []string{
+		"ranking", "spectral", "kalman", "dynamics", "model", "dataset", "train", "evaluate", "tune",
+		"internal/stat", "internal/vec", "internal/topn", "internal/gemm", "internal/parallel",
+		"internal/prefetch", "internal/simd", "internal/cost", "internal/atomicfile",
+	}
+	transport = []string{
+		"google.golang.org/grpc", "google.golang.org/protobuf", "google.golang.org/genproto",
+		"api", "server", "cmd",
+	}
 
 	// The parts of the server.
-	rooms = []string{"server/internal/coldstart", "server/internal/models", "server/internal/passes", "server/internal/quality",
-		"server/internal/state"}
+	rooms = []string{
+		"server/internal/coldstart", "server/internal/models", "server/internal/passes",
+		"server/internal/quality", "server/internal/state",
+	}
 
 	rules = []rule{
 		{"pure packages know no transport", pure, transport},
 		{"pure packages know no stores, metrics or flags", pure, []string{
-			"store", "github.com/cockroachdb", "github.com/prometheus", "github.com/alecthomas/kong", "github.com/vbauerster/mpb",
+			"store", "github.com/cockroachdb", "github.com/prometheus",
+			"github.com/alecthomas/kong", "github.com/vbauerster/mpb",
 		}},
 		{"pure packages do not log", pure, []string{"std:log"}},
-		{"numerics are leaves", []string{"spectral", "kalman", "dynamics", "internal/vec", "internal/topn", "internal/gemm", "internal/parallel", "internal/prefetch", "internal/simd", "internal/cost"}, []string{
-			"model", "dataset", "evaluate", "tune", "internal/atomicfile",
-		}},
+		{"numerics are leaves",
+			[]string{"spectral", "kalman", "dynamics", "internal/vec", "internal/topn",
+				"internal/gemm", "internal/parallel", "internal/prefetch", "internal/simd",
+				"internal/cost"},
+			[]string{"model", "dataset", "evaluate", "tune", "internal/atomicfile"}},
 		{"ranking knows no other package", []string{"ranking"}, []string{
-			"spectral", "kalman", "dynamics", "model", "dataset", "evaluate", "tune", "store", "server", "api", "cmd", "internal", "fault", "event",
+			"spectral", "kalman", "dynamics", "model", "dataset", "evaluate", "tune", "store",
+			"server", "api", "cmd", "internal", "fault", "event",
 		}},
 		{"rules of single values are leaves", []string{"fault", "event"}, []string{
-			"spectral", "kalman", "dynamics", "model", "dataset", "evaluate", "tune", "store", "server", "api", "cmd", "std:log",
+			"spectral", "kalman", "dynamics", "model", "dataset", "evaluate", "tune", "store",
+			"server", "api", "cmd", "std:log",
 		}},
-		{"models are built from arrays, not files", []string{"model"}, []string{"dataset", "train", "evaluate", "tune"}},
+		{"models are built from arrays and know none of their users", []string{"model"}, []string{
+			"dataset", "train", "retrain", "evaluate", "tune", "store", "server", "api", "client",
+			"loadtest", "cmd", "internal/progress", "internal/wire",
+		}},
 		{"training does not measure", []string{"train"}, []string{"evaluate", "tune"}},
 		{"retraining knows no server", []string{"retrain"}, []string{
-			"server", "api", "evaluate", "tune", "cmd", "store/memory", "store/pebble", "google.golang.org/grpc", "github.com/prometheus",
+			"server", "api", "evaluate", "tune", "cmd", "store/memory", "store/pebble",
+			"google.golang.org/grpc", "github.com/prometheus",
 		}},
 		{"evaluation does not choose", []string{"evaluate"}, []string{"tune"}},
-		{"dataset knows file formats only", []string{"dataset"}, []string{"model", "spectral", "kalman", "dynamics", "evaluate", "tune"}},
+		{"dataset knows file formats only", []string{"dataset"},
+			[]string{"model", "spectral", "kalman", "dynamics", "evaluate", "tune"}},
 		{"stores keep histories only", []string{"store"}, []string{
-			"model", "spectral", "kalman", "dynamics", "dataset", "evaluate", "tune", "api", "server", "cmd", "google.golang.org/grpc",
+			"model", "spectral", "kalman", "dynamics", "dataset", "evaluate", "tune", "api",
+			"server", "cmd", "google.golang.org/grpc",
 		}},
 		{"the engine and the rows of a store know nothing of the store",
-			[]string{"store/pebble/internal/engine", "store/pebble/internal/row"}, []string{"store/pebble"}},
+			[]string{"store/pebble/internal/engine", "store/pebble/internal/row"},
+			[]string{"store/pebble"}},
 		{"histories in memory know no engine", []string{"store/pebble/internal/recent"}, []string{
 			"store/pebble/internal/engine", "github.com/cockroachdb",
 		}},
 		{"the server gets its store from cmd", []string{"server"}, []string{
-			"store/memory", "store/pebble", "github.com/cockroachdb", "dataset", "evaluate", "tune", "cmd",
+			"store/memory", "store/pebble", "github.com/cockroachdb", "dataset", "evaluate", "tune",
+			"cmd",
 		}},
-		{"the parts of the server do not know it", []string{"server/internal"}, []string{"=server"}},
-		{"forms of metrics and background work are leaves", []string{"server/internal/metric", "server/internal/background"}, rooms},
-		{"passes know no other part of the server", []string{"server/internal/passes"}, without("passes")},
-		{"the serving model knows no other part of the server", []string{"server/internal/models"}, without("models")},
-		{"user states know no other part of the server", []string{"server/internal/state"}, without("state")},
-		{"cold-start items know models and states", []string{"server/internal/coldstart"}, without("coldstart", "models", "state")},
-		{"live quality knows models and states", []string{"server/internal/quality"}, without("quality", "models", "state")},
-		{"helpers of tests stay in tests", []string{"=server", "cmd"}, []string{"server/internal/servertest"}},
+		{"the parts of the server do not know it", []string{"server/internal"},
+			[]string{"=server"}},
+		{"forms of metrics and background work are leaves",
+			[]string{"server/internal/metric", "server/internal/background"}, rooms},
+		{"passes know no other part of the server", []string{"server/internal/passes"},
+			without("passes")},
+		{"the serving model knows no other part of the server", []string{"server/internal/models"},
+			without("models")},
+		{"user states know no other part of the server", []string{"server/internal/state"},
+			without("state")},
+		{"cold-start items know models and states", []string{"server/internal/coldstart"},
+			without("coldstart", "models", "state")},
+		{"live quality knows models and states", []string{"server/internal/quality"},
+			without("quality", "models", "state")},
+		{"helpers of tests stay in tests", []string{"=server", "cmd"},
+			[]string{"server/internal/servertest"}},
 		{"the wire format knows messages only", []string{"internal/wire"}, []string{
-			"model", "spectral", "kalman", "dynamics", "dataset", "evaluate", "tune", "store", "server", "cmd",
+			"model", "spectral", "kalman", "dynamics", "dataset", "evaluate", "tune", "store",
+			"server", "cmd",
 		}},
-		{"a load test sees a server from outside", []string{"loadtest"}, []string{"server", "store", "model", "dataset", "evaluate", "tune", "cmd"}},
+		{"a load test sees a server from outside", []string{"loadtest"},
+			[]string{"server", "store", "model", "dataset", "evaluate", "tune", "cmd"}},
 		{"a client knows the protocol only", []string{"client"}, []string{
-			"server", "store", "model", "spectral", "dataset", "train", "retrain", "evaluate", "tune", "cmd", "loadtest",
+			"server", "store", "model", "spectral", "dataset", "train", "retrain", "evaluate",
+			"tune", "cmd", "loadtest",
 		}},
-		{"what commands share knows none of them", []string{"cmd/gsimc/internal/cli", "cmd/gsimc/internal/child"}, commands},
-		{"bench knows no other command", []string{"cmd/gsimc/internal/bench"}, otherCommands("bench")},
+		{"what commands share knows none of them",
+			[]string{"cmd/gsimc/internal/cli", "cmd/gsimc/internal/child"}, commands},
+		{"bench knows no other command", []string{"cmd/gsimc/internal/bench"},
+			otherCommands("bench")},
 		{"call knows no other command", []string{"cmd/gsimc/internal/call"}, otherCommands("call")},
 		{"demo knows no other command", []string{"cmd/gsimc/internal/demo"}, otherCommands("demo")},
-		{"learn knows no other command", []string{"cmd/gsimc/internal/learn"}, otherCommands("learn")},
-		{"serve knows no other command", []string{"cmd/gsimc/internal/serve"}, otherCommands("serve")},
+		{"learn knows no other command", []string{"cmd/gsimc/internal/learn"},
+			otherCommands("learn")},
+		{"serve knows no other command", []string{"cmd/gsimc/internal/serve"},
+			otherCommands("serve")},
 	}
 
 	// The groups of commands.
-	commands = []string{"cmd/gsimc/internal/bench", "cmd/gsimc/internal/call", "cmd/gsimc/internal/demo", "cmd/gsimc/internal/learn",
-		"cmd/gsimc/internal/serve"}
+	commands = []string{
+		"cmd/gsimc/internal/bench", "cmd/gsimc/internal/call", "cmd/gsimc/internal/demo",
+		"cmd/gsimc/internal/learn", "cmd/gsimc/internal/serve",
+	}
 )
 
 // otherCommands are the groups of commands besides one.
 func otherCommands(name string) []string {
-	return slices.DeleteFunc(slices.Clone(commands), func(p string) bool { return path.Base(p) == name })
+	return slices.DeleteFunc(slices.Clone(commands),
+		func(p string) bool { return path.Base(p) == name })
 }
 
-// Every command is built on cli: its flags, errors and output are those of all.
+// Every command is built on cli, so that all share the form of flags, errors and output.
 func TestCommandsImportCLI(t *testing.T) {
 	for pkg, imports := range dependencies(t) {
 		if below(pkg, commands) && !slices.Contains(imports, full("cmd/gsimc/internal/cli")) {
@@ -121,7 +161,7 @@ func TestImportDirections(t *testing.T) {
 	}
 }
 
-// The rules are worth nothing when they match nothing: a made-up closure must break each of them.
+// A rule that matches nothing is worth nothing: a made-up closure must break each of them.
 func TestRulesBite(t *testing.T) {
 	for _, r := range rules {
 		for _, d := range r.denied {
@@ -142,12 +182,13 @@ func TestRulesBite(t *testing.T) {
 	}
 }
 
-// dependencies maps every package of the module to what it and the module's packages below it import,
-// tests left out. What a third-party library imports in its turn is its own matter (a Parquet reader
-// links protobuf), so the walk does not enter it.
+// dependencies maps every package of the module to its imports, direct and through other packages
+// of the module. Imports of tests do not count. The walk does not enter third-party libraries,
+// because their imports are their own matter: a Parquet reader links protobuf.
 func dependencies(t *testing.T) map[string][]string {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, module+"...").Output()
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`,
+		module+"...").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}

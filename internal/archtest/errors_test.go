@@ -13,8 +13,8 @@ import (
 var rewriting = regexp.MustCompile(
 	`\.(Replace|Find|Match|Cut|Trim|Split|Fields|Contains|HasPrefix|HasSuffix|Index)\w*\(.*\.Error\(\)`)
 
-// Errors are values: nothing searches or changes their text. errors.As finds what they say, and package
-// fault prints it.
+// Errors are values: nothing searches or changes their text. errors.As finds what they say, and
+// package fault prints it.
 func TestNoTextOfErrors(t *testing.T) {
 	root := filepath.Join("..", "..")
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -43,7 +43,7 @@ func TestNoTextOfErrors(t *testing.T) {
 	}
 }
 
-// The expression is worth nothing when it matches nothing.
+// An expression that matches nothing is worth nothing: it must find calls of each kind.
 func TestRewritingBites(t *testing.T) {
 	for _, line := range []string{
 		`text := rankError.ReplaceAllString(err.Error(), "--rank")`,
