@@ -18,13 +18,16 @@ func ParseBands(text string) ([]kalman.Band, error) {
 		rho, halfLife, timed := strings.Cut(strings.TrimSpace(part), "@")
 		var band kalman.Band
 		var err error
-		if band.Rho, err = strconv.ParseFloat(rho, 64); err != nil || !(band.Rho >= 0 && band.Rho <= 1) {
-			return nil, fmt.Errorf("%q is not a number from 0 to 1: want a list such as 0,0.5,0.87 or 0,0.87@720h", rho)
+		band.Rho, err = strconv.ParseFloat(rho, 64)
+		if err != nil || !(band.Rho >= 0 && band.Rho <= 1) {
+			return nil, fmt.Errorf("%q is not a number from 0 to 1: "+
+				"want a list such as 0,0.5,0.87 or 0,0.87@720h", rho)
 		}
 		if timed {
 			d, err := time.ParseDuration(halfLife)
 			if err != nil || d < time.Second {
-				return nil, fmt.Errorf("%q is not a half-life: want a duration of at least 1s, such as 0.87@720h", halfLife)
+				return nil, fmt.Errorf("%q is not a half-life: "+
+					"want a duration of at least 1s, such as 0.87@720h", halfLife)
 			}
 			band.HalfLife = d.Seconds()
 		}
@@ -32,7 +35,8 @@ func ParseBands(text string) ([]kalman.Band, error) {
 			return nil, fmt.Errorf("%q: %w", part, err)
 		}
 		if slices.Contains(bands, band) {
-			return nil, fmt.Errorf("%q is there twice: a second memory of the same kind holds nothing new", part)
+			return nil, fmt.Errorf("%q is there twice: "+
+				"a second band with the same numbers holds nothing new", part)
 		}
 		bands = append(bands, band)
 	}

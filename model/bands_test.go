@@ -33,9 +33,11 @@ func TestParseBandsRefuses(t *testing.T) {
 		{"0.5@1ms", `"1ms" is not a half-life`},
 		{"0.5,0,0.50", `"0.50" is there twice`},
 		{strings.Repeat("0.5,", 16) + "0.5", "is there twice"},
-		{"0.1,0.12,0.13,0.14,0.15,0.16,0.17,0.18,0.19,0.2,0.21,0.22,0.23,0.24,0.25,0.26,0.27", "17 bands, want at most 16"},
+		{"0.1,0.12,0.13,0.14,0.15,0.16,0.17,0.18,0.19,0.2,0.21,0.22,0.23,0.24,0.25,0.26,0.27",
+			"17 bands, want at most 16"},
 	} {
-		if _, err := model.ParseBands(c.text); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := model.ParseBands(c.text); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("ParseBands(%q): %v, want an error with %q", c.text, err, c.want)
 		}
 	}

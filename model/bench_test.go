@@ -20,7 +20,8 @@ func benchModel(b *testing.B, n, k int) *Model {
 		spec: testSpec(), n: n, k: k,
 		table: table{
 			ids: itemNames(n), basis: make([]float32, n*k), degrees: make([]int64, n),
-			encoderScale: make([]float32, n), decoderScale: make([]float32, n), graphScale: make([]float64, n),
+			encoderScale: make([]float32, n), decoderScale: make([]float32, n),
+			graphScale: make([]float64, n),
 		},
 		response: make([]float32, k), kappa: make([]float64, k), lambda: make([]float64, k),
 	}

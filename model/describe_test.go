@@ -12,7 +12,8 @@ func TestDescribe(t *testing.T) {
 		t.Run(kind.name, func(t *testing.T) {
 			m := newLearned(t, rand.New(rand.NewPCG(1, 2)), n, k, kind.edit)
 			d := m.Describe()
-			if d.Version != m.Version() || d.Items != n || d.Rank != k || d.Users != m.NumTrainUsers() ||
+			if d.Version != m.Version() || d.Items != n || d.Rank != k ||
+				d.Users != m.NumTrainUsers() ||
 				d.TellsUncertainty != m.TellsUncertainty() {
 				t.Errorf("%+v", d)
 			}
@@ -37,13 +38,18 @@ func TestDescribe(t *testing.T) {
 				if d.Prior != (Range{}) {
 					t.Errorf("prior %v without variances", d.Prior)
 				}
-			} else if want := (Range{float64(slices.Min(p)), float64(slices.Max(p))}); d.Prior != want {
-				t.Errorf("prior %v, want %v", d.Prior, want)
+			} else {
+				want := Range{float64(slices.Min(p)), float64(slices.Max(p))}
+				if d.Prior != want {
+					t.Errorf("prior %v, want %v", d.Prior, want)
+				}
 			}
 			if d.Deviation != nil {
 				v := dynamicsOf(m)
-				if want := newRange(v.SigmaTheta); d.Deviation.Taste != want || d.Deviation.TasteFloor != v.ThetaFloor ||
-					d.Deviation.Drift != v.Drift || d.Deviation.ProcessNoise != newRange(v.SigmaEta) ||
+				if want := newRange(v.SigmaTheta); d.Deviation.Taste != want ||
+					d.Deviation.TasteFloor != v.ThetaFloor ||
+					d.Deviation.Drift != v.Drift ||
+					d.Deviation.ProcessNoise != newRange(v.SigmaEta) ||
 					d.Deviation.MeasurementNoise != newRange(v.SigmaNu) {
 					t.Errorf("%+v, want the constants of %+v", d.Deviation, v)
 				}

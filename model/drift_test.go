@@ -47,7 +47,9 @@ func TestDrift(t *testing.T) {
 	base, extended := extended(t, kinds()["scaled"], 2)
 	n := int32(base.NumItems())
 	r := market(7, int(n), 300) // other users of the same tastes
-	measure := func(m *Model, change func(u, at int, i int32) int32) (e *Energy, ratio float64, verdict string) {
+	measure := func(
+		m *Model, change func(u, at int, i int32) int32,
+	) (e *Energy, ratio float64, verdict string) {
 		e = m.NewEnergy()
 		for u := range r.NumUsers() {
 			h := slices.Clone(r.Item[r.Ptr[u]:r.Ptr[u+1]])
@@ -59,7 +61,8 @@ func TestDrift(t *testing.T) {
 		ratio, verdict = e.Drift()
 		return e, ratio, verdict
 	}
-	if _, ratio, verdict := measure(base, func(_, _ int, i int32) int32 { return i }); verdict != NoDrift {
+	_, ratio, verdict := measure(base, func(_, _ int, i int32) int32 { return i })
+	if verdict != NoDrift {
 		t.Errorf("users like those of the training: ratio %v, %s", ratio, verdict)
 	}
 	strange := func(_, at int, i int32) int32 {
@@ -74,11 +77,16 @@ func TestDrift(t *testing.T) {
 			ratio, verdict, e.Known, e.Events)
 	}
 	// An item of an extension is outside the basis, as if it were unknown.
-	_, same, _ := measure(extended, func(u, at int, i int32) int32 { return max(strange(u, at, i), i*int32(at%2)+n*int32(1-at%2)) })
+	_, same, _ := measure(extended, func(u, at int, i int32) int32 {
+		return max(strange(u, at, i), i*int32(at%2)+n*int32(1-at%2))
+	})
 	if same != ratio {
 		t.Errorf("ratio %v with items of an extension, want %v as with unknown ones", same, ratio)
 	}
-	if _, _, verdict := measure(base, func(u, at int, i int32) int32 { return (i*7 + int32(u*13+at*29)) % n }); verdict == NoDrift {
+	_, _, verdict = measure(base, func(u, at int, i int32) int32 {
+		return (i*7 + int32(u*13+at*29)) % n
+	})
+	if verdict == NoDrift {
 		t.Error("other items go together, and no drift")
 	}
 	if ratio, verdict := base.NewEnergy().Drift(); ratio != 0 || verdict != NoBaseline {

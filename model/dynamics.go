@@ -38,8 +38,10 @@ func (m *Model) learnDynamics(h Histories) error {
 		return err
 	}
 	d := &learnedDynamics{
-		Dynamics: kalman.Dynamics{Bands: slices.Clone(spec.Bands), Mean: gemm.ToFloat32(readout.Mean)},
-		readout:  gemm.ToFloat32(readout.W),
+		Dynamics: kalman.Dynamics{
+			Bands: slices.Clone(spec.Bands), Mean: gemm.ToFloat32(readout.Mean),
+		},
+		readout: gemm.ToFloat32(readout.W),
 	}
 	predictions := make([]float32, m.n*readout.R*m.k)
 	readout.RowsTo(predictions, e, m.k)

@@ -64,9 +64,12 @@ const (
 func (m *Model) NewEvidence(items int) (*Evidence, error) {
 	m = m.Base()
 	if m.spec.Graph == spectral.Covariance && m.spec.Window != 0 {
-		return nil, errors.New("a covariance graph of windows cannot be extended by new items: train with whole histories or with a hypergraph")
+		return nil, errors.New("a covariance graph of windows cannot be extended by new items: " +
+			"train with whole histories or with a hypergraph")
 	}
-	e := &Evidence{m: m, n: int32(m.n), items: make([]itemEvidence, items), sum: make([]float64, m.k)}
+	e := &Evidence{
+		m: m, n: int32(m.n), items: make([]itemEvidence, items), sum: make([]float64, m.k),
+	}
 	for i := range e.items {
 		e.items[i].sum = make([]float64, m.k)
 		if m.spec.Graph == spectral.Covariance {
@@ -215,7 +218,9 @@ func (e *Evidence) Place(i int, id string, users float64) (NewItem, error) {
 
 // covariances returns Uᵀ k_new of the covariance graph and D^{−1/2} of the new item: as spectral's
 // covarianceOp, in counts of users.
-func (e *Evidence) covariances(item *itemEvidence, users, sample float64) (sum []float64, scale float64) {
+func (e *Evidence) covariances(
+	item *itemEvidence, users, sample float64,
+) (sum []float64, scale float64) {
 	m := e.m
 	population := float64(m.spec.TrainUsers)
 	clear(e.sum)

@@ -67,7 +67,8 @@ func ExampleOpen() {
 		panic(err)
 	}
 	defer m.Close()
-	fmt.Println(m.NumItems(), "items, rank", m.Rank(), "- same version:", m.Version() == written.Version())
+	fmt.Println(m.NumItems(), "items, rank", m.Rank(), "- same version:",
+		m.Version() == written.Version())
 	// Output: 4 items, rank 2 - same version: true
 }
 

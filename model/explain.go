@@ -39,7 +39,9 @@ type Explanation struct {
 // would be others.
 //
 // O(len(h)·k·(r + len(items))) time, len(h)·(k + len(items)) numbers of memory.
-func (m *Model) Explain(before *kalman.State, h History, items []int32, est Estimator) *Explanation {
+func (m *Model) Explain(
+	before *kalman.State, h History, items []int32, est Estimator,
+) *Explanation {
 	for _, i := range items {
 		m.checkItem(i)
 	}

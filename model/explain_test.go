@@ -17,11 +17,15 @@ var explained = []struct {
 	edit      func(*Spec)
 }{
 	{"gs-imc", EstimatorGS, func(*Spec) {}},
-	{"gs-imc, forgetting", EstimatorGS, func(s *Spec) { s.Alpha, s.HalfLife, s.DegreeRescale = 0.8, 500, 0.5 }},
-	{"gs-imc, full covariance", EstimatorGS, func(s *Spec) { s.Alpha, s.Covariance = 0.9, CovarianceFull }},
+	{"gs-imc, forgetting", EstimatorGS,
+		func(s *Spec) { s.Alpha, s.HalfLife, s.DegreeRescale = 0.8, 500, 0.5 }},
+	{"gs-imc, full covariance", EstimatorGS,
+		func(s *Spec) { s.Alpha, s.Covariance = 0.9, CovarianceFull }},
 	{"bgs-imc", EstimatorBGS, func(*Spec) {}},
-	{"bgs-imc, forgetting", EstimatorBGS, func(s *Spec) { s.Alpha, s.HalfLife, s.DegreeRescale, s.SigmaNu = 0.8, 500, 0.5, 0.01 }},
-	{"bgs-imc, full covariance", EstimatorBGS, func(s *Spec) { s.Covariance, s.SigmaNu = CovarianceFull, 0.01 }},
+	{"bgs-imc, forgetting", EstimatorBGS,
+		func(s *Spec) { s.Alpha, s.HalfLife, s.DegreeRescale, s.SigmaNu = 0.8, 500, 0.5, 0.01 }},
+	{"bgs-imc, full covariance", EstimatorBGS,
+		func(s *Spec) { s.Covariance, s.SigmaNu = CovarianceFull, 0.01 }},
 	{"dynamics, no deviation", EstimatorBGS, func(s *Spec) { learnedBands(s, false) }},
 	{"dynamics", EstimatorBGS, func(s *Spec) { learnedBands(s, true) }},
 	{"dynamics, half-lives", EstimatorGS, func(s *Spec) {
@@ -33,7 +37,8 @@ var explained = []struct {
 func learnedBands(s *Spec, deviation bool) {
 	s.DegreeRescale = 0.6
 	s.Dynamics = DynamicsSpec{
-		Kind: DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.9}}, Ridge: 0.3, Deviation: deviation,
+		Kind: DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.9}}, Ridge: 0.3,
+		Deviation: deviation,
 	}
 }
 
@@ -108,7 +113,8 @@ func TestExplainSum(t *testing.T) {
 				if cut == 0 {
 					for i, e := range x.Earlier {
 						if e != 0 {
-							t.Fatalf("trial %d: %v of the score of item %d comes from an empty state", trial, e, i)
+							t.Fatalf("trial %d: %v of the score of item %d comes from an empty state",
+								trial, e, i)
 						}
 					}
 				}
@@ -139,7 +145,8 @@ func TestExplainEach(t *testing.T) {
 					}
 					check("base", x.Base[j], m.scoreOf(i, shares.query(len(h), kind.estimator)))
 					for s := range h {
-						check(fmt.Sprint("event ", s), x.Events[j*len(h)+s], m.scoreOf(i, shares.query(s, kind.estimator)))
+						check(fmt.Sprint("event ", s), x.Events[j*len(h)+s],
+							m.scoreOf(i, shares.query(s, kind.estimator)))
 					}
 				}
 			}

@@ -35,7 +35,8 @@ func TestUpperConfidenceIsExact(t *testing.T) {
 		for _, beta := range []float32{0, 0.5, 30} {
 			bounds := make([]float32, n)
 			for i := range bounds {
-				bounds[i] = m.Score(int32(i), q) + beta*float32(math.Sqrt(scoreVariance(m, int32(i), p)))
+				bounds[i] = m.Score(int32(i), q) +
+					beta*float32(math.Sqrt(scoreVariance(m, int32(i), p)))
 			}
 			want := topOracle(bounds, 10, skip)
 			got := m.TopNUpperConfidence(nil, q, p, beta, 10, skip)
@@ -43,10 +44,12 @@ func TestUpperConfidenceIsExact(t *testing.T) {
 				t.Fatalf("n=%d: %d items, want %d", n, len(got), len(want))
 			}
 			for i := range want {
-				if math.Abs(float64(got[i].Score-want[i].Score)) > 1e-5*math.Abs(float64(want[i].Score))+1e-6 {
+				if math.Abs(float64(got[i].Score-want[i].Score)) >
+					1e-5*math.Abs(float64(want[i].Score))+1e-6 {
 					t.Errorf("n=%d, β=%v: place %d has %v, want %v", n, beta, i, got[i], want[i])
 				}
-				if math.Abs(float64(bounds[got[i].Item]-got[i].Score)) > 1e-4 || skip.Has(got[i].Item) {
+				if math.Abs(float64(bounds[got[i].Item]-got[i].Score)) > 1e-4 ||
+					skip.Has(got[i].Item) {
 					t.Errorf("n=%d, β=%v: place %d has item %d with %v, whose bound is %v",
 						n, beta, i, got[i].Item, got[i].Score, bounds[got[i].Item])
 				}

@@ -89,7 +89,8 @@ func (e *extension) append(m *Model, item *NewItem) {
 	e.degrees = append(e.degrees, degree)
 	e.graphScale = append(e.graphScale, item.scale)
 	encoder, decoder := Rescale(degree, m.spec.DegreeRescale)
-	e.encoderScale, e.decoderScale = append(e.encoderScale, encoder), append(e.decoderScale, decoder)
+	e.encoderScale = append(e.encoderScale, encoder)
+	e.decoderScale = append(e.decoderScale, decoder)
 	e.basis = append(e.basis, gemm.ToFloat32(item.row)...)
 }
 
@@ -123,5 +124,10 @@ func (e *extension) popular() []int32 {
 
 // finite reports whether all of v are numbers that a float32 holds.
 func finite(v []float64) bool {
-	return !slices.ContainsFunc(v, func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat32) })
+	for _, x := range v {
+		if !(math.Abs(x) <= math.MaxFloat32) {
+			return false
+		}
+	}
+	return true
 }

@@ -50,14 +50,23 @@ func kinds() map[string]Spec {
 	covariance := paper
 	covariance.Graph = spectral.Covariance
 	learned := scaled
-	learned.Dynamics = DynamicsSpec{Kind: DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.8}}, Ridge: 1, Deviation: true}
-	return map[string]Spec{"paper": paper, "scaled": scaled, "windows": windows, "full": full, "covariance": covariance, "learned": learned}
+	learned.Dynamics = DynamicsSpec{
+		Kind: DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.8}}, Ridge: 1, Deviation: true,
+	}
+	return map[string]Spec{
+		"paper": paper, "scaled": scaled, "windows": windows, "full": full,
+		"covariance": covariance, "learned": learned,
+	}
 }
 
 // trained learns a basis from r and returns it with the histories of its users.
-func trained(tb testing.TB, spec Spec, r *spectral.Incidence, rank int) (*spectral.Basis, []History) {
+func trained(
+	tb testing.TB, spec Spec, r *spectral.Incidence, rank int,
+) (*spectral.Basis, []History) {
 	tb.Helper()
-	graph := spectral.Graph{Kind: spec.Graph, DegreeExponent: spec.DegreeExponent, Window: spec.Window}
+	graph := spectral.Graph{
+		Kind: spec.Graph, DegreeExponent: spec.DegreeExponent, Window: spec.Window,
+	}
 	basis, err := spectral.Solve(r, spectral.Options{Graph: graph, Rank: rank, Seed: 1})
 	if err != nil {
 		tb.Fatal(err)
@@ -105,14 +114,18 @@ func TestPlaceReproducesTheBasis(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec.TrainUsers = int64(r.NumUsers())
 			basis, histories := trained(t, spec, r, rank)
-			all, err := New(spec, basis, itemNames(n), Histories{Train: slices.Values(histories), Validation: histories[:50]})
+			all, err := New(spec, basis, itemNames(n),
+				Histories{Train: slices.Values(histories), Validation: histories[:50]})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, i := range []int{0, 7, n - 1} {
 				rest, users := without(basis, r, i)
 				m := *all // with the dynamics and the rotation that were learned with the item
-				m.n, m.table = n-1, table{ids: itemNames(n - 1), degrees: rest.Degrees, graphScale: rest.Scale}
+				m.n = n - 1
+				m.table = table{
+					ids: itemNames(n - 1), degrees: rest.Degrees, graphScale: rest.Scale,
+				}
 				for j := range n {
 					if j != i {
 						m.basis = append(m.basis, row(all.basis, j, rank)...)
@@ -137,9 +150,12 @@ func TestPlaceReproducesTheBasis(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				near(t, "row", row(x.extension.basis, 0, rank), toFloat64(row(all.basis, i, rank)), 1e-5)
-				near(t, "prediction", x.extension.predictions, toFloat64(all.prediction(int32(i))), 1e-5)
-				if got, want := x.extension.graphScale[0], basis.Scale[i]; math.Abs(got-want) > 1e-9*want {
+				near(t, "row", row(x.extension.basis, 0, rank), toFloat64(row(all.basis, i, rank)),
+					1e-5)
+				near(t, "prediction", x.extension.predictions, toFloat64(all.prediction(int32(i))),
+					1e-5)
+				got, want := x.extension.graphScale[0], basis.Scale[i]
+				if math.Abs(got-want) > 1e-9*want {
 					t.Errorf("scale of item %d is %v, want %v", i, got, want)
 				}
 				if got, want := x.Degree(int32(n-1)), basis.Degrees[i]; got != want {
@@ -158,7 +174,8 @@ func extended(tb testing.TB, spec Spec, items int) (base, x *Model) {
 	r := market(2, n, 200)
 	spec.TrainUsers = int64(r.NumUsers())
 	basis, histories := trained(tb, spec, r, 6)
-	base, err := New(spec, basis, itemNames(n), Histories{Train: slices.Values(histories), Validation: histories[:50]})
+	base, err := New(spec, basis, itemNames(n),
+		Histories{Train: slices.Values(histories), Validation: histories[:50]})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -171,7 +188,8 @@ func extended(tb testing.TB, spec Spec, items int) (base, x *Model) {
 	}
 	placed := make([]NewItem, items)
 	for i := range placed {
-		if placed[i], err = e.Place(i, fmt.Sprintf("a-new-%02d", items-i), float64(10*(i+1))); err != nil {
+		if placed[i], err = e.Place(i, fmt.Sprintf("a-new-%02d", items-i),
+			float64(10*(i+1))); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -282,7 +300,8 @@ func TestExtensionsHaveVersionsAndNoFiles(t *testing.T) {
 	base, x := extended(t, kinds()["learned"], 3)
 	_, y := extended(t, kinds()["learned"], 4)
 	_, again := extended(t, kinds()["learned"], 3)
-	if x.Version() != again.Version() || x.Version() == y.Version() || !strings.HasPrefix(x.Version(), base.Version()+"+") {
+	if x.Version() != again.Version() || x.Version() == y.Version() ||
+		!strings.HasPrefix(x.Version(), base.Version()+"+") {
 		t.Errorf("versions %s, %s and %s of extensions of %s",
 			x.Version(), again.Version(), y.Version(), base.Version())
 	}
@@ -304,7 +323,8 @@ func TestExtensionsHaveVersionsAndNoFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := opened.Close(); err != nil || m.ItemID(0) != base.ItemID(0) || m.NumItems() != base.NumItems() {
+	if err := opened.Close(); err != nil || m.ItemID(0) != base.ItemID(0) ||
+		m.NumItems() != base.NumItems() {
 		t.Errorf("closing an extension: %v", err)
 	}
 }
@@ -370,7 +390,8 @@ func TestPlaceIsBounded(t *testing.T) {
 	// sample·scale² loop is at most κ/2, and the sum at most maxClosure times the known item's part
 	s := item.scale * 1e6 / 2 * maxClosure * math.Pow(8, -0.8) * base.graphScale[0]
 	for j, u := range row(base.basis, 0, base.Rank()) {
-		if limit := 2 * s * math.Abs(float64(u)) / base.kappa[j] * (1 + 1e-6); math.Abs(item.row[j]) > limit {
+		limit := 2 * s * math.Abs(float64(u)) / base.kappa[j] * (1 + 1e-6)
+		if math.Abs(item.row[j]) > limit {
 			t.Errorf("coordinate %d is %v, want at most %v", j, item.row[j], limit)
 		}
 	}

@@ -67,8 +67,10 @@ func TestRoundTrip(t *testing.T) {
 				t.Errorf("version %q became %q", m.Version(), opened.Version())
 			}
 			for _, v := range [][2]any{
-				{m.ids, opened.ids}, {m.index, opened.index}, {m.degrees, opened.degrees}, {m.popular, opened.popular},
-				{m.Kappa(), opened.Kappa()}, {m.Lambda(), opened.Lambda()}, {m.response, opened.response},
+				{m.ids, opened.ids}, {m.index, opened.index}, {m.degrees, opened.degrees},
+				{m.popular, opened.popular},
+				{m.Kappa(), opened.Kappa()}, {m.Lambda(), opened.Lambda()},
+				{m.response, opened.response},
 			} {
 				if diff := cmp.Diff(v[0], v[1]); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
@@ -150,7 +152,8 @@ func TestSafetensors(t *testing.T) {
 			if err := json.Unmarshal(entries["__metadata__"], &meta); err != nil {
 				t.Fatal(err)
 			}
-			if meta["gsimc.format"] != "3" || meta["provenance.command"] != "train --rank 5" || meta["train_users"] != "100" {
+			if meta["gsimc.format"] != "3" || meta["provenance.command"] != "train --rank 5" ||
+				meta["train_users"] != "100" {
 				t.Errorf("metadata %v", meta)
 			}
 			delete(entries, "__metadata__")
@@ -219,7 +222,8 @@ func TestWriteFileReplaces(t *testing.T) {
 func TestWriteFileFails(t *testing.T) {
 	m, _ := written(t, testSpec())
 	dir := t.TempDir()
-	if err := m.WriteFile(filepath.Join(dir, "none", "m.gsimc")); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "none/m.gsimc") {
+	if err := m.WriteFile(filepath.Join(dir, "none", "m.gsimc")); !errors.Is(err, fs.ErrNotExist) ||
+		!strings.Contains(err.Error(), "none/m.gsimc") {
 		t.Errorf("into no directory: %v", err)
 	}
 	target := filepath.Join(dir, "m.gsimc")

@@ -64,7 +64,9 @@ func (m *Model) learnFilter(u, response []float64, validation []History) error {
 		return err
 	}
 	m.rotation = gemm.ToFloat32(q.RawMatrix().Data)
-	m.transition = &rotatedFilter{newPaperFilter(&m.spec, m.response, variances(lambda)), m.rotation}
+	m.transition = &rotatedFilter{
+		newPaperFilter(&m.spec, m.response, variances(lambda)), m.rotation,
+	}
 
 	var rotated mat.Dense
 	rotated.Mul(mat.NewDense(m.n, m.k, u), q)

@@ -161,7 +161,8 @@ func (t *tensorInfo) check(bodySize int64) error {
 	if i < 0 {
 		return fmt.Errorf("has type %+q, which no model has", t.DType)
 	}
-	if len(t.Offsets) != 2 || t.Offsets[0] < 0 || t.Offsets[1] < t.Offsets[0] || t.Offsets[1] > bodySize {
+	if len(t.Offsets) != 2 || t.Offsets[0] < 0 || t.Offsets[1] < t.Offsets[0] ||
+		t.Offsets[1] > bodySize {
 		return fmt.Errorf("has the offsets %v, want two within the %d bytes of the file",
 			t.Offsets, bodySize)
 	}

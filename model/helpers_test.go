@@ -27,7 +27,8 @@ func randomBasis(rng *rand.Rand, n, k int) *spectral.Basis {
 	b := &spectral.Basis{
 		N: n, K: k,
 		U:     mat.DenseCopyOf(q.Slice(0, n, 0, k)).RawMatrix().Data,
-		Kappa: make([]float64, k), Lambda: make([]float64, k), Degrees: make([]int64, n), Scale: make([]float64, n),
+		Kappa: make([]float64, k), Lambda: make([]float64, k), Degrees: make([]int64, n),
+		Scale: make([]float64, n),
 	}
 	for j := range k {
 		b.Kappa[j] = 1 - float64(j)/float64(k)

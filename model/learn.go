@@ -40,12 +40,14 @@ const (
 // users as well. Their innovations are a little too small, since the read-out was fitted to them.
 const fewSequences = 20
 
+var errNoDeviation = errors.New("the model tracks no deviations, so it has no variances")
+
 // Calibration returns how the innovations of users compare with what the model's covariances expect
 // of them. The model must track deviations.
 func (m *Model) Calibration(histories []History) (*dynamics.Calibration, error) {
 	d := m.transition.deviation()
 	if d == nil {
-		return nil, errors.New("the model tracks no deviations, so it expects nothing of innovations")
+		return nil, errNoDeviation
 	}
 	return dynamics.Innovations(d, m.prediction, m.encoder, histories)
 }
@@ -55,7 +57,7 @@ func (m *Model) Calibration(histories []History) (*dynamics.Calibration, error) 
 func (m *Model) TasteEvidence(histories []History) ([]dynamics.Evidence, error) {
 	d := m.transition.deviation()
 	if d == nil {
-		return nil, errors.New("the model tracks no deviations, so it gives queries no variances")
+		return nil, errNoDeviation
 	}
 	return dynamics.TasteEvidence(d, m.prediction, m.encoder, histories)
 }

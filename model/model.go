@@ -120,7 +120,8 @@ func (m *Model) checkSpectrum() error {
 				j, m.kappa[j], m.lambda[j])
 		}
 		if j > 0 && (m.kappa[j] > m.kappa[j-1] || m.lambda[j] < m.lambda[j-1]) {
-			return fmt.Errorf("eigenvalue %d is above the one before it, want them in descending order", j)
+			return fmt.Errorf("eigenvalue %d is above the one before it, "+
+				"want them in descending order", j)
 		}
 	}
 	return nil
@@ -198,10 +199,11 @@ func (m *Model) ItemID(i int32) string {
 // reads the ids of a long list one after the other would wait for most of them twice: for the place
 // of the id, and for the id.
 func (m *Model) FetchIDs(items []ranking.Scored) {
-	for i := range prefetch.Ahead(len(items), prefetch.Stage{Distance: idsAhead, Begin: func(i int) {
+	places := prefetch.Stage{Distance: idsAhead, Begin: func(i int) {
 		t, at := m.at(items[i].Item)
 		prefetch.Value(&t.ids[at])
-	}}) {
+	}}
+	for i := range prefetch.Ahead(len(items), places) {
 		prefetch.String(m.ItemID(items[i].Item))
 	}
 }

@@ -37,13 +37,16 @@ func specs() map[string]Spec {
 	add("forgetting", func(s *Spec) { s.Alpha, s.HalfLife = 0.9, 600 })
 	add("full", func(s *Spec) { s.Covariance = CovarianceFull })
 	add("everything", func(s *Spec) {
-		s.Covariance, s.Alpha, s.HalfLife, s.DegreeRescale, s.Window = CovarianceFull, 0.95, 3600, 0.7, 16
+		s.Covariance, s.Alpha, s.HalfLife = CovarianceFull, 0.95, 3600
+		s.DegreeRescale, s.Window = 0.7, 16
 		s.Filter = spectral.DefaultFilter(spectral.Diffusion)
 	})
 	return variants
 }
 
-func forEach(t *testing.T, test func(t *testing.T, rng *rand.Rand, spec Spec, b *spectral.Basis, m *Model)) {
+func forEach(
+	t *testing.T, test func(t *testing.T, rng *rand.Rand, spec Spec, b *spectral.Basis, m *Model),
+) {
 	for name, spec := range specs() {
 		for _, shape := range shapes {
 			t.Run(fmt.Sprintf("%s/n=%d/k=%d", name, shape[0], shape[1]), func(t *testing.T) {
@@ -109,7 +112,9 @@ func TestPrior(t *testing.T) {
 			var full mat.Dense
 			full.Product(q, got, q.T())
 			near(t, "QΛQᵀ", gemm.ToFloat32(full.RawMatrix().Data), want.RawMatrix().Data, 1e-5)
-			if p := m.NewState().P; !slices.IsSortedFunc(p, func(a, b float32) int { return int(math.Copysign(1, float64(b-a))) }) {
+			p := m.NewState().P
+			falling := func(a, b float32) int { return int(math.Copysign(1, float64(b-a))) }
+			if !slices.IsSortedFunc(p, falling) {
 				t.Errorf("Λ = %v, want it descending", p)
 			}
 		})
@@ -119,15 +124,17 @@ func TestPrior(t *testing.T) {
 // TestPriorWithoutValidation: the mean square of one event, drawn by popularity.
 func TestPriorWithoutValidation(t *testing.T) {
 	b := &spectral.Basis{
-		N: 3, K: 1, U: []float64{0.8, 0.6, 0}, Kappa: []float64{1}, Lambda: []float64{0}, Degrees: []int64{3, 1, 0},
-		Scale: []float64{0.577, 1, 0},
+		N: 3, K: 1, U: []float64{0.8, 0.6, 0}, Kappa: []float64{1}, Lambda: []float64{0},
+		Degrees: []int64{3, 1, 0},
+		Scale:   []float64{0.577, 1, 0},
 	}
 	m := mustNew(t, testSpec(), b, nil)
 	near(t, "P_0", m.NewState().P, []float64{(3*0.64 + 1*0.36 + 1*0) / 5}, 1e-6)
 
 	b.U = []float64{0, 0, 1} // with a degree of 0
 	b.Degrees = []int64{3, 1, 0}
-	if p := mustNew(t, testSpec(), b, []History{{{Item: 0}, {Item: 1}}}).NewState().P[0]; p != kalman.MinVariance {
+	p := mustNew(t, testSpec(), b, []History{{{Item: 0}, {Item: 1}}}).NewState().P[0]
+	if p != kalman.MinVariance {
 		t.Errorf("P_0 of a direction that nobody moves in is %v, want the floor", p)
 	}
 }
@@ -215,35 +222,59 @@ func TestNewRefuses(t *testing.T) {
 		change func(s *Spec, b *spectral.Basis, items []string)
 		want   string
 	}{
-		{"graph", func(s *Spec, _ *spectral.Basis, _ []string) { s.Graph = "tree" }, `Graph: "tree"`},
-		{"degree exponent", func(s *Spec, _ *spectral.Basis, _ []string) { s.DegreeExponent = nan }, "DegreeExponent: NaN"},
+		{"graph", func(s *Spec, _ *spectral.Basis, _ []string) { s.Graph = "tree" },
+			`Graph: "tree"`},
+		{"degree exponent", func(s *Spec, _ *spectral.Basis, _ []string) { s.DegreeExponent = nan },
+			"DegreeExponent: NaN"},
 		{"window", func(s *Spec, _ *spectral.Basis, _ []string) { s.Window = 1 }, "Window: 1"},
-		{"degree rescale", func(s *Spec, _ *spectral.Basis, _ []string) { s.DegreeRescale = 3 }, "DegreeRescale: 3"},
-		{"degree rescale NaN", func(s *Spec, _ *spectral.Basis, _ []string) { s.DegreeRescale = nan }, "DegreeRescale: NaN"},
+		{"degree rescale", func(s *Spec, _ *spectral.Basis, _ []string) { s.DegreeRescale = 3 },
+			"DegreeRescale: 3"},
+		{"degree rescale NaN",
+			func(s *Spec, _ *spectral.Basis, _ []string) { s.DegreeRescale = nan },
+			"DegreeRescale: NaN"},
 		{"filter", func(s *Spec, _ *spectral.Basis, _ []string) { s.Filter.Phi = 0 }, "Phi: 0"},
 		{"alpha", func(s *Spec, _ *spectral.Basis, _ []string) { s.Alpha = 0 }, "Alpha: 0"},
-		{"half-life", func(s *Spec, _ *spectral.Basis, _ []string) { s.HalfLife = -1 }, "HalfLife: -1"},
-		{"process noise", func(s *Spec, _ *spectral.Basis, _ []string) { s.SigmaEta = 0 }, "SigmaEta: 0"},
-		{"measurement noise", func(s *Spec, _ *spectral.Basis, _ []string) { s.SigmaNu = nan }, "SigmaNu: NaN"},
-		{"covariance", func(s *Spec, _ *spectral.Basis, _ []string) { s.Covariance = "" }, `Covariance: ""`},
-		{"no users", func(s *Spec, _ *spectral.Basis, _ []string) { s.TrainUsers = 0 }, "TrainUsers: 0"},
-		{"provenance", func(s *Spec, _ *spectral.Basis, _ []string) { s.Provenance["x"] = "\xff" }, `"x" is not valid UTF-8`},
-		{"too few users", func(s *Spec, b *spectral.Basis, _ []string) { b.Degrees[2] = 101 }, "item 2 has degree 101"},
-		{"negative degree", func(s *Spec, b *spectral.Basis, _ []string) { b.Degrees[2] = -1 }, "item 2 has degree -1"},
-		{"basis NaN", func(_ *Spec, b *spectral.Basis, _ []string) { b.U[3] = nan }, "basis[3] is NaN"},
-		{"basis overflow", func(_ *Spec, b *spectral.Basis, _ []string) { b.U[3] = 1e300 }, "basis[3] is +Inf"},
-		{"eigenvalue NaN", func(_ *Spec, b *spectral.Basis, _ []string) { b.Kappa[1] = nan }, "eigenvalue 1 is NaN"},
-		{"eigenvalue order", func(_ *Spec, b *spectral.Basis, _ []string) { b.Kappa[1] = 2 }, "eigenvalue 1 is above"},
-		{"item order", func(_ *Spec, _ *spectral.Basis, items []string) { items[1] = "zzz" }, `"item-0000002" after "zzz"`},
-		{"item twice", func(_ *Spec, _ *spectral.Basis, items []string) { items[1] = items[0] }, "distinct"},
-		{"item empty", func(_ *Spec, _ *spectral.Basis, items []string) { items[0] = "" }, "item 0 has an id of 0 bytes"},
-		{"item long", func(_ *Spec, _ *spectral.Basis, items []string) { items[3] = strings.Repeat("x", 257) }, "257 bytes"},
-		{"item bytes", func(_ *Spec, _ *spectral.Basis, items []string) { items[3] = "x\xfe" }, "not valid UTF-8"},
+		{"half-life", func(s *Spec, _ *spectral.Basis, _ []string) { s.HalfLife = -1 },
+			"HalfLife: -1"},
+		{"process noise", func(s *Spec, _ *spectral.Basis, _ []string) { s.SigmaEta = 0 },
+			"SigmaEta: 0"},
+		{"measurement noise", func(s *Spec, _ *spectral.Basis, _ []string) { s.SigmaNu = nan },
+			"SigmaNu: NaN"},
+		{"covariance", func(s *Spec, _ *spectral.Basis, _ []string) { s.Covariance = "" },
+			`Covariance: ""`},
+		{"no users", func(s *Spec, _ *spectral.Basis, _ []string) { s.TrainUsers = 0 },
+			"TrainUsers: 0"},
+		{"provenance", func(s *Spec, _ *spectral.Basis, _ []string) { s.Provenance["x"] = "\xff" },
+			`"x" is not valid UTF-8`},
+		{"too few users", func(s *Spec, b *spectral.Basis, _ []string) { b.Degrees[2] = 101 },
+			"item 2 has degree 101"},
+		{"negative degree", func(s *Spec, b *spectral.Basis, _ []string) { b.Degrees[2] = -1 },
+			"item 2 has degree -1"},
+		{"basis NaN", func(_ *Spec, b *spectral.Basis, _ []string) { b.U[3] = nan },
+			"basis[3] is NaN"},
+		{"basis overflow", func(_ *Spec, b *spectral.Basis, _ []string) { b.U[3] = 1e300 },
+			"basis[3] is +Inf"},
+		{"eigenvalue NaN", func(_ *Spec, b *spectral.Basis, _ []string) { b.Kappa[1] = nan },
+			"eigenvalue 1 is NaN"},
+		{"eigenvalue order", func(_ *Spec, b *spectral.Basis, _ []string) { b.Kappa[1] = 2 },
+			"eigenvalue 1 is above"},
+		{"item order", func(_ *Spec, _ *spectral.Basis, items []string) { items[1] = "zzz" },
+			`"item-0000002" after "zzz"`},
+		{"item twice", func(_ *Spec, _ *spectral.Basis, items []string) { items[1] = items[0] },
+			"distinct"},
+		{"item empty", func(_ *Spec, _ *spectral.Basis, items []string) { items[0] = "" },
+			"item 0 has an id of 0 bytes"},
+		{"item long",
+			func(_ *Spec, _ *spectral.Basis, items []string) { items[3] = strings.Repeat("x", 257) },
+			"257 bytes"},
+		{"item bytes", func(_ *Spec, _ *spectral.Basis, items []string) { items[3] = "x\xfe" },
+			"not valid UTF-8"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, b, items := testSpec(), randomBasis(rand.New(rand.NewPCG(1, 2)), 4, 2), itemNames(4)
 			c.change(&s, b, items)
-			if _, err := New(s, b, items, Histories{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := New(s, b, items, Histories{}); err == nil ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("New: %v, want %q", err, c.want)
 			}
 		})
@@ -251,7 +282,8 @@ func TestNewRefuses(t *testing.T) {
 	spec := testSpec()
 	spec.Covariance = CovarianceFull
 	vast := float32(math.Inf(1))
-	_, err := New(spec, randomBasis(rand.New(rand.NewPCG(1, 2)), 4, 2), itemNames(4), Histories{Validation: []History{{{Weight: vast}, {Weight: vast}}}})
+	_, err := New(spec, randomBasis(rand.New(rand.NewPCG(1, 2)), 4, 2), itemNames(4),
+		Histories{Validation: []History{{{Weight: vast}, {Weight: vast}}}})
 	if err == nil || !strings.Contains(err.Error(), "no finite eigenvalues") {
 		t.Errorf("infinite weights: %v", err)
 	}
@@ -282,7 +314,9 @@ func TestModelsShareNothing(t *testing.T) {
 func TestShapesPanic(t *testing.T) {
 	m := mustNew(t, testSpec(), randomBasis(rand.New(rand.NewPCG(1, 2)), 4, 2), nil)
 	for name, f := range map[string]func(){
-		"New":       func() { _, _ = New(testSpec(), &spectral.Basis{N: 4, K: 2}, itemNames(4), Histories{}) },
+		"New": func() {
+			_, _ = New(testSpec(), &spectral.Basis{N: 4, K: 2}, itemNames(4), Histories{})
+		},
 		"QueryTo":   func() { m.QueryTo(make([]float32, 3), m.NewState(), EstimatorGS) },
 		"estimator": func() { m.QueryTo(make([]float32, 2), m.NewState(), "svd") },
 		"ScoresTo":  func() { m.ScoresTo(make([]float32, 3), make([]float32, 2)) },
@@ -308,7 +342,8 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		spec := testSpec()
 		spec.Covariance, spec.HalfLife = covariance, 3600
 		m := mustNew(t, spec, randomBasis(rng, 600, 8), nil)
-		s, q, dst, skip := m.NewState(), make([]float32, 8), make([]ranking.Scored, 0, 10), ranking.NewSet(600)
+		s, q, dst, skip := m.NewState(), make([]float32, 8), make([]ranking.Scored, 0, 10),
+			ranking.NewSet(600)
 		at := int64(0)
 		if allocs := testing.AllocsPerRun(200, func() {
 			at++
@@ -320,7 +355,8 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		if raceEnabled {
 			continue // the race detector makes sync.Pool forget at random
 		}
-		if allocs := testing.AllocsPerRun(200, func() { dst = m.TopN(dst, q, 10, skip) }); allocs != 0 {
+		allocs := testing.AllocsPerRun(200, func() { dst = m.TopN(dst, q, 10, skip) })
+		if allocs != 0 {
 			t.Errorf("%s: %v allocations in TopN", covariance, allocs)
 		}
 	}

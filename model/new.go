@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gsimc/gsimc/internal/gemm"
 	"github.com/gsimc/gsimc/spectral"
@@ -16,10 +17,12 @@ import (
 // and items that do not fit panic.
 func New(spec Spec, basis *spectral.Basis, items []string, h Histories) (*Model, error) {
 	n, k := basis.N, basis.K
-	if n < 1 || n > math.MaxInt32 || k < 1 || k > n || len(items) != n || len(basis.U) != n*k || len(basis.Kappa) != k ||
-		len(basis.Lambda) != k || len(basis.Degrees) != n || len(basis.Scale) != n {
-		panic(fmt.Sprintf("model: basis of %d×%d with %d coefficients, %d and %d eigenvalues, %d degrees, %d scales and %d items",
-			n, k, len(basis.U), len(basis.Kappa), len(basis.Lambda), len(basis.Degrees), len(basis.Scale), len(items)))
+	if n < 1 || n > math.MaxInt32 || k < 1 || k > n || len(items) != n ||
+		len(basis.U) != n*k || len(basis.Kappa) != k || len(basis.Lambda) != k ||
+		len(basis.Degrees) != n || len(basis.Scale) != n {
+		panic(fmt.Sprintf("model: basis of %d×%d with %d coefficients, %d and %d eigenvalues, "+
+			"%d degrees, %d scales and %d items", n, k, len(basis.U),
+			len(basis.Kappa), len(basis.Lambda), len(basis.Degrees), len(basis.Scale), len(items)))
 	}
 	if err := spec.Validate(); err != nil {
 		return nil, err
@@ -29,10 +32,15 @@ func New(spec Spec, basis *spectral.Basis, items []string, h Histories) (*Model,
 	}
 	m := &Model{
 		spec: spec.clone(), n: n, k: k,
-		kappa: append([]float64(nil), basis.Kappa...), lambda: append([]float64(nil), basis.Lambda...),
+		kappa:  slices.Clone(basis.Kappa),
+		lambda: slices.Clone(basis.Lambda),
 		table: table{
-			basis: gemm.ToFloat32(basis.U), degrees: append([]int64(nil), basis.Degrees...), ids: append([]string(nil), items...),
-			encoderScale: make([]float32, n), decoderScale: make([]float32, n), graphScale: append([]float64(nil), basis.Scale...),
+			basis:        gemm.ToFloat32(basis.U),
+			degrees:      slices.Clone(basis.Degrees),
+			ids:          slices.Clone(items),
+			encoderScale: make([]float32, n),
+			decoderScale: make([]float32, n),
+			graphScale:   slices.Clone(basis.Scale),
 		},
 	}
 	response := make([]float64, k)

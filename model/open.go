@@ -17,7 +17,8 @@ func (e *FileError) Error() string { return fmt.Sprintf("model file %s: %s", e.P
 // What to do about a bad file.
 const (
 	adviceDamaged = "the file is cut off or damaged: copy it again or train a new model"
-	adviceForeign = "this is a damaged file or not a gsimc model file: give the file that `gsimc train` wrote, or copy it again"
+	adviceForeign = "this is a damaged file or not a gsimc model file: " +
+		"give the file that `gsimc train` wrote, or copy it again"
 )
 
 // Open maps a model file into memory, read-only, and checks all of it: sizes, the checksum over
@@ -55,7 +56,8 @@ func mapFile(path string) (mapping, error) {
 		return mapping{}, err
 	}
 	if !info.Mode().IsRegular() {
-		return mapping{}, &FileError{path, "not a regular file: give the file that `gsimc train` wrote"}
+		return mapping{}, &FileError{path,
+			"not a regular file: give the file that `gsimc train` wrote"}
 	}
 	if info.Size() < lengthBytes || info.Size() > math.MaxInt {
 		return mapping{}, &FileError{path, fmt.Sprintf("%d bytes long; %s",
@@ -75,8 +77,8 @@ func decode(data []byte) (*Model, error) {
 	case "":
 		return nil, fmt.Errorf("the metadata have no %q; %s", formatKey, adviceForeign)
 	default:
-		return nil, fmt.Errorf("format version %q, but this program reads %q: use the release that wrote it, or train again",
-			format, formatVersion)
+		return nil, fmt.Errorf("format version %q, but this program reads %q: "+
+			"use the release that wrote it, or train again", format, formatVersion)
 	}
 	version, err := h.verify(data)
 	if err != nil {

@@ -19,7 +19,8 @@ func denseScores(spec Spec, b *spectral.Basis, h History) []float64 {
 	u := mat.NewDense(b.N, b.K, b.U)
 	response := make([]float64, b.K)
 	spec.Filter.ResponseTo(response, b.Lambda)
-	s, spectrum, y := mat.NewVecDense(b.N, nil), mat.NewVecDense(b.K, nil), mat.NewVecDense(b.N, nil)
+	s, spectrum, y := mat.NewVecDense(b.N, nil), mat.NewVecDense(b.K, nil),
+		mat.NewVecDense(b.N, nil)
 	for i, e := range h {
 		s.ScaleVec(fade(spec, h, i), s)
 		s.SetVec(int(e.Item), s.AtVec(int(e.Item))+float64(e.Weight))

@@ -103,7 +103,8 @@ func (o *outerMean) mean() *mat.SymDense {
 func eigen(c *mat.SymDense) (values []float64, q *mat.Dense, err error) {
 	var es mat.EigenSym
 	if !finite(c.RawSymmetric().Data) || !es.Factorize(c, true) {
-		return nil, nil, errors.New("the full prior covariance has no finite eigenvalues: look for extreme weights in the validation histories, or choose a diagonal one")
+		return nil, nil, errors.New("the full prior covariance has no finite eigenvalues: " +
+			"look for extreme weights in the validation histories, or choose a diagonal one")
 	}
 	k := c.SymmetricDim()
 	ascending := es.Values(nil)

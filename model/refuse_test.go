@@ -31,7 +31,8 @@ func openBytes(t *testing.T, data []byte) *FileError {
 		t.Fatalf("a bad file of %d bytes was opened: version %s", len(data), m.Version())
 	}
 	var fileError *FileError
-	if !errors.As(err, &fileError) || fileError.Path != path || strings.Contains(err.Error(), "\n") {
+	if !errors.As(err, &fileError) || fileError.Path != path ||
+		strings.Contains(err.Error(), "\n") {
 		t.Fatalf("want one line that names the file, got %T: %v", err, err)
 	}
 	return fileError
@@ -55,7 +56,8 @@ func TestTruncatedFiles(t *testing.T) {
 	}
 	for _, size := range sizes {
 		e := openBytes(t, data[:size])
-		if !strings.Contains(e.Reason, "cut off or damaged") && !strings.Contains(e.Reason, "not a gsimc model file") {
+		if !strings.Contains(e.Reason, "cut off or damaged") &&
+			!strings.Contains(e.Reason, "not a gsimc model file") {
 			t.Errorf("cut to %d bytes: %v", size, e)
 		}
 	}
@@ -107,9 +109,11 @@ func rawFile(header string, body []byte) []byte {
 }
 
 func TestForeignFiles(t *testing.T) {
-	const someone = `{"__metadata__":{"format":"pt"},"weight":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`
+	const someone = `{"__metadata__":{"format":"pt"},` +
+		`"weight":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`
 	tensorOf := func(dtype, shape, offsets string) string {
-		return fmt.Sprintf(`{"__metadata__":{"gsimc.format":"3"},"basis":{"dtype":%q,"shape":%s,"data_offsets":%s}}`, dtype, shape, offsets)
+		return fmt.Sprintf(`{"__metadata__":{"gsimc.format":"3"},`+
+			`"basis":{"dtype":%q,"shape":%s,"data_offsets":%s}}`, dtype, shape, offsets)
 	}
 	eight := make([]byte, 8)
 	for _, c := range []struct {
@@ -121,36 +125,55 @@ func TestForeignFiles(t *testing.T) {
 		{"text", []byte("user_id,item_id,timestamp\n1,2,3\n"), "there is no header"},
 		{"gzip", []byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03abcdefgh"), "there is no header"},
 		{"zeros", make([]byte, 8192), "there is no header"},
-		{"header of 2^62", append(binary.LittleEndian.AppendUint64(nil, 1<<62), "{}"...), "claims 4611686018427387904 bytes"},
-		{"header of 2^64-1", append(binary.LittleEndian.AppendUint64(nil, math.MaxUint64), "{}"...), "claims 18446744073709551615"},
+		{"header of 2^62", append(binary.LittleEndian.AppendUint64(nil, 1<<62), "{}"...),
+			"claims 4611686018427387904 bytes"},
+		{"header of 2^64-1", append(binary.LittleEndian.AppendUint64(nil, math.MaxUint64), "{}"...),
+			"claims 18446744073709551615"},
 		{"header of 17 MiB", rawFile("{"+strings.Repeat(" ", 17<<20)+"}", nil), "more than"},
 		{"no JSON", rawFile("{]", nil), "not that of a safetensors"},
 		{"open JSON", rawFile(`{"a":`, nil), "not that of a safetensors"},
 		{"two objects", rawFile(`{}{}`, nil), "something follows"},
 		{"nested", rawFile("{"+strings.Repeat(`"a":{`, 20000), nil), "not that of a safetensors"},
 		{"metadata twice", rawFile(`{"__metadata__":{},"__metadata__":{}}`, nil), "comes twice"},
-		{"metadata not strings", rawFile(`{"__metadata__":{"a":1}}`, nil), "not that of a safetensors"},
-		{"tensor twice", rawFile(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, nil), `"a" comes twice`},
-		{"unknown field that cannot be printed", rawFile("{\"a\":{\"d\xf4pe\":\"U8\"}}", nil), `unknown field "d?pe"`},
-		{"unknown field", rawFile(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0],"x":1}}`, nil), "unknown field"},
+		{"metadata not strings", rawFile(`{"__metadata__":{"a":1}}`, nil),
+			"not that of a safetensors"},
+		{"tensor twice",
+			rawFile(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},`+
+				`"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, nil),
+			`"a" comes twice`},
+		{"unknown field that cannot be printed", rawFile("{\"a\":{\"d\xf4pe\":\"U8\"}}", nil),
+			`unknown field "d?pe"`},
+		{"unknown field", rawFile(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0],"x":1}}`,
+			nil), "unknown field"},
 		{"another model", rawFile(someone, eight), `no "gsimc.format"`},
-		{"later format", rawFile(`{"__metadata__":{"gsimc.format":"4"}}`, nil), `format version "4"`},
+		{"later format", rawFile(`{"__metadata__":{"gsimc.format":"4"}}`, nil),
+			`format version "4"`},
 		{"no checksum", rawFile(tensorOf("F32", "[2,1]", "[0,8]"), eight), "no checksum"},
 		{"type", rawFile(tensorOf("BF16", "[4]", "[0,8]"), eight), `type "BF16"`},
-		{"shape overflow", rawFile(tensorOf("F32", "[4611686018427387904,4]", "[0,8]"), eight), "no size"},
+		{"shape overflow", rawFile(tensorOf("F32", "[4611686018427387904,4]", "[0,8]"), eight),
+			"no size"},
 		{"shape negative", rawFile(tensorOf("F32", "[-2]", "[0,8]"), eight), "no size"},
-		{"shape 2^64", rawFile(tensorOf("F32", "[18446744073709551616]", "[0,8]"), eight), "not that of a safetensors"},
-		{"shape fraction", rawFile(tensorOf("F32", "[1.5]", "[0,8]"), eight), "not that of a safetensors"},
-		{"shape too small", rawFile(tensorOf("F32", "[1]", "[0,8]"), eight), "has 8 bytes for the shape [1]"},
-		{"offset beyond the end", rawFile(tensorOf("F32", "[4]", "[0,16]"), eight), "the file has 111 bytes, but its header describes 119"},
-		{"offset beyond all files", rawFile(tensorOf("F32", "[4]", "[0,9223372036854775807]"), eight), "describes 92233720368547759"},
+		{"shape 2^64", rawFile(tensorOf("F32", "[18446744073709551616]", "[0,8]"), eight),
+			"not that of a safetensors"},
+		{"shape fraction", rawFile(tensorOf("F32", "[1.5]", "[0,8]"), eight),
+			"not that of a safetensors"},
+		{"shape too small", rawFile(tensorOf("F32", "[1]", "[0,8]"), eight),
+			"has 8 bytes for the shape [1]"},
+		{"offset beyond the end", rawFile(tensorOf("F32", "[4]", "[0,16]"), eight),
+			"the file has 111 bytes, but its header describes 119"},
+		{"offset beyond all files", rawFile(tensorOf("F32", "[4]", "[0,9223372036854775807]"),
+			eight), "describes 92233720368547759"},
 		{"offset negative", rawFile(tensorOf("F32", "[2]", "[-8,0]"), nil), "offsets [-8 0]"},
 		{"offsets reversed", rawFile(tensorOf("F32", "[2]", "[8,0]"), eight), "offsets [8 0]"},
 		{"offsets of three", rawFile(tensorOf("F32", "[2]", "[0,7,8]"), eight), "offsets [0 7 8]"},
 		{"offsets null", rawFile(tensorOf("F32", "[2]", "null"), nil), "offsets []"},
-		{"hole at the end", rawFile(tensorOf("F32", "[1]", "[0,4]"), eight), "bytes, but its header describes"},
+		{"hole at the end", rawFile(tensorOf("F32", "[1]", "[0,4]"), eight),
+			"bytes, but its header describes"},
 		{"hole at the start", rawFile(tensorOf("F32", "[1]", "[4,8]"), eight), "begins at byte 4"},
-		{"overlap", rawFile(`{"a":{"dtype":"U8","shape":[5],"data_offsets":[0,5]},"b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}}`, eight), `"b" begins at byte 4`},
+		{"overlap",
+			rawFile(`{"a":{"dtype":"U8","shape":[5],"data_offsets":[0,5]},`+
+				`"b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}}`, eight),
+			`"b" begins at byte 4`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if e := openBytes(t, c.data); !strings.Contains(e.Reason, c.want) {
@@ -163,7 +186,8 @@ func TestForeignFiles(t *testing.T) {
 func TestOpenWhatIsNoFile(t *testing.T) {
 	dir := t.TempDir()
 	var fileError *FileError
-	if _, err := Open(dir); !errors.As(err, &fileError) || !strings.Contains(err.Error(), "not a regular file") {
+	if _, err := Open(dir); !errors.As(err, &fileError) ||
+		!strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("directory: %v", err)
 	}
 	if _, err := Open(os.DevNull); !errors.As(err, &fileError) {
@@ -227,28 +251,53 @@ func TestBadContent(t *testing.T) {
 		{"users", func(m meta, _ tensors) { m["train_users"] = "1" }, "want 0 to TrainUsers = 1"},
 		{"covariance", func(m meta, _ tensors) { m["covariance"] = "none" }, `Covariance: "none"`},
 		{"no basis", func(_ meta, ts tensors) { ts["basis"].name = "Basis" }, `no matrix "basis"`},
-		{"basis a vector", func(_ meta, ts tensors) { ts["basis"].shape = []int64{120} }, `no matrix "basis"`},
-		{"rank above items", func(_ meta, ts tensors) { ts["basis"].shape = []int64{4, 30} }, "4 items and rank 30"},
-		{"rank 0", func(_ meta, ts tensors) { ts["basis"].shape, ts["basis"].data = []int64{30, 0}, nil }, "30 items and rank 0"},
-		{"no rotation", func(_ meta, ts tensors) { ts["rotation"].name = "r" }, `no tensor "rotation"`},
-		{"predictor of another shape", func(_ meta, ts tensors) { ts["predictor"].shape = []int64{4, 30} }, `"predictor" has shape [4 30]`},
-		{"degrees as floats", func(_ meta, ts tensors) { ts["degrees"].dtype = dtypeF64 }, `"degrees" has type F64`},
-		{"p0 a matrix", func(_ meta, ts tensors) { ts["p0"].shape = []int64{2, 2} }, `"p0" has shape [2 2]`},
-		{"basis NaN", func(_ meta, ts tensors) { put32(ts["basis"].data[8:], nan32) }, "basis[2] is NaN"},
-		{"predictor infinite", func(_ meta, ts tensors) { put32(ts["predictor"].data, 0x7f800000) }, "predictor[0] is +Inf"},
-		{"scale NaN", func(_ meta, ts tensors) { put32(ts["encoder_scale"].data, nan32) }, "encoder_scale[0] is NaN"},
-		{"p0 negative", func(_ meta, ts tensors) { put32(ts["p0"].data, math.Float32bits(-1)) }, "P0[0]: -1"},
-		{"eigenvalue NaN", func(_ meta, ts tensors) { put64(ts["eigenvalues"].data, nan64) }, "eigenvalue 0 is NaN"},
-		{"eigenvalues rise", func(_ meta, ts tensors) { put64(ts["eigenvalues"].data[8:], math.Float64bits(5)) }, "eigenvalue 1 is above"},
-		{"λ falls", func(_ meta, ts tensors) { put64(ts["lambda"].data[8:], math.Float64bits(-5)) }, "eigenvalue 1 is above"},
-		{"degree negative", func(_ meta, ts tensors) { put64(ts["degrees"].data, 1<<63) }, "item 0 has degree -9223372036854775808"},
-		{"ids begin late", func(_ meta, ts tensors) { put64(ts["item_offsets"].data, 1) }, "item_offsets run from 1"},
-		{"ids end early", func(_ meta, ts tensors) { put64(ts["item_offsets"].data[30*8:], 3) }, "to 3, want"},
-		{"ids fall", func(_ meta, ts tensors) { put64(ts["item_offsets"].data[8:], 1<<62) }, "item_offsets[2] is 24, below"},
-		{"id negative", func(_ meta, ts tensors) { put64(ts["item_offsets"].data[8:], 1<<63) }, "item_offsets[1] is -9223372036854775808"},
-		{"id empty", func(_ meta, ts tensors) { put64(ts["item_offsets"].data[8:], 0) }, "item 0 has an id of 0 bytes"},
-		{"ids unsorted", func(_ meta, ts tensors) { ts["item_ids"].data[0] = 'x' }, "want distinct ids in bytewise order"},
-		{"id not UTF-8", func(_ meta, ts tensors) { ts["item_ids"].data[0] = 0xff }, "not valid UTF-8"},
+		{"basis a vector", func(_ meta, ts tensors) { ts["basis"].shape = []int64{120} },
+			`no matrix "basis"`},
+		{"rank above items", func(_ meta, ts tensors) { ts["basis"].shape = []int64{4, 30} },
+			"4 items and rank 30"},
+		{"rank 0", func(_ meta, ts tensors) {
+			ts["basis"].shape, ts["basis"].data = []int64{30, 0}, nil
+		}, "30 items and rank 0"},
+		{"no rotation", func(_ meta, ts tensors) { ts["rotation"].name = "r" },
+			`no tensor "rotation"`},
+		{"predictor of another shape", func(_ meta, ts tensors) {
+			ts["predictor"].shape = []int64{4, 30}
+		}, `"predictor" has shape [4 30]`},
+		{"degrees as floats", func(_ meta, ts tensors) { ts["degrees"].dtype = dtypeF64 },
+			`"degrees" has type F64`},
+		{"p0 a matrix", func(_ meta, ts tensors) { ts["p0"].shape = []int64{2, 2} },
+			`"p0" has shape [2 2]`},
+		{"basis NaN", func(_ meta, ts tensors) { put32(ts["basis"].data[8:], nan32) },
+			"basis[2] is NaN"},
+		{"predictor infinite", func(_ meta, ts tensors) { put32(ts["predictor"].data, 0x7f800000) },
+			"predictor[0] is +Inf"},
+		{"scale NaN", func(_ meta, ts tensors) { put32(ts["encoder_scale"].data, nan32) },
+			"encoder_scale[0] is NaN"},
+		{"p0 negative", func(_ meta, ts tensors) { put32(ts["p0"].data, math.Float32bits(-1)) },
+			"P0[0]: -1"},
+		{"eigenvalue NaN", func(_ meta, ts tensors) { put64(ts["eigenvalues"].data, nan64) },
+			"eigenvalue 0 is NaN"},
+		{"eigenvalues rise", func(_ meta, ts tensors) {
+			put64(ts["eigenvalues"].data[8:], math.Float64bits(5))
+		}, "eigenvalue 1 is above"},
+		{"λ falls", func(_ meta, ts tensors) { put64(ts["lambda"].data[8:], math.Float64bits(-5)) },
+			"eigenvalue 1 is above"},
+		{"degree negative", func(_ meta, ts tensors) { put64(ts["degrees"].data, 1<<63) },
+			"item 0 has degree -9223372036854775808"},
+		{"ids begin late", func(_ meta, ts tensors) { put64(ts["item_offsets"].data, 1) },
+			"item_offsets run from 1"},
+		{"ids end early", func(_ meta, ts tensors) { put64(ts["item_offsets"].data[30*8:], 3) },
+			"to 3, want"},
+		{"ids fall", func(_ meta, ts tensors) { put64(ts["item_offsets"].data[8:], 1<<62) },
+			"item_offsets[2] is 24, below"},
+		{"id negative", func(_ meta, ts tensors) { put64(ts["item_offsets"].data[8:], 1<<63) },
+			"item_offsets[1] is -9223372036854775808"},
+		{"id empty", func(_ meta, ts tensors) { put64(ts["item_offsets"].data[8:], 0) },
+			"item 0 has an id of 0 bytes"},
+		{"ids unsorted", func(_ meta, ts tensors) { ts["item_ids"].data[0] = 'x' },
+			"want distinct ids in bytewise order"},
+		{"id not UTF-8", func(_ meta, ts tensors) { ts["item_ids"].data[0] = 0xff },
+			"not valid UTF-8"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			data := sealed(m, c.change)
@@ -258,7 +307,8 @@ func TestBadContent(t *testing.T) {
 				}
 				return
 			}
-			if e := openBytes(t, data); !strings.Contains(e.Reason, c.want) || !strings.Contains(e.Reason, "train a") {
+			if e := openBytes(t, data); !strings.Contains(e.Reason, c.want) ||
+				!strings.Contains(e.Reason, "train a") {
 				t.Errorf("%v, want %q and what to do", e, c.want)
 			}
 		})
@@ -300,7 +350,8 @@ func FuzzOpen(f *testing.F) {
 		spec.Covariance = covariance
 		f.Add(compact(mustNew(f, spec, randomBasis(rand.New(rand.NewPCG(3, 4)), 3, 2), nil)))
 	}
-	f.Add(rawFile(`{"__metadata__":{"gsimc.format":"3"},"basis":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]}}`, make([]byte, 8)))
+	f.Add(rawFile(`{"__metadata__":{"gsimc.format":"3"},`+
+		`"basis":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]}}`, make([]byte, 8)))
 	f.Add(append(binary.LittleEndian.AppendUint64(nil, 1<<62), "{}"...))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for range 2 {

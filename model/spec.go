@@ -17,57 +17,81 @@ import (
 
 // The two forms of the prior covariance P_0.
 const (
-	CovarianceDiagonal = "diagonal" // the variance of each coordinate of the spectrum
-	CovarianceFull     = "full"     // all k×k covariances; the basis is rotated so that they become diagonal
+	// CovarianceDiagonal: P_0 holds the variance of each coordinate of the spectrum.
+	CovarianceDiagonal = "diagonal"
+
+	// CovarianceFull: P_0 holds all k×k covariances. The basis is rotated so that P_0 becomes
+	// diagonal.
+	CovarianceFull = "full"
 )
 
-// Spec is what a model is built from besides data, and what describes it afterwards.
+// Spec holds the choices that a model is built by. It is kept with the model and describes it.
+// [DefaultSpec] has the constants of the paper.
 type Spec struct {
-	Graph          string          // spectral.Hypergraph or spectral.Covariance
-	DegreeExponent float64         // s of the hypergraph, in [0, 2]; paper: 1
-	Window         int             // events in a hyperedge, 0: all of a user, as in the paper; see spectral.Graph
-	DegreeRescale  float64         // t, in [−2, 2]: encoder rows d_i^{−t/2} u_i, decoder rows d_i^{t/2} u_i; paper: 0
-	Filter         spectral.Filter // H(λ)
-	Alpha          float64         // forgetting per event, in (0, 1]; paper: 1, none
-	HalfLife       float64         // forgetting per elapsed time, in seconds; paper: 0, none
-	SigmaEta       float64         // process noise variance σ_η; paper: 1e-4
-	SigmaNu        float64         // measurement noise variance σ_ν; paper: 1e-4
-	Covariance     string          // CovarianceDiagonal or CovarianceFull
-	Dynamics       DynamicsSpec    // learned dynamics, in the place of filter, forgetting and noise
-	TrainUsers     int64           // users that the basis was learned from, at least the largest degree
+	// The item graph, see [spectral.Graph].
+	Graph          string  // spectral.Hypergraph or spectral.Covariance
+	DegreeExponent float64 // s of the hypergraph, in [0, 2]; paper: 1
+	Window         int     // events in a hyperedge; paper: 0, the whole history of a user
 
-	// Provenance says where the model comes from: command, data hash, solver report, … Any valid
-	// UTF-8.
+	// DegreeRescale is t, in [−2, 2]: encoder rows are d_i^{−t/2} u_i and decoder rows
+	// d_i^{t/2} u_i. Paper: 0.
+	DegreeRescale float64
+
+	// The paper's model. Covariance is CovarianceDiagonal or CovarianceFull.
+	Filter     spectral.Filter // H(λ)
+	Alpha      float64         // forgetting per event, in (0, 1]; paper: 1, no forgetting
+	HalfLife   float64         // forgetting by elapsed time, in seconds; paper: 0, no forgetting
+	SigmaEta   float64         // process noise variance σ_η; paper: 1e-4
+	SigmaNu    float64         // measurement noise variance σ_ν; paper: 1e-4
+	Covariance string
+
+	// Dynamics, if learned, replaces the fields of the paper's model.
+	Dynamics DynamicsSpec
+
+	// TrainUsers is the number of users that the basis was learned from. No degree is larger.
+	TrainUsers int64
+
+	// Provenance tells the origin of the model: command, hash of the data, report of the solver and
+	// the like. Keys and values are valid UTF-8.
 	Provenance map[string]string
 }
 
-// TrainedAtKey is the entry of Spec.Provenance that holds the time of the training, as RFC 3339.
+// TrainedAtKey is the key in Spec.Provenance of the time of the training, in the form of RFC 3339.
 const TrainedAtKey = "trained_at"
 
-// TrainedAt returns the time of the training, and false if the provenance does not tell it.
+// TrainedAt returns the time of the training. ok is false if the provenance has none.
 func (s *Spec) TrainedAt() (at time.Time, ok bool) {
 	at, err := time.Parse(time.RFC3339, s.Provenance[TrainedAtKey])
 	return at, err == nil
 }
 
-// DynamicsSpec says how a user's query follows from the events: by the paper's filter, or by
-// dynamics that are learned from the training users (package dynamics). With the latter Filter,
-// Alpha, HalfLife, SigmaEta, SigmaNu and Covariance have no effect.
+// DynamicsSpec chooses how a user's query follows from the events: by the paper's filter, or by
+// dynamics learned from the training users (package dynamics). With learned dynamics the fields
+// Filter, Alpha, HalfLife, SigmaEta, SigmaNu and Covariance of Spec have no effect. With
+// DynamicsNone the other fields of DynamicsSpec have none.
 type DynamicsSpec struct {
-	Kind      string        // DynamicsNone or DynamicsLearned
-	Bands     []kalman.Band // memories of the past
-	Ridge     float64       // λ of the regression, in units of the mean variance of its features; above 0
-	Positions int64         // last positions of each training user that are learned from; 0: all
-	Deviation bool          // track each user's deviation, with noise learned from the validation users
+	Kind  string        // DynamicsNone or DynamicsLearned
+	Bands []kalman.Band // memories of the past, at least one
+
+	// Ridge is the regularisation λ of the regression, in units of the mean variance of its
+	// features. It is above 0.
+	Ridge float64
+
+	// Positions limits learning to the last events of each training user; 0 stands for all events.
+	Positions int64
+
+	// Deviation adds the tracking of each user's deviation from the bands. Its noise is learned
+	// from the validation users.
+	Deviation bool
 }
 
 // The kinds of dynamics.
 const (
-	DynamicsNone    = "none"    // the paper: GS-IMC and BGS-IMC
+	DynamicsNone    = "none"    // the paper's model: GS-IMC and BGS-IMC
 	DynamicsLearned = "learned" // bands of memory with a learned read-out
 )
 
-// learned tells whether the model has learned dynamics.
+// learned reports whether the model has learned dynamics.
 func (d *DynamicsSpec) learned() bool { return d.Kind == DynamicsLearned }
 
 func (d *DynamicsSpec) validate() []error {
@@ -76,7 +100,8 @@ func (d *DynamicsSpec) validate() []error {
 		return nil
 	case DynamicsLearned:
 	default:
-		return []error{fault.New("Dynamics", strconv.Quote(d.Kind), DynamicsNone+" or "+DynamicsLearned)}
+		want := DynamicsNone + " or " + DynamicsLearned
+		return []error{fault.New("Dynamics", strconv.Quote(d.Kind), want)}
 	}
 	var faults []error
 	if len(d.Bands) == 0 {
@@ -92,8 +117,8 @@ func (d *DynamicsSpec) validate() []error {
 }
 
 // DefaultSpec returns the constants of the paper: hypergraph with s = 1 and whole histories, t = 0,
-// random-walk filter, no forgetting, σ_η = σ_ν = 1e-4, diagonal covariance. TrainUsers is left to
-// the caller.
+// random-walk filter, no forgetting, σ_η = σ_ν = 1e-4, diagonal covariance. The caller sets
+// TrainUsers.
 func DefaultSpec() Spec {
 	return Spec{
 		Graph:          spectral.Hypergraph,
@@ -107,25 +132,24 @@ func DefaultSpec() Spec {
 	}
 }
 
-// Validate returns the faults of all fields that are out of range, joined; fields of Dynamics have
-// their own names, and Dynamics is the field of an unknown kind. The fields of the Kalman filter
-// are checked by [kalman.Filter.Validate], when a model is built.
+// Validate returns the faults of all fields that are out of range, joined. A fault in Dynamics has
+// the field's own name, such as Ridge; the fault of an unknown kind has the name Dynamics. The
+// fields of the Kalman filter are checked by [kalman.Filter.Validate] when a model is built.
 func (s *Spec) Validate() error {
-	faults := []error{
-		spectral.Graph{Kind: s.Graph, DegreeExponent: s.DegreeExponent, Window: s.Window}.Validate(),
-		s.Filter.Validate(),
-	}
+	graph := spectral.Graph{Kind: s.Graph, DegreeExponent: s.DegreeExponent, Window: s.Window}
+	faults := []error{graph.Validate(), s.Filter.Validate()}
 	if !(math.Abs(s.DegreeRescale) <= 2) {
-		faults = append(faults, fault.New("DegreeRescale", s.DegreeRescale, "a number from -2 to 2"))
+		faults = append(faults,
+			fault.New("DegreeRescale", s.DegreeRescale, "a number from -2 to 2"))
 	}
 	if s.Covariance != CovarianceDiagonal && s.Covariance != CovarianceFull {
-		faults = append(faults,
-			fault.New("Covariance", strconv.Quote(s.Covariance), CovarianceDiagonal+" or "+CovarianceFull))
+		want := CovarianceDiagonal + " or " + CovarianceFull
+		faults = append(faults, fault.New("Covariance", strconv.Quote(s.Covariance), want))
 	}
 	faults = append(faults, s.Dynamics.validate()...)
 	if s.TrainUsers < 1 {
-		faults = append(faults,
-			fault.New("TrainUsers", s.TrainUsers, "the number of users that the basis was learned from"))
+		faults = append(faults, fault.New("TrainUsers", s.TrainUsers,
+			"the number of users that the basis was learned from"))
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.Provenance)) {
 		if !utf8.ValidString(key) || !utf8.ValidString(s.Provenance[key]) {
@@ -139,14 +163,14 @@ func (s *Spec) Validate() error {
 }
 
 // Rescale returns the factors d^{−t/2} of the encoder row and d^{t/2} of the decoder row of an item
-// with d users, for the exponent t of Spec.DegreeRescale. An item without users counts as one with
-// one user.
+// with d users, for the exponent t of Spec.DegreeRescale. An item without users gets the factors of
+// d = 1.
 func Rescale(d int64, t float64) (encoder, decoder float32) {
 	power := math.Pow(float64(max(d, 1)), t/2)
 	return float32(1 / power), float32(power)
 }
 
-// clone returns a copy that shares no memory.
+// clone returns a copy that shares no memory with s.
 func (s *Spec) clone() Spec {
 	c := *s
 	c.Provenance = maps.Clone(s.Provenance)
@@ -154,11 +178,11 @@ func (s *Spec) clone() Spec {
 	return c
 }
 
-// Estimator chooses what of a state is the query: the closed form or the Kalman estimate.
+// Estimator chooses the query of a state: the closed form or the Kalman estimate.
 type Estimator string
 
-// The two estimators of a user's spectrum. They are of the paper's model: with learned dynamics
-// there is one query only, whatever the estimator.
+// The two estimators of a user's spectrum in the paper's model. With learned dynamics a state has
+// one query, the same for both.
 const (
 	EstimatorGS  Estimator = "gs-imc"  // q = H(Λ) z, the closed form of the paper's Section 3
 	EstimatorBGS Estimator = "bgs-imc" // q = x̂, the Kalman estimate of Section 4

@@ -83,10 +83,11 @@ func (m *Model) DeviationsTo(dst []float32, items []ranking.Scored, p []float32)
 		panic(fmt.Sprintf("model: %d items, but deviations of length %d", len(items), len(dst)))
 	}
 	m.checkQuery(p)
-	for i := range prefetch.Ahead(len(items), prefetch.Stage{Distance: rowsAhead, Begin: func(i int) {
+	rows := prefetch.Stage{Distance: rowsAhead, Begin: func(i int) {
 		u, _ := m.decoder(items[i].Item)
 		prefetch.Slice(u)
-	}}) {
+	}}
+	for i := range prefetch.Ahead(len(items), rows) {
 		m.checkItem(items[i].Item)
 		t, at := m.at(items[i].Item)
 		t.spreadTo(dst[i:i+1], p, at)

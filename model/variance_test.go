@@ -55,7 +55,8 @@ func TestVariance(t *testing.T) {
 		deviations := make([]float32, len(items))
 		m.DeviationsTo(deviations, items, p)
 		for i, s := range items {
-			if got, want := float64(deviations[i]), math.Sqrt(variance(s.Item)); math.Abs(got-want) > 1e-6*want {
+			got, want := float64(deviations[i]), math.Sqrt(variance(s.Item))
+			if math.Abs(got-want) > 1e-6*want {
 				t.Fatalf("deviation of item %d is %v, want %v", s.Item, got, want)
 			}
 		}

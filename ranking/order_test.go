@@ -115,7 +115,8 @@ func TestOfAgainstOracle(t *testing.T) {
 
 // Before, Compare, Order and TopN are one order.
 func TestBeforeAndCompareAgree(t *testing.T) {
-	values := []float32{float32(math.Inf(-1)), -1, float32(math.Copysign(0, -1)), 0, 1, float32(math.Inf(1))}
+	values := []float32{float32(math.Inf(-1)), -1, float32(math.Copysign(0, -1)), 0, 1,
+		float32(math.Inf(1))}
 	for _, x := range values {
 		for _, y := range values {
 			for i := range int32(3) {

@@ -58,7 +58,8 @@ func TestTopNRandom(t *testing.T) {
 			top.Offer(int32(at), scores[at:end], skip)
 			at = end
 		}
-		if diff := cmp.Diff(topOracle(scores, n, skipped), append([]Scored{}, top.Sorted()...)); diff != "" {
+		diff := cmp.Diff(topOracle(scores, n, skipped), append([]Scored{}, top.Sorted()...))
+		if diff != "" {
 			t.Fatalf("trial %d, %d of %d items (-want +got):\n%s", trial, n, items, diff)
 		}
 	}
@@ -67,7 +68,8 @@ func TestTopNRandom(t *testing.T) {
 // specials returns scores that are not ordinary numbers.
 func specials() []float32 {
 	return []float32{
-		float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 0, float32(math.Copysign(0, -1)),
+		float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 0,
+		float32(math.Copysign(0, -1)),
 	}
 }
 

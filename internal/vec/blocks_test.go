@@ -37,7 +37,9 @@ func randomDigits(rng *rand.Rand, k int) []int16 {
 }
 
 // randomBlock makes a block of either form, at the guard of an unreadable page, and its numbers.
-func randomBlock(t *testing.T, rng *rand.Rand, k int, five bool) (block []byte, numbers [BlockRows][]int8) {
+func randomBlock(
+	t *testing.T, rng *rand.Rand, k int, five bool,
+) (block []byte, numbers [BlockRows][]int8) {
 	if five {
 		block = guardedBytes(t, FiveBitBlockBytes(k))
 	} else {
@@ -116,11 +118,14 @@ func TestBlockShapesPanic(t *testing.T) {
 	for name, f := range map[string]func(){
 		"digits":      func() { q.Set(make([]int16, 4)) },
 		"short block": func() { enough.CollectTo(&c, make([]byte, 8*128-1), &q, 0, 0, nil) },
-		"next block":  func() { enough.CollectTo(&c, make([]byte, 8*128), &q, 0, 0, make([]byte, 8*128-1)) },
-		"long block":  func() { enough.CollectTo(&c, make([]byte, 8*128+1), &q, 0, 0, nil) },
-		"five bits":   func() { enough.CollectFiveBitsTo(&c, make([]byte, 8*128), &q, 0, 0, nil) },
+		"next block": func() {
+			enough.CollectTo(&c, make([]byte, 8*128), &q, 0, 0, make([]byte, 8*128-1))
+		},
+		"long block": func() { enough.CollectTo(&c, make([]byte, 8*128+1), &q, 0, 0, nil) },
+		"five bits":  func() { enough.CollectFiveBitsTo(&c, make([]byte, 8*128), &q, 0, 0, nil) },
 		"short scale": func() {
-			(&Bounds{Scale: make([]float32, 127), Error: make([]float32, 128)}).CollectTo(&c, make([]byte, 8*128), &q, 0, 0, nil)
+			short := &Bounds{Scale: make([]float32, 127), Error: make([]float32, 128)}
+			short.CollectTo(&c, make([]byte, 8*128), &q, 0, 0, nil)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -144,15 +149,21 @@ func BenchmarkCollect(b *testing.B) {
 		for _, form := range []struct {
 			name    string
 			size    int
-			collect func(c *Candidates, block []byte, q *Digits, floor float32, first int32, next []byte)
-		}{{"bytes", BlockBytes(k), bounds.CollectTo}, {"fivebits", FiveBitBlockBytes(k), bounds.CollectFiveBitsTo}} {
+			collect func(
+				c *Candidates, block []byte, q *Digits, floor float32, first int32, next []byte,
+			)
+		}{
+			{"bytes", BlockBytes(k), bounds.CollectTo},
+			{"fivebits", FiveBitBlockBytes(k), bounds.CollectFiveBitsTo},
+		} {
 			b.Run(fmt.Sprintf("n=%d/k=%d/form=%s", n, k, form.name), func(b *testing.B) {
 				blocks := make([]byte, (n+BlockRows-1)/BlockRows*form.size)
 				var c Candidates
 				b.SetBytes(int64(len(blocks)))
 				for b.Loop() {
 					for at := 0; at < len(blocks); at += form.size {
-						form.collect(&c, blocks[at:at+form.size], &q, 1, 0, blocks[(at+form.size)%len(blocks):][:form.size])
+						form.collect(&c, blocks[at:at+form.size], &q, 1, 0,
+							blocks[(at+form.size)%len(blocks):][:form.size])
 					}
 				}
 			})

@@ -47,13 +47,17 @@ type Bounds struct {
 // rising number. Their places are their numbers in the block, and first more. next is a block of
 // the same size that will be wanted soon, which the kernel may fetch into the caches meanwhile, or
 // nil.
-func (b *Bounds) CollectTo(c *Candidates, block []byte, q *Digits, floor float32, first int32, next []byte) {
+func (b *Bounds) CollectTo(
+	c *Candidates, block []byte, q *Digits, floor float32, first int32, next []byte,
+) {
 	b.check(c, block, q, BlockBytes(len(q.h)), next)
 	c.Truncate(len(c.Place) + inUse.collect(c, block, q, b, floor, first, next))
 }
 
 // CollectFiveBitsTo is CollectTo for a block of five bits.
-func (b *Bounds) CollectFiveBitsTo(c *Candidates, block []byte, q *Digits, floor float32, first int32, next []byte) {
+func (b *Bounds) CollectFiveBitsTo(
+	c *Candidates, block []byte, q *Digits, floor float32, first int32, next []byte,
+) {
 	b.check(c, block, q, FiveBitBlockBytes(len(q.h)), next)
 	collect := inUse.collectFive
 	if collect == nil {
@@ -85,7 +89,9 @@ func CountAtLeast(v []float32, floor float32) int { return inUse.count(v, floor)
 
 // collectDots returns the collector of a kernel that only multiplies.
 func collectDots(dots func(d *[BlockRows]int32, block []byte, q *Digits)) collector {
-	return func(c *Candidates, block []byte, q *Digits, b *Bounds, floor float32, first int32, _ []byte) int {
+	return func(
+		c *Candidates, block []byte, q *Digits, b *Bounds, floor float32, first int32, _ []byte,
+	) int {
 		var d [BlockRows]int32
 		dots(&d, block, q)
 		n := len(c.Place)
@@ -106,7 +112,9 @@ func collectMasked(
 	dots func(d *[BlockRows]int32, block []byte, q *Digits, next []byte),
 	reach func(masks *[masksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool,
 ) collector {
-	return func(c *Candidates, block []byte, q *Digits, b *Bounds, floor float32, first int32, next []byte) int {
+	return func(
+		c *Candidates, block []byte, q *Digits, b *Bounds, floor float32, first int32, next []byte,
+	) int {
 		var d [BlockRows]int32
 		var masks [masksOfBlock]uint16
 		dots(&d, block, q, next)

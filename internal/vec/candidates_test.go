@@ -38,8 +38,9 @@ func checkCollect(t *testing.T, rng *rand.Rand, h []int16, five bool) {
 	var q Digits
 	q.Set(h)
 	b := Bounds{
-		Scale: guard(randomVector(rng, BlockRows)).in, Error: guard(randomVector(rng, BlockRows)).in,
-		Step: rng.Float32(), Norm: rng.Float32(), Margin: rng.Float32(),
+		Scale: guard(randomVector(rng, BlockRows)).in,
+		Error: guard(randomVector(rng, BlockRows)).in,
+		Step:  rng.Float32(), Norm: rng.Float32(), Margin: rng.Float32(),
 	}
 	interval := func(r int) (low, high float32) {
 		d := int32(0)
@@ -56,7 +57,8 @@ func checkCollect(t *testing.T, rng *rand.Rand, h []int16, five bool) {
 		want := cloneCandidates(got)
 		for r := range numbers {
 			if low, high := interval(r); high >= floor {
-				want.Place, want.Low, want.High = append(want.Place, int32(1000+r)), append(want.Low, low), append(want.High, high)
+				want.Place, want.Low, want.High = append(want.Place, int32(1000+r)),
+					append(want.Low, low), append(want.High, high)
 			}
 		}
 		next := block
@@ -76,7 +78,10 @@ func checkCollect(t *testing.T, rng *rand.Rand, h []int16, five bool) {
 
 // randomCandidates have few different bounds, so that some are equal to a floor.
 func randomCandidates(rng *rand.Rand, n int) Candidates {
-	c := Candidates{Place: make([]int32, n), Low: guard(make([]float32, n)).in, High: guard(make([]float32, n)).in}
+	c := Candidates{
+		Place: make([]int32, n),
+		Low:   guard(make([]float32, n)).in, High: guard(make([]float32, n)).in,
+	}
 	for j := range n {
 		c.Place[j], c.Low[j], c.High[j] = rng.Int32(), float32(rng.IntN(20)), float32(rng.IntN(20))
 	}
@@ -84,7 +89,9 @@ func randomCandidates(rng *rand.Rand, n int) Candidates {
 }
 
 func cloneCandidates(c Candidates) Candidates {
-	return Candidates{Place: slices.Clone(c.Place), Low: slices.Clone(c.Low), High: slices.Clone(c.High)}
+	return Candidates{
+		Place: slices.Clone(c.Place), Low: slices.Clone(c.Low), High: slices.Clone(c.High),
+	}
 }
 
 // TestDropAndCount, at all lengths around those of registers.
@@ -98,7 +105,8 @@ func testDropAndCount(t *testing.T) {
 			want := Candidates{Place: []int32{}, Low: []float32{}, High: []float32{}}
 			for j, high := range c.High {
 				if high >= floor {
-					want.Place, want.Low, want.High = append(want.Place, c.Place[j]), append(want.Low, c.Low[j]), append(want.High, high)
+					want.Place, want.Low, want.High = append(want.Place, c.Place[j]),
+						append(want.Low, c.Low[j]), append(want.High, high)
 				}
 			}
 			if got := CountAtLeast(c.High, floor); got != want.Len() {

@@ -15,14 +15,16 @@ func testScanSquares(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	for _, k := range lengths {
 		for _, n := range []int{0, 1, 2, 5, 33} {
-			rows, p, dst := guard(randomVector(rng, n*k)), guard(randomVector(rng, k)), guard(make([]float32, n))
+			rows, p, dst := guard(randomVector(rng, n*k)), guard(randomVector(rng, k)),
+				guard(make([]float32, n))
 			ScanSquaresTo(dst.in, rows.in, p.in)
 			squares := make([]float32, k)
 			for i, got := range dst.in {
 				for j, x := range rows.in[i*k : (i+1)*k] {
 					squares[j] = x * x
 				}
-				if want := dotOracle(squares, p.in); math.Float32bits(got) != math.Float32bits(want) {
+				want := dotOracle(squares, p.in)
+				if math.Float32bits(got) != math.Float32bits(want) {
 					t.Fatalf("n=%d k=%d: row %d is %x, want %x", n, k, i, got, want)
 				}
 			}

@@ -49,7 +49,8 @@ type collector func(
 ) int
 
 var generic = kernel{
-	name: "generic", dot: dotGeneric, scan: scanGeneric, scanRows: scanRowsGeneric, squares: squaresGeneric,
+	name: "generic", dot: dotGeneric, scan: scanGeneric, scanRows: scanRowsGeneric,
+	squares: squaresGeneric,
 	collect: collectDots(dotsGeneric), collectFive: collectDots(fiveDotsGeneric),
 	drop: dropGeneric, count: countGeneric,
 }

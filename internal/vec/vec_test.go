@@ -9,7 +9,9 @@ import (
 )
 
 // lengths surround the width of the kernel's loop.
-var lengths = []int{0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 23, 24, 25, 31, 32, 33, 47, 48, 49, 63, 64, 65, 200, 257}
+var lengths = []int{
+	0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 23, 24, 25, 31, 32, 33, 47, 48, 49, 63, 64, 65, 200, 257,
+}
 
 // dotOracle is the order of summation that Dot documents, one operation at a time.
 func dotOracle(a, b []float32) float32 {
@@ -52,7 +54,8 @@ func testDotOrder(t *testing.T) {
 	for _, k := range lengths {
 		for range 50 {
 			a, b := guard(randomVector(rng, k)).in, guard(randomVector(rng, k)).in
-			if got, want := Dot(a, b), dotOracle(a, b); math.Float32bits(got) != math.Float32bits(want) {
+			got, want := Dot(a, b), dotOracle(a, b)
+			if math.Float32bits(got) != math.Float32bits(want) {
 				t.Fatalf("k=%d: Dot = %x, documented order gives %x", k, got, want)
 			}
 		}
@@ -67,12 +70,14 @@ func TestDotExact(t *testing.T) {
 		a, b := randomVector(rng, k), randomVector(rng, k)
 		sum, size := new(big.Float).SetPrec(500), 0.0
 		for i := range a {
-			p := new(big.Float).SetPrec(500).Mul(big.NewFloat(float64(a[i])), big.NewFloat(float64(b[i])))
+			p := new(big.Float).SetPrec(500).Mul(big.NewFloat(float64(a[i])),
+				big.NewFloat(float64(b[i])))
 			sum.Add(sum, p)
 			size += math.Abs(float64(a[i]) * float64(b[i]))
 		}
 		want, _ := sum.Float64()
-		if diff := math.Abs(float64(Dot(a, b)) - want); diff > float64(DotRoundings(k))*0x1.00001p-24*size {
+		diff := math.Abs(float64(Dot(a, b)) - want)
+		if diff > float64(DotRoundings(k))*0x1.00001p-24*size {
 			t.Errorf("k=%d: Dot differs from exact arithmetic by %g, Σ|a_i b_i| = %g",
 				k, diff, size)
 		}
@@ -87,10 +92,12 @@ func testScanBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for _, k := range lengths {
 		for _, n := range []int{0, 1, 2, 3, 4, 5, 9, 33} {
-			rows, q, dst := guard(randomVector(rng, n*k)), guard(randomVector(rng, k)), guard(make([]float32, n))
+			rows, q, dst := guard(randomVector(rng, n*k)), guard(randomVector(rng, k)),
+				guard(make([]float32, n))
 			ScanTo(dst.in, rows.in, q.in)
 			for i, got := range dst.in {
-				if want := dotOracle(rows.in[i*k:(i+1)*k], q.in); math.Float32bits(got) != math.Float32bits(want) {
+				want := dotOracle(rows.in[i*k:(i+1)*k], q.in)
+				if math.Float32bits(got) != math.Float32bits(want) {
 					t.Fatalf("n=%d k=%d: row %d is %x, want %x", n, k, i, got, want)
 				}
 			}
@@ -113,7 +120,8 @@ func checkRows(t *testing.T, rng *rand.Rand, n, k int, rows, q guarded) {
 	dst := guard(make([]float32, len(numbers)))
 	ScanRowsTo(dst.in, rows.in, numbers, q.in)
 	for j, i := range numbers {
-		if got, want := dst.in[j], Dot(rows.in[int(i)*k:(int(i)+1)*k], q.in); math.Float32bits(got) != math.Float32bits(want) {
+		got, want := dst.in[j], Dot(rows.in[int(i)*k:(int(i)+1)*k], q.in)
+		if math.Float32bits(got) != math.Float32bits(want) {
 			t.Fatalf("n=%d k=%d: row %d is %x, want %x", n, k, i, got, want)
 		}
 	}
@@ -145,12 +153,22 @@ func (g guarded) check(t *testing.T) {
 
 func TestShapesPanic(t *testing.T) {
 	for name, f := range map[string]func(){
-		"Dot":          func() { Dot(make([]float32, 3), make([]float32, 4)) },
-		"ScanTo short": func() { ScanTo(make([]float32, 2), make([]float32, 7), make([]float32, 4)) },
-		"ScanTo long":  func() { ScanTo(make([]float32, 2), make([]float32, 9), make([]float32, 4)) },
-		"ScanRowsTo":   func() { ScanRowsTo(make([]float32, 1), make([]float32, 8), []int32{2}, make([]float32, 4)) },
-		"ScanRowsTo -": func() { ScanRowsTo(make([]float32, 1), make([]float32, 8), []int32{-1}, make([]float32, 4)) },
-		"ScanRowsTo n": func() { ScanRowsTo(make([]float32, 2), make([]float32, 8), []int32{0}, make([]float32, 4)) },
+		"Dot": func() { Dot(make([]float32, 3), make([]float32, 4)) },
+		"ScanTo short": func() {
+			ScanTo(make([]float32, 2), make([]float32, 7), make([]float32, 4))
+		},
+		"ScanTo long": func() {
+			ScanTo(make([]float32, 2), make([]float32, 9), make([]float32, 4))
+		},
+		"ScanRowsTo": func() {
+			ScanRowsTo(make([]float32, 1), make([]float32, 8), []int32{2}, make([]float32, 4))
+		},
+		"ScanRowsTo -": func() {
+			ScanRowsTo(make([]float32, 1), make([]float32, 8), []int32{-1}, make([]float32, 4))
+		},
+		"ScanRowsTo n": func() {
+			ScanRowsTo(make([]float32, 2), make([]float32, 8), []int32{0}, make([]float32, 4))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
