@@ -60,12 +60,24 @@ func (c *csvRows) next(r *row) error {
 		return err
 	}
 	r.clear()
-	for i, at := range c.cols {
-		if at < 0 {
-			continue
+	// Ids and times, which nearly every file has, without a call for each field.
+	r.user, r.item = fields[c.cols[userColumn]], fields[c.cols[itemColumn]]
+	if err := checkID(r.user); err != nil {
+		return c.table.bad(c.names[userColumn], err)
+	}
+	if err := checkID(r.item); err != nil {
+		return c.table.bad(c.names[itemColumn], err)
+	}
+	if at := c.cols[timeColumn]; at >= 0 {
+		if r.time, r.dated, err = c.decoder.clock.read(fields[at]); err != nil {
+			return c.table.bad(c.names[timeColumn], err)
 		}
-		if err := c.decoder.take(r, i, fields[at]); err != nil {
-			return c.table.bad(c.names[i], err)
+	}
+	for i := weightColumn; i < numColumns; i++ {
+		if at := c.cols[i]; at >= 0 {
+			if err := c.decoder.take(r, i, fields[at]); err != nil {
+				return c.table.bad(c.names[i], err)
+			}
 		}
 	}
 	return nil

@@ -51,6 +51,9 @@ type clock struct {
 // that it was a date.
 func (c *clock) read(b []byte) (seconds int64, dated bool, err error) {
 	if t, ok := parseInt(b); ok {
+		if c.ticks == 1 && t >= minTime && t <= maxTime {
+			return t, false, nil
+		}
 		seconds, err = c.whole(t, b)
 		return seconds, false, err
 	}
