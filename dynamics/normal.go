@@ -26,9 +26,9 @@ const projectWidth = 256
 // projectItems is how many items are added up in float32; their sums are added up in float64.
 const projectItems = 2048
 
-// Project computes the moments for encoder rows e, n×k. After each of total steps, progress, which
-// may be nil, is told how many are done. O(r²(events·k + n·k²)) time; about r+1 kilobytes of memory
-// for each item besides the result.
+// Project computes the moments for encoder rows e, n×k. progress may be nil; it is called with the
+// work done, as a part of total, which takes about equal times. O(r²(events·k + n·k²)) time; about
+// r+1 kilobytes of memory for each item besides the result.
 func (m *Moments) Project(e []float32, k int, progress func(done, total int)) *Normal {
 	if k < 1 || len(e) != m.n*k {
 		panic(fmt.Sprintf("dynamics: %d numbers are not the %d coordinates of %d items",
@@ -38,8 +38,11 @@ func (m *Moments) Project(e []float32, k int, progress func(done, total int)) *N
 		m: m, e: e, k: k, normal: newNormal(m.r, k, m.positions),
 		tile: make([]float32, k*projectWidth),
 	}
-	total := m.r * ((k + projectWidth - 1) / projectWidth)
-	done := 0
+	work := func(c int) int { return c + 2 } // of a step of band c: a pass forward, c+1 backward
+	total, done := 0, 0
+	for c := range m.r {
+		total += work(c) * ((k + projectWidth - 1) / projectWidth)
+	}
 	for c := range m.r {
 		wide := make([]gemm.Matrix[float32], c+2)
 		for i := range wide {
@@ -48,7 +51,7 @@ func (m *Moments) Project(e []float32, k int, progress func(done, total int)) *N
 		p.strips = &sync.Pool{New: func() any { return newStrip(m, c) }}
 		for lo := 0; lo < k; lo += projectWidth {
 			p.band(c, lo, min(lo+projectWidth, k), wide)
-			if done++; progress != nil {
+			if done += work(c); progress != nil {
 				progress(done, total)
 			}
 		}

@@ -175,12 +175,12 @@ func TestProjectProgress(t *testing.T) {
 	var done []int
 	newMoments(t, n, randomHistories(rng, 5, n, 6),
 		Options{Bands: testBands[:2]}).Project(randomRows(rng, n, k), k, func(d, total int) {
-		if total != 4 {
-			t.Errorf("total is %d, want 4", total)
+		if total != 10 {
+			t.Errorf("total is %d, want 10", total)
 		}
 		done = append(done, d)
 	})
-	if diff := cmp.Diff([]int{1, 2, 3, 4}, done); diff != "" {
+	if diff := cmp.Diff([]int{2, 4, 7, 10}, done); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)
 	}
 }

@@ -30,6 +30,7 @@ type estimate struct {
 	running bool // a stage of the plan, plan[next-1]
 	begin   time.Time
 	share   float64   // of the running stage, as last reported
+	step    float64   // the largest difference of two successive reports of the stage
 	at      time.Time // of the report of share
 }
 
@@ -52,7 +53,8 @@ func (e *estimate) start(name string, now time.Time) {
 		for _, skipped := range e.plan[e.next:i] {
 			e.sum -= skipped.Seconds
 		}
-		e.next, e.running, e.begin, e.share, e.at = i+1, true, now, 0, now
+		e.next, e.running, e.begin = i+1, true, now
+		e.share, e.step, e.at = 0, 0, now
 		return
 	}
 	e.outside = true
@@ -103,9 +105,11 @@ func (e *estimate) left(share float64, now time.Time) (left time.Duration, ok bo
 
 // current returns the share of the running stage at this moment. Reports come in steps, and some
 // steps are long: the share is extrapolated from the last report at the pace of the stage, by at
-// most four fifths of the rest.
+// most the largest step so far and at most four fifths of the rest. The first bound matters after a
+// short first step, whose pace says little.
 func (e *estimate) current(told float64, now time.Time) float64 {
 	if told > e.share {
+		e.step = max(e.step, told-e.share)
 		e.share, e.at = told, now
 	}
 	took := e.at.Sub(e.begin).Seconds()
@@ -113,7 +117,7 @@ func (e *estimate) current(told float64, now time.Time) float64 {
 		return e.share
 	}
 	since := e.share * now.Sub(e.at).Seconds() / took
-	return min(e.share+since, 1-(1-e.share)/5)
+	return min(e.share+min(since, e.step), 1-(1-e.share)/5)
 }
 
 // unknownShare bounds the assumed share of a stage that reports none.

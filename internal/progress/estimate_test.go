@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// From a quarter of the time on, the time left is right within a factor of two, although the
-// machine is up to eight times slower or faster than the plan has it, and single stages are
-// mispredicted.
+// TestEstimateWithinFactorTwo: from a quarter of the time on, the time left is right within a
+// factor of two, although the machine is up to eight times slower or faster than the plan assumes,
+// and single stages are mispredicted.
 func TestEstimateWithinFactorTwo(t *testing.T) {
 	rng := rand.New(rand.NewPCG(70, 71))
 	uniform := func(lo, hi float64) float64 { return lo * math.Pow(hi/lo, rng.Float64()) }
@@ -75,7 +75,7 @@ func TestEstimateOfUnplannedStages(t *testing.T) {
 	if left, ok := e.left(0, now); !ok || left != 30*time.Second {
 		t.Errorf("%v left, %v; want 30s", left, ok)
 	}
-	// A stage that tells nothing runs by the plan, and never ends before it ends.
+	// A stage that reports nothing runs by the plan, and never counts as finished.
 	for after, want := range map[time.Duration]time.Duration{
 		5 * time.Second: 25 * time.Second, time.Hour: 20 * time.Second,
 	} {
@@ -85,7 +85,7 @@ func TestEstimateOfUnplannedStages(t *testing.T) {
 	}
 }
 
-// Between two shares that are told a stage goes on at its own pace.
+// TestEstimateOfCoarseShares: between two reports a stage goes on at its own pace.
 func TestEstimateOfCoarseShares(t *testing.T) {
 	var e estimate
 	now := time.Unix(0, 0)
@@ -96,6 +96,32 @@ func TestEstimateOfCoarseShares(t *testing.T) {
 		left, ok := e.left(told, now.Add(time.Duration(at*1e9)))
 		if ratio := left.Seconds() / (100 - at); !ok || !(ratio > 0.5 && ratio < 2) {
 			t.Errorf("after %vs: %v left", at, left)
+		}
+	}
+}
+
+// TestEstimateAfterAShortFirstStep: the pace of the first step of a stage says little. The times
+// are those of a training.
+func TestEstimateAfterAShortFirstStep(t *testing.T) {
+	steps := []float64{0.2, 2.9, 1, 0.8, 1.9, 1.2, 1.5, 1, 1.2, 1.6, 1.4, 1.7}
+	const before, after = 105.0, 11.0
+	var e estimate
+	start := time.Unix(0, 0)
+	second := func(s float64) time.Time { return start.Add(time.Duration(s * 1e9)) }
+	e.set([]Stage{{"solve", 105}, {"learn", 16}, {"rest", after}})
+	e.start("solve", start)
+	e.start("learn", second(before))
+	total := before + after
+	for _, s := range steps {
+		total += s
+	}
+	for i, at := 0, before; i < len(steps); at, i = at+steps[i], i+1 {
+		for part := 0.01; part < 1; part += 0.05 {
+			now := at + part*steps[i]
+			left, ok := e.left(float64(i)/float64(len(steps)), second(now))
+			if ratio := left.Seconds() / (total - now); !ok || !(ratio > 0.6 && ratio < 1.7) {
+				t.Errorf("%.1fs before the end: %v left", total-now, left)
+			}
 		}
 	}
 }
