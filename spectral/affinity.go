@@ -6,15 +6,15 @@ import (
 	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 
-// affinity is K by its products: in float32 for the iteration, and in float64 for what is reported.
+// affinity is K, known by its products: float32 for the iteration, float64 for the reported
+// figures.
 type affinity struct {
 	single eigen.Operator[float32]
 	double eigen.Operator[float64]
 }
 
 const (
-	// roundedTolerance is the tolerance from which on the result is measured with products in
-	// float32 as well.
+	// roundedTolerance is the tolerance from which on float32 products measure the result too.
 	roundedTolerance = 5e-5
 )
 
@@ -37,7 +37,8 @@ func (g *hypergraph) denseIsFaster(opt Options) bool {
 	return denseIsFaster(g.Dim(), events, pairs, opt)
 }
 
-// Seconds of one processor, measured on a machine of 2025. The choice depends on their ratios only.
+// Times in seconds of one processor, measured on a machine of 2025. The choice depends on their
+// ratios only.
 const (
 	secondsPerPair   = 0.45e-9  // an addition of newGramOp
 	secondsPerAdding = 0.4e-9   // an element of K that a chunk is added to
@@ -48,8 +49,9 @@ const (
 )
 
 // denseIsFaster tells whether forming K of a hypergraph as a dense matrix takes less time than it
-// saves, by the number of interactions and that of the pairs of items of the same hyperedge, each
-// once and with itself. K is then rounded to float32, which is not for the finest tolerances.
+// saves. events is the number of interactions. pairs is the number of unordered pairs of items in
+// the same hyperedge, an item with itself included. A dense K is rounded to float32, so the finest
+// tolerances exclude it.
 func denseIsFaster(items int, events, pairs float64, opt Options) bool {
 	n := float64(items)
 	if opt.Graph.Kind != Hypergraph || opt.Tolerance < eigen.SingleTolerance ||
@@ -62,13 +64,13 @@ func denseIsFaster(items int, events, pairs float64, opt Options) bool {
 	return forming+products*n*n*secondsPerEntry < products*events*secondsPerRow
 }
 
-// formingShare is the share of the time that forming K as a dense matrix takes.
+// formingShare is the share of the solver's time that forming K as a dense matrix takes.
 func formingShare(items int, opt Options) float64 {
 	p := eigen.Problem{K: opt.Rank, Product: opt.product}
 	return opt.forming / (opt.forming + p.Seconds(items))
 }
 
-// without is K without the pieces but the largest, see withoutPieces.
+// without is K without all pieces but the largest, see withoutPieces.
 func (a affinity) without(p *pieces, shift float64) affinity {
 	return affinity{
 		single: &withoutPieces[float32]{Operator: a.single, p: p, shift: shift},

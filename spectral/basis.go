@@ -28,7 +28,7 @@ type Basis struct {
 	Report  Report
 }
 
-// Report tells how a basis was found and how good it is.
+// Report describes the search for a basis and the quality of the result.
 type Report struct {
 	Solver        string        // dense, lanczos, components, nystrom-paper or nystrom-orthonormal
 	Residual      float64       // max_j ‖K u_j − κ_j u_j‖₂ / κ_1, measured on the finished basis
@@ -47,7 +47,7 @@ func (r Report) String() string {
 		r.Solver, r.Residual, r.Orthogonality, r.KappaMax, r.KappaMin, r.Passes, r.Restarts)
 }
 
-// newBasis is the basis of the pairs, before finish.
+// newBasis returns the basis of the pairs; finish completes it.
 func newBasis(p *eigen.Pairs, solver string) *Basis {
 	return &Basis{N: p.U.Rows, K: p.U.Cols, U: p.U.Data, Kappa: p.Kappa, Report: Report{
 		Solver: solver, Residual: p.Report.Residual, Passes: p.Report.Vectors,
@@ -69,8 +69,8 @@ func (b *Basis) truncate(k int) {
 	b.K, b.U, b.Kappa = k, u.Data, b.Kappa[:k]
 }
 
-// fixSigns makes the entry of largest magnitude of each column positive. If several entries are
-// alike up to rounding, the first one counts.
+// fixSigns makes the entry of largest magnitude of each column positive. Of several entries that
+// are equal up to rounding the first one counts.
 func (b *Basis) fixSigns() {
 	best := make([]float64, b.K)
 	for i := range b.N {
@@ -104,11 +104,10 @@ func (b *Basis) orthogonality() float64 {
 	return max(floats.Max(gram.Data), -floats.Min(gram.Data))
 }
 
-// numericalZero is the eigenvalue that counts as zero beside a first one of 1.
+// numericalZero is the ratio to the first eigenvalue below which an eigenvalue counts as zero.
 const numericalZero = 1e-9
 
-// numericalRank is the number of leading eigenvalues that are not zero beside the first; at least
-// 1.
+// numericalRank returns the number of leading eigenvalues above numericalZero, at least 1.
 func numericalRank(kappa []float64) int {
 	k := len(kappa)
 	for k > 1 && kappa[k-1] <= numericalZero*kappa[0] {

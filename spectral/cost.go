@@ -7,28 +7,29 @@ import (
 	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 
-// What the iteration does is only known when it is done. These are typical of graphs of shops,
-// films and clicks.
+// Work of the iteration. The true numbers are known only at its end; these are typical of graphs of
+// shops, films and clicks.
 const (
 	eigenWork     = 45  // operations for each m³ of an eigenproblem of size m, as fast as products
-	eigenProblems = 3   // of the size of the whole space, of all checks together
-	tallSlowdown  = 1.4 // of products of tall matrices with blocks
+	eigenProblems = 3   // eigenproblems of the size of the whole space that all checks amount to
+	tallSlowdown  = 1.4 // factor of the time of products of tall matrices with blocks
 	measuringWork = 16  // operations for each n·k² of the last Rayleigh–Ritz step
-	blockPasses   = 20  // over the n×b numbers of a block for each product with K
+	blockPasses   = 20  // passes over the n×b numbers of a block for each product with K
 )
 
 // Work of forming and using K, in the units of package cost.
 const (
 	chunkWork   = 40  // scattered additions for each interaction that is put into a chunk
-	chunkBytes  = 6   // that are moved for each element of K with each chunk
-	finishBytes = 64  // for each element of K when it is scaled and mirrored
+	chunkBytes  = 6   // bytes moved for each element of K with each chunk
+	finishBytes = 64  // bytes moved for each element of K when it is scaled and mirrored
 	sparseRows  = 1.5 // rows of 128 bytes fetched for each interaction and 32 vectors, both ways
 	// covarianceRows is sparseRows for each neighbour of an item; its covariance is computed anew.
 	covarianceRows = 5.5
 	neighbourWork  = 10.0 // scattered additions for each pair of items of a user, sorting included
 )
 
-// Cost is what [Solve] takes for the graph of r, by its shape. The basis is kept.
+// Cost returns the work and the memory of [Solve] for the graph of r, from its shape. The basis is
+// kept.
 func Cost(r *Incidence, opt Options) []cost.Stage {
 	if opt.Tolerance == 0 {
 		opt.Tolerance = DefaultTolerance
@@ -60,8 +61,7 @@ func Cost(r *Incidence, opt Options) []cost.Stage {
 	}
 }
 
-// graphCost is the cost of making the graph of r, and of multiplying a number of vectors with its
-// K.
+// graphCost returns the cost of making the graph of r, and of multiplying vectors with its K.
 func graphCost(r *Incidence, opt Options, vectors float64) (graph cost.Stage, products cost.Work) {
 	n := float64(r.NumItems)
 	events, users, pairs := r.windowedSize(opt.Graph.Window)
@@ -89,11 +89,11 @@ func graphCost(r *Incidence, opt Options, vectors float64) (graph cost.Stage, pr
 	return graph, products
 }
 
-// sampledItems is the number of items whose neighbours are counted.
+// sampledItems is the number of items whose neighbours are counted as a sample.
 const sampledItems = 256
 
-// neighbours is about the number of ordered pairs of different items that some window of w of a
-// history has both of, from a sample of the items.
+// neighbours estimates the number of ordered pairs of different items that occur together in a
+// window of w events of some history, from a sample of the items.
 func (r *Incidence) neighbours(w int) float64 {
 	sampled := make([]int32, r.NumItems) // 1 + the number of the sample
 	count := min(sampledItems, r.NumItems)
@@ -122,8 +122,8 @@ func (r *Incidence) neighbours(w int) float64 {
 	return float64(sum) * float64(r.NumItems) / float64(count)
 }
 
-// windowedSize is the number of interactions, of hyperedges and of pairs of items in them, each
-// once and with itself, after cutting histories into windows of w.
+// windowedSize returns the numbers of interactions, of hyperedges, and of unordered pairs of items
+// in them (an item with itself included) after histories are cut into windows of w.
 func (r *Incidence) windowedSize(w int) (events, edges, pairs float64) {
 	for u := range r.NumUsers() {
 		d, at := int(r.Ptr[u+1]-r.Ptr[u]), 1

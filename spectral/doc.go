@@ -17,7 +17,7 @@
 //
 // Dense matrices are row-major and of float64 in exported fields; large ones of an iteration may be
 // of float32. A block of b vectors over the items is n×b: one row holds the b values of one item.
-// The receiver or the first argument, dst, is the one that is written to.
+// Functions write to their receiver or to their first argument, dst.
 //
 // Arguments of a wrong shape are a bug of the caller and panic. Values that depend on the data or
 // on options are refused with a [fault.Fault] that names the field.

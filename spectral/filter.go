@@ -42,7 +42,7 @@ type FilterKind struct {
 // A Parameter is a constant of a filter.
 type Parameter struct {
 	Field   string  // of Filter
-	Symbol  string  // in texts, such as "phi"
+	Symbol  string  // name in texts, for example "phi"
 	Doc     string  // one sentence
 	Default float64 // the paper's constant, if it has one
 	Least   float64
@@ -69,8 +69,8 @@ var (
 	parameters = []Parameter{phi, gamma, pole, power}
 )
 
-// Filters is the table of all filters: those of the paper's Table 1 in its order, then others. A
-// filter is added here, and nowhere else unless it has a constant that no other filter has.
+// Filters is the table of all filters: first the filters of the paper's Table 1 in its order, then
+// others. A new filter is an entry here. Only a filter with a new constant needs edits elsewhere.
 var Filters = []FilterKind{
 	{
 		Name: Tikhonov, Formula: "R(λ) = γλ", Parameters: []Parameter{phi, gamma},
@@ -146,7 +146,7 @@ func (k *FilterKind) Uses(field string) bool {
 	return slices.ContainsFunc(k.Parameters, func(p Parameter) bool { return p.Field == field })
 }
 
-// penalised is the response 1/(1 + R(λ)/φ). Where the penalty R is infinite it is 0.
+// penalised returns the response 1/(1 + R(λ)/φ), which is 0 where the penalty R is infinite.
 func penalised(penalty func(f *Filter, lambda float64) float64) func(*Filter, float64) float64 {
 	return func(f *Filter, lambda float64) float64 {
 		r := penalty(f, lambda)
@@ -157,8 +157,8 @@ func penalised(penalty func(f *Filter, lambda float64) float64) func(*Filter, fl
 	}
 }
 
-// DefaultFilter returns the named filter. All constants, also those of other filters, have their
-// defaults.
+// DefaultFilter returns the named filter. All constants have their defaults, including the
+// constants of other filters.
 func DefaultFilter(name string) Filter {
 	f := Filter{Name: name}
 	for _, p := range parameters {
@@ -194,7 +194,7 @@ func (p *Parameter) want() string {
 	return fmt.Sprintf("a finite number of at least %v", p.Least)
 }
 
-// String returns the name and the constants that the filter uses, such as
+// String returns the name and the constants of the filter, for example
 // "random-walk, phi = 10, a = 4".
 func (f Filter) String() string {
 	text := f.Name

@@ -10,13 +10,12 @@ import (
 	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 
-// maxGramItems is the number of items up to which K may be formed as a dense matrix: their indices
-// have 16 bits.
+// maxGramItems is the largest number of items for a dense K: item indices have 16 bits there.
 const maxGramItems = 1 << 16
 
-// gramChunk is the number of interactions whose users are taken together: their lists, of two bytes
-// an item, stay in the cache while all rows of K are updated. A smaller chunk would move K to and
-// from memory more often.
+// gramChunk is the number of interactions of the users that are handled together. Their lists, of
+// two bytes an item, stay in the cache while all rows of K are updated. A smaller chunk would move
+// K to and from memory more often.
 const gramChunk = 1 << 21
 
 // maxChunkUsers bounds the users of a chunk.
@@ -31,14 +30,15 @@ type userChunk struct {
 	visits []visit
 }
 
-// A visit of an item is a user who has it: items[start[user]:end] are the items up to this one.
+// A visit is an interaction of an item: items[start[user]:end] are the items of its user up to this
+// one.
 type visit struct {
 	end  int32
 	user uint16
 }
 
-// newChunk prepares the users of g from first on, as many as fit into a chunk, and returns the user
-// after the last one.
+// newChunk prepares a chunk of users of g, from first on until it is full. next is the user after
+// the last one.
 func newChunk(g *hypergraph, first int) (c *userChunk, next int) {
 	r := g.r
 	next = first + 1
@@ -88,7 +88,7 @@ type gramOp struct {
 
 func (g *gramOp) Dim() int { return g.n }
 
-// Strip is wide: many columns make the most of each row of K.
+// Strip is wide: each row of K is read once for all columns.
 func (g *gramOp) Strip() int { return 128 }
 
 func (g *gramOp) ApplyTo(dst, x []float32, b int) {
@@ -100,8 +100,8 @@ func (g *gramOp) ApplyTo(dst, x []float32, b int) {
 }
 
 // newGramOp forms K of a hypergraph as a dense matrix, by one addition for each pair of items of
-// each user. Row i of a chunk's part of Rᵀ D_e^{-s} R is added up in float32 in a place of its own
-// and then added to K, so that no sum has very many terms.
+// each user. The part of a chunk in row i of Rᵀ D_e^{-s} R is a float32 sum of its own, which is
+// then added to K: a sum over all users at once would lose accuracy.
 func newGramOp(g *hypergraph, m *eigen.Meter) *gramOp {
 	n := g.Dim()
 	op := &gramOp{n: n, k: make([]float32, n*n)}
@@ -154,7 +154,7 @@ func (g *gramOp) addRow(i int, c *userChunk, sums *[maxGramItems]float32) {
 	clear(sums[:i+1])
 }
 
-// scatter adds w to the sums of the items, which differ.
+// scatter adds w to the sums of the items, which are different ones.
 func scatter(sums *[maxGramItems]float32, items []uint16, w float32) {
 	for len(items) >= 4 {
 		i0, i1, i2, i3 := items[0], items[1], items[2], items[3]

@@ -30,8 +30,8 @@ type Graph struct {
 	// Window is 0 if the whole history of a user is one hyperedge. With w, 2 to MaxWindow, each
 	// window of w consecutive events is a hyperedge, and each window overlaps the next by half.
 	// Items taken close together are then neighbours, and a long history of changing tastes is not
-	// one clique. The users of the definitions above are the windows: R, D_v, D_e and the
-	// covariances are theirs. Not in the paper.
+	// one clique. The windows then take the place of the users in the definitions of R, D_v, D_e
+	// and the covariances. Not in the paper.
 	Window int
 }
 
@@ -70,7 +70,7 @@ func (g Graph) lowest() float64 {
 	return -1
 }
 
-// An itemGraph is a K = S M S with a diagonal S, kept sparse.
+// An itemGraph is a sparse K = S M S with a diagonal S.
 type itemGraph interface {
 	Dim() int
 	normalisation() []float64 // S

@@ -9,7 +9,7 @@ import (
 	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 
-// hypergraph is K = D_v^{-s/2} Rᵀ D_e^{-s} R D_v^{-s/2}, kept as R.
+// hypergraph is K = D_v^{-s/2} Rᵀ D_e^{-s} R D_v^{-s/2}, stored as R.
 type hypergraph struct {
 	r      *Incidence
 	vScale []float64 // d_v^{-s/2}, 0 for an item without users
@@ -47,16 +47,16 @@ func (g *hypergraph) double() eigen.Operator[float64] { return newHypergraphOp[f
 // processors. Each group adds to a block of its own, and the blocks are added in order.
 type hypergraphOp[T gemm.Float] struct {
 	*hypergraph
-	users   gemm.Sets // the items of each
+	users   gemm.Sets // the items of each user
 	weights []T       // d_e^{-s}
 	groups  []int     // group g has the users groups[g] … groups[g+1]−1
 	z       []T       // n×b scratch
 	sums    []T       // n×b for each group
 }
 
-// Users are taken in maxGroups, but in fewer if clearing and adding up the blocks would take long
-// beside the products. That overhead may be noticeable for fewGroups, so that several processors
-// can work at all, and must be negligible for more.
+// Limits of the number of groups. Clearing and adding up their blocks is an overhead beside the
+// products. Up to fewGroups it may be noticeable, because several processors need several groups.
+// Beyond, up to maxGroups, it must be negligible.
 const (
 	maxGroups        = 16
 	fewGroups        = 4
@@ -65,7 +65,7 @@ const (
 	maxGroupElements = 1 << 29 // of all blocks
 )
 
-// groupCount is the number of groups for that number of items and interactions.
+// groupCount returns the number of groups for a number of items and interactions.
 func groupCount(items, events int) int {
 	count := max(min(fewGroups, events/(minGroupPerItem*items)), events/(goodGroupPerItem*items))
 	return max(1, min(count, maxGroups, maxGroupElements/(eigen.BlockSize*items)))

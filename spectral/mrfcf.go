@@ -38,7 +38,7 @@ func NewMRFCF(r *Incidence, a float64) (*MRFCF, error) {
 	return &MRFCF{op: newHypergraphOp[float64](g), shift: a - 1}, nil
 }
 
-// maxCGSteps is far beyond what a well-conditioned M needs.
+// maxCGSteps bounds conjugate gradients; a well-conditioned M needs far fewer steps.
 const maxCGSteps = 2000
 
 // FilterTo sets dst = ŷ for a block s of b signals (n×b row-major). It returns an error if

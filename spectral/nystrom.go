@@ -57,8 +57,8 @@ func (o NystromOptions) withDefaults(k, n int) NystromOptions {
 	return o
 }
 
-// validate returns the first fault. The field Form is called NystromForm, as Power and Oversample
-// have Nystrom before them: other options have like names.
+// validate returns the first fault. Its field names Form, Power and Oversample with Nystrom in
+// front, because other options have similar names.
 func (o NystromOptions) validate(k, n int) error {
 	if o.Form != "" && o.Form != NystromPaper && o.Form != NystromOrthonormal {
 		return fault.New("NystromForm", fmt.Sprintf("%q", o.Form),

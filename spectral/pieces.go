@@ -12,16 +12,17 @@ import (
 
 // pieces are the connected components of a graph whose K has the eigenvalue 1 once for each of
 // them, with the eigenvector D^{1/2} 1_C: the hypergraph with s = 1 and the covariance graph, by
-// the theorem of Perron and Frobenius. A block Krylov space sees as many copies of an eigenvalue as
-// the block has columns, so a graph in many pieces needs these put in.
+// the theorem of Perron and Frobenius. A block Krylov space contains at most as many copies of an
+// eigenvalue as the block has columns. In a graph of many pieces these eigenvectors are therefore
+// written down.
 type pieces struct {
 	of    []int32   // the piece of each item, by falling size from 0 on; −1 for an isolated item
 	root  []float64 // D^{1/2}, normalised in each piece
 	count int
 }
 
-// solvePieces is solveKrylov with the eigenvectors of all pieces but the largest written down
-// instead of searched.
+// solvePieces is solveKrylov, but the eigenvectors of all pieces except the largest are written
+// down instead of searched.
 func solvePieces(g itemGraph, opt Options) (*Basis, error) {
 	a := newAffinity(g, opt)
 	if opt.Graph.scaled() { // the pieces have different eigenvalues, as a rule
@@ -43,8 +44,8 @@ func solvePieces(g itemGraph, opt Options) (*Basis, error) {
 		out.Report.Residual = out.residual(a.double)
 		return out, nil
 	}
-	// The largest piece stays, so that the scale of K does. The others are moved to the lower end
-	// of the spectrum.
+	// The largest piece stays and keeps the scale of K. The eigenvalues of the others are moved to
+	// the lower end of the spectrum.
 	rest, err := solveKrylov(a.without(p, 1-opt.Graph.lowest()), k-known+1, opt)
 	if err != nil {
 		return nil, err
@@ -140,8 +141,8 @@ func subtractFrom[T gemm.Float](dst []T, p *pieces, first int, sum []T, shift fl
 	}
 }
 
-// projectOut makes the columns of u orthogonal to the eigenvectors of all pieces. What a converged
-// eigenvector has along X is of the order of its residual, so its length stays 1.
+// projectOut makes the columns of u orthogonal to the eigenvectors X of all pieces. The component
+// of a converged eigenvector along X is of the order of its residual, so its length stays 1.
 func (p *pieces) projectOut(u dense.Matrix[float64]) {
 	subtractFrom(u.Data, p, 0, productsWith(p, 0, u.Data, u.Cols), 1, u.Cols)
 }

@@ -3,8 +3,8 @@
 // # Conventions
 //
 // Matrices are row-major. Large ones may be of float32; small ones, which belong to a projected
-// problem, are of float64 throughout. The first argument, dst, is the one that is written to. A
-// wrong shape is a bug of the caller and panics.
+// problem, are of float64 throughout. Functions write to their first argument. A wrong shape is a
+// bug of the caller and panics.
 //
 // Results do not depend on the number of processors: loops split the output, or a sum into strips
 // of fixed length that are added in order.
@@ -56,7 +56,7 @@ func Row[T gemm.Float](a Matrix[T], i int) []T {
 	return a.Data[i*a.Stride : i*a.Stride+a.Cols]
 }
 
-// copyStrip is the number of rows from which on a second processor makes copying faster.
+// copyStrip is the number of rows that one processor copies; fewer rows do not pay a second one.
 const copyStrip = 1024
 
 // Copy sets dst = src, rounded to the type of dst.

@@ -9,12 +9,12 @@ import (
 )
 
 // chebyshev is the polynomial p(x) = T_d((x−e)/h) / T_d((κ_1−e)/h), T_d the Chebyshev polynomial of
-// degree d, e and h the centre and half-width of the unwanted interval [lo, cut]. |p| is at most
-// 1/T_d(…) there and rises steeply and monotonically above it, so that p(K) has the wanted
-// eigenvectors of K and a far better separated spectrum: the Lanczos basis gets several times
-// smaller, and with it the dense work, for about the same number of products with K (Y. Zhou, Y.
-// Saad, "A Chebyshev-Davidson Algorithm for Large Symmetric Eigenproblems", SIAM J. Matrix Anal.
-// Appl. 29, 2007).
+// degree d, e and h the centre and half-width of the unwanted interval [lo, cut]. There |p| is at
+// most 1/T_d(…); above, p rises steeply and monotonically. So p(K) has the wanted eigenvectors of K
+// and a far better separated spectrum. The Lanczos basis gets several times smaller, and with it
+// the dense work, for about the same number of products with K (Y. Zhou, Y. Saad, "A
+// Chebyshev-Davidson Algorithm for Large Symmetric Eigenproblems", SIAM J. Matrix Anal. Appl. 29,
+// 2007).
 type chebyshev struct {
 	degree int
 	e, h   float64
@@ -69,7 +69,7 @@ func (c *chebyshevOp[T]) Dim() int { return c.op.Dim() }
 
 func (c *chebyshevOp[T]) Strip() int { return c.op.Strip() }
 
-// applyTo evaluates T_d by its recurrence, T_{j+1}(y) = 2 y T_j(y) − T_{j−1}(y).
+// ApplyTo evaluates T_d by its recurrence, T_{j+1}(y) = 2 y T_j(y) − T_{j−1}(y).
 func (c *chebyshevOp[T]) ApplyTo(dst, x []T, b int) {
 	size := c.Dim() * b
 	if cap(c.prev) < size {

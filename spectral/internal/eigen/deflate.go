@@ -5,10 +5,10 @@ import (
 	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
 
-// deflatedOp is (I − XXᵀ) K (I − XXᵀ) for an n×r matrix X with orthonormal columns: K without what
-// is along X. Leading eigenvectors that a short run has found already are put into X, so that the
-// numbers that are left are of like size: a filter of K would lift the leading ones so far above
-// the others that rounding of their part would drown the rest.
+// deflatedOp is (I − XXᵀ) K (I − XXᵀ) for an n×r matrix X with orthonormal columns: K without its
+// part along X. X holds the leading eigenvectors that a short run has already found. A filter of K
+// would lift their eigenvalues so far above the others that rounding would drown the rest. The
+// eigenvalues of the deflated operator are of similar size.
 type deflatedOp[T gemm.Float] struct {
 	Operator[T]
 	x dense.Matrix[T]
@@ -36,11 +36,12 @@ func (d *deflatedOp[T]) project(a dense.Matrix[T]) {
 const maxDeflated = 64
 
 // deflationTolerance is the residual, beside the tolerance of the basis, up to which a Ritz pair
-// counts as found. What it misses lies mostly within the basis, where the last Rayleigh–Ritz step
-// puts it right.
+// counts as found. Its error lies mostly within the basis, where the last Rayleigh–Ritz step
+// corrects it.
 const deflationTolerance = 0.02
 
-// leading returns the leading Ritz vectors of l whose residual is at most bound, at most count.
+// leading returns the leading Ritz vectors of l with residuals of at most bound, at most count of
+// them.
 func (l *lanczos[T]) leading(count int, bound float64) (x dense.Matrix[T], err error) {
 	if _, _, err := l.ritz(); err != nil {
 		return x, err

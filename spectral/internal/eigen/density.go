@@ -5,13 +5,13 @@ import (
 	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
 
-// spectrum is what a short Lanczos run that started with a random Gaussian block tells of the
-// eigenvalues. Ritz value i stands for n/b · ‖S[0:b, i]ᵀ R_0‖² / n eigenvalues, where R_0 is the
+// spectrum estimates the density of the eigenvalues from a short Lanczos run with a random Gaussian
+// start block. Ritz value i stands for n/b · ‖S[0:b, i]ᵀ R_0‖² / n eigenvalues, where R_0 is the
 // triangular factor of the start block (stochastic Lanczos quadrature; L. Lin, Y. Saad, C. Yang,
 // "Approximating Spectral Densities of Large Matrices", SIAM Review 58, 2016).
 type spectrum struct {
 	theta  []float64 // descending
-	counts []float64 // how many eigenvalues each stands for
+	counts []float64 // the number of eigenvalues that each stands for
 	lo     float64   // a lower bound of the smallest eigenvalue
 }
 
@@ -30,7 +30,7 @@ func newSpectrum[T gemm.Float](l *lanczos[T]) (*spectrum, error) {
 	return &spectrum{theta: theta, counts: counts, lo: lo}, nil
 }
 
-// above is the Ritz value that about count eigenvalues reach, or the smallest.
+// above returns the largest Ritz value that about count eigenvalues reach, or the smallest one.
 func (s *spectrum) above(count float64) float64 {
 	var sum float64
 	for i, c := range s.counts {
@@ -41,7 +41,7 @@ func (s *spectrum) above(count float64) float64 {
 	return s.theta[len(s.theta)-1]
 }
 
-// leading returns the numbers of the Ritz values that are at least cut, without the first few.
+// leading returns the indices of the Ritz values of at least cut, from index without on.
 func (s *spectrum) leading(without int, cut float64) []int {
 	var numbers []int
 	for i := without; i < len(s.theta) && s.theta[i] >= cut; i++ {

@@ -3,8 +3,8 @@
 //
 // [Krylov] is a block Lanczos iteration with thick restarts on a Chebyshev filter of the operator,
 // in float32 where the tolerance allows it. [Dense] forms the matrix and finds all pairs. Both
-// report a residual that is measured on the finished vectors. [Symmetric], [RayleighRitz] and
-// [Orthonormalise] are the pieces that other solvers are made of.
+// report a residual measured on the finished vectors. [Symmetric], [RayleighRitz] and
+// [Orthonormalise] serve other solvers too.
 //
 // # Conventions
 //

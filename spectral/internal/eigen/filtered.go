@@ -14,7 +14,7 @@ import (
 type filteredIteration[T gemm.Float] struct {
 	l      *lanczos[T]
 	op     Operator[T]     // K without found
-	found  dense.Matrix[T] // leading eigenvectors, which the iteration is without
+	found  dense.Matrix[T] // leading eigenvectors found before; the iteration leaves them out
 	filter chebyshev
 	top    float64 // κ_1
 }
@@ -23,14 +23,14 @@ const (
 	// safety is the share of the tolerance that the residuals may use up before the last
 	// Rayleigh–Ritz step.
 	safety = 0.7
-	// pessimism is how much too large the bound of the residuals, which is for the worst mixture of
-	// eigenvectors, may be at most.
+	// pessimism is the largest factor by which the bound of a residual may exceed the residual. The
+	// bound holds for the worst mixture of eigenvectors.
 	pessimism = 1e4
 )
 
-// good returns how many of the first k Ritz pairs have a residual with K of at most tol·κ_1: by the
-// bound that follows from their residuals with the filter, or else, which is a product with K, by
-// measuring the pairs that are worst by the bound.
+// good returns the number of leading Ritz pairs, up to k, with residuals of at most tol·κ_1 with K.
+// A bound follows from the residuals with the filter. Where the bound does not suffice, the pairs
+// with the largest bounds are measured by a product with K.
 func (f *filteredIteration[T]) good(k int, tol float64) (int, error) {
 	theta, _, err := f.l.ritz()
 	if err != nil {
@@ -64,7 +64,7 @@ func (f *filteredIteration[T]) good(k int, tol float64) (int, error) {
 	return good, nil
 }
 
-// measure returns the largest ‖K u − (uᵀKu) u‖ / κ_1 of the Ritz vectors of the given numbers.
+// measure returns the largest ‖K u − (uᵀKu) u‖ / κ_1 of the Ritz vectors with the given indices.
 func (f *filteredIteration[T]) measure(numbers []int) float64 {
 	u := f.l.vectors(numbers)
 	ku := dense.New[T](u.Rows, u.Cols)

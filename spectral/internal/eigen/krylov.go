@@ -16,7 +16,7 @@ type Problem struct {
 	Lowest    float64           // a lower bound of the eigenvalues
 	Seed      uint64            // of the start block
 	Product   float64           // time of K times one vector, in seconds of cost.Typical; for Meter
-	Meter     *Meter            // is told the progress; may be nil
+	Meter     *Meter            // of the progress; may be nil
 }
 
 const (
@@ -29,8 +29,8 @@ const (
 	maxSingleRestarts = 30
 )
 
-// Krylov finds the leading pairs by block Lanczos on a Chebyshev filter of the operator, which a
-// short probe of the spectrum determines. Pairs that miss the tolerance are returned too.
+// Krylov finds the leading pairs by block Lanczos on a Chebyshev filter of the operator. A short
+// probe of the spectrum determines the filter. Pairs that miss the tolerance are returned too.
 func Krylov(p Problem) (*Pairs, error) {
 	if p.Tolerance < SingleTolerance {
 		return iterate(p.Double, p)
@@ -91,7 +91,7 @@ func leadingNumbers(k int) []int {
 	return numbers
 }
 
-// leastTolerance is the tolerance below which rounding makes an iteration useless.
+// leastTolerance is the tolerance below which rounding stops the progress of an iteration.
 func leastTolerance[T gemm.Float]() float64 {
 	if isDouble[T]() {
 		return FinestTolerance

@@ -10,8 +10,8 @@ import (
 // lanczos finds the largest eigenvalues of K and their eigenvectors by block
 // Lanczos with full reorthogonalisation and thick restart (K. Wu, H. Simon,
 // "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems", SIAM
-// J. Matrix Anal. Appl. 22, 2000; in blocks, since products with blocks are
-// what the hardware is good at).
+// J. Matrix Anal. Appl. 22, 2000). It works in blocks, whose products suit the
+// hardware.
 //
 // The invariant between two steps, with p processed and b pending columns:
 //
@@ -46,9 +46,9 @@ type lanczos[T gemm.Float] struct {
 	degree int       // products with K in a product with op, for work
 }
 
-// newLanczos starts the iteration from an n×b block. limit is the
-// number of columns that are kept, at least 8 blocks: more mean fewer restarts
-// and more memory. The seed is of the directions that stand in for dependent ones.
+// newLanczos starts the iteration from an n×b block. limit is the number of
+// columns of V, at least 8 blocks: more columns mean fewer restarts and more
+// memory. The seed draws the directions that replace dependent ones.
 func newLanczos[T gemm.Float](
 	op Operator[T], start dense.Matrix[float64], limit int, seed uint64,
 ) *lanczos[T] {
@@ -73,15 +73,14 @@ func (l *lanczos[T]) fillTo(p int) {
 	}
 }
 
-// firstCheck is the number of columns with which the first k Ritz pairs may be good enough: the
-// Ritz values are then computed for the first time, and again after every checkShare of the
-// columns.
+// firstCheck is the number of columns at which the Ritz values are computed for the first time.
+// They are computed again whenever the columns have grown by checkShare.
 func firstCheck(k, b int) int { return k + k/6 + 2*b }
 
 const checkShare = 0.15
 
-// advance takes steps until the first k Ritz pairs are good enough or V is full, and returns how
-// many are, by count.
+// advance takes steps until the first k Ritz pairs are good enough or V is full. count returns the
+// number of good pairs, and so does advance.
 func (l *lanczos[T]) advance(k int, count func() (int, error)) (good int, err error) {
 	next := max(firstCheck(k, l.b), l.p+l.b)
 	for {
@@ -96,7 +95,7 @@ func (l *lanczos[T]) advance(k int, count func() (int, error)) (good int, err er
 
 func (l *lanczos[T]) full() bool { return l.p+2*l.b > l.limit }
 
-// solve goes on until the first k Ritz pairs are good enough by count, or maxRestarts is reached.
+// solve iterates until the first k Ritz pairs are good enough by count, or maxRestarts is reached.
 func (l *lanczos[T]) solve(k int, count func() (int, error), maxRestarts int) error {
 	good, err := 0, error(nil)
 	if l.p > 0 {
@@ -113,7 +112,7 @@ func (l *lanczos[T]) solve(k int, count func() (int, error), maxRestarts int) er
 	return err
 }
 
-// vectors returns the Ritz vectors of the given numbers as columns.
+// vectors returns the Ritz vectors with the given indices as columns.
 func (l *lanczos[T]) vectors(numbers []int) dense.Matrix[T] {
 	turn := dense.New[T](l.p, len(numbers))
 	for i := range l.p {
@@ -126,8 +125,8 @@ func (l *lanczos[T]) vectors(numbers []int) dense.Matrix[T] {
 	return u
 }
 
-// ritz returns the Ritz values, descending, and the eigenvectors of T. It costs
-// as much as many steps and is done once for each V.
+// ritz returns the Ritz values, descending, and the eigenvectors of T. It costs as
+// much as many steps, so the result is kept until V changes.
 func (l *lanczos[T]) ritz() (theta []float64, s dense.Matrix[float64], err error) {
 	if l.theta == nil {
 		l.work.add(l.work.eigen(l.p))
@@ -145,7 +144,7 @@ func (l *lanczos[T]) step() {
 	l.op.ApplyTo(l.kx.Data, l.x.Data, b)
 	l.scale = max(l.scale, dense.MaxColumnNorm(l.kx))
 	dense.Clear(dense.Block(l.t, 0, l.limit, p, p+b))
-	// Twice, because the first pass leaves rounding error relative to what it removed.
+	// Twice: the rounding error of the first pass is relative to the removed part.
 	for range 2 {
 		l.project(p+b, dense.Block(l.t, 0, p+b, p, p+b))
 	}
@@ -180,16 +179,16 @@ func (l *lanczos[T]) symmetrise(p int) {
 	}
 }
 
-// residuals returns ‖B s‖ of the first k Ritz pairs, which are computed.
+// residuals returns ‖B s‖ of the first k Ritz pairs. ritz must have computed them.
 func (l *lanczos[T]) residuals(k int) []float64 {
 	res := dense.New[float64](l.b, k)
 	dense.MulAdd(res, 1, l.tail, dense.Block(l.s, l.p-l.b, l.p, 0, k))
 	return dense.ColumnNorms(res)
 }
 
-// keep returns how many Ritz vectors survive a restart: the wanted ones and
-// some beyond them, which speed up those at the edge, while leaving room for
-// several steps.
+// keep returns the number of Ritz vectors that survive a restart: the wanted ones,
+// and some more, which speed up the convergence at the edge. Room for several steps
+// remains.
 func (l *lanczos[T]) keep(k, good int) int {
 	spare := l.limit - 2*l.b - k
 	return min(k+max(0, spare)*2/5+good/8, l.limit-4*l.b)

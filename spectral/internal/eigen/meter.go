@@ -1,6 +1,6 @@
 package eigen
 
-// Steps is the total that the function of [NewMeter] is told.
+// Steps is the total of the reports of a [Meter].
 const Steps = 1000
 
 // A Meter joins the progress of phases into one that never runs backwards. A nil Meter is silent.
@@ -10,8 +10,8 @@ type Meter struct {
 	last     int
 }
 
-// NewMeter returns a meter that calls report with a done that rises to at most total. A nil report
-// gives a nil Meter.
+// NewMeter returns a meter that calls report with a rising done, at most total = Steps. A nil
+// report gives a nil Meter.
 func NewMeter(report func(done, total int)) *Meter {
 	if report == nil {
 		return nil

@@ -22,7 +22,7 @@ type Operator[T gemm.Float] interface {
 func MultiplyTo[T gemm.Float](dst dense.Matrix[T], op Operator[T], x dense.Matrix[T]) {
 	for lo := 0; lo < x.Cols; lo += op.Strip() {
 		hi := min(lo+op.Strip(), x.Cols)
-		// Whole strips have kernels. The columns that fill the last one up are 0.
+		// Whole strips have fast kernels, so zero columns fill up the last one.
 		width := roundUp(hi-lo, min(BlockSize, op.Strip()))
 		in, out := dense.New[T](x.Rows, width), dense.New[T](x.Rows, width)
 		dense.Copy(dense.Columns(in, 0, hi-lo), dense.Columns(x, lo, hi))

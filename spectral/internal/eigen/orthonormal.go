@@ -18,9 +18,9 @@ const nearlyOrthonormal = 4
 
 // orthonormalise replaces W by Q of W = Q R and returns R (b×b, upper
 // triangular). Columns of W that depend on the others, or vanish beside the
-// scale of K, are replaced by random directions orthogonal to V[:, :p], and
-// get a zero on the diagonal of R: the Krylov space is exhausted in that
-// direction and the search goes on elsewhere.
+// scale of K, are replaced by random directions orthogonal to V[:, :p]. They get a
+// zero on the diagonal of R: the Krylov space is exhausted in that direction, and
+// the search continues elsewhere.
 func (l *lanczos[T]) orthonormalise(p int) dense.Matrix[float64] {
 	if dense.MinColumnNorm(l.w) > 1e-10*l.scale {
 		if r, ok := choleskyQR2(l.w); ok {
@@ -124,7 +124,7 @@ func choleskyQR2(w dense.Matrix[float64]) (r dense.Matrix[float64], ok bool) {
 	return r, true
 }
 
-// choleskyQR is one round, and tells the condition number of WᵀW.
+// choleskyQR is one round of Cholesky QR. condition is the condition number of WᵀW.
 func choleskyQR(w dense.Matrix[float64]) (r dense.Matrix[float64], condition float64, ok bool) {
 	b := w.Cols
 	gram := dense.Gram(w)
@@ -137,13 +137,13 @@ func choleskyQR(w dense.Matrix[float64]) (r dense.Matrix[float64], condition flo
 	if err := inverse.InverseTri(&tri); err != nil {
 		return r, 0, false
 	}
-	// A product with R⁻¹ is many times faster than solving with R. What it loses,
-	// R being well conditioned, the second round restores.
+	// A product with R⁻¹ is many times faster than solving with R. R is well conditioned,
+	// so the second round restores the accuracy.
 	dense.RotateColumns(w, b, upperTriangle(&inverse))
 	return upperTriangle(&tri), chol.Cond(), true
 }
 
-// upperTriangle is t with zeros below the diagonal, which a TriDense leaves
+// upperTriangle returns t with zeros below the diagonal. In a TriDense that part is
 // undefined.
 func upperTriangle(t *mat.TriDense) dense.Matrix[float64] {
 	raw := t.RawTriangular()

@@ -4,10 +4,10 @@ import "github.com/gsimc/gsimc/internal/gemm"
 
 const (
 	// BlockSize is the number of columns of a block. Narrower blocks would need fewer products with
-	// K, but blocks of this width, which gemm has kernels for, take hardly longer.
+	// K, but gemm has kernels for this width, which take hardly longer.
 	BlockSize = gemm.StripWidth
 
-	// probeSteps is the number of block steps of the probe, which sees the density of the spectrum.
+	// probeSteps is the number of block steps of the probe that estimates the spectrum's density.
 	probeSteps = 12
 
 	// spaceBytes bounds the Lanczos vectors that are kept to avoid a restart.
@@ -29,9 +29,9 @@ const (
 // k.
 func fewestColumns(k int) int { return k + k/2 + 10*BlockSize }
 
-// SpaceLimit is the number of Lanczos vectors kept for rank k. Even where eigenvalues lie close
-// beside the k-th, a run needs no more than three for each wanted pair and a few blocks. A restart
-// costs more products than it saves of other work.
+// SpaceLimit is the number of Lanczos vectors kept for rank k. Three vectors for each wanted pair
+// and a few blocks suffice even where eigenvalues lie close to the k-th one. A restart costs more
+// products than it saves of other work.
 func SpaceLimit(n, k int) int {
 	const size = 4 // bytes of an element of float32, the usual type
 	return max(fewestColumns(k), min(3*k+16*BlockSize, 2*n/3, spaceBytes/(size*n)))
@@ -50,11 +50,11 @@ func MaxKrylovRank(n int) int {
 	return k
 }
 
-// The work of an iteration is only known when it is done. These are typical numbers, from graphs of
-// shops, films and clicks.
+// Typical numbers of an iteration, from graphs of shops, films and clicks. The true ones are known
+// only at its end.
 const (
 	typicalShare  = 1.4 // Lanczos vectors for each wanted pair
-	typicalSteps  = 10  // block steps beyond them, or fewer for a small rank
+	typicalSteps  = 10  // further block steps, fewer for a small rank
 	typicalDegree = 4   // products with K for each Lanczos vector
 )
 

@@ -7,9 +7,10 @@ import (
 	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
 
-// Margins of the filter above k keep the k-th pair off the filter's foot. The first margin is what
-// the probe's estimate usually needs. Where the spectrum is flat at the k-th eigenvalue, the filter
-// lifts that eigenvalue by less than enoughLift above the ripple, and a larger margin is taken.
+// Margins of the filter above k keep the k-th pair off the foot of the filter. The first margin
+// usually makes up for the error of the probe's estimate. Where the spectrum is flat at the k-th
+// eigenvalue, the filter lifts that eigenvalue by less than enoughLift above the ripple, and a
+// larger margin is taken.
 const (
 	firstMargin  = 1.15
 	marginGrowth = 1.25
@@ -17,14 +18,13 @@ const (
 	enoughLift   = 2
 )
 
-// liftedAbove is the value of the filter, in units of its ripple, from which on an eigenvalue
-// counts as lifted.
+// liftedAbove is the least value of the filter, in units of its ripple, of a lifted eigenvalue.
 const liftedAbove = 1.5
 
-// startKrylov returns the iteration with its space filled for the first time. The probe only
-// estimates how many eigenvalues a filter lifts; the filled space tells. If they are fewer than k,
-// the rest would never converge, since the filter makes all eigenvalues below its foot alike. A
-// filter with a lower foot is taken then.
+// startKrylov returns the iteration with its space filled for the first time. The probe estimates
+// the number of eigenvalues that a filter lifts; the filled space shows it. If fewer than k are
+// lifted, the rest would never converge, because all eigenvalues below the foot of the filter look
+// alike. Then a filter with a lower foot follows.
 func startKrylov[T gemm.Float](
 	op Operator[T], p Problem, work *workload,
 ) (*filteredIteration[T], error) {
@@ -71,8 +71,8 @@ func startKrylov[T gemm.Float](
 	}
 }
 
-// chooseFilter returns the filter with its foot at cut, or one of degree 1, which is K itself, if K
-// has no further eigenvalue beside 0.
+// chooseFilter returns the filter with its foot at cut. If K has no further eigenvalue but 0, it
+// returns the filter of degree 1, which is K itself.
 func chooseFilter[T gemm.Float](
 	s *spectrum, f *filteredIteration[T], cut float64, p Problem,
 ) chebyshev {
@@ -84,8 +84,8 @@ func chooseFilter[T gemm.Float](
 	return newChebyshev(lo, cut, s.theta[f.found.Cols], growth, degreeLimit[T]())
 }
 
-// runProbe returns a short iteration with K itself. Where the probe has half of the wanted pairs
-// already, the iteration goes on. It is done when it has all.
+// runProbe returns a short iteration with K itself. If the probe has already found half of the
+// wanted pairs, the iteration continues. done tells that it has found all.
 func runProbe[T gemm.Float](
 	op Operator[T], p Problem, work *workload,
 ) (f *filteredIteration[T], done bool, err error) {
@@ -114,8 +114,8 @@ func runProbe[T gemm.Float](
 // mixtureNoise is the length of the noise in a mixture beside that of the Ritz vectors.
 const mixtureNoise = 0.01
 
-// mixture is a block of random mixtures of the Ritz vectors of the given numbers, with a little
-// noise for the directions that they miss.
+// mixture returns a block of random mixtures of the Ritz vectors with the given indices, and a
+// little noise for the directions that these miss.
 func (l *lanczos[T]) mixture(numbers []int, seed uint64) dense.Matrix[float64] {
 	noise := randomBlock(l.n, l.b, seed)
 	if len(numbers) == 0 {

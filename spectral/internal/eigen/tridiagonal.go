@@ -7,18 +7,18 @@ import (
 	"github.com/gsimc/gsimc/internal/parallel"
 )
 
-// tridiagonal is a symmetric tridiagonal matrix T: d is the diagonal, e what
-// stands beside it.
+// tridiagonal is a symmetric tridiagonal matrix T with the diagonal d and the
+// off-diagonal e.
 type tridiagonal struct {
 	d, e []float64
-	zero float64 // what an entry of e is taken for 0 at: rounding of T's largest entries
+	zero float64 // bound of an entry of e that counts as 0: rounding of T's largest entries
 }
 
 const (
 	// maxSweeps bounds the QL sweeps for one eigenvalue; 2 is usual.
 	maxSweeps = 60
-	// sweepBatch is how many rotations are collected before they are applied: few
-	// enough to stay in the cache while all strips of Zᵀ pass by.
+	// sweepBatch is the number of rotations that are collected before they are
+	// applied. They stay in the cache while they are applied to all strips of Zᵀ.
 	sweepBatch = 1 << 16
 )
 
@@ -38,8 +38,8 @@ type sweep struct{ first, count int }
 //
 // This is the implicit QL iteration with Wilkinson's shift (A. Dubrulle, R.
 // Martin, J. Wilkinson, "The Implicit QL Algorithm", Numer. Math. 12, 1968).
-// Rotations are collected and applied to all of Zᵀ later: neither d nor e depend
-// on it, and it is all of the work.
+// Rotations are collected and applied to all of Zᵀ later, since neither d nor e
+// depends on Zᵀ. Applying them is nearly all of the work.
 func (t tridiagonal) diagonalise() (strips [][]float64, ok bool) {
 	t.zero = 0x1p-52 * (maxAbs(t.d) + maxAbs(t.e))
 	strips = identityStrips(len(t.d))

@@ -15,7 +15,7 @@ type workload struct {
 
 	done, expected float64 // expected: until the end of the iteration, with done
 	finish         float64 // of the last Rayleigh–Ritz step
-	iteration      float64 // the share of the iteration beside finish, as expected first
+	iteration      float64 // the share of the iteration in the whole, as first expected
 }
 
 // Operations of the dense work, by shape. The cost model of package spectral counts the same.
@@ -25,8 +25,8 @@ const (
 	projectWork   = 8  // for each n·p·b of a block step: four products
 )
 
-// spacePerPair is the number of Lanczos vectors that another good pair takes, as measured on graphs
-// of shops, films and clicks: 1 to 1.6.
+// spacePerPair is the number of Lanczos vectors for one more good pair. It was 1 to 1.6 on graphs
+// of shops, films and clicks.
 const spacePerPair = 1.3
 
 // newWorkload returns the work of a typical iteration in the type T.
@@ -84,7 +84,7 @@ func (w *workload) eigen(m int) float64 {
 	return seconds(cost.Double, eigenWork*float64(m)*float64(m)*float64(m))
 }
 
-// add counts work that begins now and reports the work before.
+// add counts work that begins at this moment, and reports the work before.
 func (w *workload) add(work float64) {
 	if w == nil {
 		return
