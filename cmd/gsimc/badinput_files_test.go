@@ -32,41 +32,75 @@ func testBadDataFiles(t *testing.T) {
 	}{
 		{"empty file", "e.csv", "", "", []string{"e.csv: the file is empty"}},
 		{"header only", "e.csv", eventsHead, "", []string{"e.csv: no interactions: 0 rows"}},
-		{"missing column", "e.csv", "user_id,movie,weight\nu,i,1\n", "", []string{`e.csv: --item-column: no column "item_id"`, `"movie"`, "--item-column"}},
-		{"column in the wrong case", "e.csv", "User_ID,item_id,weight\nu,i,1\n", "", []string{`e.csv: --user-column: no column "user_id"`, `"User_ID"`, "--user-column"}},
-		{"missing weight column", "e.csv", "user_id,item_id\nu,i\n", "", []string{`e.csv: --weight-column: no column "weight"`, "--weight-column"}},
-		{"column twice", "e.csv", "user_id,item_id,user_id,weight\nu,i,u,1\n", "", []string{"e.csv: the header has", `"user_id" twice: rename or remove one`}},
-		{"too few fields", "e.csv", eventsHead + "u,i,1,1\nu,j\n", "", []string{"e.csv:3: the row has 2 fields, the header has 4", "--max-bad-rows"}},
-		{"empty user id", "e.csv", eventsHead + ",i,1,1\n", "", []string{"e.csv:2: column user_id: empty id", "--max-bad-rows"}},
-		{"item id of 257 bytes", "e.csv", eventsHead + "u," + strings.Repeat("x", 257) + ",1,1\n", "", []string{"e.csv:2: column item_id", "256 bytes", "--max-bad-rows"}},
-		{"invalid UTF-8", "e.csv", eventsHead + "u,\xff\xfe,1,1\n", "", []string{"e.csv:2: column item_id", `\xff\xfe`, "not valid UTF-8", "--max-bad-rows"}},
-		{"weight NaN", "e.csv", eventsHead + "u,i,1,NaN\n", "", []string{"e.csv:2: column weight", `"NaN"`, "finite number greater than 0"}},
-		{"negative weight", "e.csv", eventsHead + "u,i,1,-2\n", "", []string{"e.csv:2: column weight", `"-2"`, "finite number greater than 0"}},
-		{"weight over 1000", "e.csv", eventsHead + "u,i,1,5000\n", "", []string{`--weight-column: the weight of user "u" and item "i" is 5000`, "at most 1000", "scale the weights down"}},
-		{"bad timestamp", "e.csv", eventsHead + "u,i,yesterday,1\n", "", []string{"e.csv:2: column timestamp", `"yesterday"`, "RFC 3339"}},
-		{"timestamp in milliseconds", "e.csv", eventsHead + "u,i,1700000000000,1\n", "--time-unit s", []string{"e.csv:2: column timestamp", "in the unit s is outside the years", "--time-unit: s, want the unit of the times"}},
-		{"unclosed quote", "e.csv", eventsHead + "u,i,1,1\n\"u,j,1,1\n", "", []string{"e.csv:3: a quoted field that is not closed", "check the quotes"}},
-		{"quote inside a field", "e.csv", eventsHead + "u,i\"j,1,1\n", "", []string{"e.csv:2: a quote inside an unquoted field", "double the quotes"}},
-		{"binary data", "e.csv", "\x00\x01\x02\x03", "", []string{"e.csv: the header is not text", "want CSV, TSV, JSON Lines or Parquet"}},
-		{"truncated gzip", "e.csv.gz", string(packed[:len(packed)-10]), "", []string{"e.csv.gz: the gzip data ends early", "fetch or write it again"}},
-		{"damaged gzip", "e.csv.gz", string(damaged), "", []string{"e.csv.gz: damaged gzip data, fetch or write the file again"}},
-		{"gzip of garbage", "e.csv.gz", string(gzipped(t, "\x00\x07\xfe garbage \x80")), "", []string{"e.csv.gz: the header is not text", "want CSV"}},
-		{"gzip in gzip", "e.csv.gz", string(gzipped(t, string(packed))), "", []string{"e.csv.gz: compressed twice", "unpack"}},
-		{"directory", "", "", "--data $DIR/folder.csv", []string{"folder.csv: is a directory, want a file"}},
-		{"absent file", "", "", "--data $DIR/absent.csv", []string{"--data: $DIR/absent.csv: no such file or directory"}},
-		{"Parquet that is text", "e.parquet", eventsHead + "u,i,1,1\n", "", []string{"e.parquet: is not a Parquet file", "PAR1"}},
-		{"truncated Parquet", "e.parquet", "PAR1 and no more", "", []string{"e.parquet: damaged Parquet file"}},
-		{"JSON Lines with broken JSON", "e.jsonl", `{"user_id":"u","item_id":"i","weight":1}` + "\n{]\n", "", []string{"e.jsonl:2: not a JSON object", "--max-bad-rows"}},
-		{"JSON array", "e.jsonl", `[{"user_id":"u","item_id":"i"}]`, "", []string{"e.jsonl: starts with '['", "one object per line"}},
-		{"more bad rows than allowed", "e.csv", eventsHead + "u,i,1,1\n,i,1,1\nu,,1,1\nu,k,x,1\n", "--max-bad-rows 2", []string{"--max-bad-rows: 2 is below the number of bad rows", "e.csv:5: column timestamp"}},
-		{"k-core that leaves nothing", "e.csv", eventsHead + "u,i,1,1\nv,j,1,1\n", "--min-item-events 2", []string{"--min-item-events: 2 leaves none of the 2 users", "lower --min-item-events"}},
+		{"missing column", "e.csv", "user_id,movie,weight\nu,i,1\n", "",
+			[]string{`e.csv: --item-column: no column "item_id"`, `"movie"`, "--item-column"}},
+		{"column in the wrong case", "e.csv", "User_ID,item_id,weight\nu,i,1\n", "",
+			[]string{`e.csv: --user-column: no column "user_id"`, `"User_ID"`, "--user-column"}},
+		{"missing weight column", "e.csv", "user_id,item_id\nu,i\n", "",
+			[]string{`e.csv: --weight-column: no column "weight"`, "--weight-column"}},
+		{"column twice", "e.csv", "user_id,item_id,user_id,weight\nu,i,u,1\n", "",
+			[]string{"e.csv: the header has", `"user_id" twice: rename or remove one`}},
+		{"too few fields", "e.csv", eventsHead + "u,i,1,1\nu,j\n", "",
+			[]string{"e.csv:3: the row has 2 fields, the header has 4", "--max-bad-rows"}},
+		{"empty user id", "e.csv", eventsHead + ",i,1,1\n", "",
+			[]string{"e.csv:2: column user_id: empty id", "--max-bad-rows"}},
+		{"item id of 257 bytes", "e.csv", eventsHead + "u," + strings.Repeat("x", 257) + ",1,1\n",
+			"", []string{"e.csv:2: column item_id", "256 bytes", "--max-bad-rows"}},
+		{"invalid UTF-8", "e.csv", eventsHead + "u,\xff\xfe,1,1\n", "",
+			[]string{"e.csv:2: column item_id", `\xff\xfe`, "not valid UTF-8", "--max-bad-rows"}},
+		{"weight NaN", "e.csv", eventsHead + "u,i,1,NaN\n", "",
+			[]string{"e.csv:2: column weight", `"NaN"`, "finite number greater than 0"}},
+		{"negative weight", "e.csv", eventsHead + "u,i,1,-2\n", "",
+			[]string{"e.csv:2: column weight", `"-2"`, "finite number greater than 0"}},
+		{"weight over 1000", "e.csv", eventsHead + "u,i,1,5000\n", "",
+			[]string{`--weight-column: the weight of user "u" and item "i" is 5000`, "at most 1000",
+				"scale the weights down"}},
+		{"bad timestamp", "e.csv", eventsHead + "u,i,yesterday,1\n", "",
+			[]string{"e.csv:2: column timestamp", `"yesterday"`, "RFC 3339"}},
+		{"timestamp in milliseconds", "e.csv", eventsHead + "u,i,1700000000000,1\n",
+			"--time-unit s", []string{"e.csv:2: column timestamp",
+				"in the unit s is outside the years",
+				"--time-unit: s, want the unit of the times"}},
+		{"unclosed quote", "e.csv", eventsHead + "u,i,1,1\n\"u,j,1,1\n", "",
+			[]string{"e.csv:3: a quoted field that is not closed", "check the quotes"}},
+		{"quote inside a field", "e.csv", eventsHead + "u,i\"j,1,1\n", "",
+			[]string{"e.csv:2: a quote inside an unquoted field", "double the quotes"}},
+		{"binary data", "e.csv", "\x00\x01\x02\x03", "",
+			[]string{"e.csv: the header is not text", "want CSV, TSV, JSON Lines or Parquet"}},
+		{"truncated gzip", "e.csv.gz", string(packed[:len(packed)-10]), "",
+			[]string{"e.csv.gz: the gzip data ends early", "fetch or write it again"}},
+		{"damaged gzip", "e.csv.gz", string(damaged), "",
+			[]string{"e.csv.gz: damaged gzip data, fetch or write the file again"}},
+		{"gzip of garbage", "e.csv.gz", string(gzipped(t, "\x00\x07\xfe garbage \x80")), "",
+			[]string{"e.csv.gz: the header is not text", "want CSV"}},
+		{"gzip in gzip", "e.csv.gz", string(gzipped(t, string(packed))), "",
+			[]string{"e.csv.gz: compressed twice", "unpack"}},
+		{"directory", "", "", "--data $DIR/folder.csv",
+			[]string{"folder.csv: is a directory, want a file"}},
+		{"absent file", "", "", "--data $DIR/absent.csv",
+			[]string{"--data: $DIR/absent.csv: no such file or directory"}},
+		{"Parquet that is text", "e.parquet", eventsHead + "u,i,1,1\n", "",
+			[]string{"e.parquet: is not a Parquet file", "PAR1"}},
+		{"truncated Parquet", "e.parquet", "PAR1 and no more", "",
+			[]string{"e.parquet: damaged Parquet file"}},
+		{"JSON Lines with broken JSON", "e.jsonl", `{"user_id":"u","item_id":"i","weight":1}` +
+			"\n{]\n", "", []string{"e.jsonl:2: not a JSON object", "--max-bad-rows"}},
+		{"JSON array", "e.jsonl", `[{"user_id":"u","item_id":"i"}]`, "",
+			[]string{"e.jsonl: starts with '['", "one object per line"}},
+		{"more bad rows than allowed", "e.csv", eventsHead + "u,i,1,1\n,i,1,1\nu,,1,1\nu,k,x,1\n",
+			"--max-bad-rows 2", []string{"--max-bad-rows: 2 is below the number of bad rows",
+				"e.csv:5: column timestamp"}},
+		{"k-core that leaves nothing", "e.csv", eventsHead + "u,i,1,1\nv,j,1,1\n",
+			"--min-item-events 2", []string{"--min-item-events: 2 leaves none of the 2 users",
+				"lower --min-item-events"}},
 	} {
 		if c.name != "" {
 			b.write(t, c.name, []byte(c.text))
 			c.args += " --data $DIR/" + c.name
 		}
 		b.run(t, badCommand{input: c.input, exit: cli.ExitFailure, want: c.want,
-			args: fmt.Sprintf("train --out $OUT/model%s.gsimc --weight-column weight %s", strings.Repeat("-new", i%2), c.args)})
+			args: fmt.Sprintf("train --out $OUT/model%s.gsimc --weight-column weight %s",
+				strings.Repeat("-new", i%2), c.args)})
 	}
 	testBadSplits(t, b)
 	b.print(t, 35)
@@ -76,22 +110,31 @@ func testBadDataFiles(t *testing.T) {
 func testBadSplits(t *testing.T, b *badCommands) {
 	var events strings.Builder
 	for u := range 10 {
-		fmt.Fprintf(&events, "u%d,a,1700000001,1\nu%d,b,1700000002,1\nu%d,c,1700000003,1\n", u, u, u)
+		fmt.Fprintf(&events, "u%d,a,1700000001,1\nu%d,b,1700000002,1\nu%d,c,1700000003,1\n", u, u,
+			u)
 	}
 	b.write(t, "good.csv", []byte(eventsHead+events.String()))
 	for _, c := range []struct {
 		input, split string
 		want         []string
 	}{
-		{"split with an unknown role", "user_id,role\nu1,train\nu2,holdout\n", []string{"s.csv:3: column role", `"holdout"`, "want train, validation or test"}},
-		{"split that names a user twice", "user_id,role\nu1,train\nu1,test\n", []string{"s.csv:3: column user_id", `"u1" was there before`}},
-		{"split without the role column", "user_id,set\nu1,train\n", []string{`s.csv: no column "role"`, `"set"`}},
-		{"split of other data", "user_id,role\nx1,train\n", []string{"s.csv: none of its 1 users is in the data", "is it the split of other data?"}},
-		{"split without training users", "user_id,role\nu1,test\n", []string{"--split: $DIR/s.csv: the split has no training users", "role train"}},
+		{"split with an unknown role", "user_id,role\nu1,train\nu2,holdout\n",
+			[]string{"s.csv:3: column role", `"holdout"`, "want train, validation or test"}},
+		{"split that names a user twice", "user_id,role\nu1,train\nu1,test\n",
+			[]string{"s.csv:3: column user_id", `"u1" was there before`}},
+		{"split without the role column", "user_id,set\nu1,train\n",
+			[]string{`s.csv: no column "role"`, `"set"`}},
+		{"split of other data", "user_id,role\nx1,train\n",
+			[]string{"s.csv: none of its 1 users is in the data",
+				"is it the split of other data?"}},
+		{"split without training users", "user_id,role\nu1,test\n",
+			[]string{"--split: $DIR/s.csv: the split has no training users", "role train"}},
 	} {
 		b.write(t, "s.csv", []byte(c.split))
 		for _, command := range []string{"train --out $OUT/new.gsimc", "evaluate"} {
-			b.run(t, badCommand{input: c.input, args: command + " --data $DIR/good.csv --rank 2 --split $DIR/s.csv", exit: cli.ExitFailure, want: c.want})
+			b.run(t, badCommand{input: c.input, args: command +
+				" --data $DIR/good.csv --rank 2 --split $DIR/s.csv", exit: cli.ExitFailure,
+				want: c.want})
 		}
 	}
 }
@@ -124,18 +167,23 @@ func testBadModelFiles(t *testing.T) {
 		t.Helper()
 		b.write(t, "bad.gsimc", data)
 		want = append(want, "model file "+b.dir+"/bad.gsimc: ", "train")
-		b.run(t, badCommand{input: "show: " + input, args: "model show $DIR/bad.gsimc", exit: cli.ExitFailure, want: want})
+		b.run(t, badCommand{input: "show: " + input, args: "model show $DIR/bad.gsimc",
+			exit: cli.ExitFailure, want: want})
 		if alsoServe {
-			b.run(t, badCommand{input: "serve: " + input, args: serveFile + "$DIR/bad.gsimc", exit: cli.ExitFailure, want: want})
+			b.run(t, badCommand{input: "serve: " + input, args: serveFile + "$DIR/bad.gsimc",
+				exit: cli.ExitFailure, want: want})
 		}
 	}
 	for i := range 20 {
 		size, part, found := 1+i*(header-1)/8, "cut within the header", ""
 		if i >= 8 {
-			size, part = header+(i-8)*(len(whole)-1-header)/11, "cut within the tensors" // the last: one byte is missing
-			found = fmt.Sprintf("the file has %d bytes, but its header describes %d", size, len(whole))
+			// the last: one byte is missing
+			size, part = header+(i-8)*(len(whole)-1-header)/11, "cut within the tensors"
+			found = fmt.Sprintf("the file has %d bytes, but its header describes %d", size,
+				len(whole))
 		}
-		refuse(part, whole[:size], i%10 == 5, found, "the file is cut off or damaged: copy it again or train a new model")
+		refuse(part, whole[:size], i%10 == 5, found,
+			"the file is cut off or damaged: copy it again or train a new model")
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
 	for i := range 50 {
@@ -147,18 +195,26 @@ func testBadModelFiles(t *testing.T) {
 		damaged[at] ^= 1 << rng.IntN(8)
 		refuse(part, damaged, i%15 == 7, "copy it again")
 	}
-	foreign := `{"__metadata__":{"format":"pt"},"weight":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`
+	foreign := `{"__metadata__":{"format":"pt"},` +
+		`"weight":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`
 	refuse("empty file", nil, true, "0 bytes long", "cut off or damaged")
-	refuse("text", []byte(eventsHead+"u,i,1,1\n"), true, "not a gsimc model file", "`gsimc train` wrote")
+	refuse("text", []byte(eventsHead+"u,i,1,1\n"), true, "not a gsimc model file",
+		"`gsimc train` wrote")
 	refuse("safetensors of another program",
-		append(append(endian.LittleEndian.AppendUint64(nil, uint64(len(foreign))), foreign...), make([]byte, 8)...), true,
+		append(append(endian.LittleEndian.AppendUint64(nil, uint64(len(foreign))), foreign...),
+			make([]byte, 8)...), true,
 		`no "gsimc.format"`, "not a gsimc model file")
-	refuse("one byte too many", append(bytes.Clone(whole), 0), false, fmt.Sprintf("the file has %d bytes, but its header describes %d", len(whole)+1, len(whole)), "cut off or damaged")
+	refuse("one byte too many", append(bytes.Clone(whole), 0), false,
+		fmt.Sprintf("the file has %d bytes, but its header describes %d", len(whole)+1, len(whole)),
+		"cut off or damaged")
 	for name, command := range map[string]string{"<file>": "model show ", "--model": serveFile} {
-		b.run(t, badCommand{input: name + ": directory", args: command + "$DIR", exit: cli.ExitFailure,
+		b.run(t, badCommand{input: name + ": directory", args: command + "$DIR",
+			exit: cli.ExitFailure,
 			want: []string{"model file $DIR: not a regular file", "`gsimc train` wrote"}})
-		b.run(t, badCommand{input: name + ": absent file", args: command + "$DIR/none.gsimc", exit: cli.ExitFailure,
-			want: []string{name + ": $DIR/none.gsimc: no such file or directory: give a file that `gsimc train` wrote"}})
+		b.run(t, badCommand{input: name + ": absent file", args: command + "$DIR/none.gsimc",
+			exit: cli.ExitFailure,
+			want: []string{name + ": $DIR/none.gsimc: no such file or directory: give a file " +
+				"that `gsimc train` wrote"}})
 	}
 	b.print(t, 80)
 }

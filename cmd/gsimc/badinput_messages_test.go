@@ -13,8 +13,8 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 )
 
-// A breakingConn sends what no Go client would: notUTF8 in a string arrives as bytes that are not UTF-8, and a message with
-// cutHere in it is cut off there.
+// A breakingConn sends what no Go client would: notUTF8 in a string arrives as bytes that are not
+// UTF-8, and a message with cutHere in it is cut off there.
 type breakingConn struct{ grpc.ClientConnInterface }
 
 const (
@@ -22,11 +22,15 @@ const (
 	cutHere = "CUT-HERE"
 )
 
-func (c breakingConn) Invoke(ctx context.Context, method string, req, resp any, opts ...grpc.CallOption) error {
+func (c breakingConn) Invoke(
+	ctx context.Context, method string, req, resp any, opts ...grpc.CallOption,
+) error {
 	return c.ClientConnInterface.Invoke(ctx, method, req, resp, append(opts, breaking())...)
 }
 
-func (c breakingConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+func (c breakingConn) NewStream(
+	ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption,
+) (grpc.ClientStream, error) {
 	return c.ClientConnInterface.NewStream(ctx, desc, method, append(opts, breaking())...)
 }
 
@@ -41,7 +45,8 @@ func (c breakingCodec) Marshal(v any) (mem.BufferSlice, error) {
 	if err != nil {
 		return nil, err
 	}
-	broken := bytes.ReplaceAll(data.Materialize(), []byte(notUTF8), bytes.Repeat([]byte{0xff}, len(notUTF8)))
+	broken := bytes.ReplaceAll(data.Materialize(), []byte(notUTF8),
+		bytes.Repeat([]byte{0xff}, len(notUTF8)))
 	broken, _, _ = bytes.Cut(broken, []byte(cutHere))
 	return mem.BufferSlice{mem.SliceBuffer(broken)}, nil
 }
@@ -50,14 +55,18 @@ func (c breakingCodec) Marshal(v any) (mem.BufferSlice, error) {
 func badMessages() []badRequest {
 	var cases []badRequest
 	add := func(input, field string, call func(context.Context, grpc.ClientConnInterface) refusal) {
-		cases = append(cases, invalid(input, field, func(ctx context.Context, conn grpc.ClientConnInterface) refusal {
-			return call(ctx, breakingConn{conn})
-		}))
+		cases = append(cases, invalid(input, field,
+			func(ctx context.Context, conn grpc.ClientConnInterface) refusal {
+				return call(ctx, breakingConn{conn})
+			}))
 	}
-	prefixes := map[string]string{"Observe": "event.", "BatchObserve": "events[1].", "StreamObserve": "event."}
+	prefixes := map[string]string{"Observe": "event.", "BatchObserve": "events[1].",
+		"StreamObserve": "event."}
 	for _, way := range eventCalls {
 		send := func(e *pb.Event) func(context.Context, grpc.ClientConnInterface) refusal {
-			return func(ctx context.Context, conn grpc.ClientConnInterface) refusal { return way.send(ctx, conn, e) }
+			return func(ctx context.Context, conn grpc.ClientConnInterface) refusal {
+				return way.send(ctx, conn, e)
+			}
 		}
 		for field, e := range map[string]*pb.Event{
 			"event_id":   {EventId: notUTF8, UserId: "refused", ItemId: "1"},
@@ -67,9 +76,11 @@ func badMessages() []badRequest {
 		} {
 			add(way.name+": "+field+" not UTF-8", prefixes[way.name]+field, send(e))
 		}
-		add(way.name+": message cut off", "gsimc.v1."+way.name+"Request", send(&pb.Event{UserId: "refused", ItemId: cutHere}))
+		add(way.name+": message cut off", "gsimc.v1."+way.name+"Request",
+			send(&pb.Event{UserId: "refused", ItemId: cutHere}))
 	}
-	recommend := func(r *pb.RecommendRequest) func(context.Context, grpc.ClientConnInterface) refusal {
+	type call = func(context.Context, grpc.ClientConnInterface) refusal
+	recommend := func(r *pb.RecommendRequest) call {
 		return func(ctx context.Context, conn grpc.ClientConnInterface) refusal {
 			_, err := pb.NewRecommenderServiceClient(conn).Recommend(ctx, r)
 			return refusalOf(err)
@@ -81,18 +92,23 @@ func badMessages() []badRequest {
 	add("Recommend: user_id not UTF-8", "user_id", recommend(user(notUTF8)))
 	add("Recommend: message cut off", "gsimc.v1.RecommendRequest", recommend(user(cutHere)))
 	add("Recommend: deny_item_ids not UTF-8", "filter.deny_item_ids[1]",
-		recommend(&pb.RecommendRequest{Filter: &pb.ItemFilter{DenyItemIds: []string{"1", notUTF8}}}))
-	add("DeleteUser: user_id not UTF-8", "user_id", func(ctx context.Context, conn grpc.ClientConnInterface) refusal {
-		_, err := pb.NewUserServiceClient(conn).DeleteUser(ctx, &pb.DeleteUserRequest{UserId: notUTF8})
-		return refusalOf(err)
-	})
+		recommend(&pb.RecommendRequest{Filter: &pb.ItemFilter{DenyItemIds: []string{"1",
+			notUTF8}}}))
+	add("DeleteUser: user_id not UTF-8", "user_id",
+		func(ctx context.Context, conn grpc.ClientConnInterface) refusal {
+			_, err := pb.NewUserServiceClient(conn).DeleteUser(ctx,
+				&pb.DeleteUserRequest{UserId: notUTF8})
+			return refusalOf(err)
+		})
 	for input, method := range map[string]string{
 		"unknown method":  "/gsimc.v1.EventService/NoSuchMethod",
 		"unknown service": "/gsimc.v9.EventService/Observe",
 	} {
-		cases = append(cases, badRequest{input: input, code: codes.Unimplemented, reason: "UNKNOWN_METHOD",
+		cases = append(cases, badRequest{input: input, code: codes.Unimplemented,
+			reason: "UNKNOWN_METHOD",
 			call: func(ctx context.Context, conn grpc.ClientConnInterface) refusal {
-				return refusalOf(conn.Invoke(ctx, method, &pb.ObserveRequest{}, &pb.ObserveResponse{}))
+				return refusalOf(conn.Invoke(ctx, method, &pb.ObserveRequest{},
+					&pb.ObserveResponse{}))
 			}})
 	}
 	return cases

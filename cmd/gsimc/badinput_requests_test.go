@@ -18,7 +18,8 @@ import (
 	"github.com/gsimc/gsimc/store/pebble"
 )
 
-// refusal is how the server said no: in the status of the call, or in the result of one event of many, which has no domain.
+// refusal is how the server said no: in the status of the call, or in the result of one event of
+// many, which has no domain.
 type refusal struct {
 	code                    codes.Code
 	reason, domain, message string
@@ -41,7 +42,8 @@ func refusalOf(err error) refusal {
 	return r
 }
 
-// refusalOfEvent is that of an event with a result of its own; an event that was not rejected gives code OK.
+// refusalOfEvent is that of an event with a result of its own; an event that was not rejected gives
+// code OK.
 func refusalOfEvent(result *pb.EventResult) refusal {
 	e := result.GetError()
 	r := refusal{code: codes.Code(e.GetCode()), reason: e.GetReason(), message: e.GetMessage()}
@@ -66,21 +68,27 @@ type badRequest struct {
 }
 
 // invalid is the common case.
-func invalid(input, field string, call func(context.Context, grpc.ClientConnInterface) refusal) badRequest {
-	return badRequest{input: input, call: call, code: codes.InvalidArgument, reason: "INVALID_FIELD", field: field}
+func invalid(
+	input, field string, call func(context.Context, grpc.ClientConnInterface) refusal,
+) badRequest {
+	return badRequest{input: input, call: call, code: codes.InvalidArgument,
+		reason: "INVALID_FIELD", field: field}
 }
 
-// testBadRequests sends bad requests to a real server, which must refuse each, stay healthy, and store nothing of them.
+// testBadRequests sends bad requests to a real server, which must refuse each, stay healthy, and
+// store nothing of them.
 func testBadRequests(t *testing.T) {
 	_, model := smallModel(t)
 	dir := filepath.Join(t.TempDir(), "state")
 	server := startServe(t, model, dir)
 	conn := server.client(t)
-	if _, err := pb.NewEventServiceClient(conn).Observe(t.Context(), &pb.ObserveRequest{Event: knownEvent()}); err != nil {
+	if _, err := pb.NewEventServiceClient(conn).Observe(t.Context(),
+		&pb.ObserveRequest{Event: knownEvent()}); err != nil {
 		t.Fatal(err)
 	}
 	var table badTable
-	for _, cases := range [][]badRequest{badEventRequests(), badStreams(), badRecommends(), badUserRequests(), badMessages(), badTransport()} {
+	for _, cases := range [][]badRequest{badEventRequests(), badStreams(), badRecommends(),
+		badUserRequests(), badMessages(), badTransport()} {
 		for _, c := range cases {
 			got := c.call(t.Context(), conn)
 			table.add(c.input, got.code.String(), got.message)
@@ -98,7 +106,8 @@ func (c *badRequest) check(got refusal) string {
 	switch {
 	case got.code != c.code:
 		return fmt.Sprintf("want code %v", c.code)
-	case got.message == "" || strings.Contains(got.message, "\n") || strings.Contains(got.message, "goroutine "):
+	case got.message == "" || strings.Contains(got.message, "\n") ||
+		strings.Contains(got.message, "goroutine "):
 		return "want one line of message"
 	case c.bare:
 		return ""
@@ -116,7 +125,8 @@ func (c *badRequest) check(got refusal) string {
 	return ""
 }
 
-// checkUnharmed checks that the server is healthy and answers, and that the store holds the one good event and nothing else.
+// checkUnharmed checks that the server is healthy and answers, and that the store holds the one
+// good event and nothing else.
 func checkUnharmed(t *testing.T, server *serverProcess, conn grpc.ClientConnInterface, dir string) {
 	t.Helper()
 	health, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{})
@@ -129,7 +139,8 @@ func checkUnharmed(t *testing.T, server *serverProcess, conn grpc.ClientConnInte
 	server.mustStop(t)
 	for _, bad := range []string{"panic", "goroutine ", `"level":"ERROR"`} {
 		for line := range strings.Lines(server.log.String()) {
-			if strings.Contains(line, bad) && !strings.Contains(line, "received message larger than max") {
+			if strings.Contains(line, bad) && !strings.Contains(line,
+				"received message larger than max") {
 				t.Errorf("the server logged %s", line)
 			}
 		}
@@ -159,12 +170,13 @@ func badRecommends() []badRequest {
 	long := strings.Repeat("x", 257)
 	var cases []badRequest
 	add := func(input, field string, change func(*pb.RecommendRequest)) {
-		cases = append(cases, invalid("Recommend: "+input, field, func(ctx context.Context, conn grpc.ClientConnInterface) refusal {
-			r := &pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: "nobody"}}
-			change(r)
-			_, err := pb.NewRecommenderServiceClient(conn).Recommend(ctx, r)
-			return refusalOf(err)
-		}))
+		cases = append(cases, invalid("Recommend: "+input, field,
+			func(ctx context.Context, conn grpc.ClientConnInterface) refusal {
+				r := &pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: "nobody"}}
+				change(r)
+				_, err := pb.NewRecommenderServiceClient(conn).Recommend(ctx, r)
+				return refusalOf(err)
+			}))
 	}
 	user := func(id string) func(*pb.RecommendRequest) {
 		return func(r *pb.RecommendRequest) { r.Subject = &pb.RecommendRequest_UserId{UserId: id} }
@@ -181,7 +193,8 @@ func badRecommends() []badRequest {
 	add("history of 1001 entries", "history.entries", history(make([]*pb.HistoryEntry, 1001)...))
 	for _, e := range badEvents() {
 		if e.inHistory() {
-			add("history entry: "+e.input, "history.entries[1]."+e.field, history(&pb.HistoryEntry{ItemId: "1"}, e.entry()))
+			add("history entry: "+e.input, "history.entries[1]."+e.field,
+				history(&pb.HistoryEntry{ItemId: "1"}, e.entry()))
 		}
 	}
 	add("min_user_revision with a history", "min_user_revision", func(r *pb.RecommendRequest) {
@@ -198,17 +211,20 @@ func badRecommends() []badRequest {
 				}
 			}
 		}
-		add("10,001 "+list, "filter."+list, filter(strings.Split(strings.Repeat("x,", 10_000), ",")...))
+		add("10,001 "+list, "filter."+list, filter(strings.Split(strings.Repeat("x,", 10_000),
+			",")...))
 		add(list+" with an empty id", "filter."+list+"[1]", filter("a", ""))
 		add(list+" with an id of 257 bytes", "filter."+list+"[1]", filter("a", long))
 	}
 	for _, s := range badSeenPolicies() {
 		add(s.input, s.field, func(r *pb.RecommendRequest) { r.Seen = s.policy })
 	}
-	return append(cases, badRequest{input: "Recommend: min_user_revision in the future", code: codes.Unavailable, reason: "STALE_REVISION",
+	return append(cases, badRequest{input: "Recommend: min_user_revision in the future",
+		code: codes.Unavailable, reason: "STALE_REVISION",
 		call: func(ctx context.Context, conn grpc.ClientConnInterface) refusal {
 			_, err := pb.NewRecommenderServiceClient(conn).Recommend(ctx,
-				&pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: "known"}, MinUserRevision: 2})
+				&pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: "known"},
+					MinUserRevision: 2})
 			return refusalOf(err)
 		}})
 }
@@ -234,7 +250,8 @@ func badUserRequests() []badRequest {
 		cases = append(cases,
 			invalid(name+": user_id empty", "user_id", with("")),
 			invalid(name+": user_id of 257 bytes", "user_id", with(strings.Repeat("x", 257))),
-			badRequest{input: name + ": unknown user", call: with("nobody"), code: codes.NotFound, reason: "USER_NOT_FOUND"})
+			badRequest{input: name + ": unknown user", call: with("nobody"), code: codes.NotFound,
+				reason: "USER_NOT_FOUND"})
 	}
 	return cases
 }

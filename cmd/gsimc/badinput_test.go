@@ -20,9 +20,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestBadInputTable gives bad input to the real binary and prints what its users see: `go test -run TestBadInputTable -v`.
-// Every case must be refused with the right code and one line that names the culprit and says what to do. Nothing may be
-// accepted, panic, or leave a file behind.
+// TestBadInputTable gives bad input to the real binary and prints what its users see: `go test -run
+// TestBadInputTable -v`. Every case must be refused with the right code and one line that names the
+// culprit and says what to do. Nothing may be accepted, panic, or leave a file behind.
 func TestBadInputTable(t *testing.T) {
 	binary(t)
 	t.Run("data files", testBadDataFiles)
@@ -31,8 +31,8 @@ func TestBadInputTable(t *testing.T) {
 	t.Run("requests", testBadRequests)
 }
 
-// badTable is what was seen. Rows with the same input, code and message, but for the numbers and quoted words in it, are one
-// row with a count; its message is that of the first.
+// badTable is what was seen. Rows with the same input, code and message, but for the numbers and
+// quoted words in it, are one row with a count; its message is that of the first.
 type badTable struct {
 	rows  [][]string // input, count, code, message
 	index map[string]int
@@ -60,7 +60,8 @@ func (b *badTable) add(input, code, message string) {
 func (b *badTable) print(t *testing.T, atLeast int) {
 	t.Helper()
 	var text bytes.Buffer
-	cli.PrintTable(&text, append([][]string{{"input", "cases", "code", "message"}}, b.rows...), 1, 2)
+	cli.PrintTable(&text, append([][]string{{"input", "cases", "code", "message"}}, b.rows...), 1,
+		2)
 	t.Logf("%d cases\n%s", b.cases, text.String())
 	if b.cases < atLeast {
 		t.Errorf("%d cases, want at least %d", b.cases, atLeast)
@@ -91,7 +92,8 @@ func newBadCommands(t *testing.T, paths ...string) *badCommands {
 	t.Helper()
 	b := &badCommands{dir: t.TempDir(), out: t.TempDir()}
 	b.paths = strings.NewReplacer(append(paths, "$DIR", b.dir, "$OUT", b.out)...)
-	if err := os.WriteFile(filepath.Join(b.out, "model.gsimc"), []byte(oldModel), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(b.out, "model.gsimc"), []byte(oldModel),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -119,19 +121,24 @@ func (b *badCommands) run(t *testing.T, c badCommand) {
 	shown := strings.NewReplacer(b.dir+"/", "", b.out+"/", "", b.dir, "$DIR").Replace(message)
 	b.add(c.input, "exit "+strconv.Itoa(code), shown)
 	if code != c.exit || !isError || stdout != "" {
-		t.Errorf("%s: exit code %d, want %d and only an error\nstdout: %s\nstderr: %s", c.input, code, c.exit, stdout, stderr)
+		t.Errorf("%s: exit code %d, want %d and only an error\nstdout: %s\nstderr: %s", c.input,
+			code, c.exit, stdout, stderr)
 	}
 	for _, line := range logs {
 		if !json.Valid([]byte(line)) { // only serve logs
 			t.Errorf("%s: want one line of error, got\n%s", c.input, stderr)
 		}
 	}
-	for _, trace := range []string{"goroutine ", "panic:", "runtime error", ".go:", "--help:", "rpc error"} {
+	for _, trace := range []string{"goroutine ", "panic:", "runtime error", ".go:", "--help:",
+		"rpc error"} {
 		if strings.Contains(stderr, trace) {
 			t.Errorf("%s: %q in\n%s", c.input, trace, stderr)
 		}
 	}
-	if strings.ContainsFunc(message, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {
+	if strings.ContainsFunc(message, func(r rune) bool {
+		return !unicode.IsPrint(r) ||
+			r == unicode.ReplacementChar
+	}) {
 		t.Errorf("%s: the message cannot be printed: %q", c.input, message)
 	}
 	for _, want := range c.want {
@@ -142,7 +149,8 @@ func (b *badCommands) run(t *testing.T, c badCommand) {
 	b.checkOut(t, c.input)
 }
 
-// execute runs the binary with the environment of the case and no other, and ends it if it does not end by itself.
+// execute runs the binary with the environment of the case and no other, and ends it if it does not
+// end by itself.
 func (b *badCommands) execute(t *testing.T, c badCommand) (code int, stdout, stderr string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -166,7 +174,8 @@ func (b *badCommands) execute(t *testing.T, c badCommand) (code int, stdout, std
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// checkOut checks that the folder of the output holds the old model as it was and no other file, finished or not.
+// checkOut checks that the folder of the output holds the old model as it was and no other file,
+// finished or not.
 func (b *badCommands) checkOut(t *testing.T, input string) {
 	t.Helper()
 	entries, err := os.ReadDir(b.out)
@@ -180,7 +189,8 @@ func (b *badCommands) checkOut(t *testing.T, input string) {
 	if diff := cmp.Diff([]string{"model.gsimc"}, names); diff != "" {
 		t.Errorf("%s: files in the folder of the output (-want +got):\n%s", input, diff)
 	}
-	if data, err := os.ReadFile(filepath.Join(b.out, "model.gsimc")); err != nil || string(data) != oldModel {
+	if data, err := os.ReadFile(filepath.Join(b.out, "model.gsimc")); err != nil ||
+		string(data) != oldModel {
 		t.Errorf("%s: the old model was touched: %v", input, err)
 	}
 }

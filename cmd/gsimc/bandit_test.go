@@ -14,9 +14,11 @@ import (
 
 func TestEvaluateBandit(t *testing.T) {
 	events, _ := smallModel(t)
-	args := []string{"evaluate", "--data", events, "--protocol", "bandit", "--rank", "16", "--bandit-users", "9"}
+	args := []string{"evaluate", "--data", events, "--protocol", "bandit", "--rank", "16",
+		"--bandit-users", "9"}
 	code, out, stderr := runCLI(t, nil, args...)
-	if code != cli.ExitOK || !strings.Contains(out, "9 new users, 20 lists of 10 items") || strings.Count(out, "thompson") != 2 {
+	if code != cli.ExitOK || !strings.Contains(out, "9 new users, 20 lists of 10 items") ||
+		strings.Count(out, "thompson") != 2 {
 		t.Fatalf("exit code %d: %s%s", code, out, stderr)
 	}
 	var first, second struct{ Policies []evaluate.BanditResult }

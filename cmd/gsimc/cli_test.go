@@ -38,7 +38,8 @@ func TestHelpMentionsEverything(t *testing.T) {
 		if !strings.Contains(overview, "\n  "+command) {
 			t.Errorf("gsimc help does not mention %s", command)
 		}
-		code, manual, stderr := runCLI(t, nil, append([]string{"help"}, strings.Fields(command)...)...)
+		code, manual, stderr := runCLI(t, nil, append([]string{"help"},
+			strings.Fields(command)...)...)
 		if code != cli.ExitOK {
 			t.Errorf("gsimc help %s: exit code %d: %s", command, code, stderr)
 		}
@@ -47,7 +48,8 @@ func TestHelpMentionsEverything(t *testing.T) {
 			t.Errorf("gsimc help %s and gsimc %s --help differ", command, command)
 		}
 		for _, flag := range flags {
-			if !strings.Contains(manual, "--"+flag.Name) && !strings.Contains(manual, "--[no-]"+flag.Name) {
+			if !strings.Contains(manual, "--"+flag.Name) &&
+				!strings.Contains(manual, "--[no-]"+flag.Name) {
 				t.Errorf("gsimc help %s does not mention --%s", command, flag.Name)
 			}
 			if flag.Help == "" {
@@ -69,17 +71,24 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"help"}, cli.ExitOK, "GSIMC_STATE_CACHE", ""},
 		{[]string{"help", "train"}, cli.ExitOK, "--degree-exponent", ""},
 		{[]string{"help", "model", "show"}, cli.ExitOK, "Usage: gsimc model show <file>", ""},
-		{[]string{"help", "nosuch"}, cli.ExitUsage, "", `gsimc: help: there is no command "nosuch"`},
-		{[]string{"help", "model", "nosuch"}, cli.ExitUsage, "", `gsimc: help: there is no command "model nosuch"`},
+		{[]string{"help", "nosuch"}, cli.ExitUsage, "",
+			`gsimc: help: there is no command "nosuch"`},
+		{[]string{"help", "model", "nosuch"}, cli.ExitUsage, "",
+			`gsimc: help: there is no command "model nosuch"`},
 		{[]string{"version"}, cli.ExitOK, "gsimc ", ""},
-		{[]string{"nosuch"}, cli.ExitUsage, "", "gsimc: unexpected argument nosuch (see gsimc help)"},
+		{[]string{"nosuch"}, cli.ExitUsage, "",
+			"gsimc: unexpected argument nosuch (see gsimc help)"},
 		{[]string{"train", "--nosuch"}, cli.ExitUsage, "", "gsimc: unknown flag --nosuch"},
-		{[]string{"model", "show", "/does/not/exist"}, cli.ExitFailure, "", "gsimc: <file>: /does/not/exist: no such file or directory: give a file that `gsimc train` wrote"},
+		{[]string{"model", "show", "/does/not/exist"}, cli.ExitFailure, "",
+			"gsimc: <file>: /does/not/exist: no such file or directory: give a file that `gsimc " +
+				"train` wrote"},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			code, stdout, stderr := runCLI(t, nil, c.args...)
-			if code != c.code || !strings.Contains(stdout, c.stdout) || !strings.Contains(stderr, c.stderr) {
-				t.Errorf("exit code %d, want %d\nstdout: %s\nstderr: %s", code, c.code, stdout, stderr)
+			if code != c.code || !strings.Contains(stdout, c.stdout) ||
+				!strings.Contains(stderr, c.stderr) {
+				t.Errorf("exit code %d, want %d\nstdout: %s\nstderr: %s", code, c.code, stdout,
+					stderr)
 			}
 			if c.code == cli.ExitOK && stderr != "" {
 				t.Errorf("unexpected output on stderr: %s", stderr)
@@ -88,7 +97,8 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// Each case is refused with exit code 2, before anything is read or written, with a message that names the flag.
+// Each case is refused with exit code 2, before anything is read or written, with a message that
+// names the flag.
 func TestBadFlags(t *testing.T) {
 	const (
 		train     = "train --data x.csv --out y.gsimc "
@@ -103,7 +113,8 @@ func TestBadFlags(t *testing.T) {
 		{train + "--rank 0", "--rank: 0, want at least 1"},
 		{train + "--rank -5", "--rank: -5, want at least 1"},
 		{train + "--rank many", `--rank: expected a valid 64 bit int but got "many"`},
-		{train + "--graph bipartite", `--graph must be one of "hypergraph","covariance" but got "bipartite"`},
+		{train + "--graph bipartite",
+			`--graph must be one of "hypergraph","covariance" but got "bipartite"`},
 		{train + "--filter lowpass", `--filter must be one of "tikhonov"`},
 		{train + "--solver qr", `--solver must be one of "auto","exact","nystrom"`},
 		{train + "--nystrom-form fast", "--nystrom-form must be one of"},
@@ -129,15 +140,21 @@ func TestBadFlags(t *testing.T) {
 		{train + "--covariance block", `--covariance must be one of "diagonal","full"`},
 		{train + "--min-user-events -1", "--min-user-events: -1, want 0 or more"},
 		{train + "--max-bad-rows -1", "--max-bad-rows: -1, want 0 or more"},
-		{train + "--item-column user_id", `--item-column: column "user_id" has a use already: change --item-column or change --user-column`},
+		{train + "--item-column user_id",
+			`--item-column: column "user_id" has a use already: ` +
+				`change --item-column or change --user-column`},
 		{train + "--seed -1", "--seed"},
 		{evaluate + "--methods best", `--methods: unknown method "best"`},
-		{evaluate + "--protocol bandit --methods popularity", "--methods: popularity does not know its uncertainty, only dynamics does"},
-		{evaluate + "--protocol bandit --no-deviation", "--no-deviation leaves no uncertainty to explore"},
+		{evaluate + "--protocol bandit --methods popularity",
+			"--methods: popularity does not know its uncertainty, only dynamics does"},
+		{evaluate + "--protocol bandit --no-deviation",
+			"--no-deviation leaves no uncertainty to explore"},
 		{evaluate + "--protocol bandit --bandit-users -1", "--bandit-users: -1, want 0 to 1e+09"},
 		{evaluate + "--protocol new-items --new-share 1", "--new-share: 1, want a number below 1"},
-		{evaluate + "--protocol new-items --shown-share 0", "--shown-share: 0, want a number above 0"},
-		{evaluate + "--protocol new-items --methods popularity", "--methods: popularity has no model"},
+		{evaluate + "--protocol new-items --shown-share 0",
+			"--shown-share: 0, want a number above 0"},
+		{evaluate + "--protocol new-items --methods popularity",
+			"--methods: popularity has no model"},
 		{evaluate + "--mrfcf-a 1", "--mrfcf-a: 1, want a number above 1"},
 		{generate + "--users 0", "--users: 0, want 1 to"},
 		{generate + "--items 1", "--items: 1, want 2 to"},
@@ -165,7 +182,8 @@ func TestBadFlags(t *testing.T) {
 		{recommend + "--history a,b", "want either --user or --history"},
 		{recommend + "--items 1001", "--items: 1001, want 1 to 1000"},
 		{recommend + "--seen maybe", `--seen must be one of "exclude","include"`},
-		{recommend + "--seen include --seen-types view", "--seen include does not go with --seen-types"},
+		{recommend + "--seen include --seen-types view",
+			"--seen include does not go with --seen-types"},
 		{recommend + "--reappear-after -1s", "--reappear-after: -1s, want 0s or more"},
 		{recommend + "--timeout 0s", "--timeout: 0s, want more than 0s"},
 		{"model show", `expected "<file>"`},
@@ -176,7 +194,8 @@ func TestBadFlags(t *testing.T) {
 				t.Errorf("exit code %d, want 2; stderr %q, want %q in it", code, stderr, c.want)
 			}
 			if stdout != "" || strings.Count(stderr, "\n") != 1 {
-				t.Errorf("want one line on stderr and nothing on stdout, got %q and %q", stderr, stdout)
+				t.Errorf("want one line on stderr and nothing on stdout, got %q and %q", stderr,
+					stdout)
 			}
 		})
 	}

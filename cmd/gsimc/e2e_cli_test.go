@@ -19,23 +19,29 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestServeObserveRecommend goes the way of a user with the real binary: serve, recommend, observe, recommend, stream a
-// file twice, restart.
+// TestServeObserveRecommend goes the way of a user with the real binary: serve, recommend, observe,
+// recommend, stream a file twice, restart.
 func TestServeObserveRecommend(t *testing.T) {
 	events, model := smallModel(t)
 	dir := filepath.Join(t.TempDir(), "state")
 	server := startServe(t, model, dir)
-	recommend := func() call.Answer { return recommendJSON(t, server, "--user", "alice", "--items", "5") }
+	recommend := func() call.Answer {
+		return recommendJSON(t, server, "--user", "alice", "--items", "5")
+	}
 
 	before := recommend()
-	if len(before.Items) != 5 || before.Items[0].Source != "popular" || !cmp.Equal(before.Degradations, []string{"unknown user"}) {
-		t.Fatalf("a new user got %+v, want 5 popular items and the note that the user is unknown", before)
+	if len(before.Items) != 5 || before.Items[0].Source != "popular" ||
+		!cmp.Equal(before.Degradations, []string{"unknown user"}) {
+		t.Fatalf("a new user got %+v, want 5 popular items and the note that the user is unknown",
+			before)
 	}
 	liked := before.Items[3].ID
-	if got := execute(t, "observe", "--server", server.GRPC, "--user", "alice", "--item", liked, "--event-id", "e1"); got != "applied, revision 1\n" {
+	if got := execute(t, "observe", "--server", server.GRPC, "--user", "alice", "--item", liked,
+		"--event-id", "e1"); got != "applied, revision 1\n" {
 		t.Errorf("observe printed %q", got)
 	}
-	if got := execute(t, "observe", "--server", server.GRPC, "--user", "alice", "--item", "no-such-item"); got != "kept: the model does not know the item yet, revision 2\n" {
+	if got := execute(t, "observe", "--server", server.GRPC, "--user", "alice", "--item",
+		"no-such-item"); got != "kept: the model does not know the item yet, revision 2\n" {
 		t.Errorf("observe of an unknown item printed %q", got)
 	}
 	after := recommend()
@@ -47,10 +53,13 @@ func TestServeObserveRecommend(t *testing.T) {
 			t.Errorf("the observed item %s is recommended again", liked)
 		}
 	}
-	if got := execute(t, "observe", "--server", server.GRPC, "--data", events); !strings.Contains(got, "6000 of 6000 events acknowledged") || !strings.Contains(got, "0 duplicates, 0 rejected") {
+	if got := execute(t, "observe", "--server", server.GRPC, "--data",
+		events); !strings.Contains(got, "6000 of 6000 events acknowledged") ||
+		!strings.Contains(got, "0 duplicates, 0 rejected") {
 		t.Errorf("streaming a file printed %q", got)
 	}
-	if got := execute(t, "observe", "--server", server.GRPC, "--data", events, "--in-flight", "7"); !strings.Contains(got, "0 applied, 0 on unknown items, 6000 duplicates") {
+	if got := execute(t, "observe", "--server", server.GRPC, "--data", events, "--in-flight",
+		"7"); !strings.Contains(got, "0 applied, 0 on unknown items, 6000 duplicates") {
 		t.Errorf("streaming the file again printed %q", got)
 	}
 	want := recommend()
@@ -65,7 +74,8 @@ func TestServeObserveRecommend(t *testing.T) {
 	server.mustStop(t)
 }
 
-// TestExplainAndExplore: the parts of a score add up to it, a seed gives the same draw again, and the table shows both.
+// TestExplainAndExplore: the parts of a score add up to it, a seed gives the same draw again, and
+// the table shows both.
 func TestExplainAndExplore(t *testing.T) {
 	_, model := smallModel(t)
 	server := startServe(t, model, "", "--store", "memory")
@@ -73,9 +83,11 @@ func TestExplainAndExplore(t *testing.T) {
 	for _, item := range items[:3] {
 		execute(t, "observe", "--server", server.GRPC, "--user", "alice", "--item", item.ID)
 	}
-	flags := []string{"--user", "alice", "--items", "5", "--explain", "2", "--explore", "thompson", "--beta", "3", "--seed", "7"}
+	flags := []string{"--user", "alice", "--items", "5", "--explain", "2", "--explore", "thompson",
+		"--beta", "3", "--seed", "7"}
 	got := recommendJSON(t, server, flags...)
-	if got.Seed != 7 || got.Uncertainty == nil || got.Items[0].Source != "exploration" || got.Items[0].StdDev == nil {
+	if got.Seed != 7 || got.Uncertainty == nil || got.Items[0].Source != "exploration" ||
+		got.Items[0].StdDev == nil {
 		t.Fatalf("an explored list is %+v", got)
 	}
 	for _, item := range got.Items {
@@ -95,7 +107,8 @@ func TestExplainAndExplore(t *testing.T) {
 		}
 	}
 	table := execute(t, append([]string{"recommend", "--server", server.GRPC}, flags...)...)
-	for _, want := range []string{" ± ", " %  what everybody likes", " %  the other events", "The percentages are shares", "uncertainty about the user: ", "explored with seed 7"} {
+	for _, want := range []string{" ± ", " %  what everybody likes", " %  the other events",
+		"The percentages are shares", "uncertainty about the user: ", "explored with seed 7"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table does not have %q:\n%s", want, table)
 		}
@@ -112,7 +125,8 @@ func recommendJSON(t *testing.T, server *serverProcess, args ...string) (got cal
 	return got
 }
 
-// A SIGHUP that comes during a drain is ignored: by default it would end the process before the store is closed.
+// A SIGHUP that comes during a drain is ignored: by default it would end the process before the
+// store is closed.
 func TestHangupWhileDraining(t *testing.T) {
 	_, model := smallModel(t)
 	server := startServe(t, model, t.TempDir(), "--drain-delay", "500ms")
@@ -168,7 +182,8 @@ func TestReload(t *testing.T) {
 func TestOpsListener(t *testing.T) {
 	_, model := smallModel(t)
 	server := startServe(t, model, t.TempDir(), "--state-cache", "1MiB")
-	for path, want := range map[string]string{"/livez": "ok", "/readyz": "ok", "/metrics": `gsimc_model_info{`, "/debug/pprof/": "goroutine"} {
+	for path, want := range map[string]string{"/livez": "ok", "/readyz": "ok",
+		"/metrics": `gsimc_model_info{`, "/debug/pprof/": "goroutine"} {
 		response, err := http.Get("http://" + server.Ops + path)
 		if err != nil {
 			t.Fatal(err)
@@ -186,7 +201,8 @@ func TestOpsListener(t *testing.T) {
 	}
 }
 
-// A server that cannot start says why in one line and exits with 1; a second server on the same store is refused.
+// A server that cannot start says why in one line and exits with 1; a second server on the same
+// store is refused.
 func TestServeRefuses(t *testing.T) {
 	_, model := smallModel(t)
 	dir := t.TempDir()
@@ -197,10 +213,12 @@ func TestServeRefuses(t *testing.T) {
 		"address in use": {"--model", model, "--store", "memory", "--listen", server.GRPC},
 	} {
 		t.Run(name, func(t *testing.T) {
-			args := append([]string{"serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"}, args...)
+			args := append([]string{"serve", "--listen", "127.0.0.1:0", "--ops-listen",
+				"127.0.0.1:0"}, args...)
 			code, _, stderr := runCLI(t, nil, args...)
 			last := stderr[strings.LastIndex(strings.TrimSpace(stderr), "\n")+1:]
-			if code != cli.ExitFailure || !strings.HasPrefix(last, "gsimc: ") || strings.Contains(stderr, "goroutine ") {
+			if code != cli.ExitFailure || !strings.HasPrefix(last, "gsimc: ") ||
+				strings.Contains(stderr, "goroutine ") {
 				t.Errorf("exit code %d, stderr %q", code, stderr)
 			}
 		})
@@ -209,8 +227,10 @@ func TestServeRefuses(t *testing.T) {
 
 func TestDemo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "demo")
-	out := execute(t, "demo", "--dir", dir, "--users", "300", "--items", "120", "--events", "6000", "--rank", "16")
-	for _, want := range []string{"is unknown to the server: popular items", "Event 6: ", "The answer is the same: revision 6, 10 items", "Done in "} {
+	out := execute(t, "demo", "--dir", dir, "--users", "300", "--items", "120", "--events", "6000",
+		"--rank", "16")
+	for _, want := range []string{"is unknown to the server: popular items", "Event 6: ",
+		"The answer is the same: revision 6, 10 items", "Done in "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the demonstration does not print %q:\n%s", want, out)
 		}

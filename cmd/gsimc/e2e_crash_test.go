@@ -46,7 +46,8 @@ func newCrashClients(m *model.Model) []*crashClient {
 				item = "not in the model"
 			}
 			clients[c].events = append(clients[c].events, &pb.Event{
-				EventId: strconv.Itoa(j), UserId: fmt.Sprintf("client %d user %d", c, rng.IntN(crashUsers)), ItemId: item,
+				EventId: strconv.Itoa(j), UserId: fmt.Sprintf("client %d user %d", c,
+					rng.IntN(crashUsers)), ItemId: item,
 				EventTime: &timestamppb.Timestamp{Seconds: int64(1e9 + 60*j)},
 			})
 		}
@@ -56,7 +57,9 @@ func newCrashClients(m *model.Model) []*crashClient {
 
 // send streams the events that are not acknowledged, some of which the store
 // may have, with the same ids.
-func (c *crashClient) send(ctx context.Context, conn grpc.ClientConnInterface, told func(acked int)) error {
+func (c *crashClient) send(
+	ctx context.Context, conn grpc.ClientConnInterface, told func(acked int),
+) error {
 	acked, err := streamEvents(ctx, conn, c.events[c.acked:], told)
 	c.acked += acked
 	return err
@@ -79,12 +82,14 @@ func TestKillNineWhileStreaming(t *testing.T) {
 	hits, cycles := 0, 0
 	for ; hits < crashCycles && cycles < maxCrashCycles; cycles++ {
 		before := acknowledged(clients)
-		killWhileStreaming(t, modelFile, state, clients, time.Duration(rng.IntN(15000))*time.Microsecond)
+		killWhileStreaming(t, modelFile, state, clients,
+			time.Duration(rng.IntN(15000))*time.Microsecond)
 		if after := acknowledged(clients); after > before && after < crashClients*crashEvents {
 			hits++
 		}
 	}
-	t.Logf("%d kills, %d of them with events on their way; %d events acknowledged", cycles, hits, acknowledged(clients))
+	t.Logf("%d kills, %d of them with events on their way; %d events acknowledged", cycles, hits,
+		acknowledged(clients))
 	if hits < crashCycles {
 		t.Fatalf("only %d of %d kills hit a stream at work", hits, cycles)
 	}
@@ -101,7 +106,9 @@ func TestKillNineWhileStreaming(t *testing.T) {
 
 // killWhileStreaming starts a server, lets all clients stream, and kills it a
 // while after the first acknowledgement.
-func killWhileStreaming(t *testing.T, modelFile, dir string, clients []*crashClient, after time.Duration) {
+func killWhileStreaming(
+	t *testing.T, modelFile, dir string, clients []*crashClient, after time.Duration,
+) {
 	t.Helper()
 	// Extensions come at moments of their own, and answers are compared bit by bit.
 	server := startServe(t, modelFile, dir, "--extend-every", "0s")
@@ -173,7 +180,8 @@ func checkCrashStore(t *testing.T, dir string, clients []*crashClient) {
 			if len(stored) < acked[user] {
 				t.Errorf("%s: %d events stored, %d acknowledged", user, len(stored), acked[user])
 			}
-			if len(stored) > len(ids) || !cmp.Equal(stored, append([]string(nil), ids[:len(stored)]...)) {
+			if len(stored) > len(ids) || !cmp.Equal(stored,
+				append([]string(nil), ids[:len(stored)]...)) {
 				t.Errorf("%s: what is stored is not a prefix of what was sent", user)
 			}
 		}
@@ -182,7 +190,9 @@ func checkCrashStore(t *testing.T, dir string, clients []*crashClient) {
 
 // finishAndAsk streams what is not acknowledged, stops and starts the server
 // once more, and returns the answers for all users.
-func finishAndAsk(t *testing.T, modelFile, dir string, clients []*crashClient) map[string]bitAnswer {
+func finishAndAsk(
+	t *testing.T, modelFile, dir string, clients []*crashClient,
+) map[string]bitAnswer {
 	t.Helper()
 	// Extensions come at moments of their own, and answers are compared bit by bit.
 	server := startServe(t, modelFile, dir, "--extend-every", "0s")

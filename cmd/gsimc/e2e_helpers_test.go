@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// binary builds gsimc as a user would, once for all tests, and returns its path. Tests that use it are left out by -short.
+// binary builds gsimc as a user would, once for all tests, and returns its path. Tests that use it
+// are left out by -short.
 func binary(t testing.TB) string {
 	t.Helper()
 	if testing.Short() {
@@ -58,7 +59,8 @@ var buildBinary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// execute runs the real binary to its end and returns what it printed; any exit code but 0 fails the test.
+// execute runs the real binary to its end and returns what it printed; any exit code but 0 fails
+// the test.
 func execute(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(binary(t), args...)
@@ -89,18 +91,19 @@ func (l *serverLog) String() string {
 	return l.text.String()
 }
 
-// serverProcess is a running `gsimc serve`. stop (SIGTERM, exit code 0) and kill (SIGKILL) end it; the end of the test
-// kills it if it still runs.
+// serverProcess is a running `gsimc serve`. stop (SIGTERM, exit code 0) and kill (SIGKILL) end it;
+// the end of the test kills it if it still runs.
 type serverProcess struct {
 	*child.Server
 	log *serverLog
 }
 
-// startServe starts the real binary on free ports of the loopback interface with the model and the store in dir, and waits until
-// it serves. flags are added, and go before the ones given here.
+// startServe starts the real binary on free ports of the loopback interface with the model and the
+// store in dir, and waits until it serves. flags are added, and go before the ones given here.
 func startServe(t testing.TB, model, dir string, flags ...string) *serverProcess {
 	t.Helper()
-	args := append([]string{"serve", "--model", model, "--data-dir", dir, "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
+	args := append([]string{"serve", "--model", model, "--data-dir", dir, "--listen", "127.0.0.1:0",
+		"--ops-listen", "127.0.0.1:0",
 		"--drain-delay", "0s"}, flags...)
 	p := &serverProcess{log: &serverLog{}}
 	var err error
@@ -129,10 +132,10 @@ func (p *serverProcess) mustStop(t testing.TB) {
 // awaitLog waits until the server's log has the text that many times.
 func (p *serverProcess) awaitLog(t testing.TB, text string, times int) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); strings.Count(p.log.String(), text) < times; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the log of the server does not say %s %d times", text, times)
-		}
+	if !eventually(20*time.Second, func() bool {
+		return strings.Count(p.log.String(), text) >= times
+	}) {
+		t.Fatalf("the log of the server does not say %s %d times", text, times)
 	}
 }
 
@@ -150,7 +153,8 @@ func (p *serverProcess) dial(t testing.TB) *client.Client {
 	return c
 }
 
-// smallModel generates events and trains a model of rank 16 in this process, and returns the paths of both.
+// smallModel generates events and trains a model of rank 16 in this process, and returns the paths
+// of both.
 func smallModel(t *testing.T) (events, model string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -162,7 +166,8 @@ func smallModel(t *testing.T) (events, model string) {
 func trainSmall(t *testing.T, events, model, seed string) {
 	t.Helper()
 	for _, args := range [][]string{
-		{"generate", "--users", "300", "--items", "120", "--events", "6000", "--seed", seed, "--out", events},
+		{"generate", "--users", "300", "--items", "120", "--events", "6000", "--seed", seed,
+			"--out", events},
 		{"train", "--data", events, "--rank", "16", "--seed", seed, "--out", model},
 	} {
 		if code, _, stderr := runCLI(t, nil, args...); code != cli.ExitOK {

@@ -17,7 +17,8 @@ func TestObserveWithoutServer(t *testing.T) {
 	data := writeFile(t, "events.csv", "user_id,item_id,timestamp\nu,i,1700000000\n")
 	begin := time.Now()
 	code, _, stderr := runCLI(t, nil, "observe", "--data", data, "--server", "127.0.0.1:1")
-	want := "cannot connect to 127.0.0.1:1 (connection refused): is the server running there? see --server"
+	want := "cannot connect to 127.0.0.1:1 (connection refused): is the server running there? " +
+		"see --server"
 	if code != cli.ExitFailure || !strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, stderr %q, want %q", code, stderr, want)
 	}
@@ -36,11 +37,10 @@ func TestDemoInterrupted(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-			break
-		}
-	}
+	eventually(20*time.Second, func() bool {
+		entries, err := os.ReadDir(dir)
+		return err == nil && len(entries) > 0
+	})
 	begin := time.Now()
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -49,7 +49,8 @@ func TestDemoInterrupted(t *testing.T) {
 	if took := time.Since(begin); took > 5*time.Second { // a second on a quiet machine
 		t.Errorf("it took %s to end", took)
 	}
-	if code := cmd.ProcessState.ExitCode(); code != cli.ExitInterrupted || !strings.Contains(stderr.String(), "gsimc: interrupted: ") {
+	if code := cmd.ProcessState.ExitCode(); code != cli.ExitInterrupted ||
+		!strings.Contains(stderr.String(), "gsimc: interrupted: ") {
 		t.Errorf("exit code %d, stderr %q", code, stderr.String())
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {

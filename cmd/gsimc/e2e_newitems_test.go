@@ -17,13 +17,14 @@ import (
 	"github.com/gsimc/gsimc/evaluate"
 )
 
-// A model that was trained without some items is served; users stream events on them; the items join, and are there again
-// after a restart.
+// A model that was trained without some items is served; users stream events on them; the items
+// join, and are there again after a restart.
 func TestNewItemsAreServed(t *testing.T) {
 	dir := t.TempDir()
 	events, reduced := filepath.Join(dir, "events.csv.gz"), filepath.Join(dir, "model.gsimc")
 	trainSmall(t, events, reduced, "1")
-	data, _, err := dataset.Read([]string{events}, dataset.Options{UserColumn: "user_id", ItemColumn: "item_id", TimeColumn: "timestamp"})
+	data, _, err := dataset.Read([]string{events},
+		dataset.Options{UserColumn: "user_id", ItemColumn: "item_id", TimeColumn: "timestamp"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,8 @@ func TestNewItemsAreServed(t *testing.T) {
 	}
 	without := filepath.Join(dir, "without.csv.gz")
 	writeEvents(t, without, x.Reduced)
-	if code, _, stderr := runCLI(t, nil, "train", "--data", without, "--rank", "16", "--out", reduced); code != cli.ExitOK {
+	if code, _, stderr := runCLI(t, nil, "train", "--data", without, "--rank", "16", "--out",
+		reduced); code != cli.ExitOK {
 		t.Fatal(stderr)
 	}
 
@@ -46,7 +48,8 @@ func TestNewItemsAreServed(t *testing.T) {
 	var stream []*pb.Event
 	for u := range 60 {
 		for j, i := range part.Train.Of(u) {
-			stream = append(stream, &pb.Event{EventId: fmt.Sprint(j), UserId: fmt.Sprintf("user %d", u), ItemId: part.Items[i]})
+			stream = append(stream, &pb.Event{EventId: fmt.Sprint(j),
+				UserId: fmt.Sprintf("user %d", u), ItemId: part.Items[i]})
 		}
 	}
 	if _, err := streamEvents(t.Context(), server.client(t), stream, nil); err != nil {
@@ -61,7 +64,8 @@ func TestNewItemsAreServed(t *testing.T) {
 	server.mustStop(t)
 }
 
-// awaitNewItems waits until no event of a user waits for its item, and returns how many of the items are recommended to anyone.
+// awaitNewItems waits until no event of a user waits for its item, and returns how many of the
+// items are recommended to anyone.
 func awaitNewItems(t *testing.T, conn grpc.ClientConnInterface, hidden []string) (recommended int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -79,7 +83,8 @@ func awaitNewItems(t *testing.T, conn grpc.ClientConnInterface, hidden []string)
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
-		answer, err := recommender.Recommend(ctx, &pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: id}})
+		answer, err := recommender.Recommend(ctx,
+			&pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: id}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -33,7 +33,8 @@ func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
 		t.Skip("-short: trains models of rank 200")
 	}
 	folder := filepath.Join("..", "..", "..", "shared", "reference", "movietweetings")
-	data, splitFile := filepath.Join(folder, "interactions.csv.gz"), filepath.Join(folder, "split.csv.gz")
+	data, splitFile := filepath.Join(folder, "interactions.csv.gz"),
+		filepath.Join(folder, "split.csv.gz")
 	if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) {
 		t.Skip("no reference data: ../shared/reference/movietweetings is not beside the repository")
 	}
@@ -60,15 +61,18 @@ func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
 			name: "paper", train: []string{"--filter", "random-walk"}, spec: func(*model.Spec) {},
 			estimators: []model.Estimator{model.EstimatorGS, model.EstimatorBGS},
 			methods: []evaluate.Method{
-				evaluate.Filtered(evaluate.GS, spectral.RandomWalk), evaluate.Filtered(evaluate.BGSOnline, spectral.RandomWalk),
+				evaluate.Filtered(evaluate.GS, spectral.RandomWalk),
+				evaluate.Filtered(evaluate.BGSOnline, spectral.RandomWalk),
 			},
 		},
 		{
-			name: "learned dynamics", train: []string{"--window", "0", "--bands", "0,0.5,0.9@720h", "--ridge", "1", "--degree-rescale", "0.5", "--degree-exponent", "1"},
+			name: "learned dynamics", train: []string{"--window", "0", "--bands", "0,0.5,0.9@720h",
+				"--ridge", "1", "--degree-rescale", "0.5", "--degree-exponent", "1"},
 			spec: func(s *model.Spec) {
 				s.DegreeRescale = 0.5
 				s.Dynamics = model.DynamicsSpec{
-					Kind: model.DynamicsLearned, Ridge: 1, Positions: train.Recommended().Dynamics.Positions, Deviation: true,
+					Kind: model.DynamicsLearned, Ridge: 1,
+					Positions: train.Recommended().Dynamics.Positions, Deviation: true,
 					Bands: []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.9, HalfLife: 720 * 3600}},
 				}
 			},
@@ -79,14 +83,16 @@ func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			modelFile := filepath.Join(dir, "model.gsimc")
-			args := append([]string{"train", "--data", data, "--split", splitFile, "--out", modelFile, "--rank", "200", "--seed", "1"}, tt.train...)
+			args := append([]string{"train", "--data", data, "--split", splitFile, "--out",
+				modelFile, "--rank", "200", "--seed", "1"}, tt.train...)
 			if code, _, stderr := runCLI(t, nil, args...); code != cli.ExitOK {
 				t.Fatalf("train: %s", stderr)
 			}
 			evaluated := evaluatedRanks(t, part, tt.spec, tt.methods)
 			for i, estimator := range tt.estimators {
 				// evaluate knows no extensions
-				server := startServe(t, modelFile, filepath.Join(dir, "state"), "--estimator", string(estimator), "--extend-every", "0s")
+				server := startServe(t, modelFile, filepath.Join(dir, "state"), "--estimator",
+					string(estimator), "--extend-every", "0s")
 				conn := server.client(t)
 				if i == 0 { // the second server finds the histories on disk
 					acked, err := streamEvents(t.Context(), conn, testHistories(events, part), nil)
@@ -104,7 +110,9 @@ func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
 }
 
 // evaluatedRanks runs methods that a server can answer with.
-func evaluatedRanks(t *testing.T, part *dataset.Partition, edit func(*model.Spec), methods []evaluate.Method) []evaluate.Result {
+func evaluatedRanks(
+	t *testing.T, part *dataset.Partition, edit func(*model.Spec), methods []evaluate.Method,
+) []evaluate.Result {
 	t.Helper()
 	basis, err := spectral.Solve(train.Incidence(part), spectral.Options{
 		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: 200, Seed: 1})
@@ -134,7 +142,8 @@ func testHistories(d *dataset.Interactions, part *dataset.Partition) []*pb.Event
 			if item == target {
 				continue
 			}
-			events = append(events, &pb.Event{EventId: fmt.Sprint(j), UserId: d.Users[user], ItemId: item,
+			events = append(events, &pb.Event{EventId: fmt.Sprint(j), UserId: d.Users[user],
+				ItemId:    item,
 				EventTime: &timestamppb.Timestamp{Seconds: d.Time[j]}})
 		}
 	}
@@ -143,7 +152,9 @@ func testHistories(d *dataset.Interactions, part *dataset.Partition) []*pb.Event
 
 // servedRanks asks for the 100 best items of each test user and returns the
 // place of the target, 0 where it is not among them.
-func servedRanks(t *testing.T, conn grpc.ClientConnInterface, d *dataset.Interactions, part *dataset.Partition) []int {
+func servedRanks(
+	t *testing.T, conn grpc.ClientConnInterface, d *dataset.Interactions, part *dataset.Partition,
+) []int {
 	t.Helper()
 	ranks := make([]int, part.Test.Len())
 	for u, user := range part.Test.User {
@@ -166,7 +177,8 @@ func compareRanks(t *testing.T, want evaluate.Result, got []int) {
 			expected = 0
 		}
 		if got[u] != expected {
-			t.Errorf("%v, test user %d: served at place %d, evaluated at %d", want.Name, u, got[u], rank)
+			t.Errorf("%v, test user %d: served at place %d, evaluated at %d", want.Name, u, got[u],
+				rank)
 		}
 		for _, n := range evaluate.Cutoffs {
 			if got[u] > 0 && got[u] <= n {

@@ -16,7 +16,9 @@ import (
 // streamEvents sends events through one StreamObserve and returns how many of
 // them, from the first on, were acknowledged. It ends early, with an error, when
 // the stream breaks. told, if not nil, is called with every acknowledgement.
-func streamEvents(ctx context.Context, conn grpc.ClientConnInterface, events []*pb.Event, told func(acked int)) (acked int, err error) {
+func streamEvents(
+	ctx context.Context, conn grpc.ClientConnInterface, events []*pb.Event, told func(acked int),
+) (acked int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := pb.NewEventServiceClient(conn).StreamObserve(ctx)
@@ -41,7 +43,8 @@ func streamEvents(ctx context.Context, conn grpc.ClientConnInterface, events []*
 		}
 		for _, x := range ack.GetExceptions() {
 			if x.GetResult().GetDisposition() == pb.EventDisposition_EVENT_DISPOSITION_REJECTED {
-				return acked, fmt.Errorf("event %d was rejected: %v", x.GetSequence(), x.GetResult().GetError())
+				return acked, fmt.Errorf("event %d was rejected: %v", x.GetSequence(),
+					x.GetResult().GetError())
 			}
 		}
 		acked = int(ack.GetAckedSequence())

@@ -19,7 +19,8 @@ import (
 func generatedRows(t *testing.T) (rows [][]string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "events.csv")
-	code, _, stderr := runCLI(t, nil, "generate", "--users", "60", "--items", "30", "--events", "900", "--out", path)
+	code, _, stderr := runCLI(t, nil, "generate", "--users", "60", "--items", "30", "--events",
+		"900", "--out", path)
 	if code != cli.ExitOK {
 		t.Fatalf("generate: %s", stderr)
 	}
@@ -42,12 +43,14 @@ func table(header, delimiter string, rows [][]string, format func(seconds int64)
 		if err != nil {
 			panic(err)
 		}
-		b.WriteString(strings.Join(append([]string{row[0], row[1], format(seconds)}, row[3:]...), delimiter) + "\n")
+		b.WriteString(strings.Join(append([]string{row[0], row[1], format(seconds)}, row[3:]...),
+			delimiter) + "\n")
 	}
 	return b.String()
 }
 
-// TestFormsOfFiles trains on the same events in the forms that files have: the models learn from the same data.
+// TestFormsOfFiles trains on the same events in the forms that files have: the models learn from
+// the same data.
 func TestFormsOfFiles(t *testing.T) {
 	rows := generatedRows(t)
 	seconds := func(s int64) string { return strconv.FormatInt(s, 10) }
@@ -60,7 +63,8 @@ func TestFormsOfFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.Write([]byte(table("user_id,item_id,timestamp\n", ",", part, seconds))); err != nil {
+		if _, err := f.Write([]byte(table("user_id,item_id,timestamp\n", ",", part,
+			seconds))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -76,11 +80,14 @@ func TestFormsOfFiles(t *testing.T) {
 		{"comma", table("user_id,item_id,timestamp\n", ",", rows, seconds), nil},
 		{"semicolon", table("user_id;item_id;timestamp\n", ";", rows, seconds), nil},
 		{"bar", table("user_id|item_id|timestamp\n", "|", rows, seconds), nil},
-		{"caret", table("user_id^item_id^timestamp\n", "^", rows, seconds), []string{"--delimiter", "^"}},
+		{"caret", table("user_id^item_id^timestamp\n", "^", rows, seconds),
+			[]string{"--delimiter", "^"}},
 		{"SQL", table("user_id,item_id,timestamp\n", ",", rows, sql), nil},
 		{"milliseconds", table("user_id,item_id,timestamp\n", ",", rows, millis), nil},
-		{"given milliseconds", table("user_id,item_id,timestamp\n", ",", rows, millis), []string{"--time-unit", "ms"}},
-		{"headerless", table("", ";", rows, millis), []string{"--columns", "user_id,item_id,timestamp"}},
+		{"given milliseconds", table("user_id,item_id,timestamp\n", ",", rows, millis),
+			[]string{"--time-unit", "ms"}},
+		{"headerless", table("", ";", rows, millis),
+			[]string{"--columns", "user_id,item_id,timestamp"}},
 		{"zip", archive.String(), nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -88,7 +95,8 @@ func TestFormsOfFiles(t *testing.T) {
 			if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			code, _, stderr := runCLI(t, nil, append([]string{"train", "--rank", "8", "--data", path, "--out", out}, tt.args...)...)
+			code, _, stderr := runCLI(t, nil, append([]string{"train", "--rank", "8", "--data",
+				path, "--out", out}, tt.args...)...)
 			if code != cli.ExitOK {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
@@ -133,35 +141,44 @@ func TestTypesOfFiles(t *testing.T) {
 	}
 	seconds := func(s int64) string { return strconv.FormatInt(s, 10) }
 	a := writeFile(t, "typed.csv", table("user_id,item_id,timestamp,action\n", ",", typed, seconds))
-	b := writeFile(t, "weighted.csv", table("user_id,item_id,timestamp,w\n", ",", weighted, seconds))
+	b := writeFile(t, "weighted.csv", table("user_id,item_id,timestamp,w\n", ",", weighted,
+		seconds))
 	byType, byWeight := filepath.Join(t.TempDir(), "a.gsimc"), filepath.Join(t.TempDir(), "b.gsimc")
 	train := func(data, out string, args ...string) (stdout, stderr string) {
 		t.Helper()
-		code, stdout, stderr := runCLI(t, nil, append([]string{"train", "--rank", "8", "--data", data, "--out", out}, args...)...)
+		code, stdout, stderr := runCLI(t, nil, append([]string{"train", "--rank", "8", "--data",
+			data, "--out", out}, args...)...)
 		if code != cli.ExitOK {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
 		return stdout, stderr
 	}
-	stdout, _ := train(a, byType, "--type-column", "action", "--event-weight", "view=0.5,buy=4,hide=-1")
+	stdout, _ := train(a, byType, "--type-column", "action", "--event-weight",
+		"view=0.5,buy=4,hide=-1")
 	if !strings.Contains(stdout, "300 of a weight that is not above 0") {
 		t.Errorf("summary: %s", stdout)
 	}
 	train(b, byWeight, "--weight-column", "w")
-	if got, want := provenance(t, byType, "data_hash"), provenance(t, byWeight, "data_hash"); got != want {
+	if got, want := provenance(t, byType, "data_hash"),
+		provenance(t, byWeight, "data_hash"); got != want {
 		t.Errorf("by type the data is %q, by weight %q", got, want)
 	}
 	_, stderr := train(a, byType)
-	if want := `note: column "action" looks like one of event types and is not used; --type-column action uses it`; !strings.Contains(stderr, want) {
+	want := `note: column "action" looks like one of event types and is not used; ` +
+		`--type-column action uses it`
+	if !strings.Contains(stderr, want) {
 		t.Errorf("standard error %q, want %q", stderr, want)
 	}
-	code, _, stderr := runCLI(t, nil, "train", "--data", a, "--out", byType, "--event-weight", "view=0.5")
-	if want := "--event-weight: the events have no types: set --type-column"; code != cli.ExitUsage || !strings.Contains(stderr, want) {
+	code, _, stderr := runCLI(t, nil, "train", "--data", a, "--out", byType, "--event-weight",
+		"view=0.5")
+	want = "--event-weight: the events have no types: set --type-column"
+	if code != cli.ExitUsage || !strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, standard error %q, want %q", code, stderr, want)
 	}
 }
 
-// TestOrdinalsOfFiles trains on positions in place of times: no drift is learned, and the model has no time of a last event.
+// TestOrdinalsOfFiles trains on positions in place of times: no drift is learned, and the model has
+// no time of a last event.
 func TestOrdinalsOfFiles(t *testing.T) {
 	rows := generatedRows(t)
 	position := int64(0)
@@ -171,7 +188,8 @@ func TestOrdinalsOfFiles(t *testing.T) {
 	})
 	path, out := writeFile(t, "events.csv", text), filepath.Join(t.TempDir(), "m.gsimc")
 	code, _, stderr := runCLI(t, nil, "train", "--rank", "8", "--data", path, "--out", out)
-	want := "note: times look like positions: no fading by time is learned; --time-unit s takes them as seconds"
+	want := "note: times look like positions: no fading by time is learned; --time-unit s takes " +
+		"them as seconds"
 	if code != cli.ExitOK || !strings.Contains(stderr, want) {
 		t.Fatalf("exit code %d, standard error %q, want %q", code, stderr, want)
 	}
@@ -183,23 +201,27 @@ func TestOrdinalsOfFiles(t *testing.T) {
 	if last := m.Spec().Provenance["last_event"]; last != "" {
 		t.Errorf("the last event is of %s", last)
 	}
-	code, _, stderr = runCLI(t, nil, "train", "--rank", "8", "--data", path, "--out", out, "--time-unit", "s")
+	code, _, stderr = runCLI(t, nil, "train", "--rank", "8", "--data", path, "--out", out,
+		"--time-unit", "s")
 	if code != cli.ExitOK || strings.Contains(stderr, "note:") {
 		t.Errorf("exit code %d, standard error %q", code, stderr)
 	}
 }
 
-// TestObserveTypes streams typed events to a server: training from its store is training from the file.
+// TestObserveTypes streams typed events to a server: training from its store is training from the
+// file.
 func TestObserveTypes(t *testing.T) {
 	rows := generatedRows(t)
 	for i, row := range rows {
 		rows[i] = append(row[:3:3], []string{"view", "buy", "hide"}[i%3])
 	}
-	text := table("user_id;item_id;timestamp;action\n", ";", rows, func(s int64) string { return strconv.FormatInt(s, 10) + "000" })
+	text := table("user_id;item_id;timestamp;action\n", ";", rows,
+		func(s int64) string { return strconv.FormatInt(s, 10) + "000" })
 	data, dir := writeFile(t, "typed.csv", text), t.TempDir()
 	byFile, byStore := filepath.Join(dir, "file.gsimc"), filepath.Join(dir, "store.gsimc")
 	weights := []string{"--rank", "8", "--event-weight", "view=0.5,buy=4,hide=-1"}
-	mustRun(t, append([]string{"train", "--data", data, "--type-column", "action", "--out", byFile}, weights...)...)
+	mustRun(t, append([]string{"train", "--data", data, "--type-column", "action", "--out", byFile},
+		weights...)...)
 
 	state := filepath.Join(dir, "state")
 	p := startServe(t, byFile, state)
@@ -209,11 +231,14 @@ func TestObserveTypes(t *testing.T) {
 	}
 	p.mustStop(t)
 	mustRun(t, append([]string{"train", "--from-store", state, "--out", byStore}, weights...)...)
-	if got, want := provenance(t, byStore, "data_hash"), provenance(t, byFile, "data_hash"); got != want || want == "" {
+	if got, want := provenance(t, byStore, "data_hash"),
+		provenance(t, byFile, "data_hash"); got != want || want == "" {
 		t.Errorf("the events of the store have the hash %q, those of the file %q", got, want)
 	}
-	code, _, stderr := runCLI(t, nil, "observe", "--data", data, "--type-column", "action", "--type", "buy")
-	if want := "--type does not go with --type-column"; code != cli.ExitUsage || !strings.Contains(stderr, want) {
+	code, _, stderr := runCLI(t, nil, "observe", "--data", data, "--type-column", "action",
+		"--type", "buy")
+	if want := "--type does not go with --type-column"; code != cli.ExitUsage ||
+		!strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, standard error %q, want %q", code, stderr, want)
 	}
 }

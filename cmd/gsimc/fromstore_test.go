@@ -27,8 +27,8 @@ func provenance(t *testing.T, path, key string) string {
 	return m.Spec().Provenance[key]
 }
 
-// TestTrainFromStore streams a file of events to a server and trains from its store, while it runs and after it has stopped: the
-// events are those of the file.
+// TestTrainFromStore streams a file of events to a server and trains from its store, while it runs
+// and after it has stopped: the events are those of the file.
 func TestTrainFromStore(t *testing.T) {
 	events, path := smallModel(t)
 	want := provenance(t, path, "data_hash")
@@ -37,16 +37,19 @@ func TestTrainFromStore(t *testing.T) {
 	execute(t, "observe", "--data", events, "--server", p.GRPC)
 
 	train := []string{"train", "--from-store", dir, "--rank", "16", "--out", out}
-	if code, _, stderr := runCLI(t, nil, train...); code != cli.ExitFailure || !strings.Contains(stderr, dir+" is in use by another process") ||
+	if code, _, stderr := runCLI(t, nil, train...); code != cli.ExitFailure ||
+		!strings.Contains(stderr, dir+" is in use by another process") ||
 		!strings.Contains(stderr, "--server") {
 		t.Errorf("training from a locked folder: exit code %d, stderr %q", code, stderr)
 	}
 	mustRun(t, append(train, "--server", p.GRPC)...)
 	if got := provenance(t, out, "data_hash"); got != want {
-		t.Errorf("the events of the running server have the hash %s, those of the file %s", got, want)
+		t.Errorf("the events of the running server have the hash %s, those of the file %s", got,
+			want)
 	}
 	awaitNoCheckpoint(t, dir)
-	if code, _, stderr := runCLI(t, nil, "train", "--from-store", t.TempDir(), "--server", p.GRPC, "--out", out); code != cli.ExitFailure ||
+	if code, _, stderr := runCLI(t, nil, "train", "--from-store", t.TempDir(), "--server", p.GRPC,
+		"--out", out); code != cli.ExitFailure ||
 		!strings.Contains(stderr, "give the data folder of that server") {
 		t.Errorf("another server's folder: exit code %d, stderr %q", code, stderr)
 	}
@@ -54,9 +57,11 @@ func TestTrainFromStore(t *testing.T) {
 
 	mustRun(t, train...)
 	if got := provenance(t, out, "data_hash"); got != want {
-		t.Errorf("the events of the stopped server have the hash %s, those of the file %s", got, want)
+		t.Errorf("the events of the stopped server have the hash %s, those of the file %s", got,
+			want)
 	}
-	if got := provenance(t, out, "command"); !strings.Contains(got, "--from-store state --min-user-events 0") {
+	if got := provenance(t, out, "command"); !strings.Contains(got,
+		"--from-store state --min-user-events 0") {
 		t.Errorf("the command is %q", got)
 	}
 	startServe(t, out, dir).mustStop(t) // nothing was done to the folder that a server takes amiss
@@ -69,7 +74,8 @@ func TestCheckpointLivesAsLongAsTheCall(t *testing.T) {
 	p := startServe(t, path, dir)
 	c := p.dial(t)
 	for range 2 {
-		stream, err := pb.NewAdminServiceClient(c.Conn()).CreateCheckpoint(t.Context(), &pb.CreateCheckpointRequest{})
+		stream, err := pb.NewAdminServiceClient(c.Conn()).CreateCheckpoint(t.Context(),
+			&pb.CreateCheckpointRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +92,8 @@ func TestCheckpointLivesAsLongAsTheCall(t *testing.T) {
 		awaitNoCheckpoint(t, dir)
 		c = p.dial(t)
 	}
-	stream, err := pb.NewAdminServiceClient(c.Conn()).CreateCheckpoint(t.Context(), &pb.CreateCheckpointRequest{})
+	stream, err := pb.NewAdminServiceClient(c.Conn()).CreateCheckpoint(t.Context(),
+		&pb.CreateCheckpointRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,16 +111,15 @@ func TestCheckpointLivesAsLongAsTheCall(t *testing.T) {
 func awaitNoCheckpoint(t *testing.T, dir string) {
 	t.Helper()
 	var left []os.DirEntry
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	if !eventually(10*time.Second, func() bool {
 		var err error
 		if left, err = os.ReadDir(filepath.Join(dir, "checkpoints")); err != nil {
 			t.Fatal(err)
 		}
-		if len(left) == 0 {
-			return
-		}
+		return len(left) == 0
+	}) {
+		t.Fatalf("checkpoints are left: %v", left)
 	}
-	t.Fatalf("checkpoints are left: %v", left)
 }
 
 // TestStoreWeights trains from events of two types, of which one counts for nothing.
@@ -126,7 +132,8 @@ func TestStoreWeights(t *testing.T) {
 	var records []store.Record
 	for u := range 12 {
 		for i := range 6 {
-			e := store.Event{ID: string(rune('a' + i)), Item: "item " + string(rune('a'+(u+i)%8)), Type: "buy", Time: time.Unix(int64(i), 0), Value: 1}
+			e := store.Event{ID: string(rune('a' + i)), Item: "item " + string(rune('a'+(u+i)%8)),
+				Type: "buy", Time: time.Unix(int64(i), 0), Value: 1}
 			switch i {
 			case 4:
 				e.Type = "view"
@@ -150,23 +157,28 @@ func TestStoreWeights(t *testing.T) {
 		"view=0": "72 (0 bad, 0 repeated, 0 filtered, 24 of a weight that is not above 0)",
 		"view=2": "72 (0 bad, 0 repeated, 0 filtered, 12 of a weight that is not above 0)",
 	} {
-		if got := mustRun(t, "train", "--from-store", dir, "--rank", "2", "--event-weight", weight, "--out", out); !strings.Contains(got, want) {
+		if got := mustRun(t, "train", "--from-store", dir, "--rank", "2", "--event-weight", weight,
+			"--out", out); !strings.Contains(got, want) {
 			t.Errorf("%s: got\n%s\nwant %q", weight, got, want)
 		}
 	}
 	for _, c := range []struct{ flags, want string }{
 		{"--event-weight view=0,buy=0", "no interactions: 72 events"},
-		{"--event-weight view=5000", `--event-weight: weight of "view" is 5000, want a number from -1000 to 1000`},
+		{"--event-weight view=5000",
+			`--event-weight: weight of "view" is 5000, want a number from -1000 to 1000`},
 		{"--weight-column w", "--weight-column: a store has none"},
 		{"--data x.csv", "--from-store: leave out --data"},
 		{"--server 127.0.0.1:1", "cannot connect to 127.0.0.1:1"},
 	} {
-		args := append([]string{"train", "--from-store", dir, "--out", out}, strings.Fields(c.flags)...)
-		if code, _, stderr := runCLI(t, nil, args...); code == cli.ExitOK || !strings.Contains(stderr, c.want) {
+		args := append([]string{"train", "--from-store", dir, "--out", out},
+			strings.Fields(c.flags)...)
+		if code, _, stderr := runCLI(t, nil, args...); code == cli.ExitOK ||
+			!strings.Contains(stderr, c.want) {
 			t.Errorf("%s: exit code %d, stderr %q, want %q", c.flags, code, stderr, c.want)
 		}
 	}
-	if code, _, stderr := runCLI(t, nil, "train", "--from-store", filepath.Join(dir, "absent"), "--out", out); code == cli.ExitOK ||
+	if code, _, stderr := runCLI(t, nil, "train", "--from-store", filepath.Join(dir, "absent"),
+		"--out", out); code == cli.ExitOK ||
 		!strings.Contains(stderr, "--from-store: "+filepath.Join(dir, "absent")+": no such file") {
 		t.Errorf("an absent folder: exit code %d, stderr %q", code, stderr)
 	}

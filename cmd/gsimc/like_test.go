@@ -29,27 +29,32 @@ func specOf(t *testing.T, path string) (model.Spec, int) {
 	return spec, m.Rank()
 }
 
-// TestTrainLike trains models of all kinds, and each again with --like: they must have the same constants, and the second the same
-// events after the same filters.
+// TestTrainLike trains models of all kinds, and each again with --like: they must have the same
+// constants, and the second the same events after the same filters.
 func TestTrainLike(t *testing.T) {
 	events, _ := smallModel(t)
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "first.gsimc"), filepath.Join(dir, "second.gsimc")
 	for _, flags := range []string{
 		"--rank 12",
-		"--rank 12 --window 5 --degree-exponent 0.9 --degree-rescale 0.3 --bands 0,0.8@720h --ridge 0.5 --positions 7 --no-deviation",
+		"--rank 12 --window 5 --degree-exponent 0.9 --degree-rescale 0.3 --bands 0,0.8@720h " +
+			"--ridge 0.5 --positions 7 --no-deviation",
 		"--rank 12 --preset paper --covariance full --alpha 0.9",
-		"--rank 12 --graph covariance --filter power --power 0.7 --half-life 48h --sigma-nu 0.01 --min-user-events 12 --min-item-events 9",
+		"--rank 12 --graph covariance --filter power --power 0.7 --half-life 48h --sigma-nu 0.01 " +
+			"--min-user-events 12 --min-item-events 9",
 		"--rank 12 --solver nystrom --landmarks 90 --nystrom-form paper",
 	} {
-		mustRun(t, append([]string{"train", "--data", events, "--out", first}, strings.Fields(flags)...)...)
+		mustRun(t, append([]string{"train", "--data", events, "--out", first},
+			strings.Fields(flags)...)...)
 		mustRun(t, "train", "--data", events, "--out", second, "--like", first)
 		spec, rank := specOf(t, first)
 		again, againRank := specOf(t, second)
 		if diff := cmp.Diff(spec, again); diff != "" || rank != againRank {
-			t.Errorf("%s: ranks %d and %d, specs differ (-first +second):\n%s", flags, rank, againRank, diff)
+			t.Errorf("%s: ranks %d and %d, specs differ (-first +second):\n%s", flags, rank,
+				againRank, diff)
 		}
-		for _, key := range []string{"data_hash", "asked_rank", "solver", "landmarks", "min_user_events"} {
+		for _, key := range []string{"data_hash", "asked_rank", "solver", "landmarks",
+			"min_user_events"} {
 			if a, b := provenance(t, first, key), provenance(t, second, key); a != b {
 				t.Errorf("%s: %s is %q, and then %q", flags, key, a, b)
 			}
@@ -63,47 +68,59 @@ func TestTrainLike(t *testing.T) {
 		{"--window 5", "--window: has no effect with --like"},
 		{"--alpha 0.5", "--alpha: has no effect with --like"},
 	} {
-		code, _, stderr := runCLI(t, nil, append([]string{"train", "--data", events, "--out", second, "--like", first}, strings.Fields(c.flags)...)...)
+		code, _, stderr := runCLI(t, nil, append([]string{"train", "--data", events, "--out",
+			second, "--like", first}, strings.Fields(c.flags)...)...)
 		if code != cli.ExitUsage || !strings.Contains(stderr, c.want) {
 			t.Errorf("%s: exit code %d, stderr %q, want %q", c.flags, code, stderr, c.want)
 		}
 	}
-	if code, _, stderr := runCLI(t, nil, "train", "--data", events, "--out", second, "--like", events); code != cli.ExitFailure || stderr == "" {
+	if code, _, stderr := runCLI(t, nil, "train", "--data", events, "--out", second, "--like",
+		events); code != cli.ExitFailure || stderr == "" {
 		t.Errorf("--like of another file: exit code %d, stderr %q", code, stderr)
 	}
 }
 
-// TestTrainCompare compares a model with one of another catalogue of the same item ids, both ways round.
+// TestTrainCompare compares a model with one of another catalogue of the same item ids, both ways
+// round.
 func TestTrainCompare(t *testing.T) {
 	events, right := smallModel(t)
 	dir := t.TempDir()
-	foreign, wrong, out := filepath.Join(dir, "foreign.csv.gz"), filepath.Join(dir, "wrong.gsimc"), filepath.Join(dir, "out.gsimc")
+	foreign, wrong, out := filepath.Join(dir, "foreign.csv.gz"), filepath.Join(dir, "wrong.gsimc"),
+		filepath.Join(dir, "out.gsimc")
 	trainSmall(t, foreign, wrong, "77")
 
 	compare := func(data, with string) (got train.Summary) {
 		t.Helper()
-		text := mustRun(t, "train", "--data", data, "--out", out, "--like", right, "--compare", with, "--json")
+		text := mustRun(t, "train", "--data", data, "--out", out, "--like", right, "--compare",
+			with, "--json")
 		if err := json.Unmarshal([]byte(text), &got); err != nil {
 			t.Fatal(err)
 		}
 		return got
 	}
 	better := compare(firstEvents(t, events, 300, 1000, laterYears), wrong)
-	if c := better.Comparison; c.Worse || c.Users != 75 || c.LeftOut != 0 || c.N != 50 || !(c.Difference > 2*c.DifferenceErr) || math.Abs(c.New-c.Old-c.Difference) > 1e-9 {
-		t.Errorf("against the model of another catalogue: %+v, want it clearly better on 75 users", *c)
+	if c := better.Comparison; c.Worse || c.Users != 75 || c.LeftOut != 0 || c.N != 50 ||
+		!(c.Difference > 2*c.DifferenceErr) || math.Abs(c.New-c.Old-c.Difference) > 1e-9 {
+		t.Errorf("against the model of another catalogue: %+v, want it clearly better on 75 users",
+			*c)
 	}
-	if better.Rank != 16 || better.Items != 120 || better.Users != 270 || better.Version == better.Comparison.OldVersion {
+	if better.Rank != 16 || better.Items != 120 || better.Users != 270 ||
+		better.Version == better.Comparison.OldVersion {
 		t.Errorf("the summary is %+v", better)
 	}
-	row := mustRun(t, "train", "--data", firstEvents(t, events, 300, 1000, laterYears), "--out", out, "--like", right, "--compare", wrong)
-	if !strings.Contains(row, "recall@50") || !strings.Contains(row, "on 75 recent events; "+wrong+" has 0.") {
+	row := mustRun(t, "train", "--data", firstEvents(t, events, 300, 1000, laterYears), "--out",
+		out, "--like", right, "--compare", wrong)
+	if !strings.Contains(row, "recall@50") ||
+		!strings.Contains(row, "on 75 recent events; "+wrong+" has 0.") {
 		t.Errorf("the summary is\n%s", row)
 	}
 	for data, want := range map[string]string{
-		firstEvents(t, events, 20, 9, laterYears): "--compare: 5 of the 20 users can be held out, want at least 30",
+		firstEvents(t, events, 20, 9, laterYears): "--compare: 5 of the 20 users can be held " +
+			"out, want at least 30",
 		events: "--compare: 0 of the 300 users can be held out", // the model has seen them
 	} {
-		if code, _, stderr := runCLI(t, nil, "train", "--data", data, "--like", right, "--out", out, "--compare", right); code != cli.ExitTooFew || !strings.Contains(stderr, want) {
+		if code, _, stderr := runCLI(t, nil, "train", "--data", data, "--like", right, "--out", out,
+			"--compare", right); code != cli.ExitTooFew || !strings.Contains(stderr, want) {
 			t.Errorf("exit code %d, stderr %q, want %q", code, stderr, want)
 		}
 	}

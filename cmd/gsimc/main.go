@@ -69,7 +69,9 @@ func vars() kong.Vars {
 
 // program is gsimc.
 func program() *cli.Program {
-	return &cli.Program{Version: buildVersion(), New: func() any { return new(grammar) }, Vars: vars()}
+	return &cli.Program{
+		Version: buildVersion(), New: func() any { return new(grammar) }, Vars: vars(),
+	}
 }
 
 // run is main without the process around it. env holds NAME=VALUE strings.

@@ -20,15 +20,19 @@ func TestModelItems(t *testing.T) {
 		t.Fatal(err)
 	}
 	titles := writeFile(t, "items.csv", "item_id,title,categories\n"+first+",The Best,\n")
-	got := strings.Split(strings.TrimSpace(mustRun(t, "model", "items", path, "--top", "3", "--items-file", titles)), "\n")
-	if len(got) != 4 || !strings.Contains(got[0], "title") || !strings.Contains(got[1], first) || !strings.HasSuffix(got[1], "The Best") {
+	got := strings.Split(strings.TrimSpace(mustRun(t, "model", "items", path, "--top", "3",
+		"--items-file", titles)), "\n")
+	if len(got) != 4 || !strings.Contains(got[0], "title") || !strings.Contains(got[1], first) ||
+		!strings.HasSuffix(got[1], "The Best") {
 		t.Errorf("got %q, want a header, and 3 items of which the first is %s", got, first)
 	}
-	if all := strings.Count(mustRun(t, "model", "items", path, "--top", "0"), "\n"); all != items+1 {
+	if all := strings.Count(mustRun(t, "model", "items", path, "--top", "0"),
+		"\n"); all != items+1 {
 		t.Errorf("%d lines, want a header and %d items", all, items)
 	}
 	code, _, stderr := runCLI(t, nil, "model", "items", path, "--items-file", path+".absent")
-	if code != cli.ExitFailure || !strings.Contains(stderr, "--items-file: "+path+".absent: no such file") {
+	if code != cli.ExitFailure || !strings.Contains(stderr,
+		"--items-file: "+path+".absent: no such file") {
 		t.Errorf("an absent items file: exit code %d, stderr %q", code, stderr)
 	}
 }

@@ -10,9 +10,11 @@ import (
 
 func TestEvaluateNewItems(t *testing.T) {
 	events, _ := smallModel(t)
-	args := []string{"evaluate", "--data", events, "--protocol", "new-items", "--rank", "16", "--new-share", "0.3"}
+	args := []string{"evaluate", "--data", events, "--protocol", "new-items", "--rank", "16",
+		"--new-share", "0.3"}
 	code, out, stderr := runCLI(t, nil, args...)
-	if code != cli.ExitOK || !strings.Contains(out, "trained on all") || !strings.Contains(out, "and extended") {
+	if code != cli.ExitOK || !strings.Contains(out, "trained on all") ||
+		!strings.Contains(out, "and extended") {
 		t.Fatalf("exit code %d: %s%s", code, out, stderr)
 	}
 	code, out, stderr = runCLI(t, nil, append(args, "--json", "--methods", "bgs-online power")...)
@@ -36,7 +38,8 @@ func TestEvaluateNewItems(t *testing.T) {
 	}
 	models := report.Methods["bgs-online power"].Models
 	extended, without := models["and extended"], models["trained without them"]
-	if report.Hidden == 0 || extended.Placed == 0 || extended.New.Users == 0 || extended.New.Figures["hr@100"] == 0 {
+	if report.Hidden == 0 || extended.Placed == 0 || extended.New.Users == 0 ||
+		extended.New.Figures["hr@100"] == 0 {
 		t.Errorf("nothing was hidden, placed or found: %s", out)
 	}
 	if without.Placed != 0 || without.New.Figures["hr@100"] != 0 {

@@ -29,7 +29,8 @@ func TestGenerateIsDeterministic(t *testing.T) {
 	dir := t.TempDir()
 	var files [][]byte
 	for _, name := range []string{"a.csv", "b.csv"} {
-		mustRun(t, "generate", "--users", "50", "--items", "20", "--events", "300", "--seed", "7", "--out", filepath.Join(dir, name))
+		mustRun(t, "generate", "--users", "50", "--items", "20", "--events", "300", "--seed", "7",
+			"--out", filepath.Join(dir, name))
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -46,10 +47,13 @@ func TestGenerateIsDeterministic(t *testing.T) {
 
 func TestTrainShow(t *testing.T) {
 	events, path := smallModel(t)
-	args := []string{"train", "--data", events, "--out", path, "--rank", "16", "--graph", "covariance", "--filter", "diffusion",
-		"--gamma", "2", "--alpha", "0.9", "--half-life", "48h", "--covariance", "full", "--degree-rescale", "0.5"}
+	args := []string{"train", "--data", events, "--out", path, "--rank", "16", "--graph",
+		"covariance", "--filter", "diffusion",
+		"--gamma", "2", "--alpha", "0.9", "--half-life", "48h", "--covariance", "full",
+		"--degree-rescale", "0.5"}
 	out, verbose := mustRun(t, args...), mustRun(t, append(args, "--verbose")...)
-	for _, want := range []string{"270 training, 30 validation", "peak memory", "quality", "HR@10 0.", "30 validation users (popularity: 0.",
+	for _, want := range []string{"270 training, 30 validation", "peak memory", "quality",
+		"HR@10 0.", "30 validation users (popularity: 0.",
 		"next: gsimc serve --model " + path} {
 		if !strings.Contains(out, want) {
 			t.Errorf("train does not print %q:\n%s", want, out)
@@ -66,8 +70,10 @@ func TestTrainShow(t *testing.T) {
 	}
 	defer m.Close()
 	spec := m.Spec()
-	if spec.Graph != "covariance" || spec.Filter.Name != "diffusion" || spec.Filter.Gamma != 2 || spec.Alpha != 0.9 ||
-		spec.HalfLife != 48*3600 || spec.Covariance != "full" || spec.DegreeRescale != 0.5 || spec.TrainUsers != 270 {
+	if spec.Graph != "covariance" || spec.Filter.Name != "diffusion" || spec.Filter.Gamma != 2 ||
+		spec.Alpha != 0.9 ||
+		spec.HalfLife != 48*3600 || spec.Covariance != "full" || spec.DegreeRescale != 0.5 ||
+		spec.TrainUsers != 270 {
 		t.Errorf("the flags did not reach the model: %+v", spec)
 	}
 	shown := mustRun(t, "model", "show", path)
@@ -82,19 +88,22 @@ func TestTrainShow(t *testing.T) {
 			t.Errorf("model show does not mention %q:\n%s", want, shown)
 		}
 	}
-	for _, key := range []string{"command", "data_hash", "gsimc_version", "seed", "solver_report", "trained_at"} {
+	for _, key := range []string{"command", "data_hash", "gsimc_version", "seed", "solver_report",
+		"trained_at"} {
 		if spec.Provenance[key] == "" {
 			t.Errorf("provenance lacks %s", key)
 		}
 	}
 }
 
-// With SOURCE_DATE_EPOCH, training twice gives the same file, and the model says that it is from then.
+// With SOURCE_DATE_EPOCH, training twice gives the same file, and the model says that it is from
+// then.
 func TestTrainIsReproducible(t *testing.T) {
 	events, path := smallModel(t)
 	var files [][]byte
 	for range 2 {
-		code, _, stderr := runCLI(t, []string{"SOURCE_DATE_EPOCH=1700000000"}, "train", "--data", events, "--out", path, "--rank", "16")
+		code, _, stderr := runCLI(t, []string{"SOURCE_DATE_EPOCH=1700000000"}, "train", "--data",
+			events, "--out", path, "--rank", "16")
 		if code != cli.ExitOK {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
@@ -107,12 +116,15 @@ func TestTrainIsReproducible(t *testing.T) {
 	if !bytes.Equal(files[0], files[1]) {
 		t.Error("the same training gave two different files")
 	}
-	if shown := mustRun(t, "model", "show", path); !strings.Contains(shown, "2023-11-14T22:13:20Z") {
+	if shown := mustRun(t, "model", "show", path); !strings.Contains(shown,
+		"2023-11-14T22:13:20Z") {
 		t.Errorf("the time of the training is not that of SOURCE_DATE_EPOCH:\n%s", shown)
 	}
 	for _, bad := range []string{"yesterday", "-1", "1.5", "253402300800"} {
-		code, _, stderr := runCLI(t, []string{"SOURCE_DATE_EPOCH=" + bad}, "train", "--data", events, "--out", path)
-		if code != cli.ExitUsage || !strings.Contains(stderr, `SOURCE_DATE_EPOCH: "`+bad+`", want whole seconds since 1970`) {
+		code, _, stderr := runCLI(t, []string{"SOURCE_DATE_EPOCH=" + bad}, "train", "--data",
+			events, "--out", path)
+		if code != cli.ExitUsage || !strings.Contains(stderr,
+			`SOURCE_DATE_EPOCH: "`+bad+`", want whole seconds since 1970`) {
 			t.Errorf("%s: exit code %d, stderr %q", bad, code, stderr)
 		}
 	}
@@ -130,10 +142,12 @@ func TestTrainSplit(t *testing.T) {
 	}
 	data, split := writeFile(t, "events.csv", rows), writeFile(t, "split.csv", roles)
 	out := filepath.Join(t.TempDir(), "m.gsimc")
-	if got := mustRun(t, "train", "--data", data, "--out", out, "--rank", "2"); !strings.Contains(got, "5 training, 0 validation") {
+	if got := mustRun(t, "train", "--data", data, "--out", out, "--rank",
+		"2"); !strings.Contains(got, "5 training, 0 validation") {
 		t.Errorf("of five users not all train:\n%s", got)
 	}
-	if got := mustRun(t, "train", "--data", data, "--out", out, "--rank", "2", "--split", split); !strings.Contains(got, "3 training, 1 validation") {
+	if got := mustRun(t, "train", "--data", data, "--out", out, "--rank", "2", "--split",
+		split); !strings.Contains(got, "3 training, 1 validation") {
 		t.Errorf("the split file was not followed:\n%s", got)
 	}
 }
@@ -141,27 +155,41 @@ func TestTrainSplit(t *testing.T) {
 // Bad input leaves no file behind and names what is wrong.
 func TestTrainRefuses(t *testing.T) {
 	dir := t.TempDir()
-	good := writeFile(t, "events.csv", "user_id,item_id,timestamp\na,x,1700000001\na,y,1700000002\nb,x,1700000003\n")
+	good := writeFile(t, "events.csv",
+		"user_id,item_id,timestamp\na,x,1700000001\na,y,1700000002\nb,x,1700000003\n")
 	for _, c := range []struct {
 		name string
 		args []string
 		want string
 	}{
-		{"absent", []string{"--data", filepath.Join(dir, "absent.csv")}, "--data: " + filepath.Join(dir, "absent.csv") + ": no such file"},
+		{"absent", []string{"--data", filepath.Join(dir, "absent.csv")}, "--data: " +
+			filepath.Join(dir, "absent.csv") + ": no such file"},
 		{"empty", []string{"--data", writeFile(t, "empty.csv", "")}, "empty.csv"},
-		{"no item column", []string{"--data", writeFile(t, "columns.csv", "user_id,thing\na,b\n")}, "--item-column"},
-		{"bad time", []string{"--data", writeFile(t, "time.csv", "user_id,item_id,timestamp\na,x,noon\n")}, "time.csv:2: column timestamp"},
-		{"rank above items", []string{"--data", good, "--rank", "3"}, "--rank: 3 is above the number of items 2"},
-		{"split lacks users", []string{"--data", good, "--rank", "1", "--split", writeFile(t, "split.csv", "user_id,role\nz,train\n")}, "split"},
-		{"folder as output", []string{"--data", good, "--rank", "1", "--out", dir}, "is a directory"},
-		{"no such folder", []string{"--data", good, "--rank", "1", "--out", filepath.Join(dir, "no", "m.gsimc")}, "--out: cannot write to the folder " + filepath.Join(dir, "no") + ": no such file or directory: make it"},
-		{"weights", []string{"--data", writeFile(t, "w.csv", "user_id,item_id,w\na,x,5000\na,y,1\n"), "--rank", "1", "--weight-column", "w"}, `--weight-column: the weight of user "a" and item "x" is 5000, want a number above 0 and at most 1000`},
+		{"no item column", []string{"--data", writeFile(t, "columns.csv", "user_id,thing\na,b\n")},
+			"--item-column"},
+		{"bad time", []string{"--data", writeFile(t, "time.csv",
+			"user_id,item_id,timestamp\na,x,noon\n")}, "time.csv:2: column timestamp"},
+		{"rank above items", []string{"--data", good, "--rank", "3"},
+			"--rank: 3 is above the number of items 2"},
+		{"split lacks users", []string{"--data", good, "--rank", "1", "--split",
+			writeFile(t, "split.csv", "user_id,role\nz,train\n")}, "split"},
+		{"folder as output", []string{"--data", good, "--rank", "1", "--out", dir},
+			"is a directory"},
+		{"no such folder", []string{"--data", good, "--rank", "1", "--out",
+			filepath.Join(dir, "no", "m.gsimc")}, "--out: cannot write to the folder " +
+			filepath.Join(dir, "no") + ": no such file or directory: make it"},
+		{"weights", []string{"--data", writeFile(t, "w.csv",
+			"user_id,item_id,w\na,x,5000\na,y,1\n"), "--rank", "1", "--weight-column", "w"},
+			`--weight-column: the weight of user "a" and item "x" is 5000, ` +
+				`want a number above 0 and at most 1000`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			args := append([]string{"train", "--out", filepath.Join(dir, "m.gsimc")}, c.args...)
 			code, stdout, stderr := runCLI(t, nil, args...)
-			if code == cli.ExitOK || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 || stdout != "" {
-				t.Errorf("exit code %d, stderr %q, stdout %q; want %q", code, stderr, stdout, c.want)
+			if code == cli.ExitOK || !strings.Contains(stderr, c.want) ||
+				strings.Count(stderr, "\n") != 1 || stdout != "" {
+				t.Errorf("exit code %d, stderr %q, stdout %q; want %q", code, stderr, stdout,
+					c.want)
 			}
 		})
 	}
@@ -173,7 +201,8 @@ func TestTrainRefuses(t *testing.T) {
 
 func TestEvaluate(t *testing.T) {
 	events, _ := smallModel(t)
-	args := []string{"evaluate", "--data", events, "--rank", "16", "--methods", "popularity,gs-imc,bgs-online random-walk,mrfcf,ease-forgetting"}
+	args := []string{"evaluate", "--data", events, "--rank", "16", "--methods",
+		"popularity,gs-imc,bgs-online random-walk,mrfcf,ease-forgetting"}
 	table := mustRun(t, args...)
 	var got struct {
 		Users  struct{ Train, Validation, Test int }
@@ -187,10 +216,12 @@ func TestEvaluate(t *testing.T) {
 	if err := json.Unmarshal([]byte(mustRun(t, append(args, "--json")...)), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Users.Train != 240 || got.Users.Validation != 30 || got.Users.Test != 30 || got.Items != 120 || got.Rank != 16 {
+	if got.Users.Train != 240 || got.Users.Validation != 30 || got.Users.Test != 30 ||
+		got.Items != 120 || got.Rank != 16 {
 		t.Errorf("head is %+v, want 240, 30 and 30 users, 120 items and rank 16", got)
 	}
-	methods, err := evaluate.ParseMethods("popularity,gs-imc,bgs-online random-walk,mrfcf,ease-forgetting")
+	methods, err := evaluate.ParseMethods("popularity,gs-imc,bgs-online " +
+		"random-walk,mrfcf,ease-forgetting")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +230,8 @@ func TestEvaluate(t *testing.T) {
 	}
 	for _, m := range methods {
 		figures := got.Methods[m.Name()]
-		if figures["hr@100"] < figures["hr@10"] || figures["hr@100"] <= 0 || figures["hr@100"] > 1 || figures["hr@10 stderr"] <= 0 {
+		if figures["hr@100"] < figures["hr@10"] || figures["hr@100"] <= 0 ||
+			figures["hr@100"] > 1 || figures["hr@10 stderr"] <= 0 {
 			t.Errorf("%s: figures %v", m.Name(), figures)
 		}
 		if !strings.Contains(table, m.Name()) {

@@ -20,11 +20,13 @@ func TestTrainPlan(t *testing.T) {
 		flags, stages []string
 		missing       string
 	}{
-		{nil, []string{"reading", "graph", "eigenvectors", "dynamics: sums", "dynamics: regression", "dynamics: noise", "model file", "total", "there is"}, "nothing"},
+		{nil, []string{"reading", "graph", "eigenvectors", "dynamics: sums", "dynamics: regression",
+			"dynamics: noise", "model file", "total", "there is"}, "nothing"},
 		{[]string{"--no-deviation"}, []string{"dynamics: sums"}, "dynamics: noise"},
 		{[]string{"--preset", "paper"}, []string{"eigenvectors", "model file"}, "dynamics"},
 	} {
-		out := mustRun(t, append([]string{"train", "--data", events, "--plan", "--rank", "16"}, c.flags...)...)
+		out := mustRun(t, append([]string{"train", "--data", events, "--plan", "--rank", "16"},
+			c.flags...)...)
 		for _, stage := range c.stages {
 			if !strings.Contains(out, "  "+stage) {
 				t.Errorf("%v: no stage %q in the plan:\n%s", c.flags, stage, out)
@@ -46,8 +48,10 @@ func TestTrainPlan(t *testing.T) {
 func TestTrainRefusesWhatDoesNotFit(t *testing.T) {
 	events, _ := smallModel(t)
 	out := filepath.Join(t.TempDir(), "model.gsimc")
-	code, _, stderr := runCLI(t, nil, "train", "--data", events, "--out", out, "--rank", "16", "--memory-limit", "4MiB")
-	for _, want := range []string{"the training needs about ", " of memory, in the stage ", "and there are 4.0 MiB", "--rank", "--memory-limit"} {
+	code, _, stderr := runCLI(t, nil, "train", "--data", events, "--out", out, "--rank", "16",
+		"--memory-limit", "4MiB")
+	for _, want := range []string{"the training needs about ", " of memory, in the stage ",
+		"and there are 4.0 MiB", "--rank", "--memory-limit"} {
 		if !strings.Contains(stderr, want) {
 			t.Errorf("the error does not say %q: %s", want, stderr)
 		}

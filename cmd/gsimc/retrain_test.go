@@ -41,8 +41,9 @@ func (p *serverProcess) metrics(t *testing.T) map[string]float64 {
 	return found
 }
 
-// TestServeRetrains starts a server on the model of another catalogue, streams events to it, and waits until it has taught itself better;
-// and one on a good model whose store has too little to learn from, which keeps what it has.
+// TestServeRetrains starts a server on the model of another catalogue, streams events to it, and
+// waits until it has taught itself better; and one on a good model whose store has too little to
+// learn from, which keeps what it has.
 func TestServeRetrains(t *testing.T) {
 	events, right := smallModel(t)
 	dir := t.TempDir()
@@ -54,7 +55,8 @@ func TestServeRetrains(t *testing.T) {
 	start := func(t *testing.T, model string, users, most int, flags ...string) *serverProcess {
 		data := filepath.Join(t.TempDir(), "state")
 		p := startServe(t, model, data)
-		execute(t, "observe", "--data", firstEvents(t, events, users, most, laterYears), "--server", p.GRPC)
+		execute(t, "observe", "--data", firstEvents(t, events, users, most, laterYears), "--server",
+			p.GRPC)
 		if m := p.metrics(t); m[`gsimc_retrain_total{outcome="swapped"}`] != 0 || len(m) < 5 {
 			t.Errorf("without --retrain-every: %v", m)
 		}
@@ -70,10 +72,12 @@ func TestServeRetrains(t *testing.T) {
 			m[`gsimc_retrain_recall{model="new"}`] <= m[`gsimc_retrain_recall{model="old"}`] {
 			t.Errorf("the metrics of retraining are %v", m)
 		}
-		if m[`gsimc_online_rank_count{model="serving"}`] != 1 || m[`gsimc_online_rank_count{model="shadow"}`] != 1 {
+		if m[`gsimc_online_rank_count{model="serving"}`] != 1 ||
+			m[`gsimc_online_rank_count{model="shadow"}`] != 1 {
 			t.Errorf("the metrics of live quality are %v", m)
 		}
-		p.awaitLog(t, "not retrained: too few new events", 1) // the new model has seen what there is
+		// the new model has seen what there is
+		p.awaitLog(t, "not retrained: too few new events", 1)
 		p.mustStop(t)
 		if after := provenance(t, wrong, "data_hash"); after == before {
 			t.Error("the model file is the old one")
@@ -107,17 +111,18 @@ func observeOnceMore(t *testing.T, p *serverProcess, events string) {
 		fresh++
 	}
 	execute(t, "observe", "--user", d.Users[0], "--item", d.Items[fresh], "--server", p.GRPC)
-	for deadline := time.Now().Add(20 * time.Second); p.metrics(t)[`gsimc_online_rank_count{model="shadow"}`] == 0; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the event was not measured")
-		}
+	if !eventually(20*time.Second, func() bool {
+		return p.metrics(t)[`gsimc_online_rank_count{model="shadow"}`] > 0
+	}) {
+		t.Fatal("the event was not measured")
 	}
 }
 
 // laterYears makes events newer than those that a model knows.
 const laterYears = 2
 
-// firstEvents writes the first events of the first users of a file to another, as of some years later.
+// firstEvents writes the first events of the first users of a file to another, as of some years
+// later.
 func firstEvents(t *testing.T, path string, users, events, years int) string {
 	t.Helper()
 	d, _, err := dataset.Read([]string{path}, dataset.Options{})
@@ -127,13 +132,15 @@ func firstEvents(t *testing.T, path string, users, events, years int) string {
 	text := "user_id,item_id,timestamp\n"
 	for u, user := range d.Users[:users] {
 		for j := d.Ptr[u]; j < min(d.Ptr[u]+int64(events), d.Ptr[u+1]); j++ {
-			text += fmt.Sprintf("%s,%s,%d\n", user, d.Items[d.Item[j]], d.Time[j]+int64(years)*365*86400)
+			text += fmt.Sprintf("%s,%s,%d\n", user, d.Items[d.Item[j]],
+				d.Time[j]+int64(years)*365*86400)
 		}
 	}
 	return writeFile(t, "first.csv", text)
 }
 
-// wantKept waits for a retraining with that outcome and log, and checks that the server goes on with the model of the file.
+// wantKept waits for a retraining with that outcome and log, and checks that the server goes on
+// with the model of the file.
 func wantKept(t *testing.T, p *serverProcess, path, outcome, log string) map[string]float64 {
 	t.Helper()
 	before, err := os.ReadFile(path)
@@ -142,7 +149,8 @@ func wantKept(t *testing.T, p *serverProcess, path, outcome, log string) map[str
 	}
 	p.awaitLog(t, log, 1)
 	m := p.metrics(t)
-	if m[`gsimc_retrain_total{outcome="`+outcome+`"}`] == 0 || m[`gsimc_retrain_total{outcome="swapped"}`] != 0 {
+	if m[`gsimc_retrain_total{outcome="`+outcome+`"}`] == 0 ||
+		m[`gsimc_retrain_total{outcome="swapped"}`] != 0 {
 		t.Errorf("the metrics are %v", m)
 	}
 	if strings.Contains(p.log.String(), "model loaded") {

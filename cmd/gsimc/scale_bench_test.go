@@ -28,10 +28,14 @@ func BenchmarkManyUsers(b *testing.B) {
 	dir := b.TempDir()
 	model := filepath.Join(dir, "model.gsimc")
 	data := filepath.Join(dir, "events.csv.gz")
-	benchCLI(b, "generate", "--users", "20000", "--items", "20000", "--events", "1000000", "--seed", "1", "--out", data)
+	benchCLI(b, "generate", "--users", "20000", "--items", "20000", "--events", "1000000", "--seed",
+		"1", "--out", data)
 	benchCLI(b, "train", "--data", data, "--out", model, "--rank", "128")
 	for _, users := range []int{100_000, 400_000} {
-		b.Run(fmt.Sprintf("users=%d", users), func(b *testing.B) { benchmarkManyUsers(b, model, users) })
+		b.Run(fmt.Sprintf("users=%d", users), func(b *testing.B) {
+			benchmarkManyUsers(b, model,
+				users)
+		})
 	}
 }
 
@@ -39,7 +43,8 @@ func benchmarkManyUsers(b *testing.B, model string, users int) {
 	const eventsPerUser, streams, requests = 20, 4, 5_000
 	dir := b.TempDir()
 	for i := range b.N {
-		server := startServe(b, model, filepath.Join(dir, strconv.Itoa(i)), "--state-cache", "64MiB")
+		server := startServe(b, model, filepath.Join(dir, strconv.Itoa(i)), "--state-cache",
+			"64MiB")
 		conn := server.client(b)
 		memory := watchRSS(server.PID())
 
@@ -47,7 +52,8 @@ func benchmarkManyUsers(b *testing.B, model string, users int) {
 		var wg sync.WaitGroup
 		for s := range streams {
 			wg.Go(func() {
-				acked, err := streamEvents(b.Context(), conn, manyUsersEvents(s*users/streams, (s+1)*users/streams, eventsPerUser), nil)
+				acked, err := streamEvents(b.Context(), conn,
+					manyUsersEvents(s*users/streams, (s+1)*users/streams, eventsPerUser), nil)
 				if err != nil {
 					b.Errorf("stream %d: %d events acknowledged, then: %v", s, acked, err)
 				}
@@ -63,7 +69,8 @@ func benchmarkManyUsers(b *testing.B, model string, users int) {
 		for r := range latency {
 			user := &pb.RecommendRequest_UserId{UserId: manyUsersID(rng.IntN(users))}
 			begin := time.Now()
-			if _, err := client.Recommend(b.Context(), &pb.RecommendRequest{Subject: user}); err != nil {
+			if _, err := client.Recommend(b.Context(),
+				&pb.RecommendRequest{Subject: user}); err != nil {
 				b.Fatal(err)
 			}
 			latency[r] = time.Since(begin)
@@ -80,7 +87,8 @@ func benchmarkManyUsers(b *testing.B, model string, users int) {
 
 func benchCLI(b *testing.B, args ...string) {
 	b.Helper()
-	if code := run(append([]string{"--quiet"}, args...), strings.NewReader(""), os.Stderr, os.Stderr, nil); code != cli.ExitOK {
+	if code := run(append([]string{"--quiet"}, args...), strings.NewReader(""), os.Stderr,
+		os.Stderr, nil); code != cli.ExitOK {
 		b.Fatalf("gsimc %s: exit code %d", args[0], code)
 	}
 }
@@ -94,7 +102,8 @@ func manyUsersEvents(first, end, perUser int) []*pb.Event {
 	events := make([]*pb.Event, 0, (end-first)*perUser)
 	for j := range perUser {
 		for u := first; u < end; u++ {
-			events = append(events, &pb.Event{EventId: strconv.Itoa(j), UserId: manyUsersID(u), ItemId: fmt.Sprintf("i%05d", rng.IntN(20000))})
+			events = append(events, &pb.Event{EventId: strconv.Itoa(j), UserId: manyUsersID(u),
+				ItemId: fmt.Sprintf("i%05d", rng.IntN(20000))})
 		}
 	}
 	return events

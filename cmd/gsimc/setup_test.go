@@ -9,7 +9,8 @@ import (
 	"github.com/gsimc/gsimc/server"
 )
 
-// `config print` names each value and where it is from, and its output is a file that gives the same values.
+// `config print` names each value and where it is from, and its output is a file that gives the
+// same values.
 func TestConfigPrint(t *testing.T) {
 	file := writeFile(t, "gsimc.yaml", "drain-delay: 7s\nevent-weight:\n  view: 0.2\n  buy: 3\n")
 	env := []string{"GSIMC_STATE_CACHE=1GiB", "GSIMC_CONFIG=" + file}
@@ -18,22 +19,26 @@ func TestConfigPrint(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	for _, want := range []string{
-		"state-cache: 1GiB # GSIMC_STATE_CACHE\n", "drain-delay: 7s # " + file + "\n", "drain-timeout: 25s # default\n",
+		"state-cache: 1GiB # GSIMC_STATE_CACHE\n", "drain-delay: 7s # " + file + "\n",
+		"drain-timeout: 25s # default\n",
 		`event-weight: "view=0.2,buy=3" # ` + file, "# model: not set\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
-	_, again, stderr := runCLI(t, nil, "config", "print", "serve", "--config", writeFile(t, "printed.yaml", out))
+	_, again, stderr := runCLI(t, nil, "config", "print", "serve", "--config",
+		writeFile(t, "printed.yaml", out))
 	if values(again) != values(out) {
-		t.Errorf("the file of the output gives other values (%s):\n%s\nwant\n%s", stderr, again, out)
+		t.Errorf("the file of the output gives other values (%s):\n%s\nwant\n%s", stderr, again,
+			out)
 	}
 	if code, _, stderr := runCLI(t, nil, "config", "print", "nosuch"); code != cli.ExitUsage {
 		t.Errorf("a command that does not exist: exit code %d, %s", code, stderr)
 	}
 	code, _, stderr = runCLI(t, []string{"GSIMC_DRAIN_DELAY=soon"}, "config", "print", "serve")
-	if code != cli.ExitFailure || !strings.Contains(stderr, "--drain-delay: ") || !strings.Contains(stderr, "(from GSIMC_DRAIN_DELAY)") {
+	if code != cli.ExitFailure || !strings.Contains(stderr, "--drain-delay: ") ||
+		!strings.Contains(stderr, "(from GSIMC_DRAIN_DELAY)") {
 		t.Errorf("a value that does not fit: exit code %d, %s", code, stderr)
 	}
 }
@@ -53,8 +58,10 @@ func TestServeDefaults(t *testing.T) {
 	_, out, _ := runCLI(t, nil, "config", "print", "serve")
 	d := server.DefaultConfig()
 	for _, want := range []string{
-		`listen: "` + d.Listen + `"`, "state-cache: " + cli.ByteSize(d.StateCacheBytes).String(), "extend-every: " + cli.DurationText(d.ExtendEvery),
-		"max-connection-age: " + cli.DurationText(d.MaxConnectionAge), "estimator: " + string(d.Estimator),
+		`listen: "` + d.Listen + `"`, "state-cache: " + cli.ByteSize(d.StateCacheBytes).String(),
+		"extend-every: " + cli.DurationText(d.ExtendEvery),
+		"max-connection-age: " + cli.DurationText(d.MaxConnectionAge), "estimator: " +
+			string(d.Estimator),
 	} {
 		if !strings.Contains(out, "\n"+want+" # default\n") {
 			t.Errorf("no %q in\n%s", want, out)
@@ -88,7 +95,8 @@ func TestComplete(t *testing.T) {
 	if _, out, _ := runCLI(t, nil, "complete", "--", "train", "--data"); out != "" {
 		t.Errorf("the name of a file is completed by %q", out)
 	}
-	for shell, check := range map[string][]string{"bash": {"-n"}, "zsh": {"-n"}, "fish": {"--no-execute"}} {
+	for shell, check := range map[string][]string{"bash": {"-n"}, "zsh": {"-n"},
+		"fish": {"--no-execute"}} {
 		_, script, _ := runCLI(t, nil, "completion", shell)
 		if !strings.Contains(script, "gsimc complete -- ") {
 			t.Errorf("%s: %q", shell, script)

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestServeStartsWithSlack asks the kernel for the slack of a server's first thread, and looks for traces of how it came there.
+// TestServeStartsWithSlack asks the kernel for the slack of a server's first thread, and looks for
+// traces of how it came there.
 func TestServeStartsWithSlack(t *testing.T) {
 	_, model := smallModel(t)
 	p := startServe(t, model, t.TempDir())
@@ -26,7 +27,9 @@ func TestServeStartsWithSlack(t *testing.T) {
 	if got := strings.TrimSpace(string(slack)); got != fmt.Sprint(time.Millisecond.Nanoseconds()) {
 		t.Errorf("the slack is %s ns, want that of a millisecond", got)
 	}
-	if args, err := os.ReadFile(process + "cmdline"); err != nil || !strings.HasPrefix(string(args), p.Path()+"\x00serve\x00") {
-		t.Errorf("the arguments are %q, %v; want those that the process was started with", args, err)
+	if args, err := os.ReadFile(process + "cmdline"); err != nil ||
+		!strings.HasPrefix(string(args), p.Path()+"\x00serve\x00") {
+		t.Errorf("the arguments are %q, %v; want those that the process was started with", args,
+			err)
 	}
 }

@@ -31,7 +31,8 @@ func TestTune(t *testing.T) {
 		t.Errorf("%d lines of trials, there were %d", after, before)
 	}
 	split := writeFile(t, "split.csv", "user_id,role\n")
-	if code, _, stderr := runCLI(t, nil, append(args, "--seed", "2")...); code == cli.ExitOK || !strings.Contains(stderr, tune.ErrOtherTrials.Error()) {
+	if code, _, stderr := runCLI(t, nil, append(args, "--seed", "2")...); code == cli.ExitOK ||
+		!strings.Contains(stderr, tune.ErrOtherTrials.Error()) {
 		t.Errorf("another seed: exit code %d, stderr %q", code, stderr)
 	}
 	if code, _, _ := runCLI(t, nil, append(args, "--split", split)...); code == cli.ExitOK {

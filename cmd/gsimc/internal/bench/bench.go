@@ -21,8 +21,8 @@ import (
 // Cmd is `gsimc bench`.
 type Cmd struct {
 	Scenario string `group:"What:" enum:"all,latency,throughput,observe,stream,mixed,visibility," default:"" help:"all, latency, throughput, observe, stream, mixed or visibility. Default: all."`
-	Sweep    string `group:"What:" enum:"n,k,history,clients,users," default:"" help:"How the cost of Recommend grows with one thing instead: n (items), k (rank), history (events in the request), clients or users (in the store)."`
-	At       []int  `group:"What:" placeholder:"X,..." help:"Points of the sweep, ascending. Default: such as fit the axis."`
+	Sweep    string `group:"What:" enum:"n,k,history,clients,users," default:"" help:"Measure how the cost of Recommend grows with n (items), k (rank), history (events in the request), clients or users (in the store), instead of a scenario."`
+	At       []int  `group:"What:" placeholder:"X,..." help:"Points of the sweep, ascending. Default: a list for each axis."`
 	JSON     string `group:"What:" name:"json" placeholder:"FILE" help:"Write the report here too, as JSON."`
 	benchTarget
 	benchTraffic
@@ -31,7 +31,7 @@ type Cmd struct {
 
 // benchTarget chooses the server and its model.
 type benchTarget struct {
-	Server string `group:"Server:" placeholder:"HOST:PORT" help:"A server that runs on this machine and serves --model; it keeps the events that are sent to it, of users named bench-0000000 and up. Default: one is started, with its store in a temporary folder."`
+	Server string `group:"Server:" placeholder:"HOST:PORT" help:"A running server on this machine that serves --model. It keeps the events of the bench, on users bench-0000000 and up. Default: the bench starts one on a temporary folder."`
 	Model  string `group:"Server:" placeholder:"FILE" help:"Model file to serve. Default: a random one is generated."`
 	Items  *int   `group:"Server:" help:"Items of the generated model, n. Default: 20000."`
 	Rank   *int   `group:"Server:" help:"Rank of the generated model, k. Default: 256; in a sweep over n, 64."`
@@ -40,26 +40,26 @@ type benchTarget struct {
 
 // benchTraffic chooses the requests.
 type benchTraffic struct {
-	Users   int `group:"Traffic:" default:"10000" help:"Users who are in the store when the measurement begins."`
-	Events  int `group:"Traffic:" default:"20" help:"Events of each of them."`
+	Users   int `group:"Traffic:" default:"10000" help:"Users in the store before the measurement."`
+	Events  int `group:"Traffic:" default:"20" help:"Events of each of these users."`
 	Page    int `group:"Traffic:" default:"100" help:"Items to ask for, 1 to 1000."`
-	History int `group:"Traffic:" default:"0" help:"Events of a history that a Recommend carries, up to 1000, instead of naming a user."`
+	History int `group:"Traffic:" default:"0" help:"Events of the history that a Recommend carries instead of a user id, up to 1000. 0: it names a user."`
 	Allow   int `group:"Traffic:" default:"0" help:"Items on the allow-list of a Recommend, up to 10000. 0: no list."`
-	Deny    int `group:"Traffic:" default:"0" help:"Items on the deny-list of a Recommend, likewise."`
+	Deny    int `group:"Traffic:" default:"0" help:"Items on the deny-list of a Recommend, up to 10000. 0: no list."`
 
-	Packed bool `group:"Traffic:" help:"Ask for lists as arrays, which are shorter."`
+	Packed bool `group:"Traffic:" help:"Ask for lists as arrays: shorter messages."`
 
 	ObserveShare float64 `group:"Traffic:" default:"0.1" help:"Share of Observe in the mixed scenario."`
 	StreamShare  float64 `group:"Traffic:" default:"0" help:"Share of streamed events in the mixed scenario; the rest is Recommend."`
 	Batch        int     `group:"Traffic:" default:"100" help:"Streamed events in a message of the stream scenario, 1 to 1000."`
-	Seed         uint64  `group:"Traffic:" default:"1" help:"Seed of all that is drawn."`
+	Seed         uint64  `group:"Traffic:" default:"1" help:"Seed of the random numbers."`
 }
 
 // benchLoad says how much is sent and for how long.
 type benchLoad struct {
 	Connections int           `group:"Load:" default:"4" help:"Connections to the server."`
-	InFlight    *int          `group:"Load:" help:"Requests in flight in closed loops. Default: 64 of Observe, 16 for visibility, else 32."`
-	Load        *cli.Percent  `group:"Load:" placeholder:"PERCENT" help:"Rate of the open loop of the mixed scenario, as a share of what its closed loop reaches. Default: 70%."`
+	InFlight    *int          `group:"Load:" help:"Requests in flight in closed loops. Default: 64 for observe, 16 for visibility, 32 otherwise."`
+	Load        *cli.Percent  `group:"Load:" placeholder:"PERCENT" help:"Rate of the open loop of the mixed scenario, as a share of the rate of its closed loop. Default: 70%."`
 	Rate        float64       `group:"Load:" default:"0" help:"Rate of the open loop in requests a second, instead of --load."`
 	Timeout     time.Duration `group:"Load:" default:"1s" help:"Deadline of a request."`
 	Warmup      time.Duration `group:"Load:" default:"500ms" help:"Time before each measurement."`
@@ -69,19 +69,20 @@ type benchLoad struct {
 
 // Help is the manual under the flags.
 func (Cmd) Help() string {
-	return `Measures a real server over gRPC, in a process of its own, and prints minimum, median and maximum over the repetitions. ` +
-		`Beside it runs a bare gRPC echo of the same messages, again in a process of its own, for the ratios.
+	return `Starts a server, measures it over gRPC and prints minimum, median and maximum over the
+repetitions. A bare gRPC echo of the same messages runs beside it, for comparison. Both are
+processes of their own.
 
-  latency     one Recommend in flight: server, echo, and the search alone in this process, in a loop and after pauses
-  throughput  Recommend with 32 in flight, server and echo
-  mixed       Recommend and events in an open loop at --load of the maximum: arrivals are random, and a
-              latency counts from the time at which the request should have been sent
-  visibility  from sending an Observe to a Recommend that shows it, and that none fails to
-  observe     durable Observe with 64 in flight, server and echo
+  latency     one Recommend in flight: server, echo, and the search alone in this process
+  throughput  Recommend with 32 in flight: server and echo
+  mixed       Recommend and events that arrive at random, at --load of the maximum rate;
+              a latency counts from the time at which the request was due
+  visibility  from sending an event to the first list that shows it
+  observe     durable Observe with 64 in flight: server and echo
   stream      durable streamed events at full speed
 
-Users and items are drawn from a Zipf law. The server takes its other settings from the environment (GSIMC_STATE_CACHE, ` +
-		`GSIMC_CPU, ...). An interrupt ends the run and prints what was measured.
+Users and items follow a Zipf distribution. Other settings of the server come from the
+environment, such as GSIMC_STATE_CACHE. An interrupt ends the run and prints the figures so far.
 
   gsimc bench --scenario latency --items 20000 --rank 256 --json latency.json
   gsimc bench --sweep n --json n.json`
@@ -107,7 +108,9 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 	ctx, stop := cli.InterruptContext()
 	defer stop()
 	report := &loadtest.Report{
-		Schema: loadtest.Schema, Machine: loadtest.ThisMachine(a.Version, vec.KernelName()), Date: time.Now().UTC().Truncate(time.Second),
+		Schema:  loadtest.Schema,
+		Machine: loadtest.ThisMachine(a.Version, vec.KernelName()),
+		Date:    time.Now().UTC().Truncate(time.Second),
 		Command: c.command(),
 	}
 	p := a.Progress()
@@ -139,7 +142,9 @@ func (c *Cmd) interrupted(report *loadtest.Report) error {
 }
 
 // measure fills in the report, as far as it comes.
-func (c *Cmd) measure(ctx context.Context, p progress.Progress, report *loadtest.Report) (err error) {
+func (c *Cmd) measure(
+	ctx context.Context, p progress.Progress, report *loadtest.Report,
+) (err error) {
 	dir, err := os.MkdirTemp("", "gsimc-bench-")
 	if err != nil {
 		return err
@@ -157,8 +162,8 @@ func (c *Cmd) measure(ctx context.Context, p progress.Progress, report *loadtest
 func (c *Cmd) command() string {
 	line := []string{"gsimc bench"}
 	add := func(flag string, value any) { line = append(line, "--"+flag, fmt.Sprint(value)) }
-	// What is 0 or empty by default, or has its own default for each scenario, is named only if it
-	// is something else.
+	// Flags that are 0 or empty by default, or whose default depends on the scenario, are named only
+	// if they differ from it.
 	some := func(flag string, value any, is bool) {
 		if is {
 			add(flag, value)

@@ -19,7 +19,8 @@ func TestBenchModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		if m.NumItems() != 500 || m.Rank() != 16 || m.HasVariance() != learned {
-			t.Errorf("%d items, rank %d, variance %v, want 500, 16, %v", m.NumItems(), m.Rank(), m.HasVariance(), learned)
+			t.Errorf("%d items, rank %d, variance %v, want 500, 16, %v", m.NumItems(), m.Rank(),
+				m.HasVariance(), learned)
 		}
 		if err := m.Close(); err != nil {
 			t.Error(err)
@@ -29,7 +30,8 @@ func TestBenchModel(t *testing.T) {
 
 func BenchmarkBenchModel(b *testing.B) {
 	for b.Loop() {
-		if err := writeBenchModel(filepath.Join(b.TempDir(), "m"), 20000, 256, true, 1); err != nil {
+		if err := writeBenchModel(filepath.Join(b.TempDir(), "m"), 20000, 256, true,
+			1); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -69,9 +69,13 @@ func (b *bench) scenarios(ctx context.Context, which string) (err error) {
 		run  func(context.Context) error
 	}{
 		{"latency", suite.Latency},
-		{"throughput", func(ctx context.Context) error { return suite.Throughput(ctx, cli.Given(b.InFlight, benchInFlight)) }},
+		{"throughput", func(ctx context.Context) error {
+			return suite.Throughput(ctx, cli.Given(b.InFlight, benchInFlight))
+		}},
 		{"mixed", func(ctx context.Context) error {
-			return suite.Mixed(ctx, loadtest.Load{Rate: b.Rate, Share: share, InFlight: cli.Given(b.InFlight, benchInFlight)})
+			return suite.Mixed(ctx, loadtest.Load{
+				Rate: b.Rate, Share: share, InFlight: cli.Given(b.InFlight, benchInFlight),
+			})
 		}},
 		{"visibility", func(ctx context.Context) error {
 			return suite.Visibility(ctx, cli.Given(b.InFlight, benchVisibilityInFlight))
@@ -93,7 +97,8 @@ func (b *bench) scenarios(ctx context.Context, which string) (err error) {
 // suite returns the measurements of a server, with the flags' traffic and times.
 func (b *bench) suite(s *subject) *loadtest.Suite {
 	suite := &loadtest.Suite{
-		Server: s.client, Traffic: b.traffic(s), Warmup: b.Warmup, Duration: b.Duration, Timeout: b.Timeout,
+		Server: s.client, Traffic: b.traffic(s), Timeout: b.Timeout,
+		Warmup: b.Warmup, Duration: b.Duration,
 		Repetitions: b.Repetitions, Progress: b.showProgress,
 	}
 	if s.child != nil {
@@ -106,7 +111,8 @@ func (b *bench) suite(s *subject) *loadtest.Suite {
 
 func (b *bench) traffic(s *subject) loadtest.Traffic {
 	return loadtest.Traffic{
-		Items: s.items, Users: b.Users, Page: b.Page, History: b.History, Allow: b.Allow, Deny: b.Deny, Packed: b.Packed,
+		Items: s.items, Users: b.Users, Page: b.Page, History: b.History, Allow: b.Allow,
+		Deny: b.Deny, Packed: b.Packed,
 		Observe: b.ObserveShare, Stream: b.StreamShare, Seed: b.Seed,
 	}
 }
@@ -126,7 +132,8 @@ func (b *bench) generate(n, k int) (string, error) {
 	b.progress.Begin(b.stage, progress.Steps)
 	path := filepath.Join(b.dir, fmt.Sprintf("n%d-k%d.gsimc", n, k))
 	preset := cmp.Or(b.Preset, "learned")
-	b.note("The models are generated, not trained: random bases with %s dynamics. A scan of a trained basis can skip more.", preset)
+	b.note("The models are generated, not trained: random bases with %s dynamics. A scan of a "+
+		"trained basis can skip more.", preset)
 	return path, writeBenchModel(path, n, k, preset == "learned", b.Seed)
 }
 
@@ -135,7 +142,8 @@ func (b *bench) load(ctx context.Context, s *subject, first, end int) error {
 	b.stage = fmt.Sprintf("loading users %d to %d", first, end)
 	b.progress.Begin(b.stage, progress.Rows)
 	t := b.traffic(s)
-	err := s.client.Preload(ctx, &t, first, end, b.Events, func(done, total int) { b.progress.Update(int64(done), int64(total)) })
+	err := s.client.Preload(ctx, &t, first, end, b.Events,
+		func(done, total int) { b.progress.Update(int64(done), int64(total)) })
 	if err != nil {
 		return fmt.Errorf("loading users: %w", err)
 	}

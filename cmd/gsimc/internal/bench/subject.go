@@ -51,10 +51,12 @@ func (b *bench) attach(s *subject, path string) (err error) {
 			return err
 		}
 	} else {
-		state := filepath.Join(b.dir, fmt.Sprintf("state-%d-%d", s.model.NumItems(), s.model.Rank()))
-		if s.child, err = child.Self("serve", "--model", path, "--store", "pebble", "--data-dir", state, "--listen", "127.0.0.1:0",
-			"--ops-listen", "127.0.0.1:0", "--drain-delay", "0s", "--max-connection-age", "24h", "--log-format", "json",
-			"--log-level", "info"); err != nil {
+		state := fmt.Sprintf("state-%d-%d", s.model.NumItems(), s.model.Rank())
+		if s.child, err = child.Self("serve", "--model", path,
+			"--store", "pebble", "--data-dir", filepath.Join(b.dir, state),
+			"--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
+			"--drain-delay", "0s", "--max-connection-age", "24h",
+			"--log-format", "json", "--log-level", "info"); err != nil {
 			return err
 		}
 		s.address = s.child.GRPC
@@ -106,7 +108,8 @@ func sameModel(address, version string) error {
 			return err
 		}
 		if got := status.GetModel().GetVersion(); got != version {
-			return cli.Flagf("--model", "the file has version %s, but the server at %s serves %s: give the file that it serves", version, address, got)
+			return cli.Flagf("--model", "the file has version %s, but the server at %s serves "+
+				"%s: give the file that it serves", version, address, got)
 		}
 		return nil
 	})
@@ -149,7 +152,8 @@ func (b *bench) startEcho(ctx context.Context, s *subject) (echo *subject, err e
 		return nil, err
 	}
 	echo = &subject{}
-	if echo.child, err = child.Self("bench-echo", "--list", list, "--observed", observed); err != nil {
+	echo.child, err = child.Self("bench-echo", "--list", list, "--observed", observed)
+	if err != nil {
 		return nil, err
 	}
 	if echo.client, err = loadtest.Dial(echo.child.GRPC, b.Connections); err != nil {

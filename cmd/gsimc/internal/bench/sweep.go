@@ -18,11 +18,13 @@ type sweepAxis struct {
 }
 
 var sweeps = map[string]sweepAxis{
-	"n":       {"items", 2, 100_000_000, []int{10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000}},
+	"n": {"items", 2, 100_000_000, []int{10_000, 20_000, 50_000, 100_000, 200_000, 500_000,
+		1_000_000, 2_000_000}},
 	"k":       {"rank", 1, 100_000, []int{64, 128, 256, 512, 1024}},
 	"history": {"events in the request", 1, 1000, []int{1, 3, 10, 30, 100, 300, 1000}},
 	"clients": {"clients", 1, 10_000, []int{1, 2, 4, 8, 16, 32, 64, 128, 256}},
-	"users":   {"users in the store", 1, maxBenchUsers, []int{10_000, 30_000, 100_000, 300_000, 1_000_000}},
+	"users": {"users in the store", 1, maxBenchUsers,
+		[]int{10_000, 30_000, 100_000, 300_000, 1_000_000}},
 }
 
 // sweep measures the points of a sweep, each with all its repetitions, one after the other.
@@ -53,7 +55,9 @@ func (b *bench) sweepModels(ctx context.Context, axis sweepAxis, points []int) e
 	return nil
 }
 
-func (b *bench) sweepModel(ctx context.Context, all *loadtest.Suite, axis sweepAxis, n, k, x int) (err error) {
+func (b *bench) sweepModel(
+	ctx context.Context, all *loadtest.Suite, axis sweepAxis, n, k, x int,
+) (err error) {
 	path, err := b.generate(n, k)
 	if err != nil {
 		return err
@@ -69,7 +73,8 @@ func (b *bench) sweepModel(ctx context.Context, all *loadtest.Suite, axis sweepA
 	}
 	suite := b.suite(s)
 	suite.Continue(all)
-	err = suite.Cost(ctx, loadtest.Axis{Name: b.Sweep, X: axis.x}, float64(x), cli.Given(b.InFlight, benchInFlight))
+	err = suite.Cost(ctx, loadtest.Axis{Name: b.Sweep, X: axis.x}, float64(x),
+		cli.Given(b.InFlight, benchInFlight))
 	all.Continue(suite)
 	return err
 }
@@ -118,7 +123,9 @@ func (b *bench) sweepServer(ctx context.Context, axis sweepAxis, points []int) (
 }
 
 // costOfClients gives each client a connection of its own.
-func costOfClients(ctx context.Context, address string, suite *loadtest.Suite, a loadtest.Axis, clients int) (err error) {
+func costOfClients(
+	ctx context.Context, address string, suite *loadtest.Suite, a loadtest.Axis, clients int,
+) (err error) {
 	shared := suite.Server
 	if suite.Server, err = loadtest.Dial(address, clients); err != nil {
 		return err

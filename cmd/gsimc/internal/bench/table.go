@@ -29,16 +29,19 @@ func busy(m *loadtest.Machine) (load float64, is bool) {
 // printReport prints a report for people: what it ran on, then a table for each group of series.
 func printReport(w io.Writer, r *loadtest.Report) {
 	m := r.Machine
-	fmt.Fprintf(w, "machine   %s, %d cores, %s, kernel %s, %s, %s\n", m.CPU, m.Cores, m.Memory, m.Kernel, m.Go, m.Arch)
+	fmt.Fprintf(w, "machine   %s, %d cores, %s, kernel %s, %s, %s\n", m.CPU, m.Cores, m.Memory,
+		m.Kernel, m.Go, m.Arch)
 	fmt.Fprintf(w, "gsimc     %s, numerical kernels %s\n", m.Commit, m.Kernels)
-	fmt.Fprintf(w, "date      %s, load averages %s\n", r.Date.Format("2006-01-02 15:04 MST"), m.Load)
+	fmt.Fprintf(w, "date      %s, load averages %s\n", r.Date.Format("2006-01-02 15:04 MST"),
+		m.Load)
 	fmt.Fprintf(w, "command   %s\n", r.Command)
 	for _, note := range r.Notes {
 		fmt.Fprintf(w, "note      %s\n", note)
 	}
 	load, isBusy := busy(&m)
 	if isBusy {
-		fmt.Fprintf(w, "note      Not judged: the load average was %.2g on %d cores, so that other programs took part.\n", load, m.Cores)
+		fmt.Fprintf(w, "note      Not judged: the load average was %.2g on %d cores, so that "+
+			"other programs took part.\n", load, m.Cores)
 	}
 	if !r.Complete {
 		fmt.Fprintln(w, "note      Not complete: the run ended before all was measured.")
@@ -73,7 +76,8 @@ func printFigures(w io.Writer, series []loadtest.Series, isBusy bool) {
 			want = "at least " + number(*s.AtLeast*scale)
 		}
 		rows = append(rows, []string{
-			s.Name, number(y.Median * scale), number(y.Min * scale), number(y.Max * scale), unit, want, verdict(&s, isBusy),
+			s.Name, number(y.Median * scale), number(y.Min * scale), number(y.Max * scale), unit,
+			want, verdict(&s, isBusy),
 		})
 	}
 	cli.PrintTable(w, rows, 1, 2, 3)
@@ -99,7 +103,9 @@ func printLines(w io.Writer, series []loadtest.Series) {
 	var right []int
 	scales := make([]float64, len(series))
 	for i, s := range series {
-		largest := slices.MaxFunc(s.Points, func(a, b loadtest.Point) int { return cmp.Compare(a.Y.Median, b.Y.Median) })
+		largest := slices.MaxFunc(s.Points, func(a, b loadtest.Point) int {
+			return cmp.Compare(a.Y.Median, b.Y.Median)
+		})
 		unit, scale := readable(s.Unit, largest.Y.Median)
 		scales[i] = scale
 		head = append(head, s.Name+", "+unit)

@@ -35,11 +35,13 @@ type Item struct {
 func newAnswer(r *pb.RecommendResponse, titles *dataset.Catalogue) Answer {
 	out := Answer{
 		Items: []Item{}, ModelVersion: r.GetModelVersion(), Revision: r.GetUserRevision(),
-		Uncertainty: r.Uncertainty, Seed: r.GetExplorationSeed(), UnknownItemIDs: r.GetUnknownItemIds(),
+		Uncertainty: r.Uncertainty, Seed: r.GetExplorationSeed(),
+		UnknownItemIDs: r.GetUnknownItemIds(),
 	}
 	for _, item := range r.GetItems() {
 		out.Items = append(out.Items, Item{
-			ID: item.GetItemId(), Score: item.GetScore(), StdDev: item.ScoreStddev, Title: titles.Title(item.GetItemId()),
+			ID: item.GetItemId(), Score: item.GetScore(), StdDev: item.ScoreStddev,
+			Title:       titles.Title(item.GetItemId()),
 			Source:      cli.EnumText(item.GetSource().String(), "RESULT_SOURCE_"),
 			Explanation: newExplanation(item.GetExplanation(), titles),
 		})
@@ -55,10 +57,12 @@ func newExplanation(x *pb.Explanation, titles *dataset.Catalogue) *Explanation {
 	if x == nil {
 		return nil
 	}
-	out := &Explanation{Base: x.GetBase(), Contributions: []Contribution{}, Remainder: x.GetRemainder()}
+	out := &Explanation{Base: x.GetBase(), Contributions: []Contribution{},
+		Remainder: x.GetRemainder()}
 	for _, c := range x.GetContributions() {
 		part := Contribution{
-			ID: c.GetItemId(), Title: titles.Title(c.GetItemId()), Events: c.GetEvents(), Contribution: c.GetContribution(),
+			ID: c.GetItemId(), Title: titles.Title(c.GetItemId()), Events: c.GetEvents(),
+			Contribution: c.GetContribution(),
 		}
 		if t := c.GetEventTime(); t != nil {
 			part.Time = t.AsTime().Format(time.RFC3339)
@@ -123,7 +127,8 @@ func (r *Answer) printTable(a *cli.App) {
 		if item.StdDev != nil {
 			deviation = cli.ScoreText(*item.StdDev)
 		}
-		rows = append(rows, row(strconv.Itoa(i+1), item.ID, cli.ScoreText(item.Score), deviation, item.Source, item.Title))
+		rows = append(rows, row(strconv.Itoa(i+1), item.ID, cli.ScoreText(item.Score), deviation,
+			item.Source, item.Title))
 	}
 	right := []int{0, 2}
 	if spread {

@@ -22,7 +22,10 @@ type fileEvents struct {
 // Event returns the i-th interaction.
 func (f *fileEvents) Event(i int) *pb.Event {
 	user := sort.Search(len(f.Users), func(u int) bool { return f.Ptr[u+1] > int64(i) })
-	e := &pb.Event{UserId: f.Users[user], ItemId: f.Items[f.Item[i]], EventType: f.kind, EventTime: f.written}
+	e := &pb.Event{
+		UserId: f.Users[user], ItemId: f.Items[f.Item[i]],
+		EventType: f.kind, EventTime: f.written,
+	}
 	if f.typed != nil {
 		e.EventType = f.typed.Types[f.typed.Kind[i]]
 	}

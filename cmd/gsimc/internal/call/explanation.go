@@ -54,5 +54,6 @@ func part(value, total float64, name string) []string {
 	if value < 0 {
 		name += ", lowers it"
 	}
-	return []string{strings.Repeat("█", int(math.Round(barWidth*share))), fmt.Sprintf("%.0f %%", 100*share), name}
+	bar := strings.Repeat("█", int(math.Round(barWidth*share)))
+	return []string{bar, fmt.Sprintf("%.0f %%", 100*share), name}
 }

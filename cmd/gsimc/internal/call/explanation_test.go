@@ -14,10 +14,12 @@ import (
 // score is named so.
 func TestExplanationBars(t *testing.T) {
 	var out bytes.Buffer
-	r := Answer{ModelVersion: "v", Items: []Item{{ID: "i", Score: 0.04, Source: "personalized", Title: "Heat", Explanation: &Explanation{
-		Base: 0.05, Remainder: 0.01,
-		Contributions: []Contribution{{ID: "a", Title: "Ronin", Contribution: 0.03}, {ID: "b", Contribution: -0.01}},
-	}}}}
+	r := Answer{ModelVersion: "v", Items: []Item{{ID: "i", Score: 0.04, Source: "personalized",
+		Title: "Heat", Explanation: &Explanation{
+			Base: 0.05, Remainder: 0.01,
+			Contributions: []Contribution{{ID: "a", Title: "Ronin", Contribution: 0.03},
+				{ID: "b", Contribution: -0.01}},
+		}}}}
 	r.print(&cli.App{Stdout: &out}, &dataset.Catalogue{})
 	want := `  #  item     score  source        title
   1  i     0.040000  personalized  Heat
@@ -28,7 +30,7 @@ func TestExplanationBars(t *testing.T) {
   ██          10 %  b, lowers it
   ██          10 %  the other events
 
-The percentages are shares of all that raises or lowers a score. A new user, without a history, would get the first part alone.
+` + explanationKey + `
 revision 0, model v
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {

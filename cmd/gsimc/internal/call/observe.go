@@ -29,7 +29,7 @@ type Observe struct {
 	Type    string   `group:"One event:" placeholder:"NAME" help:"Event type, also for --data. Default: like."`
 	Time    string   `group:"One event:" placeholder:"TIME" help:"When it happened: seconds since 1970 or RFC 3339. Default: now, by the server's clock."`
 	Value   *float64 `group:"One event:" placeholder:"X" help:"Strength, -1000 to 1000. Default: 1."`
-	EventID string   `group:"One event:" name:"event-id" placeholder:"ID" help:"Idempotency key: a second event of the user with it changes nothing. Default: made from --time if that is given, else random."`
+	EventID string   `group:"One event:" name:"event-id" placeholder:"ID" help:"Idempotency key: a second event of the user with the same key changes nothing. Default: made from --time, or random without it."`
 
 	observeFile
 	titleFlags
@@ -37,16 +37,17 @@ type Observe struct {
 
 // observeFile are the flags for streaming a file.
 type observeFile struct {
-	Data          []string `group:"A file of events:" sep:"none" placeholder:"FILE" help:"Events as for train; each user's are sent in the order of time, an item once per user unless they have types. Events without times get the time at which the file was last written. May be given several times."`
+	Data          []string `group:"A file of events:" sep:"none" placeholder:"FILE" help:"Events, as for train. Those of a user are sent in the order of time, an item once per user unless the events have types. Events without times get the time of the last change of the file. May be given several times."`
 	cli.FormFlags `group:"A file of events:"`
 	InFlight      int           `group:"A file of events:" default:"1024" help:"Events sent ahead of the server's acknowledgements, 1 to 100000."`
-	GiveUp        time.Duration `group:"A file of events:" default:"1m" help:"Time since the last acknowledgement after which to give up."`
+	GiveUp        time.Duration `group:"A file of events:" default:"1m" help:"Give up after this time without an acknowledgement."`
 }
 
 // Help is the manual under the flags.
 func (Observe) Help() string {
-	return `A file is sent over one stream; what was not acknowledged when the connection breaks is sent again. Sending a file ` +
-		`with times a second time changes nothing: the server knows the events.
+	return `A file is sent over one stream. After a broken connection the events without an
+acknowledgement are sent again. Sending a file with times a second time changes nothing: the
+server knows the events.
 
   gsimc observe --user alice --item 1375666
   gsimc observe --data events.csv.gz --server 127.0.0.1:50051`
@@ -54,12 +55,14 @@ func (Observe) Help() string {
 
 // Check checks the flags together.
 func (c *Observe) Check() error {
-	errs := []error{c.ServerFlags.Check(), cli.InRange("--in-flight", float64(c.InFlight), 1, 100000)}
+	errs := []error{c.ServerFlags.Check(), cli.InRange("--in-flight", float64(c.InFlight), 1, 1e5)}
 	switch {
 	case len(c.Data) == 0 && (c.User == "" || c.Item == ""):
 		errs = append(errs, cli.About("want %s and %s, or %s", "--user", "--item", "--data"))
-	case len(c.Data) > 0 && (c.User != "" || c.Item != "" || c.Time != "" || c.Value != nil || c.EventID != ""):
-		errs = append(errs, cli.About("%s does not go with %s, %s, %s, %s or %s", "--data", "--user", "--item", "--time", "--value", "--event-id"))
+	case len(c.Data) > 0 && (c.User != "" || c.Item != "" || c.Time != "" || c.Value != nil ||
+		c.EventID != ""):
+		errs = append(errs, cli.About("%s does not go with %s, %s, %s, %s or %s", "--data",
+			"--user", "--item", "--time", "--value", "--event-id"))
 	}
 	if len(c.Data) > 0 && c.Type != "" && c.TypeColumn != "" {
 		errs = append(errs, cli.About("%s does not go with %s", "--type", "--type-column"))
@@ -82,7 +85,9 @@ func (c *Observe) Run(a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	event := &pb.Event{EventId: c.EventID, UserId: c.User, ItemId: c.Item, EventType: c.Type, Value: c.Value}
+	event := &pb.Event{
+		EventId: c.EventID, UserId: c.User, ItemId: c.Item, EventType: c.Type, Value: c.Value,
+	}
 	if c.Time != "" {
 		at, err := parseTime("--time", c.Time)
 		if err != nil {
@@ -99,7 +104,8 @@ func (c *Observe) Run(a *cli.App) error {
 			if title := titles.Title(c.Item); title != "" {
 				a.Printf("%s: ", title)
 			}
-			a.Printf("%s, revision %d\n", dispositionText(got.GetDisposition()), got.GetUserRevision())
+			a.Printf("%s, revision %d\n", dispositionText(got.GetDisposition()),
+				got.GetUserRevision())
 		}
 		return err
 	})
@@ -140,24 +146,28 @@ func (c *Observe) sendFile(a *cli.App) (err error) {
 		Acknowledged: func(n int) { p.Update(int64(n), int64(events.Len())) },
 		Reconnecting: func(n int, why error) {
 			p.End()
-			fmt.Fprintf(a.Stderr, "%v: reconnecting, %d of %d events are acknowledged\n", why, n, events.Len())
+			fmt.Fprintf(a.Stderr, "%v: reconnecting, %d of %d events are acknowledged\n", why, n,
+				events.Len())
 			p.Begin("sending events", progress.Rows)
 		},
 	})
 	p.End()
-	a.Printf("%d of %d events acknowledged in %s: %d applied, %d on unknown items, %d duplicates, %d rejected; %d reconnects\n",
-		sent.Acknowledged, events.Len(), time.Since(begin).Round(time.Millisecond), sent.Applied(), sent.Pending, sent.Duplicates,
-		sent.Rejected, sent.Reconnects)
+	a.Printf("%d of %d events acknowledged in %s: %d applied, %d on unknown items, "+
+		"%d duplicates, %d rejected; %d reconnects\n",
+		sent.Acknowledged, events.Len(), time.Since(begin).Round(time.Millisecond),
+		sent.Applied(), sent.Pending, sent.Duplicates, sent.Rejected, sent.Reconnects)
 	switch {
 	case ctx.Err() != nil:
-		return cli.Interrupted("the server keeps the %d acknowledged events; the same command sends the other %d "+
-			"(it may send all again: the server knows the events that it has)", sent.Acknowledged, events.Len()-sent.Acknowledged)
+		return cli.Interrupted("the server keeps the %d acknowledged events; the same command "+
+			"sends the other %d (it sends all again; the server skips the events that it has)",
+			sent.Acknowledged, events.Len()-sent.Acknowledged)
 	case errors.As(err, new(*client.GaveUpError)):
 		return cli.Advised(err, "see %s and %s", "--give-up", "--server")
 	case err != nil:
 		return cli.Advise(err)
 	case sent.Rejected > 0:
-		return fmt.Errorf("%d events were rejected; the first: %s", sent.Rejected, sent.FirstRejection)
+		return fmt.Errorf("%d events were rejected; the first: %s", sent.Rejected,
+			sent.FirstRejection)
 	}
 	return nil
 }
@@ -216,7 +226,8 @@ func parseTime(flag, text string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
 		return time.Time{}, cli.Usage(cli.Flagf(flag,
-			"%q is not a time: want seconds since 1970 or RFC 3339, such as 2026-01-31T12:00:00Z", text))
+			"%q is not a time: want seconds since 1970 or RFC 3339, such as 2026-01-31T12:00:00Z",
+			text))
 	}
 	return t, nil
 }

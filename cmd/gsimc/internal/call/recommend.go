@@ -17,10 +17,10 @@ import (
 type Recommend struct {
 	cli.ServerFlags
 
-	User    string   `group:"For whom:" placeholder:"ID" help:"A user with a history in the server; an unknown one gets popular items."`
+	User    string   `group:"For whom:" placeholder:"ID" help:"A user with a history in the server. An unknown user gets popular items."`
 	History []string `group:"For whom:" placeholder:"ITEM,..." help:"Items of an anonymous session, oldest first, in place of --user."`
 
-	Items         int           `group:"The list:" short:"n" default:"10" help:"How many items, 1 to 1000."`
+	Items         int           `group:"The list:" short:"n" default:"10" help:"Length of the list, 1 to 1000."`
 	Allow         []string      `group:"The list:" placeholder:"ITEM,..." help:"Only these items."`
 	Deny          []string      `group:"The list:" placeholder:"ITEM,..." help:"Not these items."`
 	Seen          string        `group:"The list:" default:"exclude" enum:"exclude,include" help:"Items of the history: exclude or include."`
@@ -28,9 +28,9 @@ type Recommend struct {
 	ReappearAfter time.Duration `group:"The list:" default:"0s" help:"Seen items come back after this time. 0s: never."`
 	MinRevision   uint64        `group:"The list:" placeholder:"R" help:"Answer from a history of at least this revision."`
 
-	Explain int     `group:"Why and what else:" default:"0" help:"Name up to this many items of the history that contributed most to each score, 0 to 50; then at most 100 items."`
-	Explore string  `group:"Why and what else:" default:"none" enum:"none,thompson,ucb" help:"Rank by what might be good too: none, thompson (a plausible taste, drawn at random) or ucb (what each score might be at most)."`
-	Beta    float64 `group:"Why and what else:" default:"1" help:"How many standard deviations to explore, 0 to 100."`
+	Explain int     `group:"Why and what else:" default:"0" help:"Number of items of the history to name for each score, the largest contributions first, 0 to 50. Above 0, --items is at most 100."`
+	Explore string  `group:"Why and what else:" default:"none" enum:"none,thompson,ucb" help:"Exploration: none, thompson (rank by a taste drawn from the uncertainty about the user) or ucb (rank by the upper end of each score)."`
+	Beta    float64 `group:"Why and what else:" default:"1" help:"Standard deviations to explore, 0 to 100."`
 	Seed    uint64  `group:"Why and what else:" placeholder:"N" help:"Seed of --explore thompson. Default: the server draws one."`
 
 	titleFlags
@@ -55,7 +55,8 @@ func (c *Recommend) Check() error {
 	if c.Seen == "include" && len(c.SeenTypes) > 0 {
 		errs = append(errs, cli.About("%s include does not go with %s", "--seen", "--seen-types"))
 	}
-	errs = append(errs, cli.InRange("--explain", float64(c.Explain), 0, 50), cli.InRange("--beta", c.Beta, 0, 100))
+	errs = append(errs, cli.InRange("--explain", float64(c.Explain), 0, 50),
+		cli.InRange("--beta", c.Beta, 0, 100))
 	if c.Explain > 0 && c.Items > 100 {
 		errs = append(errs, cli.Flagf("--items", "%d, want at most 100 with --explain", c.Items))
 	}
@@ -73,7 +74,8 @@ func (c *Recommend) Check() error {
 
 func (c *Recommend) request() *pb.RecommendRequest {
 	r := &pb.RecommendRequest{
-		PageSize: int32(c.Items), MinUserRevision: c.MinRevision, Seen: &pb.SeenPolicy{EventTypes: c.SeenTypes},
+		PageSize: int32(c.Items), MinUserRevision: c.MinRevision,
+		Seen:    &pb.SeenPolicy{EventTypes: c.SeenTypes},
 		Explain: int32(c.Explain), Exploration: c.exploration(),
 	}
 	if c.User != "" {
@@ -105,9 +107,11 @@ func (c *Recommend) request() *pb.RecommendRequest {
 func (c *Recommend) exploration() *pb.Exploration {
 	switch c.Explore {
 	case "thompson":
-		return &pb.Exploration{Strategy: &pb.Exploration_Thompson_{Thompson: &pb.Exploration_Thompson{Seed: c.Seed, Scale: &c.Beta}}}
+		thompson := &pb.Exploration_Thompson{Seed: c.Seed, Scale: &c.Beta}
+		return &pb.Exploration{Strategy: &pb.Exploration_Thompson_{Thompson: thompson}}
 	case "ucb":
-		return &pb.Exploration{Strategy: &pb.Exploration_UpperConfidence_{UpperConfidence: &pb.Exploration_UpperConfidence{Beta: &c.Beta}}}
+		ucb := &pb.Exploration_UpperConfidence{Beta: &c.Beta}
+		return &pb.Exploration{Strategy: &pb.Exploration_UpperConfidence_{UpperConfidence: ucb}}
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 
 // titleFlags say where the titles of items are.
 type titleFlags struct {
-	ItemsFile string `group:"Output:" placeholder:"FILE" help:"CSV with the columns item_id and title: titles to print beside ids."`
+	ItemsFile string `group:"Output:" placeholder:"FILE" help:"CSV with the columns item_id and title, to print titles beside ids."`
 }
 
 // catalogue reads the titles; without a file there are none.

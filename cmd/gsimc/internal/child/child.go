@@ -58,7 +58,8 @@ func Start(exe string, args []string, env []string, logs io.Writer) (*Server, er
 		last := ""
 		lines := bufio.NewReader(stderr)
 		for ended := false; !ended; {
-			line, err := lines.ReadString('\n') // of any length: a line may hold the stack of a panic
+			// of any length: a line may hold the stack of a panic
+			line, err := lines.ReadString('\n')
 			ended = err != nil
 			_, _ = io.WriteString(logs, line)
 			if line = strings.TrimSpace(line); line == "" {
@@ -82,7 +83,8 @@ func Start(exe string, args []string, env []string, logs io.Writer) (*Server, er
 	case <-s.exited:
 		return nil, fmt.Errorf("the server did not start: %w", s.err)
 	case <-time.After(startLimit):
-		return nil, errors.Join(fmt.Errorf("the server was not ready within %s", startLimit), s.Kill())
+		return nil, errors.Join(fmt.Errorf("the server was not ready within %s", startLimit),
+			s.Kill())
 	}
 }
 

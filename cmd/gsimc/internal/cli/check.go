@@ -76,7 +76,8 @@ func Writable(flag, path string) error {
 	case errors.Is(err, errIsDir):
 		return Usage(Flagf(flag, "%s is a directory", path))
 	case err != nil:
-		return &fault.Fault{Field: flag, Problem: "cannot write to the folder " + dir + ":", Err: adviseFolder(err)}
+		return &fault.Fault{Field: flag, Problem: "cannot write to the folder " + dir + ":",
+			Err: adviseFolder(err)}
 	}
 	return nil
 }

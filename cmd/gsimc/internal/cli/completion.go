@@ -25,7 +25,8 @@ func (CompletionCmd) Help() string {
 var completionScripts = map[string]string{
 	"bash": `_gsimc() {
   local IFS=$'\n'
-  COMPREPLY=($(compgen -W "$(gsimc complete -- "${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null)" -- "${COMP_WORDS[COMP_CWORD]}"))
+  local next=$(gsimc complete -- "${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null)
+  COMPREPLY=($(compgen -W "$next" -- "${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F _gsimc gsimc
 `,

@@ -21,8 +21,9 @@ type configPrint struct {
 
 // Help is the manual under the flags.
 func (configPrint) Help() string {
-	return `The values are those of the environment, of the file of --config and of the defaults: what holds unless the command line ` +
-		`says something else. The output is a file for --config.
+	return `Prints the values that the command takes from the environment, the file of --config
+and the defaults. The command line may still change them. The output is itself a file for
+--config.
 
   gsimc config print serve
   gsimc config print serve --config gsimc.yaml`
@@ -76,7 +77,8 @@ func settingLine(flag *kong.Flag, s *settings) (string, error) {
 // scalar is a YAML value that is read as this text.
 func scalar(text string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Value: text}
-	if strings.ContainsAny(text, "#:{}[],&*?|<>=!%@'\"\n") || text != strings.TrimSpace(text) || text == "" {
+	if strings.ContainsAny(text, "#:{}[],&*?|<>=!%@'\"\n") || text != strings.TrimSpace(text) ||
+		text == "" {
 		n.Style = yaml.DoubleQuotedStyle
 	}
 	return n
@@ -94,7 +96,8 @@ func scalars(list []any) []*yaml.Node {
 func findNode(root *kong.Node, path []string) *kong.Node {
 	node := root
 	for _, word := range path {
-		at := slices.IndexFunc(node.Children, func(child *kong.Node) bool { return child.Name == word })
+		at := slices.IndexFunc(node.Children,
+			func(child *kong.Node) bool { return child.Name == word })
 		if at < 0 {
 			return nil
 		}

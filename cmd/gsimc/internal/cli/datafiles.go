@@ -25,7 +25,8 @@ type FormFlags struct {
 // Options returns the options of the flags. An impossible delimiter is found by [FormFlags.Check].
 func (f *FormFlags) Options(a *App) dataset.Options {
 	opt := dataset.Options{
-		UserColumn: f.UserColumn, ItemColumn: f.ItemColumn, TimeColumn: f.TimeColumn, TimeUnit: f.TimeUnit,
+		UserColumn: f.UserColumn, ItemColumn: f.ItemColumn, TimeColumn: f.TimeColumn,
+		TimeUnit:     f.TimeUnit,
 		WeightColumn: f.WeightColumn, TypeColumn: f.TypeColumn, Columns: f.Columns,
 	}
 	switch {
@@ -44,7 +45,8 @@ func (f *FormFlags) Options(a *App) dataset.Options {
 func (f *FormFlags) Check(opt dataset.Options) error {
 	err := opt.Validate()
 	if len(f.Delimiter) > 1 && f.Delimiter != "tab" {
-		err = errors.Join(err, Flagf("--delimiter", "%q, want one ASCII character or tab", f.Delimiter))
+		err = errors.Join(err, Flagf("--delimiter", "%q, want one ASCII character or tab",
+			f.Delimiter))
 	}
 	return err
 }
@@ -53,11 +55,13 @@ func (f *FormFlags) Check(opt dataset.Options) error {
 // is what comes of times that are positions.
 func DataNotes(w io.Writer, r *dataset.Report, ordinals string) {
 	if name := r.UnusedTypeColumn; name != "" {
-		fmt.Fprintf(w, "note: column %q looks like one of event types and is not used; --type-column %s uses it\n",
+		fmt.Fprintf(w, "note: column %q looks like one of event types and is not used; "+
+			"--type-column %s uses it\n",
 			name, shellWord(name))
 	}
 	if r.OrdinalTimes {
-		fmt.Fprintf(w, "note: times look like positions: %s; --time-unit s takes them as seconds\n", ordinals)
+		fmt.Fprintf(w, "note: times look like positions: %s; --time-unit s takes them as seconds\n",
+			ordinals)
 	}
 }
 

@@ -106,7 +106,8 @@ func PathError(err error) error {
 func OpenModel(flag, path string) (*model.Model, error) {
 	m, err := model.Open(path)
 	if errors.As(err, new(*fs.PathError)) {
-		return nil, Flag(flag, fmt.Errorf("%w: give a file that `gsimc train` wrote", PathError(err)))
+		return nil, Flag(flag, fmt.Errorf("%w: give a file that `gsimc train` wrote",
+			PathError(err)))
 	}
 	return m, err
 }

@@ -10,8 +10,9 @@ import (
 
 // explainer prints errors for the users of one command.
 type explainer struct {
-	flag    func(field string) string    // the flag that sets a field of a library, or the field
-	sources func(flag string) (s string) // where the value of a flag is from; empty: the command line
+	flag func(field string) string // the flag that sets a field of a library, or the field
+	// where the value of a flag is from; empty: the command line
+	sources func(flag string) (s string)
 }
 
 // text returns an error as lines, one for each joined error. Each line ends with the sources of its

@@ -9,21 +9,22 @@ import (
 )
 
 // description is the text at the head of `gsimc help`.
-const description = `Recommendations from one-bit feedback by graph signal sampling (GS-IMC) and its online form (BGS-IMC).
+const description = `Recommendations from one-bit feedback by graph signal sampling (GS-IMC) and
+its online form (BGS-IMC).
 
-A model is learned in closed form from a file of events (user, item, time) and served over gRPC to users it never saw in ` +
-	`training; each new event is taken in at once.
+A model is learned in closed form from a file of events (user, item, time). It is served over
+gRPC, also to users who were not in the file. Each new event counts from the next call on.
 
   gsimc demo                                          the whole path in under a minute
   gsimc train --data events.csv.gz --out model.gsimc  learn
   gsimc serve --model model.gsimc                     serve
 
-Every flag has a twin in the environment (--state-cache: GSIMC_STATE_CACHE) and a key in the YAML file of --config ` +
-	`(state-cache: 256MiB). The command line goes before the environment, that before the file, that before the default. ` +
-	`A flag that may be given several times is a list in the file.
+Every flag can also be set in the environment (--state-cache: GSIMC_STATE_CACHE) and in the YAML
+file of --config (state-cache: 256MiB). The command line comes first, then the environment, then
+the file, then the default. A flag that may be given several times is a list in the file.
 
-Exit codes: 0 success, 1 failure, 2 wrong usage, 3 too few new events to compare models (train --compare), ` +
-	`130 interrupted by a signal.`
+Exit codes: 0 success, 1 failure, 2 wrong usage, 3 too few new events to compare models (train
+--compare), 130 interrupted by a signal.`
 
 // HelpCmd is `gsimc help`.
 type HelpCmd struct {

@@ -28,7 +28,10 @@ type lineChecker interface {
 
 // Run runs the command line args and returns the exit code. env holds NAME=VALUE strings.
 func (p *Program) Run(stdin io.Reader, stdout, stderr io.Writer, env []string, args ...string) int {
-	a := &App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Env: env, Version: p.Version, Process: p.Process}
+	a := &App{
+		Stdin: stdin, Stdout: stdout, Stderr: stderr, Env: env,
+		Version: p.Version, Process: p.Process,
+	}
 	self := *p
 	self.Process = false
 	a.Self = self.Run
@@ -83,7 +86,7 @@ func (p *Program) newLine(a *App) (*line, error) {
 		kong.Resolvers(l.settings),
 		kong.Bind(l.settings, a),
 		kong.WithHyphenPrefixedParameters(true), // --value -1
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: false, WrapUpperBound: 120}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}),
 		p.Vars,
 	)
 	l.parser = parser
@@ -142,6 +145,7 @@ func hint(ctx *kong.Context) string {
 
 // fail prints the text of an error as one line and returns the exit code.
 func fail(stderr io.Writer, text string, code int) int {
-	_, _ = fmt.Fprintf(stderr, "gsimc: %s\n", strings.Join(strings.Split(strings.TrimSpace(text), "\n"), "; "))
+	_, _ = fmt.Fprintf(stderr, "gsimc: %s\n",
+		strings.Join(strings.Split(strings.TrimSpace(text), "\n"), "; "))
 	return code
 }

@@ -102,12 +102,14 @@ func takes(flag *kong.Flag, value any) error {
 		target.Set(reflect.New(target.Type().Elem()))
 	}
 	scan := kong.Scan().PushTyped(value, kong.FlagValueToken)
-	if err := flag.Mapper.Decode(&kong.DecodeContext{Value: flag.Value, Scan: scan}, target); err != nil {
+	decode := &kong.DecodeContext{Value: flag.Value, Scan: scan}
+	if err := flag.Mapper.Decode(decode, target); err != nil {
 		return err
 	}
 	target = reflect.Indirect(target)
 	if flag.Enum != "" && !slices.Contains(flag.EnumSlice(), fmt.Sprint(target.Interface())) {
-		return fmt.Errorf("must be one of %s but got %q", quoted(flag.EnumSlice()), fmt.Sprint(target.Interface()))
+		return fmt.Errorf("must be one of %s but got %q", quoted(flag.EnumSlice()),
+			fmt.Sprint(target.Interface()))
 	}
 	return nil
 }
@@ -181,7 +183,8 @@ func (s *settings) parse(text []byte, known []string) error {
 	for i := 0; i < len(root.Content); i += 2 {
 		key, node := root.Content[i], root.Content[i+1]
 		if !slices.Contains(known, key.Value) {
-			return fmt.Errorf("line %d: unknown key %q: no command has a flag --%s", key.Line, key.Value, key.Value)
+			return fmt.Errorf("line %d: unknown key %q: no command has a flag --%s", key.Line,
+				key.Value, key.Value)
 		}
 		if _, twice := s.values[key.Value]; twice {
 			return fmt.Errorf("line %d: the key %q stands twice", key.Line, key.Value)

@@ -1,18 +1,17 @@
 package cli
 
 import (
-	"errors"
-	"time"
-
-	"github.com/gsimc/gsimc/fault"
-
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/fault"
 )
 
 // observe and recommend are two commands with flags of each kind.
@@ -71,7 +70,8 @@ func parse(t *testing.T, args, env []string) (*grammar, error) {
 	t.Helper()
 	var g *grammar
 	var stdout, stderr bytes.Buffer
-	if code := program(&g, nil).Run(strings.NewReader(""), &stdout, &stderr, env, args...); code != ExitOK {
+	code := program(&g, nil).Run(strings.NewReader(""), &stdout, &stderr, env, args...)
+	if code != ExitOK {
 		return g, errors.New(stderr.String())
 	}
 	return g, nil
@@ -88,7 +88,8 @@ func writeFile(t *testing.T, name, text string) string {
 
 // Command line before environment before file before default, for each kind of value.
 func TestPrecedence(t *testing.T) {
-	file := writeFile(t, "gsimc.yaml", "items: 20\nserver: file:1\ntimeout: 7s\ndeny: [a, b]\njson: true\nin-flight: 9 # a flag of observe\n")
+	file := writeFile(t, "gsimc.yaml", "items: 20\nserver: file:1\ntimeout: 7s\n"+
+		"deny: [a, b]\njson: true\nin-flight: 9 # a flag of observe\n")
 	for _, c := range []struct {
 		name      string
 		args, env []string
@@ -98,9 +99,12 @@ func TestPrecedence(t *testing.T) {
 		{"default", nil, nil, 10, "127.0.0.1:50051"},
 		{"file", []string{"--config", file}, nil, 20, "file:1"},
 		{"file named by the environment", nil, []string{"GSIMC_CONFIG=" + file}, 20, "file:1"},
-		{"environment", []string{"--config", file}, []string{"GSIMC_ITEMS=30", "ITEMS=31"}, 30, "file:1"},
-		{"command line", []string{"--config", file, "--items", "40"}, []string{"GSIMC_ITEMS=30", "GSIMC_SERVER=env:1"}, 40, "env:1"},
-		{"short flag", []string{"-n", "50", "--config", file}, []string{"GSIMC_ITEMS=30"}, 50, "file:1"},
+		{"environment", []string{"--config", file}, []string{"GSIMC_ITEMS=30", "ITEMS=31"}, 30,
+			"file:1"},
+		{"command line", []string{"--config", file, "--items", "40"},
+			[]string{"GSIMC_ITEMS=30", "GSIMC_SERVER=env:1"}, 40, "env:1"},
+		{"short flag", []string{"-n", "50", "--config", file}, []string{"GSIMC_ITEMS=30"}, 50,
+			"file:1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := parse(t, append([]string{"recommend", "--user", "u"}, c.args...), c.env)
@@ -108,7 +112,8 @@ func TestPrecedence(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got.Recommend.Items != c.items || got.Recommend.Server != c.server {
-				t.Errorf("items %d, server %s; want %d, %s", got.Recommend.Items, got.Recommend.Server, c.items, c.server)
+				t.Errorf("items %d, server %s; want %d, %s", got.Recommend.Items,
+					got.Recommend.Server, c.items, c.server)
 			}
 		})
 	}
@@ -116,14 +121,16 @@ func TestPrecedence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"a", "b"}, got.Recommend.Deny); diff != "" || !got.Recommend.JSON || got.Recommend.Timeout.String() != "7s" {
+	if diff := cmp.Diff([]string{"a", "b"}, got.Recommend.Deny); diff != "" ||
+		!got.Recommend.JSON || got.Recommend.Timeout.String() != "7s" {
 		t.Errorf("list, switch or duration of the file not taken: %+v %s", got.Recommend, diff)
 	}
 }
 
 func TestBadSettings(t *testing.T) {
 	for _, c := range []struct{ name, yaml, want string }{
-		{"unknown key", "items: 3\nitmes: 4\n", `line 2: unknown key "itmes": no command has a flag --itmes`},
+		{"unknown key", "items: 3\nitmes: 4\n",
+			`line 2: unknown key "itmes": no command has a flag --itmes`},
 		{"key with underscore", "min_revision: 4\n", `unknown key "min_revision"`},
 		{"twice", "items: 3\nitems: 4\n", `line 2: the key "items" stands twice`},
 		{"not a mapping", "- items\n", "want a mapping of flag names to values"},
@@ -152,20 +159,34 @@ func TestBadSettings(t *testing.T) {
 func TestSourcesInErrors(t *testing.T) {
 	file := writeFile(t, "gsimc.yaml", "items: 0\nreappear-after: -1s\n")
 	for _, c := range []struct{ name, args, env, want string }{
-		{"variable of the wrong type", "", "GSIMC_ITEMS=x", `--items: expected a valid 64 bit int but got "x" (from GSIMC_ITEMS)`},
-		{"optional variable of the wrong type", "", "GSIMC_MIN_REVISION=x", `--min-revision: expected a valid 64 bit uint but got "x" (from GSIMC_MIN_REVISION)`},
-		{"variable out of range", "", "GSIMC_ITEMS=0", "--items: 0, want 1 to 1000 (from GSIMC_ITEMS)"},
-		{"no such choice in a variable", "", "GSIMC_SEEN=maybe", `--seen: must be one of "exclude","include" but got "maybe" (from GSIMC_SEEN)`},
-		{"file out of range, twice", "--config " + file, "", "--items: 0, want 1 to 1000 (from " + file + "); --reappear-after: -1s, want 0s or more (from " + file + ")"},
-		{"variable before file", "--config " + file, "GSIMC_ITEMS=-3", "--items: -3, want 1 to 1000 (from GSIMC_ITEMS)"},
-		{"two flags", "", "GSIMC_HISTORY=a", "want either --user or --history (from GSIMC_HISTORY)"},
-		{"command line before variable", "--items 0", "GSIMC_ITEMS=5", "--items: 0, want 1 to 1000 (see gsimc help recommend)"},
-		{"absent file", "--config /does/not/exist", "", "--config: /does/not/exist: no such file or directory: name a YAML file that can be read (see"},
-		{"absent file of a variable", "", "GSIMC_CONFIG=/does/not/exist", "--config: /does/not/exist: no such file or directory: name a YAML file that can be read (from GSIMC_CONFIG)"},
+		{"variable of the wrong type", "", "GSIMC_ITEMS=x",
+			`--items: expected a valid 64 bit int but got "x" (from GSIMC_ITEMS)`},
+		{"optional variable of the wrong type", "", "GSIMC_MIN_REVISION=x",
+			`--min-revision: expected a valid 64 bit uint but got "x" (from GSIMC_MIN_REVISION)`},
+		{"variable out of range", "", "GSIMC_ITEMS=0",
+			"--items: 0, want 1 to 1000 (from GSIMC_ITEMS)"},
+		{"no such choice in a variable", "", "GSIMC_SEEN=maybe",
+			`--seen: must be one of "exclude","include" but got "maybe" (from GSIMC_SEEN)`},
+		{"file out of range, twice", "--config " + file, "", "--items: 0, want 1 to 1000 (from " +
+			file + "); --reappear-after: -1s, want 0s or more (from " + file + ")"},
+		{"variable before file", "--config " + file, "GSIMC_ITEMS=-3",
+			"--items: -3, want 1 to 1000 (from GSIMC_ITEMS)"},
+		{"two flags", "", "GSIMC_HISTORY=a",
+			"want either --user or --history (from GSIMC_HISTORY)"},
+		{"command line before variable", "--items 0", "GSIMC_ITEMS=5",
+			"--items: 0, want 1 to 1000 (see gsimc help recommend)"},
+		{"absent file", "--config /does/not/exist", "",
+			"--config: /does/not/exist: no such file or directory: name a YAML file that can be " +
+				"read (see"},
+		{"absent file of a variable", "", "GSIMC_CONFIG=/does/not/exist",
+			"--config: /does/not/exist: no such file or directory: name a YAML file that can be " +
+				"read (from GSIMC_CONFIG)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := parse(t, append([]string{"recommend", "--user", "u"}, strings.Fields(c.args)...), []string{c.env})
-			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "--help") {
+			_, err := parse(t, append([]string{"recommend", "--user", "u"},
+				strings.Fields(c.args)...), []string{c.env})
+			if err == nil || !strings.Contains(err.Error(), c.want) ||
+				strings.Contains(err.Error(), "--help") {
 				t.Errorf("error %v, want %q in it", err, c.want)
 			}
 		})
@@ -173,7 +194,9 @@ func TestSourcesInErrors(t *testing.T) {
 }
 
 func TestEmptySettings(t *testing.T) {
-	if _, err := parse(t, []string{"recommend", "--user", "u", "--config", writeFile(t, "empty.yaml", "# nothing\n")}, nil); err != nil {
+	file := writeFile(t, "empty.yaml", "# nothing\n")
+	args := []string{"recommend", "--user", "u", "--config", file}
+	if _, err := parse(t, args, nil); err != nil {
 		t.Error(err)
 	}
 }

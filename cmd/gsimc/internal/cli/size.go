@@ -34,7 +34,8 @@ func (b *ByteSize) UnmarshalText(text []byte) error {
 		*b = ByteSize(x * float64(unit.bytes))
 		return nil
 	}
-	return fmt.Errorf("%q is not a size: want a number and B, KiB, MiB, GiB, kB, MB or GB, such as 256MiB", s)
+	return fmt.Errorf("%q is not a size: want a number and B, KiB, MiB, GiB, kB, MB or GB, such "+
+		"as 256MiB", s)
 }
 
 // String writes the size as a flag takes it: with the largest binary unit that divides it.

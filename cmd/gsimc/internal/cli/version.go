@@ -38,6 +38,7 @@ type VersionCmd struct{}
 
 // Run prints the version, the compiler, the platform and the scan kernel in use.
 func (VersionCmd) Run(a *App) error {
-	a.Printf("gsimc %s %s %s/%s kernel=%s\n", a.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH, vec.KernelName())
+	a.Printf("gsimc %s %s %s/%s kernel=%s\n", a.Version, runtime.Version(), runtime.GOOS,
+		runtime.GOARCH, vec.KernelName())
 	return nil
 }

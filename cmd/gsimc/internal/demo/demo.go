@@ -30,9 +30,10 @@ type Cmd struct {
 
 // Help is the manual under the flags.
 func (Cmd) Help() string {
-	return `Generates events, trains a model, starts a server on free loopback ports with a store on disk, and then replays the ` +
-		`history of a user that the graph never saw, one event at a time, showing how the list changes and where the next item ` +
-		`of the history stands in it. At the end the server is restarted: the answer is the same.`
+	return `Generates events, trains a model and starts a server on free loopback ports with a
+store on disk. Then it replays the history of a user who was not in the training, one event at a
+time. After each event it shows how the list changed and the place of the next item of the
+history. At the end it restarts the server: the answer is the same.`
 }
 
 const (
@@ -57,7 +58,8 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 		return cli.Flag("--dir", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "state")); err == nil {
-		return cli.Flagf("--dir", "%s holds the state of an earlier run: choose another folder", dir)
+		return cli.Flagf("--dir", "%s holds the state of an earlier run: choose another folder",
+			dir)
 	}
 	t := &tour{Cmd: c, app: a, dir: dir}
 	done := make(chan error, 1)
@@ -67,7 +69,8 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
-		return errors.Join(cli.Interrupted("the demonstration keeps nothing to go on with; %s", kept), t.kill())
+		return errors.Join(cli.Interrupted("the demonstration keeps nothing to go on with; %s",
+			kept), t.kill())
 	}
 	return err
 }
@@ -104,12 +107,14 @@ func (t *tour) run() error {
 func (t *tour) prepare(events, model string) error {
 	number, seed := strconv.Itoa, strconv.FormatUint(t.Seed, 10)
 	for _, args := range [][]string{
-		{"generate", "--users", number(t.Users), "--items", number(t.Items), "--events", number(t.Events), "--seed", seed, "--out", events},
+		{"generate", "--users", number(t.Users), "--items", number(t.Items), "--events",
+			number(t.Events), "--seed", seed, "--out", events},
 		{"train", "--data", events, "--out", model, "--rank", number(t.Rank), "--seed", seed},
 	} {
 		t.heading(args)
 		a := t.app
-		if a.Self(a.Stdin, a.Stdout, a.Stderr, nil, append([]string{"--quiet"}, args...)...) != cli.ExitOK {
+		if a.Self(a.Stdin, a.Stdout, a.Stderr, nil,
+			append([]string{"--quiet"}, args...)...) != cli.ExitOK {
 			return fmt.Errorf("gsimc %s failed", args[0])
 		}
 	}

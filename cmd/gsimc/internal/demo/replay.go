@@ -54,7 +54,8 @@ func (t *tour) replay(model, user string, history []string) error {
 	if !slices.EqualFunc(shown.items, after.items, same) || shown.revision != after.revision {
 		return fmt.Errorf("after the restart the answer differs: %+v, before %+v", after, shown)
 	}
-	t.app.Printf("The answer is the same: revision %d, %d items with equal scores.\n", after.revision, len(after.items))
+	t.app.Printf("The answer is the same: revision %d, %d items with equal scores.\n",
+		after.revision, len(after.items))
 	return nil
 }
 
@@ -64,7 +65,8 @@ func (t *tour) observeAll(address, user string, history []string) (list, error) 
 	if err != nil {
 		return list{}, err
 	}
-	t.app.Printf("\nUser %s is unknown to the server: popular items (%s).\n", user, strings.Join(catalogue.notes, ", "))
+	t.app.Printf("\nUser %s is unknown to the server: popular items (%s).\n", user,
+		strings.Join(catalogue.notes, ", "))
 	last := catalogue.first(shownItems)
 	t.printChanges(nil, last.items)
 	for i, item := range history[:len(history)-1] {

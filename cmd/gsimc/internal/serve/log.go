@@ -29,7 +29,9 @@ func (c *Cmd) logger(w io.Writer) *slog.Logger {
 }
 
 // logStart logs the version, the model and the number of users. The server logs its addresses.
-func logStart(ctx context.Context, cfg *server.Config, st store.Store, m *model.Model, slack time.Duration) {
+func logStart(
+	ctx context.Context, cfg *server.Config, st store.Store, m *model.Model, slack time.Duration,
+) {
 	attrs := []slog.Attr{
 		slog.String("version", cfg.BuildVersion), slog.String("model", m.Version()),
 		slog.Int("items", m.NumItems()), slog.Int("rank", m.Rank()),

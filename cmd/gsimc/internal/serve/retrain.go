@@ -21,17 +21,19 @@ import (
 
 // retrainFlags have a server learn a new model from its own histories from time to time.
 type retrainFlags struct {
-	RetrainEvery time.Duration `group:"Retraining:" default:"0s" help:"Learn a new model from the histories in the store at this interval, such as 24h, with the constants of the serving one, and serve it if it is not worse on the latest events. 0s: never."`
-	RetrainCPUs  int           `group:"Retraining:" name:"retrain-cpus" default:"0" help:"Cores that the training may use; it yields to the server. 0: half of them."`
+	RetrainEvery time.Duration `group:"Retraining:" default:"0s" help:"Interval at which a new model is learned from the histories in the store, such as 24h. It keeps the constants of the old model, and is served unless it is worse on the latest events. 0s: never."`
+	RetrainCPUs  int           `group:"Retraining:" name:"retrain-cpus" default:"0" help:"Cores for the training, which yields to the server. 0: half of them."`
 }
 
 func (f *retrainFlags) check(storeKind string) error {
 	var errs []error
 	if f.RetrainEvery != 0 && f.RetrainEvery < time.Second {
-		errs = append(errs, cli.Flagf("--retrain-every", "%s, want 0s or at least 1s", f.RetrainEvery))
+		errs = append(errs, cli.Flagf("--retrain-every", "%s, want 0s or at least 1s",
+			f.RetrainEvery))
 	}
 	if f.RetrainEvery != 0 && storeKind != "pebble" {
-		errs = append(errs, cli.Flagf("--retrain-every", "histories that are kept in memory cannot be learned from, want --store pebble"))
+		errs = append(errs, cli.Flagf("--retrain-every",
+			"histories that are kept in memory cannot be learned from, want --store pebble"))
 	}
 	if f.RetrainCPUs < 0 {
 		errs = append(errs, cli.Flagf("--retrain-cpus", "%d, want 0 or more", f.RetrainCPUs))
@@ -49,7 +51,9 @@ func (f *retrainFlags) cpus(cores int) int {
 
 // newRetrainer returns nil if there is nothing to do. It finds out now, not in a day, that the
 // model cannot be replaced.
-func (c *Cmd) newRetrainer(st store.Store, s *server.Server, cfg *server.Config) (*retrain.Loop, error) {
+func (c *Cmd) newRetrainer(
+	st store.Store, s *server.Server, cfg *server.Config,
+) (*retrain.Loop, error) {
 	copier, ok := st.(store.Checkpointer)
 	if c.RetrainEvery == 0 || !ok {
 		return nil, nil
@@ -64,10 +68,12 @@ func (c *Cmd) newRetrainer(st store.Store, s *server.Server, cfg *server.Config)
 	}
 	cpus := c.cpus(runtime.NumCPU())
 	loop, err := retrain.New(retrain.Config{
-		Every: c.RetrainEvery, Model: c.Model, DataDir: c.DataDir, Store: copier, Server: s, Log: cfg.Logger,
+		Every: c.RetrainEvery, Model: c.Model, DataDir: c.DataDir, Store: copier, Server: s,
+		Log: cfg.Logger,
 		Command: func(ctx context.Context, t retrain.Training) *exec.Cmd {
-			cmd := exec.CommandContext(ctx, exe, append([]string{"--quiet", "train", "--from-store", t.Checkpoint,
-				"--like", t.Like, "--compare", t.Like, "--out", t.Out, "--json"}, flags...)...)
+			args := append([]string{"--quiet", "train", "--from-store", t.Checkpoint,
+				"--like", t.Like, "--compare", t.Like, "--out", t.Out, "--json"}, flags...)
+			cmd := exec.CommandContext(ctx, exe, args...)
 			cmd.Env = trainingEnvironment(cpus)
 			return cmd
 		},

@@ -87,7 +87,9 @@ func inBackground(ctx context.Context, fn func(context.Context)) (stop func()) {
 }
 
 // openStore opens the back end of --store and lets it report to logs and metrics.
-func (c *Cmd) openStore(ctx context.Context, log *slog.Logger, metrics *server.Metrics) (store.Store, error) {
+func (c *Cmd) openStore(
+	ctx context.Context, log *slog.Logger, metrics *server.Metrics,
+) (store.Store, error) {
 	if c.Store == "memory" {
 		log.Warn("histories are kept in memory and lost at exit")
 		return memory.New(), nil
@@ -100,10 +102,12 @@ func (c *Cmd) openStore(ctx context.Context, log *slog.Logger, metrics *server.M
 		Events: pebble.Events{
 			Synced: metrics.StoreSynced,
 			Failed: func(reason error) {
-				log.Error("the store takes no more events until a restart", slog.String("error", reason.Error()))
+				log.Error("the store takes no more events until a restart",
+					slog.String("error", reason.Error()))
 			},
 			Slow: func(what string, took time.Duration) {
-				log.Warn("slow disk", slog.String("operation", what), slog.Float64("duration_ms", float64(took.Microseconds())/1e3))
+				log.Warn("slow disk", slog.String("operation", what),
+					slog.Float64("duration_ms", float64(took.Microseconds())/1e3))
 			},
 		},
 	})

@@ -19,19 +19,19 @@ import (
 // Cmd is `gsimc serve`.
 type Cmd struct {
 	Model     string `group:"Model:" required:"" placeholder:"FILE" help:"Model file; read again on SIGHUP and by the ReloadModel call."`
-	Estimator string `group:"Model:" default:"${serve_estimator}" enum:"bgs-imc,gs-imc" help:"What scores are read from: the Kalman state (bgs-imc) or the filtered sum of the history (gs-imc)."`
+	Estimator string `group:"Model:" default:"${serve_estimator}" enum:"bgs-imc,gs-imc" help:"Estimator of the scores: the Kalman state of a user (bgs-imc) or the filtered sum of the history (gs-imc)."`
 
-	EventWeight map[string]float64 `group:"Model:" mapsep:"," placeholder:"TYPE=W" help:"Weight of an event type, -1000 to 1000, such as view=0.2,purchase=3; may be given several times, and is a map in the file of --config. Default: 1 for each type."`
+	EventWeight map[string]float64 `group:"Model:" mapsep:"," placeholder:"TYPE=W" help:"Weights of event types, -1000 to 1000, such as view=0.2,purchase=3. May be given several times; a map in the file of --config. Default: 1 for each type."`
 
-	ExtendEvery time.Duration `group:"Model:" default:"${serve_extend_every}" help:"How often items that events name and the model does not know are placed in it, by the histories that contain them. 0s: never."`
+	ExtendEvery time.Duration `group:"Model:" default:"${serve_extend_every}" help:"Interval at which new items are placed in the model, by the histories that contain them. 0s: never."`
 
-	Store      string       `group:"State:" default:"pebble" enum:"pebble,memory" help:"Where histories are kept: on disk (pebble) or nowhere (memory, lost at exit)."`
+	Store      string       `group:"State:" default:"pebble" enum:"pebble,memory" help:"Where histories are kept: on disk (pebble) or in memory, lost at exit."`
 	DataDir    string       `group:"State:" default:"./state" help:"Folder of the pebble store; made if absent."`
 	StateCache cli.ByteSize `group:"State:" default:"${serve_state_cache}" help:"Memory for cached user states."`
 	StoreCache cli.ByteSize `group:"State:" default:"${serve_store_cache}" help:"Memory for blocks of the store."`
 
-	QualitySample float64 `group:"Live quality:" default:"${serve_quality_sample}" help:"Share of the events of which the rank that the item had just before is measured, for the metrics gsimc_online_rank and gsimc_online_recall: 0, none, to 1, all."`
-	ShadowModel   string  `group:"Live quality:" placeholder:"FILE" help:"A second model that is measured on the same events and answers nothing."`
+	QualitySample float64 `group:"Live quality:" default:"${serve_quality_sample}" help:"Share of the events, 0 to 1, for which the server measures the rank of the item just before the event. See the metrics gsimc_online_rank and gsimc_online_recall."`
+	ShadowModel   string  `group:"Live quality:" placeholder:"FILE" help:"A second model, measured on the same events. It answers no calls."`
 
 	retrainFlags
 
@@ -40,39 +40,47 @@ type Cmd struct {
 
 	Reflection bool `group:"Network:" default:"${serve_reflection}" negatable:"" help:"Serve gRPC reflection, for grpcurl and the like."`
 
-	DefaultTimeout       time.Duration `group:"Limits:" default:"${serve_default_timeout}" help:"Deadline of a call that comes without one."`
+	DefaultTimeout       time.Duration `group:"Limits:" default:"${serve_default_timeout}" help:"Deadline of a call without one."`
 	MaxRecvSize          cli.ByteSize  `group:"Limits:" default:"${serve_max_recv_size}" help:"Largest message received."`
 	MaxSendSize          cli.ByteSize  `group:"Limits:" default:"${serve_max_send_size}" help:"Largest message sent."`
 	MaxConnections       int           `group:"Limits:" default:"${serve_max_connections}" help:"Open connections; further ones wait."`
 	MaxConcurrentStreams uint32        `group:"Limits:" default:"${serve_max_concurrent_streams}" help:"Calls in flight on one connection."`
-	MaxConnectionAge     time.Duration `group:"Limits:" default:"${serve_max_connection_age}" help:"Age at which a connection is asked to go, so that clients spread over new servers."`
+	MaxConnectionAge     time.Duration `group:"Limits:" default:"${serve_max_connection_age}" help:"Age at which a client is asked to connect anew, so that clients spread over new servers."`
 
-	DrainDelay   time.Duration `group:"Shutdown:" default:"${serve_drain_delay}" help:"Time between turning not ready and refusing calls, for load balancers to notice."`
-	DrainTimeout time.Duration `group:"Shutdown:" default:"${serve_drain_timeout}" help:"Time that calls in flight then have to finish."`
+	DrainDelay   time.Duration `group:"Shutdown:" default:"${serve_drain_delay}" help:"Time from the end of readiness to the first refused call, for load balancers to notice."`
+	DrainTimeout time.Duration `group:"Shutdown:" default:"${serve_drain_timeout}" help:"Time for the calls in flight to finish after that."`
 
-	TimerSlack time.Duration `group:"Processor:" default:"${serve_timer_slack}" help:"How much later than asked the kernel may wake a thread. 1ms saves wake-ups while few calls are in flight; the process then starts itself anew, under its own id. 0s: as the system has it. Linux only."`
+	TimerSlack time.Duration `group:"Processor:" default:"${serve_timer_slack}" help:"Delay that the kernel may add to the timers of a thread. 1ms saves wake-ups while few calls are in flight. The process sets it by starting itself anew under the same id. 0s: keep the system's. Linux only."`
 
 	LogLevel    slog.Level    `group:"Logs:" default:"info" help:"debug, info, warn or error."`
 	LogFormat   string        `group:"Logs:" default:"auto" enum:"auto,json,text" help:"json or text, on standard error. auto: text on a terminal, else json."`
-	LogKeyFile  string        `group:"Logs:" placeholder:"FILE" help:"Key of the hashes that stand for user ids, to compare logs of several processes. Default: a random key."`
-	SlowRequest time.Duration `group:"Logs:" default:"${serve_slow_request}" help:"Calls that take longer are logged."`
+	LogKeyFile  string        `group:"Logs:" placeholder:"FILE" help:"Key for hashing the user ids in logs, to compare logs of several processes. Default: a random key."`
+	SlowRequest time.Duration `group:"Logs:" default:"${serve_slow_request}" help:"Calls above this time are logged."`
 }
 
 // Help is the manual under the flags.
 func (Cmd) Help() string {
-	return `SIGHUP loads the model file anew; a bad file is refused and the old model goes on serving. The file is mapped into ` +
-		`memory: replace it by renaming another one to its name (mv), as train does; never write over it (cp). SIGTERM and SIGINT drain ` +
-		`and exit with 0; a second one exits at once, with 130. Logs are lines on standard error; the line "serving" has the real addresses.
+	return `Answers gRPC calls until a signal ends it.
 
   gsimc serve --model model.gsimc
-  gsimc serve --model model.gsimc --data-dir /var/lib/gsimc --event-weight view=0.2 --event-weight purchase=3
+  gsimc serve --model model.gsimc --data-dir /var/lib/gsimc --event-weight view=0.2,purchase=3
 
-GOMEMLIMIT is set to 90 % of the control group's limit unless it is in the environment.`
+Signals: SIGHUP loads the model file anew; if the file is bad the old model goes on serving.
+SIGTERM and SIGINT finish the calls in flight and exit with 0; a second one exits at once, with
+130.
+
+The model file is mapped into memory. Replace it by renaming another file to its name (mv), as
+train does. Never write over it (cp).
+
+Logs are lines on standard error. The line "serving" has the addresses.
+
+GOMEMLIMIT, if not set, becomes 90 % of the memory limit of the control group.`
 }
 
 // Check leaves the checks of the configuration to the server.
 func (c *Cmd) Check() error {
-	return errors.Join(c.config("").Validate(), cli.AtLeast("--timer-slack", c.TimerSlack, 0), c.retrainFlags.check(c.Store))
+	return errors.Join(c.config("").Validate(), cli.AtLeast("--timer-slack", c.TimerSlack, 0),
+		c.retrainFlags.check(c.Store))
 }
 
 func (c *Cmd) config(version string) server.Config {
@@ -85,7 +93,9 @@ func (c *Cmd) config(version string) server.Config {
 	cfg.StateCacheBytes = int64(c.StateCache)
 	cfg.QualitySample = c.QualitySample
 	if c.ShadowModel != "" {
-		cfg.ShadowModel = func() (*model.Model, error) { return cli.OpenModel("--shadow-model", c.ShadowModel) }
+		cfg.ShadowModel = func() (*model.Model, error) {
+			return cli.OpenModel("--shadow-model", c.ShadowModel)
+		}
 	}
 	cfg.DefaultTimeout, cfg.SlowRequest = c.DefaultTimeout, c.SlowRequest
 	cfg.DrainDelay, cfg.DrainTimeout = c.DrainDelay, c.DrainTimeout

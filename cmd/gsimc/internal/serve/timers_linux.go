@@ -33,7 +33,8 @@ func startWithSlack(slack time.Duration) time.Duration {
 	if err != nil {
 		return 0
 	}
-	if done || slack <= time.Duration(now) || unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0) != nil {
+	if done || slack <= time.Duration(now) ||
+		unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0) != nil {
 		return time.Duration(now)
 	}
 	_ = unix.Exec("/proc/self/exe", os.Args, append(os.Environ(), startedAnew+"=1"))
