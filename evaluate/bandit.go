@@ -12,14 +12,15 @@ import (
 	"github.com/gsimc/gsimc/ranking"
 )
 
-// Bandit is a simulation of new users who are shown one list after the other. They begin without
-// history. The items that a user took according to the data are the rewards. A shown one is a hit and
-// becomes the next event; any other item is a miss and tells nothing. No item is shown twice.
+// Bandit is a simulation of new users. A user begins without history and is shown one list after
+// the other. A shown item that the user took according to the data is a hit and becomes the next
+// event. Any other item is a miss and tells nothing. No item is shown twice.
 //
-// It follows the replay method of Li et al., "Unbiased Offline Evaluation of Contextual-bandit-based
-// News Article Recommendation Algorithms", WSDM 2011, with a difference: an item that the data do not
-// have counts as a miss instead of being left out, since the data do not say which items were shown. So
-// the figures are lower bounds, and favour policies that show the same items as the loggers did.
+// It follows the replay method of Li et al., "Unbiased Offline Evaluation of
+// Contextual-bandit-based News Article Recommendation Algorithms", WSDM 2011, with one difference.
+// The data do not say which items were shown, so an item that they do not have counts as a miss
+// instead of being left out. The figures are therefore lower bounds, and they favour policies that
+// show the same items as the system that gathered the data.
 type Bandit struct {
 	Users       int    // largest number of users, evenly spaced; 0: all
 	Impressions int    // items shown to each user, in all
@@ -32,7 +33,7 @@ type Bandit struct {
 // DefaultBandit shows 20 lists of 10 and measures the way to 3 hits.
 func DefaultBandit() Bandit { return Bandit{Impressions: 200, List: 10, Hits: 3, Seed: 1} }
 
-// Policy chooses lists: its kind, and by how many standard deviations it explores.
+// Policy is a way to choose lists. Beta is the number of standard deviations by which it explores.
 type Policy struct {
 	Kind string  `json:"policy"` // Greedy, Thompson or UpperConfidence
 	Beta float64 `json:"beta"`
@@ -45,9 +46,11 @@ const (
 	UpperConfidence = "ucb"      // score + Beta standard deviations
 )
 
-// Policies are those that are compared; the first is what the others are compared with.
+// Policies returns the policies to compare. The first is the baseline of the others.
 func Policies() []Policy {
-	return []Policy{{Greedy, 0}, {Thompson, 0.3}, {Thompson, 1}, {UpperConfidence, 0.3}, {UpperConfidence, 1}}
+	return []Policy{
+		{Greedy, 0}, {Thompson, 0.3}, {Thompson, 1}, {UpperConfidence, 0.3}, {UpperConfidence, 1},
+	}
 }
 
 // Mean is a mean over users with its standard error.
@@ -56,22 +59,28 @@ type Mean struct {
 	StdErr float64 `json:"stderr"`
 }
 
-// BanditResult is what one policy reached.
+// BanditResult holds the figures of one policy.
 type BanditResult struct {
 	Policy
-	Users    int  `json:"users"`
-	Hits     Mean `json:"hits"`              // in all impressions
-	First    Mean `json:"impressions"`       // until the wanted number of hits; all impressions where it was not reached
+	Users int  `json:"users"`
+	Hits  Mean `json:"hits"` // in all impressions
+
+	// First counts the impressions until the wanted number of hits: all of them for a user who
+	// never reached it.
+	First    Mean `json:"impressions"`
 	Reached  Mean `json:"reached"`           // share of users with the wanted number of hits
-	MoreHits Mean `json:"hits_gained"`       // Hits beyond those of the first policy, user by user
-	Earlier  Mean `json:"impressions_saved"` // First below that of the first policy, user by user
+	MoreHits Mean `json:"hits_gained"`       // Hits minus those of the first policy, by user
+	Earlier  Mean `json:"impressions_saved"` // First of the first policy minus First, by user
 }
 
 // Run simulates every history of more than Hits events with each policy. m must know its variance
 // (model.Model.HasVariance). The results depend on the seed and not on the number of processors.
-func (b Bandit) Run(m *model.Model, histories []model.History, policies []Policy) ([]BanditResult, error) {
+func (b Bandit) Run(
+	m *model.Model, histories []model.History, policies []Policy,
+) ([]BanditResult, error) {
 	if !m.HasVariance() {
-		return nil, errors.New("the model does not know its uncertainty, so it cannot explore: learn dynamics with deviation")
+		return nil, errors.New("the model does not know its uncertainty, so it cannot explore: " +
+			"learn dynamics with deviation")
 	}
 	var users []model.History
 	for _, h := range histories {
@@ -107,7 +116,9 @@ func (b Bandit) Run(m *model.Model, histories []model.History, policies []Policy
 	})
 	var out []BanditResult
 	for p, policy := range policies {
-		r := BanditResult{Policy: policy, Users: len(users), Hits: meanOf(hits[p]), First: meanOf(first[p])}
+		r := BanditResult{
+			Policy: policy, Users: len(users), Hits: meanOf(hits[p]), First: meanOf(first[p]),
+		}
 		reached := make([]float64, len(users))
 		for u := range users {
 			if int(hits[p][u]) >= b.Hits {
@@ -115,7 +126,8 @@ func (b Bandit) Run(m *model.Model, histories []model.History, policies []Policy
 			}
 		}
 		r.Reached = meanOf(reached)
-		r.MoreHits, r.Earlier = meanOf(stat.Difference(hits[p], hits[0])), meanOf(stat.Difference(first[0], first[p]))
+		r.MoreHits, r.Earlier = meanOf(stat.Difference(hits[p], hits[0])),
+			meanOf(stat.Difference(first[0], first[p]))
 		out = append(out, r)
 	}
 	return out, nil
@@ -138,8 +150,8 @@ func newBanditUser(b Bandit, m *model.Model) *banditUser {
 	}
 }
 
-// run shows lists to a user who would take the items of h. Time stands still. It returns the number
-// of hits and how many items had been shown when the wanted number was reached.
+// run shows lists to a user with the history h. Time stands still. It returns the number of hits,
+// and the number of items shown until the wanted number of hits was reached.
 func (w *banditUser) run(policy Policy, h model.History, rng *rand.Rand) (hits, first int) {
 	w.liked.Clear()
 	w.shown.Clear()

@@ -31,7 +31,9 @@ func banditModel(t *testing.T, deviation bool) (*model.Model, []model.History) {
 		inc.Ptr = append(inc.Ptr, int64(len(inc.Item)))
 		histories = append(histories, h)
 	}
-	basis, err := spectral.Solve(inc, spectral.Options{Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: 8, Seed: 1})
+	basis, err := spectral.Solve(inc, spectral.Options{
+		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: 8, Seed: 1,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,8 +43,13 @@ func banditModel(t *testing.T, deviation bool) (*model.Model, []model.History) {
 	}
 	spec := model.DefaultSpec()
 	spec.TrainUsers = users
-	spec.Dynamics = model.DynamicsSpec{Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0.9}}, Ridge: 0.1, Deviation: deviation}
-	m, err := model.New(spec, basis, names, model.Histories{Train: slices.Values(histories[:80]), Validation: histories[80:100]})
+	spec.Dynamics = model.DynamicsSpec{
+		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0.9}}, Ridge: 0.1,
+		Deviation: deviation,
+	}
+	m, err := model.New(spec, basis, names, model.Histories{
+		Train: slices.Values(histories[:80]), Validation: histories[80:100],
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,16 +69,20 @@ func TestBandit(t *testing.T) {
 	for _, r := range results {
 		// By chance 25 of 40 items have 5 of the 8; knowing the half, all.
 		if r.Users != len(histories) || r.Hits.Mean < 6 || r.Hits.Mean > 8 {
-			t.Errorf("%v: %v hits in %d users, want above 6 and at most 8", r.Policy, r.Hits, r.Users)
+			t.Errorf("%v: %v hits in %d users, want above 6 and at most 8", r.Policy, r.Hits,
+				r.Users)
 		}
-		if r.Reached.Mean < 0.9 || r.First.Mean < float64(b.Hits) || r.First.Mean > float64(b.Impressions) {
-			t.Errorf("%v: %d hits after %v items by %v of the users", r.Policy, b.Hits, r.First, r.Reached)
+		if r.Reached.Mean < 0.9 || r.First.Mean < float64(b.Hits) ||
+			r.First.Mean > float64(b.Impressions) {
+			t.Errorf("%v: %d hits after %v items by %v of the users", r.Policy, b.Hits, r.First,
+				r.Reached)
 		}
 		if d := r.Hits.Mean - results[0].Hits.Mean - r.MoreHits.Mean; math.Abs(d) > 1e-9 {
 			t.Errorf("%v: %v hits, %v gained on %v", r.Policy, r.Hits, r.MoreHits, results[0].Hits)
 		}
 	}
-	if last := results[len(results)-1]; last.MoreHits != (evaluate.Mean{}) || last.Earlier != (evaluate.Mean{}) {
+	if last := results[len(results)-1]; last.MoreHits != (evaluate.Mean{}) ||
+		last.Earlier != (evaluate.Mean{}) {
 		t.Errorf("greedy gains %v and %v on itself", last.MoreHits, last.Earlier)
 	}
 	again, err := b.Run(m, histories, policies)
@@ -82,7 +93,8 @@ func TestBandit(t *testing.T) {
 		t.Errorf("another run with the same seed (-first +second):\n%s", d)
 	}
 	b.Impressions, b.Users = 1000, 7 // more than there are items
-	if results, err = b.Run(m, histories, policies); err != nil || results[0].Users != 7 || results[0].Hits.Mean != 8 {
+	if results, err = b.Run(m, histories, policies); err != nil || results[0].Users != 7 ||
+		results[0].Hits.Mean != 8 {
 		t.Errorf("all items shown to 7 users: %+v, %v; want 8 hits each", results[0], err)
 	}
 }

@@ -38,10 +38,14 @@ func newCalibration(m *model.Model, test []model.History) (*Calibration, error) 
 	if err != nil {
 		return nil, err
 	}
-	out := &Calibration{Events: innovations.Events, Overall: innovations.Overall, Bands: innovations.Bands}
+	out := &Calibration{
+		Events: innovations.Events, Overall: innovations.Overall, Bands: innovations.Bands,
+	}
 	var squares, variances float64
 	for _, e := range evidence {
-		out.Evidence = append(out.Evidence, Evidence{Events: e.Events, Pairs: e.Pairs, Error: e.Product, Variance: e.Variance})
+		out.Evidence = append(out.Evidence, Evidence{
+			Events: e.Events, Pairs: e.Pairs, Error: e.Product, Variance: e.Variance,
+		})
 		squares += float64(e.Pairs) * e.Product
 		variances += float64(e.Pairs) * e.Variance
 	}

@@ -30,7 +30,8 @@ func TestCalibration(t *testing.T) {
 	}
 	for b, x := range c.Bands {
 		if math.Abs(x-1) > 0.1 {
-			t.Errorf("frequencies %d/%d: ν²/(P̄ + Σ_ν) is %.3f in the mean, want 1 within 10 %%", b+1, len(c.Bands), x)
+			t.Errorf("frequencies %d/%d: ν²/(P̄ + Σ_ν) is %.3f in the mean, want 1 within 10 %%",
+				b+1, len(c.Bands), x)
 		}
 	}
 	// The error of the query itself, which is what answers report, is in products of two errors
@@ -42,12 +43,15 @@ func TestCalibration(t *testing.T) {
 	}
 	product, variance := 0.0, 0.0
 	for _, e := range evidence {
-		t.Logf("%d pairs of events after %.1f: products %.2e, variance %.2e", e.Pairs, e.Events, e.Product, e.Variance)
+		t.Logf("%d pairs of events after %.1f: products %.2e, variance %.2e", e.Pairs, e.Events,
+			e.Product, e.Variance)
 		product += float64(e.Pairs) * e.Product
 		variance += float64(e.Pairs) * e.Variance
 	}
 	if r := product / variance; r < 0.6 || r > 1.6 {
-		t.Errorf("the squared error of queries is %.2f of what the model expects, want 1, or 0.6 to 1.6", r)
+		t.Errorf(
+			"the squared error of queries is %.2f of what the model expects, want 1, or 0.6 to 1.6",
+			r)
 	}
 }
 
@@ -64,7 +68,8 @@ func learnedReference(t *testing.T) (*model.Model, *dataset.Partition) {
 	spec := model.DefaultSpec()
 	spec.DegreeExponent, spec.DegreeRescale, spec.TrainUsers = 0.8, 0.6, int64(p.Train.Len())
 	spec.Dynamics = model.DynamicsSpec{
-		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.87}}, Ridge: 1, Deviation: true,
+		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.87}},
+		Ridge: 1, Deviation: true,
 	}
 	m, err := model.New(spec, basis, p.Items, train.LearnFrom(p))
 	if err != nil {

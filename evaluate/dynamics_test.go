@@ -20,18 +20,22 @@ func TestLearnedDynamicsOnReferenceData(t *testing.T) {
 	}
 	p, _ := loadReference(t, "movietweetings")
 	spec := model.DefaultSpec()
-	spec.DegreeExponent, spec.DegreeRescale, spec.Window, spec.TrainUsers = 0.8, 0.6, 40, int64(p.Train.Len())
+	spec.DegreeExponent, spec.DegreeRescale, spec.Window, spec.TrainUsers = 0.8, 0.6, 40,
+		int64(p.Train.Len())
 	spec.Dynamics = model.DynamicsSpec{
-		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.87}}, Ridge: 1, Positions: 200, Deviation: true,
+		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.87}},
+		Ridge: 1, Positions: 200, Deviation: true,
 	}
 	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{
-		Graph: spectral.Graph{Kind: spec.Graph, DegreeExponent: spec.DegreeExponent, Window: spec.Window}, Rank: 512, Seed: 1,
+		Graph: spectral.Graph{Kind: spec.Graph, DegreeExponent: spec.DegreeExponent,
+			Window: spec.Window}, Rank: 512, Seed: 1,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	results, err := evaluate.Run(p, evaluate.Options{
-		Methods: []evaluate.Method{evaluate.LearnedDynamics()}, Learned: evaluate.Ingredients{Basis: basis, Spec: spec},
+		Methods: []evaluate.Method{evaluate.LearnedDynamics()},
+		Learned: evaluate.Ingredients{Basis: basis, Spec: spec},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -14,25 +14,23 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
-// The grids that the constants are chosen from: λ weighs against the number of
-// users of an item, α^j is what an event counts that lies j events back. The
-// values of α halve an event's weight in about ½, 1, 2, 4, 8 and 16 events.
+// The grids of the constants. λ weighs against the number of users of an item. An event that lies j
+// events back counts α^j; the values of α halve its weight in about ½, 1, 2, 4, 8 and 16 events.
 var (
 	easeLambdas = []float64{5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000}
 	easeAlphas  = []float64{0.25, 0.5, 0.7, 0.85, 0.92, 0.96}
 )
 
 const (
-	// maxEASEBytes bounds the n×n matrix, maxEASEItems is the n that it allows.
+	// maxEASEBytes bounds the n×n matrix. maxEASEItems is the largest n within it.
 	maxEASEBytes = 4 << 30
 	maxEASEItems = 23170
 
-	// Up to EASEQuickItems items every λ of the grid is tried. Beyond, where an
-	// inverse takes up to minutes, there are many validation users and their
-	// NDCG is smooth in λ: the search climbs from λ = 100 and ends after
-	// easeVisits inverses.
+	// EASEQuickItems is the number of items up to which every λ of the grid is tried. Beyond it an
+	// inverse takes up to minutes. Such data have many validation users, so that their NDCG is
+	// smooth in λ: the search climbs from λ = 100 and ends after easeVisits inverses.
 	EASEQuickItems = 6000
-	easeStart      = 4 // place of 100 in easeLambdas
+	easeStart      = 4 // index of 100 in easeLambdas
 	easeVisits     = 4
 )
 
@@ -43,17 +41,18 @@ const (
 //	min ‖R − RB‖² + λ‖B‖²  with  diag B = 0
 //	B = I − P diag(1/diag P),   P = (RᵀR + λI)^{-1}
 //
-// A user's scores are ŷ = sB for the signal s of the history, whose events have
+// The scores of a user are ŷ = sB for the signal s of the history. The events of the history have
 // their weights; those of the training users count as 1, as in every R here.
 type easeModel struct {
 	n int
 	b []float64 // n×n row-major, diagonal 0
 }
 
-// newEASE solves for B in buf, n² numbers, which belong to the result. There is
-// no other n×n matrix. step, if not nil, is told how many of all steps of the
-// inversion are done. O(n³).
-func newEASE(r *spectral.Incidence, lambda float64, buf []float64, step func(done, total int)) (*easeModel, error) {
+// newEASE solves for B in buf, n² numbers that then belong to the result. There is no other n×n
+// matrix. step, if not nil, is told the number of steps of the inversion that are done. O(n³).
+func newEASE(
+	r *spectral.Incidence, lambda float64, buf []float64, step func(done, total int),
+) (*easeModel, error) {
 	e := &easeModel{n: r.NumItems, b: buf}
 	gramTo(e.b, r, lambda)
 	if err := negInverse(e.b, e.n, step); err != nil {
@@ -63,8 +62,8 @@ func newEASE(r *spectral.Incidence, lambda float64, buf []float64, step func(don
 	return e, nil
 }
 
-// weigh makes B of its upper triangle Q = −P: B_ij = −P_ij/P_jj = −Q_ij/Q_jj.
-// It goes by tiles that fit the caches, because it writes along columns.
+// weigh makes B from its upper triangle Q = −P: B_ij = −P_ij/P_jj = −Q_ij/Q_jj. It works by tiles
+// that fit the caches, because it writes along columns.
 func (e *easeModel) weigh() {
 	const tile = 64
 	diagonal := make([]float64, e.n)
@@ -85,8 +84,7 @@ func (e *easeModel) weigh() {
 	}
 }
 
-// gramTo sets g to the upper triangle of RᵀR + λI, n×n row-major, with zeros
-// below it.
+// gramTo sets g to the upper triangle of RᵀR + λI, n×n row-major, with zeros below it.
 func gramTo(g []float64, r *spectral.Incidence, lambda float64) {
 	n := r.NumItems
 	clear(g)
@@ -104,8 +102,8 @@ func gramTo(g []float64, r *spectral.Incidence, lambda float64) {
 	}
 }
 
-// scoresTo sets dst = sB, where an event that lies j events back counts its
-// weight times alpha^j; 1 does not forget.
+// scoresTo sets dst = sB. An event that lies j events back counts its weight times alpha^j;
+// alpha = 1 does not forget.
 func (e *easeModel) scoresTo(dst []float64, h model.History, alpha float64) {
 	clear(dst)
 	fade := 1.0
@@ -143,16 +141,19 @@ func (m ease) Name() string {
 
 func (ease) Needs() Needs { return Needs{} }
 
-// Rank ranks by the λ, and the α if the method forgets, of the best NDCG@10 on the validation
-// users. Their last item is the target, as that of a test user is.
+// Rank ranks by the constants with the best NDCG@10 on the validation users: λ, and α if the method
+// forgets. The target of a validation user is the last item, as for a test user.
 func (m ease) Rank(t *Task) error {
 	n := len(t.Part.Items)
 	if n > maxEASEItems {
-		return fmt.Errorf("needs an n×n matrix: %d items take %.1f GiB, and no more than %.0f GiB (%d items) are allowed; leave rare items out",
+		return fmt.Errorf(
+			"needs a matrix of all pairs of items: %d items take %.1f GiB, and no more than "+
+				"%.0f GiB (%d items) are allowed; leave rare items out",
 			n, 8*float64(n)*float64(n)/(1<<30), float64(maxEASEBytes>>30), maxEASEItems)
 	}
 	if t.Part.Validation.Len() == 0 {
-		return errors.New("chooses lambda on the validation users, and none has two or more items that a training user has")
+		return errors.New("chooses lambda on the validation users, " +
+			"and none has two or more items that a training user has")
 	}
 	s := &easeSearch{
 		task: t, forgets: m.forgets, alphas: []float64{1}, inverses: len(easeLambdas),
@@ -173,9 +174,9 @@ func (m ease) Rank(t *Task) error {
 	return nil
 }
 
-// easeSearch keeps what is best on the validation users so far. It ranks the
-// test users whenever that changes, so that no B is kept or built again; what
-// comes of it has no influence on the search.
+// easeSearch keeps the best figure on the validation users so far. Whenever it rises, the test
+// users are ranked at once, so that no B is kept or built again. Their ranks do not influence the
+// search.
 type easeSearch struct {
 	task     *Task
 	forgets  bool
@@ -186,8 +187,8 @@ type easeSearch struct {
 	best     float64   // NDCG@10 on the validation users
 }
 
-// try returns the best NDCG@10 on the validation users over all α at the λ of
-// the given place in the grid.
+// try returns the best NDCG@10 on the validation users over all α. λ is the value at the given
+// index of the grid.
 func (s *easeSearch) try(place int) (float64, error) {
 	t, lambda := s.task, easeLambdas[place]
 	e, err := newEASE(train.Incidence(t.Part), lambda, s.buf, func(done, total int) {
@@ -213,9 +214,9 @@ func (s *easeSearch) try(place int) (float64, error) {
 	return best, nil
 }
 
-// climb calls value for places below n: for start, and then for one neighbour
-// after the other as long as that is better, upwards if the first step up is,
-// else downwards. It ends after budget calls.
+// climb looks for the largest value at an index below n. It begins at start and steps upwards while
+// the value rises. If the first step up is no better, it steps downwards. It ends after budget
+// calls.
 func climb(start, n, budget int, value func(place int) (float64, error)) error {
 	begin, err := value(start)
 	if err != nil {

@@ -40,7 +40,8 @@ func randomHistories(rng *rand.Rand, users, n int) dataset.Histories {
 func randomPartition(seed uint64, users, n int) *dataset.Partition {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	p := &dataset.Partition{
-		Train: randomHistories(rng, users, n), Validation: randomHistories(rng, users/4, n), Test: randomHistories(rng, users/4, n),
+		Train: randomHistories(rng, users, n), Validation: randomHistories(rng, users/4, n),
+		Test: randomHistories(rng, users/4, n),
 	}
 	for i := range n {
 		p.Items = append(p.Items, fmt.Sprintf("%05d", i))
@@ -82,7 +83,9 @@ func denseEASE(t *testing.T, r *spectral.Incidence, lambda float64) *mat.Dense {
 
 // The sizes lie around one and two blocks of the inversion.
 func TestEASEWeights(t *testing.T) {
-	for _, n := range []int{1, 2, 17, inverseBlock - 1, inverseBlock, inverseBlock + 1, 2*inverseBlock + 39} {
+	for _, n := range []int{
+		1, 2, 17, inverseBlock - 1, inverseBlock, inverseBlock + 1, 2*inverseBlock + 39,
+	} {
 		for _, lambda := range []float64{0.5, 30} {
 			p := randomPartition(uint64(n), 2*n+3, max(n, 16))
 			r := train.Incidence(p)
@@ -98,7 +101,8 @@ func TestEASEWeights(t *testing.T) {
 						t.Fatalf("n = %d, λ = %v: B[%d,%d] = %v, want 0", got.n, lambda, i, i, g)
 					}
 					if math.Abs(g-w) > 1e-11 {
-						t.Fatalf("n = %d, λ = %v: B[%d,%d] = %v, want %v", got.n, lambda, i, j, g, w)
+						t.Fatalf("n = %d, λ = %v: B[%d,%d] = %v, want %v", got.n, lambda, i, j, g,
+							w)
 					}
 				}
 			}
@@ -201,7 +205,8 @@ func TestEASEChoosesOnValidation(t *testing.T) {
 			if diff := cmp.Diff(ranks, got[0].Ranks); diff != "" {
 				t.Errorf("%s: ranks (-want +got):\n%s", m.Name(), diff)
 			}
-			if f := got[0].Figures(); f["lambda"] != chosen["lambda"] || f["alpha"] != chosen["alpha"] {
+			if f := got[0].Figures(); f["lambda"] != chosen["lambda"] ||
+				f["alpha"] != chosen["alpha"] {
 				t.Errorf("%v: figures %v, want those of %v among them", m.Name(), f, chosen)
 			}
 		}
@@ -230,7 +235,9 @@ func TestEASEIgnoresTestUsersInSearch(t *testing.T) {
 func TestEASEProgressRises(t *testing.T) {
 	p := randomPartition(10, 160, 40)
 	var seen []int
-	opt := Options{Methods: []Method{ease{}}, Progress: func(_ string, done, _ int) { seen = append(seen, done) }}
+	opt := Options{Methods: []Method{ease{}}, Progress: func(_ string, done, _ int) {
+		seen = append(seen, done)
+	}}
 	if _, err := Run(p, opt); err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +255,8 @@ func TestEASEErrors(t *testing.T) {
 		"none has two or more items":       blind,
 	} {
 		_, err := Run(p, Options{Methods: []Method{ease{}}})
-		if err == nil || !strings.Contains(err.Error(), "ease: ") || !strings.Contains(err.Error(), want) {
+		if err == nil || !strings.Contains(err.Error(), "ease: ") ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -291,7 +299,9 @@ func TestClimb(t *testing.T) {
 		})
 	}
 	fault := errors.New("fault")
-	if err := climb(0, 2, 9, func(int) (float64, error) { return 0, fault }); !errors.Is(err, fault) {
+	if err := climb(0, 2, 9, func(int) (float64, error) {
+		return 0, fault
+	}); !errors.Is(err, fault) {
 		t.Errorf("error %v, want that of the callback", err)
 	}
 	if easeLambdas[easeStart] != 100 {

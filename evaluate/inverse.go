@@ -28,7 +28,10 @@ const inverseBlock = 256
 // by the inverse, in one kind of product, and in place but for 2n·inverseBlock
 // numbers.
 func negInverse(a []float64, n int, step func(done, total int)) error {
-	s := sweep{n: n, a: a, column: make([]float64, n*inverseBlock), scaled: make([]float64, n*inverseBlock)}
+	s := sweep{
+		n: n, a: a, column: make([]float64, n*inverseBlock),
+		scaled: make([]float64, n*inverseBlock),
+	}
 	total := (n + inverseBlock - 1) / inverseBlock
 	for k := range total {
 		if err := s.pivot(k*inverseBlock, min((k+1)*inverseBlock, n)); err != nil {
@@ -75,7 +78,8 @@ func (s *sweep) invertBlock(lo, hi int) (gemm.Matrix[float64], error) {
 	}
 	var factor mat.Cholesky
 	if !factor.Factorize(d) {
-		return gemm.Matrix[float64]{}, errors.New("the matrix is not positive definite to rounding error")
+		return gemm.Matrix[float64]{}, errors.New(
+			"the matrix is not positive definite to rounding error")
 	}
 	if err := factor.InverseTo(d); err != nil {
 		return gemm.Matrix[float64]{}, err

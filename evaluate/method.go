@@ -13,14 +13,18 @@ import (
 const (
 	Popularity = "popularity" // items by the number of their training users
 	GS         = "gs-imc"     // ŷ = U H Uᵀs of the whole history
-	BGS        = "bgs-imc"    // x̂ = H Uᵀs of all but the last history item, which comes as one Kalman update
-	BGSOnline  = "bgs-online" // the state as a server keeps it: every event of the history folded, from nothing
-	MRFCF      = "mrfcf"      // the full-rank Markov random field baseline
-	Dynamics   = "dynamics"   // learned dynamics, every event of the history folded as a server does
+	// x̂ = H Uᵀs of all but the last history item, which comes as one Kalman update
+	BGS = "bgs-imc"
+	// the state as a server keeps it: every event of the history folded, from nothing
+	BGSOnline = "bgs-online"
+	MRFCF     = "mrfcf" // the full-rank Markov random field baseline
+	// learned dynamics, every event of the history folded as a server does
+	Dynamics = "dynamics"
 
-	EASE           = "ease"            // EASE^R, λ chosen on the validation users
-	EASEForgetting = "ease-forgetting" // EASE^R of a history that fades by α an event, λ and α chosen likewise
-	BestGS         = "gs-imc-best"     // GS-IMC with the filter chosen on the validation users
+	EASE = "ease" // EASE^R, λ chosen on the validation users
+	// EASE^R of a history that fades by α an event, λ and α chosen likewise
+	EASEForgetting = "ease-forgetting"
+	BestGS         = "gs-imc-best" // GS-IMC with the filter chosen on the validation users
 )
 
 // Method is one way to rank items for users. A new method is a type in a file of its own and an

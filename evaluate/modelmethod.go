@@ -70,7 +70,9 @@ func (m ModelMethod) fit(t *Task) (*model.Model, error) {
 }
 
 // rankBy stores the ranks of the targets of the users of h by a model.
-func (m ModelMethod) rankBy(fitted *model.Model, h *dataset.Histories, ranks []int32, progress func(done int)) {
+func (m ModelMethod) rankBy(
+	fitted *model.Model, h *dataset.Histories, ranks []int32, progress func(done int),
+) {
 	forEach(len(ranks), progress, func() func(u int) {
 		scores, q := make([]float32, fitted.NumItems()), make([]float32, fitted.Rank())
 		return func(u int) {
@@ -109,7 +111,9 @@ func (bestGS) Needs() Needs { return Needs{Paper: true} }
 func (bestGS) Rank(t *Task) error {
 	users := &t.Part.Validation
 	if users.Len() == 0 {
-		return errors.New("chooses its filter on the validation users, and none has two or more items that a training user has")
+		return errors.New(
+			"chooses its filter on the validation users, and none has two or more items " +
+				"that a training user has")
 	}
 	best := -1.0
 	ranks := make([]int32, users.Len())

@@ -12,32 +12,34 @@ import (
 	"github.com/gsimc/gsimc/model"
 )
 
-// MinHiddenUsers is the number of training users that an item needs to be hidden by [HideItems]:
-// with fewer there is little to place it by.
+// MinHiddenUsers is the smallest number of training users of an item that [HideItems] may hide.
+// Fewer users say too little about an item to place it in the model.
 const MinHiddenUsers = 5
 
-// NewItems is the protocol for items that come after the training: some items are hidden from it,
-// then shown to the model in the histories of a share of the training users ([model.Model.Extend]),
-// and looked for in the test users' histories.
+// NewItems is the protocol for items that appear after the training. Some items are hidden from the
+// training. The histories of a share of the training users then show them to the model
+// ([model.Model.Extend]). They are the targets in the histories of the test users.
 type NewItems struct {
 	Full    *dataset.Partition // with all items
-	Reduced *dataset.Partition // without the hidden ones: what the model to be extended is trained on
-	Hidden  []string           // their ids, in bytewise order
+	Reduced *dataset.Partition // without the hidden items; trains the model to be extended
+	Hidden  []string           // ids of the hidden items, in bytewise order
 
-	place []int32 // of each item of Full: its place in Reduced.Items, or len(Reduced.Items) plus that in Hidden
-	shown []int   // training users of Full whose histories the extension may see, in rising order
+	// place holds for each item of Full its index in Reduced.Items. For a hidden item it is
+	// len(Reduced.Items) plus its index in Hidden.
+	place []int32
+	shown []int // training users of Full whose histories the extension sees, in rising order
 }
 
 // HiddenItems are the choices of [HideItems].
 type HiddenItems struct {
-	Share float64 // of the items with at least MinHiddenUsers training users that are hidden, in (0, 1)
+	Share float64 // hidden share of the items with MinHiddenUsers users or more, in (0, 1)
 	Shown float64 // share of the training users whose histories the extension sees, in (0, 1]
 	Seed  uint64
 }
 
-// HideItems draws the hidden items and the users, the same ones for the same seed. Training users
-// without other items are left out of the reduced training, and so are validation users with fewer
-// than two.
+// HideItems draws the hidden items and the users that show them. The same seed draws the same ones.
+// The reduced training leaves out training users without other items, and validation users with
+// fewer than two other items.
 func HideItems(p *dataset.Partition, opt HiddenItems) (*NewItems, error) {
 	rng := rand.New(rand.NewPCG(opt.Seed, 0x6e6577)) // "new": a stream of its own
 	var eligible []int32
@@ -48,9 +50,12 @@ func HideItems(p *dataset.Partition, opt HiddenItems) (*NewItems, error) {
 	}
 	count := int(opt.Share * float64(len(eligible)))
 	if count == 0 {
-		return nil, fmt.Errorf("no item to hide: %d of the %d items have %d training users or more", len(eligible), len(p.Items), MinHiddenUsers)
+		return nil, fmt.Errorf("no item to hide: %d of the %d items have %d training users or more",
+			len(eligible), len(p.Items), MinHiddenUsers)
 	}
-	rng.Shuffle(len(eligible), func(a, b int) { eligible[a], eligible[b] = eligible[b], eligible[a] })
+	rng.Shuffle(len(eligible), func(a, b int) {
+		eligible[a], eligible[b] = eligible[b], eligible[a]
+	})
 	hidden := make([]bool, len(p.Items))
 	for _, i := range eligible[:count] {
 		hidden[i] = true
@@ -60,7 +65,8 @@ func HideItems(p *dataset.Partition, opt HiddenItems) (*NewItems, error) {
 	slices.Sort(x.shown)
 	x.reduce(hidden)
 	if x.Reduced.Train.Len() == 0 {
-		return nil, errors.New("nothing is left to train on: every training user has hidden items only")
+		return nil,
+			errors.New("nothing is left to train on: every training user has hidden items only")
 	}
 	return x, nil
 }
@@ -89,7 +95,8 @@ func (x *NewItems) reduce(hidden []bool) {
 	x.Reduced.Test = x.without(&x.Full.Test, 2)
 }
 
-// without copies what is left of histories of at least fewest items without the hidden ones.
+// without copies the histories without the hidden items. Histories with fewer than fewest other
+// items are dropped.
 func (x *NewItems) without(h *dataset.Histories, fewest int) dataset.Histories {
 	known := int32(len(x.Reduced.Items))
 	out := dataset.Histories{Ptr: []int64{0}}
@@ -118,8 +125,8 @@ func (x *NewItems) without(h *dataset.Histories, fewest int) dataset.Histories {
 	return out
 }
 
-// Extend shows the hidden items to m, a model of Reduced, and returns the extended model. Items
-// that fewer than [model.MinNewUsers] of the shown users have stay unknown.
+// Extend shows the hidden items to m, a model of Reduced, and returns the extended model. An item
+// of fewer than [model.MinNewUsers] shown users stays unknown.
 func (x *NewItems) Extend(m *model.Model) (*model.Model, error) {
 	evidence, err := m.NewEvidence(len(x.Hidden))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/gsimc/gsimc/model"
 )
 
-// NewItemsResult is what one model reached: on the test users whose target is a hidden item, and on
-// the others.
+// NewItemsResult holds the figures of one model: on the test users whose target is a hidden item,
+// and on the others.
 type NewItemsResult struct {
 	Model  string // one of the models of Compare
 	Placed int    // hidden items that the model knows
@@ -28,10 +28,12 @@ const (
 	ExtendedModel = "and extended"
 )
 
-// Compare ranks the targets of the test users by the model of all items, by that of Reduced, and by
-// the latter extended, each folding the histories as method says. A target that a model does not
-// know is ranked last. Progress, if not nil, is told of the users done.
-func (x *NewItems) Compare(method ModelMethod, full, reduced *model.Model, progress func(done, total int)) ([]NewItemsResult, error) {
+// Compare ranks the targets of the test users by three models: the model of all items, the model of
+// Reduced, and that model extended. Each folds the histories by method. A target unknown to a model
+// is ranked last. Progress, if not nil, is told the number of users done.
+func (x *NewItems) Compare(
+	method ModelMethod, full, reduced *model.Model, progress func(done, total int),
+) ([]NewItemsResult, error) {
 	extended, err := x.Extend(reduced)
 	if err != nil {
 		return nil, err
@@ -55,7 +57,9 @@ func (x *NewItems) Compare(method ModelMethod, full, reduced *model.Model, progr
 }
 
 // measure ranks the targets of the users of h by m.
-func (x *NewItems) measure(method ModelMethod, m *model.Model, h *dataset.Histories, progress func(done int)) NewItemsResult {
+func (x *NewItems) measure(
+	method ModelMethod, m *model.Model, h *dataset.Histories, progress func(done int),
+) NewItemsResult {
 	ranks := make([]int32, h.Len())
 	var done atomic.Int64
 	parallel.TasksWith(h.Len(), func() func(u int) {
@@ -76,7 +80,10 @@ func (x *NewItems) measure(method ModelMethod, m *model.Model, h *dataset.Histor
 			known = append(known, r)
 		}
 	}
-	out := NewItemsResult{Items: m.NumItems(), New: newResult(method.Name(), fresh), Known: newResult(method.Name(), known)}
+	out := NewItemsResult{
+		Items: m.NumItems(), New: newResult(method.Name(), fresh),
+		Known: newResult(method.Name(), known),
+	}
 	for _, id := range x.Hidden {
 		if _, ok := m.ItemIndex(id); ok {
 			out.Placed++
@@ -85,9 +92,11 @@ func (x *NewItems) measure(method ModelMethod, m *model.Model, h *dataset.Histor
 	return out
 }
 
-// rankTarget ranks the last event of a history of Full by what m makes of those before that it
-// knows.
-func (x *NewItems) rankTarget(method ModelMethod, m *model.Model, h model.History, scores, q []float32) int32 {
+// rankTarget ranks the last event of a history of Full. The query of m comes from the earlier
+// events on items that m knows.
+func (x *NewItems) rankTarget(
+	method ModelMethod, m *model.Model, h model.History, scores, q []float32,
+) int32 {
 	last := len(h) - 1
 	target, ok := m.ItemIndex(x.Full.Items[h[last].Item])
 	if !ok {
@@ -106,8 +115,8 @@ func (x *NewItems) rankTarget(method ModelMethod, m *model.Model, h model.Histor
 	return rank(scores, target, seen)
 }
 
-// ReachedHR is the share of the full model's HR@n on the new targets that the extended model
-// reaches; not ok if there are no such targets, or none that the full model finds.
+// ReachedHR returns the HR@n of the extended model on the new targets, as a share of the HR@n of
+// the full model. It is not ok if the full model finds no new target.
 func ReachedHR(results []NewItemsResult, n int) (share float64, ok bool) {
 	at := func(name string) float64 {
 		i := slices.IndexFunc(results, func(r NewItemsResult) bool { return r.Model == name })

@@ -16,12 +16,15 @@ import (
 )
 
 // modelsOf trains on all items of x and on the reduced ones, with the same constants.
-func modelsOf(t *testing.T, x *evaluate.NewItems, spec model.Spec, rank int) (full, reduced *model.Model) {
+func modelsOf(
+	t *testing.T, x *evaluate.NewItems, spec model.Spec, rank int,
+) (full, reduced *model.Model) {
 	t.Helper()
 	var models [2]*model.Model
 	for i, p := range []*dataset.Partition{x.Full, x.Reduced} {
 		basis, err := spectral.Solve(train.Incidence(p), spectral.Options{
-			Graph: spectral.Graph{Kind: spec.Graph, DegreeExponent: spec.DegreeExponent}, Rank: rank, Seed: 1,
+			Graph: spectral.Graph{Kind: spec.Graph, DegreeExponent: spec.DegreeExponent},
+			Rank:  rank, Seed: 1,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -34,7 +37,9 @@ func modelsOf(t *testing.T, x *evaluate.NewItems, spec model.Spec, rank int) (fu
 	return models[0], models[1]
 }
 
-func hide(t *testing.T, p *dataset.Partition, share, shown float64, seed uint64) *evaluate.NewItems {
+func hide(
+	t *testing.T, p *dataset.Partition, share, shown float64, seed uint64,
+) *evaluate.NewItems {
 	t.Helper()
 	x, err := evaluate.HideItems(p, evaluate.HiddenItems{Share: share, Shown: shown, Seed: seed})
 	if err != nil {
@@ -90,7 +95,10 @@ func TestCompareOnCheckerboard(t *testing.T) {
 	spec := model.DefaultSpec()
 	full, reduced := modelsOf(t, x, spec, 2)
 	calls := 0
-	results, err := x.Compare(evaluate.Filtered(evaluate.GS, spectral.RandomWalk), full, reduced, func(int, int) { calls++ })
+	results, err := x.Compare(evaluate.Filtered(evaluate.GS, spectral.RandomWalk), full, reduced,
+		func(int, int) {
+			calls++
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,16 +106,19 @@ func TestCompareOnCheckerboard(t *testing.T) {
 	for _, r := range results {
 		names = append(names, r.Model)
 		if len(r.New.Ranks)+len(r.Known.Ranks) != p.Test.Len() {
-			t.Errorf("%s: %d and %d targets of %d users", r.Model, len(r.New.Ranks), len(r.Known.Ranks), p.Test.Len())
+			t.Errorf("%s: %d and %d targets of %d users", r.Model, len(r.New.Ranks),
+				len(r.Known.Ranks), p.Test.Len())
 		}
 	}
-	if diff := cmp.Diff([]string{evaluate.FullModel, evaluate.ReducedModel, evaluate.ExtendedModel}, names); diff != "" {
+	if diff := cmp.Diff([]string{evaluate.FullModel, evaluate.ReducedModel, evaluate.ExtendedModel},
+		names); diff != "" {
 		t.Fatal(diff)
 	}
 	if len(results[0].New.Ranks) == 0 {
 		t.Fatal("no target is new: choose another seed")
 	}
-	if results[1].New.Metrics[0].HR != 0 || results[1].Placed != 0 || results[2].Placed != len(x.Hidden) {
+	if results[1].New.Metrics[0].HR != 0 || results[1].Placed != 0 ||
+		results[2].Placed != len(x.Hidden) {
 		t.Errorf("without: HR %v, placed %d; extended: placed %d, want 0, 0 and %d",
 			results[1].New.Metrics[0].HR, results[1].Placed, results[2].Placed, len(x.Hidden))
 	}
@@ -132,7 +143,8 @@ func TestNewItemsReference(t *testing.T) {
 	spec := model.DefaultSpec()
 	spec.DegreeExponent, spec.DegreeRescale = 0.8, 0.6
 	spec.Dynamics = model.DynamicsSpec{
-		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.87}}, Ridge: 1, Positions: 200, Deviation: true,
+		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.87}},
+		Ridge: 1, Positions: 200, Deviation: true,
 	}
 	full, reduced := modelsOf(t, x, spec, 128)
 	results, err := x.Compare(evaluate.LearnedDynamics(), full, reduced, nil)
@@ -141,9 +153,11 @@ func TestNewItemsReference(t *testing.T) {
 	}
 	share, ok := evaluate.ReachedHR(results, 50)
 	t.Logf("HR@50 of new targets: %.3f trained on all, %.3f extended; of known ones %.3f and %.3f",
-		results[0].New.Metrics[1].HR, results[2].New.Metrics[1].HR, results[0].Known.Metrics[1].HR, results[2].Known.Metrics[1].HR)
+		results[0].New.Metrics[1].HR, results[2].New.Metrics[1].HR, results[0].Known.Metrics[1].HR,
+		results[2].Known.Metrics[1].HR)
 	if !ok || share < 0.8 {
-		t.Errorf("the extension reaches %.0f %% of the full model's HR@50, want at least 80 %%", 100*share)
+		t.Errorf("the extension reaches %.0f %% of the full model's HR@50, want at least 80 %%",
+			100*share)
 	}
 	if got, want := results[2].Known.Metrics[1].HR, results[0].Known.Metrics[1].HR; got < 0.9*want {
 		t.Errorf("known targets pay for it: HR@50 is %.3f, want at least 90 %% of %.3f", got, want)

@@ -34,8 +34,10 @@ func TestRankAgainstSort(t *testing.T) {
 			}
 		}
 		slices.SortStableFunc(left, func(a, b int32) int { return int(scores[b] - scores[a]) })
-		if got, want := rank(scores, target, history), int32(slices.Index(left, target)+1); got != want {
-			t.Fatalf("scores %v, history %v, target %d: rank %d, want %d", scores, history, target, got, want)
+		if got, want := rank(scores, target, history),
+			int32(slices.Index(left, target)+1); got != want {
+			t.Fatalf("scores %v, history %v, target %d: rank %d, want %d", scores, history, target,
+				got, want)
 		}
 	}
 }
@@ -45,7 +47,8 @@ func TestMetric(t *testing.T) {
 	got := newResult(Popularity, []int32{1, 3, 11, 200})
 	gain11 := 1 / math.Log2(12)
 	want := []Metric{
-		{N: 10, HR: 0.5, NDCG: 1.5 / 4, HRErr: math.Sqrt(0.25 / 3), NDCGErr: math.Sqrt((1.25/4 - 0.375*0.375) / 3)},
+		{N: 10, HR: 0.5, NDCG: 1.5 / 4, HRErr: math.Sqrt(0.25 / 3),
+			NDCGErr: math.Sqrt((1.25/4 - 0.375*0.375) / 3)},
 		{N: 50, HR: 0.75, NDCG: (1.5 + gain11) / 4},
 		{N: 100, HR: 0.75, NDCG: (1.5 + gain11) / 4},
 	}
@@ -67,9 +70,11 @@ func TestParseMethods(t *testing.T) {
 	}{
 		{"popularity", "popularity", ""},
 		{" gs-imc  tikhonov , mrfcf", "gs-imc tikhonov; mrfcf", ""},
-		{"bgs-online", "bgs-online tikhonov; bgs-online diffusion; bgs-online random-walk; bgs-online inverse-cosine; bgs-online cutoff; bgs-online power", ""},
+		{"bgs-online",
+			"bgs-online tikhonov; bgs-online diffusion; bgs-online random-walk; bgs-online inverse-cosine; bgs-online cutoff; bgs-online power", ""},
 		{"mrfcf,mrfcf", "mrfcf", ""},
-		{"gs-imc tikhonof", "", `unknown method "gs-imc tikhonof", want all or some of: popularity, gs-imc tikhonov`},
+		{"gs-imc tikhonof", "",
+			`unknown method "gs-imc tikhonof", want all or some of: popularity, gs-imc tikhonov`},
 		{"", "", `unknown method ""`},
 		{"popularity,,mrfcf", "", `unknown method ""`},
 	}
@@ -113,18 +118,21 @@ func TestFamilies(t *testing.T) {
 			}
 		}
 		if got, err := ParseMethods(f.name); err != nil || len(got) != len(f.methods) {
-			t.Errorf("%q stands for %s, %v, want %d methods", f.name, namesOf(got), err, len(f.methods))
+			t.Errorf("%q stands for %s, %v, want %d methods", f.name, namesOf(got), err,
+				len(f.methods))
 		}
 	}
 }
 
 func TestDefaultMethods(t *testing.T) {
 	p := randomPartition(1, 40, 20)
-	if got, want := namesOf(DefaultMethods(p)), "popularity; gs-imc-best; dynamics; ease"; got != want {
+	if got, want := namesOf(DefaultMethods(p)),
+		"popularity; gs-imc-best; dynamics; ease"; got != want {
 		t.Errorf("the default methods are %s, want %s", got, want)
 	}
 	p.Validation = dataset.Histories{Ptr: []int64{0}}
-	if got, want := namesOf(DefaultMethods(p)), "popularity; gs-imc random-walk; dynamics"; got != want {
+	if got, want := namesOf(DefaultMethods(p)),
+		"popularity; gs-imc random-walk; dynamics"; got != want {
 		t.Errorf("without validation users the default methods are %s, want %s", got, want)
 	}
 }

@@ -39,8 +39,12 @@ var variants = []struct {
 }{
 	{"", func(*model.Spec) {}},
 	{", degree-rescale 0.5", func(s *model.Spec) { s.DegreeRescale = 0.5 }},
-	{", degree-rescale 0.5, half-life 2 events", func(s *model.Spec) { s.DegreeRescale, s.Alpha = 0.5, math.Exp2(-1.0/2) }},
-	{", degree-rescale 0.5, half-life 5 events", func(s *model.Spec) { s.DegreeRescale, s.Alpha = 0.5, math.Exp2(-1.0/5) }},
+	{", degree-rescale 0.5, half-life 2 events", func(s *model.Spec) {
+		s.DegreeRescale, s.Alpha = 0.5, math.Exp2(-1.0/2)
+	}},
+	{", degree-rescale 0.5, half-life 5 events", func(s *model.Spec) {
+		s.DegreeRescale, s.Alpha = 0.5, math.Exp2(-1.0/5)
+	}},
 }
 
 // TestReference compares every method on every graph with the reference:
@@ -63,7 +67,8 @@ func TestReference(t *testing.T) {
 					basis := solveReference(t, p, label, want.Rank)
 					for j, kappa := range graph.Eigenvalues {
 						if rel := math.Abs(basis.Kappa[j]/kappa - 1); rel > 1e-5 {
-							t.Errorf("κ_%d = %v, want %v: %.1e relative", j, basis.Kappa[j], kappa, rel)
+							t.Errorf("κ_%d = %v, want %v: %.1e relative", j, basis.Kappa[j], kappa,
+								rel)
 						}
 					}
 					for _, v := range variants {
@@ -98,7 +103,8 @@ func loadReference(t *testing.T, name string) (*dataset.Partition, *expectation)
 	if err := json.Unmarshal(all["mrfcf (full rank, a=2)"], &want.MRFCF); err != nil {
 		t.Fatal(err)
 	}
-	d, _, err := dataset.Read([]string{filepath.Join(dir, "interactions.csv.gz")}, dataset.Options{})
+	d, _, err := dataset.Read([]string{filepath.Join(dir, "interactions.csv.gz")},
+		dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +132,9 @@ func graphOf(label string) spectral.Graph {
 
 func solveReference(t *testing.T, p *dataset.Partition, label string, rank int) *spectral.Basis {
 	t.Helper()
-	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{Graph: graphOf(label), Rank: rank, Seed: 1})
+	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{
+		Graph: graphOf(label), Rank: rank, Seed: 1,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,11 +142,13 @@ func solveReference(t *testing.T, p *dataset.Partition, label string, rank int) 
 }
 
 // checkMethods evaluates the methods of want whose name ends in suffix.
-func checkMethods(t *testing.T, p *dataset.Partition, basis *spectral.Basis, label, suffix string, edit func(*model.Spec), want map[string]map[string]float64) {
+func checkMethods(t *testing.T, p *dataset.Partition, basis *spectral.Basis, label, suffix string,
+	edit func(*model.Spec), want map[string]map[string]float64) {
 	t.Helper()
 	opt := evaluate.Options{Paper: evaluate.Ingredients{Spec: model.DefaultSpec()}}
 	graph := graphOf(label)
-	opt.Paper.Spec.Graph, opt.Paper.Spec.DegreeExponent, opt.Paper.Spec.TrainUsers = graph.Kind, graph.DegreeExponent, int64(p.Train.Len())
+	opt.Paper.Spec.Graph, opt.Paper.Spec.DegreeExponent, opt.Paper.Spec.TrainUsers = graph.Kind,
+		graph.DegreeExponent, int64(p.Train.Len())
 	opt.Paper.Basis = basis
 	edit(&opt.Paper.Spec)
 	var figures []map[string]float64
@@ -147,7 +157,8 @@ func checkMethods(t *testing.T, p *dataset.Partition, basis *spectral.Basis, lab
 		if rest != strings.TrimPrefix(suffix, ",") {
 			continue
 		}
-		methods, err := evaluate.ParseMethods(strings.Replace(short, "sqrt(K) filter", spectral.PowerFilter, 1))
+		methods, err := evaluate.ParseMethods(strings.Replace(short, "sqrt(K) filter",
+			spectral.PowerFilter, 1))
 		if err != nil || len(methods) != 1 {
 			t.Fatalf("%q: %v %v", name, methods, err)
 		}
@@ -165,7 +176,9 @@ func checkMethods(t *testing.T, p *dataset.Partition, basis *spectral.Basis, lab
 
 func checkFigures(t *testing.T, p *dataset.Partition, m evaluate.Method, want map[string]float64) {
 	t.Helper()
-	results, err := evaluate.Run(p, evaluate.Options{Methods: []evaluate.Method{m}, MRFCFA: evaluate.DefaultMRFCFA})
+	results, err := evaluate.Run(p, evaluate.Options{
+		Methods: []evaluate.Method{m}, MRFCFA: evaluate.DefaultMRFCFA,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,9 +48,11 @@ type Task struct {
 	// items before it do not have. It has an element for each test user.
 	Ranks []int32
 
-	Chosen      map[string]float64 // constants chosen on the validation users, by name; may stay nil
-	Variant     string             // the variant chosen on the validation users, such as a filter; may stay empty
-	Calibration *Calibration       // of a model that knows its variance; may stay nil
+	// constants chosen on the validation users, by name; may stay nil
+	Chosen map[string]float64
+	// the variant chosen on the validation users, such as a filter; may stay empty
+	Variant     string
+	Calibration *Calibration // of a model that knows its variance; may stay nil
 
 	name string
 }
@@ -64,7 +66,8 @@ func newTask(p *dataset.Partition, opt *Options, m Method) *Task {
 // methods. The error of a method is in the place of its name.
 func Run(p *dataset.Partition, opt Options) ([]Result, error) {
 	if p.Test.Len() == 0 {
-		return nil, errors.New("no test user has two or more items that a training user has: nothing to measure")
+		return nil, errors.New(
+			"no test user has two or more items that a training user has: nothing to measure")
 	}
 	results := make([]Result, 0, len(opt.Methods))
 	for _, m := range opt.Methods {

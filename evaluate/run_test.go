@@ -44,7 +44,9 @@ func checkerboard(t *testing.T) *dataset.Partition {
 
 func solve(t *testing.T, p *dataset.Partition, rank int) (*spectral.Basis, model.Spec) {
 	t.Helper()
-	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: rank})
+	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{
+		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: rank,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +61,10 @@ func TestRunOnCheckerboard(t *testing.T) {
 	p := checkerboard(t)
 	basis, spec := solve(t, p, 8)
 	learned := spec
-	learned.Dynamics = model.DynamicsSpec{Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.8}}, Ridge: 1, Deviation: true}
+	learned.Dynamics = model.DynamicsSpec{
+		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.8}}, Ridge: 1,
+		Deviation: true,
+	}
 	var finished []string
 	results, err := evaluate.Run(p, evaluate.Options{
 		Methods: evaluate.AllMethods(), MRFCFA: evaluate.DefaultMRFCFA,
@@ -94,7 +99,9 @@ func TestCutoffMakesBGSEqualGS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	results, err := evaluate.Run(p, evaluate.Options{Methods: methods, Paper: evaluate.Ingredients{Basis: basis, Spec: spec}})
+	results, err := evaluate.Run(p, evaluate.Options{
+		Methods: methods, Paper: evaluate.Ingredients{Basis: basis, Spec: spec},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +125,10 @@ func methodsNamed(t *testing.T, list string) []evaluate.Method {
 func TestBestFilterIsChosenOnValidation(t *testing.T) {
 	p := checkerboard(t)
 	basis, spec := solve(t, p, 8)
-	opt := evaluate.Options{Paper: evaluate.Ingredients{Basis: basis, Spec: spec}, Methods: methodsNamed(t, evaluate.BestGS+", "+evaluate.GS)}
+	opt := evaluate.Options{
+		Paper:   evaluate.Ingredients{Basis: basis, Spec: spec},
+		Methods: methodsNamed(t, evaluate.BestGS+", "+evaluate.GS),
+	}
 	results, err := evaluate.Run(p, opt)
 	if err != nil {
 		t.Fatal(err)
@@ -158,13 +168,17 @@ func TestRunErrors(t *testing.T) {
 		opt  evaluate.Options
 		want string
 	}{
-		{"no test users", &empty, evaluate.Options{Methods: gs, Paper: evaluate.Ingredients{Basis: basis, Spec: spec}}, "no test user"},
-		{"no basis", p, evaluate.Options{Methods: gs, Paper: evaluate.Ingredients{Spec: spec}}, "needs a basis"},
-		{"bad constant", p, evaluate.Options{Methods: gs, Paper: evaluate.Ingredients{Basis: basis, Spec: bad}}, "Alpha: 2"},
+		{"no test users", &empty, evaluate.Options{Methods: gs,
+			Paper: evaluate.Ingredients{Basis: basis, Spec: spec}}, "no test user"},
+		{"no basis", p, evaluate.Options{Methods: gs, Paper: evaluate.Ingredients{Spec: spec}},
+			"needs a basis"},
+		{"bad constant", p, evaluate.Options{Methods: gs,
+			Paper: evaluate.Ingredients{Basis: basis, Spec: bad}}, "Alpha: 2"},
 		{"bad a", p, evaluate.Options{Methods: methodsNamed(t, evaluate.MRFCF)}, "A: 0"},
 	}
 	for _, tt := range tests {
-		if _, err := evaluate.Run(tt.p, tt.opt); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := evaluate.Run(tt.p, tt.opt); err == nil ||
+			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
 		}
 	}

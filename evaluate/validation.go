@@ -5,11 +5,13 @@ import (
 	"github.com/gsimc/gsimc/model"
 )
 
-// OnValidation ranks the last item of each validation user by a trained model, as a server does that has
-// folded the items before, and by popularity. Of more than limit users it takes limit evenly spaced ones;
-// 0 stands for all. The model has learned its noise from the same users, so that its figures are a little
-// too good. Without validation users both results are without ranks.
-func OnValidation(m *model.Model, p *dataset.Partition, limit int) (byModel, byPopularity Result, err error) {
+// OnValidation ranks the last item of each validation user by a trained model and by popularity.
+// The model folds the items before it, as a server does. Of more than limit users it takes limit
+// evenly spaced ones; 0 stands for all. The model has learned its noise from the same users, so its
+// figures are slightly too good. Without validation users both results are without ranks.
+func OnValidation(
+	m *model.Model, p *dataset.Partition, limit int,
+) (byModel, byPopularity Result, err error) {
 	some := onValidation(p, limit)
 	method := Filtered(BGSOnline, m.Spec().Filter.Name)
 	if m.Spec().Dynamics.Kind == model.DynamicsLearned {

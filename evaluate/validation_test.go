@@ -35,7 +35,8 @@ func TestOnValidation(t *testing.T) {
 		if diff := cmp.Diff(want[1].Ranks, popular.Ranks); diff != "" {
 			t.Errorf("popularity: ranks (-evaluated +got):\n%s", diff)
 		}
-		if some, _, err := evaluate.OnValidation(result.Model, p, 4); err != nil || len(some.Ranks) != 4 {
+		if some, _, err := evaluate.OnValidation(result.Model, p, 4); err != nil ||
+			len(some.Ranks) != 4 {
 			t.Errorf("4 users: %d ranks, %v", len(some.Ranks), err)
 		}
 	}

@@ -86,7 +86,8 @@ func New(cfg Config) (*Loop, error) {
 	}
 	if err != nil {
 		return nil, &fault.Fault{
-			Field: "Model", Problem: "its folder " + filepath.Dir(path) + " must be writable to retrain:", Err: reason(err),
+			Field: "Model", Problem: "its folder " + filepath.Dir(path) +
+				" must be writable to retrain:", Err: reason(err),
 		}
 	}
 	return &Loop{cfg: cfg, model: path}, nil

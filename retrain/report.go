@@ -9,16 +9,19 @@ import (
 func (a *Attempt) log(ctx context.Context, log *slog.Logger) {
 	attrs := []slog.Attr{slog.Float64("duration_ms", float64(a.Took.Microseconds())/1e3)}
 	if c := a.Summary.Comparison; c != nil {
-		attrs = append(attrs, slog.String("version", a.Summary.Version), slog.Int("events", c.Users),
+		attrs = append(attrs, slog.String("version", a.Summary.Version),
+			slog.Int("events", c.Users),
 			slog.Int("events_left_out", c.LeftOut), slog.Int("recall_at", c.N),
 			slog.Float64("recall_old", c.Old), slog.Float64("recall_new", c.New),
-			slog.Float64("difference", c.Difference), slog.Float64("difference_stderr", c.DifferenceErr))
+			slog.Float64("difference", c.Difference),
+			slog.Float64("difference_stderr", c.DifferenceErr))
 	}
 	level, message := slog.LevelInfo, "retrained: the new model serves"
 	switch a.Outcome {
 	case Kept:
 		level = slog.LevelWarn
-		message = "retrained: the new model is worse on the latest events, the old one goes on serving"
+		message = "retrained: the new model is worse on the latest events, " +
+			"the old one goes on serving"
 	case Superseded:
 		message = "retrained: another model was loaded meanwhile and goes on serving"
 	case Skipped:

@@ -101,7 +101,9 @@ func (f *fakeServer) Reload(context.Context) error {
 }
 
 // newTestRetrainer has a store with one event, and a model file; its trainings are of the kind.
-func newTestRetrainer(t *testing.T, kind string) (r *Loop, s *fakeServer, log *logText, done *[]Attempt) {
+func newTestRetrainer(
+	t *testing.T, kind string,
+) (r *Loop, s *fakeServer, log *logText, done *[]Attempt) {
 	t.Helper()
 	t.Setenv(trainerVariable, kind)
 	dir := t.TempDir()
@@ -114,15 +116,20 @@ func newTestRetrainer(t *testing.T, kind string) (r *Loop, s *fakeServer, log *l
 			t.Error(err)
 		}
 	})
-	if err := os.WriteFile(filepath.Join(dir, "m.gsimc"), []byte("the old one"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "m.gsimc"), []byte("the old one"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	s, log, done = &fakeServer{version: "old"}, &logText{}, new([]Attempt)
 	loop, err := New(Config{
-		Every: time.Millisecond, Model: filepath.Join(dir, "m.gsimc"), DataDir: filepath.Join(dir, "state"),
-		Store: st, Server: s, Log: slog.New(slog.NewJSONHandler(log, nil)), Done: func(a Attempt) { *done = append(*done, a) },
+		Every: time.Millisecond, Model: filepath.Join(dir, "m.gsimc"),
+		DataDir: filepath.Join(dir, "state"),
+		Store:   st, Server: s, Log: slog.New(slog.NewJSONHandler(log, nil)), Done: func(a Attempt) {
+			*done = append(*done, a)
+		},
 		Command: func(ctx context.Context, t Training) *exec.Cmd {
-			cmd := exec.CommandContext(ctx, os.Args[0], "--from-store", t.Checkpoint, "--like", t.Like, "--out", t.Out)
+			cmd := exec.CommandContext(ctx, os.Args[0], "--from-store", t.Checkpoint, "--like",
+				t.Like, "--out", t.Out)
 			cmd.Env = append(os.Environ(), "GOMAXPROCS=3")
 			return cmd
 		},
@@ -138,7 +145,9 @@ func newTestRetrainer(t *testing.T, kind string) (r *Loop, s *fakeServer, log *l
 func TestRetrainOutcomes(t *testing.T) {
 	good := modelFile(t)
 	fake := func(copied string, c *train.Comparison) string {
-		text, err := json.Marshal(fakeTraining{train.Summary{Version: "new", Comparison: c}, copied})
+		text, err := json.Marshal(fakeTraining{
+			train.Summary{Version: "new", Comparison: c}, copied,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,14 +166,18 @@ func TestRetrainOutcomes(t *testing.T) {
 		reloads    int
 	}{
 		{"swapped", fake(good, better), nil, Swapped, `"recall_old":0.25,"recall_new":0.5`, 1},
-		{"worse", fake(good, &train.Comparison{OldVersion: "old", Old: 0.5, New: 0.25, Worse: true}), nil, Kept, "is worse on the latest events", 0},
-		{"superseded", fake(good, &train.Comparison{OldVersion: "third"}), nil, Superseded, "another model was loaded meanwhile", 0},
+		{"worse", fake(good, &train.Comparison{OldVersion: "old", Old: 0.5, New: 0.25,
+			Worse: true}), nil, Kept, "is worse on the latest events", 0},
+		{"superseded", fake(good, &train.Comparison{OldVersion: "third"}), nil, Superseded,
+			"another model was loaded meanwhile", 0},
 		{"refused", fake(good, better), errors.New("not this one"), Failed, "not this one", 1},
 		{"broken file", fake(broken, better), nil, Failed, "retraining failed", 0},
 		{"not compared", fake(good, nil), nil, Failed, "compared nothing", 0},
-		{"fails", "fail", nil, Failed, "the training ended early: exit status 1: gsimc: out of luck", 0},
+		{"fails", "fail", nil, Failed,
+			"the training ended early: exit status 1: gsimc: out of luck", 0},
 		{"says why", "says why", nil, Failed, `"error":"no room"`, 0},
-		{"too few", "too few", nil, Skipped, `"reason":"5 of the 20 users can be held out, want at least 30`, 0},
+		{"too few", "too few", nil, Skipped,
+			`"reason":"5 of the 20 users can be held out, want at least 30`, 0},
 		{"babbles", "babble", nil, Failed, "the summary of the training cannot be read", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -209,7 +222,9 @@ func TestRetrainLeavesOtherFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := r.model + ".previous"
-	for path, text := range map[string][]byte{r.fresh(): fresh, own: []byte("of the operator"), r.rollback(): []byte("left")} {
+	for path, text := range map[string][]byte{
+		r.fresh(): fresh, own: []byte("of the operator"), r.rollback(): []byte("left"),
+	} {
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +253,8 @@ func wantFiles(t *testing.T, r *Loop) {
 	if err != nil || !slices.Equal(names, []string{"m.gsimc", "state"}) {
 		t.Errorf("files left beside the model: %v %v", names, err)
 	}
-	if left, err := os.ReadDir(filepath.Join(r.cfg.DataDir, "checkpoints")); err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(filepath.Join(r.cfg.DataDir, "checkpoints")); err != nil ||
+		len(left) > 0 {
 		t.Errorf("checkpoints left: %v %v", left, err)
 	}
 }
@@ -251,7 +267,8 @@ func TestRetrainStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, s, log, done := newTestRetrainer(t, "hang")
-	for _, left := range []string{"m.gsimc.retrained", ".m.gsimc.retrained.123.tmp"} { // by a server that was killed
+	// by a server that was killed
+	for _, left := range []string{"m.gsimc.retrained", ".m.gsimc.retrained.123.tmp"} {
 		if err := os.WriteFile(filepath.Join(filepath.Dir(r.model), left), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -269,7 +286,8 @@ func TestRetrainStops(t *testing.T) {
 	}
 	defer stop()
 	var text []byte
-	for deadline := time.Now().Add(20 * time.Second); len(text) == 0; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); len(text) == 0; time.Sleep(
+		5 * time.Millisecond) {
 		if text, _ = os.ReadFile(r.model + ".retrained.running"); time.Now().After(deadline) {
 			t.Fatalf("no training began; log:\n%s", log)
 		}
@@ -280,12 +298,14 @@ func TestRetrainStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := fmt.Sprintln(pid, min(20-own+10, 19), nil, 3); string(text) != want {
-		t.Errorf("the training says %q of itself (pid, nice, error, GOMAXPROCS), want %q", text, want)
+		t.Errorf("the training says %q of itself (pid, nice, error, GOMAXPROCS), want %q", text,
+			want)
 	}
 	if now, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err != nil || now != own {
 		t.Errorf("the priority of the server itself went from %d to %d, %v", own, now, err)
 	}
-	if score, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid)); err != nil || strings.TrimSpace(string(score)) != "1000" {
+	if score, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid)); err != nil ||
+		strings.TrimSpace(string(score)) != "1000" {
 		t.Errorf("oom_score_adj is %q, %v, want 1000", score, err)
 	}
 	began := time.Now()
@@ -327,7 +347,9 @@ func (l *logText) String() string {
 func modelFile(t *testing.T) string {
 	t.Helper()
 	p := &dataset.Partition{Items: []string{"a", "b", "c"}}
-	p.Train = dataset.Histories{User: []int32{0, 1}, Ptr: []int64{0, 2, 4}, Item: []int32{0, 1, 1, 2}}
+	p.Train = dataset.Histories{
+		User: []int32{0, 1}, Ptr: []int64{0, 2, 4}, Item: []int32{0, 1, 1, 2},
+	}
 	p.Validation = dataset.Histories{Ptr: []int64{0}}
 	result, err := train.Run(p, train.Config{Spec: train.Paper(), Rank: 2})
 	if err != nil {

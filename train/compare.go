@@ -37,8 +37,12 @@ func RecentUsers(d *dataset.Interactions, after int64, n int) []int32 {
 		c.hash = hashID(d.Users[u])
 		all = append(all, c)
 	}
-	byHash := func(a, b candidate) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.user, b.user)) }
-	slices.SortFunc(all, func(a, b candidate) int { return cmp.Or(cmp.Compare(b.last, a.last), byHash(a, b)) })
+	byHash := func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.user, b.user))
+	}
+	slices.SortFunc(all, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.last, a.last), byHash(a, b))
+	})
 	all = all[:min(len(all), 4*n)]
 	slices.SortFunc(all, byHash)
 	users := make([]int32, min(len(all), n))
@@ -91,11 +95,15 @@ type Targets struct {
 // Only targets that both models know count. An item that is newer than the old model would be a
 // certain miss of that model. A server, however, extends its model by such items, and they would
 // hide that the new model is worse on all others. Where no target is left, all figures are 0.
-func Compare(old, fresh *model.Model, est model.Estimator, d *dataset.Interactions, t Targets, n int) Comparison {
+func Compare(
+	old, fresh *model.Model, est model.Estimator, d *dataset.Interactions, t Targets, n int,
+) Comparison {
 	all := len(t.Users)
 	t = t.knownTo(d, old, fresh)
 	before, after := hitsAt(old, est, d, t, n), hitsAt(fresh, est, d, t, n)
-	c := Comparison{OldVersion: old.Version(), Users: len(t.Users), LeftOut: all - len(t.Users), N: n}
+	c := Comparison{
+		OldVersion: old.Version(), Users: len(t.Users), LeftOut: all - len(t.Users), N: n,
+	}
 	c.Old, c.OldErr = stat.Mean(before)
 	c.New, c.NewErr = stat.Mean(after)
 	c.Difference, c.DifferenceErr = stat.Mean(stat.Difference(after, before))
@@ -117,7 +125,9 @@ func (t Targets) knownTo(d *dataset.Interactions, models ...*model.Model) Target
 
 // hitsAt returns 1 for each target among the first n items and 0 for the others. The model must
 // know all targets.
-func hitsAt(m *model.Model, est model.Estimator, d *dataset.Interactions, t Targets, n int) []float64 {
+func hitsAt(
+	m *model.Model, est model.Estimator, d *dataset.Interactions, t Targets, n int,
+) []float64 {
 	index := make([]int32, d.NumItems()) // in m, -1: unknown
 	for i, id := range d.Items {
 		index[i] = -1

@@ -105,7 +105,9 @@ func TestCompare(t *testing.T) {
 	gone[23] += " of old"
 	bad := build(mixed, gone)
 
-	d := &dataset.Interactions{Items: append(slices.Clone(p.Items), "new", "unheard"), Ptr: []int64{0}}
+	d := &dataset.Interactions{
+		Items: append(slices.Clone(p.Items), "new", "unheard"), Ptr: []int64{0},
+	}
 	var targets train.Targets
 	for u := range 60 {
 		d.Users = append(d.Users, fmt.Sprint(u))
@@ -113,7 +115,8 @@ func TestCompare(t *testing.T) {
 			d.Item = append(d.Item, int32((u%2+2*(j+u*5))%24))
 		}
 		d.Ptr = append(d.Ptr, int64(len(d.Item)))
-		targets.Users, targets.Items = append(targets.Users, int32(u)), append(targets.Items, int32((u%2+2*(4+u*5))%24))
+		targets.Users, targets.Items = append(targets.Users, int32(u)),
+			append(targets.Items, int32((u%2+2*(4+u*5))%24))
 	}
 	targets.Items[7], targets.Items[8] = 24, 23
 	for j := d.Ptr[9]; j < d.Ptr[10]; j++ {
@@ -161,7 +164,9 @@ func TestCompare(t *testing.T) {
 	if len(olds) < 50 || len(olds) > 58 {
 		t.Fatalf("%d of the 60 targets are known to both, want all but a few", len(olds))
 	}
-	want := train.Comparison{OldVersion: bad.Version(), Users: len(olds), LeftOut: 60 - len(olds), N: n}
+	want := train.Comparison{
+		OldVersion: bad.Version(), Users: len(olds), LeftOut: 60 - len(olds), N: n,
+	}
 	want.Old, want.OldErr = meanOf(olds)
 	want.New, want.NewErr = meanOf(news)
 	want.Difference, want.DifferenceErr = meanOf(gains)
@@ -177,12 +182,14 @@ func TestCompare(t *testing.T) {
 	if !back.Worse || math.Abs(back.Difference+got.Difference) > 1e-12 {
 		t.Errorf("the other way round the difference is %v", back.Difference)
 	}
-	if same := train.Compare(good, good, model.EstimatorBGS, d, targets, n); same.Worse || same.Difference != 0 || same.DifferenceErr != 0 {
+	if same := train.Compare(good, good, model.EstimatorBGS, d, targets, n); same.Worse ||
+		same.Difference != 0 || same.DifferenceErr != 0 {
 		t.Errorf("a model and itself: %+v", same)
 	}
 	targets.Users, targets.Items = targets.Users[7:9], targets.Items[7:9]
 	none := train.Compare(bad, good, model.EstimatorBGS, d, targets, n)
-	if diff := cmp.Diff(train.Comparison{OldVersion: bad.Version(), LeftOut: 2, N: n}, none); diff != "" || none.Worse {
+	if diff := cmp.Diff(train.Comparison{OldVersion: bad.Version(), LeftOut: 2, N: n},
+		none); diff != "" || none.Worse {
 		t.Errorf("without a target that both know (-want +got):\n%s", diff)
 	}
 }

@@ -21,8 +21,10 @@ type Config struct {
 	// fault.
 	CutRank bool
 
-	Solver    string                  // one of the solvers of package spectral; "": spectral.SolverAuto
-	Tolerance float64                 // residual that an exact solver must reach; 0: spectral.DefaultTolerance
+	// one of the solvers of package spectral; "": spectral.SolverAuto
+	Solver string
+	// residual that an exact solver must reach; 0: spectral.DefaultTolerance
+	Tolerance float64
 	Nystrom   spectral.NystromOptions // for spectral.SolverNystrom
 	Seed      uint64                  // of the solver's start vectors and samples
 

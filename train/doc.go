@@ -7,11 +7,14 @@
 //
 // The other parts of the package serve the same step:
 //
-//   - [Recommended], [Paper] and [DefaultRank] are the presets; [Like] takes the constants of another model.
+//   - [Recommended], [Paper] and [DefaultRank] are the presets; [Like] takes the constants of
+//     another model.
 //   - [Read] makes interactions of the histories of a store. Files are read by package dataset.
 //   - [NewPlan] tells time and memory before a training.
-//   - [HoldOut] keeps recent events from a training, and [HeldOut.Compare] ranks them by two models.
-//   - [Incidence], [Each] and [Histories] turn partitions into the arrays that packages spectral and model take.
+//   - [HoldOut] keeps recent events from a training, and [HeldOut.Compare] ranks them by two
+//     models.
+//   - [Incidence], [Each] and [Histories] turn partitions into the arrays that packages spectral
+//     and model take.
 //   - [Summary] is the result of a training as JSON: a training that runs as a process prints it.
 //
 // # Conventions

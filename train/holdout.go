@@ -32,8 +32,10 @@ type TooFewError struct {
 
 // Error implements error.
 func (e *TooFewError) Error() string {
-	return fmt.Sprintf("%d of the %d users can be held out, want at least %d: a quarter of the users at most, "+
-		"each with two items or more, the last of them after those that the old model was trained on", e.Users, e.Of, e.Want)
+	return fmt.Sprintf(
+		"%d of the %d users can be held out, want at least %d: a quarter of the users at most, "+
+			"each with two items or more, the last of them after those that the old model was "+
+			"trained on", e.Users, e.Of, e.Want)
 }
 
 // HoldOut takes the last events of up to 2000 users out of events, in place. The users are

@@ -40,7 +40,8 @@ func Like(m *model.Model) Pattern {
 		MinItemEvents: number(KeyMinItemEvents),
 	}
 	if spec.Provenance[KeySolver] == spectral.SolverNystrom {
-		p.Nystrom, p.Form, p.SampleLandmarks = true, spec.Provenance[KeyNystromForm], number(KeyLandmarks)
+		p.Nystrom, p.Form, p.SampleLandmarks = true, spec.Provenance[KeyNystromForm],
+			number(KeyLandmarks)
 	}
 	return p
 }

@@ -14,17 +14,18 @@ import (
 
 // Keys of a model's provenance that this package writes and reads.
 const (
-	KeyDataHash      = "data_hash"        // hash of the interactions, see dataset.Interactions.Hash
-	KeySeed          = "seed"             // Config.Seed
-	KeySolverReport  = "solver_report"    // spectral.Report in words
-	KeyTrainedAt     = model.TrainedAtKey // time of the training, RFC 3339
-	KeyLastEvent     = "last_event"       // time of the newest event, RFC 3339; absent if events have no times
-	KeyMinItemEvents = "min_item_events"  // filter of rare items, 0: none
-	KeyMinUserEvents = "min_user_events"  // filter of rare users, 0: none
-	KeyAskedRank     = "asked_rank"       // Config.AskedRank
-	KeySolver        = "solver"           // Config.Solver
-	KeyLandmarks     = "landmarks"        // of the solver nystrom
-	KeyNystromForm   = "nystrom_form"     // of the solver nystrom
+	KeyDataHash     = "data_hash"        // hash of the interactions, see dataset.Interactions.Hash
+	KeySeed         = "seed"             // Config.Seed
+	KeySolverReport = "solver_report"    // spectral.Report in words
+	KeyTrainedAt    = model.TrainedAtKey // time of the training, RFC 3339
+	// time of the newest event, RFC 3339; absent if events have no times
+	KeyLastEvent     = "last_event"
+	KeyMinItemEvents = "min_item_events" // filter of rare items, 0: none
+	KeyMinUserEvents = "min_user_events" // filter of rare users, 0: none
+	KeyAskedRank     = "asked_rank"      // Config.AskedRank
+	KeySolver        = "solver"          // Config.Solver
+	KeyLandmarks     = "landmarks"       // of the solver nystrom
+	KeyNystromForm   = "nystrom_form"    // of the solver nystrom
 )
 
 // Origin says where the events of a training come from and when it is.

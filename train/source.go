@@ -29,7 +29,8 @@ const readStep = 1 << 16
 // the same weights; an event of a weight that is not above 0 is left out. name stands for the
 // source in errors. Of the options the filters and MaxBadRows count. The errors are those of
 // dataset.Builder and src.
-func Read(ctx context.Context, name string, src Source, weights event.Weights, opt dataset.Options, progress Progress) (*dataset.Interactions, *dataset.Report, error) {
+func Read(ctx context.Context, name string, src Source, weights event.Weights, opt dataset.Options,
+	progress Progress) (*dataset.Interactions, *dataset.Report, error) {
 	b, err := dataset.NewBuilder(name, opt)
 	if err != nil {
 		return nil, nil, err

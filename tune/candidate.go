@@ -30,11 +30,13 @@ type Candidate struct {
 // CandidateOf returns the candidate with the constants of a model of the given rank.
 func CandidateOf(s *model.Spec, rank int) Candidate {
 	c := Candidate{
-		Graph: s.Graph, Window: s.Window, DegreeExponent: s.DegreeExponent, DegreeRescale: s.DegreeRescale,
-		Rank: rank, Dynamics: s.Dynamics.Kind,
+		Graph: s.Graph, Window: s.Window, DegreeExponent: s.DegreeExponent,
+		DegreeRescale: s.DegreeRescale,
+		Rank:          rank, Dynamics: s.Dynamics.Kind,
 	}
 	if c.learned() {
-		c.Bands, c.Ridge, c.Positions = model.FormatBands(s.Dynamics.Bands), s.Dynamics.Ridge, s.Dynamics.Positions
+		c.Bands, c.Ridge, c.Positions = model.FormatBands(s.Dynamics.Bands), s.Dynamics.Ridge,
+			s.Dynamics.Positions
 		return c
 	}
 	c.Filter, c.Phi, c.Alpha = s.Filter.Name, s.Filter.Phi, s.Alpha
@@ -43,7 +45,8 @@ func CandidateOf(s *model.Spec, rank int) Candidate {
 
 // String names every constant that counts.
 func (c Candidate) String() string {
-	text := fmt.Sprintf("%s s=%v window=%d t=%v k=%d", c.Graph, c.DegreeExponent, c.Window, c.DegreeRescale, c.Rank)
+	text := fmt.Sprintf("%s s=%v window=%d t=%v k=%d", c.Graph, c.DegreeExponent, c.Window,
+		c.DegreeRescale, c.Rank)
 	if c.learned() {
 		return text + fmt.Sprintf(" bands=%s ridge=%v positions=%d", c.Bands, c.Ridge, c.Positions)
 	}
@@ -55,7 +58,8 @@ func (c Candidate) learned() bool { return c.Dynamics == model.DynamicsLearned }
 // Spec returns what a model of the candidate is built from, with the other constants of base.
 func (c Candidate) Spec(base model.Spec) (model.Spec, error) {
 	s := base
-	s.Graph, s.DegreeExponent, s.Window, s.DegreeRescale = c.Graph, c.DegreeExponent, c.Window, c.DegreeRescale
+	s.Graph, s.DegreeExponent, s.Window, s.DegreeRescale = c.Graph, c.DegreeExponent, c.Window,
+		c.DegreeRescale
 	if !c.learned() {
 		s.Dynamics = model.DynamicsSpec{Kind: model.DynamicsNone}
 		s.Filter.Name, s.Filter.Phi, s.Alpha = c.Filter, c.Phi, c.Alpha
@@ -63,7 +67,8 @@ func (c Candidate) Spec(base model.Spec) (model.Spec, error) {
 	}
 	bands, err := model.ParseBands(c.Bands)
 	s.Dynamics = model.DynamicsSpec{
-		Kind: model.DynamicsLearned, Bands: bands, Ridge: c.Ridge, Positions: c.Positions, Deviation: base.Dynamics.Deviation,
+		Kind: model.DynamicsLearned, Bands: bands, Ridge: c.Ridge, Positions: c.Positions,
+		Deviation: base.Dynamics.Deviation,
 	}
 	return s, err
 }

@@ -91,8 +91,11 @@ func (p *panel) rank(queries []float32, v gemm.Matrix[float32]) []int32 {
 		hi := min(lo+scoreBlock, len(ranks))
 		block := scores[:(hi-lo)*n]
 		clear(block)
-		gemm.MulAdd(matrix(block, n), 1, gemm.Plain, matrix(queries[lo*k:hi*k], k), gemm.Transposed, v)
-		parallel.Tasks(hi-lo, func(i int) { ranks[lo+i] = p.rankOne(p.positions[lo+i], block[i*n:(i+1)*n]) })
+		gemm.MulAdd(matrix(block, n), 1, gemm.Plain, matrix(queries[lo*k:hi*k], k), gemm.Transposed,
+			v)
+		parallel.Tasks(hi-lo, func(i int) {
+			ranks[lo+i] = p.rankOne(p.positions[lo+i], block[i*n:(i+1)*n])
+		})
 	}
 	return ranks
 }

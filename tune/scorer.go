@@ -40,13 +40,16 @@ type scorer struct {
 	states  kept[[]float32]         // of the panel, likewise, by bands
 }
 
-func newScorer(part *dataset.Partition, maxRank int, seed uint64, progress func(stage string, done, total int)) *scorer {
+func newScorer(
+	part *dataset.Partition, maxRank int, seed uint64, progress func(stage string, done, total int),
+) *scorer {
 	if progress == nil {
 		progress = func(string, int, int) {}
 	}
 	return &scorer{
 		part: part, r: train.Incidence(part), train: train.Each(&part.Train),
-		panel: newPanel(train.Histories(&part.Validation)), maxRank: maxRank, seed: seed, progress: progress,
+		panel: newPanel(train.Histories(&part.Validation)), maxRank: maxRank, seed: seed,
+		progress: progress,
 	}
 }
 
@@ -167,7 +170,9 @@ func (b *scorer) queries(c Candidate) ([]float32, error) {
 		queries[i] = float32(readout.Mean[i%k])
 	}
 	for band := range readout.R {
-		x := gemm.Matrix[float32]{Rows: positions, Cols: k, Stride: readout.R * b.basis.K, Data: states[band*b.basis.K:]}
+		x := gemm.Matrix[float32]{
+			Rows: positions, Cols: k, Stride: readout.R * b.basis.K, Data: states[band*b.basis.K:],
+		}
 		w := matrix(gemm.ToFloat32(readout.W[band*k*k:(band+1)*k*k]), k)
 		gemm.MulAdd(matrix(queries, k), 1, gemm.Plain, x, gemm.Transposed, w)
 	}
@@ -198,11 +203,15 @@ func (b *scorer) readout(c Candidate) (*dynamics.Readout, error) {
 	}
 	key := fmt.Sprint(c.Bands, " ", c.Positions)
 	sums, err := b.sums.get(key, func() (*dynamics.Normal, error) {
-		moments, err := b.moments.get(key, func() (*dynamics.Moments, error) { return dynamics.NewMoments(b.basis.N, b.train, opt) })
+		moments, err := b.moments.get(key, func() (*dynamics.Moments, error) {
+			return dynamics.NewMoments(b.basis.N, b.train, opt)
+		})
 		if err != nil {
 			return nil, err
 		}
-		return moments.Project(b.encoder, b.basis.K, func(done, total int) { b.progress("learning dynamics", done, total) }), nil
+		return moments.Project(b.encoder, b.basis.K, func(done, total int) {
+			b.progress("learning dynamics", done, total)
+		}), nil
 	})
 	if err != nil {
 		return nil, err
@@ -234,7 +243,9 @@ func (b *scorer) withDeviation(c Candidate) (with, without Trial, err error) {
 	}
 	plain := &kalman.Dynamics{Bands: bands, Mean: gemm.ToFloat32(readout.Mean)}
 	decoder := b.rows(b.decoder, k)
-	without = score(c, b.panel.rank(b.panel.fold(k, func(int) *kalman.Dynamics { return plain }, rows, encoder), decoder))
+	without = score(c, b.panel.rank(b.panel.fold(k, func(int) *kalman.Dynamics {
+		return plain
+	}, rows, encoder), decoder))
 	var halves [2]*kalman.Dynamics
 	for half := range halves {
 		var learnFrom []kalman.History
@@ -246,15 +257,20 @@ func (b *scorer) withDeviation(c Candidate) (with, without Trial, err error) {
 			return with, without, err
 		}
 		halves[half] = &kalman.Dynamics{
-			Bands: bands, Mean: plain.Mean, P0: noise.P0, SigmaEta: noise.SigmaEta, SigmaNu: noise.SigmaNu, Drift: noise.Drift,
+			Bands: bands, Mean: plain.Mean, P0: noise.P0, SigmaEta: noise.SigmaEta,
+			SigmaNu: noise.SigmaNu, Drift: noise.Drift,
 		}
 	}
-	with = score(c, b.panel.rank(b.panel.fold(k, func(u int) *kalman.Dynamics { return halves[u%2] }, rows, encoder), decoder))
+	with = score(c, b.panel.rank(b.panel.fold(k, func(u int) *kalman.Dynamics {
+		return halves[u%2]
+	}, rows, encoder), decoder))
 	return with, without, nil
 }
 
 // fold returns the queries of all positions from the states of kalman.Dynamics itself.
-func (p *panel) fold(k int, of func(user int) *kalman.Dynamics, rows dynamics.Rows, encoder dynamics.Encoder) []float32 {
+func (p *panel) fold(
+	k int, of func(user int) *kalman.Dynamics, rows dynamics.Rows, encoder dynamics.Encoder,
+) []float32 {
 	queries := make([]float32, len(p.positions)*k)
 	p.forEachUser(func(lo, hi int) {
 		user := p.positions[lo].user

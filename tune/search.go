@@ -19,7 +19,8 @@ type Options struct {
 	MaxRank int       // largest rank to try
 	Seed    uint64    // of the eigensolver
 
-	Known []Trial                             // of an earlier search on the same data; they are not measured again
+	// of an earlier search on the same data; they are not measured again
+	Known []Trial
 	Stop  func() bool                         // asked before every trial; true ends the search
 	Tried func(t Trial, best Trial)           // told of every new trial; may be nil
 	Stage func(stage string, done, total int) // progress within a trial; may be nil
@@ -60,7 +61,10 @@ var (
 	alphas    = []float64{0.5, 0.7, 0.8, 0.87, 0.93, 0.97, 1}
 	positions = []int64{20, 50, 200, 0}
 	windows   = []int{0, 10, 20, 40, 80}
-	bandSets  = []string{"0,0.5,0.87", "0,0.7", "0.7", "0,0.5,0.8,0.95", "0,0.3,0.6,0.8,0.9,0.97", "0,0.87,0.98", "0.3,0.8"}
+	bandSets  = []string{
+		"0,0.5,0.87", "0,0.7", "0.7", "0,0.5,0.8,0.95", "0,0.3,0.6,0.8,0.9,0.97", "0,0.87,0.98",
+		"0.3,0.8",
+	}
 )
 
 // longestGap is the largest median of the times between events, in seconds, that 30 times are a
@@ -86,10 +90,13 @@ type search struct {
 // error is [ErrNoTrial] if no trial was finished.
 func Search(ctx context.Context, part *dataset.Partition, opt Options) (*Result, error) {
 	if users := part.Validation.Len(); users < minUsers {
-		return nil, fmt.Errorf("%d validation users with two items or more, want at least %d to choose by", users, minUsers)
+		return nil, fmt.Errorf(
+			"%d validation users with two items or more, want at least %d to choose by",
+			users, minUsers)
 	}
 	s := &search{
-		ctx: ctx, opt: opt, scorer: newScorer(part, opt.MaxRank, opt.Seed, opt.Stage), known: map[Candidate]Trial{},
+		ctx: ctx, opt: opt, scorer: newScorer(part, opt.MaxRank, opt.Seed, opt.Stage),
+		known: map[Candidate]Trial{},
 	}
 	for _, t := range opt.Known {
 		s.known[t.Candidate] = t
@@ -138,7 +145,8 @@ func (s *search) run() error {
 		return err
 	}
 	for _, step := range []func() error{
-		s.rankAndRidge, s.exponent, s.windows, s.bands, s.rescale, s.rankAndRidge, s.positions, s.paper, s.exponent, s.rankAndRidge,
+		s.rankAndRidge, s.exponent, s.windows, s.bands, s.rescale, s.rankAndRidge, s.positions,
+		s.paper, s.exponent, s.rankAndRidge,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -149,7 +157,9 @@ func (s *search) run() error {
 
 // try measures a candidate, unless that was done before, and keeps it if it is the best.
 func (s *search) try(c Candidate) (Trial, error) {
-	if at := slices.IndexFunc(s.result.Trials, func(t Trial) bool { return t.Candidate == c }); at >= 0 {
+	if at := slices.IndexFunc(s.result.Trials, func(t Trial) bool {
+		return t.Candidate == c
+	}); at >= 0 {
 		return s.result.Trials[at], nil
 	}
 	t, ok := s.known[c]
@@ -179,7 +189,9 @@ func (s *search) try(c Candidate) (Trial, error) {
 // climb moves one constant of from to its neighbours in values, up or else down, as long as the
 // score rises, and returns the best. measure scores a candidate, and may move other constants of it
 // too.
-func climb[T comparable](from Trial, values []T, field func(*Candidate) *T, measure func(Candidate) (Trial, error)) (Trial, error) {
+func climb[T comparable](
+	from Trial, values []T, field func(*Candidate) *T, measure func(Candidate) (Trial, error),
+) (Trial, error) {
 	best := from
 	at := slices.Index(values, *field(&from.Candidate))
 	if at < 0 {
@@ -257,16 +269,21 @@ func (s *search) exponent() error {
 	if s.result.Best.Candidate.Graph != spectral.Hypergraph {
 		return nil
 	}
-	_, err := climb(s.result.Best, exponents, func(c *Candidate) *float64 { return &c.DegreeExponent }, s.climbRank)
+	_, err := climb(s.result.Best, exponents, func(c *Candidate) *float64 {
+		return &c.DegreeExponent
+	}, s.climbRank)
 	return err
 }
 
 // windows climbs the length of the windows. Only where histories are long does it change anything.
 func (s *search) windows() error {
-	if mean := len(s.scorer.part.Train.Item) / max(1, s.scorer.part.Train.Len()); mean < windows[1] {
+	histories := &s.scorer.part.Train
+	if mean := len(histories.Item) / max(1, histories.Len()); mean < windows[1] {
 		return nil
 	}
-	_, err := climb(s.result.Best, windows, func(c *Candidate) *int { return &c.Window }, s.climbRank)
+	_, err := climb(s.result.Best, windows, func(c *Candidate) *int {
+		return &c.Window
+	}, s.climbRank)
 	return err
 }
 
@@ -292,7 +309,9 @@ func (s *search) bands() error {
 }
 
 func (s *search) rescale() error {
-	_, err := climb(s.result.Best, rescales, func(c *Candidate) *float64 { return &c.DegreeRescale }, s.try)
+	_, err := climb(s.result.Best, rescales, func(c *Candidate) *float64 {
+		return &c.DegreeRescale
+	}, s.try)
 	return err
 }
 
@@ -300,7 +319,9 @@ func (s *search) positions() error {
 	if !s.result.Best.Candidate.learned() {
 		return nil
 	}
-	_, err := climb(s.result.Best, positions, func(c *Candidate) *int64 { return &c.Positions }, s.try)
+	_, err := climb(s.result.Best, positions, func(c *Candidate) *int64 {
+		return &c.Positions
+	}, s.try)
 	return err
 }
 
@@ -308,7 +329,8 @@ func (s *search) positions() error {
 func (s *search) paper() error {
 	best := s.result.Best.Candidate
 	from := Candidate{
-		Graph: best.Graph, Window: best.Window, DegreeExponent: best.DegreeExponent, DegreeRescale: best.DegreeRescale, Rank: best.Rank,
+		Graph: best.Graph, Window: best.Window, DegreeExponent: best.DegreeExponent,
+		DegreeRescale: best.DegreeRescale, Rank: best.Rank,
 		Dynamics: model.DynamicsNone, Filter: spectral.PowerFilter, Phi: 10, Alpha: 0.87,
 	}
 	t, err := s.try(from)

@@ -28,7 +28,10 @@ func NewKey(hash string, split dataset.Split, items int, seed uint64, version st
 	for u, role := range split {
 		roles[u] = byte(role)
 	}
-	return Key{Data: hash, Split: fmt.Sprintf("%x", sha256.Sum256(roles)), Items: items, Seed: seed, Version: version}
+	return Key{
+		Data: hash, Split: fmt.Sprintf("%x", sha256.Sum256(roles)), Items: items, Seed: seed,
+		Version: version,
+	}
 }
 
 // Log keeps the trials of a search in a file, so that an interrupted search can go on. The file has
@@ -71,7 +74,9 @@ func OpenLog(path string, key Key, fresh bool) (*Log, []Trial, error) {
 var ErrOtherTrials = errors.New("these trials are of other events, split, seed or program")
 
 // advice tells the ways out of a log that cannot be used.
-var advice = []fault.Change{{Verb: "begin anew with", Field: "Fresh"}, {Verb: "change", Field: "Out"}}
+var advice = []fault.Change{
+	{Verb: "begin anew with", Field: "Fresh"}, {Verb: "change", Field: "Out"},
+}
 
 // readTrials returns the trials and the end of the last whole one.
 func readTrials(r io.Reader, key Key) (trials []Trial, end int64, err error) {
@@ -92,7 +97,9 @@ func readTrials(r io.Reader, key Key) (trials []Trial, end int64, err error) {
 		} else {
 			var t Trial
 			if err := json.Unmarshal(line, &t); err != nil {
-				return nil, 0, &fault.Fault{Field: "Out", Problem: "not a trial:", Err: err, Advice: advice}
+				return nil, 0, &fault.Fault{
+					Field: "Out", Problem: "not a trial:", Err: err, Advice: advice,
+				}
 			}
 			trials = append(trials, t)
 		}

@@ -15,7 +15,10 @@ import (
 func TestTrialLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trials")
 	key := NewKey("abc", dataset.Split{dataset.Train, dataset.Validation}, 5, 1, "v1")
-	trials := []Trial{{Candidate: Candidate{Graph: "g", Rank: 3}, NDCG: 0.5}, {Candidate: Candidate{Rank: 4}, HR: 0.25}}
+	trials := []Trial{
+		{Candidate: Candidate{Graph: "g", Rank: 3}, NDCG: 0.5},
+		{Candidate: Candidate{Rank: 4}, HR: 0.25},
+	}
 	write := func(fresh bool, add ...Trial) []Trial {
 		t.Helper()
 		l, known, err := OpenLog(path, key, fresh)
@@ -62,21 +65,24 @@ func TestSearchInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	trials := 0
-	result, err := Search(ctx, walks(t), Options{Start: start(), MaxRank: 32, Seed: 1, Tried: func(Trial, Trial) {
-		if trials++; trials == 2 {
-			cancel()
-		}
-	}})
+	result, err := Search(ctx, walks(t), Options{Start: start(), MaxRank: 32, Seed: 1,
+		Tried: func(Trial, Trial) {
+			if trials++; trials == 2 {
+				cancel()
+			}
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !result.Interrupted || result.Complete || len(result.Trials) != 2 || result.Best.NDCG <= 0 || result.With != (Trial{}) {
+	if !result.Interrupted || result.Complete || len(result.Trials) != 2 || result.Best.NDCG <= 0 ||
+		result.With != (Trial{}) {
 		t.Errorf("the result is %+v, want the best of two trials", *result)
 	}
 	if !result.KeepDeviation() {
 		t.Error("without a comparison the deviation goes")
 	}
-	if _, err := Search(ctx, walks(t), Options{Start: start(), MaxRank: 32}); !errors.Is(err, ErrNoTrial) {
+	_, err = Search(ctx, walks(t), Options{Start: start(), MaxRank: 32})
+	if !errors.Is(err, ErrNoTrial) {
 		t.Errorf("an ended context: %v, want %v", err, ErrNoTrial)
 	}
 }

@@ -31,7 +31,8 @@ func walks(t *testing.T) *dataset.Partition {
 		for u := range users {
 			h.User = append(h.User, int32(u))
 			seen := map[int32]bool{}
-			for at, n := int32(rng.IntN(items)), 0; n < 8; at = (at + 1 + int32(rng.IntN(10)/9*rng.IntN(items))) % items {
+			for at, n := int32(rng.IntN(items)), 0; n < 8; at = (at + 1 +
+				int32(rng.IntN(10)/9*rng.IntN(items))) % items {
 				if !seen[at] {
 					seen[at] = true
 					h.Item, h.Time = append(h.Item, at), append(h.Time, int64(n))
@@ -58,7 +59,8 @@ func start() Candidate {
 func TestMeasureAgreesWithEvaluate(t *testing.T) {
 	p := walks(t)
 	paper := start()
-	paper.Dynamics, paper.Filter, paper.Phi, paper.Alpha = model.DynamicsNone, spectral.PowerFilter, 10, 0.87
+	paper.Dynamics, paper.Filter, paper.Phi, paper.Alpha = model.DynamicsNone, spectral.PowerFilter,
+		10, 0.87
 	for _, c := range []Candidate{start(), paper} {
 		b := newScorer(p, 32, 1, nil)
 		b.panel = lastEvents(b.panel)
@@ -81,7 +83,9 @@ func TestMeasureAgreesWithEvaluate(t *testing.T) {
 
 // lastEvents keeps the last position of each user, as evaluate does.
 func lastEvents(p *panel) *panel {
-	p.positions = slices.DeleteFunc(p.positions, func(at position) bool { return at.at != len(p.histories[at.user])-1 })
+	p.positions = slices.DeleteFunc(p.positions, func(at position) bool {
+		return at.at != len(p.histories[at.user])-1
+	})
 	return p
 }
 
@@ -94,7 +98,9 @@ func evaluated(t *testing.T, p *dataset.Partition, c Candidate, deviation bool) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{Graph: c.graph(), Rank: c.Rank, Seed: 1})
+	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{
+		Graph: c.graph(), Rank: c.Rank, Seed: 1,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +111,9 @@ func evaluated(t *testing.T, p *dataset.Partition, c Candidate, deviation bool) 
 	if !c.learned() {
 		method = evaluate.Filtered(evaluate.GS, c.Filter)
 	}
-	results, err := evaluate.Run(&q, evaluate.Options{Methods: []evaluate.Method{method}, Paper: in, Learned: in})
+	results, err := evaluate.Run(&q, evaluate.Options{
+		Methods: []evaluate.Method{method}, Paper: in, Learned: in,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +128,8 @@ func TestSearchFindsTheOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !first.Complete || first.Best.Candidate.Dynamics != model.DynamicsLearned || first.Best.NDCG < first.Trials[0].NDCG {
+	if !first.Complete || first.Best.Candidate.Dynamics != model.DynamicsLearned ||
+		first.Best.NDCG < first.Trials[0].NDCG {
 		t.Errorf("complete %v, best %v", first.Complete, first.Best)
 	}
 	var paper float64 // the best of the paper's models
@@ -173,7 +182,9 @@ func TestSearchGoesOn(t *testing.T) {
 
 func TestSearchErrors(t *testing.T) {
 	p := walks(t)
-	if _, err := Search(t.Context(), p, Options{Start: start(), MaxRank: 32, Stop: func() bool { return true }}); err == nil {
+	if _, err := Search(t.Context(), p, Options{Start: start(), MaxRank: 32, Stop: func() bool {
+		return true
+	}}); err == nil {
 		t.Error("no time: no error")
 	}
 	few := *p
@@ -183,7 +194,8 @@ func TestSearchErrors(t *testing.T) {
 	}
 	bad := start()
 	bad.Bands = "2"
-	if _, err := Search(t.Context(), p, Options{Start: bad, MaxRank: 32}); err == nil || errors.Is(err, errStopped) {
+	if _, err := Search(t.Context(), p, Options{Start: bad, MaxRank: 32}); err == nil ||
+		errors.Is(err, errStopped) {
 		t.Errorf("bad bands: %v", err)
 	}
 }

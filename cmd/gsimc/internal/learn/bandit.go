@@ -21,12 +21,14 @@ func (c *Evaluate) checkBandit() error {
 	}
 	var errs []error
 	if c.Methods != "" && c.Methods != "all" && c.Methods != evaluate.Dynamics {
-		errs = append(errs, cli.Flagf("--methods", "%s does not know its uncertainty, only %s does", c.Methods, evaluate.Dynamics))
+		errs = append(errs, cli.Flagf("--methods", "%s does not know its uncertainty, only %s does",
+			c.Methods, evaluate.Dynamics))
 	}
 	if c.NoDeviation {
 		errs = append(errs, cli.About("%s leaves no uncertainty to explore", "--no-deviation"))
 	}
-	return errors.Join(append(errs, cli.InRange("--bandit-users", float64(c.BanditUsers), 0, 1e9))...)
+	errs = append(errs, cli.InRange("--bandit-users", float64(c.BanditUsers), 0, 1e9))
+	return errors.Join(errs...)
 }
 
 // bandit runs the simulation and prints a table or a JSON object.
@@ -45,9 +47,13 @@ func (c *Evaluate) bandit(a *cli.App, p progress.Progress, part *dataset.Partiti
 		return err
 	}
 	if c.JSON {
-		return a.PrintJSON(map[string]any{"impressions": b.Impressions, "list": b.List, "hits_wanted": b.Hits, "policies": results})
+		return a.PrintJSON(map[string]any{
+			"impressions": b.Impressions, "list": b.List, "hits_wanted": b.Hits,
+			"policies": results,
+		})
 	}
-	a.Printf("%d new users, %d lists of %d items each; what a user took according to the data is a hit\n\n",
+	a.Printf(
+		"%d new users, %d lists of %d items each; what a user took according to the data is a hit\n\n",
 		results[0].Users, b.Impressions/b.List, b.List)
 	printPolicies(a.Stdout, results, b.Hits)
 	return nil

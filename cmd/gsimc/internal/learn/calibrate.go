@@ -56,12 +56,16 @@ func onAllProcessors(measure func() float64) (sum float64) {
 }
 
 func productSpeed[T gemm.Float](n int) float64 {
-	square := func() gemm.Matrix[T] { return gemm.Matrix[T]{Rows: n, Cols: n, Stride: n, Data: make([]T, n*n)} }
+	square := func() gemm.Matrix[T] {
+		return gemm.Matrix[T]{Rows: n, Cols: n, Stride: n, Data: make([]T, n*n)}
+	}
 	a, b, c := square(), square(), square()
 	for i := range a.Data {
 		a.Data[i], b.Data[i] = 1, 1
 	}
-	return repeat(2*float64(n)*float64(n)*float64(n), func() { gemm.MulAdd(c, 1, gemm.Plain, a, gemm.Plain, b) })
+	return repeat(2*float64(n)*float64(n)*float64(n), func() {
+		gemm.MulAdd(c, 1, gemm.Plain, a, gemm.Plain, b)
+	})
 }
 
 // streamSpeed counts what is read and what is written.
@@ -80,7 +84,8 @@ func streamSpeed(bytes int) float64 {
 func gatherSpeed() float64 {
 	const rows = 20000
 	rng := rand.New(rand.NewPCG(1, 1))
-	x, sum, steps := make([]gemm.FoldRow, rows), make([]gemm.FoldRow, rows), make([]gemm.FoldStep, 1024)
+	x, sum, steps := make([]gemm.FoldRow, rows), make([]gemm.FoldRow, rows),
+		make([]gemm.FoldStep, 1024)
 	for i := range steps {
 		steps[i] = gemm.FoldStep{From: rng.Int32N(rows), To: rng.Int32N(rows), A: 0.5, B: 1, C: 1}
 	}

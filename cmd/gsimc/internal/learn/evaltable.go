@@ -31,7 +31,8 @@ func printResults(w io.Writer, results []evaluate.Result, elapsed []time.Duratio
 		}
 		ten, fifty := &r.Metrics[0], &r.Metrics[1]
 		rows = append(rows, []string{
-			mark, r.Name, figure(ten.HR), figure(ten.HRErr), figure(ten.NDCG), figure(ten.NDCGErr), figure(fifty.HR), seconds(elapsed[i].Seconds()),
+			mark, r.Name, figure(ten.HR), figure(ten.HRErr), figure(ten.NDCG), figure(ten.NDCGErr),
+			figure(fifty.HR), seconds(elapsed[i].Seconds()),
 		})
 	}
 	cli.PrintTable(w, rows, 2, 3, 4, 5, 6, 7)
@@ -65,13 +66,16 @@ func chosenText(r *evaluate.Result) string {
 // calibrationText says in words how the reported uncertainty compares with the errors on the test
 // users.
 func calibrationText(c *evaluate.Calibration) string {
-	return fmt.Sprintf("its errors are %.2f times as large as it expects event by event, %.2f times for whole users (squared; 1 is right)",
+	return fmt.Sprintf(
+		"its errors are %.2f times as large as it expects event by event, %.2f times for whole users (squared; 1 is right)",
 		c.Overall, c.Query)
 }
 
 // printNewItems prints the results of the protocol new-items for one method.
 func printNewItems(w io.Writer, results []evaluate.NewItemsResult) {
-	rows := [][]string{{"targets", "model", "items", "users", "HR@10", "±", "NDCG@10", "HR@50", "±"}}
+	rows := [][]string{
+		{"targets", "model", "items", "users", "HR@10", "±", "NDCG@10", "HR@50", "±"},
+	}
 	for _, part := range []struct {
 		name string
 		of   func(*evaluate.NewItemsResult) *evaluate.Result
@@ -84,19 +88,24 @@ func printNewItems(w io.Writer, results []evaluate.NewItemsResult) {
 			ten, fifty := &r.Metrics[0], &r.Metrics[1]
 			rows = append(rows, []string{
 				part.name, results[i].Model, fmt.Sprint(results[i].Items), fmt.Sprint(len(r.Ranks)),
-				figure(ten.HR), figure(ten.HRErr), figure(ten.NDCG), figure(fifty.HR), figure(fifty.HRErr),
+				figure(ten.HR), figure(ten.HRErr), figure(ten.NDCG), figure(fifty.HR),
+				figure(fifty.HRErr),
 			})
 		}
 	}
 	cli.PrintTable(w, rows, 2, 3, 4, 5, 6, 7, 8)
 	if share, ok := evaluate.ReachedHR(results, 50); ok {
-		fmt.Fprintf(w, "\nOn new targets the extension reaches %.0f %% of the HR@50 of the model trained on all.\n", 100*share)
+		fmt.Fprintf(w,
+			"\nOn new targets the extension reaches %.0f %% of the HR@50 of the model trained on all.\n", 100*share)
 	}
 }
 
 // printPolicies prints the results of the protocol bandit, whose success is a number of hits.
 func printPolicies(w io.Writer, results []evaluate.BanditResult, hits int) {
-	rows := [][]string{{"policy", "beta", "hits", "±", "more", "±", fmt.Sprintf("to %d hits", hits), "±", "saved", "±", "reached"}}
+	rows := [][]string{
+		{"policy", "beta", "hits", "±", "more", "±", fmt.Sprintf("to %d hits", hits), "±", "saved",
+			"±", "reached"},
+	}
 	for _, r := range results {
 		row := []string{r.Kind, fmt.Sprint(r.Beta)}
 		for _, x := range []evaluate.Mean{r.Hits, r.MoreHits, r.First, r.Earlier} {

@@ -17,12 +17,14 @@ func TestPrintResults(t *testing.T) {
 		{Name: "bgs-online inverse-cosine", Metrics: metrics(0.25)},
 		{Name: "gs-imc-best", Metrics: metrics(0.75), Variant: "tikhonov"},
 		{Name: "ease", Metrics: metrics(0.5), Chosen: map[string]float64{"lambda": 50}},
-		{Name: "dynamics", Metrics: metrics(0.5), Calibration: &evaluate.Calibration{Overall: 1.011, Query: 0.8}},
+		{Name: "dynamics", Metrics: metrics(0.5),
+			Calibration: &evaluate.Calibration{Overall: 1.011, Query: 0.8}},
 	}
 	var b strings.Builder
 	printResults(&b, results, make([]time.Duration, len(results)))
 	for _, want := range []string{
-		"HR@10", "  *  gs-imc-best                0.5000  0.0000   0.7500", "gs-imc-best: filter tikhonov, chosen on the validation users",
+		"HR@10", "  *  gs-imc-best                0.5000  0.0000   0.7500",
+		"gs-imc-best: filter tikhonov, chosen on the validation users",
 		"ease: lambda 50, chosen", "dynamics: its errors are 1.01 times",
 	} {
 		if !strings.Contains(b.String(), want) {
@@ -38,7 +40,9 @@ func TestPrintResults(t *testing.T) {
 	if strings.Count(b.String(), "  *  ") != 1 {
 		t.Errorf("want one mark in\n%s", &b)
 	}
-	if i := strings.IndexFunc(b.String(), func(r rune) bool { return r >= 'Α' && r <= 'ω' }); i >= 0 {
+	if i := strings.IndexFunc(b.String(), func(r rune) bool {
+		return r >= 'Α' && r <= 'ω'
+	}); i >= 0 {
 		t.Errorf("Greek in\n%s", &b)
 	}
 }

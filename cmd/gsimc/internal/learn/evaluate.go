@@ -43,7 +43,8 @@ func (Evaluate) Help() string {
 		`users whose item has a rank of at most N, NDCG@N the mean of 1/log2(rank+1) for those ranks; ± is the standard error. ` +
 		`bgs-imc starts from all but the last history item and takes that as one update; bgs-online folds every item from nothing, as ` +
 		`the server does. dynamics is the recommended model, likewise folded; its graph and constants have defaults of their own (see ` +
-		`train), and flags that are given count for all methods. All filters are ` + strings.Join(spectral.FilterNames, ", ") + `. ease is EASE^R, and ease-forgetting the same ` +
+		`train), and flags that are given count for all methods. All filters are ` + strings.Join(
+		spectral.FilterNames, ", ") + `. ease is EASE^R, and ease-forgetting the same ` +
 		`where an event counts less the older it is; both choose their constants on the validation users and need a matrix of all pairs ` +
 		`of items, at most 4 GiB.
 
@@ -68,13 +69,16 @@ func (c *Evaluate) Check() error {
 			err = cli.Flag("--methods", err)
 		}
 	}
-	return errors.Join(c.dataFlags.check(), c.graphFlags.check(), c.modelFlags.check(), cli.Above("--mrfcf-a", c.MrfcfA, 1), c.checkNewItems(), c.checkBandit(), err)
+	return errors.Join(c.dataFlags.check(), c.graphFlags.check(), c.modelFlags.check(),
+		cli.Above("--mrfcf-a", c.MrfcfA, 1), c.checkNewItems(), c.checkBandit(), err)
 }
 
 // Run measures the methods and prints a table or a JSON object.
 func (c *Evaluate) Run(a *cli.App) error {
 	p := a.Progress()
-	return untilInterrupted(p, "nothing is kept; fewer --methods take less time", func() error { return c.run(a, p) })
+	return untilInterrupted(p, "nothing is kept; fewer --methods take less time", func() error {
+		return c.run(a, p)
+	})
 }
 
 func (c *Evaluate) run(a *cli.App, p progress.Progress) error {
@@ -122,10 +126,14 @@ func (c *Evaluate) run(a *cli.App, p progress.Progress) error {
 
 // prepare computes the bases that the methods need: one for both kinds if they are of the same
 // graph and rank.
-func (c *Evaluate) prepare(p progress.Progress, part *dataset.Partition, opt *evaluate.Options) error {
+func (c *Evaluate) prepare(
+	p progress.Progress, part *dataset.Partition, opt *evaluate.Options,
+) error {
 	n := len(part.Items)
 	var solved spectral.Options
-	ingredients := func(dynamics string, known *spectral.Basis) (in evaluate.Ingredients, err error) {
+	ingredients := func(
+		dynamics string, known *spectral.Basis,
+	) (in evaluate.Ingredients, err error) {
 		in.Spec = c.modelFlags.spec(&c.graphFlags, dynamics, spectral.RandomWalk)
 		in.Spec.TrainUsers = int64(part.Train.Len())
 		cfg := c.graphFlags.config(in.Spec)
@@ -154,7 +162,9 @@ func (c *Evaluate) prepare(p progress.Progress, part *dataset.Partition, opt *ev
 }
 
 // measure runs the methods with progress and notes the time of each.
-func measure(p progress.Progress, part *dataset.Partition, opt evaluate.Options) ([]evaluate.Result, []time.Duration, error) {
+func measure(
+	p progress.Progress, part *dataset.Partition, opt evaluate.Options,
+) ([]evaluate.Result, []time.Duration, error) {
 	elapsed := make([]time.Duration, 0, len(opt.Methods))
 	begin := time.Now()
 	p.Begin("ranking test users", progress.Steps)
@@ -172,8 +182,9 @@ func measure(p progress.Progress, part *dataset.Partition, opt evaluate.Options)
 
 // printHead prints the numbers of users and items; with --verbose the bases as well.
 func (c *Evaluate) printHead(w io.Writer, part *dataset.Partition, opt *evaluate.Options) {
-	fmt.Fprintf(w, "%s training, %s validation and %s test users; %s items\n", grouped(part.Train.Len()),
-		grouped(part.Validation.Len()), grouped(part.Test.Len()), grouped(len(part.Items)))
+	fmt.Fprintf(w, "%s training, %s validation and %s test users; %s items\n",
+		grouped(part.Train.Len()), grouped(part.Validation.Len()), grouped(part.Test.Len()),
+		grouped(len(part.Items)))
 	for _, in := range []evaluate.Ingredients{opt.Paper, opt.Learned} {
 		if in.Basis == nil || !c.Verbose {
 			continue
@@ -233,8 +244,9 @@ func newLearned(in *evaluate.Ingredients) *learned {
 	s, d := &in.Spec, &in.Spec.Dynamics
 	return &learned{
 		Rank: in.Basis.K, DegreeExponent: s.DegreeExponent, DegreeRescale: s.DegreeRescale,
-		Bands: model.FormatBands(d.Bands), Ridge: d.Ridge, Positions: d.Positions, Deviation: d.Deviation,
-		Solver: newSolution(in.Basis),
+		Bands: model.FormatBands(d.Bands), Ridge: d.Ridge, Positions: d.Positions,
+		Deviation: d.Deviation,
+		Solver:    newSolution(in.Basis),
 	}
 }
 
@@ -251,20 +263,26 @@ type solution struct {
 
 func newSolution(basis *spectral.Basis) *solution {
 	return &solution{
-		Name: basis.Report.Solver, Residual: basis.Report.Residual, Orthogonality: basis.Report.Orthogonality,
-		Passes: basis.Report.Passes, Seconds: basis.Report.Elapsed.Seconds(),
+		Name: basis.Report.Solver, Residual: basis.Report.Residual,
+		Orthogonality: basis.Report.Orthogonality,
+		Passes:        basis.Report.Passes, Seconds: basis.Report.Elapsed.Seconds(),
 		Leading: basis.Kappa[:min(20, basis.K)], Kth: basis.Kappa[basis.K-1],
 	}
 }
 
 // report has the constants of the paper's methods at the top.
-func (c *Evaluate) report(part *dataset.Partition, opt *evaluate.Options, results []evaluate.Result, elapsed []time.Duration) evaluation {
+func (c *Evaluate) report(
+	part *dataset.Partition, opt *evaluate.Options, results []evaluate.Result,
+	elapsed []time.Duration,
+) evaluation {
 	paper := c.modelFlags.spec(&c.graphFlags, model.DynamicsNone, spectral.RandomWalk)
 	e := evaluation{
 		Items: len(part.Items), Interactions: len(part.Train.Item), Graph: c.Graph,
-		DegreeExponent: paper.DegreeExponent, Window: paper.Window, DegreeRescale: paper.DegreeRescale, Methods: map[string]map[string]float64{},
+		DegreeExponent: paper.DegreeExponent, Window: paper.Window,
+		DegreeRescale: paper.DegreeRescale, Methods: map[string]map[string]float64{},
 	}
-	e.Users.Train, e.Users.Validation, e.Users.Test = part.Train.Len(), part.Validation.Len(), part.Test.Len()
+	e.Users.Train, e.Users.Validation, e.Users.Test = part.Train.Len(), part.Validation.Len(),
+		part.Test.Len()
 	if basis := opt.Paper.Basis; basis != nil {
 		e.Rank, e.Solver = basis.K, newSolution(basis)
 	}

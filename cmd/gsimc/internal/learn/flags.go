@@ -38,7 +38,8 @@ type dataFlags struct {
 // options are those of the files, or of a store if there is one. a is nil for a check.
 func (f *dataFlags) options(a *cli.App) dataset.Options {
 	opt := f.Options(a)
-	opt.MinUserEvents, opt.MinItemEvents = cli.Given(f.MinUserEvents, 0), cli.Given(f.MinItemEvents, 0)
+	opt.MinUserEvents, opt.MinItemEvents = cli.Given(f.MinUserEvents, 0),
+		cli.Given(f.MinItemEvents, 0)
 	opt.MaxBadRows, opt.LeaveOutRare = f.MaxBadRows, f.leaveOutRare
 	if f.FromStore == "" {
 		opt.EventWeights = f.EventWeight
@@ -65,7 +66,9 @@ func (f *dataFlags) check() error {
 }
 
 // read reads the events with progress, and notes on standard error what is odd about them.
-func (f *dataFlags) read(a *cli.App, p progress.Progress) (*dataset.Interactions, *dataset.Report, error) {
+func (f *dataFlags) read(
+	a *cli.App, p progress.Progress,
+) (*dataset.Interactions, *dataset.Report, error) {
 	opt := f.options(a)
 	if f.FromStore != "" {
 		return f.readStore(p, opt)
@@ -99,8 +102,10 @@ func (f *dataFlags) readFor(
 	f.MinUserEvents, f.MinItemEvents = &report.MinUserEvents, &report.MinItemEvents
 	if f.leaveOutRare && report.MinItemEvents > 0 {
 		p.End()
-		fmt.Fprintf(a.Stderr, "left out %s of %s items with fewer than %d users (--min-item-events 0 keeps them)\n",
-			grouped(report.FilteredItems), grouped(events.NumItems()+report.FilteredItems), report.MinItemEvents)
+		fmt.Fprintf(a.Stderr,
+			"left out %s of %s items with fewer than %d users (--min-item-events 0 keeps them)\n",
+			grouped(report.FilteredItems), grouped(events.NumItems()+report.FilteredItems),
+			report.MinItemEvents)
 	}
 	return events, report, nil
 }
@@ -121,7 +126,9 @@ func checkWeights(events *dataset.Interactions) error {
 		return nil
 	}
 	user := sort.Search(events.NumUsers(), func(u int) bool { return events.Ptr[u+1] > int64(at) })
-	return cli.Flagf("--weight-column", "the weight of user %q and item %q is %v, want a number above 0 and at most %d: scale the weights down",
+	return cli.Flagf("--weight-column",
+		"the weight of user %q and item %q is %v, want a number above 0 and at most %d: "+
+			"scale the weights down",
 		events.Users[user], events.Items[events.Item[at]], events.Weight[at], event.MaxWeight)
 }
 
@@ -135,7 +142,9 @@ func readSplit(path string, events *dataset.Interactions) (dataset.Split, error)
 }
 
 // partition deals the events out and uses them up; path is the file of --split, if there is one.
-func partition(events *dataset.Interactions, split dataset.Split, path string) (*dataset.Partition, error) {
+func partition(
+	events *dataset.Interactions, split dataset.Split, path string,
+) (*dataset.Partition, error) {
 	part, err := events.PartitionInPlace(split)
 	if err != nil && path != "" {
 		return nil, cli.Flag("--split", fault.In(path, err))
@@ -171,8 +180,8 @@ func (f *graphFlags) check() error {
 // config is the training of a model with the given constants.
 func (f *graphFlags) config(spec model.Spec) train.Config {
 	return train.Config{
-		Spec: spec, Rank: cli.Given(f.Rank, 0), Solver: f.Solver, Tolerance: f.Tolerance, Seed: f.Seed,
-		Nystrom: spectral.NystromOptions{Form: f.NystromForm, Landmarks: f.Landmarks},
+		Spec: spec, Rank: cli.Given(f.Rank, 0), Solver: f.Solver, Tolerance: f.Tolerance,
+		Seed: f.Seed, Nystrom: spectral.NystromOptions{Form: f.NystromForm, Landmarks: f.Landmarks},
 	}
 }
 
@@ -193,7 +202,8 @@ func (f *filterFlags) filter(name string) spectral.Filter {
 
 func (f *filterFlags) check() error {
 	return errors.Join(
-		cli.Above("--phi", f.Phi, 0), cli.InRange("--gamma", f.Gamma, 0, math.MaxFloat64), cli.InRange("--a", f.A, 2, math.MaxFloat64),
+		cli.Above("--phi", f.Phi, 0), cli.InRange("--gamma", f.Gamma, 0, math.MaxFloat64),
+		cli.InRange("--a", f.A, 2, math.MaxFloat64),
 		cli.Above("--power", f.Power, 0), cli.Optional("--degree-rescale", f.DegreeRescale, -2, 2),
 	)
 }
@@ -231,7 +241,8 @@ func (f *dynamicsFlags) check() error {
 	if err != nil {
 		err = cli.Flag("--bands", err)
 	}
-	return errors.Join(err, cli.Above("--ridge", f.Ridge, 0), cli.InRange("--positions", float64(f.Positions), 0, math.MaxFloat64))
+	return errors.Join(err, cli.Above("--ridge", f.Ridge, 0),
+		cli.InRange("--positions", float64(f.Positions), 0, math.MaxFloat64))
 }
 
 // spec is checked before.
@@ -241,7 +252,8 @@ func (f *dynamicsFlags) spec() model.DynamicsSpec {
 		panic(err)
 	}
 	return model.DynamicsSpec{
-		Kind: model.DynamicsLearned, Bands: bands, Ridge: f.Ridge, Positions: f.Positions, Deviation: !f.NoDeviation,
+		Kind: model.DynamicsLearned, Bands: bands, Ridge: f.Ridge, Positions: f.Positions,
+		Deviation: !f.NoDeviation,
 	}
 }
 
@@ -284,5 +296,6 @@ func windowInRange(w int) error {
 	if w == 0 || w >= 2 && w <= spectral.MaxWindow {
 		return nil
 	}
-	return fault.New("--window", w, fmt.Sprintf("2 to %d, or 0 for whole histories", spectral.MaxWindow))
+	want := fmt.Sprintf("2 to %d, or 0 for whole histories", spectral.MaxWindow)
+	return fault.New("--window", w, want)
 }

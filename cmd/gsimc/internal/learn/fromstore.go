@@ -34,7 +34,8 @@ func (f *storeFlags) check() error {
 	var errs []error
 	for _, t := range slices.Sorted(maps.Keys(f.EventWeight)) {
 		if w := f.EventWeight[t]; !(w >= -event.MaxWeight && w <= event.MaxWeight) {
-			errs = append(errs, cli.Flagf("--event-weight", "weight of %q is %v, want a number from -%d to %d",
+			errs = append(errs, cli.Flagf("--event-weight",
+				"weight of %q is %v, want a number from -%d to %d",
 				t, w, event.MaxWeight, event.MaxWeight))
 		}
 	}
@@ -42,7 +43,9 @@ func (f *storeFlags) check() error {
 }
 
 // readStore reads all histories of the store.
-func (f *storeFlags) readStore(p progress.Progress, opt dataset.Options) (*dataset.Interactions, *dataset.Report, error) {
+func (f *storeFlags) readStore(
+	p progress.Progress, opt dataset.Options,
+) (*dataset.Interactions, *dataset.Report, error) {
 	dir, release := f.FromStore, func() {}
 	if f.Server != "" {
 		var err error
@@ -54,11 +57,12 @@ func (f *storeFlags) readStore(p progress.Progress, opt dataset.Options) (*datas
 	r, err := pebble.OpenReadOnly(dir, pebble.Options{})
 	switch {
 	case errors.Is(err, pebble.ErrInUse):
-		return nil, nil, cli.Flagf("--from-store", "%s is in use by another process: if that is a server, give its address with "+
-			"--server to learn from a checkpoint of its store, else wait for its end", dir)
+		return nil, nil, cli.Flagf("--from-store",
+			"%s is in use by another process: if that is a server, give its address with "+
+				"--server to learn from a checkpoint of its store, else wait for its end", dir)
 	case errors.Is(err, fs.ErrNotExist) && f.Server != "":
-		return nil, nil, cli.Flagf("--from-store", "%s, which the server at %s has just made, is not there: give the data folder of that server",
-			dir, f.Server)
+		return nil, nil, cli.Flagf("--from-store", "%s, which the server at %s has just made, "+
+			"is not there: give the data folder of that server", dir, f.Server)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil, cli.Flag("--from-store", cli.PathError(err))
 	case err != nil:
@@ -66,7 +70,8 @@ func (f *storeFlags) readStore(p progress.Progress, opt dataset.Options) (*datas
 	}
 	p.Begin(train.StageRead, progress.Rows)
 	defer p.End()
-	events, report, err := train.Read(context.Background(), f.FromStore, histories{r}, f.EventWeight, opt,
+	events, report, err := train.Read(context.Background(), f.FromStore, histories{r},
+		f.EventWeight, opt,
 		func(_ string, done, total int) { p.Update(int64(done), int64(total)) })
 	return events, report, errors.Join(err, r.Close())
 }
@@ -95,7 +100,8 @@ func (f *storeFlags) checkpoint() (dir string, release func(), err error) {
 	}
 	late := time.AfterFunc(checkpointTimeout, cancel)
 	defer late.Stop()
-	stream, err := pb.NewAdminServiceClient(conn.Conn()).CreateCheckpoint(ctx, &pb.CreateCheckpointRequest{})
+	stream, err := pb.NewAdminServiceClient(conn.Conn()).CreateCheckpoint(ctx,
+		&pb.CreateCheckpointRequest{})
 	var copied *pb.CreateCheckpointResponse
 	if err == nil {
 		copied, err = stream.Recv()
@@ -103,14 +109,16 @@ func (f *storeFlags) checkpoint() (dir string, release func(), err error) {
 	if err != nil {
 		defer release()
 		if ctx.Err() != nil {
-			return "", nil, cli.Flagf("--server", "%s did not copy its store within %s", f.Server, checkpointTimeout)
+			return "", nil, cli.Flagf("--server", "%s did not copy its store within %s", f.Server,
+				checkpointTimeout)
 		}
 		return "", nil, cli.Advise(conn.Explain(err))
 	}
 	name := filepath.FromSlash(copied.GetDir())
 	if !filepath.IsLocal(name) {
 		defer release()
-		return "", nil, cli.Flagf("--server", "%s names a checkpoint %q outside its data folder", f.Server, name)
+		return "", nil, cli.Flagf("--server", "%s names a checkpoint %q outside its data folder",
+			f.Server, name)
 	}
 	return filepath.Join(f.FromStore, name), release, nil
 }

@@ -40,7 +40,8 @@ func (c *Generate) Check() error {
 	err := c.config().Validate()
 	switch name := strings.ToLower(c.Out); {
 	case strings.HasSuffix(name, ".parquet"), strings.HasSuffix(name, ".jsonl"):
-		err = errors.Join(err, cli.Flagf("--out", "%s: what is written is CSV: let the name end in .csv, .csv.gz or .csv.zst", c.Out))
+		err = errors.Join(err, cli.Flagf("--out",
+			"%s: what is written is CSV: let the name end in .csv, .csv.gz or .csv.zst", c.Out))
 	}
 	return err
 }

@@ -24,7 +24,9 @@ type likeFlags struct {
 }
 
 // likeGroups are the groups of the flags that --like stands in for.
-var likeGroups = []string{"Item graph:", "Kind of model:", "Filter:", "Online state:", "Learned dynamics:"}
+var likeGroups = []string{
+	"Item graph:", "Kind of model:", "Filter:", "Online state:", "Learned dynamics:",
+}
 
 // CheckLine refuses flags of the command line that would silently do nothing: beside --like those
 // that it stands in for, and else the constants of the kind of model that is not trained.
@@ -71,14 +73,16 @@ func (c *Train) follow() error {
 		return err
 	}
 	c.like = &like
-	users, items := max(cli.Given(c.MinUserEvents, 0), like.MinUserEvents), max(cli.Given(c.MinItemEvents, 0), like.MinItemEvents)
+	users, items := max(cli.Given(c.MinUserEvents, 0), like.MinUserEvents),
+		max(cli.Given(c.MinItemEvents, 0), like.MinItemEvents)
 	c.MinUserEvents, c.MinItemEvents = &users, &items
 	return nil
 }
 
 // config is the training without the source of its events.
 func (c *Train) config() train.Config {
-	cfg := c.graphFlags.config(c.modelFlags.spec(&c.graphFlags, c.dynamics(), cli.Given(c.Filter, spectral.RandomWalk)))
+	cfg := c.graphFlags.config(c.modelFlags.spec(&c.graphFlags, c.dynamics(),
+		cli.Given(c.Filter, spectral.RandomWalk)))
 	if c.like != nil {
 		return c.like.Apply(cfg)
 	}
@@ -96,7 +100,8 @@ func (c *Train) holdOut(events *dataset.Interactions) (*train.HeldOut, *model.Mo
 	}
 	held, err := train.HoldOut(events, old)
 	if err != nil {
-		return nil, nil, errors.Join(old.Close(), cli.WithCode(cli.ExitTooFew, cli.Flag("--compare", err)))
+		return nil, nil, errors.Join(old.Close(),
+			cli.WithCode(cli.ExitTooFew, cli.Flag("--compare", err)))
 	}
 	return held, old, nil
 }
@@ -107,6 +112,7 @@ func comparisonRow(old string, c *train.Comparison) []string {
 	if c.LeftOut > 0 {
 		on += fmt.Sprintf(" on items that both models know (%d are on others)", c.LeftOut)
 	}
-	return []string{fmt.Sprintf("recall@%d", c.N), fmt.Sprintf("%.4f ± %.4f on %s; %s has %.4f ± %.4f; difference %+.4f ± %.4f",
-		c.New, c.NewErr, on, old, c.Old, c.OldErr, c.Difference, c.DifferenceErr)}
+	return []string{fmt.Sprintf("recall@%d", c.N),
+		fmt.Sprintf("%.4f ± %.4f on %s; %s has %.4f ± %.4f; difference %+.4f ± %.4f",
+			c.New, c.NewErr, on, old, c.Old, c.OldErr, c.Difference, c.DifferenceErr)}
 }

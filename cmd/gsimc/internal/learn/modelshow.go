@@ -112,7 +112,8 @@ func uncertaintyText(d *model.Description) string {
 	if !d.TellsUncertainty {
 		return "not told: this data does not tell the tastes of users apart"
 	}
-	return fmt.Sprintf("events bring it down to %.3g of that about a new user", d.Deviation.TasteFloor)
+	return fmt.Sprintf("events bring it down to %.3g of that about a new user",
+		d.Deviation.TasteFloor)
 }
 
 func rangeText(r model.Range) string { return fmt.Sprintf("from %.3g to %.3g", r.Low, r.High) }

@@ -21,14 +21,16 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files; commit the change only if you understand what caused it")
+var update = flag.Bool("update", false,
+	"rewrite the golden files; commit the change only if you understand what caused it")
 
 // smoothBasis has unit vectors for eigenvectors and eigenvalues that fall like those of real item
 // graphs.
 func smoothBasis(n, k int) *spectral.Basis {
 	b := &spectral.Basis{
 		N: n, K: k, U: make([]float64, n*k),
-		Kappa: make([]float64, k), Lambda: make([]float64, k), Degrees: make([]int64, n), Scale: make([]float64, n),
+		Kappa: make([]float64, k), Lambda: make([]float64, k), Degrees: make([]int64, n),
+		Scale: make([]float64, n),
 	}
 	for j := range k {
 		b.U[j*k+j] = 1
@@ -65,13 +67,16 @@ func shown(t *testing.T, spec model.Spec, n, k int, h model.Histories) model.Des
 
 func TestModelShowGolden(t *testing.T) {
 	forgetting := shownSpec()
-	forgetting.Graph, forgetting.Filter = spectral.Covariance, spectral.DefaultFilter(spectral.PowerFilter)
+	forgetting.Graph, forgetting.Filter = spectral.Covariance,
+		spectral.DefaultFilter(spectral.PowerFilter)
 	forgetting.Window = 8
 	forgetting.Alpha, forgetting.HalfLife, forgetting.DegreeRescale = 0.95, 604800, 0.5
-	forgetting.Provenance = map[string]string{"note": "a\x1b[31mb\nc"} // must not reach the terminal as it is
+	// must not reach the terminal as it is
+	forgetting.Provenance = map[string]string{"note": "a\x1b[31mb\nc"}
 	learned := shownSpec()
 	learned.Dynamics = model.DynamicsSpec{
-		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.5, HalfLife: 3600}}, Ridge: 0.3, Positions: 4, Deviation: true,
+		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.5, HalfLife: 3600}},
+		Ridge: 0.3, Positions: 4, Deviation: true,
 	}
 	for _, c := range []struct {
 		file string
@@ -103,7 +108,9 @@ func TestModelShowGolden(t *testing.T) {
 					t.Errorf("more than 80 columns: %s", line)
 				}
 			}
-			if at := strings.IndexFunc(text, func(r rune) bool { return unicode.Is(unicode.Greek, r) }); at >= 0 {
+			if at := strings.IndexFunc(text, func(r rune) bool {
+				return unicode.Is(unicode.Greek, r)
+			}); at >= 0 {
 				t.Errorf("a Greek letter: %s", text[at:])
 			}
 		})
@@ -115,7 +122,9 @@ func walkHistories(n int) model.Histories {
 	users := make([]model.History, 60)
 	for u := range users {
 		for e := range 6 {
-			users[u] = append(users[u], model.Event{Item: int32((u + e*(1+u%3)) % n), Weight: 1, Time: int64(600 * e)})
+			users[u] = append(users[u], model.Event{
+				Item: int32((u + e*(1+u%3)) % n), Weight: 1, Time: int64(600 * e),
+			})
 		}
 	}
 	return model.Histories{Train: slices.Values(users[:30]), Validation: users[30:]}
@@ -134,13 +143,16 @@ func described(t *testing.T, d *model.Description) string {
 // TestModelShowUncertainty: a model whose uncertainty is the same for every user says so.
 func TestModelShowUncertainty(t *testing.T) {
 	d := shown(t, shownSpec(), 12, 5, model.Histories{})
-	d.Response, d.Deviation = nil, &model.Deviation{Taste: model.Range{Low: 0.1, High: 0.2}, TasteFloor: 0.85}
+	d.Response, d.Deviation = nil, &model.Deviation{
+		Taste: model.Range{Low: 0.1, High: 0.2}, TasteFloor: 0.85,
+	}
 	d.TellsUncertainty = true
 	if text, want := described(t, &d), "bring it down to 0.85 of"; !strings.Contains(text, want) {
 		t.Errorf("no %q in\n%s", want, text)
 	}
 	d.TellsUncertainty = false
-	if text, want := described(t, &d), "does not tell the tastes of users apart"; !strings.Contains(text, want) {
+	text, want := described(t, &d), "does not tell the tastes of users apart"
+	if !strings.Contains(text, want) {
 		t.Errorf("no %q in\n%s", want, text)
 	}
 }

@@ -22,8 +22,10 @@ func (c *Evaluate) checkNewItems() error {
 		return nil
 	}
 	_, err := c.newItemsMethods()
-	return errors.Join(err, cli.Above("--new-share", c.NewShare, 0), cli.Below("--new-share", c.NewShare, 1),
-		cli.Above("--shown-share", c.ShownShare, 0), cli.InRange("--shown-share", c.ShownShare, 0, 1))
+	return errors.Join(err, cli.Above("--new-share", c.NewShare, 0),
+		cli.Below("--new-share", c.NewShare, 1),
+		cli.Above("--shown-share", c.ShownShare, 0),
+		cli.InRange("--shown-share", c.ShownShare, 0, 1))
 }
 
 // newItemsMethods are those of --methods, which must have models.
@@ -38,7 +40,8 @@ func (c *Evaluate) newItemsMethods() (chosen []evaluate.ModelMethod, err error) 
 	for _, m := range methods {
 		ranker, ok := m.(evaluate.ModelMethod)
 		if !ok {
-			return nil, cli.Flagf("--methods", "%s has no model to be extended by new items: leave it out", m.Name())
+			return nil, cli.Flagf("--methods",
+				"%s has no model to be extended by new items: leave it out", m.Name())
 		}
 		chosen = append(chosen, ranker)
 	}
@@ -51,7 +54,9 @@ func (c *Evaluate) newItems(a *cli.App, p progress.Progress, part *dataset.Parti
 	if err != nil {
 		return cli.Usage(err)
 	}
-	x, err := evaluate.HideItems(part, evaluate.HiddenItems{Share: c.NewShare, Shown: c.ShownShare, Seed: c.Seed})
+	x, err := evaluate.HideItems(part, evaluate.HiddenItems{
+		Share: c.NewShare, Shown: c.ShownShare, Seed: c.Seed,
+	})
 	if err != nil {
 		return err
 	}
@@ -65,18 +70,23 @@ func (c *Evaluate) newItems(a *cli.App, p progress.Progress, part *dataset.Parti
 			reports[method.Name()] = newItemsFigures(results)
 			continue
 		}
-		fmt.Fprintf(a.Stdout, "%s: %d of %d items hidden from the training; %d training users, %.0f %% of whom show them afterwards\n\n",
+		fmt.Fprintf(a.Stdout,
+			"%s: %d of %d items hidden from the training; %d training users, %.0f %% of whom show them afterwards\n\n",
 			method.Name(), len(x.Hidden), len(part.Items), part.Train.Len(), 100*c.ShownShare)
 		printNewItems(a.Stdout, results)
 	}
 	if c.JSON {
-		return a.PrintJSON(map[string]any{"items": len(part.Items), "hidden": len(x.Hidden), "methods": reports})
+		return a.PrintJSON(map[string]any{
+			"items": len(part.Items), "hidden": len(x.Hidden), "methods": reports,
+		})
 	}
 	return nil
 }
 
 // compareNewItems trains both models and compares them.
-func (c *Evaluate) compareNewItems(p progress.Progress, x *evaluate.NewItems, method evaluate.ModelMethod) ([]evaluate.NewItemsResult, error) {
+func (c *Evaluate) compareNewItems(
+	p progress.Progress, x *evaluate.NewItems, method evaluate.ModelMethod,
+) ([]evaluate.NewItemsResult, error) {
 	var models [2]*model.Model
 	for i, part := range []*dataset.Partition{x.Full, x.Reduced} {
 		var err error
@@ -86,11 +96,15 @@ func (c *Evaluate) compareNewItems(p progress.Progress, x *evaluate.NewItems, me
 	}
 	p.Begin("ranking test users", progress.Steps)
 	defer p.End()
-	return x.Compare(method, models[0], models[1], func(done, total int) { p.Update(int64(done), int64(total)) })
+	return x.Compare(method, models[0], models[1], func(done, total int) {
+		p.Update(int64(done), int64(total))
+	})
 }
 
 // modelOf trains the model of a method.
-func (c *Evaluate) modelOf(p progress.Progress, part *dataset.Partition, method evaluate.ModelMethod) (*model.Model, error) {
+func (c *Evaluate) modelOf(
+	p progress.Progress, part *dataset.Partition, method evaluate.ModelMethod,
+) (*model.Model, error) {
 	dynamics, filter := model.DynamicsNone, method.Filter()
 	if method.Learned() {
 		dynamics, filter = model.DynamicsLearned, spectral.RandomWalk

@@ -34,7 +34,9 @@ const collectAt = 20
 func limitTraining(env []string, limit cli.ByteSize) (restore func()) {
 	percent, bytes := -1, int64(-1) // as they were
 	given := func(name string) bool {
-		return slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") })
+		return slices.ContainsFunc(env, func(entry string) bool {
+			return strings.HasPrefix(entry, name+"=")
+		})
 	}
 	if !given("GOGC") {
 		percent = debug.SetGCPercent(collectAt)
@@ -60,13 +62,17 @@ type plan struct {
 
 func (c *Train) plan(part *dataset.Partition, cfg *train.Config) *plan {
 	todo := train.NewPlan(part, *cfg)
-	return &plan{Plan: todo, read: cli.PeakRSS(), held: heldMemory(), limit: cli.MemoryLimit(c.MemoryLimit)}
+	return &plan{
+		Plan: todo, read: cli.PeakRSS(), held: heldMemory(), limit: cli.MemoryLimit(c.MemoryLimit),
+	}
 }
 
 // heldMemory is what the Go runtime holds of the operating system after a collection.
 func heldMemory() float64 {
 	debug.FreeOSMemory()
-	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	s := []metrics.Sample{
+		{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
+	}
 	metrics.Read(s)
 	return float64(s[0].Value.Uint64() - s[1].Value.Uint64())
 }
@@ -79,7 +85,8 @@ func (p *plan) check() error {
 	}
 	return &fault.Fault{
 		Field: "MemoryLimit", Advice: train.Advice(stage),
-		Problem: fmt.Sprintf("the training needs about %s of memory, in the stage %q, and there are %s",
+		Problem: fmt.Sprintf(
+			"the training needs about %s of memory, in the stage %q, and there are %s",
 			cli.BytesText(need), stage, cli.BytesText(p.limit)),
 	}
 }
@@ -87,11 +94,16 @@ func (p *plan) check() error {
 // print writes the table; reading tells the time that reading took.
 func (p *plan) print(a *cli.App, reading time.Duration) {
 	speed := calibrate()
-	rows := [][]string{{"stage", "time", "memory"}, {"reading (done)", seconds(reading.Seconds()), cli.BytesText(p.read)}}
+	rows := [][]string{
+		{"stage", "time", "memory"},
+		{"reading (done)", seconds(reading.Seconds()), cli.BytesText(p.read)},
+	}
 	total, held := reading.Seconds(), p.held
 	for _, s := range p.Stages {
 		took := speed.Seconds(s.Work)
-		rows = append(rows, []string{s.Name, seconds(took), cli.BytesText(train.Memory(held + s.Peak))})
+		rows = append(rows, []string{
+			s.Name, seconds(took), cli.BytesText(train.Memory(held + s.Peak)),
+		})
 		total += took
 		held += s.Kept
 	}
@@ -101,8 +113,9 @@ func (p *plan) print(a *cli.App, reading time.Duration) {
 		rows = append(rows, []string{"there is", "", cli.BytesText(p.limit)})
 	}
 	cli.PrintTable(a.Stdout, rows, 1, 2)
-	a.Printf("on %d processors with %.0f and %.0f GFLOP/s (float32, float64), %.1f GB/s, %.0f M rows/s\n", runtime.GOMAXPROCS(0),
-		speed[cost.Single]/1e9, speed[cost.Double]/1e9, speed[cost.Stream]/1e9, speed[cost.Gather]/1e6)
+	a.Printf("on %d processors with %.0f and %.0f GFLOP/s (float32, float64), %.1f GB/s, "+
+		"%.0f M rows/s\n", runtime.GOMAXPROCS(0), speed[cost.Single]/1e9, speed[cost.Double]/1e9, speed[cost.Stream]/1e9,
+		speed[cost.Gather]/1e6)
 }
 
 // seconds formats an estimate.

@@ -9,7 +9,13 @@ import (
 )
 
 func TestPlanChecksTheLargestStage(t *testing.T) {
-	p := &plan{held: 1000, limit: 1800, Plan: &train.Plan{Stages: []cost.Stage{{Name: "small", Peak: 100, Kept: 50}, {Name: "dynamics: large", Peak: 450, Kept: 0}}}}
+	p := &plan{
+		held: 1000, limit: 1800, Plan: &train.Plan{
+			Stages: []cost.Stage{
+				{Name: "small", Peak: 100, Kept: 50}, {Name: "dynamics: large", Peak: 450, Kept: 0},
+			},
+		},
+	}
 	if need, stage := p.Peak(p.held); need != 1800 || stage != "dynamics: large" {
 		t.Errorf("%d bytes in stage %q, want 1800 in dynamics: large", need, stage)
 	}

@@ -30,26 +30,36 @@ type quality struct {
 
 // measureQuality measures the model and popularity on the validation users. With too few of them it
 // returns nil.
-func measureQuality(p progress.Progress, part *dataset.Partition, m *model.Model) (*quality, error) {
+func measureQuality(
+	p progress.Progress, part *dataset.Partition, m *model.Model,
+) (*quality, error) {
 	if part.Validation.Len() < fewestMeasured {
 		return nil, nil
 	}
 	p.Begin("measuring", progress.Steps)
 	defer p.End()
-	got, popular, err := evaluate.OnValidation(m, part, max(alwaysMeasured, measuredPerRank*m.Rank()))
+	got, popular, err := evaluate.OnValidation(m, part,
+		max(alwaysMeasured, measuredPerRank*m.Rank()))
 	if err != nil {
 		return nil, err
 	}
-	return &quality{users: len(got.Ranks), model: got.Metrics[0], byPopularity: popular.Metrics[0]}, nil
+	return &quality{
+		users: len(got.Ranks), model: got.Metrics[0], byPopularity: popular.Metrics[0],
+	}, nil
 }
 
 // row returns the quality as a row of the summary.
 func (q *quality) row(validationUsers int) []string {
 	if q == nil {
-		return []string{"quality", fmt.Sprintf("not measured: %d validation users with two items or more, want %d", validationUsers, fewestMeasured)}
+		return []string{
+			"quality",
+			fmt.Sprintf("not measured: %d validation users with two items or more, want %d",
+				validationUsers, fewestMeasured),
+		}
 	}
-	return []string{"quality", fmt.Sprintf("HR@10 %.4f, NDCG@10 %.4f on %s validation users (popularity: %.4f, %.4f)",
-		q.model.HR, q.model.NDCG, grouped(q.users), q.byPopularity.HR, q.byPopularity.NDCG)}
+	return []string{"quality",
+		fmt.Sprintf("HR@10 %.4f, NDCG@10 %.4f on %s validation users (popularity: %.4f, %.4f)",
+			q.model.HR, q.model.NDCG, grouped(q.users), q.byPopularity.HR, q.byPopularity.NDCG)}
 }
 
 // printSummary prints the result of a training, and the next command.
@@ -59,13 +69,15 @@ func (c *Train) printSummary(a *cli.App, j *job) {
 	if info, err := os.Stat(c.Out); err == nil {
 		size = info.Size()
 	}
-	read := fmt.Sprintf("%d (%d bad, %d repeated, %d filtered", report.Rows, report.BadRows, report.Duplicates, report.Filtered)
+	read := fmt.Sprintf("%d (%d bad, %d repeated, %d filtered", report.Rows, report.BadRows,
+		report.Duplicates, report.Filtered)
 	if report.Unliked > 0 {
 		read += fmt.Sprintf(", %d of a weight that is not above 0", report.Unliked)
 	}
 	rows := [][]string{
 		{"rows read", read + ")"},
-		{"users", fmt.Sprintf("%d training, %d validation", part.Train.Len(), part.Validation.Len())},
+		{"users", fmt.Sprintf("%d training, %d validation", part.Train.Len(),
+			part.Validation.Len())},
 		{"items", strconv.Itoa(len(part.Items))},
 		{"interactions", fmt.Sprintf("%d of the training users", len(part.Train.Item))},
 	}
@@ -81,7 +93,9 @@ func (c *Train) printSummary(a *cli.App, j *job) {
 		rows = append(rows, comparisonRow(c.Compare, j.compared))
 	}
 	rows = append(rows,
-		[]string{"model", fmt.Sprintf("%s, %s, version %s", c.Out, cli.BytesText(size), m.Version())},
+		[]string{
+			"model", fmt.Sprintf("%s, %s, version %s", c.Out, cli.BytesText(size), m.Version()),
+		},
 		[]string{"time", time.Since(j.begin).Round(time.Millisecond).String()},
 		[]string{"peak memory", cli.BytesText(cli.PeakRSS())})
 	if note := componentsNote(basis); note != "" {
@@ -106,8 +120,10 @@ func componentsNote(basis *spectral.Basis) string {
 	if pieces < 4 {
 		return ""
 	}
-	return fmt.Sprintf("note: %d of the %d eigenvalues are the largest one: the graph falls into that many pieces or more, and recommendations "+
-		"will be poor; leave out rare users and items (--min-user-events 5 --min-item-events 5)", pieces, basis.K)
+	return fmt.Sprintf(
+		"note: %d of the %d eigenvalues are the largest one: the graph falls into that many pieces or more, and recommendations "+
+			"will be poor; leave out rare users and items (--min-user-events 5 --min-item-events 5)",
+		pieces, basis.K)
 }
 
 // solverRows describes a basis for a summary; wanted is the rank that was asked for.
@@ -119,7 +135,8 @@ func solverRows(basis *spectral.Basis, wanted int) [][]string {
 	}
 	return [][]string{
 		{"rank", rank},
-		{"solver", fmt.Sprintf("%s, %d vectors multiplied, %s", r.Solver, r.Passes, r.Elapsed.Round(time.Millisecond))},
+		{"solver", fmt.Sprintf("%s, %d vectors multiplied, %s", r.Solver, r.Passes,
+			r.Elapsed.Round(time.Millisecond))},
 		{"max residual", fmt.Sprintf("%.1e", r.Residual)},
 		{"orthogonality", fmt.Sprintf("%.1e", r.Orthogonality)},
 		{"eigenvalues of K", fmt.Sprintf("%.6g to %.6g", r.KappaMax, r.KappaMin)},

@@ -47,7 +47,8 @@ type Train struct {
 func (c *Train) Check() error {
 	var err error
 	if c.Filter != nil && cli.Given(c.Dynamics, model.DynamicsNone) == model.DynamicsLearned {
-		err = cli.Flagf("--filter", "has no effect with --dynamics learned, leave one of the two out")
+		err = cli.Flagf("--filter",
+			"has no effect with --dynamics learned, leave one of the two out")
 	}
 	if c.Out == "" && !c.Plan {
 		err = errors.Join(err, cli.About("missing flags: %s=FILE", "--out"))
@@ -103,13 +104,13 @@ func (c *Train) run(a *cli.App) error {
 	}
 	defer limitTraining(a.Env, c.MemoryLimit)()
 	j, p := &job{begin: time.Now()}, a.Progress()
-	if err := untilInterrupted(p, "nothing was written; the same command begins anew", func() error {
-		return c.learn(a, p, j)
-	}); err != nil || c.Plan {
+	err := untilInterrupted(p, "nothing was written; the same command begins anew",
+		func() error { return c.learn(a, p, j) })
+	if err != nil || c.Plan {
 		return err
 	}
 	p.Begin(train.StageWrite, progress.Bytes)
-	err := writeModel(c.Out, j.result.Model)
+	err = writeModel(c.Out, j.result.Model)
 	p.End()
 	if err != nil {
 		return err
@@ -193,7 +194,8 @@ func (c *Train) chooseRank(a *cli.App, p progress.Progress, cfg *train.Config, i
 	}
 	cfg.Rank = quick
 	p.End()
-	fmt.Fprintf(a.Stderr, "rank %d for %s items, to train in seconds (--rank %d takes longer and may rank better)\n",
+	fmt.Fprintf(a.Stderr,
+		"rank %d for %s items, to train in seconds (--rank %d takes longer and may rank better)\n",
 		quick, grouped(items), usual)
 }
 
@@ -213,7 +215,9 @@ func stages(p progress.Progress) train.Progress {
 }
 
 // runTraining is train.Run with the time that the solver took, and errors in the words of flags.
-func runTraining(p progress.Progress, part *dataset.Partition, cfg train.Config) (*train.Result, error) {
+func runTraining(
+	p progress.Progress, part *dataset.Partition, cfg train.Config,
+) (*train.Result, error) {
 	defer p.End()
 	basis, err := solve(part, cfg)
 	if err != nil {
@@ -296,7 +300,9 @@ func reproducibleTime(env []string, now time.Time) (time.Time, error) {
 		}
 		seconds, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || seconds < 0 || seconds > maxEpoch {
-			return now, cli.Usagef("%s: %q, want whole seconds since 1970, 0 to %d, or no such variable", name, text, maxEpoch)
+			return now,
+				cli.Usagef("%s: %q, want whole seconds since 1970, 0 to %d, or no such variable",
+					name, text, maxEpoch)
 		}
 		return time.Unix(seconds, 0), nil
 	}

@@ -94,7 +94,9 @@ func (c *Tune) Run(a *cli.App) error {
 		return err
 	}
 	if result.Interrupted {
-		return cli.Interrupted("the best of %d trials is in %s; the same command goes on from there", len(result.Trials), c.Out)
+		return cli.Interrupted(
+			"the best of %d trials is in %s; the same command goes on from there",
+			len(result.Trials), c.Out)
 	}
 	stop() // from here a signal ends the process: everything is written
 	printTrials(a.Stdout, result, took)
@@ -122,7 +124,8 @@ func (c *Tune) search(
 		Stop:    func() bool { return time.Since(begin) >= c.Budget },
 		Tried: func(t, now tune.Trial) {
 			log.Add(t)
-			p.Update(int64(min(time.Since(begin), c.Budget)/time.Second), int64(c.Budget/time.Second))
+			p.Update(int64(min(time.Since(begin), c.Budget)/time.Second),
+				int64(c.Budget/time.Second))
 			if now.NDCG > best.NDCG {
 				best = now
 				fmt.Fprintf(a.Stderr, "%6s  NDCG@10 %.4f  HR@10 %.4f  %v\n",
@@ -145,9 +148,12 @@ func (c *Tune) write(r *tune.Result, part *dataset.Partition, report *dataset.Re
 	if err != nil {
 		return err
 	}
-	defer f.Abort() //nolint:errcheck // after Close there is nothing to abort, before it the error is known
-	fmt.Fprintf(f, "# Found by gsimc tune on the data %.16s: %d training users, %d items.\n", report.Hash, part.Train.Len(), len(part.Items))
-	fmt.Fprintf(f, "# On the validation users NDCG@10 %.4f (± %.4f), HR@10 %.4f.\n", r.Best.NDCG, r.Best.NDCGErr, r.Best.HR)
+	//nolint:errcheck // after Close there is nothing to abort, before it the error is known
+	defer f.Abort()
+	fmt.Fprintf(f, "# Found by gsimc tune on the data %.16s: %d training users, %d items.\n",
+		report.Hash, part.Train.Len(), len(part.Items))
+	fmt.Fprintf(f, "# On the validation users NDCG@10 %.4f (± %.4f), HR@10 %.4f.\n", r.Best.NDCG,
+		r.Best.NDCGErr, r.Best.HR)
 	for _, flag := range append(c.filterFlags(), tunedFlags(r)...) {
 		fmt.Fprintf(f, "%s: %v\n", flag[0], flag[1])
 	}
@@ -172,7 +178,8 @@ func tunedFlags(r *tune.Result) [][2]any {
 		{"rank", c.Rank},
 	}
 	if c.Dynamics == model.DynamicsLearned {
-		return append(flags, [2]any{"bands", strconv.Quote(c.Bands)}, [2]any{"ridge", c.Ridge}, [2]any{"positions", c.Positions},
+		return append(flags, [2]any{"bands", strconv.Quote(c.Bands)}, [2]any{"ridge", c.Ridge},
+			[2]any{"positions", c.Positions},
 			[2]any{"no-deviation", !r.KeepDeviation()})
 	}
 	return append(flags, [2]any{"filter", c.Filter}, [2]any{"phi", c.Phi}, [2]any{"alpha", c.Alpha})
@@ -189,16 +196,22 @@ func printTrials(w io.Writer, r *tune.Result, took time.Duration) {
 	slices.SortStableFunc(best, func(a, b tune.Trial) int { return cmp.Compare(b.NDCG, a.NDCG) })
 	rows := [][]string{{"NDCG@10", "±", "HR@10", "constants"}}
 	for _, t := range best[:min(len(best), shownTrials)] {
-		rows = append(rows, []string{fmt.Sprintf("%.4f", t.NDCG), fmt.Sprintf("%.4f", t.NDCGErr), fmt.Sprintf("%.4f", t.HR), t.Candidate.String()})
+		rows = append(rows, []string{
+			fmt.Sprintf("%.4f", t.NDCG), fmt.Sprintf("%.4f", t.NDCGErr), fmt.Sprintf("%.4f", t.HR),
+			t.Candidate.String(),
+		})
 	}
 	cli.PrintTable(w, rows, 0, 1, 2)
 	if r.With.NDCG > 0 {
-		fmt.Fprintf(w, "\nwith the deviation of each user NDCG@10 is %.4f, without it %.4f\n", r.With.NDCG, r.Without.NDCG)
+		fmt.Fprintf(w, "\nwith the deviation of each user NDCG@10 is %.4f, without it %.4f\n",
+			r.With.NDCG, r.Without.NDCG)
 	}
 }
 
 // printTest measures the result on the test users, beside where it started and the paper's model.
-func (c *Tune) printTest(a *cli.App, p progress.Progress, part *dataset.Partition, r *tune.Result) error {
+func (c *Tune) printTest(
+	a *cli.App, p progress.Progress, part *dataset.Partition, r *tune.Result,
+) error {
 	tuned := r.Best.Candidate
 	spec := train.Paper()
 	paper := tune.CandidateOf(&spec, tuned.Rank)
@@ -209,7 +222,10 @@ func (c *Tune) printTest(a *cli.App, p progress.Progress, part *dataset.Partitio
 		name      string
 		candidate tune.Candidate
 		deviation bool
-	}{{"GS-IMC, paper's constants", paper, false}, {"defaults of train", defaults, true}, {"tuned", tuned, r.KeepDeviation()}} {
+	}{
+		{"GS-IMC, paper's constants", paper, false}, {"defaults of train", defaults, true},
+		{"tuned", tuned, r.KeepDeviation()},
+	} {
 		m, err := c.measureTest(p, part, row.candidate, row.deviation)
 		if err != nil {
 			return err
@@ -225,7 +241,9 @@ func (c *Tune) printTest(a *cli.App, p progress.Progress, part *dataset.Partitio
 }
 
 // measureTest evaluates one candidate on the test users.
-func (c *Tune) measureTest(p progress.Progress, part *dataset.Partition, candidate tune.Candidate, deviation bool) ([]evaluate.Metric, error) {
+func (c *Tune) measureTest(
+	p progress.Progress, part *dataset.Partition, candidate tune.Candidate, deviation bool,
+) ([]evaluate.Metric, error) {
 	base := model.DefaultSpec()
 	base.TrainUsers, base.Dynamics.Deviation = int64(part.Train.Len()), deviation
 	spec, err := candidate.Spec(base)
@@ -233,7 +251,9 @@ func (c *Tune) measureTest(p progress.Progress, part *dataset.Partition, candida
 		return nil, err
 	}
 	defer p.End()
-	basis, err := solve(part, train.Config{Spec: spec, Rank: candidate.Rank, Seed: c.Seed, Progress: stages(p)})
+	basis, err := solve(part, train.Config{
+		Spec: spec, Rank: candidate.Rank, Seed: c.Seed, Progress: stages(p),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +262,9 @@ func (c *Tune) measureTest(p progress.Progress, part *dataset.Partition, candida
 	if candidate.Dynamics == model.DynamicsNone {
 		method = evaluate.Filtered(evaluate.GS, spec.Filter.Name)
 	}
-	results, _, err := measure(p, part, evaluate.Options{Methods: []evaluate.Method{method}, Paper: in, Learned: in})
+	results, _, err := measure(p, part, evaluate.Options{
+		Methods: []evaluate.Method{method}, Paper: in, Learned: in,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,9 @@ func Vars() kong.Vars {
 		"min_hidden_users":  fmt.Sprint(evaluate.MinHiddenUsers),
 		"learned_positions": fmt.Sprint(learned.Dynamics.Positions),
 		"filters":           strings.Join(spectral.FilterNames, ", "),
-		"solvers":           strings.Join([]string{spectral.SolverAuto, spectral.SolverExact, spectral.SolverNystrom}, ", "),
-		"forms":             strings.Join([]string{spectral.NystromOrthonormal, spectral.NystromPaper}, ", "),
+		"solvers": strings.Join([]string{spectral.SolverAuto, spectral.SolverExact,
+			spectral.SolverNystrom}, ", "),
+		"forms": strings.Join([]string{spectral.NystromOrthonormal,
+			spectral.NystromPaper}, ", "),
 	}
 }

@@ -20,7 +20,8 @@ func (signalled) WriteTo(w io.Writer) (written int64, err error) {
 	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
 		return 0, err
 	}
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(
+		time.Millisecond) {
 		n, err := w.Write(make([]byte, 1000))
 		written += int64(n)
 		if err != nil {
