@@ -28,8 +28,9 @@ type Options struct {
 // run twice are repeated: Recommend changes nothing, and the server knows an event that has an id
 // or a time.
 type Retry struct {
-	Attempts    int           // at most, with the first one; 1: the call is not repeated
-	First, Last time.Duration // wait before the second attempt, doubled before each further one up to Last
+	Attempts int // at most, with the first one; 1: the call is not repeated
+	// wait before the second attempt, doubled before each further one up to Last
+	First, Last time.Duration
 }
 
 // DefaultRetry is the policy of options without one.
@@ -94,14 +95,17 @@ func (c *Client) dial(ctx context.Context, address string) (net.Conn, error) {
 }
 
 // dialing returns the error of the last attempt to connect, and whether a connection stood once.
-func (c *Client) dialing() (err error, connected bool) { //nolint:revive,staticcheck // the error is the value
+//
+//nolint:revive,staticcheck // the error is the value
+func (c *Client) dialing() (err error, connected bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.dialError, c.connected
 }
 
 // withTimeout gives a call without a deadline that of the options.
-func (c *Client) withTimeout(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
+func (c *Client) withTimeout(ctx context.Context, method string, req, reply any,
+	cc *grpc.ClientConn,
 	invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
 ) error {
 	if _, ok := ctx.Deadline(); !ok {
@@ -129,7 +133,8 @@ func (r Retry) serviceConfig() string {
 			{Service: service(pb.EventService_Observe_FullMethodName), Method: "Observe"},
 		},
 		"retryPolicy": map[string]any{
-			"maxAttempts": r.Attempts, "initialBackoff": seconds(r.First), "maxBackoff": seconds(r.Last),
+			"maxAttempts": r.Attempts, "initialBackoff": seconds(r.First),
+			"maxBackoff":        seconds(r.Last),
 			"backoffMultiplier": 2, "retryableStatusCodes": []string{"UNAVAILABLE"},
 		},
 	}}}

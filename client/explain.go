@@ -28,8 +28,9 @@ type Error struct {
 	Address string        // of the server
 	Code    codes.Code    // of the status
 	Timeout time.Duration // of NoAnswer: the time that the call waited; 0: unknown
-	Cause   string        // of Unreachable: such as "connection refused"; of Refused: what the server said
-	Err     error         // as gRPC returned it
+	// of Unreachable: such as "connection refused"; of Refused: what the server said
+	Cause string
+	Err   error // as gRPC returned it
 }
 
 // Error returns one sentence.
@@ -57,7 +58,8 @@ func (c *Client) Explain(err error) error {
 		return err
 	}
 	s := failed.GRPCStatus()
-	e := &Error{Reason: Refused, Address: c.opt.Address, Code: s.Code(), Cause: s.Message(), Err: err}
+	e := &Error{Reason: Refused, Address: c.opt.Address, Code: s.Code(), Cause: s.Message(),
+		Err: err}
 	dialError, _ := c.dialing()
 	switch {
 	case dialError != nil && (s.Code() == codes.Unavailable || s.Code() == codes.DeadlineExceeded):

@@ -29,8 +29,10 @@ func TestExplainCalls(t *testing.T) {
 		want          string
 	}{
 		{"refused", free, Unreachable, "cannot connect to " + free + " (connection refused)"},
-		{"no such host", "no-such-host.invalid:1", Unreachable, "cannot connect to no-such-host.invalid:1 (unknown host)"},
-		{"silence", silent.Addr().String(), NoAnswer, "no answer from " + silent.Addr().String() + " within 500ms"},
+		{"no such host", "no-such-host.invalid:1", Unreachable,
+			"cannot connect to no-such-host.invalid:1 (unknown host)"},
+		{"silence", silent.Addr().String(), NoAnswer,
+			"no answer from " + silent.Addr().String() + " within 500ms"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			client, err := Dial(Options{Address: c.address, Timeout: 500 * time.Millisecond})
@@ -38,9 +40,11 @@ func TestExplainCalls(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer client.Close()
-			_, err = pb.NewAdminServiceClient(client.Conn()).GetStatus(context.Background(), &pb.GetStatusRequest{})
+			_, err = pb.NewAdminServiceClient(client.Conn()).GetStatus(context.Background(),
+				&pb.GetStatusRequest{})
 			err = client.Explain(err)
-			if e := new(Error); !errors.As(err, &e) || e.Reason != c.reason || err.Error() != c.want {
+			if e := new(Error); !errors.As(err, &e) || e.Reason != c.reason ||
+				err.Error() != c.want {
 				t.Errorf("error %q, want %q", err, c.want)
 			}
 		})
@@ -58,12 +62,14 @@ func TestExplain(t *testing.T) {
 		want string
 	}{
 		{io.ErrUnexpectedEOF, "unexpected EOF"},
-		{status.Error(codes.InvalidArgument, "user_id is required"), "server host:1: InvalidArgument: user_id is required"},
+		{status.Error(codes.InvalidArgument, "user_id is required"),
+			"server host:1: InvalidArgument: user_id is required"},
 		{
 			fmt.Errorf("max retries exhausted: %w", status.Error(codes.Unavailable, "draining")),
 			"server host:1: Unavailable: draining",
 		},
-		{status.Error(codes.DeadlineExceeded, "context deadline exceeded"), "no answer from host:1 in time"},
+		{status.Error(codes.DeadlineExceeded, "context deadline exceeded"),
+			"no answer from host:1 in time"},
 	} {
 		got := client.Explain(c.err)
 		if got.Error() != c.want {
@@ -83,7 +89,8 @@ func TestExplain(t *testing.T) {
 
 // The policy is one that gRPC takes: Dial would fail.
 func TestRetry(t *testing.T) {
-	for _, r := range []Retry{{}, {Attempts: 1}, {Attempts: 5, First: time.Millisecond, Last: time.Second}} {
+	for _, r := range []Retry{{}, {Attempts: 1},
+		{Attempts: 5, First: time.Millisecond, Last: time.Second}} {
 		client, err := Dial(Options{Address: "host:1", Retry: r})
 		if err != nil {
 			t.Errorf("%+v: %v", r, err)

@@ -25,8 +25,10 @@ type SendOptions struct {
 	InFlight int           // events sent ahead of the acknowledgements, at least 1
 	GiveUp   time.Duration // since the last acknowledgement; then Send fails
 
-	Acknowledged func(n int)            // told how many events are acknowledged, now and then; may be nil
-	Reconnecting func(n int, why error) // told when a connection broke, once until the next acknowledgement; may be nil
+	// told how many events are acknowledged, now and then; may be nil
+	Acknowledged func(n int)
+	// told when a connection broke, once until the next acknowledgement; may be nil
+	Reconnecting func(n int, why error)
 }
 
 // Sent counts what became of the events.
@@ -144,7 +146,8 @@ func (s *sender) tell(err error) {
 // is always safe.
 func transient(err error) bool {
 	switch status.Code(err) {
-	case codes.Unavailable, codes.Internal, codes.Unknown, codes.DeadlineExceeded, codes.Canceled, codes.Aborted:
+	case codes.Unavailable, codes.Internal, codes.Unknown, codes.DeadlineExceeded, codes.Canceled,
+		codes.Aborted:
 		return true
 	}
 	return false
@@ -170,7 +173,8 @@ func (s *sender) stream(ctx context.Context) error {
 		defer close(sent)
 		s.send(ctx, stream, base, room, stop)
 	}()
-	err = orSilent(ctx, s.receive(stream, base, room, stop, func() { patience.Reset(s.opt.GiveUp) }))
+	err = orSilent(ctx,
+		s.receive(stream, base, room, stop, func() { patience.Reset(s.opt.GiveUp) }))
 	cancel(nil)
 	<-sent
 	if err == nil && s.sent.Acknowledged < s.events.Len() {
@@ -206,7 +210,8 @@ func (s *sender) send(ctx context.Context, stream pb.EventService_StreamObserveC
 		case <-ctx.Done():
 			return
 		}
-		req := &pb.StreamObserveRequest{Sequence: uint64(next - base + 1), Events: []*pb.Event{s.events.Event(next)}}
+		req := &pb.StreamObserveRequest{Sequence: uint64(next - base + 1),
+			Events: []*pb.Event{s.events.Event(next)}}
 		for next++; next < s.events.Len() && len(req.Events) < sendBatch && hasRoom(room); next++ {
 			req.Events = append(req.Events, s.events.Event(next))
 		}
@@ -250,7 +255,8 @@ func (s *sender) receive(stream pb.EventService_StreamObserveClient, base int, r
 			select {
 			case <-room:
 			default:
-				return status.Error(codes.FailedPrecondition, "the server acknowledged an event that was not sent")
+				return status.Error(codes.FailedPrecondition,
+					"the server acknowledged an event that was not sent")
 			}
 		}
 		for _, exception := range got.GetExceptions() {

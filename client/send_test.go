@@ -48,7 +48,8 @@ func (s *moodyServer) StreamObserve(stream pb.EventService_StreamObserveServer) 
 				return nil // the client closed its side
 			}
 			if in.GetSequence() != uint64(n) {
-				return status.Errorf(codes.InvalidArgument, "sequence %d, want %d", in.GetSequence(), n)
+				return status.Errorf(codes.InvalidArgument, "sequence %d, want %d",
+					in.GetSequence(), n)
 			}
 			events = in.GetEvents()
 		}
@@ -57,7 +58,8 @@ func (s *moodyServer) StreamObserve(stream pb.EventService_StreamObserveServer) 
 		events = events[1:]
 		switch {
 		case m != nil && m.reject && n == 1:
-			out.Exceptions = exception(n, pb.EventDisposition_EVENT_DISPOSITION_REJECTED, "not today")
+			out.Exceptions = exception(n, pb.EventDisposition_EVENT_DISPOSITION_REJECTED,
+				"not today")
 		case s.seen[item]:
 			out.Exceptions = exception(n, pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE, "")
 		default:
@@ -128,9 +130,12 @@ func dialTo(t *testing.T, address string) *Client {
 }
 
 // send sends n events to s.
-func send(ctx context.Context, t *testing.T, s *moodyServer, n, window int, giveUp time.Duration) (Sent, error) {
+func send(
+	ctx context.Context, t *testing.T, s *moodyServer, n, window int, giveUp time.Duration,
+) (Sent, error) {
 	t.Helper()
-	return serve(t, s).Send(ctx, letters{n, timestamppb.Now()}, SendOptions{InFlight: window, GiveUp: giveUp})
+	return serve(t, s).Send(ctx, letters{n, timestamppb.Now()},
+		SendOptions{InFlight: window, GiveUp: giveUp})
 }
 
 // Whatever ends the streams, every event arrives once and in order, and the counts add up.
@@ -145,9 +150,11 @@ func TestSenderReconnects(t *testing.T) {
 	}{
 		{"calm", 4, nil, 0, 0},
 		{"window of one", 1, nil, 0, 0},
-		{"breaks", 8, []mood{{after: 5, code: codes.Unavailable}, {after: 3, code: codes.Internal}}, 0, 0},
+		{"breaks", 8, []mood{{after: 5, code: codes.Unavailable}, {after: 3, code: codes.Internal}},
+			0, 0},
 		{"breaks before anything", 8, []mood{{after: 1, lose: 1, code: codes.Unavailable}}, 1, 0},
-		{"acknowledgements are lost", 8, []mood{{after: 6, lose: 3, code: codes.Unavailable}}, 3, 0},
+		{"acknowledgements are lost", 8, []mood{{after: 6, lose: 3, code: codes.Unavailable}}, 3,
+			0},
 		{"drains", 3, []mood{{after: 4, code: codes.OK}}, 0, 0},
 		{"rejects", 8, []mood{{after: n + 1, reject: true}}, 0, 1},
 	} {
@@ -157,12 +164,16 @@ func TestSenderReconnects(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.Acknowledged != n || s.Duplicates != c.duplicates || s.Rejected != c.rejected || s.Applied() != n-c.duplicates-c.rejected {
-				t.Errorf("acknowledged %d, applied %d, duplicates %d, rejected %d; want %d, %d, %d, %d",
-					s.Acknowledged, s.Applied(), s.Duplicates, s.Rejected, n, n-c.duplicates-c.rejected, c.duplicates, c.rejected)
+			if s.Acknowledged != n || s.Duplicates != c.duplicates || s.Rejected != c.rejected ||
+				s.Applied() != n-c.duplicates-c.rejected {
+				t.Errorf(
+					"acknowledged %d, applied %d, duplicates %d, rejected %d; want %d, %d, %d, %d",
+					s.Acknowledged, s.Applied(), s.Duplicates, s.Rejected, n,
+					n-c.duplicates-c.rejected, c.duplicates, c.rejected)
 			}
 			if len(server.applied) != n-c.rejected || !slices.IsSorted(server.applied) {
-				t.Errorf("the server applied %v, want each of %d items once and in order", server.applied, n-c.rejected)
+				t.Errorf("the server applied %v, want each of %d items once and in order",
+					server.applied, n-c.rejected)
 			}
 			if c.rejected > 0 && s.FirstRejection != "not today" {
 				t.Errorf("first rejection %q", s.FirstRejection)
@@ -174,32 +185,43 @@ func TestSenderReconnects(t *testing.T) {
 // Errors that a new connection cannot heal end the sending, and so does a server that never comes
 // back.
 func TestSenderGivesUp(t *testing.T) {
-	s, err := send(t.Context(), t, &moodyServer{script: []mood{{after: 2, code: codes.InvalidArgument}}, seen: map[string]bool{}},
+	s, err := send(t.Context(), t,
+		&moodyServer{script: []mood{{after: 2, code: codes.InvalidArgument}},
+			seen: map[string]bool{}},
 		9, 4, 5*time.Second)
 	if status.Code(err) != codes.InvalidArgument || s.Acknowledged != 2 {
 		t.Errorf("error %v after %d events, want InvalidArgument after 2", err, s.Acknowledged)
 	}
 
 	broken := slices.Repeat([]mood{{after: 1, lose: 1, code: codes.Unavailable}}, 100)
-	_, err = send(t.Context(), t, &moodyServer{script: broken, seen: map[string]bool{}}, 9, 4, 50*time.Millisecond)
+	_, err = send(t.Context(), t, &moodyServer{script: broken, seen: map[string]bool{}}, 9, 4,
+		50*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "gave up after 50ms") {
 		t.Errorf("error %v, want that it gave up", err)
 	}
 
-	s, err = send(t.Context(), t, &moodyServer{script: []mood{{after: 2, hang: true, code: codes.Unavailable}}, seen: map[string]bool{}},
+	s, err = send(t.Context(), t,
+		&moodyServer{script: []mood{{after: 2, hang: true, code: codes.Unavailable}},
+			seen: map[string]bool{}},
 		9, 4, 200*time.Millisecond)
-	if err == nil || !strings.Contains(err.Error(), "gave up after 200ms") || strings.Contains(err.Error(), "Canceled") ||
+	if err == nil || !strings.Contains(err.Error(), "gave up after 200ms") ||
+		strings.Contains(err.Error(), "Canceled") ||
 		!errors.Is(err, ErrSilent) {
-		t.Errorf("a stream that hangs: error %v, want that it gave up and nothing of a cancellation", err)
+		t.Errorf(
+			"a stream that hangs: error %v, want that it gave up and nothing of a cancellation",
+			err)
 	}
 	if s.Acknowledged != 2 || s.Reconnects != 0 {
-		t.Errorf("a stream that hangs: %d events acknowledged, %d reconnects, want 2 and 0: time runs from the last acknowledgement",
+		t.Errorf(
+			"a stream that hangs: %d events acknowledged, %d reconnects, want 2 and 0: time runs "+
+				"from the last acknowledgement",
 			s.Acknowledged, s.Reconnects)
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := send(ctx, t, &moodyServer{seen: map[string]bool{}}, 9, 4, 5*time.Second); !errors.Is(err, context.Canceled) {
+	if _, err := send(ctx, t, &moodyServer{seen: map[string]bool{}}, 9, 4,
+		5*time.Second); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}
 }
@@ -209,7 +231,8 @@ func TestSendWithoutServer(t *testing.T) {
 	begin := time.Now()
 	_, err := dialTo(t, freeAddress(t)).Send(t.Context(), letters{3, timestamppb.Now()},
 		SendOptions{InFlight: 4, GiveUp: time.Minute})
-	if e := new(Error); !errors.As(err, &e) || e.Reason != Unreachable || e.Cause != "connection refused" {
+	if e := new(Error); !errors.As(err, &e) || e.Reason != Unreachable ||
+		e.Cause != "connection refused" {
 		t.Errorf("error %v, want that the connection was refused", err)
 	}
 	if took := time.Since(begin); took > 5*time.Second {
@@ -225,28 +248,33 @@ func TestSendServerGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := grpc.NewServer()
-	pb.RegisterEventServiceServer(g, &moodyServer{seen: map[string]bool{}, script: []mood{{after: 2, hang: true, code: codes.Unavailable}}})
+	pb.RegisterEventServiceServer(g,
+		&moodyServer{seen: map[string]bool{},
+			script: []mood{{after: 2, hang: true, code: codes.Unavailable}}})
 	go func() { _ = g.Serve(listener) }()
 	defer g.Stop()
 	told := 0
-	s, err := dialTo(t, listener.Addr().String()).Send(t.Context(), letters{9, timestamppb.Now()}, SendOptions{
-		InFlight: 4, GiveUp: time.Second,
-		Acknowledged: func(n int) {
-			if n == 2 {
-				go g.Stop()
-			}
-		},
-		Reconnecting: func(n int, why error) {
-			if told++; n != 2 || why == nil {
-				t.Errorf("told of %d acknowledged events and %v, want 2 and a reason", n, why)
-			}
-		},
-	})
-	if e := new(Error); !errors.As(err, &e) || e.Reason != Unreachable || !strings.Contains(err.Error(), "gave up after 1s") {
+	s, err := dialTo(t, listener.Addr().String()).Send(t.Context(), letters{9, timestamppb.Now()},
+		SendOptions{
+			InFlight: 4, GiveUp: time.Second,
+			Acknowledged: func(n int) {
+				if n == 2 {
+					go g.Stop()
+				}
+			},
+			Reconnecting: func(n int, why error) {
+				if told++; n != 2 || why == nil {
+					t.Errorf("told of %d acknowledged events and %v, want 2 and a reason", n, why)
+				}
+			},
+		})
+	if e := new(Error); !errors.As(err, &e) || e.Reason != Unreachable ||
+		!strings.Contains(err.Error(), "gave up after 1s") {
 		t.Errorf("error %v, want that it gave up because the server cannot be reached", err)
 	}
 	if told != 1 || s.Acknowledged != 2 || s.Reconnects < 2 {
-		t.Errorf("told %d times, %d acknowledged, %d reconnects; want 1, 2 and several", told, s.Acknowledged, s.Reconnects)
+		t.Errorf("told %d times, %d acknowledged, %d reconnects; want 1, 2 and several", told,
+			s.Acknowledged, s.Reconnects)
 	}
 }
 

@@ -29,7 +29,9 @@ func (a *alarm) close() { _ = a.file.Close() } // a nil file only returns an err
 // sleep returns when the time, which is positive, is over. Without a timer it is less precise; what
 // is late is measured.
 func (a *alarm) sleep(d time.Duration) {
-	if a.file == nil || unix.TimerfdSettime(a.fd, 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(d))}, nil) != nil {
+	if a.file == nil ||
+		unix.TimerfdSettime(a.fd, 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(d))},
+			nil) != nil {
 		time.Sleep(d)
 		return
 	}

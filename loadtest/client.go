@@ -25,9 +25,12 @@ const (
 )
 
 // String names the method.
-func (k Kind) String() string { return [numKinds]string{"Recommend", "Observe", "StreamObserve"}[k] }
+func (k Kind) String() string {
+	return [numKinds]string{"Recommend", "Observe", "StreamObserve"}[k]
+}
 
-var methods = [numKinds]string{pb.RecommenderService_Recommend_FullMethodName, pb.EventService_Observe_FullMethodName}
+var methods = [numKinds]string{pb.RecommenderService_Recommend_FullMethodName,
+	pb.EventService_Observe_FullMethodName}
 
 // Request is a request in its encoded form: a RecommendRequest, an ObserveRequest, or for [Stream]
 // an Event.
@@ -54,7 +57,8 @@ type Client struct {
 func Dial(address string, connections int) (*Client, error) {
 	c := &Client{}
 	for range connections {
-		conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		conn, err := grpc.NewClient(address,
+			grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("address %s: %w", address, err), c.Close())
 		}
@@ -76,7 +80,8 @@ func (c *Client) Call(ctx context.Context, r Request) error {
 		return c.streams[at].call(ctx, r.Body)
 	}
 	var answer frame
-	if err := c.conns[at].Invoke(ctx, methods[r.Kind], frame(r.Body), &answer, grpc.ForceCodecV2(rawCodec{})); err != nil {
+	if err := c.conns[at].Invoke(ctx, methods[r.Kind], frame(r.Body), &answer,
+		grpc.ForceCodecV2(rawCodec{})); err != nil {
 		return err
 	}
 	if len(answer) == 0 {
@@ -88,7 +93,8 @@ func (c *Client) Call(ctx context.Context, r Request) error {
 // Exchange is Call, and returns the encoded answer. It is not for [Stream].
 func (c *Client) Exchange(ctx context.Context, r Request) ([]byte, error) {
 	var answer frame
-	err := c.conns[c.turn()].Invoke(ctx, methods[r.Kind], frame(r.Body), &answer, grpc.ForceCodecV2(rawCodec{}))
+	err := c.conns[c.turn()].Invoke(ctx, methods[r.Kind], frame(r.Body), &answer,
+		grpc.ForceCodecV2(rawCodec{}))
 	return answer, err
 }
 

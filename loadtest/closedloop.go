@@ -16,7 +16,9 @@ type ClosedLoop struct {
 
 // Run sends the requests of the sources, one for each client, until the time is over or ctx ends,
 // and waits for the answers. A request counts if its answer comes within the measurement.
-func (l ClosedLoop) Run(ctx context.Context, source func(client int) func() Request, to Caller) *Result {
+func (l ClosedLoop) Run(
+	ctx context.Context, source func(client int) func() Request, to Caller,
+) *Result {
 	result := newResult()
 	begin := time.Now()
 	from, until := begin.Add(l.Warmup), begin.Add(l.Warmup+l.Duration)

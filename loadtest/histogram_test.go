@@ -47,6 +47,7 @@ func TestHistogramEnds(t *testing.T) {
 	h.Record(-time.Second)
 	h.Record(time.Hour)
 	if low, high := h.Quantile(0.1), h.Quantile(1); low > 2*shortest || high < longest-time.Second {
-		t.Errorf("values outside the range became %s and %s, want about %s and %s", low, high, shortest, longest)
+		t.Errorf("values outside the range became %s and %s, want about %s and %s", low, high,
+			shortest, longest)
 	}
 }

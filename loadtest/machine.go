@@ -9,24 +9,27 @@ import (
 
 // Machine says what a measurement ran on. What the system does not tell is empty.
 type Machine struct {
-	CPU     string `json:"cpu"`            // name of the processor
-	Cores   int    `json:"cores"`          // that this process may use
-	Memory  string `json:"memory"`         // of the machine
-	Kernel  string `json:"kernel"`         // release of the operating system
-	Go      string `json:"go"`             // version of the compiler
-	Arch    string `json:"arch"`           // such as linux/amd64
-	Commit  string `json:"commit"`         // version of this program
-	Kernels string `json:"kernels"`        // instruction set of the numerical kernels
-	Load    string `json:"load,omitempty"` // load averages when the run began: above 0 something else ran too
+	CPU     string `json:"cpu"`     // name of the processor
+	Cores   int    `json:"cores"`   // that this process may use
+	Memory  string `json:"memory"`  // of the machine
+	Kernel  string `json:"kernel"`  // release of the operating system
+	Go      string `json:"go"`      // version of the compiler
+	Arch    string `json:"arch"`    // such as linux/amd64
+	Commit  string `json:"commit"`  // version of this program
+	Kernels string `json:"kernels"` // instruction set of the numerical kernels
+	// load averages when the run began: above 0 something else ran too
+	Load string `json:"load,omitempty"`
 }
 
 // ThisMachine describes the machine that it runs on, for a program of this version that uses these
 // numerical kernels.
 func ThisMachine(commit, kernels string) Machine {
 	m := Machine{
-		CPU: procField("/proc/cpuinfo", "model name"), Cores: runtime.GOMAXPROCS(0), Kernel: firstWords("/proc/sys/kernel/osrelease", 1),
-		Go: runtime.Version(), Arch: runtime.GOOS + "/" + runtime.GOARCH, Commit: commit, Kernels: kernels,
-		Load: firstWords("/proc/loadavg", 3),
+		CPU: procField("/proc/cpuinfo", "model name"), Cores: runtime.GOMAXPROCS(0),
+		Kernel: firstWords("/proc/sys/kernel/osrelease", 1),
+		Go:     runtime.Version(), Arch: runtime.GOOS + "/" + runtime.GOARCH, Commit: commit,
+		Kernels: kernels,
+		Load:    firstWords("/proc/loadavg", 3),
 	}
 	var kib int64
 	if _, err := fmt.Sscan(procField("/proc/meminfo", "MemTotal"), &kib); err == nil {

@@ -8,7 +8,8 @@ import (
 
 // OpenLoop sends requests at times that do not depend on the answers, as users do.
 type OpenLoop struct {
-	Rate     float64       // requests a second on average, above 0; the gaps between them are exponential
+	// requests a second on average, above 0; the gaps between them are exponential
+	Rate     float64
 	Warmup   time.Duration // before the measurement
 	Duration time.Duration // of the measurement
 	Timeout  time.Duration // deadline of a request, from its intended time

@@ -32,9 +32,12 @@ const (
 // Preload streams the histories of users first up to end, n events each, one user after the other:
 // a server sorts the events that it gets by user, and in this order it has the least to do. A
 // history that is there already stays as it is.
-func (c *Client) Preload(ctx context.Context, t *Traffic, first, end, n int, progress func(done, total int)) error {
+func (c *Client) Preload(
+	ctx context.Context, t *Traffic, first, end, n int, progress func(done, total int),
+) error {
 	total := (end - first) * n
-	begun := make([]preloading, len(c.conns)) // on each connection; the users are dealt to the connections in turn
+	// on each connection; the users are dealt to the connections in turn
+	begun := make([]preloading, len(c.conns))
 	for i := range begun {
 		begun[i].user = first + i - len(c.conns)
 	}
@@ -53,7 +56,8 @@ func (c *Client) Preload(ctx context.Context, t *Traffic, first, end, n int, pro
 			}
 			p.sent++
 			return encode(&pb.Event{
-				EventId: "loaded-" + strconv.Itoa(p.sent-1), UserId: UserID(p.user), ItemId: t.Items[p.items[p.sent-1]],
+				EventId: "loaded-" + strconv.Itoa(p.sent-1), UserId: UserID(p.user),
+				ItemId: t.Items[p.items[p.sent-1]],
 			})
 		},
 		Acked: func(_ time.Duration, events int) {

@@ -9,10 +9,12 @@ import (
 
 // Pump says how [Client.Pump] streams events.
 type Pump struct {
-	Window int                                     // messages in flight on each connection
-	Batch  int                                     // events in a message; 0: 1
-	Next   func(connection int) []byte             // the next encoded Event; nil: no more. Called by one goroutine for each connection
-	Acked  func(latency time.Duration, events int) // told of each acknowledged message, concurrently; may be nil
+	Window int // messages in flight on each connection
+	Batch  int // events in a message; 0: 1
+	// the next encoded Event; nil: no more. Called by one goroutine for each connection
+	Next func(connection int) []byte
+	// told of each acknowledged message, concurrently; may be nil
+	Acked func(latency time.Duration, events int)
 }
 
 // Pump streams events on all connections at once, as fast as the server acknowledges them, until

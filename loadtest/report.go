@@ -13,21 +13,24 @@ const Schema = "gsimc-bench/1"
 
 // Report is the outcome of one run: the document of `gsimc bench --json`.
 type Report struct {
-	Schema   string    `json:"schema"`   // [Schema]
-	Machine  Machine   `json:"machine"`  // what it ran on
-	Date     time.Time `json:"date"`     // when it began
-	Command  string    `json:"command"`  // the command line that repeats it
-	Complete bool      `json:"complete"` // false: it was interrupted, and Series holds what was measured before
-	Notes    []string  `json:"notes"`    // what a reader has to know: what was generated, what was not measured
-	Series   []Series  `json:"series"`
+	Schema  string    `json:"schema"`  // [Schema]
+	Machine Machine   `json:"machine"` // what it ran on
+	Date    time.Time `json:"date"`    // when it began
+	Command string    `json:"command"` // the command line that repeats it
+	// false: it was interrupted, and Series holds what was measured before
+	Complete bool `json:"complete"`
+	// what a reader has to know: what was generated, what was not measured
+	Notes  []string `json:"notes"`
+	Series []Series `json:"series"`
 }
 
 // Series is one quantity over x: a line of a plot, or, with a single point, a figure.
 type Series struct {
-	Group  string  `json:"group"`  // what is measured together: "latency", "sweep n"
-	Name   string  `json:"name"`   // such as "Recommend p50" or "echo p50"; unique within Group
-	Unit   string  `json:"unit"`   // of y: "µs", "requests/s", "events/s", "MiB", "ratio", "count"
-	X      string  `json:"x"`      // what x is: "items", "rank", "events in the history", "clients", "users"; "" for a figure
+	Group string `json:"group"` // what is measured together: "latency", "sweep n"
+	Name  string `json:"name"`  // such as "Recommend p50" or "echo p50"; unique within Group
+	Unit  string `json:"unit"`  // of y: "µs", "requests/s", "events/s", "MiB", "ratio", "count"
+	// what x is: "items", "rank", "events in the history", "clients", "users"; "" for a figure
+	X      string  `json:"x"`
 	Points []Point `json:"points"` // by ascending x
 
 	AtMost  *float64 `json:"at_most,omitempty"`  // the median should not be above this
@@ -62,7 +65,8 @@ func spreadOf(values []float64) Spread {
 func (s *Series) Met() (met, known bool) {
 	met = true
 	for _, p := range s.Points {
-		if s.AtMost != nil && p.Y.Median > *s.AtMost || s.AtLeast != nil && p.Y.Median < *s.AtLeast {
+		if s.AtMost != nil && p.Y.Median > *s.AtMost ||
+			s.AtLeast != nil && p.Y.Median < *s.AtLeast {
 			met = false
 		}
 	}

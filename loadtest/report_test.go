@@ -53,7 +53,8 @@ func TestMet(t *testing.T) {
 func TestReportRoundTrip(t *testing.T) {
 	limit := 0.4
 	want := &Report{
-		Schema: Schema, Machine: ThisMachine("v1", "generic"), Date: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Schema: Schema, Machine: ThisMachine("v1", "generic"),
+		Date:    time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		Command: "gsimc bench --scenario throughput", Complete: true, Notes: []string{"generated"},
 		Series: []Series{{
 			Group: "throughput", Name: "Recommend / echo", Unit: "ratio", AtLeast: &limit,
@@ -71,8 +72,10 @@ func TestReportRoundTrip(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
-	for text, message := range map[string]string{"{": "not a report", `{"schema":"gsimc-bench/9"}`: `"gsimc-bench/9", want "gsimc-bench/1"`} {
-		if _, err := ReadReport(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), message) {
+	for text, message := range map[string]string{"{": "not a report",
+		`{"schema":"gsimc-bench/9"}`: `"gsimc-bench/9", want "gsimc-bench/1"`} {
+		if _, err := ReadReport(strings.NewReader(text)); err == nil ||
+			!strings.Contains(err.Error(), message) {
 			t.Errorf("ReadReport(%s): %v, want %s", text, err, message)
 		}
 	}

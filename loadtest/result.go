@@ -13,9 +13,11 @@ import (
 
 // Result is what became of the requests of one loop, those of its warm-up left out.
 type Result struct {
-	Latency [numKinds]*Histogram // of the requests of each kind that were answered or missed their deadline
-	Late    *Histogram           // open loop: how much later than intended requests were sent, by this process alone
-	Elapsed time.Duration        // measured time
+	// of the requests of each kind that were answered or missed their deadline
+	Latency [numKinds]*Histogram
+	// open loop: how much later than intended requests were sent, by this process alone
+	Late    *Histogram
+	Elapsed time.Duration // measured time
 
 	mu       sync.Mutex
 	answered int64
@@ -67,5 +69,6 @@ func (r *Result) Err() error {
 	if r.firstErr == nil {
 		return errors.New("no request was answered in the time that was measured: measure longer")
 	}
-	return fmt.Errorf("%d of %d requests failed, the first: %w", r.failed, r.failed+r.answered, r.firstErr)
+	return fmt.Errorf("%d of %d requests failed, the first: %w", r.failed, r.failed+r.answered,
+		r.firstErr)
 }

@@ -59,14 +59,16 @@ func (s *Suite) Latency(ctx context.Context) error {
 			return err
 		}
 		r.latencies("in-process search", inside.Latency[Recommend], p50, p99)
-		paused, err := r.paused(ctx, "in-process search after a pause", s.InProcess, t, echo.Latency[Recommend].Quantile(0.5))
+		paused, err := r.paused(ctx, "in-process search after a pause", s.InProcess, t,
+			echo.Latency[Recommend].Quantile(0.5))
 		if err != nil {
 			return err
 		}
 		r.latencies("in-process search after a pause", paused.Latency[Recommend], p50, p99)
 		floor := echo.Latency[Recommend].Quantile(0.5) + inside.Latency[Recommend].Quantile(0.5)
 		r.ratio("Recommend p50 / (echo p50 + in-process p50)",
-			float64(server.Latency[Recommend].Quantile(0.5))/float64(floor), limit(latencyLimit), nil)
+			float64(server.Latency[Recommend].Quantile(0.5))/float64(floor), limit(latencyLimit),
+			nil)
 		return nil
 	})
 }
@@ -97,13 +99,16 @@ func (s *Suite) Observe(ctx context.Context, inFlight int) error {
 		}
 		server, echo := r.value("Observe p50"), r.value("echo p50")
 		r.add("durable write of the disk p50", "µs", micros(sync))
-		r.ratio("(Observe p50 - echo p50) / durable write p50", (server-echo)/micros(sync), limit(syncLimit), nil)
+		r.ratio("(Observe p50 - echo p50) / durable write p50", (server-echo)/micros(sync),
+			limit(syncLimit), nil)
 		return nil
 	})
 }
 
 // againstEcho measures one kind of requests in a closed loop, by the server and by the echo.
-func (r *round) againstEcho(ctx context.Context, t Traffic, kind Kind, inFlight int, atLeast float64) error {
+func (r *round) againstEcho(
+	ctx context.Context, t Traffic, kind Kind, inFlight int, atLeast float64,
+) error {
 	server, err := r.closed(ctx, kind.String(), r.suite.Server, t, inFlight)
 	if err != nil {
 		return err
@@ -205,7 +210,8 @@ func (s *Suite) Mixed(ctx context.Context, load Load) error {
 		r.latencies("sent late by", result.Late, p50, p99)
 		r.add("failed requests", "count", float64(result.Failed()))
 		if h := result.Latency[Recommend]; h.Count() > 0 {
-			r.ratio("Recommend p99 / p50", float64(h.Quantile(0.99))/float64(h.Quantile(0.5)), limit(tailLimit), nil)
+			r.ratio("Recommend p99 / p50", float64(h.Quantile(0.99))/float64(h.Quantile(0.5)),
+				limit(tailLimit), nil)
 		}
 		return nil
 	})

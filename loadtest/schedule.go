@@ -15,7 +15,8 @@ type schedule struct {
 
 // newSchedule returns arrivals at a rate a second, the same for the same seed.
 func newSchedule(rate float64, seed uint64) *schedule {
-	return &schedule{rng: rand.New(rand.NewPCG(seed, scheduleStream)), mean: time.Duration(float64(time.Second) / rate)}
+	return &schedule{rng: rand.New(rand.NewPCG(seed, scheduleStream)),
+		mean: time.Duration(float64(time.Second) / rate)}
 }
 
 // next is the time of the next arrival, from the beginning.

@@ -61,14 +61,16 @@ func oneRequest() Request { return Request{Kind: Recommend} }
 // count.
 func TestOpenLoopSendsOnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		loop := OpenLoop{Rate: 1000, Warmup: 100 * time.Millisecond, Duration: time.Second, Timeout: time.Minute, Seed: 3}
+		loop := OpenLoop{Rate: 1000, Warmup: 100 * time.Millisecond, Duration: time.Second,
+			Timeout: time.Minute, Seed: 3}
 		begin := time.Now()
 		sent := make(chan time.Duration, 5000)
-		result := loop.run(t.Context(), bubbleClock{begin: begin}, oneRequest, callerFunc(func(context.Context, Request) error {
-			sent <- time.Since(begin)
-			time.Sleep(2 * time.Second) // longer than the whole run
-			return nil
-		}))
+		result := loop.run(t.Context(), bubbleClock{begin: begin}, oneRequest,
+			callerFunc(func(context.Context, Request) error {
+				sent <- time.Since(begin)
+				time.Sleep(2 * time.Second) // longer than the whole run
+				return nil
+			}))
 		close(sent)
 		want, measured := newSchedule(1000, 3), int64(0)
 		for at := range sent {
@@ -80,10 +82,13 @@ func TestOpenLoopSendsOnTime(t *testing.T) {
 				measured++
 			}
 		}
-		if result.answered != measured || result.Failed() != 0 || measured < 900 || measured > 1100 {
-			t.Errorf("%d answers and %d failures counted, want %d, about 1000, and none", result.answered, result.Failed(), measured)
+		if result.answered != measured || result.Failed() != 0 || measured < 900 ||
+			measured > 1100 {
+			t.Errorf("%d answers and %d failures counted, want %d, about 1000, and none",
+				result.answered, result.Failed(), measured)
 		}
-		if got := result.Latency[Recommend].Quantile(1); got.Round(10*time.Millisecond) != 2*time.Second {
+		if got := result.Latency[Recommend].Quantile(1); got.Round(
+			10*time.Millisecond) != 2*time.Second {
 			t.Errorf("the longest latency is %s, want 2s", got)
 		}
 		if result.Late.Quantile(1) > 2*time.Microsecond {
@@ -113,17 +118,21 @@ func TestStallIsAccountedFor(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		loop := OpenLoop{Rate: 1000, Duration: time.Second, Timeout: time.Minute, Seed: 1}
-		open := loop.run(t.Context(), bubbleClock{begin: time.Now()}, oneRequest, stalling()).Latency[Recommend]
+		open := loop.run(t.Context(), bubbleClock{begin: time.Now()}, oneRequest,
+			stalling()).Latency[Recommend]
 		// Of the users of the stall those of its first half waited for more than 100 ms: a tenth of
 		// all.
-		if q80, q95 := open.Quantile(0.7), open.Quantile(0.95); q80 > 20*time.Millisecond || q95 < 80*time.Millisecond {
+		if q80, q95 := open.Quantile(0.7), open.Quantile(0.95); q80 > 20*time.Millisecond ||
+			q95 < 80*time.Millisecond {
 			t.Errorf("open loop: p70 is %s, want little; p95 is %s, want over 80ms", q80, q95)
 		}
-		if longest := open.Quantile(1); longest < 190*time.Millisecond || longest > 202*time.Millisecond {
+		if longest := open.Quantile(1); longest < 190*time.Millisecond ||
+			longest > 202*time.Millisecond {
 			t.Errorf("open loop: the longest is %s, want about 200ms", longest)
 		}
 		closed := ClosedLoop{InFlight: 1, Duration: time.Second, Timeout: time.Minute}
-		result := closed.Run(t.Context(), func(int) func() Request { return oneRequest }, stalling())
+		result := closed.Run(t.Context(), func(int) func() Request { return oneRequest },
+			stalling())
 		if q99 := result.Latency[Recommend].Quantile(0.99); q99 > time.Millisecond {
 			t.Errorf("closed loop: p99 is %s, want it blind to the stall", q99)
 		}
@@ -142,10 +151,14 @@ func TestOwnDelayIsAccountedFor(t *testing.T) {
 			paused = true
 			return 200 * time.Millisecond
 		}}
-		result := loop.run(t.Context(), c, oneRequest, callerFunc(func(context.Context, Request) error { return nil }))
-		for name, h := range map[string]*Histogram{"latency": result.Latency[Recommend], "late": result.Late} {
-			if q95, longest := h.Quantile(0.95), h.Quantile(1); q95 < 80*time.Millisecond || longest.Round(time.Millisecond) != 200*time.Millisecond {
-				t.Errorf("%s: p95 is %s and the longest %s, want over 80ms and 200ms", name, q95, longest)
+		result := loop.run(t.Context(), c, oneRequest,
+			callerFunc(func(context.Context, Request) error { return nil }))
+		for name, h := range map[string]*Histogram{"latency": result.Latency[Recommend],
+			"late": result.Late} {
+			if q95, longest := h.Quantile(0.95), h.Quantile(1); q95 < 80*time.Millisecond ||
+				longest.Round(time.Millisecond) != 200*time.Millisecond {
+				t.Errorf("%s: p95 is %s and the longest %s, want over 80ms and 200ms", name, q95,
+					longest)
 			}
 		}
 	})
@@ -156,12 +169,15 @@ func TestOwnDelayIsAccountedFor(t *testing.T) {
 func TestMissedDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		loop := OpenLoop{Rate: 100, Duration: time.Second, Timeout: 50 * time.Millisecond, Seed: 1}
-		result := loop.run(t.Context(), bubbleClock{begin: time.Now()}, oneRequest, callerFunc(func(ctx context.Context, _ Request) error {
-			<-ctx.Done()
-			return ctx.Err()
-		}))
-		if result.answered != 0 || result.Failed() != result.Latency[Recommend].Count() || result.Err() == nil {
-			t.Errorf("%d answered, %d failed, %d latencies, error %v; want all failed", result.answered, result.Failed(),
+		result := loop.run(t.Context(), bubbleClock{begin: time.Now()}, oneRequest,
+			callerFunc(func(ctx context.Context, _ Request) error {
+				<-ctx.Done()
+				return ctx.Err()
+			}))
+		if result.answered != 0 || result.Failed() != result.Latency[Recommend].Count() ||
+			result.Err() == nil {
+			t.Errorf("%d answered, %d failed, %d latencies, error %v; want all failed",
+				result.answered, result.Failed(),
 				result.Latency[Recommend].Count(), result.Err())
 		}
 		if shortest := result.Latency[Recommend].Quantile(0); shortest < 49*time.Millisecond {
@@ -175,20 +191,23 @@ func TestMissedDeadlines(t *testing.T) {
 func TestClosedLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slots := make(chan struct{}, 8)
-		loop := ClosedLoop{InFlight: 8, Warmup: 105 * time.Millisecond, Duration: time.Second, Timeout: time.Minute}
-		result := loop.Run(t.Context(), func(int) func() Request { return oneRequest }, callerFunc(func(context.Context, Request) error {
-			select {
-			case slots <- struct{}{}:
-			default:
-				t.Error("more requests in flight than clients")
+		loop := ClosedLoop{InFlight: 8, Warmup: 105 * time.Millisecond, Duration: time.Second,
+			Timeout: time.Minute}
+		result := loop.Run(t.Context(), func(int) func() Request { return oneRequest },
+			callerFunc(func(context.Context, Request) error {
+				select {
+				case slots <- struct{}{}:
+				default:
+					t.Error("more requests in flight than clients")
+					return nil
+				}
+				time.Sleep(10 * time.Millisecond)
+				<-slots
 				return nil
-			}
-			time.Sleep(10 * time.Millisecond)
-			<-slots
-			return nil
-		}))
+			}))
 		if result.answered != 800 || result.Rate() != 800 {
-			t.Errorf("%d answers, %v a second, want 8 clients at 100 a second each", result.answered, result.Rate())
+			t.Errorf("%d answers, %v a second, want 8 clients at 100 a second each",
+				result.answered, result.Rate())
 		}
 	})
 }
@@ -205,10 +224,12 @@ func TestLoopsEndWithContext(t *testing.T) {
 	})
 	for name, run := range map[string]func(ctx context.Context) *Result{
 		"open": func(ctx context.Context) *Result {
-			return OpenLoop{Rate: 100, Duration: time.Hour, Timeout: time.Minute}.run(ctx, bubbleClock{begin: time.Now()}, oneRequest, sleepy)
+			return OpenLoop{Rate: 100, Duration: time.Hour, Timeout: time.Minute}.run(ctx,
+				bubbleClock{begin: time.Now()}, oneRequest, sleepy)
 		},
 		"closed": func(ctx context.Context) *Result {
-			return ClosedLoop{InFlight: 2, Duration: time.Hour, Timeout: time.Minute}.Run(ctx, func(int) func() Request { return oneRequest }, sleepy)
+			return ClosedLoop{InFlight: 2, Duration: time.Hour, Timeout: time.Minute}.Run(ctx,
+				func(int) func() Request { return oneRequest }, sleepy)
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -216,7 +237,8 @@ func TestLoopsEndWithContext(t *testing.T) {
 			defer cancel()
 			result := run(ctx)
 			if n := result.answered; n < 50 || n > 250 || result.Elapsed > 2*time.Second {
-				t.Errorf("%s loop: %d answers in %s, want about 100 or 200 in a second", name, n, result.Elapsed)
+				t.Errorf("%s loop: %d answers in %s, want about 100 or 200 in a second", name, n,
+					result.Elapsed)
 			}
 		})
 	}

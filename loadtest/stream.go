@@ -39,7 +39,8 @@ type pendingMessage struct {
 	settled func(error)
 }
 
-var streamDesc = &grpc.StreamDesc{StreamName: "StreamObserve", ServerStreams: true, ClientStreams: true}
+var streamDesc = &grpc.StreamDesc{StreamName: "StreamObserve", ServerStreams: true,
+	ClientStreams: true}
 
 // errRejected stands for an event that the server refused.
 var errRejected = errors.New("the server rejected a streamed event")
@@ -71,7 +72,8 @@ func (s *eventStream) send(events [][]byte, settled func(error)) error {
 	if err != nil {
 		return err
 	}
-	_ = o.stream.SendMsg(streamMessage(first, events)) // the receiver learns why it failed, and settles the events
+	// the receiver learns why it failed, and settles the events
+	_ = o.stream.SendMsg(streamMessage(first, events))
 	return nil
 }
 
@@ -90,7 +92,8 @@ func (s *eventStream) current() (*openStream, error) {
 		return s.open, nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	stream, err := s.conn.NewStream(ctx, streamDesc, pb.EventService_StreamObserve_FullMethodName, grpc.ForceCodecV2(rawCodec{}))
+	stream, err := s.conn.NewStream(ctx, streamDesc, pb.EventService_StreamObserve_FullMethodName,
+		grpc.ForceCodecV2(rawCodec{}))
 	if err != nil {
 		cancel()
 		return nil, err
@@ -149,7 +152,8 @@ func (o *openStream) receive() {
 			}
 		}
 		for _, p := range o.settle(ack.GetAckedSequence()) {
-			p.settled(refused) // a rejection is charged to its whole acknowledgement: there should be none
+			// a rejection is charged to its whole acknowledgement: there should be none
+			p.settled(refused)
 		}
 	}
 }

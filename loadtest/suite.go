@@ -92,7 +92,10 @@ func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsec
 
 // rounds runs the rounds of a scenario, with this many measurements in each, and adds what they
 // gave as points at x of the series of the group. If it fails or ctx ends, the rounds before count.
-func (s *Suite) rounds(ctx context.Context, group, xName string, x float64, measurements int, one func(context.Context, *round) error) error {
+func (s *Suite) rounds(
+	ctx context.Context, group, xName string, x float64, measurements int,
+	one func(context.Context, *round) error,
+) error {
 	values, shown := map[string][]float64{}, group
 	if xName != "" { // each point begins anew
 		shown = fmt.Sprintf("%s, %v %s", group, x, xName)
@@ -103,7 +106,8 @@ func (s *Suite) rounds(ctx context.Context, group, xName string, x float64, meas
 		if s.Settle != nil {
 			s.Settle(ctx)
 		}
-		r := &round{suite: s, group: group, shown: shown, done: i * measurements, total: s.Repetitions * measurements}
+		r := &round{suite: s, group: group, shown: shown, done: i * measurements,
+			total: s.Repetitions * measurements}
 		failure = one(ctx, r)
 		if failure == nil {
 			failure = ctx.Err() // what was cut short does not count
@@ -126,10 +130,13 @@ func (s *Suite) rounds(ctx context.Context, group, xName string, x float64, meas
 
 // point appends to a series, which is made if there is none yet.
 func (s *Suite) point(group, xName string, f figure, p Point) {
-	at := slices.IndexFunc(s.series, func(x Series) bool { return x.Group == group && x.Name == f.name })
+	at := slices.IndexFunc(s.series,
+		func(x Series) bool { return x.Group == group && x.Name == f.name })
 	if at < 0 {
 		at = len(s.series)
-		s.series = append(s.series, Series{Group: group, Name: f.name, Unit: f.unit, X: xName, AtMost: f.atMost, AtLeast: f.atLeast})
+		s.series = append(s.series,
+			Series{Group: group, Name: f.name, Unit: f.unit, X: xName, AtMost: f.atMost,
+				AtLeast: f.atLeast})
 	}
 	s.series[at].Points = append(s.series[at].Points, p)
 }
@@ -141,15 +148,21 @@ func (r *round) begin() {
 }
 
 // closed runs a closed loop of this traffic.
-func (r *round) closed(ctx context.Context, what string, to Caller, t Traffic, inFlight int) (*Result, error) {
+func (r *round) closed(
+	ctx context.Context, what string, to Caller, t Traffic, inFlight int,
+) (*Result, error) {
 	r.begin()
 	s := r.suite
-	loop := ClosedLoop{InFlight: inFlight, Warmup: s.Warmup, Duration: s.Duration, Timeout: s.Timeout}
-	return checked(ctx, what, loop.Run(ctx, func(int) func() Request { return s.source(&t).Next }, to))
+	loop := ClosedLoop{InFlight: inFlight, Warmup: s.Warmup, Duration: s.Duration,
+		Timeout: s.Timeout}
+	return checked(ctx, what,
+		loop.Run(ctx, func(int) func() Request { return s.source(&t).Next }, to))
 }
 
 // paused runs a closed loop of one request in flight that sleeps this long before each.
-func (r *round) paused(ctx context.Context, what string, to Caller, t Traffic, pause time.Duration) (*Result, error) {
+func (r *round) paused(
+	ctx context.Context, what string, to Caller, t Traffic, pause time.Duration,
+) (*Result, error) {
 	r.begin()
 	s := r.suite
 	loop := ClosedLoop{InFlight: 1, Warmup: s.Warmup, Duration: s.Duration, Timeout: s.Timeout}
@@ -164,11 +177,14 @@ func (r *round) paused(ctx context.Context, what string, to Caller, t Traffic, p
 }
 
 // open runs an open loop of this traffic.
-func (r *round) open(ctx context.Context, what string, to Caller, t Traffic, rate float64) (*Result, error) {
+func (r *round) open(
+	ctx context.Context, what string, to Caller, t Traffic, rate float64,
+) (*Result, error) {
 	r.begin()
 	s := r.suite
 	source := s.source(&t)
-	loop := OpenLoop{Rate: rate, Warmup: s.Warmup, Duration: s.Duration, Timeout: s.Timeout, Seed: t.Seed + uint64(s.sources)}
+	loop := OpenLoop{Rate: rate, Warmup: s.Warmup, Duration: s.Duration, Timeout: s.Timeout,
+		Seed: t.Seed + uint64(s.sources)}
 	return checked(ctx, what, loop.Run(ctx, source.Next, to))
 }
 

@@ -41,8 +41,10 @@ func dial(t *testing.T, address string, connections int) *Client {
 // echoClient returns a client of an echo whose list has one item.
 func echoClient(t *testing.T) *Client {
 	t.Helper()
-	e, err := NewEcho(encode(&pb.RecommendResponse{Items: []*pb.ScoredItem{{ItemId: "item-00"}}, ModelVersion: "m"}),
-		encode(&pb.ObserveResponse{Disposition: pb.EventDisposition_EVENT_DISPOSITION_APPLIED, UserRevision: 1}))
+	e, err := NewEcho(encode(&pb.RecommendResponse{Items: []*pb.ScoredItem{{ItemId: "item-00"}},
+		ModelVersion: "m"}),
+		encode(&pb.ObserveResponse{Disposition: pb.EventDisposition_EVENT_DISPOSITION_APPLIED,
+			UserRevision: 1}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +64,8 @@ func testSuite(t *testing.T) *Suite {
 	t.Helper()
 	c := echoClient(t)
 	return &Suite{
-		Server: c, Echo: c, Traffic: testTraffic(), Warmup: 50 * time.Millisecond, Duration: 150 * time.Millisecond, Timeout: 5 * time.Second,
+		Server: c, Echo: c, Traffic: testTraffic(), Warmup: 50 * time.Millisecond,
+		Duration: 150 * time.Millisecond, Timeout: 5 * time.Second,
 		Repetitions: 2, Progress: func(string, int, int) {},
 	}
 }
@@ -81,7 +84,11 @@ func (s *Suite) find(t *testing.T, group, name string) Series {
 // An echo compared with itself is as fast as itself, and it shows nothing of what it is told.
 func TestScenariosOnEcho(t *testing.T) {
 	s := testSuite(t)
-	s.InProcess = callerFunc(func(context.Context, Request) error { time.Sleep(time.Millisecond); return nil })
+	s.InProcess = callerFunc(func(context.Context,
+		Request) error {
+		time.Sleep(time.Millisecond)
+		return nil
+	})
 	s.Sync = func() (time.Duration, error) { return time.Millisecond, nil }
 	s.Traffic.Stream = 0 // an echo has no streams
 	var shown []string
@@ -90,17 +97,26 @@ func TestScenariosOnEcho(t *testing.T) {
 		"latency":    s.Latency,
 		"throughput": func(ctx context.Context) error { return s.Throughput(ctx, 4) },
 		"observe":    func(ctx context.Context) error { return s.Observe(ctx, 4) },
-		"mixed":      func(ctx context.Context) error { return s.Mixed(ctx, Load{Share: 0.5, InFlight: 4}) },
+		"mixed": func(ctx context.Context) error {
+			return s.Mixed(ctx,
+				Load{Share: 0.5, InFlight: 4})
+		},
 		"visibility": func(ctx context.Context) error { return s.Visibility(ctx, 4) },
-		"sweep":      func(ctx context.Context) error { return s.CostOfClients(ctx, Axis{"clients", "clients"}, 4) },
+		"sweep": func(ctx context.Context) error {
+			return s.CostOfClients(ctx,
+				Axis{"clients", "clients"}, 4)
+		},
 	} {
 		if err := run(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, want := range []struct{ group, name string }{
-		{"latency", "Recommend p50 / (echo p50 + in-process p50)"}, {"throughput", "Recommend rate / echo rate"},
-		{"observe", "Observe rate / echo rate"}, {"observe", "(Observe p50 - echo p50) / durable write p50"}, {"mixed", "Recommend p99 / p50"},
+		{"latency", "Recommend p50 / (echo p50 + in-process p50)"},
+		{"throughput", "Recommend rate / echo rate"},
+		{"observe", "Observe rate / echo rate"},
+		{"observe", "(Observe p50 - echo p50) / durable write p50"},
+		{"mixed", "Recommend p99 / p50"},
 		{"sweep clients", "Recommend rate"},
 	} {
 		x := s.find(t, want.group, want.name)
@@ -108,10 +124,12 @@ func TestScenariosOnEcho(t *testing.T) {
 			t.Errorf("%s has points %+v, want one of 2 repetitions", want.name, x.Points)
 		}
 	}
-	if want := "sweep clients, 4 clients"; !slices.Contains(shown, want) || slices.Contains(shown, "sweep clients") {
+	if want := "sweep clients, 4 clients"; !slices.Contains(shown, want) ||
+		slices.Contains(shown, "sweep clients") {
 		t.Errorf("progress of %q, want of %q: each point begins anew", shown, want)
 	}
-	followed, violations := s.find(t, "visibility", "events followed"), s.find(t, "visibility", "violations")
+	followed, violations := s.find(t, "visibility", "events followed"), s.find(t, "visibility",
+		"violations")
 	if f, v := followed.Points[0].Y.Median, violations.Points[0].Y.Median; f == 0 || v != f {
 		t.Errorf("%v of %v events are violations, want all: an echo forgets", v, f)
 	}
@@ -142,7 +160,8 @@ func TestInterruptedSuite(t *testing.T) {
 func TestFailingServer(t *testing.T) {
 	s := testSuite(t)
 	s.Server = dial(t, "127.0.0.1:1", 1)
-	if err := s.Latency(t.Context()); err == nil || !strings.Contains(err.Error(), "connection refused") || len(s.Series()) > 0 {
+	if err := s.Latency(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "connection refused") || len(s.Series()) > 0 {
 		t.Errorf("error %v and %d series, want the reason and none", err, len(s.Series()))
 	}
 }
@@ -180,7 +199,8 @@ func (f *streamServer) StreamObserve(stream pb.EventService_StreamObserveServer)
 		ack := &pb.StreamObserveResponse{AckedSequence: last}
 		if within(f.reject) {
 			ack.Exceptions = []*pb.StreamEventResult{{Sequence: f.reject, Result: &pb.EventResult{
-				Disposition: pb.EventDisposition_EVENT_DISPOSITION_REJECTED, Error: &pb.EventError{Message: "no such thing"},
+				Disposition: pb.EventDisposition_EVENT_DISPOSITION_REJECTED,
+				Error:       &pb.EventError{Message: "no such thing"},
 			}}}
 		}
 		if messages%3 == 0 || within(f.reject) {
@@ -231,7 +251,8 @@ func TestPreload(t *testing.T) {
 		{"rejected", &streamServer{reject: 50}, "no such thing"},
 	} {
 		client := serveStreams(t, c.server)
-		const first, users, n = 10, 500, 12 // 6000 events: three messages on each of two connections
+		// 6000 events: three messages on each of two connections
+		const first, users, n = 10, 500, 12
 		err := client.Preload(t.Context(), &traffic, first, first+users, n, func(int, int) {})
 		if c.want != "" {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -258,7 +279,8 @@ func TestPreload(t *testing.T) {
 // than a single one.
 func TestStreamMessage(t *testing.T) {
 	a, b := encode(&pb.Event{ItemId: "a"}), encode(&pb.Event{ItemId: "b"})
-	if m := decode(t, streamMessage(300, [][]byte{a}), &pb.StreamObserveRequest{}); m.GetSequence() != 300 || m.GetEvent().GetItemId() != "a" {
+	if m := decode(t, streamMessage(300, [][]byte{a}),
+		&pb.StreamObserveRequest{}); m.GetSequence() != 300 || m.GetEvent().GetItemId() != "a" {
 		t.Errorf("a single event became %v", m)
 	}
 	m := decode(t, streamMessage(7, [][]byte{a, b}), &pb.StreamObserveRequest{})
@@ -281,7 +303,8 @@ func TestStreamCall(t *testing.T) {
 		wg.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			defer cancel()
-			if err := client.Call(ctx, Request{Stream, encode(&pb.Event{ItemId: "i"})}); err == nil {
+			if err := client.Call(ctx,
+				Request{Stream, encode(&pb.Event{ItemId: "i"})}); err == nil {
 				settled.Add(1)
 			} else {
 				broken.Add(1)

@@ -79,7 +79,8 @@ func (t *Traffic) Source(client int) *Source {
 	rng := rand.New(rand.NewPCG(t.Seed+uint64(client)<<32, trafficStream))
 	s := &Source{
 		t: t, rng: rng, user: newZipf(rng, t.Users), item: newZipf(rng, len(t.Items)),
-		name: crand.Text()[:10] + "-", // no seed: an event that was sent before would be a duplicate
+		// no seed: an event that was sent before would be a duplicate
+		name: crand.Text()[:10] + "-",
 	}
 	s.encodeLists()
 	return s
@@ -95,7 +96,8 @@ func (s *Source) encodeLists() {
 	for range different {
 		r := &pb.RecommendRequest{PageSize: int32(s.t.Page), Packed: s.t.Packed}
 		if s.t.Allow+s.t.Deny > 0 {
-			r.Filter = &pb.ItemFilter{AllowItemIds: s.t.pick(rng, s.t.Allow), DenyItemIds: s.t.pick(rng, s.t.Deny)}
+			r.Filter = &pb.ItemFilter{AllowItemIds: s.t.pick(rng, s.t.Allow),
+				DenyItemIds: s.t.pick(rng, s.t.Deny)}
 		}
 		s.preferences = append(s.preferences, encode(r))
 	}
@@ -108,7 +110,8 @@ func (s *Source) encodeLists() {
 		for range s.t.History {
 			h.Entries = append(h.Entries, &pb.HistoryEntry{ItemId: s.t.Items[item.Uint64()]})
 		}
-		s.histories = append(s.histories, encode(&pb.RecommendRequest{Subject: &pb.RecommendRequest_History{History: h}}))
+		s.histories = append(s.histories,
+			encode(&pb.RecommendRequest{Subject: &pb.RecommendRequest_History{History: h}}))
 	}
 }
 
@@ -155,7 +158,10 @@ func (s *Source) recommend() []byte {
 	if s.t.History > 0 {
 		return join(s.histories[s.rng.IntN(len(s.histories))], preferences)
 	}
-	return join(encode(&pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: UserID(s.User())}}), preferences)
+	return join(
+		encode(
+			&pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: UserID(s.User())}}),
+		preferences)
 }
 
 func join(a, b []byte) []byte { return append(append(make([]byte, 0, len(a)+len(b)), a...), b...) }

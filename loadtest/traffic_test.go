@@ -63,12 +63,15 @@ func TestTrafficShares(t *testing.T) {
 
 func TestTrafficLists(t *testing.T) {
 	traffic := testTraffic()
-	traffic.Observe, traffic.Stream, traffic.History, traffic.Allow, traffic.Deny, traffic.Packed = 0, 0, 9, 11, 13, true
+	traffic.Observe, traffic.Stream, traffic.History = 0, 0, 9
+	traffic.Allow, traffic.Deny, traffic.Packed = 11, 13, true
 	source := traffic.Source(1)
 	for range 100 {
 		m := decode(t, source.Next().Body, &pb.RecommendRequest{})
-		if h, f := m.GetHistory().GetEntries(), m.GetFilter(); len(h) != 9 || len(f.GetAllowItemIds()) != 11 || len(f.GetDenyItemIds()) != 13 || !m.GetPacked() {
-			t.Fatalf("packed %v, %d entries, %d allowed, %d denied, want packed, 9, 11, 13", m.GetPacked(), len(h), len(f.GetAllowItemIds()), len(f.GetDenyItemIds()))
+		if h, f := m.GetHistory().GetEntries(), m.GetFilter(); len(h) != 9 ||
+			len(f.GetAllowItemIds()) != 11 || len(f.GetDenyItemIds()) != 13 || !m.GetPacked() {
+			t.Fatalf("packed %v, %d entries, %d allowed, %d denied, want packed, 9, 11, 13",
+				m.GetPacked(), len(h), len(f.GetAllowItemIds()), len(f.GetDenyItemIds()))
 		}
 	}
 }
@@ -95,7 +98,8 @@ func TestPopularity(t *testing.T) {
 }
 
 func TestUserID(t *testing.T) {
-	for _, u := range []int{0, 1, 9, 10, 99, 123, 99_999, 999_999, 1_000_000, 9_999_999, 12_345_678} {
+	for _, u := range []int{0, 1, 9, 10, 99, 123, 99_999, 999_999, 1_000_000, 9_999_999,
+		12_345_678} {
 		if got, want := UserID(u), fmt.Sprintf("bench-%07d", u); got != want {
 			t.Errorf("user %d is %q, want %q", u, got, want)
 		}
@@ -107,7 +111,8 @@ func TestEncodingOfEvents(t *testing.T) {
 	s := traffic.Source(0)
 	check := func(e *pb.Event) {
 		t.Helper()
-		if e.GetEventId() == "" || !strings.HasPrefix(e.GetUserId(), "bench-") || !strings.HasPrefix(e.GetItemId(), "item-") {
+		if e.GetEventId() == "" || !strings.HasPrefix(e.GetUserId(), "bench-") ||
+			!strings.HasPrefix(e.GetItemId(), "item-") {
 			t.Fatalf("got %v", e)
 		}
 	}

@@ -23,17 +23,21 @@ func (s *Suite) Visibility(ctx context.Context, clients int) error {
 	return s.rounds(ctx, "visibility", "", 0, 1, func(ctx context.Context, r *round) error {
 		r.begin()
 		v := &visibility{
-			suite: s, clients: clients, acked: NewHistogram(), shown: NewHistogram(), name: crand.Text()[:10],
-			end: time.Now().Add(s.Warmup + s.Duration),
+			suite: s, clients: clients, acked: NewHistogram(), shown: NewHistogram(),
+			name: crand.Text()[:10],
+			end:  time.Now().Add(s.Warmup + s.Duration),
 		}
 		if err := v.run(ctx); err != nil {
 			return err
 		}
 		if v.shown.Count() == 0 {
-			return fmt.Errorf("visibility: no event was followed through in %s: measure longer", s.Warmup+s.Duration)
+			return fmt.Errorf("visibility: no event was followed through in %s: measure longer",
+				s.Warmup+s.Duration)
 		}
 		r.add("events followed", "count", float64(v.shown.Count()))
-		r.measured = append(r.measured, figure{name: "violations", unit: "count", value: float64(v.violations.Load()), atMost: limit(0)})
+		r.measured = append(r.measured,
+			figure{name: "violations", unit: "count", value: float64(v.violations.Load()),
+				atMost: limit(0)})
 		r.latencies("sent to acknowledged", v.acked, p50, p99, most)
 		r.latencies("sent to shown", v.shown, p50, p99, most)
 		return nil
@@ -75,16 +79,19 @@ func (v *visibility) run(ctx context.Context) error {
 func (v *visibility) follow(ctx context.Context, user, turn int) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*v.suite.Timeout)
 	defer cancel()
-	lists, events := pb.NewRecommenderServiceClient(v.suite.Server.Conn()), pb.NewEventServiceClient(v.suite.Server.Conn())
+	lists, events := pb.NewRecommenderServiceClient(
+		v.suite.Server.Conn()), pb.NewEventServiceClient(v.suite.Server.Conn())
 	request := &pb.RecommendRequest{
-		Subject: &pb.RecommendRequest_UserId{UserId: UserID(user)}, PageSize: int32(v.suite.Traffic.Page),
+		Subject:  &pb.RecommendRequest_UserId{UserId: UserID(user)},
+		PageSize: int32(v.suite.Traffic.Page),
 	}
 	before, err := lists.Recommend(ctx, request)
 	if err != nil || len(before.GetItems()) == 0 { // a user who has seen everything
 		return err
 	}
 	item := before.GetItems()[0].GetItemId()
-	event := &pb.Event{EventId: fmt.Sprintf("%s-%d", v.name, turn), UserId: UserID(user), ItemId: item}
+	event := &pb.Event{EventId: fmt.Sprintf("%s-%d", v.name, turn), UserId: UserID(user),
+		ItemId: item}
 	sent := time.Now()
 	ack, err := events.Observe(ctx, &pb.ObserveRequest{Event: event})
 	if err != nil {
@@ -109,5 +116,6 @@ func (v *visibility) follow(ctx context.Context, user, turn int) error {
 // shows tells whether a list was made after the event of this revision on this item.
 func shows(list *pb.RecommendResponse, item string, revision uint64) bool {
 	return list.GetUserRevision() >= revision &&
-		!slices.ContainsFunc(list.GetItems(), func(i *pb.ScoredItem) bool { return i.GetItemId() == item })
+		!slices.ContainsFunc(list.GetItems(),
+			func(i *pb.ScoredItem) bool { return i.GetItemId() == item })
 }

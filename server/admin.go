@@ -22,7 +22,9 @@ type admin struct {
 }
 
 // GetStatus implements AdminService.
-func (s admin) GetStatus(ctx context.Context, _ *pb.GetStatusRequest) (*pb.GetStatusResponse, error) {
+func (s admin) GetStatus(
+	ctx context.Context, _ *pb.GetStatusRequest,
+) (*pb.GetStatusResponse, error) {
 	stats, err := s.store.Stats(ctx)
 	failure := ""
 	switch {
@@ -45,7 +47,9 @@ func (s admin) GetStatus(ctx context.Context, _ *pb.GetStatusRequest) (*pb.GetSt
 }
 
 // ReloadModel implements AdminService.
-func (s admin) ReloadModel(ctx context.Context, _ *pb.ReloadModelRequest) (*pb.ReloadModelResponse, error) {
+func (s admin) ReloadModel(
+	ctx context.Context, _ *pb.ReloadModelRequest,
+) (*pb.ReloadModelResponse, error) {
 	l, previous, err := s.reload(ctx)
 	if err != nil {
 		return nil, err
@@ -55,7 +59,9 @@ func (s admin) ReloadModel(ctx context.Context, _ *pb.ReloadModelRequest) (*pb.R
 }
 
 // CreateCheckpoint implements AdminService: the copy lives as long as the call.
-func (s admin) CreateCheckpoint(_ *pb.CreateCheckpointRequest, stream pb.AdminService_CreateCheckpointServer) error {
+func (s admin) CreateCheckpoint(
+	_ *pb.CreateCheckpointRequest, stream pb.AdminService_CreateCheckpointServer,
+) error {
 	c, ok := s.store.(store.Checkpointer)
 	if !ok {
 		return errNotOnDisk
@@ -67,7 +73,8 @@ func (s admin) CreateCheckpoint(_ *pb.CreateCheckpointRequest, stream pb.AdminSe
 	}
 	defer func() {
 		if err := c.RemoveCheckpoint(context.WithoutCancel(ctx), dir); err != nil {
-			s.log.LogAttrs(ctx, slog.LevelError, "a checkpoint is left in the store: remove it by hand or restart",
+			s.log.LogAttrs(ctx, slog.LevelError,
+				"a checkpoint is left in the store: remove it by hand or restart",
 				slog.String("dir", dir), slog.String("error", err.Error()))
 		}
 	}()

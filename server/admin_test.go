@@ -23,7 +23,9 @@ type checkpointStore struct {
 	removed chan string
 }
 
-func (c *checkpointStore) Checkpoint(context.Context) (string, error) { return "checkpoints/7", c.err }
+func (c *checkpointStore) Checkpoint(context.Context) (string, error) {
+	return "checkpoints/7", c.err
+}
 
 func (c *checkpointStore) RemoveCheckpoint(ctx context.Context, dir string) error {
 	c.removed <- dir
@@ -58,8 +60,10 @@ func TestCreateCheckpointRefuses(t *testing.T) {
 		store store.Store
 		want  problem
 	}{
-		"memory": {memory.New(), problem{Code: codes.FailedPrecondition, Reason: "STORE_NOT_ON_DISK"}},
-		"full":   {&checkpointStore{Store: memory.New(), err: store.ErrFull}, problem{Code: codes.ResourceExhausted, Reason: "STORE_FULL", Retry: true}},
+		"memory": {memory.New(),
+			problem{Code: codes.FailedPrecondition, Reason: "STORE_NOT_ON_DISK"}},
+		"full": {&checkpointStore{Store: memory.New(), err: store.ErrFull},
+			problem{Code: codes.ResourceExhausted, Reason: "STORE_FULL", Retry: true}},
 	} {
 		ts := start(t, setup{store: c.store})
 		stream, err := ts.admin.CreateCheckpoint(ctx(t), &pb.CreateCheckpointRequest{})
@@ -76,7 +80,8 @@ func TestCreateCheckpointRefuses(t *testing.T) {
 func TestModelIsDescribed(t *testing.T) {
 	const trained = "2026-02-03T04:05:06Z"
 	m := buildModel(t, 1, item, func(s *model.Spec) {
-		s.Dynamics = model.DynamicsSpec{Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0.5}}, Ridge: 1}
+		s.Dynamics = model.DynamicsSpec{Kind: model.DynamicsLearned,
+			Bands: []kalman.Band{{Rho: 0.5}}, Ridge: 1}
 		s.Provenance = map[string]string{model.TrainedAtKey: trained}
 	})
 	ts := start(t, setup{open: func() (*model.Model, error) { return m, nil }})
@@ -88,20 +93,24 @@ func TestModelIsDescribed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for call, got := range map[string]*pb.Model{"GetStatus": status.GetModel(), "ReloadModel": reload.GetModel()} {
+	for call, got := range map[string]*pb.Model{"GetStatus": status.GetModel(),
+		"ReloadModel": reload.GetModel()} {
 		if got.GetDynamics() != "learned" || got.GetFilter() != "" || trainedAt(got) != trained ||
-			got.GetItemCount() != testItems || got.GetRank() != testRank || got.GetVersion() != m.Version() {
+			got.GetItemCount() != testItems || got.GetRank() != testRank ||
+			got.GetVersion() != m.Version() {
 			t.Errorf("%s describes the model as %v", call, got)
 		}
 	}
-	series := `gsimc_model_info{dynamics="learned",filter="",graph="hypergraph",trained_at="` + trained +
+	series := `gsimc_model_info{dynamics="learned",filter="",graph="hypergraph",trained_at="` +
+		trained +
 		`",version="` + m.Version() + `"}`
 	if got := value1(t, ts, series); got != 1 {
 		t.Errorf("%s = %v, want 1", series, got)
 	}
 	line, _, _ := strings.Cut(ts.logs.String(), "\n")
 	for _, want := range []string{
-		`"msg":"serving"`, `"version":"unknown"`, `"model":"` + m.Version() + `"`, `"dynamics":"learned"`, `"items":30`,
+		`"msg":"serving"`, `"version":"unknown"`, `"model":"` + m.Version() + `"`,
+		`"dynamics":"learned"`, `"items":30`,
 		`"rank":8`, `"trained":"` + trained + `"`, `"grpc":"127.0.0.1:`, `"ops":"127.0.0.1:`,
 	} {
 		if !strings.Contains(line, want) {

@@ -34,7 +34,8 @@ func BenchmarkObserve(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		e := withID(fmt.Sprint(i), fmt.Sprint("user", i%1000), i%testItems)
-		if _, err := ts.events.Observe(context.Background(), &pb.ObserveRequest{Event: e}); err != nil {
+		if _, err := ts.events.Observe(context.Background(),
+			&pb.ObserveRequest{Event: e}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -57,7 +58,9 @@ func benchmarkStream(b *testing.B, batch int) {
 	n := 0
 	for b.Loop() {
 		n++
-		if req.Events = append(req.Events, withID(fmt.Sprint(n), fmt.Sprint("user", n%1000), n%testItems)); len(req.Events) < batch {
+		if req.Events = append(req.Events,
+			withID(fmt.Sprint(n), fmt.Sprint("user", n%1000),
+				n%testItems)); len(req.Events) < batch {
 			continue
 		}
 		if err := s.Send(req); err != nil {

@@ -31,12 +31,18 @@ const (
 	cutHere = "CUT-HERE"
 )
 
-func (c breakingConn) Invoke(ctx context.Context, method string, req, resp any, opts ...grpc.CallOption) error {
-	return c.ClientConnInterface.Invoke(ctx, method, req, resp, append(opts, grpc.ForceCodecV2(newBreakingCodec()))...)
+func (c breakingConn) Invoke(
+	ctx context.Context, method string, req, resp any, opts ...grpc.CallOption,
+) error {
+	return c.ClientConnInterface.Invoke(ctx, method, req, resp,
+		append(opts, grpc.ForceCodecV2(newBreakingCodec()))...)
 }
 
-func (c breakingConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	return c.ClientConnInterface.NewStream(ctx, desc, method, append(opts, grpc.ForceCodecV2(newBreakingCodec()))...)
+func (c breakingConn) NewStream(
+	ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption,
+) (grpc.ClientStream, error) {
+	return c.ClientConnInterface.NewStream(ctx, desc, method,
+		append(opts, grpc.ForceCodecV2(newBreakingCodec()))...)
 }
 
 type breakingCodec struct{ encoding.CodecV2 }
@@ -48,7 +54,8 @@ func (c breakingCodec) Marshal(v any) (mem.BufferSlice, error) {
 	if err != nil {
 		return nil, err
 	}
-	broken := bytes.ReplaceAll(data.Materialize(), []byte(notUTF8), bytes.Repeat([]byte{0xff}, len(notUTF8)))
+	broken := bytes.ReplaceAll(data.Materialize(), []byte(notUTF8),
+		bytes.Repeat([]byte{0xff}, len(notUTF8)))
 	broken, _, _ = bytes.Cut(broken, []byte(cutHere))
 	return mem.BufferSlice{mem.SliceBuffer(broken)}, nil
 }
@@ -68,34 +75,44 @@ func TestMalformedRequests(t *testing.T) {
 		name, field string
 		call        func() error
 	}{
-		{"string", "event.item_id", func() error { return observe(&pb.Event{UserId: "ann", ItemId: notUTF8}) }},
-		{"first of two", "event.user_id", func() error { return observe(&pb.Event{UserId: notUTF8, ItemId: notUTF8}) }},
-		{"truncated", "gsimc.v1.ObserveRequest", func() error { return observe(&pb.Event{UserId: "ann", ItemId: cutHere}) }},
+		{"string", "event.item_id",
+			func() error { return observe(&pb.Event{UserId: "ann", ItemId: notUTF8}) }},
+		{"first of two", "event.user_id",
+			func() error { return observe(&pb.Event{UserId: notUTF8, ItemId: notUTF8}) }},
+		{"truncated", "gsimc.v1.ObserveRequest",
+			func() error { return observe(&pb.Event{UserId: "ann", ItemId: cutHere}) }},
 		{"in a list of messages", "events[2].event_id", func() error {
-			_, err := pb.NewEventServiceClient(conn).BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: []*pb.Event{newEvent("ann", 1), nil, withID(notUTF8, "ann", 1)}})
+			_, err := pb.NewEventServiceClient(conn).BatchObserve(ctx(t),
+				&pb.BatchObserveRequest{Events: []*pb.Event{newEvent("ann", 1), nil,
+					withID(notUTF8, "ann", 1)}})
 			return err
 		}},
 		{"in a list of strings", "filter.deny_item_ids[1]", func() error {
-			_, err := pb.NewRecommenderServiceClient(conn).Recommend(ctx(t), &pb.RecommendRequest{Filter: &pb.ItemFilter{DenyItemIds: []string{"a", notUTF8}}})
+			_, err := pb.NewRecommenderServiceClient(conn).Recommend(ctx(t),
+				&pb.RecommendRequest{Filter: &pb.ItemFilter{DenyItemIds: []string{"a", notUTF8}}})
 			return err
 		}},
 		{"health", "service", func() error {
-			_, err := healthpb.NewHealthClient(conn).Check(ctx(t), &healthpb.HealthCheckRequest{Service: notUTF8})
+			_, err := healthpb.NewHealthClient(conn).Check(ctx(t),
+				&healthpb.HealthCheckRequest{Service: notUTF8})
 			return err
 		}},
 		{"health, streaming", "service", func() error {
-			watch, err := healthpb.NewHealthClient(conn).Watch(ctx(t), &healthpb.HealthCheckRequest{Service: notUTF8})
+			watch, err := healthpb.NewHealthClient(conn).Watch(ctx(t),
+				&healthpb.HealthCheckRequest{Service: notUTF8})
 			if err == nil {
 				_, err = watch.Recv()
 			}
 			return err
 		}},
 		{"reflection", "host", func() error {
-			stream, err := grpc_reflection_v1.NewServerReflectionClient(conn).ServerReflectionInfo(ctx(t))
+			stream, err := grpc_reflection_v1.NewServerReflectionClient(conn).ServerReflectionInfo(
+				ctx(t))
 			if err != nil {
 				return err
 			}
-			if err := stream.Send(&grpc_reflection_v1.ServerReflectionRequest{Host: notUTF8}); err != nil {
+			if err := stream.Send(
+				&grpc_reflection_v1.ServerReflectionRequest{Host: notUTF8}); err != nil {
 				return err
 			}
 			_, err = stream.Recv()
@@ -125,7 +142,8 @@ func TestMalformedStream(t *testing.T) {
 		return slow.Store.Append(c, r)
 	}
 	ts := start(t, setup{store: slow})
-	for text, field := range map[string]string{notUTF8: "event.item_id", cutHere: "gsimc.v1.StreamObserveRequest"} {
+	for text, field := range map[string]string{notUTF8: "event.item_id",
+		cutHere: "gsimc.v1.StreamObserveRequest"} {
 		t.Run(field, func(t *testing.T) {
 			const good = streamWindow + 10
 			client, err := pb.NewEventServiceClient(breakingConn{ts.conn}).StreamObserve(ctx(t))
@@ -139,7 +157,8 @@ func TestMalformedStream(t *testing.T) {
 			s.send(t, good+1, &pb.Event{UserId: field, ItemId: text})
 			got := s.rest(t)
 			if got.acked != good || len(got.exceptions) != 0 {
-				t.Errorf("acked %d with %d exceptions, want %d and none", got.acked, len(got.exceptions), good)
+				t.Errorf("acked %d with %d exceptions, want %d and none", got.acked,
+					len(got.exceptions), good)
 			}
 			if d := cmp.Diff(malformedField(field), problemOf(t, got.err)); d != "" {
 				t.Errorf("end of the stream (-want +got):\n%s", d)
@@ -155,7 +174,8 @@ func TestMalformedStream(t *testing.T) {
 func TestUnknownFieldsAreTaken(t *testing.T) {
 	ts := start(t, setup{})
 	req := &pb.ObserveRequest{Event: newEvent("ann", 1)}
-	req.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, protowire.MaxValidNumber, protowire.BytesType), "new"))
+	req.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil,
+		protowire.MaxValidNumber, protowire.BytesType), "new"))
 	if _, err := ts.events.Observe(ctx(t), req); err != nil {
 		t.Errorf("Observe: %v", err)
 	}
@@ -165,9 +185,11 @@ func TestUnknownFieldsAreTaken(t *testing.T) {
 // names.
 func TestUnknownMethod(t *testing.T) {
 	ts := start(t, setup{})
-	for _, method := range []string{"/gsimc.v1.EventService/NoSuchMethod", "/no.such.Service/NoSuchMethod"} {
+	for _, method := range []string{"/gsimc.v1.EventService/NoSuchMethod",
+		"/no.such.Service/NoSuchMethod"} {
 		err := ts.conn.Invoke(ctx(t), method, &pb.ObserveRequest{}, &pb.ObserveResponse{})
-		if d := cmp.Diff(problem{Code: codes.Unimplemented, Reason: "UNKNOWN_METHOD"}, problemOf(t, err)); d != "" {
+		if d := cmp.Diff(problem{Code: codes.Unimplemented, Reason: "UNKNOWN_METHOD"},
+			problemOf(t, err)); d != "" {
 			t.Errorf("%s (-want +got):\n%s", method, d)
 		}
 	}

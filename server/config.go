@@ -112,7 +112,9 @@ func DefaultConfig() Config {
 
 // Limits that are not worth a setting.
 const (
-	streamWorkers         = 64 // goroutines that wait for calls, with stacks grown already; more calls start goroutines of their own
+	// goroutines that wait for calls, with stacks grown already; more calls start goroutines of
+	// their own
+	streamWorkers         = 64
 	maxHeaderBytes        = 16 << 10
 	handshakeTimeout      = 5 * time.Second
 	keepaliveTime         = 30 * time.Second
@@ -155,7 +157,8 @@ func (c Config) Validate() error {
 
 func validAddress(field, address string) error {
 	if _, _, err := net.SplitHostPort(address); err != nil {
-		return &fault.Fault{Field: field, Problem: strconv.Quote(address) + " is not a HOST:PORT address"}
+		return &fault.Fault{Field: field,
+			Problem: strconv.Quote(address) + " is not a HOST:PORT address"}
 	}
 	return nil
 }

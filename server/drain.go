@@ -35,7 +35,8 @@ func (s *Server) isDraining() bool { return s.drain.begun.Err() != nil }
 
 // shutDown takes the server through the drain and returns when no handler runs any more.
 func (s *Server) shutDown() {
-	s.log.Info("draining", millis("delay_ms", s.cfg.DrainDelay), millis("timeout_ms", s.cfg.DrainTimeout))
+	s.log.Info("draining", millis("delay_ms", s.cfg.DrainDelay),
+		millis("timeout_ms", s.cfg.DrainTimeout))
 	s.drain.begin()
 	s.health.Shutdown()
 	time.Sleep(s.cfg.DrainDelay)

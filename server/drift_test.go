@@ -27,7 +27,8 @@ func TestDriftGauge(t *testing.T) {
 			if match == nil {
 				t.Fatal("there is no such metric")
 			}
-			if ratio, err := strconv.ParseFloat(match[1], 64); err == nil && ratio >= low && ratio <= high {
+			if ratio, err := strconv.ParseFloat(match[1], 64); err == nil && ratio >= low &&
+				ratio <= high {
 				return
 			}
 			if time.Now().After(deadline) {
@@ -40,7 +41,8 @@ func TestDriftGauge(t *testing.T) {
 		for u := range 40 {
 			req := &pb.BatchObserveRequest{}
 			for i := range 10 {
-				req.Events = append(req.Events, &pb.Event{UserId: fmt.Sprint(u), ItemId: name(u, i)})
+				req.Events = append(req.Events,
+					&pb.Event{UserId: fmt.Sprint(u), ItemId: name(u, i)})
 			}
 			if _, err := ts.events.BatchObserve(ctx(t), req); err != nil {
 				t.Fatal(err)

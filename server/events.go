@@ -74,7 +74,8 @@ func (s events) Observe(ctx context.Context, req *pb.ObserveRequest) (*pb.Observ
 		s.countEvent(pb.EventDisposition_EVENT_DISPOSITION_REJECTED)
 		return nil, a.fault
 	}
-	in := ingestion{outcomes: make([]eventOutcome, 1), records: []store.Record{a.record}, index: []int{0}}
+	in := ingestion{outcomes: make([]eventOutcome, 1), records: []store.Record{a.record},
+		index: []int{0}}
 	if err := s.commit(ctx, &in); err != nil {
 		if len(refusedRecords(err)) > 0 {
 			s.countEvent(pb.EventDisposition_EVENT_DISPOSITION_REJECTED)
@@ -82,11 +83,14 @@ func (s events) Observe(ctx context.Context, req *pb.ObserveRequest) (*pb.Observ
 		return nil, err
 	}
 	s.countSettled(in.outcomes, received)
-	return &pb.ObserveResponse{Disposition: in.outcomes[0].disposition, UserRevision: in.outcomes[0].revision}, nil
+	return &pb.ObserveResponse{Disposition: in.outcomes[0].disposition,
+		UserRevision: in.outcomes[0].revision}, nil
 }
 
 // BatchObserve implements EventService.
-func (s events) BatchObserve(ctx context.Context, req *pb.BatchObserveRequest) (*pb.BatchObserveResponse, error) {
+func (s events) BatchObserve(
+	ctx context.Context, req *pb.BatchObserveRequest,
+) (*pb.BatchObserveResponse, error) {
 	received := s.now()
 	if err := validateBatch(req); err != nil {
 		return nil, err
@@ -111,7 +115,9 @@ func (s events) BatchObserve(ctx context.Context, req *pb.BatchObserveRequest) (
 // those in conflict and those that meet damage in their users' histories. On an error the outcome
 // is that of the error: nothing was written, or nobody knows. The outcomes are valid until in is
 // used again.
-func (s *Server) ingest(ctx context.Context, in *ingestion, batch []arrival, received time.Time) ([]eventOutcome, error) {
+func (s *Server) ingest(
+	ctx context.Context, in *ingestion, batch []arrival, received time.Time,
+) ([]eventOutcome, error) {
 	in.outcomes = slices.Grow(in.outcomes[:0], len(batch))[:len(batch)]
 	in.records, in.index = in.records[:0], in.index[:0]
 	for i := range batch {
@@ -135,7 +141,8 @@ func (s *Server) ingest(ctx context.Context, in *ingestion, batch []arrival, rec
 		}
 		if errors.Is(err, store.ErrCorrupt) { // the call goes on, so nobody else logs it
 			s.log.LogAttrs(ctx, slog.LevelError, "event rejected: its user's history is damaged",
-				slog.Any("user_hash", userID{s.hasher, in.records[bad[0]].User}), slog.String("error", err.Error()))
+				slog.Any("user_hash", userID{s.hasher, in.records[bad[0]].User}),
+				slog.String("error", err.Error()))
 		}
 		in.leaveOut(bad, err)
 	}
@@ -144,7 +151,8 @@ func (s *Server) ingest(ctx context.Context, in *ingestion, batch []arrival, rec
 }
 
 func (in *ingestion) reject(i int, fault error) {
-	in.outcomes[i] = eventOutcome{disposition: pb.EventDisposition_EVENT_DISPOSITION_REJECTED, fault: fault}
+	in.outcomes[i] = eventOutcome{disposition: pb.EventDisposition_EVENT_DISPOSITION_REJECTED,
+		fault: fault}
 }
 
 // leaveOut rejects the records at the positions, which ascend, and takes them out of the write.
@@ -228,9 +236,11 @@ func newRecord(e *pb.Event, received time.Time) store.Record {
 	if t := e.GetEventTime(); t != nil {
 		at = t.AsTime()
 	}
-	record := store.Record{User: e.GetUserId(), Received: e.GetEventTime() == nil, Event: store.Event{
-		ID: e.GetEventId(), Item: e.GetItemId(), Type: eventType(e.GetEventType()), Time: at.UTC(), Value: value(e.Value),
-	}}
+	record := store.Record{User: e.GetUserId(), Received: e.GetEventTime() == nil,
+		Event: store.Event{
+			ID: e.GetEventId(), Item: e.GetItemId(), Type: eventType(e.GetEventType()),
+			Time: at.UTC(), Value: value(e.Value),
+		}}
 	if record.Event.ID == "" {
 		record.Event.ID = derivedEventID(record)
 	}

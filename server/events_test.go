@@ -42,21 +42,29 @@ func TestObserveIsIdempotent(t *testing.T) {
 		event *pb.Event
 		want  *pb.ObserveResponse
 	}{
-		{"first", withID("a", "ann", 1), &pb.ObserveResponse{Disposition: applied, UserRevision: 1}},
-		{"second", withID("b", "ann", 1), &pb.ObserveResponse{Disposition: applied, UserRevision: 2}},
-		{"first again", withID("a", "ann", 1), &pb.ObserveResponse{Disposition: duplicate, UserRevision: 1}},
-		{"same id of another user", withID("a", "bob", 1), &pb.ObserveResponse{Disposition: applied, UserRevision: 1}},
+		{"first", withID("a", "ann", 1),
+			&pb.ObserveResponse{Disposition: applied, UserRevision: 1}},
+		{"second", withID("b", "ann", 1),
+			&pb.ObserveResponse{Disposition: applied, UserRevision: 2}},
+		{"first again", withID("a", "ann", 1),
+			&pb.ObserveResponse{Disposition: duplicate, UserRevision: 1}},
+		{"same id of another user", withID("a", "bob", 1),
+			&pb.ObserveResponse{Disposition: applied, UserRevision: 1}},
 		{"no id, with time", timed, &pb.ObserveResponse{Disposition: applied, UserRevision: 3}},
-		{"no id, with time, again", timed, &pb.ObserveResponse{Disposition: duplicate, UserRevision: 3}},
-		{"no id, no time", newEvent("ann", 2), &pb.ObserveResponse{Disposition: applied, UserRevision: 4}},
-		{"no id, no time, again: a new event", newEvent("ann", 2), &pb.ObserveResponse{Disposition: applied, UserRevision: 5}},
+		{"no id, with time, again", timed,
+			&pb.ObserveResponse{Disposition: duplicate, UserRevision: 3}},
+		{"no id, no time", newEvent("ann", 2),
+			&pb.ObserveResponse{Disposition: applied, UserRevision: 4}},
+		{"no id, no time, again: a new event", newEvent("ann", 2),
+			&pb.ObserveResponse{Disposition: applied, UserRevision: 5}},
 	} {
 		if d := cmp.Diff(tt.want, ts.observe(t, tt.event), protocmp.Transform()); d != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, d)
 		}
 	}
 	_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: withID("a", "ann", 7)})
-	if d := cmp.Diff(problem{Code: codes.AlreadyExists, Reason: "EVENT_ID_CONFLICT"}, problemOf(t, err)); d != "" {
+	if d := cmp.Diff(problem{Code: codes.AlreadyExists, Reason: "EVENT_ID_CONFLICT"},
+		problemOf(t, err)); d != "" {
 		t.Errorf("same id, other item (-want +got):\n%s", d)
 	}
 }
@@ -74,10 +82,12 @@ func TestRepeatWithoutTimeIsADuplicate(t *testing.T) {
 	if first.GetDisposition() != applied {
 		t.Fatalf("first: %v", first)
 	}
-	if got := ts.observe(t, timeless()); got.GetDisposition() != duplicate || got.GetUserRevision() != 1 {
+	if got := ts.observe(t, timeless()); got.GetDisposition() != duplicate ||
+		got.GetUserRevision() != 1 {
 		t.Errorf("Observe again: %v", got)
 	}
-	batch, err := ts.events.BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: []*pb.Event{timeless(), timeless()}})
+	batch, err := ts.events.BatchObserve(ctx(t),
+		&pb.BatchObserveRequest{Events: []*pb.Event{timeless(), timeless()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,21 +105,25 @@ func TestRepeatWithoutTimeIsADuplicate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x := ack.GetExceptions(); ack.GetAckedSequence() != 1 || len(x) != 1 || x[0].GetResult().GetDisposition() != duplicate {
+	if x := ack.GetExceptions(); ack.GetAckedSequence() != 1 || len(x) != 1 ||
+		x[0].GetResult().GetDisposition() != duplicate {
 		t.Errorf("StreamObserve again: %v", ack)
 	}
 	other := timeless()
 	other.ItemId = newEvent("ann", 2).GetItemId()
 	_, err = ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: other})
-	if d := cmp.Diff(problem{Code: codes.AlreadyExists, Reason: "EVENT_ID_CONFLICT"}, problemOf(t, err)); d != "" {
+	if d := cmp.Diff(problem{Code: codes.AlreadyExists, Reason: "EVENT_ID_CONFLICT"},
+		problemOf(t, err)); d != "" {
 		t.Errorf("same id, other item (-want +got):\n%s", d)
 	}
 }
 
 func TestDerivedEventID(t *testing.T) {
-	base := store.Record{User: "ab", Event: store.Event{Item: "c", Type: "like", Time: testNow, Value: 1}}
+	base := store.Record{User: "ab",
+		Event: store.Event{Item: "c", Type: "like", Time: testNow, Value: 1}}
 	id := derivedEventID(base)
-	if len(id) > maxEventIDBytes || !strings.HasPrefix(id, "derived:") || id != derivedEventID(base) {
+	if len(id) > maxEventIDBytes || !strings.HasPrefix(id, "derived:") ||
+		id != derivedEventID(base) {
 		t.Errorf("id %q", id)
 	}
 	for name, change := range map[string]func(*store.Record){
@@ -148,13 +162,16 @@ func TestBatchObserve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conflict := &pb.EventResult{Disposition: refused, Error: &pb.EventError{Code: int32(codes.AlreadyExists), Reason: "EVENT_ID_CONFLICT",
-		Message: "event_id is in use for another event of this user"}}
+	conflict := &pb.EventResult{Disposition: refused,
+		Error: &pb.EventError{Code: int32(codes.AlreadyExists), Reason: "EVENT_ID_CONFLICT",
+			Message: "event_id is in use for another event of this user"}}
 	want := &pb.BatchObserveResponse{Results: []*pb.EventResult{
 		{Disposition: applied, UserRevision: 2},
 		conflict,
-		{Disposition: refused, Error: &pb.EventError{Code: int32(codes.InvalidArgument), Reason: "INVALID_FIELD", Field: "value",
-			Message: "value must be a number from -1000 to 1000"}},
+		{Disposition: refused,
+			Error: &pb.EventError{Code: int32(codes.InvalidArgument), Reason: "INVALID_FIELD",
+				Field:   "value",
+				Message: "value must be a number from -1000 to 1000"}},
 		{Disposition: duplicate, UserRevision: 1},
 		conflict,
 		{Disposition: pending, UserRevision: 1},
@@ -176,20 +193,25 @@ func TestBatchObserve(t *testing.T) {
 func TestDamagedHistory(t *testing.T) {
 	hooked := &hookedStore{Store: memory.New()}
 	hooked.AppendFunc = func(c context.Context, records []store.Record) ([]store.Result, error) {
-		if bad := slices.IndexFunc(records, func(r store.Record) bool { return r.User == "damaged" }); bad >= 0 {
-			return nil, &store.CorruptError{Index: bad, Err: fmt.Errorf("%w: checksum", store.ErrCorrupt)}
+		if bad := slices.IndexFunc(records,
+			func(r store.Record) bool { return r.User == "damaged" }); bad >= 0 {
+			return nil,
+				&store.CorruptError{Index: bad, Err: fmt.Errorf("%w: checksum", store.ErrCorrupt)}
 		}
 		return hooked.Store.Append(c, records)
 	}
 	ts := start(t, setup{store: hooked})
-	batch := []*pb.Event{newEvent("ann", 1), newEvent("damaged", 1), newEvent("bob", 1), newEvent("damaged", 2), newEvent("ann", 2)}
-	lost := &pb.EventResult{Disposition: refused, Error: &pb.EventError{Code: int32(codes.DataLoss), Reason: "STORE_CORRUPT",
-		Message: "the stored history of this user is damaged"}}
+	batch := []*pb.Event{newEvent("ann", 1), newEvent("damaged", 1), newEvent("bob", 1),
+		newEvent("damaged", 2), newEvent("ann", 2)}
+	lost := &pb.EventResult{Disposition: refused,
+		Error: &pb.EventError{Code: int32(codes.DataLoss), Reason: "STORE_CORRUPT",
+			Message: "the stored history of this user is damaged"}}
 	resp, err := ts.events.BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: batch})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []*pb.EventResult{{Disposition: applied, UserRevision: 1}, lost, {Disposition: applied, UserRevision: 1}, lost,
+	want := []*pb.EventResult{{Disposition: applied, UserRevision: 1}, lost,
+		{Disposition: applied, UserRevision: 1}, lost,
 		{Disposition: applied, UserRevision: 2}}
 	if d := cmp.Diff(want, resp.GetResults(), protocmp.Transform()); d != "" {
 		t.Errorf("batch (-want +got):\n%s", d)
@@ -203,11 +225,14 @@ func TestDamagedHistory(t *testing.T) {
 	}
 	got := s.rest(t)
 	exceptions := []*pb.StreamEventResult{{Sequence: 2, Result: lost}, {Sequence: 4, Result: lost}}
-	if d := cmp.Diff(exceptions, got.exceptions, protocmp.Transform()); d != "" || got.err != nil || got.acked != 5 {
-		t.Errorf("stream acked %d, ended with %v, exceptions (-want +got):\n%s", got.acked, got.err, d)
+	if d := cmp.Diff(exceptions, got.exceptions, protocmp.Transform()); d != "" || got.err != nil ||
+		got.acked != 5 {
+		t.Errorf("stream acked %d, ended with %v, exceptions (-want +got):\n%s", got.acked, got.err,
+			d)
 	}
 	_, err = ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("damaged", 3)})
-	if d := cmp.Diff(problem{Code: codes.DataLoss, Reason: "STORE_CORRUPT"}, problemOf(t, err)); d != "" {
+	if d := cmp.Diff(problem{Code: codes.DataLoss, Reason: "STORE_CORRUPT"},
+		problemOf(t, err)); d != "" {
 		t.Errorf("single (-want +got):\n%s", d)
 	}
 	if n := strings.Count(ts.logs.String(), "history is damaged"); n != 4 {
@@ -229,13 +254,18 @@ func TestStoreFailures(t *testing.T) {
 		{store.ErrClosed, problem{Code: codes.Unavailable, Reason: "STORE_CLOSED", Retry: true}},
 		{errors.New("user ann: disk on fire"), problem{Code: codes.Internal, Reason: "INTERNAL"}},
 	} {
-		hooked.AppendFunc = func(context.Context, []store.Record) ([]store.Result, error) { return nil, tt.err }
+		hooked.AppendFunc = func(context.Context, []store.Record) ([]store.Result,
+			error) {
+			return nil, tt.err
+		}
 		_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("ann", 1)})
-		_, errBatch := ts.events.BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: []*pb.Event{newEvent("ann", 1)}})
+		_, errBatch := ts.events.BatchObserve(ctx(t),
+			&pb.BatchObserveRequest{Events: []*pb.Event{newEvent("ann", 1)}})
 		s := openStream(t, ts)
 		s.send(t, 1, newEvent("ann", 1))
 		_, errStream := s.Recv()
-		for name, err := range map[string]error{"Observe": err, "BatchObserve": errBatch, "StreamObserve": errStream} {
+		for name, err := range map[string]error{"Observe": err, "BatchObserve": errBatch,
+			"StreamObserve": errStream} {
 			if d := cmp.Diff(tt.want, problemOf(t, err)); d != "" {
 				t.Errorf("%s, store says %q (-want +got):\n%s", name, tt.err, d)
 			}
@@ -246,17 +276,23 @@ func TestStoreFailures(t *testing.T) {
 	hooked.AppendFunc = func(context.Context, []store.Record) ([]store.Result, error) {
 		return nil, fmt.Errorf("%w: a rule that only the store has", store.ErrInvalid)
 	}
-	if _, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("ann", 1)}); problemOf(t, err).Code != codes.InvalidArgument {
+	if _, err := ts.events.Observe(ctx(t),
+		&pb.ObserveRequest{Event: newEvent("ann",
+			1)}); problemOf(t, err).Code != codes.InvalidArgument {
 		t.Errorf("refused by the store: %v, want InvalidArgument", err)
 	}
 	if !strings.Contains(ts.logs.String(), "a rule that only the store has") {
 		t.Error("the log does not say that the store refused an event")
 	}
 	hooked.AppendFunc = nil
-	hooked.ReadFunc = func(context.Context, string, uint64, func(uint64, store.Event) error) error { return store.ErrCorrupt }
+	hooked.ReadFunc = func(context.Context, string, uint64,
+		func(uint64, store.Event) error) error {
+		return store.ErrCorrupt
+	}
 	ts.observe(t, newEvent("ann", 1))
 	_, err := ts.recommend.Recommend(ctx(t), forUser("ann"))
-	if d := cmp.Diff(problem{Code: codes.DataLoss, Reason: "STORE_CORRUPT"}, problemOf(t, err)); d != "" {
+	if d := cmp.Diff(problem{Code: codes.DataLoss, Reason: "STORE_CORRUPT"},
+		problemOf(t, err)); d != "" {
 		t.Errorf("damaged history (-want +got):\n%s", d)
 	}
 	hooked.ReadFunc = nil
@@ -281,7 +317,8 @@ func TestUsers(t *testing.T) {
 		t.Errorf("uncertainty after two events is %v, want between 0 and 1", u.GetUncertainty())
 	}
 	u.Uncertainty = 0
-	want := &pb.User{UserId: "ann", Revision: 3, EventCount: 3, PendingEventCount: 1, FirstEventTime: first.EventTime, LastEventTime: last.EventTime}
+	want := &pb.User{UserId: "ann", Revision: 3, EventCount: 3, PendingEventCount: 1,
+		FirstEventTime: first.EventTime, LastEventTime: last.EventTime}
 	if d := cmp.Diff(want, u, protocmp.Transform()); d != "" {
 		t.Errorf("user (-want +got):\n%s", d)
 	}
@@ -299,10 +336,12 @@ func TestUsers(t *testing.T) {
 	if d := cmp.Diff(notFound, problemOf(t, err)); d != "" {
 		t.Errorf("DeleteUser of an erased user (-want +got):\n%s", d)
 	}
-	if _, err = ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "ann", AllowMissing: true}); err != nil {
+	if _, err = ts.users.DeleteUser(ctx(t),
+		&pb.DeleteUserRequest{UserId: "ann", AllowMissing: true}); err != nil {
 		t.Errorf("DeleteUser with allow_missing: %v", err)
 	}
-	if got := ts.ask(t, forUser("ann")); got.GetUserRevision() != 0 || got.GetDegradations()[0] != pb.Degradation_DEGRADATION_UNKNOWN_USER {
+	if got := ts.ask(t, forUser("ann")); got.GetUserRevision() != 0 ||
+		got.GetDegradations()[0] != pb.Degradation_DEGRADATION_UNKNOWN_USER {
 		t.Errorf("an erased user is not unknown: %v", got)
 	}
 	if got := ts.observe(t, first); got.GetUserRevision() != 1 || got.GetDisposition() != applied {

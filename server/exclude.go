@@ -90,7 +90,9 @@ func (sc *scratch) skipAllBut(among []int32) *ranking.Set {
 
 // popular appends the n most popular items that are not in skip and, unless among is nil, stand in
 // it. The score is the share of the training users. among may come back in another order.
-func popular(m *model.Model, dst []ranking.Scored, n int, skip *ranking.Set, among []int32) []ranking.Scored {
+func popular(
+	m *model.Model, dst []ranking.Scored, n int, skip *ranking.Set, among []int32,
+) []ranking.Scored {
 	candidates := m.Popular()
 	if among != nil {
 		ranking.Sort(among, m.Degree)

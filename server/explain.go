@@ -16,7 +16,9 @@ import (
 
 // explain says of each of the results what the n items of the history are that contributed most to
 // its score.
-func (s *Server) explain(m *model.Model, n int, subj subject, top []ranking.Scored) []*pb.Explanation {
+func (s *Server) explain(
+	m *model.Model, n int, subj subject, top []ranking.Scored,
+) []*pb.Explanation {
 	t := subj.tail
 	if t == nil {
 		t = state.NewTail(m, 0)
@@ -60,7 +62,9 @@ func groupByItem(h model.History) []itemEvents {
 
 // explanation makes the message for result i: the n largest contributions, ties to the item that
 // came first.
-func explanation(m *model.Model, n int, x *model.Explanation, i int, groups []itemEvents, timed bool) *pb.Explanation {
+func explanation(
+	m *model.Model, n int, x *model.Explanation, i int, groups []itemEvents, timed bool,
+) *pb.Explanation {
 	sums, order := make([]float64, len(groups)), make([]int, len(groups))
 	for g := range groups {
 		order[g] = g
@@ -68,11 +72,13 @@ func explanation(m *model.Model, n int, x *model.Explanation, i int, groups []it
 			sums[g] += x.Events[i*x.Length+s]
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(math.Abs(sums[b]), math.Abs(sums[a])) })
+	slices.SortStableFunc(order,
+		func(a, b int) int { return cmp.Compare(math.Abs(sums[b]), math.Abs(sums[a])) })
 	n = min(n, len(order))
 	out := &pb.Explanation{Base: x.Base[i], Remainder: x.Earlier[i]}
 	for _, g := range order[:n] {
-		c := &pb.Contribution{ItemId: m.ItemID(groups[g].item), Events: int32(len(groups[g].events)), Contribution: sums[g]}
+		c := &pb.Contribution{ItemId: m.ItemID(groups[g].item),
+			Events: int32(len(groups[g].events)), Contribution: sums[g]}
 		if timed {
 			c.EventTime = timestamppb.New(time.Unix(groups[g].newest, 0))
 		}

@@ -33,7 +33,8 @@ func checkExplanation(t *testing.T, r *pb.ScoredItem, contributions int) {
 	sum := x.GetBase() + x.GetRemainder()
 	for i, c := range x.GetContributions() {
 		sum += c.GetContribution()
-		if before := x.GetContributions()[max(i-1, 0)]; math.Abs(c.GetContribution()) > math.Abs(before.GetContribution()) {
+		if before := x.GetContributions()[max(i-1,
+			0)]; math.Abs(c.GetContribution()) > math.Abs(before.GetContribution()) {
 			t.Errorf("%s: contribution %d is larger than the one before", r.GetItemId(), i)
 		}
 	}
@@ -41,7 +42,8 @@ func checkExplanation(t *testing.T, r *pb.ScoredItem, contributions int) {
 		t.Errorf("%s: the parts add up to %v, the score is %v", r.GetItemId(), sum, r.GetScore())
 	}
 	if len(x.GetContributions()) != contributions {
-		t.Errorf("%s: %d contributions, want %d", r.GetItemId(), len(x.GetContributions()), contributions)
+		t.Errorf("%s: %d contributions, want %d", r.GetItemId(), len(x.GetContributions()),
+			contributions)
 	}
 }
 
@@ -73,9 +75,11 @@ func TestExplain(t *testing.T) {
 			x := ts.ask(t, explaining(forUser("ann"), 50)).GetItems()[0].GetExplanation()
 			events := map[string]string{}
 			for _, c := range x.GetContributions() {
-				events[c.GetItemId()] = fmt.Sprint(c.GetEvents(), " ", c.GetEventTime().AsTime().Format("15:04"))
+				events[c.GetItemId()] = fmt.Sprint(c.GetEvents(), " ",
+					c.GetEventTime().AsTime().Format("15:04"))
 			}
-			want := map[string]string{item(4): "2 05:00", item(9): "1 03:00", item(20): "1 04:00", item(25): "1 06:00"}
+			want := map[string]string{item(4): "2 05:00", item(9): "1 03:00", item(20): "1 04:00",
+				item(25): "1 06:00"}
 			if d := cmp.Diff(want, events); d != "" {
 				t.Errorf("events and times (-want +got):\n%s", d)
 			}
@@ -90,7 +94,8 @@ func TestExplain(t *testing.T) {
 				}
 			}
 			// Nothing to explain.
-			if r := ts.ask(t, explaining(forUser("nobody"), 5)).GetItems()[0]; r.GetExplanation() != nil {
+			if r := ts.ask(t,
+				explaining(forUser("nobody"), 5)).GetItems()[0]; r.GetExplanation() != nil {
 				t.Errorf("a popular item has the explanation %v", r.GetExplanation())
 			}
 		})
@@ -126,7 +131,8 @@ func TestExplainLongHistory(t *testing.T) {
 		checkExplanation(t, r, 20)
 		for _, c := range r.GetExplanation().GetContributions() {
 			if c.GetEvents() != state.TailEvents/20 {
-				t.Errorf("%d events on %s, want %d", c.GetEvents(), c.GetItemId(), state.TailEvents/20)
+				t.Errorf("%d events on %s, want %d", c.GetEvents(), c.GetItemId(),
+					state.TailEvents/20)
 			}
 		}
 	}

@@ -19,12 +19,14 @@ func (s *Server) rank(
 	var err error
 	switch strategy := x.GetStrategy().(type) {
 	case *pb.Exploration_Thompson_:
-		l.Source, l.ExplorationSeed = pb.ResultSource_RESULT_SOURCE_EXPLORATION, strategy.Thompson.GetSeed()
+		l.Source = pb.ResultSource_RESULT_SOURCE_EXPLORATION
+		l.ExplorationSeed = strategy.Thompson.GetSeed()
 		for l.ExplorationSeed == 0 {
 			l.ExplorationSeed = rand.Uint64()
 		}
 		c.Query = sc.drawn(m.Rank())
-		m.SampleTo(c.Query, sc.query, sc.variance, orOne(strategy.Thompson.Scale), l.ExplorationSeed)
+		m.SampleTo(c.Query, sc.query, sc.variance, orOne(strategy.Thompson.Scale),
+			l.ExplorationSeed)
 		if err = s.batcher.TopN(c); err == nil {
 			rescore(m, c.Top, sc.query)
 		}

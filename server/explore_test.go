@@ -16,23 +16,29 @@ import (
 )
 
 func thompson(seed uint64, scale float64) *pb.Exploration {
-	return &pb.Exploration{Strategy: &pb.Exploration_Thompson_{Thompson: &pb.Exploration_Thompson{Seed: seed, Scale: &scale}}}
+	return &pb.Exploration{Strategy: &pb.Exploration_Thompson_{
+		Thompson: &pb.Exploration_Thompson{Seed: seed, Scale: &scale},
+	}}
 }
 
 func upperConfidence(beta float64) *pb.Exploration {
-	return &pb.Exploration{Strategy: &pb.Exploration_UpperConfidence_{UpperConfidence: &pb.Exploration_UpperConfidence{Beta: &beta}}}
+	return &pb.Exploration{Strategy: &pb.Exploration_UpperConfidence_{
+		UpperConfidence: &pb.Exploration_UpperConfidence{Beta: &beta},
+	}}
 }
 
 // startLearned is start with a model of learned dynamics.
 func startLearned(t *testing.T, deviation bool) *testServer {
 	t.Helper()
-	return start(t, setup{open: func() (*model.Model, error) { return newLearnedModel(t, 1, deviation), nil }})
+	return start(t,
+		setup{open: func() (*model.Model, error) { return newLearnedModel(t, 1, deviation), nil }})
 }
 
 // startTastes is start with a model that tells uncertainty.
 func startTastes(t *testing.T) *testServer {
 	t.Helper()
-	return start(t, setup{open: func() (*model.Model, error) { return servertest.NewTastesModel(t), nil }})
+	return start(t,
+		setup{open: func() (*model.Model, error) { return servertest.NewTastesModel(t), nil }})
 }
 
 func exploring(req *pb.RecommendRequest, x *pb.Exploration, size int) *pb.RecommendRequest {
@@ -54,8 +60,10 @@ func TestUncertainty(t *testing.T) {
 		} else {
 			last = u
 		}
-		if user, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"}); err != nil || user.GetUser().GetUncertainty() != last {
-			t.Errorf("GetUser says %v, %v; Recommend %v", user.GetUser().GetUncertainty(), err, last)
+		if user, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"}); err != nil ||
+			user.GetUser().GetUncertainty() != last {
+			t.Errorf("GetUser says %v, %v; Recommend %v", user.GetUser().GetUncertainty(), err,
+				last)
 		}
 		for _, r := range got.GetItems() {
 			if !(r.GetScoreStddev() > 0) {
@@ -69,23 +77,27 @@ func TestUncertainty(t *testing.T) {
 	constant.observe(t, newEvent("ann", 3))
 	for _, user := range []string{"ann", "nobody"} {
 		if got := constant.ask(t, forUser(user)); got.Uncertainty != nil {
-			t.Errorf("a model that does not tell users apart gives %s the uncertainty %v", user, got.GetUncertainty())
+			t.Errorf("a model that does not tell users apart gives %s the uncertainty %v", user,
+				got.GetUncertainty())
 		}
 	}
 	if got := constant.ask(t, forUser("ann")).GetItems()[0]; got.ScoreStddev == nil {
 		t.Error("a model that does not tell users apart gives no score_stddev")
 	}
 	// Without deviation, or without learned dynamics, nothing is said.
-	for name, ts := range map[string]*testServer{"bands alone": startLearned(t, false), "paper": start(t, setup{})} {
+	for name, ts := range map[string]*testServer{"bands alone": startLearned(t, false),
+		"paper": start(t, setup{})} {
 		got := ts.ask(t, forHistory(1, 2))
 		if got.Uncertainty != nil || got.GetItems()[0].ScoreStddev != nil {
-			t.Errorf("%s: uncertainty %v and score_stddev %v, want none", name, got.Uncertainty, got.GetItems()[0].ScoreStddev)
+			t.Errorf("%s: uncertainty %v and score_stddev %v, want none", name, got.Uncertainty,
+				got.GetItems()[0].ScoreStddev)
 		}
 	}
 }
 
 func TestExplorationNeedsVariance(t *testing.T) {
-	for name, ts := range map[string]*testServer{"bands alone": startLearned(t, false), "paper": start(t, setup{})} {
+	for name, ts := range map[string]*testServer{"bands alone": startLearned(t, false),
+		"paper": start(t, setup{})} {
 		for _, x := range []*pb.Exploration{thompson(1, 1), upperConfidence(1)} {
 			_, err := ts.recommend.Recommend(ctx(t), exploring(forHistory(1), x, 5))
 			want := problem{Code: codes.FailedPrecondition, Reason: "NO_UNCERTAINTY"}
@@ -114,37 +126,46 @@ func TestThompson(t *testing.T) {
 		if r.GetSource() != pb.ResultSource_RESULT_SOURCE_EXPLORATION {
 			t.Errorf("source of %s is %v", r.GetItemId(), r.GetSource())
 		}
-		if want := mean[r.GetItemId()]; r.GetScore() != want.GetScore() || r.GetScoreStddev() != want.GetScoreStddev() {
-			t.Errorf("%s has %v ± %v, without exploration %v ± %v", r.GetItemId(), r.GetScore(), r.GetScoreStddev(), want.GetScore(), want.GetScoreStddev())
+		if want := mean[r.GetItemId()]; r.GetScore() != want.GetScore() ||
+			r.GetScoreStddev() != want.GetScoreStddev() {
+			t.Errorf("%s has %v ± %v, without exploration %v ± %v", r.GetItemId(), r.GetScore(),
+				r.GetScoreStddev(), want.GetScore(), want.GetScoreStddev())
 		}
 	}
-	if d := cmp.Diff(first, ts.ask(t, exploring(forUser("ann"), thompson(7, 1), testItems)), protocmp.Transform()); d != "" {
+	if d := cmp.Diff(first, ts.ask(t, exploring(forUser("ann"), thompson(7, 1), testItems)),
+		protocmp.Transform()); d != "" {
 		t.Errorf("equal seeds, other answer:\n%s", d)
 	}
-	if cmp.Equal(itemIDs(first), itemIDs(ts.ask(t, exploring(forUser("ann"), thompson(8, 50), testItems)))) {
+	if cmp.Equal(itemIDs(first),
+		itemIDs(ts.ask(t, exploring(forUser("ann"), thompson(8, 50), testItems)))) {
 		t.Error("other seed, same order of all items")
 	}
-	if d := cmp.Diff(itemIDs(plain), itemIDs(ts.ask(t, exploring(forUser("ann"), thompson(7, 0), testItems)))); d != "" {
+	if d := cmp.Diff(itemIDs(plain),
+		itemIDs(ts.ask(t, exploring(forUser("ann"), thompson(7, 0), testItems)))); d != "" {
 		t.Errorf("scale 0 (-plain +explored):\n%s", d)
 	}
 	drawn := ts.ask(t, exploring(forUser("ann"), thompson(0, 1), testItems))
-	again := ts.ask(t, exploring(forUser("ann"), thompson(drawn.GetExplorationSeed(), 1), testItems))
+	again := ts.ask(t,
+		exploring(forUser("ann"), thompson(drawn.GetExplorationSeed(), 1), testItems))
 	if drawn.GetExplorationSeed() == 0 || !cmp.Equal(drawn, again, protocmp.Transform()) {
-		t.Errorf("the answer to seed 0 cannot be had again with the seed %d that it names", drawn.GetExplorationSeed())
+		t.Errorf("the answer to seed 0 cannot be had again with the seed %d that it names",
+			drawn.GetExplorationSeed())
 	}
 }
 
 func TestUpperConfidence(t *testing.T) {
 	ts := startLearned(t, true)
 	for _, beta := range []float64{0, 1, 100} {
-		got := ts.ask(t, exploring(forHistory(4, 9, 20), upperConfidence(beta), testItems)).GetItems()
+		got := ts.ask(t,
+			exploring(forHistory(4, 9, 20), upperConfidence(beta), testItems)).GetItems()
 		bound := func(r *pb.ScoredItem) float64 { return r.GetScore() + beta*r.GetScoreStddev() }
 		if len(got) != testItems-3 {
 			t.Errorf("%d items, want %d", len(got), testItems-3)
 		}
 		for i := 1; i < len(got); i++ {
 			if slack := 1e-6 * math.Abs(bound(got[i])); bound(got[i]) > bound(got[i-1])+slack {
-				t.Errorf("β = %v: place %d has the bound %v, place %d has %v", beta, i, bound(got[i-1]), i+1, bound(got[i]))
+				t.Errorf("β = %v: place %d has the bound %v, place %d has %v", beta, i,
+					bound(got[i-1]), i+1, bound(got[i]))
 			}
 		}
 		few := ts.ask(t, exploring(forHistory(4, 9, 20), upperConfidence(beta), 5)).GetItems()
@@ -162,7 +183,8 @@ func TestExploreUnknownUser(t *testing.T) {
 	if cmp.Equal(itemIDs(one), itemIDs(two)) {
 		t.Error("two draws for an unknown user are in the same order")
 	}
-	if !slices.Equal(one.GetDegradations(), []pb.Degradation{pb.Degradation_DEGRADATION_UNKNOWN_USER}) || one.GetUncertainty() != 1 {
+	if !slices.Equal(one.GetDegradations(),
+		[]pb.Degradation{pb.Degradation_DEGRADATION_UNKNOWN_USER}) || one.GetUncertainty() != 1 {
 		t.Errorf("degradations %v, uncertainty %v", one.GetDegradations(), one.GetUncertainty())
 	}
 	req := exploring(forUser("nobody"), upperConfidence(1), 3)
@@ -176,7 +198,8 @@ func TestExploreUnknownUser(t *testing.T) {
 	weightless := newEvent("bob", 3)
 	weightless.Value = proto.Float64(0)
 	ts.observe(t, weightless)
-	if got := ts.ask(t, exploring(forUser("bob"), thompson(1, 1), 3)); len(got.GetItems()) != 3 || got.GetUncertainty() != 1 {
+	if got := ts.ask(t, exploring(forUser("bob"), thompson(1, 1), 3)); len(got.GetItems()) != 3 ||
+		got.GetUncertainty() != 1 {
 		t.Errorf("a user without usable history gets %v", got)
 	}
 }

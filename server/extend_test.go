@@ -68,20 +68,25 @@ func TestNewItemsJoin(t *testing.T) {
 			ts := start(t, setup{config: extending, open: open})
 			first := ts.observe(t, &pb.Event{UserId: "u0", ItemId: novelty})
 			if first.GetDisposition() != pb.EventDisposition_EVENT_DISPOSITION_PENDING_ITEM {
-				t.Fatalf("disposition %v of the first event on a new item, want PENDING_ITEM", first.GetDisposition())
+				t.Fatalf("disposition %v of the first event on a new item, want PENDING_ITEM",
+					first.GetDisposition())
 			}
 			ts.showNovelty(t, 5)
 			ts.awaitExtension(t, knows(novelty))
 
 			again := ts.observe(t, &pb.Event{UserId: "u9", ItemId: novelty, EventId: "again"})
 			if again.GetDisposition() != pb.EventDisposition_EVENT_DISPOSITION_APPLIED {
-				t.Errorf("disposition %v of an event on an item that the model was extended by, want APPLIED", again.GetDisposition())
+				t.Errorf(
+					"disposition %v of an event on an item that the model was extended by, want "+
+						"APPLIED", again.GetDisposition())
 			}
 			user, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "u0"})
 			if err != nil || user.GetUser().GetPendingEventCount() != 0 {
-				t.Errorf("%d pending events, %v; want none", user.GetUser().GetPendingEventCount(), err)
+				t.Errorf("%d pending events, %v; want none", user.GetUser().GetPendingEventCount(),
+					err)
 			}
-			if ids := itemIDs(ts.ask(t, page(forHistory(0, 1, 2), 100))); !slices.Contains(ids, novelty) {
+			if ids := itemIDs(ts.ask(t, page(forHistory(0, 1, 2), 100))); !slices.Contains(ids,
+				novelty) {
 				t.Errorf("the new item is not among the recommendations %v", ids)
 			}
 			if ids := itemIDs(ts.ask(t, page(forUser("u0"), 100))); slices.Contains(ids, novelty) {
@@ -90,8 +95,10 @@ func TestNewItemsJoin(t *testing.T) {
 			req := forHistory(0, 1, 2)
 			req.Filter = &pb.ItemFilter{AllowItemIds: []string{novelty}}
 			resp := ts.ask(t, req)
-			if diff := cmp.Diff([]string{novelty}, itemIDs(resp)); diff != "" || len(resp.GetUnknownItemIds()) != 0 {
-				t.Errorf("only the new item was allowed; unknown %v (-want +got):\n%s", resp.GetUnknownItemIds(), diff)
+			if diff := cmp.Diff([]string{novelty}, itemIDs(resp)); diff != "" ||
+				len(resp.GetUnknownItemIds()) != 0 {
+				t.Errorf("only the new item was allowed; unknown %v (-want +got):\n%s",
+					resp.GetUnknownItemIds(), diff)
 			}
 			if !strings.Contains(resp.GetModelVersion(), "+") {
 				t.Errorf("model version %q of an extended model", resp.GetModelVersion())
@@ -111,7 +118,8 @@ func TestWaitingEventsJoinStates(t *testing.T) {
 	}
 	h.Entries = append(h.Entries, &pb.HistoryEntry{ItemId: novelty})
 	var want, got *pb.RecommendResponse
-	for deadline := time.Now().Add(20 * time.Second); ; { // until no extension comes between the two
+	// until no extension comes between the two
+	for deadline := time.Now().Add(20 * time.Second); ; {
 		want = ts.ask(t, &pb.RecommendRequest{Subject: &pb.RecommendRequest_History{History: h}})
 		got = ts.ask(t, forUser("u0"))
 		if got.GetModelVersion() == want.GetModelVersion() {
@@ -128,7 +136,8 @@ func TestWaitingEventsJoinStates(t *testing.T) {
 		return s
 	}
 	if !cmp.Equal(itemIDs(got), itemIDs(want)) || !cmp.Equal(scores(got), scores(want)) {
-		t.Errorf("user: %v %v\ninline history: %v %v", itemIDs(got), scores(got), itemIDs(want), scores(want))
+		t.Errorf("user: %v %v\ninline history: %v %v", itemIDs(got), scores(got), itemIDs(want),
+			scores(want))
 	}
 }
 
@@ -141,9 +150,11 @@ func TestExtensionAfterRestartAndReload(t *testing.T) {
 	ts.shutdown(t)
 
 	var seed atomic.Uint64
-	ts = start(t, setup{store: st, config: func(c *Config) { c.ExtendEvery = time.Hour }, open: func() (*model.Model, error) {
-		return newModel(t, seed.Add(1)), nil
-	}})
+	ts = start(t,
+		setup{store: st, config: func(c *Config) { c.ExtendEvery = time.Hour },
+			open: func() (*model.Model, error) {
+				return newModel(t, seed.Add(1)), nil
+			}})
 	ts.awaitExtension(t, knows(novelty))
 	l := ts.models.Acquire()
 	before := l.Base().Version()
@@ -151,7 +162,8 @@ func TestExtensionAfterRestartAndReload(t *testing.T) {
 	if err := ts.Reload(ctx(t)); err != nil {
 		t.Fatal(err)
 	}
-	ts.awaitExtension(t, func(m *model.Model) bool { return m.Base().Version() != before && knows(novelty)(m) })
+	ts.awaitExtension(t,
+		func(m *model.Model) bool { return m.Base().Version() != before && knows(novelty)(m) })
 }
 
 // An erased user is no evidence any more.
@@ -211,8 +223,10 @@ func TestExtensionMetrics(t *testing.T) {
 	ts.awaitExtension(t, knows(novelty))
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(2 * time.Millisecond) {
 		_, text := ts.get(t, "/metrics")
-		if strings.Contains(text, "gsimc_extended_items 1\n") && strings.Contains(text, "gsimc_new_items 1\n") &&
-			strings.Contains(text, "gsimc_extension_seconds_count") && strings.Contains(text, fmt.Sprintf("gsimc_model_items %d\n", testItems+1)) {
+		if strings.Contains(text, "gsimc_extended_items 1\n") &&
+			strings.Contains(text, "gsimc_new_items 1\n") &&
+			strings.Contains(text, "gsimc_extension_seconds_count") &&
+			strings.Contains(text, fmt.Sprintf("gsimc_model_items %d\n", testItems+1)) {
 			return
 		}
 		if time.Now().After(deadline) {

@@ -26,7 +26,9 @@ func TestExtensionDoesNotWaitForSearch(t *testing.T) {
 		}
 	}
 	var seed atomic.Uint64
-	ts := start(t, setup{store: st, config: extending, open: func() (*model.Model, error) { return newModel(t, seed.Add(1)), nil }})
+	ts := start(t,
+		setup{store: st, config: extending,
+			open: func() (*model.Model, error) { return newModel(t, seed.Add(1)), nil }})
 	ts.showNovelty(t, 3)
 	ts.awaitExtension(t, knows(novelty))
 	for round := range 2 {
@@ -34,8 +36,10 @@ func TestExtensionDoesNotWaitForSearch(t *testing.T) {
 		if err := ts.Reload(ctx(t)); err != nil {
 			t.Fatal(err)
 		}
-		ts.awaitExtension(t, func(m *model.Model) bool { return m.Base().Version() != old && knows(novelty)(m) })
-		for deadline := time.Now().Add(20 * time.Second); searches.Load() < int32(2+round); time.Sleep(time.Millisecond) {
+		ts.awaitExtension(t,
+			func(m *model.Model) bool { return m.Base().Version() != old && knows(novelty)(m) })
+		for deadline := time.Now().Add(20 * time.Second); searches.Load() < int32(
+			2+round); time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatal("the store was not searched after the reload")
 			}

@@ -17,15 +17,18 @@ var (
 	stateBytesDesc = newDesc("gsimc_user_state_bytes", "Memory of the user states in the cache.")
 	storeBytesDesc = newDesc("gsimc_store_bytes", "Space that the store uses.")
 	modelInfoDesc  = newDesc("gsimc_model_info",
-		"The serving model, as GetStatus describes it; filter is empty with learned dynamics, trained_at if it is unknown.",
+		"The serving model, as GetStatus describes it; filter is empty with learned dynamics, "+
+			"trained_at if it is unknown.",
 		"version", "graph", "dynamics", "filter", "trained_at")
 	modelItemsDesc = newDesc("gsimc_model_items",
 		"Items of the serving model, those that it was extended by included.")
-	modelRankDesc   = newDesc("gsimc_model_rank", "Rank of the serving model.")
-	modelLoadDesc   = newDesc("gsimc_model_load_timestamp_seconds", "When the serving model was loaded.")
+	modelRankDesc = newDesc("gsimc_model_rank", "Rank of the serving model.")
+	modelLoadDesc = newDesc("gsimc_model_load_timestamp_seconds",
+		"When the serving model was loaded.")
 	buildInfoDesc   = newDesc("gsimc_build_info", "The server binary.", "version")
-	storeFailedDesc = newDesc("gsimc_store_failed", "1 when the store takes no more writes until a restart.")
-	drainingDesc    = newDesc("gsimc_draining", "1 while the server shuts down.")
+	storeFailedDesc = newDesc("gsimc_store_failed",
+		"1 when the store takes no more writes until a restart.")
+	drainingDesc = newDesc("gsimc_draining", "1 while the server shuts down.")
 )
 
 func newDesc(name, help string, labels ...string) *prometheus.Desc {
@@ -34,7 +37,8 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 
 // Describe implements [prometheus.Collector].
 func (g gauges) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{statesDesc, stateBytesDesc, storeBytesDesc, storeFailedDesc, modelInfoDesc, modelItemsDesc,
+	for _, d := range []*prometheus.Desc{statesDesc, stateBytesDesc, storeBytesDesc,
+		storeFailedDesc, modelInfoDesc, modelItemsDesc,
 		modelRankDesc, modelLoadDesc, buildInfoDesc, drainingDesc} {
 		ch <- d
 	}
@@ -59,7 +63,8 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 	if l := g.s.models.Acquire(); l != nil { // nil: a scrape at the very end
 		defer l.Release()
 		m := describeModel(l)
-		gauge(modelInfoDesc, 1, m.GetVersion(), m.GetGraph(), m.GetDynamics(), m.GetFilter(), trainedAt(m))
+		gauge(modelInfoDesc, 1, m.GetVersion(), m.GetGraph(), m.GetDynamics(), m.GetFilter(),
+			trainedAt(m))
 		gauge(modelItemsDesc, float64(m.GetItemCount()))
 		gauge(modelRankDesc, float64(m.GetRank()))
 		gauge(modelLoadDesc, float64(l.Loaded().UnixMilli())/1e3)

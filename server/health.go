@@ -47,5 +47,6 @@ func (s *Server) watchStore(ctx context.Context) {
 // storeFailed says over gRPC health that events find no taker here until a restart. The other
 // services stay as they are: what is stored can still be read, and Recommend goes on.
 func (s *Server) storeFailed() {
-	s.health.SetServingStatus(pb.EventService_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_NOT_SERVING)
+	s.health.SetServingStatus(pb.EventService_ServiceDesc.ServiceName,
+		healthpb.HealthCheckResponse_NOT_SERVING)
 }

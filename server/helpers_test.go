@@ -72,7 +72,8 @@ func start(t testing.TB, su setup) *testServer {
 	cfg.DrainDelay = 0
 	cfg.ExtendEvery = 0
 	cfg.DefaultTimeout = 20 * time.Second // the race detector on a busy machine
-	cfg.Logger = slog.New(slog.NewJSONHandler(ts.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	cfg.Logger = slog.New(slog.NewJSONHandler(ts.logs,
+		&slog.HandlerOptions{Level: slog.LevelDebug}))
 	// A clock that never shows the same time twice, as events without id and time are told apart by
 	// it.
 	var mu sync.Mutex
@@ -126,7 +127,8 @@ func (ts *testServer) shutdown(t testing.TB) {
 		if err != nil {
 			t.Errorf("Serve returned %v after its context ended, want nil", err)
 		}
-	case <-time.After(30 * time.Second): // less than the deadline of the test's own calls, which would end them
+	// less than the deadline of the test's own calls, which would end them
+	case <-time.After(30 * time.Second):
 		t.Fatal("the server did not stop")
 	}
 }

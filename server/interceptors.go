@@ -26,7 +26,8 @@ var errPanic = errors.New("server: panic in a handler")
 func (s *Server) interceptors() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(s.metrics.grpc.UnaryServerInterceptor(), s.unary),
-		grpc.ChainStreamInterceptor(exceptUnknown(s.metrics.grpc.StreamServerInterceptor()), s.logStream, s.mapStream,
+		grpc.ChainStreamInterceptor(exceptUnknown(s.metrics.grpc.StreamServerInterceptor()),
+			s.logStream, s.mapStream,
 			refuseMalformedStream, s.recoverStream),
 		grpc.UnknownServiceHandler(unknownMethod),
 	}
@@ -38,7 +39,8 @@ func unknownMethod(any, grpc.ServerStream) error { return errUnknownMethod }
 // exceptUnknown keeps the calls of unknown methods from the metrics: each name that a client makes
 // up would be a series.
 func exceptUnknown(metrics grpc.StreamServerInterceptor) grpc.StreamServerInterceptor {
-	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
+		next grpc.StreamHandler) error {
 		if srv == nil { // no service, see unknownMethod
 			return next(srv, stream)
 		}
@@ -48,7 +50,9 @@ func exceptUnknown(metrics grpc.StreamServerInterceptor) grpc.StreamServerInterc
 
 // unary logs a call, gives it the default deadline if it has none, and turns its error into a
 // status.
-func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+func (s *Server) unary(
+	ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler,
+) (any, error) {
 	start := time.Now()
 	if _, set := ctx.Deadline(); !set {
 		var cancel context.CancelFunc
@@ -64,7 +68,9 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 }
 
 // guarded answers a request that could be decoded, even if its handler panics.
-func (s *Server) guarded(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (_ any, err error) {
+func (s *Server) guarded(
+	ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler,
+) (_ any, err error) {
 	if err := wire.Malformed(req); err != nil {
 		return nil, err
 	}
@@ -72,17 +78,22 @@ func (s *Server) guarded(ctx context.Context, req any, info *grpc.UnaryServerInf
 	return next(ctx, req)
 }
 
-func (s *Server) logStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+func (s *Server) logStream(
+	srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler,
+) error {
 	start := time.Now()
 	err := next(srv, stream)
 	// A stream is meant to be open for long, so its duration never makes it slow.
-	s.log.LogAttrs(stream.Context(), slog.LevelDebug, "stream", slog.String("grpc.method", info.FullMethod),
+	s.log.LogAttrs(stream.Context(), slog.LevelDebug, "stream",
+		slog.String("grpc.method", info.FullMethod),
 		slog.String("grpc.code", toStatus(err).Code().String()), durationMS(time.Since(start)))
 	return err
 }
 
 // logCall writes the access log at debug level, and slow calls at warning level.
-func (s *Server) logCall(ctx context.Context, method string, took time.Duration, err error, req any) {
+func (s *Server) logCall(
+	ctx context.Context, method string, took time.Duration, err error, req any,
+) {
 	level, msg := slog.LevelDebug, "call"
 	if took >= s.cfg.SlowRequest {
 		level, msg = slog.LevelWarn, "slow call"
@@ -90,7 +101,8 @@ func (s *Server) logCall(ctx context.Context, method string, took time.Duration,
 	if !s.log.Enabled(ctx, level) {
 		return
 	}
-	attrs := []slog.Attr{slog.String("grpc.method", method), slog.String("grpc.code", toStatus(err).Code().String()), durationMS(took)}
+	attrs := []slog.Attr{slog.String("grpc.method", method),
+		slog.String("grpc.code", toStatus(err).Code().String()), durationMS(took)}
 	if user := userOf(req); user != "" {
 		attrs = append(attrs, slog.Any("user_hash", userID{s.hasher, user}))
 	}
@@ -118,7 +130,9 @@ func userOf(req any) string {
 
 // mapStream turns errors into statuses. Streams that only wait for something to happen (health
 // Watch) end when the drain begins; StreamObserve hears of it by itself and finishes its work.
-func (s *Server) mapStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+func (s *Server) mapStream(
+	srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler,
+) error {
 	if info.FullMethod != pb.EventService_StreamObserve_FullMethodName {
 		ctx, cancel := context.WithCancel(stream.Context())
 		defer cancel()
@@ -141,7 +155,9 @@ type contextStream struct {
 func (c *contextStream) Context() context.Context { return c.ctx }
 
 // refuseMalformedStream makes a message that could not be decoded an error of RecvMsg.
-func refuseMalformedStream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+func refuseMalformedStream(
+	srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler,
+) error {
 	return next(srv, wellFormedStream{stream})
 }
 
@@ -175,7 +191,9 @@ func (s *Server) publicError(ctx context.Context, method string, err error) erro
 	return st.Err()
 }
 
-func (s *Server) recoverStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+func (s *Server) recoverStream(
+	srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler,
+) (err error) {
 	defer s.recovered(stream.Context(), info.FullMethod, &err)
 	return next(srv, stream)
 }

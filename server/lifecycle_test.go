@@ -83,7 +83,8 @@ func TestReloadUnderLoad(t *testing.T) {
 					return
 				}
 				if w := want[resp.GetModelVersion()]; w == nil || !proto.Equal(w[i%3], resp) {
-					t.Errorf("answer of version %q differs from that model's:\n%s", resp.GetModelVersion(), cmp.Diff(w, resp, protocmp.Transform()))
+					t.Errorf("answer of version %q differs from that model's:\n%s",
+						resp.GetModelVersion(), cmp.Diff(w, resp, protocmp.Transform()))
 					return
 				}
 				answers.Add(1)
@@ -117,22 +118,27 @@ func TestReloadModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := status.GetModel(); m.GetVersion() != first.Version() || m.GetItemCount() != testItems || m.GetRank() != testRank ||
-		m.GetGraph() != "hypergraph" || m.GetFilter() != "random-walk" || !m.GetLoadTime().IsValid() ||
+	if m := status.GetModel(); m.GetVersion() != first.Version() || m.GetItemCount() != testItems ||
+		m.GetRank() != testRank ||
+		m.GetGraph() != "hypergraph" || m.GetFilter() != "random-walk" ||
+		!m.GetLoadTime().IsValid() ||
 		m.GetDynamics() != "none" || m.GetTrainTime() != nil {
 		t.Errorf("status: %v", status)
 	}
-	if status.GetDraining() || !status.GetStartTime().IsValid() || status.GetBuildVersion() != "unknown" {
+	if status.GetDraining() || !status.GetStartTime().IsValid() ||
+		status.GetBuildVersion() != "unknown" {
 		t.Errorf("status: %v", status)
 	}
 	next = second
 	resp, err := ts.admin.ReloadModel(ctx(t), &pb.ReloadModelRequest{})
-	if err != nil || resp.GetModel().GetVersion() != second.Version() || resp.GetPreviousVersion() != first.Version() {
+	if err != nil || resp.GetModel().GetVersion() != second.Version() ||
+		resp.GetPreviousVersion() != first.Version() {
 		t.Errorf("ReloadModel: %v, %v", resp, err)
 	}
 	failure = errors.New("model.gsimc is truncated: 12 of 4096 bytes")
 	_, err = ts.admin.ReloadModel(ctx(t), &pb.ReloadModelRequest{})
-	if d := cmp.Diff(problem{Code: codes.FailedPrecondition, Reason: "MODEL_REJECTED"}, problemOf(t, err)); d != "" {
+	if d := cmp.Diff(problem{Code: codes.FailedPrecondition, Reason: "MODEL_REJECTED"},
+		problemOf(t, err)); d != "" {
 		t.Errorf("ReloadModel of a bad file (-want +got):\n%s", d)
 	}
 	if !strings.Contains(err.Error(), failure.Error()) {
@@ -141,7 +147,8 @@ func TestReloadModel(t *testing.T) {
 	if got := ts.ask(t, forUser("x")); got.GetModelVersion() != second.Version() {
 		t.Error("a bad file took the place of the model")
 	}
-	if _, err := New(DefaultConfig(), memory.New(), func() (*model.Model, error) { return nil, failure }); !errors.Is(err, failure) {
+	if _, err := New(DefaultConfig(), memory.New(),
+		func() (*model.Model, error) { return nil, failure }); !errors.Is(err, failure) {
 		t.Errorf("New with a bad file: %v", err)
 	}
 }
@@ -162,7 +169,8 @@ func TestPendingEventsJoin(t *testing.T) {
 		if got := resp.GetUser().GetPendingEventCount() == 0; got != personal {
 			t.Errorf("%s has %d pending events", user, resp.GetUser().GetPendingEventCount())
 		}
-		got := ts.ask(t, forUser(user)).GetItems()[0].GetSource() == pb.ResultSource_RESULT_SOURCE_PERSONALIZED
+		got := ts.ask(t,
+			forUser(user)).GetItems()[0].GetSource() == pb.ResultSource_RESULT_SOURCE_PERSONALIZED
 		if got != personal {
 			t.Errorf("%s gets a personal list: %v, want %v", user, got, personal)
 		}
@@ -187,7 +195,12 @@ func TestPendingEventsJoin(t *testing.T) {
 func TestDrain(t *testing.T) {
 	hooked := &hookedStore{Store: memory.New()}
 	entered, release := make(chan struct{}), make(chan struct{})
-	ts := start(t, setup{store: hooked, config: func(c *Config) { c.DrainDelay, c.DrainTimeout = 300*time.Millisecond, time.Hour }})
+	ts := start(t,
+		setup{store: hooked,
+			config: func(c *Config) {
+				c.DrainDelay, c.DrainTimeout = 300*time.Millisecond,
+					time.Hour
+			}})
 	s := openStream(t, ts)
 	s.send(t, 1, newEvent("ann", 1))
 	if resp, err := s.Recv(); err != nil || resp.GetAckedSequence() != 1 {
@@ -197,7 +210,8 @@ func TestDrain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if resp, err := watch.Recv(); err != nil || resp.GetStatus() != healthpb.HealthCheckResponse_SERVING {
+	if resp, err := watch.Recv(); err != nil ||
+		resp.GetStatus() != healthpb.HealthCheckResponse_SERVING {
 		t.Fatal(resp, err)
 	}
 	hooked.AppendFunc = func(c context.Context, r []store.Record) ([]store.Result, error) {
@@ -214,14 +228,16 @@ func TestDrain(t *testing.T) {
 	hooked.AppendFunc = nil
 
 	ts.stop()
-	if resp, err := watch.Recv(); err != nil || resp.GetStatus() != healthpb.HealthCheckResponse_NOT_SERVING {
+	if resp, err := watch.Recv(); err != nil ||
+		resp.GetStatus() != healthpb.HealthCheckResponse_NOT_SERVING {
 		t.Errorf("health while draining: %v, %v", resp, err)
 	}
 	if code, _ := ts.get(t, "/readyz"); code != http.StatusServiceUnavailable {
 		t.Errorf("/readyz while draining: %d", code)
 	}
 	ts.ask(t, forUser("ann")) // still served during the delay
-	if status, err := ts.admin.GetStatus(ctx(t), &pb.GetStatusRequest{}); err != nil || !status.GetDraining() {
+	if status, err := ts.admin.GetStatus(ctx(t), &pb.GetStatusRequest{}); err != nil ||
+		!status.GetDraining() {
 		t.Errorf("status while draining: %v, %v", status, err)
 	}
 	resp, err := s.Recv()
@@ -261,7 +277,8 @@ func TestDrainTimeout(t *testing.T) {
 	}
 	ts.stop()
 	got := s.rest(t)
-	if d := cmp.Diff(problem{Code: codes.Unavailable, Reason: "DRAINING", Retry: true}, problemOf(t, got.err)); d != "" {
+	if d := cmp.Diff(problem{Code: codes.Unavailable, Reason: "DRAINING", Retry: true},
+		problemOf(t, got.err)); d != "" {
 		t.Errorf("end of the stream (-want +got):\n%s", d)
 	}
 	if got.drained != 1 {
@@ -290,7 +307,8 @@ func TestPanicIsRecovered(t *testing.T) {
 	if got := value1(t, ts, "gsimc_panics_total"); got != 2 {
 		t.Errorf("%v panics counted, want 2", got)
 	}
-	if logs := ts.logs.String(); !strings.Contains(logs, "lifecycle_test.go") || strings.Contains(logs, "canary-user") {
+	if logs := ts.logs.String(); !strings.Contains(logs, "lifecycle_test.go") ||
+		strings.Contains(logs, "canary-user") {
 		t.Errorf("the log lacks the stack or has request data:\n%s", logs)
 	}
 }
@@ -315,7 +333,8 @@ func TestPanicWhileReceiving(t *testing.T) {
 	}
 	broken.Store(true)
 	s.send(t, 2, newEvent("ann", 2))
-	if d := cmp.Diff(problem{Code: codes.Internal, Reason: "INTERNAL"}, problemOf(t, s.rest(t).err)); d != "" {
+	if d := cmp.Diff(problem{Code: codes.Internal, Reason: "INTERNAL"},
+		problemOf(t, s.rest(t).err)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	broken.Store(false)
@@ -332,9 +351,11 @@ func TestDefaultTimeout(t *testing.T) {
 		<-c.Done()
 		return nil, c.Err()
 	}
-	ts := start(t, setup{store: hooked, config: func(c *Config) { c.DefaultTimeout = 50 * time.Millisecond }})
+	ts := start(t,
+		setup{store: hooked, config: func(c *Config) { c.DefaultTimeout = 50 * time.Millisecond }})
 	_, err := ts.events.Observe(context.Background(), &pb.ObserveRequest{Event: newEvent("ann", 1)})
-	if d := cmp.Diff(problem{Code: codes.DeadlineExceeded, Reason: "DEADLINE_EXCEEDED"}, problemOf(t, err)); d != "" {
+	if d := cmp.Diff(problem{Code: codes.DeadlineExceeded, Reason: "DEADLINE_EXCEEDED"},
+		problemOf(t, err)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
@@ -343,7 +364,8 @@ func TestMessageTooLarge(t *testing.T) {
 	ts := start(t, setup{config: func(c *Config) { c.MaxRecvBytes = 2000 }})
 	req := forUser("ann")
 	req.Filter = &pb.ItemFilter{DenyItemIds: slices.Repeat([]string{strings.Repeat("x", 100)}, 30)}
-	if _, err := ts.recommend.Recommend(ctx(t), req); problemOf(t, err).Code != codes.ResourceExhausted {
+	if _, err := ts.recommend.Recommend(ctx(t), req); problemOf(t,
+		err).Code != codes.ResourceExhausted {
 		t.Errorf("a message over the limit: %v", err)
 	}
 }
@@ -384,7 +406,8 @@ func TestRun(t *testing.T) {
 	taken := listen(t)
 	defer taken.Close()
 	cfg.OpsListen = taken.Addr().String()
-	if s, err = New(cfg, memory.New(), func() (*model.Model, error) { return newModel(t, 1), nil }); err != nil {
+	if s, err = New(cfg, memory.New(),
+		func() (*model.Model, error) { return newModel(t, 1), nil }); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "OpsListen: ") {

@@ -57,8 +57,10 @@ func NewMetrics() *Metrics {
 		retrain:   newRetrainMetrics(),
 		states:    state.NewMetrics(),
 		visible: metric.Latency("gsimc_observe_visible_seconds",
-			"Time from receiving the first event of a write to its being durable and visible to Recommend."),
-		storeSync: metric.Latency("gsimc_store_sync_seconds", "Time of one sync of the store's log to disk."),
+			"Time from receiving the first event of a write to its being durable and visible to "+
+				"Recommend."),
+		storeSync: metric.Latency("gsimc_store_sync_seconds",
+			"Time of one sync of the store's log to disk."),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gsimc_panics_total", Help: "Panics in handlers, recovered.",
 		}),
@@ -89,7 +91,8 @@ func newGRPCMetrics() *grpcprom.ServerMetrics {
 // registerLabelled makes the metrics of the handlers that have a label.
 func (m *Metrics) registerLabelled() {
 	stages := prometheus.NewHistogramVec(
-		metric.LatencyOpts("gsimc_recommend_stage_seconds", "Time of each stage of Recommend."), []string{"stage"})
+		metric.LatencyOpts("gsimc_recommend_stage_seconds", "Time of each stage of Recommend."),
+		[]string{"stage"})
 	m.stage = stageMetrics{
 		state: stages.WithLabelValues("state"), filter: stages.WithLabelValues("filter"),
 		topN: stages.WithLabelValues("topn"), encode: stages.WithLabelValues("encode"),
@@ -100,7 +103,8 @@ func (m *Metrics) registerLabelled() {
 	degraded := metric.Counters("gsimc_recommend_degraded_total",
 		"Recommend answers that are short or not personal, by reason.", "reason")
 	m.degraded = series[pb.Degradation](degraded, pb.Degradation_name)
-	events := metric.Counters("gsimc_events_total", "Events received, by what became of them.", "disposition")
+	events := metric.Counters("gsimc_events_total", "Events received, by what became of them.",
+		"disposition")
 	m.events = series[pb.EventDisposition](events, pb.EventDisposition_name)
 	m.registry.MustRegister(stages, results, degraded, events)
 }

@@ -18,7 +18,8 @@ import (
 func BenchmarkObserveCost(b *testing.B) {
 	for _, n := range []int{20_000, 200_000} {
 		for _, k := range []int{64, 256, 1000} {
-			b.Run(fmt.Sprintf("n=%d/k=%d", n, k), func(b *testing.B) { benchmarkObserveCost(b, n, k) })
+			b.Run(fmt.Sprintf("n=%d/k=%d", n, k),
+				func(b *testing.B) { benchmarkObserveCost(b, n, k) })
 		}
 	}
 }
@@ -65,7 +66,8 @@ func benchmarkObserve(b *testing.B, m *model.Model, share float64) {
 // does not depend on the values.
 func randomModel(b *testing.B, n, k int) *model.Model {
 	b.Helper()
-	basis := &spectral.Basis{N: n, K: k, U: make([]float64, n*k), Kappa: make([]float64, k), Lambda: make([]float64, k), Degrees: make([]int64, n),
+	basis := &spectral.Basis{N: n, K: k, U: make([]float64, n*k), Kappa: make([]float64, k),
+		Lambda: make([]float64, k), Degrees: make([]int64, n),
 		Scale: make([]float64, n)}
 	rng := rand.New(rand.NewPCG(3, 4))
 	for i := range basis.U {

@@ -40,13 +40,15 @@ func value1(t testing.TB, ts *testServer, series string) float64 {
 func TestHealthAndProbes(t *testing.T) {
 	ts := start(t, setup{})
 	health := healthpb.NewHealthClient(ts.conn)
-	for _, service := range []string{"", "gsimc.v1.RecommenderService", "gsimc.v1.EventService", "gsimc.v1.UserService", "gsimc.v1.AdminService"} {
+	for _, service := range []string{"", "gsimc.v1.RecommenderService", "gsimc.v1.EventService",
+		"gsimc.v1.UserService", "gsimc.v1.AdminService"} {
 		resp, err := health.Check(ctx(t), &healthpb.HealthCheckRequest{Service: service})
 		if err != nil || resp.GetStatus() != healthpb.HealthCheckResponse_SERVING {
 			t.Errorf("health of %q: %v, %v", service, resp.GetStatus(), err)
 		}
 	}
-	for path, want := range map[string]int{"/livez": 200, "/readyz": 200, "/metrics": 200, "/debug/pprof/": 200, "/debug/pprof/goroutine": 200, "/": 404} {
+	for path, want := range map[string]int{"/livez": 200, "/readyz": 200, "/metrics": 200,
+		"/debug/pprof/": 200, "/debug/pprof/goroutine": 200, "/": 404} {
 		if got, _ := ts.get(t, path); got != want {
 			t.Errorf("GET %s: %d, want %d", path, got, want)
 		}
@@ -55,7 +57,9 @@ func TestHealthAndProbes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := &grpc_reflection_v1.ServerReflectionRequest{MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{}}
+	list := &grpc_reflection_v1.ServerReflectionRequest{
+		MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{},
+	}
 	if err := refl.Send(list); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +73,8 @@ func TestHealthAndProbes(t *testing.T) {
 	if err := ts.store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got, body := ts.get(t, "/readyz"); got != http.StatusServiceUnavailable || !strings.Contains(body, "store") {
+	if got, body := ts.get(t, "/readyz"); got != http.StatusServiceUnavailable ||
+		!strings.Contains(body, "store") {
 		t.Errorf("/readyz with a closed store: %d %s", got, body)
 	}
 	if got, _ := ts.get(t, "/livez"); got != 200 {
@@ -104,23 +109,30 @@ func TestMetricsExist(t *testing.T) {
 		`gsimc_user_states`:                                          1,
 		`gsimc_user_state_requests_total{result="hit"}`:              1,
 		`gsimc_user_state_requests_total{result="advance"}`:          0,
-		`gsimc_model_info{dynamics="none",filter="random-walk",graph="hypergraph",trained_at="",version="` + version + `"}`: 1,
+		`gsimc_model_info{dynamics="none",` +
+			`filter="random-walk",graph="hypergraph",trained_at="",version="` + version + `"}`: 1,
 		`gsimc_model_items`:                         testItems,
 		`gsimc_model_rank`:                          testRank,
 		`gsimc_model_loads_total{result="success"}`: 1,
 		`gsimc_build_info{version="v1"}`:            1,
 		`gsimc_draining`:                            0,
 		`gsimc_panics_total`:                        0,
-		`grpc_server_handled_total{grpc_code="OK",grpc_method="Recommend",grpc_service="gsimc.v1.RecommenderService",grpc_type="unary"}`: 2,
-		`grpc_server_handling_seconds_bucket{grpc_method="Observe",grpc_service="gsimc.v1.EventService",grpc_type="unary",le="1"}`:       1,
-		`grpc_server_handling_seconds_bucket{grpc_method="Observe",grpc_service="gsimc.v1.EventService",grpc_type="unary",le="+Inf"}`:    1,
-		`grpc_server_started_total{grpc_method="DeleteUser",grpc_service="gsimc.v1.UserService",grpc_type="unary"}`:                      0,
+		`grpc_server_handled_total{grpc_code="OK",` +
+			`grpc_method="Recommend",grpc_service="gsimc.v1.RecommenderService",` +
+			`grpc_type="unary"}`: 2,
+		`grpc_server_handling_seconds_bucket{grpc_method="Observe",` +
+			`grpc_service="gsimc.v1.EventService",grpc_type="unary",le="1"}`: 1,
+		`grpc_server_handling_seconds_bucket{grpc_method="Observe",` +
+			`grpc_service="gsimc.v1.EventService",grpc_type="unary",le="+Inf"}`: 1,
+		`grpc_server_started_total{grpc_method="DeleteUser",` +
+			`grpc_service="gsimc.v1.UserService",grpc_type="unary"}`: 0,
 	} {
 		if got := value1(t, ts, series); got != want {
 			t.Errorf("%s = %v, want %v", series, got, want)
 		}
 	}
-	for _, series := range []string{"gsimc_user_state_bytes", "gsimc_store_bytes", "gsimc_model_load_timestamp_seconds", "go_goroutines", "process_open_fds"} {
+	for _, series := range []string{"gsimc_user_state_bytes", "gsimc_store_bytes",
+		"gsimc_model_load_timestamp_seconds", "go_goroutines", "process_open_fds"} {
 		if value1(t, ts, series) <= 0 {
 			t.Errorf("%s is not positive", series)
 		}
@@ -129,14 +141,23 @@ func TestMetricsExist(t *testing.T) {
 
 // No user, item or event id in the logs, on /metrics, or on the pages of the ops listener.
 func TestIDsStayPrivate(t *testing.T) {
-	ts := start(t, setup{config: func(c *Config) { c.SlowRequest = time.Nanosecond * 1000; c.LogKey = []byte("key") }})
+	ts := start(t,
+		setup{config: func(c *Config) {
+			c.SlowRequest = time.Nanosecond * 1000
+			c.LogKey = []byte(
+				"key")
+		}})
 	const canary = "canary-7f3a"
 	e := &pb.Event{UserId: canary, ItemId: canary, EventId: canary}
 	ts.observe(t, e)
-	if _, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: &pb.Event{UserId: canary, ItemId: "other", EventId: canary}}); err == nil {
+	if _, err := ts.events.Observe(ctx(t),
+		&pb.ObserveRequest{Event: &pb.Event{UserId: canary, ItemId: "other",
+			EventId: canary}}); err == nil {
 		t.Error("a conflict is accepted")
 	}
-	if _, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: &pb.Event{UserId: canary + strings.Repeat("x", 300)}}); err == nil ||
+	if _, err := ts.events.Observe(ctx(t),
+		&pb.ObserveRequest{Event: &pb.Event{UserId: canary + strings.Repeat("x",
+			300)}}); err == nil ||
 		strings.Contains(err.Error(), canary) {
 		t.Errorf("the error of a bad id is %v", err)
 	}
@@ -154,7 +175,8 @@ func TestIDsStayPrivate(t *testing.T) {
 		t.Error(err)
 	}
 	pages := map[string]string{"the log": ts.logs.String()}
-	for _, path := range []string{"/metrics", "/readyz", "/debug/pprof/goroutine?debug=2", "/debug/pprof/cmdline"} {
+	for _, path := range []string{"/metrics", "/readyz", "/debug/pprof/goroutine?debug=2",
+		"/debug/pprof/cmdline"} {
 		_, pages[path] = ts.get(t, path)
 	}
 	for where, text := range pages {
@@ -166,7 +188,8 @@ func TestIDsStayPrivate(t *testing.T) {
 	if !strings.Contains(pages["the log"], `"user_hash":"`+hash.String()+`"`) {
 		t.Error("the log lacks the hash of the user id")
 	}
-	for _, text := range []string{fmt.Sprint(hash), fmt.Sprintf("%v %+v %#v %s %q", hash, hash, hash, hash, hash)} {
+	for _, text := range []string{fmt.Sprint(hash),
+		fmt.Sprintf("%v %+v %#v %s %q", hash, hash, hash, hash, hash)} {
 		if strings.Contains(text, canary) {
 			t.Errorf("a userID prints as %s", text)
 		}
@@ -196,9 +219,12 @@ func (f *failingStore) Append(ctx context.Context, records []store.Record) ([]st
 }
 
 // healthOf is the gRPC health of a service.
-func (ts *testServer) healthOf(t testing.TB, service string) healthpb.HealthCheckResponse_ServingStatus {
+func (ts *testServer) healthOf(
+	t testing.TB, service string,
+) healthpb.HealthCheckResponse_ServingStatus {
 	t.Helper()
-	resp, err := healthpb.NewHealthClient(ts.conn).Check(ctx(t), &healthpb.HealthCheckRequest{Service: service})
+	resp, err := healthpb.NewHealthClient(ts.conn).Check(ctx(t),
+		&healthpb.HealthCheckRequest{Service: service})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,16 +241,19 @@ func TestFailedStore(t *testing.T) {
 	eventually(t, "the health of events turns without any call", func() bool {
 		return ts.healthOf(t, "gsimc.v1.EventService") == healthpb.HealthCheckResponse_NOT_SERVING
 	})
-	if got := ts.healthOf(t, "gsimc.v1.RecommenderService"); got != healthpb.HealthCheckResponse_SERVING {
+	if got := ts.healthOf(t,
+		"gsimc.v1.RecommenderService"); got != healthpb.HealthCheckResponse_SERVING {
 		t.Errorf("health of the recommender: %v", got)
 	}
 	ts.ask(t, forUser("ann"))
 	for _, path := range []string{"/livez", "/readyz"} {
-		if code, body := ts.get(t, path); code != http.StatusServiceUnavailable || !strings.Contains(body, errStoreFailed.Error()) {
+		if code, body := ts.get(t, path); code != http.StatusServiceUnavailable ||
+			!strings.Contains(body, errStoreFailed.Error()) {
 			t.Errorf("%s: %d %s, want 503 and the reason", path, code, body)
 		}
 	}
-	if got, err := ts.admin.GetStatus(ctx(t), &pb.GetStatusRequest{}); err != nil || got.GetStoreFailure() != errStoreFailed.Error() ||
+	if got, err := ts.admin.GetStatus(ctx(t), &pb.GetStatusRequest{}); err != nil ||
+		got.GetStoreFailure() != errStoreFailed.Error() ||
 		got.GetModel().GetVersion() == "" {
 		t.Errorf("GetStatus: %v, %v, want the model and the failure of the store", got, err)
 	}
@@ -240,15 +269,20 @@ func TestFailedStore(t *testing.T) {
 // A write that meets the failure turns the health before the next poll: the poll sees nothing here.
 func TestHealthAfterAFailedWrite(t *testing.T) {
 	hooked := &hookedStore{Store: memory.New()}
-	hooked.AppendFunc = func(context.Context, []store.Record) ([]store.Result, error) { return nil, errStoreFailed }
+	hooked.AppendFunc = func(context.Context, []store.Record) ([]store.Result, error) {
+		return nil,
+			errStoreFailed
+	}
 	ts := start(t, setup{store: hooked})
 	if got := ts.healthOf(t, "gsimc.v1.EventService"); got != healthpb.HealthCheckResponse_SERVING {
 		t.Errorf("health of events before the failure: %v", got)
 	}
-	if _, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("ann", 1)}); err == nil {
+	if _, err := ts.events.Observe(ctx(t),
+		&pb.ObserveRequest{Event: newEvent("ann", 1)}); err == nil {
 		t.Error("a failed store takes an event")
 	}
-	if got := ts.healthOf(t, "gsimc.v1.EventService"); got != healthpb.HealthCheckResponse_NOT_SERVING {
+	if got := ts.healthOf(t,
+		"gsimc.v1.EventService"); got != healthpb.HealthCheckResponse_NOT_SERVING {
 		t.Errorf("health of events after the failure: %v", got)
 	}
 }

@@ -71,7 +71,9 @@ type echoServer struct {
 	response *pb.RecommendResponse
 }
 
-func (e echoServer) Recommend(context.Context, *pb.RecommendRequest) (*pb.RecommendResponse, error) {
+func (e echoServer) Recommend(
+	context.Context, *pb.RecommendRequest,
+) (*pb.RecommendResponse, error) {
 	return e.response, nil
 }
 
@@ -108,7 +110,8 @@ func (o *overheadBench) call(b *testing.B, conn *grpc.ClientConn, i int) {
 	var size int
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	err := conn.Invoke(ctx, pb.RecommenderService_Recommend_FullMethodName, o.encoded[i%len(o.encoded)], &size, grpc.ForceCodecV2(rawCodec{}))
+	err := conn.Invoke(ctx, pb.RecommenderService_Recommend_FullMethodName,
+		o.encoded[i%len(o.encoded)], &size, grpc.ForceCodecV2(rawCodec{}))
 	if err != nil || size == 0 {
 		b.Errorf("%d bytes, %v", size, err)
 	}
@@ -127,7 +130,9 @@ func (o *overheadBench) inProcess(b *testing.B, i int) {
 // inTurns runs rounds of the functions one after the other until the benchmark has run its
 // iterations of each, with some calls in flight, and returns the latencies of each, sorted, and the
 // wall time.
-func inTurns(b *testing.B, inflight int, fns ...func(i int)) (latencies [][]time.Duration, wall []time.Duration) {
+func inTurns(
+	b *testing.B, inflight int, fns ...func(i int),
+) (latencies [][]time.Duration, wall []time.Duration) {
 	const round = 320 // calls of one function before the next has its turn
 	latencies, wall = make([][]time.Duration, len(fns)), make([]time.Duration, len(fns))
 	b.ResetTimer()
@@ -176,7 +181,8 @@ func BenchmarkRecommendBesideEcho(b *testing.B) {
 		b.Run(fmt.Sprintf("n=%d/k=%d", shape[0], shape[1]), func(b *testing.B) {
 			o := newOverheadBench(b, randomModel(b, shape[0], shape[1]))
 			for _, inflight := range []int{1, 32} {
-				b.Run(fmt.Sprintf("inflight=%d", inflight), func(b *testing.B) { o.besideEcho(b, inflight) })
+				b.Run(fmt.Sprintf("inflight=%d", inflight),
+					func(b *testing.B) { o.besideEcho(b, inflight) })
 			}
 		})
 	}

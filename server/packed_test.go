@@ -20,7 +20,8 @@ func TestPackedItems(t *testing.T) {
 	explained.Explain = 2
 	narrow := exploring(forUser("nobody"), nil, 5)
 	narrow.Filter = &pb.ItemFilter{AllowItemIds: []string{"unknown"}}
-	for _, req := range []*pb.RecommendRequest{forUser("ann"), explained, narrow, exploring(forUser("ann"), thompson(3, 1), 10)} {
+	for _, req := range []*pb.RecommendRequest{forUser("ann"), explained, narrow,
+		exploring(forUser("ann"), thompson(3, 1), 10)} {
 		want := ts.ask(t, req)
 		req.Packed = true
 		got := ts.ask(t, req)
@@ -30,7 +31,8 @@ func TestPackedItems(t *testing.T) {
 			t.Errorf("%d items beside the packed ones", len(got.GetItems()))
 		}
 		for i, id := range packed.GetItemIds() {
-			scored := &pb.ScoredItem{ItemId: id, Score: float64(packed.GetScores()[i]), Source: packed.GetSource()}
+			scored := &pb.ScoredItem{ItemId: id, Score: float64(packed.GetScores()[i]),
+				Source: packed.GetSource()}
 			if d := packed.GetScoreStddevs(); len(d) > 0 {
 				scored.ScoreStddev = proto.Float64(float64(d[i]))
 			}

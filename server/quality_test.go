@@ -60,13 +60,15 @@ func (s *Server) onlineRanks(t testing.TB) (map[string]ranks, map[string]float64
 		for _, m := range f.GetMetric() {
 			switch f.GetName() {
 			case "gsimc_online_rank":
-				r := ranks{Count: m.GetHistogram().GetSampleCount(), Sum: m.GetHistogram().GetSampleSum(), Buckets: map[float64]uint64{}}
+				r := ranks{Count: m.GetHistogram().GetSampleCount(),
+					Sum: m.GetHistogram().GetSampleSum(), Buckets: map[float64]uint64{}}
 				for _, b := range m.GetHistogram().GetBucket() {
 					r.Buckets[b.GetUpperBound()] = b.GetCumulativeCount()
 				}
 				got[m.GetLabel()[0].GetValue()] = r
 			case "gsimc_online_recall":
-				recall[m.GetLabel()[0].GetValue()+" "+m.GetLabel()[1].GetValue()] = m.GetGauge().GetValue()
+				recall[m.GetLabel()[0].GetValue()+" "+
+					m.GetLabel()[1].GetValue()] = m.GetGauge().GetValue()
 			}
 		}
 	}
@@ -77,8 +79,10 @@ func (s *Server) onlineRanks(t testing.TB) (map[string]ranks, map[string]float64
 // reads one metric after the other: the recalls may be those of the moment before the last count.
 func (s *Server) awaitRanks(t testing.TB, count uint64) (map[string]ranks, map[string]float64) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if got, _ := s.onlineRanks(t); got["serving"].Count >= count && (s.cfg.ShadowModel == nil || got["shadow"].Count >= count) {
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(
+		time.Millisecond) {
+		if got, _ := s.onlineRanks(t); got["serving"].Count >= count &&
+			(s.cfg.ShadowModel == nil || got["shadow"].Count >= count) {
 			return s.onlineRanks(t)
 		}
 	}
@@ -92,12 +96,20 @@ func (s *Server) awaitRanks(t testing.TB, count uint64) (map[string]ranks, map[s
 // elsewhere the same events.
 func TestOnlineRank(t *testing.T) {
 	for _, est := range []model.Estimator{model.EstimatorBGS, model.EstimatorGS} {
-		weights := func(c *Config) { c.Estimator, c.EventWeights = est, map[string]float64{"impression": 0, "like": 2} }
+		weights := func(c *Config) {
+			c.Estimator, c.EventWeights = est,
+				map[string]float64{"impression": 0, "like": 2}
+		}
 		// The shadow does not know the last item.
 		shadow := func() (*model.Model, error) {
 			return newModelOf(t, 2, func(i int) string { return item(i + i/(testItems-1)) }), nil
 		}
-		ts := start(t, setup{config: func(c *Config) { weights(c); c.QualitySample, c.ShadowModel = 1, shadow }})
+		ts := start(t,
+			setup{config: func(c *Config) {
+				weights(c)
+				c.QualitySample, c.ShadowModel = 1,
+					shadow
+			}})
 		other := start(t, setup{config: weights, open: shadow})
 
 		rng := rand.New(rand.NewPCG(4, 4))
@@ -105,7 +117,8 @@ func TestOnlineRank(t *testing.T) {
 		hits := map[string]float64{}
 		seen := map[string]bool{}
 		for n := range 400 {
-			user, i := fmt.Sprint("u", rng.IntN(12)), rng.IntN(testItems+3) // the last three no model knows
+			// the last three no model knows
+			user, i := fmt.Sprint("u", rng.IntN(12)), rng.IntN(testItems+3)
 			e := newEvent(user, i)
 			e.EventType = []string{"view", "like", "impression"}[n%3]
 			if n%7 == 0 {
@@ -133,7 +146,8 @@ func TestOnlineRank(t *testing.T) {
 			}
 		}
 		got, recall := ts.awaitRanks(t, want["serving"].Count)
-		if diff := cmp.Diff(map[string]ranks{"serving": *want["serving"], "shadow": *want["shadow"]}, got); diff != "" {
+		if diff := cmp.Diff(map[string]ranks{"serving": *want["serving"],
+			"shadow": *want["shadow"]}, got); diff != "" {
 			t.Errorf("%v: ranks differ (-want +got):\n%s", est, diff)
 		}
 		if want["serving"].Sum == want["shadow"].Sum {
@@ -141,7 +155,8 @@ func TestOnlineRank(t *testing.T) {
 		}
 		for name, h := range hits {
 			if got := recall[name]; math.Abs(got-h/float64(want["serving"].Count)) > 1e-12 {
-				t.Errorf("%v: recall of %s is %v, want %v of %d", est, name, got, h, want["serving"].Count)
+				t.Errorf("%v: recall of %s is %v, want %v of %d", est, name, got, h,
+					want["serving"].Count)
 			}
 		}
 		if len(recall) != 6 {
@@ -157,7 +172,10 @@ func TestOnlineRecallRestarts(t *testing.T) {
 	ts := start(t, setup{
 		open: func() (*model.Model, error) { return newModel(t, seed.Add(1)), nil },
 		config: func(c *Config) {
-			c.QualitySample, c.ShadowModel = 1, func() (*model.Model, error) { return newModel(t, 9), nil }
+			c.QualitySample, c.ShadowModel = 1, func() (*model.Model,
+				error) {
+				return newModel(t, 9), nil
+			}
 		},
 	})
 	for i := range 5 {
@@ -170,7 +188,8 @@ func TestOnlineRecallRestarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	popular := newModel(t, 2).Popular()[:10]
-	both := slices.IndexFunc(popular, func(i int32) bool { return slices.Contains(newModel(t, 9).Popular()[:10], i) })
+	both := slices.IndexFunc(popular,
+		func(i int32) bool { return slices.Contains(newModel(t, 9).Popular()[:10], i) })
 	ts.observe(t, newEvent("a", int(popular[both])))
 	if _, recall := ts.awaitRanks(t, 6); recall["serving 10"] != 1 || recall["shadow 10"] != 1 {
 		t.Errorf("recalls %v, want 1 of both models: those of the events since the reload", recall)
@@ -182,7 +201,8 @@ func TestOnlineRecallRestarts(t *testing.T) {
 func TestOnlineRankIsThatOfTheMoment(t *testing.T) {
 	hold := make(chan struct{})
 	st := &hookedStore{Store: memory.New()}
-	st.ReadFunc = func(ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error) error {
+	st.ReadFunc = func(ctx context.Context, user string, after uint64,
+		fn func(uint64, store.Event) error) error {
 		if user == "slow" && after == 0 {
 			<-hold
 		}
@@ -215,7 +235,8 @@ func TestOnlineRankIsThatOfTheMoment(t *testing.T) {
 // TestOnlineRankDrops has samples that cannot be measured. Each is counted, and the worker goes on.
 func TestOnlineRankDrops(t *testing.T) {
 	st := &hookedStore{Store: memory.New()}
-	st.ReadFunc = func(ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error) error {
+	st.ReadFunc = func(ctx context.Context, user string, after uint64,
+		fn func(uint64, store.Event) error) error {
 		switch user {
 		case "broken":
 			return store.ErrCorrupt
@@ -229,14 +250,18 @@ func TestOnlineRankDrops(t *testing.T) {
 		ts.observe(t, newEvent(user, 1))
 	}
 	ts.awaitRanks(t, 1)
-	ts.quality.Offer("good", 2, &store.Event{ID: "erased", Item: item(2)}) // there is no such revision
-	ts.quality.Offer("good", 1, &store.Event{ID: "other", Item: item(1)})  // that one is of another life
+	// there is no such revision
+	ts.quality.Offer("good", 2, &store.Event{ID: "erased", Item: item(2)})
+	// that one is of another life
+	ts.quality.Offer("good", 1, &store.Event{ID: "other", Item: item(1)})
 	ts.observe(t, newEvent("good", 2))
 	ts.awaitRanks(t, 2)
 	_, page := ts.get(t, "/metrics")
 	for _, want := range []string{
-		`gsimc_online_dropped_total{reason="failed"} 2`, `gsimc_online_dropped_total{reason="erased"} 2`,
-		`gsimc_online_dropped_total{reason="queue"} 0`, `gsimc_panics_total 1`, `gsimc_online_rank_count{model="serving"} 2`,
+		`gsimc_online_dropped_total{reason="failed"} 2`,
+		`gsimc_online_dropped_total{reason="erased"} 2`,
+		`gsimc_online_dropped_total{reason="queue"} 0`, `gsimc_panics_total 1`,
+		`gsimc_online_rank_count{model="serving"} 2`,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the metrics lack %s", want)
@@ -259,7 +284,12 @@ func TestQualityConfig(t *testing.T) {
 	} {
 		cfg := DefaultConfig()
 		cfg.QualitySample, cfg.ShadowModel = c.share, c.shadow
-		if _, err := New(cfg, memory.New(), func() (*model.Model, error) { return newModel(t, 1), nil }); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := New(cfg, memory.New(),
+			func() (
+				*model.Model, error,
+			) {
+				return newModel(t, 1), nil
+			}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got error %v, want %q", err, c.want)
 		}
 	}

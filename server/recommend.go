@@ -46,7 +46,8 @@ func handleRecommend(
 	if err := decode(req); err != nil {
 		return nil, err
 	}
-	info := &grpc.UnaryServerInfo{Server: srv, FullMethod: pb.RecommenderService_Recommend_FullMethodName}
+	info := &grpc.UnaryServerInfo{Server: srv,
+		FullMethod: pb.RecommenderService_Recommend_FullMethodName}
 	return chain(ctx, req, info, func(ctx context.Context, req any) (any, error) {
 		return srv.(recommender).encoded(ctx, req.(*pb.RecommendRequest))
 	})
@@ -73,7 +74,9 @@ func (w *stopwatch) lap() float64 {
 }
 
 // Recommend implements RecommenderService for gateways and tests.
-func (s recommender) Recommend(ctx context.Context, req *pb.RecommendRequest) (resp *pb.RecommendResponse, err error) {
+func (s recommender) Recommend(
+	ctx context.Context, req *pb.RecommendRequest,
+) (resp *pb.RecommendResponse, err error) {
 	err = s.recommend(ctx, req, func(l *wire.List) error {
 		resp = l.Message()
 		return nil
@@ -82,7 +85,9 @@ func (s recommender) Recommend(ctx context.Context, req *pb.RecommendRequest) (r
 }
 
 // encoded is Recommend with an answer that is encoded already.
-func (s recommender) encoded(ctx context.Context, req *pb.RecommendRequest) (answer *wire.Encoded, err error) {
+func (s recommender) encoded(
+	ctx context.Context, req *pb.RecommendRequest,
+) (answer *wire.Encoded, err error) {
 	err = s.recommend(ctx, req, func(l *wire.List) error {
 		answer, err = l.Encode()
 		return err
@@ -92,7 +97,9 @@ func (s recommender) encoded(ctx context.Context, req *pb.RecommendRequest) (ans
 
 // recommend makes the list that the request asks for and calls write with it. write must not keep
 // the list.
-func (s recommender) recommend(ctx context.Context, req *pb.RecommendRequest, write func(*wire.List) error) error {
+func (s recommender) recommend(
+	ctx context.Context, req *pb.RecommendRequest, write func(*wire.List) error,
+) error {
 	now := s.now()
 	if err := validateRecommend(req, now); err != nil {
 		return err
@@ -115,7 +122,8 @@ func (s recommender) recommend(ctx context.Context, req *pb.RecommendRequest, wr
 
 // answer goes through the stages state, filter and top-N, and fills sc.list.
 func (s recommender) answer(
-	ctx context.Context, m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch, watch *stopwatch,
+	ctx context.Context, m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch,
+	watch *stopwatch,
 ) error {
 	subj, err := s.subject(ctx, m, req, now, sc)
 	if err != nil {
@@ -150,7 +158,9 @@ func (s recommender) answer(
 
 // subject finds the state of the request's subject and writes its query, its variance and its seen
 // items to sc.
-func (s recommender) subject(ctx context.Context, m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch) (subject, error) {
+func (s recommender) subject(
+	ctx context.Context, m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch,
+) (subject, error) {
 	subj, explain := subject{}, req.GetExplain() > 0
 	rule := newSeenRule(req.GetSeen(), now, sc.kinds)
 	sc.kinds = rule.kinds
@@ -163,7 +173,8 @@ func (s recommender) subject(ctx context.Context, m *model.Model, req *pb.Recomm
 			}
 			return
 		}
-		subj = subject{known: true, usable: u.Usable(), timed: true, revision: u.Revision, tail: u.Tail}
+		subj = subject{known: true, usable: u.Usable(), timed: true, revision: u.Revision,
+			tail: u.Tail}
 		s.readQuery(m, u.Kalman, at, sc)
 		sc.skipped = rule.appendTo(sc.skipped, u.Seen)
 	}
@@ -203,7 +214,8 @@ func (s *Server) readQuery(m *model.Model, state *kalman.State, now int64, sc *s
 
 // hasTimes tells whether any entry has a time.
 func hasTimes(h *pb.InlineHistory) bool {
-	return slices.ContainsFunc(h.GetEntries(), func(e *pb.HistoryEntry) bool { return e.GetEventTime() != nil })
+	return slices.ContainsFunc(h.GetEntries(),
+		func(e *pb.HistoryEntry) bool { return e.GetEventTime() != nil })
 }
 
 // inlineState folds a history that came with the request, and records its events in t, unless that
@@ -221,7 +233,9 @@ func (s *Server) inlineState(m *model.Model, h *pb.InlineHistory, t *state.Tail)
 		if t := e.GetEventTime(); t != nil {
 			at = t.AsTime()
 		}
-		s.updater.Fold(m, u, store.Event{Item: e.GetItemId(), Type: eventType(e.GetEventType()), Time: at, Value: value(e.Value)})
+		s.updater.Fold(m, u,
+			store.Event{Item: e.GetItemId(), Type: eventType(e.GetEventType()), Time: at,
+				Value: value(e.Value)})
 	}
 	return u
 }

@@ -46,8 +46,9 @@ func TestRecommendIsTheModelsTopN(t *testing.T) {
 			}
 			want := &pb.RecommendResponse{ModelVersion: m.Version(), UserRevision: 3}
 			for _, s := range m.TopN(nil, q, 10, skip) {
-				want.Items = append(want.Items, &pb.ScoredItem{ItemId: m.ItemID(s.Item), Score: float64(s.Score),
-					Source: pb.ResultSource_RESULT_SOURCE_PERSONALIZED})
+				want.Items = append(want.Items,
+					&pb.ScoredItem{ItemId: m.ItemID(s.Item), Score: float64(s.Score),
+						Source: pb.ResultSource_RESULT_SOURCE_PERSONALIZED})
 			}
 			if d := cmp.Diff(want, got, protocmp.Transform()); d != "" {
 				t.Errorf("answer (-want +got):\n%s", d)
@@ -66,13 +67,15 @@ func TestRecommendIsTheModelsTopN(t *testing.T) {
 }
 
 func TestRecommendPopular(t *testing.T) {
-	ts := start(t, setup{config: func(c *Config) { c.EventWeights = map[string]float64{"ignored": 0} }})
+	ts := start(t,
+		setup{config: func(c *Config) { c.EventWeights = map[string]float64{"ignored": 0} }})
 	m := newModel(t, 1)
 	weightless := newEvent("bob", int(m.Popular()[0]))
 	weightless.EventType = "ignored"
 	ts.observe(t, weightless)
 	unknown := &pb.Event{UserId: "eve", ItemId: "not in the model"}
-	if resp := ts.observe(t, unknown); resp.GetDisposition() != pb.EventDisposition_EVENT_DISPOSITION_PENDING_ITEM {
+	if resp := ts.observe(t,
+		unknown); resp.GetDisposition() != pb.EventDisposition_EVENT_DISPOSITION_PENDING_ITEM {
 		t.Errorf("disposition of an event on an unknown item is %v", resp.GetDisposition())
 	}
 	inline := &pb.RecommendRequest{Subject: &pb.RecommendRequest_History{History: &pb.InlineHistory{
@@ -87,16 +90,22 @@ func TestRecommendPopular(t *testing.T) {
 		unknown []string
 	}{
 		{"unknown user", forUser("nobody"), pb.Degradation_DEGRADATION_UNKNOWN_USER, 0, 0, nil},
-		{"weight 0: seen, but no taste", forUser("bob"), pb.Degradation_DEGRADATION_NO_USABLE_HISTORY, 1, 1, nil},
-		{"only unknown items", forUser("eve"), pb.Degradation_DEGRADATION_NO_USABLE_HISTORY, 1, 0, nil},
-		{"inline, only unknown items", inline, pb.Degradation_DEGRADATION_NO_USABLE_HISTORY, 0, 0, []string{"nowhere"}},
+		{"weight 0: seen, but no taste", forUser("bob"),
+			pb.Degradation_DEGRADATION_NO_USABLE_HISTORY, 1, 1, nil},
+		{"only unknown items", forUser("eve"), pb.Degradation_DEGRADATION_NO_USABLE_HISTORY, 1, 0,
+			nil},
+		{"inline, only unknown items", inline, pb.Degradation_DEGRADATION_NO_USABLE_HISTORY, 0, 0,
+			[]string{"nowhere"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			want := &pb.RecommendResponse{ModelVersion: m.Version(), UserRevision: tt.rev, UnknownItemIds: tt.unknown,
-				Degradations: []pb.Degradation{tt.why}}
+			want := &pb.RecommendResponse{ModelVersion: m.Version(), UserRevision: tt.rev,
+				UnknownItemIds: tt.unknown,
+				Degradations:   []pb.Degradation{tt.why}}
 			for _, i := range m.Popular()[tt.skip : tt.skip+10] {
-				want.Items = append(want.Items, &pb.ScoredItem{ItemId: m.ItemID(i), Source: pb.ResultSource_RESULT_SOURCE_POPULAR,
-					Score: float64(float32(m.Degree(i)) / float32(m.NumTrainUsers()))})
+				want.Items = append(want.Items,
+					&pb.ScoredItem{ItemId: m.ItemID(i),
+						Source: pb.ResultSource_RESULT_SOURCE_POPULAR,
+						Score:  float64(float32(m.Degree(i)) / float32(m.NumTrainUsers()))})
 			}
 			if d := cmp.Diff(want, ts.ask(t, tt.req), protocmp.Transform()); d != "" {
 				t.Errorf("answer (-want +got):\n%s", d)
@@ -104,7 +113,9 @@ func TestRecommendPopular(t *testing.T) {
 		})
 	}
 	if n := ts.states.Len(); n != 2 {
-		t.Errorf("%d states in the cache, want those of the 2 users with events: an unknown user leaves none", n)
+		t.Errorf(
+			"%d states in the cache, want those of the 2 users with events: an unknown user "+
+				"leaves none", n)
 	}
 }
 
@@ -113,7 +124,8 @@ func TestRecommendPageSize(t *testing.T) {
 	for _, tt := range []struct {
 		size int32
 		want int
-	}{{0, 10}, {1, 1}, {testItems - 1, testItems - 1}, {testItems, testItems}, {1000, testItems}, {1 << 30, testItems}} {
+	}{{0, 10}, {1, 1}, {testItems - 1, testItems - 1}, {testItems, testItems}, {1000,
+		testItems}, {1 << 30, testItems}} {
 		req := forUser("nobody")
 		req.PageSize = tt.size
 		resp := ts.ask(t, req)
@@ -144,13 +156,19 @@ func TestRecommendFilters(t *testing.T) {
 		unknown []string
 		narrow  bool
 	}{
-		{"deny", &pb.ItemFilter{DenyItemIds: []string{ranking[0], ranking[2], "unknown"}}, 2, []string{ranking[1], ranking[3]}, nil, false},
-		{"allow, in order of score", &pb.ItemFilter{AllowItemIds: []string{ranking[9], "x", ranking[4], "x"}}, 2,
+		{"deny", &pb.ItemFilter{DenyItemIds: []string{ranking[0], ranking[2], "unknown"}}, 2,
+			[]string{ranking[1], ranking[3]}, nil, false},
+		{"allow, in order of score",
+			&pb.ItemFilter{AllowItemIds: []string{ranking[9], "x", ranking[4], "x"}}, 2,
 			[]string{ranking[4], ranking[9]}, []string{"x"}, false},
-		{"allow too few", &pb.ItemFilter{AllowItemIds: []string{ranking[9]}}, 2, []string{ranking[9]}, nil, true},
-		{"allow a seen item", &pb.ItemFilter{AllowItemIds: []string{item(0), ranking[9]}}, 2, []string{ranking[9]}, nil, true},
-		{"allow and deny", &pb.ItemFilter{AllowItemIds: ranking[:3], DenyItemIds: ranking[1:2]}, 2, []string{ranking[0], ranking[2]}, nil, false},
-		{"allow only unknown", &pb.ItemFilter{AllowItemIds: []string{"x"}}, 2, nil, []string{"x"}, true},
+		{"allow too few", &pb.ItemFilter{AllowItemIds: []string{ranking[9]}}, 2,
+			[]string{ranking[9]}, nil, true},
+		{"allow a seen item", &pb.ItemFilter{AllowItemIds: []string{item(0), ranking[9]}}, 2,
+			[]string{ranking[9]}, nil, true},
+		{"allow and deny", &pb.ItemFilter{AllowItemIds: ranking[:3], DenyItemIds: ranking[1:2]}, 2,
+			[]string{ranking[0], ranking[2]}, nil, false},
+		{"allow only unknown", &pb.ItemFilter{AllowItemIds: []string{"x"}}, 2, nil, []string{"x"},
+			true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			req := forUser("ann")
@@ -162,7 +180,8 @@ func TestRecommendFilters(t *testing.T) {
 			if d := cmp.Diff(tt.unknown, resp.GetUnknownItemIds()); d != "" {
 				t.Errorf("unknown_item_ids (-want +got):\n%s", d)
 			}
-			if got := slices.Contains(resp.GetDegradations(), pb.Degradation_DEGRADATION_FILTER_TOO_NARROW); got != tt.narrow {
+			if got := slices.Contains(resp.GetDegradations(),
+				pb.Degradation_DEGRADATION_FILTER_TOO_NARROW); got != tt.narrow {
 				t.Errorf("FILTER_TOO_NARROW: %v, want %v", got, tt.narrow)
 			}
 		})
@@ -175,7 +194,8 @@ func TestRecommendSeenPolicy(t *testing.T) {
 		item int
 		kind string
 		age  time.Duration
-	}{{0, "view", 48 * time.Hour}, {0, "view", 3 * time.Hour}, {1, "view", 48 * time.Hour}, {2, "buy", time.Hour}, {3, "buy", 48 * time.Hour}} {
+	}{{0, "view", 48 * time.Hour}, {0, "view", 3 * time.Hour}, {1, "view", 48 * time.Hour}, {2,
+		"buy", time.Hour}, {3, "buy", 48 * time.Hour}} {
 		ev := newEvent("ann", e.item)
 		ev.EventType, ev.EventTime = e.kind, timestamppb.New(testNow.Add(-e.age))
 		ts.observe(t, ev)
@@ -189,11 +209,17 @@ func TestRecommendSeenPolicy(t *testing.T) {
 		{"unset", nil, []int{0, 1, 2, 3}},
 		{"unspecified", &pb.SeenPolicy{}, []int{0, 1, 2, 3}},
 		{"exclude", &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE}, []int{0, 1, 2, 3}},
-		{"exclude types", &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES, EventTypes: []string{"buy", "share"}}, []int{2, 3}},
+		{"exclude types",
+			&pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES,
+				EventTypes: []string{"buy", "share"}}, []int{2, 3}},
 		{"include", &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_INCLUDE}, nil},
 		{"reappear", &pb.SeenPolicy{ReappearAfter: day}, []int{0, 2}},
-		{"reappear by type", &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES, EventTypes: []string{"view"}, ReappearAfter: day}, []int{0}},
-		{"reappear after a very long time", &pb.SeenPolicy{ReappearAfter: &durationpb.Duration{Seconds: 315_576_000_000}}, []int{0, 1, 2, 3}},
+		{"reappear by type",
+			&pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES, EventTypes: []string{"view"},
+				ReappearAfter: day}, []int{0}},
+		{"reappear after a very long time",
+			&pb.SeenPolicy{ReappearAfter: &durationpb.Duration{Seconds: 315_576_000_000}},
+			[]int{0, 1, 2, 3}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			req := forUser("ann")
@@ -215,10 +241,15 @@ func TestRecommendSeenPolicy(t *testing.T) {
 // TestRecommendSeenWithoutTimes: nothing in an inline history without times is old.
 func TestRecommendSeenWithoutTimes(t *testing.T) {
 	ts := start(t, setup{})
-	for name, at := range map[string]*timestamppb.Timestamp{"no times": nil, "an old time": timestamppb.New(testNow.Add(-48 * time.Hour))} {
-		entries := []*pb.HistoryEntry{{ItemId: item(0), EventTime: at}, {ItemId: item(1), EventTime: at}}
-		req := &pb.RecommendRequest{Subject: &pb.RecommendRequest_History{History: &pb.InlineHistory{Entries: entries}}}
-		req.PageSize, req.Seen = testItems, &pb.SeenPolicy{ReappearAfter: durationpb.New(24 * time.Hour)}
+	for name, at := range map[string]*timestamppb.Timestamp{"no times": nil,
+		"an old time": timestamppb.New(testNow.Add(-48 * time.Hour))} {
+		entries := []*pb.HistoryEntry{{ItemId: item(0), EventTime: at},
+			{ItemId: item(1), EventTime: at}}
+		req := &pb.RecommendRequest{Subject: &pb.RecommendRequest_History{
+			History: &pb.InlineHistory{Entries: entries},
+		}}
+		req.PageSize, req.Seen = testItems, &pb.SeenPolicy{ReappearAfter: durationpb.New(
+			24 * time.Hour)}
 		listed := itemIDs(ts.ask(t, req))
 		for i := range entries {
 			if got, want := slices.Contains(listed, item(i)), at != nil; got != want {
@@ -235,7 +266,8 @@ func TestRecommendMinUserRevision(t *testing.T) {
 		user string
 		min  uint64
 		want codes.Code
-	}{{"ann", 0, codes.OK}, {"ann", 1, codes.OK}, {"ann", 2, codes.Unavailable}, {"nobody", 1, codes.Unavailable}} {
+	}{{"ann", 0, codes.OK}, {"ann", 1, codes.OK}, {"ann", 2, codes.Unavailable}, {"nobody", 1,
+		codes.Unavailable}} {
 		req := forUser(tt.user)
 		req.MinUserRevision = tt.min
 		_, err := ts.recommend.Recommend(ctx(t), req)
@@ -254,11 +286,13 @@ func TestRecommendMinUserRevision(t *testing.T) {
 func TestInlineHistoryTimes(t *testing.T) {
 	ts := start(t, setup{})
 	at := timestamppb.New(testNow)
-	h := &pb.InlineHistory{Entries: []*pb.HistoryEntry{{ItemId: item(1)}, {ItemId: item(2), EventTime: at}, {ItemId: item(3)}}}
+	h := &pb.InlineHistory{Entries: []*pb.HistoryEntry{{ItemId: item(1)},
+		{ItemId: item(2), EventTime: at}, {ItemId: item(3)}}}
 	m := newModel(t, 1)
 	u := ts.inlineState(m, h, nil)
 	if !u.First.Equal(testNow) || !u.Last.Equal(testNow) || u.Kalman.Time != testNow.Unix() {
-		t.Errorf("times from %v to %v, state at %d, want all at %v", u.First, u.Last, u.Kalman.Time, testNow)
+		t.Errorf("times from %v to %v, state at %d, want all at %v", u.First, u.Last, u.Kalman.Time,
+			testNow)
 	}
 }
 
@@ -269,10 +303,13 @@ func TestRecommendAllocations(t *testing.T) {
 		ts.observe(t, newEvent("ann", i))
 	}
 	filtered := forUser("ann")
-	filtered.Filter = &pb.ItemFilter{AllowItemIds: []string{item(21), item(22), item(23)}, DenyItemIds: []string{item(22)}}
-	filtered.Seen = &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES, EventTypes: []string{"buy", "like"}}
+	filtered.Filter = &pb.ItemFilter{AllowItemIds: []string{item(21), item(22), item(23)},
+		DenyItemIds: []string{item(22)}}
+	filtered.Seen = &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES,
+		EventTypes: []string{"buy", "like"}}
 	for name, req := range map[string]*pb.RecommendRequest{
-		"plain": exploring(forUser("ann"), nil, testItems), "filtered": filtered, "draw": exploring(forUser("ann"), thompson(1, 1), 10),
+		"plain": exploring(forUser("ann"), nil, testItems), "filtered": filtered,
+		"draw":         exploring(forUser("ann"), thompson(1, 1), 10),
 		"unknown user": exploring(forUser("nobody"), nil, 10),
 	} {
 		const most = 25

@@ -26,10 +26,13 @@ type retrainMetrics struct {
 
 func newRetrainMetrics() *retrainMetrics {
 	return &retrainMetrics{
-		total:   metric.Counters("gsimc_retrain_total", "Retrainings, by how they ended.", "outcome"),
-		seconds: prometheus.NewGauge(prometheus.GaugeOpts{Name: "gsimc_retrain_seconds", Help: "Time of the last retraining."}),
+		total: metric.Counters("gsimc_retrain_total", "Retrainings, by how they ended.",
+			"outcome"),
+		seconds: prometheus.NewGauge(prometheus.GaugeOpts{Name: "gsimc_retrain_seconds",
+			Help: "Time of the last retraining."}),
 		recall: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "gsimc_retrain_recall",
-			Help: "Recall on the latest events that decided the last retraining."}, []string{"model"}),
+			Help: "Recall on the latest events that decided the last retraining."},
+			[]string{"model"}),
 	}
 }
 
@@ -38,8 +41,8 @@ func (m *retrainMetrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.total, m.seconds, m.recall}
 }
 
-// RetrainOutcomes names the outcomes that a retraining can have. The series of each exists from then
-// on, with 0, so that rates are right from the first retraining on.
+// RetrainOutcomes names the outcomes that a retraining can have. The series of each exists from
+// then on, with 0, so that rates are right from the first retraining on.
 func (m *Metrics) RetrainOutcomes(outcomes ...string) {
 	for _, outcome := range outcomes {
 		m.retrain.total.WithLabelValues(outcome)

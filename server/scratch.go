@@ -28,7 +28,8 @@ func (s *Server) takeScratch(m *model.Model) *scratch {
 	sc, _ := s.scratch.Get().(*scratch)
 	if sc == nil || len(sc.query) != m.Rank() || sc.skip.Cap() != m.NumItems() {
 		sc = &scratch{
-			call: passes.NewCall(), query: make([]float32, m.Rank()), variance: make([]float32, m.Rank()), skip: ranking.NewSet(m.NumItems()),
+			call: passes.NewCall(), query: make([]float32, m.Rank()),
+			variance: make([]float32, m.Rank()), skip: ranking.NewSet(m.NumItems()),
 		}
 	}
 	return sc

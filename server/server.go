@@ -80,7 +80,8 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 	s.started = s.now()
 	s.batcher = passes.New(s.metrics.passes)
 	var err error
-	if s.states, err = state.NewCache(cfg.StateCacheBytes, state.Deps{Store: st, Updater: s.updater, Metrics: s.metrics.states}); err != nil {
+	if s.states, err = state.NewCache(cfg.StateCacheBytes,
+		state.Deps{Store: st, Updater: s.updater, Metrics: s.metrics.states}); err != nil {
 		return nil, fmt.Errorf("state cache: %w", err)
 	}
 	if s.models, err = models.Open(open, s.now, s.metrics.models); err != nil {
@@ -112,7 +113,8 @@ var (
 // newBackground makes the parts that work in the background. It opens the shadow model.
 func (s *Server) newBackground() error {
 	s.extender = coldstart.New(s.cfg.ExtendEvery, coldstart.Deps{
-		Store: s.store, Models: s.models, Updater: s.updater, Metrics: s.metrics.coldstart, Log: s.log, Guard: s.guard,
+		Store: s.store, Models: s.models, Updater: s.updater, Metrics: s.metrics.coldstart,
+		Log: s.log, Guard: s.guard,
 	})
 	var shadow *model.Model
 	if open := s.cfg.ShadowModel; open != nil {
@@ -123,8 +125,9 @@ func (s *Server) newBackground() error {
 		s.log.Info("shadow model loaded", slog.String("version", shadow.Version()))
 	}
 	s.quality = quality.New(s.cfg.QualitySample, shadow, quality.Deps{
-		Store: s.store, Models: s.models, Updater: s.updater, Estimator: s.cfg.Estimator, Metrics: s.metrics.quality,
-		Guard: s.guard,
+		Store: s.store, Models: s.models, Updater: s.updater, Estimator: s.cfg.Estimator,
+		Metrics: s.metrics.quality,
+		Guard:   s.guard,
 	})
 	return nil
 }
@@ -144,7 +147,8 @@ func (s *Server) newGRPC() *grpc.Server {
 			MaxConnectionAge: s.cfg.MaxConnectionAge, MaxConnectionAgeGrace: maxConnectionAgeGrace,
 		}),
 		// The library's default of 5 min cuts off clients with customary keepalive settings.
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMinTime, PermitWithoutStream: true}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMinTime,
+			PermitWithoutStream: true}),
 		grpc.WaitForHandlers(true),
 	)...)
 	g.RegisterService(recommenderDesc(), recommender{Server: s})
@@ -257,7 +261,8 @@ func (s *Server) reload(ctx context.Context) (l *models.Lease, previous string, 
 	start := time.Now()
 	l, previous, err = s.models.Reload()
 	if err != nil {
-		s.log.LogAttrs(ctx, slog.LevelError, "model reload failed", slog.String("error", err.Error()))
+		s.log.LogAttrs(ctx, slog.LevelError, "model reload failed",
+			slog.String("error", err.Error()))
 		return nil, "", err
 	}
 	s.extender.Wake()
@@ -279,5 +284,6 @@ func (s *Server) closeOps() error {
 // cannotListen returns the fault of a field of the configuration whose address cannot be listened
 // on.
 func cannotListen(field string, err error) error {
-	return &fault.Fault{Field: field, Err: fmt.Errorf("%w; give another address, or port 0 for any", err)}
+	return &fault.Fault{Field: field,
+		Err: fmt.Errorf("%w; give another address, or port 0 for any", err)}
 }

@@ -31,7 +31,8 @@ func TestServicesAreThoseOfTheProtocol(t *testing.T) {
 			for j := range service.Methods().Len() {
 				m := service.Methods().Get(j)
 				name := string(m.Name())
-				want[name] = grpc.MethodInfo{Name: name, IsClientStream: m.IsStreamingClient(), IsServerStream: m.IsStreamingServer()}
+				want[name] = grpc.MethodInfo{Name: name, IsClientStream: m.IsStreamingClient(),
+					IsServerStream: m.IsStreamingServer()}
 			}
 			got := map[string]grpc.MethodInfo{}
 			for _, m := range served[string(service.FullName())].Methods {
@@ -55,8 +56,10 @@ func TestRecommendBothWays(t *testing.T) {
 	}
 	service := recommender{Server: ts.Server}
 	for name, req := range map[string]*pb.RecommendRequest{
-		"user": forUser("ann"), "nobody": forUser("nobody"), "history": explaining(forHistory(1, 2, 3), 2),
-		"draw": exploring(forUser("ann"), thompson(3, 1), 10), "unknown items": forHistory(testItems+1, 2),
+		"user": forUser("ann"), "nobody": forUser("nobody"),
+		"history":       explaining(forHistory(1, 2, 3), 2),
+		"draw":          exploring(forUser("ann"), thompson(3, 1), 10),
+		"unknown items": forHistory(testItems+1, 2),
 	} {
 		for _, packed := range []bool{false, true} {
 			req.Packed = packed
@@ -69,7 +72,8 @@ func TestRecommendBothWays(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []byte
-			err = ts.conn.Invoke(ctx(t), pb.RecommenderService_Recommend_FullMethodName, req, &got, grpc.ForceCodecV2(bytesCodec{}))
+			err = ts.conn.Invoke(ctx(t), pb.RecommenderService_Recommend_FullMethodName, req, &got,
+				grpc.ForceCodecV2(bytesCodec{}))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -62,22 +62,37 @@ var outcomes = []struct {
 	message string
 	retry   time.Duration // hint to the client; 0: none
 }{
-	{errUserNotFound, codes.NotFound, reasonUserNotFound, "there is no history under this user_id", 0},
-	{errStaleRevision, codes.Unavailable, reasonStaleRevision, "the store has not reached min_user_revision yet", 50 * time.Millisecond},
-	{errNoUncertainty, codes.FailedPrecondition, reasonNoUncertainty, "exploration needs a model that knows its uncertainty: one with learned dynamics and deviation", 0},
-	{errUnknownMethod, codes.Unimplemented, reasonUnknownMethod, "this server has no such method or service; is the client newer than the server?", 0},
-	{errDraining, codes.Unavailable, reasonDraining, "the server is shutting down; connect to another one", 100 * time.Millisecond},
-	{models.ErrClosed, codes.Unavailable, reasonDraining, "the server is shutting down; connect to another one", 100 * time.Millisecond},
+	{errUserNotFound, codes.NotFound, reasonUserNotFound, "there is no history under this user_id",
+		0},
+	{errStaleRevision, codes.Unavailable, reasonStaleRevision,
+		"the store has not reached min_user_revision yet", 50 * time.Millisecond},
+	{errNoUncertainty, codes.FailedPrecondition, reasonNoUncertainty,
+		"exploration needs a model that knows its uncertainty: one with learned dynamics and " +
+			"deviation", 0},
+	{errUnknownMethod, codes.Unimplemented, reasonUnknownMethod,
+		"this server has no such method or service; is the client newer than the server?", 0},
+	{errDraining, codes.Unavailable, reasonDraining,
+		"the server is shutting down; connect to another one", 100 * time.Millisecond},
+	{models.ErrClosed, codes.Unavailable, reasonDraining,
+		"the server is shutting down; connect to another one", 100 * time.Millisecond},
 	{context.Canceled, codes.Canceled, reasonCancelled, "the call was cancelled", 0},
-	{context.DeadlineExceeded, codes.DeadlineExceeded, reasonDeadline, "the deadline of the call passed", 0},
-	{store.ErrConflict, codes.AlreadyExists, reasonEventIDConflict, "event_id is in use for another event of this user", 0},
-	{errFailedFull, codes.ResourceExhausted, reasonStoreFailed, "the disk of the store ran full: it takes no writes until there is space and the server is restarted", time.Minute},
+	{context.DeadlineExceeded, codes.DeadlineExceeded, reasonDeadline,
+		"the deadline of the call passed", 0},
+	{store.ErrConflict, codes.AlreadyExists, reasonEventIDConflict,
+		"event_id is in use for another event of this user", 0},
+	{errFailedFull, codes.ResourceExhausted, reasonStoreFailed,
+		"the disk of the store ran full: it takes no writes until there is space and the server " +
+			"is restarted", time.Minute},
 	{store.ErrInvalid, codes.InvalidArgument, reasonInvalidField, "the store refuses the event", 0},
-	{store.ErrFull, codes.ResourceExhausted, reasonStoreFull, "the disk of the store is full", 5 * time.Second},
-	{store.ErrCorrupt, codes.DataLoss, reasonStoreCorrupt, "the stored history of this user is damaged", 0},
+	{store.ErrFull, codes.ResourceExhausted, reasonStoreFull, "the disk of the store is full",
+		5 * time.Second},
+	{store.ErrCorrupt, codes.DataLoss, reasonStoreCorrupt,
+		"the stored history of this user is damaged", 0},
 	{store.ErrClosed, codes.Unavailable, reasonStoreClosed, "the store is closed", time.Second},
-	{errNotOnDisk, codes.FailedPrecondition, reasonNotOnDisk, "the store of this server keeps nothing on disk", 0},
-	{store.ErrFailed, codes.Unavailable, reasonStoreFailed, "the store takes no writes until the server is restarted", 5 * time.Second},
+	{errNotOnDisk, codes.FailedPrecondition, reasonNotOnDisk,
+		"the store of this server keeps nothing on disk", 0},
+	{store.ErrFailed, codes.Unavailable, reasonStoreFailed,
+		"the store takes no writes until the server is restarted", 5 * time.Second},
 }
 
 // toStatus maps every error to the status that leaves the process. It never shows the text of an
@@ -90,12 +105,14 @@ func toStatus(err error) *status.Status {
 		err = &invalidError{[]fieldFault{{m.Field, m.Problem}}}
 	}
 	if invalid, ok := errors.AsType[*invalidError](err); ok {
-		return newStatus(codes.InvalidArgument, invalid.reason(), invalid.Error(), 0, invalid.badRequest())
+		return newStatus(codes.InvalidArgument, invalid.reason(), invalid.Error(), 0,
+			invalid.badRequest())
 	}
 	if rejected, ok := errors.AsType[*models.RefusedError](err); ok {
 		return newStatus(codes.FailedPrecondition, reasonModelRejected, rejected.Error(), 0)
 	}
-	if errors.Is(err, store.ErrFailed) { // whatever else it is that made the store fail: no history is to blame
+	// whatever else it is that made the store fail: no history is to blame
+	if errors.Is(err, store.ErrFailed) {
 		if errors.Is(err, store.ErrFull) {
 			err = errFailedFull
 		} else {
@@ -116,8 +133,11 @@ func toStatus(err error) *status.Status {
 	return newStatus(codes.Internal, reasonInternal, "internal error; the server's log has more", 0)
 }
 
-func newStatus(code codes.Code, reason, message string, retry time.Duration, more ...protoadapt.MessageV1) *status.Status {
-	details := append([]protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: reason, Domain: errorDomain}}, more...)
+func newStatus(
+	code codes.Code, reason, message string, retry time.Duration, more ...protoadapt.MessageV1,
+) *status.Status {
+	details := append([]protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: reason,
+		Domain: errorDomain}}, more...)
 	if retry > 0 {
 		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(retry)})
 	}

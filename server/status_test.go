@@ -25,28 +25,44 @@ func TestToStatus(t *testing.T) {
 		err  error
 		want problem
 	}{
-		{"field", &invalidError{[]fieldFault{{"a", "is bad"}, {"b", "is worse"}}}, problem{codes.InvalidArgument, "INVALID_FIELD", []string{"a", "b"}, false}},
-		{"sequence", &invalidError{[]fieldFault{{fieldSequence, "is wrong"}}}, problem{codes.InvalidArgument, "SEQUENCE_OUT_OF_ORDER", []string{"sequence"}, false}},
+		{"field", &invalidError{[]fieldFault{{"a", "is bad"}, {"b", "is worse"}}},
+			problem{codes.InvalidArgument, "INVALID_FIELD", []string{"a", "b"}, false}},
+		{"sequence", &invalidError{[]fieldFault{{fieldSequence, "is wrong"}}},
+			problem{codes.InvalidArgument, "SEQUENCE_OUT_OF_ORDER", []string{"sequence"}, false}},
 		{"no user", errUserNotFound, problem{codes.NotFound, "USER_NOT_FOUND", nil, false}},
 		{"no method", errUnknownMethod, problem{codes.Unimplemented, "UNKNOWN_METHOD", nil, false}},
 		{"stale", errStaleRevision, problem{codes.Unavailable, "STALE_REVISION", nil, true}},
 		{"draining", errDraining, problem{codes.Unavailable, "DRAINING", nil, true}},
-		{"model", &models.RefusedError{Err: errors.New("file is truncated")}, problem{codes.FailedPrecondition, "MODEL_REJECTED", nil, false}},
-		{"conflict", fmt.Errorf("%s: %w", secret, store.ErrConflict), problem{codes.AlreadyExists, "EVENT_ID_CONFLICT", nil, false}},
-		{"conflict of a record", &store.ConflictError{Conflicts: []store.Conflict{{Index: 3}}}, problem{codes.AlreadyExists, "EVENT_ID_CONFLICT", nil, false}},
-		{"full", fmt.Errorf("%s: %w", secret, store.ErrFull), problem{codes.ResourceExhausted, "STORE_FULL", nil, true}},
-		{"corrupt", fmt.Errorf("%s: %w", secret, store.ErrCorrupt), problem{codes.DataLoss, "STORE_CORRUPT", nil, false}},
+		{"model", &models.RefusedError{Err: errors.New("file is truncated")},
+			problem{codes.FailedPrecondition, "MODEL_REJECTED", nil, false}},
+		{"conflict", fmt.Errorf("%s: %w", secret, store.ErrConflict),
+			problem{codes.AlreadyExists, "EVENT_ID_CONFLICT", nil, false}},
+		{"conflict of a record", &store.ConflictError{Conflicts: []store.Conflict{{Index: 3}}},
+			problem{codes.AlreadyExists, "EVENT_ID_CONFLICT", nil, false}},
+		{"full", fmt.Errorf("%s: %w", secret, store.ErrFull),
+			problem{codes.ResourceExhausted, "STORE_FULL", nil, true}},
+		{"corrupt", fmt.Errorf("%s: %w", secret, store.ErrCorrupt),
+			problem{codes.DataLoss, "STORE_CORRUPT", nil, false}},
 		{"gap", state.ErrHistoryGap, problem{codes.DataLoss, "STORE_CORRUPT", nil, false}},
 		{"closed", store.ErrClosed, problem{codes.Unavailable, "STORE_CLOSED", nil, true}},
-		{"failed", fmt.Errorf("%s: %w", secret, store.ErrFailed), problem{codes.Unavailable, "STORE_FAILED", nil, true}},
-		{"failed by damage", fmt.Errorf("%w: %w", store.ErrFailed, store.ErrCorrupt), problem{codes.Unavailable, "STORE_FAILED", nil, true}},
-		{"failed on a full disk: certainly not applied", fmt.Errorf("%w: %w", store.ErrFailed, store.ErrFull), problem{codes.ResourceExhausted, "STORE_FAILED", nil, true}},
-		{"cancelled", fmt.Errorf("%s: %w", secret, context.Canceled), problem{codes.Canceled, "CANCELLED", nil, false}},
-		{"deadline", context.DeadlineExceeded, problem{codes.DeadlineExceeded, "DEADLINE_EXCEEDED", nil, false}},
-		{"status of gRPC", status.Error(codes.ResourceExhausted, "message larger than max"), problem{codes.ResourceExhausted, "RESOURCE_EXHAUSTED", nil, false}},
-		{"status of gRPC, cancelled", status.Error(codes.Canceled, "gone"), problem{codes.Canceled, "CANCELLED", nil, false}},
+		{"failed", fmt.Errorf("%s: %w", secret, store.ErrFailed),
+			problem{codes.Unavailable, "STORE_FAILED", nil, true}},
+		{"failed by damage", fmt.Errorf("%w: %w", store.ErrFailed, store.ErrCorrupt),
+			problem{codes.Unavailable, "STORE_FAILED", nil, true}},
+		{"failed on a full disk: certainly not applied",
+			fmt.Errorf("%w: %w", store.ErrFailed, store.ErrFull),
+			problem{codes.ResourceExhausted, "STORE_FAILED", nil, true}},
+		{"cancelled", fmt.Errorf("%s: %w", secret, context.Canceled),
+			problem{codes.Canceled, "CANCELLED", nil, false}},
+		{"deadline", context.DeadlineExceeded,
+			problem{codes.DeadlineExceeded, "DEADLINE_EXCEEDED", nil, false}},
+		{"status of gRPC", status.Error(codes.ResourceExhausted, "message larger than max"),
+			problem{codes.ResourceExhausted, "RESOURCE_EXHAUSTED", nil, false}},
+		{"status of gRPC, cancelled", status.Error(codes.Canceled, "gone"),
+			problem{codes.Canceled, "CANCELLED", nil, false}},
 		{"panic", errPanic, problem{codes.Internal, "INTERNAL", nil, false}},
-		{"store found a record malformed: certainly not applied", store.ErrInvalid, problem{codes.InvalidArgument, "INVALID_FIELD", nil, false}},
+		{"store found a record malformed: certainly not applied", store.ErrInvalid,
+			problem{codes.InvalidArgument, "INVALID_FIELD", nil, false}},
 		{"anything else", errors.New(secret), problem{codes.Internal, "INTERNAL", nil, false}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -70,13 +86,16 @@ func TestConfigValidateReportsEveryFault(t *testing.T) {
 	}
 	nan := 0.0
 	nan /= nan
-	bad := Config{Listen: "nowhere", DrainDelay: -1, EventWeights: map[string]float64{"A": 1, "ok": nan, "": 1, "fine": -1000, "much": 1000.5}}
+	bad := Config{Listen: "nowhere", DrainDelay: -1,
+		EventWeights: map[string]float64{"A": 1, "ok": nan, "": 1, "fine": -1000, "much": 1000.5}}
 	err := bad.Validate()
 	if err == nil {
 		t.Fatal("a configuration full of faults is accepted")
 	}
-	for _, field := range []string{"Listen", "OpsListen", "StateCacheBytes", "DefaultTimeout", "SlowRequest", "DrainDelay", "DrainTimeout",
-		"MaxRecvBytes", "MaxSendBytes", "MaxConcurrentStreams", "MaxConnections", "MaxConnectionAge", "Estimator",
+	for _, field := range []string{"Listen", "OpsListen", "StateCacheBytes", "DefaultTimeout",
+		"SlowRequest", "DrainDelay", "DrainTimeout",
+		"MaxRecvBytes", "MaxSendBytes", "MaxConcurrentStreams", "MaxConnections",
+		"MaxConnectionAge", "Estimator",
 		`"A"`, `"ok"`, `""`, `"much"`} {
 		if !strings.Contains(err.Error(), field) {
 			t.Errorf("the error does not mention %s:\n%v", field, err)
@@ -86,8 +105,10 @@ func TestConfigValidateReportsEveryFault(t *testing.T) {
 		t.Errorf("the error mentions a good weight:\n%v", err)
 	}
 	wantFields := []string{
-		"Listen", "OpsListen", "StateCacheBytes", "DefaultTimeout", "SlowRequest", "DrainDelay", "DrainTimeout",
-		"MaxRecvBytes", "MaxSendBytes", "MaxConcurrentStreams", "MaxConnections", "MaxConnectionAge", "Estimator", "EventWeights",
+		"Listen", "OpsListen", "StateCacheBytes", "DefaultTimeout", "SlowRequest", "DrainDelay",
+		"DrainTimeout",
+		"MaxRecvBytes", "MaxSendBytes", "MaxConcurrentStreams", "MaxConnections",
+		"MaxConnectionAge", "Estimator", "EventWeights",
 	}
 	if got := fault.Fields(err); !slices.Equal(got, wantFields) {
 		t.Errorf("faults of the fields %v, want %v", got, wantFields)

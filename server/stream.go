@@ -47,10 +47,13 @@ type inbox struct {
 	events   []arrival
 	received time.Time // when the first of them came
 	closed   bool
-	err      error // why it was closed: what the stream ends with once the events before it are settled
+	// why it was closed: what the stream ends with once the events before it are settled
+	err error
 }
 
-func newInbox() *inbox { return &inbox{ready: make(chan struct{}, 1), room: make(chan struct{}, 1)} }
+func newInbox() *inbox {
+	return &inbox{ready: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+}
 
 func signal(c chan struct{}) {
 	select {
@@ -81,7 +84,9 @@ func (b *inbox) close(err error) {
 
 // take returns what has arrived and leaves the memory of spare in its place. closed: nothing more
 // will come.
-func (b *inbox) take(spare []arrival) (events []arrival, received time.Time, closed bool, err error) {
+func (b *inbox) take(
+	spare []arrival,
+) (events []arrival, received time.Time, closed bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	events, b.events = b.events, spare[:0]
@@ -130,11 +135,13 @@ func checkMessage(m *wire.StreamMessage, next uint64) error {
 	case m.Fault != nil:
 		return m.Fault
 	case m.Sequence != next:
-		c.check(fieldSequence, "must be 1 for the first event of a stream and then rise by one with each event")
+		c.check(fieldSequence,
+			"must be 1 for the first event of a stream and then rise by one with each event")
 	case m.Both:
 		c.check("events", "must be empty when event is set")
 	case len(m.Events) > maxBatch:
-		c.check("events", fmt.Sprintf("has %d elements, at most %d are allowed", len(m.Events), maxBatch))
+		c.check("events",
+			fmt.Sprintf("has %d elements, at most %d are allowed", len(m.Events), maxBatch))
 	}
 	return c.err()
 }
@@ -164,7 +171,8 @@ func (o *observeStream) serve() error {
 			}
 		case <-draining:
 			draining = nil // say it once
-			if err := o.stream.Send(&pb.StreamObserveResponse{AckedSequence: o.acked, Draining: true}); err != nil {
+			if err := o.stream.Send(&pb.StreamObserveResponse{AckedSequence: o.acked,
+				Draining: true}); err != nil {
 				return err
 			}
 		case <-drain.cut.Done():
@@ -184,7 +192,9 @@ func (o *observeStream) settle(batch []arrival, received time.Time) error {
 	ack := &pb.StreamObserveResponse{AckedSequence: o.acked + uint64(len(outcomes))}
 	for i := range outcomes {
 		if outcomes[i].disposition != pb.EventDisposition_EVENT_DISPOSITION_APPLIED {
-			ack.Exceptions = append(ack.Exceptions, &pb.StreamEventResult{Sequence: o.acked + uint64(i) + 1, Result: outcomes[i].result()})
+			ack.Exceptions = append(ack.Exceptions,
+				&pb.StreamEventResult{Sequence: o.acked + uint64(i) + 1,
+					Result: outcomes[i].result()})
 		}
 	}
 	o.acked = ack.GetAckedSequence()

@@ -38,7 +38,8 @@ func openStream(t testing.TB, ts *testServer) clientStream {
 
 func (s clientStream) send(t testing.TB, sequence uint64, e *pb.Event) {
 	t.Helper()
-	if err := s.Send(&pb.StreamObserveRequest{Sequence: sequence, Event: e}); err != nil && !errors.Is(err, io.EOF) {
+	if err := s.Send(&pb.StreamObserveRequest{Sequence: sequence, Event: e}); err != nil &&
+		!errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
 }
@@ -92,15 +93,23 @@ func TestStreamObserve(t *testing.T) {
 		t.Errorf("the stream ended with %v, acked %d, drained %d", got.err, got.acked, got.drained)
 	}
 	invalid := func(field, message string) *pb.EventError {
-		return &pb.EventError{Code: int32(codes.InvalidArgument), Reason: "INVALID_FIELD", Field: field, Message: message}
+		return &pb.EventError{Code: int32(codes.InvalidArgument), Reason: "INVALID_FIELD",
+			Field: field, Message: message}
 	}
 	want := []*pb.StreamEventResult{
 		{Sequence: 2, Result: &pb.EventResult{Disposition: duplicate, UserRevision: 1}},
-		{Sequence: 3, Result: &pb.EventResult{Disposition: refused, Error: invalid("item_id", "item_id is required")}},
-		{Sequence: 4, Result: &pb.EventResult{Disposition: refused, Error: &pb.EventError{Code: int32(codes.AlreadyExists),
-			Reason: "EVENT_ID_CONFLICT", Message: "event_id is in use for another event of this user"}}},
+		{Sequence: 3,
+			Result: &pb.EventResult{Disposition: refused,
+				Error: invalid("item_id", "item_id is required")}},
+		{Sequence: 4,
+			Result: &pb.EventResult{Disposition: refused,
+				Error: &pb.EventError{Code: int32(codes.AlreadyExists),
+					Reason:  "EVENT_ID_CONFLICT",
+					Message: "event_id is in use for another event of this user"}}},
 		{Sequence: 5, Result: &pb.EventResult{Disposition: pending, UserRevision: 1}},
-		{Sequence: 6, Result: &pb.EventResult{Disposition: refused, Error: invalid("event", "event is required")}},
+		{Sequence: 6,
+			Result: &pb.EventResult{Disposition: refused,
+				Error: invalid("event", "event is required")}},
 	}
 	if d := cmp.Diff(want, got.exceptions, protocmp.Transform()); d != "" {
 		t.Errorf("exceptions (-want +got):\n%s", d)
@@ -114,7 +123,8 @@ func TestStreamObserveSequence(t *testing.T) {
 		sent  []uint64
 		acked uint64
 	}{
-		{"begins with 0", []uint64{0}, 0}, {"begins with 2", []uint64{2}, 0}, {"gap", []uint64{1, 2, 4}, 2}, {"repeat", []uint64{1, 2, 2}, 2},
+		{"begins with 0", []uint64{0}, 0}, {"begins with 2", []uint64{2}, 0},
+		{"gap", []uint64{1, 2, 4}, 2}, {"repeat", []uint64{1, 2, 2}, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := openStream(t, ts)
@@ -125,7 +135,8 @@ func TestStreamObserveSequence(t *testing.T) {
 			if got.acked != tt.acked {
 				t.Errorf("acked %d, want %d", got.acked, tt.acked)
 			}
-			want := problem{Code: codes.InvalidArgument, Reason: "SEQUENCE_OUT_OF_ORDER", Fields: []string{"sequence"}}
+			want := problem{Code: codes.InvalidArgument, Reason: "SEQUENCE_OUT_OF_ORDER",
+				Fields: []string{"sequence"}}
 			if d := cmp.Diff(want, problemOf(t, got.err)); d != "" {
 				t.Errorf("end of the stream (-want +got):\n%s", d)
 			}
@@ -151,11 +162,13 @@ func TestStreamObserveOrder(t *testing.T) {
 		}
 	}()
 	if got := s.rest(t); got.err != nil || got.acked != n || len(got.exceptions) != 0 {
-		t.Fatalf("acked %d of %d, %d exceptions, end %v", got.acked, n, len(got.exceptions), got.err)
+		t.Fatalf("acked %d of %d, %d exceptions, end %v", got.acked, n, len(got.exceptions),
+			got.err)
 	}
 	for i := range n {
 		e := withID(fmt.Sprint(i), fmt.Sprint("user", i%7), i*i%testItems)
-		if _, err := (events{Server: single.Server}).Observe(t.Context(), &pb.ObserveRequest{Event: e}); err != nil {
+		if _, err := (events{Server: single.Server}).Observe(t.Context(),
+			&pb.ObserveRequest{Event: e}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -183,7 +196,8 @@ func TestStreamObserveWindow(t *testing.T) {
 	var sent atomic.Int64
 	go func() {
 		for i := range n {
-			s.send(t, uint64(i+1), &pb.Event{UserId: "ann", ItemId: string(make([]byte, 200)), EventId: fmt.Sprint(i)})
+			s.send(t, uint64(i+1),
+				&pb.Event{UserId: "ann", ItemId: string(make([]byte, 200)), EventId: fmt.Sprint(i)})
 			sent.Add(1)
 		}
 		if err := s.CloseSend(); err != nil {
@@ -215,7 +229,8 @@ func TestStreamObserveClientGone(t *testing.T) {
 		}
 		s.cancel()
 	}
-	eventually(t, "the streams end", func() bool { return value1(t, ts, "gsimc_stream_clients") == 0 })
+	eventually(t, "the streams end",
+		func() bool { return value1(t, ts, "gsimc_stream_clients") == 0 })
 	if r, err := ts.store.Revision(t.Context(), "ann"); err != nil || r != 10 {
 		t.Errorf("%d events stored (%v), want the 10 acknowledged", r, err)
 	}
@@ -232,9 +247,11 @@ func TestStreamSeveralInAMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	several(1, withID("a", "ann", 1), withID("a", "ann", 1), &pb.Event{UserId: "ann"}, withID("b", "ann", 2))
+	several(1, withID("a", "ann", 1), withID("a", "ann", 1), &pb.Event{UserId: "ann"},
+		withID("b", "ann", 2))
 	s.send(t, 5, withID("c", "ann", 3))
-	several(6, withID("b", "bob", 1), newEvent("bob", 4), newEvent("bob", 4)) // without id and time: two different events
+	// without id and time: two different events
+	several(6, withID("b", "bob", 1), newEvent("bob", 4), newEvent("bob", 4))
 	if err := s.CloseSend(); err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +263,8 @@ func TestStreamSeveralInAMessage(t *testing.T) {
 	for _, e := range got.exceptions {
 		exceptions[e.GetSequence()] = e.GetResult().GetDisposition()
 	}
-	want := map[uint64]pb.EventDisposition{2: pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE, 3: pb.EventDisposition_EVENT_DISPOSITION_REJECTED}
+	want := map[uint64]pb.EventDisposition{2: pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE,
+		3: pb.EventDisposition_EVENT_DISPOSITION_REJECTED}
 	if diff := cmp.Diff(want, exceptions); diff != "" {
 		t.Errorf("exceptions differ (-want +got):\n%s", diff)
 	}
@@ -270,7 +288,8 @@ func TestStreamRefusedMessages(t *testing.T) {
 			req.Events[i] = newEvent("u", 1)
 		}
 		s := openStream(t, ts)
-		if err := s.Send(&pb.StreamObserveRequest{Sequence: 1, Events: []*pb.Event{newEvent("u", 1), newEvent("u", 2)}}); err != nil {
+		if err := s.Send(&pb.StreamObserveRequest{Sequence: 1,
+			Events: []*pb.Event{newEvent("u", 1), newEvent("u", 2)}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Send(req); err != nil && !errors.Is(err, io.EOF) {
@@ -278,8 +297,10 @@ func TestStreamRefusedMessages(t *testing.T) {
 		}
 		got := s.rest(t)
 		p := problemOf(t, got.err)
-		if got.acked != 2 || p.Code != codes.InvalidArgument || len(p.Fields) != 1 || p.Fields[0] != strings.TrimSpace(field) {
-			t.Errorf("%q: acked %d, end %+v, want 2 and InvalidArgument of that field", field, got.acked, p)
+		if got.acked != 2 || p.Code != codes.InvalidArgument || len(p.Fields) != 1 ||
+			p.Fields[0] != strings.TrimSpace(field) {
+			t.Errorf("%q: acked %d, end %+v, want 2 and InvalidArgument of that field", field,
+				got.acked, p)
 		}
 	}
 }

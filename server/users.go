@@ -72,7 +72,9 @@ func trace(p []float32) float64 {
 }
 
 // DeleteUser implements UserService.
-func (s users) DeleteUser(ctx context.Context, req *pb.DeleteUserRequest) (*pb.DeleteUserResponse, error) {
+func (s users) DeleteUser(
+	ctx context.Context, req *pb.DeleteUserRequest,
+) (*pb.DeleteUserResponse, error) {
 	if err := validateUserID(req.GetUserId()); err != nil {
 		return nil, err
 	}

@@ -255,7 +255,8 @@ func checkIDs(c *checker, list string, ids []string) {
 		return
 	}
 	for i, id := range ids {
-		if id == "" || len(id) > event.MaxIDBytes || !utf8.ValidString(id) { // there may be ten thousand
+		// there may be ten thousand
+		if id == "" || len(id) > event.MaxIDBytes || !utf8.ValidString(id) {
 			c.checkAt(list, i, "", badID(id))
 		}
 	}

@@ -34,27 +34,56 @@ func TestValidateEvent(t *testing.T) {
 		{"item id 256", &pb.Event{UserId: "u", ItemId: long(256)}, nil},
 		{"item id 257", &pb.Event{UserId: "u", ItemId: long(257)}, []string{"event.item_id"}},
 		{"event id 64", &pb.Event{UserId: "u", ItemId: "i", EventId: long(64)}, nil},
-		{"event id 65", &pb.Event{UserId: "u", ItemId: "i", EventId: long(65)}, []string{"event.event_id"}},
+		{"event id 65", &pb.Event{UserId: "u", ItemId: "i", EventId: long(65)},
+			[]string{"event.event_id"}},
 		{"type 64", &pb.Event{UserId: "u", ItemId: "i", EventType: long(64)}, nil},
-		{"type 65", &pb.Event{UserId: "u", ItemId: "i", EventType: long(65)}, []string{"event.event_type"}},
-		{"type with all characters", &pb.Event{UserId: "u", ItemId: "i", EventType: "a0_.-z9"}, nil},
-		{"type beginning with a digit", &pb.Event{UserId: "u", ItemId: "i", EventType: "0a"}, []string{"event.event_type"}},
-		{"type in capitals", &pb.Event{UserId: "u", ItemId: "i", EventType: "Buy"}, []string{"event.event_type"}},
-		{"type with a space", &pb.Event{UserId: "u", ItemId: "i", EventType: "a b"}, []string{"event.event_type"}},
-		{"type not ASCII", &pb.Event{UserId: "u", ItemId: "i", EventType: "é"}, []string{"event.event_type"}},
-		{"time 1970", &pb.Event{UserId: "u", ItemId: "i", EventTime: &timestamppb.Timestamp{}}, nil},
-		{"time 1969", &pb.Event{UserId: "u", ItemId: "i", EventTime: &timestamppb.Timestamp{Seconds: -1, Nanos: 999_999_999}}, []string{"event.event_time"}},
-		{"time with bad nanos", &pb.Event{UserId: "u", ItemId: "i", EventTime: &timestamppb.Timestamp{Nanos: -1}}, []string{"event.event_time"}},
-		{"time in year 10000", &pb.Event{UserId: "u", ItemId: "i", EventTime: &timestamppb.Timestamp{Seconds: 253402300800}}, []string{"event.event_time"}},
-		{"time in 24 h", &pb.Event{UserId: "u", ItemId: "i", EventTime: timestamppb.New(testNow.Add(24 * time.Hour))}, nil},
-		{"time in more than 24 h", &pb.Event{UserId: "u", ItemId: "i", EventTime: timestamppb.New(testNow.Add(24*time.Hour + 1))}, []string{"event.event_time"}},
-		{"value 1000", &pb.Event{UserId: "u", ItemId: "i", EventType: "v1", Value: proto.Float64(1000)}, nil},
-		{"value -1000", &pb.Event{UserId: "u", ItemId: "i", EventType: "v2", Value: proto.Float64(-1000)}, nil},
-		{"value over 1000", &pb.Event{UserId: "u", ItemId: "i", Value: proto.Float64(math.Nextafter(1000, 2000))}, []string{"event.value"}},
-		{"value under -1000", &pb.Event{UserId: "u", ItemId: "i", Value: proto.Float64(-1000.5)}, []string{"event.value"}},
-		{"value NaN", &pb.Event{UserId: "u", ItemId: "i", Value: proto.Float64(math.NaN())}, []string{"event.value"}},
-		{"value infinite", &pb.Event{UserId: "u", ItemId: "i", Value: proto.Float64(math.Inf(1))}, []string{"event.value"}},
-		{"three at once", &pb.Event{UserId: "u", EventType: "?", Value: proto.Float64(1e9)}, []string{"event.item_id", "event.event_type", "event.value"}},
+		{"type 65", &pb.Event{UserId: "u", ItemId: "i", EventType: long(65)},
+			[]string{"event.event_type"}},
+		{"type with all characters", &pb.Event{UserId: "u", ItemId: "i", EventType: "a0_.-z9"},
+			nil},
+		{"type beginning with a digit", &pb.Event{UserId: "u", ItemId: "i", EventType: "0a"},
+			[]string{"event.event_type"}},
+		{"type in capitals", &pb.Event{UserId: "u", ItemId: "i", EventType: "Buy"},
+			[]string{"event.event_type"}},
+		{"type with a space", &pb.Event{UserId: "u", ItemId: "i", EventType: "a b"},
+			[]string{"event.event_type"}},
+		{"type not ASCII", &pb.Event{UserId: "u", ItemId: "i", EventType: "é"},
+			[]string{"event.event_type"}},
+		{"time 1970", &pb.Event{UserId: "u", ItemId: "i", EventTime: &timestamppb.Timestamp{}},
+			nil},
+		{"time 1969",
+			&pb.Event{UserId: "u", ItemId: "i",
+				EventTime: &timestamppb.Timestamp{Seconds: -1, Nanos: 999_999_999}},
+			[]string{"event.event_time"}},
+		{"time with bad nanos",
+			&pb.Event{UserId: "u", ItemId: "i", EventTime: &timestamppb.Timestamp{Nanos: -1}},
+			[]string{"event.event_time"}},
+		{"time in year 10000",
+			&pb.Event{UserId: "u", ItemId: "i",
+				EventTime: &timestamppb.Timestamp{Seconds: 253402300800}},
+			[]string{"event.event_time"}},
+		{"time in 24 h",
+			&pb.Event{UserId: "u", ItemId: "i",
+				EventTime: timestamppb.New(testNow.Add(24 * time.Hour))}, nil},
+		{"time in more than 24 h",
+			&pb.Event{UserId: "u", ItemId: "i",
+				EventTime: timestamppb.New(testNow.Add(24*time.Hour + 1))},
+			[]string{"event.event_time"}},
+		{"value 1000",
+			&pb.Event{UserId: "u", ItemId: "i", EventType: "v1", Value: proto.Float64(1000)}, nil},
+		{"value -1000",
+			&pb.Event{UserId: "u", ItemId: "i", EventType: "v2", Value: proto.Float64(-1000)}, nil},
+		{"value over 1000",
+			&pb.Event{UserId: "u", ItemId: "i", Value: proto.Float64(math.Nextafter(1000, 2000))},
+			[]string{"event.value"}},
+		{"value under -1000", &pb.Event{UserId: "u", ItemId: "i", Value: proto.Float64(-1000.5)},
+			[]string{"event.value"}},
+		{"value NaN", &pb.Event{UserId: "u", ItemId: "i", Value: proto.Float64(math.NaN())},
+			[]string{"event.value"}},
+		{"value infinite", &pb.Event{UserId: "u", ItemId: "i", Value: proto.Float64(math.Inf(1))},
+			[]string{"event.value"}},
+		{"three at once", &pb.Event{UserId: "u", EventType: "?", Value: proto.Float64(1e9)},
+			[]string{"event.item_id", "event.event_type", "event.value"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: tt.event})
@@ -63,7 +92,8 @@ func TestValidateEvent(t *testing.T) {
 				return
 			}
 			// The same event as one of a batch: REJECTED with the same field, or accepted.
-			batch, err := ts.events.BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: []*pb.Event{tt.event}})
+			batch, err := ts.events.BatchObserve(ctx(t),
+				&pb.BatchObserveRequest{Events: []*pb.Event{tt.event}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +137,8 @@ func TestValidateRecommend(t *testing.T) {
 		return with(forUser("u"), func(r *pb.RecommendRequest) { r.Seen = p })
 	}
 	entry := func(e *pb.HistoryEntry) *pb.RecommendRequest {
-		return with(forHistory(1, 2), func(r *pb.RecommendRequest) { r.GetHistory().Entries[1] = e })
+		return with(forHistory(1, 2),
+			func(r *pb.RecommendRequest) { r.GetHistory().Entries[1] = e })
 	}
 	filter := func(f *pb.ItemFilter) *pb.RecommendRequest {
 		return with(forUser("u"), func(r *pb.RecommendRequest) { r.Filter = f })
@@ -131,42 +162,74 @@ func TestValidateRecommend(t *testing.T) {
 		{"history 1000", history(1000), nil},
 		{"history 1001", history(1001), []string{"history.entries"}},
 		{"entry without item", entry(&pb.HistoryEntry{}), []string{"history.entries[1].item_id"}},
-		{"entry with a bad type", entry(&pb.HistoryEntry{ItemId: "i", EventType: "A"}), []string{"history.entries[1].event_type"}},
-		{"entry in the future", entry(&pb.HistoryEntry{ItemId: "i", EventTime: timestamppb.New(testNow.Add(25 * time.Hour))}),
+		{"entry with a bad type", entry(&pb.HistoryEntry{ItemId: "i", EventType: "A"}),
+			[]string{"history.entries[1].event_type"}},
+		{"entry in the future",
+			entry(&pb.HistoryEntry{ItemId: "i",
+				EventTime: timestamppb.New(testNow.Add(25 * time.Hour))}),
 			[]string{"history.entries[1].event_time"}},
-		{"entry with a bad value", entry(&pb.HistoryEntry{ItemId: "i", Value: proto.Float64(1001)}), []string{"history.entries[1].value"}},
-		{"revision with a history", with(history(1), func(r *pb.RecommendRequest) { r.MinUserRevision = 1 }), []string{"min_user_revision"}},
-		{"page size -1", with(forUser("u"), func(r *pb.RecommendRequest) { r.PageSize = -1 }), []string{"page_size"}},
-		{"page size huge", with(forUser("u"), func(r *pb.RecommendRequest) { r.PageSize = math.MaxInt32 }), nil},
+		{"entry with a bad value", entry(&pb.HistoryEntry{ItemId: "i", Value: proto.Float64(1001)}),
+			[]string{"history.entries[1].value"}},
+		{"revision with a history",
+			with(history(1), func(r *pb.RecommendRequest) { r.MinUserRevision = 1 }),
+			[]string{"min_user_revision"}},
+		{"page size -1", with(forUser("u"), func(r *pb.RecommendRequest) { r.PageSize = -1 }),
+			[]string{"page_size"}},
+		{"page size huge",
+			with(forUser("u"), func(r *pb.RecommendRequest) { r.PageSize = math.MaxInt32 }), nil},
 		{"explain 50", explain(50, 100), nil},
 		{"explain 51", explain(51, 0), []string{"explain"}},
 		{"explain -1", explain(-1, 1000), []string{"explain"}},
 		{"explain a long page", explain(1, 101), []string{"page_size"}},
 		{"a long page without explain", explain(0, 101), nil},
-		{"exploration without strategy", explore(&pb.Exploration{}), []string{"exploration.strategy"}},
+		{"exploration without strategy", explore(&pb.Exploration{}),
+			[]string{"exploration.strategy"}},
 		{"scale -1", explore(thompson(1, -1)), []string{"exploration.thompson.scale"}},
 		{"scale NaN", explore(thompson(1, math.NaN())), []string{"exploration.thompson.scale"}},
 		{"scale over 100", explore(thompson(1, 100.5)), []string{"exploration.thompson.scale"}},
-		{"beta -0.1", explore(upperConfidence(-0.1)), []string{"exploration.upper_confidence.beta"}},
-		{"beta infinite", explore(upperConfidence(math.Inf(1))), []string{"exploration.upper_confidence.beta"}},
+		{"beta -0.1", explore(upperConfidence(-0.1)),
+			[]string{"exploration.upper_confidence.beta"}},
+		{"beta infinite", explore(upperConfidence(math.Inf(1))),
+			[]string{"exploration.upper_confidence.beta"}},
 		{"allow 10000", filter(&pb.ItemFilter{AllowItemIds: ids(10_000)}), nil},
-		{"allow 10001", filter(&pb.ItemFilter{AllowItemIds: ids(10_001)}), []string{"filter.allow_item_ids"}},
-		{"allow with an empty id", filter(&pb.ItemFilter{AllowItemIds: []string{"a", ""}}), []string{"filter.allow_item_ids[1]"}},
-		{"deny 10001", filter(&pb.ItemFilter{DenyItemIds: ids(10_001)}), []string{"filter.deny_item_ids"}},
-		{"deny with a long id", filter(&pb.ItemFilter{DenyItemIds: []string{strings.Repeat("x", 257)}}), []string{"filter.deny_item_ids[0]"}},
+		{"allow 10001", filter(&pb.ItemFilter{AllowItemIds: ids(10_001)}),
+			[]string{"filter.allow_item_ids"}},
+		{"allow with an empty id", filter(&pb.ItemFilter{AllowItemIds: []string{"a", ""}}),
+			[]string{"filter.allow_item_ids[1]"}},
+		{"deny 10001", filter(&pb.ItemFilter{DenyItemIds: ids(10_001)}),
+			[]string{"filter.deny_item_ids"}},
+		{"deny with a long id",
+			filter(&pb.ItemFilter{DenyItemIds: []string{strings.Repeat("x", 257)}}),
+			[]string{"filter.deny_item_ids[0]"}},
 		{"unknown mode", seen(&pb.SeenPolicy{Mode: 4}), []string{"seen.mode"}},
-		{"types 1", seen(&pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES, EventTypes: ids(1)}), nil},
-		{"types 50", seen(&pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES, EventTypes: ids(50)}), nil},
-		{"types 51", seen(&pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES, EventTypes: ids(51)}), []string{"seen.event_types"}},
-		{"types missing", seen(&pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES}), []string{"seen.event_types"}},
-		{"types without their mode", seen(&pb.SeenPolicy{EventTypes: ids(1)}), []string{"seen.event_types"}},
-		{"type bad", seen(&pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES, EventTypes: []string{"a", "B"}}), []string{"seen.event_types[1]"}},
-		{"type empty", seen(&pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES, EventTypes: []string{""}}), []string{"seen.event_types[0]"}},
-		{"reappear at once", seen(&pb.SeenPolicy{ReappearAfter: &durationpb.Duration{}}), []string{"seen.reappear_after"}},
+		{"types 1",
+			seen(&pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES, EventTypes: ids(1)}), nil},
+		{"types 50",
+			seen(&pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES, EventTypes: ids(50)}), nil},
+		{"types 51",
+			seen(&pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES, EventTypes: ids(51)}),
+			[]string{"seen.event_types"}},
+		{"types missing", seen(&pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES}),
+			[]string{"seen.event_types"}},
+		{"types without their mode", seen(&pb.SeenPolicy{EventTypes: ids(1)}),
+			[]string{"seen.event_types"}},
+		{"type bad",
+			seen(&pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES,
+				EventTypes: []string{"a", "B"}}), []string{"seen.event_types[1]"}},
+		{"type empty",
+			seen(&pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES, EventTypes: []string{""}}),
+			[]string{"seen.event_types[0]"}},
+		{"reappear at once", seen(&pb.SeenPolicy{ReappearAfter: &durationpb.Duration{}}),
+			[]string{"seen.reappear_after"}},
 		{"reappear after 1 ns", seen(&pb.SeenPolicy{ReappearAfter: durationpb.New(1)}), nil},
-		{"reappear before", seen(&pb.SeenPolicy{ReappearAfter: durationpb.New(-1)}), []string{"seen.reappear_after"}},
-		{"reappear beyond the range", seen(&pb.SeenPolicy{ReappearAfter: &durationpb.Duration{Seconds: math.MaxInt64}}), []string{"seen.reappear_after"}},
-		{"reappear though included", seen(&pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_INCLUDE, ReappearAfter: durationpb.New(1)}), []string{"seen.reappear_after"}},
+		{"reappear before", seen(&pb.SeenPolicy{ReappearAfter: durationpb.New(-1)}),
+			[]string{"seen.reappear_after"}},
+		{"reappear beyond the range",
+			seen(&pb.SeenPolicy{ReappearAfter: &durationpb.Duration{Seconds: math.MaxInt64}}),
+			[]string{"seen.reappear_after"}},
+		{"reappear though included",
+			seen(&pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_INCLUDE,
+				ReappearAfter: durationpb.New(1)}), []string{"seen.reappear_after"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := ts.recommend.Recommend(ctx(t), tt.req)
@@ -190,7 +253,12 @@ func TestValidateOthers(t *testing.T) {
 		call func(context.Context) error
 		want []string
 	}{
-		{"GetUser without id", func(c context.Context) error { _, err := ts.users.GetUser(c, &pb.GetUserRequest{}); return err }, []string{"user_id"}},
+		{"GetUser without id",
+			func(c context.Context) error {
+				_,
+					err := ts.users.GetUser(c, &pb.GetUserRequest{})
+				return err
+			}, []string{"user_id"}},
 		{"GetUser with a long id", func(c context.Context) error {
 			_, err := ts.users.GetUser(c, &pb.GetUserRequest{UserId: long})
 			return err
@@ -199,9 +267,24 @@ func TestValidateOthers(t *testing.T) {
 			_, err := ts.users.DeleteUser(c, &pb.DeleteUserRequest{AllowMissing: true})
 			return err
 		}, []string{"user_id"}},
-		{"batch of 0", func(c context.Context) error { _, err := ts.events.BatchObserve(c, batch(0)); return err }, []string{"events"}},
-		{"batch of 1000", func(c context.Context) error { _, err := ts.events.BatchObserve(c, batch(1000)); return err }, nil},
-		{"batch of 1001", func(c context.Context) error { _, err := ts.events.BatchObserve(c, batch(1001)); return err }, []string{"events"}},
+		{"batch of 0",
+			func(c context.Context) error {
+				_,
+					err := ts.events.BatchObserve(c, batch(0))
+				return err
+			}, []string{"events"}},
+		{"batch of 1000",
+			func(c context.Context) error {
+				_,
+					err := ts.events.BatchObserve(c, batch(1000))
+				return err
+			}, nil},
+		{"batch of 1001",
+			func(c context.Context) error {
+				_,
+					err := ts.events.BatchObserve(c, batch(1001))
+				return err
+			}, []string{"events"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { checkFields(t, tt.call(ctx(t)), tt.want) })
 	}
@@ -244,17 +327,21 @@ func validRecommends() map[string]*pb.RecommendRequest {
 		}
 		return list
 	}
-	plain, few, full, history := forUser("user-123456"), forUser("user-123456"), forUser("user-123456"), forHistory()
+	plain, few, full, history := forUser("user-123456"), forUser("user-123456"), forUser(
+		"user-123456"), forHistory()
 	few.PageSize, few.Explain = 100, 5
 	few.Filter = &pb.ItemFilter{DenyItemIds: ids(20)}
-	few.Seen = &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES, EventTypes: []string{"buy", "view"}}
+	few.Seen = &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES,
+		EventTypes: []string{"buy", "view"}}
 	few.Exploration = upperConfidence(1)
 	full.Filter = &pb.ItemFilter{AllowItemIds: ids(maxFilterIDs), DenyItemIds: ids(maxFilterIDs)}
 	for _, id := range ids(maxHistory) {
 		history.GetHistory().Entries = append(history.GetHistory().Entries,
-			&pb.HistoryEntry{ItemId: id, EventType: "view", EventTime: timestamppb.New(testNow), Value: proto.Float64(1)})
+			&pb.HistoryEntry{ItemId: id, EventType: "view", EventTime: timestamppb.New(testNow),
+				Value: proto.Float64(1)})
 	}
-	return map[string]*pb.RecommendRequest{"user": plain, "filter": few, "ids=20000": full, "entries=1000": history}
+	return map[string]*pb.RecommendRequest{"user": plain, "filter": few, "ids=20000": full,
+		"entries=1000": history}
 }
 
 func TestValidateRecommendDoesNotAllocate(t *testing.T) {
@@ -282,11 +369,12 @@ func BenchmarkValidateRecommend(b *testing.B) {
 	}
 }
 
-// For all bytes that may arrive, validation answers with an error and does not panic, and what it accepts
-// the store accepts.
+// For all bytes that may arrive, validation answers with an error and does not panic, and what it
+// accepts the store accepts.
 func FuzzValidate(f *testing.F) {
-	for _, e := range []*pb.Event{newEvent("u", 1), {UserId: "u", ItemId: "i", EventType: "t", Value: proto.Float64(3),
-		EventTime: timestamppb.New(testNow)}} {
+	for _, e := range []*pb.Event{newEvent("u", 1),
+		{UserId: "u", ItemId: "i", EventType: "t", Value: proto.Float64(3),
+			EventTime: timestamppb.New(testNow)}} {
 		b, err := proto.Marshal(e)
 		if err != nil {
 			f.Fatal(err)

@@ -56,7 +56,8 @@ func appendDouble(b []byte, t tag, v float64) []byte {
 }
 
 func appendMessage(b []byte, t tag, m proto.Message) ([]byte, error) {
-	return proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(appendLength(b, t, proto.Size(m)), m)
+	return proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(appendLength(b, t,
+		proto.Size(m)), m)
 }
 
 // Sizes in bytes.

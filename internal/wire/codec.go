@@ -51,7 +51,8 @@ func (c Codec) Unmarshal(data mem.BufferSlice, v any) error {
 	proto.Reset(m)
 	field := invalidUTF8(data.Materialize(), m.ProtoReflect().Descriptor())
 	mark := protowire.AppendTag(nil, protowire.MaxValidNumber, protowire.BytesType)
-	m.ProtoReflect().SetUnknown(protowire.AppendBytes(mark, append(bytes.Clone(malformedMark), field...)))
+	m.ProtoReflect().SetUnknown(protowire.AppendBytes(mark,
+		append(bytes.Clone(malformedMark), field...)))
 	return nil
 }
 

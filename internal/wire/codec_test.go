@@ -12,7 +12,8 @@ import (
 
 // The codec marks exactly what protobuf refuses, and finds a field only where there is a fault.
 func FuzzCodec(f *testing.F) {
-	good, err := proto.Marshal(&pb.BatchObserveRequest{Events: []*pb.Event{{UserId: "ann", ItemId: "x"}, {EventId: "a", UserId: "bob", ItemId: "y"}}})
+	good, err := proto.Marshal(&pb.BatchObserveRequest{Events: []*pb.Event{{UserId: "ann",
+		ItemId: "x"}, {EventId: "a", UserId: "bob", ItemId: "y"}}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -30,10 +31,12 @@ func FuzzCodec(f *testing.F) {
 		if fault := Malformed(&got); (fault != nil) != (refused != nil) {
 			t.Errorf("protobuf says %v, the codec %v", refused, fault)
 		}
-		if field := invalidUTF8(data, got.ProtoReflect().Descriptor()); field != "" && refused == nil {
+		if field := invalidUTF8(data, got.ProtoReflect().Descriptor()); field != "" &&
+			refused == nil {
 			t.Errorf("field %s is at fault in a good message", field)
 		}
-		if refused == nil && !bytes.Equal(got.ProtoReflect().GetUnknown(), want.ProtoReflect().GetUnknown()) {
+		if refused == nil &&
+			!bytes.Equal(got.ProtoReflect().GetUnknown(), want.ProtoReflect().GetUnknown()) {
 			t.Error("the codec changes a good message")
 		}
 	})

@@ -82,7 +82,8 @@ func wireType(field protoreflect.FieldDescriptor) protowire.Type {
 		return protowire.Fixed64Type
 	case protoreflect.FloatKind:
 		return protowire.Fixed32Type
-	case protoreflect.Int32Kind, protoreflect.Int64Kind, protoreflect.Uint64Kind, protoreflect.EnumKind:
+	case protoreflect.Int32Kind, protoreflect.Int64Kind, protoreflect.Uint64Kind,
+		protoreflect.EnumKind:
 		return protowire.VarintType
 	}
 	panic(fmt.Sprintf("wire: no wire type for %s of kind %s", field.FullName(), field.Kind()))

@@ -40,7 +40,8 @@ type List struct {
 // Reset keeps nothing but memory.
 func (l *List) Reset() {
 	clear(l.unknown)
-	*l = List{Deviations: l.Deviations[:0], unknown: l.unknown[:0], Degradations: l.Degradations[:0]}
+	*l = List{Deviations: l.Deviations[:0], unknown: l.unknown[:0],
+		Degradations: l.Degradations[:0]}
 }
 
 // NoteUnknown adds an id that the model does not know, unless it is there.
@@ -58,9 +59,10 @@ func (l *List) NoteUnknown(id string) {
 // Message returns the answer as a message that shares no memory with l, except the explanations.
 func (l *List) Message() *pb.RecommendResponse {
 	m := &pb.RecommendResponse{
-		ModelVersion: l.Items.Version(), UserRevision: l.UserRevision, ExplorationSeed: l.ExplorationSeed,
-		UnknownItemIds: append([]string(nil), l.unknown...),
-		Degradations:   append([]pb.Degradation(nil), l.Degradations...),
+		ModelVersion: l.Items.Version(), UserRevision: l.UserRevision,
+		ExplorationSeed: l.ExplorationSeed,
+		UnknownItemIds:  append([]string(nil), l.unknown...),
+		Degradations:    append([]pb.Degradation(nil), l.Degradations...),
 	}
 	if l.Uncertain {
 		m.Uncertainty = proto.Float64(l.Uncertainty)
@@ -70,7 +72,8 @@ func (l *List) Message() *pb.RecommendResponse {
 		return m
 	}
 	for i, t := range l.Top {
-		item := &pb.ScoredItem{ItemId: l.Items.ItemID(t.Item), Score: float64(t.Score), Source: l.Source}
+		item := &pb.ScoredItem{ItemId: l.Items.ItemID(t.Item), Score: float64(t.Score),
+			Source: l.Source}
 		if len(l.Deviations) > 0 {
 			item.ScoreStddev = proto.Float64(float64(l.Deviations[i]))
 		}

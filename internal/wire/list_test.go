@@ -49,7 +49,8 @@ func randomList(rng *rand.Rand, m Items) *List {
 		UserRevision: rng.Uint64() >> rng.IntN(65), ExplorationSeed: rng.Uint64() >> rng.IntN(65),
 	}
 	for range rng.IntN(40) {
-		r.Top = append(r.Top, ranking.Scored{Item: int32(rng.IntN(testItems)), Score: float32(number())})
+		r.Top = append(r.Top,
+			ranking.Scored{Item: int32(rng.IntN(testItems)), Score: float32(number())})
 	}
 	if rng.IntN(2) == 0 {
 		for range r.Top {
@@ -74,15 +75,20 @@ func randomList(rng *rand.Rand, m Items) *List {
 func randomExplanation(rng *rand.Rand, number func() float64) *pb.Explanation {
 	x := &pb.Explanation{Base: number(), Remainder: number()}
 	for range rng.IntN(30) {
-		x.Contributions = append(x.Contributions, &pb.Contribution{ItemId: item(rng.IntN(testItems)), Events: int32(rng.IntN(3)),
-			Contribution: number(), EventTime: &timestamppb.Timestamp{Seconds: int64(rng.IntN(1000))}})
+		x.Contributions = append(x.Contributions,
+			&pb.Contribution{ItemId: item(rng.IntN(testItems)), Events: int32(rng.IntN(3)),
+				Contribution: number(),
+				EventTime:    &timestamppb.Timestamp{Seconds: int64(rng.IntN(1000))}})
 	}
 	return x
 }
 
 // The encoding is that of the library, byte for byte.
 func TestListIsProtobuf(t *testing.T) {
-	long := newCatalogue(func(i int) string { return item(i) + string(bytes.Repeat([]byte("x"), 10*i%250)) })
+	long := newCatalogue(func(i int) string {
+		return item(i) + string(bytes.Repeat([]byte("x"),
+			10*i%250))
+	})
 	rng := rand.New(rand.NewPCG(3, 4))
 	r := &List{}
 	for range 2000 {
@@ -103,7 +109,8 @@ func TestListIsProtobuf(t *testing.T) {
 		if err := proto.Unmarshal(got, &decoded); err != nil {
 			t.Fatalf("%x does not decode: %v", got, err)
 		}
-		t.Fatalf("%d bytes, want %d (-want +got):\n%s", len(got), len(want), cmp.Diff(r.Message(), &decoded, protocmp.Transform()))
+		t.Fatalf("%d bytes, want %d (-want +got):\n%s", len(got), len(want),
+			cmp.Diff(r.Message(), &decoded, protocmp.Transform()))
 	}
 }
 

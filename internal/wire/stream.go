@@ -78,8 +78,9 @@ const (
 
 // The fields of the messages by the first byte of their tags.
 var (
-	streamFields = fieldTable{streamSequence: fieldSequence, streamEvent: fieldEvent, streamEvents: fieldEvents}.build()
-	eventFields  = fieldTable{
+	streamFields = fieldTable{streamSequence: fieldSequence, streamEvent: fieldEvent,
+		streamEvents: fieldEvents}.build()
+	eventFields = fieldTable{
 		eventEventID: fieldEventID, eventUserID: fieldUserID, eventItemID: fieldItemID,
 		eventEventType: fieldEventType, eventEventTime: fieldEventTime, eventValue: fieldValue,
 	}.build()
@@ -110,7 +111,8 @@ func (m *StreamMessage) ordinary(s string) bool {
 			m.Sequence, s = v, s[1+n:]
 		case fieldEvent, fieldEvents:
 			body, rest, ok := cut(s[1:])
-			if !ok || f == fieldEvent && len(m.Events) > 0 || seen&(1<<fieldEvent) != 0 || !m.event(body) {
+			if !ok || f == fieldEvent && len(m.Events) > 0 || seen&(1<<fieldEvent) != 0 ||
+				!m.event(body) {
 				return false
 			}
 			s = rest

@@ -18,7 +18,9 @@ import (
 // plainRequest is a StreamObserveRequest with events of all kinds.
 func plainRequest() *pb.StreamObserveRequest {
 	return &pb.StreamObserveRequest{Sequence: 300, Events: []*pb.Event{
-		{EventId: "e", UserId: "ann", ItemId: "grün", EventType: "view", EventTime: &timestamppb.Timestamp{Seconds: 1_700_000_000, Nanos: 5}, Value: proto.Float64(-2)},
+		{EventId: "e", UserId: "ann", ItemId: "grün", EventType: "view",
+			EventTime: &timestamppb.Timestamp{Seconds: 1_700_000_000, Nanos: 5},
+			Value:     proto.Float64(-2)},
 		{UserId: "bob", ItemId: "x"},
 		{},
 		{UserId: "bob", EventTime: &timestamppb.Timestamp{}, Value: proto.Float64(math.Inf(1))},
@@ -39,7 +41,8 @@ func encodeRequest(t testing.TB, m proto.Message) []byte {
 func TestStreamMessageReuse(t *testing.T) {
 	var m StreamMessage
 	single := &pb.StreamObserveRequest{Sequence: 1, Event: &pb.Event{UserId: "u"}}
-	for i, req := range []*pb.StreamObserveRequest{plainRequest(), single, {Sequence: 7}, plainRequest()} {
+	for i, req := range []*pb.StreamObserveRequest{plainRequest(), single, {Sequence: 7},
+		plainRequest()} {
 		if !m.ordinary(string(encodeRequest(t, req))) {
 			t.Fatalf("message %d is not taken for an ordinary one", i)
 		}
@@ -47,8 +50,10 @@ func TestStreamMessageReuse(t *testing.T) {
 		if len(want) == 0 {
 			want = []*pb.Event{req.GetEvent()}
 		}
-		if diff := cmp.Diff(want, m.Events, protocmp.Transform()); diff != "" || m.Sequence != req.GetSequence() {
-			t.Errorf("message %d: sequence %d, events differ (-want +got):\n%s", i, m.Sequence, diff)
+		if diff := cmp.Diff(want, m.Events, protocmp.Transform()); diff != "" ||
+			m.Sequence != req.GetSequence() {
+			t.Errorf("message %d: sequence %d, events differ (-want +got):\n%s", i, m.Sequence,
+				diff)
 		}
 	}
 	data := string(encodeRequest(t, plainRequest()))
@@ -63,12 +68,17 @@ func TestStreamMessageKeepsNothingLarge(t *testing.T) {
 	large := &pb.Event{UserId: "u", ItemId: strings.Repeat("i", ordinaryBytes)}
 	good := &pb.Event{UserId: "u", ItemId: "i"}
 	var m StreamMessage
-	if m.ordinary(string(encodeRequest(t, &pb.StreamObserveRequest{Sequence: 1, Events: []*pb.Event{good, large}}))) {
+	if m.ordinary(string(encodeRequest(t,
+		&pb.StreamObserveRequest{Sequence: 1, Events: []*pb.Event{good, large}}))) {
 		t.Error("a message with a large event is taken for an ordinary one")
 	}
-	longest := &pb.Event{EventId: strings.Repeat("e", 64), UserId: strings.Repeat("u", 256), ItemId: strings.Repeat("i", 256),
-		EventType: strings.Repeat("t", 64), EventTime: &timestamppb.Timestamp{Seconds: 253402300799, Nanos: 999999999}, Value: proto.Float64(1)}
-	if !m.ordinary(string(encodeRequest(t, &pb.StreamObserveRequest{Sequence: 1, Events: []*pb.Event{longest, good}}))) {
+	longest := &pb.Event{EventId: strings.Repeat("e", 64), UserId: strings.Repeat("u", 256),
+		ItemId:    strings.Repeat("i", 256),
+		EventType: strings.Repeat("t", 64),
+		EventTime: &timestamppb.Timestamp{Seconds: 253402300799, Nanos: 999999999},
+		Value:     proto.Float64(1)}
+	if !m.ordinary(string(encodeRequest(t,
+		&pb.StreamObserveRequest{Sequence: 1, Events: []*pb.Event{longest, good}}))) {
 		t.Error("a message with the longest valid event is not taken for an ordinary one")
 	}
 }
@@ -76,12 +86,16 @@ func TestStreamMessageKeepsNothingLarge(t *testing.T) {
 // FuzzStreamMessage compares the decoder with the library's.
 func FuzzStreamMessage(f *testing.F) {
 	f.Add(encodeRequest(f, plainRequest()))
-	f.Add(encodeRequest(f, &pb.StreamObserveRequest{Sequence: 1, Event: &pb.Event{UserId: "u", ItemId: "i"}}))
+	f.Add(encodeRequest(f,
+		&pb.StreamObserveRequest{Sequence: 1, Event: &pb.Event{UserId: "u", ItemId: "i"}}))
 	f.Add(encodeRequest(f, &pb.StreamObserveRequest{Event: &pb.Event{}, Events: []*pb.Event{{}}}))
-	f.Add([]byte{streamEvent, 2, eventUserID, 0, streamEvent, 2, eventItemID, 0})  // merged by the library
-	f.Add([]byte{streamSequence, 1, streamSequence, 2})                            // the last one counts
-	f.Add([]byte{streamEvent, 3, eventUserID, 1, 0xff})                            // not UTF-8
-	f.Add([]byte{streamEvent, 6, eventEventTime, 4, timeNanos, 1, timeSeconds, 1}) // in another order
+	// merged by the library
+	f.Add([]byte{streamEvent, 2, eventUserID, 0, streamEvent, 2, eventItemID, 0})
+	// the last one counts
+	f.Add([]byte{streamSequence, 1, streamSequence, 2})
+	f.Add([]byte{streamEvent, 3, eventUserID, 1, 0xff}) // not UTF-8
+	// in another order
+	f.Add([]byte{streamEvent, 6, eventEventTime, 4, timeNanos, 1, timeSeconds, 1})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var want pb.StreamObserveRequest
 		err := proto.Unmarshal(data, &want)
@@ -108,8 +122,11 @@ func FuzzStreamMessage(f *testing.F) {
 			}
 		}
 		both := want.GetEvent() != nil && len(want.GetEvents()) > 0
-		if diff := cmp.Diff(events, got.Events, protocmp.Transform(), cmpopts.EquateNaNs()); diff != "" || got.Sequence != want.GetSequence() || got.Both != both {
-			t.Fatalf("sequence %d, both %t, want %d, %t; events differ (-want +got):\n%s", got.Sequence, got.Both, want.GetSequence(), both, diff)
+		if diff := cmp.Diff(events, got.Events, protocmp.Transform(),
+			cmpopts.EquateNaNs()); diff != "" || got.Sequence != want.GetSequence() ||
+			got.Both != both {
+			t.Fatalf("sequence %d, both %t, want %d, %t; events differ (-want +got):\n%s",
+				got.Sequence, got.Both, want.GetSequence(), both, diff)
 		}
 	})
 }
@@ -118,8 +135,9 @@ func FuzzStreamMessage(f *testing.F) {
 func BenchmarkDecodeStreamMessage(b *testing.B) {
 	req := &pb.StreamObserveRequest{Sequence: 1}
 	for range 100 {
-		req.Events = append(req.Events, &pb.Event{EventId: "0123456789abcdef01", UserId: "user-123456", ItemId: "item-12345",
-			EventType: "view", EventTime: &timestamppb.Timestamp{Seconds: 1_700_000_000}})
+		req.Events = append(req.Events,
+			&pb.Event{EventId: "0123456789abcdef01", UserId: "user-123456", ItemId: "item-12345",
+				EventType: "view", EventTime: &timestamppb.Timestamp{Seconds: 1_700_000_000}})
 	}
 	data := encodeRequest(b, req)
 	b.Run("decoder=own", func(b *testing.B) {
@@ -150,7 +168,8 @@ func TestAppend(t *testing.T) {
 		if err := proto.Unmarshal(AppendObserveRequest(nil, event), &unary); err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(&pb.ObserveRequest{Event: want.Events[len(events)-1]}, &unary, protocmp.Transform()); d != "" {
+		if d := cmp.Diff(&pb.ObserveRequest{Event: want.Events[len(events)-1]}, &unary,
+			protocmp.Transform()); d != "" {
 			t.Errorf("ObserveRequest (-want +got):\n%s", d)
 		}
 	}

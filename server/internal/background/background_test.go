@@ -30,6 +30,8 @@ func TestDraw(t *testing.T) {
 		}
 	}
 	if got := Draw("alice", 7); math.Abs(got-0.08987792189900079) > 1e-15 {
-		t.Errorf("the draw of alice's seventh event is %v, so samples are not what they were before", got)
+		t.Errorf(
+			"the draw of alice's seventh event is %v, so samples are not what they were before",
+			got)
 	}
 }

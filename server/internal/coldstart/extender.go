@@ -32,7 +32,8 @@ type Extender struct {
 	awake  chan struct{}
 
 	// Of the goroutine of Run alone.
-	base     *models.Lease      // root of the model that the next fields are about; not leased, only compared
+	// root of the model that the next fields are about; not leased, only compared
+	base     *models.Lease
 	rows     map[string]itemRow // of the items that were folded in, by id
 	searched bool               // the store has been searched for items that are new to base
 	fixed    bool               // base cannot be extended
@@ -54,7 +55,8 @@ func New(every time.Duration, d Deps) *Extender {
 		return nil
 	}
 	return &Extender{
-		Deps: d, every: every, items: newItems(), recent: newRecentUsers(), awake: make(chan struct{}, 1),
+		Deps: d, every: every, items: newItems(), recent: newRecentUsers(),
+		awake: make(chan struct{}, 1),
 	}
 }
 
@@ -80,7 +82,8 @@ func (x *Extender) Wrote(records []store.Record) {
 
 func (x *Extender) noteEvent(m *model.Model, user string, e store.Event) {
 	if i, known := m.ItemIndex(e.Item); (!known || !m.InBase(i)) && x.Updater.Weight(&e) > 0 {
-		x.items.note(strings.Clone(user), strings.Clone(e.Item)) // they may be pieces of a large message
+		// they may be pieces of a large message
+		x.items.note(strings.Clone(user), strings.Clone(e.Item))
 	}
 }
 

@@ -16,10 +16,11 @@ import (
 
 // Bounds of one extension.
 const (
-	maxReads      = 20_000 // histories that are read; items beyond it wait for the next time
-	maxHistory    = 1_000  // newest different items of a history that count
-	maxUpscale    = 4      // largest number of training users that a user of the store stands for
-	settledChange = 0.05   // relative change in the number of an item's users below which its row stays as it is
+	maxReads   = 20_000 // histories that are read; items beyond it wait for the next time
+	maxHistory = 1_000  // newest different items of a history that count
+	maxUpscale = 4      // largest number of training users that a user of the store stands for
+	// relative change in the number of an item's users below which its row stays as it is
+	settledChange = 0.05
 )
 
 // update folds in the items that have changed and lets the result serve. more reports that items
@@ -75,7 +76,9 @@ func (x *Extender) choose(base *model.Model, now census) (batch []string, change
 
 // foldIn makes rows for the items of the batch from the histories of their sampled users. An item
 // that gets no usable row is tried again when it has other users.
-func (x *Extender) foldIn(ctx context.Context, base *model.Model, batch []string, now census) error {
+func (x *Extender) foldIn(
+	ctx context.Context, base *model.Model, batch []string, now census,
+) error {
 	evidence, err := base.NewEvidence(len(batch))
 	if err != nil {
 		return err
@@ -94,7 +97,8 @@ func (x *Extender) foldIn(ctx context.Context, base *model.Model, batch []string
 	scale := min(float64(base.NumTrainUsers())/float64(max(now.users, 1)), maxUpscale)
 	for i, id := range batch {
 		for _, user := range samples[i] {
-			if !have[i][user] { // erased meanwhile, or the event is beyond what counts of the history
+			// erased meanwhile, or the event is beyond what counts of the history
+			if !have[i][user] {
 				x.items.drop(user, id)
 			}
 		}
@@ -104,7 +108,8 @@ func (x *Extender) foldIn(ctx context.Context, base *model.Model, batch []string
 		item, err := evidence.Place(i, id, now.counts[id]*scale)
 		if err != nil && !x.warned {
 			x.warned = true
-			x.failed(ctx, "a new item stays without a row; no other one of this model will be reported", err)
+			x.failed(ctx,
+				"a new item stays without a row; no other one of this model will be reported", err)
 		}
 		x.rows[id] = itemRow{item: item, users: now.counts[id], fault: err != nil}
 	}
@@ -115,7 +120,8 @@ func (x *Extender) foldIn(ctx context.Context, base *model.Model, batch []string
 // users whose histories have the item. number maps the ids of new items to their numbers in the
 // evidence. The users come in order, so that sums have the same bits every time.
 func (x *Extender) gather(
-	ctx context.Context, base *model.Model, evidence *model.Evidence, number map[string]int32, samples [][]string,
+	ctx context.Context, base *model.Model, evidence *model.Evidence, number map[string]int32,
+	samples [][]string,
 ) ([]map[string]bool, error) {
 	users := slices.Concat(samples...)
 	slices.Sort(users)

@@ -30,7 +30,8 @@ type rig struct {
 
 func newRig(t *testing.T, st store.Store, m *model.Model) *rig {
 	t.Helper()
-	h, err := models.Open(func() (*model.Model, error) { return m, nil }, time.Now, models.NewMetrics())
+	h, err := models.Open(func() (*model.Model, error) { return m, nil }, time.Now,
+		models.NewMetrics())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,8 @@ func TestSearchCountsUsersOnce(t *testing.T) {
 		}
 		now := s.items.census()
 		if now.users != want || now.counts[novelty] < float64(want) {
-			t.Errorf("%d users, %v of them with the new item, want %d", now.users, now.counts[novelty], want)
+			t.Errorf("%d users, %v of them with the new item, want %d", now.users,
+				now.counts[novelty], want)
 		}
 	}
 }
@@ -128,7 +130,8 @@ func TestFoldInSkipsBadItems(t *testing.T) {
 	for id, p := range x.rows {
 		faults[id] = p.fault
 	}
-	if diff := cmp.Diff(map[string]bool{"bad": true, "good": false, "worse": true}, faults); diff != "" {
+	if diff := cmp.Diff(map[string]bool{"bad": true, "good": false, "worse": true},
+		faults); diff != "" {
 		t.Errorf("items without a row (-want +got):\n%s", diff)
 	}
 	l := x.Models.Acquire()
@@ -149,9 +152,10 @@ func TestFoldInSkipsBadItems(t *testing.T) {
 
 // That a model cannot be extended is said once.
 func TestModelThatCannotBeExtended(t *testing.T) {
-	s := newRig(t, memory.New(), servertest.BuildModel(t, 1, servertest.Item, func(spec *model.Spec) {
-		spec.Graph, spec.Window = spectral.Covariance, 5
-	}))
+	s := newRig(t, memory.New(),
+		servertest.BuildModel(t, 1, servertest.Item, func(spec *model.Spec) {
+			spec.Graph, spec.Window = spectral.Covariance, 5
+		}))
 	for u := range 3 {
 		s.take(t, fmt.Sprint(u), novelty)
 	}

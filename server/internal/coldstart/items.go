@@ -145,7 +145,8 @@ type census struct {
 func (n *items) census() census {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	c := census{counts: make(map[string]float64, len(n.items)), stale: map[string]bool{}, users: n.users}
+	c := census{counts: make(map[string]float64, len(n.items)), stale: map[string]bool{},
+		users: n.users}
 	for id, item := range n.items {
 		c.counts[id] = item.count()
 		if item.stale {
@@ -173,9 +174,10 @@ func (n *items) sampleOf(item string) []string {
 
 // find returns the place of the user in the sample, or the place to insert it.
 func (c *coldItem) find(user string) (at int, found bool) {
-	return slices.BinarySearchFunc(c.sample, sampledUser{background.Draw(user, 0), user}, func(a, b sampledUser) int {
-		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.id, b.id))
-	})
+	return slices.BinarySearchFunc(c.sample, sampledUser{background.Draw(user, 0), user},
+		func(a, b sampledUser) int {
+			return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.id, b.id))
+		})
 }
 
 func (c *coldItem) add(user string) {

@@ -19,16 +19,20 @@ func NewMetrics() *Metrics {
 	m := &Metrics{
 		items: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "gsimc_extended_items",
-			Help: "Items that the serving model was extended by: events named them, and it was not trained on them.",
+			Help: "Items that the serving model was extended by: events named them, and it was " +
+				"not trained on them.",
 		}),
 		pending: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "gsimc_new_items",
-			Help: "Items that events named and the loaded model was not trained on, those that it was extended by included.",
+			Help: "Items that events named and the loaded model was not trained on, those that " +
+				"it was extended by included.",
 		}),
 		drift: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "gsimc_drift_energy_ratio",
-			Help: "Share of the energy of recent users' events that lies within the model's basis, over that share at the " +
-				"training. It falls as users leave what the model knows: train again below 0.9. NaN: too few events.",
+			Help: "Share of the energy of recent users' events that lies within the model's " +
+				"basis, over that share at the " +
+				"training. It falls as users leave what the model knows: train again below 0.9. " +
+				"NaN: too few events.",
 		}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "gsimc_extension_seconds", Buckets: prometheus.ExponentialBuckets(.01, 4, 8),

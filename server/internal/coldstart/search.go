@@ -23,7 +23,8 @@ func (x *Extender) search(ctx context.Context, l *models.Lease) error {
 		if !x.Models.Serves(l) {
 			return errOtherModel
 		}
-		if users == 0 { // the users are those of this moment: users who arrive later are not among them
+		// the users are those of this moment: users who arrive later are not among them
+		if users == 0 {
 			before = x.items.total()
 		}
 		users++
@@ -31,7 +32,8 @@ func (x *Extender) search(ctx context.Context, l *models.Lease) error {
 			x.noteEvent(base, user, e)
 			return nil
 		})
-		if err != nil && !errors.Is(err, store.ErrCorrupt) { // the histories of other users are worth reading
+		// the histories of other users are worth reading
+		if err != nil && !errors.Is(err, store.ErrCorrupt) {
 			return err
 		}
 		x.items.trim()

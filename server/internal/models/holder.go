@@ -36,7 +36,8 @@ type Holder struct {
 	metrics *Metrics
 
 	current atomic.Pointer[Lease] // nil after Close
-	replace sync.Mutex            // one replacement at a time: at most two models are open, besides those still leased
+	// one replacement at a time: at most two models are open, besides those still leased
+	replace sync.Mutex
 }
 
 // A Lease keeps a model open: one that was loaded from a file, or an extension of one. Its

@@ -29,7 +29,11 @@ func TestHolderAfterClose(t *testing.T) {
 // An extension takes the place of the model that it extends, and of no other.
 func TestExtend(t *testing.T) {
 	seed := uint64(0)
-	h, err := Open(func() (*model.Model, error) { seed++; return servertest.NewModel(t, seed), nil }, time.Now, NewMetrics())
+	h, err := Open(func() (*model.Model, error) {
+		seed++
+		return servertest.NewModel(t, seed),
+			nil
+	}, time.Now, NewMetrics())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +46,8 @@ func TestExtend(t *testing.T) {
 	}
 	l := h.Acquire()
 	if l.Model != extended || l.Root() != first || !l.Loaded().Equal(first.Loaded()) {
-		t.Errorf("the lease is of model %p, root %p, want %p, %p", l.Model, l.Root(), extended, first)
+		t.Errorf("the lease is of model %p, root %p, want %p, %p", l.Model, l.Root(), extended,
+			first)
 	}
 	l.Release()
 	fresh, previous, err := h.Reload()

@@ -82,16 +82,19 @@ func TestBatcherAnswersAsAlone(t *testing.T) {
 	release(clients) // all at once, so that some share a pass on any machine
 	wg.Wait()
 	if len(b.idle) != b.passes || len(b.waiting) != 0 {
-		t.Errorf("%d of %d passes idle and %d calls waiting after the last", len(b.idle), b.passes, len(b.waiting))
+		t.Errorf("%d of %d passes idle and %d calls waiting after the last", len(b.idle), b.passes,
+			len(b.waiting))
 	}
 	answered, passes, large := batchSizes(t, metrics)
 	if passes == 0 || passes >= answered || large > 0 {
-		t.Errorf("%d passes for %d calls, %d of them with more than %d; want some shared, none larger", passes, answered, large, MaxCalls)
+		t.Errorf(
+			"%d passes for %d calls, %d of them with more than %d; want some shared, none larger",
+			passes, answered, large, MaxCalls)
 	}
 }
 
-// holdPasses takes all passes of b. The function that it returns gives them back when that many calls
-// wait.
+// holdPasses takes all passes of b. The function that it returns gives them back when that many
+// calls wait.
 func holdPasses(t *testing.T, b *Batcher) (release func(waiting int)) {
 	t.Helper()
 	var held []*pass
@@ -201,7 +204,8 @@ func TestBatcherQueue(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	metrics := NewMetrics()
 	b := newSingleBatcher(metrics)
-	calls := []*Call{callOf(ended, two, rng), callOf(t.Context(), one, rng), callOf(ended, one, rng), callOf(t.Context(), two, rng), callOf(t.Context(), two, rng)}
+	calls := []*Call{callOf(ended, two, rng), callOf(t.Context(), one, rng),
+		callOf(ended, one, rng), callOf(t.Context(), two, rng), callOf(t.Context(), two, rng)}
 	for range MaxCalls {
 		calls = append(calls, callOf(t.Context(), one, rng))
 	}
@@ -231,7 +235,8 @@ func TestBatcherPanic(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
 	m, other := servertest.NewModel(t, 1), servertest.NewModel(t, 2)
 	b := newSingleBatcher(NewMetrics())
-	calls := []*Call{callOf(t.Context(), m, rng), callOf(t.Context(), m, rng), callOf(t.Context(), other, rng)}
+	calls := []*Call{callOf(t.Context(), m, rng), callOf(t.Context(), m, rng),
+		callOf(t.Context(), other, rng)}
 	calls[1].Query = calls[1].Query[1:] // a bug of the caller
 	begin, outcome := queue(t, b, calls...)
 	begin()
@@ -253,7 +258,8 @@ func TestBatcherAlone(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	metrics := NewMetrics()
 	b := newSingleBatcher(metrics)
-	calls := []*Call{callOf(t.Context(), m, rng), callOf(t.Context(), m, rng), callOf(ended, m, rng), callOf(t.Context(), m, rng)}
+	calls := []*Call{callOf(t.Context(), m, rng), callOf(t.Context(), m, rng),
+		callOf(ended, m, rng), callOf(t.Context(), m, rng)}
 	made := make([]int, len(calls))
 	for _, i := range []int{1, 2} {
 		calls[i].Alone = func() { made[i]++ }
@@ -270,7 +276,8 @@ func TestBatcherAlone(t *testing.T) {
 		}
 	}
 	if made[1] != 1 || made[2] != 0 {
-		t.Errorf("made %d times, and %d times without anybody who waits; want once and never", made[1], made[2])
+		t.Errorf("made %d times, and %d times without anybody who waits; want once and never",
+			made[1], made[2])
 	}
 	for _, i := range []int{0, 3} {
 		if d := cmp.Diff(alone(m, calls[i].Request), calls[i].Top); d != "" {

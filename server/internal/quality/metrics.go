@@ -29,17 +29,22 @@ func NewMetrics() *Metrics {
 	m := &Metrics{
 		rank: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "gsimc_online_rank", Buckets: rankBuckets,
-			Help: "Rank that the item of a sampled event had just before it, among the items not seen by the user.",
+			Help: "Rank that the item of a sampled event had just before it, among the items not " +
+				"seen by the user.",
 		}, []string{"model"}),
 		recall: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "gsimc_online_recall",
-			Help: "Share of the sampled events, since the serving model was loaded, whose item was among the first n.",
+			Help: "Share of the sampled events, since the serving model was loaded, whose item " +
+				"was among the first n.",
 		}, []string{"model", "n"}),
-		drops: metric.Counters("gsimc_online_dropped_total", "Sampled events that were not measured: queue (full: too many "+
-			"for the worker), erased (the user), failed (the history could not be read).", "reason"),
+		drops: metric.Counters("gsimc_online_dropped_total",
+			"Sampled events that were not measured: queue (full: too many "+
+				"for the worker), erased (the user), failed (the history could not be read).",
+			"reason"),
 	}
 	m.serving, m.shadow = m.of("serving"), m.of("shadow")
-	m.dropped.queue, m.dropped.erased = m.drops.WithLabelValues("queue"), m.drops.WithLabelValues("erased")
+	m.dropped.queue, m.dropped.erased = m.drops.WithLabelValues("queue"), m.drops.WithLabelValues(
+		"erased")
 	m.dropped.failed = m.drops.WithLabelValues("failed")
 	return m
 }
@@ -74,7 +79,8 @@ func (o *modelMetrics) observe(rank int) {
 		if rank <= n {
 			o.hits[i]++
 		}
-		o.all.recall.WithLabelValues(o.label, strconv.Itoa(n)).Set(float64(o.hits[i]) / float64(o.events))
+		o.all.recall.WithLabelValues(o.label,
+			strconv.Itoa(n)).Set(float64(o.hits[i]) / float64(o.events))
 	}
 	o.all.rank.WithLabelValues(o.label).Observe(float64(rank))
 }

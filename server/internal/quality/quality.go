@@ -45,7 +45,8 @@ type Meter struct {
 	shadow *model.Model // nil: none
 
 	evaluators []*evaluator // of the serving model and of the shadow
-	version    string       // of the serving model's file; all recalls are of the events since it was loaded
+	// of the serving model's file; all recalls are of the events since it was loaded
+	version string
 }
 
 // sample is an event to be measured.
@@ -134,7 +135,8 @@ func (q *Meter) measure(ctx context.Context, s sample) error {
 	switch {
 	case errors.Is(err, errRepeat):
 		return nil
-	case err == nil || errors.Is(err, errReached) && event.ID != s.id: // the user was erased, and perhaps came back
+	// the user was erased, and perhaps came back
+	case err == nil || errors.Is(err, errReached) && event.ID != s.id:
 		q.Metrics.dropped.erased.Inc()
 		return nil
 	case !errors.Is(err, errReached):

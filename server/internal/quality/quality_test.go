@@ -15,7 +15,8 @@ import (
 func TestOfferNeverWaits(t *testing.T) {
 	q := New(1, nil, Deps{Metrics: NewMetrics()})
 	for i := range queueSize + 10 {
-		q.Offer("u", uint64(i+1), &store.Event{ID: fmt.Sprint(i), Item: servertest.Item(i % servertest.Items)})
+		q.Offer("u", uint64(i+1),
+			&store.Event{ID: fmt.Sprint(i), Item: servertest.Item(i % servertest.Items)})
 	}
 	if got := len(q.queue); got != queueSize {
 		t.Errorf("the queue holds %d events, want %d", got, queueSize)
@@ -28,7 +29,8 @@ func TestOfferNeverWaits(t *testing.T) {
 	}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
-			dropped := f.GetName() == "gsimc_online_dropped_total" && m.GetLabel()[0].GetValue() == "queue"
+			dropped := f.GetName() == "gsimc_online_dropped_total" &&
+				m.GetLabel()[0].GetValue() == "queue"
 			if dropped && m.GetCounter().GetValue() != 10 {
 				t.Errorf("%v events are counted as dropped, want 10", m.GetCounter().GetValue())
 			}

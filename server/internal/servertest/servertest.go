@@ -50,7 +50,8 @@ func learned(deviation bool) func(*model.Spec) {
 	return func(s *model.Spec) {
 		s.DegreeRescale = 0.6
 		s.Dynamics = model.DynamicsSpec{
-			Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0.5}, {Rho: 0.9}}, Ridge: 1, Deviation: deviation,
+			Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0.5}, {Rho: 0.9}}, Ridge: 1,
+			Deviation: deviation,
 		}
 	}
 }
@@ -74,7 +75,9 @@ func NewTastesModel(t testing.TB) *model.Model {
 }
 
 // BuildModel is NewModelOf with an edited specification.
-func BuildModel(t testing.TB, seed uint64, id func(int) string, edit func(*model.Spec)) *model.Model {
+func BuildModel(
+	t testing.TB, seed uint64, id func(int) string, edit func(*model.Spec),
+) *model.Model {
 	t.Helper()
 	return build(t, seed, id, edit, func(rng *rand.Rand, _ int) []int {
 		items := rng.Perm(Items)[:6]
@@ -90,7 +93,8 @@ func BuildModel(t testing.TB, seed uint64, id func(int) string, edit func(*model
 
 // build trains a model on users whose items choose chooses, each item once.
 func build(
-	t testing.TB, seed uint64, id func(int) string, edit func(*model.Spec), choose func(rng *rand.Rand, user int) []int,
+	t testing.TB, seed uint64, id func(int) string, edit func(*model.Spec),
+	choose func(rng *rand.Rand, user int) []int,
 ) *model.Model {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -110,7 +114,8 @@ func build(
 		histories = append(histories, h)
 	}
 	basis, err := spectral.Solve(inc, spectral.Options{
-		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: Rank, Seed: seed})
+		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: Rank,
+		Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +126,8 @@ func build(
 	spec := model.DefaultSpec()
 	spec.Alpha, spec.TrainUsers = 0.9, Users
 	edit(&spec)
-	m, err := model.New(spec, basis, ids, model.Histories{Train: slices.Values(histories), Validation: histories})
+	m, err := model.New(spec, basis, ids,
+		model.Histories{Train: slices.Values(histories), Validation: histories})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,9 +161,10 @@ func (l *Buffer) String() string {
 type Store struct {
 	store.Store
 	AppendFunc func(ctx context.Context, records []store.Record) ([]store.Result, error)
-	ReadFunc   func(ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error) error
-	EraseFunc  func(ctx context.Context, user string) (uint64, error)
-	UsersFunc  func(ctx context.Context, fn func(user string, revision uint64) error) error
+	ReadFunc   func(ctx context.Context, user string, after uint64,
+		fn func(uint64, store.Event) error) error
+	EraseFunc func(ctx context.Context, user string) (uint64, error)
+	UsersFunc func(ctx context.Context, fn func(user string, revision uint64) error) error
 }
 
 // Users implements store.Store.
@@ -185,7 +192,9 @@ func (h *Store) Append(ctx context.Context, records []store.Record) ([]store.Res
 }
 
 // Read implements store.Store.
-func (h *Store) Read(ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error) error {
+func (h *Store) Read(
+	ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error,
+) error {
 	if h.ReadFunc != nil {
 		return h.ReadFunc(ctx, user, after, fn)
 	}

@@ -43,7 +43,8 @@ type entry struct {
 	state User
 	bytes atomic.Int64 // size as the cache knows it; written under mu, read by the cache
 
-	vectors atomic.Pointer[kalman.State] // of state; written under mu, only to be prefetched without it
+	// of state; written under mu, only to be prefetched without it
+	vectors atomic.Pointer[kalman.State]
 }
 
 // NewCache returns an empty cache of at most maxBytes, bookkeeping included.
@@ -61,7 +62,8 @@ func NewCache(maxBytes int64, d Deps) (*Cache, error) {
 		return nil, err
 	}
 	return &Cache{
-		store: d.Store, updater: d.Updater, metrics: d.Metrics, cache: cache, seed: maphash.MakeSeed(),
+		store: d.Store, updater: d.Updater, metrics: d.Metrics, cache: cache,
+		seed: maphash.MakeSeed(),
 	}, nil
 }
 
@@ -85,7 +87,9 @@ func (c *Cache) View(ctx context.Context, m *model.Model, user string, fn func(*
 }
 
 // replay is View without the cache. It records the events in t, unless that is nil.
-func (c *Cache) replay(ctx context.Context, m *model.Model, user string, t *Tail, fn func(*User)) error {
+func (c *Cache) replay(
+	ctx context.Context, m *model.Model, user string, t *Tail, fn func(*User),
+) error {
 	u := New(m, t)
 	c.metrics.load.Inc()
 	if err := c.advance(ctx, m, u, user); err != nil {
@@ -99,7 +103,9 @@ func (c *Cache) replay(ctx context.Context, m *model.Model, user string, t *Tail
 }
 
 // viewCached is View by way of the cache. Its answer holds only if t is still valid afterwards.
-func (c *Cache) viewCached(ctx context.Context, m *model.Model, t Ticket, user string, fn func(*User)) error {
+func (c *Cache) viewCached(
+	ctx context.Context, m *model.Model, t Ticket, user string, fn func(*User),
+) error {
 	e, cached := c.cache.GetIfPresent(user)
 	if !cached {
 		revision, err := c.store.Revision(ctx, user)
@@ -175,7 +181,8 @@ func (c *Cache) insert(m *model.Model, user string) *entry {
 	e := &entry{}
 	e.state.Reset(m)
 	e.measure()
-	present, _ := c.cache.SetIfAbsent(strings.Clone(user), e) // user may be a piece of a large message
+	// user may be a piece of a large message
+	present, _ := c.cache.SetIfAbsent(strings.Clone(user), e)
 	return present
 }
 

@@ -72,12 +72,14 @@ func diffStates(a, b *User) string {
 // nothing fits into is replay, so incremental folding and replay are equal.
 func TestEvictionChangesNothing(t *testing.T) {
 	m, st := servertest.NewModel(t, 1), memory.New()
-	huge, tiny, some := newTestCache(t, 1<<30, st), newTestCache(t, 1, st), newTestCache(t, 20_000, st)
+	huge, tiny, some := newTestCache(t, 1<<30, st), newTestCache(t, 1, st), newTestCache(t, 20_000,
+		st)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 5000 {
 		user := fmt.Sprint(rng.IntN(60))
 		// One of the three takes the write; the others have to find out.
-		write(t, []*Cache{huge, tiny, some}[rng.IntN(3)], m, user, fmt.Sprint(i), rng.IntN(servertest.Items))
+		write(t, []*Cache{huge, tiny, some}[rng.IntN(3)], m, user, fmt.Sprint(i),
+			rng.IntN(servertest.Items))
 		if rng.IntN(3) > 0 {
 			continue
 		}
@@ -96,7 +98,9 @@ func TestEvictionChangesNothing(t *testing.T) {
 		t.Errorf("the tiny cache holds %d states, want 0", n)
 	}
 	if n, w := some.Len(), some.Bytes(); n == 0 || n == 60 || w > 20_000 {
-		t.Errorf("the small cache holds %d states of %d bytes, want some of the 60 in at most 20000", n, w)
+		t.Errorf(
+			"the small cache holds %d states of %d bytes, want some of the 60 in at most 20000", n,
+			w)
 	}
 }
 
@@ -113,7 +117,8 @@ func TestCacheKnowsTheSizeOfItsStates(t *testing.T) {
 		}
 		snapshot(t, s, m, "ann")
 		c, _ := s.cache.GetIfPresent("ann")
-		if got, want := s.Bytes(), uint64(c.state.size())+uint64(len("ann")); got != want || cap(c.state.Seen) < servertest.Items {
+		if got, want := s.Bytes(), uint64(c.state.size())+uint64(len("ann")); got != want ||
+			cap(c.state.Seen) < servertest.Items {
 			t.Errorf("%s: the cache counts %d bytes for a state of %d", name, got, want)
 		}
 	}
@@ -160,74 +165,82 @@ func TestErasureInterleaved(t *testing.T) {
 		name string
 		run  func(t *testing.T, s *Cache, st *servertest.Store, m *model.Model) *User
 	}{
-		{"a first event is folded after its erasure", func(t *testing.T, s *Cache, st *servertest.Store, m *model.Model) *User {
-			late := s.Ticket(user)
-			old := appendOnly(t, st, user, "1", 1)
-			eraseUser(t, s, user)
-			appendOnly(t, st, user, "1", 2)
-			observed(s, m, late, user, 1, old)
-			return snapshot(t, s, m, user)
-		}},
-		{"a second event is folded after its erasure", func(t *testing.T, s *Cache, st *servertest.Store, m *model.Model) *User {
-			write(t, s, m, user, "1", 1)
-			late := s.Ticket(user)
-			old := appendOnly(t, st, user, "2", 1)
-			eraseUser(t, s, user)
-			write(t, s, m, user, "1", 2)
-			appendOnly(t, st, user, "2", 2)
-			observed(s, m, late, user, 2, old)
-			return snapshot(t, s, m, user)
-		}},
-		{"an erasure between revision and events", func(t *testing.T, s *Cache, st *servertest.Store, m *model.Model) *User {
-			write(t, s, m, user, "1", 1)
-			appendOnly(t, st, user, "2", 1)
-			st.ReadFunc = func(c context.Context, u string, after uint64, fn func(uint64, store.Event) error) error {
-				st.ReadFunc = nil
+		{"a first event is folded after its erasure",
+			func(t *testing.T, s *Cache, st *servertest.Store, m *model.Model) *User {
+				late := s.Ticket(user)
+				old := appendOnly(t, st, user, "1", 1)
 				eraseUser(t, s, user)
 				appendOnly(t, st, user, "1", 2)
-				appendOnly(t, st, user, "2", 2)
-				return st.Store.Read(c, u, after, fn)
-			}
-			return snapshot(t, s, m, user)
-		}},
-		{"an entry made while an erasure began", func(t *testing.T, s *Cache, st *servertest.Store, m *model.Model) *User {
-			appendOnly(t, st, user, "1", 1)
-			st.ReadFunc = func(c context.Context, u string, after uint64, fn func(uint64, store.Event) error) error {
-				st.ReadFunc = nil
-				err := st.Store.Read(c, u, after, fn)
-				eraseUser(t, s, user)
-				appendOnly(t, st, user, "1", 2)
-				return err
-			}
-			snapshot(t, s, m, user)
-			return snapshot(t, s, m, user)
-		}},
-		{"a new life before the erasure has returned", func(t *testing.T, s *Cache, st *servertest.Store, m *model.Model) (seen *User) {
-			write(t, s, m, user, "1", 1)
-			st.EraseFunc = func(c context.Context, u string) (uint64, error) {
-				n, err := st.Store.Erase(c, u)
-				write(t, s, m, user, "1", 2)
-				seen = snapshot(t, s, m, user)
-				return n, err
-			}
-			eraseUser(t, s, user)
-			return seen
-		}},
-		{"two erasures at once", func(t *testing.T, s *Cache, st *servertest.Store, m *model.Model) (seen *User) {
-			write(t, s, m, user, "1", 1)
-			st.EraseFunc = func(c context.Context, u string) (uint64, error) {
-				st.EraseFunc = nil
-				eraseUser(t, s, user) // begins second and ends first
+				observed(s, m, late, user, 1, old)
+				return snapshot(t, s, m, user)
+			}},
+		{"a second event is folded after its erasure",
+			func(t *testing.T, s *Cache, st *servertest.Store, m *model.Model) *User {
 				write(t, s, m, user, "1", 1)
-				snapshot(t, s, m, user)
-				n, err := st.Store.Erase(c, u)
+				late := s.Ticket(user)
+				old := appendOnly(t, st, user, "2", 1)
+				eraseUser(t, s, user)
 				write(t, s, m, user, "1", 2)
-				seen = snapshot(t, s, m, user)
-				return n, err
-			}
-			eraseUser(t, s, user)
-			return seen
-		}},
+				appendOnly(t, st, user, "2", 2)
+				observed(s, m, late, user, 2, old)
+				return snapshot(t, s, m, user)
+			}},
+		{"an erasure between revision and events",
+			func(t *testing.T, s *Cache, st *servertest.Store, m *model.Model) *User {
+				write(t, s, m, user, "1", 1)
+				appendOnly(t, st, user, "2", 1)
+				st.ReadFunc = func(c context.Context, u string, after uint64,
+					fn func(uint64, store.Event) error) error {
+					st.ReadFunc = nil
+					eraseUser(t, s, user)
+					appendOnly(t, st, user, "1", 2)
+					appendOnly(t, st, user, "2", 2)
+					return st.Store.Read(c, u, after, fn)
+				}
+				return snapshot(t, s, m, user)
+			}},
+		{"an entry made while an erasure began",
+			func(t *testing.T, s *Cache, st *servertest.Store, m *model.Model) *User {
+				appendOnly(t, st, user, "1", 1)
+				st.ReadFunc = func(c context.Context, u string, after uint64,
+					fn func(uint64, store.Event) error) error {
+					st.ReadFunc = nil
+					err := st.Store.Read(c, u, after, fn)
+					eraseUser(t, s, user)
+					appendOnly(t, st, user, "1", 2)
+					return err
+				}
+				snapshot(t, s, m, user)
+				return snapshot(t, s, m, user)
+			}},
+		{"a new life before the erasure has returned",
+			func(t *testing.T, s *Cache, st *servertest.Store, m *model.Model) (seen *User) {
+				write(t, s, m, user, "1", 1)
+				st.EraseFunc = func(c context.Context, u string) (uint64, error) {
+					n, err := st.Store.Erase(c, u)
+					write(t, s, m, user, "1", 2)
+					seen = snapshot(t, s, m, user)
+					return n, err
+				}
+				eraseUser(t, s, user)
+				return seen
+			}},
+		{"two erasures at once",
+			func(t *testing.T, s *Cache, st *servertest.Store, m *model.Model) (seen *User) {
+				write(t, s, m, user, "1", 1)
+				st.EraseFunc = func(c context.Context, u string) (uint64, error) {
+					st.EraseFunc = nil
+					eraseUser(t, s, user) // begins second and ends first
+					write(t, s, m, user, "1", 1)
+					snapshot(t, s, m, user)
+					n, err := st.Store.Erase(c, u)
+					write(t, s, m, user, "1", 2)
+					seen = snapshot(t, s, m, user)
+					return n, err
+				}
+				eraseUser(t, s, user)
+				return seen
+			}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			st := &servertest.Store{Store: memory.New()}
@@ -253,7 +266,8 @@ func TestErasureInterleaved(t *testing.T) {
 func appendOnly(t testing.TB, st store.Store, user, id string, i int) store.Event {
 	t.Helper()
 	e := store.Event{ID: id, Item: servertest.Item(i), Type: "like", Time: servertest.Now, Value: 1}
-	if _, err := st.Append(context.Background(), []store.Record{{User: user, Event: e}}); err != nil {
+	if _, err := st.Append(context.Background(),
+		[]store.Record{{User: user, Event: e}}); err != nil {
 		t.Fatal(err)
 	}
 	return e
@@ -286,7 +300,8 @@ func TestErasureRaces(t *testing.T) {
 							return
 						default:
 							if got := snapshot(t, s, m, user); got != nil && len(got.Seen) != 1 {
-								t.Errorf("a state at revision %d has items of %d lives", got.Revision, len(got.Seen))
+								t.Errorf("a state at revision %d has items of %d lives",
+									got.Revision, len(got.Seen))
 							}
 						}
 					}
@@ -313,7 +328,8 @@ func live(t *testing.T, s *Cache, m *model.Model, user string, lives int) {
 				continue
 			}
 			got := snapshot(t, s, m, user)
-			if got == nil || got.Revision != uint64(i+1) || len(got.Seen) != 1 || got.Seen[0].Item != int32(life%servertest.Items) ||
+			if got == nil || got.Revision != uint64(i+1) || len(got.Seen) != 1 ||
+				got.Seen[0].Item != int32(life%servertest.Items) ||
 				got.Kalman.Events != uint64(i+1) {
 				t.Errorf("life %d, after event %d: state %+v", life, i+1, got)
 				return
@@ -347,7 +363,8 @@ func TestBrokenStateIsRebuilt(t *testing.T) {
 		}()
 		write(t, s, m, "ann", "2", 2)
 	}()
-	if d := diffStates(snapshot(t, newTestCache(t, 1, st), m, "ann"), snapshot(t, s, m, "ann")); d != "" {
+	if d := diffStates(snapshot(t, newTestCache(t, 1, st), m, "ann"),
+		snapshot(t, s, m, "ann")); d != "" {
 		t.Errorf("after the panic (-replay +cached):\n%s", d)
 	}
 }

@@ -15,8 +15,10 @@ type Metrics struct {
 // NewMetrics makes the metrics of a [Cache].
 func NewMetrics() *Metrics {
 	requests := metric.Counters("gsimc_user_state_requests_total",
-		"Reads of user states: hit (as cached), advance (cached, events folded in), load (not cached, replayed), "+
-			"rebuild (cached, but by another model, ahead of the store or damaged by a panic, so replayed).", "result")
+		"Reads of user states: hit (as cached), advance (cached, events folded in), load (not "+
+			"cached, replayed), "+
+			"rebuild (cached, but by another model, ahead of the store or damaged by a panic, so "+
+			"replayed).", "result")
 	return &Metrics{
 		requests: requests,
 		hit:      requests.WithLabelValues("hit"), advance: requests.WithLabelValues("advance"),

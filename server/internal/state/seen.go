@@ -41,5 +41,6 @@ func (l *SeenList) merge() {
 		}
 		return 0
 	})
-	*l = slices.CompactFunc(*l, func(a, b SeenItem) bool { return a.Item == b.Item && a.Kind == b.Kind })
+	*l = slices.CompactFunc(*l,
+		func(a, b SeenItem) bool { return a.Item == b.Item && a.Kind == b.Kind })
 }

@@ -67,7 +67,8 @@ const stateOverhead = 512
 
 // size returns the memory of u in bytes.
 func (u *User) size() int64 {
-	return stateOverhead + int64(u.Kalman.Bytes()) + int64(cap(u.Seen))*int64(unsafe.Sizeof(SeenItem{}))
+	return stateOverhead + int64(u.Kalman.Bytes()) + int64(cap(u.Seen))*int64(
+		unsafe.Sizeof(SeenItem{}))
 }
 
 // An Updater folds events into states. New events, replays and inline histories all go through it,

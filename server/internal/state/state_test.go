@@ -28,13 +28,17 @@ func TestExtensionKeepsStates(t *testing.T) {
 	for _, test := range []struct {
 		items []string
 		want  bool
-	}{{[]string{servertest.Item(1), servertest.Item(2)}, true}, {[]string{servertest.Item(1), "novelty"}, false}, {[]string{"other"}, false}, {nil, true}} {
+	}{{[]string{servertest.Item(1), servertest.Item(2)},
+		true}, {[]string{servertest.Item(1), "novelty"}, false}, {[]string{"other"}, false},
+		{nil, true}} {
 		u := New(base, nil)
 		for _, id := range test.items {
 			f.Fold(base, u, store.Event{Item: id, Type: "event", Value: 1})
 		}
 		if u.adopt(extended) != test.want || u.adopt(servertest.NewModel(t, 2)) {
-			t.Errorf("a state with %v is that of the extension: want %v, and never that of another model", test.items, test.want)
+			t.Errorf(
+				"a state with %v is that of the extension: want %v, and never that of another "+
+					"model", test.items, test.want)
 		}
 	}
 }
