@@ -37,7 +37,8 @@ type Options struct {
 
 	// TimeUnit is the unit of times that are numbers: "s", "ms", "us" or "ns" since 1970. "auto"
 	// and "" recognise the unit of each file by the magnitude of the first numbers, and ordinals,
-	// see [Report.OrdinalTimes].
+	// see [Report.OrdinalTimes]. Numbers in a recognised unit other than "s" are times of the years
+	// 1991 to 2199, or 0; others are faults.
 	TimeUnit string
 
 	// WeightColumn is the column of the event weights, which must be finite and greater than 0.

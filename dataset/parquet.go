@@ -73,7 +73,7 @@ func (p *parquetRows) recognise() error {
 			return err
 		}
 	}
-	p.decoder.clock = clock{ticks: m.ticks()}
+	p.decoder.clock = recognised(m)
 	return nil
 }
 

@@ -108,7 +108,7 @@ func (d *decoder) recognise(rows rowReader) {
 			break
 		}
 	}
-	d.clock = clock{ticks: m.ticks()}
+	d.clock = recognised(m)
 }
 
 // head returns whole lines from the beginning of what s has left, for a look ahead.

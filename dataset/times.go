@@ -30,21 +30,53 @@ func unitName(ticks int64) string {
 	return ""
 }
 
+// A recognised unit other than seconds gives times of the years 1991 to 2199. Numbers of another
+// unit, dates written as 20240131120000 and the 100 ns of Windows come to lie outside of them.
+var (
+	minRecognised = time.Date(1991, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	maxRecognised = time.Date(2199, 12, 31, 23, 59, 59, 0, time.UTC).Unix()
+)
+
 // A timeRange is the refusal of a number that is no time in its unit.
 type timeRange struct {
-	value string // as it stands in the file, quoted
-	ticks int64
+	value      string // as it stands in the file, quoted
+	ticks      int64
+	recognised bool
 }
 
 func (e *timeRange) Error() string {
-	return fmt.Sprintf("time %s in the unit %s is outside the years 0 to 9999",
-		e.value, unitName(e.ticks))
+	text, years := "time %s in the unit %s is outside the years %s", "0 to 9999"
+	if e.recognised {
+		text, years = "time %s in the recognised unit %s is outside the years %s", "1991 to 2199"
+	}
+	return fmt.Sprintf(text, e.value, unitName(e.ticks), years)
 }
 
 // A clock reads the times of one file. It is shared by goroutines, which do not change it.
 type clock struct {
 	ticks  int64      // per second, of numbers
 	sample *magnitude // not nil: numbers are taken up by it, and any number is good
+	narrow bool       // the unit was recognised and is not the second: see minRecognised
+}
+
+// recognised is a clock of the unit that a sample has.
+func recognised(m *magnitude) clock {
+	ticks := m.ticks()
+	return clock{ticks: ticks, narrow: ticks != 1}
+}
+
+// accepts tells whether a number that comes to some seconds is a time. 0 often stands for none.
+func (c *clock) accepts(seconds float64) bool {
+	low, high := minTime, maxTime
+	if c.narrow && seconds != 0 {
+		low, high = minRecognised, maxRecognised
+	}
+	return seconds >= float64(low) && seconds <= float64(high)
+}
+
+// outside is the refusal of a number.
+func (c *clock) outside(b []byte) error {
+	return &timeRange{value: quote(b), ticks: c.ticks, recognised: c.narrow}
 }
 
 // read returns a time in seconds since 1970: a number, or a date as parseDate takes it. dated tells
@@ -76,7 +108,7 @@ func (c *clock) read(b []byte) (seconds int64, dated bool, err error) {
 func (c *clock) whole(t int64, b []byte) (seconds int64, err error) {
 	if c.ticks == 1 {
 		if t < minTime || t > maxTime {
-			return 0, &timeRange{value: quote(b), ticks: 1}
+			return 0, c.outside(b)
 		}
 		return t, nil
 	}
@@ -84,8 +116,8 @@ func (c *clock) whole(t int64, b []byte) (seconds int64, err error) {
 		c.sample.add(float64(t))
 		return 0, nil
 	}
-	if t /= c.ticks; t < minTime || t > maxTime {
-		return 0, &timeRange{value: quote(b), ticks: c.ticks}
+	if t /= c.ticks; !c.accepts(float64(t)) {
+		return 0, c.outside(b)
 	}
 	return t, nil
 }
@@ -99,8 +131,8 @@ func (c *clock) decimal(x float64, b []byte) (seconds int64, err error) {
 		c.sample.add(x)
 		return 0, nil
 	}
-	if x /= float64(c.ticks); x < float64(minTime) || x > float64(maxTime) {
-		return 0, &timeRange{value: quote(b), ticks: c.ticks}
+	if x /= float64(c.ticks); !c.accepts(x) {
+		return 0, c.outside(b)
 	}
 	return int64(x), nil
 }
