@@ -2,14 +2,14 @@ package model
 
 import "slices"
 
-// Description is a model in figures, for people. The slices are those of the model and must not be
-// changed.
+// Description holds the figures of a model, for people. The slices share the memory of the model
+// and must not be changed.
 type Description struct {
 	Version      string // see [Model.Version]
 	Format       string // version of the file format
 	Items, Rank  int    // n without an extension, and k
 	Users        int64  // training users
-	Interactions int64  // of the training users
+	Interactions int64  // distinct pairs of a training user and an item
 	Spec         Spec
 
 	Kappa, Lambda []float64 // k, see [Model.Kappa] and [Model.Lambda]
@@ -31,7 +31,7 @@ type Deviation struct {
 	TasteFloor       float64 // share of Σ_θ that no evidence removes, 0 to 1
 }
 
-// Range is the smallest and the largest of some numbers; zero of none.
+// Range is the smallest and the largest of a set of numbers. It is zero for the empty set.
 type Range struct{ Low, High float64 }
 
 func newRange(v []float32) Range {
@@ -41,7 +41,7 @@ func newRange(v []float32) Range {
 	return Range{float64(slices.Min(v)), float64(slices.Max(v))}
 }
 
-// Describe returns m in figures. An extension is not part of them.
+// Describe returns the figures of the base of m, see [Model.Base].
 func (m *Model) Describe() Description {
 	d := Description{
 		Version: m.version, Format: formatVersion, Items: m.n, Rank: m.k,

@@ -1,5 +1,5 @@
-// Package model is one learned model: the basis of the item graph, the graph filter, the constants
-// of the Kalman filter and the item ids. It folds events into user states, reads states out as
+// Package model holds learned models: the basis of the item graph, the graph filter, the constants
+// of the Kalman filter and the item ids. A model folds events into user states, reads states out as
 // queries, and selects the top N items exactly.
 //
 // Source: Chen et al., "Graph Signal Sampling for Inductive One-bit Matrix Completion: a
@@ -12,19 +12,20 @@
 // events):
 //
 //	z = Uᵀ D_v^{−t/2} s               spectrum, a sum of encoder rows e_i = d_i^{−t/2} u_i
-//	ŷ = D_v^{t/2} U q                 scores of the query q, dot products with decoder rows d_j^{t/2} u_j
-//	q = H(Λ) z  (GS-IMC)   or   x̂  (BGS-IMC)   or   μ + Σ_b y_b + b  (learned dynamics); see package kalman
+//	ŷ = D_v^{t/2} U q                 scores of the query q, dot products with
+//	                                  decoder rows d_j^{t/2} u_j
 //
-// t is the degree exponent (paper: 0) and d_i the number of training users of item i, at least 1 in
-// these powers.
+// The query q is H(Λ) z in GS-IMC, x̂ in BGS-IMC, and μ + Σ_b y_b + b with learned dynamics; see
+// package kalman. The exponent t is Spec.DegreeRescale (paper: 0). d_i is the number of training
+// users of item i; in these powers it is at least 1.
 //
-// Lengths that do not fit are a bug of the caller and panic. What depends on data is an error.
+// Lengths that do not fit are a bug of the caller and panic. Data out of range give an error.
 //
 // # The prior
 //
 // P_0 is the mean, over the validation users, of the square of Uᵀs_full − H Uᵀs_allbutlast: per
-// coordinate, or with Spec.Covariance "full" as the k×k mean of outer products QΛQᵀ. The latter is
-// made diagonal by rotating the basis once, see New.
+// coordinate, or with Spec.Covariance "full" as the k×k mean of outer products QΛQᵀ. [New] rotates
+// the basis once, by Q, so that the full covariance becomes diagonal.
 //
 // # The file
 //
@@ -33,9 +34,9 @@
 //
 //	| header length N (8 B, unsigned) | header (N B, JSON padded with spaces) | tensors |
 //
-// N is such that the tensors begin at a multiple of 4096 in the file, and so does each tensor: the
-// gaps are tensors themselves, "pad.0", "pad.1", … of type U8, because the format allows no holes.
-// In this order:
+// Each tensor begins at a multiple of 4096 in the file; the spaces of the header take the first one
+// there. The gaps between tensors are tensors themselves, "pad.0", "pad.1", … of type U8, because
+// the format allows no holes. The tensors stand in this order:
 //
 //	basis          F32 [n, k]   U; UQ with a full covariance
 //	predictor      F32 [n, k]   rows QᵀH u_i        (full covariance only)
@@ -43,7 +44,7 @@
 //	responses      F32 [n,r,k]  rows W_b e_i        (learned dynamics only)
 //	readout        F32 [r,k,k]  W_b                 (learned dynamics only)
 //	mean           F32 [k]      μ                   (learned dynamics only)
-//	p0             F32 [k]      prior variances     (not with learned dynamics without deviation)
+//	p0             F32 [k]      prior variances     (not if learned dynamics have no deviation)
 //	sigma_eta      F32 [k]      Σ_η                 (learned dynamics with deviation only)
 //	sigma_nu       F32 [k]      Σ_ν                 (learned dynamics with deviation only)
 //	drift          F64 [1]      of Σ_η per second   (learned dynamics with deviation only)
@@ -61,7 +62,7 @@
 //	item_ids       U8  [bytes]  UTF-8, ascending bytewise
 //
 // The metadata are strings: "gsimc.format" (version, "3"), the fields of Spec, "provenance.*", and
-// "checksum": the SHA-256 of the whole file in hexadecimal, taken with the 64 digits of the
-// checksum itself replaced by '0'. The bytes depend on the model only. Readers must refuse a format
-// version that they do not know.
+// "checksum". The checksum is the SHA-256 of the whole file in hexadecimal, computed with '0' in
+// place of each of its own 64 digits. The bytes depend on the model only. Readers must refuse a
+// format version that they do not know.
 package model

@@ -6,33 +6,33 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
-// DriftWindow is the number of consecutive events whose signal [Energy] looks at: windows of a
-// fixed length, so that users with short histories and with long ones compare.
+// DriftWindow is the number of consecutive events in a window of [Energy]. The length is fixed so
+// that users with short and with long histories compare.
 const DriftWindow = 5
 
-// Energy measures how much of what users do lies within the basis of a model. The signal of a
-// window of a history is x = Σ_i s_i 1_i over its items, normalised by degree as in K (s_i is the
-// diagonal of D_v^{−s/2}), and the energy inside the basis is its graph Fourier transform's, since
-// the columns of U are orthonormal:
+// Energy measures the share of users' behaviour that the basis of a model can express. The signal
+// of a window of a history is x = Σ_i g_i 1_i over its items, where g is the diagonal of D_v^{−s/2}
+// as in K. Since the columns of U are orthonormal, the energy of x inside the basis is that of its
+// graph Fourier transform:
 //
 //	inside = Σ ‖Uᵀx‖² / Σ ‖x‖²
 //
-// Over the windows that a graph was made of, that is tr(UᵀKU)/tr K. An item that the model does not
-// know is all outside, with the mean energy of a known one.
+// Over the windows that a graph was made of, inside is tr(UᵀKU)/tr K. An unknown item counts as
+// outside the basis, with the mean energy of a known item.
 type Energy struct {
-	Events int64 // items in windows
-	Known  int64 // those that the basis was learned from
+	Events int64 // events in all windows
+	Known  int64 // events in all windows on items of the basis
 
 	m             *Model
-	inside, total float64 // of the known
-	x             []float64
+	inside, total float64   // sums over the known events
+	x             []float64 // scratch: k
 }
 
-// NewEnergy returns a measurement without events. It is not safe for concurrent use.
+// NewEnergy returns a measurement without events. An Energy is not safe for concurrent use.
 func (m *Model) NewEnergy() *Energy { return &Energy{m: m.Base(), x: make([]float64, m.k)} }
 
-// Add takes in a user's history: item indices in the order of time; those that are negative or of
-// an extension are unknown to the basis. O(length·k).
+// Add takes in a user's history: item indices in the order of time. Negative indices and items of an
+// extension count as unknown. O(length·k).
 func (e *Energy) Add(history []int32) {
 	for window := range spectral.Windows(history, DriftWindow) {
 		e.addWindow(window)
@@ -58,7 +58,7 @@ func (e *Energy) addWindow(window []int32) {
 	}
 }
 
-// Inside is the share of the energy within the basis, in [0, 1]; 0 without a known event.
+// Inside returns the share of the energy inside the basis, in [0, 1]. It is 0 without a known event.
 func (e *Energy) Inside() float64 {
 	if e.total == 0 {
 		return 0
@@ -66,16 +66,16 @@ func (e *Energy) Inside() float64 {
 	return min(1, e.inside/e.total*float64(e.Known)/float64(e.Events))
 }
 
-// InsideAtTraining is Energy.Inside over the validation users at the time of the training: users
-// that the basis was not learned from, as those to come will be. Where there were too few of them
-// it is that of the training users, which is higher. 0: there were no histories.
+// InsideAtTraining returns Energy.Inside of the validation users at the time of the training. Like
+// future users, they are not in the basis. With too few validation users it is Energy.Inside of the
+// training users, which is higher. It is 0 if there were no histories.
 func (m *Model) InsideAtTraining() float64 { return m.insideAtTraining }
 
 // measureEnergy sets insideAtTraining.
 func (m *Model) measureEnergy(h Histories) {
 	users := slices.Values(h.Validation)
 	if len(h.Validation) < fewSequences {
-		for range h.Train { // there are any
+		for range h.Train { // there is a training user
 			users = h.Train
 			break
 		}
@@ -92,16 +92,16 @@ func (m *Model) measureEnergy(h Histories) {
 	m.insideAtTraining = e.Inside()
 }
 
-// Verdicts on a drift.
+// Verdicts on a drift, by the ratio of [Energy.Drift].
 const (
-	NoDrift     = "none"       // the ratio is at least 0.9: what samples of users differ by
+	NoDrift     = "none"       // at least 0.9: samples of the same users differ as much
 	SomeDrift   = "some"       // at least 0.75: train soon
-	StrongDrift = "strong"     // below: train now
-	NoBaseline  = "unmeasured" // nothing to compare with
+	StrongDrift = "strong"     // below 0.75: train now
+	NoBaseline  = "unmeasured" // no events, or no measurement at training
 )
 
-// Drift compares e with the training: the ratio of the shares inside the basis, and what to think
-// of it.
+// Drift compares e with the training. ratio is Inside divided by InsideAtTraining, or 0 with the
+// verdict NoBaseline.
 func (e *Energy) Drift() (ratio float64, verdict string) {
 	if e.m.insideAtTraining == 0 || e.Events == 0 {
 		return 0, NoBaseline

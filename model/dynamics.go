@@ -18,7 +18,7 @@ type learnedDynamics struct {
 // learnDynamics identifies the dynamics: the read-out of the bands from the training users, the
 // noise of the deviation from the validation users. See package dynamics.
 func (m *Model) learnDynamics(h Histories) error {
-	if err := m.check(); err != nil { // before what takes long
+	if err := m.check(); err != nil { // fail before the long computation
 		return err
 	}
 	spec := &m.spec.Dynamics

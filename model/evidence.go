@@ -10,26 +10,27 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
-// Evidence gathers the histories that contain items which a model does not know, so as to place
-// these in its basis. It is not safe for concurrent use.
+// Evidence gathers histories with new items, items that a model does not know, in order to place
+// the new items in the basis of the model. It is not safe for concurrent use.
 //
-// An eigenvector satisfies κ u = K u, row by row. So the row of a new item follows from those of
-// its neighbours, which is the out-of-sample form of Nyström's method (Y. Bengio et al.,
+// An eigenvector satisfies κ u = K u, row by row. So the row of a new item follows from the rows of
+// its neighbours. This is the out-of-sample form of Nyström's method (Y. Bengio et al.,
 // "Out-of-Sample Extensions for LLE, Isomap, MDS, Eigenmaps, and Spectral Clustering", NIPS 2003):
 //
 //	(κ_j − k_new,new) u_new,j = Σ_{i known} k_new,i u_ij
 //
-// with K as it would be if the new item were part of the graph. Without the loop k_new,new it would
-// be u_new = Λ_K⁻¹ Uᵀ k_new. For an item that was left out of a basis afterwards, the result is its
-// row, exactly.
+// K is the matrix of the graph with the new item in it. Without the loop k_new,new the row would be
+// u_new = Λ_K⁻¹ Uᵀ k_new. If the row of a known item is deleted from a basis, placing the item
+// gives exactly the deleted row.
 //
-// A sample of the histories gives a row that is shortened by what they do not have in common, see
-// shrinkage.
+// Histories that are a sample give too long a row, see shrinkage.
 //
-// Three things are approximate. The basis does not turn towards the new items. Where the loop is
-// most of κ_j, it is taken as half of it, so that no coordinate more than doubles. And in a
-// hyperedge of the hypergraph, other items that have no row yet count like the mean of those that
-// do, but at most as much as all of them.
+// Three things are approximate:
+//
+//   - The basis does not turn towards the new items.
+//   - The loop counts as at most κ_j/2, so that no coordinate more than doubles.
+//   - In a hyperedge of the hypergraph, each other item without a row counts like the mean of the
+//     items with rows. Together such items count at most as much as the items with rows.
 type Evidence struct {
 	m     *Model
 	n     int32          // items of m
@@ -38,29 +39,33 @@ type Evidence struct {
 	sum   []float64      // scratch: k
 }
 
-// itemEvidence is what is known of one new item.
+// itemEvidence is the evidence for one new item. Sums run over the hyperedges e with the item.
 type itemEvidence struct {
-	users, edges int64           // histories and hyperedges with the item
-	loop         float64         // Σ_e d_e^{−s} over these hyperedges
-	sum          []float64       // k, Σ_e x_e with x_e = d_e^{−s} Σ_{i∈e} s_i u_i, where s is the graphScale
-	noise        float64         // Σ_e ‖Λ_K⁻¹ x_e‖²
-	common       map[int32]int64 // covariance graph: users that have a known item as well
+	users, edges int64 // histories and hyperedges with the item
+
+	// Hypergraph. x_e = d_e^{−s} Σ_{i∈e} g_i u_i over the known items i of e, with g the graphScale.
+	loop  float64   // Σ_e d_e^{−s}
+	sum   []float64 // k, Σ_e x_e
+	noise float64   // Σ_e ‖Λ_K⁻¹ x_e‖²
+
+	// Covariance graph.
+	common map[int32]int64 // by known item: users that have both items
 }
 
-// MinNewUsers is the number of users that should have a new item before it gets a row: by the
-// history of one user alone, it would be a neighbour of nothing but that user's taste.
+// MinNewUsers is the number of users that should have a new item before it gets a row. The history
+// of a single user would make the item a neighbour of that user's items only.
 const MinNewUsers = 2
 
-// What keeps a row from blowing up.
+// Limits that keep the length of a row finite.
 const (
-	maxLoop      = 0.5  // of κ_j
-	maxClosure   = 2    // times the sum over the known items of a hyperedge
-	minRelativeK = 1e-3 // κ_j/κ_1 below which a coordinate is taken as 0
+	maxLoop      = 0.5  // largest loop, in units of κ_j
+	maxClosure   = 2    // largest factor for the sum over the known items of a hyperedge
+	minRelativeK = 1e-3 // coordinates with κ_j/κ_1 below it are 0
 )
 
-// NewEvidence returns evidence for items that m does not know: number i is item
-// m.Base().NumItems()+i in Add. A covariance graph of windows cannot be extended, because the model
-// does not hold the number of windows of an item.
+// NewEvidence returns empty evidence for the given number of new items. In Add, new item i has the
+// index m.Base().NumItems()+i. A covariance graph of windows gives an error: it cannot be extended,
+// because the model does not hold the number of windows of an item.
 func (m *Model) NewEvidence(items int) (*Evidence, error) {
 	m = m.Base()
 	if m.spec.Graph == spectral.Covariance && m.spec.Window != 0 {
@@ -79,9 +84,9 @@ func (m *Model) NewEvidence(items int) (*Evidence, error) {
 	return e, nil
 }
 
-// Add takes in a user's history: item indices in the order of time, each at most once; a negative
-// one is an item that is neither known nor to be placed. O(length·k) for each window with a new
-// item.
+// Add takes in a user's history: item indices in the order of time, each at most once. A negative
+// index stands for any item that is neither known nor to be placed. O(length·k) for each window
+// with a new item.
 func (e *Evidence) Add(history []int32) {
 	for _, i := range history {
 		if i >= e.n {
@@ -131,7 +136,8 @@ func (e *Evidence) addEdge(edge []int32) {
 	}
 }
 
-// closure is the factor by which the known items of a hyperedge stand for all its items but one.
+// closure returns the factor that scales a sum over the known items of a hyperedge to all its items
+// but one. It is at most maxClosure, and 0 without known items.
 func (e *Evidence) closure(size int) float64 {
 	if len(e.known) == 0 {
 		return 0
@@ -139,7 +145,7 @@ func (e *Evidence) closure(size int) float64 {
 	return min(float64(size-1)/float64(len(e.known)), maxClosure)
 }
 
-// sumKnown sets sum to the weighted sum of the known items' rows.
+// sumKnown sets e.sum to weight · Σ_i g_i u_i over the known items i, with g the graphScale.
 func (e *Evidence) sumKnown(weight float64) {
 	clear(e.sum)
 	for _, i := range e.known {
@@ -151,7 +157,7 @@ func (e *Evidence) sumKnown(weight float64) {
 	copy(e.sum, e.m.rotation.back(e.sum))
 }
 
-// rowEnergy is ‖Λ_K⁻¹ x‖², the energy of the row that x gives.
+// rowEnergy returns ‖Λ_K⁻¹ x‖², the squared length of the row Λ_K⁻¹ x.
 func (m *Model) rowEnergy(x []float64) float64 {
 	sum := 0.0
 	for j, kappa := range m.kappa {
@@ -162,12 +168,15 @@ func (m *Model) rowEnergy(x []float64) float64 {
 	return sum
 }
 
-// shrinkage is the factor by which a row that follows from a sample of histories is too long. What
-// a history says is what the users of the item have in common, which adds up, and what is the
-// user's own, whose energy adds up. A sample that stands for r times its size has r times too much
-// of the latter beside the former:
+// shrinkage returns the factor for the length of a row that follows from a sample of histories,
+// with sample = r, the size of the population in units of the sample. Each x_e has a part that the
+// users of the item have in common and a part of the user's own. Common parts add up, and of own
+// parts the squared lengths add up. So in a row that is scaled from the sample to the population,
+// the squared length of the own parts is r times too large:
 //
-//	‖Σ x_e‖² = common + own,   own = Σ ‖x_e‖²;   want common + own/r
+//	‖Σ x_e‖² = common + own,   own = Σ ‖x_e‖²;   wanted: common + own/r
+//
+// The factor is 1 for r ≤ 1.
 func (e *Evidence) shrinkage(item *itemEvidence, sample float64) float64 {
 	all := e.m.rowEnergy(item.sum)
 	if sample <= 1 || all == 0 {
@@ -177,11 +186,12 @@ func (e *Evidence) shrinkage(item *itemEvidence, sample float64) float64 {
 	return math.Sqrt((all - own + own/sample) / all)
 }
 
-// Place returns new item i with its row. users is the number of users that have it, at the scale of
-// the training: how many of NumTrainUsers users would. It may be more or less than the histories
-// that were added, which then count as a sample.
+// Place returns new item i with its row. users is the number of users of the item at the scale of
+// the training, that is the expected number among NumTrainUsers users. It may differ from the number
+// of added histories with the item; the histories then count as a sample.
 //
-// It is an error if no history with the item was added, or if the result is not a finite number.
+// It is an error if no history with the item was added, if users is not above 0, or if the row is
+// not finite.
 func (e *Evidence) Place(i int, id string, users float64) (NewItem, error) {
 	item := &e.items[i]
 	if item.users == 0 || !(users > 0 && users < math.MaxInt64) {
@@ -216,8 +226,8 @@ func (e *Evidence) Place(i int, id string, users float64) (NewItem, error) {
 	return out, nil
 }
 
-// covariances returns Uᵀ k_new of the covariance graph and D^{−1/2} of the new item: as spectral's
-// covarianceOp, in counts of users.
+// covariances returns Uᵀ k_new of the covariance graph and D^{−1/2} of the new item. Like spectral's
+// covarianceOp it works in counts of users.
 func (e *Evidence) covariances(
 	item *itemEvidence, users, sample float64,
 ) (sum []float64, scale float64) {

@@ -4,39 +4,40 @@ import (
 	"github.com/gsimc/gsimc/kalman"
 )
 
-// Explanation says what the scores of some items are made of. For the item at place j of those
-// asked for
+// Explanation splits the scores of items into contributions. With j the place of the item in the
+// list that was asked for,
 //
 //	score = Base[j] + Earlier[j] + Σ_s Events[j·Length + s]
 //
 // up to the rounding of the float32 fold.
 type Explanation struct {
-	Base    []float64 // what the user would get without events: the share of μ that is left
-	Earlier []float64 // what the state held before the events
-	Events  []float64 // items × Length, row-major: what each event adds
-	Length  int       // events
+	Base    []float64 // the score without events: the part of μ that is left
+	Earlier []float64 // the contribution of the state before the events
+	Events  []float64 // items × Length, row-major: the contribution of each event
+	Length  int       // number of events
 }
 
-// Explain unrolls the fold of h into the scores of items: what each event contributed to each of
-// them. before is the state that h was folded into, [Model.NewState] for a whole history; it is not
-// changed.
+// Explain unrolls the fold of h into the contributions of each event to the scores of items. before
+// is the state that h was folded into, [Model.NewState] for a whole history. Explain does not
+// change it.
 //
-// An update is linear in the rows of its item, with factors (the gains K, the decays a) that depend
-// on times and weights only. So the query is a sum of vectors c_s, one for each event, and event s
+// An update is linear in the rows of its item. Its factors, the gains K and the decays a, depend on
+// times and weights only. So the query is a sum of vectors c_s, one for each event, and event s
 // contributes v_j·c_s to the score of j. With G_t = K_t ∘ Π_{t'>t} (1 − K_t') and A_b(s→t) the
 // decay of band b from event s to event t
 //
-//	learned dynamics   c_s = Σ_b (A_b(s→T) − g_s^b) ∘ w_s W_b e_s + G_s ∘ e_s,    g_s^b = Σ_{t>s} A_b(s→t−1) G_t
-//	                   base μ ∘ (1 − Σ_t G_t)
+//	learned dynamics   c_s = Σ_b (A_b(s→T) − g_s^b) ∘ w_s W_b e_s + G_s ∘ e_s,
+//	                   g_s^b = Σ_{t>s} A_b(s→t−1) G_t,    base μ ∘ (1 − Σ_t G_t)
 //	GS-IMC             c_s = A(s→T) w_s H e_s
 //	BGS-IMC            c_s = R_s ∘ (1 − K_s) ∘ w_s H e_s + m_s ∘ w_s e_s,
 //	                   R_s = Π_{t>s} (1 − K_t) a_t,    m_s = Σ_{t≥s} A(s→t) R_t ∘ K_t
 //
-// The second term of the first line is what the event itself added to the deviation, g what its
-// trace in the bands took from the innovations of later events. Gains and decays are the float32
-// numbers of the fold, the sums are in float64. Events in the same history are not independent in
-// what they say; a contribution is not the change of the score without the event, because the gains
-// would be others.
+// The term G_s ∘ e_s is the event's addition to the deviation. g_s^b is the part of the innovations
+// of later events that the event's trace in band b removed. Gains and decays are the float32 numbers
+// of the fold; the sums are in float64.
+//
+// A contribution is not the change of the score if the event is deleted: the gains of the other
+// events would change as well.
 //
 // O(len(h)·k·(r + len(items))) time, len(h)·(k + len(items)) numbers of memory.
 func (m *Model) Explain(
@@ -63,7 +64,7 @@ func (m *Model) Explain(
 	return x
 }
 
-// scoreOf is v_i·c.
+// scoreOf returns the score v_i·c of item i in float64.
 func (m *Model) scoreOf(i int32, c []float64) float64 {
 	row, g := m.decoder(i)
 	sum := 0.0

@@ -9,8 +9,8 @@ import (
 	"github.com/gsimc/gsimc/ranking"
 )
 
-// sampleStream is the second word of the generator's seed. It is part of what a seed means and must
-// not change.
+// sampleStream is the second word of the generator's seed. It must not change: SampleTo promises the
+// same draw for the same seed.
 const sampleStream = 0x67_73_69_6d_63 // "gsimc"
 
 // SampleTo stores in dst a draw from the distribution of a query, for Thompson sampling:
@@ -33,8 +33,8 @@ func (m *Model) SampleTo(dst, q, p []float32, scale float64, seed uint64) {
 //
 //	ŷ_i + beta · (Σ_l v_il² p_l)^{1/2}
 //
-// of all items, which are also the scores that it returns. Two scans in one pass over the basis,
-// exact.
+// of the items. The returned scores are these bounds. The selection is exact. It needs two scans,
+// done in one pass over the basis.
 func (m *Model) TopNUpperConfidence(
 	dst []ranking.Scored, q, p []float32, beta float32, n int, skip *ranking.Set,
 ) []ranking.Scored {
@@ -51,7 +51,7 @@ func (m *Model) TopNUpperConfidence(
 	return s.top.Sorted()
 }
 
-// offerUpper offers the upper confidence bounds of all items of t, the first of which has the index
+// offerUpper offers the upper confidence bounds of all items of t. Row 0 of t is the item with index
 // base.
 func (s *topScratch) offerUpper(
 	t *table, base int, q, p []float32, beta float32, skip *ranking.Set,
@@ -69,11 +69,11 @@ func (s *topScratch) offerUpper(
 	}
 }
 
-// spreadRows is the number of rows of the basis that both scans read before they go on: few enough
-// to stay in the caches.
+// spreadRows is the number of rows of the basis in a block: one scan reads the block after the
+// other, and 64 rows stay in the caches in between.
 const spreadRows = 64
 
-// spreadTo stores the standard deviations of the scores of the items first, first+1, … of t in dst.
+// spreadTo stores in dst the standard deviations of the scores of rows first, first+1, … of t.
 func (t *table) spreadTo(dst, p []float32, first int) {
 	k := len(p)
 	vec.ScanSquaresTo(dst, t.basis[first*k:(first+len(dst))*k], p)
@@ -82,7 +82,7 @@ func (t *table) spreadTo(dst, p []float32, first int) {
 	}
 }
 
-// Score is the score of item i alone, with the bits of ScoresTo. O(k).
+// Score returns the score of item i, equal in all bits to that of ScoresTo. O(k).
 func (m *Model) Score(i int32, q []float32) float32 {
 	m.checkItem(i)
 	m.checkQuery(q)

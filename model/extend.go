@@ -17,11 +17,12 @@ import (
 // extension holds items that the basis was not learned from.
 type extension struct {
 	table
-	of    *Model           // what is extended
+	of    *Model           // the base
 	index map[string]int32 // of ids, in the numbering of the extended model
 }
 
-// NewItem is an item to extend a model by, placed by Evidence.Place.
+// NewItem is an item with a row in the basis of a model, from [Evidence.Place]. [Model.Extend] adds
+// it to the model.
 type NewItem struct {
 	ID    string
 	Users int64     // at the scale of the training, at least 1
@@ -29,17 +30,18 @@ type NewItem struct {
 	scale float64   // as in table.graphScale
 }
 
-// Extend returns a model that knows the given items as well. They must have been placed by evidence
-// for m or the model that m extends; an earlier extension of m is left out.
+// Extend returns a model of the items of the base, [Model.Base], and the given items. The given
+// items must have been placed by evidence for that base. An earlier extension of m is not part of
+// the new model.
 //
-// The items of m keep their indices; those of the extension come after them, in the bytewise order
-// of their ids. An extension takes part in everything but files: WriteTo leaves it out. It shares
-// the memory of m, so it must not outlive m. Its Version is that of m, a plus sign, and 8
-// hexadecimal digits of a hash of the extension; States that saw no item of the extension are those
-// of m, to the bit.
+// The items of the base keep their indices. The new items follow, in the bytewise order of their
+// ids. All methods take part in the extension except WriteTo and WriteFile, which leave it out. The
+// extended model shares the memory of the base and must not outlive it. Its Version is the version
+// of the base, a plus sign, and 8 hexadecimal digits of a hash of the extension. A state without
+// events on new items is equal to the state of the base, to the bit.
 //
-// O(extension·(k² r + log n) + n). An error names the item: an id that is invalid, twice there or
-// known to m already.
+// O(extension·(k² r + log n) + n). It is an error if an id is invalid, repeated, or known to the
+// base; the error names the item.
 func (m *Model) Extend(items []NewItem) (*Model, error) {
 	m = m.Base()
 	items = slices.Clone(items)
@@ -79,10 +81,10 @@ func (m *Model) Base() *Model {
 	return m.extension.of
 }
 
-// InBase reports whether item i is one that the basis was learned from.
+// InBase reports whether item i is in the basis, not in an extension.
 func (m *Model) InBase(i int32) bool { return int(i) < m.n }
 
-// append adds the row of an item.
+// append adds an item and its row.
 func (e *extension) append(m *Model, item *NewItem) {
 	degree := min(item.Users, m.spec.TrainUsers)
 	e.ids = append(e.ids, item.ID)
@@ -94,7 +96,7 @@ func (e *extension) append(m *Model, item *NewItem) {
 	e.basis = append(e.basis, gemm.ToFloat32(item.row)...)
 }
 
-// digest identifies the content.
+// digest returns 8 hexadecimal digits of a hash of the content.
 func (e *extension) digest() string {
 	hash := sha256.New()
 	for _, id := range e.ids {
@@ -108,7 +110,7 @@ func (e *extension) digest() string {
 	return hex.EncodeToString(hash.Sum(nil)[:4])
 }
 
-// popular merges the items of e into the order of the model's.
+// popular merges the items of e into the popularity order of the base.
 func (e *extension) popular() []int32 {
 	own := ranking.Order(e.degrees)
 	for i := range own {
@@ -122,7 +124,7 @@ func (e *extension) popular() []int32 {
 	})
 }
 
-// finite reports whether all of v are numbers that a float32 holds.
+// finite reports whether all elements of v are in the range of finite float32 numbers.
 func finite(v []float64) bool {
 	for _, x := range v {
 		if !(math.Abs(x) <= math.MaxFloat32) {

@@ -91,11 +91,10 @@ func (r *tensorReader) readRotatedFilter(m *Model) {
 	m.transition = &rotatedFilter{newPaperFilter(&m.spec, m.response, p0), m.rotation}
 }
 
-// deviation is nil. The constants of the paper's filter are given and not learned from data, so its
-// P says nothing about the error of x̂.
+// deviation returns nil: P of the paper's filter is no variance of a query, see [Model.HasVariance].
 func (f *paperFilter) deviation() *kalman.Dynamics { return nil }
 
-// p0Tensor is the prior in the file.
+// p0Tensor returns the tensor of the prior.
 func (f *paperFilter) p0Tensor() tensor {
 	return tensor{"p0", dtypeF32, []int64{int64(len(f.P0))}, bytesOf(f.P0)}
 }
@@ -125,7 +124,7 @@ func (f *diagonalFilter) predict(*table, [][]float64) []float32 { return nil }
 
 func (f *diagonalFilter) tensors(*table) []tensor { return []tensor{f.p0Tensor()} }
 
-// predicted is coordinate j of H u_i.
+// predicted returns coordinate j of H u_i.
 func (f *diagonalFilter) predicted(t *table, i, j int) float64 {
 	return float64(f.response[j]) * float64(t.basis[i*len(f.P0)+j])
 }
@@ -172,7 +171,7 @@ func (f *rotatedFilter) tensors(t *table) []tensor {
 	}
 }
 
-// predicted is coordinate j of QᵀH u_i.
+// predicted returns coordinate j of QᵀH u_i.
 func (f *rotatedFilter) predicted(t *table, i, j int) float64 {
 	return float64(t.prediction(i)[j])
 }

@@ -17,7 +17,8 @@ import (
 	"unicode/utf8"
 )
 
-// header is what stands in front of the tensors, checked to describe exactly the bytes that follow.
+// header is the header of a file and the tensors behind it. [readHeader] has checked that the header
+// describes exactly the bytes of the tensors.
 type header struct {
 	meta    map[string]string
 	tensors map[string]tensorInfo
@@ -26,8 +27,7 @@ type header struct {
 }
 
 // readHeader parses the header of a safetensors file and checks it against the length of the file.
-// The memory that it takes is bounded by the length of the header, which is bounded by that of the
-// file.
+// Its memory is bounded by the length of the header, and the header is not longer than the file.
 func readHeader(data []byte) (*header, error) {
 	if len(data) < lengthBytes {
 		return nil, fmt.Errorf("%d bytes long; %s", len(data), adviceDamaged)
@@ -59,8 +59,8 @@ func readHeader(data []byte) (*header, error) {
 	return h, nil
 }
 
-// shown is the text of an error that may quote the damaged bytes themselves, with question marks
-// for what cannot be printed.
+// shown returns the text of an error that may quote damaged bytes. Question marks replace the
+// characters that cannot be printed.
 func shown(err error) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !strconv.IsPrint(r) {
@@ -70,7 +70,7 @@ func shown(err error) string {
 	}, err.Error())
 }
 
-// parse reads the JSON object. Unlike json.Unmarshal it refuses a name that comes twice.
+// parse reads the JSON object. Unlike json.Unmarshal it refuses a repeated name.
 func (h *header) parse() error {
 	d := json.NewDecoder(bytes.NewReader(h.json))
 	d.DisallowUnknownFields()
@@ -115,10 +115,11 @@ func (h *header) parseEntry(d *json.Decoder, name string) error {
 	return nil
 }
 
-// checkLayout checks that each tensor has the size of its shape, and that together they fill the
-// body: no overlap, no hole, nothing outside.
+// checkLayout checks that each tensor has the size of its shape, and that the tensors fill the body
+// without overlaps and holes.
 func (h *header) checkLayout() error {
-	// The size goes first: a file that was cut off should say so, and not which tensors it lacks.
+	// The size is compared first: the error of a truncated file should name the truncation, not a
+	// tensor.
 	described := int64(0)
 	for _, t := range h.tensors {
 		for _, at := range t.Offsets {
@@ -151,11 +152,11 @@ func (h *header) checkLayout() error {
 	return nil // the last one ends at the largest of all offsets, which is the end of the body
 }
 
-// dtypes are the number formats of model files. Others are of no use here, and so is a file that
-// has them.
+// dtypes are the number formats of model files. A file with another format is not a model.
 var dtypes = []dtype{dtypeU8, dtypeF32, dtypeF64, dtypeI64}
 
-// check compares one tensor with the size of the body. No number makes it overflow.
+// check checks the offsets of a tensor against the size of the body, and its shape against the
+// offsets. No number in the header makes the arithmetic overflow.
 func (t *tensorInfo) check(bodySize int64) error {
 	i := slices.IndexFunc(dtypes, func(d dtype) bool { return d.name == t.DType })
 	if i < 0 {
@@ -180,7 +181,7 @@ func (t *tensorInfo) check(bodySize int64) error {
 	return nil
 }
 
-// dimensions takes n and k from the basis. All other tensors are held against them.
+// dimensions takes n and k from the basis. The shapes of all other tensors are checked against them.
 func (h *header) dimensions() (n, k int64, err error) {
 	t, ok := h.tensors["basis"]
 	if !ok || len(t.Shape) != 2 {
@@ -194,8 +195,8 @@ func (h *header) dimensions() (n, k int64, err error) {
 	return n, k, nil
 }
 
-// verify compares the checksum in the header with that of the file and returns the version that it
-// gives.
+// verify compares the checksum in the header with the checksum of the file. It returns the version,
+// the start of the checksum.
 func (h *header) verify(data []byte) (version string, err error) {
 	if bytes.Count(h.json, []byte(checksumMark)) != 1 {
 		return "", errors.New("the header has no checksum; " + adviceForeign)

@@ -12,11 +12,11 @@ import (
 	"unsafe"
 )
 
-// The file format, see the package comment.
+// Constants of the file format, see the package comment.
 const (
 	formatVersion  = "3"
 	pageSize       = 4096
-	lengthBytes    = 8        // of the header length in front of the header
+	lengthBytes    = 8        // size of the header length, which stands before the header
 	maxHeader      = 16 << 20 // bytes; the largest header that Open reads
 	checksumDigits = 2 * sha256.Size
 	versionDigits  = 16
@@ -26,11 +26,11 @@ const (
 	checksumKey = "checksum"
 )
 
-// checksumMark stands before the digits of the checksum in the header, and nowhere else: inside a
-// JSON string the quotes would be escaped.
+// checksumMark stands before the digits of the checksum in the header. It cannot stand anywhere
+// else, because quotes inside a JSON string are escaped.
 const checksumMark = `"` + checksumKey + `":"`
 
-// dtype is the name of a number format in safetensors, with its size in bytes.
+// dtype is a number format: its name in safetensors and its size in bytes.
 type dtype struct {
 	name string
 	size int64
@@ -51,15 +51,15 @@ type tensor struct {
 	data  []byte
 }
 
-// image is a model as the bytes of its file: the header, length and checksum included, then the
+// image is a model in the form of its file: the header, with its length and the checksum, then the
 // tensors one after the other.
 type image struct {
 	header  []byte
 	tensors []tensor
 }
 
-// newImage lays the file out and computes the checksum. O(size of the file), but copies no tensor
-// that m has in memory.
+// newImage lays the file out and computes the checksum, in time proportional to the size of the
+// file. It copies no tensor that m has in memory.
 func newImage(m *Model) *image {
 	im := &image{tensors: padded(m.tensors())}
 	im.header = headerBytes(m.metadata(), im.tensors)
@@ -108,7 +108,7 @@ func (m *Model) tensors() []tensor {
 		tensor{"item_ids", dtypeU8, []int64{int64(len(ids))}, ids})
 }
 
-// packIDs writes the ids one after the other and says where each begins.
+// packIDs concatenates the ids. Id i is packed[offsets[i]:offsets[i+1]].
 func packIDs(ids []string) (offsets []int64, packed []byte) {
 	offsets = make([]int64, 1, len(ids)+1)
 	for _, id := range ids {
@@ -118,8 +118,8 @@ func packIDs(ids []string) (offsets []int64, packed []byte) {
 	return offsets, packed
 }
 
-// padded puts a tensor of zeros after each one whose end is not on a page boundary, but for the
-// last.
+// padded inserts a tensor of zeros after each tensor that does not end on a page boundary. The last
+// tensor stays without one.
 func padded(ts []tensor) []tensor {
 	var out []tensor
 	pads := 0
@@ -134,7 +134,7 @@ func padded(ts []tensor) []tensor {
 	return out
 }
 
-// headerBytes writes everything before the tensors, with zeros for the checksum.
+// headerBytes returns the bytes before the tensors, with zeros for the digits of the checksum.
 func headerBytes(meta map[string]string, ts []tensor) []byte {
 	meta[checksumKey] = strings.Repeat("0", checksumDigits)
 	b := bytes.NewBuffer(make([]byte, lengthBytes))
@@ -162,7 +162,7 @@ type tensorInfo struct {
 	Offsets []int64 `json:"data_offsets"`
 }
 
-// mustJSON encodes strings and integers, which does not fail.
+// mustJSON encodes v, which must be made of strings and integers: their encoding does not fail.
 func mustJSON(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -171,11 +171,11 @@ func mustJSON(v any) []byte {
 	return b
 }
 
-// number is what tensors are made of.
+// number is the type of the elements of a tensor.
 type number interface{ ~float32 | ~float64 | ~int64 }
 
-// littleEndian reports whether numbers in memory have the bytes of the file. They do on all
-// platforms that we build for.
+// littleEndian reports whether this processor stores numbers in the byte order of the file. It is
+// true on all platforms of the releases.
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // bytesOf returns the memory of s.
@@ -186,8 +186,8 @@ func bytesOf[T number](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&s[0])), len(s)*int(unsafe.Sizeof(s[0])))
 }
 
-// viewOf returns the numbers that b holds, without copying them if b is aligned, as the pages of a
-// mapped file are.
+// viewOf returns the numbers in b. It copies them only if b is not aligned; the tensors of a mapped
+// file are.
 func viewOf[T number](b []byte) []T {
 	var zero T
 	size := int(unsafe.Sizeof(zero))

@@ -7,21 +7,25 @@ import (
 	"github.com/gsimc/gsimc/dynamics"
 )
 
-// Histories are what a model learns from besides the basis. Item indices are below the number of
-// items.
+// Histories are the data that a model learns from, besides the basis. Item indices are below the
+// number of items.
 type Histories struct {
-	// Train yields those of the users that made the basis, the same in every pass; nil: none. They
-	// are read one at a time, since together they can be larger than everything else, and with
-	// learned dynamics or few validation users only.
-	Train      iter.Seq[History]
-	Validation []History // of users that did not: for P_0 and the noise
+	// Train yields the histories of the training users, whose events made the basis. Each pass
+	// yields the same. nil stands for none. Histories are read one at a time, since all together
+	// can be larger than the rest of the memory. They are read only for learned dynamics, or if
+	// there are few validation users.
+	Train iter.Seq[History]
 
-	// Progress, if set, is told how much of each stage of learning dynamics is done, from several
-	// goroutines.
+	// Validation holds histories of users whose events are not in the basis. P_0 and the noise are
+	// learned from them.
+	Validation []History
+
+	// Progress, if not nil, is called with the progress in a stage of learning dynamics. It must be
+	// safe for concurrent use.
 	Progress func(stage string, done, total int)
 }
 
-// progress is Progress for one stage.
+// progress returns Progress for one stage, or nil.
 func (h *Histories) progress(stage string) func(done, total int) {
 	if h.Progress == nil {
 		return nil
@@ -29,7 +33,7 @@ func (h *Histories) progress(stage string) func(done, total int) {
 	return func(done, total int) { h.Progress(stage, done, total) }
 }
 
-// The stages that Histories.Progress is told.
+// The stages of Histories.Progress.
 const (
 	StageLearn = "learning dynamics" // sums over the events
 	StageFit   = "fitting dynamics"  // the regression and its read-out
@@ -42,8 +46,8 @@ const fewSequences = 20
 
 var errNoDeviation = errors.New("the model tracks no deviations, so it has no variances")
 
-// Calibration returns how the innovations of users compare with what the model's covariances expect
-// of them. The model must track deviations.
+// Calibration compares the innovations in the histories with the model's covariances for them. It is
+// an error if the model tracks no deviations.
 func (m *Model) Calibration(histories []History) (*dynamics.Calibration, error) {
 	d := m.transition.deviation()
 	if d == nil {
@@ -52,8 +56,8 @@ func (m *Model) Calibration(histories []History) (*dynamics.Calibration, error) 
 	return dynamics.Innovations(d, m.prediction, m.encoder, histories)
 }
 
-// TasteEvidence returns how the errors of queries compare with the variances that the model gives
-// them, by the number of events before. The model must track deviations.
+// TasteEvidence compares the errors of queries with the model's variances for them, by the number of
+// events before the query. It is an error if the model tracks no deviations.
 func (m *Model) TasteEvidence(histories []History) ([]dynamics.Evidence, error) {
 	d := m.transition.deviation()
 	if d == nil {

@@ -10,14 +10,14 @@ import (
 
 const provenancePrefix = "provenance."
 
-// metaField joins a field of Spec with its name in the metadata of the file. value points into a
-// Spec.
+// metaField joins a field of a Spec with its name in the metadata of the file. value is a pointer to
+// the field.
 type metaField struct {
 	name  string
 	value any // *string, *float64, *int64, *int, *bool or *[]kalman.Band
 }
 
-// metaFields lists the fields of s, all of which a file must have.
+// metaFields lists the fields of s. A file must have all of them.
 func metaFields(s *Spec) []metaField {
 	return []metaField{
 		{"graph", &s.Graph},
@@ -43,7 +43,7 @@ func metaFields(s *Spec) []metaField {
 	}
 }
 
-// metadata returns what the file says about the model in words, without the checksum.
+// metadata returns the metadata of the file, without the checksum.
 func (m *Model) metadata() map[string]string {
 	meta := map[string]string{formatKey: formatVersion}
 	for _, f := range metaFields(&m.spec) {
@@ -68,7 +68,7 @@ func (m *Model) metadata() map[string]string {
 	return meta
 }
 
-// specOf reads a Spec back. Metadata that it does not know are left alone.
+// specOf is the inverse of metadata. It ignores unknown names.
 func specOf(meta map[string]string) (Spec, error) {
 	var s Spec
 	for _, f := range metaFields(&s) {

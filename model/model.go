@@ -16,20 +16,20 @@ import (
 	"github.com/gsimc/gsimc/ranking"
 )
 
-// Model is everything that serving needs. It does not change once it is built: all methods but
-// Close are safe for concurrent use.
+// Model is a learned model, complete for serving. It does not change once it is built: all methods
+// but Close are safe for concurrent use.
 type Model struct {
 	spec    Spec
 	version string
 	n, k    int // n without the extension
 
 	table                // of the n items that the basis was learned from
-	extension *extension // items beyond them, with indices from n; nil: none, as in every file
+	extension *extension // further items, with indices from n; nil for none, as in every file
 
 	transition transition
 	rotation   rotation // of the basis
 
-	deviation     *kalman.Dynamics // of transition; nil if it knows no variance
+	deviation     *kalman.Dynamics // transition.deviation(); nil if there are no variances
 	freshVariance float64          // Σ_l V_l of a new user, see Uncertainty
 
 	kappa, lambda []float64 // k, eigenvalues of K (descending, undivided) and of Ł (ascending)
@@ -40,11 +40,11 @@ type Model struct {
 	index   map[string]int32 // of ids
 	popular []int32          // all items, by falling degree
 
-	mapping mapping // of the file that the tensors stand in; empty if they are on the heap
+	mapping mapping // the mapped file of the tensors; empty if they are on the heap
 	scratch *sync.Pool
 }
 
-// finish checks the data of m and fills in what is derived from it. New and Open end here.
+// finish checks the data of m and sets the derived fields. It is the last step of New and Open.
 func (m *Model) finish() error {
 	if err := m.check(); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (m *Model) finish() error {
 	return nil
 }
 
-// check refuses data that no training can give. The lengths are right already.
+// check refuses data that training cannot produce. The caller has checked the lengths.
 func (m *Model) check() error {
 	if err := m.spec.Validate(); err != nil {
 		return err
@@ -146,7 +146,7 @@ func (m *Model) checkGraphScale() error {
 	return nil
 }
 
-// checkItems wants ids that are valid, distinct and in order.
+// checkItems checks that ids are valid, distinct and in bytewise order.
 func checkItems(ids []string) error {
 	for i, id := range ids {
 		switch {
@@ -163,15 +163,15 @@ func checkItems(ids []string) error {
 	return nil
 }
 
-// notFinite reports NaN and ±Inf: all bits of the exponent are set.
+// notFinite reports whether v is NaN or ±Inf, whose exponent bits are all set.
 func notFinite(v float32) bool { return math.Float32bits(v)&0x7f800000 == 0x7f800000 }
 
-// Version is the start of the SHA-256 of the model's file: 16 hexadecimal digits. Models with equal
-// content, provenance included, have equal versions. That of an extended model has a plus sign and
-// 8 more digits, see Extend.
+// Version returns the first 16 hexadecimal digits of the checksum of the model's file. Models with
+// equal content, provenance included, have equal versions. The version of an extended model has a
+// plus sign and 8 more digits, see Extend.
 func (m *Model) Version() string { return m.version }
 
-// Spec returns a copy of what the model was built from.
+// Spec returns a copy of the choices that the model was built by.
 func (m *Model) Spec() Spec { return m.spec.clone() }
 
 // Rank is k, the number of eigenvectors.
@@ -195,9 +195,8 @@ func (m *Model) ItemID(i int32) string {
 	return t.ids[at]
 }
 
-// FetchIDs begins to bring the ids of items into the cache, and returns at once. A caller that
-// reads the ids of a long list one after the other would wait for most of them twice: for the place
-// of the id, and for the id.
+// FetchIDs starts to load the ids of items into the cache. Without it, a caller that reads the ids
+// of a long list would wait for memory twice for most ids: for the place of the id, and for the id.
 func (m *Model) FetchIDs(items []ranking.Scored) {
 	places := prefetch.Stage{Distance: idsAhead, Begin: func(i int) {
 		t, at := m.at(items[i].Item)
@@ -208,7 +207,7 @@ func (m *Model) FetchIDs(items []ranking.Scored) {
 	}
 }
 
-// idsAhead is the distance in items at which FetchIDs asks for the place of an id.
+// idsAhead is the distance in items at which FetchIDs loads the place of an id.
 const idsAhead = 16
 
 // ItemIndex returns the index of an item id, and whether the model knows it.
@@ -220,8 +219,8 @@ func (m *Model) ItemIndex(id string) (int32, bool) {
 	return i, ok
 }
 
-// Degree is d_v(i), the number of training users of item i; of an item of an extension, the users
-// that it was placed by.
+// Degree returns d_v(i), the number of training users of item i. For an item of an extension it is
+// NewItem.Users, at most NumTrainUsers.
 func (m *Model) Degree(i int32) int64 {
 	t, at := m.at(i)
 	return t.degrees[at]

@@ -10,11 +10,11 @@ import (
 )
 
 // New builds a model from a basis of n items and rank k, the n item ids in bytewise order, and the
-// users' histories: the validation users' give P_0 and the noise, the training users' the learned
-// dynamics (see the package comment).
+// users' histories. P_0 and the noise are learned from the validation users, learned dynamics from
+// the training users (see the package comment).
 //
-// An error names the field of spec, the item or the number that is out of range. Lengths of basis
-// and items that do not fit panic.
+// An error names the field of spec, the item or the number that is out of range. New panics if the
+// lengths of basis and items do not fit.
 func New(spec Spec, basis *spectral.Basis, items []string, h Histories) (*Model, error) {
 	n, k := basis.N, basis.K
 	if n < 1 || n > math.MaxInt32 || k < 1 || k > n || len(items) != n ||

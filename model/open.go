@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// FileError says why a file cannot be used as a model, and what to do.
+// FileError is the error of a file that is no valid model. Reason names the problem and a remedy.
 type FileError struct {
 	Path   string
 	Reason string
@@ -14,7 +14,7 @@ type FileError struct {
 
 func (e *FileError) Error() string { return fmt.Sprintf("model file %s: %s", e.Path, e.Reason) }
 
-// What to do about a bad file.
+// Remedies for a bad file.
 const (
 	adviceDamaged = "the file is cut off or damaged: copy it again or train a new model"
 	adviceForeign = "this is a damaged file or not a gsimc model file: " +
@@ -22,12 +22,12 @@ const (
 )
 
 // Open maps a model file into memory, read-only, and checks all of it: sizes, the checksum over
-// every byte, and all numbers. A file that is not a whole and valid model gives a *FileError,
-// before any allocation that its header asks for; one that cannot be read gives the error of the
-// operating system.
+// every byte, and all numbers. A file that is not a whole and valid model gives a *FileError. Open
+// checks the header before it allocates memory by it. A file that cannot be read gives the error of
+// the operating system.
 //
-// Processes that open the same file share its memory. While it is open it may be replaced or
-// removed, but not changed in place.
+// Processes that open the same file share its memory. An open file may be replaced or removed, but
+// not changed in place.
 func Open(path string) (*Model, error) {
 	file, err := mapFile(path)
 	if err != nil {
@@ -44,7 +44,7 @@ func Open(path string) (*Model, error) {
 	return m, nil
 }
 
-// mapFile maps a regular file.
+// mapFile maps a regular file. Other files give a *FileError.
 func mapFile(path string) (mapping, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -66,7 +66,7 @@ func mapFile(path string) (mapping, error) {
 	return mapData(f, int(info.Size()))
 }
 
-// decode builds a model on the bytes of a file, whose memory it goes on using.
+// decode builds a model from the bytes of a file. The model keeps using their memory.
 func decode(data []byte) (*Model, error) {
 	h, err := readHeader(data)
 	if err != nil {
@@ -86,8 +86,8 @@ func decode(data []byte) (*Model, error) {
 	}
 	m, err := h.model()
 	if err != nil {
-		// The checksum is right, so the file is as it was written: by something else than
-		// WriteFile.
+		// The checksum is right, so the file is not damaged: another program than WriteFile wrote
+		// it.
 		return nil, fmt.Errorf("%w; train a new model", err)
 	}
 	m.version = version
@@ -127,7 +127,8 @@ func (h *header) model() (*Model, error) {
 	return m, m.finish()
 }
 
-// unpackIDs cuts the ids out of one string of its own, so that they do not point into the file.
+// unpackIDs copies the packed ids into one new string and cuts it, so that no id points into the
+// file.
 func unpackIDs(offsets []int64, packed []byte) ([]string, error) {
 	n := len(offsets) - 1
 	if offsets[0] != 0 || offsets[n] != int64(len(packed)) {
@@ -148,13 +149,14 @@ func unpackIDs(offsets []int64, packed []byte) ([]string, error) {
 	return ids, nil
 }
 
-// tensorReader reads tensors until one is not as expected, and then keeps the error.
+// tensorReader reads tensors. It keeps the first error and reads nothing after it.
 type tensorReader struct {
 	header *header
 	err    error
 }
 
-// read returns the bytes of a tensor of this type and shape; a dimension of −1 may be anything.
+// read returns the bytes of the named tensor, or nil after an error. The type and the shape must
+// match; −1 in shape matches any dimension.
 func (r *tensorReader) read(name string, want dtype, shape ...int64) []byte {
 	if r.err != nil {
 		return nil
@@ -173,7 +175,7 @@ func (r *tensorReader) read(name string, want dtype, shape ...int64) []byte {
 	return nil
 }
 
-// readNumber returns the only number of a tensor of float64; 0 after an error.
+// readNumber returns the number in a tensor of one float64, or 0 after an error.
 func (r *tensorReader) readNumber(name string) float64 {
 	if v := viewOf[float64](r.read(name, dtypeF64, 1)); len(v) == 1 {
 		return v[0]

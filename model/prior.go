@@ -10,20 +10,20 @@ import (
 	"github.com/gsimc/gsimc/kalman"
 )
 
-// priorSamples calls add with the vectors whose mean square, or mean outer product, is P_0, each
-// with its weight: for every validation user with two events or more
+// priorSamples calls add with vectors δ and their weights. P_0 is the weighted mean of their squares
+// or outer products. Each validation user with at least two events gives
 //
 //	δ = Uᵀs_full − H Uᵀs_allbutlast
 //
-// the error of the prediction that GS-IMC makes before the last event, measured after it (paper,
-// Section 4). Both spectra come from Fold, so that weights, forgetting and the degree exponent
-// count as they do when serving.
+// with weight 1: the error of the prediction of GS-IMC before the last event, measured after it
+// (paper, Section 4). Both spectra come from Fold, so that weights, forgetting and the degree
+// exponent count as they do in serving.
 //
-// Without such users the training data stand in for them: one user for every training interaction,
-// with that one event. Then δ = e_i, and the weight of item i is its degree. It needs no data that
-// the model does not have, and is of the right size: what an event moves a coordinate by.
+// Without such users each training interaction stands for a user with this one event. Then δ = e_i,
+// and the weight of item i is its degree. This needs no data outside the model, and it has the right
+// size: the change of a coordinate by an event.
 //
-// It is called before the basis is rotated, with the response diagonal in it.
+// priorSamples must be called before the basis is rotated: H is diagonal in the original basis.
 func (m *Model) priorSamples(add func(delta []float64, weight float64), validation []History) {
 	delta := make([]float64, m.k)
 	users := 0
@@ -127,9 +127,9 @@ func eigen(c *mat.SymDense) (values []float64, q *mat.Dense, err error) {
 	return values, q, nil
 }
 
-// variances rounds to float32 and lifts what is zero, or below it by rounding, to the smallest
-// variance that the Kalman filter takes. The first event adds the process noise, so this floor is
-// never felt.
+// variances rounds v to float32. Variances of 0, or below 0 by rounding, become kalman.MinVariance,
+// the smallest that the Kalman filter accepts. This floor has no effect on queries, because the
+// first event adds the process noise.
 func variances(v []float64) []float32 {
 	p := gemm.ToFloat32(v)
 	for j := range p {

@@ -6,29 +6,29 @@ import (
 	"github.com/gsimc/gsimc/internal/topn"
 )
 
-// table holds what a model knows of each of n items.
+// table holds the rows and numbers of n items.
 type table struct {
 	basis   []float32 // n×k, U; UQ with a full covariance
 	degrees []int64   // n, d_v
 
-	// Of the transition: what an event on the item is expected to bring. Row i of the rotated
-	// filter is QᵀH u_i, and of learned dynamics W_b e_i for every band. The diagonal filter needs
-	// none.
+	// predictions holds the numbers that the transition keeps for each item: its prediction of the
+	// next event after an event on the item. Row i is QᵀH u_i for the rotated filter, and W_b e_i
+	// for each band of learned dynamics. The diagonal filter keeps none.
 	predictions []float32 // n×width
 	width       int
 
-	// The factors d^{∓t/2} are kept in the file, not computed when it is read: powers and
-	// exponentials may differ in the last bit between processors, and states must not.
+	// The factors d^{∓t/2} are kept in the file, not computed when it is read. Computed powers may
+	// differ in the last bit between processors, and states must not.
 	encoderScale []float32 // n, d_i^{−t/2}
 	decoderScale []float32 // n, d_i^{t/2}
 	graphScale   []float64 // n, the diagonal by which K is normalised, see spectral.Basis.Scale
 
 	ids []string // n, ascending bytewise
 
-	top *topn.Index // of basis and decoderScale; derived, not in the file
+	top *topn.Index // index of basis and decoderScale; derived, not in the file
 }
 
-// at returns the table that item i stands in, and its row there.
+// at returns the table of item i and the row of the item in it.
 func (m *Model) at(i int32) (*table, int) {
 	if int(i) < m.n {
 		return &m.table, int(i)
@@ -36,7 +36,8 @@ func (m *Model) at(i int32) (*table, int) {
 	return &m.extension.table, int(i) - m.n
 }
 
-// setPredictions sets what the transition keeps for each item: as many numbers for each, or nil.
+// setPredictions sets predictions and width. All items have the same number of predictions;
+// predictions may be nil.
 func (t *table) setPredictions(predictions []float32) {
 	t.predictions = predictions
 	if n := len(t.degrees); n > 0 {
@@ -80,7 +81,7 @@ func (m *Model) decoder(i int32) (u []float32, g float32) {
 	return t.decoder(at, m.k)
 }
 
-// prediction returns what the transition keeps for item i.
+// prediction returns the predictions of item i.
 func (m *Model) prediction(i int32) []float32 {
 	t, at := m.at(i)
 	return t.prediction(at)

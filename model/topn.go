@@ -26,24 +26,26 @@ func (m *Model) ScoresTo(dst, q []float32) {
 	}
 }
 
-// CopyBytes is the memory, outside of the Go heap, of the copies of the basis that TopN reads.
+// CopyBytes returns the size of the copies of the basis that TopN reads. Their memory is outside of
+// the Go heap.
 func (m *Model) CopyBytes() int64 { return m.top.Bytes() }
 
-// TopN stores in dst[:0] the n items of the largest scores among those that are not in skip, best
-// first, ties to the smaller index, and returns it; fewer than n if there are fewer. The
-// scores have the bits of ScoresTo. skip may be nil or must have NumItems bits.
+// TopN stores the n items with the largest scores from dst[:0] on, and returns them: best first,
+// ties to the smaller index, without the items in skip. There are fewer than n if fewer items are
+// left. The scores are equal in all bits to those of ScoresTo. skip may be nil or must have NumItems
+// bits.
 //
-// Exact, as a rule by a pass over a quarter of the basis' bytes or less, see package topn. No
-// allocation if dst has room for n.
+// The selection is exact. It usually reads a quarter of the bytes of the basis or less, see package
+// topn. It does not allocate if dst has room for n items.
 func (m *Model) TopN(dst []ranking.Scored, q []float32, n int, skip *ranking.Set) []ranking.Scored {
 	batch := [1]ranking.Request{{Query: q, N: n, Skip: skip, Top: dst}}
 	m.TopNBatch(batch[:])
 	return batch[0].Top
 }
 
-// TopNBatch answers every request with what TopN would: the same items, order and bits. Requests
+// TopNBatch answers every request with the result of TopN: the same items, order and bits. Requests
 // share the pass over the memory, so a batch costs much less than its requests one after the other.
-// A request with few items Among costs a look at these only.
+// A request with few items in Among reads only their rows.
 func (m *Model) TopNBatch(batch []ranking.Request) {
 	for i := range batch {
 		m.checkQuery(batch[i].Query)
@@ -55,7 +57,7 @@ func (m *Model) TopNBatch(batch []ranking.Request) {
 	}
 }
 
-// mergeExtension adds to answers from the base what the extension has.
+// mergeExtension merges the items of the extension into answers from the base.
 func (m *Model) mergeExtension(batch []ranking.Request) {
 	s := m.scratch.Get().(*topScratch)
 	defer m.scratch.Put(s)

@@ -2,13 +2,13 @@ package model
 
 import "github.com/gsimc/gsimc/kalman"
 
-// transition is the law by which the state of a user moves with events, and by which a query
-// follows from the state. There are three: [diagonalFilter] and [rotatedFilter], which are the
-// paper's, and [learnedDynamics]. A model gets its transition once, from learnTransition when it is
-// trained and from readTransition when it is opened.
+// transition is the law of motion of a user's state: how an event changes the state, and which query
+// follows from it. There are three: [diagonalFilter] and [rotatedFilter] are the paper's filter, and
+// [learnedDynamics] is learned. A model gets its transition once, from learnTransition in training
+// or from readTransition in Open, and the transition does not change after that.
 //
-// An item is given by its table and its row there. A transition that keeps numbers for each item
-// has them in table.predictions. A transition does not change once the model is built.
+// Methods get an item as a table and a row in it. Numbers that a transition keeps for each item
+// stand in table.predictions.
 type transition interface {
 	// NewState returns the state of a user without events.
 	NewState() *kalman.State
@@ -22,26 +22,25 @@ type transition interface {
 	// queryTo stores the query of s in q, k long, see [Model.QueryTo].
 	queryTo(q []float32, s *kalman.State, est Estimator)
 
-	// deviation returns the dynamics that know the variance of a query, or nil.
+	// deviation returns the dynamics that give variances of queries, or nil if there are none.
 	deviation() *kalman.Dynamics
 
-	// unroll writes the query as a sum over the events of a history, see [Model.Explain].
+	// unroll splits the query into a sum over the events of a history, see [Model.Explain].
 	unroll(u *unrolling)
 
-	// predict returns the predictions of new items, row by row: those of t, whose rows are Qᵀu in
-	// float64. It returns nil if the transition keeps nothing for each item.
+	// predict returns the predictions of the items of t, a table of new items. rows are the rows Qᵀu
+	// of t in float64. It returns nil if the transition keeps no predictions.
 	predict(t *table, rows [][]float64) []float32
 
-	// tensors lists the arrays of the file that the transition needs, t being the table of the
-	// basis.
+	// tensors lists the transition's arrays in the file. t is the table of the basis.
 	tensors(t *table) []tensor
 
 	// describe adds the constants to d.
 	describe(d *Description)
 }
 
-// learnTransition chooses the transition and learns its constants. u is the basis and response H(λ)
-// in float64.
+// learnTransition chooses the transition and learns its constants. u is the basis and response is
+// H(λ), both in float64.
 func (m *Model) learnTransition(u, response []float64, h Histories) error {
 	if m.spec.Dynamics.learned() {
 		return m.learnDynamics(h)
@@ -49,7 +48,7 @@ func (m *Model) learnTransition(u, response []float64, h Histories) error {
 	return m.learnFilter(u, response, h.Validation)
 }
 
-// readTransition reads the transition of m and what it keeps for each item.
+// readTransition reads the transition of m and its predictions.
 func (r *tensorReader) readTransition(m *Model) {
 	switch {
 	case m.spec.Dynamics.learned():

@@ -9,7 +9,8 @@ type unrolling struct {
 	h      History
 	est    Estimator
 
-	// The parts of the query, k numbers each. each is called once for every event s, with c_s.
+	// The parts of the query: base and earlier, k numbers each, and c_s for each event s, which goes
+	// to each. c is valid during the call only.
 	base, earlier []float64
 	each          func(s int, c []float64)
 }
@@ -20,8 +21,8 @@ type trace struct {
 	gains  []float32 // len(h) × k: K
 }
 
-// trace folds the history into a copy of before. On the way note stores the factors of each update:
-// r decays and k gains.
+// trace folds the history into a copy of before and records the factors of each update. note stores
+// the r decays and k gains of the next update of s.
 func (u *unrolling) trace(
 	r int, note func(s *kalman.State, e Event, decays, gains []float32),
 ) *trace {
@@ -81,7 +82,8 @@ func (d *learnedDynamics) unroll(u *unrolling) {
 func (f *diagonalFilter) unroll(u *unrolling) { f.unrollBy(u, f.predicted, f.queryTo) }
 func (f *rotatedFilter) unroll(u *unrolling)  { f.unrollBy(u, f.predicted, f.queryTo) }
 
-// unrollBy is unroll for the filter of the given prediction, a coordinate of it, and query.
+// unrollBy is unroll of both filters. They differ in predicted, which returns coordinate j of the
+// prediction of row i of t, and in queryTo.
 func (f *paperFilter) unrollBy(
 	u *unrolling,
 	predicted func(t *table, i, j int) float64,

@@ -8,32 +8,31 @@ import (
 	"github.com/gsimc/gsimc/ranking"
 )
 
-// HasVariance tells whether the model knows how sure it is of a query: with learned dynamics that
-// track a deviation. The constants of the paper's filter are given and not learned from data, so
-// its P says nothing about the error of x̂.
+// HasVariance reports whether the model has variances of its queries. Learned dynamics that track a
+// deviation have them. The constants of the paper's filter are chosen and not learned from data, so
+// its P is no measure of the error of x̂.
 func (m *Model) HasVariance() bool { return m.deviation != nil }
 
-// leastReduction is the share of the variance of a taste that evidence must be able to remove for
-// [Model.Uncertainty] to be told: a figure of three decimals moves by it.
+// leastReduction is the smallest useful reduction of [Model.Uncertainty] by events: one unit in the
+// third decimal.
 const leastReduction = 1e-3
 
-// TellsUncertainty reports whether events reduce the variance of a query, so that
-// [Model.Uncertainty] tells users apart. It is false without variances, and where training found
-// that no evidence removes more than leastReduction of the variance of a taste
-// (kalman.Dynamics.ThetaFloor near 1, or Σ_θ of 0): then Uncertainty would be about 1 for every
-// user whose newest event is recent.
+// TellsUncertainty reports whether [Model.Uncertainty] depends on a user's events. It is false if
+// the model has no variances. It is also false if training found that events remove less than 1e-3
+// of the variance of a taste (kalman.Dynamics.ThetaFloor near 1, or Σ_θ = 0): Uncertainty would be
+// about 1 for every user with a recent event.
 func (m *Model) TellsUncertainty() bool {
 	return m.HasVariance() && m.deviation.ThetaFloor <= 1-leastReduction && m.freshVariance > 0
 }
 
-// VarianceTo stores in p how far the k coordinates of a user's query may be from the user's taste
-// at time now, as variances V:
+// VarianceTo stores in p the k variances V of the error of a user's query, that is of its difference
+// from the user's taste at time now:
 //
 //	V = Σ_θ ∘ (φ + (1 − φ) / (1 + N Σ_θ/Σ_ν)) + Σ_η Drift Δt
 //
-// after N events, the newest Δt ago (see kalman.Dynamics.UncertaintyTo). It shrinks with evidence
-// and grows with time. It does not hold the noise Σ_ν of a single event. O(k). It panics if not
-// HasVariance.
+// after N events, the newest Δt ago, with φ the ThetaFloor (see kalman.Dynamics.UncertaintyTo). V
+// shrinks with events and grows with time. It does not include the noise Σ_ν of a single event.
+// O(k). VarianceTo panics on a model without variances, see HasVariance.
 func (m *Model) VarianceTo(p []float32, s *kalman.State, now int64) {
 	if !m.HasVariance() {
 		panic("model: variance of a model that has none")
@@ -42,9 +41,10 @@ func (m *Model) VarianceTo(p []float32, s *kalman.State, now int64) {
 	m.deviation.UncertaintyTo(p, s, now)
 }
 
-// Uncertainty is what is left of the variance of a new user, min(1, Σ_l V_l / Σ_l V_l(new)). 1:
-// nothing is known of the user beyond what is expected of everyone. Since the columns of U are
-// orthonormal, Σ_l V_l is also the variance of all scores together (for t = 0).
+// Uncertainty returns the total of the variances p in units of a new user's total,
+// min(1, Σ_l V_l / Σ_l V_l(new)). At 1 the model knows no more of the user than of a new one. Since
+// the columns of U are orthonormal, Σ_l V_l is also the sum of the variances of all scores (for
+// t = 0).
 func (m *Model) Uncertainty(p []float32) float64 {
 	m.checkQuery(p)
 	var left float64
@@ -57,7 +57,7 @@ func (m *Model) Uncertainty(p []float32) float64 {
 	return left / m.freshVariance
 }
 
-// findVariance sets deviation and freshVariance, if the model knows its variance.
+// findVariance sets deviation and freshVariance if the model has variances.
 func (m *Model) findVariance() {
 	m.deviation = m.transition.deviation()
 	if !m.HasVariance() {
@@ -71,13 +71,13 @@ func (m *Model) findVariance() {
 	}
 }
 
-// DeviationsTo stores in dst the standard deviations of the scores of items that follow from the
-// variances p of the query (see VarianceTo), the roots of
+// DeviationsTo stores in dst the standard deviations of the scores of items, given the variances
+// p = V of the query (see VarianceTo). They are the roots of
 //
 //	Var ŷ_i = Σ_l v_il² V_l,    v_i = d_i^{t/2} u_i
 //
-// in float32: with the bits of those that TopNUpperConfidence ranks by. dst is as long as items.
-// O(k) for each of them, no allocation.
+// in float32, equal in all bits to the deviations that TopNUpperConfidence ranks by. dst is as long
+// as items. O(k) for each item, no allocation.
 func (m *Model) DeviationsTo(dst []float32, items []ranking.Scored, p []float32) {
 	if len(dst) != len(items) {
 		panic(fmt.Sprintf("model: %d items, but deviations of length %d", len(items), len(dst)))
@@ -94,6 +94,6 @@ func (m *Model) DeviationsTo(dst []float32, items []ranking.Scored, p []float32)
 	}
 }
 
-// rowsAhead is the distance in items at which DeviationsTo fetches a row of the basis: the rows of
-// a list lie scattered.
+// rowsAhead is the distance in items at which DeviationsTo fetches a row of the basis. The rows of a
+// list lie scattered in memory, so the processor does not fetch them by itself.
 const rowsAhead = 4
