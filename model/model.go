@@ -195,8 +195,9 @@ func (m *Model) ItemID(i int32) string {
 	return t.ids[at]
 }
 
-// FetchIDs starts to load the ids of items into the cache. Without it, a caller that reads the ids
-// of a long list would wait for memory twice for most ids: for the place of the id, and for the id.
+// FetchIDs starts to load the ids of items into the cache and does not wait for them. Without it, a
+// caller that reads the ids of a long list would wait for memory twice for most ids: for the place
+// of the id, and for the id.
 func (m *Model) FetchIDs(items []ranking.Scored) {
 	places := prefetch.Stage{Distance: idsAhead, Begin: func(i int) {
 		t, at := m.at(items[i].Item)
