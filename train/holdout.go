@@ -55,6 +55,9 @@ func HoldOut(events *dataset.Interactions, old *model.Model) (*HeldOut, error) {
 	return held, nil
 }
 
+// Users returns the number of users with an event that was held out.
+func (h *HeldOut) Users() int { return len(h.targets.Users) }
+
 // Compare ranks the events that were held out by the old and the new model, see [Compare].
 func (h *HeldOut) Compare(fresh *model.Model, est model.Estimator, progress Progress) *Comparison {
 	progress.of(StageCompare)

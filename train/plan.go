@@ -21,7 +21,46 @@ const dynamicsStages = "dynamics"
 
 // Plan is the work of a training that is left when its events have been dealt out, stage by stage.
 type Plan struct {
-	Stages []cost.Stage
+	Stages []Stage
+
+	bytesPerUser float64 // read by a query and its scores
+}
+
+// Stage is a part of a training.
+type Stage struct {
+	Name string
+	Peak float64 // bytes held at most while it runs, beside the memory held before
+	Kept float64 // bytes of these that are held afterwards
+
+	work cost.Work
+}
+
+// Speed is the amount of each kind of work that a machine does in a second, with all its
+// processors.
+type Speed struct {
+	Single  float64 // float32 operations in products of matrices
+	Double  float64 // float64 operations in products of matrices
+	Stream  float64 // bytes read or written in order, in memory
+	Gather  float64 // rows of 128 bytes that are read from random places, changed and put back
+	Scatter float64 // additions at random places of a table that fits the caches
+	Divide  float64 // steps of scalar recursions, each with a division
+	Hash    float64 // bytes hashed by one processor
+}
+
+// Seconds returns the time that the stage takes at a speed.
+func (s *Stage) Seconds(speed *Speed) float64 {
+	units := cost.Speed{
+		cost.Single: speed.Single, cost.Double: speed.Double, cost.Stream: speed.Stream,
+		cost.Gather: speed.Gather, cost.Scatter: speed.Scatter, cost.Divide: speed.Divide,
+		cost.Hash: speed.Hash,
+	}
+	return units.Seconds(s.work)
+}
+
+// TypicalSeconds returns the time that the stage takes on a typical machine of 2025 with the given
+// number of processors. Only the ratios between stages carry over to other machines.
+func (s *Stage) TypicalSeconds(processors int) float64 {
+	return cost.Typical.Seconds(s.work) / float64(processors)
 }
 
 // NewPlan returns the plan of [Run] with the same arguments and of writing the model to a file.
@@ -31,6 +70,7 @@ func NewPlan(p *dataset.Partition, cfg Config) *Plan {
 	stages := spectral.Cost(Incidence(p), opt)
 	single := 4 * float64(n) * float64(opt.Rank) // bytes of the basis in float32
 	perItem := single
+	readout := 4 * float64(opt.Rank) * float64(opt.Rank) * float64(len(cfg.Spec.Dynamics.Bands))
 	if cfg.Learned() {
 		d := &cfg.Spec.Dynamics
 		shape := learningShape(p, d, opt.Rank)
@@ -45,13 +85,18 @@ func NewPlan(p *dataset.Partition, cfg Config) *Plan {
 	}
 	var write cost.Work
 	write[cost.Hash], write[cost.Stream] = perItem, 4*perItem
-	return &Plan{Stages: append(stages, cost.Stage{Name: "model file", Work: write})}
+	stages = append(stages, cost.Stage{Name: "model file", Work: write})
+	plan := &Plan{Stages: make([]Stage, len(stages)), bytesPerUser: single + readout}
+	for i, s := range stages {
+		plan.Stages[i] = Stage{Name: s.Name, Peak: s.Peak, Kept: s.Kept, work: s.Work}
+	}
+	return plan
 }
 
 // Announced returns the work of the plan by the stages that [Progress] announces, and of writing
 // the model as [StageWrite]. Their memory is left out.
-func (p *Plan) Announced() []cost.Stage {
-	var stages []cost.Stage
+func (p *Plan) Announced() []Stage {
+	var stages []Stage
 	for _, s := range p.Stages {
 		name := StageSolve
 		switch {
@@ -68,13 +113,21 @@ func (p *Plan) Announced() []cost.Stage {
 			continue
 		}
 		if n := len(stages); n == 0 || stages[n-1].Name != name {
-			stages = append(stages, cost.Stage{Name: name})
+			stages = append(stages, Stage{Name: name})
 		}
-		for unit, amount := range s.Work {
-			stages[len(stages)-1].Work[unit] += amount
+		for unit, amount := range s.work {
+			stages[len(stages)-1].work[unit] += amount
 		}
 	}
 	return stages
+}
+
+// Ranking returns the stage that ranks all items for each of the given number of users, by a model
+// of the plan's training.
+func (p *Plan) Ranking(name string, users int) Stage {
+	s := Stage{Name: name}
+	s.work[cost.Stream] = float64(users) * p.bytesPerUser
+	return s
 }
 
 // learningShape returns the numbers on which the cost of learned dynamics depends.
@@ -106,7 +159,11 @@ func Memory(held float64) int64 { return int64(held * (1 + garbageShare)) }
 // Peak returns the bytes that the training needs if held bytes are held before, and the stage that
 // needs them.
 func (p *Plan) Peak(held float64) (bytes int64, stage string) {
-	most, at := cost.Peak(held, p.Stages)
+	stages := make([]cost.Stage, len(p.Stages))
+	for i, s := range p.Stages {
+		stages[i] = cost.Stage{Peak: s.Peak, Kept: s.Kept}
+	}
+	most, at := cost.Peak(held, stages)
 	return Memory(most), p.Stages[at].Name
 }
 

@@ -6,24 +6,25 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gsimc/gsimc/internal/cost"
 	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/train"
 )
 
 // calibrationTime is how long each unit is measured.
 const calibrationTime = 150 * time.Millisecond
 
-// calibrate measures how fast this machine works, in about a second. What runs beside it counts.
-func calibrate() *cost.Speed {
-	var s cost.Speed
-	s[cost.Single] = productSpeed[float32](1024)
-	s[cost.Double] = productSpeed[float64](768)
-	s[cost.Stream] = streamSpeed(64 << 20)
-	s[cost.Gather] = onAllProcessors(gatherSpeed)
-	s[cost.Scatter] = onAllProcessors(scatterSpeed)
-	s[cost.Divide] = onAllProcessors(divideSpeed)
-	s[cost.Hash] = hashSpeed
-	return &s
+// calibrate measures how fast this machine works, in about a second. Other load on the machine
+// lowers the figures.
+func calibrate() *train.Speed {
+	return &train.Speed{
+		Single:  productSpeed[float32](1024),
+		Double:  productSpeed[float64](768),
+		Stream:  streamSpeed(64 << 20),
+		Gather:  onAllProcessors(gatherSpeed),
+		Scatter: onAllProcessors(scatterSpeed),
+		Divide:  onAllProcessors(divideSpeed),
+		Hash:    hashSpeed,
+	}
 }
 
 // hashSpeed is that of SHA-256 on processors of the last ten years; it decides about parts of a

@@ -71,8 +71,9 @@ func (c *Evaluate) newItems(a *cli.App, p progress.Progress, part *dataset.Parti
 			continue
 		}
 		fmt.Fprintf(a.Stdout,
-			"%s: %d of %d items hidden from the training; %d training users, %.0f %% of whom show them afterwards\n\n",
-			method.Name(), len(x.Hidden), len(part.Items), part.Train.Len(), 100*c.ShownShare)
+			"%s: %d of %d items are hidden from the training\n"+
+				"the histories of %.0f %% of the %d training users show them afterwards\n\n",
+			method.Name(), len(x.Hidden), len(part.Items), 100*c.ShownShare, part.Train.Len())
 		printNewItems(a.Stdout, results)
 	}
 	if c.JSON {

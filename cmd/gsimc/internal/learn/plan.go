@@ -15,7 +15,6 @@ import (
 
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/fault"
-	"github.com/gsimc/gsimc/internal/cost"
 )
 
 // planFlags are about what a training needs, before it is done.
@@ -100,7 +99,7 @@ func (p *plan) print(a *cli.App, reading time.Duration) {
 	}
 	total, held := reading.Seconds(), p.held
 	for _, s := range p.Stages {
-		took := speed.Seconds(s.Work)
+		took := s.Seconds(speed)
 		rows = append(rows, []string{
 			s.Name, seconds(took), cli.BytesText(train.Memory(held + s.Peak)),
 		})
@@ -113,9 +112,10 @@ func (p *plan) print(a *cli.App, reading time.Duration) {
 		rows = append(rows, []string{"there is", "", cli.BytesText(p.limit)})
 	}
 	cli.PrintTable(a.Stdout, rows, 1, 2)
-	a.Printf("on %d processors with %.0f and %.0f GFLOP/s (float32, float64), %.1f GB/s, "+
-		"%.0f M rows/s\n", runtime.GOMAXPROCS(0), speed[cost.Single]/1e9, speed[cost.Double]/1e9, speed[cost.Stream]/1e9,
-		speed[cost.Gather]/1e6)
+	a.Printf("\nmeasured on %d processors: %.0f billion operations a second in single and %.0f in\n"+
+		"double precision, %.1f GB/s of memory in order, %.0f million rows/s at random\n",
+		runtime.GOMAXPROCS(0), speed.Single/1e9, speed.Double/1e9, speed.Stream/1e9,
+		speed.Gather/1e6)
 }
 
 // seconds formats an estimate.

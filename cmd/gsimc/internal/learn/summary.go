@@ -22,6 +22,12 @@ const (
 	measuredPerRank = 2
 )
 
+// stageMeasure is the stage of a training that measures the quality of the new model.
+const stageMeasure = "measuring"
+
+// mostMeasured returns the largest number of users that the quality is measured on.
+func mostMeasured(rank int) int { return max(alwaysMeasured, measuredPerRank*rank) }
+
 // quality holds the figures at 10 on validation users.
 type quality struct {
 	users               int
@@ -36,10 +42,9 @@ func measureQuality(
 	if part.Validation.Len() < fewestMeasured {
 		return nil, nil
 	}
-	p.Begin("measuring", progress.Steps)
+	p.Begin(stageMeasure, progress.Steps)
 	defer p.End()
-	got, popular, err := evaluate.OnValidation(m, part,
-		max(alwaysMeasured, measuredPerRank*m.Rank()))
+	got, popular, err := evaluate.OnValidation(m, part, mostMeasured(m.Rank()))
 	if err != nil {
 		return nil, err
 	}

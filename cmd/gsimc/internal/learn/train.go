@@ -167,7 +167,7 @@ func (c *Train) learn(a *cli.App, p progress.Progress, j *job) (err error) {
 	if err := todo.check(); err != nil || c.Plan {
 		return err
 	}
-	p.Plan(announced(todo.Plan))
+	p.Plan(c.announced(todo.Plan, j, held))
 	if j.result, err = runTraining(p, j.part, j.cfg); err != nil {
 		return err
 	}
