@@ -163,8 +163,19 @@ func TestTypesOfFiles(t *testing.T) {
 		provenance(t, byWeight, "data_hash"); got != want {
 		t.Errorf("by type the data is %q, by weight %q", got, want)
 	}
-	_, stderr := train(a, byType)
-	want := `note: column "action" looks like one of event types and is not used; ` +
+	command := provenance(t, byType, "command")
+	want := "--type-column action --event-weight buy=4 --event-weight hide=-1 " +
+		"--event-weight view=0.5"
+	if !strings.Contains(command, want) {
+		t.Errorf("the command in the model is %q, want %q", command, want)
+	}
+	_, stderr := train(a, byType, "--type-column", "action")
+	want = "note: events of all types count alike; --event-weight TYPE=W,... tells them apart"
+	if !strings.Contains(stderr, want) {
+		t.Errorf("standard error %q, want %q", stderr, want)
+	}
+	_, stderr = train(a, byType)
+	want = `note: column "action" looks like one of event types and is not used; ` +
 		`--type-column action uses it`
 	if !strings.Contains(stderr, want) {
 		t.Errorf("standard error %q, want %q", stderr, want)

@@ -1,7 +1,6 @@
 package learn
 
 import (
-	"errors"
 	"strconv"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
@@ -14,7 +13,7 @@ import (
 type ModelItems struct {
 	File      string `arg:"" help:"Model file."`
 	Top       int    `default:"20" help:"Number of items, the most popular first; 0 lists all."`
-	ItemsFile string `placeholder:"FILE" help:"CSV of item_id,title,categories, for titles."`
+	ItemsFile string `placeholder:"FILE" help:"CSV with the columns item_id and title: titles to print beside ids."`
 }
 
 // Check checks the flags.
@@ -39,7 +38,7 @@ func (c *ModelItems) Run(a *cli.App) error {
 		return err
 	}
 	cli.PrintTable(a.Stdout, itemRows(m, c.Top, titles), 1)
-	return errors.Join(err, m.Close())
+	return m.Close()
 }
 
 // itemRows returns a row for each of the first items by popularity; titles may be nil.

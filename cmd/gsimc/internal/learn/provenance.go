@@ -54,9 +54,15 @@ func (c *Train) addEvents(line *commandLine) {
 	}
 	if c.FromStore != "" {
 		line.add("from-store", filepath.Base(c.FromStore))
-		for _, t := range slices.Sorted(maps.Keys(c.EventWeight)) {
-			line.add("event-weight", fmt.Sprintf("%s=%v", t, c.EventWeight[t]))
-		}
+	}
+	if c.WeightColumn != "" {
+		line.add("weight-column", c.WeightColumn)
+	}
+	if c.TypeColumn != "" {
+		line.add("type-column", c.TypeColumn)
+	}
+	for _, t := range slices.Sorted(maps.Keys(c.EventWeight)) {
+		line.add("event-weight", fmt.Sprintf("%s=%v", t, c.EventWeight[t]))
 	}
 	if c.Split != "" {
 		line.add("split", filepath.Base(c.Split))
