@@ -28,8 +28,9 @@ type Options struct {
 // run twice are repeated: Recommend changes nothing, and the server knows an event that has an id
 // or a time.
 type Retry struct {
-	Attempts int // at most, with the first one; 1: the call is not repeated
-	// wait before the second attempt, doubled before each further one up to Last
+	Attempts int // at most, the first one included; 1: the call is not repeated
+	// First is the wait before the second attempt. It doubles before each further attempt, up to
+	// Last.
 	First, Last time.Duration
 }
 
@@ -38,8 +39,8 @@ func DefaultRetry() Retry {
 	return Retry{Attempts: 4, First: 50 * time.Millisecond, Last: 500 * time.Millisecond}
 }
 
-// pings find a peer that is gone without a word, such as a machine that lost its power, during a
-// long call. A gsimc server refuses pings that are less than 10 s apart.
+// pings detect, during a long call, a peer that vanished without closing the connection, such as a
+// machine that lost its power. A gsimc server refuses pings that are less than 10 s apart.
 var pings = keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}
 
 // Client is a connection to one server.
@@ -84,7 +85,7 @@ func (c *Client) Address() string { return c.opt.Address }
 // Close closes the connection. Calls in flight fail.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// dial connects and remembers how that went.
+// dial connects and remembers the error, if any.
 func (c *Client) dial(ctx context.Context, address string) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	c.mu.Lock()

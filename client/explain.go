@@ -28,7 +28,8 @@ type Error struct {
 	Address string        // of the server
 	Code    codes.Code    // of the status
 	Timeout time.Duration // of NoAnswer: the time that the call waited; 0: unknown
-	// of Unreachable: such as "connection refused"; of Refused: what the server said
+	// Cause is, for Unreachable, a text such as "connection refused", and for Refused the server's
+	// message.
 	Cause string
 	Err   error // as gRPC returned it
 }

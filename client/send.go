@@ -25,20 +25,21 @@ type SendOptions struct {
 	InFlight int           // events sent ahead of the acknowledgements, at least 1
 	GiveUp   time.Duration // since the last acknowledgement; then Send fails
 
-	// told how many events are acknowledged, now and then; may be nil
+	// Acknowledged, if not nil, is called now and then with the number of acknowledged events.
 	Acknowledged func(n int)
-	// told when a connection broke, once until the next acknowledgement; may be nil
+	// Reconnecting, if not nil, is called when a connection broke, once until the next
+	// acknowledgement.
 	Reconnecting func(n int, why error)
 }
 
 // Sent counts what became of the events.
 type Sent struct {
-	Acknowledged int // with the ones below
+	Acknowledged int // including the ones below
 
 	Duplicates     int // known to the server before
 	Pending        int // kept, on items that the model does not know
 	Rejected       int
-	FirstRejection string // what the server said
+	FirstRejection string // message of the server
 
 	Reconnects int
 }
@@ -57,24 +58,24 @@ const (
 )
 
 // Send streams all events to the server in their order. When the connection breaks it connects
-// again and goes on behind the last acknowledged event. It returns what became of the events so
-// far, and an error if not all are acknowledged: at once if no connection could ever be made, and
-// after opt.GiveUp without an acknowledgement. The end of ctx is ctx.Err().
+// again and goes on behind the last acknowledged event. It returns the counts so far, and an error
+// if not all events are acknowledged: at once if no connection could ever be made, and after
+// opt.GiveUp without an acknowledgement. If ctx ends, the error is ctx.Err().
 func (c *Client) Send(ctx context.Context, events Events, opt SendOptions) (Sent, error) {
 	s := &sender{client: c, events: events, opt: opt}
 	err := s.run(ctx)
 	return s.sent, err
 }
 
-// sender streams events to a server: at most InFlight of them beyond the last acknowledged one, and
-// again from there after the connection broke.
+// sender streams events to a server, at most InFlight of them beyond the last acknowledged one.
+// After the connection broke it sends again from there.
 type sender struct {
 	client *Client
 	events Events
 	opt    SendOptions
 
 	sent  Sent
-	heard time.Time // when the acknowledged events rose last, at first the start
+	heard time.Time // time of the last acknowledgement, at first of the start
 	told  bool      // of a broken connection, since then
 }
 
@@ -112,7 +113,7 @@ func (s *sender) run(ctx context.Context) error {
 	return nil
 }
 
-// A GaveUpError is the end of a sending without acknowledgements.
+// A GaveUpError is the error of [Client.Send] when nothing was acknowledged for too long.
 type GaveUpError struct {
 	After time.Duration // since the last acknowledgement
 	Err   error         // the last failure
@@ -183,8 +184,8 @@ func (s *sender) stream(ctx context.Context) error {
 	return err
 }
 
-// orSilent returns ErrSilent if that is why ctx ended. The error of the call then only says that it
-// was cancelled.
+// orSilent returns ErrSilent if ctx ended for that reason, since err then only says that the call
+// was cancelled. Otherwise it returns err.
 func orSilent(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), ErrSilent) {
 		return ErrSilent
@@ -196,8 +197,8 @@ func orSilent(ctx context.Context, err error) error {
 const sendBatch = 100
 
 // send writes events from the base-th on, numbered from 1, as long as there is room, and closes its
-// side of the stream. A message holds as many as there is room for at the moment. Errors come out
-// of the receiving side.
+// side of the stream. A message holds as many events as there is room for at the moment. Errors
+// come out of the receiving side.
 func (s *sender) send(ctx context.Context, stream pb.EventService_StreamObserveClient, base int,
 	room chan<- struct{}, stop <-chan struct{},
 ) {
@@ -272,7 +273,7 @@ func (s *sender) receive(stream pb.EventService_StreamObserveClient, base int, r
 	}
 }
 
-// except counts an event that was not simply applied.
+// except counts an event whose disposition is not APPLIED.
 func (s *sender) except(r *pb.EventResult) {
 	switch r.GetDisposition() {
 	case pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE:

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alarm is a timer of the kernel, waited for as a connection is. The timers of the Go runtime come
-// up to a millisecond late when the process is idle. A thread that sleeps in a system call is
-// precise, but loses its processor to another and must find one when it wakes, which costs about as
-// much as a request does.
+// alarm is a timer of the kernel. The program waits for it through the network poller, as for a
+// connection. The timers of the Go runtime come up to a millisecond late when the process is idle.
+// A thread that sleeps in a system call is precise, but loses its processor to another and must
+// find one when it wakes, which costs about as much as a request does.
 type alarm struct {
 	fd   int
 	file *os.File // nil: there are no such timers here
@@ -26,8 +26,8 @@ func newAlarm() *alarm {
 
 func (a *alarm) close() { _ = a.file.Close() } // a nil file only returns an error
 
-// sleep returns when the time, which is positive, is over. Without a timer it is less precise; what
-// is late is measured.
+// sleep returns when d, which is positive, has passed. Without a timer it is less precise; the
+// delay of each request is measured.
 func (a *alarm) sleep(d time.Duration) {
 	if a.file == nil ||
 		unix.TimerfdSettime(a.fd, 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(d))},
@@ -36,5 +36,5 @@ func (a *alarm) sleep(d time.Duration) {
 		return
 	}
 	var expirations [8]byte
-	_, _ = a.file.Read(expirations[:]) // should it fail, the caller looks at the clock
+	_, _ = a.file.Read(expirations[:]) // after a failure the caller looks at the clock
 }

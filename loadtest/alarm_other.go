@@ -4,7 +4,7 @@ package loadtest
 
 import "time"
 
-// alarm would be a timer of the kernel.
+// alarm is a timer of the Go runtime: timers of the kernel are used on Linux only.
 type alarm struct{}
 
 func newAlarm() *alarm { return &alarm{} }

@@ -11,8 +11,9 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 )
 
-// Echo is a gRPC server that reads requests of Recommend and Observe and answers all of a kind
-// alike, with nothing in between: what transport and messages cost by themselves.
+// Echo is a gRPC server that reads requests of Recommend and Observe and gives all requests of a
+// kind the same answer, without any work in between. It measures the cost of transport and messages
+// alone.
 type Echo struct {
 	pb.UnimplementedRecommenderServiceServer
 	pb.UnimplementedEventServiceServer

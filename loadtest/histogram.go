@@ -7,8 +7,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Range and precision of the histograms: three digits from 1 µs to 10 minutes. What is outside
-// counts as the nearest end.
+// Range and precision of the histograms: three digits from 1 µs to 10 minutes. A latency outside
+// the range counts as the nearest end of it.
 const (
 	shortest = time.Microsecond
 	longest  = 10 * time.Minute
@@ -42,8 +42,8 @@ func (h *Histogram) Count() int64 {
 	return h.h.TotalCount()
 }
 
-// Quantile is the latency that a share q of all, from 0 to 1, do not exceed, to three digits; 0 of
-// an empty histogram.
+// Quantile returns the q-quantile of the latencies, q from 0 to 1, to three digits. It is 0 for an
+// empty histogram.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()

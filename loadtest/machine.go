@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Machine says what a measurement ran on. What the system does not tell is empty.
+// Machine describes the machine of a measurement. A field that the system does not tell is empty.
 type Machine struct {
 	CPU     string `json:"cpu"`     // name of the processor
-	Cores   int    `json:"cores"`   // that this process may use
+	Cores   int    `json:"cores"`   // number that this process may use
 	Memory  string `json:"memory"`  // of the machine
 	Kernel  string `json:"kernel"`  // release of the operating system
 	Go      string `json:"go"`      // version of the compiler
 	Arch    string `json:"arch"`    // such as linux/amd64
 	Commit  string `json:"commit"`  // version of this program
 	Kernels string `json:"kernels"` // instruction set of the numerical kernels
-	// load averages when the run began: above 0 something else ran too
+	// Load holds the load averages when the run began: above 0, other programs ran too.
 	Load string `json:"load,omitempty"`
 }
 

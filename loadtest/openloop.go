@@ -8,7 +8,8 @@ import (
 
 // OpenLoop sends requests at times that do not depend on the answers, as users do.
 type OpenLoop struct {
-	// requests a second on average, above 0; the gaps between them are exponential
+	// Rate is the number of requests a second on average, above 0. The gaps between them are
+	// exponential.
 	Rate     float64
 	Warmup   time.Duration // before the measurement
 	Duration time.Duration // of the measurement
@@ -29,7 +30,7 @@ func (o OpenLoop) run(ctx context.Context, c clock, next func() Request, to Call
 	end := o.Warmup + o.Duration
 	var wg sync.WaitGroup
 	for intended := times.next(); intended < end; intended = times.next() {
-		r := next() // before its time: what it costs is not waited for
+		r := next() // made before its time, so that the time to make it delays nothing
 		c.sleepUntil(ctx, intended)
 		if ctx.Err() != nil {
 			break
@@ -39,8 +40,8 @@ func (o OpenLoop) run(ctx context.Context, c clock, next func() Request, to Call
 			result.Late.Record(c.now() - intended)
 		}
 		wg.Go(func() {
-			// What is late by more than the deadline is not sent any more, which also bounds the
-			// requests in flight.
+			// A request that is late by more than the deadline is not sent any more. That also
+			// bounds the requests in flight.
 			ctx, cancel := context.WithTimeout(ctx, o.Timeout-(c.now()-intended))
 			defer cancel()
 			err := to.Call(ctx, r)

@@ -22,21 +22,21 @@ func (t *Traffic) Loaded(user, n int) []int32 {
 	return items
 }
 
-// Messages of Preload: as many events as a server takes in one, and enough on their way to keep it
-// busy.
+// Messages of Preload: the largest batch that a server takes, and enough messages in flight to keep
+// it busy.
 const (
 	preloadBatch  = 1000
 	preloadWindow = 16 // on each connection
 )
 
-// Preload streams the histories of users first up to end, n events each, one user after the other:
-// a server sorts the events that it gets by user, and in this order it has the least to do. A
-// history that is there already stays as it is.
+// Preload streams the histories of users first up to end, n events each, one user after the other.
+// A server sorts its events by user, and in this order the sorting costs least. An existing history
+// stays as it is.
 func (c *Client) Preload(
 	ctx context.Context, t *Traffic, first, end, n int, progress func(done, total int),
 ) error {
 	total := (end - first) * n
-	// on each connection; the users are dealt to the connections in turn
+	// one for each connection; the users are dealt to the connections in turn
 	begun := make([]preloading, len(c.conns))
 	for i := range begun {
 		begun[i].user = first + i - len(c.conns)

@@ -10,15 +10,16 @@ import (
 	"time"
 )
 
-// What a server does with a load of events after it has acknowledged them, sorting above all and
-// the sampling of live quality, is not part of what is measured next. It gets this long.
+// A server works on a load of events after it has acknowledged them: it sorts them, above all, and
+// samples live quality. The next measurement must not include that work, so it waits for the end of
+// it.
 const (
 	settleLimit = 15 * time.Second
-	settleLook  = 250 * time.Millisecond // between two looks at how busy it is
-	settleBusy  = settleLook / 25        // processor time between them that is little enough
+	settleLook  = 250 * time.Millisecond // between two readings of its processor time
+	settleBusy  = settleLook / 25        // processor time between two readings at which the process counts as idle
 )
 
-// Settle waits until a process of this machine has next to nothing to do, for 15 s at most.
+// Settle waits until a process of this machine is nearly idle, for 15 s at most.
 func Settle(ctx context.Context, pid int) {
 	limit := time.After(settleLimit)
 	look := time.NewTicker(settleLook)
@@ -44,7 +45,8 @@ func ResidentBytes(pid int) int64 {
 	return processNumbers(pid, "statm", 1, 1)[0] * int64(os.Getpagesize())
 }
 
-// processorTime is what a process has used so far; 0 if the system does not tell.
+// processorTime is the processor time that a process has used so far; 0 if the system does not
+// tell.
 func processorTime(pid int) time.Duration {
 	ticks := processNumbers(pid, "stat", 11, 2) // in its own code and in the kernel
 	return time.Duration(ticks[0]+ticks[1]) * time.Second / ticksPerSecond
@@ -53,8 +55,9 @@ func processorTime(pid int) time.Duration {
 // ticksPerSecond is the unit of the times in /proc: 100 on every architecture that Go knows.
 const ticksPerSecond = 100
 
-// processNumbers are n fields of a file of the process in /proc, from one on and counted behind the
-// name of the program, if that is there; zeros if the system does not tell.
+// processNumbers returns n consecutive fields of a file of the process in /proc, zeros if the
+// system does not tell. Fields are counted from the end of the program's name, if the file holds
+// it.
 func processNumbers(pid int, file string, from, n int) []int64 {
 	numbers := make([]int64, n)
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))

@@ -11,15 +11,16 @@ import (
 type Pump struct {
 	Window int // messages in flight on each connection
 	Batch  int // events in a message; 0: 1
-	// the next encoded Event; nil: no more. Called by one goroutine for each connection
+	// Next returns the next encoded Event, nil after the last one. One goroutine for each
+	// connection calls it.
 	Next func(connection int) []byte
-	// told of each acknowledged message, concurrently; may be nil
+	// Acked, if not nil, is called for each acknowledged message, concurrently.
 	Acked func(latency time.Duration, events int)
 }
 
 // Pump streams events on all connections at once, as fast as the server acknowledges them, until
-// there are no more or ctx ends, and returns how many were acknowledged. The end of ctx is no
-// error; events in flight are waited for.
+// there are no more or ctx ends, and returns the number of acknowledged events. The end of ctx is
+// no error; Pump then waits for the events in flight.
 func (c *Client) Pump(ctx context.Context, p Pump) (acked int64, err error) {
 	flights := make([]*flight, len(c.conns))
 	var wg sync.WaitGroup
@@ -99,10 +100,10 @@ func (f *flight) failure() error {
 	return f.err
 }
 
-// landing is how long the last acknowledgements may take.
+// landing is the longest wait for the last acknowledgements.
 const landing = 10 * time.Second
 
-// land waits until nothing is in flight on s, which is closed if there was a failure or it takes
+// land waits until nothing is in flight on s. It closes s after a failure, or when the wait takes
 // too long.
 func (f *flight) land(s *eventStream) {
 	if f.failure() != nil {

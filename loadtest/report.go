@@ -8,28 +8,29 @@ import (
 	"time"
 )
 
-// Schema names the form of [Report]. It changes when a reader has to.
+// Schema names the form of [Report]. It changes when programs that read reports must change.
 const Schema = "gsimc-bench/1"
 
 // Report is the outcome of one run: the document of `gsimc bench --json`.
 type Report struct {
 	Schema  string    `json:"schema"`  // [Schema]
-	Machine Machine   `json:"machine"` // what it ran on
+	Machine Machine   `json:"machine"` // machine of the run
 	Date    time.Time `json:"date"`    // when it began
 	Command string    `json:"command"` // the command line that repeats it
-	// false: it was interrupted, and Series holds what was measured before
+	// Complete is false if the run was interrupted; Series then holds the measurements until that
+	// moment.
 	Complete bool `json:"complete"`
-	// what a reader has to know: what was generated, what was not measured
+	// Notes tell which data were generated and which figures were not measured.
 	Notes  []string `json:"notes"`
 	Series []Series `json:"series"`
 }
 
 // Series is one quantity over x: a line of a plot, or, with a single point, a figure.
 type Series struct {
-	Group string `json:"group"` // what is measured together: "latency", "sweep n"
+	Group string `json:"group"` // measurement that it belongs to: "latency", "sweep n"
 	Name  string `json:"name"`  // such as "Recommend p50" or "echo p50"; unique within Group
 	Unit  string `json:"unit"`  // of y: "µs", "requests/s", "events/s", "MiB", "ratio", "count"
-	// what x is: "items", "rank", "events in the history", "clients", "users"; "" for a figure
+	// X names x: "items", "rank", "events in the history", "clients", "users"; "" for a figure.
 	X      string  `json:"x"`
 	Points []Point `json:"points"` // by ascending x
 
@@ -43,7 +44,7 @@ type Point struct {
 	Y Spread  `json:"y"`
 }
 
-// Spread is what repetitions gave.
+// Spread summarises the values of the repetitions.
 type Spread struct {
 	Min         float64 `json:"min"`
 	Median      float64 `json:"median"` // of an even number: the mean of the two in the middle

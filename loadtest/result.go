@@ -11,11 +11,12 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Result is what became of the requests of one loop, those of its warm-up left out.
+// Result holds the outcomes of the requests of one loop, without those of its warm-up.
 type Result struct {
-	// of the requests of each kind that were answered or missed their deadline
+	// Latency is that of the requests of each kind that were answered or missed their deadline.
 	Latency [numKinds]*Histogram
-	// open loop: how much later than intended requests were sent, by this process alone
+	// Late is, in an open loop, the delay of sending behind the intended time. It is the fault of
+	// this process alone.
 	Late    *Histogram
 	Elapsed time.Duration // measured time
 
@@ -33,8 +34,8 @@ func newResult() *Result {
 	return r
 }
 
-// record notes a request that took this long and ended with err. One that missed its deadline took
-// at least as long as it was given: its latency counts, lest a server look fast by not answering.
+// record notes a request that took this long and ended with err. The latency of a request that
+// missed its deadline counts too, or a server would look fast by not answering.
 func (r *Result) record(kind Kind, latency, timeout time.Duration, err error) {
 	missed := errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded
 	if err == nil {

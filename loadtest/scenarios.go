@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// What the figures should be: a server that costs little beside the transport, the search and the
-// disk that it cannot do without.
+// Limits of the figures. A server cannot do without the transport, the search and the disk; beside
+// them it should cost little.
 const (
 	latencyLimit    = 1.15 // Recommend p50, of echo p50 + in-process p50
 	throughputLimit = 0.40 // Recommend rate, of the echo's
@@ -31,9 +31,9 @@ func (s *Suite) observeOnly() Traffic {
 }
 
 // Latency measures Recommend with one request in flight, beside the echo and the search in this
-// process: one after the other, and with pauses between them, as long as the echo takes. A search
-// that a server makes comes after such a pause, when the processor has slept or done something
-// else, and takes longer than the same in a loop.
+// process. The search is measured twice: in a loop, and with pauses as long as an echo takes. The
+// search of a server follows such a pause, in which the processor has slept or done other work, and
+// takes longer than in a loop.
 func (s *Suite) Latency(ctx context.Context) error {
 	t := s.recommendOnly()
 	measurements := 2
@@ -73,8 +73,7 @@ func (s *Suite) Latency(ctx context.Context) error {
 	})
 }
 
-// Throughput measures how many Recommend a second there are with this many requests in flight,
-// beside the echo.
+// Throughput measures the rate of Recommend with inFlight requests in flight, beside the echo.
 func (s *Suite) Throughput(ctx context.Context, inFlight int) error {
 	t := s.recommendOnly()
 	return s.rounds(ctx, "throughput", "", 0, 2, func(ctx context.Context, r *round) error {
@@ -82,8 +81,7 @@ func (s *Suite) Throughput(ctx context.Context, inFlight int) error {
 	})
 }
 
-// Observe measures how many durable Observe a second there are with this many requests in flight,
-// beside the echo.
+// Observe measures the rate of durable Observe with inFlight requests in flight, beside the echo.
 func (s *Suite) Observe(ctx context.Context, inFlight int) error {
 	t := s.observeOnly()
 	return s.rounds(ctx, "observe", "", 0, 2, func(ctx context.Context, r *round) error {
@@ -136,11 +134,12 @@ func (r *round) value(name string) float64 {
 	panic("loadtest: no figure " + name)
 }
 
-// StreamWindow is how many events are in flight on each connection when events are streamed at full
-// speed.
+// StreamWindow is the number of events in flight on each connection when events are streamed at
+// full speed.
 const StreamWindow = 4096
 
-// Ingestion measures how many streamed events a second become durable, with this many in a message.
+// Ingestion measures the rate at which streamed events become durable, with batch events in a
+// message.
 func (s *Suite) Ingestion(ctx context.Context, batch int) error {
 	return s.rounds(ctx, "stream", "", 0, 1, func(ctx context.Context, r *round) error {
 		r.begin()
@@ -172,8 +171,8 @@ func (s *Suite) Ingestion(ctx context.Context, batch int) error {
 	})
 }
 
-// Load says how much an open loop sends: Rate requests a second, or, if that is 0, the share Share
-// of what a closed loop with InFlight requests found just before.
+// Load is the rate of an open loop: Rate requests a second, or, if that is 0, the share Share of
+// the rate that a closed loop with InFlight requests reached just before.
 type Load struct {
 	Rate     float64
 	Share    float64

@@ -13,7 +13,7 @@ type schedule struct {
 	at   time.Duration // of the last arrival, from the beginning
 }
 
-// newSchedule returns arrivals at a rate a second, the same for the same seed.
+// newSchedule returns arrivals at this rate a second. Equal seeds give equal arrivals.
 func newSchedule(rate float64, seed uint64) *schedule {
 	return &schedule{rng: rand.New(rand.NewPCG(seed, scheduleStream)),
 		mean: time.Duration(float64(time.Second) / rate)}
@@ -40,7 +40,7 @@ type realClock struct {
 
 func (c realClock) now() time.Duration { return time.Since(c.begin) }
 
-// longestSleep is how long an interrupt may wait.
+// longestSleep bounds the time until an interrupt is noticed.
 const longestSleep = 100 * time.Millisecond
 
 func (c realClock) sleepUntil(ctx context.Context, t time.Duration) {

@@ -14,7 +14,7 @@ import (
 )
 
 // eventStream is a StreamObserve on one connection, shared by any number of senders. The first
-// event opens it, and the first after it broke opens a new one.
+// event opens it. After it broke, the next event opens a new one.
 type eventStream struct {
 	conn grpc.ClientConnInterface
 
@@ -33,7 +33,7 @@ type openStream struct {
 	err     error            // why it ended
 }
 
-// pendingMessage was sent and is not acknowledged to its end.
+// pendingMessage is a message that was sent and is not wholly acknowledged.
 type pendingMessage struct {
 	last    uint64 // sequence of its last event
 	settled func(error)
@@ -72,7 +72,7 @@ func (s *eventStream) send(events [][]byte, settled func(error)) error {
 	if err != nil {
 		return err
 	}
-	// the receiver learns why it failed, and settles the events
+	// the receiver gets the reason of the failure and settles the events
 	_ = o.stream.SendMsg(streamMessage(first, events))
 	return nil
 }
@@ -103,7 +103,7 @@ func (s *eventStream) current() (*openStream, error) {
 	return s.open, nil
 }
 
-// close ends the stream; what is not acknowledged is settled with an error.
+// close ends the stream and settles the unacknowledged events with an error.
 func (s *eventStream) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +118,8 @@ func (o *openStream) ended() bool {
 	return o.err != nil
 }
 
-// expect numbers events of one message, and notes whom to tell when they are acknowledged.
+// expect numbers the events of one message and keeps the function to call when they are
+// acknowledged.
 func (o *openStream) expect(events int, settled func(error)) (first uint64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

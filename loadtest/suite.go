@@ -7,46 +7,46 @@ import (
 	"time"
 )
 
-// Suite runs scenarios against a server and collects what they give. Within a scenario everything
-// that is compared takes turns: a round measures each once, and there are Repetitions rounds.
+// Suite runs scenarios against a server and collects their figures. Within a scenario the compared
+// measurements take turns: a round makes each of them once, and there are Repetitions rounds.
 type Suite struct {
 	Server    *Client
 	Echo      *Client // an [Echo] with the server's answers
 	InProcess Caller  // the server's search without server and network; nil: not measured
 
-	Traffic     Traffic       // users who are loaded, lists, filters; the scenarios set the shares
+	Traffic     Traffic       // loaded users, lists and filters; the scenarios set the shares
 	Warmup      time.Duration // of each measurement
 	Duration    time.Duration // of each measurement
 	Timeout     time.Duration // of each request
 	Repetitions int
 
-	// Sync, if set, measures once how long the server's disk takes for a small durable write.
+	// Sync, if set, measures the time of one small durable write on the server's disk.
 	Sync func() (time.Duration, error)
 	// RSS, if set, is the resident memory of the server in bytes.
 	RSS func() int64
-	// Settle, if set, waits until the server has next to nothing left to do from what was measured
-	// before.
+	// Settle, if set, waits until the server has nearly finished the work that the measurement
+	// before left behind.
 	Settle func(context.Context)
-	// Progress is told which scenario or point of a sweep runs and how many of its measurements are
-	// done.
+	// Progress is called with the scenario or point of a sweep that runs and the number of its
+	// measurements that are done.
 	Progress func(what string, done, total int)
 
 	series  []Series
-	sources int // made so far: each draws other requests
+	sources int // number made so far: each source draws other requests
 }
 
-// Series returns what was measured so far, a series for each quantity in the order of the first
+// Series returns the measurements so far, a series for each quantity, in the order of the first
 // measurement.
 func (s *Suite) Series() []Series { return s.series }
 
-// Continue takes over what another suite measured: further points of a series join those before.
+// Continue takes over the series of another suite: further points of a series join those before.
 func (s *Suite) Continue(other *Suite) { s.series, s.sources = other.series, other.sources }
 
-// round is one turn of everything that a scenario measures.
+// round makes each measurement of a scenario once.
 type round struct {
 	suite    *Suite
 	group    string
-	shown    string // to whom watches: the group, and the point of it
+	shown    string // text for the progress: the group and the point of it
 	done     int    // measurements in this round and the ones before
 	total    int
 	measured []figure
@@ -90,8 +90,9 @@ var (
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// rounds runs the rounds of a scenario, with this many measurements in each, and adds what they
-// gave as points at x of the series of the group. If it fails or ctx ends, the rounds before count.
+// rounds runs the rounds of a scenario, each of the given number of measurements, and adds their
+// figures as points at x to the series of the group. If it fails or ctx ends, the rounds before
+// count.
 func (s *Suite) rounds(
 	ctx context.Context, group, xName string, x float64, measurements int,
 	one func(context.Context, *round) error,
@@ -110,7 +111,7 @@ func (s *Suite) rounds(
 			total: s.Repetitions * measurements}
 		failure = one(ctx, r)
 		if failure == nil {
-			failure = ctx.Err() // what was cut short does not count
+			failure = ctx.Err() // a measurement that was cut short does not count
 		}
 		if failure != nil {
 			break
@@ -188,13 +189,13 @@ func (r *round) open(
 	return checked(ctx, what, loop.Run(ctx, source.Next, to))
 }
 
-// source returns one that was not there before.
+// source returns a new source of requests.
 func (s *Suite) source(t *Traffic) *Source {
 	s.sources++
 	return t.Source(s.sources)
 }
 
-// checked refuses a result that says nothing.
+// checked refuses a result without meaning, see [Result.Err].
 func checked(ctx context.Context, what string, r *Result) (*Result, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

@@ -2,14 +2,14 @@ package loadtest
 
 import "context"
 
-// Axis is what grows in a sweep.
+// Axis is the quantity that grows in a sweep.
 type Axis struct {
 	Name string // for the group: "sweep n"
-	X    string // what x counts
+	X    string // unit of x
 }
 
-// Cost measures Recommend at one point x of a sweep: its latency with one request in flight, how
-// many a second there are with inFlight, and the memory of the server.
+// Cost measures Recommend at one point x of a sweep: its latency with one request in flight, its
+// rate with inFlight requests, and the memory of the server.
 func (s *Suite) Cost(ctx context.Context, axis Axis, x float64, inFlight int) error {
 	t := s.recommendOnly()
 	return s.rounds(ctx, "sweep "+axis.Name, axis.X, x, 2,

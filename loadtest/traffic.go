@@ -12,7 +12,7 @@ import (
 	"github.com/gsimc/gsimc/internal/wire"
 )
 
-// Streams of random numbers that must not be the same for one seed.
+// Streams of random numbers, which must differ for one seed.
 const (
 	scheduleStream = iota + 1
 	trafficStream
@@ -21,8 +21,8 @@ const (
 )
 
 // Popularity follows a Zipf–Mandelbrot law, for users and for items: the share of the r-th is
-// proportional to (r + zipfShift)^−zipfExponent. The shift keeps the first from being a tenth of
-// everything: of 10,000 it has two in a hundred.
+// proportional to (r + zipfShift)^−zipfExponent. Without the shift, the first would have a tenth of
+// everything; with it, the first of 10,000 has 2 %.
 const (
 	zipfExponent = 1.1
 	zipfShift    = 10
@@ -32,7 +32,7 @@ func newZipf(rng *rand.Rand, n int) *rand.Zipf {
 	return rand.NewZipf(rng, zipfExponent, zipfShift, uint64(n-1))
 }
 
-// Traffic says what requests are made of.
+// Traffic describes the requests.
 type Traffic struct {
 	Items []string // ids of the catalogue, the most popular first
 	Users int      // users, of ids [UserID] of 0 and up, the most active first
@@ -74,7 +74,7 @@ type Source struct {
 	event, id, userID []byte   // scratch
 }
 
-// Source returns the requests of a client, other ones for another number.
+// Source returns the requests of a client. Another number gives other requests.
 func (t *Traffic) Source(client int) *Source {
 	rng := rand.New(rand.NewPCG(t.Seed+uint64(client)<<32, trafficStream))
 	s := &Source{
@@ -86,7 +86,8 @@ func (t *Traffic) Source(client int) *Source {
 	return s
 }
 
-// encodeLists encodes what requests share. A message may be encoded in parts: protobuf joins them.
+// encodeLists encodes the parts that requests share. A message may be encoded in parts: protobuf
+// joins them.
 func (s *Source) encodeLists() {
 	rng := rand.New(rand.NewPCG(s.t.Seed, listStream))
 	different := 1
@@ -135,8 +136,8 @@ func (s *Source) Next() Request {
 	return Request{Recommend, s.recommend()}
 }
 
-// Event draws an event in its encoded form. It is encoded by hand, since the processors that this
-// takes are the server's too.
+// Event draws an event in its encoded form. It is encoded by hand, since client and server share
+// the processors.
 func (s *Source) Event() []byte {
 	s.events++
 	s.id = strconv.AppendUint(append(s.id[:0], s.name...), s.events, 36)

@@ -13,11 +13,11 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 )
 
-// Visibility measures how long after an Observe was sent a Recommend of the same user shows it,
-// with this many clients at once. Each client has users of its own. It observes the first item of a
-// user's list, waits for the acknowledgement, and asks at once for the list again, in every second
-// turn with min_user_revision. That answer must have the revision of the acknowledgement and not
-// the item; one that has not is a violation.
+// Visibility measures the time from sending an Observe until a Recommend of the same user shows it,
+// with the given number of clients at once. Each client has users of its own. It observes the first
+// item of a user's list, waits for the acknowledgement, and asks at once for the list again, in
+// every second turn with min_user_revision. That answer must have the revision of the
+// acknowledgement and not the item; any other answer is a violation.
 func (s *Suite) Visibility(ctx context.Context, clients int) error {
 	clients = min(clients, s.Traffic.Users)
 	return s.rounds(ctx, "visibility", "", 0, 1, func(ctx context.Context, r *round) error {

@@ -14,8 +14,8 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// admin implements AdminService. It stands on the same listener as the other services: it can
-// neither read nor change what they could not, besides loading the configured model file again.
+// admin implements AdminService. It stands on the same listener as the other services, since it
+// gives a client no more power than they do, except to load the configured model file again.
 type admin struct {
 	pb.UnsafeAdminServiceServer
 	*Server
@@ -28,7 +28,7 @@ func (s admin) GetStatus(
 	stats, err := s.store.Stats(ctx)
 	failure := ""
 	switch {
-	case errors.Is(err, store.ErrFailed): // the operator who asks wants to know why
+	case errors.Is(err, store.ErrFailed): // operators need the reason
 		failure = err.Error()
 	case err != nil:
 		return nil, err

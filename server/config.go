@@ -13,8 +13,8 @@ import (
 	"github.com/gsimc/gsimc/model"
 )
 
-// Config is what can be chosen about a server. Start from [DefaultConfig]; a zero field is taken as
-// it is, not as "the default".
+// Config holds the settings of a server. Start from [DefaultConfig]: a zero field means zero, not
+// "the default".
 type Config struct {
 	// Listen is the TCP address of the gRPC services. Port 0 takes a free one.
 	// There is no authentication, so the default is loopback: "127.0.0.1:50051".
@@ -33,15 +33,15 @@ type Config struct {
 	// Estimator reads the query vector out of a state. It does not influence the state. Default
 	// [model.EstimatorBGS].
 	Estimator model.Estimator
-	// ExtendEvery is how often the model is extended by items that events name and it does not
-	// know. Default 30 s; 0: never.
+	// ExtendEvery is the interval at which the model is extended by items that events name and it
+	// does not know. Default 30 s; 0: never.
 	ExtendEvery time.Duration
 	// StateCacheBytes bounds the cached user states, including their bookkeeping. Default 256 MiB.
 	StateCacheBytes int64
 
-	// QualitySample is the share of events of which the rank that the item had just before is
-	// measured; see the metrics gsimc_online_rank and gsimc_online_recall. From 0, none, to 1, all.
-	// Default 0.01.
+	// QualitySample is the share of the events that are measured: the server finds the rank that
+	// the item had just before the event. See the metrics gsimc_online_rank and
+	// gsimc_online_recall. From 0, none, to 1, all. Default 0.01.
 	QualitySample float64
 	// ShadowModel, if not nil, opens a second model that is measured on the same events and answers
 	// nothing. [New] calls it once; the server closes the model. Nil (the default): none.
@@ -55,7 +55,8 @@ type Config struct {
 	// and the moment from which no new calls are taken, so that load balancers can move away.
 	// Default 5 s; 0: none.
 	DrainDelay time.Duration
-	// DrainTimeout is the time that calls and streams in flight then have to finish. Default 25 s.
+	// DrainTimeout is the time after DrainDelay in which calls and streams in flight may finish.
+	// Default 25 s.
 	DrainTimeout time.Duration
 
 	// MaxRecvBytes is the largest message that is received. Default 4 MiB, enough for a batch of
@@ -69,8 +70,8 @@ type Config struct {
 	// MaxConnections is the number of connections to the gRPC listener; further ones wait. Default
 	// 4096.
 	MaxConnections int
-	// MaxConnectionAge is the time, ±10 %, after which a connection is asked to go, so that clients
-	// spread over new servers; calls in flight have 30 s more. Default 5 min.
+	// MaxConnectionAge is the time, ±10 %, after which the server asks a client to connect again,
+	// so that clients spread over new servers; calls in flight have 30 s more. Default 5 min.
 	MaxConnectionAge time.Duration
 	// Reflection serves the gRPC reflection service, for grpcurl and the like. Default true.
 	Reflection bool
@@ -80,8 +81,8 @@ type Config struct {
 	LogKey []byte
 	// Logger takes the logs. Nil (the default): no logs.
 	Logger *slog.Logger
-	// Metrics are what the server counts into, made beforehand so that the store can report to them
-	// as well. Nil (the default): the server makes its own.
+	// Metrics take the counts of the server. They are made beforehand so that the store can report
+	// to them as well. Nil (the default): the server makes its own.
 	Metrics *Metrics
 	// Now is the clock that stamps events without a time. Nil (the default): [time.Now].
 	Now func() time.Time

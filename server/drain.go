@@ -33,7 +33,7 @@ func newDrain() drain {
 
 func (s *Server) isDraining() bool { return s.drain.begun.Err() != nil }
 
-// shutDown takes the server through the drain and returns when no handler runs any more.
+// shutDown runs the drain and returns when no handler runs any more.
 func (s *Server) shutDown() {
 	s.log.Info("draining", millis("delay_ms", s.cfg.DrainDelay),
 		millis("timeout_ms", s.cfg.DrainTimeout))
@@ -44,7 +44,7 @@ func (s *Server) shutDown() {
 
 	done := make(chan struct{})
 	go func() {
-		s.grpc.GracefulStop() // without a time limit of its own
+		s.grpc.GracefulStop() // has no time limit of its own
 		close(done)
 	}()
 	if finishedWithin(done, s.cfg.DrainTimeout) {

@@ -25,8 +25,8 @@ type events struct {
 	*Server
 }
 
-// arrival is a received event, checked: a record for the store, or what is wrong with it. It keeps
-// nothing of the message, so its size is bounded by the rules of the fields.
+// arrival is a received event after its check: a record for the store, or the faults of the event.
+// It keeps nothing of the message, so its size is bounded by the rules of the fields.
 type arrival struct {
 	record store.Record
 	fault  error
@@ -42,14 +42,14 @@ func arrive(e *pb.Event, prefix string, received time.Time) arrival {
 	return arrival{record: newRecord(e, received)}
 }
 
-// eventOutcome is what became of an event.
+// eventOutcome is the outcome of one event.
 type eventOutcome struct {
 	disposition pb.EventDisposition
 	revision    uint64
 	fault       error // of a rejected one
 }
 
-// result is the outcome as a message.
+// result returns the outcome as a message.
 func (o *eventOutcome) result() *pb.EventResult {
 	if o.disposition == pb.EventDisposition_EVENT_DISPOSITION_REJECTED {
 		return rejected(o.fault)
@@ -111,10 +111,10 @@ func (s events) BatchObserve(
 	return &pb.BatchObserveResponse{Results: results}, nil
 }
 
-// ingest writes the good events in one step. The others are REJECTED in their outcomes, as are
-// those in conflict and those that meet damage in their users' histories. On an error the outcome
-// is that of the error: nothing was written, or nobody knows. The outcomes are valid until in is
-// used again.
+// ingest writes the good events in one step. The others are REJECTED in their outcomes; so are
+// events in conflict and events of users with damaged histories. After an error either nothing was
+// written or it is unknown whether anything was; the error tells which. The outcomes are valid
+// until in is used again.
 func (s *Server) ingest(
 	ctx context.Context, in *ingestion, batch []arrival, received time.Time,
 ) ([]eventOutcome, error) {
@@ -139,7 +139,7 @@ func (s *Server) ingest(
 		if len(bad) == 0 {
 			return nil, err
 		}
-		if errors.Is(err, store.ErrCorrupt) { // the call goes on, so nobody else logs it
+		if errors.Is(err, store.ErrCorrupt) { // logged here, since the call goes on
 			s.log.LogAttrs(ctx, slog.LevelError, "event rejected: its user's history is damaged",
 				slog.Any("user_hash", userID{s.hasher, in.records[bad[0]].User}),
 				slog.String("error", err.Error()))
@@ -155,7 +155,7 @@ func (in *ingestion) reject(i int, fault error) {
 		fault: fault}
 }
 
-// leaveOut rejects the records at the positions, which ascend, and takes them out of the write.
+// leaveOut rejects the records at these ascending positions and takes them out of the write.
 func (in *ingestion) leaveOut(bad []int, fault error) {
 	kept := 0
 	for i := range in.records {
@@ -171,8 +171,8 @@ func (in *ingestion) leaveOut(bad []int, fault error) {
 	in.records, in.index = in.records[:kept], in.index[:kept]
 }
 
-// refusedRecords are the positions, ascending, of the records because of which an Append applied
-// nothing, if that is the reason.
+// refusedRecords returns the ascending positions of the records for which Append refused the whole
+// write, or none if it failed for another reason.
 func refusedRecords(err error) []int {
 	if conflict, ok := errors.AsType[*store.ConflictError](err); ok {
 		positions := make([]int, len(conflict.Conflicts))
@@ -219,8 +219,7 @@ func (s *Server) commit(ctx context.Context, in *ingestion) error {
 	return nil
 }
 
-// fold folds durable events into the cached states and tells the parts of the server that follow
-// events.
+// fold folds durable events into the cached states and notifies the extender and the live quality.
 func (s *Server) fold(m *model.Model, events []state.Written) {
 	s.states.Fold(m, events)
 	for i := range events {
@@ -230,7 +229,7 @@ func (s *Server) fold(m *model.Model, events []state.Written) {
 	}
 }
 
-// newRecord turns a valid event into what the store keeps.
+// newRecord turns a valid event into a record for the store.
 func newRecord(e *pb.Event, received time.Time) store.Record {
 	at := received
 	if t := e.GetEventTime(); t != nil {
@@ -248,8 +247,8 @@ func newRecord(e *pb.Event, received time.Time) store.Record {
 }
 
 // derivedEventID is the id of an event that came without one: a hash of user, item, type and time.
-// With 128 bits and its prefix it does not meet another derived id, or one that a client chooses,
-// unless by intent.
+// It has 128 bits and a prefix, so it equals another derived id, or an id that a client chooses,
+// only by intent.
 func derivedEventID(r store.Record) string {
 	const prefix = "derived:"
 	var memory [256]byte
@@ -280,7 +279,7 @@ func value(v *float64) float64 {
 	return *v
 }
 
-// rejected is the result of an event that was refused with err.
+// rejected returns the result of an event that was refused with err.
 func rejected(err error) *pb.EventResult {
 	st := toStatus(err)
 	e := &pb.EventError{Code: int32(st.Code()), Message: st.Message()}

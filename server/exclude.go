@@ -11,7 +11,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/state"
 )
 
-// seenRule is a seen policy, compiled: which of the seen items must not be returned.
+// seenRule is a compiled seen policy. It tells which of the seen items must not be returned.
 type seenRule struct {
 	none   bool         // no item at all
 	typed  bool         // only events of kinds count

@@ -14,8 +14,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/state"
 )
 
-// explain says of each of the results what the n items of the history are that contributed most to
-// its score.
+// explain finds, for each result, the n items of the history that contributed most to its score.
 func (s *Server) explain(
 	m *model.Model, n int, subj subject, top []ranking.Scored,
 ) []*pb.Explanation {

@@ -9,7 +9,7 @@ import (
 	"github.com/gsimc/gsimc/ranking"
 )
 
-// rank selects the size best items, with their scores, and says in sc.list how the list came about.
+// rank selects the size best items, with their scores, and notes in sc.list how it selected them.
 func (s *Server) rank(
 	ctx context.Context, m *model.Model, x *pb.Exploration, subj subject, size int, sc *scratch,
 ) error {
@@ -37,7 +37,7 @@ func (s *Server) rank(
 			skip = sc.skipAllBut(c.Among)
 		}
 		beta := float32(orOne(strategy.UpperConfidence.Beta))
-		c.Alone = func() { // it reads the basis in another way
+		c.Alone = func() { // the pass is not shared: it reads the basis in another way
 			c.Top = m.TopNUpperConfidence(c.Top[:0], sc.query, sc.variance, beta, size, skip)
 			rescore(m, c.Top, sc.query)
 		}

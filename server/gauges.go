@@ -9,7 +9,7 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// gauges reads, at each scrape, the values that the server holds anyway.
+// gauges reads the values at each scrape from the state of the server.
 type gauges struct{ s *Server }
 
 var (
@@ -60,7 +60,7 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 		failed = 1
 	}
 	gauge(storeFailedDesc, failed)
-	if l := g.s.models.Acquire(); l != nil { // nil: a scrape at the very end
+	if l := g.s.models.Acquire(); l != nil { // nil: the server has just stopped
 		defer l.Release()
 		m := describeModel(l)
 		gauge(modelInfoDesc, 1, m.GetVersion(), m.GetGraph(), m.GetDynamics(), m.GetFilter(),

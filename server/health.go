@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// storePoll is how often the store is asked whether it has failed; a call that meets the
-	// failure tells at once.
+	// storePoll is the interval at which the store is asked whether it has failed. A call that
+	// meets the failure reports it at once.
 	storePoll = 2 * time.Second
-	// storeStatsTimeout bounds what a probe, a scrape or a poll waits for the store.
+	// storeStatsTimeout bounds the time for which a probe, a scrape or a poll waits for the store.
 	storeStatsTimeout = time.Second
 )
 
@@ -44,8 +44,8 @@ func (s *Server) watchStore(ctx context.Context) {
 	}
 }
 
-// storeFailed says over gRPC health that events find no taker here until a restart. The other
-// services stay as they are: what is stored can still be read, and Recommend goes on.
+// storeFailed reports over gRPC health that the EventService takes no events until a restart. The
+// other services stay as they are: stored histories can still be read, and Recommend goes on.
 func (s *Server) storeFailed() {
 	s.health.SetServingStatus(pb.EventService_ServiceDesc.ServiceName,
 		healthpb.HealthCheckResponse_NOT_SERVING)

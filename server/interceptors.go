@@ -20,7 +20,7 @@ import (
 var errPanic = errors.New("server: panic in a handler")
 
 // interceptors are, from the outside to the inside: metrics (which see the final code), log,
-// deadline and the mapping of errors to statuses, refusal of what could not be decoded, recovery of
+// deadline and the mapping of errors to statuses, refusal of malformed messages, recovery of
 // panics. For unary calls, all but the metrics are one function: every link of a chain costs the
 // call a closure.
 func (s *Server) interceptors() []grpc.ServerOption {
@@ -128,8 +128,8 @@ func userOf(req any) string {
 	return ""
 }
 
-// mapStream turns errors into statuses. Streams that only wait for something to happen (health
-// Watch) end when the drain begins; StreamObserve hears of it by itself and finishes its work.
+// mapStream turns errors into statuses. Streams that only wait for news (health Watch) end when the
+// drain begins; StreamObserve watches the drain itself and finishes its work.
 func (s *Server) mapStream(
 	srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler,
 ) error {
@@ -172,8 +172,8 @@ func (w wellFormedStream) RecvMsg(m any) error {
 	return wire.Malformed(m)
 }
 
-// publicError is the error that the client gets. What the client does not get to see is logged
-// here, in the one place, and here the server learns first that its store has failed.
+// publicError returns the error that the client gets. Causes that the client does not get to see
+// are logged here and nowhere else. Here the server also learns first that its store has failed.
 func (s *Server) publicError(ctx context.Context, method string, err error) error {
 	if errors.Is(err, store.ErrFailed) {
 		s.storeFailed()

@@ -44,8 +44,8 @@ type Metrics struct {
 // stageMetrics are the series of gsimc_recommend_stage_seconds.
 type stageMetrics struct{ state, filter, topN, encode prometheus.Observer }
 
-// NewMetrics makes the metrics. It is called before [New] where something else, like the store, has
-// to report to them.
+// NewMetrics makes the metrics. Call it before [New] if another part, such as the store, reports to
+// them.
 func NewMetrics() *Metrics {
 	m := &Metrics{
 		registry:  prometheus.NewRegistry(),
@@ -109,8 +109,8 @@ func (m *Metrics) registerLabelled() {
 	m.registry.MustRegister(stages, results, degraded, events)
 }
 
-// StoreSynced records that the store synced its log to disk, which took d. It is meant to be given
-// to the store as the function to call after each sync, and is safe for concurrent use.
+// StoreSynced records that the store synced its log to disk in time d. The store is configured to
+// call it after each sync. It is safe for concurrent use.
 func (m *Metrics) StoreSynced(d time.Duration) { m.storeSync.Observe(d.Seconds()) }
 
 // series makes a counter for each value of an enum but 0, which stands for "unspecified". So all

@@ -31,7 +31,8 @@ func (s *Server) newOps() *http.Server {
 	}
 }
 
-// livez is 503 when only a new process can help: the store has failed and takes no writes any more.
+// livez answers 503 when only a new process can help: the store has failed and takes no writes any
+// more.
 func (s *Server) livez(w http.ResponseWriter, r *http.Request) {
 	if _, err := s.storeStats(r.Context()); errors.Is(err, store.ErrFailed) {
 		answer(w, http.StatusServiceUnavailable, storeTrouble(err))
@@ -40,7 +41,7 @@ func (s *Server) livez(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, "ok")
 }
 
-// readyz is 200 when the server should get traffic: a model is loaded (without one there is no
+// readyz answers 200 when the server should get traffic: a model is loaded (without one there is no
 // server), the store answers, and no shutdown has begun.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	if s.isDraining() {
@@ -66,5 +67,5 @@ func storeTrouble(err error) string {
 func answer(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(code)
-	_, _ = w.Write([]byte(text + "\n")) // nobody to tell if the prober has gone
+	_, _ = w.Write([]byte(text + "\n")) // an error means that the prober has gone
 }

@@ -53,8 +53,8 @@ func handleRecommend(
 	})
 }
 
-// subject is what Recommend needs to know of a user or an inline history. The query, its variance
-// and the seen items that must not be returned are in the scratch.
+// subject holds the facts about a user or an inline history that Recommend needs. The query, its
+// variance and the seen items that must not be returned are in the scratch.
 type subject struct {
 	known    bool // there is a history
 	usable   bool // the query says something
@@ -129,7 +129,7 @@ func (s recommender) answer(
 	if err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil { // nobody waits for the scan
+	if err := ctx.Err(); err != nil { // the client no longer waits: save the scan
 		return err
 	}
 	s.metrics.stage.state.Observe(watch.lap())
@@ -168,7 +168,7 @@ func (s recommender) subject(
 	read := func(u *state.User) {
 		subj, sc.skipped = subject{}, sc.skipped[:0]
 		if u == nil {
-			if m.HasVariance() { // what is expected of anyone can be explored
+			if m.HasVariance() { // the expectation of any user can be explored
 				s.readQuery(m, m.NewState(), at, sc)
 			}
 			return
@@ -184,7 +184,7 @@ func (s recommender) subject(
 			t = state.NewTail(m, uint64(len(h.GetEntries())))
 		}
 		u, timed := s.inlineState(m, h, t), hasTimes(h)
-		if !timed { // then no time has passed since
+		if !timed { // without times, no time has passed since the last event
 			at, rule.oldest = u.Kalman.Time, math.MinInt64
 		}
 		read(u)
@@ -247,8 +247,8 @@ func pageSize(requested int32) int {
 	return min(int(requested), maxPageSize)
 }
 
-// addVariance adds how sure the model is, as far as it knows: of the user, and of each score that
-// is its own.
+// addVariance adds the uncertainty about the user and the standard deviation of each predicted
+// score, if the model knows them.
 func addVariance(l *wire.List, m *model.Model, variance []float32) {
 	if !m.HasVariance() {
 		return

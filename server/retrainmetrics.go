@@ -8,10 +8,10 @@ import (
 	"github.com/gsimc/gsimc/server/internal/metric"
 )
 
-// Retraining is how one training from the histories ended.
+// Retraining describes the end of one training from the histories.
 type Retraining struct {
 	Outcome string        // one of those given to [Metrics.RetrainOutcomes]
-	Took    time.Duration // all of it
+	Took    time.Duration // from the beginning to the end
 
 	Compared             bool // the recalls are known
 	RecallOld, RecallNew float64

@@ -8,8 +8,8 @@ import (
 	"github.com/gsimc/gsimc/server/internal/state"
 )
 
-// scratch is the working memory of one Recommend, reused between calls. What a call leaves in it is
-// overwritten by the next, but for skip, which is empty between calls.
+// scratch is the working memory of one Recommend, reused between calls. A call overwrites the
+// contents that the last one left, except skip, which is empty between calls.
 type scratch struct {
 	call     *passes.Call // with the query, the filters and the result
 	query    []float32    // k
@@ -35,8 +35,8 @@ func (s *Server) takeScratch(m *model.Model) *scratch {
 	return sc
 }
 
-// giveScratch returns the memory to the pool, without what would keep the request, its context or a
-// model alive.
+// giveScratch returns the memory to the pool. It drops the references that would keep the request,
+// its context or a model alive.
 func (s *Server) giveScratch(sc *scratch) {
 	sc.unmark()
 	sc.call.Reset()
@@ -44,8 +44,8 @@ func (s *Server) giveScratch(sc *scratch) {
 	s.scratch.Put(sc)
 }
 
-// mark adds the items of skipped to skip, and unmark removes them: the work is that of the items,
-// not of the catalogue.
+// mark adds the items of skipped to skip, and unmark removes them: the cost grows with the skipped
+// items, not with the catalogue.
 func (sc *scratch) mark() {
 	for _, i := range sc.skipped {
 		sc.skip.Add(i)

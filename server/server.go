@@ -57,7 +57,7 @@ type Server struct {
 
 // New opens the model with open and builds the server. open is called again at each reload; it must
 // return a model of its own each time, which the server closes when no request needs it any more.
-// The store stays the caller's, who closes it after Run has returned.
+// The caller keeps the store and closes it after Run has returned.
 func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fault.In("server configuration", err)
@@ -183,10 +183,10 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // Serve serves on the two listeners, which it closes, until ctx ends, and then drains: health turns
-// NOT_SERVING and /readyz 503, calls are still taken for DrainDelay, then streams are told, new
-// calls are refused, and what is in flight has DrainTimeout to finish. It returns nil after a
-// drain, even one that had to cut something off, since nothing that was acknowledged is lost by
-// that. It may be called once. The store is not closed.
+// NOT_SERVING and /readyz 503, calls are still taken for DrainDelay. Then streams are told to end,
+// new calls are refused, and calls in flight have DrainTimeout to finish. It returns nil after a
+// drain, even if calls had to be cut off, since that loses no acknowledged event. It may be called
+// once. The store is not closed.
 func (s *Server) Serve(ctx context.Context, rpc, ops net.Listener) error {
 	defer s.closeModels()
 	failed := make(chan error, 2)
@@ -281,8 +281,8 @@ func (s *Server) closeOps() error {
 	return nil
 }
 
-// cannotListen returns the fault of a field of the configuration whose address cannot be listened
-// on.
+// cannotListen returns the fault of a configuration field with an address on which the server
+// cannot listen.
 func cannotListen(field string, err error) error {
 	return &fault.Fault{Field: field,
 		Err: fmt.Errorf("%w; give another address, or port 0 for any", err)}

@@ -20,7 +20,7 @@ import (
 // errorDomain is the domain of every ErrorInfo.
 const errorDomain = "gsimc"
 
-// Reasons of ErrorInfo: what a program can act on. They never change their meaning.
+// Reasons of ErrorInfo, on which programs act. They never change their meaning.
 const (
 	reasonInvalidField    = "INVALID_FIELD"
 	reasonSequence        = "SEQUENCE_OUT_OF_ORDER"
@@ -51,8 +51,8 @@ var (
 	errNotOnDisk     = errors.New("server: the store keeps nothing on disk")
 )
 
-// outcomes maps errors to what clients see; the first match holds. Every other error is
-// INTERNAL. The codes keep the contract of outcomes: the error of a write has a definite code
+// outcomes maps errors to the statuses that clients see; the first match holds. Every other error
+// is INTERNAL. The codes keep the contract of outcomes: the error of a write has a definite code
 // (INVALID_ARGUMENT, RESOURCE_EXHAUSTED, FAILED_PRECONDITION, ALREADY_EXISTS, DATA_LOSS) only if
 // the write certainly was not applied.
 var outcomes = []struct {
@@ -111,7 +111,8 @@ func toStatus(err error) *status.Status {
 	if rejected, ok := errors.AsType[*models.RefusedError](err); ok {
 		return newStatus(codes.FailedPrecondition, reasonModelRejected, rejected.Error(), 0)
 	}
-	// whatever else it is that made the store fail: no history is to blame
+	// A failed store may wrap other errors, such as corruption: they do not blame the user's
+	// history.
 	if errors.Is(err, store.ErrFailed) {
 		if errors.Is(err, store.ErrFull) {
 			err = errFailedFull
@@ -125,8 +126,8 @@ func toStatus(err error) *status.Status {
 		}
 	}
 	// Health and reflection answer with statuses of their own; their reason is the name of the
-	// code. What the gRPC library reports of a stream, a message over the limit say, it has sent to
-	// the client already: here it is only for the log.
+	// code. The gRPC library sends its own errors of a stream, such as a message over the limit, to
+	// the client by itself: this status is then only logged.
 	if st, ok := status.FromError(err); ok {
 		return newStatus(st.Code(), code.Code(st.Code()).String(), st.Message(), 0)
 	}

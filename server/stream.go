@@ -13,9 +13,8 @@ import (
 )
 
 // streamWindow is the number of events that a stream reads ahead, give or take a message; then flow
-// control holds the client back. It is also about the largest number in one write, and so in one
-// acknowledgement: what has arrived while the last write was on its way to the disk is written
-// together.
+// control holds the client back. Events that arrive during one write make up the next write, so
+// this is also about the largest number of events in one write and in one acknowledgement.
 const streamWindow = 4096
 
 // StreamObserve implements EventService.
@@ -47,7 +46,8 @@ type inbox struct {
 	events   []arrival
 	received time.Time // when the first of them came
 	closed   bool
-	// why it was closed: what the stream ends with once the events before it are settled
+	// err is the reason of the close. The stream ends with it once the events before it are
+	// settled.
 	err error
 }
 
@@ -82,8 +82,8 @@ func (b *inbox) close(err error) {
 	signal(b.ready)
 }
 
-// take returns what has arrived and leaves the memory of spare in its place. closed: nothing more
-// will come.
+// take returns the arrived events and leaves the memory of spare in their place. closed reports
+// that no more will come.
 func (b *inbox) take(
 	spare []arrival,
 ) (events []arrival, received time.Time, closed bool, err error) {
@@ -128,7 +128,7 @@ func (o *observeStream) receive() {
 	}
 }
 
-// checkMessage returns what is wrong with a message as a whole, of which the stream ends.
+// checkMessage returns the fault of a message as a whole. Such a fault ends the stream.
 func checkMessage(m *wire.StreamMessage, next uint64) error {
 	var c checker
 	switch {
@@ -146,7 +146,8 @@ func checkMessage(m *wire.StreamMessage, next uint64) error {
 	return c.err()
 }
 
-// serve settles what arrives, until the client closes, the stream breaks or the server cuts it.
+// serve settles the arriving events until the client closes, the stream breaks or the server cuts
+// it.
 func (o *observeStream) serve() error {
 	drain := &o.server.drain
 	draining := drain.streams.Done()
@@ -170,7 +171,7 @@ func (o *observeStream) serve() error {
 				return end
 			}
 		case <-draining:
-			draining = nil // say it once
+			draining = nil // announce it once
 			if err := o.stream.Send(&pb.StreamObserveResponse{AckedSequence: o.acked,
 				Draining: true}); err != nil {
 				return err

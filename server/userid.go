@@ -8,7 +8,7 @@ import (
 	"log/slog"
 )
 
-// userHasher turns user ids into what may stand in a log.
+// userHasher turns user ids into hashes that may stand in a log.
 type userHasher struct{ key []byte }
 
 func newUserHasher(key []byte) *userHasher {

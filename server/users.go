@@ -48,8 +48,8 @@ func (s users) GetUser(ctx context.Context, req *pb.GetUserRequest) (*pb.GetUser
 	return &pb.GetUserResponse{User: user}, nil
 }
 
-// uncertainty is what Recommend says, if the model knows it; otherwise tr P / tr P_0, or 1 for a
-// prior without variance, where there is nothing to learn.
+// uncertainty returns the uncertainty that Recommend reports, if the model knows it; otherwise tr P
+// / tr P_0, or 1 for a prior without variance, under which nothing can be learned.
 func (s *Server) uncertainty(m *model.Model, u *state.User) float64 {
 	if m.HasVariance() {
 		variance := make([]float32, m.Rank())

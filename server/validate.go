@@ -40,7 +40,7 @@ type invalidError struct{ faults []fieldFault }
 // fieldFault is one field that breaks its rule. Text never repeats the value of an id.
 type fieldFault struct{ field, text string }
 
-// Error names the first bad field and how many more there are.
+// Error names the first bad field and the number of further ones.
 func (e *invalidError) Error() string {
 	msg := e.faults[0].field + " " + e.faults[0].text
 	if n := len(e.faults) - 1; n > 0 {
@@ -103,7 +103,7 @@ func (c *checker) err() error {
 	return &invalidError{c.faults}
 }
 
-// The bad… functions say what is wrong with a value, or nothing.
+// The bad… functions return the problem of a value, or nothing.
 
 func badID(id string) string {
 	switch {
@@ -224,7 +224,7 @@ func checkExploration(c *checker, x *pb.Exploration) {
 	}
 }
 
-// badAmount checks how much to explore.
+// badAmount checks the scale of an exploration.
 func badAmount(v *float64) string {
 	if v != nil && !(*v >= 0 && *v <= maxExploration) { // false for NaN too
 		return fmt.Sprintf("must be a number from 0 to %d", maxExploration)
@@ -255,7 +255,7 @@ func checkIDs(c *checker, list string, ids []string) {
 		return
 	}
 	for i, id := range ids {
-		// there may be ten thousand
+		// Most ids are good, and there may be ten thousand: the text is made for bad ones only.
 		if id == "" || len(id) > event.MaxIDBytes || !utf8.ValidString(id) {
 			c.checkAt(list, i, "", badID(id))
 		}

@@ -14,10 +14,10 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Codec is gRPC's codec for protobuf with two differences. It sends an [Encoded] as it is, and
-// decodes a [StreamMessage]. And a message that cannot be decoded comes out empty and marked, see
-// [Malformed]: the library would answer by itself, with INTERNAL, which asks the client to send the
-// same bytes again, for ever.
+// Codec is gRPC's codec for protobuf with two differences. It sends an [Encoded] as it is and
+// decodes a [StreamMessage]. A message that cannot be decoded comes out empty and marked, see
+// [Malformed]: the library itself would answer with INTERNAL, and a client that follows it would
+// send the same bytes again, for ever.
 type Codec struct{ encoding.CodecV2 }
 
 // NewCodec returns the codec.

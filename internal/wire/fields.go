@@ -55,8 +55,8 @@ var (
 )
 
 // tagOf returns the tag of a field. It panics if the message has no such field, or the tag is
-// longer than one byte: both are mistakes of this package, which show when any program starts that
-// links it.
+// longer than one byte: both are mistakes of this package, and every program that links it panics
+// at its start.
 func tagOf(m proto.Message, name protoreflect.Name) tag {
 	message := m.ProtoReflect().Descriptor()
 	field := message.Fields().ByName(name)

@@ -37,7 +37,7 @@ type List struct {
 	listed  map[string]bool // unknown as a set; nil while it is empty
 }
 
-// Reset keeps nothing but memory.
+// Reset empties the list and keeps its memory.
 func (l *List) Reset() {
 	clear(l.unknown)
 	*l = List{Deviations: l.Deviations[:0], unknown: l.unknown[:0],

@@ -223,7 +223,7 @@ func varint(s string) (v uint64, n int) {
 	return 0, 0
 }
 
-// cut takes bytes with their length in front off s.
+// cut splits a length-prefixed field off the front of s: its content and the rest of s.
 func cut(s string) (body, rest string, ok bool) {
 	size, n := varint(s)
 	if n == 0 || size > uint64(len(s)-n) {

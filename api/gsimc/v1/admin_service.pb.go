@@ -25,7 +25,7 @@ const (
 // Model describes the model that serves.
 type Model struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Content hash of the file, whatever new items extend it.
+	// Content hash of the file; it stays the same when new items extend the model.
 	Version string `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
 	// Number of items that can be recommended.
 	ItemCount int64 `protobuf:"varint,3,opt,name=item_count,json=itemCount,proto3" json:"item_count,omitempty"`
@@ -37,8 +37,8 @@ type Model struct {
 	TrainTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=train_time,json=trainTime,proto3" json:"train_time,omitempty"`
 	// When this server loaded it.
 	LoadTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=load_time,json=loadTime,proto3" json:"load_time,omitempty"`
-	// Name of the graph filter: "tikhonov", "diffusion", "random-walk", …. Empty with learned dynamics,
-	// which do not use one.
+	// Name of the graph filter: "tikhonov", "diffusion", "random-walk", …. Empty with learned
+	// dynamics, which do not use one.
 	Filter string `protobuf:"bytes,11,opt,name=filter,proto3" json:"filter,omitempty"`
 	// How a user's state follows from the events: "learned" by dynamics that were learned from the
 	// training users, "none" by the graph filter and its constants.

@@ -28,23 +28,25 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// AdminService is for operators. It is served on the same listener as the other services, which has no
-// authentication of its own: bind it to loopback or keep it behind a mesh that has.
+// AdminService is for operators. It is served on the same listener as the other services, which has
+// no authentication of its own: bind it to loopback or keep it behind a mesh that has.
 type AdminServiceClient interface {
 	// GetStatus tells what the server is and what it holds.
 	GetStatus(ctx context.Context, in *GetStatusRequest, opts ...grpc.CallOption) (*GetStatusResponse, error)
-	// ReloadModel opens the configured model file beside the serving one, checks it and swaps. Calls in
-	// flight finish on the model that they began with. Concurrent reloads wait for each other.
+	// ReloadModel opens the configured model file beside the serving one, checks it and swaps. Calls
+	// in flight finish on the model that they began with. Concurrent reloads wait for each other.
 	//
-	// Errors: FAILED_PRECONDITION with reason MODEL_REJECTED (the file is missing or bad; the old model
-	// goes on serving).
+	// Errors: FAILED_PRECONDITION with reason MODEL_REJECTED (the file is missing or bad; the old
+	// model goes on serving).
 	ReloadModel(ctx context.Context, in *ReloadModelRequest, opts ...grpc.CallOption) (*ReloadModelResponse, error)
-	// CreateCheckpoint copies the store as of one moment, without stopping anything, for another process on
-	// the same file system to read: training from the histories. One message says where the copy is; then the
-	// stream stays open, and the copy is removed when the client ends it or is gone, or the server drains. A
-	// copy takes the disk space of what the store no longer shares with it, and holds users erased meanwhile.
+	// CreateCheckpoint copies the store as of one moment, without stopping anything, for another
+	// process on the same file system to read: training from the histories. One message says where
+	// the copy is; then the stream stays open, and the copy is removed when the client ends it or is
+	// gone, or the server drains. A copy takes disk space for the data that the store no longer
+	// shares with it, and holds users erased meanwhile.
 	//
-	// Errors: FAILED_PRECONDITION with reason STORE_NOT_ON_DISK; RESOURCE_EXHAUSTED with reason STORE_FULL.
+	// Errors: FAILED_PRECONDITION with reason STORE_NOT_ON_DISK; RESOURCE_EXHAUSTED with reason
+	// STORE_FULL.
 	CreateCheckpoint(ctx context.Context, in *CreateCheckpointRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CreateCheckpointResponse], error)
 }
 
@@ -99,23 +101,25 @@ type AdminService_CreateCheckpointClient = grpc.ServerStreamingClient[CreateChec
 // All implementations must embed UnimplementedAdminServiceServer
 // for forward compatibility.
 //
-// AdminService is for operators. It is served on the same listener as the other services, which has no
-// authentication of its own: bind it to loopback or keep it behind a mesh that has.
+// AdminService is for operators. It is served on the same listener as the other services, which has
+// no authentication of its own: bind it to loopback or keep it behind a mesh that has.
 type AdminServiceServer interface {
 	// GetStatus tells what the server is and what it holds.
 	GetStatus(context.Context, *GetStatusRequest) (*GetStatusResponse, error)
-	// ReloadModel opens the configured model file beside the serving one, checks it and swaps. Calls in
-	// flight finish on the model that they began with. Concurrent reloads wait for each other.
+	// ReloadModel opens the configured model file beside the serving one, checks it and swaps. Calls
+	// in flight finish on the model that they began with. Concurrent reloads wait for each other.
 	//
-	// Errors: FAILED_PRECONDITION with reason MODEL_REJECTED (the file is missing or bad; the old model
-	// goes on serving).
+	// Errors: FAILED_PRECONDITION with reason MODEL_REJECTED (the file is missing or bad; the old
+	// model goes on serving).
 	ReloadModel(context.Context, *ReloadModelRequest) (*ReloadModelResponse, error)
-	// CreateCheckpoint copies the store as of one moment, without stopping anything, for another process on
-	// the same file system to read: training from the histories. One message says where the copy is; then the
-	// stream stays open, and the copy is removed when the client ends it or is gone, or the server drains. A
-	// copy takes the disk space of what the store no longer shares with it, and holds users erased meanwhile.
+	// CreateCheckpoint copies the store as of one moment, without stopping anything, for another
+	// process on the same file system to read: training from the histories. One message says where
+	// the copy is; then the stream stays open, and the copy is removed when the client ends it or is
+	// gone, or the server drains. A copy takes disk space for the data that the store no longer
+	// shares with it, and holds users erased meanwhile.
 	//
-	// Errors: FAILED_PRECONDITION with reason STORE_NOT_ON_DISK; RESOURCE_EXHAUSTED with reason STORE_FULL.
+	// Errors: FAILED_PRECONDITION with reason STORE_NOT_ON_DISK; RESOURCE_EXHAUSTED with reason
+	// STORE_FULL.
 	CreateCheckpoint(*CreateCheckpointRequest, grpc.ServerStreamingServer[CreateCheckpointResponse]) error
 	mustEmbedUnimplementedAdminServiceServer()
 }

@@ -353,16 +353,17 @@ func (x *EventError) GetField() string {
 	return ""
 }
 
-// StreamObserveRequest carries one event of a stream, or several: a hundred in a message cost the server and the client
-// a tenth of what a hundred messages do.
+// StreamObserveRequest carries one event of a stream, or several: a hundred events in one message
+// cost the server and the client a tenth of a hundred messages.
 type StreamObserveRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Chosen by the client: the number of the (first) event in the message. 1 for the first event of a
-	// stream, then rising by one with each event.
+	// Chosen by the client: the number of the (first) event in the message. 1 for the first event of
+	// a stream, then rising by one with each event.
 	Sequence uint64 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	// One event. Either this or events is required.
 	Event *Event `protobuf:"bytes,2,opt,name=event,proto3" json:"event,omitempty"`
-	// Up to 1000 events, with rising sequence numbers. Each is settled on its own, as if it had come alone.
+	// Up to 1000 events, with rising sequence numbers. Each is settled on its own, as if it had come
+	// alone.
 	Events        []*Event `protobuf:"bytes,3,rep,name=events,proto3" json:"events,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -425,10 +426,11 @@ type StreamObserveResponse struct {
 	// All events up to this sequence are settled: durable, unless named in exceptions of this or an
 	// earlier response as REJECTED. Never falls.
 	AckedSequence uint64 `protobuf:"varint,1,opt,name=acked_sequence,json=ackedSequence,proto3" json:"acked_sequence,omitempty"`
-	// The events, of those newly settled by this response, whose disposition is not APPLIED.
+	// The events newly settled by this response whose disposition is not APPLIED.
 	Exceptions []*StreamEventResult `protobuf:"bytes,2,rep,name=exceptions,proto3" json:"exceptions,omitempty"`
-	// The server wants to stop: send no more, close the stream after the acknowledgements and reconnect.
-	// Sent once; what is sent nevertheless is settled until the server's drain deadline.
+	// The server wants to stop: send no more, close the stream after the acknowledgements and
+	// reconnect. Sent once; events that the client sends nevertheless are settled until the server's
+	// drain deadline.
 	Draining      bool `protobuf:"varint,3,opt,name=draining,proto3" json:"draining,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -28,41 +28,46 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// EventService takes in interactions. An acknowledged event is on disk and visible to the next Recommend.
+// EventService takes in interactions. An acknowledged event is on disk and visible to the next
+// Recommend.
 //
-// Outcomes: OK means durable and applied. INVALID_ARGUMENT, RESOURCE_EXHAUSTED, FAILED_PRECONDITION,
-// ALREADY_EXISTS and DATA_LOSS mean certainly not applied. UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and
-// UNKNOWN leave it open: retrying with the same event_id is always safe.
+// Outcomes: OK means durable and applied. INVALID_ARGUMENT, RESOURCE_EXHAUSTED,
+// FAILED_PRECONDITION, ALREADY_EXISTS and DATA_LOSS mean certainly not applied. UNAVAILABLE,
+// DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN leave it open: retrying with the same event_id
+// is always safe.
 //
-// Every error carries a google.rpc.ErrorInfo with domain "gsimc", and INVALID_ARGUMENT a google.rpc.BadRequest
-// that names the fields. A request that cannot be decoded, for a string that is not UTF-8 or for broken protobuf,
-// is INVALID_ARGUMENT as a whole. The exception are errors that the gRPC library makes before the server sees the
-// request; they have a code and a message only: RESOURCE_EXHAUSTED for a message over the size limit,
-// UNIMPLEMENTED for an unknown compression, INTERNAL for a breach of the gRPC protocol, UNAVAILABLE for a lost
-// connection.
+// Every error carries a google.rpc.ErrorInfo with domain "gsimc", and INVALID_ARGUMENT a
+// google.rpc.BadRequest that names the fields. A request that cannot be decoded, for a string that
+// is not UTF-8 or for broken protobuf, is INVALID_ARGUMENT as a whole. The exception are errors
+// that the gRPC library makes before the server sees the request; they have a code and a message
+// only: RESOURCE_EXHAUSTED for a message over the size limit, UNIMPLEMENTED for an unknown
+// compression, INTERNAL for a breach of the gRPC protocol, UNAVAILABLE for a lost connection.
 type EventServiceClient interface {
 	// Observe takes in one event.
 	//
 	// Errors: INVALID_ARGUMENT (a field breaks its rule), ALREADY_EXISTS (the event_id stands in the
-	// history with another content), RESOURCE_EXHAUSTED (the disk is full), DATA_LOSS (the user's stored
-	// history is damaged, and the event was not applied).
+	// history with another content), RESOURCE_EXHAUSTED (the disk is full), DATA_LOSS (the user's
+	// stored history is damaged, and the event was not applied).
 	Observe(ctx context.Context, in *ObserveRequest, opts ...grpc.CallOption) (*ObserveResponse, error)
-	// BatchObserve takes in up to 1000 events, each with its own result. It is not atomic: a bad event is
-	// REJECTED and the others are applied, in request order. The call itself fails only if the list is
-	// empty or too long, or if the store fails; then any of the events may have been applied.
+	// BatchObserve takes in up to 1000 events, each with its own result. It is not atomic: a bad
+	// event is REJECTED and the others are applied, in request order. The call itself fails only if
+	// the list is empty or too long, or if the store fails; then any of the events may have been
+	// applied.
 	BatchObserve(ctx context.Context, in *BatchObserveRequest, opts ...grpc.CallOption) (*BatchObserveResponse, error)
 	// StreamObserve is for long-lived ingestion: the client sends events without waiting, the server
 	// acknowledges many with one message.
 	//
-	// The server reads ahead at most a bounded number of events and then lets flow control hold the client
-	// back. A bad event is reported as REJECTED and does not end the stream; a sequence number that is
-	// not the next one ends it with INVALID_ARGUMENT, after everything before it was acknowledged.
-	// So does a message that cannot be decoded, as its sequence number is not known. A message over the size
-	// limit ends it with RESOURCE_EXHAUSTED at once: what was not acknowledged by then is left open.
-	// After the client closes its side the server acknowledges what is left and ends with OK.
+	// The server reads ahead at most a bounded number of events and then lets flow control hold the
+	// client back. A bad event is reported as REJECTED and does not end the stream; a sequence number
+	// that is not the next one ends it with INVALID_ARGUMENT, after everything before it was
+	// acknowledged. So does a message that cannot be decoded, as its sequence number is not known. A
+	// message over the size limit ends it with RESOURCE_EXHAUSTED at once: what was not acknowledged
+	// by then is left open. After the client closes its side the server acknowledges what is left and
+	// ends with OK.
 	//
-	// A stream may end at any time with UNAVAILABLE (restart, connection age). The client then opens a new
-	// one, starts again at sequence 1 and sends the events that were not acknowledged with the same event_ids.
+	// A stream may end at any time with UNAVAILABLE (restart, connection age). The client then opens
+	// a new one, starts again at sequence 1 and sends the events that were not acknowledged with the
+	// same event_ids.
 	StreamObserve(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[StreamObserveRequest, StreamObserveResponse], error)
 }
 
@@ -111,41 +116,46 @@ type EventService_StreamObserveClient = grpc.BidiStreamingClient[StreamObserveRe
 // All implementations must embed UnimplementedEventServiceServer
 // for forward compatibility.
 //
-// EventService takes in interactions. An acknowledged event is on disk and visible to the next Recommend.
+// EventService takes in interactions. An acknowledged event is on disk and visible to the next
+// Recommend.
 //
-// Outcomes: OK means durable and applied. INVALID_ARGUMENT, RESOURCE_EXHAUSTED, FAILED_PRECONDITION,
-// ALREADY_EXISTS and DATA_LOSS mean certainly not applied. UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and
-// UNKNOWN leave it open: retrying with the same event_id is always safe.
+// Outcomes: OK means durable and applied. INVALID_ARGUMENT, RESOURCE_EXHAUSTED,
+// FAILED_PRECONDITION, ALREADY_EXISTS and DATA_LOSS mean certainly not applied. UNAVAILABLE,
+// DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN leave it open: retrying with the same event_id
+// is always safe.
 //
-// Every error carries a google.rpc.ErrorInfo with domain "gsimc", and INVALID_ARGUMENT a google.rpc.BadRequest
-// that names the fields. A request that cannot be decoded, for a string that is not UTF-8 or for broken protobuf,
-// is INVALID_ARGUMENT as a whole. The exception are errors that the gRPC library makes before the server sees the
-// request; they have a code and a message only: RESOURCE_EXHAUSTED for a message over the size limit,
-// UNIMPLEMENTED for an unknown compression, INTERNAL for a breach of the gRPC protocol, UNAVAILABLE for a lost
-// connection.
+// Every error carries a google.rpc.ErrorInfo with domain "gsimc", and INVALID_ARGUMENT a
+// google.rpc.BadRequest that names the fields. A request that cannot be decoded, for a string that
+// is not UTF-8 or for broken protobuf, is INVALID_ARGUMENT as a whole. The exception are errors
+// that the gRPC library makes before the server sees the request; they have a code and a message
+// only: RESOURCE_EXHAUSTED for a message over the size limit, UNIMPLEMENTED for an unknown
+// compression, INTERNAL for a breach of the gRPC protocol, UNAVAILABLE for a lost connection.
 type EventServiceServer interface {
 	// Observe takes in one event.
 	//
 	// Errors: INVALID_ARGUMENT (a field breaks its rule), ALREADY_EXISTS (the event_id stands in the
-	// history with another content), RESOURCE_EXHAUSTED (the disk is full), DATA_LOSS (the user's stored
-	// history is damaged, and the event was not applied).
+	// history with another content), RESOURCE_EXHAUSTED (the disk is full), DATA_LOSS (the user's
+	// stored history is damaged, and the event was not applied).
 	Observe(context.Context, *ObserveRequest) (*ObserveResponse, error)
-	// BatchObserve takes in up to 1000 events, each with its own result. It is not atomic: a bad event is
-	// REJECTED and the others are applied, in request order. The call itself fails only if the list is
-	// empty or too long, or if the store fails; then any of the events may have been applied.
+	// BatchObserve takes in up to 1000 events, each with its own result. It is not atomic: a bad
+	// event is REJECTED and the others are applied, in request order. The call itself fails only if
+	// the list is empty or too long, or if the store fails; then any of the events may have been
+	// applied.
 	BatchObserve(context.Context, *BatchObserveRequest) (*BatchObserveResponse, error)
 	// StreamObserve is for long-lived ingestion: the client sends events without waiting, the server
 	// acknowledges many with one message.
 	//
-	// The server reads ahead at most a bounded number of events and then lets flow control hold the client
-	// back. A bad event is reported as REJECTED and does not end the stream; a sequence number that is
-	// not the next one ends it with INVALID_ARGUMENT, after everything before it was acknowledged.
-	// So does a message that cannot be decoded, as its sequence number is not known. A message over the size
-	// limit ends it with RESOURCE_EXHAUSTED at once: what was not acknowledged by then is left open.
-	// After the client closes its side the server acknowledges what is left and ends with OK.
+	// The server reads ahead at most a bounded number of events and then lets flow control hold the
+	// client back. A bad event is reported as REJECTED and does not end the stream; a sequence number
+	// that is not the next one ends it with INVALID_ARGUMENT, after everything before it was
+	// acknowledged. So does a message that cannot be decoded, as its sequence number is not known. A
+	// message over the size limit ends it with RESOURCE_EXHAUSTED at once: what was not acknowledged
+	// by then is left open. After the client closes its side the server acknowledges what is left and
+	// ends with OK.
 	//
-	// A stream may end at any time with UNAVAILABLE (restart, connection age). The client then opens a new
-	// one, starts again at sequence 1 and sends the events that were not acknowledged with the same event_ids.
+	// A stream may end at any time with UNAVAILABLE (restart, connection age). The client then opens
+	// a new one, starts again at sequence 1 and sends the events that were not acknowledged with the
+	// same event_ids.
 	StreamObserve(grpc.BidiStreamingServer[StreamObserveRequest, StreamObserveResponse]) error
 	mustEmbedUnimplementedEventServiceServer()
 }

@@ -83,7 +83,7 @@ func (Degradation) EnumDescriptor() ([]byte, []int) {
 // InlineHistory is a history that travels with the request.
 type InlineHistory struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1 to 1000 entries, oldest first. They count in this order, whatever their times.
+	// 1 to 1000 entries, oldest first. They count in this order, even if their times have another.
 	Entries       []*HistoryEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -133,8 +133,8 @@ type HistoryEntry struct {
 	ItemId string `protobuf:"bytes,1,opt,name=item_id,json=itemId,proto3" json:"item_id,omitempty"`
 	// As Event.event_type; empty means "like".
 	EventType string `protobuf:"bytes,2,opt,name=event_type,json=eventType,proto3" json:"event_type,omitempty"`
-	// As Event.event_time. Unset: the time of the entry before; for the first entries, that of the first
-	// entry that has one.
+	// As Event.event_time. Unset: the time of the entry before; for the first entries, that of the
+	// first entry that has one.
 	EventTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=event_time,json=eventTime,proto3" json:"event_time,omitempty"`
 	// As Event.value; unset means 1.
 	Value         *float64 `protobuf:"fixed64,4,opt,name=value,proto3,oneof" json:"value,omitempty"`
@@ -219,13 +219,14 @@ type RecommendRequest struct {
 	// Answer from a state at least this new, or fail with UNAVAILABLE: pass the user_revision of an
 	// Observe that went to another replica. 0: no demand. Must be 0 with an inline history.
 	MinUserRevision uint64 `protobuf:"varint,8,opt,name=min_user_revision,json=minUserRevision,proto3" json:"min_user_revision,omitempty"`
-	// Rank by what might be good for the user too, instead of by the scores alone. Unset: by score.
+	// Let the uncertainty about the user enter the order of the list, instead of the scores alone.
+	// Unset: by score.
 	Exploration *Exploration `protobuf:"bytes,11,opt,name=exploration,proto3" json:"exploration,omitempty"`
-	// Explain each personal result by up to this many items of the history, those that contributed most
-	// to its score: 0 to 50; page_size must then be at most 100. 0: no explanations.
+	// Explain each personal result by up to this many items of the history, those that contributed
+	// most to its score: 0 to 50; page_size must then be at most 100. 0: no explanations.
 	Explain int32 `protobuf:"varint,12,opt,name=explain,proto3" json:"explain,omitempty"`
-	// Send the list as RecommendResponse.packed_items instead of items. It is a quarter shorter, and a client
-	// decodes it in about half the time.
+	// Send the list as RecommendResponse.packed_items instead of items. It is a quarter shorter, and
+	// a client decodes it in about half the time.
 	Packed        bool `protobuf:"varint,15,opt,name=packed,proto3" json:"packed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -353,9 +354,9 @@ func (*RecommendRequest_UserId) isRecommendRequest_Subject() {}
 
 func (*RecommendRequest_History) isRecommendRequest_Subject() {}
 
-// Exploration says how the uncertainty about a user enters the order of the list. It needs a model that
-// knows its uncertainty (learned dynamics with deviation). A list for a user without usable history is
-// then made from what the model expects of any user, and not from the popular items.
+// Exploration says how the uncertainty about a user enters the order of the list. It needs a model
+// that knows its uncertainty (learned dynamics with deviation). A list for a user without usable
+// history is then made from what the model expects of any user, and not from the popular items.
 type Exploration struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The strategy: exactly one must be set.
@@ -445,22 +446,24 @@ func (*Exploration_UpperConfidence_) isExploration_Strategy() {}
 // RecommendResponse is the list and what it was made from.
 type RecommendResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Largest score first, or with exploration largest explored score first; at most page_size. Empty if
-	// RecommendRequest.packed asked for packed_items.
+	// Largest score first, or with exploration largest explored score first; at most page_size. Empty
+	// if RecommendRequest.packed asked for packed_items.
 	Items []*ScoredItem `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// Version (content hash) of the model that computed the whole answer: that of the file and, if the
-	// model was extended by new items, a plus sign and the hash of the extension.
+	// Version (content hash) of the model that computed the whole answer: that of the file and, if
+	// the model was extended by new items, a plus sign and the hash of the extension.
 	ModelVersion string `protobuf:"bytes,4,opt,name=model_version,json=modelVersion,proto3" json:"model_version,omitempty"`
-	// Number of events of the user's history in the answer; 0 for an unknown user and an inline history.
+	// Number of events of the user's history in the answer; 0 for an unknown user and an inline
+	// history.
 	UserRevision uint64 `protobuf:"varint,6,opt,name=user_revision,json=userRevision,proto3" json:"user_revision,omitempty"`
 	// Ids of the inline history and of filter.allow_item_ids that the model does not know, each once.
 	UnknownItemIds []string `protobuf:"bytes,7,rep,name=unknown_item_ids,json=unknownItemIds,proto3" json:"unknown_item_ids,omitempty"`
 	// Why the list is short or not personal; empty when all is normal.
 	Degradations []Degradation `protobuf:"varint,8,rep,packed,name=degradations,proto3,enum=gsimc.v1.Degradation" json:"degradations,omitempty"`
-	// How little is known of the user: 1 is nothing beyond what the model expects of anyone, as before the
-	// first event; events bring it down and time lets it rise again. It is the variance that is left, as
-	// a share of that of a new user. Unset if the model does not know its uncertainty, and if events hardly
-	// change it: where the training data do not tell the tastes of users apart, everyone would have 1.
+	// How little is known of the user: 1 for a new user, of whom the model knows only what it expects
+	// of anyone. Events bring it down and time lets it rise again. It is the variance that is left,
+	// as a share of the variance of a new user. Unset if the model does not know its uncertainty, and
+	// if events hardly change it: where the training data do not tell the tastes of users apart,
+	// everyone would have 1.
 	Uncertainty *float64 `protobuf:"fixed64,9,opt,name=uncertainty,proto3,oneof" json:"uncertainty,omitempty"`
 	// The seed of a Thompson draw; 0 without one.
 	ExplorationSeed uint64 `protobuf:"varint,10,opt,name=exploration_seed,json=explorationSeed,proto3" json:"exploration_seed,omitempty"`
@@ -556,8 +559,8 @@ func (x *RecommendResponse) GetPackedItems() *PackedItems {
 	return nil
 }
 
-// PackedItems says the same as a list of ScoredItem, in arrays: element i of each is about item i. An array of
-// something that is unset for all items is empty.
+// PackedItems says the same as a list of ScoredItem, in arrays: element i of each is about item i.
+// An array is empty if its field is unset for all items.
 type PackedItems struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As ScoredItem.item_id.
@@ -639,13 +642,13 @@ func (x *PackedItems) GetExplanations() []*Explanation {
 	return nil
 }
 
-// Thompson ranks by the scores of one draw from the distribution of the user's taste: the query plus
-// scale standard deviations times normal random numbers, one for each frequency.
+// Thompson ranks by the scores of one draw from the distribution of the user's taste: the query
+// plus scale standard deviations times normal random numbers, one for each frequency.
 type Exploration_Thompson struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Equal seeds give equal draws for an equal state of the user: the same history, model and, if the
-	// model's uncertainty grows with time, second. 0: the server draws a seed; the one that was used is
-	// in RecommendResponse.exploration_seed.
+	// Equal seeds give equal draws for an equal state of the user: the same history, model and, if
+	// the model's uncertainty grows with time, second. 0: the server draws a seed; the one that was
+	// used is in RecommendResponse.exploration_seed.
 	Seed uint64 `protobuf:"varint,1,opt,name=seed,proto3" json:"seed,omitempty"`
 	// 0 to 100; 0 is no exploration. Unset: 1, the model's own uncertainty.
 	Scale         *float64 `protobuf:"fixed64,2,opt,name=scale,proto3,oneof" json:"scale,omitempty"`

@@ -28,15 +28,16 @@ const (
 //
 // RecommenderService answers from the state of a user. No method here changes anything.
 type RecommenderServiceClient interface {
-	// Recommend returns the N items with the largest scores for a user or for an inline history, among
-	// the items that pass the filters. The answer reflects every event of the user that was acknowledged
-	// before the call. Ties go to the item whose id is smaller in bytewise order.
+	// Recommend returns the N items with the largest scores for a user or for an inline history,
+	// among the items that pass the filters. The answer reflects every event of the user that was
+	// acknowledged before the call. Ties go to the item whose id is smaller in bytewise order.
 	//
 	// An unknown user is no error: the popular items are returned, and degradations says so.
 	//
-	// Errors: INVALID_ARGUMENT (a field breaks its rule), FAILED_PRECONDITION with reason NO_UNCERTAINTY
-	// (exploration with a model that does not know its uncertainty), UNAVAILABLE with reason STALE_REVISION (the
-	// store has not reached min_user_revision), DATA_LOSS (the user's stored history is damaged).
+	// Errors: INVALID_ARGUMENT (a field breaks its rule), FAILED_PRECONDITION with reason
+	// NO_UNCERTAINTY (exploration with a model that does not know its uncertainty), UNAVAILABLE with
+	// reason STALE_REVISION (the store has not reached min_user_revision), DATA_LOSS (the user's
+	// stored history is damaged).
 	Recommend(ctx context.Context, in *RecommendRequest, opts ...grpc.CallOption) (*RecommendResponse, error)
 }
 
@@ -64,15 +65,16 @@ func (c *recommenderServiceClient) Recommend(ctx context.Context, in *RecommendR
 //
 // RecommenderService answers from the state of a user. No method here changes anything.
 type RecommenderServiceServer interface {
-	// Recommend returns the N items with the largest scores for a user or for an inline history, among
-	// the items that pass the filters. The answer reflects every event of the user that was acknowledged
-	// before the call. Ties go to the item whose id is smaller in bytewise order.
+	// Recommend returns the N items with the largest scores for a user or for an inline history,
+	// among the items that pass the filters. The answer reflects every event of the user that was
+	// acknowledged before the call. Ties go to the item whose id is smaller in bytewise order.
 	//
 	// An unknown user is no error: the popular items are returned, and degradations says so.
 	//
-	// Errors: INVALID_ARGUMENT (a field breaks its rule), FAILED_PRECONDITION with reason NO_UNCERTAINTY
-	// (exploration with a model that does not know its uncertainty), UNAVAILABLE with reason STALE_REVISION (the
-	// store has not reached min_user_revision), DATA_LOSS (the user's stored history is damaged).
+	// Errors: INVALID_ARGUMENT (a field breaks its rule), FAILED_PRECONDITION with reason
+	// NO_UNCERTAINTY (exploration with a model that does not know its uncertainty), UNAVAILABLE with
+	// reason STALE_REVISION (the store has not reached min_user_revision), DATA_LOSS (the user's
+	// stored history is damaged).
 	Recommend(context.Context, *RecommendRequest) (*RecommendResponse, error)
 	mustEmbedUnimplementedRecommenderServiceServer()
 }

@@ -148,7 +148,7 @@ type SeenPolicy_Mode int32
 const (
 	// The same as MODE_EXCLUDE.
 	SeenPolicy_MODE_UNSPECIFIED SeenPolicy_Mode = 0
-	// Exclude every item of the history, whatever the type and weight of its events.
+	// Exclude every item of the history; type and weight of its events do not matter.
 	SeenPolicy_MODE_EXCLUDE SeenPolicy_Mode = 1
 	// Exclude the items that have an event of one of event_types.
 	SeenPolicy_MODE_EXCLUDE_TYPES SeenPolicy_Mode = 2
@@ -202,14 +202,14 @@ func (SeenPolicy_Mode) EnumDescriptor() ([]byte, []int) {
 // Event is one interaction of a user with an item.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Idempotency key chosen by the client, unique per user: at most 64 bytes of valid UTF-8.
-	// A second event with the same user_id and event_id is acknowledged as DUPLICATE and not applied
+	// Idempotency key chosen by the client, unique per user: at most 64 bytes of valid UTF-8. A
+	// second event with the same user_id and event_id is acknowledged as DUPLICATE and not applied
 	// again, however much later it comes; the same event_id with another item, type, time or value is
-	// ALREADY_EXISTS. A repeated event without event_time matches whatever the time of the first; one
-	// that was first sent without event_time and is repeated with one is ALREADY_EXISTS.
-	// Empty: the server derives the key from (user_id, item_id, event_type, event_time). A retry of
-	// such an event is recognised only if it carries an event_time: without one the server takes the
-	// time at which it received the event, so a retry is then a new event.
+	// ALREADY_EXISTS. A repeated event without event_time matches an event of any time; an event that
+	// was first sent without event_time and is repeated with one is ALREADY_EXISTS. Empty: the server
+	// derives the key from (user_id, item_id, event_type, event_time). A retry of such an event is
+	// recognised only if it carries an event_time: without one the server takes the time at which it
+	// received the event, so a retry is then a new event.
 	EventId string `protobuf:"bytes,1,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"`
 	// Required: 1 to 256 bytes of valid UTF-8. Compared byte by byte.
 	UserId string `protobuf:"bytes,2,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
@@ -220,9 +220,10 @@ type Event struct {
 	// looked up when the state is computed, so a changed configuration takes effect on old events too
 	// after a restart.
 	EventType string `protobuf:"bytes,4,opt,name=event_type,json=eventType,proto3" json:"event_type,omitempty"`
-	// When it happened, from 1970-01-01 to 9999-12-31 and at most 24 hours ahead of the server's clock.
-	// Unset: when the server received it. Events count in the order in which the server received them;
-	// the time matters for forgetting by elapsed time and for SeenPolicy.reappear_after.
+	// When it happened, from 1970-01-01 to 9999-12-31 and at most 24 hours ahead of the server's
+	// clock. Unset: when the server received it. Events count in the order in which the server
+	// received them; the time matters for forgetting by elapsed time and for
+	// SeenPolicy.reappear_after.
 	EventTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=event_time,json=eventTime,proto3" json:"event_time,omitempty"`
 	// Strength, multiplied with the weight of the event type: finite, from -1000 to 1000.
 	// Unset: 1. With a product of 0 the item counts as seen and the user's taste does not change.
@@ -368,8 +369,8 @@ type SeenPolicy struct {
 	// Event types of MODE_EXCLUDE_TYPES: 1 to 50 names; must be empty in the other modes.
 	EventTypes []string `protobuf:"bytes,2,rep,name=event_types,json=eventTypes,proto3" json:"event_types,omitempty"`
 	// A seen item comes back when its newest event that counts is older than this: more than 0.
-	// Unset: it never comes back. Must be unset with MODE_INCLUDE. In an inline history without any times
-	// nothing is old.
+	// Unset: it never comes back. Must be unset with MODE_INCLUDE. In an inline history without any
+	// times nothing is old.
 	ReappearAfter *durationpb.Duration `protobuf:"bytes,3,opt,name=reappear_after,json=reappearAfter,proto3" json:"reappear_after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -431,9 +432,9 @@ type ScoredItem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the item, as it stood in the training data.
 	ItemId string `protobuf:"bytes,1,opt,name=item_id,json=itemId,proto3" json:"item_id,omitempty"`
-	// PERSONALIZED and EXPLORATION: the model's prediction; compare it only within one response.
-	// An explored list is not in the order of this score.
-	// POPULAR: the share of the training users who interacted with the item, from 0 to 1.
+	// PERSONALIZED and EXPLORATION: the model's prediction. Scores compare only within one response.
+	// An explored list is not in the order of this score. POPULAR: the share of the training users
+	// who interacted with the item, from 0 to 1.
 	Score float64 `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
 	// Why the item is on the list.
 	Source ResultSource `protobuf:"varint,3,opt,name=source,proto3,enum=gsimc.v1.ResultSource" json:"source,omitempty"`
@@ -511,9 +512,9 @@ func (x *ScoredItem) GetExplanation() *Explanation {
 	return nil
 }
 
-// Explanation takes a score apart: base, the contributions and remainder add up to ScoredItem.score, to
-// 1e-5 of it. Contributions can be negative. They are exact shares of the score as it is; leaving an
-// event out would also change how much the model trusts the others.
+// Explanation takes a score apart: base, the contributions and remainder add up to
+// ScoredItem.score, to 1e-5 of it. Contributions can be negative. They are exact shares of the
+// score as it is; leaving an event out would also change how much the model trusts the others.
 type Explanation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the item would get without any of the user's events.

@@ -37,9 +37,9 @@ type User struct {
 	FirstEventTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=first_event_time,json=firstEventTime,proto3" json:"first_event_time,omitempty"`
 	// Newest event_time.
 	LastEventTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=last_event_time,json=lastEventTime,proto3" json:"last_event_time,omitempty"`
-	// As RecommendResponse.uncertainty: 1 means that nothing is known, towards 0 much is. With a model
-	// that does not know its uncertainty: the trace of the posterior covariance over that of the prior
-	// (tr P / tr P_0), by the model's constants.
+	// As RecommendResponse.uncertainty: 1 means that nothing is known of the user; it falls towards 0
+	// the more is known. With a model that does not know its uncertainty: the trace of the posterior
+	// covariance over that of the prior (tr P / tr P_0), by the model's constants.
 	Uncertainty   float64 `protobuf:"fixed64,7,opt,name=uncertainty,proto3" json:"uncertainty,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -274,7 +274,7 @@ func (x *DeleteUserRequest) GetAllowMissing() bool {
 // DeleteUserResponse reports the erasure.
 type DeleteUserResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many events were erased; 1 if the history was damaged so that nobody knows.
+	// Number of erased events; 1 if the history was damaged so badly that the number is unknown.
 	DeletedEventCount int64 `protobuf:"varint,1,opt,name=deleted_event_count,json=deletedEventCount,proto3" json:"deleted_event_count,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache

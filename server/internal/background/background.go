@@ -1,5 +1,5 @@
-// Package background holds what the background work of the server shares: it rests, it samples, and
-// it survives panics.
+// Package background holds the shared parts of the server's background work: rest, sampling and
+// recovery from panics.
 package background
 
 import (
@@ -11,8 +11,8 @@ import (
 // an error; what names the work in the log.
 type Guard func(ctx context.Context, what string, work func() error) error
 
-// Rest sleeps for as long as makes worked the share dutyCycle, above 0 and at most 1, of the time
-// that has passed. It returns the error of ctx if that ends.
+// Rest sleeps for worked·(1/dutyCycle − 1), so that the work takes the share dutyCycle, above 0 and
+// at most 1, of the time. It returns the error of ctx if that ends.
 func Rest(ctx context.Context, worked time.Duration, dutyCycle float64) error {
 	select {
 	case <-ctx.Done():

@@ -12,7 +12,7 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// The sample that the drift is measured on.
+// Size of the sample on which the drift is measured.
 const (
 	driftUsers     = 256 // users with the newest events
 	driftHistory   = 20  // newest events of each

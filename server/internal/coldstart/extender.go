@@ -13,7 +13,7 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// Deps are what an [Extender] works with.
+// Deps are the parts of the server that an [Extender] uses.
 type Deps struct {
 	Store   store.Store
 	Models  *models.Holder
@@ -31,8 +31,9 @@ type Extender struct {
 	recent *recentUsers
 	awake  chan struct{}
 
-	// Of the goroutine of Run alone.
-	// root of the model that the next fields are about; not leased, only compared
+	// Used by the goroutine of Run alone.
+
+	// base is the loaded model that the next fields describe. It is not leased, only compared.
 	base     *models.Lease
 	rows     map[string]itemRow // of the items that were folded in, by id
 	searched bool               // the store has been searched for items that are new to base
@@ -164,14 +165,13 @@ func (x *Extender) extend(ctx context.Context) error {
 	return x.search(ctx, l)
 }
 
-// begin starts anew with another model. The new items of the one before that are new to this one as
-// well stay.
+// begin starts anew with another model. Items that are new to both models stay.
 func (x *Extender) begin(ctx context.Context, l *models.Lease) {
 	base := l.Base()
 	x.base, x.rows, x.searched, x.warned = l.Root(), map[string]itemRow{}, false, false
 	x.Metrics.items.Set(0)
 	x.items.keep(func(item string) bool { _, known := base.ItemIndex(item); return !known })
-	x.recent.renew() // the drift is another one
+	x.recent.renew() // the drift from another training must be measured
 	_, err := base.NewEvidence(0)
 	if x.fixed = err != nil; x.fixed {
 		x.failed(ctx, "the model stays without new items", err)

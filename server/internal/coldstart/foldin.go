@@ -19,7 +19,8 @@ const (
 	maxReads   = 20_000 // histories that are read; items beyond it wait for the next time
 	maxHistory = 1_000  // newest different items of a history that count
 	maxUpscale = 4      // largest number of training users that a user of the store stands for
-	// relative change in the number of an item's users below which its row stays as it is
+	// settledChange is the relative change in the number of an item's users below which its row
+	// stays as it is.
 	settledChange = 0.05
 )
 
@@ -41,8 +42,8 @@ func (x *Extender) update(ctx context.Context, l *models.Lease) (more bool, err 
 }
 
 // choose returns the items to fold in, those without a row first. changed reports whether anything
-// has changed at all, more whether further items have no row. Rows of items that have too few users
-// now are let go.
+// has changed at all, more whether further items have no row. Rows of items that now have too few
+// users are dropped.
 func (x *Extender) choose(base *model.Model, now census) (batch []string, changed, more bool) {
 	for id := range x.rows {
 		if now.counts[id] < model.MinNewUsers {
@@ -97,7 +98,7 @@ func (x *Extender) foldIn(
 	scale := min(float64(base.NumTrainUsers())/float64(max(now.users, 1)), maxUpscale)
 	for i, id := range batch {
 		for _, user := range samples[i] {
-			// erased meanwhile, or the event is beyond what counts of the history
+			// the user was erased meanwhile, or the event is older than the newest maxHistory items
 			if !have[i][user] {
 				x.items.drop(user, id)
 			}

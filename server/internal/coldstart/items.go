@@ -56,7 +56,7 @@ func (n *items) note(user, item string) {
 	c.add(user)
 }
 
-// keep lets go of the items that are not wanted.
+// keep drops the items that are not wanted.
 func (n *items) keep(wanted func(item string) bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -116,8 +116,8 @@ func (n *items) remove(item string, c *coldItem, user string) {
 
 // trim makes room when the bound is reached: items with too few users for a row go, and beyond
 // keptItems the items with the fewest users. They come back with their next events and are then
-// counted anew. So a later item takes the place of one that has fewer users by the time that the
-// room is used up again.
+// counted anew. So a later item replaces an item that has fewer users when the room is used up
+// again.
 func (n *items) trim() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -18,10 +18,10 @@ import (
 var ErrClosed = errors.New("server: the model has been given back")
 
 // A RefusedError is a model file that could not be loaded; the old model goes on serving. Its text
-// is for the operator who asked for the reload.
+// is for the operator.
 type RefusedError struct{ Err error }
 
-// Error says what is wrong with the file, and what serves.
+// Error names the problem with the file and the model that serves.
 func (e *RefusedError) Error() string {
 	return "model refused, the old one goes on serving: " + e.Err.Error()
 }
@@ -70,7 +70,8 @@ func (l *Lease) Release() {
 		l.of.Release()
 		return
 	}
-	// Closing unmaps a file that was only read: there is nothing to lose, and nobody left to tell.
+	// Closing unmaps a file that was only read: an error loses nothing, and there is no caller to
+	// return it to.
 	_ = l.Model.Close()
 }
 

@@ -3,8 +3,8 @@
 // seen, as Recommend would have listed them.
 //
 // An event counts if its weight is above 0 and its item is new to the user; the list has no
-// repeats. A user whose history is no use to a model, above all before a first event, is ranked by
-// popularity, as Recommend does. An item that a model does not know comes after all that it knows.
+// repeats. For a user without usable history, above all before a first event, the list is that of
+// popular items, as in Recommend. An item that a model does not know comes after all that it knows.
 // So every model is measured on the same events.
 //
 // The state before an event is a replay of the history up to that event, not a copy of the cached
@@ -26,7 +26,7 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// Deps are what a [Meter] works with.
+// Deps are the parts of the server that a [Meter] uses.
 type Deps struct {
 	Store     store.Store
 	Models    *models.Holder
@@ -45,7 +45,7 @@ type Meter struct {
 	shadow *model.Model // nil: none
 
 	evaluators []*evaluator // of the serving model and of the shadow
-	// of the serving model's file; all recalls are of the events since it was loaded
+	// version of the serving model's file; the recalls count the events since it was loaded
 	version string
 }
 

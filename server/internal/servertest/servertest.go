@@ -1,5 +1,5 @@
-// Package servertest holds what the tests of the server and of its parts share: small models, a
-// store with replaceable parts, a buffer for logs.
+// Package servertest helps to test the server and its parts: it has small models, a store with
+// replaceable parts and a buffer for logs.
 package servertest
 
 import (
@@ -91,7 +91,7 @@ func BuildModel(
 	})
 }
 
-// build trains a model on users whose items choose chooses, each item once.
+// build trains a model on users whose items are chosen by choose, each item once.
 func build(
 	t testing.TB, seed uint64, id func(int) string, edit func(*model.Spec),
 	choose func(rng *rand.Rand, user int) []int,

@@ -19,7 +19,7 @@ import (
 // ErrHistoryGap is a history whose revisions do not follow each other. It is a [store.ErrCorrupt].
 var ErrHistoryGap = fmt.Errorf("server: history has a gap: %w", store.ErrCorrupt)
 
-// Deps are what a [Cache] works with.
+// Deps are the parts of the server that a [Cache] uses.
 type Deps struct {
 	Store   store.Store
 	Updater *Updater
@@ -73,9 +73,9 @@ func (c *Cache) Len() int { return c.cache.EstimatedSize() }
 // Bytes returns the memory of the cached states.
 func (c *Cache) Bytes() uint64 { return c.cache.WeightedSize() }
 
-// View calls fn with the user's state under m, which reflects every event acknowledged before the
-// call, or with nil for a user without history. fn must not keep the state, and must start afresh
-// when it is called again. fn runs with the user's state locked.
+// View calls fn with the user's state under m, or with nil for a user without history. The state
+// reflects every event acknowledged before the call. fn must not keep the state, and must start
+// afresh when it is called again. fn runs with the user's state locked.
 func (c *Cache) View(ctx context.Context, m *model.Model, user string, fn func(*User)) error {
 	if t := c.Ticket(user); t.ok() {
 		err := c.viewCached(ctx, m, t, user, fn)

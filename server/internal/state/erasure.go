@@ -6,8 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// stripe guards the entries of many users against erasures. Its upper bits count the erasures that
-// have begun, which is the epoch, and its lower bits those under way, so that one load tells both.
+// stripe guards the entries of many users against erasures. Its upper bits are the epoch, the
+// number of erasures that have begun. Its lower bits count the erasures under way. So one load
+// tells both.
 type stripe struct{ erasures atomic.Uint64 }
 
 const oneErasure = 1 << 16 // of the epoch
@@ -36,8 +37,8 @@ func (t Ticket) valid() bool { return t.ok() && t.stripe.erasures.Load() == t.er
 
 // Erase removes the user's history from the store, and its state from the cache. It returns the
 // number of events there were. An erasure that has begun runs to its end even if the caller no
-// longer waits: one that takes place after the stripe counted its end could leave a state of the
-// former life in the cache.
+// longer waits. If it took place after the stripe counted its end, a state of the former life could
+// stay in the cache.
 func (c *Cache) Erase(ctx context.Context, user string) (uint64, error) {
 	p := c.stripe(user)
 	p.erasures.Add(oneErasure + 1)

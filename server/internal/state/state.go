@@ -10,9 +10,9 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// A User is the fold of the first Revision events of one history by one model: the Kalman state,
-// and what the API tells about a history. Fields are read-only outside this package, except Tail. A
-// User is not safe for concurrent use.
+// A User is the fold of the first Revision events of one history by one model. It holds the Kalman
+// state and the facts about a history that the API reports. Fields are read-only outside this
+// package, except Tail. A User is not safe for concurrent use.
 type User struct {
 	Revision uint64 // events folded, including those without weight and those on unknown items
 	Kalman   *kalman.State
@@ -25,7 +25,7 @@ type User struct {
 	model  string // version of the model that folded, extension included
 	base   string // version of that model without extension
 	beyond bool   // there are events on items that the base does not know
-	broken bool   // a fold panicked half-way: the state is worth nothing
+	broken bool   // a fold panicked half-way: the state is invalid
 }
 
 // New returns the state of an empty history under m, which records its events in t unless that is
@@ -61,8 +61,8 @@ func (u *User) adopt(m *model.Model) bool {
 	return true
 }
 
-// stateOverhead is a generous guess at what a cached state costs in addition to its slices: the
-// structs, the entry of the hash table, the bookkeeping of the cache.
+// stateOverhead is a generous guess at the memory of a cached state beside its slices: the structs,
+// the entry of the hash table, the bookkeeping of the cache.
 const stateOverhead = 512
 
 // size returns the memory of u in bytes.

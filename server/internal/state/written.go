@@ -28,9 +28,9 @@ const (
 
 // Fold folds durable events into the cached states of their users, in order.
 //
-// An entry that is not exactly one event behind is left to the next read. Where there is none, one
-// is made only for a first event, which needs no replay. So writing costs O(k) for states of rank
-// k, whatever the length of the history.
+// An entry that is not exactly one event behind is left to the next read. An entry is made only for
+// a first event, which needs no replay. So writing costs O(k) for states of rank k, whatever the
+// length of the history.
 func (c *Cache) Fold(m *model.Model, events []Written) {
 	for i := range prefetch.Ahead(len(events),
 		prefetch.Stage{Distance: findAhead, Begin: func(i int) { c.find(&events[i]) }},
@@ -41,7 +41,7 @@ func (c *Cache) Fold(m *model.Model, events []Written) {
 	}
 }
 
-// find looks the entry of the user up, which need not be there, and begins to load it.
+// find looks up the entry of the user, if there is one, and begins to load it.
 func (c *Cache) find(w *Written) {
 	w.entry, _ = c.cache.GetIfPresent(w.Record.User)
 	prefetch.Value(w.entry)
