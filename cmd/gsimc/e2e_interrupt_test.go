@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -55,5 +57,57 @@ func TestDemoInterrupted(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("left behind: %v (%v)", entries, err)
+	}
+}
+
+// An interrupted training or evaluation tells in one line that nothing was kept, and leaves no part
+// of a file behind. The events come through a pipe: once they are read, the command is at work.
+func TestLearningInterrupted(t *testing.T) {
+	events := filepath.Join(t.TempDir(), "events.csv")
+	mustRun(t, "generate", "--users", "20000", "--items", "4000", "--events", "1000000",
+		"--out", events)
+	for command, kept := range map[string]string{
+		"train":    "gsimc: interrupted: nothing was written",
+		"evaluate": "gsimc: interrupted: nothing is kept",
+	} {
+		t.Run(command, func(t *testing.T) {
+			dir := t.TempDir()
+			args := []string{command, "--data", "-", "--rank", "1000"}
+			if command == "train" {
+				args = append(args, "--out", filepath.Join(dir, "m.gsimc"))
+			}
+			data, err := os.Open(events)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer data.Close()
+			var stderr bytes.Buffer
+			cmd := exec.Command(binary(t), args...)
+			cmd.Stderr = &stderr
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.Copy(in, data); err != nil {
+				t.Fatal(err)
+			}
+			in.Close()
+			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); code != cli.ExitInterrupted {
+				t.Errorf("exit code %d, want %d", code, cli.ExitInterrupted)
+			}
+			if strings.Count(stderr.String(), kept) != 1 {
+				t.Errorf("stderr %q, want one line with %q", stderr.String(), kept)
+			}
+			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v (%v)", left, err)
+			}
+		})
 	}
 }

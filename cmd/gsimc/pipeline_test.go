@@ -53,7 +53,7 @@ func TestTrainShow(t *testing.T) {
 		"--degree-rescale", "0.5"}
 	out, verbose := mustRun(t, args...), mustRun(t, append(args, "--verbose")...)
 	for _, want := range []string{"270 training, 30 validation", "peak memory", "quality",
-		"HR@10 0.", "30 validation users (popularity: 0.",
+		"HR@10 0.", "30 validation users", "of popularity  HR@10 0.",
 		"next: gsimc serve --model " + path} {
 		if !strings.Contains(out, want) {
 			t.Errorf("train does not print %q:\n%s", want, out)

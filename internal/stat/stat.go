@@ -17,8 +17,9 @@ func Mean(x []float64) (mean, stderr float64) {
 	return sum / n, StdErr(sum/n, squares/n, n)
 }
 
-// StdErr returns the standard error of the mean of n independent values, from their mean and the mean
-// of their squares: the standard deviation of the sample over √n. It is 0 for fewer than two values.
+// StdErr returns the standard error of the mean of n independent values, from their mean and the
+// mean of their squares: the standard deviation of the sample over √n. It is 0 for fewer than two
+// values.
 func StdErr(mean, meanSquare, n float64) float64 {
 	if n < 2 {
 		return 0

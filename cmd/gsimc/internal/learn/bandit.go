@@ -52,8 +52,8 @@ func (c *Evaluate) bandit(a *cli.App, p progress.Progress, part *dataset.Partiti
 			"policies": results,
 		})
 	}
-	a.Printf(
-		"%d new users, %d lists of %d items each; what a user took according to the data is a hit\n\n",
+	a.Printf("%d new users, %d lists of %d items each\n"+
+		"a shown item that the user took according to the data is a hit\n\n",
 		results[0].Users, b.Impressions/b.List, b.List)
 	printPolicies(a.Stdout, results, b.Hits)
 	return nil

@@ -66,9 +66,8 @@ func chosenText(r *evaluate.Result) string {
 // calibrationText says in words how the reported uncertainty compares with the errors on the test
 // users.
 func calibrationText(c *evaluate.Calibration) string {
-	return fmt.Sprintf(
-		"its errors are %.2f times as large as it expects event by event, %.2f times for whole users (squared; 1 is right)",
-		c.Overall, c.Query)
+	return fmt.Sprintf("squared errors over the expected ones: %.2f event by event,\n"+
+		"  %.2f for whole users (1: the reported uncertainty is right)", c.Overall, c.Query)
 }
 
 // printNewItems prints the results of the protocol new-items for one method.
@@ -94,17 +93,22 @@ func printNewItems(w io.Writer, results []evaluate.NewItemsResult) {
 		}
 	}
 	cli.PrintTable(w, rows, 2, 3, 4, 5, 6, 7, 8)
+	fmt.Fprint(w, `
+targets: the ranked items; "new" were hidden from the training, "known" were not
+trained on all: hides nothing; "and extended": the model trained without the new
+items, after it was shown them
+`)
 	if share, ok := evaluate.ReachedHR(results, 50); ok {
-		fmt.Fprintf(w,
-			"\nOn new targets the extension reaches %.0f %% of the HR@50 of the model trained on all.\n", 100*share)
+		fmt.Fprintf(w, "on new targets the extended model has %.0f %% of the HR@50 of the model "+
+			"trained on all\n", 100*share)
 	}
 }
 
-// printPolicies prints the results of the protocol bandit, whose success is a number of hits.
+// printPolicies prints the results of the protocol bandit. A user with the given number of hits is
+// a success.
 func printPolicies(w io.Writer, results []evaluate.BanditResult, hits int) {
 	rows := [][]string{
-		{"policy", "beta", "hits", "±", "more", "±", fmt.Sprintf("to %d hits", hits), "±", "saved",
-			"±", "reached"},
+		{"policy", "beta", "hits", "±", "gained", "±", "items", "±", "saved", "±", "reached"},
 	}
 	for _, r := range results {
 		row := []string{r.Kind, fmt.Sprint(r.Beta)}
@@ -114,4 +118,10 @@ func printPolicies(w io.Writer, results []evaluate.BanditResult, hits int) {
 		rows = append(rows, append(row, fmt.Sprintf("%.1f%%", 100*r.Reached.Mean)))
 	}
 	cli.PrintTable(w, rows, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+	fmt.Fprintf(w, `
+beta: strength of the exploration, in standard deviations of a score
+hits: mean number of hits of a user; gained: hits beyond those of the first row
+items: shown until hit number %d; saved: fewer items than in the first row
+reached: share of the users with %d hits; ± is the standard error
+`, hits, hits)
 }

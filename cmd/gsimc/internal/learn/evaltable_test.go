@@ -25,7 +25,8 @@ func TestPrintResults(t *testing.T) {
 	for _, want := range []string{
 		"HR@10", "  *  gs-imc-best                0.5000  0.0000   0.7500",
 		"gs-imc-best: filter tikhonov, chosen on the validation users",
-		"ease: lambda 50, chosen", "dynamics: its errors are 1.01 times",
+		"ease: lambda 50, chosen",
+		"dynamics: squared errors over the expected ones: 1.01 event by event",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, &b)

@@ -27,38 +27,51 @@ type Evaluate struct {
 	Protocol    string  `group:"Protocol:" default:"last-item" enum:"last-item,new-items,bandit" help:"last-item: rank the last item of each test user. new-items: train without some items, show these to the model afterwards, and rank those targets that are such items. bandit: show lists to new users, with and without exploration."`
 	NewShare    float64 `group:"Protocol:" default:"0.2" help:"new-items: share of the items with ${min_hidden_users} training users or more that are left out; above 0, below 1."`
 	ShownShare  float64 `group:"Protocol:" default:"0.5" help:"new-items: share of the training users whose events show the new items to the model; above 0, at most 1."`
-	BanditUsers int     `group:"Protocol:" default:"500" help:"bandit: test users that are simulated at most, 0: all."`
+	BanditUsers int     `group:"Protocol:" default:"500" help:"bandit: largest number of test users to simulate; 0: all."`
 
 	MrfcfA float64 `group:"Methods:" name:"mrfcf-a" default:"2" help:"Constant a of mrfcf; above 1."`
 	modelFlags
 
-	Verbose bool `group:"Output:" short:"v" help:"Print the graphs and the figures of the eigensolver as well."`
+	Verbose bool `group:"Output:" short:"v" help:"Also print the graphs and the figures of the eigensolver."`
 
 	JSON bool `group:"Output:" name:"json" help:"Print one JSON object."`
 }
 
 // Help is the manual under the flags.
 func (Evaluate) Help() string {
-	return `The last item of each test user is ranked among all items that are not in the user's history. HR@N is the share of ` +
-		`users whose item has a rank of at most N, NDCG@N the mean of 1/log2(rank+1) for those ranks; ± is the standard error. ` +
-		`bgs-imc starts from all but the last history item and takes that as one update; bgs-online folds every item from nothing, as ` +
-		`the server does. dynamics is the recommended model, likewise folded; its graph and constants have defaults of their own (see ` +
-		`train), and flags that are given count for all methods. All filters are ` + strings.Join(
-		spectral.FilterNames, ", ") + `. ease is EASE^R, and ease-forgetting the same ` +
-		`where an event counts less the older it is; both choose their constants on the validation users and need a matrix of all pairs ` +
-		`of items, at most 4 GiB.
+	return `Ranks the last item of each test user among all items that are not in the user's ` +
+		`history. HR@N is the share of the users with a rank of at most N. NDCG@N is the mean of ` +
+		`1/log2(rank+1) over these users, with 0 for the others. ± is the standard error.
 
-With --protocol new-items the methods are models, dynamics by default. Each is trained on all items, and without some; the latter ` +
-		`is then extended by these items, as the server does with items that events name and the model does not know.
+popularity ranks items by the number of their users. dynamics is the model that train learns by ` +
+		`default; its graph and constants have defaults of their own (see train), and given ` +
+		`flags ` +
+		`count for all methods. gs-imc filters the whole history on the item graph. bgs-imc ` +
+		`begins ` +
+		`with all but the last item of the history and takes that item as one update. bgs-online ` +
+		`takes one item after the other, as the server does; so does dynamics. mrfcf is a Markov ` +
+		`random field of the items. ease is EASE^R, a regression of each item on all others, and ` +
+		`in ease-forgetting older events count less. Both choose their constants on the ` +
+		`validation users and need a matrix of all pairs of items, at most 4 GiB. ` +
+		`The filters are ` + strings.Join(spectral.FilterNames, ", ") + `.
 
-With --protocol bandit every test user begins without history and is shown 20 lists of 10 items. The items that the user took are hits ` +
-		`and become events, the others tell nothing. The lists are the best items by learned dynamics (popular ones until the first hit), or ` +
-		`explore by β standard deviations: thompson draws the taste, ucb takes the upper bounds of the scores.
+--protocol new-items takes methods with a model, by default dynamics. One model is ` +
+		`trained on all ` +
+		`items, another without some of them. The latter is then extended by these items, as the ` +
+		`server does with items that its model does not know.
+
+--protocol bandit begins every test user without history and shows 20 lists of 10 items. A shown ` +
+		`item that the user took is a hit and becomes an event; other items tell nothing. The ` +
+		`policy greedy shows the best items by learned dynamics, and popular ones until the ` +
+		`first ` +
+		`hit. The others explore, by beta standard deviations: thompson draws the user's ` +
+		`taste at ` +
+		`random, ucb ranks items by the upper bounds of their scores.
 
   gsimc evaluate --data events.csv.gz --rank 200 --methods "popularity,gs-imc,dynamics,mrfcf"
   gsimc evaluate --data events.csv.gz --protocol new-items --new-share 0.2 --shown-share 0.5
   gsimc evaluate --data events.csv.gz --protocol bandit
-  gsimc evaluate --data events.csv.gz --rank 200 --degree-exponent 0.7 --degree-rescale 0.5 --alpha 0.87 --methods "bgs-online power" --json`
+  gsimc evaluate --data events.csv.gz --alpha 0.87 --methods "bgs-online power" --json`
 }
 
 // Check checks the flags together.

@@ -28,7 +28,7 @@ type dataFlags struct {
 
 	cli.FormFlags `group:"Events:"`
 
-	MinUserEvents *int  `group:"Events:" help:"Leave out users with fewer items, again and again until none is left; 0 keeps all. Default: ${rare_events} for users and items of a large catalogue without --split, most of whose events are left; else 0."`
+	MinUserEvents *int  `group:"Events:" help:"Leave out users with fewer items, repeated until none is left; 0 keeps all. Default: 0; ${rare_events} for users and items if the catalogue is large, --split is not given, and most events stay."`
 	MinItemEvents *int  `group:"Events:" help:"Leave out items with fewer users, likewise."`
 	MaxBadRows    int64 `group:"Events:" default:"0" help:"Bad rows to skip and count before giving up."`
 
@@ -159,11 +159,11 @@ func partition(
 type graphFlags struct {
 	Graph          string   `group:"Item graph:" default:"hypergraph" enum:"${graphs}" help:"Item graph: ${graphs}."`
 	DegreeExponent *float64 `group:"Item graph:" help:"Degree exponent s of the hypergraph, 0 to 2. Default: ${learned_s} with learned dynamics, 1 without, as in the paper."`
-	Window         *int     `group:"Item graph:" help:"Cut every history into windows of so many events, each overlapping the next by half, and link the items of a window: 2 to 10000. 0: link all items of a user. Default: ${learned_window} with learned dynamics, 0 without, as in the paper."`
+	Window         *int     `group:"Item graph:" help:"Length of the windows, in events, that every history is cut into: 2 to 10000. Windows overlap by half, and the items of a window are linked. 0: all items of a user are linked. Default: ${learned_window} with learned dynamics, 0 without, as in the paper."`
 
 	Rank        *int    `group:"Spectrum:" help:"Eigenvectors to keep, k; at most the number of items. Default with learned dynamics: a quarter of the items, but 256 to 1024; without: ${paper_rank}; or all of a small catalogue."`
 	Solver      string  `group:"Spectrum:" default:"auto" enum:"${solvers}" help:"Eigensolver: ${solvers}. auto is exact; nystrom samples items, for very large catalogues."`
-	Tolerance   float64 `group:"Spectrum:" default:"1e-5" help:"Largest residual |K u - kappa u| / kappa_1 that is accepted of an exact solver."`
+	Tolerance   float64 `group:"Spectrum:" default:"1e-5" help:"Largest accepted error of an eigenvector (its residual over the largest eigenvalue), for exact solvers."`
 	Landmarks   int     `group:"Spectrum:" default:"0" help:"Items that nystrom samples. 0: the larger of 2000 and twice the rank."`
 	NystromForm string  `group:"Spectrum:" default:"orthonormal" enum:"${forms}" help:"Form of nystrom: ${forms}."`
 	Seed        uint64  `group:"Spectrum:" default:"1" help:"Seed of everything that is drawn: splits, samples, start vectors."`
@@ -190,8 +190,8 @@ func (f *graphFlags) config(spec model.Spec) train.Config {
 
 // filterFlags are the constants of the graph filters.
 type filterFlags struct {
-	Phi   float64 `group:"Filter:" default:"10" help:"Weight of the data against the penalty, phi; above 0."`
-	Gamma float64 `group:"Filter:" default:"1" help:"Slope of tikhonov and diffusion, gamma; 0 or more."`
+	Phi   float64 `group:"Filter:" default:"10" help:"Weight of the data against the penalty; above 0."`
+	Gamma float64 `group:"Filter:" default:"1" help:"Slope of tikhonov and diffusion; 0 or more."`
 	A     float64 `group:"Filter:" name:"a" default:"4" help:"Constant a of random-walk; 2 or more."`
 	Power float64 `group:"Filter:" default:"0.5" help:"Exponent of the power filter; above 0."`
 
@@ -213,7 +213,7 @@ func (f *filterFlags) check() error {
 
 // kalmanFlags are the constants of the online state.
 type kalmanFlags struct {
-	Alpha    float64       `group:"Online state:" default:"1" help:"Forgetting per event, alpha: above 0, at most 1. 1: none."`
+	Alpha    float64       `group:"Online state:" default:"1" help:"Share of its weight that an event keeps at each later event: above 0, at most 1. 1: no forgetting."`
 	HalfLife time.Duration `group:"Online state:" default:"0s" help:"Time after which an event counts half, such as 720h. 0s: no forgetting by time."`
 	SigmaEta float64       `group:"Online state:" default:"1e-4" help:"Variance of the process noise, 1e-12 to 1e12."`
 	SigmaNu  float64       `group:"Online state:" default:"1e-4" help:"Variance of the measurement noise, 1e-12 to 1e12."`
@@ -233,10 +233,10 @@ func (f *kalmanFlags) check() error {
 
 // dynamicsFlags are the constants of learned dynamics.
 type dynamicsFlags struct {
-	Bands       string  `group:"Learned dynamics:" default:"${learned_bands}" help:"Memories of the past: how much of each an event leaves, 0 to 1, and after @ its half-life if it fades by time too, such as 0,0.87@720h."`
-	Ridge       float64 `group:"Learned dynamics:" default:"${learned_ridge}" help:"Weight of the penalty of the regression, in units of the mean variance of its features; above 0."`
+	Bands       string  `group:"Learned dynamics:" default:"${learned_bands}" help:"Memories of the past, such as 0,0.87@720h: the share of each that an event leaves, 0 to 1, and after @ its half-life if it also fades by time."`
+	Ridge       float64 `group:"Learned dynamics:" default:"${learned_ridge}" help:"Penalty of the regression that learns the dynamics, in units of the mean variance of its features; above 0. A larger one fits the data less closely."`
 	Positions   int64   `group:"Learned dynamics:" default:"${learned_positions}" help:"Last positions of each training user that are learned from; 0: all."`
-	NoDeviation bool    `group:"Learned dynamics:" help:"Track no deviation of each user from what is expected of all: no uncertainty either."`
+	NoDeviation bool    `group:"Learned dynamics:" help:"Do not track how each user deviates from the average. Scores then have no uncertainty."`
 }
 
 func (f *dynamicsFlags) check() error {
@@ -264,7 +264,7 @@ func (f *dynamicsFlags) spec() model.DynamicsSpec {
 type modelFlags struct {
 	filterFlags
 	kalmanFlags
-	Covariance string `group:"Online state:" default:"diagonal" enum:"diagonal,full" help:"Prior covariance P_0: diagonal, or full (the basis is then rotated once, and the file holds a second matrix)."`
+	Covariance string `group:"Online state:" default:"diagonal" enum:"diagonal,full" help:"Covariance of the tastes of new users: diagonal, or full (the file then holds a second matrix)."`
 	dynamicsFlags
 }
 

@@ -24,9 +24,10 @@ type Generate struct {
 
 // Help is the manual under the flags.
 func (Generate) Help() string {
-	return `Popularity follows a power law, users mix a few communities of items by a taste that drifts, and items have likely ` +
-		`successors, so that both personalisation and order matter. The file depends on the flags alone. Memory does not grow with ` +
-		`users or events.
+	return `Popularity follows a power law. Users mix a few communities of items by a taste that ` +
+		`drifts, and items have likely successors, so that both personalisation and order ` +
+		`matter. ` +
+		`The file depends on the flags alone. Memory does not grow with users or events.
 
   gsimc generate --users 3000 --items 1000 --events 120000 --seed 1 --out events.csv.gz`
 }
@@ -41,7 +42,7 @@ func (c *Generate) Check() error {
 	switch name := strings.ToLower(c.Out); {
 	case strings.HasSuffix(name, ".parquet"), strings.HasSuffix(name, ".jsonl"):
 		err = errors.Join(err, cli.Flagf("--out",
-			"%s: what is written is CSV: let the name end in .csv, .csv.gz or .csv.zst", c.Out))
+			"%s: the file is CSV, so its name must end in .csv, .csv.gz or .csv.zst", c.Out))
 	}
 	return err
 }

@@ -18,8 +18,8 @@ import (
 // likeFlags train after the model of another file.
 type likeFlags struct {
 	Like      string `group:"Retraining:" placeholder:"FILE" help:"Train with the constants of this model instead of those of the flags: graph, rank, dynamics or filter, noise, and the filters of rare users and items."`
-	Compare   string `group:"Retraining:" placeholder:"FILE" help:"Compare with this model: hold the last events of up to 2000 recently active users out of the training, events that this model was not trained on, and print the recall@50 of both models on those whose items both know."`
-	Estimator string `group:"Retraining:" default:"bgs-imc" enum:"bgs-imc,gs-imc" help:"What the scores of --compare are read from, as for serve."`
+	Compare   string `group:"Retraining:" placeholder:"FILE" help:"Compare with this model: keep the last events of up to 2000 recently active users from the training, and print for both models the share of these events whose item is among the first 50 (recall@50). Only items that both models know count."`
+	Estimator string `group:"Retraining:" default:"bgs-imc" enum:"bgs-imc,gs-imc" help:"Source of the scores of --compare, as for serve."`
 	JSON      bool   `group:"Retraining:" name:"json" help:"Print the summary as JSON."`
 }
 
@@ -57,7 +57,8 @@ func (c *Train) withoutEffect(flag *kong.Flag) string {
 	case learned && (group == "Filter:" || group == "Online state:"):
 		return "on learned dynamics: leave it out, or choose a --filter"
 	case !learned && group == "Learned dynamics:":
-		return "without learned dynamics: leave it out, or leave out --filter, --preset paper and --dynamics none"
+		return "without learned dynamics: leave it out, or leave out --filter, " +
+			"--preset paper and --dynamics none"
 	}
 	return ""
 }
@@ -106,13 +107,16 @@ func (c *Train) holdOut(events *dataset.Interactions) (*train.HeldOut, *model.Mo
 	return held, old, nil
 }
 
-// comparisonRow is the comparison in a summary.
-func comparisonRow(old string, c *train.Comparison) []string {
+// comparisonRows returns the comparison as rows of the summary.
+func comparisonRows(old string, c *train.Comparison) [][]string {
 	on := fmt.Sprintf("%d recent events", c.Users)
 	if c.LeftOut > 0 {
-		on += fmt.Sprintf(" on items that both models know (%d are on others)", c.LeftOut)
+		on += fmt.Sprintf(" (%d more on items new to a model)", c.LeftOut)
 	}
-	return []string{fmt.Sprintf("recall@%d", c.N),
-		fmt.Sprintf("%.4f ± %.4f on %s; %s has %.4f ± %.4f; difference %+.4f ± %.4f",
-			c.New, c.NewErr, on, old, c.Old, c.OldErr, c.Difference, c.DifferenceErr)}
+	figure := func(x, stderr float64) string { return fmt.Sprintf("%.4f ± %.4f", x, stderr) }
+	return [][]string{
+		{fmt.Sprintf("recall@%d", c.N), figure(c.New, c.NewErr) + " on " + on},
+		{"  of the other", figure(c.Old, c.OldErr) + ", " + old},
+		{"  difference", fmt.Sprintf("%+.4f ± %.4f", c.Difference, c.DifferenceErr)},
+	}
 }

@@ -19,9 +19,10 @@ type ModelDrift struct {
 
 // Help is the manual under the flags.
 func (ModelDrift) Help() string {
-	return `Give it events that came after the training. The energy of these users' graph signals that lies within the model's basis is ` +
-		`compared with that of the validation users of the training. It falls as new items come up, and as other items go together. ` +
-		`Users whom the model was trained on give more than 1.
+	return `Give it events that came after the training. The model explains a share of these ` +
+		`users' histories by the items that go together; the share is compared with that of the ` +
+		`validation users of the training. It falls as new items come up, and as other items ` +
+		`go together. The ratio of the training users themselves is above 1.
 
   gsimc model drift --model model.gsimc --data last-week.csv.gz`
 }
@@ -82,7 +83,7 @@ func driftRows(m *model.Model, events *dataset.Interactions) [][]string {
 		{"events", fmt.Sprintf("%d of %d users", events.Len(), events.NumUsers())},
 		{"known items", portion(known, events.NumItems())},
 		{"events on them", portion(knownEvents, events.Len())},
-		{"energy in the basis", strconv.FormatFloat(e.Inside(), 'f', 4, 64)},
+		{"explained share", strconv.FormatFloat(e.Inside(), 'f', 4, 64)},
 		{"  at the training", strconv.FormatFloat(m.InsideAtTraining(), 'f', 4, 64)},
 		{"  ratio", strconv.FormatFloat(ratio, 'f', 3, 64)},
 		{"drift", driftAdvice[verdict]},

@@ -53,18 +53,21 @@ func measureQuality(
 	}, nil
 }
 
-// row returns the quality as a row of the summary.
-func (q *quality) row(validationUsers int) []string {
+// rows returns the quality as rows of the summary.
+func (q *quality) rows(validationUsers int) [][]string {
 	if q == nil {
-		return []string{
-			"quality",
-			fmt.Sprintf("not measured: %d validation users with two items or more, want %d",
-				validationUsers, fewestMeasured),
+		return [][]string{
+			{"quality", fmt.Sprintf("not measured: %d validation users with two items",
+				validationUsers)},
+			{"", fmt.Sprintf("or more, want at least %d", fewestMeasured)},
 		}
 	}
-	return []string{"quality",
-		fmt.Sprintf("HR@10 %.4f, NDCG@10 %.4f on %s validation users (popularity: %.4f, %.4f)",
-			q.model.HR, q.model.NDCG, grouped(q.users), q.byPopularity.HR, q.byPopularity.NDCG)}
+	return [][]string{
+		{"quality", fmt.Sprintf("HR@10 %.4f, NDCG@10 %.4f on %s validation users",
+			q.model.HR, q.model.NDCG, grouped(q.users))},
+		{"  of popularity", fmt.Sprintf("HR@10 %.4f, NDCG@10 %.4f",
+			q.byPopularity.HR, q.byPopularity.NDCG)},
+	}
 }
 
 // printSummary prints the result of a training, and the next command.
@@ -93,9 +96,9 @@ func (c *Train) printSummary(a *cli.App, j *job) {
 		}
 		rows = append(rows, solverRows(basis, wanted)...)
 	}
-	rows = append(rows, j.quality.row(part.Validation.Len()))
+	rows = append(rows, j.quality.rows(part.Validation.Len())...)
 	if j.compared != nil {
-		rows = append(rows, comparisonRow(c.Compare, j.compared))
+		rows = append(rows, comparisonRows(c.Compare, j.compared)...)
 	}
 	rows = append(rows,
 		[]string{
@@ -126,9 +129,9 @@ func componentsNote(basis *spectral.Basis) string {
 		return ""
 	}
 	return fmt.Sprintf(
-		"note: %d of the %d eigenvalues are the largest one: the graph falls into that many pieces or more, and recommendations "+
-			"will be poor; leave out rare users and items (--min-user-events 5 --min-item-events 5)",
-		pieces, basis.K)
+		"note: the items fall into at least %d groups without a common user, so recommendations "+
+			"will be poor; leave out rare users and items "+
+			"(--min-user-events 5 --min-item-events 5)", pieces)
 }
 
 // solverRows describes a basis for a summary; wanted is the rank that was asked for.

@@ -25,7 +25,7 @@ const maxEpoch = 253402300799
 // Train is `gsimc train`.
 type Train struct {
 	dataFlags
-	Split string `group:"Events:" placeholder:"FILE" help:"CSV of user_id,role with role train, validation or test. Default: a tenth of the users, drawn by --seed, estimates P_0 and the others make the graph."`
+	Split string `group:"Events:" placeholder:"FILE" help:"CSV of user_id,role with role train, validation or test. Default: a tenth of the users, drawn by --seed, are for validation and the others for training."`
 
 	graphFlags
 	Preset   string  `group:"Kind of model:" default:"recommended" enum:"recommended,paper" help:"recommended: learned dynamics with defaults that are good on all kinds of data. paper: GS-IMC and BGS-IMC with the constants of the paper."`
@@ -36,7 +36,7 @@ type Train struct {
 	likeFlags
 	planFlags
 
-	Verbose bool `short:"v" help:"Print the figures of the eigensolver as well."`
+	Verbose bool `short:"v" help:"Also print the figures of the eigensolver."`
 
 	Out string `placeholder:"FILE" help:"Model file to write; it is replaced in one step when the new one is complete. Needed unless --plan."`
 
@@ -58,17 +58,21 @@ func (c *Train) Check() error {
 
 // Help is the manual under the flags.
 func (Train) Help() string {
-	return `The k leading eigenvectors of the item graph are computed from the training users' events; so are the dynamics, by which ` +
-		`a user's events so far say what comes next; the noise comes from the validation users. Everything that serving needs is ` +
-		`written to one file. A basis whose residual misses --tolerance is refused. gsimc tune finds the constants for your data.
+	return `A model is learned from the training users: which items go together (the leading ` +
+		`eigenvectors of the item graph), and what follows a history (the dynamics). The ` +
+		`validation users tell how uncertain it is, and how good: see "quality" in the output. ` +
+		`Everything that serving needs is written to one file. An eigenvector with an error ` +
+		`above ` +
+		`--tolerance is refused. gsimc tune finds the constants for your data.
 
-The file says when it was made, and its version is a hash of all that is in it. With SOURCE_DATE_EPOCH (seconds since 1970) ` +
-		`in the environment, that is the time: the same events, flags and program then give the same file, byte for byte.
+The file holds the time of the training, and its version is a hash of its content. ` +
+		`SOURCE_DATE_EPOCH (seconds since 1970) in the environment sets that time: the same ` +
+		`events, flags and program then give the same file, byte for byte.
 
   gsimc train --data events.csv.gz --out model.gsimc --rank 256
   gsimc train --data events.csv.gz --out model.gsimc --config tuned.yaml
-  gsimc train --from-store ./state --server 127.0.0.1:50051 --like model.gsimc --compare model.gsimc --out new.gsimc
-  gsimc train --data a.parquet --data b.parquet --out model.gsimc --graph covariance --filter tikhonov --alpha 0.9`
+  gsimc train --from-store ./state --server 127.0.0.1:50051 --like model.gsimc --out new.gsimc
+  gsimc train --data a.parquet --data b.parquet --out model.gsimc --filter tikhonov --alpha 0.9`
 }
 
 // Run trains a model and prints what it did. With --json the reason of a failure is printed as

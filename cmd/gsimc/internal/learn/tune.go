@@ -49,12 +49,13 @@ func (c *Tune) Check() error {
 
 // Help is the manual under the flags.
 func (Tune) Help() string {
-	return `Item graphs, ranks, memories, penalties and filters are tried on the validation users: the last events of each are ranked ` +
-		`among all items that the user had not seen before. One constant after the other moves to its best neighbour, until nothing ` +
-		`helps any more or --budget is over. The test users are looked at once, at the end, to report what was reached.
+	return `Tries item graphs, ranks, memories, penalties and filters on the validation users: ` +
+		`the last events of each are ranked among all items that the user had not seen before. ` +
+		`One constant after the other moves to its best neighbour, until no move helps or ` +
+		`--budget is over. The test users are used once, at the end, to measure the result.
 
-The search is the same for the same events, seed and program; the budget only decides where it ends. When it is interrupted, ` +
-		`the same command goes on where it was.
+The same events, seed and program give the same search; the budget only decides where it ends. ` +
+		`After an interrupt the same command goes on from there.
 
   gsimc tune --data events.csv.gz --out tuned.yaml --budget 5m
   gsimc train --data events.csv.gz --out model.gsimc --config tuned.yaml`
