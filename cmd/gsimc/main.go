@@ -1,8 +1,9 @@
 // Command gsimc learns a recommender from one-bit feedback in closed form, measures it, and serves
 // it over gRPC.
 //
-// This package is wiring: it turns flags into options, opens what has to be opened, and prints.
-// Each command has its own file; `gsimc help COMMAND` is its manual.
+// This package is the grammar of the command line. A command is a struct in a package of its group
+// below internal, which turns flags into options, opens files and stores, and prints. `gsimc help
+// COMMAND` is its manual.
 //
 // Exit codes: 0 success, 1 failure, 2 wrong usage, 3 too few new events to compare models on (train
 // --compare), 130 interrupted by a signal. An error is one sentence on standard error.

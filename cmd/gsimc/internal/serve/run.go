@@ -86,7 +86,8 @@ func inBackground(ctx context.Context, fn func(context.Context)) (stop func()) {
 	}
 }
 
-// openStore opens the back end of --store and lets it report to logs and metrics.
+// openStore opens the back end of --store and lets it report to logs and metrics. A new back end is
+// a case here and a name in the tag of Cmd.Store; --retrain-every asks for pebble by its name.
 func (c *Cmd) openStore(
 	ctx context.Context, log *slog.Logger, metrics *server.Metrics,
 ) (store.Store, error) {
