@@ -31,8 +31,8 @@ type Energy struct {
 // NewEnergy returns a measurement without events. An Energy is not safe for concurrent use.
 func (m *Model) NewEnergy() *Energy { return &Energy{m: m.Base(), x: make([]float64, m.k)} }
 
-// Add takes in a user's history: item indices in the order of time. Negative indices and items of an
-// extension count as unknown. O(length·k).
+// Add takes in a user's history: item indices in the order of time. Negative indices and items of
+// an extension count as unknown. O(length·k).
 func (e *Energy) Add(history []int32) {
 	for window := range spectral.Windows(history, DriftWindow) {
 		e.addWindow(window)
@@ -58,7 +58,8 @@ func (e *Energy) addWindow(window []int32) {
 	}
 }
 
-// Inside returns the share of the energy inside the basis, in [0, 1]. It is 0 without a known event.
+// Inside returns the share of the energy inside the basis, in [0, 1]. It is 0 without a known
+// event.
 func (e *Energy) Inside() float64 {
 	if e.total == 0 {
 		return 0

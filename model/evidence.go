@@ -43,7 +43,8 @@ type Evidence struct {
 type itemEvidence struct {
 	users, edges int64 // histories and hyperedges with the item
 
-	// Hypergraph. x_e = d_e^{−s} Σ_{i∈e} g_i u_i over the known items i of e, with g the graphScale.
+	// Hypergraph. x_e = d_e^{−s} Σ_{i∈e} g_i u_i over the known items i of e, with g the
+	// graphScale.
 	loop  float64   // Σ_e d_e^{−s}
 	sum   []float64 // k, Σ_e x_e
 	noise float64   // Σ_e ‖Λ_K⁻¹ x_e‖²
@@ -187,8 +188,8 @@ func (e *Evidence) shrinkage(item *itemEvidence, sample float64) float64 {
 }
 
 // Place returns new item i with its row. users is the number of users of the item at the scale of
-// the training, that is the expected number among NumTrainUsers users. It may differ from the number
-// of added histories with the item; the histories then count as a sample.
+// the training, that is the expected number among NumTrainUsers users. It may differ from the
+// number of added histories with the item; the histories then count as a sample.
 //
 // It is an error if no history with the item was added, if users is not above 0, or if the row is
 // not finite.
@@ -226,8 +227,8 @@ func (e *Evidence) Place(i int, id string, users float64) (NewItem, error) {
 	return out, nil
 }
 
-// covariances returns Uᵀ k_new of the covariance graph and D^{−1/2} of the new item. Like spectral's
-// covarianceOp it works in counts of users.
+// covariances returns Uᵀ k_new of the covariance graph and D^{−1/2} of the new item. Like
+// spectral's covarianceOp it works in counts of users.
 func (e *Evidence) covariances(
 	item *itemEvidence, users, sample float64,
 ) (sum []float64, scale float64) {

@@ -33,8 +33,8 @@ type Explanation struct {
 //	                   R_s = Π_{t>s} (1 − K_t) a_t,    m_s = Σ_{t≥s} A(s→t) R_t ∘ K_t
 //
 // The term G_s ∘ e_s is the event's addition to the deviation. g_s^b is the part of the innovations
-// of later events that the event's trace in band b removed. Gains and decays are the float32 numbers
-// of the fold; the sums are in float64.
+// of later events that the event's trace in band b removed. Gains and decays are the float32
+// numbers of the fold; the sums are in float64.
 //
 // A contribution is not the change of the score if the event is deleted: the gains of the other
 // events would change as well.

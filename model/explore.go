@@ -9,8 +9,8 @@ import (
 	"github.com/gsimc/gsimc/ranking"
 )
 
-// sampleStream is the second word of the generator's seed. It must not change: SampleTo promises the
-// same draw for the same seed.
+// sampleStream is the second word of the generator's seed. It must not change: SampleTo promises
+// the same draw for the same seed.
 const sampleStream = 0x67_73_69_6d_63 // "gsimc"
 
 // SampleTo stores in dst a draw from the distribution of a query, for Thompson sampling:
@@ -51,8 +51,8 @@ func (m *Model) TopNUpperConfidence(
 	return s.top.Sorted()
 }
 
-// offerUpper offers the upper confidence bounds of all items of t. Row 0 of t is the item with index
-// base.
+// offerUpper offers the upper confidence bounds of all items of t. Row 0 of t is the item with
+// index base.
 func (s *topScratch) offerUpper(
 	t *table, base int, q, p []float32, beta float32, skip *ranking.Set,
 ) {

@@ -91,7 +91,8 @@ func (r *tensorReader) readRotatedFilter(m *Model) {
 	m.transition = &rotatedFilter{newPaperFilter(&m.spec, m.response, p0), m.rotation}
 }
 
-// deviation returns nil: P of the paper's filter is no variance of a query, see [Model.HasVariance].
+// deviation returns nil: P of the paper's filter is no variance of a query, see
+// [Model.HasVariance].
 func (f *paperFilter) deviation() *kalman.Dynamics { return nil }
 
 // p0Tensor returns the tensor of the prior.

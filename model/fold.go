@@ -9,8 +9,8 @@ import (
 func (m *Model) NewState() *kalman.State { return m.transition.NewState() }
 
 // Fold takes one event into s. With the paper's filter it is kalman.Filter.Update with the item's
-// encoder row e = d_i^{−t/2} u_i, in O(k). With learned dynamics it is kalman.Dynamics.Update with e
-// and the read-outs W_b e, in O(r·k). Fold does not allocate, and is safe for concurrent use on
+// encoder row e = d_i^{−t/2} u_i, in O(k). With learned dynamics it is kalman.Dynamics.Update with
+// e and the read-outs W_b e, in O(r·k). Fold does not allocate, and is safe for concurrent use on
 // different states. The state of a user is the fold of the user's events, and depends on nothing
 // else.
 func (m *Model) Fold(s *kalman.State, e Event) {
@@ -19,8 +19,8 @@ func (m *Model) Fold(s *kalman.State, e Event) {
 }
 
 // Fetch starts to load the rows of an item into the cache and returns at once. A later Fold of an
-// event on the item then finds them there. Call it one or two events ahead of the Fold, if the items
-// vary.
+// event on the item then finds them there. Call it one or two events ahead of the Fold, if the
+// items vary.
 func (m *Model) Fetch(item int32) {
 	t, i := m.at(item)
 	prefetch.Slice(row(t.basis, i, m.k))

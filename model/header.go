@@ -17,8 +17,8 @@ import (
 	"unicode/utf8"
 )
 
-// header is the header of a file and the tensors behind it. [readHeader] has checked that the header
-// describes exactly the bytes of the tensors.
+// header is the header of a file and the tensors behind it. [readHeader] has checked that the
+// header describes exactly the bytes of the tensors.
 type header struct {
 	meta    map[string]string
 	tensors map[string]tensorInfo
@@ -181,7 +181,8 @@ func (t *tensorInfo) check(bodySize int64) error {
 	return nil
 }
 
-// dimensions takes n and k from the basis. The shapes of all other tensors are checked against them.
+// dimensions takes n and k from the basis. The shapes of all other tensors are checked against
+// them.
 func (h *header) dimensions() (n, k int64, err error) {
 	t, ok := h.tensors["basis"]
 	if !ok || len(t.Shape) != 2 {

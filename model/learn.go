@@ -46,8 +46,8 @@ const fewSequences = 20
 
 var errNoDeviation = errors.New("the model tracks no deviations, so it has no variances")
 
-// Calibration compares the innovations in the histories with the model's covariances for them. It is
-// an error if the model tracks no deviations.
+// Calibration compares the innovations in the histories with the model's covariances for them. It
+// is an error if the model tracks no deviations.
 func (m *Model) Calibration(histories []History) (*dynamics.Calibration, error) {
 	d := m.transition.deviation()
 	if d == nil {
@@ -56,8 +56,8 @@ func (m *Model) Calibration(histories []History) (*dynamics.Calibration, error) 
 	return dynamics.Innovations(d, m.prediction, m.encoder, histories)
 }
 
-// TasteEvidence compares the errors of queries with the model's variances for them, by the number of
-// events before the query. It is an error if the model tracks no deviations.
+// TasteEvidence compares the errors of queries with the model's variances for them, by the number
+// of events before the query. It is an error if the model tracks no deviations.
 func (m *Model) TasteEvidence(histories []History) ([]dynamics.Evidence, error) {
 	d := m.transition.deviation()
 	if d == nil {

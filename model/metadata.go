@@ -10,8 +10,8 @@ import (
 
 const provenancePrefix = "provenance."
 
-// metaField joins a field of a Spec with its name in the metadata of the file. value is a pointer to
-// the field.
+// metaField joins a field of a Spec with its name in the metadata of the file. value is a pointer
+// to the field.
 type metaField struct {
 	name  string
 	value any // *string, *float64, *int64, *int, *bool or *[]kalman.Band

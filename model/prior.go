@@ -10,8 +10,8 @@ import (
 	"github.com/gsimc/gsimc/kalman"
 )
 
-// priorSamples calls add with vectors δ and their weights. P_0 is the weighted mean of their squares
-// or outer products. Each validation user with at least two events gives
+// priorSamples calls add with vectors δ and their weights. P_0 is the weighted mean of their
+// squares or outer products. Each validation user with at least two events gives
 //
 //	δ = Uᵀs_full − H Uᵀs_allbutlast
 //
@@ -20,8 +20,8 @@ import (
 // exponent count as they do in serving.
 //
 // Without such users each training interaction stands for a user with this one event. Then δ = e_i,
-// and the weight of item i is its degree. This needs no data outside the model, and it has the right
-// size: the change of a coordinate by an event.
+// and the weight of item i is its degree. This needs no data outside the model, and it has the
+// right size: the change of a coordinate by an event.
 //
 // priorSamples must be called before the basis is rotated: H is diagonal in the original basis.
 func (m *Model) priorSamples(add func(delta []float64, weight float64), validation []History) {

@@ -32,8 +32,8 @@ func (m *Model) CopyBytes() int64 { return m.top.Bytes() }
 
 // TopN stores the n items with the largest scores from dst[:0] on, and returns them: best first,
 // ties to the smaller index, without the items in skip. There are fewer than n if fewer items are
-// left. The scores are equal in all bits to those of ScoresTo. skip may be nil or must have NumItems
-// bits.
+// left. The scores are equal in all bits to those of ScoresTo. skip may be nil or must have
+// NumItems bits.
 //
 // The selection is exact. It usually reads a quarter of the bytes of the basis or less, see package
 // topn. It does not allocate if dst has room for n items.

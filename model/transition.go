@@ -2,10 +2,10 @@ package model
 
 import "github.com/gsimc/gsimc/kalman"
 
-// transition is the law of motion of a user's state: how an event changes the state, and which query
-// follows from it. There are three: [diagonalFilter] and [rotatedFilter] are the paper's filter, and
-// [learnedDynamics] is learned. A model gets its transition once, from learnTransition in training
-// or from readTransition in Open, and the transition does not change after that.
+// transition is the law of motion of a user's state: how an event changes the state, and which
+// query follows from it. There are three: [diagonalFilter] and [rotatedFilter] are the paper's
+// filter, and [learnedDynamics] is learned. A model gets its transition once, from learnTransition
+// in training or from readTransition in Open, and the transition does not change after that.
 //
 // Methods get an item as a table and a row in it. Numbers that a transition keeps for each item
 // stand in table.predictions.
@@ -28,8 +28,8 @@ type transition interface {
 	// unroll splits the query into a sum over the events of a history, see [Model.Explain].
 	unroll(u *unrolling)
 
-	// predict returns the predictions of the items of t, a table of new items. rows are the rows Qᵀu
-	// of t in float64. It returns nil if the transition keeps no predictions.
+	// predict returns the predictions of the items of t, a table of new items. rows are the rows
+	// Qᵀu of t in float64. It returns nil if the transition keeps no predictions.
 	predict(t *table, rows [][]float64) []float32
 
 	// tensors lists the transition's arrays in the file. t is the table of the basis.

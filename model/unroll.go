@@ -9,8 +9,8 @@ type unrolling struct {
 	h      History
 	est    Estimator
 
-	// The parts of the query: base and earlier, k numbers each, and c_s for each event s, which goes
-	// to each. c is valid during the call only.
+	// The parts of the query: base and earlier, k numbers each, and c_s for each event s, which
+	// goes to each. c is valid during the call only.
 	base, earlier []float64
 	each          func(s int, c []float64)
 }

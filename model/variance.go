@@ -25,8 +25,8 @@ func (m *Model) TellsUncertainty() bool {
 	return m.HasVariance() && m.deviation.ThetaFloor <= 1-leastReduction && m.freshVariance > 0
 }
 
-// VarianceTo stores in p the k variances V of the error of a user's query, that is of its difference
-// from the user's taste at time now:
+// VarianceTo stores in p the k variances V of the error of a user's query, that is of its
+// difference from the user's taste at time now:
 //
 //	V = Σ_θ ∘ (φ + (1 − φ) / (1 + N Σ_θ/Σ_ν)) + Σ_η Drift Δt
 //
@@ -94,6 +94,6 @@ func (m *Model) DeviationsTo(dst []float32, items []ranking.Scored, p []float32)
 	}
 }
 
-// rowsAhead is the distance in items at which DeviationsTo fetches a row of the basis. The rows of a
-// list lie scattered in memory, so the processor does not fetch them by itself.
+// rowsAhead is the distance in items at which DeviationsTo fetches a row of the basis. The rows of
+// a list lie scattered in memory, so the processor does not fetch them by itself.
 const rowsAhead = 4

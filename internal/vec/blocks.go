@@ -2,26 +2,27 @@ package vec
 
 import "fmt"
 
-// Rows of small integers are kept in blocks of BlockRows rows, a few columns of all rows after the
-// other, so that a vector register holds the same columns of several rows, the sums of the rows
-// stand side by side, and memory is read from front to back. The number of columns is a multiple of
-// eight, filled up by any numbers: a query has zeros there. There are two forms.
+// Rows of small integers are kept in blocks of BlockRows rows. A block holds a group of columns of
+// all rows, then the next group. So a vector register holds the same columns of several rows, the
+// sums of the rows stand side by side, and memory is read from front to back. The number of columns
+// is a multiple of eight. Columns added to reach it may hold any numbers: a query has zeros there.
+// There are two forms.
 //
 // A block of bytes has numbers from −127 to 127. Number c of row r and column j is the byte
 //
 //	block[(j/4)·512 + 4r + j mod 4] = c + 128
 //
 // A block of five bits has odd numbers from −31 to 31: c = 2b − 31, with b from 0 to 31. It has 640
-// bytes for each eight columns, g = (j/8)·640. The four high bits of b are half a byte, the low
-// half for the first four of the columns, the high half for the others. The low bits stand behind,
-// those of eight rows in a byte:
+// bytes for each eight columns, which begin at g = (j/8)·640. The four high bits of b take half a
+// byte: the low half for the first four columns, the high half for the others. The lowest bits
+// follow, those of eight rows in a byte:
 //
 //	block[g + 4r + j mod 4] holds b >> 1, and b mod 2 is
 //	bit r/16 of block[g + 512 + 64·(j mod 8 / 4) + 4·(r mod 16) + j mod 4]
 const (
 	BlockRows = 128
 
-	columnGroup = 4 // columns that stand together
+	columnGroup = 4 // columns in a group
 	groupBytes  = columnGroup * BlockRows
 	fiveBytes   = groupBytes + 2*groupBytes/8 // of eight columns in five bits
 )
@@ -44,8 +45,8 @@ func SetBlockRow(block []byte, r int, c []int8) {
 	}
 }
 
-// SetFiveBitRow writes row r of a block of five bits, which was zero: the b of the numbers, as many
-// as there are columns.
+// SetFiveBitRow writes row r of a block of five bits: the b of the numbers, one for each column.
+// The row must be zero before.
 func SetFiveBitRow(block []byte, r int, b []uint8) {
 	for j, x := range b {
 		half, low := fivePlaces(r, j)
@@ -54,7 +55,8 @@ func SetFiveBitRow(block []byte, r int, b []uint8) {
 	}
 }
 
-// fivePlaces are the bytes that have the high bits and the low bit.
+// fivePlaces returns the indices of the bytes with the high bits and with the lowest bit of the
+// number in row r and column j.
 func fivePlaces(r, j int) (half, low int) {
 	g := j / 8 * fiveBytes
 	half = g + columnGroup*r + j%columnGroup
@@ -69,11 +71,11 @@ const (
 	SmallDigit = 127
 )
 
-// Digits is an int16 query for blocks, in the forms that the kernels want it in.
+// Digits is an int16 query for blocks, in the forms that the kernels read.
 type Digits struct {
 	h      []int16 // a multiple of eight
 	hi, lo []int8  // h = 256·hi + lo
-	sum    int32   // of h: makes up for what the numbers in a block have been shifted by
+	sum    int32   // Σ h, to correct for the shift of the numbers in a block
 	small  bool    // hi is zero
 }
 
@@ -102,8 +104,8 @@ func QuantisedScans() bool { return inUse.quantised }
 // SmallDigitsFaster reports whether the kernel in use is faster with queries of one digit.
 func SmallDigitsFaster() bool { return inUse.smallFaster }
 
-// FiveBitsFaster reports whether the kernel in use takes rows of five bits as fast as memory gives
-// them.
+// FiveBitsFaster reports whether the kernel in use processes rows of five bits as fast as memory
+// delivers them.
 func FiveBitsFaster() bool { return inUse.collectFive != nil }
 
 func dotsGeneric(d *[BlockRows]int32, block []byte, q *Digits) {

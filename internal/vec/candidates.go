@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Candidates are rows and the intervals that their scores lie in, the parts of each side by side:
-// element j of all three slices belongs together.
+// Candidates are rows with intervals that contain their scores. Candidate j is row Place[j] with
+// the interval from Low[j] to High[j].
 type Candidates struct {
 	Place     []int32
 	Low, High []float32
@@ -31,22 +31,21 @@ func (c *Candidates) grow(n int) {
 	c.Place, c.Low, c.High = slices.Grow(c.Place, n), slices.Grow(c.Low, n), slices.Grow(c.High, n)
 }
 
-// Bounds are the intervals that the scores of a block's rows lie in, in terms of their dot products
-// d with a query of integers:
+// Bounds are intervals that contain the scores of the rows of a block. d[r] is the dot product of
+// row r with a query of integers:
 //
 //	float32(d[r]) · Scale[r] · Step ± (Error[r] · Norm + Margin)
 //
-// each operation rounded to float32, from left to right, parentheses first. d is exact
-// as long as it is below 2^31.
+// Each operation is rounded to float32, from left to right, parentheses first. d is exact as long
+// as its magnitude is below 2^31.
 type Bounds struct {
 	Scale, Error       []float32 // BlockRows each
 	Step, Norm, Margin float32
 }
 
 // CollectTo appends to c the rows of a block of bytes whose upper bounds are at least floor, by
-// rising number. Their places are their numbers in the block, and first more. next is a block of
-// the same size that will be wanted soon, which the kernel may fetch into the caches meanwhile, or
-// nil.
+// rising row. The place of row r is first + r. next is nil or the block of the same size that will
+// be read next; the kernel may fetch it into the caches meanwhile.
 func (b *Bounds) CollectTo(
 	c *Candidates, block []byte, q *Digits, floor float32, first int32, next []byte,
 ) {
@@ -79,7 +78,7 @@ func (b *Bounds) check(c *Candidates, block []byte, q *Digits, size int, next []
 	}
 }
 
-// at is the approximate score of row r with dot product d, and the error that it may have.
+// at returns the approximate score of row r with dot product d, and a bound of its error.
 func (b *Bounds) at(r int, d int32) (score, err float32) {
 	return float32(float32(float32(d)*b.Scale[r]) * b.Step), float32(b.Error[r]*b.Norm) + b.Margin
 }
@@ -87,7 +86,7 @@ func (b *Bounds) at(r int, d int32) (score, err float32) {
 // CountAtLeast returns the number of elements of v that are at least floor.
 func CountAtLeast(v []float32, floor float32) int { return inUse.count(v, floor) }
 
-// collectDots returns the collector of a kernel that only multiplies.
+// collectDots returns a collector on top of a kernel that computes dot products only.
 func collectDots(dots func(d *[BlockRows]int32, block []byte, q *Digits)) collector {
 	return func(
 		c *Candidates, block []byte, q *Digits, b *Bounds, floor float32, first int32, _ []byte,
@@ -106,8 +105,9 @@ func collectDots(dots func(d *[BlockRows]int32, block []byte, q *Digits)) collec
 	}
 }
 
-// collectMasked is collectDots for a kernel that also finds the rows, and sets bit r mod 16 of
-// masks[r/16] for each of them.
+// collectMasked is collectDots for a kernel that also compares with the floor: reach sets bit
+// r mod 16 of masks[r/16] for each row r whose upper bound is at least floor, and returns false if
+// there is none.
 func collectMasked(
 	dots func(d *[BlockRows]int32, block []byte, q *Digits, next []byte),
 	reach func(masks *[masksOfBlock]uint16, d *[BlockRows]int32, b *Bounds, floor float32) bool,
@@ -136,7 +136,7 @@ func collectMasked(
 }
 
 const (
-	maskRows     = 16 // rows that one mask tells of
+	maskRows     = 16 // rows in one mask
 	masksOfBlock = BlockRows / maskRows
 )
 

@@ -4,8 +4,8 @@ package vec
 const lanes = 32
 
 // dotGeneric is Dot without the check of the lengths. Eight sums fit the registers of every
-// processor, so it goes over the row four times, each time for a quarter of the sums; the row stays
-// in the first cache.
+// processor. So dotGeneric reads the row four times, each time for a quarter of the sums; the row
+// stays in the first-level cache.
 func dotGeneric(a, b []float32) float32 {
 	var s [lanes]float32
 	whole := len(a) &^ (lanes - 1)

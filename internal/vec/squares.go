@@ -21,8 +21,8 @@ func squaresGeneric(dst, rows, p []float32) {
 	}
 }
 
-// squaresBlock is how many squares dotSquares makes at a time: few enough to stay in the first
-// cache, and a multiple of lanes, so that blocks do not change the order of the sums.
+// squaresBlock is the number of squares that dotSquares computes at a time. They stay in the
+// first-level cache. It is a multiple of lanes, so that blocks do not change the order of the sums.
 const squaresBlock = 8 * lanes
 
 // dotSquares is dotGeneric with the squares of a.

@@ -16,17 +16,16 @@
 //
 // # Kernels
 //
-// The plain Go version is compiled in every build, is what every other version is tested against,
-// and does not call anything but itself. The others are in assembly: AVX2 and AVX-512 (with VNNI)
-// on amd64, NEON (with the dot products of Armv8.2) on arm64. The best that the processor and the
-// operating system support is chosen once, when the program starts; the environment variable
-// GSIMC_CPU = generic, avx2 or avx512 sets an upper bound.
+// The kernel in plain Go is compiled in every build and calls no other kernel. Every other kernel
+// is tested against it. The others are in assembly: AVX2 and AVX-512 (with VNNI) on amd64, NEON
+// (with the dot products of Armv8.2) on arm64. The best kernel that the processor and the operating
+// system support is chosen once, when the program starts. The environment variable GSIMC_CPU =
+// generic, avx2 or avx512 sets an upper bound.
 package vec
 
 import "github.com/gsimc/gsimc/internal/simd"
 
-// kernel is what an implementation for one kind of processor provides. Lengths are checked by the
-// callers.
+// kernel holds the functions for one kind of processor. Their callers check the lengths.
 type kernel struct {
 	name     string
 	dot      func(a, b []float32) float32
@@ -37,7 +36,7 @@ type kernel struct {
 	count    func(v []float32, floor float32) int
 
 	collect     collector
-	collectFive collector // nil: none that is fast enough to be of use
+	collectFive collector // nil if five bits are no faster than int8 with this kernel
 	quantised   bool      // see QuantisedScans
 	smallFaster bool      // see SmallDigitsFaster
 }
