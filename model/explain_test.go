@@ -113,7 +113,8 @@ func TestExplainSum(t *testing.T) {
 				if cut == 0 {
 					for i, e := range x.Earlier {
 						if e != 0 {
-							t.Fatalf("trial %d: %v of the score of item %d comes from an empty state",
+							t.Fatalf(
+								"trial %d: %v of the score of item %d comes from an empty state",
 								trial, e, i)
 						}
 					}

@@ -51,7 +51,8 @@ func kinds() map[string]Spec {
 	covariance.Graph = spectral.Covariance
 	learned := scaled
 	learned.Dynamics = DynamicsSpec{
-		Kind: DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.8}}, Ridge: 1, Deviation: true,
+		Kind: DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.8}}, Ridge: 1,
+		Deviation: true,
 	}
 	return map[string]Spec{
 		"paper": paper, "scaled": scaled, "windows": windows, "full": full,

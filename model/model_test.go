@@ -265,7 +265,9 @@ func TestNewRefuses(t *testing.T) {
 		{"item empty", func(_ *Spec, _ *spectral.Basis, items []string) { items[0] = "" },
 			"item 0 has an id of 0 bytes"},
 		{"item long",
-			func(_ *Spec, _ *spectral.Basis, items []string) { items[3] = strings.Repeat("x", 257) },
+			func(_ *Spec, _ *spectral.Basis, items []string) {
+				items[3] = strings.Repeat("x", 257)
+			},
 			"257 bytes"},
 		{"item bytes", func(_ *Spec, _ *spectral.Basis, items []string) { items[3] = "x\xfe" },
 			"not valid UTF-8"},

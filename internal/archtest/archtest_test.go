@@ -22,8 +22,8 @@ type rule struct {
 
 var (
 	pure = []string{
-		"ranking", "spectral", "kalman", "dynamics", "model", "dataset", "train", "evaluate", "tune",
-		"internal/stat", "internal/vec", "internal/topn", "internal/gemm", "internal/parallel",
+		"ranking", "spectral", "kalman", "dynamics", "model", "dataset", "train", "evaluate",
+		"tune", "internal/stat", "internal/vec", "internal/topn", "internal/gemm", "internal/parallel",
 		"internal/prefetch", "internal/simd", "internal/cost", "internal/atomicfile",
 	}
 	transport = []string{

@@ -11,7 +11,8 @@ import (
 
 // rewriting is a call that searches or changes the text of an error.
 var rewriting = regexp.MustCompile(
-	`\.(Replace|Find|Match|Cut|Trim|Split|Fields|Contains|HasPrefix|HasSuffix|Index)\w*\(.*\.Error\(\)`)
+	`\.(Replace|Find|Match|Cut|Trim|Split|Fields|Contains|HasPrefix|HasSuffix|Index)\w*` +
+		`\(.*\.Error\(\)`)
 
 // Errors are values: nothing searches or changes their text. errors.As finds what they say, and
 // package fault prints it.
