@@ -11,6 +11,7 @@ import (
 	"github.com/gsimc/gsimc/internal/parallel"
 	"github.com/gsimc/gsimc/internal/stat"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/ranking"
 )
 
 // RecentUsers returns up to n users, ascending, that have two items or more and were active after
@@ -142,11 +143,13 @@ func hitsAt(
 	hits := make([]float64, len(t.Users))
 	parallel.TasksWith(len(hits), func() func(i int) {
 		scores, q := make([]float32, m.NumItems()), make([]float32, m.Rank())
+		seen := ranking.NewSet(m.NumItems())
 		return func(i int) {
 			known := events(d, int(t.Users[i]), index)
-			by, seen := popularity, make([]int32, len(known))
-			for j, e := range known {
-				seen[j] = e.Item
+			by := popularity
+			seen.Clear()
+			for _, e := range known {
+				seen.Add(e.Item)
 			}
 			if len(known) > 0 {
 				s := m.NewState()
@@ -157,7 +160,7 @@ func hitsAt(
 				m.ScoresTo(scores, q)
 				by = scores
 			}
-			if rankOf(by, index[t.Items[i]], seen) <= n {
+			if ranking.Of(by, index[t.Items[i]], seen) <= n {
 				hits[i] = 1
 			}
 		}
@@ -183,22 +186,4 @@ func events(d *dataset.Interactions, u int, index []int32) model.History {
 		h = append(h, e)
 	}
 	return h
-}
-
-// rankOf returns the rank, from 1, of the target among all items that are not in seen.
-func rankOf(scores []float32, target int32, seen []int32) int {
-	goal := scores[target]
-	ahead := func(i int32) bool { return scores[i] > goal || (scores[i] == goal && i < target) }
-	rank := 1
-	for i := range scores {
-		if ahead(int32(i)) {
-			rank++
-		}
-	}
-	for _, i := range seen {
-		if ahead(i) {
-			rank--
-		}
-	}
-	return rank
 }
