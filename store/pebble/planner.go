@@ -44,6 +44,7 @@ func newPlanner(histories *recent.Histories, reader reader, editor *recent.Edito
 // everything is as it was.
 func (p *planner) plan(call *call) error {
 	p.call = call
+	defer func() { p.call = nil }() // the records are the caller's again
 	if err := p.find(); err != nil {
 		return err
 	}
