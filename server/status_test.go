@@ -13,7 +13,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/server/internal/models"
+	"github.com/gsimc/gsimc/server/internal/passes"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/store"
 )
@@ -33,6 +35,13 @@ func TestToStatus(t *testing.T) {
 		{"no method", errUnknownMethod, problem{codes.Unimplemented, "UNKNOWN_METHOD", nil, false}},
 		{"stale", errStaleRevision, problem{codes.Unavailable, "STALE_REVISION", nil, true}},
 		{"draining", errDraining, problem{codes.Unavailable, "DRAINING", nil, true}},
+		{"model given back", models.ErrClosed,
+			problem{codes.Unavailable, "DRAINING", nil, true}},
+		{"malformed message",
+			&wire.MalformedError{Field: "event.item_id", Problem: "is not valid UTF-8"},
+			problem{codes.InvalidArgument, "INVALID_FIELD", []string{"event.item_id"}, false}},
+		{"panic of another call in the pass", passes.ErrPanic,
+			problem{codes.Internal, "INTERNAL", nil, false}},
 		{"model", &models.RefusedError{Err: errors.New("file is truncated")},
 			problem{codes.FailedPrecondition, "MODEL_REJECTED", nil, false}},
 		{"conflict", fmt.Errorf("%s: %w", secret, store.ErrConflict),
