@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -28,15 +29,30 @@ type Options struct {
 // run twice are repeated: Recommend changes nothing, and the server knows an event that has an id
 // or a time.
 type Retry struct {
-	Attempts int // at most, the first one included; 1: the call is not repeated
+	Attempts int // at most, the first one included; 1: the call is not repeated; gRPC makes at most 5
 	// First is the wait before the second attempt. It doubles before each further attempt, up to
-	// Last.
+	// Last. Both must be above 0 if calls are repeated.
 	First, Last time.Duration
 }
 
 // DefaultRetry is the policy of options without one.
 func DefaultRetry() Retry {
 	return Retry{Attempts: 4, First: 50 * time.Millisecond, Last: 500 * time.Millisecond}
+}
+
+// validate refuses waits that gRPC does not take.
+func (r Retry) validate() error {
+	if r.Attempts <= 1 {
+		return nil
+	}
+	var faults []error
+	if r.First <= 0 {
+		faults = append(faults, fault.New("First", r.First, "more than 0s"))
+	}
+	if r.Last <= 0 {
+		faults = append(faults, fault.New("Last", r.Last, "more than 0s"))
+	}
+	return errors.Join(faults...)
 }
 
 // pings detect, during a long call, a peer that vanished without closing the connection, such as a
@@ -53,11 +69,14 @@ type Client struct {
 	dialError error // of the last attempt to connect; nil: it succeeded, or there was none
 }
 
-// Dial returns a client of the server at opt.Address. The connection is made by the first call. An
-// address that cannot be one is a [fault.Fault] of the field Address.
+// Dial returns a client of the server at opt.Address. The connection is made by the first call. The
+// error is a [fault.Fault] of the field Address, First or Last.
 func Dial(opt Options) (*Client, error) {
 	if opt.Retry == (Retry{}) {
 		opt.Retry = DefaultRetry()
+	}
+	if err := opt.Retry.validate(); err != nil {
+		return nil, err
 	}
 	c := &Client{opt: opt}
 	options := []grpc.DialOption{

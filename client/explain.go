@@ -27,7 +27,7 @@ type Error struct {
 	Reason  Reason
 	Address string        // of the server
 	Code    codes.Code    // of the status
-	Timeout time.Duration // of NoAnswer: the time that the call waited; 0: unknown
+	Timeout time.Duration // of NoAnswer: that of the options; 0: unknown
 	// Cause is, for Unreachable, a text such as "connection refused", and for Refused the server's
 	// message.
 	Cause string

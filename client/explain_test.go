@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/fault"
 )
 
 // Errors of calls, as gRPC makes them, are one sentence that says why.
@@ -99,5 +101,13 @@ func TestRetry(t *testing.T) {
 		if err := client.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// Waits that gRPC does not take are faults of their fields, not of the address.
+func TestRetryRefused(t *testing.T) {
+	_, err := Dial(Options{Address: "host:1", Retry: Retry{Attempts: 3}})
+	if got, want := fault.Fields(err), []string{"First", "Last"}; !slices.Equal(got, want) {
+		t.Errorf("faults of the fields %v (%v), want %v", got, err, want)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/fault"
 )
 
 // Events are the events to send, by their index. An event must have an id or a time, so that the
@@ -23,13 +24,24 @@ type Events interface {
 // SendOptions say how events are sent.
 type SendOptions struct {
 	InFlight int           // events sent ahead of the acknowledgements, at least 1
-	GiveUp   time.Duration // since the last acknowledgement; then Send fails
+	GiveUp   time.Duration // since the last acknowledgement, above 0; then Send fails
 
 	// Acknowledged, if not nil, is called now and then with the number of acknowledged events.
 	Acknowledged func(n int)
 	// Reconnecting, if not nil, is called when a connection broke, once until the next
 	// acknowledgement.
 	Reconnecting func(n int, why error)
+}
+
+func (o *SendOptions) validate() error {
+	var faults []error
+	if o.InFlight < 1 {
+		faults = append(faults, fault.New("InFlight", o.InFlight, "at least 1"))
+	}
+	if o.GiveUp <= 0 {
+		faults = append(faults, fault.New("GiveUp", o.GiveUp, "more than 0s"))
+	}
+	return errors.Join(faults...)
 }
 
 // Sent counts what became of the events.
@@ -60,8 +72,12 @@ const (
 // Send streams all events to the server in their order. When the connection breaks it connects
 // again and goes on behind the last acknowledged event. It returns the counts so far, and an error
 // if not all events are acknowledged: at once if no connection could ever be made, and after
-// opt.GiveUp without an acknowledgement. If ctx ends, the error is ctx.Err().
+// opt.GiveUp without an acknowledgement. If ctx ends, the error is ctx.Err(). Options out of
+// range are a [fault.Fault].
 func (c *Client) Send(ctx context.Context, events Events, opt SendOptions) (Sent, error) {
+	if err := opt.validate(); err != nil {
+		return Sent{}, err
+	}
 	s := &sender{client: c, events: events, opt: opt}
 	err := s.run(ctx)
 	return s.sent, err

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/fault"
 )
 
 // moodyServer settles events as an idempotent store would, and ends its streams in the way that
@@ -275,6 +276,14 @@ func TestSendServerGone(t *testing.T) {
 	if told != 1 || s.Acknowledged != 2 || s.Reconnects < 2 {
 		t.Errorf("told %d times, %d acknowledged, %d reconnects; want 1, 2 and several", told,
 			s.Acknowledged, s.Reconnects)
+	}
+}
+
+// Options without which a stream would hang, or end at once, are refused.
+func TestSendOptionsRefused(t *testing.T) {
+	_, err := dialTo(t, freeAddress(t)).Send(t.Context(), letters{3, timestamppb.Now()}, SendOptions{})
+	if got, want := fault.Fields(err), []string{"InFlight", "GiveUp"}; !slices.Equal(got, want) {
+		t.Errorf("faults of the fields %v (%v), want %v", got, err, want)
 	}
 }
 
