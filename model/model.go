@@ -8,10 +8,9 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/gsimc/gsimc/internal/topn"
-
 	"github.com/gsimc/gsimc/event"
 	"github.com/gsimc/gsimc/internal/prefetch"
+	"github.com/gsimc/gsimc/internal/topn"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/ranking"
 )
