@@ -155,15 +155,15 @@ func (m ease) Rank(t *Task) error {
 		return errors.New("chooses lambda on the validation users, " +
 			"and none has two or more items that a training user has")
 	}
+	inverses, _ := m.trials(n)
 	s := &easeSearch{
-		task: t, forgets: m.forgets, alphas: []float64{1}, inverses: len(easeLambdas),
+		task: t, forgets: m.forgets, alphas: []float64{1}, inverses: inverses,
 		buf: make([]float64, n*n), best: math.Inf(-1),
 	}
 	if m.forgets {
 		s.alphas = easeAlphas
 	}
 	if n > EASEQuickItems {
-		s.inverses = easeVisits
 		return climb(easeStart, len(easeLambdas), easeVisits, s.try)
 	}
 	for i := range easeLambdas {
@@ -172,6 +172,19 @@ func (m ease) Rank(t *Task) error {
 		}
 	}
 	return nil
+}
+
+// trials returns the numbers of inverses, at most, and of values of α that the method tries for n
+// items.
+func (m ease) trials(n int) (inverses, alphas int) {
+	inverses, alphas = len(easeLambdas), 1
+	if n > EASEQuickItems {
+		inverses = easeVisits
+	}
+	if m.forgets {
+		alphas = len(easeAlphas)
+	}
+	return inverses, alphas
 }
 
 // easeSearch keeps the best figure on the validation users so far. Whenever it rises, the test

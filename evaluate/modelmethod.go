@@ -46,6 +46,7 @@ func (m ModelMethod) Rank(t *Task) error {
 	if err != nil {
 		return err
 	}
+	t.progress(0)
 	if fitted.HasVariance() {
 		if t.Calibration, err = newCalibration(fitted, train.Histories(&t.Part.Test)); err != nil {
 			return err
@@ -66,7 +67,9 @@ func (m ModelMethod) fit(t *Task) (*model.Model, error) {
 	if from.Basis == nil {
 		return nil, errors.New("needs a basis")
 	}
-	return model.New(from.Spec, from.Basis, t.Part.Items, train.LearnFrom(t.Part))
+	histories := train.LearnFrom(t.Part)
+	histories.Progress = t.Options.Progress
+	return model.New(from.Spec, from.Basis, t.Part.Items, histories)
 }
 
 // rankBy stores the ranks of the targets of the users of h by a model.

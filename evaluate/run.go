@@ -22,9 +22,10 @@ type Options struct {
 
 	MRFCFA float64 // constant a of mrfcf, above 1
 
-	// Progress, if set, is told how many of the test users a method has ranked, or the share of
-	// them that stands for its work so far. It may be called from several goroutines at once.
-	Progress func(method string, done, total int)
+	// Progress, if set, is told of the stages of the methods, which [Cost] lists. A stage begins with
+	// its first call. Its share is that of the test users ranked, or of the work of the stage. It may
+	// be called from several goroutines at once.
+	Progress func(stage string, done, total int)
 
 	// Done, if set, is called when a method has finished, in order.
 	Done func(r *Result)
@@ -72,6 +73,9 @@ func Run(p *dataset.Partition, opt Options) ([]Result, error) {
 	results := make([]Result, 0, len(opt.Methods))
 	for _, m := range opt.Methods {
 		t := newTask(p, &opt, m)
+		if !m.Needs().Learned { // learned dynamics have stages before they rank
+			t.progress(0)
+		}
 		if err := m.Rank(t); err != nil {
 			return nil, fault.In(m.Name(), err)
 		}
@@ -148,6 +152,6 @@ func forEach(n int, progress func(done int), newWorker func() (do func(u int))) 
 
 func (t *Task) progress(done int) {
 	if t.Options.Progress != nil {
-		t.Options.Progress(t.name, done, len(t.Ranks))
+		t.Options.Progress(StageRank(t.name), done, len(t.Ranks))
 	}
 }

@@ -3,6 +3,8 @@ package learn
 import (
 	"runtime"
 
+	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/evaluate"
 	"github.com/gsimc/gsimc/internal/progress"
 	"github.com/gsimc/gsimc/train"
 )
@@ -34,6 +36,17 @@ func predicted(stages []train.Stage) []progress.Stage {
 		out[i] = progress.Stage{
 			Name: s.Name, Seconds: s.TypicalSeconds(runtime.GOMAXPROCS(0)),
 		}
+	}
+	return out
+}
+
+// evaluated returns the stages in which methods are evaluated.
+func evaluated(
+	part *dataset.Partition, methods []evaluate.Method, paper, learned train.Config,
+) []progress.Stage {
+	var out []progress.Stage
+	for _, s := range evaluate.Cost(part, methods, paper, learned, runtime.GOMAXPROCS(0)) {
+		out = append(out, progress.Stage{Name: s.Name, Seconds: s.Seconds})
 	}
 	return out
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/gsimc/gsimc/internal/progress"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
+	"github.com/gsimc/gsimc/train"
 )
 
 // Evaluate is `gsimc evaluate`.
@@ -137,39 +138,51 @@ func (c *Evaluate) run(a *cli.App, p progress.Progress) error {
 	return nil
 }
 
-// prepare computes the bases that the methods need: one for both kinds if they are of the same
-// graph and rank.
+// config returns the configuration of one kind of model.
+func (c *Evaluate) config(
+	p progress.Progress, part *dataset.Partition, dynamics string,
+) train.Config {
+	spec := c.modelFlags.spec(&c.graphFlags, dynamics, spectral.RandomWalk)
+	spec.TrainUsers = int64(part.Train.Len())
+	cfg := c.graphFlags.config(spec)
+	cfg.Progress = stages(p)
+	return cfg
+}
+
+// prepare announces the work and computes the bases that the methods need: one for both kinds of
+// models if they are of the same graph and rank.
 func (c *Evaluate) prepare(
 	p progress.Progress, part *dataset.Partition, opt *evaluate.Options,
 ) error {
-	n := len(part.Items)
-	var solved spectral.Options
-	ingredients := func(
-		dynamics string, known *spectral.Basis,
-	) (in evaluate.Ingredients, err error) {
-		in.Spec = c.modelFlags.spec(&c.graphFlags, dynamics, spectral.RandomWalk)
-		in.Spec.TrainUsers = int64(part.Train.Len())
-		cfg := c.graphFlags.config(in.Spec)
-		cfg.Progress = stages(p)
-		want := cfg.SolverOptions(n)
-		if known != nil && want.Graph == solved.Graph && want.Rank == solved.Rank {
-			in.Basis = known
-			return in, nil
-		}
-		solved = want
-		defer p.End()
-		in.Basis, err = solve(part, cfg)
-		return in, err
-	}
-	var err error
+	paper := c.config(p, part, model.DynamicsNone)
+	learned := c.config(p, part, model.DynamicsLearned)
 	needs := evaluate.NeedsOf(opt.Methods)
 	if needs.Paper {
-		if opt.Paper, err = ingredients(model.DynamicsNone, nil); err != nil {
+		if err := paper.Check(len(part.Items)); err != nil {
 			return err
 		}
 	}
 	if needs.Learned {
-		opt.Learned, err = ingredients(model.DynamicsLearned, opt.Paper.Basis)
+		if err := learned.Check(len(part.Items)); err != nil {
+			return err
+		}
+	}
+	p.Plan(evaluated(part, opt.Methods, paper, learned))
+	defer p.End()
+	opt.Paper.Spec, opt.Learned.Spec = paper.Spec, learned.Spec
+	var err error
+	if needs.Paper {
+		if opt.Paper.Basis, err = solve(part, paper); err != nil {
+			return err
+		}
+	}
+	if needs.Learned && needs.Paper && evaluate.SharesBasis(&paper, &learned, len(part.Items)) {
+		opt.Learned.Basis = opt.Paper.Basis
+		return nil
+	}
+	if needs.Learned {
+		learned.Progress = stages(p) // a second basis is a second stage
+		opt.Learned.Basis, err = solve(part, learned)
 	}
 	return err
 }
@@ -180,11 +193,8 @@ func measure(
 ) ([]evaluate.Result, []time.Duration, error) {
 	elapsed := make([]time.Duration, 0, len(opt.Methods))
 	begin := time.Now()
-	p.Begin("ranking test users", progress.Steps)
 	defer p.End()
-	opt.Progress = func(_ string, done, total int) {
-		p.Update(int64(len(elapsed)*total+done), int64(len(opt.Methods)*total))
-	}
+	opt.Progress = stages(p)
 	opt.Done = func(*evaluate.Result) {
 		elapsed = append(elapsed, time.Since(begin))
 		begin = time.Now()

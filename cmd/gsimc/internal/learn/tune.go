@@ -22,6 +22,9 @@ import (
 	"github.com/gsimc/gsimc/tune"
 )
 
+// stageTune is the stage of the search. Its share is that of the budget.
+const stageTune = "tuning"
+
 // shownTrials is how many of the best trials the table has.
 const shownTrials = 12
 
@@ -30,7 +33,7 @@ type Tune struct {
 	dataFlags
 	Split string `group:"Events:" placeholder:"FILE" help:"CSV of user_id,role with role train, validation or test. Default: 8:1:1, drawn by --seed."`
 
-	Budget  time.Duration `group:"Search:" default:"10m" help:"Time for the search. A trial that has begun is finished, and the measurement on the test users comes on top."`
+	Budget  time.Duration `group:"Search:" default:"10m" help:"Time within which trials begin. Finishing the last trial, comparing the result with and without the deviation of each user, and measuring three models on the test users come on top."`
 	MaxRank int           `group:"Search:" default:"1024" help:"Largest number of eigenvectors to try."`
 	Seed    uint64        `group:"Search:" default:"1" help:"Seed of the split and of the eigensolver."`
 	Fresh   bool          `group:"Search:" help:"Do not go on from the trials of an earlier search."`
@@ -114,8 +117,12 @@ func (c *Tune) search(
 		return nil, 0, err
 	}
 	begin := time.Now()
-	p.Begin("tuning", progress.Steps)
+	p.Plan([]progress.Stage{{Name: stageTune, Seconds: c.Budget.Seconds()}})
+	p.Begin(stageTune, progress.Steps)
 	defer p.End()
+	show := func() {
+		p.Update(int64(min(time.Since(begin), c.Budget)/time.Millisecond), c.Budget.Milliseconds())
+	}
 	var best tune.Trial
 	result, err := tune.Search(ctx, part, tune.Options{
 		Start:   c.start(len(part.Items)),
@@ -123,10 +130,10 @@ func (c *Tune) search(
 		Seed:    c.Seed,
 		Known:   known,
 		Stop:    func() bool { return time.Since(begin) >= c.Budget },
+		Stage:   func(string, int, int) { show() },
 		Tried: func(t, now tune.Trial) {
 			log.Add(t)
-			p.Update(int64(min(time.Since(begin), c.Budget)/time.Second),
-				int64(c.Budget/time.Second))
+			show()
 			if now.NDCG > best.NDCG {
 				best = now
 				fmt.Fprintf(a.Stderr, "%6s  NDCG@10 %.4f  HR@10 %.4f  %v\n",
@@ -218,20 +225,32 @@ func (c *Tune) printTest(
 	paper := tune.CandidateOf(&spec, tuned.Rank)
 	paper.Graph = tuned.Graph
 	defaults := c.start(len(part.Items))
-	rows := [][]string{{"", "HR@10", "±", "NDCG@10", "±", "HR@50"}}
+	var runs []testRun
+	var plan []progress.Stage
 	for _, row := range []struct {
 		name      string
 		candidate tune.Candidate
 		deviation bool
 	}{
-		{"GS-IMC, paper's constants", paper, false}, {"defaults of train", defaults, true},
+		{"GS-IMC, paper's constants", paper, false},
+		{"defaults of train", defaults, true},
 		{"tuned", tuned, r.KeepDeviation()},
 	} {
-		m, err := c.measureTest(p, part, row.candidate, row.deviation)
+		run, err := c.newTestRun(part, row.candidate, row.deviation)
 		if err != nil {
 			return err
 		}
-		cells := []string{row.name}
+		run.name = row.name
+		runs, plan = append(runs, run), append(plan, run.plan(part)...)
+	}
+	p.Plan(plan)
+	rows := [][]string{{"", "HR@10", "±", "NDCG@10", "±", "HR@50"}}
+	for _, run := range runs {
+		m, err := run.measure(p, part)
+		if err != nil {
+			return err
+		}
+		cells := []string{run.name}
 		for _, x := range []float64{m[0].HR, m[0].HRErr, m[0].NDCG, m[0].NDCGErr, m[1].HR} {
 			cells = append(cells, fmt.Sprintf("%.4f", x))
 		}
@@ -241,30 +260,48 @@ func (c *Tune) printTest(
 	return nil
 }
 
-// measureTest evaluates one candidate on the test users.
-func (c *Tune) measureTest(
-	p progress.Progress, part *dataset.Partition, candidate tune.Candidate, deviation bool,
-) ([]evaluate.Metric, error) {
+// testRun measures one candidate on the test users.
+type testRun struct {
+	name   string
+	cfg    train.Config
+	method evaluate.Method
+}
+
+func (c *Tune) newTestRun(
+	part *dataset.Partition, candidate tune.Candidate, deviation bool,
+) (testRun, error) {
 	base := model.DefaultSpec()
 	base.TrainUsers, base.Dynamics.Deviation = int64(part.Train.Len()), deviation
 	spec, err := candidate.Spec(base)
 	if err != nil {
-		return nil, err
+		return testRun{}, err
 	}
+	run := testRun{
+		cfg:    train.Config{Spec: spec, Rank: candidate.Rank, Seed: c.Seed},
+		method: evaluate.LearnedDynamics(),
+	}
+	if candidate.Dynamics == model.DynamicsNone {
+		run.method = evaluate.Filtered(evaluate.GS, spec.Filter.Name)
+	}
+	return run, nil
+}
+
+// plan returns the stages of measure.
+func (t *testRun) plan(part *dataset.Partition) []progress.Stage {
+	return evaluated(part, []evaluate.Method{t.method}, t.cfg, t.cfg)
+}
+
+// measure trains the model and returns its figures.
+func (t *testRun) measure(p progress.Progress, part *dataset.Partition) ([]evaluate.Metric, error) {
 	defer p.End()
-	basis, err := solve(part, train.Config{
-		Spec: spec, Rank: candidate.Rank, Seed: c.Seed, Progress: stages(p),
-	})
+	t.cfg.Progress = stages(p)
+	basis, err := solve(part, t.cfg)
 	if err != nil {
 		return nil, err
 	}
-	in := evaluate.Ingredients{Basis: basis, Spec: spec}
-	method := evaluate.LearnedDynamics()
-	if candidate.Dynamics == model.DynamicsNone {
-		method = evaluate.Filtered(evaluate.GS, spec.Filter.Name)
-	}
+	in := evaluate.Ingredients{Basis: basis, Spec: t.cfg.Spec}
 	results, _, err := measure(p, part, evaluate.Options{
-		Methods: []evaluate.Method{method}, Paper: in, Learned: in,
+		Methods: []evaluate.Method{t.method}, Paper: in, Learned: in,
 	})
 	if err != nil {
 		return nil, err
