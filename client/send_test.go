@@ -139,7 +139,7 @@ func send(
 		SendOptions{InFlight: window, GiveUp: giveUp})
 }
 
-// Whatever ends the streams, every event arrives once and in order, and the counts add up.
+// However the streams end, every event arrives once and in order, and the counts add up.
 func TestSenderReconnects(t *testing.T) {
 	const n = 20
 	for _, c := range []struct {

@@ -16,7 +16,7 @@ import (
 const (
 	settleLimit = 15 * time.Second
 	settleLook  = 250 * time.Millisecond // between two readings of its processor time
-	settleBusy  = settleLook / 25        // processor time between two readings at which the process counts as idle
+	settleBusy  = settleLook / 25        // processor time between readings of an idle process
 )
 
 // Settle waits until a process of this machine is nearly idle, for 15 s at most.

@@ -348,7 +348,7 @@ func live(t *testing.T, s *Cache, m *model.Model, user string, lives int) {
 	}
 }
 
-// A fold that panics leaves a state that nobody uses.
+// A fold that panics leaves a state that is never used.
 func TestBrokenStateIsRebuilt(t *testing.T) {
 	m, st := servertest.NewModel(t, 1), memory.New()
 	s := newTestCache(t, 1<<30, st)
