@@ -56,13 +56,13 @@ func ReadItems(path string, opt ItemsOptions) (*Catalogue, error) {
 }
 
 func readItems(s *source, opt ItemsOptions) (*Catalogue, error) {
-	id := column{name: opt.ItemColumn, field: "ItemColumn"}
-	title := column{name: opt.TitleColumn, field: "TitleColumn"}
-	if id.name == "" {
-		id.name = DefaultItemColumn
+	// A name that was not asked for is no fault of the option: see openTable.
+	id, title := column{name: DefaultItemColumn}, column{name: DefaultTitleColumn}
+	if opt.ItemColumn != "" {
+		id = column{name: opt.ItemColumn, field: "ItemColumn"}
 	}
-	if title.name == "" {
-		title.name = DefaultTitleColumn
+	if opt.TitleColumn != "" {
+		title = column{name: opt.TitleColumn, field: "TitleColumn"}
 	}
 	if id.name == title.name {
 		return nil, fault.New("TitleColumn", title.name, "another column than that of the ids")

@@ -21,8 +21,8 @@ func TestReadItems(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"item_id,name\n1,a\n": `TitleColumn: no column "title", want one of "item_id", "name"`,
-		"1;a\n2;b\n":          `looks like data and not like a header`,
+		"item_id,name\n1,a\n": `items: no column "title"; the file has "item_id", "name": an items file needs item_id, title`,
+		"1;a\n2;b\n":          `items: no column "item_id"; the file has "1", "a": an items file needs item_id, title`,
 		"item_id,title,categories\n1,a,b\n1,c,d\n":     `:3: column item_id: item "1" was there before`,
 		"item_id,title,categories\n1,\xff,b\n":         ":2: column title",
 		"item_id,title,categories\n,a,b\n":             ":2: column item_id: empty id",
@@ -48,6 +48,12 @@ func TestReadItemsOfOtherColumns(t *testing.T) {
 	var none *Catalogue
 	if none.Title("1") != "" || none.Len() != 0 {
 		t.Error("a catalogue of nothing has titles")
+	}
+	other := ItemsOptions{TitleColumn: "titel"}
+	_, err = ReadItems(writeFile(t, "items", []byte("item_id,name\n1,a\n")), other)
+	if want := `TitleColumn: no column "titel", want one of "item_id", "name"`; err == nil ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
 	}
 	if _, err := ReadItems("x", ItemsOptions{ItemColumn: "id", TitleColumn: "id"}); err == nil {
 		t.Error("one column for ids and titles was accepted")
