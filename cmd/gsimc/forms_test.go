@@ -3,9 +3,11 @@ package main
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/spectral"
 )
 
 // generatedRows are the fields of generated events, without the header.
@@ -251,5 +254,23 @@ func TestObserveTypes(t *testing.T) {
 	if want := "--type does not go with --type-column"; code != cli.ExitUsage ||
 		!strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, standard error %q, want %q", code, stderr, want)
+	}
+}
+
+// TestEvaluateNamesVariants checks that the JSON of evaluate has the filter that was chosen.
+func TestEvaluateNamesVariants(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.csv")
+	mustRun(t, "generate", "--users", "60", "--items", "30", "--events", "900", "--out", path)
+	code, stdout, stderr := runCLI(t, nil, "evaluate", "--data", path, "--rank", "8",
+		"--methods", "popularity,gs-imc-best", "--json")
+	var got struct {
+		Variants map[string]string `json:"variants"`
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != cli.ExitOK {
+		t.Fatalf("exit code %d, %v: %s", code, err, stderr)
+	}
+	filter := got.Variants["gs-imc-best"]
+	if len(got.Variants) != 1 || !slices.Contains(spectral.FilterNames, filter) {
+		t.Errorf("variants %v, want a filter for gs-imc-best alone", got.Variants)
 	}
 }

@@ -247,6 +247,9 @@ type evaluation struct {
 	// Methods maps a method's name to its figures: hr@N, ndcg@N, their standard errors, the
 	// constants chosen on the validation users, and the seconds that it took.
 	Methods map[string]map[string]float64 `json:"methods"`
+
+	// Variants maps a method's name to the variant chosen on the validation users, such as a filter.
+	Variants map[string]string `json:"variants,omitempty"`
 }
 
 // learned describes learned dynamics.
@@ -303,6 +306,7 @@ func (c *Evaluate) report(
 		Items: len(part.Items), Interactions: len(part.Train.Item), Graph: c.Graph,
 		DegreeExponent: paper.DegreeExponent, Window: paper.Window,
 		DegreeRescale: paper.DegreeRescale, Methods: map[string]map[string]float64{},
+		Variants: map[string]string{},
 	}
 	e.Users.Train, e.Users.Validation, e.Users.Test = part.Train.Len(), part.Validation.Len(),
 		part.Test.Len()
@@ -316,6 +320,9 @@ func (c *Evaluate) report(
 		figures := results[i].Figures()
 		figures["seconds"] = elapsed[i].Seconds()
 		e.Methods[results[i].Name] = figures
+		if results[i].Variant != "" {
+			e.Variants[results[i].Name] = results[i].Variant
+		}
 		if results[i].Calibration != nil {
 			e.Dynamics.Calibration = results[i].Calibration
 		}
