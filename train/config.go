@@ -2,9 +2,7 @@ package train
 
 import (
 	"math"
-	"strconv"
 
-	"github.com/gsimc/gsimc/fault"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -85,17 +83,7 @@ func (c *Config) AskedRank() int {
 
 // Check returns a fault of Rank if no graph of the number of items has the configured rank.
 func (c *Config) Check(items int) error {
-	rank := c.RankFor(items)
-	if rank >= 1 && rank <= items {
-		return nil
-	}
-	if rank < 1 {
-		return fault.New("Rank", rank, "at least 1")
-	}
-	return &fault.Fault{
-		Field: "Rank", Got: rank, Problem: "is above the number of items " + strconv.Itoa(items),
-		Want: "at most " + strconv.Itoa(items),
-	}
+	return spectral.CheckRank(c.RankFor(items), items)
 }
 
 // SolverOptions returns the options of spectral.Solve for a catalogue of items.
