@@ -54,6 +54,9 @@ type Client struct {
 
 // Dial returns a client with this many connections, at least one, without transport security. The
 // connections are made by the first calls.
+//
+// They are bare ones, not those of package client: that package repeats a call that found no
+// server, and a load test counts such a call as failed.
 func Dial(address string, connections int) (*Client, error) {
 	c := &Client{}
 	for range connections {

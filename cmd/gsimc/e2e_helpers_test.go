@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -107,7 +108,8 @@ func startServe(t testing.TB, model, dir string, flags ...string) *serverProcess
 		"--drain-delay", "0s"}, flags...)
 	p := &serverProcess{log: &serverLog{}}
 	var err error
-	if p.Server, err = child.Start(binary(t), args, os.Environ(), p.log); err != nil {
+	p.Server, err = child.Start(context.Background(), binary(t), args, os.Environ(), p.log)
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

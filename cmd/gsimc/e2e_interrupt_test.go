@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,8 +30,21 @@ func TestObserveWithoutServer(t *testing.T) {
 	}
 }
 
-// An interrupted demonstration ends soon, says what it keeps, and leaves no folder behind.
+// An interrupted demonstration ends within a second, says what it keeps, and leaves no folder
+// behind. On a busy machine the fastest of three runs counts.
 func TestDemoInterrupted(t *testing.T) {
+	fastest := time.Hour
+	for try := 0; try < 3 && fastest > time.Second; try++ {
+		fastest = min(fastest, interruptDemo(t))
+	}
+	if fastest > time.Second {
+		t.Errorf("it took %s to end", fastest)
+	}
+}
+
+// interruptDemo interrupts a demonstration and returns the time from the signal to its end.
+func interruptDemo(t *testing.T) time.Duration {
+	t.Helper()
 	dir := t.TempDir()
 	var stderr bytes.Buffer
 	cmd := exec.Command(binary(t), "demo")
@@ -48,15 +62,64 @@ func TestDemoInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	if took := time.Since(begin); took > 5*time.Second { // a second on a quiet machine
-		t.Errorf("it took %s to end", took)
-	}
+	took := time.Since(begin)
 	if code := cmd.ProcessState.ExitCode(); code != cli.ExitInterrupted ||
 		!strings.Contains(stderr.String(), "gsimc: interrupted: ") {
 		t.Errorf("exit code %d, stderr %q", code, stderr.String())
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("left behind: %v (%v)", entries, err)
+	}
+	return took
+}
+
+// silentServer accepts connections and says nothing. accepted gets one value for each.
+func silentServer(t *testing.T) (address string, accepted <-chan struct{}) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	came := make(chan struct{}, 100)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { _ = conn.Close() })
+			came <- struct{}{}
+		}
+	}()
+	return listener.Addr().String(), came
+}
+
+// An interrupted call says in one line what it leaves, and how to go on.
+func TestCallInterrupted(t *testing.T) {
+	data := writeFile(t, "events.csv", "user_id,item_id,timestamp\nu,i,1700000000\n")
+	for _, c := range []struct{ args, want string }{
+		{"recommend --user u --timeout 1m", "the call was given up; the same command repeats it"},
+		{"--quiet observe --data " + data, "the server keeps the 0 acknowledged events; " +
+			"the same command sends the other 1 "},
+	} {
+		address, accepted := silentServer(t)
+		cmd := exec.Command(binary(t), append(strings.Fields(c.args), "--server", address)...)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		<-accepted
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		said, code := stderr.String(), cmd.ProcessState.ExitCode()
+		if code != cli.ExitInterrupted || strings.Count(said, "\n") != 1 ||
+			!strings.HasPrefix(said, "gsimc: interrupted: "+c.want) {
+			t.Errorf("gsimc %s: exit code %d, stderr %q", c.args, code, said)
+		}
 	}
 }
 

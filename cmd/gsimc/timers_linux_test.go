@@ -3,11 +3,15 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestServeStartsWithSlack asks the kernel for the slack of a server's first thread, and looks for
@@ -27,9 +31,66 @@ func TestServeStartsWithSlack(t *testing.T) {
 	if got := strings.TrimSpace(string(slack)); got != fmt.Sprint(time.Millisecond.Nanoseconds()) {
 		t.Errorf("the slack is %s ns, want that of a millisecond", got)
 	}
+	if !startedAnew(t, p.PID()) {
+		t.Error("no trace of a new start: TestOnlyServeStartsAnew finds nothing")
+	}
 	if args, err := os.ReadFile(process + "cmdline"); err != nil ||
 		!strings.HasPrefix(string(args), p.Path()+"\x00serve\x00") {
 		t.Errorf("the arguments are %q, %v; want those that the process was started with", args,
 			err)
 	}
+}
+
+// startedAnew returns whether a process was replaced for its timer slack: it has the mark in its
+// environment then.
+func startedAnew(t *testing.T, pid int) bool {
+	t.Helper()
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil || len(env) == 0 {
+		t.Fatalf("the environment of the process: %q, %v", env, err)
+	}
+	return strings.Contains(string(env), "STARTED_WITH_TIMER_SLACK=")
+}
+
+// Other commands with the word serve in them are not started anew.
+func TestOnlyServeStartsAnew(t *testing.T) {
+	t.Run("item", func(t *testing.T) {
+		address, accepted := silentServer(t)
+		cmd := exec.Command(binary(t), "observe", "--user", "u", "--item", "serve",
+			"--server", address, "--timeout", "1m")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		<-accepted
+		if startedAnew(t, cmd.Process.Pid) {
+			t.Error("it was started anew")
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	t.Run("help", func(t *testing.T) {
+		cmd := exec.Command(binary(t), "help", "serve")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The manual is longer than a page, so that the process waits for its reader.
+		pipe := out.(*os.File).Fd()
+		if _, err := unix.FcntlInt(pipe, unix.F_SETPIPE_SZ, os.Getpagesize()); err != nil {
+			t.Skipf("the size of a pipe cannot be set here: %v", err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := out.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if startedAnew(t, cmd.Process.Pid) {
+			t.Error("it was started anew")
+		}
+		if rest, err := io.ReadAll(out); err != nil || len(rest) < os.Getpagesize() {
+			t.Errorf("%d bytes of manual, %v", len(rest), err)
+		}
+		_ = cmd.Wait()
+	})
 }

@@ -162,8 +162,8 @@ func (c *Cmd) measure(
 func (c *Cmd) command() string {
 	line := []string{"gsimc bench"}
 	add := func(flag string, value any) { line = append(line, "--"+flag, fmt.Sprint(value)) }
-	// Flags that are 0 or empty by default, or whose default depends on the scenario, are named only
-	// if they differ from it.
+	// Flags that are 0 or empty by default, or whose default depends on the scenario, are named
+	// only if they differ from it.
 	some := func(flag string, value any, is bool) {
 		if is {
 			add(flag, value)

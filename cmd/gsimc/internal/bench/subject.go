@@ -34,14 +34,14 @@ func (b *bench) start(ctx context.Context, path string) (*subject, error) {
 		return nil, cli.ErrInterrupted
 	}
 	s := &subject{address: b.Server}
-	if err := b.attach(s, path); err != nil {
+	if err := b.attach(ctx, s, path); err != nil {
 		return nil, errors.Join(err, s.close(ctx))
 	}
 	return s, nil
 }
 
 // attach fills in a subject, as far as it comes.
-func (b *bench) attach(s *subject, path string) (err error) {
+func (b *bench) attach(ctx context.Context, s *subject, path string) (err error) {
 	if s.model, err = cli.OpenModel("--model", path); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (b *bench) attach(s *subject, path string) (err error) {
 		}
 	} else {
 		state := fmt.Sprintf("state-%d-%d", s.model.NumItems(), s.model.Rank())
-		if s.child, err = child.Self("serve", "--model", path,
+		if s.child, err = child.Self(ctx, "serve", "--model", path,
 			"--store", "pebble", "--data-dir", filepath.Join(b.dir, state),
 			"--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
 			"--drain-delay", "0s", "--max-connection-age", "24h",
@@ -152,7 +152,7 @@ func (b *bench) startEcho(ctx context.Context, s *subject) (echo *subject, err e
 		return nil, err
 	}
 	echo = &subject{}
-	echo.child, err = child.Self("bench-echo", "--list", list, "--observed", observed)
+	echo.child, err = child.Self(ctx, "bench-echo", "--list", list, "--observed", observed)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ package child
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,17 +33,20 @@ const (
 
 // Self starts this program again with args, in this environment and without its logs. The arguments
 // must be those of a command that logs JSON.
-func Self(args ...string) (*Server, error) {
+func Self(ctx context.Context, args ...string) (*Server, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	return Start(exe, args, os.Environ(), io.Discard)
+	return Start(ctx, exe, args, os.Environ(), io.Discard)
 }
 
 // Start starts exe with args, which must be those of serve with JSON logs, and waits until it
-// serves. The logs are copied to logs.
-func Start(exe string, args []string, env []string, logs io.Writer) (*Server, error) {
+// serves. If ctx ends before, the process is killed; afterwards ctx has no effect. The logs are
+// copied to logs.
+func Start(
+	ctx context.Context, exe string, args []string, env []string, logs io.Writer,
+) (*Server, error) {
 	s := &Server{cmd: exec.Command(exe, args...), exited: make(chan struct{})}
 	s.cmd.Env = env
 	stderr, err := s.cmd.StderrPipe()
@@ -82,6 +86,8 @@ func Start(exe string, args []string, env []string, logs io.Writer) (*Server, er
 		return s, nil
 	case <-s.exited:
 		return nil, fmt.Errorf("the server did not start: %w", s.err)
+	case <-ctx.Done():
+		return nil, errors.Join(ctx.Err(), s.Kill())
 	case <-time.After(startLimit):
 		return nil, errors.Join(fmt.Errorf("the server was not ready within %s", startLimit),
 			s.Kill())

@@ -20,7 +20,7 @@ func TestLongLogLines(t *testing.T) {
 		os.Exit(3)
 	}
 	var logs syncBuffer
-	s, err := Start(os.Args[0], []string{"-test.run=^TestLongLogLines$"},
+	s, err := Start(t.Context(), os.Args[0], []string{"-test.run=^TestLongLogLines$"},
 		append(os.Environ(), variable+"=1"), &logs)
 	if err != nil {
 		t.Fatal(err)

@@ -3,14 +3,18 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
+
+	"golang.org/x/term"
 )
 
 // InterruptContext returns a context that ends at the first SIGINT or SIGTERM. That signal does not
-// end the process; the second one does, at once.
+// end the process; the second one does, at once, as a terminal is told.
 func InterruptContext() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -18,6 +22,7 @@ func InterruptContext() (context.Context, context.CancelFunc) {
 	go func() {
 		select {
 		case <-signals:
+			tellAgain()
 			cancel()
 		case <-ctx.Done():
 			return
@@ -31,6 +36,14 @@ func InterruptContext() (context.Context, context.CancelFunc) {
 		cancel()
 	}
 }
+
+// tellAgain tells a user at a terminal how to end a command that takes long to stop. A command that
+// runs others has several contexts of one signal, which tell it once.
+var tellAgain = sync.OnceFunc(func() {
+	if term.IsTerminal(int(os.Stderr.Fd())) {
+		fmt.Fprintln(os.Stderr, "\ngsimc: stopping; interrupt again to exit at once")
+	}
+})
 
 // OutFile is a file that gets its name when it is complete.
 type OutFile interface {

@@ -3,6 +3,8 @@
 package demo
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -41,6 +43,7 @@ const (
 	shownItems  = 10 // length of the lists
 
 	callTimeout = 10 * time.Second
+	stopLimit   = 500 * time.Millisecond // for the step under way after an interrupt
 )
 
 // Run goes through the whole path and fails where a user would. An interrupt ends it at once.
@@ -63,14 +66,19 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 	}
 	t := &tour{Cmd: c, app: a, dir: dir}
 	done := make(chan error, 1)
-	go func() { done <- t.run() }()
+	go func() { done <- t.run(ctx) }()
 	select {
 	case err = <-done:
 	case <-ctx.Done():
 	}
-	if ctx.Err() != nil {
-		return errors.Join(cli.Interrupted("the demonstration keeps nothing to go on with; %s",
-			kept), t.kill())
+	if ctx.Err() == nil {
+		return err
+	}
+	err = cli.Interrupted("the demonstration keeps nothing to go on with; %s", kept)
+	err = errors.Join(err, t.kill())
+	select {
+	case <-done: //nolint:errcheck // its error is the interrupt
+	case <-time.After(stopLimit): // a training looks for interrupts between its steps
 	}
 	return err
 }
@@ -86,17 +94,17 @@ type tour struct {
 }
 
 // run goes through the whole path.
-func (t *tour) run() error {
+func (t *tour) run(ctx context.Context) error {
 	begin := time.Now()
 	events, model := filepath.Join(t.dir, "events.csv.gz"), filepath.Join(t.dir, "model.gsimc")
-	if err := t.prepare(events, model); err != nil {
+	if err := t.prepare(ctx, events, model); err != nil {
 		return err
 	}
 	user, history, err := t.stranger(events)
 	if err != nil {
 		return err
 	}
-	if err := t.replay(model, user, history); err != nil {
+	if err := t.replay(ctx, model, user, history); err != nil {
 		return err
 	}
 	t.app.Printf("\nDone in %s.\n", time.Since(begin).Round(100*time.Millisecond))
@@ -104,17 +112,22 @@ func (t *tour) run() error {
 }
 
 // prepare runs generate and train as commands of their own.
-func (t *tour) prepare(events, model string) error {
+func (t *tour) prepare(ctx context.Context, events, model string) error {
 	number, seed := strconv.Itoa, strconv.FormatUint(t.Seed, 10)
 	for _, args := range [][]string{
-		{"generate", "--users", number(t.Users), "--items", number(t.Items), "--events",
-			number(t.Events), "--seed", seed, "--out", events},
+		{"generate", "--users", number(t.Users), "--items", number(t.Items),
+			"--events", number(t.Events), "--seed", seed, "--out", events},
 		{"train", "--data", events, "--out", model, "--rank", number(t.Rank), "--seed", seed},
 	} {
 		t.heading(args)
-		a := t.app
-		if a.Self(a.Stdin, a.Stdout, a.Stderr, nil,
-			append([]string{"--quiet"}, args...)...) != cli.ExitOK {
+		var stderr bytes.Buffer
+		a, quiet := t.app, append([]string{"--quiet"}, args...)
+		code := a.Self(a.Stdin, a.Stdout, &stderr, nil, quiet...)
+		if ctx.Err() != nil {
+			return ctx.Err() // Run says it
+		}
+		_, _ = a.Stderr.Write(stderr.Bytes())
+		if code != cli.ExitOK {
 			return fmt.Errorf("gsimc %s failed", args[0])
 		}
 	}
@@ -151,15 +164,21 @@ func (t *tour) stranger(path string) (user string, history []string, err error) 
 }
 
 // start starts the server on the folder of the demonstration.
-func (t *tour) start(model string) (*child.Server, error) {
+func (t *tour) start(ctx context.Context, model string) (*child.Server, error) {
 	args := []string{"serve", "--model", model, "--data-dir", filepath.Join(t.dir, "state"),
 		"--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--drain-delay", "0s"}
 	t.heading(args)
-	server, err := child.Self(append(args, "--log-format", "json", "--log-level", "info")...)
+	server, err := child.Self(ctx, append(args, "--log-format", "json", "--log-level", "info")...)
+	if err != nil {
+		return nil, err
+	}
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.server = server
-	return server, err
+	t.mu.Unlock()
+	if ctx.Err() != nil { // kill may have come before
+		return nil, errors.Join(ctx.Err(), t.kill())
+	}
+	return server, nil
 }
 
 // kill ends the server, if one runs.

@@ -27,8 +27,8 @@ type list struct {
 
 // replay observes the history one event at a time and shows the lists, then restarts the server and
 // compares.
-func (t *tour) replay(model, user string, history []string) error {
-	server, err := t.start(model)
+func (t *tour) replay(ctx context.Context, model, user string, history []string) error {
+	server, err := t.start(ctx, model)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (t *tour) replay(model, user string, history []string) error {
 	if err := server.Stop(); err != nil {
 		return fmt.Errorf("the server did not exit cleanly: %w", err)
 	}
-	if server, err = t.start(model); err != nil {
+	if server, err = t.start(ctx, model); err != nil {
 		return err
 	}
 	after, err := recommend(server.GRPC, user, shownItems)
