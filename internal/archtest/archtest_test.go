@@ -23,8 +23,9 @@ type rule struct {
 var (
 	pure = []string{
 		"ranking", "spectral", "kalman", "dynamics", "model", "dataset", "train", "evaluate",
-		"tune", "internal/stat", "internal/vec", "internal/topn", "internal/gemm", "internal/parallel",
-		"internal/prefetch", "internal/simd", "internal/cost", "internal/atomicfile",
+		"tune", "internal/stat", "internal/vec", "internal/topn", "internal/gemm",
+		"internal/parallel", "internal/prefetch", "internal/simd", "internal/cost",
+		"internal/atomicfile",
 	}
 	transport = []string{
 		"google.golang.org/grpc", "google.golang.org/protobuf", "google.golang.org/genproto",
