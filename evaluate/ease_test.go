@@ -251,8 +251,8 @@ func TestEASEErrors(t *testing.T) {
 	blind := randomPartition(1, 20, 20)
 	blind.Validation = dataset.Histories{Ptr: []int64{0}}
 	for want, p := range map[string]*dataset.Partition{
-		"needs an n×n matrix: 23171 items": large,
-		"none has two or more items":       blind,
+		"needs a matrix of all pairs of items: 23171 items": large,
+		"none has two or more items":                        blind,
 	} {
 		_, err := Run(p, Options{Methods: []Method{ease{}}})
 		if err == nil || !strings.Contains(err.Error(), "ease: ") ||
