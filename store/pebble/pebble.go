@@ -181,7 +181,7 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 	if err := s.engine.Err(); err != nil {
 		return store.Stats{}, err
 	}
-	bytes, err := s.engine.Bytes()
+	bytes, err := s.engine.Bytes(ctx)
 	if err != nil {
 		return store.Stats{}, err
 	}

@@ -45,6 +45,7 @@ type Engine struct {
 	lock    io.Closer
 
 	space     spaceGuard
+	size      size
 	failure   failure
 	opening   atomic.Bool
 	tables    atomic.Bool // a table has been written

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/gsimc/gsimc/store"
+	"sync/atomic"
 )
 
 // spaceInterval is how long a look at the free disk space is good for.
@@ -105,8 +107,20 @@ func (e *Engine) openingBytes() int64 {
 }
 
 // Bytes returns the disk space of the directory, with the space that is reserved for logs and with
-// the copies, as far as these do not share it. It looks at each file.
-func (e *Engine) Bytes() (total int64, err error) {
+// the copies, as far as these do not share it. It looks at each file. When the context ends first,
+// as on a disk that does not answer, it returns the figure of the last measurement.
+func (e *Engine) Bytes(ctx context.Context) (int64, error) {
+	m := e.size.measure(e.measureBytes)
+	select {
+	case <-m.done:
+		return m.bytes, m.err
+	case <-ctx.Done():
+		return e.size.last.Load(), nil
+	}
+}
+
+// measureBytes adds up the files of the directory.
+func (e *Engine) measureBytes() (total int64, err error) {
 	linked := map[fileID]bool{}
 	err = walk(e.fs, e.dir, func(_ string, info vfs.FileInfo) {
 		bytes, id, shared := occupied(info)
@@ -122,6 +136,42 @@ func (e *Engine) Bytes() (total int64, err error) {
 		return 0, fmt.Errorf("measuring the store: %w", err)
 	}
 	return total, nil
+}
+
+// size shares one measurement among all callers, so that a disk that does not answer holds one
+// goroutine and not one for each probe.
+type size struct {
+	mu      sync.Mutex
+	running *measurement // nil: none
+	last    atomic.Int64 // bytes of the last measurement without an error
+}
+
+type measurement struct {
+	done  chan struct{} // closed when bytes and err are there
+	bytes int64
+	err   error
+}
+
+// measure joins the measurement that is running, or starts one.
+func (s *size) measure(count func() (int64, error)) *measurement {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running != nil {
+		return s.running
+	}
+	m := &measurement{done: make(chan struct{})}
+	s.running = m
+	go func() {
+		m.bytes, m.err = count()
+		if m.err == nil {
+			s.last.Store(m.bytes)
+		}
+		s.mu.Lock()
+		s.running = nil
+		s.mu.Unlock()
+		close(m.done)
+	}()
+	return m
 }
 
 // fileID tells the files of a disk apart, whatever their names.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os/exec"
 	"testing"
@@ -21,7 +22,7 @@ func TestBytes(t *testing.T) {
 	compare := func(when string) (bytes int64) {
 		t.Helper()
 		for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-			got, err := e.Bytes()
+			got, err := e.Bytes(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,4 +74,26 @@ func diskUsage(t *testing.T, dir string) (bytes int64) {
 		t.Fatal(err)
 	}
 	return bytes
+}
+
+// A probe on a disk that does not answer gets the last figure within its time, and probes do not
+// pile up goroutines.
+func TestBytesOfAHangingDisk(t *testing.T) {
+	e := &Engine{}
+	e.size.last.Store(42)
+	hang := make(chan struct{})
+	counts := 0
+	first := e.size.measure(func() (int64, error) { counts++; <-hang; return 43, nil })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 3 {
+		if got, err := e.Bytes(ctx); got != 42 || err != nil {
+			t.Errorf("Bytes = %d, %v; want the last figure, 42", got, err)
+		}
+	}
+	close(hang)
+	<-first.done
+	if counts != 1 || e.size.last.Load() != 43 {
+		t.Errorf("%d measurements, the last figure is %d; want 1 and 43", counts, e.size.last.Load())
+	}
 }
