@@ -29,7 +29,8 @@ type Options struct {
 // run twice are repeated: Recommend changes nothing, and the server knows an event that has an id
 // or a time.
 type Retry struct {
-	Attempts int // at most, the first one included; 1: the call is not repeated; gRPC makes at most 5
+	// at most, the first one included; 1: the call is not repeated; gRPC makes at most 5
+	Attempts int
 	// First is the wait before the second attempt. It doubles before each further attempt, up to
 	// Last. Both must be above 0 if calls are repeated.
 	First, Last time.Duration

@@ -281,7 +281,8 @@ func TestSendServerGone(t *testing.T) {
 
 // Options without which a stream would hang, or end at once, are refused.
 func TestSendOptionsRefused(t *testing.T) {
-	_, err := dialTo(t, freeAddress(t)).Send(t.Context(), letters{3, timestamppb.Now()}, SendOptions{})
+	_, err := dialTo(t, freeAddress(t)).Send(t.Context(), letters{3, timestamppb.Now()},
+		SendOptions{})
 	if got, want := fault.Fields(err), []string{"InFlight", "GiveUp"}; !slices.Equal(got, want) {
 		t.Errorf("faults of the fields %v (%v), want %v", got, err, want)
 	}

@@ -248,7 +248,8 @@ type evaluation struct {
 	// constants chosen on the validation users, and the seconds that it took.
 	Methods map[string]map[string]float64 `json:"methods"`
 
-	// Variants maps a method's name to the variant chosen on the validation users, such as a filter.
+	// Variants maps a method's name to the variant chosen on the validation users, such as a
+	// filter.
 	Variants map[string]string `json:"variants,omitempty"`
 }
 

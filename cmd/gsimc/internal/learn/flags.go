@@ -86,7 +86,8 @@ func (f *dataFlags) read(
 	}
 	cli.DataNotes(a.Stderr, report, "no fading by time is learned")
 	if f.TypeColumn != "" && len(f.EventWeight) == 0 {
-		fmt.Fprintln(a.Stderr, "note: events of all types count alike; --event-weight TYPE=W,... tells them apart")
+		fmt.Fprintln(a.Stderr, "note: events of all types count alike; --event-weight TYPE=W,... "+
+			"tells them apart")
 	}
 	return events, report, nil
 }

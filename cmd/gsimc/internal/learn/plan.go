@@ -112,8 +112,8 @@ func (p *plan) print(a *cli.App, reading time.Duration) {
 		rows = append(rows, []string{"there is", "", cli.BytesText(p.limit)})
 	}
 	cli.PrintTable(a.Stdout, rows, 1, 2)
-	a.Printf("\nmeasured on %d processors: %.0f billion operations a second in single and %.0f in\n"+
-		"double precision, %.1f GB/s of memory in order, %.0f million rows/s at random\n",
+	a.Printf("\nmeasured on %d processors: %.0f billion operations a second in single and "+
+		"%.0f in\ndouble precision, %.1f GB/s of memory in order, %.0f million rows/s at random\n",
 		runtime.GOMAXPROCS(0), speed.Single/1e9, speed.Double/1e9, speed.Stream/1e9,
 		speed.Gather/1e6)
 }
