@@ -182,7 +182,7 @@ func (c *Observe) read(a *cli.App, p progress.Progress) (*fileEvents, error) {
 	if err != nil {
 		return nil, err
 	}
-	events := &fileEvents{kind: c.Type, written: timestamppb.New(written)}
+	events := &fileEvents{kind: c.Type, written: written}
 	var report *dataset.Report
 	if c.TypeColumn == "" {
 		events.Interactions, report, err = dataset.Read(c.Data, opt)
@@ -195,6 +195,7 @@ func (c *Observe) read(a *cli.App, p progress.Progress) (*fileEvents, error) {
 	if err != nil {
 		return nil, err
 	}
+	events.countRepeats()
 	cli.DataNotes(a.Stderr, report, "the events get the time at which the file was last written")
 	return events, nil
 }

@@ -1,0 +1,49 @@
+package call
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+)
+
+// TestRepeatsWithoutTimes checks that repeated rows without times, or with positions as times,
+// differ for the server, which compares user, item, type and time, and that a second reading of the
+// file makes the same events.
+func TestRepeatsWithoutTimes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.csv")
+	written := time.Unix(1_700_000_000, 999_999_999)
+	for _, text := range []string{
+		"user_id,item_id,action\nu,a,view\nu,a,view\nu,a,buy\nu,b,view\nu,a,view\nv,a,view\n",
+		"user_id,item_id,action,timestamp\n" +
+			"u,a,view,1\nu,a,view,2\nu,a,buy,3\nu,b,view,4\nu,a,view,5\nv,a,view,1\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, written, written); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			a := &cli.App{Stderr: &strings.Builder{}}
+			c := &Observe{}
+			c.Data, c.TypeColumn = []string{path}, "action"
+			c.UserColumn, c.ItemColumn, c.TimeColumn = "user_id", "item_id", "timestamp"
+			events, err := c.read(a, a.Progress())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var later []time.Duration
+			for i := range events.Len() {
+				later = append(later, events.Event(i).GetEventTime().AsTime().Sub(written))
+			}
+			if want := []time.Duration{0, 1, 0, 0, 2, 0}; !slices.Equal(later, want) {
+				t.Errorf("times after that of the file: %v, want %v", later, want)
+			}
+		}
+	}
+}
