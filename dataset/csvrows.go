@@ -107,7 +107,9 @@ func newTable(s *source, form tableForm) (*table, error) {
 	}
 	comma := form.delimiter
 	if comma == 0 {
-		comma = form.guessDelimiter(s.path, first)
+		if comma, err = form.guessDelimiter(s.path, first); err != nil {
+			return nil, err
+		}
 	}
 	s.delimiter = string(comma)
 	if comma == '\t' {

@@ -94,6 +94,8 @@ func TestFormErrors(t *testing.T) {
 		{"header besides names", "user_id;item_id\nu;i\n", Options{Columns: []string{"user_id", "item_id"}}, "Columns",
 			[]string{"f: Columns: the first row names the columns already: leave out Columns"}},
 		{"too few names", rows, Options{Columns: []string{"user_id", "item_id"}}, "MaxBadRows", []string{"f:1: the row has 3 fields, there are names of 2 columns"}},
+		{"two delimiters fit", "u;3,5\n", Options{Columns: []string{"user_id", "item_id"}}, "Delimiter",
+			[]string{"f: Delimiter: the first row has 2 fields between ',' and between ';', want the right one of the two"}},
 		{"names without an item", rows, Options{Columns: []string{"user_id", "item", "x"}}, "Columns", []string{`lacks the column "item_id": add it to Columns or change ItemColumn`}},
 		{"another unit later", "user_id,item_id,timestamp\nu,a,0\nu,b,1700000000\nu,c,1700000000000\n", Options{TimeUnit: "auto"}, "MaxBadRows",
 			[]string{`f:4: column timestamp: time "1700000000000" in the unit s is outside the years 0 to 9999`, "TimeUnit: s, want the unit of the times"}},

@@ -2,20 +2,24 @@ package dataset
 
 import (
 	"bytes"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gsimc/gsimc/fault"
 )
 
 // delimiters are recognised, the most usual first.
 var delimiters = []byte{',', '\t', ';', '|'}
 
 // guessDelimiter recognises the delimiter by the first row of text: the one that makes the wanted
-// names of it or, without a header, the right number of fields. Else it is a tab in a file that is
-// called so (events.tsv, events.tsv.gz), or the most frequent one.
-func (f tableForm) guessDelimiter(path string, text []byte) byte {
-	rows := map[byte][]string{}
+// names of it or, without a header, the right number of fields. Two that make this number are
+// refused. Else it is a tab in a file that is called so (events.tsv, events.tsv.gz), or the most
+// frequent one.
+func (f tableForm) guessDelimiter(path string, text []byte) (byte, error) {
+	rows, fitting := map[byte][]string{}, []byte{}
 	for _, d := range delimiters {
 		fields := splitFirst(text, d)
 		rows[d] = fields
@@ -25,15 +29,26 @@ func (f tableForm) guessDelimiter(path string, text []byte) byte {
 			fits = len(fields) == len(f.names)
 		}
 		if fits {
-			return d
+			fitting = append(fitting, d)
 		}
+	}
+	if len(fitting) > 1 && f.names != nil {
+		return 0, fault.In(path, &fault.Fault{
+			Field: "Delimiter",
+			Problem: fmt.Sprintf("the first row has %d fields between %q and between %q",
+				len(f.names), fitting[0], fitting[1]),
+			Want: "the right one of the two",
+		})
+	}
+	if len(fitting) > 0 {
+		return fitting[0], nil
 	}
 	name := strings.ToLower(filepath.Base(path))
 	if ext := filepath.Ext(name); ext == ".gz" || ext == ".zst" {
 		name = strings.TrimSuffix(name, ext)
 	}
 	if filepath.Ext(name) == ".tsv" {
-		return '\t'
+		return '\t', nil
 	}
 	best := delimiters[0]
 	for _, d := range delimiters {
@@ -41,7 +56,7 @@ func (f tableForm) guessDelimiter(path string, text []byte) byte {
 			best = d
 		}
 	}
-	return best
+	return best, nil
 }
 
 // splitFirst returns the fields of the first row of text, nil if there is none or it is no CSV with
