@@ -96,7 +96,7 @@ type table struct {
 type tableForm struct {
 	delimiter byte     // 0: recognised, see Options.Delimiter
 	names     []string // of the columns of a file without a header; nil: it has one
-	wanted    []string // names that the header must have
+	wanted    []string // names that the header must have; with names those of user and item first
 }
 
 // newTable reads the header of s and sets s.format and s.delimiter.
@@ -156,6 +156,12 @@ func (t *table) checkUnnamed(first []byte) error {
 	if !slices.ContainsFunc(t.form.wanted, func(name string) bool { return !named(name) }) {
 		return fault.In(t.path, &fault.Fault{
 			Field: "Columns", Problem: "the first row names the columns already",
+			Advice: []fault.Change{{Verb: "leave out", Field: "Columns"}},
+		})
+	}
+	if t.form.isHeader(fields) {
+		return fault.In(t.path, &fault.Fault{
+			Field: "Columns", Problem: "the first row, " + quoteList(fields) + ", names columns",
 			Advice: []fault.Change{{Verb: "leave out", Field: "Columns"}},
 		})
 	}

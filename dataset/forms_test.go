@@ -94,6 +94,8 @@ func TestFormErrors(t *testing.T) {
 		{"header besides names", "user_id;item_id\nu;i\n", Options{Columns: []string{"user_id", "item_id"}}, "Columns",
 			[]string{"f: Columns: the first row names the columns already: leave out Columns"}},
 		{"too few names", rows, Options{Columns: []string{"user_id", "item_id"}}, "MaxBadRows", []string{"f:1: the row has 3 fields, there are names of 2 columns"}},
+		{"header of other names besides names", "UserId,Product ID,When\nu,i,5\n", Options{TimeColumn: "t", Columns: []string{"user_id", "item_id", "t"}}, "Columns",
+			[]string{`f: Columns: the first row, "UserId", "Product ID", "When", names columns: leave out Columns`}},
 		{"two delimiters fit", "u;3,5\n", Options{Columns: []string{"user_id", "item_id"}}, "Delimiter",
 			[]string{"f: Delimiter: the first row has 2 fields between ',' and between ';', want the right one of the two"}},
 		{"names without an item", rows, Options{Columns: []string{"user_id", "item", "x"}}, "Columns", []string{`lacks the column "item_id": add it to Columns or change ItemColumn`}},
@@ -128,6 +130,16 @@ func TestFormErrors(t *testing.T) {
 				t.Errorf("error %q is no fault of %s", err, tt.field)
 			}
 		})
+	}
+}
+
+// TestIDsLikeColumnNames reads first rows that are data although ids in them are names of columns.
+func TestIDsLikeColumnNames(t *testing.T) {
+	for _, text := range []string{"user,item,1700000000\n", "user,a,view\n", "u,item,view\n"} {
+		opt := Options{Columns: []string{"user_id", "item_id", ""}}
+		if d, _, err := readBytes("f", []byte(text), opt); err != nil || d.Len() != 1 {
+			t.Errorf("%q: error %v", text, err)
+		}
 	}
 }
 

@@ -80,3 +80,25 @@ func looksLikeData(field string) bool {
 	_, err := strconv.ParseFloat(field, 64)
 	return date || err == nil && bytes.ContainsAny([]byte(field), "0123456789")
 }
+
+// idColumns are common names of the columns of ids, without case and separators.
+var idColumns = []string{
+	"user", "userid", "uid", "username", "customer", "customerid", "client", "clientid", "visitor",
+	"visitorid", "member", "memberid", "account", "accountid", "session", "sessionid", "reviewerid",
+	"item", "itemid", "iid", "product", "productid", "productcode", "movie", "movieid", "book",
+	"bookid", "isbn", "asin", "sku", "article", "articleid", "song", "songid", "track", "trackid",
+	"artist", "artistid", "game", "gameid", "video", "videoid", "news", "newsid", "stockcode",
+}
+
+// isHeader tells whether the first row of a file whose columns the caller names is a header of
+// other names: the ids of user and item are common names, and no field looks like data.
+func (f tableForm) isHeader(row []string) bool {
+	if len(row) != len(f.names) || slices.ContainsFunc(row, looksLikeData) {
+		return false
+	}
+	joined := strings.NewReplacer("_", "", "-", "", " ", "", ".", "")
+	return !slices.ContainsFunc(f.wanted[:2], func(name string) bool {
+		field := row[slices.Index(f.names, name)]
+		return !slices.Contains(idColumns, strings.ToLower(joined.Replace(field)))
+	})
+}
