@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"maps"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
@@ -31,15 +29,7 @@ type storeFlags struct {
 const checkpointTimeout = time.Minute
 
 func (f *storeFlags) check() error {
-	var errs []error
-	for _, t := range slices.Sorted(maps.Keys(f.EventWeight)) {
-		if w := f.EventWeight[t]; !(w >= -event.MaxWeight && w <= event.MaxWeight) {
-			errs = append(errs, cli.Flagf("--event-weight",
-				"weight of %q is %v, want a number from -%d to %d",
-				t, w, event.MaxWeight, event.MaxWeight))
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(event.Weights(f.EventWeight).Validate("EventWeights")...)
 }
 
 // readStore reads all histories of the store.
