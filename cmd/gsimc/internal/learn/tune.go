@@ -70,22 +70,19 @@ func (c *Tune) Run(a *cli.App) error {
 		return err
 	}
 	p := a.Progress()
-	events, report, err := c.readFor(c.Split, a, p)
-	if err != nil {
-		return err
-	}
-	split := dataset.SeededSplit(events.NumUsers(), c.Seed)
-	if c.Split != "" {
-		if split, err = readSplit(c.Split, events); err != nil {
-			return err
-		}
-	}
-	part, err := partition(events, split, c.Split)
-	if err != nil {
-		return err
-	}
 	ctx, stop := cli.InterruptContext()
 	defer stop()
+	var split dataset.Split
+	var part *dataset.Partition
+	var report *dataset.Report
+	err := untilInterrupted(p, "no trial was begun and "+c.Out+" is not written; "+
+		"the same command begins anew", func() (err error) {
+		part, split, report, err = c.readPart(a, p)
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	key := tune.NewKey(report.Hash, split, len(part.Items), c.Seed, a.Version)
 	result, took, err := c.search(ctx, a, p, part, key)
 	if errors.Is(err, tune.ErrNoTrial) && ctx.Err() != nil {
@@ -106,6 +103,24 @@ func (c *Tune) Run(a *cli.App) error {
 	printTrials(a.Stdout, result, took)
 	a.Printf("\nwritten to %s\n\nthe test users, looked at once:\n", c.Out)
 	return c.printTest(a, p, part, result)
+}
+
+// readPart reads the events and deals them out.
+func (c *Tune) readPart(a *cli.App, p progress.Progress) (
+	part *dataset.Partition, split dataset.Split, report *dataset.Report, err error,
+) {
+	events, report, err := c.readFor(c.Split, a, p)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	split = dataset.SeededSplit(events.NumUsers(), c.Seed)
+	if c.Split != "" {
+		if split, err = readSplit(c.Split, events); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	part, err = partition(events, split, c.Split)
+	return part, split, report, err
 }
 
 // search runs within the budget, with a line for every best so far.
