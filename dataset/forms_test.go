@@ -416,7 +416,8 @@ func archive(tb testing.TB, files ...string) []byte {
 
 func TestZip(t *testing.T) {
 	first, second := "user_id,item_id,timestamp\nu,a,1700086400\nu,b,1700000000\n", "user_id,item_id,timestamp\nv,a,1700000002\n"
-	path := writeFile(t, "d.zip", archive(t, "folder/", "", "folder/1.csv", first, "__MACOSX/._1.csv", "x", ".DS_Store", "x", "folder/2.csv", second))
+	path := writeFile(t, "d.zip", archive(t, "folder/", "", "folder/1.csv", first, "__MACOSX/._1.csv", "x", ".DS_Store", "x", "folder/_SUCCESS", "",
+		"folder/_started_1", "x", "folder/empty.csv", "", "folder/2.csv", second))
 	d, report, err := Read([]string{path}, Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -121,9 +122,8 @@ func zipFiles(archive io.ReaderAt, size int64) (files []*zip.File, err error) {
 	}
 	total := uint64(0)
 	for _, f := range z.File {
-		if strings.HasSuffix(f.Name, "/") || strings.HasPrefix(f.Name, "__MACOSX/") ||
-			strings.HasPrefix(path.Base(f.Name), ".") {
-			continue // folders, and files that desktops add
+		if noData(f.Name) {
+			continue
 		}
 		switch {
 		case f.Flags&encryptedFlag != 0:
@@ -141,11 +141,25 @@ func zipFiles(archive io.ReaderAt, size int64) (files []*zip.File, err error) {
 		return nil, fmt.Errorf("an archive of %d bytes that unpacks to %d: unpack it first if that is right",
 			size, total)
 	}
+	if some := slices.DeleteFunc(slices.Clone(files), isEmpty); len(some) > 0 {
+		files = some // if all are empty, reading the first one says so
+	}
 	if len(files) == 0 {
 		return nil, fmt.Errorf("the archive holds no file: %w", ErrNoData)
 	}
 	return files, nil
 }
+
+// noData tells whether an entry is a folder or a file that desktops and Spark add: names that begin
+// with a dot or, as _SUCCESS does, with an underscore.
+func noData(name string) bool {
+	base := path.Base(name)
+	return strings.HasSuffix(name, "/") || strings.HasPrefix(name, "__MACOSX/") ||
+		strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")
+}
+
+// isEmpty tells whether an entry has no bytes. The checksum of none is 0.
+func isEmpty(f *zip.File) bool { return f.UncompressedSize64 == 0 && f.CRC32 == 0 }
 
 // checkZipDirectory checks the size of the list of files before it is read into memory.
 func checkZipDirectory(archive io.ReaderAt, size int64) error {
