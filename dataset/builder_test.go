@@ -23,7 +23,8 @@ func TestBuilderIsRead(t *testing.T) {
 		}
 		file := "user_id,item_id,timestamp,w\n"
 		for range 300 {
-			user, item, at, w := fmt.Sprint("u", rng.IntN(20)), fmt.Sprint("i", rng.IntN(25)), int64(rng.IntN(50)-10), 1.0
+			user, item, at, w := fmt.Sprint("u", rng.IntN(20)), fmt.Sprint("i", rng.IntN(25)),
+				int64(rng.IntN(50)-10), 1.0
 			if weighted {
 				w = float64(rng.IntN(5)) / 2
 			}
@@ -46,9 +47,11 @@ func TestBuilderIsRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("seed %d: interactions differ from those of the file (-want +got):\n%s", seed, diff)
+			t.Errorf("seed %d: interactions differ from those of the file (-want +got):\n%s", seed,
+				diff)
 		}
-		if report.Rows != 300 || report.Unliked != 300-wantReport.Rows || report.Duplicates != wantReport.Duplicates ||
+		if report.Rows != 300 || report.Unliked != 300-wantReport.Rows ||
+			report.Duplicates != wantReport.Duplicates ||
 			report.Filtered != wantReport.Filtered || report.Hash != wantReport.Hash {
 			t.Errorf("seed %d: report %+v, of the file %+v", seed, report, wantReport)
 		}
@@ -79,12 +82,14 @@ func TestBuilderRefuses(t *testing.T) {
 			}
 			err = b.Add(c.user, c.item, c.time, c.weight)
 			if tolerated == 0 {
-				if _, is := errors.AsType[*RowError](err); !is || !strings.Contains(err.Error(), c.want) {
+				if _, is := errors.AsType[*RowError](err); !is ||
+					!strings.Contains(err.Error(), c.want) {
 					t.Errorf("%+v: got error %v", c, err)
 				}
 				continue
 			}
-			if d, report, err2 := b.Interactions(); err != nil || err2 != nil || d.Len() != 1 || report.BadRows != 1 {
+			if d, report, err2 := b.Interactions(); err != nil || err2 != nil || d.Len() != 1 ||
+				report.BadRows != 1 {
 				t.Errorf("%+v tolerated: got %v, %v and %+v", c, err, err2, report)
 			}
 		}
@@ -101,7 +106,8 @@ func TestBuilderRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := b.Interactions(); !errors.Is(err, ErrNoData) || !strings.Contains(err.Error(), "2 of a weight") {
+	if _, _, err := b.Interactions(); !errors.Is(err, ErrNoData) ||
+		!strings.Contains(err.Error(), "2 of a weight") {
 		t.Errorf("without a like: got error %v", err)
 	}
 }

@@ -10,7 +10,8 @@ import (
 
 func TestCreate(t *testing.T) {
 	text := strings.Repeat("some text that packs well\n", 1000)
-	for name, compression := range map[string]string{"a.csv": "none", "a.csv.gz": "gzip", "a.csv.zst": "zstd"} {
+	for name, compression := range map[string]string{"a.csv": "none", "a.csv.gz": "gzip",
+		"a.csv.zst": "zstd"} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), name)
 			if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
@@ -33,8 +34,10 @@ func TestCreate(t *testing.T) {
 				t.Errorf("Abort after Close: %v", err)
 			}
 			err = oneSource(path, func(s *source) error {
-				if got, err := io.ReadAll(s.text); err != nil || string(got) != text || s.compression != compression {
-					t.Errorf("%d bytes of %s, error %v; want %d of %s", len(got), s.compression, err, len(text), compression)
+				if got, err := io.ReadAll(s.text); err != nil || string(got) != text ||
+					s.compression != compression {
+					t.Errorf("%d bytes of %s, error %v; want %d of %s", len(got), s.compression,
+						err, len(text), compression)
 				}
 				return nil
 			})

@@ -178,8 +178,9 @@ func (t *table) find(c column) (int, error) {
 		switch {
 		case name != c.name:
 		case at >= 0:
-			return -1, fmt.Errorf("%s: the header has column %q twice: rename or remove one of them",
-				t.path, c.name)
+			return -1,
+				fmt.Errorf("%s: the header has column %q twice: rename or remove one of them",
+					t.path, c.name)
 		default:
 			at = i
 		}
@@ -196,9 +197,10 @@ func (t *table) missing(c column) *fault.Fault {
 	known := func(name string) bool { return slices.Contains(t.form.wanted, name) }
 	if !slices.ContainsFunc(t.header, known) && slices.ContainsFunc(t.header, looksLikeData) {
 		return &fault.Fault{
-			Field:   "Columns",
-			Problem: "the first row, " + quoteList(t.header) + ", looks like data and not like a header",
-			Want:    "the names of the columns in their order, such as user_id,item_id,timestamp",
+			Field: "Columns",
+			Problem: "the first row, " + quoteList(t.header) +
+				", looks like data and not like a header",
+			Want: "the names of the columns in their order, such as user_id,item_id,timestamp",
 		}
 	}
 	f := c.missing(t.header)

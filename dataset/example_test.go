@@ -24,7 +24,8 @@ func Example() {
 	defer f.Abort()
 	fmt.Fprintln(f, "user_id,item_id,timestamp")
 	for user := range 10 {
-		fmt.Fprintf(f, "user%d,tea,1700000020\nuser%d,milk,1700000010\nuser%d,tea,1700000030\n", user, user, user)
+		fmt.Fprintf(f, "user%d,tea,1700000020\nuser%d,milk,1700000010\nuser%d,tea,1700000030\n",
+			user, user, user)
 	}
 	if err := f.Close(); err != nil {
 		log.Fatal(err)
@@ -39,7 +40,8 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Println(report.Rows, "rows,", report.Duplicates, "repeated")
-	fmt.Println(p.Train.Len(), "training,", p.Validation.Len(), "validation and", p.Test.Len(), "test users")
+	fmt.Println(p.Train.Len(), "training,", p.Validation.Len(), "validation and", p.Test.Len(),
+		"test users")
 	fmt.Println("items", p.Items, "first history", p.Train.Of(0), "at", p.Train.Times(0))
 	// Output:
 	// 30 rows, 10 repeated

@@ -24,7 +24,8 @@ func checkID(b []byte) error {
 	case len(b) == 0:
 		return reason("empty id")
 	case len(b) > event.MaxIDBytes:
-		return refusef("id %s is too long, at most %d bytes are allowed", quote(b), event.MaxIDBytes)
+		return refusef("id %s is too long, at most %d bytes are allowed", quote(b),
+			event.MaxIDBytes)
 	case !utf8.Valid(b):
 		return refusef("id %s is not valid UTF-8", quote(b))
 	}

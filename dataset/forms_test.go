@@ -27,7 +27,8 @@ const at = 1_700_000_000
 
 // plain is what most texts in this file say.
 var plain = &Interactions{
-	Users: []string{"u", "v"}, Items: []string{"a", "b"}, Ptr: []int64{0, 2, 3}, Item: []int32{1, 0, 0},
+	Users: []string{"u", "v"}, Items: []string{"a", "b"}, Ptr: []int64{0, 2, 3},
+	Item: []int32{1, 0, 0},
 	Time: []int64{at, at + 86400, at + 2},
 }
 
@@ -40,20 +41,35 @@ func TestForms(t *testing.T) {
 		delimiter  string
 		unit       string
 	}{
-		{"comma", "user_id,item_id,timestamp\nu,a,1700086400\nu,b,1700000000\nv,a,1700000002\n", Options{}, ",", "s"},
-		{"tab", "user_id\titem_id\ttimestamp\nu\ta\t1700086400\nu\tb\t1700000000\nv\ta\t1700000002\n", Options{}, "\t", "s"},
-		{"semicolon", "user_id;item_id;timestamp;x,y,z,w\nu;a;1700086400;\nu;b;1700000000;\nv;a;1700000002;\n", Options{}, ";", "s"},
-		{"bar", "note|user_id|item_id|timestamp\n|u|a|1700086400\n,;,;|u|b|1700000000\n|v|a|1700000002\n", Options{}, "|", "s"},
-		{"quoted header", "\"user_id\";\"a,b,c,d,e\";\"item_id\";\"timestamp\"\nu;;a;1700086400\nu;;b;1700000000\nv;;a;1700000002\n", Options{}, ";", "s"},
-		{"other delimiter", "user_id^item_id^timestamp\nu^a^1700086400\nu^b^1700000000\nv^a^1700000002\n", Options{Delimiter: '^'}, "^", "s"},
-		{"SQL dates", "user_id,item_id,timestamp\nu,a,2023-11-15 22:13:20.123\nu,b,2023-11-14 22:13:20\nv,a,2023-11-14 22:13:22+00\n", Options{}, ",", "s"},
-		{"RFC 3339", "user_id,item_id,timestamp\nu,a,2023-11-15T22:13:20Z\nu,b,2023-11-15T00:13:20+02:00\nv,a,2023-11-14t17:13:22.5-05:00\n", Options{}, ",", "s"},
+		{"comma", "user_id,item_id,timestamp\nu,a,1700086400\nu,b,1700000000\nv,a,1700000002\n",
+			Options{}, ",", "s"},
+		{"tab",
+			"user_id\titem_id\ttimestamp\nu\ta\t1700086400\nu\tb\t1700000000\nv\ta\t1700000002\n",
+			Options{}, "\t", "s"},
+		{"semicolon",
+			"user_id;item_id;timestamp;x,y,z,w\nu;a;1700086400;\nu;b;1700000000;\nv;a;1700000002;\n", Options{}, ";", "s"},
+		{"bar",
+			"note|user_id|item_id|timestamp\n|u|a|1700086400\n,;,;|u|b|1700000000\n|v|a|1700000002\n", Options{}, "|", "s"},
+		{"quoted header",
+			"\"user_id\";\"a,b,c,d,e\";\"item_id\";\"timestamp\"\nu;;a;1700086400\nu;;b;1700000000\nv;;a;1700000002\n", Options{}, ";", "s"},
+		{"other delimiter",
+			"user_id^item_id^timestamp\nu^a^1700086400\nu^b^1700000000\nv^a^1700000002\n",
+			Options{Delimiter: '^'}, "^", "s"},
+		{"SQL dates", "user_id,item_id,timestamp\nu,a,2023-11-15 22:13:20.123\nu,b,2023-11-14 " +
+			"22:13:20\nv,a,2023-11-14 22:13:22+00\n", Options{}, ",", "s"},
+		{"RFC 3339",
+			"user_id,item_id,timestamp\nu,a,2023-11-15T22:13:20Z\nu,b,2023-11-15T00:13:20+02:00\nv,a,2023-11-14t17:13:22.5-05:00\n", Options{}, ",", "s"},
 		{"milliseconds", "user_id,item_id,timestamp\n" + millis, Options{}, ",", "ms"},
-		{"microseconds", "user_id,item_id,timestamp\nu,a,1700086400999999\nu,b,1.7e15\nv,a,1700000002000000\n", Options{}, ",", "us"},
-		{"nanoseconds", "user_id,item_id,timestamp\nu,a,1700086400999999999\nu,b,1700000000000000000\nv,a,1700000002000000512\n", Options{}, ",", "ns"},
+		{"microseconds",
+			"user_id,item_id,timestamp\nu,a,1700086400999999\nu,b,1.7e15\nv,a,1700000002000000\n",
+			Options{}, ",", "us"},
+		{"nanoseconds",
+			"user_id,item_id,timestamp\nu,a,1700086400999999999\nu,b,1700000000000000000\nv,a,1700000002000000512\n", Options{}, ",", "ns"},
 		{"given unit", "user_id,item_id,timestamp\n" + millis, Options{TimeUnit: "ms"}, ",", "ms"},
 		{"no header", millis, Options{Columns: names}, ",", "ms"},
-		{"no header, unused column", strings.ReplaceAll("7;"+strings.ReplaceAll(strings.TrimSpace(millis), "\n", "\n8;"), ",", ";"),
+		{"no header, unused column",
+			strings.ReplaceAll("7;"+strings.ReplaceAll(strings.TrimSpace(millis), "\n", "\n8;"),
+				",", ";"),
 			Options{Columns: append([]string{""}, names...)}, ";", "ms"},
 	} {
 		for _, compression := range []string{"none", "gzip", "zip"} {
@@ -67,7 +83,8 @@ func TestForms(t *testing.T) {
 					t.Errorf("interactions (-want +got):\n%s", diff)
 				}
 				f := report.Files[0]
-				if f.Delimiter != tt.delimiter || f.TimeUnit != tt.unit || f.Compression != compression || report.OrdinalTimes {
+				if f.Delimiter != tt.delimiter || f.TimeUnit != tt.unit ||
+					f.Compression != compression || report.OrdinalTimes {
 					t.Errorf("report %+v, want delimiter %q and unit %s", f, tt.delimiter, tt.unit)
 				}
 			})
@@ -85,35 +102,65 @@ func TestFormErrors(t *testing.T) {
 		want       []string
 	}{
 		{"unknown delimiter", "user_id:item_id\n" + rows, Options{}, "UserColumn",
-			[]string{`f: UserColumn: no column "user_id" where ',' separates`, `one of "user_id:item_id"`, "set Delimiter"}},
-		{"wrong delimiter", "user_id;item_id\n" + rows, Options{Delimiter: ','}, "UserColumn", []string{"where ',' separates", "set Delimiter"}},
+			[]string{`f: UserColumn: no column "user_id" where ',' separates`,
+				`one of "user_id:item_id"`, "set Delimiter"}},
+		{"wrong delimiter", "user_id;item_id\n" + rows, Options{Delimiter: ','}, "UserColumn",
+			[]string{"where ',' separates", "set Delimiter"}},
 		{"no header", rows, Options{}, "Columns",
-			[]string{`f: Columns: the first row, "1", "2", "1700000000", looks like data`, "such as user_id,item_id,timestamp"}},
+			[]string{`f: Columns: the first row, "1", "2", "1700000000", looks like data`,
+				"such as user_id,item_id,timestamp"}},
 		{"no header, dates", "u;i;2024-01-01\n", Options{}, "Columns", []string{"looks like data"}},
-		{"header of other names", "user;movie;2024\nu;i;5\n", Options{UserColumn: "user"}, "ItemColumn", []string{`no column "item_id"`, `"movie"`}},
-		{"header besides names", "user_id;item_id\nu;i\n", Options{Columns: []string{"user_id", "item_id"}}, "Columns",
+		{"header of other names", "user;movie;2024\nu;i;5\n", Options{UserColumn: "user"},
+			"ItemColumn", []string{`no column "item_id"`, `"movie"`}},
+		{"header besides names", "user_id;item_id\nu;i\n",
+			Options{Columns: []string{"user_id", "item_id"}}, "Columns",
 			[]string{"f: Columns: the first row names the columns already: leave out Columns"}},
-		{"too few names", rows, Options{Columns: []string{"user_id", "item_id"}}, "MaxBadRows", []string{"f:1: the row has 3 fields, there are names of 2 columns"}},
-		{"header of other names besides names", "UserId,Product ID,When\nu,i,5\n", Options{TimeColumn: "t", Columns: []string{"user_id", "item_id", "t"}}, "Columns",
+		{"too few names", rows, Options{Columns: []string{"user_id", "item_id"}}, "MaxBadRows",
+			[]string{"f:1: the row has 3 fields, there are names of 2 columns"}},
+		{"header of other names besides names", "UserId,Product ID,When\nu,i,5\n",
+			Options{TimeColumn: "t", Columns: []string{"user_id", "item_id", "t"}}, "Columns",
 			[]string{`f: Columns: the first row, "UserId", "Product ID", "When", names columns: leave out Columns`}},
-		{"two delimiters fit", "u;3,5\n", Options{Columns: []string{"user_id", "item_id"}}, "Delimiter",
-			[]string{"f: Delimiter: the first row has 2 fields between ',' and between ';', want the right one of the two"}},
-		{"names without an item", rows, Options{Columns: []string{"user_id", "item", "x"}}, "Columns", []string{`lacks the column "item_id": add it to Columns or change ItemColumn`}},
-		{"another unit later", "user_id,item_id,timestamp\nu,a,0\nu,b,1700000000\nu,c,1700000000000\n", Options{TimeUnit: "auto"}, "MaxBadRows",
+		{"two delimiters fit", "u;3,5\n", Options{Columns: []string{"user_id", "item_id"}},
+			"Delimiter",
+			[]string{"f: Delimiter: the first row has 2 fields between ',' and between ';', want " +
+				"the right one of the two"}},
+		{"names without an item", rows, Options{Columns: []string{"user_id", "item", "x"}},
+			"Columns",
+			[]string{`lacks the column "item_id": add it to Columns or change ItemColumn`}},
+		{"another unit later",
+			"user_id,item_id,timestamp\nu,a,0\nu,b,1700000000\nu,c,1700000000000\n",
+			Options{TimeUnit: "auto"}, "MaxBadRows",
 			[]string{`f:4: column timestamp: time "1700000000000" in the unit s is outside the years 0 to 9999`, "TimeUnit: s, want the unit of the times"}},
-		{"seconds among milliseconds", "user_id,item_id,timestamp\nu,a,0\nu,b,1700000000000\nu,c,1700000000001\nu,d,1700000000\n", Options{TimeUnit: "auto"}, "MaxBadRows",
+		{"seconds among milliseconds",
+			"user_id,item_id,timestamp\nu,a,0\nu,b,1700000000000\nu,c,1700000000001\nu,d,1700000000\n", Options{TimeUnit: "auto"}, "MaxBadRows",
 			[]string{`f:5: column timestamp: time "1700000000" in the recognised unit ms is outside the years 1991 to 2199`, "TimeUnit: ms, want the unit of the times"}},
-		{"decimal seconds among milliseconds", strings.Repeat(`{"user_id":"u","item_id":"a","timestamp":1700000000000}`+"\n", 2) + `{"user_id":"u","item_id":"b","timestamp":1.7e9}`,
-			Options{TimeUnit: "auto"}, "MaxBadRows", []string{"f:3: column timestamp", "recognised unit ms"}},
-		{"dates as numbers", "user_id,item_id,timestamp\nu,a,20240131120000\n", Options{TimeUnit: "auto"}, "MaxBadRows", []string{"f:2: column timestamp", "recognised unit ms"}},
-		{"dates as numbers, no seconds", "user_id,item_id,timestamp\nu,a,202401311200\n", Options{TimeUnit: "auto"}, "MaxBadRows", []string{"f:2: column timestamp", "recognised unit ms"}},
-		{"100 ns since the year 1", "user_id,item_id,timestamp\nu,a,638400000000000000\n", Options{TimeUnit: "auto"}, "MaxBadRows", []string{"f:2: column timestamp", "recognised unit ns"}},
-		{"100 ns since 1601", "user_id,item_id,timestamp\nu,a,133500000000000000\n", Options{TimeUnit: "auto"}, "MaxBadRows", []string{"f:2: column timestamp", "recognised unit ns"}},
-		{"unknown unit", rows, Options{TimeUnit: "m"}, "TimeUnit", []string{"TimeUnit: m, want auto, s, ms, us or ns"}},
-		{"weights without types", rows, Options{EventWeights: event.Weights{"view": 1}}, "EventWeights", []string{"EventWeights: the events have no types: set TypeColumn"}},
-		{"bad weights", rows, Options{TypeColumn: "t", EventWeights: event.Weights{"View": 1}}, "EventWeights", []string{`event type "View" must match`}},
-		{"no type column", "user_id,item_id\nu,i\n", Options{TypeColumn: "action"}, "TypeColumn", []string{`TypeColumn: no column "action"`}},
-		{"bad type", "user_id,item_id,type\nu,i,view\nu,i,add to cart\n", Options{TypeColumn: "type"}, "MaxBadRows",
+		{"decimal seconds among milliseconds",
+			strings.Repeat(`{"user_id":"u","item_id":"a","timestamp":1700000000000}`+"\n", 2) +
+				`{"user_id":"u","item_id":"b","timestamp":1.7e9}`,
+			Options{TimeUnit: "auto"}, "MaxBadRows",
+			[]string{"f:3: column timestamp", "recognised unit ms"}},
+		{"dates as numbers", "user_id,item_id,timestamp\nu,a,20240131120000\n",
+			Options{TimeUnit: "auto"}, "MaxBadRows",
+			[]string{"f:2: column timestamp", "recognised unit ms"}},
+		{"dates as numbers, no seconds", "user_id,item_id,timestamp\nu,a,202401311200\n",
+			Options{TimeUnit: "auto"}, "MaxBadRows",
+			[]string{"f:2: column timestamp", "recognised unit ms"}},
+		{"100 ns since the year 1", "user_id,item_id,timestamp\nu,a,638400000000000000\n",
+			Options{TimeUnit: "auto"}, "MaxBadRows",
+			[]string{"f:2: column timestamp", "recognised unit ns"}},
+		{"100 ns since 1601", "user_id,item_id,timestamp\nu,a,133500000000000000\n",
+			Options{TimeUnit: "auto"}, "MaxBadRows",
+			[]string{"f:2: column timestamp", "recognised unit ns"}},
+		{"unknown unit", rows, Options{TimeUnit: "m"}, "TimeUnit",
+			[]string{"TimeUnit: m, want auto, s, ms, us or ns"}},
+		{"weights without types", rows, Options{EventWeights: event.Weights{"view": 1}},
+			"EventWeights", []string{"EventWeights: the events have no types: set TypeColumn"}},
+		{"bad weights", rows, Options{TypeColumn: "t", EventWeights: event.Weights{"View": 1}},
+			"EventWeights", []string{`event type "View" must match`}},
+		{"no type column", "user_id,item_id\nu,i\n", Options{TypeColumn: "action"}, "TypeColumn",
+			[]string{`TypeColumn: no column "action"`}},
+		{"bad type", "user_id,item_id,type\nu,i,view\nu,i,add to cart\n",
+			Options{TypeColumn: "type"}, "MaxBadRows",
 			[]string{`f:3: column type: event type "add to cart" must match`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -168,10 +215,14 @@ func TestDates(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", " ", "2024-02-30", "2023-02-29", "2024-00-01", "2024-13-01", "2024-01-00", "2024-1-1", "24-01-01", "2024/01/01", "2024-01-01x",
-		"2024-01-01 ", "2024-01-01 1", "2024-01-01 24:00", "2024-01-01 23:60", "2024-01-01 23:59:60", "2024-01-01 23:59:5", "2024-01-01 23:59:59.",
-		"2024-01-01 10:00:00 CET", "2024-01-01 10:00:00+", "2024-01-01 10:00:00+2", "2024-01-01 10:00:00+24:00", "2024-01-01 10:00:00+02-00",
-		"2024-01-01T10:00:00  Z", "9999-12-31 23:59:59-01:00", "0000-01-01 00:00+01", "NaN", "inf", "-inf", "0x",
+		"", " ", "2024-02-30", "2023-02-29", "2024-00-01", "2024-13-01", "2024-01-00", "2024-1-1",
+		"24-01-01", "2024/01/01", "2024-01-01x",
+		"2024-01-01 ", "2024-01-01 1", "2024-01-01 24:00", "2024-01-01 23:60",
+		"2024-01-01 23:59:60", "2024-01-01 23:59:5", "2024-01-01 23:59:59.",
+		"2024-01-01 10:00:00 CET", "2024-01-01 10:00:00+", "2024-01-01 10:00:00+2",
+		"2024-01-01 10:00:00+24:00", "2024-01-01 10:00:00+02-00",
+		"2024-01-01T10:00:00  Z", "9999-12-31 23:59:59-01:00", "0000-01-01 00:00+01", "NaN", "inf",
+		"-inf", "0x",
 	} {
 		if got, _, err := clock.read([]byte(text)); err == nil {
 			t.Errorf("%q was read as %d", text, got)
@@ -181,7 +232,8 @@ func TestDates(t *testing.T) {
 
 // FuzzTime compares dates with package time and numbers with their units.
 func FuzzTime(f *testing.F) {
-	for _, s := range []string{"2024-05-31T12:00:00Z", "2024-05-31 12:00:00.123+02", "1700000000000", "-1.5e3", "2024-02-29", "9223372036854775807"} {
+	for _, s := range []string{"2024-05-31T12:00:00Z", "2024-05-31 12:00:00.123+02",
+		"1700000000000", "-1.5e3", "2024-02-29", "9223372036854775807"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -194,7 +246,8 @@ func FuzzTime(f *testing.F) {
 				t.Fatalf("%q: %d, want %d", b, got, x/ticks)
 			}
 			want := time.Time{}
-			if e := want.UnmarshalText(b); e == nil && (err != nil || !dated || got != want.Unix()) &&
+			if e := want.UnmarshalText(b); e == nil &&
+				(err != nil || !dated || got != want.Unix()) &&
 				want.Unix() >= minTime && want.Unix() <= maxTime {
 				t.Fatalf("%q: %d, %v; package time reads %v", b, got, err, want)
 			}
@@ -217,15 +270,19 @@ func TestOrdinals(t *testing.T) {
 		{"positions", Options{}, []string{"1", "2", "3", "1"}, true},
 		{"positions as decimals", Options{}, []string{"1.0", "2.0", "3.0", "4.0"}, true},
 		{"years", Options{}, []string{"2011", "2012", "2012", "2020"}, true},
-		{"days without dashes", Options{}, []string{"20240131", "20240201", "20240301", "20240301"}, true},
+		{"days without dashes", Options{}, []string{"20240131", "20240201", "20240301", "20240301"},
+			true},
 		{"hours since 1970", Options{}, []string{"472222", "472223", "472224", "472225"}, true},
 		{"taken as seconds", Options{TimeUnit: "s"}, []string{"1", "2", "3", "1"}, false},
 		{"seconds of 1971", Options{}, []string{"31536000", "2", "3", "4"}, false},
 		{"seconds before 1970", Options{}, []string{"-1", "2", "3", "4"}, false},
-		{"dates of 1970", Options{}, []string{"1970-01-01", "1970-01-02", "1970-01-03", "1970-01-04"}, false},
+		{"dates of 1970", Options{}, []string{"1970-01-01", "1970-01-02", "1970-01-03",
+			"1970-01-04"}, false},
 		{"a date among numbers", Options{}, []string{"1", "2", "3", "1970-01-04"}, false},
-		{"milliseconds", Options{}, []string{"1700000000000", "1700000001000", "1700000002000", "1700000003000"}, false},
-		{"seconds", Options{}, []string{"1700000000", "1700000001", "1700000002", "1700000003"}, false},
+		{"milliseconds", Options{}, []string{"1700000000000", "1700000001000", "1700000002000",
+			"1700000003000"}, false},
+		{"seconds", Options{}, []string{"1700000000", "1700000001", "1700000002", "1700000003"},
+			false},
 	} {
 		text := "user_id,item_id,timestamp\n"
 		for i, x := range tt.times {
@@ -241,7 +298,8 @@ func TestOrdinals(t *testing.T) {
 		}
 	}
 	// The positions have their say in the order.
-	d, _, err := Read([]string{writeFile(t, "f", []byte("user_id,item_id,timestamp\nu,a,2\nu,b,3\nu,c,1\n"))}, Options{})
+	d, _, err := Read([]string{writeFile(t, "f",
+		[]byte("user_id,item_id,timestamp\nu,a,2\nu,b,3\nu,c,1\n"))}, Options{})
 	if err != nil || !slices.Equal(d.Item, []int32{2, 0, 1}) {
 		t.Errorf("order %v, error %v", d, err)
 	}
@@ -249,7 +307,8 @@ func TestOrdinals(t *testing.T) {
 
 // TestOrdinalsOfRealData checks which of the public data sets have real times.
 func TestOrdinalsOfRealData(t *testing.T) {
-	for name, want := range map[string]bool{"amazon-games": true, "diginetica": true, "movietweetings": false, "ml-latest-small": false} {
+	for name, want := range map[string]bool{"amazon-games": true, "diginetica": true,
+		"movietweetings": false, "ml-latest-small": false} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join("..", "..", "shared", "data", name, "interactions.csv.gz")
 			if _, err := os.Stat(path); err != nil {
@@ -295,10 +354,12 @@ func TestEventTypes(t *testing.T) {
 	}
 	all := &Events{
 		Histories: Interactions{
-			Users: []string{"u", "v"}, Items: []string{"a", "b", "c", "d"}, Ptr: []int64{0, 4, 5}, Item: []int32{0, 1, 2, 0, 3},
+			Users: []string{"u", "v"}, Items: []string{"a", "b", "c", "d"}, Ptr: []int64{0, 4, 5},
+			Item: []int32{0, 1, 2, 0, 3},
 			Time: []int64{at, at + 1, at + 2, at + 3, at + 4}, Weight: []float32{1, 2, 1, 3, 1},
 		},
-		Kind: []uint16{4 - 1, 2, 1, 0, 4}, Types: []string{"buy", "dislike", "like", "view", "zero"},
+		Kind: []uint16{4 - 1, 2, 1, 0, 4}, Types: []string{"buy", "dislike", "like", "view",
+			"zero"},
 	}
 	if diff := cmp.Diff(all, e); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
@@ -319,13 +380,17 @@ func TestEventTypesOfFormats(t *testing.T) {
 		Time: []int64{at, at + 1}, Weight: []float32{4, 0.5},
 	}
 	for name, data := range map[string][]byte{
-		"jsonl": []byte(`{"user_id":"u","item_id":"a","timestamp":1700000001000,"action":"view"}` + "\n" +
+		"jsonl": []byte(`{"user_id":"u","item_id":"a","timestamp":1700000001000,"action":"view"}` +
+			"\n" +
 			`{"user_id":"u","item_id":"b","timestamp":1.7e12,"action":"BUY"}`),
-		"parquet": parquetBytes(t, []typed{{"u", "a", (at + 1) * 1e3, &view}, {"u", "b", at * 1e3, &buy}}),
-		"parquet with a null": parquetBytes(t, []typed{{"u", "a", (at + 1) * 1e3, &view}, {"u", "c", at * 1e3, nil}, {"u", "b", at * 1e3, &buy}},
+		"parquet": parquetBytes(t, []typed{{"u", "a", (at + 1) * 1e3, &view},
+			{"u", "b", at * 1e3, &buy}}),
+		"parquet with a null": parquetBytes(t, []typed{{"u", "a", (at + 1) * 1e3, &view},
+			{"u", "c", at * 1e3, nil}, {"u", "b", at * 1e3, &buy}},
 			parquet.MaxRowsPerRowGroup(1)),
 	} {
-		opt := Options{TimeUnit: "auto", TypeColumn: "action", EventWeights: event.Weights{"view": 0.5, "buy": 4}, MaxBadRows: 1}
+		opt := Options{TimeUnit: "auto", TypeColumn: "action",
+			EventWeights: event.Weights{"view": 0.5, "buy": 4}, MaxBadRows: 1}
 		d, report, err := readBytes("f", data, opt)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -335,7 +400,8 @@ func TestEventTypesOfFormats(t *testing.T) {
 			t.Errorf("%s: %+v (-want +got):\n%s", name, report.Files, diff)
 		}
 		if opt.TypeColumn, opt.EventWeights = "", nil; opt.TypeColumn == "" {
-			if _, report, err = readBytes("f", data, opt); err != nil || report.UnusedTypeColumn != "action" {
+			if _, report, err = readBytes("f", data, opt); err != nil ||
+				report.UnusedTypeColumn != "action" {
 				t.Errorf("%s: unused column %q, error %v", name, report.UnusedTypeColumn, err)
 			}
 		}
@@ -363,14 +429,16 @@ func TestStdin(t *testing.T) {
 			"bytes": iotest.OneByteReader(bytes.NewReader(pack(t, compression, text))),
 		} {
 			total := int64(-1)
-			d, report, err := Read([]string{other, "-"}, Options{Stdin: r, Progress: func(_, n, _ int64) { total = n }})
+			d, report, err := Read([]string{other, "-"},
+				Options{Stdin: r, Progress: func(_, n, _ int64) { total = n }})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(plain, d); diff != "" {
 				t.Errorf("%s %s (-want +got):\n%s", name, compression, diff)
 			}
-			if report.Files[1].Path != "standard input" || report.Files[1].Compression != compression || total != 0 {
+			if report.Files[1].Path != "standard input" ||
+				report.Files[1].Compression != compression || total != 0 {
 				t.Errorf("%+v, total %d", report.Files, total)
 			}
 		}
@@ -380,15 +448,21 @@ func TestStdin(t *testing.T) {
 		data []string
 		r    io.Reader
 	}{
-		"Data: -, want a file: there is no standard input":    {[]string{"-"}, nil},
-		`Data: want standard input, "-", once`:                {[]string{"-", "-"}, bytes.NewReader(text)},
-		"standard input: the file is empty":                   {[]string{"-"}, strings.NewReader("")},
-		"standard input:2: column item_id: empty id":          {[]string{"-"}, strings.NewReader("user_id,item_id\nu,\n")},
+		"Data: -, want a file: there is no standard input": {[]string{"-"}, nil},
+		`Data: want standard input, "-", once`: {[]string{"-", "-"},
+			bytes.NewReader(text)},
+		"standard input: the file is empty": {[]string{"-"},
+			strings.NewReader("")},
+		"standard input:2: column item_id: empty id": {[]string{"-"},
+			strings.NewReader("user_id,item_id\nu,\n")},
 		"standard input: zip and Parquet cannot be read from": {[]string{"-"}, bytes.NewReader(pq)},
-		"standard input: zip and Parquet cannot":              {[]string{"-"}, bytes.NewReader(pack(t, "zip", text))},
-		"standard input: broken":                              {[]string{"-"}, iotest.ErrReader(errors.New("broken"))},
+		"standard input: zip and Parquet cannot": {[]string{"-"},
+			bytes.NewReader(pack(t, "zip", text))},
+		"standard input: broken": {[]string{"-"},
+			iotest.ErrReader(errors.New("broken"))},
 	} {
-		if _, _, err := Read(tt.data, Options{Stdin: tt.r}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := Read(tt.data, Options{Stdin: tt.r}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -415,8 +489,10 @@ func archive(tb testing.TB, files ...string) []byte {
 }
 
 func TestZip(t *testing.T) {
-	first, second := "user_id,item_id,timestamp\nu,a,1700086400\nu,b,1700000000\n", "user_id,item_id,timestamp\nv,a,1700000002\n"
-	path := writeFile(t, "d.zip", archive(t, "folder/", "", "folder/1.csv", first, "__MACOSX/._1.csv", "x", ".DS_Store", "x", "folder/_SUCCESS", "",
+	first, second := "user_id,item_id,timestamp\nu,a,1700086400\nu,b,1700000000\n",
+		"user_id,item_id,timestamp\nv,a,1700000002\n"
+	path := writeFile(t, "d.zip", archive(t, "folder/", "", "folder/1.csv", first,
+		"__MACOSX/._1.csv", "x", ".DS_Store", "x", "folder/_SUCCESS", "",
 		"folder/_started_1", "x", "folder/empty.csv", "", "folder/2.csv", second))
 	d, report, err := Read([]string{path}, Options{})
 	if err != nil {
@@ -425,7 +501,8 @@ func TestZip(t *testing.T) {
 	if diff := cmp.Diff(plain, d); diff != "" {
 		t.Errorf("interactions (-want +got):\n%s", diff)
 	}
-	if len(report.Files) != 2 || report.Files[0].Path != path+"/folder/1.csv" || report.Files[1].Rows != 1 {
+	if len(report.Files) != 2 || report.Files[0].Path != path+"/folder/1.csv" ||
+		report.Files[1].Rows != 1 {
 		t.Errorf("files %+v", report.Files)
 	}
 	items := writeFile(t, "i.zip", archive(t, "i.csv", "item_id,title,categories\n1,A,\n"))
@@ -450,35 +527,48 @@ func TestZip(t *testing.T) {
 		"d.zip: 1.csv is encrypted: unpack the archive first":   encrypted,
 		"d.zip: 1.csv is compressed by method 12, want deflate": bzip2,
 		"damaged zip data": damaged,
-		"d.zip/1.csv: damaged zip data, fetch or write the file again":           lying,
-		"that unpacks to 2130706432":                                             bomb,
-		"files, too many":                                                        crowd,
-		"d.zip: the archive holds no file: no interactions":                      archive(t, "a/", ""),
-		"d.zip: the archive holds no file: no":                                   archive(t),
-		"d.zip: damaged zip archive: it has no list of its files":                archive(t, "1.csv", first)[:60],
-		"d.zip/1.csv: the file is empty":                                         archive(t, "1.csv", ""),
-		"d.zip/1.csv:2: column item_id: empty id":                                archive(t, "1.csv", "user_id,item_id\nu,\n"),
-		"d.zip: a.csv and b.csv have different columns: unpack the archive and":  archive(t, "a.csv", first, "b.csv", "movie,title\n1,x\n"),
-		"d.zip: a.csv and b.jsonl have different columns":                        archive(t, "a.csv", first, "b.jsonl", `{"user_id":"u"}`),
-		"compressed twice":                                                       archive(t, "a.csv.gz", string(gz)),
-		"compressed twice: unpack":                                               archive(t, "a.zip", string(archive(t, "a.csv", first))),
-		`d.zip/"a\n.csv": UserColumn: no column "user_id", want one of "x", "y"`: archive(t, "a\n.csv", "x,y\nu,v\n"),
-		"Parquet file inside zip":                                                archive(t, "a.parquet", string(parquetBytes(t, small.rows))),
+		"d.zip/1.csv: damaged zip data, fetch or write the file again": lying,
+		"that unpacks to 2130706432":                                   bomb,
+		"files, too many":                                              crowd,
+		"d.zip: the archive holds no file: no interactions": archive(t, "a/",
+			""),
+		"d.zip: the archive holds no file: no": archive(t),
+		"d.zip: damaged zip archive: it has no list of its files": archive(t,
+			"1.csv", first)[:60],
+		"d.zip/1.csv: the file is empty": archive(t,
+			"1.csv", ""),
+		"d.zip/1.csv:2: column item_id: empty id": archive(t,
+			"1.csv", "user_id,item_id\nu,\n"),
+		"d.zip: a.csv and b.csv have different columns: unpack the archive and": archive(t,
+			"a.csv", first, "b.csv", "movie,title\n1,x\n"),
+		"d.zip: a.csv and b.jsonl have different columns": archive(t,
+			"a.csv", first, "b.jsonl", `{"user_id":"u"}`),
+		"compressed twice": archive(t,
+			"a.csv.gz", string(gz)),
+		"compressed twice: unpack": archive(t,
+			"a.zip", string(archive(t, "a.csv", first))),
+		`d.zip/"a\n.csv": UserColumn: no column "user_id", want one of "x", "y"`: archive(t,
+			"a\n.csv", "x,y\nu,v\n"),
+		"Parquet file inside zip": archive(t,
+			"a.parquet", string(parquetBytes(t, small.rows))),
 	} {
 		_, _, err := Read([]string{writeFile(t, "d.zip", data)}, Options{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
-	two := writeFile(t, "i.zip", archive(t, "1.csv", "item_id,title,categories\n", "2.csv", "item_id,title,categories\n"))
-	if _, err := ReadItems(two, ItemsOptions{}); err == nil || !strings.Contains(err.Error(), "more than one file in the archive") {
+	two := writeFile(t, "i.zip", archive(t, "1.csv", "item_id,title,categories\n", "2.csv",
+		"item_id,title,categories\n"))
+	if _, err := ReadItems(two, ItemsOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "more than one file in the archive") {
 		t.Errorf("two items files: error %v", err)
 	}
 }
 
 // TestZipWithoutHeaders reads files whose first rows differ because they have no header.
 func TestZipWithoutHeaders(t *testing.T) {
-	path := writeFile(t, "d.zip", archive(t, "1", "u;a;1700086400\nu;b;1700000000\n", "2", "v;a;1700000002\n"))
+	path := writeFile(t, "d.zip", archive(t, "1", "u;a;1700086400\nu;b;1700000000\n", "2",
+		"v;a;1700000002\n"))
 	d, _, err := Read([]string{path}, Options{Columns: []string{"user_id", "item_id", "timestamp"}})
 	if diff := cmp.Diff(plain, d); diff != "" || err != nil {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
@@ -507,7 +597,8 @@ func FuzzReadHeaderless(f *testing.F) {
 	f.Add([]byte("u;a;1700086400;view\nu;b;2024-01-01;buy\n"), true)
 	f.Add([]byte("user_id|item_id|timestamp|type\nu|a|1700086400123|x\n"), false)
 	f.Fuzz(func(t *testing.T, data []byte, named bool) {
-		opt := Options{TimeUnit: "auto", TypeColumn: "type", EventWeights: event.Weights{"view": -1}, MaxBadRows: 5}
+		opt := Options{TimeUnit: "auto", TypeColumn: "type",
+			EventWeights: event.Weights{"view": -1}, MaxBadRows: 5}
 		if named {
 			opt.Columns = []string{"user_id", "item_id", "timestamp", "type"}
 		}
@@ -523,7 +614,8 @@ func FuzzReadHeaderless(f *testing.F) {
 }
 
 func TestUnitBounds(t *testing.T) {
-	for x, want := range map[float64]int64{0: 1, 1: 1, 1e11 - 1: 1, 1e11: 1e3, -1e11: 1e3, 1e14: 1e6, 1e17: 1e9, 9e18: 1e9, 1e19: 1, math.Inf(1): 1} {
+	for x, want := range map[float64]int64{0: 1, 1: 1, 1e11 - 1: 1, 1e11: 1e3, -1e11: 1e3,
+		1e14: 1e6, 1e17: 1e9, 9e18: 1e9, 1e19: 1, math.Inf(1): 1} {
 		m := &magnitude{}
 		m.add(x)
 		if got := m.ticks(); got != want {

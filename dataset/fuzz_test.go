@@ -15,14 +15,16 @@ import (
 // FuzzCSVScanner compares the scanner with encoding/csv, which differs only in
 // what it does with carriage returns.
 func FuzzCSVScanner(f *testing.F) {
-	for _, s := range []string{"a,b\nc,d\n", "\"a\"\"b\",\"c\nd\"\n\n,\n", "a\"b,c\nd\n", "\"a\"b\nc", "\"", "\"\n\n\"", ",,\n", "\"\",\"\"\n"} {
+	for _, s := range []string{"a,b\nc,d\n", "\"a\"\"b\",\"c\nd\"\n\n,\n", "a\"b,c\nd\n",
+		"\"a\"b\nc", "\"", "\"\n\n\"", ",,\n", "\"\",\"\"\n"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if bytes.IndexByte(data, '\r') >= 0 || len(data) >= MaxRowBytes {
 			t.Skip()
 		}
-		s := csvScanner{lines: lineReader{text: bufio.NewReaderSize(bytes.NewReader(data), MaxRowBytes)}, comma: ','}
+		s := csvScanner{lines: lineReader{text: bufio.NewReaderSize(bytes.NewReader(data),
+			MaxRowBytes)}, comma: ','}
 		want := csv.NewReader(bytes.NewReader(data))
 		want.FieldsPerRecord = -1
 		for {
@@ -72,8 +74,10 @@ func FuzzReadJSONL(f *testing.F) {
 
 func FuzzReadParquet(f *testing.F) {
 	f.Add(parquetBytes(f, small.rows))
-	f.Add(parquetBytes(f, small.rows, parquet.Compression(&parquet.Snappy), parquet.DataPageVersion(1)))
-	f.Add(parquetBytes(f, small.rows, parquet.Compression(&parquet.Gzip), parquet.MaxRowsPerRowGroup(3)))
+	f.Add(parquetBytes(f, small.rows, parquet.Compression(&parquet.Snappy),
+		parquet.DataPageVersion(1)))
+	f.Add(parquetBytes(f, small.rows, parquet.Compression(&parquet.Gzip),
+		parquet.MaxRowsPerRowGroup(3)))
 	f.Fuzz(fuzzRead)
 }
 

@@ -77,7 +77,8 @@ func checkInvariants(tb testing.TB, d *Interactions) {
 	if len(d.Ptr) != len(d.Users)+1 || d.Ptr[0] != 0 || d.Ptr[len(d.Users)] != int64(len(d.Item)) {
 		tb.Fatalf("Ptr = %v for %d users and %d events", d.Ptr, len(d.Users), len(d.Item))
 	}
-	if d.Time != nil && len(d.Time) != len(d.Item) || d.Weight != nil && len(d.Weight) != len(d.Item) {
+	if d.Time != nil && len(d.Time) != len(d.Item) || d.Weight != nil &&
+		len(d.Weight) != len(d.Item) {
 		tb.Fatalf("%d items, %d times, %d weights", len(d.Item), len(d.Time), len(d.Weight))
 	}
 	for _, ids := range [][]string{d.Users, d.Items} {

@@ -10,7 +10,8 @@ func TestHoldOutLast(t *testing.T) {
 	d := func() *Interactions {
 		return &Interactions{
 			Users: []string{"a", "b", "c"}, Items: []string{"w", "x", "y", "z"},
-			Ptr: []int64{0, 3, 4, 6}, Item: []int32{2, 0, 3, 1, 1, 0}, Time: []int64{1, 2, 3, 4, 5, 6}, Weight: []float32{.1, .2, .3, .4, .5, .6},
+			Ptr: []int64{0, 3, 4, 6}, Item: []int32{2, 0, 3, 1, 1, 0},
+			Time: []int64{1, 2, 3, 4, 5, 6}, Weight: []float32{.1, .2, .3, .4, .5, .6},
 		}
 	}
 	for _, c := range []struct {
@@ -19,10 +20,12 @@ func TestHoldOutLast(t *testing.T) {
 	}{
 		{nil, []int32{}, func(*Interactions) {}},
 		{[]int32{0, 2}, []int32{3, 0}, func(d *Interactions) {
-			d.Ptr, d.Item, d.Time, d.Weight = []int64{0, 2, 3, 4}, []int32{2, 0, 1, 1}, []int64{1, 2, 4, 5}, []float32{.1, .2, .4, .5}
+			d.Ptr, d.Item, d.Time, d.Weight = []int64{0, 2, 3, 4}, []int32{2, 0, 1, 1},
+				[]int64{1, 2, 4, 5}, []float32{.1, .2, .4, .5}
 		}},
 		{[]int32{1}, []int32{1}, func(d *Interactions) { // a user without events is left
-			d.Ptr, d.Item, d.Time, d.Weight = []int64{0, 3, 3, 5}, []int32{2, 0, 3, 1, 0}, []int64{1, 2, 3, 5, 6}, []float32{.1, .2, .3, .5, .6}
+			d.Ptr, d.Item, d.Time, d.Weight = []int64{0, 3, 3, 5}, []int32{2, 0, 3, 1, 0},
+				[]int64{1, 2, 3, 5, 6}, []float32{.1, .2, .3, .5, .6}
 		}},
 	} {
 		got, want := d(), d()
@@ -50,11 +53,13 @@ func TestHoldOutLast(t *testing.T) {
 func TestOnly(t *testing.T) {
 	d := &Interactions{
 		Users: []string{"a", "b", "c"}, Items: []string{"w", "x", "y", "z"},
-		Ptr: []int64{0, 3, 4, 6}, Item: []int32{2, 0, 3, 1, 1, 0}, Time: []int64{1, 2, 3, 4, 5, 6}, Weight: []float32{.1, .2, .3, .4, .5, .6},
+		Ptr: []int64{0, 3, 4, 6}, Item: []int32{2, 0, 3, 1, 1, 0}, Time: []int64{1, 2, 3, 4, 5, 6},
+		Weight: []float32{.1, .2, .3, .4, .5, .6},
 	}
 	want := &Interactions{
 		Users: []string{"a", "c"}, Items: d.Items,
-		Ptr: []int64{0, 3, 5}, Item: []int32{2, 0, 3, 1, 0}, Time: []int64{1, 2, 3, 5, 6}, Weight: []float32{.1, .2, .3, .5, .6},
+		Ptr: []int64{0, 3, 5}, Item: []int32{2, 0, 3, 1, 0}, Time: []int64{1, 2, 3, 5, 6},
+		Weight: []float32{.1, .2, .3, .5, .6},
 	}
 	got := d.Only([]int32{0, 2})
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -8,13 +8,15 @@ import (
 )
 
 func TestReadItems(t *testing.T) {
-	text := []byte("title,item_id,year,categories\n\"Toy, Story\",1,1995,Fun|Kids\nHeat,2,,Crime\n,3,,\n")
+	text := []byte("title,item_id,year,categories\n\"Toy, " +
+		"Story\",1,1995,Fun|Kids\nHeat,2,,Crime\n,3,,\n")
 	for _, compression := range []string{"none", "gzip", "zstd"} {
 		c, err := ReadItems(writeFile(t, "items", pack(t, compression, text)), ItemsOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for id, want := range map[string]string{"1": "Toy, Story", "2": "Heat", "3": "", "unknown": ""} {
+		for id, want := range map[string]string{"1": "Toy, Story", "2": "Heat", "3": "",
+			"unknown": ""} {
 			if got := c.Title(id); got != want {
 				t.Errorf("title of %s: %q, want %q", id, got, want)
 			}
@@ -29,7 +31,8 @@ func TestReadItems(t *testing.T) {
 		"item_id,title,categories\n1,a \"b\",c\n":      ":2: a quote inside",
 		`{"item_id":"1","title":"a","categories":"b"}`: "must be CSV or TSV",
 	} {
-		if _, err := ReadItems(writeFile(t, "items", []byte(text)), ItemsOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ReadItems(writeFile(t, "items", []byte(text)), ItemsOptions{}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 	}
@@ -38,11 +41,13 @@ func TestReadItems(t *testing.T) {
 // TestReadItemsOfOtherColumns reads titles that need quotes, under other names.
 func TestReadItemsOfOtherColumns(t *testing.T) {
 	text := "id;year;name\r\n1;1995;\"Toy; \"\"Story\"\"\r\n(1995)\"\r\n2;;\"\"\r\n"
-	c, err := ReadItems(writeFile(t, "items", []byte(text)), ItemsOptions{ItemColumn: "id", TitleColumn: "name"})
+	c, err := ReadItems(writeFile(t, "items", []byte(text)),
+		ItemsOptions{ItemColumn: "id", TitleColumn: "name"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := c.Title("1"); got != "Toy; \"Story\"\r\n(1995)" || c.Title("2") != "" || c.Len() != 2 {
+	if got := c.Title("1"); got != "Toy; \"Story\"\r\n(1995)" || c.Title("2") != "" ||
+		c.Len() != 2 {
 		t.Errorf("title %q of %d items", got, c.Len())
 	}
 	var none *Catalogue

@@ -103,7 +103,8 @@ func (o Options) Validate() error {
 		refuse(fault.New("MinItemEvents", o.MinItemEvents, "0 or more"))
 	}
 	if o.LeaveOutRare && (o.MinUserEvents > 0 || o.MinItemEvents > 0) {
-		refuse(&fault.Fault{Field: "LeaveOutRare", Problem: "has no effect beside MinUserEvents and MinItemEvents"})
+		refuse(&fault.Fault{Field: "LeaveOutRare",
+			Problem: "has no effect beside MinUserEvents and MinItemEvents"})
 	}
 	if o.MaxBadRows < 0 {
 		refuse(fault.New("MaxBadRows", o.MaxBadRows, "0 or more"))

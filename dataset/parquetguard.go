@@ -43,11 +43,13 @@ func checkFooter(file io.ReaderAt, size int64) error {
 	}
 	if string(tail[4:]) != "PAR1" {
 		return fmt.Errorf(
-			"%w: it does not end with PAR1, it is truncated or still being written", errCorruptParquet)
+			"%w: it does not end with PAR1, it is truncated or still being written",
+			errCorruptParquet)
 	}
 	length := int64(binary.LittleEndian.Uint32(tail[:4]))
 	if length > size-12 || length > maxFooterBytes {
-		return fmt.Errorf("%w: a footer of %d bytes in a file of %d", errCorruptParquet, length, size)
+		return fmt.Errorf("%w: a footer of %d bytes in a file of %d", errCorruptParquet, length,
+			size)
 	}
 	footer := make([]byte, length)
 	if _, err := file.ReadAt(footer, size-8-length); err != nil {
@@ -63,7 +65,8 @@ func checkPages(file io.ReaderAt, size int64, column *format.ColumnMetaData) err
 	if column.DictionaryPageOffset != 0 {
 		at = column.DictionaryPageOffset // as the library does
 	}
-	if at < 0 || column.TotalCompressedSize < 0 || at > size || column.TotalCompressedSize > size-at {
+	if at < 0 || column.TotalCompressedSize < 0 || at > size ||
+		column.TotalCompressedSize > size-at {
 		return fmt.Errorf("%w: a column chunk lies outside the file", errCorruptParquet)
 	}
 	buf := make([]byte, maxPageHeaderBytes)
@@ -92,7 +95,8 @@ func checkPages(file io.ReaderAt, size int64, column *format.ColumnMetaData) err
 func checkPage(h *format.PageHeader, column *format.ColumnMetaData, data []byte) error {
 	compressed, size := int64(h.CompressedPageSize), int64(h.UncompressedPageSize)
 	if compressed < 0 || size < 0 || size > freePageBytes+maxExpansion*compressed {
-		return fmt.Errorf("%w: a page of %d bytes that unpacks to %d", errCorruptParquet, compressed, size)
+		return fmt.Errorf("%w: a page of %d bytes that unpacks to %d", errCorruptParquet,
+			compressed, size)
 	}
 	values, most := int64(0), freePageValues+8*size
 	levels := int64(0) // bytes ahead of the compressed part

@@ -10,8 +10,8 @@ const (
 	rareShare = 0.4  // of the events that must be left
 )
 
-// leaveOutRare applies the rule of [Options.LeaveOutRare]. It returns the number of removed events and
-// the filter that was applied, 0 if none was.
+// leaveOutRare applies the rule of [Options.LeaveOutRare]. It returns the number of removed events
+// and the filter that was applied, 0 if none was.
 func (d *Interactions) leaveOutRare() (removed int64, filter int) {
 	if d.NumItems() <= rareItems {
 		return 0, 0

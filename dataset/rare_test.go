@@ -47,7 +47,8 @@ func TestLeaveOutRare(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d, report := powerLaw(t, tt.users, tt.common, tt.rare, Options{LeaveOutRare: true})
-			if d.NumItems() != tt.items || report.MinUserEvents != tt.filter || report.MinItemEvents != tt.filter {
+			if d.NumItems() != tt.items || report.MinUserEvents != tt.filter ||
+				report.MinItemEvents != tt.filter {
 				t.Errorf("%d items with the filters %d and %d, want %d and %d",
 					d.NumItems(), report.MinUserEvents, report.MinItemEvents, tt.items, tt.filter)
 			}
@@ -57,7 +58,8 @@ func TestLeaveOutRare(t *testing.T) {
 			if tt.filter == 0 {
 				return
 			}
-			want, explicit := powerLaw(t, tt.users, tt.common, tt.rare, Options{MinUserEvents: tt.filter, MinItemEvents: tt.filter})
+			want, explicit := powerLaw(t, tt.users, tt.common, tt.rare,
+				Options{MinUserEvents: tt.filter, MinItemEvents: tt.filter})
 			if diff := cmp.Diff(want, d); diff != "" || explicit.Hash != report.Hash {
 				t.Errorf("differs from the explicit filter:\n%s", diff)
 			}

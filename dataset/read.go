@@ -16,13 +16,13 @@ const progressRows = 1 << 16
 // badRowMessages is the number of bad rows that a Report describes.
 const badRowMessages = 5
 
-// Read reads the files of data, one after the other, into one set of interactions. A path is
-// that of a file or of a zip archive of files of one form, or "-" for Options.Stdin. All files must have
+// Read reads the files of data, one after the other, into one set of interactions. A path is that
+// of a file or of a zip archive of files of one form, or "-" for Options.Stdin. All files must have
 // times, or none.
 //
 // A fault in a row is a *RowError, possibly wrapped; see Options.MaxBadRows. Some faults end
-// reading in any case: files that are damaged or not of a known format, columns that are missing, rows
-// longer than MaxRowBytes, quotes that are never closed. Options that do not fit the files are
+// reading in any case: files that are damaged or not of a known format, columns that are missing,
+// rows longer than MaxRowBytes, quotes that are never closed. Options that do not fit the files are
 // *fault.Fault of their fields. If nothing is left to return, the error wraps ErrNoData.
 func Read(data []string, opt Options) (*Interactions, *Report, error) {
 	l, err := newLoader(data, opt)

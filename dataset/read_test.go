@@ -52,10 +52,13 @@ var small = struct {
 			"4,b,\"two\nlines\",y,5\n9,a,,x,21\n1,\"c,\"\"é\",,x,0",
 		"tsv": "item_id\tuser_id\ttimestamp\tweight\r\ny\tb\t30\t1\r\nx\ta\t20\t2\r\nx\tb\t1e1\t.5\r\nZ\ta\t20\t1\r\n" +
 			"y\tb\t5\t4\r\nx\ta\t1970-01-01T02:00:21.5+02:00\t9\r\nx\t\"c,\"\"é\"\t-0.5\t1\r\n",
-		"jsonl": "\ufeff\n" + ` {"user_id":"b","item_id":"y","timestamp":30,"weight":1,"extra":{"a":["}",null,{}]}}` + "\n" +
+		"jsonl": "\ufeff\n" +
+			` {"user_id":"b","item_id":"y","timestamp":30,"weight":1,"extra":{"a":["}",null,{}]}}` +
+			"\n" +
 			`{"weight":"2","timestamp":"20","item_id":"x","user_id":"a"}` + "\n\n" +
 			`{"user_id":"b","item_id":"x","timestamp":10.2,"weight":5e-1}` + "\r\n" +
-			`{"user_id" : "\u0061" , "item_id":"Z", "timestamp":20, "weight" :1 , "more":true}` + "\n" +
+			`{"user_id" : "\u0061" , "item_id":"Z", "timestamp":20, "weight" :1 , "more":true}` +
+			"\n" +
 			`{"us\u0065r_id":"b","item_id":"y","timestamp":5,"weight":4}` + "\n" +
 			`{"user_id":"a","item_id":"x","timestamp":"1970-01-01T00:00:21Z","weight":9}` + "\n" +
 			`{"user_id":"c,\"é","item_id":"x","timestamp":0,"weight":1}`,
@@ -70,7 +73,8 @@ var small = struct {
 func TestReadFormats(t *testing.T) {
 	hash := "" // of the first file; all others must have the same
 	check := func(t *testing.T, name string, data []byte, format, compression string) {
-		d, report, err := Read([]string{writeFile(t, name, data)}, Options{WeightColumn: "weight", TimeUnit: "s"})
+		d, report, err := Read([]string{writeFile(t, name, data)},
+			Options{WeightColumn: "weight", TimeUnit: "s"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,8 +83,10 @@ func TestReadFormats(t *testing.T) {
 			t.Errorf("interactions (-want +got):\n%s", diff)
 		}
 		want := &Report{
-			Files: []FileReport{{Path: report.Files[0].Path, Format: format, Compression: compression,
-				Delimiter: map[string]string{"csv": ",", "tsv": "\t"}[format], TimeUnit: "s", Rows: 7}},
+			Files: []FileReport{{Path: report.Files[0].Path, Format: format,
+				Compression: compression,
+				Delimiter:   map[string]string{"csv": ",", "tsv": "\t"}[format], TimeUnit: "s",
+				Rows: 7}},
 			Rows: 7, Duplicates: 2, Hash: report.Hash,
 		}
 		if diff := cmp.Diff(want, report); diff != "" {
@@ -135,7 +141,8 @@ func TestReadParquetTypes(t *testing.T) {
 		"numbers": parquetBytes(t, []numbers{{1<<64 - 1, -7, 12_999_999, &half}}),
 		"texts":   parquetBytes(t, []texts{{&id, []byte("-7"), "1970-01-01T00:00:12Z", 2}}),
 	} {
-		d, _, err := readBytes(name, data, Options{UserColumn: "u", ItemColumn: "i", TimeColumn: "t", WeightColumn: "w"})
+		d, _, err := readBytes(name, data, Options{UserColumn: "u", ItemColumn: "i",
+			TimeColumn: "t", WeightColumn: "w"})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if diff := cmp.Diff(want, d); diff != "" {
@@ -146,8 +153,9 @@ func TestReadParquetTypes(t *testing.T) {
 
 func TestReadWithoutTimes(t *testing.T) {
 	for name, data := range map[string][]byte{
-		"csv":   []byte("user_id,item_id\nu,b\nu,a\nu,b\n"),
-		"jsonl": []byte(`{"user_id":"u","item_id":"b"}` + "\n" + `{"user_id":"u","item_id":"a"}` + "\n"),
+		"csv": []byte("user_id,item_id\nu,b\nu,a\nu,b\n"),
+		"jsonl": []byte(`{"user_id":"u","item_id":"b"}` + "\n" + `{"user_id":"u","item_id":"a"}` +
+			"\n"),
 		"parquet": parquetBytes(t, []struct {
 			U string `parquet:"user_id"`
 			I string `parquet:"item_id"`
@@ -157,7 +165,8 @@ func TestReadWithoutTimes(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		want := &Interactions{Users: []string{"u"}, Items: []string{"a", "b"}, Ptr: []int64{0, 2}, Item: []int32{1, 0}}
+		want := &Interactions{Users: []string{"u"}, Items: []string{"a", "b"}, Ptr: []int64{0, 2},
+			Item: []int32{1, 0}}
 		if diff := cmp.Diff(want, d); diff != "" {
 			t.Errorf("%s: interactions in the order of the file (-want +got):\n%s", name, diff)
 		}
@@ -190,7 +199,8 @@ func TestReadSeveralFiles(t *testing.T) {
 	if len(report.Files) != 2 || report.Files[0].Rows != 2 || report.Files[1].Rows != 1 {
 		t.Errorf("report of the files: %+v", report.Files)
 	}
-	size := int64(len("user_id,item_id,timestamp\nu,b,1\nv,b,9\n") + len(`{"item_id":"a","user_id":"u","timestamp":1}`))
+	size := int64(len("user_id,item_id,timestamp\nu,b,1\nv,b,9\n") +
+		len(`{"item_id":"a","user_id":"u","timestamp":1}`))
 	if want := [][3]int64{{size, size, 3}}; !slices.Equal(calls, want) {
 		t.Errorf("progress %v, want %v", calls, want)
 	}
@@ -211,15 +221,17 @@ func TestReadProgress(t *testing.T) {
 	for _, compression := range []string{"none", "gzip", "zstd"} {
 		data := pack(t, compression, text)
 		var calls [][3]int64
-		_, _, err := Read([]string{writeFile(t, "events", data)}, Options{Progress: func(read, total, rows int64) {
-			calls = append(calls, [3]int64{read, total, rows})
-		}})
+		_, _, err := Read([]string{writeFile(t, "events", data)},
+			Options{Progress: func(read, total, rows int64) {
+				calls = append(calls, [3]int64{read, total, rows})
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		size := int64(len(data))
 		if len(calls) != 4 || calls[3] != [3]int64{size, size, rows} {
-			t.Fatalf("%s: progress %v, want four calls and in the end %d bytes and %d rows", compression, calls, size, rows)
+			t.Fatalf("%s: progress %v, want four calls and in the end %d bytes and %d rows",
+				compression, calls, size, rows)
 		}
 		for i, c := range calls[:3] {
 			if c[0] <= 0 || c[0] > size || c[1] != size || c[2] != int64(i+1)*progressRows {
@@ -241,7 +253,8 @@ func TestReadOracle(t *testing.T) {
 		}
 		rows := make([]oracleRow, 1+rng.IntN(200))
 		for i := range rows {
-			rows[i] = oracleRow{fmt.Sprint("u", rng.IntN(20)), fmt.Sprint("i", rng.IntN(30)), rng.Int64N(8), 1 + rng.Float32()}
+			rows[i] = oracleRow{fmt.Sprint("u", rng.IntN(20)), fmt.Sprint("i", rng.IntN(30)),
+				rng.Int64N(8), 1 + rng.Float32()}
 		}
 		d, report, err := readBytes("random", oracleCSV(rows, timed), opt)
 		want := oracle(rows, timed, weighted, opt)
@@ -259,7 +272,8 @@ func TestReadOracle(t *testing.T) {
 			t.Fatalf("round %d (-want +got):\n%s", round, diff)
 		}
 		if got := int64(d.Len()) + report.Duplicates + report.Filtered; got != int64(len(rows)) {
-			t.Fatalf("round %d: kept + duplicates + filtered = %d, want %d rows", round, got, len(rows))
+			t.Fatalf("round %d: kept + duplicates + filtered = %d, want %d rows", round, got,
+				len(rows))
 		}
 	}
 }
@@ -343,7 +357,8 @@ func TestReadManyChunks(t *testing.T) {
 	for r := range n {
 		// Backwards in time, users in turn: every row has to move.
 		u, i := fmt.Appendf(nil, "%02d", r%50), fmt.Appendf(nil, "%06d", r/50)
-		if err := c.add(users.of(u), items.of(i), int64(n-r), float32(r+1), 0, columnSet{time: true, weight: true}); err != nil {
+		if err := c.add(users.of(u), items.of(i), int64(n-r), float32(r+1), 0,
+			columnSet{time: true, weight: true}); err != nil {
 			t.Fatal(err)
 		}
 	}

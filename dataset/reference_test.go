@@ -33,7 +33,8 @@ func TestReference(t *testing.T) {
 			if err := json.Unmarshal(raw, &want); err != nil {
 				t.Fatal(err)
 			}
-			d, _, err := dataset.Read([]string{filepath.Join(dir, "interactions.csv.gz")}, dataset.Options{})
+			d, _, err := dataset.Read([]string{filepath.Join(dir, "interactions.csv.gz")},
+				dataset.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,7 +47,8 @@ func TestReference(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := sizes{
-				Users:             map[string]int{"train": p.Train.Len(), "validation": p.Validation.Len(), "test": p.Test.Len()},
+				Users: map[string]int{"train": p.Train.Len(),
+					"validation": p.Validation.Len(), "test": p.Test.Len()},
 				Items:             len(p.Items),
 				InteractionsTrain: len(p.Train.Item),
 			}

@@ -148,7 +148,8 @@ func ReadSplit(path string, d *Interactions) (Split, error) {
 	}
 	s, unknown := roles.Split(d)
 	if unknown == len(roles) {
-		return nil, fmt.Errorf("%s: none of its %d users is in the data: is it the split of other data?",
+		return nil, fmt.Errorf("%s: none of its %d users is in the data: is it the split of "+
+			"other data?",
 			path, unknown)
 	}
 	return s, nil

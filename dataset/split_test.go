@@ -14,14 +14,16 @@ import (
 
 func TestSeededSplit(t *testing.T) {
 	for _, tt := range []struct{ users, train, validation, test int }{
-		{0, 0, 0, 0}, {1, 1, 0, 0}, {2, 1, 0, 1}, {5, 4, 0, 1}, {9, 7, 0, 2}, {10, 8, 1, 1}, {19, 15, 1, 3}, {20, 16, 2, 2},
+		{0, 0, 0, 0}, {1, 1, 0, 0}, {2, 1, 0, 1}, {5, 4, 0, 1}, {9, 7, 0, 2}, {10, 8, 1, 1},
+		{19, 15, 1, 3}, {20, 16, 2, 2},
 		// The sizes of the three reference data sets.
 		{671, 536, 67, 68}, {5973, 4778, 597, 598}, {50335, 40268, 5033, 5034},
 	} {
 		s := SeededSplit(tt.users, 7)
 		got := []int{s.Count(Unassigned), s.Count(Train), s.Count(Validation), s.Count(Test)}
 		if want := []int{0, tt.train, tt.validation, tt.test}; !slices.Equal(got, want) {
-			t.Errorf("%d users: unassigned, train, validation, test = %v, want %v", tt.users, got, want)
+			t.Errorf("%d users: unassigned, train, validation, test = %v, want %v", tt.users, got,
+				want)
 		}
 	}
 	if !slices.Equal(SeededSplit(1000, 1), SeededSplit(1000, 1)) {
@@ -62,7 +64,8 @@ func TestReadSplitOfQuotedIDs(t *testing.T) {
 
 func TestReadSplit(t *testing.T) {
 	d := &Interactions{Users: []string{"a", "b", "c"}, Ptr: make([]int64, 4)}
-	roles, err := ReadRoles(writeFile(t, "s", []byte("x,role,user_id\n1,test,c\n2,train,a\n3,train,z\n")))
+	roles, err := ReadRoles(writeFile(t, "s",
+		[]byte("x,role,user_id\n1,test,c\n2,train,a\n3,train,z\n")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +87,8 @@ func TestReadSplit(t *testing.T) {
 		"user_id,role,role\na,train,test\n":    `column "role" twice`,
 		"user_id,role\na,train,and more too\n": "the row has 3 fields",
 	} {
-		if _, err := ReadSplit(writeFile(t, "s", []byte(text)), d); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ReadSplit(writeFile(t, "s", []byte(text)), d); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 	}
@@ -106,19 +110,25 @@ func TestPartition(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Partition{
-		Items:      []string{"b", "d"},
-		Train:      Histories{[]int32{0, 1}, []int64{0, 2, 3}, []int32{0, 1, 1}, []int64{1, 2, 1}, []float32{1, 2, 3}},
-		Validation: Histories{[]int32{2}, []int64{0, 2}, []int32{1, 0}, []int64{2, 3}, []float32{5, 6}},
-		Test:       Histories{[]int32{5}, []int64{0, 2}, []int32{1, 0}, []int64{1, 1}, []float32{10, 11}},
+		Items: []string{"b", "d"},
+		Train: Histories{[]int32{0, 1}, []int64{0, 2, 3}, []int32{0, 1, 1}, []int64{1, 2, 1},
+			[]float32{1, 2, 3}},
+		Validation: Histories{[]int32{2}, []int64{0, 2}, []int32{1, 0}, []int64{2, 3},
+			[]float32{5, 6}},
+		Test: Histories{[]int32{5}, []int64{0, 2}, []int32{1, 0}, []int64{1, 1},
+			[]float32{10, 11}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("partition (-want +got):\n%s", diff)
 	}
 	v := &got.Validation
-	if v.Len() != 1 || !slices.Equal(v.Of(0), []int32{1, 0}) || !slices.Equal(v.Times(0), []int64{2, 3}) || !slices.Equal(v.Weights(0), []float32{5, 6}) {
+	if v.Len() != 1 || !slices.Equal(v.Of(0), []int32{1, 0}) ||
+		!slices.Equal(v.Times(0), []int64{2, 3}) || !slices.Equal(v.Weights(0), []float32{5, 6}) {
 		t.Errorf("validation user: %v %v %v", v.Of(0), v.Times(0), v.Weights(0))
 	}
-	if _, err := d.Partition(make(Split, 7)); err == nil || !strings.Contains(err.Error(), "no training users, so nothing can be learned: give at least one user the role train") {
+	if _, err := d.Partition(make(Split, 7)); err == nil ||
+		!strings.Contains(err.Error(), "no training users, so nothing can be learned: give at "+
+			"least one user the role train") {
 		t.Errorf("no training users: error %v", err)
 	}
 	defer func() {
@@ -180,7 +190,8 @@ func TestPartitionInvariants(t *testing.T) {
 				for _, i := range h.Of(k) {
 					got = append(got, p.Items[i])
 				}
-				if !slices.Equal(got, want) || h != &p.Train && len(got) < 2 || h.Times(k) != nil || h.Weights(k) != nil {
+				if !slices.Equal(got, want) || h != &p.Train && len(got) < 2 || h.Times(k) != nil ||
+					h.Weights(k) != nil {
 					t.Fatalf("user %s has %v, want %v", d.Users[u], got, want)
 				}
 			}

@@ -138,7 +138,8 @@ func zipFiles(archive io.ReaderAt, size int64) (files []*zip.File, err error) {
 		files = append(files, f)
 	}
 	if total > freeZipBytes && (total-freeZipBytes)/maxZipExpansion > uint64(size) {
-		return nil, fmt.Errorf("an archive of %d bytes that unpacks to %d: unpack it first if that is right",
+		return nil, fmt.Errorf("an archive of %d bytes that unpacks to %d: unpack it first if "+
+			"that is right",
 			size, total)
 	}
 	if some := slices.DeleteFunc(slices.Clone(files), isEmpty); len(some) > 0 {

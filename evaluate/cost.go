@@ -48,7 +48,7 @@ func (c *coster) bases(n Needs) (stages []Stage) {
 	if n.Paper {
 		solve(c.paper)
 	}
-	if n.Learned && !(n.Paper && SharesBasis(&c.paper, &c.learned, len(c.part.Items))) {
+	if n.Learned && (!n.Paper || !SharesBasis(&c.paper, &c.learned, len(c.part.Items))) {
 		solve(c.learned)
 	}
 	return stages

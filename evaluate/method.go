@@ -62,8 +62,8 @@ type family struct {
 	byName  bool // not part of [AllMethods]
 }
 
-// families lists all methods in the order of the tables. The help of `evaluate --methods` names them
-// too.
+// families lists all methods in the order of the tables. The help of `evaluate --methods` names
+// them too.
 func families() []family {
 	return []family{
 		{name: Popularity, methods: []Method{popularity{}}},

@@ -71,7 +71,8 @@ func TestParseMethods(t *testing.T) {
 		{"popularity", "popularity", ""},
 		{" gs-imc  tikhonov , mrfcf", "gs-imc tikhonov; mrfcf", ""},
 		{"bgs-online",
-			"bgs-online tikhonov; bgs-online diffusion; bgs-online random-walk; bgs-online inverse-cosine; bgs-online cutoff; bgs-online power", ""},
+			"bgs-online tikhonov; bgs-online diffusion; bgs-online random-walk; bgs-online " +
+				"inverse-cosine; bgs-online cutoff; bgs-online power", ""},
 		{"mrfcf,mrfcf", "mrfcf", ""},
 		{"gs-imc tikhonof", "",
 			`unknown method "gs-imc tikhonof", want all or some of: popularity, gs-imc tikhonov`},

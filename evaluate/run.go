@@ -22,9 +22,9 @@ type Options struct {
 
 	MRFCFA float64 // constant a of mrfcf, above 1
 
-	// Progress, if set, is told of the stages of the methods, which [Cost] lists. A stage begins with
-	// its first call. Its share is that of the test users ranked, or of the work of the stage. It may
-	// be called from several goroutines at once.
+	// Progress, if set, is told of the stages of the methods, which [Cost] lists. A stage begins
+	// with its first call. Its share is that of the test users ranked, or of the work of the stage.
+	// It may be called from several goroutines at once.
 	Progress func(stage string, done, total int)
 
 	// Done, if set, is called when a method has finished, in order.

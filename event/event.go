@@ -1,5 +1,6 @@
-// Package event holds the rules of one interaction that every layer shares: how long an id may be, how an event type is
-// spelled, and how much an event weighs. Files, stores, models and the wire refuse the same values because they ask here.
+// Package event holds the rules of one interaction that every layer shares: how long an id may be,
+// how an event type is spelled, and how much an event weighs. Files, stores, models and the wire
+// refuse the same values because they ask here.
 package event
 
 import (
@@ -14,7 +15,8 @@ const (
 	// MaxIDBytes is the longest id of a user or an item, in bytes.
 	MaxIDBytes = 256
 
-	// MaxWeight bounds the absolute weight and value of an event, so that sums stay far from the end of float32.
+	// MaxWeight bounds the absolute weight and value of an event, so that sums stay far from the
+	// end of float32.
 	MaxWeight = 1000
 
 	// DefaultType is the type of an event that comes without one.
@@ -23,7 +25,8 @@ const (
 	// MaxTypeBytes is the longest name of an event type, in bytes.
 	MaxTypeBytes = 64
 
-	// TypePattern is the spelling of event types, as a regular expression. [ValidType] is the same rule.
+	// TypePattern is the spelling of event types, as a regular expression. [ValidType] is the same
+	// rule.
 	TypePattern = "^[a-z][a-z0-9_.-]{0,63}$"
 )
 
@@ -42,11 +45,13 @@ func ValidType(t string) bool {
 	return true
 }
 
-// Weights maps event types to their weights. A type that is not in the map weighs 1; nil is the map of no types.
+// Weights maps event types to their weights. A type that is not in the map weighs 1; nil is the map
+// of no types.
 type Weights map[string]float64
 
-// Of returns the weight with which an event counts in a user's state: the weight of its type times its value, within
-// ±[MaxWeight], rounded to float32. Training from histories and serving both call it, so that they agree to the last bit.
+// Of returns the weight with which an event counts in a user's state: the weight of its type times
+// its value, within ±[MaxWeight], rounded to float32. Training from histories and serving both call
+// it, so that they agree to the last bit.
 func (w Weights) Of(eventType string, value float64) float32 {
 	weight, given := w[eventType]
 	if !given {
@@ -55,8 +60,8 @@ func (w Weights) Of(eventType string, value float64) float32 {
 	return float32(min(max(weight*value, -MaxWeight), MaxWeight))
 }
 
-// Validate returns a fault of the field for each type that is misspelled and each weight beyond ±[MaxWeight], in the
-// order of the types.
+// Validate returns a fault of the field for each type that is misspelled and each weight beyond
+// ±[MaxWeight], in the order of the types.
 func (w Weights) Validate(field string) []error {
 	types := make([]string, 0, len(w))
 	for t := range w {
@@ -66,10 +71,13 @@ func (w Weights) Validate(field string) []error {
 	var faults []error
 	for _, t := range types {
 		if !ValidType(t) {
-			faults = append(faults, &fault.Fault{Field: field, Problem: "event type " + strconv.Quote(t) + " must match " + TypePattern})
+			faults = append(faults, &fault.Fault{Field: field, Problem: "event type " +
+				strconv.Quote(t) + " must match " + TypePattern})
 		}
 		if v := w[t]; !(math.Abs(v) <= MaxWeight) {
-			faults = append(faults, &fault.Fault{Field: field, Problem: "weight of " + strconv.Quote(t) + " is " + strconv.FormatFloat(v, 'g', -1, 64), Want: "a number from -1000 to 1000"})
+			faults = append(faults, &fault.Fault{Field: field, Problem: "weight of " +
+				strconv.Quote(t) + " is " + strconv.FormatFloat(v, 'g', -1, 64),
+				Want: "a number from -1000 to 1000"})
 		}
 	}
 	return faults

@@ -13,7 +13,8 @@ import (
 
 func TestValidTypeIsThePattern(t *testing.T) {
 	pattern := regexp.MustCompile(event.TypePattern)
-	for _, s := range []string{"", "a", "like", "Like", "1a", "a1", "a b", "ä", "a-b.c_d", "-a", strings.Repeat("a", 64), strings.Repeat("a", 65)} {
+	for _, s := range []string{"", "a", "like", "Like", "1a", "a1", "a b", "ä", "a-b.c_d", "-a",
+		strings.Repeat("a", 64), strings.Repeat("a", 65)} {
 		if got, want := event.ValidType(s), pattern.MatchString(s); got != want {
 			t.Errorf("ValidType(%q) = %v, the pattern says %v", s, got, want)
 		}
@@ -27,7 +28,8 @@ func TestWeightsOf(t *testing.T) {
 		value     float64
 		want      float32
 	}{
-		{"like", 1, 1}, {"like", 3, 3}, {"view", 1, 0.2}, {"view", 2, 0.4}, {"dislike", 1, -1}, {"zero", 5, 0},
+		{"like", 1, 1}, {"like", 3, 3}, {"view", 1, 0.2}, {"view", 2, 0.4}, {"dislike", 1, -1},
+		{"zero", 5, 0},
 		{"like", 5000, event.MaxWeight}, {"dislike", 5000, -event.MaxWeight}, {"like", 1e-300, 0},
 	} {
 		if got := w.Of(c.eventType, c.value); got != c.want {
@@ -40,10 +42,12 @@ func TestWeightsOf(t *testing.T) {
 }
 
 func TestWeightsValidate(t *testing.T) {
-	if faults := (event.Weights{"view": 0.2, "dislike": -1000}).Validate("EventWeights"); len(faults) != 0 {
+	if faults := (event.Weights{"view": 0.2,
+		"dislike": -1000}).Validate("EventWeights"); len(faults) != 0 {
 		t.Errorf("good weights are refused: %v", faults)
 	}
-	err := errors.Join(event.Weights{"View": 1, "a": math.NaN(), "b": 1001}.Validate("EventWeights")...)
+	err := errors.Join(event.Weights{"View": 1, "a": math.NaN(),
+		"b": 1001}.Validate("EventWeights")...)
 	want := `EventWeights: event type "View" must match ^[a-z][a-z0-9_.-]{0,63}$
 EventWeights: weight of "a" is NaN, want a number from -1000 to 1000
 EventWeights: weight of "b" is 1001, want a number from -1000 to 1000`

@@ -1,11 +1,11 @@
 // Package fault is the one form in which this module refuses a value that it was given.
 //
-// A library returns a [Fault] that names its own field. The command line, which knows by which flag the field was set,
-// prints the same fault with that flag: [Text] takes the function from fields to names. Nothing ever edits the text of
-// an error.
+// A library returns a [Fault] that names its own field. The command line, which knows by which flag
+// the field was set, prints the same fault with that flag: [Text] takes the function from fields to
+// names. Nothing ever edits the text of an error.
 //
-// Several faults travel together as errors.Join(a, b); context is added with [In], so that the names inside stay known.
-// [errors.As] finds a *Fault in any chain.
+// Several faults travel together as errors.Join(a, b); context is added with [In], so that the
+// names inside stay known. [errors.As] finds a *Fault in any chain.
 package fault
 
 import (
@@ -15,9 +15,10 @@ import (
 
 // A Fault is a value that cannot be used, and what would be right.
 type Fault struct {
-	Field   string   // the field or argument, such as "Rank"; never empty
-	Got     any      // the value that was given; nil: the problem says it
-	Problem string   // what is wrong with the value, such as "is above the number of items 20"; may be empty
+	Field string // the field or argument, such as "Rank"; never empty
+	Got   any    // the value that was given; nil: the problem says it
+	// what is wrong with the value, such as "is above the number of items 20"; may be empty
+	Problem string
 	Want    string   // values that are right, such as "at least 1"; may be empty
 	Advice  []Change // ways out that concern other fields; any one of them helps
 	Err     error    // the cause; may be nil
@@ -78,8 +79,8 @@ func (f *Fault) text(name func(string) string) string {
 	return b.String()
 }
 
-// In adds the place where an error occurred, such as a file name. It returns nil if err is nil. Unlike fmt.Errorf with
-// %w it keeps the fields of the faults inside open to [Text].
+// In adds the place where an error occurred, such as a file name. It returns nil if err is nil.
+// Unlike fmt.Errorf with %w it keeps the fields of the faults inside open to [Text].
 func In(place string, err error) error {
 	if err == nil {
 		return nil
@@ -97,11 +98,11 @@ func (p *placed) Unwrap() error { return p.err }
 
 func (p *placed) text(name func(string) string) string { return p.place + ": " + Text(p.err, name) }
 
-// Text is err.Error() with the fields of faults under the names that the reader knows. Joined errors are separated by
-// line feeds, as [errors.Join] does. An error that wraps a fault by other means than [In] or [errors.Join] keeps its
-// own text.
+// Text is err.Error() with the fields of faults under the names that the reader knows. Joined
+// errors are separated by line feeds, as [errors.Join] does. An error that wraps a fault by other
+// means than [In] or [errors.Join] keeps its own text.
 func Text(err error, name func(field string) string) string {
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // the tree is walked one error at a time
 	case interface {
 		text(func(string) string) string
 	}:

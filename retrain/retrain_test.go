@@ -124,7 +124,8 @@ func newTestRetrainer(
 	loop, err := New(Config{
 		Every: time.Millisecond, Model: filepath.Join(dir, "m.gsimc"),
 		DataDir: filepath.Join(dir, "state"),
-		Store:   st, Server: s, Log: slog.New(slog.NewJSONHandler(log, nil)), Done: func(a Attempt) {
+		Store:   st, Server: s, Log: slog.New(slog.NewJSONHandler(log, nil)),
+		Done: func(a Attempt) {
 			*done = append(*done, a)
 		},
 		Command: func(ctx context.Context, t Training) *exec.Cmd {

@@ -126,7 +126,8 @@ func (s *session) measureServed(
 		Remarks: fmt.Sprintf("gsimc also checks every event, folds it into the state of its user "+
 			"(k = 256), and gives it a revision; redis appends its bytes to a list. "+
 			"The states and event ids of all users fit into the server's memory "+
-			"(--state-cache %s --store-cache %dMiB). bbolt has no socket.", stateCache, storeCache>>20),
+			"(--state-cache %s --store-cache %dMiB). bbolt has no socket.",
+			stateCache, storeCache>>20),
 	}, contestants)
 }
 

@@ -70,7 +70,8 @@ func (s *session) trainedGroups(workers []*python.Worker, queries int) error {
 	events := s.path("generated.csv")
 	// A few of the items get no event, hence the tenth more.
 	if err := s.program("generate", "--items", fmt.Sprint(items+items/8),
-		"--users", fmt.Sprint(items), "--events", fmt.Sprint(20*items), "--seed", "1", "--out", events); err != nil {
+		"--users", fmt.Sprint(items), "--events", fmt.Sprint(20*items), "--seed", "1",
+		"--out", events); err != nil {
 		return err
 	}
 	err := s.trainedGroup("generated", events, fmt.Sprintf("generated-%d", items), workers, queries)

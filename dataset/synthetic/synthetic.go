@@ -67,7 +67,8 @@ func (c Config) Validate() error {
 	most := min(MaxEvents, int64(c.Users)*int64(c.Items))
 	if c.Events < int64(c.Users) || c.Events > most {
 		return fault.New("Events", c.Events, fmt.Sprintf(
-			"%d (one for each user) to %d (every item for every user, at most 2^40)", c.Users, most))
+			"%d (one for each user) to %d (every item for every user, at most 2^40)", c.Users,
+			most))
 	}
 	return nil
 }
@@ -99,7 +100,8 @@ func Generate(w io.Writer, cfg Config, progress func(events int64)) error {
 		b.recycle()
 	}
 	if written != cfg.Events {
-		return fmt.Errorf("synthetic: made %d events instead of %d; please report this with the seed",
+		return fmt.Errorf("synthetic: made %d events instead of %d; please report this with the "+
+			"seed",
 			written, cfg.Events)
 	}
 	return nil

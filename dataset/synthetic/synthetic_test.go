@@ -27,7 +27,8 @@ func TestValidate(t *testing.T) {
 		{Config{Users: 3, Items: 2, Events: 6}, nil},
 		{Config{Users: 400_000, Items: 17_770, Events: 100_000_000}, nil},
 		{Config{Users: 0, Items: 1, Events: 0}, []string{"Users: 0", "Items: 1"}},
-		{Config{Users: -1, Items: MaxItems + 1, Events: 1}, []string{"Users: -1", "Items: 4194305"}},
+		{Config{Users: -1, Items: MaxItems + 1, Events: 1},
+			[]string{"Users: -1", "Items: 4194305"}},
 		{Config{Users: 3, Items: 2, Events: 2}, []string{"Events: 2, want 3"}},
 		{Config{Users: 3, Items: 2, Events: 7}, []string{"Events: 7", "to 6"}},
 		{Config{Users: MaxUsers, Items: MaxItems, Events: MaxEvents + 1}, []string{"Events"}},
@@ -63,7 +64,8 @@ func TestDeterminism(t *testing.T) {
 	const want = "b51a532cfa0a9025"
 	for _, procs := range []int{1, 2, 5} {
 		if got := hash(procs, cfg); got != want {
-			t.Errorf("%d processors: hash %s, want %s; other output for the same seed makes measurements incomparable", procs, got, want)
+			t.Errorf("%d processors: hash %s, want %s; other output for the same seed makes "+
+				"measurements incomparable", procs, got, want)
 		}
 	}
 	cfg.Seed++
@@ -230,13 +232,16 @@ func TestStructure(t *testing.T) {
 		chance += together(h[k], d.Item[rng.IntN(d.Len())])
 	}
 	if follows/n < 0.25 {
-		t.Errorf("%.1f%% of the events are successors of the one before, want over 25%%", 100*follows/n)
+		t.Errorf("%.1f%% of the events are successors of the one before, want over 25%%",
+			100*follows/n)
 	}
 	if sameUser < 2*chance {
-		t.Errorf("items of a user share a community in %.1f%% of the pairs, by chance %.1f%%", 100*sameUser/n, 100*chance/n)
+		t.Errorf("items of a user share a community in %.1f%% of the pairs, by chance %.1f%%",
+			100*sameUser/n, 100*chance/n)
 	}
 	if neighbours < 1.3*apart {
-		t.Errorf("early items share a community in %.1f%%, the first and the last in %.1f%%: no drift", 100*neighbours/n, 100*apart/n)
+		t.Errorf("early items share a community in %.1f%%, the first and the last in %.1f%%: no "+
+			"drift", 100*neighbours/n, 100*apart/n)
 	}
 }
 
@@ -278,7 +283,10 @@ func TestOrderOfMethods(t *testing.T) {
 		for name, score := range map[string]func(int32) float64{
 			"popularity": func(j int32) float64 { return popular[j] },
 			"together":   together,
-			"order":      func(j int32) float64 { return together(j)/float64(len(history)) + after[last][j]/popular[last] },
+			"order": func(j int32) float64 {
+				return together(j)/float64(len(history)) +
+					after[last][j]/popular[last]
+			},
 		} {
 			better := 0
 			for j := range int32(items) {
@@ -293,14 +301,16 @@ func TestOrderOfMethods(t *testing.T) {
 	}
 	t.Logf("hits among the first %d of %d users: %v", top, held, hits)
 	if 10*hits["together"] < 12*hits["popularity"] || 10*hits["order"] < 12*hits["together"] {
-		t.Errorf("hits among the first %d: %v, want popularity < together < order, each by a fifth", top, hits)
+		t.Errorf("hits among the first %d: %v, want popularity < together < order, each by a fifth",
+			top, hits)
 	}
 }
 
 // TestAlias compares how often numbers are drawn with their weights.
 func TestAlias(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
-	for _, weights := range [][]uint64{{1}, {1, 1}, {0, 3}, {5, 0, 1, 1}, {1 << 40, 1, 1 << 39}, make([]uint64, 100)} {
+	for _, weights := range [][]uint64{{1}, {1, 1}, {0, 3}, {5, 0, 1, 1}, {1 << 40, 1, 1 << 39},
+		make([]uint64, 100)} {
 		if len(weights) == 100 {
 			for i := range weights {
 				weights[i] = 1 + rng.Uint64N(1000)
@@ -319,8 +329,10 @@ func TestAlias(t *testing.T) {
 		for i, w := range weights {
 			p := float64(w) / total
 			// Six standard deviations and a little for the rounding of p.
-			if diff, bound := math.Abs(count[i]/draws-p), 6*math.Sqrt(p*(1-p)/draws)+1e-9; diff > bound {
-				t.Errorf("weights %v: number %d drawn with frequency %v, want %v ± %v", weights, i, count[i]/draws, p, bound)
+			if diff, bound := math.Abs(count[i]/draws-p),
+				6*math.Sqrt(p*(1-p)/draws)+1e-9; diff > bound {
+				t.Errorf("weights %v: number %d drawn with frequency %v, want %v ± %v", weights, i,
+					count[i]/draws, p, bound)
 			}
 		}
 	}

@@ -7,12 +7,12 @@ import (
 	"io/fs"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/gsimc/gsimc/store"
-	"sync/atomic"
 )
 
 // spaceInterval is how long a look at the free disk space is good for.
