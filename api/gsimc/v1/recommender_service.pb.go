@@ -222,8 +222,8 @@ type RecommendRequest struct {
 	// Let the uncertainty about the user enter the order of the list, instead of the scores alone.
 	// Unset: by score.
 	Exploration *Exploration `protobuf:"bytes,11,opt,name=exploration,proto3" json:"exploration,omitempty"`
-	// Explain each personal result by up to this many items of the history, those that contributed
-	// most to its score: 0 to 50; page_size must then be at most 100. 0: no explanations.
+	// The number of items of the history that explain each personal result, the largest
+	// contributions to its score first: 0 to 50; page_size must then be at most 100. 0: no explanations.
 	Explain int32 `protobuf:"varint,12,opt,name=explain,proto3" json:"explain,omitempty"`
 	// Send the list as RecommendResponse.packed_items instead of items. It is a quarter shorter, and
 	// a client decodes it in about half the time.

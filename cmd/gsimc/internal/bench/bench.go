@@ -117,7 +117,7 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 	failure := c.measure(ctx, p, report)
 	p.End()
 	if ctx.Err() != nil {
-		failure = c.interrupted(report) // whatever it broke
+		failure = c.interrupted(report) // the interrupt is the cause of any other error
 	}
 	report.Complete = failure == nil
 	if len(report.Series) > 0 {
@@ -157,8 +157,8 @@ func (c *Cmd) measure(
 	return b.scenarios(ctx, cmp.Or(c.Scenario, "all"))
 }
 
-// command is the command line that repeats the run, whatever the defaults, the environment and the
-// file of settings.
+// command returns the command line that repeats the run. It names the flags in force, so that other
+// defaults, another environment or another file of settings give the same run.
 func (c *Cmd) command() string {
 	line := []string{"gsimc bench"}
 	add := func(flag string, value any) { line = append(line, "--"+flag, fmt.Sprint(value)) }

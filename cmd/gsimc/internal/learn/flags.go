@@ -94,7 +94,7 @@ func (f *dataFlags) read(
 
 // readFor reads the events for learning. Without a split and without filters of rare users and
 // items, dataset.Options.LeaveOutRare decides about these; a line tells so. Afterwards the filters
-// of f are those that were applied.
+// of f are the filters that were applied.
 func (f *dataFlags) readFor(
 	split string, a *cli.App, p progress.Progress,
 ) (*dataset.Interactions, *dataset.Report, error) {

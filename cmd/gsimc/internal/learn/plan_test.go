@@ -31,7 +31,7 @@ func TestPlanChecksTheLargestStage(t *testing.T) {
 	}
 }
 
-// The calibration is of speeds that any machine of today has, whatever runs beside it.
+// The calibration gives speeds that every machine of today reaches, a loaded one too.
 func TestCalibrate(t *testing.T) {
 	s := calibrate()
 	for unit, speed := range map[string]float64{
