@@ -4,6 +4,7 @@
 package event
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -29,6 +30,9 @@ const (
 	// rule.
 	TypePattern = "^[a-z][a-z0-9_.-]{0,63}$"
 )
+
+// wantWeight says which weights are accepted.
+var wantWeight = fmt.Sprintf("a number from %d to %d", -MaxWeight, MaxWeight)
 
 // ValidType tells whether t is spelled as [TypePattern] says.
 func ValidType(t string) bool {
@@ -77,7 +81,7 @@ func (w Weights) Validate(field string) []error {
 		if v := w[t]; !(math.Abs(v) <= MaxWeight) {
 			faults = append(faults, &fault.Fault{Field: field, Problem: "weight of " +
 				strconv.Quote(t) + " is " + strconv.FormatFloat(v, 'g', -1, 64),
-				Want: "a number from -1000 to 1000"})
+				Want: wantWeight})
 		}
 	}
 	return faults

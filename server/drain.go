@@ -53,7 +53,7 @@ func (s *Server) shutDown() {
 	}
 	s.drain.cutStreams()
 	if !finishedWithin(done, cutGrace) {
-		s.log.Warn("drain timeout: cutting off what is in flight")
+		s.log.Warn("drain timeout: ending the calls in flight")
 		s.grpc.Stop()
 		<-done
 	}

@@ -10,7 +10,7 @@ import (
 
 // Bounds of the measurement.
 const (
-	wantedPositions = 6000 // about so many events are ranked
+	wantedPositions = 6000 // events to rank, about
 	maxPerUser      = 10   // last events of a user at most: older ones say less of what is served
 	cutoff          = 10   // N of NDCG@N and HR@N
 	scoreBlock      = 256  // positions that share a product with all decoder rows
@@ -28,8 +28,8 @@ type panel struct {
 	positions []position // by user, then time
 }
 
-// newPanel takes the last events of the users, so many of each that there are about
-// wantedPositions; of many users, evenly spaced ones.
+// newPanel takes the last events of each user, about wantedPositions in all. Of many users it takes
+// evenly spaced ones.
 func newPanel(histories []kalman.History) *panel {
 	p := &panel{histories: histories}
 	step := max(1, (len(histories)+wantedPositions-1)/wantedPositions)

@@ -189,7 +189,9 @@ func (s *session) train(events, name string, rank int) (string, error) {
 		return path, old.Close()
 	}
 	s.say("training %s", filepath.Base(path))
-	return path, s.program("train", "--data", events, "--out", path, "--rank", fmt.Sprint(rank))
+	// All items stay, so that the size of a basis is that of its data.
+	return path, s.program("train", "--data", events, "--out", path, "--rank", fmt.Sprint(rank),
+		"--min-user-events", "0", "--min-item-events", "0")
 }
 
 // program runs gsimc without its bars.

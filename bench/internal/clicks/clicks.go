@@ -17,7 +17,7 @@ import (
 // Config says what to draw.
 type Config struct {
 	Users, Items int
-	Ones         int // about so many in all
+	Ones         int // interactions in all, about
 	Seed         uint64
 }
 
@@ -27,7 +27,7 @@ const (
 	genres        = 100
 	genresOfUser  = 4
 	exponent      = 0.8
-	headItems     = 50  // ranks that are about equally popular
+	headItems     = 50  // first items, about equally popular
 	shareOfGenres = 0.7 // of a user's items
 	activitySD    = 1.0 // of the logarithm of the number of items
 	blockOfUsers  = 1024

@@ -2,7 +2,7 @@
 // adds items to it.
 //
 // A model is closed when its last lease is returned. So a request uses one model from its beginning
-// to its end, whatever is loaded meanwhile.
+// to its end, also when a reload replaces it meanwhile.
 package models
 
 import (

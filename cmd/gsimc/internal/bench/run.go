@@ -35,13 +35,7 @@ const (
 
 // scenarios runs one scenario, or all, against one server.
 func (b *bench) scenarios(ctx context.Context, which string) (err error) {
-	path := b.Model
-	if path == "" {
-		if path, err = b.generate(cli.Given(b.Items, benchItems), b.rank()); err != nil {
-			return err
-		}
-	}
-	s, err := b.start(ctx, path)
+	s, err := b.startGiven(ctx)
 	if err != nil {
 		return err
 	}

@@ -40,6 +40,18 @@ func (b *bench) start(ctx context.Context, path string) (*subject, error) {
 	return s, nil
 }
 
+// startGiven starts a server with the model of --model, or else with a generated one.
+func (b *bench) startGiven(ctx context.Context) (*subject, error) {
+	path := b.Model
+	if path == "" {
+		var err error
+		if path, err = b.generate(cli.Given(b.Items, benchItems), b.rank()); err != nil {
+			return nil, err
+		}
+	}
+	return b.start(ctx, path)
+}
+
 // attach fills in a subject, as far as it comes.
 func (b *bench) attach(ctx context.Context, s *subject, path string) (err error) {
 	if s.model, err = cli.OpenModel("--model", path); err != nil {

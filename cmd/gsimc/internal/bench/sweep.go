@@ -81,13 +81,7 @@ func (b *bench) sweepModel(
 
 // sweepServer measures all points against one server.
 func (b *bench) sweepServer(ctx context.Context, axis sweepAxis, points []int) (err error) {
-	path := b.Model
-	if path == "" {
-		if path, err = b.generate(cli.Given(b.Items, benchItems), b.rank()); err != nil {
-			return err
-		}
-	}
-	s, err := b.start(ctx, path)
+	s, err := b.startGiven(ctx)
 	if err != nil {
 		return err
 	}

@@ -327,6 +327,6 @@ func (e *Engine) explain(err error) error {
 	if missing <= 0 {
 		return err
 	}
-	return fmt.Errorf("%w: %d MiB are free: free %d MiB more on the disk of %q and restart",
-		store.ErrFull, free>>20, (missing+1<<20-1)>>20, e.dir)
+	return fmt.Errorf("%w: %d MiB are free: free %d MiB more on the disk of %q and restart: %w",
+		store.ErrFull, free>>20, (missing+1<<20-1)>>20, e.dir, err)
 }
