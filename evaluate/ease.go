@@ -22,9 +22,9 @@ var (
 )
 
 const (
-	// maxEASEBytes bounds the n×n matrix. maxEASEItems is the largest n within it.
+	// maxEASEBytes bounds the triangle of the n×n matrix. maxEASEItems is the largest n within it.
 	maxEASEBytes = 4 << 30
-	maxEASEItems = 23170
+	maxEASEItems = 32513
 
 	// EASEQuickItems is the number of items up to which every λ of the grid is tried. Beyond it an
 	// inverse takes up to minutes. Such data have many validation users, so that their NDCG is
@@ -34,96 +34,107 @@ const (
 	easeVisits     = 4
 )
 
-// easeModel is the item-item model EASE^R (H. Steck, "Embarrassingly Shallow
-// Autoencoders for Sparse Data", WWW 2019), which regresses every column of
-// the 0/1 matrix R of the training users on all others:
+// easeModel is the item-item model EASE^R (H. Steck, "Embarrassingly Shallow Autoencoders for Sparse
+// Data", WWW 2019), which regresses every column of the 0/1 matrix R of the training users on all
+// others:
 //
 //	min ‖R − RB‖² + λ‖B‖²  with  diag B = 0
 //	B = I − P diag(1/diag P),   P = (RᵀR + λI)^{-1}
 //
 // The scores of a user are ŷ = sB for the signal s of the history. The events of the history have
-// their weights; those of the training users count as 1, as in every R here.
+// their weights; those of the training users count as 1, as in every R here. Only −P is kept, and
+// of it only a triangle.
 type easeModel struct {
-	n int
-	b []float64 // n×n row-major, diagonal 0
+	q        symmetric // −P
+	diagonal []float64 // of P
 }
 
-// newEASE solves for B in buf, n² numbers that then belong to the result. There is no other n×n
-// matrix. step, if not nil, is told the number of steps of the inversion that are done. O(n³).
+// newEASE solves for P in the memory of q, which then belongs to the result. There is no other
+// matrix of all pairs of items. step, if not nil, is told the number of steps of the inversion that
+// are done. O(n³).
 func newEASE(
-	r *spectral.Incidence, lambda float64, buf []float64, step func(done, total int),
+	r *spectral.Incidence, lambda float64, q symmetric, step func(done, total int),
 ) (*easeModel, error) {
-	e := &easeModel{n: r.NumItems, b: buf}
-	gramTo(e.b, r, lambda)
-	if err := negInverse(e.b, e.n, step); err != nil {
+	gramTo(q, r, lambda)
+	if err := negInverse(q, step); err != nil {
 		return nil, err
 	}
-	e.weigh()
+	e := &easeModel{q: q, diagonal: make([]float64, q.n)}
+	for j := range e.diagonal {
+		e.diagonal[j] = -q.row(j)[0]
+	}
 	return e, nil
 }
 
-// weigh makes B from its upper triangle Q = −P: B_ij = −P_ij/P_jj = −Q_ij/Q_jj. It works by tiles
-// that fit the caches, because it writes along columns.
-func (e *easeModel) weigh() {
-	const tile = 64
-	diagonal := make([]float64, e.n)
-	for j := range diagonal {
-		diagonal[j] = -e.b[j*e.n+j]
-		e.b[j*e.n+j] = 0
-	}
-	for top := 0; top < e.n; top += tile {
-		for left := top; left < e.n; left += tile {
-			for i := top; i < min(top+tile, e.n); i++ {
-				for j := max(left, i+1); j < min(left+tile, e.n); j++ {
-					q := e.b[i*e.n+j]
-					e.b[i*e.n+j] = q / diagonal[j]
-					e.b[j*e.n+i] = q / diagonal[i]
-				}
-			}
-		}
-	}
-}
-
-// gramTo sets g to the upper triangle of RᵀR + λI, n×n row-major, with zeros below it.
-func gramTo(g []float64, r *spectral.Incidence, lambda float64) {
-	n := r.NumItems
-	clear(g)
+// gramTo sets g to RᵀR + λI.
+func gramTo(g symmetric, r *spectral.Incidence, lambda float64) {
+	clear(g.data)
 	for u := range r.NumUsers() {
 		items := r.Item[r.Ptr[u]:r.Ptr[u+1]]
 		for a, i := range items {
 			for _, j := range items[:a] {
-				g[int(min(i, j))*n+int(max(i, j))]++
+				g.row(int(min(i, j)))[max(i, j)-min(i, j)]++
 			}
-			g[int(i)*n+int(i)]++
+			g.row(int(i))[0]++
 		}
 	}
-	for i := range n {
-		g[i*n+i] += lambda
+	for i := range g.n {
+		g.row(i)[0] += lambda
 	}
 }
 
-// scoresTo sets dst = sB. An event that lies j events back counts its weight times alpha^j;
-// alpha = 1 does not forget.
-func (e *easeModel) scoresTo(dst []float64, h model.History, alpha float64) {
-	clear(dst)
-	fade := 1.0
+// easeScorer computes scores by one model. It is the working memory of one worker.
+type easeScorer struct {
+	*easeModel
+	row    []float64   // of −P
+	scores [][]float64 // for each α
+}
+
+func (e *easeModel) scorer(alphas int) *easeScorer {
+	s := &easeScorer{easeModel: e, row: make([]float64, e.q.n)}
+	for range alphas {
+		s.scores = append(s.scores, make([]float64, e.q.n))
+	}
+	return s
+}
+
+// score sets s.scores[a] = sB for each α. An event that lies j events back counts its weight times
+// α^j; α = 1 does not forget. As B_ij = −P_ij/P_jj off the diagonal, the division comes last.
+func (s *easeScorer) score(h model.History, alphas []float64) {
+	fades := make([]float64, len(alphas))
+	for a := range alphas {
+		clear(s.scores[a])
+		fades[a] = 1
+	}
 	for j := len(h) - 1; j >= 0; j-- {
-		i := int(h[j].Item)
-		floats.AddScaled(dst, fade*float64(h[j].Weight), e.b[i*e.n:(i+1)*e.n])
-		fade *= alpha
+		s.q.rowTo(s.row, int(h[j].Item))
+		s.row[h[j].Item] = 0
+		for a, alpha := range alphas {
+			floats.AddScaled(s.scores[a], fades[a]*float64(h[j].Weight), s.row)
+			fades[a] *= alpha
+		}
+	}
+	for a := range alphas {
+		floats.Div(s.scores[a], s.diagonal)
 	}
 }
 
-// ranks returns the ranks of the last item of every user of h by the scores of the items before it.
-func (e *easeModel) ranks(h *dataset.Histories, alpha float64) []int32 {
-	ranks := make([]int32, h.Len())
-	forEach(len(ranks), func(int) {}, func() func(u int) {
-		scores := make([]float64, e.n)
+// ranks returns, for each α, the ranks of the last item of every user of h by the scores of the
+// items before it.
+func (e *easeModel) ranks(h *dataset.Histories, alphas []float64) [][]int32 {
+	ranks := make([][]int32, len(alphas))
+	for a := range ranks {
+		ranks[a] = make([]int32, h.Len())
+	}
+	forEach(h.Len(), func(int) {}, func() func(u int) {
+		s := e.scorer(len(alphas))
 		return func(u int) {
 			events := train.History(h, u)
-			e.scoresTo(scores, events[:len(events)-1], alpha)
+			s.score(events[:len(events)-1], alphas)
 			seen, target := split(h, u)
-			ranks[u] = rank(scores, target, seen)
+			for a := range alphas {
+				ranks[a][u] = rank(s.scores[a], target, seen)
+			}
 		}
 	})
 	return ranks
@@ -147,9 +158,9 @@ func (m ease) Rank(t *Task) error {
 	n := len(t.Part.Items)
 	if n > maxEASEItems {
 		return fmt.Errorf(
-			"needs a matrix of all pairs of items: %d items take %.1f GiB, and no more than "+
+			"needs half a matrix of all pairs of items: %d items take %.1f GiB, and no more than "+
 				"%.0f GiB (%d items) are allowed; leave rare items out",
-			n, 8*float64(n)*float64(n)/(1<<30), float64(maxEASEBytes>>30), maxEASEItems)
+			n, 8*float64(packedLen(n))/(1<<30), float64(maxEASEBytes>>30), maxEASEItems)
 	}
 	if t.Part.Validation.Len() == 0 {
 		return errors.New("chooses lambda on the validation users, " +
@@ -158,7 +169,7 @@ func (m ease) Rank(t *Task) error {
 	inverses, _ := m.trials(n)
 	s := &easeSearch{
 		task: t, forgets: m.forgets, alphas: []float64{1}, inverses: inverses,
-		buf: make([]float64, n*n), best: math.Inf(-1),
+		buf: newSymmetric(n), best: math.Inf(-1),
 	}
 	if m.forgets {
 		s.alphas = easeAlphas
@@ -188,7 +199,7 @@ func (m ease) trials(n int) (inverses, alphas int) {
 }
 
 // easeSearch keeps the best figure on the validation users so far. Whenever it rises, the test
-// users are ranked at once, so that no B is kept or built again. Their ranks do not influence the
+// users are ranked at once, so that no model is kept or built again. Their ranks do not influence the
 // search.
 type easeSearch struct {
 	task     *Task
@@ -196,7 +207,7 @@ type easeSearch struct {
 	alphas   []float64
 	inverses int // at most, for the progress
 	done     int
-	buf      []float64 // n×n, for one B after the other
+	buf      symmetric // for one model after the other
 	best     float64   // NDCG@10 on the validation users
 }
 
@@ -212,12 +223,12 @@ func (s *easeSearch) try(place int) (float64, error) {
 	}
 	s.done++
 	best := math.Inf(-1)
-	for _, alpha := range s.alphas {
-		ndcg := MetricAt(10, e.ranks(&t.Part.Validation, alpha)).NDCG
+	for a, ranks := range e.ranks(&t.Part.Validation, s.alphas) {
+		ndcg, alpha := MetricAt(10, ranks).NDCG, s.alphas[a]
 		best = max(best, ndcg)
 		if ndcg > s.best {
 			s.best = ndcg
-			t.Ranks = e.ranks(&t.Part.Test, alpha)
+			t.Ranks = e.ranks(&t.Part.Test, []float64{alpha})[0]
 			t.Chosen = map[string]float64{"lambda": lambda}
 			if s.forgets {
 				t.Chosen["alpha"] = alpha

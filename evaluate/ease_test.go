@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -81,27 +82,30 @@ func denseEASE(t *testing.T, r *spectral.Incidence, lambda float64) *mat.Dense {
 	return b
 }
 
-// The sizes lie around one and two blocks of the inversion.
+// The sizes lie around one and two blocks of the inversion, and strips of the matrix.
 func TestEASEWeights(t *testing.T) {
 	for _, n := range []int{
 		1, 2, 17, inverseBlock - 1, inverseBlock, inverseBlock + 1, 2*inverseBlock + 39,
+		symmetricStrip, symmetricStrip + 1, 2*symmetricStrip + 17,
 	} {
 		for _, lambda := range []float64{0.5, 30} {
 			p := randomPartition(uint64(n), 2*n+3, max(n, 16))
 			r := train.Incidence(p)
-			got, err := newEASE(r, lambda, make([]float64, r.NumItems*r.NumItems), nil)
+			got, err := newEASE(r, lambda, newSymmetric(r.NumItems), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			want := denseEASE(t, r, lambda)
-			for i := range got.n {
-				for j := range got.n {
-					g, w := got.b[i*got.n+j], want.At(i, j)
+			s := got.scorer(1)
+			for i := range got.q.n {
+				s.score(model.History{{Item: int32(i), Weight: 1}}, []float64{1})
+				for j, g := range s.scores[0] {
+					w := want.At(i, j)
 					if i == j && g != 0 {
-						t.Fatalf("n = %d, λ = %v: B[%d,%d] = %v, want 0", got.n, lambda, i, i, g)
+						t.Fatalf("n = %d, λ = %v: B[%d,%d] = %v, want 0", got.q.n, lambda, i, i, g)
 					}
 					if math.Abs(g-w) > 1e-11 {
-						t.Fatalf("n = %d, λ = %v: B[%d,%d] = %v, want %v", got.n, lambda, i, j, g,
+						t.Fatalf("n = %d, λ = %v: B[%d,%d] = %v, want %v", got.q.n, lambda, i, j, g,
 							w)
 					}
 				}
@@ -130,7 +134,7 @@ func TestParseDenseMethods(t *testing.T) {
 }
 
 func TestNegInverseRefusesIndefinite(t *testing.T) {
-	err := negInverse([]float64{1, 2, 2, 1}, 2, nil)
+	err := negInverse(symmetric{2, []float64{1, 2, 0, 1}}, nil)
 	if err == nil || !strings.Contains(err.Error(), "not positive definite") {
 		t.Errorf("error %v, want one that says the matrix is not positive definite", err)
 	}
@@ -251,8 +255,8 @@ func TestEASEErrors(t *testing.T) {
 	blind := randomPartition(1, 20, 20)
 	blind.Validation = dataset.Histories{Ptr: []int64{0}}
 	for want, p := range map[string]*dataset.Partition{
-		"needs a matrix of all pairs of items: 23171 items": large,
-		"none has two or more items":                        blind,
+		"needs half a matrix of all pairs of items: 32514 items": large,
+		"none has two or more items":                             blind,
 	} {
 		_, err := Run(p, Options{Methods: []Method{ease{}}})
 		if err == nil || !strings.Contains(err.Error(), "ease: ") ||
@@ -260,8 +264,8 @@ func TestEASEErrors(t *testing.T) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
-	if n := uint64(maxEASEItems); n*n*8 > maxEASEBytes || (n+1)*(n+1)*8 <= maxEASEBytes {
-		t.Errorf("%d items is not what %d bytes allow", n, uint64(maxEASEBytes))
+	if packedLen(maxEASEItems)*8 > maxEASEBytes || packedLen(maxEASEItems+1)*8 <= maxEASEBytes {
+		t.Errorf("%d items is not what %d bytes allow", maxEASEItems, uint64(maxEASEBytes))
 	}
 }
 

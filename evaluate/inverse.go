@@ -8,33 +8,29 @@ import (
 	"github.com/gsimc/gsimc/internal/gemm"
 )
 
-// inverseBlock is how many rows and columns [negInverse] pivots on at once:
-// enough that nearly all work is products of matrices that fit the caches.
+// inverseBlock is how many rows and columns [negInverse] pivots on at once: enough that nearly all
+// work is products of matrices that fit the caches.
 const inverseBlock = 256
 
-// negInverse replaces the n×n symmetric positive definite matrix a, row-major,
-// of which it reads the upper triangle only, by −a^{-1}, of which the upper
-// triangle is valid. step, if not nil, is told how many of all steps are done.
+// negInverse replaces the positive definite matrix a by −a^{-1}. step, if not nil, is told how many
+// of all steps are done.
 //
-// It is the symmetric sweep operator (J. H. Goodnight, "A Tutorial on the SWEEP
-// Operator", 1979) on blocks: with D the pivot block and C its column of
-// blocks, one step does
+// It is the symmetric sweep operator (J. H. Goodnight, "A Tutorial on the SWEEP Operator", 1979) on
+// blocks. With D the pivot block and C its column of blocks, one step does
 //
 //	A ← A − C D^{-1} Cᵀ,   C ← C D^{-1},   D ← −D^{-1}
 //
-// and keeps A symmetric; after all blocks A is −a^{-1}. Every pivot block is a
-// Schur complement of a, positive definite as a is, so nothing need be
-// permuted. That is n³ operations, as many as Cholesky's factorisation followed
-// by the inverse, in one kind of product, and in place but for 2n·inverseBlock
-// numbers.
-func negInverse(a []float64, n int, step func(done, total int)) error {
+// and keeps A symmetric. After all blocks A is −a^{-1}. Every pivot block is a Schur complement of
+// a, positive definite as a is, so nothing need be permuted. That is n³ operations, as many as
+// Cholesky's factorisation followed by the inverse, in one kind of product, and in place but for
+// 2n·inverseBlock numbers.
+func negInverse(a symmetric, step func(done, total int)) error {
 	s := sweep{
-		n: n, a: a, column: make([]float64, n*inverseBlock),
-		scaled: make([]float64, n*inverseBlock),
+		a: a, column: make([]float64, a.n*inverseBlock), scaled: make([]float64, a.n*inverseBlock),
 	}
-	total := (n + inverseBlock - 1) / inverseBlock
+	total := (a.n + inverseBlock - 1) / inverseBlock
 	for k := range total {
-		if err := s.pivot(k*inverseBlock, min((k+1)*inverseBlock, n)); err != nil {
+		if err := s.pivot(k*inverseBlock, min((k+1)*inverseBlock, a.n)); err != nil {
 			return err
 		}
 		if step != nil {
@@ -46,24 +42,27 @@ func negInverse(a []float64, n int, step func(done, total int)) error {
 
 // sweep is the state of [negInverse].
 type sweep struct {
-	n              int
-	a              []float64
+	a              symmetric
 	column, scaled []float64 // C and C D^{-1} of the running step: n rows, as wide as the block
 }
 
-// pivot sweeps rows and columns lo to hi. The product covers them too, as C
-// has a place for D, and what it leaves there is overwritten.
+// pivot sweeps rows and columns lo to hi. The product covers them too, as C has a place for D, and
+// what it leaves there is overwritten.
 func (s *sweep) pivot(lo, hi int) error {
 	inverse, err := s.invertBlock(lo, hi)
 	if err != nil {
 		return err
 	}
 	s.readColumn(lo, hi)
-	w := hi - lo
-	column, scaled := dense(s.column, s.n, w), dense(s.scaled, s.n, w)
-	clear(scaled.Data)
-	gemm.MulAdd(scaled, 1, gemm.Plain, column, gemm.Plain, inverse)
-	gemm.MulAddUpper(dense(s.a, s.n, s.n), -1, gemm.Plain, scaled, gemm.Transposed, column)
+	n, w := s.a.n, hi-lo
+	clear(s.scaled)
+	gemm.MulAdd(rows(s.scaled, 0, n, w), 1, gemm.Plain, rows(s.column, 0, n, w),
+		gemm.Plain, inverse)
+	for top := 0; top < n; top += symmetricStrip {
+		strip := s.a.strip(top)
+		gemm.MulAdd(strip, -1, gemm.Plain, rows(s.scaled, top, top+strip.Rows, w),
+			gemm.Transposed, rows(s.column, top, n, w))
+	}
 	s.writeColumn(lo, hi, inverse.Data)
 	return nil
 }
@@ -72,8 +71,8 @@ func (s *sweep) pivot(lo, hi int) error {
 func (s *sweep) invertBlock(lo, hi int) (gemm.Matrix[float64], error) {
 	d := mat.NewSymDense(hi-lo, nil)
 	for i := lo; i < hi; i++ {
-		for j := i; j < hi; j++ {
-			d.SetSym(i-lo, j-lo, s.a[i*s.n+j])
+		for j, v := range s.a.row(i)[:hi-i] {
+			d.SetSym(i-lo, i-lo+j, v)
 		}
 	}
 	var factor mat.Cholesky
@@ -90,36 +89,40 @@ func (s *sweep) invertBlock(lo, hi int) (gemm.Matrix[float64], error) {
 // readColumn copies columns lo to hi of the symmetric matrix to s.column.
 func (s *sweep) readColumn(lo, hi int) {
 	w := hi - lo
-	for i := range hi {
-		copy(s.column[i*w:(i+1)*w], s.a[i*s.n+lo:])
+	for i := range lo {
+		copy(s.column[i*w:(i+1)*w], s.a.row(i)[lo-i:])
 	}
 	for k := range w {
-		row := s.a[(lo+k)*s.n : (lo+k+1)*s.n]
-		for i := lo + k; i < s.n; i++ {
-			s.column[i*w+k] = row[i]
+		row := s.a.row(lo + k)
+		copy(s.column[(lo+k)*w+k:(lo+k+1)*w], row)
+		for j, v := range row {
+			s.column[(lo+k+j)*w+k] = v
 		}
 	}
 }
 
-// writeColumn puts s.scaled and the negated inverse of the pivot block in the
-// place of columns lo to hi.
+// writeColumn puts s.scaled and the negated inverse of the pivot block in the place of columns lo
+// to hi.
 func (s *sweep) writeColumn(lo, hi int, inverse []float64) {
 	w := hi - lo
 	for i := range lo {
-		copy(s.a[i*s.n+lo:], s.scaled[i*w:(i+1)*w])
+		copy(s.a.row(i)[lo-i:], s.scaled[i*w:(i+1)*w])
 	}
 	for k := range w {
-		row := s.a[(lo+k)*s.n : (lo+k+1)*s.n]
-		for j := k; j < w; j++ {
-			row[lo+j] = -inverse[k*w+j]
-		}
-		for i := hi; i < s.n; i++ {
-			row[i] = s.scaled[i*w+k]
+		row := s.a.row(lo + k)
+		for j := range row {
+			if j < w-k {
+				row[j] = -inverse[k*w+k+j]
+			} else {
+				row[j] = s.scaled[(lo+k+j)*w+k]
+			}
 		}
 	}
 }
 
-// dense is the rows×cols matrix at the start of data.
-func dense(data []float64, rows, cols int) gemm.Matrix[float64] {
-	return gemm.Matrix[float64]{Rows: rows, Cols: cols, Data: data[:rows*cols], Stride: cols}
+// rows returns the rows lo to hi of a row-major matrix with cols columns.
+func rows(data []float64, lo, hi, cols int) gemm.Matrix[float64] {
+	return gemm.Matrix[float64]{
+		Rows: hi - lo, Cols: cols, Data: data[lo*cols : hi*cols], Stride: cols,
+	}
 }

@@ -53,7 +53,7 @@ popularity ranks items by the number of their users. dynamics is the model that 
 		`takes one item after the other, as the server does; so does dynamics. mrfcf is a Markov ` +
 		`random field of the items. ease is EASE^R, a regression of each item on all others, and ` +
 		`in ease-forgetting older events count less. Both choose their constants on the ` +
-		`validation users and need a matrix of all pairs of items, at most 4 GiB. ` +
+		`validation users and need half a matrix of all pairs of items, at most 4 GiB. ` +
 		`The filters are ` + strings.Join(spectral.FilterNames, ", ") + `.
 
 --protocol new-items takes methods with a model, by default dynamics. One model is ` +

@@ -1,0 +1,47 @@
+package evaluate
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The strips, the rows and the whole rows must be views of one matrix, whatever its size.
+func TestSymmetric(t *testing.T) {
+	for _, n := range []int{
+		0, 1, 2, symmetricStrip - 1, symmetricStrip, symmetricStrip + 1, 2*symmetricStrip + 3,
+	} {
+		m := newSymmetric(n)
+		value := func(i, j int) float64 { return float64(min(i, j)*n + max(i, j)) }
+		for i := range n {
+			for j, row := i, m.row(i); j < n; j++ {
+				row[j-i] = value(i, j)
+			}
+		}
+		end := 0
+		for lo := 0; lo < n; lo += symmetricStrip {
+			strip := m.strip(lo)
+			end += len(strip.Data)
+			for i := range strip.Rows {
+				for j := i; j < strip.Cols; j++ {
+					if got := strip.Data[i*strip.Stride+j]; got != value(lo+i, lo+j) {
+						t.Fatalf("n = %d: strip of row %d has %v at (%d, %d)", n, lo, got, i, j)
+					}
+				}
+			}
+		}
+		if end != len(m.data) {
+			t.Errorf("n = %d: the strips have %d numbers, the matrix %d", n, end, len(m.data))
+		}
+		got, want := make([]float64, n), make([]float64, n)
+		for i := range n {
+			m.rowTo(got, i)
+			for j := range want {
+				want[j] = value(i, j)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("n = %d: row %d (-want +got):\n%s", n, i, diff)
+			}
+		}
+	}
+}
