@@ -87,7 +87,34 @@ const (
 	easeWork    = 1.5 // operations for each n³ of an inverse, with the matrix RᵀR before it
 	cgSteps     = 30  // steps of conjugate gradients for mrfcf, as a rule
 	cgRows      = 3   // rows of 128 bytes fetched for each interaction, step and 32 users
+	vsknnRows   = 1.5 // rows of 128 bytes that a session is worth that shares an item
 )
+
+// visits returns the number of sessions that V-SKNN visits for a user, as a rule: for each event of
+// the history those with its item, up to the m of the start of the search. An item stands in
+// histories as often as in those of the training users.
+func (c *coster) visits() float64 {
+	histories, m := &c.part.Validation, vsknnStart.spec().m
+	if histories.Len() == 0 {
+		histories = &c.part.Test
+	}
+	var visited float64
+	for _, degree := range train.Incidence(c.part).Degrees() {
+		visited += float64(degree) * min(float64(degree), float64(m))
+	}
+	return visited / max(1, float64(len(c.part.Train.Item))) *
+		float64(len(histories.Item)) / max(1, float64(histories.Len()))
+}
+
+// VSKNNQuickSeconds is the predicted time on one processor up to which V-SKNN is one of
+// [DefaultMethods].
+const VSKNNQuickSeconds = 30
+
+// quickVSKNN tells whether V-SKNN takes seconds on p.
+func quickVSKNN(p *dataset.Partition) bool {
+	c := coster{part: p}
+	return cost.Typical.Seconds(c.ranking(vsknn{})) <= VSKNNQuickSeconds
+}
 
 // ranking returns the work of ranking by a method.
 func (c *coster) ranking(m Method) (w cost.Work) {
@@ -109,6 +136,13 @@ func (c *coster) ranking(m Method) (w cost.Work) {
 	case mrfcf:
 		w[cost.Gather] = tested / mrfcfBlock * cgSteps * cgRows * float64(len(c.part.Train.Item))
 		w[cost.Stream] = tested * items * rankBytes
+	case vsknn:
+		evaluated := tested
+		if m.spec == nil {
+			evaluated += vsknnTrials * min(validated, vsknnUsers)
+		}
+		w[cost.Gather] = evaluated * c.visits() * vsknnRows
+		w[cost.Stream] = 2 * evaluated * items * rankBytes // cleared and weighted besides
 	case ease:
 		inverses, alphas := m.trials(len(c.part.Items))
 		history := float64(len(c.part.Validation.Item)) / max(1, validated)

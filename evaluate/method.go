@@ -21,6 +21,8 @@ const (
 	// learned dynamics, every event of the history folded as a server does
 	Dynamics = "dynamics"
 
+	VSKNN = "vsknn" // V-SKNN, all constants chosen on the validation users
+
 	EASE = "ease" // EASE^R, λ chosen on the validation users
 	// EASE^R of a history that fades by α an event, λ and α chosen likewise
 	EASEForgetting = "ease-forgetting"
@@ -72,6 +74,7 @@ func families() []family {
 		{name: BGSOnline, methods: filtered(BGSOnline)},
 		{name: Dynamics, methods: []Method{LearnedDynamics()}},
 		{name: MRFCF, methods: []Method{mrfcf{}}},
+		{name: VSKNN, methods: []Method{vsknn{}}, byName: true},
 		{name: EASE, methods: []Method{ease{}}, byName: true},
 		{name: EASEForgetting, methods: []Method{ease{forgets: true}}, byName: true},
 		{name: BestGS, methods: []Method{bestGS{}}, byName: true},
@@ -86,8 +89,8 @@ func filtered(family string) (methods []Method) {
 	return methods
 }
 
-// AllMethods returns the methods for any catalogue: all but those of [DenseMethods] and [BestGS],
-// which repeats one of them.
+// AllMethods returns the methods for any data: all but those of [DenseMethods], [VSKNN], which needs
+// validation users, and [BestGS], which repeats one of them.
 func AllMethods() (all []Method) {
 	for _, f := range families() {
 		if !f.byName {
@@ -97,20 +100,23 @@ func AllMethods() (all []Method) {
 	return all
 }
 
-// DenseMethods returns the methods that need an n×n matrix for n items, and time in proportion to
+// DenseMethods returns the methods that need n²/2 numbers for n items, and time in proportion to
 // n³.
 func DenseMethods() []Method { return []Method{ease{}, ease{forgets: true}} }
 
 // DefaultMethods returns the methods that tell a reader of figures on p most: the popularity that
-// any recommender must beat, the paper's method with its best filter, learned dynamics, and EASE^R,
-// a strong baseline. EASE^R is left out beyond [EASEQuickItems] items, where it takes minutes.
-// Without validation users nothing can be chosen: the filter is then spectral.RandomWalk, and
-// EASE^R is left out.
+// any recommender must beat, the paper's method with its best filter, learned dynamics, and V-SKNN
+// and EASE^R, strong baselines. EASE^R is left out beyond [EASEQuickItems] items, and V-SKNN on data
+// for which Cost predicts more than [VSKNNQuickSeconds] on one processor. Without validation users nothing can be chosen: the
+// filter is then spectral.RandomWalk, and both are left out.
 func DefaultMethods(p *dataset.Partition) []Method {
 	if p.Validation.Len() == 0 {
 		return []Method{popularity{}, Filtered(GS, spectral.RandomWalk), LearnedDynamics()}
 	}
 	methods := []Method{popularity{}, bestGS{}, LearnedDynamics()}
+	if quickVSKNN(p) {
+		methods = append(methods, vsknn{})
+	}
 	if len(p.Items) <= EASEQuickItems {
 		methods = append(methods, ease{})
 	}

@@ -128,8 +128,14 @@ func TestFamilies(t *testing.T) {
 func TestDefaultMethods(t *testing.T) {
 	p := randomPartition(1, 40, 20)
 	if got, want := namesOf(DefaultMethods(p)),
-		"popularity; gs-imc-best; dynamics; ease"; got != want {
+		"popularity; gs-imc-best; dynamics; vsknn; ease"; got != want {
 		t.Errorf("the default methods are %s, want %s", got, want)
+	}
+	large := *p
+	large.Items, large.Test.User = make([]string, 1<<17), make([]int32, 1<<17)
+	if got, want := namesOf(DefaultMethods(&large)),
+		"popularity; gs-imc-best; dynamics"; got != want {
+		t.Errorf("for large data the default methods are %s, want %s", got, want)
 	}
 	p.Validation = dataset.Histories{Ptr: []int64{0}}
 	if got, want := namesOf(DefaultMethods(p)),

@@ -54,7 +54,10 @@ func figure(x float64) string { return fmt.Sprintf("%.4f", x) }
 // chosenText lists what a method chose on the validation users.
 func chosenText(r *evaluate.Result) string {
 	var list []string
-	if r.Variant != "" {
+	switch {
+	case r.Name == evaluate.VSKNN:
+		list = append(list, "decays "+r.Variant)
+	case r.Variant != "":
 		list = append(list, "filter "+r.Variant)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Chosen)) {

@@ -17,6 +17,8 @@ func TestPrintResults(t *testing.T) {
 		{Name: "bgs-online inverse-cosine", Metrics: metrics(0.25)},
 		{Name: "gs-imc-best", Metrics: metrics(0.75), Variant: "tikhonov"},
 		{Name: "ease", Metrics: metrics(0.5), Chosen: map[string]float64{"lambda": 50}},
+		{Name: "vsknn", Metrics: metrics(0.5), Variant: "same, log",
+			Chosen: map[string]float64{"k": 100}},
 		{Name: "dynamics", Metrics: metrics(0.5),
 			Calibration: &evaluate.Calibration{Overall: 1.011, Query: 0.8}},
 	}
@@ -26,6 +28,7 @@ func TestPrintResults(t *testing.T) {
 		"HR@10", "  *  gs-imc-best                0.5000  0.0000   0.7500",
 		"gs-imc-best: filter tikhonov, chosen on the validation users",
 		"ease: lambda 50, chosen",
+		"vsknn: decays same, log, k 100, chosen",
 		"dynamics: squared errors over the expected ones: 1.01 event by event",
 	} {
 		if !strings.Contains(b.String(), want) {

@@ -24,7 +24,7 @@ type Evaluate struct {
 
 	graphFlags
 
-	Methods     string  `group:"Methods:" placeholder:"LIST" help:"Comma-separated: popularity, dynamics, mrfcf, and gs-imc, bgs-imc and bgs-online with a filter (gs-imc tikhonov) or without one (all filters); or all of these. By name only: gs-imc-best (the filter chosen on the validation users), ease, ease-forgetting. Default: popularity,gs-imc-best,dynamics,ease; without ease beyond ${ease_quick_items} items."`
+	Methods     string  `group:"Methods:" placeholder:"LIST" help:"Comma-separated: popularity, dynamics, mrfcf, and gs-imc, bgs-imc and bgs-online with a filter (gs-imc tikhonov) or without one (all filters); or all of these. By name only: gs-imc-best (the filter chosen on the validation users), vsknn, ease, ease-forgetting. Default: popularity,gs-imc-best,dynamics,vsknn,ease; without ease beyond ${ease_quick_items} items, and without vsknn where it takes minutes."`
 	Protocol    string  `group:"Protocol:" default:"last-item" enum:"last-item,new-items,bandit" help:"last-item: rank the last item of each test user. new-items: train without some items, show these to the model afterwards, and rank those targets that are such items. bandit: show lists to new users, with and without exploration."`
 	NewShare    float64 `group:"Protocol:" default:"0.2" help:"new-items: share of the items with ${min_hidden_users} training users or more that are left out; above 0, below 1."`
 	ShownShare  float64 `group:"Protocol:" default:"0.5" help:"new-items: share of the training users whose events show the new items to the model; above 0, at most 1."`
@@ -51,9 +51,11 @@ popularity ranks items by the number of their users. dynamics is the model that 
 		`begins ` +
 		`with all but the last item of the history and takes that item as one update. bgs-online ` +
 		`takes one item after the other, as the server does; so does dynamics. mrfcf is a Markov ` +
-		`random field of the items. ease is EASE^R, a regression of each item on all others, and ` +
-		`in ease-forgetting older events count less. Both choose their constants on the ` +
-		`validation users and need half a matrix of all pairs of items, at most 4 GiB. ` +
+		`random field of the items. vsknn is V-SKNN, which sums up the training users with the ` +
+		`most similar recent events. ` +
+		`ease is EASE^R, a regression of each item on all others, and ` +
+		`in ease-forgetting older events count less. The three choose their constants on the ` +
+		`validation users. Those of ease need half a matrix of all pairs of items, at most 4 GiB. ` +
 		`The filters are ` + strings.Join(spectral.FilterNames, ", ") + `.
 
 --protocol new-items takes methods with a model, by default dynamics. One model is ` +
