@@ -1,5 +1,11 @@
 package ranking
 
+// Boost is an addition to the score of an item.
+type Boost struct {
+	Item  int32   // index of the item
+	Score float32 // what is added, of either sign
+}
+
 // Request asks for the N best items of a query, and takes the answer. With neither Skip nor
 // Among, all items are candidates.
 type Request struct {
@@ -10,6 +16,11 @@ type Request struct {
 	// Among, unless nil, holds the only items that may be returned. They may come in any order and
 	// several times, and items that the model does not have are ignored.
 	Among []int32
+
+	// Boosts holds additions to the scores: the score of an item in it is the rounded float32 sum
+	// of its score without Boosts and its addition. The items must be distinct and the additions
+	// finite. They may come in any order, and items that the model does not have are ignored.
+	Boosts []Boost
 
 	Top []Scored // the answer in the order of results, stored from Top[:0] on
 }

@@ -28,6 +28,7 @@ type Index struct {
 	bytes    copied    // in int8
 	five     copied    // in five bits, or empty
 	row      []int32   // n, the row of the matrix of each row of the copies
+	place    []int32   // n, its inverse
 	reach    []float32 // R of each block: largest ‖v_i‖ in it or in any block behind it
 	order    []int32   // of the blocks in a scan: a sample first
 	sample   int       // how many blocks the sample has
@@ -116,6 +117,14 @@ func (x *Index) Bytes() int64 { return int64(len(x.memory)) }
 
 func (x *Index) blocks() int { return (x.n + vec.BlockRows - 1) / vec.BlockRows }
 
+// placeOf returns the place of a row of the matrix in the copies, or the row if there are none.
+func (x *Index) placeOf(row int32) int32 {
+	if x.place == nil {
+		return row
+	}
+	return x.place[row]
+}
+
 // cached is the size in bytes up to which a copy is likely to be in the processor's caches. There,
 // fetching ahead costs more than it gains, and fewer bits are not read faster.
 const cached = 24 << 20
@@ -139,6 +148,10 @@ func (x *Index) layOut(norms []float64, five bool) {
 		x.row[i] = int32(i)
 	}
 	slices.SortStableFunc(x.row, func(a, b int32) int { return cmp.Compare(norms[b], norms[a]) })
+	x.place = make([]int32, x.n)
+	for place, row := range x.row {
+		x.place[row] = int32(place)
+	}
 	x.cutMemory(five)
 	most := underflow(x.k, float64(slices.Max(x.gain)))
 	x.reach = make([]float32, x.blocks())

@@ -15,7 +15,8 @@ type search struct {
 	req ranking.Request // a copy: the request of the caller need not live on the heap
 	at  int             // its place in the batch
 	query
-	from *copied // the copy that is read
+	boosts boosts
+	from   *copied // the copy that is read
 
 	// Candidates: rows that may be among the N. Their places are row numbers in the copy. Of the
 	// first exact ones the score is known, and both bounds are the score.
@@ -102,6 +103,7 @@ func (s *search) begin(batch int) bool {
 		s.scan()
 	default:
 		s.abandoned = false
+		s.boosts.sort(s, x.place)
 		from := &x.bytes
 		if batch == 1 && x.five.numbers != nil {
 			from = &x.five
@@ -171,16 +173,23 @@ func (x *Index) pass(searches []*search, bySample bool) {
 		}
 		fetched := false
 		for i := 0; i < len(active); i++ {
-			s, reach := active[i], float64(x.reach[block])
-			if reach*s.norm >= float64(s.floor) {
+			s := active[i]
+			reach := float64(x.reach[block]) * s.norm
+			if reach >= float64(s.floor) {
 				var next []byte
 				if !fetched {
 					next, fetched = x.blockAfter(s.from, at), true
 				}
 				s.visit(int(block), next)
+			} else {
+				s.visitBoosted(int(block))
 			}
 			// Behind the sample, all that follow are shorter still.
-			if at >= x.sample && reach*s.norm < float64(s.floor) || s.abandoned {
+			short := at >= x.sample && reach < float64(s.floor)
+			if short && !s.abandoned {
+				s.leave(at + 1)
+			}
+			if short || s.abandoned {
 				active[i] = active[len(active)-1]
 				active = active[:len(active)-1]
 				i--
@@ -196,11 +205,18 @@ func (s *search) visit(b int, next []byte) {
 	s.bounds.Error = s.from.slack[first : first+vec.BlockRows]
 	s.bounds.Margin = x.reach[b] * s.error
 	s.scanned += vec.BlockRows
+	own := s.boosts.of(b, b+1)
+	if len(own) > 0 {
+		s.widen(own)
+	}
 	before := s.kept.Len()
 	if s.coarse() {
 		s.bounds.CollectFiveBitsTo(&s.kept, s.from.block(b), &s.digits, s.floor, int32(first), next)
 	} else {
 		s.bounds.CollectTo(&s.kept, s.from.block(b), &s.digits, s.floor, int32(first), next)
+	}
+	if len(own) > 0 {
+		s.shift(own, before)
 	}
 	if s.kept.Len() == before {
 		return
@@ -367,7 +383,7 @@ func (s *search) score() {
 		if score != score {
 			score = float32(math.Inf(-1))
 		}
-		s.scores[j] = score
+		s.scores[j] = score + s.boosts.at(x.placeOf(row))
 	}
 }
 

@@ -90,18 +90,20 @@ func (s *search) answer() {
 	}
 }
 
-// blockRows is the number of scores that scan computes before it selects from them, few enough to
-// stay in the first-level cache.
-const blockRows = 512
+// blockRows is the number of scores that scan computes before it selects from them: a few blocks
+// of the copies, few enough to stay in the first-level cache.
+const blockRows = 4 * vec.BlockRows
 
 // scan answers by a scan in float32, the slow way that all others must agree with.
 func (s *search) scan() {
 	x := s.ix
 	s.scores = slices.Grow(s.scores[:0], blockRows)[:blockRows]
 	s.best.Reset(s.req.Top, s.req.N)
+	s.boosts.sort(s, nil)
 	for first := 0; first < x.n; first += blockRows {
 		scores := s.scores[:min(blockRows, x.n-first)]
 		x.ScoresTo(scores, s.req.Query, first)
+		s.boosts.addTo(scores, first)
 		s.best.Offer(x.first+int32(first), scores, s.req.Skip)
 	}
 	s.req.Top = s.best.Sorted()
@@ -130,6 +132,7 @@ func (s *search) scoreAmong() {
 		s.scanAmong()
 		return
 	}
+	s.boosts.sort(s, x.place)
 	s.keys, s.rows = s.keys[:0], s.rows[:0]
 	for _, i := range r.Among {
 		if x.has(i) && !r.Skip.Has(i) {

@@ -19,6 +19,10 @@ func oracle(rows, gain []float32, k int, r ranking.Request) []ranking.Scored {
 	for _, i := range r.Among {
 		among[i] = true
 	}
+	additions := map[int32]float32{}
+	for _, b := range r.Boosts {
+		additions[b.Item] = b.Score
+	}
 	for i, g := range gain {
 		if r.Skip.Has(int32(i)) || r.Among != nil && !among[int32(i)] {
 			continue
@@ -27,6 +31,7 @@ func oracle(rows, gain []float32, k int, r ranking.Request) []ranking.Scored {
 		if math.IsNaN(float64(score)) {
 			score = float32(math.Inf(-1))
 		}
+		score += additions[int32(i)]
 		all = append(all, ranking.Scored{Item: int32(i), Score: score})
 	}
 	slices.SortStableFunc(all, func(a, b ranking.Scored) int {
@@ -243,12 +248,15 @@ func randomRequest(rng *rand.Rand, s shape, rows []float32, n, k int) ranking.Re
 			r.Among = append(r.Among, int32(rng.IntN(n)))
 		}
 	}
+	if rng.IntN(2) == 0 {
+		r.Boosts = randomBoosts(rng, rows, n, k, r.Query)
+	}
 	return r
 }
 
 func describe(r ranking.Request) string {
-	return fmt.Sprintf("N=%d, some skipped: %v, %d among (nil: %v)",
-		r.N, r.Skip != nil, len(r.Among), r.Among == nil)
+	return fmt.Sprintf("N=%d, some skipped: %v, %d among (nil: %v), %d boosts",
+		r.N, r.Skip != nil, len(r.Among), r.Among == nil, len(r.Boosts))
 }
 
 func equal(a, b ranking.Scored) bool {
@@ -359,10 +367,13 @@ func TestBoundHolds(t *testing.T) {
 			for range 20 {
 				q := s.query(rng, rows, k)
 				search := &search{ix: x}
+				boosts := randomBoosts(rng, rows, n, k, q)
 				for _, maxDigit := range []int{x.maxDigit, vec.SmallDigit} {
 					for _, from := range []*copied{&x.bytes, &x.five} {
 						if search.query.set(x, q, maxDigit) {
-							checkBounds(t, s.name, x, search, from, q)
+							checkBounds(t, s.name, search, from, ranking.Request{Query: q})
+							checkBounds(t, s.name, search, from,
+								ranking.Request{Query: q, Boosts: boosts})
 						}
 					}
 				}
@@ -371,9 +382,15 @@ func TestBoundHolds(t *testing.T) {
 	}
 }
 
-func checkBounds(t *testing.T, name string, x *Index, s *search, from *copied, q []float32) {
+func checkBounds(t *testing.T, name string, s *search, from *copied, r ranking.Request) {
 	t.Helper()
-	s.req = ranking.Request{Query: q, N: x.n}
+	x := s.ix
+	s.req, s.req.N = r, x.n
+	s.boosts.sort(s, x.place)
+	additions := map[int]float32{}
+	for _, b := range r.Boosts {
+		additions[int(b.Item)] = b.Score
+	}
 	s.start(from, x.n)
 	s.raiseLen = x.n + 1 // nothing is scored
 	for b := range x.blocks() {
@@ -384,57 +401,15 @@ func checkBounds(t *testing.T, name string, x *Index, s *search, from *copied, q
 	}
 	for i, place := range s.kept.Place {
 		row, low, high := int(x.row[place]), s.kept.Low[i], s.kept.High[i]
-		score := vec.Dot(x.rows[row*x.k:(row+1)*x.k], q)*x.gain[row] + 0
+		base := vec.Dot(x.rows[row*x.k:(row+1)*x.k], r.Query)*x.gain[row] + 0
+		score := base + additions[row]
 		reach := float64(x.reach[i/vec.BlockRows]) * s.norm
-		if score < low || score > high || float64(score) > reach {
-			t.Errorf("%s: item %d has the score %g, outside of [%g, %g], reach %g",
-				name, row, score, low, high, reach)
+		if score < low || score > high || float64(base) > reach {
+			t.Errorf("%s: item %d has the score %g = %g + %g, outside of [%g, %g], reach %g",
+				name, row, score, base, additions[row], low, high, reach)
 		}
 	}
-}
-
-// TestKeys: rising keys are the order of ranking.Before, and a key gives back its item and score.
-func TestKeys(t *testing.T) {
-	var all []ranking.Scored
-	inf := float32(math.Inf(1))
-	for _, score := range []float32{
-		inf, math.MaxFloat32, 1, 0x1p-149, 0, -0x1p-149, -1, -math.MaxFloat32, -inf,
-	} {
-		for _, item := range []int32{0, 1, math.MaxInt32} {
-			all = append(all, ranking.Scored{Item: item, Score: score})
-		}
-	}
-	for i, s := range all {
-		if got := scored(key(s.Item, s.Score)); !equal(got, s) {
-			t.Errorf("key of %v gives %v", s, got)
-		}
-		if i > 0 && !ranking.Before(all[i-1], s) {
-			t.Errorf("%v does not come before %v", all[i-1], s)
-		}
-		for _, other := range all {
-			got := key(other.Item, other.Score) < key(s.Item, s.Score)
-			if want := ranking.Before(other, s); got != want {
-				t.Errorf("key of %v below key of %v: %v, Before: %v", other, s, got, want)
-			}
-		}
-	}
-}
-
-// TestSortKeys, with keys close together and far apart, and with equal ones.
-func TestSortKeys(t *testing.T) {
-	rng := rand.New(rand.NewPCG(10, 11))
-	for trial := range 500 {
-		s := &search{keys: make([]uint64, rng.IntN(400))}
-		for i := range s.keys {
-			s.keys[i] = rng.Uint64()>>rng.IntN(1+trial%64) + uint64(trial)
-		}
-		want := slices.Clone(s.keys)
-		slices.Sort(want)
-		s.sortKeys()
-		if !slices.Equal(s.keys, want) {
-			t.Fatalf("%x, want %x", s.keys, want)
-		}
-	}
+	checkReach(t, name, s, additions)
 }
 
 // TestNewFloor: at least rank lower bounds reach it, and few more where they are spread evenly.
@@ -485,6 +460,11 @@ func TestNoAllocation(t *testing.T) {
 		}
 	}
 	batch[3].Among = []int32{5, 6, 7, 5}
+	for i := range 300 {
+		boost := ranking.Boost{Item: int32(i * 6), Score: float32(i % 10)}
+		batch[1].Boosts = append(batch[1].Boosts, boost)
+	}
+	batch[3].Boosts = batch[1].Boosts
 	allocations := testing.AllocsPerRun(200, func() { x.Search(batch) })
 	if allocations > 0 && !raceDetector {
 		t.Errorf("%v allocations in a search", allocations)

@@ -18,6 +18,11 @@ func (c *Candidates) Len() int { return len(c.Place) }
 // Truncate keeps the first n candidates.
 func (c *Candidates) Truncate(n int) { c.Place, c.Low, c.High = c.Place[:n], c.Low[:n], c.High[:n] }
 
+// Append adds a candidate.
+func (c *Candidates) Append(place int32, low, high float32) {
+	c.Place, c.Low, c.High = append(c.Place, place), append(c.Low, low), append(c.High, high)
+}
+
 // Move puts candidate from at the place to.
 func (c *Candidates) Move(to, from int) {
 	c.Place[to], c.Low[to], c.High[to] = c.Place[from], c.Low[from], c.High[from]

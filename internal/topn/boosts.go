@@ -1,0 +1,181 @@
+package topn
+
+import (
+	"slices"
+
+	"github.com/gsimc/gsimc/internal/vec"
+)
+
+// boosted is a row with an addition to its score.
+type boosted struct {
+	place    int32 // of the row in the copies, or its number if boosts.sort got no places
+	addition float32
+}
+
+// boosts are the additions of a request, by the blocks of their rows.
+type boosts struct {
+	rows     []boosted // by rising block
+	ends     []int32   // the end of each block in rows
+	unsorted []boosted // scratch memory
+
+	// Of the block that is read.
+	slack    [vec.BlockRows]float32 // E_i, larger where the addition is positive
+	addition [vec.BlockRows]float32 // of each row; all 0 when no block is read
+}
+
+// sort takes the additions of the request of s, except those of 0, of skipped items and of items
+// that the index does not have. It sorts them by places, those of the rows in the copies, or by the
+// numbers of the rows if places is nil. O(boosts + blocks).
+func (b *boosts) sort(s *search, places []int32) {
+	x, r := s.ix, &s.req
+	b.rows = b.rows[:0]
+	if len(r.Boosts) == 0 {
+		return
+	}
+	b.unsorted = slices.Grow(b.unsorted[:0], len(r.Boosts))[:len(r.Boosts)]
+	found := 0
+	for _, boost := range r.Boosts {
+		if boost.Score == 0 || !x.has(boost.Item) || r.Skip.Has(boost.Item) {
+			continue
+		}
+		place := boost.Item - x.first
+		if places != nil {
+			place = places[place]
+		}
+		b.unsorted[found] = boosted{place, boost.Score}
+		found++
+	}
+	b.unsorted = b.unsorted[:found]
+	b.ends = slices.Grow(b.ends[:0], x.blocks())[:x.blocks()]
+	clear(b.ends)
+	for _, row := range b.unsorted {
+		b.ends[row.place/vec.BlockRows]++
+	}
+	at := int32(0)
+	for block, n := range b.ends {
+		b.ends[block], at = at, at+n
+	}
+	b.rows = slices.Grow(b.rows, found)[:found]
+	for _, row := range b.unsorted {
+		end := &b.ends[row.place/vec.BlockRows]
+		b.rows[*end] = row
+		*end++
+	}
+}
+
+// of returns the boosted rows of the blocks first, first+1, … end-1.
+func (b *boosts) of(first, end int) []boosted {
+	if len(b.rows) == 0 {
+		return nil
+	}
+	from := int32(0)
+	if first > 0 {
+		from = b.ends[first-1]
+	}
+	return b.rows[from:b.ends[end-1]]
+}
+
+// at returns the addition of the row at a place.
+func (b *boosts) at(place int32) float32 {
+	block := int(place) / vec.BlockRows
+	for _, row := range b.of(block, block+1) {
+		if row.place == place {
+			return row.addition
+		}
+	}
+	return 0
+}
+
+// addTo adds the additions of the rows first, first+1, … to their scores. first is a multiple of
+// vec.BlockRows, and the rows were sorted by their numbers.
+func (b *boosts) addTo(scores []float32, first int) {
+	block := first / vec.BlockRows
+	for _, row := range b.of(block, block+(len(scores)+vec.BlockRows-1)/vec.BlockRows) {
+		scores[int(row.place)-first] += row.addition
+	}
+}
+
+// roundings makes a bound with an addition wide enough for all roundings on the way: of the error in
+// float32 (three, of 2^-24 each), of the bound by the kernel, and of the sums of shift in float64.
+const roundings = 1 + 0x1p-20
+
+// widen prepares the bounds of a block for its boosted rows. The kernel knows no additions, so it
+// gets larger errors: those of rows with a positive addition grow by it. So the upper bounds remain
+// above the scores.
+func (s *search) widen(own []boosted) {
+	b := &s.boosts
+	copy(b.slack[:], s.bounds.Error)
+	for _, row := range own {
+		r := row.place % vec.BlockRows
+		b.addition[r] = row.addition
+		if row.addition > 0 {
+			more := float64(row.addition) / float64(s.bounds.Norm)
+			b.slack[r] = float32((float64(b.slack[r]) + more) * roundings)
+		}
+	}
+	s.bounds.Error = b.slack[:]
+}
+
+// shift corrects the intervals of the candidates at from and behind after widen: low and high had
+// the distance E_i‖x‖ + widened from the middle, and want E_i‖x‖ around the middle + addition.
+func (s *search) shift(own []boosted, from int) {
+	b, found := &s.boosts, 0
+	for j := from; j < s.kept.Len(); j++ {
+		addition := float64(b.addition[s.kept.Place[j]%vec.BlockRows])
+		if addition == 0 {
+			continue
+		}
+		found++
+		low, high, widened := float64(s.kept.Low[j]), float64(s.kept.High[j]), max(addition, 0)
+		s.kept.Low[j] = float32(low + widened + addition)
+		s.kept.High[j] = float32(high - widened + addition)
+	}
+	for _, row := range own {
+		b.addition[row.place%vec.BlockRows] = 0
+	}
+	s.lowerRank(found)
+}
+
+// lowerRank makes the floor n ranks lower for n new candidates with additions. In a sample they say
+// nothing about the blocks outside: all boosted rows may be in the sample. So the floor must be one
+// that enough rows without additions reach. At rank N it is proven, whichever rows reach it.
+func (s *search) lowerRank(n int) { s.rank = min(s.req.N, s.rank+n) }
+
+// fewBoosted is the number of rows that are read in float32 faster than their block in bytes.
+const fewBoosted = vec.BlockRows / 8
+
+// visitBoosted stands for visit if no row of block b reaches the floor without an addition. If few
+// do with it, they become candidates without a look at the block, with the bounds that follow from
+// its longest row.
+func (s *search) visitBoosted(b int) {
+	own := s.boosts.of(b, b+1)
+	if len(own) == 0 {
+		return
+	}
+	reach, before := up(float64(s.ix.reach[b])*s.norm), s.kept.Len()
+	for _, row := range own {
+		if high := reach + row.addition; high >= s.floor {
+			s.kept.Append(row.place, row.addition-reach, high)
+		}
+	}
+	found := s.kept.Len() - before
+	if found > fewBoosted {
+		s.kept.Truncate(before)
+		s.visit(b, nil)
+		return
+	}
+	s.lowerRank(found)
+}
+
+// leave ends the scan before place at in the order of the blocks: from there on, rows without
+// additions are too short to reach the floor.
+func (s *search) leave(at int) {
+	if len(s.boosts.rows) == 0 {
+		return
+	}
+	for _, b := range s.ix.order[at:] {
+		if s.visitBoosted(int(b)); s.abandoned {
+			return
+		}
+	}
+}
