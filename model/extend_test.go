@@ -225,6 +225,7 @@ func TestExtendedModel(t *testing.T) {
 			}
 			checkPopular(t, x)
 			checkTopN(t, x)
+			checkBoosts(t, x)
 			checkStates(t, base, x)
 		})
 	}
@@ -275,6 +276,42 @@ func checkTopN(t *testing.T, x *Model) {
 	})
 	if diff := cmp.Diff(want, x.TopN(nil, q, x.NumItems(), skip)); diff != "" {
 		t.Errorf("TopN (-want +got):\n%s", diff)
+	}
+}
+
+// checkBoosts: additions count for items of the base and of the extension, with an allow-list and
+// without, and a request without any is not touched by them.
+func checkBoosts(t *testing.T, x *Model) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(6, 6))
+	q, scores := make([]float32, x.Rank()), make([]float32, x.NumItems())
+	for range 50 {
+		for j := range q {
+			q[j] = float32(rng.NormFloat64())
+		}
+		skip, all := ranking.SetOf(x.NumItems(), int32(rng.IntN(x.NumItems()))), []int32{}
+		r := ranking.Request{Query: q, N: rng.IntN(x.NumItems() + 3), Skip: skip}
+		plain := r
+		x.ScoresTo(scores, q)
+		want := [][]ranking.Scored{topOracle(scores, r.N, skip)}
+		for _, i := range rng.Perm(x.NumItems())[:rng.IntN(x.NumItems())] {
+			addition := float32(rng.NormFloat64())
+			scores[i] += addition
+			r.Boosts = append(r.Boosts, ranking.Boost{Item: int32(i), Score: addition})
+		}
+		for i := range x.NumItems() {
+			all = append(all, int32(i))
+		}
+		among := r
+		among.Among = all
+		want = append(want, topOracle(scores, r.N, skip), topOracle(scores, r.N, skip))
+		batch := []ranking.Request{plain, r, among}
+		x.TopNBatch(batch)
+		for i := range batch {
+			if got := append([]ranking.Scored{}, batch[i].Top...); !cmp.Equal(got, want[i]) {
+				t.Fatalf("request %d (-want +got):\n%s", i, cmp.Diff(want[i], got))
+			}
+		}
 	}
 }
 
