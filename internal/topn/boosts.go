@@ -141,12 +141,13 @@ func (s *search) shift(own []boosted, from int) {
 // that enough rows without additions reach. At rank N it is proven, whichever rows reach it.
 func (s *search) lowerRank(n int) { s.rank = min(s.req.N, s.rank+n) }
 
-// fewBoosted is the number of rows that are read in float32 faster than their block in bytes.
-const fewBoosted = vec.BlockRows / 8
+// fewBoosted is the number of rows here and there in memory that take as long to be read in float32
+// as a block in bytes.
+const fewBoosted = 4
 
-// visitBoosted stands for visit if no row of block b reaches the floor without an addition. If few
-// do with it, they become candidates without a look at the block, with the bounds that follow from
-// its longest row.
+// visitBoosted stands for visit if no row of block b reaches the floor without an addition. If at
+// most fewBoosted do with it, they become candidates without a look at the block, with the bounds
+// that follow from its longest row.
 func (s *search) visitBoosted(b int) {
 	own := s.boosts.of(b, b+1)
 	if len(own) == 0 {
@@ -165,17 +166,4 @@ func (s *search) visitBoosted(b int) {
 		return
 	}
 	s.lowerRank(found)
-}
-
-// leave ends the scan before place at in the order of the blocks: from there on, rows without
-// additions are too short to reach the floor.
-func (s *search) leave(at int) {
-	if len(s.boosts.rows) == 0 {
-		return
-	}
-	for _, b := range s.ix.order[at:] {
-		if s.visitBoosted(int(b)); s.abandoned {
-			return
-		}
-	}
 }

@@ -51,9 +51,9 @@
 // # Additions
 //
 // The upper bound of a row with an addition is higher by a_i, and the scan compares it with the
-// floor as the others: additions cost no float32 rows beyond those of candidates. The scan ends for
-// the other rows where they are too short. From there on ‖v_i‖‖x‖ + a_i bounds a row with an
-// addition, and a block is read only if many of its rows reach the floor by that bound.
+// floor as the others: additions cost no float32 rows beyond those of candidates. Where the other
+// rows are too short, ‖v_i‖‖x‖ + a_i bounds a row with an addition, and a block is read only if more
+// than a few of its rows reach the floor by that bound.
 //
 // Rows with additions are not spread evenly over the blocks, so a sample does not stand for them.
 // For each of them among the candidates of the sample, the floor is taken one rank lower.

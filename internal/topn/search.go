@@ -185,11 +185,8 @@ func (x *Index) pass(searches []*search, bySample bool) {
 				s.visitBoosted(int(block))
 			}
 			// Behind the sample, all that follow are shorter still.
-			short := at >= x.sample && reach < float64(s.floor)
-			if short && !s.abandoned {
-				s.leave(at + 1)
-			}
-			if short || s.abandoned {
+			over := at >= x.sample && reach < float64(s.floor) && len(s.boosts.rows) == 0
+			if over || s.abandoned {
 				active[i] = active[len(active)-1]
 				active = active[:len(active)-1]
 				i--
@@ -383,7 +380,10 @@ func (s *search) score() {
 		if score != score {
 			score = float32(math.Inf(-1))
 		}
-		s.scores[j] = score + s.boosts.at(x.placeOf(row))
+		if len(s.boosts.rows) > 0 {
+			score += s.boosts.at(x.placeOf(row))
+		}
+		s.scores[j] = score
 	}
 }
 
