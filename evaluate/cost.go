@@ -131,8 +131,11 @@ func (c *coster) ranking(m Method) (w cost.Work) {
 		}
 		w[cost.Stream] = tested * byModel(cfg)
 	case bestGS:
-		filters := float64(len(spectral.FilterNames))
-		w[cost.Stream] = (filters*validated + betterTimes*tested) * byModel(&c.paper)
+		ranked := tested
+		if m.filter == "" {
+			ranked = float64(len(spectral.FilterNames))*validated + betterTimes*tested
+		}
+		w[cost.Stream] = ranked * byModel(&c.paper)
 	case mrfcf:
 		w[cost.Gather] = tested / mrfcfBlock * cgSteps * cgRows * float64(len(c.part.Train.Item))
 		w[cost.Stream] = tested * items * rankBytes

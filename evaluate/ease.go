@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/evaluate/internal/symmetric"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -45,41 +46,41 @@ const (
 // their weights; those of the training users count as 1, as in every R here. Only −P is kept, and
 // of it only a triangle.
 type easeModel struct {
-	q        symmetric // −P
-	diagonal []float64 // of P
+	q        symmetric.Matrix // −P
+	diagonal []float64        // of P
 }
 
 // newEASE solves for P in the memory of q, which then belongs to the result. There is no other
 // matrix of all pairs of items. step, if not nil, is told the number of steps of the inversion that
 // are done. O(n³).
 func newEASE(
-	r *spectral.Incidence, lambda float64, q symmetric, step func(done, total int),
+	r *spectral.Incidence, lambda float64, q symmetric.Matrix, step func(done, total int),
 ) (*easeModel, error) {
 	gramTo(q, r, lambda)
-	if err := negInverse(q, step); err != nil {
+	if err := q.NegInvert(step); err != nil {
 		return nil, err
 	}
-	e := &easeModel{q: q, diagonal: make([]float64, q.n)}
+	e := &easeModel{q: q, diagonal: make([]float64, q.N())}
 	for j := range e.diagonal {
-		e.diagonal[j] = -q.row(j)[0]
+		e.diagonal[j] = -q.Row(j)[0]
 	}
 	return e, nil
 }
 
 // gramTo sets g to RᵀR + λI.
-func gramTo(g symmetric, r *spectral.Incidence, lambda float64) {
-	clear(g.data)
+func gramTo(g symmetric.Matrix, r *spectral.Incidence, lambda float64) {
+	g.Clear()
 	for u := range r.NumUsers() {
 		items := r.Item[r.Ptr[u]:r.Ptr[u+1]]
 		for a, i := range items {
 			for _, j := range items[:a] {
-				g.row(int(min(i, j)))[max(i, j)-min(i, j)]++
+				g.Row(int(min(i, j)))[max(i, j)-min(i, j)]++
 			}
-			g.row(int(i))[0]++
+			g.Row(int(i))[0]++
 		}
 	}
-	for i := range g.n {
-		g.row(i)[0] += lambda
+	for i := range g.N() {
+		g.Row(i)[0] += lambda
 	}
 }
 
@@ -91,9 +92,9 @@ type easeScorer struct {
 }
 
 func (e *easeModel) scorer(alphas int) *easeScorer {
-	s := &easeScorer{easeModel: e, row: make([]float64, e.q.n)}
+	s := &easeScorer{easeModel: e, row: make([]float64, e.q.N())}
 	for range alphas {
-		s.scores = append(s.scores, make([]float64, e.q.n))
+		s.scores = append(s.scores, make([]float64, e.q.N()))
 	}
 	return s
 }
@@ -107,7 +108,7 @@ func (s *easeScorer) score(h model.History, alphas []float64) {
 		fades[a] = 1
 	}
 	for j := len(h) - 1; j >= 0; j-- {
-		s.q.rowTo(s.row, int(h[j].Item))
+		s.q.RowTo(s.row, int(h[j].Item))
 		s.row[h[j].Item] = 0
 		for a, alpha := range alphas {
 			floats.AddScaled(s.scores[a], fades[a]*float64(h[j].Weight), s.row)
@@ -140,8 +141,11 @@ func (e *easeModel) ranks(h *dataset.Histories, alphas []float64) [][]int32 {
 	return ranks
 }
 
-// ease is the method EASE^R.
-type ease struct{ forgets bool }
+// ease is the method EASE^R. lambda and alpha, if set, are its constants.
+type ease struct {
+	forgets       bool
+	lambda, alpha float64
+}
 
 func (m ease) Name() string {
 	if m.forgets {
@@ -160,34 +164,55 @@ func (m ease) Rank(t *Task) error {
 		return fmt.Errorf(
 			"needs half a matrix of all pairs of items: %d items take %.1f GiB, and no more than "+
 				"%.0f GiB (%d items) are allowed; leave rare items out",
-			n, 8*float64(packedLen(n))/(1<<30), float64(maxEASEBytes>>30), maxEASEItems)
+			n, 8*float64(symmetric.Len(n))/(1<<30), float64(maxEASEBytes>>30), maxEASEItems)
 	}
-	if t.Part.Validation.Len() == 0 {
+	if m.lambda == 0 && t.Part.Validation.Len() == 0 {
 		return errors.New("chooses lambda on the validation users, " +
 			"and none has two or more items that a training user has")
 	}
 	inverses, _ := m.trials(n)
 	s := &easeSearch{
 		task: t, forgets: m.forgets, alphas: []float64{1}, inverses: inverses,
-		buf: newSymmetric(n), best: math.Inf(-1),
+		buf: symmetric.New(n), best: math.Inf(-1),
 	}
 	if m.forgets {
 		s.alphas = easeAlphas
 	}
-	if n > EASEQuickItems {
-		return climb(easeStart, len(easeLambdas), easeVisits, s.try)
+	if m.lambda != 0 {
+		s.alphas = []float64{m.alpha}
+		_, err := s.try(m.lambda)
+		return err
 	}
-	for i := range easeLambdas {
-		if _, err := s.try(i); err != nil {
+	if n > EASEQuickItems {
+		return climb(easeStart, len(easeLambdas), easeVisits, func(place int) (float64, error) {
+			return s.try(easeLambdas[place])
+		})
+	}
+	for _, lambda := range easeLambdas {
+		if _, err := s.try(lambda); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func (m ease) choose(t *Task) (Method, error) {
+	if err := m.Rank(t); err != nil {
+		return nil, err
+	}
+	m.lambda, m.alpha = t.Chosen["lambda"], 1
+	if m.forgets {
+		m.alpha = t.Chosen["alpha"]
+	}
+	return m, nil
+}
+
 // trials returns the numbers of inverses, at most, and of values of α that the method tries for n
 // items.
 func (m ease) trials(n int) (inverses, alphas int) {
+	if m.lambda != 0 {
+		return 1, 1
+	}
 	inverses, alphas = len(easeLambdas), 1
 	if n > EASEQuickItems {
 		inverses = easeVisits
@@ -207,14 +232,13 @@ type easeSearch struct {
 	alphas   []float64
 	inverses int // at most, for the progress
 	done     int
-	buf      symmetric // for one model after the other
-	best     float64   // NDCG@10 on the validation users
+	buf      symmetric.Matrix // for one model after the other
+	best     float64          // NDCG@10 on the validation users
 }
 
-// try returns the best NDCG@10 on the validation users over all α. λ is the value at the given
-// index of the grid.
-func (s *easeSearch) try(place int) (float64, error) {
-	t, lambda := s.task, easeLambdas[place]
+// try returns the best NDCG@10 on the validation users over all α.
+func (s *easeSearch) try(lambda float64) (float64, error) {
+	t := s.task
 	e, err := newEASE(train.Incidence(t.Part), lambda, s.buf, func(done, total int) {
 		t.progress(len(t.Ranks) * (s.done*total + done) / (s.inverses * total))
 	})

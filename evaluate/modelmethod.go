@@ -47,7 +47,7 @@ func (m ModelMethod) Rank(t *Task) error {
 		return err
 	}
 	t.progress(0)
-	if fitted.HasVariance() {
+	if fitted.HasVariance() && !t.Options.NoCalibration {
 		if t.Calibration, err = newCalibration(fitted, train.Histories(&t.Part.Test)); err != nil {
 			return err
 		}
@@ -105,13 +105,17 @@ func (m ModelMethod) queryTo(q []float32, fitted *model.Model, h model.History) 
 }
 
 // bestGS is GS-IMC with the filter of the largest NDCG@10 on the validation users. Ties go to the
-// first filter.
-type bestGS struct{}
+// first filter. filter, if set, is the choice.
+type bestGS struct{ filter string }
 
 func (bestGS) Name() string { return BestGS }
 func (bestGS) Needs() Needs { return Needs{Paper: true} }
 
-func (bestGS) Rank(t *Task) error {
+func (m bestGS) Rank(t *Task) error {
+	if m.filter != "" {
+		t.Variant = m.filter
+		return Filtered(GS, m.filter).Rank(t)
+	}
 	users := &t.Part.Validation
 	if users.Len() == 0 {
 		return errors.New(
@@ -134,4 +138,11 @@ func (bestGS) Rank(t *Task) error {
 		t.progress(len(t.Ranks) * (i + 1) / len(spectral.FilterNames))
 	}
 	return nil
+}
+
+func (m bestGS) choose(t *Task) (Method, error) {
+	if err := m.Rank(t); err != nil {
+		return nil, err
+	}
+	return bestGS{filter: t.Variant}, nil
 }

@@ -71,12 +71,10 @@ func MetricAt(n int, ranks []int32) Metric {
 	users := float64(len(ranks))
 	var squares float64 // of the gains; those of the hits are the hits
 	for _, r := range ranks {
-		if int(r) <= n {
-			gain := 1 / math.Log2(float64(r)+1)
-			m.HR++
-			m.NDCG += gain
-			squares += gain * gain
-		}
+		hit, gain := gains(n, r)
+		m.HR += hit
+		m.NDCG += gain
+		squares += float64(gain * gain)
 	}
 	if users == 0 {
 		return m
@@ -86,4 +84,12 @@ func MetricAt(n int, ranks []int32) Metric {
 	m.HRErr = stat.StdErr(m.HR, m.HR, users)
 	m.NDCGErr = stat.StdErr(m.NDCG, squares/users, users)
 	return m
+}
+
+// gains returns what a target at a rank adds to HR@n and to NDCG@n, before the mean.
+func gains(n int, rank int32) (hit, gain float64) {
+	if int(rank) > n {
+		return 0, 0
+	}
+	return 1, 1 / math.Log2(float64(rank)+1)
 }

@@ -22,6 +22,10 @@ type Options struct {
 
 	MRFCFA float64 // constant a of mrfcf, above 1
 
+	// NoCalibration leaves Result.Calibration out. It counts every event of the test histories, so
+	// it says nothing if these repeat each other.
+	NoCalibration bool
+
 	// Progress, if set, is told of the stages of the methods, which [Cost] lists. A stage begins
 	// with its first call. Its share is that of the test users ranked, or of the work of the stage.
 	// It may be called from several goroutines at once.

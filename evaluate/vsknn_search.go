@@ -31,27 +31,45 @@ func (vsknn) Needs() Needs { return Needs{} }
 // Rank ranks by the constants with the best NDCG@10 on the validation users.
 func (m vsknn) Rank(t *Task) error {
 	index := newNeighbours(t.Part)
-	spec, tested := m.spec, float64(len(t.Ranks))
-	begin := 0.0 // share of the work that the search is
+	spec, begin := m.spec, 0
 	if spec == nil {
-		if t.Part.Validation.Len() == 0 {
-			return errors.New("chooses its constants on the validation users, " +
-				"and none has two or more items that a training user has")
+		var err error
+		if spec, err = chooseVSKNN(t, index); err != nil {
+			return err
 		}
-		users := &onValidation(t.Part, vsknnUsers).Test
-		work := float64(vsknnTrials * users.Len())
-		begin = work / (work + tested)
-		spec = newVSKNNSearch(index, users, func(tried int) {
-			share := min(1, float64(tried)/vsknnTrials)
-			t.progress(int(begin * share * tested))
-		}).best()
+		begin = vsknnSearchShare(t)
 	}
+	tested := len(t.Ranks)
 	t.Ranks = index.ranks(&t.Part.Test, spec, func(done int) {
-		t.progress(int(begin*tested + (1-begin)*float64(done)))
+		t.progress(begin + (tested-begin)*done/tested)
 	})
 	t.Chosen = map[string]float64{"k": float64(spec.k), "m": float64(spec.m), "idf": spec.idf}
 	t.Variant = spec.similarity.name + ", " + spec.match.name
 	return nil
+}
+
+func (m vsknn) choose(t *Task) (Method, error) {
+	spec, err := chooseVSKNN(t, newNeighbours(t.Part))
+	return vsknn{spec}, err
+}
+
+// chooseVSKNN returns the constants with the best NDCG@10 on the validation users.
+func chooseVSKNN(t *Task, index *neighbours) (*neighbourSpec, error) {
+	if t.Part.Validation.Len() == 0 {
+		return nil, errors.New("chooses its constants on the validation users, " +
+			"and none has two or more items that a training user has")
+	}
+	users, end := &onValidation(t.Part, vsknnUsers).Test, vsknnSearchShare(t)
+	s := &vsknnSearch{index: index, users: users, tried: map[vsknnPoint]float64{}}
+	s.told = func(tried int) { t.progress(end * min(tried, vsknnTrials) / vsknnTrials) }
+	return s.best(), nil
+}
+
+// vsknnSearchShare returns the progress at the end of the search, in test users.
+func vsknnSearchShare(t *Task) int {
+	work := float64(vsknnTrials * min(vsknnUsers, t.Part.Validation.Len()))
+	tested := float64(len(t.Ranks))
+	return int(tested * work / (work + tested))
 }
 
 // vsknnPoint is a point of the grid: indices of k, m, the two decays and the idf weight.
@@ -76,12 +94,6 @@ type vsknnSearch struct {
 	users *dataset.Histories
 	tried map[vsknnPoint]float64
 	told  func(tried int)
-}
-
-func newVSKNNSearch(
-	index *neighbours, users *dataset.Histories, told func(tried int),
-) *vsknnSearch {
-	return &vsknnSearch{index: index, users: users, tried: map[vsknnPoint]float64{}, told: told}
 }
 
 // best climbs from the paper's constants, one coordinate after the other, until no coordinate moves

@@ -25,7 +25,9 @@ type Evaluate struct {
 	graphFlags
 
 	Methods     string  `group:"Methods:" placeholder:"LIST" help:"Comma-separated: popularity, dynamics, mrfcf, and gs-imc, bgs-imc and bgs-online with a filter (gs-imc tikhonov) or without one (all filters); or all of these. By name only: gs-imc-best (the filter chosen on the validation users), vsknn, ease, ease-forgetting. Default: popularity,gs-imc-best,dynamics,vsknn,ease; without ease beyond ${ease_quick_items} items, and without vsknn where it takes minutes."`
-	Protocol    string  `group:"Protocol:" default:"last-item" enum:"last-item,new-items,bandit" help:"last-item: rank the last item of each test user. new-items: train without some items, show these to the model afterwards, and rank those targets that are such items. bandit: show lists to new users, with and without exploration."`
+	Protocol    string  `group:"Protocol:" default:"last-item" enum:"last-item,time,new-items,bandit" help:"last-item: rank the last item of each test user. time: train on the events before a point of time, and rank those after it, each after the events before it. new-items: train without some items, show these to the model afterwards, and rank those targets that are such items. bandit: show lists to new users, with and without exploration."`
+	TestShare   float64 `group:"Protocol:" default:"0.1" help:"time: share of the events, the newest, that are not trained on; above 0, below 0.5."`
+	TimeUsers   int     `group:"Protocol:" default:"2000" help:"time: largest number of users to test; 0: all."`
 	NewShare    float64 `group:"Protocol:" default:"0.2" help:"new-items: share of the items with ${min_hidden_users} training users or more that are left out; above 0, below 1."`
 	ShownShare  float64 `group:"Protocol:" default:"0.5" help:"new-items: share of the training users whose events show the new items to the model; above 0, at most 1."`
 	BanditUsers int     `group:"Protocol:" default:"500" help:"bandit: largest number of test users to simulate; 0: all."`
@@ -58,6 +60,12 @@ popularity ranks items by the number of their users. dynamics is the model that 
 		`validation users. Those of ease need half a matrix of all pairs of items, at most 4 GiB. ` +
 		`The filters are ` + strings.Join(spectral.FilterNames, ", ") + `.
 
+--protocol time splits by time instead of by users. Of all users, up to 10 events after the point ` +
+		`of time are targets, each with the events of its user before it as the history. ` +
+		`Items that nobody has before the point of time are no targets, and users without a ` +
+		`history are shown popular items. Constants are chosen likewise at an earlier point of ` +
+		`time. ± counts the targets of a user as one.
+
 --protocol new-items takes methods with a model, by default dynamics. One model is ` +
 		`trained on all ` +
 		`items, another without some of them. The latter is then extended by these items, as the ` +
@@ -72,6 +80,7 @@ popularity ranks items by the number of their users. dynamics is the model that 
 		`random, ucb ranks items by the upper bounds of their scores.
 
   gsimc evaluate --data events.csv.gz --rank 200 --methods "popularity,gs-imc,dynamics,mrfcf"
+  gsimc evaluate --data events.csv.gz --protocol time --test-share 0.1
   gsimc evaluate --data events.csv.gz --protocol new-items --new-share 0.2 --shown-share 0.5
   gsimc evaluate --data events.csv.gz --protocol bandit
   gsimc evaluate --data events.csv.gz --alpha 0.87 --methods "bgs-online power" --json`
@@ -86,7 +95,8 @@ func (c *Evaluate) Check() error {
 		}
 	}
 	return errors.Join(c.dataFlags.check(), c.graphFlags.check(), c.modelFlags.check(),
-		cli.Above("--mrfcf-a", c.MrfcfA, 1), c.checkNewItems(), c.checkBandit(), err)
+		cli.Above("--mrfcf-a", c.MrfcfA, 1), c.checkTime(), c.checkNewItems(),
+		c.checkBandit(), err)
 }
 
 // Run measures the methods and prints a table or a JSON object.
@@ -98,9 +108,12 @@ func (c *Evaluate) Run(a *cli.App) error {
 }
 
 func (c *Evaluate) run(a *cli.App, p progress.Progress) error {
-	events, _, err := c.readFor(c.Split, a, p)
+	events, report, err := c.readFor(c.Split, a, p)
 	if err != nil {
 		return err
+	}
+	if c.Protocol == protocolTime {
+		return c.byTime(a, p, events, report)
 	}
 	split := dataset.SeededSplit(events.NumUsers(), c.Seed)
 	if c.Split != "" {
@@ -189,9 +202,19 @@ func (c *Evaluate) prepare(
 	return err
 }
 
-// measure runs the methods with progress and notes the time of each.
+// measure runs the methods on the test users with progress and notes the time of each.
 func measure(
 	p progress.Progress, part *dataset.Partition, opt evaluate.Options,
+) ([]evaluate.Result, []time.Duration, error) {
+	return timed(p, opt, func(opt evaluate.Options) ([]evaluate.Result, error) {
+		return evaluate.Run(part, opt)
+	})
+}
+
+// timed runs the methods of opt with progress and notes the time of each.
+func timed(
+	p progress.Progress, opt evaluate.Options,
+	run func(opt evaluate.Options) ([]evaluate.Result, error),
 ) ([]evaluate.Result, []time.Duration, error) {
 	elapsed := make([]time.Duration, 0, len(opt.Methods))
 	begin := time.Now()
@@ -201,7 +224,7 @@ func measure(
 		elapsed = append(elapsed, time.Since(begin))
 		begin = time.Now()
 	}
-	results, err := evaluate.Run(part, opt)
+	results, err := run(opt)
 	return results, elapsed, err
 }
 
@@ -210,6 +233,11 @@ func (c *Evaluate) printHead(w io.Writer, part *dataset.Partition, opt *evaluate
 	fmt.Fprintf(w, "%s training, %s validation and %s test users; %s items\n",
 		grouped(part.Train.Len()), grouped(part.Validation.Len()), grouped(part.Test.Len()),
 		grouped(len(part.Items)))
+	c.printBases(w, opt)
+}
+
+// printBases prints the bases with --verbose, and an empty line.
+func (c *Evaluate) printBases(w io.Writer, opt *evaluate.Options) {
 	for _, in := range []evaluate.Ingredients{opt.Paper, opt.Learned} {
 		if in.Basis == nil || !c.Verbose {
 			continue

@@ -1,4 +1,4 @@
-package evaluate
+package symmetric
 
 import (
 	"errors"
@@ -8,12 +8,13 @@ import (
 	"github.com/gsimc/gsimc/internal/gemm"
 )
 
-// inverseBlock is how many rows and columns [negInverse] pivots on at once: enough that nearly all
+// inverseBlock is how many rows and columns [Matrix.NegInvert] pivots on at once: enough that nearly all
 // work is products of matrices that fit the caches.
 const inverseBlock = 256
 
-// negInverse replaces the positive definite matrix a by −a^{-1}. step, if not nil, is told how many
-// of all steps are done.
+// NegInvert replaces the positive definite matrix a by −a^{-1}. It is an error if a is not positive
+// definite to rounding error; a is then spoilt. step, if not nil, is told how many of all steps are
+// done.
 //
 // It is the symmetric sweep operator (J. H. Goodnight, "A Tutorial on the SWEEP Operator", 1979) on
 // blocks. With D the pivot block and C its column of blocks, one step does
@@ -24,7 +25,7 @@ const inverseBlock = 256
 // a, positive definite as a is, so nothing need be permuted. That is n³ operations, as many as
 // Cholesky's factorisation followed by the inverse, in one kind of product, and in place but for
 // 2n·inverseBlock numbers.
-func negInverse(a symmetric, step func(done, total int)) error {
+func (a Matrix) NegInvert(step func(done, total int)) error {
 	s := sweep{
 		a: a, column: make([]float64, a.n*inverseBlock), scaled: make([]float64, a.n*inverseBlock),
 	}
@@ -40,9 +41,9 @@ func negInverse(a symmetric, step func(done, total int)) error {
 	return nil
 }
 
-// sweep is the state of [negInverse].
+// sweep is the state of [Matrix.NegInvert].
 type sweep struct {
-	a              symmetric
+	a              Matrix
 	column, scaled []float64 // C and C D^{-1} of the running step: n rows, as wide as the block
 }
 
@@ -58,7 +59,7 @@ func (s *sweep) pivot(lo, hi int) error {
 	clear(s.scaled)
 	gemm.MulAdd(rows(s.scaled, 0, n, w), 1, gemm.Plain, rows(s.column, 0, n, w),
 		gemm.Plain, inverse)
-	for top := 0; top < n; top += symmetricStrip {
+	for top := 0; top < n; top += stripRows {
 		strip := s.a.strip(top)
 		gemm.MulAdd(strip, -1, gemm.Plain, rows(s.scaled, top, top+strip.Rows, w),
 			gemm.Transposed, rows(s.column, top, n, w))
@@ -71,7 +72,7 @@ func (s *sweep) pivot(lo, hi int) error {
 func (s *sweep) invertBlock(lo, hi int) (gemm.Matrix[float64], error) {
 	d := mat.NewSymDense(hi-lo, nil)
 	for i := lo; i < hi; i++ {
-		for j, v := range s.a.row(i)[:hi-i] {
+		for j, v := range s.a.Row(i)[:hi-i] {
 			d.SetSym(i-lo, i-lo+j, v)
 		}
 	}
@@ -90,10 +91,10 @@ func (s *sweep) invertBlock(lo, hi int) (gemm.Matrix[float64], error) {
 func (s *sweep) readColumn(lo, hi int) {
 	w := hi - lo
 	for i := range lo {
-		copy(s.column[i*w:(i+1)*w], s.a.row(i)[lo-i:])
+		copy(s.column[i*w:(i+1)*w], s.a.Row(i)[lo-i:])
 	}
 	for k := range w {
-		row := s.a.row(lo + k)
+		row := s.a.Row(lo + k)
 		copy(s.column[(lo+k)*w+k:(lo+k+1)*w], row)
 		for j, v := range row {
 			s.column[(lo+k+j)*w+k] = v
@@ -106,10 +107,10 @@ func (s *sweep) readColumn(lo, hi int) {
 func (s *sweep) writeColumn(lo, hi int, inverse []float64) {
 	w := hi - lo
 	for i := range lo {
-		copy(s.a.row(i)[lo-i:], s.scaled[i*w:(i+1)*w])
+		copy(s.a.Row(i)[lo-i:], s.scaled[i*w:(i+1)*w])
 	}
 	for k := range w {
-		row := s.a.row(lo + k)
+		row := s.a.Row(lo + k)
 		for j := range row {
 			if j < w-k {
 				row[j] = -inverse[k*w+k+j]

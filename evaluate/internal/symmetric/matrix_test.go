@@ -1,4 +1,4 @@
-package evaluate
+package symmetric
 
 import (
 	"testing"
@@ -7,19 +7,19 @@ import (
 )
 
 // The strips, the rows and the whole rows must be views of one matrix, whatever its size.
-func TestSymmetric(t *testing.T) {
+func TestMatrix(t *testing.T) {
 	for _, n := range []int{
-		0, 1, 2, symmetricStrip - 1, symmetricStrip, symmetricStrip + 1, 2*symmetricStrip + 3,
+		0, 1, 2, stripRows - 1, stripRows, stripRows + 1, 2*stripRows + 3,
 	} {
-		m := newSymmetric(n)
+		m := New(n)
 		value := func(i, j int) float64 { return float64(min(i, j)*n + max(i, j)) }
 		for i := range n {
-			for j, row := i, m.row(i); j < n; j++ {
+			for j, row := i, m.Row(i); j < n; j++ {
 				row[j-i] = value(i, j)
 			}
 		}
 		end := 0
-		for lo := 0; lo < n; lo += symmetricStrip {
+		for lo := 0; lo < n; lo += stripRows {
 			strip := m.strip(lo)
 			end += len(strip.Data)
 			for i := range strip.Rows {
@@ -35,7 +35,7 @@ func TestSymmetric(t *testing.T) {
 		}
 		got, want := make([]float64, n), make([]float64, n)
 		for i := range n {
-			m.rowTo(got, i)
+			m.RowTo(got, i)
 			for j := range want {
 				want[j] = value(i, j)
 			}

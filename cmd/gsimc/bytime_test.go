@@ -1,0 +1,97 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+)
+
+// sixUsers are 16 events, one an hour. Four are of the newest quarter: a target with a history, an
+// item that is new, a target without a history, and a target with that one as its history.
+const sixUsers = "user_id,item_id,timestamp\n" +
+	"a,w,2024-01-01T01:00:00Z\na,x,2024-01-01T02:00:00Z\nb,x,2024-01-01T03:00:00Z\n" +
+	"b,w,2024-01-01T04:00:00Z\nc,w,2024-01-01T05:00:00Z\nc,y,2024-01-01T06:00:00Z\n" +
+	"e,w,2024-01-01T07:00:00Z\ne,x,2024-01-01T08:00:00Z\nb,y,2024-01-01T09:00:00Z\n" +
+	"c,x,2024-01-01T10:00:00Z\nf,w,2024-01-01T11:00:00Z\nf,y,2024-01-01T12:00:00Z\n" +
+	"a,y,2024-01-01T13:00:00Z\nb,z,2024-01-01T14:00:00Z\nd,x,2024-01-01T15:00:00Z\n" +
+	"d,w,2024-01-01T16:00:00Z\n"
+
+// timeReport is what the tests read of the JSON output.
+type timeReport struct {
+	Users struct{ Train, Validation, Test int }
+	Items int
+	Time  struct {
+		Begin, Validation int64
+		Events            int
+		Unknown           int `json:"events_of_unknown_items"`
+		Targets           int
+		Cold              int `json:"targets_without_history"`
+	}
+	Methods map[string]map[string]float64
+}
+
+func TestEvaluateByTime(t *testing.T) {
+	path := writeFile(t, "events.csv", sixUsers)
+	args := []string{"evaluate", "--data", path, "--protocol", "time", "--test-share", "0.25",
+		"--methods", "popularity,vsknn"}
+	table := mustRun(t, args...)
+	for _, want := range []string{
+		"12 training events of 5 users and 3 items before 2024-01-01 13:00:00",
+		"4 events from then on, 1 of them on items that are new",
+		"3 targets of 2 users, 1 of them without an event before",
+		"events from 2024-01-01 09:00:00 to then",
+	} {
+		if !strings.Contains(table, want) {
+			t.Errorf("no %q in\n%s", want, table)
+		}
+	}
+	var got timeReport
+	if err := json.Unmarshal([]byte(mustRun(t, append(args, "--json")...)), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Users.Train != 5 || got.Users.Validation != 3 || got.Users.Test != 2 ||
+		got.Items != 3 || got.Time.Begin-got.Time.Validation != 4*3600 || got.Time.Events != 4 ||
+		got.Time.Unknown != 1 || got.Time.Targets != 3 || got.Time.Cold != 1 {
+		t.Errorf("head is %+v", got)
+	}
+	// Each target with a history is the only item left or the most popular one; the cold one is
+	// the second most popular.
+	want := (2 + 1/math.Log2(3)) / 3
+	if f := got.Methods["popularity"]; f["hr@10"] != 1 || math.Abs(f["ndcg@10"]-want) > 1e-12 {
+		t.Errorf("popularity: %v, want HR 1 and NDCG %v", f, want)
+	}
+	if f := got.Methods["vsknn"]; f["k"] == 0 || f["hr@10"] != 1 {
+		t.Errorf("vsknn: %v, want HR 1 and the constants", f)
+	}
+}
+
+func TestEvaluateByTimeDefaults(t *testing.T) {
+	events, _ := smallModel(t)
+	table := mustRun(t, "evaluate", "--data", events, "--protocol", "time", "--rank", "16")
+	for _, name := range []string{"popularity", "gs-imc-best", "dynamics", "vsknn", "ease"} {
+		if !strings.Contains(table, name) {
+			t.Errorf("the table lacks %s:\n%s", name, table)
+		}
+	}
+	if strings.Contains(table, "squared errors") {
+		t.Errorf("the histories repeat each other, so there is no calibration:\n%s", table)
+	}
+}
+
+func TestEvaluateByTimeRefuses(t *testing.T) {
+	for want, text := range map[string]string{
+		"the times look like positions": "user_id,item_id,timestamp\na,x,1\na,y,2\nb,x,3\nb,y,4\n",
+		"have no times":                 "user_id,item_id\na,x\na,y\nb,x\nb,y\n",
+		"earlier time to learn from": "user_id,item_id,timestamp\na,x,2024-01-01T01:00:00Z\n" +
+			"a,y,2024-01-01T01:00:00Z\nb,x,2024-01-01T01:00:00Z\nb,y,2024-01-01T01:00:00Z\n",
+	} {
+		code, stdout, stderr := runCLI(t, nil, "evaluate", "--data", writeFile(t, "e.csv", text),
+			"--protocol", "time", "--test-share", "0.4")
+		if code == cli.ExitOK || stdout != "" || !strings.Contains(stderr, want) {
+			t.Errorf("exit code %d, stderr %q, want %q", code, stderr, want)
+		}
+	}
+}

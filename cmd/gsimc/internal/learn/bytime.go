@@ -1,0 +1,131 @@
+package learn
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/evaluate"
+	"github.com/gsimc/gsimc/internal/progress"
+)
+
+// protocolTime is the value of `evaluate --protocol` for a split by time.
+const protocolTime = "time"
+
+// checkTime checks the flags of the protocol.
+func (c *Evaluate) checkTime() error {
+	if c.Protocol != protocolTime {
+		return nil
+	}
+	var err error
+	if c.Split != "" {
+		err = cli.About("%s divides the users, and %s time divides their events: leave one out",
+			"--split", "--protocol")
+	}
+	return errors.Join(err, cli.Above("--test-share", c.TestShare, 0),
+		cli.Below("--test-share", c.TestShare, 0.5),
+		cli.InRange("--time-users", float64(c.TimeUsers), 0, 1e9))
+}
+
+// byTime runs the protocol and prints a table or a JSON object.
+func (c *Evaluate) byTime(
+	a *cli.App, p progress.Progress, events *dataset.Interactions, read *dataset.Report,
+) error {
+	if read.OrdinalTimes {
+		return cli.Flagf("--data", "the times look like positions, and a split by time needs "+
+			"times: --time-unit s takes them as seconds")
+	}
+	x, err := evaluate.SplitByTime(events, evaluate.TimeSplit{
+		Share: c.TestShare, Users: c.TimeUsers,
+	})
+	if err != nil {
+		return err
+	}
+	methods := evaluate.DefaultMethods(x.Final)
+	if c.Methods != "" {
+		if methods, err = evaluate.ParseMethods(c.Methods); err != nil {
+			return cli.Usage(err)
+		}
+	}
+	opt := evaluate.Options{Methods: methods, MRFCFA: c.MrfcfA}
+	if err := c.chooseByTime(p, x, &opt); err != nil {
+		return err
+	}
+	if err := c.prepare(p, x.Final, &opt); err != nil {
+		return err
+	}
+	results, elapsed, err := timed(p, opt, x.Run)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return a.PrintJSON(c.reportByTime(x, &opt, results, elapsed))
+	}
+	a.Printf("%s training events of %s users and %s items before %s\n"+
+		"%s events from then on, %s of them on items that are new\n"+
+		"%s targets of %s users, %s of them without an event before\n",
+		grouped(len(x.Final.Train.Item)), grouped(x.Final.Train.Len()), grouped(len(x.Final.Items)),
+		dateText(x.Begin), grouped(x.Events), grouped(x.Unknown), grouped(x.Targets),
+		grouped(x.Users), grouped(x.Cold))
+	c.printBases(a.Stdout, &opt)
+	printResults(a.Stdout, results, elapsed)
+	if x.Choosing != nil {
+		fmt.Fprintf(a.Stdout, "the validation users are those with events from %s to then\n",
+			dateText(x.Validation))
+	}
+	return nil
+}
+
+// chooseByTime replaces the methods of opt that choose constants by methods with the constants that
+// they choose on the events before the point of time.
+func (c *Evaluate) chooseByTime(
+	p progress.Progress, x *evaluate.ByTime, opt *evaluate.Options,
+) error {
+	choosing := *opt
+	choosing.Methods = evaluate.Choosers(opt.Methods)
+	if x.Choosing == nil || len(choosing.Methods) == 0 {
+		return nil
+	}
+	if err := c.prepare(p, x.Choosing, &choosing); err != nil {
+		return err
+	}
+	choosing.Methods, choosing.Progress = opt.Methods, stages(p)
+	defer p.End()
+	var err error
+	opt.Methods, err = evaluate.Choose(x.Choosing, choosing)
+	return err
+}
+
+// dateText writes a time of events.
+func dateText(seconds int64) string {
+	return time.Unix(seconds, 0).UTC().Format(time.DateTime)
+}
+
+// evaluationByTime is the object that --json prints for the protocol. Its test users are those with
+// targets, and its validation users those with events in the period before.
+type evaluationByTime struct {
+	evaluation
+
+	Time struct {
+		Begin      int64 `json:"begin"`      // of the test period, in seconds since 1970
+		Validation int64 `json:"validation"` // begin of the validation period
+		Events     int   `json:"events"`     // in the test period
+		Unknown    int   `json:"events_of_unknown_items"`
+		Targets    int   `json:"targets"`
+		Cold       int   `json:"targets_without_history"`
+	} `json:"time"`
+}
+
+func (c *Evaluate) reportByTime(
+	x *evaluate.ByTime, opt *evaluate.Options, results []evaluate.Result,
+	elapsed []time.Duration,
+) evaluationByTime {
+	e := evaluationByTime{evaluation: c.report(x.Final, opt, results, elapsed)}
+	e.Users.Test = x.Users
+	e.Time.Begin, e.Time.Validation = x.Begin, x.Validation
+	e.Time.Events, e.Time.Unknown = x.Events, x.Unknown
+	e.Time.Targets, e.Time.Cold = x.Targets, x.Cold
+	return e
+}

@@ -1,0 +1,62 @@
+package symmetric
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// The sizes lie around one and two blocks of the inversion, and strips of the matrix.
+func TestNegInvert(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{
+		0, 1, 2, 17, inverseBlock - 1, inverseBlock, inverseBlock + 1, 2*inverseBlock + 39,
+		stripRows + 1, 2*stripRows + 17,
+	} {
+		m, dense := New(n), mat.NewDense(max(n, 1), max(n, 1), nil)
+		for i := range n {
+			row := m.Row(i)
+			row[0] = float64(n)
+			for j := 1; j < len(row); j++ {
+				row[j] = rng.Float64() - 0.5
+			}
+			for j, v := range row {
+				dense.Set(i, i+j, v)
+				dense.Set(i+j, i, v)
+			}
+		}
+		steps := 0
+		if err := m.NegInvert(func(int, int) { steps++ }); err != nil {
+			t.Fatal(err)
+		}
+		if want := (n + inverseBlock - 1) / inverseBlock; steps != want {
+			t.Errorf("n = %d: %d steps, want %d", n, steps, want)
+		}
+		if n == 0 {
+			continue
+		}
+		var want mat.Dense
+		if err := want.Inverse(dense); err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			for j, v := range m.Row(i) {
+				if w := -want.At(i, i+j); math.Abs(v-w) > 1e-13 {
+					t.Fatalf("n = %d: (%d, %d) is %v, want %v", n, i, i+j, v, w)
+				}
+			}
+		}
+	}
+}
+
+func TestNegInvertRefusesIndefinite(t *testing.T) {
+	m := New(2)
+	copy(m.Row(0), []float64{1, 2})
+	m.Row(1)[0] = 1
+	if err := m.NegInvert(nil); err == nil || !strings.Contains(err.Error(), "not positive definite") {
+		t.Errorf("error %v, want one that says the matrix is not positive definite", err)
+	}
+}
