@@ -10,7 +10,7 @@ import (
 // its own uncertainty, more if it trusts itself too much.
 type Calibration struct {
 	Coordinates []float64 // k
-	Bands       []float64 // min(k, 8) equal ranges of coordinates, from low frequencies to high
+	Bands       []float64 // up to 8 equal ranges of coordinates, from low frequencies to high
 	Overall     float64
 	Events      int // events of positive weight; no others count
 }
@@ -30,9 +30,7 @@ func Innovations(
 		return nil, errNoDeviation()
 	}
 	k := len(d.Mean)
-	out := &Calibration{
-		Coordinates: make([]float64, k), Bands: make([]float64, min(k, calibrationBands)),
-	}
+	out := &Calibration{Coordinates: make([]float64, k)}
 	for _, h := range histories {
 		out.Events += countMeasurements(h)
 	}
@@ -47,15 +45,38 @@ func Innovations(
 	})
 	for j := range out.Coordinates {
 		out.Coordinates[j] /= float64(out.Events)
-		out.Overall += out.Coordinates[j] / float64(k)
 	}
-	for b := range out.Bands {
-		lo, hi := b*k/len(out.Bands), (b+1)*k/len(out.Bands)
-		for _, x := range out.Coordinates[lo:hi] {
-			out.Bands[b] += x / float64(hi-lo)
+	out.summarise(min(k, calibrationBands))
+	return out, nil
+}
+
+// MostOff is the factor by which the variances of a range of frequencies may be off. Beyond it they
+// are worse than none.
+const MostOff = 1.5
+
+// Holds reports whether all Bands are within a factor of MostOff of 1.
+func (c *Calibration) Holds() bool {
+	for _, x := range c.Bands {
+		if !(x <= MostOff && x >= 1/MostOff) {
+			return false
 		}
 	}
-	return out, nil
+	return true
+}
+
+// summarise sets Overall and Bands, of the given number, from Coordinates.
+func (c *Calibration) summarise(bands int) {
+	k := len(c.Coordinates)
+	c.Overall, c.Bands = 0, make([]float64, bands)
+	for _, x := range c.Coordinates {
+		c.Overall += x / float64(k)
+	}
+	for b := range c.Bands {
+		lo, hi := b*k/len(c.Bands), (b+1)*k/len(c.Bands)
+		for _, x := range c.Coordinates[lo:hi] {
+			c.Bands[b] += x / float64(hi-lo)
+		}
+	}
 }
 
 // addInnovations adds ν²/(P̄ + Σ_ν/w) of each event of h to sum.

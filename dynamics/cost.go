@@ -73,13 +73,13 @@ func (s *Shape) RegressionCost() []cost.Stage {
 	}
 }
 
-// NoiseCost is what [LearnNoise] and [LearnTaste] take. What they keep is little.
+// NoiseCost is what [LearnNoise], [Noise.Pool] and [LearnTaste] take. What they keep is little.
 func (s *Shape) NoiseCost() cost.Stage {
 	measured, strips := float64(s.Measured), float64((s.Rank+stripCoordinates-1)/stripCoordinates)
 	var w cost.Work
 	w[cost.Divide] = emSteps * measured * float64(s.Rank)
-	// Twice: for the noise, and for the uncertainty of tastes.
-	w[cost.Gather] = 2 * float64(len(s.Bands)+1) * measured * strips
+	// Three times: for the noise, for its scale, and for the uncertainty of tastes.
+	w[cost.Gather] = 3 * float64(len(s.Bands)+1) * measured * strips
 	scratch := 8 * measured * (stripCoordinates + 2)
 	return cost.Stage{
 		Name: "dynamics: noise", Work: w, Peak: float64(runtime.GOMAXPROCS(0)) * scratch,

@@ -15,6 +15,11 @@ type Noise struct {
 	P0, SigmaEta, SigmaNu []float32 // k variances each
 	Drift                 float64   // further process noise per second, in units of Σ_η
 	LogLikelihood         float64   // of the residuals, summed over coordinates; natural logarithm
+	Measurements          int       // residuals in each coordinate
+
+	// The mean of w r² over the residuals of each coordinate, and the variance of that mean by the
+	// scatter between users; k each.
+	Square, SquareVariance []float64
 }
 
 // Rows returns W_b e_i of an item for all bands, r·k numbers. It is called from several goroutines
@@ -51,9 +56,10 @@ const driftCoordinates = 16
 // (R. Shumway, D. Stoffer, "An Approach to Time Series Smoothing and Forecasting Using the EM
 // Algorithm", J. Time Series Analysis 3, 1982). The drift is the best of a few, 0 among them.
 //
-// At most 2000 users count, with their last 200 events of positive weight each. In a longer history
-// the deviation at the first of these events is unknown, so P_0 describes new users only. It is an
-// error if no user has two such events. The result does not depend on the number of processors.
+// The variances are those of the sample; [Noise.Pool] makes them hold for other users. At most 2000
+// users count, with their last 200 events of positive weight each. In a longer history the
+// deviation at the first of these events is unknown, so P_0 describes new users only. It is an error
+// if no user has two such events. The result does not depend on the number of processors.
 // progress may be nil. Several goroutines call it with the number of coordinates done.
 func LearnNoise(
 	d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kalman.History,
@@ -199,7 +205,8 @@ func (m *measurements) learn(
 	k := len(d.Mean)
 	out := &Noise{
 		P0: make([]float32, k), SigmaEta: make([]float32, k),
-		SigmaNu: make([]float32, k), Drift: drift,
+		SigmaNu: make([]float32, k), Drift: drift, Measurements: len(m.gap),
+		Square: make([]float64, k), SquareVariance: make([]float64, k),
 	}
 	likelihood := make([]float64, k)
 	var done atomic.Int64
@@ -214,6 +221,7 @@ func (m *measurements) learn(
 			var v variances
 			v, likelihood[lo+c] = f.fit()
 			out.P0[lo+c], out.SigmaEta[lo+c], out.SigmaNu[lo+c] = v.rounded()
+			out.Square[lo+c], out.SquareVariance[lo+c] = m.meanSquare(series)
 		}
 		if d := done.Add(int64(hi - lo)); progress != nil {
 			progress(int(d), k)
@@ -230,6 +238,23 @@ func (m *measurements) learn(
 		out.LogLikelihood += l
 	}
 	return out, nil
+}
+
+// meanSquare returns the mean of w r² over a series of residuals, and the variance of this mean if
+// users are independent of each other.
+func (m *measurements) meanSquare(residual []float64) (mean, variance float64) {
+	for t, r := range residual {
+		mean += r * r / m.inverse[t]
+	}
+	mean /= float64(len(residual))
+	for s := range m.histories {
+		beyond := 0.0
+		for t := m.ptr[s]; t < m.ptr[s+1]; t++ {
+			beyond += residual[t]*residual[t]/m.inverse[t] - mean
+		}
+		variance += beyond * beyond
+	}
+	return mean, variance / float64(len(residual)) / float64(len(residual))
 }
 
 // residuals returns r_t of all measurements, for each of the coordinates [lo, hi).

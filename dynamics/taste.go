@@ -121,8 +121,8 @@ func newProducts(
 		for t := 0; t+1 < len(h); t++ {
 			if isPair(h, t) {
 				p.count[bucketOf(t)]++
-				p.pairs[bucketOf(t)] += share(h)
-				p.events[bucketOf(t)] += share(h) * float64(t)
+				p.pairs[bucketOf(t)] += shareOf(h)
+				p.events[bucketOf(t)] += shareOf(h) * float64(t)
 			}
 		}
 	}
@@ -146,8 +146,8 @@ func firstEvents(histories []kalman.History) []kalman.History {
 	return users
 }
 
-// share is the weight of a pair of h: all pairs of a user together weigh 1.
-func share(h kalman.History) float64 { return 1 / float64(max(len(h)-1, 1)) }
+// shareOf is the weight of a pair of h: all pairs of a user together weigh 1.
+func shareOf(h kalman.History) float64 { return 1 / float64(max(len(h)-1, 1)) }
 
 func isPair(h kalman.History, t int) bool { return h[t].Weight > 0 && h[t+1].Weight > 0 }
 
@@ -171,8 +171,8 @@ func (p *products) add(w *walker, h kalman.History) {
 		b := bucketOf(t)
 		for c, q := range query {
 			now, then := float64(g*u[c])-float64(q), float64(nextScale*next[c])-float64(q)
-			p.product[w.lo+c][b] += share(h) * now * then
-			p.expected[w.lo+c][b] += share(h) * float64(expected[c])
+			p.product[w.lo+c][b] += shareOf(h) * now * then
+			p.expected[w.lo+c][b] += shareOf(h) * float64(expected[c])
 		}
 	})
 }
