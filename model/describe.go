@@ -29,6 +29,14 @@ type Deviation struct {
 	Drift            float64 // further process noise per second, in units of Σ_η
 	Taste            Range   // Σ_θ, variances of the tastes of new users
 	TasteFloor       float64 // share of Σ_θ that no evidence removes, 0 to 1
+
+	// Calibration is the squared errors over the expected ones on validation users, for up to 8
+	// equal ranges of frequencies, low ones first: the variances are learned from one half of the
+	// users and measured on the other, and the other way round. 1 is right. nil: not measured.
+	Calibration []float64
+	// Withheld tells that Calibration is off by more than dynamics.MostOff. The model then has no
+	// variances of its answers, and Taste is zero. Its answers are the same.
+	Withheld bool
 }
 
 // Range is the smallest and the largest of a set of numbers. It is zero for the empty set.

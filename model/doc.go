@@ -48,8 +48,9 @@
 //	sigma_eta      F32 [k]      Σ_η                 (learned dynamics with deviation only)
 //	sigma_nu       F32 [k]      Σ_ν                 (learned dynamics with deviation only)
 //	drift          F64 [1]      of Σ_η per second   (learned dynamics with deviation only)
-//	sigma_theta    F32 [k]      Σ_θ                 (learned dynamics with deviation only)
-//	theta_floor    F64 [1]      share of Σ_θ        (learned dynamics with deviation only)
+//	calibration    F64 [≤ 8]    see Deviation       (learned dynamics with deviation only)
+//	sigma_theta    F32 [k]      Σ_θ                 (the same, unless variances are withheld)
+//	theta_floor    F64 [1]      share of Σ_θ        (the same, unless variances are withheld)
 //	eigenvalues    F64 [k]      κ of K, descending, before any division
 //	lambda         F64 [k]      λ of Ł, ascending
 //	response       F32 [k]      H(λ)

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/gsimc/gsimc/dynamics"
@@ -13,6 +14,11 @@ import (
 type learnedDynamics struct {
 	kalman.Dynamics
 	readout []float32 // r×k×k, W_b
+
+	// calibration compares two halves of the validation users by frequency, as dynamics.Noise.Pool
+	// does. nil without a deviation, and in files of older programs. If it does not hold, the
+	// variances are withheld: SigmaTheta is nil, and the others serve the update of states only.
+	calibration []float64
 }
 
 // learnDynamics identifies the dynamics: the read-out of the bands from the training users, the
@@ -50,22 +56,33 @@ func (m *Model) learnDynamics(h Histories) error {
 	if !spec.Deviation {
 		return nil
 	}
-	return m.learnDeviation(&d.Dynamics, h)
+	return m.learnDeviation(d, h)
 }
 
 // learnDeviation learns the noise of the deviation and the variance of tastes, and stores them in
-// d.
-func (m *Model) learnDeviation(d *kalman.Dynamics, h Histories) error {
+// d. It withholds the latter if two halves of the users do not agree on the noise.
+func (m *Model) learnDeviation(d *learnedDynamics, h Histories) error {
 	sequences := h.Validation
 	if len(sequences) < fewSequences {
 		sequences = slices.AppendSeq(slices.Clone(sequences), h.Train)
 	}
-	noise, err := dynamics.LearnNoise(d, m.prediction, m.encoder, sequences, h.progress(StageNoise))
+	bands := &d.Dynamics
+	noise, err := dynamics.LearnNoise(
+		bands, m.prediction, m.encoder, sequences, h.progress(StageNoise))
 	if err != nil {
 		return err
 	}
+	spread := dynamics.NewSpread(m.k, m.encoder, m.degrees)
+	halves, err := noise.Pool(bands, m.prediction, m.encoder, sequences, spread)
+	if err != nil {
+		return err
+	}
+	d.calibration = halves.Bands
 	d.P0, d.SigmaEta, d.SigmaNu, d.Drift = noise.P0, noise.SigmaEta, noise.SigmaNu, noise.Drift
-	taste, err := dynamics.LearnTaste(d, m.prediction, m.encoder, sequences)
+	if !halves.Holds() {
+		return nil
+	}
+	taste, err := dynamics.LearnTaste(bands, m.prediction, m.encoder, sequences)
 	if err != nil {
 		return err
 	}
@@ -87,6 +104,17 @@ func (r *tensorReader) readDynamics(m *Model) {
 	d.SigmaEta = viewOf[float32](r.read("sigma_eta", dtypeF32, k))
 	d.SigmaNu = viewOf[float32](r.read("sigma_nu", dtypeF32, k))
 	d.Drift = r.readNumber("drift")
+	if r.has("calibration") {
+		d.calibration = viewOf[float64](r.read("calibration", dtypeF64, -1))
+	}
+	for _, x := range d.calibration {
+		if !(x >= 0) && r.err == nil {
+			r.err = fmt.Errorf("tensor \"calibration\" has %v, want numbers of 0 or more", x)
+		}
+	}
+	if d.calibration != nil && !r.has("sigma_theta") {
+		return // withheld
+	}
 	d.SigmaTheta = viewOf[float32](r.read("sigma_theta", dtypeF32, k))
 	d.ThetaFloor = r.readNumber("theta_floor")
 }
@@ -100,7 +128,7 @@ func (d *learnedDynamics) fold(s *kalman.State, t *table, i int, e Event) {
 func (d *learnedDynamics) queryTo(q []float32, s *kalman.State, _ Estimator) { d.QueryTo(q, s) }
 
 func (d *learnedDynamics) deviation() *kalman.Dynamics {
-	if !d.HasDeviation() {
+	if d.SigmaTheta == nil {
 		return nil
 	}
 	return &d.Dynamics
@@ -129,11 +157,20 @@ func (d *learnedDynamics) tensors(t *table) []tensor {
 	if !d.HasDeviation() {
 		return ts
 	}
-	return append(ts,
+	ts = append(ts,
 		tensor{"p0", dtypeF32, []int64{k}, bytesOf(d.P0)},
 		tensor{"sigma_eta", dtypeF32, []int64{k}, bytesOf(d.SigmaEta)},
 		tensor{"sigma_nu", dtypeF32, []int64{k}, bytesOf(d.SigmaNu)},
-		tensor{"drift", dtypeF64, []int64{1}, bytesOf([]float64{d.Drift})},
+		tensor{"drift", dtypeF64, []int64{1}, bytesOf([]float64{d.Drift})})
+	if d.calibration != nil {
+		ts = append(ts, tensor{
+			"calibration", dtypeF64, []int64{int64(len(d.calibration))}, bytesOf(d.calibration),
+		})
+	}
+	if d.SigmaTheta == nil {
+		return ts
+	}
+	return append(ts,
 		tensor{"sigma_theta", dtypeF32, []int64{k}, bytesOf(d.SigmaTheta)},
 		tensor{"theta_floor", dtypeF64, []int64{1}, bytesOf([]float64{d.ThetaFloor})})
 }
@@ -146,5 +183,6 @@ func (d *learnedDynamics) describe(out *Description) {
 	out.Deviation = &Deviation{
 		ProcessNoise: newRange(d.SigmaEta), MeasurementNoise: newRange(d.SigmaNu), Drift: d.Drift,
 		Taste: newRange(d.SigmaTheta), TasteFloor: d.ThetaFloor,
+		Calibration: d.calibration, Withheld: d.SigmaTheta == nil,
 	}
 }

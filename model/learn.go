@@ -44,10 +44,11 @@ const (
 // users as well. Their innovations are a little too small, since the read-out was fitted to them.
 const fewSequences = 20
 
-var errNoDeviation = errors.New("the model tracks no deviations, so it has no variances")
+var errNoDeviation = errors.New("the model has no variances: it tracks no deviations, or " +
+	"training withheld them")
 
 // Calibration compares the innovations in the histories with the model's covariances for them. It
-// is an error if the model tracks no deviations.
+// is an error if the model has no variances.
 func (m *Model) Calibration(histories []History) (*dynamics.Calibration, error) {
 	d := m.transition.deviation()
 	if d == nil {
@@ -57,7 +58,7 @@ func (m *Model) Calibration(histories []History) (*dynamics.Calibration, error) 
 }
 
 // TasteEvidence compares the errors of queries with the model's variances for them, by the number
-// of events before the query. It is an error if the model tracks no deviations.
+// of events before the query. It is an error if the model has no variances.
 func (m *Model) TasteEvidence(histories []History) ([]dynamics.Evidence, error) {
 	d := m.transition.deviation()
 	if d == nil {

@@ -155,6 +155,12 @@ type tensorReader struct {
 	err    error
 }
 
+// has reports whether there is a tensor of the name.
+func (r *tensorReader) has(name string) bool {
+	_, ok := r.header.tensors[name]
+	return ok
+}
+
 // read returns the bytes of the named tensor, or nil after an error. The type and the shape must
 // match; −1 in shape matches any dimension.
 func (r *tensorReader) read(name string, want dtype, shape ...int64) []byte {

@@ -9,8 +9,9 @@ import (
 )
 
 // HasVariance reports whether the model has variances of its queries. Learned dynamics that track a
-// deviation have them. The constants of the paper's filter are chosen and not learned from data, so
-// its P is no measure of the error of x̂.
+// deviation have them, unless training found them wrong and withheld them, see Deviation.Withheld.
+// The constants of the paper's filter are chosen and not learned from data, so its P is no measure
+// of the error of x̂.
 func (m *Model) HasVariance() bool { return m.deviation != nil }
 
 // leastReduction is the smallest useful reduction of [Model.Uncertainty] by events: one unit in the

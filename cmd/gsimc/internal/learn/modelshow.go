@@ -103,6 +103,14 @@ func describeDynamics(line func(name, format string, args ...any), d *model.Desc
 	line("noise", "variance of one event %s", rangeText(d.Deviation.MeasurementNoise))
 	line("drift", "variance per event %s,", rangeText(d.Deviation.ProcessNoise))
 	line("", "and %.3g of that per second", d.Deviation.Drift)
+	if c := d.Deviation.Calibration; c != nil {
+		line("calibration", "squared errors %.2f to %.2f times the expected ones", slices.Min(c),
+			slices.Max(c))
+	}
+	if d.Deviation.Withheld {
+		line("uncertainty", "withheld: two halves of the validation users do not agree on it")
+		return
+	}
 	line("tastes", "variance between users %s", rangeText(d.Deviation.Taste))
 	line("uncertainty", "%s", uncertaintyText(d))
 }

@@ -3,6 +3,7 @@ package learn
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -114,6 +115,19 @@ func (c *Train) printSummary(a *cli.App, j *job) {
 	}
 	cli.PrintTable(a.Stdout, rows)
 	a.Printf("\nnext: gsimc serve --model %s\n", c.Out)
+}
+
+// withheldNote warns of a model without the uncertainty that it was to have.
+func withheldNote(m *model.Model) string {
+	d := m.Describe().Deviation
+	if d == nil || !d.Withheld {
+		return ""
+	}
+	return fmt.Sprintf("warning: the model does not know the uncertainty of its answers: learned "+
+		"from one half of the validation users, it was wrong for the other (squared errors %.2g "+
+		"to %.2g times the expected ones, by frequency); lists are not affected; more users help, "+
+		"and leaving out rare ones (--min-user-events 5 --min-item-events 5)",
+		slices.Min(d.Calibration), slices.Max(d.Calibration))
 }
 
 // componentsNote warns of a graph in pieces. Each component of the hypergraph has an eigenvalue 1;

@@ -119,6 +119,9 @@ func (c *Train) run(a *cli.App) error {
 	if err != nil {
 		return err
 	}
+	if note := withheldNote(j.result.Model); note != "" {
+		fmt.Fprintln(a.Stderr, note)
+	}
 	if c.JSON {
 		return a.PrintJSON(train.NewSummary(j.part, j.result, j.compared))
 	}
