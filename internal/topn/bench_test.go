@@ -75,9 +75,10 @@ func read(c *vec.Candidates, x *Index, q *query) {
 	}
 }
 
-// BenchmarkBoosts: requests with additions beside the same requests without, which take turns. ratio
-// is the median time with additions over the one without. By small additions few boosted items
-// become results, by large ones they take all places; boosted/place is the share that they take.
+// BenchmarkBoosts: requests with additions beside the same requests without, which take turns.
+// ratio is the median time with additions over the one without. By small additions few boosted
+// items become results, by large ones they take all places; boosted/place is the share that they
+// take.
 func BenchmarkBoosts(b *testing.B) {
 	for _, s := range []struct{ n, k int }{{16_427, 512}, {16_427, 1024}, {193_431, 128}} {
 		rng := rand.New(rand.NewPCG(18, 19))
@@ -144,7 +145,8 @@ func boostedShare(batch []ranking.Request) float64 {
 	for _, r := range batch {
 		places += len(r.Top)
 		for _, s := range r.Top {
-			if slices.ContainsFunc(r.Boosts, func(b ranking.Boost) bool { return b.Item == s.Item }) {
+			has := func(b ranking.Boost) bool { return b.Item == s.Item }
+			if slices.ContainsFunc(r.Boosts, has) {
 				boosted++
 			}
 		}

@@ -95,8 +95,8 @@ func (b *boosts) addTo(scores []float32, first int) {
 	}
 }
 
-// roundings makes a bound with an addition wide enough for all roundings on the way: of the error in
-// float32 (three, of 2^-24 each), of the bound by the kernel, and of the sums of shift in float64.
+// roundings makes a bound with an addition wide enough for all roundings on the way: of the error
+// in float32 (three, of 2^-24 each), of the bound by the kernel, and of the sums of shift.
 const roundings = 1 + 0x1p-20
 
 // widen prepares the bounds of a block for its boosted rows. The kernel knows no additions, so it

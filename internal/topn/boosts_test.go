@@ -78,7 +78,8 @@ func TestBoosts(t *testing.T) {
 	}
 	for _, n := range []int{
 		1, vec.BlockRows - 1, vec.BlockRows, vec.BlockRows + 1, 4 * vec.BlockRows,
-		smallest - vec.BlockRows, smallest - vec.BlockRows + 1, smallest, smallest + 1, 3 * smallest,
+		smallest - vec.BlockRows, smallest - vec.BlockRows + 1, smallest, smallest + 1,
+		3 * smallest,
 	} {
 		for _, k := range []int{2, 7, 40} {
 			for range trials {
@@ -104,7 +105,9 @@ func TestBoostsOfAnotherIndex(t *testing.T) {
 	for _, among := range [][]int32{nil, {9, 10, 12}} {
 		batch := []ranking.Request{{
 			Query: []float32{1}, N: 3, Among: among,
-			Boosts: []ranking.Boost{{Item: 0, Score: 9}, {Item: 10, Score: 1.5}, {Item: 13, Score: 9}},
+			Boosts: []ranking.Boost{
+				{Item: 0, Score: 9}, {Item: 10, Score: 1.5}, {Item: 13, Score: 9},
+			},
 		}}
 		New(rows, gain, 1, 10).Search(batch)
 		want := []ranking.Scored{{Item: 12, Score: 3}, {Item: 10, Score: 2.5}, {Item: 11, Score: 2}}
@@ -133,7 +136,8 @@ func TestBoostsDoNotMisleadTheSample(t *testing.T) {
 		boosts = append(boosts, ranking.Boost{Item: x.row[place], Score: 1000})
 	}
 	for range 20 {
-		s := &search{ix: x, req: ranking.Request{Query: gaussian(rng, 1, k), N: top, Boosts: boosts}}
+		r := ranking.Request{Query: gaussian(rng, 1, k), N: top, Boosts: boosts}
+		s := &search{ix: x, req: r}
 		if !s.begin(1) {
 			t.Fatal("no scan")
 		}
@@ -144,8 +148,35 @@ func TestBoostsDoNotMisleadTheSample(t *testing.T) {
 	}
 }
 
-// TestShortRows: the scan finds boosted rows where all others are too short: a few in a block, whose
-// bound is the length of the block's longest row, and many, whose block is read.
+// TestExtremeBoosts: items that are put at the top or the bottom of a list by additions far beyond
+// the scores do not keep the floor from finding its way among the others.
+func TestExtremeBoosts(t *testing.T) {
+	if !vec.QuantisedScans() {
+		t.Skip("no kernel for int8 rows in use")
+	}
+	const n, k, top = 128 * vec.BlockRows, 16, 20
+	rng := rand.New(rand.NewPCG(20, 21))
+	x := New(gaussian(rng, n, k), slices.Repeat([]float32{1}, n), k, 0)
+	for _, size := range []float32{1e3, 1e9, 1e30} {
+		var boosts []ranking.Boost
+		for i := range int32(10) { // in the block that is read first
+			item := x.row[x.order[0]*vec.BlockRows+i]
+			boosts = append(boosts, ranking.Boost{Item: item, Score: size * float32(i%3-1)})
+		}
+		r := ranking.Request{Query: gaussian(rng, 1, k), N: top, Boosts: boosts}
+		s := &search{ix: x, req: r}
+		if !s.begin(1) {
+			t.Fatal("no scan")
+		}
+		x.pass([]*search{s}, true)
+		if kept := s.kept.Len(); s.abandoned || kept > 2*raiseAt*top {
+			t.Errorf("additions of %g: abandoned: %v, %d candidates", size, s.abandoned, kept)
+		}
+	}
+}
+
+// TestShortRows: the scan finds boosted rows where all others are too short: a few in a block,
+// bounded by the length of the block's longest row, and many, whose block is read.
 func TestShortRows(t *testing.T) {
 	const n, k = 64 * vec.BlockRows, 8
 	rng := rand.New(rand.NewPCG(16, 17))
@@ -190,7 +221,8 @@ func checkReach(t *testing.T, name string, s *search, additions map[int]float32)
 		score := vec.Dot(x.rows[row*x.k:(row+1)*x.k], s.req.Query)*x.gain[row] + 0
 		score += additions[row]
 		if score < low || score > high {
-			t.Errorf("%s: item %d has the score %g, outside of [%g, %g]", name, row, score, low, high)
+			t.Errorf("%s: item %d has the score %g, outside of [%g, %g]",
+				name, row, score, low, high)
 		}
 	}
 }

@@ -7,8 +7,8 @@
 //
 // The score of item i is ŷ_i = g_i (u_i · x), u_i row i of a row-major n×k float32 matrix, g_i ≥ 0
 // a gain, x the query; it is computed as vec.Dot(u_i, x)·g_i + 0, in float32 (the 0 keeps −0 out).
-// An item of Boosts has the score float32(ŷ_i + a_i), a_i its addition. Results come in the order of
-// [ranking.Before].
+// An item of Boosts has the score float32(ŷ_i + a_i), a_i its addition. Results come in the order
+// of [ranking.Before].
 //
 // # The bound
 //
@@ -52,8 +52,8 @@
 //
 // The upper bound of a row with an addition is higher by a_i, and the scan compares it with the
 // floor as the others: additions cost no float32 rows beyond those of candidates. Where the other
-// rows are too short, ‖v_i‖‖x‖ + a_i bounds a row with an addition, and a block is read only if more
-// than a few of its rows reach the floor by that bound.
+// rows are too short, ‖v_i‖‖x‖ + a_i bounds a row with an addition, and a block is read only if
+// more than a few of its rows reach the floor by that bound.
 //
 // Rows with additions are not spread evenly over the blocks, so a sample does not stand for them.
 // For each of them among the candidates of the sample, the floor is taken one rank lower.

@@ -289,8 +289,12 @@ func (s *search) scoreKept() {
 	}
 }
 
-// halvings is the largest number of bisection steps of newFloor.
-const halvings = 16
+// halvings is the largest number of bisection steps of newFloor. With additions the range may be
+// many orders of magnitude wider than most of the bounds in it, and takes more.
+const (
+	halvings        = 16
+	boostedHalvings = 160
+)
 
 // newFloor returns a number that at least rank lower bounds of candidates reach, not many more, and
 // that is not below the floor. It bisects the range of the bounds and counts, which is faster than
@@ -304,8 +308,15 @@ func (s *search) newFloor() (floor float32, ok bool) {
 	least, most := ends(low)
 	floor = max(least, s.floor)
 	enough := s.rank + s.rank/16
-	for range halvings {
+	steps := halvings
+	if len(s.boosts.rows) > 0 {
+		steps = boostedHalvings
+	}
+	for range steps {
 		middle := floor + (most-floor)/2
+		if middle == floor {
+			break
+		}
 		count := vec.CountAtLeast(low, middle)
 		if count < s.rank {
 			most = middle
