@@ -28,7 +28,8 @@ type ByTime struct {
 	Cold    int // of these, targets without an event before them whose item is known
 
 	// Choosing is the partition at V. A validation history is that of a target, as a test history
-	// of Final. Its test users are some of the validation users, so that methods can run. Nil if no validation user has an event before the one to predict.
+	// of Final. Its test users are some of the validation users, so that methods can run. Nil if no
+	// validation user has an event before the one to predict.
 	Choosing *dataset.Partition
 
 	// Final is the partition at T. A test history is that of a target which is not cold, and ends

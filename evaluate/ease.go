@@ -35,9 +35,9 @@ const (
 	easeVisits     = 4
 )
 
-// easeModel is the item-item model EASE^R (H. Steck, "Embarrassingly Shallow Autoencoders for Sparse
-// Data", WWW 2019), which regresses every column of the 0/1 matrix R of the training users on all
-// others:
+// easeModel is the item-item model EASE^R (H. Steck, "Embarrassingly Shallow Autoencoders for
+// Sparse Data", WWW 2019), which regresses every column of the 0/1 matrix R of the training users
+// on all others:
 //
 //	min ‖R − RB‖² + λ‖B‖²  with  diag B = 0
 //	B = I − P diag(1/diag P),   P = (RᵀR + λI)^{-1}
@@ -224,8 +224,8 @@ func (m ease) trials(n int) (inverses, alphas int) {
 }
 
 // easeSearch keeps the best figure on the validation users so far. Whenever it rises, the test
-// users are ranked at once, so that no model is kept or built again. Their ranks do not influence the
-// search.
+// users are ranked at once, so that no model is kept or built again. Their ranks do not influence
+// the search.
 type easeSearch struct {
 	task     *Task
 	forgets  bool

@@ -89,8 +89,8 @@ func filtered(family string) (methods []Method) {
 	return methods
 }
 
-// AllMethods returns the methods for any data: all but those of [DenseMethods], [VSKNN], which needs
-// validation users, and [BestGS], which repeats one of them.
+// AllMethods returns the methods for any data: all but those of [DenseMethods], [VSKNN], which
+// needs validation users, and [BestGS], which repeats one of them.
 func AllMethods() (all []Method) {
 	for _, f := range families() {
 		if !f.byName {
@@ -106,9 +106,9 @@ func DenseMethods() []Method { return []Method{ease{}, ease{forgets: true}} }
 
 // DefaultMethods returns the methods that tell a reader of figures on p most: the popularity that
 // any recommender must beat, the paper's method with its best filter, learned dynamics, and V-SKNN
-// and EASE^R, strong baselines. EASE^R is left out beyond [EASEQuickItems] items, and V-SKNN on data
-// for which Cost predicts more than [VSKNNQuickSeconds] on one processor. Without validation users nothing can be chosen: the
-// filter is then spectral.RandomWalk, and both are left out.
+// and EASE^R, strong baselines. EASE^R is left out beyond [EASEQuickItems] items, and V-SKNN on
+// data for which Cost predicts more than [VSKNNQuickSeconds] on one processor. Without validation
+// users nothing can be chosen: the filter is then spectral.RandomWalk, and both are left out.
 func DefaultMethods(p *dataset.Partition) []Method {
 	if p.Validation.Len() == 0 {
 		return []Method{popularity{}, Filtered(GS, spectral.RandomWalk), LearnedDynamics()}

@@ -8,8 +8,8 @@ import (
 	"github.com/gsimc/gsimc/internal/gemm"
 )
 
-// inverseBlock is how many rows and columns [Matrix.NegInvert] pivots on at once: enough that nearly all
-// work is products of matrices that fit the caches.
+// inverseBlock is how many rows and columns [Matrix.NegInvert] pivots on at once: enough that
+// nearly all work is products of matrices that fit the caches.
 const inverseBlock = 256
 
 // NegInvert replaces the positive definite matrix a by −a^{-1}. It is an error if a is not positive

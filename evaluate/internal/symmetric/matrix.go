@@ -1,5 +1,5 @@
-// Package symmetric holds symmetric matrices in half of the memory and inverts them in place, on all
-// processors.
+// Package symmetric holds symmetric matrices in half of the memory and inverts them in place, on
+// all processors.
 package symmetric
 
 import "github.com/gsimc/gsimc/internal/gemm"
@@ -53,8 +53,8 @@ func (m Matrix) Row(i int) []float64 {
 	return m.data[at : at+m.n-i]
 }
 
-// RowTo stores all n columns of row i in dst. The part before the diagonal is read from a column, at
-// the price of a cache line for each number.
+// RowTo stores all n columns of row i in dst. The part before the diagonal is read from a column,
+// at the price of a cache line for each number.
 func (m Matrix) RowTo(dst []float64, i int) {
 	for lo := 0; lo <= i; lo += stripRows {
 		width := m.n - lo

@@ -60,11 +60,11 @@ popularity ranks items by the number of their users. dynamics is the model that 
 		`validation users. Those of ease need half a matrix of all pairs of items, at most 4 GiB. ` +
 		`The filters are ` + strings.Join(spectral.FilterNames, ", ") + `.
 
---protocol time splits by time instead of by users. Of all users, up to 10 events after the point ` +
-		`of time are targets, each with the events of its user before it as the history. ` +
-		`Items that nobody has before the point of time are no targets, and users without a ` +
-		`history are shown popular items. Constants are chosen likewise at an earlier point of ` +
-		`time. ± counts the targets of a user as one.
+--protocol time splits by time instead of by users. Of all users, up to 10 events after ` +
+		`the point of time are targets, each with the events of its user before it as the ` +
+		`history. Items that nobody has before the point of time are no targets, and users ` +
+		`without a history are shown popular items. Constants are chosen likewise at an earlier ` +
+		`point of time. ± counts the targets of a user as one.
 
 --protocol new-items takes methods with a model, by default dynamics. One model is ` +
 		`trained on all ` +
