@@ -136,16 +136,17 @@ func (b Bandit) Run(
 // banditUser is the working memory of one simulated user.
 type banditUser struct {
 	Bandit
-	m              *model.Model
-	query, p, draw []float32
-	liked, shown   *ranking.Set
-	list           []ranking.Scored
+	m            *model.Model
+	query, draw  *model.Query
+	p            []float32
+	liked, shown *ranking.Set
+	list         []ranking.Scored
 }
 
 func newBanditUser(b Bandit, m *model.Model) *banditUser {
 	k, n := m.Rank(), m.NumItems()
 	return &banditUser{
-		Bandit: b, m: m, query: make([]float32, k), p: make([]float32, k), draw: make([]float32, k),
+		Bandit: b, m: m, query: m.NewQuery(), draw: m.NewQuery(), p: make([]float32, k),
 		liked: ranking.NewSet(n), shown: ranking.NewSet(n),
 	}
 }

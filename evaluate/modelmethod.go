@@ -77,7 +77,7 @@ func (m ModelMethod) rankBy(
 	fitted *model.Model, h *dataset.Histories, ranks []int32, progress func(done int),
 ) {
 	forEach(len(ranks), progress, func() func(u int) {
-		scores, q := make([]float32, fitted.NumItems()), make([]float32, fitted.Rank())
+		scores, q := make([]float32, fitted.NumItems()), fitted.NewQuery()
 		return func(u int) {
 			history := train.History(h, u)
 			m.queryTo(q, fitted, history[:len(history)-1])
@@ -89,7 +89,7 @@ func (m ModelMethod) rankBy(
 }
 
 // queryTo stores in q the query that the method makes of a history.
-func (m ModelMethod) queryTo(q []float32, fitted *model.Model, h model.History) {
+func (m ModelMethod) queryTo(q *model.Query, fitted *model.Model, h model.History) {
 	state, estimator := fitted.NewState(), model.EstimatorBGS
 	switch {
 	case m.family == GS:

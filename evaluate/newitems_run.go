@@ -63,7 +63,7 @@ func (x *NewItems) measure(
 	ranks := make([]int32, h.Len())
 	var done atomic.Int64
 	parallel.TasksWith(h.Len(), func() func(u int) {
-		scores, q := make([]float32, m.NumItems()), make([]float32, m.Rank())
+		scores, q := make([]float32, m.NumItems()), m.NewQuery()
 		return func(u int) {
 			ranks[u] = x.rankTarget(method, m, train.History(h, u), scores, q)
 			if d := done.Add(1); d%64 == 0 && progress != nil {
@@ -95,7 +95,7 @@ func (x *NewItems) measure(
 // rankTarget ranks the last event of a history of Full. The query of m comes from the earlier
 // events on items that m knows.
 func (x *NewItems) rankTarget(
-	method ModelMethod, m *model.Model, h model.History, scores, q []float32,
+	method ModelMethod, m *model.Model, h model.History, scores []float32, q *model.Query,
 ) int32 {
 	last := len(h) - 1
 	target, ok := m.ItemIndex(x.Full.Items[h[last].Item])

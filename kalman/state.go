@@ -16,6 +16,28 @@ type State struct {
 	P      []float32 // k, diag P: the variance of x̂, or of b; nil if there is neither
 	Events uint64    // events folded in
 	Time   int64     // time of the newest event, seconds; means nothing while Events is 0
+
+	// Recent holds the newest events, the newest one last, at most cap(Recent) of them. Their items
+	// are indices of the model. It is empty and has no capacity where a model needs none.
+	Recent []Recent
+}
+
+// Recent is a recent event of a state.
+type Recent struct {
+	Item   int32
+	Weight float32
+}
+
+// Remember adds an event to Recent, and drops the oldest one if there is no room. No allocation.
+func (s *State) Remember(e Recent) {
+	if cap(s.Recent) == 0 {
+		return
+	}
+	if len(s.Recent) == cap(s.Recent) {
+		copy(s.Recent, s.Recent[1:])
+		s.Recent = s.Recent[:len(s.Recent)-1]
+	}
+	s.Recent = append(s.Recent, e)
 }
 
 // Update folds one event into s: predict, measure, correct. All of e and fe are k long:
@@ -73,11 +95,16 @@ func noiseOf(sigmaNu, w float32) float32 { return min(sigmaNu/w, math.MaxFloat32
 func (s *State) Clone() *State {
 	c := *s
 	c.X, c.Z, c.B, c.P = slices.Clone(s.X), slices.Clone(s.Z), slices.Clone(s.B), slices.Clone(s.P)
+	if cap(s.Recent) > 0 {
+		c.Recent = append(make([]Recent, 0, cap(s.Recent)), s.Recent...)
+	}
 	return &c
 }
 
 // Bytes is the memory of the vectors.
-func (s *State) Bytes() int { return 4 * (cap(s.X) + cap(s.Z) + cap(s.B) + cap(s.P)) }
+func (s *State) Bytes() int {
+	return 4*(cap(s.X)+cap(s.Z)+cap(s.B)+cap(s.P)) + 8*cap(s.Recent)
+}
 
 // elapsed is the time from the newest event to t in seconds: 0 without events, and if t is earlier.
 func (s *State) elapsed(t int64) int64 {

@@ -15,6 +15,8 @@
 //	ŷ = D_v^{t/2} U q                 scores of the query q, dot products with
 //	                                  decoder rows d_j^{t/2} u_j
 //
+// A local term adds b_j to the score of item j, see package local.
+//
 // The query q is H(Λ) z in GS-IMC, x̂ in BGS-IMC, and μ + Σ_b y_b + b with learned dynamics; see
 // package kalman. The exponent t is Spec.DegreeRescale (paper: 0). d_i is the number of training
 // users of item i; in these powers it is at least 1.
@@ -51,6 +53,9 @@
 //	calibration    F64 [≤ 8]    see Deviation       (learned dynamics with deviation only)
 //	sigma_theta    F32 [k]      Σ_θ                 (the same, unless variances are withheld)
 //	theta_floor    F64 [1]      share of Σ_θ        (the same, unless variances are withheld)
+//	local_offsets  I64 [n+1]    where the rows of T begin, and their end   (local term only)
+//	local_items    I32 [·]      items j of the rows, ascending in each     (local term only)
+//	local_values   F32 [·]      T_ij                                       (local term only)
 //	eigenvalues    F64 [k]      κ of K, descending, before any division
 //	lambda         F64 [k]      λ of Ł, ascending
 //	response       F32 [k]      H(λ)
@@ -62,7 +67,7 @@
 //	item_offsets   I64 [n+1]    id of item i: item_ids[item_offsets[i]:item_offsets[i+1]]
 //	item_ids       U8  [bytes]  UTF-8, ascending bytewise
 //
-// The metadata are strings: "gsimc.format" (version, "3"), the fields of Spec, "provenance.*", and
+// The metadata are strings: "gsimc.format" (version, "4"; "3" is the same without a local term), the fields of Spec, "provenance.*", and
 // "checksum". The checksum is the SHA-256 of the whole file in hexadecimal, computed with '0' in
 // place of each of its own 64 digits. The bytes depend on the model only. Readers must refuse a
 // format version that they do not know.

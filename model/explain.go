@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -32,6 +34,9 @@ type Explanation struct {
 //	BGS-IMC            c_s = R_s ∘ (1 − K_s) ∘ w_s H e_s + m_s ∘ w_s e_s,
 //	                   R_s = Π_{t>s} (1 − K_t) a_t,    m_s = Σ_{t≥s} A(s→t) R_t ∘ K_t
 //
+// The local term adds a^p w_s T_{i_s j} to the contribution of event s, p events before the newest
+// one, see package local.
+//
 // The term G_s ∘ e_s is the event's addition to the deviation. g_s^b is the part of the innovations
 // of later events that the event's trace in band b removed. Gains and decays are the float32
 // numbers of the fold; the sums are in float64.
@@ -46,7 +51,10 @@ func (m *Model) Explain(
 	for _, i := range items {
 		m.checkItem(i)
 	}
-	x := &Explanation{Length: len(h), Events: make([]float64, len(items)*len(h))}
+	x := &Explanation{
+		Length: len(h), Events: make([]float64, len(items)*len(h)),
+		Earlier: make([]float64, len(items)),
+	}
 	u := &unrolling{
 		m: m, before: before, h: h, est: est,
 		base: make([]float64, m.k), earlier: make([]float64, m.k),
@@ -57,9 +65,10 @@ func (m *Model) Explain(
 		},
 	}
 	m.transition.unroll(u)
-	for _, i := range items {
+	m.explainLocal(x, before, h, items)
+	for j, i := range items {
 		x.Base = append(x.Base, m.scoreOf(i, u.base))
-		x.Earlier = append(x.Earlier, m.scoreOf(i, u.earlier))
+		x.Earlier[j] += m.scoreOf(i, u.earlier)
 	}
 	return x
 }
@@ -72,4 +81,37 @@ func (m *Model) scoreOf(i int32, c []float64) float64 {
 		sum += float64(u) * c[j]
 	}
 	return sum * float64(g)
+}
+
+// explainLocal adds the local term of each event to its contributions. Events before h count for
+// x.Earlier.
+func (m *Model) explainLocal(x *Explanation, before *kalman.State, h History, items []int32) {
+	if m.local == nil {
+		return
+	}
+	add := func(e kalman.Recent, age, at int) {
+		factor := m.local.Factor(age, e.Weight)
+		if factor == 0 || int(e.Item) >= m.n {
+			return
+		}
+		near, values := m.local.Row(e.Item)
+		for j, i := range items {
+			k, found := slices.BinarySearch(near, i)
+			if !found {
+				continue
+			}
+			term := float64(factor * values[k])
+			if at < 0 {
+				x.Earlier[j] += term
+			} else {
+				x.Events[j*len(h)+at] += term
+			}
+		}
+	}
+	for at, e := range before.Recent {
+		add(e, len(h)+len(before.Recent)-1-at, -1)
+	}
+	for at, e := range h {
+		add(kalman.Recent{Item: e.Item, Weight: e.Weight}, len(h)-1-at, at)
+	}
 }

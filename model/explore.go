@@ -18,14 +18,18 @@ const sampleStream = 0x67_73_69_6d_63 // "gsimc"
 //	q̃ = q + scale · V^{1/2} ξ
 //
 // p holds V (see VarianceTo), and ξ_1 … ξ_k are the first k values of rand.New(rand.NewPCG(seed,
-// 0x6773696d63)).NormFloat64() of math/rand/v2. dst may be q. O(k).
-func (m *Model) SampleTo(dst, q, p []float32, scale float64, seed uint64) {
-	m.checkQuery(dst)
-	m.checkQuery(q)
+// 0x6773696d63)).NormFloat64() of math/rand/v2. The local term is kept: p does not cover it. dst may
+// be q. O(k).
+func (m *Model) SampleTo(dst, q *Query, p []float32, scale float64, seed uint64) {
+	m.checkQuery(dst.Spectrum)
+	m.checkQuery(q.Spectrum)
 	m.checkQuery(p)
 	rng := rand.New(rand.NewPCG(seed, sampleStream))
-	for j, x := range q {
-		dst[j] = x + float32(scale*math.Sqrt(float64(p[j]))*rng.NormFloat64())
+	for j, x := range q.Spectrum {
+		dst.Spectrum[j] = x + float32(scale*math.Sqrt(float64(p[j]))*rng.NormFloat64())
+	}
+	if dst != q {
+		dst.Boosts = append(dst.Boosts[:0], q.Boosts...)
 	}
 }
 
@@ -36,17 +40,19 @@ func (m *Model) SampleTo(dst, q, p []float32, scale float64, seed uint64) {
 // of the items. The returned scores are these bounds. The selection is exact. It needs two scans,
 // done in one pass over the basis.
 func (m *Model) TopNUpperConfidence(
-	dst []ranking.Scored, q, p []float32, beta float32, n int, skip *ranking.Set,
+	dst []ranking.Scored, q *Query, p []float32, beta float32, n int, skip *ranking.Set,
 ) []ranking.Scored {
-	m.checkQuery(q)
+	m.checkQuery(q.Spectrum)
 	m.checkQuery(p)
 	m.checkSkip(skip)
 	s := m.scratch.Get().(*topScratch)
 	defer m.scratch.Put(s)
 	s.top.Reset(dst, min(n, m.NumItems()))
-	s.offerUpper(&m.table, 0, q, p, beta, skip)
+	s.boosts = append(s.boosts[:0], q.Boosts...)
+	sortBoosts(s.boosts)
+	s.offerUpper(&m.table, 0, q.Spectrum, p, beta, skip)
 	if m.extension != nil {
-		s.offerUpper(&m.extension.table, m.n, q, p, beta, skip)
+		s.offerUpper(&m.extension.table, m.n, q.Spectrum, p, beta, skip)
 	}
 	return s.top.Sorted()
 }
@@ -57,10 +63,16 @@ func (s *topScratch) offerUpper(
 	t *table, base int, q, p []float32, beta float32, skip *ranking.Set,
 ) {
 	var bound, spread [spreadRows]float32
-	n := len(t.ids)
+	n, boosts := len(t.ids), s.boosts
 	for first := 0; first < n; first += spreadRows {
 		rows := min(spreadRows, n-first)
 		t.top.ScoresTo(bound[:rows], q, first)
+		for len(boosts) > 0 && int(boosts[0].Item) < base+first+rows {
+			if at := int(boosts[0].Item) - base - first; at >= 0 {
+				bound[at] += boosts[0].Score
+			}
+			boosts = boosts[1:]
+		}
 		t.spreadTo(spread[:rows], p, first)
 		for i, deviation := range spread[:rows] {
 			bound[i] += float32(beta * deviation)
@@ -82,10 +94,15 @@ func (t *table) spreadTo(dst, p []float32, first int) {
 	}
 }
 
-// Score returns the score of item i, equal in all bits to that of ScoresTo. O(k).
-func (m *Model) Score(i int32, q []float32) float32 {
+// Score returns the score of item i, equal in all bits to that of ScoresTo. O(k + len(q.Boosts)).
+func (m *Model) Score(i int32, q *Query) float32 {
 	m.checkItem(i)
-	m.checkQuery(q)
+	m.checkQuery(q.Spectrum)
+	return m.smoothScore(i, q.Spectrum) + q.boostOf(i)
+}
+
+// smoothScore returns the score of item i without a local term.
+func (m *Model) smoothScore(i int32, q []float32) float32 {
 	u, g := m.decoder(i)
 	return vec.Dot(u, q)*g + 0
 }

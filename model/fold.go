@@ -6,7 +6,13 @@ import (
 )
 
 // NewState returns the state of a user without events.
-func (m *Model) NewState() *kalman.State { return m.transition.NewState() }
+func (m *Model) NewState() *kalman.State {
+	s := m.transition.NewState()
+	if m.local != nil {
+		s.Recent = make([]kalman.Recent, 0, m.local.Events())
+	}
+	return s
+}
 
 // Fold takes one event into s. With the paper's filter it is kalman.Filter.Update with the item's
 // encoder row e = d_i^{−t/2} u_i, in O(k). With learned dynamics it is kalman.Dynamics.Update with
@@ -16,6 +22,7 @@ func (m *Model) NewState() *kalman.State { return m.transition.NewState() }
 func (m *Model) Fold(s *kalman.State, e Event) {
 	t, i := m.at(e.Item)
 	m.transition.fold(s, t, i, e)
+	s.Remember(kalman.Recent{Item: e.Item, Weight: e.Weight})
 }
 
 // Fetch starts to load the rows of an item into the cache and returns at once. A later Fold of an
@@ -35,22 +42,7 @@ func (m *Model) InitialState(h History) *kalman.State {
 	for _, e := range h {
 		m.Fold(s, e)
 	}
-	m.QueryTo(s.X, s, EstimatorGS)
+	m.transition.queryTo(s.X, s, EstimatorGS)
 	copy(s.P, m.NewState().P)
 	return s
-}
-
-// QueryTo stores in q, k long, the query of a state: the estimate of the user's spectrum that items
-// are scored with.
-//
-//	EstimatorGS   q = H z, z = Uᵀs    (paper, Section 3)
-//	EstimatorBGS  q = x̂              (paper, Section 4)
-//
-// With learned dynamics the query is q = μ + Σ_b y_b + b, the expected spectrum of the next event,
-// for any estimator. In the paper's model another estimator panics.
-//
-// q may be s.X but must not overlap the rest of s. O(k); O(k²) for EstimatorGS with a full
-// covariance, where z is rotated back and forth: q = QᵀHQ z.
-func (m *Model) QueryTo(q []float32, s *kalman.State, est Estimator) {
-	m.transition.queryTo(q, s, est)
 }

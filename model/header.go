@@ -153,7 +153,7 @@ func (h *header) checkLayout() error {
 }
 
 // dtypes are the number formats of model files. A file with another format is not a model.
-var dtypes = []dtype{dtypeU8, dtypeF32, dtypeF64, dtypeI64}
+var dtypes = []dtype{dtypeU8, dtypeF32, dtypeF64, dtypeI32, dtypeI64}
 
 // check checks the offsets of a tensor against the size of the body, and its shape against the
 // offsets. No number in the header makes the arithmetic overflow.

@@ -14,12 +14,14 @@ import (
 
 // Constants of the file format, see the package comment.
 const (
-	formatVersion  = "3"
-	pageSize       = 4096
-	lengthBytes    = 8        // size of the header length, which stands before the header
-	maxHeader      = 16 << 20 // bytes; the largest header that Open reads
-	checksumDigits = 2 * sha256.Size
-	versionDigits  = 16
+	formatVersion = "4"
+	// formatWithoutLocal is the older format that Open still reads.
+	formatWithoutLocal = "3"
+	pageSize           = 4096
+	lengthBytes        = 8        // size of the header length, which stands before the header
+	maxHeader          = 16 << 20 // bytes; the largest header that Open reads
+	checksumDigits     = 2 * sha256.Size
+	versionDigits      = 16
 
 	metaKey     = "__metadata__"
 	formatKey   = "gsimc.format"
@@ -40,6 +42,7 @@ var (
 	dtypeU8  = dtype{"U8", 1}
 	dtypeF32 = dtype{"F32", 4}
 	dtypeF64 = dtype{"F64", 8}
+	dtypeI32 = dtype{"I32", 4}
 	dtypeI64 = dtype{"I64", 8}
 )
 
@@ -95,6 +98,7 @@ func (m *Model) tensors() []tensor {
 	offsets, ids := packIDs(m.ids)
 	ts := []tensor{{"basis", dtypeF32, []int64{n, k}, bytesOf(m.basis)}}
 	ts = append(ts, m.transition.tensors(&m.table)...)
+	ts = append(ts, m.localTensors()...)
 	return append(ts,
 		tensor{"eigenvalues", dtypeF64, []int64{k}, bytesOf(m.kappa)},
 		tensor{"lambda", dtypeF64, []int64{k}, bytesOf(m.lambda)},
@@ -172,7 +176,9 @@ func mustJSON(v any) []byte {
 }
 
 // number is the type of the elements of a tensor.
-type number interface{ ~float32 | ~float64 | ~int64 }
+type number interface {
+	~float32 | ~float64 | ~int32 | ~int64
+}
 
 // littleEndian reports whether this processor stores numbers in the byte order of the file. It is
 // true on all platforms of the releases.

@@ -38,6 +38,7 @@ const (
 	StageLearn = "learning dynamics" // sums over the events
 	StageFit   = "fitting dynamics"  // the regression and its read-out
 	StageNoise = "learning noise"
+	StageLocal = "choosing the local term"
 )
 
 // fewSequences is the number of validation users below which the noise is learned from the training

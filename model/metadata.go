@@ -43,10 +43,24 @@ func metaFields(s *Spec) []metaField {
 	}
 }
 
+// localFields lists the fields of the local term. Files of the format before this one have none of
+// them, and no local term.
+func localFields(s *Spec) []metaField {
+	return []metaField{
+		{"local_weight", &s.Local.Weight},
+		{"local_backward", &s.Local.Backward},
+		{"local_source_exponent", &s.Local.SourceExponent},
+		{"local_target_exponent", &s.Local.TargetExponent},
+		{"local_fade", &s.Local.Fade},
+		{"local_neighbours", &s.Local.Neighbours},
+		{"local_events", &s.Local.Events},
+	}
+}
+
 // metadata returns the metadata of the file, without the checksum.
 func (m *Model) metadata() map[string]string {
 	meta := map[string]string{formatKey: formatVersion}
-	for _, f := range metaFields(&m.spec) {
+	for _, f := range append(metaFields(&m.spec), localFields(&m.spec)...) {
 		switch v := f.value.(type) {
 		case *string:
 			meta[f.name] = *v
@@ -71,7 +85,11 @@ func (m *Model) metadata() map[string]string {
 // specOf is the inverse of metadata. It ignores unknown names.
 func specOf(meta map[string]string) (Spec, error) {
 	var s Spec
-	for _, f := range metaFields(&s) {
+	fields := metaFields(&s)
+	if meta[formatKey] != formatWithoutLocal {
+		fields = append(fields, localFields(&s)...)
+	}
+	for _, f := range fields {
 		text, ok := meta[f.name]
 		if !ok {
 			return s, fmt.Errorf("the metadata have no %q", f.name)

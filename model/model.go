@@ -12,6 +12,7 @@ import (
 	"github.com/gsimc/gsimc/internal/prefetch"
 	"github.com/gsimc/gsimc/internal/topn"
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/local"
 	"github.com/gsimc/gsimc/ranking"
 )
 
@@ -26,7 +27,9 @@ type Model struct {
 	extension *extension // further items, with indices from n; nil for none, as in every file
 
 	transition transition
-	rotation   rotation // of the basis
+	local      *local.Graph // the local term; nil for none
+	localSums  *sync.Pool   // of *local.Sum
+	rotation   rotation     // of the basis
 
 	deviation     *kalman.Dynamics // transition.deviation(); nil if there are no variances
 	freshVariance float64          // Σ_l V_l of a new user, see Uncertainty
@@ -55,6 +58,7 @@ func (m *Model) finish() error {
 	m.popular = ranking.Order(m.degrees)
 	m.top = topn.New(m.basis, m.decoderScale, m.k, 0)
 	m.scratch = &sync.Pool{New: func() any { return new(topScratch) }}
+	m.localSums = &sync.Pool{New: func() any { return local.NewSum(m.n) }}
 	m.findVariance()
 	return nil
 }
@@ -243,6 +247,6 @@ func (m *Model) Close() error {
 		m.top.Close()
 	}
 	m.table, m.extension, m.kappa, m.lambda, m.response = table{ids: m.ids}, nil, nil, nil, nil
-	m.transition, m.rotation, m.deviation = nil, nil, nil
+	m.transition, m.rotation, m.deviation, m.local = nil, nil, nil, nil
 	return m.mapping.close()
 }

@@ -56,6 +56,7 @@ func New(spec Spec, basis *spectral.Basis, items []string, h Histories) (*Model,
 	if err := m.finish(); err != nil {
 		return nil, err
 	}
+	m.learnLocal(h)
 	m.version = newImage(m).version()
 	return m, nil
 }

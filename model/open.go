@@ -73,7 +73,7 @@ func decode(data []byte) (*Model, error) {
 		return nil, err
 	}
 	switch format := h.meta[formatKey]; format {
-	case formatVersion:
+	case formatVersion, formatWithoutLocal:
 	case "":
 		return nil, fmt.Errorf("the metadata have no %q; %s", formatKey, adviceForeign)
 	default:
@@ -116,6 +116,7 @@ func (h *header) model() (*Model, error) {
 	m.graphScale = viewOf[float64](r.read("graph_scale", dtypeF64, n))
 	m.insideAtTraining = r.readNumber("inside_at_training")
 	r.readTransition(m)
+	r.readLocal(m)
 	offsets := viewOf[int64](r.read("item_offsets", dtypeI64, n+1))
 	packed := r.read("item_ids", dtypeU8, -1)
 	if r.err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gsimc/gsimc/fault"
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/local"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -47,6 +48,11 @@ type Spec struct {
 
 	// Dynamics, if learned, replaces the fields of the paper's model.
 	Dynamics DynamicsSpec
+
+	// Local is the local term. With a number of neighbours, [New] chooses the other constants on
+	// the validation users, beginning with those given; a chosen Weight of 0 tells that no local
+	// term was better. The zero value is no local term.
+	Local local.Spec
 
 	// TrainUsers is the number of users that the basis was learned from. No degree is larger.
 	TrainUsers int64
@@ -147,6 +153,7 @@ func (s *Spec) Validate() error {
 		faults = append(faults, fault.New("Covariance", strconv.Quote(s.Covariance), want))
 	}
 	faults = append(faults, s.Dynamics.validate()...)
+	faults = append(faults, fault.In("Local", s.Local.Validate()))
 	if s.TrainUsers < 1 {
 		faults = append(faults, fault.New("TrainUsers", s.TrainUsers,
 			"the number of users that the basis was learned from"))

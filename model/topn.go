@@ -11,19 +11,22 @@ import (
 type topScratch struct {
 	top  ranking.TopN
 	more []ranking.Request
+
+	boosts []ranking.Boost // by item
 }
 
-// ScoresTo stores the scores ŷ = D_v^{t/2} U q of a query in dst, NumItems long: dst[j] = d_j^{t/2}
-// (u_j · q). O(nk).
-func (m *Model) ScoresTo(dst, q []float32) {
+// ScoresTo stores the scores ŷ = D_v^{t/2} U q + b of a query in dst, NumItems long: dst[j] =
+// d_j^{t/2} (u_j · q) + b_j. O(nk).
+func (m *Model) ScoresTo(dst []float32, q *Query) {
 	if len(dst) != m.NumItems() {
 		panic(fmt.Sprintf("model: %d items, but scores of length %d", m.NumItems(), len(dst)))
 	}
-	m.checkQuery(q)
-	m.top.ScoresTo(dst[:m.n], q, 0)
+	m.checkQuery(q.Spectrum)
+	m.top.ScoresTo(dst[:m.n], q.Spectrum, 0)
 	if m.extension != nil {
-		m.extension.top.ScoresTo(dst[m.n:], q, 0)
+		m.extension.top.ScoresTo(dst[m.n:], q.Spectrum, 0)
 	}
+	addBoosts(dst, q.Boosts)
 }
 
 // CopyBytes returns the size of the copies of the basis that TopN reads. Their memory is outside of
@@ -37,8 +40,10 @@ func (m *Model) CopyBytes() int64 { return m.top.Bytes() }
 //
 // The selection is exact. It usually reads a quarter of the bytes of the basis or less, see package
 // topn. It does not allocate if dst has room for n items.
-func (m *Model) TopN(dst []ranking.Scored, q []float32, n int, skip *ranking.Set) []ranking.Scored {
-	batch := [1]ranking.Request{{Query: q, N: n, Skip: skip, Top: dst}}
+func (m *Model) TopN(dst []ranking.Scored, q *Query, n int, skip *ranking.Set) []ranking.Scored {
+	batch := [1]ranking.Request{{
+		Query: q.Spectrum, Boosts: q.Boosts, N: n, Skip: skip, Top: dst,
+	}}
 	m.TopNBatch(batch[:])
 	return batch[0].Top
 }
@@ -82,11 +87,5 @@ func (m *Model) mergeExtension(batch []ranking.Request) {
 func (m *Model) checkSkip(skip *ranking.Set) {
 	if skip != nil && skip.Cap() != m.NumItems() {
 		panic(fmt.Sprintf("model: %d items, but a skip set of %d", m.NumItems(), skip.Cap()))
-	}
-}
-
-func (m *Model) checkQuery(q []float32) {
-	if len(q) != m.k {
-		panic(fmt.Sprintf("model: rank %d, but query of length %d", m.k, len(q)))
 	}
 }

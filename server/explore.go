@@ -14,7 +14,8 @@ func (s *Server) rank(
 	ctx context.Context, m *model.Model, x *pb.Exploration, subj subject, size int, sc *scratch,
 ) error {
 	l, c := &sc.list, sc.call
-	c.N, c.Query = size, sc.query
+	c.N = size
+	c.SetQuery(sc.query)
 	c.Context, c.Model, c.Alone = ctx, m, nil
 	var err error
 	switch strategy := x.GetStrategy().(type) {
@@ -24,9 +25,9 @@ func (s *Server) rank(
 		for l.ExplorationSeed == 0 {
 			l.ExplorationSeed = rand.Uint64()
 		}
-		c.Query = sc.drawn(m.Rank())
-		m.SampleTo(c.Query, sc.query, sc.variance, orOne(strategy.Thompson.Scale),
-			l.ExplorationSeed)
+		draw := sc.drawn(m)
+		m.SampleTo(draw, sc.query, sc.variance, orOne(strategy.Thompson.Scale), l.ExplorationSeed)
+		c.SetQuery(draw)
 		if err = s.batcher.TopN(c); err == nil {
 			rescore(m, c.Top, sc.query)
 		}
@@ -56,7 +57,7 @@ func (s *Server) rank(
 }
 
 // rescore replaces the explored scores, by which the items were selected, by the predicted ones.
-func rescore(m *model.Model, top []ranking.Scored, query []float32) {
+func rescore(m *model.Model, top []ranking.Scored, query *model.Query) {
 	for i := range top {
 		top[i].Score = m.Score(top[i].Item, query)
 	}

@@ -12,9 +12,9 @@ import (
 // contents that the last one left, except skip, which is empty between calls.
 type scratch struct {
 	call     *passes.Call // with the query, the filters and the result
-	query    []float32    // k
+	query    *model.Query
 	variance []float32    // k, of the query, if the model knows it
-	draw     []float32    // k, a random query; made when it is needed
+	draw     *model.Query // a random query; made when it is needed
 	skip     *ranking.Set // n: items that must not be returned
 	skipped  []int32      // the members of skip, some of them several times
 	allowed  []int32      // the items of an allow list, some of them several times
@@ -26,9 +26,9 @@ type scratch struct {
 // panic.
 func (s *Server) takeScratch(m *model.Model) *scratch {
 	sc, _ := s.scratch.Get().(*scratch)
-	if sc == nil || len(sc.query) != m.Rank() || sc.skip.Cap() != m.NumItems() {
+	if sc == nil || len(sc.query.Spectrum) != m.Rank() || sc.skip.Cap() != m.NumItems() {
 		sc = &scratch{
-			call: passes.NewCall(), query: make([]float32, m.Rank()),
+			call: passes.NewCall(), query: m.NewQuery(),
 			variance: make([]float32, m.Rank()), skip: ranking.NewSet(m.NumItems()),
 		}
 	}
@@ -60,9 +60,9 @@ func (sc *scratch) unmark() {
 }
 
 // drawn returns the room for a random query.
-func (sc *scratch) drawn(k int) []float32 {
-	if len(sc.draw) != k {
-		sc.draw = make([]float32, k)
+func (sc *scratch) drawn(m *model.Model) *model.Query {
+	if sc.draw == nil {
+		sc.draw = m.NewQuery()
 	}
 	return sc.draw
 }

@@ -142,7 +142,7 @@ func hitsAt(
 	}
 	hits := make([]float64, len(t.Users))
 	parallel.TasksWith(len(hits), func() func(i int) {
-		scores, q := make([]float32, m.NumItems()), make([]float32, m.Rank())
+		scores, q := make([]float32, m.NumItems()), m.NewQuery()
 		seen := ranking.NewSet(m.NumItems())
 		return func(i int) {
 			known := events(d, int(t.Users[i]), index)

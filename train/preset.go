@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/local"
 	"github.com/gsimc/gsimc/model"
 )
 
@@ -42,6 +43,7 @@ func Recommended() model.Spec {
 		Positions: 200,
 		Deviation: true,
 	}
+	s.Local = local.Default()
 	return s
 }
 

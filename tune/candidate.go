@@ -5,6 +5,7 @@ import (
 
 	"github.com/gsimc/gsimc/dynamics"
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/local"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -61,7 +62,7 @@ func (c Candidate) Spec(base model.Spec) (model.Spec, error) {
 	s.Graph, s.DegreeExponent, s.Window, s.DegreeRescale = c.Graph, c.DegreeExponent, c.Window,
 		c.DegreeRescale
 	if !c.learned() {
-		s.Dynamics = model.DynamicsSpec{Kind: model.DynamicsNone}
+		s.Dynamics, s.Local = model.DynamicsSpec{Kind: model.DynamicsNone}, local.Spec{}
 		s.Filter.Name, s.Filter.Phi, s.Alpha = c.Filter, c.Phi, c.Alpha
 		return s, nil
 	}

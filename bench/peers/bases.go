@@ -118,11 +118,11 @@ func (s *session) trainedBase(title, events, name string, rank, queries int) (*b
 
 // readRows takes the rows out of the model column by column: the scores of a unit vector are one.
 func (b *base) readRows() {
-	column, unit := make([]float32, b.n), make([]float32, b.k)
+	column, unit := make([]float32, b.n), b.model.NewQuery()
 	for j := range b.k {
-		unit[j] = 1
+		unit.Spectrum[j] = 1
 		b.model.ScoresTo(column, unit)
-		unit[j] = 0
+		unit.Spectrum[j] = 0
 		for i, x := range column {
 			b.rows[i*b.k+j] = x
 		}
@@ -133,7 +133,7 @@ func (b *base) readRows() {
 // If there are fewer users than queries, the shorter histories of the same users follow.
 func userQueries(m *model.Model, data *dataset.Interactions, count int) []float32 {
 	k := m.Rank()
-	queries := make([]float32, 0, count*k)
+	queries, query := make([]float32, 0, count*k), m.NewQuery()
 	step := max(1, data.NumUsers()/count)
 	for cut := 1; len(queries) < count*k; cut++ {
 		found := len(queries)
@@ -152,8 +152,8 @@ func userQueries(m *model.Model, data *dataset.Interactions, count int) []float3
 					m.Fold(state, event)
 				}
 			}
-			queries = append(queries, make([]float32, k)...)
-			m.QueryTo(queries[len(queries)-k:], state, model.EstimatorBGS)
+			m.QueryTo(query, state, model.EstimatorBGS)
+			queries = append(queries, query.Spectrum...)
 		}
 		if len(queries) == found { // even the longest history is used up
 			break

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"github.com/gsimc/gsimc/model"
 	"os"
 	"runtime"
 	"strings"
@@ -153,7 +154,12 @@ func (s *session) ownSearches(b *base, top, batch int, stream []byte) []rounds.C
 	timed := min(timedQueries, len(b.queries)/b.k)
 	query := func(i int) []float32 { i %= timed; return b.queries[i*b.k : (i+1)*b.k] }
 	dst := make([]ranking.Scored, 0, top)
-	single := func(i int) error { dst = b.model.TopN(dst, query(i), top, nil); return nil }
+	asked := &model.Query{}
+	single := func(i int) error {
+		asked.Spectrum = query(i)
+		dst = b.model.TopN(dst, asked, top, nil)
+		return nil
+	}
 	one := func(name string, role result.Role, each int, work func(i int) error) rounds.Contestant {
 		return rounds.Contestant{Name: name, Role: role, Run: func() (float64, error) {
 			seconds, err := rounds.Median(s.use(), work)

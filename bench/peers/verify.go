@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"github.com/gsimc/gsimc/model"
 	"math"
 	"runtime"
 	"slices"
@@ -82,7 +83,7 @@ func (b *base) oracle(queries []float32, top int) [][]ranking.Scored {
 	} else {
 		scores := make([]float32, b.n)
 		for i := range selections {
-			b.model.ScoresTo(scores, queries[i*b.k:(i+1)*b.k])
+			b.model.ScoresTo(scores, b.spectral(queries, i))
 			selections[i].Offer(0, scores, nil)
 		}
 	}
@@ -98,7 +99,7 @@ func (b *base) oracle(queries []float32, top int) [][]ranking.Scored {
 func (b *base) wrongSingles(queries []float32, want [][]ranking.Scored) (wrong int64) {
 	var got []ranking.Scored
 	for i, w := range want {
-		got = b.model.TopN(got, queries[i*b.k:(i+1)*b.k], len(w), nil)
+		got = b.model.TopN(got, b.spectral(queries, i), len(w), nil)
 		if !sameBits(got, w) {
 			wrong++
 		}
@@ -124,6 +125,11 @@ func (b *base) wrongBatches(queries []float32, want [][]ranking.Scored) (wrong i
 	return wrong
 }
 
+// spectral returns query i of queries as a query without a local term: what the peers answer too.
+func (b *base) spectral(queries []float32, i int) *model.Query {
+	return &model.Query{Spectrum: queries[i*b.k : (i+1)*b.k]}
+}
+
 func sameBits(a, b []ranking.Scored) bool {
 	return slices.EqualFunc(a, b, func(x, y ranking.Scored) bool {
 		return x.Item == y.Item && math.Float32bits(x.Score) == math.Float32bits(y.Score)
@@ -143,7 +149,7 @@ func overlap(b *base, engines []engine) ([]result.Check, error) {
 		}
 		common, total := 0, 0
 		for i, ids := range reply.IDs {
-			for _, want := range b.model.TopN(nil, b.queries[i*b.k:(i+1)*b.k], top, nil) {
+			for _, want := range b.model.TopN(nil, b.spectral(b.queries, i), top, nil) {
 				total++
 				if slices.Contains(ids, want.Item) {
 					common++

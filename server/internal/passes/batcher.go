@@ -70,6 +70,9 @@ type Call struct {
 // NewCall returns a call without a request.
 func NewCall() *Call { return &Call{turn: make(chan *pass, 1)} }
 
+// SetQuery makes q the query of the call. The call shares its memory.
+func (c *Call) SetQuery(q *model.Query) { c.Query, c.Boosts = q.Spectrum, q.Boosts }
+
 // Reset forgets the request and keeps the memory of its answer.
 func (c *Call) Reset() {
 	c.Context, c.Model, c.Alone, c.err = nil, nil, nil, nil

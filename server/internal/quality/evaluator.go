@@ -12,8 +12,9 @@ type evaluator struct {
 	model   *model.Model
 	state   *state.User
 
-	query, scores []float32
-	seen          *ranking.Set
+	query  *model.Query
+	scores []float32
+	seen   *ranking.Set
 }
 
 // begin makes the state that of an empty history under m.
@@ -23,8 +24,8 @@ func (e *evaluator) begin(m *model.Model) {
 		e.state = &state.User{}
 	}
 	e.state.Reset(m)
-	if len(e.query) != m.Rank() || len(e.scores) != m.NumItems() {
-		e.query, e.scores = make([]float32, m.Rank()), make([]float32, m.NumItems())
+	if e.query == nil || len(e.query.Spectrum) != m.Rank() || len(e.scores) != m.NumItems() {
+		e.query, e.scores = m.NewQuery(), make([]float32, m.NumItems())
 		e.seen = ranking.NewSet(m.NumItems())
 	}
 }

@@ -26,7 +26,7 @@ type inProcess struct {
 
 // search is the memory of one call.
 type search struct {
-	query []float32
+	query *model.Query
 	list  []ranking.Scored
 }
 
@@ -36,7 +36,7 @@ const inProcessUsers = 256
 // newInProcess folds the histories that the users have after loading.
 func newInProcess(m *model.Model, t *loadtest.Traffic, events int) *inProcess {
 	p := &inProcess{m: m, page: t.Page, rng: rand.New(rand.NewPCG(t.Seed, 0))}
-	p.pool.New = func() any { return &search{query: make([]float32, m.Rank())} }
+	p.pool.New = func() any { return &search{query: m.NewQuery()} }
 	for u := range min(t.Users, inProcessUsers) {
 		s, seen := m.NewState(), ranking.NewSet(m.NumItems())
 		for _, at := range t.Loaded(u, events) {

@@ -17,6 +17,7 @@ import (
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/internal/progress"
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/local"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -237,6 +238,7 @@ type dynamicsFlags struct {
 	Bands       string  `group:"Learned dynamics:" default:"${learned_bands}" help:"Memories of the past, such as 0,0.87@720h: the share of each that an event leaves, 0 to 1, and after @ its half-life if it also fades by time."`
 	Ridge       float64 `group:"Learned dynamics:" default:"${learned_ridge}" help:"Penalty of the regression that learns the dynamics, in units of the mean variance of its features; above 0. A larger one fits the data less closely."`
 	Positions   int64   `group:"Learned dynamics:" default:"${learned_positions}" help:"Last positions of each training user that are learned from; 0: all."`
+	Neighbours  int     `group:"Learned dynamics:" name:"local-neighbours" default:"${local_neighbours}" help:"Items that the local term keeps next to each item, up to ${local_most}: items that a few users took one soon after the other. Its other constants are chosen on the validation users. 0: no local term."`
 	NoDeviation bool    `group:"Learned dynamics:" help:"Do not track how each user deviates from the average. Scores then have no uncertainty."`
 }
 
@@ -246,6 +248,7 @@ func (f *dynamicsFlags) check() error {
 		err = cli.Flag("--bands", err)
 	}
 	return errors.Join(err, cli.Above("--ridge", f.Ridge, 0),
+		cli.InRange("--local-neighbours", float64(f.Neighbours), 0, local.MaxNeighbours),
 		cli.InRange("--positions", float64(f.Positions), 0, math.MaxFloat64))
 }
 
@@ -292,6 +295,10 @@ func (f *modelFlags) spec(g *graphFlags, dynamics, filter string) model.Spec {
 	}
 	if dynamics == model.DynamicsLearned {
 		s.Dynamics = f.dynamicsFlags.spec()
+		if f.Neighbours > 0 {
+			s.Local = preset.Local
+			s.Local.Neighbours = f.Neighbours
+		}
 	}
 	return s
 }

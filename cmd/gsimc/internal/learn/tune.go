@@ -286,6 +286,7 @@ func (c *Tune) newTestRun(
 	part *dataset.Partition, candidate tune.Candidate, deviation bool,
 ) (testRun, error) {
 	base := model.DefaultSpec()
+	base.Local = train.Recommended().Local
 	base.TrainUsers, base.Dynamics.Deviation = int64(part.Train.Len()), deviation
 	spec, err := candidate.Spec(base)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/evaluate"
+	"github.com/gsimc/gsimc/local"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 	"github.com/gsimc/gsimc/train"
@@ -25,6 +26,9 @@ func Vars() kong.Vars {
 		"learned_window": fmt.Sprint(learned.Window),
 		"learned_bands":  model.FormatBands(learned.Dynamics.Bands),
 		"learned_ridge":  fmt.Sprint(learned.Dynamics.Ridge),
+
+		"local_neighbours": fmt.Sprint(learned.Local.Neighbours),
+		"local_most":       fmt.Sprint(local.MaxNeighbours),
 
 		"rare_events":       fmt.Sprint(dataset.RareEvents),
 		"ease_quick_items":  fmt.Sprint(evaluate.EASEQuickItems),

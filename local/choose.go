@@ -1,0 +1,298 @@
+package local
+
+import (
+	"math"
+	"slices"
+
+	"github.com/gsimc/gsimc/internal/parallel"
+	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/ranking"
+)
+
+// Position is an event of a user that the graph was not counted from, with what is known before it.
+type Position struct {
+	Recent []kalman.Recent // the events before it that count, the newest one last
+	Target ranking.Scored  // the item of the event, and its score without a local term
+
+	// Top holds the items of the largest scores without a local term, best first, as [TopLength]
+	// says. Near holds the items of [Successions.Near]. Both leave out the items of the history.
+	Top, Near []ranking.Scored
+}
+
+// TopLength is the number of items of Position.Top: those on which NDCG@100 depends.
+const TopLength = 100
+
+// Near appends to dst the items that the local term of recent events may give a number to, each
+// once, ascending.
+func (c *Successions) Near(dst []int32, recent []kalman.Recent) []int32 {
+	from := len(dst)
+	for _, e := range recent {
+		if int(e.Item) >= c.n {
+			continue
+		}
+		for _, p := range c.pairs[c.ptr[e.Item]:c.ptr[e.Item+1]] {
+			dst = append(dst, p.item)
+		}
+	}
+	slices.Sort(dst[from:])
+	return dst[:from+len(slices.Compact(dst[from:]))]
+}
+
+// The values of the constants that are tried. The weights are in units of the ratio between the
+// scores and the local terms of the positions.
+var (
+	weights   = powersOfTwo(-6, 6)
+	backwards = []float64{0, 0.2, 0.4, 0.6, 0.8, 1}
+	exponents = []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}
+	fades     = []float64{0.3, 0.4, 0.5, 0.65, 0.8, 0.9}
+)
+
+func powersOfTwo(from, to int) []float64 {
+	var out []float64
+	for x := from; x <= to; x++ {
+		out = append(out, math.Pow(2, float64(x)/2)*math.Pow(2, float64(x)/2))
+	}
+	return out
+}
+
+// The value of a list for a user is the mean of NDCG@10, for which the service is built, and
+// NDCG@100, which is less noisy.
+const (
+	shortList = 10
+	longList  = 100
+)
+
+// certainty is the gain that a choice must bring, in standard errors of its mean. A choice without
+// it would follow the noise of few users.
+const certainty = 0.5
+
+// Choice is the outcome of [Choose].
+type Choice struct {
+	Spec    Spec    // Weight is 0 where no local term is better
+	Value   float64 // the mean of NDCG@10 and NDCG@100 over the positions
+	Without float64 // the same without a local term
+}
+
+// Choose returns the constants that rank the targets of the positions best. It begins with start
+// and moves one constant at a time. A move counts if the mean gain is certain enough: see
+// certainty. progress may be nil.
+func Choose(
+	c *Successions, positions []Position, start Spec, progress func(done, total int),
+) Choice {
+	x := &chooser{c: c, positions: positions, progress: progress}
+	start.Weight = 0
+	x.best = trial{spec: start, gains: x.gains(nil, []float64{0})[0]}
+	without := x.best.mean()
+	if len(positions) > 1 {
+		x.climb()
+	}
+	return Choice{Spec: x.best.spec, Value: x.best.mean(), Without: without}
+}
+
+// chooser is the work of one Choose.
+type chooser struct {
+	c         *Successions
+	positions []Position
+	progress  func(done, total int)
+	best      trial
+	tried     int
+}
+
+// trial is a set of constants with its gains, one for each position.
+type trial struct {
+	spec  Spec
+	gains []float64
+}
+
+func (t *trial) mean() float64 {
+	sum := 0.0
+	for _, g := range t.gains {
+		sum += g
+	}
+	return sum / float64(max(len(t.gains), 1))
+}
+
+// beats reports whether t is better than o beyond the noise.
+func (t *trial) beats(o *trial) bool {
+	n := float64(len(t.gains))
+	sum, squares := 0.0, 0.0
+	for i, g := range t.gains {
+		d := g - o.gains[i]
+		sum += d
+		squares += d * d
+	}
+	mean := sum / n
+	variance := max(squares/n-mean*mean, 0)
+	return mean > certainty*math.Sqrt(variance/n)
+}
+
+// expectedTrials is the typical number of trials, for the progress.
+const expectedTrials = 24
+
+// climb moves one constant after the other, in two rounds.
+func (x *chooser) climb() {
+	x.try(x.best.spec)
+	if x.best.spec.None() {
+		return
+	}
+	for range 2 {
+		for _, move := range []struct {
+			values []float64
+			field  func(*Spec) *float64
+		}{
+			{backwards, func(s *Spec) *float64 { return &s.Backward }},
+			{exponents, func(s *Spec) *float64 { return &s.TargetExponent }},
+			{exponents, func(s *Spec) *float64 { return &s.SourceExponent }},
+			{fades, func(s *Spec) *float64 { return &s.Fade }},
+		} {
+			x.move(move.values, move.field)
+		}
+	}
+}
+
+// move moves one constant up, or else down, as long as that is better.
+func (x *chooser) move(values []float64, field func(*Spec) *float64) {
+	for _, step := range []int{1, -1} {
+		moved := false
+		for {
+			s := x.best.spec
+			at := slices.Index(values, *field(&s)) + step
+			if at < 0 || at >= len(values) {
+				break
+			}
+			*field(&s) = values[at]
+			if !x.try(s) {
+				break
+			}
+			moved = true
+		}
+		if moved {
+			return
+		}
+	}
+}
+
+// try measures the constants of s with each weight, keeps the best if it beats the best so far, and
+// reports whether it did.
+func (x *chooser) try(s Spec) bool {
+	s.Weight = 1
+	g := x.c.Graph(&s)
+	unit := x.unit(g)
+	if x.tried++; x.progress != nil {
+		x.progress(min(x.tried, expectedTrials), expectedTrials)
+	}
+	if unit == 0 {
+		return false
+	}
+	scaled := make([]float64, len(weights))
+	for i, w := range weights {
+		scaled[i] = w * unit
+	}
+	best := trial{}
+	for i, gains := range x.gains(g, scaled) {
+		t := trial{spec: s, gains: gains}
+		t.spec.Weight = scaled[i]
+		if best.gains == nil || t.mean() > best.mean() {
+			best = t
+		}
+	}
+	if !best.beats(&x.best) {
+		return false
+	}
+	x.best = best
+	return true
+}
+
+// unit returns the mean largest score of the positions over their mean largest local term.
+func (x *chooser) unit(g *Graph) float64 {
+	sum := NewSum(x.c.n)
+	var boosts []ranking.Boost
+	scores, terms := 0.0, 0.0
+	for i := range x.positions {
+		p := &x.positions[i]
+		if len(p.Top) > 0 {
+			scores += math.Abs(float64(p.Top[0].Score))
+		}
+		boosts = g.BoostsTo(boosts[:0], p.Recent, sum)
+		most := float32(0)
+		for _, b := range boosts {
+			most = max(most, b.Score)
+		}
+		terms += float64(most)
+	}
+	if terms == 0 {
+		return 0
+	}
+	return scores / terms
+}
+
+// gains returns the gain of every position, for each weight of the graph. g may be nil: no local
+// term.
+func (x *chooser) gains(g *Graph, weights []float64) [][]float64 {
+	out := make([][]float64, len(weights))
+	for w := range out {
+		out[w] = make([]float64, len(x.positions))
+	}
+	parallel.TasksWith(len(x.positions), func() func(int) {
+		s := &scratch{sum: NewSum(x.c.n), term: make([]float32, x.c.n)}
+		return func(i int) {
+			p := &x.positions[i]
+			s.boosts = s.boosts[:0]
+			if g != nil {
+				s.boosts = g.BoostsTo(s.boosts, p.Recent, s.sum)
+			}
+			for _, b := range s.boosts {
+				s.term[b.Item] = b.Score
+			}
+			for w, weight := range weights {
+				out[w][i] = gain(p.place(s.term, float32(weight)))
+			}
+			for _, b := range s.boosts {
+				s.term[b.Item] = 0
+			}
+		}
+	})
+	return out
+}
+
+// scratch is the memory of one worker.
+type scratch struct {
+	sum    *Sum
+	boosts []ranking.Boost
+	term   []float32 // n, zero between positions
+}
+
+// place returns the place of the target, from 1, with the local term in units of weight. Places
+// beyond longList are at least that far off: an item of Top is above the target with its term too,
+// since no term is negative.
+func (p *Position) place(term []float32, weight float32) int {
+	place := 1
+	target := p.Target
+	target.Score += float32(weight * term[target.Item])
+	for _, s := range p.Top {
+		if term[s.Item] == 0 && s.Item != target.Item && ranking.Before(s, target) {
+			place++
+		}
+	}
+	for _, s := range p.Near {
+		if t := term[s.Item]; t != 0 && s.Item != target.Item {
+			s.Score += float32(weight * t)
+			if ranking.Before(s, target) {
+				place++
+			}
+		}
+	}
+	return place
+}
+
+// gain is the value of a target at a place.
+func gain(place int) float64 {
+	g := 1 / math.Log2(float64(place)+1)
+	switch {
+	case place <= shortList:
+		return g
+	case place <= longList:
+		return g / 2
+	}
+	return 0
+}

@@ -1,0 +1,161 @@
+package local
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gsimc/gsimc/internal/parallel"
+	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/ranking"
+)
+
+// Graph is the sparse matrix T of a local term, row by row. It does not change, and is safe for
+// concurrent use.
+type Graph struct {
+	Ptr   []int64   // n+1: row i is [Ptr[i], Ptr[i+1])
+	Item  []int32   // ascending in each row
+	Value []float32 // T_ij
+	fades []float32 // a^p, p = 0 … Events−1
+}
+
+// NewGraph returns the graph of n = len(ptr)−1 rows for the constants of s. It keeps the slices,
+// which must not change. It is an error if they are not a graph of n items with finite values.
+func NewGraph(s *Spec, ptr []int64, item []int32, value []float32) (*Graph, error) {
+	g := &Graph{Ptr: ptr, Item: item, Value: value}
+	n := len(ptr) - 1
+	if n < 0 || ptr[0] != 0 || ptr[n] != int64(len(item)) || len(item) != len(value) {
+		return nil, fmt.Errorf("the local graph has %d items and %d values, and its rows do not "+
+			"add up to them", len(item), len(value))
+	}
+	for i := range n {
+		if ptr[i] > ptr[i+1] || ptr[i+1] > int64(len(item)) {
+			return nil, fmt.Errorf("row %d of the local graph ends before it begins", i)
+		}
+		row := item[ptr[i]:ptr[i+1]]
+		for at, j := range row {
+			if j < 0 || int(j) >= n || at > 0 && j <= row[at-1] {
+				return nil, fmt.Errorf("row %d of the local graph has item %d at place %d, "+
+					"want items from 0 to %d, ascending", i, j, at, n-1)
+			}
+		}
+	}
+	for at, x := range value {
+		if x-x != 0 {
+			return nil, fmt.Errorf("value %d of the local graph is %v, want a finite number", at, x)
+		}
+	}
+	g.setFades(s)
+	return g, nil
+}
+
+func (g *Graph) setFades(s *Spec) {
+	g.fades = make([]float32, s.Events)
+	for p := range g.fades {
+		g.fades[p] = float32(math.Pow(s.Fade, float64(p)))
+	}
+}
+
+// Graph returns T for the constants of s. Their Neighbours must not be above those of [Count].
+func (c *Successions) Graph(s *Spec) *Graph {
+	source, target := powers(c.degrees, s.SourceExponent), powers(c.degrees, s.TargetExponent)
+	rows := make([][]entry, c.n)
+	parallel.Tasks(c.n, func(i int) { rows[i] = c.row(i, s, source[i]*s.Weight, target) })
+	g := &Graph{Ptr: make([]int64, c.n+1)}
+	for i, row := range rows {
+		g.Ptr[i+1] = g.Ptr[i] + int64(len(row))
+	}
+	g.Item, g.Value = make([]int32, 0, g.Ptr[c.n]), make([]float32, 0, g.Ptr[c.n])
+	for _, row := range rows {
+		for _, e := range row {
+			g.Item, g.Value = append(g.Item, e.item), append(g.Value, e.value)
+		}
+	}
+	g.setFades(s)
+	return g
+}
+
+type entry struct {
+	item  int32
+	value float32
+}
+
+// row returns row i of the graph.
+func (c *Successions) row(i int, s *Spec, scale float64, target []float64) []entry {
+	var row []entry
+	for _, p := range c.pairs[c.ptr[i]:c.ptr[i+1]] {
+		sum := float64(p.after) + s.Backward*float64(p.before)
+		if v := float32(sum * scale * target[p.item]); v > 0 {
+			row = append(row, entry{p.item, v})
+		}
+	}
+	if len(row) > s.Neighbours {
+		slices.SortFunc(row, func(a, b entry) int {
+			return cmp.Or(cmp.Compare(b.value, a.value), cmp.Compare(a.item, b.item))
+		})
+		row = row[:s.Neighbours]
+		slices.SortFunc(row, func(a, b entry) int { return cmp.Compare(a.item, b.item) })
+	}
+	return row
+}
+
+// Events is the number of events of a user that count.
+func (g *Graph) Events() int { return len(g.fades) }
+
+// Bytes is the memory of the graph.
+func (g *Graph) Bytes() int64 { return 8*int64(len(g.Ptr)) + 8*int64(len(g.Item)) }
+
+// Row returns the neighbours of item i and their T_ij. Not to be changed.
+func (g *Graph) Row(i int32) (items []int32, values []float32) {
+	return g.Item[g.Ptr[i]:g.Ptr[i+1]], g.Value[g.Ptr[i]:g.Ptr[i+1]]
+}
+
+// Factor returns a^p·w, the factor of the row of an event of weight w that is p events old; 0 for
+// an event that does not count any more.
+func (g *Graph) Factor(p int, w float32) float32 {
+	if p >= len(g.fades) {
+		return 0
+	}
+	return g.fades[p] * w
+}
+
+// Sum is the memory in which the local term of one user is added up. It is not safe for concurrent
+// use.
+type Sum struct {
+	values []float32 // n, zero between calls
+	marked []bool    // n: the item is in items
+	items  []int32
+}
+
+// NewSum returns a sum for graphs of n items.
+func NewSum(n int) *Sum { return &Sum{values: make([]float32, n), marked: make([]bool, n)} }
+
+// BoostsTo appends the local term b of the newest events of a user to dst, and returns it: the items
+// that it has a number for, each once. recent holds the events, the newest one last; items beyond
+// the graph have no row. The numbers are added in the order of the events, oldest first.
+func (g *Graph) BoostsTo(
+	dst []ranking.Boost, recent []kalman.Recent, s *Sum,
+) []ranking.Boost {
+	n := int32(len(g.Ptr) - 1)
+	for at, e := range recent {
+		factor := g.Factor(len(recent)-1-at, e.Weight)
+		if factor == 0 || e.Item >= n {
+			continue
+		}
+		items, values := g.Row(e.Item)
+		for k, j := range items {
+			if !s.marked[j] {
+				s.marked[j] = true
+				s.items = append(s.items, j)
+			}
+			s.values[j] += float32(factor * values[k])
+		}
+	}
+	for _, j := range s.items {
+		dst = append(dst, ranking.Boost{Item: j, Score: s.values[j]})
+		s.values[j], s.marked[j] = 0, false
+	}
+	s.items = s.items[:0]
+	return dst
+}

@@ -1,0 +1,122 @@
+package model
+
+import (
+	"slices"
+
+	"github.com/gsimc/gsimc/internal/parallel"
+	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/local"
+	"github.com/gsimc/gsimc/ranking"
+)
+
+// The positions of validation users on which the local term is chosen.
+const (
+	wantedPositions = 6000 // in all, about
+	userPositions   = 10   // last events of a user, at most
+)
+
+// learnLocal counts the local graph from the training users and chooses its constants on the
+// validation users. m is finished but for the local term.
+func (m *Model) learnLocal(h Histories) {
+	if m.spec.Local.Neighbours == 0 {
+		return
+	}
+	tell := h.progress(StageLocal)
+	if tell != nil {
+		tell(0, 0)
+	}
+	counts := local.Count(m.n, m.degrees, h.Train, m.spec.Local.Neighbours)
+	positions := m.positions(counts, h.Validation)
+	choice := local.Choose(counts, positions, m.spec.Local, tell)
+	m.spec.Local = choice.Spec
+	if !m.spec.Local.None() {
+		m.local = counts.Graph(&m.spec.Local)
+	}
+}
+
+// positions ranks all items before the last events of the validation users, by the model without a
+// local term.
+func (m *Model) positions(counts *local.Successions, histories []History) []local.Position {
+	step := max(1, (len(histories)+wantedPositions-1)/wantedPositions)
+	chosen := make([]History, 0, len(histories)/step+1)
+	for u := 0; u < len(histories); u += step {
+		chosen = append(chosen, histories[u])
+	}
+	each := min(max(wantedPositions/max(len(chosen), 1), 1), userPositions)
+	found := make([][]local.Position, len(chosen))
+	parallel.TasksWith(len(chosen), func() func(u int) {
+		w := &positionFinder{m: m, counts: counts, query: m.NewQuery(), seen: ranking.NewSet(m.n)}
+		return func(u int) { found[u] = w.find(chosen[u], each) }
+	})
+	return slices.Concat(found...)
+}
+
+// positionFinder is the memory of one worker of positions.
+type positionFinder struct {
+	m      *Model
+	counts *local.Successions
+	query  *Query
+	seen   *ranking.Set
+	near   []int32
+}
+
+// find returns the positions of the last events of h that come after another one.
+func (w *positionFinder) find(h History, events int) (found []local.Position) {
+	m, spec := w.m, &w.m.spec.Local
+	s := m.NewState()
+	s.Recent = make([]kalman.Recent, 0, spec.Events)
+	w.seen.Clear()
+	for at, e := range h {
+		if at > 0 && at >= len(h)-events && e.Weight > 0 && !w.seen.Has(e.Item) {
+			found = append(found, w.position(s, e.Item))
+		}
+		m.Fold(s, e)
+		w.seen.Add(e.Item)
+	}
+	return found
+}
+
+// position is the position after state s whose next event is on the target.
+func (w *positionFinder) position(s *kalman.State, target int32) local.Position {
+	m := w.m
+	m.transition.queryTo(w.query.Spectrum, s, EstimatorBGS)
+	q := w.query.Spectrum
+	p := local.Position{
+		Recent: slices.Clone(s.Recent),
+		Target: ranking.Scored{Item: target, Score: m.smoothScore(target, q)},
+		Top:    m.TopN(nil, w.query, local.TopLength, w.seen),
+	}
+	w.near = w.counts.Near(w.near[:0], s.Recent)
+	for _, i := range w.near {
+		if !w.seen.Has(i) {
+			p.Near = append(p.Near, ranking.Scored{Item: i, Score: m.smoothScore(i, q)})
+		}
+	}
+	return p
+}
+
+// localTensors lists the arrays of the local term in the file.
+func (m *Model) localTensors() []tensor {
+	if m.local == nil {
+		return nil
+	}
+	t := int64(len(m.local.Item))
+	return []tensor{
+		{"local_offsets", dtypeI64, []int64{int64(m.n) + 1}, bytesOf(m.local.Ptr)},
+		{"local_items", dtypeI32, []int64{t}, bytesOf(m.local.Item)},
+		{"local_values", dtypeF32, []int64{t}, bytesOf(m.local.Value)},
+	}
+}
+
+// readLocal reads the local term, if there is one.
+func (r *tensorReader) readLocal(m *Model) {
+	if m.spec.Local.None() {
+		return
+	}
+	ptr := viewOf[int64](r.read("local_offsets", dtypeI64, int64(m.n)+1))
+	item := viewOf[int32](r.read("local_items", dtypeI32, -1))
+	value := viewOf[float32](r.read("local_values", dtypeF32, -1))
+	if r.err == nil {
+		m.local, r.err = local.NewGraph(&m.spec.Local, ptr, item, value)
+	}
+}
