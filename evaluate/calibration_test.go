@@ -85,7 +85,7 @@ func TestExplanationsOnReference(t *testing.T) {
 		t.Skip("-short: the reference data takes some seconds")
 	}
 	m, p := learnedReference(t)
-	q := make([]float32, m.Rank())
+	q := m.NewQuery()
 	worst := 0.0
 	for _, h := range train.Histories(&p.Test)[:100] {
 		state := m.NewState()

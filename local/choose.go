@@ -41,25 +41,27 @@ func (c *Successions) Near(dst []int32, recent []kalman.Recent) []int32 {
 // The values of the constants that are tried. The weights are in units of the ratio between the
 // scores and the local terms of the positions.
 var (
-	weights   = powersOfTwo(-6, 6)
+	weights   = powersOfTwo(-6, 5)
 	backwards = []float64{0, 0.2, 0.4, 0.6, 0.8, 1}
 	exponents = []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}
 	fades     = []float64{0.3, 0.4, 0.5, 0.65, 0.8, 0.9}
 )
 
+// powersOfTwo returns 2^from to 2^to in steps of √2.
 func powersOfTwo(from, to int) []float64 {
 	var out []float64
-	for x := from; x <= to; x++ {
-		out = append(out, math.Pow(2, float64(x)/2)*math.Pow(2, float64(x)/2))
+	for x := 2 * from; x <= 2*to; x++ {
+		out = append(out, math.Pow(2, float64(x)/2))
 	}
 	return out
 }
 
-// The value of a list for a user is the mean of NDCG@10, for which the service is built, and
-// NDCG@100, which is less noisy.
+// The value of a place is that of NDCG@10, for which the service is built. Places up to 100 count a
+// quarter, which makes the choice less noisy.
 const (
 	shortList = 10
 	longList  = 100
+	longShare = 0.25
 )
 
 // certainty is the gain that a choice must bring, in standard errors of its mean. A choice without
@@ -69,7 +71,7 @@ const certainty = 0.5
 // Choice is the outcome of [Choose].
 type Choice struct {
 	Spec    Spec    // Weight is 0 where no local term is better
-	Value   float64 // the mean of NDCG@10 and NDCG@100 over the positions
+	Value   float64 // the mean value of the targets' places
 	Without float64 // the same without a local term
 }
 
@@ -79,7 +81,7 @@ type Choice struct {
 func Choose(
 	c *Successions, positions []Position, start Spec, progress func(done, total int),
 ) Choice {
-	x := &chooser{c: c, positions: positions, progress: progress}
+	x := &chooser{c: c, positions: positions, progress: progress, tried: map[Spec]bool{}}
 	start.Weight = 0
 	x.best = trial{spec: start, gains: x.gains(nil, []float64{0})[0]}
 	without := x.best.mean()
@@ -95,7 +97,8 @@ type chooser struct {
 	positions []Position
 	progress  func(done, total int)
 	best      trial
-	tried     int
+	moves     int           // of the best
+	tried     map[Spec]bool // with a weight of 0
 }
 
 // trial is a set of constants with its gains, one for each position.
@@ -126,6 +129,9 @@ func (t *trial) beats(o *trial) bool {
 	return mean > certainty*math.Sqrt(variance/n)
 }
 
+// rounds is the largest number of times that each constant is moved.
+const rounds = 2
+
 // expectedTrials is the typical number of trials, for the progress.
 const expectedTrials = 24
 
@@ -135,7 +141,8 @@ func (x *chooser) climb() {
 	if x.best.spec.None() {
 		return
 	}
-	for range 2 {
+	for round, before := 0, 0; round < rounds && x.moves > before; round++ {
+		before = x.moves
 		for _, move := range []struct {
 			values []float64
 			field  func(*Spec) *float64
@@ -175,12 +182,17 @@ func (x *chooser) move(values []float64, field func(*Spec) *float64) {
 // try measures the constants of s with each weight, keeps the best if it beats the best so far, and
 // reports whether it did.
 func (x *chooser) try(s Spec) bool {
+	s.Weight = 0
+	if x.tried[s] {
+		return false
+	}
+	x.tried[s] = true
+	if x.progress != nil {
+		x.progress(min(len(x.tried), expectedTrials), expectedTrials)
+	}
 	s.Weight = 1
 	g := x.c.Graph(&s)
 	unit := x.unit(g)
-	if x.tried++; x.progress != nil {
-		x.progress(min(x.tried, expectedTrials), expectedTrials)
-	}
 	if unit == 0 {
 		return false
 	}
@@ -200,6 +212,7 @@ func (x *chooser) try(s Spec) bool {
 		return false
 	}
 	x.best = best
+	x.moves++
 	return true
 }
 
@@ -292,7 +305,7 @@ func gain(place int) float64 {
 	case place <= shortList:
 		return g
 	case place <= longList:
-		return g / 2
+		return longShare * g
 	}
 	return 0
 }

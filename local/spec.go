@@ -35,11 +35,11 @@ func Default() Spec {
 }
 
 // None tells whether there is no local term.
-func (s *Spec) None() bool { return s.Weight == 0 }
+func (s Spec) None() bool { return s.Weight == 0 }
 
 // Validate returns a fault for each field that is out of range, joined in one error. A Spec without
 // a term is valid.
-func (s *Spec) Validate() error {
+func (s Spec) Validate() error {
 	if s.None() {
 		return nil
 	}

@@ -15,7 +15,7 @@ const (
 	// MaxGap is the largest distance in events at which an item counts as a successor.
 	MaxGap = 10
 
-	gapFade     = 0.7 // ρ
+	gapFade     = 0.8 // ρ
 	degreeShift = 3   // added to degrees before their powers
 )
 

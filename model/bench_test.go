@@ -119,7 +119,7 @@ func BenchmarkReadOut(b *testing.B) {
 	b.Run(fmt.Sprintf("n=%d/k=%d/r=%d", n, k, r), func(b *testing.B) {
 		m := benchModel(b, n, k)
 		benchDynamics(b, m, r)
-		s, q := m.NewState(), make([]float32, k)
+		s, q := m.NewState(), m.NewQuery()
 		b.ReportAllocs()
 		for b.Loop() {
 			m.QueryTo(q, s, EstimatorBGS)
@@ -129,8 +129,8 @@ func BenchmarkReadOut(b *testing.B) {
 
 func BenchmarkTopN(b *testing.B) {
 	benchSizes(b, func(b *testing.B, m *Model) {
-		q, skip := make([]float32, m.k), ranking.NewSet(m.n)
-		copy(q, m.basis)
+		q, skip := m.NewQuery(), ranking.NewSet(m.n)
+		copy(q.Spectrum, m.basis)
 		for i := range int32(100) {
 			skip.Add(i)
 		}
@@ -149,7 +149,7 @@ func TestConcurrentUse(t *testing.T) {
 	m := mustNew(t, testSpec(), randomBasis(rng, 700, 6), nil)
 	histories := randomHistories(rng, 700, 16)
 	answer := func(h History) []ranking.Scored {
-		s, q := m.NewState(), make([]float32, 6)
+		s, q := m.NewState(), m.NewQuery()
 		for _, e := range h {
 			m.Fold(s, e)
 		}

@@ -41,7 +41,7 @@ func Example() {
 		m.Fold(state, model.Event{Item: item, Weight: 1})
 		seen.Add(item)
 	}
-	query := make([]float32, m.Rank())
+	query := m.NewQuery()
 	m.QueryTo(query, state, model.EstimatorGS)
 	for _, r := range m.TopN(nil, query, 10, seen) {
 		fmt.Printf("%s %.3f\n", m.ItemID(r.Item), r.Score)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/local"
 )
 
 // explained are the kinds of models whose folds Explain unrolls.
@@ -28,6 +29,10 @@ var explained = []struct {
 		func(s *Spec) { s.Covariance, s.SigmaNu = CovarianceFull, 0.01 }},
 	{"dynamics, no deviation", EstimatorBGS, func(s *Spec) { learnedBands(s, false) }},
 	{"dynamics", EstimatorBGS, func(s *Spec) { learnedBands(s, true) }},
+	{"dynamics, local term", EstimatorBGS, func(s *Spec) {
+		learnedBands(s, true)
+		s.Local = local.Default()
+	}},
 	{"dynamics, half-lives", EstimatorGS, func(s *Spec) {
 		learnedBands(s, true)
 		s.Dynamics.Bands = []kalman.Band{{Rho: 0.5, HalfLife: 300}, {Rho: 1, HalfLife: 5000}}
@@ -81,7 +86,7 @@ func TestExplainSum(t *testing.T) {
 			for i := range items {
 				items[i] = int32(i)
 			}
-			scores, q := make([]float32, n), make([]float32, k)
+			scores, q := make([]float32, n), m.NewQuery()
 			for trial := range 60 {
 				h := explainHistory(rng, n, rng.IntN(50))
 				cut := 0
@@ -147,12 +152,28 @@ func TestExplainEach(t *testing.T) {
 					check("base", x.Base[j], m.scoreOf(i, shares.query(len(h), kind.estimator)))
 					for s := range h {
 						check(fmt.Sprint("event ", s), x.Events[j*len(h)+s],
-							m.scoreOf(i, shares.query(s, kind.estimator)))
+							m.scoreOf(i, shares.query(s, kind.estimator))+localShare(m, h, s, i))
 					}
 				}
 			}
 		})
 	}
+}
+
+// localShare is the local term that event s of h gives to item i, by its definition.
+func localShare(m *Model, h History, s int, i int32) float64 {
+	age := len(h) - 1 - s
+	if m.local == nil || age >= m.spec.Local.Events {
+		return 0
+	}
+	items, values := m.local.Row(h[s].Item)
+	for k, j := range items {
+		if j == i {
+			return math.Pow(m.spec.Local.Fade, float64(age)) * float64(h[s].Weight) *
+				float64(values[k])
+		}
+	}
+	return 0
 }
 
 // shares are the states of a history, forward in time: share s < len(h) is that of event s, share

@@ -11,11 +11,15 @@ import (
 	"github.com/gsimc/gsimc/ranking"
 )
 
-// randomQuery returns a query and the variances of its coordinates.
-func randomQuery(rng *rand.Rand, k int) (q, p []float32) {
-	q, p = make([]float32, k), make([]float32, k)
-	for j := range q {
-		q[j], p[j] = float32(rng.NormFloat64()), rng.Float32()
+// randomQuery returns a query with a local term for some items, and the variances of its
+// coordinates.
+func randomQuery(rng *rand.Rand, m *Model) (q *Query, p []float32) {
+	q, p = m.NewQuery(), make([]float32, m.k)
+	for j := range p {
+		q.Spectrum[j], p[j] = float32(rng.NormFloat64()), rng.Float32()
+	}
+	for _, i := range rng.Perm(m.NumItems())[:m.NumItems()/5] {
+		q.Boosts = append(q.Boosts, ranking.Boost{Item: int32(i), Score: rng.Float32()})
 	}
 	return q, p
 }
@@ -25,7 +29,7 @@ func TestUpperConfidenceIsExact(t *testing.T) {
 	for _, n := range []int{1, 63, 64, 65, 511, 512, 700} {
 		k := min(n, 13)
 		m := newLearned(t, rng, n, k, func(s *Spec) { learnedBands(s, true) })
-		q, p := randomQuery(rng, k)
+		q, p := randomQuery(rng, m)
 		skip := ranking.NewSet(n)
 		for i := range int32(n) {
 			if rng.IntN(4) == 0 {
@@ -66,7 +70,7 @@ func TestUpperConfidenceIsExact(t *testing.T) {
 func TestScoreHasTheBitsOfTheScan(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 14))
 	m := newLearned(t, rng, 600, 21, func(s *Spec) { learnedBands(s, true) })
-	q, _ := randomQuery(rng, 21)
+	q, _ := randomQuery(rng, m)
 	scores := make([]float32, 600)
 	m.ScoresTo(scores, q)
 	for i, want := range scores {
@@ -80,11 +84,11 @@ func TestSample(t *testing.T) {
 	const k, draws = 6, 20_000
 	rng := rand.New(rand.NewPCG(15, 16))
 	m := newLearned(t, rng, 20, k, func(s *Spec) { learnedBands(s, true) })
-	q, p := randomQuery(rng, k)
+	q, p := randomQuery(rng, m)
 	draw := func(scale float64, seed uint64) []float32 {
-		dst := make([]float32, k)
+		dst := m.NewQuery()
 		m.SampleTo(dst, q, p, scale, seed)
-		return dst
+		return dst.Spectrum
 	}
 	if !slices.Equal(draw(1, 7), draw(1, 7)) {
 		t.Error("equal seeds give different draws")
@@ -92,14 +96,14 @@ func TestSample(t *testing.T) {
 	if slices.Equal(draw(1, 7), draw(1, 8)) {
 		t.Error("different seeds give equal draws")
 	}
-	if !slices.Equal(draw(0, 7), q) {
+	if !slices.Equal(draw(0, 7), q.Spectrum) {
 		t.Error("a draw of scale 0 is not the query")
 	}
 	const scale = 1.5
 	for j := range k {
 		var mean, square float64
 		for seed := range uint64(draws) {
-			d := float64(draw(scale, seed)[j]) - float64(q[j])
+			d := float64(draw(scale, seed)[j]) - float64(q.Spectrum[j])
 			mean += d / draws
 			square += d * d / draws
 		}
@@ -117,7 +121,7 @@ func TestSample(t *testing.T) {
 func BenchmarkTopNUpperConfidence(b *testing.B) {
 	rng := rand.New(rand.NewPCG(17, 18))
 	m := newLearned(b, rng, 3000, 256, func(s *Spec) { learnedBands(s, true) })
-	q, p := randomQuery(rng, 256)
+	q, p := randomQuery(rng, m)
 	dst := make([]ranking.Scored, 0, 10)
 	b.ReportAllocs()
 	for b.Loop() {

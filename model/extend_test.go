@@ -252,7 +252,7 @@ func checkTopN(t *testing.T, x *Model) {
 	for i := range int32(x.NumItems()) {
 		x.Fold(s, Event{Item: i, Weight: rng.Float32(), Time: int64(i)})
 	}
-	q, scores := make([]float32, x.Rank()), make([]float32, x.NumItems())
+	q, scores := x.NewQuery(), make([]float32, x.NumItems())
 	x.QueryTo(q, s, EstimatorBGS)
 	x.ScoresTo(scores, q)
 	skip := ranking.NewSet(x.NumItems())
@@ -261,7 +261,7 @@ func checkTopN(t *testing.T, x *Model) {
 	var want []ranking.Scored
 	for i, score := range scores {
 		u, g := x.decoder(int32(i))
-		if score != vec.Dot(u, q)*g {
+		if score != vec.Dot(u, q.Spectrum)*g {
 			t.Fatalf("score %d is not that of its row", i)
 		}
 		if !skip.Has(int32(i)) {
@@ -284,13 +284,13 @@ func checkTopN(t *testing.T, x *Model) {
 func checkBoosts(t *testing.T, x *Model) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(6, 6))
-	q, scores := make([]float32, x.Rank()), make([]float32, x.NumItems())
+	q, scores := x.NewQuery(), make([]float32, x.NumItems())
 	for range 50 {
-		for j := range q {
-			q[j] = float32(rng.NormFloat64())
+		for j := range q.Spectrum {
+			q.Spectrum[j] = float32(rng.NormFloat64())
 		}
 		skip, all := ranking.SetOf(x.NumItems(), int32(rng.IntN(x.NumItems()))), []int32{}
-		r := ranking.Request{Query: q, N: rng.IntN(x.NumItems() + 3), Skip: skip}
+		r := ranking.Request{Query: q.Spectrum, N: rng.IntN(x.NumItems() + 3), Skip: skip}
 		plain := r
 		x.ScoresTo(scores, q)
 		want := [][]ranking.Scored{topOracle(scores, r.N, skip)}

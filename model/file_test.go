@@ -102,7 +102,7 @@ func answers(m *Model) []any {
 		}
 		all = append(all, *s, *m.InitialState(h))
 		for _, est := range []Estimator{EstimatorGS, EstimatorBGS} {
-			q := make([]float32, m.Rank())
+			q := m.NewQuery()
 			m.QueryTo(q, s, est)
 			all = append(all, m.TopN(nil, q, 10, nil))
 		}
@@ -125,7 +125,7 @@ func TestFormatIsStable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "47add3c2fc8291d6"; m.Version() != want {
+	if want := "ec6e7030737012e5"; m.Version() != want {
 		t.Errorf("version %s, want %s", m.Version(), want)
 	}
 }
@@ -152,7 +152,7 @@ func TestSafetensors(t *testing.T) {
 			if err := json.Unmarshal(entries["__metadata__"], &meta); err != nil {
 				t.Fatal(err)
 			}
-			if meta["gsimc.format"] != "3" || meta["provenance.command"] != "train --rank 5" ||
+			if meta["gsimc.format"] != "4" || meta["provenance.command"] != "train --rank 5" ||
 				meta["train_users"] != "100" {
 				t.Errorf("metadata %v", meta)
 			}
@@ -167,7 +167,7 @@ func TestSafetensors(t *testing.T) {
 				if err := json.Unmarshal(raw, &info); err != nil {
 					t.Fatal(err)
 				}
-				size := map[string]uint64{"U8": 1, "F32": 4, "I64": 8, "F64": 8}[info.DType]
+				size := map[string]uint64{"U8": 1, "F32": 4, "I32": 4, "I64": 8, "F64": 8}[info.DType]
 				for _, d := range info.Shape {
 					size *= d
 				}

@@ -67,7 +67,7 @@ func TestScoresGS(t *testing.T) {
 		for _, e := range h {
 			m.Fold(s, e)
 		}
-		q, scores := make([]float32, b.K), make([]float32, b.N)
+		q, scores := m.NewQuery(), make([]float32, b.N)
 		m.QueryTo(q, s, EstimatorGS)
 		m.ScoresTo(scores, q)
 		near(t, "ŷ", scores, denseScores(spec, b, h), 1e-5)
@@ -80,7 +80,7 @@ func TestInitialState(t *testing.T) {
 	forEach(t, func(t *testing.T, rng *rand.Rand, spec Spec, b *spectral.Basis, m *Model) {
 		h := randomHistory(rng, b.N, 5)
 		s := m.InitialState(h)
-		q, scores := make([]float32, b.K), make([]float32, b.N)
+		q, scores := m.NewQuery(), make([]float32, b.N)
 		m.QueryTo(q, s, EstimatorBGS)
 		m.ScoresTo(scores, q)
 		near(t, "U x̂", scores, denseScores(spec, b, h), 1e-5)
@@ -157,7 +157,7 @@ func TestScoresBGS(t *testing.T) {
 			for _, e := range h {
 				m.Fold(s, e)
 			}
-			q, scores := make([]float32, 7), make([]float32, 60)
+			q, scores := m.NewQuery(), make([]float32, 60)
 			m.QueryTo(q, s, EstimatorBGS)
 			m.ScoresTo(scores, q)
 			near(t, "ŷ", scores, denseBGS(spec, b, p0, h), 2e-5)
@@ -174,10 +174,10 @@ func TestTopN(t *testing.T) {
 			}
 		}
 		m.top = topn.New(m.basis, m.decoderScale, m.k, 0)
-		q, scores := make([]float32, b.K), make([]float32, b.N)
+		q, scores := m.NewQuery(), make([]float32, b.N)
 		for range 20 {
-			for j := range q {
-				q[j] = float32(rng.NormFloat64())
+			for j := range q.Spectrum {
+				q.Spectrum[j] = float32(rng.NormFloat64())
 			}
 			skip := ranking.NewSet(b.N)
 			for range rng.IntN(b.N + 1) {
@@ -319,12 +319,12 @@ func TestShapesPanic(t *testing.T) {
 		"New": func() {
 			_, _ = New(testSpec(), &spectral.Basis{N: 4, K: 2}, itemNames(4), Histories{})
 		},
-		"QueryTo":   func() { m.QueryTo(make([]float32, 3), m.NewState(), EstimatorGS) },
-		"estimator": func() { m.QueryTo(make([]float32, 2), m.NewState(), "svd") },
-		"ScoresTo":  func() { m.ScoresTo(make([]float32, 3), make([]float32, 2)) },
-		"query":     func() { m.ScoresTo(make([]float32, 4), make([]float32, 3)) },
-		"TopN":      func() { m.TopN(nil, make([]float32, 3), 1, nil) },
-		"skip":      func() { m.TopN(nil, make([]float32, 2), 1, ranking.NewSet(5)) },
+		"QueryTo":   func() { m.QueryTo(&Query{Spectrum: make([]float32, 3)}, m.NewState(), EstimatorGS) },
+		"estimator": func() { m.QueryTo(m.NewQuery(), m.NewState(), "svd") },
+		"ScoresTo":  func() { m.ScoresTo(make([]float32, 3), m.NewQuery()) },
+		"query":     func() { m.ScoresTo(make([]float32, 4), &Query{Spectrum: make([]float32, 3)}) },
+		"TopN":      func() { m.TopN(nil, &Query{Spectrum: make([]float32, 3)}, 1, nil) },
+		"skip":      func() { m.TopN(nil, m.NewQuery(), 1, ranking.NewSet(5)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -344,7 +344,7 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		spec := testSpec()
 		spec.Covariance, spec.HalfLife = covariance, 3600
 		m := mustNew(t, spec, randomBasis(rng, 600, 8), nil)
-		s, q, dst, skip := m.NewState(), make([]float32, 8), make([]ranking.Scored, 0, 10),
+		s, q, dst, skip := m.NewState(), m.NewQuery(), make([]ranking.Scored, 0, 10),
 			ranking.NewSet(600)
 		at := int64(0)
 		if allocs := testing.AllocsPerRun(200, func() {

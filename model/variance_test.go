@@ -51,7 +51,7 @@ func TestVariance(t *testing.T) {
 		}
 		uncertainty = u
 		variance := func(i int32) float64 { return scoreVariance(m, i, p) }
-		items := m.TopN(nil, p, n, nil)
+		items := m.TopN(nil, &Query{Spectrum: p}, n, nil)
 		deviations := make([]float32, len(items))
 		m.DeviationsTo(deviations, items, p)
 		for i, s := range items {

@@ -35,7 +35,7 @@ func TestRecommendIsTheModelsTopN(t *testing.T) {
 			got := ts.ask(t, forUser("ann"))
 
 			m := newModel(t, 1)
-			st, q, skip := m.NewState(), make([]float32, m.Rank()), ranking.NewSet(m.NumItems())
+			st, q, skip := m.NewState(), m.NewQuery(), ranking.NewSet(m.NumItems())
 			at := testNow.Unix()
 			m.Fold(st, model.Event{Item: 3, Weight: 1, Time: at})
 			m.Fold(st, model.Event{Item: 11, Weight: 3, Time: at})

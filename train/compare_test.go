@@ -139,7 +139,7 @@ func TestCompare(t *testing.T) {
 				list = append(list, m.ItemID(i))
 			}
 		} else {
-			q := make([]float32, m.Rank())
+			q := m.NewQuery()
 			m.QueryTo(q, s, model.EstimatorBGS)
 			for _, x := range m.TopN(nil, q, m.NumItems(), nil) {
 				list = append(list, m.ItemID(x.Item))

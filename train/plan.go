@@ -8,6 +8,7 @@ import (
 	"github.com/gsimc/gsimc/dynamics"
 	"github.com/gsimc/gsimc/fault"
 	"github.com/gsimc/gsimc/internal/cost"
+	"github.com/gsimc/gsimc/local"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -18,6 +19,9 @@ const garbageShare = 0.2
 
 // dynamicsStages is the beginning of the names of the stages that learn dynamics.
 const dynamicsStages = "dynamics"
+
+// localStage is the name of the stage that learns the local term.
+const localStage = "local term"
 
 // Plan is the work of a training that is left when its events have been dealt out, stage by stage.
 type Plan struct {
@@ -79,6 +83,9 @@ func NewPlan(p *dataset.Partition, cfg Config) *Plan {
 		if d.Deviation {
 			stages = append(stages, shape.NoiseCost())
 		}
+		if s := &cfg.Spec.Local; s.Neighbours > 0 {
+			stages = append(stages, localCost(shape.Events, n, opt.Rank, s))
+		}
 		perItem *= 1 + float64(len(d.Bands))
 	} else {
 		stages = append(stages, cost.Stage{Name: "model", Peak: single, Kept: single})
@@ -104,6 +111,8 @@ func (p *Plan) Announced() []Stage {
 			name = model.StageLearn
 		case s.Name == "dynamics: noise":
 			name = model.StageNoise
+		case s.Name == localStage:
+			name = model.StageLocal
 		case strings.HasPrefix(s.Name, dynamicsStages):
 			name = model.StageFit
 		case strings.HasPrefix(s.Name, "model"):
@@ -150,6 +159,27 @@ func learningShape(p *dataset.Partition, spec *model.DynamicsSpec, rank int) dyn
 	}
 	s.Measured = dynamics.Measured(lengths)
 	return s
+}
+
+// localCost is the cost of counting a local term from events, and of choosing its constants.
+func localCost(events, items, rank int, s *local.Spec) cost.Stage {
+	const (
+		eventBytes = 8    // of the index of the events
+		pairBytes  = 12   // of a counted pair, of which there are two for each neighbour
+		entryBytes = 8    // of the graph
+		trials     = 24   // of constants
+		weights    = 23   // in a trial
+		positions  = 6000 // that are ranked
+	)
+	n, m := float64(items), float64(s.Neighbours)
+	near := 2 * m * float64(s.Events) // items of a position, at most
+	var w cost.Work
+	w[cost.Scatter] = 2*local.MaxGap*float64(events) + trials*positions*weights*near/4
+	w[cost.Stream] = positions * 4 * float64(rank) * (near + n/8)
+	return cost.Stage{
+		Name: localStage, Work: w,
+		Peak: eventBytes*float64(events) + (2*pairBytes+entryBytes)*n*m, Kept: entryBytes * n * m,
+	}
 }
 
 // Memory returns the bytes that a process needs during a stage that has held bytes of its own,

@@ -69,7 +69,7 @@ func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
 			name: "learned dynamics", train: []string{"--window", "0", "--bands", "0,0.5,0.9@720h",
 				"--ridge", "1", "--degree-rescale", "0.5", "--degree-exponent", "1"},
 			spec: func(s *model.Spec) {
-				s.DegreeRescale = 0.5
+				s.DegreeRescale, s.Local = 0.5, train.Recommended().Local
 				s.Dynamics = model.DynamicsSpec{
 					Kind: model.DynamicsLearned, Ridge: 1,
 					Positions: train.Recommended().Dynamics.Positions, Deviation: true,

@@ -22,7 +22,7 @@ type rule struct {
 
 var (
 	pure = []string{
-		"ranking", "spectral", "kalman", "dynamics", "model", "dataset", "train", "evaluate",
+		"ranking", "spectral", "kalman", "dynamics", "local", "model", "dataset", "train", "evaluate",
 		"tune", "internal/stat", "internal/vec", "internal/topn", "internal/gemm",
 		"internal/parallel", "internal/prefetch", "internal/simd", "internal/cost",
 		"internal/atomicfile",
@@ -46,7 +46,7 @@ var (
 		}},
 		{"pure packages do not log", pure, []string{"std:log"}},
 		{"numerics are leaves",
-			[]string{"spectral", "kalman", "dynamics", "internal/vec", "internal/topn",
+			[]string{"spectral", "kalman", "dynamics", "local", "internal/vec", "internal/topn",
 				"internal/gemm", "internal/parallel", "internal/prefetch", "internal/simd",
 				"internal/cost"},
 			[]string{"model", "dataset", "evaluate", "tune", "internal/atomicfile"}},

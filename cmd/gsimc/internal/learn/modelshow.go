@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/local"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -95,6 +96,7 @@ func describeDynamics(line func(name, format string, args ...any), d *model.Desc
 		positions = fmt.Sprintf("the last %d", s.Positions)
 	}
 	line("regression", "ridge %v, %s positions of a user", s.Ridge, positions)
+	describeLocal(line, &d.Spec.Local)
 	if d.Deviation == nil {
 		line("deviation", "not tracked")
 		return
@@ -113,6 +115,19 @@ func describeDynamics(line func(name, format string, args ...any), d *model.Desc
 	}
 	line("tastes", "variance between users %s", rangeText(d.Deviation.Taste))
 	line("uncertainty", "%s", uncertaintyText(d))
+}
+
+// describeLocal prints the constants of the local term.
+func describeLocal(line func(name, format string, args ...any), s *local.Spec) {
+	if s.None() {
+		line("local term", "none")
+		return
+	}
+	line("local term", "weight %.3g, the last %d events, each %v of the one after it",
+		s.Weight, s.Events, s.Fade)
+	line("", "%d neighbours of an item, %v of it for those before it", s.Neighbours, s.Backward)
+	line("", "damped by degree to the power %v, as neighbour %v", s.SourceExponent,
+		s.TargetExponent)
 }
 
 // uncertaintyText says what events do to the uncertainty about a user.

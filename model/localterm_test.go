@@ -1,0 +1,164 @@
+package model
+
+import (
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/local"
+	"github.com/gsimc/gsimc/ranking"
+)
+
+// newLocal returns a model whose users take item i+1 after item i, and that has a local term.
+func newLocal(tb testing.TB, n, k int) *Model {
+	tb.Helper()
+	rng := rand.New(rand.NewPCG(21, 22))
+	spec := testSpec()
+	learnedBands(&spec, true)
+	spec.Local = local.Default()
+	users := func(count int) (all []History) {
+		for range count {
+			start := rng.IntN(n)
+			var h History
+			for j := range 8 {
+				h = append(h, Event{Item: int32((start + j) % n), Weight: 1, Time: int64(j)})
+			}
+			all = append(all, h)
+		}
+		return all
+	}
+	train, validation := users(300), users(60)
+	m, err := New(spec, randomBasis(rng, n, k), itemNames(n), Histories{
+		Train: func(yield func(History) bool) {
+			for _, h := range train {
+				if !yield(h) {
+					return
+				}
+			}
+		},
+		Validation: validation,
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if m.local == nil || m.Spec().Local.None() {
+		tb.Fatalf("no local term was chosen for chains: %+v", m.Spec().Local)
+	}
+	return m
+}
+
+// TestLocalTerm: scores are those of the basis and the term by its definition, and the best items
+// are those of the scores.
+func TestLocalTerm(t *testing.T) {
+	const n, k = 200, 5
+	m := newLocal(t, n, k)
+	rng := rand.New(rand.NewPCG(23, 24))
+	q, scores := m.NewQuery(), make([]float32, n)
+	for range 50 {
+		s, plain := m.NewState(), make([]float32, k)
+		h := randomHistory(rng, n, rng.IntN(20))
+		for _, e := range h {
+			m.Fold(s, e)
+		}
+		m.QueryTo(q, s, EstimatorBGS)
+		m.ScoresTo(scores, q)
+		m.transition.queryTo(plain, s, EstimatorBGS)
+		for i, got := range scores {
+			want := float64(m.smoothScore(int32(i), plain))
+			for at := range h {
+				want += localShare(m, h, at, int32(i))
+			}
+			if diff := float64(got) - want; diff > 1e-4 || diff < -1e-4 {
+				t.Fatalf("score of item %d is %v, want %v", i, got, want)
+			}
+			if m.Score(int32(i), q) != got {
+				t.Fatalf("score of item %d alone differs from %v", i, got)
+			}
+		}
+		skip := ranking.SetOf(n, int32(rng.IntN(n)))
+		if d := cmp.Diff(topOracle(scores, 10, skip), m.TopN(nil, q, 10, skip)); d != "" {
+			t.Fatalf("TopN (-want +got):\n%s", d)
+		}
+	}
+}
+
+func TestLocalTermInTheFile(t *testing.T) {
+	m := newLocal(t, 60, 4)
+	path := filepath.Join(t.TempDir(), "m.gsimc")
+	if err := m.WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	read := mustOpen(t, path)
+	if d := cmp.Diff(m.local, read.local, cmp.AllowUnexported(local.Graph{})); d != "" {
+		t.Errorf("local graph (-written +read):\n%s", d)
+	}
+	if d := cmp.Diff(answers(m), answers(read)); d != "" {
+		t.Errorf("answers (-written +read):\n%s", d)
+	}
+	if read.Version() != m.Version() {
+		t.Errorf("version %s, want %s", read.Version(), m.Version())
+	}
+}
+
+// TestOlderFormat opens a file that was written before there was a local term.
+func TestOlderFormat(t *testing.T) {
+	m := mustOpen(t, filepath.Join("testdata", "format-3.gsimc"))
+	if m.Version() != "17573fe467e64956" || !m.Spec().Local.None() {
+		t.Errorf("version %s with the local term %+v", m.Version(), m.Spec().Local)
+	}
+	s, q := m.NewState(), m.NewQuery()
+	for i := range int32(5) {
+		m.Fold(s, Event{Item: i, Weight: 1, Time: int64(i)})
+	}
+	m.QueryTo(q, s, EstimatorBGS)
+	want := []ranking.Scored{
+		{Item: 4, Score: 0.09730762}, {Item: 5, Score: 0.077795565}, {Item: 1, Score: 0.011788978},
+	}
+	if d := cmp.Diff(want, m.TopN(nil, q, 3, nil), cmpopts.EquateApprox(0, 1e-9)); d != "" {
+		t.Errorf("best items (-want +got):\n%s", d)
+	}
+}
+
+// TestRecentEvents: a state keeps the newest events only, and a copy keeps its own.
+func TestRecentEvents(t *testing.T) {
+	m := newLocal(t, 60, 4)
+	s := m.NewState()
+	most := m.Spec().Local.Events
+	var want []kalman.Recent
+	for i := range int32(most + 5) {
+		m.Fold(s, Event{Item: i, Weight: float32(i), Time: int64(i)})
+		want = append(want, kalman.Recent{Item: i, Weight: float32(i)})
+	}
+	want = want[len(want)-most:]
+	before := s.Clone()
+	m.Fold(s, Event{Item: 1, Weight: 1})
+	if d := cmp.Diff(want, before.Recent); d != "" {
+		t.Errorf("recent events (-want +got):\n%s", d)
+	}
+	m.Fold(before, Event{Item: 1, Weight: 1})
+	if d := cmp.Diff(s, before); d != "" {
+		t.Errorf("a copy goes another way:\n%s", d)
+	}
+}
+
+func TestLocalTermDoesNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes sync.Pool forget at random")
+	}
+	const n = 600
+	m := newLocal(t, n, 8)
+	s, q, dst := m.NewState(), m.NewQuery(), make([]ranking.Scored, 0, 10)
+	at := int64(0)
+	if allocs := testing.AllocsPerRun(500, func() {
+		at++
+		m.Fold(s, Event{Item: int32(at % n), Weight: 1, Time: at})
+		m.QueryTo(q, s, EstimatorBGS)
+		dst = m.TopN(dst, q, 10, nil)
+	}); allocs != 0 {
+		t.Errorf("%v allocations", allocs)
+	}
+}
