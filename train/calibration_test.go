@@ -83,7 +83,7 @@ func TestVariancesAreWithheld(t *testing.T) {
 	if diff := cmp.Diff(m.Describe().Deviation, read.Describe().Deviation); diff != "" {
 		t.Errorf("the file has another deviation (-trained +read):\n%s", diff)
 	}
-	trained, opened := make([]float32, m.Rank()), make([]float32, m.Rank())
+	trained, opened := m.NewQuery(), read.NewQuery()
 	for _, h := range train.Histories(&p.Test) {
 		m.QueryTo(trained, m.InitialState(h), model.EstimatorBGS)
 		read.QueryTo(opened, read.InitialState(h), model.EstimatorBGS)
