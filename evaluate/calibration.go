@@ -7,6 +7,10 @@ import (
 // Calibration says whether the variances of learned dynamics are right for the
 // test users. All ratios are 1 if they are.
 type Calibration struct {
+	// Withheld: training found the variances wrong and kept them from the model (see
+	// model.Deviation). The other fields are then zero.
+	Withheld bool `json:"withheld,omitempty"`
+
 	Events int `json:"events"`
 	// Overall is the normalised innovation squared, the mean of ν²/(P̄ + Σ_ν),
 	// and Bands the same over 8 equal ranges of frequencies, low ones first.
@@ -17,6 +21,8 @@ type Calibration struct {
 	// apart by the number of events before.
 	Query    float64    `json:"query"`
 	Evidence []Evidence `json:"query_by_events"`
+
+	Reliability *Reliability `json:"reliability,omitempty"`
 }
 
 // Evidence compares the error of queries with their variance, both summed over
@@ -28,8 +34,14 @@ type Evidence struct {
 	Variance float64 `json:"variance"`
 }
 
-// newCalibration checks m, which must know its variance.
+// newCalibration checks m. It is nil if m was not to know its variance.
 func newCalibration(m *model.Model, test []model.History) (*Calibration, error) {
+	if !m.HasVariance() {
+		if d := m.Describe().Deviation; d != nil && d.Withheld {
+			return &Calibration{Withheld: true}, nil
+		}
+		return nil, nil
+	}
 	innovations, err := m.Calibration(test)
 	if err != nil {
 		return nil, err
@@ -38,8 +50,13 @@ func newCalibration(m *model.Model, test []model.History) (*Calibration, error) 
 	if err != nil {
 		return nil, err
 	}
+	reliability, err := newReliability(m, test)
+	if err != nil {
+		return nil, err
+	}
 	out := &Calibration{
 		Events: innovations.Events, Overall: innovations.Overall, Bands: innovations.Bands,
+		Reliability: reliability,
 	}
 	var squares, variances float64
 	for _, e := range evidence {

@@ -47,7 +47,7 @@ func (m ModelMethod) Rank(t *Task) error {
 		return err
 	}
 	t.progress(0)
-	if fitted.HasVariance() && !t.Options.NoCalibration {
+	if !t.Options.NoCalibration {
 		if t.Calibration, err = newCalibration(fitted, train.Histories(&t.Part.Test)); err != nil {
 			return err
 		}

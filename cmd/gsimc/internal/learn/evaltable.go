@@ -69,6 +69,9 @@ func chosenText(r *evaluate.Result) string {
 // calibrationText says in words how the reported uncertainty compares with the errors on the test
 // users.
 func calibrationText(c *evaluate.Calibration) string {
+	if c.Withheld {
+		return "no uncertainty: two halves of the validation users do not agree on it"
+	}
 	return fmt.Sprintf("squared errors over the expected ones: %.2f event by event,\n"+
 		"  %.2f for whole users (1: the reported uncertainty is right)", c.Overall, c.Query)
 }

@@ -35,7 +35,7 @@ type Evaluate struct {
 	MrfcfA float64 `group:"Methods:" name:"mrfcf-a" default:"2" help:"Constant a of mrfcf; above 1."`
 	modelFlags
 
-	Verbose bool `group:"Output:" short:"v" help:"Also print the graphs and the figures of the eigensolver."`
+	Verbose bool `group:"Output:" short:"v" help:"Also print the graphs, the figures of the eigensolver, and how right the reported uncertainty of scores is."`
 
 	JSON bool `group:"Output:" name:"json" help:"Print one JSON object."`
 }
@@ -150,6 +150,12 @@ func (c *Evaluate) run(a *cli.App, p progress.Progress) error {
 	}
 	c.printHead(a.Stdout, part, &opt)
 	printResults(a.Stdout, results, elapsed)
+	for i := range results {
+		if calibration := results[i].Calibration; c.Verbose && calibration != nil &&
+			!calibration.Withheld {
+			printReliability(a.Stdout, calibration.Reliability)
+		}
+	}
 	return nil
 }
 
