@@ -104,19 +104,27 @@ func (r *tensorReader) readDynamics(m *Model) {
 	d.SigmaEta = viewOf[float32](r.read("sigma_eta", dtypeF32, k))
 	d.SigmaNu = viewOf[float32](r.read("sigma_nu", dtypeF32, k))
 	d.Drift = r.readNumber("drift")
-	if r.has("calibration") {
-		d.calibration = viewOf[float64](r.read("calibration", dtypeF64, -1))
-	}
-	for _, x := range d.calibration {
-		if !(x >= 0) && r.err == nil {
-			r.err = fmt.Errorf("tensor \"calibration\" has %v, want numbers of 0 or more", x)
-		}
-	}
-	if d.calibration != nil && !r.has("sigma_theta") {
+	if d.calibration = r.readCalibration(); d.calibration != nil && !r.has("sigma_theta") {
 		return // withheld
 	}
 	d.SigmaTheta = viewOf[float32](r.read("sigma_theta", dtypeF32, k))
 	d.ThetaFloor = r.readNumber("theta_floor")
+}
+
+// readCalibration returns nil if there is none, or after an error.
+func (r *tensorReader) readCalibration() []float64 {
+	if !r.has("calibration") {
+		return nil
+	}
+	c := viewOf[float64](r.read("calibration", dtypeF64, -1))
+	bad := slices.ContainsFunc(c, func(x float64) bool { return !(x >= 0) })
+	if r.err == nil && (len(c) == 0 || bad) {
+		r.err = fmt.Errorf(`tensor "calibration" has %v, want numbers of 0 or more`, c)
+	}
+	if r.err != nil {
+		return nil
+	}
+	return c
 }
 
 func (d *learnedDynamics) fold(s *kalman.State, t *table, i int, e Event) {

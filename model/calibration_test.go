@@ -1,0 +1,62 @@
+package model
+
+import (
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// TestFilesOfCalibration: a file without the calibration, as older programs wrote it, is valid. One
+// without Σ_θ too is not, nor is a calibration that is none.
+func TestFilesOfCalibration(t *testing.T) {
+	m := newLearned(t, rand.New(rand.NewPCG(9, 1)), 30, 5,
+		func(s *Spec) { learnedBands(s, true) })
+	if c := m.Describe().Deviation.Calibration; len(c) == 0 {
+		t.Fatal("no calibration")
+	}
+	rename := func(ts map[string]*tensor, names ...string) {
+		for _, name := range names {
+			ts[name].name = "old " + name
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		change func(ts map[string]*tensor)
+		want   string // empty: valid
+		held   bool
+	}{
+		{"as it is", func(map[string]*tensor) {}, "", false},
+		{"older", func(ts map[string]*tensor) { rename(ts, "calibration") }, "", false},
+		{"withheld", func(ts map[string]*tensor) { rename(ts, "sigma_theta", "theta_floor") }, "",
+			true},
+		{"neither", func(ts map[string]*tensor) { rename(ts, "sigma_theta", "calibration") },
+			`no tensor "sigma_theta"`, false},
+		{"no number", func(ts map[string]*tensor) {
+			binary.LittleEndian.PutUint64(ts["calibration"].data, math.Float64bits(math.NaN()))
+		}, `"calibration" has [NaN`, false},
+		{"empty", func(ts map[string]*tensor) {
+			ts["calibration"].shape, ts["calibration"].data = []int64{0}, nil
+		}, `"calibration" has []`, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := decode(sealed(m, func(_ map[string]string, ts map[string]*tensor) {
+				c.change(ts)
+			}))
+			if c.want != "" {
+				if err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("error %v, want one with %q", err, c.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := got.Describe().Deviation; d.Withheld != c.held || got.HasVariance() == c.held {
+				t.Errorf("withheld %v, variances %v, want withheld %v", d.Withheld,
+					got.HasVariance(), c.held)
+			}
+		})
+	}
+}
