@@ -24,12 +24,12 @@ func trainOn(t *testing.T, p *dataset.Partition, rank int) *model.Model {
 
 // TestCalibrationOnPieces: the variances hold for test users although each of the many localised
 // coordinates is touched by next to no validation user. Variances of the validation users alone are
-// wrong by factors of a thousand here.
+// wrong by factors of 2 to 90 here, and of 500 in a range of frequencies.
 func TestCalibrationOnPieces(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: training takes some seconds")
 	}
-	for seed := range uint64(3) {
+	for seed := range uint64(2) {
 		p := pieces(t, seed, shape{
 			body: 4000, cliques: 300, perClique: 50, train: 2, validation: 1, test: 2,
 		})
