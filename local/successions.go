@@ -15,8 +15,8 @@ const (
 	// MaxGap is the largest distance in events at which an item counts as a successor.
 	MaxGap = 10
 
-	gapFade     = 0.8 // ρ
-	degreeShift = 3   // added to degrees before their powers
+	gapFade     = 0.75 // ρ
+	degreeShift = 3    // added to degrees before their powers
 )
 
 // Successions counts how closely items follow each other in histories: F_ij and F_ji of the

@@ -8,12 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/gsimc/gsimc/bench/internal/ceiling"
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/ranking"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -25,7 +27,11 @@ type base struct {
 	rows    []float32 // n×k, the rows that scores are dot products with
 	exact   bool      // whether the model's scores have the bits of dot products with rows
 	queries []float32 // k each; those of the check, and the first ones are timed
-	free    func() error
+
+	// local holds the local term of each query, nil if the model has none.
+	local [][]ranking.Boost
+
+	free func() error
 }
 
 // timedQueries is how many of the queries are timed, in turn; all of them are checked for wrong
@@ -100,13 +106,8 @@ func (s *session) trainedBase(title, events, name string, rank, queries int) (*b
 	if err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
-	b := &base{
-		title:   title,
-		n:       m.NumItems(),
-		k:       m.Rank(),
-		model:   m,
-		queries: userQueries(m, data, queries),
-	}
+	b := &base{title: title, n: m.NumItems(), k: m.Rank(), model: m}
+	b.queries, b.local = userQueries(m, data, queries)
 	if err := b.allocate(); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
@@ -130,10 +131,13 @@ func (b *base) readRows() {
 }
 
 // userQueries folds the histories of users, evenly spread over the data, without their last event.
-// If there are fewer users than queries, the shorter histories of the same users follow.
-func userQueries(m *model.Model, data *dataset.Interactions, count int) []float32 {
+// If there are fewer users than queries, the shorter histories of the same users follow. local
+// holds the local term of each query.
+func userQueries(
+	m *model.Model, data *dataset.Interactions, count int,
+) (queries []float32, local [][]ranking.Boost) {
 	k := m.Rank()
-	queries, query := make([]float32, 0, count*k), m.NewQuery()
+	query := m.NewQuery()
 	step := max(1, data.NumUsers()/count)
 	for cut := 1; len(queries) < count*k; cut++ {
 		found := len(queries)
@@ -154,12 +158,16 @@ func userQueries(m *model.Model, data *dataset.Interactions, count int) []float3
 			}
 			m.QueryTo(query, state, model.EstimatorBGS)
 			queries = append(queries, query.Spectrum...)
+			local = append(local, slices.Clone(query.Boosts))
 		}
 		if len(queries) == found { // even the longest history is used up
 			break
 		}
 	}
-	return queries
+	if m.Spec().Local.None() {
+		local = nil
+	}
+	return queries, local
 }
 
 // amazonTitle is the name of the data set of real users.

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"github.com/gsimc/gsimc/model"
 	"os"
 	"runtime"
 	"strings"
@@ -14,12 +13,14 @@ import (
 	"github.com/gsimc/gsimc/bench/internal/result"
 	"github.com/gsimc/gsimc/bench/internal/rounds"
 	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/ranking"
 )
 
 // Names of our own contestants.
 const (
 	ownSearch = "gsimc top-N"
+	ownLocal  = "gsimc top-N with the local term"
 	ownScan   = "gsimc float32 scan and heap"
 	ownSingle = "gsimc top-N, one at a time"
 	memory    = "read int8 rows once"
@@ -169,6 +170,14 @@ func (s *session) ownSearches(b *base, top, batch int, stream []byte) []rounds.C
 	var list []rounds.Contestant
 	if batch == 1 {
 		list = append(list, one(ownSearch, result.Own, 1, single))
+		if b.local != nil {
+			list = append(list, one(ownLocal, result.Peer, 1, func(i int) error {
+				asked.Spectrum, asked.Boosts = query(i), b.local[i%timed]
+				dst = b.model.TopN(dst, asked, top, nil)
+				asked.Boosts = nil
+				return nil
+			}))
+		}
 	} else {
 		requests := make([]ranking.Request, batch)
 		list = append(list, one(ownSearch, result.Own, batch, func(i int) error {

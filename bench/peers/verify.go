@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"github.com/gsimc/gsimc/model"
 	"math"
 	"runtime"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/gsimc/gsimc/bench/internal/result"
 	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/ranking"
 )
 
@@ -25,7 +25,7 @@ func (s *session) verify(b *base) []result.Check {
 	s.say("%s, n = %d, k = %d: comparing %d answers with those of the full scan", b.title, b.n, b.k,
 		len(b.queries)/b.k)
 	count := len(b.queries) / b.k
-	var next, wrongSingle, wrongBatch atomic.Int64
+	var next, wrongSingle, wrongBatch, wrongLocal atomic.Int64
 	var wg sync.WaitGroup
 	for range runtime.NumCPU() {
 		wg.Go(func() {
@@ -38,6 +38,7 @@ func (s *session) verify(b *base) []result.Check {
 				want := b.oracle(queries, 100)
 				wrongSingle.Add(b.wrongSingles(queries, want))
 				wrongBatch.Add(b.wrongBatches(queries, want))
+				wrongLocal.Add(b.wrongWithLocal(first, len(queries)/b.k))
 			}
 		})
 	}
@@ -50,7 +51,7 @@ func (s *session) verify(b *base) []result.Check {
 			Bad:   wrong > 0,
 		}
 	}
-	return []result.Check{
+	checks := []result.Check{
 		check(
 			"answers that differ from the full float32 scan (ids, order or score bits), "+
 				"top 100, one at a time",
@@ -58,6 +59,39 @@ func (s *session) verify(b *base) []result.Check {
 		),
 		check(fmt.Sprintf("the same, top 10, %d queries at once", microBatch), wrongBatch.Load()),
 	}
+	if b.local != nil {
+		checks = append(checks, check("the same with the local term, top 100 and top 10",
+			wrongLocal.Load()))
+	}
+	return checks
+}
+
+// wrongWithLocal counts the queries from first on that are answered otherwise than by the scores of
+// all items, with their local term: the first 100 and the first 10 items.
+func (b *base) wrongWithLocal(first, count int) (wrong int64) {
+	if b.local == nil {
+		return 0
+	}
+	scores := make([]float32, b.n)
+	var got []ranking.Scored
+	for i := first; i < first+count; i++ {
+		query := b.spectral(b.queries, i)
+		query.Boosts = b.local[i]
+		b.model.ScoresTo(scores, query)
+		var best ranking.TopN
+		best.Reset(nil, 100)
+		best.Offer(0, scores, nil)
+		want := best.Sorted()
+		same := true
+		for _, top := range []int{100, 10} {
+			got = b.model.TopN(got, query, top, nil)
+			same = same && sameBits(got, want[:min(top, len(want))])
+		}
+		if !same {
+			wrong++
+		}
+	}
+	return wrong
 }
 
 // oracle returns the first top items of every query by the full scan. Blocks of rows small enough
