@@ -3,6 +3,7 @@ package local
 import (
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/gsimc/gsimc/internal/parallel"
 	"github.com/gsimc/gsimc/kalman"
@@ -247,7 +248,9 @@ func (x *chooser) gains(g *Graph, weights []float64) [][]float64 {
 		out[w] = make([]float64, len(x.positions))
 	}
 	parallel.TasksWith(len(x.positions), func() func(int) {
-		s := &scratch{sum: NewSum(x.c.n), term: make([]float32, x.c.n)}
+		s := &scratch{
+			sum: NewSum(x.c.n), term: make([]float32, x.c.n), places: make([]int, len(weights)+1),
+		}
 		return func(i int) {
 			p := &x.positions[i]
 			s.boosts = s.boosts[:0]
@@ -257,8 +260,9 @@ func (x *chooser) gains(g *Graph, weights []float64) [][]float64 {
 			for _, b := range s.boosts {
 				s.term[b.Item] = b.Score
 			}
-			for w, weight := range weights {
-				out[w][i] = gain(p.place(s.term, float32(weight)))
+			p.places(s.places, s.term, weights)
+			for w := range weights {
+				out[w][i] = gain(s.places[w])
 			}
 			for _, b := range s.boosts {
 				s.term[b.Item] = 0
@@ -273,39 +277,62 @@ type scratch struct {
 	sum    *Sum
 	boosts []ranking.Boost
 	term   []float32 // n, zero between positions
+	places []int     // one for each weight, and one more
 }
 
-// place returns the place of the target, from 1, with the local term in units of weight. Places
-// beyond longList are at least that far off: an item of Top is above the target with its term too,
-// since no term is negative.
-func (p *Position) place(term []float32, weight float32) int {
-	place := 1
-	target := p.Target
-	target.Score += float32(weight * term[target.Item])
+// places stores the place of the target, from 1, for each weight of the local term. The weights
+// rise. Places beyond longList are at least that far off: an item of Top is above the target with
+// its term too, since no term is negative.
+//
+// With the weight w an item of score s and term t is above the target, of score y and term u, if
+// w (t − u) > y − s. So it is above for all weights on one side of one number.
+func (p *Position) places(out []int, term []float32, weights []float64) {
+	clear(out)
+	y, u := float64(p.Target.Score), float64(term[p.Target.Item])
+	count := func(s ranking.Scored, t float64) {
+		c, d := y-float64(s.Score), t-u
+		switch {
+		case d > 0:
+			out[sort.SearchFloat64s(weights, c/d)]++
+		case d < 0:
+			out[0]++
+			out[sort.SearchFloat64s(weights, c/d)]--
+		case c < 0 || c == 0 && s.Item < p.Target.Item:
+			out[0]++
+		}
+	}
 	for _, s := range p.Top {
-		if term[s.Item] == 0 && s.Item != target.Item && ranking.Before(s, target) {
-			place++
+		if term[s.Item] == 0 && s.Item != p.Target.Item {
+			count(s, 0)
 		}
 	}
 	for _, s := range p.Near {
-		if t := term[s.Item]; t != 0 && s.Item != target.Item {
-			s.Score += float32(weight * t)
-			if ranking.Before(s, target) {
-				place++
-			}
+		if t := term[s.Item]; t != 0 && s.Item != p.Target.Item {
+			count(s, float64(t))
 		}
 	}
-	return place
+	place := 1
+	for w := range weights {
+		place += out[w]
+		out[w] = place
+	}
 }
+
+// gainAt holds the value of each place up to longList.
+var gainAt = func() (g [longList + 1]float64) {
+	for place := 1; place <= longList; place++ {
+		g[place] = 1 / math.Log2(float64(place)+1)
+		if place > shortList {
+			g[place] *= longShare
+		}
+	}
+	return g
+}()
 
 // gain is the value of a target at a place.
 func gain(place int) float64 {
-	g := 1 / math.Log2(float64(place)+1)
-	switch {
-	case place <= shortList:
-		return g
-	case place <= longList:
-		return longShare * g
+	if place > longList {
+		return 0
 	}
-	return 0
+	return gainAt[place]
 }

@@ -1,7 +1,6 @@
 package local
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -81,23 +80,41 @@ type entry struct {
 	value float32
 }
 
-// row returns row i of the graph.
+// row returns row i of the graph: its largest values, and of equal ones those of the first items.
 func (c *Successions) row(i int, s *Spec, scale float64, target []float64) []entry {
-	var row []entry
-	for _, p := range c.pairs[c.ptr[i]:c.ptr[i+1]] {
+	pairs := c.pairs[c.ptr[i]:c.ptr[i+1]]
+	row, values := make([]entry, 0, len(pairs)), make([]float32, 0, len(pairs))
+	for _, p := range pairs {
 		sum := float64(p.after) + s.Backward*float64(p.before)
 		if v := float32(sum * scale * target[p.item]); v > 0 {
-			row = append(row, entry{p.item, v})
+			row, values = append(row, entry{p.item, v}), append(values, v)
 		}
 	}
-	if len(row) > s.Neighbours {
-		slices.SortFunc(row, func(a, b entry) int {
-			return cmp.Or(cmp.Compare(b.value, a.value), cmp.Compare(a.item, b.item))
-		})
-		row = row[:s.Neighbours]
-		slices.SortFunc(row, func(a, b entry) int { return cmp.Compare(a.item, b.item) })
+	if len(row) <= s.Neighbours {
+		return row
 	}
-	return row
+	slices.Sort(values)
+	least := values[len(values)-s.Neighbours]
+	above, _ := slices.BinarySearchFunc(values, least, func(v, least float32) int {
+		if v > least {
+			return 1
+		}
+		return -1
+	})
+	ties := s.Neighbours - (len(values) - above) // entries of value least that are kept
+	kept := row[:0]
+	for _, e := range row {
+		if e.value == least {
+			if ties == 0 {
+				continue
+			}
+			ties--
+		}
+		if e.value >= least {
+			kept = append(kept, e)
+		}
+	}
+	return kept
 }
 
 // Events is the number of events of a user that count.

@@ -215,8 +215,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestPlace compares the place of a target with the one in the whole list.
-func TestPlace(t *testing.T) {
+// TestPlaces compares the places of a target with those in the whole list.
+func TestPlaces(t *testing.T) {
 	const n = 400
 	rng := rand.New(rand.NewPCG(1, 5))
 	histories := randomHistories(rng, n, 3000)
@@ -228,21 +228,28 @@ func TestPlace(t *testing.T) {
 	for range 300 {
 		scores, term := make([]float32, n), make([]float32, n)
 		for j := range scores {
-			scores[j] = float32(rng.IntN(40)) / 40 // with ties
+			scores[j] = rng.Float32()
 		}
 		recent := []kalman.Recent{
 			{Item: int32(rng.IntN(n)), Weight: 1}, {Item: int32(rng.IntN(n)), Weight: 1},
 		}
-		target, weight := int32(rng.IntN(n)), float32(rng.IntN(3))
+		target := int32(rng.IntN(n))
 		p := positionOf(counts, recent, scores, target)
 		for _, b := range g.BoostsTo(nil, recent, sum) {
 			term[b.Item] = b.Score
-			scores[b.Item] += weight * b.Score
 		}
-		want := ranking.Of(scores, target, ranking.NewSet(n))
-		got := p.place(term, weight)
-		if got != want && min(got, want) <= longList {
-			t.Fatalf("place %d, want %d", got, want)
+		weights := []float64{0, 0.3, 1, 2.7}
+		places := make([]int, len(weights)+1)
+		p.places(places, term, weights)
+		for w, weight := range weights {
+			sums := make([]float64, n)
+			for j := range sums {
+				sums[j] = float64(scores[j]) + weight*float64(term[j])
+			}
+			want := ranking.Of(sums, target, ranking.NewSet(n))
+			if got := places[w]; got != want && min(got, want) <= longList {
+				t.Fatalf("weight %v: place %d, want %d", weight, got, want)
+			}
 		}
 	}
 }
