@@ -128,7 +128,7 @@ func (x *NewItems) without(h *dataset.Histories, fewest int) dataset.Histories {
 // Extend shows the hidden items to m, a model of Reduced, and returns the extended model. An item
 // of fewer than [model.MinNewUsers] shown users stays unknown.
 func (x *NewItems) Extend(m *model.Model) (*model.Model, error) {
-	evidence, err := m.NewEvidence(len(x.Hidden))
+	evidence, err := m.NewEvidence(x.Hidden, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -146,11 +146,11 @@ func (x *NewItems) Extend(m *model.Model) (*model.Model, error) {
 	}
 	population := float64(len(x.shown)) / float64(m.NumTrainUsers())
 	var items []model.NewItem
-	for i, id := range x.Hidden {
+	for i := range x.Hidden {
 		if users[i] < model.MinNewUsers {
 			continue
 		}
-		item, err := evidence.Place(i, id, float64(users[i])/population)
+		item, err := evidence.Place(i, float64(users[i])/population)
 		if err != nil {
 			return nil, err
 		}

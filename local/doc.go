@@ -22,6 +22,11 @@
 // where i_p is the item p events before the newest one and w_p its weight. So an event costs O(1),
 // and a query O(Events·Neighbours).
 //
+// # New items
+//
+// [Arrivals] counts the successions of items that the graph does not know in histories with them,
+// and [Graph.Extend] adds their rows, and their entries in the rows of other items.
+//
 // # Constants
 //
 // [Choose] finds the constants on users that the graph was not counted from. The gap weight ρ and

@@ -17,6 +17,9 @@ type Graph struct {
 	Item  []int32   // ascending in each row
 	Value []float32 // T_ij
 	fades []float32 // a^p, p = 0 … Events−1
+
+	// more holds further entries of the n rows, and further rows, see Extend; nil for none.
+	more *Graph
 }
 
 // NewGraph returns the graph of n = len(ptr)−1 rows for the constants of s. It keeps the slices,
@@ -61,17 +64,24 @@ func (c *Successions) Graph(s *Spec) *Graph {
 	source, target := powers(c.degrees, s.SourceExponent), powers(c.degrees, s.TargetExponent)
 	rows := make([][]entry, c.n)
 	parallel.Tasks(c.n, func(i int) { rows[i] = c.row(i, s, source[i]*s.Weight, target) })
-	g := &Graph{Ptr: make([]int64, c.n+1)}
+	g := fromRows(rows)
+	g.setFades(s)
+	return g
+}
+
+// fromRows returns a graph of the given rows, without fades.
+func fromRows(rows [][]entry) *Graph {
+	n := len(rows)
+	g := &Graph{Ptr: make([]int64, n+1)}
 	for i, row := range rows {
 		g.Ptr[i+1] = g.Ptr[i] + int64(len(row))
 	}
-	g.Item, g.Value = make([]int32, 0, g.Ptr[c.n]), make([]float32, 0, g.Ptr[c.n])
+	g.Item, g.Value = make([]int32, 0, g.Ptr[n]), make([]float32, 0, g.Ptr[n])
 	for _, row := range rows {
 		for _, e := range row {
 			g.Item, g.Value = append(g.Item, e.item), append(g.Value, e.value)
 		}
 	}
-	g.setFades(s)
 	return g
 }
 
@@ -80,7 +90,7 @@ type entry struct {
 	value float32
 }
 
-// row returns row i of the graph: its largest values, and of equal ones those of the first items.
+// row returns row i of the graph.
 func (c *Successions) row(i int, s *Spec, scale float64, target []float64) []entry {
 	pairs := c.pairs[c.ptr[i]:c.ptr[i+1]]
 	row, values := make([]entry, 0, len(pairs)), make([]float32, 0, len(pairs))
@@ -90,18 +100,24 @@ func (c *Successions) row(i int, s *Spec, scale float64, target []float64) []ent
 			row, values = append(row, entry{p.item, v}), append(values, v)
 		}
 	}
-	if len(row) <= s.Neighbours {
+	return largest(row, values, s.Neighbours)
+}
+
+// largest returns up to most entries of a row: its largest values, and of equal ones those of the
+// first items. values holds the values of the row and is sorted.
+func largest(row []entry, values []float32, most int) []entry {
+	if len(row) <= most {
 		return row
 	}
 	slices.Sort(values)
-	least := values[len(values)-s.Neighbours]
+	least := values[len(values)-most]
 	above, _ := slices.BinarySearchFunc(values, least, func(v, least float32) int {
 		if v > least {
 			return 1
 		}
 		return -1
 	})
-	ties := s.Neighbours - (len(values) - above) // entries of value least that are kept
+	ties := most - (len(values) - above) // entries of value least that are kept
 	kept := row[:0]
 	for _, e := range row {
 		if e.value == least {
@@ -123,7 +139,25 @@ func (g *Graph) Events() int { return len(g.fades) }
 // Bytes is the memory of the graph.
 func (g *Graph) Bytes() int64 { return 8*int64(len(g.Ptr)) + 8*int64(len(g.Item)) }
 
-// Row returns the neighbours of item i and their T_ij. Not to be changed.
+// More returns the part of an extended graph that [Graph.Extend] added, nil for none. The graph is
+// the sum of its own rows and those of the part.
+func (g *Graph) More() *Graph { return g.more }
+
+// Weight returns T_ij, 0 for items that the graph does not have.
+func (g *Graph) Weight(i, j int32) float32 {
+	for part := g; part != nil; part = part.more {
+		if int(i) >= len(part.Ptr)-1 {
+			continue
+		}
+		items, values := part.Row(i)
+		if at, found := slices.BinarySearch(items, j); found {
+			return values[at]
+		}
+	}
+	return 0
+}
+
+// Row returns the neighbours of item i and their T_ij, without those of More. Not to be changed.
 func (g *Graph) Row(i int32) (items []int32, values []float32) {
 	return g.Item[g.Ptr[i]:g.Ptr[i+1]], g.Value[g.Ptr[i]:g.Ptr[i+1]]
 }
@@ -145,7 +179,7 @@ type Sum struct {
 	items  []int32
 }
 
-// NewSum returns a sum for graphs of n items.
+// NewSum returns a sum for graphs of n items, arrivals included.
 func NewSum(n int) *Sum { return &Sum{values: make([]float32, n), marked: make([]bool, n)} }
 
 // BoostsTo appends the local term b of the newest events of a user to dst, and returns it: the items
@@ -154,19 +188,14 @@ func NewSum(n int) *Sum { return &Sum{values: make([]float32, n), marked: make([
 func (g *Graph) BoostsTo(
 	dst []ranking.Boost, recent []kalman.Recent, s *Sum,
 ) []ranking.Boost {
-	n := int32(len(g.Ptr) - 1)
 	for at, e := range recent {
 		factor := g.Factor(len(recent)-1-at, e.Weight)
-		if factor == 0 || e.Item >= n {
+		if factor == 0 {
 			continue
 		}
-		items, values := g.Row(e.Item)
-		for k, j := range items {
-			if !s.marked[j] {
-				s.marked[j] = true
-				s.items = append(s.items, j)
-			}
-			s.values[j] += float32(factor * values[k])
+		g.addRow(s, e.Item, factor)
+		if g.more != nil {
+			g.more.addRow(s, e.Item, factor)
 		}
 	}
 	for _, j := range s.items {
@@ -175,4 +204,19 @@ func (g *Graph) BoostsTo(
 	}
 	s.items = s.items[:0]
 	return dst
+}
+
+// addRow adds a multiple of row i to s. Items beyond the graph have no row.
+func (g *Graph) addRow(s *Sum, i int32, factor float32) {
+	if int(i) >= len(g.Ptr)-1 {
+		return
+	}
+	items, values := g.Row(i)
+	for k, j := range items {
+		if !s.marked[j] {
+			s.marked[j] = true
+			s.items = append(s.items, j)
+		}
+		s.values[j] += float32(factor * values[k])
+	}
 }

@@ -53,10 +53,7 @@ func Count(
 	}
 	s := &Successions{n: n, degrees: degrees, ptr: make([]int64, n+1)}
 	e := indexEvents(n, histories)
-	var weights [MaxGap + 1]float32
-	for g := 1; g <= MaxGap; g++ {
-		weights[g] = float32(math.Pow(gapFade, float64(g-1)))
-	}
+	weights := gapWeights()
 	keep := spareNeighbours * neighbours
 	damp := powers(degrees, middleExponent)
 	rows := make([][]pair, n)
@@ -166,11 +163,24 @@ func (c *counter) at(i, j int32) *pair {
 	return s
 }
 
+// gapWeights returns ρ^(g−1) for the gaps g = 1 … MaxGap.
+func gapWeights() (weights [MaxGap + 1]float32) {
+	for g := 1; g <= MaxGap; g++ {
+		weights[g] = float32(math.Pow(gapFade, float64(g-1)))
+	}
+	return weights
+}
+
 // powers returns (d+3)^−exponent for all degrees.
 func powers(degrees []int64, exponent float64) []float64 {
 	out := make([]float64, len(degrees))
 	for i, d := range degrees {
-		out[i] = math.Pow(float64(d+degreeShift), -exponent)
+		out[i] = power(d, exponent)
 	}
 	return out
+}
+
+// power returns (d+3)^−exponent.
+func power(degree int64, exponent float64) float64 {
+	return math.Pow(float64(degree+degreeShift), -exponent)
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gsimc/gsimc/local"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -33,10 +34,12 @@ import (
 //     items with rows. Together such items count at most as much as the items with rows.
 type Evidence struct {
 	m     *Model
-	n     int32          // items of m
-	items []itemEvidence // one for each new item
-	known []int32        // scratch: the known items of a hyperedge
-	sum   []float64      // scratch: k
+	n     int32           // items of m
+	ids   []string        // of the items to be placed
+	items []itemEvidence  // one for each of them
+	local *local.Arrivals // all new items; nil if m has no local term
+	known []int32         // scratch: the known items of a hyperedge
+	sum   []float64       // scratch: k
 }
 
 // itemEvidence is the evidence for one new item. Sums run over the hyperedges e with the item.
@@ -64,17 +67,24 @@ const (
 	minRelativeK = 1e-3 // coordinates with κ_j/κ_1 below it are 0
 )
 
-// NewEvidence returns empty evidence for the given number of new items. In Add, new item i has the
-// index m.Base().NumItems()+i. A covariance graph of windows gives an error: it cannot be extended,
-// because the model does not hold the number of windows of an item.
-func (m *Model) NewEvidence(items int) (*Evidence, error) {
+// NewEvidence returns empty evidence for the new items with the given ids. In Add, new item i has
+// the index m.Base().NumItems()+i. others are ids of new items that need no place, since they have
+// one from other evidence; in Add, their indices follow. In the graph they count like items that
+// are not known, and in the local term they are neighbours of the new items. A covariance graph of
+// windows gives an error: it cannot be extended, because the model does not hold the number of
+// windows of an item.
+func (m *Model) NewEvidence(ids, others []string) (*Evidence, error) {
 	m = m.Base()
 	if m.spec.Graph == spectral.Covariance && m.spec.Window != 0 {
 		return nil, errors.New("a covariance graph of windows cannot be extended by new items: " +
 			"train with whole histories or with a hypergraph")
 	}
 	e := &Evidence{
-		m: m, n: int32(m.n), items: make([]itemEvidence, items), sum: make([]float64, m.k),
+		m: m, n: int32(m.n), ids: ids, items: make([]itemEvidence, len(ids)),
+		sum: make([]float64, m.k),
+	}
+	if m.local != nil {
+		e.local = local.NewArrivals(&m.spec.Local, m.degrees, slices.Concat(ids, others))
 	}
 	for i := range e.items {
 		e.items[i].sum = make([]float64, m.k)
@@ -86,24 +96,29 @@ func (m *Model) NewEvidence(items int) (*Evidence, error) {
 }
 
 // Add takes in a user's history: item indices in the order of time, each at most once. A negative
-// index stands for any item that is neither known nor to be placed. O(length·k) for each window
-// with a new item.
+// index stands for any other item. O(length·k) for each window with a new item.
 func (e *Evidence) Add(history []int32) {
 	for _, i := range history {
-		if i >= e.n {
+		if e.places(i) {
 			e.items[i-e.n].users++
 		}
+	}
+	if e.local != nil {
+		e.local.Add(history)
 	}
 	for edge := range spectral.Windows(history, e.m.spec.Window) {
 		e.addEdge(edge)
 	}
 }
 
+// places reports whether item i is to be placed.
+func (e *Evidence) places(i int32) bool { return i >= e.n && int(i-e.n) < len(e.items) }
+
 func (e *Evidence) addEdge(edge []int32) {
 	e.known = e.known[:0]
 	fresh := false
 	for _, i := range edge {
-		fresh = fresh || i >= e.n
+		fresh = fresh || e.places(i)
 		if i >= 0 && i < e.n {
 			e.known = append(e.known, i)
 		}
@@ -118,7 +133,7 @@ func (e *Evidence) addEdge(edge []int32) {
 		energy = e.m.rowEnergy(e.sum)
 	}
 	for _, i := range edge {
-		if i < e.n {
+		if !e.places(i) {
 			continue
 		}
 		item := &e.items[i-e.n]
@@ -193,8 +208,8 @@ func (e *Evidence) shrinkage(item *itemEvidence, sample float64) float64 {
 //
 // It is an error if no history with the item was added, if users is not above 0, or if the row is
 // not finite.
-func (e *Evidence) Place(i int, id string, users float64) (NewItem, error) {
-	item := &e.items[i]
+func (e *Evidence) Place(i int, users float64) (NewItem, error) {
+	item, id := &e.items[i], e.ids[i]
 	if item.users == 0 || !(users > 0 && users < math.MaxInt64) {
 		return NewItem{}, fmt.Errorf("new item %q has %d histories and %v users, want some of both",
 			id, item.users, users)
@@ -223,6 +238,9 @@ func (e *Evidence) Place(i int, id string, users float64) (NewItem, error) {
 	out.row = e.m.rotation.apply(sum)
 	if !finite(out.row) || !finite([]float64{out.scale}) {
 		return NewItem{}, fmt.Errorf("new item %q has a row that is not finite", id)
+	}
+	if e.local != nil {
+		out.local = e.local.Place(i, min(out.Users, e.m.spec.TrainUsers), sample)
 	}
 	return out, nil
 }

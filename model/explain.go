@@ -1,8 +1,6 @@
 package model
 
 import (
-	"slices"
-
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -91,16 +89,11 @@ func (m *Model) explainLocal(x *Explanation, before *kalman.State, h History, it
 	}
 	add := func(e kalman.Recent, age, at int) {
 		factor := m.local.Factor(age, e.Weight)
-		if factor == 0 || int(e.Item) >= m.n {
+		if factor == 0 {
 			return
 		}
-		near, values := m.local.Row(e.Item)
 		for j, i := range items {
-			k, found := slices.BinarySearch(near, i)
-			if !found {
-				continue
-			}
-			term := float64(factor * values[k])
+			term := float64(factor * m.local.Weight(e.Item, i))
 			if at < 0 {
 				x.Earlier[j] += term
 			} else {

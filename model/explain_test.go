@@ -166,11 +166,14 @@ func localShare(m *Model, h History, s int, i int32) float64 {
 	if m.local == nil || age >= m.spec.Local.Events {
 		return 0
 	}
-	items, values := m.local.Row(h[s].Item)
-	for k, j := range items {
-		if j == i {
-			return math.Pow(m.spec.Local.Fade, float64(age)) * float64(h[s].Weight) *
-				float64(values[k])
+	factor := math.Pow(m.spec.Local.Fade, float64(age)) * float64(h[s].Weight)
+	for _, part := range []*local.Graph{m.Base().local, m.local.More()} {
+		if part == nil || int(h[s].Item) >= len(part.Ptr)-1 {
+			continue
+		}
+		items, values := part.Row(h[s].Item)
+		if k := slices.Index(items, i); k >= 0 {
+			return factor * float64(values[k])
 		}
 	}
 	return 0

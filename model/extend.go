@@ -11,6 +11,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/gemm"
 	"github.com/gsimc/gsimc/internal/topn"
+	"github.com/gsimc/gsimc/local"
 	"github.com/gsimc/gsimc/ranking"
 )
 
@@ -19,6 +20,7 @@ type extension struct {
 	table
 	of    *Model           // the base
 	index map[string]int32 // of ids, in the numbering of the extended model
+	local *local.Graph     // further entries and rows of the local term; nil for none
 }
 
 // NewItem is an item with a row in the basis of a model, from [Evidence.Place]. [Model.Extend] adds
@@ -28,6 +30,7 @@ type NewItem struct {
 	Users int64     // at the scale of the training, at least 1
 	row   []float64 // k, u in the coordinates of Model.basis
 	scale float64   // as in table.graphScale
+	local local.Arrival
 }
 
 // Extend returns a model of the items of the base, [Model.Base], and the given items. The given
@@ -38,7 +41,8 @@ type NewItem struct {
 // ids. All methods take part in the extension except WriteTo and WriteFile, which leave it out. The
 // extended model shares the memory of the base and must not outlive it. Its Version is the version
 // of the base, a plus sign, and 8 hexadecimal digits of a hash of the extension. A state without
-// events on new items is equal to the state of the base, to the bit.
+// events on new items is equal to the state of the base, to the bit. Its query has the local terms
+// of the base for items of the base, and others for new items.
 //
 // O(extension·(k² r + log n) + n). It is an error if an id is invalid, repeated, or known to the
 // base; the error names the item.
@@ -68,6 +72,7 @@ func (m *Model) Extend(items []NewItem) (*Model, error) {
 	e.top = topn.New(e.basis, e.decoderScale, m.k, int32(m.n))
 	x := *m
 	x.extension, x.mapping = e, mapping{}
+	x.extendLocal(items)
 	x.version += "+" + e.digest()
 	x.popular = e.popular()
 	return &x, nil
@@ -107,6 +112,11 @@ func (e *extension) digest() string {
 	}
 	hash.Write(bytesOf(e.degrees))
 	hash.Write(bytesOf(e.basis))
+	if e.local != nil {
+		hash.Write(bytesOf(e.local.Ptr))
+		hash.Write(bytesOf(e.local.Item))
+		hash.Write(bytesOf(e.local.Value))
+	}
 	return hex.EncodeToString(hash.Sum(nil)[:4])
 }
 

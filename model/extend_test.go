@@ -136,14 +136,14 @@ func TestPlaceReproducesTheBasis(t *testing.T) {
 				if err := m.finish(); err != nil {
 					t.Fatal(err)
 				}
-				e, err := m.NewEvidence(1)
+				e, err := m.NewEvidence([]string{"new"}, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
 				for _, h := range users {
 					e.Add(h)
 				}
-				item, err := e.Place(0, "new", float64(basis.Degrees[i]))
+				item, err := e.Place(0, float64(basis.Degrees[i]))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -180,7 +180,11 @@ func extended(tb testing.TB, spec Spec, items int) (base, x *Model) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	e, err := base.NewEvidence(items)
+	ids := make([]string, items)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("a-new-%02d", items-i)
+	}
+	e, err := base.NewEvidence(ids, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -189,8 +193,7 @@ func extended(tb testing.TB, spec Spec, items int) (base, x *Model) {
 	}
 	placed := make([]NewItem, items)
 	for i := range placed {
-		if placed[i], err = e.Place(i, fmt.Sprintf("a-new-%02d", items-i),
-			float64(10*(i+1))); err != nil {
+		if placed[i], err = e.Place(i, float64(10*(i+1))); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -392,14 +395,14 @@ func TestExtendRefuses(t *testing.T) {
 	windows.Window = 8
 	m := *base
 	m.spec = windows
-	if _, err := m.NewEvidence(1); err == nil {
+	if _, err := m.NewEvidence([]string{"z"}, nil); err == nil {
 		t.Error("a covariance graph of windows was extended")
 	}
-	e, err := base.NewEvidence(1)
+	e, err := base.NewEvidence([]string{"z"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Place(0, "z", 1); err == nil {
+	if _, err := e.Place(0, 1); err == nil {
 		t.Error("an item without histories was placed")
 	}
 }
@@ -407,14 +410,14 @@ func TestExtendRefuses(t *testing.T) {
 // A row stays bounded: for an item whose loop is all there is of it, and for one among strangers.
 func TestPlaceIsBounded(t *testing.T) {
 	base, _ := extended(t, kinds()["scaled"], 1)
-	e, err := base.NewEvidence(1)
+	e, err := base.NewEvidence([]string{"z"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := int32(base.NumItems())
 	e.Add([]int32{n})                            // alone
 	e.Add([]int32{n, -1, -1, -1, -1, -1, -1, 0}) // one known item among strangers
-	item, err := e.Place(0, "z", 1e6)            // and far more users than the histories show
+	item, err := e.Place(0, 1e6)                 // and far more users than the histories show
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -441,14 +444,14 @@ func TestSampledRowsAreNotTooLong(t *testing.T) {
 	n := int32(base.NumItems())
 	r := market(11, int(n), 400)
 	energy := func(sample, first int) float64 {
-		e, err := base.NewEvidence(1)
+		e, err := base.NewEvidence([]string{"z"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for u := first; u < r.NumUsers(); u += sample {
 			e.Add(append(slices.Clone(r.Item[r.Ptr[u]:r.Ptr[u+1]]), n))
 		}
-		item, err := e.Place(0, "z", float64(r.NumUsers()))
+		item, err := e.Place(0, float64(r.NumUsers()))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package model
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/gsimc/gsimc/internal/parallel"
 	"github.com/gsimc/gsimc/kalman"
@@ -93,6 +94,26 @@ func (w *positionFinder) position(s *kalman.State, target int32) local.Position 
 		}
 	}
 	return p
+}
+
+// extendLocal extends the local term by the items of the extension.
+func (m *Model) extendLocal(items []NewItem) {
+	if m.local == nil {
+		return
+	}
+	arrivals := make([]local.Arrival, len(items))
+	for i := range items {
+		arrivals[i] = items[i].local
+	}
+	m.local = m.local.Extend(&m.spec.Local, arrivals)
+	m.extension.local = m.local.More()
+	m.setLocalSums()
+}
+
+// setLocalSums makes room for the local terms of queries.
+func (m *Model) setLocalSums() {
+	n := m.NumItems()
+	m.localSums = &sync.Pool{New: func() any { return local.NewSum(n) }}
 }
 
 // localTensors lists the arrays of the local term in the file.

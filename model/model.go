@@ -58,7 +58,7 @@ func (m *Model) finish() error {
 	m.popular = ranking.Order(m.degrees)
 	m.top = topn.New(m.basis, m.decoderScale, m.k, 0)
 	m.scratch = &sync.Pool{New: func() any { return new(topScratch) }}
-	m.localSums = &sync.Pool{New: func() any { return local.NewSum(m.n) }}
+	m.setLocalSums()
 	m.findVariance()
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -80,16 +81,19 @@ func (x *Extender) choose(base *model.Model, now census) (batch []string, change
 func (x *Extender) foldIn(
 	ctx context.Context, base *model.Model, batch []string, now census,
 ) error {
-	evidence, err := base.NewEvidence(len(batch))
+	samples := make([][]string, len(batch))
+	for i, id := range batch {
+		samples[i] = x.items.sampleOf(id)
+		delete(x.rows, id) // should this fail, no row is left of users who have gone
+	}
+	others := slices.Sorted(maps.Keys(x.rows))
+	evidence, err := base.NewEvidence(batch, others)
 	if err != nil {
 		return err
 	}
-	number := make(map[string]int32, len(batch))
-	samples := make([][]string, len(batch))
-	for i, id := range batch {
+	number := make(map[string]int32, len(batch)+len(others))
+	for i, id := range slices.Concat(batch, others) {
 		number[id] = int32(base.NumItems() + i)
-		samples[i] = x.items.sampleOf(id)
-		delete(x.rows, id) // should this fail, no row is left of users who have gone
 	}
 	have, err := x.gather(ctx, base, evidence, number, samples)
 	if err != nil {
@@ -106,7 +110,7 @@ func (x *Extender) foldIn(
 		if len(have[i]) < model.MinNewUsers {
 			continue
 		}
-		item, err := evidence.Place(i, id, now.counts[id]*scale)
+		item, err := evidence.Place(i, now.counts[id]*scale)
 		if err != nil && !x.warned {
 			x.warned = true
 			x.failed(ctx,
@@ -118,8 +122,8 @@ func (x *Extender) foldIn(
 }
 
 // gather adds the histories of all sampled users to the evidence. It returns for each sample the
-// users whose histories have the item. number maps the ids of new items to their numbers in the
-// evidence. The users come in order, so that sums have the same bits every time.
+// users whose histories have the item. number maps the ids of new items to their indices in the
+// evidence, those of the samples first. The users come in order, so that sums have the same bits every time.
 func (x *Extender) gather(
 	ctx context.Context, base *model.Model, evidence *model.Evidence, number map[string]int32,
 	samples [][]string,
@@ -137,7 +141,7 @@ func (x *Extender) gather(
 			return nil, err
 		}
 		for _, i := range history {
-			if at := int(i) - base.NumItems(); at >= 0 {
+			if at := int(i) - base.NumItems(); at >= 0 && at < len(have) {
 				have[at][user] = true
 			}
 		}

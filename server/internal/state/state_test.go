@@ -11,12 +11,12 @@ import (
 // States of users without new items live through an extension; those with one are rebuilt.
 func TestExtensionKeepsStates(t *testing.T) {
 	base := servertest.NewModel(t, 1)
-	evidence, err := base.NewEvidence(1)
+	evidence, err := base.NewEvidence([]string{"novelty"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	evidence.Add([]int32{0, 1, int32(base.NumItems())})
-	placed, err := evidence.Place(0, "novelty", 3)
+	placed, err := evidence.Place(0, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
