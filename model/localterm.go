@@ -13,7 +13,7 @@ import (
 // The positions of validation users on which the local term is chosen.
 const (
 	wantedPositions = 6000 // in all, about
-	userPositions   = 10   // last events of a user, at most
+	userPositions   = 5    // last events of a user, at most: older ones say less of what is served
 )
 
 // learnLocal counts the local graph from the training users and chooses its constants on the
