@@ -7,12 +7,9 @@ import (
 
 	"github.com/gsimc/gsimc/train"
 
-	"gonum.org/v1/gonum/floats"
-
 	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/evaluate/internal/regression"
 	"github.com/gsimc/gsimc/evaluate/internal/symmetric"
-	"github.com/gsimc/gsimc/model"
-	"github.com/gsimc/gsimc/spectral"
 )
 
 // The grids of the constants. λ weighs against the number of users of an item. An event that lies j
@@ -35,106 +32,21 @@ const (
 	easeVisits     = 4
 )
 
-// easeModel is the item-item model EASE^R (H. Steck, "Embarrassingly Shallow Autoencoders for
-// Sparse Data", WWW 2019), which regresses every column of the 0/1 matrix R of the training users
-// on all others:
-//
-//	min ‖R − RB‖² + λ‖B‖²  with  diag B = 0
-//	B = I − P diag(1/diag P),   P = (RᵀR + λI)^{-1}
-//
-// The scores of a user are ŷ = sB for the signal s of the history. The events of the history have
-// their weights; those of the training users count as 1, as in every R here. Only −P is kept, and
-// of it only a triangle.
-type easeModel struct {
-	q        symmetric.Matrix // −P
-	diagonal []float64        // of P
-}
-
-// newEASE solves for P in the memory of q, which then belongs to the result. There is no other
-// matrix of all pairs of items. step, if not nil, is told the number of steps of the inversion that
-// are done. O(n³).
-func newEASE(
-	r *spectral.Incidence, lambda float64, q symmetric.Matrix, step func(done, total int),
-) (*easeModel, error) {
-	gramTo(q, r, lambda)
-	if err := q.NegInvert(step); err != nil {
-		return nil, err
-	}
-	e := &easeModel{q: q, diagonal: make([]float64, q.N())}
-	for j := range e.diagonal {
-		e.diagonal[j] = -q.Row(j)[0]
-	}
-	return e, nil
-}
-
-// gramTo sets g to RᵀR + λI.
-func gramTo(g symmetric.Matrix, r *spectral.Incidence, lambda float64) {
-	g.Clear()
-	for u := range r.NumUsers() {
-		items := r.Item[r.Ptr[u]:r.Ptr[u+1]]
-		for a, i := range items {
-			for _, j := range items[:a] {
-				g.Row(int(min(i, j)))[max(i, j)-min(i, j)]++
-			}
-			g.Row(int(i))[0]++
-		}
-	}
-	for i := range g.N() {
-		g.Row(i)[0] += lambda
-	}
-}
-
-// easeScorer computes scores by one model. It is the working memory of one worker.
-type easeScorer struct {
-	*easeModel
-	row    []float64   // of −P
-	scores [][]float64 // for each α
-}
-
-func (e *easeModel) scorer(alphas int) *easeScorer {
-	s := &easeScorer{easeModel: e, row: make([]float64, e.q.N())}
-	for range alphas {
-		s.scores = append(s.scores, make([]float64, e.q.N()))
-	}
-	return s
-}
-
-// score sets s.scores[a] = sB for each α. An event that lies j events back counts its weight times
-// α^j; α = 1 does not forget. As B_ij = −P_ij/P_jj off the diagonal, the division comes last.
-func (s *easeScorer) score(h model.History, alphas []float64) {
-	fades := make([]float64, len(alphas))
-	for a := range alphas {
-		clear(s.scores[a])
-		fades[a] = 1
-	}
-	for j := len(h) - 1; j >= 0; j-- {
-		s.q.RowTo(s.row, int(h[j].Item))
-		s.row[h[j].Item] = 0
-		for a, alpha := range alphas {
-			floats.AddScaled(s.scores[a], fades[a]*float64(h[j].Weight), s.row)
-			fades[a] *= alpha
-		}
-	}
-	for a := range alphas {
-		floats.Div(s.scores[a], s.diagonal)
-	}
-}
-
-// ranks returns, for each α, the ranks of the last item of every user of h by the scores of the
+// easeRanks returns, for each α, the ranks of the last item of every user of h by the scores of the
 // items before it.
-func (e *easeModel) ranks(h *dataset.Histories, alphas []float64) [][]int32 {
+func easeRanks(e *regression.Model, h *dataset.Histories, alphas []float64) [][]int32 {
 	ranks := make([][]int32, len(alphas))
 	for a := range ranks {
 		ranks[a] = make([]int32, h.Len())
 	}
 	forEach(h.Len(), func(int) {}, func() func(u int) {
-		s := e.scorer(len(alphas))
+		s := e.Scorer(len(alphas))
 		return func(u int) {
 			events := train.History(h, u)
-			s.score(events[:len(events)-1], alphas)
+			s.Score(events[:len(events)-1], alphas)
 			seen, target := split(h, u)
 			for a := range alphas {
-				ranks[a][u] = rank(s.scores[a], target, seen)
+				ranks[a][u] = rank(s.Scores[a], target, seen)
 			}
 		}
 	})
@@ -239,7 +151,7 @@ type easeSearch struct {
 // try returns the best NDCG@10 on the validation users over all α.
 func (s *easeSearch) try(lambda float64) (float64, error) {
 	t := s.task
-	e, err := newEASE(train.Incidence(t.Part), lambda, s.buf, func(done, total int) {
+	e, err := regression.New(train.Incidence(t.Part), lambda, s.buf, func(done, total int) {
 		t.progress(len(t.Ranks) * (s.done*total + done) / (s.inverses * total))
 	})
 	if err != nil {
@@ -247,12 +159,12 @@ func (s *easeSearch) try(lambda float64) (float64, error) {
 	}
 	s.done++
 	best := math.Inf(-1)
-	for a, ranks := range e.ranks(&t.Part.Validation, s.alphas) {
+	for a, ranks := range easeRanks(e, &t.Part.Validation, s.alphas) {
 		ndcg, alpha := MetricAt(10, ranks).NDCG, s.alphas[a]
 		best = max(best, ndcg)
 		if ndcg > s.best {
 			s.best = ndcg
-			t.Ranks = e.ranks(&t.Part.Test, []float64{alpha})[0]
+			t.Ranks = easeRanks(e, &t.Part.Test, []float64{alpha})[0]
 			t.Chosen = map[string]float64{"lambda": lambda}
 			if s.forgets {
 				t.Chosen["alpha"] = alpha

@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/evaluate/internal/regression"
 	"github.com/gsimc/gsimc/evaluate/internal/symmetric"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
@@ -91,21 +92,21 @@ func TestEASEWeights(t *testing.T) {
 		for _, lambda := range []float64{0.5, 30} {
 			p := randomPartition(uint64(n), 2*n+3, max(n, 16))
 			r := train.Incidence(p)
-			got, err := newEASE(r, lambda, symmetric.New(r.NumItems), nil)
+			got, err := regression.New(r, lambda, symmetric.New(r.NumItems), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			want := denseEASE(t, r, lambda)
-			s := got.scorer(1)
-			for i := range got.q.N() {
-				s.score(model.History{{Item: int32(i), Weight: 1}}, []float64{1})
-				for j, g := range s.scores[0] {
+			s := got.Scorer(1)
+			for i := range r.NumItems {
+				s.Score(model.History{{Item: int32(i), Weight: 1}}, []float64{1})
+				for j, g := range s.Scores[0] {
 					w := want.At(i, j)
 					if i == j && g != 0 {
-						t.Fatalf("n = %d, λ = %v: B[%d,%d] = %v, want 0", got.q.N(), lambda, i, i, g)
+						t.Fatalf("n = %d, λ = %v: B[%d,%d] = %v, want 0", r.NumItems, lambda, i, i, g)
 					}
 					if math.Abs(g-w) > 1e-11 {
-						t.Fatalf("n = %d, λ = %v: B[%d,%d] = %v, want %v", got.q.N(), lambda, i, j, g,
+						t.Fatalf("n = %d, λ = %v: B[%d,%d] = %v, want %v", r.NumItems, lambda, i, j, g,
 							w)
 					}
 				}
