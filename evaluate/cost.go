@@ -3,6 +3,7 @@ package evaluate
 import (
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/internal/cost"
+	"github.com/gsimc/gsimc/local"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 	"github.com/gsimc/gsimc/train"
@@ -88,6 +89,9 @@ const (
 	cgSteps     = 30  // steps of conjugate gradients for mrfcf, as a rule
 	cgRows      = 3   // rows of 128 bytes fetched for each interaction, step and 32 users
 	vsknnRows   = 1.5 // rows of 128 bytes that a session is worth that shares an item
+
+	markovTrials = 24  // sets of constants that are tried, as a rule
+	markovNear   = 250 // items that a local term of a history has a number for, as a rule
 )
 
 // visits returns the number of sessions that V-SKNN visits for a user, as a rule: for each event of
@@ -146,6 +150,14 @@ func (c *coster) ranking(m Method) (w cost.Work) {
 		}
 		w[cost.Gather] = evaluated * c.visits() * vsknnRows
 		w[cost.Stream] = 2 * evaluated * items * rankBytes // cleared and weighted besides
+	case markov:
+		w[cost.Scatter] = 2 * local.MaxGap * float64(len(c.part.Train.Item))
+		if m.spec == nil {
+			positions := min(float64(len(c.part.Validation.Item)), markovUsers)
+			w[cost.Scatter] += markovTrials * (positions*markovNear +
+				items*float64(local.Default().Neighbours))
+		}
+		w[cost.Stream] = tested * items * rankBytes
 	case ease:
 		inverses, alphas := m.trials(len(c.part.Items))
 		history := float64(len(c.part.Validation.Item)) / max(1, validated)

@@ -23,6 +23,8 @@ const (
 
 	VSKNN = "vsknn" // V-SKNN, all constants chosen on the validation users
 
+	Markov = "markov" // the local term alone, of package local, its constants chosen likewise
+
 	EASE = "ease" // EASE^R, λ chosen on the validation users
 	// EASE^R of a history that fades by α an event, λ and α chosen likewise
 	EASEForgetting = "ease-forgetting"
@@ -75,6 +77,7 @@ func families() []family {
 		{name: Dynamics, methods: []Method{LearnedDynamics()}},
 		{name: MRFCF, methods: []Method{mrfcf{}}},
 		{name: VSKNN, methods: []Method{vsknn{}}, byName: true},
+		{name: Markov, methods: []Method{markov{}}, byName: true},
 		{name: EASE, methods: []Method{ease{}}, byName: true},
 		{name: EASEForgetting, methods: []Method{ease{forgets: true}}, byName: true},
 		{name: BestGS, methods: []Method{bestGS{}}, byName: true},
@@ -89,8 +92,8 @@ func filtered(family string) (methods []Method) {
 	return methods
 }
 
-// AllMethods returns the methods for any data: all but those of [DenseMethods], [VSKNN], which
-// needs validation users, and [BestGS], which repeats one of them.
+// AllMethods returns the methods for any data: all but those of [DenseMethods], [VSKNN] and
+// [Markov], which need validation users, and [BestGS], which repeats one of them.
 func AllMethods() (all []Method) {
 	for _, f := range families() {
 		if !f.byName {

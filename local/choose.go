@@ -82,7 +82,27 @@ type Choice struct {
 func Choose(
 	c *Successions, positions []Position, start Spec, progress func(done, total int),
 ) Choice {
-	x := &chooser{c: c, positions: positions, progress: progress, tried: map[Spec]bool{}}
+	return choose(c, positions, start, weights, progress)
+}
+
+// aloneWeight makes the local term larger than any score.
+const aloneWeight = 1 << 40
+
+// ChooseAlone is Choose for a ranking by the local term alone. The scores of the positions only
+// order items of equal terms. The Weight of the choice says no more than whether there is a term.
+func ChooseAlone(
+	c *Successions, positions []Position, start Spec, progress func(done, total int),
+) Choice {
+	return choose(c, positions, start, []float64{aloneWeight}, progress)
+}
+
+func choose(
+	c *Successions, positions []Position, start Spec, weights []float64,
+	progress func(done, total int),
+) Choice {
+	x := &chooser{
+		c: c, positions: positions, weights: weights, progress: progress, tried: map[Spec]bool{},
+	}
 	start.Weight = 0
 	x.best = trial{spec: start, gains: x.gains(nil, []float64{0})[0]}
 	without := x.best.mean()
@@ -96,6 +116,7 @@ func Choose(
 type chooser struct {
 	c         *Successions
 	positions []Position
+	weights   []float64 // that are tried, in units of the scores over the local terms
 	progress  func(done, total int)
 	best      trial
 	moves     int           // of the best
@@ -197,8 +218,8 @@ func (x *chooser) try(s Spec) bool {
 	if unit == 0 {
 		return false
 	}
-	scaled := make([]float64, len(weights))
-	for i, w := range weights {
+	scaled := make([]float64, len(x.weights))
+	for i, w := range x.weights {
 		scaled[i] = w * unit
 	}
 	best := trial{}

@@ -24,7 +24,7 @@ type Evaluate struct {
 
 	graphFlags
 
-	Methods     string  `group:"Methods:" placeholder:"LIST" help:"Comma-separated: popularity, dynamics, mrfcf, and gs-imc, bgs-imc and bgs-online with a filter (gs-imc tikhonov) or without one (all filters); or all of these. By name only: gs-imc-best (the filter chosen on the validation users), vsknn, ease, ease-forgetting. Default: popularity,gs-imc-best,dynamics,vsknn,ease; without ease beyond ${ease_quick_items} items, and without vsknn where it takes minutes."`
+	Methods     string  `group:"Methods:" placeholder:"LIST" help:"Comma-separated: popularity, dynamics, mrfcf, and gs-imc, bgs-imc and bgs-online with a filter (gs-imc tikhonov) or without one (all filters); or all of these. By name only: gs-imc-best (the filter chosen on the validation users), vsknn, markov, ease, ease-forgetting. Default: popularity,gs-imc-best,dynamics,vsknn,ease; without ease beyond ${ease_quick_items} items, and without vsknn where it takes minutes."`
 	Protocol    string  `group:"Protocol:" default:"last-item" enum:"last-item,time,new-items,bandit" help:"last-item: rank the last item of each test user. time: train on the events before a point of time, and rank those after it, each after the events before it. new-items: train without some items, show these to the model afterwards, and rank those targets that are such items. bandit: show lists to new users, with and without exploration."`
 	TestShare   float64 `group:"Protocol:" default:"0.1" help:"time: share of the events, the newest, that are not trained on; above 0, below 0.5."`
 	TimeUsers   int     `group:"Protocol:" default:"2000" help:"time: largest number of users to test; 0: all."`
@@ -54,9 +54,10 @@ popularity ranks items by the number of their users. dynamics is the model that 
 		`with all but the last item of the history and takes that item as one update. bgs-online ` +
 		`takes one item after the other, as the server does; so does dynamics. mrfcf is a Markov ` +
 		`random field of the items. vsknn is V-SKNN, which sums up the training users with the ` +
-		`most similar recent events. ` +
+		`most similar recent events. markov is the local term of dynamics alone: items that ` +
+		`follow recent ones closely in training histories. ` +
 		`ease is EASE^R, a regression of each item on all others, and ` +
-		`in ease-forgetting older events count less. The three choose their constants on the ` +
+		`in ease-forgetting older events count less. These four choose their constants on the ` +
 		`validation users. Those of ease need half a matrix of all pairs of items, at most 4 GiB. ` +
 		`The filters are ` + strings.Join(spectral.FilterNames, ", ") + `.
 
