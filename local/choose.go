@@ -65,9 +65,9 @@ const (
 	longShare = 0.25
 )
 
-// certainty is the gain that a choice must bring, in standard errors of its mean. A choice without
+// Certainty is the gain that a choice must bring, in standard errors of its mean. A choice without
 // it would follow the noise of few users.
-const certainty = 0.5
+const Certainty = 0.5
 
 // Choice is the outcome of [Choose].
 type Choice struct {
@@ -78,7 +78,7 @@ type Choice struct {
 
 // Choose returns the constants that rank the targets of the positions best. It begins with start
 // and moves one constant at a time. A move counts if the mean gain is certain enough: see
-// certainty. progress may be nil.
+// [Certainty]. progress may be nil.
 func Choose(
 	c *Successions, positions []Position, start Spec, progress func(done, total int),
 ) Choice {
@@ -105,11 +105,11 @@ func choose(
 	}
 	start.Weight = 0
 	x.best = trial{spec: start, gains: x.gains(nil, []float64{0})[0]}
-	without := x.best.mean()
+	without := x.best.gains.Mean()
 	if len(positions) > 1 {
 		x.climb()
 	}
-	return Choice{Spec: x.best.spec, Value: x.best.mean(), Without: without}
+	return Choice{Spec: x.best.spec, Value: x.best.gains.Mean(), Without: without}
 }
 
 // chooser is the work of one Choose.
@@ -123,32 +123,10 @@ type chooser struct {
 	tried     map[Spec]bool // with a weight of 0
 }
 
-// trial is a set of constants with its gains, one for each position.
+// trial is a set of constants with its gains.
 type trial struct {
 	spec  Spec
-	gains []float64
-}
-
-func (t *trial) mean() float64 {
-	sum := 0.0
-	for _, g := range t.gains {
-		sum += g
-	}
-	return sum / float64(max(len(t.gains), 1))
-}
-
-// beats reports whether t is better than o beyond the noise.
-func (t *trial) beats(o *trial) bool {
-	n := float64(len(t.gains))
-	sum, squares := 0.0, 0.0
-	for i, g := range t.gains {
-		d := g - o.gains[i]
-		sum += d
-		squares += d * d
-	}
-	mean := sum / n
-	variance := max(squares/n-mean*mean, 0)
-	return mean > certainty*math.Sqrt(variance/n)
+	gains Gains
 }
 
 // rounds is the largest number of times that each constant is moved.
@@ -226,11 +204,11 @@ func (x *chooser) try(s Spec) bool {
 	for i, gains := range x.gains(g, scaled) {
 		t := trial{spec: s, gains: gains}
 		t.spec.Weight = scaled[i]
-		if best.gains == nil || t.mean() > best.mean() {
+		if best.gains == nil || t.gains.Mean() > best.gains.Mean() {
 			best = t
 		}
 	}
-	if !best.beats(&x.best) {
+	if !best.gains.Beats(x.best.gains) {
 		return false
 	}
 	x.best = best
@@ -263,10 +241,10 @@ func (x *chooser) unit(g *Graph) float64 {
 
 // gains returns the gain of every position, for each weight of the graph. g may be nil: no local
 // term.
-func (x *chooser) gains(g *Graph, weights []float64) [][]float64 {
-	out := make([][]float64, len(weights))
+func (x *chooser) gains(g *Graph, weights []float64) []Gains {
+	out := make([]Gains, len(weights))
 	for w := range out {
-		out[w] = make([]float64, len(x.positions))
+		out[w] = make(Gains, len(x.positions))
 	}
 	parallel.TasksWith(len(x.positions), func() func(int) {
 		s := &scratch{
