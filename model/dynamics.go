@@ -22,8 +22,8 @@ type learnedDynamics struct {
 }
 
 // learnDynamics identifies the dynamics: the read-out of the bands from the training users, the
-// noise of the deviation from the validation users. See package dynamics.
-func (m *Model) learnDynamics(h Histories) error {
+// rank, the ridge and the noise of the deviation from the validation users. See package dynamics.
+func (m *Model) learnDynamics(h *Histories) error {
 	if err := m.check(); err != nil { // fail before the long computation
 		return err
 	}
@@ -34,14 +34,15 @@ func (m *Model) learnDynamics(h Histories) error {
 	if err != nil {
 		return err
 	}
-	e := m.encoderRows(m.k)
-	normal := moments.Project(e, m.k, h.progress(StageLearn))
-	if tell := h.progress(StageFit); tell != nil {
-		tell(0, 0)
-	}
-	readout, err := normal.Solve(spec.Ridge)
+	k := m.k
+	e := m.encoderRows(k)
+	normal := moments.Project(e, k, h.progress(StageLearn))
+	readout, choice, err := m.solve(normal, e, h)
 	if err != nil {
 		return err
+	}
+	if choice != nil {
+		m.take(choice, h)
 	}
 	d := &learnedDynamics{
 		Dynamics: kalman.Dynamics{
@@ -50,7 +51,7 @@ func (m *Model) learnDynamics(h Histories) error {
 		readout: gemm.ToFloat32(readout.W),
 	}
 	predictions := make([]float32, m.n*readout.R*m.k)
-	readout.RowsTo(predictions, e, m.k)
+	readout.RowsTo(predictions, e, k)
 	m.transition = d
 	m.setPredictions(predictions)
 	if !spec.Deviation {
@@ -61,7 +62,7 @@ func (m *Model) learnDynamics(h Histories) error {
 
 // learnDeviation learns the noise of the deviation and the variance of tastes, and stores them in
 // d. It withholds the latter if two halves of the users do not agree on the noise.
-func (m *Model) learnDeviation(d *learnedDynamics, h Histories) error {
+func (m *Model) learnDeviation(d *learnedDynamics, h *Histories) error {
 	sequences := h.Validation
 	if len(sequences) < fewSequences {
 		sequences = slices.AppendSeq(slices.Clone(sequences), h.Train)

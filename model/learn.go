@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/gsimc/gsimc/dynamics"
+	"github.com/gsimc/gsimc/local"
 )
 
 // Histories are the data that a model learns from, besides the basis. Item indices are below the
@@ -20,9 +21,22 @@ type Histories struct {
 	// learned from them.
 	Validation []History
 
+	// Ranks and Ridges are candidates for learned dynamics: ranks below that of the basis, and
+	// values of Spec.Dynamics.Ridge besides the one there. New chooses among them on the validation
+	// users, and cuts the basis to the rank. Both empty: the model is as given. So it is with too
+	// few validation users.
+	Ranks  []int
+	Ridges []float64
+
+	// Chosen, if not nil, is called with the choice of rank and ridge, if there is one. What it
+	// returns is added to Spec.Provenance, in the place of entries with the same keys.
+	Chosen func(c *Choice) (provenance map[string]string)
+
 	// Progress, if not nil, is called with the progress in a stage of learning dynamics. It must be
 	// safe for concurrent use.
 	Progress func(stage string, done, total int)
+
+	counts *local.Successions // of the training users; nil: not yet counted
 }
 
 // progress returns Progress for one stage, or nil.
@@ -35,10 +49,11 @@ func (h *Histories) progress(stage string) func(done, total int) {
 
 // The stages of Histories.Progress.
 const (
-	StageLearn = "learning dynamics" // sums over the events
-	StageFit   = "fitting dynamics"  // the regression and its read-out
-	StageNoise = "learning noise"
-	StageLocal = "choosing the local term"
+	StageLearn  = "learning dynamics" // sums over the events
+	StageChoose = "choosing the rank" // and the ridge
+	StageFit    = "fitting dynamics"  // the regression and its read-out
+	StageNoise  = "learning noise"
+	StageLocal  = "choosing the local term"
 )
 
 // fewSequences is the number of validation users below which the noise is learned from the training

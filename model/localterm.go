@@ -18,7 +18,7 @@ const (
 
 // learnLocal counts the local graph from the training users and chooses its constants on the
 // validation users. m is finished but for the local term.
-func (m *Model) learnLocal(h Histories) {
+func (m *Model) learnLocal(h *Histories) {
 	if m.spec.Local.Neighbours == 0 {
 		return
 	}
@@ -26,7 +26,10 @@ func (m *Model) learnLocal(h Histories) {
 	if tell != nil {
 		tell(0, 0)
 	}
-	counts := local.Count(m.n, m.degrees, h.Train, m.spec.Local.Neighbours)
+	counts := h.counts
+	if counts == nil {
+		counts = local.Count(m.n, m.degrees, h.Train, m.spec.Local.Neighbours)
+	}
 	positions := m.positions(counts, h.Validation)
 	choice := local.Choose(counts, positions, m.spec.Local, tell)
 	m.spec.Local = choice.Spec
@@ -38,12 +41,7 @@ func (m *Model) learnLocal(h Histories) {
 // positions ranks all items before the last events of the validation users, by the model without a
 // local term.
 func (m *Model) positions(counts *local.Successions, histories []History) []local.Position {
-	step := max(1, (len(histories)+wantedPositions-1)/wantedPositions)
-	chosen := make([]History, 0, len(histories)/step+1)
-	for u := 0; u < len(histories); u += step {
-		chosen = append(chosen, histories[u])
-	}
-	each := min(max(wantedPositions/max(len(chosen), 1), 1), userPositions)
+	chosen, each := sampleOf(histories, wantedPositions, userPositions)
 	found := make([][]local.Position, len(chosen))
 	parallel.TasksWith(len(chosen), func() func(u int) {
 		w := &positionFinder{m: m, counts: counts, query: m.NewQuery(), seen: ranking.NewSet(m.n)}

@@ -11,7 +11,8 @@ import (
 
 // New builds a model from a basis of n items and rank k, the n item ids in bytewise order, and the
 // users' histories. P_0 and the noise are learned from the validation users, learned dynamics from
-// the training users (see the package comment).
+// the training users (see the package comment). The rank of the model is below k if h has smaller
+// ranks to choose from, and one of them is chosen.
 //
 // An error names the field of spec, the item or the number that is out of range. New panics if the
 // lengths of basis and items do not fit.
@@ -49,14 +50,14 @@ func New(spec Spec, basis *spectral.Basis, items []string, h Histories) (*Model,
 	for i, d := range m.degrees {
 		m.encoderScale[i], m.decoderScale[i] = Rescale(d, m.spec.DegreeRescale)
 	}
-	if err := m.learnTransition(basis.U, response, h); err != nil {
+	if err := m.learnTransition(basis.U, response, &h); err != nil {
 		return nil, err
 	}
 	m.measureEnergy(h)
 	if err := m.finish(); err != nil {
 		return nil, err
 	}
-	m.learnLocal(h)
+	m.learnLocal(&h)
 	m.version = newImage(m).version()
 	return m, nil
 }

@@ -41,7 +41,7 @@ type transition interface {
 
 // learnTransition chooses the transition and learns its constants. u is the basis and response is
 // H(λ), both in float64.
-func (m *Model) learnTransition(u, response []float64, h Histories) error {
+func (m *Model) learnTransition(u, response []float64, h *Histories) error {
 	if m.spec.Dynamics.learned() {
 		return m.learnDynamics(h)
 	}

@@ -69,6 +69,18 @@ func (b *Basis) truncate(k int) {
 	b.K, b.U, b.Kappa = k, u.Data, b.Kappa[:k]
 }
 
+// Prefix returns the basis of the first k eigenvectors, k at most b.K. The errors in its report are
+// bounds: those of all eigenvectors of b. It shares memory with b.
+func (b *Basis) Prefix(k int) *Basis {
+	p := *b
+	if k == b.K {
+		return &p
+	}
+	p.truncate(k)
+	p.Lambda, p.Report.KappaMin = b.Lambda[:k], b.Kappa[k-1]
+	return &p
+}
+
 // fixSigns makes the entry of largest magnitude of each column positive. Of several entries that
 // are equal up to rounding the first one counts.
 func (b *Basis) fixSigns() {

@@ -1,0 +1,174 @@
+package model
+
+import (
+	"slices"
+
+	"github.com/gsimc/gsimc/dynamics"
+	"github.com/gsimc/gsimc/local"
+)
+
+// fewestPositions is the number of positions below which nothing is chosen: noise would choose.
+const fewestPositions = 300
+
+// worseRanks is the number of ranks, from the best one down, that end the search by being worse.
+const worseRanks = 2
+
+// chooser chooses the rank and the ridge of learned dynamics. A candidate is a read-out of the
+// first columns of the basis, without deviation, and with a local term of a weight of its own. It
+// is measured by the places of the targets of a sample of positions.
+type chooser struct {
+	normal  *dynamics.Normal // of the rank of the basis
+	prefix  *dynamics.Normal // of the rank tried last
+	sample  *sample
+	weigher *local.Weigher
+	choice  Choice
+
+	tell        func(done, total int) // may be nil
+	done, total int
+}
+
+// candidate is a rank and a ridge with what they give.
+type candidate struct {
+	rank    int
+	ridge   float64
+	readout *dynamics.Readout
+	gains   local.Gains
+}
+
+// solve returns the read-out, by the rank and the ridge that are chosen from the candidates of h,
+// if there are any. e holds the encoder rows, n×k. choice is nil if nothing was chosen.
+func (m *Model) solve(
+	normal *dynamics.Normal, e []float32, h *Histories,
+) (r *dynamics.Readout, choice *Choice, err error) {
+	ridge := m.spec.Dynamics.Ridge
+	c := m.newChooser(normal, e, h)
+	if c == nil {
+		if tell := h.progress(StageFit); tell != nil {
+			tell(0, 0)
+		}
+		r, err = normal.Solve(ridge)
+		return r, nil, err
+	}
+	best, err := c.run(h, ridge)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.choice.Rank, c.choice.Ridge = best.rank, best.ridge
+	if tell := h.progress(StageFit); tell != nil {
+		tell(0, 0)
+	}
+	return best.readout, &c.choice, nil
+}
+
+// newChooser returns nil if there is nothing to choose, or too little to choose it on.
+func (m *Model) newChooser(normal *dynamics.Normal, e []float32, h *Histories) *chooser {
+	if len(h.Ranks) == 0 && len(h.Ridges) == 0 {
+		return nil
+	}
+	c := &chooser{normal: normal, choice: Choice{Of: m.k}, tell: h.progress(StageChoose)}
+	if c.tell != nil {
+		c.tell(0, 0)
+	}
+	if m.spec.Local.Neighbours > 0 {
+		h.counts = local.Count(m.n, m.degrees, h.Train, m.spec.Local.Neighbours)
+	}
+	c.sample = m.newSample(h, e)
+	if c.choice.Positions = len(c.sample.positions); c.choice.Positions < fewestPositions {
+		return nil
+	}
+	c.weigher = local.NewWeigher(m.n, h.counts, m.spec.Local)
+	return c
+}
+
+// run tries the ranks with the given ridge, and then ridges at the best rank.
+func (c *chooser) run(h *Histories, ridge float64) (*candidate, error) {
+	const ridges = 3 // that are tried as a rule
+	c.total = c.normal.K
+	for _, rank := range h.Ranks {
+		c.total += rank
+	}
+	if len(h.Ridges) > 0 {
+		c.total += ridges * c.normal.K / 2
+	}
+	best, err := c.try(c.normal.K, ridge)
+	if err != nil {
+		return nil, err
+	}
+	best = c.climbRanks(best, h.Ranks)
+	return c.climbRidges(best, h.Ridges), nil
+}
+
+// try measures a candidate. The error is that of a regression without a solution.
+func (c *chooser) try(rank int, ridge float64) (*candidate, error) {
+	if c.prefix == nil || c.prefix.K != rank {
+		c.prefix = c.normal
+		if rank < c.normal.K {
+			c.prefix = c.normal.Prefix(rank)
+		}
+	}
+	readout, err := c.prefix.Solve(ridge)
+	if err != nil {
+		return nil, err
+	}
+	c.sample.rank(readout)
+	t := &candidate{rank, ridge, readout, c.weigher.Gains(c.sample.positions)}
+	c.choice.Tried = append(c.choice.Tried, Tried{rank, ridge, t.gains.Mean()})
+	if c.done = min(c.done+rank, c.total); c.tell != nil {
+		c.tell(c.done, c.total)
+	}
+	return t, nil
+}
+
+// climbRanks tries smaller ranks than that of first, until worseRanks of them are worse than the
+// best. It returns the smallest rank that the best one does not beat: it serves faster.
+func (c *chooser) climbRanks(first *candidate, ranks []int) *candidate {
+	tried, best, worse := []*candidate{first}, first, 0
+	for _, rank := range slices.Backward(slices.Sorted(slices.Values(ranks))) {
+		if rank < 1 || rank >= first.rank {
+			continue
+		}
+		next, err := c.try(rank, first.ridge)
+		if err != nil {
+			continue // no solution: no candidate
+		}
+		tried = append(tried, next)
+		if best.gains.Beats(next.gains) {
+			worse++
+		}
+		if next.gains.Mean() > best.gains.Mean() {
+			best, worse = next, 0
+		}
+		if worse == worseRanks {
+			break
+		}
+	}
+	for _, t := range slices.Backward(tried) { // from the smallest rank
+		if !best.gains.Beats(t.gains) {
+			return t
+		}
+	}
+	return best
+}
+
+// climbRidges goes from the ridge of best to larger ones, or else to smaller ones, as long as that
+// is better.
+func (c *chooser) climbRidges(best *candidate, ridges []float64) *candidate {
+	sorted := slices.Sorted(slices.Values(ridges))
+	up := slices.DeleteFunc(slices.Clone(sorted), func(x float64) bool { return x <= best.ridge })
+	down := slices.DeleteFunc(sorted, func(x float64) bool { return x >= best.ridge })
+	slices.Reverse(down)
+	for _, way := range [][]float64{up, down} {
+		start := best
+		for _, ridge := range way {
+			next, err := c.try(best.rank, ridge)
+			if err != nil || !next.gains.Beats(best.gains) {
+				break
+			}
+			best = next
+		}
+		if best != start {
+			break
+		}
+	}
+	return best
+}

@@ -1,0 +1,285 @@
+package model
+
+import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/gsimc/gsimc/dynamics"
+	"github.com/gsimc/gsimc/local"
+	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/spectral"
+)
+
+const (
+	choiceItems  = 64
+	choiceGroups = 4
+)
+
+// grouped returns a basis whose first columns tell the group of an item. The others are random.
+func grouped(rng *rand.Rand) *spectral.Basis {
+	b := randomBasis(rng, choiceItems, choiceItems)
+	q := make([]float64, 0, choiceItems*choiceItems) // columns, one after the other
+	for j := range choiceItems {
+		col := make([]float64, choiceItems)
+		for i := range col {
+			switch {
+			case j >= choiceGroups:
+				col[i] = b.U[i*choiceItems+j]
+			case i%choiceGroups == j:
+				col[i] = 1
+			}
+		}
+		for before := range j {
+			other, dot := q[before*choiceItems:(before+1)*choiceItems], 0.0
+			for i, x := range col {
+				dot += x * other[i]
+			}
+			for i := range col {
+				col[i] -= dot * other[i]
+			}
+		}
+		norm := 0.0
+		for _, x := range col {
+			norm += x * x
+		}
+		for i := range col {
+			col[i] /= math.Sqrt(norm)
+		}
+		q = append(q, col...)
+	}
+	for i := range choiceItems {
+		for j := range choiceItems {
+			b.U[i*choiceItems+j] = q[j*choiceItems+i]
+		}
+	}
+	return b
+}
+
+// chains are users who take item i+1 after item i.
+func chains(rng *rand.Rand, users int) []History {
+	return drawn(users, func() (int32, func(before int32) int32) {
+		return rng.Int32N(choiceItems), func(i int32) int32 { return (i + 1) % choiceItems }
+	})
+}
+
+// rounds are users who take any item of group g+1 after one of group g.
+func rounds(rng *rand.Rand, users int) []History {
+	return drawn(users, func() (int32, func(before int32) int32) {
+		return rng.Int32N(choiceItems), func(i int32) int32 {
+			return (i+1)%choiceGroups + choiceGroups*rng.Int32N(choiceItems/choiceGroups)
+		}
+	})
+}
+
+func drawn(users int, begin func() (int32, func(before int32) int32)) (all []History) {
+	for range users {
+		i, next := begin()
+		var h History
+		for at := range 8 {
+			h = append(h, Event{Item: i, Weight: 1, Time: int64(at)})
+			i = next(i)
+		}
+		all = append(all, h)
+	}
+	return all
+}
+
+// chosen learns a model and returns it with its choice, nil for none.
+func chosen(t *testing.T, spec Spec, b *spectral.Basis, h Histories) (*Model, *Choice) {
+	t.Helper()
+	var c *Choice
+	h.Chosen = func(got *Choice) map[string]string {
+		c = got
+		return map[string]string{"choice": got.String()}
+	}
+	m, err := New(spec, b, itemNames(b.N), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, c
+}
+
+func choiceSpec(ridge float64) Spec {
+	spec := testSpec()
+	learnedBands(&spec, true)
+	spec.Dynamics.Ridge = ridge
+	return spec
+}
+
+// TestChooseTheLargestRank: which item comes next takes all coordinates.
+func TestChooseTheLargestRank(t *testing.T) {
+	rng := rand.New(rand.NewPCG(31, 1))
+	m, c := chosen(t, choiceSpec(1e-3), randomBasis(rng, choiceItems, choiceItems), Histories{
+		Train: slices.Values(chains(rng, 400)), Validation: chains(rng, 60), Ranks: []int{8, 16, 32},
+	})
+	if c == nil || c.Rank != choiceItems || m.Rank() != choiceItems || c.Of != choiceItems ||
+		c.Ridge != 1e-3 {
+		t.Fatalf("%+v, want the rank of the basis and the given ridge", c)
+	}
+	var ranks []int
+	for _, tried := range c.Tried {
+		ranks = append(ranks, tried.Rank)
+	}
+	if d := cmp.Diff([]int{64, 32, 16}, ranks); d != "" {
+		t.Errorf("tried ranks (-want +got), 8 after two that are worse:\n%s", d)
+	}
+}
+
+// TestChooseASmallRank: with few users the coordinates that tell nothing are noise in a regression
+// with next to no ridge. The model is that of the first columns of the basis.
+func TestChooseASmallRank(t *testing.T) {
+	rng := rand.New(rand.NewPCG(32, 1))
+	spec, b := choiceSpec(1e-4), grouped(rng)
+	h := Histories{
+		Train: slices.Values(rounds(rng, 40)), Validation: rounds(rng, 150),
+		Ranks: []int{choiceGroups, 16, 32},
+	}
+	m, c := chosen(t, spec, b, h)
+	if c == nil || c.Rank != choiceGroups || m.Rank() != choiceGroups || c.Of != choiceItems {
+		t.Fatalf("%+v, want rank %d", c, choiceGroups)
+	}
+	if c.Tried[0].Value > c.Tried[len(c.Tried)-1].Value-0.05 {
+		t.Errorf("tried %v, want the largest rank to be much worse", c.Values())
+	}
+	if got := m.Spec().Provenance["choice"]; got != c.String() {
+		t.Errorf("the provenance says %q, want %q", got, c)
+	}
+	h.Ranks = nil
+	same := mustNewFrom(t, spec, b.Prefix(choiceGroups), h)
+	opt := cmp.Options{cmp.AllowUnexported(learnedDynamics{}), cmpopts.EquateApprox(1e-3, 1e-6)}
+	if d := cmp.Diff(same.transition, m.transition, opt); d != "" {
+		t.Errorf("dynamics (-of the first columns +chosen):\n%s", d)
+	}
+	if d := cmp.Diff(same.basis, m.basis); d != "" {
+		t.Errorf("basis (-of the first columns +chosen):\n%s", d)
+	}
+	if d := cmp.Diff([2][]float64{same.kappa, same.lambda}, [2][]float64{m.kappa, m.lambda}); d != "" {
+		t.Errorf("eigenvalues (-of the first columns +chosen):\n%s", d)
+	}
+}
+
+func mustNewFrom(t *testing.T, spec Spec, b *spectral.Basis, h Histories) *Model {
+	t.Helper()
+	m, err := New(spec, b, itemNames(b.N), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestChooseTheRidge: for the same users a large ridge is better at the rank of the basis.
+func TestChooseTheRidge(t *testing.T) {
+	rng := rand.New(rand.NewPCG(33, 1))
+	m, c := chosen(t, choiceSpec(1e-4), grouped(rng), Histories{
+		Train: slices.Values(rounds(rng, 40)), Validation: rounds(rng, 150),
+		Ridges: []float64{0.1, 1e-5},
+	})
+	if c == nil || c.Rank != choiceItems || c.Ridge != 0.1 || m.Spec().Dynamics.Ridge != 0.1 {
+		t.Errorf("%+v, want the rank as it was and ridge 0.1", c)
+	}
+	if len(c.Tried) != 2 {
+		t.Errorf("tried %s, want no smaller ridge when a larger one is better", c.Values())
+	}
+}
+
+// TestNothingIsChosen: neither without candidates nor on a few positions.
+func TestNothingIsChosen(t *testing.T) {
+	rng := rand.New(rand.NewPCG(34, 1))
+	b, h := grouped(rng), Histories{Train: slices.Values(rounds(rng, 40))}
+	for _, c := range []struct {
+		ranks      []int
+		validation int
+	}{{nil, 150}, {[]int{4, 16}, 30}} {
+		h.Ranks, h.Validation = c.ranks, rounds(rng, c.validation)
+		m, choice := chosen(t, choiceSpec(0.5), b, h)
+		if choice != nil || m.Rank() != choiceItems || m.Spec().Dynamics.Ridge != 0.5 {
+			t.Errorf("%v on %d users: %+v, rank %d, ridge %v", c.ranks, c.validation, choice,
+				m.Rank(), m.Spec().Dynamics.Ridge)
+		}
+	}
+}
+
+// TestChoiceOnAnyProcessors: a choice, and the model with it, is the same in all bits.
+func TestChoiceOnAnyProcessors(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	var version string
+	var first *Choice
+	for _, processors := range []int{1, 3} {
+		runtime.GOMAXPROCS(processors)
+		rng := rand.New(rand.NewPCG(35, 1))
+		spec := choiceSpec(1)
+		spec.Local = local.Default()
+		m, c := chosen(t, spec, grouped(rng), Histories{
+			Train: slices.Values(rounds(rng, 100)), Validation: rounds(rng, 150),
+			Ranks: []int{4, 8, 32}, Ridges: []float64{0.3, 3, 9},
+		})
+		if first == nil {
+			version, first = m.Version(), c
+		}
+		if d := cmp.Diff(first, c); d != "" || m.Version() != version {
+			t.Errorf("%d processors: version %s, want %s; choice:\n%s", processors, m.Version(),
+				version, d)
+		}
+	}
+}
+
+// TestSampleRanksAsTheModel: the positions of a sample have the items and the scores that the
+// finished model gives, for the rank of the basis and for smaller ones.
+func TestSampleRanksAsTheModel(t *testing.T) {
+	rng := rand.New(rand.NewPCG(36, 1))
+	b, spec := grouped(rng), choiceSpec(1)
+	spec.Dynamics.Deviation, spec.Local = false, local.Default()
+	h := Histories{
+		Train: slices.Values(rounds(rng, 100)), Validation: randomHistories(rng, choiceItems, 30),
+	}
+	full := mustNewFrom(t, spec, b, h)
+	h.counts = local.Count(full.n, full.degrees, h.Train, spec.Local.Neighbours)
+	s := full.newSample(&h, full.encoderRows(full.k))
+	if got, most := len(s.positions), ChoicePositions(h.Validation); got > most || got < most/2 {
+		t.Errorf("%d positions, and at most %d are announced", got, most)
+	}
+	for _, rank := range []int{choiceItems, 16} {
+		m := mustNewFrom(t, spec, b.Prefix(rank), h)
+		m.spec.Local = spec.Local
+		w := m.transition.(*learnedDynamics)
+		s.rank(&dynamics.Readout{
+			R: len(w.Bands), K: rank, W: toFloat64(w.readout), Mean: toFloat64(w.Mean),
+		})
+		finder := &positionFinder{
+			m: m, counts: h.counts, query: m.NewQuery(), seen: ranking.NewSet(m.n),
+		}
+		var want []local.Position
+		for _, history := range h.Validation {
+			want = append(want, finder.find(history, sampleUserPositions)...)
+		}
+		if d := cmp.Diff(want, s.positions, cmpopts.EquateApprox(1e-3, 1e-5)); d != "" {
+			t.Errorf("rank %d: positions (-model +sample):\n%s", rank, d)
+		}
+	}
+}
+
+func TestSampleOf(t *testing.T) {
+	for _, c := range []struct{ histories, wanted, most, users, each int }{
+		{0, 100, 10, 0, 10}, {5, 100, 10, 5, 10}, {30, 100, 10, 30, 3}, {99, 100, 10, 99, 1},
+		{250, 100, 10, 100, 1},
+	} {
+		all := make([]History, c.histories)
+		for u := range all {
+			all[u] = History{{Item: int32(u)}}
+		}
+		users, each := sampleOf(all, c.wanted, c.most)
+		if len(users) != c.users || each != c.each {
+			t.Errorf("%+v: %d users with %d events", c, len(users), each)
+		}
+		if c.histories == 250 && (users[1][0].Item != 2 || users[99][0].Item != 247) {
+			t.Errorf("users %d and %d, want them evenly spaced", users[1][0].Item,
+				users[99][0].Item)
+		}
+	}
+}

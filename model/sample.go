@@ -1,0 +1,211 @@
+package model
+
+import (
+	"slices"
+
+	"github.com/gsimc/gsimc/dynamics"
+	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/internal/parallel"
+	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/local"
+	"github.com/gsimc/gsimc/ranking"
+)
+
+// The positions of validation users on which the rank and the ridge are chosen.
+const (
+	samplePositions     = 5000 // in all, at most
+	sampleUserPositions = 10   // last events of a user, at most
+)
+
+// sampleScores is the number of scores that are held at a time.
+const sampleScores = 1 << 22
+
+// sample is a set of positions, ranked anew for each read-out.
+type sample struct {
+	m         *Model
+	positions []local.Position // Top and the scores are those of the last read-out
+	past      []History        // of each position, the events before it
+	states    gemm.Matrix[float32]
+	queries   []float32 // positions×k of the last read-out, at its begin
+	scores    []float32 // of a block of positions
+}
+
+// newSample folds the histories of validation users into the states x_b before their last events:
+// row p of states has the r·k numbers of position p. e holds the encoder rows, n×k.
+func (m *Model) newSample(h *Histories, e []float32) *sample {
+	users, each := sampleOf(h.Validation, samplePositions, sampleUserPositions)
+	found := make([]*sampleUser, len(users))
+	parallel.TasksWith(len(users), func() func(u int) {
+		w := newSampler(m, h.counts, e)
+		return func(u int) { found[u] = w.user(users[u], each) }
+	})
+	s := &sample{m: m}
+	var states [][]float32
+	for _, u := range found {
+		s.positions = append(s.positions, u.positions...)
+		s.past = append(s.past, u.past...)
+		states = append(states, u.states)
+	}
+	width := len(m.spec.Dynamics.Bands) * m.k
+	s.states = gemm.Matrix[float32]{
+		Rows: len(s.positions), Cols: width, Stride: width, Data: slices.Concat(states...),
+	}
+	s.queries = make([]float32, len(s.positions)*m.k)
+	s.scores = make([]float32, m.n*s.block())
+	return s
+}
+
+// ChoicePositions returns the number of positions on which New chooses the rank and the ridge, at
+// most, given the validation users.
+func ChoicePositions(validation []History) (positions int) {
+	users, each := sampleOf(validation, samplePositions, sampleUserPositions)
+	for _, h := range users {
+		positions += min(max(len(h)-1, 0), each)
+	}
+	return positions
+}
+
+// sampleOf returns evenly spaced histories, and the number of last events of each, up to most, that
+// have the wanted number of positions or fewer.
+func sampleOf(histories []History, wanted, most int) (chosen []History, each int) {
+	users := min(len(histories), wanted)
+	chosen = make([]History, users)
+	for u := range chosen {
+		chosen[u] = histories[u*len(histories)/users]
+	}
+	return chosen, min(wanted/max(users, 1), most)
+}
+
+// sampleUser is the part of a sample from one user.
+type sampleUser struct {
+	positions []local.Position
+	past      []History
+	states    []float32
+}
+
+// sampler is the memory of one worker of newSample.
+type sampler struct {
+	m      *Model
+	counts *local.Successions // nil without a local term
+	e      []float32
+	bands  kalman.Dynamics // that hold the states themselves
+	rows   []float32       // r·k: r times the encoder row of an event
+	seen   *ranking.Set
+	near   []int32
+}
+
+func newSampler(m *Model, counts *local.Successions, e []float32) *sampler {
+	w := &sampler{m: m, counts: counts, e: e, seen: ranking.NewSet(m.n)}
+	w.bands = kalman.Dynamics{Bands: m.spec.Dynamics.Bands, Mean: make([]float32, m.k)}
+	w.rows = make([]float32, len(w.bands.Bands)*m.k)
+	return w
+}
+
+// user returns the positions of the last events of h whose items are new to the user.
+func (w *sampler) user(h History, events int) *sampleUser {
+	k, out, s := w.m.k, &sampleUser{}, w.bands.NewState()
+	w.seen.Clear()
+	for at, event := range h {
+		if at > 0 && at >= len(h)-events && event.Weight > 0 && !w.seen.Has(event.Item) {
+			out.positions = append(out.positions, w.position(h[:at], event.Item))
+			out.past = append(out.past, h[:at])
+			out.states = append(out.states, s.X...)
+		}
+		row := row(w.e, int(event.Item), k)
+		for b := range w.bands.Bands {
+			copy(w.rows[b*k:], row)
+		}
+		w.bands.Update(s, w.rows, row, 1, event.Weight, event.Time)
+		w.seen.Add(event.Item)
+	}
+	return out
+}
+
+// position is the position after a history, without scores.
+func (w *sampler) position(past History, target int32) local.Position {
+	p := local.Position{
+		Target: ranking.Scored{Item: target}, Top: make([]ranking.Scored, 0, local.TopLength),
+	}
+	if w.counts == nil {
+		return p
+	}
+	for _, e := range past[max(0, len(past)-w.m.spec.Local.Events):] {
+		p.Recent = append(p.Recent, kalman.Recent{Item: e.Item, Weight: e.Weight})
+	}
+	w.near = w.counts.Near(w.near[:0], p.Recent)
+	for _, i := range w.near {
+		if !w.seen.Has(i) {
+			p.Near = append(p.Near, ranking.Scored{Item: i})
+		}
+	}
+	return p
+}
+
+// block is the number of positions whose scores are held at a time.
+func (s *sample) block() int { return min(max(sampleScores/s.m.n, 1), len(s.positions)) }
+
+// rank stores the scores of the positions by a read-out. Its rank may be below that of the basis.
+func (s *sample) rank(r *dynamics.Readout) {
+	n, k := s.m.n, r.K
+	queries := s.queriesOf(r)
+	items := gemm.Matrix[float32]{Rows: n, Cols: k, Stride: s.m.k, Data: s.m.basis}
+	step := max(s.block(), 1)
+	for first := 0; first < len(s.positions); first += step {
+		part := queries
+		part.Rows, part.Data = min(step, queries.Rows-first), queries.Data[first*k:]
+		scores := gemm.Matrix[float32]{Rows: part.Rows, Cols: n, Stride: n, Data: s.scores}
+		clear(s.scores[:part.Rows*n])
+		gemm.MulAdd(scores, 1, gemm.Plain, part, gemm.Transposed, items)
+		parallel.TasksWith(part.Rows, func() func(int) {
+			w := &ranker{m: s.m, seen: ranking.NewSet(n)}
+			return func(i int) {
+				w.rank(&s.positions[first+i], s.past[first+i], row(s.scores, i, n))
+			}
+		})
+	}
+}
+
+// queriesOf returns the queries μ + Σ_b W_b x_b, positions×k.
+func (s *sample) queriesOf(r *dynamics.Readout) gemm.Matrix[float32] {
+	k, w, mean := r.K, gemm.ToFloat32(r.W), gemm.ToFloat32(r.Mean)
+	q := gemm.Matrix[float32]{
+		Rows: len(s.positions), Cols: k, Stride: k, Data: s.queries[:len(s.positions)*k],
+	}
+	for p := range q.Rows {
+		copy(row(q.Data, p, k), mean)
+	}
+	for b := range r.R {
+		states := s.states
+		states.Cols, states.Data = k, states.Data[b*s.m.k:]
+		readout := gemm.Matrix[float32]{Rows: k, Cols: k, Stride: k, Data: w[b*k*k : (b+1)*k*k]}
+		gemm.MulAdd(q, 1, gemm.Plain, states, gemm.Transposed, readout)
+	}
+	return q
+}
+
+// ranker is the memory of one worker of rank.
+type ranker struct {
+	m    *Model
+	seen *ranking.Set
+	top  ranking.TopN
+}
+
+// rank stores the scores of a position. products are u_i·q of all items, and are overwritten.
+func (w *ranker) rank(p *local.Position, past History, products []float32) {
+	for i, scale := range w.m.decoderScale {
+		products[i] *= scale
+	}
+	for _, e := range past {
+		w.seen.Add(e.Item)
+	}
+	w.top.Reset(p.Top, local.TopLength)
+	w.top.Offer(0, products, w.seen)
+	p.Top = w.top.Sorted()
+	p.Target.Score = products[p.Target.Item]
+	for at := range p.Near {
+		p.Near[at].Score = products[p.Near[at].Item]
+	}
+	for _, e := range past {
+		w.seen.Remove(e.Item)
+	}
+}
