@@ -71,7 +71,8 @@ func (c *coster) methods(methods []Method) (stages []Stage) {
 		if byModel, ok := m.(ModelMethod); ok && byModel.Learned() {
 			for _, s := range c.announced(c.learned) {
 				switch s.Name {
-				case model.StageLearn, model.StageFit, model.StageNoise:
+				case model.StageLearn, model.StageChoose, model.StageFit, model.StageNoise,
+					model.StageLocal:
 					stages = append(stages, s)
 				}
 			}

@@ -20,6 +20,12 @@ type ModelMethod struct {
 // spectral.
 func Filtered(family, filter string) ModelMethod { return ModelMethod{family, filter} }
 
+// Names of the constants that learned dynamics choose, in Result.Chosen.
+const (
+	ChosenRank  = "rank"
+	ChosenRidge = "ridge"
+)
+
 // LearnedDynamics returns the method [Dynamics].
 func LearnedDynamics() ModelMethod { return ModelMethod{family: Dynamics} }
 
@@ -69,6 +75,11 @@ func (m ModelMethod) fit(t *Task) (*model.Model, error) {
 	}
 	histories := train.LearnFrom(t.Part)
 	histories.Progress = t.Options.Progress
+	histories.Ranks, histories.Ridges = from.Ranks, from.Ridges
+	histories.Chosen = func(c *model.Choice) map[string]string {
+		t.Chosen = map[string]float64{ChosenRank: float64(c.Rank), ChosenRidge: c.Ridge}
+		return nil
+	}
 	return model.New(from.Spec, from.Basis, t.Part.Items, histories)
 }
 

@@ -39,6 +39,11 @@ type Options struct {
 type Ingredients struct {
 	Basis *spectral.Basis
 	Spec  model.Spec
+
+	// Ranks and Ridges are candidates of learned dynamics, see model.Histories and
+	// train.Config.Candidates.
+	Ranks  []int
+	Ridges []float64
 }
 
 // DefaultMRFCFA is the paper's constant a of MRFCF.

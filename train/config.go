@@ -15,6 +15,11 @@ type Config struct {
 	// Rank is the number of eigenvectors to keep. 0: [DefaultRank].
 	Rank int
 
+	// ChooseRank and ChooseRidge let [Learn] choose the rank and the ridge of learned dynamics on the
+	// validation users. Rank is then the largest rank that is tried, and Spec.Dynamics.Ridge the
+	// ridge that is tried first.
+	ChooseRank, ChooseRidge bool
+
 	// CutRank lowers a Rank above the number of items to that number. Otherwise such a rank is a
 	// fault.
 	CutRank bool
@@ -70,6 +75,21 @@ func (c *Config) RankFor(items int) int {
 		return min(c.Rank, items)
 	}
 	return c.Rank
+}
+
+// Candidates returns the ranks below that of a basis, and the further ridges, that [Learn] chooses
+// from.
+func (c *Config) Candidates(rank int) (ranks []int, ridges []float64) {
+	if !c.Learned() {
+		return nil, nil
+	}
+	if c.ChooseRank {
+		ranks = smallerRanks(rank)
+	}
+	if c.ChooseRidge {
+		ridges = otherRidges(c.Spec.Dynamics.Ridge)
+	}
+	return ranks, ridges
 }
 
 // AskedRank returns the rank that a training on other events is to ask for. It may be above the

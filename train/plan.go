@@ -20,6 +20,9 @@ const garbageShare = 0.2
 // dynamicsStages is the beginning of the names of the stages that learn dynamics.
 const dynamicsStages = "dynamics"
 
+// regressionStage is the name of the stage that solves the regression.
+const regressionStage = "dynamics: regression"
+
 // localStage is the name of the stage that learns the local term.
 const localStage = "local term"
 
@@ -76,17 +79,9 @@ func NewPlan(p *dataset.Partition, cfg Config) *Plan {
 	perItem := single
 	readout := 4 * float64(opt.Rank) * float64(opt.Rank) * float64(len(cfg.Spec.Dynamics.Bands))
 	if cfg.Learned() {
-		d := &cfg.Spec.Dynamics
-		shape := learningShape(p, d, opt.Rank)
 		stages = append(stages, cost.Stage{Name: "model", Peak: 2 * single, Kept: 2 * single})
-		stages = append(stages, shape.RegressionCost()...)
-		if d.Deviation {
-			stages = append(stages, shape.NoiseCost())
-		}
-		if s := &cfg.Spec.Local; s.Neighbours > 0 {
-			stages = append(stages, localCost(shape.Events, n, opt.Rank, s))
-		}
-		perItem *= 1 + float64(len(d.Bands))
+		stages = append(stages, dynamicsCost(p, &cfg, opt.Rank)...)
+		perItem *= 1 + float64(len(cfg.Spec.Dynamics.Bands))
 	} else {
 		stages = append(stages, cost.Stage{Name: "model", Peak: single, Kept: single})
 	}
@@ -100,6 +95,28 @@ func NewPlan(p *dataset.Partition, cfg Config) *Plan {
 	return plan
 }
 
+// dynamicsCost is the cost of learned dynamics on a basis of a rank, and of a local term. The rank
+// of the model may turn out to be smaller, and the stages after the choice to be shorter.
+func dynamicsCost(p *dataset.Partition, cfg *Config, rank int) []cost.Stage {
+	d, s := &cfg.Spec.Dynamics, &cfg.Spec.Local
+	shape := learningShape(p, d, rank)
+	stages := shape.RegressionCost()
+	ranks, ridges := cfg.Candidates(rank)
+	choice := len(ranks)+len(ridges) > 0
+	if choice {
+		at := slices.IndexFunc(stages, func(s cost.Stage) bool { return s.Name == regressionStage })
+		stages[at].Work = cost.Work{} // it is that of a candidate
+		stages = slices.Insert(stages, at, choiceCost(p, &shape, ranks, ridges, s))
+	}
+	if d.Deviation {
+		stages = append(stages, shape.NoiseCost())
+	}
+	if s.Neighbours > 0 {
+		stages = append(stages, localCost(shape.Events, len(p.Items), rank, s, choice))
+	}
+	return stages
+}
+
 // Announced returns the work of the plan by the stages that [Progress] announces, and of writing
 // the model as [StageWrite]. Their memory is left out.
 func (p *Plan) Announced() []Stage {
@@ -109,6 +126,8 @@ func (p *Plan) Announced() []Stage {
 		switch {
 		case s.Name == "dynamics: sums":
 			name = model.StageLearn
+		case s.Name == choiceStage:
+			name = model.StageChoose
 		case s.Name == "dynamics: noise":
 			name = model.StageNoise
 		case s.Name == localStage:
@@ -161,11 +180,10 @@ func learningShape(p *dataset.Partition, spec *model.DynamicsSpec, rank int) dyn
 	return s
 }
 
-// localCost is the cost of counting a local term from events, and of choosing its constants.
-func localCost(events, items, rank int, s *local.Spec) cost.Stage {
+// localCost is the cost of choosing the constants of a local term, and of counting it from events
+// unless that has been done.
+func localCost(events, items, rank int, s *local.Spec, counted bool) cost.Stage {
 	const (
-		eventBytes = 8    // of the index of the events
-		pairBytes  = 12   // of a counted pair, of which there are two for each neighbour
 		entryBytes = 8    // of the graph
 		trials     = 24   // of constants
 		weights    = 23   // in a trial
@@ -173,13 +191,17 @@ func localCost(events, items, rank int, s *local.Spec) cost.Stage {
 	)
 	n, m := float64(items), float64(s.Neighbours)
 	near := 2 * m * float64(s.Events) // items of a position, at most
-	var w cost.Work
-	w[cost.Scatter] = 2*local.MaxGap*float64(events) + trials*positions*weights*near/4
-	w[cost.Stream] = positions * 4 * float64(rank) * (near + n/8)
-	return cost.Stage{
-		Name: localStage, Work: w,
-		Peak: eventBytes*float64(events) + (2*pairBytes+entryBytes)*n*m, Kept: entryBytes * n * m,
+	counting := countingCost(events, items, s)
+	out := cost.Stage{
+		Name: localStage, Work: counting.Work, Peak: counting.Peak + entryBytes*n*m,
+		Kept: entryBytes * n * m,
 	}
+	if counted { // the counts go
+		out.Work, out.Peak, out.Kept = cost.Work{}, entryBytes*n*m, entryBytes*n*m-counting.Kept
+	}
+	out.Work[cost.Scatter] += trials * positions * weights * near / 4
+	out.Work[cost.Stream] += positions * 4 * float64(rank) * (near + n/8)
+	return out
 }
 
 // Memory returns the bytes that a process needs during a stage that has held bytes of its own,

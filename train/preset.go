@@ -31,6 +31,24 @@ const (
 	largestRank = 1024
 )
 
+// smallerRanks returns the ranks that are tried below the rank of a basis, ascending: powers of two,
+// none of them next to that rank.
+func smallerRanks(rank int) (ranks []int) {
+	for r := smallestChoice; 4*r <= 3*rank && r < largestRank; r *= 2 {
+		ranks = append(ranks, r)
+	}
+	return ranks
+}
+
+// smallestChoice is the smallest rank that is tried.
+const smallestChoice = 128
+
+// otherRidges returns the ridges that are tried beside a first one, ascending.
+func otherRidges(first float64) []float64 {
+	const step = 3
+	return []float64{first / step / step, first / step, first * step, first * step * step}
+}
+
 // Recommended returns the constants of learned dynamics that are good on all kinds of data;
 // docs/accuracy.md tells on which. TrainUsers and Provenance are left to [Run].
 func Recommended() model.Spec {
@@ -61,8 +79,8 @@ func Preset(dynamics string) model.Spec {
 
 // DefaultRank returns the rank k of a model with dynamics of the given kind for a catalogue of
 // items. Learned dynamics take a quarter of the items, within 256 and 1024: a larger catalogue
-// needs more coordinates to tell its items apart. Other models take [PaperRank]. No rank is above
-// the number of items.
+// needs more coordinates to tell its items apart. A smaller rank may rank better all the same, see
+// Config.ChooseRank. Other models take [PaperRank]. No rank is above the number of items.
 func DefaultRank(dynamics string, items int) int {
 	if dynamics == model.DynamicsLearned {
 		return min(items, max(items/4, leastRank), largestRank)

@@ -26,6 +26,8 @@ const (
 	KeySolver        = "solver"          // Config.Solver
 	KeyLandmarks     = "landmarks"       // of the solver nystrom
 	KeyNystromForm   = "nystrom_form"    // of the solver nystrom
+	KeyChoice        = "choice"          // model.Choice in words; absent if nothing was chosen
+	KeyCandidates    = "candidates"      // what it was chosen from, with the values
 )
 
 // Origin says where the events of a training come from and when it is.
@@ -37,8 +39,8 @@ type Origin struct {
 }
 
 // provenance returns the entries that the model keeps, so that [Like], [KnownUntil] and readers of
-// the file can tell how it was made. It is nil without an origin.
-func (c *Config) provenance(basis *spectral.Basis) map[string]string {
+// the file can tell how it was made. It is nil without an origin. choice may be nil.
+func (c *Config) provenance(basis *spectral.Basis, choice *model.Choice) map[string]string {
 	if c.Origin == nil {
 		return nil
 	}
@@ -52,6 +54,12 @@ func (c *Config) provenance(basis *spectral.Basis) map[string]string {
 		KeyMinUserEvents: strconv.Itoa(o.MinUserEvents),
 		KeyAskedRank:     strconv.Itoa(c.AskedRank()),
 		KeySolver:        c.Solver,
+	}
+	if choice != nil {
+		p[KeyChoice], p[KeyCandidates] = choice.String(), choice.Values()
+		if choice.Rank < choice.Of { // a training like this one is to keep it
+			p[KeyAskedRank] = strconv.Itoa(choice.Rank)
+		}
 	}
 	if c.Solver == spectral.SolverNystrom {
 		p[KeyLandmarks], p[KeyNystromForm] = strconv.Itoa(c.Nystrom.Landmarks), c.Nystrom.Form

@@ -14,6 +14,9 @@ const fewUsers = 20
 type Result struct {
 	Model *model.Model
 	Basis *spectral.Basis // of the model, with the report of the solver
+
+	// Choice tells how the rank and the ridge were chosen; nil: they are those of the configuration.
+	Choice *model.Choice
 }
 
 // Run trains a model on the training users of p: the solver finds the basis of their item graph,
@@ -24,11 +27,7 @@ func Run(p *dataset.Partition, cfg Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := Learn(p, cfg, basis)
-	if err != nil {
-		return nil, err
-	}
-	return &Result{Model: m, Basis: basis}, nil
+	return Learn(p, cfg, basis)
 }
 
 // Solve is the first half of [Run]: the basis of the item graph.
@@ -42,13 +41,23 @@ func Solve(p *dataset.Partition, cfg Config) (*spectral.Basis, error) {
 }
 
 // Learn is the second half of [Run]: the model on a basis that [Solve] found for the same training
-// users.
-func Learn(p *dataset.Partition, cfg Config, basis *spectral.Basis) (*model.Model, error) {
+// users. The basis of the result has the rank of the model.
+func Learn(p *dataset.Partition, cfg Config, basis *spectral.Basis) (*Result, error) {
 	spec := cfg.Spec
-	spec.TrainUsers, spec.Provenance = int64(p.Train.Len()), cfg.provenance(basis)
-	h := LearnFrom(p)
+	spec.TrainUsers, spec.Provenance = int64(p.Train.Len()), cfg.provenance(basis, nil)
+	r, h := &Result{}, LearnFrom(p)
 	h.Progress = cfg.Progress
-	return model.New(spec, basis, p.Items, h)
+	h.Ranks, h.Ridges = cfg.Candidates(basis.K)
+	h.Chosen = func(c *model.Choice) map[string]string {
+		r.Choice = c
+		return cfg.provenance(basis.Prefix(c.Rank), c)
+	}
+	var err error
+	if r.Model, err = model.New(spec, basis, p.Items, h); err != nil {
+		return nil, err
+	}
+	r.Basis = basis.Prefix(r.Model.Rank())
+	return r, nil
 }
 
 // Split draws the roles of the users of a training: of 20 users or more a tenth is for validation,

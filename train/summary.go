@@ -9,6 +9,7 @@ type Summary struct {
 	Users      int         `json:"train_users"`
 	Items      int         `json:"items"`
 	Rank       int         `json:"rank"`
+	Choice     string      `json:"choice,omitempty"`     // of the rank and the ridge, if they were chosen
 	Comparison *Comparison `json:"comparison,omitempty"` // with another model, if one was asked for
 
 	// TooFew is set if the training was given up because there are too few events to compare models
@@ -20,8 +21,12 @@ type Summary struct {
 
 // NewSummary returns the summary of a training on p; comparison may be nil.
 func NewSummary(p *dataset.Partition, r *Result, comparison *Comparison) *Summary {
-	return &Summary{
+	s := &Summary{
 		Version: r.Model.Version(), Users: p.Train.Len(), Items: len(p.Items), Rank: r.Model.Rank(),
 		Comparison: comparison,
 	}
+	if r.Choice != nil {
+		s.Choice = r.Choice.String()
+	}
+	return s
 }

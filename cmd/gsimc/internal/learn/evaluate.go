@@ -166,7 +166,7 @@ func (c *Evaluate) config(
 ) train.Config {
 	spec := c.modelFlags.spec(&c.graphFlags, dynamics, spectral.RandomWalk)
 	spec.TrainUsers = int64(part.Train.Len())
-	cfg := c.graphFlags.config(spec)
+	cfg := c.modelFlags.config(&c.graphFlags, spec)
 	cfg.Progress = stages(p)
 	return cfg
 }
@@ -200,13 +200,16 @@ func (c *Evaluate) prepare(
 	}
 	if needs.Learned && needs.Paper && evaluate.SharesBasis(&paper, &learned, len(part.Items)) {
 		opt.Learned.Basis = opt.Paper.Basis
-		return nil
+	} else if needs.Learned {
+		learned.Progress = stages(p) // a second basis is a second stage
+		if opt.Learned.Basis, err = solve(part, learned); err != nil {
+			return err
+		}
 	}
 	if needs.Learned {
-		learned.Progress = stages(p) // a second basis is a second stage
-		opt.Learned.Basis, err = solve(part, learned)
+		opt.Learned.Ranks, opt.Learned.Ridges = learned.Candidates(opt.Learned.Basis.K)
 	}
-	return err
+	return nil
 }
 
 // measure runs the methods on the test users with progress and notes the time of each.
@@ -314,6 +317,13 @@ func newLearned(in *evaluate.Ingredients) *learned {
 	}
 }
 
+// chosen puts the constants in the place of those given that were chosen on the validation users.
+func (l *learned) chosen(constants map[string]float64) {
+	if rank, ok := constants[evaluate.ChosenRank]; ok {
+		l.Rank, l.Ridge = int(rank), constants[evaluate.ChosenRidge]
+	}
+}
+
 // solution describes a basis.
 type solution struct {
 	Name          string    `json:"name"`
@@ -360,6 +370,9 @@ func (c *Evaluate) report(
 		e.Methods[results[i].Name] = figures
 		if results[i].Variant != "" {
 			e.Variants[results[i].Name] = results[i].Variant
+		}
+		if results[i].Name == evaluate.Dynamics {
+			e.Dynamics.chosen(results[i].Chosen)
 		}
 		if results[i].Calibration != nil {
 			e.Dynamics.Calibration = results[i].Calibration

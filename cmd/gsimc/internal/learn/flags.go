@@ -163,7 +163,8 @@ type graphFlags struct {
 	DegreeExponent *float64 `group:"Item graph:" help:"Degree exponent s of the hypergraph, 0 to 2. Default: ${learned_s} with learned dynamics, 1 without, as in the paper."`
 	Window         *int     `group:"Item graph:" help:"Length of the windows, in events, that every history is cut into: 2 to 10000. Windows overlap by half, and the items of a window are linked. 0: all items of a user are linked. Default: ${learned_window} with learned dynamics, 0 without, as in the paper."`
 
-	Rank        *int    `group:"Spectrum:" help:"Eigenvectors to keep, k; at most the number of items. Default with learned dynamics: a quarter of the items, but 256 to 1024; without: ${paper_rank}; or all of a small catalogue."`
+	Rank        *int    `group:"Spectrum:" help:"Eigenvectors to keep, k; at most the number of items. Default with learned dynamics: a quarter of the items, but 256 to 1024; without: ${paper_rank}; or all of a small catalogue. Learned dynamics then choose the largest rank that is not worse for the validation users, from 128 up to that."`
+	Quick       bool    `group:"Spectrum:" help:"Keep the default rank and ridge, instead of choosing them on the validation users."`
 	Solver      string  `group:"Spectrum:" default:"auto" enum:"${solvers}" help:"Eigensolver: ${solvers}. auto is exact; nystrom samples items, for very large catalogues."`
 	Tolerance   float64 `group:"Spectrum:" default:"1e-5" help:"Largest accepted error of an eigenvector (its residual over the largest eigenvalue), for exact solvers."`
 	Landmarks   int     `group:"Spectrum:" default:"0" help:"Items that nystrom samples. 0: the larger of 2000 and twice the rank."`
@@ -182,7 +183,15 @@ func (f *graphFlags) check() error {
 	)
 }
 
-// config is the training of a model with the given constants.
+// config is the training of a model with the given constants. The rank and the ridge are chosen
+// unless they are given.
+func (f *modelFlags) config(g *graphFlags, spec model.Spec) train.Config {
+	cfg := g.config(spec)
+	cfg.ChooseRank, cfg.ChooseRidge = g.Rank == nil && !g.Quick, f.Ridge == nil && !g.Quick
+	return cfg
+}
+
+// config is the training of a model with the given constants, without a choice.
 func (f *graphFlags) config(spec model.Spec) train.Config {
 	return train.Config{
 		Spec: spec, Rank: cli.Given(f.Rank, 0), Solver: f.Solver, Tolerance: f.Tolerance,
@@ -235,11 +244,11 @@ func (f *kalmanFlags) check() error {
 
 // dynamicsFlags are the constants of learned dynamics.
 type dynamicsFlags struct {
-	Bands       string  `group:"Learned dynamics:" default:"${learned_bands}" help:"Memories of the past, such as 0,0.87@720h: the share of each that an event leaves, 0 to 1, and after @ its half-life if it also fades by time."`
-	Ridge       float64 `group:"Learned dynamics:" default:"${learned_ridge}" help:"Penalty of the regression that learns the dynamics, in units of the mean variance of its features; above 0. A larger one fits the data less closely."`
-	Positions   int64   `group:"Learned dynamics:" default:"${learned_positions}" help:"Last positions of each training user that are learned from; 0: all."`
-	Neighbours  int     `group:"Learned dynamics:" name:"local-neighbours" default:"${local_neighbours}" help:"Items that the local term keeps next to each item, up to ${local_most}: items that a few users took one soon after the other. Its other constants are chosen on the validation users. 0: no local term."`
-	NoDeviation bool    `group:"Learned dynamics:" help:"Do not track how each user deviates from the average. Scores then have no uncertainty."`
+	Bands       string   `group:"Learned dynamics:" default:"${learned_bands}" help:"Memories of the past, such as 0,0.87@720h: the share of each that an event leaves, 0 to 1, and after @ its half-life if it also fades by time."`
+	Ridge       *float64 `group:"Learned dynamics:" help:"Penalty of the regression that learns the dynamics, in units of the mean variance of its features; above 0. A larger one fits the data less closely. Default: chosen on the validation users, from ${learned_ridge} on; ${learned_ridge} with --quick."`
+	Positions   int64    `group:"Learned dynamics:" default:"${learned_positions}" help:"Last positions of each training user that are learned from; 0: all."`
+	Neighbours  int      `group:"Learned dynamics:" name:"local-neighbours" default:"${local_neighbours}" help:"Items that the local term keeps next to each item, up to ${local_most}: items that a few users took one soon after the other. Its other constants are chosen on the validation users. 0: no local term."`
+	NoDeviation bool     `group:"Learned dynamics:" help:"Do not track how each user deviates from the average. Scores then have no uncertainty."`
 }
 
 func (f *dynamicsFlags) check() error {
@@ -247,7 +256,7 @@ func (f *dynamicsFlags) check() error {
 	if err != nil {
 		err = cli.Flag("--bands", err)
 	}
-	return errors.Join(err, cli.Above("--ridge", f.Ridge, 0),
+	return errors.Join(err, cli.Above("--ridge", cli.Given(f.Ridge, 1), 0),
 		cli.InRange("--local-neighbours", float64(f.Neighbours), 0, local.MaxNeighbours),
 		cli.InRange("--positions", float64(f.Positions), 0, math.MaxFloat64))
 }
@@ -259,8 +268,9 @@ func (f *dynamicsFlags) spec() model.DynamicsSpec {
 		panic(err)
 	}
 	return model.DynamicsSpec{
-		Kind: model.DynamicsLearned, Bands: bands, Ridge: f.Ridge, Positions: f.Positions,
+		Kind: model.DynamicsLearned, Bands: bands, Positions: f.Positions,
 		Deviation: !f.NoDeviation,
+		Ridge:     cli.Given(f.Ridge, train.Recommended().Dynamics.Ridge),
 	}
 }
 

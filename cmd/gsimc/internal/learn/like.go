@@ -50,8 +50,11 @@ func (c *Train) withoutEffect(flag *kong.Flag) string {
 	}
 	learned := c.dynamics() == model.DynamicsLearned
 	switch {
-	case c.Like != "" && (flag.Name == "rank" || slices.Contains(likeGroups, group)):
+	case c.Like != "" && (flag.Name == "rank" || flag.Name == "quick" ||
+		slices.Contains(likeGroups, group)):
 		return "with --like, leave one of the two out"
+	case c.Like == "" && !learned && flag.Name == "quick":
+		return "without learned dynamics, which alone choose constants"
 	case c.Like != "" || flag.Name == "filter" || flag.Name == "degree-rescale":
 		return ""
 	case learned && (group == "Filter:" || group == "Online state:"):
@@ -82,7 +85,7 @@ func (c *Train) follow() error {
 
 // config is the training without the source of its events.
 func (c *Train) config() train.Config {
-	cfg := c.graphFlags.config(c.modelFlags.spec(&c.graphFlags, c.dynamics(),
+	cfg := c.modelFlags.config(&c.graphFlags, c.modelFlags.spec(&c.graphFlags, c.dynamics(),
 		cli.Given(c.Filter, spectral.RandomWalk)))
 	if c.like != nil {
 		return c.like.Apply(cfg)

@@ -110,7 +110,7 @@ func (c *Evaluate) modelOf(
 	if method.Learned() {
 		dynamics, filter = model.DynamicsLearned, spectral.RandomWalk
 	}
-	cfg := c.graphFlags.config(c.modelFlags.spec(&c.graphFlags, dynamics, filter))
+	cfg := c.modelFlags.config(&c.graphFlags, c.modelFlags.spec(&c.graphFlags, dynamics, filter))
 	cfg.Progress = stages(p)
 	result, err := runTraining(p, part, cfg)
 	if err != nil {

@@ -23,7 +23,7 @@ func (l *commandLine) add(flag string, value any) {
 }
 
 // command is the training command with everything that decides the result; files by their base
-// names.
+// names. What was chosen on the validation users is left out.
 func (c *Train) command(cfg *train.Config, rank int) string {
 	line := commandLine{"gsimc train"}
 	c.addEvents(&line)
@@ -35,7 +35,9 @@ func (c *Train) command(cfg *train.Config, rank int) string {
 		c.addGraph(&line, cfg, rank)
 		line.add("dynamics", model.DynamicsLearned)
 		line.add("bands", model.FormatBands(cfg.Spec.Dynamics.Bands))
-		line.add("ridge", c.Ridge)
+		if !cfg.ChooseRidge {
+			line.add("ridge", cfg.Spec.Dynamics.Ridge)
+		}
 		line.add("positions", c.Positions)
 		if c.NoDeviation {
 			line = append(line, "--no-deviation")
@@ -81,7 +83,9 @@ func (c *Train) addGraph(line *commandLine, cfg *train.Config, rank int) {
 	line.add("degree-exponent", spec.DegreeExponent)
 	line.add("window", spec.Window)
 	line.add("degree-rescale", spec.DegreeRescale)
-	line.add("rank", rank)
+	if !cfg.ChooseRank || !cfg.Learned() { // else the command chooses it again
+		line.add("rank", rank)
+	}
 	line.add("solver", c.Solver)
 	line.add("tolerance", c.Tolerance)
 	if c.Solver == spectral.SolverNystrom {

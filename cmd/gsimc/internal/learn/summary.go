@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
@@ -90,9 +91,12 @@ func (c *Train) printSummary(a *cli.App, j *job) {
 		{"items", strconv.Itoa(len(part.Items))},
 		{"interactions", fmt.Sprintf("%d of the training users", len(part.Train.Item))},
 	}
+	if j.result.Choice != nil {
+		rows = append(rows, choiceRow(j.result.Choice))
+	}
 	if c.Verbose {
 		wanted := basis.K
-		if j.cfg.Rank > 0 {
+		if j.cfg.Rank > 0 && j.result.Choice == nil {
 			wanted = j.cfg.RankFor(len(part.Items))
 		}
 		rows = append(rows, solverRows(basis, wanted)...)
@@ -115,6 +119,12 @@ func (c *Train) printSummary(a *cli.App, j *job) {
 	}
 	cli.PrintTable(a.Stdout, rows)
 	a.Printf("\nnext: gsimc serve --model %s\n", c.Out)
+}
+
+// choiceRow tells of the choice of the rank and the ridge.
+func choiceRow(c *model.Choice) []string {
+	_, text, _ := strings.Cut(c.String(), " ") // without the word rank
+	return []string{"rank", text}
 }
 
 // withheldNote warns of a model without the uncertainty that it was to have.

@@ -60,7 +60,9 @@ func (c *Train) Check() error {
 func (Train) Help() string {
 	return `A model is learned from the training users: which items go together (the leading ` +
 		`eigenvectors of the item graph), and what follows a history (the dynamics). The ` +
-		`validation users tell how uncertain it is, and how good: see "quality" in the output. ` +
+		`validation users tell which rank and ridge are best, unless --rank and --ridge or ` +
+		`--quick fix them; how uncertain the model is; and how good: see "quality" in the ` +
+		`output. ` +
 		`Everything that serving needs is written to one file. An eigenvector with an error ` +
 		`above ` +
 		`--tolerance is refused. gsimc tune finds the constants for your data.
@@ -201,9 +203,13 @@ func (c *Train) chooseRank(a *cli.App, p progress.Progress, cfg *train.Config, i
 	}
 	cfg.Rank = quick
 	p.End()
+	atMost := ""
+	if cfg.ChooseRank {
+		atMost = " at most"
+	}
 	fmt.Fprintf(a.Stderr,
-		"rank %d for %s items, to train in seconds (--rank %d takes longer and may rank better)\n",
-		quick, grouped(items), usual)
+		"rank %d%s for %s items, to train in seconds (--rank %d takes longer and may rank better)\n",
+		quick, atMost, grouped(items), usual)
 }
 
 // stages shows the progress of a training.
@@ -230,11 +236,7 @@ func runTraining(
 	if err != nil {
 		return nil, err
 	}
-	m, err := train.Learn(part, cfg, basis)
-	if err != nil {
-		return nil, err
-	}
-	return &train.Result{Model: m, Basis: basis}, nil
+	return train.Learn(part, cfg, basis)
 }
 
 // solve is train.Solve with the time that it took.

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/train"
+)
+
+// splitOf writes a split of the users of a file of events, one in five for validation.
+func splitOf(t *testing.T, events string) string {
+	t.Helper()
+	d, _, err := dataset.Read([]string{events}, dataset.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	text.WriteString("user_id,role\n")
+	for u, id := range d.Users {
+		role := "train"
+		switch u % 5 {
+		case 0:
+			role = "validation"
+		case 1:
+			role = "test"
+		}
+		fmt.Fprintf(&text, "%s,%s\n", id, role)
+	}
+	return writeFile(t, "split.csv", text.String())
+}
+
+// TestTrainChooses: rank and ridge are chosen unless they are given or --quick keeps the defaults,
+// the output and the model say so, and evaluate chooses likewise.
+func TestTrainChooses(t *testing.T) {
+	dir := t.TempDir()
+	events, path := filepath.Join(dir, "events.csv.gz"), filepath.Join(dir, "model.gsimc")
+	mustRun(t, "generate", "--users", "500", "--items", "300", "--events", "9000", "--out", events)
+	split := splitOf(t, events)
+	for _, c := range []struct{ flags, says, command string }{
+		{"", " of 256, ridge ", "--rank"},
+		{"--rank 40", "rank 40 of 40, ridge ", "--ridge"},
+		{"--ridge 0.5", " of 256, ridge 0.5: ", "--rank"},
+		{"--rank 40 --ridge 0.5", "", ""},
+		{"--quick", "", ""},
+	} {
+		args := append([]string{"train", "--data", events, "--split", split, "--out", path},
+			strings.Fields(c.flags)...)
+		out := mustRun(t, args...)
+		choice := provenance(t, path, train.KeyChoice)
+		if !strings.Contains(choice, c.says) || (choice == "") != (c.says == "") {
+			t.Errorf("%q: the model says %q, want %q in it", c.flags, choice, c.says)
+		}
+		if !strings.Contains(out, strings.TrimPrefix(choice, "rank ")) {
+			t.Errorf("%q: the output does not say %q:\n%s", c.flags, choice, out)
+		}
+		candidates := provenance(t, path, train.KeyCandidates)
+		if (candidates == "") != (choice == "") || c.says != "" && !strings.Contains(candidates, ": 0.") {
+			t.Errorf("%q: the candidates are %q", c.flags, candidates)
+		}
+		// What is not given is not in the command, so that the command chooses it again.
+		command := provenance(t, path, "command")
+		if c.command != "" && strings.Contains(command, c.command) {
+			t.Errorf("%q: the command has %s: %s", c.flags, c.command, command)
+		}
+		spec, rank := specOf(t, path)
+		var got evaluated
+		evaluate := append([]string{"evaluate", "--data", events, "--split", split, "--methods",
+			"dynamics", "--json"}, strings.Fields(c.flags)...)
+		if err := json.Unmarshal([]byte(mustRun(t, evaluate...)), &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Dynamics.Rank != rank || got.Dynamics.Ridge != spec.Dynamics.Ridge {
+			t.Errorf("%q: evaluate has rank %d and ridge %v, train has %d and %v", c.flags,
+				got.Dynamics.Rank, got.Dynamics.Ridge, rank, spec.Dynamics.Ridge)
+		}
+	}
+	for _, c := range []struct{ flags, want string }{
+		{"--preset paper", "--quick: has no effect without learned dynamics"},
+		{"--like " + path, "--quick: has no effect with --like"},
+	} {
+		code, _, stderr := runCLI(t, nil, append([]string{"train", "--data", events, "--out", path,
+			"--quick"}, strings.Fields(c.flags)...)...)
+		if code != cli.ExitUsage || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: exit code %d, stderr %q, want %q", c.flags, code, stderr, c.want)
+		}
+	}
+}
+
+// evaluated is what the test reads of evaluate --json.
+type evaluated struct {
+	Dynamics struct {
+		Rank  int     `json:"rank"`
+		Ridge float64 `json:"ridge"`
+	} `json:"dynamics"`
+}
