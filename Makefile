@@ -40,7 +40,7 @@ test: ## run all tests
 
 # The packages that call kernels, and those with kernels or with results that must be the same everywhere.
 KERNEL_PACKAGES  := ./internal/topn ./kalman ./dynamics ./model
-NUMERIC_PACKAGES := ./internal/vec ./internal/gemm ./internal/parallel ./ranking ./spectral/... $(KERNEL_PACKAGES)
+NUMERIC_PACKAGES := ./internal/vec ./internal/gemm ./internal/parallel ./ranking ./local ./spectral/... $(KERNEL_PACKAGES)
 # The packages with goroutines that share memory.
 CONCURRENT_PACKAGES := ./store/... ./server/... ./retrain/... ./client/... ./internal/progress/...
 # What takes minutes there: whole solves, whose parts the other tests have.

@@ -2,7 +2,6 @@ package local
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/gsimc/gsimc/internal/parallel"
@@ -54,8 +53,10 @@ func NewGraph(s *Spec, ptr []int64, item []int32, value []float32) (*Graph, erro
 
 func (g *Graph) setFades(s *Spec) {
 	g.fades = make([]float32, s.Events)
+	fade := float32(1)
 	for p := range g.fades {
-		g.fades[p] = float32(math.Pow(s.Fade, float64(p)))
+		g.fades[p] = fade
+		fade *= float32(s.Fade) // float32 products, not powers: equal in all bits everywhere
 	}
 }
 
