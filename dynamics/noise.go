@@ -58,8 +58,8 @@ const driftCoordinates = 16
 //
 // The variances are those of the sample; [Noise.Pool] makes them hold for other users. At most 2000
 // users count, with their last 200 events of positive weight each. In a longer history the
-// deviation at the first of these events is unknown, so P_0 describes new users only. It is an error
-// if no user has two such events. The result does not depend on the number of processors.
+// deviation at the first of these events is unknown, so P_0 describes new users only. It is an
+// error if no user has two such events. The result does not depend on the number of processors.
 // progress may be nil. Several goroutines call it with the number of coordinates done.
 func LearnNoise(
 	d *kalman.Dynamics, rows Rows, encoder Encoder, histories []kalman.History,

@@ -40,7 +40,7 @@ func TestSpread(t *testing.T) {
 			mean += e / float64(len(events))
 		}
 		for _, e := range events {
-			square += math.Pow(e-mean, 2) / float64(len(events))
+			square += (e - mean) * (e - mean) / float64(len(events))
 			fourth += math.Pow(e-mean, 4) / float64(len(events))
 		}
 		kurtosis := 1.0

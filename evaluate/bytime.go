@@ -58,7 +58,9 @@ const choosingTests = 100
 // likewise, with the same number of events after it.
 func SplitByTime(d *dataset.Interactions, o TimeSplit) (*ByTime, error) {
 	if d.Time == nil {
-		return nil, &fault.Fault{Field: "Data", Problem: "the events have no times to be divided by"}
+		return nil, &fault.Fault{
+			Field: "Data", Problem: "the events have no times to be divided by",
+		}
 	}
 	x, err := newByTime(d, o.Share)
 	if err != nil {
@@ -203,7 +205,8 @@ func targetsOf(
 		})
 		for at := first; at < min(len(known), first+mostTargets); at++ {
 			if at == 0 {
-				out.cold, coldUsers = append(out.cold, place[d.Item[known[0]]]), append(coldUsers, u)
+				out.cold = append(out.cold, place[d.Item[known[0]]])
+				coldUsers = append(coldUsers, u)
 				continue
 			}
 			for _, j := range known[:at+1] {

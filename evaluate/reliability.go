@@ -13,8 +13,8 @@ import (
 
 // Reliability compares the standard deviations that answers report for scores with the errors of
 // these scores, for items that the users took afterwards and for items drawn at random. There is a
-// query before each event of a test user. The event and the one after it tell the error of the query
-// (see model.ScoreErrors), and the one after these two is the target.
+// query before each event of a test user. The event and the one after it tell the error of the
+// query (see model.ScoreErrors), and the one after these two is the target.
 type Reliability struct {
 	Target []Tenth `json:"target"`
 	Random []Tenth `json:"random"`

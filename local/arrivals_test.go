@@ -207,7 +207,7 @@ func TestArrivalsMeet(t *testing.T) {
 		if got := g.Weight(2, 3); got != test.want {
 			t.Errorf("%s: T from a to b is %v, want %v", test.name, got, test.want)
 		}
-		if got := g.Weight(3, 1); got != float32(math.Pow(gapFade, 1)) {
+		if got := g.Weight(3, 1); got != float32(gapFade) {
 			t.Errorf("%s: T from b to item 1 is %v", test.name, got)
 		}
 	}

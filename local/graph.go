@@ -183,8 +183,8 @@ type Sum struct {
 // NewSum returns a sum for graphs of n items, arrivals included.
 func NewSum(n int) *Sum { return &Sum{values: make([]float32, n), marked: make([]bool, n)} }
 
-// BoostsTo appends the local term b of the newest events of a user to dst, and returns it: the items
-// that it has a number for, each once. recent holds the events, the newest one last; items beyond
+// BoostsTo appends the local term b of the newest events of a user to dst, and returns it: each
+// item that it has a number for, once. recent holds the events, the newest one last; items beyond
 // the graph have no row. The numbers are added in the order of the events, oldest first.
 func (g *Graph) BoostsTo(
 	dst []ranking.Boost, recent []kalman.Recent, s *Sum,

@@ -40,8 +40,8 @@ type Weigher struct {
 	graph  *Graph // with a weight of 1; nil: no local term
 }
 
-// NewWeigher returns a weigher for n items and local terms of the constants of s. counts may be nil:
-// there is no local term.
+// NewWeigher returns a weigher for n items and local terms of the constants of s. counts may be
+// nil: there is no local term.
 func NewWeigher(n int, counts *Successions, s Spec) *Weigher {
 	w := &Weigher{counts: counts}
 	if counts == nil {

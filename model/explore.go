@@ -18,8 +18,8 @@ const sampleStream = 0x67_73_69_6d_63 // "gsimc"
 //	q̃ = q + scale · V^{1/2} ξ
 //
 // p holds V (see VarianceTo), and ξ_1 … ξ_k are the first k values of rand.New(rand.NewPCG(seed,
-// 0x6773696d63)).NormFloat64() of math/rand/v2. The local term is kept: p does not cover it. dst may
-// be q. O(k).
+// 0x6773696d63)).NormFloat64() of math/rand/v2. The local term is kept: p does not cover it. dst
+// may be q. O(k).
 func (m *Model) SampleTo(dst, q *Query, p []float32, scale float64, seed uint64) {
 	m.checkQuery(dst.Spectrum)
 	m.checkQuery(q.Spectrum)

@@ -15,8 +15,8 @@ type Config struct {
 	// Rank is the number of eigenvectors to keep. 0: [DefaultRank].
 	Rank int
 
-	// ChooseRank and ChooseRidge let [Learn] choose the rank and the ridge of learned dynamics on the
-	// validation users. Rank is then the largest rank that is tried, and Spec.Dynamics.Ridge the
+	// ChooseRank and ChooseRidge let [Learn] choose the rank and the ridge of learned dynamics on
+	// the validation users. Rank is then the largest rank that is tried, and Spec.Dynamics.Ridge the
 	// ridge that is tried first.
 	ChooseRank, ChooseRidge bool
 

@@ -46,8 +46,8 @@ func Like(m *model.Model) Pattern {
 	return p
 }
 
-// Apply returns cfg with the constants of the pattern, and no choice of others. The solver of the pattern counts where cfg
-// leaves the choice open.
+// Apply returns cfg with the constants of the pattern, and no choice of others. The solver of the
+// pattern counts where cfg leaves the choice open.
 func (p *Pattern) Apply(cfg Config) Config {
 	cfg.Spec, cfg.Rank, cfg.CutRank = p.Spec, p.AskedRank, true
 	cfg.ChooseRank, cfg.ChooseRidge = false, false

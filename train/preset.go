@@ -31,8 +31,8 @@ const (
 	largestRank = 1024
 )
 
-// smallerRanks returns the ranks that are tried below the rank of a basis, ascending: powers of two,
-// none of them next to that rank.
+// smallerRanks returns the ranks that are tried below the rank of a basis, ascending: powers of
+// two, none of them next to that rank.
 func smallerRanks(rank int) (ranks []int) {
 	for r := smallestChoice; 4*r <= 3*rank && r < largestRank; r *= 2 {
 		ranks = append(ranks, r)

@@ -15,7 +15,8 @@ type Result struct {
 	Model *model.Model
 	Basis *spectral.Basis // of the model, with the report of the solver
 
-	// Choice tells how the rank and the ridge were chosen; nil: they are those of the configuration.
+	// Choice tells how the rank and the ridge were chosen; nil: they are those of the
+	// configuration.
 	Choice *model.Choice
 }
 

@@ -9,7 +9,7 @@ type Summary struct {
 	Users      int         `json:"train_users"`
 	Items      int         `json:"items"`
 	Rank       int         `json:"rank"`
-	Choice     string      `json:"choice,omitempty"`     // of the rank and the ridge, if they were chosen
+	Choice     string      `json:"choice,omitempty"`     // of rank and ridge
 	Comparison *Comparison `json:"comparison,omitempty"` // with another model, if one was asked for
 
 	// TooFew is set if the training was given up because there are too few events to compare models
