@@ -22,9 +22,9 @@ import (
 // r·F, and one that was seen once has √r·F. The estimate is r·F for r ≤ 1.
 type Arrivals struct {
 	spec    Spec
-	degrees []int64 // n
-	ids     []string
-	near    []map[int32]succession // of each arrival, by the index of the other item
+	degrees []int64                // n
+	ids     []string               // those of others included
+	near    []map[int32]succession // of each arrival to be placed, by the index of the other item
 	weights [MaxGap + 1]float32
 }
 
@@ -37,11 +37,12 @@ type succession struct {
 
 // NewArrivals returns empty counts of the items with these ids. spec holds the constants of the
 // graph, degrees the numbers of training users of the n items that it knows. Arrival i has the
-// index n+i in histories. It keeps degrees and ids, which must not change.
-func NewArrivals(spec *Spec, degrees []int64, ids []string) *Arrivals {
+// index n+i in histories. others are the ids of further new items, which are neighbours but are not
+// placed; their indices follow. It keeps degrees, which must not change.
+func NewArrivals(spec *Spec, degrees []int64, ids, others []string) *Arrivals {
 	return &Arrivals{
-		spec: *spec, degrees: degrees, ids: ids, near: make([]map[int32]succession, len(ids)),
-		weights: gapWeights(),
+		spec: *spec, degrees: degrees, ids: slices.Concat(ids, others),
+		near: make([]map[int32]succession, len(ids)), weights: gapWeights(),
 	}
 }
 
@@ -50,7 +51,7 @@ func NewArrivals(spec *Spec, degrees []int64, ids []string) *Arrivals {
 func (a *Arrivals) Add(history []int32) {
 	n := int32(len(a.degrees))
 	for at, i := range history {
-		if i < n {
+		if i < n || int(i-n) >= len(a.near) {
 			continue
 		}
 		if a.near[i-n] == nil {

@@ -62,7 +62,7 @@ func withArrivals(
 			func(e kalman.Event) bool { return int(e.Item) >= known }))
 	}
 	base = Count(known, degrees[:known], slices.Values(old), s.Neighbours).Graph(s)
-	a := NewArrivals(s, degrees[:known], arrivalIDs(n-known))
+	a := NewArrivals(s, degrees[:known], arrivalIDs(n-known), nil)
 	for _, h := range indices {
 		a.Add(h)
 	}
@@ -185,7 +185,7 @@ func TestArrivalsMeet(t *testing.T) {
 	s.Weight, s.Backward, s.SourceExponent, s.TargetExponent = 1, 0, 0, 0
 	degrees := []int64{5, 5}
 	place := func(ids []string, histories ...[]int32) Arrival {
-		a := NewArrivals(&s, degrees, ids)
+		a := NewArrivals(&s, degrees, ids[:1], ids[1:])
 		for _, h := range histories {
 			a.Add(h)
 		}

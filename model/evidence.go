@@ -84,7 +84,7 @@ func (m *Model) NewEvidence(ids, others []string) (*Evidence, error) {
 		sum: make([]float64, m.k),
 	}
 	if m.local != nil {
-		e.local = local.NewArrivals(&m.spec.Local, m.degrees, slices.Concat(ids, others))
+		e.local = local.NewArrivals(&m.spec.Local, m.degrees, ids, others)
 	}
 	for i := range e.items {
 		e.items[i].sum = make([]float64, m.k)
