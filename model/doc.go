@@ -68,7 +68,7 @@
 //	item_ids       U8  [bytes]  UTF-8, ascending bytewise
 //
 // The metadata are strings: "gsimc.format" (version, "4"; "3" is the same without a local term),
-// the fields of Spec, "provenance.*", and "checksum". The checksum is the SHA-256 of the whole file in hexadecimal, computed with '0' in
-// place of each of its own 64 digits. The bytes depend on the model only. Readers must refuse a
-// format version that they do not know.
+// the fields of Spec, "provenance.*", and "checksum". The checksum is the SHA-256 of the whole file
+// in hexadecimal, computed with '0' in place of each of its own 64 digits. The bytes depend on the
+// model only. Readers must refuse a format version that they do not know.
 package model

@@ -16,8 +16,8 @@ type Config struct {
 	Rank int
 
 	// ChooseRank and ChooseRidge let [Learn] choose the rank and the ridge of learned dynamics on
-	// the validation users. Rank is then the largest rank that is tried, and Spec.Dynamics.Ridge the
-	// ridge that is tried first.
+	// the validation users. Rank is then the largest rank that is tried, and Spec.Dynamics.Ridge
+	// the ridge that is tried first.
 	ChooseRank, ChooseRidge bool
 
 	// CutRank lowers a Rank above the number of items to that number. Otherwise such a rank is a

@@ -123,7 +123,8 @@ func (x *Extender) foldIn(
 
 // gather adds the histories of all sampled users to the evidence. It returns for each sample the
 // users whose histories have the item. number maps the ids of new items to their indices in the
-// evidence, those of the samples first. The users come in order, so that sums have the same bits every time.
+// evidence, those of the samples first. The users come in order, so that sums have the same bits
+// every time.
 func (x *Extender) gather(
 	ctx context.Context, base *model.Model, evidence *model.Evidence, number map[string]int32,
 	samples [][]string,

@@ -58,7 +58,7 @@ popularity ranks items by the number of their users. dynamics is the model that 
 		`follow recent ones closely in training histories. ` +
 		`ease is EASE^R, a regression of each item on all others, and ` +
 		`in ease-forgetting older events count less. These four choose their constants on the ` +
-		`validation users. Those of ease need half a matrix of all pairs of items, at most 4 GiB. ` +
+		`validation users. Those of ease need half a matrix of all pairs of items, up to 4 GiB. ` +
 		`The filters are ` + strings.Join(spectral.FilterNames, ", ") + `.
 
 --protocol time splits by time instead of by users. Of all users, up to 10 events after ` +

@@ -208,8 +208,8 @@ func (c *Train) chooseRank(a *cli.App, p progress.Progress, cfg *train.Config, i
 		atMost = " at most"
 	}
 	fmt.Fprintf(a.Stderr,
-		"rank %d%s for %s items, to train in seconds (--rank %d takes longer and may rank better)\n",
-		quick, atMost, grouped(items), usual)
+		"rank %d%s for %s items, to train in seconds "+
+			"(--rank %d takes longer and may rank better)\n", quick, atMost, grouped(items), usual)
 }
 
 // stages shows the progress of a training.
