@@ -120,7 +120,8 @@ func (c *chooser) try(rank int, ridge float64) (*candidate, error) {
 }
 
 // climbRanks tries smaller ranks than that of first, until worseRanks of them are worse than the
-// best. It returns the smallest rank that the best one does not beat: it serves faster.
+// best. It returns the smallest rank that is as good as the best one but for rankMargin: it serves
+// faster.
 func (c *chooser) climbRanks(first *candidate, ranks []int) *candidate {
 	tried, best, worse := []*candidate{first}, first, 0
 	for _, rank := range slices.Backward(slices.Sorted(slices.Values(ranks))) {
@@ -143,12 +144,16 @@ func (c *chooser) climbRanks(first *candidate, ranks []int) *candidate {
 		}
 	}
 	for _, t := range slices.Backward(tried) { // from the smallest rank
-		if !best.gains.Beats(t.gains) {
+		if lead, stderr := best.gains.Lead(t.gains); lead <= rankMargin*stderr {
 			return t
 		}
 	}
 	return best
 }
+
+// rankMargin is the lead over a smaller rank that counts as none, in standard errors of its mean. A
+// wider margin takes ranks that fit the sample as well, and other users less well.
+const rankMargin = 0.25
 
 // climbRidges goes from the ridge of best to larger ones, or else to smaller ones, as long as that
 // is better.

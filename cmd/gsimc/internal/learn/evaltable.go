@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -61,7 +63,11 @@ func chosenText(r *evaluate.Result) string {
 		list = append(list, "filter "+r.Variant)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Chosen)) {
-		list = append(list, fmt.Sprintf("%s %v", name, r.Chosen[name]))
+		digits := 3
+		if x := r.Chosen[name]; x == math.Trunc(x) {
+			digits = -1 // a count
+		}
+		list = append(list, name+" "+strconv.FormatFloat(r.Chosen[name], 'g', digits, 64))
 	}
 	return strings.Join(list, ", ")
 }
