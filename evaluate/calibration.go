@@ -16,9 +16,8 @@ type Calibration struct {
 	// and Bands the same over 8 equal ranges of frequencies, low ones first.
 	Overall float64   `json:"innovations"`
 	Bands   []float64 `json:"innovations_by_frequency"`
-	// Query is the square of the error of the queries over the variance that
-	// answers report for them (see dynamics.LearnTaste), and Evidence the two
-	// apart by the number of events before.
+	// Query is the square of the error of the queries over the variance that answers report for
+	// them (see dynamics.LearnTaste), and Evidence the two apart by the number of events before.
 	Query    float64    `json:"query"`
 	Evidence []Evidence `json:"query_by_events"`
 

@@ -52,6 +52,9 @@ func (m ModelMethod) Rank(t *Task) error {
 	if err != nil {
 		return err
 	}
+	if t.Options.Fitted != nil {
+		t.Options.Fitted(fitted)
+	}
 	t.progress(0)
 	if !t.Options.NoCalibration {
 		if t.Calibration, err = newCalibration(fitted, train.Histories(&t.Part.Test)); err != nil {

@@ -31,6 +31,9 @@ type Options struct {
 	// It may be called from several goroutines at once.
 	Progress func(stage string, done, total int)
 
+	// Fitted, if set, is called with the model of each [ModelMethod] before it ranks.
+	Fitted func(m *model.Model)
+
 	// Done, if set, is called when a method has finished, in order.
 	Done func(r *Result)
 }
