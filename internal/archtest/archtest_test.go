@@ -25,7 +25,7 @@ var (
 		"ranking", "spectral", "kalman", "dynamics", "local", "model", "dataset", "train", "evaluate",
 		"tune", "internal/stat", "internal/vec", "internal/topn", "internal/gemm",
 		"internal/parallel", "internal/prefetch", "internal/simd", "internal/cost",
-		"internal/atomicfile",
+		"internal/atomicfile", "internal/chart",
 	}
 	transport = []string{
 		"google.golang.org/grpc", "google.golang.org/protobuf", "google.golang.org/genproto",
@@ -50,6 +50,10 @@ var (
 				"internal/gemm", "internal/parallel", "internal/prefetch", "internal/simd",
 				"internal/cost"},
 			[]string{"model", "dataset", "evaluate", "tune", "internal/atomicfile"}},
+		{"charts know what to draw only", []string{"internal/chart"}, []string{
+			"model", "dataset", "train", "evaluate", "tune", "local", "store", "cmd",
+			"internal/atomicfile",
+		}},
 		{"ranking knows no other package", []string{"ranking"}, []string{
 			"spectral", "kalman", "dynamics", "model", "dataset", "evaluate", "tune", "store",
 			"server", "api", "cmd", "internal", "fault", "event",
