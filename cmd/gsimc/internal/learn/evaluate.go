@@ -11,11 +11,15 @@ import (
 
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/evaluate"
+	"github.com/gsimc/gsimc/evaluate/breakdown"
 	"github.com/gsimc/gsimc/internal/progress"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 	"github.com/gsimc/gsimc/train"
 )
+
+// protocolLastItem is the default of `evaluate --protocol`.
+const protocolLastItem = "last-item"
 
 // Evaluate is `gsimc evaluate`.
 type Evaluate struct {
@@ -37,7 +41,8 @@ type Evaluate struct {
 
 	Verbose bool `group:"Output:" short:"v" help:"Also print the graphs, the figures of the eigensolver, and how right the reported uncertainty of scores is."`
 
-	JSON bool `group:"Output:" name:"json" help:"Print one JSON object."`
+	JSON bool   `group:"Output:" name:"json" help:"Print one JSON object."`
+	SVG  string `group:"Output:" name:"svg" placeholder:"DIR" help:"last-item: draw accuracy by history length and by popularity, energy by frequency, and the reliability of variances to SVG files in this folder, which is made if it is missing."`
 }
 
 // Help is the manual under the flags.
@@ -97,7 +102,7 @@ func (c *Evaluate) Check() error {
 	}
 	return errors.Join(c.dataFlags.check(), c.graphFlags.check(), c.modelFlags.check(),
 		cli.Above("--mrfcf-a", c.MrfcfA, 1), c.checkTime(), c.checkNewItems(),
-		c.checkBandit(), err)
+		c.checkBandit(), c.checkSVG(), err)
 }
 
 // Run measures the methods and prints a table or a JSON object.
@@ -109,6 +114,9 @@ func (c *Evaluate) Run(a *cli.App) error {
 }
 
 func (c *Evaluate) run(a *cli.App, p progress.Progress) error {
+	if err := prepareSVG(c.SVG); err != nil {
+		return err
+	}
 	events, report, err := c.readFor(c.Split, a, p)
 	if err != nil {
 		return err
@@ -142,22 +150,59 @@ func (c *Evaluate) run(a *cli.App, p progress.Progress) error {
 	if err := c.prepare(p, part, &opt); err != nil {
 		return err
 	}
+	var learned *breakdown.Energy
+	if c.SVG != "" {
+		opt.Fitted = fittedEnergy(part, &opt, &learned)
+	}
 	results, elapsed, err := measure(p, part, opt)
 	if err != nil {
 		return err
 	}
+	groups := newBreakdowns(part, results)
 	if c.JSON {
-		return a.PrintJSON(c.report(part, &opt, results, elapsed))
+		e := c.report(part, &opt, results, elapsed)
+		e.ByLength, e.ByPopularity = groups.json(groups.byLength), groups.json(groups.byPopular)
+		err = a.PrintJSON(e)
+	} else {
+		c.printTables(a.Stdout, part, &opt, results, elapsed)
 	}
-	c.printHead(a.Stdout, part, &opt)
-	printResults(a.Stdout, results, elapsed)
+	if err != nil || c.SVG == "" {
+		return err
+	}
+	groups.addEnergies(part, &opt, results, learned)
+	return writeSVG(c.notices(a), c.SVG, groups.drawings())
+}
+
+// checkSVG checks --svg.
+func (c *Evaluate) checkSVG() error {
+	if c.SVG != "" && c.Protocol != protocolLastItem {
+		return cli.About("%s draws the figures of %s "+protocolLastItem+": leave one out", svgFlag,
+			"--protocol")
+	}
+	return nil
+}
+
+// notices is where lines go that are not part of the figures: an object of --json stays alone.
+func (c *Evaluate) notices(a *cli.App) io.Writer {
+	if c.JSON {
+		return a.Stderr
+	}
+	return a.Stdout
+}
+
+// printTables prints the results of the protocol last-item.
+func (c *Evaluate) printTables(
+	w io.Writer, part *dataset.Partition, opt *evaluate.Options, results []evaluate.Result,
+	elapsed []time.Duration,
+) {
+	c.printHead(w, part, opt)
+	printResults(w, results, elapsed)
 	for i := range results {
 		if calibration := results[i].Calibration; c.Verbose && calibration != nil &&
 			!calibration.Withheld {
-			printReliability(a.Stdout, calibration.Reliability)
+			printReliability(w, calibration.Reliability)
 		}
 	}
-	return nil
 }
 
 // config returns the configuration of one kind of model.
@@ -291,6 +336,10 @@ type evaluation struct {
 	// Variants maps a method's name to the variant chosen on the validation users, such as a
 	// filter.
 	Variants map[string]string `json:"variants,omitempty"`
+
+	// Groups of test users by the length of the history, and by the training users of the target.
+	ByLength     []groupFigures `json:"by_history_length,omitempty"`
+	ByPopularity []groupFigures `json:"by_popularity,omitempty"`
 }
 
 // learned describes learned dynamics.

@@ -19,16 +19,28 @@ import (
 // ModelShow is `gsimc model show`.
 type ModelShow struct {
 	File string `arg:"" help:"Model file."`
+
+	SVG string `name:"svg" placeholder:"DIR" help:"Draw the spectrum, the response and the local term to SVG files in this folder, which is made if it is missing."`
 }
 
 // Run checks the file as serve would, and describes it.
 func (c *ModelShow) Run(a *cli.App) error {
+	if err := prepareSVG(c.SVG); err != nil {
+		return err
+	}
 	m, err := cli.OpenModel("<file>", c.File)
 	if err != nil {
 		return err
 	}
+	return errors.Join(c.show(a, m), m.Close())
+}
+
+func (c *ModelShow) show(a *cli.App, m *model.Model) error {
 	d := m.Describe()
-	return errors.Join(writeDescription(a.Stdout, &d), m.Close())
+	if err := writeDescription(a.Stdout, &d); err != nil || c.SVG == "" {
+		return err
+	}
+	return writeSVG(a.Stdout, c.SVG, modelDrawings(m))
 }
 
 // The plots of writeDescription.
