@@ -2,12 +2,10 @@ package evaluate
 
 import (
 	"slices"
-	"sync/atomic"
 
 	"github.com/gsimc/gsimc/train"
 
 	"github.com/gsimc/gsimc/dataset"
-	"github.com/gsimc/gsimc/internal/parallel"
 	"github.com/gsimc/gsimc/model"
 )
 
@@ -61,14 +59,10 @@ func (x *NewItems) measure(
 	method ModelMethod, m *model.Model, h *dataset.Histories, progress func(done int),
 ) NewItemsResult {
 	ranks := make([]int32, h.Len())
-	var done atomic.Int64
-	parallel.TasksWith(h.Len(), func() func(u int) {
+	forEach(h.Len(), progress, func() func(u int) {
 		scores, q := make([]float32, m.NumItems()), m.NewQuery()
 		return func(u int) {
 			ranks[u] = x.rankTarget(method, m, train.History(h, u), scores, q)
-			if d := done.Add(1); d%64 == 0 && progress != nil {
-				progress(int(d))
-			}
 		}
 	})
 	var fresh, known []int32

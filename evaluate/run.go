@@ -148,14 +148,15 @@ func (t *Task) forEachUser(newWorker func() (do func(u int))) {
 	forEach(len(t.Ranks), t.progress, newWorker)
 }
 
-// forEach calls do(u) for all u below n, on all processors, and tells progress of every 64th.
+// forEach calls do(u) for all u below n, on all processors, and tells progress, if set, of every
+// 64th.
 func forEach(n int, progress func(done int), newWorker func() (do func(u int))) {
 	var done atomic.Int64
 	parallel.TasksWith(n, func() func(u int) {
 		do := newWorker()
 		return func(u int) {
 			do(u)
-			if d := done.Add(1); d%64 == 0 {
+			if d := done.Add(1); d%64 == 0 && progress != nil {
 				progress(int(d))
 			}
 		}
