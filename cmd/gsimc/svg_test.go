@@ -14,8 +14,8 @@ import (
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 )
 
-// checkDrawings makes sure that the folder holds the named figures and nothing else, that told names
-// each, and that each is XML with finite numbers and the given texts.
+// checkDrawings makes sure that the folder holds the named figures and nothing else, that told
+// names each, and that each is XML with finite numbers and the given texts.
 func checkDrawings(t *testing.T, told, dir string, texts map[string][]string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -37,7 +37,8 @@ func checkDrawings(t *testing.T, told, dir string, texts map[string][]string) {
 		for err == nil {
 			_, err = d.Token()
 		}
-		if !errors.Is(err, io.EOF) || strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
+		if !errors.Is(err, io.EOF) || strings.Contains(text, "NaN") ||
+			strings.Contains(text, "Inf") {
 			t.Errorf("%s: %v in\n%s", name, err, text)
 		}
 		for _, w := range want {
@@ -87,7 +88,8 @@ type groupOfUsers struct {
 func TestEvaluateSVG(t *testing.T) {
 	dir := t.TempDir()
 	events, figures := filepath.Join(dir, "events.csv.gz"), filepath.Join(dir, "figures")
-	mustRun(t, "generate", "--users", "1200", "--items", "120", "--events", "20000", "--out", events)
+	mustRun(t, "generate", "--users", "1200", "--items", "120", "--events", "20000",
+		"--out", events)
 	code, out, told := runCLI(t, nil, "evaluate", "--data", events, "--rank", "16", "--methods",
 		"popularity,gs-imc-best,dynamics", "--json", "--svg", figures)
 	if code != cli.ExitOK {

@@ -68,8 +68,8 @@ func results(rng *rand.Rand, users int) (r []evaluate.Result) {
 	return r
 }
 
-// TestByHistoryLengthGolden: 40 users of one event, 30 of two and 12 of three, which are joined, and
-// 50 of eight.
+// TestByHistoryLengthGolden: 40 users of one event, 30 of two and 12 of three, which are joined,
+// and 50 of eight.
 func TestByHistoryLengthGolden(t *testing.T) {
 	p := &dataset.Partition{}
 	r := evaluate.Result{}
@@ -128,7 +128,8 @@ func TestGroups(t *testing.T) {
 			}
 			all := 0
 			for i, g := range groups {
-				if i > 0 && g.From <= groups[i-1].To || len(groups) > 1 && g.Users < breakdown.LeastUsers {
+				if i > 0 && g.From <= groups[i-1].To ||
+					len(groups) > 1 && g.Users < breakdown.LeastUsers {
 					t.Errorf("%s: group %+v after %+v", by.name, g, groups[max(i-1, 0)])
 				}
 				checkGroup(t, p, r, g, by.value)

@@ -7,8 +7,8 @@ import (
 	"github.com/gsimc/gsimc/train"
 )
 
-// Energy is the energy of the spectra of histories by frequency: shares of the sum of their squares.
-// The k frequencies are those of the basis, low ones first.
+// Energy is the energy of the spectra of histories by frequency: shares of the sum of their
+// squares. The k frequencies are those of the basis, low ones first.
 type Energy struct {
 	Before []float64 // of the sums of encoder rows
 	After  []float64 // of the queries that a model makes of them

@@ -28,8 +28,8 @@ const LeastUsers = 40
 // popularityGroups is the largest number of groups of [ByPopularity].
 const popularityGroups = 10
 
-// ByHistoryLength groups the test users of p by the number of events before their target. The bounds
-// grow by √2. results are those of [evaluate.Run] on p.
+// ByHistoryLength groups the test users of p by the number of events before their target. The
+// bounds grow by √2. results are those of [evaluate.Run] on p.
 func ByHistoryLength(p *dataset.Partition, results []evaluate.Result) []Group {
 	lengths := make([]int, p.Test.Len())
 	for u := range lengths {

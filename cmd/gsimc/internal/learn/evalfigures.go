@@ -183,7 +183,7 @@ func ours(method string) bool {
 func (b *breakdowns) energyFigure() chart.Figure {
 	f := chart.Figure{
 		Title: "Energy of the test users' histories by frequency",
-		Note:  "Share of the sum of squares that is on one eigenvector; means of neighbouring ones.",
+		Note:  "Share of the sum of squares on one eigenvector; means of neighbouring ones.",
 	}
 	for _, e := range b.energies {
 		f.Panels = append(f.Panels, chart.Panel{
@@ -218,7 +218,7 @@ func reliabilityFigure(c calibrated) chart.Figure {
 				len(tenths))
 		}
 		return chart.Panel{
-			X:      chart.Axis{Label: "predicted variance, mean of a tenth of the scores", Log: true},
+			X:      chart.Axis{Label: "predicted variance, mean of a tenth of scores", Log: true},
 			Y:      chart.Axis{Label: label, Log: true},
 			Curves: []chart.Curve{right, measured},
 		}

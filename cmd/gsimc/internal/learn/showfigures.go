@@ -29,7 +29,8 @@ func spectrumFigure(d *model.Description) chart.Figure {
 	}
 	positive := slices.Min(d.Kappa) > 0
 	return chart.Figure{
-		Title: fmt.Sprintf("Eigenvalues of the item graph: %d of %s items", d.Rank, grouped(d.Items)),
+		Title: fmt.Sprintf("Eigenvalues of the item graph: %d of %s items", d.Rank,
+			grouped(d.Items)),
 		Panels: []chart.Panel{{
 			X:      chart.Axis{Label: "index", Log: true},
 			Y:      chart.Axis{Label: "eigenvalue κ", Log: positive},
@@ -61,7 +62,7 @@ func responseFigure(m *model.Model, d *model.Description) chart.Figure {
 		Panels: []chart.Panel{
 			{X: frequencyAxis, Y: chart.Axis{Label: "at the same frequency: diagonal of W"},
 				Curves: bandCurves(bands, gains.Same)},
-			{X: frequencyAxis, Y: chart.Axis{Label: "at all frequencies: norms of the columns of W"},
+			{X: frequencyAxis, Y: chart.Axis{Label: "at all frequencies: norms of columns of W"},
 				Curves: bandCurves(bands, gains.All)},
 		},
 	}
