@@ -18,7 +18,7 @@ func width(text string, size float64) float64 {
 		case strings.ContainsRune("ftr()[]-/", r):
 			sum += 0.42
 		case strings.ContainsRune("mwMW@%=+±−<>", r):
-			sum += 1
+			sum++
 		case unicode.IsUpper(r):
 			sum += 0.79
 		default:
