@@ -1,8 +1,9 @@
 // Package tune searches the constants of a model on the validation users.
 //
 // A candidate is a set of constants; its score is NDCG@10 of the last few events of each validation
-// user, every one ranked among all items that the user had not seen before it. The users of the
-// test set are never looked at.
+// user, every one ranked among all items that the user had not seen before it. Candidates with
+// learned dynamics have the local term of package local, with its first constants and the best
+// weight; the model chooses the others later. The users of the test set are never looked at.
 //
 // # What is shared
 //

@@ -1,18 +1,18 @@
 package tune
 
 import (
-	"github.com/gsimc/gsimc/evaluate"
 	"github.com/gsimc/gsimc/internal/gemm"
 	"github.com/gsimc/gsimc/internal/parallel"
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/local"
 	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/train"
 )
 
 // Bounds of the measurement.
 const (
 	wantedPositions = 6000 // events to rank, about
 	maxPerUser      = 10   // last events of a user at most: older ones say less of what is served
-	cutoff          = 10   // N of NDCG@N and HR@N
 	scoreBlock      = 256  // positions that share a product with all decoder rows
 )
 
@@ -25,21 +25,52 @@ type position struct {
 // panel holds the positions of the validation users.
 type panel struct {
 	histories []kalman.History
-	positions []position // by user, then time
+	positions []position       // by user, then time
+	ranked    []local.Position // of the positions; Top and the scores are those of the last rank
+
+	// The value of rankings with a local term, and of those without. Filters of the paper have none.
+	with, without *local.Weigher
 }
 
 // newPanel takes the last events of each user, about wantedPositions in all. Of many users it takes
-// evenly spaced ones.
-func newPanel(histories []kalman.History) *panel {
-	p := &panel{histories: histories}
+// evenly spaced ones. counts are those of the training users, over n items.
+func newPanel(histories []kalman.History, n int, counts *local.Successions) *panel {
+	spec := train.Recommended().Local
+	p := &panel{
+		histories: histories,
+		with:      local.NewWeigher(n, counts, spec), without: local.NewWeigher(n, nil, spec),
+	}
 	step := max(1, (len(histories)+wantedPositions-1)/wantedPositions)
 	perUser := min(max(wantedPositions*step/max(len(histories), 1), 1), maxPerUser)
 	for u := 0; u < len(histories); u += step {
 		for at := max(1, len(histories[u])-perUser); at < len(histories[u]); at++ {
 			p.positions = append(p.positions, position{u, at})
+			p.ranked = append(p.ranked, newRanked(histories[u], at, counts, spec.Events))
 		}
 	}
 	return p
+}
+
+// newRanked returns the position before event at of h, without scores. The newest events before it
+// count for the local term.
+func newRanked(
+	h kalman.History, at int, counts *local.Successions, events int,
+) local.Position {
+	var r local.Position
+	seen := map[int32]bool{}
+	for t, e := range h[:at] {
+		seen[e.Item] = true
+		if at-t <= events {
+			r.Recent = append(r.Recent, kalman.Recent{Item: e.Item, Weight: e.Weight})
+		}
+	}
+	for _, i := range counts.Near(nil, r.Recent) {
+		if !seen[i] {
+			r.Near = append(r.Near, ranking.Scored{Item: i})
+		}
+	}
+	r.Target.Item = h[at].Item
+	return r
 }
 
 // states returns the states before every position, a row of r·k numbers each: the bands of encoder
@@ -81,38 +112,47 @@ func (p *panel) forEachUser(do func(lo, hi int)) {
 	parallel.Tasks(len(starts)-1, func(i int) { do(starts[i], starts[i+1]) })
 }
 
-// rank returns the place of each position's item among those that its user had not seen, for
-// queries (a row of k each) and decoder rows v (n×k). Ties go to the smaller index.
-func (p *panel) rank(queries []float32, v gemm.Matrix[float32]) []int32 {
+// rank returns the gain of each position's item among those that its user had not seen, for queries
+// (a row of k each) and decoder rows v (n×k), with a local term of the best weight if learned.
+func (p *panel) rank(queries []float32, v gemm.Matrix[float32], learned bool) local.Gains {
 	n, k := v.Rows, v.Cols
-	ranks := make([]int32, len(p.positions))
 	scores := make([]float32, scoreBlock*n)
-	for lo := 0; lo < len(ranks); lo += scoreBlock {
-		hi := min(lo+scoreBlock, len(ranks))
+	for lo := 0; lo < len(p.positions); lo += scoreBlock {
+		hi := min(lo+scoreBlock, len(p.positions))
 		block := scores[:(hi-lo)*n]
 		clear(block)
 		gemm.MulAdd(matrix(block, n), 1, gemm.Plain, matrix(queries[lo*k:hi*k], k), gemm.Transposed,
 			v)
-		parallel.Tasks(hi-lo, func(i int) {
-			ranks[lo+i] = p.rankOne(p.positions[lo+i], block[i*n:(i+1)*n])
-		})
+		parallel.Tasks(hi-lo, func(i int) { p.rankOne(lo+i, block[i*n:(i+1)*n]) })
 	}
-	return ranks
+	if learned {
+		return p.with.Gains(p.ranked)
+	}
+	return p.without.Gains(p.ranked)
 }
 
-func (p *panel) rankOne(at position, scores []float32) int32 {
-	h := p.histories[at.user]
+// rankOne stores the scores of one position.
+func (p *panel) rankOne(i int, scores []float32) {
+	at, r := p.positions[i], &p.ranked[i]
 	seen := ranking.NewSet(len(scores))
-	for _, e := range h[:at.at] {
+	for _, e := range p.histories[at.user][:at.at] {
 		seen.Add(e.Item)
 	}
-	return int32(ranking.Of(scores, h[at.at].Item, seen))
+	var top ranking.TopN
+	top.Reset(r.Top, local.TopLength)
+	top.Offer(0, scores, seen)
+	r.Top = top.Sorted()
+	r.Target.Score = scores[r.Target.Item]
+	for k := range r.Near {
+		r.Near[k].Score = scores[r.Near[k].Item]
+	}
 }
 
-// score sums ranks up.
-func score(c Candidate, ranks []int32) Trial {
-	m := evaluate.MetricAt(cutoff, ranks)
-	return Trial{Candidate: c, HR: m.HR, NDCG: m.NDCG, NDCGErr: m.NDCGErr}
+// score sums gains up.
+func score(c Candidate, gains local.Gains) Trial {
+	t := Trial{Candidate: c}
+	t.NDCG, t.HR, t.NDCGErr = gains.Short()
+	return t
 }
 
 func matrix(data []float32, cols int) gemm.Matrix[float32] {

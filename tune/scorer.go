@@ -12,6 +12,7 @@ import (
 	"github.com/gsimc/gsimc/dynamics"
 	"github.com/gsimc/gsimc/internal/gemm"
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/local"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -46,11 +47,22 @@ func newScorer(
 	if progress == nil {
 		progress = func(string, int, int) {}
 	}
+	n, r := len(part.Items), train.Incidence(part)
+	counts := local.Count(n, degrees(r), train.Each(&part.Train), train.Recommended().Local.Neighbours)
 	return &scorer{
-		part: part, r: train.Incidence(part), train: train.Each(&part.Train),
-		panel: newPanel(train.Histories(&part.Validation)), maxRank: maxRank, seed: seed,
-		progress: progress,
+		part: part, r: r, train: train.Each(&part.Train),
+		panel:   newPanel(train.Histories(&part.Validation), n, counts),
+		maxRank: maxRank, seed: seed, progress: progress,
 	}
+}
+
+// degrees returns the number of users of each item.
+func degrees(r *spectral.Incidence) []int64 {
+	d := make([]int64, r.NumItems)
+	for _, i := range r.Item {
+		d[i]++
+	}
+	return d
 }
 
 // kept is the value that was made last, with its key.
@@ -84,7 +96,7 @@ func (b *scorer) measure(c Candidate) (Trial, error) {
 	if err != nil {
 		return Trial{}, err
 	}
-	return score(c, b.panel.rank(queries, b.rows(b.decoder, c.Rank))), nil
+	return score(c, b.panel.rank(queries, b.rows(b.decoder, c.Rank), c.learned())), nil
 }
 
 // prepare makes basis and rows those of the candidate.
@@ -245,7 +257,7 @@ func (b *scorer) withDeviation(c Candidate) (with, without Trial, err error) {
 	decoder := b.rows(b.decoder, k)
 	without = score(c, b.panel.rank(b.panel.fold(k, func(int) *kalman.Dynamics {
 		return plain
-	}, rows, encoder), decoder))
+	}, rows, encoder), decoder, true))
 	var halves [2]*kalman.Dynamics
 	for half := range halves {
 		var learnFrom []kalman.History
@@ -263,7 +275,7 @@ func (b *scorer) withDeviation(c Candidate) (with, without Trial, err error) {
 	}
 	with = score(c, b.panel.rank(b.panel.fold(k, func(u int) *kalman.Dynamics {
 		return halves[u%2]
-	}, rows, encoder), decoder))
+	}, rows, encoder), decoder, true))
 	return with, without, nil
 }
 

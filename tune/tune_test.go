@@ -81,11 +81,18 @@ func TestMeasureAgreesWithEvaluate(t *testing.T) {
 	}
 }
 
-// lastEvents keeps the last position of each user, as evaluate does.
+// lastEvents keeps the last position of each user, as evaluate does, and leaves the local term out:
+// a model chooses more of its constants than a trial does.
 func lastEvents(p *panel) *panel {
-	p.positions = slices.DeleteFunc(p.positions, func(at position) bool {
-		return at.at != len(p.histories[at.user])-1
-	})
+	all := *p
+	p.positions, p.ranked = nil, nil
+	for i, at := range all.positions {
+		if at.at == len(p.histories[at.user])-1 {
+			p.positions = append(p.positions, at)
+			p.ranked = append(p.ranked, all.ranked[i])
+		}
+	}
+	p.with = p.without
 	return p
 }
 
