@@ -241,7 +241,8 @@ func TestSampleRanksAsTheModel(t *testing.T) {
 	full := mustNewFrom(t, spec, b, h)
 	h.counts = local.Count(full.n, full.degrees, h.Train, spec.Local.Neighbours)
 	s := full.newSample(&h, full.encoderRows(full.k))
-	if got, most := len(s.positions), ChoicePositions(h.Validation); got > most || got < most/2 {
+	most := ChoicePositions(h.Validation, full.n)
+	if got := len(s.positions); got > most || got < most/2 {
 		t.Errorf("%d positions, and at most %d are announced", got, most)
 	}
 	for _, rank := range []int{choiceItems, 16} {

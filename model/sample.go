@@ -13,7 +13,9 @@ import (
 
 // The positions of validation users on which the rank and the ridge are chosen.
 const (
-	samplePositions     = 5000 // in all, at most
+	mostPositions       = 5000 // in all
+	leastPositions      = 1000 // in all, however many items there are
+	sampleWork          = 5e7  // positions times items, which the time is in proportion to
 	sampleUserPositions = 10   // last events of a user, at most
 )
 
@@ -33,7 +35,7 @@ type sample struct {
 // newSample folds the histories of validation users into the states x_b before their last events:
 // row p of states has the r·k numbers of position p. e holds the encoder rows, n×k.
 func (m *Model) newSample(h *Histories, e []float32) *sample {
-	users, each := sampleOf(h.Validation, samplePositions, sampleUserPositions)
+	users, each := sampleOf(h.Validation, samplePositions(m.n), sampleUserPositions)
 	found := make([]*sampleUser, len(users))
 	parallel.TasksWith(len(users), func() func(u int) {
 		w := newSampler(m, h.counts, e)
@@ -55,10 +57,15 @@ func (m *Model) newSample(h *Histories, e []float32) *sample {
 	return s
 }
 
-// ChoicePositions returns the number of positions on which New chooses the rank and the ridge, at
-// most, given the validation users.
-func ChoicePositions(validation []History) (positions int) {
-	users, each := sampleOf(validation, samplePositions, sampleUserPositions)
+// samplePositions is the number of positions for a catalogue of items, at most.
+func samplePositions(items int) int {
+	return min(max(sampleWork/items, leastPositions), mostPositions)
+}
+
+// ChoicePositions returns the number of positions on which New chooses the rank and the ridge of a
+// catalogue, at most, given the validation users.
+func ChoicePositions(validation []History, items int) (positions int) {
+	users, each := sampleOf(validation, samplePositions(items), sampleUserPositions)
 	for _, h := range users {
 		positions += min(max(len(h)-1, 0), each)
 	}

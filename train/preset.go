@@ -14,7 +14,7 @@ const PaperRank = 256
 // quickWork bounds n·k² for n items and rank k, to which the time of a training is nearly
 // proportional. It is a training of some 20 s on two cores. A bound of 4.5e9 cost 3 % of the
 // NDCG@10 of a catalogue of 20,000 items, and nothing on one of 16,000.
-const quickWork = 1.1e10
+const quickWork = 9e9
 
 // QuickRank returns [DefaultRank], lowered for a large catalogue so that a training takes seconds.
 // The rank never falls below [PaperRank]. A larger rank may rank a little better.

@@ -14,7 +14,7 @@ func TestRanks(t *testing.T) {
 	}{
 		{model.DynamicsLearned, 100, 100, 100},
 		{model.DynamicsLearned, 3119, 779, 779},
-		{model.DynamicsLearned, 16428, 1024, 818},
+		{model.DynamicsLearned, 16428, 1024, 740},
 		{model.DynamicsLearned, 1_000_000, 1024, 256},
 		{model.DynamicsNone, 100, 100, 100},
 		{model.DynamicsNone, 1_000_000, 256, 256},
