@@ -28,7 +28,7 @@ type panel struct {
 	positions []position       // by user, then time
 	ranked    []local.Position // of the positions; Top and the scores are those of the last rank
 
-	// The value of rankings with a local term, and of those without. Filters of the paper have none.
+	// The value of rankings with a local term and without one. Filters of the paper have none.
 	with, without *local.Weigher
 }
 

@@ -48,7 +48,8 @@ func newScorer(
 		progress = func(string, int, int) {}
 	}
 	n, r := len(part.Items), train.Incidence(part)
-	counts := local.Count(n, degrees(r), train.Each(&part.Train), train.Recommended().Local.Neighbours)
+	neighbours := train.Recommended().Local.Neighbours
+	counts := local.Count(n, degrees(r), train.Each(&part.Train), neighbours)
 	return &scorer{
 		part: part, r: r, train: train.Each(&part.Train),
 		panel:   newPanel(train.Histories(&part.Validation), n, counts),
