@@ -19,6 +19,9 @@ type scale struct {
 	from, to  float64 // their pixels
 }
 
+// equalShare is the difference of two numbers, as a share of them, that counts as rounding.
+const equalShare = 1e-9
+
 // newScale returns a scale that shows all values. values must not be empty; those of a logarithmic
 // scale are above zero. room is the share of the axis that stays free at each end.
 func newScale(values []float64, log bool, room float64) scale {
@@ -29,7 +32,7 @@ func newScale(values []float64, log bool, room float64) scale {
 		return scale{log: true, low: low / factor, high: high * factor}
 	}
 	zero := low >= 0 && low <= high/2 // the axis begins at zero
-	if high == low {
+	if high-low <= equalShare*max(math.Abs(low), math.Abs(high)) {
 		low, high = low-1, high+1
 	}
 	margin := (high - low) * room

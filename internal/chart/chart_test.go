@@ -201,6 +201,7 @@ func TestScale(t *testing.T) {
 		{"not from zero", []float64{0.97, 0.974}, false, "0.97 0.971 0.972 0.973 0.974"},
 		{"both signs", []float64{-1, 1}, false, "−1 −0.5 0 0.5 1"},
 		{"one value", []float64{7}, false, "6 6.5 7 7.5 8"},
+		{"equal but for rounding", []float64{7, 7.000000000000001}, false, "6 6.5 7 7.5 8"},
 		{"small", []float64{0, 3e-5}, false, "0 5·10⁻⁶ 10⁻⁵ 1.5·10⁻⁵ 2·10⁻⁵ 2.5·10⁻⁵ 3·10⁻⁵"},
 		{"decades", []float64{1, 400}, true, "1 2 5 10 20 50 100 200"},
 		{"many decades", []float64{1e-6, 20000}, true,
