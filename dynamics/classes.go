@@ -96,7 +96,7 @@ func (c *classes) expected(x []float64, events float64) []float64 {
 				sum += x[j] / (mean * other[j])
 				error += c.error[j] * c.size / events
 			}
-			f := 1 + share(groupScatter, error/n/n)*(sum/n-1)
+			f := 1 + float64(share(groupScatter, error/n/n)*(sum/n-1))
 			for _, j := range group {
 				factor[j] = max(f, leastFactor)
 			}

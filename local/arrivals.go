@@ -140,8 +140,9 @@ func estimate(sum, own, sample float64) float64 {
 	if sample <= 1 {
 		return sample * sum
 	}
-	own = min(own, sum*sum)
-	return sample * math.Sqrt(sum*sum-own+own/sample)
+	square := float64(sum * sum)
+	own = min(own, square)
+	return sample * math.Sqrt(square-own+own/sample)
 }
 
 // strongest returns up to most entries of the largest values above 0. The entries are by item.

@@ -12,8 +12,9 @@ import (
 
 // Position is an event of a user that the graph was not counted from, with what is known before it.
 type Position struct {
-	Recent []kalman.Recent // the events before it that count, the newest one last
-	Target ranking.Scored  // the item of the event, and its score without a local term
+	// Recent holds the events before it that count, the newest one last. No weight is negative.
+	Recent []kalman.Recent
+	Target ranking.Scored // the item of the event, and its score without a local term
 
 	// Top holds the items of the largest scores without a local term, best first, as [TopLength]
 	// says. Near holds the items of [Successions.Near]. Both leave out the items of the history.
@@ -76,13 +77,16 @@ type Choice struct {
 	Without float64 // the same without a local term
 }
 
+// FewestPositions is the number of positions below which nothing is chosen: noise would choose.
+const FewestPositions = 300
+
 // Choose returns the constants that rank the targets of the positions best. It begins with start
 // and moves one constant at a time. A move counts if the mean gain is certain enough: see
 // [Certainty]. progress may be nil.
 func Choose(
 	c *Successions, positions []Position, start Spec, progress func(done, total int),
 ) Choice {
-	return choose(c, positions, start, weights, progress)
+	return choose(c, positions, start, weights, maxWeight, progress)
 }
 
 // aloneWeight makes the local term larger than any score.
@@ -93,20 +97,21 @@ const aloneWeight = 1 << 40
 func ChooseAlone(
 	c *Successions, positions []Position, start Spec, progress func(done, total int),
 ) Choice {
-	return choose(c, positions, start, []float64{aloneWeight}, progress)
+	return choose(c, positions, start, []float64{aloneWeight}, math.Inf(1), progress)
 }
 
 func choose(
-	c *Successions, positions []Position, start Spec, weights []float64,
+	c *Successions, positions []Position, start Spec, weights []float64, mostWeight float64,
 	progress func(done, total int),
 ) Choice {
 	x := &chooser{
-		c: c, positions: positions, weights: weights, progress: progress, tried: map[Spec]bool{},
+		c: c, positions: positions, weights: weights, mostWeight: mostWeight, progress: progress,
+		tried: map[Spec]bool{},
 	}
 	start.Weight = 0
 	x.best = trial{spec: start, gains: x.gains(nil, []float64{0})[0]}
 	without := x.best.gains.Mean()
-	if len(positions) > 1 {
+	if len(positions) >= FewestPositions {
 		x.climb()
 	}
 	return Choice{Spec: x.best.spec, Value: x.best.gains.Mean(), Without: without}
@@ -121,6 +126,8 @@ type chooser struct {
 	best      trial
 	moves     int           // of the best
 	tried     map[Spec]bool // with a weight of 0
+
+	mostWeight float64 // largest weight of a choice
 }
 
 // trial is a set of constants with its gains.
@@ -163,7 +170,10 @@ func (x *chooser) move(values []float64, field func(*Spec) *float64) {
 		moved := false
 		for {
 			s := x.best.spec
-			at := slices.Index(values, *field(&s)) + step
+			at, known := slices.BinarySearch(values, *field(&s))
+			if step < 0 || known { // a value between two goes up to the larger one
+				at += step
+			}
 			if at < 0 || at >= len(values) {
 				break
 			}
@@ -196,9 +206,11 @@ func (x *chooser) try(s Spec) bool {
 	if unit == 0 {
 		return false
 	}
-	scaled := make([]float64, len(x.weights))
-	for i, w := range x.weights {
-		scaled[i] = w * unit
+	var scaled []float64
+	for _, w := range x.weights {
+		if w*unit <= x.mostWeight {
+			scaled = append(scaled, w*unit)
+		}
 	}
 	best := trial{}
 	for i, gains := range x.gains(g, scaled) {
@@ -208,7 +220,7 @@ func (x *chooser) try(s Spec) bool {
 			best = t
 		}
 	}
-	if !best.gains.Beats(x.best.gains) {
+	if best.gains == nil || !best.gains.Beats(x.best.gains) {
 		return false
 	}
 	x.best = best

@@ -35,6 +35,10 @@ func NewGraph(s *Spec, ptr []int64, item []int32, value []float32) (*Graph, erro
 			return nil, fmt.Errorf("row %d of the local graph ends before it begins", i)
 		}
 		row := item[ptr[i]:ptr[i+1]]
+		if len(row) > s.Neighbours {
+			return nil, fmt.Errorf("row %d of the local graph has %d items, want at most %d",
+				i, len(row), s.Neighbours)
+		}
 		for at, j := range row {
 			if j < 0 || int(j) >= n || at > 0 && j <= row[at-1] {
 				return nil, fmt.Errorf("row %d of the local graph has item %d at place %d, "+
@@ -43,13 +47,17 @@ func NewGraph(s *Spec, ptr []int64, item []int32, value []float32) (*Graph, erro
 		}
 	}
 	for at, x := range value {
-		if x-x != 0 {
-			return nil, fmt.Errorf("value %d of the local graph is %v, want a finite number", at, x)
+		if !(x >= 0 && x <= maxValue) {
+			return nil, fmt.Errorf("value %d of the local graph is %v, want 0 to %v",
+				at, x, float32(maxValue))
 		}
 	}
 	g.setFades(s)
 	return g, nil
 }
+
+// maxValue bounds T_ij, so that sums of a user stay far from the end of float32.
+const maxValue = 1e30
 
 func (g *Graph) setFades(s *Spec) {
 	g.fades = make([]float32, s.Events)
@@ -96,7 +104,7 @@ func (c *Successions) row(i int, s *Spec, scale float64, target []float64) []ent
 	pairs := c.pairs[c.ptr[i]:c.ptr[i+1]]
 	row, values := make([]entry, 0, len(pairs)), make([]float32, 0, len(pairs))
 	for _, p := range pairs {
-		sum := float64(p.after) + s.Backward*float64(p.before)
+		sum := float64(p.after) + float64(s.Backward*float64(p.before))
 		if v := float32(sum * scale * target[p.item]); v > 0 {
 			row, values = append(row, entry{p.item, v}), append(values, v)
 		}

@@ -210,8 +210,16 @@ func TestChoose(t *testing.T) {
 	if c := Choose(counts, positions, Default(), nil); c.Value > c.Without+0.02 {
 		t.Errorf("of noise: %+v, want no gain", c)
 	}
-	if c := Choose(counts, nil, Default(), nil); !c.Spec.None() {
-		t.Errorf("without positions: %+v, want no local term", c)
+	counts, positions = planted(rng, n, true)
+	few := positions[:FewestPositions-1]
+	if c := Choose(counts, few, Default(), nil); !c.Spec.None() {
+		t.Errorf("with few positions: %+v, want no local term", c)
+	}
+	for i := range positions { // the weight that fits is out of range
+		positions[i].Recent[0].Weight = 1e-9
+	}
+	if c := Choose(counts, positions, Default(), nil); !c.Spec.None() || c.Spec.Validate() != nil {
+		t.Errorf("with events of next to no weight: %+v, want no local term", c)
 	}
 }
 
@@ -268,6 +276,8 @@ func TestValidate(t *testing.T) {
 		{func(s *Spec) { s.Fade = 1.5 }, "Fade: 1.5"},
 		{func(s *Spec) { s.Neighbours = MaxNeighbours + 1 }, "Neighbours: 1001"},
 		{func(s *Spec) { s.Events = 0 }, "Events: 0"},
+		{func(s *Spec) { s.Weight, s.Neighbours = 0, -1 }, "Neighbours: -1"},
+		{func(s *Spec) { s.Weight, s.Events = 0, -1 }, "Events: -1"},
 	} {
 		s := Default()
 		s.Weight = 1
@@ -299,7 +309,8 @@ func TestNewGraphRefuses(t *testing.T) {
 		{"negative", []int64{0, 1, 2}, []int32{-1, 0}, []float32{1, 2}, "item -1"},
 		{"unknown", []int64{0, 1, 2}, []int32{2, 0}, []float32{1, 2}, "item 2"},
 		{"twice", []int64{0, 2, 2}, []int32{1, 1}, []float32{1, 2}, "ascending"},
-		{"nan", []int64{0, 1, 2}, []int32{1, 0}, []float32{1, nan}, "finite"},
+		{"nan", []int64{0, 1, 2}, []int32{1, 0}, []float32{1, nan}, "want 0 to"},
+		{"negative value", []int64{0, 1, 2}, []int32{1, 0}, []float32{1, -2}, "want 0 to"},
 	} {
 		_, err := NewGraph(&s, c.ptr, c.item, c.value)
 		if c.want == "" && err != nil || c.want != "" &&

@@ -37,10 +37,10 @@ func Default() Spec {
 // None tells whether there is no local term.
 func (s Spec) None() bool { return s.Weight == 0 }
 
-// Validate returns a fault for each field that is out of range, joined in one error. A Spec without
-// a term is valid.
+// Validate returns a fault for each field that is out of range, joined in one error. The zero
+// value is valid.
 func (s Spec) Validate() error {
-	if s.None() {
+	if s == (Spec{}) {
 		return nil
 	}
 	var faults []error

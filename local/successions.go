@@ -44,7 +44,7 @@ const (
 
 // Count counts the successions in the histories of training users over n items with the given
 // degrees, and keeps spareNeighbours·neighbours items for each. The memory is 8 bytes an event
-// while it counts. The time is proportional to 2·MaxGap·events.
+// while it counts. There may be 2³² events and users. The time is proportional to 2·MaxGap·events.
 func Count(
 	n int, degrees []int64, histories iter.Seq[kalman.History], neighbours int,
 ) *Successions {
@@ -77,29 +77,41 @@ func Count(
 type events struct {
 	item  []int32
 	ptr   []int64 // item i stands at places[ptr[i]:ptr[i+1]]
-	place []int32
+	place []uint32
 }
 
 func indexEvents(n int, histories iter.Seq[kalman.History]) *events {
-	e := &events{ptr: make([]int64, n+1)}
+	e, size := &events{ptr: make([]int64, n+1)}, 0
+	for h := range histories {
+		if len(h) < 2 {
+			continue
+		}
+		for _, x := range h {
+			e.ptr[x.Item+1]++
+		}
+		size += len(h) + 1
+	}
+	if size > math.MaxUint32 {
+		panic(fmt.Sprintf("local: %d events, more than %d", size, uint32(math.MaxUint32)))
+	}
+	e.item = make([]int32, 0, size)
 	for h := range histories {
 		if len(h) < 2 {
 			continue
 		}
 		for _, x := range h {
 			e.item = append(e.item, x.Item)
-			e.ptr[x.Item+1]++
 		}
 		e.item = append(e.item, -1)
 	}
 	for i := range n {
 		e.ptr[i+1] += e.ptr[i]
 	}
-	e.place = make([]int32, e.ptr[n])
+	e.place = make([]uint32, e.ptr[n])
 	next := slices.Clone(e.ptr[:n])
 	for at, i := range e.item {
 		if i >= 0 {
-			e.place[next[i]] = int32(at)
+			e.place[next[i]] = uint32(at)
 			next[i]++
 		}
 	}

@@ -44,7 +44,7 @@ func (g Gains) Short() (ndcg, hr, stderr float64) {
 	for _, x := range g {
 		if x >= gainAt[shortList] { // places behind have less than that
 			ndcg += x
-			squares += x * x
+			squares += float64(x * x)
 			hr++
 		}
 	}

@@ -7,9 +7,6 @@ import (
 	"github.com/gsimc/gsimc/local"
 )
 
-// fewestPositions is the number of positions below which nothing is chosen: noise would choose.
-const fewestPositions = 300
-
 // worseRanks is the number of ranks, from the best one down, that end the search by being worse.
 const worseRanks = 2
 
@@ -73,7 +70,7 @@ func (m *Model) newChooser(normal *dynamics.Normal, e []float32, h *Histories) *
 		h.counts = local.Count(m.n, m.degrees, h.Train, m.spec.Local.Neighbours)
 	}
 	c.sample = m.newSample(h, e)
-	if c.choice.Positions = len(c.sample.positions); c.choice.Positions < fewestPositions {
+	if c.choice.Positions = len(c.sample.positions); c.choice.Positions < local.FewestPositions {
 		return nil
 	}
 	c.weigher = local.NewWeigher(m.n, h.counts, m.spec.Local)

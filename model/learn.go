@@ -28,6 +28,9 @@ type Histories struct {
 	Ranks  []int
 	Ridges []float64
 
+	// KeepLocal takes the constants of Spec.Local as they are, and chooses none.
+	KeepLocal bool
+
 	// Chosen, if not nil, is called with the choice of rank and ridge, if there is one. What it
 	// returns is added to Spec.Provenance, in the place of entries with the same keys.
 	Chosen func(c *Choice) (provenance map[string]string)

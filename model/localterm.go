@@ -26,6 +26,13 @@ func (m *Model) learnLocal(h *Histories) {
 	if tell != nil {
 		tell(0, 0)
 	}
+	if h.KeepLocal {
+		if !m.spec.Local.None() {
+			counts := local.Count(m.n, m.degrees, h.Train, m.spec.Local.Neighbours)
+			m.local = counts.Graph(&m.spec.Local)
+		}
+		return
+	}
 	counts := h.counts
 	if counts == nil {
 		counts = local.Count(m.n, m.degrees, h.Train, m.spec.Local.Neighbours)
@@ -81,7 +88,7 @@ func (w *positionFinder) position(s *kalman.State, target int32) local.Position 
 	m.transition.queryTo(w.query.Spectrum, s, EstimatorBGS)
 	q := w.query.Spectrum
 	p := local.Position{
-		Recent: slices.Clone(s.Recent),
+		Recent: withoutNegative(s.Recent),
 		Target: ranking.Scored{Item: target, Score: m.smoothScore(target, q)},
 		Top:    m.TopN(nil, w.query, local.TopLength, w.seen),
 	}
@@ -112,6 +119,15 @@ func (m *Model) extendLocal(items []NewItem) {
 func (m *Model) setLocalSums() {
 	n := m.NumItems()
 	m.localSums = &sync.Pool{New: func() any { return local.NewSum(n) }}
+}
+
+// withoutNegative returns a copy in which negative weights are 0.
+func withoutNegative(recent []kalman.Recent) []kalman.Recent {
+	out := slices.Clone(recent)
+	for i := range out {
+		out[i].Weight = max(out[i].Weight, 0)
+	}
+	return out
 }
 
 // localTensors lists the arrays of the local term in the file.

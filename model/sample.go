@@ -137,7 +137,7 @@ func (w *sampler) position(past History, target int32) local.Position {
 		return p
 	}
 	for _, e := range past[max(0, len(past)-w.m.spec.Local.Events):] {
-		p.Recent = append(p.Recent, kalman.Recent{Item: e.Item, Weight: e.Weight})
+		p.Recent = append(p.Recent, kalman.Recent{Item: e.Item, Weight: max(e.Weight, 0)})
 	}
 	w.near = w.counts.Near(w.near[:0], p.Recent)
 	for _, i := range w.near {
