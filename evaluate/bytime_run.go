@@ -19,10 +19,19 @@ type chooser interface {
 	choose(t *Task) (Method, error)
 }
 
+// asChooser returns m as a chooser if it chooses constants. Models with a filter choose none.
+func asChooser(m Method) (chooser, bool) {
+	if f, ok := m.(ModelMethod); ok && !f.Learned() {
+		return nil, false
+	}
+	c, ok := m.(chooser)
+	return c, ok
+}
+
 // Choosers returns those of the methods that choose constants.
 func Choosers(methods []Method) (out []Method) {
 	for _, m := range methods {
-		if _, ok := m.(chooser); ok {
+		if _, ok := asChooser(m); ok {
 			out = append(out, m)
 		}
 	}
@@ -35,7 +44,7 @@ func Choosers(methods []Method) (out []Method) {
 func Choose(p *dataset.Partition, opt Options) ([]Method, error) {
 	out := make([]Method, 0, len(opt.Methods))
 	for _, m := range opt.Methods {
-		if c, ok := m.(chooser); ok {
+		if c, ok := asChooser(m); ok {
 			t := newTask(p, &opt, m)
 			t.progress(0)
 			chosen, err := c.choose(t)

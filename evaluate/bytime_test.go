@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/spectral"
+	"github.com/gsimc/gsimc/train"
 )
 
 // timedEvents are random interactions in the layout of package dataset: every user has an item at
@@ -218,6 +220,65 @@ func TestChooseIsWhatRunChooses(t *testing.T) {
 	}
 	if _, err := Choose(&blind, Options{Methods: methods}); err == nil {
 		t.Error("nothing to choose on, and no error")
+	}
+}
+
+// Learned dynamics with the constants that they chose before rank as those that choose: rank, ridge
+// and local term of items that follow each other in a ring.
+func TestLearnedDynamicsAreGivenWhatTheyChose(t *testing.T) {
+	const items, users = 80, 400
+	ring := func(users int) dataset.Histories {
+		h := dataset.Histories{Ptr: []int64{0}}
+		for u := range users {
+			h.User = append(h.User, int32(u))
+			for j := range 8 {
+				h.Item = append(h.Item, int32((u*7+j*(1+u%2))%items))
+			}
+			h.Ptr = append(h.Ptr, int64(len(h.Item)))
+		}
+		return h
+	}
+	p := &dataset.Partition{Train: ring(users), Validation: ring(users / 4), Test: ring(users / 5)}
+	for i := range items {
+		p.Items = append(p.Items, fmt.Sprintf("%03d", i))
+	}
+	spec := train.Recommended()
+	spec.TrainUsers = users
+	basis, err := train.Solve(p, train.Config{Spec: spec, Rank: 40})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt := Options{
+		Methods: []Method{LearnedDynamics(), Filtered(GS, spectral.RandomWalk)},
+		Learned: Ingredients{
+			Basis: basis, Spec: spec, Ranks: []int{10, 20}, Ridges: []float64{0.1, 1},
+		},
+	}
+	if got := namesOf(Choosers(opt.Methods)); got != Dynamics {
+		t.Errorf("%s choose, want %s alone", got, Dynamics)
+	}
+	chosen, err := Choose(p, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt.Methods = opt.Methods[:1]
+	want, err := Run(p, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want[0].Chosen[ChosenRank] == 0 {
+		t.Fatal("nothing was chosen")
+	}
+	opt.Methods = chosen[:1]
+	got, err := Run(p, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want[0].Ranks, got[0].Ranks); diff != "" {
+		t.Errorf("ranks (-chosen while ranking +chosen before):\n%s", diff)
+	}
+	if diff := cmp.Diff(want[0].Chosen, got[0].Chosen); diff != "" {
+		t.Errorf("constants (-chosen while ranking +chosen before):\n%s", diff)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/local"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 	"github.com/gsimc/gsimc/train"
@@ -13,12 +14,22 @@ import (
 // ModelMethod ranks by the scores of a model, in the same arithmetic as a server.
 type ModelMethod struct {
 	family string
-	filter string // "" for learned dynamics
+	filter string     // "" for learned dynamics
+	given  *constants // of learned dynamics; nil: they are chosen
+}
+
+// constants are those of learned dynamics that a model chooses.
+type constants struct {
+	rank  int
+	ridge float64
+	local local.Spec
 }
 
 // Filtered returns the method of a family, [GS], [BGS] or [BGSOnline], with a filter of package
 // spectral.
-func Filtered(family, filter string) ModelMethod { return ModelMethod{family, filter} }
+func Filtered(family, filter string) ModelMethod {
+	return ModelMethod{family: family, filter: filter}
+}
 
 // Names of the constants that learned dynamics choose, in Result.Chosen.
 const (
@@ -79,11 +90,31 @@ func (m ModelMethod) fit(t *Task) (*model.Model, error) {
 	histories := train.LearnFrom(t.Part)
 	histories.Progress = t.Options.Progress
 	histories.Ranks, histories.Ridges = from.Ranks, from.Ridges
+	if c := m.given; c != nil {
+		histories.Ranks, histories.Ridges, histories.KeepLocal = nil, nil, true
+		from.Basis = from.Basis.Prefix(min(c.rank, from.Basis.K))
+		from.Spec.Dynamics.Ridge, from.Spec.Local = c.ridge, c.local
+		t.Chosen = map[string]float64{ChosenRank: float64(from.Basis.K), ChosenRidge: c.ridge}
+	}
 	histories.Chosen = func(c *model.Choice) map[string]string {
 		t.Chosen = map[string]float64{ChosenRank: float64(c.Rank), ChosenRidge: c.Ridge}
 		return nil
 	}
 	return model.New(from.Spec, from.Basis, t.Part.Items, histories)
+}
+
+// choose implements chooser. A method with a filter has nothing to choose.
+func (m ModelMethod) choose(t *Task) (Method, error) {
+	if !m.Learned() {
+		return m, nil
+	}
+	fitted, err := m.fit(t)
+	if err != nil {
+		return nil, err
+	}
+	spec := fitted.Spec()
+	m.given = &constants{fitted.Rank(), spec.Dynamics.Ridge, spec.Local}
+	return m, nil
 }
 
 // rankBy stores the ranks of the targets of the users of h by a model.
