@@ -145,9 +145,6 @@ func largest(row []entry, values []float32, most int) []entry {
 // Events is the number of events of a user that count.
 func (g *Graph) Events() int { return len(g.fades) }
 
-// Bytes is the memory of the graph.
-func (g *Graph) Bytes() int64 { return 8*int64(len(g.Ptr)) + 8*int64(len(g.Item)) }
-
 // More returns the part of an extended graph that [Graph.Extend] added, nil for none. The graph is
 // the sum of its own rows and those of the part.
 func (g *Graph) More() *Graph { return g.more }

@@ -14,7 +14,7 @@ import (
 // The positions of validation users on which the rank and the ridge are chosen.
 const (
 	mostPositions       = 5000 // in all
-	leastPositions      = 1000 // in all, however many items there are
+	leastPositions      = 1000 // in all, for any number of items
 	sampleWork          = 5e7  // positions times items, which the time is in proportion to
 	sampleUserPositions = 10   // last events of a user, at most
 )

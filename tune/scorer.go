@@ -49,21 +49,12 @@ func newScorer(
 	}
 	n, r := len(part.Items), train.Incidence(part)
 	neighbours := train.Recommended().Local.Neighbours
-	counts := local.Count(n, degrees(r), train.Each(&part.Train), neighbours)
+	counts := local.Count(n, r.Degrees(), train.Each(&part.Train), neighbours)
 	return &scorer{
 		part: part, r: r, train: train.Each(&part.Train),
 		panel:   newPanel(train.Histories(&part.Validation), n, counts),
 		maxRank: maxRank, seed: seed, progress: progress,
 	}
-}
-
-// degrees returns the number of users of each item.
-func degrees(r *spectral.Incidence) []int64 {
-	d := make([]int64, r.NumItems)
-	for _, i := range r.Item {
-		d[i]++
-	}
-	return d
 }
 
 // kept is the value that was made last, with its key.

@@ -70,8 +70,8 @@ func (f *Figure) SVG() []byte {
 	return out.Bytes()
 }
 
-// longBar: on a logarithmic axis, the lower end of a bar is not shown if it is so many times below
-// the point.
+// longBar: on a logarithmic axis the lower end of a bar is left out if the point is more than this
+// many times above it.
 const longBar = 5
 
 // values returns the x and the y of all points of p, bars included.

@@ -111,7 +111,7 @@ func localFigure(g *local.Graph, s *local.Spec) chart.Figure {
 	}
 }
 
-// neighbourQuantiles returns a quantile of the r-th largest entries of the rows that have so many,
+// neighbourQuantiles returns a quantile of the r-th largest entries of the rows that have r or more,
 // by r.
 func neighbourQuantiles(g *local.Graph, share float64) (points []chart.Point) {
 	var byRank [][]float64
