@@ -111,8 +111,8 @@ func localFigure(g *local.Graph, s *local.Spec) chart.Figure {
 	}
 }
 
-// neighbourQuantiles returns a quantile of the r-th largest entries of the rows that have r or more,
-// by r.
+// neighbourQuantiles returns a quantile of the r-th largest entries, by r, of the rows that have r
+// or more.
 func neighbourQuantiles(g *local.Graph, share float64) (points []chart.Point) {
 	var byRank [][]float64
 	for i := range len(g.Ptr) - 1 {
