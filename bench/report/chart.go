@@ -15,6 +15,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	labels "github.com/gsimc/gsimc/internal/chart"
 )
 
 // A curve is one line of a chart.
@@ -166,7 +168,7 @@ func save(chart *plot.Plot, curves []curve, colors []color.Color, path string) e
 		ends[i] = vg.Point{X: toX(end.X), Y: toY(end.Y)}
 		heights[i] = ends[i].Y
 	}
-	spread(heights, vg.Points(labelStep), data.Min.Y, data.Max.Y)
+	labels.Spread(heights, vg.Points(labelStep), data.Min.Y, data.Max.Y)
 	edge := data.Max.X + vg.Points(leader)
 	for i, c := range curves {
 		thin := draw.LineStyle{Color: colors[i], Width: vg.Points(0.5)}
@@ -183,27 +185,6 @@ func save(chart *plot.Plot, curves []curve, colors []color.Color, path string) e
 	}
 	_, err = picture.WriteTo(file)
 	return errors.Join(err, file.Close())
-}
-
-// spread moves heights apart until each two differ by step, keeping their order and, if there is
-// room, staying between low and high.
-func spread(heights []vg.Length, step, low, high vg.Length) {
-	order := make([]int, len(heights))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(heights[b], heights[a]) })
-	// Down from the top, then up from the bottom: half of the way each would need more passes.
-	ceiling := high
-	for _, i := range order {
-		heights[i] = min(heights[i], ceiling)
-		ceiling = heights[i] - step
-	}
-	floor := low
-	for _, i := range slices.Backward(order) {
-		heights[i] = max(heights[i], floor)
-		floor = heights[i] + step
-	}
 }
 
 // leastRange is the least ratio of the ends of an axis, so that noise does not look like a trend.

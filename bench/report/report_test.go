@@ -4,12 +4,10 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"gonum.org/v1/plot/vg"
 )
 
 var update = flag.Bool("update", false, "write testdata/benchmarks.md from what the command gives")
@@ -110,22 +108,6 @@ func TestTicks(t *testing.T) {
 		}
 		if got := strings.Join(labels, " "); got != c.want {
 			t.Errorf("ticks of %v to %v at %s, want %s", c.low, c.high, got, c.want)
-		}
-	}
-}
-
-// TestSpread: labels keep their order and a step between each two, and stay within the plane.
-func TestSpread(t *testing.T) {
-	for _, c := range []struct{ heights, want []vg.Length }{
-		{[]vg.Length{50, 20, 80}, []vg.Length{50, 20, 80}},
-		{[]vg.Length{50, 52, 51}, []vg.Length{32, 52, 42}},
-		{[]vg.Length{1, 2, 0}, []vg.Length{10, 20, 0}},
-		{[]vg.Length{120}, []vg.Length{100}},
-	} {
-		got := slices.Clone(c.heights)
-		spread(got, 10, 0, 100)
-		if !slices.Equal(got, c.want) {
-			t.Errorf("labels at %v moved to %v, want %v", c.heights, got, c.want)
 		}
 	}
 }

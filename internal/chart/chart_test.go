@@ -234,7 +234,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// spread keeps the order and the step, and moves nothing that has room.
+// Spread keeps the order and the step, and moves nothing that has room.
 func TestSpread(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 200 {
@@ -243,7 +243,7 @@ func TestSpread(t *testing.T) {
 			heights[i] = 100 * rng.Float64()
 		}
 		got := append([]float64(nil), heights...)
-		spread(got, 10, 0, 100)
+		Spread(got, 10, 0, 100)
 		for i := range got {
 			if got[i] < 0 || got[i] > 100 {
 				t.Fatalf("%v of %v", got, heights)
@@ -256,9 +256,15 @@ func TestSpread(t *testing.T) {
 			}
 		}
 	}
-	apart := []float64{70, 10, 40}
-	spread(apart, 10, 0, 100)
-	if diff := cmp.Diff([]float64{70, 10, 40}, apart); diff != "" {
-		t.Errorf("moved (-want +got):\n%s", diff)
+	for _, c := range []struct{ heights, want []float64 }{
+		{[]float64{70, 10, 40}, []float64{70, 10, 40}},
+		{[]float64{50, 52, 51}, []float64{32, 52, 42}},
+		{[]float64{1, 2, 0}, []float64{10, 20, 0}},
+		{[]float64{120}, []float64{100}},
+	} {
+		Spread(c.heights, 10, 0, 100)
+		if diff := cmp.Diff(c.want, c.heights); diff != "" {
+			t.Errorf("moved (-want +got):\n%s", diff)
+		}
 	}
 }
