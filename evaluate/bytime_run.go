@@ -38,9 +38,9 @@ func Choosers(methods []Method) (out []Method) {
 	return out
 }
 
-// Choose returns the methods of opt, those that choose constants with the ones that they choose on
-// the validation users of p. Their results tell them as if they had chosen by themselves. The error
-// of a method is in the place of its name.
+// Choose returns the methods of opt in their order. A method that chooses constants is returned
+// with those that are best for the validation users of p, and its result lists them. The error of a
+// method is in the place of its name.
 func Choose(p *dataset.Partition, opt Options) ([]Method, error) {
 	out := make([]Method, 0, len(opt.Methods))
 	for _, m := range opt.Methods {
@@ -58,8 +58,8 @@ func Choose(p *dataset.Partition, opt Options) ([]Method, error) {
 	return out, nil
 }
 
-// Run ranks the targets by each method, with Final as the partition. A cold target is ranked by
-// popularity, whatever the method, as a server answers a user of whom it knows nothing. The
+// Run ranks the targets by each method, with Final as the partition. Every method ranks a cold
+// target by popularity, as a server answers a user without events. The
 // standard errors are those of a mean over users whose targets belong together.
 func (x *ByTime) Run(opt Options) ([]Result, error) {
 	if x.Final.Test.Len() == 0 {

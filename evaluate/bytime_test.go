@@ -223,8 +223,8 @@ func TestChooseIsWhatRunChooses(t *testing.T) {
 	}
 }
 
-// Learned dynamics with the constants that they chose before rank as those that choose: rank, ridge
-// and local term of items that follow each other in a ring.
+// A model with a given rank, ridge and local term ranks like the model that chose these constants.
+// The items follow each other in a ring.
 func TestLearnedDynamicsAreGivenWhatTheyChose(t *testing.T) {
 	const items, users = 80, 400
 	ring := func(users int) dataset.Histories {

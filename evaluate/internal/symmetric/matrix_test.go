@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The strips, the rows and the whole rows must be views of one matrix, whatever its size.
+// For matrices around the height of a strip, strips, rows and whole rows show the same numbers.
 func TestMatrix(t *testing.T) {
 	for _, n := range []int{
 		0, 1, 2, stripRows - 1, stripRows, stripRows + 1, 2*stripRows + 3,
