@@ -7,9 +7,9 @@ import (
 	"github.com/gsimc/gsimc/kalman"
 )
 
-// Pool makes the variances of n hold for users of whom the sample of [LearnNoise] had no like. Few
-// of its users, or none, touch a coordinate of a small piece of the graph. Such a coordinate
-// alone would get a variance of next to nothing, or one of a few users.
+// Pool makes the variances of n hold for users outside of the sample of [LearnNoise]. A coordinate
+// of a small piece of the graph is touched by few users of the sample, or by none. Its own estimate
+// is then next to 0, or it is set by those few users.
 //
 // First, each variance in units of σ²_l becomes a mean of its own and that of coordinates of like
 // kurtosis, by their errors (see [Spread]). Then the three variances of a coordinate are multiplied

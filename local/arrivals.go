@@ -131,8 +131,11 @@ func (x *succession) estimates(backward, sample float64) (row, column float64) {
 	after, before := float64(x.after), float64(x.before)
 	afterSquares, beforeSquares := float64(x.afterSquares), float64(x.beforeSquares)
 	squared := backward * backward
-	return estimate(after+backward*before, afterSquares+squared*beforeSquares, sample),
-		estimate(before+backward*after, beforeSquares+squared*afterSquares, sample)
+	// Products are rounded before they are added: the digest of an extension covers the estimates.
+	return estimate(after+float64(backward*before),
+			afterSquares+float64(squared*beforeSquares), sample),
+		estimate(before+float64(backward*after),
+			beforeSquares+float64(squared*afterSquares), sample)
 }
 
 // estimate returns r √(F² − own + own/r) for the sum F and own = Σ_u f_u².
