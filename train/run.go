@@ -46,18 +46,17 @@ func Solve(p *dataset.Partition, cfg Config) (*spectral.Basis, error) {
 func Learn(p *dataset.Partition, cfg Config, basis *spectral.Basis) (*Result, error) {
 	spec := cfg.Spec
 	spec.TrainUsers, spec.Provenance = int64(p.Train.Len()), cfg.provenance(basis, nil)
-	r, h := &Result{}, LearnFrom(p)
+	r, h := &Result{Basis: basis}, LearnFrom(p)
 	h.Progress = cfg.Progress
 	h.Ranks, h.Ridges = cfg.Candidates(basis.K)
 	h.Chosen = func(c *model.Choice) map[string]string {
-		r.Choice = c
-		return cfg.provenance(basis.Prefix(c.Rank), c)
+		r.Choice, r.Basis = c, basis.Prefix(c.Rank)
+		return cfg.provenance(r.Basis, c)
 	}
 	var err error
 	if r.Model, err = model.New(spec, basis, p.Items, h); err != nil {
 		return nil, err
 	}
-	r.Basis = basis.Prefix(r.Model.Rank())
 	return r, nil
 }
 
