@@ -18,7 +18,7 @@ type Histories struct {
 	Train iter.Seq[History]
 
 	// Validation holds histories of users whose events are not in the basis. P_0 and the noise are
-	// learned from them.
+	// learned from them; rank, ridge and the constants of the local term are chosen on them.
 	Validation []History
 
 	// Ranks and Ridges are candidates for learned dynamics: ranks below that of the basis, and

@@ -50,8 +50,8 @@ type Spec struct {
 	Dynamics DynamicsSpec
 
 	// Local is the local term. With a number of neighbours, [New] chooses the other constants on
-	// the validation users, beginning with those given; a chosen Weight of 0 tells that no local
-	// term was better. The zero value is no local term.
+	// the validation users, beginning with those given, unless Histories.KeepLocal is set. A chosen
+	// Weight of 0 tells that no local term was better. The zero value is no local term.
 	Local local.Spec
 
 	// TrainUsers is the number of users that the basis was learned from. No degree is larger.
