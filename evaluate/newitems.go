@@ -22,6 +22,7 @@ const MinHiddenUsers = 5
 type NewItems struct {
 	Full    *dataset.Partition // with all items
 	Reduced *dataset.Partition // without the hidden items; trains the model to be extended
+	Shown   *dataset.Partition // with those of the hidden items that the extension sees
 	Hidden  []string           // ids of the hidden items, in bytewise order
 
 	// place holds for each item of Full its index in Reduced.Items. For a hidden item it is
@@ -64,6 +65,7 @@ func HideItems(p *dataset.Partition, opt HiddenItems) (*NewItems, error) {
 	x := &NewItems{Full: p, shown: rng.Perm(p.Train.Len())[:users]}
 	slices.Sort(x.shown)
 	x.reduce(hidden)
+	x.show()
 	if x.Reduced.Train.Len() == 0 {
 		return nil,
 			errors.New("nothing is left to train on: every training user has hidden items only")
@@ -90,20 +92,44 @@ func (x *NewItems) reduce(hidden []bool) {
 			next++
 		}
 	}
-	x.Reduced.Train = x.without(&x.Full.Train, 1)
-	x.Reduced.Validation = x.without(&x.Full.Validation, 2)
-	x.Reduced.Test = x.without(&x.Full.Test, 2)
+	known := func(_ int, i int32) bool { return !hidden[i] }
+	x.Reduced.Train = without(&x.Full.Train, 1, known)
+	x.Reduced.Validation = without(&x.Full.Validation, 2, known)
+	x.Reduced.Test = without(&x.Full.Test, 2, known)
+	for _, h := range []*dataset.Histories{
+		&x.Reduced.Train, &x.Reduced.Validation, &x.Reduced.Test,
+	} {
+		for j, i := range h.Item {
+			h.Item[j] = x.place[i]
+		}
+	}
 }
 
-// without copies the histories without the hidden items. Histories with fewer than fewest other
-// items are dropped.
-func (x *NewItems) without(h *dataset.Histories, fewest int) dataset.Histories {
-	known := int32(len(x.Reduced.Items))
+// show makes Shown. Its validation users have no hidden items, as those of Reduced.
+func (x *NewItems) show() {
+	first := int32(len(x.Reduced.Items))
+	known := func(_ int, i int32) bool { return x.place[i] < first }
+	x.Shown = &dataset.Partition{
+		Items: x.Full.Items,
+		Train: without(&x.Full.Train, 1, func(u int, i int32) bool {
+			_, shown := slices.BinarySearch(x.shown, u)
+			return shown || known(u, i)
+		}),
+		Validation: without(&x.Full.Validation, 2, known),
+		Test:       x.Full.Test,
+	}
+}
+
+// without copies the events that keep accepts, told the index of the history and the item.
+// Histories with fewer than fewest of them are dropped.
+func without(
+	h *dataset.Histories, fewest int, keep func(u int, item int32) bool,
+) dataset.Histories {
 	out := dataset.Histories{Ptr: []int64{0}}
 	for u := range h.Len() {
 		var kept []int64
 		for j := h.Ptr[u]; j < h.Ptr[u+1]; j++ {
-			if x.place[h.Item[j]] < known {
+			if keep(u, h.Item[j]) {
 				kept = append(kept, j)
 			}
 		}
@@ -111,7 +137,7 @@ func (x *NewItems) without(h *dataset.Histories, fewest int) dataset.Histories {
 			continue
 		}
 		for _, j := range kept {
-			out.Item = append(out.Item, x.place[h.Item[j]])
+			out.Item = append(out.Item, h.Item[j])
 			if h.Time != nil {
 				out.Time = append(out.Time, h.Time[j])
 			}

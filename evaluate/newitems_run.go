@@ -24,22 +24,31 @@ const (
 	FullModel     = "trained on all"
 	ReducedModel  = "trained without them"
 	ExtendedModel = "and extended"
+	ShownModel    = "trained on what was shown"
 )
 
-// Compare ranks the targets of the test users by three models: the model of all items, the model of
-// Reduced, and that model extended. Each folds the histories by method. A target unknown to a model
-// is ranked last. Progress, if not nil, is told the number of users done.
+// NewItemsModels are the models that [NewItems.Compare] compares, each trained on the partition of
+// the same name.
+type NewItemsModels struct{ Full, Reduced, Shown *model.Model }
+
+// Compare ranks the targets of the test users by these models, and by the model of Reduced
+// extended. The model of Shown has the same knowledge of the hidden items as the extended one. Each
+// folds the histories by method. A target unknown to a model is ranked last. Progress, if not nil,
+// is told the number of users done.
 func (x *NewItems) Compare(
-	method ModelMethod, full, reduced *model.Model, progress func(done, total int),
+	method ModelMethod, of NewItemsModels, progress func(done, total int),
 ) ([]NewItemsResult, error) {
-	extended, err := x.Extend(reduced)
+	extended, err := x.Extend(of.Reduced)
 	if err != nil {
 		return nil, err
 	}
 	models := []struct {
 		name string
 		m    *model.Model
-	}{{FullModel, full}, {ReducedModel, reduced}, {ExtendedModel, extended}}
+	}{
+		{FullModel, of.Full}, {ReducedModel, of.Reduced}, {ExtendedModel, extended},
+		{ShownModel, of.Shown},
+	}
 	var results []NewItemsResult
 	test := &x.Full.Test
 	for at, c := range models {
@@ -109,9 +118,9 @@ func (x *NewItems) rankTarget(
 	return rank(scores, target, seen)
 }
 
-// ReachedHR returns the HR@n of the extended model on the new targets, as a share of the HR@n of
-// the full model. It is not ok if the full model finds no new target.
-func ReachedHR(results []NewItemsResult, n int) (share float64, ok bool) {
+// ReachedHR returns the HR@n of the extended model on the new targets, over the HR@n of the model
+// beside it, one of the models of Compare. It is not ok if that model finds no new target.
+func ReachedHR(results []NewItemsResult, beside string, n int) (share float64, ok bool) {
 	at := func(name string) float64 {
 		i := slices.IndexFunc(results, func(r NewItemsResult) bool { return r.Model == name })
 		j := slices.Index(Cutoffs, n)
@@ -120,9 +129,9 @@ func ReachedHR(results []NewItemsResult, n int) (share float64, ok bool) {
 		}
 		return results[i].New.Metrics[j].HR
 	}
-	full := at(FullModel)
-	if full == 0 {
+	other := at(beside)
+	if other == 0 {
 		return 0, false
 	}
-	return at(ExtendedModel) / full, true
+	return at(ExtendedModel) / other, true
 }

@@ -1,6 +1,7 @@
 package evaluate_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,13 +16,13 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
-// modelsOf trains on all items of x and on the reduced ones, with the same constants.
+// modelsOf trains on the partitions of x, with the same constants.
 func modelsOf(
 	t *testing.T, x *evaluate.NewItems, spec model.Spec, rank int,
-) (full, reduced *model.Model) {
+) evaluate.NewItemsModels {
 	t.Helper()
-	var models [2]*model.Model
-	for i, p := range []*dataset.Partition{x.Full, x.Reduced} {
+	var models [3]*model.Model
+	for i, p := range []*dataset.Partition{x.Full, x.Reduced, x.Shown} {
 		basis, err := spectral.Solve(train.Incidence(p), spectral.Options{
 			Graph: spectral.Graph{Kind: spec.Graph, DegreeExponent: spec.DegreeExponent},
 			Rank:  rank, Seed: 1,
@@ -34,7 +35,7 @@ func modelsOf(
 			t.Fatal(err)
 		}
 	}
-	return models[0], models[1]
+	return evaluate.NewItemsModels{Full: models[0], Reduced: models[1], Shown: models[2]}
 }
 
 func hide(
@@ -76,6 +77,23 @@ func TestHideItems(t *testing.T) {
 			t.Fatalf("user %d (-want +got):\n%s", u, diff)
 		}
 	}
+	shown := map[int64]bool{} // users of Shown with hidden items
+	for u := range x.Shown.Train.Len() {
+		of := p.Train.Of(int(x.Shown.Train.User[u]))
+		for _, i := range x.Shown.Train.Of(u) {
+			if slices.Contains(x.Hidden, p.Items[i]) {
+				shown[int64(x.Shown.Train.User[u])] = true
+			}
+		}
+		all := len(x.Shown.Train.Of(u)) == len(of)
+		if shown[int64(x.Shown.Train.User[u])] && !all {
+			t.Errorf("training user %d shows some hidden items and not others", u)
+		}
+	}
+	if len(shown) == 0 || len(shown) > p.Train.Len()/2 {
+		t.Errorf("%d of %d training users have hidden items, want up to half", len(shown),
+			p.Train.Len())
+	}
 	if diff := cmp.Diff(x.Hidden, hide(t, p, 0.25, 0.5, 1).Hidden); diff != "" {
 		t.Errorf("the same seed hides other items:\n%s", diff)
 	}
@@ -93,9 +111,9 @@ func TestCompareOnCheckerboard(t *testing.T) {
 	p := checkerboard(t)
 	x := hide(t, p, 0.25, 0.5, 3)
 	spec := model.DefaultSpec()
-	full, reduced := modelsOf(t, x, spec, 2)
+	models := modelsOf(t, x, spec, 2)
 	calls := 0
-	results, err := x.Compare(evaluate.Filtered(evaluate.GS, spectral.RandomWalk), full, reduced,
+	results, err := x.Compare(evaluate.Filtered(evaluate.GS, spectral.RandomWalk), models,
 		func(int, int) {
 			calls++
 		})
@@ -110,8 +128,8 @@ func TestCompareOnCheckerboard(t *testing.T) {
 				len(r.Known.Ranks), p.Test.Len())
 		}
 	}
-	if diff := cmp.Diff([]string{evaluate.FullModel, evaluate.ReducedModel, evaluate.ExtendedModel},
-		names); diff != "" {
+	if diff := cmp.Diff([]string{evaluate.FullModel, evaluate.ReducedModel, evaluate.ExtendedModel,
+		evaluate.ShownModel}, names); diff != "" {
 		t.Fatal(diff)
 	}
 	if len(results[0].New.Ranks) == 0 {
@@ -127,8 +145,10 @@ func TestCompareOnCheckerboard(t *testing.T) {
 			t.Errorf("extended: a new target of the user's colour has rank %d, want at most 7", r)
 		}
 	}
-	if share, ok := evaluate.ReachedHR(results, 50); !ok || share != 1 {
-		t.Errorf("the extension reaches %v of the HR@50, want all", share)
+	for _, beside := range []string{evaluate.FullModel, evaluate.ShownModel} {
+		if share, ok := evaluate.ReachedHR(results, beside, 50); !ok || share != 1 {
+			t.Errorf("the extension reaches %v of the HR@50 of the model %s, want all", share, beside)
+		}
 	}
 }
 
@@ -146,12 +166,12 @@ func TestNewItemsReference(t *testing.T) {
 		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.87}},
 		Ridge: 1, Positions: 200, Deviation: true,
 	}
-	full, reduced := modelsOf(t, x, spec, 128)
-	results, err := x.Compare(evaluate.LearnedDynamics(), full, reduced, nil)
+	models := modelsOf(t, x, spec, 128)
+	results, err := x.Compare(evaluate.LearnedDynamics(), models, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	share, ok := evaluate.ReachedHR(results, 50)
+	share, ok := evaluate.ReachedHR(results, evaluate.FullModel, 50)
 	t.Logf("HR@50 of new targets: %.3f trained on all, %.3f extended; of known ones %.3f and %.3f",
 		results[0].New.Metrics[1].HR, results[2].New.Metrics[1].HR, results[0].Known.Metrics[1].HR,
 		results[2].Known.Metrics[1].HR)

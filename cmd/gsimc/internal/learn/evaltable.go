@@ -108,11 +108,13 @@ func printNewItems(w io.Writer, results []evaluate.NewItemsResult) {
 	fmt.Fprint(w, `
 targets: the ranked items; "new" were hidden from the training, "known" were not
 trained on all: hides nothing; "and extended": the model trained without the new
-items, after it was shown them
+items, after it was shown them; "trained on what was shown": has the same events
+as the extended model
 `)
-	if share, ok := evaluate.ReachedHR(results, 50); ok {
-		fmt.Fprintf(w, "on new targets the extended model has %.0f %% of the HR@50 of the model "+
-			"trained on all\n", 100*share)
+	for _, beside := range []string{evaluate.FullModel, evaluate.ShownModel} {
+		if share, ok := evaluate.ReachedHR(results, beside, 50); ok {
+			fmt.Fprintf(w, "HR@50 of new targets, extended over %s: %.0f %%\n", beside, 100*share)
+		}
 	}
 }
 

@@ -75,7 +75,8 @@ popularity ranks items by the number of their users. dynamics is the model that 
 --protocol new-items takes methods with a model, by default dynamics. One model is ` +
 		`trained on all ` +
 		`items, another without some of them. The latter is then extended by these items, as the ` +
-		`server does with items that its model does not know.
+		`server does with items that its model does not know. A third is trained on the events ` +
+		`that the extended one has seen.
 
 --protocol bandit begins every test user without history and shows 20 lists of 10 items. A shown ` +
 		`item that the user took is a hit and becomes an event; other items tell nothing. The ` +

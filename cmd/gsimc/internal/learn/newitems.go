@@ -84,20 +84,23 @@ func (c *Evaluate) newItems(a *cli.App, p progress.Progress, part *dataset.Parti
 	return nil
 }
 
-// compareNewItems trains both models and compares them.
+// compareNewItems trains the models of x and compares them.
 func (c *Evaluate) compareNewItems(
 	p progress.Progress, x *evaluate.NewItems, method evaluate.ModelMethod,
 ) ([]evaluate.NewItemsResult, error) {
-	var models [2]*model.Model
-	for i, part := range []*dataset.Partition{x.Full, x.Reduced} {
+	var models evaluate.NewItemsModels
+	for _, each := range []struct {
+		m    **model.Model
+		part *dataset.Partition
+	}{{&models.Full, x.Full}, {&models.Reduced, x.Reduced}, {&models.Shown, x.Shown}} {
 		var err error
-		if models[i], err = c.modelOf(p, part, method); err != nil {
+		if *each.m, err = c.modelOf(p, each.part, method); err != nil {
 			return nil, err
 		}
 	}
 	p.Begin("ranking test users", progress.Steps)
 	defer p.End()
-	return x.Compare(method, models[0], models[1], func(done, total int) {
+	return x.Compare(method, models, func(done, total int) {
 		p.Update(int64(done), int64(total))
 	})
 }
@@ -132,8 +135,11 @@ func newItemsFigures(results []evaluate.NewItemsResult) map[string]any {
 		}
 	}
 	figures := map[string]any{"models": models}
-	if share, ok := evaluate.ReachedHR(results, 50); ok {
+	if share, ok := evaluate.ReachedHR(results, evaluate.FullModel, 50); ok {
 		figures["hr@50 reached"] = share
+	}
+	if share, ok := evaluate.ReachedHR(results, evaluate.ShownModel, 50); ok {
+		figures["hr@50 over trained on what was shown"] = share
 	}
 	return figures
 }
