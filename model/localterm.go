@@ -70,11 +70,10 @@ type positionFinder struct {
 func (w *positionFinder) find(h History, events int) (found []local.Position) {
 	m, spec := w.m, &w.m.spec.Local
 	s := m.NewState()
-	s.Recent = make([]kalman.Recent, 0, spec.Events)
 	w.seen.Clear()
 	for at, e := range h {
-		if at > 0 && at >= len(h)-events && e.Weight > 0 && !w.seen.Has(e.Item) {
-			found = append(found, w.position(s, e.Item))
+		if local.IsTarget(h, at, events, w.seen) {
+			found = append(found, w.position(s, local.Newest(nil, h[:at], spec.Events), e.Item))
 		}
 		m.Fold(s, e)
 		w.seen.Add(e.Item)
@@ -82,17 +81,19 @@ func (w *positionFinder) find(h History, events int) (found []local.Position) {
 	return found
 }
 
-// position is the position after state s whose next event is on the target.
-func (w *positionFinder) position(s *kalman.State, target int32) local.Position {
+// position is the position after state s and its newest events, whose next event is on the target.
+func (w *positionFinder) position(
+	s *kalman.State, recent []kalman.Recent, target int32,
+) local.Position {
 	m := w.m
 	m.transition.queryTo(w.query.Spectrum, s, EstimatorBGS)
 	q := w.query.Spectrum
 	p := local.Position{
-		Recent: withoutNegative(s.Recent),
+		Recent: recent,
 		Target: ranking.Scored{Item: target, Score: m.smoothScore(target, q)},
 		Top:    m.TopN(nil, w.query, local.TopLength, w.seen),
 	}
-	w.near = w.counts.Near(w.near[:0], s.Recent)
+	w.near = w.counts.Near(w.near[:0], recent)
 	for _, i := range w.near {
 		if !w.seen.Has(i) {
 			p.Near = append(p.Near, ranking.Scored{Item: i, Score: m.smoothScore(i, q)})
@@ -119,15 +120,6 @@ func (m *Model) extendLocal(items []NewItem) {
 func (m *Model) setLocalSums() {
 	n := m.NumItems()
 	m.localSums = &sync.Pool{New: func() any { return local.NewSum(n) }}
-}
-
-// withoutNegative returns a copy in which negative weights are 0.
-func withoutNegative(recent []kalman.Recent) []kalman.Recent {
-	out := slices.Clone(recent)
-	for i := range out {
-		out[i].Weight = max(out[i].Weight, 0)
-	}
-	return out
 }
 
 // localTensors lists the arrays of the local term in the file.

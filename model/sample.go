@@ -113,7 +113,7 @@ func (w *sampler) user(h History, events int) *sampleUser {
 	k, out, s := w.m.k, &sampleUser{}, w.bands.NewState()
 	w.seen.Clear()
 	for at, event := range h {
-		if at > 0 && at >= len(h)-events && event.Weight > 0 && !w.seen.Has(event.Item) {
+		if local.IsTarget(h, at, events, w.seen) {
 			out.positions = append(out.positions, w.position(h[:at], event.Item))
 			out.past = append(out.past, h[:at])
 			out.states = append(out.states, s.X...)
@@ -136,9 +136,7 @@ func (w *sampler) position(past History, target int32) local.Position {
 	if w.counts == nil {
 		return p
 	}
-	for _, e := range past[max(0, len(past)-w.m.spec.Local.Events):] {
-		p.Recent = append(p.Recent, kalman.Recent{Item: e.Item, Weight: max(e.Weight, 0)})
-	}
+	p.Recent = local.Newest(nil, past, w.m.spec.Local.Events)
 	w.near = w.counts.Near(w.near[:0], p.Recent)
 	for _, i := range w.near {
 		if !w.seen.Has(i) {

@@ -56,13 +56,10 @@ func newPanel(histories []kalman.History, n int, counts *local.Successions) *pan
 func newRanked(
 	h kalman.History, at int, counts *local.Successions, events int,
 ) local.Position {
-	var r local.Position
+	r := local.Position{Recent: local.Newest(nil, h[:at], events)}
 	seen := map[int32]bool{}
-	for t, e := range h[:at] {
+	for _, e := range h[:at] {
 		seen[e.Item] = true
-		if at-t <= events {
-			r.Recent = append(r.Recent, kalman.Recent{Item: e.Item, Weight: e.Weight})
-		}
 	}
 	for _, i := range counts.Near(nil, r.Recent) {
 		if !seen[i] {

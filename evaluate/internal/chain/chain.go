@@ -54,8 +54,9 @@ func (c *Chain) Choose(histories []kalman.History, events int) *local.Spec {
 func (c *Chain) positions(h kalman.History, events int) (found []local.Position) {
 	seen := ranking.NewSet(len(c.degrees))
 	for at, e := range h {
-		if at > 0 && at >= len(h)-events && !seen.Has(e.Item) {
-			p := local.Position{Recent: recent(nil, h[:at]), Target: c.scored(e.Item)}
+		if local.IsTarget(h, at, events, seen) {
+			recent := local.Newest(nil, h[:at], local.Default().Events)
+			p := local.Position{Recent: recent, Target: c.scored(e.Item)}
 			for _, i := range c.popular {
 				if len(p.Top) == local.TopLength {
 					break
@@ -79,14 +80,6 @@ func (c *Chain) positions(h kalman.History, events int) (found []local.Position)
 // scored returns an item with its popularity.
 func (c *Chain) scored(i int32) ranking.Scored {
 	return ranking.Scored{Item: i, Score: float32(c.degrees[i])}
-}
-
-// recent appends to dst the events of h that count.
-func recent(dst []kalman.Recent, h kalman.History) []kalman.Recent {
-	for _, e := range h[max(0, len(h)-local.Default().Events):] {
-		dst = append(dst, kalman.Recent{Item: e.Item, Weight: e.Weight})
-	}
-	return dst
 }
 
 // Fit makes the graph by these constants. Their Events and Neighbours must not be above those of
@@ -113,7 +106,7 @@ func (c *Chain) Scorer() *Scorer {
 
 // Rank returns the rank, from 1, of an item among the items that are not in the history.
 func (s *Scorer) Rank(history kalman.History, target int32) int32 {
-	s.recent = recent(s.recent[:0], history)
+	s.recent = local.Newest(s.recent[:0], history, local.Default().Events)
 	s.boosts = s.c.graph.BoostsTo(s.boosts[:0], s.recent, s.sum)
 	clear(s.scores)
 	for _, b := range s.boosts {
