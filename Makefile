@@ -94,7 +94,7 @@ bench: ## run the Go benchmarks, for benchstat (BENCH=regexp, BENCHTIME=1s, BENC
 # QUICK=1 shows in a few minutes that all of it runs, and keeps its figures out of docs/.
 RESULTS    := bench/results
 REPORT     := docs
-PEERFLAGS   = --gsimc bin/gsimc --data ../shared/data --cache bench/.cache --out $(RESULTS)
+PEERFLAGS   = --gsimc bin/gsimc --data ../shared/data --cache bench/.cache --venv bench/.cache/python --out $(RESULTS)
 SWEEPS     := n k history clients users
 SWEEPFLAGS := --repetitions 3 --duration 1s
 ifdef QUICK

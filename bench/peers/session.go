@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +23,7 @@ type options struct {
 	rounds         int
 	queries        int
 	quick, noPeers bool
-	pythons        string
+	pythons, venv  string
 	gsimc          string
 	data, cache    string
 }
@@ -44,8 +45,11 @@ func (o *options) register(flags *flag.FlagSet) {
 		"python",
 		os.Getenv("GSIMC_BENCH_PYTHON"),
 		"Python interpreters with the peers, separated by commas, or in GSIMC_BENCH_PYTHON; "+
-			"default: python3, /usr/bin/python3",
+			"default: that of --venv, python3, /usr/bin/python3",
 	)
+	flags.StringVar(&o.venv, "venv", ".cache/python",
+		"folder of the virtual environment with the packages that are pinned here, made if "+
+			"missing by venv and pip; \"\" for none, and none with --python")
 	flags.StringVar(&o.gsimc, "gsimc", "../bin/gsimc",
 		"the gsimc program (make build), to train models and to be served by")
 	flags.StringVar(&o.data, "data", "../../shared/data",
@@ -189,7 +193,7 @@ func (s *session) startPythons(threads int) ([]*python.Worker, error) {
 		) // else older versions take the processor for one without AVX-512
 	}
 	var workers []*python.Worker
-	for _, name := range python.Interpreters(s.pythons) {
+	for _, name := range s.interpreters() {
 		w, err := python.Start(s.ctx, name, env...)
 		if s.ctx.Err() != nil {
 			return nil, errors.Join(s.ctx.Err(), closeAll(workers))
@@ -199,6 +203,13 @@ func (s *session) startPythons(threads int) ([]*python.Worker, error) {
 			continue
 		}
 		v := w.Versions
+		if slices.ContainsFunc(workers, func(w *python.Worker) bool { return samePackages(w, v) }) {
+			s.say("Python %s has the packages of another and is left out", v.Python)
+			if err := w.Close(); err != nil {
+				return nil, errors.Join(err, closeAll(workers))
+			}
+			continue
+		}
 		s.note("Python %s: NumPy %s, SciPy %s, faiss %s; %d thread(s), %v",
 			v.Python, v.NumPy, orNone(v.SciPy), orNone(v.Faiss), threads, env[2:])
 		workers = append(workers, w)
@@ -207,6 +218,26 @@ func (s *session) startPythons(threads int) ([]*python.Worker, error) {
 		s.note("no Python with NumPy: its packages are not compared with")
 	}
 	return workers, nil
+}
+
+// interpreters returns the names of those to try, the one with the pinned packages first.
+func (s *session) interpreters() []string {
+	names := python.Interpreters(s.pythons)
+	if s.pythons != "" || s.venv == "" {
+		return names
+	}
+	pinned, err := python.Environment(s.ctx, s.venv, names)
+	if err != nil {
+		s.note("the packages of the Python index are not compared with: %v", err)
+		return names
+	}
+	return slices.Insert(names, 0, pinned)
+}
+
+// samePackages reports whether a process has the versions v, and so the same contestants.
+func samePackages(w *python.Worker, v python.Versions) bool {
+	v.Python = w.Versions.Python
+	return v == w.Versions
 }
 
 func closeAll(workers []*python.Worker) error {
