@@ -25,6 +25,7 @@ type base struct {
 	n, k    int
 	model   *model.Model
 	rows    []float32 // n×k, the rows that scores are dot products with
+	trained bool      // on events, not drawn
 	exact   bool      // whether the model's scores have the bits of dot products with rows
 	queries []float32 // k each; those of the check, and the first ones are timed
 
@@ -106,7 +107,7 @@ func (s *session) trainedBase(title, events, name string, rank, queries int) (*b
 	if err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
-	b := &base{title: title, n: m.NumItems(), k: m.Rank(), model: m}
+	b := &base{title: title, n: m.NumItems(), k: m.Rank(), model: m, trained: true}
 	b.queries, b.local = userQueries(m, data, queries)
 	if err := b.allocate(); err != nil {
 		return nil, errors.Join(err, m.Close())

@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strings"
+	"slices"
 
 	"github.com/gsimc/gsimc/bench/internal/ceiling"
-	"github.com/gsimc/gsimc/bench/internal/npy"
 	"github.com/gsimc/gsimc/bench/internal/python"
 	"github.com/gsimc/gsimc/bench/internal/result"
 	"github.com/gsimc/gsimc/bench/internal/rounds"
@@ -107,7 +106,11 @@ func (s *session) searchGroups(b *base, workers []*python.Worker) (err error) {
 	if err != nil {
 		return err
 	}
-	checks = append(checks, overlaps...)
+	engines, recalls, err := s.tune(b, engines)
+	if err != nil {
+		return err
+	}
+	checks = slices.Concat(checks, overlaps, recalls)
 	stream, free, err := ceiling.Pages[byte](b.n * b.k)
 	if err != nil {
 		return err
@@ -219,72 +222,4 @@ func (s *scan) topN(dst []ranking.Scored, q []float32, top int) []ranking.Scored
 		s.top.Offer(int32(first), block, nil)
 	}
 	return s.top.Sorted()
-}
-
-// engine is one way of a Python process to search.
-type engine struct {
-	worker *python.Worker
-	name   string // within the process
-	title  string
-}
-
-// load hands the base to the Python processes.
-func (s *session) load(b *base, workers []*python.Worker) ([]engine, error) {
-	if len(workers) == 0 {
-		return nil, nil
-	}
-	rows, queries := s.path("rows.npy"), s.path("queries.npy")
-	timed := min(timedQueries, len(b.queries)/b.k)
-	err := errors.Join(npy.Write(rows, b.rows, b.n, b.k),
-		npy.Write(queries, b.queries[:timed*b.k], timed, b.k))
-	if err != nil {
-		return nil, err
-	}
-	var engines []engine
-	for _, w := range workers {
-		v := w.Versions
-		names := []string{"blas"}
-		engines = append(engines,
-			engine{w, "blas", fmt.Sprintf("NumPy %s, OpenBLAS and argpartition", v.NumPy)})
-		if v.Faiss != "" {
-			faiss := "faiss " + strings.NewReplacer(" (OPTIMIZE ", " (", "DD ", "").Replace(v.Faiss)
-			names = append(names, "flat", "sq8")
-			engines = append(engines, engine{w, "flat", faiss + " IndexFlatIP"},
-				engine{w, "sq8", faiss + " SQ8 (not exact)"})
-		}
-		args := map[string]any{"rows": rows, "queries": queries, "engines": names}
-		if err := w.Call("search.load", args, nil); err != nil {
-			return nil, fmt.Errorf("%s: %w", w.Interpreter, err)
-		}
-	}
-	return engines, errors.Join(os.Remove(rows), os.Remove(queries))
-}
-
-// peerSearches are the contestants of the Python processes. The quantised index of faiss takes part
-// in one group only: it is slow and its answers are not exact.
-func (s *session) peerSearches(engines []engine, top, batch int) []rounds.Contestant {
-	var list []rounds.Contestant
-	for _, e := range engines {
-		if e.name == "sq8" && (top != 100 || batch != 1) {
-			continue
-		}
-		round := 0
-		list = append(
-			list,
-			rounds.Contestant{Name: e.title, Role: result.Peer, Run: func() (float64, error) {
-				round++
-				var reply struct{ Seconds float64 }
-				args := map[string]any{
-					"engine": e.name,
-					"top":    top,
-					"batch":  batch,
-					"first":  31 * round,
-					"use":    s.use().Seconds(),
-				}
-				err := e.worker.Call("search.time", args, &reply)
-				return reply.Seconds / float64(batch) * 1e3, err
-			}},
-		)
-	}
-	return list
 }

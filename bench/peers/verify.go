@@ -169,34 +169,3 @@ func sameBits(a, b []ranking.Scored) bool {
 		return x.Item == y.Item && math.Float32bits(x.Score) == math.Float32bits(y.Score)
 	})
 }
-
-// overlap compares the first 100 items of the engines with our own: exact ones differ only where
-// scores are equal to the last digits, since they add in another order.
-func overlap(b *base, engines []engine) ([]result.Check, error) {
-	const top, count = 100, 64
-	var checks []result.Check
-	for _, e := range engines {
-		var reply struct{ IDs [][]int32 }
-		search := map[string]any{"engine": e.name, "top": top, "count": count}
-		if err := e.worker.Call("search.ids", search, &reply); err != nil {
-			return nil, err
-		}
-		common, total := 0, 0
-		for i, ids := range reply.IDs {
-			for _, want := range b.model.TopN(nil, b.spectral(b.queries, i), top, nil) {
-				total++
-				if slices.Contains(ids, want.Item) {
-					common++
-				}
-			}
-		}
-		share := float64(common) / float64(max(total, 1))
-		checks = append(checks, result.Check{
-			Name: "items in common with " + e.title, Value: share,
-			Text: fmt.Sprintf("%.2f %% of the top %d of %d queries", 100*share, top,
-				len(reply.IDs)),
-			Bad: e.name != "sq8" && share < 0.999,
-		})
-	}
-	return checks, nil
-}

@@ -35,7 +35,7 @@ class Search:
     """Top-N of one base: rows @ query, the largest first."""
 
     engines = {}
-    queries = None
+    queries = graph = None
 
     @classmethod
     def load(cls, request):
@@ -48,13 +48,15 @@ class Search:
 
     @classmethod
     def free(cls, _):
-        cls.engines, cls.queries = {}, None
+        cls.engines, cls.queries, cls.graph = {}, None, None
         return {}
 
     @staticmethod
     def make_flat(rows):
         import faiss
 
+        # The batches of the benchmark. By itself faiss leaves products to BLAS from 20 queries on only.
+        faiss.cvar.distance_compute_blas_threshold = 16
         index = faiss.IndexFlatIP(rows.shape[1])
         index.add(rows)
         return lambda q, top: index.search(q, top)[1]
@@ -67,6 +69,22 @@ class Search:
         index.train(rows[: min(len(rows), 100_000)])
         index.add(rows)
         return lambda q, top: index.search(q, top)[1]
+
+    @classmethod
+    def make_hnsw(cls, rows):
+        import faiss
+
+        cls.graph = faiss.IndexHNSWFlat(rows.shape[1], 32, faiss.METRIC_INNER_PRODUCT)
+        faiss.omp_set_num_threads(os.cpu_count())
+        cls.graph.add(rows)
+        faiss.omp_set_num_threads(THREADS)
+        return lambda q, top: cls.graph.search(q, top)[1]
+
+    @classmethod
+    def effort(cls, request):
+        """Sets how many candidates a search of the graph keeps."""
+        if request.get("effort"):
+            cls.graph.hnsw.efSearch = request["effort"]
 
     @staticmethod
     def make_blas(rows):
@@ -85,6 +103,7 @@ class Search:
     @classmethod
     def time(cls, request):
         """Median seconds of a call with batch queries, repeated for a while."""
+        cls.effort(request)
         search, top, batch = cls.engines[request["engine"]], request["top"], request["batch"]
         end = time.perf_counter() + request["use"]
         taken, at = [], request["first"]
@@ -98,6 +117,7 @@ class Search:
 
     @classmethod
     def ids(cls, request):
+        cls.effort(request)
         search = cls.engines[request["engine"]]
         return {"ids": [search(cls.queries[i : i + 1], request["top"])[0].tolist() for i in range(request["count"])]}
 

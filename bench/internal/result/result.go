@@ -48,11 +48,13 @@ type Group struct {
 type Role string
 
 // The roles. A limit is what the machine does at best when it does the work in full: only who finds
-// out that some of it need not be done can beat it.
+// out that some of it need not be done can beat it. An approximate peer answers something else, to
+// the degree that the checks say.
 const (
-	Own   Role = "own"
-	Peer  Role = "peer"
-	Limit Role = "limit"
+	Own         Role = "own"
+	Peer        Role = "peer"
+	Approximate Role = "approximate"
+	Limit       Role = "limit"
 )
 
 // Series is one contestant of a group.
