@@ -129,7 +129,7 @@ func (p *page) write(out string) error {
 // functions are what the template calls.
 func (p *page) functions() template.FuncMap {
 	return template.FuncMap{
-		"part": p.part, "loads": p.loads, "sweeps": p.sweeps, "machine": p.machine,
+		"part": p.part, "loads": p.loads, "sweeps": p.sweeps, "machines": p.machines,
 		"runs": runsTable, "quick": p.quick, "notes": p.notes,
 		"table": groupTable, "checks": checksTable, "summary": searchSummary, "series": seriesTable,
 		"plotSearch": p.plotSearch, "plotAppends": p.plotAppends, "plotSweep": p.plotSweep,
@@ -165,6 +165,34 @@ func (p *page) machine() loadtest.Machine {
 		return loadtest.Machine{}
 	}
 	return p.Parts[0].Machine
+}
+
+// build is a machine and a gsimc, and the parts that were measured with them.
+type build struct {
+	loadtest.Machine
+	Parts string
+}
+
+// machines returns those of the parts and reports, each once.
+func (p *page) machines() []build {
+	var list []build
+	add := func(m loadtest.Machine, part string) {
+		m.Load = "" // of the moment
+		for i := range list {
+			if list[i].Machine == m {
+				list[i].Parts += ", " + part
+				return
+			}
+		}
+		list = append(list, build{m, part})
+	}
+	for _, f := range p.Parts {
+		add(f.Machine, f.Part)
+	}
+	for _, l := range p.Loads {
+		add(l.Machine, l.Name)
+	}
+	return list
 }
 
 // notes returns what the parts say, each once and with the parts that say it.

@@ -43,10 +43,15 @@ func styleOf(s *result.Series) style {
 	switch {
 	case s.Role == result.Limit:
 		return limit
-	case s.Role == result.Own, strings.HasPrefix(s.Name, "gsimc "):
+	case isOurs(s):
 		return ours
 	}
 	return peer
+}
+
+// isOurs reports whether a contestant is of gsimc.
+func isOurs(s *result.Series) bool {
+	return s.Role == result.Own || strings.HasPrefix(s.Name, "gsimc ")
 }
 
 // plotSearch shows the time of one query over the size of the rows.

@@ -105,7 +105,7 @@ func runsTable(parts []*result.File) string {
 }
 
 // searchSummary has a line for each base and a column for each contestant, of the groups with this
-// top and batch.
+// top and batch. The ratio to the fastest exact peer comes first.
 func searchSummary(f *result.File, top, batch float64) string {
 	var groups []*result.Group
 	var names []string
@@ -124,7 +124,8 @@ func searchSummary(f *result.File, top, batch float64) string {
 	if len(groups) == 0 {
 		return ""
 	}
-	columns := []string{"rows", "**" + groups[0].Ours + "**, " + groups[0].Unit}
+	columns := []string{"rows", "**" + groups[0].Ours + "**, " + groups[0].Unit,
+		"**fastest exact peer**"}
 	for _, name := range names {
 		if s := firstOf(groups, name); s.Role == result.Limit {
 			name = "× of: " + name
@@ -138,6 +139,10 @@ func searchSummary(f *result.File, top, batch float64) string {
 		cells := []string{
 			title,
 			fmt.Sprintf("%s [%s–%s]", figure(ours.Median), figure(ours.Min), figure(ours.Max)),
+			"–",
+		}
+		if peer := fastestPeer(g); peer != nil {
+			cells[2] = "**" + times(g.Advantage(peer)) + "** " + peer.Name
 		}
 		for _, name := range names {
 			cell := "–"
@@ -149,6 +154,21 @@ func searchSummary(f *result.File, top, batch float64) string {
 		t.row(cells...)
 	}
 	return t.String()
+}
+
+// fastestPeer is the exact contestant of others that gsimc is ahead of by least, or nil.
+func fastestPeer(g *result.Group) *result.Series {
+	var fastest *result.Series
+	for i := range g.Series {
+		s := &g.Series[i]
+		if s.Role != result.Peer || isOurs(s) {
+			continue
+		}
+		if fastest == nil || g.Advantage(s).Median < g.Advantage(fastest).Median {
+			fastest = s
+		}
+	}
+	return fastest
 }
 
 // firstOf is the series of that name in the first group that has it.
