@@ -226,6 +226,7 @@ func (s *session) interpreters() []string {
 	if s.pythons != "" || s.venv == "" {
 		return names
 	}
+	s.say("looking for the pinned Python packages in %s, or installing them there", s.venv)
 	pinned, err := python.Environment(s.ctx, s.venv, names)
 	if err != nil {
 		s.note("the packages of the Python index are not compared with: %v", err)

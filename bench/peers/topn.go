@@ -166,7 +166,7 @@ func (s *session) ownSearches(b *base, top, batch int, stream []byte) []rounds.C
 	}
 	one := func(name string, role result.Role, each int, work func(i int) error) rounds.Contestant {
 		return rounds.Contestant{Name: name, Role: role, Run: func() (float64, error) {
-			seconds, err := rounds.Median(s.use(), work)
+			seconds, err := rounds.MedianOfProcessor(s.use(), work)
 			return seconds / float64(each) * 1e3, err
 		}}
 	}

@@ -57,13 +57,32 @@ func Alternate(
 // Median repeats work, at least three times and until the time is used up, and returns the median
 // of the seconds it took.
 func Median(use time.Duration, work func(i int) error) (float64, error) {
+	return median(use, sinceStart, work)
+}
+
+// MedianOfProcessor is Median in seconds of the processor, of all threads of this process together.
+// Other programs that want the same processors do not count. By the clock they would count most
+// against those who take longest: a short call ends before its thread is interrupted, a long one
+// waits for its next turn.
+func MedianOfProcessor(use time.Duration, work func(i int) error) (float64, error) {
+	return median(use, processorTime, work)
+}
+
+// start is what durations by the clock are measured from.
+var start = time.Now()
+
+func sinceStart() time.Duration { return time.Since(start) }
+
+func median(
+	use time.Duration, now func() time.Duration, work func(i int) error,
+) (float64, error) {
 	var seconds []float64
 	for begin := time.Now(); len(seconds) < 3 || time.Since(begin) < use; {
-		before := time.Now()
+		before := now()
 		if err := work(len(seconds)); err != nil {
 			return 0, err
 		}
-		seconds = append(seconds, time.Since(before).Seconds())
+		seconds = append(seconds, (now() - before).Seconds())
 	}
 	slices.Sort(seconds)
 	return result.SpreadOf(seconds).Median, nil

@@ -3,8 +3,10 @@ package rounds
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -79,5 +81,26 @@ func TestMedian(t *testing.T) {
 	broken := errors.New("broken")
 	if _, err := Median(0, func(int) error { return broken }); !errors.Is(err, broken) {
 		t.Errorf("error %v, want that of the work", err)
+	}
+}
+
+// TestMedianOfProcessor: waiting costs no time of the processor, work does.
+func TestMedianOfProcessor(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no clock of the process")
+	}
+	const wait = 30 * time.Millisecond
+	waited, err := MedianOfProcessor(0, func(int) error { time.Sleep(wait); return nil })
+	if err != nil || waited > wait.Seconds()/2 {
+		t.Errorf("sleeping for %v took %v s of the processor, %v", wait, waited, err)
+	}
+	worked, err := MedianOfProcessor(0, func(int) error {
+		for begin := processorTime(); processorTime()-begin < wait; {
+			continue
+		}
+		return nil
+	})
+	if err != nil || worked < wait.Seconds() {
+		t.Errorf("working for %v took %v s of the processor, %v", wait, worked, err)
 	}
 }
