@@ -139,6 +139,7 @@ func TestMeasureStoresResults(t *testing.T) {
 	o := options{
 		out:     filepath.Join(t.TempDir(), "results"),
 		rounds:  1,
+		queries: 600,
 		quick:   true,
 		noPeers: true,
 		suffix:  "-x",
@@ -155,7 +156,7 @@ func TestMeasureStoresResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Command != "go run ./peers --quick --no-peers --suffix -x --rounds 1 test" ||
+	if f.Command != "go run ./peers --quick --no-peers --suffix -x --queries 600 --rounds 1 test" ||
 		len(f.Groups) != 1 ||
 		!f.Quick {
 		t.Errorf("stored %+v", f)

@@ -28,6 +28,9 @@ type options struct {
 	data, cache    string
 }
 
+// defaultQueries is the number of queries without --queries.
+const defaultQueries = 10_000
+
 func (o *options) register(flags *flag.FlagSet) {
 	flags.StringVar(&o.out, "out", "results", "folder for the results")
 	flags.StringVar(&o.suffix, "suffix", "",
@@ -35,7 +38,7 @@ func (o *options) register(flags *flag.FlagSet) {
 	flags.IntVar(&o.rounds, "rounds", 5, "rounds in which every contestant has its turn")
 	flags.StringVar(&o.only, "only", "",
 		"measure only the groups and bases whose titles contain this text, such as Gaussian")
-	flags.IntVar(&o.queries, "queries", 10_000,
+	flags.IntVar(&o.queries, "queries", defaultQueries,
 		"queries of each base of topn whose answers are checked")
 	flags.BoolVar(&o.quick, "quick", false,
 		"small sizes and few repeats: shows that all runs, the figures mean little")
@@ -84,6 +87,9 @@ func (o *options) command(part string) string {
 	}
 	if o.suffix != "" {
 		text += " --suffix " + o.suffix
+	}
+	if o.queries != defaultQueries {
+		text += fmt.Sprintf(" --queries %d", o.queries)
 	}
 	if o.only != "" {
 		text += fmt.Sprintf(" --only %q", o.only)
