@@ -14,8 +14,7 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// admin implements AdminService. It stands on the same listener as the other services, since it
-// gives a client no more power than they do, except to load the configured model file again.
+// admin implements AdminService, which has a listener of its own.
 type admin struct {
 	pb.UnsafeAdminServiceServer
 	*Server

@@ -106,8 +106,8 @@ func TestMalformedRequests(t *testing.T) {
 			return err
 		}},
 		{"reflection", "host", func() error {
-			stream, err := grpc_reflection_v1.NewServerReflectionClient(conn).ServerReflectionInfo(
-				ctx(t))
+			stream, err := grpc_reflection_v1.NewServerReflectionClient(
+				breakingConn{ts.adminConn}).ServerReflectionInfo(ctx(t))
 			if err != nil {
 				return err
 			}

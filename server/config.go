@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gsimc/gsimc/event"
@@ -19,9 +21,14 @@ type Config struct {
 	// Listen is the TCP address of the gRPC services. Port 0 takes a free one.
 	// There is no authentication, so the default is loopback: "127.0.0.1:50051".
 	Listen string
-	// OpsListen is the TCP address of the HTTP listener with /metrics, /livez, /readyz and
-	// /debug/pprof. Default "127.0.0.1:9090".
+	// AdminListen is the address of AdminService and reflection: a TCP address, or "unix:" and the
+	// path of a socket, which only its owner can open. Default "127.0.0.1:50052".
+	AdminListen string
+	// OpsListen is the TCP address of the HTTP listener with /metrics, /livez and /readyz. Default
+	// "127.0.0.1:9090".
 	OpsListen string
+	// Pprof serves the profiles of the process on OpsListen, under /debug/pprof. Default false.
+	Pprof bool
 	// BuildVersion is reported by GetStatus and gsimc_build_info. Default "unknown".
 	BuildVersion string
 
@@ -73,7 +80,8 @@ type Config struct {
 	// MaxConnectionAge is the time, ±10 %, after which the server asks a client to connect again,
 	// so that clients spread over new servers; calls in flight have 30 s more. Default 5 min.
 	MaxConnectionAge time.Duration
-	// Reflection serves the gRPC reflection service, for grpcurl and the like. Default true.
+	// Reflection serves the gRPC reflection service on AdminListen, for grpcurl and the like.
+	// Default true.
 	Reflection bool
 
 	// LogKey is the key of the hash that stands for a user id in the logs. Empty (the default): a
@@ -92,6 +100,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Listen:               "127.0.0.1:50051",
+		AdminListen:          "127.0.0.1:50052",
 		OpsListen:            "127.0.0.1:9090",
 		BuildVersion:         "unknown",
 		Estimator:            model.EstimatorBGS,
@@ -129,6 +138,7 @@ const (
 func (c Config) Validate() error {
 	faults := []error{
 		validAddress("Listen", c.Listen),
+		validAdminAddress(c.AdminListen),
 		validAddress("OpsListen", c.OpsListen),
 		atLeast("StateCacheBytes", c.StateCacheBytes, 1),
 		atLeast("ExtendEvery", c.ExtendEvery, 0),
@@ -160,6 +170,18 @@ func validAddress(field, address string) error {
 	if _, _, err := net.SplitHostPort(address); err != nil {
 		return &fault.Fault{Field: field,
 			Problem: strconv.Quote(address) + " is not a HOST:PORT address"}
+	}
+	return nil
+}
+
+func validAdminAddress(address string) error {
+	path, unix := strings.CutPrefix(address, unixPrefix)
+	if !unix {
+		return validAddress("AdminListen", address)
+	}
+	if !filepath.IsAbs(path) {
+		return &fault.Fault{Field: "AdminListen",
+			Problem: strconv.Quote(address) + " is not unix: and an absolute path"}
 	}
 	return nil
 }

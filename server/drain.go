@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 )
 
@@ -44,7 +45,10 @@ func (s *Server) shutDown() {
 
 	done := make(chan struct{})
 	go func() {
-		s.grpc.GracefulStop() // has no time limit of its own
+		var both sync.WaitGroup // they have no time limit of their own
+		both.Go(s.grpc.GracefulStop)
+		both.Go(s.adminGRPC.GracefulStop)
+		both.Wait()
 		close(done)
 	}()
 	if finishedWithin(done, s.cfg.DrainTimeout) {
@@ -54,9 +58,15 @@ func (s *Server) shutDown() {
 	s.drain.cutStreams()
 	if !finishedWithin(done, cutGrace) {
 		s.log.Warn("drain timeout: ending the calls in flight")
-		s.grpc.Stop()
+		s.stopGRPC()
 		<-done
 	}
+}
+
+// stopGRPC ends the calls in flight.
+func (s *Server) stopGRPC() {
+	s.grpc.Stop()
+	s.adminGRPC.Stop()
 }
 
 func finishedWithin(done <-chan struct{}, d time.Duration) bool {

@@ -47,7 +47,8 @@ type (
 // testServer is a server that listens on the loopback, with a client.
 type testServer struct {
 	*Server
-	conn      *grpc.ClientConn
+	conn      *grpc.ClientConn // to the listener of clients
+	adminConn *grpc.ClientConn
 	recommend pb.RecommenderServiceClient
 	events    pb.EventServiceClient
 	users     pb.UserServiceClient
@@ -97,18 +98,19 @@ func start(t testing.TB, su setup) *testServer {
 	if ts.Server, err = New(cfg, su.store, su.open); err != nil {
 		t.Fatal(err)
 	}
-	rpc, ops := listen(t), listen(t)
-	ts.rpc, ts.ops = rpc.Addr().String(), ops.Addr().String()
+	l := Listeners{GRPC: listen(t), Admin: listen(t), Ops: listen(t)}
+	ts.rpc, ts.ops = l.GRPC.Addr().String(), l.Ops.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
 	ts.stop = cancel
-	go func() { ts.stopped <- ts.Serve(ctx, rpc, ops) }()
-	ts.conn = dial(t, ts.rpc)
+	go func() { ts.stopped <- ts.Serve(ctx, l) }()
+	ts.conn, ts.adminConn = dial(t, ts.rpc), dial(t, l.Admin.Addr().String())
 	ts.recommend = pb.NewRecommenderServiceClient(ts.conn)
 	ts.events = pb.NewEventServiceClient(ts.conn)
 	ts.users = pb.NewUserServiceClient(ts.conn)
-	ts.admin = pb.NewAdminServiceClient(ts.conn)
+	ts.admin = pb.NewAdminServiceClient(ts.adminConn)
 	t.Cleanup(func() {
 		ts.conn.Close()
+		ts.adminConn.Close()
 		ts.shutdown(t)
 	})
 	return ts

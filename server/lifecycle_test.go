@@ -384,6 +384,7 @@ func TestNoGoroutineStays(t *testing.T) {
 	ts.ask(t, forUser("ann"))
 	http.DefaultClient.CloseIdleConnections()
 	ts.conn.Close()
+	ts.adminConn.Close()
 	ts.shutdown(t)
 	eventually(t, "all goroutines end", func() bool {
 		http.DefaultClient.CloseIdleConnections()
@@ -393,7 +394,8 @@ func TestNoGoroutineStays(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	cfg := DefaultConfig()
-	cfg.Listen, cfg.OpsListen, cfg.DrainDelay = "127.0.0.1:0", "127.0.0.1:0", 0
+	cfg.Listen, cfg.AdminListen, cfg.OpsListen = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
+	cfg.DrainDelay = 0
 	s, err := New(cfg, memory.New(), func() (*model.Model, error) { return newModel(t, 1), nil })
 	if err != nil {
 		t.Fatal(err)

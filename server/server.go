@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -49,10 +48,11 @@ type Server struct {
 	scratch  sync.Pool           // of *scratch
 	batcher  *passes.Batcher
 
-	grpc   *grpc.Server
-	health *health.Server
-	ops    *http.Server
-	drain  drain
+	grpc      *grpc.Server // of the clients
+	adminGRPC *grpc.Server // of the operators
+	health    *health.Server
+	ops       *http.Server
+	drain     drain
 }
 
 // New opens the model with open and builds the server. open is called again at each reload; it must
@@ -91,9 +91,8 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 		s.models.Close()
 		return nil, err
 	}
-	s.grpc = s.newGRPC()
+	s.newGRPC()
 	s.ops = s.newOps()
-	s.metrics.grpc.InitializeMetrics(s.grpc)
 	if err := s.metrics.registry.Register(gauges{s}); err != nil {
 		s.closeModels()
 		return nil, fmt.Errorf("metrics are already in use by another server: %w", err)
@@ -132,11 +131,34 @@ func (s *Server) newBackground() error {
 	return nil
 }
 
-// newGRPC registers the services. The library's own limits are absent or generous, so each is set.
-func (s *Server) newGRPC() *grpc.Server {
-	g := grpc.NewServer(append(s.interceptors(),
+// newGRPC registers the services: those of clients on one server, AdminService and reflection on
+// another, and health on both.
+func (s *Server) newGRPC() {
+	s.grpc = grpc.NewServer(append(s.grpcOptions(), grpc.NumStreamWorkers(streamWorkers))...)
+	s.grpc.RegisterService(recommenderDesc(), recommender{Server: s})
+	pb.RegisterEventServiceServer(s.grpc, events{Server: s})
+	pb.RegisterUserServiceServer(s.grpc, users{Server: s})
+	s.adminGRPC = grpc.NewServer(s.grpcOptions()...)
+	pb.RegisterAdminServiceServer(s.adminGRPC, admin{Server: s})
+	s.health = health.NewServer()
+	for _, g := range []*grpc.Server{s.grpc, s.adminGRPC} {
+		for name := range g.GetServiceInfo() {
+			s.health.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
+		}
+		healthpb.RegisterHealthServer(g, s.health)
+	}
+	if s.cfg.Reflection {
+		reflection.Register(s.adminGRPC)
+	}
+	s.metrics.grpc.InitializeMetrics(s.grpc)
+	s.metrics.grpc.InitializeMetrics(s.adminGRPC)
+}
+
+// grpcOptions are those of both servers. The library's own limits are absent or generous, so each
+// is set.
+func (s *Server) grpcOptions() []grpc.ServerOption {
+	return append(s.interceptors(),
 		grpc.ForceServerCodecV2(wire.NewCodec()),
-		grpc.NumStreamWorkers(streamWorkers),
 		grpc.MaxRecvMsgSize(s.cfg.MaxRecvBytes),
 		grpc.MaxSendMsgSize(s.cfg.MaxSendBytes),
 		grpc.MaxConcurrentStreams(s.cfg.MaxConcurrentStreams),
@@ -150,62 +172,46 @@ func (s *Server) newGRPC() *grpc.Server {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMinTime,
 			PermitWithoutStream: true}),
 		grpc.WaitForHandlers(true),
-	)...)
-	g.RegisterService(recommenderDesc(), recommender{Server: s})
-	pb.RegisterEventServiceServer(g, events{Server: s})
-	pb.RegisterUserServiceServer(g, users{Server: s})
-	pb.RegisterAdminServiceServer(g, admin{Server: s})
-	s.health = health.NewServer()
-	for name := range g.GetServiceInfo() {
-		s.health.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
-	}
-	healthpb.RegisterHealthServer(g, s.health)
-	if s.cfg.Reflection {
-		reflection.Register(g)
-	}
-	return g
+	)
 }
 
 // Run listens on the configured addresses and serves until ctx ends, see [Server.Serve].
 func (s *Server) Run(ctx context.Context) error {
-	var lc net.ListenConfig
-	rpc, err := lc.Listen(ctx, "tcp", s.cfg.Listen)
+	l, err := listenAll(ctx, &s.cfg)
 	if err != nil {
 		s.closeModels()
-		return cannotListen("Listen", err)
+		return err
 	}
-	ops, err := lc.Listen(ctx, "tcp", s.cfg.OpsListen)
-	if err != nil {
-		s.closeModels()
-		return errors.Join(cannotListen("OpsListen", err), rpc.Close())
-	}
-	return s.Serve(ctx, rpc, ops)
+	return s.Serve(ctx, l)
 }
 
-// Serve serves on the two listeners, which it closes, until ctx ends, and then drains: health turns
+// Serve serves on the listeners, which it closes, until ctx ends, and then drains: health turns
 // NOT_SERVING and /readyz 503, calls are still taken for DrainDelay. Then streams are told to end,
 // new calls are refused, and calls in flight have DrainTimeout to finish. It returns nil after a
 // drain, even if calls had to be cut off, since that loses no acknowledged event. It may be called
 // once. The store is not closed.
-func (s *Server) Serve(ctx context.Context, rpc, ops net.Listener) error {
+func (s *Server) Serve(ctx context.Context, l Listeners) error {
 	defer s.closeModels()
-	failed := make(chan error, 2)
-	go func() { failed <- s.grpc.Serve(netutil.LimitListener(rpc, s.cfg.MaxConnections)) }()
-	go func() { failed <- s.ops.Serve(ops) }()
+	failed := make(chan error, 3)
+	go func() { failed <- s.grpc.Serve(netutil.LimitListener(l.GRPC, s.cfg.MaxConnections)) }()
+	go func() {
+		failed <- s.adminGRPC.Serve(netutil.LimitListener(l.Admin, s.cfg.MaxConnections))
+	}()
+	go func() { failed <- s.ops.Serve(l.Ops) }()
 	watch, stopWatch := context.WithCancel(ctx)
 	defer stopWatch()
 	go s.watchStore(watch)
 	var background sync.WaitGroup
 	background.Go(func() { s.quality.Run(watch) })
 	background.Go(func() { s.extender.Run(watch) })
-	s.logServing(ctx, rpc.Addr(), ops.Addr())
+	s.logServing(ctx, l)
 
 	var err error
 	select {
 	case <-ctx.Done():
 		s.shutDown()
 	case err = <-failed:
-		s.grpc.Stop()
+		s.stopGRPC()
 	}
 	stopWatch()
 	background.Wait() // they use the store and the models
@@ -213,7 +219,7 @@ func (s *Server) Serve(ctx context.Context, rpc, ops net.Listener) error {
 }
 
 // logServing writes the first line of a server that is ready.
-func (s *Server) logServing(ctx context.Context, rpc, ops net.Addr) {
+func (s *Server) logServing(ctx context.Context, on Listeners) {
 	l := s.models.Acquire()
 	defer l.Release()
 	m := describeModel(l)
@@ -221,7 +227,8 @@ func (s *Server) logServing(ctx context.Context, rpc, ops net.Addr) {
 		slog.String("version", s.cfg.BuildVersion),
 		slog.String("model", m.GetVersion()), slog.String("dynamics", m.GetDynamics()),
 		slog.Int64("items", m.GetItemCount()), slog.Int64("rank", int64(m.GetRank())),
-		slog.String("grpc", rpc.String()), slog.String("ops", ops.String()),
+		slog.String("grpc", on.GRPC.Addr().String()),
+		slog.String("admin", addressOf(on.Admin)), slog.String("ops", on.Ops.Addr().String()),
 	}
 	if at := trainedAt(m); at != "" {
 		attrs = append(attrs, slog.String("trained", at))
@@ -279,11 +286,4 @@ func (s *Server) closeOps() error {
 		return s.ops.Close()
 	}
 	return nil
-}
-
-// cannotListen returns the fault of a configuration field with an address on which the server
-// cannot listen.
-func cannotListen(field string, err error) error {
-	return &fault.Fault{Field: field,
-		Err: fmt.Errorf("%w; give another address, or port 0 for any", err)}
 }

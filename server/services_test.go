@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,6 +22,7 @@ import (
 func TestServicesAreThoseOfTheProtocol(t *testing.T) {
 	ts := start(t, setup{})
 	served := ts.grpc.GetServiceInfo()
+	maps.Copy(served, ts.adminGRPC.GetServiceInfo())
 	for _, file := range []protoreflect.FileDescriptor{
 		pb.File_gsimc_v1_recommender_service_proto, pb.File_gsimc_v1_event_service_proto,
 		pb.File_gsimc_v1_user_service_proto, pb.File_gsimc_v1_admin_service_proto,

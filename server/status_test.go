@@ -101,7 +101,8 @@ func TestConfigValidateReportsEveryFault(t *testing.T) {
 	if err == nil {
 		t.Fatal("a configuration full of faults is accepted")
 	}
-	for _, field := range []string{"Listen", "OpsListen", "StateCacheBytes", "DefaultTimeout",
+	for _, field := range []string{"Listen", "AdminListen", "OpsListen", "StateCacheBytes",
+		"DefaultTimeout",
 		"SlowRequest", "DrainDelay", "DrainTimeout",
 		"MaxRecvBytes", "MaxSendBytes", "MaxConcurrentStreams", "MaxConnections",
 		"MaxConnectionAge", "Estimator",
@@ -114,7 +115,8 @@ func TestConfigValidateReportsEveryFault(t *testing.T) {
 		t.Errorf("the error mentions a good weight:\n%v", err)
 	}
 	wantFields := []string{
-		"Listen", "OpsListen", "StateCacheBytes", "DefaultTimeout", "SlowRequest", "DrainDelay",
+		"Listen", "AdminListen", "OpsListen", "StateCacheBytes",
+		"DefaultTimeout", "SlowRequest", "DrainDelay",
 		"DrainTimeout",
 		"MaxRecvBytes", "MaxSendBytes", "MaxConcurrentStreams", "MaxConnections",
 		"MaxConnectionAge", "Estimator", "EventWeights",

@@ -152,7 +152,8 @@ func gzipped(t *testing.T, text string) []byte {
 	return b.Bytes()
 }
 
-const serveFile = "serve --store memory --listen 127.0.0.1:0 --ops-listen 127.0.0.1:0 --model "
+const serveFile = "serve --store memory --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 " +
+	"--ops-listen 127.0.0.1:0 --model "
 
 // testBadModelFiles shows and serves damaged and foreign model files.
 func testBadModelFiles(t *testing.T) {

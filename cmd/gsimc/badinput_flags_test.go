@@ -11,7 +11,7 @@ import (
 // withCommands writes out the commands that most cases start from.
 var withCommands = strings.NewReplacer(
 	"$TRAIN", "train --data $DATA --out $OUT/new.gsimc",
-	"$SERVE", "serve --model $MODEL --store memory --ops-listen 127.0.0.1:0",
+	"$SERVE", "serve --model $MODEL --store memory --admin-listen 127.0.0.1:0 --ops-listen 127.0.0.1:0",
 ).Replace
 
 // testBadSettingsTable gives flags, variables and YAML files that must be refused, most of them

@@ -166,6 +166,8 @@ func TestBadFlags(t *testing.T) {
 		{generate + "--events 5", "--events: 5, want 10000 (one for each user)"},
 		{"serve", "missing flags: --model=FILE"},
 		{serve + "--listen nowhere", `--listen: "nowhere" is not a HOST:PORT address`},
+		{serve + "--admin-listen 90", `--admin-listen: "90" is not a HOST:PORT address`},
+		{serve + "--admin-listen unix:x", `--admin-listen: "unix:x" is not unix: and an absolute path`},
 		{serve + "--ops-listen 90", `--ops-listen: "90" is not a HOST:PORT address`},
 		{serve + "--store redis", `--store must be one of "pebble","memory"`},
 		{serve + "--estimator als", `--estimator must be one of "bgs-imc","gs-imc"`},

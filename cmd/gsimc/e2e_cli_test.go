@@ -181,7 +181,7 @@ func TestReload(t *testing.T) {
 
 func TestOpsListener(t *testing.T) {
 	_, model := smallModel(t)
-	server := startServe(t, model, t.TempDir(), "--state-cache", "1MiB")
+	server := startServe(t, model, t.TempDir(), "--state-cache", "1MiB", "--pprof")
 	for path, want := range map[string]string{"/livez": "ok", "/readyz": "ok",
 		"/metrics": `gsimc_model_info{`, "/debug/pprof/": "goroutine"} {
 		response, err := http.Get("http://" + server.Ops + path)
@@ -213,8 +213,8 @@ func TestServeRefuses(t *testing.T) {
 		"address in use": {"--model", model, "--store", "memory", "--listen", server.GRPC},
 	} {
 		t.Run(name, func(t *testing.T) {
-			args := append([]string{"serve", "--listen", "127.0.0.1:0", "--ops-listen",
-				"127.0.0.1:0"}, args...)
+			args := append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen",
+				"127.0.0.1:0", "--ops-listen", "127.0.0.1:0"}, args...)
 			code, _, stderr := runCLI(t, nil, args...)
 			last := stderr[strings.LastIndex(strings.TrimSpace(stderr), "\n")+1:]
 			if code != cli.ExitFailure || !strings.HasPrefix(last, "gsimc: ") ||

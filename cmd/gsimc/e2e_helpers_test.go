@@ -104,7 +104,7 @@ type serverProcess struct {
 func startServe(t testing.TB, model, dir string, flags ...string) *serverProcess {
 	t.Helper()
 	args := append([]string{"serve", "--model", model, "--data-dir", dir, "--listen", "127.0.0.1:0",
-		"--ops-listen", "127.0.0.1:0",
+		"--admin-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
 		"--drain-delay", "0s"}, flags...)
 	p := &serverProcess{log: &serverLog{}}
 	var err error
@@ -145,9 +145,14 @@ func (p *serverProcess) awaitLog(t testing.TB, text string, times int) {
 func (p *serverProcess) client(t testing.TB) grpc.ClientConnInterface { return p.dial(t).Conn() }
 
 // dial returns a client of the server that is closed with the test.
-func (p *serverProcess) dial(t testing.TB) *client.Client {
+func (p *serverProcess) dial(t testing.TB) *client.Client { return dialTo(t, p.GRPC) }
+
+// dialAdmin returns a client of its AdminService.
+func (p *serverProcess) dialAdmin(t testing.TB) *client.Client { return dialTo(t, p.Admin) }
+
+func dialTo(t testing.TB, address string) *client.Client {
 	t.Helper()
-	c, err := client.Dial(client.Options{Address: p.GRPC})
+	c, err := client.Dial(client.Options{Address: address})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,13 +42,13 @@ func TestTrainFromStore(t *testing.T) {
 		!strings.Contains(stderr, "--server") {
 		t.Errorf("training from a locked folder: exit code %d, stderr %q", code, stderr)
 	}
-	mustRun(t, append(train, "--server", p.GRPC)...)
+	mustRun(t, append(train, "--server", p.Admin)...)
 	if got := provenance(t, out, "data_hash"); got != want {
 		t.Errorf("the events of the running server have the hash %s, those of the file %s", got,
 			want)
 	}
 	awaitNoCheckpoint(t, dir)
-	if code, _, stderr := runCLI(t, nil, "train", "--from-store", t.TempDir(), "--server", p.GRPC,
+	if code, _, stderr := runCLI(t, nil, "train", "--from-store", t.TempDir(), "--server", p.Admin,
 		"--out", out); code != cli.ExitFailure ||
 		!strings.Contains(stderr, "give the data folder of that server") {
 		t.Errorf("another server's folder: exit code %d, stderr %q", code, stderr)
@@ -72,7 +72,7 @@ func TestCheckpointLivesAsLongAsTheCall(t *testing.T) {
 	_, path := smallModel(t)
 	dir := t.TempDir()
 	p := startServe(t, path, dir)
-	c := p.dial(t)
+	c := p.dialAdmin(t)
 	for range 2 {
 		stream, err := pb.NewAdminServiceClient(c.Conn()).CreateCheckpoint(t.Context(),
 			&pb.CreateCheckpointRequest{})
@@ -90,7 +90,7 @@ func TestCheckpointLivesAsLongAsTheCall(t *testing.T) {
 			t.Fatal(err)
 		}
 		awaitNoCheckpoint(t, dir)
-		c = p.dial(t)
+		c = p.dialAdmin(t)
 	}
 	stream, err := pb.NewAdminServiceClient(c.Conn()).CreateCheckpoint(t.Context(),
 		&pb.CreateCheckpointRequest{})

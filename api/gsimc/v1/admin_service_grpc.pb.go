@@ -28,8 +28,8 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// AdminService is for operators. It is served on the same listener as the other services, which has
-// no authentication of its own: bind it to loopback or keep it behind a mesh that has.
+// AdminService is for operators. It is served on a listener of its own (`gsimc serve
+// --admin-listen`), which is on loopback unless the server is told otherwise.
 type AdminServiceClient interface {
 	// GetStatus tells what the server is and what it holds.
 	GetStatus(ctx context.Context, in *GetStatusRequest, opts ...grpc.CallOption) (*GetStatusResponse, error)
@@ -101,8 +101,8 @@ type AdminService_CreateCheckpointClient = grpc.ServerStreamingClient[CreateChec
 // All implementations must embed UnimplementedAdminServiceServer
 // for forward compatibility.
 //
-// AdminService is for operators. It is served on the same listener as the other services, which has
-// no authentication of its own: bind it to loopback or keep it behind a mesh that has.
+// AdminService is for operators. It is served on a listener of its own (`gsimc serve
+// --admin-listen`), which is on loopback unless the server is told otherwise.
 type AdminServiceServer interface {
 	// GetStatus tells what the server is and what it holds.
 	GetStatus(context.Context, *GetStatusRequest) (*GetStatusResponse, error)

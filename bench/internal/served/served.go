@@ -34,7 +34,8 @@ const (
 func Start(ctx context.Context, gsimc, model, dir string, flags ...string) (*Server, error) {
 	s := &Server{exited: make(chan error, 1)}
 	args := []string{"serve", "--model", model, "--data-dir", dir, "--listen", "127.0.0.1:0",
-		"--ops-listen", "127.0.0.1:0", "--drain-delay", "0s", "--log-format", "json"}
+		"--admin-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--drain-delay", "0s",
+		"--log-format", "json"}
 	s.cmd = exec.CommandContext(ctx, gsimc, append(args, flags...)...)
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
 	s.cmd.WaitDelay = stopTime

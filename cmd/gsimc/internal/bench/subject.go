@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/child"
@@ -66,7 +67,8 @@ func (b *bench) attach(ctx context.Context, s *subject, path string) (err error)
 		state := fmt.Sprintf("state-%d-%d", s.model.NumItems(), s.model.Rank())
 		if s.child, err = child.Self(ctx, "serve", "--model", path,
 			"--store", "pebble", "--data-dir", filepath.Join(b.dir, state),
-			"--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
+			"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+			"--ops-listen", "127.0.0.1:0",
 			"--drain-delay", "0s", "--max-connection-age", "24h",
 			"--log-format", "json", "--log-level", "info"); err != nil {
 			return err
@@ -115,11 +117,15 @@ const statusTimeout = 10 * time.Second
 func sameModel(address, version string) error {
 	server := cli.ServerFlags{Server: address, Timeout: statusTimeout}
 	return server.Call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
-		status, err := pb.NewAdminServiceClient(conn).GetStatus(ctx, &pb.GetStatusRequest{})
+		// The answer has the version, followed by a plus sign if new items extend the model.
+		answer, err := pb.NewRecommenderServiceClient(conn).Recommend(ctx, &pb.RecommendRequest{
+			Subject:  &pb.RecommendRequest_History{History: &pb.InlineHistory{}},
+			PageSize: 1,
+		})
 		if err != nil {
 			return err
 		}
-		if got := status.GetModel().GetVersion(); got != version {
+		if got, _, _ := strings.Cut(answer.GetModelVersion(), "+"); got != version {
 			return cli.Flagf("--model", "the file has version %s, but the server at %s serves "+
 				"%s: give the file that it serves", version, address, got)
 		}

@@ -18,7 +18,7 @@ import (
 
 // Server is a process of its own that serves.
 type Server struct {
-	GRPC, Ops string // addresses it listens on
+	GRPC, Admin, Ops string // addresses it listens on
 
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when the process has ended
@@ -56,7 +56,7 @@ func Start(
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
-	type addresses struct{ grpc, ops string }
+	type addresses struct{ grpc, admin, ops string }
 	ready := make(chan addresses, 1)
 	go func() {
 		last := ""
@@ -70,9 +70,9 @@ func Start(
 				continue
 			}
 			last = line
-			var record struct{ Msg, Grpc, Ops string }
+			var record struct{ Msg, Grpc, Admin, Ops string }
 			if json.Unmarshal([]byte(line), &record) == nil && record.Msg == "serving" {
-				ready <- addresses{record.Grpc, record.Ops}
+				ready <- addresses{record.Grpc, record.Admin, record.Ops}
 			}
 		}
 		if err := s.cmd.Wait(); err != nil {
@@ -82,7 +82,7 @@ func Start(
 	}()
 	select {
 	case a := <-ready:
-		s.GRPC, s.Ops = a.grpc, a.ops
+		s.GRPC, s.Admin, s.Ops = a.grpc, a.admin, a.ops
 		return s, nil
 	case <-s.exited:
 		return nil, fmt.Errorf("the server did not start: %w", s.err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 
 	"github.com/gsimc/gsimc/client"
 )
@@ -54,6 +55,9 @@ func Advise(err error) error {
 		return Advised(err, "is the server running there? see %s", "--server")
 	case e.Reason == client.NoAnswer:
 		return Advised(err, "is the server running there? see %s and %s", "--server", "--timeout")
+	case e.Code == codes.Unimplemented:
+		return Advised(err, "is %s the address of the right listener? serve has --listen for "+
+			"clients and --admin-listen for operators", "--server")
 	}
 	return err
 }

@@ -166,7 +166,8 @@ func (t *tour) stranger(path string) (user string, history []string, err error) 
 // start starts the server on the folder of the demonstration.
 func (t *tour) start(ctx context.Context, model string) (*child.Server, error) {
 	args := []string{"serve", "--model", model, "--data-dir", filepath.Join(t.dir, "state"),
-		"--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--drain-delay", "0s"}
+		"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+		"--ops-listen", "127.0.0.1:0", "--drain-delay", "0s"}
 	t.heading(args)
 	server, err := child.Self(ctx, append(args, "--log-format", "json", "--log-level", "info")...)
 	if err != nil {

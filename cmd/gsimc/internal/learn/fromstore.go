@@ -21,7 +21,7 @@ import (
 // storeFlags say that the events are the histories of a server.
 type storeFlags struct {
 	FromStore   string             `group:"Events:" placeholder:"DIR" help:"Take the events from the data folder of a server instead of files. The server must be stopped, or be asked for a checkpoint with --server."`
-	Server      string             `group:"Events:" placeholder:"HOST:PORT" help:"gRPC address of the running server whose data folder --from-store is. It copies its store, which takes no time to speak of, and goes on serving."`
+	Server      string             `group:"Events:" placeholder:"HOST:PORT" help:"Admin address (serve --admin-listen) of the running server whose data folder --from-store is. It copies its store, which takes no time to speak of, and goes on serving."`
 	EventWeight map[string]float64 `group:"Events:" mapsep:"," placeholder:"TYPE=W" help:"Weight of an event type of --type-column or --from-store, as for serve. An event whose weight times value is not above 0 is left out. Default: 1 for each type."`
 }
 

@@ -35,10 +35,12 @@ type Cmd struct {
 
 	retrainFlags
 
-	Listen    string `group:"Network:" default:"${serve_listen}" help:"gRPC address; port 0 takes a free one. There is no authentication: keep it on a trusted network."`
-	OpsListen string `group:"Network:" default:"${serve_ops_listen}" help:"HTTP address of /metrics, /livez, /readyz and /debug/pprof."`
+	Listen      string `group:"Network:" default:"${serve_listen}" help:"gRPC address; port 0 takes a free one. There is no authentication: keep it on a trusted network."`
+	AdminListen string `group:"Network:" default:"${serve_admin_listen}" help:"gRPC address of AdminService and reflection: HOST:PORT, or unix:/PATH for a socket that only its owner can open."`
+	OpsListen   string `group:"Network:" default:"${serve_ops_listen}" help:"HTTP address of /metrics, /livez and /readyz."`
 
-	Reflection bool `group:"Network:" default:"${serve_reflection}" negatable:"" help:"Serve gRPC reflection, for grpcurl and the like."`
+	Reflection bool `group:"Network:" default:"${serve_reflection}" negatable:"" help:"Serve gRPC reflection on --admin-listen, for grpcurl and the like."`
+	Pprof      bool `group:"Network:" help:"Serve profiles of the process under /debug/pprof on --ops-listen."`
 
 	DefaultTimeout       time.Duration `group:"Limits:" default:"${serve_default_timeout}" help:"Deadline of a call without one."`
 	MaxRecvSize          cli.ByteSize  `group:"Limits:" default:"${serve_max_recv_size}" help:"Largest message received."`
@@ -85,7 +87,7 @@ func (c *Cmd) Check() error {
 
 func (c *Cmd) config(version string) server.Config {
 	cfg := server.DefaultConfig()
-	cfg.Listen, cfg.OpsListen = c.Listen, c.OpsListen
+	cfg.Listen, cfg.AdminListen, cfg.OpsListen = c.Listen, c.AdminListen, c.OpsListen
 	cfg.BuildVersion = version
 	cfg.EventWeights = c.EventWeight
 	cfg.ExtendEvery = c.ExtendEvery
@@ -102,7 +104,7 @@ func (c *Cmd) config(version string) server.Config {
 	cfg.MaxRecvBytes, cfg.MaxSendBytes = int(c.MaxRecvSize), int(c.MaxSendSize)
 	cfg.MaxConcurrentStreams, cfg.MaxConnections = c.MaxConcurrentStreams, c.MaxConnections
 	cfg.MaxConnectionAge = c.MaxConnectionAge
-	cfg.Reflection = c.Reflection
+	cfg.Reflection, cfg.Pprof = c.Reflection, c.Pprof
 	return cfg
 }
 
@@ -116,6 +118,7 @@ func Vars() kong.Vars {
 		"serve_store_cache":            cli.ByteSize(pebble.DefaultCacheBytes).String(),
 		"serve_quality_sample":         fmt.Sprint(d.QualitySample),
 		"serve_listen":                 d.Listen,
+		"serve_admin_listen":           d.AdminListen,
 		"serve_ops_listen":             d.OpsListen,
 		"serve_reflection":             fmt.Sprint(d.Reflection),
 		"serve_default_timeout":        cli.DurationText(d.DefaultTimeout),
