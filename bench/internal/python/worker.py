@@ -36,6 +36,7 @@ class Search:
 
     engines = {}
     queries = graph = None
+    own = None  # the bound of faiss between its own loop and BLAS
 
     @classmethod
     def load(cls, request):
@@ -58,8 +59,9 @@ class Search:
 
         index = faiss.IndexFlatIP(rows.shape[1])
         index.add(rows)
-        own = faiss.cvar.distance_compute_blas_threshold
-        blas = 1  # from this much work on
+        if cls.own is None:  # before the first search changes it
+            cls.own = faiss.cvar.distance_compute_blas_threshold
+        own, blas = cls.own, 1  # from this much work on
 
         def search(q, top, threshold):
             faiss.cvar.distance_compute_blas_threshold = threshold
