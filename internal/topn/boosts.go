@@ -167,3 +167,24 @@ func (s *search) visitBoosted(b int) {
 	}
 	s.lowerRank(found)
 }
+
+// visitRest stands for visit of block b and all behind it, outside of the sample, if no row of them
+// reaches the floor without an addition. It looks at no block without boosted rows.
+func (s *search) visitRest(b int) {
+	rows, sampled := s.boosts.of(b, s.ix.blocks()), s.ix.order[:s.ix.sample]
+	most := up(float64(s.ix.reach[b]) * s.norm)
+	for len(rows) > 0 && !s.abandoned {
+		if most+rows[0].addition < s.floor {
+			rows = rows[1:]
+			continue
+		}
+		block := rows[0].place / vec.BlockRows
+		for len(sampled) > 0 && sampled[0] < block {
+			sampled = sampled[1:]
+		}
+		if len(sampled) == 0 || sampled[0] != block {
+			s.visitBoosted(int(block))
+		}
+		rows = s.boosts.of(int(block)+1, s.ix.blocks())
+	}
+}

@@ -32,6 +32,7 @@ type search struct {
 
 	// Scratch memory.
 	rows      []int32      // rows of the matrix to be scored
+	places    []int32      // theirs in the copies, as boosts want them
 	scores    []float32    // of rows, or of a part of the matrix
 	keys      []uint64     // of the items that were scored
 	spareKeys []uint64     // of sortKeys
@@ -174,18 +175,20 @@ func (x *Index) pass(searches []*search, bySample bool) {
 		fetched := false
 		for i := 0; i < len(active); i++ {
 			s := active[i]
-			reach := float64(x.reach[block]) * s.norm
-			if reach >= float64(s.floor) {
+			over := false
+			switch reach := float64(x.reach[block]) * s.norm; {
+			case reach >= float64(s.floor):
 				var next []byte
 				if !fetched {
 					next, fetched = x.blockAfter(s.from, at), true
 				}
 				s.visit(int(block), next)
-			} else {
+			case at < x.sample:
 				s.visitBoosted(int(block))
+			default: // all that follow are shorter still
+				s.visitRest(int(block))
+				over = true
 			}
-			// Behind the sample, all that follow are shorter still.
-			over := at >= x.sample && reach < float64(s.floor) && len(s.boosts.rows) == 0
 			if over || s.abandoned {
 				active[i] = active[len(active)-1]
 				active = active[:len(active)-1]
@@ -275,9 +278,9 @@ const (
 // scoreKept scores the candidates that have only bounds. If there are too many for five bits to
 // save time, the rest of the scan reads bytes.
 func (s *search) scoreKept() {
-	s.rows = s.rows[:0]
+	s.clearRows()
 	for _, place := range s.kept.Place[s.exact:] {
-		s.rows = append(s.rows, s.ix.row[place])
+		s.addRow(place)
 	}
 	s.score()
 	copy(s.kept.Low[s.exact:], s.scores)
@@ -355,29 +358,37 @@ func (s *search) settle() bool {
 	} else if !proven && s.floor > float32(math.Inf(-1)) {
 		return false
 	}
-	s.keys, s.rows = s.keys[:0], s.rows[:0]
+	s.keys = s.keys[:0]
+	s.clearRows()
 	floor := float32(math.Inf(1))
 	for j, low := range s.kept.Low {
-		row := s.ix.row[s.kept.Place[j]]
+		place := s.kept.Place[j]
 		switch {
 		case low < s.floor:
 		case j < s.exact:
-			s.keys = append(s.keys, key(row+s.ix.first, low))
+			s.keys = append(s.keys, key(s.ix.row[place]+s.ix.first, low))
 			floor = min(floor, low)
 		default:
-			s.rows = append(s.rows, row)
+			s.addRow(place)
 		}
 	}
 	floor = min(floor, s.scoreKeys())
-	s.rows = s.rows[:0]
+	s.clearRows()
 	for j, low := range s.kept.Low {
 		if low < s.floor && s.kept.High[j] >= floor {
-			s.rows = append(s.rows, s.ix.row[s.kept.Place[j]])
+			s.addRow(s.kept.Place[j])
 		}
 	}
 	s.scoreKeys()
 	s.answer()
 	return true
+}
+
+// clearRows and addRow say which rows are to be scored.
+func (s *search) clearRows() { s.rows, s.places = s.rows[:0], s.places[:0] }
+
+func (s *search) addRow(place int32) {
+	s.rows, s.places = append(s.rows, s.ix.row[place]), append(s.places, place)
 }
 
 // score computes s.scores, the scores of s.rows. A NaN, from infinite terms of both signs, counts
@@ -392,7 +403,7 @@ func (s *search) score() {
 			score = float32(math.Inf(-1))
 		}
 		if len(s.boosts.rows) > 0 {
-			score += s.boosts.at(x.placeOf(row))
+			score += s.boosts.at(s.places[j])
 		}
 		s.scores[j] = score
 	}

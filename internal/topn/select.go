@@ -133,7 +133,8 @@ func (s *search) scoreAmong() {
 		return
 	}
 	s.boosts.sort(s, x.place)
-	s.keys, s.rows = s.keys[:0], s.rows[:0]
+	s.keys = s.keys[:0]
+	s.clearRows()
 	for _, i := range r.Among {
 		if x.has(i) && !r.Skip.Has(i) {
 			s.rows = append(s.rows, i-x.first)
@@ -141,6 +142,11 @@ func (s *search) scoreAmong() {
 	}
 	slices.Sort(s.rows)
 	s.rows = slices.Compact(s.rows)
+	if len(s.boosts.rows) > 0 {
+		for _, row := range s.rows {
+			s.places = append(s.places, x.placeOf(row))
+		}
+	}
 	s.scoreKeys()
 	s.answer()
 }
