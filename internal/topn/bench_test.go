@@ -90,7 +90,7 @@ func BenchmarkBoosts(b *testing.B) {
 		for _, top := range []int{10, 100} {
 			for _, count := range []int{600, 3000} {
 				for _, size := range []int{1, 16} {
-					for _, strength := range []float64{0.1, 1} {
+					for _, strength := range []float64{0.01, 0.1, 1} {
 						name := fmt.Sprintf("n=%d/k=%d/top=%d/boosts=%d/batch=%d/strength=%v",
 							s.n, s.k, top, count, size, strength)
 						b.Run(name, func(b *testing.B) {

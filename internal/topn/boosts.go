@@ -1,6 +1,7 @@
 package topn
 
 import (
+	"math"
 	"slices"
 
 	"github.com/gsimc/gsimc/internal/vec"
@@ -10,17 +11,22 @@ import (
 type boosted struct {
 	place    int32 // of the row in the copies, or its number if boosts.sort got no places
 	addition float32
+	seed     bool // it is a candidate already
 }
 
 // boosts are the additions of a request, by the blocks of their rows.
 type boosts struct {
-	rows     []boosted // by rising block
-	ends     []int32   // the end of each block in rows
-	unsorted []boosted // scratch memory
+	rows []boosted // by rising block
+	ends []int32   // the end of each block in rows
+
+	// Scratch memory.
+	unsorted  []boosted
+	additions []float32
 
 	// Of the block that is read.
 	slack    [vec.BlockRows]float32 // E_i, larger where the addition is positive
 	addition [vec.BlockRows]float32 // of each row; all 0 when no block is read
+	seed     [vec.BlockRows]bool    // the row is one; all false when no block is read
 }
 
 // sort takes the additions of the request of s, except those of 0, of skipped items and of items
@@ -42,7 +48,7 @@ func (b *boosts) sort(s *search, places []int32) {
 		if places != nil {
 			place = places[place]
 		}
-		b.unsorted[found] = boosted{place, boost.Score}
+		b.unsorted[found] = boosted{place, boost.Score, false}
 		found++
 	}
 	b.unsorted = b.unsorted[:found]
@@ -107,6 +113,9 @@ func (s *search) widen(own []boosted) {
 	copy(b.slack[:], s.bounds.Error)
 	for _, row := range own {
 		r := row.place % vec.BlockRows
+		if b.seed[r] = row.seed; row.seed {
+			continue
+		}
 		b.addition[r] = row.addition
 		if row.addition > 0 {
 			more := float64(row.addition) / float64(s.bounds.Norm)
@@ -117,29 +126,91 @@ func (s *search) widen(own []boosted) {
 }
 
 // shift corrects the intervals of the candidates at from and behind after widen: low and high had
-// the distance E_i‖x‖ + widened from the middle, and want E_i‖x‖ around the middle + addition.
+// the distance E_i‖x‖ + widened from the middle, and want E_i‖x‖ around the middle +
+// addition. It removes seeds.
 func (s *search) shift(own []boosted, from int) {
-	b, found := &s.boosts, 0
+	b, left := &s.boosts, from
 	for j := from; j < s.kept.Len(); j++ {
-		addition := float64(b.addition[s.kept.Place[j]%vec.BlockRows])
-		if addition == 0 {
+		r := s.kept.Place[j] % vec.BlockRows
+		if b.seed[r] {
 			continue
 		}
-		found++
-		low, high, widened := float64(s.kept.Low[j]), float64(s.kept.High[j]), max(addition, 0)
-		s.kept.Low[j] = float32(low + widened + addition)
-		s.kept.High[j] = float32(high - widened + addition)
+		s.kept.Move(left, j)
+		if addition := float64(b.addition[r]); addition != 0 {
+			s.found++
+			low, high, widened := float64(s.kept.Low[j]), float64(s.kept.High[j]), max(addition, 0)
+			s.kept.Low[left] = float32(low + widened + addition)
+			s.kept.High[left] = float32(high - widened + addition)
+		}
+		left++
 	}
+	s.kept.Truncate(left)
 	for _, row := range own {
-		b.addition[row.place%vec.BlockRows] = 0
+		r := row.place % vec.BlockRows
+		b.addition[r], b.seed[r] = 0, false
 	}
-	s.lowerRank(found)
+	s.setRank()
 }
 
-// lowerRank makes the floor n ranks lower for n new candidates with additions. In a sample they say
-// nothing about the blocks outside: all boosted rows may be in the sample. So the floor must be one
-// that enough rows without additions reach. At rank N it is proven, whichever rows reach it.
-func (s *search) lowerRank(n int) { s.rank = min(s.req.N, s.rank+n) }
+// Up to seedsPerPlace·N rows become seeds. Without an addition, the score of a row is about
+// ‖v_i‖‖x‖/√k. The additions of seeds are at least as large as this number for one of the
+// longest rows, which stand in the first part longRows of the blocks: smaller ones change few
+// places.
+const (
+	seedsPerPlace = 2
+	longRows      = 1.0 / 16
+)
+
+// seed makes the rows with the largest additions candidates, with their scores. They are likely to
+// be among the N, and a floor that they prove saves reading other rows. They are the first
+// candidates, and remain so. A search that begins anew takes the same ones.
+func (s *search) seed() {
+	b, x, most := &s.boosts, s.ix, seedsPerPlace*s.req.N
+	if len(b.rows) == 0 || most > x.n/keptDivisor {
+		return
+	}
+	reach := float64(x.reach[int(longRows*float64(x.blocks()))])
+	least := b.least(most, up(reach*s.norm/math.Sqrt(float64(x.k))))
+	s.clearRows()
+	for i, row := range b.rows {
+		if row.addition >= least {
+			b.rows[i].seed = true
+			s.addRow(row.place)
+		}
+	}
+	if len(s.places) == 0 {
+		return
+	}
+	s.score()
+	for i, place := range s.places {
+		s.kept.Append(place, s.scores[i], s.scores[i])
+	}
+	s.seeds, s.exact = s.kept.Len(), s.kept.Len()
+	s.setRank()
+	s.raise()
+}
+
+// least returns a number that at most n additions reach, and hardly fewer without need, but no
+// smaller one than from > 0. It bisects the bits of positive numbers, which rise with the numbers.
+func (b *boosts) least(n int, from float32) float32 {
+	b.additions = slices.Grow(b.additions[:0], len(b.rows))[:len(b.rows)]
+	for i, row := range b.rows {
+		b.additions[i] = row.addition
+	}
+	if vec.CountAtLeast(b.additions, from) <= n {
+		return from
+	}
+	many, few := math.Float32bits(from), math.Float32bits(float32(math.Inf(1)))
+	for count := 0; few-many > 1 && count < n-n/8; {
+		middle := many + (few-many)/2
+		if reach := vec.CountAtLeast(b.additions, math.Float32frombits(middle)); reach > n {
+			many = middle
+		} else {
+			few, count = middle, reach
+		}
+	}
+	return math.Float32frombits(few)
+}
 
 // fewBoosted is the number of rows here and there in memory that take as long to be read in float32
 // as a block in bytes.
@@ -155,7 +226,7 @@ func (s *search) visitBoosted(b int) {
 	}
 	reach, before := up(float64(s.ix.reach[b])*s.norm), s.kept.Len()
 	for _, row := range own {
-		if high := reach + row.addition; high >= s.floor {
+		if high := reach + row.addition; high >= s.floor && !row.seed {
 			s.kept.Append(row.place, row.addition-reach, high)
 		}
 	}
@@ -165,7 +236,8 @@ func (s *search) visitBoosted(b int) {
 		s.visit(b, nil)
 		return
 	}
-	s.lowerRank(found)
+	s.found += found
+	s.setRank()
 }
 
 // visitRest stands for visit of block b and all behind it, outside of the sample, if no row of them

@@ -120,30 +120,159 @@ func TestBoostsOfAnotherIndex(t *testing.T) {
 	}
 }
 
-// TestBoostsDoNotMisleadTheSample: all boosted rows stand in one block of the sample, where they
-// look as if there were many more of them. The floor that is taken from the sample must not be
-// above the N-th score, or the search has to begin anew.
+// TestBoostsDoNotMisleadTheSample: all boosted rows stand in blocks of the sample, where they look
+// as if there were many more of them. The floor that is taken from the sample must not be above the
+// N-th score, or the search has to begin anew. So many items are asked for in one case that there
+// are no seeds.
 func TestBoostsDoNotMisleadTheSample(t *testing.T) {
 	if !vec.QuantisedScans() {
 		t.Skip("no kernel for int8 rows in use")
 	}
-	const n, k, top = 128 * vec.BlockRows, 16, 100
+	const n, k = 128 * vec.BlockRows, 16
 	rng := rand.New(rand.NewPCG(14, 15))
 	x := New(gaussian(rng, n, k), slices.Repeat([]float32{1}, n), k, 0)
-	var boosts []ranking.Boost
-	for i := range top - 1 {
-		place := int(x.order[0])*vec.BlockRows + i
-		boosts = append(boosts, ranking.Boost{Item: x.row[place], Score: 1000})
+	for _, c := range []struct{ top, boosted, seeds int }{{100, 99, 99}, {1100, 1000, 0}} {
+		var boosts []ranking.Boost
+		for i := range c.boosted {
+			place := int(x.order[i/vec.BlockRows])*vec.BlockRows + i%vec.BlockRows
+			boosts = append(boosts, ranking.Boost{Item: x.row[place], Score: 1000})
+		}
+		for range 20 {
+			r := ranking.Request{Query: gaussian(rng, 1, k), N: c.top, Boosts: boosts}
+			s := &search{ix: x, req: r}
+			if !s.begin(1) {
+				t.Fatal("no scan")
+			}
+			if s.seeds != c.seeds {
+				t.Fatalf("%d of %d boosted rows are seeds, want %d", s.seeds, c.boosted, c.seeds)
+			}
+			x.pass([]*search{s}, true)
+			if !s.settle() {
+				t.Errorf("%d of %d boosted: the search has to begin anew", c.boosted, c.top)
+			}
+		}
 	}
-	for range 20 {
-		r := ranking.Request{Query: gaussian(rng, 1, k), N: top, Boosts: boosts}
+}
+
+// TestSeeds: seeds are the rows with the largest additions. Fewer blocks are read if they take the
+// first places, and no more if they turn out to be in the way of others.
+func TestSeeds(t *testing.T) {
+	if !vec.QuantisedScans() {
+		t.Skip("no kernel for int8 rows in use")
+	}
+	const n, k, top = 256 * vec.BlockRows, 64, 10
+	rng := rand.New(rand.NewPCG(22, 23))
+	rows := gaussian(rng, n, k)
+	for i := range rows {
+		rows[i] *= float32(math.Pow(float64(1+i/k), -0.4))
+	}
+	x := New(rows, slices.Repeat([]float32{1}, n), k, 0)
+	scanned := func(r ranking.Request) *search {
 		s := &search{ix: x, req: r}
 		if !s.begin(1) {
 			t.Fatal("no scan")
 		}
 		x.pass([]*search{s}, true)
 		if !s.settle() {
-			t.Error("the search has to begin anew")
+			t.Fatal("the search has to begin anew")
+		}
+		return s
+	}
+	plain, large, small, negative := 0, 0, 0, 0
+	for range 20 {
+		r := ranking.Request{Query: gaussian(rng, 1, k), N: top}
+		plain += scanned(r).scanned
+		boosted := func(size func() float64) *search {
+			r.Boosts = nil
+			for _, i := range rng.Perm(n)[:500] {
+				boost := ranking.Boost{Item: int32(i), Score: float32(size())}
+				r.Boosts = append(r.Boosts, boost)
+			}
+			return scanned(r)
+		}
+		s := boosted(func() float64 { return 10 * rng.ExpFloat64() })
+		large += s.scanned
+		checkSeeds(t, s)
+		s = boosted(func() float64 { return 0.5 + 0.1*rng.Float64() })
+		small += s.scanned
+		checkSeeds(t, s)
+		negative += boosted(func() float64 { return -10 * rng.ExpFloat64() }).scanned
+	}
+	if large > plain/2 || small > plain+plain/8 || negative > plain+plain/8 {
+		t.Errorf("%d rows read without additions, %d with large, %d with small, %d with negative",
+			plain, large, small, negative)
+	}
+}
+
+// checkSeeds checks that the largest additions have seeds, and that there are enough of them.
+func checkSeeds(t *testing.T, s *search) {
+	t.Helper()
+	seeds, least := 0, float32(math.Inf(1))
+	for _, row := range s.boosts.rows {
+		if row.seed {
+			seeds++
+			least = min(least, row.addition)
+		}
+	}
+	for _, row := range s.boosts.rows {
+		if row.addition >= least != row.seed {
+			t.Fatalf("an addition of %g, the least of seeds is %g", row.addition, least)
+		}
+	}
+	if seeds < s.req.N || seeds > seedsPerPlace*s.req.N {
+		t.Errorf("%d seeds for %d places", seeds, s.req.N)
+	}
+}
+
+// TestSeedsGiveWay: seeds that the rows of a sample have left behind do not hold the floor down.
+func TestSeedsGiveWay(t *testing.T) {
+	const seeds, others = 20, 100
+	s := &search{ix: &Index{n: 256 * vec.BlockRows, sample: 16}, sampling: true}
+	s.from, s.floor, s.req.N = &s.ix.bytes, float32(math.Inf(-1)), 10
+	for i := range seeds + others {
+		score := float32(i)
+		s.kept.Append(int32(i), score, score)
+	}
+	s.seeds, s.exact = seeds, seeds
+	s.setRank()
+	s.raise()
+	want := s.sampleRank(s.req.N)
+	if got := vec.CountAtLeast(s.kept.Low, s.floor); s.seeds != 0 || got != want {
+		t.Errorf("%d seeds, %d candidates reach the floor, want 0 and %d", s.seeds, got, want)
+	}
+}
+
+// TestLeast: at most n additions reach the number, and not much fewer unless they are equal.
+func TestLeast(t *testing.T) {
+	rng := rand.New(rand.NewPCG(24, 25))
+	for trial := range 3000 {
+		var b boosts
+		for range rng.IntN(300) {
+			v := rng.NormFloat64()
+			switch trial % 4 {
+			case 1:
+				v = float64(rng.IntN(8) - 4)
+			case 2:
+				v = math.Ldexp(v, rng.IntN(240)-120)
+			case 3:
+				v = math.MaxFloat32
+			}
+			b.rows = append(b.rows, boosted{addition: float32(v)})
+		}
+		n, from := rng.IntN(60), float32(math.Ldexp(1, rng.IntN(40)-30))
+		least, reach, more := b.least(n, from), 0, 0
+		for _, row := range b.rows {
+			if row.addition >= least {
+				reach++
+			}
+			if row.addition >= math.Nextafter32(least, 0) {
+				more++
+			}
+		}
+		enough := least == from || reach >= n-n/8 || more > n
+		if least < from || reach > n || !enough {
+			t.Fatalf("%d of %d additions reach %g (more than %g), want at most %d",
+				reach, len(b.rows), least, from, n)
 		}
 	}
 }
@@ -208,7 +337,7 @@ func TestShortRows(t *testing.T) {
 func checkReach(t *testing.T, name string, s *search, additions map[int]float32) {
 	t.Helper()
 	x := s.ix
-	s.start(s.from, x.n)
+	s.start(s.from, false)
 	s.raiseLen = x.n + 1
 	for b := range x.blocks() {
 		s.visitBoosted(b)
@@ -218,11 +347,41 @@ func checkReach(t *testing.T, name string, s *search, additions map[int]float32)
 	}
 	for i, place := range s.kept.Place {
 		row, low, high := int(x.row[place]), s.kept.Low[i], s.kept.High[i]
-		score := vec.Dot(x.rows[row*x.k:(row+1)*x.k], s.req.Query)*x.gain[row] + 0
-		score += additions[row]
+		score := s.boostedScore(place, additions)
 		if score < low || score > high {
 			t.Errorf("%s: item %d has the score %g, outside of [%g, %g]",
 				name, row, score, low, high)
 		}
 	}
+	checkRest(t, name, s, additions)
+}
+
+// checkRest checks that no boosted row with a score at the floor or above is left out, for any
+// floor, if no row reaches it without an addition.
+func checkRest(t *testing.T, name string, s *search, additions map[int]float32) {
+	t.Helper()
+	x := s.ix
+	for first := range x.blocks() {
+		rows := s.boosts.of(first, x.blocks())
+		for _, at := range rows[:min(len(rows), 10)] {
+			s.start(s.from, false)
+			s.raiseLen = x.n + 1
+			s.floor = s.boostedScore(at.place, additions)
+			s.visitRest(first)
+			for _, row := range rows {
+				score := s.boostedScore(row.place, additions)
+				if score >= s.floor && !slices.Contains(s.kept.Place, row.place) {
+					t.Fatalf("%s: a row of score %g is left out at the floor %g",
+						name, score, s.floor)
+				}
+			}
+		}
+	}
+}
+
+// boostedScore is the score of the row at a place.
+func (s *search) boostedScore(place int32, additions map[int]float32) float32 {
+	x, row := s.ix, int(s.ix.row[place])
+	score := vec.Dot(x.rows[row*x.k:(row+1)*x.k], s.req.Query)*x.gain[row] + 0
+	return score + additions[row]
 }

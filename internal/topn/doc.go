@@ -5,10 +5,10 @@
 //
 // # Conventions
 //
-// The score of item i is ŷ_i = g_i (u_i · x), u_i row i of a row-major n×k float32 matrix, g_i ≥ 0
-// a gain, x the query; it is computed as vec.Dot(u_i, x)·g_i + 0, in float32 (the 0 keeps −0 out).
-// An item of Boosts has the score float32(ŷ_i + a_i), a_i its addition. Results come in the order
-// of [ranking.Before].
+// The score of item i is ŷ_i = g_i (u_i · x), u_i row i of a row-major n×k float32 matrix, g_i
+// ≥ 0 a gain, x the query; it is computed as vec.Dot(u_i, x)·g_i + 0, in float32 (the 0 keeps
+// −0 out). An item of Boosts has the score float32(ŷ_i + a_i), a_i its addition. Results come
+// in the order of [ranking.Before].
 //
 // # The bound
 //
@@ -18,13 +18,15 @@
 //	v_i = s_i c_i + r_i,   e_i = ‖r_i‖        x = t h + y,   f = ‖y‖
 //	|score_i − s_i t (c_i·h)| ≤ ‖x‖ E_i + R_b ((1 + e_max) f + ρ‖x‖),   E_i = e_i + η
 //
-// where c_i·h is an exact integer, e_max ≥ e_i/‖v_i‖ for all i, and R_b ≥ ‖v_i‖ for the rows of the
-// block of i. ρ bounds all rounding and η underflow; docs/mathematics.md derives them from the
-// order of additions of vec.Dot. Every part is rounded up. The bound holds for queries and rows
-// within the limits shortest and longest; other queries and matrices are left to the float32 scan.
+// where c_i·h is an exact integer, e_max ≥ e_i/‖v_i‖ for all i, and R_b ≥ ‖v_i‖ for
+// the rows of the block of i. ρ bounds all rounding and η underflow; docs/mathematics.md
+// derives them from the order of additions of vec.Dot. Every part is rounded up. The bound holds
+// for queries and rows within the limits shortest and longest; other queries and matrices are
+// left to the float32 scan.
 //
 // A request on its own has a query of 16 bits, whose error f is negligible. If several requests
-// share a pass, their queries may have 8 bits, and R_b f is about as large as e_i‖x‖: see digits.
+// share a pass, their queries may have 8 bits, and R_b f is about as large as e_i‖x‖: see
+// digits.
 //
 // # The search
 //
@@ -50,11 +52,17 @@
 //
 // # Additions
 //
+// The rows with the largest additions are likely to be among the N. They are scored in float32
+// first, as seeds of the candidates. The floor that they prove ends the scan earlier than without
+// additions, where these are as large as scores.
+//
 // The upper bound of a row with an addition is higher by a_i, and the scan compares it with the
-// floor as the others: additions cost no float32 rows beyond those of candidates. Where the other
-// rows are too short, ‖v_i‖‖x‖ + a_i bounds a row with an addition, and a block is read only if
-// more than a few of its rows reach the floor by that bound.
+// floor as the others: but for the seeds, additions cost no float32 rows beyond those of
+// candidates. Where the other rows are too short, ‖v_i‖‖x‖ + a_i bounds a row with an
+// addition. A loop over the additions finds the rows that reach the floor by it, and a block is
+// read only if it has more than a few of them.
 //
 // Rows with additions are not spread evenly over the blocks, so a sample does not stand for them.
-// For each of them among the candidates of the sample, the floor is taken one rank lower.
+// With c seeds at the floor or above, and m other rows with additions among the candidates of the
+// sample, it is taken c + m ranks below that of the N − c best rows of all.
 package topn

@@ -25,6 +25,9 @@ type search struct {
 
 	floor     float32 // a row whose upper bound is below it is left out
 	rank      int     // raise moves the floor to the rank-th largest lower bound
+	sampling  bool    // the rank is one of the sample
+	seeds     int     // candidates that are seeds: the first ones
+	found     int     // other candidates with additions that the sample had
 	raiseLen  int     // number of candidates at which the floor is raised
 	scanned   int     // rows read
 	rescored  int     // candidates scored in float32 while five bits were read
@@ -61,7 +64,7 @@ func (x *Index) Search(batch []ranking.Request) {
 	x.pass(scanning, true)
 	for _, s := range scanning {
 		if !s.settle() {
-			s.start(&x.bytes, s.req.N)
+			s.start(&x.bytes, false)
 			again := [1]*search{s}
 			x.pass(again[:], false)
 			s.settle()
@@ -109,24 +112,30 @@ func (s *search) begin(batch int) bool {
 		if batch == 1 && x.five.numbers != nil {
 			from = &x.five
 		}
-		s.start(from, s.sampleRank())
+		s.start(from, x.sample > 0)
 		return true
 	}
 	return false
 }
 
-// start begins to read a copy. It forgets all candidates and sets the floor to −∞, the only floor
-// that needs no proof.
-func (s *search) start(from *copied, rank int) {
+// start begins to read a copy. It forgets all candidates and sets the floor to −∞, the only
+// floor that needs no proof, or to one that seeds prove. With sampling, floors come from the
+// sample.
+func (s *search) start(from *copied, sampling bool) {
 	s.from, s.floor = from, float32(math.Inf(-1))
 	s.kept.Truncate(0)
-	s.exact, s.rescored, s.scanned = 0, 0, 0
-	s.setRank(rank)
+	s.exact, s.rescored, s.scanned, s.seeds, s.found = 0, 0, 0, 0, 0
+	s.sampling = sampling
+	s.setRank()
+	s.plan()
+	s.seed()
 }
 
-// setRank makes the floor the rank-th largest lower bound from now on.
-func (s *search) setRank(rank int) {
-	s.rank = rank
+// endSample ends the sample: from now on, the floor is the N-th largest lower bound.
+func (s *search) endSample() {
+	s.raise()
+	s.sampling = false
+	s.setRank()
 	s.plan()
 }
 
@@ -149,15 +158,23 @@ const (
 // coarse reports whether the copy in five bits is read.
 func (s *search) coarse() bool { return s.from != &s.ix.bytes }
 
-// sampleRank returns the rank in the sample from which the floor is taken. The N-th of all rows is
-// expected at rank expected of the sample; 3.5 standard deviations behind it, the floor is hardly
-// ever above the N-th score. If it is, Search begins anew.
-func (s *search) sampleRank() int {
-	if s.ix.sample == 0 {
-		return s.req.N
+// setRank sets the rank. In a sample, boosted rows say nothing about the blocks outside: all of
+// them may be among the candidates already. So the floor must be one that enough other rows reach:
+// as many as stand for N, less the seeds that reach it. At rank N it is proven, whichever rows
+// reach it.
+func (s *search) setRank() {
+	s.rank = s.req.N
+	if s.sampling {
+		s.rank = min(s.rank, s.seeds+s.found+s.sampleRank(s.req.N-s.seeds))
 	}
-	expected := float64(s.req.N) * float64(s.ix.sample) / float64(s.ix.blocks())
-	return min(s.req.N, int(math.Ceil(expected+3.5*math.Sqrt(expected)+1)))
+}
+
+// sampleRank returns the rank in the sample of the floor for n rows. The n-th of all rows is
+// expected at rank expected of the sample; 3.5 standard deviations behind it, the floor is hardly
+// ever above the n-th score. If it is, Search begins anew.
+func (s *search) sampleRank(n int) int {
+	expected := float64(max(n, 0)) * float64(s.ix.sample) / float64(s.ix.blocks())
+	return int(math.Ceil(expected + 3.5*math.Sqrt(expected) + 1))
 }
 
 // pass takes the searches through the blocks. Each block is read once for all of them. With
@@ -168,8 +185,7 @@ func (x *Index) pass(searches []*search, bySample bool) {
 	for at, block := range x.order {
 		if at == x.sample && bySample {
 			for _, s := range active {
-				s.raise()
-				s.setRank(s.req.N)
+				s.endSample()
 			}
 		}
 		fetched := false
@@ -257,10 +273,15 @@ func (s *search) raise() bool {
 		s.scoreKept()
 	}
 	floor, ok := s.newFloor()
-	if ok {
+	for better := ok; better; floor, better = s.newFloor() {
+		rank := s.rank
 		s.floor = floor
 		s.exact = vec.CountAtLeast(s.kept.High[:s.exact], floor)
+		s.seeds = vec.CountAtLeast(s.kept.High[:s.seeds], floor)
 		s.kept.Drop(floor)
+		if s.setRank(); s.rank == rank {
+			break
+		}
 	}
 	s.plan()
 	s.abandoned = s.abandoned || s.kept.Len() > s.rank+s.ix.n/keptDivisor

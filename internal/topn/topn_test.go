@@ -391,7 +391,7 @@ func checkBounds(t *testing.T, name string, s *search, from *copied, r ranking.R
 	for _, b := range r.Boosts {
 		additions[int(b.Item)] = b.Score
 	}
-	s.start(from, x.n)
+	s.start(from, false)
 	s.raiseLen = x.n + 1 // nothing is scored
 	for b := range x.blocks() {
 		s.visit(b, nil)
