@@ -39,9 +39,10 @@ type committer struct {
 
 // unsynced is a group on its way to the disk.
 type unsynced struct {
-	batch *lsm.Batch
-	calls []*call
-	began time.Time
+	batch  *lsm.Batch
+	calls  []*call
+	began  time.Time
+	commit uint64 // number of the last row of the journal up to here
 }
 
 func (c *committer) run() {
@@ -129,7 +130,7 @@ func (c *committer) apply(b *lsm.Batch, err error, calls []*call) {
 	// The engine's writer, woken by ApplyNoSyncWait, goes first. To tell the syncer now would put
 	// the writer behind all others.
 	runtime.Gosched()
-	c.toSync <- unsynced{b, calls, began}
+	c.toSync <- unsynced{b, calls, began, c.editor.LastRow()}
 }
 
 func finish(calls []*call, err error) {
@@ -192,6 +193,7 @@ func (s *syncer) sync(group unsynced) {
 		finish(group.calls, engine.OutcomeOpen(reason))
 		return
 	}
+	s.engine.Durable(group.commit)
 	s.synced(time.Since(group.began))
 	finish(group.calls, nil)
 	_ = group.batch.Close() // it only releases memory

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -135,7 +136,7 @@ func crashAnywhere(t *testing.T, seed uint64) {
 
 	states := []map[string][]string{{}}
 	for i := range 2 { // the second time on the store that is there, as duplicates and erasures
-		s := mustOpen(t, "dir/store", Options{FS: fs, sortBytes: 900, sortBatch: 1})
+		s := mustOpen(t, "dir/store", Options{FS: fs, sortBytes: 900, sortBatch: 1, markEvery: 1})
 		for j, st := range scenario {
 			states = append(states, st.model(states[len(states)-1]))
 			started.Add(1)
@@ -180,6 +181,7 @@ func crashUnderLoad(t *testing.T, seed uint64) {
 	l := &traffic{
 		s: mustOpen(t, "store", Options{
 			FS: disk, sortBytes: 1 << rng.IntN(16), sortBatch: 1 << rng.IntN(10),
+			markEvery: time.Duration(1 + rng.IntN(1e6)),
 		}),
 		crashAt: 20 + rng.IntN(400), crash: make(chan struct{}),
 		sent: map[store.Record]bool{}, acked: map[store.Record]uint64{},

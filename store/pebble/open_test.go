@@ -73,7 +73,7 @@ func TestOpenRefuses(t *testing.T) {
 		if err := os.Mkdir(data, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		wantRefused(t, dir, "has been changed or removed since the store was closed")
+		wantRefused(t, dir, "which had 1 acknowledged commits")
 		removeSeal(t, dir)
 		wantRefused(t, dir, "database does not exist")
 	})
@@ -83,7 +83,7 @@ func TestOpenRefuses(t *testing.T) {
 			return db.Set(row.FormatKey, row.EncodeNumber(nil, row.FormatKey, formatNumber+1),
 				lsm.Sync)
 		})
-		wantRefused(t, dir, "the store has format 3, this program knows format 2")
+		wantRefused(t, dir, "the store has format 4, this program knows format 3")
 	})
 	t.Run("no format", func(t *testing.T) {
 		dir := newStoreDir(t)

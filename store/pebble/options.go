@@ -6,6 +6,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
+	"github.com/gsimc/gsimc/store/pebble/internal/mark"
 	"github.com/gsimc/gsimc/store/pebble/internal/recent"
 )
 
@@ -24,12 +25,16 @@ type Options struct {
 	ReserveBytes int64
 	// Events are told of things that happen inside the store.
 	Events Events
+	// AcceptLoss opens what is there of a store that has lost acknowledged events (see
+	// [LossError]), and forgets what was lost.
+	AcceptLoss bool
 	// FS is the file system, for tests. nil means that of the operating system.
 	FS vfs.FS
 
 	// Tests make these small. 0 means the constant of the same name.
 	sortBytes, sortBatch int
 	closePatience        time.Duration
+	markEvery            time.Duration
 }
 
 // Events are functions that the store calls to make itself observable. Each may be nil. They must
@@ -41,6 +46,9 @@ type Events struct {
 	// Failed is called once, when the store stops taking writes for good (store.ErrFailed), with
 	// the reason. It is called while a store is opened too, if the disk is full or failed.
 	Failed func(reason error)
+	// Unmarked is called when the mark of durable commits could not be written and
+	// so stays behind. The store goes on.
+	Unmarked func(error)
 	// Slow is called when a disk operation takes longer than 5 s, which it may still do, and after
 	// writers were held up because tables could not be written fast enough.
 	Slow func(operation string, took time.Duration)
@@ -73,6 +81,9 @@ func (o Options) withDefaults() Options {
 	if o.closePatience == 0 {
 		o.closePatience = closePatience
 	}
+	if o.markEvery == 0 {
+		o.markEvery = mark.Interval
+	}
 	if o.FS == nil {
 		o.FS = vfs.Default
 	}
@@ -81,6 +92,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Events.Failed == nil {
 		o.Events.Failed = func(error) {}
+	}
+	if o.Events.Unmarked == nil {
+		o.Events.Unmarked = func(error) {}
 	}
 	if o.Events.Slow == nil {
 		o.Events.Slow = func(string, time.Duration) {}
@@ -95,7 +109,10 @@ func (o Options) engine() engine.Options {
 		ReserveBytes:  o.ReserveBytes,
 		ClosePatience: o.closePatience,
 		FS:            o.FS,
-		Create:        writeFormat,
+		Create:        writeFirstRows,
+		AcceptLoss:    o.AcceptLoss,
+		MarkEvery:     o.markEvery,
+		MarkFailed:    o.Events.Unmarked,
 		Failed:        o.Events.Failed,
 		Slow:          o.Events.Slow,
 	}

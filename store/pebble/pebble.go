@@ -30,9 +30,10 @@
 //
 // One process at a time can open a store. Damage to files of a store that was closed properly is
 // noticed, at the latest when the data is needed. After a crash, damage to the end of the newest
-// log or to the engine's list of tables cannot be told from a write that the crash cut off; the
-// events of that part are then lost without notice. Tables are always checked. A damaged row of the
-// journal holds events of many users, so the store is not opened with one.
+// log cannot be told from a write that the crash cut off, except by the mark of durable commits
+// (see the package mark): what is lost of the last 100 ms before the crash passes without notice.
+// Tables are always checked. A damaged row of the journal holds events of many users, so the store
+// is not opened with one.
 //
 // Opening writes the tables of all events that only stand in the engine's log, so it needs free
 // disk space. Without it, opening ends in an error that says how much.
@@ -44,8 +45,9 @@
 //
 // # The rooms
 //
-// Folders below internal hold the parts: engine makes Pebble safe, row is the format on disk,
-// recent is the part of the histories in memory. This package ties them together.
+// Folders below internal hold the parts: engine makes Pebble safe, row is the format on disk, mark
+// tells a loss from a crash, recent is the part of the histories in memory. This package ties them
+// together.
 package pebble
 
 import (
@@ -54,16 +56,15 @@ import (
 	"fmt"
 	"sync"
 
-	lsm "github.com/cockroachdb/pebble/v2"
-
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
+	"github.com/gsimc/gsimc/store/pebble/internal/mark"
 	"github.com/gsimc/gsimc/store/pebble/internal/recent"
-	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
-// formatNumber is the format of keys and values that this program reads and writes.
-const formatNumber = 2
+// LossError is the error of opening a store that has lost acknowledged events, or that is not the
+// one its mark belongs to. See Options.AcceptLoss.
+type LossError = mark.LossError
 
 // ErrInUse is wrapped by the error of opening a store that another process has open.
 var ErrInUse = engine.ErrInUse
@@ -85,8 +86,9 @@ type Store struct {
 var _ store.Store = (*Store)(nil)
 
 // Open opens the store in the directory, creating both if there is nothing. It refuses a directory
-// that holds something else, that another process has open ([ErrInUse]), or whose store has another
-// format. The error wraps [store.ErrCorrupt] or [store.ErrFull] if that is the cause.
+// that holds something else, that another process has open ([ErrInUse]), whose store has another
+// format, or that has lost acknowledged events ([LossError]). The error wraps
+// [store.ErrCorrupt] or [store.ErrFull] if that is the cause.
 //
 // The end of the context ends the opening. If the disk does not answer, or is full, the directory
 // may stay locked until the process ends.
@@ -96,14 +98,25 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the store in %q: %w", dir, err)
 	}
-	histories, editor, erased, err := load(ctx, e, opts)
+	l, err := load(ctx, e, opts)
+	if err == nil {
+		err = l.upgrade(e)
+	}
+	if err == nil {
+		err = e.KeepMark(l.id, l.editor.LastRow())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the store in %q: %w", dir, errors.Join(err, e.Close(false)))
 	}
+	histories, editor := l.histories, l.editor
 	s := &Store{engine: e, histories: histories, reader: reader{e.DB, histories}, queue: newQueue()}
 	s.sorter = newSorter(e, opts, s.queue.nudge, s.workers.Go)
-	if erased {
+	if l.erased {
 		s.sorter.soon()
+	}
+	if l.gap { // until it is sorted, the journal tells of the loss that was accepted
+		s.sorter.due.Store(true)
+		s.queue.nudge()
 	}
 	toSync := make(chan unsynced)
 	c := &committer{
@@ -114,46 +127,6 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	s.workers.Go(c.run)
 	s.workers.Go((&syncer{e, s.queue, toSync, opts.Events.Synced}).run)
 	return s, nil
-}
-
-// load brings the journal of an engine into memory. erased says that it may hold events of an
-// erased user.
-func load(
-	ctx context.Context, e *engine.Engine, opts Options,
-) (histories *recent.Histories, editor *recent.Editor, erased bool, err error) {
-	if err := checkFormat(e.DB); err != nil {
-		return nil, nil, false, err
-	}
-	histories = recent.New(2 * opts.CacheBytes)
-	editor, erased, err = replay(ctx, reader{e.DB, histories})
-	return histories, editor, erased, err
-}
-
-// writeFormat makes a new engine a store.
-func writeFormat(db *lsm.DB) error {
-	return db.Set(row.FormatKey, row.EncodeNumber(nil, row.FormatKey, formatNumber), lsm.Sync)
-}
-
-// checkFormat refuses a store whose rows this program cannot read.
-func checkFormat(db *lsm.DB) error {
-	value, closer, err := db.Get(row.FormatKey)
-	switch {
-	case errors.Is(err, lsm.ErrNotFound):
-		return fmt.Errorf("%w: the format number is missing: restore the store from a backup",
-			store.ErrCorrupt)
-	case err != nil:
-		return engine.ReadError(err)
-	}
-	defer func() { _ = closer.Close() }() // it only releases memory
-	n, err := row.DecodeNumber(row.FormatKey, value)
-	switch {
-	case err != nil:
-		return fmt.Errorf("format number: %w", err)
-	case n != formatNumber:
-		return fmt.Errorf("the store has format %d, this program knows format %d: "+
-			"use the version of the program that wrote it", n, formatNumber)
-	}
-	return nil
 }
 
 // enter begins a call. Each nil must be followed by s.calls.Done().

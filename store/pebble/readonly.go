@@ -28,11 +28,11 @@ func OpenReadOnly(dir string, opts Options) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the store in %q: %w", dir, err)
 	}
-	histories, _, _, err := load(ctx, e, opts)
+	l, err := load(ctx, e, opts)
 	if err != nil {
 		return nil, fmt.Errorf("opening the store in %q: %w", dir, errors.Join(err, e.Close(false)))
 	}
-	return &Reader{e, reader{e.DB, histories}}, nil
+	return &Reader{e, reader{e.DB, l.histories}}, nil
 }
 
 // Close releases the store.

@@ -6,24 +6,60 @@ import (
 	lsm "github.com/cockroachdb/pebble/v2"
 
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
+	"github.com/gsimc/gsimc/store/pebble/internal/mark"
 	"github.com/gsimc/gsimc/store/pebble/internal/recent"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
-// replay reads the journal back into the histories, and returns their editor. erased says that the
-// journal may hold events of an erased user.
-func replay(ctx context.Context, r reader) (editor *recent.Editor, erased bool, err error) {
-	replay := r.histories.Replay()
-	if err := eachJournalRow(ctx, r.db, replay.Row); err != nil {
-		return nil, false, err
+// loaded is what was found in an engine.
+type loaded struct {
+	header
+	histories *recent.Histories
+	editor    *recent.Editor
+	erased    bool // the journal may hold events of an erased user
+	gap       bool // rows of the journal are missing, which was accepted
+}
+
+// load brings the journal of an engine into memory, and compares what was found with the mark.
+func load(ctx context.Context, e *engine.Engine, opts Options) (l loaded, err error) {
+	if l.header, err = readHeader(e.DB); err != nil {
+		return l, err
+	}
+	l.histories = recent.New(2 * opts.CacheBytes)
+	if err := l.replay(ctx, reader{e.DB, l.histories}, e.AcceptsLoss()); err != nil {
+		return l, err
+	}
+	return l, e.CheckMark(l.id, l.editor.LastRow())
+}
+
+// replay reads the journal back into the histories, and makes their editor. All rows that have not
+// been removed must be there, unless a loss is accepted.
+func (l *loaded) replay(ctx context.Context, r reader, acceptLoss bool) error {
+	replay := r.histories.Replay(l.emptied)
+	last, missing := l.emptied, uint64(0)
+	err := eachJournalRow(ctx, r.db, func(key, value []byte) error {
+		number, err := row.JournalNumber(key)
+		if err != nil {
+			return err
+		}
+		missing += number - last - 1
+		last = number
+		return replay.Row(key, value)
+	})
+	if err != nil {
+		return err
+	}
+	if l.gap = missing != 0; l.gap && !acceptLoss {
+		return &mark.LossError{Kind: mark.Gap, Commit: last, Missing: missing}
 	}
 	c, err := r.cursor()
 	if err != nil {
-		return nil, false, err
+		return err
 	}
 	defer c.close()
-	editor, err = replay.End(c.head)
-	return editor, replay.Erased(), err
+	l.editor, err = replay.End(c.head)
+	l.erased = replay.Erased()
+	return err
 }
 
 // eachJournalRow calls fn with the rows of the journal, in order.

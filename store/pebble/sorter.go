@@ -225,5 +225,9 @@ func (w *sorting) removeJournal() error {
 	if err := w.batch.DeleteRange(row.JournalPrefix, end, nil); err != nil {
 		return err
 	}
+	w.value = row.EncodeNumber(w.value, row.EmptiedKey, w.gen.Last())
+	if err := w.batch.Set(row.EmptiedKey, w.value, nil); err != nil {
+		return err
+	}
 	return w.write()
 }

@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -98,8 +99,12 @@ func (c *Cmd) openStore(
 	if err := os.MkdirAll(filepath.Clean(c.DataDir), 0o700); err != nil {
 		return nil, cli.Flag("--data-dir", err)
 	}
-	return pebble.Open(ctx, c.DataDir, pebble.Options{
+	if c.AcceptLoss {
+		log.Warn("--accept-loss: what the store has lost is forgotten")
+	}
+	st, err := pebble.Open(ctx, c.DataDir, pebble.Options{
 		CacheBytes: int64(c.StoreCache),
+		AcceptLoss: c.AcceptLoss,
 		Events: pebble.Events{
 			Synced: metrics.StoreSynced,
 			Failed: func(reason error) {
@@ -110,6 +115,17 @@ func (c *Cmd) openStore(
 				log.Warn("slow disk", slog.String("operation", what),
 					slog.Float64("duration_ms", float64(took.Microseconds())/1e3))
 			},
+			Unmarked: func(err error) {
+				log.Warn("the mark of acknowledged commits cannot be written, a later loss may "+
+					"pass unnoticed", slog.String("error", err.Error()))
+			},
 		},
 	})
+	if _, lost := errors.AsType[*pebble.LossError](err); lost {
+		return nil, fmt.Errorf("%w; or go on with what is there with --accept-loss", err)
+	}
+	if err != nil {
+		return nil, err // no nil store in an interface
+	}
+	return st, nil
 }

@@ -27,6 +27,7 @@ type Cmd struct {
 
 	Store      string       `group:"State:" default:"pebble" enum:"pebble,memory" help:"Where histories are kept: on disk (pebble) or in memory, lost at exit."`
 	DataDir    string       `group:"State:" default:"./state" help:"Folder of the pebble store; made if absent."`
+	AcceptLoss bool         `group:"State:" help:"Start with what is there of a store that has lost acknowledged events, and forget what was lost. Without it such a store is refused."`
 	StateCache cli.ByteSize `group:"State:" default:"${serve_state_cache}" help:"Memory for cached user states."`
 	StoreCache cli.ByteSize `group:"State:" default:"${serve_store_cache}" help:"Memory for blocks of the store."`
 

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/mark"
 )
 
 // CopiesName is the folder, inside that of the engine, of its copies. Each of them has a folder of
@@ -47,8 +48,15 @@ func (e *Engine) Copy() (name string, err error) {
 
 func (e *Engine) copyTo(dir string) error {
 	err := e.fs.MkdirAll(dir, 0o700)
+	var marked mark.Mark
+	if e.keeper != nil {
+		marked = e.keeper.Mark() // before the copy, which so has no commit less
+	}
 	if err == nil {
 		err = e.Do(func() error { return e.DB.Checkpoint(e.fs.PathJoin(dir, DataName)) })
+	}
+	if err == nil && e.keeper != nil {
+		err = mark.Write(e.fs, dir, marked)
 	}
 	if err == nil {
 		return nil

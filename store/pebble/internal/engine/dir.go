@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/gsimc/gsimc/store/pebble/internal/mark"
 )
 
 // Names inside the directory of an engine. Its files lie in a folder of their own, which gets its
@@ -24,6 +26,7 @@ type dirState int
 const (
 	dirEmpty      dirState = iota
 	dirUnfinished          // a creation was interrupted; nothing was ever stored in it
+	dirGone                // there is the mark of a store, without its files
 	dirStore
 )
 
@@ -40,6 +43,9 @@ func inspectDir(fs vfs.FS, dir string) (dirState, error) {
 		return dirUnfinished, nil
 	}
 	for _, name := range names {
+		if name == mark.Name {
+			return dirGone, nil
+		}
 		if name != LockName && name != "lost+found" {
 			return 0, fmt.Errorf("directory %q is not empty and holds no store (no %q in it): "+
 				"give the folder of a store, or an empty or a new one", dir, DataName)

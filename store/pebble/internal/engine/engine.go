@@ -30,6 +30,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/mark"
 )
 
 // An Engine is an open engine in a folder that no other process has open. Use [Open].
@@ -51,7 +52,9 @@ type Engine struct {
 	tables    atomic.Bool // a table has been written
 	abandoned atomic.Bool // the engine failed, or its opening was given up, and it did not end
 	copies    copies
-	logs      sync.Map // name to *logFile, of the logs that are being written
+	marked    *mark.Mark   // as found at the opening; nil: there was none
+	keeper    *mark.Keeper // nil: the mark is not kept, or not yet
+	logs      sync.Map     // name to *logFile, of the logs that are being written
 }
 
 func newEngine(dir string, opts Options) *Engine {
@@ -68,8 +71,9 @@ func newEngine(dir string, opts Options) *Engine {
 
 // Open opens the engine in the directory, creating both if there is nothing. It refuses a directory
 // that holds something else, that another process has open ([ErrInUse]), or in which files have
-// changed since the engine was closed. The error wraps [store.ErrCorrupt] or [store.ErrFull] if
-// that is the cause.
+// changed since the engine was closed. The caller is to compare the rows with the mark, see
+// [Engine.CheckMark] and [Engine.KeepMark]. The error wraps [store.ErrCorrupt] or [store.ErrFull]
+// if that is the cause.
 //
 // The end of the context ends the opening. If the disk does not answer, or is full, the directory
 // may stay locked until the process ends.
@@ -153,11 +157,14 @@ func (e *Engine) locked(fn func() error) (err error) {
 }
 
 func (e *Engine) openLocked() error {
-	state, err := inspectDir(e.fs, e.dir)
+	if err := e.readMark(); err != nil {
+		return err
+	}
+	there, err := e.dataThere()
 	if err != nil {
 		return err
 	}
-	if state != dirStore {
+	if !there {
 		if err := e.create(); err != nil {
 			return err
 		}
@@ -165,7 +172,7 @@ func (e *Engine) openLocked() error {
 	if err := e.removeOldCopies(); err != nil {
 		return err
 	}
-	if err := breakSeal(e.fs, e.dir); err != nil {
+	if err := breakSeal(e.fs, e.dir, e.opts.AcceptLoss); err != nil {
 		return err
 	}
 	opts := e.engineOptions()
@@ -175,6 +182,9 @@ func (e *Engine) openLocked() error {
 }
 
 func (e *Engine) openLockedReadOnly() (err error) {
+	if err := e.readMark(); err != nil {
+		return err
+	}
 	if err := checkSeal(e.fs, e.dir); err != nil {
 		return err
 	}
@@ -198,8 +208,9 @@ func (e *Engine) create() error {
 	if err != nil {
 		return err
 	}
+	id := mark.NewID()
 	err = e.Do(func() error {
-		if err := e.opts.Create(db); err != nil {
+		if err := e.opts.Create(db, id); err != nil {
 			return err
 		}
 		return db.Flush()
@@ -211,6 +222,11 @@ func (e *Engine) create() error {
 		err = reason
 	}
 	if err != nil {
+		return err
+	}
+	// Before the folder gets its name: a mark of no commits does not say that there is a folder.
+	e.marked = &mark.Mark{ID: id, At: time.Now()}
+	if err := mark.Write(e.fs, e.dir, *e.marked); err != nil {
 		return err
 	}
 	if err := e.fs.Rename(creating, e.fs.PathJoin(e.dir, DataName)); err != nil {
@@ -275,6 +291,9 @@ var ErrNotClosed = errors.New("the failed storage engine did not close: end the 
 // opening notices any damage to them.
 func (e *Engine) Close(seal bool) error {
 	err := e.closeDB(e.DB)
+	if err == nil && e.keeper != nil {
+		err = e.keeper.Close()
+	}
 	if errors.Is(err, ErrNotClosed) {
 		return errors.Join(e.Err(), err) // the lock keeps others out until the process ends
 	}

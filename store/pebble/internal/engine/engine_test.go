@@ -7,13 +7,15 @@ import (
 
 	lsm "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/gsimc/gsimc/store/pebble/internal/mark"
 )
 
 // testOptions are options for an engine that may fail.
 func testOptions(fs vfs.FS) Options {
 	return Options{
 		CacheBytes: 1 << 20, ReserveBytes: -1, ClosePatience: 100 * time.Millisecond, FS: fs,
-		Create: func(*lsm.DB) error { return nil },
+		Create: func(*lsm.DB, mark.ID) error { return nil },
 		Failed: func(error) {},
 		Slow:   func(string, time.Duration) {},
 	}

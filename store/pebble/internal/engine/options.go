@@ -7,6 +7,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/gsimc/gsimc/store/pebble/internal/mark"
 )
 
 // Options configure an engine. All fields are required.
@@ -19,8 +21,14 @@ type Options struct {
 	ClosePatience time.Duration
 	// FS is the file system.
 	FS vfs.FS
-	// Create writes the first rows of a new engine.
-	Create func(*lsm.DB) error
+	// Create writes the first rows of a new engine, with its id.
+	Create func(*lsm.DB, mark.ID) error
+	// AcceptLoss opens what is there, even if the seal or the mark says that something is missing.
+	AcceptLoss bool
+	// MarkEvery is the interval at which the mark is written, see [mark.Interval].
+	MarkEvery time.Duration
+	// MarkFailed is called with the error of writing the mark, see [mark.Keep].
+	MarkFailed func(error)
 	// Failed is called once, in a goroutine of its own, when the engine fails.
 	Failed func(reason error)
 	// Slow is called when a disk operation takes longer than 5 s, which it may still do, and after

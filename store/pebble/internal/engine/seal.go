@@ -99,13 +99,14 @@ func writeSeal(fs vfs.FS, dir string) error {
 	return syncDir(fs, dir)
 }
 
-// breakSeal compares the files with the seal, if there is one, and removes it.
-func breakSeal(fs vfs.FS, dir string) error {
+// breakSeal compares the files with the seal, if there is one, and removes it. If accept is true, a
+// difference is no error.
+func breakSeal(fs vfs.FS, dir string, accept bool) error {
 	names, err := fs.List(dir)
 	if err != nil || !slices.Contains(names, SealName) {
 		return err
 	}
-	if err := checkSeal(fs, dir); err != nil {
+	if err := checkSeal(fs, dir); err != nil && (!accept || !errors.Is(err, store.ErrCorrupt)) {
 		return err
 	}
 	if err := fs.Remove(fs.PathJoin(dir, SealName)); err != nil {

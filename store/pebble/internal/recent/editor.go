@@ -215,6 +215,9 @@ func (e *Editor) TakeRows(fn func(key, value []byte) error) error {
 	return nil
 }
 
+// LastRow returns the number of the last complete row of the journal; 0: there never was one.
+func (e *Editor) LastRow() uint64 { return e.w.next - 1 }
+
 // Full reports whether the generation that is being filled has reached the limit in bytes, or has
 // no room for more.
 func (e *Editor) Full(limit int) bool { return e.w.gen.full(limit) }

@@ -29,9 +29,10 @@ type replayed struct {
 	places []Place
 }
 
-// Replay begins to fill the histories, which must be empty, from the journal.
-func (hs *Histories) Replay() *Replay {
-	r := &Replay{histories: hs, w: writer{next: 1}, users: map[string]*replayed{}}
+// Replay begins to fill the histories, which must be empty, from the journal, of which the rows up
+// to a number have been removed.
+func (hs *Histories) Replay(emptied uint64) *Replay {
+	r := &Replay{histories: hs, w: writer{next: emptied + 1}, users: map[string]*replayed{}}
 	g := newGeneration(0)
 	r.w.begin(g)
 	hs.gens[0].Store(g)

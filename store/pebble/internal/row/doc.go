@@ -11,7 +11,7 @@
 //
 // The length at the beginning keeps the rows of "a" and "aa" apart whatever bytes the ids contain.
 // User ids are not empty, so the length 0 is free for the rows of the store itself: its format
-// number and the journal.
+// number, its id, the journal, and the number up to which the journal has been emptied.
 //
 // # Values
 //
@@ -20,6 +20,8 @@
 //
 //	head:     | revision of the last event in rows (8 B, big endian) | CRC |
 //	format:   | number (8 B, big endian) | CRC |
+//	emptied:  | number of the last row removed from the journal (8 B, big endian) | CRC |
+//	identity: | id (16 B) | CRC |
 //	events:   | version 2 (1 B) | event | event | … | CRC |      from the revision of the key on
 //	journal:  | version 1 (1 B) | entry | entry | … | CRC |
 //

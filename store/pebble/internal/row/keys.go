@@ -17,6 +17,11 @@ const (
 var (
 	// FormatKey is the key of the format number of the store.
 	FormatKey = []byte("\x00\x00format")
+	// EmptiedKey is the key of the number of the last row that was removed from the journal. The
+	// journal has all rows after it.
+	EmptiedKey = []byte("\x00\x00emptied")
+	// IdentityKey is the key of the id of the store.
+	IdentityKey = []byte("\x00\x00identity")
 	// JournalPrefix begins the keys of the journal and is below all of them.
 	JournalPrefix = []byte("\x00\x00journal")
 	// FirstUserKey is below the rows of every user and above those of the store itself.

@@ -19,7 +19,9 @@ const (
 	goldenEvents = "00026162010000000000000007 " +
 		"029c000380c49fd50c2a000000000000f83f026531046974656d0476696577" +
 		"8c000080c49fd50c0265320169005a5365e2"
-	goldenJournal = "00006a6f75726e616c0000000000000003 " +
+	goldenEmptied  = "0000656d7074696564 000000000000000965a9e01d"
+	goldenIdentity = "00006964656e74697479 00000000000000000000000000000001650fb9ce"
+	goldenJournal  = "00006a6f75726e616c0000000000000003 " +
 		"0101026162078c000080c49fd50c0265320169000202616214244052"
 )
 
@@ -42,6 +44,8 @@ func TestGoldenRows(t *testing.T) {
 		want       string
 	}{
 		{"format", FormatKey, EncodeNumber(nil, FormatKey, 2), goldenFormat},
+		{"emptied", EmptiedKey, EncodeNumber(nil, EmptiedKey, 9), goldenEmptied},
+		{"identity", IdentityKey, EncodeIdentity([16]byte{15: 1}), goldenIdentity},
 		{"head", HeadKey(nil, "ab"), EncodeNumber(nil, HeadKey(nil, "ab"), 7),
 			"0002616200 0000000000000007c98944e5"},
 		{"events", EventKey(nil, "ab", 7), events(EventKey(nil, "ab", 7)), goldenEvents},
@@ -196,6 +200,8 @@ func FuzzKeys(f *testing.F) {
 			}
 		}
 		if bytes.Compare(FormatKey, head) >= 0 ||
+			bytes.Compare(EmptiedKey, JournalPrefix) >= 0 ||
+			bytes.Compare(IdentityKey, JournalPrefix) >= 0 ||
 			bytes.Compare(JournalKey(nil, revision), FirstUserKey) >= 0 {
 			t.Errorf("the rows of the store itself are not below those of %q", a)
 		}

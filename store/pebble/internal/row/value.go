@@ -55,12 +55,12 @@ func versioned(key, value []byte, want byte) ([]byte, error) {
 	return body[1:], nil
 }
 
-// EncodeNumber returns the value of a head or format row, in the memory of dst.
+// EncodeNumber returns the value of a head, format or emptied row, in the memory of dst.
 func EncodeNumber(dst, key []byte, n uint64) []byte {
 	return End(binary.BigEndian.AppendUint64(dst[:0], n), 0, key)
 }
 
-// DecodeNumber returns the number in the value of a head or format row.
+// DecodeNumber returns the number in the value of a head, format or emptied row.
 func DecodeNumber(key, value []byte) (uint64, error) {
 	body, err := checked(key, value)
 	if err != nil {
@@ -70,6 +70,22 @@ func DecodeNumber(key, value []byte) (uint64, error) {
 		return 0, fmt.Errorf("%w: number of %d bytes, want 8", store.ErrCorrupt, len(body))
 	}
 	return binary.BigEndian.Uint64(body), nil
+}
+
+// EncodeIdentity returns the value of the identity row.
+func EncodeIdentity(id [16]byte) []byte { return End(id[:], 0, IdentityKey) }
+
+// DecodeIdentity returns the id in the value of the identity row.
+func DecodeIdentity(value []byte) (id [16]byte, err error) {
+	body, err := checked(IdentityKey, value)
+	if err != nil {
+		return id, err
+	}
+	if len(body) != len(id) {
+		return id, fmt.Errorf("%w: id of %d bytes, want %d", store.ErrCorrupt, len(body), len(id))
+	}
+	copy(id[:], body)
+	return id, nil
 }
 
 // BeginEvents begins the value of a row of events, in the memory of dst. [AppendEncoded] adds

@@ -1,0 +1,199 @@
+package mark
+
+import (
+	"errors"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/gsimc/gsimc/store"
+)
+
+var first = Mark{ID: ID{1, 2, 3}, Commit: 7, At: time.Unix(1_700_000_000, 42).UTC()}
+
+func mustWrite(t *testing.T, fs vfs.FS, dir string, m Mark) {
+	t.Helper()
+	if err := Write(fs, dir, m); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReadsWhatWasWritten(t *testing.T) {
+	dir := t.TempDir()
+	if _, found, err := Read(vfs.Default, dir); found || err != nil {
+		t.Errorf("without a file: %v, %v", found, err)
+	}
+	mustWrite(t, vfs.Default, dir, first)
+	if m, found, err := Read(vfs.Default, dir); !found || err != nil || m != first {
+		t.Errorf("got %+v, %v, %v, want %+v", m, found, err, first)
+	}
+	k, err := Keep(vfs.Default, dir, time.Hour, func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for commit := range uint64(20) { // the last alone is written, at the end
+		k.Durable(commit)
+	}
+	if err := k.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m, _, err := Read(vfs.Default, dir)
+	if m.Commit != 19 || m.ID != first.ID || err != nil || time.Since(m.At) > time.Hour {
+		t.Errorf("got %+v, %v, want commit 19", m, err)
+	}
+}
+
+// TestTornWrites cuts each write of the mark off at each byte: the mark before or the new one must
+// be there.
+func TestTornWrites(t *testing.T) {
+	fs := vfs.NewMem()
+	mustWrite(t, fs, "", first)
+	for commit := uint64(8); commit < 14; commit++ {
+		before := content(t, fs)
+		k, err := Keep(fs, "", time.Hour, func(err error) { t.Error(err) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.Durable(commit)
+		if err := k.Close(); err != nil {
+			t.Fatal(err)
+		}
+		after := content(t, fs)
+		for cut := range after {
+			torn := vfs.NewMem()
+			put(t, torn, append(slices.Clone(after[:cut]), before[cut:]...))
+			m, found, err := Read(torn, "")
+			if !found || err != nil || m.Commit != commit && m.Commit != commit-1 {
+				t.Fatalf("commit %d cut at byte %d: got %+v, %v, %v", commit, cut, m, found, err)
+			}
+		}
+	}
+}
+
+// TestDamage flips bits: in one slot the other one counts, in both the file is damaged. No mark may
+// come out that was never written.
+func TestDamage(t *testing.T) {
+	fs := vfs.NewMem()
+	mustWrite(t, fs, "", first)
+	whole := content(t, fs)
+	rng := rand.New(rand.NewPCG(1, 2))
+	flip := func(b []byte, slot int) { b[slot*slotPlace+rng.IntN(slotBytes)] ^= 1 << rng.IntN(8) }
+	for range 500 {
+		one := slices.Clone(whole)
+		flip(one, rng.IntN(2))
+		put(t, fs, one)
+		if m, found, err := Read(fs, ""); m != first || !found || err != nil {
+			t.Fatalf("one slot: got %+v, %v, %v", m, found, err)
+		}
+		both := slices.Clone(whole)
+		flip(both, 0)
+		flip(both, 1)
+		put(t, fs, both)
+		if _, found, err := Read(fs, ""); found || !errors.Is(err, ErrDamaged) {
+			t.Fatalf("both slots: got %v, %v, want ErrDamaged", found, err)
+		}
+		cut := whole[:rng.IntN(slotBytes)]
+		put(t, fs, cut)
+		if _, found, err := Read(fs, ""); found || !errors.Is(err, ErrDamaged) {
+			t.Fatalf("cut at %d: got %v, %v, want ErrDamaged", len(cut), found, err)
+		}
+	}
+}
+
+// TestWritesGoOnAfterAFault lets writes fail for a while: it is told once, and the mark then
+// catches up.
+func TestWritesGoOnAfterAFault(t *testing.T) {
+	var broken atomic.Bool
+	mem := vfs.NewMem()
+	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if broken.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			return syscall.EIO
+		}
+		return nil
+	}))
+	mustWrite(t, fs, "", first)
+	told := make(chan error, 100)
+	k, err := Keep(fs, "", 1, func(err error) { told <- err })
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken.Store(true)
+	commit := uint64(8)
+	for ; commit < 50; commit++ {
+		k.Durable(commit)
+		time.Sleep(time.Millisecond)
+	}
+	if err := <-told; !errors.Is(err, syscall.EIO) || len(told) > 0 {
+		t.Errorf("told %v and %d more", err, len(told))
+	}
+	if m, _, err := Read(mem, ""); m != first || err != nil {
+		t.Errorf("while writes fail: %+v, %v", m, err)
+	}
+	broken.Store(false)
+	k.Durable(commit)
+	if err := k.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if m, _, err := Read(mem, ""); m.Commit != commit || err != nil {
+		t.Errorf("afterwards: %+v, %v, want commit %d", m, err, commit)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	if err := first.Check(first.ID, 7); err != nil {
+		t.Error(err)
+	}
+	if err := first.Check(first.ID, 8); err != nil {
+		t.Errorf("the mark is behind: %v", err)
+	}
+	for _, c := range []struct {
+		id     ID
+		commit uint64
+		want   LossError
+	}{
+		{first.ID, 4, LossError{Behind, first, first.ID, 4, 3}},
+		{ID{9}, 7, LossError{Foreign, first, ID{9}, 7, 0}},
+		{ID{}, 9, LossError{Foreign, first, ID{}, 9, 0}},
+	} {
+		err := first.Check(c.id, c.commit)
+		loss, _ := errors.AsType[*LossError](err)
+		if loss == nil || *loss != c.want || !errors.Is(err, store.ErrCorrupt) {
+			t.Errorf("Check(%v, %d) = %v, want %v", c.id, c.commit, err, &c.want)
+		}
+	}
+}
+
+func content(t *testing.T, fs vfs.FS) []byte {
+	t.Helper()
+	f, err := fs.Open(Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func put(t *testing.T, fs vfs.FS, b []byte) {
+	t.Helper()
+	f, err := fs.Create(Name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,357 @@
+package pebble
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	lsm "github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/engine"
+	"github.com/gsimc/gsimc/store/pebble/internal/mark"
+	"github.com/gsimc/gsimc/store/pebble/internal/row"
+)
+
+const dataDir = "store/" + engine.DataName
+
+// crashedStore returns the disk of a store that was written to and not closed, and what it held.
+func crashedStore(t *testing.T, calls int, tables bool) (*vfs.MemFS, map[string][]string) {
+	t.Helper()
+	disk := vfs.NewCrashableMem()
+	s := mustOpen(t, "store", Options{FS: disk, markEvery: 1})
+	defer mustClose(t, s)
+	for i := range calls {
+		mustAppend(t, s, fmt.Sprint("u", i%7), i, i+1)
+		if tables && i == calls/2 {
+			flush(t, s)
+		}
+	}
+	awaitMark(t, disk, s)
+	return powerCut(disk, 0), dump(t, s)
+}
+
+// awaitMark waits until the mark says what is durable.
+func awaitMark(t *testing.T, fs vfs.FS, s *Store) {
+	t.Helper()
+	want := rowsWritten(t, s)
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		m, _, err := mark.Read(fs, "store")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Commit == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the mark is at commit %d after 10 s, want %d", m.Commit, want)
+		}
+	}
+}
+
+// rowsWritten is the number of the last row of the journal, in the engine.
+func rowsWritten(t *testing.T, s *Store) uint64 {
+	t.Helper()
+	last, err := number(s.engine.DB, row.EmptiedKey)
+	if err == nil {
+		err = eachJournalRow(t.Context(), s.engine.DB, func(key, _ []byte) (err error) {
+			last, err = row.JournalNumber(key)
+			return err
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return last
+}
+
+// newestLog returns the path of the newest log and what is in it.
+func newestLog(t *testing.T, fs vfs.FS) (path string, content []byte) {
+	t.Helper()
+	names, err := fs.List(dataDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names = slices.DeleteFunc(names, func(n string) bool { return !strings.HasSuffix(n, ".log") })
+	path = fs.PathJoin(dataDir, slices.Max(names))
+	if content, err = readAll(fs, path); err != nil {
+		t.Fatal(err)
+	}
+	return path, content
+}
+
+// TestLossIsNoticed damages stores after a crash in the ways that the engine takes for a write that
+// the crash cut off, or for a store that was never there. No start may go on as if nothing were
+// missing, unless it is told to.
+func TestLossIsNoticed(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		calls  int
+		tables bool
+	}{{"young", 60, false}, {"grown", 2000, false}, {"with tables", 600, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			disk, want := crashedStore(t, c.calls, c.tables)
+			same := powerCut(disk, 100)
+			if got := openedAfter(t, same, "nothing", want); got != "whole" {
+				t.Fatalf("without damage: %s", got)
+			}
+			log, content := newestLog(t, disk)
+			written := len(bytes.TrimRight(content, "\x00"))
+			rng := rand.New(rand.NewPCG(1, uint64(c.calls)))
+			outcomes := map[string]int{}
+			for range 120 / stride() {
+				damaged := powerCut(disk, 100)
+				flipped := slices.Clone(content)
+				at := rng.IntN(written)
+				flipped[at] ^= 1 << rng.IntN(8)
+				writeFile(t, damaged, log, flipped)
+				outcomes["flip: "+openedAfter(t, damaged, fmt.Sprint("flip at ", at), want)]++
+
+				damaged = powerCut(disk, 100)
+				at = rng.IntN(written - 1)
+				writeFile(t, damaged, log, content[:at])
+				outcomes["cut: "+openedAfter(t, damaged, fmt.Sprint("cut at ", at), want)]++
+			}
+			removed := powerCut(disk, 100)
+			if err := removed.Remove(log); err != nil {
+				t.Fatal(err)
+			}
+			outcomes["removed: "+openedAfter(t, removed, "log removed", want)]++
+			t.Logf("%v", outcomes)
+			if outcomes["removed: refused"] == 0 || outcomes["flip: refused"] == 0 {
+				t.Error("nothing was refused: the damage changes nothing that is read")
+			}
+		})
+	}
+}
+
+// openedAfter opens a damaged store: it must be refused with a sentence that says what to do, or be
+// whole. A store that was refused must open if the loss is accepted, and then without.
+func openedAfter(t *testing.T, disk vfs.FS, what string, want map[string][]string) string {
+	t.Helper()
+	s, err := openSoon("store", Options{FS: disk})
+	if err == nil {
+		defer mustClose(t, s)
+		if diff := cmp.Diff(want, dump(t, s)); diff != "" {
+			t.Errorf("%s: opened as if nothing were missing (-want +got):\n%s", what, diff)
+		}
+		return "whole"
+	}
+	if !errors.Is(err, store.ErrCorrupt) ||
+		!strings.Contains(err.Error(), "restore the store from a backup") {
+		t.Errorf("%s: got error %v, want ErrCorrupt that says what to do", what, err)
+	}
+	if _, err := OpenReadOnly("store", Options{FS: disk}); err == nil {
+		t.Errorf("%s: opened to read as if nothing were missing", what)
+	}
+	if _, ok := errors.AsType[*LossError](err); !ok { // of the engine itself
+		return "refused"
+	}
+	for i, opts := range []Options{{FS: disk, AcceptLoss: true}, {FS: disk}} {
+		s, err := openSoon("store", opts)
+		if err != nil {
+			t.Errorf("%s: opening %d after the loss was accepted: %v", what, i, err)
+			return "refused"
+		}
+		mustAppend(t, s, "new", i, i+1)
+		mustClose(t, s)
+	}
+	return "refused"
+}
+
+// TestFolderIsNoticed takes the folder of the engine away, empties it, and puts others in its
+// place.
+func TestFolderIsNoticed(t *testing.T) {
+	disk, want := crashedStore(t, 100, true)
+	other, _ := crashedStore(t, 200, true)
+	refused := func(what string, damaged vfs.FS, kind mark.Kind) {
+		t.Helper()
+		_, err := openSoon("store", Options{FS: damaged})
+		loss, ok := errors.AsType[*LossError](err)
+		if !ok || loss.Kind != kind {
+			t.Errorf("%s: got error %v, want a loss of kind %d", what, err, kind)
+			return
+		}
+		t.Log(err)
+		if got := openedAfter(t, damaged, what, want); got != "refused" {
+			t.Errorf("%s: %s", what, got)
+		}
+	}
+	gone := powerCut(disk, 100)
+	if err := gone.RemoveAll(dataDir); err != nil {
+		t.Fatal(err)
+	}
+	refused("folder removed", gone, mark.Gone)
+
+	emptied := powerCut(disk, 100)
+	if err := errors.Join(emptied.RemoveAll(dataDir), emptied.MkdirAll(dataDir, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	refused("folder emptied", emptied, mark.Emptied)
+
+	exchanged := powerCut(disk, 100)
+	copyFolder(t, other, exchanged, dataDir)
+	refused("another store", exchanged, mark.Foreign)
+
+	older := powerCut(disk, 100)
+	s := mustOpen(t, "store", Options{FS: older})
+	mustAppend(t, s, "u", 0, 30)
+	mustAppend(t, s, "u", 30, 31)
+	mustClose(t, s)
+	copyFolder(t, disk, older, dataDir)
+	if err := older.Remove("store/" + engine.SealName); err != nil {
+		t.Fatal(err)
+	}
+	refused("an older copy", older, mark.Behind)
+
+	damaged := powerCut(disk, 100)
+	writeFile(t, damaged, "store/"+mark.Name, []byte("GSMK"))
+	refused("mark damaged", damaged, mark.Unknown)
+
+	unmarked := powerCut(disk, 100) // as beside a copy of the folder alone
+	if err := unmarked.Remove("store/" + mark.Name); err != nil {
+		t.Fatal(err)
+	}
+	if got := openedAfter(t, unmarked, "mark removed", want); got != "whole" {
+		t.Errorf("mark removed: %s", got)
+	}
+	if _, found, err := mark.Read(unmarked, "store"); !found || err != nil {
+		t.Errorf("no new mark was begun: %v, %v", found, err)
+	}
+}
+
+// copyFolder puts the files of a folder of one disk in the place of that of another.
+func copyFolder(t *testing.T, from, to vfs.FS, dir string) {
+	t.Helper()
+	names, err := from.List(dir)
+	if err == nil {
+		err = errors.Join(to.RemoveAll(dir), to.MkdirAll(dir, 0o700))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		content, err := readAll(from, path.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, to, path.Join(dir, name), content)
+	}
+}
+
+// TestGapInJournal removes rows from the middle of the journal, as when a log other than the newest
+// is lost.
+func TestGapInJournal(t *testing.T) {
+	disk, want := crashedStore(t, 50, false)
+	s := mustOpen(t, "store", Options{FS: disk})
+	err := s.engine.DB.DeleteRange(row.JournalKey(nil, 10), row.JournalKey(nil, 15), lsm.Sync)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, s)
+	_, err = openSoon("store", Options{FS: disk})
+	if loss, ok := errors.AsType[*LossError](err); !ok || loss.Kind != mark.Gap ||
+		loss.Missing != 5 {
+		t.Fatalf("got error %v, want a gap of 5 commits", err)
+	}
+	s = mustOpen(t, "store", Options{FS: disk, AcceptLoss: true})
+	settle(t, s)
+	mustClose(t, s)
+	s = mustOpen(t, "store", Options{FS: disk})
+	defer mustClose(t, s)
+	for user := range want {
+		if n, err := s.Revision(t.Context(), user); err != nil || n == 0 {
+			t.Errorf("user %s: %d events, %v", user, n, err)
+		}
+	}
+}
+
+// TestOlderFormatGetsAMark opens a store without an id and without a mark.
+func TestOlderFormatGetsAMark(t *testing.T) {
+	disk, want := crashedStore(t, 50, true)
+	s := mustOpen(t, "store", Options{FS: disk})
+	db := s.engine.DB
+	if err := errors.Join(db.Delete(row.IdentityKey, lsm.Sync), db.Delete(row.EmptiedKey, lsm.Sync),
+		db.Set(row.FormatKey, row.EncodeNumber(nil, row.FormatKey, formatWithoutID),
+			lsm.Sync)); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, s)
+	if err := disk.Remove("store/" + mark.Name); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readDir(disk, "store"); err != nil {
+		t.Errorf("to read: %v", err)
+	}
+	for range 2 {
+		if got := openedAfter(t, disk, "older format", want); got != "whole" {
+			t.Errorf("older format: %s", got)
+		}
+		m, found, err := mark.Read(disk, "store")
+		if !found || err != nil || m.Commit != 50 || m.ID == (mark.ID{}) {
+			t.Errorf("the mark is %+v, %v, %v, want commit 50", m, found, err)
+		}
+	}
+}
+
+// TestNumbersGoOn writes, sorts and opens again: the number of the last commit never falls, so that
+// the mark always tells a loss.
+func TestNumbersGoOn(t *testing.T) {
+	disk := vfs.NewMem()
+	for round := range 4 {
+		s := mustOpen(t, "store", Options{FS: disk})
+		if got := rowsWritten(t, s); got != uint64(5*round) {
+			t.Errorf("round %d begins at commit %d, want %d", round, got, 5*round)
+		}
+		for i := range 5 {
+			mustAppend(t, s, "u", 5*round+i, 5*round+i+1)
+		}
+		if round%2 == 0 {
+			flush(t, s)
+		}
+		mustClose(t, s)
+		m, _, err := mark.Read(disk, "store")
+		if want := uint64(5 * (round + 1)); m.Commit != want || err != nil {
+			t.Errorf("after round %d the mark is at commit %d, %v, want %d", round, m.Commit, err,
+				want)
+		}
+	}
+}
+
+// TestCheckpointIsMarked damages the copy of a store.
+func TestCheckpointIsMarked(t *testing.T) {
+	disk := vfs.NewMem()
+	s := mustOpen(t, "store", Options{FS: disk})
+	defer mustClose(t, s)
+	mustAppend(t, s, "u", 0, 1)
+	mustAppend(t, s, "u", 1, 2)
+	name, err := s.Checkpoint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := disk.PathJoin("store", name)
+	if h, err := readDir(disk, dir); len(h["u"]) != 2 || err != nil {
+		t.Fatalf("the copy has %d events, %v", len(h["u"]), err)
+	}
+	names, err := disk.List(disk.PathJoin(dir, engine.DataName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, ".log") {
+			writeFile(t, disk, disk.PathJoin(dir, engine.DataName, name), nil)
+		}
+	}
+	_, err = readDir(disk, dir)
+	if loss, ok := errors.AsType[*LossError](err); !ok || loss.Missing != 2 {
+		t.Errorf("a copy without its log: got error %v, want a loss of 2 commits", err)
+	}
+}
