@@ -19,6 +19,7 @@ LABEL org.opencontainers.image.title="gsimc" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="$VERSION"
 COPY --from=build /out/gsimc /usr/local/bin/gsimc
+# The server refuses 0.0.0.0 without TLS and tokens: give it both, or GSIMC_INSECURE=true (docs/operations.md, Access).
 # A named volume mounted here inherits the owner, so that the process may write to it.
 COPY --from=build --chown=65532:65532 /out/state /var/lib/gsimc
 USER 65532:65532

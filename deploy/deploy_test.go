@@ -53,6 +53,21 @@ func TestMemoryLimits(t *testing.T) {
 	}
 }
 
+// TestManifestsSayThatTheyAreOpen: the manifests listen on all addresses without certificates, which
+// a server refuses unless it is told so. The image says nothing, so that nobody is open by default.
+func TestManifestsSayThatTheyAreOpen(t *testing.T) {
+	for file, pattern := range map[string]string{
+		"compose.yaml":    `environment: \{GSIMC_INSECURE: "(true)"\}`,
+		"kubernetes.yaml": `\{name: GSIMC_INSECURE, value: "(true)"\}`,
+	} {
+		find(t, file, pattern)
+	}
+	if image := read(t, "../Dockerfile"); strings.Contains(image, "GSIMC_INSECURE=true \\") ||
+		regexp.MustCompile(`(?m)^ENV.*GSIMC_INSECURE`).MatchString(image) {
+		t.Error("the image is open by default")
+	}
+}
+
 // find returns what the group of the pattern matches in the file.
 func find(t *testing.T, file, pattern string) string {
 	t.Helper()

@@ -19,7 +19,8 @@ import (
 // "the default".
 type Config struct {
 	// Listen is the TCP address of the gRPC services. Port 0 takes a free one.
-	// There is no authentication, so the default is loopback: "127.0.0.1:50051".
+	// Default "127.0.0.1:50051". An address that other machines reach needs TLS and tokens or
+	// client certificates, or Insecure.
 	Listen string
 	// AdminListen is the address of AdminService and reflection: a TCP address, or "unix:" and the
 	// path of a socket, which only its owner can open. Default "127.0.0.1:50052".
@@ -29,6 +30,21 @@ type Config struct {
 	OpsListen string
 	// Pprof serves the profiles of the process on OpsListen, under /debug/pprof. Default false.
 	Pprof bool
+
+	// TokenFile names the file of the clients' tokens and roles, in lines of [NewToken]. It is read
+	// again when it changes. Empty (the default): everybody may call everything.
+	TokenFile string
+	// TLSCert and TLSKey name the PEM files of the server's certificate, with its chain, and of its
+	// key. They are read again when they change. Both gRPC listeners then take TLS 1.3 only, a
+	// socket in the file system excepted. Empty (the default): plain text.
+	TLSCert, TLSKey string
+	// TLSClientCA names a PEM file of authorities: clients must have a certificate of one of them.
+	// Empty (the default): they need none.
+	TLSClientCA string
+	// Insecure allows gRPC addresses, and profiles, that other machines reach without TLS, or
+	// without tokens and client certificates. Default false.
+	Insecure bool
+
 	// BuildVersion is reported by GetStatus and gsimc_build_info. Default "unknown".
 	BuildVersion string
 
@@ -163,6 +179,7 @@ func (c Config) Validate() error {
 		faults = append(faults, &fault.Fault{Field: "ShadowModel", Problem: "no event is measured",
 			Advice: []fault.Change{{Verb: "set", Field: "QualitySample", To: "above 0"}}})
 	}
+	faults = append(faults, c.validateDoors()...)
 	return errors.Join(append(faults, c.EventWeights.Validate("EventWeights")...)...)
 }
 

@@ -71,6 +71,9 @@ func (s *Server) unary(
 func (s *Server) guarded(
 	ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler,
 ) (_ any, err error) {
+	if err := s.refused(ctx); err != nil {
+		return nil, err
+	}
 	if err := wire.Malformed(req); err != nil {
 		return nil, err
 	}
@@ -139,7 +142,11 @@ func (s *Server) mapStream(
 		defer context.AfterFunc(s.drain.streams, cancel)()
 		stream = &contextStream{stream, ctx}
 	}
-	if err := next(srv, stream); err != nil {
+	err := s.refused(stream.Context())
+	if err == nil {
+		err = next(srv, stream)
+	}
+	if err != nil {
 		return s.publicError(stream.Context(), info.FullMethod, err)
 	}
 	return nil

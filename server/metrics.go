@@ -10,6 +10,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/server/internal/coldstart"
+	"github.com/gsimc/gsimc/server/internal/doors"
 	"github.com/gsimc/gsimc/server/internal/metric"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/passes"
@@ -25,6 +26,7 @@ type Metrics struct {
 
 	// Series of the parts of the server.
 	coldstart *coldstart.Metrics
+	doors     *doors.Metrics
 	models    *models.Metrics
 	passes    *passes.Metrics
 	quality   *quality.Metrics
@@ -51,6 +53,7 @@ func NewMetrics() *Metrics {
 		registry:  prometheus.NewRegistry(),
 		grpc:      newGRPCMetrics(),
 		coldstart: coldstart.NewMetrics(),
+		doors:     doors.NewMetrics(),
 		models:    models.NewMetrics(),
 		passes:    passes.NewMetrics(),
 		quality:   quality.NewMetrics(),
@@ -75,7 +78,7 @@ func NewMetrics() *Metrics {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registerLabelled()
 	for _, part := range []interface{ Collectors() []prometheus.Collector }{
-		m.coldstart, m.models, m.passes, m.quality, m.retrain, m.states,
+		m.coldstart, m.doors, m.models, m.passes, m.quality, m.retrain, m.states,
 	} {
 		m.registry.MustRegister(part.Collectors()...)
 	}

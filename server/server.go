@@ -22,6 +22,7 @@ import (
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/coldstart"
+	"github.com/gsimc/gsimc/server/internal/doors"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/passes"
 	"github.com/gsimc/gsimc/server/internal/quality"
@@ -50,6 +51,7 @@ type Server struct {
 
 	grpc      *grpc.Server // of the clients
 	adminGRPC *grpc.Server // of the operators
+	doors     *doors.Doors
 	health    *health.Server
 	ops       *http.Server
 	drain     drain
@@ -77,9 +79,12 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 	if s.metrics == nil {
 		s.metrics = NewMetrics()
 	}
+	var err error
+	if s.doors, err = cfg.openDoors(s.log, s.metrics.doors); err != nil {
+		return nil, fault.In("server configuration", err)
+	}
 	s.started = s.now()
 	s.batcher = passes.New(s.metrics.passes)
-	var err error
 	if s.states, err = state.NewCache(cfg.StateCacheBytes,
 		state.Deps{Store: st, Updater: s.updater, Metrics: s.metrics.states}); err != nil {
 		return nil, fmt.Errorf("state cache: %w", err)
@@ -91,7 +96,10 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 		s.models.Close()
 		return nil, err
 	}
-	s.newGRPC()
+	if err := s.newGRPC(); err != nil {
+		s.closeModels()
+		return nil, err
+	}
 	s.ops = s.newOps()
 	if err := s.metrics.registry.Register(gauges{s}); err != nil {
 		s.closeModels()
@@ -132,13 +140,14 @@ func (s *Server) newBackground() error {
 }
 
 // newGRPC registers the services: those of clients on one server, AdminService and reflection on
-// another, and health on both.
-func (s *Server) newGRPC() {
-	s.grpc = grpc.NewServer(append(s.grpcOptions(), grpc.NumStreamWorkers(streamWorkers))...)
+// another, and health on both. It is an error if a method has no role.
+func (s *Server) newGRPC() error {
+	s.grpc = grpc.NewServer(append(s.grpcOptions(s.cfg.Listen),
+		grpc.NumStreamWorkers(streamWorkers))...)
 	s.grpc.RegisterService(recommenderDesc(), recommender{Server: s})
 	pb.RegisterEventServiceServer(s.grpc, events{Server: s})
 	pb.RegisterUserServiceServer(s.grpc, users{Server: s})
-	s.adminGRPC = grpc.NewServer(s.grpcOptions()...)
+	s.adminGRPC = grpc.NewServer(s.grpcOptions(s.cfg.AdminListen)...)
 	pb.RegisterAdminServiceServer(s.adminGRPC, admin{Server: s})
 	s.health = health.NewServer()
 	for _, g := range []*grpc.Server{s.grpc, s.adminGRPC} {
@@ -152,12 +161,14 @@ func (s *Server) newGRPC() {
 	}
 	s.metrics.grpc.InitializeMetrics(s.grpc)
 	s.metrics.grpc.InitializeMetrics(s.adminGRPC)
+	return errors.Join(doors.Missing(s.grpc.GetServiceInfo()),
+		doors.Missing(s.adminGRPC.GetServiceInfo()))
 }
 
-// grpcOptions are those of both servers. The library's own limits are absent or generous, so each
-// is set.
-func (s *Server) grpcOptions() []grpc.ServerOption {
-	return append(s.interceptors(),
+// grpcOptions are those of the server on an address. The library's own limits are absent or
+// generous, so each is set.
+func (s *Server) grpcOptions(address string) []grpc.ServerOption {
+	return append(append(s.interceptors(), s.doorOptions(address)...),
 		grpc.ForceServerCodecV2(wire.NewCodec()),
 		grpc.MaxRecvMsgSize(s.cfg.MaxRecvBytes),
 		grpc.MaxSendMsgSize(s.cfg.MaxSendBytes),
@@ -204,6 +215,7 @@ func (s *Server) Serve(ctx context.Context, l Listeners) error {
 	var background sync.WaitGroup
 	background.Go(func() { s.quality.Run(watch) })
 	background.Go(func() { s.extender.Run(watch) })
+	background.Go(func() { s.doors.Watch(watch, doors.Poll) })
 	s.logServing(ctx, l)
 
 	var err error

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/gsimc/gsimc/internal/wire"
+	"github.com/gsimc/gsimc/server/internal/doors"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/store"
 )
@@ -30,6 +31,8 @@ const (
 	reasonNoUncertainty   = "NO_UNCERTAINTY"
 	reasonModelRejected   = "MODEL_REJECTED"
 	reasonUnknownMethod   = "UNKNOWN_METHOD"
+	reasonUnauthenticated = "UNAUTHENTICATED"
+	reasonDenied          = "PERMISSION_DENIED"
 	reasonDraining        = "DRAINING"
 	reasonStoreFull       = "STORE_FULL"
 	reasonStoreCorrupt    = "STORE_CORRUPT"
@@ -62,6 +65,8 @@ var outcomes = []struct {
 	message string
 	retry   time.Duration // hint to the client; 0: none
 }{
+	{doors.ErrUnauthenticated, codes.Unauthenticated, reasonUnauthenticated,
+		"this server wants a token that it knows, as metadata authorization: Bearer TOKEN", 0},
 	{errUserNotFound, codes.NotFound, reasonUserNotFound, "there is no history under this user_id",
 		0},
 	{errStaleRevision, codes.Unavailable, reasonStaleRevision,
@@ -110,6 +115,10 @@ func toStatus(err error) *status.Status {
 	}
 	if rejected, ok := errors.AsType[*models.RefusedError](err); ok {
 		return newStatus(codes.FailedPrecondition, reasonModelRejected, rejected.Error(), 0)
+	}
+	if denied, ok := errors.AsType[*doors.DeniedError](err); ok {
+		return newStatus(codes.PermissionDenied, reasonDenied,
+			"the token lacks the role "+string(denied.Role), 0)
 	}
 	// A failed store may wrap other errors, such as corruption: they do not blame the user's
 	// history.

@@ -166,6 +166,14 @@ func TestBadFlags(t *testing.T) {
 		{generate + "--events 5", "--events: 5, want 10000 (one for each user)"},
 		{"serve", "missing flags: --model=FILE"},
 		{serve + "--listen nowhere", `--listen: "nowhere" is not a HOST:PORT address`},
+		{serve + "--listen 0.0.0.0:0", "--listen: \"0.0.0.0:0\" may be reached from other machines, " +
+			"which takes TLS, and tokens or client certificates: see --tls-cert, see --token-file or " +
+			"set --insecure to do without"},
+		{serve + "--tls-cert x", "--tls-cert: goes with a key: set --tls-key"},
+		{serve + "--tls-client-ca x", "--tls-client-ca: goes with TLS: set --tls-cert"},
+		{serve + "--pprof --ops-listen :9090", "--pprof: "},
+		{"token web --roles root", `--roles: "root", want some of recommend, observe, user, admin`},
+		{"token a/b --roles user", `Name: "a/b", want up to 64 letters`},
 		{serve + "--admin-listen 90", `--admin-listen: "90" is not a HOST:PORT address`},
 		{serve + "--admin-listen unix:x", `--admin-listen: "unix:x" is not unix: and an absolute path`},
 		{serve + "--ops-listen 90", `--ops-listen: "90" is not a HOST:PORT address`},

@@ -46,6 +46,7 @@ type grammar struct {
 	Tune      learn.Tune     `cmd:"" group:"Learn and measure:" help:"Find the constants of a model for your events."`
 	Model     learn.Model    `cmd:"" group:"Learn and measure:" help:"Look into model files."`
 	Serve     serve.Cmd      `cmd:"" group:"Serve:" help:"Serve recommendations over gRPC."`
+	Token     serve.Token    `cmd:"" group:"Serve:" help:"Draw a token for a client of a server."`
 	Observe   call.Observe   `cmd:"" group:"Serve:" help:"Send events to a running server."`
 	Recommend call.Recommend `cmd:"" group:"Serve:" help:"Ask a running server for recommendations."`
 	Bench     bench.Cmd      `cmd:"" group:"Learn and measure:" help:"Measure a server: latency, throughput, visibility, and how the cost grows."`

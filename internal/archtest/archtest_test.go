@@ -34,8 +34,8 @@ var (
 
 	// The parts of the server.
 	rooms = []string{
-		"server/internal/coldstart", "server/internal/models", "server/internal/passes",
-		"server/internal/quality", "server/internal/state",
+		"server/internal/coldstart", "server/internal/doors", "server/internal/models",
+		"server/internal/passes", "server/internal/quality", "server/internal/state",
 	}
 
 	rules = []rule{
@@ -102,14 +102,16 @@ var (
 			without("passes")},
 		{"the serving model knows no other part of the server", []string{"server/internal/models"},
 			without("models")},
+		{"doors know calls only", []string{"server/internal/doors"},
+			append(without("doors"), "model", "store", "kalman", "spectral", "dataset")},
 		{"user states know no other part of the server", []string{"server/internal/state"},
 			without("state")},
 		{"cold-start items know models and states", []string{"server/internal/coldstart"},
 			without("coldstart", "models", "state")},
 		{"live quality knows models and states", []string{"server/internal/quality"},
 			without("quality", "models", "state")},
-		{"helpers of tests stay in tests", []string{"=server", "cmd"},
-			[]string{"server/internal/servertest"}},
+		{"helpers of tests stay in tests", []string{"server", "client", "cmd"},
+			[]string{"=server/internal/servertest", "internal/certtest"}},
 		{"the wire format knows messages only", []string{"internal/wire"}, []string{
 			"model", "spectral", "kalman", "dynamics", "dataset", "evaluate", "tune", "store",
 			"server", "cmd",

@@ -13,6 +13,9 @@ var flagOf = map[string]string{
 	"MaxRecvBytes":    "max-recv-size",
 	"MaxSendBytes":    "max-send-size",
 	"StateCacheBytes": "state-cache",
+	"TLSCert":         "tls-cert",
+	"TLSKey":          "tls-key",
+	"TLSClientCA":     "tls-client-ca",
 	"CacheBytes":      "store-cache",
 }
 

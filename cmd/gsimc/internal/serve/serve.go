@@ -36,12 +36,18 @@ type Cmd struct {
 
 	retrainFlags
 
-	Listen      string `group:"Network:" default:"${serve_listen}" help:"gRPC address; port 0 takes a free one. There is no authentication: keep it on a trusted network."`
+	Listen      string `group:"Network:" default:"${serve_listen}" help:"gRPC address; port 0 takes a free one. One that other machines reach needs TLS and tokens or client certificates, or --insecure."`
 	AdminListen string `group:"Network:" default:"${serve_admin_listen}" help:"gRPC address of AdminService and reflection: HOST:PORT, or unix:/PATH for a socket that only its owner can open."`
 	OpsListen   string `group:"Network:" default:"${serve_ops_listen}" help:"HTTP address of /metrics, /livez and /readyz."`
 
 	Reflection bool `group:"Network:" default:"${serve_reflection}" negatable:"" help:"Serve gRPC reflection on --admin-listen, for grpcurl and the like."`
 	Pprof      bool `group:"Network:" help:"Serve profiles of the process under /debug/pprof on --ops-listen."`
+
+	TokenFile   string `group:"Access:" placeholder:"FILE" help:"Tokens and roles of the clients, in the lines of gsimc token. Read again when it changes. Default: everybody may call everything."`
+	TLSCert     string `group:"Access:" name:"tls-cert" placeholder:"FILE" help:"Certificate of the server with its chain, PEM: clients need TLS 1.3. Read again when it changes."`
+	TLSKey      string `group:"Access:" name:"tls-key" placeholder:"FILE" help:"Its key, PEM."`
+	TLSClientCA string `group:"Access:" name:"tls-client-ca" placeholder:"FILE" help:"Authorities, PEM: clients need a certificate of one of them."`
+	Insecure    bool   `group:"Access:" help:"Allow addresses that other machines reach without TLS, or without tokens and client certificates."`
 
 	DefaultTimeout       time.Duration `group:"Limits:" default:"${serve_default_timeout}" help:"Deadline of a call without one."`
 	MaxRecvSize          cli.ByteSize  `group:"Limits:" default:"${serve_max_recv_size}" help:"Largest message received."`
@@ -89,6 +95,8 @@ func (c *Cmd) Check() error {
 func (c *Cmd) config(version string) server.Config {
 	cfg := server.DefaultConfig()
 	cfg.Listen, cfg.AdminListen, cfg.OpsListen = c.Listen, c.AdminListen, c.OpsListen
+	cfg.TokenFile, cfg.TLSCert, cfg.TLSKey = c.TokenFile, c.TLSCert, c.TLSKey
+	cfg.TLSClientCA, cfg.Insecure = c.TLSClientCA, c.Insecure
 	cfg.BuildVersion = version
 	cfg.EventWeights = c.EventWeight
 	cfg.ExtendEvery = c.ExtendEvery

@@ -1,0 +1,125 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/tap"
+
+	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/server/internal/doors"
+)
+
+// NewToken draws a token for a client of a server and returns it with its line for the file of
+// Config.TokenFile, which has the token's hash only. roles is a list with commas of "recommend",
+// "observe", "user" and "admin". The error is a [fault.Fault] of the field Name or Roles.
+func NewToken(name, roles string) (token, line string, err error) {
+	return doors.NewToken(name, roles)
+}
+
+// openDoors reads the files of tokens and certificates.
+func (c *Config) openDoors(log *slog.Logger, m *doors.Metrics) (*doors.Doors, error) {
+	// Certificates are valid by the clock of the system, as those of the clients are.
+	return doors.Open(doors.Files{Tokens: c.TokenFile, Cert: c.TLSCert, Key: c.TLSKey,
+		ClientCA: c.TLSClientCA}, time.Now, log, m)
+}
+
+// doorOptions are the options of the gRPC server on an address.
+func (s *Server) doorOptions(address string) []grpc.ServerOption {
+	var options []grpc.ServerOption
+	if c := s.doors.Credentials(); c != nil && !strings.HasPrefix(address, unixPrefix) {
+		options = append(options, grpc.Creds(c))
+	}
+	if s.doors.Guarded() {
+		options = append(options, grpc.InTapHandle(s.tap))
+	}
+	return options
+}
+
+// refusedAtOnce is the longest deadline of a call that is refused before a message of it is read.
+// The gRPC library forgets a call that is refused there only when its deadline has passed (400
+// bytes; without a deadline, at once), so that calls with deadlines of years, which need no token
+// to be refused, would fill the memory.
+const refusedAtOnce = 2 * time.Second
+
+// tap sees the headers of a call before anything of it is read.
+func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
+	err := s.doors.Check(ctx, info.FullMethodName)
+	if err == nil {
+		return ctx, nil
+	}
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) > refusedAtOnce {
+		return context.WithValue(ctx, refusedKey{}, err), nil
+	}
+	return ctx, toStatus(err).Err()
+}
+
+// refusedKey is the key of the error of a call that the interceptors have to refuse.
+type refusedKey struct{}
+
+// refused returns the error of a call that the tap let through to be refused here.
+func (s *Server) refused(ctx context.Context) error {
+	if !s.doors.Guarded() {
+		return nil
+	}
+	err, _ := ctx.Value(refusedKey{}).(error)
+	return err
+}
+
+// validateDoors returns the faults of the fields about who may call. An address that other machines
+// reach needs TLS, and a proof of who calls.
+func (c *Config) validateDoors() []error {
+	var faults []error
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		faults = append(faults, &fault.Fault{Field: "TLSCert", Problem: "goes with a key",
+			Advice: []fault.Change{{Verb: "set", Field: "TLSKey"}}})
+	}
+	if c.TLSClientCA != "" && c.TLSCert == "" {
+		faults = append(faults, &fault.Fault{Field: "TLSClientCA", Problem: "goes with TLS",
+			Advice: []fault.Change{{Verb: "set", Field: "TLSCert"}}})
+	}
+	if c.Insecure {
+		return faults
+	}
+	safe := c.TLSCert != "" && (c.TokenFile != "" || c.TLSClientCA != "")
+	for _, door := range []struct{ field, address string }{
+		{"Listen", c.Listen}, {"AdminListen", c.AdminListen},
+	} {
+		if !safe && !onThisMachine(door.address) {
+			faults = append(faults, &fault.Fault{Field: door.field,
+				Problem: strconv.Quote(door.address) + " may be reached from other machines, " +
+					"which takes TLS, and tokens or client certificates",
+				Advice: []fault.Change{{Verb: "see", Field: "TLSCert"},
+					{Verb: "see", Field: "TokenFile"},
+					{Verb: "set", Field: "Insecure", To: "to do without"}}})
+		}
+	}
+	if c.Pprof && !onThisMachine(c.OpsListen) {
+		faults = append(faults, &fault.Fault{Field: "Pprof",
+			Problem: strconv.Quote(c.OpsListen) + " may be reached from other machines, and " +
+				"profiles show the memory of the process",
+			Advice: []fault.Change{{Verb: "leave out", Field: "Pprof"},
+				{Verb: "set", Field: "Insecure", To: "to serve them there"}}})
+	}
+	return faults
+}
+
+// onThisMachine reports whether only this machine reaches an address. An address that is not one
+// is the matter of another fault.
+func onThisMachine(address string) bool {
+	if strings.HasPrefix(address, unixPrefix) {
+		return true
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil || host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}

@@ -1,0 +1,146 @@
+// Package doors decides who may call a gRPC server, and protects the calls on their way: roles of
+// methods, tokens of clients, certificates.
+//
+// Each method needs one [Role], which stands in one table (roles.go). A client shows a token in the
+// metadata "authorization: Bearer TOKEN"; a file has the SHA-256 of each token and its roles. The
+// tokens and the certificates are read again when the content of their files changes: times and
+// names of files do not matter, so that exchanged links are noticed too. A bad new file changes
+// nothing, and is counted and logged once.
+//
+// Texts of this package never have a part of a token, or of a line of the file, in which a token
+// may stand by mistake.
+package doors
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"time"
+
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+)
+
+// Poll is the interval at which files are read. A change is taken when two readings in a row agree,
+// so it holds after two intervals at most.
+const Poll = time.Second
+
+// Files are those of a server's doors. An empty name: there is none.
+type Files struct {
+	Tokens    string // who may call, see [NewToken]; none: everybody may call everything
+	Cert, Key string // PEM; both or none. None: plain text.
+	ClientCA  string // PEM: clients need a certificate that is signed by one of these
+}
+
+// Doors are the doors of one server. Make them with [Open].
+type Doors struct {
+	tokens  *watched[*tokens]     // nil: everybody may call everything
+	certs   *watched[*tls.Config] // nil: plain text
+	metrics *Metrics
+}
+
+// Open reads the files, which must be good now; later ones may be bad. The error is a fault of a
+// field TokenFile, TLSCert, TLSKey or TLSClientCA. now is the clock by which certificates are
+// valid.
+func Open(f Files, now func() time.Time, log *slog.Logger, metrics *Metrics) (*Doors, error) {
+	d := &Doors{metrics: metrics}
+	var errs []error
+	if f.Tokens != "" {
+		d.tokens = &watched[*tokens]{name: "tokens", paths: []path{{"TokenFile", f.Tokens}},
+			parse: parseTokenFile, log: log, metrics: metrics}
+		errs = append(errs, d.tokens.open())
+	}
+	if f.Cert != "" {
+		d.certs = &watched[*tls.Config]{name: "certificates",
+			paths: []path{{"TLSCert", f.Cert}, {"TLSKey", f.Key}},
+			parse: func(texts [][]byte) (*tls.Config, error) {
+				config, until, err := parseCertificates(texts, now())
+				if err == nil {
+					metrics.notAfter.Set(float64(until.Unix()))
+				}
+				return config, err
+			},
+			log: log, metrics: metrics}
+		if f.ClientCA != "" {
+			d.certs.paths = append(d.certs.paths, path{"TLSClientCA", f.ClientCA})
+		}
+		errs = append(errs, d.certs.open())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// Watch takes changes of the files at this interval until ctx ends.
+func (d *Doors) Watch(ctx context.Context, every time.Duration) {
+	if d.tokens == nil && d.certs == nil {
+		return
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if d.tokens != nil {
+			d.tokens.look(ctx)
+		}
+		if d.certs != nil {
+			d.certs.look(ctx)
+		}
+	}
+}
+
+// Credentials are the transport security of the server: TLS 1.3 with the certificate of the moment
+// of each handshake, so that connections outlive it. Nil: plain text.
+func (d *Doors) Credentials() credentials.TransportCredentials {
+	if d.certs == nil {
+		return nil
+	}
+	return credentials.NewTLS(&tls.Config{
+		MinVersion: tls.VersionTLS13,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			return d.certs.get(), nil
+		},
+	})
+}
+
+// Guarded reports whether [Doors.Check] may refuse a call.
+func (d *Doors) Guarded() bool { return d.tokens != nil }
+
+// ErrUnauthenticated is the error of a call without a token that the server knows.
+var ErrUnauthenticated = errors.New("doors: no token, or an unknown one")
+
+// A DeniedError is the error of a call whose token lacks a role.
+type DeniedError struct{ Role Role }
+
+// Error names the role.
+func (e *DeniedError) Error() string { return "doors: the token lacks the role " + string(e.Role) }
+
+// Check decides whether a call with the incoming metadata of ctx may go on. It reads no message. A
+// method that the table does not know needs a known token: whoever has none is not told which
+// methods there are. It is safe for concurrent use.
+func (d *Doors) Check(ctx context.Context, fullMethod string) error {
+	if d.tokens == nil {
+		return nil
+	}
+	role, known := roles[fullMethod]
+	if known && role == open {
+		return nil
+	}
+	token := bearer(metadata.ValueFromIncomingContext(ctx, "authorization"))
+	has, found := d.tokens.get().find(token)
+	switch {
+	case !found:
+		d.metrics.unauthenticated.Inc()
+		return ErrUnauthenticated
+	case known && !has[role]:
+		d.metrics.denied.Inc()
+		return &DeniedError{role}
+	}
+	return nil
+}

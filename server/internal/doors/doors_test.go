@@ -1,0 +1,234 @@
+package doors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/certtest"
+)
+
+// withToken is the context of a call with these values of the metadata "authorization".
+func withToken(values ...string) context.Context {
+	md := metadata.MD{}
+	md.Append("authorization", values...)
+	return metadata.NewIncomingContext(context.Background(), md)
+}
+
+// newToken draws a token and returns it with its line.
+func newToken(t testing.TB, name, roles string) (token, line string) {
+	t.Helper()
+	token, line, err := NewToken(name, roles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token, line + "\n"
+}
+
+// openTokens opens doors with a file of tokens.
+func openTokens(t testing.TB, text string) (*Doors, string) {
+	t.Helper()
+	path := certtest.Write(t, t.TempDir(), "tokens", []byte(text))
+	d, err := Open(Files{Tokens: path}, time.Now, slog.New(slog.DiscardHandler), NewMetrics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, path
+}
+
+// The table has the methods of the protocol, each with a role, and no methods that are not there.
+func TestRolesAreThoseOfTheProtocol(t *testing.T) {
+	left := maps.Clone(roles)
+	for _, file := range []protoreflect.FileDescriptor{
+		pb.File_gsimc_v1_recommender_service_proto, pb.File_gsimc_v1_event_service_proto,
+		pb.File_gsimc_v1_user_service_proto, pb.File_gsimc_v1_admin_service_proto,
+	} {
+		for i := range file.Services().Len() {
+			service := file.Services().Get(i)
+			for j := range service.Methods().Len() {
+				method := fmt.Sprintf("/%s/%s", service.FullName(), service.Methods().Get(j).Name())
+				if !slices.Contains(Roles(), roles[method]) {
+					t.Errorf("%s has the role %q", method, roles[method])
+				}
+				delete(left, method)
+			}
+		}
+	}
+	for method := range left {
+		if !strings.HasPrefix(method, "/grpc.") {
+			t.Errorf("the protocol has no %s", method)
+		}
+	}
+}
+
+func TestMissing(t *testing.T) {
+	info := map[string]grpc.ServiceInfo{"gsimc.v1.UserService": {Methods: []grpc.MethodInfo{
+		{Name: "GetUser"}, {Name: "DeleteUser"}}}}
+	if err := Missing(info); err != nil {
+		t.Errorf("known methods: %v", err)
+	}
+	info["gsimc.v1.UserService"] = grpc.ServiceInfo{Methods: []grpc.MethodInfo{{Name: "GetUser"},
+		{Name: "RenameUser"}}}
+	if err := Missing(info); err == nil ||
+		err.Error() != "doors: /gsimc.v1.UserService/RenameUser has no role" {
+		t.Errorf("an unknown method: %v", err)
+	}
+}
+
+// Every method with every set of roles, without a token and with wrong ones.
+func TestCheck(t *testing.T) {
+	for set := range 1 << len(Roles()) {
+		var has []string
+		for i, role := range Roles() {
+			if set>>i&1 == 1 {
+				has = append(has, string(role))
+			}
+		}
+		if len(has) == 0 {
+			continue // a line has a role
+		}
+		token, line := newToken(t, "client", strings.Join(has, ","))
+		_, other := newToken(t, "other", "recommend,observe,user,admin")
+		d, _ := openTokens(t, other+line+"\n# comment\n")
+		for method, role := range roles {
+			err := d.Check(withToken("Bearer "+token), method)
+			allowed := role == open || slices.Contains(has, string(role))
+			if denied := new(DeniedError); allowed && err != nil ||
+				!allowed && (!errors.As(err, &denied) || denied.Role != role) {
+				t.Errorf("%s with %v: %v", method, has, err)
+			}
+			for name, values := range map[string][]string{
+				"no token": nil, "empty": {""}, "no scheme": {token}, "other scheme": {"Basic " + token},
+				"wrong": {"Bearer " + token[:len(token)-1]}, "longer": {"Bearer " + token + "x"},
+				"two": {"Bearer " + token, "Bearer " + token}, "nothing": {"Bearer "},
+				"the hash": {"Bearer " + strings.Fields(line)[2]},
+			} {
+				err := d.Check(withToken(values...), method)
+				if role == open && err != nil || role != open && err != ErrUnauthenticated {
+					t.Errorf("%s, %s: %v", method, name, err)
+				}
+			}
+		}
+		if err := d.Check(withToken(), "/made.up/Method"); err != ErrUnauthenticated {
+			t.Errorf("an unknown method without a token: %v", err)
+		}
+		if err := d.Check(withToken("bearer "+token), "/made.up/Method"); err != nil {
+			t.Errorf("an unknown method with a token: %v", err)
+		}
+	}
+}
+
+// Without a file of tokens a check costs nothing.
+func TestCheckWithoutTokens(t *testing.T) {
+	d, err := Open(Files{}, time.Now, slog.New(slog.DiscardHandler), NewMetrics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Guarded() || d.Credentials() != nil {
+		t.Error("doors without files guard something")
+	}
+	ctx := withToken()
+	if n := testing.AllocsPerRun(100, func() {
+		if err := d.Check(ctx, pb.RecommenderService_Recommend_FullMethodName); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("a check allocates %v times, want never", n)
+	}
+}
+
+// A bad file is refused with the number of its line, and nothing of the line is shown: it may be a
+// token.
+func TestBadTokenFiles(t *testing.T) {
+	_, good := newToken(t, "a", "recommend")
+	const canary = "gsimc_canary"
+	hash := strings.Fields(good)[2]
+	for text, want := range map[string]string{
+		"":                                   "there is no token in the file",
+		"# only a comment\n":                 "there is no token in the file",
+		good + canary + "\n":                 "line 2 has 1 words",
+		"a recommend " + canary:              "line 1 has no hash of 64 hexadecimal digits",
+		"a recommend " + hash[2:]:            "line 1 has no hash",
+		"a " + canary + " " + hash:           "line 1 has a role that is not one of",
+		"a recommend, " + hash:               "line 1 has a role that is not one of",
+		canary + "/ recommend " + hash:       "line 1 has a name that is not of",
+		good + "\n" + good:                   "line 3 has the hash of an earlier line",
+		good + "b admin " + hash + " " + "x": "line 2 has 4 words",
+	} {
+		path := certtest.Write(t, t.TempDir(), "tokens", []byte(text))
+		_, err := Open(Files{Tokens: path}, time.Now, slog.New(slog.DiscardHandler), NewMetrics())
+		if err == nil || !strings.Contains(err.Error(), "TokenFile: ") ||
+			!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), canary) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	for name, path := range map[string]string{"missing": "/nonexistent/tokens", "folder": t.TempDir()} {
+		_, err := Open(Files{Tokens: path}, time.Now, slog.New(slog.DiscardHandler), NewMetrics())
+		if err == nil || !strings.Contains(err.Error(), "TokenFile: "+path+": ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestNewToken(t *testing.T) {
+	token, line := newToken(t, "web", "recommend,observe")
+	if again, _ := newToken(t, "web", "recommend,observe"); token == again || len(token) != 49 {
+		t.Errorf("two tokens: %s, %s", token, again)
+	}
+	if strings.Contains(line, token) || !strings.HasPrefix(line, "web recommend,observe ") {
+		t.Errorf("the line is %q", line)
+	}
+	for _, bad := range [][2]string{{"", "admin"}, {"a b", "admin"}, {"a", ""}, {"a", "root"},
+		{"#a", "admin"}, {"a", "admin, user"}} {
+		if _, _, err := NewToken(bad[0], bad[1]); err == nil {
+			t.Errorf("a token for %q", bad)
+		}
+	}
+}
+
+// A token counts from a change of the file on, and one that was removed counts no more. A file that
+// is bad, missing or half written changes nothing and is counted once.
+func TestTokensChange(t *testing.T) {
+	first, firstLine := newToken(t, "first", "recommend")
+	second, secondLine := newToken(t, "second", "recommend")
+	d, path := openTokens(t, firstLine)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go d.Watch(ctx, 5*time.Millisecond)
+	allows := func(token string) bool {
+		return d.Check(withToken("Bearer "+token), pb.RecommenderService_Recommend_FullMethodName) == nil
+	}
+	write := func(text string) {
+		certtest.Write(t, filepath.Dir(path), filepath.Base(path), []byte(text))
+	}
+	write(firstLine + secondLine)
+	eventually(t, "both tokens count", func() bool { return allows(first) && allows(second) })
+	write(secondLine[:20]) // half a line
+	eventually(t, "the bad file is counted", func() bool {
+		return reloads(t, d.metrics, "tokens", "failure") == 1
+	})
+	time.Sleep(50 * time.Millisecond)
+	if got := reloads(t, d.metrics, "tokens", "failure"); got != 1 {
+		t.Errorf("the same bad file is counted %v times", got)
+	}
+	if !allows(first) || !allows(second) {
+		t.Error("a bad file took tokens away")
+	}
+	write(secondLine)
+	eventually(t, "the first token counts no more", func() bool { return !allows(first) })
+	if !allows(second) {
+		t.Error("the second token was removed too")
+	}
+}

@@ -1,0 +1,136 @@
+package doors
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync/atomic"
+
+	"github.com/gsimc/gsimc/fault"
+)
+
+// maxFileBytes bounds what is read: a thousand tokens, or a bundle of authorities.
+const maxFileBytes = 1 << 20
+
+// path is a file and the field that names it.
+type path struct{ field, name string }
+
+// watched is what a few files say together, as of the last time that they were good.
+type watched[T any] struct {
+	name    string // for logs and metrics
+	paths   []path
+	parse   func(texts [][]byte) (T, error) // of the paths, in their order
+	log     *slog.Logger
+	metrics *Metrics
+
+	current     atomic.Pointer[T]
+	taken, seen [sha256.Size]byte // of the content that was last taken or refused, and last read
+	unreadable  bool              // the last reading failed
+}
+
+func (w *watched[T]) get() T { return *w.current.Load() }
+
+// open reads the files for the first time.
+func (w *watched[T]) open() error {
+	texts, hash, err := w.read()
+	if err != nil {
+		return err
+	}
+	value, err := w.parse(texts)
+	if err != nil {
+		return err
+	}
+	w.current.Store(&value)
+	w.taken, w.seen = hash, hash
+	return nil
+}
+
+// look takes the files if their content is new and two readings in a row agree on it: several files
+// do not change at once, and one may be half written. Files that stay as they are, good or bad, are
+// judged once.
+func (w *watched[T]) look(ctx context.Context) {
+	texts, hash, err := w.read()
+	if err != nil {
+		if !w.unreadable { // a file that is being exchanged may be missing for a moment
+			w.unreadable = true
+			w.refuse(ctx, err)
+		}
+		return
+	}
+	w.unreadable = false
+	if hash == w.taken {
+		w.seen = hash
+		return
+	}
+	if hash != w.seen {
+		w.seen = hash
+		return
+	}
+	w.taken = hash
+	value, err := w.parse(texts)
+	if err != nil {
+		w.refuse(ctx, err)
+		return
+	}
+	w.current.Store(&value)
+	w.metrics.reloaded(w.name, true)
+	w.log.LogAttrs(ctx, slog.LevelInfo, w.name+" read again")
+}
+
+// refuse reports files that change nothing.
+func (w *watched[T]) refuse(ctx context.Context, err error) {
+	w.metrics.reloaded(w.name, false)
+	w.log.LogAttrs(ctx, slog.LevelError, "new "+w.name+" refused: the old ones stay",
+		slog.String("error", err.Error()))
+}
+
+// read returns the texts of the files and their hash.
+func (w *watched[T]) read() (texts [][]byte, hash [sha256.Size]byte, err error) {
+	all := sha256.New()
+	for _, p := range w.paths {
+		text, err := readFile(p.name)
+		if err != nil {
+			return nil, hash, &fault.Fault{Field: p.field, Err: err}
+		}
+		texts = append(texts, text)
+		one := sha256.Sum256(text)
+		all.Write(one[:])
+	}
+	return texts, [sha256.Size]byte(all.Sum(nil)), nil
+}
+
+// readFile reads a regular file of a reasonable size: opening a pipe would wait for its writer.
+func readFile(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, reason(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a file", name)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, reason(err)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, reason(err)
+	}
+	if len(text) > maxFileBytes {
+		return nil, fmt.Errorf("%s: has more than %d bytes", name, maxFileBytes)
+	}
+	return text, nil
+}
+
+// reason is "path: reason", without the system call.
+func reason(err error) error {
+	if e := new(fs.PathError); errors.As(err, &e) {
+		return fmt.Errorf("%s: %w", e.Path, e.Err)
+	}
+	return err
+}
