@@ -28,6 +28,8 @@ var (
 	buildInfoDesc   = newDesc("gsimc_build_info", "The server binary.", "version")
 	storeFailedDesc = newDesc("gsimc_store_failed",
 		"1 when the store takes no more writes until a restart.")
+	storeRefusingDesc = newDesc("gsimc_store_refusing",
+		"1 while the store takes no writes until there is room.")
 	drainingDesc = newDesc("gsimc_draining", "1 while the server shuts down.")
 )
 
@@ -38,7 +40,7 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements [prometheus.Collector].
 func (g gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{statesDesc, stateBytesDesc, storeBytesDesc,
-		storeFailedDesc, modelInfoDesc, modelItemsDesc,
+		storeFailedDesc, storeRefusingDesc, modelInfoDesc, modelItemsDesc,
 		modelRankDesc, modelLoadDesc, buildInfoDesc, drainingDesc} {
 		ch <- d
 	}
@@ -60,6 +62,11 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 		failed = 1
 	}
 	gauge(storeFailedDesc, failed)
+	refusing := 0.0
+	if stats.Refusal != nil {
+		refusing = 1
+	}
+	gauge(storeRefusingDesc, refusing)
 	if l := g.s.models.Acquire(); l != nil { // nil: the server has just stopped
 		defer l.Release()
 		m := describeModel(l)

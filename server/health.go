@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -26,15 +27,22 @@ func (s *Server) storeStats(ctx context.Context) (store.Stats, error) {
 	return s.store.Stats(ctx)
 }
 
-// watchStore turns the health of the EventService once the store has failed. It returns then, since
-// a store stays failed, or when ctx ends.
+// watchStore turns the health of the EventService once the store has failed, and logs when the
+// store begins and ends to refuse events. It returns when the store has failed, which it then
+// stays, or when ctx ends.
 func (s *Server) watchStore(ctx context.Context) {
 	tick := time.NewTicker(storePoll)
 	defer tick.Stop()
+	refusing := false
 	for {
-		if _, err := s.storeStats(ctx); errors.Is(err, store.ErrFailed) {
+		stats, err := s.storeStats(ctx)
+		if errors.Is(err, store.ErrFailed) {
 			s.storeFailed()
 			return
+		}
+		if err == nil && (stats.Refusal != nil) != refusing {
+			refusing = !refusing
+			s.logRefusal(ctx, stats.Refusal)
 		}
 		select {
 		case <-tick.C:
@@ -42,6 +50,16 @@ func (s *Server) watchStore(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// logRefusal logs why the store takes no events for the time being, or that it takes them again.
+func (s *Server) logRefusal(ctx context.Context, reason error) {
+	if reason == nil {
+		s.log.LogAttrs(ctx, slog.LevelInfo, "the store takes events again")
+		return
+	}
+	s.log.LogAttrs(ctx, slog.LevelWarn, "the store takes no events for the time being",
+		slog.String("error", reason.Error()))
 }
 
 // storeFailed reports over gRPC health that the EventService takes no events until a restart. The

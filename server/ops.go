@@ -44,17 +44,22 @@ func (s *Server) livez(w http.ResponseWriter, r *http.Request) {
 }
 
 // readyz answers 200 when the server should get traffic: a model is loaded (without one there is no
-// server), the store answers, and no shutdown has begun.
+// server), the store answers, and no shutdown has begun. It says if the store refuses events
+// because the disk is full: Recommend goes on.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	if s.isDraining() {
 		answer(w, http.StatusServiceUnavailable, "draining")
 		return
 	}
-	if _, err := s.storeStats(r.Context()); err != nil {
+	stats, err := s.storeStats(r.Context())
+	switch {
+	case err != nil:
 		answer(w, http.StatusServiceUnavailable, storeTrouble(err))
-		return
+	case stats.Refusal != nil:
+		answer(w, http.StatusOK, "ok, but the store takes no events: "+stats.Refusal.Error())
+	default:
+		answer(w, http.StatusOK, "ok")
 	}
-	answer(w, http.StatusOK, "ok")
 }
 
 // storeTrouble words an error of the store for operators. By the contract of stores it holds no

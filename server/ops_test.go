@@ -199,7 +199,8 @@ func TestIDsStayPrivate(t *testing.T) {
 // failingStore takes no more writes once it has failed, as a store on disk does.
 type failingStore struct {
 	store.Store
-	failed atomic.Bool
+	failed  atomic.Bool
+	refusal atomic.Pointer[error] // nil: none
 }
 
 var errStoreFailed = fmt.Errorf("%w: %w", store.ErrFailed, store.ErrFull)
@@ -208,7 +209,11 @@ func (f *failingStore) Stats(ctx context.Context) (store.Stats, error) {
 	if f.failed.Load() {
 		return store.Stats{}, errStoreFailed
 	}
-	return f.Store.Stats(ctx)
+	stats, err := f.Store.Stats(ctx)
+	if refusal := f.refusal.Load(); refusal != nil {
+		stats.Refusal = *refusal
+	}
+	return stats, err
 }
 
 func (f *failingStore) Append(ctx context.Context, records []store.Record) ([]store.Result, error) {
@@ -263,6 +268,37 @@ func TestFailedStore(t *testing.T) {
 	st := toStatus(fmt.Errorf("%w: %w", store.ErrFailed, store.ErrFull))
 	if st.Code() != codes.ResourceExhausted || !strings.Contains(st.Message(), "restarted") {
 		t.Errorf("status %v, want one that asks for a restart", st)
+	}
+}
+
+// A full store says so to operators and stays ready: Recommend goes on.
+func TestRefusingStore(t *testing.T) {
+	failing := &failingStore{Store: memory.New()}
+	full := fmt.Errorf("%w: 3 MiB are free", store.ErrFull)
+	failing.refusal.Store(&full)
+	ts := start(t, setup{store: failing})
+	eventually(t, "the log tells of the refusal", func() bool {
+		return strings.Contains(ts.logs.String(), "takes no events for the time being")
+	})
+	if code, body := ts.get(t, "/readyz"); code != http.StatusOK ||
+		!strings.Contains(body, full.Error()) {
+		t.Errorf("/readyz: %d %s, want 200 and the reason", code, body)
+	}
+	if got := value1(t, ts, "gsimc_store_refusing"); got != 1 {
+		t.Errorf("gsimc_store_refusing = %v, want 1", got)
+	}
+	if got := ts.healthOf(t, ""); got != healthpb.HealthCheckResponse_SERVING {
+		t.Errorf("health of the server: %v", got)
+	}
+	failing.refusal.Store(nil)
+	eventually(t, "the log tells of the end", func() bool {
+		return strings.Contains(ts.logs.String(), "takes events again")
+	})
+	if _, body := ts.get(t, "/readyz"); body != "ok\n" {
+		t.Errorf("/readyz with room: %s", body)
+	}
+	if n := strings.Count(ts.logs.String(), "takes no events for the time being"); n != 1 {
+		t.Errorf("%d lines tell of one refusal", n)
 	}
 }
 

@@ -121,6 +121,9 @@ type Stats struct {
 	// Bytes is the space in use. For a durable back end it is the disk space of its folder, with
 	// space that is reserved and not yet written; for another it is an estimate of the memory.
 	Bytes int64
+	// Refusal is why the store takes no writes at present, or nil. It is over by itself, unlike
+	// ErrFailed. It wraps ErrFull if there is too little disk space.
+	Refusal error
 }
 
 // Store keeps user histories.

@@ -34,7 +34,7 @@ type Options struct {
 	// Tests make these small. 0 means the constant of the same name.
 	sortBytes, sortBatch int
 	closePatience        time.Duration
-	markEvery            time.Duration
+	markEvery, roomEvery time.Duration
 }
 
 // Events are functions that the store calls to make itself observable. Each may be nil. They must
@@ -83,6 +83,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.markEvery == 0 {
 		o.markEvery = mark.Interval
+	}
+	if o.roomEvery == 0 {
+		o.roomEvery = roomInterval
 	}
 	if o.FS == nil {
 		o.FS = vfs.Default

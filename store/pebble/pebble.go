@@ -36,7 +36,7 @@
 // is not opened with one.
 //
 // Opening writes the tables of all events that only stand in the engine's log, so it needs free
-// disk space. Without it, opening ends in an error that says how much.
+// disk space. Without it, [Open] ends in an error that says how much, and [OpenOrWait] reads.
 //
 // Erased rows are invisible at once. They leave the files when the engine compacts their tables,
 // those of the journal after it has been sorted, for which an erasure gives ten seconds while the
@@ -98,6 +98,15 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the store in %q: %w", dir, err)
 	}
+	s, err := start(ctx, e, opts)
+	if err != nil {
+		return nil, fmt.Errorf("opening the store in %q: %w", dir, err)
+	}
+	return s, nil
+}
+
+// start makes an engine a store. It closes the engine if there is an error.
+func start(ctx context.Context, e *engine.Engine, opts Options) (*Store, error) {
 	l, err := load(ctx, e, opts)
 	if err == nil {
 		err = l.upgrade(e)
@@ -106,7 +115,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 		err = e.KeepMark(l.id, l.editor.LastRow())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("opening the store in %q: %w", dir, errors.Join(err, e.Close(false)))
+		return nil, errors.Join(err, e.Close(false))
 	}
 	histories, editor := l.histories, l.editor
 	s := &Store{engine: e, histories: histories, reader: reader{e.DB, histories}, queue: newQueue()}
@@ -158,7 +167,7 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 	if err != nil {
 		return store.Stats{}, err
 	}
-	return store.Stats{Users: -1, Bytes: bytes}, nil
+	return store.Stats{Users: -1, Bytes: bytes, Refusal: s.engine.Refusal()}, nil
 }
 
 // Close implements [store.Store]. It returns an error if the store has failed, because then the

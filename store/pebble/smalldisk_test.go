@@ -60,6 +60,49 @@ func TestStartOnFullDisk(t *testing.T) {
 	}
 }
 
+// TestStartReadsOnFullDisk is [TestReadsOnFullDisk] on a real disk.
+func TestStartReadsOnFullDisk(t *testing.T) {
+	disk := mountSmallDisk(t, 420<<20)
+	dir := filepath.Join(disk, "store")
+	s := mustOpen(t, dir, Options{ReserveBytes: 1 << 20})
+	const users = 100
+	for u := range users {
+		mustAppend(t, s, fmt.Sprint("user-", u), 0, 1000)
+	}
+	filler := filepath.Join(disk, "filler")
+	fill(t, filler)
+	mustClose(t, s)
+
+	began := time.Now()
+	full, err := OpenOrWait(t.Context(), dir, Options{ReserveBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mustClose(t, full)
+	if took := time.Since(began); took > openingLimit {
+		t.Errorf("starting on a full disk took %v, want at most %v", took, openingLimit)
+	}
+	check := func(when string) {
+		t.Helper()
+		for u := range users {
+			r, err := full.Revision(t.Context(), fmt.Sprint("user-", u))
+			if r != 1000 || err != nil {
+				t.Fatalf("%s: user %d has revision %d, %v", when, u, r, err)
+			}
+		}
+	}
+	check("full")
+	record := []store.Record{{User: "u", Event: testEvent(0)}}
+	if _, err := full.Append(t.Context(), record); !errors.Is(err, store.ErrFull) {
+		t.Errorf("Append: got error %v, want ErrFull", err)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	awaitAppend(t, full, record, nil)
+	check("with room")
+}
+
 // mountSmallDisk returns a folder on a disk of its own in memory. It skips the test if this process
 // may not mount one.
 func mountSmallDisk(t *testing.T, bytes int) string {

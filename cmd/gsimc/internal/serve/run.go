@@ -42,6 +42,9 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 	signal.Notify(hangups, syscall.SIGHUP)
 
 	st, err := c.openStore(ctx, cfg.Logger, cfg.Metrics)
+	if errors.Is(err, errEndedEarly) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -87,6 +90,9 @@ func inBackground(ctx context.Context, fn func(context.Context)) (stop func()) {
 	}
 }
 
+// errEndedEarly is the error of opening a store that a signal has ended: there is nothing to drain.
+var errEndedEarly = errors.New("ended by a signal before the store was open")
+
 // openStore opens the back end of --store and lets it report to logs and metrics. A new back end is
 // a case here and a name in the tag of Cmd.Store; --retrain-every asks for pebble by its name.
 func (c *Cmd) openStore(
@@ -102,7 +108,7 @@ func (c *Cmd) openStore(
 	if c.AcceptLoss {
 		log.Warn("--accept-loss: what the store has lost is forgotten")
 	}
-	st, err := pebble.Open(ctx, c.DataDir, pebble.Options{
+	st, err := pebble.OpenOrWait(ctx, c.DataDir, pebble.Options{
 		CacheBytes: int64(c.StoreCache),
 		AcceptLoss: c.AcceptLoss,
 		Events: pebble.Events{
@@ -124,8 +130,8 @@ func (c *Cmd) openStore(
 	if _, lost := errors.AsType[*pebble.LossError](err); lost {
 		return nil, fmt.Errorf("%w; or go on with what is there with --accept-loss", err)
 	}
-	if err != nil {
-		return nil, err // no nil store in an interface
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil, errEndedEarly
 	}
-	return st, nil
+	return st, err
 }

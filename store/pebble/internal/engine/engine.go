@@ -10,6 +10,7 @@
 //
 // Lack of space is noticed before it does harm, by [Engine.Admit], and is over when there is space
 // again. While an engine is opened there is no such remedy: it must write tables, so it fails.
+// [CanOpen] tells beforehand, and an engine that was opened to read has a [Engine.Successor].
 //
 // # Conventions
 //
@@ -55,6 +56,9 @@ type Engine struct {
 	marked    *mark.Mark   // as found at the opening; nil: there was none
 	keeper    *mark.Keeper // nil: the mark is not kept, or not yet
 	logs      sync.Map     // name to *logFile, of the logs that are being written
+
+	readers chan struct{} // closed when an engine that only reads is closed; else nil
+	waitFor chan struct{} // the readers of the engine before this one; nil: there is none
 }
 
 func newEngine(dir string, opts Options) *Engine {
@@ -190,6 +194,7 @@ func (e *Engine) openLockedReadOnly() (err error) {
 	}
 	opts := e.engineOptions()
 	opts.ReadOnly = true
+	e.readers = make(chan struct{})
 	e.DB, err = e.openDB(e.fs.PathJoin(e.dir, DataName), opts)
 	return err
 }
@@ -291,6 +296,9 @@ var ErrNotClosed = errors.New("the failed storage engine did not close: end the 
 // opening notices any damage to them.
 func (e *Engine) Close(seal bool) error {
 	err := e.closeDB(e.DB)
+	if e.readers != nil {
+		close(e.readers)
+	}
 	if err == nil && e.keeper != nil {
 		err = e.keeper.Close()
 	}
@@ -342,7 +350,7 @@ func (e *Engine) explain(err error) error {
 	if !errors.Is(err, store.ErrFull) {
 		return err
 	}
-	free, missing := e.space.missing(e.openingBytes())
+	free, missing := e.space.missing(openingBytes(e.fs, e.dir))
 	if missing <= 0 {
 		return err
 	}

@@ -71,8 +71,31 @@ func (f engineFS) Rename(oldname, newname string) error {
 	return f.e.vitalToOpening(f.FS.Rename(oldname, newname))
 }
 
-// Remove removes a file.
-func (f engineFS) Remove(name string) error { return f.e.vitalToOpening(f.FS.Remove(name)) }
+// Remove removes a file. A table stays as long as an engine that only reads may need it.
+func (f engineFS) Remove(name string) error {
+	if f.e.waitFor != nil && strings.HasSuffix(name, ".sst") {
+		select {
+		case <-f.e.waitFor:
+		case <-f.e.failure.ch:
+		}
+	}
+	return f.e.vitalToOpening(f.FS.Remove(name))
+}
+
+// Lock locks the folder of the engine's files. An engine that only reads has the lock of the
+// directory alone, so that its successor can have this one.
+func (f engineFS) Lock(name string) (io.Closer, error) {
+	if f.e.readers != nil {
+		return unlocked{}, nil
+	}
+	return f.FS.Lock(name)
+}
+
+// unlocked is a lock that is held by nobody.
+type unlocked struct{}
+
+// Close implements io.Closer.
+func (unlocked) Close() error { return nil }
 
 // vitalToOpening is vital while the engine is opened and has begun to write tables. If an opening
 // ended in an error then, goroutines of the engine that look at its tables would panic.

@@ -50,6 +50,9 @@ func (g *spaceGuard) admit(bytes int64) error {
 	return nil
 }
 
+// Refusal returns why writes are refused at present, or nil. It wraps [store.ErrFull].
+func (e *Engine) Refusal() error { return e.space.admit(0) }
+
 // look returns why there is too little space, or "". A file system that cannot say how full it is
 // counts as roomy: a write that fails for lack of space is still noticed.
 func (g *spaceGuard) look() string {
@@ -92,12 +95,12 @@ func (g *spaceGuard) missing(bytes int64) (free, missing int64) {
 // openingSlack is how much opening writes besides the tables of the events in the log.
 const openingSlack = 16 << 20
 
-// openingBytes is about how much opening the engine writes.
-func (e *Engine) openingBytes() int64 {
+// openingBytes is about how much opening an engine writes.
+func openingBytes(fs vfs.FS, dir string) int64 {
 	total := int64(openingSlack)
 	for _, data := range []string{DataName, CreatingName} {
 		// An error leaves a lower bound.
-		_ = walk(e.fs, e.fs.PathJoin(e.dir, data), func(name string, info vfs.FileInfo) {
+		_ = walk(fs, fs.PathJoin(dir, data), func(name string, info vfs.FileInfo) {
 			if strings.HasSuffix(name, ".log") {
 				total += info.Size()
 			}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestServeOnFullDisk starts a server whose disk is full: it recommends, refuses events, says so,
+// and takes them when there is room.
+func TestServeOnFullDisk(t *testing.T) {
+	_, model := smallModel(t)
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, fmt.Sprint("size=", 600<<20)); err != nil {
+		t.Skipf("needs the right to mount a small disk: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
+	dir, filler := filepath.Join(disk, "state"), filepath.Join(disk, "filler")
+	server := startServe(t, model, dir)
+	observe := func(id string) (string, error) {
+		out, err := exec.Command(binary(t), "observe", "--server", server.GRPC, "--user", "u",
+			"--item", "i", "--event-id", id).CombinedOutput()
+		return string(out), err
+	}
+	if out, err := observe("1"); err != nil {
+		t.Fatalf("with room: %v\n%s", err, out)
+	}
+	server.mustStop(t)
+	fillDisk(t, filler)
+
+	began := time.Now()
+	server = startServe(t, model, dir)
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("the start took %v", took)
+	}
+	execute(t, "recommend", "--server", server.GRPC, "--user", "u")
+	if out, err := observe("2"); err == nil || !strings.Contains(out, "disk of the store is full") {
+		t.Errorf("an event on the full disk: %v\n%s", err, out)
+	}
+	server.awaitLog(t, "takes no events for the time being", 1)
+	resp, err := http.Get("http://" + server.Ops + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(body), "disk full") {
+		t.Errorf("/readyz: %d %s %v", resp.StatusCode, body, err)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	if !eventually(20*time.Second, func() bool { _, err := observe("3"); return err == nil }) {
+		out, err := observe("3")
+		t.Errorf("with room again: %v\n%s", err, out)
+	}
+	server.awaitLog(t, "takes events again", 1)
+	server.mustStop(t)
+}
+
+// fillDisk writes a file until its disk is full.
+func fillDisk(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for piece := make([]byte, 1<<20); err == nil; {
+		_, err = f.Write(piece)
+	}
+}

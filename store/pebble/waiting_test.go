@@ -1,0 +1,178 @@
+package pebble
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/storetest"
+)
+
+func setFree(disk *vfs.MemFS, bytes uint64) {
+	disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: bytes, TotalBytes: 1 << 40})
+}
+
+func mustWait(t testing.TB, fs vfs.FS, opts Options) store.Checkpointer {
+	t.Helper()
+	opts.FS, opts.roomEvery, opts.closePatience = fs, time.Millisecond, 100*time.Millisecond
+	s, err := OpenOrWait(context.Background(), "dir/store", opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestReadsOnFullDisk starts a store on a full disk: it is read, and written to as soon as there is
+// room, while readers go on.
+func TestReadsOnFullDisk(t *testing.T) {
+	t.Parallel()
+	disk, want := unwrittenTables(t)
+	disk = powerCut(disk, 100)
+	setFree(disk, 3<<20)
+	s := mustWait(t, disk, Options{})
+	if diff := cmp.Diff(want, dump(t, s)); diff != "" {
+		t.Errorf("on the full disk (-want +got):\n%s", diff)
+	}
+	record := []store.Record{{User: "new", Event: testEvent(0)}}
+	_, appended := s.Append(t.Context(), record)
+	_, erased := s.Erase(t.Context(), "u0")
+	_, copied := s.Checkpoint(t.Context())
+	stats, err := s.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, err := range map[string]error{"Append": appended, "Erase": erased,
+		"Checkpoint": copied, "Stats": stats.Refusal} {
+		if !errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrFailed) ||
+			!strings.Contains(err.Error(), "3 MiB are free") {
+			t.Errorf("%s: got error %v, want ErrFull that says how much is free", what, err)
+		}
+	}
+	if _, err := openSoon("dir/store", Options{FS: disk}); err == nil {
+		t.Error("the store can be opened twice")
+	}
+
+	ctx, stop := context.WithCancel(t.Context())
+	var readers sync.WaitGroup
+	var reads atomic.Int64
+	for range 4 {
+		readers.Go(func() {
+			for ctx.Err() == nil {
+				got, err := tryDump(s)
+				delete(got, "new")
+				if err != nil || !cmp.Equal(want, got) {
+					t.Errorf("while it is opened to write: %v %v", got, err)
+					return
+				}
+				reads.Add(1)
+			}
+		})
+	}
+	setFree(disk, 1<<30)
+	awaitAppend(t, s, record, nil)
+	before := reads.Load()
+	for deadline := time.Now().Add(10 * time.Second); reads.Load() < before+20; {
+		if time.Now().After(deadline) {
+			t.Fatal("readers hang")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	stop()
+	readers.Wait()
+	if stats, err := s.Stats(t.Context()); stats.Refusal != nil || err != nil {
+		t.Errorf("Stats with room: %v, %v", stats.Refusal, err)
+	}
+	mustClose(t, s)
+	again := mustOpen(t, "dir/store", Options{FS: disk})
+	want["new"] = []string{testEvent(0).ID}
+	if diff := cmp.Diff(want, dump(t, again)); diff != "" {
+		t.Errorf("opened again (-want +got):\n%s", diff)
+	}
+	mustClose(t, again)
+}
+
+// TestWaitingStoreConforms lets a store begin on a full disk and then keep the rules of stores.
+func TestWaitingStoreConforms(t *testing.T) {
+	storetest.Run(t, func(t testing.TB) store.Store {
+		disk := vfs.NewMem()
+		mustClose(t, mustOpen(t, "dir/store", Options{FS: disk}))
+		setFree(disk, 1<<20)
+		s := mustWait(t, disk, Options{})
+		setFree(disk, 1<<40)
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+			if stats, err := s.Stats(context.Background()); err != nil {
+				t.Fatal(err)
+			} else if stats.Refusal == nil {
+				return s
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("the store is not written to after 10 s")
+			}
+		}
+	})
+}
+
+// TestClosedWhileWaiting closes a store that waits for room.
+func TestClosedWhileWaiting(t *testing.T) {
+	t.Parallel()
+	disk, want := unwrittenTables(t)
+	disk = powerCut(disk, 100)
+	setFree(disk, 1<<20)
+	s := mustWait(t, disk, Options{})
+	mustClose(t, s)
+	_, err := s.Append(t.Context(), []store.Record{{User: "u", Event: testEvent(0)}})
+	if !errors.Is(err, store.ErrClosed) || !errors.Is(s.Close(), store.ErrClosed) {
+		t.Errorf("after Close: got error %v, want ErrClosed", err)
+	}
+	setFree(disk, 1<<40)
+	again := mustOpen(t, "dir/store", Options{FS: disk})
+	if diff := cmp.Diff(want, dump(t, again)); diff != "" {
+		t.Errorf("opened again (-want +got):\n%s", diff)
+	}
+	mustClose(t, again)
+}
+
+// TestFillsUpWhileOpened lets the disk fill up while a store that waited is opened to write: it
+// fails, and is read on.
+func TestFillsUpWhileOpened(t *testing.T) {
+	t.Parallel()
+	disk, want := unwrittenTables(t)
+	disk = powerCut(disk, 100)
+	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if strings.HasSuffix(op.Path, ".sst") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			return syscall.ENOSPC
+		}
+		return nil
+	}))
+	setFree(disk, 1<<20)
+	reasons := make(chan error, 10)
+	s := mustWait(t, fs, Options{Events: Events{Failed: func(err error) { reasons <- err }}})
+	setFree(disk, 1<<40)
+	if err := <-reasons; !errors.Is(err, store.ErrFull) {
+		t.Errorf("Events.Failed: got %v, want ErrFull", err)
+	}
+	record := []store.Record{{User: "u", Event: testEvent(0)}}
+	awaitAppend(t, s, record, store.ErrFailed)
+	if _, err := s.Stats(t.Context()); !errors.Is(err, store.ErrFailed) {
+		t.Errorf("Stats: got error %v, want ErrFailed", err)
+	}
+	if diff := cmp.Diff(want, dump(t, s)); diff != "" {
+		t.Errorf("read on (-want +got):\n%s", diff)
+	}
+	mustClose(t, s)
+	again := mustOpen(t, "dir/store", Options{FS: powerCut(disk, 100)})
+	if diff := cmp.Diff(want, dump(t, again)); diff != "" {
+		t.Errorf("when there is space again (-want +got):\n%s", diff)
+	}
+	mustClose(t, again)
+}
