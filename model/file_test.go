@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -12,8 +13,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -260,5 +263,63 @@ func TestClose(t *testing.T) {
 	}
 	if id := opened.ItemID(3); id != "item-0000003" { // ids do not point into the mapping
 		t.Errorf("item id %q after Close", id)
+	}
+}
+
+// A loaded model is a copy: writing into its file, or cutting it off, changes no answer.
+func TestLoadCopies(t *testing.T) {
+	m, path := written(t, testSpec())
+	loaded, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := loaded.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.Write(bytes.Repeat([]byte{0x55}, int(info.Size()))); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(file.Truncate(1), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(loaded.basis, m.basis) {
+		t.Error("the numbers have changed with the file")
+	}
+	if _, err := Load(path); !errors.As(err, new(*FileError)) {
+		t.Errorf("loading the file that was cut off: %v, want a *FileError", err)
+	}
+	if want := int64(len(loaded.basis)) * 4; loaded.CopyBytes() < want {
+		t.Errorf("the copy is counted as %d bytes, want at least %d", loaded.CopyBytes(), want)
+	}
+}
+
+// A pipe is refused at once, though nobody writes to it.
+func TestPipeIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused := make(chan error, 1)
+	go func() {
+		_, err := Load(path)
+		refused <- err
+	}()
+	select {
+	case err := <-refused:
+		if !errors.As(err, new(*FileError)) {
+			t.Errorf("loading a pipe: %v, want a *FileError", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("loading a pipe waits for a writer")
 	}
 }

@@ -42,7 +42,7 @@ type Model struct {
 	index   map[string]int32 // of ids
 	popular []int32          // all items, by falling degree
 
-	mapping mapping // the mapped file of the tensors; empty if they are on the heap
+	mapping mapping // the file of the tensors in memory; empty if they are on the heap
 	scratch *sync.Pool
 }
 
@@ -239,7 +239,7 @@ func (m *Model) Lambda() []float64 { return m.lambda }
 // Popular returns all items by falling degree, ties to the smaller index. Not to be changed.
 func (m *Model) Popular() []int32 { return m.popular }
 
-// Close unmaps the file of a model that Open returned. m, and slices that it handed out, must not
+// Close gives back the memory of a model that Open or Load returned. m, and slices that it handed out, must not
 // be used any more, nor must extensions of m. Closing an extended model does not close the one that
 // it extends.
 func (m *Model) Close() error {

@@ -1,7 +1,9 @@
 package model
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 )
@@ -27,9 +29,17 @@ const (
 // the operating system.
 //
 // Processes that open the same file share its memory. An open file may be replaced or removed, but
-// not changed in place.
-func Open(path string) (*Model, error) {
-	file, err := mapFile(path)
+// not changed in place; see [Load].
+func Open(path string) (*Model, error) { return open(path, mapData) }
+
+// Load reads a model file into memory of its own and checks it as [Open] does. Nothing that happens
+// to the file afterwards changes the model, and a change during Load gives a *FileError. So a model
+// that serves for long is loaded.
+func Load(path string) (*Model, error) { return open(path, copyData) }
+
+// open brings the file into memory by read, mapData or copyData.
+func open(path string, read func(f *os.File, size int) (mapping, error)) (*Model, error) {
+	file, err := readFile(path, read)
 	if err != nil {
 		return nil, err
 	}
@@ -44,13 +54,13 @@ func Open(path string) (*Model, error) {
 	return m, nil
 }
 
-// mapFile maps a regular file. Other files give a *FileError.
-func mapFile(path string) (mapping, error) {
-	f, err := os.Open(path)
+// readFile brings a regular file into memory. Other files give a *FileError.
+func readFile(path string, read func(f *os.File, size int) (mapping, error)) (mapping, error) {
+	f, err := openFile(path)
 	if err != nil {
 		return mapping{}, err
 	}
-	defer f.Close() //nolint:errcheck // only read; the mapping outlives the descriptor
+	defer f.Close() //nolint:errcheck // only read; the memory outlives the descriptor
 	info, err := f.Stat()
 	if err != nil {
 		return mapping{}, err
@@ -63,7 +73,11 @@ func mapFile(path string) (mapping, error) {
 		return mapping{}, &FileError{path, fmt.Sprintf("%d bytes long; %s",
 			info.Size(), adviceDamaged)}
 	}
-	return mapData(f, int(info.Size()))
+	file, err := read(f, int(info.Size()))
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return mapping{}, &FileError{path, "became shorter while it was read; " + adviceDamaged}
+	}
+	return file, err
 }
 
 // decode builds a model from the bytes of a file. The model keeps using their memory.

@@ -29,9 +29,15 @@ func (m *Model) ScoresTo(dst []float32, q *Query) {
 	addBoosts(dst, q.Boosts)
 }
 
-// CopyBytes returns the size of the copies of the basis that TopN reads. Their memory is outside of
-// the Go heap.
-func (m *Model) CopyBytes() int64 { return m.top.Bytes() }
+// CopyBytes returns the size of the model's memory outside of the Go heap that the system cannot
+// take back: the copies of the basis that TopN reads, and the file if it was loaded.
+func (m *Model) CopyBytes() int64 {
+	bytes := m.top.Bytes()
+	if m.mapping.copy {
+		bytes += int64(len(m.mapping.data))
+	}
+	return bytes
+}
 
 // TopN stores the n items with the largest scores from dst[:0] on, and returns them: best first,
 // ties to the smaller index, without the items in skip. There are fewer than n if fewer items are

@@ -104,7 +104,18 @@ func PathError(err error) error {
 // OpenModel opens the model file that a flag such as "--model" or an argument such as "<file>"
 // gives.
 func OpenModel(flag, path string) (*model.Model, error) {
-	m, err := model.Open(path)
+	return modelOf(flag, path, model.Open)
+}
+
+// LoadModel is OpenModel for a server: the model does not change with the file.
+func LoadModel(flag, path string) (*model.Model, error) {
+	return modelOf(flag, path, model.Load)
+}
+
+func modelOf(
+	flag, path string, open func(path string) (*model.Model, error),
+) (*model.Model, error) {
+	m, err := open(path)
 	if errors.As(err, new(*fs.PathError)) {
 		return nil, Flag(flag, fmt.Errorf("%w: give a file that `gsimc train` wrote",
 			PathError(err)))

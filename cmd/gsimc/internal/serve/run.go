@@ -51,7 +51,7 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 	defer func() { err = errors.Join(err, st.Close()) }()
 	told := false
 	s, err := server.New(cfg, st, func() (*model.Model, error) {
-		m, err := cli.OpenModel("--model", c.Model)
+		m, err := cli.LoadModel("--model", c.Model)
 		if err != nil {
 			return nil, err
 		}

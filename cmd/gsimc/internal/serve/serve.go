@@ -78,8 +78,8 @@ Signals: SIGHUP loads the model file anew; if the file is bad the old model goes
 SIGTERM and SIGINT finish the calls in flight and exit with 0; a second one exits at once, with
 130.
 
-The model file is mapped into memory. Replace it by renaming another file to its name (mv), as
-train does. Never write over it (cp).
+The model file is copied into memory. Replace it by renaming another file to its name (mv), as
+train does: a file that is being written when it is loaded is refused.
 
 Logs are lines on standard error. The line "serving" has the addresses.
 
@@ -105,7 +105,7 @@ func (c *Cmd) config(version string) server.Config {
 	cfg.QualitySample = c.QualitySample
 	if c.ShadowModel != "" {
 		cfg.ShadowModel = func() (*model.Model, error) {
-			return cli.OpenModel("--shadow-model", c.ShadowModel)
+			return cli.LoadModel("--shadow-model", c.ShadowModel)
 		}
 	}
 	cfg.DefaultTimeout, cfg.SlowRequest = c.DefaultTimeout, c.SlowRequest
