@@ -49,7 +49,7 @@ func (s admin) GetStatus(
 func (s admin) ReloadModel(
 	ctx context.Context, _ *pb.ReloadModelRequest,
 ) (*pb.ReloadModelResponse, error) {
-	l, previous, err := s.reload(ctx)
+	l, previous, err := s.models.Reload(ctx)
 	if err != nil {
 		return nil, err
 	}

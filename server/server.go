@@ -92,6 +92,7 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 	if s.models, err = models.Open(open, s.now, s.metrics.models); err != nil {
 		return nil, err
 	}
+	s.models.OnReload = s.reloaded
 	if err := s.newBackground(); err != nil {
 		s.models.Close()
 		return nil, err
@@ -266,28 +267,25 @@ func (s *Server) ModelVersion() string {
 }
 
 // Reload opens the model anew and lets it serve. On an error the old model goes on serving. It is
-// the same as the ReloadModel call, and safe for concurrent use. Calls wait for each other.
+// the same as the ReloadModel call, and safe for concurrent use. Calls that come while a model is
+// being opened share the next opening. The end of ctx ends the waiting.
 func (s *Server) Reload(ctx context.Context) error {
-	l, _, err := s.reload(ctx)
+	l, _, err := s.models.Reload(ctx)
 	if err == nil {
 		l.Release()
 	}
 	return err
 }
 
-// reload returns the new model, which the caller must release, and the version that served before.
-func (s *Server) reload(ctx context.Context) (l *models.Lease, previous string, err error) {
-	start := time.Now()
-	l, previous, err = s.models.Reload()
+// reloaded takes note of the outcome of a reload.
+func (s *Server) reloaded(previous string, took time.Duration, err error) {
 	if err != nil {
-		s.log.LogAttrs(ctx, slog.LevelError, "model reload failed",
-			slog.String("error", err.Error()))
-		return nil, "", err
+		s.log.Error("model reload failed", slog.String("error", err.Error()))
+		return
 	}
 	s.extender.Wake()
-	s.log.LogAttrs(ctx, slog.LevelInfo, "model loaded", slog.String("version", l.Version()),
-		slog.String("previous", previous), durationMS(time.Since(start)))
-	return l, previous, nil
+	s.log.Info("model loaded", slog.String("version", s.ModelVersion()),
+		slog.String("previous", previous), durationMS(took))
 }
 
 // closeOps ends the ops listener after scrapes in flight.

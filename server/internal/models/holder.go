@@ -6,7 +6,9 @@
 package models
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,13 +33,28 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 
 // A Holder holds the serving model. It is safe for concurrent use.
 type Holder struct {
+	// OnReload, if not nil, is told the outcome of each reload once, however many callers wait for
+	// it. It is set before the first reload, and holds up the next one.
+	OnReload func(previous string, took time.Duration, err error)
+
 	open    func() (*model.Model, error)
 	now     func() time.Time
 	metrics *Metrics
 
 	current atomic.Pointer[Lease] // nil after Close
-	// one replacement at a time: at most two models are open, besides those still leased
-	replace sync.Mutex
+	replace sync.Mutex            // one replacement of current at a time
+
+	// One opening at a time: at most two models are open, besides those still leased. Guarded by mu.
+	mu      sync.Mutex
+	running *reload // nil: none
+	waiting *reload // the one after it; nil: nobody waits
+}
+
+// reload is one opening of the model, shared by the calls that wait for it.
+type reload struct {
+	done     chan struct{} // closed when the fields below are set
+	previous string
+	err      error
 }
 
 // A Lease keeps a model open: one that was loaded from a file, or an extension of one. Its
@@ -139,24 +156,85 @@ func (h *Holder) Extend(l *Lease, extended *model.Model) bool {
 // Reload opens the model anew and lets it serve. It returns the new model, which the caller must
 // release, and the version of the file that served before. On an error, a [RefusedError] or
 // [ErrClosed], the old model goes on serving.
-func (h *Holder) Reload() (fresh *Lease, previous string, err error) {
-	h.replace.Lock()
-	defer h.replace.Unlock()
-	if h.current.Load() == nil {
+//
+// Calls that come while a model is being opened wait for one further opening together: the file may
+// have been replaced after the running one had begun. The end of ctx ends the waiting and not the
+// opening.
+func (h *Holder) Reload(ctx context.Context) (fresh *Lease, previous string, err error) {
+	r := h.join()
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		return nil, "", ctx.Err()
+	}
+	if r.err != nil {
+		return nil, "", r.err
+	}
+	if fresh = h.Acquire(); fresh == nil {
 		return nil, "", ErrClosed
 	}
+	return fresh, r.previous, nil
+}
+
+// join returns a reload that has not begun before the call.
+func (h *Holder) join() *reload {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.running == nil {
+		h.running = &reload{done: make(chan struct{})}
+		go h.work(h.running)
+		return h.running
+	}
+	if h.waiting == nil {
+		h.waiting = &reload{done: make(chan struct{})}
+	}
+	return h.waiting
+}
+
+// work carries out r and the reloads that come meanwhile.
+func (h *Holder) work(r *reload) {
+	for r != nil {
+		began := time.Now()
+		r.previous, r.err = h.reload()
+		if h.OnReload != nil {
+			h.OnReload(r.previous, time.Since(began), r.err)
+		}
+		close(r.done)
+		h.mu.Lock()
+		r, h.waiting = h.waiting, nil
+		h.running = r
+		h.mu.Unlock()
+	}
+}
+
+// reload opens the model and lets it serve. No caller stands above it who could recover a panic.
+func (h *Holder) reload() (previous string, err error) {
+	if h.current.Load() == nil {
+		return "", ErrClosed
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			h.metrics.failure.Inc()
+			err = &RefusedError{fmt.Errorf("panic while the model was loaded: %v", p)}
+		}
+	}()
 	m, err := h.open()
 	if err != nil {
 		h.metrics.failure.Inc()
-		return nil, "", &RefusedError{err}
+		return "", &RefusedError{err}
+	}
+	h.replace.Lock()
+	defer h.replace.Unlock()
+	if h.current.Load() == nil {
+		return "", errors.Join(ErrClosed, m.Close())
 	}
 	old := h.install(m)
 	defer old.Release()
-	return h.Acquire(), old.Base().Version(), nil
+	return old.Base().Version(), nil
 }
 
-// Close gives the serving model back. No request may begin after it; a reload or a scrape of the
-// metrics may still be under way.
+// Close gives the serving model back. It does not wait for a reload, whose model is closed when it
+// has been opened. A request that begins afterwards finds no model.
 func (h *Holder) Close() {
 	h.replace.Lock()
 	defer h.replace.Unlock()

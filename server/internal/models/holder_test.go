@@ -1,7 +1,10 @@
 package models
 
 import (
+	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,7 +23,7 @@ func TestHolderAfterClose(t *testing.T) {
 	if l := h.Acquire(); l != nil {
 		t.Errorf("a lease after Close: %v", l)
 	}
-	if _, _, err := h.Reload(); !errors.Is(err, ErrClosed) {
+	if _, _, err := h.Reload(t.Context()); !errors.Is(err, ErrClosed) {
 		t.Errorf("reload after Close: %v, want %v", err, ErrClosed)
 	}
 	h.Close()
@@ -50,12 +53,90 @@ func TestExtend(t *testing.T) {
 			first)
 	}
 	l.Release()
-	fresh, previous, err := h.Reload()
+	fresh, previous, err := h.Reload(t.Context())
 	if err != nil || previous != extended.Base().Version() {
 		t.Fatalf("reload: previous %q, %v", previous, err)
 	}
 	defer fresh.Release()
 	if h.Serves(first) || h.Extend(first, extended) {
 		t.Error("an extension of a model that does not serve any more took its place")
+	}
+}
+
+// Reloads that come while a model is being opened share one further opening; one whose caller has
+// left goes on; Close does not wait for an opening that hangs.
+func TestReloadsAreShared(t *testing.T) {
+	var opened atomic.Uint64
+	begun, proceed := make(chan struct{}, 8), make(chan struct{})
+	h, err := Open(func() (*model.Model, error) {
+		if n := opened.Add(1); n > 1 {
+			begun <- struct{}{}
+			<-proceed
+		}
+		return servertest.NewModel(t, opened.Load()), nil
+	}, time.Now, NewMetrics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() {
+		_, _, err := h.Reload(gone)
+		left <- err
+	}()
+	<-begun
+	leave()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("a reload whose caller has left: %v, want %v", err, context.Canceled)
+	}
+	const callers = 500
+	joined := h.join() // as each caller below does
+	var wait sync.WaitGroup
+	for range callers {
+		wait.Go(func() {
+			l, _, err := h.Reload(t.Context())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			l.Release()
+		})
+	}
+	if h.join() != joined {
+		t.Error("a second reload waits beside the first that waits")
+	}
+	close(proceed)
+	wait.Wait()
+	if n := opened.Load(); n > 4 { // the first, the running, the shared, and one for late callers
+		t.Errorf("%d openings for %d callers", n, callers)
+	}
+	h.Close()
+}
+
+// Close ends while a model is being opened, and that model is closed too.
+func TestCloseDuringReload(t *testing.T) {
+	begun, proceed := make(chan struct{}), make(chan struct{})
+	first := true
+	h, err := Open(func() (*model.Model, error) {
+		if !first {
+			close(begun)
+			<-proceed
+		}
+		first = false
+		return servertest.NewModel(t, 1), nil
+	}, time.Now, NewMetrics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcome := make(chan error, 1)
+	go func() {
+		_, _, err := h.Reload(t.Context())
+		outcome <- err
+	}()
+	<-begun
+	h.Close() // hangs if it waits
+	close(proceed)
+	if err := <-outcome; !errors.Is(err, ErrClosed) {
+		t.Errorf("reload during Close: %v, want %v", err, ErrClosed)
 	}
 }
