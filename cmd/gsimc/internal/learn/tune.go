@@ -246,16 +246,17 @@ func (c *Tune) printTest(
 		name      string
 		candidate tune.Candidate
 		deviation bool
+		chooses   bool // rank and ridge by itself, below and beside those of the candidate
 	}{
-		{"GS-IMC, paper's constants", paper, false},
-		{"defaults of train", defaults, true},
-		{"tuned", tuned, r.KeepDeviation()},
+		{"GS-IMC, paper's constants", paper, false, false},
+		{"defaults of train", defaults, true, true},
+		{"tuned", tuned, r.KeepDeviation(), false},
 	} {
 		run, err := c.newTestRun(part, row.candidate, row.deviation)
 		if err != nil {
 			return err
 		}
-		run.name = row.name
+		run.name, run.cfg.ChooseRank, run.cfg.ChooseRidge = row.name, row.chooses, row.chooses
 		runs, plan = append(runs, run), append(plan, run.plan(part)...)
 	}
 	p.Plan(plan)
@@ -316,6 +317,7 @@ func (t *testRun) measure(p progress.Progress, part *dataset.Partition) ([]evalu
 		return nil, err
 	}
 	in := evaluate.Ingredients{Basis: basis, Spec: t.cfg.Spec}
+	in.Ranks, in.Ridges = t.cfg.Candidates(basis.K)
 	results, _, err := measure(p, part, evaluate.Options{
 		Methods: []evaluate.Method{t.method}, Paper: in, Learned: in,
 	})
