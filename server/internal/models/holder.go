@@ -44,7 +44,7 @@ type Holder struct {
 	current atomic.Pointer[Lease] // nil after Close
 	replace sync.Mutex            // one replacement of current at a time
 
-	// One opening at a time: at most two models are open, besides those still leased. Guarded by mu.
+	// One opening at a time: at most two models are open, besides those still leased. mu guards it.
 	mu      sync.Mutex
 	running *reload // nil: none
 	waiting *reload // the one after it; nil: nobody waits
