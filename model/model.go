@@ -240,8 +240,8 @@ func (m *Model) Lambda() []float64 { return m.lambda }
 func (m *Model) Popular() []int32 { return m.popular }
 
 // Close gives back the memory of a model that Open or Load returned. m, and slices that it handed
-// out, must not be used any more, nor must extensions of m. Closing an extended model does not close
-// the one that it extends.
+// out, must not be used any more, nor must extensions of m. Closing an extended model does not
+// close the one that it extends.
 func (m *Model) Close() error {
 	if m.extension == nil && m.top != nil {
 		m.top.Close()

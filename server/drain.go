@@ -18,11 +18,21 @@ type drain struct {
 	cut     context.Context // streams that are still open end now
 
 	begin, tellStreams, cutStreams context.CancelFunc
+
+	deadline time.Time // see Server.Deadline; set before begun ends
 }
 
-// cutGrace is the time that streams have to end after they were cut, before their connections are
-// closed.
-const cutGrace = time.Second
+// What hangs is left behind, so that a shutdown ends within [EndSlack] after its drain. The parts of
+// EndSlack, without that of the store:
+const (
+	cutGrace        = 500 * time.Millisecond // for streams that were cut, before calls are ended
+	stopGrace       = 500 * time.Millisecond // for calls that were ended
+	backgroundGrace = 300 * time.Millisecond // for work that no call waits for
+)
+
+// EndSlack is the time after Config.DrainDelay and Config.DrainTimeout by which the process should
+// end, whatever hangs.
+const EndSlack = 2 * time.Second
 
 func newDrain() drain {
 	var d drain
@@ -34,39 +44,64 @@ func newDrain() drain {
 
 func (s *Server) isDraining() bool { return s.drain.begun.Err() != nil }
 
-// shutDown runs the drain and returns when no handler runs any more.
+// Deadline returns the time by which the process should end, see [EndSlack]. It is zero before the
+// shutdown has begun.
+func (s *Server) Deadline() time.Time {
+	if !s.isDraining() {
+		return time.Time{}
+	}
+	return s.drain.deadline
+}
+
+// shutDown runs the drain. It returns when no handler runs any more, or when those that run have
+// had their time.
 func (s *Server) shutDown() {
 	s.log.Info("draining", millis("delay_ms", s.cfg.DrainDelay),
 		millis("timeout_ms", s.cfg.DrainTimeout))
+	s.drain.deadline = time.Now().Add(s.cfg.DrainDelay + s.cfg.DrainTimeout + EndSlack)
 	s.drain.begin()
 	s.health.Shutdown()
 	time.Sleep(s.cfg.DrainDelay)
 	s.drain.tellStreams()
 
-	done := make(chan struct{})
-	go func() {
+	drained := ended(func() {
 		var both sync.WaitGroup // they have no time limit of their own
 		both.Go(s.grpc.GracefulStop)
 		both.Go(s.adminGRPC.GracefulStop)
 		both.Wait()
-		close(done)
-	}()
-	if finishedWithin(done, s.cfg.DrainTimeout) {
+	})
+	if finishedWithin(drained, s.cfg.DrainTimeout) {
 		s.log.Info("drained")
 		return
 	}
 	s.drain.cutStreams()
-	if !finishedWithin(done, cutGrace) {
+	if !finishedWithin(drained, cutGrace) {
 		s.log.Warn("drain timeout: ending the calls in flight")
 		s.stopGRPC()
-		<-done
 	}
 }
 
-// stopGRPC ends the calls in flight.
+// stopGRPC ends the calls in flight. Calls that do not end are left behind.
 func (s *Server) stopGRPC() {
-	s.grpc.Stop()
-	s.adminGRPC.Stop()
+	stopped := ended(func() {
+		var both sync.WaitGroup
+		both.Go(s.grpc.Stop)
+		both.Go(s.adminGRPC.Stop)
+		both.Wait()
+	})
+	if !finishedWithin(stopped, stopGrace) {
+		s.log.Warn("calls do not end: leaving them behind")
+	}
+}
+
+// ended runs fn in the background and returns a channel that is closed at its end.
+func ended(fn func()) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		fn()
+		close(done)
+	}()
+	return done
 }
 
 func finishedWithin(done <-chan struct{}, d time.Duration) bool {

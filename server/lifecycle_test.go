@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
@@ -415,4 +416,54 @@ func TestRun(t *testing.T) {
 	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "OpsListen: ") {
 		t.Errorf("Run on an address in use: %v", err)
 	}
+}
+
+// A shutdown leaves behind what hangs: an erasure on a disk that does not answer, whose caller has
+// left, and a reload of a file that does not come.
+func TestShutdownLeavesHangingCallsBehind(t *testing.T) {
+	hang := make(chan struct{})
+	erasing, opening := make(chan struct{}), make(chan struct{})
+	hooked := &hookedStore{Store: memory.New()}
+	hooked.EraseFunc = func(context.Context, string) (uint64, error) {
+		close(erasing)
+		<-hang
+		return 0, nil
+	}
+	opened := false
+	ts := start(t, setup{
+		store:  hooked,
+		config: func(c *Config) { c.DrainTimeout = 50 * time.Millisecond },
+		open: func() (*model.Model, error) {
+			if opened {
+				close(opening)
+				<-hang
+			}
+			opened = true
+			return newModel(t, 1), nil
+		},
+	})
+	calls := make(chan error, 2)
+	go func() {
+		_, err := ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "ann"})
+		calls <- err
+	}()
+	go func() {
+		_, err := ts.admin.ReloadModel(ctx(t), &pb.ReloadModelRequest{})
+		calls <- err
+	}()
+	<-erasing
+	<-opening
+	if !ts.Deadline().IsZero() {
+		t.Error("there is a deadline before the shutdown")
+	}
+	ts.shutdown(t) // hangs if it waits for them
+	for range cap(calls) {
+		if err := <-calls; status.Code(err) != codes.Unavailable {
+			t.Errorf("a call that was left behind: %v, want UNAVAILABLE", err)
+		}
+	}
+	if !strings.Contains(ts.logs.String(), "leaving them behind") {
+		t.Errorf("the log does not tell of it:\n%s", ts.logs)
+	}
+	close(hang)
 }

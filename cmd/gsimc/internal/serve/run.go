@@ -48,9 +48,10 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, st.Close()) }()
+	var s *server.Server
+	defer func() { err = errors.Join(err, closeStore(st, s)) }()
 	told := false
-	s, err := server.New(cfg, st, func() (*model.Model, error) {
+	s, err = server.New(cfg, st, func() (*model.Model, error) {
 		m, err := cli.LoadModel("--model", c.Model)
 		if err != nil {
 			return nil, err
@@ -71,27 +72,60 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 	}
 	go reloadOnHangup(ctx, hangups, s)
 	if retraining != nil {
-		defer inBackground(ctx, retraining.Run)()
+		defer inBackground(ctx, s, retraining.Run)()
 	}
 	return s.Run(ctx)
 }
 
-// inBackground runs fn until ctx ends or stop is called, which waits for its end.
-func inBackground(ctx context.Context, fn func(context.Context)) (stop func()) {
+// inBackground runs fn until ctx ends or stop is called, which waits for its end, after a shutdown
+// until the process should end.
+func inBackground(ctx context.Context, s *server.Server, fn func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
+	done := make(chan error, 1)
 	go func() {
-		defer close(done)
 		fn(ctx)
+		done <- nil
 	}()
 	return func() {
 		cancel()
-		<-done
+		_, _ = awaited(done, s)
 	}
 }
 
 // errEndedEarly is the error of opening a store that a signal has ended: there is nothing to drain.
 var errEndedEarly = errors.New("ended by a signal before the store was open")
+
+// awaited returns the result of done, unless the process should end first.
+func awaited(done <-chan error, s *server.Server) (result error, ok bool) {
+	var end <-chan time.Time // never, without a shutdown
+	if deadline := s.Deadline(); !deadline.IsZero() {
+		end = time.After(time.Until(deadline))
+	}
+	select {
+	case result = <-done:
+		return result, true
+	case <-end:
+		return nil, false
+	}
+}
+
+// errStoreLeft is the error of a process that ends without having closed its store.
+var errStoreLeft = errors.New("the store did not close in time: no acknowledged event is lost, " +
+	"and the next start reads the log; check the disk")
+
+// closeStore closes the store. After a shutdown of s, which may be nil, it waits only until the
+// process should end.
+func closeStore(st store.Store, s *server.Server) error {
+	if s == nil {
+		return st.Close()
+	}
+	done := make(chan error, 1)
+	go func() { done <- st.Close() }()
+	if err, ok := awaited(done, s); ok {
+		return err
+	}
+	return errStoreLeft
+}
 
 // openStore opens the back end of --store and lets it report to logs and metrics. A new back end is
 // a case here and a name in the tag of Cmd.Store; --retrain-every asks for pebble by its name.
