@@ -91,9 +91,12 @@ func (x *Extender) noteEvent(m *model.Model, user string, e store.Event) {
 // Forget lets go of an erased user. Items that the user's history was evidence for are folded in
 // anew.
 func (x *Extender) Forget(user string) {
-	if x != nil {
-		x.items.forget(user)
-		x.recent.forget(user)
+	if x == nil {
+		return
+	}
+	x.recent.forget(user)
+	if x.items.forget(user) {
+		x.Wake()
 	}
 }
 

@@ -26,6 +26,10 @@ type items struct {
 	mu    sync.Mutex
 	items map[string]*coldItem
 	users int64 // users of the store
+
+	// Erased users who may still be in samples, each with the items that were noted since: the user
+	// has returned. purge takes them out.
+	gone, purging map[string]map[string]bool
 }
 
 type coldItem struct {
@@ -39,7 +43,9 @@ type sampledUser struct {
 	id   string
 }
 
-func newItems() *items { return &items{items: map[string]*coldItem{}} }
+func newItems() *items {
+	return &items{items: map[string]*coldItem{}, gone: map[string]map[string]bool{}}
+}
 
 // note records that the user has the item. No item beyond the bound is recorded; see trim.
 func (n *items) note(user, item string) {
@@ -54,6 +60,15 @@ func (n *items) note(user, item string) {
 		n.items[item] = c
 	}
 	c.add(user)
+	for _, erased := range [...]map[string]map[string]bool{n.gone, n.purging} {
+		if since, ok := erased[user]; ok {
+			if since == nil {
+				since = map[string]bool{}
+				erased[user] = since
+			}
+			since[item] = true
+		}
+	}
 }
 
 // keep drops the items that are not wanted.
@@ -83,16 +98,6 @@ func (n *items) recount(users, before int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.users += users - before
-}
-
-// forget takes a user out of the count and out of all samples.
-func (n *items) forget(user string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.users-- // perhaps below 0 until recount
-	for item, c := range n.items {
-		n.remove(item, c, user)
-	}
 }
 
 // drop takes a user out of the sample of one item.
@@ -143,6 +148,7 @@ type census struct {
 }
 
 func (n *items) census() census {
+	n.purge()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	c := census{counts: make(map[string]float64, len(n.items)), stale: map[string]bool{},

@@ -115,3 +115,54 @@ func TestItemsAreBounded(t *testing.T) {
 		t.Errorf("after trim (-want +got):\n%s", diff)
 	}
 }
+
+// An erased user who returns is in the samples of the items of the new life only, whether the purge
+// comes before, after or between.
+func TestItemsForgetThenReturn(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 7))
+	for round := range 300 {
+		n, want := newItems(), map[string]map[string]bool{}
+		for range 60 {
+			user, item := fmt.Sprint(rng.IntN(4)), fmt.Sprint("item ", rng.IntN(5))
+			switch rng.IntN(6) {
+			case 0:
+				n.forget(user)
+				delete(want, user)
+			case 1:
+				n.purge()
+			default:
+				n.note(user, item)
+				if want[user] == nil {
+					want[user] = map[string]bool{}
+				}
+				want[user][item] = true
+			}
+		}
+		counts := map[string]float64{}
+		for _, items := range want {
+			for item := range items {
+				counts[item]++
+			}
+		}
+		if diff := cmp.Diff(counts, n.census().counts); diff != "" {
+			t.Fatalf("round %d (-want +got):\n%s", round, diff)
+		}
+	}
+}
+
+// BenchmarkItemsForget is the time of one erasure while the room for new items is used up.
+func BenchmarkItemsForget(b *testing.B) {
+	n := newItems()
+	for i := range maxItems {
+		for u := range 64 {
+			n.note(fmt.Sprint(i, u), fmt.Sprint(i))
+		}
+	}
+	users := make([]string, 1<<16)
+	for i := range users {
+		users[i] = fmt.Sprint("user ", i)
+	}
+	for i := 0; b.Loop(); i++ {
+		n.forget(users[i%len(users)])
+	}
+}

@@ -1,0 +1,69 @@
+package coldstart
+
+import (
+	"maps"
+	"slices"
+)
+
+const (
+	// purgeItems is the number of items whose samples are looked through at a time. No event waits
+	// longer than for these.
+	purgeItems = 16
+	// purgeUsers is the number of erased users at which a purge does not wait for its time.
+	purgeUsers = 10_000
+)
+
+// forget takes a user out of the count, and marks the user to be taken out of all samples by the
+// next purge. To look through the samples here would hold up the events of everybody, once for each
+// erasure. It reports whether it is time for a purge.
+func (n *items) forget(user string) (due bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.users-- // perhaps below 0 until recount
+	if len(n.items) == 0 {
+		return false
+	}
+	n.gone[user] = nil
+	if _, ok := n.purging[user]; ok {
+		n.purging[user] = nil // what was noted since the erasure before is erased as well
+	}
+	return len(n.gone) == purgeUsers
+}
+
+// purge takes the users whom forget has marked out of all samples. One goroutine purges at a time.
+func (n *items) purge() {
+	n.mu.Lock()
+	if len(n.gone) == 0 {
+		n.mu.Unlock()
+		return
+	}
+	n.purging, n.gone = n.gone, map[string]map[string]bool{}
+	ids := slices.Collect(maps.Keys(n.items))
+	n.mu.Unlock()
+	for part := range slices.Chunk(ids, purgeItems) {
+		n.purgeSome(part)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.purging = nil
+}
+
+func (n *items) purgeSome(ids []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, id := range ids {
+		c := n.items[id]
+		if c == nil {
+			continue
+		}
+		before := len(c.sample)
+		c.sample = slices.DeleteFunc(c.sample, func(u sampledUser) bool {
+			since, erased := n.purging[u.id]
+			return erased && !since[id]
+		})
+		c.stale = c.stale || len(c.sample) < before
+		if len(c.sample) == 0 {
+			delete(n.items, id)
+		}
+	}
+}
