@@ -22,8 +22,8 @@ type drain struct {
 	deadline time.Time // see Server.Deadline; set before begun ends
 }
 
-// What hangs is left behind, so that a shutdown ends within [EndSlack] after its drain. The parts of
-// EndSlack, without that of the store:
+// What hangs is left behind, so that a shutdown ends within [EndSlack] after its drain. The parts
+// of EndSlack, without that of the store:
 const (
 	cutGrace        = 500 * time.Millisecond // for streams that were cut, before calls are ended
 	stopGrace       = 500 * time.Millisecond // for calls that were ended

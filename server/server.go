@@ -200,8 +200,8 @@ func (s *Server) Run(ctx context.Context) error {
 // Serve serves on the listeners, which it closes, until ctx ends, and then drains: health turns
 // NOT_SERVING and /readyz 503, calls are still taken for DrainDelay. Then streams are told to end,
 // new calls are refused, and calls in flight have DrainTimeout to finish. It returns nil after a
-// drain, even if calls had to be cut off, since that loses no acknowledged event. Calls and work that
-// do not end are left behind. It may be called once. The store is not closed.
+// drain, even if calls had to be cut off, since that loses no acknowledged event. Calls and work
+// that do not end are left behind. It may be called once. The store is not closed.
 func (s *Server) Serve(ctx context.Context, l Listeners) error {
 	defer s.models.Close()
 	failed := make(chan error, 3)

@@ -88,24 +88,24 @@ func inBackground(ctx context.Context, s *server.Server, fn func(context.Context
 	}()
 	return func() {
 		cancel()
-		_, _ = awaited(done, s)
+		_ = awaited(done, s)
 	}
 }
 
 // errEndedEarly is the error of opening a store that a signal has ended: there is nothing to drain.
 var errEndedEarly = errors.New("ended by a signal before the store was open")
 
-// awaited returns the result of done, unless the process should end first.
-func awaited(done <-chan error, s *server.Server) (result error, ok bool) {
+// awaited returns the result of done, or [context.DeadlineExceeded] when the process should end.
+func awaited(done <-chan error, s *server.Server) error {
 	var end <-chan time.Time // never, without a shutdown
 	if deadline := s.Deadline(); !deadline.IsZero() {
 		end = time.After(time.Until(deadline))
 	}
 	select {
-	case result = <-done:
-		return result, true
+	case err := <-done:
+		return err
 	case <-end:
-		return nil, false
+		return context.DeadlineExceeded
 	}
 }
 
@@ -121,10 +121,11 @@ func closeStore(st store.Store, s *server.Server) error {
 	}
 	done := make(chan error, 1)
 	go func() { done <- st.Close() }()
-	if err, ok := awaited(done, s); ok {
-		return err
+	err := awaited(done, s)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return errStoreLeft
 	}
-	return errStoreLeft
+	return err
 }
 
 // openStore opens the back end of --store and lets it report to logs and metrics. A new back end is
