@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -20,7 +19,8 @@ import (
 
 // Options say how to reach a server. Only the address is needed.
 type Options struct {
-	Address string        // HOST:PORT
+	Address string        // HOST:PORT, or unix:/PATH
+	Access  Access        // the zero value: plain text, without a token
 	Timeout time.Duration // of a call whose context has no deadline; 0: none. Streams have none.
 	Retry   Retry         // the zero value: [DefaultRetry]
 }
@@ -71,7 +71,7 @@ type Client struct {
 }
 
 // Dial returns a client of the server at opt.Address. The connection is made by the first call. The
-// error is a [fault.Fault] of the field Address, First or Last.
+// error is a [fault.Fault] of the field Address, Token, First or Last.
 func Dial(opt Options) (*Client, error) {
 	if opt.Retry == (Retry{}) {
 		opt.Retry = DefaultRetry()
@@ -80,9 +80,16 @@ func Dial(opt Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{opt: opt}
-	options := []grpc.DialOption{
-		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithKeepaliveParams(pings),
-		grpc.WithContextDialer(c.dial), grpc.WithDefaultServiceConfig(opt.Retry.serviceConfig()),
+	options, err := opt.Access.DialOptions(opt.Address)
+	if err != nil {
+		return nil, err
+	}
+	options = append(options,
+		grpc.WithTransportCredentials(watching{opt.Access.credentials(), c.cannotConnect}),
+		grpc.WithKeepaliveParams(pings), grpc.WithContextDialer(c.dial),
+		grpc.WithDefaultServiceConfig(opt.Retry.serviceConfig()))
+	if strings.HasPrefix(opt.Address, unixPrefix) {
+		options = append(options, grpc.WithAuthority("localhost"))
 	}
 	if opt.Timeout > 0 {
 		options = append(options, grpc.WithUnaryInterceptor(c.withTimeout))
@@ -107,12 +114,23 @@ func (c *Client) Close() error { return c.conn.Close() }
 
 // dial connects and remembers the error, if any.
 func (c *Client) dial(ctx context.Context, address string) (net.Conn, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	network := "tcp"
+	if path, unix := strings.CutPrefix(address, unixPrefix); unix {
+		network, address = "unix", path
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.dialError = err
 	c.connected = c.connected || err == nil
 	return conn, err
+}
+
+// cannotConnect remembers why a handshake failed.
+func (c *Client) cannotConnect(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dialError = err
 }
 
 // dialing returns the error of the last attempt to connect, and whether a connection stood once.

@@ -52,16 +52,17 @@ type Client struct {
 	next    atomic.Uint64
 }
 
-// Dial returns a client with this many connections, at least one, without transport security. The
-// connections are made by the first calls.
+// Dial returns a client with this many connections, at least one, in plain text unless the options
+// say otherwise. The connections are made by the first calls.
 //
 // They are bare ones, not those of package client: that package repeats a call that found no
 // server, and a load test counts such a call as failed.
-func Dial(address string, connections int) (*Client, error) {
+func Dial(address string, connections int, options ...grpc.DialOption) (*Client, error) {
 	c := &Client{}
+	options = append([]grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials())}, options...)
 	for range connections {
-		conn, err := grpc.NewClient(address,
-			grpc.WithTransportCredentials(insecure.NewCredentials()))
+		conn, err := grpc.NewClient(address, options...)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("address %s: %w", address, err), c.Close())
 		}

@@ -36,6 +36,8 @@ type benchTarget struct {
 	Items  *int   `group:"Server:" help:"Items of the generated model, n. Default: 20000."`
 	Rank   *int   `group:"Server:" help:"Rank of the generated model, k. Default: 256; in a sweep over n, 64."`
 	Preset string `group:"Server:" enum:"learned,paper," default:"" help:"Dynamics of the generated model: learned, as train makes them, or paper. Default: learned."`
+
+	cli.AccessFlags
 }
 
 // benchTraffic chooses the requests.

@@ -27,6 +27,7 @@ type subject struct {
 	child  *child.Server // nil: it runs by itself
 
 	address string
+	options []grpc.DialOption // of connections to it
 }
 
 // start starts a server with the model file at path, or finds the one of --server.
@@ -60,7 +61,14 @@ func (b *bench) attach(ctx context.Context, s *subject, path string) (err error)
 	}
 	s.items = popularFirst(s.model)
 	if s.address != "" {
-		if err := sameModel(s.address, s.model.Version()); err != nil {
+		access, err := b.Access()
+		if err != nil {
+			return err
+		}
+		if s.options, err = access.DialOptions(s.address); err != nil {
+			return err
+		}
+		if err := b.sameModel(s.model.Version()); err != nil {
 			return err
 		}
 	} else {
@@ -75,7 +83,7 @@ func (b *bench) attach(ctx context.Context, s *subject, path string) (err error)
 		}
 		s.address = s.child.GRPC
 	}
-	s.client, err = loadtest.Dial(s.address, b.Connections)
+	s.client, err = loadtest.Dial(s.address, b.Connections, s.options...)
 	return err
 }
 
@@ -114,8 +122,8 @@ func stopChild(ctx context.Context, c *child.Server) error {
 const statusTimeout = 10 * time.Second
 
 // sameModel refuses a server with another model than that of --model: its items would be unknown.
-func sameModel(address, version string) error {
-	server := cli.ServerFlags{Server: address, Timeout: statusTimeout}
+func (b *bench) sameModel(version string) error {
+	server := cli.ServerFlags{Server: b.Server, Timeout: statusTimeout, AccessFlags: b.AccessFlags}
 	return server.Call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
 		// The answer has the version, followed by a plus sign if new items extend the model.
 		answer, err := pb.NewRecommenderServiceClient(conn).Recommend(ctx, &pb.RecommendRequest{
@@ -127,7 +135,7 @@ func sameModel(address, version string) error {
 		}
 		if got, _, _ := strings.Cut(answer.GetModelVersion(), "+"); got != version {
 			return cli.Flagf("--model", "the file has version %s, but the server at %s serves "+
-				"%s: give the file that it serves", version, address, got)
+				"%s: give the file that it serves", version, b.Server, got)
 		}
 		return nil
 	})

@@ -105,7 +105,7 @@ func (b *bench) sweepServer(ctx context.Context, axis sweepAxis, points []int) (
 		}
 		suite.Traffic.Users = users
 		if b.Sweep == "clients" {
-			err = costOfClients(ctx, s.address, suite, a, x)
+			err = costOfClients(ctx, s, suite, a, x)
 		} else {
 			err = suite.Cost(ctx, a, float64(x), cli.Given(b.InFlight, benchInFlight))
 		}
@@ -118,10 +118,10 @@ func (b *bench) sweepServer(ctx context.Context, axis sweepAxis, points []int) (
 
 // costOfClients gives each client a connection of its own.
 func costOfClients(
-	ctx context.Context, address string, suite *loadtest.Suite, a loadtest.Axis, clients int,
+	ctx context.Context, s *subject, suite *loadtest.Suite, a loadtest.Axis, clients int,
 ) (err error) {
 	shared := suite.Server
-	if suite.Server, err = loadtest.Dial(address, clients); err != nil {
+	if suite.Server, err = loadtest.Dial(s.address, clients, s.options...); err != nil {
 		return err
 	}
 	err = suite.CostOfClients(ctx, a, clients)

@@ -8,14 +8,18 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/gsimc/gsimc/client"
+	"github.com/gsimc/gsimc/fault"
 )
 
 // ServerFlags say which server to talk to.
 type ServerFlags struct {
 	Server  string        `group:"Server:" default:"127.0.0.1:50051" placeholder:"HOST:PORT" help:"gRPC address of the server. Default: 127.0.0.1:50051."`
 	Timeout time.Duration `group:"Server:" default:"5s" help:"Time for one call, retries included."`
+
+	AccessFlags
 }
 
 // Check checks the flags.
@@ -23,7 +27,14 @@ func (f *ServerFlags) Check() error { return Positive("--timeout", f.Timeout) }
 
 // Dial returns a client of the server.
 func (f *ServerFlags) Dial() (*client.Client, error) {
-	c, err := client.Dial(client.Options{Address: f.Server, Timeout: f.Timeout})
+	access, err := f.Access()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.Dial(client.Options{Address: f.Server, Access: access, Timeout: f.Timeout})
+	if errors.As(err, new(*fault.Fault)) {
+		return nil, err
+	}
 	return c, Flag("--server", err)
 }
 
@@ -55,6 +66,11 @@ func Advise(err error) error {
 		return Advised(err, "is the server running there? see %s", "--server")
 	case e.Reason == client.NoAnswer:
 		return Advised(err, "is the server running there? see %s and %s", "--server", "--timeout")
+	case e.Code == codes.Unauthenticated, e.Code == codes.PermissionDenied:
+		return Advised(err, "see %s", "--client-token-file")
+	case e.Code == codes.Unavailable && len(status.Convert(e.Err).Details()) == 0:
+		// not from the server itself, which gives a reason
+		return Advised(err, "if the server wants TLS, see %s and %s", "--tls-ca", "--client-cert")
 	case e.Code == codes.Unimplemented:
 		return Advised(err, "is %s the address of the right listener? serve has --listen for "+
 			"clients and --admin-listen for operators", "--server")

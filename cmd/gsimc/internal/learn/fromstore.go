@@ -23,6 +23,8 @@ type storeFlags struct {
 	FromStore   string             `group:"Events:" placeholder:"DIR" help:"Take the events from the data folder of a server instead of files. The server must be stopped, or be asked for a checkpoint with --server."`
 	Server      string             `group:"Events:" placeholder:"HOST:PORT" help:"Admin address (serve --admin-listen) of the running server whose data folder --from-store is. It copies its store, which takes no time to speak of, and goes on serving."`
 	EventWeight map[string]float64 `group:"Events:" mapsep:"," placeholder:"TYPE=W" help:"Weight of an event type of --type-column or --from-store, as for serve. An event whose weight times value is not above 0 is left out. Default: 1 for each type."`
+
+	cli.AccessFlags
 }
 
 // checkpointTimeout is the time that a server has to copy its store.
@@ -79,7 +81,7 @@ func (h histories) Each(ctx context.Context, do func(train.Event) error) error {
 // checkpoint has the server copy its store and returns the folder of the copy. The server removes
 // it when release is called, or this process ends.
 func (f *storeFlags) checkpoint() (dir string, release func(), err error) {
-	conn, err := (&cli.ServerFlags{Server: f.Server}).Dial()
+	conn, err := (&cli.ServerFlags{Server: f.Server, AccessFlags: f.AccessFlags}).Dial()
 	if err != nil {
 		return "", nil, err
 	}
