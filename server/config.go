@@ -70,8 +70,12 @@ type Config struct {
 	// nothing. [New] calls it once; the server closes the model. Nil (the default): none.
 	ShadowModel func() (*model.Model, error)
 
-	// DefaultTimeout is the deadline of a unary call that came without one. Default 1 s.
+	// DefaultTimeout is the deadline of a unary call that came without one, from its headers on.
+	// Default 1 s.
 	DefaultTimeout time.Duration
+	// MaxTimeout is the furthest deadline that a unary call may have; further ones become this.
+	// Default 30 s.
+	MaxTimeout time.Duration
 	// SlowRequest is the duration from which a call is logged as slow. Default 250 ms.
 	SlowRequest time.Duration
 	// DrainDelay is the time between the first sign of shutdown (health NOT_SERVING, /readyz 503)
@@ -88,7 +92,15 @@ type Config struct {
 	MaxRecvBytes int
 	// MaxSendBytes is the largest message that is sent. Default 4 MiB.
 	MaxSendBytes int
-	// MaxConcurrentStreams is the number of calls in flight on one connection. Default 1000.
+	// MaxInFlight is the most calls of Recommend, and of Observe, that run at a time. The limit in
+	// force follows the latency below it. Batches, and calls about users, have an eighth of it.
+	// Calls beyond wait for a moment or are RESOURCE_EXHAUSTED. Default 512.
+	MaxInFlight int
+	// MaxStreams is the number of open StreamObserve streams; further ones are RESOURCE_EXHAUSTED.
+	// Default 256.
+	MaxStreams int
+	// MaxConcurrentStreams is the number of calls in flight on one connection; further ones wait at
+	// the client. Default 128.
 	MaxConcurrentStreams uint32
 	// MaxConnections is the number of connections to the gRPC listener; further ones wait. Default
 	// 4096.
@@ -124,12 +136,15 @@ func DefaultConfig() Config {
 		StateCacheBytes:      256 << 20,
 		QualitySample:        0.01,
 		DefaultTimeout:       time.Second,
+		MaxTimeout:           30 * time.Second,
 		SlowRequest:          250 * time.Millisecond,
 		DrainDelay:           5 * time.Second,
 		DrainTimeout:         25 * time.Second,
 		MaxRecvBytes:         4 << 20,
 		MaxSendBytes:         4 << 20,
-		MaxConcurrentStreams: 1000,
+		MaxInFlight:          512,
+		MaxStreams:           256,
+		MaxConcurrentStreams: 128,
 		MaxConnections:       4096,
 		MaxConnectionAge:     5 * time.Minute,
 		Reflection:           true,
@@ -141,6 +156,7 @@ const (
 	// goroutines that wait for calls, with stacks grown already; more calls start goroutines of
 	// their own
 	streamWorkers         = 64
+	maxReceiving          = 64 // calls whose message takes long to come
 	maxHeaderBytes        = 16 << 10
 	handshakeTimeout      = 5 * time.Second
 	keepaliveTime         = 30 * time.Second
@@ -159,6 +175,9 @@ func (c Config) Validate() error {
 		atLeast("StateCacheBytes", c.StateCacheBytes, 1),
 		atLeast("ExtendEvery", c.ExtendEvery, 0),
 		atLeast("DefaultTimeout", c.DefaultTimeout, time.Millisecond),
+		atLeast("MaxTimeout", c.MaxTimeout, c.DefaultTimeout),
+		atLeast("MaxInFlight", c.MaxInFlight, 1),
+		atLeast("MaxStreams", c.MaxStreams, 1),
 		atLeast("SlowRequest", c.SlowRequest, time.Microsecond),
 		atLeast("DrainDelay", c.DrainDelay, 0),
 		atLeast("DrainTimeout", c.DrainTimeout, time.Millisecond),

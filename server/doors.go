@@ -36,10 +36,7 @@ func (s *Server) doorOptions(address string) []grpc.ServerOption {
 	if c := s.doors.Credentials(); c != nil && !strings.HasPrefix(address, unixPrefix) {
 		options = append(options, grpc.Creds(c))
 	}
-	if s.doors.Guarded() {
-		options = append(options, grpc.InTapHandle(s.tap))
-	}
-	return options
+	return append(options, grpc.InTapHandle(s.tap))
 }
 
 // refusedAtOnce is the longest deadline of a call that is refused before a message of it is read.
@@ -52,9 +49,13 @@ const refusedAtOnce = 2 * time.Second
 func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	err := s.doors.Check(ctx, info.FullMethodName)
 	if err == nil {
-		return ctx, nil
+		return s.admit(ctx, info.FullMethodName)
 	}
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) > refusedAtOnce {
+		ctx, full := s.admit(ctx, info.FullMethodName) // its message takes room until then
+		if full != nil {
+			return ctx, full
+		}
 		return context.WithValue(ctx, refusedKey{}, err), nil
 	}
 	return ctx, toStatus(err).Err()

@@ -13,16 +13,17 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/wire"
+	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/store"
 )
 
 // errPanic is the error of a call whose handler panicked.
 var errPanic = errors.New("server: panic in a handler")
 
-// interceptors are, from the outside to the inside: metrics (which see the final code), log,
-// deadline and the mapping of errors to statuses, refusal of malformed messages, recovery of
-// panics. For unary calls, all but the metrics are one function: every link of a chain costs the
-// call a closure.
+// interceptors are, from the outside to the inside: metrics (which see the final code), log, the
+// mapping of errors to statuses, admission, refusal of malformed messages, recovery of panics. For
+// unary calls, all but the metrics are one function: every link of a chain costs the call a
+// closure.
 func (s *Server) interceptors() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(s.metrics.grpc.UnaryServerInterceptor(), s.unary),
@@ -48,19 +49,14 @@ func exceptUnknown(metrics grpc.StreamServerInterceptor) grpc.StreamServerInterc
 	}
 }
 
-// unary logs a call, gives it the default deadline if it has none, and turns its error into a
-// status.
+// unary lets a call run when there is room for it, logs it and turns its error into a status.
 func (s *Server) unary(
 	ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler,
 ) (any, error) {
 	start := time.Now()
-	if _, set := ctx.Deadline(); !set {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.cfg.DefaultTimeout)
-		defer cancel()
-	}
 	resp, err := s.guarded(ctx, req, info, next)
 	if err != nil {
+		pushback(ctx, err)
 		resp, err = nil, s.publicError(ctx, info.FullMethod, err)
 	}
 	s.logCall(ctx, info.FullMethod, time.Since(start), err, req)
@@ -74,6 +70,11 @@ func (s *Server) guarded(
 	if err := s.refused(ctx); err != nil {
 		return nil, err
 	}
+	ticket := admission.Of(ctx)
+	if err := ticket.Run(); err != nil {
+		return nil, err
+	}
+	defer ticket.Leave()
 	if err := wire.Malformed(req); err != nil {
 		return nil, err
 	}
@@ -144,12 +145,23 @@ func (s *Server) mapStream(
 	}
 	err := s.refused(stream.Context())
 	if err == nil {
-		err = next(srv, stream)
+		err = s.runStream(srv, stream, next)
 	}
 	if err != nil {
+		pushback(stream.Context(), err)
 		return s.publicError(stream.Context(), info.FullMethod, err)
 	}
 	return nil
+}
+
+// runStream runs a stream that there is room for.
+func (s *Server) runStream(srv any, stream grpc.ServerStream, next grpc.StreamHandler) error {
+	ticket := admission.Of(stream.Context())
+	if err := ticket.Run(); err != nil {
+		return err
+	}
+	defer ticket.Leave()
+	return next(srv, stream)
 }
 
 // contextStream is a stream with another context.
@@ -190,6 +202,9 @@ func (s *Server) publicError(ctx context.Context, method string, err error) erro
 	switch st.Code() {
 	case codes.Internal, codes.Unknown, codes.DataLoss, codes.ResourceExhausted:
 		hidden = true
+	}
+	if errors.As(err, new(*admission.RefusedError)) { // counted, and there may be very many
+		hidden = false
 	}
 	if hidden {
 		s.log.LogAttrs(ctx, slog.LevelError, "call failed", slog.String("grpc.method", method),

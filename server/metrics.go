@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/coldstart"
 	"github.com/gsimc/gsimc/server/internal/doors"
 	"github.com/gsimc/gsimc/server/internal/metric"
@@ -25,6 +26,7 @@ type Metrics struct {
 	grpc     *grpcprom.ServerMetrics
 
 	// Series of the parts of the server.
+	admission *admission.Metrics
 	coldstart *coldstart.Metrics
 	doors     *doors.Metrics
 	models    *models.Metrics
@@ -52,6 +54,7 @@ func NewMetrics() *Metrics {
 	m := &Metrics{
 		registry:  prometheus.NewRegistry(),
 		grpc:      newGRPCMetrics(),
+		admission: admission.NewMetrics(),
 		coldstart: coldstart.NewMetrics(),
 		doors:     doors.NewMetrics(),
 		models:    models.NewMetrics(),
@@ -78,7 +81,7 @@ func NewMetrics() *Metrics {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registerLabelled()
 	for _, part := range []interface{ Collectors() []prometheus.Collector }{
-		m.coldstart, m.doors, m.models, m.passes, m.quality, m.retrain, m.states,
+		m.admission, m.coldstart, m.doors, m.models, m.passes, m.quality, m.retrain, m.states,
 	} {
 		m.registry.MustRegister(part.Collectors()...)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/gsimc/gsimc/fault"
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/coldstart"
 	"github.com/gsimc/gsimc/server/internal/doors"
 	"github.com/gsimc/gsimc/server/internal/models"
@@ -52,6 +53,7 @@ type Server struct {
 	grpc      *grpc.Server // of the clients
 	adminGRPC *grpc.Server // of the operators
 	doors     *doors.Doors
+	gate      *admission.Gate
 	health    *health.Server
 	ops       *http.Server
 	drain     drain
@@ -84,6 +86,7 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 		return nil, fault.In("server configuration", err)
 	}
 	s.started = s.now()
+	s.gate = s.newGate()
 	s.batcher = passes.New(s.metrics.passes)
 	if s.states, err = state.NewCache(cfg.StateCacheBytes,
 		state.Deps{Store: st, Updater: s.updater, Metrics: s.metrics.states}); err != nil {
@@ -102,7 +105,8 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 		return nil, err
 	}
 	s.ops = s.newOps()
-	if err := s.metrics.registry.Register(gauges{s}); err != nil {
+	if err := errors.Join(s.metrics.registry.Register(gauges{s}),
+		s.metrics.registry.Register(s.gate)); err != nil {
 		s.closeModels()
 		return nil, fmt.Errorf("metrics are already in use by another server: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/gsimc/gsimc/internal/wire"
+	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/doors"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/store"
@@ -33,6 +34,7 @@ const (
 	reasonUnknownMethod   = "UNKNOWN_METHOD"
 	reasonUnauthenticated = "UNAUTHENTICATED"
 	reasonDenied          = "PERMISSION_DENIED"
+	reasonOverloaded      = "OVERLOADED"
 	reasonDraining        = "DRAINING"
 	reasonStoreFull       = "STORE_FULL"
 	reasonStoreCorrupt    = "STORE_CORRUPT"
@@ -100,6 +102,12 @@ var outcomes = []struct {
 		"the store takes no writes until the server is restarted", 5 * time.Second},
 }
 
+// statusOverloaded is the status of every call that the server has no room for. It is made once, as
+// a refusal has to cost little.
+var statusOverloaded = newStatus(codes.ResourceExhausted, reasonOverloaded,
+	"the server has as many calls as it can answer in time; nothing of this one was done",
+	retryOverload)
+
 // toStatus maps every error to the status that leaves the process. It never shows the text of an
 // error that it does not know. A nil error has no status and gives nil.
 func toStatus(err error) *status.Status {
@@ -115,6 +123,9 @@ func toStatus(err error) *status.Status {
 	}
 	if rejected, ok := errors.AsType[*models.RefusedError](err); ok {
 		return newStatus(codes.FailedPrecondition, reasonModelRejected, rejected.Error(), 0)
+	}
+	if errors.As(err, new(*admission.RefusedError)) {
+		return statusOverloaded
 	}
 	if denied, ok := errors.AsType[*doors.DeniedError](err); ok {
 		return newStatus(codes.PermissionDenied, reasonDenied,

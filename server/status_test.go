@@ -116,7 +116,7 @@ func TestConfigValidateReportsEveryFault(t *testing.T) {
 	}
 	wantFields := []string{
 		"Listen", "AdminListen", "OpsListen", "StateCacheBytes",
-		"DefaultTimeout", "SlowRequest", "DrainDelay",
+		"DefaultTimeout", "MaxInFlight", "MaxStreams", "SlowRequest", "DrainDelay",
 		"DrainTimeout",
 		"MaxRecvBytes", "MaxSendBytes", "MaxConcurrentStreams", "MaxConnections",
 		"MaxConnectionAge", "Estimator", "EventWeights",

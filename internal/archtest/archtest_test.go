@@ -34,8 +34,9 @@ var (
 
 	// The parts of the server.
 	rooms = []string{
-		"server/internal/coldstart", "server/internal/doors", "server/internal/models",
-		"server/internal/passes", "server/internal/quality", "server/internal/state",
+		"server/internal/admission", "server/internal/coldstart", "server/internal/doors",
+		"server/internal/models", "server/internal/passes", "server/internal/quality",
+		"server/internal/state",
 	}
 
 	rules = []rule{
@@ -102,6 +103,8 @@ var (
 			without("passes")},
 		{"the serving model knows no other part of the server", []string{"server/internal/models"},
 			without("models")},
+		{"admission knows calls only", []string{"server/internal/admission"},
+			append(without("admission"), "api", "model", "store", "kalman", "spectral", "dataset")},
 		{"doors know calls only", []string{"server/internal/doors"},
 			append(without("doors"), "model", "store", "kalman", "spectral", "dataset")},
 		{"user states know no other part of the server", []string{"server/internal/state"},

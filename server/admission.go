@@ -1,0 +1,72 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	alphapb "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/admission"
+)
+
+// admitted is how the methods are admitted.
+var admitted = map[string]admission.Method{
+	pb.RecommenderService_Recommend_FullMethodName: {Class: admission.Recommend},
+
+	pb.EventService_Observe_FullMethodName:       {Class: admission.Observe},
+	pb.EventService_BatchObserve_FullMethodName:  {Class: admission.Batch},
+	pb.EventService_StreamObserve_FullMethodName: {Class: admission.Stream, Stream: true},
+
+	pb.UserService_GetUser_FullMethodName:    {Class: admission.Other},
+	pb.UserService_DeleteUser_FullMethodName: {Class: admission.Other},
+
+	pb.AdminService_GetStatus_FullMethodName:        {Class: admission.Admin},
+	pb.AdminService_ReloadModel_FullMethodName:      {Class: admission.Admin},
+	pb.AdminService_CreateCheckpoint_FullMethodName: {Class: admission.Admin, Stream: true},
+
+	reflectionpb.ServerReflection_ServerReflectionInfo_FullMethodName: {
+		Class: admission.Admin, Stream: true},
+	alphapb.ServerReflection_ServerReflectionInfo_FullMethodName: {
+		Class: admission.Admin, Stream: true},
+
+	healthpb.Health_Check_FullMethodName: {Class: admission.Probe},
+	healthpb.Health_List_FullMethodName:  {Class: admission.Probe},
+	healthpb.Health_Watch_FullMethodName: {Class: admission.Probe},
+}
+
+// newGate makes the gate that all calls pass.
+func (s *Server) newGate() *admission.Gate {
+	return admission.New(admission.Config{
+		Methods:        admitted,
+		DefaultTimeout: s.cfg.DefaultTimeout, MaxTimeout: s.cfg.MaxTimeout,
+		MaxInFlight: s.cfg.MaxInFlight, MaxStreams: s.cfg.MaxStreams, MaxReceiving: maxReceiving,
+	}, s.metrics.admission)
+}
+
+// admit is the part of the tap that asks the gate.
+func (s *Server) admit(ctx context.Context, method string) (context.Context, error) {
+	ctx, err := s.gate.Admit(ctx, method)
+	if err != nil {
+		return ctx, toStatus(err).Err()
+	}
+	return ctx, nil
+}
+
+// retryOverload is the time after which a refused client may try again.
+const retryOverload = 250 * time.Millisecond
+
+// pushback tells clients that repeat calls by themselves when they may.
+func pushback(ctx context.Context, err error) {
+	if errors.As(err, new(*admission.RefusedError)) {
+		// It fails for calls that are not of a server only.
+		_ = grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms",
+			strconv.FormatInt(retryOverload.Milliseconds(), 10)))
+	}
+}

@@ -1,0 +1,32 @@
+package admission
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(10)
+		for range 2 { // the second takes more than there is
+			if err := b.Take(t.Context(), 8); err != nil {
+				t.Fatal(err)
+			}
+		}
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := b.Take(short, 1); err == nil {
+			t.Error("an empty budget gave something")
+		}
+		begin := time.Now()
+		go func() {
+			time.Sleep(time.Second)
+			b.Give(8)
+		}()
+		if err := b.Take(t.Context(), 1); err != nil || time.Since(begin) != time.Second {
+			t.Errorf("after %v: %v", time.Since(begin), err)
+		}
+	})
+}

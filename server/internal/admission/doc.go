@@ -1,0 +1,25 @@
+// Package admission decides, before a goroutine or a buffer of a call exists, whether the call is
+// taken, and bounds what clients can make a server hold: calls, messages that are not complete,
+// streams, connections.
+//
+// # The life of a call
+//
+// [Gate.Admit] runs when the headers of a call have come. It gives the call its [Ticket], which is
+// also the context of the call, or refuses it. A call is then receiving: its message is on its way.
+// [Ticket.Run] is called when the message is decoded, and [Ticket.Leave] when the call is answered.
+// Between them the call runs, after a wait if its class is at its limit. A stream runs from the
+// start.
+//
+// # Bounds
+//
+// Each [Class] has a limit of running calls, which follows the latency (see limiter), and a queue
+// of half that length. The calls of a class that are receiving, waiting and running are never more
+// than both together.
+//
+// Of all classes together, [Config.MaxReceiving] calls may be receiving for longer than slowAfter.
+// Slower ones are ended, the oldest first. So the memory of unfinished messages is bounded by that
+// number times the largest message, except within the first moment of a burst, and neither
+// half-sent messages nor senders that never finish lock out others.
+//
+// All times are of the monotonic clock.
+package admission

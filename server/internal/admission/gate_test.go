@@ -1,0 +1,312 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// newGate is a gate with methods "/r" of Recommend, "/s" of Stream and "/p" of Probe.
+func newGate(t testing.TB, change func(*Config)) *Gate {
+	t.Helper()
+	cfg := Config{
+		Methods: map[string]Method{
+			"/r": {Class: Recommend}, "/o": {Class: Observe}, "/s": {Class: Stream, Stream: true},
+			"/p": {Class: Probe}, "/a": {Class: Admin},
+		},
+		DefaultTimeout: time.Second, MaxTimeout: 30 * time.Second,
+		MaxInFlight: 8, MaxStreams: 3, MaxReceiving: 4,
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	return New(cfg, NewMetrics())
+}
+
+// call is a call of a test, whose transport ends it.
+type call struct {
+	*Ticket
+	end context.CancelFunc
+}
+
+func admit(t *testing.T, g *Gate, method string) (call, error) {
+	t.Helper()
+	c, cancel := context.WithCancel(t.Context())
+	ctx, err := g.Admit(c, method)
+	return call{Of(ctx), cancel}, err
+}
+
+func reasonOf(err error) Reason {
+	if r, ok := errors.AsType[*RefusedError](err); ok {
+		return r.Reason
+	}
+	return ""
+}
+
+func TestDeadlines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(t, nil)
+		for _, test := range []struct {
+			method     string
+			given, got time.Duration // 0: none
+		}{
+			{"/r", 0, time.Second}, {"/r", time.Minute, 30 * time.Second},
+			{"/r", 5 * time.Second, 5 * time.Second}, {"/s", 0, 0}, {"/s", time.Hour, time.Hour},
+			{"/p", 0, 0}, {"/unknown", 0, time.Second}, {"/a", time.Hour, time.Hour},
+		} {
+			ctx, cancel := context.WithCancel(t.Context())
+			if test.given > 0 {
+				ctx, cancel = context.WithTimeout(ctx, test.given)
+			}
+			admitted, err := g.Admit(ctx, test.method)
+			if err != nil {
+				t.Fatal(err)
+			}
+			deadline, set := admitted.Deadline()
+			if got := time.Until(deadline); set != (test.got > 0) || set && got != test.got {
+				t.Errorf("%s, given %v: %v (set %t), want %v", test.method, test.given, got, set,
+					test.got)
+			}
+			cancel()
+		}
+	})
+}
+
+// Calls whose message does not come make room for others once they are slow, and not before.
+func TestReceivingIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(t, func(c *Config) { c.MaxInFlight = 1000 })
+		var calls []call
+		for i := range 4 * burst {
+			c, err := admit(t, g, "/r")
+			if err != nil {
+				t.Fatalf("call %d: %v", i, err)
+			}
+			defer c.end()
+			calls = append(calls, c)
+		}
+		if _, err := admit(t, g, "/o"); reasonOf(err) != Receiving {
+			t.Errorf("beyond a burst: %v, want %s", err, Receiving)
+		}
+		time.Sleep(2 * slowAfter)
+		for i, c := range calls {
+			early := i < len(calls)-4
+			if ended := c.Context.Err() != nil; ended != early {
+				t.Errorf("call %d: ended %t, want %t", i, ended, early)
+			}
+			if early && !errors.Is(c.Err(), context.DeadlineExceeded) {
+				t.Errorf("call %d ends with %v, want the end of its time", i, c.Err())
+			}
+			if err := c.Run(); early && reasonOf(err) != Slow || !early && err != nil {
+				t.Errorf("call %d runs with %v", i, err)
+			}
+		}
+		if g.receiving.n != 0 || g.classes[Recommend].receiving != 0 {
+			t.Errorf("%d calls are left", g.receiving.n)
+		}
+	})
+}
+
+// A newcomer takes the place of a slow call of its class, or of any when too many are receiving.
+func TestNewcomerTakesThePlaceOfTheSlowest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(t, func(c *Config) { c.MaxInFlight, c.MaxReceiving = 4, 100 })
+		room := g.classes[Recommend].room()
+		var calls []call
+		for range room {
+			c, err := admit(t, g, "/r")
+			if err != nil {
+				t.Fatal(err)
+			}
+			calls = append(calls, c)
+			time.Sleep(time.Millisecond)
+		}
+		if _, err := admit(t, g, "/r"); reasonOf(err) != Full {
+			t.Errorf("into a full class: %v, want %s", err, Full)
+		}
+		if _, err := admit(t, g, "/o"); err != nil {
+			t.Errorf("another class: %v", err)
+		}
+		time.Sleep(slowAfter)
+		if _, err := admit(t, g, "/r"); err != nil {
+			t.Errorf("beside slow ones: %v", err)
+		}
+		if calls[0].Context.Err() == nil || calls[1].Context.Err() != nil {
+			t.Error("the newcomer did not take the place of the slowest")
+		}
+		for _, c := range calls {
+			c.end()
+		}
+	})
+}
+
+// Waiting calls run in their order, and leave when their deadline cannot be met.
+func TestQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(t, func(c *Config) { c.MaxInFlight = 2 })
+		var calls []call
+		for range 3 {
+			c, err := admit(t, g, "/r")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.end()
+			calls = append(calls, c)
+		}
+		for _, c := range calls[:2] {
+			if err := c.Run(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		begin := time.Now()
+		go func() {
+			time.Sleep(300 * time.Millisecond)
+			calls[0].Leave()
+		}()
+		if err := calls[2].Run(); err != nil || time.Since(begin) != 300*time.Millisecond {
+			t.Errorf("the third runs after %v: %v", time.Since(begin), err)
+		}
+		late, err := admit(t, g, "/r")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer late.end()
+		if err := late.Run(); reasonOf(err) != Late || g.classes[Recommend].queue.n != 0 {
+			t.Errorf("a call whose turn does not come: %v, want %s", err, Late)
+		}
+		calls[1].Leave()
+		calls[1].Leave()
+		calls[2].Leave()
+		if n := g.classes[Recommend].running; n != 0 {
+			t.Errorf("%d calls run, want 0", n)
+		}
+	})
+}
+
+// A stream holds its place from its headers to its end, even if it never gets to a handler.
+func TestStreams(t *testing.T) {
+	g := newGate(t, nil)
+	var calls []call
+	for range 3 {
+		c, err := admit(t, g, "/s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls = append(calls, c)
+	}
+	if _, err := admit(t, g, "/s"); reasonOf(err) != Full {
+		t.Errorf("a fourth stream: %v, want %s", err, Full)
+	}
+	calls[0].end() // it never ran
+	for limit := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if c, err := admit(t, g, "/s"); err == nil {
+			defer c.end()
+			break
+		}
+		if time.Now().After(limit) {
+			t.Fatal("the place of a stream that has ended is not free")
+		}
+	}
+}
+
+// A call with a far deadline is refused after its message, as the library would remember it.
+func TestFarDeadline(t *testing.T) {
+	g := newGate(t, func(c *Config) { c.MaxInFlight = 1 })
+	for range g.classes[Recommend].room() {
+		c, err := admit(t, g, "/r")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.end()
+	}
+	before := g.receiving.n
+	far, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	ctx, err := g.Admit(far, "/r")
+	if err != nil {
+		t.Fatalf("refused by its headers: %v", err)
+	}
+	if err := Of(ctx).Run(); reasonOf(err) != Full {
+		t.Errorf("it runs with %v, want %s", err, Full)
+	}
+	if got := g.classes[Recommend].receiving; g.receiving.n != before || got != before {
+		t.Errorf("%d and %d calls are left, want %d", g.receiving.n, got, before)
+	}
+}
+
+// Many calls of all kinds leave nothing behind, and never run beyond the limit.
+func TestGateAtRandom(t *testing.T) {
+	g := newGate(t, nil)
+	var over, taken atomic.Int64
+	var runningNow [numClasses]atomic.Int64
+	var wg sync.WaitGroup
+	for worker := range 32 {
+		rng := rand.New(rand.NewPCG(1, uint64(worker)))
+		wg.Go(func() {
+			for range 300 {
+				one(t, g, rng, &runningNow, &over, &taken)
+			}
+		})
+	}
+	wg.Wait()
+	g.mu.Lock()
+	g.evict(time.Now().Add(time.Hour), 0)
+	g.mu.Unlock()
+	if over.Load() > 0 || taken.Load() == 0 {
+		t.Errorf("%d calls ran beyond the limit, %d in all", over.Load(), taken.Load())
+	}
+	for c := range numClasses {
+		if n := g.classes[c].underWay(); n != 0 {
+			t.Errorf("%s: %d calls are left", c, n)
+		}
+	}
+}
+
+// one makes a call that may be given up at any step.
+func one(t *testing.T, g *Gate, rng *rand.Rand, runs *[numClasses]atomic.Int64,
+	over, taken *atomic.Int64) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+rng.IntN(20))*time.Millisecond)
+	defer cancel()
+	admitted, err := g.Admit(ctx, []string{"/r", "/o", "/a"}[rng.IntN(3)])
+	if err != nil || rng.IntN(4) == 0 {
+		return
+	}
+	ticket := Of(admitted)
+	if ticket.Run() != nil {
+		return
+	}
+	limit := int64(8)
+	if ticket.class == Admin {
+		limit = adminLimit
+	}
+	if runs[ticket.class].Add(1) > limit {
+		over.Add(1)
+	}
+	taken.Add(1)
+	time.Sleep(time.Duration(rng.IntN(300)) * time.Microsecond)
+	runs[ticket.class].Add(-1)
+	ticket.Leave()
+}
+
+func BenchmarkGate(b *testing.B) {
+	g := newGate(b, nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		admitted, err := g.Admit(ctx, "/r")
+		if err != nil {
+			b.Fatal(err)
+		}
+		ticket := Of(admitted)
+		if err := ticket.Run(); err != nil {
+			b.Fatal(err)
+		}
+		ticket.Leave()
+		cancel()
+	}
+}

@@ -1,0 +1,69 @@
+package admission
+
+import (
+	"testing"
+	"time"
+)
+
+// settle lets calls run as they do on a server that answers one in service and has processors that
+// work side by side, with as many calls as the limit allows but at most demand, and returns the
+// limit at the end.
+func settle(l *limiter, service time.Duration, processors, demand, windows int) int {
+	now := time.Unix(0, 0)
+	if !l.since.IsZero() {
+		now = l.since
+	}
+	for range windows {
+		running := min(demand, l.get())
+		l.started(running)
+		took := service * time.Duration(max(running, processors)) / time.Duration(processors)
+		for range samples {
+			now = now.Add(window / (samples - 1))
+			l.finished(now, took)
+		}
+	}
+	return l.get()
+}
+
+func TestLimiter(t *testing.T) {
+	for _, test := range []struct {
+		name            string
+		service         time.Duration
+		demand          int
+		least, greatest int
+	}{
+		// 2 processors answer a call in 100 µs: 100 calls are 5 ms of work.
+		{"fast calls in excess", 100 * time.Microsecond, 1000, 80, 120},
+		{"slow calls in excess", 10 * time.Millisecond, 1000, 32, 32},
+		{"calls below the limit", 100 * time.Microsecond, 10, 272, 272},
+	} {
+		l := newLimiter(32, 512)
+		settle(&l, test.service, 2, 2, 5) // an idle server, to know its latency
+		got := settle(&l, test.service, 2, test.demand, 200)
+		if got < test.least || got > test.greatest {
+			t.Errorf("%s: limit %d, want %d to %d", test.name, got, test.least, test.greatest)
+		}
+	}
+}
+
+// The limit comes back when the trouble is over.
+func TestLimiterRecovers(t *testing.T) {
+	l := newLimiter(32, 512)
+	settle(&l, 100*time.Microsecond, 2, 2, 5)
+	if got := settle(&l, 50*time.Millisecond, 2, 1000, 50); got != 32 {
+		t.Errorf("in trouble: limit %d, want the lowest", got)
+	}
+	if got := settle(&l, 100*time.Microsecond, 2, 1000, 50); got < 80 {
+		t.Errorf("after it: limit %d, want it to rise", got)
+	}
+}
+
+// A latency that no limit can mend, such as a slow disk, is learned while few calls run.
+func TestLimiterLearnsTheFloor(t *testing.T) {
+	l := newLimiter(32, 512)
+	settle(&l, time.Millisecond, 8, 8, 5)
+	settle(&l, 20*time.Millisecond, 8, 8, 100)
+	if l.floor < 15*time.Millisecond || l.floor > 20*time.Millisecond {
+		t.Errorf("floor %v, want about 20 ms", l.floor)
+	}
+}

@@ -1,0 +1,79 @@
+package admission
+
+import (
+	"context"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/peer"
+)
+
+// accepted connects to the listener and returns both ends.
+func accepted(t *testing.T, l *Listener) (client net.Conn, server *conn) {
+	t.Helper()
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return client, c.(*conn)
+}
+
+func closed(t *testing.T, client net.Conn) bool {
+	t.Helper()
+	if err := client.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := client.Read(make([]byte, 1))
+	return err == io.EOF
+}
+
+// Connections without a call make room first, then those that have been silent for longest.
+func TestListenerMakesRoom(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inner.Close()
+	l := Limit(inner, 3, NewMetrics())
+	var clients []net.Conn
+	var servers []*conn
+	for range 3 {
+		c, s := accepted(t, l)
+		clients, servers = append(clients, c), append(servers, s)
+	}
+	for _, i := range []int{0, 2} { // they make calls
+		noteCall(peer.NewContext(context.Background(), &peer.Peer{Addr: servers[i].RemoteAddr()}))
+	}
+	if _, err := clients[0].Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(servers[0], make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	_, fourth := accepted(t, l)
+	if !closed(t, clients[1]) || closed(t, clients[0]) || closed(t, clients[2]) {
+		t.Error("the connection without a call did not make room")
+	}
+	fourth.called.Store(true)
+	accepted(t, l)
+	if !closed(t, clients[2]) || closed(t, clients[0]) {
+		t.Error("the connection that was silent for longest did not make room")
+	}
+	if len(l.open) != 3 {
+		t.Errorf("%d connections are open, want 3", len(l.open))
+	}
+	clients[0].Close()
+	servers[0].Close()
+	servers[0].Close()
+	if len(l.open) != 2 {
+		t.Errorf("%d connections are open after one was closed, want 2", len(l.open))
+	}
+}

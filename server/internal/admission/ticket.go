@@ -1,0 +1,194 @@
+package admission
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// Ticket is the place of a call in the server, and the context of the call. The methods of a nil
+// ticket, which calls of class [Probe] have, do nothing.
+type Ticket struct {
+	context.Context
+
+	gate    *Gate
+	class   Class
+	since   time.Time // of the headers
+	cancel  context.CancelFunc
+	evicted atomic.Bool
+
+	// The rest is guarded by the gate.
+	state      state
+	refusal    *RefusedError // to be told when the message is there
+	began      time.Time     // of running
+	turn       chan struct{} // closed when a waiting call may run
+	prev, next *Ticket
+}
+
+type state uint8
+
+const (
+	done state = iota
+	receiving
+	waiting
+	running
+)
+
+type ticketKey struct{}
+
+// Of returns the ticket of a call; nil if it has none.
+func Of(ctx context.Context) *Ticket {
+	t, _ := ctx.Value(ticketKey{}).(*Ticket)
+	return t
+}
+
+// Value implements [context.Context].
+func (t *Ticket) Value(key any) any {
+	if key == (ticketKey{}) {
+		return t
+	}
+	return t.Context.Value(key)
+}
+
+// Err implements [context.Context]. A call that was ended for its slow message is over its time:
+// its client did not cancel it, and should not read so.
+func (t *Ticket) Err() error {
+	err := t.Context.Err()
+	if err != nil && t.evicted.Load() {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// Run is called when the message is there. It waits until the call may run, which is at once while
+// its class is below its limit. The error is a [RefusedError].
+func (t *Ticket) Run() error {
+	if t == nil {
+		return nil
+	}
+	g := t.gate
+	g.mu.Lock()
+	if t.state == running { // a stream
+		g.mu.Unlock()
+		return nil
+	}
+	if t.state != receiving {
+		g.mu.Unlock()
+		return &RefusedError{t.class, Slow} // counted when it was ended
+	}
+	c := &g.classes[t.class]
+	g.received(t)
+	if t.refusal != nil {
+		g.mu.Unlock()
+		return t.refusal
+	}
+	if c.running < c.limit.get() && c.queue.n == 0 {
+		c.run(t, time.Now())
+		g.mu.Unlock()
+		return nil
+	}
+	deadline, _ := t.Deadline()
+	wait := time.Until(deadline) - c.limit.usual()
+	if wait <= 0 {
+		defer g.mu.Unlock()
+		return g.refuse(t.class, Late)
+	}
+	t.state, t.turn = waiting, make(chan struct{})
+	c.queue.push(t)
+	g.mu.Unlock()
+	return t.wait(wait)
+}
+
+// wait waits for the turn of a call, for this long at most.
+func (t *Ticket) wait(long time.Duration) error {
+	timer := time.NewTimer(long)
+	defer timer.Stop()
+	select {
+	case <-t.turn:
+		return nil
+	case <-timer.C:
+	case <-t.Context.Done():
+	}
+	g := t.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if t.state != waiting { // its turn came meanwhile
+		return nil
+	}
+	g.classes[t.class].queue.remove(t)
+	t.state = done
+	return g.refuse(t.class, Late)
+}
+
+// run counts a call as running.
+func (c *class) run(t *Ticket, now time.Time) {
+	t.state, t.began = running, now
+	c.running++
+	c.limit.started(c.running)
+}
+
+// Leave is called when the call is answered; further calls do nothing.
+func (t *Ticket) Leave() {
+	if t == nil {
+		return
+	}
+	g := t.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if t.state != running {
+		return
+	}
+	t.state = done
+	c := &g.classes[t.class]
+	c.running--
+	now := time.Now()
+	if !t.began.IsZero() {
+		c.limit.finished(now, now.Sub(t.began))
+	}
+	for c.queue.n > 0 && c.running < c.limit.get() {
+		next := c.queue.first
+		c.queue.remove(next)
+		c.run(next, now)
+		close(next.turn)
+	}
+}
+
+// Cut ends the call, as if its client had gone.
+func (t *Ticket) Cut() {
+	if t != nil {
+		t.evicted.Store(true)
+		t.cancel()
+	}
+}
+
+// list is a list of tickets, the oldest first. A ticket is in one list at most.
+type list struct {
+	first, last *Ticket
+	n           int
+}
+
+func (l *list) push(t *Ticket) {
+	t.prev, t.next = l.last, nil
+	if l.last == nil {
+		l.first = t
+	} else {
+		l.last.next = t
+	}
+	l.last = t
+	l.n++
+}
+
+func (l *list) remove(t *Ticket) {
+	if t.prev == nil {
+		l.first = t.next
+	} else {
+		t.prev.next = t.next
+	}
+	if t.next == nil {
+		l.last = t.prev
+	} else {
+		t.next.prev = t.prev
+	}
+	t.prev, t.next = nil, nil
+	l.n--
+}
