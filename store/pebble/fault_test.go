@@ -264,25 +264,48 @@ func TestLogOutOfSpace(t *testing.T) {
 	mustClose(t, s)
 }
 
-// TestTablesOutOfSpace lets the writing of tables run out of space while the log still has some:
-// writes are refused and resume by themselves.
+// TestTablesOutOfSpace lets the writing of tables meet a shortage that passes, while the log can
+// still be written: writes are refused and resume by themselves.
 func TestTablesOutOfSpace(t *testing.T) {
 	t.Parallel()
-	var full atomic.Bool
-	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if full.Load() && strings.HasSuffix(op.Path, ".sst") &&
-			op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
-			return syscall.ENOSPC
-		}
-		return nil
-	}))
-	s := mustOpen(t, "store", Options{FS: fs})
-	mustAppend(t, s, "u", 0, 10)
-	full.Store(true)
-	flushSoon(s)
+	for _, shortage := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG,
+		syscall.EMFILE, syscall.ENFILE} {
+		t.Run(shortage.Error(), func(t *testing.T) {
+			t.Parallel()
+			var short atomic.Bool
+			fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+				if short.Load() && strings.HasSuffix(op.Path, ".sst") &&
+					op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+					return shortage
+				}
+				return nil
+			}))
+			s := mustOpen(t, "store", Options{FS: fs})
+			mustAppend(t, s, "u", 0, 10)
+			short.Store(true)
+			flushSoon(s)
+			passes(t, s, func() { short.Store(false) })
+		})
+	}
+}
+
+// passes checks that a store with ten events of a user refuses writes for lack of something, and
+// takes them when it is over. It closes the store.
+func passes(t *testing.T, s *Store, over func()) {
+	t.Helper()
 	record := []store.Record{{User: "u", Event: testEvent(10)}}
-	awaitAppend(t, s, record, store.ErrFull)
-	full.Store(false)
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		_, err := s.Append(ctx, record) // one that is under way waits for the end of the shortage
+		cancel()
+		if errors.Is(err, store.ErrFull) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("Append still gives error %v after 10 s, want ErrFull", err)
+		}
+	}
+	over()
 	awaitAppend(t, s, record, nil)
 	if got := len(dump(t, s)["u"]); got != 11 {
 		t.Errorf("%d events, want 11", got)
@@ -290,11 +313,40 @@ func TestTablesOutOfSpace(t *testing.T) {
 	mustClose(t, s)
 }
 
+// TestLogWithoutDescriptor lets the next log, and with it the manifest and folders, find no file
+// descriptor for a while. To the engine that would be final.
+func TestLogWithoutDescriptor(t *testing.T) {
+	t.Parallel()
+	for _, shortage := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE} {
+		t.Run(shortage.Error(), func(t *testing.T) {
+			t.Parallel()
+			var short atomic.Bool
+			fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+				switch op.Kind {
+				case errorfs.OpCreate, errorfs.OpOpen, errorfs.OpOpenDir, errorfs.OpReuseForWrite:
+					if short.Load() {
+						return shortage
+					}
+				}
+				return nil
+			}))
+			s := mustOpen(t, "store", Options{FS: fs})
+			mustAppend(t, s, "u", 0, 10)
+			settle(t, s)
+			short.Store(true)
+			flushSoon(s)
+			passes(t, s, func() { short.Store(false) })
+		})
+	}
+}
+
 // awaitAppend repeats an Append until it ends in the wanted error.
 func awaitAppend(t *testing.T, s store.Store, records []store.Record, want error) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		_, err := s.Append(context.Background(), records)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		_, err := s.Append(ctx, records)
+		cancel()
 		if errors.Is(err, want) {
 			return
 		}

@@ -23,6 +23,9 @@ type Options struct {
 	// writes held in memory plus some compactions. Negative means no reserve. The free space is
 	// looked at once a second and after each ReserveBytes/16 bytes written.
 	ReserveBytes int64
+	// OpenTables is about how many tables are open at a time. Each takes a file descriptor. 0 means
+	// 1000.
+	OpenTables int
 	// Events are told of things that happen inside the store.
 	Events Events
 	// AcceptLoss opens what is there of a store that has lost acknowledged events (see
@@ -57,6 +60,9 @@ type Events struct {
 // DefaultCacheBytes is the size of the cache of options without one.
 const DefaultCacheBytes = 64 << 20
 
+// DefaultOpenTables is the number of open tables of options without one.
+const DefaultOpenTables = 1000
+
 const (
 	defaultReserveBytes = 256 << 20
 
@@ -74,6 +80,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.ReserveBytes == 0 {
 		o.ReserveBytes = defaultReserveBytes
+	}
+	if o.OpenTables == 0 {
+		o.OpenTables = DefaultOpenTables
 	}
 	if o.sortBytes == 0 {
 		o.sortBytes, o.sortBatch = recent.SortBytes, sortBatch
@@ -110,6 +119,7 @@ func (o Options) engine() engine.Options {
 	return engine.Options{
 		CacheBytes:    o.CacheBytes,
 		ReserveBytes:  o.ReserveBytes,
+		OpenTables:    o.OpenTables,
 		ClosePatience: o.closePatience,
 		FS:            o.FS,
 		Create:        writeFirstRows,

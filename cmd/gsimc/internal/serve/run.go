@@ -41,7 +41,11 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 
-	st, err := c.openStore(ctx, cfg.Logger, cfg.Metrics)
+	var tables int
+	if tables, cfg.MaxConnections, err = limitFiles(cfg.Logger, cfg.MaxConnections); err != nil {
+		return err
+	}
+	st, err := c.openStore(ctx, tables, cfg.Logger, cfg.Metrics)
 	if errors.Is(err, errEndedEarly) {
 		return nil
 	}
@@ -131,7 +135,7 @@ func closeStore(st store.Store, s *server.Server) error {
 // openStore opens the back end of --store and lets it report to logs and metrics. A new back end is
 // a case here and a name in the tag of Cmd.Store; --retrain-every asks for pebble by its name.
 func (c *Cmd) openStore(
-	ctx context.Context, log *slog.Logger, metrics *server.Metrics,
+	ctx context.Context, tables int, log *slog.Logger, metrics *server.Metrics,
 ) (store.Store, error) {
 	if c.Store == "memory" {
 		log.Warn("histories are kept in memory and lost at exit")
@@ -146,6 +150,7 @@ func (c *Cmd) openStore(
 	st, err := pebble.OpenOrWait(ctx, c.DataDir, pebble.Options{
 		CacheBytes: int64(c.StoreCache),
 		AcceptLoss: c.AcceptLoss,
+		OpenTables: tables,
 		Events: pebble.Events{
 			Synced: metrics.StoreSynced,
 			Failed: func(reason error) {

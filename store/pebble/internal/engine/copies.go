@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/mark"
 )
@@ -61,7 +59,7 @@ func (e *Engine) copyTo(dir string) error {
 	if err == nil {
 		return nil
 	}
-	if vfs.IsNoSpaceError(err) {
+	if lackOfSpace(err) {
 		err = fmt.Errorf("%w: %w", store.ErrFull, err)
 	}
 	return errors.Join(fmt.Errorf("copying the store: %w", err), e.fs.RemoveAll(dir))

@@ -14,7 +14,8 @@ import (
 // testOptions are options for an engine that may fail.
 func testOptions(fs vfs.FS) Options {
 	return Options{
-		CacheBytes: 1 << 20, ReserveBytes: -1, ClosePatience: 100 * time.Millisecond, FS: fs,
+		CacheBytes: 1 << 20, ReserveBytes: -1, OpenTables: 100,
+		ClosePatience: 100 * time.Millisecond, FS: fs,
 		Create: func(*lsm.DB, mark.ID) error { return nil },
 		Failed: func(error) {},
 		Slow:   func(string, time.Duration) {},

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	lsm "github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/gsimc/gsimc/store"
 )
@@ -50,8 +49,10 @@ func (e *Engine) failWith(reason error) {
 // describe gives the kind of an error of Pebble and a way out.
 func describe(err error) error {
 	switch {
-	case vfs.IsNoSpaceError(err):
+	case lackOfSpace(err):
 		return fmt.Errorf("%w: free some space and restart: %w", store.ErrFull, err)
+	case lackOfFiles(err):
+		return fmt.Errorf("raise the limit of open files (ulimit -n) and restart: %w", err)
 	case lsm.IsCorruptionError(err): // its text may contain keys
 		return fmt.Errorf("%w: a file of the store is damaged: restore the store from a backup",
 			store.ErrCorrupt)
@@ -115,8 +116,8 @@ func (e *Engine) listener() *lsm.EventListener {
 	var stallBegan atomic.Int64
 	return &lsm.EventListener{
 		BackgroundError: func(err error) {
-			if vfs.IsNoSpaceError(err) && !e.opening.Load() {
-				e.space.exhausted()
+			if what := shortage(err); what != "" && !e.opening.Load() {
+				e.space.exhausted("a table could not be written: " + what)
 				return
 			}
 			e.Fail(err)

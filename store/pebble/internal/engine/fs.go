@@ -42,15 +42,16 @@ func (f engineFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File,
 		// A marker names the manifest to use, whose own name must be on disk before the marker can
 		// be. The engine relies on the file system to keep the order of the two, which not every
 		// one promises.
-		if err := syncDir(f.FS, f.PathDir(name)); err != nil {
+		if err := f.syncDir(f.PathDir(name)); err != nil {
 			return nil, f.e.vital(err)
 		}
 	}
-	file, err := f.FS.Create(name, category)
 	if strings.HasSuffix(name, ".sst") {
+		file, err := f.FS.Create(name, category)
 		f.e.tables.Store(true)
 		return file, err // a table can be written again
 	}
+	file, err := f.e.untilFiles(func() (vfs.File, error) { return f.FS.Create(name, category) })
 	if err != nil {
 		return nil, f.e.vital(err)
 	}
@@ -144,11 +145,26 @@ func (e *Engine) slowDown() {
 
 // OpenDir opens a directory to sync it, which is vital too.
 func (f engineFS) OpenDir(name string) (vfs.File, error) {
-	dir, err := f.FS.OpenDir(name)
-	if err != nil || f.e.ofCopy(name) {
+	if f.e.ofCopy(name) {
+		return f.FS.OpenDir(name)
+	}
+	dir, err := f.openDir(name)
+	if err != nil {
 		return dir, err
 	}
 	return vitalFile{dir, f.e}, nil
+}
+
+func (f engineFS) openDir(name string) (vfs.File, error) {
+	return f.e.untilFiles(func() (vfs.File, error) { return f.FS.OpenDir(name) })
+}
+
+func (f engineFS) syncDir(name string) error {
+	dir, err := f.openDir(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // vital takes the error of an operation on a file that the engine cannot do without: the log, the

@@ -17,6 +17,8 @@ type Options struct {
 	CacheBytes int64
 	// ReserveBytes is the free disk space below which [Engine.Admit] refuses. Negative: none.
 	ReserveBytes int64
+	// OpenTables is about how many tables are open at a time.
+	OpenTables int
 	// ClosePatience is how long closing waits for an engine that has failed and may never finish.
 	ClosePatience time.Duration
 	// FS is the file system.
@@ -64,6 +66,7 @@ func (e *Engine) engineOptions() *lsm.Options {
 		Logger:                      logger{e},
 		EventListener:               e.listener(),
 		CacheSize:                   e.opts.CacheBytes,
+		MaxOpenFiles:                e.opts.OpenTables,
 		MemTableSize:                TableBytes,
 		MemTableStopWritesThreshold: Tables,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },

@@ -67,11 +67,11 @@ func (g *spaceGuard) look() string {
 		usage.AvailBytes>>20, g.reserve>>20)
 }
 
-// exhausted notes that the engine could not write a table for lack of space; it tries again.
-func (g *spaceGuard) exhausted() {
+// exhausted notes why the engine could not write; it tries again.
+func (g *spaceGuard) exhausted(reason string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.checked, g.reason = time.Now(), "a table could not be written for lack of space"
+	g.checked, g.reason = time.Now(), reason
 }
 
 // full reports whether writes were refused at the last look.
