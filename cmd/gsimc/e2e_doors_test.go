@@ -76,6 +76,14 @@ func TestDoors(t *testing.T) {
 			}
 		}
 	}
+	// The bench asks for lists and sends events.
+	both := execute(t, "token", "bench", "--roles", "recommend,observe")
+	write("tokens", []byte(all+both[strings.Index(both, "\n")+1:]))
+	p.awaitLog(t, "tokens read again", 1)
+	execute(t, append(append([]string{"bench", "--server", local(p.GRPC), "--model", model,
+		"--scenario", "latency", "--users", "10", "--events", "2", "--repetitions", "1", "--duration",
+		"50ms", "--warmup", "10ms"}, access...), write("bench.token", []byte(both)))...)
+
 	// The token may stand in the environment, and is not shown then.
 	text, err := os.ReadFile(files["recommend"])
 	if err != nil {
@@ -95,7 +103,7 @@ func TestDoors(t *testing.T) {
 	next := a.Issue(t, 3, until)
 	write("cert.pem", next.Cert)
 	write("key.pem", next.Key)
-	p.awaitLog(t, "tokens read again", 1)
+	p.awaitLog(t, "tokens read again", 2)
 	p.awaitLog(t, "certificates read again", 1)
 	if code, _, stderr := runCLI(t, env, append(commands["recommend"], access[:6]...)...); code !=
 		cli.ExitFailure || !strings.Contains(stderr, "Unauthenticated") {

@@ -127,7 +127,7 @@ func (b *bench) sameModel(version string) error {
 	return server.Call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
 		// The answer has the version, followed by a plus sign if new items extend the model.
 		answer, err := pb.NewRecommenderServiceClient(conn).Recommend(ctx, &pb.RecommendRequest{
-			Subject:  &pb.RecommendRequest_History{History: &pb.InlineHistory{}},
+			Subject:  &pb.RecommendRequest_UserId{UserId: "bench"},
 			PageSize: 1,
 		})
 		if err != nil {
