@@ -23,7 +23,7 @@ import (
 // Access says how calls are protected on their way, and who makes them.
 type Access struct {
 	TLS   *tls.Config // see [LoadTLS]; nil: plain text
-	Token Token       // as `gsimc token` drew it; empty: none. Without TLS it stays on this machine.
+	Token Token       // as `gsimc token` drew it; empty: none. Other machines need TLS for it.
 }
 
 // Token is a secret. Every way of printing it hides it.

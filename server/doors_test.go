@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -287,5 +288,33 @@ func TestBadDoorsEndTheStart(t *testing.T) {
 				t.Errorf("%s %s: %v", field, path, err)
 			}
 		}
+	}
+}
+
+// BenchmarkRefused measures a call without a token, and what the server keeps of it while the
+// deadline of the call has not passed.
+func BenchmarkRefused(b *testing.B) {
+	for _, deadline := range []time.Duration{0, 100 * time.Hour} {
+		b.Run(fmt.Sprint("deadline=", deadline), func(b *testing.B) {
+			ts, _ := withTokens(b, quiet, "admin")
+			heap := func() uint64 {
+				runtime.GC()
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				return m.HeapAlloc
+			}
+			before := heap()
+			for b.Loop() {
+				c, cancel := context.Background(), func() {}
+				if deadline > 0 {
+					c, cancel = context.WithTimeout(c, deadline)
+				}
+				if _, err := ts.recommend.Recommend(c, forUser("ann")); err == nil {
+					b.Fatal("a call without a token is answered")
+				}
+				cancel()
+			}
+			b.ReportMetric((float64(heap())-float64(before))/float64(b.N), "kept-B/op")
+		})
 	}
 }

@@ -232,3 +232,28 @@ func TestTokensChange(t *testing.T) {
 		t.Error("the second token was removed too")
 	}
 }
+
+// BenchmarkCheck measures the check of a call, by the number of tokens in the file.
+func BenchmarkCheck(b *testing.B) {
+	for _, n := range []int{0, 1, 10, 1000} {
+		b.Run(fmt.Sprint("tokens=", n), func(b *testing.B) {
+			d, token := &Doors{}, "none"
+			if n > 0 {
+				var lines strings.Builder
+				for range n {
+					one, line := newToken(b, "a", "recommend")
+					token = one
+					lines.WriteString(line)
+				}
+				d, _ = openTokens(b, lines.String())
+			}
+			ctx := withToken("Bearer " + token)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := d.Check(ctx, pb.RecommenderService_Recommend_FullMethodName); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
