@@ -42,6 +42,9 @@ const (
 // that the gRPC library makes before the server sees the request; they have a code and a message
 // only: RESOURCE_EXHAUSTED for a message over the size limit, UNIMPLEMENTED for an unknown
 // compression, INTERNAL for a breach of the gRPC protocol, UNAVAILABLE for a lost connection.
+//
+// A server with tokens answers UNAUTHENTICATED to a call without one that it knows, and
+// PERMISSION_DENIED to one whose token lacks the role of the method, in every service.
 type EventServiceClient interface {
 	// Observe takes in one event.
 	//
@@ -130,6 +133,9 @@ type EventService_StreamObserveClient = grpc.BidiStreamingClient[StreamObserveRe
 // that the gRPC library makes before the server sees the request; they have a code and a message
 // only: RESOURCE_EXHAUSTED for a message over the size limit, UNIMPLEMENTED for an unknown
 // compression, INTERNAL for a breach of the gRPC protocol, UNAVAILABLE for a lost connection.
+//
+// A server with tokens answers UNAUTHENTICATED to a call without one that it knows, and
+// PERMISSION_DENIED to one whose token lacks the role of the method, in every service.
 type EventServiceServer interface {
 	// Observe takes in one event.
 	//
