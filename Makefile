@@ -21,7 +21,7 @@ BENCHCOUNT ?= 6
 IMAGE     ?= gsimc:$(VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross test test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check picture \
+.PHONY: help build cross test test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check picture mutants \
 	benchmarks bench-build bench-peers bench-serving bench-report
 
 help: ## list the targets
@@ -62,6 +62,9 @@ test-kernels: ## run the tests of the packages with kernels for the lesser ones 
 
 race: ## run the tests of the concurrent packages under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race -timeout 10m $(CONCURRENT_PACKAGES)
+
+mutants: ## break the code in one place at a time and check that a test notices (MUTANTS="name ..." for some)
+	go run ./internal/mutants $(MUTANTS)
 
 lint: fmt-check vet lint-tool deploy-check ## gofmt, go vet (amd64, arm64), golangci-lint, and the manifests of deploy/
 	$(GOLANGCI) run ./...

@@ -280,6 +280,25 @@ func eraseUser(t testing.TB, s *Cache, user string) {
 	}
 }
 
+// An erasure that has begun goes on when its caller has left.
+func TestErasureRunsToItsEnd(t *testing.T) {
+	st := &servertest.Store{Store: memory.New()}
+	m := servertest.NewModel(t, 1)
+	s := newTestCache(t, 1<<30, st)
+	write(t, s, m, "ann", "1", 1)
+	ctx, leave := context.WithCancel(t.Context())
+	st.EraseFunc = func(c context.Context, u string) (uint64, error) {
+		leave()
+		if err := c.Err(); err != nil {
+			return 0, err
+		}
+		return st.Store.Erase(c, u)
+	}
+	if n, err := s.Erase(ctx, "ann"); n != 1 || err != nil {
+		t.Errorf("erased %d events, %v, want 1 and no error", n, err)
+	}
+}
+
 // Users live, are erased and come back to the same revisions with other content, while others read.
 // Each life uses one item only, so a state that mixes lives, or is of a former one, shows.
 func TestErasureRaces(t *testing.T) {

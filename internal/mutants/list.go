@@ -1,0 +1,81 @@
+package main
+
+var mutants = []mutant{
+	{
+		name: "nomodelsum", breaks: "a damaged model file is believed",
+		file: "model/header.go",
+		was:  `string(data[at:end]) != want {`,
+		is:   `len(want) == 0 {`,
+		pkg:  "./model", test: "TestFlippedBits",
+	},
+	{
+		name: "sharedmodel", breaks: "writing into the file of a serving model changes answers",
+		file: "model/open.go",
+		was:  `return open(path, copyData)`,
+		is:   `return open(path, mapData)`,
+		pkg:  "./model", test: "TestLoadCopies",
+	},
+	{
+		name: "fma", breaks: "states differ between processors",
+		file: "kalman/dynamics.go",
+		was:  `known := 1 + float32(events*theta)/d.SigmaNu[j]`,
+		is:   `known := 1 + events*theta`,
+		pkg:  "./kalman", test: "TestNoFusedInstructions",
+	},
+	{
+		name: "topnrounding", breaks: "a list lacks an item: the bound leaves out roundings",
+		file: "internal/topn/query.go",
+		was:  `+ rounding*norm) *`,
+		is:   `+ 0*rounding*norm) *`,
+		pkg:  "./internal/topn", test: "TestBoundOfRoundings",
+	},
+	{
+		name: "topnslack", breaks: "a list lacks an item: the error of a row is two steps too small",
+		file: "internal/topn/index.go",
+		was:  `up(missing + underflow(x.k, float64(x.gain[i])))`,
+		is:   `up(max(0, missing-2*float64(scale)) + underflow(x.k, float64(x.gain[i])))`,
+		pkg:  "./internal/topn", test: "TestBoundOfSteps",
+	},
+	{
+		name: "tornreload", breaks: "a reload takes the model away from requests that use it",
+		file: "server/internal/models/holder.go",
+		was:  `if l.refs.CompareAndSwap(n, n+1) {`,
+		is:   `if n > 0 {`,
+		pkg:  "./server", test: "TestReloadUnderLoad",
+	},
+	{
+		name: "drain0", breaks: "a shutdown cuts calls in flight off",
+		file: "server/drain.go",
+		was:  `finishedWithin(drained, s.cfg.DrainTimeout)`,
+		is:   `finishedWithin(drained, 0)`,
+		pkg:  "./server", test: "TestDrain",
+	},
+	{
+		name: "endless", breaks: "a call that hangs holds the process",
+		file: "server/drain.go",
+		was:  `if !finishedWithin(stopped, stopGrace) {`,
+		is:   `if <-stopped; false {`,
+		pkg:  "./server", test: "TestShutdownLeavesHangingCallsBehind",
+	},
+	{
+		name: "stalecache", breaks: "an answer lacks an acknowledged event",
+		file: "server/internal/state/cache.go",
+		was:  `if u.Revision < revision {`,
+		is:   `if u.Revision == 0 {`,
+		pkg:  "./server/internal/state", test: "TestWritesDoNotReplay|TestEvictionChangesNothing",
+	},
+	{
+		name: "forgetcache", breaks: "the state of an erased user stays",
+		file: "server/internal/state/erasure.go",
+		was:  `		c.cache.Invalidate(user)`,
+		is:   ``,
+		pkg:  "./server/internal/state", test: "TestErasure",
+	},
+	{
+		name: "erasecancel", breaks: "an erasure ends half-way when its caller leaves",
+		file: "server/internal/state/erasure.go",
+		was:  `context.WithoutCancel(ctx)`,
+		is:   `ctx`,
+		pkg:  "./server/internal/state", test: "TestErasureRunsToItsEnd",
+	},
+}
