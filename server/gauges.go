@@ -29,7 +29,9 @@ var (
 	storeFailedDesc = newDesc("gsimc_store_failed",
 		"1 when the store takes no more writes until a restart.")
 	storeRefusingDesc = newDesc("gsimc_store_refusing",
-		"1 while the store takes no writes until there is room.")
+		"1 while the store takes no writes for a reason that passes: no room, or a hanging disk.")
+	storeStalledDesc = newDesc("gsimc_store_stalled",
+		"1 while the disk of the store hangs: no write has become durable for 10 s.")
 	drainingDesc = newDesc("gsimc_draining", "1 while the server shuts down.")
 )
 
@@ -40,7 +42,7 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements [prometheus.Collector].
 func (g gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{statesDesc, stateBytesDesc, storeBytesDesc,
-		storeFailedDesc, storeRefusingDesc, modelInfoDesc, modelItemsDesc,
+		storeFailedDesc, storeRefusingDesc, storeStalledDesc, modelInfoDesc, modelItemsDesc,
 		modelRankDesc, modelLoadDesc, buildInfoDesc, drainingDesc} {
 		ch <- d
 	}
@@ -67,6 +69,11 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 		refusing = 1
 	}
 	gauge(storeRefusingDesc, refusing)
+	stalled := 0.0
+	if errors.Is(stats.Refusal, store.ErrStalled) {
+		stalled = 1
+	}
+	gauge(storeStalledDesc, stalled)
 	if l := g.s.models.Acquire(); l != nil { // nil: the server has just stopped
 		defer l.Release()
 		m := describeModel(l)

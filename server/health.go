@@ -27,13 +27,13 @@ func (s *Server) storeStats(ctx context.Context) (store.Stats, error) {
 	return s.store.Stats(ctx)
 }
 
-// watchStore turns the health of the EventService once the store has failed, and logs when the
-// store begins and ends to refuse events. It returns when the store has failed, which it then
+// watchStore turns the health once the store has failed, and while its disk hangs. It logs when the
+// store begins and ends to take no events. It returns when the store has failed, which it then
 // stays, or when ctx ends.
 func (s *Server) watchStore(ctx context.Context) {
 	tick := time.NewTicker(storePoll)
 	defer tick.Stop()
-	refusing := false
+	refusing, stalled := false, false
 	for {
 		stats, err := s.storeStats(ctx)
 		if errors.Is(err, store.ErrFailed) {
@@ -43,6 +43,10 @@ func (s *Server) watchStore(ctx context.Context) {
 		if err == nil && (stats.Refusal != nil) != refusing {
 			refusing = !refusing
 			s.logRefusal(ctx, stats.Refusal)
+		}
+		if err == nil && errors.Is(stats.Refusal, store.ErrStalled) != stalled {
+			stalled = !stalled
+			s.setHealth(!stalled)
 		}
 		select {
 		case <-tick.C:
@@ -62,9 +66,17 @@ func (s *Server) logRefusal(ctx context.Context, reason error) {
 		slog.String("error", reason.Error()))
 }
 
-// storeFailed reports over gRPC health that the EventService takes no events until a restart. The
-// other services stay as they are: stored histories can still be read, and Recommend goes on.
-func (s *Server) storeFailed() {
-	s.health.SetServingStatus(pb.EventService_ServiceDesc.ServiceName,
-		healthpb.HealthCheckResponse_NOT_SERVING)
+// storeFailed reports over gRPC health that the EventService takes no events until a restart.
+func (s *Server) storeFailed() { s.setHealth(false) }
+
+// setHealth reports over gRPC health whether events can be taken. The empty name, which stands for
+// the server as a whole, says the same. The other services stay as they are: stored histories can
+// still be read, and Recommend goes on.
+func (s *Server) setHealth(serving bool) {
+	status := healthpb.HealthCheckResponse_NOT_SERVING
+	if serving {
+		status = healthpb.HealthCheckResponse_SERVING
+	}
+	s.health.SetServingStatus(pb.EventService_ServiceDesc.ServiceName, status)
+	s.health.SetServingStatus("", status)
 }

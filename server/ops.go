@@ -44,8 +44,8 @@ func (s *Server) livez(w http.ResponseWriter, r *http.Request) {
 }
 
 // readyz answers 200 when the server should get traffic: a model is loaded (without one there is no
-// server), the store answers, and no shutdown has begun. It says if the store refuses events
-// because the disk is full: Recommend goes on.
+// server), the store and its disk answer, and no shutdown has begun. It says if the store refuses
+// events because the disk is full: Recommend goes on.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	if s.isDraining() {
 		answer(w, http.StatusServiceUnavailable, "draining")
@@ -55,6 +55,8 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 		answer(w, http.StatusServiceUnavailable, storeTrouble(err))
+	case errors.Is(stats.Refusal, store.ErrStalled):
+		answer(w, http.StatusServiceUnavailable, storeTrouble(stats.Refusal))
 	case stats.Refusal != nil:
 		answer(w, http.StatusOK, "ok, but the store takes no events: "+stats.Refusal.Error())
 	default:

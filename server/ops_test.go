@@ -250,6 +250,9 @@ func TestFailedStore(t *testing.T) {
 		"gsimc.v1.RecommenderService"); got != healthpb.HealthCheckResponse_SERVING {
 		t.Errorf("health of the recommender: %v", got)
 	}
+	if got := ts.healthOf(t, ""); got != healthpb.HealthCheckResponse_NOT_SERVING {
+		t.Errorf("health of the server: %v", got)
+	}
 	ts.ask(t, forUser("ann"))
 	for _, path := range []string{"/livez", "/readyz"} {
 		if code, body := ts.get(t, path); code != http.StatusServiceUnavailable ||
@@ -299,6 +302,41 @@ func TestRefusingStore(t *testing.T) {
 	}
 	if n := strings.Count(ts.logs.String(), "takes no events for the time being"); n != 1 {
 		t.Errorf("%d lines tell of one refusal", n)
+	}
+}
+
+// A disk that hangs takes the traffic away and gives it back when it answers.
+func TestStalledStore(t *testing.T) {
+	failing := &failingStore{Store: memory.New()}
+	ts := start(t, setup{store: failing})
+	ts.observe(t, newEvent("ann", 1))
+	stalled := fmt.Errorf("%w: for 12s", store.ErrStalled)
+	failing.refusal.Store(&stalled)
+	check := func(want healthpb.HealthCheckResponse_ServingStatus, code int, gauge float64) {
+		t.Helper()
+		eventually(t, "the health turns", func() bool {
+			return ts.healthOf(t, "gsimc.v1.EventService") == want && ts.healthOf(t, "") == want
+		})
+		if got, body := ts.get(t, "/readyz"); got != code {
+			t.Errorf("/readyz: %d %s, want %d", got, body, code)
+		}
+		if got := value1(t, ts, "gsimc_store_stalled"); got != gauge {
+			t.Errorf("gsimc_store_stalled = %v, want %v", got, gauge)
+		}
+	}
+	check(healthpb.HealthCheckResponse_NOT_SERVING, http.StatusServiceUnavailable, 1)
+	ts.ask(t, forUser("ann"))
+	if got := ts.healthOf(t,
+		"gsimc.v1.RecommenderService"); got != healthpb.HealthCheckResponse_SERVING {
+		t.Errorf("health of the recommender: %v", got)
+	}
+	if code, _ := ts.get(t, "/livez"); code != http.StatusOK {
+		t.Errorf("/livez: %d: a restart would not help", code)
+	}
+	failing.refusal.Store(nil)
+	check(healthpb.HealthCheckResponse_SERVING, http.StatusOK, 0)
+	if n := strings.Count(ts.logs.String(), "takes no events for the time being"); n != 1 {
+		t.Errorf("%d lines tell of one stall", n)
 	}
 }
 

@@ -15,6 +15,8 @@ var (
 	ErrConflict = errors.New("store: event id in use with another payload")
 	// ErrFull: there is not enough disk space. Nothing was applied.
 	ErrFull = errors.New("store: disk full")
+	// ErrStalled: the disk does not answer. Writes wait, and go on by themselves.
+	ErrStalled = errors.New("store: the disk does not answer")
 	// ErrCorrupt: stored data is damaged. A write that ends so was not applied. See CorruptError.
 	ErrCorrupt = errors.New("store: data corrupt")
 	// ErrClosed: the store was closed before the call.

@@ -122,7 +122,7 @@ type Stats struct {
 	// space that is reserved and not yet written; for another it is an estimate of the memory.
 	Bytes int64
 	// Refusal is why the store takes no writes at present, or nil. It is over by itself, unlike
-	// ErrFailed. It wraps ErrFull if there is too little disk space.
+	// ErrFailed. It wraps ErrFull if there is too little disk space, ErrStalled if the disk hangs.
 	Refusal error
 }
 

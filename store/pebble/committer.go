@@ -32,6 +32,7 @@ type committer struct {
 	queue     *queue
 	sorter    *sorter
 	toSync    chan<- unsynced
+	watch     *watchdog
 
 	calls []*call
 	group []*call // planned, not yet committed
@@ -116,6 +117,7 @@ func (c *committer) fill(b *lsm.Batch) error {
 // apply gives the batch to the engine and then to the syncer. err is the error of making the batch.
 func (c *committer) apply(b *lsm.Batch, err error, calls []*call) {
 	began := time.Now()
+	c.watch.begin()
 	if err == nil {
 		err = engine.Safely(func() error { return c.engine.DB.ApplyNoSyncWait(b, lsm.Sync) })
 	}
@@ -123,6 +125,7 @@ func (c *committer) apply(b *lsm.Batch, err error, calls []*call) {
 		c.engine.Fail(err)
 	}
 	if reason := c.engine.Err(); reason != nil {
+		c.watch.end()
 		finish(calls, engine.OutcomeOpen(reason))
 		return
 	}
@@ -175,6 +178,7 @@ type syncer struct {
 	engine *engine.Engine
 	queue  *queue
 	groups <-chan unsynced
+	watch  *watchdog
 	synced func(took time.Duration)
 }
 
@@ -188,6 +192,7 @@ func (s *syncer) sync(group unsynced) {
 	if err := engine.Safely(group.batch.SyncWait); err != nil {
 		s.engine.Fail(err)
 	}
+	s.watch.end()
 	s.queue.arrived()
 	if reason := s.engine.Err(); reason != nil {
 		finish(group.calls, engine.OutcomeOpen(reason))

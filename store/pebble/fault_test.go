@@ -340,6 +340,56 @@ func TestLogWithoutDescriptor(t *testing.T) {
 	}
 }
 
+// TestHangingDisk lets no sync end for a while: the store says so, is read on, and recovers.
+func TestHangingDisk(t *testing.T) {
+	t.Parallel()
+	var hold atomic.Bool
+	release := make(chan struct{})
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if hold.Load() && strings.HasSuffix(op.Path, ".log") &&
+			(op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) {
+			<-release
+		}
+		return nil
+	}))
+	s := mustOpen(t, "store", Options{FS: fs, stallAfter: 50 * time.Millisecond})
+	mustAppend(t, s, "u", 0, 10)
+	refusal := func() error {
+		t.Helper()
+		stats, err := s.Stats(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stats.Refusal
+	}
+	time.Sleep(100 * time.Millisecond)
+	if err := refusal(); err != nil {
+		t.Errorf("while nothing is written: %v", err)
+	}
+	hold.Store(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	record := []store.Record{{User: "u", Event: testEvent(10)}}
+	if _, err := s.Append(ctx, record); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Append: got error %v, want DeadlineExceeded", err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); !errors.Is(refusal(), store.ErrStalled); {
+		if time.Now().After(deadline) {
+			t.Fatal("the store does not say that the disk hangs")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if n, err := s.Revision(t.Context(), "u"); n < 10 || err != nil {
+		t.Errorf("reading: %d, %v", n, err)
+	}
+	close(release)
+	awaitAppend(t, s, record, nil)
+	if err := refusal(); err != nil {
+		t.Errorf("when the disk answers: %v", err)
+	}
+	mustClose(t, s)
+}
+
 // awaitAppend repeats an Append until it ends in the wanted error.
 func awaitAppend(t *testing.T, s store.Store, records []store.Record, want error) {
 	t.Helper()

@@ -38,6 +38,7 @@ type Options struct {
 	sortBytes, sortBatch int
 	closePatience        time.Duration
 	markEvery, roomEvery time.Duration
+	stallAfter           time.Duration
 }
 
 // Events are functions that the store calls to make itself observable. Each may be nil. They must
@@ -95,6 +96,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.roomEvery == 0 {
 		o.roomEvery = roomInterval
+	}
+	if o.stallAfter == 0 {
+		o.stallAfter = stallAfter
 	}
 	if o.FS == nil {
 		o.FS = vfs.Default

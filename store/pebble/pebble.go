@@ -76,6 +76,7 @@ type Store struct {
 	reader    reader
 	queue     *queue
 	sorter    *sorter
+	watch     watchdog
 
 	mu      sync.Mutex
 	closed  bool
@@ -119,6 +120,7 @@ func start(ctx context.Context, e *engine.Engine, opts Options) (*Store, error) 
 	}
 	histories, editor := l.histories, l.editor
 	s := &Store{engine: e, histories: histories, reader: reader{e.DB, histories}, queue: newQueue()}
+	s.watch.after = opts.stallAfter
 	s.sorter = newSorter(e, opts, s.queue.nudge, s.workers.Go)
 	if l.erased {
 		s.sorter.soon()
@@ -131,10 +133,10 @@ func start(ctx context.Context, e *engine.Engine, opts Options) (*Store, error) 
 	c := &committer{
 		engine: e, histories: histories, reader: s.reader, editor: editor,
 		planner: newPlanner(histories, s.reader, editor),
-		queue:   s.queue, sorter: s.sorter, toSync: toSync,
+		queue:   s.queue, sorter: s.sorter, toSync: toSync, watch: &s.watch,
 	}
 	s.workers.Go(c.run)
-	s.workers.Go((&syncer{e, s.queue, toSync, opts.Events.Synced}).run)
+	s.workers.Go((&syncer{e, s.queue, toSync, &s.watch, opts.Events.Synced}).run)
 	return s, nil
 }
 
@@ -162,6 +164,10 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 	defer s.calls.Done()
 	if err := s.engine.Err(); err != nil {
 		return store.Stats{}, err
+	}
+	stalled := s.watch.stalled()
+	if stalled != nil { // to ask the disk would take long
+		return store.Stats{Users: -1, Bytes: s.engine.LastBytes(), Refusal: stalled}, nil
 	}
 	bytes, err := s.engine.Bytes(ctx)
 	if err != nil {

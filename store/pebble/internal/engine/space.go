@@ -122,6 +122,9 @@ func (e *Engine) Bytes(ctx context.Context) (int64, error) {
 	}
 }
 
+// LastBytes returns the figure of the last measurement.
+func (e *Engine) LastBytes() int64 { return e.size.last.Load() }
+
 // measureBytes adds up the files of the directory.
 func (e *Engine) measureBytes() (total int64, err error) {
 	linked := map[fileID]bool{}
