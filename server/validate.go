@@ -11,6 +11,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/event"
+	"github.com/gsimc/gsimc/internal/wire"
 )
 
 // The rules of the fields are written by hand, and stand in words in the .proto files. There are
@@ -33,6 +34,16 @@ const (
 
 	fieldSequence = "sequence"
 )
+
+// elementLimits are those of the repeated fields, for the decoder.
+var elementLimits = wire.Limits{
+	"gsimc.v1.BatchObserveRequest.events":  maxBatch,
+	"gsimc.v1.StreamObserveRequest.events": maxBatch,
+	"gsimc.v1.InlineHistory.entries":       maxHistory,
+	"gsimc.v1.ItemFilter.allow_item_ids":   maxFilterIDs,
+	"gsimc.v1.ItemFilter.deny_item_ids":    maxFilterIDs,
+	"gsimc.v1.SeenPolicy.event_types":      maxSeenTypes,
+}
 
 // invalidError is a request with bad fields.
 type invalidError struct{ faults []fieldFault }

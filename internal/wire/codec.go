@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"google.golang.org/grpc/encoding"
@@ -14,18 +15,27 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Codec is gRPC's codec for protobuf with two differences. It sends an [Encoded] as it is and
-// decodes a [StreamMessage]. A message that cannot be decoded comes out empty and marked, see
-// [Malformed]: the library itself would answer with INTERNAL, and a client that follows it would
-// send the same bytes again, for ever.
-type Codec struct{ encoding.CodecV2 }
+// Codec is gRPC's codec for protobuf with three differences. It sends an [Encoded] as it is and
+// decodes a [StreamMessage]. It counts elements before it decodes them, see [Limits]. A message
+// that cannot be decoded comes out empty and marked, see [Malformed]: the library itself would
+// answer with INTERNAL, and a client that follows it would send the same bytes again, for ever.
+type Codec struct {
+	encoding.CodecV2
 
-// NewCodec returns the codec.
-func NewCodec() Codec { return Codec{encoding.GetCodecV2(grpcproto.Name)} }
+	counters *counters
+}
 
-// malformedMark stands before the name of the field at fault in the unknown fields of a marked
-// message. It is random, so that no client can send it.
+// NewCodec returns a codec that decodes no message beyond the limits.
+func NewCodec(limits Limits) Codec {
+	return Codec{encoding.GetCodecV2(grpcproto.Name), &counters{limits: limits}}
+}
+
+// malformedMark stands before the name of the field at fault and its problem in the unknown fields
+// of a marked message. It is random, so that no client can send it.
 var malformedMark = []byte(rand.Text())
+
+// problemMark stands between the two: no name has it.
+const problemMark = ":"
 
 // Marshal implements encoding.CodecV2.
 func (c Codec) Marshal(v any) (mem.BufferSlice, error) {
@@ -40,20 +50,38 @@ func (c Codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if m, ok := v.(*StreamMessage); ok {
 		return m.decode(c, data)
 	}
-	err := c.CodecV2.Unmarshal(data, v)
-	if err == nil {
-		return nil
-	}
 	m, ok := v.(proto.Message)
 	if !ok {
-		return err
+		return c.CodecV2.Unmarshal(data, v)
+	}
+	message := m.ProtoReflect().Descriptor()
+	if counter := c.counters.of(message); counter != nil {
+		whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
+		defer whole.Free()
+		data = mem.BufferSlice{whole}
+		var counts [maxCounted]int
+		if path, limit := counter.excess(whole.ReadOnlyData(), &counts); limit > 0 {
+			mark(m, path, tooMany(limit))
+			return nil
+		}
+	}
+	if c.CodecV2.Unmarshal(data, v) == nil {
+		return nil
 	}
 	proto.Reset(m)
-	field := invalidUTF8(data.Materialize(), m.ProtoReflect().Descriptor())
-	mark := protowire.AppendTag(nil, protowire.MaxValidNumber, protowire.BytesType)
-	m.ProtoReflect().SetUnknown(protowire.AppendBytes(mark,
-		append(bytes.Clone(malformedMark), field...)))
+	if field := invalidUTF8(data.Materialize(), message); field != "" {
+		mark(m, field, "is not valid UTF-8")
+	} else {
+		mark(m, string(message.FullName()), "cannot be decoded: the message is not valid protobuf")
+	}
 	return nil
+}
+
+// mark marks an empty message as malformed.
+func mark(m proto.Message, field, problem string) {
+	text := string(malformedMark) + field + problemMark + problem
+	m.ProtoReflect().SetUnknown(protowire.AppendString(
+		protowire.AppendTag(nil, protowire.MaxValidNumber, protowire.BytesType), text))
 }
 
 // A MalformedError is a message that could not be decoded.
@@ -76,15 +104,12 @@ func Malformed(v any) error {
 	if len(unknown) == 0 { // all messages, except those of newer clients
 		return nil
 	}
-	_, field, marked := bytes.Cut(unknown, malformedMark)
-	switch {
-	case !marked:
+	_, text, marked := bytes.Cut(unknown, malformedMark)
+	if !marked {
 		return nil
-	case len(field) == 0:
-		name := string(m.ProtoReflect().Descriptor().FullName())
-		return &MalformedError{name, "cannot be decoded: the message is not valid protobuf"}
 	}
-	return &MalformedError{string(field), "is not valid UTF-8"}
+	field, problem, _ := strings.Cut(string(text), problemMark)
+	return &MalformedError{field, problem}
 }
 
 // invalidUTF8 returns the path of the first string in the encoded message that is not UTF-8, or

@@ -25,7 +25,7 @@ func FuzzCodec(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var want, got pb.BatchObserveRequest
 		refused := proto.Unmarshal(data, &want)
-		if err := NewCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(data)}, &got); err != nil {
+		if err := NewCodec(nil).Unmarshal(mem.BufferSlice{mem.SliceBuffer(data)}, &got); err != nil {
 			t.Fatalf("the codec fails: %v", err)
 		}
 		if fault := Malformed(&got); (fault != nil) != (refused != nil) {

@@ -25,7 +25,11 @@ type StreamMessage struct {
 	Fault    error       // if not nil, why the message cannot be decoded
 
 	slots []eventSlot
+	limit int // of events; 0: none
 }
+
+// streamEventsName is the field that the limit is of.
+const streamEventsName = "gsimc.v1.StreamObserveRequest.events"
 
 // ordinaryBytes is more than a valid event has.
 const ordinaryBytes = 1 << 10
@@ -40,11 +44,14 @@ type eventSlot struct {
 func (m *StreamMessage) decode(c Codec, data mem.BufferSlice) error {
 	buffer := data.MaterializeToBuffer(mem.DefaultBufferPool())
 	defer buffer.Free()
-	if m.ordinary(string(buffer.ReadOnlyData())) {
+	m.limit = c.counters.limits[streamEventsName]
+	// The string is a copy, which a message of too many events is not worth.
+	if whole := buffer.ReadOnlyData(); (m.limit == 0 || len(whole) <= m.limit*ordinaryBytes) &&
+		m.ordinary(string(whole)) {
 		return nil
 	}
 	var req pb.StreamObserveRequest
-	if err := c.Unmarshal(data, &req); err != nil {
+	if err := c.Unmarshal(mem.BufferSlice{buffer}, &req); err != nil {
 		return err
 	}
 	m.Fault = Malformed(&req)
@@ -111,6 +118,10 @@ func (m *StreamMessage) ordinary(s string) bool {
 			m.Sequence, s = v, s[1+n:]
 		case fieldEvent, fieldEvents:
 			body, rest, ok := cut(s[1:])
+			if len(m.Events) == m.limit && m.limit > 0 {
+				m.Fault = &MalformedError{"events", tooMany(m.limit)}
+				return true
+			}
 			if !ok || f == fieldEvent && len(m.Events) > 0 || seen&(1<<fieldEvent) != 0 ||
 				!m.event(body) {
 				return false
