@@ -57,6 +57,13 @@ func (s admin) ReloadModel(
 	return &pb.ReloadModelResponse{Model: describeModel(l), PreviousVersion: previous}, nil
 }
 
+// A copy of the store keeps files that the store would delete: few clients may hold one, and not
+// for ever.
+const (
+	maxCheckpoints = 2
+	checkpointTime = 6 * time.Hour
+)
+
 // CreateCheckpoint implements AdminService: the copy lives as long as the call.
 func (s admin) CreateCheckpoint(
 	_ *pb.CreateCheckpointRequest, stream pb.AdminService_CreateCheckpointServer,
@@ -65,7 +72,14 @@ func (s admin) CreateCheckpoint(
 	if !ok {
 		return errNotOnDisk
 	}
-	ctx := stream.Context()
+	select {
+	case s.checkpoints <- struct{}{}:
+		defer func() { <-s.checkpoints }()
+	default:
+		return errCheckpoints
+	}
+	ctx, cancel := context.WithTimeout(stream.Context(), checkpointTime)
+	defer cancel()
 	dir, err := c.Checkpoint(ctx)
 	if err != nil {
 		return err

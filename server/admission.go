@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"net"
 	"strconv"
 	"time"
 
@@ -48,6 +49,11 @@ func (s *Server) newGate() *admission.Gate {
 		DefaultTimeout: s.cfg.DefaultTimeout, MaxTimeout: s.cfg.MaxTimeout,
 		MaxInFlight: s.cfg.MaxInFlight, MaxStreams: s.cfg.MaxStreams, MaxReceiving: maxReceiving,
 	}, s.metrics.admission)
+}
+
+// limited is a listener with a bounded number of connections.
+func (s *Server) limited(l net.Listener, connections int) net.Listener {
+	return admission.Limit(l, connections, s.metrics.admission)
 }
 
 // admit is the part of the tap that asks the gate.

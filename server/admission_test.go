@@ -12,8 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -132,3 +135,198 @@ func TestOverload(t *testing.T) {
 		t.Error("a refusal is logged as a failure")
 	}
 }
+
+// Every repeated field of a request has a limit that the decoder knows, and no limit is of a field
+// that is not there.
+func TestRepeatedFieldsHaveLimits(t *testing.T) {
+	found := wire.Limits{}
+	var look func(m protoreflect.MessageDescriptor)
+	look = func(m protoreflect.MessageDescriptor) {
+		for i := range m.Fields().Len() {
+			f := m.Fields().Get(i)
+			if f.IsList() || f.IsMap() {
+				found[f.FullName()] = elementLimits[f.FullName()]
+				if found[f.FullName()] == 0 {
+					t.Errorf("%s has no limit", f.FullName())
+				}
+			}
+			if f.Message() != nil {
+				look(f.Message())
+			}
+		}
+	}
+	for _, file := range []protoreflect.FileDescriptor{
+		pb.File_gsimc_v1_recommender_service_proto, pb.File_gsimc_v1_event_service_proto,
+		pb.File_gsimc_v1_user_service_proto, pb.File_gsimc_v1_admin_service_proto,
+	} {
+		for i := range file.Services().Len() {
+			for j := range file.Services().Get(i).Methods().Len() {
+				look(file.Services().Get(i).Methods().Get(j).Input())
+			}
+		}
+	}
+	if d := cmp.Diff(elementLimits, found); d != "" {
+		t.Errorf("limits (-known +needed):\n%s", d)
+	}
+}
+
+// A message of two million events is refused by the name of its field.
+func TestBatchOfTooManyEvents(t *testing.T) {
+	ts := start(t, setup{})
+	_, err := ts.events.BatchObserve(ctx(t),
+		&pb.BatchObserveRequest{Events: make([]*pb.Event, maxBatch+1)})
+	want := problem{Code: codes.InvalidArgument, Reason: "INVALID_FIELD",
+		Fields: []string{"events"}}
+	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
+		t.Errorf("the batch is refused with (-want +got):\n%s", d)
+	}
+}
+
+// Silent connections keep nobody out.
+func TestSilentConnections(t *testing.T) {
+	ts := start(t, setup{config: func(c *Config) { c.MaxConnections = 5 }})
+	ts.ask(t, forUser("ann"))
+	var silent []*rawClient
+	for range 20 {
+		silent = append(silent, dialRaw(t, ts.rpc))
+	}
+	for range 5 {
+		c := dial(t, ts.rpc)
+		if _, err := pb.NewRecommenderServiceClient(c).Recommend(ctx(t),
+			forUser("ann")); err != nil {
+			t.Errorf("a new client: %v", err)
+		}
+		c.Close()
+	}
+	eventually(t, "all but five silent connections are closed", func() bool {
+		open := 0
+		for _, c := range silent {
+			select {
+			case <-c.closed:
+			default:
+				open++
+			}
+		}
+		return open <= 5
+	})
+	if _, page := ts.get(t, "/metrics"); strings.Contains(page,
+		"gsimc_connections_evicted_total 0\n") {
+		t.Error("the closed connections are not counted")
+	}
+}
+
+// Streams beyond the limit are refused, those that are open go on, and silent ones end.
+func TestSilentStreams(t *testing.T) {
+	ts := start(t, setup{config: func(c *Config) { c.MaxStreams, c.StreamIdle = 4, time.Second }})
+	var silent []clientStream
+	for range 3 {
+		silent = append(silent, openStream(t, ts))
+	}
+	good := openStream(t, ts)
+	good.send(t, 1, newEvent("ann", 1))
+	if _, err := good.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a fifth stream is refused", func() bool {
+		one := openStream(t, ts)
+		defer one.cancel()
+		_, err := one.Recv()
+		return problemOf(t, err).Reason == "OVERLOADED"
+	})
+	ts.observe(t, newEvent("ann", 2))
+	for _, s := range silent {
+		want := problem{Code: codes.Unavailable, Reason: "STREAM_IDLE", Retry: true}
+		if d := cmp.Diff(want, problemOf(t, s.rest(t).err)); d != "" {
+			t.Errorf("a silent stream ends with (-want +got):\n%s", d)
+		}
+	}
+	after := openStream(t, ts)
+	after.send(t, 1, newEvent("ann", 3))
+	if _, err := after.Recv(); err != nil {
+		t.Errorf("a stream after them: %v", err)
+	}
+}
+
+// A client that does not read its acknowledgements is cut off, and holds back no other stream.
+func TestUnreadAcknowledgements(t *testing.T) {
+	ts := start(t, setup{})
+	ts.sendTimeout = 200 * time.Millisecond
+	c := dialRaw(t, ts.rpc)
+	id := c.call(pb.EventService_StreamObserve_FullMethodName)
+	stop := make(chan struct{})
+	var sender sync.WaitGroup
+	defer sender.Wait()
+	defer close(stop)
+	sender.Go(func() {
+		// Refused events, whose answers are larger than they are, as fast as 64 KiB of windows
+		// allow.
+		sequence := uint64(1)
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+			}
+			body, err := proto.Marshal(&pb.StreamObserveRequest{Sequence: sequence,
+				Events: []*pb.Event{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			c.send(id, len(body), body)
+			sequence += 10
+		}
+	})
+	eventually(t, "the stream ends", func() bool {
+		_, page := ts.get(t, "/metrics")
+		return c.ended(id) || strings.Contains(page, "gsimc_stream_clients 0\n") &&
+			strings.Contains(page, `disposition="rejected"} 1`)
+	})
+	good := openStream(t, ts)
+	good.send(t, 1, newEvent("ann", 1))
+	if _, err := good.Recv(); err != nil {
+		t.Errorf("another stream: %v", err)
+	}
+}
+
+// Checkpoints are few, and free again when their calls end.
+func TestCheckpointsAreFew(t *testing.T) {
+	ts := start(t, setup{store: &checkpointer{Store: memory.New()}})
+	var open []context.CancelFunc
+	for range maxCheckpoints {
+		c, cancel := context.WithCancel(ctx(t))
+		stream, err := ts.admin.CreateCheckpoint(c, &pb.CreateCheckpointRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := stream.Recv(); err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, cancel)
+	}
+	more := func() error {
+		stream, err := ts.admin.CreateCheckpoint(ctx(t), &pb.CreateCheckpointRequest{})
+		if err != nil {
+			return err
+		}
+		_, err = stream.Recv()
+		return err
+	}
+	for range 20 {
+		want := problem{Code: codes.ResourceExhausted, Reason: "TOO_MANY_CHECKPOINTS", Retry: true}
+		if d := cmp.Diff(want, problemOf(t, more())); d != "" {
+			t.Fatalf("one more is refused with (-want +got):\n%s", d)
+		}
+	}
+	ts.observe(t, newEvent("ann", 1))
+	open[0]()
+	eventually(t, "there is room again", func() bool { return more() == nil })
+	open[1]()
+}
+
+// checkpointer is a store whose copies are names.
+type checkpointer struct{ store.Store }
+
+func (c *checkpointer) Checkpoint(context.Context) (string, error) { return "/copy", nil }
+
+func (c *checkpointer) RemoveCheckpoint(context.Context, string) error { return nil }

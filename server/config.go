@@ -99,11 +99,14 @@ type Config struct {
 	// MaxStreams is the number of open StreamObserve streams; further ones are RESOURCE_EXHAUSTED.
 	// Default 256.
 	MaxStreams int
+	// StreamIdle is the time after which a StreamObserve stream without events ends with
+	// UNAVAILABLE. Default 5 min.
+	StreamIdle time.Duration
 	// MaxConcurrentStreams is the number of calls in flight on one connection; further ones wait at
 	// the client. Default 128.
 	MaxConcurrentStreams uint32
-	// MaxConnections is the number of connections to the gRPC listener; further ones wait. Default
-	// 4096.
+	// MaxConnections is the number of connections to each gRPC listener. Beyond it the connection
+	// that has been silent for longest is closed, one without any call first. Default 4096.
 	MaxConnections int
 	// MaxConnectionAge is the time, ±10 %, after which the server asks a client to connect again,
 	// so that clients spread over new servers; calls in flight have 30 s more. Default 5 min.
@@ -144,6 +147,7 @@ func DefaultConfig() Config {
 		MaxSendBytes:         4 << 20,
 		MaxInFlight:          512,
 		MaxStreams:           256,
+		StreamIdle:           5 * time.Minute,
 		MaxConcurrentStreams: 128,
 		MaxConnections:       4096,
 		MaxConnectionAge:     5 * time.Minute,
@@ -162,6 +166,10 @@ const (
 	keepaliveTime         = 30 * time.Second
 	keepaliveTimeout      = 10 * time.Second
 	keepaliveMinTime      = 10 * time.Second
+	maxConnectionIdle     = 5 * time.Minute
+	maxOpsConnections     = 64
+	opsWriteTimeout       = 10 * time.Second
+	profileTimeout        = 5 * time.Minute
 	maxConnectionAgeGrace = 30 * time.Second
 )
 
@@ -178,6 +186,7 @@ func (c Config) Validate() error {
 		atLeast("MaxTimeout", c.MaxTimeout, c.DefaultTimeout),
 		atLeast("MaxInFlight", c.MaxInFlight, 1),
 		atLeast("MaxStreams", c.MaxStreams, 1),
+		atLeast("StreamIdle", c.StreamIdle, time.Second),
 		atLeast("SlowRequest", c.SlowRequest, time.Microsecond),
 		atLeast("DrainDelay", c.DrainDelay, 0),
 		atLeast("DrainTimeout", c.DrainTimeout, time.Millisecond),

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/pprof"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -26,11 +27,25 @@ func (s *Server) newOps() *http.Server {
 		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	}
 	return &http.Server{
-		Handler:           mux,
+		Handler:           inTime(mux),
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    maxHeaderBytes,
 	}
+}
+
+// inTime ends answers that are not read, so that they hold no memory. A profile takes the time that
+// it measures.
+func inTime(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		limit := opsWriteTimeout
+		if strings.HasPrefix(r.URL.Path, "/debug/pprof/") {
+			limit = profileTimeout
+		}
+		// It fails for connections without deadlines only, which a listener does not have.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit))
+		h.ServeHTTP(w, r)
+	})
 }
 
 // livez answers 503 when only a new process can help: the store has failed and takes no writes any

@@ -24,7 +24,7 @@ type rawClient struct {
 
 	mu       sync.Mutex // of the framer's writes too
 	statuses map[uint32]string
-	resets   int
+	resets   map[uint32]bool
 	goAways  int
 	streams  uint32 // the server's SETTINGS_MAX_CONCURRENT_STREAMS
 	headers  uint32 // the server's SETTINGS_MAX_HEADER_LIST_SIZE
@@ -41,6 +41,7 @@ func dialRaw(t testing.TB, address string) *rawClient {
 	t.Cleanup(func() { conn.Close() })
 	c := &rawClient{t: t, conn: conn, framer: http2.NewFramer(conn, conn), next: 1,
 		closed: make(chan struct{}), statuses: map[uint32]string{},
+		resets:   map[uint32]bool{},
 		settings: make(chan struct{})}
 	c.framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	if _, err := conn.Write([]byte(http2.ClientPreface)); err != nil {
@@ -99,7 +100,7 @@ func (c *rawClient) take(frame http2.Frame) {
 			}
 		}
 	case *http2.RSTStreamFrame:
-		c.resets++
+		c.resets[f.StreamID] = true
 	case *http2.PingFrame:
 		if !f.IsAck() {
 			_ = c.framer.WritePing(true, f.Data)
@@ -140,6 +141,13 @@ func (c *rawClient) status(id uint32) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.statuses[id]
+}
+
+// ended reports whether the server has ended a call.
+func (c *rawClient) ended(id uint32) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.statuses[id] != "" || c.resets[id]
 }
 
 // statusCounts counts the calls that have ended by status.

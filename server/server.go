@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -57,6 +56,10 @@ type Server struct {
 	health    *health.Server
 	ops       *http.Server
 	drain     drain
+
+	checkpoints chan struct{}     // holds a token for each that is open
+	readAhead   *admission.Budget // bytes of events, of all streams
+	sendTimeout time.Duration     // see the constant
 }
 
 // New opens the model with open and builds the server. open is called again at each reload; it must
@@ -70,7 +73,8 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 		cfg: cfg, log: cfg.Logger, now: cfg.Now, metrics: cfg.Metrics, store: st,
 		hasher:  newUserHasher(cfg.LogKey),
 		updater: state.NewUpdater(cfg.EventWeights),
-		drain:   newDrain(),
+		drain:   newDrain(), checkpoints: make(chan struct{}, maxCheckpoints),
+		readAhead: admission.NewBudget(maxReadAhead), sendTimeout: sendTimeout,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -174,14 +178,14 @@ func (s *Server) newGRPC() error {
 // generous, so each is set.
 func (s *Server) grpcOptions(address string) []grpc.ServerOption {
 	return append(append(s.interceptors(), s.doorOptions(address)...),
-		grpc.ForceServerCodecV2(wire.NewCodec()),
+		grpc.ForceServerCodecV2(wire.NewCodec(elementLimits)),
 		grpc.MaxRecvMsgSize(s.cfg.MaxRecvBytes),
 		grpc.MaxSendMsgSize(s.cfg.MaxSendBytes),
 		grpc.MaxConcurrentStreams(s.cfg.MaxConcurrentStreams),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
-			Time: keepaliveTime, Timeout: keepaliveTimeout,
+			Time: keepaliveTime, Timeout: keepaliveTimeout, MaxConnectionIdle: maxConnectionIdle,
 			MaxConnectionAge: s.cfg.MaxConnectionAge, MaxConnectionAgeGrace: maxConnectionAgeGrace,
 		}),
 		// The library's default of 5 min cuts off clients with customary keepalive settings.
@@ -209,11 +213,11 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) Serve(ctx context.Context, l Listeners) error {
 	defer s.models.Close()
 	failed := make(chan error, 3)
-	go func() { failed <- s.grpc.Serve(netutil.LimitListener(l.GRPC, s.cfg.MaxConnections)) }()
+	go func() { failed <- s.grpc.Serve(s.limited(l.GRPC, s.cfg.MaxConnections)) }()
 	go func() {
-		failed <- s.adminGRPC.Serve(netutil.LimitListener(l.Admin, s.cfg.MaxConnections))
+		failed <- s.adminGRPC.Serve(s.limited(l.Admin, s.cfg.MaxConnections))
 	}()
-	go func() { failed <- s.ops.Serve(l.Ops) }()
+	go func() { failed <- s.ops.Serve(s.limited(l.Ops, maxOpsConnections)) }()
 	watch, stopWatch := context.WithCancel(ctx)
 	defer stopWatch()
 	go s.watchStore(watch)

@@ -35,6 +35,8 @@ const (
 	reasonUnauthenticated = "UNAUTHENTICATED"
 	reasonDenied          = "PERMISSION_DENIED"
 	reasonOverloaded      = "OVERLOADED"
+	reasonCheckpoints     = "TOO_MANY_CHECKPOINTS"
+	reasonStreamIdle      = "STREAM_IDLE"
 	reasonDraining        = "DRAINING"
 	reasonStoreFull       = "STORE_FULL"
 	reasonStoreCorrupt    = "STORE_CORRUPT"
@@ -53,6 +55,8 @@ var (
 	errNoUncertainty = errors.New("server: the model does not know its uncertainty")
 	errUnknownMethod = errors.New("server: unknown method or service")
 	errFailedFull    = errors.New("server: the store failed for lack of space")
+	errCheckpoints   = errors.New("server: as many checkpoints are open as may be")
+	errStreamIdle    = errors.New("server: nothing came on the stream for long")
 	errNotOnDisk     = errors.New("server: the store keeps nothing on disk")
 )
 
@@ -96,6 +100,11 @@ var outcomes = []struct {
 	{store.ErrCorrupt, codes.DataLoss, reasonStoreCorrupt,
 		"the stored history of this user is damaged", 0},
 	{store.ErrClosed, codes.Unavailable, reasonStoreClosed, "the store is closed", time.Second},
+	{errCheckpoints, codes.ResourceExhausted, reasonCheckpoints,
+		"as many checkpoints are open as may be; end one of their calls", time.Minute},
+	{errStreamIdle, codes.Unavailable, reasonStreamIdle,
+		"nothing came on the stream for long; open another when there are events",
+		100 * time.Millisecond},
 	{errNotOnDisk, codes.FailedPrecondition, reasonNotOnDisk,
 		"the store of this server keeps nothing on disk", 0},
 	{store.ErrFailed, codes.Unavailable, reasonStoreFailed,

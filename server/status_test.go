@@ -116,8 +116,8 @@ func TestConfigValidateReportsEveryFault(t *testing.T) {
 	}
 	wantFields := []string{
 		"Listen", "AdminListen", "OpsListen", "StateCacheBytes",
-		"DefaultTimeout", "MaxInFlight", "MaxStreams", "SlowRequest", "DrainDelay",
-		"DrainTimeout",
+		"DefaultTimeout", "MaxInFlight", "MaxStreams", "StreamIdle", "SlowRequest",
+		"DrainDelay", "DrainTimeout",
 		"MaxRecvBytes", "MaxSendBytes", "MaxConcurrentStreams", "MaxConnections",
 		"MaxConnectionAge", "Estimator", "EventWeights",
 	}

@@ -7,9 +7,11 @@ import (
 	"io"
 	"sync"
 	"time"
+	"unsafe"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/wire"
+	"github.com/gsimc/gsimc/server/internal/admission"
 )
 
 // streamWindow is the number of events that a stream reads ahead, give or take a message; then flow
@@ -21,9 +23,39 @@ const streamWindow = 4096
 func (s events) StreamObserve(stream pb.EventService_StreamObserveServer) error {
 	s.metrics.streams.Inc()
 	defer s.metrics.streams.Dec()
-	o := &observeStream{server: s.Server, stream: stream, in: newInbox()}
-	go o.receive()
+	o := &observeStream{server: s.Server, stream: stream, in: newInbox(),
+		ticket: admission.Of(stream.Context())}
+	received := make(chan struct{})
+	go func() {
+		defer close(received)
+		o.receive()
+	}()
+	defer func() { // what was read ahead and is not settled is given back
+		go func() {
+			<-received // it ends with the context of the stream
+			rest, _, _, _ := o.in.take(nil)
+			s.readAhead.Give(bytesOf(rest))
+		}()
+	}()
 	return o.serve()
+}
+
+// maxReadAhead is the memory, in bytes, of the events that all streams together read ahead. At the
+// limit a stream waits, and flow control holds its client back.
+const maxReadAhead = 64 << 20
+
+// sendTimeout is the time after which a client that does not read its acknowledgements is cut off.
+const sendTimeout = 30 * time.Second
+
+// bytesOf is the memory of arrivals, give or take.
+func bytesOf(events []arrival) int {
+	n := 0
+	for i := range events {
+		r := &events[i].record
+		n += int(unsafe.Sizeof(arrival{})) + len(r.User) + len(r.Event.ID) + len(r.Event.Item) +
+			len(r.Event.Type)
+	}
+	return n
 }
 
 // observeStream is one StreamObserve: a goroutine that receives, and the handler, which writes and
@@ -32,6 +64,7 @@ type observeStream struct {
 	server *Server
 	stream pb.EventService_StreamObserveServer
 	in     *inbox
+	ticket *admission.Ticket
 
 	acked uint64 // sequence of the last settled event
 	ingestion
@@ -117,6 +150,9 @@ func (o *observeStream) receive() {
 			arrivals = append(arrivals, arrive(e, "", received.Add(time.Duration(i))))
 		}
 		next += uint64(len(arrivals))
+		if err = o.server.readAhead.Take(o.stream.Context(), bytesOf(arrivals)); err != nil {
+			return
+		}
 		for full := o.in.put(arrivals, received); full; full = false {
 			select {
 			case <-o.in.room:
@@ -151,6 +187,8 @@ func checkMessage(m *wire.StreamMessage, next uint64) error {
 func (o *observeStream) serve() error {
 	drain := &o.server.drain
 	draining := drain.streams.Done()
+	idle := time.NewTimer(o.server.cfg.StreamIdle)
+	defer idle.Stop()
 	var batch []arrival
 	for {
 		select {
@@ -160,9 +198,12 @@ func (o *observeStream) serve() error {
 			var end error
 			batch, received, closed, end = o.in.take(batch)
 			if len(batch) > 0 {
-				if err := o.settle(batch, received); err != nil {
+				err := o.settle(batch, received)
+				o.server.readAhead.Give(bytesOf(batch))
+				if err != nil {
 					return err
 				}
+				idle.Reset(o.server.cfg.StreamIdle)
 			}
 			if closed {
 				if errors.Is(end, io.EOF) {
@@ -172,10 +213,12 @@ func (o *observeStream) serve() error {
 			}
 		case <-draining:
 			draining = nil // announce it once
-			if err := o.stream.Send(&pb.StreamObserveResponse{AckedSequence: o.acked,
+			if err := o.send(&pb.StreamObserveResponse{AckedSequence: o.acked,
 				Draining: true}); err != nil {
 				return err
 			}
+		case <-idle.C:
+			return errStreamIdle
 		case <-drain.cut.Done():
 			return errDraining
 		case <-o.stream.Context().Done():
@@ -199,5 +242,11 @@ func (o *observeStream) settle(batch []arrival, received time.Time) error {
 		}
 	}
 	o.acked = ack.GetAckedSequence()
-	return o.stream.Send(ack)
+	return o.send(ack)
+}
+
+// send sends an answer, and cuts the stream off if its client does not read.
+func (o *observeStream) send(m *pb.StreamObserveResponse) error {
+	defer time.AfterFunc(o.server.sendTimeout, o.ticket.Cut).Stop()
+	return o.stream.Send(m)
 }

@@ -80,7 +80,10 @@ const (
 	// slowAfter is the time from which on a message takes long to come.
 	slowAfter = 100 * time.Millisecond
 	// burst times MaxReceiving calls may be receiving for less than that.
-	burst = 4
+	burst = 8
+	// unfair is how many times as many calls one connection may be sending as another, when there
+	// is no room.
+	unfair = 4
 	// minLimit is the lowest limit of the larger classes: enough for full passes and commits.
 	minLimit = 32
 	// adminLimit is the number of calls of operators.
@@ -149,8 +152,7 @@ func (g *Gate) Admit(ctx context.Context, method string) (context.Context, error
 	if m.Class == Probe {
 		return ctx, nil
 	}
-	noteCall(ctx)
-	t := &Ticket{Context: ctx, gate: g, class: m.Class, since: time.Now()}
+	t := &Ticket{Context: ctx, gate: g, class: m.Class, since: time.Now(), conn: noteCall(ctx)}
 	deadline, timed := ctx.Deadline()
 	left := deadline.Sub(t.since)
 	g.mu.Lock()
@@ -183,7 +185,9 @@ func (g *Gate) take(t *Ticket, stream bool) Reason {
 	if g.receiving.n >= g.cfg.MaxReceiving {
 		g.evict(t.since, g.cfg.MaxReceiving-1)
 	}
-	if c.underWay() >= c.room() && !g.evictOf(t.class, t.since) {
+	if c.underWay() >= c.room() && !g.evictFor(t, func(o *Ticket) bool {
+		return o.class == t.class
+	}) {
 		return Full
 	}
 	if stream {
@@ -191,7 +195,8 @@ func (g *Gate) take(t *Ticket, stream bool) Reason {
 		t.state = running
 		return ""
 	}
-	if g.receiving.n >= burst*g.cfg.MaxReceiving {
+	if g.receiving.n >= burst*g.cfg.MaxReceiving &&
+		!g.evictFor(t, func(*Ticket) bool { return true }) {
 		return Receiving
 	}
 	g.receive(t)
@@ -204,6 +209,7 @@ func (g *Gate) receive(t *Ticket) {
 	g.receiving.push(t)
 	if t.refusal == nil {
 		g.classes[t.class].receiving++
+		t.conn.add(1)
 	}
 	if g.receiving.n > g.cfg.MaxReceiving && !g.sweeping {
 		g.sweeping = true
@@ -216,6 +222,7 @@ func (g *Gate) received(t *Ticket) {
 	g.receiving.remove(t)
 	if t.refusal == nil {
 		g.classes[t.class].receiving--
+		t.conn.add(-1)
 	}
 	t.state = done
 }
@@ -239,10 +246,12 @@ func (g *Gate) evict(now time.Time, n int) {
 	}
 }
 
-// evictOf ends the slowest receiving call of a class, and reports whether there was a slow one.
-func (g *Gate) evictOf(c Class, now time.Time) bool {
-	for t := g.receiving.first; t != nil && now.Sub(t.since) > slowAfter; t = t.next {
-		if t.class == c {
+// evictFor ends the oldest receiving call of some that is slow, or whose connection has far more of
+// them than that of the newcomer. It reports whether there was one.
+func (g *Gate) evictFor(newcomer *Ticket, some func(*Ticket) bool) bool {
+	share := unfair * (newcomer.conn.receives() + 1)
+	for t := g.receiving.first; t != nil; t = t.next {
+		if some(t) && (newcomer.since.Sub(t.since) > slowAfter || t.conn.receives() > share) {
 			g.end(t)
 			return true
 		}

@@ -66,6 +66,8 @@ type conn struct {
 	of     *Listener
 	heard  atomic.Int64 // when bytes last came
 	called atomic.Bool  // it made a call
+
+	receiving int // calls whose message is on its way; guarded by the gate
 }
 
 // before reports whether c makes room before d.
@@ -101,15 +103,33 @@ type address struct {
 	conn *conn
 }
 
-// noteCall notes that the connection of a call made one.
-func noteCall(ctx context.Context) {
+// noteCall notes that the connection of a call made one, and returns it, or nil for a connection of
+// another listener.
+func noteCall(ctx context.Context) *conn {
 	p, _ := peer.FromContext(ctx)
 	if p == nil {
-		return
+		return nil
 	}
-	if a, ok := p.Addr.(address); ok && !a.conn.called.Load() {
+	a, _ := p.Addr.(address)
+	if a.conn != nil && !a.conn.called.Load() {
 		a.conn.called.Store(true)
 	}
+	return a.conn
+}
+
+// add counts calls of the connection that are receiving.
+func (c *conn) add(n int) {
+	if c != nil {
+		c.receiving += n
+	}
+}
+
+// receives is the number of calls of the connection that are receiving, 0 of an unknown one.
+func (c *conn) receives() int {
+	if c == nil {
+		return 0
+	}
+	return c.receiving
 }
 
 var start = time.Now()

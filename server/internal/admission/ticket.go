@@ -14,6 +14,7 @@ type Ticket struct {
 	gate    *Gate
 	class   Class
 	since   time.Time // of the headers
+	conn    *conn     // nil: unknown
 	cancel  context.CancelFunc
 	evicted atomic.Bool
 

@@ -53,10 +53,11 @@ type Cmd struct {
 	MaxTimeout           time.Duration `group:"Limits:" default:"${serve_max_timeout}" help:"Furthest deadline of a call; further ones become this."`
 	MaxRecvSize          cli.ByteSize  `group:"Limits:" default:"${serve_max_recv_size}" help:"Largest message received."`
 	MaxSendSize          cli.ByteSize  `group:"Limits:" default:"${serve_max_send_size}" help:"Largest message sent."`
-	MaxConnections       int           `group:"Limits:" default:"${serve_max_connections}" help:"Open connections; further ones wait."`
+	MaxConnections       int           `group:"Limits:" default:"${serve_max_connections}" help:"Open connections. Beyond it the one that has been silent for longest is closed, one without any call first."`
 	MaxConcurrentStreams uint32        `group:"Limits:" default:"${serve_max_concurrent_streams}" help:"Calls in flight on one connection; further ones wait at the client."`
 	MaxInFlight          int           `group:"Limits:" default:"${serve_max_in_flight}" help:"Most calls of Recommend, and of Observe, that run at a time. The limit in force follows the latency below it."`
 	MaxStreams           int           `group:"Limits:" default:"${serve_max_streams}" help:"Open StreamObserve streams."`
+	StreamIdle           time.Duration `group:"Limits:" default:"${serve_stream_idle}" help:"Time after which a StreamObserve stream without events is ended."`
 	MaxConnectionAge     time.Duration `group:"Limits:" default:"${serve_max_connection_age}" help:"Age at which a client is asked to connect anew, so that clients spread over new servers."`
 
 	DrainDelay   time.Duration `group:"Shutdown:" default:"${serve_drain_delay}" help:"Time from the end of readiness to the first refused call, for load balancers to notice."`
@@ -113,6 +114,7 @@ func (c *Cmd) config(version string) server.Config {
 	}
 	cfg.DefaultTimeout, cfg.SlowRequest = c.DefaultTimeout, c.SlowRequest
 	cfg.MaxTimeout, cfg.MaxInFlight, cfg.MaxStreams = c.MaxTimeout, c.MaxInFlight, c.MaxStreams
+	cfg.StreamIdle = c.StreamIdle
 	cfg.DrainDelay, cfg.DrainTimeout = c.DrainDelay, c.DrainTimeout
 	cfg.MaxRecvBytes, cfg.MaxSendBytes = int(c.MaxRecvSize), int(c.MaxSendSize)
 	cfg.MaxConcurrentStreams, cfg.MaxConnections = c.MaxConcurrentStreams, c.MaxConnections
@@ -138,6 +140,7 @@ func Vars() kong.Vars {
 		"serve_max_timeout":            cli.DurationText(d.MaxTimeout),
 		"serve_max_in_flight":          fmt.Sprint(d.MaxInFlight),
 		"serve_max_streams":            fmt.Sprint(d.MaxStreams),
+		"serve_stream_idle":            cli.DurationText(d.StreamIdle),
 		"serve_max_recv_size":          cli.ByteSize(d.MaxRecvBytes).String(),
 		"serve_max_send_size":          cli.ByteSize(d.MaxSendBytes).String(),
 		"serve_max_connections":        fmt.Sprint(d.MaxConnections),
