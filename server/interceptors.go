@@ -57,7 +57,7 @@ func (s *Server) unary(
 	resp, err := s.guarded(ctx, req, info, next)
 	if err != nil {
 		pushback(ctx, err)
-		resp, err = nil, s.publicError(ctx, info.FullMethod, err)
+		resp, err = nil, s.publicError(info.FullMethod, err)
 	}
 	s.logCall(ctx, info.FullMethod, time.Since(start), err, req)
 	return resp, err
@@ -149,7 +149,7 @@ func (s *Server) mapStream(
 	}
 	if err != nil {
 		pushback(stream.Context(), err)
-		return s.publicError(stream.Context(), info.FullMethod, err)
+		return s.publicError(info.FullMethod, err)
 	}
 	return nil
 }
@@ -193,7 +193,7 @@ func (w wellFormedStream) RecvMsg(m any) error {
 
 // publicError returns the error that the client gets. Causes that the client does not get to see
 // are logged here and nowhere else. Here the server also learns first that its store has failed.
-func (s *Server) publicError(ctx context.Context, method string, err error) error {
+func (s *Server) publicError(method string, err error) error {
 	if errors.Is(err, store.ErrFailed) {
 		s.storeFailed()
 	}
@@ -207,8 +207,7 @@ func (s *Server) publicError(ctx context.Context, method string, err error) erro
 		hidden = false
 	}
 	if hidden {
-		s.log.LogAttrs(ctx, slog.LevelError, "call failed", slog.String("grpc.method", method),
-			slog.String("grpc.code", st.Code().String()), slog.String("error", err.Error()))
+		s.failures.add(method, st.Code(), err)
 	}
 	return st.Err()
 }

@@ -33,12 +33,13 @@ import (
 // Server answers the gRPC services and the ops listener. Make one with [New], run it once with
 // [Server.Run] or [Server.Serve].
 type Server struct {
-	cfg     Config
-	log     *slog.Logger
-	now     func() time.Time
-	started time.Time
-	hasher  *userHasher
-	metrics *Metrics
+	cfg      Config
+	log      *slog.Logger
+	failures *failureLog
+	now      func() time.Time
+	started  time.Time
+	hasher   *userHasher
+	metrics  *Metrics
 
 	store    store.Store
 	models   *models.Holder
@@ -89,6 +90,7 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 	if s.doors, err = cfg.openDoors(s.log, s.metrics.doors); err != nil {
 		return nil, fault.In("server configuration", err)
 	}
+	s.failures = newFailureLog(s.log, failureInterval)
 	s.started = s.now()
 	s.gate = s.newGate()
 	s.batcher = passes.New(s.metrics.passes)

@@ -1,0 +1,81 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+)
+
+// failureInterval is the time in which failed calls of one method and code share a line of the log.
+const failureInterval = time.Second
+
+// failureLog logs failed calls, at most one line of a method and code in each interval. Calls that
+// fail meanwhile are counted by the next line, which comes without another call too.
+type failureLog struct {
+	log   *slog.Logger
+	every time.Duration
+
+	mu   sync.Mutex
+	last map[failureKind]*failures
+}
+
+type failureKind struct {
+	method string
+	code   codes.Code
+}
+
+// failures are those of a kind since the last line.
+type failures struct {
+	untold int
+	err    error // of the last
+}
+
+func newFailureLog(log *slog.Logger, every time.Duration) *failureLog {
+	return &failureLog{log: log, every: every, last: map[failureKind]*failures{}}
+}
+
+// add logs a failed call, or counts it. Its error holds no ids.
+func (l *failureLog) add(method string, code codes.Code, err error) {
+	kind := failureKind{method, code}
+	l.mu.Lock()
+	f := l.last[kind]
+	if f != nil {
+		f.untold, f.err = f.untold+1, err
+		l.mu.Unlock()
+		return
+	}
+	l.last[kind] = &failures{}
+	l.mu.Unlock()
+	l.line(kind, err, 0)
+	time.AfterFunc(l.every, func() { l.tell(kind) })
+}
+
+// tell logs how many calls have failed since the last line, or ends the counting if none has.
+func (l *failureLog) tell(kind failureKind) {
+	l.mu.Lock()
+	f := *l.last[kind]
+	if f.untold == 0 {
+		delete(l.last, kind)
+	} else {
+		l.last[kind] = &failures{}
+	}
+	l.mu.Unlock()
+	if f.untold == 0 {
+		return
+	}
+	l.line(kind, f.err, f.untold-1)
+	time.AfterFunc(l.every, func() { l.tell(kind) })
+}
+
+// line logs a failed call, and the number of others that failed alike since the last line.
+func (l *failureLog) line(kind failureKind, err error, others int) {
+	attrs := []slog.Attr{slog.String("grpc.method", kind.method),
+		slog.String("grpc.code", kind.code.String()), slog.String("error", err.Error())}
+	if others > 0 {
+		attrs = append(attrs, slog.Int("suppressed", others))
+	}
+	l.log.LogAttrs(context.Background(), slog.LevelError, "call failed", attrs...)
+}
