@@ -159,6 +159,23 @@ func refusalIn(t testing.TB, err error) problem {
 	return p
 }
 
+// Calls without a token, with far deadlines, keep no room from calls that have one.
+func TestRefusedCallsLeaveTheirRoom(t *testing.T) {
+	ts, tokens := withTokens(t, nil, "recommend")
+	for range 300 {
+		if _, err := ts.recommend.Recommend(ctx(t), forUser("ann")); problemOf(t,
+			err).Code != codes.Unauthenticated {
+			t.Fatalf("a call without a token: %v", err)
+		}
+	}
+	if got := value1(t, ts, `gsimc_calls_under_way{class="recommend",state="receiving"}`); got != 0 {
+		t.Errorf("%v refused calls are under way", got)
+	}
+	if _, err := ts.recommend.Recommend(bearing(ctx(t), tokens[0]), forUser("ann")); err != nil {
+		t.Errorf("a call with a token: %v", err)
+	}
+}
+
 // Methods that do not exist are told to those only whose token the server knows.
 func TestUnknownMethodsNeedAToken(t *testing.T) {
 	ts, tokens := withTokens(t, nil, "recommend")

@@ -67,10 +67,11 @@ func (s *Server) unary(
 func (s *Server) guarded(
 	ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler,
 ) (_ any, err error) {
+	ticket := admission.Of(ctx)
 	if err := s.refused(ctx); err != nil {
+		ticket.Forget()
 		return nil, err
 	}
-	ticket := admission.Of(ctx)
 	if err := ticket.Run(); err != nil {
 		return nil, err
 	}

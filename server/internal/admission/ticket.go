@@ -100,6 +100,19 @@ func (t *Ticket) Run() error {
 	return t.wait(wait)
 }
 
+// Forget is called in the place of Run when the message is there and the call is refused, for
+// another reason than a lack of room.
+func (t *Ticket) Forget() {
+	if t == nil {
+		return
+	}
+	t.gate.mu.Lock()
+	defer t.gate.mu.Unlock()
+	if t.state == receiving {
+		t.gate.received(t)
+	}
+}
+
 // wait waits for the turn of a call, for this long at most.
 func (t *Ticket) wait(long time.Duration) error {
 	timer := time.NewTimer(long)
