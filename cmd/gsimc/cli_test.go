@@ -180,6 +180,7 @@ func TestBadFlags(t *testing.T) {
 		{serve + "--store redis", `--store must be one of "pebble","memory"`},
 		{serve + "--estimator als", `--estimator must be one of "bgs-imc","gs-imc"`},
 		{serve + "--state-cache 5furlongs", `"5furlongs" is not a size`},
+		{serve + "--store-reserve 1MiB", "--store-reserve"},
 		{serve + "--state-cache -1MiB", `"-1MiB" is not a size`},
 		{serve + "--event-weight view=high", "--event-weight"},
 		{serve + "--event-weight View=1", `--event-weight: event type "View" must match`},

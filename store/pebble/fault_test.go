@@ -439,6 +439,33 @@ func TestReserve(t *testing.T) {
 	mustClose(t, s)
 }
 
+// TestSmallVolume opens stores, a new one and one with events, on a volume that can never have the
+// reserve free.
+func TestSmallVolume(t *testing.T) {
+	t.Parallel()
+	disk := vfs.NewMem()
+	size := func(bytes uint64) {
+		disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: bytes / 2, TotalBytes: bytes})
+	}
+	opts := Options{FS: disk, ReserveBytes: 100 << 20}
+	for _, when := range []string{"new", "with events"} {
+		size(90 << 20)
+		_, opened := Open(t.Context(), "store", opts)
+		size(2 << 20)
+		_, waited := OpenOrWait(t.Context(), "store", opts)
+		for _, err := range []error{opened, waited} {
+			small, ok := errors.AsType[*SmallError](err)
+			if !ok || small.Reserve != 100<<20 || !errors.Is(err, store.ErrFull) {
+				t.Errorf("%s: got error %v, want one that the volume is too small", when, err)
+			}
+		}
+		size(300 << 20)
+		s := mustOpen(t, "store", opts)
+		mustAppend(t, s, "u", 0, 10)
+		mustClose(t, s)
+	}
+}
+
 // TestDamagedFiles flips bits in and cuts pieces off each file of a closed store. Tables may be
 // damaged without notice until they are needed: the store must not be opened then, or say
 // ErrCorrupt, or answer right. Any other file must be noticed.

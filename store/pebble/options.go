@@ -61,12 +61,13 @@ type Events struct {
 // DefaultCacheBytes is the size of the cache of options without one.
 const DefaultCacheBytes = 64 << 20
 
+// DefaultReserveBytes is the reserve of options without one.
+const DefaultReserveBytes = 256 << 20
+
 // DefaultOpenTables is the number of open tables of options without one.
 const DefaultOpenTables = 1000
 
 const (
-	defaultReserveBytes = 256 << 20
-
 	// sortBatch is about how much the sorter gives to the engine at once. An erasure waits for it.
 	sortBatch = 1 << 20
 
@@ -80,7 +81,7 @@ func (o Options) withDefaults() Options {
 		o.CacheBytes = DefaultCacheBytes
 	}
 	if o.ReserveBytes == 0 {
-		o.ReserveBytes = defaultReserveBytes
+		o.ReserveBytes = DefaultReserveBytes
 	}
 	if o.OpenTables == 0 {
 		o.OpenTables = DefaultOpenTables

@@ -66,6 +66,9 @@ import (
 // one its mark belongs to. See Options.AcceptLoss.
 type LossError = mark.LossError
 
+// SmallError is the error of opening a store on a volume that is too small for its reserve.
+type SmallError = engine.SmallError
+
 // ErrInUse is wrapped by the error of opening a store that another process has open.
 var ErrInUse = engine.ErrInUse
 

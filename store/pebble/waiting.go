@@ -30,6 +30,9 @@ func OpenOrWait(ctx context.Context, dir string, opts Options) (store.Checkpoint
 		}
 		return s, nil
 	}
+	if err := engine.CheckVolume(opts.FS, dir, opts.ReserveBytes); err != nil {
+		return nil, fmt.Errorf("opening the store in %q: %w", dir, err)
+	}
 	e, err := engine.OpenReadOnly(ctx, dir, opts.engine())
 	if err != nil {
 		return nil, fmt.Errorf("opening the store in %q to read: %w", dir, err)

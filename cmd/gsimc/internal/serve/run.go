@@ -148,7 +148,7 @@ func (c *Cmd) openStore(
 		log.Warn("--accept-loss: what the store has lost is forgotten")
 	}
 	st, err := pebble.OpenOrWait(ctx, c.DataDir, pebble.Options{
-		CacheBytes: int64(c.StoreCache),
+		CacheBytes: int64(c.StoreCache), ReserveBytes: int64(c.StoreReserve),
 		AcceptLoss: c.AcceptLoss,
 		OpenTables: tables,
 		Events: pebble.Events{
@@ -169,6 +169,10 @@ func (c *Cmd) openStore(
 	})
 	if _, lost := errors.AsType[*pebble.LossError](err); lost {
 		return nil, fmt.Errorf("%w; or go on with what is there with --accept-loss", err)
+	}
+	if small, ok := errors.AsType[*pebble.SmallError](err); ok {
+		return nil, cli.Flagf("--store-reserve", "%v: give a larger volume or a smaller reserve",
+			small)
 	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil, errEndedEarly

@@ -31,6 +31,8 @@ type Cmd struct {
 	StateCache cli.ByteSize `group:"State:" default:"${serve_state_cache}" help:"Memory for cached user states."`
 	StoreCache cli.ByteSize `group:"State:" default:"${serve_store_cache}" help:"Memory for blocks of the store."`
 
+	StoreReserve cli.ByteSize `group:"State:" default:"${serve_store_reserve}" help:"Free space on the disk of the store below which events are refused, so that the store never runs out of it. Less than 256MiB is a risk when many events come at once."`
+
 	QualitySample float64 `group:"Live quality:" default:"${serve_quality_sample}" help:"Share of the events, 0 to 1, for which the server measures the rank of the item just before the event. See the metrics gsimc_online_rank and gsimc_online_recall."`
 	ShadowModel   string  `group:"Live quality:" placeholder:"FILE" help:"A second model, measured on the same events. It answers no calls."`
 
@@ -93,7 +95,19 @@ GOMEMLIMIT, if not set, becomes 90 % of the memory limit of the control group.`
 // Check leaves the checks of the configuration to the server.
 func (c *Cmd) Check() error {
 	return errors.Join(c.config("").Validate(), cli.AtLeast("--timer-slack", c.TimerSlack, 0),
+		c.checkReserve(),
 		c.retrainFlags.check(c.Store))
+}
+
+// minReserve is the smallest reserve: a store without one fails when the disk is full.
+const minReserve = 16 << 20
+
+func (c *Cmd) checkReserve() error {
+	if c.StoreReserve >= minReserve {
+		return nil
+	}
+	return cli.Flagf("--store-reserve", "%v, want at least %v", c.StoreReserve,
+		cli.ByteSize(minReserve))
 }
 
 func (c *Cmd) config(version string) server.Config {
@@ -131,6 +145,7 @@ func Vars() kong.Vars {
 		"serve_extend_every":           cli.DurationText(d.ExtendEvery),
 		"serve_state_cache":            cli.ByteSize(d.StateCacheBytes).String(),
 		"serve_store_cache":            cli.ByteSize(pebble.DefaultCacheBytes).String(),
+		"serve_store_reserve":          cli.ByteSize(pebble.DefaultReserveBytes).String(),
 		"serve_quality_sample":         fmt.Sprint(d.QualitySample),
 		"serve_listen":                 d.Listen,
 		"serve_admin_listen":           d.AdminListen,

@@ -130,6 +130,9 @@ func (e *Engine) open() error {
 	if _, err := inspectDir(e.fs, e.dir); err != nil {
 		return err // before a lock file is put into a foreign directory
 	}
+	if err := CheckVolume(e.fs, e.dir, e.opts.ReserveBytes); err != nil {
+		return err
+	}
 	return e.locked(e.openLocked)
 }
 

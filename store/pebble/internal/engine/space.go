@@ -92,6 +92,33 @@ func (g *spaceGuard) missing(bytes int64) (free, missing int64) {
 	return free, max(bytes, g.reserve) - free
 }
 
+// SmallError is the error of opening an engine on a volume that can never have its reserve free, so
+// that no write would ever be admitted. It is a [store.ErrFull].
+type SmallError struct {
+	// Dir is the folder of the store.
+	Dir string
+	// Volume and Reserve are the size of its volume and the space to be kept free, in bytes.
+	Volume, Reserve int64
+}
+
+// Error names the folder and the sizes.
+func (e *SmallError) Error() string {
+	return fmt.Sprintf("the volume of %q has %d MiB: with %d MiB kept free it never takes an event",
+		e.Dir, e.Volume>>20, e.Reserve>>20)
+}
+
+// Unwrap makes errors.Is(err, store.ErrFull) true.
+func (e *SmallError) Unwrap() error { return store.ErrFull }
+
+// CheckVolume returns a [*SmallError] if the volume of a folder is too small for the reserve.
+func CheckVolume(fs vfs.FS, dir string, reserve int64) error {
+	usage, err := fs.GetDiskUsage(dir)
+	if err != nil || reserve <= 0 || usage.TotalBytes >= uint64(reserve+openingSlack) {
+		return nil // a file system that cannot say how large it is counts as roomy
+	}
+	return &SmallError{Dir: dir, Volume: int64(usage.TotalBytes), Reserve: reserve}
+}
+
 // openingSlack is how much opening writes besides the tables of the events in the log.
 const openingSlack = 16 << 20
 
