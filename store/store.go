@@ -151,7 +151,8 @@ type Store interface {
 
 	// Revision returns the number of events in the user's history; 0 for an unknown user. It is at
 	// least the revision of every Append that returned before the call, and may already count an
-	// Append that has not returned yet.
+	// Append that has not returned yet. Like all readers it sees durable changes only: what it has
+	// said is never taken back by a crash.
 	Revision(ctx context.Context, user string) (uint64, error)
 
 	// Read calls fn for the events with a revision above after, in order, as of one moment during

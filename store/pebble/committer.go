@@ -33,9 +33,17 @@ type committer struct {
 	sorter    *sorter
 	toSync    chan<- unsynced
 	watch     *watchdog
+	shown     <-chan struct{} // told when a group has been shown
 
-	calls []*call
-	group []*call // planned, not yet committed
+	calls   []*call
+	group   []*call // planned, not yet committed
+	removal *removal
+}
+
+// removal removes the rows of the users who are erased by one group.
+type removal struct {
+	users []string
+	rows  *lsm.Snapshot // from before
 }
 
 // unsynced is a group on its way to the disk.
@@ -44,6 +52,8 @@ type unsynced struct {
 	calls  []*call
 	began  time.Time
 	commit uint64 // number of the last row of the journal up to here
+	group  *recent.Group
+	former *lsm.Snapshot // the rows that the group removed, until it is shown; may be nil
 }
 
 func (c *committer) run() {
@@ -51,16 +61,39 @@ func (c *committer) run() {
 	for range c.queue.wake {
 		calls, closed := c.queue.take(c.calls)
 		c.calls = calls
+		if !closed {
+			c.sortIfDue()
+		}
 		for _, call := range calls {
 			c.serve(call)
 		}
 		c.commit()
 		clear(calls)
-		c.sorter.beginIfDue(c.editor)
 		if closed {
 			return
 		}
+		c.sortIfDue()
 	}
+}
+
+// sortIfDue begins to sort if there is enough, or if it is time. It does not wait for the disk: if
+// a group is under way, its arrival wakes the committer again.
+func (c *committer) sortIfDue() {
+	if c.sorter.isDue(c.editor) && c.queue.idle() && c.drain() {
+		c.sorter.sortNext(c.editor)
+	}
+}
+
+// drain waits until readers see all groups. It reports whether they do: not if the engine fails.
+func (c *committer) drain() bool {
+	for !c.editor.Shown() {
+		select {
+		case <-c.shown:
+		case <-c.engine.Failed():
+			return false
+		}
+	}
+	return c.engine.Err() == nil
 }
 
 // serve takes a call on. Where the call cannot wait, or others cannot wait for it, it commits.
@@ -71,16 +104,15 @@ func (c *committer) serve(call *call) {
 	}
 	if c.sorter.mustBegin(c.editor) {
 		c.commit()
-		c.sorter.begin(c.editor)
-	}
-	if call.erase != "" {
-		c.commit()
-		if call.take(func() error { return nil }) {
-			c.eraseUser(call)
+		if c.drain() {
+			c.sorter.begin(c.editor)
 		}
-		return
 	}
-	if !call.take(func() error { return c.planner.plan(call) }) {
+	plan := func() error { return c.planner.plan(call) }
+	if call.erase != "" {
+		plan = func() error { return c.planErasure(call) }
+	}
+	if !call.take(plan) {
 		return
 	}
 	c.group = append(c.group, call)
@@ -89,51 +121,58 @@ func (c *committer) serve(call *call) {
 	}
 }
 
-// commit shows the planned events, puts them into the engine's log and memory, which fixes their
-// order, and sends them on their way to the disk. If the engine hangs, so does the committer:
-// callers that wait learn of the failure from the engine.
+// commit puts the planned calls into the engine's log and memory, which fixes their order, and
+// sends them on their way to the disk. If the engine hangs, so does the committer: callers that
+// wait learn of the failure from the engine.
 func (c *committer) commit() {
 	if len(c.group) == 0 {
 		return
 	}
-	c.editor.Show()
-	b := c.engine.DB.NewBatch()
-	err := c.fill(b)
-	if err == nil && b.Empty() {
-		// A mark in the log. Its sync makes the originals of duplicates durable, which come before
-		// it.
-		err = b.LogData(nil, nil)
-	}
-	c.apply(b, err, slices.Clone(c.group))
+	u := unsynced{calls: slices.Clone(c.group), began: time.Now(), group: c.editor.TakeGroup()}
 	clear(c.group)
 	c.group = c.group[:0]
+	u.batch = c.engine.DB.NewBatch()
+	err := c.fill(u.batch)
+	u.commit = c.editor.LastRow()
+	if r := c.removal; r != nil {
+		c.removal, u.former = nil, r.rows
+		defer c.sorter.unlockRows()
+		if err == nil {
+			err = r.fill(u.batch)
+		}
+	}
+	c.apply(u, err)
 }
 
-// fill puts the rows of the journal into the batch.
+// fill puts the rows of the journal into the batch. If there are none, it puts a mark in the log:
+// its sync makes the originals of duplicates durable, which come before it.
 func (c *committer) fill(b *lsm.Batch) error {
-	return c.editor.TakeRows(func(key, value []byte) error { return b.Set(key, value, nil) })
+	err := c.editor.TakeRows(func(key, value []byte) error { return b.Set(key, value, nil) })
+	if err == nil && b.Empty() {
+		err = b.LogData(nil, nil)
+	}
+	return err
 }
 
 // apply gives the batch to the engine and then to the syncer. err is the error of making the batch.
-func (c *committer) apply(b *lsm.Batch, err error, calls []*call) {
-	began := time.Now()
+func (c *committer) apply(u unsynced, err error) {
 	c.watch.begin()
 	if err == nil {
-		err = engine.Safely(func() error { return c.engine.DB.ApplyNoSyncWait(b, lsm.Sync) })
+		err = engine.Safely(func() error { return c.engine.DB.ApplyNoSyncWait(u.batch, lsm.Sync) })
 	}
 	if err != nil {
 		c.engine.Fail(err)
 	}
 	if reason := c.engine.Err(); reason != nil {
 		c.watch.end()
-		finish(calls, engine.OutcomeOpen(reason))
+		finish(u.calls, engine.OutcomeOpen(reason))
 		return
 	}
 	c.queue.sent()
 	// The engine's writer, woken by ApplyNoSyncWait, goes first. To tell the syncer now would put
 	// the writer behind all others.
 	runtime.Gosched()
-	c.toSync <- unsynced{b, calls, began, c.editor.LastRow()}
+	c.toSync <- u
 }
 
 func finish(calls []*call, err error) {
@@ -142,8 +181,8 @@ func finish(calls []*call, err error) {
 	}
 }
 
-// eraseUser removes the history of a user. From its beginning on readers find none.
-func (c *committer) eraseUser(erasure *call) {
+// planErasure empties the history of a user. Its rows are removed together with the group.
+func (c *committer) planErasure(erasure *call) error {
 	user := erasure.erase
 	h := c.histories.Get(user)
 	if h == nil {
@@ -152,34 +191,41 @@ func (c *committer) eraseUser(erasure *call) {
 			head, err = 1, nil // there is something, which need not be read to be removed
 		}
 		if err != nil {
-			erasure.done <- err
-			return
+			return err
 		}
 		h = c.editor.Put(recent.NewHistory(user, head))
 	}
-	if err := c.sorter.lockRows(); err != nil {
-		erasure.done <- err
-		return
+	if c.removal == nil {
+		if err := c.sorter.lockRows(); err != nil {
+			return err
+		}
+		c.removal = &removal{rows: c.engine.DB.NewSnapshot()}
 	}
-	defer c.sorter.unlockRows()
-	erasure.erased = c.editor.Erase(h)
-	b := c.engine.DB.NewBatch()
-	err := c.fill(b)
-	if err == nil {
-		err = b.DeleteRange(row.HeadKey(nil, user), row.EndKey(nil, user), nil)
-	}
-	c.apply(b, err, []*call{erasure})
-	c.editor.Trim(user) // not before: without the history in memory the rows count
+	erasure.erased = c.editor.Erase(h, c.removal.rows)
+	c.removal.users = append(c.removal.users, user)
 	c.sorter.soon()
+	return nil
 }
 
-// syncer waits for groups to become durable, and tells their callers.
+// fill puts the removal of the rows into the batch.
+func (r *removal) fill(b *lsm.Batch) error {
+	for _, user := range r.users {
+		if err := b.DeleteRange(row.HeadKey(nil, user), row.EndKey(nil, user), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// syncer waits for groups to become durable, shows them to readers, and tells their callers.
 type syncer struct {
-	engine *engine.Engine
-	queue  *queue
-	groups <-chan unsynced
-	watch  *watchdog
-	synced func(took time.Duration)
+	engine    *engine.Engine
+	histories *recent.Histories
+	queue     *queue
+	groups    <-chan unsynced
+	shown     chan<- struct{}
+	watch     *watchdog
+	synced    func(took time.Duration)
 }
 
 func (s *syncer) run() {
@@ -188,18 +234,28 @@ func (s *syncer) run() {
 	}
 }
 
-func (s *syncer) sync(group unsynced) {
-	if err := engine.Safely(group.batch.SyncWait); err != nil {
+func (s *syncer) sync(u unsynced) {
+	if err := engine.Safely(u.batch.SyncWait); err != nil {
 		s.engine.Fail(err)
 	}
 	s.watch.end()
-	s.queue.arrived()
 	if reason := s.engine.Err(); reason != nil {
-		finish(group.calls, engine.OutcomeOpen(reason))
+		s.queue.arrived()
+		finish(u.calls, engine.OutcomeOpen(reason))
 		return
 	}
-	s.engine.Durable(group.commit)
-	s.synced(time.Since(group.began))
-	finish(group.calls, nil)
-	_ = group.batch.Close() // it only releases memory
+	s.histories.Show(u.group)
+	select {
+	case s.shown <- struct{}{}:
+	default:
+	}
+	// Just before the callers are told: what they bring next is to be in the next group.
+	s.queue.arrived()
+	s.engine.Durable(u.commit)
+	s.synced(time.Since(u.began))
+	finish(u.calls, nil)
+	_ = u.batch.Close() // it only releases memory
+	if u.former != nil {
+		_ = u.former.Close() // likewise: no reader finds it any more
+	}
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/gsimc/gsimc/store"
 )
@@ -19,16 +18,9 @@ import (
 // something else. The store must have the records as they were passed in, and no goroutine may read
 // them later, as the race detector would see.
 func TestRecordsStayTheCallers(t *testing.T) {
-	var hold atomic.Bool
-	release := make(chan struct{})
-	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if hold.Load() && (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) {
-			<-release
-		}
-		return nil
-	}))
-	s := mustOpen(t, "store", Options{FS: fs})
-	hold.Store(true)
+	disk := newHungDisk()
+	s := mustOpen(t, "store", Options{FS: disk})
+	disk.hang()
 	var wg sync.WaitGroup
 	var untouched atomic.Int64
 	for caller := range 8 {
@@ -51,7 +43,7 @@ func TestRecordsStayTheCallers(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	close(release)
+	disk.goOn()
 	mustAppend(t, s, "last", 0, 1)
 	applied := 0
 	for user, ids := range dump(t, s) {

@@ -286,36 +286,23 @@ func (l *traffic) run(rng *rand.Rand) error {
 // answer to the second call must not come before the first is on disk, nor keep the caller beyond
 // its deadline.
 func TestDuplicateWaitsForOriginal(t *testing.T) {
-	var hold atomic.Bool
-	release := make(chan struct{})
-	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if hold.Load() && (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) {
-			<-release
-		}
-		return nil
-	}))
-	s := mustOpen(t, "store", Options{FS: fs})
-	hold.Store(true)
+	disk := newHungDisk()
+	s := mustOpen(t, "store", Options{FS: disk})
+	disk.hang()
 	original := make(chan error, 1)
 	record := []store.Record{{User: "u", Event: testEvent(0)}}
 	go func() {
 		_, err := s.Append(context.Background(), record)
 		original <- err
 	}()
-	for { // until the original is visible
-		if r, err := s.Revision(context.Background(), "u"); err != nil {
-			t.Fatal(err)
-		} else if r == 1 {
-			break
-		}
-	}
+	<-disk.waiting                                                       // the original is planned
 	ctx, cancel := context.WithTimeout(context.Background(), 50_000_000) // 50 ms
 	defer cancel()
 	if _, err := s.Append(ctx, record); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("duplicate while the original is not on disk: got error %v, want DeadlineExceeded",
 			err)
 	}
-	close(release)
+	disk.goOn()
 	if err := <-original; err != nil {
 		t.Errorf("original: %v", err)
 	}

@@ -132,14 +132,15 @@ func start(ctx context.Context, e *engine.Engine, opts Options) (*Store, error) 
 		s.sorter.due.Store(true)
 		s.queue.nudge()
 	}
-	toSync := make(chan unsynced)
+	toSync, shown := make(chan unsynced), make(chan struct{}, 1)
 	c := &committer{
 		engine: e, histories: histories, reader: s.reader, editor: editor,
 		planner: newPlanner(histories, s.reader, editor),
-		queue:   s.queue, sorter: s.sorter, toSync: toSync, watch: &s.watch,
+		queue:   s.queue, sorter: s.sorter, toSync: toSync, shown: shown,
+		watch: &s.watch,
 	}
 	s.workers.Go(c.run)
-	s.workers.Go((&syncer{e, s.queue, toSync, &s.watch, opts.Events.Synced}).run)
+	s.workers.Go((&syncer{e, histories, s.queue, toSync, shown, &s.watch, opts.Events.Synced}).run)
 	return s, nil
 }
 

@@ -1,9 +1,6 @@
 package pebble
 
 import (
-	"context"
-	"errors"
-
 	"github.com/gsimc/gsimc/internal/prefetch"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/internal/plan"
@@ -139,25 +136,10 @@ func (p *planner) Add(i int) uint64 {
 	return p.editor.Add(p.call.handles[i], &p.call.records[i].Event, p.call.hashes[i])
 }
 
-// errFound ends a reading.
-var errFound = errors.New("found")
-
 // eventAt returns the event of a revision, planned ones included.
 func (p *planner) eventAt(h *recent.History, revision uint64) (store.Event, error) {
 	if event, found := p.editor.Event(h, revision); found {
 		return row.DecodeEvent(event)
 	}
-	var first store.Event
-	take := func(_ uint64, e store.Event) error {
-		first = e
-		return errFound
-	}
-	err := p.reader.read(context.Background(), h.User(), revision-1, take)
-	switch {
-	case errors.Is(err, errFound):
-		return first, nil
-	case err == nil:
-		err = missing(revision)
-	}
-	return store.Event{}, err
+	return p.reader.eventInRows(h.User(), revision)
 }

@@ -57,7 +57,8 @@ func (c *call) giveUp() bool {
 type queue struct {
 	mu       sync.Mutex
 	calls    []*call
-	underway int // groups on their way to the disk; the arrival of the last one wakes the committer
+	underway int  // groups on their way to the disk; when the last one arrives, the committer wakes
+	wanted   bool // the committer is to be woken when none is under way
 	closed   bool
 	wake     chan struct{} // holds a token when there is something to do
 }
@@ -87,7 +88,7 @@ func (q *queue) sent() {
 func (q *queue) arrived() {
 	q.mu.Lock()
 	q.underway--
-	wake := len(q.calls) > 0 && q.underway == 0
+	wake := (len(q.calls) > 0 || q.wanted) && q.underway == 0
 	q.mu.Unlock()
 	if wake {
 		q.nudge()
@@ -101,6 +102,15 @@ func (q *queue) nudge() {
 	}
 }
 
+// idle reports whether no group is under way to the disk. If one is, the arrival of the last wakes
+// the committer.
+func (q *queue) idle() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.wanted = q.underway > 0
+	return !q.wanted
+}
+
 // take returns the waiting calls, in spare memory, unless a group is under way, and whether these
 // are the last.
 func (q *queue) take(spare []*call) (calls []*call, closed bool) {
@@ -109,6 +119,7 @@ func (q *queue) take(spare []*call) (calls []*call, closed bool) {
 	if q.underway > 0 && !q.closed {
 		return spare[:0], false
 	}
+	q.wanted = false
 	calls, q.calls = q.calls, spare[:0]
 	return calls, q.closed
 }

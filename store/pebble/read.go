@@ -20,15 +20,17 @@ type reader struct {
 	histories *recent.Histories
 }
 
-// cursor looks rows up as of the moment it was made.
+// cursor looks rows up as of the moment it was made, or of its snapshot.
 type cursor struct {
 	it  *lsm.Iterator
 	key []byte // of the last lookup
 }
 
-func (r reader) cursor() (*cursor, error) {
+func (r reader) cursor() (*cursor, error) { return cursorOf(r.db) }
+
+func cursorOf(rows lsm.Reader) (*cursor, error) {
 	// The Bloom filters of the lowest level are used too: many lookups are of new users.
-	it, err := r.db.NewIter(&lsm.IterOptions{UseL6Filters: true})
+	it, err := rows.NewIter(&lsm.IterOptions{UseL6Filters: true})
 	if err != nil {
 		return nil, engine.ReadError(err)
 	}
@@ -148,7 +150,8 @@ func missing(revision uint64) error {
 	return fmt.Errorf("%w: the event of revision %d is missing", store.ErrCorrupt, revision)
 }
 
-// headInRows returns the revision of the user's last event in rows.
+// headInRows returns the revision of the user's last event in rows, as the engine has them: of
+// changes on their way to the disk, only the committer may know.
 func (r reader) headInRows(user string) (uint64, error) {
 	c, err := r.cursor()
 	if err != nil {
@@ -170,6 +173,21 @@ func (r reader) readIDs(ids *recent.IDs, user string, last uint64) error {
 	defer c.close()
 	add := func(_ uint64, event []byte) error { return ids.Add(event) }
 	return c.each(context.Background(), user, 0, last, add)
+}
+
+// eventInRows returns the event of a revision that is in rows.
+func (r reader) eventInRows(user string, revision uint64) (e store.Event, err error) {
+	c, err := r.cursor()
+	if err != nil {
+		return e, err
+	}
+	defer c.close()
+	take := func(_ uint64, event []byte) (err error) {
+		e, err = row.DecodeEvent(event)
+		return err
+	}
+	err = c.each(context.Background(), user, revision-1, revision, take)
+	return e, err
 }
 
 // load reads the history of a user who has no events in the journal.
@@ -209,10 +227,15 @@ func (s *Store) Revision(ctx context.Context, user string) (uint64, error) {
 	if !row.Possible(user) {
 		return 0, nil
 	}
-	if revision, present := s.histories.Revision(user); present {
-		return revision, nil
+	for {
+		if revision, present := s.histories.Revision(user); present {
+			return revision, nil
+		}
+		head, err := s.reader.absentHead(user)
+		if !errors.Is(err, errPresent) {
+			return head, err
+		}
 	}
-	return s.reader.headInRows(user)
 }
 
 // Read implements [store.Store].
@@ -229,20 +252,62 @@ func (s *Store) Read(
 	return s.reader.read(ctx, user, after, fn)
 }
 
+// errPresent says that a history that was not in memory has come there.
+var errPresent = errors.New("the history is in memory")
+
+// absentCursor returns a cursor for a history that is not in memory, and so wholly in rows. The
+// rows may not be believed if the history came to memory before they were looked at: an erasure
+// that removed them may not be durable yet.
+func (r reader) absentCursor(user string) (*cursor, error) {
+	ticket, absent := r.histories.Absent(user)
+	if !absent {
+		return nil, errPresent
+	}
+	c, err := r.cursor()
+	if err != nil {
+		return nil, err
+	}
+	if now, absent := r.histories.Absent(user); !absent || now != ticket {
+		c.close()
+		return nil, errPresent
+	}
+	return c, nil
+}
+
+// absentHead returns the revision of a history that is not in memory.
+func (r reader) absentHead(user string) (uint64, error) {
+	c, err := r.absentCursor(user)
+	if err != nil {
+		return 0, err
+	}
+	defer c.close()
+	return c.head(user)
+}
+
 // snapshot returns a history above a revision as of one moment, with a cursor of its rows, which is
 // nil if none are wanted, and else must be closed.
 func (r reader) snapshot(user string, after uint64) (v recent.View, c *cursor, err error) {
-	v, present, err := r.histories.View(user, after, func() (err error) {
-		c, err = r.cursor()
+	pin := func(rows recent.Rows) (err error) {
+		if rows == nil {
+			c, err = r.cursor()
+		} else {
+			c, err = cursorOf(rows.(*lsm.Snapshot))
+		}
 		return err
-	})
-	if present || err != nil {
-		return v, c, err
 	}
-	if c, err = r.cursor(); err == nil {
-		v.Rows, err = c.head(user)
+	for {
+		v, present, err := r.histories.View(user, after, pin)
+		if present || err != nil {
+			return v, c, err
+		}
+		c, err = r.absentCursor(user)
+		if err == nil {
+			v.Rows, err = c.head(user)
+		}
+		if !errors.Is(err, errPresent) {
+			return v, c, err
+		}
 	}
-	return v, c, err
 }
 
 // read calls fn for the events of a user above a revision, as [store.Store.Read] says.

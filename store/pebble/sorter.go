@@ -48,14 +48,11 @@ func newSorter(e *engine.Engine, opts Options, wake func(), start func(func())) 
 	}
 }
 
-// beginIfDue begins to sort if there is enough, or if it is time. It belongs to the committer.
-func (s *sorter) beginIfDue(e *recent.Editor) {
+// isDue reports whether there is enough to sort, or it is time, and no other sort is under way. It
+// belongs to the committer.
+func (s *sorter) isDue(e *recent.Editor) bool {
 	due := e.Full(s.bytes) || s.due.Load()
-	if !due || s.running && !s.done() || s.engine.Err() != nil {
-		return
-	}
-	s.due.Store(false)
-	s.sortNext(e)
+	return due && (!s.running || s.done()) && s.engine.Err() == nil
 }
 
 // mustBegin reports whether the journal is so large that writers must wait for the sorter. It
@@ -63,11 +60,8 @@ func (s *sorter) beginIfDue(e *recent.Editor) {
 func (s *sorter) mustBegin(e *recent.Editor) bool { return e.Full(2 * s.bytes) }
 
 // begin waits for the generation before to be sorted, and begins to sort. There must be no open
-// row. It belongs to the committer.
+// row, and readers must see all groups. It belongs to the committer.
 func (s *sorter) begin(e *recent.Editor) {
-	if s.engine.Err() != nil {
-		return // the events in the generation may not be in the journal
-	}
 	if s.running {
 		select {
 		case <-s.sorted:
@@ -89,8 +83,10 @@ func (s *sorter) done() bool {
 	return !s.running
 }
 
-// sortNext takes the generation over. There must be no open row and no other sort.
+// sortNext takes the generation over. There must be no open row and no other sort, and readers must
+// see all groups.
 func (s *sorter) sortNext(e *recent.Editor) {
+	s.due.Store(false)
 	g := e.Next()
 	if g == nil {
 		return

@@ -9,6 +9,14 @@
 // [Histories] may be called by any goroutine. A history has two faces: the planned one, which
 // belongs to the committer, and the shown one, which is guarded by the lock of its shard.
 //
+// # Groups
+//
+// Changes that become durable together are a [Group]. It keeps what the planned face was when it
+// was made, since the committer goes on while the disk works. [Histories.Show] makes that the shown
+// face once the group is durable, so that readers never see what a loss of power could take back.
+// A generation is sorted when all its groups are shown. Rows of an erased user are removed together
+// with the group, so until it is shown readers find them in a snapshot.
+//
 // # Generations
 //
 // The journal is kept in memory as generations: one is filled while the one before is sorted. The

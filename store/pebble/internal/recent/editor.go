@@ -9,13 +9,15 @@ import (
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
-// An Editor changes histories, in two steps. A call is planned: [Editor.Begin], [Editor.Add] for
-// each new event, and [Editor.Keep] or [Editor.Undo]. The calls that were kept are then shown to
-// readers together, by [Editor.Show]. An editor belongs to one goroutine, the committer.
+// An Editor changes histories. A call is planned: [Editor.Begin], [Editor.Add] for each new event,
+// and [Editor.Keep] or [Editor.Undo]; or [Editor.Erase]. The calls that were kept make a group, see
+// [Editor.TakeGroup], which is shown to readers by [Histories.Show] once it is durable. An editor
+// belongs to one goroutine, the committer.
 type Editor struct {
 	histories *Histories
 	w         writer
-	planned   []*History // changed and not yet shown
+	planned   []*History // changed since the last group
+	groups    uint64     // number of the last group
 
 	// The call that is being planned.
 	number  uint64
@@ -87,15 +89,21 @@ func (e *Editor) Candidates(h *History, hash uint64, fn func(revision uint64) bo
 	h.ids.find(hash, fn)
 }
 
-// Event returns the encoded event of a revision if it is in the generation that is being filled.
-// Readers see all older events.
+// Event returns the encoded event of a revision, planned ones included, unless it is in rows.
 func (e *Editor) Event(h *History, revision uint64) (event []byte, found bool) {
-	tail := h.tails[e.w.gen.parity]
-	first := h.head - uint64(len(tail)) + 1
-	if revision < first {
-		return nil, false
+	filling := e.w.gen.parity
+	sh := h.shard
+	sh.mu.Lock() // the sorter may be about to move the other tail to rows
+	defer sh.mu.Unlock()
+	first := h.head + 1
+	for _, parity := range [2]int{filling, 1 - filling} {
+		tail := h.tails[parity]
+		first -= uint64(len(tail))
+		if revision >= first {
+			return e.histories.gens[parity].Load().Event(tail[revision-first]), true
+		}
 	}
-	return e.w.gen.Event(tail[revision-first]), true
+	return nil, false
 }
 
 // Begin begins the planning of a call.
@@ -144,53 +152,64 @@ func (e *Editor) Undo() {
 // Keep ends the planning of a call.
 func (e *Editor) Keep() {
 	for _, h := range e.touched {
-		if !h.planned {
-			h.planned = true
-			e.planned = append(e.planned, h)
-		}
+		e.plan(h)
 	}
 }
 
-// Show makes the planned events visible to readers, all at once for [Histories.Heads], ends the row
-// of the journal that has them, and keeps memory within its bound.
-func (e *Editor) Show() {
+func (e *Editor) plan(h *History) {
+	if !h.planned {
+		h.planned = true
+		e.planned = append(e.planned, h)
+	}
+}
+
+// TakeGroup ends the row of the journal that has the planned events and erasures, and returns them
+// as a group, which may be empty. It keeps memory within its bound.
+func (e *Editor) TakeGroup() *Group {
 	e.w.closeRow()
-	e.histories.publish.Lock()
-	defer e.histories.publish.Unlock()
+	e.groups++
+	g := &Group{number: e.groups, parity: e.w.gen.parity, faces: make([]face, 0, len(e.planned))}
 	for _, h := range e.planned {
-		h.planned = false
+		g.faces = append(g.faces, face{h, h.head, h.tails[g.parity], h.erased})
+		h.planned, h.erased, h.group = false, false, g.number
 		sh := h.shard
 		sh.mu.Lock()
-		h.shown.head, h.shown.tails = h.head, h.tails
 		sh.weigh(h)
-		sh.trim(e.histories.limit)
+		e.histories.trim(sh)
 		sh.mu.Unlock()
 	}
 	clear(e.planned)
 	e.planned = e.planned[:0]
+	return g
 }
+
+// Shown reports whether readers see all groups.
+func (e *Editor) Shown() bool { return e.histories.shown.Load() == e.groups }
 
 // Trim keeps the memory of the user's shard within its bound. No call must be in planning.
 func (e *Editor) Trim(user string) {
 	sh := e.histories.shard(user)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	sh.trim(e.histories.limit)
+	e.histories.trim(sh)
 }
 
-// Erase empties the history, for readers at once, writes a row of the journal that says so, and
-// returns the number of events that there were. Nothing must be planned.
-func (e *Editor) Erase(h *History) uint64 {
+// Erase empties the history, writes to the journal that it does, and returns the number of events
+// that there were. rows is a snapshot of the rows from before the erasure, in which readers find
+// the history until the erasure is shown. The sorter must not write rows meanwhile.
+func (e *Editor) Erase(h *History, rows Rows) uint64 {
 	erased := h.head
 	sh := h.shard
 	sh.mu.Lock()
-	h.head, h.tails = 0, [2][]Place{}
+	h.head, h.tails = 0, [2][]Place{} // not cut: readers see them
 	h.ids, h.loaded = idSet{}, true
-	h.shown.head, h.shown.tails = 0, [2][]Place{}
-	sh.weigh(h)
+	if h.shown.rows == nil {
+		h.shown.rows = rows
+	}
 	sh.mu.Unlock()
+	h.erased = true
+	e.plan(h)
 	e.w.erase(h.user)
-	e.w.closeRow()
 	return erased
 }
 
@@ -223,7 +242,8 @@ func (e *Editor) LastRow() uint64 { return e.w.next - 1 }
 func (e *Editor) Full(limit int) bool { return e.w.gen.full(limit) }
 
 // Next begins another generation and returns the one before, or nil if there is nothing to sort.
-// The generation before that must have been sorted, and there must be no open row.
+// The generation before that must have been sorted, there must be no open row, and all groups must
+// be shown: the sorter moves what readers see.
 func (e *Editor) Next() *Generation {
 	full := e.w.gen
 	if len(full.dirty) == 0 && full.last == 0 {

@@ -19,7 +19,9 @@ type History struct {
 	ids     idSet      // complete if loaded
 	loaded  bool       // ids is complete
 	tails   [2][]Place // events not in rows, by parity; a generation being sorted is the sorter's
-	planned bool       // tails and head are ahead of shown
+	planned bool       // changed since the last group
+	erased  bool       // erased since the last group
+	group   uint64     // number of the last group with a change of it
 	gone    bool       // it is not in memory any more
 	before  struct {   // state before the call that is being planned
 		call uint64 // number of the call
@@ -28,12 +30,16 @@ type History struct {
 	}
 	size int // as it is counted in the shard
 
-	// Guarded by the lock of the shard.
+	// What readers see. Guarded by the lock of the shard.
 	shown struct {
 		head  uint64
 		tails [2][]Place
+		rows  Rows // where the shown rows are, if they have been removed; else nil
 	}
 }
+
+// Rows are a snapshot of all rows.
+type Rows interface{ Close() error }
 
 // User returns the user of the history.
 func (h *History) User() string { return h.user }
@@ -84,7 +90,8 @@ type Histories struct {
 	seed    maphash.Seed
 	limit   int // bytes of a shard
 	shards  [shardCount]shard
-	publish sync.Mutex // held while changes that belong together are shown
+	publish sync.Mutex    // held while changes that belong together are shown
+	shown   atomic.Uint64 // number of the last group that is shown
 
 	// by parity; loaded under the lock of a history with places in it
 	gens    [2]atomic.Pointer[Generation]
@@ -192,14 +199,15 @@ func (sh *shard) put(h *History) *History {
 	return h
 }
 
-// trim evicts if there is too much. If hardly anything can go, because it is in the journal, it is
-// tried again when there is an eighth more, so that the search costs little for each history.
-func (sh *shard) trim(limit int) {
+// trim evicts if there is too much in a shard. If hardly anything can go, because it is in the
+// journal, it is tried again when there is an eighth more, so that the search costs little for each
+// history. Requires the lock of the shard.
+func (hs *Histories) trim(sh *shard) {
 	if sh.bytes <= sh.full {
 		return
 	}
-	sh.evict(limit - limit/8)
-	sh.full = max(limit, sh.bytes+sh.bytes/8)
+	sh.evict(hs.limit-hs.limit/8, hs.shown.Load())
+	sh.full = max(hs.limit, sh.bytes+sh.bytes/8)
 }
 
 // weigh counts the memory of a history anew.
@@ -210,13 +218,13 @@ func (sh *shard) weigh(h *History) {
 }
 
 // evict lets go of histories that are wholly in rows, in the random order of the map, down to the
-// limit. Planned ones stay.
-func (sh *shard) evict(limit int) {
+// limit. Those with changes that are planned, or after the last shown group, stay.
+func (sh *shard) evict(limit int, shown uint64) {
 	for user, h := range sh.byUser {
 		if sh.bytes <= limit {
 			return
 		}
-		if h.planned || h.pending() > 0 {
+		if h.planned || h.group > shown || h.pending() > 0 {
 			continue
 		}
 		delete(sh.byUser, user)

@@ -27,11 +27,11 @@ type Event struct {
 func (e Event) Bytes() []byte { return e.gen.Event(e.place) }
 
 // View returns the part of a history above the revision after, and whether the history is in
-// memory. If some of that part is in rows, View calls pin, which is to take a snapshot of the rows:
-// they are of the same moment, because a goroutine that takes events out of rows or moves them
-// there has the lock first.
+// memory. If some of that part is in rows, View calls pin, which is to begin to read them: as they
+// are, or if rows is not nil, as they were in it. They are of the same moment, because a goroutine
+// that takes events out of rows or moves them there has the lock first.
 func (hs *Histories) View(
-	user string, after uint64, pin func() error,
+	user string, after uint64, pin func(rows Rows) error,
 ) (v View, present bool, err error) {
 	sh := hs.shard(user)
 	sh.mu.Lock()
@@ -42,7 +42,7 @@ func (hs *Histories) View(
 	}
 	v.Rows, v.Pending = h.inRows(), hs.pendingOf(h, after)
 	if after < v.Rows {
-		err = pin()
+		err = pin(h.shown.rows)
 	}
 	return v, true, err
 }
@@ -68,8 +68,9 @@ func (hs *Histories) pendingOf(h *History, after uint64) []Event {
 	return events[skip:]
 }
 
-// Heads returns the revisions of the users with events outside rows, or erased from them (0). pin
-// is to take a snapshot of the rows, which is of the same moment.
+// Heads returns the revisions of the users with events outside rows, or whose rows were removed
+// by an erasure that is not shown yet. pin is to take a snapshot of the rows, which is of the same
+// moment.
 func (hs *Histories) Heads(pin func() error) (map[string]uint64, error) {
 	hs.publish.Lock()
 	defer hs.publish.Unlock()
@@ -78,7 +79,7 @@ func (hs *Histories) Heads(pin func() error) (map[string]uint64, error) {
 		sh := &hs.shards[i]
 		sh.mu.Lock()
 		for user, h := range sh.byUser {
-			if h.pending() > 0 || h.shown.head == 0 { // an erasure may not have reached the rows
+			if h.pending() > 0 || h.shown.rows != nil {
 				heads[user] = h.shown.head
 			}
 		}

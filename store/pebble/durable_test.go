@@ -1,0 +1,202 @@
+package pebble
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/storetest"
+)
+
+// hungDisk is a disk that can hold the syncs of logs up.
+type hungDisk struct {
+	vfs.FS
+	hung    atomic.Bool
+	pass    chan struct{} // lets a sync go on
+	once    sync.Once
+	waiting chan struct{} // told when a sync waits
+}
+
+func newHungDisk() *hungDisk {
+	d := &hungDisk{pass: make(chan struct{}), waiting: make(chan struct{}, 1)}
+	d.FS = errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		isSync := op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData
+		if isSync && strings.HasSuffix(op.Path, ".log") && d.hung.Load() {
+			d.waiting <- struct{}{}
+			<-d.pass
+		}
+		return nil
+	}))
+	return d
+}
+
+// hang holds all syncs up from now on.
+func (d *hungDisk) hang() { d.hung.Store(true) }
+
+// goOn lets all syncs go on.
+func (d *hungDisk) goOn() {
+	d.hung.Store(false)
+	d.once.Do(func() { close(d.pass) })
+}
+
+// TestReadersSeeDurableChanges writes and erases while the disk hangs. Readers must see the
+// histories from before until the disk goes on, wherever their events are, and those from
+// afterwards then.
+func TestReadersSeeDurableChanges(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		erase, append bool
+	}{
+		{name: "append", append: true}, {name: "erase", erase: true},
+		{name: "erase and append", erase: true, append: true},
+	} {
+		t.Run(c.name, func(t *testing.T) { changeWhileDiskHangs(t, c.erase, c.append) })
+	}
+}
+
+func changeWhileDiskHangs(t *testing.T, erase, add bool) {
+	disk := newHungDisk()
+	s := mustOpen(t, "store", Options{FS: disk})
+	defer func() { mustClose(t, s) }()
+	for _, user := range []string{"in rows", "in both", "forgotten"} {
+		mustAppend(t, s, user, 0, 100)
+	}
+	flush(t, s)
+	mustClose(t, s)
+	s = mustOpen(t, "store", Options{FS: disk}) // no history is in memory
+	mustAppend(t, s, "in both", 100, 103)
+	mustAppend(t, s, "in journal", 0, 3)
+	before := dump(t, s)
+
+	var h heldCalls
+	disk.hang()
+	defer disk.goOn()
+	h.calls.Go(func() {
+		if err := tryAppend(context.Background(), s, "first", 0); err != nil {
+			t.Error(err)
+		}
+	})
+	<-disk.waiting // while the group of the first hangs, that of all others comes together
+	after := map[string][]string{"first": {testEvent(0).ID}, "forgotten": before["forgotten"]}
+	for _, user := range []string{"in rows", "in both", "in journal", "new"} {
+		if !erase {
+			after[user] = before[user]
+		} else {
+			h.begin(t, s, func(ctx context.Context) error {
+				n, err := s.Erase(ctx, user)
+				if n != uint64(len(before[user])) {
+					t.Errorf("erasing %q: got %d, want %d", user, n, len(before[user]))
+				}
+				return err
+			})
+		}
+		if add {
+			after[user] = append(slices.Clone(after[user]), testEvent(200).ID)
+			h.begin(t, s, func(ctx context.Context) error { return tryAppend(ctx, s, user, 200) })
+		}
+	}
+	see := func(when string, want map[string][]string) {
+		t.Helper()
+		for user, ids := range want {
+			r, err := s.Revision(context.Background(), user)
+			if err != nil || r != uint64(len(ids)) {
+				t.Errorf("%s: revision of %q: got %d, %v, want %d", when, user, r, err, len(ids))
+			}
+		}
+		if diff := cmp.Diff(want, dump(t, s)); diff != "" {
+			t.Errorf("%s: histories differ (-want +got):\n%s", when, diff)
+		}
+	}
+	see("the disk hangs", before)
+	disk.pass <- struct{}{}
+	<-disk.waiting // all others are planned
+	before["first"] = after["first"]
+	sortNow(s)
+	see("the disk hangs again", before)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if err := tryAppend(ctx, s, "late", 0); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a write while the disk hangs: got error %v, want DeadlineExceeded", err)
+	}
+	disk.goOn()
+	h.calls.Wait()
+	see("the disk goes on", after)
+	flush(t, s)
+	see("sorted", after)
+}
+
+// heldCalls are writes that wait for the disk.
+type heldCalls struct {
+	calls  sync.WaitGroup
+	queued int
+}
+
+// begin begins a write, which comes after those that have begun while the disk hangs.
+func (h *heldCalls) begin(t *testing.T, s *Store, write func(context.Context) error) {
+	h.queued++
+	h.calls.Go(func() {
+		if err := write(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+		s.queue.mu.Lock()
+		queued := len(s.queue.calls)
+		s.queue.mu.Unlock()
+		if queued == h.queued {
+			return
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+	t.Error("a write does not queue up")
+}
+
+func tryAppend(ctx context.Context, s *Store, user string, event int) error {
+	_, err := s.Append(ctx, []store.Record{{User: user, Event: testEvent(event)}})
+	return err
+}
+
+// TestReadersSeeWhatSurvives cuts the power while readers look on. The syncs are slow, so that
+// there is time to see too much.
+func TestReadersSeeWhatSurvives(t *testing.T) {
+	seeds := uint64(60)
+	if testing.Short() || raceEnabled {
+		seeds = 10
+	}
+	for seed := range seeds {
+		storetest.Survive(t, seed, func() (store.Store, func() store.Store) {
+			rng := rand.New(rand.NewPCG(seed, 7))
+			disk := vfs.NewCrashableMem()
+			slow := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+				if op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData {
+					time.Sleep(200 * time.Microsecond)
+				}
+				return nil
+			}))
+			s := mustOpen(t, "store", Options{
+				FS: slow, CacheBytes: 1 << (10 + rng.IntN(16)), sortBytes: 1 << rng.IntN(14),
+				sortBatch: 1 << rng.IntN(10),
+			})
+			t.Cleanup(func() { mustClose(t, s) })
+			return s, func() store.Store {
+				after := disk.CrashClone(vfs.CrashCloneCfg{
+					UnsyncedDataPercent: rng.IntN(2) * rng.IntN(101), RNG: rng,
+				})
+				s := mustOpen(t, "store", Options{FS: after})
+				t.Cleanup(func() { mustClose(t, s) })
+				return s
+			}
+		})
+	}
+}
