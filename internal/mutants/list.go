@@ -30,7 +30,7 @@ var mutants = []mutant{
 		pkg:  "./internal/topn", test: "TestBoundOfRoundings",
 	},
 	{
-		name: "topnslack", breaks: "a list lacks an item: the error of a row is two steps too small",
+		name: "topnslack", breaks: "a list lacks an item: the error of a row is too small",
 		file: "internal/topn/index.go",
 		was:  `up(missing + underflow(x.k, float64(x.gain[i])))`,
 		is:   `up(max(0, missing-2*float64(scale)) + underflow(x.k, float64(x.gain[i])))`,
