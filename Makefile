@@ -21,7 +21,7 @@ BENCHCOUNT ?= 6
 IMAGE     ?= gsimc:$(VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross test test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check picture mutants \
+.PHONY: help build cross test test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check picture mutants vuln reproducible \
 	benchmarks bench-build bench-peers bench-serving bench-report
 
 help: ## list the targets
@@ -158,6 +158,16 @@ proto-check: ## lint the protocol, compare it with the last tag, check that the 
 	for f in $$(cd "$$dir" && find api -name '*.go'); do \
 		cmp "$$dir/$$f" "$$f" || { echo "$$f is not what the protocol says: run make generate"; exit 1; }; \
 	done
+
+vuln: ## look for known vulnerabilities that the code reaches; says so if their database cannot be had
+	@out=$$($(GOTOOL) govulncheck ./... 2>&1) && { echo "$$out"; exit 0; }; echo "$$out"; \
+	case "$$out" in *"fetching vulnerabilities"*) echo "vuln: NOT checked, the database cannot be reached";; *) exit 1;; esac
+
+reproducible: ## build twice, in two folders, and compare the programs
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && for copy in a b/longer/path; do \
+		mkdir -p "$$dir/$$copy" && git archive HEAD | tar -x -C "$$dir/$$copy" && \
+		(cd "$$dir/$$copy" && $(GOBUILD) -o "$$dir/$${copy%%/*}.bin" ./cmd/gsimc) || exit 1; done && \
+	cmp "$$dir/a.bin" "$$dir/b.bin" && sha256sum < "$$dir/a.bin"
 
 demo: build ## generate, train, serve, observe, recommend: the whole path in under a minute
 	$(BIN) demo
