@@ -14,7 +14,7 @@ type AccessFlags struct {
 	ClientKey       string `group:"Access:" placeholder:"FILE" help:"Its key, PEM."`
 	ClientTokenFile string `group:"Access:" placeholder:"FILE" help:"Token of this client, in the first line of a file, for a server with --token-file. The variable GSIMC_CLIENT_TOKEN may have the token itself."`
 	// A hidden flag has a variable of the environment, and `config print` leaves it out.
-	ClientToken client.Token `hidden:""`
+	ClientToken client.Token `hidden:"" help:"The token itself, by the variable only: a flag would show it in the list of processes."`
 }
 
 // Access reads the files. The error is a fault of one of the flags.
