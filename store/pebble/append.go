@@ -6,7 +6,6 @@ import (
 
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/recent"
-	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
 // errRetry is the outcome of a call whose users' histories are to be read before it can be planned.
@@ -84,23 +83,4 @@ func (s *Store) admit(records []store.Record) error {
 		bytes += rows + int64(3*len(r.User)+2*(len(e.ID)+len(e.Item)+len(e.Type)))
 	}
 	return s.engine.Admit(bytes)
-}
-
-// Erase implements [store.Store].
-func (s *Store) Erase(ctx context.Context, user string) (uint64, error) {
-	if err := s.enter(ctx); err != nil {
-		return 0, err
-	}
-	defer s.calls.Done()
-	if !row.Possible(user) {
-		return 0, nil
-	}
-	if err := s.engine.Err(); err != nil {
-		return 0, err
-	}
-	c := &call{erase: user, done: make(chan error, 1)}
-	if err := s.submit(ctx, c); err != nil {
-		return 0, err
-	}
-	return c.erased, nil
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -56,6 +57,62 @@ func benchmarkAppend(b *testing.B, records, callers int) {
 	}
 	wg.Wait()
 	b.ReportMetric(float64(b.N*records)/b.Elapsed().Seconds(), "records/s")
+}
+
+// BenchmarkErase measures how long one caller waits for a write while 64 others erase users, half of
+// whom have no history, and before. An operation is the erasure of 40,000 users.
+func BenchmarkErase(b *testing.B) {
+	const users, callers = 40_000, 64
+	for round := 0; b.Loop(); round++ {
+		s := mustOpen(b, b.TempDir(), Options{})
+		for from := 0; from < users/2; from += 1000 {
+			records := make([]store.Record, 5000)
+			for i := range records {
+				records[i] = store.Record{
+					User: fmt.Sprint("user-", from+i%1000), Event: testEvent(i / 1000),
+				}
+			}
+			if _, err := s.Append(context.Background(), records); err != nil {
+				b.Fatal(err)
+			}
+		}
+		flush(b, s)
+		event := 0
+		observe := func() time.Duration {
+			began := time.Now()
+			mustAppend(b, s, "observer", event, event+1)
+			event++
+			return time.Since(began)
+		}
+		var alone, beside []time.Duration
+		for range 2000 {
+			alone = append(alone, observe())
+		}
+		var next, ended atomic.Int64
+		began := time.Now()
+		for range callers {
+			go func() {
+				defer ended.Add(1)
+				for u := next.Add(1) - 1; u < users; u = next.Add(1) - 1 {
+					if _, err := s.Erase(context.Background(), fmt.Sprint("user-", u)); err != nil {
+						b.Error(err)
+					}
+				}
+			}()
+		}
+		for ended.Load() < callers {
+			beside = append(beside, observe())
+		}
+		b.ReportMetric(users/time.Since(began).Seconds(), "erasures/s")
+		slices.Sort(alone)
+		slices.Sort(beside)
+		for _, q := range []int{50, 99} {
+			before, then := alone[len(alone)*q/100], beside[len(beside)*q/100]
+			b.ReportMetric(float64(then.Microseconds())/1000, fmt.Sprintf("p%d-ms", q))
+			b.ReportMetric(float64(then)/float64(before), fmt.Sprintf("p%d/alone", q))
+		}
+		mustClose(b, s)
+	}
 }
 
 // BenchmarkRead measures reading a history of 100 events from the middle of a store.

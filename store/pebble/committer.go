@@ -1,17 +1,14 @@
 package pebble
 
 import (
-	"errors"
 	"runtime"
 	"slices"
 	"time"
 
 	lsm "github.com/cockroachdb/pebble/v2"
 
-	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/recent"
-	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
 // groupBytes is about the largest part of the journal that is made durable at once, beyond the
@@ -38,12 +35,6 @@ type committer struct {
 	calls   []*call
 	group   []*call // planned, not yet committed
 	removal *removal
-}
-
-// removal removes the rows of the users who are erased by one group.
-type removal struct {
-	users []string
-	rows  *lsm.Snapshot // from before
 }
 
 // unsynced is a group on its way to the disk.
@@ -108,9 +99,9 @@ func (c *committer) serve(call *call) {
 			c.sorter.begin(c.editor)
 		}
 	}
-	plan := func() error { return c.planner.plan(call) }
+	plan := func() (bool, error) { return true, c.planner.plan(call) }
 	if call.erase != "" {
-		plan = func() error { return c.planErasure(call) }
+		plan = func() (bool, error) { return c.planErasure(call) }
 	}
 	if !call.take(plan) {
 		return
@@ -179,42 +170,6 @@ func finish(calls []*call, err error) {
 	for _, call := range calls {
 		call.done <- err
 	}
-}
-
-// planErasure empties the history of a user. Its rows are removed together with the group.
-func (c *committer) planErasure(erasure *call) error {
-	user := erasure.erase
-	h := c.histories.Get(user)
-	if h == nil {
-		head, err := c.reader.headInRows(user)
-		if errors.Is(err, store.ErrCorrupt) {
-			head, err = 1, nil // there is something, which need not be read to be removed
-		}
-		if err != nil {
-			return err
-		}
-		h = c.editor.Put(recent.NewHistory(user, head))
-	}
-	if c.removal == nil {
-		if err := c.sorter.lockRows(); err != nil {
-			return err
-		}
-		c.removal = &removal{rows: c.engine.DB.NewSnapshot()}
-	}
-	erasure.erased = c.editor.Erase(h, c.removal.rows)
-	c.removal.users = append(c.removal.users, user)
-	c.sorter.soon()
-	return nil
-}
-
-// fill puts the removal of the rows into the batch.
-func (r *removal) fill(b *lsm.Batch) error {
-	for _, user := range r.users {
-		if err := b.DeleteRange(row.HeadKey(nil, user), row.EndKey(nil, user), nil); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // syncer waits for groups to become durable, shows them to readers, and tells their callers.

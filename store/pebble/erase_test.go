@@ -3,12 +3,16 @@ package pebble
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
@@ -94,6 +98,80 @@ func filesWith(t *testing.T, dir, text string) (files []string) {
 		t.Fatal(err)
 	}
 	return files
+}
+
+// TestErasureOfNobody erases users without history. Nothing must be written, nor stay in memory.
+func TestErasureOfNobody(t *testing.T) {
+	var synced atomic.Int64
+	s := mustOpen(t, "store", Options{FS: vfs.NewMem(), Events: Events{Synced: func(time.Duration) {
+		synced.Add(1)
+	}}})
+	defer mustClose(t, s)
+	mustAppend(t, s, "erased", 0, 100)
+	if n, err := s.Erase(context.Background(), "erased"); n != 100 || err != nil {
+		t.Fatalf("Erase: got %d, %v, want 100", n, err)
+	}
+	flush(t, s)
+	mustAppend(t, s, "u", 0, 100)
+	rows, syncs, bytes := journalRows(t, s), synced.Load(), s.histories.Bytes()
+	written := s.engine.DB.Metrics().WAL.BytesIn
+	for i := range 1000 {
+		n, err := s.Erase(context.Background(), fmt.Sprint("nobody-", i))
+		if n != 0 || err != nil {
+			t.Fatalf("Erase: got %d, %v, want 0", n, err)
+		}
+	}
+	if n, err := s.Erase(context.Background(), "erased"); n != 0 || err != nil {
+		t.Errorf("Erase once more: got %d, %v, want 0", n, err)
+	}
+	if now := s.engine.DB.Metrics().WAL.BytesIn; now != written || synced.Load() != syncs ||
+		journalRows(t, s) != rows || s.histories.Bytes() != bytes {
+		t.Errorf("erasing nobody: %d bytes written, %d syncs, %d rows in the journal, %d bytes in "+
+			"memory more, want 0 of each", now-written, synced.Load()-syncs,
+			journalRows(t, s)-rows, s.histories.Bytes()-bytes)
+	}
+}
+
+// TestErasuresShareACommit holds the disk up while many users are erased. All are to become durable
+// by the next sync, and the engine is to have few ranges to look at.
+func TestErasuresShareACommit(t *testing.T) {
+	const users = maxErasing
+	disk := newHungDisk()
+	var synced atomic.Int64
+	s := mustOpen(t, "store", Options{FS: disk, Events: Events{Synced: func(time.Duration) {
+		synced.Add(1)
+	}}})
+	defer mustClose(t, s)
+	for u := range users {
+		mustAppend(t, s, fmt.Sprint("user-", u), 0, 200)
+	}
+	flush(t, s)
+	before := synced.Load()
+	disk.hang()
+	defer disk.goOn()
+	var h heldCalls
+	h.calls.Go(func() { mustAppend(t, s, "first", 0, 1) })
+	<-disk.waiting
+	for u := range users {
+		h.begin(t, s, func(ctx context.Context) error {
+			n, err := s.Erase(ctx, fmt.Sprint("user-", u))
+			if n != 200 {
+				t.Errorf("Erase: got %d, want 200", n)
+			}
+			return err
+		})
+	}
+	disk.goOn()
+	h.calls.Wait()
+	if n := synced.Load() - before; n != 2 {
+		t.Errorf("%d syncs for a write and %d erasures that waited for it, want 2", n, users)
+	}
+	for when := range 2 {
+		if diff := cmp.Diff(map[string][]string{"first": {testEvent(0).ID}}, dump(t, s)); diff != "" {
+			t.Errorf("%d: histories differ (-want +got):\n%s", when, diff)
+		}
+		flush(t, s)
+	}
 }
 
 func TestSyncedEvent(t *testing.T) {

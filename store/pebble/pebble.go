@@ -79,6 +79,7 @@ type Store struct {
 	reader    reader
 	queue     *queue
 	sorter    *sorter
+	erasing   chan struct{} // holds a token for each erasure under way
 	watch     watchdog
 
 	mu      sync.Mutex
@@ -122,7 +123,10 @@ func start(ctx context.Context, e *engine.Engine, opts Options) (*Store, error) 
 		return nil, errors.Join(err, e.Close(false))
 	}
 	histories, editor := l.histories, l.editor
-	s := &Store{engine: e, histories: histories, reader: reader{e.DB, histories}, queue: newQueue()}
+	s := &Store{
+		engine: e, histories: histories, reader: reader{e.DB, histories}, queue: newQueue(),
+		erasing: make(chan struct{}, maxErasing),
+	}
 	s.watch.after = opts.stallAfter
 	s.sorter = newSorter(e, opts, s.queue.nudge, s.workers.Go)
 	if l.erased {

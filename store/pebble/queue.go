@@ -28,20 +28,21 @@ type call struct {
 	givenUp bool       // its caller has left before
 }
 
-// take plans the call by a function and reports whether the call is to be carried out. An error of
-// the function ends the call.
-func (c *call) take(plan func() error) bool {
+// take plans the call by a function, which reports whether there is a group to wait for. take
+// reports the same. Without one, and after an error, the call ends here.
+func (c *call) take(plan func() (bool, error)) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.givenUp {
 		return false
 	}
 	c.taken = true
-	err := plan()
-	if err != nil {
+	wait, err := plan()
+	if err != nil || !wait {
 		c.done <- err
+		return false
 	}
-	return err == nil
+	return true
 }
 
 // giveUp ends the waiting of the caller. It reports whether nothing was done. The caller may use

@@ -76,6 +76,20 @@ func (c *cursor) head(user string) (uint64, error) {
 	return head, nil
 }
 
+// any reports whether there is a row of the user; damage counts as one. Afterwards the cursor is
+// good for this user only.
+func (c *cursor) any(user string) (bool, error) {
+	c.it.SetBounds(row.HeadKey(nil, user), row.EndKey(nil, user))
+	there := c.it.First()
+	if err := readIfFailed(c.it); err != nil {
+		if errors.Is(err, store.ErrCorrupt) {
+			return true, nil
+		}
+		return false, err
+	}
+	return there, nil
+}
+
 // each calls fn with the encoded events in rows of the revisions above after and up to last, which
 // there must be. The bytes are valid until fn returns. Afterwards the cursor is good for nothing
 // else.
@@ -175,6 +189,16 @@ func (r reader) readIDs(ids *recent.IDs, user string, last uint64) error {
 	return c.each(context.Background(), user, 0, last, add)
 }
 
+// anyInRows reports whether the engine has a row of the user.
+func (r reader) anyInRows(user string) (bool, error) {
+	c, err := r.cursor()
+	if err != nil {
+		return false, err
+	}
+	defer c.close()
+	return c.any(user)
+}
+
 // eventInRows returns the event of a revision that is in rows.
 func (r reader) eventInRows(user string, revision uint64) (e store.Event, err error) {
 	c, err := r.cursor()
@@ -258,25 +282,25 @@ var errPresent = errors.New("the history is in memory")
 // absentCursor returns a cursor for a history that is not in memory, and so wholly in rows. The
 // rows may not be believed if the history came to memory before they were looked at: an erasure
 // that removed them may not be durable yet.
-func (r reader) absentCursor(user string) (*cursor, error) {
+// An offer of the history with the ticket is taken only if that still holds.
+func (r reader) absentCursor(user string) (c *cursor, ticket uint64, err error) {
 	ticket, absent := r.histories.Absent(user)
 	if !absent {
-		return nil, errPresent
+		return nil, 0, errPresent
 	}
-	c, err := r.cursor()
-	if err != nil {
-		return nil, err
+	if c, err = r.cursor(); err != nil {
+		return nil, 0, err
 	}
 	if now, absent := r.histories.Absent(user); !absent || now != ticket {
 		c.close()
-		return nil, errPresent
+		return nil, 0, errPresent
 	}
-	return c, nil
+	return c, ticket, nil
 }
 
 // absentHead returns the revision of a history that is not in memory.
 func (r reader) absentHead(user string) (uint64, error) {
-	c, err := r.absentCursor(user)
+	c, _, err := r.absentCursor(user)
 	if err != nil {
 		return 0, err
 	}
@@ -300,7 +324,7 @@ func (r reader) snapshot(user string, after uint64) (v recent.View, c *cursor, e
 		if present || err != nil {
 			return v, c, err
 		}
-		c, err = r.absentCursor(user)
+		c, _, err = r.absentCursor(user)
 		if err == nil {
 			v.Rows, err = c.head(user)
 		}

@@ -194,6 +194,14 @@ func (e *Editor) Trim(user string) {
 	e.histories.trim(sh)
 }
 
+// Empty reports whether the history has no events, planned ones included.
+func (e *Editor) Empty(h *History) bool { return h.head == 0 }
+
+// Durable reports whether readers see the history as it is planned.
+func (e *Editor) Durable(h *History) bool {
+	return !h.planned && h.group <= e.histories.shown.Load()
+}
+
 // Erase empties the history, writes to the journal that it does, and returns the number of events
 // that there were. rows is a snapshot of the rows from before the erasure, in which readers find
 // the history until the erasure is shown. The sorter must not write rows meanwhile.
