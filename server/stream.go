@@ -245,7 +245,7 @@ func (o *observeStream) settle(batch []arrival, received time.Time) error {
 	return o.send(ack)
 }
 
-// send sends an answer, and cuts the stream off if its client does not read.
+// send sends an answer, and cuts the client off if it does not read.
 func (o *observeStream) send(m *pb.StreamObserveResponse) error {
 	defer time.AfterFunc(o.server.sendTimeout, o.ticket.Cut).Stop()
 	return o.stream.Send(m)

@@ -13,7 +13,7 @@
 // # Bounds
 //
 // Each [Class] has a limit of running calls, which follows the latency (see limiter), and a queue
-// of half that length. The calls of a class that are receiving, waiting and running are never more
+// of the same length. The calls of a class that are receiving, waiting and running are never more
 // than both together.
 //
 // Of all classes together, [Config.MaxReceiving] calls may be receiving for longer than slowAfter.

@@ -77,15 +77,16 @@ type Config struct {
 }
 
 const (
-	// slowAfter is the time from which on a message takes long to come.
+	// slowAfter is the time from which on a message takes long to come, see also limiter.slow.
 	slowAfter = 100 * time.Millisecond
 	// burst times MaxReceiving calls may be receiving for less than that.
 	burst = 8
 	// unfair is how many times as many calls one connection may be sending as another, when there
 	// is no room.
 	unfair = 4
-	// minLimit is the lowest limit of the larger classes: enough for full passes and commits.
-	minLimit = 32
+	// Lowest limits: enough for full passes, and for full commits, whatever they take.
+	minLimit = 64
+	minOther = 8
 	// adminLimit is the number of calls of operators.
 	adminLimit = 32
 	// forgottenWithin is the furthest deadline of a call that is refused by its headers. The gRPC
@@ -118,7 +119,7 @@ type class struct {
 // do not wait: their calls last.
 func (c *class) room() int {
 	if c.waits {
-		return (c.limit.get()*3 + 1) / 2
+		return 2 * c.limit.get()
 	}
 	return c.limit.get()
 }
@@ -128,11 +129,12 @@ func (c *class) underWay() int { return c.receiving + c.running + c.queue.n }
 // New returns a gate that reports to the metrics.
 func New(cfg Config, metrics *Metrics) *Gate {
 	g := &Gate{cfg: cfg, metrics: metrics}
+	few := max(cfg.MaxInFlight/8, 1)
 	for i, limits := range [numClasses][2]int{
 		Recommend: {min(minLimit, cfg.MaxInFlight), cfg.MaxInFlight},
 		Observe:   {min(minLimit, cfg.MaxInFlight), cfg.MaxInFlight},
-		Batch:     {max(min(minLimit, cfg.MaxInFlight)/8, 1), max(cfg.MaxInFlight/8, 1)},
-		Other:     {max(min(minLimit, cfg.MaxInFlight)/8, 1), max(cfg.MaxInFlight/8, 1)},
+		Batch:     {min(minOther, few), few},
+		Other:     {min(minOther, few), few},
 		Stream:    {cfg.MaxStreams, cfg.MaxStreams},
 		Admin:     {adminLimit, adminLimit},
 	} {
@@ -241,9 +243,14 @@ func (g *Gate) sweep() {
 
 // evict ends the receiving calls that are slow, the oldest first, until n are left.
 func (g *Gate) evict(now time.Time, n int) {
-	for g.receiving.n > n && now.Sub(g.receiving.first.since) > slowAfter {
+	for g.receiving.n > n && g.slow(g.receiving.first, now) {
 		g.end(g.receiving.first)
 	}
+}
+
+// slow reports whether the message of a call is slow to come.
+func (g *Gate) slow(t *Ticket, now time.Time) bool {
+	return g.classes[t.class].limit.slow(now.Sub(t.since))
 }
 
 // evictFor ends the oldest receiving call of some that is slow, or whose connection has far more of
@@ -251,7 +258,7 @@ func (g *Gate) evict(now time.Time, n int) {
 func (g *Gate) evictFor(newcomer *Ticket, some func(*Ticket) bool) bool {
 	share := unfair * (newcomer.conn.receives() + 1)
 	for t := g.receiving.first; t != nil; t = t.next {
-		if some(t) && (newcomer.since.Sub(t.since) > slowAfter || t.conn.receives() > share) {
+		if some(t) && (g.slow(t, newcomer.since) || t.conn.receives() > share) {
 			g.end(t)
 			return true
 		}

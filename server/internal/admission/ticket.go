@@ -21,6 +21,7 @@ type Ticket struct {
 	// The rest is guarded by the gate.
 	state      state
 	refusal    *RefusedError // to be told when the message is there
+	came       time.Duration // from the headers to the message
 	began      time.Time     // of running
 	turn       chan struct{} // closed when a waiting call may run
 	prev, next *Ticket
@@ -79,6 +80,7 @@ func (t *Ticket) Run() error {
 	}
 	c := &g.classes[t.class]
 	g.received(t)
+	t.came = time.Since(t.since)
 	if t.refusal != nil {
 		g.mu.Unlock()
 		return t.refusal
@@ -89,7 +91,7 @@ func (t *Ticket) Run() error {
 		return nil
 	}
 	deadline, _ := t.Deadline()
-	wait := time.Until(deadline) - c.limit.usual()
+	wait := time.Until(deadline) - c.limit.mean
 	if wait <= 0 {
 		defer g.mu.Unlock()
 		return g.refuse(t.class, Late)
@@ -138,7 +140,7 @@ func (t *Ticket) wait(long time.Duration) error {
 func (c *class) run(t *Ticket, now time.Time) {
 	t.state, t.began = running, now
 	c.running++
-	c.limit.started(c.running)
+	c.limit.started(c.underWay())
 }
 
 // Leave is called when the call is answered; further calls do nothing.
@@ -157,7 +159,7 @@ func (t *Ticket) Leave() {
 	c.running--
 	now := time.Now()
 	if !t.began.IsZero() {
-		c.limit.finished(now, now.Sub(t.began))
+		c.limit.finished(now, t.came, now.Sub(t.began))
 	}
 	for c.queue.n > 0 && c.running < c.limit.get() {
 		next := c.queue.first
@@ -167,11 +169,15 @@ func (t *Ticket) Leave() {
 	}
 }
 
-// Cut ends the call, as if its client had gone.
+// Cut ends the call, and its connection: answers that a client does not read stay in the memory of
+// the transport as long as the connection lasts, even when their call has ended.
 func (t *Ticket) Cut() {
-	if t != nil {
-		t.evicted.Store(true)
-		t.cancel()
+	if t == nil {
+		return
+	}
+	t.cancel()
+	if t.conn != nil {
+		_ = t.conn.Close() // the transport learns of it by its next read
 	}
 }
 

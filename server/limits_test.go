@@ -1,0 +1,106 @@
+package server
+
+import (
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2/hpack"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+)
+
+// Each limit of a connection is in force: a server without one of them fails here.
+func TestLimitsOfConnections(t *testing.T) {
+	ts := start(t, setup{config: func(c *Config) {
+		c.MaxConcurrentStreams, c.MaxConnectionAge = 7, time.Second
+	}})
+	t.Run("calls", func(t *testing.T) {
+		c := dialRaw(t, ts.rpc)
+		if c.streams != 7 {
+			t.Errorf("the server says %d calls, want 7", c.streams)
+		}
+		for range 7 {
+			c.call(pb.EventService_StreamObserve_FullMethodName)
+		}
+		over := c.call(pb.EventService_StreamObserve_FullMethodName)
+		eventually(t, "one call too many is refused", func() bool { return c.ended(over) })
+	})
+	t.Run("headers", func(t *testing.T) {
+		c := dialRaw(t, ts.rpc)
+		if c.headers != maxHeaderBytes {
+			t.Errorf("the server says %d bytes of headers, want %d", c.headers, maxHeaderBytes)
+		}
+		id := c.call(pb.RecommenderService_Recommend_FullMethodName,
+			hpack.HeaderField{Name: "x", Value: strings.Repeat("a", maxHeaderBytes)})
+		eventually(t, "a call with too many headers ends", func() bool { return c.ended(id) })
+		if got := c.status(id); got != "" {
+			t.Errorf("its headers were read: status %s", got)
+		}
+	})
+	t.Run("age", func(t *testing.T) {
+		c := dialRaw(t, ts.rpc)
+		c.call(pb.EventService_StreamObserve_FullMethodName)
+		eventually(t, "the client is asked to connect anew", func() bool {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.goAways > 0
+		})
+	})
+	t.Run("handshake", func(t *testing.T) {
+		c, err := net.Dial("tcp", ts.rpc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if err := c.SetReadDeadline(time.Now().Add(4 * handshakeTimeout)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, c); err != nil {
+			t.Errorf("a connection that says nothing is not closed: %v", err)
+		}
+	})
+}
+
+// Connections to the ops listener that are opened and left, or whose pages are not read, are few,
+// and probes go on.
+func TestConnectionsOfTheOpsListener(t *testing.T) {
+	ts := start(t, setup{})
+	const connections = maxOpsConnections + 40
+	var conns []net.Conn
+	for i := range connections {
+		c, err := net.Dial("tcp", ts.ops)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if i%2 == 0 {
+			if _, err := io.WriteString(c,
+				strings.Repeat("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", 10)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		conns = append(conns, c)
+	}
+	for range 5 {
+		if code, _ := ts.get(t, "/readyz"); code != 200 {
+			t.Errorf("readyz answers %d", code)
+		}
+	}
+	closed := 0
+	for _, c := range conns {
+		if err := c.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := io.Copy(io.Discard, c)
+		if timeout, ok := err.(net.Error); !ok || !timeout.Timeout() {
+			closed++
+		}
+	}
+	if closed < connections-maxOpsConnections {
+		t.Errorf("%d of %d connections are closed, want %d at least", closed, connections,
+			connections-maxOpsConnections)
+	}
+}
