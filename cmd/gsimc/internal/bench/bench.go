@@ -20,7 +20,7 @@ import (
 
 // Cmd is `gsimc bench`.
 type Cmd struct {
-	Scenario string `group:"What:" enum:"all,latency,throughput,observe,stream,mixed,visibility," default:"" help:"all, latency, throughput, observe, stream, mixed or visibility. Default: all."`
+	Scenario string `group:"What:" enum:"all,latency,throughput,observe,stream,mixed,visibility,overload," default:"" help:"all, latency, throughput, observe, stream, mixed, visibility or overload. Default: all but overload."`
 	Sweep    string `group:"What:" enum:"n,k,history,clients,users," default:"" help:"Measure how the cost of Recommend grows with n (items), k (rank), history (events in the request), clients or users (in the store), instead of a scenario."`
 	At       []int  `group:"What:" placeholder:"X,..." help:"Points of the sweep, ascending. Default: a list for each axis."`
 	JSON     string `group:"What:" name:"json" placeholder:"FILE" help:"Write the report here too, as JSON."`
@@ -60,7 +60,7 @@ type benchTraffic struct {
 // benchLoad says how much is sent and for how long.
 type benchLoad struct {
 	Connections int           `group:"Load:" default:"4" help:"Connections to the server."`
-	InFlight    *int          `group:"Load:" help:"Requests in flight in closed loops. Default: 64 for observe, 16 for visibility, 32 otherwise."`
+	InFlight    *int          `group:"Load:" help:"Requests in flight in closed loops. Default: 64 for observe and overload, 16 for visibility, 32 otherwise."`
 	Load        *cli.Percent  `group:"Load:" placeholder:"PERCENT" help:"Rate of the open loop of the mixed scenario, as a share of the rate of its closed loop. Default: 70%."`
 	Rate        float64       `group:"Load:" default:"0" help:"Rate of the open loop in requests a second, instead of --load."`
 	Timeout     time.Duration `group:"Load:" default:"1s" help:"Deadline of a request."`
@@ -82,6 +82,8 @@ processes of their own.
   visibility  from sending an event to the first list that shows it
   observe     durable Observe with 64 in flight: server and echo
   stream      durable streamed events at full speed
+  overload    Recommend, then Observe, at 0.8, 2, 5 and 10 times the capacity of a server that is
+              held to a part of a processor: what is answered in time, probes, recovery
 
 Users and items follow a Zipf distribution. Other settings of the server come from the
 environment, such as GSIMC_STATE_CACHE. An interrupt ends the run and prints the figures so far.

@@ -23,6 +23,8 @@ func (c *Cmd) checkWhat() error {
 		err = cli.Flagf("--sweep", "leave out --scenario, or this")
 	case c.Sweep == "" && len(c.At) > 0:
 		err = cli.Flagf("--at", "goes with --sweep only")
+	case c.Scenario == overloadScenario && c.Server != "":
+		err = cli.Flagf("--server", "leave it out: overload starts a server of its own")
 	case !mixed && (c.Load != nil || c.Rate != 0):
 		err = cli.About("%s and %s: go with the mixed scenario only", "--load", "--rate")
 	}

@@ -26,6 +26,9 @@ type bench struct {
 	report   *loadtest.Report
 }
 
+// overloadScenario is not part of all: it holds the server back.
+const overloadScenario = "overload"
+
 // Default numbers of requests in flight.
 const (
 	benchInFlight           = 32
@@ -78,8 +81,9 @@ func (b *bench) scenarios(ctx context.Context, which string) (err error) {
 			return suite.Observe(ctx, cli.Given(b.InFlight, benchObserveInFlight))
 		}},
 		{"stream", func(ctx context.Context) error { return suite.Ingestion(ctx, b.Batch) }},
+		{overloadScenario, func(ctx context.Context) error { return b.overload(ctx, s, suite) }},
 	} {
-		if which == "all" || which == scenario.name {
+		if which == "all" && scenario.name != overloadScenario || which == scenario.name {
 			if err := scenario.run(ctx); err != nil {
 				return err
 			}

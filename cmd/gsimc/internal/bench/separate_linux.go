@@ -1,0 +1,62 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// separate moves a server to one processor and this process to another, if there are two, until the
+// returned function is called.
+func separate(pid int) (free func(), err error) {
+	if runtime.NumCPU() < 2 {
+		return func() {}, nil
+	}
+	var all unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		return nil, fmt.Errorf("processors of this process: %w", err)
+	}
+	procs := runtime.GOMAXPROCS(1)
+	free = func() {
+		runtime.GOMAXPROCS(procs)
+		_ = moveTo(os.Getpid(), &all) // it worked a moment ago
+	}
+	for id, processor := range map[int]int{pid: serverCPU, os.Getpid(): generatorCPU} {
+		var one unix.CPUSet
+		one.Set(processor)
+		if err := moveTo(id, &one); err != nil {
+			free()
+			return nil, fmt.Errorf("move process %d to processor %d: %w", id, processor, err)
+		}
+	}
+	return free, nil
+}
+
+// moveTo moves all threads of a process; those that start later follow.
+func moveTo(pid int, to *unix.CPUSet) error {
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return err
+	}
+	for _, t := range threads {
+		id, err := strconv.Atoi(t.Name())
+		if err != nil {
+			return err
+		}
+		if err := unix.SchedSetaffinity(id, to); err != nil && err != unix.ESRCH { // it has ended
+			return err
+		}
+	}
+	return nil
+}
+
+// pause sleeps in the kernel: the runtime's timers are late in a process that is busy.
+func pause(d time.Duration) {
+	left := unix.NsecToTimespec(int64(d))
+	for unix.Nanosleep(&left, &left) == unix.EINTR {
+	}
+}
