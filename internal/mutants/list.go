@@ -103,15 +103,16 @@ var mutants = []mutant{
 		name: "journalfirst", breaks: "the journal goes before its events are in rows",
 		file: "store/pebble/sorter.go",
 		was:  "func (w *sorting) run() error {\n",
-		is:   "func (w *sorting) run() error {\n\tif err := w.removeJournal(); err != nil {\n\t\treturn err\n\t}\n",
-		pkg:  "./store/pebble", test: "TestCrashAnywhere",
+		is: "func (w *sorting) run() error {\n" +
+			"\tif err := w.removeJournal(); err != nil {\n\t\treturn err\n\t}\n",
+		pkg: "./store/pebble", test: "TestCrashAnywhere",
 	},
 	{
 		name: "nosorterlock", breaks: "an erasure beside the sorter brings erased events back",
 		file: "store/pebble/sorter.go",
 		was:  `rows: make(chan struct{}, 1), sorted`,
 		is:   `rows: make(chan struct{}, 2), sorted`,
-		pkg:  "./store/pebble", test: "TestConformance|TestModel",
+		pkg:  "./store/pebble", test: "TestConformance|TestModel", race: true,
 	},
 	{
 		name: "nomark", breaks: "the loss of acknowledged events at a crash is silent",
