@@ -32,6 +32,10 @@ func (s admin) GetStatus(
 	case err != nil:
 		return nil, err
 	}
+	damage := ""
+	if stats.Damage != nil {
+		damage = stats.Damage.Error()
+	}
 	l := s.models.Acquire()
 	defer l.Release()
 	return &pb.GetStatusResponse{
@@ -41,6 +45,7 @@ func (s admin) GetStatus(
 		UsersInMemory: int64(s.states.Len()),
 		StoreBytes:    stats.Bytes,
 		StoreFailure:  failure,
+		StoreDamage:   damage,
 		Model:         describeModel(l),
 	}, nil
 }

@@ -32,6 +32,10 @@ var (
 		"1 while the store takes no writes for a reason that passes: no room, or a hanging disk.")
 	storeStalledDesc = newDesc("gsimc_store_stalled",
 		"1 while the disk of the store hangs: no write has become durable for 10 s.")
+	storeDamagedFilesDesc = newDesc("gsimc_store_damaged_files",
+		"Files of the store that are known to be damaged. Run gsimc verify.")
+	storeDamagedReadsDesc = newDesc("gsimc_store_damaged_reads",
+		"How often a damaged block of the store has been read since the start.")
 	drainingDesc = newDesc("gsimc_draining", "1 while the server shuts down.")
 )
 
@@ -42,7 +46,8 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements [prometheus.Collector].
 func (g gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{statesDesc, stateBytesDesc, storeBytesDesc,
-		storeFailedDesc, storeRefusingDesc, storeStalledDesc, modelInfoDesc, modelItemsDesc,
+		storeFailedDesc, storeRefusingDesc, storeStalledDesc, storeDamagedFilesDesc,
+		storeDamagedReadsDesc, modelInfoDesc, modelItemsDesc,
 		modelRankDesc, modelLoadDesc, buildInfoDesc, drainingDesc} {
 		ch <- d
 	}
@@ -74,6 +79,12 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 		stalled = 1
 	}
 	gauge(storeStalledDesc, stalled)
+	files, reads := 0, int64(0)
+	if damage, ok := errors.AsType[*store.DamageError](stats.Damage); ok {
+		files, reads = len(damage.Files), damage.Reads
+	}
+	gauge(storeDamagedFilesDesc, float64(files))
+	gauge(storeDamagedReadsDesc, float64(reads))
 	if l := g.s.models.Acquire(); l != nil { // nil: the server has just stopped
 		defer l.Release()
 		m := describeModel(l)

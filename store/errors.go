@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Sentinels of the errors that a store returns; test for them with errors.Is. The package comment
@@ -76,3 +77,21 @@ func (e *CorruptError) Error() string { return fmt.Sprintf("record %d: %v", e.In
 
 // Unwrap returns e.Err.
 func (e *CorruptError) Unwrap() error { return e.Err }
+
+// DamageError says which files of a store are known to be damaged. It is an ErrCorrupt. The users
+// whose rows stand in the damaged blocks get ErrCorrupt, all others are served.
+type DamageError struct {
+	// Files are the names of the damaged files.
+	Files []string
+	// Reads is how often a damaged block has been read since the store was opened.
+	Reads int64
+}
+
+// Error names the files, and what to do.
+func (e *DamageError) Error() string {
+	return fmt.Sprintf("damaged files (%s), %d reads of damaged blocks: run gsimc verify",
+		strings.Join(e.Files, ", "), e.Reads)
+}
+
+// Unwrap makes errors.Is(err, ErrCorrupt) true.
+func (e *DamageError) Unwrap() error { return ErrCorrupt }

@@ -124,6 +124,8 @@ type Stats struct {
 	// Refusal is why the store takes no writes at present, or nil. It is over by itself, unlike
 	// ErrFailed. It wraps ErrFull if there is too little disk space, ErrStalled if the disk hangs.
 	Refusal error
+	// Damage is a *DamageError if damaged files are known, or nil. The store goes on.
+	Damage error
 }
 
 // Store keeps user histories.

@@ -24,6 +24,8 @@ var largePackages = map[string]string{
 		"by all",
 	"server": "the handlers of four services, with validation and statuses; what had a state of " +
 		"its own has left for server/internal",
+	"store/pebble": "whoever opens, serves, replays or checks a store reads the same rows in the " +
+		"same way; what needs no rows is in the rooms below it",
 	"cmd/gsimc/internal/learn": "six commands whose flags, tables and notes on data are shared",
 }
 

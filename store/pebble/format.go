@@ -33,11 +33,14 @@ func writeFirstRows(db *lsm.DB, id mark.ID) error { return writeHeader(db, id, 0
 // writeHeader writes the rows of the store itself, in the newest format.
 func writeHeader(db *lsm.DB, id mark.ID, emptied uint64) error {
 	b := db.NewBatch()
+	return errors.Join(setHeader(b, id, emptied), b.Commit(lsm.Sync))
+}
+
+func setHeader(b *lsm.Batch, id mark.ID, emptied uint64) error {
 	return errors.Join(
 		b.Set(row.FormatKey, row.EncodeNumber(nil, row.FormatKey, formatNumber), nil),
 		b.Set(row.IdentityKey, row.EncodeIdentity(id), nil),
 		b.Set(row.EmptiedKey, row.EncodeNumber(nil, row.EmptiedKey, emptied), nil),
-		b.Commit(lsm.Sync),
 	)
 }
 

@@ -62,7 +62,7 @@ func rowsWritten(t *testing.T, s *Store) uint64 {
 	t.Helper()
 	last, err := number(s.engine.DB, row.EmptiedKey)
 	if err == nil {
-		err = eachJournalRow(t.Context(), s.engine.DB, func(key, _ []byte) (err error) {
+		err = eachJournalRow(t.Context(), s.engine.DB, 0, func(key, _ []byte) (err error) {
 			last, err = row.JournalNumber(key)
 			return err
 		})

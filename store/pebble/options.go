@@ -8,6 +8,7 @@ import (
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/mark"
 	"github.com/gsimc/gsimc/store/pebble/internal/recent"
+	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
 // Options configure a store. The zero value is good for production.
@@ -50,6 +51,8 @@ type Events struct {
 	// Failed is called once, when the store stops taking writes for good (store.ErrFailed), with
 	// the reason. It is called while a store is opened too, if the disk is full or failed.
 	Failed func(reason error)
+	// Damaged is called once for each damaged table, with its name. The store goes on.
+	Damaged func(file string)
 	// Unmarked is called when the mark of durable commits could not be written and
 	// so stays behind. The store goes on.
 	Unmarked func(error)
@@ -110,6 +113,9 @@ func (o Options) withDefaults() Options {
 	if o.Events.Failed == nil {
 		o.Events.Failed = func(error) {}
 	}
+	if o.Events.Damaged == nil {
+		o.Events.Damaged = func(string) {}
+	}
 	if o.Events.Unmarked == nil {
 		o.Events.Unmarked = func(error) {}
 	}
@@ -128,9 +134,11 @@ func (o Options) engine() engine.Options {
 		ClosePatience: o.closePatience,
 		FS:            o.FS,
 		Create:        writeFirstRows,
+		SplitAt:       row.FirstUserKey,
 		AcceptLoss:    o.AcceptLoss,
 		MarkEvery:     o.markEvery,
 		MarkFailed:    o.Events.Unmarked,
+		Damaged:       o.Events.Damaged,
 		Failed:        o.Events.Failed,
 		Slow:          o.Events.Slow,
 	}

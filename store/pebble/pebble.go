@@ -16,11 +16,11 @@
 // Until the journal is sorted, readers find these events in memory. When there are many, another
 // goroutine, the sorter, moves them to the rows of their users.
 //
-// Damage and lack of space become errors and never end the process. When the engine can no longer
-// write its log, or finds a damaged file, the store fails: every later write returns
-// store.ErrFailed together with the cause, while reads go on as far as they can. A failed store is
-// to be opened again in a new process. A mere lack of free space is noticed earlier (see
-// Options.ReserveBytes) and is over as soon as there is space again.
+// Damage and lack of space become errors and never end the process. A damaged block of a table is
+// an error of the calls that need it. When the engine can no longer write its log, the store fails:
+// every later write returns store.ErrFailed together with the cause, while reads go on as far as
+// they can. A failed store is to be opened again in a new process. A mere lack of free space is
+// noticed earlier (see Options.ReserveBytes) and is over as soon as there is space again.
 //
 // # Limits
 //
@@ -128,7 +128,7 @@ func start(ctx context.Context, e *engine.Engine, opts Options) (*Store, error) 
 		erasing: make(chan struct{}, maxErasing),
 	}
 	s.watch.after = opts.stallAfter
-	s.sorter = newSorter(e, opts, s.queue.nudge, s.workers.Go)
+	s.sorter = newSorter(e, l.id, opts, s.queue.nudge, s.workers.Go)
 	if l.erased {
 		s.sorter.soon()
 	}
@@ -175,13 +175,15 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 	}
 	stalled := s.watch.stalled()
 	if stalled != nil { // to ask the disk would take long
-		return store.Stats{Users: -1, Bytes: s.engine.LastBytes(), Refusal: stalled}, nil
+		return store.Stats{Users: -1, Bytes: s.engine.LastBytes(), Refusal: stalled,
+			Damage: s.engine.Damage()}, nil
 	}
 	bytes, err := s.engine.Bytes(ctx)
 	if err != nil {
 		return store.Stats{}, err
 	}
-	return store.Stats{Users: -1, Bytes: bytes, Refusal: s.engine.Refusal()}, nil
+	return store.Stats{Users: -1, Bytes: bytes, Refusal: s.engine.Refusal(),
+		Damage: s.engine.Damage()}, nil
 }
 
 // Close implements [store.Store]. It returns an error if the store has failed, because then the

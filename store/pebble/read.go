@@ -22,8 +22,9 @@ type reader struct {
 
 // cursor looks rows up as of the moment it was made, or of its snapshot.
 type cursor struct {
-	it  *lsm.Iterator
-	key []byte // of the last lookup
+	it      *lsm.Iterator
+	key     []byte // of the last lookup
+	bounded bool   // to a part of the rows
 }
 
 func (r reader) cursor() (*cursor, error) { return cursorOf(r.db) }
@@ -42,11 +43,28 @@ func (c *cursor) close() { _ = c.it.Close() }
 
 // get returns the value of c.key, valid until the next call, or nil.
 func (c *cursor) get() ([]byte, error) {
-	if !c.it.SeekPrefixGE(c.key) {
-		if err := c.it.Error(); err != nil {
-			return nil, engine.ReadError(err)
-		}
-		return nil, nil
+	if c.bounded {
+		c.it.SetBounds(nil, nil)
+		c.bounded = false
+	}
+	value, err := c.at(c.it.SeekPrefixGE(c.key))
+	if !errors.Is(err, store.ErrCorrupt) {
+		return value, err
+	}
+	// A filter may be damaged, which a search in the index can do without.
+	c.bound(c.key, append(bytes.Clone(c.key), 0))
+	return c.at(c.it.SeekGE(c.key))
+}
+
+func (c *cursor) bound(lower, upper []byte) {
+	c.it.SetBounds(lower, upper)
+	c.bounded = true
+}
+
+// at returns the value under the iterator, which found something or not, if it is that of c.key.
+func (c *cursor) at(found bool) ([]byte, error) {
+	if !found {
+		return nil, readIfFailed(c.it)
 	}
 	if !bytes.Equal(c.it.Key(), c.key) {
 		return nil, nil
@@ -91,32 +109,81 @@ func (c *cursor) any(user string) (bool, error) {
 }
 
 // each calls fn with the encoded events in rows of the revisions above after and up to last, which
-// there must be. The bytes are valid until fn returns. Afterwards the cursor is good for nothing
-// else.
+// there must be. The bytes are valid until fn returns.
 func (c *cursor) each(
 	ctx context.Context, user string, after, last uint64,
 	fn func(revision uint64, event []byte) error,
 ) error {
-	c.it.SetBounds(row.EventKey(nil, user, 0), row.EndKey(nil, user))
-	c.key = row.EventKey(c.key, user, after+2)
-	want := after + 1
+	want, err := c.pass(ctx, user, after+1, last, fn)
+	switch {
+	case err != nil:
+		return err
+	case want > last:
+		return nil
+	case c.it.Error() == nil:
+		return missing(want)
+	}
+	if err := readIfFailed(c.it); !errors.Is(err, store.ErrCorrupt) {
+		return err
+	}
+	return c.eachByKey(ctx, user, want, last, fn)
+}
+
+// pass calls fn with the events from revision want to last, in one pass over the rows, and returns
+// the revision that it could not reach. It may be the error of the iterator that it could not.
+func (c *cursor) pass(
+	ctx context.Context, user string, want, last uint64,
+	fn func(revision uint64, event []byte) error,
+) (uint64, error) {
+	c.bound(row.EventKey(nil, user, 0), row.EndKey(nil, user))
+	c.key = row.EventKey(c.key, user, want+1)
 	for valid := c.it.SeekLT(c.key); valid && want <= last; valid = c.it.Next() {
 		if err := ctx.Err(); err != nil {
-			return err
+			return want, err
 		}
 		first, events, err := eventsAt(c.it, len(user))
 		if err != nil {
-			return fmt.Errorf("events from revision %d on: %w", want, err)
+			return want, fmt.Errorf("events from revision %d on: %w", want, err)
+		}
+		if want, err = eachOf(first, events, want, last, fn); err != nil {
+			return want, err
+		}
+	}
+	return want, nil
+}
+
+// eachByKey does what each does, in spite of damage to blocks that hold rows of other users. A pass
+// over the rows meets those of its neighbours, and looks for rows in every table. Each row has the
+// key that follows from the one before it, and by its key a row is found with the filters.
+func (c *cursor) eachByKey(
+	ctx context.Context, user string, want, last uint64,
+	fn func(revision uint64, event []byte) error,
+) error {
+	for first := uint64(1); want <= last; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		c.key = row.EventKey(c.key, user, first)
+		value, err := c.get()
+		if value == nil && err == nil {
+			err = missing(first)
+		}
+		var events []byte
+		if err == nil {
+			events, err = row.Events(c.key, value)
+		}
+		if err != nil {
+			return fmt.Errorf("events from revision %d on: %w", first, err)
 		}
 		if want, err = eachOf(first, events, want, last, fn); err != nil {
 			return err
 		}
-	}
-	if err := c.it.Error(); err != nil {
-		return engine.ReadError(err)
-	}
-	if want <= last {
-		return missing(want)
+		for len(events) > 0 {
+			if _, events, err = row.CutEvent(events); err != nil {
+				return err
+			}
+			first++
+		}
 	}
 	return nil
 }

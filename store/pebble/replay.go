@@ -37,7 +37,7 @@ func load(ctx context.Context, e *engine.Engine, opts Options) (l loaded, err er
 func (l *loaded) replay(ctx context.Context, r reader, acceptLoss bool) error {
 	replay := r.histories.Replay(l.emptied)
 	last, missing := l.emptied, uint64(0)
-	err := eachJournalRow(ctx, r.db, func(key, value []byte) error {
+	err := eachJournalRow(ctx, r.db, l.emptied, func(key, value []byte) error {
 		number, err := row.JournalNumber(key)
 		if err != nil {
 			return err
@@ -62,10 +62,13 @@ func (l *loaded) replay(ctx context.Context, r reader, acceptLoss bool) error {
 	return err
 }
 
-// eachJournalRow calls fn with the rows of the journal, in order.
-func eachJournalRow(ctx context.Context, db *lsm.DB, fn func(key, value []byte) error) error {
+// eachJournalRow calls fn with the rows of the journal after a number, in order. Tables of rows
+// before, which have been removed, are not read.
+func eachJournalRow(
+	ctx context.Context, db *lsm.DB, after uint64, fn func(key, value []byte) error,
+) error {
 	it, err := db.NewIter(&lsm.IterOptions{
-		LowerBound: row.JournalPrefix, UpperBound: row.FirstUserKey,
+		LowerBound: row.JournalKey(nil, after+1), UpperBound: row.FirstUserKey,
 	})
 	if err != nil {
 		return engine.ReadError(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/prefetch"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
+	"github.com/gsimc/gsimc/store/pebble/internal/mark"
 	"github.com/gsimc/gsimc/store/pebble/internal/recent"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
@@ -30,6 +31,7 @@ const (
 // batches the revision in the head says which events are in rows.
 type sorter struct {
 	engine     *engine.Engine
+	id         mark.ID
 	bytes      int           // of a generation that is to be sorted
 	batchBytes int           // about how much is given to the engine at once
 	wake       func()        // wakes the committer
@@ -41,9 +43,12 @@ type sorter struct {
 	running    bool          // of the committer: a generation is being sorted
 }
 
-func newSorter(e *engine.Engine, opts Options, wake func(), start func(func())) *sorter {
+func newSorter(
+	e *engine.Engine, id mark.ID, opts Options, wake func(), start func(func()),
+) *sorter {
 	return &sorter{
-		engine: e, bytes: opts.sortBytes, batchBytes: opts.sortBatch, wake: wake, start: start,
+		engine: e, id: id, bytes: opts.sortBytes, batchBytes: opts.sortBatch,
+		wake: wake, start: start,
 		rows: make(chan struct{}, 1), sorted: make(chan struct{}, 1),
 	}
 }
@@ -154,6 +159,7 @@ func (w *sorting) run() error {
 
 // some writes the rows of some of the users and returns the others.
 func (w *sorting) some(users []*recent.History) (rest []*recent.History, err error) {
+	w.sorter.engine.Pace()
 	if err := w.sorter.lockRows(); err != nil {
 		return nil, err
 	}
@@ -221,8 +227,8 @@ func (w *sorting) removeJournal() error {
 	if err := w.batch.DeleteRange(row.JournalPrefix, end, nil); err != nil {
 		return err
 	}
-	w.value = row.EncodeNumber(w.value, row.EmptiedKey, w.gen.Last())
-	if err := w.batch.Set(row.EmptiedKey, w.value, nil); err != nil {
+	// All rows of the store itself, so that an opening needs none of the older tables of them.
+	if err := setHeader(w.batch, w.sorter.id, w.gen.Last()); err != nil {
 		return err
 	}
 	return w.write()

@@ -186,7 +186,10 @@ type GetStatusResponse struct {
 	// The model that serves.
 	Model *Model `protobuf:"bytes,8,opt,name=model,proto3" json:"model,omitempty"`
 	// Why the store takes no more writes until a restart, for people; empty as long as it takes them.
-	StoreFailure  string `protobuf:"bytes,9,opt,name=store_failure,json=storeFailure,proto3" json:"store_failure,omitempty"`
+	StoreFailure string `protobuf:"bytes,9,opt,name=store_failure,json=storeFailure,proto3" json:"store_failure,omitempty"`
+	// Which files of the store are known to be damaged, for people; empty if none. Users whose rows
+	// stand in them get DATA_LOSS, all others are served.
+	StoreDamage   string `protobuf:"bytes,10,opt,name=store_damage,json=storeDamage,proto3" json:"store_damage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -266,6 +269,13 @@ func (x *GetStatusResponse) GetModel() *Model {
 func (x *GetStatusResponse) GetStoreFailure() string {
 	if x != nil {
 		return x.StoreFailure
+	}
+	return ""
+}
+
+func (x *GetStatusResponse) GetStoreDamage() string {
+	if x != nil {
+		return x.StoreDamage
 	}
 	return ""
 }
@@ -461,7 +471,7 @@ const file_gsimc_v1_admin_service_proto_rawDesc = "" +
 	"\tload_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\bloadTime\x12\x16\n" +
 	"\x06filter\x18\v \x01(\tR\x06filter\x12\x1a\n" +
 	"\bdynamics\x18\f \x01(\tR\bdynamics\"\x12\n" +
-	"\x10GetStatusRequest\"\xa4\x02\n" +
+	"\x10GetStatusRequest\"\xc7\x02\n" +
 	"\x11GetStatusResponse\x12#\n" +
 	"\rbuild_version\x18\x01 \x01(\tR\fbuildVersion\x129\n" +
 	"\n" +
@@ -471,7 +481,9 @@ const file_gsimc_v1_admin_service_proto_rawDesc = "" +
 	"\vstore_bytes\x18\x06 \x01(\x03R\n" +
 	"storeBytes\x12%\n" +
 	"\x05model\x18\b \x01(\v2\x0f.gsimc.v1.ModelR\x05model\x12#\n" +
-	"\rstore_failure\x18\t \x01(\tR\fstoreFailure\"\x14\n" +
+	"\rstore_failure\x18\t \x01(\tR\fstoreFailure\x12!\n" +
+	"\fstore_damage\x18\n" +
+	" \x01(\tR\vstoreDamage\"\x14\n" +
 	"\x12ReloadModelRequest\"g\n" +
 	"\x13ReloadModelResponse\x12%\n" +
 	"\x05model\x18\x01 \x01(\v2\x0f.gsimc.v1.ModelR\x05model\x12)\n" +

@@ -161,6 +161,10 @@ func (c *Cmd) openStore(
 				log.Warn("slow disk", slog.String("operation", what),
 					slog.Float64("duration_ms", float64(took.Microseconds())/1e3))
 			},
+			Damaged: func(file string) {
+				log.Error("a file of the store is damaged: users whose rows it holds get "+
+					"DATA_LOSS, all others are served; run gsimc verify", slog.String("file", file))
+			},
 			Unmarked: func(err error) {
 				log.Warn("the mark of acknowledged commits cannot be written, a later loss may "+
 					"pass unnoticed", slog.String("error", err.Error()))

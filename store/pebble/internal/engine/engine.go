@@ -8,6 +8,9 @@
 // [Engine.Failed] is closed. Reads go on as far as they can. A failed engine is to be opened again
 // in a new process.
 //
+// A damaged block of a table is an error of those who read it, and of nobody else: see
+// [Engine.Damage].
+//
 // Lack of space is noticed before it does harm, by [Engine.Admit], and is over when there is space
 // again. While an engine is opened there is no such remedy: it must write tables, so it fails.
 // [CanOpen] tells beforehand, and an engine that was opened to read has a [Engine.Successor].
@@ -49,6 +52,7 @@ type Engine struct {
 	space     spaceGuard
 	size      size
 	failure   failure
+	damage    damage
 	opening   atomic.Bool
 	tables    atomic.Bool // a table has been written
 	abandoned atomic.Bool // the engine failed, or its opening was given up, and it did not end
@@ -182,6 +186,9 @@ func (e *Engine) openLocked() error {
 	if err := breakSeal(e.fs, e.dir, e.opts.AcceptLoss); err != nil {
 		return err
 	}
+	if err := e.recallDamage(); err != nil {
+		return err
+	}
 	opts := e.engineOptions()
 	opts.ErrorIfNotExists = true
 	e.DB, err = e.openDB(e.fs.PathJoin(e.dir, DataName), opts)
@@ -299,6 +306,9 @@ var ErrNotClosed = errors.New("the failed storage engine did not close: end the 
 // opening notices any damage to them.
 func (e *Engine) Close(seal bool) error {
 	err := e.closeDB(e.DB)
+	if !errors.Is(err, ErrNotClosed) {
+		e.damage.noting.Wait()
+	}
 	if e.readers != nil {
 		close(e.readers)
 	}

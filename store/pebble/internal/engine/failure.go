@@ -120,13 +120,12 @@ func (e *Engine) listener() *lsm.EventListener {
 				e.space.exhausted("a table could not be written: " + what)
 				return
 			}
+			if lsm.ExtractDataCorruptionInfo(err) != nil {
+				return // a compaction that met a damaged table, which was noted
+			}
 			e.Fail(err)
 		},
-		DataCorruption: func(info lsm.DataCorruptionInfo) {
-			// info.Details contains keys.
-			e.failWith(fmt.Errorf("%w: file %s is damaged: restore the store from a backup",
-				store.ErrCorrupt, info.Path))
-		},
+		DataCorruption:  e.damagedRead,
 		WriteStallBegin: func(lsm.WriteStallBeginInfo) { stallBegan.Store(time.Now().UnixNano()) },
 		WriteStallEnd: func() {
 			e.opts.Slow("write stall", time.Duration(time.Now().UnixNano()-stallBegan.Load()))

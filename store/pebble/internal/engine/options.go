@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"bytes"
+	"math"
 	"time"
 
 	lsm "github.com/cockroachdb/pebble/v2"
@@ -25,12 +27,17 @@ type Options struct {
 	FS vfs.FS
 	// Create writes the first rows of a new engine, with its id.
 	Create func(*lsm.DB, mark.ID) error
+	// SplitAt is a key that parts the tables: none holds keys both below and from it on. So damage
+	// to the rows of one side harms none of the other.
+	SplitAt []byte
 	// AcceptLoss opens what is there, even if the seal or the mark says that something is missing.
 	AcceptLoss bool
 	// MarkEvery is the interval at which the mark is written, see [mark.Interval].
 	MarkEvery time.Duration
 	// MarkFailed is called with the error of writing the mark, see [mark.Keep].
 	MarkFailed func(error)
+	// Damaged is called with the name of each table that is found to be damaged, once.
+	Damaged func(name string)
 	// Failed is called once, in a goroutine of its own, when the engine fails.
 	Failed func(reason error)
 	// Slow is called when a disk operation takes longer than 5 s, which it may still do, and after
@@ -72,6 +79,14 @@ func (e *Engine) engineOptions() *lsm.Options {
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		FlushDelayDeleteRange:       eraseFlush,
 		MaxManifestFileSize:         maxManifest,
+		// Pebble would hold up writers for ever when nothing is compacted any more: see Pace.
+		L0StopWritesThreshold: math.MaxInt32,
+		// The statistics of tables serve compactions only, and are tried again and again.
+		DisableTableStats: e.damage.known.Load(),
+	}
+	opts.Experimental.CompactionScheduler = &scheduler{damage: &e.damage}
+	if split := e.opts.SplitAt; len(split) > 0 {
+		opts.Experimental.SpanPolicyFunc = splitAt(split)
 	}
 	// Deeper levels inherit both.
 	opts.Levels[0].FilterPolicy = bloom.FilterPolicy(bloomBits)
@@ -79,4 +94,14 @@ func (e *Engine) engineOptions() *lsm.Options {
 	// stream of events.
 	opts.Levels[0].Compression = func() *sstable.CompressionProfile { return sstable.NoCompression }
 	return opts
+}
+
+// splitAt returns the policy that begins a new table at a key.
+func splitAt(key []byte) lsm.SpanPolicyFunc {
+	return func(start []byte) (policy lsm.SpanPolicy, end []byte, err error) {
+		if bytes.Compare(start, key) < 0 {
+			return policy, key, nil
+		}
+		return policy, nil, nil
+	}
 }

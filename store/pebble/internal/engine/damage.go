@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	lsm "github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/table"
+)
+
+// DamageName is the file, beside the folder of the engine's files, that names the damaged tables,
+// one in a line. It is there as long as there are any.
+const DamageName = "DAMAGE"
+
+const writingDamageName = "DAMAGE.new"
+
+// A goroutine of the engine that reads a damaged block again and again is slowed down: after so
+// many reads there is a pause.
+const (
+	damagedReads     = 100
+	damagedReadPause = 10 * time.Millisecond
+)
+
+// maxSublevels is how many tables a read may have to look into before they are merged. While there
+// are more, [Engine.Pace] waits.
+const maxSublevels = 12
+
+// damage is what is known of damaged tables. Their other blocks are read and new tables are written
+// as ever, but nothing is compacted any more: a compaction of a damaged table fails each time, and
+// every compaction may come to need one.
+type damage struct {
+	known atomic.Bool
+	reads atomic.Int64
+
+	mu     sync.Mutex
+	files  []string // names
+	noting sync.WaitGroup
+}
+
+// Damage returns what is known of damaged tables, or nil.
+func (e *Engine) Damage() error {
+	if !e.damage.known.Load() {
+		return nil
+	}
+	e.damage.mu.Lock()
+	defer e.damage.mu.Unlock()
+	return &store.DamageError{Files: slices.Clone(e.damage.files), Reads: e.damage.reads.Load()}
+}
+
+// damagedRead notes that a block of a table is damaged. Only the caller who needs the block gets an
+// error.
+func (e *Engine) damagedRead(info lsm.DataCorruptionInfo) {
+	e.noteDamage(filepath.Base(info.Path)) // info.Details contains keys
+	if e.damage.reads.Add(1)%damagedReads == 0 {
+		time.Sleep(damagedReadPause)
+	}
+}
+
+// noteDamage notes that a table is damaged, and tells of it once.
+func (e *Engine) noteDamage(name string) {
+	d := &e.damage
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if slices.Contains(d.files, name) {
+		return
+	}
+	d.files = append(d.files, name)
+	d.known.Store(true)
+	d.noting.Go(func() { // the caller may hold locks of the engine
+		e.opts.Damaged(name)
+		if e.readers == nil {
+			// Without the file the next opening meets the damage again, and that is all.
+			_ = e.writeDamage()
+		}
+	})
+}
+
+// writeDamage writes, or removes, the file of the damaged tables.
+func (e *Engine) writeDamage() error {
+	d := &e.damage
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	path := e.fs.PathJoin(e.dir, DamageName)
+	if len(d.files) == 0 {
+		return errors.Join(e.fs.Remove(path), syncDir(e.fs, e.dir))
+	}
+	writing := e.fs.PathJoin(e.dir, writingDamageName)
+	file, err := e.fs.Create(writing, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write([]byte(strings.Join(d.files, "\n") + "\n"))
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	return errors.Join(e.fs.Rename(writing, path), syncDir(e.fs, e.dir))
+}
+
+// recallDamage looks at the tables that were found to be damaged. A table that is gone, or whole
+// after all, is forgotten.
+func (e *Engine) recallDamage() error {
+	names, err := e.fs.List(e.dir)
+	if err != nil || !slices.Contains(names, DamageName) {
+		return err
+	}
+	content, err := readAll(e.fs, e.fs.PathJoin(e.dir, DamageName))
+	if err != nil {
+		return err
+	}
+	data := e.fs.PathJoin(e.dir, DataName)
+	there, err := e.fs.List(data)
+	if err != nil {
+		return err
+	}
+	noted := 0
+	for name := range strings.FieldsSeq(string(content)) {
+		noted++
+		if !slices.Contains(there, name) {
+			continue
+		}
+		if err := table.Whole(e.fs, e.fs.PathJoin(data, name)); err != nil {
+			e.noteDamage(name)
+		}
+	}
+	e.damage.noting.Wait()
+	if noted != len(e.damage.files) {
+		return e.writeDamage()
+	}
+	return nil
+}
+
+// Pace waits while the tables come faster than they are merged. It does not wait in an engine that
+// has failed, or that merges nothing because of damage.
+func (e *Engine) Pace() {
+	began := time.Now()
+	waited := false
+	for e.Err() == nil && !e.damage.known.Load() &&
+		e.DB.Metrics().Levels[0].Sublevels >= maxSublevels {
+		waited = true
+		time.Sleep(10 * time.Millisecond)
+	}
+	if waited {
+		e.opts.Slow("write stall", time.Since(began))
+	}
+}

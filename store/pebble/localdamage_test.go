@@ -1,0 +1,297 @@
+package pebble
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/engine"
+	"github.com/gsimc/gsimc/store/pebble/internal/row"
+	"github.com/gsimc/gsimc/store/pebble/internal/table"
+)
+
+const (
+	manyUsers = 400
+	// manyEvents of one user fill a block of a table.
+	manyEvents = 25
+)
+
+func numbered(u int) string { return fmt.Sprintf("%s-%03d", secret, u) }
+
+// bigEvent is an event of some 200 bytes.
+func bigEvent(i int) store.Event {
+	return store.Event{ID: fmt.Sprint("e", i), Item: strings.Repeat("item", 50), Value: 1}
+}
+
+// appendBig appends events of many users, without those whose histories are damaged, which it
+// returns.
+func appendBig(t *testing.T, s store.Store, from, to int) (damaged map[string]bool) {
+	t.Helper()
+	damaged = map[string]bool{}
+	for u := range manyUsers {
+		var records []store.Record
+		for i := from; i < to; i++ {
+			records = append(records, store.Record{User: numbered(u), Event: bigEvent(i)})
+		}
+		_, err := s.Append(t.Context(), records)
+		if errors.Is(err, store.ErrCorrupt) {
+			damaged[numbered(u)] = true
+		} else if err != nil {
+			t.Fatalf("Append: %v", err)
+		}
+	}
+	return damaged
+}
+
+// unreadable returns the users whose histories cannot be read, and wants the others' to have so
+// many events.
+func unreadable(t *testing.T, s store.Store, want int) (damaged map[string]bool) {
+	t.Helper()
+	damaged = map[string]bool{}
+	for u := range manyUsers {
+		n := 0
+		err := s.Read(t.Context(), numbered(u), 0, func(_ uint64, e store.Event) error {
+			if e.ID != bigEvent(n).ID {
+				t.Fatalf("user %d: event %d is %s", u, n, e.ID)
+			}
+			n++
+			return nil
+		})
+		switch {
+		case errors.Is(err, store.ErrCorrupt):
+			damaged[numbered(u)] = true
+		case err != nil || n != want:
+			t.Fatalf("user %d: %d events, %v, want %d", u, n, err, want)
+		}
+	}
+	return damaged
+}
+
+// manyTables returns a disk with a closed store of some tables, the number of events of each of its
+// users, and the paths of the tables with their rows.
+func manyTables(t *testing.T) (disk *vfs.MemFS, events int, tables []string) {
+	t.Helper()
+	disk = vfs.NewCrashableMem()
+	s := mustOpen(t, "store", Options{FS: disk})
+	for i := range 7 { // some tables are merged, some are not
+		appendBig(t, s, manyEvents*i, manyEvents*(i+1))
+		flush(t, s)
+		if i == 3 {
+			err := s.engine.DB.Compact(context.Background(), row.FirstUserKey, []byte{1}, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	mustClose(t, s)
+	names, err := disk.List(dataDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		path := disk.PathJoin(dataDir, name)
+		content, err := readAll(disk, path)
+		if err == nil && strings.HasSuffix(name, ".sst") && len(content) > 100<<10 {
+			tables = append(tables, path)
+		}
+	}
+	if len(tables) < 3 {
+		t.Fatalf("%d tables of users, want several", len(tables))
+	}
+	return disk, manyEvents * 7, tables
+}
+
+// flipped returns a copy of the disk with one bit of a file flipped.
+func flipped(t *testing.T, disk *vfs.MemFS, path string, at int, bit byte) *vfs.MemFS {
+	t.Helper()
+	copied := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100,
+		RNG: rand.New(rand.NewPCG(1, 1))})
+	content, err := readAll(copied, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content = bytes.Clone(content)
+	content[at] ^= bit
+	writeFile(t, copied, path, content)
+	return copied
+}
+
+// TestDamageStaysLocal flips one bit in tables of users, old and new: over several restarts, and while
+// tables are written and would be merged, all users but those of the damaged block read and write.
+func TestDamageStaysLocal(t *testing.T) {
+	disk, events, tables := manyTables(t)
+	rng := rand.New(rand.NewPCG(5, 5))
+	for i, path := range []string{tables[0], tables[len(tables)/2], tables[len(tables)-1]} {
+		info, err := disk.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := rng.IntN(int(info.Size()) * 9 / 10) // the blocks of data come first
+		if i == 0 {
+			at = 10 // beside the rows of the store itself, if these were in the same table
+		}
+		damaged := flipped(t, disk, path, at, 1<<rng.IntN(8))
+		opts := Options{FS: damaged, CacheBytes: 1 << 20}
+		var told []string
+		opts.Events.Damaged = func(file string) { told = append(told, file) }
+		opts.Events.Failed = func(reason error) { t.Errorf("the store failed: %v", reason) }
+		want := events
+		var first map[string]bool
+		for start := range 4 {
+			s := mustOpen(t, "store", opts)
+			got := unreadable(t, s, want)
+			for range 6 {
+				refused := appendBig(t, s, want, want+1)
+				if len(refused) != len(got) {
+					t.Errorf("start %d: %d users cannot read, %d cannot write", start, len(got),
+						len(refused))
+				}
+				want++
+				flush(t, s)
+			}
+			if first == nil {
+				first = got
+			}
+			if len(got) == 0 || len(got) > 2 || len(got) != len(first) {
+				t.Errorf("start %d: %d of %d users are damaged, %d at first; want those of one block",
+					start, len(got), manyUsers, len(first))
+			}
+			stats, err := s.Stats(t.Context())
+			known, ok := errors.AsType[*store.DamageError](stats.Damage)
+			if err != nil || !ok || len(known.Files) != 1 ||
+				!strings.HasSuffix(path, known.Files[0]) || strings.Contains(known.Error(), secret) {
+				t.Errorf("start %d: Stats tells %v, %v, want damage of %s", start, stats.Damage, err,
+					path)
+			}
+			mustClose(t, s)
+			if len(told) != start+1 {
+				t.Errorf("start %d: told %v, want one file at each start", start, told)
+			}
+		}
+	}
+}
+
+// TestDamageIsForgotten repairs a table that was found to be damaged: merging goes on.
+func TestDamageIsForgotten(t *testing.T) {
+	disk, events, tables := manyTables(t)
+	damaged := flipped(t, disk, tables[0], 5000, 1)
+	s := mustOpen(t, "store", Options{FS: damaged})
+	if len(unreadable(t, s, events)) == 0 {
+		t.Fatal("the damage harms nobody")
+	}
+	mustClose(t, s)
+	if _, err := damaged.Stat("store/" + engine.DamageName); err != nil {
+		t.Fatal(err)
+	}
+	whole := flipped(t, damaged, tables[0], 5000, 1)
+	if err := table.Whole(whole, tables[0]); err != nil {
+		t.Fatal(err)
+	}
+	s = mustOpen(t, "store", Options{FS: whole})
+	if stats, err := s.Stats(t.Context()); err != nil || stats.Damage != nil {
+		t.Errorf("Stats tells %v, %v after the repair", stats.Damage, err)
+	}
+	if _, err := whole.Stat("store/" + engine.DamageName); err == nil {
+		t.Error("the file of the damaged tables is still there")
+	}
+	mustClose(t, s)
+}
+
+// TestDamagedFilter damages the end of a table, where its filter stands, which no read needs. Its
+// index and what describes it are needed by all.
+func TestDamagedFilter(t *testing.T) {
+	disk := vfs.NewCrashableMem()
+	s := mustOpen(t, "store", Options{FS: disk})
+	appendBig(t, s, 0, 1)
+	flush(t, s)
+	mustClose(t, s)
+	path := largestTable(t, disk)
+	info, err := disk.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	harmless := 0
+	for at := info.Size() * 9 / 10; at < info.Size(); at += 300 {
+		s := mustOpen(t, "store", Options{FS: flipped(t, disk, path, int(at), 4)})
+		if len(unreadable(t, s, 1)) == 0 && s.engine.Damage() != nil {
+			harmless++
+		}
+		if err := s.engine.Err(); err != nil {
+			t.Errorf("byte %d: the store failed: %v", at, err)
+		}
+		mustClose(t, s)
+	}
+	if harmless == 0 {
+		t.Error("no byte of a filter was damaged: the test tests nothing")
+	}
+}
+
+func largestTable(t *testing.T, disk vfs.FS) (largest string) {
+	t.Helper()
+	names, err := disk.List(dataDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := int64(0)
+	for _, name := range names {
+		info, err := disk.Stat(disk.PathJoin(dataDir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, ".sst") && info.Size() > most {
+			largest, most = disk.PathJoin(dataDir, name), info.Size()
+		}
+	}
+	return largest
+}
+
+// TestDamagedOwnRows damages the tables of the store's own rows and of the journal: only the newest
+// is needed.
+func TestDamagedOwnRows(t *testing.T) {
+	disk := vfs.NewCrashableMem()
+	s := mustOpen(t, "store", Options{FS: disk})
+	for i := range 3 { // too few to be merged
+		appendBig(t, s, i, i+1)
+		flush(t, s)
+	}
+	mustClose(t, s)
+	names, err := disk.List(dataDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused, tables := 0, 0
+	for _, name := range names {
+		path := disk.PathJoin(dataDir, name)
+		info, err := disk.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(name, ".sst") || info.Size() > 10<<10 { // of users
+			continue
+		}
+		tables++
+		s, err := openSoon("store", Options{FS: flipped(t, disk, path, 10, 1)})
+		if err != nil {
+			if !errors.Is(err, store.ErrCorrupt) {
+				t.Error(err)
+			}
+			refused++
+			continue
+		}
+		if n := len(unreadable(t, s, 3)); n > 0 {
+			t.Errorf("%s: %d users are damaged", name, n)
+		}
+		mustClose(t, s)
+	}
+	if refused > 1 || tables == 0 {
+		t.Errorf("the store is refused for damage to %d of %d tables, want one at most", refused,
+			tables)
+	}
+}
