@@ -35,16 +35,18 @@ type committer struct {
 	calls   []*call
 	group   []*call // planned, not yet committed
 	removal *removal
+
+	forgetter *forgetter
 }
 
 // unsynced is a group on its way to the disk.
 type unsynced struct {
-	batch  *lsm.Batch
-	calls  []*call
-	began  time.Time
-	commit uint64 // number of the last row of the journal up to here
-	group  *recent.Group
-	former *lsm.Snapshot // the rows that the group removed, until it is shown; may be nil
+	batch   *lsm.Batch
+	calls   []*call
+	began   time.Time
+	commit  uint64 // number of the last row of the journal up to here
+	group   *recent.Group
+	removal *removal // of rows, by the group; may be nil
 }
 
 func (c *committer) run() {
@@ -126,7 +128,7 @@ func (c *committer) commit() {
 	err := c.fill(u.batch)
 	u.commit = c.editor.LastRow()
 	if r := c.removal; r != nil {
-		c.removal, u.former = nil, r.rows
+		c.removal, u.removal = nil, r
 		defer c.sorter.unlockRows()
 		if err == nil {
 			err = r.fill(u.batch)
@@ -180,6 +182,7 @@ type syncer struct {
 	groups    <-chan unsynced
 	shown     chan<- struct{}
 	watch     *watchdog
+	forgetter *forgetter
 	synced    func(took time.Duration)
 }
 
@@ -207,10 +210,11 @@ func (s *syncer) sync(u unsynced) {
 	// Just before the callers are told: what they bring next is to be in the next group.
 	s.queue.arrived()
 	s.engine.Durable(u.commit)
+	if u.removal != nil {
+		_ = u.removal.rows.Close() // it only releases memory: no reader finds it any more
+		s.forgetter.add(u.removal.users, u.commit)
+	}
 	s.synced(time.Since(u.began))
 	finish(u.calls, nil)
 	_ = u.batch.Close() // it only releases memory
-	if u.former != nil {
-		_ = u.former.Close() // likewise: no reader finds it any more
-	}
 }

@@ -91,6 +91,7 @@ func (c *committer) planErasure(erasure *call) (wait bool, err error) {
 	}
 	erasure.erased = c.editor.Erase(h, c.removal.rows)
 	c.removal.users = append(c.removal.users, user)
+	c.forgetter.begin()
 	c.sorter.soon()
 	return true, nil
 }
@@ -138,7 +139,7 @@ func (r *removal) fill(b *lsm.Batch) error {
 			return err
 		}
 	}
-	return nil
+	return b.Set(row.ErasedKey, row.EncodeNumber(nil, row.ErasedKey, 1), nil)
 }
 
 // remove puts the removal of a user's rows into the batch. Rows that cannot be read are removed

@@ -3,10 +3,12 @@ package pebble
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
@@ -98,6 +101,132 @@ func filesWith(t *testing.T, dir, text string) (files []string) {
 		t.Fatal(err)
 	}
 	return files
+}
+
+// TestForgotten erases users among the traffic of others, and looks for their ids and events in all
+// files once they are said to be forgotten: with what they had in tables, in the journal and in
+// both.
+func TestForgotten(t *testing.T) {
+	dir := t.TempDir()
+	opts := Options{eraseDelay: 100 * time.Millisecond, sortBytes: 100_000, sortBatch: 10_000}
+	s := mustOpen(t, dir, opts)
+	defer func() { mustClose(t, s) }()
+	const mark = "zQ8xV3kM1nB7" // hardly compressible
+	const victims = 30
+	write := func(kind string, u, from, to int) {
+		var records []store.Record
+		for i := from; i < to; i++ {
+			e := testEvent(i)
+			if kind == mark {
+				e.ID += mark
+			}
+			records = append(records, store.Record{User: fmt.Sprint(u, kind), Event: e})
+		}
+		if _, err := s.Append(context.Background(), records); err != nil {
+			t.Error(err)
+		}
+	}
+	for round := range 4 { // tables in several levels
+		for u := range victims {
+			if u%3 < 2 {
+				write(mark, u, 100*round, 100*round+100)
+			}
+			write("other", u, 100*round, 100*round+100)
+		}
+		flush(t, s)
+		if round == 1 {
+			err := s.engine.DB.Compact(context.Background(), row.JournalPrefix, row.LastKey, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for u := range victims {
+		if u%3 > 0 {
+			write(mark, u, 400, 410)
+		}
+	}
+	if files := filesWith(t, dir, mark); len(files) < 2 {
+		t.Fatalf("the mark is in %v to begin with, want tables and a log", files)
+	}
+	var wg sync.WaitGroup
+	var stop atomic.Bool
+	wg.Go(func() { // traffic
+		for i := 400; !stop.Load(); i++ {
+			write("other", i%victims, i, i+1)
+		}
+	})
+	for u := range victims {
+		if n, err := s.Erase(context.Background(), fmt.Sprint(u, mark)); n == 0 || err != nil {
+			t.Errorf("Erase: got %d, %v", n, err)
+		}
+	}
+	forgotten(t, s)
+	if files := filesWith(t, dir, mark); len(files) > 0 {
+		t.Errorf("the mark is still in %v", files)
+	}
+	write(mark, 0, 0, 10)
+	stop.Store(true)
+	wg.Wait()
+
+	// Erasures that are not forgotten before the store is closed.
+	flush(t, s)
+	s.stop()
+	if _, err := s.Erase(context.Background(), "0"+mark); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, s)
+	if len(filesWith(t, dir, mark)) == 0 {
+		t.Error("the mark is in no file of the closed store: nothing is tested")
+	}
+	s = mustOpen(t, dir, opts)
+	forgotten(t, s)
+	if files := filesWith(t, dir, mark); len(files) > 0 {
+		t.Errorf("after a restart the mark is still in %v", files)
+	}
+	if _, err := number(s.engine.DB, row.ErasedKey); err == nil {
+		t.Error("the store would forget everybody again at the next start")
+	}
+}
+
+// TestForgetCompacts removes rows that lie below, without the journal, which shares tables with all
+// users.
+func TestForgetCompacts(t *testing.T) {
+	dir := t.TempDir()
+	s := mustOpen(t, dir, Options{})
+	defer func() { mustClose(t, s) }()
+	const user = "zQ8xV3kM1nB7"
+	mustAppend(t, s, user, 0, 500)
+	mustAppend(t, s, "other", 0, 500)
+	flush(t, s)
+	first, end := row.HeadKey(nil, user), row.EndKey(nil, user)
+	if err := s.engine.DB.Compact(context.Background(), first, end, false); err != nil {
+		t.Fatal(err)
+	}
+	removal := &removal{users: []string{user}, rows: s.engine.DB.NewSnapshot()}
+	b := s.engine.DB.NewBatch()
+	if err := errors.Join(removal.fill(b), b.Commit(nil), removal.rows.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if len(filesWith(t, dir, user)) < 2 {
+		t.Error("the user is not in a table and a log to begin with")
+	}
+	spans := []engine.Span{{First: first, End: end}}
+	if err := s.engine.Forget(context.Background(), spans, row.FillerPrefix); err != nil {
+		t.Fatal(err)
+	}
+	if files := filesWith(t, dir, user); len(files) > 0 {
+		t.Errorf("the user is still in %v", files)
+	}
+}
+
+func forgotten(t *testing.T, s *Store) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := s.Forgotten(ctx); err != nil {
+		t.Fatalf("Forgotten: %v", err)
+	}
 }
 
 // TestErasureOfNobody erases users without history. Nothing must be written, nor stay in memory.

@@ -40,6 +40,7 @@ type Options struct {
 	closePatience        time.Duration
 	markEvery, roomEvery time.Duration
 	stallAfter           time.Duration
+	eraseDelay           time.Duration
 }
 
 // Events are functions that the store calls to make itself observable. Each may be nil. They must
@@ -100,6 +101,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.roomEvery == 0 {
 		o.roomEvery = roomInterval
+	}
+	if o.eraseDelay == 0 {
+		o.eraseDelay = eraseDelay
 	}
 	if o.stallAfter == 0 {
 		o.stallAfter = stallAfter

@@ -38,10 +38,11 @@
 // Opening writes the tables of all events that only stand in the engine's log, so it needs free
 // disk space. Without it, [Open] ends in an error that says how much, and [OpenOrWait] reads.
 //
-// Erased rows are invisible at once. They leave the files when the engine compacts their tables,
-// those of the journal after it has been sorted, for which an erasure gives ten seconds while the
-// store is open. The user id may stay longer in the engine's list of tables, until that has been
-// rewritten twice: every 256 KiB of changes, and at each opening.
+// Erased rows are invisible at once. They leave the files, together with the user's id, ten seconds
+// later: the journal is sorted, and the tables with rows of the users are written anew. That may
+// take a while in a large store, and happens at most a tenth of the time, so that erasures may wait
+// for ten times as long as it took. What a reader or a checkpoint still uses stays until then. See
+// [Store.Forgotten].
 //
 // # The rooms
 //
@@ -80,6 +81,8 @@ type Store struct {
 	queue     *queue
 	sorter    *sorter
 	erasing   chan struct{} // holds a token for each erasure under way
+	forgetter *forgetter
+	stop      func() // ends the forgetter
 	watch     watchdog
 
 	mu      sync.Mutex
@@ -119,6 +122,10 @@ func start(ctx context.Context, e *engine.Engine, opts Options) (*Store, error) 
 	if err == nil {
 		err = e.KeepMark(l.id, l.editor.LastRow())
 	}
+	var erased bool
+	if err == nil {
+		erased, err = hasErased(e.DB)
+	}
 	if err != nil {
 		return nil, errors.Join(err, e.Close(false))
 	}
@@ -129,6 +136,8 @@ func start(ctx context.Context, e *engine.Engine, opts Options) (*Store, error) 
 	}
 	s.watch.after = opts.stallAfter
 	s.sorter = newSorter(e, l.id, opts, s.queue.nudge, s.workers.Go)
+	s.sorter.emptied.Store(l.emptied)
+	s.forgetter = newForgetter(e, s.sorter, opts.eraseDelay, erased, editor.LastRow())
 	if l.erased {
 		s.sorter.soon()
 	}
@@ -141,10 +150,16 @@ func start(ctx context.Context, e *engine.Engine, opts Options) (*Store, error) 
 		engine: e, histories: histories, reader: s.reader, editor: editor,
 		planner: newPlanner(histories, s.reader, editor),
 		queue:   s.queue, sorter: s.sorter, toSync: toSync, shown: shown,
-		watch: &s.watch,
+		watch: &s.watch, forgetter: s.forgetter,
 	}
 	s.workers.Go(c.run)
-	s.workers.Go((&syncer{e, histories, s.queue, toSync, shown, &s.watch, opts.Events.Synced}).run)
+	s.workers.Go((&syncer{
+		engine: e, histories: histories, queue: s.queue, groups: toSync, shown: shown,
+		watch: &s.watch, forgetter: s.forgetter, synced: opts.Events.Synced,
+	}).run)
+	forgetting, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.workers.Go(func() { s.forgetter.run(forgetting) })
 	return s, nil
 }
 
@@ -197,6 +212,7 @@ func (s *Store) Close() error {
 	s.closed = true
 	s.mu.Unlock()
 
+	s.stop()
 	s.calls.Wait()
 	s.queue.close()
 	ended := make(chan struct{})

@@ -1,6 +1,7 @@
 package pebble
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +22,8 @@ const (
 	// eraseDelay is how long the journal may keep the events of an erased user, while the store is
 	// open.
 	eraseDelay = 10 * time.Second
+	// sortPatience is how often it is looked whether the journal has been sorted.
+	sortPatience = 20 * time.Millisecond
 )
 
 // sorter writes the events of a generation to the rows of their users, and then removes that part
@@ -40,6 +43,7 @@ type sorter struct {
 	sorted     chan struct{} // told when a generation has been sorted
 	due        atomic.Bool   // sort even if there is little
 	timer      atomic.Bool   // due will be set
+	emptied    atomic.Uint64 // number of the last row removed from the journal
 	running    bool          // of the committer: a generation is being sorted
 }
 
@@ -120,6 +124,22 @@ func (s *sorter) sort(g *recent.Generation) {
 	}
 	s.sorted <- struct{}{}
 	s.wake() // there may be the next to sort, and no writer
+}
+
+// sortUpTo makes the committer sort, until a row of the journal has been removed.
+func (s *sorter) sortUpTo(ctx context.Context, row uint64) error {
+	for s.emptied.Load() < row {
+		s.due.Store(true)
+		s.wake()
+		select {
+		case <-time.After(sortPatience):
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.engine.Failed():
+			return s.engine.Err()
+		}
+	}
+	return nil
 }
 
 // lockRows keeps the sorter and an erasure apart. It returns an error if the engine has failed.
@@ -231,5 +251,9 @@ func (w *sorting) removeJournal() error {
 	if err := setHeader(w.batch, w.sorter.id, w.gen.Last()); err != nil {
 		return err
 	}
-	return w.write()
+	if err := w.write(); err != nil {
+		return err
+	}
+	w.sorter.emptied.Store(w.gen.Last())
+	return nil
 }

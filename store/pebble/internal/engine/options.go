@@ -55,9 +55,10 @@ const (
 
 	// eraseFlush is how long the tombstones of erased rows wait for a table in memory to be full.
 	eraseFlush = 10 * time.Second
-	// maxManifest bounds the engine's list of tables. It holds the first and last key of each
-	// table, so it must not keep erased users for long either.
-	maxManifest = 256 << 10
+	// maxManifest is the size at which the engine writes its list of tables anew, if there were
+	// also more changes to it than tables. The list names the first and last key of each table, so
+	// it must not keep erased users: the number of changes alone counts. See [Engine.Forget].
+	maxManifest = 1
 	// bloomBits is the size of the Bloom filter for a key. It tells for 99 of 100 new users,
 	// without a read, that they are new.
 	bloomBits = 10

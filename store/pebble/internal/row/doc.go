@@ -20,6 +20,7 @@
 //
 //	head:     | revision of the last event in rows (8 B, big endian) | CRC |
 //	format:   | number (8 B, big endian) | CRC |
+//	erased:   | 1 (8 B, big endian) | CRC |          while files may hold erased users
 //	emptied:  | number of the last row removed from the journal (8 B, big endian) | CRC |
 //	identity: | id (16 B) | CRC |
 //	events:   | version 2 (1 B) | event | event | … | CRC |      from the revision of the key on

@@ -22,10 +22,17 @@ var (
 	EmptiedKey = []byte("\x00\x00emptied")
 	// IdentityKey is the key of the id of the store.
 	IdentityKey = []byte("\x00\x00identity")
+	// ErasedKey is the key of a number that is there while files may hold something of erased
+	// users.
+	ErasedKey = []byte("\x00\x00erased")
+	// FillerPrefix begins the keys of rows without meaning.
+	FillerPrefix = []byte("\x00\x00filler")
 	// JournalPrefix begins the keys of the journal and is below all of them.
 	JournalPrefix = []byte("\x00\x00journal")
 	// FirstUserKey is below the rows of every user and above those of the store itself.
 	FirstUserKey = []byte{0, 1}
+	// LastKey is above the rows of every user.
+	LastKey = []byte{0xff}
 )
 
 // JournalKey returns the key of a row of the journal, in the memory of dst.
