@@ -97,7 +97,7 @@ func TestOverload(t *testing.T) {
 	release := make(chan struct{})
 	ts := start(t, setup{store: slowStore(release), config: func(c *Config) { c.MaxInFlight = 2 }})
 	var wg sync.WaitGroup
-	for range 3 { // two run and one waits
+	for range 4 { // two run and two wait
 		wg.Go(func() {
 			_, _ = ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("ann", 1)})
 		})
@@ -108,7 +108,7 @@ func TestOverload(t *testing.T) {
 	}
 	eventually(t, "the class is full", func() bool {
 		return shows(`gsimc_calls_under_way{class="observe",state="running"} 2`,
-			`gsimc_calls_under_way{class="observe",state="queued"} 1`)
+			`gsimc_calls_under_way{class="observe",state="queued"} 2`)
 	})
 	_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("ann", 1)})
 	want := problem{Code: codes.ResourceExhausted, Reason: "OVERLOADED", Retry: true}
