@@ -35,6 +35,7 @@ type committer struct {
 	calls   []*call
 	group   []*call // planned, not yet committed
 	removal *removal
+	trimmed int // shards of the histories, since a generation was sorted; 0: all
 
 	forgetter *forgetter
 }
@@ -66,6 +67,18 @@ func (c *committer) run() {
 			return
 		}
 		c.sortIfDue()
+		c.trim()
+	}
+}
+
+// trim lets go of histories after a sort, some at a time.
+func (c *committer) trim() {
+	const shards = 16
+	if c.trimmed == 0 && !c.sorter.trim.Swap(false) {
+		return
+	}
+	if c.trimmed = c.editor.TrimShards(c.trimmed, shards); c.trimmed > 0 {
+		c.queue.nudge()
 	}
 }
 

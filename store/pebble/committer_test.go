@@ -103,6 +103,33 @@ func TestBoundedByDuplicates(t *testing.T) {
 	}
 }
 
+// TestBurstIsLetGoOf writes once for each of many users, and then leaves the store alone.
+func TestBurstIsLetGoOf(t *testing.T) {
+	opts := Options{FS: vfs.NewMem(), CacheBytes: 1 << 20}
+	s := mustOpen(t, "store", opts)
+	defer mustClose(t, s)
+	records := make([]store.Record, 20_000)
+	for i := range records {
+		records[i] = store.Record{User: fmt.Sprint("user-", i), Event: testEvent(0)}
+	}
+	if _, err := s.Append(context.Background(), records); err != nil {
+		t.Fatal(err)
+	}
+	limit := int(2 * opts.CacheBytes)
+	if bytes := s.histories.Bytes(); bytes < 2*limit {
+		t.Fatalf("the burst takes %d bytes, want more than %d for the test", bytes, 2*limit)
+	}
+	settle(t, s)
+	deadline := time.Now().Add(5 * time.Second)
+	for s.histories.Bytes() > limit {
+		if time.Now().After(deadline) {
+			t.Fatalf("the histories have %d bytes after 5 s, want at most %d", s.histories.Bytes(),
+				limit)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // TestSortDueWhileSorting asks for sorting while the sorter is held up, and then leaves the store
 // alone.
 func TestSortDueWhileSorting(t *testing.T) {

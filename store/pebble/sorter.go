@@ -44,6 +44,7 @@ type sorter struct {
 	due        atomic.Bool   // sort even if there is little
 	timer      atomic.Bool   // due will be set
 	emptied    atomic.Uint64 // number of the last row removed from the journal
+	trim       atomic.Bool   // histories may have become free to go
 	running    bool          // of the committer: a generation is being sorted
 }
 
@@ -123,6 +124,7 @@ func (s *sorter) sort(g *recent.Generation) {
 		return
 	}
 	s.sorted <- struct{}{}
+	s.trim.Store(true)
 	s.wake() // there may be the next to sort, and no writer
 }
 

@@ -194,6 +194,22 @@ func (e *Editor) Trim(user string) {
 	e.histories.trim(sh)
 }
 
+// TrimShards keeps the memory of n shards, from one on, within its bound, and returns the number of
+// the next one: 0 after the last. It is to be called for all shards when a generation has been
+// sorted, since its histories can go then, even if nothing is written any more. A few at a time
+// hold nobody up.
+func (e *Editor) TrimShards(from, n int) (next int) {
+	next = min(from+n, shardCount)
+	for i := from; i < next; i++ {
+		sh := &e.histories.shards[i]
+		sh.mu.Lock()
+		sh.full = e.histories.limit
+		e.histories.trim(sh)
+		sh.mu.Unlock()
+	}
+	return next % shardCount
+}
+
 // Empty reports whether the history has no events, planned ones included.
 func (e *Editor) Empty(h *History) bool { return h.head == 0 }
 
