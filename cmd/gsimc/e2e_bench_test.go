@@ -105,7 +105,7 @@ func TestBenchInterrupted(t *testing.T) {
 	path := filepath.Join(dir, "bench.json")
 	var stdout bytes.Buffer
 	stderr := &serverLog{}
-	cmd := exec.Command(binary(t), append(benchArgs, "--duration", "300ms", "--repetitions", "1000",
+	cmd := exec.Command(binary(t), append(benchArgs, "--duration", "1s", "--repetitions", "1000",
 		"--json", path)...)
 	cmd.Stdout, cmd.Stderr = &stdout, stderr
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
