@@ -21,6 +21,7 @@ import (
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/demo"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/learn"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/repair"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/serve"
 )
 
@@ -47,6 +48,7 @@ type grammar struct {
 	Model     learn.Model    `cmd:"" group:"Learn and measure:" help:"Look into model files."`
 	Serve     serve.Cmd      `cmd:"" group:"Serve:" help:"Serve recommendations over gRPC."`
 	Token     serve.Token    `cmd:"" group:"Serve:" help:"Draw a token for a client of a server."`
+	Verify    repair.Verify  `cmd:"" group:"Serve:" help:"Check the store of a stopped server for damage."`
 	Observe   call.Observe   `cmd:"" group:"Serve:" help:"Send events to a running server."`
 	Recommend call.Recommend `cmd:"" group:"Serve:" help:"Ask a running server for recommendations."`
 	Bench     bench.Cmd      `cmd:"" group:"Learn and measure:" help:"Measure a server: latency, throughput, visibility, and how the cost grows."`

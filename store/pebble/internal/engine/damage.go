@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -151,3 +152,33 @@ func (e *Engine) Pace() {
 		e.opts.Slow("write stall", time.Since(began))
 	}
 }
+
+// A Table is a file of the engine.
+type Table struct {
+	Name, Path        string
+	Bytes             int64
+	Smallest, Largest []byte // keys
+}
+
+// Tables returns the tables of which the engine consists.
+func (e *Engine) Tables() (tables []Table, err error) {
+	levels, err := e.DB.SSTables()
+	if err != nil {
+		return nil, ReadError(err)
+	}
+	for _, level := range levels {
+		for _, t := range level {
+			name := fmt.Sprintf("%06d.sst", t.BackingSSTNum)
+			tables = append(tables, Table{Name: name, Bytes: int64(t.Size),
+				Path:     e.fs.PathJoin(e.dir, DataName, name),
+				Smallest: t.Smallest.UserKey, Largest: t.Largest.UserKey})
+		}
+	}
+	return tables, nil
+}
+
+// FS returns the file system of the engine's files.
+func (e *Engine) FS() vfs.FS { return e.fs }
+
+// Damaged reports whether an error of Pebble says that a file is damaged.
+func Damaged(err error) bool { return lsm.IsCorruptionError(err) }

@@ -1,0 +1,86 @@
+// Package repair has the commands that look after the store of a stopped server.
+package repair
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/store/pebble"
+)
+
+// Verify is `gsimc verify`.
+type Verify struct {
+	DataDir string `default:"./state" help:"Folder of the store. Its server must be stopped."`
+	List    string `placeholder:"FILE" help:"Write the ids of users whose histories are not whole to this file, one in a line."`
+}
+
+// Help is the manual under the flags.
+func (Verify) Help() string {
+	return `Checks the store of a stopped server and changes nothing: each block of each table, the
+log, and of each user that there are all events up to the last.
+
+  gsimc verify --data-dir state --list damaged-users
+
+Exit code 1 means damage. Users are counted, and named in the file of --list only. A server goes on
+serving all others; to erase a damaged user, or to restore a backup, ends the damage.`
+}
+
+// Run prints a table of what was found.
+func (c *Verify) Run(a *cli.App) error {
+	ctx, stop := cli.InterruptContext()
+	defer stop()
+	list, done := io.Discard, func() error { return nil }
+	if c.List != "" {
+		file, err := os.OpenFile(c.List, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		if err != nil {
+			return err
+		}
+		out := bufio.NewWriter(file)
+		list, done = out, func() error { return errors.Join(out.Flush(), file.Close()) }
+	}
+	began := time.Now()
+	p := a.Progress()
+	p.Begin("verifying", progress.Bytes)
+	report, err := pebble.Verify(ctx, c.DataDir, pebble.Options{}, p.Update,
+		func(user string) error { _, err := fmt.Fprintln(list, user); return err })
+	p.End()
+	err = errors.Join(err, done())
+	if ctx.Err() != nil {
+		return cli.ErrInterrupted
+	}
+	if err != nil {
+		return err
+	}
+	printReport(a, report, time.Since(began))
+	if report.Whole() {
+		return nil
+	}
+	if len(report.Damaged) == 0 {
+		return fmt.Errorf("%d histories are not whole", report.Incomplete)
+	}
+	return fmt.Errorf("damaged files: %s", strings.Join(report.Damaged, ", "))
+}
+
+func printReport(a *cli.App, r *pebble.Report, took time.Duration) {
+	number := func(n int64) string { return fmt.Sprint(n) }
+	rows := [][]string{
+		{"files", number(int64(r.Tables))},
+		{"damaged files", number(int64(len(r.Damaged)))},
+		{"bytes", number(r.Bytes)},
+		{"events", number(r.Events)},
+		{"users", number(r.Users)},
+		{"users not whole", number(r.Incomplete)},
+	}
+	if r.Unnamed > 0 {
+		rows = append(rows, []string{"damaged parts that may hide users", number(int64(r.Unnamed))})
+	}
+	rows = append(rows, []string{"seconds", fmt.Sprintf("%.1f", took.Seconds())})
+	cli.PrintTable(a.Stdout, rows, 1)
+}
