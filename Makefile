@@ -60,8 +60,11 @@ test-kernels: ## run the tests of the packages with kernels for the lesser ones 
 		GSIMC_CPU=$$level CGO_ENABLED=0 go test -count=1 -timeout 15m $(KERNEL_PACKAGES); \
 	done
 
+# What takes minutes there and has one goroutine after the other: damage to each file, a fault of each operation.
+RACE_SKIP := DamagedFiles|DamageStaysLocal|DamagedFilter|DamageIsForgotten|EveryOperationFails|LossIsNoticed|TestVerify
+
 race: ## run the tests of the concurrent packages under the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race -timeout 10m $(CONCURRENT_PACKAGES)
+	CGO_ENABLED=1 go test -race -skip '$(RACE_SKIP)' -timeout 10m $(CONCURRENT_PACKAGES)
 
 mutants: ## break the code in one place at a time and check that a test notices (MUTANTS="name ..." for some)
 	go run ./internal/mutants $(MUTANTS)
