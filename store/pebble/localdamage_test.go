@@ -252,8 +252,9 @@ func largestTable(t *testing.T, disk vfs.FS) (largest string) {
 	return largest
 }
 
-// TestDamagedOwnRows damages the tables of the store's own rows and of the journal: only the newest
-// is needed.
+// TestDamagedOwnRows damages the tables of the store's own rows and of the journal. The newest is
+// needed; an older one is needed if the journal begins in its range, which depends on when it was
+// sorted. A table that is not needed harms no user.
 func TestDamagedOwnRows(t *testing.T) {
 	disk := vfs.NewCrashableMem()
 	s := mustOpen(t, "store", Options{FS: disk})
@@ -290,8 +291,7 @@ func TestDamagedOwnRows(t *testing.T) {
 		}
 		mustClose(t, s)
 	}
-	if refused > 1 || tables == 0 {
-		t.Errorf("the store is refused for damage to %d of %d tables, want one at most", refused,
-			tables)
+	if refused == 0 || tables == 0 {
+		t.Errorf("damage to none of the %d tables is noticed at the opening, want the newest", tables)
 	}
 }
