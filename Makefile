@@ -15,13 +15,16 @@ GOBUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)
 GOTOOL  := go tool -modfile=tools/go.mod
 
 FUZZTIME  ?= 10s
+SOAK      ?= 20
+# What make test gives to go test besides: .ci/run wants -json for its table of promises.
+TESTFLAGS ?=
 BENCH      ?= .
 BENCHTIME  ?= 1s
 BENCHCOUNT ?= 6
 IMAGE     ?= gsimc:$(VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross test test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check picture mutants vuln reproducible \
+.PHONY: help build cross test soak test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check picture mutants vuln reproducible \
 	benchmarks bench-build bench-peers bench-serving bench-report
 
 help: ## list the targets
@@ -35,8 +38,14 @@ cross: ## compile for linux/amd64 and linux/arm64 into bin/
 	GOOS=linux GOARCH=arm64 $(GOBUILD) -o $(BIN)-linux-arm64 ./cmd/gsimc
 
 test: ## run all tests
-	CGO_ENABLED=0 go test -timeout 15m ./...
-	cd bench && CGO_ENABLED=0 go test -timeout 15m ./...
+	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 15m ./...
+	cd bench && CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 15m ./...
+
+# make test is short enough for every change, this is for a night: see internal/soak and internal/promises.
+soak: SHELL := bash -o pipefail
+soak: ## run the tests of docs/promises.md with SOAK times (default 20) the faults, and print what they injected
+	GSIMC_SOAK=$(SOAK) CGO_ENABLED=0 go test -json -count=1 -timeout 10h -run "$$(go run ./internal/promises pattern)" ./... | \
+		go run ./internal/promises report
 
 # The packages that call kernels, and those with kernels or with results that must be the same everywhere.
 KERNEL_PACKAGES  := ./internal/topn ./kalman ./dynamics ./model

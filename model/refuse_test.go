@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/internal/soak"
 )
 
 // openBytes writes data to a file and opens it. It fails the test if that gives a model, or an
@@ -51,9 +53,10 @@ func TestTruncatedFiles(t *testing.T) {
 		sizes = append(sizes, body+int(info.Offsets[0]), body+int(info.Offsets[1])-1)
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
-	for range 20 {
+	for range soak.Times(20) {
 		sizes = append(sizes, rng.IntN(len(data)))
 	}
+	soak.Injected(t, len(sizes), "cut files")
 	for _, size := range sizes {
 		e := openBytes(t, data[:size])
 		if !strings.Contains(e.Reason, "cut off or damaged") &&
@@ -73,8 +76,10 @@ func TestFlippedBits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	flips := 0
 	refused := func(at, bit int) {
 		t.Helper()
+		flips++
 		data[at] ^= 1 << bit
 		if m, err := decode(data); err == nil {
 			t.Errorf("bit %d of byte %d flipped: opened as version %s", bit, at, m.version)
@@ -97,6 +102,7 @@ func TestFlippedBits(t *testing.T) {
 			refused(digits+i, bit)
 		}
 	}
+	soak.Injected(t, flips, "flipped bits")
 	if _, err := decode(data); err != nil {
 		t.Errorf("the file itself: %v", err)
 	}

@@ -10,7 +10,7 @@ import (
 // keeps on the way, efSearch, buy recall: the share of the exact first N that it finds. The graph
 // has 32 links a row (M) and is built with the efConstruction that faiss has by default.
 
-// hnswRecalls are those that it is measured at.
+// hnswRecalls are the recalls at which HNSW is timed.
 var hnswRecalls = []float64{0.90, 0.99, 0.999}
 
 // hnswEffort is the largest efSearch that is tried.

@@ -15,17 +15,21 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/soak"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble"
 )
 
 const (
-	crashCycles    = 20 // kills that hit a stream with events on their way
-	maxCrashCycles = 60
-	crashClients   = 4
-	crashUsers     = 8     // users of each client
-	crashEvents    = 30000 // events of each client, more than it can send before the kills
+	crashClients = 4
+	crashUsers   = 8 // users of each client
+)
+
+var (
+	crashCycles    = soak.Times(20) // kills that hit a stream with events on their way
+	maxCrashCycles = 3 * crashCycles
+	crashEvents    = 1500 * crashCycles // of each client, more than it can send before the kills
 )
 
 // crashClient is a client with its own users. It sends its events in order and
@@ -88,8 +92,8 @@ func TestKillNineWhileStreaming(t *testing.T) {
 			hits++
 		}
 	}
-	t.Logf("%d kills, %d of them with events on their way; %d events acknowledged", cycles, hits,
-		acknowledged(clients))
+	soak.Injected(t, cycles, "kills")
+	soak.Injected(t, acknowledged(clients), "acknowledged events")
 	if hits < crashCycles {
 		t.Fatalf("only %d of %d kills hit a stream at work", hits, cycles)
 	}

@@ -115,6 +115,8 @@ var (
 			without("quality", "models", "state")},
 		{"helpers of tests stay in tests", []string{"server", "client", "cmd"},
 			[]string{"=server/internal/servertest", "internal/certtest"}},
+		{"tests alone inject faults", []string{"server", "client", "cmd", "model", "store/memory",
+			"store/pebble"}, []string{"internal/soak"}},
 		{"the wire format knows messages only", []string{"internal/wire"}, []string{
 			"model", "spectral", "kalman", "dynamics", "dataset", "evaluate", "tune", "store",
 			"server", "cmd",

@@ -3,6 +3,7 @@ package memory_test
 import (
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 	"github.com/gsimc/gsimc/store/storetest"
@@ -13,7 +14,7 @@ func TestConformance(t *testing.T) {
 }
 
 func TestModel(t *testing.T) {
-	for seed := range uint64(5) {
+	for seed := range uint64(soak.Times(5)) {
 		s := storetest.Model(t, memory.New(), seed, 2000, nil)
 		if err := s.Close(); err != nil {
 			t.Errorf("Close: %v", err)

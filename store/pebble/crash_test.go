@@ -17,6 +17,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/soak"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -105,7 +106,7 @@ var scenario = []step{
 // TestCrashAnywhere cuts the power before every single operation on the file system. Afterwards the
 // store must hold the acknowledged calls, and perhaps the call under way.
 func TestCrashAnywhere(t *testing.T) {
-	for seed := range uint64(6 / stride()) {
+	for seed := range uint64(soak.Times(6 / int(stride()))) {
 		crashAnywhere(t, seed)
 	}
 }
@@ -154,6 +155,7 @@ func crashAnywhere(t *testing.T, seed uint64) {
 		mustClose(t, s)
 	}
 
+	soak.Injected(t, len(crashes), "power cuts")
 	for i, c := range crashes {
 		s := mustOpen(t, "dir/store", Options{FS: c.fs})
 		got := dump(t, s)
@@ -170,9 +172,11 @@ func crashAnywhere(t *testing.T, seed uint64) {
 // acknowledged event must be there, once, at its revision. No event may be there that was not sent.
 // To send all of them again must add just the missing ones.
 func TestCrashUnderLoad(t *testing.T) {
-	for seed := range uint64(15) {
+	cuts := soak.Times(15)
+	for seed := range uint64(cuts) {
 		crashUnderLoad(t, seed)
 	}
+	soak.Injected(t, cuts, "power cuts")
 }
 
 func crashUnderLoad(t *testing.T, seed uint64) {

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/storetest"
 )
@@ -175,11 +176,12 @@ func tryAppend(ctx context.Context, s *Store, user string, event int) error {
 // TestReadersSeeWhatSurvives cuts the power while readers look on. The syncs are slow, so that
 // there is time to see too much.
 func TestReadersSeeWhatSurvives(t *testing.T) {
-	seeds := uint64(60)
+	cuts := soak.Times(60)
 	if testing.Short() || raceEnabled {
-		seeds = 10
+		cuts = 10
 	}
-	for seed := range seeds {
+	soak.Injected(t, cuts, "power cuts")
+	for seed := range uint64(cuts) {
 		storetest.Survive(t, seed, func() (store.Store, func() store.Store) {
 			rng := rand.New(rand.NewPCG(seed, 7))
 			disk := vfs.NewCrashableMem()

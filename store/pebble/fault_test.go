@@ -18,6 +18,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
@@ -51,7 +52,7 @@ func TestEveryOperationFails(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			t.Logf("%d runs with a fault", runs.Load())
+			soak.Injected(t, int(runs.Load()), "failed operations of the file system")
 		})
 	}
 }

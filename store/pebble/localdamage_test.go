@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/gsimc/gsimc/internal/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
@@ -128,7 +129,14 @@ func flipped(t *testing.T, disk *vfs.MemFS, path string, at int, bit byte) *vfs.
 func TestDamageStaysLocal(t *testing.T) {
 	disk, events, tables := manyTables(t)
 	rng := rand.New(rand.NewPCG(5, 5))
-	for i, path := range []string{tables[0], tables[len(tables)/2], tables[len(tables)-1]} {
+	sample := []string{tables[0], tables[len(tables)/2], tables[len(tables)-1]}
+	flips := soak.Times(len(sample))
+	soak.Injected(t, flips, "flipped bits")
+	for i := range flips {
+		path := tables[i%len(tables)]
+		if i < len(sample) {
+			path = sample[i]
+		}
 		info, err := disk.Stat(path)
 		if err != nil {
 			t.Fatal(err)

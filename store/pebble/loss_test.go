@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/mark"
@@ -107,7 +108,10 @@ func TestLossIsNoticed(t *testing.T) {
 			written := len(bytes.TrimRight(content, "\x00"))
 			rng := rand.New(rand.NewPCG(1, uint64(c.calls)))
 			outcomes := map[string]int{}
-			for range 120 / stride() {
+			places := soak.Times(int(120 / stride()))
+			soak.Injected(t, places, "flipped bits")
+			soak.Injected(t, places, "cut files")
+			for range places {
 				damaged := powerCut(disk, 100)
 				flipped := slices.Clone(content)
 				at := rng.IntN(written)

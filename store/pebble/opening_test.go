@@ -16,6 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/soak"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -143,7 +144,7 @@ func TestEveryOperationOfOpeningFails(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			t.Logf("%d of %d runs ended in an error", refused.Load(), next.Load())
+			soak.Injected(t, int(next.Load()), "failed operations of the file system")
 			if refused.Load() == 0 {
 				t.Error("no fault was noticed")
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/gsimc/gsimc/internal/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/storetest"
 )
@@ -56,8 +57,8 @@ func TestConformance(t *testing.T) {
 }
 
 func TestModel(t *testing.T) {
-	for seed := range uint64(3) {
-		opts := Options{FS: vfs.NewMem(), CacheBytes: 1 << 20, sortBytes: 100 << (6 * seed),
+	for seed := range uint64(soak.Times(3)) {
+		opts := Options{FS: vfs.NewMem(), CacheBytes: 1 << 20, sortBytes: 100 << (6 * (seed % 3)),
 			sortBatch: 64}
 		s := storetest.Model(t, mustOpen(t, "store", opts), seed, 1500,
 			func(s store.Store) store.Store {

@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
@@ -109,7 +110,7 @@ func TestReadFaultsWhileOpening(t *testing.T) {
 			break
 		}
 	}
-	t.Logf("opened %d times, refused %d times", opened, refused)
+	soak.Injected(t, opened+refused, "failed reads")
 	if refused == 0 {
 		t.Error("no fault was noticed, so nothing was tested")
 	}

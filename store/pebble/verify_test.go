@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/gsimc/gsimc/internal/soak"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -32,7 +33,9 @@ func TestVerify(t *testing.T) {
 		t.Fatalf("a whole store: %+v, %v", report, err)
 	}
 	rng := rand.New(rand.NewPCG(3, 3))
-	for i := range 14 {
+	flips := soak.Times(14)
+	soak.Injected(t, flips, "flipped bits")
+	for i := range flips {
 		path := tables[i%len(tables)]
 		info, err := disk.Stat(path)
 		if err != nil {

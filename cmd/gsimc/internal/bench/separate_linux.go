@@ -36,7 +36,7 @@ func separate(pid int) (free func(), err error) {
 	return free, nil
 }
 
-// moveTo moves all threads of a process; those that start later follow.
+// moveTo moves all threads of a process. A thread that starts later inherits the processor.
 func moveTo(pid int, to *unix.CPUSet) error {
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
