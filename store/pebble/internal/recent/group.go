@@ -30,6 +30,7 @@ func (hs *Histories) Show(g *Group) {
 		f := &g.faces[i]
 		h := f.history
 		h.shard.mu.Lock()
+		h.save()
 		if f.erased {
 			h.shown.tails, h.shown.rows = [2][]Place{}, nil
 		}

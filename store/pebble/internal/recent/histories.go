@@ -91,6 +91,7 @@ type Histories struct {
 	limit   int // bytes of a shard
 	shards  [shardCount]shard
 	publish sync.Mutex    // held while changes that belong together are shown
+	copying sync.Mutex    // held while shards are frozen
 	shown   atomic.Uint64 // number of the last group that is shown
 
 	// by parity; loaded under the lock of a history with places in it
@@ -104,6 +105,8 @@ type shard struct {
 	bytes   int
 	evicted uint64 // histories let go of
 	full    int    // bytes at which to evict next: more than the limit if little could go
+	// saved are the users that changed since the shard was frozen; nil: it is not.
+	saved map[string]savedHead
 }
 
 // New returns an empty set of histories that keeps about limit bytes in memory, besides the

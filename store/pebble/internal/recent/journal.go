@@ -102,6 +102,7 @@ func (g *Generation) Moved(h *History) {
 	sh := h.shard
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	h.save()
 	tail := &h.tails[g.parity]
 	if cap(*tail) > maxTailCapacity {
 		*tail = nil

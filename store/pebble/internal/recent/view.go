@@ -67,23 +67,3 @@ func (hs *Histories) pendingOf(h *History, after uint64) []Event {
 	}
 	return events[skip:]
 }
-
-// Heads returns the revisions of the users with events outside rows, or whose rows were removed
-// by an erasure that is not shown yet. pin is to take a snapshot of the rows, which is of the same
-// moment.
-func (hs *Histories) Heads(pin func() error) (map[string]uint64, error) {
-	hs.publish.Lock()
-	defer hs.publish.Unlock()
-	heads := map[string]uint64{}
-	for i := range hs.shards {
-		sh := &hs.shards[i]
-		sh.mu.Lock()
-		for user, h := range sh.byUser {
-			if h.pending() > 0 || h.shown.rows != nil {
-				heads[user] = h.shown.head
-			}
-		}
-		sh.mu.Unlock()
-	}
-	return heads, pin()
-}
