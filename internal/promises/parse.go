@@ -28,7 +28,8 @@ func parse(doc string) ([]promise, error) {
 			continue
 		}
 		if len(cells) != 4 {
-			return nil, fmt.Errorf("the row of promise %d has %d cells, want 4", p.number, len(cells))
+			return nil, fmt.Errorf("the row of promise %d has %d cells, want 4", p.number,
+				len(cells))
 		}
 		if want := len(promises) + 1; p.number != want {
 			return nil, fmt.Errorf("promise %d comes where %d is due", p.number, want)

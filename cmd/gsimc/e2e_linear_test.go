@@ -1,0 +1,283 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/soak"
+)
+
+// A history of calls is linearizable if each call seems to take place at one moment between its
+// beginning and its end. The calls of a user are checked against the simplest system there is: a
+// list of event ids. Calls whose outcome is open may take place at any time later, or never.
+
+// linearCall is what a client asks for. Without an id it is a Recommend, or a DeleteUser if
+// erase is set.
+type linearCall struct {
+	user, id string
+	erase    bool
+}
+
+// linearAnswer is what came back. The revision of a DeleteUser is the number of deleted events.
+type linearAnswer struct {
+	open      bool
+	duplicate bool
+	revision  uint64
+}
+
+// linearHistory is the model: its state is the ids of a user's events, joined by commas.
+var linearHistory = porcupine.Model{
+	Init: func() any { return "" },
+	Step: func(state, input, output any) (bool, any) {
+		call, answer := input.(linearCall), output.(linearAnswer)
+		var ids []string
+		if state != "" {
+			ids = strings.Split(state.(string), ",")
+		}
+		switch {
+		case call.erase:
+			return answer.open || answer.revision == uint64(len(ids)), ""
+		case call.id == "":
+			return answer.open || answer.revision == uint64(len(ids)), state
+		}
+		at := slices.Index(ids, call.id)
+		if at < 0 {
+			ids = append(ids, call.id)
+			want := linearAnswer{revision: uint64(len(ids))}
+			return answer.open || answer == want, strings.Join(ids, ",")
+		}
+		return answer.open || answer == linearAnswer{duplicate: true, revision: uint64(at + 1)}, state
+	},
+	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v %+v", input, output) },
+}
+
+// linearServer is a server that is killed, stopped and asked to reload while clients call it.
+type linearServer struct {
+	*serverProcess
+	model, dir string
+	conn       atomic.Pointer[grpc.ClientConn]
+}
+
+// start starts the server, again after a kill, and points the clients to it.
+func (s *linearServer) start(t *testing.T) {
+	s.serverProcess = startServe(t, s.model, s.dir)
+	s.connect(t)
+}
+
+// connect gives the clients a new connection and closes the old one, with the calls on it. Calls
+// wait for the server rather than fail, since each call with an open outcome doubles the orders to
+// try. They are not repeated: a repeated call would be two.
+func (s *linearServer) connect(t *testing.T) {
+	conn, err := grpc.NewClient(s.GRPC, grpc.WithDisableRetry(),
+		grpc.WithDefaultCallOptions(grpc.WaitForReady(true)),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if old := s.conn.Swap(conn); old != nil {
+		_ = old.Close()
+	}
+}
+
+// linearClient calls the server until stop is closed and keeps the history of its calls.
+type linearClient struct {
+	id     int
+	server *linearServer
+	rng    *rand.Rand
+	began  time.Time
+	items  []string
+	calls  []porcupine.Operation
+}
+
+func (c *linearClient) run(stop <-chan struct{}) {
+	for {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		call := linearCall{user: "user " + strconv.Itoa(c.rng.IntN(4))}
+		switch c.rng.IntN(20) {
+		case 0:
+			call.erase = true
+		case 1, 2, 3, 4, 5, 6, 7:
+		default: // ids repeat, also after an erasure
+			call.id = strconv.Itoa(c.rng.IntN(200))
+		}
+		from := time.Since(c.began)
+		answer, err := c.do(call)
+		until := time.Since(c.began)
+		switch code := status.Code(err); code {
+		case codes.OK:
+		case codes.ResourceExhausted, codes.FailedPrecondition, codes.InvalidArgument:
+			continue // certainly not applied
+		default:
+			answer, until = linearAnswer{open: true}, 1<<62
+		}
+		c.calls = append(c.calls, porcupine.Operation{ClientId: c.id, Input: call, Output: answer,
+			Call: int64(from), Return: int64(until)})
+	}
+}
+
+func (c *linearClient) do(call linearCall) (linearAnswer, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	conn := c.server.conn.Load()
+	switch {
+	case call.erase:
+		r, err := pb.NewUserServiceClient(conn).DeleteUser(ctx,
+			&pb.DeleteUserRequest{UserId: call.user, AllowMissing: true})
+		return linearAnswer{revision: uint64(r.GetDeletedEventCount())}, err
+	case call.id == "":
+		r, err := pb.NewRecommenderServiceClient(conn).Recommend(ctx, &pb.RecommendRequest{
+			Subject: &pb.RecommendRequest_UserId{UserId: call.user}, PageSize: 3})
+		return linearAnswer{revision: r.GetUserRevision()}, err
+	}
+	n, _ := strconv.Atoi(call.id)
+	r, err := pb.NewEventServiceClient(conn).Observe(ctx, &pb.ObserveRequest{Event: &pb.Event{
+		UserId: call.user, EventId: call.id, ItemId: c.items[n%len(c.items)]}})
+	return linearAnswer{revision: r.GetUserRevision(),
+		duplicate: r.GetDisposition() == pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE}, err
+}
+
+// TestHistoriesAreLinearizable lets clients observe, recommend and erase at the same few users
+// while the server is killed, stopped for a while, cut off from its clients, and given other models.
+// Each user's calls must have an order that explains all answers.
+func TestHistoriesAreLinearizable(t *testing.T) {
+	var models [2]string
+	for i := range models {
+		dir := t.TempDir()
+		models[i] = filepath.Join(dir, "model.gsimc")
+		trainSmall(t, filepath.Join(dir, "events.csv.gz"), models[i], strconv.Itoa(i+1))
+	}
+	faults := map[string]int{}
+	calls := 0
+	for seed := range uint64(soak.Times(3)) {
+		calls += linearRun(t, seed, models, faults)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(faults)) {
+		soak.Injected(t, faults[kind], kind)
+	}
+	t.Logf("%d calls", calls)
+}
+
+// linearRun makes one history, checks it and returns the number of its calls.
+func linearRun(t *testing.T, seed uint64, models [2]string, faults map[string]int) int {
+	dir := t.TempDir()
+	server := &linearServer{model: filepath.Join(dir, "model.gsimc"), dir: filepath.Join(dir, "state")}
+	exchange(t, models[0], server.model)
+	server.start(t)
+	began, stop := time.Now(), make(chan struct{})
+	clients := make([]*linearClient, 6)
+	var wg sync.WaitGroup
+	for i := range clients {
+		clients[i] = &linearClient{id: i, server: server, began: began,
+			rng: rand.New(rand.NewPCG(seed, uint64(i))), items: []string{"i1", "i2", "i3", "not in the model"}}
+		wg.Go(func() { clients[i].run(stop) })
+	}
+	rng := rand.New(rand.NewPCG(seed, 100))
+	for range 5 {
+		time.Sleep(time.Duration(5+rng.IntN(40)) * time.Millisecond)
+		faults[server.disturb(t, rng, models)]++
+	}
+	time.Sleep(20 * time.Millisecond)
+	close(stop)
+	wg.Wait()
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	return checkLinear(t, seed, clients)
+}
+
+// disturb brings about one fault and says which.
+func (s *linearServer) disturb(t *testing.T, rng *rand.Rand, models [2]string) string {
+	t.Helper()
+	switch rng.IntN(4) {
+	case 0:
+		if err := s.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		s.start(t)
+		return "kills"
+	case 1:
+		if err := s.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(rng.IntN(100)) * time.Millisecond)
+		if err := s.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		return "stops of the process"
+	case 2:
+		s.connect(t)
+		return "broken connections"
+	}
+	exchange(t, models[rng.IntN(2)], s.model)
+	if _, err := pb.NewAdminServiceClient(s.dialAdmin(t).Conn()).ReloadModel(t.Context(),
+		&pb.ReloadModelRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	return "reloads"
+}
+
+// exchange puts a copy of the model in the place of the one at the path.
+func exchange(t *testing.T, model, path string) {
+	t.Helper()
+	raw, err := os.ReadFile(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path+".new", raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkLinear checks the calls of each user.
+func checkLinear(t *testing.T, seed uint64, clients []*linearClient) (n int) {
+	t.Helper()
+	users := map[string][]porcupine.Operation{}
+	for _, c := range clients {
+		for _, op := range c.calls {
+			user := op.Input.(linearCall).user
+			users[user] = append(users[user], op)
+			n++
+		}
+	}
+	for user, calls := range users {
+		switch porcupine.CheckOperationsTimeout(linearHistory, calls, 30*time.Second) {
+		case porcupine.Illegal:
+			t.Errorf("seed %d: no order of the %d calls of %s explains their answers", seed,
+				len(calls), user)
+		case porcupine.Unknown:
+			t.Errorf("seed %d: the %d calls of %s were not checked within 30 s", seed, len(calls),
+				user)
+		}
+	}
+	if n < 100 {
+		t.Errorf("seed %d: %d calls are too few to show anything", seed, n)
+	}
+	return n
+}
