@@ -24,7 +24,7 @@ BENCHCOUNT ?= 6
 IMAGE     ?= gsimc:$(VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross test soak test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check picture mutants vuln reproducible \
+.PHONY: help build cross test soak test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check picture mutants vuln sbom reproducible \
 	benchmarks bench-build bench-peers bench-serving bench-report
 
 help: ## list the targets
@@ -95,7 +95,7 @@ fmt-check: ## fail when a file is not gofmt'ed
 	if [ -n "$$out" ]; then echo "not gofmt'ed (run gofmt -w):"; echo "$$out"; exit 1; fi
 
 vet: ## go vet for both architectures
-	@set -e; for dir in . bench; do for arch in amd64 arm64; do \
+	@set -e; for dir in . bench tools; do for arch in amd64 arm64; do \
 		echo "GOARCH=$$arch go vet ./... in $$dir"; (cd $$dir && GOARCH=$$arch CGO_ENABLED=0 go vet ./...); \
 	done; done
 
@@ -174,6 +174,9 @@ proto-check: ## lint the protocol, compare it with the last tag, check that the 
 vuln: ## look for known vulnerabilities that the code reaches; says so if their database cannot be had
 	@out=$$($(GOTOOL) govulncheck ./... 2>&1) && { echo "$$out"; exit 0; }; echo "$$out"; \
 	case "$$out" in *"fetching vulnerabilities"*) echo "vuln: NOT checked, the database cannot be reached";; *) exit 1;; esac
+
+sbom: build ## write bin/gsimc.cdx.json: the modules in the program, with checksums and licences
+	go -C tools run ./sbom $(CURDIR)/$(BIN) $(CURDIR)/$(BIN).cdx.json
 
 reproducible: ## build twice, in two folders, and compare the programs
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && for copy in a b/longer/path; do \
