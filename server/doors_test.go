@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/tap"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/fault"
@@ -175,6 +176,53 @@ func TestRefusedCallsLeaveTheirRoom(t *testing.T) {
 		t.Errorf("a call with a token: %v", err)
 	}
 }
+
+// Refused streams keep no room from anybody either, those included that there was no room for.
+func TestRefusedStreamsLeaveTheirRoom(t *testing.T) {
+	ts, tokens := withTokens(t, func(c *Config) { c.MaxStreams = 1 }, "recommend")
+	far, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	const method = pb.EventService_StreamObserve_FullMethodName
+	tap := func(ctx context.Context, method string) (context.Context, error) {
+		return ts.tap(ctx, &tap.Info{FullMethodName: method})
+	}
+	first, err := tap(far, method) // has the only room, until it is told that it has no token
+	if err != nil {
+		t.Fatal(err)
+	}
+	refuse := func(ctx context.Context) {
+		t.Helper()
+		err := ts.mapStream(nil, serverStream{ctx: ctx}, &grpc.StreamServerInfo{FullMethod: method},
+			func(any, grpc.ServerStream) error { return nil })
+		if got := problemOf(t, err).Code; got != codes.Unauthenticated {
+			t.Fatalf("a stream without a token: %v", err)
+		}
+	}
+	for range 20 * maxReceiving {
+		stream, err := tap(far, method)
+		if err != nil {
+			t.Fatal(err)
+		}
+		refuse(stream)
+	}
+	refuse(first)
+	good := metadata.NewIncomingContext(far, metadata.Pairs("authorization", "Bearer "+tokens[0]))
+	if _, err := tap(good, pb.RecommenderService_Recommend_FullMethodName); err != nil {
+		t.Errorf("a call with a token: %v", err)
+	}
+	if got := value1(t, ts, `gsimc_calls_under_way{class="stream",state="running"}`); got != 0 {
+		t.Errorf("%v refused streams are under way", got)
+	}
+}
+
+// serverStream is a stream of a client that sends nothing.
+type serverStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+// Context implements grpc.ServerStream.
+func (s serverStream) Context() context.Context { return s.ctx }
 
 // Methods that do not exist are told to those only whose token the server knows.
 func TestUnknownMethodsNeedAToken(t *testing.T) {

@@ -144,20 +144,20 @@ func (s *Server) mapStream(
 		defer context.AfterFunc(s.drain.streams, cancel)()
 		stream = &contextStream{stream, ctx}
 	}
-	err := s.refused(stream.Context())
-	if err == nil {
-		err = s.runStream(srv, stream, next)
-	}
-	if err != nil {
+	if err := s.runStream(srv, stream, next); err != nil {
 		pushback(stream.Context(), err)
 		return s.publicError(info.FullMethod, err)
 	}
 	return nil
 }
 
-// runStream runs a stream that there is room for.
+// runStream runs a stream that the doors let in and that there is room for.
 func (s *Server) runStream(srv any, stream grpc.ServerStream, next grpc.StreamHandler) error {
 	ticket := admission.Of(stream.Context())
+	if err := s.refused(stream.Context()); err != nil {
+		ticket.Forget()
+		return err
+	}
 	if err := ticket.Run(); err != nil {
 		return err
 	}

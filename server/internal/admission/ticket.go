@@ -103,7 +103,7 @@ func (t *Ticket) Run() error {
 }
 
 // Forget is called in the place of Run when the message is there and the call is refused, for
-// another reason than a lack of room.
+// another reason than a lack of room. A stream, which runs from its start, leaves.
 func (t *Ticket) Forget() {
 	if t == nil {
 		return
@@ -113,6 +113,7 @@ func (t *Ticket) Forget() {
 	if t.state == receiving {
 		t.gate.received(t)
 	}
+	t.leave()
 }
 
 // wait waits for the turn of a call, for this long at most.
@@ -148,14 +149,18 @@ func (t *Ticket) Leave() {
 	if t == nil {
 		return
 	}
-	g := t.gate
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	t.gate.mu.Lock()
+	defer t.gate.mu.Unlock()
+	t.leave()
+}
+
+// leave gives the room of a running call to the calls that wait for it.
+func (t *Ticket) leave() {
 	if t.state != running {
 		return
 	}
 	t.state = done
-	c := &g.classes[t.class]
+	c := &t.gate.classes[t.class]
 	c.running--
 	now := time.Now()
 	if !t.began.IsZero() {
