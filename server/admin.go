@@ -83,7 +83,7 @@ func (s admin) CreateCheckpoint(
 	default:
 		return errCheckpoints
 	}
-	ctx, cancel := context.WithTimeout(stream.Context(), checkpointTime)
+	ctx, cancel := context.WithTimeout(stream.Context(), s.checkpointTime)
 	defer cancel()
 	dir, err := c.Checkpoint(ctx)
 	if err != nil {

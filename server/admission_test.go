@@ -6,12 +6,15 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -133,6 +136,49 @@ func TestOverload(t *testing.T) {
 	}
 	if strings.Contains(ts.logs.String(), "call failed") {
 		t.Error("a refusal is logged as a failure")
+	}
+}
+
+// A refusal tells clients that repeat calls by themselves when they may, unless it is by the
+// headers.
+func TestPushback(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	ts := start(t, setup{store: slowStore(release), config: func(c *Config) {
+		c.MaxInFlight, c.MaxStreams = 1, 1
+	}})
+	openStream(t, ts)
+	for range 2 { // one runs and one waits
+		go func() {
+			_, _ = ts.events.Observe(t.Context(), &pb.ObserveRequest{Event: newEvent("ann", 1)})
+		}()
+	}
+	eventually(t, "the classes are full", func() bool {
+		return value1(t, ts, `gsimc_calls_under_way{class="observe",state="queued"}`) == 1 &&
+			value1(t, ts, `gsimc_calls_under_way{class="stream",state="running"}`) == 1
+	})
+	for within, want := range map[time.Duration][]string{time.Hour: {"250"}, 5 * time.Second: nil} {
+		c, cancel := context.WithTimeout(t.Context(), within)
+		defer cancel()
+		var trailer metadata.MD
+		_, err := ts.events.Observe(c, &pb.ObserveRequest{Event: newEvent("ann", 1)},
+			grpc.Trailer(&trailer))
+		if got := problemOf(t, err).Reason; got != "OVERLOADED" {
+			t.Errorf("a call ends with %v", err)
+		}
+		if d := cmp.Diff(want, trailer.Get("grpc-retry-pushback-ms")); d != "" {
+			t.Errorf("a call with a deadline of %v (-want +got):\n%s", within, d)
+		}
+		stream, err := ts.events.StreamObserve(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := stream.Recv(); problemOf(t, err).Reason != "OVERLOADED" {
+			t.Errorf("a stream ends with %v", err)
+		}
+		if d := cmp.Diff(want, stream.Trailer().Get("grpc-retry-pushback-ms")); d != "" {
+			t.Errorf("a stream with a deadline of %v (-want +got):\n%s", within, d)
+		}
 	}
 }
 
@@ -310,9 +356,43 @@ func TestCheckpointsAreFew(t *testing.T) {
 	open[1]()
 }
 
+// A checkpoint that is held for long ends by itself, and takes its copy along.
+func TestCheckpointsEnd(t *testing.T) {
+	copies := &checkpointer{Store: memory.New()}
+	ts := start(t, setup{store: copies})
+	ts.checkpointTime = 50 * time.Millisecond
+	for range maxCheckpoints + 1 {
+		stream, err := ts.admin.CreateCheckpoint(ctx(t), &pb.CreateCheckpointRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = stream.Recv(); err != nil {
+			t.Fatal(err)
+		}
+		_, err = stream.Recv()
+		want := problem{Code: codes.DeadlineExceeded, Reason: "DEADLINE_EXCEEDED"}
+		if d := cmp.Diff(want, problemOf(t, err)); d != "" {
+			t.Fatalf("the checkpoint ends with (-want +got):\n%s", d)
+		}
+	}
+	made, removed := copies.made.Load(), copies.removed.Load()
+	if made != maxCheckpoints+1 || removed != made {
+		t.Errorf("%d checkpoints were made and %d removed", made, removed)
+	}
+}
+
 // checkpointer is a store whose copies are names.
-type checkpointer struct{ store.Store }
+type checkpointer struct {
+	store.Store
+	made, removed atomic.Int64
+}
 
-func (c *checkpointer) Checkpoint(context.Context) (string, error) { return "/copy", nil }
+func (c *checkpointer) Checkpoint(context.Context) (string, error) {
+	c.made.Add(1)
+	return "/copy", nil
+}
 
-func (c *checkpointer) RemoveCheckpoint(context.Context, string) error { return nil }
+func (c *checkpointer) RemoveCheckpoint(context.Context, string) error {
+	c.removed.Add(1)
+	return nil
+}

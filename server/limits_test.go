@@ -104,3 +104,23 @@ func TestConnectionsOfTheOpsListener(t *testing.T) {
 			connections-maxOpsConnections)
 	}
 }
+
+// A client of the ops listener that does not read its pages loses its connection.
+func TestUnreadPages(t *testing.T) {
+	ts := start(t, setup{})
+	ts.opsWriteTimeout = 200 * time.Millisecond
+	c, err := net.Dial("tcp", ts.ops)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.SetWriteDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	for err == nil { // until the buffers of both ends are full, and then the server gives up
+		_, err = io.WriteString(c, strings.Repeat("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", 100))
+	}
+	if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+		t.Error("the client is not cut off")
+	}
+}

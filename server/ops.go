@@ -27,7 +27,7 @@ func (s *Server) newOps() *http.Server {
 		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	}
 	return &http.Server{
-		Handler:           inTime(mux),
+		Handler:           s.inTime(mux),
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    maxHeaderBytes,
@@ -36,9 +36,9 @@ func (s *Server) newOps() *http.Server {
 
 // inTime ends answers that are not read, so that they hold no memory. A profile takes the time that
 // it measures.
-func inTime(h http.Handler) http.Handler {
+func (s *Server) inTime(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		limit := opsWriteTimeout
+		limit := s.opsWriteTimeout
 		if strings.HasPrefix(r.URL.Path, "/debug/pprof/") {
 			limit = profileTimeout
 		}

@@ -60,7 +60,9 @@ type Server struct {
 
 	checkpoints chan struct{}     // holds a token for each that is open
 	readAhead   *admission.Budget // bytes of events, of all streams
-	sendTimeout time.Duration     // see the constant
+
+	// See the constants; tests have shorter ones.
+	sendTimeout, opsWriteTimeout, checkpointTime time.Duration
 }
 
 // New opens the model with open and builds the server. open is called again at each reload; it must
@@ -76,6 +78,7 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 		updater: state.NewUpdater(cfg.EventWeights),
 		drain:   newDrain(), checkpoints: make(chan struct{}, maxCheckpoints),
 		readAhead: admission.NewBudget(maxReadAhead), sendTimeout: sendTimeout,
+		opsWriteTimeout: opsWriteTimeout, checkpointTime: checkpointTime,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
