@@ -51,6 +51,9 @@ func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, erro
 	if err == nil {
 		return s.admit(ctx, info.FullMethodName)
 	}
+	if doors.Audited(info.FullMethodName) {
+		s.refusals.add(info.FullMethodName, toStatus(err).Code(), err)
+	}
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) > refusedAtOnce {
 		ctx, full := s.admit(ctx, info.FullMethodName) // its message takes room until then
 		if full != nil {

@@ -15,8 +15,10 @@ const failureInterval = time.Second
 // failureLog logs failed calls, at most one line of a method and code in each interval. Calls that
 // fail meanwhile are counted by the next line, which comes without another call too.
 type failureLog struct {
-	log   *slog.Logger
-	every time.Duration
+	log     *slog.Logger
+	level   slog.Level
+	message string
+	every   time.Duration
 
 	mu   sync.Mutex
 	last map[failureKind]*failures
@@ -33,8 +35,12 @@ type failures struct {
 	err    error // of the last
 }
 
-func newFailureLog(log *slog.Logger, every time.Duration) *failureLog {
-	return &failureLog{log: log, every: every, last: map[failureKind]*failures{}}
+// newFailureLog returns a log of failed calls whose lines have this level and message.
+func newFailureLog(
+	log *slog.Logger, level slog.Level, message string, every time.Duration,
+) *failureLog {
+	return &failureLog{log: log, level: level, message: message, every: every,
+		last: map[failureKind]*failures{}}
 }
 
 // add logs a failed call, or counts it. Its error holds no ids.
@@ -77,5 +83,5 @@ func (l *failureLog) line(kind failureKind, err error, others int) {
 	if others > 0 {
 		attrs = append(attrs, slog.Int("suppressed", others))
 	}
-	l.log.LogAttrs(context.Background(), slog.LevelError, "call failed", attrs...)
+	l.log.LogAttrs(context.Background(), l.level, l.message, attrs...)
 }

@@ -16,7 +16,8 @@ import (
 // Many calls that fail alike share a line in each interval, and every call is counted.
 func TestFailuresAreLoggedQuietly(t *testing.T) {
 	var logs lockedBuffer
-	l := newFailureLog(slog.New(slog.NewJSONHandler(&logs, nil)), 50*time.Millisecond)
+	l := newFailureLog(slog.New(slog.NewJSONHandler(&logs, nil)), slog.LevelError, "call failed",
+		50*time.Millisecond)
 	began := time.Now()
 	const callers, calls = 4, 500
 	var wg sync.WaitGroup

@@ -54,11 +54,13 @@ func (s *Server) unary(
 	ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler,
 ) (any, error) {
 	start := time.Now()
+	account := s.account(ctx, info.FullMethod)
 	resp, err := s.guarded(ctx, req, info, next)
 	if err != nil {
 		pushback(ctx, err)
 		resp, err = nil, s.publicError(info.FullMethod, err)
 	}
+	account.settle(ctx, err)
 	s.logCall(ctx, info.FullMethod, time.Since(start), err, req)
 	return resp, err
 }
@@ -87,7 +89,9 @@ func (s *Server) logStream(
 	srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler,
 ) error {
 	start := time.Now()
+	account := s.account(stream.Context(), info.FullMethod)
 	err := next(srv, stream)
+	account.settle(stream.Context(), err)
 	// A stream is meant to be open for long, so its duration never makes it slow.
 	s.log.LogAttrs(stream.Context(), slog.LevelDebug, "stream",
 		slog.String("grpc.method", info.FullMethod),
@@ -144,7 +148,7 @@ func (s *Server) mapStream(
 		defer context.AfterFunc(s.drain.streams, cancel)()
 		stream = &contextStream{stream, ctx}
 	}
-	if err := s.runStream(srv, stream, next); err != nil {
+	if err := s.runStream(srv, stream, info.FullMethod, next); err != nil {
 		pushback(stream.Context(), err)
 		return s.publicError(info.FullMethod, err)
 	}
@@ -152,7 +156,9 @@ func (s *Server) mapStream(
 }
 
 // runStream runs a stream that the doors let in and that there is room for.
-func (s *Server) runStream(srv any, stream grpc.ServerStream, next grpc.StreamHandler) error {
+func (s *Server) runStream(
+	srv any, stream grpc.ServerStream, method string, next grpc.StreamHandler,
+) error {
 	ticket := admission.Of(stream.Context())
 	if err := s.refused(stream.Context()); err != nil {
 		ticket.Forget()
@@ -162,6 +168,11 @@ func (s *Server) runStream(srv any, stream grpc.ServerStream, next grpc.StreamHa
 		return err
 	}
 	defer ticket.Leave()
+	if s.doors.Guarded() {
+		return s.whileAllowed(stream, method, func(stream grpc.ServerStream) error {
+			return next(srv, stream)
+		})
+	}
 	return next(srv, stream)
 }
 

@@ -36,6 +36,7 @@ type Server struct {
 	cfg      Config
 	log      *slog.Logger
 	failures *failureLog
+	refusals *failureLog // by the doors, of calls of which there is an account
 	now      func() time.Time
 	started  time.Time
 	hasher   *userHasher
@@ -57,6 +58,7 @@ type Server struct {
 	health    *health.Server
 	ops       *http.Server
 	drain     drain
+	streams   liveStreams
 
 	checkpoints chan struct{}     // holds a token for each that is open
 	readAhead   *admission.Budget // bytes of events, of all streams
@@ -93,7 +95,9 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 	if s.doors, err = cfg.openDoors(s.log, s.metrics.doors); err != nil {
 		return nil, fault.In("server configuration", err)
 	}
-	s.failures = newFailureLog(s.log, failureInterval)
+	s.doors.OnTokens = s.tokensChanged
+	s.failures = newFailureLog(s.log, slog.LevelError, "call failed", failureInterval)
+	s.refusals = newFailureLog(s.log, slog.LevelWarn, "audit: call refused", failureInterval)
 	s.started = s.now()
 	s.gate = s.newGate()
 	s.batcher = passes.New(s.metrics.passes)

@@ -121,6 +121,13 @@ var mutants = []mutant{
 		pkg:  "./server", test: "TestCheckpointsEnd",
 	},
 	{
+		name: "norevoke", breaks: "streams outlive the token that opened them",
+		file: "server/server.go",
+		was:  `	s.doors.OnTokens = s.tokensChanged`,
+		is:   ``,
+		pkg:  "./server", test: "TestStreamsEndWithTheirToken",
+	},
+	{
 		name: "noforget", breaks: "refused streams keep the room of others",
 		file: "server/interceptors.go",
 		was: "	if err := s.refused(stream.Context()); err != nil {\n" +

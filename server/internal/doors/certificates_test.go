@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"log/slog"
 	"net"
 	"os"
@@ -273,6 +274,23 @@ func TestBadPairsChangeNothing(t *testing.T) {
 		Key: certtest.Write(t, s.dir, "k", ended.Key)}, time.Now, slog.New(slog.DiscardHandler),
 		NewMetrics()); err == nil || !strings.Contains(err.Error(), "TLSCert: the certificate ended") {
 		t.Errorf("a start with a certificate that has ended: %v", err)
+	}
+}
+
+// The name in a verified certificate says who calls, if no token does.
+func TestCallerByCertificate(t *testing.T) {
+	cert := &x509.Certificate{Subject: pkix.Name{CommonName: "batch"}}
+	ctx := func(state tls.ConnectionState) context.Context {
+		return peer.NewContext(withToken(), &peer.Peer{AuthInfo: credentials.TLSInfo{State: state}})
+	}
+	for want, state := range map[string]tls.ConnectionState{
+		"batch": {PeerCertificates: []*x509.Certificate{cert},
+			VerifiedChains: [][]*x509.Certificate{{cert}}},
+		"": {PeerCertificates: []*x509.Certificate{cert}},
+	} {
+		if got := new(Doors).Caller(ctx(state)); got != want {
+			t.Errorf("the caller is %q, want %q", got, want)
+		}
 	}
 }
 

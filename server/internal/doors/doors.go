@@ -15,11 +15,13 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 )
 
 // Poll is the interval at which files are read. A change is taken when two readings in a row agree,
@@ -35,6 +37,9 @@ type Files struct {
 
 // Doors are the doors of one server. Make them with [Open].
 type Doors struct {
+	// OnTokens, if not nil, is told that other tokens count from now on. It is set before Watch.
+	OnTokens func()
+
 	tokens  *watched[*tokens]     // nil: everybody may call everything
 	certs   *watched[*tls.Config] // nil: plain text
 	metrics *Metrics
@@ -86,8 +91,8 @@ func (d *Doors) Watch(ctx context.Context, every time.Duration) {
 			return
 		case <-tick.C:
 		}
-		if d.tokens != nil {
-			d.tokens.look(ctx)
+		if d.tokens != nil && d.tokens.look(ctx) && d.OnTokens != nil {
+			d.OnTokens()
 		}
 		if d.certs != nil {
 			d.certs.look(ctx)
@@ -116,10 +121,15 @@ func (d *Doors) Guarded() bool { return d.tokens != nil }
 var ErrUnauthenticated = errors.New("doors: no token, or an unknown one")
 
 // A DeniedError is the error of a call whose token lacks a role.
-type DeniedError struct{ Role Role }
+type DeniedError struct {
+	Name string // of the token
+	Role Role
+}
 
-// Error names the role.
-func (e *DeniedError) Error() string { return "doors: the token lacks the role " + string(e.Role) }
+// Error names both.
+func (e *DeniedError) Error() string {
+	return fmt.Sprintf("doors: the token %s lacks the role %s", e.Name, e.Role)
+}
 
 // Check decides whether a call with the incoming metadata of ctx may go on. It reads no message. A
 // method that the table does not know needs a known token: whoever has none is not told which
@@ -132,15 +142,38 @@ func (d *Doors) Check(ctx context.Context, fullMethod string) error {
 	if known && role == open {
 		return nil
 	}
-	token := bearer(metadata.ValueFromIncomingContext(ctx, "authorization"))
-	has, found := d.tokens.get().find(token)
+	tokens := d.tokens.get()
+	at := tokens.find(tokenOf(ctx))
 	switch {
-	case !found:
+	case at < 0:
 		d.metrics.unauthenticated.Inc()
 		return ErrUnauthenticated
-	case known && !has[role]:
+	case known && !tokens.roles[at][role]:
 		d.metrics.denied.Inc()
-		return &DeniedError{role}
+		return &DeniedError{tokens.names[at], role}
 	}
 	return nil
+}
+
+// Caller returns who makes a call: the name of the token, or else that in the certificate of the
+// client. It is empty if nothing tells.
+func (d *Doors) Caller(ctx context.Context) string {
+	if d.tokens != nil {
+		tokens := d.tokens.get()
+		if at := tokens.find(tokenOf(ctx)); at >= 0 {
+			return tokens.names[at]
+		}
+	}
+	if p, ok := peer.FromContext(ctx); ok {
+		info, ok := p.AuthInfo.(credentials.TLSInfo)
+		if ok && len(info.State.VerifiedChains) > 0 {
+			return info.State.VerifiedChains[0][0].Subject.CommonName
+		}
+	}
+	return ""
+}
+
+// tokenOf is the token of a call; empty: there is none, or more than one.
+func tokenOf(ctx context.Context) string {
+	return bearer(metadata.ValueFromIncomingContext(ctx, "authorization"))
 }

@@ -106,7 +106,7 @@ func TestCheck(t *testing.T) {
 			err := d.Check(withToken("Bearer "+token), method)
 			allowed := role == open || slices.Contains(has, string(role))
 			if denied := new(DeniedError); allowed && err != nil ||
-				!allowed && (!errors.As(err, &denied) || denied.Role != role) {
+				!allowed && (!errors.As(err, &denied) || *denied != DeniedError{"client", role}) {
 				t.Errorf("%s with %v: %v", method, has, err)
 			}
 			for name, values := range map[string][]string{
@@ -126,6 +126,12 @@ func TestCheck(t *testing.T) {
 		}
 		if err := d.Check(withToken("bearer "+token), "/made.up/Method"); err != nil {
 			t.Errorf("an unknown method with a token: %v", err)
+		}
+		if got := d.Caller(withToken("Bearer " + token)); got != "client" {
+			t.Errorf("the caller is %q", got)
+		}
+		if got := d.Caller(withToken("Bearer none")); got != "" {
+			t.Errorf("an unknown caller is %q", got)
 		}
 	}
 }

@@ -55,6 +55,13 @@ var roles = map[string]Role{
 	healthpb.Health_Watch_FullMethodName: open,
 }
 
+// Audited reports whether the calls of a method are those of operators or about users, of which a
+// server keeps an account.
+func Audited(fullMethod string) bool {
+	role := roles[fullMethod]
+	return role == User || role == Admin
+}
+
 // Missing returns an error that names the methods of a server without a role; nil: there are none.
 // A server must not start with them.
 func Missing(services map[string]grpc.ServiceInfo) error {

@@ -21,14 +21,15 @@ const maxTokens = 1000
 // tokens are those of one file.
 type tokens struct {
 	hashes [][sha256.Size]byte
+	names  []string
 	roles  []map[Role]bool
 }
 
-// find returns the roles of a token. The time does not depend on the token that is found, nor on
-// how much of one is right.
-func (t *tokens) find(token string) (map[Role]bool, bool) {
+// find returns the index of a token, -1 if it is unknown. The time does not depend on the token
+// that is found, nor on how much of one is right.
+func (t *tokens) find(token string) int {
 	if token == "" {
-		return nil, false
+		return -1
 	}
 	hash := sha256.Sum256([]byte(token))
 	at := -1
@@ -36,10 +37,7 @@ func (t *tokens) find(token string) (map[Role]bool, bool) {
 		same := subtle.ConstantTimeCompare(hash[:], t.hashes[i][:])
 		at = subtle.ConstantTimeSelect(same, i, at)
 	}
-	if at < 0 {
-		return nil, false
-	}
-	return t.roles[at], true
+	return at
 }
 
 // bearer returns the token of the values of the metadata "authorization"; empty: there is none, or
@@ -95,6 +93,7 @@ func parseTokenFile(texts [][]byte) (*tokens, error) {
 		}
 		seen[[sha256.Size]byte(hash)] = true
 		t.hashes, t.roles = append(t.hashes, [sha256.Size]byte(hash)), append(t.roles, has)
+		t.names = append(t.names, words[0])
 	}
 	if len(t.hashes) == 0 { // as while it is being written; nobody could call
 		return nil, &fault.Fault{Field: "TokenFile", Problem: "there is no token in the file"}

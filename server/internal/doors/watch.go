@@ -52,34 +52,35 @@ func (w *watched[T]) open() error {
 
 // look takes the files if their content is new and two readings in a row agree on it: several files
 // do not change at once, and one may be half written. Files that stay as they are, good or bad, are
-// judged once.
-func (w *watched[T]) look(ctx context.Context) {
+// judged once. It reports whether files were taken.
+func (w *watched[T]) look(ctx context.Context) (taken bool) {
 	texts, hash, err := w.read()
 	if err != nil {
 		if !w.unreadable { // a file that is being exchanged may be missing for a moment
 			w.unreadable = true
 			w.refuse(ctx, err)
 		}
-		return
+		return false
 	}
 	w.unreadable = false
 	if hash == w.taken {
 		w.seen = hash
-		return
+		return false
 	}
 	if hash != w.seen {
 		w.seen = hash
-		return
+		return false
 	}
 	w.taken = hash
 	value, err := w.parse(texts)
 	if err != nil {
 		w.refuse(ctx, err)
-		return
+		return false
 	}
 	w.current.Store(&value)
 	w.metrics.reloaded(w.name, true)
 	w.log.LogAttrs(ctx, slog.LevelInfo, w.name+" read again")
+	return true
 }
 
 // refuse reports files that change nothing.

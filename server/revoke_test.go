@@ -1,0 +1,160 @@
+package server
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/reflection/grpc_reflection_v1"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/certtest"
+	"github.com/gsimc/gsimc/store/memory"
+)
+
+// Open streams of every kind end when their token is removed or loses its role, and no others.
+func TestStreamsEndWithTheirToken(t *testing.T) {
+	dir := t.TempDir()
+	write := func(lines ...string) string {
+		return certtest.Write(t, dir, "tokens", []byte(strings.Join(lines, "\n")))
+	}
+	token := func(name, roles string) (string, string) {
+		token, line, err := NewToken(name, roles)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token, line
+	}
+	removed, removedLine := token("removed", "observe,admin")
+	lesser, lesserLine := token("lesser", "observe,recommend")
+	kept, keptLine := token("kept", "observe,admin")
+	path := write(removedLine, lesserLine, keptLine)
+	ts := start(t, setup{store: &checkpointer{Store: memory.New()},
+		config: func(c *Config) { c.TokenFile = path }})
+
+	streams := map[string]func() error{}
+	observe := func(name, token string) {
+		s, err := ts.events.StreamObserve(bearing(ctx(t), token))
+		if err != nil {
+			t.Fatal(err)
+		}
+		streams[name] = func() error { _, err := s.Recv(); return err }
+	}
+	observe("removed", removed)
+	observe("lesser", lesser)
+	observe("kept", kept)
+	for name, token := range map[string]string{"removed ": removed, "kept ": kept} {
+		checkpoint, err := ts.admin.CreateCheckpoint(bearing(ctx(t), token),
+			&pb.CreateCheckpointRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := checkpoint.Recv(); err != nil {
+			t.Fatal(err)
+		}
+		streams[name+"checkpoint"] = func() error { _, err := checkpoint.Recv(); return err }
+		reflection, err := grpc_reflection_v1.NewServerReflectionClient(
+			ts.adminConn).ServerReflectionInfo(bearing(ctx(t), token))
+		if err != nil {
+			t.Fatal(err)
+		}
+		streams[name+"reflection"] = func() error {
+			// It waits for messages only, and so ends with the next.
+			if err := reflection.Send(&grpc_reflection_v1.ServerReflectionRequest{}); err != nil {
+				t.Fatal(err)
+			}
+			_, err := reflection.Recv()
+			return err
+		}
+	}
+	eventually(t, "all streams run", func() bool { return len(ts.streams.all()) == len(streams) })
+
+	write(strings.Replace(lesserLine, "observe,", "", 1), keptLine)
+	for _, name := range []string{"removed", "removed checkpoint", "removed reflection"} {
+		want := problem{Code: codes.Unauthenticated, Reason: "UNAUTHENTICATED"}
+		if d := cmp.Diff(want, problemOf(t, streams[name]())); d != "" {
+			t.Errorf("the stream %q ends with (-want +got):\n%s", name, d)
+		}
+	}
+	want := problem{Code: codes.PermissionDenied, Reason: "PERMISSION_DENIED"}
+	if d := cmp.Diff(want, problemOf(t, streams["lesser"]())); d != "" {
+		t.Errorf("the stream without a role ends with (-want +got):\n%s", d)
+	}
+	if open := len(ts.streams.all()); open != 3 {
+		t.Errorf("%d streams are open, want those of the token that stays", open)
+	}
+}
+
+// auditLines are the lines of the account, without their times.
+func auditLines(t *testing.T, logs string) (lines []string) {
+	t.Helper()
+	for line := range strings.Lines(logs) {
+		var r struct {
+			Msg, Caller, Error string
+			Method             string `json:"grpc.method"`
+			Code               string `json:"grpc.code"`
+		}
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(r.Msg, "audit") {
+			method := r.Method[strings.LastIndex(r.Method, "/")+1:]
+			lines = append(lines, strings.Join(slices.DeleteFunc([]string{r.Msg, method, r.Caller,
+				r.Code, r.Error}, func(s string) bool { return s == "" }), " | "))
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// Each call of an operator, and each about a user, has a line in the log that says who made it and
+// how it ended, and no id. Calls that are refused share lines.
+func TestAudit(t *testing.T) {
+	ts, tokens := withTokens(t, nil, "recommend,observe", "user,admin")
+	const canary = "canary-7f3a"
+	with, without := bearing(ctx(t), tokens[1]), bearing(ctx(t), tokens[0])
+	if _, err := ts.events.Observe(without, &pb.ObserveRequest{Event: &pb.Event{UserId: canary,
+		ItemId: canary}}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		_, _ = ts.users.DeleteUser(with, &pb.DeleteUserRequest{UserId: canary})
+	}
+	_, _ = ts.users.GetUser(with, &pb.GetUserRequest{})
+	_, _ = ts.admin.GetStatus(with, &pb.GetStatusRequest{})
+	if s, err := ts.admin.CreateCheckpoint(with, &pb.CreateCheckpointRequest{}); err == nil {
+		_, _ = s.Recv()
+	}
+	for range 20 {
+		_, _ = ts.users.DeleteUser(without, &pb.DeleteUserRequest{UserId: canary})
+		_, _ = ts.admin.ReloadModel(ctx(t), &pb.ReloadModelRequest{})
+	}
+	want := []string{
+		"audit | CreateCheckpoint | client-1 | FailedPrecondition",
+		"audit | DeleteUser | client-1 | NotFound",
+		"audit | DeleteUser | client-1 | OK",
+		"audit | GetStatus | client-1 | OK",
+		"audit | GetUser | client-1 | InvalidArgument",
+		"audit: call refused | DeleteUser | PermissionDenied | " +
+			"doors: the token client-0 lacks the role user",
+		"audit: call refused | ReloadModel | Unauthenticated | " +
+			"doors: no token, or an unknown one",
+	}
+	var got []string
+	eventually(t, "the streams' lines are there", func() bool {
+		// A busy machine takes more than a second, and so more than a line.
+		got = slices.CompactFunc(auditLines(t, ts.logs.String()), func(a, b string) bool {
+			return a == b && strings.HasPrefix(a, "audit: ")
+		})
+		return len(got) >= len(want)
+	})
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("the account (-want +got):\n%s", d)
+	}
+	if strings.Contains(ts.logs.String(), canary) {
+		t.Error("an id is in the log")
+	}
+}
