@@ -80,6 +80,7 @@ func (w *waiting) run(ctx context.Context) {
 	case err == nil:
 		w.whole.Store(s)
 		_ = w.reads.closeReading() // nothing of it is needed any more
+		s.engine.Alone()
 	case ctx.Err() == nil:
 		w.fail(err)
 	}

@@ -14,7 +14,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/soak"
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/engine"
+	"github.com/gsimc/gsimc/store/pebble/internal/mark"
 	"github.com/gsimc/gsimc/store/storetest"
 )
 
@@ -175,4 +178,81 @@ func TestFillsUpWhileOpened(t *testing.T) {
 		t.Errorf("when there is space again (-want +got):\n%s", diff)
 	}
 	mustClose(t, again)
+}
+
+// TestChangeoverFails lets a store that waited be opened to write and then not begin: it says why, is
+// read on and keeps others out until it is closed.
+func TestChangeoverFails(t *testing.T) {
+	t.Parallel()
+	disk, want := unwrittenTables(t)
+	disk = powerCut(disk, 100)
+	// A table of a run that did not end, which an opening to write removes.
+	writeFile(t, disk, disk.PathJoin("dir/store", engine.DataName, "000003.sst"), []byte("half"))
+	var opened atomic.Int64
+	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		// Both openings read the mark; the second then fails to keep it.
+		if strings.HasSuffix(op.Path, mark.Name) && op.Kind == errorfs.OpOpen &&
+			opened.Add(1) > 2 {
+			return syscall.EMFILE
+		}
+		return nil
+	}))
+	setFree(disk, 1<<20)
+	reasons := make(chan error, 10)
+	s := mustWait(t, fs, Options{Events: Events{Failed: func(err error) { reasons <- err }}})
+	setFree(disk, 1<<40)
+	select {
+	case err := <-reasons:
+		if !errors.Is(err, store.ErrFailed) || !errors.Is(err, syscall.EMFILE) {
+			t.Errorf("Events.Failed: got %v, want ErrFailed with the cause", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the failed changeover has not ended after 10 s")
+	}
+	record := []store.Record{{User: "u", Event: testEvent(0)}}
+	if _, err := s.Append(t.Context(), record); !errors.Is(err, syscall.EMFILE) {
+		t.Errorf("Append: got error %v, want the cause", err)
+	}
+	if diff := cmp.Diff(want, dump(t, s)); diff != "" {
+		t.Errorf("read on (-want +got):\n%s", diff)
+	}
+	if _, err := openSoon("dir/store", Options{FS: disk}); err == nil {
+		t.Error("the store can be opened twice")
+	}
+	mustClose(t, s)
+	again := mustOpen(t, "dir/store", Options{FS: disk})
+	if diff := cmp.Diff(want, dump(t, again)); diff != "" {
+		t.Errorf("opened again (-want +got):\n%s", diff)
+	}
+	mustClose(t, again)
+}
+
+// TestClosedDuringChangeover closes a store at many moments of its opening to write.
+func TestClosedDuringChangeover(t *testing.T) {
+	t.Parallel()
+	full, want := unwrittenTables(t)
+	closings := soak.Times(20)
+	soak.Injected(t, closings, "closings during a changeover")
+	for i := range closings {
+		disk := powerCut(full, 100)
+		setFree(disk, 1<<20)
+		s := mustWait(t, disk, Options{})
+		setFree(disk, 1<<40)
+		time.Sleep(time.Duration(i%20) * time.Millisecond)
+		closed := make(chan error, 1)
+		go func() { closed <- s.Close() }()
+		select {
+		case err := <-closed:
+			if err != nil {
+				t.Fatalf("after %d ms: %v", i, err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("after %d ms: Close has not returned after 10 s", i)
+		}
+		again := mustOpen(t, "dir/store", Options{FS: powerCut(disk, 100)})
+		if diff := cmp.Diff(want, dump(t, again)); diff != "" {
+			t.Errorf("opened again (-want +got):\n%s", diff)
+		}
+		mustClose(t, again)
+	}
 }

@@ -77,7 +77,7 @@ func (e *Engine) noteDamage(name string) {
 	d.known.Store(true)
 	d.noting.Go(func() { // the caller may hold locks of the engine
 		e.opts.Damaged(name)
-		if e.readers == nil {
+		if !e.reads {
 			// Without the file the next opening meets the damage again, and that is all.
 			_ = e.writeDamage()
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -99,4 +100,30 @@ func lockDir(fs vfs.FS, dir string) (io.Closer, error) {
 		return nil, fmt.Errorf("locking the store directory %q: %w", dir, err)
 	}
 	return lock, nil
+}
+
+// sharedLock is a lock of a directory that the last of its holders releases.
+type sharedLock struct {
+	lock    io.Closer
+	holders atomic.Int32
+}
+
+func newSharedLock(lock io.Closer) *sharedLock {
+	l := &sharedLock{lock: lock}
+	l.holders.Store(1)
+	return l
+}
+
+// share makes the caller a holder too. It must be called by a holder.
+func (l *sharedLock) share() *sharedLock {
+	l.holders.Add(1)
+	return l
+}
+
+// Close lets go of the lock.
+func (l *sharedLock) Close() error {
+	if l.holders.Add(-1) > 0 {
+		return nil
+	}
+	return l.lock.Close()
 }

@@ -47,7 +47,7 @@ type Engine struct {
 	fs      vfs.FS
 	watched vfs.FS // fs as the engine sees it
 	watch   io.Closer
-	lock    io.Closer
+	lock    *sharedLock
 
 	space     spaceGuard
 	size      size
@@ -61,8 +61,8 @@ type Engine struct {
 	keeper    *mark.Keeper // nil: the mark is not kept, or not yet
 	logs      sync.Map     // name to *logFile, of the logs that are being written
 
-	readers chan struct{} // closed when an engine that only reads is closed; else nil
-	waitFor chan struct{} // the readers of the engine before this one; nil: there is none
+	reads bool // it only reads
+	held  held // tables that the engine before this one reads
 }
 
 func newEngine(dir string, opts Options) *Engine {
@@ -98,7 +98,7 @@ func OpenReadOnly(ctx context.Context, dir string, opts Options) (*Engine, error
 // open calls how, which may hang on a disk that does not answer.
 func open(ctx context.Context, e *Engine, how func(*Engine) error) (*Engine, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, errors.Join(err, e.watch.Close())
+		return nil, errors.Join(err, e.watch.Close(), e.unlock())
 	}
 	e.opening.Store(true)
 	opened := make(chan error, 1)
@@ -156,15 +156,29 @@ func (e *Engine) openReadOnly() error {
 	return e.locked(e.openLockedReadOnly)
 }
 
-// locked locks the directory and calls fn. If fn returns an error, it unlocks the directory.
-func (e *Engine) locked(fn func() error) (err error) {
-	if e.lock, err = lockDir(e.fs, e.dir); err != nil {
-		return err
+// locked locks the directory, unless it shares a lock, and calls fn. If fn returns an error, it
+// unlocks the directory.
+func (e *Engine) locked(fn func() error) error {
+	if e.lock == nil {
+		lock, err := lockDir(e.fs, e.dir)
+		if err != nil {
+			return err
+		}
+		e.lock = newSharedLock(lock)
 	}
-	if err = fn(); err == nil || e.abandoned.Load() {
+	err := fn()
+	if err == nil || e.abandoned.Load() {
 		return err // an engine that did not end may still write
 	}
-	return errors.Join(err, e.lock.Close())
+	return errors.Join(err, e.unlock())
+}
+
+// unlock lets go of the lock of the directory, if there is one.
+func (e *Engine) unlock() error {
+	if e.lock == nil {
+		return nil
+	}
+	return e.lock.Close()
 }
 
 func (e *Engine) openLocked() error {
@@ -204,7 +218,7 @@ func (e *Engine) openLockedReadOnly() (err error) {
 	}
 	opts := e.engineOptions()
 	opts.ReadOnly = true
-	e.readers = make(chan struct{})
+	e.reads = true
 	e.DB, err = e.openDB(e.fs.PathJoin(e.dir, DataName), opts)
 	return err
 }
@@ -309,9 +323,6 @@ func (e *Engine) Close(seal bool) error {
 	if !errors.Is(err, ErrNotClosed) {
 		e.damage.noting.Wait()
 	}
-	if e.readers != nil {
-		close(e.readers)
-	}
 	if err == nil && e.keeper != nil {
 		err = e.keeper.Close()
 	}
@@ -325,7 +336,7 @@ func (e *Engine) Close(seal bool) error {
 		// without a seal the next opening is not checked, and that is all
 		_ = writeSeal(e.fs, e.dir)
 	}
-	return errors.Join(err, e.lock.Close(), e.watch.Close())
+	return errors.Join(err, e.unlock(), e.watch.Close())
 }
 
 // Wait waits until done is closed, or if the engine has failed, for a short time only.

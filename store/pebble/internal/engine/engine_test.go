@@ -16,9 +16,9 @@ func testOptions(fs vfs.FS) Options {
 	return Options{
 		CacheBytes: 1 << 20, ReserveBytes: -1, OpenTables: 100,
 		ClosePatience: 100 * time.Millisecond, FS: fs,
-		Create: func(*lsm.DB, mark.ID) error { return nil },
-		Failed: func(error) {},
-		Slow:   func(string, time.Duration) {},
+		Create:  func(*lsm.DB, mark.ID) error { return nil },
+		Damaged: func(string) {}, Failed: func(error) {}, MarkFailed: func(error) {},
+		Slow: func(string, time.Duration) {},
 	}
 }
 

@@ -74,11 +74,8 @@ func (f engineFS) Rename(oldname, newname string) error {
 
 // Remove removes a file. A table stays as long as an engine that only reads may need it.
 func (f engineFS) Remove(name string) error {
-	if f.e.waitFor != nil && strings.HasSuffix(name, ".sst") {
-		select {
-		case <-f.e.waitFor:
-		case <-f.e.failure.ch:
-		}
+	if strings.HasSuffix(name, ".sst") && f.e.held.hold(name) {
+		return nil
 	}
 	return f.e.vitalToOpening(f.FS.Remove(name))
 }
@@ -86,7 +83,7 @@ func (f engineFS) Remove(name string) error {
 // Lock locks the folder of the engine's files. An engine that only reads has the lock of the
 // directory alone, so that its successor can have this one.
 func (f engineFS) Lock(name string) (io.Closer, error) {
-	if f.e.readers != nil {
+	if f.e.reads {
 		return unlocked{}, nil
 	}
 	return f.FS.Lock(name)

@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	lsm "github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// TestSuccessorKeepsTables merges tables in a successor, and lets it close or fail: the tables that
+// the engine before it reads stay until that is closed.
+func TestSuccessorKeepsTables(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		fs := vfs.NewMem()
+		reads, next := changeover(t, fs)
+		before := tableNames(t, fs)
+		if fails {
+			next.Fail(errors.New("for the test"))
+		}
+		if err := next.DB.Compact(t.Context(), []byte("a"), []byte("z"), false); err != nil {
+			t.Fatal(err)
+		}
+		if !fails {
+			next.DB.TestOnlyWaitForCleaning()
+		}
+		_ = next.Close(false)
+		for i := range 3 {
+			if err := get(reads.DB, i); err != nil {
+				t.Errorf("fails=%v: %v", fails, err)
+			}
+		}
+		for _, name := range before {
+			if !slices.Contains(tableNames(t, fs), name) {
+				t.Errorf("fails=%v: the table %s is gone", fails, name)
+			}
+		}
+		mustClose(t, reads)
+	}
+}
+
+// TestAlone closes the engine before a successor: tables that only the former needed go, and the
+// lock of the directory stays with the latter.
+func TestAlone(t *testing.T) {
+	fs := vfs.NewMem()
+	reads, next := changeover(t, fs)
+	if err := next.DB.Compact(t.Context(), []byte("a"), []byte("z"), false); err != nil {
+		t.Fatal(err)
+	}
+	next.DB.TestOnlyWaitForCleaning()
+	mustClose(t, reads)
+	next.Alone()
+	if names := tableNames(t, fs); len(names) != 1 {
+		t.Errorf("the tables %v are there, want the merged one", names)
+	}
+	if _, err := Open(t.Context(), "dir", testOptions(fs)); err == nil {
+		t.Error("the directory is not locked any more")
+	}
+	mustClose(t, next)
+	mustClose(t, mustOpen(t, "dir", testOptions(fs)))
+}
+
+// changeover returns an engine that reads some tables, and its successor.
+func changeover(t *testing.T, fs vfs.FS) (reads, next *Engine) {
+	t.Helper()
+	e := mustOpen(t, "dir", testOptions(fs))
+	for i := range 3 {
+		set(t, e.DB, i)
+	}
+	mustClose(t, e)
+	reads, err := OpenReadOnly(t.Context(), "dir", testOptions(fs))
+	if err == nil {
+		next, err = reads.Successor(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reads, next
+}
+
+// set writes a row into a table of its own.
+func set(t *testing.T, db *lsm.DB, i int) {
+	t.Helper()
+	err := db.Set(fmt.Append(nil, "k", i), []byte("value"), lsm.Sync)
+	if err == nil {
+		err = db.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func get(db *lsm.DB, i int) error {
+	_, closer, err := db.Get(fmt.Append(nil, "k", i))
+	if err != nil {
+		return err
+	}
+	return closer.Close()
+}
+
+func tableNames(t *testing.T, fs vfs.FS) []string {
+	t.Helper()
+	names, err := fs.List("dir/" + DataName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(names, func(n string) bool { return !strings.HasSuffix(n, ".sst") })
+}
