@@ -105,7 +105,7 @@ func (w *waiting) fail(err error) {
 	w.opts.Events.Failed(err)
 }
 
-// closeReading closes a store that only reads.
+// closeReading closes a store that only reads, and drops what it has in memory.
 func (s *Store) closeReading() error {
 	s.mu.Lock()
 	if s.closed {
@@ -115,7 +115,9 @@ func (s *Store) closeReading() error {
 	s.closed = true
 	s.mu.Unlock()
 	s.calls.Wait()
-	return s.engine.Close(false)
+	e := s.engine
+	s.engine, s.histories, s.reader = nil, nil, reader{} // every later call finds it closed
+	return e.Close(false)
 }
 
 // refuse notes why writes are refused.

@@ -3,12 +3,14 @@ package pebble
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -255,4 +257,22 @@ func TestClosedDuringChangeover(t *testing.T) {
 		}
 		mustClose(t, again)
 	}
+}
+
+// TestChangeoverDropsMemory looks for the histories of the store that has been read.
+func TestChangeoverDropsMemory(t *testing.T) {
+	t.Parallel()
+	disk, _ := unwrittenTables(t)
+	disk = powerCut(disk, 100)
+	setFree(disk, 1<<20)
+	s := mustWait(t, disk, Options{})
+	histories := weak.Make(s.(*waiting).reads.histories)
+	setFree(disk, 1<<40)
+	awaitAppend(t, s, []store.Record{{User: "u", Event: testEvent(0)}}, nil)
+	for deadline := time.Now().Add(10 * time.Second); histories.Value() != nil; runtime.GC() {
+		if time.Now().After(deadline) {
+			t.Fatal("they are in memory 10 s after the changeover")
+		}
+	}
+	mustClose(t, s)
 }
