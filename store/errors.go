@@ -95,3 +95,21 @@ func (e *DamageError) Error() string {
 
 // Unwrap makes errors.Is(err, ErrCorrupt) true.
 func (e *DamageError) Unwrap() error { return ErrCorrupt }
+
+// SkippedError is the error at the end of a search through all users that could not read some of
+// them. It is an ErrCorrupt. All others have been found.
+type SkippedError struct {
+	// Users is the number of users who were found, and whose histories cannot be read as a whole.
+	Users int64
+	// Ranges is the number of damaged parts of files, which may hold more users.
+	Ranges int
+}
+
+// Error says how much could not be read, and what to do.
+func (e *SkippedError) Error() string {
+	return fmt.Sprintf("%d damaged histories and %d damaged parts of files, which may hold more, "+
+		"cannot be read: run gsimc verify", e.Users, e.Ranges)
+}
+
+// Unwrap makes errors.Is(err, ErrCorrupt) true.
+func (e *SkippedError) Unwrap() error { return ErrCorrupt }

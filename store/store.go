@@ -175,7 +175,8 @@ type Store interface {
 
 	// Users calls fn for every user with a history, in no promised order, as of one moment during
 	// the call. The first error of fn ends the iteration and is returned as it is. fn may call the
-	// store.
+	// store. Damage does not end the iteration: users whose revision cannot be read are left out,
+	// and after all others the error is a *SkippedError (ErrCorrupt).
 	Users(ctx context.Context, fn func(user string, revision uint64) error) error
 
 	// Stats returns the size of the store. It is cheap enough to be called every second. ErrFailed:

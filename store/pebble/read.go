@@ -448,58 +448,22 @@ func (s *Store) Users(ctx context.Context, fn func(string, uint64) error) error 
 		return err
 	}
 	defer s.calls.Done()
-	it, heads, err := s.reader.heads()
+	w, err := s.reader.walk(s.engine)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = it.Close() }() // its errors are those of it.Error
-	var end []byte
-	for valid := it.First(); valid; valid = it.SeekGE(end) {
-		if err := ctx.Err(); err != nil {
+	defer w.close()
+	return w.users(ctx, func(user string, at *lsm.Iterator) error {
+		revision, err := w.revision(user, at)
+		switch {
+		case errors.Is(err, store.ErrCorrupt):
+			w.skipped.Users++
+			return nil
+		case err != nil || revision == 0:
 			return err
 		}
-		user, revision, err := headAt(it)
-		if err != nil {
-			return err
-		}
-		if newer, ok := heads[user]; ok {
-			delete(heads, user)
-			revision = newer
-		}
-		if revision > 0 {
-			if err := fn(user, revision); err != nil {
-				return err
-			}
-		}
-		end = row.EndKey(end, user)
-	}
-	if err := readIfFailed(it); err != nil {
-		return err
-	}
-	for user, revision := range heads { // users with nothing in rows
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if revision > 0 {
-			if err := fn(user, revision); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// heads returns an iterator over the rows of users, and the revisions of those users for whom the
-// head row is out of date, as of one moment.
-func (r reader) heads() (it *lsm.Iterator, heads map[string]uint64, err error) {
-	heads, err = r.histories.Heads(func() (err error) {
-		it, err = r.db.NewIter(&lsm.IterOptions{LowerBound: row.FirstUserKey})
-		return err
+		return fn(user, revision)
 	})
-	if err != nil {
-		return nil, nil, engine.ReadError(err)
-	}
-	return it, heads, nil
 }
 
 // headAt returns the user and the revision of the head row under the iterator.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
-	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
 // Reader reads a store that no process writes to. Use [OpenReadOnly].
@@ -40,44 +39,56 @@ func (r *Reader) Close() error { return r.engine.Close(false) }
 
 // Each calls fn for every event of every history, in one pass over the store: the users in no
 // promised order, the events of a user one after the other by revision, from 1. The first error of
-// fn ends the pass and is returned as it is. Damage is an error that wraps [store.ErrCorrupt]; the
-// events before it have been passed to fn.
+// fn ends the pass and is returned as it is. Of a damaged history the events before the damage are
+// passed to fn. Damage does not end the pass: after everything else the error is a
+// [*store.SkippedError].
 func (r *Reader) Each(
 	ctx context.Context, fn func(user string, revision uint64, e store.Event) error,
 ) error {
-	it, heads, err := r.reader.heads()
+	w, err := r.reader.walk(r.engine)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = it.Close() }() // its errors are those of it.Error
-	var end []byte
-	for valid := it.First(); valid; valid = it.SeekGE(end) {
-		user, head, err := headAt(it)
-		if err != nil {
-			return err
+	defer w.close()
+	return w.users(ctx, func(user string, at *lsm.Iterator) error {
+		var last uint64
+		var ended error // by fn
+		ofUser := func(revision uint64, e store.Event) error {
+			last, ended = revision, fn(user, revision, e)
+			return ended
 		}
-		ofUser := func(revision uint64, e store.Event) error { return fn(user, revision, e) }
-		if err := eachEvent(ctx, it, len(user), head, decoded(ofUser)); err != nil {
-			return err
-		}
-		if newer := heads[user]; newer > head {
-			if err := r.reader.read(ctx, user, head, ofUser); err != nil {
-				return err
+		err := r.history(ctx, user, at, w.heads[user], ofUser)
+		if ended == nil && errors.Is(err, store.ErrCorrupt) {
+			err = r.reader.read(ctx, user, last, ofUser) // looks rows up by their keys if need be
+			if err == nil && last == 0 && at != nil {
+				err = missing(1)
 			}
 		}
-		delete(heads, user)
-		end = row.EndKey(end, user)
-	}
-	if err := readIfFailed(it); err != nil {
-		return err
-	}
-	for user := range heads { // users with nothing in rows
-		ofUser := func(revision uint64, e store.Event) error { return fn(user, revision, e) }
-		if err := r.reader.read(ctx, user, 0, ofUser); err != nil {
-			return err
+		if ended == nil && errors.Is(err, store.ErrCorrupt) {
+			w.skipped.Users++
+			return nil
 		}
+		return err
+	})
+}
+
+// history calls fn for every event of a user at whose first row the iterator stands, unless it is
+// nil. newer is the revision if the rows are out of date.
+func (r *Reader) history(
+	ctx context.Context, user string, at *lsm.Iterator, newer uint64,
+	fn func(uint64, store.Event) error,
+) error {
+	if at == nil {
+		return r.reader.read(ctx, user, 0, fn)
 	}
-	return nil
+	_, head, err := headAt(at)
+	if err == nil {
+		err = eachEvent(ctx, at, len(user), head, decoded(fn))
+	}
+	if err == nil && newer > head {
+		err = r.reader.read(ctx, user, head, fn)
+	}
+	return err
 }
 
 // eachEvent calls fn with the encoded events in the rows after the head row under the iterator.

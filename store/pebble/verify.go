@@ -1,13 +1,9 @@
 package pebble
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 
 	lsm "github.com/cockroachdb/pebble/v2"
 
@@ -61,8 +57,6 @@ type inspection struct {
 	*Reader
 	report Report
 	fn     func(user string, events int64, damage error) error
-	seen   map[string]bool // users looked at out of the order of keys
-	before string          // the last user looked at in the order of keys
 }
 
 // inspect calls fn for every user who can be found, with the events from the first on that can be
@@ -71,8 +65,33 @@ func (r *Reader) inspect(
 	ctx context.Context, progress func(done, total int64),
 	fn func(user string, events int64, damage error) error,
 ) (*Report, error) {
-	i := &inspection{Reader: r, fn: fn, seen: map[string]bool{}}
-	tables, err := r.engine.Tables()
+	i := &inspection{Reader: r, fn: fn}
+	damaged, err := i.tables(ctx, progress)
+	if err != nil {
+		return nil, err
+	}
+	w, err := r.reader.walk(r.engine)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	w.visit = func(user string, at *lsm.Iterator) error { return i.user(ctx, user, at != nil) }
+	if _, err := w.leaveOut(ctx, damaged, row.FirstUserKey); err != nil {
+		return nil, err
+	}
+	err = w.users(ctx, w.visit)
+	if _, ok := errors.AsType[*store.SkippedError](err); err != nil && !ok {
+		return nil, err
+	}
+	i.report.Unnamed = len(w.damaged)
+	return &i.report, nil
+}
+
+// tables looks at each table and returns the damaged ranges of keys.
+func (i *inspection) tables(
+	ctx context.Context, progress func(done, total int64),
+) (damaged []table.Span, err error) {
+	tables, err := i.engine.Tables()
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +99,6 @@ func (r *Reader) inspect(
 	for _, t := range tables {
 		total += t.Bytes
 	}
-	var damaged []table.Span
 	for _, t := range tables {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -92,22 +110,14 @@ func (r *Reader) inspect(
 		damaged = append(damaged, spans...)
 		progress(i.report.Bytes, total)
 	}
-	i.report.Unnamed = len(damaged)
-	if err := i.within(ctx, tables, damaged); err != nil {
-		return nil, err
-	}
-	if err := i.without(ctx, damaged); err != nil {
-		return nil, err
-	}
-	return &i.report, nil
+	return damaged, nil
 }
 
 // table looks at one table and returns the damaged ranges of keys.
 func (i *inspection) table(t engine.Table) ([]table.Span, error) {
 	i.report.Tables++
 	i.report.Bytes += t.Bytes
-	fs := i.engine.FS()
-	err := table.Whole(fs, t.Path)
+	err := table.Whole(i.engine.FS(), t.Path)
 	if err == nil {
 		return nil, nil
 	}
@@ -115,115 +125,7 @@ func (i *inspection) table(t engine.Table) ([]table.Span, error) {
 		return nil, fmt.Errorf("reading a table: %w", err)
 	}
 	i.report.Damaged = append(i.report.Damaged, t.Name)
-	every := func([]byte) error { return nil }
-	spans, err := table.Keys(fs, t.Path, table.Span{}, every)
-	if err != nil { // its index
-		upper := append(bytes.Clone(t.Largest), 0)
-		return []table.Span{{Lower: t.Smallest, Upper: upper}}, nil
-	}
-	for n := range spans {
-		spans[n].Lower = slices.MaxFunc([][]byte{spans[n].Lower, t.Smallest}, bytes.Compare)
-	}
-	return spans, nil
-}
-
-// within looks at the users with a row in a damaged range that stands in another table.
-func (i *inspection) within(
-	ctx context.Context, tables []engine.Table, damaged []table.Span,
-) error {
-	for _, span := range damaged {
-		for _, t := range tables {
-			if bytes.Compare(t.Largest, span.Lower) < 0 ||
-				span.Upper != nil && bytes.Compare(t.Smallest, span.Upper) >= 0 {
-				continue
-			}
-			_, err := table.Keys(i.engine.FS(), t.Path, span, func(key []byte) error {
-				return i.userOf(ctx, key)
-			})
-			if err != nil && !engine.Damaged(err) {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// userOf looks at the user of a row.
-func (i *inspection) userOf(ctx context.Context, key []byte) error {
-	if bytes.Compare(key, row.FirstUserKey) < 0 || len(key) < 3 {
-		return nil
-	}
-	n := int(binary.BigEndian.Uint16(key))
-	if len(key) < n+3 {
-		return nil
-	}
-	user := string(key[2 : n+2])
-	if i.seen[user] {
-		return nil
-	}
-	i.seen[user] = true
-	return i.user(ctx, user, false)
-}
-
-// without looks at the users with a row outside of the damaged ranges.
-func (i *inspection) without(ctx context.Context, damaged []table.Span) error {
-	damaged = slices.SortedFunc(slices.Values(damaged), func(a, b table.Span) int {
-		return cmp.Or(bytes.Compare(a.Lower, b.Lower), bytes.Compare(a.Upper, b.Upper))
-	})
-	it, heads, err := i.reader.heads()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = it.Close() }() // its errors are those of it.Error
-	lower := row.FirstUserKey
-	for _, span := range damaged {
-		// The key before a damaged block is left out: who asks for it reads on into the block.
-		upper := span.Lower
-		if bytes.Compare(lower, upper) < 0 {
-			if err := i.between(ctx, it, lower, upper, heads); err != nil {
-				return err
-			}
-		}
-		if lower = slices.MaxFunc([][]byte{lower, span.Upper}, bytes.Compare); span.Upper == nil {
-			return i.journal(ctx, heads)
-		}
-	}
-	if err := i.between(ctx, it, lower, nil, heads); err != nil {
-		return err
-	}
-	return i.journal(ctx, heads)
-}
-
-// between looks at the users with a row from a key on and below another.
-func (i *inspection) between(
-	ctx context.Context, it *lsm.Iterator, lower, upper []byte, heads map[string]uint64,
-) error {
-	it.SetBounds(lower, upper)
-	for valid := it.First(); valid; valid = it.Next() {
-		n := int(binary.BigEndian.Uint16(it.Key()))
-		user := string(it.Key()[2 : n+2])
-		if user == i.before || i.seen[user] {
-			continue
-		}
-		i.before = user
-		delete(heads, user)
-		if err := i.user(ctx, user, true); err != nil {
-			return err
-		}
-	}
-	return readIfFailed(it)
-}
-
-// journal looks at the users with events in the journal who have not been looked at.
-func (i *inspection) journal(ctx context.Context, heads map[string]uint64) error {
-	for user := range heads {
-		if !i.seen[user] {
-			if err := i.user(ctx, user, false); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return damagedSpans(i.engine.FS(), t)
 }
 
 // user reads the history of a user. There must be one if there are rows that no erasure removed.

@@ -2,6 +2,7 @@ package coldstart
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -106,6 +107,20 @@ func TestSearchCountsUsersOnce(t *testing.T) {
 			t.Errorf("%d users, %v of them with the new item, want %d", now.users,
 				now.counts[novelty], want)
 		}
+	}
+}
+
+// A search of a store of which not all can be read is a search.
+func TestSearchOfDamagedStore(t *testing.T) {
+	st := &servertest.Store{Store: memory.New()}
+	s := newRig(t, st, servertest.NewModel(t, 1))
+	st.UsersFunc = func(ctx context.Context, fn func(string, uint64) error) error {
+		return errors.Join(st.Store.Users(ctx, fn), &store.SkippedError{Users: 1})
+	}
+	l := s.Models.Acquire()
+	defer l.Release()
+	if err := s.search(t.Context(), l); err != nil || !s.searched {
+		t.Errorf("%v, searched %t", err, s.searched)
 	}
 }
 

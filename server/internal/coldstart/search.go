@@ -39,6 +39,9 @@ func (x *Extender) search(ctx context.Context, l *models.Lease) error {
 		x.items.trim()
 		return pace.pause(ctx)
 	})
+	if _, damaged := errors.AsType[*store.SkippedError](err); damaged {
+		err = nil // the users who can be read are what there is
+	}
 	if err != nil && !errors.Is(err, errOtherModel) {
 		return err
 	}

@@ -72,7 +72,7 @@ func (f *dataFlags) read(
 ) (*dataset.Interactions, *dataset.Report, error) {
 	opt := f.options(a)
 	if f.FromStore != "" {
-		return f.readStore(p, opt)
+		return f.readStore(a, p, opt)
 	}
 	opt.Progress = func(read, total, _ int64) { p.Update(read, total) }
 	opt.Sorting = func() { p.Begin("sorting events", progress.Steps) }

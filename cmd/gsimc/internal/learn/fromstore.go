@@ -3,6 +3,7 @@ package learn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"time"
@@ -34,9 +35,9 @@ func (f *storeFlags) check() error {
 	return errors.Join(event.Weights(f.EventWeight).Validate("EventWeights")...)
 }
 
-// readStore reads all histories of the store.
+// readStore reads all histories of the store, as far as they are whole, and warns of damage.
 func (f *storeFlags) readStore(
-	p progress.Progress, opt dataset.Options,
+	a *cli.App, p progress.Progress, opt dataset.Options,
 ) (*dataset.Interactions, *dataset.Report, error) {
 	dir, release := f.FromStore, func() {}
 	if f.Server != "" {
@@ -62,20 +63,34 @@ func (f *storeFlags) readStore(
 	}
 	p.Begin(train.StageRead, progress.Rows)
 	defer p.End()
-	events, report, err := train.Read(context.Background(), f.FromStore, histories{r},
+	source := histories{Reader: r}
+	events, report, err := train.Read(context.Background(), f.FromStore, &source,
 		f.EventWeight, opt,
 		func(_ string, done, total int) { p.Update(int64(done), int64(total)) })
+	p.End()
+	if s := source.skipped; s != nil {
+		fmt.Fprintf(a.Stderr, "warning: %s is damaged: the events are without those of %d users "+
+			"from the damage on, and of users who may stand in %d more damaged parts of files; "+
+			"gsimc verify tells more\n", f.FromStore, s.Users, s.Ranges)
+	}
 	return events, report, errors.Join(err, r.Close())
 }
 
 // histories are those of a store in the folder of --from-store.
-type histories struct{ *pebble.Reader }
+type histories struct {
+	*pebble.Reader
+	skipped *store.SkippedError // set if some could not be read
+}
 
-// Each implements train.Source.
-func (h histories) Each(ctx context.Context, do func(train.Event) error) error {
-	return h.Reader.Each(ctx, func(user string, _ uint64, e store.Event) error {
+// Each implements train.Source. It leaves out what is damaged.
+func (h *histories) Each(ctx context.Context, do func(train.Event) error) error {
+	err := h.Reader.Each(ctx, func(user string, _ uint64, e store.Event) error {
 		return do(train.Event{User: user, Item: e.Item, Type: e.Type, Time: e.Time, Value: e.Value})
 	})
+	if skipped, ok := errors.AsType[*store.SkippedError](err); ok {
+		h.skipped, err = skipped, nil
+	}
+	return err
 }
 
 // checkpoint has the server copy its store and returns the folder of the copy. The server removes

@@ -72,6 +72,16 @@ func EventKey(dst []byte, user string, revision uint64) []byte {
 // dst.
 func EndKey(dst []byte, user string) []byte { return appendKey(dst[:0], user, kindEnd) }
 
+// UserOf returns the user of a key of any of the rows of users. Its error wraps [store.ErrCorrupt].
+func UserOf(key []byte) (string, error) {
+	if len(key) >= 3 {
+		if n := int(binary.BigEndian.Uint16(key)); n > 0 && len(key) >= n+3 {
+			return string(key[2 : n+2]), nil
+		}
+	}
+	return "", fmt.Errorf("%w: expected a row of a user, found another row", store.ErrCorrupt)
+}
+
 // UserOfHead returns the user of a head key. Its error wraps [store.ErrCorrupt].
 func UserOfHead(key []byte) (string, error) {
 	n := len(key) - 3 // of the user id

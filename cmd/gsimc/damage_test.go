@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble"
+)
+
+const (
+	sortedUsers  = 400
+	sortedEvents = 150 // of a user
+)
+
+// sortedUser and sortedEvent are those of sortedStore.
+func sortedUser(u int) string { return fmt.Sprintf("user-%03d", u) }
+
+func sortedEvent(u, i int) store.Event {
+	return store.Event{ID: fmt.Sprintf("%0250d", i), Item: fmt.Sprint("item-", (u%7*9+i*i)%120),
+		Value: 1}
+}
+
+// sortedStore makes the folder of a stopped server so large that its events stand in tables.
+func sortedStore(t *testing.T) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "state")
+	for i := range 2 { // an opening writes tables of what is in the log
+		s, err := pebble.Open(t.Context(), dir, pebble.Options{ReserveBytes: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for u := 0; i == 0 && u < sortedUsers; u++ {
+			records := make([]store.Record, sortedEvents)
+			for i := range records {
+				records[i] = store.Record{User: sortedUser(u), Event: sortedEvent(u, i)}
+			}
+			if _, err := s.Append(t.Context(), records); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// flipTable flips a bit of a block of data of the largest table of a store.
+func flipTable(t *testing.T, dir string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "histories", "*.sst"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var largest string
+	var size int64
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Size() > size {
+			largest, size = name, info.Size()
+		}
+	}
+	flipByte(t, largest, int(size/2))
+}
+
+func flipByte(t *testing.T, path string, at int) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[at] ^= 4
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestVerifyCommand verifies a store before and after a bit flips in it.
+func TestVerifyCommand(t *testing.T) {
+	dir := sortedStore(t)
+	list := filepath.Join(t.TempDir(), "damaged")
+	out := mustRun(t, "verify", "--data-dir", dir, "--list", list)
+	if !strings.Contains(out, fmt.Sprintf(" %d\n", sortedUsers*sortedEvents)) {
+		t.Errorf("verify of a whole store prints\n%s", out)
+	}
+	if content, err := os.ReadFile(list); err != nil || len(content) > 0 {
+		t.Errorf("the list of damaged users of a whole store: %q, %v", content, err)
+	}
+	flipTable(t, dir)
+	code, out, stderr := runCLI(t, nil, "verify", "--data-dir", dir, "--list", list)
+	if code != cli.ExitFailure || !strings.Contains(stderr, "damaged files: ") ||
+		!strings.Contains(stderr, ".sst") || strings.Contains(stderr+out, "user-") {
+		t.Errorf("verify of a damaged store: exit code %d, %s, prints\n%s", code, stderr, out)
+	}
+	content, err := os.ReadFile(list)
+	if err != nil || !strings.HasPrefix(string(content), "user-") {
+		t.Errorf("the list of damaged users: %q, %v", content, err)
+	}
+}
+
+// TestTrainFromDamagedStore learns from what can be read, and says that something is missing.
+func TestTrainFromDamagedStore(t *testing.T) {
+	dir, out := sortedStore(t), filepath.Join(t.TempDir(), "model.gsimc")
+	train := []string{"train", "--from-store", dir, "--rank", "8", "--quick", "--out", out}
+	code, _, stderr := runCLI(t, nil, train...)
+	if code != cli.ExitOK || strings.Contains(stderr, "damaged") {
+		t.Fatalf("a whole store: exit code %d, %s", code, stderr)
+	}
+	flipTable(t, dir)
+	code, _, stderr = runCLI(t, nil, train...)
+	if code != cli.ExitOK || !strings.Contains(stderr, "is damaged: the events are without those") {
+		t.Errorf("a damaged store: exit code %d, %s", code, stderr)
+	}
+}
