@@ -67,8 +67,12 @@ func listenOn(ctx context.Context, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// abandoned reports whether a socket was left by a process that has died.
+// abandoned reports whether there is a socket that was left by a process that has died. Whatever
+// else has its name refuses connections too, and is not ours to remove.
 func abandoned(ctx context.Context, path string) bool {
+	if info, err := os.Lstat(path); err != nil || info.Mode().Type() != os.ModeSocket {
+		return false
+	}
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
 	if err == nil {
 		_ = conn.Close() // it was only to find out

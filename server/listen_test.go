@@ -111,3 +111,26 @@ func TestAdminSocket(t *testing.T) {
 		t.Error("the socket is still there")
 	}
 }
+
+// Nothing but a socket makes room for one: a file of that name stays, and the server says so.
+func TestAdminSocketOverAFile(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "model.gsimc"), filepath.Join(dir, "link")
+	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(file, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{file, link} {
+		if l, err := listenOn(t.Context(), unixPrefix+path); err == nil {
+			l.Close()
+			t.Errorf("a socket takes the place of %s", path)
+		} else if !strings.Contains(err.Error(), "in use") {
+			t.Errorf("over %s: %v", path, err)
+		}
+	}
+	if got, err := os.ReadFile(link); err != nil || string(got) != "precious" {
+		t.Errorf("the file holds %q, %v", got, err)
+	}
+}
