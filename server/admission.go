@@ -21,9 +21,10 @@ import (
 var admitted = map[string]admission.Method{
 	pb.RecommenderService_Recommend_FullMethodName: {Class: admission.Recommend},
 
-	pb.EventService_Observe_FullMethodName:       {Class: admission.Observe},
-	pb.EventService_BatchObserve_FullMethodName:  {Class: admission.Batch},
-	pb.EventService_StreamObserve_FullMethodName: {Class: admission.Stream, Stream: true},
+	pb.EventService_Observe_FullMethodName:      {Class: admission.Observe},
+	pb.EventService_BatchObserve_FullMethodName: {Class: admission.Batch},
+	pb.EventService_StreamObserve_FullMethodName: {
+		Class: admission.Stream, Stream: true, Feed: true},
 
 	pb.UserService_GetUser_FullMethodName:    {Class: admission.Other},
 	pb.UserService_DeleteUser_FullMethodName: {Class: admission.Other},
@@ -33,13 +34,13 @@ var admitted = map[string]admission.Method{
 	pb.AdminService_CreateCheckpoint_FullMethodName: {Class: admission.Admin, Stream: true},
 
 	reflectionpb.ServerReflection_ServerReflectionInfo_FullMethodName: {
-		Class: admission.Admin, Stream: true},
+		Class: admission.Admin, Stream: true, Feed: true},
 	alphapb.ServerReflection_ServerReflectionInfo_FullMethodName: {
-		Class: admission.Admin, Stream: true},
+		Class: admission.Admin, Stream: true, Feed: true},
 
 	healthpb.Health_Check_FullMethodName: {Class: admission.Probe},
 	healthpb.Health_List_FullMethodName:  {Class: admission.Probe},
-	healthpb.Health_Watch_FullMethodName: {Class: admission.Probe},
+	healthpb.Health_Watch_FullMethodName: {Class: admission.Watch, Stream: true},
 }
 
 // newGate makes the gate that all calls pass.
@@ -47,7 +48,9 @@ func (s *Server) newGate() *admission.Gate {
 	return admission.New(admission.Config{
 		Methods:        admitted,
 		DefaultTimeout: s.cfg.DefaultTimeout, MaxTimeout: s.cfg.MaxTimeout,
-		MaxInFlight: s.cfg.MaxInFlight, MaxStreams: s.cfg.MaxStreams, MaxReceiving: maxReceiving,
+		MaxInFlight: s.cfg.MaxInFlight, MaxStreams: s.cfg.MaxStreams,
+		// A client has a connection and watches the health by it.
+		MaxWatches: s.cfg.MaxConnections, MaxReceiving: maxReceiving,
 	}, s.metrics.admission)
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/http2"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -34,8 +36,8 @@ func TestEveryMethodIsAdmitted(t *testing.T) {
 		for _, m := range info.Methods {
 			name := "/" + service + "/" + m.Name
 			got, ok := admitted[name]
-			if !ok || got.Stream != (m.IsClientStream || m.IsServerStream) &&
-				!strings.Contains(service, "health") {
+			if !ok || got.Stream != (m.IsClientStream || m.IsServerStream) ||
+				got.Feed != m.IsClientStream {
 				t.Errorf("%s is admitted as %+v (known %t)", name, got, ok)
 			}
 			delete(left, name)
@@ -48,6 +50,22 @@ func TestEveryMethodIsAdmitted(t *testing.T) {
 
 // A thousand half-sent messages on a few connections fill no memory, and others are answered.
 func TestHalfMessages(t *testing.T) {
+	for _, attack := range []struct {
+		method string
+		stay   int // calls that may be left, as nobody needs their room
+	}{
+		{pb.EventService_BatchObserve_FullMethodName, maxReceiving},
+		{healthpb.Health_Check_FullMethodName, maxProbes},
+		{healthpb.Health_Watch_FullMethodName, maxProbes},
+	} {
+		t.Run(path.Base(attack.method), func(t *testing.T) {
+			t.Parallel()
+			halfMessages(t, attack.method, attack.stay)
+		})
+	}
+}
+
+func halfMessages(t *testing.T, method string, stay int) {
 	ts := start(t, setup{})
 	const calls = 1000
 	var attackers []*rawClient
@@ -55,23 +73,44 @@ func TestHalfMessages(t *testing.T) {
 		c := dialRaw(t, ts.rpc)
 		attackers = append(attackers, c)
 		for range c.streams {
-			c.send(c.call(pb.EventService_BatchObserve_FullMethodName, timeout(time.Hour)), 4<<20,
-				make([]byte, 256))
+			c.send(c.call(method, timeout(time.Hour)), 4<<20, make([]byte, 256))
 			sent++
 		}
 	}
 	for range 20 {
 		ts.observe(t, newEvent("ann", 1))
 		ts.ask(t, forUser("ann"))
+		if _, err := healthpb.NewHealthClient(ts.conn).Check(ctx(t),
+			&healthpb.HealthCheckRequest{}); err != nil {
+			t.Errorf("health: %v", err)
+		}
 	}
-	eventually(t, "all but 64 calls are ended", func() bool {
+	eventually(t, "all but a few calls are ended", func() bool {
 		ended := 0
 		for _, c := range attackers {
 			for _, n := range c.statusCounts() {
 				ended += n
 			}
 		}
-		return ended >= calls-maxReceiving
+		return ended >= calls-stay
+	})
+}
+
+// maxProbes is the number of questions about the health whose message may take long to come.
+const maxProbes = 16
+
+// Calls that end before their message came are under way no more.
+func TestCallsThatDieHalfWay(t *testing.T) {
+	ts := start(t, setup{})
+	c := dialRaw(t, ts.rpc)
+	for i := range 60 {
+		id := c.call(pb.RecommenderService_Recommend_FullMethodName, timeout(50*time.Millisecond))
+		if i%2 == 0 {
+			c.write(func() error { return c.framer.WriteRSTStream(id, http2.ErrCodeCancel) })
+		}
+	}
+	eventually(t, "none is receiving", func() bool {
+		return value1(t, ts, `gsimc_calls_under_way{class="recommend",state="receiving"}`) == 0
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/tap"
 
 	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/doors"
 )
 
@@ -39,12 +40,6 @@ func (s *Server) doorOptions(address string) []grpc.ServerOption {
 	return append(options, grpc.InTapHandle(s.tap))
 }
 
-// refusedAtOnce is the longest deadline of a call that is refused before a message of it is read.
-// The gRPC library forgets a call that is refused there only when its deadline has passed (400
-// bytes; without a deadline, at once), so that calls with deadlines of years, which need no token
-// to be refused, would fill the memory.
-const refusedAtOnce = 2 * time.Second
-
 // tap sees the headers of a call before anything of it is read.
 func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	err := s.doors.Check(ctx, info.FullMethodName)
@@ -54,7 +49,7 @@ func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, erro
 	if doors.Audited(info.FullMethodName) {
 		s.refusals.add(info.FullMethodName, toStatus(err).Code(), err)
 	}
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) > refusedAtOnce {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) > admission.RefusedAtOnce {
 		ctx, full := s.admit(ctx, info.FullMethodName) // its message takes room until then
 		if full != nil {
 			return ctx, full

@@ -164,16 +164,34 @@ func (s *Server) runStream(
 		ticket.Forget()
 		return err
 	}
-	if err := ticket.Run(); err != nil {
+	if m := admitted[method]; m.Stream && !m.Feed {
+		stream = &askedStream{stream, ticket, false}
+	} else if err := ticket.Run(); err != nil {
 		return err
 	}
-	defer ticket.Leave()
+	defer ticket.Forget()
 	if s.doors.Guarded() {
 		return s.whileAllowed(stream, method, func(stream grpc.ServerStream) error {
 			return next(srv, stream)
 		})
 	}
 	return next(srv, stream)
+}
+
+// askedStream is a stream that answers one message, with which it begins to run.
+type askedStream struct {
+	grpc.ServerStream
+	ticket *admission.Ticket
+	runs   bool
+}
+
+// RecvMsg implements grpc.ServerStream.
+func (a *askedStream) RecvMsg(m any) error {
+	if err := a.ServerStream.RecvMsg(m); err != nil || a.runs {
+		return err
+	}
+	a.runs = true
+	return a.ticket.Run()
 }
 
 // contextStream is a stream with another context.

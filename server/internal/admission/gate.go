@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 )
@@ -18,13 +19,13 @@ const (
 	Stream                 // streams of events
 	Admin                  // the work of operators
 	Other                  // calls about users, and of unknown methods
+	Watch                  // streams that tell the health
+	Probe                  // questions about the health, which are always taken
 	numClasses
-
-	// Probe is the class of calls that are always taken.
-	Probe Class = numClasses
 )
 
-var classNames = [numClasses]string{"recommend", "observe", "batch", "stream", "admin", "other"}
+var classNames = [numClasses]string{
+	"recommend", "observe", "batch", "stream", "admin", "other", "watch", "probe"}
 
 // String is the value of the label class of the metrics.
 func (c Class) String() string { return classNames[c] }
@@ -32,7 +33,8 @@ func (c Class) String() string { return classNames[c] }
 // Method is how calls of a method are treated.
 type Method struct {
 	Class  Class
-	Stream bool // runs from its start, has no default deadline
+	Stream bool // has no default deadline
+	Feed   bool // a stream of messages of the client: it runs from its start
 }
 
 // Reason is why a call is refused.
@@ -72,7 +74,10 @@ type Config struct {
 	MaxInFlight int
 	// MaxStreams is the number of open streams of events.
 	MaxStreams int
-	// MaxReceiving is the number of calls whose message may take long to come.
+	// MaxWatches is the number of open streams of class [Watch].
+	MaxWatches int
+	// MaxReceiving is the number of calls whose message may take long to come, those of [Probe] and
+	// [Watch] aside.
 	MaxReceiving int
 }
 
@@ -81,6 +86,10 @@ const (
 	slowAfter = 100 * time.Millisecond
 	// burst times MaxReceiving calls may be receiving for less than that.
 	burst = 8
+	// maxProbes is for the calls of Probe and Watch what MaxReceiving is for the others: their
+	// messages are small. Many come at once when a server starts.
+	maxProbes  = 16
+	probeBurst = 512
 	// unfair is how many times as many calls one connection may be sending as another, when there
 	// is no room.
 	unfair = 4
@@ -89,11 +98,13 @@ const (
 	minOther = 8
 	// adminLimit is the number of calls of operators.
 	adminLimit = 32
-	// forgottenWithin is the furthest deadline of a call that is refused by its headers. The gRPC
-	// library forgets such a call only at its deadline. Those with further ones are refused after
-	// their message, when it forgets them at once.
-	forgottenWithin = 10 * time.Second
 )
+
+// RefusedAtOnce is the furthest deadline of a call that is refused by its headers. The gRPC library
+// forgets such a call only when its deadline has passed (400 bytes; without a deadline, at once):
+// refused calls with deadlines of years would fill the memory. Those with further ones are refused
+// after their message, when the library forgets them at once.
+const RefusedAtOnce = 2 * time.Second
 
 // Gate admits the calls of a server. Its methods are safe for concurrent use.
 type Gate struct {
@@ -101,8 +112,9 @@ type Gate struct {
 	metrics *Metrics
 
 	mu        sync.Mutex
-	receiving list
-	sweeping  bool // a sweep is due
+	receiving arrivals
+	probes    arrivals // of Probe and Watch, which take no room of others
+	sweeping  bool     // a sweep is due
 	classes   [numClasses]class
 }
 
@@ -128,7 +140,9 @@ func (c *class) underWay() int { return c.receiving + c.running + c.queue.n }
 
 // New returns a gate that reports to the metrics.
 func New(cfg Config, metrics *Metrics) *Gate {
-	g := &Gate{cfg: cfg, metrics: metrics}
+	g := &Gate{cfg: cfg, metrics: metrics,
+		receiving: arrivals{slow: cfg.MaxReceiving, all: burst * cfg.MaxReceiving},
+		probes:    arrivals{slow: maxProbes, all: probeBurst}}
 	few := max(cfg.MaxInFlight/8, 1)
 	for i, limits := range [numClasses][2]int{
 		Recommend: {min(minLimit, cfg.MaxInFlight), cfg.MaxInFlight},
@@ -137,9 +151,14 @@ func New(cfg Config, metrics *Metrics) *Gate {
 		Other:     {min(minOther, few), few},
 		Stream:    {cfg.MaxStreams, cfg.MaxStreams},
 		Admin:     {adminLimit, adminLimit},
+		Watch:     {cfg.MaxWatches, cfg.MaxWatches},
+		Probe:     {math.MaxInt32, math.MaxInt32}, // they take no time
 	} {
 		g.classes[i].limit = newLimiter(limits[0], limits[1])
-		g.classes[i].waits = Class(i) != Stream && Class(i) != Admin
+		switch Class(i) {
+		case Recommend, Observe, Batch, Other:
+			g.classes[i].waits = true
+		}
 	}
 	return g
 }
@@ -151,29 +170,26 @@ func (g *Gate) Admit(ctx context.Context, method string) (context.Context, error
 	if !known {
 		m = Method{Class: Other}
 	}
-	if m.Class == Probe {
-		return ctx, nil
-	}
 	t := &Ticket{Context: ctx, gate: g, class: m.Class, since: time.Now(), conn: noteCall(ctx)}
 	deadline, timed := ctx.Deadline()
 	left := deadline.Sub(t.since)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if reason := g.take(t, m.Stream); reason != "" {
+	if reason := g.take(t, m.Feed); reason != "" {
 		err := g.refuse(t.class, reason)
-		if !timed || left <= forgottenWithin || g.receiving.n >= burst*g.cfg.MaxReceiving {
+		if !timed || left <= RefusedAtOnce || g.receiving.n >= g.receiving.all {
 			return ctx, err
 		}
 		t.refusal = err
 		g.receive(t)
 	}
 	switch {
-	case m.Stream:
+	case m.Feed:
 		t.Context, t.cancel = context.WithCancel(ctx)
 		context.AfterFunc(t.Context, t.Leave) // if it never gets to its handler
-	case !timed:
+	case !timed && !m.Stream:
 		t.Context, t.cancel = context.WithTimeout(ctx, g.cfg.DefaultTimeout)
-	case left > g.cfg.MaxTimeout && m.Class != Admin:
+	case left > g.cfg.MaxTimeout && m.Class != Admin && !m.Stream:
 		t.Context, t.cancel = context.WithTimeout(ctx, g.cfg.MaxTimeout)
 	default:
 		t.Context, t.cancel = context.WithCancel(ctx)
@@ -182,98 +198,34 @@ func (g *Gate) Admit(ctx context.Context, method string) (context.Context, error
 }
 
 // take counts a call that there is room for, or returns why there is none.
-func (g *Gate) take(t *Ticket, stream bool) Reason {
-	c := &g.classes[t.class]
-	if g.receiving.n >= g.cfg.MaxReceiving {
-		g.evict(t.since, g.cfg.MaxReceiving-1)
+func (g *Gate) take(t *Ticket, feed bool) Reason {
+	a := g.arrivalsOf(t)
+	if a.n >= a.slow {
+		g.evict(a, t.since, a.slow-1)
 	}
+	if a == &g.probes {
+		if a.n >= a.all {
+			g.end(a.victim())
+		}
+		g.receive(t)
+		return ""
+	}
+	c := &g.classes[t.class]
 	if c.underWay() >= c.room() && !g.evictFor(t, func(o *Ticket) bool {
-		return o.class == t.class
+		return o.class == t.class && o.refusal == nil
 	}) {
 		return Full
 	}
-	if stream {
+	if feed {
 		c.running++
 		t.state = running
 		return ""
 	}
-	if g.receiving.n >= burst*g.cfg.MaxReceiving &&
-		!g.evictFor(t, func(*Ticket) bool { return true }) {
+	if a.n >= a.all && !g.evictFor(t, func(*Ticket) bool { return true }) {
 		return Receiving
 	}
 	g.receive(t)
 	return ""
-}
-
-// receive lists a call among those whose message is on its way.
-func (g *Gate) receive(t *Ticket) {
-	t.state = receiving
-	g.receiving.push(t)
-	if t.refusal == nil {
-		g.classes[t.class].receiving++
-		t.conn.add(1)
-	}
-	if g.receiving.n > g.cfg.MaxReceiving && !g.sweeping {
-		g.sweeping = true
-		time.AfterFunc(slowAfter, g.sweep)
-	}
-}
-
-// received takes a call out of that list.
-func (g *Gate) received(t *Ticket) {
-	g.receiving.remove(t)
-	if t.refusal == nil {
-		g.classes[t.class].receiving--
-		t.conn.add(-1)
-	}
-	t.state = done
-}
-
-// sweep ends the calls that are beyond the bound, although no newcomer asks for their room.
-func (g *Gate) sweep() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.sweeping = false
-	g.evict(time.Now(), g.cfg.MaxReceiving)
-	if g.receiving.n > g.cfg.MaxReceiving {
-		g.sweeping = true
-		time.AfterFunc(slowAfter/4, g.sweep)
-	}
-}
-
-// evict ends the receiving calls that are slow, the oldest first, until n are left.
-func (g *Gate) evict(now time.Time, n int) {
-	for g.receiving.n > n && g.slow(g.receiving.first, now) {
-		g.end(g.receiving.first)
-	}
-}
-
-// slow reports whether the message of a call is slow to come.
-func (g *Gate) slow(t *Ticket, now time.Time) bool {
-	return g.classes[t.class].limit.slow(now.Sub(t.since))
-}
-
-// evictFor ends the oldest receiving call of some that is slow, or whose connection has far more of
-// them than that of the newcomer. It reports whether there was one.
-func (g *Gate) evictFor(newcomer *Ticket, some func(*Ticket) bool) bool {
-	share := unfair * (newcomer.conn.receives() + 1)
-	for t := g.receiving.first; t != nil; t = t.next {
-		if some(t) && (g.slow(t, newcomer.since) || t.conn.receives() > share) {
-			g.end(t)
-			return true
-		}
-	}
-	return false
-}
-
-// end takes the room of a receiving call away.
-func (g *Gate) end(t *Ticket) {
-	g.received(t)
-	if t.Context.Err() == nil { // otherwise the client has gone, or its time is over
-		t.evicted.Store(true)
-		t.cancel()
-		g.metrics.refused(t.class, Slow)
-	}
 }
 
 // refuse counts a refusal and returns it.

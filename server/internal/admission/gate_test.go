@@ -4,23 +4,26 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"google.golang.org/grpc/peer"
 )
 
-// newGate is a gate with methods "/r" of Recommend, "/s" of Stream and "/p" of Probe.
+// newGate is a gate with methods that begin as their classes do.
 func newGate(t testing.TB, change func(*Config)) *Gate {
 	t.Helper()
 	cfg := Config{
 		Methods: map[string]Method{
-			"/r": {Class: Recommend}, "/o": {Class: Observe}, "/s": {Class: Stream, Stream: true},
-			"/p": {Class: Probe}, "/a": {Class: Admin},
+			"/r": {Class: Recommend}, "/o": {Class: Observe}, "/a": {Class: Admin}, "/p": {Class: Probe},
+			"/s": {Class: Stream, Stream: true, Feed: true}, "/w": {Class: Watch, Stream: true},
 		},
 		DefaultTimeout: time.Second, MaxTimeout: 30 * time.Second,
-		MaxInFlight: 8, MaxStreams: 3, MaxReceiving: 4,
+		MaxInFlight: 8, MaxStreams: 3, MaxWatches: 2, MaxReceiving: 4,
 	}
 	if change != nil {
 		change(&cfg)
@@ -57,7 +60,7 @@ func TestDeadlines(t *testing.T) {
 		}{
 			{"/r", 0, time.Second}, {"/r", time.Minute, 30 * time.Second},
 			{"/r", 5 * time.Second, 5 * time.Second}, {"/s", 0, 0}, {"/s", time.Hour, time.Hour},
-			{"/p", 0, 0}, {"/unknown", 0, time.Second}, {"/a", time.Hour, time.Hour},
+			{"/p", 0, time.Second}, {"/w", 0, 0}, {"/unknown", 0, time.Second}, {"/a", time.Hour, time.Hour},
 		} {
 			ctx, cancel := context.WithCancel(t.Context())
 			if test.given > 0 {
@@ -239,6 +242,90 @@ func TestFarDeadline(t *testing.T) {
 	}
 }
 
+// Questions about the health are always taken, and those that do not come to an end make room.
+func TestProbes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(t, nil)
+		limited := Limit(nil, 10, g.metrics)
+		greedy, modest := &conn{of: limited}, &conn{of: limited}
+		ask := func(from *conn, method string) call {
+			t.Helper()
+			c, cancel := context.WithCancel(peer.NewContext(t.Context(),
+				&peer.Peer{Addr: address{&net.TCPAddr{}, from}}))
+			ctx, err := g.Admit(c, method)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return call{Of(ctx), cancel}
+		}
+		good := ask(modest, "/p")
+		for i := range 2 * probeBurst {
+			defer ask(greedy, []string{"/p", "/w"}[i%2]).end()
+		}
+		if g.probes.n != probeBurst {
+			t.Errorf("%d are receiving, want %d", g.probes.n, probeBurst)
+		}
+		if err := good.Run(); err != nil {
+			t.Errorf("one beside many of another connection: %v", err)
+		}
+		if !greedy.called.Load() || !modest.called.Load() {
+			t.Error("connections that ask for the health count as silent")
+		}
+		good.Leave()
+		time.Sleep(4 * slowAfter)
+		if g.probes.n != maxProbes {
+			t.Errorf("%d are receiving for long, want %d", g.probes.n, maxProbes)
+		}
+		var open []call
+		for range 3 {
+			w := ask(modest, "/w")
+			defer w.end()
+			if err := w.Run(); (err == nil) != (len(open) < g.cfg.MaxWatches) {
+				t.Errorf("beside %d that watch the health: %v", len(open), err)
+			}
+			open = append(open, w)
+		}
+	})
+}
+
+// Calls that are to be refused after their message count for their connection, and are not ended to
+// make room in their class, of which they take none.
+func TestRefusedCallsWhileReceiving(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(t, func(c *Config) { c.MaxReceiving = 100 })
+		from := &conn{of: Limit(nil, 10, g.metrics)}
+		ctx, cancel := context.WithTimeout(peer.NewContext(t.Context(),
+			&peer.Peer{Addr: address{&net.TCPAddr{}, from}}), time.Hour)
+		defer cancel()
+		room := g.classes[Admin].room()
+		for range room + 3 {
+			if _, err := g.Admit(ctx, "/a"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if from.receiving != room+3 {
+			t.Errorf("%d calls of the connection count, want %d", from.receiving, room+3)
+		}
+		for range room {
+			if err := g.receiving.first.Run(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(slowAfter + time.Millisecond)
+		if _, err := g.Admit(t.Context(), "/a"); reasonOf(err) != Full {
+			t.Errorf("into a full class: %v, want %s", err, Full)
+		}
+		if from.receiving != 3 {
+			t.Errorf("%d calls are receiving, want 3", from.receiving)
+		}
+		cancel()
+		time.Sleep(2 * slowAfter)
+		if n := g.receiving.n; n != 0 || from.receiving != 0 {
+			t.Errorf("%d and %d calls are receiving that have ended", n, from.receiving)
+		}
+	})
+}
+
 // Many calls of all kinds leave nothing behind, and never run beyond the limit.
 func TestGateAtRandom(t *testing.T) {
 	g := newGate(t, nil)
@@ -255,7 +342,7 @@ func TestGateAtRandom(t *testing.T) {
 	}
 	wg.Wait()
 	g.mu.Lock()
-	g.evict(time.Now().Add(time.Hour), 0)
+	g.evict(&g.receiving, time.Now().Add(time.Hour), 0)
 	g.mu.Unlock()
 	if over.Load() > 0 || taken.Load() == 0 {
 		t.Errorf("%d calls ran beyond the limit, %d in all", over.Load(), taken.Load())

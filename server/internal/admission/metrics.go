@@ -68,6 +68,8 @@ func (g *Gate) Collect(ch chan<- prometheus.Metric) {
 		gauge(underWayDesc, c.receiving, "receiving")
 		gauge(underWayDesc, c.queue.n, "queued")
 		gauge(underWayDesc, c.running, "running")
-		gauge(limitDesc, c.limit.get())
+		if Class(i) != Probe { // it has none
+			gauge(limitDesc, c.limit.get())
+		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Ticket is the place of a call in the server, and the context of the call. The methods of a nil
-// ticket, which calls of class [Probe] have, do nothing.
+// ticket do nothing.
 type Ticket struct {
 	context.Context
 
@@ -76,6 +76,9 @@ func (t *Ticket) Run() error {
 	}
 	if t.state != receiving {
 		g.mu.Unlock()
+		if err := t.Context.Err(); err != nil && !t.evicted.Load() {
+			return err
+		}
 		return &RefusedError{t.class, Slow} // counted when it was ended
 	}
 	c := &g.classes[t.class]
@@ -89,6 +92,10 @@ func (t *Ticket) Run() error {
 		c.run(t, time.Now())
 		g.mu.Unlock()
 		return nil
+	}
+	if !c.waits {
+		defer g.mu.Unlock()
+		return g.refuse(t.class, Full)
 	}
 	deadline, _ := t.Deadline()
 	wait := time.Until(deadline) - c.limit.mean
