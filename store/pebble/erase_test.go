@@ -8,12 +8,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/store"
@@ -322,4 +325,48 @@ func TestSyncedEvent(t *testing.T) {
 	if got := synced.Load(); got != 3 {
 		t.Errorf("Synced was called %d times, want 3", got)
 	}
+}
+
+// TestClosedWhileErasureWaits closes a store on a full disk that has an erased user to forget. The
+// next start forgets.
+func TestClosedWhileErasureWaits(t *testing.T) {
+	t.Parallel()
+	var full, refused atomic.Bool
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if full.Load() && strings.HasSuffix(op.Path, ".sst") &&
+			op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			refused.Store(true)
+			return syscall.ENOSPC
+		}
+		return nil
+	}))
+	opts := Options{FS: fs, eraseDelay: time.Millisecond}
+	s := mustOpen(t, "store", opts)
+	mustAppend(t, s, secret, 0, 10)
+	full.Store(true)
+	if _, err := s.Erase(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); !refused.Load(); {
+		if time.Now().After(deadline) {
+			t.Fatal("nothing was written to be forgotten")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("Close has not returned after 10 s")
+	}
+	full.Store(false)
+	s = mustOpen(t, "store", opts)
+	if err := s.Forgotten(t.Context()); err != nil {
+		t.Error(err)
+	}
+	mustClose(t, s)
 }

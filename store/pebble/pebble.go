@@ -82,7 +82,7 @@ type Store struct {
 	sorter    *sorter
 	erasing   chan struct{} // holds a token for each erasure under way
 	forgetter *forgetter
-	stop      func() // ends the forgetter
+	stop      func() // ends what may wait for room
 	watch     watchdog
 
 	mu      sync.Mutex
@@ -135,7 +135,9 @@ func start(ctx context.Context, e *engine.Engine, opts Options) (*Store, error) 
 		erasing: make(chan struct{}, maxErasing),
 	}
 	s.watch.after = opts.stallAfter
-	s.sorter = newSorter(e, l.id, opts, s.queue.nudge, s.workers.Go)
+	background, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.sorter = newSorter(e, l.id, opts, s.queue.nudge, s.workers.Go, background.Done())
 	s.sorter.emptied.Store(l.emptied)
 	s.forgetter = newForgetter(e, s.sorter, opts.eraseDelay, erased, editor.LastRow())
 	if l.erased {
@@ -157,9 +159,7 @@ func start(ctx context.Context, e *engine.Engine, opts Options) (*Store, error) 
 		engine: e, histories: histories, queue: s.queue, groups: toSync, shown: shown,
 		watch: &s.watch, forgetter: s.forgetter, synced: opts.Events.Synced,
 	}).run)
-	forgetting, stop := context.WithCancel(context.Background())
-	s.stop = stop
-	s.workers.Go(func() { s.forgetter.run(forgetting) })
+	s.workers.Go(func() { s.forgetter.run(background) })
 	return s, nil
 }
 

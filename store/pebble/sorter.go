@@ -35,10 +35,11 @@ const (
 type sorter struct {
 	engine     *engine.Engine
 	id         mark.ID
-	bytes      int           // of a generation that is to be sorted
-	batchBytes int           // about how much is given to the engine at once
-	wake       func()        // wakes the committer
-	start      func(func())  // starts a goroutine
+	bytes      int          // of a generation that is to be sorted
+	batchBytes int          // about how much is given to the engine at once
+	wake       func()       // wakes the committer
+	start      func(func()) // starts a goroutine
+	closing    <-chan struct{}
 	rows       chan struct{} // holds a token while rows are written; see lockRows
 	sorted     chan struct{} // told when a generation has been sorted
 	due        atomic.Bool   // sort even if there is little
@@ -48,12 +49,14 @@ type sorter struct {
 	running    bool          // of the committer: a generation is being sorted
 }
 
+// newSorter returns the sorter of a store, which is being closed once the channel is.
 func newSorter(
 	e *engine.Engine, id mark.ID, opts Options, wake func(), start func(func()),
+	closing <-chan struct{},
 ) *sorter {
 	return &sorter{
 		engine: e, id: id, bytes: opts.sortBytes, batchBytes: opts.sortBatch,
-		wake: wake, start: start,
+		wake: wake, start: start, closing: closing,
 		rows: make(chan struct{}, 1), sorted: make(chan struct{}, 1),
 	}
 }
@@ -181,7 +184,7 @@ func (w *sorting) run() error {
 
 // some writes the rows of some of the users and returns the others.
 func (w *sorting) some(users []*recent.History) (rest []*recent.History, err error) {
-	w.sorter.engine.Pace()
+	w.sorter.engine.Pace(w.sorter.closing)
 	if err := w.sorter.lockRows(); err != nil {
 		return nil, err
 	}

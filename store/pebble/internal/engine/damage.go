@@ -138,15 +138,20 @@ func (e *Engine) recallDamage() error {
 	return nil
 }
 
-// Pace waits while the tables come faster than they are merged. It does not wait in an engine that
-// has failed, or that merges nothing because of damage.
-func (e *Engine) Pace() {
+// Pace waits while the tables come faster than they are merged, until done is closed. It does not
+// wait in an engine that has failed, or that merges nothing because of damage.
+func (e *Engine) Pace(done <-chan struct{}) {
 	began := time.Now()
 	waited := false
 	for e.Err() == nil && !e.damage.known.Load() &&
 		e.DB.Metrics().Levels[0].Sublevels >= maxSublevels {
 		waited = true
-		time.Sleep(10 * time.Millisecond)
+		select {
+		case <-time.After(10 * time.Millisecond):
+			continue
+		case <-done:
+		}
+		break
 	}
 	if waited {
 		e.opts.Slow("write stall", time.Since(began))

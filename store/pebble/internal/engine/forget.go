@@ -38,7 +38,7 @@ func (e *Engine) Forget(ctx context.Context, spans []Span, fillers []byte) error
 	if err := e.Damage(); err != nil {
 		return err // nothing is compacted
 	}
-	if err := e.Do(e.DB.Flush); err != nil {
+	if err := e.flush(ctx); err != nil {
 		return err
 	}
 	before, err := e.files()
@@ -60,6 +60,27 @@ func (e *Engine) Forget(ctx context.Context, spans []Span, fillers []byte) error
 	}
 	// Tables that were made meanwhile, and are of no use already, may hold what was removed too.
 	return e.waitUntilGone(ctx, slices.Concat(before, after), newest(before, "", ".log"))
+}
+
+// flush writes the tables in memory to the disk. While that is full there is no end but that of the
+// context.
+func (e *Engine) flush(ctx context.Context) error {
+	var flushed <-chan struct{}
+	err := e.Do(func() (err error) {
+		flushed, err = e.DB.AsyncFlush()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-flushed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-e.Failed():
+		return e.Err()
+	}
 }
 
 // files returns the names of the engine's files.
