@@ -195,6 +195,18 @@ func TestFolderIsNoticed(t *testing.T) {
 	}
 	refused("folder removed", gone, mark.Gone)
 
+	closed := powerCut(disk, 100) // with everything that may stand beside the folder
+	s := mustOpen(t, "store", Options{FS: closed})
+	if _, err := s.Checkpoint(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, s)
+	writeFile(t, closed, "store/"+engine.DamageName, []byte("000005.sst\n"))
+	if err := closed.RemoveAll(dataDir); err != nil {
+		t.Fatal(err)
+	}
+	refused("folder of a closed store removed", closed, mark.Gone)
+
 	emptied := powerCut(disk, 100)
 	if err := errors.Join(emptied.RemoveAll(dataDir), emptied.MkdirAll(dataDir, 0o700)); err != nil {
 		t.Fatal(err)
@@ -206,7 +218,7 @@ func TestFolderIsNoticed(t *testing.T) {
 	refused("another store", exchanged, mark.Foreign)
 
 	older := powerCut(disk, 100)
-	s := mustOpen(t, "store", Options{FS: older})
+	s = mustOpen(t, "store", Options{FS: older})
 	mustAppend(t, s, "u", 0, 30)
 	mustAppend(t, s, "u", 30, 31)
 	mustClose(t, s)

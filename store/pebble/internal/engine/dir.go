@@ -43,10 +43,10 @@ func inspectDir(fs vfs.FS, dir string) (dirState, error) {
 	if slices.Contains(names, CreatingName) {
 		return dirUnfinished, nil
 	}
+	if slices.Contains(names, mark.Name) {
+		return dirGone, nil // whatever else of the store is beside it
+	}
 	for _, name := range names {
-		if name == mark.Name {
-			return dirGone, nil
-		}
 		if name != LockName && name != "lost+found" {
 			return 0, fmt.Errorf("directory %q is not empty and holds no store (no %q in it): "+
 				"give the folder of a store, or an empty or a new one", dir, DataName)
