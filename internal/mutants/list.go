@@ -206,4 +206,11 @@ var mutants = []mutant{
 		is:   `if err != nil && seal {`,
 		pkg:  "./store/pebble", test: "TestDamagedFiles",
 	},
+	{
+		name: "unnamed", breaks: "verify does not name users whose rows are damaged",
+		file: "store/pebble/walk.go",
+		was:  `if err := w.within(ctx, span, from); err != nil {`,
+		is:   `if err := error(nil); err != nil {`,
+		pkg:  "./store/pebble", test: "TestVerifyNamesNeighbours",
+	},
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/soak"
 	"github.com/gsimc/gsimc/store"
@@ -24,7 +25,8 @@ func verified(t *testing.T, fs vfs.FS, dir string) (*Report, map[string]bool, er
 	return report, users, err
 }
 
-// TestVerify flips bits in tables: Verify finds each, and the users that a server refuses.
+// TestVerify flips bits in tables: Verify finds each, and names just the users that a server
+// refuses. All of them have rows in more than one table.
 func TestVerify(t *testing.T) {
 	disk, events, tables := manyTables(t)
 	report, _, err := verified(t, disk, "store")
@@ -35,6 +37,7 @@ func TestVerify(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	flips := soak.Times(14)
 	soak.Injected(t, flips, "flipped bits")
+	named := 0
 	for i := range flips {
 		path := tables[i%len(tables)]
 		info, err := disk.Stat(path)
@@ -42,6 +45,9 @@ func TestVerify(t *testing.T) {
 			t.Fatal(err)
 		}
 		at := rng.IntN(int(info.Size()) - 200) // the end has reserves that nothing reads
+		if i < len(tables) {
+			at = 400 // a table may begin amid the rows of a user
+		}
 		damaged := flipped(t, disk, path, at, 1<<rng.IntN(8))
 		report, users, err := verified(t, damaged, "store")
 		if err != nil || len(report.Damaged) != 1 ||
@@ -51,15 +57,17 @@ func TestVerify(t *testing.T) {
 		s := mustOpen(t, "store", Options{FS: damaged})
 		refused := unreadable(t, s, events)
 		mustClose(t, s)
-		for user := range users {
-			if !refused[user] {
-				t.Errorf("%s, byte %d: a user who can be read counts as incomplete", path, at)
-			}
+		if diff := cmp.Diff(refused, users); diff != "" || int64(len(users)) != report.Incomplete {
+			t.Errorf("%s, byte %d: %d users count as incomplete, named are (-refused +named):\n%s",
+				path, at, report.Incomplete, diff)
 		}
-		// a user all of whose rows are damaged cannot be named
-		if unnamed := len(refused) - len(users); unnamed > 0 && report.Unnamed == 0 {
-			t.Errorf("%s, byte %d: %d refused users are not found", path, at, unnamed)
+		if report.Users != manyUsers {
+			t.Errorf("%s, byte %d: %d users are found, want %d", path, at, report.Users, manyUsers)
 		}
+		named += len(users)
+	}
+	if named < flips/2 {
+		t.Errorf("%d flipped bits harm %d users, want about one each", flips, named)
 	}
 }
 
@@ -74,5 +82,32 @@ func TestVerifyRefusal(t *testing.T) {
 		1)
 	if _, _, err := verified(t, damaged, "store"); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("got %v, want ErrCorrupt", err)
+	}
+}
+
+// TestVerifyNamesNeighbours flips bits in blocks that hold all rows that a table has of many users.
+// They are named because other tables have rows of them too.
+func TestVerifyNamesNeighbours(t *testing.T) {
+	disk := vfs.NewCrashableMem()
+	s := mustOpen(t, "store", Options{FS: disk})
+	for i := range 2 {
+		appendBig(t, s, i, i+1)
+		flush(t, s)
+	}
+	mustClose(t, s)
+	path := largestTable(t, disk)
+	for at := 500; at < 50_000; at += 9000 {
+		damaged := flipped(t, disk, path, at, 1)
+		report, users, err := verified(t, damaged, "store")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := mustOpen(t, "store", Options{FS: damaged})
+		refused := unreadable(t, s, 2)
+		mustClose(t, s)
+		if len(users) < 5 || !cmp.Equal(refused, users) || report.Users != manyUsers {
+			t.Errorf("byte %d: of %d users %d are refused and %d named", at, report.Users,
+				len(refused), len(users))
+		}
 	}
 }

@@ -31,6 +31,7 @@ type walk struct {
 	visit   visitor
 	damaged []table.Span
 	seen    map[string]bool // visited out of the order of keys
+	last    string          // the last one visited in that order, who may have rows behind damage
 	skipped store.SkippedError
 }
 
@@ -136,7 +137,8 @@ func (w *walk) pass(ctx context.Context, lower []byte) (reached []byte, err erro
 		if err != nil {
 			return nil, err
 		}
-		if !w.seen[user] {
+		if !w.seen[user] && user != w.last {
+			w.last = user
 			if err := w.visit(user, w.it); err != nil {
 				return nil, err
 			}
