@@ -29,7 +29,8 @@ log, and of each user that there are all events up to the last.
   gsimc verify --data-dir state --list damaged-users
 
 Exit code 1 means damage. Users are counted, and named in the file of --list only. A server goes on
-serving all others; to erase a damaged user, or to restore a backup, ends the damage.`
+serving all others. A damaged user can be erased and begins anew; the file stays damaged, and is
+not merged with others, until a backup is restored.`
 }
 
 // Run prints a table of what was found.
