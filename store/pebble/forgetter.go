@@ -17,6 +17,10 @@ import (
 // two of its runs is this many times that of the last one, at least.
 const forgetShare = 10
 
+// maxForgetting bounds the erased users who are remembered one by one. When there are more, since
+// nothing is forgotten on a full disk or beside damage, the tables of everyone are written anew.
+const maxForgetting = 4096
+
 // forgetter removes what is left of erased users from all files: rows that are invisible, what
 // removed them, and the names of users. It serves the erasures of some time together.
 type forgetter struct {
@@ -29,7 +33,7 @@ type forgetter struct {
 	mu       sync.Mutex
 	users    []string      // erased, and not yet forgotten
 	row      uint64        // of the journal: the last erasure of these
-	everyone bool          // a run was cut off by the end of the process
+	everyone bool          // whoever was erased, not only users
 	begun    uint64        // erasures that the committer has planned
 	shown    uint64        // those that are in users, or forgotten
 	done     uint64        // those that are forgotten
@@ -65,8 +69,19 @@ func (f *forgetter) begin() {
 func (f *forgetter) add(users []string, row uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.users, f.row = append(f.users, users...), row
+	f.row = row
 	f.shown += uint64(len(users))
+	f.remember(users)
+}
+
+// remember notes users who are to be forgotten. Requires the lock.
+func (f *forgetter) remember(users []string) {
+	if f.users = append(f.users, users...); len(f.users) > maxForgetting {
+		f.everyone = true
+	}
+	if f.everyone {
+		f.users = nil
+	}
 	f.nudge()
 }
 
@@ -100,6 +115,10 @@ func (f *forgetter) run(ctx context.Context) {
 
 // forget forgets the users who are erased by now.
 func (f *forgetter) forget(ctx context.Context) (err error) {
+	if err := f.engine.Damage(); err != nil { // nothing is compacted: to sort would be in vain
+		f.again(nil, false)
+		return err
+	}
 	f.mu.Lock()
 	users, last, everyone, shown := f.users, f.row, f.everyone, f.shown
 	f.users, f.everyone = nil, false
@@ -135,8 +154,8 @@ func (f *forgetter) forget(ctx context.Context) (err error) {
 func (f *forgetter) again(users []string, everyone bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.users, f.everyone = append(users, f.users...), f.everyone || everyone
-	f.nudge()
+	f.everyone = f.everyone || everyone
+	f.remember(users)
 }
 
 // nudge requires the lock.
