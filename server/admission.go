@@ -17,36 +17,45 @@ import (
 	"github.com/gsimc/gsimc/server/internal/admission"
 )
 
-// admitted is how the methods are admitted.
-var admitted = map[string]admission.Method{
-	pb.RecommenderService_Recommend_FullMethodName: {Class: admission.Recommend},
+// How the methods of the two listeners are admitted. Each has a gate of its own, so that clients
+// take no room of operators, whatever they call.
+var (
+	admittedClients = withHealth(map[string]admission.Method{
+		pb.RecommenderService_Recommend_FullMethodName: {Class: admission.Recommend},
 
-	pb.EventService_Observe_FullMethodName:      {Class: admission.Observe},
-	pb.EventService_BatchObserve_FullMethodName: {Class: admission.Batch},
-	pb.EventService_StreamObserve_FullMethodName: {
-		Class: admission.Stream, Stream: true, Feed: true},
+		pb.EventService_Observe_FullMethodName:      {Class: admission.Observe},
+		pb.EventService_BatchObserve_FullMethodName: {Class: admission.Batch},
+		pb.EventService_StreamObserve_FullMethodName: {
+			Class: admission.Stream, Stream: true, Feed: true},
 
-	pb.UserService_GetUser_FullMethodName:    {Class: admission.Other},
-	pb.UserService_DeleteUser_FullMethodName: {Class: admission.Other},
+		pb.UserService_GetUser_FullMethodName:    {Class: admission.Other},
+		pb.UserService_DeleteUser_FullMethodName: {Class: admission.Other},
+	})
+	admittedOperators = withHealth(map[string]admission.Method{
+		pb.AdminService_GetStatus_FullMethodName:        {Class: admission.Admin},
+		pb.AdminService_ReloadModel_FullMethodName:      {Class: admission.Admin},
+		pb.AdminService_CreateCheckpoint_FullMethodName: {Class: admission.Admin, Stream: true},
 
-	pb.AdminService_GetStatus_FullMethodName:        {Class: admission.Admin},
-	pb.AdminService_ReloadModel_FullMethodName:      {Class: admission.Admin},
-	pb.AdminService_CreateCheckpoint_FullMethodName: {Class: admission.Admin, Stream: true},
+		reflectionpb.ServerReflection_ServerReflectionInfo_FullMethodName: {
+			Class: admission.Admin, Stream: true, Feed: true},
+		alphapb.ServerReflection_ServerReflectionInfo_FullMethodName: {
+			Class: admission.Admin, Stream: true, Feed: true},
+	})
+)
 
-	reflectionpb.ServerReflection_ServerReflectionInfo_FullMethodName: {
-		Class: admission.Admin, Stream: true, Feed: true},
-	alphapb.ServerReflection_ServerReflectionInfo_FullMethodName: {
-		Class: admission.Admin, Stream: true, Feed: true},
-
-	healthpb.Health_Check_FullMethodName: {Class: admission.Probe},
-	healthpb.Health_List_FullMethodName:  {Class: admission.Probe},
-	healthpb.Health_Watch_FullMethodName: {Class: admission.Watch, Stream: true},
+// withHealth adds the methods that both listeners have.
+func withHealth(methods map[string]admission.Method) map[string]admission.Method {
+	methods[healthpb.Health_Check_FullMethodName] = admission.Method{Class: admission.Probe}
+	methods[healthpb.Health_List_FullMethodName] = admission.Method{Class: admission.Probe}
+	methods[healthpb.Health_Watch_FullMethodName] = admission.Method{
+		Class: admission.Watch, Stream: true}
+	return methods
 }
 
-// newGate makes the gate that all calls pass.
-func (s *Server) newGate() *admission.Gate {
+// newGate makes the gate that all calls of a listener pass.
+func (s *Server) newGate(methods map[string]admission.Method) *admission.Gate {
 	return admission.New(admission.Config{
-		Methods:        admitted,
+		Methods:        methods,
 		DefaultTimeout: s.cfg.DefaultTimeout, MaxTimeout: s.cfg.MaxTimeout,
 		MaxInFlight: s.cfg.MaxInFlight, MaxStreams: s.cfg.MaxStreams,
 		// A client has a connection and watches the health by it.
@@ -60,8 +69,8 @@ func (s *Server) limited(l net.Listener, connections int) net.Listener {
 }
 
 // admit is the part of the tap that asks the gate.
-func (s *Server) admit(ctx context.Context, method string) (context.Context, error) {
-	ctx, err := s.gate.Admit(ctx, method)
+func admit(ctx context.Context, gate *admission.Gate, method string) (context.Context, error) {
+	ctx, err := gate.Admit(ctx, method)
 	if err != nil {
 		return ctx, toStatus(err).Err()
 	}

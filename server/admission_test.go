@@ -22,6 +22,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/wire"
+	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -29,22 +30,28 @@ import (
 // Every method that is served has a class, and no other.
 func TestEveryMethodIsAdmitted(t *testing.T) {
 	ts := start(t, setup{})
-	served := ts.grpc.GetServiceInfo()
-	maps.Copy(served, ts.adminGRPC.GetServiceInfo())
-	left := maps.Clone(admitted)
-	for service, info := range served {
-		for _, m := range info.Methods {
-			name := "/" + service + "/" + m.Name
-			got, ok := admitted[name]
-			if !ok || got.Stream != (m.IsClientStream || m.IsServerStream) ||
-				got.Feed != m.IsClientStream {
-				t.Errorf("%s is admitted as %+v (known %t)", name, got, ok)
+	for _, on := range []struct {
+		served   map[string]grpc.ServiceInfo
+		admitted map[string]admission.Method
+	}{
+		{ts.grpc.GetServiceInfo(), admittedClients},
+		{ts.adminGRPC.GetServiceInfo(), admittedOperators},
+	} {
+		left := maps.Clone(on.admitted)
+		for service, info := range on.served {
+			for _, m := range info.Methods {
+				name := "/" + service + "/" + m.Name
+				got, ok := on.admitted[name]
+				if !ok || got.Stream != (m.IsClientStream || m.IsServerStream) ||
+					got.Feed != m.IsClientStream {
+					t.Errorf("%s is admitted as %+v (known %t)", name, got, ok)
+				}
+				delete(left, name)
 			}
-			delete(left, name)
 		}
-	}
-	if len(left) > 0 {
-		t.Errorf("not served: %v", left)
+		if len(left) > 0 {
+			t.Errorf("not served: %v", left)
+		}
 	}
 }
 
@@ -94,6 +101,21 @@ func halfMessages(t *testing.T, method string, stay int) {
 		}
 		return ended >= calls-stay
 	})
+}
+
+// Calls of operators' methods on the listener of clients take no room of operators.
+func TestClientsKeepNoOperatorOut(t *testing.T) {
+	ts := start(t, setup{})
+	for method := range admittedOperators {
+		for range 100 { // more than class admin has room for
+			_, _ = ts.gate.Admit(t.Context(), method) // some are refused, the others stay
+		}
+	}
+	for range 20 {
+		if _, err := ts.admin.GetStatus(ctx(t), &pb.GetStatusRequest{}); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // maxProbes is the number of questions about the health whose message may take long to come.

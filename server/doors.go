@@ -31,26 +31,31 @@ func (c *Config) openDoors(log *slog.Logger, m *doors.Metrics) (*doors.Doors, er
 		ClientCA: c.TLSClientCA}, time.Now, log, m)
 }
 
-// doorOptions are the options of the gRPC server on an address.
-func (s *Server) doorOptions(address string) []grpc.ServerOption {
+// doorOptions are the options of the gRPC server on an address, with its gate.
+func (s *Server) doorOptions(address string, gate *admission.Gate) []grpc.ServerOption {
 	var options []grpc.ServerOption
 	if c := s.doors.Credentials(); c != nil && !strings.HasPrefix(address, unixPrefix) {
 		options = append(options, grpc.Creds(c))
 	}
-	return append(options, grpc.InTapHandle(s.tap))
+	return append(options, grpc.InTapHandle(
+		func(ctx context.Context, info *tap.Info) (context.Context, error) {
+			return s.tap(ctx, gate, info.FullMethodName)
+		}))
 }
 
 // tap sees the headers of a call before anything of it is read.
-func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
-	err := s.doors.Check(ctx, info.FullMethodName)
+func (s *Server) tap(
+	ctx context.Context, gate *admission.Gate, method string,
+) (context.Context, error) {
+	err := s.doors.Check(ctx, method)
 	if err == nil {
-		return s.admit(ctx, info.FullMethodName)
+		return admit(ctx, gate, method)
 	}
-	if doors.Audited(info.FullMethodName) {
-		s.refusals.add(info.FullMethodName, toStatus(err).Code(), err)
+	if doors.Audited(method) {
+		s.refusals.add(method, toStatus(err).Code(), err)
 	}
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) > admission.RefusedAtOnce {
-		ctx, full := s.admit(ctx, info.FullMethodName) // its message takes room until then
+		ctx, full := admit(ctx, gate, method) // its message takes room until then
 		if full != nil {
 			return ctx, full
 		}

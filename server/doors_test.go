@@ -14,7 +14,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/tap"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/fault"
@@ -184,7 +183,7 @@ func TestRefusedStreamsLeaveTheirRoom(t *testing.T) {
 	defer cancel()
 	const method = pb.EventService_StreamObserve_FullMethodName
 	tap := func(ctx context.Context, method string) (context.Context, error) {
-		return ts.tap(ctx, &tap.Info{FullMethodName: method})
+		return ts.tap(ctx, ts.gate, method)
 	}
 	first, err := tap(far, method) // has the only room, until it is told that it has no token
 	if err != nil {

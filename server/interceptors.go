@@ -164,7 +164,7 @@ func (s *Server) runStream(
 		ticket.Forget()
 		return err
 	}
-	if m := admitted[method]; m.Stream && !m.Feed {
+	if ticket.Asked() {
 		stream = &askedStream{stream, ticket, false}
 	} else if err := ticket.Run(); err != nil {
 		return err

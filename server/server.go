@@ -54,7 +54,8 @@ type Server struct {
 	grpc      *grpc.Server // of the clients
 	adminGRPC *grpc.Server // of the operators
 	doors     *doors.Doors
-	gate      *admission.Gate
+	gate      *admission.Gate // of the clients
+	adminGate *admission.Gate // of the operators
 	health    *health.Server
 	ops       *http.Server
 	drain     drain
@@ -99,7 +100,7 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 	s.failures = newFailureLog(s.log, slog.LevelError, "call failed", failureInterval)
 	s.refusals = newFailureLog(s.log, slog.LevelWarn, "audit: call refused", failureInterval)
 	s.started = s.now()
-	s.gate = s.newGate()
+	s.gate, s.adminGate = s.newGate(admittedClients), s.newGate(admittedOperators)
 	s.batcher = passes.New(s.metrics.passes)
 	if s.states, err = state.NewCache(cfg.StateCacheBytes,
 		state.Deps{Store: st, Updater: s.updater, Metrics: s.metrics.states}); err != nil {
@@ -119,7 +120,7 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 	}
 	s.ops = s.newOps()
 	if err := errors.Join(s.metrics.registry.Register(gauges{s}),
-		s.metrics.registry.Register(s.gate)); err != nil {
+		s.metrics.registry.Register(admission.Gauges{s.gate, s.adminGate})); err != nil {
 		s.closeModels()
 		return nil, fmt.Errorf("metrics are already in use by another server: %w", err)
 	}
@@ -160,12 +161,12 @@ func (s *Server) newBackground() error {
 // newGRPC registers the services: those of clients on one server, AdminService and reflection on
 // another, and health on both. It is an error if a method has no role.
 func (s *Server) newGRPC() error {
-	s.grpc = grpc.NewServer(append(s.grpcOptions(s.cfg.Listen),
+	s.grpc = grpc.NewServer(append(s.grpcOptions(s.cfg.Listen, s.gate),
 		grpc.NumStreamWorkers(streamWorkers))...)
 	s.grpc.RegisterService(recommenderDesc(), recommender{Server: s})
 	pb.RegisterEventServiceServer(s.grpc, events{Server: s})
 	pb.RegisterUserServiceServer(s.grpc, users{Server: s})
-	s.adminGRPC = grpc.NewServer(s.grpcOptions(s.cfg.AdminListen)...)
+	s.adminGRPC = grpc.NewServer(s.grpcOptions(s.cfg.AdminListen, s.adminGate)...)
 	pb.RegisterAdminServiceServer(s.adminGRPC, admin{Server: s})
 	s.health = health.NewServer()
 	for _, g := range []*grpc.Server{s.grpc, s.adminGRPC} {
@@ -185,8 +186,8 @@ func (s *Server) newGRPC() error {
 
 // grpcOptions are those of the server on an address. The library's own limits are absent or
 // generous, so each is set.
-func (s *Server) grpcOptions(address string) []grpc.ServerOption {
-	return append(append(s.interceptors(), s.doorOptions(address)...),
+func (s *Server) grpcOptions(address string, gate *admission.Gate) []grpc.ServerOption {
+	return append(append(s.interceptors(), s.doorOptions(address, gate)...),
 		grpc.ForceServerCodecV2(wire.NewCodec(elementLimits)),
 		grpc.MaxRecvMsgSize(s.cfg.MaxRecvBytes),
 		grpc.MaxSendMsgSize(s.cfg.MaxSendBytes),

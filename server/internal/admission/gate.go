@@ -170,7 +170,8 @@ func (g *Gate) Admit(ctx context.Context, method string) (context.Context, error
 	if !known {
 		m = Method{Class: Other}
 	}
-	t := &Ticket{Context: ctx, gate: g, class: m.Class, since: time.Now(), conn: noteCall(ctx)}
+	t := &Ticket{Context: ctx, gate: g, class: m.Class, since: time.Now(), conn: noteCall(ctx),
+		asked: m.Stream && !m.Feed}
 	deadline, timed := ctx.Deadline()
 	left := deadline.Sub(t.since)
 	g.mu.Lock()

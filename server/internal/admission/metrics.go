@@ -49,27 +49,51 @@ var (
 		[]string{"class"}, nil)
 )
 
+// Gauges are the gauges of gates, summed up: each is for a listener of its own.
+type Gauges []*Gate
+
 // Describe implements [prometheus.Collector].
-func (g *Gate) Describe(ch chan<- *prometheus.Desc) {
+func (Gauges) Describe(ch chan<- *prometheus.Desc) {
 	ch <- underWayDesc
 	ch <- limitDesc
 }
 
 // Collect implements [prometheus.Collector].
-func (g *Gate) Collect(ch chan<- prometheus.Metric) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for i := range g.classes {
-		c, name := &g.classes[i], Class(i).String()
+func (gs Gauges) Collect(ch chan<- prometheus.Metric) {
+	for c := range numClasses {
+		var receiving, queued, running, limit int
+		for _, g := range gs {
+			if g.serves(c) {
+				g.mu.Lock()
+				receiving += g.classes[c].receiving
+				queued += g.classes[c].queue.n
+				running += g.classes[c].running
+				limit += g.classes[c].limit.get()
+				g.mu.Unlock()
+			}
+		}
 		gauge := func(d *prometheus.Desc, v int, labels ...string) {
 			ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v),
-				append([]string{name}, labels...)...)
+				append([]string{c.String()}, labels...)...)
 		}
-		gauge(underWayDesc, c.receiving, "receiving")
-		gauge(underWayDesc, c.queue.n, "queued")
-		gauge(underWayDesc, c.running, "running")
-		if Class(i) != Probe { // it has none
-			gauge(limitDesc, c.limit.get())
+		gauge(underWayDesc, receiving, "receiving")
+		gauge(underWayDesc, queued, "queued")
+		gauge(underWayDesc, running, "running")
+		if c != Probe { // it has none
+			gauge(limitDesc, limit)
 		}
 	}
+}
+
+// serves reports whether the gate has methods of a class. Calls of unknown methods are Other.
+func (g *Gate) serves(c Class) bool {
+	if c == Other {
+		return true
+	}
+	for _, m := range g.cfg.Methods {
+		if m.Class == c {
+			return true
+		}
+	}
+	return false
 }

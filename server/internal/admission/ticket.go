@@ -15,6 +15,7 @@ type Ticket struct {
 	class   Class
 	since   time.Time // of the headers
 	conn    *conn     // nil: unknown
+	asked   bool      // a stream that answers one message
 	cancel  context.CancelFunc
 	evicted atomic.Bool
 
@@ -61,6 +62,9 @@ func (t *Ticket) Err() error {
 	}
 	return err
 }
+
+// Asked reports whether the call is a stream that answers one message of the client.
+func (t *Ticket) Asked() bool { return t != nil && t.asked }
 
 // Run is called when the message is there. It waits until the call may run, which is at once while
 // its class is below its limit. The error is a [RefusedError].
