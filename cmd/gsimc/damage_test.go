@@ -120,3 +120,55 @@ func TestTrainFromDamagedStore(t *testing.T) {
 		t.Errorf("a damaged store: exit code %d, %s", code, stderr)
 	}
 }
+
+// TestSalvageCommand salvages a store after a bit has flipped in it.
+func TestSalvageCommand(t *testing.T) {
+	dir := sortedStore(t)
+	to, list := filepath.Join(t.TempDir(), "new"), filepath.Join(t.TempDir(), "lost")
+	mustRun(t, "salvage", "--data-dir", dir, "--to", to, "--list", list)
+	if code, _, stderr := runCLI(t, nil, "salvage", "--data-dir", dir, "--to", to); code !=
+		cli.ExitFailure || !strings.Contains(stderr, "not empty") {
+		t.Errorf("to a folder with something in it: exit code %d, %s", code, stderr)
+	}
+	if err := os.RemoveAll(to); err != nil {
+		t.Fatal(err)
+	}
+	flipTable(t, dir)
+	if err := os.Truncate(filepath.Join(dir, "MARK"), 10); err != nil {
+		t.Fatal(err)
+	}
+	code, out, stderr := runCLI(t, nil, "salvage", "--data-dir", dir, "--to", to, "--list", list)
+	if code != cli.ExitLeftOut || strings.Contains(stderr+out, "user-") ||
+		!strings.Contains(stderr, "the old store does not open") {
+		t.Fatalf("salvage of a damaged store: exit code %d, %s, prints\n%s", code, stderr, out)
+	}
+	content, err := os.ReadFile(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := map[string]bool{}
+	for user := range strings.FieldsSeq(string(content)) {
+		lost[user] = true
+	}
+	if len(lost) == 0 || len(lost) > 5 {
+		t.Errorf("%d users are lost", len(lost))
+	}
+	mustRun(t, "verify", "--data-dir", to)
+	r, err := pebble.OpenReadOnly(to, pebble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	events := map[string]int{}
+	if err := r.Each(t.Context(), func(user string, _ uint64, e store.Event) error {
+		events[user]++
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for u := range sortedUsers {
+		if user := sortedUser(u); lost[user] == (events[user] == sortedEvents) {
+			t.Errorf("%s: %d events, lost %t", user, events[user], lost[user])
+		}
+	}
+}

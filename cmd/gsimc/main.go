@@ -6,7 +6,8 @@
 // COMMAND` is its manual.
 //
 // Exit codes: 0 success, 1 failure, 2 wrong usage, 3 too few new events to compare models on (train
-// --compare), 130 interrupted by a signal. An error is one sentence on standard error.
+// --compare), 4 done without what is damaged (salvage), 130 interrupted by a signal. An error is
+// one sentence on standard error.
 package main
 
 import (
@@ -49,6 +50,7 @@ type grammar struct {
 	Serve     serve.Cmd      `cmd:"" group:"Serve:" help:"Serve recommendations over gRPC."`
 	Token     serve.Token    `cmd:"" group:"Serve:" help:"Draw a token for a client of a server."`
 	Verify    repair.Verify  `cmd:"" group:"Serve:" help:"Check the store of a stopped server for damage."`
+	Salvage   repair.Salvage `cmd:"" group:"Serve:" help:"Write what is whole of a damaged store to a new folder."`
 	Observe   call.Observe   `cmd:"" group:"Serve:" help:"Send events to a running server."`
 	Recommend call.Recommend `cmd:"" group:"Serve:" help:"Ask a running server for recommendations."`
 	Bench     bench.Cmd      `cmd:"" group:"Learn and measure:" help:"Measure a server: latency, throughput, visibility, and how the cost grows."`

@@ -41,6 +41,8 @@ type Options struct {
 	markEvery, roomEvery time.Duration
 	stallAfter           time.Duration
 	eraseDelay           time.Duration
+
+	rest bool // read on behind damage to the store's own rows, see Salvage
 }
 
 // Events are functions that the store calls to make itself observable. Each may be nil. They must

@@ -2,9 +2,11 @@ package pebble
 
 import (
 	"context"
+	"errors"
 
 	lsm "github.com/cockroachdb/pebble/v2"
 
+	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/mark"
 	"github.com/gsimc/gsimc/store/pebble/internal/recent"
@@ -22,22 +24,37 @@ type loaded struct {
 
 // load brings the journal of an engine into memory, and compares what was found with the mark.
 func load(ctx context.Context, e *engine.Engine, opts Options) (l loaded, err error) {
-	if l.header, err = readHeader(e.DB); err != nil {
+	l.header, err = readHeader(e.DB)
+	var rows journalReader = eachJournalRow
+	if opts.rest {
+		if errors.Is(err, store.ErrCorrupt) {
+			l.header, err = restOfHeader(e.DB), nil
+		}
+		rows = restOfJournal(e)
+	}
+	if err != nil {
 		return l, err
 	}
 	l.histories = recent.New(2 * opts.CacheBytes)
-	if err := l.replay(ctx, reader{e.DB, l.histories}, e.AcceptsLoss()); err != nil {
+	if err := l.replay(ctx, reader{e.DB, l.histories}, rows, e.AcceptsLoss()); err != nil {
 		return l, err
 	}
 	return l, e.CheckMark(l.id, l.editor.LastRow())
 }
 
+// journalReader calls fn with the rows of the journal after a number, in order.
+type journalReader func(
+	ctx context.Context, db *lsm.DB, after uint64, fn func(key, value []byte) error,
+) error
+
 // replay reads the journal back into the histories, and makes their editor. All rows that have not
 // been removed must be there, unless a loss is accepted.
-func (l *loaded) replay(ctx context.Context, r reader, acceptLoss bool) error {
+func (l *loaded) replay(
+	ctx context.Context, r reader, rows journalReader, acceptLoss bool,
+) error {
 	replay := r.histories.Replay(l.emptied)
 	last, missing := l.emptied, uint64(0)
-	err := eachJournalRow(ctx, r.db, l.emptied, func(key, value []byte) error {
+	err := rows(ctx, r.db, l.emptied, func(key, value []byte) error {
 		number, err := row.JournalNumber(key)
 		if err != nil {
 			return err

@@ -15,6 +15,7 @@ const (
 	ExitFailure     = 1
 	ExitUsage       = 2
 	ExitTooFew      = 3   // too few new events to compare models on
+	ExitLeftOut     = 4   // done, without what is damaged
 	ExitInterrupted = 130 // ended by SIGINT or SIGTERM; what was kept is said
 )
 

@@ -5,7 +5,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -37,20 +36,14 @@ not merged with others, until a backup is restored.`
 func (c *Verify) Run(a *cli.App) error {
 	ctx, stop := cli.InterruptContext()
 	defer stop()
-	list, done := io.Discard, func() error { return nil }
-	if c.List != "" {
-		file, err := os.OpenFile(c.List, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-		if err != nil {
-			return err
-		}
-		out := bufio.NewWriter(file)
-		list, done = out, func() error { return errors.Join(out.Flush(), file.Close()) }
+	list, done, err := openList(c.List)
+	if err != nil {
+		return err
 	}
 	began := time.Now()
 	p := a.Progress()
 	p.Begin("verifying", progress.Bytes)
-	report, err := pebble.Verify(ctx, c.DataDir, pebble.Options{}, p.Update,
-		func(user string) error { _, err := fmt.Fprintln(list, user); return err })
+	report, err := pebble.Verify(ctx, c.DataDir, pebble.Options{}, p.Update, list)
 	p.End()
 	err = errors.Join(err, done())
 	if ctx.Err() != nil {
@@ -70,18 +63,39 @@ func (c *Verify) Run(a *cli.App) error {
 }
 
 func printReport(a *cli.App, r *pebble.Report, took time.Duration) {
-	number := func(n int64) string { return fmt.Sprint(n) }
+	rows := append(reportRows(r), []string{"seconds", fmt.Sprintf("%.1f", took.Seconds())})
+	cli.PrintTable(a.Stdout, rows, 1)
+}
+
+// reportRows tells of a store that was looked at.
+func reportRows(r *pebble.Report) [][]string {
 	rows := [][]string{
-		{"files", number(int64(r.Tables))},
-		{"damaged files", number(int64(len(r.Damaged)))},
+		{"files", number(r.Tables)},
+		{"damaged files", number(len(r.Damaged))},
 		{"bytes", number(r.Bytes)},
 		{"events", number(r.Events)},
 		{"users", number(r.Users)},
 		{"users not whole", number(r.Incomplete)},
 	}
 	if r.Unnamed > 0 {
-		rows = append(rows, []string{"damaged parts that may hide users", number(int64(r.Unnamed))})
+		rows = append(rows, []string{"damaged parts that may hide users", number(r.Unnamed)})
 	}
-	rows = append(rows, []string{"seconds", fmt.Sprintf("%.1f", took.Seconds())})
-	cli.PrintTable(a.Stdout, rows, 1)
+	return rows
+}
+
+func number[N int | int64](n N) string { return fmt.Sprint(n) }
+
+// openList returns a function that writes a user to a file, a line each, or to none if the path is
+// empty, and one that ends the file.
+func openList(path string) (write func(user string) error, done func() error, err error) {
+	if path == "" {
+		return func(string) error { return nil }, func() error { return nil }, nil
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, nil, err
+	}
+	out := bufio.NewWriter(file)
+	write = func(user string) error { _, err := fmt.Fprintln(out, user); return err }
+	return write, func() error { return errors.Join(out.Flush(), file.Close()) }, nil
 }

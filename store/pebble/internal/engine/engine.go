@@ -213,7 +213,8 @@ func (e *Engine) openLockedReadOnly() (err error) {
 	if err := e.readMark(); err != nil {
 		return err
 	}
-	if err := checkSeal(e.fs, e.dir); err != nil {
+	err = checkSeal(e.fs, e.dir)
+	if err != nil && (!e.opts.AcceptLoss || !errors.Is(err, store.ErrCorrupt)) {
 		return err
 	}
 	opts := e.engineOptions()

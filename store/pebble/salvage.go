@@ -1,0 +1,138 @@
+package pebble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/engine"
+)
+
+// Salvaged is the outcome of salvaging a store.
+type Salvaged struct {
+	// Found is what there is in the old store.
+	Found Report
+	// Users and Events are those of the new store: the Found ones whose histories are whole.
+	Users, Events int64
+	// Refusal is why the old store cannot be opened, or nil. It may say that events were lost that
+	// nothing is left of, so that histories that seem whole are without their last events.
+	Refusal error
+}
+
+// Whole reports whether nothing is known to be lost.
+func (s *Salvaged) Whole() bool { return s.Found.Whole() && s.Refusal == nil }
+
+// salvageBatch is about the number of events that are written at once.
+const salvageBatch = 1000
+
+// Salvage writes the histories that are whole from a store that no process has open, and that may
+// be damaged, to a new one, and does not change the old one. Histories keep their events and
+// revisions; the new store has an id of its own. A history that is known to be damaged is left out
+// as a whole, since what follows from a part of it would be taken for the whole. Damage to the log
+// or the list of tables that keeps the engine from reading anything is an error.
+//
+// The directory to write to must be empty, or there must be none. It gets its content at once, when
+// all is written and has been checked. Salvage calls progress with the bytes of tables looked at
+// and all, then written with the number of events written, and lost with each user who is left out.
+func Salvage(
+	ctx context.Context, dir, to string, opts Options,
+	progress func(done, total int64), written func(events int64), lost func(user string) error,
+) (*Salvaged, error) {
+	opts = opts.withDefaults()
+	refusal, r, err := openRest(dir, opts)
+	if err != nil {
+		return nil, err
+	}
+	result := &Salvaged{Refusal: refusal}
+	err = engine.Build(opts.FS, to, func(building string) error {
+		s, err := Open(ctx, building, opts)
+		if err != nil {
+			return err
+		}
+		c := &copying{ctx: ctx, from: r.reader, to: s, result: result, written: written}
+		found, err := r.inspect(ctx, progress, func(user string, _ int64, damage error) error {
+			if damage != nil {
+				return lost(user)
+			}
+			return c.user(user)
+		})
+		if err == nil {
+			result.Found = *found
+			err = c.write()
+		}
+		if err = errors.Join(err, s.Close()); err != nil {
+			return err
+		}
+		return c.check(building, opts)
+	})
+	if err = errors.Join(err, r.Close()); err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// openRest opens a store to read what is left of it. refusal is why [OpenReadOnly] does not.
+func openRest(dir string, opts Options) (refusal error, r *Reader, err error) {
+	opts.AcceptLoss = false
+	if r, refusal = OpenReadOnly(dir, opts); refusal == nil {
+		return nil, r, nil
+	}
+	if !errors.Is(refusal, store.ErrCorrupt) {
+		return nil, nil, refusal
+	}
+	opts.AcceptLoss, opts.rest = true, true
+	if opts.FS, err = engine.CutLogs(opts.FS, dir); err != nil {
+		return refusal, nil, fmt.Errorf("reading the logs: %w", err)
+	}
+	r, err = OpenReadOnly(dir, opts)
+	return refusal, r, err
+}
+
+// copying writes histories to a new store.
+type copying struct {
+	ctx     context.Context
+	from    reader
+	to      *Store
+	records []store.Record
+	result  *Salvaged
+	written func(events int64)
+}
+
+// user copies the history of a user.
+func (c *copying) user(user string) error {
+	c.result.Users++
+	return c.from.read(c.ctx, user, 0, func(_ uint64, e store.Event) error {
+		c.records = append(c.records, store.Record{User: user, Event: e})
+		if len(c.records) < salvageBatch {
+			return nil
+		}
+		return c.write()
+	})
+}
+
+// write writes the collected events.
+func (c *copying) write() error {
+	if _, err := c.to.Append(c.ctx, c.records); err != nil {
+		return fmt.Errorf("writing to the new store: %w", err)
+	}
+	c.result.Events += int64(len(c.records))
+	c.records = c.records[:0]
+	c.written(c.result.Events)
+	return nil
+}
+
+// check reads the new store back.
+func (c *copying) check(dir string, opts Options) error {
+	none := func(string) error { return nil }
+	got, err := Verify(c.ctx, dir, opts, func(int64, int64) {}, none)
+	if err != nil {
+		return fmt.Errorf("reading the new store back: %w", err)
+	}
+	if !got.Whole() || got.Users != c.result.Users || got.Events != c.result.Events {
+		return fmt.Errorf("the new store has %d users with %d events, %d of them damaged, want "+
+			"%d users with %d events: replace the disk", got.Users, got.Events, got.Incomplete,
+			c.result.Users, c.result.Events)
+	}
+	return nil
+}

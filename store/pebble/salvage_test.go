@@ -1,0 +1,224 @@
+package pebble
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/internal/soak"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/engine"
+)
+
+// histories returns all that Each finds in a store on the disk.
+func histories(t *testing.T, disk vfs.FS, dir string) map[string][]store.Event {
+	t.Helper()
+	r, err := OpenReadOnly(dir, Options{FS: disk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]store.Event{}
+	err = r.Each(t.Context(), func(user string, _ uint64, e store.Event) error {
+		all[user] = append(all[user], e)
+		return nil
+	})
+	if err := errors.Join(err, r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// salvaged salvages "store" to "new" and returns the users who are left out.
+func salvaged(t *testing.T, disk vfs.FS) (*Salvaged, map[string]bool, error) {
+	t.Helper()
+	lost := map[string]bool{}
+	result, err := Salvage(t.Context(), "store", "new", Options{FS: disk}, func(int64, int64) {},
+		func(int64) {}, func(user string) error { lost[user] = true; return nil })
+	return result, lost, err
+}
+
+// takesWrites wants a store to open and to take a write of a new user.
+func takesWrites(t *testing.T, disk vfs.FS, dir string) {
+	t.Helper()
+	s := mustOpen(t, dir, Options{FS: disk})
+	mustAppend(t, s, "a new user", 0, 1)
+	mustClose(t, s)
+}
+
+// checkSalvaged compares a new store with what was there before the damage.
+func checkSalvaged(
+	t *testing.T, disk vfs.FS, before map[string][]store.Event, result *Salvaged,
+	lost map[string]bool,
+) {
+	t.Helper()
+	after := histories(t, disk, "new")
+	if len(after) != int(result.Users) {
+		t.Errorf("%d users are there, %d are told", len(after), result.Users)
+	}
+	for user, want := range before {
+		got, kept := after[user]
+		switch {
+		case kept && lost[user]:
+			t.Errorf("a user is kept and told to be lost")
+		case !kept && !lost[user] && result.Found.Unnamed == 0 && result.Refusal == nil:
+			t.Errorf("a user is lost and not told")
+		case kept && result.Refusal != nil && len(got) < len(want):
+			want = want[:len(got)] // the last events are in what cannot be read
+		}
+		if diff := cmp.Diff(want, got); kept && diff != "" {
+			t.Errorf("a history differs (-want +got):\n%s", diff)
+		}
+	}
+	for user := range after {
+		if before[user] == nil {
+			t.Errorf("a user came from nowhere")
+		}
+	}
+	takesWrites(t, disk, "new")
+}
+
+// filesOf returns the content of the files of a store.
+func filesOf(t *testing.T, disk vfs.FS) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for _, dir := range []string{"store", dataDir} {
+		names, err := disk.List(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			content, err := readAll(disk, disk.PathJoin(dir, name))
+			if err == nil && name != engine.LockName { // else a folder
+				files[disk.PathJoin(dir, name)] = string(bytes.Clone(content))
+			}
+		}
+	}
+	return files
+}
+
+// salvageable returns a disk with a store of many tables and a journal: closed, or after a crash.
+func salvageable(t *testing.T, crashed bool) (*vfs.MemFS, map[string][]store.Event) {
+	t.Helper()
+	disk, events, _ := manyTables(t)
+	s := mustOpen(t, "store", Options{FS: disk})
+	appendBig(t, s, events, events+1) // some of it in tables, after an opening
+	mustClose(t, s)
+	s = mustOpen(t, "store", Options{FS: disk})
+	appendBig(t, s, events+1, events+2)
+	if crashed {
+		awaitMark(t, disk, s)
+		disk = disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100,
+			RNG: rand.New(rand.NewPCG(1, 1))})
+	}
+	mustClose(t, s)
+	before := histories(t, disk, "store")
+	if len(before) != manyUsers || len(before[numbered(0)]) != events+2 {
+		t.Fatalf("%d users, %d events", len(before), len(before[numbered(0)]))
+	}
+	return disk, before
+}
+
+// TestSalvageTables flips a bit in each table, those of the store's own rows and of the journal
+// included: what is whole is there in the new store as it was, and the old one stays as it is.
+func TestSalvageTables(t *testing.T) {
+	disk, before := salvageable(t, true)
+	rng := rand.New(rand.NewPCG(4, 4))
+	refused, flips, kept := 0, 0, int64(0)
+	for path := range filesOf(t, disk) {
+		if !strings.HasSuffix(path, ".sst") {
+			continue
+		}
+		info, err := disk.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range soak.Times(1) {
+			at := rng.IntN(int(info.Size()) - 60)
+			damaged := flipped(t, disk, path, at, 1<<rng.IntN(8))
+			old := filesOf(t, damaged)
+			result, lost, err := salvaged(t, damaged)
+			if err != nil {
+				t.Fatalf("%s, byte %d of %d: %v", path, at, info.Size(), err)
+			}
+			if diff := cmp.Diff(old, filesOf(t, damaged)); diff != "" {
+				t.Errorf("%s, byte %d: the old store has changed", path, at)
+			}
+			checkSalvaged(t, damaged, before, result, lost)
+			if t.Failed() {
+				t.Fatalf("%s, byte %d of %d: %+v", path, at, info.Size(), result)
+			}
+			flips++
+			kept += result.Users
+			if result.Refusal != nil {
+				refused++
+			}
+		}
+	}
+	t.Logf("%d flips, %d stores refused, %.1f %% of users kept", flips,
+		refused, 100*float64(kept)/float64(flips*manyUsers))
+	if kept < int64(flips*manyUsers/2) {
+		t.Errorf("%d users kept in %d salvages", kept, flips)
+	}
+	soak.Injected(t, flips, "flipped bits")
+}
+
+// TestSalvageLogs damages the logs of a store: what the new store has was there before.
+func TestSalvageLogs(t *testing.T) {
+	disk, before := salvageable(t, true)
+	rng := rand.New(rand.NewPCG(6, 6))
+	salvages, flips := 0, soak.Times(5)
+	for range flips {
+		path, content := newestLog(t, disk)
+		at := rng.IntN(len(bytes.TrimRight(content, "\x00")))
+		damaged := flipped(t, disk, path, at, 1<<rng.IntN(8))
+		result, lost, err := salvaged(t, damaged)
+		if errors.Is(err, store.ErrCorrupt) {
+			t.Log(path, at, len(bytes.TrimRight(content, "\x00")), err)
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		salvages++
+		checkSalvaged(t, damaged, before, result, lost)
+		if t.Failed() {
+			t.Fatalf("%s, byte %d: %+v", path, at, result)
+		}
+	}
+	t.Logf("%d of %d stores are salvaged", salvages, flips)
+	soak.Injected(t, flips, "flipped bits")
+}
+
+// TestSalvageOfWholeStore copies everything, and refuses to write where something is.
+func TestSalvageOfWholeStore(t *testing.T) {
+	disk, before := salvageable(t, false)
+	result, lost, err := salvaged(t, disk)
+	if err != nil || !result.Whole() || len(lost) > 0 || result.Users != manyUsers ||
+		result.Events != result.Found.Events {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	checkSalvaged(t, disk, before, result, lost)
+	if _, _, err := salvaged(t, disk); err == nil || !strings.Contains(err.Error(), "not empty") {
+		t.Errorf("a second salvage to the same folder: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err = Salvage(ctx, "store", "other", Options{FS: disk}, func(int64, int64) {},
+		func(int64) { cancel() }, nil)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("an interrupted salvage: %v", err)
+	}
+	names, err := disk.List("")
+	if err != nil || slices.ContainsFunc(names, func(name string) bool {
+		return strings.HasPrefix(name, "other")
+	}) {
+		t.Errorf("it leaves %q, %v", names, err)
+	}
+	takesWrites(t, disk, "store") // nobody has it open
+}
