@@ -20,6 +20,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
+	"github.com/gsimc/gsimc/store/storetest"
 )
 
 // A breakingConn sends what no Go client would: notUTF8 in a string arrives as bytes that are not
@@ -125,7 +126,7 @@ func TestMalformedRequests(t *testing.T) {
 			}
 		})
 	}
-	if r, err := ts.store.Revision(t.Context(), "ann"); err != nil || r != 0 {
+	if r, err := storetest.Revision(t.Context(), ts.store, "ann"); err != nil || r != 0 {
 		t.Errorf("%d events stored (%v), want none", r, err)
 	}
 	if strings.Contains(ts.logs.String(), `"level":"ERROR"`) {
@@ -163,7 +164,7 @@ func TestMalformedStream(t *testing.T) {
 			if d := cmp.Diff(malformedField(field), problemOf(t, got.err)); d != "" {
 				t.Errorf("end of the stream (-want +got):\n%s", d)
 			}
-			if r, err := ts.store.Revision(t.Context(), field); err != nil || r != good {
+			if r, err := storetest.Revision(t.Context(), ts.store, field); err != nil || r != good {
 				t.Errorf("%d events stored (%v), want %d", r, err, good)
 			}
 		})

@@ -62,7 +62,6 @@ type ingestion struct {
 	outcomes []eventOutcome
 	records  []store.Record
 	index    []int // of each record in the batch
-	tickets  []state.Ticket
 	written  []state.Written
 }
 
@@ -77,14 +76,14 @@ func (s events) Observe(ctx context.Context, req *pb.ObserveRequest) (*pb.Observ
 	in := ingestion{outcomes: make([]eventOutcome, 1), records: []store.Record{a.record},
 		index: []int{0}}
 	if err := s.commit(ctx, &in); err != nil {
-		if len(refusedRecords(err)) > 0 {
-			s.countEvent(pb.EventDisposition_EVENT_DISPOSITION_REJECTED)
-		}
 		return nil, err
 	}
 	s.countSettled(in.outcomes, received)
-	return &pb.ObserveResponse{Disposition: in.outcomes[0].disposition,
-		UserRevision: in.outcomes[0].revision}, nil
+	o := &in.outcomes[0]
+	if o.fault != nil {
+		return nil, o.fault
+	}
+	return &pb.ObserveResponse{Disposition: o.disposition, UserRevision: o.revision}, nil
 }
 
 // BatchObserve implements EventService.
@@ -129,22 +128,18 @@ func (s *Server) ingest(
 		in.records = append(in.records, batch[i].record)
 		in.index = append(in.index, i)
 	}
-	for len(in.records) > 0 {
-		err := s.commit(ctx, in)
-		if err == nil {
-			break
-		}
-		// Append applies all or nothing: leave out the records at fault and try again.
-		bad := refusedRecords(err)
-		if len(bad) == 0 {
+	if len(in.records) > 0 {
+		if err := s.commit(ctx, in); err != nil {
 			return nil, err
 		}
-		if errors.Is(err, store.ErrCorrupt) { // logged here, since the call goes on
+	}
+	for i := range in.outcomes {
+		if err := in.outcomes[i].fault; errors.Is(err, store.ErrCorrupt) {
+			// logged here, since the call goes on
 			s.log.LogAttrs(ctx, slog.LevelError, "event rejected: its user's history is damaged",
-				slog.Any("user_hash", userID{s.hasher, in.records[bad[0]].User}),
+				slog.Any("user_hash", userID{s.hasher, batch[i].record.User}),
 				slog.String("error", err.Error()))
 		}
-		in.leaveOut(bad, err)
 	}
 	s.countSettled(in.outcomes, received)
 	return in.outcomes, nil
@@ -155,44 +150,9 @@ func (in *ingestion) reject(i int, fault error) {
 		fault: fault}
 }
 
-// leaveOut rejects the records at these ascending positions and takes them out of the write.
-func (in *ingestion) leaveOut(bad []int, fault error) {
-	kept := 0
-	for i := range in.records {
-		if len(bad) > 0 && bad[0] == i {
-			in.reject(in.index[i], fault)
-			bad = bad[1:]
-			continue
-		}
-		in.records[kept], in.index[kept] = in.records[i], in.index[i]
-		kept++
-	}
-	clear(in.records[kept:])
-	in.records, in.index = in.records[:kept], in.index[:kept]
-}
-
-// refusedRecords returns the ascending positions of the records for which Append refused the whole
-// write, or none if it failed for another reason.
-func refusedRecords(err error) []int {
-	if conflict, ok := errors.AsType[*store.ConflictError](err); ok {
-		positions := make([]int, len(conflict.Conflicts))
-		for i, c := range conflict.Conflicts {
-			positions[i] = c.Index
-		}
-		return positions
-	}
-	if damaged, ok := errors.AsType[*store.CorruptError](err); ok {
-		return []int{damaged.Index}
-	}
-	return nil
-}
-
-// commit makes the records durable and then visible: it folds them into the cached states.
+// commit makes the records durable and then visible: it folds them into the cached states. Records
+// at fault are rejected. After an error the outcome of some records may be open.
 func (s *Server) commit(ctx context.Context, in *ingestion) error {
-	in.tickets = in.tickets[:0]
-	for i := range in.records {
-		in.tickets = append(in.tickets, s.states.Ticket(in.records[i].User))
-	}
 	results, err := s.store.Append(ctx, in.records)
 	if err != nil {
 		return err
@@ -200,13 +160,21 @@ func (s *Server) commit(ctx context.Context, in *ingestion) error {
 	m := s.models.Acquire()
 	defer m.Release()
 	in.written = in.written[:0]
-	for i, r := range results {
-		o := &in.outcomes[in.index[i]]
+	var open error
+	for i := range results {
+		r, o := &results[i], &in.outcomes[in.index[i]]
 		o.disposition, o.revision = pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE, r.Revision
-		if r.Duplicate {
+		switch {
+		case r.Err != nil:
+			in.reject(in.index[i], r.Err)
+			if !errors.Is(r.Err, store.ErrConflict) && !errors.Is(r.Err, store.ErrCorrupt) {
+				open = r.Err
+			}
+			continue
+		case r.Duplicate:
 			continue
 		}
-		w := state.Written{Record: &in.records[i], Revision: r.Revision, Ticket: in.tickets[i]}
+		w := state.Written{Record: &in.records[i], Version: r.Version, Before: r.Before}
 		o.disposition = pb.EventDisposition_EVENT_DISPOSITION_APPLIED
 		if w.Item, w.Known = m.ItemIndex(w.Record.Event.Item); !w.Known {
 			o.disposition = pb.EventDisposition_EVENT_DISPOSITION_PENDING_ITEM
@@ -216,7 +184,7 @@ func (s *Server) commit(ctx context.Context, in *ingestion) error {
 	s.fold(m.Model, in.written)
 	s.extender.Wrote(in.records)
 	clear(in.written) // they hold states
-	return nil
+	return open
 }
 
 // fold folds durable events into the cached states and notifies the extender and the live quality.
@@ -224,7 +192,7 @@ func (s *Server) fold(m *model.Model, events []state.Written) {
 	s.states.Fold(m, events)
 	for i := range events {
 		w := &events[i]
-		s.quality.Offer(w.Record.User, w.Revision, &w.Record.Event)
+		s.quality.Offer(w.Record.User, w.Version, &w.Record.Event)
 		s.extender.Observed(m, w)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -193,12 +192,19 @@ func TestBatchObserve(t *testing.T) {
 func TestDamagedHistory(t *testing.T) {
 	hooked := &hookedStore{Store: memory.New()}
 	hooked.AppendFunc = func(c context.Context, records []store.Record) ([]store.Result, error) {
-		if bad := slices.IndexFunc(records,
-			func(r store.Record) bool { return r.User == "damaged" }); bad >= 0 {
-			return nil,
-				&store.CorruptError{Index: bad, Err: fmt.Errorf("%w: checksum", store.ErrCorrupt)}
+		results := make([]store.Result, len(records))
+		for i, r := range records {
+			if r.User == "damaged" {
+				results[i].Err = fmt.Errorf("%w: checksum", store.ErrCorrupt)
+				continue
+			}
+			one, err := hooked.Store.Append(c, []store.Record{r})
+			if err != nil {
+				return nil, err
+			}
+			results[i] = one[0]
 		}
-		return hooked.Store.Append(c, records)
+		return results, nil
 	}
 	ts := start(t, setup{store: hooked})
 	batch := []*pb.Event{newEvent("ann", 1), newEvent("damaged", 1), newEvent("bob", 1),
@@ -285,9 +291,9 @@ func TestStoreFailures(t *testing.T) {
 		t.Error("the log does not say that the store refused an event")
 	}
 	hooked.AppendFunc = nil
-	hooked.ReadFunc = func(context.Context, string, uint64,
-		func(uint64, store.Event) error) error {
-		return store.ErrCorrupt
+	hooked.SinceFunc = func(context.Context, string, store.Version,
+		func(store.Version, store.Event) error) (store.Version, bool, error) {
+		return store.Version{}, false, store.ErrCorrupt
 	}
 	ts.observe(t, newEvent("ann", 1))
 	_, err := ts.recommend.Recommend(ctx(t), forUser("ann"))
@@ -295,7 +301,7 @@ func TestStoreFailures(t *testing.T) {
 		problemOf(t, err)); d != "" {
 		t.Errorf("damaged history (-want +got):\n%s", d)
 	}
-	hooked.ReadFunc = nil
+	hooked.SinceFunc = nil
 	ts.ask(t, forUser("ann"))
 }
 

@@ -20,7 +20,7 @@ func (s *Server) explain(
 ) []*pb.Explanation {
 	t := subj.tail
 	if t == nil {
-		t = state.NewTail(m, 0)
+		t = state.NewTail(m)
 	}
 	items := make([]int32, len(top))
 	for i, scored := range top {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
 
@@ -15,12 +16,12 @@ import (
 func TestExtensionDoesNotWaitForSearch(t *testing.T) {
 	st := &hookedStore{Store: memory.New()}
 	var searches atomic.Int32
-	st.UsersFunc = func(ctx context.Context, fn func(string, uint64) error) error {
+	st.EachFunc = func(ctx context.Context, fn func(string, store.Version) error) error {
 		if searches.Add(1) == 1 {
-			return st.Store.Users(ctx, fn)
+			return st.Store.Each(ctx, 0, 1, fn)
 		}
 		for {
-			if err := fn("u0", 1); err != nil {
+			if err := fn("u0", store.Version{Revision: 1, Mark: 1}); err != nil {
 				return err
 			}
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
+	"github.com/gsimc/gsimc/store/storetest"
 )
 
 // modelFiles writes two models to files and returns the path of a link that can be turned to
@@ -261,7 +262,7 @@ func TestDrain(t *testing.T) {
 		t.Errorf("the log does not give the delay of the drain in milliseconds:\n%s", ts.logs)
 	}
 	for user, want := range map[string]uint64{"ann": 2, "bob": 1} {
-		if got, err := hooked.Revision(t.Context(), user); err != nil || got != want {
+		if got, err := storetest.Revision(t.Context(), hooked, user); err != nil || got != want {
 			t.Errorf("%s has %d events (%v), want %d", user, got, err, want)
 		}
 	}

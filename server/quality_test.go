@@ -201,12 +201,12 @@ func TestOnlineRecallRestarts(t *testing.T) {
 func TestOnlineRankIsThatOfTheMoment(t *testing.T) {
 	hold := make(chan struct{})
 	st := &hookedStore{Store: memory.New()}
-	st.ReadFunc = func(ctx context.Context, user string, after uint64,
-		fn func(uint64, store.Event) error) error {
-		if user == "slow" && after == 0 {
+	st.SinceFunc = func(ctx context.Context, user string, known store.Version,
+		fn func(store.Version, store.Event) error) (store.Version, bool, error) {
+		if user == "slow" && known.Revision == 0 {
 			<-hold
 		}
-		return st.Store.Read(ctx, user, after, fn)
+		return st.Store.Since(ctx, user, known, fn)
 	}
 	ts := start(t, setup{store: st, config: func(c *Config) { c.QualitySample = 1 }})
 	m := newModel(t, 1)
@@ -235,15 +235,15 @@ func TestOnlineRankIsThatOfTheMoment(t *testing.T) {
 // TestOnlineRankDrops has samples that cannot be measured. Each is counted, and the worker goes on.
 func TestOnlineRankDrops(t *testing.T) {
 	st := &hookedStore{Store: memory.New()}
-	st.ReadFunc = func(ctx context.Context, user string, after uint64,
-		fn func(uint64, store.Event) error) error {
+	st.SinceFunc = func(ctx context.Context, user string, known store.Version,
+		fn func(store.Version, store.Event) error) (store.Version, bool, error) {
 		switch user {
 		case "broken":
-			return store.ErrCorrupt
+			return store.Version{}, false, store.ErrCorrupt
 		case "panic":
 			panic("of the store")
 		}
-		return st.Store.Read(ctx, user, after, fn)
+		return st.Store.Since(ctx, user, known, fn)
 	}
 	ts := start(t, setup{store: st, config: func(c *Config) { c.QualitySample = 1 }})
 	for _, user := range []string{"broken", "panic", "good"} {
@@ -251,9 +251,9 @@ func TestOnlineRankDrops(t *testing.T) {
 	}
 	ts.awaitRanks(t, 1)
 	// there is no such revision
-	ts.quality.Offer("good", 2, &store.Event{ID: "erased", Item: item(2)})
+	ts.quality.Offer("good", store.Version{Revision: 2, Mark: 1}, &store.Event{ID: "erased", Item: item(2)})
 	// that one is of another life
-	ts.quality.Offer("good", 1, &store.Event{ID: "other", Item: item(1)})
+	ts.quality.Offer("good", store.Version{Revision: 1, Mark: 1}, &store.Event{ID: "other", Item: item(1)})
 	ts.observe(t, newEvent("good", 2))
 	ts.awaitRanks(t, 2)
 	_, page := ts.get(t, "/metrics")

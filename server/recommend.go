@@ -181,7 +181,7 @@ func (s recommender) subject(
 	if h := req.GetHistory(); h != nil {
 		var t *state.Tail
 		if explain {
-			t = state.NewTail(m, uint64(len(h.GetEntries())))
+			t = state.NewTail(m)
 		}
 		u, timed := s.inlineState(m, h, t), hasTimes(h)
 		if !timed { // without times, no time has passed since the last event
@@ -237,6 +237,7 @@ func (s *Server) inlineState(m *model.Model, h *pb.InlineHistory, t *state.Tail)
 			store.Event{Item: e.GetItemId(), Type: eventType(e.GetEventType()), Time: at,
 				Value: value(e.Value)})
 	}
+	t.Cut(m, u.Revision)
 	return u
 }
 

@@ -46,7 +46,7 @@ func TestToStatus(t *testing.T) {
 			problem{codes.FailedPrecondition, "MODEL_REJECTED", nil, false}},
 		{"conflict", fmt.Errorf("%s: %w", secret, store.ErrConflict),
 			problem{codes.AlreadyExists, "EVENT_ID_CONFLICT", nil, false}},
-		{"conflict of a record", &store.ConflictError{Conflicts: []store.Conflict{{Index: 3}}},
+		{"conflict of a record", &store.ConflictError{Revision: 3},
 			problem{codes.AlreadyExists, "EVENT_ID_CONFLICT", nil, false}},
 		{"full", fmt.Errorf("%s: %w", secret, store.ErrFull),
 			problem{codes.ResourceExhausted, "STORE_FULL", nil, true}},

@@ -17,6 +17,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
+	"github.com/gsimc/gsimc/store/storetest"
 )
 
 // clientStream is the client's end of StreamObserve.
@@ -140,7 +141,7 @@ func TestStreamObserveSequence(t *testing.T) {
 			if d := cmp.Diff(want, problemOf(t, got.err)); d != "" {
 				t.Errorf("end of the stream (-want +got):\n%s", d)
 			}
-			if r, err := ts.store.Revision(t.Context(), tt.name); err != nil || r != tt.acked {
+			if r, err := storetest.Revision(t.Context(), ts.store, tt.name); err != nil || r != tt.acked {
 				t.Errorf("%d events stored (%v), want %d", r, err, tt.acked)
 			}
 		})
@@ -231,7 +232,7 @@ func TestStreamObserveClientGone(t *testing.T) {
 	}
 	eventually(t, "the streams end",
 		func() bool { return value1(t, ts, "gsimc_stream_clients") == 0 })
-	if r, err := ts.store.Revision(t.Context(), "ann"); err != nil || r != 10 {
+	if r, err := storetest.Revision(t.Context(), ts.store, "ann"); err != nil || r != 10 {
 		t.Errorf("%d events stored (%v), want the 10 acknowledged", r, err)
 	}
 }
@@ -269,7 +270,7 @@ func TestStreamSeveralInAMessage(t *testing.T) {
 		t.Errorf("exceptions differ (-want +got):\n%s", diff)
 	}
 	for user, want := range map[string]uint64{"ann": 3, "bob": 3} {
-		if r, err := ts.store.Revision(ctx(t), user); r != want || err != nil {
+		if r, err := storetest.Revision(ctx(t), ts.store, user); r != want || err != nil {
 			t.Errorf("%s: revision %d, %v, want %d", user, r, err, want)
 		}
 	}

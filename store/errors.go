@@ -11,72 +11,40 @@ import (
 var (
 	// ErrInvalid: a record is malformed. Nothing was applied.
 	ErrInvalid = errors.New("store: invalid record")
-	// ErrConflict: an event id is already in use for another payload. Nothing was applied. See
-	// ConflictError.
+	// ErrConflict: an event id is already in use for another payload. The record was not applied.
+	// See ConflictError.
 	ErrConflict = errors.New("store: event id in use with another payload")
 	// ErrFull: there is not enough disk space. Nothing was applied.
 	ErrFull = errors.New("store: disk full")
 	// ErrStalled: the disk does not answer. Writes wait, and go on by themselves.
 	ErrStalled = errors.New("store: the disk does not answer")
-	// ErrCorrupt: stored data is damaged. A write that ends so was not applied. See CorruptError.
+	// ErrCorrupt: stored data is damaged. A write that ends so was not applied.
 	ErrCorrupt = errors.New("store: data corrupt")
 	// ErrClosed: the store was closed before the call.
 	ErrClosed = errors.New("store: closed")
+	// ErrUnavailable: the back end cannot be reached at present, or cannot promise what it is asked
+	// for. It comes back by itself, without another start of this process.
+	ErrUnavailable = errors.New("store: unavailable")
 	// ErrFailed: the back end met an error it cannot recover from and takes no more writes until it
 	// is opened again. The cause may be wrapped too (ErrFull, ErrCorrupt), in which case this call
 	// certainly was not applied.
 	ErrFailed = errors.New("store: failed, takes no more writes")
 )
 
-// ConflictError is the error of an Append that used event ids again with other payloads. It is an
+// ConflictError is the error of a record that used an event id again with another payload. It is an
 // ErrConflict.
 type ConflictError struct {
-	// Conflicts are all of the call, in the order of the records; at least one. The call without
-	// these records has none.
-	Conflicts []Conflict
-}
-
-// Conflict is a record whose event id is in use with another payload.
-type Conflict struct {
-	// Index is the position of the record in the call.
-	Index int
-	// Revision is the revision of the event that has the id, or 0 if that is an earlier record of
-	// the same call.
+	// Revision is that of the event that has the id. It may be an earlier record of the same call.
 	Revision uint64
 }
 
-// Error names the positions of the first record and of the event it conflicts with, and the number
-// of other conflicts.
+// Error names the event by its revision.
 func (e *ConflictError) Error() string {
-	first, more := e.Conflicts[0], ""
-	if n := len(e.Conflicts) - 1; n > 0 {
-		more = fmt.Sprintf(" (and %d more)", n)
-	}
-	if first.Revision == 0 {
-		return fmt.Sprintf("record %d: event id already used by an earlier record of this call "+
-			"with another payload%s", first.Index, more)
-	}
-	return fmt.Sprintf("record %d: event id already used by revision %d with another payload%s",
-		first.Index, first.Revision, more)
+	return fmt.Sprintf("event id already used by revision %d with another payload", e.Revision)
 }
 
 // Is makes errors.Is(err, ErrConflict) true.
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
-
-// CorruptError is the error of an Append that met damage in the history of a record's user. It is
-// an ErrCorrupt. The other records of the call can be written without that one.
-type CorruptError struct {
-	// Index is the position in the call of the record whose user's history is damaged.
-	Index int
-	// Err is the damage; it wraps ErrCorrupt.
-	Err error
-}
-
-// Error names the record by its position.
-func (e *CorruptError) Error() string { return fmt.Sprintf("record %d: %v", e.Index, e.Err) }
-
-// Unwrap returns e.Err.
-func (e *CorruptError) Unwrap() error { return e.Err }
 
 // DamageError says which files of a store are known to be damaged. It is an ErrCorrupt. The users
 // whose rows stand in the damaged blocks get ErrCorrupt, all others are served.

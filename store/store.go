@@ -9,6 +9,18 @@
 // independent: there is an order within a history and none between histories. Ids are opaque bytes
 // compared exactly: case matters, and no Unicode normalisation takes place.
 //
+// # Versions
+//
+// A revision is a count, so an erased user who comes back reaches the revisions of the former life
+// with other events, and so does a history that lost its last events and got others. A [Version]
+// has a random mark beside the revision. Two histories with the same Version are the same, over
+// erasures, restarts and lost writes, and in all processes that share a store. So whoever keeps
+// something derived from a history keeps its Version too, and asks [Store.Since] what it lacks.
+//
+// Only the equality of whole Versions counts, and nothing follows from a mark alone: a store may
+// draw a mark for each event. The stores of this module draw one when a history gets revision 1
+// and keep it for that life, see [Identity].
+//
 // All methods may be called by any number of goroutines at the same time, except that Close must
 // not be called from within a callback. A slice that is passed in stays the caller's and is not
 // kept after the call returns. A value that is returned, or passed to a callback, belongs to the
@@ -17,10 +29,13 @@
 // # Outcomes of a write
 //
 // A nil error means durable and applied. An error that wraps ErrInvalid, ErrConflict, ErrFull,
-// ErrCorrupt or ErrClosed means certainly not applied. Any other error, among them ErrFailed and
-// the errors of an expired context, leaves the outcome open: the call was applied as a whole or not
-// at all, and the caller cannot tell which. Repeating the same call is always safe, because an
-// event id is applied at most once.
+// ErrCorrupt or ErrClosed means certainly not applied. Any other error, among them ErrFailed,
+// ErrUnavailable and the errors of an expired context, leaves the outcome open: of each user,
+// all records were applied or none, and the caller cannot tell which. Repeating the same call is
+// always safe, because an event id is applied at most once.
+//
+// A record can be at fault for itself, by a conflict or by damage to the history of its user. That
+// is the error of its Result, and the other records are applied without it.
 //
 // Error texts never contain user ids, item ids or event ids: they are personal data, and error
 // texts end up in logs.
@@ -28,6 +43,8 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"fmt"
 	"time"
 
@@ -106,12 +123,60 @@ func ValidateAll(records []Record) error {
 	return nil
 }
 
+// A Version names a history: its first Revision events. See the package comment. The zero Version
+// is that of the empty history, which every history begins with.
+type Version struct {
+	// Revision is the number of events.
+	Revision uint64
+	// Mark is a random number that tells histories of equal length apart; 0 without events.
+	Mark uint64
+}
+
+// DrawMark returns a random mark.
+func DrawMark() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return max(binary.LittleEndian.Uint64(b[:]), 1)
+}
+
+// Shard returns the shard of a user among a number of them, for [Store.Each]: the FNV-1a hash of
+// the id, with its bits mixed (A. Appleby, MurmurHash3, the finaliser of 64 bits), modulo the
+// number.
+func Shard(user string, of int) int {
+	h := uint64(0xcbf29ce484222325)
+	for i := range len(user) {
+		h = (h ^ uint64(user[i])) * 0x100000001b3
+	}
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return int((h ^ h>>33) % uint64(of))
+}
+
 // Result is the outcome of a record.
 type Result struct {
-	// Revision is the position of the event in its user's history.
-	Revision uint64
-	// Duplicate is set when the event was there before; Revision is then that of the first one.
+	// Version is that of the history that ends with the event. Its Revision is the position of the
+	// event in the history.
+	Version
+	// Before is the mark of the history before the event; 0 if it is the first. What was derived
+	// from the Version (Revision-1, Before) may go on with the event, and nothing else may.
+	Before uint64
+	// Duplicate is set when the event was there before; Version is then that of the first one.
 	Duplicate bool
+	// Err is the error of this record alone; the other fields are then zero. It is a *ConflictError
+	// (ErrConflict), or wraps ErrCorrupt where the history of the user is damaged so that it cannot
+	// be told whether the event is new. Such a record was not applied. A store that is spread over
+	// several machines may have others, which leave the outcome open.
+	Err error
+}
+
+// Identity says which store it is.
+type Identity struct {
+	// ID tells stores apart. It is the same for all processes that share a store, and over
+	// restarts. Who knows it can make session tokens, so it does not leave the servers.
+	ID [16]byte
+	// MarksLives is set if all Versions of one life of a history have the same mark. Then a
+	// history with another mark is certainly another one, even if it has fewer events.
+	MarksLives bool
 }
 
 // Stats describes a store as a whole.
@@ -134,36 +199,41 @@ type Stats struct {
 // a context that ended before the work was done, and errors of the back end such as ErrCorrupt and
 // ErrFailed.
 type Store interface {
-	// Append makes all records durable in one atomic step, in order, and returns one Result for
-	// each. A call with no records does nothing.
+	// Append makes the records durable, in order, and returns one Result for each. The records of
+	// one user become durable and visible in one atomic step; the stores of this module do so with
+	// all records of a call. A record at fault leaves the others alone, see Result.Err. A call with
+	// no records does nothing.
 	//
 	// A record whose event id is already in the user's history, or earlier in the same call, with
-	// the same payload (see Record.Repeats) changes nothing and gets the revision of the first with
+	// the same payload (see Record.Repeats) changes nothing and gets the version of the first with
 	// Duplicate set; that answer, too, is only given once the first one is durable. With another
-	// payload the error is a *ConflictError (ErrConflict), which names every such record of the
-	// call. ErrInvalid: a record is malformed (Record.Validate). ErrFull: there is too little disk
-	// space to go on safely; the call succeeds again once there is room. ErrCorrupt is a
-	// *CorruptError where the damage is in the history of one user. In all these cases nothing of
-	// the call is applied.
+	// payload it is at fault.
+	//
+	// ErrInvalid: a record is malformed (Record.Validate). ErrFull: there is too little disk space
+	// to go on safely; the call succeeds again once there is room. After these nothing of the call
+	// is applied.
 	//
 	// A context that ends before the write begins leaves nothing applied; one that ends while the
 	// write is under way gives up the waiting and not the write, so the outcome is open, as with
 	// ErrFailed. See the package comment.
 	Append(ctx context.Context, records []Record) ([]Result, error)
 
-	// Revision returns the number of events in the user's history; 0 for an unknown user. It is at
-	// least the revision of every Append that returned before the call, and may already count an
-	// Append that has not returned yet. Like all readers it sees durable changes only: what it has
-	// said is never taken back by a crash.
-	Revision(ctx context.Context, user string) (uint64, error)
-
-	// Read calls fn for the events with a revision above after, in order, as of one moment during
-	// the call. An unknown user and an after beyond the end are no errors: fn is not called. The
-	// first error of fn ends the reading and is returned as it is. fn may call the store; events
-	// arriving meanwhile are not shown to it. A history is never held in memory as a whole.
-	// ErrCorrupt: an event is missing or damaged; the events before it have been passed to fn.
-	Read(ctx context.Context, user string, after uint64,
-		fn func(revision uint64, e Event) error) error
+	// Since calls fn for the events that known lacks, in order, each with the Version of the
+	// history that ends with it, and returns the Version of the whole history, all as of one moment
+	// during the call. If the history does not begin with known, same is false, and fn gets all of
+	// it: so a receiver that is called with revision 1 and has something begins anew. The zero
+	// Version is the beginning of every history. An unknown user has none, and fn is not called.
+	//
+	// The history has at least the events of every Append that returned before the call, and may
+	// already have those of one that has not. Like all readers Since sees durable changes only:
+	// what it has said is never taken back by a crash. A nil fn asks for the versions alone.
+	//
+	// The first error of fn ends the call and is returned as it is; head and same are then not to
+	// be used. fn may call the store; events arriving meanwhile are not shown to it. A history is
+	// never held in memory as a whole. ErrCorrupt: an event is missing or damaged; the events
+	// before it have been passed to fn.
+	Since(ctx context.Context, user string, known Version,
+		fn func(v Version, e Event) error) (head Version, same bool, err error)
 
 	// Erase removes the user's history together with its event ids and returns how many events
 	// there were; 1 if it is damaged so that the number is not known. Later events of the user
@@ -173,11 +243,16 @@ type Store interface {
 	// not make Erase refuse.
 	Erase(ctx context.Context, user string) (uint64, error)
 
-	// Users calls fn for every user with a history, in no promised order, as of one moment during
-	// the call. The first error of fn ends the iteration and is returned as it is. fn may call the
-	// store. Damage does not end the iteration: users whose revision cannot be read are left out,
-	// and after all others the error is a *SkippedError (ErrCorrupt).
-	Users(ctx context.Context, fn func(user string, revision uint64) error) error
+	// Each calls fn for every user of a shard with a history, in no promised order, with the
+	// version of the history, as of some moment during the call. A shard is a number from 0 to
+	// of-1, and has the users for whom [Shard] gives it. So several processes can share the work,
+	// and 0 of 1 is all users. The first error of fn ends the iteration and is returned as it is.
+	// fn may call the store. Damage does not end the iteration: users whose version cannot be read
+	// are left out, and after all others the error is a *SkippedError (ErrCorrupt).
+	Each(ctx context.Context, shard, of int, fn func(user string, head Version) error) error
+
+	// Identity returns the identity of the store. It may be called after Close.
+	Identity() Identity
 
 	// Stats returns the size of the store. It is cheap enough to be called every second. ErrFailed:
 	// the store takes no more writes.

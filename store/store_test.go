@@ -22,16 +22,19 @@ func ExampleStore() {
 		Type: "view", Time: time.Unix(0, 0), Value: 1}}
 	for range 2 { // the second time as after a lost answer
 		results, err := s.Append(ctx, []store.Record{watched})
-		fmt.Println(results, err)
+		fmt.Println(results[0].Revision, results[0].Duplicate, err)
 	}
-	_ = s.Read(ctx, "ada", 0, func(revision uint64, e store.Event) error {
-		fmt.Println(revision, e.ID, e.Item)
+	var known store.Version // of what was derived from the history so far: nothing
+	head, same, _ := s.Since(ctx, "ada", known, func(v store.Version, e store.Event) error {
+		fmt.Println(v.Revision, e.ID, e.Item)
 		return nil
 	})
+	fmt.Println(head.Revision, same)
 	// Output:
-	// [{1 false}] <nil>
-	// [{1 true}] <nil>
+	// 1 false <nil>
+	// 1 true <nil>
 	// 1 e1 metropolis
+	// 1 true
 }
 
 func TestValidate(t *testing.T) {
@@ -74,26 +77,20 @@ func TestValidate(t *testing.T) {
 }
 
 func TestConflictError(t *testing.T) {
-	for _, test := range []struct {
-		err  *store.ConflictError
-		want string
-	}{
-		{&store.ConflictError{Conflicts: []store.Conflict{{Index: 3, Revision: 7}}},
-			"record 3: event id already used by revision 7 with another payload"},
-		{&store.ConflictError{Conflicts: []store.Conflict{{Index: 1}}},
-			"record 1: event id already used by an earlier record of this call with another " +
-				"payload"},
-		{
-			&store.ConflictError{Conflicts: []store.Conflict{{Index: 0, Revision: 2}, {Index: 4},
-				{Index: 5, Revision: 1}}},
-			"record 0: event id already used by revision 2 with another payload (and 2 more)",
-		},
-	} {
-		if got := test.err.Error(); got != test.want {
-			t.Errorf("got %q, want %q", got, test.want)
-		}
-		if !errors.Is(test.err, store.ErrConflict) || errors.Is(test.err, store.ErrInvalid) {
-			t.Errorf("%v is not just ErrConflict", test.err)
+	err := error(&store.ConflictError{Revision: 7})
+	if want := "event id already used by revision 7 with another payload"; err.Error() != want {
+		t.Errorf("got %q, want %q", err, want)
+	}
+	if !errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrInvalid) {
+		t.Errorf("%v is not just ErrConflict", err)
+	}
+}
+
+// TestShard fixes the shards, which processes of several versions may share: of 16.
+func TestShard(t *testing.T) {
+	for user, want := range map[string]int{"": 6, "a": 11, "ada": 9, "user-1": 5, "\x00\xff": 8} {
+		if got := store.Shard(user, 16); got != want {
+			t.Errorf("%q: got %d, want %d", user, got, want)
 		}
 	}
 }

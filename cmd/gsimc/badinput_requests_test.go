@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble"
 )
 
@@ -150,8 +151,8 @@ func checkUnharmed(t *testing.T, server *serverProcess, conn grpc.ClientConnInte
 		t.Fatal(err)
 	}
 	users := map[string]uint64{}
-	err = st.Users(t.Context(), func(user string, revision uint64) error {
-		users[user] = revision
+	err = st.Each(t.Context(), 0, 1, func(user string, head store.Version) error {
+		users[user] = head.Revision
 		return nil
 	})
 	if err != nil {

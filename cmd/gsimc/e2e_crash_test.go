@@ -172,13 +172,14 @@ func checkCrashStore(t *testing.T, dir string, clients []*crashClient) {
 		}
 		for user, ids := range sent {
 			var stored []string
-			if err := st.Read(t.Context(), user, 0, func(revision uint64, e store.Event) error {
-				if revision != uint64(len(stored))+1 {
-					t.Errorf("%s: revision %d after %d events", user, revision, len(stored))
+			take := func(v store.Version, e store.Event) error {
+				if v.Revision != uint64(len(stored))+1 {
+					t.Errorf("%s: revision %d after %d events", user, v.Revision, len(stored))
 				}
 				stored = append(stored, e.ID)
 				return nil
-			}); err != nil {
+			}
+			if _, _, err := st.Since(t.Context(), user, store.Version{}, take); err != nil {
 				t.Fatal(err)
 			}
 			if len(stored) < acked[user] {

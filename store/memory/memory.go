@@ -5,6 +5,7 @@ package memory
 
 import (
 	"context"
+	"crypto/rand"
 	"sync"
 
 	"github.com/gsimc/gsimc/store"
@@ -13,6 +14,7 @@ import (
 
 // Store is a store.Store in memory. Use New.
 type Store struct {
+	id        [16]byte
 	mu        sync.RWMutex
 	closed    bool
 	histories map[string]*history
@@ -22,9 +24,14 @@ type Store struct {
 // history is the history of one user. events only grows, so a slice of it that was taken under the
 // lock may be read without the lock.
 type history struct {
+	mark   uint64            // of this life
 	events []store.Event     // events[r-1] has revision r
 	byID   map[string]uint64 // revision of each event id
 	bytes  int64
+}
+
+func (h *history) version() store.Version {
+	return store.Version{Revision: uint64(len(h.events)), Mark: h.mark}
 }
 
 // eventBytes is about the memory of an event besides its strings: the struct and its entry in byID.
@@ -33,7 +40,16 @@ const eventBytes = 80 + 40
 var _ store.Store = (*Store)(nil)
 
 // New returns an empty store.
-func New() *Store { return &Store{histories: make(map[string]*history)} }
+func New() *Store {
+	s := &Store{histories: make(map[string]*history)}
+	_, _ = rand.Read(s.id[:]) // never fails
+	return s
+}
+
+// Identity implements store.Store.
+func (s *Store) Identity() store.Identity {
+	return store.Identity{ID: s.id, MarksLives: true}
+}
 
 // Append implements store.Store.
 func (s *Store) Append(ctx context.Context, records []store.Record) ([]store.Result, error) {
@@ -49,12 +65,7 @@ func (s *Store) Append(ctx context.Context, records []store.Record) ([]store.Res
 		return nil, err
 	}
 	results := make([]store.Result, len(records))
-	planned := planned{s, records}
-	if err := plan.Make(planned, records, results); err != nil {
-		planned.undo(results)
-		return nil, err
-	}
-	return results, nil
+	return results, plan.Make(planned{s, records}, records, results)
 }
 
 // planned are the histories of the users of one call. Requires s.mu.
@@ -64,24 +75,24 @@ type planned struct {
 }
 
 // Find implements plan.Histories.
-func (p planned) Find(i int) (uint64, store.Event, error) {
+func (p planned) Find(i int) (store.Version, store.Event, error) {
 	h := p.histories[p.records[i].User]
 	if h == nil {
-		return 0, store.Event{}, nil
+		return store.Version{}, store.Event{}, nil
 	}
 	revision := h.byID[p.records[i].Event.ID]
 	if revision == 0 {
-		return 0, store.Event{}, nil
+		return store.Version{}, store.Event{}, nil
 	}
-	return revision, h.events[revision-1], nil
+	return store.Version{Revision: revision, Mark: h.mark}, h.events[revision-1], nil
 }
 
 // Add implements plan.Histories.
-func (p planned) Add(i int) uint64 {
+func (p planned) Add(i int) store.Version {
 	rec := p.records[i]
 	h := p.histories[rec.User]
 	if h == nil {
-		h = &history{byID: make(map[string]uint64)}
+		h = &history{mark: store.DrawMark(), byID: make(map[string]uint64)}
 		p.histories[rec.User] = h
 	}
 	e := rec.Event
@@ -90,76 +101,53 @@ func (p planned) Add(i int) uint64 {
 	h.byID[e.ID] = uint64(len(h.events))
 	h.bytes += eventSize(e)
 	p.bytes += eventSize(e)
-	return uint64(len(h.events))
-}
-
-// undo removes the added events, the last first. Records that were not planned have the zero
-// result.
-func (p planned) undo(results []store.Result) {
-	for i := len(results) - 1; i >= 0; i-- {
-		if results[i].Revision == 0 || results[i].Duplicate {
-			continue
-		}
-		user := p.records[i].User
-		h := p.histories[user]
-		last := len(h.events) - 1
-		e := h.events[last]
-		delete(h.byID, e.ID)
-		h.events = h.events[:last] // no reader has been shown the event
-		h.bytes -= eventSize(e)
-		p.bytes -= eventSize(e)
-		if last == 0 {
-			delete(p.histories, user)
-		}
-	}
+	return h.version()
 }
 
 func eventSize(e store.Event) int64 {
 	return int64(eventBytes + len(e.ID) + len(e.Item) + len(e.Type))
 }
 
-// Revision implements store.Store.
-func (s *Store) Revision(ctx context.Context, user string) (uint64, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if err := s.check(ctx); err != nil {
-		return 0, err
-	}
-	if h := s.histories[user]; h != nil {
-		return uint64(len(h.events)), nil
-	}
-	return 0, nil
-}
-
-// Read implements store.Store.
-func (s *Store) Read(
-	ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error,
-) error {
-	events, err := s.events(ctx, user)
+// Since implements store.Store.
+func (s *Store) Since(
+	ctx context.Context, user string, known store.Version,
+	fn func(store.Version, store.Event) error,
+) (head store.Version, same bool, err error) {
+	head, events, err := s.history(ctx, user)
 	if err != nil {
-		return err
+		return store.Version{}, false, err
 	}
-	for r := after; r < uint64(len(events)); r++ {
+	same = known.Revision == 0 || known.Mark == head.Mark && known.Revision <= head.Revision
+	after := known.Revision
+	if !same {
+		after = 0
+	}
+	if fn == nil {
+		return head, same, nil
+	}
+	for r := after; r < head.Revision; r++ {
 		if err := ctx.Err(); err != nil {
-			return err
+			return store.Version{}, false, err
 		}
-		if err := fn(r+1, events[r]); err != nil {
-			return err
+		if err := fn(store.Version{Revision: r + 1, Mark: head.Mark}, events[r]); err != nil {
+			return store.Version{}, false, err
 		}
 	}
-	return nil
+	return head, same, nil
 }
 
-func (s *Store) events(ctx context.Context, user string) ([]store.Event, error) {
+func (s *Store) history(
+	ctx context.Context, user string,
+) (head store.Version, events []store.Event, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if err := s.check(ctx); err != nil {
-		return nil, err
+		return store.Version{}, nil, err
 	}
 	if h := s.histories[user]; h != nil {
-		return h.events, nil
+		return h.version(), h.events, nil
 	}
-	return nil, nil
+	return store.Version{}, nil, nil
 }
 
 // Erase implements store.Store.
@@ -178,34 +166,38 @@ func (s *Store) Erase(ctx context.Context, user string) (uint64, error) {
 	return uint64(len(h.events)), nil
 }
 
-// Users implements store.Store.
-func (s *Store) Users(ctx context.Context, fn func(string, uint64) error) error {
-	revisions, err := s.revisions(ctx)
+// Each implements store.Store. The versions are of one moment.
+func (s *Store) Each(
+	ctx context.Context, shard, of int, fn func(string, store.Version) error,
+) error {
+	heads, err := s.heads(ctx, shard, of)
 	if err != nil {
 		return err
 	}
-	for user, revision := range revisions {
+	for user, head := range heads {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := fn(user, revision); err != nil {
+		if err := fn(user, head); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Store) revisions(ctx context.Context) (map[string]uint64, error) {
+func (s *Store) heads(ctx context.Context, shard, of int) (map[string]store.Version, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if err := s.check(ctx); err != nil {
 		return nil, err
 	}
-	revisions := make(map[string]uint64, len(s.histories))
+	heads := make(map[string]store.Version, len(s.histories)/of)
 	for user, h := range s.histories {
-		revisions[user] = uint64(len(h.events))
+		if store.Shard(user, of) == shard {
+			heads[user] = h.version()
+		}
 	}
-	return revisions, nil
+	return heads, nil
 }
 
 // Stats implements store.Store.

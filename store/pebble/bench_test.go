@@ -16,6 +16,7 @@ import (
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/recent"
+	"github.com/gsimc/gsimc/store/storetest"
 )
 
 // BenchmarkAppend measures durable appends on the disk of the temporary directory: an operation is
@@ -128,7 +129,7 @@ func BenchmarkRead(b *testing.B) {
 	for b.Loop() {
 		events := 0
 		user := fmt.Sprint("user-", rand.IntN(users))
-		err := s.Read(context.Background(), user, 0,
+		err := storetest.Read(context.Background(), s, user, 0,
 			func(uint64, store.Event) error { events++; return nil })
 		if err != nil || events != 100 {
 			b.Fatalf("%d events, %v", events, err)
@@ -171,9 +172,9 @@ func TestBoundedMemory(t *testing.T) {
 		}
 	}
 	n := 0
-	if err := s.Users(context.Background(),
-		func(string, uint64) error { n++; return nil }); err != nil || n != users {
-		t.Fatalf("Users: got %d, %v, want %d", n, err, users)
+	if err := s.Each(context.Background(), 0, 1,
+		func(string, store.Version) error { n++; return nil }); err != nil || n != users {
+		t.Fatalf("Each: got %d, %v, want %d", n, err, users)
 	}
 	peak = max(peak, residentBytes(t)-before)
 	stats, err := s.Stats(context.Background())

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/storetest"
 )
 
 // TestRecordsStayTheCallers gives up calls while the disk hangs, and uses their records for
@@ -98,7 +99,7 @@ func TestBoundedByDuplicates(t *testing.T) {
 		}
 	}
 	bounded("erasures")
-	if r, err := s.Revision(context.Background(), "user-1"); r != 0 || err != nil {
+	if r, err := storetest.Revision(context.Background(), s, "user-1"); r != 0 || err != nil {
 		t.Errorf("Revision of an erased user: got %d, %v, want 0", r, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
+	"github.com/gsimc/gsimc/store/storetest"
 )
 
 // TestDamagedHistory damages rows of one user: an Append that meets one says which record it is,
@@ -33,38 +34,36 @@ func TestDamagedHistory(t *testing.T) {
 	for _, test := range []struct {
 		user  string
 		event int
-		want  []store.Result // of the record, nil: ErrCorrupt
+		want  uint64 // revision, 0: ErrCorrupt
 	}{
-		{"good", 1, []store.Result{{Revision: 2, Duplicate: true}}},
-		{"good", 2, []store.Result{{Revision: 3}}},
-		{"bad head", 2, nil},
-		{"bad events", 0, nil},
-		{"bad events", 2, nil}, // it may be new or not
+		{"good", 1, 2},
+		{"good", 2, 3},
+		{"bad head", 2, 0},
+		{"bad events", 0, 0},
+		{"bad events", 2, 0}, // it may be new or not
 	} {
 		first := store.Record{User: "first " + test.user, Event: testEvent(test.event)}
-		before, err := s.Revision(context.Background(), first.User)
+		before, err := storetest.Revision(context.Background(), s, first.User)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got, err := s.Append(context.Background(),
-			[]store.Record{first, {User: test.user, Event: testEvent(test.event)}})
-		if test.want != nil {
-			if err != nil || !cmp.Equal(test.want, got[1:]) {
-				t.Errorf("%s, event %d: got %v, %v, want %v", test.user, test.event, got, err,
+			[]store.Record{first, {User: test.user, Event: testEvent(test.event)}, first})
+		if err != nil || got[0].Revision != before+1 || got[0].Err != nil || !got[2].Duplicate {
+			t.Errorf("%s, event %d: the other records: %+v, %v", test.user, test.event, got, err)
+			continue
+		}
+		if test.want != 0 {
+			if got[1].Revision != test.want || got[1].Duplicate != (test.event < 2) {
+				t.Errorf("%s, event %d: got %+v, want revision %d", test.user, test.event, got[1],
 					test.want)
 			}
 			continue
 		}
-		damaged, ok := errors.AsType[*store.CorruptError](err)
-		if !ok || damaged.Index != 1 || !errors.Is(err, store.ErrCorrupt) ||
+		if err := got[1].Err; !errors.Is(err, store.ErrCorrupt) ||
 			strings.Contains(err.Error(), test.user) {
-			t.Errorf("%s, event %d: got %v, %v, want a CorruptError of record 1 without ids",
-				test.user, test.event, got, err)
-		}
-		if after, err := s.Revision(context.Background(), first.User); after != before ||
-			err != nil {
-			t.Errorf("%s, event %d: the other record of the refused call was applied (%v)",
-				test.user, test.event, err)
+			t.Errorf("%s, event %d: got %+v, want ErrCorrupt without ids", test.user, test.event,
+				got[1])
 		}
 	}
 	for _, user := range []string{"bad head", "bad events"} {
@@ -72,7 +71,7 @@ func TestDamagedHistory(t *testing.T) {
 			t.Errorf("erasing %s: %d, %v", user, n, err)
 		}
 		mustAppend(t, s, user, 0, 1)
-		if revision, err := s.Revision(context.Background(), user); revision != 1 || err != nil {
+		if revision, err := storetest.Revision(context.Background(), s, user); revision != 1 || err != nil {
 			t.Errorf("%s after an erasure and an event: revision %d, %v, want 1", user, revision,
 				err)
 		}
@@ -98,7 +97,7 @@ func TestDamagedHeadOfJournal(t *testing.T) {
 			t.Fatalf("%s: the journal has %d rows", when, rows)
 		}
 		var got []string
-		if err := s.Read(context.Background(), "u", 0, func(_ uint64, e store.Event) error {
+		if err := storetest.Read(context.Background(), s, "u", 0, func(_ uint64, e store.Event) error {
 			got = append(got, e.ID)
 			return nil
 		}); err != nil {

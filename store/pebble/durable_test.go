@@ -115,7 +115,7 @@ func changeWhileDiskHangs(t *testing.T, erase, add bool) {
 	see := func(when string, want map[string][]string) {
 		t.Helper()
 		for user, ids := range want {
-			r, err := s.Revision(context.Background(), user)
+			r, err := storetest.Revision(context.Background(), s, user)
 			if err != nil || r != uint64(len(ids)) {
 				t.Errorf("%s: revision of %q: got %d, %v, want %d", when, user, r, err, len(ids))
 			}
@@ -169,7 +169,7 @@ func (h *heldCalls) begin(t *testing.T, s *Store, write func(context.Context) er
 }
 
 func tryAppend(ctx context.Context, s *Store, user string, event int) error {
-	_, err := s.Append(ctx, []store.Record{{User: user, Event: testEvent(event)}})
+	err := appendAll(ctx, s, []store.Record{{User: user, Event: testEvent(event)}})
 	return err
 }
 

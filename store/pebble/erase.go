@@ -59,7 +59,7 @@ func (r reader) prepareErasure(user string) (there bool, err error) {
 	if there, err := c.any(user); !there || err != nil {
 		return there, err
 	}
-	if head, err := c.head(user); err == nil && head > 0 {
+	if head, err := r.head(c, user); err == nil && head.Revision > 0 {
 		r.histories.Offer(recent.NewHistory(user, head), ticket)
 	}
 	return true, nil // even if it is damaged
@@ -106,9 +106,10 @@ func (c *committer) findErased(user string) (*recent.History, error) {
 	if there, err := cursor.any(user); !there || err != nil {
 		return nil, err
 	}
-	head, err := cursor.head(user)
-	if errors.Is(err, store.ErrCorrupt) || err == nil && head == 0 {
-		head, err = 1, nil // there is something, which need not be read to be removed
+	head, err := c.reader.head(cursor, user)
+	if errors.Is(err, store.ErrCorrupt) || err == nil && head.Revision == 0 {
+		// there is something, which need not be read to be removed
+		head, err = store.Version{Revision: 1, Mark: c.reader.oldMark(user)}, nil
 	}
 	if err != nil {
 		return nil, err

@@ -22,6 +22,7 @@ import (
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
+	"github.com/gsimc/gsimc/store/storetest"
 )
 
 // TestErasedBytesLeaveTheDisk looks for an erased user in all files, after the engine was forced to
@@ -69,7 +70,7 @@ func TestErasedBytesLeaveTheDisk(t *testing.T) {
 	}
 	defer mustClose(t, s)
 	wantGone(t, dir, victim)
-	if r, err := s.Revision(context.Background(), "other"); r != 100 || err != nil {
+	if r, err := storetest.Revision(context.Background(), s, "other"); r != 100 || err != nil {
 		t.Errorf("Revision of another user: got %d, %v, want 100", r, err)
 	}
 }

@@ -14,9 +14,14 @@ import (
 
 const (
 	// formatNumber is the format of keys and values that this program writes.
-	formatNumber = 3
-	// formatWithoutID is the format before it. It has no id, and the numbers of the journal begin
-	// anew when it is empty. Opening turns it into the newer one, except to read.
+	formatNumber = 4
+	// formatWithoutMarks is the format before it: the heads of histories and the first events in
+	// the journal have no marks. Opening turns it into the newest one, except to read. That changes
+	// the number alone: a head gets its mark when it is written again, and until then the mark
+	// follows from the user, see [reader.oldMark].
+	formatWithoutMarks = 3
+	// formatWithoutID is the format before that. It has no id, and the numbers of the journal begin
+	// anew when it is empty. Opening turns it into the newest one too.
 	formatWithoutID = 2
 )
 
@@ -25,32 +30,45 @@ type header struct {
 	format  uint64
 	id      mark.ID
 	emptied uint64 // number of the last row that was removed from the journal
+	branch  uint64 // changes the marks of all histories; 0: nothing was ever lost
 }
 
 // writeFirstRows makes a new engine a store.
-func writeFirstRows(db *lsm.DB, id mark.ID) error { return writeHeader(db, id, 0) }
+func writeFirstRows(db *lsm.DB, id mark.ID) error { return header{id: id}.write(db) }
 
-// writeHeader writes the rows of the store itself, in the newest format.
-func writeHeader(db *lsm.DB, id mark.ID, emptied uint64) error {
+// write writes the rows of the store itself, in the newest format.
+func (h header) write(db *lsm.DB) error {
 	b := db.NewBatch()
-	return errors.Join(setHeader(b, id, emptied), b.Commit(lsm.Sync))
+	return errors.Join(h.set(b), b.Commit(lsm.Sync))
 }
 
-func setHeader(b *lsm.Batch, id mark.ID, emptied uint64) error {
-	return errors.Join(
+func (h header) set(b *lsm.Batch) error {
+	err := errors.Join(
 		b.Set(row.FormatKey, row.EncodeNumber(nil, row.FormatKey, formatNumber), nil),
-		b.Set(row.IdentityKey, row.EncodeIdentity(id), nil),
-		b.Set(row.EmptiedKey, row.EncodeNumber(nil, row.EmptiedKey, emptied), nil),
+		b.Set(row.IdentityKey, row.EncodeIdentity(h.id), nil),
+		b.Set(row.EmptiedKey, row.EncodeNumber(nil, row.EmptiedKey, h.emptied), nil),
 	)
+	if h.branch != 0 {
+		err = errors.Join(err,
+			b.Set(row.BranchKey, row.EncodeNumber(nil, row.BranchKey, h.branch), nil))
+	}
+	return err
 }
 
-// upgrade gives a store of the older format an id.
+// upgrade brings a store to the newest format, and lets it branch off if it may have lost events.
 func (l *loaded) upgrade(e *engine.Engine) error {
-	if l.format == formatNumber {
+	branches := !e.Unbroken() && l.editor.LastRow() > 0
+	if l.format == formatNumber && !branches {
 		return nil
 	}
-	l.id, l.format = mark.NewID(), formatNumber
-	return e.Do(func() error { return writeHeader(e.DB, l.id, l.emptied) })
+	if l.format == formatWithoutID {
+		l.id = mark.NewID()
+	}
+	if branches {
+		l.branch = store.DrawMark()
+	}
+	l.format = formatNumber
+	return e.Do(func() error { return l.write(e.DB) })
 }
 
 // readHeader reads the rows of the store itself. It refuses a store whose rows this program cannot
@@ -66,12 +84,16 @@ func readHeader(db *lsm.DB) (h header, err error) {
 	case h.format == formatWithoutID:
 		h.emptied, err = beforeJournal(db)
 		return h, err
-	case h.format != formatNumber:
+	case h.format != formatNumber && h.format != formatWithoutMarks:
 		return h, fmt.Errorf("the store has format %d, this program knows format %d: "+
 			"use the version of the program that wrote it", h.format, formatNumber)
 	}
 	if h.emptied, err = number(db, row.EmptiedKey); err != nil {
 		return h, missingRow("number of the journal", err)
+	}
+	h.branch, err = number(db, row.BranchKey)
+	if err != nil && !errors.Is(err, lsm.ErrNotFound) {
+		return h, fmt.Errorf("branch of the store: %w", err)
 	}
 	err = get(db, row.IdentityKey, func(value []byte) (err error) {
 		h.id, err = row.DecodeIdentity(value)

@@ -1,13 +1,25 @@
 package pebble
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
 	lsm "github.com/cockroachdb/pebble/v2"
 
+	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
+
+// appendAll appends, and returns the errors of the call and of its records.
+func appendAll(ctx context.Context, s store.Store, records []store.Record) error {
+	results, err := s.Append(ctx, records)
+	for _, r := range results {
+		err = errors.Join(err, r.Err)
+	}
+	return err
+}
 
 // sortNow makes the committer sort the journal, soon.
 func sortNow(s *Store) {

@@ -16,6 +16,7 @@ import (
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 	"github.com/gsimc/gsimc/store/pebble/internal/table"
+	"github.com/gsimc/gsimc/store/storetest"
 )
 
 const (
@@ -41,7 +42,7 @@ func appendBig(t *testing.T, s store.Store, from, to int) (damaged map[string]bo
 		for i := from; i < to; i++ {
 			records = append(records, store.Record{User: numbered(u), Event: bigEvent(i)})
 		}
-		_, err := s.Append(t.Context(), records)
+		err := appendAll(t.Context(), s, records)
 		if errors.Is(err, store.ErrCorrupt) {
 			damaged[numbered(u)] = true
 		} else if err != nil {
@@ -58,7 +59,7 @@ func unreadable(t *testing.T, s store.Store, want int) (damaged map[string]bool)
 	damaged = map[string]bool{}
 	for u := range manyUsers {
 		n := 0
-		err := s.Read(t.Context(), numbered(u), 0, func(_ uint64, e store.Event) error {
+		err := storetest.Read(t.Context(), s, numbered(u), 0, func(_ uint64, e store.Event) error {
 			if e.ID != bigEvent(n).ID {
 				t.Fatalf("user %d: event %d is %s", u, n, e.ID)
 			}
@@ -322,7 +323,7 @@ func TestErasedDamage(t *testing.T) {
 	for range 2 {
 		for user := range users {
 			n := 0
-			err := s.Read(t.Context(), user, 0, func(uint64, store.Event) error { n++; return nil })
+			err := storetest.Read(t.Context(), s, user, 0, func(uint64, store.Event) error { n++; return nil })
 			if n != 1 || err != nil {
 				t.Errorf("after an erasure and an event: %d events, %v", n, err)
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/mark"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
+	"github.com/gsimc/gsimc/store/storetest"
 )
 
 const dataDir = "store/" + engine.DataName
@@ -284,7 +285,7 @@ func TestGapInJournal(t *testing.T) {
 	s = mustOpen(t, "store", Options{FS: disk})
 	defer mustClose(t, s)
 	for user := range want {
-		if n, err := s.Revision(t.Context(), user); err != nil || n == 0 {
+		if n, err := storetest.Revision(t.Context(), s, user); err != nil || n == 0 {
 			t.Errorf("user %s: %d events, %v", user, n, err)
 		}
 	}

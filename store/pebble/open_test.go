@@ -28,7 +28,7 @@ func mustAppend(t testing.TB, s store.Store, user string, from, to int) {
 	for i := from; i < to; i++ {
 		records = append(records, store.Record{User: user, Event: testEvent(i)})
 	}
-	if _, err := s.Append(context.Background(), records); err != nil {
+	if err := appendAll(context.Background(), s, records); err != nil {
 		t.Fatalf("Append: %v", err)
 	}
 }
@@ -83,7 +83,7 @@ func TestOpenRefuses(t *testing.T) {
 			return db.Set(row.FormatKey, row.EncodeNumber(nil, row.FormatKey, formatNumber+1),
 				lsm.Sync)
 		})
-		wantRefused(t, dir, "the store has format 4, this program knows format 3")
+		wantRefused(t, dir, "the store has format 5, this program knows format 4")
 	})
 	t.Run("no format", func(t *testing.T) {
 		dir := newStoreDir(t)

@@ -131,13 +131,13 @@ func start(ctx context.Context, e *engine.Engine, opts Options) (*Store, error) 
 	}
 	histories, editor := l.histories, l.editor
 	s := &Store{
-		engine: e, histories: histories, reader: reader{e.DB, histories}, queue: newQueue(),
+		engine: e, histories: histories, reader: l.reader(e), queue: newQueue(),
 		erasing: make(chan struct{}, maxErasing),
 	}
 	s.watch.after = opts.stallAfter
 	background, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	s.sorter = newSorter(e, l.id, opts, s.queue.nudge, s.workers.Go, background.Done())
+	s.sorter = newSorter(e, l.header, opts, s.queue.nudge, s.workers.Go, background.Done())
 	s.sorter.emptied.Store(l.emptied)
 	s.forgetter = newForgetter(e, s.sorter, opts.eraseDelay, erased, editor.LastRow())
 	if l.erased {

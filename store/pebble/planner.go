@@ -49,7 +49,7 @@ func (p *planner) plan(call *call) error {
 	defer p.trim()
 	p.editor.Begin()
 	if err := plan.Make(p, call.records, call.results, p.stages...); err != nil {
-		p.editor.Undo()
+		p.editor.Undo() // an error of the disk, perhaps, which may be over when it is tried again
 		return err
 	}
 	p.editor.Keep()
@@ -112,28 +112,29 @@ func (p *planner) idsInRows(user string) func(*recent.IDs, uint64) error {
 }
 
 // Find implements plan.Histories.
-func (p *planner) Find(i int) (revision uint64, e store.Event, err error) {
+func (p *planner) Find(i int) (at store.Version, e store.Event, err error) {
 	h, err := p.history(i)
 	if err != nil {
-		return 0, store.Event{}, err
+		return at, store.Event{}, err
 	}
 	id := p.call.records[i].Event.ID
 	p.editor.Candidates(h, p.call.hashes[i], func(candidate uint64) bool {
 		e, err = p.eventAt(h, candidate)
 		if err == nil && e.ID == id {
-			revision = candidate
+			at = p.reader.version(p.editor.Version(h, candidate))
 		}
-		return err == nil && revision == 0
+		return err == nil && at.Revision == 0
 	})
-	if err != nil || revision == 0 {
-		return 0, store.Event{}, err
+	if err != nil || at.Revision == 0 {
+		return store.Version{}, store.Event{}, err
 	}
-	return revision, e, nil
+	return at, e, nil
 }
 
 // Add implements plan.Histories.
-func (p *planner) Add(i int) uint64 {
-	return p.editor.Add(p.call.handles[i], &p.call.records[i].Event, p.call.hashes[i])
+func (p *planner) Add(i int) store.Version {
+	return p.reader.version(
+		p.editor.Add(p.call.handles[i], &p.call.records[i].Event, p.call.hashes[i]))
 }
 
 // eventAt returns the event of a revision, planned ones included.

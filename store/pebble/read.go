@@ -10,6 +10,7 @@ import (
 
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
+	"github.com/gsimc/gsimc/store/pebble/internal/mark"
 	"github.com/gsimc/gsimc/store/pebble/internal/recent"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
@@ -18,6 +19,8 @@ import (
 type reader struct {
 	db        *lsm.DB
 	histories *recent.Histories
+	id        mark.ID
+	branch    uint64 // see header
 }
 
 // cursor looks rows up as of the moment it was made, or of its snapshot.
@@ -76,20 +79,21 @@ func (c *cursor) at(found bool) ([]byte, error) {
 	return value, nil
 }
 
-func (c *cursor) number() (uint64, error) {
-	value, err := c.get()
-	if value == nil || err != nil {
-		return 0, err
-	}
-	return row.DecodeNumber(c.key, value)
-}
-
-// head returns the revision of the last event in rows.
-func (c *cursor) head(user string) (uint64, error) {
+// head returns the version of the last event in rows.
+func (r reader) head(c *cursor, user string) (head store.Version, err error) {
 	c.key = row.HeadKey(c.key, user)
-	head, err := c.number()
+	value, err := c.get()
+	if value == nil && err == nil {
+		return head, nil
+	}
+	if err == nil {
+		head, err = row.DecodeHead(c.key, value)
+	}
 	if err != nil {
-		return 0, fmt.Errorf("head of a history: %w", err)
+		return store.Version{}, fmt.Errorf("head of a history: %w", err)
+	}
+	if head.Mark == 0 {
+		head.Mark = r.oldMark(user)
 	}
 	return head, nil
 }
@@ -231,15 +235,15 @@ func missing(revision uint64) error {
 	return fmt.Errorf("%w: the event of revision %d is missing", store.ErrCorrupt, revision)
 }
 
-// headInRows returns the revision of the user's last event in rows, as the engine has them: of
+// headInRows returns the version of the user's last event in rows, as the engine has them: of
 // changes on their way to the disk, only the committer may know.
-func (r reader) headInRows(user string) (uint64, error) {
+func (r reader) headInRows(user string) (store.Version, error) {
 	c, err := r.cursor()
 	if err != nil {
-		return 0, err
+		return store.Version{}, err
 	}
 	defer c.close()
-	return c.head(user)
+	return r.head(c, user)
 }
 
 // readIDs adds the ids of the events in rows up to a revision, which there must be.
@@ -287,8 +291,8 @@ func (r reader) load(user string) (*recent.History, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids := r.histories.NewIDs(head)
-	if err := r.readIDs(&ids, user, head); err != nil {
+	ids := r.histories.NewIDs(head.Revision)
+	if err := r.readIDs(&ids, user, head.Revision); err != nil {
 		return nil, err
 	}
 	h := recent.NewHistory(user, head)
@@ -307,40 +311,6 @@ func (r reader) prefetch(user string) {
 	if h, err := r.load(user); err == nil {
 		r.histories.Offer(h, ticket)
 	}
-}
-
-// Revision implements [store.Store].
-func (s *Store) Revision(ctx context.Context, user string) (uint64, error) {
-	if err := s.enter(ctx); err != nil {
-		return 0, err
-	}
-	defer s.calls.Done()
-	if !row.Possible(user) {
-		return 0, nil
-	}
-	for {
-		if revision, present := s.histories.Revision(user); present {
-			return revision, nil
-		}
-		head, err := s.reader.absentHead(user)
-		if !errors.Is(err, errPresent) {
-			return head, err
-		}
-	}
-}
-
-// Read implements [store.Store].
-func (s *Store) Read(
-	ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error,
-) error {
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	defer s.calls.Done()
-	if !row.Possible(user) {
-		return nil
-	}
-	return s.reader.read(ctx, user, after, fn)
 }
 
 // errPresent says that a history that was not in memory has come there.
@@ -365,72 +335,6 @@ func (r reader) absentCursor(user string) (c *cursor, ticket uint64, err error) 
 	return c, ticket, nil
 }
 
-// absentHead returns the revision of a history that is not in memory.
-func (r reader) absentHead(user string) (uint64, error) {
-	c, _, err := r.absentCursor(user)
-	if err != nil {
-		return 0, err
-	}
-	defer c.close()
-	return c.head(user)
-}
-
-// snapshot returns a history above a revision as of one moment, with a cursor of its rows, which is
-// nil if none are wanted, and else must be closed.
-func (r reader) snapshot(user string, after uint64) (v recent.View, c *cursor, err error) {
-	pin := func(rows recent.Rows) (err error) {
-		if rows == nil {
-			c, err = r.cursor()
-		} else {
-			c, err = cursorOf(rows.(*lsm.Snapshot))
-		}
-		return err
-	}
-	for {
-		v, present, err := r.histories.View(user, after, pin)
-		if present || err != nil {
-			return v, c, err
-		}
-		c, _, err = r.absentCursor(user)
-		if err == nil {
-			v.Rows, err = c.head(user)
-		}
-		if !errors.Is(err, errPresent) {
-			return v, c, err
-		}
-	}
-}
-
-// read calls fn for the events of a user above a revision, as [store.Store.Read] says.
-func (r reader) read(
-	ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error,
-) error {
-	v, c, err := r.snapshot(user, after)
-	if c != nil {
-		defer c.close()
-	}
-	if err != nil {
-		return err
-	}
-	decode := decoded(fn)
-	if after < v.Rows {
-		if err := c.each(ctx, user, after, v.Rows, decode); err != nil {
-			return err
-		}
-	}
-	revision := max(after, v.Rows)
-	for _, e := range v.Pending {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		revision++
-		if err := decode(revision, e.Bytes()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // decoded returns a function that calls fn with the decoded event.
 func decoded(fn func(uint64, store.Event) error) func(revision uint64, event []byte) error {
 	return func(revision uint64, event []byte) error {
@@ -442,8 +346,10 @@ func decoded(fn func(uint64, store.Event) error) func(revision uint64, event []b
 	}
 }
 
-// Users implements [store.Store].
-func (s *Store) Users(ctx context.Context, fn func(string, uint64) error) error {
+// Each implements [store.Store]. The versions are of one moment.
+func (s *Store) Each(
+	ctx context.Context, shard, of int, fn func(string, store.Version) error,
+) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -454,34 +360,38 @@ func (s *Store) Users(ctx context.Context, fn func(string, uint64) error) error 
 	}
 	defer w.close()
 	return w.users(ctx, func(user string, at *lsm.Iterator) error {
-		revision, err := w.revision(user, at)
+		if store.Shard(user, of) != shard {
+			return nil
+		}
+		head, err := w.head(user, at)
 		switch {
 		case errors.Is(err, store.ErrCorrupt):
 			w.skipped.Users++
 			return nil
-		case err != nil || revision == 0:
+		case err != nil || head.Revision == 0:
 			return err
 		}
-		return fn(user, revision)
+		return fn(user, s.reader.version(head))
 	})
 }
 
-// headAt returns the user and the revision of the head row under the iterator.
-func headAt(it *lsm.Iterator) (string, uint64, error) {
-	user, err := row.UserOfHead(it.Key())
-	if err != nil {
-		return "", 0, err
+// headAt returns the user and the version of the head row under the iterator.
+func (r reader) headAt(it *lsm.Iterator) (user string, head store.Version, err error) {
+	if user, err = row.UserOfHead(it.Key()); err != nil {
+		return "", head, err
 	}
 	value, err := it.ValueAndErr()
 	if err != nil {
-		return "", 0, engine.ReadError(err)
+		return "", head, engine.ReadError(err)
 	}
-	revision, err := row.DecodeNumber(it.Key(), value)
-	if err == nil && revision == 0 {
+	if head, err = row.DecodeHead(it.Key(), value); err == nil && head.Revision == 0 {
 		err = errors.New("the head of a history says it is empty")
 	}
 	if err != nil {
-		return "", 0, fmt.Errorf("%w: head of a history: %w", store.ErrCorrupt, err)
+		return "", head, fmt.Errorf("%w: head of a history: %w", store.ErrCorrupt, err)
 	}
-	return user, revision, nil
+	if head.Mark == 0 {
+		head.Mark = r.oldMark(user)
+	}
+	return user, head, nil
 }

@@ -31,7 +31,7 @@ func OpenReadOnly(dir string, opts Options) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the store in %q: %w", dir, errors.Join(err, e.Close(false)))
 	}
-	return &Reader{e, reader{e.DB, l.histories}}, nil
+	return &Reader{e, l.reader(e)}, nil
 }
 
 // Close releases the store.
@@ -57,7 +57,7 @@ func (r *Reader) Each(
 			last, ended = revision, fn(user, revision, e)
 			return ended
 		}
-		err := r.history(ctx, user, at, w.heads[user], ofUser)
+		err := r.history(ctx, user, at, w.heads[user].Revision, ofUser)
 		if ended == nil && errors.Is(err, store.ErrCorrupt) {
 			err = r.reader.read(ctx, user, last, ofUser) // looks rows up by their keys if need be
 			if err == nil && last == 0 && at != nil {
@@ -81,12 +81,12 @@ func (r *Reader) history(
 	if at == nil {
 		return r.reader.read(ctx, user, 0, fn)
 	}
-	_, head, err := headAt(at)
+	_, head, err := r.reader.headAt(at)
 	if err == nil {
-		err = eachEvent(ctx, at, len(user), head, decoded(fn))
+		err = eachEvent(ctx, at, len(user), head.Revision, decoded(fn))
 	}
-	if err == nil && newer > head {
-		err = r.reader.read(ctx, user, head, fn)
+	if err == nil && newer > head.Revision {
+		err = r.reader.read(ctx, user, head.Revision, fn)
 	}
 	return err
 }

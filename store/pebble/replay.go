@@ -36,7 +36,7 @@ func load(ctx context.Context, e *engine.Engine, opts Options) (l loaded, err er
 		return l, err
 	}
 	l.histories = recent.New(2 * opts.CacheBytes)
-	if err := l.replay(ctx, reader{e.DB, l.histories}, rows, e.AcceptsLoss()); err != nil {
+	if err := l.replay(ctx, l.reader(e), rows, e.AcceptsLoss()); err != nil {
 		return l, err
 	}
 	return l, e.CheckMark(l.id, l.editor.LastRow())
@@ -46,6 +46,10 @@ func load(ctx context.Context, e *engine.Engine, opts Options) (l loaded, err er
 type journalReader func(
 	ctx context.Context, db *lsm.DB, after uint64, fn func(key, value []byte) error,
 ) error
+
+func (l *loaded) reader(e *engine.Engine) reader {
+	return reader{db: e.DB, histories: l.histories, id: l.id, branch: l.branch}
+}
 
 // replay reads the journal back into the histories, and makes their editor. All rows that have not
 // been removed must be there, unless a loss is accepted.
@@ -74,7 +78,8 @@ func (l *loaded) replay(
 		return err
 	}
 	defer c.close()
-	l.editor, err = replay.End(c.head)
+	head := func(user string) (store.Version, error) { return r.head(c, user) }
+	l.editor, err = replay.End(head, r.oldMark)
 	l.erased = replay.Erased()
 	return err
 }

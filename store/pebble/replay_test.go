@@ -17,6 +17,7 @@ import (
 	"github.com/gsimc/gsimc/internal/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
+	"github.com/gsimc/gsimc/store/storetest"
 )
 
 // TestLostRows removes the rows that come before the events in the journal. The damage must show,
@@ -47,13 +48,13 @@ func TestLostRows(t *testing.T) {
 	}
 	for _, when := range []string{"in the journal", "sorted"} {
 		s = mustOpen(t, "store", Options{FS: disk})
-		err := s.Read(ctx, "u", 0, func(uint64, store.Event) error { return nil })
+		err = storetest.Read(ctx, s, "u", 0, func(uint64, store.Event) error { return nil })
 		if !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("%s: Read: got error %v, want ErrCorrupt", when, err)
 		}
-		if _, err := s.Append(ctx, []store.Record{{User: "u",
-			Event: testEvent(9)}}); !errors.Is(err, store.ErrCorrupt) {
-			t.Errorf("%s: Append: got error %v, want ErrCorrupt", when, err)
+		results, err := s.Append(ctx, []store.Record{{User: "u", Event: testEvent(9)}})
+		if err != nil || !errors.Is(results[0].Err, store.ErrCorrupt) {
+			t.Errorf("%s: Append: got %v, %v, want ErrCorrupt", when, results, err)
 		}
 		mustAppend(t, s, "v", 0, 2)
 		flush(t, s)

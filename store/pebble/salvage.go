@@ -113,7 +113,11 @@ func (c *copying) user(user string) error {
 
 // write writes the collected events.
 func (c *copying) write() error {
-	if _, err := c.to.Append(c.ctx, c.records); err != nil {
+	results, err := c.to.Append(c.ctx, c.records)
+	for i := range results {
+		err = errors.Join(err, results[i].Err)
+	}
+	if err != nil {
 		return fmt.Errorf("writing to the new store: %w", err)
 	}
 	c.result.Events += int64(len(c.records))

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/storetest"
 )
 
 // TestStartOnFullDisk fills a real disk while a store is open, and starts again in another process,
@@ -53,7 +54,7 @@ func TestStartOnFullDisk(t *testing.T) {
 	s = mustOpen(t, dir, Options{})
 	defer mustClose(t, s)
 	for u := range users {
-		if r, err := s.Revision(context.Background(), fmt.Sprint("user-", u)); r != 1000 ||
+		if r, err := storetest.Revision(context.Background(), s, fmt.Sprint("user-", u)); r != 1000 ||
 			err != nil {
 			t.Fatalf("after space was freed: user %d has revision %d, %v", u, r, err)
 		}
@@ -85,7 +86,7 @@ func TestStartReadsOnFullDisk(t *testing.T) {
 	check := func(when string) {
 		t.Helper()
 		for u := range users {
-			r, err := full.Revision(t.Context(), fmt.Sprint("user-", u))
+			r, err := storetest.Revision(t.Context(), full, fmt.Sprint("user-", u))
 			if r != 1000 || err != nil {
 				t.Fatalf("%s: user %d has revision %d, %v", when, u, r, err)
 			}

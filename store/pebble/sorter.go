@@ -9,7 +9,6 @@ import (
 
 	"github.com/gsimc/gsimc/internal/prefetch"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
-	"github.com/gsimc/gsimc/store/pebble/internal/mark"
 	"github.com/gsimc/gsimc/store/pebble/internal/recent"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
@@ -34,7 +33,7 @@ const (
 // batches the revision in the head says which events are in rows.
 type sorter struct {
 	engine     *engine.Engine
-	id         mark.ID
+	header     header       // of the store, but for what is emptied
 	bytes      int          // of a generation that is to be sorted
 	batchBytes int          // about how much is given to the engine at once
 	wake       func()       // wakes the committer
@@ -51,11 +50,11 @@ type sorter struct {
 
 // newSorter returns the sorter of a store, which is being closed once the channel is.
 func newSorter(
-	e *engine.Engine, id mark.ID, opts Options, wake func(), start func(func()),
+	e *engine.Engine, h header, opts Options, wake func(), start func(func()),
 	closing <-chan struct{},
 ) *sorter {
 	return &sorter{
-		engine: e, id: id, bytes: opts.sortBytes, batchBytes: opts.sortBatch,
+		engine: e, header: h, bytes: opts.sortBytes, batchBytes: opts.sortBatch,
 		wake: wake, start: start, closing: closing,
 		rows: make(chan struct{}, 1), sorted: make(chan struct{}, 1),
 	}
@@ -214,9 +213,9 @@ func (w *sorting) some(users []*recent.History) (rest []*recent.History, err err
 
 // history writes the rows of a user to the batch.
 func (w *sorting) history(h *recent.History, tail []recent.Place) error {
-	revision := h.InRows()
+	head := h.InRows()
 	for len(tail) > 0 {
-		w.key = row.EventKey(w.key, h.User(), revision+1)
+		w.key = row.EventKey(w.key, h.User(), head.Revision+1)
 		w.value = row.BeginEvents(w.value)
 		n := 0
 		for n < len(tail) && n < rowEvents && len(w.value) < rowBytes {
@@ -227,10 +226,10 @@ func (w *sorting) history(h *recent.History, tail []recent.Place) error {
 		if err := w.batch.Set(w.key, w.value, nil); err != nil {
 			return err
 		}
-		tail, revision = tail[n:], revision+uint64(n)
+		tail, head.Revision = tail[n:], head.Revision+uint64(n)
 	}
 	w.key = row.HeadKey(w.key, h.User())
-	w.value = row.EncodeNumber(w.value, w.key, revision)
+	w.value = row.EncodeHead(w.value, w.key, head)
 	return w.batch.Set(w.key, w.value, nil)
 }
 
@@ -253,7 +252,9 @@ func (w *sorting) removeJournal() error {
 		return err
 	}
 	// All rows of the store itself, so that an opening needs none of the older tables of them.
-	if err := setHeader(w.batch, w.sorter.id, w.gen.Last()); err != nil {
+	header := w.sorter.header
+	header.emptied = w.gen.Last()
+	if err := header.set(w.batch); err != nil {
 		return err
 	}
 	if err := w.write(); err != nil {

@@ -44,7 +44,7 @@ func OpenOrWait(ctx context.Context, dir string, opts Options) (store.Checkpoint
 	}
 	w := &waiting{dir: dir, opts: opts, ended: make(chan struct{})}
 	w.refuse(e.NoRoom())
-	w.reads = &Store{engine: e, histories: l.histories, reader: reader{e.DB, l.histories}}
+	w.reads = &Store{engine: e, histories: l.histories, reader: l.reader(e)}
 	waits, stop := context.WithCancel(context.WithoutCancel(ctx))
 	w.stop = stop
 	go w.run(waits)
@@ -182,25 +182,31 @@ func (w *waiting) RemoveCheckpoint(ctx context.Context, dir string) error {
 	return w.write(ctx, func(s *Store) error { return s.RemoveCheckpoint(ctx, dir) })
 }
 
-// Revision implements [store.Store].
-func (w *waiting) Revision(ctx context.Context, user string) (revision uint64, err error) {
-	err = w.read(func(s *Store) error { revision, err = s.Revision(ctx, user); return err })
-	return revision, err
+// Each implements [store.Store].
+func (w *waiting) Each(
+	ctx context.Context, shard, of int, fn func(user string, head store.Version) error,
+) error {
+	return w.read(func(s *Store) error { return s.Each(ctx, shard, of, fn) })
 }
 
-// Read implements [store.Store].
-func (w *waiting) Read(
-	ctx context.Context, user string, after uint64,
-	fn func(revision uint64, e store.Event) error,
-) error {
-	return w.read(func(s *Store) error { return s.Read(ctx, user, after, fn) })
+// Since implements [store.Store].
+func (w *waiting) Since(
+	ctx context.Context, user string, known store.Version,
+	fn func(store.Version, store.Event) error,
+) (head store.Version, same bool, err error) {
+	err = w.read(func(s *Store) error {
+		head, same, err = s.Since(ctx, user, known, fn)
+		return err
+	})
+	return head, same, err
 }
 
-// Users implements [store.Store].
-func (w *waiting) Users(
-	ctx context.Context, fn func(user string, revision uint64) error,
-) error {
-	return w.read(func(s *Store) error { return s.Users(ctx, fn) })
+// Identity implements [store.Store].
+func (w *waiting) Identity() store.Identity {
+	if s := w.whole.Load(); s != nil {
+		return s.Identity()
+	}
+	return w.reads.Identity()
 }
 
 // Stats implements [store.Store].

@@ -25,9 +25,9 @@ import (
 type walk struct {
 	reader  reader
 	engine  *engine.Engine
-	it      *lsm.Iterator     // of the rows of users
-	keys    *cursor           // of the same moment; nil: not needed so far
-	heads   map[string]uint64 // revisions of users for whom the rows are out of date
+	it      *lsm.Iterator            // of the rows of users
+	keys    *cursor                  // of the same moment; nil: not needed so far
+	heads   map[string]store.Version // of users for whom the rows are out of date
 	visit   visitor
 	damaged []table.Span
 	seen    map[string]bool // visited out of the order of keys
@@ -249,28 +249,28 @@ func (w *walk) one(ctx context.Context, key, from []byte) error {
 	return w.visit(user, nil)
 }
 
-// revision returns the revision of a user who is visited; 0: there is no history.
-func (w *walk) revision(user string, at *lsm.Iterator) (uint64, error) {
+// head returns the version of a user who is visited; the zero version: there is no history.
+func (w *walk) head(user string, at *lsm.Iterator) (store.Version, error) {
 	if newer, ok := w.heads[user]; ok {
 		return newer, nil
 	}
 	if at != nil {
-		if _, revision, err := headAt(at); err == nil {
-			return revision, nil
+		if _, head, err := w.reader.headAt(at); err == nil {
+			return head, nil
 		}
 	}
 	if w.keys == nil {
 		it, err := w.it.Clone(lsm.CloneOptions{IterOptions: &lsm.IterOptions{UseL6Filters: true}})
 		if err != nil {
-			return 0, engine.ReadError(err)
+			return store.Version{}, engine.ReadError(err)
 		}
 		w.keys = &cursor{it: it}
 	}
-	revision, err := w.keys.head(user)
-	if err == nil && revision == 0 && at != nil {
+	head, err := w.reader.head(w.keys, user)
+	if err == nil && head.Revision == 0 && at != nil {
 		err = missing(1)
 	}
-	return revision, err
+	return head, err
 }
 
 // damagedSpans returns the ranges of keys of the damaged blocks of a table, or of all of it if its

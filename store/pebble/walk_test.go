@@ -28,11 +28,11 @@ func skipped(t *testing.T, err error) store.SkippedError {
 func listed(t *testing.T, s store.Store) (map[string]uint64, store.SkippedError) {
 	t.Helper()
 	users := map[string]uint64{}
-	err := s.Users(t.Context(), func(user string, revision uint64) error {
+	err := s.Each(t.Context(), 0, 1, func(user string, head store.Version) error {
 		if _, twice := users[user]; twice {
 			t.Errorf("%s is listed twice", user)
 		}
-		users[user] = revision
+		users[user] = head.Revision
 		return nil
 	})
 	return users, skipped(t, err)
@@ -122,8 +122,9 @@ func TestUsersOfWholeStore(t *testing.T) {
 		t.Errorf("%d users, skipped %+v", len(users), skip)
 	}
 	own := &store.DamageError{}
-	if err := s.Users(t.Context(), func(string, uint64) error { return own }); err != error(own) {
-		t.Errorf("Users returns %v", err)
+	returned := s.Each(t.Context(), 0, 1, func(string, store.Version) error { return own })
+	if returned != error(own) {
+		t.Errorf("Each returns %v", returned)
 	}
 	mustClose(t, s)
 	if users, skip := eachOnce(t, disk); len(users) != manyUsers || skip != (store.SkippedError{}) {

@@ -9,12 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/store"
 )
-
-func isError(err, want error) bool { return errors.Is(err, want) }
 
 var appendCases = slices.Concat(orderCases, repetitionCases, conflictCases, refusalCases,
 	concurrencyCases)
@@ -76,13 +72,10 @@ var repetitionCases = []testCase{
 			first, again, timed := event(0), event(0), event(0)
 			again.Time, timed.Time = first.Time.Add(time.Second), first.Time.Add(time.Minute)
 			t.append(store.Record{User: "u", Event: first, Received: true})
-			t.wantResults([]store.Result{duplicate(1), duplicate(1)},
+			t.wantResults([]outcome{duplicate(1), duplicate(1)},
 				store.Record{User: "u", Event: again, Received: true},
 				store.Record{User: "u", Event: again, Received: true})
-			if _, err := t.Append(t.ctx, []store.Record{{User: "u", Event: timed}}); !isError(err,
-				store.ErrConflict) {
-				t.Errorf("repeated with a time of its own: error %v, want ErrConflict", err)
-			}
+			t.wantResults([]outcome{conflict(1)}, store.Record{User: "u", Event: timed})
 			t.wantHistory("u", first)
 		},
 	},
@@ -93,9 +86,9 @@ var repetitionCases = []testCase{
 		run: func(t *tester) {
 			t.append(records("u", 0, 3)...)
 			for range 2 {
-				t.wantResults([]store.Result{duplicate(2)}, records("u", 1, 2)...)
+				t.wantResults([]outcome{duplicate(2)}, records("u", 1, 2)...)
 			}
-			t.wantResults([]store.Result{duplicate(1), duplicate(2), duplicate(3), {Revision: 4}},
+			t.wantResults([]outcome{duplicate(1), duplicate(2), duplicate(3), {Revision: 4}},
 				records("u", 0, 4)...)
 			t.wantHistory("u", event(0), event(1), event(2), event(3))
 		},
@@ -105,7 +98,7 @@ var repetitionCases = []testCase{
 		explanation: "an event that is twice in a call is applied once",
 		run: func(t *tester) {
 			r := records("u", 0, 2)
-			t.wantResults([]store.Result{{Revision: 1}, duplicate(1), {Revision: 2}, duplicate(2),
+			t.wantResults([]outcome{{Revision: 1}, duplicate(1), {Revision: 2}, duplicate(2),
 				duplicate(1)}, r[0], r[0], r[1], r[1], r[0])
 			t.wantHistory("u", event(0), event(1))
 		},
@@ -130,7 +123,7 @@ var repetitionCases = []testCase{
 			e.Time = time.Now()
 			t.append(store.Record{User: "u", Event: e})
 			e.Time = e.Time.In(time.FixedZone("elsewhere", 3600)).Round(0)
-			t.wantResults([]store.Result{duplicate(1)}, store.Record{User: "u", Event: e})
+			t.wantResults([]outcome{duplicate(1)}, store.Record{User: "u", Event: e})
 		},
 	},
 }
@@ -139,51 +132,42 @@ var repetitionCases = []testCase{
 var conflictCases = []testCase{
 	{
 		name: "conflict",
-		explanation: "an event id with another item, type, time or value is ErrConflict, names " +
-			"the record, and nothing of the call is applied",
+		explanation: "an event id with another item, type, time or value is ErrConflict and " +
+			"names the event that has the id; the other records are applied",
 		run: func(t *tester) {
 			t.append(records("u", 0, 2)...)
-			for name, change := range changes {
+			next := 2
+			for _, change := range changes {
 				changed := event(1)
 				change(&changed)
-				r := records("u", 2, 4)
-				err := t.wantRefused(store.ErrConflict, store.Record{User: "v", Event: event(0)},
-					r[0], store.Record{User: "u", Event: changed}, r[1])
-				want := &store.ConflictError{Conflicts: []store.Conflict{{Index: 2, Revision: 2}}}
-				if got := (*store.ConflictError)(nil); !errors.As(err, &got) ||
-					!cmp.Equal(want, got) {
-					t.Errorf("%s: got %#v, want %#v", name, got, want)
-				}
+				r := records("u", next, next+2)
+				results := []outcome{{Revision: uint64(next + 1)}, conflict(2),
+					{Revision: uint64(next + 2)}}
+				t.wantResults(results, r[0], store.Record{User: "u", Event: changed}, r[1])
+				next += 2
 			}
-			t.wantHistory("u", event(0), event(1))
-			t.wantHistory("v")
-			t.wantResults(revisions(3), records("u", 2, 3)...)
+			t.wantResults([]outcome{conflict(1)}, clash("u", 0))
+			t.wantHistory("u", series(next)...)
 		},
 	},
 	{
 		name: "conflict-in-same-call",
 		explanation: "an event id that is twice in a call with different payloads is " +
-			"ErrConflict, and nothing of the call is applied",
+			"ErrConflict with the first of them, which is applied",
 		run: func(t *tester) {
 			for name, change := range changes {
 				changed := event(1)
 				change(&changed)
-				err := t.wantRefused(store.ErrConflict,
-					append(records("u", 0, 3), store.Record{User: "u", Event: changed})...)
-				want := &store.ConflictError{Conflicts: []store.Conflict{{Index: 3}}}
-				if got := (*store.ConflictError)(nil); !errors.As(err, &got) ||
-					!cmp.Equal(want, got) {
-					t.Errorf("%s: got %#v, want %#v", name, got, want)
-				}
+				t.wantResults([]outcome{{Revision: 1}, {Revision: 2}, {Revision: 3}, conflict(2)},
+					append(records(name, 0, 3), store.Record{User: name, Event: changed})...)
+				t.wantHistory(name, series(3)...)
 			}
-			t.wantHistory("u")
-			t.wantUsers(map[string]uint64{})
 		},
 	},
 	{
 		name: "many-conflicts",
-		explanation: "every conflict of a call is named, and the call without these records is " +
-			"applied as if they had never been there",
+		explanation: "every conflict of a call is named, and the call is applied as if these " +
+			"records had never been there",
 		run: runManyConflicts,
 	},
 }
@@ -225,14 +209,14 @@ var refusalCases = []testCase{
 			cancel()
 			_, appendErr := t.Append(ctx, records("u", 1, 2))
 			_, eraseErr := t.Erase(ctx, "u")
-			_, revisionErr := t.Revision(ctx, "u")
 			_, statsErr := t.Stats(ctx)
 			never := errors.New("called in spite of the ended context")
-			readErr := t.Read(ctx, "u", 0, func(uint64, store.Event) error { return never })
-			usersErr := t.Users(ctx, func(string, uint64) error { return never })
+			_, _, sinceErr := t.Since(ctx, "u", store.Version{},
+				func(store.Version, store.Event) error { return never })
+			eachErr := t.Each(ctx, 0, 1, func(string, store.Version) error { return never })
 			for name, err := range map[string]error{
-				"Append": appendErr, "Erase": eraseErr, "Revision": revisionErr, "Stats": statsErr,
-				"Read": readErr, "Users": usersErr,
+				"Append": appendErr, "Erase": eraseErr, "Stats": statsErr, "Since": sinceErr,
+				"Each": eachErr,
 			} {
 				if !errors.Is(err, context.Canceled) {
 					t.Errorf("%s: got error %v, want context.Canceled", name, err)
@@ -267,6 +251,22 @@ var changes = map[string]func(*store.Event){
 	"value": func(e *store.Event) { e.Value = math.Nextafter(e.Value, 9) },
 }
 
+// clash returns a record that is in conflict with the i-th event of the series.
+func clash(user string, i int) store.Record {
+	e := event(i)
+	e.Value = -1
+	return store.Record{User: user, Event: e}
+}
+
+// series returns the first n events of the series.
+func series(n int) []store.Event {
+	events := make([]store.Event, n)
+	for i := range events {
+		events[i] = event(i)
+	}
+	return events
+}
+
 // runManyConflicts mixes new events, repeated ones and conflicts, with events before the call and
 // within it, for users whose histories are short and long.
 func runManyConflicts(t *tester) {
@@ -276,42 +276,30 @@ func runManyConflicts(t *tester) {
 			t.append(records(user, 0, n)...)
 		}
 	}
-	var all, good []store.Record
-	var want []store.Conflict
-	var results []store.Result
-	add := func(r store.Record, result store.Result) {
-		all, good, results = append(all, r), append(good, r), append(results, result)
-	}
-	clash := func(user string, i int, revision uint64) {
-		e := event(i)
-		e.Value = -1
-		want = append(want, store.Conflict{Index: len(all), Revision: revision})
-		all = append(all, store.Record{User: user, Event: e})
-	}
+	var all []store.Record
+	var want []outcome
+	add := func(r store.Record, o outcome) { all, want = append(all, r), append(want, o) }
 	for user, n := range before {
 		for i := range 100 {
 			revision := uint64(n + i + 1)
-			add(store.Record{User: user, Event: event(n + i)}, store.Result{Revision: revision})
-			clash(user, n+i, 0)
+			add(store.Record{User: user, Event: event(n + i)}, outcome{Revision: revision})
+			add(clash(user, n+i), conflict(revision))
 			if n > 0 {
-				clash(user, i%n, uint64(i%n+1))
+				add(clash(user, i%n), conflict(uint64(i%n+1)))
 				add(store.Record{User: user, Event: event(i % n)}, duplicate(uint64(i%n+1)))
 			}
 			add(store.Record{User: user, Event: event(n + i)}, duplicate(revision))
 		}
 	}
-	for range 2 { // a refused call leaves nothing behind
-		err := t.wantRefused(store.ErrConflict, all...)
-		if got := (*store.ConflictError)(nil); !errors.As(err, &got) ||
-			!cmp.Equal(want, got.Conflicts) {
-			t.Errorf("conflicts differ:\n%s", cmp.Diff(want, got.Conflicts))
+	t.wantResults(want, all...)
+	for i := range want {
+		if want[i].Conflict == 0 {
+			want[i].Duplicate = true
 		}
 	}
-	t.wantResults(results, good...)
+	t.wantResults(want, all...)
 	for user, n := range before {
-		if events := t.read(user, 0); len(events) != n+100 {
-			t.Errorf("user %q has %d events, want %d", user, len(events), n+100)
-		}
+		t.wantHistory(user, series(n+100)...)
 	}
 }
 

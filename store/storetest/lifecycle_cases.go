@@ -56,13 +56,12 @@ var lifecycleCases = []testCase{
 			_, appendErr := t.Append(t.ctx, records("u", 1, 2))
 			_, emptyErr := t.Append(t.ctx, nil)
 			_, eraseErr := t.Erase(t.ctx, "u")
-			_, revisionErr := t.Revision(t.ctx, "u")
+			_, _, sinceErr := t.Since(t.ctx, "u", store.Version{}, nil)
 			_, statsErr := t.Stats(t.ctx)
 			for name, err := range map[string]error{
 				"Append": appendErr, "empty Append": emptyErr, "Erase": eraseErr,
-				"Revision": revisionErr, "Stats": statsErr,
-				"Read":  t.Read(t.ctx, "u", 0, func(uint64, store.Event) error { return nil }),
-				"Users": t.Users(t.ctx, func(string, uint64) error { return nil }),
+				"Since": sinceErr, "Stats": statsErr,
+				"Each":  t.Each(t.ctx, 0, 1, func(string, store.Version) error { return nil }),
 				"Close": t.Close(),
 			} {
 				if !errors.Is(err, store.ErrClosed) {
@@ -81,7 +80,7 @@ var lifecycleCases = []testCase{
 					for i := 0; ; i++ {
 						_, err := t.Append(t.ctx, records(fmt.Sprint("u", caller), i, i+1))
 						if err == nil {
-							_, err = t.Revision(t.ctx, "u0")
+							_, err = Revision(t.ctx, t.Store, "u0")
 						}
 						if errors.Is(err, store.ErrClosed) {
 							return
@@ -151,13 +150,12 @@ func runReadAgainstAppend(t *tester) {
 					t.Errorf("Read: got %d events, %v, want a multiple of 3", len(events), err)
 				}
 				seen := map[string]uint64{}
-				err = t.Users(t.ctx, func(user string,
-					revision uint64) error {
-					seen[user] = revision
+				err = t.Each(t.ctx, 0, 1, func(user string, head store.Version) error {
+					seen[user] = head.Revision
 					return nil
 				})
 				if err != nil || seen["u"] != 3*seen["v"] {
-					t.Errorf("Users: got %v, %v, want three times as many events of u as of v",
+					t.Errorf("Each: got %v, %v, want three times as many events of u as of v",
 						seen, err)
 				}
 			}

@@ -2,9 +2,10 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ func Model(t testing.TB, s store.Store, seed uint64, steps int,
 	reopen func(store.Store) store.Store) store.Store {
 	t.Helper()
 	m := &modelRun{TB: t, ctx: context.Background(), rng: rand.New(rand.NewPCG(seed, 0)),
-		model: model{}, s: s}
+		model: model{}, known: map[store.Version][]store.Event{}, s: s}
 	for step := range steps {
 		m.step = fmt.Sprintf("seed %d, step %d", seed, step)
 		switch p := m.rng.IntN(100); {
@@ -48,40 +49,26 @@ func Model(t testing.TB, s store.Store, seed uint64, steps int,
 // model is the oracle: the history of each user as a list.
 type model map[string][]store.Event
 
-// append is the specification of Append in a few lines: try on a copy, keep the copy if there are
-// no conflicts.
-func (m model) append(records []store.Record) (model, []store.Result, error) {
-	after := model{}
-	for user, events := range m {
-		after[user] = append([]store.Event(nil), events...)
-	}
-	results := []store.Result{}
-	var conflicts []store.Conflict
+// append is the specification of Append in a few lines.
+func (m model) append(records []store.Record) (outcomes []outcome) {
 next:
-	for at, r := range records {
-		for i, e := range after[r.User] {
+	for _, r := range records {
+		for i, e := range m[r.User] {
 			if e.ID != r.Event.ID {
 				continue
 			}
+			o := duplicate(uint64(i + 1))
 			if e.Item != r.Event.Item || e.Type != r.Event.Type || !e.Time.Equal(r.Event.Time) ||
 				e.Value != r.Event.Value {
-				c := store.Conflict{Index: at}
-				if i < len(m[r.User]) {
-					c.Revision = uint64(i + 1)
-				}
-				conflicts = append(conflicts, c)
-				continue next
+				o = conflict(uint64(i + 1))
 			}
-			results = append(results, store.Result{Revision: uint64(i + 1), Duplicate: true})
+			outcomes = append(outcomes, o)
 			continue next
 		}
-		after[r.User] = append(after[r.User], r.Event)
-		results = append(results, store.Result{Revision: uint64(len(after[r.User]))})
+		m[r.User] = append(m[r.User], r.Event)
+		outcomes = append(outcomes, outcome{Revision: uint64(len(m[r.User]))})
 	}
-	if conflicts != nil {
-		return m, nil, &store.ConflictError{Conflicts: conflicts}
-	}
-	return after, results, nil
+	return outcomes
 }
 
 // modelRun is a run of Model.
@@ -90,6 +77,7 @@ type modelRun struct {
 	ctx   context.Context
 	rng   *rand.Rand
 	model model
+	known map[store.Version][]store.Event // all versions that the store has told of
 	s     store.Store
 	step  string
 }
@@ -115,52 +103,91 @@ func (m *modelRun) append() {
 	for i := range records {
 		records[i] = m.record()
 	}
-	after, want, wantErr := m.model.append(records)
-	got, err := m.s.Append(m.ctx, records)
-	if wantErr != nil {
-		if conflict := (*store.ConflictError)(nil); !errors.As(err, &conflict) ||
-			!cmp.Equal(wantErr, error(conflict)) {
-			m.Fatalf("%s: Append: got error %v, want %v", m.step, err, wantErr)
-		}
-	} else if err != nil {
+	want := m.model.append(records)
+	results, err := m.s.Append(m.ctx, records)
+	if err != nil {
 		m.Fatalf("%s: Append: %v", m.step, err)
 	}
-	if diff := cmp.Diff(want, got); wantErr == nil && diff != "" {
+	var got []outcome
+	for i, r := range results {
+		o, err := outcomeOf(r)
+		if err != nil {
+			m.Fatalf("%s: Append: %v", m.step, err)
+		}
+		got = append(got, o)
+		if r.Err == nil {
+			m.note(r.Version, m.model[records[i].User][:r.Revision])
+		}
+		if r.Err == nil && r.Revision > 1 {
+			m.note(store.Version{Revision: r.Revision - 1, Mark: r.Before},
+				m.model[records[i].User][:r.Revision-1])
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		m.Fatalf("%s: results of Append differ (-want +got):\n%s", m.step, diff)
 	}
-	m.model = after
 }
 
+// note checks that a version always names the same events.
+func (m *modelRun) note(v store.Version, events []store.Event) {
+	if known, ok := m.known[v]; ok && !slices.Equal(known, events) {
+		m.Fatalf("%s: two histories have the version %v", m.step, v)
+	}
+	m.known[v] = slices.Clone(events)
+}
+
+// read asks from a version that is a beginning of the history, or one of another history or life.
 func (m *modelRun) read() {
 	user := m.user()
-	want := m.model[user]
-	after := m.rng.IntN(len(want) + 2)
-	var got []store.Event
-	next := uint64(after + 1)
-	err := m.s.Read(m.ctx, user, uint64(after), func(revision uint64, e store.Event) error {
-		if revision != next {
-			return fmt.Errorf("revision %d, want %d", revision, next)
+	events := m.model[user]
+	versions := slices.SortedFunc(maps.Keys(m.known), func(a, b store.Version) int {
+		return slices.Compare([]uint64{a.Revision, a.Mark}, []uint64{b.Revision, b.Mark})
+	})
+	var known store.Version
+	if m.rng.IntN(4) > 0 && len(versions) > 0 {
+		known = versions[m.rng.IntN(len(versions))]
+	}
+	begins := func(known store.Version) bool {
+		n := int(known.Revision)
+		return n <= len(events) && slices.Equal(m.known[known], events[:n])
+	}
+	next, got := uint64(1), []store.Event{}
+	head, same, err := m.s.Since(m.ctx, user, known, func(v store.Version, e store.Event) error {
+		if len(got) == 0 {
+			next = v.Revision
+		}
+		if v.Revision != next {
+			return fmt.Errorf("revision %d, want %d", v.Revision, next)
 		}
 		next++
 		got = append(got, e)
+		m.note(v, events[:v.Revision])
 		return nil
 	})
 	if err != nil {
-		m.Fatalf("%s: Read: %v", m.step, err)
+		m.Fatalf("%s: Since: %v", m.step, err)
 	}
-	if after >= len(want) {
-		want = nil
-	} else {
-		want = want[after:]
+	m.note(head, events)
+	// equal events of two users, or of two lives, may have versions that differ
+	if same && !begins(known) {
+		m.Fatalf("%s: Since: the history of %q begins with %v", m.step, user, known)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		m.Fatalf("%s: history of %q after %d differs (-want +got):\n%s", m.step, user, after, diff)
+	want := events
+	if same {
+		want = events[known.Revision:]
+	}
+	if !slices.Equal(want, got) {
+		m.Fatalf("%s: Since %v of %q differs (-want +got):\n%s", m.step, known, user,
+			cmp.Diff(want, got))
+	}
+	if again, same, err := m.s.Since(m.ctx, user, head, nil); again != head || !same || err != nil {
+		m.Fatalf("%s: Since %v: %v, %v, %v", m.step, head, again, same, err)
 	}
 }
 
 func (m *modelRun) revision() {
 	user := m.user()
-	got, err := m.s.Revision(m.ctx, user)
+	got, err := Revision(m.ctx, m.s, user)
 	if want := len(m.model[user]); err != nil || got != uint64(want) {
 		m.Fatalf("%s: Revision of %q: got %d, %v, want %d", m.step, user, got, err, want)
 	}
@@ -181,12 +208,12 @@ func (m *modelRun) users() {
 		want[user] = uint64(len(events))
 	}
 	got := map[string]uint64{}
-	err := m.s.Users(m.ctx, func(user string,
-		revision uint64) error {
-		got[user] = revision
+	err := m.s.Each(m.ctx, 0, 1, func(user string, head store.Version) error {
+		got[user] = head.Revision
+		m.note(head, m.model[user])
 		return nil
 	})
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		m.Fatalf("%s: Users: %v, users differ (-want +got):\n%s", m.step, err, diff)
+		m.Fatalf("%s: Each: %v, users differ (-want +got):\n%s", m.step, err, diff)
 	}
 }

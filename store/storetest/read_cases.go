@@ -30,7 +30,7 @@ var readCases = []testCase{
 	},
 	{
 		name:        "read-after",
-		explanation: "Read passes exactly the events with a revision above after",
+		explanation: "Since passes exactly the events after a known version",
 		run: func(t *tester) {
 			t.append(records("u", 0, 5)...)
 			t.append(records("v", 0, 9)...)
@@ -48,56 +48,60 @@ var readCases = []testCase{
 		},
 	},
 	{
-		name:        "callback-error",
-		explanation: "the first error of the callback ends Read and Users and is returned as it is",
+		name: "callback-error",
+		explanation: "the first error of the callback ends Since and Each and is returned as it " +
+			"is",
 		run: func(t *tester) {
 			t.append(records("u", 0, 5)...)
 			t.append(records("v", 0, 5)...)
 			enough := errors.New("enough")
 			calls := 0
-			err := t.Read(t.ctx, "u", 0, func(revision uint64, _ store.Event) error {
+			passed := func(v store.Version, _ store.Event) error {
 				calls++
-				if revision == 3 {
+				if v.Revision == 3 {
 					return enough
 				}
 				return nil
-			})
+			}
+			_, _, err := t.Since(t.ctx, "u", store.Version{}, passed)
 			if err != enough || calls != 3 {
-				t.Errorf("Read: got error %v after %d calls, want %v after 3", err, calls, enough)
+				t.Errorf("Since: got error %v after %d calls, want %v after 3", err, calls, enough)
 			}
 			calls = 0
-			err = t.Users(t.ctx, func(string, uint64) error { calls++; return enough })
+			err = t.Each(t.ctx, 0, 1,
+				func(string, store.Version) error { calls++; return enough })
 			if err != enough || calls != 1 {
-				t.Errorf("Users: got error %v after %d calls, want %v after 1", err, calls, enough)
+				t.Errorf("Each: got error %v after %d calls, want %v after 1", err, calls, enough)
 			}
 		},
 	},
 	{
 		name: "callback-uses-store",
-		explanation: "callbacks may call the store; Read and Users show the state as of one " +
+		explanation: "callbacks may call the store; Since and Each show the state as of one " +
 			"moment and not what the callbacks add",
 		run: func(t *tester) {
 			t.append(records("u", 0, 3)...)
 			next := 3
-			err := t.Read(t.ctx, "u", 0, func(uint64, store.Event) error {
+			add := func(store.Version, store.Event) error {
 				t.append(records("u", next, next+1)...)
 				next++
 				return nil
-			})
+			}
+			_, _, err := t.Since(t.ctx, "u", store.Version{}, add)
 			if err != nil || next != 6 {
-				t.Errorf("Read: %v, %d events added, want 3", err, next-3)
+				t.Errorf("Since: %v, %d events added, want 3", err, next-3)
 			}
 			t.append(records("v", 0, 1)...)
 			seen := map[string]uint64{}
-			err = t.Users(t.ctx, func(user string, revision uint64) error {
-				seen[user] = revision
+			err = t.Each(t.ctx, 0, 1, func(user string, head store.Version) error {
+				seen[user] = head.Revision
 				t.append(store.Record{User: user + "'", Event: event(0)},
 					store.Record{User: "u", Event: event(next)})
 				next++
 				return nil
 			})
 			if diff := cmp.Diff(map[string]uint64{"u": 6, "v": 1}, seen); err != nil || diff != "" {
-				t.Errorf("Users: %v, users differ (-want +got):\n%s", err, diff)
+				t.Errorf("Each: %v, users differ (-want +got):\n%s", err, diff)
 			}
 			t.wantUsers(map[string]uint64{"u": 8, "v": 1, "u'": 1, "v'": 1})
 		},
@@ -121,8 +125,7 @@ var readCases = []testCase{
 			t.append(records("u", 0, 100)...)
 			before := t.read("u", 0)
 			var users []string
-			_ = t.Users(t.ctx, func(user string,
-				_ uint64) error {
+			_ = t.Each(t.ctx, 0, 1, func(user string, _ store.Version) error {
 				users = append(users, user)
 				return nil
 			})
@@ -165,7 +168,7 @@ var readCases = []testCase{
 	},
 	{
 		name:        "users",
-		explanation: "Users passes every user with a history once with its revision",
+		explanation: "Each passes every user with a history once with its revision",
 		run: func(t *tester) {
 			t.wantUsers(map[string]uint64{})
 			t.append(append(records("a", 0, 3),

@@ -7,6 +7,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -28,7 +29,7 @@ type testCase struct {
 // Run checks that the stores returned by open keep the rules of store.Store. open returns a new,
 // empty store at each call; Run closes it.
 func Run(t *testing.T, open func(t testing.TB) store.Store) {
-	for _, group := range [][]testCase{appendCases, readCases, lifecycleCases} {
+	for _, group := range [][]testCase{appendCases, readCases, versionCases, lifecycleCases} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
 				s := open(t)
@@ -75,10 +76,35 @@ func records(user string, from, to int) []store.Record {
 	return rs
 }
 
-// append appends and returns the results.
+// An outcome is what a rule says of a Result. A conflict is that with an event of a revision.
+type outcome struct {
+	Revision, Conflict uint64
+	Duplicate          bool
+}
+
+// outcomeOf returns what a result says, or an error if it contradicts itself.
+func outcomeOf(r store.Result) (outcome, error) {
+	if r.Err != nil {
+		conflict, ok := errors.AsType[*store.ConflictError](r.Err)
+		if !ok || r != (store.Result{Err: r.Err}) {
+			return outcome{}, fmt.Errorf("unexpected result %+v", r)
+		}
+		return outcome{Conflict: conflict.Revision}, nil
+	}
+	if r.Revision == 0 || r.Mark == 0 || (r.Before == 0) != (r.Revision == 1) {
+		return outcome{}, fmt.Errorf("result %+v: want a revision, a mark, and a mark before it "+
+			"unless it is the first", r)
+	}
+	return outcome{Revision: r.Revision, Duplicate: r.Duplicate}, nil
+}
+
+// append appends and returns the results, none of which may be an error.
 func (t *tester) append(records ...store.Record) []store.Result {
 	t.Helper()
 	results, err := t.Append(t.ctx, records)
+	for _, r := range results {
+		err = errors.Join(err, r.Err)
+	}
 	if err != nil {
 		t.Fatalf("Append of %d records: %v", len(records), err)
 	}
@@ -86,24 +112,23 @@ func (t *tester) append(records ...store.Record) []store.Result {
 }
 
 // wantResults appends and compares the results.
-func (t *tester) wantResults(want []store.Result, records ...store.Record) {
-	t.Helper()
-	if diff := cmp.Diff(want, t.append(records...)); diff != "" {
-		t.Errorf("results of Append differ (-want +got):\n%s", diff)
-	}
-}
-
-// wantRefused appends and checks the error.
-func (t *tester) wantRefused(want error, records ...store.Record) error {
+func (t *tester) wantResults(want []outcome, records ...store.Record) {
 	t.Helper()
 	results, err := t.Append(t.ctx, records)
-	if !isError(err, want) {
-		t.Fatalf("Append: got error %v, want %v", err, want)
+	if err != nil {
+		t.Fatalf("Append of %d records: %v", len(records), err)
 	}
-	if results != nil {
-		t.Errorf("Append returned results %v together with error %v", results, err)
+	var got []outcome
+	for i, r := range results {
+		o, err := outcomeOf(r)
+		if err != nil {
+			t.Errorf("record %d: %v", i, err)
+		}
+		got = append(got, o)
 	}
-	return err
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("results of Append differ (-want +got):\n%s", diff)
+	}
 }
 
 // read returns the events after a revision.
@@ -116,19 +141,65 @@ func (t *tester) read(user string, after uint64) []store.Event {
 	return events
 }
 
-// tryRead returns the events after a revision and checks that the revisions follow each other.
+// tryRead returns the events after a revision and checks that the versions follow each other.
 // Goroutines may use it.
 func (t *tester) tryRead(user string, after uint64) (events []store.Event, err error) {
-	next := after + 1
-	err = t.Read(t.ctx, user, after, func(revision uint64, e store.Event) error {
-		if revision != next {
-			return fmt.Errorf("passed revision %d, want %d", revision, next)
+	known, found := store.Version{}, errors.New("found")
+	_, _, err = t.Since(t.ctx, user, known, func(v store.Version, _ store.Event) error {
+		if known = v; v.Revision == after {
+			return found
 		}
-		next++
+		return nil
+	})
+	switch {
+	case after > 0 && err == nil: // there are not so many
+		return nil, nil
+	case err == nil || after == 0:
+		known = store.Version{}
+	case err != found:
+		return nil, err
+	}
+	next := after
+	_, same, err := t.Since(t.ctx, user, known, func(v store.Version, e store.Event) error {
+		if next++; v.Revision != next {
+			return fmt.Errorf("passed revision %d, want %d", v.Revision, next)
+		}
 		events = append(events, e)
 		return nil
 	})
+	if err == nil && !same {
+		err = fmt.Errorf("the history does not begin with its version at revision %d", after)
+	}
 	return events, err
+}
+
+// Revision returns the revision of a user.
+func Revision(ctx context.Context, s store.Store, user string) (uint64, error) {
+	head, _, err := s.Since(ctx, user, store.Version{}, nil)
+	return head.Revision, err
+}
+
+// Read calls fn for the events of a user above a revision, and checks that the revisions follow
+// each other and end with that of the history.
+func Read(
+	ctx context.Context, s store.Store, user string, after uint64,
+	fn func(revision uint64, e store.Event) error,
+) error {
+	var last store.Version
+	head, same, err := s.Since(ctx, user, last, func(v store.Version, e store.Event) error {
+		if v.Revision != last.Revision+1 || v.Mark == 0 {
+			return fmt.Errorf("passed version %v after %v", v, last)
+		}
+		if last = v; v.Revision <= after {
+			return nil
+		}
+		return fn(v.Revision, e)
+	})
+	if err == nil && (head != last || !same) {
+		return fmt.Errorf("the history has version %v, same %v, and its last event %v", head, same,
+			last)
+	}
+	return err
 }
 
 // wantHistory checks the events and the revision of a user.
@@ -137,7 +208,7 @@ func (t *tester) wantHistory(user string, want ...store.Event) {
 	if diff := cmp.Diff(want, t.read(user, 0)); diff != "" {
 		t.Errorf("history of %q differs (-want +got):\n%s", user, diff)
 	}
-	revision, err := t.Revision(t.ctx, user)
+	revision, err := Revision(t.ctx, t.Store, user)
 	if err != nil || revision != uint64(len(want)) {
 		t.Errorf("Revision of %q: got %d, %v, want %d", user, revision, err, len(want))
 	}
@@ -147,31 +218,34 @@ func (t *tester) wantHistory(user string, want ...store.Event) {
 func (t *tester) wantUsers(want map[string]uint64) {
 	t.Helper()
 	got := map[string]uint64{}
-	err := t.Users(t.ctx, func(user string, revision uint64) error {
+	err := t.Each(t.ctx, 0, 1, func(user string, head store.Version) error {
 		if _, again := got[user]; again {
-			t.Errorf("Users passed %q twice", user)
+			t.Errorf("Each passed %q twice", user)
 		}
-		got[user] = revision
+		got[user] = head.Revision
 		return nil
 	})
 	if err != nil {
-		t.Fatalf("Users: %v", err)
+		t.Fatalf("Each: %v", err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("users differ (-want +got):\n%s", diff)
 	}
 }
 
-// revisions returns results of new events with the given revisions.
-func revisions(rs ...uint64) []store.Result {
-	var results []store.Result
+// revisions returns outcomes of new events with the given revisions.
+func revisions(rs ...uint64) []outcome {
+	var results []outcome
 	for _, r := range rs {
-		results = append(results, store.Result{Revision: r})
+		results = append(results, outcome{Revision: r})
 	}
 	return results
 }
 
-// duplicate returns the result of an event that was there before.
-func duplicate(revision uint64) store.Result {
-	return store.Result{Revision: revision, Duplicate: true}
+// duplicate returns the outcome of an event that was there before.
+func duplicate(revision uint64) outcome {
+	return outcome{Revision: revision, Duplicate: true}
 }
+
+// conflict returns the outcome of a record whose event id is that of a revision already.
+func conflict(revision uint64) outcome { return outcome{Conflict: revision} }

@@ -149,7 +149,7 @@ func (r *survival) look(l *life, read func(user string) (is func(ids []string) b
 
 func (r *survival) history(user string) (func([]string) bool, error) {
 	var got []string
-	err := r.s.Read(context.Background(), user, 0, func(_ uint64, e store.Event) error {
+	err := Read(context.Background(), r.s, user, 0, func(_ uint64, e store.Event) error {
 		got = append(got, e.ID)
 		return nil
 	})
@@ -157,7 +157,7 @@ func (r *survival) history(user string) (func([]string) bool, error) {
 }
 
 func (r *survival) revision(user string) (func([]string) bool, error) {
-	got, err := r.s.Revision(context.Background(), user)
+	got, err := Revision(context.Background(), r.s, user)
 	return func(ids []string) bool { return got == uint64(len(ids)) }, err
 }
 

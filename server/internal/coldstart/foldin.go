@@ -161,7 +161,7 @@ func (x *Extender) history(
 ) ([]int32, error) {
 	var history []int32
 	seen := map[string]bool{}
-	err := x.Store.Read(ctx, user, 0, func(_ uint64, e store.Event) error {
+	note := func(_ store.Version, e store.Event) error {
 		if seen[e.Item] || !(x.Updater.Weight(&e) > 0) {
 			return nil
 		}
@@ -174,7 +174,8 @@ func (x *Extender) history(
 		seen[e.Item] = true
 		history = append(history, index)
 		return nil
-	})
+	}
+	_, _, err := x.Store.Since(ctx, user, store.Version{}, note)
 	if errors.Is(err, store.ErrCorrupt) {
 		err = nil // the events that could be read count
 	}

@@ -57,7 +57,7 @@ func (r *rig) take(t *testing.T, user, item string) {
 	}
 	l := r.Models.Acquire()
 	defer l.Release()
-	w := state.Written{Record: &records[0], Revision: results[0].Revision}
+	w := state.Written{Record: &records[0], Version: results[0].Version}
 	w.Item, w.Known = l.ItemIndex(item)
 	r.Observed(l.Model, &w)
 	r.Wrote(records)
@@ -82,12 +82,12 @@ func TestSearchCountsUsersOnce(t *testing.T) {
 	}
 	s.Extender = New(time.Hour, s.Deps) // as after a start: it has not seen them come
 	rounds := 0
-	st.UsersFunc = func(ctx context.Context, fn func(string, uint64) error) error {
+	st.EachFunc = func(ctx context.Context, fn func(string, store.Version) error) error {
 		rounds++
 		s.take(t, fmt.Sprint("just before ", rounds), novelty)
 		first := true
-		return st.Store.Users(ctx, func(user string, revision uint64) error {
-			err := fn(user, revision)
+		return st.Store.Each(ctx, 0, 1, func(user string, head store.Version) error {
+			err := fn(user, head)
 			if first {
 				first = false
 				s.take(t, fmt.Sprint("just after ", rounds), novelty)
@@ -114,8 +114,8 @@ func TestSearchCountsUsersOnce(t *testing.T) {
 func TestSearchOfDamagedStore(t *testing.T) {
 	st := &servertest.Store{Store: memory.New()}
 	s := newRig(t, st, servertest.NewModel(t, 1))
-	st.UsersFunc = func(ctx context.Context, fn func(string, uint64) error) error {
-		return errors.Join(st.Store.Users(ctx, fn), &store.SkippedError{Users: 1})
+	st.EachFunc = func(ctx context.Context, fn func(string, store.Version) error) error {
+		return errors.Join(st.Store.Each(ctx, 0, 1, fn), &store.SkippedError{Users: 1})
 	}
 	l := s.Models.Acquire()
 	defer l.Release()

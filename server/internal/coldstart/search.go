@@ -19,7 +19,7 @@ func (x *Extender) search(ctx context.Context, l *models.Lease) error {
 	base := l.Base()
 	pace := pacer{began: time.Now()}
 	var users, before int64
-	err := x.Store.Users(ctx, func(user string, _ uint64) error {
+	err := x.Store.Each(ctx, 0, 1, func(user string, _ store.Version) error {
 		if !x.Models.Serves(l) {
 			return errOtherModel
 		}
@@ -28,10 +28,11 @@ func (x *Extender) search(ctx context.Context, l *models.Lease) error {
 			before = x.items.total()
 		}
 		users++
-		err := x.Store.Read(ctx, user, 0, func(_ uint64, e store.Event) error {
+		note := func(_ store.Version, e store.Event) error {
 			x.noteEvent(base, user, e)
 			return nil
-		})
+		}
+		_, _, err := x.Store.Since(ctx, user, store.Version{}, note)
 		// the histories of other users are worth reading
 		if err != nil && !errors.Is(err, store.ErrCorrupt) {
 			return err

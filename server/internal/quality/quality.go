@@ -51,9 +51,9 @@ type Meter struct {
 
 // sample is an event to be measured.
 type sample struct {
-	user     string
-	revision uint64
-	id, item string
+	user    string
+	version store.Version // of the history with the event
+	item    string
 }
 
 const (
@@ -75,13 +75,14 @@ func New(share float64, shadow *model.Model, d Deps) *Meter {
 	return q
 }
 
-// Offer draws whether the event of the user's revision is measured, and queues it. It never waits.
-func (q *Meter) Offer(user string, revision uint64, e *store.Event) {
-	if q == nil || background.Draw(user, revision) >= q.share {
+// Offer draws whether the last event of the user's history of a version is measured, and queues it.
+// It never waits.
+func (q *Meter) Offer(user string, v store.Version, e *store.Event) {
+	if q == nil || background.Draw(user, v.Revision) >= q.share {
 		return
 	}
 	// The strings may be pieces of a large message.
-	s := sample{strings.Clone(user), revision, strings.Clone(e.ID), strings.Clone(e.Item)}
+	s := sample{strings.Clone(user), v, strings.Clone(e.Item)}
 	select {
 	case q.queue <- s:
 	default:
@@ -121,6 +122,8 @@ func (q *Meter) Run(ctx context.Context) {
 var (
 	errReached = errors.New("server: the event to be measured is reached")
 	errRepeat  = errors.New("server: the item was seen before")
+	// the user was erased, and came back
+	errOtherLife = errors.New("server: the history is another one")
 )
 
 // measure ranks the item of the sample by each model, and counts the ranks.
@@ -136,7 +139,7 @@ func (q *Meter) measure(ctx context.Context, s sample) error {
 	case errors.Is(err, errRepeat):
 		return nil
 	// the user was erased, and perhaps came back
-	case err == nil || errors.Is(err, errReached) && event.ID != s.id:
+	case err == nil || errors.Is(err, errOtherLife):
 		q.Metrics.dropped.erased.Inc()
 		return nil
 	case !errors.Is(err, errReached):
@@ -156,14 +159,16 @@ func (q *Meter) measure(ctx context.Context, s sample) error {
 }
 
 // replay folds the history of the sample's user up to the event, which it returns with errReached.
-// It returns errRepeat if the item stands in the history, and nil if the history ends before the
-// event.
+// It returns errRepeat if the item stands in the history, and nil if the history does not come to
+// the event.
 func (q *Meter) replay(ctx context.Context, s sample) (event store.Event, err error) {
-	err = q.Store.Read(ctx, s.user, 0, func(revision uint64, e store.Event) error {
+	fold := func(v store.Version, e store.Event) error {
 		switch {
-		case revision == s.revision:
+		case v == s.version:
 			event = e
 			return errReached
+		case v.Revision == s.version.Revision:
+			return errOtherLife
 		case e.Item == s.item:
 			return errRepeat
 		}
@@ -171,6 +176,7 @@ func (q *Meter) replay(ctx context.Context, s sample) (event store.Event, err er
 			q.Updater.Fold(v.model, v.state, e)
 		}
 		return nil
-	})
+	}
+	_, _, err = q.Store.Since(ctx, s.user, store.Version{}, fold)
 	return event, err
 }

@@ -15,7 +15,7 @@ import (
 func TestOfferNeverWaits(t *testing.T) {
 	q := New(1, nil, Deps{Metrics: NewMetrics()})
 	for i := range queueSize + 10 {
-		q.Offer("u", uint64(i+1),
+		q.Offer("u", store.Version{Revision: uint64(i + 1), Mark: 1},
 			&store.Event{ID: fmt.Sprint(i), Item: servertest.Item(i % servertest.Items)})
 	}
 	if got := len(q.queue); got != queueSize {
@@ -44,7 +44,7 @@ func TestNoMeter(t *testing.T) {
 	if q != nil {
 		t.Fatal("a meter of a share of 0")
 	}
-	q.Offer("u", 1, &store.Event{})
+	q.Offer("u", store.Version{Revision: 1, Mark: 1}, &store.Event{})
 	q.Run(t.Context())
 	q.Close()
 }

@@ -161,18 +161,20 @@ func (l *Buffer) String() string {
 type Store struct {
 	store.Store
 	AppendFunc func(ctx context.Context, records []store.Record) ([]store.Result, error)
-	ReadFunc   func(ctx context.Context, user string, after uint64,
-		fn func(uint64, store.Event) error) error
+	SinceFunc  func(ctx context.Context, user string, known store.Version,
+		fn func(store.Version, store.Event) error) (store.Version, bool, error)
 	EraseFunc func(ctx context.Context, user string) (uint64, error)
-	UsersFunc func(ctx context.Context, fn func(user string, revision uint64) error) error
+	EachFunc  func(ctx context.Context, fn func(user string, head store.Version) error) error
 }
 
-// Users implements store.Store.
-func (h *Store) Users(ctx context.Context, fn func(user string, revision uint64) error) error {
-	if h.UsersFunc != nil {
-		return h.UsersFunc(ctx, fn)
+// Each implements store.Store.
+func (h *Store) Each(
+	ctx context.Context, shard, of int, fn func(user string, head store.Version) error,
+) error {
+	if h.EachFunc != nil {
+		return h.EachFunc(ctx, fn)
 	}
-	return h.Store.Users(ctx, fn)
+	return h.Store.Each(ctx, shard, of, fn)
 }
 
 // Erase implements store.Store.
@@ -191,12 +193,13 @@ func (h *Store) Append(ctx context.Context, records []store.Record) ([]store.Res
 	return h.Store.Append(ctx, records)
 }
 
-// Read implements store.Store.
-func (h *Store) Read(
-	ctx context.Context, user string, after uint64, fn func(uint64, store.Event) error,
-) error {
-	if h.ReadFunc != nil {
-		return h.ReadFunc(ctx, user, after, fn)
+// Since implements store.Store.
+func (h *Store) Since(
+	ctx context.Context, user string, known store.Version,
+	fn func(store.Version, store.Event) error,
+) (store.Version, bool, error) {
+	if h.SinceFunc != nil {
+		return h.SinceFunc(ctx, user, known, fn)
 	}
-	return h.Store.Read(ctx, user, after, fn)
+	return h.Store.Since(ctx, user, known, fn)
 }

@@ -2,8 +2,8 @@ package state
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"hash/maphash"
 	"math"
 	"strings"
 	"sync"
@@ -33,8 +33,7 @@ type Cache struct {
 	updater *Updater
 	metrics *Metrics
 	cache   *otter.Cache[string, *entry]
-	seed    maphash.Seed
-	stripes [256]stripe
+	readers sync.Pool // of *reader
 }
 
 // entry is a User in the cache.
@@ -61,10 +60,7 @@ func NewCache(maxBytes int64, d Deps) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Cache{
-		store: d.Store, updater: d.Updater, metrics: d.Metrics, cache: cache,
-		seed: maphash.MakeSeed(),
-	}, nil
+	return &Cache{store: d.Store, updater: d.Updater, metrics: d.Metrics, cache: cache}, nil
 }
 
 // Len returns the number of cached states.
@@ -73,27 +69,74 @@ func (c *Cache) Len() int { return c.cache.EstimatedSize() }
 // Bytes returns the memory of the cached states.
 func (c *Cache) Bytes() uint64 { return c.cache.WeightedSize() }
 
-// View calls fn with the user's state under m, or with nil for a user without history. The state
-// reflects every event acknowledged before the call. fn must not keep the state, and must start
-// afresh when it is called again. fn runs with the user's state locked.
+// View calls fn once with the user's state under m, or with nil for a user without history. The
+// state reflects every event acknowledged before the call. fn must not keep the state. fn runs with
+// the user's state locked.
 func (c *Cache) View(ctx context.Context, m *model.Model, user string, fn func(*User)) error {
-	if t := c.Ticket(user); t.ok() {
-		err := c.viewCached(ctx, m, t, user, fn)
-		if t.valid() {
+	r := c.reader(m, user)
+	defer c.release(r)
+	r.entry, _ = c.cache.GetIfPresent(user)
+	if r.entry == nil {
+		if err := c.load(ctx, r, fn); !errors.Is(err, errPresent) {
 			return err
 		}
 	}
-	return c.replay(ctx, m, user, nil, fn)
+	r.entry.mu.Lock()
+	return c.show(ctx, r, fn)
 }
 
-// replay is View without the cache. It records the events in t, unless that is nil.
-func (c *Cache) replay(
-	ctx context.Context, m *model.Model, user string, t *Tail, fn func(*User),
-) error {
-	u := New(m, t)
-	c.metrics.load.Inc()
-	if err := c.advance(ctx, m, u, user); err != nil {
+// Erase removes the user's history from the store, and its state from the cache. It returns the
+// number of events there were. An erasure that has begun runs to its end even if the caller no
+// longer waits, so that the state leaves the cache after the history has left the store.
+func (c *Cache) Erase(ctx context.Context, user string) (uint64, error) {
+	defer c.cache.Invalidate(user)
+	return c.store.Erase(context.WithoutCancel(ctx), user)
+}
+
+// errPresent ends the reading of a history whose user has come into the cache meanwhile.
+var errPresent = errors.New("the state is in the cache")
+
+// load is View of a user who is not in the cache. The first event puts the entry there, locked, so
+// that other readers of this user wait for it instead of replaying too, and an unknown user leaves
+// no trace. If the user has come into the cache meanwhile, load returns errPresent, and r has that
+// entry.
+func (c *Cache) load(ctx context.Context, r *reader, fn func(*User)) error {
+	r.entry, r.absent = &entry{}, true
+	r.entry.state.Reset(r.model)
+	r.entry.mu.Lock()
+	return c.show(ctx, r, fn)
+}
+
+// show brings the entry, which is locked, up to date, calls fn, and unlocks it.
+func (c *Cache) show(ctx context.Context, r *reader, fn func(*User)) (err error) {
+	e := r.entry
+	grown := false
+	defer func() {
+		e.mu.Unlock()
+		if grown {
+			c.reweigh(r.user, e)
+		}
+	}()
+	defer func() { grown = e.measure() && !r.absent }()
+	u := &e.state
+	adopted := u.adopt(r.model)
+	if !adopted {
+		u.Reset(r.model)
+	}
+	before := u.Version
+	if err := r.advance(ctx, u); err != nil {
 		return err
+	}
+	switch {
+	case !adopted || !r.same:
+		c.metrics.rebuild.Inc()
+	case u.Revision == 0: // there is nothing to count
+	case before.Revision == 0:
+		c.metrics.load.Inc()
+	case u.Version == before:
+		c.metrics.hit.Inc()
+	default:
+		c.metrics.advance.Inc()
 	}
 	if u.Revision == 0 {
 		u = nil
@@ -102,84 +145,83 @@ func (c *Cache) replay(
 	return nil
 }
 
-// viewCached is View by way of the cache. Its answer holds only if t is still valid afterwards.
-func (c *Cache) viewCached(
-	ctx context.Context, m *model.Model, t Ticket, user string, fn func(*User),
-) error {
-	e, cached := c.cache.GetIfPresent(user)
-	if !cached {
-		revision, err := c.store.Revision(ctx, user)
-		if err != nil {
-			return err
-		}
-		if revision == 0 { // leave no trace of an unknown user
-			fn(nil)
-			return nil
-		}
-		// The empty entry goes in first: other readers of this user wait for its lock instead of
-		// replaying too.
-		e = c.insert(m, user)
-	}
-	grown, err := c.viewEntry(ctx, m, e, user, fn)
-	if grown {
-		c.reweigh(user, e)
-	}
-	return err
+// A reader folds what a history has since the version of a state into the state. It is used again,
+// since the function that the store calls would otherwise be made for each call.
+type reader struct {
+	cache *Cache
+	model *model.Model
+	user  string
+	state *User  // what is folded into
+	entry *entry // of the state; nil: none
+	// The entry is not in the cache and gets there with the first event.
+	absent bool
+	same   bool // the history began with the version of the state
+	take   func(store.Version, store.Event) error
 }
 
-// viewEntry brings the entry up to date and calls fn. grown reports whether the cache has to learn
-// of its new size.
-func (c *Cache) viewEntry(
-	ctx context.Context, m *model.Model, e *entry, user string, fn func(*User),
-) (grown bool, err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	defer func() { grown = e.measure() }()
+func (c *Cache) reader(m *model.Model, user string) *reader {
+	r, ok := c.readers.Get().(*reader)
+	if !ok {
+		r = &reader{cache: c}
+		r.take = r.fold
+	}
+	r.model, r.user = m, user
+	return r
+}
 
-	revision, err := c.store.Revision(ctx, user)
+func (c *Cache) release(r *reader) {
+	*r = reader{cache: c, take: r.take}
+	c.readers.Put(r)
+}
+
+// advance makes u the state of the whole history. After an error u is the state of a beginning of
+// the history, or broken.
+func (r *reader) advance(ctx context.Context, u *User) error {
+	r.state = u
+	head, same, err := r.cache.store.Since(ctx, r.user, u.Version, r.take)
 	if err != nil {
-		return false, err
+		return err
 	}
-	u := &e.state
-	switch {
-	case !u.adopt(m) || u.Revision > revision:
-		u.Reset(m)
-		c.metrics.rebuild.Inc()
-	case u.Revision == revision:
-		c.metrics.hit.Inc()
-	case u.Revision == 0:
-		c.metrics.load.Inc()
-	default:
-		c.metrics.advance.Inc()
+	if r.same = same; !same && head.Revision == 0 { // erased
+		u.Reset(r.model)
 	}
-	if u.Revision < revision {
-		if err := c.advance(ctx, m, u, user); err != nil {
-			return false, err
-		}
+	if u.Version != head {
+		return ErrHistoryGap
 	}
-	if u.Revision == 0 {
-		u = nil
-	}
-	fn(u)
-	return false, nil
+	return nil
 }
 
-// advance folds in the events that the store has beyond u. On an error u is the state of a shorter
-// history, or broken.
-func (c *Cache) advance(ctx context.Context, m *model.Model, u *User, user string) error {
-	return c.store.Read(ctx, user, u.Revision, func(revision uint64, e store.Event) error {
-		if revision != u.Revision+1 {
-			return ErrHistoryGap
+// fold folds the next event into the state. The first event of a history comes to a state of
+// something else if that is not a beginning of the history.
+func (r *reader) fold(v store.Version, e store.Event) error {
+	u := r.state
+	if v.Revision == 1 && u.Revision > 0 {
+		u.Reset(r.model)
+	}
+	if v.Revision != u.Revision+1 {
+		return ErrHistoryGap
+	}
+	if r.absent {
+		if present := r.cache.put(r.user, r.entry); present != r.entry {
+			r.entry, r.absent = present, false
+			return errPresent
 		}
-		c.updater.Fold(m, u, e)
-		return nil
-	})
+		r.absent = false
+	}
+	r.cache.updater.Fold(r.model, u, e)
+	u.Mark = v.Mark
+	return nil
 }
 
 // insert returns the cached entry of the user, which it makes, empty, if there is none.
 func (c *Cache) insert(m *model.Model, user string) *entry {
 	e := &entry{}
 	e.state.Reset(m)
+	return c.put(user, e)
+}
+
+// put puts an entry into the cache, unless the user has one, and returns that which is there.
+func (c *Cache) put(user string, e *entry) *entry {
 	e.measure()
 	// user may be a piece of a large message
 	present, _ := c.cache.SetIfAbsent(strings.Clone(user), e)

@@ -26,23 +26,24 @@ func newTestCache(t testing.TB, bytes int64, st store.Store) *Cache {
 }
 
 // observed folds an event that was written.
-func observed(s *Cache, m *model.Model, t Ticket, user string, revision uint64, e store.Event) {
-	w := Written{Record: &store.Record{User: user, Event: e}, Revision: revision, Ticket: t}
-	w.Item, w.Known = m.ItemIndex(e.Item)
+func observed(s *Cache, m *model.Model, user string, late written) {
+	w := Written{Record: &store.Record{User: user, Event: late.event},
+		Version: late.result.Version, Before: late.result.Before}
+	w.Item, w.Known = m.ItemIndex(late.event.Item)
 	s.Fold(m, []Written{w})
+}
+
+// written is an event in the store.
+type written struct {
+	event  store.Event
+	result store.Result
 }
 
 // write appends one event and folds it, as the server does.
 func write(t testing.TB, s *Cache, m *model.Model, user, id string, i int) uint64 {
-	e := store.Event{ID: id, Item: servertest.Item(i), Type: "like", Time: servertest.Now, Value: 1}
-	tk := s.Ticket(user)
-	res, err := s.store.Append(context.Background(), []store.Record{{User: user, Event: e}})
-	if err != nil {
-		t.Error(err)
-		return 0
-	}
-	observed(s, m, tk, user, res[0].Revision, e)
-	return res[0].Revision
+	w := appendOnly(t, s.store, user, id, i)
+	observed(s, m, user, w)
+	return w.result.Revision
 }
 
 // snapshot is a copy of what view shows.
@@ -127,9 +128,10 @@ func TestCacheKnowsTheSizeOfItsStates(t *testing.T) {
 // Writes to a user who is not in the cache must not replay the history.
 func TestWritesDoNotReplay(t *testing.T) {
 	hooked := &servertest.Store{Store: memory.New()}
-	hooked.ReadFunc = func(context.Context, string, uint64, func(uint64, store.Event) error) error {
+	hooked.SinceFunc = func(context.Context, string, store.Version,
+		func(store.Version, store.Event) error) (store.Version, bool, error) {
 		t.Error("a write reads a history")
-		return nil
+		return store.Version{}, false, nil
 	}
 	m := servertest.NewModel(t, 1)
 	s := newTestCache(t, 1, hooked)
@@ -167,48 +169,46 @@ func TestErasureInterleaved(t *testing.T) {
 	}{
 		{"a first event is folded after its erasure",
 			func(t *testing.T, s *Cache, st *servertest.Store, m *model.Model) *User {
-				late := s.Ticket(user)
 				old := appendOnly(t, st, user, "1", 1)
 				eraseUser(t, s, user)
 				appendOnly(t, st, user, "1", 2)
-				observed(s, m, late, user, 1, old)
+				observed(s, m, user, old)
 				return snapshot(t, s, m, user)
 			}},
 		{"a second event is folded after its erasure",
 			func(t *testing.T, s *Cache, st *servertest.Store, m *model.Model) *User {
 				write(t, s, m, user, "1", 1)
-				late := s.Ticket(user)
 				old := appendOnly(t, st, user, "2", 1)
 				eraseUser(t, s, user)
 				write(t, s, m, user, "1", 2)
 				appendOnly(t, st, user, "2", 2)
-				observed(s, m, late, user, 2, old)
+				observed(s, m, user, old)
 				return snapshot(t, s, m, user)
 			}},
-		{"an erasure between revision and events",
+		{"an erasure just before the read",
 			func(t *testing.T, s *Cache, st *servertest.Store, m *model.Model) *User {
 				write(t, s, m, user, "1", 1)
 				appendOnly(t, st, user, "2", 1)
-				st.ReadFunc = func(c context.Context, u string, after uint64,
-					fn func(uint64, store.Event) error) error {
-					st.ReadFunc = nil
+				st.SinceFunc = func(c context.Context, u string, known store.Version,
+					fn func(store.Version, store.Event) error) (store.Version, bool, error) {
+					st.SinceFunc = nil
 					eraseUser(t, s, user)
 					appendOnly(t, st, user, "1", 2)
 					appendOnly(t, st, user, "2", 2)
-					return st.Store.Read(c, u, after, fn)
+					return st.Store.Since(c, u, known, fn)
 				}
 				return snapshot(t, s, m, user)
 			}},
 		{"an entry made while an erasure began",
 			func(t *testing.T, s *Cache, st *servertest.Store, m *model.Model) *User {
 				appendOnly(t, st, user, "1", 1)
-				st.ReadFunc = func(c context.Context, u string, after uint64,
-					fn func(uint64, store.Event) error) error {
-					st.ReadFunc = nil
-					err := st.Store.Read(c, u, after, fn)
+				st.SinceFunc = func(c context.Context, u string, known store.Version,
+					fn func(store.Version, store.Event) error) (store.Version, bool, error) {
+					st.SinceFunc = nil
+					head, same, err := st.Store.Since(c, u, known, fn)
 					eraseUser(t, s, user)
 					appendOnly(t, st, user, "1", 2)
-					return err
+					return head, same, err
 				}
 				snapshot(t, s, m, user)
 				return snapshot(t, s, m, user)
@@ -263,14 +263,18 @@ func TestErasureInterleaved(t *testing.T) {
 
 // appendOnly writes an event and does not fold it: the writer is still on its way from the store to
 // the cache.
-func appendOnly(t testing.TB, st store.Store, user, id string, i int) store.Event {
+func appendOnly(t testing.TB, st store.Store, user, id string, i int) written {
 	t.Helper()
 	e := store.Event{ID: id, Item: servertest.Item(i), Type: "like", Time: servertest.Now, Value: 1}
-	if _, err := st.Append(context.Background(),
-		[]store.Record{{User: user, Event: e}}); err != nil {
-		t.Fatal(err)
+	res, err := st.Append(context.Background(), []store.Record{{User: user, Event: e}})
+	if err == nil {
+		err = res[0].Err
 	}
-	return e
+	if err != nil {
+		t.Error(err)
+		return written{}
+	}
+	return written{e, res[0]}
 }
 
 func eraseUser(t testing.TB, s *Cache, user string) {

@@ -17,8 +17,8 @@ func NewMetrics() *Metrics {
 	requests := metric.Counters("gsimc_user_state_requests_total",
 		"Reads of user states: hit (as cached), advance (cached, events folded in), load (not "+
 			"cached, replayed), "+
-			"rebuild (cached, but by another model, ahead of the store or damaged by a panic, so "+
-			"replayed).", "result")
+			"rebuild (cached, but by another model, of another life of the user or damaged by a "+
+			"panic, so replayed).", "result")
 	return &Metrics{
 		requests: requests,
 		hit:      requests.WithLabelValues("hit"), advance: requests.WithLabelValues("advance"),

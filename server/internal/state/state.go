@@ -10,17 +10,19 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// A User is the fold of the first Revision events of one history by one model. It holds the Kalman
+// A User is the fold of the history of one Version by one model. It holds the Kalman
 // state and the facts about a history that the API reports. Fields are read-only outside this
 // package, except Tail. A User is not safe for concurrent use.
 type User struct {
-	Revision uint64 // events folded, including those without weight and those on unknown items
-	Kalman   *kalman.State
-	Seen     SeenList
-	Pending  uint64    // events on items that the model does not know
-	First    time.Time // oldest event time
-	Last     time.Time // newest event time
-	Tail     *Tail     // if not nil, records the events themselves
+	// Version is that of the history, including events without weight and those on unknown items.
+	// The state of an inline history has no mark.
+	store.Version
+	Kalman  *kalman.State
+	Seen    SeenList
+	Pending uint64    // events on items that the model does not know
+	First   time.Time // oldest event time
+	Last    time.Time // newest event time
+	Tail    *Tail     // if not nil, records the events themselves
 
 	model  string // version of the model that folded, extension included
 	base   string // version of that model without extension

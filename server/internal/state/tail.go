@@ -17,33 +17,53 @@ type Tail struct {
 	Before *kalman.State // state before Events; it must not be changed once Events has begun
 	Events model.History
 
-	start uint64 // revisions up to this one are part of Before
+	revisions []uint64 // of Events
 }
 
-// NewTail returns a tail that records the last events of a history of this revision, and all later
-// ones.
-func NewTail(m *model.Model, revision uint64) *Tail {
-	return &Tail{start: revision - min(revision, TailEvents), Before: m.NewState()}
-}
+// NewTail returns a tail of an empty history.
+func NewTail(m *model.Model) *Tail { return &Tail{Before: m.NewState()} }
 
-// add records the event of a revision that is part of the state.
+// add records the event of a revision that is part of the state. What is too old may stay until
+// there is as much again, so that few events are moved.
 func (t *Tail) add(m *model.Model, revision uint64, e model.Event) {
-	switch {
-	case t == nil:
-	case revision <= t.start:
-		m.Fold(t.Before, e)
-	default:
-		t.Events = append(t.Events, e)
+	if t == nil {
+		return
 	}
+	if len(t.Events) >= 2*TailEvents {
+		t.Cut(m, revision)
+	}
+	t.Events = append(t.Events, e)
+	t.revisions = append(t.revisions, revision)
+}
+
+// Cut leaves the last TailEvents events of a history of this revision, whether they are part of the
+// state or not. It is to be called at the end of the history.
+func (t *Tail) Cut(m *model.Model, revision uint64) {
+	if t == nil {
+		return
+	}
+	old := 0
+	for old < len(t.Events) && t.revisions[old]+TailEvents <= revision {
+		m.Fold(t.Before, t.Events[old])
+		old++
+	}
+	t.Events = t.Events[:copy(t.Events, t.Events[old:])]
+	t.revisions = t.revisions[:copy(t.revisions, t.revisions[old:])]
 }
 
 // ViewTail is [Cache.View] with the tail of the history. It reads the store alone, once: a cached
-// state has forgotten its events, and a second read might be of another life of the user (see
-// Erasure).
-func (s *Cache) ViewTail(ctx context.Context, m *model.Model, user string, fn func(*User)) error {
-	revision, err := s.store.Revision(ctx, user)
-	if err != nil {
+// state has forgotten its events, and a second read might be of another life of the user.
+func (c *Cache) ViewTail(ctx context.Context, m *model.Model, user string, fn func(*User)) error {
+	u := New(m, NewTail(m))
+	r := c.reader(m, user)
+	defer c.release(r)
+	c.metrics.load.Inc()
+	if err := r.advance(ctx, u); err != nil {
 		return err
 	}
-	return s.replay(ctx, m, user, NewTail(m, revision), fn)
+	if u.Tail.Cut(m, u.Revision); u.Revision == 0 {
+		u = nil
+	}
+	fn(u)
+	return nil
 }

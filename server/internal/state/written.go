@@ -8,11 +8,11 @@ import (
 
 // Written is an event that has just become durable, on its way into the cached state of its user.
 type Written struct {
-	Record   *store.Record
-	Revision uint64
-	Item     int32  // index of the item, if Known
-	Known    bool   // the model knows the item
-	Ticket   Ticket // taken before the write
+	Record *store.Record
+	store.Version
+	Before uint64 // mark of the history before the event
+	Item   int32  // index of the item, if Known
+	Known  bool   // the model knows the item
 
 	entry *entry
 }
@@ -28,9 +28,9 @@ const (
 
 // Fold folds durable events into the cached states of their users, in order.
 //
-// An entry that is not exactly one event behind is left to the next read. An entry is made only for
-// a first event, which needs no replay. So writing costs O(k) for states of rank k, whatever the
-// length of the history.
+// An entry whose version is not that before the event is left to the next read. An entry is made
+// only for a first event, which needs no replay. So writing costs O(k) for states of rank k,
+// whatever the length of the history.
 func (c *Cache) Fold(m *model.Model, events []Written) {
 	for i := range prefetch.Ahead(len(events),
 		prefetch.Stage{Distance: findAhead, Begin: func(i int) { c.find(&events[i]) }},
@@ -73,7 +73,7 @@ func (c *Cache) foldOne(m *model.Model, w *Written) {
 	if w.entry == nil {
 		e, cached := c.cache.GetIfPresent(user) // an event before this one may have made it
 		if !cached {
-			if w.Revision != 1 || !w.Ticket.valid() {
+			if w.Revision != 1 {
 				return
 			}
 			e = c.insert(m, user)
@@ -92,9 +92,10 @@ func (c *Cache) foldNext(m *model.Model, w *Written) (grown bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	u := &e.state
-	if !u.adopt(m) || u.Revision != w.Revision-1 || !w.Ticket.valid() {
+	if !u.adopt(m) || u.Version != (store.Version{Revision: w.Revision - 1, Mark: w.Before}) {
 		return false
 	}
 	c.updater.foldItem(m, u, &w.Record.Event, w.Item, w.Known)
+	u.Mark = w.Mark
 	return e.measure()
 }

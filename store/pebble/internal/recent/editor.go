@@ -113,8 +113,14 @@ func (e *Editor) Begin() {
 	e.start = e.w.mark()
 }
 
-// Add puts an event at the end of a history and returns its revision. hash is that of the event id.
-func (e *Editor) Add(h *History, event *store.Event, hash uint64) uint64 {
+// Version returns the version of the history at a revision of it, planned ones included.
+func (e *Editor) Version(h *History, revision uint64) store.Version {
+	return store.Version{Revision: revision, Mark: h.mark}
+}
+
+// Add puts an event at the end of a history and returns the version with it. hash is that of the
+// event id.
+func (e *Editor) Add(h *History, event *store.Event, hash uint64) store.Version {
 	gen := e.w.gen
 	parity := gen.parity
 	if h.before.call != e.number {
@@ -124,10 +130,14 @@ func (e *Editor) Add(h *History, event *store.Event, hash uint64) uint64 {
 	if len(h.tails[parity]) == 0 {
 		gen.dirty = append(gen.dirty, h)
 	}
+	if h.head == 0 {
+		h.mark = store.DrawMark()
+	}
 	h.head++
-	h.tails[parity] = append(h.tails[parity], e.w.event(h.user, h.head, event))
+	v := store.Version{Revision: h.head, Mark: h.mark}
+	h.tails[parity] = append(h.tails[parity], e.w.event(h.user, v, event))
 	h.ids.add(hash)
-	return h.head
+	return v
 }
 
 // Undo removes everything that the call has added, the last first.
@@ -170,7 +180,7 @@ func (e *Editor) TakeGroup() *Group {
 	e.groups++
 	g := &Group{number: e.groups, parity: e.w.gen.parity, faces: make([]face, 0, len(e.planned))}
 	for _, h := range e.planned {
-		g.faces = append(g.faces, face{h, h.head, h.tails[g.parity], h.erased})
+		g.faces = append(g.faces, face{h, h.head, h.mark, h.tails[g.parity], h.erased})
 		h.planned, h.erased, h.group = false, false, g.number
 		sh := h.shard
 		sh.mu.Lock()

@@ -14,6 +14,7 @@ type Group struct {
 type face struct {
 	history *History
 	head    uint64
+	mark    uint64
 	tail    []Place // in the generation of the group
 	erased  bool    // everything before the tail has been erased
 }
@@ -34,7 +35,7 @@ func (hs *Histories) Show(g *Group) {
 		if f.erased {
 			h.shown.tails, h.shown.rows = [2][]Place{}, nil
 		}
-		h.shown.head, h.shown.tails[g.parity] = f.head, f.tail
+		h.shown.head, h.shown.mark, h.shown.tails[g.parity] = f.head, f.mark, f.tail
 		h.shard.mu.Unlock()
 	}
 	hs.shown.Store(g.number)

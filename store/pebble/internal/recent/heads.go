@@ -1,25 +1,27 @@
 package recent
 
+import "github.com/gsimc/gsimc/store"
+
 // A frozen shard has the face of one moment until it has been copied: what changes meanwhile is
 // saved first. So a copy of all shards is of one moment, and nobody waits for more than the copy of
 // one shard.
 
 // savedHead is what [Histories.Heads] is to say of a user whose history has changed since.
 type savedHead struct {
-	revision uint64
-	told     bool // else the rows say the same
+	version store.Version
+	told    bool // else the rows say the same
 }
 
-// Heads returns the revisions of the users with events outside rows, or whose rows were removed
+// Heads returns the versions of the users with events outside rows, or whose rows were removed
 // by an erasure that is not shown yet. pin is to take a snapshot of the rows, which is of the same
 // moment. Changes are shown meanwhile, except while pin runs.
-func (hs *Histories) Heads(pin func() error) (map[string]uint64, error) {
+func (hs *Histories) Heads(pin func() error) (map[string]store.Version, error) {
 	hs.copying.Lock()
 	defer hs.copying.Unlock()
 	if err := hs.freeze(pin); err != nil {
 		return nil, err
 	}
-	heads := map[string]uint64{}
+	heads := map[string]store.Version{}
 	for i := range hs.shards {
 		hs.shards[i].copyHeads(heads)
 	}
@@ -40,24 +42,24 @@ func (hs *Histories) freeze(pin func() error) error {
 	err := pin()
 	if err != nil {
 		for i := range hs.shards {
-			hs.shards[i].copyHeads(map[string]uint64{})
+			hs.shards[i].copyHeads(map[string]store.Version{})
 		}
 	}
 	return err
 }
 
 // copyHeads adds the heads of the moment at which the shard was frozen, and thaws it.
-func (sh *shard) copyHeads(heads map[string]uint64) {
+func (sh *shard) copyHeads(heads map[string]store.Version) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	for user, h := range sh.byUser {
 		if _, changed := sh.saved[user]; !changed && h.outsideRows() {
-			heads[user] = h.shown.head
+			heads[user] = h.version()
 		}
 	}
 	for user, saved := range sh.saved {
 		if saved.told {
-			heads[user] = saved.revision
+			heads[user] = saved.version
 		}
 	}
 	sh.saved = nil
@@ -75,6 +77,6 @@ func (h *History) save() {
 		return
 	}
 	if _, before := saved[h.user]; !before {
-		saved[h.user] = savedHead{h.shown.head, h.outsideRows()}
+		saved[h.user] = savedHead{h.version(), h.outsideRows()}
 	}
 }

@@ -19,14 +19,14 @@ type world struct {
 	rng       *rand.Rand
 	histories *Histories
 	editor    *Editor
-	rows      map[string]uint64 // heads in rows
-	shown     map[string]uint64 // heads that readers see
-	planned   map[string]uint64
-	group     *Group            // under way to the disk, or nil
-	ofGroup   map[string]uint64 // heads that readers see once it is shown
-	gen       *Generation       // being sorted, or nil
-	unsorted  []*History        // of it
-	erased    []string          // since the last group
+	rows      map[string]store.Version // heads in rows
+	shown     map[string]store.Version // heads that readers see
+	planned   map[string]store.Version
+	group     *Group                   // under way to the disk, or nil
+	ofGroup   map[string]store.Version // heads that readers see once it is shown
+	gen       *Generation              // being sorted, or nil
+	unsorted  []*History               // of it
+	erased    []string                 // since the last group
 	events    int
 }
 
@@ -37,9 +37,9 @@ func (noRows) Close() error { return nil }
 func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{
 		t: t, rng: rand.New(rand.NewPCG(seed, 1)), histories: New(0),
-		rows: map[string]uint64{}, shown: map[string]uint64{}, planned: map[string]uint64{},
+		rows: map[string]store.Version{}, shown: map[string]store.Version{}, planned: map[string]store.Version{},
 	}
-	editor, err := w.histories.Replay(0).End(nil)
+	editor, err := w.histories.Replay(0).End(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,9 @@ func (w *world) sort() {
 		h := w.unsorted[0]
 		w.unsorted = w.unsorted[1:]
 		if tail := w.gen.Tail(h); len(tail) > 0 {
-			w.rows[h.User()] = h.InRows() + uint64(len(tail))
+			head := h.InRows()
+			head.Revision += uint64(len(tail))
+			w.rows[h.User()] = head
 			w.gen.Moved(h)
 		}
 	default:
@@ -145,12 +147,12 @@ func TestHeadsAreOfOneMoment(t *testing.T) {
 				w.step()
 			}
 			want := maps.Clone(w.shown)
-			var got map[string]uint64
+			var got map[string]store.Version
 			pin := func() error { got = maps.Clone(w.rows); return nil }
 			if err := w.histories.freeze(pin); err != nil {
 				t.Fatal(err)
 			}
-			heads := map[string]uint64{}
+			heads := map[string]store.Version{}
 			for i := range w.histories.shards {
 				if w.rng.IntN(30) == 0 {
 					w.step()
@@ -158,7 +160,7 @@ func TestHeadsAreOfOneMoment(t *testing.T) {
 				w.histories.shards[i].copyHeads(heads)
 			}
 			maps.Copy(got, heads)
-			maps.DeleteFunc(got, func(_ string, revision uint64) bool { return revision == 0 })
+			maps.DeleteFunc(got, func(_ string, v store.Version) bool { return v.Revision == 0 })
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Fatalf("seed %d: heads (-want +got):\n%s", seed, diff)
 			}

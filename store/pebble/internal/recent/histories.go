@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
@@ -16,6 +17,7 @@ type History struct {
 
 	// Of the committer alone.
 	head    uint64     // revision, with the planned events
+	mark    uint64     // of this life; without meaning if there are no events
 	ids     idSet      // complete if loaded
 	loaded  bool       // ids is complete
 	tails   [2][]Place // events not in rows, by parity; a generation being sorted is the sorter's
@@ -33,6 +35,7 @@ type History struct {
 	// What readers see. Guarded by the lock of the shard.
 	shown struct {
 		head  uint64
+		mark  uint64
 		tails [2][]Place
 		rows  Rows // where the shown rows are, if they have been removed; else nil
 	}
@@ -50,14 +53,15 @@ func (h *History) pending() int { return len(h.shown.tails[0]) + len(h.shown.tai
 // inRows is the shown revision up to which the events are in rows. Requires the lock of the shard.
 func (h *History) inRows() uint64 { return h.shown.head - uint64(h.pending()) }
 
-// InRows returns the shown revision up to which the events are in rows.
-func (h *History) InRows() uint64 {
+// InRows returns the shown version up to which the events are in rows. It has the mark of the
+// history even if there are none.
+func (h *History) InRows() store.Version {
 	h.shard.mu.Lock()
 	defer h.shard.mu.Unlock()
-	return h.inRows()
+	return store.Version{Revision: h.inRows(), Mark: h.shown.mark}
 }
 
-const historyBytes = 320 // a guess at the memory of a history besides its slices
+const historyBytes = 336 // a guess at the memory of a history besides its slices
 
 func (h *History) bytes() int {
 	return historyBytes + len(h.user) + h.ids.bytes() + 8*(cap(h.tails[0])+cap(h.tails[1]))
@@ -139,11 +143,11 @@ func (hs *Histories) Get(user string) *History {
 	return sh.byUser[user]
 }
 
-// NewHistory returns a history that is wholly in rows, up to the revision head, and whose ids are
-// not known yet. It is not in memory before it is put there.
-func NewHistory(user string, head uint64) *History {
-	h := &History{user: strings.Clone(user), head: head}
-	h.shown.head = head
+// NewHistory returns a history that is wholly in rows and whose ids are not known yet. It is not in
+// memory before it is put there.
+func NewHistory(user string, head store.Version) *History {
+	h := &History{user: strings.Clone(user), head: head.Revision, mark: head.Mark}
+	h.shown.head, h.shown.mark = head.Revision, head.Mark
 	return h
 }
 

@@ -180,9 +180,9 @@ func (w *writer) closeRow() {
 }
 
 // event writes an entry and returns its place.
-func (w *writer) event(user string, revision uint64, e *store.Event) Place {
+func (w *writer) event(user string, v store.Version, e *store.Event) Place {
 	w.reserve(row.MaxEntryBytes(user, e))
-	b, at := row.AppendEntry(w.block, user, revision, e)
+	b, at := row.AppendEntry(w.block, user, v, e)
 	w.block = b
 	return Place(w.gen.used-1)<<32 | Place(at)
 }

@@ -21,7 +21,7 @@ func TestWriter(t *testing.T) {
 	var want []string
 	places := map[string]Place{}
 	write := func(i int) {
-		place := w.event("u", uint64(i), event(i))
+		place := w.event("u", store.Version{Revision: uint64(i), Mark: 7}, event(i))
 		places[event(i).ID] = place
 		want = append(want, event(i).ID)
 	}
@@ -30,7 +30,7 @@ func TestWriter(t *testing.T) {
 		if i%500 == 0 {
 			mark := w.mark()
 			for j := range 2 * i {
-				w.event("removed", uint64(j+1), event(0))
+				w.event("removed", store.Version{Revision: uint64(j + 1)}, event(0))
 			}
 			w.back(mark)
 		}
@@ -47,11 +47,11 @@ func TestWriter(t *testing.T) {
 		}
 		next++
 		err := row.EachEntry(row.JournalKey(nil, r.number), r.value,
-			func(user []byte, revision uint64, at int) {
+			func(user []byte, v store.Version, at int) {
 				if string(user) != "u" {
 					t.Errorf("an entry of user %q", user)
 				}
-				if revision == 0 {
+				if v.Revision == 0 {
 					got = append(got, "erased")
 					return
 				}
@@ -93,7 +93,7 @@ func TestLargeCall(t *testing.T) {
 	}
 	var last Place
 	for revision := range uint64(80 << 20 / 600) {
-		last = w.event("u", revision+1, &e)
+		last = w.event("u", store.Version{Revision: revision + 1}, &e)
 	}
 	got, err := row.DecodeEvent(w.gen.Event(last))
 	if err != nil || got.ID != e.ID || got.Type != e.Type {

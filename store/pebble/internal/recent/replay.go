@@ -1,6 +1,7 @@
 package recent
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -26,6 +27,7 @@ type Replay struct {
 // replayed is the part of the journal of one user.
 type replayed struct {
 	first  uint64 // revision of the first place
+	mark   uint64 // of this life, if the journal has its first event; else 0
 	places []Place
 }
 
@@ -63,34 +65,42 @@ func (r *Replay) Row(key, value []byte) error {
 	w.start = len(w.block)
 	g.bytes += len(value)
 	g.last, w.next = number, number+1
-	return row.EachEntry(key, value, func(user []byte, revision uint64, at int) {
-		r.entry(user, revision, base+Place(at))
+	return row.EachEntry(key, value, func(user []byte, v store.Version, at int) {
+		r.entry(user, v, base+Place(at))
 	})
 }
 
-func (r *Replay) entry(user []byte, revision uint64, at Place) {
+func (r *Replay) entry(user []byte, v store.Version, at Place) {
 	u := r.users[string(user)]
 	if u == nil {
 		u = &replayed{}
 		r.users[string(user)] = u
 	}
 	switch {
-	case revision == 0:
+	case v.Revision == 0:
 		*u = replayed{places: u.places[:0]}
 		r.erased = true
 		return
-	case revision != u.first+uint64(len(u.places)): // the events before are in rows, or were erased
-		*u = replayed{first: revision, places: u.places[:0]}
+	// the events before are in rows, or were erased
+	case v.Revision != u.first+uint64(len(u.places)):
+		*u = replayed{first: v.Revision, mark: u.mark, places: u.places[:0]}
+	}
+	if v.Revision == 1 {
+		u.mark = v.Mark
 	}
 	u.places = append(u.places, at)
 }
 
 // End puts the histories with events in the journal into memory, each after its rows, and returns
-// the editor of the histories. head is to return the revision of a user's last event in rows.
+// the editor of the histories. head is to return the version of a user's last event in rows, and
+// mark the mark of a history of which no other is known: one from before there were marks, or one
+// whose head is damaged.
 //
 // If events between the rows and the journal are missing, the history keeps the gap, in rows too
 // once it is sorted, so that a reader meets the damage.
-func (r *Replay) End(head func(user string) (uint64, error)) (*Editor, error) {
+func (r *Replay) End(
+	head func(user string) (store.Version, error), mark func(user string) uint64,
+) (*Editor, error) {
 	g := r.w.gen
 	g.blocks = append(g.blocks, make([][]byte, maxBlocks+spareBlocks)...)
 	for _, user := range slices.SortedFunc(maps.Keys(r.users), compareUsers) {
@@ -102,19 +112,20 @@ func (r *Replay) End(head func(user string) (uint64, error)) (*Editor, error) {
 		if errors.Is(err, store.ErrCorrupt) {
 			// The journal has everything from some sort on. To sort it again gives the same rows,
 			// and a head.
-			rows, err = u.first-1, nil
+			rows, err = store.Version{Revision: u.first - 1}, nil
 		}
 		if err != nil {
 			// perhaps not for ever; without the head the sorter would lose these events
 			return nil, err
 		}
 		last := u.first + uint64(len(u.places)) - 1
-		if last <= rows {
+		if last <= rows.Revision {
 			continue
 		}
-		h := &History{user: user, head: last}
-		h.tails[0] = u.places[max(rows+1, u.first)-u.first:]
-		h.shown.head, h.shown.tails = h.head, h.tails
+		h := NewHistory(user, store.Version{Revision: last,
+			Mark: cmp.Or(rows.Mark, u.mark, mark(user))})
+		h.tails[0] = u.places[max(rows.Revision+1, u.first)-u.first:]
+		h.shown.tails = h.tails
 		g.dirty = append(g.dirty, h)
 		r.histories.put(h)
 	}

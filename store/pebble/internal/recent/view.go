@@ -1,20 +1,37 @@
 package recent
 
-// Revision returns the shown revision of the user, and whether the history is in memory.
-func (hs *Histories) Revision(user string) (revision uint64, present bool) {
+import "github.com/gsimc/gsimc/store"
+
+// Head returns the shown version of the user, and whether the history is in memory.
+func (hs *Histories) Head(user string) (head store.Version, present bool) {
 	sh := hs.shard(user)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if h := sh.byUser[user]; h != nil {
-		return h.shown.head, true
+		return h.version(), true
 	}
-	return 0, false
+	return head, false
+}
+
+// version is the shown version. Requires the lock of the shard.
+func (h *History) version() store.Version {
+	if h.shown.head == 0 {
+		return store.Version{}
+	}
+	return store.Version{Revision: h.shown.head, Mark: h.shown.mark}
 }
 
 // A View is a history as of one moment.
 type View struct {
+	Head    store.Version
+	After   uint64  // the events up to this revision are left out
 	Rows    uint64  // revision up to which the events are in rows
 	Pending []Event // the others, in order
+}
+
+// Begins reports whether the history with a version begins with that of another version.
+func Begins(head, known store.Version) bool {
+	return known.Revision == 0 || known.Mark == head.Mark && known.Revision <= head.Revision
 }
 
 // An Event is an event that is not in rows.
@@ -26,12 +43,13 @@ type Event struct {
 // Bytes returns the encoded event.
 func (e Event) Bytes() []byte { return e.gen.Event(e.place) }
 
-// View returns the part of a history above the revision after, and whether the history is in
-// memory. If some of that part is in rows, View calls pin, which is to begin to read them: as they
-// are, or if rows is not nil, as they were in it. They are of the same moment, because a goroutine
-// that takes events out of rows or moves them there has the lock first.
+// View returns what known lacks of a history, which is all of it if it does not begin with that,
+// and whether the history is in memory. If some of that part is in rows, View calls pin, which is
+// to begin to read them: as they are, or if rows is not nil, as they were in it. They are of the
+// same moment, because a goroutine that takes events out of rows or moves them there has the lock
+// first.
 func (hs *Histories) View(
-	user string, after uint64, pin func(rows Rows) error,
+	user string, known store.Version, pin func(rows Rows) error,
 ) (v View, present bool, err error) {
 	sh := hs.shard(user)
 	sh.mu.Lock()
@@ -40,8 +58,11 @@ func (hs *Histories) View(
 	if h == nil {
 		return v, false, nil
 	}
-	v.Rows, v.Pending = h.inRows(), hs.pendingOf(h, after)
-	if after < v.Rows {
+	if v.Head = h.version(); Begins(v.Head, known) {
+		v.After = known.Revision
+	}
+	v.Rows, v.Pending = h.inRows(), hs.pendingOf(h, v.After)
+	if v.After < v.Rows {
 		err = pin(h.shown.rows)
 	}
 	return v, true, err

@@ -18,11 +18,13 @@
 // Every value ends in a CRC-32C (Castagnoli, 4 B, little endian) over its key and the value before
 // it, so that a value under the wrong key is noticed as well as a damaged one.
 //
-//	head:     | revision of the last event in rows (8 B, big endian) | CRC |
+//	head:     | revision of the last event in rows (8 B, big endian)
+//	          | mark of this life (8 B, b. e.; not in format 3) | CRC |
 //	format:   | number (8 B, big endian) | CRC |
 //	erased:   | 1 (8 B, big endian) | CRC |          while files may hold erased users
 //	emptied:  | number of the last row removed from the journal (8 B, big endian) | CRC |
 //	identity: | id (16 B) | CRC |
+//	branch:   | number (8 B, big endian) | CRC |
 //	events:   | version 2 (1 B) | event | event | … | CRC |      from the revision of the key on
 //	journal:  | version 1 (1 B) | entry | entry | … | CRC |
 //
@@ -32,6 +34,8 @@
 //
 //	entry:    | 1 | user id with its length (uvarint) in front | revision (uvarint) | event |
 //	          | 2 | user id with its length in front |                      the user was erased
+//	          | 3 | user id with its length in front | mark (8 B, big endian) | event |
+//	                                           the event of revision 1, with the mark of this life
 //
 // Without flag 1 the nanoseconds are 0, without flag 2 the value is 1.
 //

@@ -12,6 +12,7 @@ import (
 const (
 	entryEvent = 1
 	entryErase = 2
+	entryFirst = 3
 )
 
 var errEntry = errors.New("unknown entry")
@@ -23,10 +24,14 @@ func BeginJournal(dst []byte) []byte { return append(dst, journalVersion) }
 // MaxEntryBytes is the largest length of the entry of an event.
 func MaxEntryBytes(user string, e *store.Event) int { return 16 + len(user) + maxEventBytes(e) }
 
-// AppendEntry appends the entry of an event and returns the offset of the encoded event, with its
-// length in front, in the result.
-func AppendEntry(dst []byte, user string, revision uint64, e *store.Event) (b []byte, at int) {
-	b = binary.AppendUvarint(appendString(append(dst, entryEvent), user), revision)
+// AppendEntry appends the entry of an event, which makes the history that of a version, and returns
+// the offset of the encoded event, with its length in front, in the result.
+func AppendEntry(dst []byte, user string, v store.Version, e *store.Event) (b []byte, at int) {
+	if v.Revision == 1 {
+		b = binary.BigEndian.AppendUint64(appendString(append(dst, entryFirst), user), v.Mark)
+	} else {
+		b = binary.AppendUvarint(appendString(append(dst, entryEvent), user), v.Revision)
+	}
 	return AppendEvent(b, e), len(b)
 }
 
@@ -46,40 +51,49 @@ func EventAt(b []byte) []byte {
 }
 
 // EachEntry calls fn for each entry of a row of the journal, in order. An event comes with its
-// revision and the offset in the value for [EventAt], an erasure with revision 0. fn must not keep
-// user.
-func EachEntry(key, value []byte, fn func(user []byte, revision uint64, at int)) error {
+// revision and the offset in the value for [EventAt], an erasure with revision 0. The version has a
+// mark for revision 1 alone, and not where it was written in format 3. fn must not keep user.
+func EachEntry(key, value []byte, fn func(user []byte, v store.Version, at int)) error {
 	body, err := versioned(key, value, journalVersion)
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
 	for len(body) > 0 {
-		user, revision, rest, err := cutEntry(body)
+		user, v, rest, err := cutEntry(body)
 		at := len(value) - ChecksumBytes - len(rest)
-		if err == nil && revision > 0 {
+		if err == nil && v.Revision > 0 {
 			_, rest, err = cut(rest)
 		}
 		if err != nil {
 			return fmt.Errorf("%w: journal: %w", store.ErrCorrupt, err)
 		}
-		fn(user, revision, at)
+		fn(user, v, at)
 		body = rest
 	}
 	return nil
 }
 
 // cutEntry takes the first entry off b, up to its event.
-func cutEntry(b []byte) (user []byte, revision uint64, rest []byte, err error) {
+func cutEntry(b []byte) (user []byte, v store.Version, rest []byte, err error) {
 	kind := b[0]
-	if user, rest, err = cut(b[1:]); err != nil || kind == entryErase {
-		return user, 0, rest, err
+	if user, rest, err = cut(b[1:]); err != nil {
+		return nil, v, nil, err
 	}
-	if kind != entryEvent {
-		return nil, 0, nil, errEntry
+	switch kind {
+	case entryErase:
+		return user, v, rest, nil
+	case entryFirst:
+		if len(rest) < 8 {
+			return nil, v, nil, errShort
+		}
+		v = store.Version{Revision: 1, Mark: binary.BigEndian.Uint64(rest)}
+		return user, v, rest[8:], nil
+	case entryEvent:
+		revision, n := binary.Uvarint(rest)
+		if n <= 0 || revision == 0 {
+			return nil, v, nil, errShort
+		}
+		return user, store.Version{Revision: revision}, rest[n:], nil
 	}
-	revision, n := binary.Uvarint(rest)
-	if n <= 0 || revision == 0 {
-		return nil, 0, nil, errShort
-	}
-	return user, revision, rest[n:], nil
+	return nil, v, nil, errEntry
 }

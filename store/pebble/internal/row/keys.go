@@ -22,6 +22,9 @@ var (
 	EmptiedKey = []byte("\x00\x00emptied")
 	// IdentityKey is the key of the id of the store.
 	IdentityKey = []byte("\x00\x00identity")
+	// BranchKey is the key of a number that is drawn anew when the store may have lost events, and
+	// that changes the marks of all histories.
+	BranchKey = []byte("\x00\x00branch")
 	// ErasedKey is the key of a number that is there while files may hold something of erased
 	// users.
 	ErasedKey = []byte("\x00\x00erased")

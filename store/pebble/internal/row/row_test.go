@@ -21,8 +21,15 @@ const (
 		"8c000080c49fd50c0265320169005a5365e2"
 	goldenEmptied  = "0000656d7074696564 000000000000000965a9e01d"
 	goldenIdentity = "00006964656e74697479 00000000000000000000000000000001650fb9ce"
+	goldenBranch   = "00006272616e6368 0000000000000009c3e20f95"
+	goldenHead     = "0002616200 0000000000000007010203040506070860533196"
 	goldenJournal  = "00006a6f75726e616c0000000000000003 " +
-		"0101026162078c000080c49fd50c0265320169000202616214244052"
+		"0101026162078c000080c49fd50c026532016900020261620302616201020304050607088c000080c49fd50c" +
+		"026532016900bd3cb50f"
+
+	// of format 3
+	oldHead    = "0000000000000007c98944e5"
+	oldJournal = "0101026162018c000080c49fd50c0265320169008bfedd19"
 )
 
 // TestGoldenRows fixes the format on disk: a change of it needs a new version or format number. The
@@ -35,9 +42,12 @@ func TestGoldenRows(t *testing.T) {
 		return End(AppendEvent(AppendEvent(BeginEvents(nil), &e), &plain), 0, key)
 	}
 	journal := func(key []byte) []byte {
-		b, _ := AppendEntry(BeginJournal(nil), "ab", 7, &plain)
-		return End(AppendErasure(b, "ab"), 0, key)
+		b, _ := AppendEntry(BeginJournal(nil), "ab", store.Version{Revision: 7}, &plain)
+		b, _ = AppendEntry(AppendErasure(b, "ab"), "ab", store.Version{Revision: 1, Mark: 0x0102030405060708},
+			&plain)
+		return End(b, 0, key)
 	}
+	headKey := HeadKey(nil, "ab")
 	for _, row := range []struct {
 		name       string
 		key, value []byte
@@ -46,8 +56,9 @@ func TestGoldenRows(t *testing.T) {
 		{"format", FormatKey, EncodeNumber(nil, FormatKey, 2), goldenFormat},
 		{"emptied", EmptiedKey, EncodeNumber(nil, EmptiedKey, 9), goldenEmptied},
 		{"identity", IdentityKey, EncodeIdentity([16]byte{15: 1}), goldenIdentity},
-		{"head", HeadKey(nil, "ab"), EncodeNumber(nil, HeadKey(nil, "ab"), 7),
-			"0002616200 0000000000000007c98944e5"},
+		{"branch", BranchKey, EncodeNumber(nil, BranchKey, 9), goldenBranch},
+		{"head", headKey,
+			EncodeHead(nil, headKey, store.Version{Revision: 7, Mark: 0x0102030405060708}), goldenHead},
 		{"events", EventKey(nil, "ab", 7), events(EventKey(nil, "ab", 7)), goldenEvents},
 		{"journal", JournalKey(nil, 3), journal(JournalKey(nil, 3)), goldenJournal},
 	} {
@@ -56,6 +67,36 @@ func TestGoldenRows(t *testing.T) {
 			t.Errorf("%s row:\n got %s\nwant %s", row.name, got, row.want)
 		}
 	}
+}
+
+// TestRowsOfFormat3 reads rows without marks.
+func TestRowsOfFormat3(t *testing.T) {
+	key := HeadKey(nil, "ab")
+	if head, err := DecodeHead(key, unhex(t, oldHead)); err != nil ||
+		head != (store.Version{Revision: 7}) {
+		t.Errorf("head: %v, %v", head, err)
+	}
+	entries := 0
+	value := unhex(t, oldJournal)
+	err := EachEntry(JournalKey(nil, 3), value, func(user []byte, v store.Version, at int) {
+		entries++
+		id, err := EventID(EventAt(value[at:]))
+		if string(user) != "ab" || v != (store.Version{Revision: 1}) || string(id) != "e2" || err != nil {
+			t.Errorf("entry of %q, %v: %q, %v", user, v, id, err)
+		}
+	})
+	if entries != 1 || err != nil {
+		t.Errorf("%d entries, %v", entries, err)
+	}
+}
+
+func unhex(t *testing.T, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // encoded returns the event without the length in front.
@@ -161,14 +202,14 @@ func FuzzDecodeEvent(f *testing.F) {
 // FuzzReadJournal reads anything as a row of the journal, with a right checksum.
 func FuzzReadJournal(f *testing.F) {
 	key := JournalKey(nil, 1)
-	b, _ := AppendEntry(BeginJournal(nil), "user", 300, &store.Event{ID: "e", Item: "i"})
-	b, _ = AppendEntry(AppendErasure(b, "user"), "user", 1,
+	b, _ := AppendEntry(BeginJournal(nil), "user", store.Version{Revision: 300}, &store.Event{ID: "e", Item: "i"})
+	b, _ = AppendEntry(AppendErasure(b, "user"), "user", store.Version{Revision: 1, Mark: 9},
 		&store.Event{ID: "e", Item: "i", Value: 1})
 	f.Add(b)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		value := End(bytes.Clone(body), 0, key)
-		err := EachEntry(key, value, func(_ []byte, revision uint64, at int) {
-			if revision > 0 {
+		err := EachEntry(key, value, func(_ []byte, v store.Version, at int) {
+			if v.Revision > 0 {
 				EventAt(value[at:]) // must be within the value
 			}
 		})

@@ -55,12 +55,33 @@ func versioned(key, value []byte, want byte) ([]byte, error) {
 	return body[1:], nil
 }
 
-// EncodeNumber returns the value of a head, format or emptied row, in the memory of dst.
+// EncodeHead returns the value of a head row, in the memory of dst.
+func EncodeHead(dst, key []byte, head store.Version) []byte {
+	dst = binary.BigEndian.AppendUint64(dst[:0], head.Revision)
+	return End(binary.BigEndian.AppendUint64(dst, head.Mark), 0, key)
+}
+
+// DecodeHead returns what is in the value of a head row. The mark is 0 if the row is of format 3.
+func DecodeHead(key, value []byte) (head store.Version, err error) {
+	body, err := checked(key, value)
+	switch {
+	case err != nil:
+		return head, err
+	case len(body) == 16:
+		head.Mark = binary.BigEndian.Uint64(body[8:])
+	case len(body) != 8:
+		return head, fmt.Errorf("%w: head of %d bytes, want 16", store.ErrCorrupt, len(body))
+	}
+	head.Revision = binary.BigEndian.Uint64(body)
+	return head, nil
+}
+
+// EncodeNumber returns the value of a format, emptied or branch row, in the memory of dst.
 func EncodeNumber(dst, key []byte, n uint64) []byte {
 	return End(binary.BigEndian.AppendUint64(dst[:0], n), 0, key)
 }
 
-// DecodeNumber returns the number in the value of a head, format or emptied row.
+// DecodeNumber returns the number in the value of a format, emptied or branch row.
 func DecodeNumber(key, value []byte) (uint64, error) {
 	body, err := checked(key, value)
 	if err != nil {

@@ -1,0 +1,115 @@
+package server
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+	"github.com/gsimc/gsimc/store/pebble"
+)
+
+// twoServers calls run with two servers over one store, for each store of this module.
+func twoServers(t *testing.T, run func(t *testing.T, servers [2]*testServer)) {
+	for name, open := range map[string]func(t *testing.T) (store.Store, error){
+		"memory": func(*testing.T) (store.Store, error) { return memory.New(), nil },
+		"pebble": func(t *testing.T) (store.Store, error) {
+			return pebble.Open(t.Context(), t.TempDir(), pebble.Options{})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st, err := open(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { // after the servers have ended
+				if err := st.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			shared := setup{store: st}
+			run(t, [2]*testServer{start(t, shared), start(t, shared)})
+		})
+	}
+}
+
+// listOf is what tells whether two lists were made from the same history.
+func listOf(r *pb.RecommendResponse) string {
+	return fmt.Sprintln(r.GetUserRevision(), r.GetItems(), r.GetDegradations())
+}
+
+// TestErasedUsersReturnAtOtherServer erases users at one server and lets them return with as many
+// events as before, while the other one holds the states of their former lives: no list at either
+// server comes from a former life.
+func TestErasedUsersReturnAtOtherServer(t *testing.T) {
+	const users, events = 200, 5
+	twoServers(t, func(t *testing.T, servers [2]*testServer) {
+		a, b := servers[0], servers[1]
+		former, checked := 0, 0
+		for u := range users {
+			user := fmt.Sprint("user-", u)
+			for e := range events {
+				a.observe(t, withID(fmt.Sprint(e), user, (u+3*e)%testItems))
+			}
+			before := b.ask(t, forUser(user)) // it is cached there
+			if _, err := a.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: user}); err != nil {
+				t.Fatal(err)
+			}
+			if u%2 == 0 {
+				if r := b.ask(t, forUser(user)); r.GetUserRevision() != 0 {
+					t.Errorf("%s: a list of revision %d after the erasure", user,
+						r.GetUserRevision())
+				}
+			}
+			var life []int
+			for e := range events {
+				life = append(life, (u+3*e+11)%testItems)
+				servers[u%2].observe(t, withID(fmt.Sprint(e), user, life[e]))
+			}
+			want := forHistory(life...)
+			for i := range life { // all at one time, as those of withID
+				want.GetHistory().Entries[i].EventTime = withID("", "", 0).GetEventTime()
+			}
+			fresh := a.ask(t, want)
+			for i, s := range servers {
+				got := s.ask(t, forUser(user))
+				if checked++; got.GetUserRevision() != events ||
+					cmp.Diff(itemIDs(fresh), itemIDs(got)) != "" {
+					former++
+					t.Errorf("%s: server %d answers from revision %d:\n%s", user, i,
+						got.GetUserRevision(), cmp.Diff(itemIDs(fresh), itemIDs(got)))
+				}
+			}
+			if listOf(before) == listOf(b.ask(t, forUser(user))) {
+				t.Fatalf("%s: both lives give the same list, so nothing was tested", user)
+			}
+		}
+		t.Logf("%d of %d lists came from a former life", former, checked)
+	})
+}
+
+// TestReadsAfterWritesAtOtherServer reads at one server what was written at the other: no list is
+// older than the write.
+func TestReadsAfterWritesAtOtherServer(t *testing.T) {
+	const users, events = 200, 4
+	twoServers(t, func(t *testing.T, servers [2]*testServer) {
+		stale := 0
+		for u := range users {
+			user := fmt.Sprint("user-", u)
+			for e := range events {
+				writer, other := servers[e%2], servers[1-e%2]
+				revision := writer.observe(t, newEvent(user, (7*u+5*e)%testItems)).GetUserRevision()
+				got, want := other.ask(t, forUser(user)), writer.ask(t, forUser(user))
+				if got.GetUserRevision() != revision || listOf(got) != listOf(want) {
+					stale++
+					t.Errorf("%s: revision %d written, the other server answers\n%s\nand not\n%s",
+						user, revision, listOf(got), listOf(want))
+				}
+			}
+		}
+		t.Logf("%d of %d reads were stale", stale, users*events)
+	})
+}

@@ -1,0 +1,253 @@
+package pebble
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"testing"
+
+	lsm "github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/mark"
+	"github.com/gsimc/gsimc/store/pebble/internal/row"
+)
+
+// versions returns the versions of all histories, after checking that Since tells the same.
+func versions(t *testing.T, s store.Store) map[string]store.Version {
+	t.Helper()
+	all := map[string]store.Version{}
+	err := s.Each(t.Context(), 0, 1, func(user string, head store.Version) error {
+		all[user] = head
+		got, same, err := s.Since(t.Context(), user, head, nil)
+		if got != head || !same {
+			err = errors.Join(err, fmt.Errorf("%s: %v since %v, same %v", user, got, head, same))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// lives writes users of whom some are in rows, some in the journal and some in both, and some have
+// been erased and returned.
+func lives(t *testing.T, s *Store) {
+	t.Helper()
+	for i := range 12 {
+		mustAppend(t, s, fmt.Sprint("rows-", i), 0, 3)
+		mustAppend(t, s, fmt.Sprint("both-", i), 0, 3)
+		mustAppend(t, s, fmt.Sprint("returned-", i), 0, 3)
+		mustAppend(t, s, fmt.Sprint("gone-", i), 0, 3)
+	}
+	flush(t, s)
+	for i := range 12 {
+		mustAppend(t, s, fmt.Sprint("both-", i), 3, 5)
+		mustAppend(t, s, fmt.Sprint("journal-", i), 0, 2)
+		for _, user := range []string{"returned-", "gone-"} {
+			if _, err := s.Erase(t.Context(), fmt.Sprint(user, i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mustAppend(t, s, fmt.Sprint("returned-", i), 0, 3)
+	}
+}
+
+// TestVersionsStay opens a store again after a clean end, after losses of power and after a sort:
+// each history has the version that it had.
+func TestVersionsStay(t *testing.T) {
+	disk := vfs.NewCrashableMem()
+	s := mustOpen(t, "store", Options{FS: disk})
+	lives(t, s)
+	want := versions(t, s)
+	if len(want) != 48 {
+		t.Fatalf("%d users", len(want))
+	}
+	marks := map[uint64]bool{}
+	for _, v := range want {
+		marks[v.Mark] = true
+	}
+	if len(marks) != len(want) {
+		t.Errorf("%d users have %d marks", len(want), len(marks))
+	}
+	crashed := powerCut(disk, 0)
+	mustClose(t, s)
+	for name, fs := range map[string]*vfs.MemFS{"closed": disk, "power cut": crashed} {
+		for start := range 4 {
+			s := mustOpen(t, "store", Options{FS: fs})
+			if diff := cmp.Diff(want, versions(t, s)); diff != "" {
+				t.Errorf("%s, start %d (-want +got):\n%s", name, start, diff)
+			}
+			if start > 0 {
+				flush(t, s)
+			}
+			if diff := cmp.Diff(want, versions(t, s)); diff != "" {
+				t.Errorf("%s, start %d, sorted (-want +got):\n%s", name, start, diff)
+			}
+			mustClose(t, s)
+		}
+	}
+}
+
+// asFormat3 makes a store one of format 3, whose heads have no marks, and whose journal is empty or
+// has no first events.
+func asFormat3(t *testing.T, s *Store) {
+	t.Helper()
+	db := s.engine.DB
+	b := db.NewBatch()
+	for user, v := range versions(t, s) {
+		key := row.HeadKey(nil, user)
+		value, closer, err := db.Get(key)
+		if errors.Is(err, lsm.ErrNotFound) {
+			t.Fatalf("%s is in the journal", user)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, err := row.DecodeHead(key, value)
+		if err = errors.Join(err, closer.Close(),
+			b.Set(key, row.EncodeNumber(nil, key, head.Revision), nil)); err != nil {
+			t.Fatal(err)
+		}
+		if head.Revision > v.Revision {
+			t.Fatalf("%s: %v in rows, %v", user, head, v)
+		}
+	}
+	if err := errors.Join(
+		b.Set(row.FormatKey, row.EncodeNumber(nil, row.FormatKey, formatWithoutMarks), nil),
+		b.Commit(lsm.Sync)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFormat3 opens a store without marks: it gives each history one, which is the same at all
+// times, and another one to those who are erased and return.
+func TestFormat3(t *testing.T) {
+	disk := vfs.NewMem()
+	s := mustOpen(t, "store", Options{FS: disk})
+	for i := range 20 {
+		mustAppend(t, s, fmt.Sprint("rows-", i), 0, 3)
+		mustAppend(t, s, fmt.Sprint("both-", i), 0, 3)
+	}
+	flush(t, s)
+	asFormat3(t, s)
+	for i := range 20 {
+		mustAppend(t, s, fmt.Sprint("both-", i), 3, 4)
+	}
+	mustClose(t, s)
+
+	r, err := OpenReadOnly("store", Options{FS: disk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := 0
+	err = errors.Join(r.Each(t.Context(), func(string, uint64, store.Event) error {
+		events++
+		return nil
+	}), r.Close())
+	if err != nil || events != 20*3+20*4 {
+		t.Errorf("to read: %d events, %v", events, err)
+	}
+	s = mustOpen(t, "store", Options{FS: disk})
+	want := versions(t, s)
+	marks := map[uint64]bool{}
+	for _, v := range want {
+		marks[v.Mark] = true
+	}
+	if len(want) != 40 || len(marks) != 40 || marks[0] {
+		t.Errorf("%d users have %d marks, or one is 0", len(want), len(marks))
+	}
+	for start := range 3 {
+		mustClose(t, s)
+		s = mustOpen(t, "store", Options{FS: disk})
+		if diff := cmp.Diff(want, versions(t, s)); diff != "" {
+			t.Errorf("start %d (-want +got):\n%s", start, diff)
+		}
+		if start > 0 {
+			mustAppend(t, s, "rows-0", 2+start, 3+start)
+			v := want["rows-0"]
+			v.Revision++
+			want["rows-0"] = v
+			flush(t, s)
+		}
+	}
+	former := maps.Clone(want)
+	for user, v := range former {
+		if _, err := s.Erase(t.Context(), user); err != nil {
+			t.Fatal(err)
+		}
+		mustAppend(t, s, user, 0, int(v.Revision))
+	}
+	flush(t, s)
+	for user, v := range versions(t, s) {
+		if v == former[user] || v.Revision != former[user].Revision {
+			t.Errorf("%s returned as %v, was %v", user, v, former[user])
+		}
+	}
+	mustClose(t, s)
+	if _, err := mustHeader(t, disk); err != nil {
+		t.Error(err)
+	}
+}
+
+// mustHeader returns the rows of the store itself, which must be of the newest format.
+func mustHeader(t *testing.T, fs vfs.FS) (h header, err error) {
+	t.Helper()
+	s := mustOpen(t, "store", Options{FS: fs})
+	defer mustClose(t, s)
+	if h, err = readHeader(s.engine.DB); err == nil && h.format != formatNumber {
+		err = fmt.Errorf("the format is %d", h.format)
+	}
+	return h, err
+}
+
+// TestLossChangesVersions opens a store that has lost events, or may have: no history has a version
+// from before, and later openings keep the new ones.
+func TestLossChangesVersions(t *testing.T) {
+	for name, lose := range map[string]func(fs vfs.FS) (Options, error){
+		"accepted": func(fs vfs.FS) (Options, error) {
+			return Options{AcceptLoss: true},
+				mark.Write(fs, "store", mark.Mark{ID: mark.NewID(), Commit: 1 << 30})
+		},
+		"without mark": func(fs vfs.FS) (Options, error) {
+			return Options{}, fs.Remove("store/" + mark.Name)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk := vfs.NewMem()
+			s := mustOpen(t, "store", Options{FS: disk})
+			lives(t, s)
+			before := versions(t, s)
+			mustClose(t, s)
+			opts, err := lose(disk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			opts.FS = disk
+			s = mustOpen(t, "store", opts)
+			after := versions(t, s)
+			for user, v := range after {
+				if v == before[user] || v.Revision != before[user].Revision {
+					t.Errorf("%s has %v, as before the loss %v", user, v, before[user])
+				}
+				if _, same, err := s.Since(t.Context(), user, before[user], nil); same || err != nil {
+					t.Errorf("%s begins with %v, %v", user, before[user], err)
+				}
+			}
+			for start := range 3 {
+				mustClose(t, s)
+				s = mustOpen(t, "store", Options{FS: disk})
+				if diff := cmp.Diff(after, versions(t, s)); diff != "" {
+					t.Errorf("start %d (-want +got):\n%s", start, diff)
+				}
+				if start == 1 {
+					flush(t, s)
+				}
+			}
+			mustClose(t, s)
+		})
+	}
+}
