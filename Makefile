@@ -150,13 +150,16 @@ picture: build ## draw docs/picture.svg from a real server (PICTUREDATA=folder, 
 	bin/picture --gsimc $(BIN) --data $(PICTUREDATA)/interactions.csv.gz --items $(PICTUREDATA)/items.csv.gz \
 		--likes $(PICTURELIKES) --caption '$(PICTUREFROM) Each list is an answer of a running gsimc serve.' --out docs/picture.svg
 
-fuzz: ## run each fuzz target for FUZZTIME (default 10s)
-	@set -e; for pkg in $$(go list ./...); do \
+# The time to make inputs smaller is bounded: by default it takes all of FUZZTIME where an input is large.
+fuzz: SHELL := bash -o pipefail
+fuzz: ## run each fuzz target for FUZZTIME (default 10s) and print the number of executions
+	@set -e; total=0; for pkg in $$(go list ./...); do \
 		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
-			echo "fuzz $$pkg $$target"; \
-			CGO_ENABLED=0 go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
+			echo "fuzz $$pkg $$target"; log=$$(mktemp); \
+			CGO_ENABLED=0 go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x $$pkg | tee $$log; \
+			n=$$(sed -n 's/.*execs: \([0-9]*\).*/\1/p' $$log | tail -1); rm -f $$log; total=$$((total + $${n:-0})); \
 		done; \
-	done
+	done; echo "$$total executions"
 
 generate: ## regenerate the protocol code in api/
 	$(GOTOOL) buf generate

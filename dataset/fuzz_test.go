@@ -98,6 +98,7 @@ func fuzzRead(t *testing.T, data []byte) {
 func FuzzJSONMembers(f *testing.F) {
 	f.Add([]byte(`{"a":1,"b" : {"c":[1,"]"]},"d\"":"\\"}`))
 	f.Add([]byte(` { } `))
+	f.Add([]byte("{\"\":{},\"\xd6\\b\":\"\"}")) // the second name is not valid UTF-8
 	f.Fuzz(func(t *testing.T, data []byte) {
 		data = bytes.Trim(data, " \t\r\n")
 		var want map[string]json.RawMessage

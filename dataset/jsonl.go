@@ -202,11 +202,13 @@ func jsonString(literal []byte) (text []byte, err error) {
 func eachMember(object []byte, fn func(key, value []byte)) {
 	for i := skipSpace(object, 1); object[i] != '}'; {
 		end := skipValue(object, i)
-		key, _ := jsonString(object[i:end])
+		key, err := jsonString(object[i:end])
 		i = skipSpace(object, end) + 1 // the colon
 		i = skipSpace(object, i)
 		end = skipValue(object, i)
-		fn(key, object[i:end])
+		if err == nil { // no column has a name that is not text
+			fn(key, object[i:end])
+		}
 		if i = skipSpace(object, end); object[i] == ',' {
 			i = skipSpace(object, i+1)
 		}
