@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/h2test"
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/store"
@@ -75,12 +76,12 @@ func TestHalfMessages(t *testing.T) {
 func halfMessages(t *testing.T, method string, stay int) {
 	ts := start(t, setup{})
 	const calls = 1000
-	var attackers []*rawClient
+	var attackers []*h2test.Client
 	for sent := 0; sent < calls; {
-		c := dialRaw(t, ts.rpc)
+		c := h2test.Dial(t, ts.rpc)
 		attackers = append(attackers, c)
-		for range c.streams {
-			c.send(c.call(method, timeout(time.Hour)), 4<<20, make([]byte, 256))
+		for range c.Streams {
+			c.Send(c.Call(method, h2test.Timeout(time.Hour)), 4<<20, make([]byte, 256))
 			sent++
 		}
 	}
@@ -95,7 +96,7 @@ func halfMessages(t *testing.T, method string, stay int) {
 	eventually(t, "all but a few calls are ended", func() bool {
 		ended := 0
 		for _, c := range attackers {
-			for _, n := range c.statusCounts() {
+			for _, n := range c.StatusCounts() {
 				ended += n
 			}
 		}
@@ -124,11 +125,13 @@ const maxProbes = 16
 // Calls that end before their message came are under way no more.
 func TestCallsThatDieHalfWay(t *testing.T) {
 	ts := start(t, setup{})
-	c := dialRaw(t, ts.rpc)
+	c := h2test.Dial(t, ts.rpc)
 	for i := range 60 {
-		id := c.call(pb.RecommenderService_Recommend_FullMethodName, timeout(50*time.Millisecond))
+		id := c.Call(pb.RecommenderService_Recommend_FullMethodName, h2test.Timeout(50*time.Millisecond))
 		if i%2 == 0 {
-			c.write(func() error { return c.framer.WriteRSTStream(id, http2.ErrCodeCancel) })
+			_ = c.Write(func(f *http2.Framer) error {
+				return f.WriteRSTStream(id, http2.ErrCodeCancel)
+			})
 		}
 	}
 	eventually(t, "none is receiving", func() bool {
@@ -139,10 +142,10 @@ func TestCallsThatDieHalfWay(t *testing.T) {
 // The time of a call counts from its headers.
 func TestDeadlineFromTheFirstByte(t *testing.T) {
 	ts := start(t, setup{config: func(c *Config) { c.DefaultTimeout = 50 * time.Millisecond }})
-	c := dialRaw(t, ts.rpc)
-	id := c.call(pb.RecommenderService_Recommend_FullMethodName)
-	c.send(id, 100, []byte("x"))
-	eventually(t, "the call ends", func() bool { return c.status(id) == "4" })
+	c := h2test.Dial(t, ts.rpc)
+	id := c.Call(pb.RecommenderService_Recommend_FullMethodName)
+	c.Send(id, 100, []byte("x"))
+	eventually(t, "the call ends", func() bool { return c.Status(id) == "4" })
 }
 
 // slowStore holds writes until release is closed.
@@ -293,9 +296,9 @@ func TestBatchOfTooManyEvents(t *testing.T) {
 func TestSilentConnections(t *testing.T) {
 	ts := start(t, setup{config: func(c *Config) { c.MaxConnections = 5 }})
 	ts.ask(t, forUser("ann"))
-	var silent []*rawClient
+	var silent []*h2test.Client
 	for range 20 {
-		silent = append(silent, dialRaw(t, ts.rpc))
+		silent = append(silent, h2test.Dial(t, ts.rpc))
 	}
 	for range 5 {
 		c := dial(t, ts.rpc)
@@ -309,7 +312,7 @@ func TestSilentConnections(t *testing.T) {
 		open := 0
 		for _, c := range silent {
 			select {
-			case <-c.closed:
+			case <-c.Closed:
 			default:
 				open++
 			}
@@ -358,8 +361,8 @@ func TestSilentStreams(t *testing.T) {
 func TestUnreadAcknowledgements(t *testing.T) {
 	ts := start(t, setup{})
 	ts.sendTimeout = 200 * time.Millisecond
-	c := dialRaw(t, ts.rpc)
-	id := c.call(pb.EventService_StreamObserve_FullMethodName)
+	c := h2test.Dial(t, ts.rpc)
+	id := c.Call(pb.EventService_StreamObserve_FullMethodName)
 	// Refused events, whose answers are larger than they are: together they fit the server's window
 	// of 64 KiB, and their answers do not fit the client's.
 	for i := range 1500 {
@@ -368,10 +371,10 @@ func TestUnreadAcknowledgements(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.send(id, len(body), body)
+		c.Send(id, len(body), body)
 	}
 	select {
-	case <-c.closed:
+	case <-c.Closed:
 	case <-time.After(20 * time.Second):
 		t.Fatal("the client is not cut off")
 	}

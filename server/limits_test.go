@@ -10,6 +10,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/h2test"
 )
 
 // Each limit of a connection is in force: a server without one of them fails here.
@@ -18,35 +19,33 @@ func TestLimitsOfConnections(t *testing.T) {
 		c.MaxConcurrentStreams, c.MaxConnectionAge = 7, time.Second
 	}})
 	t.Run("calls", func(t *testing.T) {
-		c := dialRaw(t, ts.rpc)
-		if c.streams != 7 {
-			t.Errorf("the server says %d calls, want 7", c.streams)
+		c := h2test.Dial(t, ts.rpc)
+		if c.Streams != 7 {
+			t.Errorf("the server says %d calls, want 7", c.Streams)
 		}
 		for range 7 {
-			c.call(pb.EventService_StreamObserve_FullMethodName)
+			c.Call(pb.EventService_StreamObserve_FullMethodName)
 		}
-		over := c.call(pb.EventService_StreamObserve_FullMethodName)
-		eventually(t, "one call too many is refused", func() bool { return c.ended(over) })
+		over := c.Call(pb.EventService_StreamObserve_FullMethodName)
+		eventually(t, "one call too many is refused", func() bool { return c.Ended(over) })
 	})
 	t.Run("headers", func(t *testing.T) {
-		c := dialRaw(t, ts.rpc)
-		if c.headers != maxHeaderBytes {
-			t.Errorf("the server says %d bytes of headers, want %d", c.headers, maxHeaderBytes)
+		c := h2test.Dial(t, ts.rpc)
+		if c.Headers != maxHeaderBytes {
+			t.Errorf("the server says %d bytes of headers, want %d", c.Headers, maxHeaderBytes)
 		}
-		id := c.call(pb.RecommenderService_Recommend_FullMethodName,
+		id := c.Call(pb.RecommenderService_Recommend_FullMethodName,
 			hpack.HeaderField{Name: "x", Value: strings.Repeat("a", maxHeaderBytes)})
-		eventually(t, "a call with too many headers ends", func() bool { return c.ended(id) })
-		if got := c.status(id); got != "" {
+		eventually(t, "a call with too many headers ends", func() bool { return c.Ended(id) })
+		if got := c.Status(id); got != "" {
 			t.Errorf("its headers were read: status %s", got)
 		}
 	})
 	t.Run("age", func(t *testing.T) {
-		c := dialRaw(t, ts.rpc)
-		c.call(pb.EventService_StreamObserve_FullMethodName)
+		c := h2test.Dial(t, ts.rpc)
+		c.Call(pb.EventService_StreamObserve_FullMethodName)
 		eventually(t, "the client is asked to connect anew", func() bool {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			return c.goAways > 0
+			return c.GoAways() > 0
 		})
 	})
 	t.Run("handshake", func(t *testing.T) {

@@ -114,7 +114,7 @@ var (
 		{"live quality knows models and states", []string{"server/internal/quality"},
 			without("quality", "models", "state")},
 		{"helpers of tests stay in tests", []string{"server", "client", "cmd"},
-			[]string{"=server/internal/servertest", "internal/certtest"}},
+			[]string{"=server/internal/servertest", "internal/certtest", "internal/h2test"}},
 		{"tests alone inject faults", []string{"server", "client", "cmd", "model", "store/memory",
 			"store/pebble"}, []string{"internal/soak"}},
 		{"the wire format knows messages only", []string{"internal/wire"}, []string{
