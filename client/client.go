@@ -87,7 +87,7 @@ func Dial(opt Options) (*Client, error) {
 	options = append(options,
 		grpc.WithTransportCredentials(watching{opt.Access.credentials(), c.cannotConnect}),
 		grpc.WithKeepaliveParams(pings), grpc.WithContextDialer(c.dial),
-		grpc.WithDefaultServiceConfig(opt.Retry.serviceConfig()))
+		grpc.WithDefaultServiceConfig(opt.Retry.ServiceConfig()))
 	if strings.HasPrefix(opt.Address, unixPrefix) {
 		options = append(options, grpc.WithAuthority("localhost"))
 	}
@@ -155,8 +155,9 @@ func (c *Client) withTimeout(ctx context.Context, method string, req, reply any,
 	return invoke(ctx, method, req, reply, cc, opts...)
 }
 
-// serviceConfig writes the policy in the form of gRPC; empty for a policy that repeats nothing.
-func (r Retry) serviceConfig() string {
+// ServiceConfig returns the policy as the JSON of gRPC, for connections that are made without
+// [Dial], such as those to several servers. A policy that repeats nothing is "{}".
+func (r Retry) ServiceConfig() string {
 	if r.Attempts <= 1 {
 		return "{}"
 	}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -129,6 +131,24 @@ func (p *serverProcess) mustStop(t testing.TB) {
 	if err := p.Stop(); err != nil {
 		t.Fatalf("stopping the server: %v", err)
 	}
+}
+
+// metricsPage is what Prometheus reads.
+func (p *serverProcess) metricsPage(t testing.TB) string { return p.page(t, "/metrics") }
+
+// page is a page of the ops listener.
+func (p *serverProcess) page(t testing.TB, path string) string {
+	t.Helper()
+	resp, err := http.Get("http://" + p.Ops + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	page, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(page)
 }
 
 // awaitLog waits until the server's log has the text that many times.

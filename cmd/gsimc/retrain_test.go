@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -23,17 +21,9 @@ var metricLine = regexp.MustCompile(`(?m)^(gsimc_(?:retrain|online)\S*) (\S+)$`)
 // metrics are the series of retraining and live quality of a running server.
 func (p *serverProcess) metrics(t *testing.T) map[string]float64 {
 	t.Helper()
-	resp, err := http.Get("http://" + p.Ops + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	page, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
 	found := map[string]float64{}
-	for _, m := range metricLine.FindAllStringSubmatch(string(page), -1) {
+	for _, m := range metricLine.FindAllStringSubmatch(p.metricsPage(t), -1) {
+		var err error
 		if found[m[1]], err = strconv.ParseFloat(m[2], 64); err != nil {
 			t.Errorf("metric %s: %v", m[1], err)
 		}

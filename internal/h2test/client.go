@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
 	"net"
 	"strconv"
 	"sync"
@@ -33,8 +34,15 @@ type Client struct {
 	statuses map[uint32]string
 	resets   map[uint32]bool
 	goAways  int
+	// What the server has room for: on the connection, of each call beside initial.
+	window   int64
+	windows  map[uint32]int64
+	initial  uint32
 	settings chan struct{}
 }
+
+// initialWindow is that of the protocol.
+const initialWindow = 65535
 
 // Dial connects and exchanges the prefaces, with these settings of the client. The connection ends
 // with the test.
@@ -56,6 +64,7 @@ func TryDial(address string, settings ...http2.Setting) (*Client, error) {
 	}
 	c := &Client{conn: conn, framer: http2.NewFramer(conn, conn), next: 1,
 		Closed: make(chan struct{}), statuses: map[uint32]string{}, resets: map[uint32]bool{},
+		window: initialWindow, windows: map[uint32]int64{}, initial: initialWindow,
 		settings: make(chan struct{})}
 	c.framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	if _, err = conn.Write([]byte(http2.ClientPreface)); err == nil {
@@ -107,6 +116,9 @@ func (c *Client) take(frame http2.Frame) {
 		}
 		c.Streams, _ = f.Value(http2.SettingMaxConcurrentStreams)
 		c.Headers, _ = f.Value(http2.SettingMaxHeaderListSize)
+		if w, ok := f.Value(http2.SettingInitialWindowSize); ok {
+			c.initial = w
+		}
 		_ = c.framer.WriteSettingsAck()
 		select {
 		case <-c.settings: // the server may change its settings
@@ -122,6 +134,12 @@ func (c *Client) take(frame http2.Frame) {
 			if h.Name == "grpc-status" {
 				c.statuses[f.StreamID] = h.Value
 			}
+		}
+	case *http2.WindowUpdateFrame:
+		if f.StreamID == 0 {
+			c.window += int64(f.Increment)
+		} else {
+			c.windows[f.StreamID] += int64(f.Increment)
 		}
 	case *http2.RSTStreamFrame:
 		c.resets[f.StreamID] = true
@@ -168,7 +186,35 @@ func (c *Client) ID() uint32 {
 
 // Send sends a part of a message: announced is its whole length.
 func (c *Client) Send(id uint32, announced int, body []byte) {
-	_ = c.Write(func(f *http2.Framer) error { return f.WriteData(id, false, Message(announced, body)) })
+	message := Message(announced, body)
+	_ = c.Write(func(f *http2.Framer) error { return f.WriteData(id, false, message) })
+}
+
+// SendWithin sends data of a call as the server's windows allow. It returns early if the call ends,
+// and an error if the connection has ended.
+func (c *Client) SendWithin(id uint32, data []byte) error {
+	for {
+		c.mu.Lock()
+		w, own := c.window, c.windows[id]
+		fits := int64(len(data)) <= min(w, own+int64(c.initial))
+		ended := c.statuses[id] != "" || c.resets[id]
+		if fits && !ended {
+			c.window -= int64(len(data))
+			c.windows[id] -= int64(len(data))
+			err := c.framer.WriteData(id, false, data)
+			c.mu.Unlock()
+			return err
+		}
+		c.mu.Unlock()
+		if ended {
+			return nil
+		}
+		select {
+		case <-c.Closed:
+			return io.EOF
+		case <-time.After(time.Millisecond):
+		}
+	}
 }
 
 // Message is a part of a message with its prefix, uncompressed: announced is its whole length.
