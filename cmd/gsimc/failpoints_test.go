@@ -1,0 +1,45 @@
+package main
+
+// failpoints are the places of TestFailpoints, in the order in which a write, an erasure, a
+// checkpoint, a reload and a shutdown pass them.
+var failpoints = []failpoint{
+	{"opened", "store/pebble/pebble.go", "histories, editor := l.histories, l.editor\n"},
+	{"validated", "server/events.go", "results, err := s.store.Append(ctx, in.records)\n"},
+	{"planned", "store/pebble/committer.go", "c.group = append(c.group, call)\n"},
+	{"filled", "store/pebble/committer.go", "c.apply(u, err)\n"},
+	{"committed", "store/pebble/committer.go", "c.queue.sent()\n"},
+	{"durable", "store/pebble/committer.go", "s.histories.Show(u.group)\n"},
+	{"shown", "store/pebble/committer.go", "s.engine.Durable(u.commit)\n"},
+	{"told", "store/pebble/committer.go", "finish(u.calls, nil)\n"},
+	{"appended", "server/events.go", "s.fold(m.Model, in.written)\n"},
+	{"folded", "server/events.go", "s.extender.Wrote(in.records)\n"},
+	{"marking", "store/pebble/internal/mark/keeper.go", "turn := k.turn + 1\n"},
+	{"marked", "store/pebble/internal/mark/keeper.go", "k.turn, k.mark.Commit, k.trouble ="},
+	{"erasing", "server/users.go", "n, err := s.states.Erase("},
+	{"erased", "store/pebble/erase.go", "erasure.erased = c.editor.Erase("},
+	{"erasure-told", "server/users.go", "if n > 0 {\n"},
+	{"sorting", "store/pebble/sorter.go", "w := sorting{sorter: s, gen: g}\n"},
+	{"rows-written", "store/pebble/sorter.go", "for _, h := range w.written {\n"},
+	{"journal-removed", "store/pebble/sorter.go", "w.sorter.emptied.Store(w.gen.Last())\n"},
+	{"forgetting", "store/pebble/forgetter.go", "spans := []engine.Span{{First: row.JournalPrefix"},
+	{"flushed", "store/pebble/internal/engine/forget.go", "before, err := e.files()\n"},
+	{"compacted", "store/pebble/internal/engine/forget.go", "after, err := e.files()\n"},
+	{"forgotten", "store/pebble/forgetter.go", "f.done = shown\n"},
+	{"copying", "store/pebble/internal/engine/copies.go",
+		"err = e.Do(func() error { return e.DB.Checkpoint("},
+	{"copied", "store/pebble/internal/engine/copies.go",
+		"e.copies.live = append(e.copies.live, name)\n"},
+	{"reloading", "server/internal/models/holder.go", "return h.current.Swap(l)\n"},
+	{"draining", "server/drain.go", "s.drain.tellStreams()\n"},
+	{"drained", "server/drain.go", "s.log.Info(\"drained\")\n"},
+	{"sealing", "store/pebble/internal/engine/seal.go",
+		"content, err := seal(fs, fs.PathJoin(dir, DataName))\n"},
+	{"breaking-seal", "store/pebble/internal/engine/seal.go",
+		"if err := fs.Remove(fs.PathJoin(dir, SealName)); err != nil {\n"},
+}
+
+// hurried are changes of the code that make its background work fit into a short test: the text
+// that is once in the file, and what takes its place.
+var hurried = []struct{ file, was, is string }{
+	{"store/pebble/sorter.go", "eraseDelay = 10 * time.Second", "eraseDelay = 10 * time.Millisecond"},
+}
