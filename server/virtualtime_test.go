@@ -1,0 +1,179 @@
+package server
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+)
+
+// The delays of a shutdown in virtual time: no test would wait for real ones.
+const (
+	virtualDelay   = 20 * time.Second
+	virtualTimeout = 10 * time.Minute
+)
+
+// virtualServer is a server whose connections are pipes, so that its clock can be that of a bubble.
+type virtualServer struct {
+	conn    *grpc.ClientConn
+	stop    context.CancelFunc
+	stopped chan error
+}
+
+func startVirtual(t *testing.T, st store.Store) *virtualServer {
+	t.Helper()
+	cfg := DefaultConfig()
+	cfg.DrainDelay, cfg.DrainTimeout, cfg.ExtendEvery = virtualDelay, virtualTimeout, 0
+	cfg.MaxTimeout, cfg.StreamIdle = 2*virtualTimeout, 2*virtualTimeout
+	cfg.MaxConnectionAge = 2 * virtualTimeout
+	cfg.Logger = slog.New(slog.NewJSONHandler(io.Discard, nil))
+	s, err := New(cfg, st, func() (*model.Model, error) { return newModel(t, 1), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipes := [3]*bufconn.Listener{}
+	for i := range pipes {
+		pipes[i] = bufconn.Listen(1 << 16)
+	}
+	v := &virtualServer{stopped: make(chan error, 1)}
+	ctx, stop := context.WithCancel(context.Background())
+	v.stop = stop
+	go func() {
+		v.stopped <- s.Serve(ctx, Listeners{GRPC: pipes[0], Admin: pipes[1], Ops: pipes[2]})
+	}()
+	v.conn, err = grpc.NewClient("passthrough:///pipe",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return pipes[0].DialContext(ctx)
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// end waits for the end of the server and returns how long it took from a moment.
+func (v *virtualServer) end(t *testing.T, since time.Time) time.Duration {
+	t.Helper()
+	if err := <-v.stopped; err != nil {
+		t.Error(err)
+	}
+	took := time.Since(since)
+	if err := v.conn.Close(); err != nil {
+		t.Error(err)
+	}
+	return took
+}
+
+// TestDrainInVirtualTime looks at the steps of a shutdown by a clock that moves only when nothing
+// else can: each takes place at its moment, and not a nanosecond earlier.
+func TestDrainInVirtualTime(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		call        time.Duration // how long a call takes that is in flight; 0: none
+		stream      bool          // a stream that its client does not end
+		least, most time.Duration // until the server has ended
+	}{
+		{"idle", 0, false, virtualDelay, virtualDelay},
+		{"a call", time.Minute, false, time.Minute, time.Minute},
+		{"a stream", 0, true, virtualDelay + virtualTimeout, virtualDelay + virtualTimeout + cutGrace},
+		{"a call that is too long", 2 * virtualTimeout, false, virtualDelay + virtualTimeout,
+			virtualDelay + virtualTimeout + EndSlack},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				hooked := &hookedStore{Store: memory.New()}
+				v := startVirtual(t, hooked)
+				hooked.AppendFunc = func(
+					ctx context.Context, r []store.Record,
+				) ([]store.Result, error) {
+					time.Sleep(c.call)
+					return hooked.Store.Append(ctx, r)
+				}
+				events := pb.NewEventServiceClient(v.conn)
+				begun := time.Now()
+				if c.call > 0 {
+					ctx, cancel := context.WithTimeout(t.Context(), 2*virtualTimeout)
+					defer cancel()
+					go func() {
+						_, _ = events.Observe(ctx, &pb.ObserveRequest{Event: newEvent("ann", 1)})
+					}()
+				}
+				var told time.Duration
+				if c.stream {
+					stream, err := events.StreamObserve(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					go func() {
+						for {
+							r, err := stream.Recv()
+							if err != nil {
+								return
+							}
+							if r.GetDraining() {
+								told = time.Since(begun)
+							}
+						}
+					}()
+				}
+				synctest.Wait() // the call is in the store, the stream is open
+				v.stop()
+				took := v.end(t, begun)
+				if took < c.least || took > c.most {
+					t.Errorf("the server ends after %v, want %v to %v", took, c.least, c.most)
+				}
+				if c.stream && told != virtualDelay {
+					t.Errorf("the stream is told after %v, want %v", told, virtualDelay)
+				}
+				time.Sleep(2 * virtualTimeout) // the call that was left behind ends
+			})
+		})
+	}
+}
+
+// TestTimeoutsInVirtualTime: a call without a deadline ends after the default one, and a stream
+// without events after its idle time, even if the store or the client never moves.
+func TestTimeoutsInVirtualTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hooked := &hookedStore{Store: memory.New()}
+		hooked.AppendFunc = func(ctx context.Context, _ []store.Record) ([]store.Result, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		v := startVirtual(t, hooked)
+		events := pb.NewEventServiceClient(v.conn)
+		begun := time.Now()
+		_, err := events.Observe(t.Context(), &pb.ObserveRequest{Event: newEvent("ann", 1)})
+		if took := time.Since(begun); status.Code(err) != codes.DeadlineExceeded ||
+			took != DefaultConfig().DefaultTimeout {
+			t.Errorf("a call without a deadline ends after %v: %v", took, err)
+		}
+		begun = time.Now()
+		stream, err := events.StreamObserve(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = stream.Recv()
+		if took := time.Since(begun); status.Code(err) != codes.Unavailable ||
+			took != 2*virtualTimeout {
+			t.Errorf("a stream without events ends after %v: %v", took, err)
+		}
+		v.stop()
+		v.end(t, begun)
+	})
+}
