@@ -39,7 +39,7 @@ func startVirtual(t *testing.T, st store.Store) *virtualServer {
 	cfg := DefaultConfig()
 	cfg.DrainDelay, cfg.DrainTimeout, cfg.ExtendEvery = virtualDelay, virtualTimeout, 0
 	cfg.MaxTimeout, cfg.StreamIdle = 2*virtualTimeout, 2*virtualTimeout
-	cfg.MaxConnectionAge = 2 * virtualTimeout
+	cfg.MaxConnectionAge = 10 * virtualTimeout // ± 10 %
 	cfg.Logger = slog.New(slog.NewJSONHandler(io.Discard, nil))
 	s, err := New(cfg, st, func() (*model.Model, error) { return newModel(t, 1), nil })
 	if err != nil {
