@@ -49,6 +49,8 @@ type grammar struct {
 	Model     learn.Model    `cmd:"" group:"Learn and measure:" help:"Look into model files."`
 	Serve     serve.Cmd      `cmd:"" group:"Serve:" help:"Serve recommendations over gRPC."`
 	Token     serve.Token    `cmd:"" group:"Serve:" help:"Draw a token for a client of a server."`
+	Backup    repair.Backup  `cmd:"" group:"Serve:" help:"Copy the store of a server, also while it runs, and check the copy."`
+	Restore   repair.Restore `cmd:"" group:"Serve:" help:"Make the data folder of a server from a backup."`
 	Verify    repair.Verify  `cmd:"" group:"Serve:" help:"Check the store of a stopped server for damage."`
 	Salvage   repair.Salvage `cmd:"" group:"Serve:" help:"Write what is whole of a damaged store to a new folder."`
 	Observe   call.Observe   `cmd:"" group:"Serve:" help:"Send events to a running server."`

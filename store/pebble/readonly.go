@@ -15,6 +15,8 @@ import (
 type Reader struct {
 	engine *engine.Engine
 	reader reader
+	header header
+	commit uint64 // number of the last one
 }
 
 // OpenReadOnly opens an existing store, or a checkpoint of one, to read it. Nothing in the
@@ -31,7 +33,7 @@ func OpenReadOnly(dir string, opts Options) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the store in %q: %w", dir, errors.Join(err, e.Close(false)))
 	}
-	return &Reader{e, l.reader(e)}, nil
+	return &Reader{e, l.reader(e), l.header, l.editor.LastRow()}, nil
 }
 
 // Close releases the store.

@@ -5,14 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
-	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/event"
 	"github.com/gsimc/gsimc/train"
 
-	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/dataset"
 	"github.com/gsimc/gsimc/internal/progress"
 	"github.com/gsimc/gsimc/store"
@@ -28,9 +25,6 @@ type storeFlags struct {
 	cli.AccessFlags
 }
 
-// checkpointTimeout is the time that a server has to copy its store.
-const checkpointTimeout = time.Minute
-
 func (f *storeFlags) check() error {
 	return errors.Join(event.Weights(f.EventWeight).Validate("EventWeights")...)
 }
@@ -42,7 +36,8 @@ func (f *storeFlags) readStore(
 	dir, release := f.FromStore, func() {}
 	if f.Server != "" {
 		var err error
-		if dir, release, err = f.checkpoint(); err != nil {
+		dir, release, err = cli.Checkpoint(f.Server, f.AccessFlags, f.FromStore)
+		if err != nil {
 			return nil, nil, err
 		}
 	}
@@ -91,41 +86,4 @@ func (h *histories) Each(ctx context.Context, do func(train.Event) error) error 
 		h.skipped, err = skipped, nil
 	}
 	return err
-}
-
-// checkpoint has the server copy its store and returns the folder of the copy. The server removes
-// it when release is called, or this process ends.
-func (f *storeFlags) checkpoint() (dir string, release func(), err error) {
-	conn, err := (&cli.ServerFlags{Server: f.Server, AccessFlags: f.AccessFlags}).Dial()
-	if err != nil {
-		return "", nil, err
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	release = func() {
-		cancel()
-		_ = conn.Close() // it was only waited on
-	}
-	late := time.AfterFunc(checkpointTimeout, cancel)
-	defer late.Stop()
-	stream, err := pb.NewAdminServiceClient(conn.Conn()).CreateCheckpoint(ctx,
-		&pb.CreateCheckpointRequest{})
-	var copied *pb.CreateCheckpointResponse
-	if err == nil {
-		copied, err = stream.Recv()
-	}
-	if err != nil {
-		defer release()
-		if ctx.Err() != nil {
-			return "", nil, cli.Flagf("--server", "%s did not copy its store within %s", f.Server,
-				checkpointTimeout)
-		}
-		return "", nil, cli.Advise(conn.Explain(err))
-	}
-	name := filepath.FromSlash(copied.GetDir())
-	if !filepath.IsLocal(name) {
-		defer release()
-		return "", nil, cli.Flagf("--server", "%s names a checkpoint %q outside its data folder",
-			f.Server, name)
-	}
-	return filepath.Join(f.FromStore, name), release, nil
 }

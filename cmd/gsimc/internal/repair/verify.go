@@ -1,4 +1,5 @@
-// Package repair has the commands that look after the store of a stopped server.
+// Package repair has the commands that look after the store of a server: they check it, save what
+// is whole of it, back it up and restore it.
 package repair
 
 import (

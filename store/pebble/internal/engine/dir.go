@@ -77,6 +77,9 @@ func makeDir(fs vfs.FS, dir string) error {
 	return syncDir(fs, parent)
 }
 
+// SyncDir makes names in a directory durable.
+func SyncDir(fs vfs.FS, dir string) error { return syncDir(fs, dir) }
+
 func syncDir(fs vfs.FS, dir string) error {
 	d, err := fs.OpenDir(dir)
 	if err != nil {

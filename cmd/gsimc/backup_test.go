@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble"
+)
+
+// TestBackupAndRestore backs a server up while it takes events, kills it, restores the backup and
+// serves from it: the events that were acknowledged before the backup are there.
+func TestBackupAndRestore(t *testing.T) {
+	_, modelFile := smallModel(t)
+	m, err := model.Open(modelFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := newCrashClients(m)[0]
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tmp := t.TempDir()
+	dir, backup, restored := filepath.Join(tmp, "state"), filepath.Join(tmp, "backup"),
+		filepath.Join(tmp, "restored")
+	p := startServe(t, modelFile, dir)
+	if code, _, stderr := runCLI(t, nil, "backup", "--data-dir", dir, "--to", backup); code !=
+		cli.ExitFailure || !strings.Contains(stderr, "--server") {
+		t.Errorf("without the address of the server: exit code %d, %s", code, stderr)
+	}
+
+	var acked atomic.Int64
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		c := p.dial(t)
+		defer c.Close()
+		_ = client.send(context.Background(), c.Conn(), func(n int) { acked.Store(int64(n)) })
+	}()
+	if !eventually(time.Minute, func() bool { return acked.Load() > 1000 }) {
+		t.Fatal("the server takes no events")
+	}
+	before := int(acked.Load())
+	out := mustRun(t, "backup", "--data-dir", dir, "--to", backup, "--server", p.Admin)
+	if !strings.Contains(out, "users    ") {
+		t.Errorf("backup prints\n%s", out)
+	}
+	awaitNoCheckpoint(t, dir)
+	if err := p.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+
+	checkRefusedBackup(t, backup)
+	out = mustRun(t, "restore", "--from", backup, "--data-dir", restored)
+	if !strings.Contains(out, "Later events are gone") {
+		t.Errorf("restore prints\n%s", out)
+	}
+	checkRestored(t, restored, client, before)
+	startServe(t, modelFile, restored).mustStop(t)
+	mustRun(t, "verify", "--data-dir", restored)
+}
+
+// checkRefusedBackup changes a byte of a backup, and wants the file named and nothing restored.
+func checkRefusedBackup(t *testing.T, backup string) {
+	t.Helper()
+	changed, to := filepath.Join(t.TempDir(), "changed"), filepath.Join(t.TempDir(), "to")
+	if err := os.CopyFS(changed, os.DirFS(backup)); err != nil {
+		t.Fatal(err)
+	}
+	logs, err := filepath.Glob(filepath.Join(changed, "histories", "*.log"))
+	if err != nil || len(logs) == 0 {
+		t.Fatalf("logs of the backup: %q, %v", logs, err)
+	}
+	flipByte(t, logs[0], 20)
+	code, _, stderr := runCLI(t, nil, "restore", "--from", changed, "--data-dir", to)
+	if code != cli.ExitFailure || !strings.Contains(stderr, filepath.Base(logs[0])) {
+		t.Errorf("a changed backup: exit code %d, %s", code, stderr)
+	}
+	if _, err := os.Stat(to); err == nil {
+		t.Error("something of a changed backup was restored")
+	}
+}
+
+// checkRestored wants the events of a client in a store, up to one that was acknowledged at least.
+func checkRestored(t *testing.T, dir string, client *crashClient, acked int) {
+	t.Helper()
+	r, err := pebble.OpenReadOnly(dir, pebble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	got := map[string][]string{}
+	events := 0
+	err = r.Each(t.Context(), func(user string, _ uint64, e store.Event) error {
+		got[user] = append(got[user], e.ID)
+		events++
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if events < acked {
+		t.Errorf("%d events, %d were acknowledged before the backup", events, acked)
+	}
+	for _, e := range client.events[:events] {
+		ids := got[e.GetUserId()]
+		if len(ids) == 0 || ids[0] != e.GetEventId() {
+			t.Fatalf("event %s is not there, or not in its place", e.GetEventId())
+		}
+		got[e.GetUserId()] = ids[1:]
+	}
+}

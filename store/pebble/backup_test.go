@@ -1,0 +1,186 @@
+package pebble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/internal/soak"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/manifest"
+)
+
+func noProgress(Stage, int64, int64) {}
+
+func mustBackup(t *testing.T, disk vfs.FS, dir string) *Manifest {
+	t.Helper()
+	m, err := Backup(t.Context(), dir, "backup", Options{FS: disk}, noProgress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestBackupUnderLoad backs a checkpoint up while others write, and restores it: what was
+// acknowledged before the checkpoint is there, each history is the beginning of what was written,
+// and the store goes on.
+func TestBackupUnderLoad(t *testing.T) {
+	disk := vfs.NewCrashableMem()
+	s := mustOpen(t, "store", Options{FS: disk, sortBytes: 20_000, sortBatch: 1000})
+	const writers = 4
+	var acknowledged [writers]atomic.Int64
+	ctx, stop := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	for w := range writers {
+		group.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				record := store.Record{User: fmt.Sprint(w), Event: bigEvent(i)}
+				if _, err := s.Append(t.Context(), []store.Record{record}); err != nil {
+					t.Error(err)
+					return
+				}
+				acknowledged[w].Store(int64(i + 1))
+			}
+		})
+	}
+	for acknowledged[0].Load() < 500 && !t.Failed() {
+		time.Sleep(time.Millisecond)
+	}
+	var before [writers]int64
+	for w := range writers {
+		before[w] = acknowledged[w].Load()
+	}
+	dir, err := s.Checkpoint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := mustBackup(t, disk, disk.PathJoin("store", dir))
+	stop()
+	group.Wait()
+	mustClose(t, s)
+	if _, err := Restore(t.Context(), "backup", "restored", Options{FS: disk}, noProgress); err != nil {
+		t.Fatal(err)
+	}
+	all := histories(t, disk, "restored")
+	events := int64(0)
+	for w := range writers {
+		got := all[fmt.Sprint(w)]
+		events += int64(len(got))
+		if int64(len(got)) < before[w] {
+			t.Errorf("writer %d: %d events, %d were acknowledged", w, len(got), before[w])
+		}
+		for i, e := range got {
+			if diff := cmp.Diff(bigEvent(i), e); diff != "" {
+				t.Fatalf("writer %d, event %d (-want +got):\n%s", w, i, diff)
+			}
+		}
+	}
+	if m.Users != writers || m.Events != events || m.Commit == 0 || len(m.Store) != 32 {
+		t.Errorf("%d events in %+v", events, m)
+	}
+	takesWrites(t, disk, "restored")
+}
+
+// TestBackupDamage changes a byte of each file of a backup, cuts it and removes it: restoring says
+// which it was, and leaves nothing behind.
+func TestBackupDamage(t *testing.T) {
+	disk, before := salvageable(t, false)
+	m := mustBackup(t, disk, "store")
+	names := []string{manifest.Name}
+	for _, f := range m.Files {
+		names = append(names, f.Name)
+	}
+	refused := func(damaged vfs.FS, name, how string) {
+		t.Helper()
+		_, err := Restore(t.Context(), "backup", "restored", Options{FS: damaged}, noProgress)
+		bad, ok := errors.AsType[*BackupFileError](err)
+		if !ok || bad.File != name || !strings.Contains(err.Error(), name) ||
+			!errors.Is(err, store.ErrCorrupt) {
+			t.Errorf("%s %s: %v", name, how, err)
+		}
+		for _, left := range []string{"restored", "restored.unfinished"} {
+			if _, err := damaged.Stat(left); err == nil {
+				t.Errorf("%s %s: %s is there", name, how, left)
+			}
+		}
+	}
+	faults := 0
+	for _, name := range names {
+		path := disk.PathJoin("backup", name)
+		content, err := readAll(disk, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(content) > 0 {
+			refused(flipped(t, disk, path, len(content)/2, 1), name, "flipped")
+			faults++
+		}
+		if name == manifest.Name || len(content) == 0 {
+			continue
+		}
+		cut := flipped(t, disk, path, 0, 0)
+		writeFile(t, cut, path, content[:len(content)-1])
+		refused(cut, name, "cut")
+		if err := cut.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		refused(cut, name, "removed")
+		faults += 2
+	}
+	soak.Injected(t, faults, "damaged files of backups")
+	if _, err := Restore(t.Context(), "backup", "store", Options{FS: disk}, noProgress); err == nil ||
+		!strings.Contains(err.Error(), "not empty") {
+		t.Errorf("restoring over a store: %v", err)
+	}
+	if _, err := Restore(t.Context(), "backup", "restored", Options{FS: disk}, noProgress); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, histories(t, disk, "restored")); diff != "" {
+		t.Errorf("the restored store differs (-want +got):\n%s", diff)
+	}
+}
+
+// TestRestoredStoreIsAnother wants a store that goes on from a backup to have no version in common
+// with the one that went on after it.
+func TestRestoredStoreIsAnother(t *testing.T) {
+	disk := vfs.NewCrashableMem()
+	s := mustOpen(t, "store", Options{FS: disk})
+	mustAppend(t, s, "u", 0, 3)
+	none := func(store.Version, store.Event) error { return nil }
+	old, _, err := s.Since(t.Context(), "u", store.Version{}, none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, s)
+	mustBackup(t, disk, "store")
+	if _, err := Restore(t.Context(), "backup", "new", Options{FS: disk}, noProgress); err != nil {
+		t.Fatal(err)
+	}
+	s = mustOpen(t, "new", Options{FS: disk})
+	got, same, err := s.Since(t.Context(), "u", old, none)
+	if err != nil || same || got.Revision != 3 {
+		t.Errorf("version %+v begins with %+v: %t, %v", got, old, same, err)
+	}
+	mustClose(t, s)
+}
+
+// TestBackupOfDamagedStore backs nothing up.
+func TestBackupOfDamagedStore(t *testing.T) {
+	disk, _, tables := manyTables(t)
+	damaged := flipped(t, disk, tables[0], 5000, 1)
+	_, err := Backup(t.Context(), "store", "backup", Options{FS: damaged}, noProgress)
+	if !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), ".sst") {
+		t.Errorf("got %v", err)
+	}
+	if names, err := damaged.List("backup"); err == nil {
+		t.Errorf("there is a backup: %q", names)
+	}
+}
