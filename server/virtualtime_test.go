@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -113,7 +114,7 @@ func TestDrainInVirtualTime(t *testing.T) {
 						_, _ = events.Observe(ctx, &pb.ObserveRequest{Event: newEvent("ann", 1)})
 					}()
 				}
-				var told time.Duration
+				var told atomic.Int64
 				if c.stream {
 					stream, err := events.StreamObserve(t.Context())
 					if err != nil {
@@ -126,7 +127,7 @@ func TestDrainInVirtualTime(t *testing.T) {
 								return
 							}
 							if r.GetDraining() {
-								told = time.Since(begun)
+								told.Store(int64(time.Since(begun)))
 							}
 						}
 					}()
@@ -137,8 +138,8 @@ func TestDrainInVirtualTime(t *testing.T) {
 				if took < c.least || took > c.most {
 					t.Errorf("the server ends after %v, want %v to %v", took, c.least, c.most)
 				}
-				if c.stream && told != virtualDelay {
-					t.Errorf("the stream is told after %v, want %v", told, virtualDelay)
+				if at := time.Duration(told.Load()); c.stream && at != virtualDelay {
+					t.Errorf("the stream is told after %v, want %v", at, virtualDelay)
 				}
 				time.Sleep(2 * virtualTimeout) // the call that was left behind ends
 			})
