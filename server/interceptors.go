@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/wire"
@@ -59,10 +60,23 @@ func (s *Server) unary(
 	if err != nil {
 		pushback(ctx, err)
 		resp, err = nil, s.publicError(info.FullMethod, err)
+	} else {
+		admission.Of(ctx).Answers(answerSize(resp))
 	}
 	account.settle(ctx, err)
 	s.logCall(ctx, info.FullMethod, time.Since(start), err, req)
 	return resp, err
+}
+
+// answerSize is the size of an answer, of those that may be large. It is 0 of others.
+func answerSize(resp any) int {
+	switch r := resp.(type) {
+	case *wire.Encoded:
+		return r.Len()
+	case *pb.BatchObserveResponse:
+		return proto.Size(r)
+	}
+	return 0
 }
 
 // guarded answers a request that could be decoded, even if its handler panics.

@@ -121,6 +121,13 @@ var mutants = []mutant{
 		pkg:  "./server", test: "TestCheckpointsEnd",
 	},
 	{
+		name: "nounread", breaks: "lists that nobody reads fill the memory",
+		file: "server/internal/admission/unread.go",
+		was:  `	if sum <= maxUnread {`,
+		is:   `	if sum > 0 {`,
+		pkg:  "./server/internal/admission", test: "TestUnreadAnswersMakeRoom",
+	},
+	{
 		name: "norevoke", breaks: "streams outlive the token that opened them",
 		file: "server/server.go",
 		was:  `	s.doors.OnTokens = s.tokensChanged`,

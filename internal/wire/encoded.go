@@ -18,6 +18,9 @@ func newEncoded(data *[]byte) *Encoded {
 // Free gives the memory back if the message is not to be sent.
 func (e *Encoded) Free() { e.buffers[0].Free() }
 
+// Len is the size of the message.
+func (e *Encoded) Len() int { return e.buffers[0].Len() }
+
 // bufferPool keeps buffers of encoded messages. It implements [mem.BufferPool].
 type bufferPool struct{ pool *sync.Pool }
 

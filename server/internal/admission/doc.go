@@ -24,5 +24,7 @@
 // Questions about the health are always taken. Those whose message is on its way have a bound of
 // their own: when it is reached, a newcomer ends the oldest of the connection with most of them.
 //
+// Answers that clients do not read have a bound in bytes: see [Ticket.Answers].
+//
 // All times are of the monotonic clock.
 package admission

@@ -18,6 +18,8 @@ type Listener struct {
 	max     int
 	metrics *Metrics
 
+	swept atomic.Int64 // when unread answers were last looked for
+
 	mu   sync.Mutex
 	open map[*conn]struct{}
 }
@@ -66,6 +68,8 @@ type conn struct {
 	of     *Listener
 	heard  atomic.Int64 // when bytes last came
 	called atomic.Bool  // it made a call
+	debt   atomic.Int64 // see Ticket.Answers
+	low    atomic.Int64 // the lowest debt since the last sweep
 
 	receiving int // calls whose message is on its way; guarded by the gate
 }
@@ -84,6 +88,13 @@ func (c *conn) Read(b []byte) (int, error) {
 	if n > 0 {
 		c.heard.Store(now())
 	}
+	return n, err
+}
+
+// Write implements [net.Conn].
+func (c *conn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	c.pay(int64(n))
 	return n, err
 }
 

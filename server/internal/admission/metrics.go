@@ -9,7 +9,7 @@ type Metrics struct {
 	shed  *prometheus.CounterVec
 	count [numClasses]map[Reason]prometheus.Counter
 
-	closed prometheus.Counter // connections
+	closed, unread prometheus.Counter // connections
 }
 
 // NewMetrics makes the metrics.
@@ -23,6 +23,10 @@ func NewMetrics() *Metrics {
 			Name: "gsimc_connections_evicted_total",
 			Help: "Silent connections that were closed to make room for new ones.",
 		}),
+		unread: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gsimc_connections_unread_total",
+			Help: "Connections that were closed since too many answers on them were not read.",
+		}),
 	}
 	for c := range numClasses {
 		m.count[c] = map[Reason]prometheus.Counter{}
@@ -35,7 +39,7 @@ func NewMetrics() *Metrics {
 
 // Collectors are what a registry needs.
 func (m *Metrics) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.shed, m.closed}
+	return []prometheus.Collector{m.shed, m.closed, m.unread}
 }
 
 func (m *Metrics) refused(c Class, r Reason) { m.count[c][r].Inc() }
