@@ -32,6 +32,7 @@ func TestEveryOperationFails(t *testing.T) {
 	for _, f := range []fault{
 		{name: "once", err: syscall.EIO}, {name: "for ever", err: syscall.EIO, forever: true},
 		{name: "disk full", err: syscall.ENOSPC, forever: true, writesOnly: true},
+		{name: "short write", short: true}, {name: "slow", slow: 20 * time.Millisecond},
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			var wg sync.WaitGroup
@@ -73,20 +74,27 @@ type fault struct {
 	at         int64 // number of the operation that fails
 	forever    bool  // and all later ones
 	writesOnly bool
+	short      bool          // writes only: half of the bytes are written
+	slow       time.Duration // the operation takes so long, and is done
 }
 
 // wrap returns the disk with the fault, and a function that reports whether the fault was met.
 func (f fault) wrap(disk vfs.FS) (fs vfs.FS, reached func() bool) {
 	var count atomic.Int64
+	reached = func() bool { return count.Load() > f.at }
+	if f.short {
+		return shortWrites{disk, func() bool { return count.Add(1)-1 == f.at }}, reached
+	}
 	return errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if f.writesOnly && op.Kind.ReadOrWrite() == errorfs.OpIsRead {
 			return nil
 		}
 		if i := count.Add(1) - 1; i == f.at || f.forever && i > f.at {
+			time.Sleep(f.slow)
 			return f.err
 		}
 		return nil
-	})), func() bool { return count.Load() > f.at }
+	})), reached
 }
 
 // outcomes are the possible states of a store after writes, some of them with an open outcome.

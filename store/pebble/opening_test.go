@@ -127,6 +127,7 @@ func TestEveryOperationOfOpeningFails(t *testing.T) {
 		{name: "once", err: syscall.EIO}, {name: "for ever", err: syscall.EIO, forever: true},
 		{name: "full once", err: syscall.ENOSPC, writesOnly: true},
 		{name: "full", err: syscall.ENOSPC, forever: true, writesOnly: true},
+		{name: "short write", short: true},
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			var wg sync.WaitGroup

@@ -1,0 +1,60 @@
+package pebble
+
+import (
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// shortWrites is a file system on which a write that fails leaves half of its bytes behind.
+type shortWrites struct {
+	vfs.FS
+	fails func() bool // asked at each write
+}
+
+func (s shortWrites) file(f vfs.File, err error) (vfs.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return shortFile{f, s.fails}, nil
+}
+
+func (s shortWrites) Create(name string, of vfs.DiskWriteCategory) (vfs.File, error) {
+	return s.file(s.FS.Create(name, of))
+}
+
+func (s shortWrites) ReuseForWrite(
+	from, to string, of vfs.DiskWriteCategory,
+) (vfs.File, error) {
+	return s.file(s.FS.ReuseForWrite(from, to, of))
+}
+
+func (s shortWrites) OpenReadWrite(
+	name string, of vfs.DiskWriteCategory, opts ...vfs.OpenOption,
+) (vfs.File, error) {
+	return s.file(s.FS.OpenReadWrite(name, of, opts...))
+}
+
+// Unwrap returns the file system below, as the engine asks for it.
+func (s shortWrites) Unwrap() vfs.FS { return s.FS }
+
+type shortFile struct {
+	vfs.File
+	fails func() bool
+}
+
+func (f shortFile) Write(p []byte) (int, error) {
+	if !f.fails() {
+		return f.File.Write(p)
+	}
+	n, _ := f.File.Write(p[:len(p)/2])
+	return n, syscall.EIO
+}
+
+func (f shortFile) WriteAt(p []byte, at int64) (int, error) {
+	if !f.fails() {
+		return f.File.WriteAt(p, at)
+	}
+	n, _ := f.File.WriteAt(p[:len(p)/2], at)
+	return n, syscall.EIO
+}
