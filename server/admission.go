@@ -63,9 +63,16 @@ func (s *Server) newGate(methods map[string]admission.Method) *admission.Gate {
 	}, s.metrics.admission)
 }
 
-// limited is a listener with a bounded number of connections.
+// Clients that do not read lose their connections, see [admission.Bounds].
+const (
+	sendTimeout   = 30 * time.Second
+	maxUnreadSize = 64 << 20
+)
+
+// limited is a listener with a bounded number of connections, and of bytes that wait for them.
 func (s *Server) limited(l net.Listener, connections int) net.Listener {
-	return admission.Limit(l, connections, s.metrics.admission)
+	return admission.Limit(l, admission.Bounds{Connections: connections,
+		AnswerTime: s.sendTimeout, AnswerBytes: s.maxUnreadSize}, s.metrics.admission)
 }
 
 // admit is the part of the tap that asks the gate.

@@ -362,8 +362,7 @@ func TestSilentStreams(t *testing.T) {
 
 // A client that does not read its acknowledgements loses its connection, and holds back no other stream.
 func TestUnreadAcknowledgements(t *testing.T) {
-	ts := start(t, setup{})
-	ts.sendTimeout = 200 * time.Millisecond
+	ts := start(t, setup{server: func(s *Server) { s.sendTimeout = 200 * time.Millisecond }})
 	c := h2test.Dial(t, ts.rpc)
 	id := c.Call(pb.EventService_StreamObserve_FullMethodName)
 	// Refused events, whose answers are larger than they are: together they fit the server's window
@@ -385,6 +384,87 @@ func TestUnreadAcknowledgements(t *testing.T) {
 	good.send(t, 1, newEvent("ann", 1))
 	if _, err := good.Recv(); err != nil {
 		t.Errorf("another stream: %v", err)
+	}
+}
+
+// A client that does not read the answers of its calls loses its connection, whether they have ended
+// or last, and nobody else does.
+func TestUnreadAnswers(t *testing.T) {
+	for _, attack := range []struct {
+		method string
+		body   proto.Message
+	}{
+		{pb.RecommenderService_Recommend_FullMethodName, forUser("ann")},
+		{pb.EventService_Observe_FullMethodName, &pb.ObserveRequest{Event: newEvent("ann", 1)}},
+		{healthpb.Health_Check_FullMethodName, &healthpb.HealthCheckRequest{}},
+		{healthpb.Health_Watch_FullMethodName, &healthpb.HealthCheckRequest{}},
+	} {
+		t.Run(path.Base(attack.method), func(t *testing.T) {
+			t.Parallel()
+			ts := start(t, setup{server: func(s *Server) { s.sendTimeout = 500 * time.Millisecond }})
+			watch, err := healthpb.NewHealthClient(ts.conn).Watch(t.Context(),
+				&healthpb.HealthCheckRequest{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			attacker := ignorant(t, ts, attack.method, attack.body)
+			eventually(t, "the client is cut off", func() bool {
+				ts.ask(t, forUser("bob"))
+				return isClosed(attacker)
+			})
+			if _, err := watch.Recv(); err != nil {
+				t.Errorf("the stream of another client: %v", err)
+			}
+		})
+	}
+}
+
+// isClosed reports whether the server has closed the connection.
+func isClosed(c *h2test.Client) bool {
+	select {
+	case <-c.Closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// ignorant makes a hundred calls and leaves no room for their answers.
+func ignorant(t *testing.T, ts *testServer, method string, body proto.Message) *h2test.Client {
+	t.Helper()
+	c := h2test.Dial(t, ts.rpc, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
+	message, err := proto.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		id := c.Call(method)
+		c.Send(id, len(message), message)
+		c.Write(func(f *http2.Framer) error { return f.WriteData(id, true, nil) })
+	}
+	return c
+}
+
+// Unread answers have a bound of memory: beyond it those lose their connection that do not read.
+func TestUnreadAnswersHaveABound(t *testing.T) {
+	ts := start(t, setup{server: func(s *Server) { s.maxUnreadSize = 1 << 20 }})
+	var attackers []*h2test.Client
+	for range 5 {
+		attackers = append(attackers, ignorant(t, ts,
+			pb.RecommenderService_Recommend_FullMethodName, forUser("ann")))
+	}
+	eventually(t, "most of them are closed", func() bool {
+		ts.ask(t, forUser("bob"))
+		closed := 0
+		for _, c := range attackers {
+			if isClosed(c) {
+				closed++
+			}
+		}
+		return closed >= len(attackers)-1
+	})
+	if n := value1(t, ts, "gsimc_connections_unread_total"); n < 4 {
+		t.Errorf("%v closed connections are counted", n)
 	}
 }
 

@@ -62,6 +62,7 @@ type testServer struct {
 // setup are the parts of a test server that tests vary.
 type setup struct {
 	config func(*Config)
+	server func(*Server) // before it serves
 	store  store.Store
 	open   func() (*model.Model, error)
 }
@@ -97,6 +98,9 @@ func start(t testing.TB, su setup) *testServer {
 	var err error
 	if ts.Server, err = New(cfg, su.store, su.open); err != nil {
 		t.Fatal(err)
+	}
+	if su.server != nil {
+		su.server(ts.Server)
 	}
 	l := Listeners{GRPC: listen(t), Admin: listen(t), Ops: listen(t)}
 	ts.rpc, ts.ops = l.GRPC.Addr().String(), l.Ops.Addr().String()

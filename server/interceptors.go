@@ -10,7 +10,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/wire"
@@ -56,34 +55,24 @@ func (s *Server) unary(
 ) (any, error) {
 	start := time.Now()
 	account := s.account(ctx, info.FullMethod)
-	resp, err := s.guarded(ctx, req, info, next)
-	if err != nil {
+	ticket := admission.Of(ctx)
+	resp, err := s.guarded(ctx, ticket, req, info, next)
+	if err == nil {
+		resp = followed(ticket, resp)
+	} else {
 		pushback(ctx, err)
 		resp, err = nil, s.publicError(info.FullMethod, err)
-	} else {
-		admission.Of(ctx).Answers(answerSize(resp))
 	}
 	account.settle(ctx, err)
 	s.logCall(ctx, info.FullMethod, time.Since(start), err, req)
 	return resp, err
 }
 
-// answerSize is the size of an answer, of those that may be large. It is 0 of others.
-func answerSize(resp any) int {
-	switch r := resp.(type) {
-	case *wire.Encoded:
-		return r.Len()
-	case *pb.BatchObserveResponse:
-		return proto.Size(r)
-	}
-	return 0
-}
-
 // guarded answers a request that could be decoded, even if its handler panics.
 func (s *Server) guarded(
-	ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler,
+	ctx context.Context, ticket *admission.Ticket, req any, info *grpc.UnaryServerInfo,
+	next grpc.UnaryHandler,
 ) (_ any, err error) {
-	ticket := admission.Of(ctx)
 	if err := s.refused(ctx); err != nil {
 		ticket.Forget()
 		return nil, err
@@ -184,12 +173,32 @@ func (s *Server) runStream(
 		return err
 	}
 	defer ticket.Forget()
+	stream = &answeringStream{stream, ticket}
 	if s.doors.Guarded() {
 		return s.whileAllowed(stream, method, func(stream grpc.ServerStream) error {
 			return next(srv, stream)
 		})
 	}
 	return next(srv, stream)
+}
+
+// followed lets the ticket of a call follow an answer until it is written.
+func followed(ticket *admission.Ticket, answer any) any {
+	if a := ticket.Answer(); a != nil {
+		return &wire.Followed{Message: answer, By: a}
+	}
+	return answer
+}
+
+// answeringStream is a stream whose answers are followed.
+type answeringStream struct {
+	grpc.ServerStream
+	ticket *admission.Ticket
+}
+
+// SendMsg implements grpc.ServerStream.
+func (a *answeringStream) SendMsg(m any) error {
+	return a.ServerStream.SendMsg(followed(a.ticket, m))
 }
 
 // askedStream is a stream that answers one message, with which it begins to run.

@@ -66,6 +66,7 @@ type Server struct {
 
 	// See the constants; tests have shorter ones.
 	sendTimeout, opsWriteTimeout, checkpointTime time.Duration
+	maxUnreadSize                                int
 }
 
 // New opens the model with open and builds the server. open is called again at each reload; it must
@@ -81,6 +82,7 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 		updater: state.NewUpdater(cfg.EventWeights),
 		drain:   newDrain(), checkpoints: make(chan struct{}, maxCheckpoints),
 		readAhead: admission.NewBudget(maxReadAhead), sendTimeout: sendTimeout,
+		maxUnreadSize:   maxUnreadSize,
 		opsWriteTimeout: opsWriteTimeout, checkpointTime: checkpointTime,
 	}
 	if s.log == nil {

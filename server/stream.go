@@ -11,7 +11,6 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/wire"
-	"github.com/gsimc/gsimc/server/internal/admission"
 )
 
 // streamWindow is the number of events that a stream reads ahead, give or take a message; then flow
@@ -23,8 +22,7 @@ const streamWindow = 4096
 func (s events) StreamObserve(stream pb.EventService_StreamObserveServer) error {
 	s.metrics.streams.Inc()
 	defer s.metrics.streams.Dec()
-	o := &observeStream{server: s.Server, stream: stream, in: newInbox(),
-		ticket: admission.Of(stream.Context())}
+	o := &observeStream{server: s.Server, stream: stream, in: newInbox()}
 	received := make(chan struct{})
 	go func() {
 		defer close(received)
@@ -44,9 +42,6 @@ func (s events) StreamObserve(stream pb.EventService_StreamObserveServer) error 
 // limit a stream waits, and flow control holds its client back.
 const maxReadAhead = 64 << 20
 
-// sendTimeout is the time after which a client that does not read its acknowledgements is cut off.
-const sendTimeout = 30 * time.Second
-
 // bytesOf is the memory of arrivals, give or take.
 func bytesOf(events []arrival) int {
 	n := 0
@@ -64,7 +59,6 @@ type observeStream struct {
 	server *Server
 	stream pb.EventService_StreamObserveServer
 	in     *inbox
-	ticket *admission.Ticket
 
 	acked uint64 // sequence of the last settled event
 	ingestion
@@ -213,7 +207,7 @@ func (o *observeStream) serve() error {
 			}
 		case <-draining:
 			draining = nil // announce it once
-			if err := o.send(&pb.StreamObserveResponse{AckedSequence: o.acked,
+			if err := o.stream.Send(&pb.StreamObserveResponse{AckedSequence: o.acked,
 				Draining: true}); err != nil {
 				return err
 			}
@@ -242,11 +236,5 @@ func (o *observeStream) settle(batch []arrival, received time.Time) error {
 		}
 	}
 	o.acked = ack.GetAckedSequence()
-	return o.send(ack)
-}
-
-// send sends an answer, and cuts the client off if it does not read.
-func (o *observeStream) send(m *pb.StreamObserveResponse) error {
-	defer time.AfterFunc(o.server.sendTimeout, o.ticket.Cut).Stop()
-	return o.stream.Send(m)
+	return o.stream.Send(ack)
 }

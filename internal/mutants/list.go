@@ -122,10 +122,17 @@ var mutants = []mutant{
 	},
 	{
 		name: "nounread", breaks: "lists that nobody reads fill the memory",
-		file: "server/internal/admission/unread.go",
-		was:  `	if sum <= maxUnread {`,
-		is:   `	if sum > 0 {`,
-		pkg:  "./server/internal/admission", test: "TestUnreadAnswersMakeRoom",
+		file: "server/internal/admission/answers.go",
+		was:  `	for all.bytes > all.most {`,
+		is:   `	for false {`,
+		pkg:  "./server", test: "TestUnreadAnswersHaveABound",
+	},
+	{
+		name: "nosendtime", breaks: "unread answers stay as long as their client",
+		file: "server/internal/admission/answers.go",
+		was:  `		if u.queued[(all.step+1)%steps] > 0 {`,
+		is:   `		if false {`,
+		pkg:  "./server", test: "TestUnreadAnswers",
 	},
 	{
 		name: "norevoke", breaks: "streams outlive the token that opened them",

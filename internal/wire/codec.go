@@ -15,10 +15,11 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Codec is gRPC's codec for protobuf with three differences. It sends an [Encoded] as it is and
-// decodes a [StreamMessage]. It counts elements before it decodes them, see [Limits]. A message
-// that cannot be decoded comes out empty and marked, see [Malformed]: the library itself would
-// answer with INTERNAL, and a client that follows it would send the same bytes again, for ever.
+// Codec is gRPC's codec for protobuf with four differences. It sends an [Encoded] as it is, tells
+// the follower of a [Followed], and decodes a [StreamMessage]. It counts elements before it decodes
+// them, see [Limits]. A message that cannot be decoded comes out empty and marked, see [Malformed]:
+// the library itself would answer with INTERNAL, and a client that follows it would send the same
+// bytes again, for ever.
 type Codec struct {
 	encoding.CodecV2
 
@@ -39,8 +40,11 @@ const problemMark = ":"
 
 // Marshal implements encoding.CodecV2.
 func (c Codec) Marshal(v any) (mem.BufferSlice, error) {
-	if e, ok := v.(*Encoded); ok {
-		return e.buffers[:], nil
+	switch v := v.(type) {
+	case *Followed:
+		return v.encode(c)
+	case *Encoded:
+		return v.send(buffers), nil
 	}
 	return c.CodecV2.Marshal(v)
 }

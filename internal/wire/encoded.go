@@ -4,22 +4,70 @@ import (
 	"sync"
 
 	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
 )
 
 // Encoded is a message that is encoded already. A handler returns it in the place of a message, and
 // [Codec] sends it as it is. It can be sent once.
-type Encoded struct{ buffers [1]mem.Buffer }
-
-// newEncoded makes a message of bytes in one of the buffers, which goes back there once it is sent.
-func newEncoded(data *[]byte) *Encoded {
-	return &Encoded{[1]mem.Buffer{mem.NewBuffer(data, buffers)}}
+type Encoded struct {
+	data    *[]byte // of buffers
+	message [1]mem.Buffer
 }
 
 // Free gives the memory back if the message is not to be sent.
-func (e *Encoded) Free() { e.buffers[0].Free() }
+func (e *Encoded) Free() { buffers.Put(e.data) }
 
-// Len is the size of the message.
-func (e *Encoded) Len() int { return e.buffers[0].Len() }
+// send returns the message. Its memory goes back to the pool once it is sent.
+func (e *Encoded) send(pool mem.BufferPool) mem.BufferSlice {
+	e.message[0] = mem.NewBuffer(e.data, pool)
+	return e.message[:]
+}
+
+// Follower is told where an answer is.
+type Follower interface {
+	// Queued is called when the answer is encoded, in this many bytes of memory.
+	Queued(bytes int)
+	// Gone is called when the answer is written to its connection, or dropped. It is not called for
+	// answers that are left when their connection closes.
+	Gone()
+}
+
+// Followed is an answer that somebody follows. [Codec] sends its message. It can be sent once.
+type Followed struct {
+	Message any
+	By      Follower
+}
+
+// encode returns the encoded message and tells the follower of it.
+func (f *Followed) encode(c Codec) (mem.BufferSlice, error) {
+	e, ok := f.Message.(*Encoded)
+	if !ok {
+		m, ok := f.Message.(proto.Message)
+		if !ok {
+			return c.CodecV2.Marshal(f.Message)
+		}
+		size := proto.Size(m)
+		data := buffers.Get(size)
+		encoded, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend((*data)[:0], m)
+		if err != nil {
+			buffers.Put(data)
+			return nil, err
+		}
+		*data = encoded
+		e = &Encoded{data: data}
+	}
+	f.By.Queued(cap(*e.data))
+	return e.send(f), nil
+}
+
+// Get implements [mem.BufferPool].
+func (f *Followed) Get(length int) *[]byte { return buffers.Get(length) }
+
+// Put implements [mem.BufferPool].
+func (f *Followed) Put(b *[]byte) {
+	buffers.Put(b)
+	f.By.Gone()
+}
 
 // bufferPool keeps buffers of encoded messages. It implements [mem.BufferPool].
 type bufferPool struct{ pool *sync.Pool }

@@ -136,7 +136,7 @@ func (l *List) Encode() (*Encoded, error) {
 	if *data, err = l.AppendTo(*data); err != nil {
 		return nil, err
 	}
-	return newEncoded(data), nil
+	return &Encoded{data: data}, nil
 }
 
 // appendItem appends item i as a ScoredItem.

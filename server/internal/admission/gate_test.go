@@ -246,7 +246,7 @@ func TestFarDeadline(t *testing.T) {
 func TestProbes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(t, nil)
-		limited := Limit(nil, 10, g.metrics)
+		limited := Limit(nil, Bounds{}, g.metrics)
 		greedy, modest := &conn{of: limited}, &conn{of: limited}
 		ask := func(from *conn, method string) call {
 			t.Helper()
@@ -273,6 +273,7 @@ func TestProbes(t *testing.T) {
 		}
 		good.Leave()
 		time.Sleep(4 * slowAfter)
+		synctest.Wait()
 		if g.probes.n != maxProbes {
 			t.Errorf("%d are receiving for long, want %d", g.probes.n, maxProbes)
 		}
@@ -293,7 +294,7 @@ func TestProbes(t *testing.T) {
 func TestRefusedCallsWhileReceiving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(t, func(c *Config) { c.MaxReceiving = 100 })
-		from := &conn{of: Limit(nil, 10, g.metrics)}
+		from := &conn{of: Limit(nil, Bounds{}, g.metrics)}
 		ctx, cancel := context.WithTimeout(peer.NewContext(t.Context(),
 			&peer.Peer{Addr: address{&net.TCPAddr{}, from}}), time.Hour)
 		defer cancel()
@@ -312,6 +313,7 @@ func TestRefusedCallsWhileReceiving(t *testing.T) {
 			}
 		}
 		time.Sleep(slowAfter + time.Millisecond)
+		synctest.Wait()
 		if _, err := g.Admit(t.Context(), "/a"); reasonOf(err) != Full {
 			t.Errorf("into a full class: %v, want %s", err, Full)
 		}
@@ -320,6 +322,7 @@ func TestRefusedCallsWhileReceiving(t *testing.T) {
 		}
 		cancel()
 		time.Sleep(2 * slowAfter)
+		synctest.Wait()
 		if n := g.receiving.n; n != 0 || from.receiving != 0 {
 			t.Errorf("%d and %d calls are receiving that have ended", n, from.receiving)
 		}

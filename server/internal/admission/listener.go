@@ -13,20 +13,36 @@ import (
 // Listener accepts a bounded number of connections. When it is full, a newcomer takes the place of
 // another: of the connection that has been silent for longest, one that never made a call first.
 // So connections that are opened and left keep nobody out.
+//
+// It also closes connections whose clients do not read their answers, see [Bounds].
 type Listener struct {
 	net.Listener
 	max     int
 	metrics *Metrics
-
-	swept atomic.Int64 // when unread answers were last looked for
+	answers *answers
 
 	mu   sync.Mutex
 	open map[*conn]struct{}
 }
 
-// Limit returns a listener that keeps at most this many connections of l open.
-func Limit(l net.Listener, connections int, metrics *Metrics) *Listener {
-	return &Listener{Listener: l, max: connections, metrics: metrics, open: map[*conn]struct{}{}}
+// Bounds are those of a listener.
+type Bounds struct {
+	// Connections is the largest number of open ones.
+	Connections int
+	// AnswerTime is the time after which, or at the latest half as much later, a connection is
+	// closed that has an unwritten answer.
+	AnswerTime time.Duration
+	// AnswerBytes is the memory of all unwritten answers. Beyond it the connection with most of
+	// them is closed, one that writes nothing first.
+	AnswerBytes int
+}
+
+// Limit returns a listener that keeps the connections of l within bounds.
+func Limit(l net.Listener, b Bounds, metrics *Metrics) *Listener {
+	return &Listener{Listener: l, max: b.Connections, metrics: metrics,
+		open: map[*conn]struct{}{},
+		answers: &answers{long: b.AnswerTime, most: b.AnswerBytes, metrics: metrics,
+			owing: map[*conn]struct{}{}}}
 }
 
 // Accept implements [net.Listener].
@@ -68,10 +84,9 @@ type conn struct {
 	of     *Listener
 	heard  atomic.Int64 // when bytes last came
 	called atomic.Bool  // it made a call
-	debt   atomic.Int64 // see Ticket.Answers
-	low    atomic.Int64 // the lowest debt since the last sweep
 
 	receiving int // calls whose message is on its way; guarded by the gate
+	unwritten unwritten
 }
 
 // before reports whether c makes room before d.
@@ -91,18 +106,14 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write implements [net.Conn].
-func (c *conn) Write(b []byte) (int, error) {
-	n, err := c.Conn.Write(b)
-	c.pay(int64(n))
-	return n, err
-}
-
 // Close implements [net.Conn].
 func (c *conn) Close() error {
 	c.of.mu.Lock()
 	delete(c.of.open, c)
 	c.of.mu.Unlock()
+	c.of.answers.mu.Lock()
+	c.of.answers.forget(c)
+	c.of.answers.mu.Unlock()
 	return c.Conn.Close()
 }
 

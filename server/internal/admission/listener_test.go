@@ -42,7 +42,7 @@ func TestListenerMakesRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer inner.Close()
-	l := Limit(inner, 3, NewMetrics())
+	l := Limit(inner, Bounds{Connections: 3}, NewMetrics())
 	var clients []net.Conn
 	var servers []*conn
 	for range 3 {

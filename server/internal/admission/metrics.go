@@ -9,7 +9,8 @@ type Metrics struct {
 	shed  *prometheus.CounterVec
 	count [numClasses]map[Reason]prometheus.Counter
 
-	closed, unread prometheus.Counter // connections
+	closed prometheus.Counter // connections without calls for long
+	unread prometheus.Counter // connections with unwritten answers
 }
 
 // NewMetrics makes the metrics.
@@ -25,7 +26,7 @@ func NewMetrics() *Metrics {
 		}),
 		unread: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gsimc_connections_unread_total",
-			Help: "Connections that were closed since too many answers on them were not read.",
+			Help: "Connections that were closed since their client did not read its answers.",
 		}),
 	}
 	for c := range numClasses {

@@ -185,18 +185,6 @@ func (t *Ticket) leave() {
 	}
 }
 
-// Cut ends the call, and its connection: answers that a client does not read stay in the memory of
-// the transport as long as the connection lasts, even when their call has ended.
-func (t *Ticket) Cut() {
-	if t == nil {
-		return
-	}
-	t.cancel()
-	if t.conn != nil {
-		_ = t.conn.Close() // the transport learns of it by its next read
-	}
-}
-
 // list is a list of tickets, the oldest first. A ticket is in one list at most.
 type list struct {
 	first, last *Ticket
