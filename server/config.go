@@ -99,6 +99,9 @@ type Config struct {
 	// MaxStreams is the number of open StreamObserve streams; further ones are RESOURCE_EXHAUSTED.
 	// Default 256.
 	MaxStreams int
+	// MaxNewUsers is the number of users who may begin a history in a minute; events of further
+	// ones are RESOURCE_EXHAUSTED. Default 0: any number.
+	MaxNewUsers int
 	// StreamIdle is the time after which a StreamObserve stream without events ends with
 	// UNAVAILABLE. Default 5 min.
 	StreamIdle time.Duration
@@ -186,6 +189,7 @@ func (c Config) Validate() error {
 		atLeast("MaxTimeout", c.MaxTimeout, c.DefaultTimeout),
 		atLeast("MaxInFlight", c.MaxInFlight, 1),
 		atLeast("MaxStreams", c.MaxStreams, 1),
+		atLeast("MaxNewUsers", c.MaxNewUsers, 0),
 		atLeast("StreamIdle", c.StreamIdle, time.Second),
 		atLeast("SlowRequest", c.SlowRequest, time.Microsecond),
 		atLeast("DrainDelay", c.DrainDelay, 0),

@@ -63,6 +63,7 @@ type Server struct {
 
 	checkpoints chan struct{}     // holds a token for each that is open
 	readAhead   *admission.Budget // bytes of events, of all streams
+	newUsers    *newUsers
 
 	// See the constants; tests have shorter ones.
 	sendTimeout, opsWriteTimeout, checkpointTime time.Duration
@@ -84,6 +85,7 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 		readAhead: admission.NewBudget(maxReadAhead), sendTimeout: sendTimeout,
 		maxUnreadSize:   maxUnreadSize,
 		opsWriteTimeout: opsWriteTimeout, checkpointTime: checkpointTime,
+		newUsers: newUsersQuota(cfg.MaxNewUsers, st),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

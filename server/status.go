@@ -37,6 +37,7 @@ const (
 	reasonOverloaded      = "OVERLOADED"
 	reasonCheckpoints     = "TOO_MANY_CHECKPOINTS"
 	reasonStreamIdle      = "STREAM_IDLE"
+	reasonNewUsers        = "TOO_MANY_NEW_USERS"
 	reasonDraining        = "DRAINING"
 	reasonStoreFull       = "STORE_FULL"
 	reasonStoreCorrupt    = "STORE_CORRUPT"
@@ -102,6 +103,9 @@ var outcomes = []struct {
 	{store.ErrClosed, codes.Unavailable, reasonStoreClosed, "the store is closed", time.Second},
 	{errCheckpoints, codes.ResourceExhausted, reasonCheckpoints,
 		"as many checkpoints are open as may be; end one of their calls", time.Minute},
+	{errNewUsers, codes.ResourceExhausted, reasonNewUsers,
+		"as many users have begun a history in this minute as may; users with a history are served",
+		10 * time.Second},
 	{errStreamIdle, codes.Unavailable, reasonStreamIdle,
 		"nothing came on the stream for long; open another when there are events",
 		100 * time.Millisecond},

@@ -1,0 +1,70 @@
+package server
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+)
+
+// TestNewUsersHaveAQuota: beyond the quota nobody begins a history, on any way in, and all who have
+// one go on.
+func TestNewUsersHaveAQuota(t *testing.T) {
+	const quota = 5
+	ts := start(t, setup{config: func(c *Config) { c.MaxNewUsers = quota }})
+	for i := range quota {
+		for n := range 3 { // events of the same user count once
+			ts.observe(t, newEvent(fmt.Sprint("user", i), n))
+		}
+	}
+	refused := problem{Code: codes.ResourceExhausted, Reason: "TOO_MANY_NEW_USERS", Retry: true}
+	_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("one too many", 1)})
+	if d := cmp.Diff(refused, problemOf(t, err)); d != "" {
+		t.Errorf("Observe (-want +got):\n%s", d)
+	}
+	batch, err := ts.events.BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: []*pb.Event{
+		newEvent("one too many", 1), newEvent("user1", 9), newEvent("another", 1)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []codes.Code{codes.ResourceExhausted, codes.OK, codes.ResourceExhausted} {
+		if got := codes.Code(batch.GetResults()[i].GetError().GetCode()); got != want {
+			t.Errorf("event %d of the batch: %v, want %v", i, got, want)
+		}
+	}
+	if got := batch.GetResults()[1].GetUserRevision(); got != 4 {
+		t.Errorf("the event between the refused ones has revision %d, want 4", got)
+	}
+	s := openStream(t, ts)
+	s.send(t, 1, newEvent("one too many", 1))
+	resp, err := s.Recv()
+	if err != nil || len(resp.GetExceptions()) != 1 {
+		t.Errorf("the stream answers %v, %v, want one exception", resp, err)
+	}
+	if resp := ts.ask(t, forUser("one too many")); resp.GetUserRevision() != 0 {
+		t.Errorf("a refused user has revision %d", resp.GetUserRevision())
+	}
+}
+
+// TestQuotaComesBack: the quota is that of any minute.
+func TestQuotaComesBack(t *testing.T) {
+	ts := start(t, setup{config: func(c *Config) { c.MaxNewUsers = 6000 }}) // one in 10 ms
+	ts.newUsers.quota.ReserveN(time.Now(), 6000)
+	ts.newUsers.quota.ReserveN(time.Now(), 10)
+	event := &pb.ObserveRequest{Event: newEvent("late", 1)}
+	if _, err := ts.events.Observe(ctx(t), event); err == nil {
+		t.Error("a user beyond the quota begins a history")
+	}
+	for begun := time.Now(); ; {
+		if _, err := ts.events.Observe(ctx(t), event); err == nil {
+			return
+		}
+		if time.Since(begun) > 20*time.Second {
+			t.Fatal("the quota does not come back")
+		}
+	}
+}
