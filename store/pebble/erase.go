@@ -140,7 +140,7 @@ func (r *removal) fill(b *lsm.Batch) error {
 			return err
 		}
 	}
-	return b.Set(row.ErasedKey, row.EncodeNumber(nil, row.ErasedKey, 1), nil)
+	return setErased(b, true)
 }
 
 // remove puts the removal of a user's rows into the batch. Rows that cannot be read are removed

@@ -179,7 +179,16 @@ func (f *forgetter) clear() error {
 	if f.begun != f.done {
 		return nil
 	}
-	return f.engine.Do(func() error { return f.engine.DB.Delete(row.ErasedKey, lsm.NoSync) })
+	b := f.engine.DB.NewBatch()
+	return errors.Join(setErased(b, false),
+		f.engine.Do(func() error { return b.Commit(lsm.NoSync) }))
+}
+
+// pending reports whether there are erased users who are not forgotten. The rows must be locked.
+func (f *forgetter) pending() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.begun != f.done
 }
 
 // wait returns when all users who are erased by now are forgotten.
@@ -218,11 +227,21 @@ func (s *Store) Forgotten(ctx context.Context) error {
 	return s.forgetter.wait(ctx)
 }
 
+// setErased notes whether there are erased users to forget. The row is never removed: whether it is
+// there at all could only be told from all tables of the store's own rows.
+func setErased(b *lsm.Batch, erased bool) error {
+	var n uint64
+	if erased {
+		n = 1
+	}
+	return b.Set(row.ErasedKey, row.EncodeNumber(nil, row.ErasedKey, n), nil)
+}
+
 // hasErased reports whether the store was closed before it had forgotten all erased users.
 func hasErased(db *lsm.DB) (bool, error) {
-	_, err := number(db, row.ErasedKey)
+	n, err := number(db, row.ErasedKey)
 	if errors.Is(err, lsm.ErrNotFound) {
 		return false, nil
 	}
-	return true, err
+	return n != 0, err
 }

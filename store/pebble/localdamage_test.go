@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -263,46 +265,101 @@ func largestTable(t *testing.T, disk vfs.FS) (largest string) {
 
 // TestDamagedOwnRows damages the tables of the store's own rows and of the journal. The newest is
 // needed; an older one is needed if the journal begins in its range, which depends on when it was
-// sorted. A table that is not needed harms no user.
+// sorted. A table that is not needed harms no user, and its damage is told or found.
 func TestDamagedOwnRows(t *testing.T) {
+	for _, sorted := range []int{0, 1, 2} { // flushes whose events are in rows
+		for _, erased := range []bool{false, true} {
+			disk := ownRows(t, sorted, erased)
+			own := ownTables(t, disk)
+			if len(own) == 0 {
+				t.Fatal("there are no tables of own rows")
+			}
+			refused := 0
+			for n, name := range own {
+				opens := opensDamaged(t, flipped(t, disk, disk.PathJoin(dataDir, name), 10, 1), name)
+				if !opens {
+					refused++
+				} else if n == len(own)-1 {
+					t.Errorf("sorted %d, erased %v: opens without the newest table of own rows",
+						sorted, erased)
+				}
+			}
+			if sorted == 2 && refused != 1 {
+				t.Errorf("sorted %d, erased %v: %d tables of own rows are needed, want the newest",
+					sorted, erased, refused)
+			}
+			t.Logf("sorted %d, erased %v: refused for %d of %d tables", sorted, erased, refused,
+				len(own))
+		}
+	}
+}
+
+// ownRows returns the disk of a closed store with tables of its own rows.
+func ownRows(t *testing.T, sorted int, erased bool) *vfs.MemFS {
+	t.Helper()
 	disk := vfs.NewCrashableMem()
-	s := mustOpen(t, "store", Options{FS: disk})
-	for i := range 3 { // too few to be merged
+	s := mustOpen(t, "store", Options{FS: disk, eraseDelay: time.Hour})
+	if erased { // and not forgotten, so that the store has a row that says so
+		mustAppend(t, s, "erased", 0, 1)
+		if _, err := s.Erase(t.Context(), "erased"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 2 {
 		appendBig(t, s, i, i+1)
-		flush(t, s)
+		if i < sorted {
+			settle(t, s)
+		}
+		if err := s.engine.DB.Flush(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	mustClose(t, s)
-	names, err := disk.List(dataDir)
+	return disk
+}
+
+// ownTables returns the names of the tables without rows of users, the newest last.
+func ownTables(t *testing.T, disk vfs.FS) (own []string) {
+	t.Helper()
+	r, err := OpenReadOnly("store", Options{FS: disk})
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused, tables := 0, 0
-	for _, name := range names {
-		path := disk.PathJoin(dataDir, name)
-		info, err := disk.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.HasSuffix(name, ".sst") || info.Size() > 10<<10 { // of users
-			continue
-		}
-		tables++
-		s, err := openSoon("store", Options{FS: flipped(t, disk, path, 10, 1)})
-		if err != nil {
-			if !errors.Is(err, store.ErrCorrupt) {
-				t.Error(err)
-			}
-			refused++
-			continue
-		}
-		if n := len(unreadable(t, s, 3)); n > 0 {
-			t.Errorf("%s: %d users are damaged", name, n)
-		}
-		mustClose(t, s)
+	tables, err := r.engine.Tables()
+	if err := errors.Join(err, r.Close()); err != nil {
+		t.Fatal(err)
 	}
-	if refused == 0 || tables == 0 {
-		t.Errorf("damage to none of the %d tables is noticed at the opening, want the newest", tables)
+	for _, table := range tables {
+		if bytes.Compare(table.Largest, row.FirstUserKey) < 0 ||
+			bytes.Equal(table.Largest, row.FirstUserKey) { // the end of a range
+			own = append(own, table.Name)
+		}
 	}
+	slices.Sort(own)
+	return own
+}
+
+// opensDamaged reports whether a store opens whose table is damaged. If so, it wants all users to be
+// readable, and the damage to be told or found.
+func opensDamaged(t *testing.T, fs vfs.FS, name string) bool {
+	t.Helper()
+	s, err := openSoon("store", Options{FS: fs})
+	if err != nil {
+		if !errors.Is(err, store.ErrCorrupt) {
+			t.Errorf("%s: %v, want ErrCorrupt", name, err)
+		}
+		return false
+	}
+	if n := len(unreadable(t, s, 2)); n > 0 {
+		t.Errorf("%s: %d users are damaged", name, n)
+	}
+	told := s.engine.Damage()
+	mustClose(t, s)
+	report, _, err := verified(t, fs, "store")
+	if err != nil || !slices.Equal(report.Damaged, []string{name}) && told == nil {
+		t.Errorf("%s: told %v, verified %+v, %v, want its damage", name, told, report, err)
+	}
+	return true
 }
 
 // TestErasedDamage erases the users whose rows are damaged: they begin anew, and the damage stays.

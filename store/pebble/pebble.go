@@ -140,6 +140,7 @@ func start(ctx context.Context, e *engine.Engine, opts Options) (*Store, error) 
 	s.sorter = newSorter(e, l.header, opts, s.queue.nudge, s.workers.Go, background.Done())
 	s.sorter.emptied.Store(l.emptied)
 	s.forgetter = newForgetter(e, s.sorter, opts.eraseDelay, erased, editor.LastRow())
+	s.sorter.forgetting = s.forgetter.pending
 	if l.erased {
 		s.sorter.soon()
 	}

@@ -39,6 +39,7 @@ type sorter struct {
 	wake       func()       // wakes the committer
 	start      func(func()) // starts a goroutine
 	closing    <-chan struct{}
+	forgetting func() bool   // there are erased users to forget; called with locked rows
 	rows       chan struct{} // holds a token while rows are written; see lockRows
 	sorted     chan struct{} // told when a generation has been sorted
 	due        atomic.Bool   // sort even if there is little
@@ -255,6 +256,9 @@ func (w *sorting) removeJournal() error {
 	header := w.sorter.header
 	header.emptied = w.gen.Last()
 	if err := header.set(w.batch); err != nil {
+		return err
+	}
+	if err := setErased(w.batch, w.sorter.forgetting()); err != nil {
 		return err
 	}
 	if err := w.write(); err != nil {

@@ -25,8 +25,8 @@ var (
 	// BranchKey is the key of a number that is drawn anew when the store may have lost events, and
 	// that changes the marks of all histories.
 	BranchKey = []byte("\x00\x00branch")
-	// ErasedKey is the key of a number that is there while files may hold something of erased
-	// users.
+	// ErasedKey is the key of a number: 1 while files may hold something of erased users, else 0. A
+	// store in which nobody was erased may have none.
 	ErasedKey = []byte("\x00\x00erased")
 	// FillerPrefix begins the keys of rows without meaning.
 	FillerPrefix = []byte("\x00\x00filler")
