@@ -84,8 +84,9 @@ var (
 			[]string{"=store/pebble", "store/pebble/internal/recent"}},
 		{"the engine and the rows of a store know nothing of each other",
 			[]string{"store/pebble/internal/engine"}, []string{"store/pebble/internal/row"}},
-		{"rows and marks of a store are leaves",
-			[]string{"store/pebble/internal/row", "store/pebble/internal/mark"},
+		{"rows, marks, tables and small files of a store are leaves",
+			[]string{"store/pebble/internal/row", "store/pebble/internal/mark",
+				"store/pebble/internal/smallfile", "store/pebble/internal/table"},
 			[]string{"=store/pebble", "store/pebble/internal/engine",
 				"store/pebble/internal/recent"}},
 		{"histories in memory know no engine", []string{"store/pebble/internal/recent"}, []string{

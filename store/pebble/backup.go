@@ -16,6 +16,7 @@ import (
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/manifest"
 	"github.com/gsimc/gsimc/store/pebble/internal/mark"
+	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
 
 // Manifest says what a backup is: see [Backup].
@@ -88,7 +89,7 @@ func copyStore(
 		}
 		m.Files = append(m.Files, f)
 	}
-	return engine.SyncDir(fs, fs.PathJoin(to, engine.DataName))
+	return smallfile.SyncDir(fs, fs.PathJoin(to, engine.DataName))
 }
 
 // storeFiles returns the files that make a store, with their size.

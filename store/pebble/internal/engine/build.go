@@ -6,6 +6,8 @@ import (
 	iofs "io/fs"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
 
 // unfinished ends the name of a directory that is being built.
@@ -42,7 +44,7 @@ func Build(fs vfs.FS, dir string, fn func(building string) error) (err error) {
 	if err := fs.Rename(building, dir); err != nil {
 		return err
 	}
-	return syncDir(fs, fs.PathDir(dir))
+	return smallfile.SyncDir(fs, fs.PathDir(dir))
 }
 
 // free returns an error if there is something in the way of a new directory.

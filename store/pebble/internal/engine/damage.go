@@ -2,7 +2,6 @@ package engine
 
 import (
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,14 +13,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 	"github.com/gsimc/gsimc/store/pebble/internal/table"
 )
 
 // DamageName is the file, beside the folder of the engine's files, that names the damaged tables,
 // one in a line. It is there as long as there are any.
 const DamageName = "DAMAGE"
-
-const writingDamageName = "DAMAGE.new"
 
 // A goroutine of the engine that reads a damaged block again and again is slowed down: after so
 // many reads there is a pause.
@@ -89,20 +87,11 @@ func (e *Engine) writeDamage() error {
 	d := &e.damage
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	path := e.fs.PathJoin(e.dir, DamageName)
 	if len(d.files) == 0 {
-		return errors.Join(e.fs.Remove(path), syncDir(e.fs, e.dir))
+		return errors.Join(e.fs.Remove(e.fs.PathJoin(e.dir, DamageName)), smallfile.SyncDir(e.fs, e.dir))
 	}
-	writing := e.fs.PathJoin(e.dir, writingDamageName)
-	file, err := e.fs.Create(writing, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write([]byte(strings.Join(d.files, "\n") + "\n"))
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	return errors.Join(e.fs.Rename(writing, path), syncDir(e.fs, e.dir))
+	content := strings.Join(d.files, "\n") + "\n"
+	return smallfile.Replace(e.fs, e.dir, DamageName, []byte(content))
 }
 
 // recallDamage looks at the tables that were found to be damaged. A table that is gone, or whole
@@ -173,7 +162,7 @@ func (e *Engine) Tables() (tables []Table, err error) {
 	}
 	for _, level := range levels {
 		for _, t := range level {
-			name := fmt.Sprintf("%06d.sst", t.BackingSSTNum)
+			name := tableName(t)
 			tables = append(tables, Table{Name: name, Bytes: int64(t.Size),
 				Path:     e.fs.PathJoin(e.dir, DataName, name),
 				Smallest: t.Smallest.UserKey, Largest: t.Largest.UserKey})
@@ -181,6 +170,9 @@ func (e *Engine) Tables() (tables []Table, err error) {
 	}
 	return tables, nil
 }
+
+// tableName returns the name of the file that holds a table.
+func tableName(t lsm.SSTableInfo) string { return t.BackingSSTNum.String() + ".sst" }
 
 // FS returns the file system of the engine's files.
 func (e *Engine) FS() vfs.FS { return e.fs }

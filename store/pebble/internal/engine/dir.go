@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/gsimc/gsimc/store/pebble/internal/mark"
+	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
 
 // Names inside the directory of an engine. Its files lie in a folder of their own, which gets its
@@ -74,18 +75,7 @@ func makeDir(fs vfs.FS, dir string) error {
 	if err := fs.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("creating the store directory: %w", err)
 	}
-	return syncDir(fs, parent)
-}
-
-// SyncDir makes names in a directory durable.
-func SyncDir(fs vfs.FS, dir string) error { return syncDir(fs, dir) }
-
-func syncDir(fs vfs.FS, dir string) error {
-	d, err := fs.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return smallfile.SyncDir(fs, parent)
 }
 
 // ErrInUse is wrapped by the error of opening a store that another process has open.

@@ -35,6 +35,7 @@ import (
 
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/mark"
+	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
 
 // An Engine is an open engine in a folder that no other process has open. Use [Open].
@@ -262,7 +263,7 @@ func (e *Engine) create() error {
 	if err := e.fs.Rename(creating, e.fs.PathJoin(e.dir, DataName)); err != nil {
 		return err
 	}
-	return syncDir(e.fs, e.dir)
+	return smallfile.SyncDir(e.fs, e.dir)
 }
 
 // openDB opens the engine's files. On a full disk Pebble would try for ever to write the tables of

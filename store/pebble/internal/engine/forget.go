@@ -209,7 +209,7 @@ func (e *Engine) usedFiles() (map[string]bool, error) {
 	}
 	for _, level := range levels {
 		for _, table := range level {
-			used[fmt.Sprintf("%s.sst", table.BackingSSTNum)] = true
+			used[tableName(table)] = true
 		}
 	}
 	return used, nil

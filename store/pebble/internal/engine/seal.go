@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
 
 // The seal is a list of the engine's files that is written when the engine is closed, and checked
@@ -22,12 +23,9 @@ import (
 //
 // One line for each file: CRC-32C of the content, size in bytes, name. Tables have "-" in place of
 // the CRC, because Pebble notices damage in them. The last line is the CRC of all lines before.
-const (
-	// SealName is the file of the seal, beside the folder of the engine's files.
-	SealName = "SEAL"
 
-	writingSealName = "SEAL.new"
-)
+// SealName is the file of the seal, beside the folder of the engine's files.
+const SealName = "SEAL"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -77,26 +75,14 @@ func sealLine(fs vfs.FS, data, name string) (string, error) {
 // writeSeal seals a closed engine.
 func writeSeal(fs vfs.FS, dir string) error {
 	// Files that are new or gone must be so on disk before the seal that lists them.
-	if err := syncDir(fs, fs.PathJoin(dir, DataName)); err != nil {
+	if err := smallfile.SyncDir(fs, fs.PathJoin(dir, DataName)); err != nil {
 		return err
 	}
 	content, err := seal(fs, fs.PathJoin(dir, DataName))
 	if err != nil {
 		return err
 	}
-	writing := fs.PathJoin(dir, writingSealName)
-	file, err := fs.Create(writing, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(content)
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	if err := fs.Rename(writing, fs.PathJoin(dir, SealName)); err != nil {
-		return err
-	}
-	return syncDir(fs, dir)
+	return smallfile.Replace(fs, dir, SealName, content)
 }
 
 // breakSeal compares the files with the seal, if there is one, and removes it. If accept is true, a
@@ -112,7 +98,7 @@ func breakSeal(fs vfs.FS, dir string, accept bool) error {
 	if err := fs.Remove(fs.PathJoin(dir, SealName)); err != nil {
 		return err
 	}
-	return syncDir(fs, dir)
+	return smallfile.SyncDir(fs, dir)
 }
 
 // checkSeal compares the files with the seal, if there is one.

@@ -20,6 +20,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
 
 // Name is the name of the file.
@@ -70,19 +71,7 @@ func Write(fs vfs.FS, dir string, m Manifest) error {
 	}
 	content = append(content, '\n')
 	content = append(content, sum(content)...)
-	file, err := fs.Create(fs.PathJoin(dir, Name), vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(content)
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	folder, err := fs.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return smallfile.Replace(fs, dir, Name, content)
 }
 
 func sum(content []byte) string {

@@ -34,14 +34,14 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
 
 // Name is the name of the file, in the folder of the store.
 const Name = "MARK"
 
 const (
-	writingName = Name + ".new"
-
 	magic     = "GSMK"
 	version   = 1
 	slotBytes = 4 + 4 + 16 + 8 + 8 + 8 + 4
@@ -138,24 +138,8 @@ func read(fs vfs.FS, dir string) (m Mark, turn uint64, found bool, err error) {
 // Write puts a file with the mark into the folder, in place of one that is there. After a crash
 // there is the old one or the new one.
 func Write(fs vfs.FS, dir string, m Mark) error {
-	writing := fs.PathJoin(dir, writingName)
-	file, err := fs.Create(writing, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
 	content := make([]byte, 2*slotPlace) // later slots change blocks that the file has
 	copy(content, m.encode(1))
 	copy(content[slotPlace:], m.encode(0))
-	_, err = file.Write(content)
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	if err := fs.Rename(writing, fs.PathJoin(dir, Name)); err != nil {
-		return err
-	}
-	folder, err := fs.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return smallfile.Replace(fs, dir, Name, content)
 }

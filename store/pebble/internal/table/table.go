@@ -26,7 +26,13 @@ func open(fs vfs.FS, path string) (*sstable.Reader, error) {
 	}
 	readable, err := sstable.NewSimpleReadable(file)
 	if err != nil {
+		_ = file.Close() // it was only read
 		return nil, err
 	}
-	return sstable.NewReader(context.Background(), readable, sstable.ReaderOptions{})
+	r, err := sstable.NewReader(context.Background(), readable, sstable.ReaderOptions{})
+	if err != nil {
+		_ = readable.Close() // it was only read
+		return nil, err
+	}
+	return r, nil
 }

@@ -1,0 +1,38 @@
+// Package smallfile puts small files into the folder of a store, whole or not at all.
+package smallfile
+
+import (
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// writing is added to the name of a file while it is written. A crash may leave one behind.
+const writing = ".new"
+
+// Replace puts a file into a folder, in place of one of the name. After a crash there is the old
+// file or the new one; once Replace has returned nil it is the new one.
+func Replace(fs vfs.FS, dir, name string, content []byte) error {
+	unfinished := fs.PathJoin(dir, name+writing)
+	file, err := fs.Create(unfinished, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := fs.Rename(unfinished, fs.PathJoin(dir, name)); err != nil {
+		return err
+	}
+	return SyncDir(fs, dir)
+}
+
+// SyncDir makes the names in a folder durable.
+func SyncDir(fs vfs.FS, dir string) error {
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,55 @@
+package table
+
+import (
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// counting counts the files that are open.
+type counting struct {
+	vfs.FS
+	open int
+}
+
+func (c *counting) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	file, err := c.FS.Open(name, opts...)
+	if err == nil {
+		c.open++
+		file = &counted{file, c}
+	}
+	return file, err
+}
+
+type counted struct {
+	vfs.File
+	of *counting
+}
+
+func (f *counted) Close() error {
+	f.of.open--
+	return f.File.Close()
+}
+
+// TestWholeClosesFiles looks at files that are no tables.
+func TestWholeClosesFiles(t *testing.T) {
+	for _, content := range []string{"", "short", string(make([]byte, 4096))} {
+		fs := &counting{FS: vfs.NewMem()}
+		file, err := fs.Create("000001.sst", vfs.WriteCategoryUnspecified)
+		if err == nil {
+			_, err = file.Write([]byte(content))
+		}
+		if err == nil {
+			err = file.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Whole(fs, "000001.sst"); err == nil {
+			t.Errorf("a file of %d bytes is whole", len(content))
+		}
+		if fs.open != 0 {
+			t.Errorf("after a file of %d bytes %d files are open", len(content), fs.open)
+		}
+	}
+}
