@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,9 +40,10 @@ type damage struct {
 	known atomic.Bool
 	reads atomic.Int64
 
-	mu     sync.Mutex
-	files  []string // names
-	noting sync.WaitGroup
+	mu      sync.Mutex // not held while the disk is used
+	files   []string   // names
+	writing sync.Mutex
+	noting  sync.WaitGroup
 }
 
 // Damage returns what is known of damaged tables, or nil.
@@ -85,17 +87,22 @@ func (e *Engine) noteDamage(name string) {
 // writeDamage writes, or removes, the file of the damaged tables.
 func (e *Engine) writeDamage() error {
 	d := &e.damage
+	d.writing.Lock()
+	defer d.writing.Unlock()
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.files) == 0 {
-		return errors.Join(e.fs.Remove(e.fs.PathJoin(e.dir, DamageName)), smallfile.SyncDir(e.fs, e.dir))
+	files := slices.Clone(d.files)
+	d.mu.Unlock()
+	if len(files) == 0 {
+		return errors.Join(e.fs.Remove(e.fs.PathJoin(e.dir, DamageName)),
+			smallfile.SyncDir(e.fs, e.dir))
 	}
-	content := strings.Join(d.files, "\n") + "\n"
+	content := strings.Join(files, "\n") + "\n"
 	return smallfile.Replace(e.fs, e.dir, DamageName, []byte(content))
 }
 
-// recallDamage looks at the tables that were found to be damaged. A table that is gone, or whole
-// after all, is forgotten.
+// recallDamage looks at the tables that were found to be damaged, before the engine is opened. A
+// table that is gone, or whole after all, is forgotten; one that the disk does not give is not. The
+// error is that of a shortage, which says nothing about a table.
 func (e *Engine) recallDamage() error {
 	names, err := e.fs.List(e.dir)
 	if err != nil || !slices.Contains(names, DamageName) {
@@ -110,21 +117,26 @@ func (e *Engine) recallDamage() error {
 	if err != nil {
 		return err
 	}
-	noted := 0
-	for name := range strings.FieldsSeq(string(content)) {
-		noted++
+	noted := strings.Fields(string(content))
+	for _, name := range noted {
 		if !slices.Contains(there, name) {
 			continue
 		}
-		if err := table.Whole(e.fs, e.fs.PathJoin(data, name)); err != nil {
-			e.noteDamage(name)
+		switch err := table.Whole(e.fs, e.fs.PathJoin(data, name)); {
+		case shortage(err) != "":
+			return fmt.Errorf("looking at the damaged table %s: %w", name, err)
+		case err != nil:
+			e.damage.files = append(e.damage.files, name)
 		}
 	}
-	e.damage.noting.Wait()
-	if noted != len(e.damage.files) {
-		return e.writeDamage()
+	e.damage.known.Store(len(e.damage.files) > 0)
+	for _, name := range e.damage.files {
+		e.opts.Damaged(name)
 	}
-	return nil
+	if len(noted) == len(e.damage.files) {
+		return nil
+	}
+	return e.writeDamage() // once: a crash leaves all names or those that are left
 }
 
 // Pace waits while the tables come faster than they are merged, until done is closed. It does not

@@ -168,7 +168,11 @@ func (e *Engine) locked(fn func() error) error {
 		e.lock = newSharedLock(lock)
 	}
 	err := fn()
-	if err == nil || e.abandoned.Load() {
+	if err == nil {
+		return nil
+	}
+	_ = e.end(func() error { e.damage.noting.Wait(); return nil })
+	if e.abandoned.Load() {
 		return err // an engine that did not end may still write
 	}
 	return errors.Join(err, e.unlock())
@@ -321,13 +325,14 @@ var ErrNotClosed = errors.New("the failed storage engine did not close: end the 
 // writes may be lost. If seal is true, the files of an engine that is in order are sealed: the next
 // opening notices any damage to them.
 func (e *Engine) Close(seal bool) error {
-	err := e.closeDB(e.DB)
-	if !errors.Is(err, ErrNotClosed) {
+	err := e.end(func() error {
+		err := Safely(e.DB.Close)
 		e.damage.noting.Wait()
-	}
-	if err == nil && e.keeper != nil {
-		err = e.keeper.Close()
-	}
+		if e.keeper != nil {
+			err = errors.Join(err, e.keeper.Close())
+		}
+		return err
+	})
 	if errors.Is(err, ErrNotClosed) {
 		return errors.Join(e.Err(), err) // the lock keeps others out until the process ends
 	}
@@ -353,10 +358,14 @@ func (e *Engine) Wait(done <-chan struct{}) {
 	}
 }
 
-// closeDB closes the engine's files. A failed engine may never end, so the waiting does.
-func (e *Engine) closeDB(db *lsm.DB) error {
+// closeDB closes the engine's files.
+func (e *Engine) closeDB(db *lsm.DB) error { return e.end(db.Close) }
+
+// end calls a function that ends something of the engine. In a failed engine that may never end, so
+// the waiting does, with [ErrNotClosed].
+func (e *Engine) end(fn func() error) error {
 	done := make(chan error, 1)
-	go func() { done <- Safely(db.Close) }()
+	go func() { done <- Safely(fn) }()
 	select {
 	case err := <-done:
 		return err
