@@ -37,3 +37,27 @@ func mustClose(t testing.TB, e *Engine) {
 		t.Fatalf("Close: %v", err)
 	}
 }
+
+// TestMarkIsClosedWithTheEngine closes an engine that ends in an error: the mark is written at once,
+// and not later, when others may have the directory.
+func TestMarkIsClosedWithTheEngine(t *testing.T) {
+	fs := vfs.NewMem()
+	opts := testOptions(fs)
+	opts.MarkEvery = time.Hour
+	e := mustOpen(t, "dir", opts)
+	id := e.marked.ID
+	if err := e.KeepMark(id, 0); err != nil {
+		t.Fatal(err)
+	}
+	e.Durable(5)
+	if _, err := e.DB.NewIter(nil); err != nil { // which is left open
+		t.Fatal(err)
+	}
+	if err := e.Close(true); err == nil {
+		t.Error("no error")
+	}
+	m, _, err := mark.Read(fs, "dir")
+	if err != nil || m.ID != id || m.Commit != 5 {
+		t.Errorf("the mark is %+v, %v, want commit 5", m, err)
+	}
+}

@@ -54,9 +54,9 @@ func (k *Keeper) Durable(commit uint64) {
 	k.latest.Store(commit)
 	if !k.armed.Load() && k.armed.CompareAndSwap(false, true) {
 		time.AfterFunc(k.every, func() {
-			k.armed.Store(false)
 			k.mu.Lock()
 			defer k.mu.Unlock()
+			k.armed.Store(false) // now: behind a write that hangs, one more waits and no others
 			k.write()
 		})
 	}

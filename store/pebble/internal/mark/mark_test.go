@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -195,5 +196,45 @@ func put(t *testing.T, fs vfs.FS, b []byte) {
 	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestHangingWrite lets a write of the mark hang while commits go on: they do not pile up behind it.
+func TestHangingWrite(t *testing.T) {
+	hang, hangs := make(chan struct{}), make(chan struct{}, 1)
+	mem := vfs.NewMem()
+	mustWrite(t, mem, "", first)
+	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFileWriteAt {
+			select {
+			case hangs <- struct{}{}:
+			default:
+			}
+			<-hang
+		}
+		return nil
+	}))
+	k, err := Keep(fs, "", time.Microsecond, func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.Durable(8)
+	<-hangs
+	before := runtime.NumGoroutine()
+	last := uint64(8)
+	for range 50 {
+		last++
+		k.Durable(last)
+		time.Sleep(time.Millisecond)
+	}
+	if more := runtime.NumGoroutine() - before; more > 5 {
+		t.Errorf("%d goroutines wait for the write", more)
+	}
+	close(hang)
+	if err := k.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if m, _, err := Read(mem, ""); m.Commit != last || err != nil {
+		t.Errorf("got %+v, %v, want commit %d", m, err, last)
 	}
 }
