@@ -81,7 +81,6 @@ func (c *Cache) View(ctx context.Context, m *model.Model, user string, fn func(*
 			return err
 		}
 	}
-	r.entry.mu.Lock()
 	return c.show(ctx, r, fn)
 }
 
@@ -96,41 +95,44 @@ func (c *Cache) Erase(ctx context.Context, user string) (uint64, error) {
 // errPresent ends the reading of a history whose user has come into the cache meanwhile.
 var errPresent = errors.New("the state is in the cache")
 
-// load is View of a user who is not in the cache. The first event puts the entry there, locked, so
+// load is View of a user who is not in the cache. The first event puts an entry there, locked, so
 // that other readers of this user wait for it instead of replaying too, and an unknown user leaves
 // no trace. If the user has come into the cache meanwhile, load returns errPresent, and r has that
 // entry.
 func (c *Cache) load(ctx context.Context, r *reader, fn func(*User)) error {
-	r.entry, r.absent = &entry{}, true
-	r.entry.state.Reset(r.model)
-	r.entry.mu.Lock()
-	return c.show(ctx, r, fn)
-}
-
-// show brings the entry, which is locked, up to date, calls fn, and unlocks it.
-func (c *Cache) show(ctx context.Context, r *reader, fn func(*User)) (err error) {
-	e := r.entry
-	grown := false
+	r.absent = true
 	defer func() {
-		e.mu.Unlock()
-		if grown {
-			c.reweigh(r.user, e)
+		if r.made {
+			c.unlock(r.user, r.entry)
 		}
 	}()
-	defer func() { grown = e.measure() && !r.absent }()
-	u := &e.state
+	if err := r.advance(ctx); err != nil {
+		return err
+	}
+	if r.state != nil {
+		c.metrics.load.Inc()
+	}
+	fn(r.state)
+	return nil
+}
+
+// show brings the entry of r up to date and calls fn.
+func (c *Cache) show(ctx context.Context, r *reader, fn func(*User)) error {
+	r.entry.mu.Lock()
+	defer c.unlock(r.user, r.entry)
+	u := &r.entry.state
 	adopted := u.adopt(r.model)
 	if !adopted {
 		u.Reset(r.model)
 	}
 	before := u.Version
-	if err := r.advance(ctx, u); err != nil {
+	r.state = u
+	if err := r.advance(ctx); err != nil {
 		return err
 	}
 	switch {
 	case !adopted || !r.same:
 		c.metrics.rebuild.Inc()
-	case u.Revision == 0: // there is nothing to count
 	case before.Revision == 0:
 		c.metrics.load.Inc()
 	case u.Version == before:
@@ -145,17 +147,26 @@ func (c *Cache) show(ctx context.Context, r *reader, fn func(*User)) (err error)
 	return nil
 }
 
+// unlock unlocks an entry whose state may have changed.
+func (c *Cache) unlock(user string, e *entry) {
+	grown := e.measure()
+	e.mu.Unlock()
+	if grown {
+		c.reweigh(user, e)
+	}
+}
+
 // A reader folds what a history has since the version of a state into the state. It is used again,
 // since the function that the store calls would otherwise be made for each call.
 type reader struct {
-	cache *Cache
-	model *model.Model
-	user  string
-	state *User  // what is folded into
-	entry *entry // of the state; nil: none
-	// The entry is not in the cache and gets there with the first event.
-	absent bool
-	same   bool // the history began with the version of the state
+	cache  *Cache
+	model  *model.Model
+	user   string
+	entry  *entry // nil: there is none so far
+	state  *User  // what is folded into; nil: the entry is made with the first event
+	absent bool   // the user was not in the cache
+	made   bool   // the entry is new, and locked
+	same   bool   // the history began with the version of the state
 	take   func(store.Version, store.Event) error
 }
 
@@ -174,18 +185,26 @@ func (c *Cache) release(r *reader) {
 	c.readers.Put(r)
 }
 
-// advance makes u the state of the whole history. After an error u is the state of a beginning of
-// the history, or broken.
-func (r *reader) advance(ctx context.Context, u *User) error {
-	r.state = u
-	head, same, err := r.cache.store.Since(ctx, r.user, u.Version, r.take)
+// advance makes the state that of the whole history. After an error it is the state of a beginning
+// of the history, or broken. There is still none for a user without history.
+func (r *reader) advance(ctx context.Context) error {
+	var known store.Version
+	if r.state != nil {
+		known = r.state.Version
+	}
+	head, same, err := r.cache.store.Since(ctx, r.user, known, r.take)
 	if err != nil {
 		return err
 	}
-	if r.same = same; !same && head.Revision == 0 { // erased
-		u.Reset(r.model)
+	r.same = same
+	var got store.Version
+	if r.state != nil {
+		if !same && head.Revision == 0 { // erased
+			r.state.Reset(r.model)
+		}
+		got = r.state.Version
 	}
-	if u.Version != head {
+	if got != head {
 		return ErrHistoryGap
 	}
 	return nil
@@ -194,6 +213,12 @@ func (r *reader) advance(ctx context.Context, u *User) error {
 // fold folds the next event into the state. The first event of a history comes to a state of
 // something else if that is not a beginning of the history.
 func (r *reader) fold(v store.Version, e store.Event) error {
+	if r.state == nil && r.absent {
+		if present := r.enter(); !r.made {
+			r.entry, r.absent = present, false
+			return errPresent
+		}
+	}
 	u := r.state
 	if v.Revision == 1 && u.Revision > 0 {
 		u.Reset(r.model)
@@ -201,16 +226,22 @@ func (r *reader) fold(v store.Version, e store.Event) error {
 	if v.Revision != u.Revision+1 {
 		return ErrHistoryGap
 	}
-	if r.absent {
-		if present := r.cache.put(r.user, r.entry); present != r.entry {
-			r.entry, r.absent = present, false
-			return errPresent
-		}
-		r.absent = false
-	}
 	r.cache.updater.Fold(r.model, u, e)
 	u.Mark = v.Mark
 	return nil
+}
+
+// enter puts a new entry into the cache, locked, unless the user has come there meanwhile, and
+// returns that which is there.
+func (r *reader) enter() *entry {
+	e := &entry{}
+	e.state.Reset(r.model)
+	e.mu.Lock()
+	present := r.cache.put(r.user, e)
+	if present == e {
+		r.entry, r.state, r.made = e, &e.state, true
+	}
+	return present
 }
 
 // insert returns the cached entry of the user, which it makes, empty, if there is none.

@@ -58,7 +58,8 @@ func (c *Cache) ViewTail(ctx context.Context, m *model.Model, user string, fn fu
 	r := c.reader(m, user)
 	defer c.release(r)
 	c.metrics.load.Inc()
-	if err := r.advance(ctx, u); err != nil {
+	r.state = u
+	if err := r.advance(ctx); err != nil {
 		return err
 	}
 	if u.Tail.Cut(m, u.Revision); u.Revision == 0 {
