@@ -27,7 +27,8 @@ func (s admin) GetStatus(
 	stats, err := s.store.Stats(ctx)
 	failure := ""
 	switch {
-	case errors.Is(err, store.ErrFailed): // operators need the reason
+	// operators need the reason
+	case errors.Is(err, store.ErrFailed), errors.Is(err, store.ErrUnavailable):
 		failure = err.Error()
 	case err != nil:
 		return nil, err

@@ -60,7 +60,8 @@ func (s *Server) livez(w http.ResponseWriter, r *http.Request) {
 
 // readyz answers 200 when the server should get traffic: a model is loaded (without one there is no
 // server), the store and its disk answer, and no shutdown has begun. It says if the store refuses
-// events because the disk is full: Recommend goes on.
+// events because the disk is full, for Recommend goes on, or if a store that is shared cannot be
+// reached, which comes back by itself and takes no server out of service before.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	if s.isDraining() {
 		answer(w, http.StatusServiceUnavailable, "draining")
@@ -68,6 +69,8 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	}
 	stats, err := s.storeStats(r.Context())
 	switch {
+	case errors.Is(err, store.ErrUnavailable): // for all servers alike: none is better
+		answer(w, http.StatusOK, "ok, but "+storeTrouble(err))
 	case err != nil:
 		answer(w, http.StatusServiceUnavailable, storeTrouble(err))
 	case errors.Is(stats.Refusal, store.ErrStalled):

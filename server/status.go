@@ -43,6 +43,7 @@ const (
 	reasonStoreCorrupt    = "STORE_CORRUPT"
 	reasonStoreClosed     = "STORE_CLOSED"
 	reasonStoreFailed     = "STORE_FAILED"
+	reasonStoreAway       = "STORE_UNAVAILABLE"
 	reasonNotOnDisk       = "STORE_NOT_ON_DISK"
 	reasonCancelled       = "CANCELLED"
 	reasonDeadline        = "DEADLINE_EXCEEDED"
@@ -111,6 +112,8 @@ var outcomes = []struct {
 		100 * time.Millisecond},
 	{errNotOnDisk, codes.FailedPrecondition, reasonNotOnDisk,
 		"the store of this server keeps nothing on disk", 0},
+	{store.ErrUnavailable, codes.Unavailable, reasonStoreAway,
+		"the store cannot be reached at present", time.Second},
 	{store.ErrFailed, codes.Unavailable, reasonStoreFailed,
 		"the store takes no writes until the server is restarted", 5 * time.Second},
 }

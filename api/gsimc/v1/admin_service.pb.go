@@ -185,7 +185,8 @@ type GetStatusResponse struct {
 	StoreBytes int64 `protobuf:"varint,6,opt,name=store_bytes,json=storeBytes,proto3" json:"store_bytes,omitempty"`
 	// The model that serves.
 	Model *Model `protobuf:"bytes,8,opt,name=model,proto3" json:"model,omitempty"`
-	// Why the store takes no more writes until a restart, for people; empty as long as it takes them.
+	// Why the store takes no more writes until a restart, or until it can be reached again, for
+	// people; empty as long as it takes them.
 	StoreFailure string `protobuf:"bytes,9,opt,name=store_failure,json=storeFailure,proto3" json:"store_failure,omitempty"`
 	// Which files of the store are known to be damaged, for people; empty if none. Users whose rows
 	// stand in them get DATA_LOSS, all others are served.
