@@ -1,6 +1,6 @@
 // Package client is a Go client of a gsimc server: [Dial] connects, [Client.Send] streams events
-// and sends the unacknowledged ones again after a broken connection, and [Client.Explain] tells
-// what an error means.
+// and sends the unacknowledged ones again after a broken connection, [Client.Session] reads its own
+// writes at any of several servers over one store, and [Client.Explain] tells what an error means.
 //
 // The calls themselves are those of the generated package api/gsimc/v1:
 //

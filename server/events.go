@@ -15,6 +15,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/event"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/session"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/store"
 )
@@ -45,16 +46,16 @@ func arrive(e *pb.Event, prefix string, received time.Time) arrival {
 // eventOutcome is the outcome of one event.
 type eventOutcome struct {
 	disposition pb.EventDisposition
-	revision    uint64
-	fault       error // of a rejected one
+	version     store.Version // of the history up to the event
+	fault       error         // of a rejected one
 }
 
-// result returns the outcome as a message.
+// result returns the outcome as a message, without a session token.
 func (o *eventOutcome) result() *pb.EventResult {
 	if o.disposition == pb.EventDisposition_EVENT_DISPOSITION_REJECTED {
 		return rejected(o.fault)
 	}
-	return &pb.EventResult{Disposition: o.disposition, UserRevision: o.revision}
+	return &pb.EventResult{Disposition: o.disposition, UserRevision: o.version.Revision}
 }
 
 // ingestion is the memory for taking in one batch, to be used again for the next.
@@ -83,7 +84,15 @@ func (s events) Observe(ctx context.Context, req *pb.ObserveRequest) (*pb.Observ
 	if o.fault != nil {
 		return nil, o.fault
 	}
-	return &pb.ObserveResponse{Disposition: o.disposition, UserRevision: o.revision}, nil
+	// one piece of memory
+	answer := &struct {
+		pb.ObserveResponse
+
+		token session.Token
+	}{token: session.Make(s.store.Identity(), a.record.User, o.version)}
+	answer.Disposition, answer.UserRevision = o.disposition, o.version.Revision
+	answer.SessionToken = answer.token[:]
+	return &answer.ObserveResponse, nil
 }
 
 // BatchObserve implements EventService.
@@ -103,9 +112,14 @@ func (s events) BatchObserve(
 	if err != nil {
 		return nil, err
 	}
-	results := make([]*pb.EventResult, len(outcomes))
+	results, tokens := make([]*pb.EventResult, len(outcomes)), make([]session.Token, len(outcomes))
+	id := s.store.Identity()
 	for i := range outcomes {
 		results[i] = outcomes[i].result()
+		if outcomes[i].fault == nil {
+			tokens[i] = session.Make(id, batch[i].record.User, outcomes[i].version)
+			results[i].SessionToken = tokens[i][:]
+		}
 	}
 	return &pb.BatchObserveResponse{Results: results}, nil
 }
@@ -167,7 +181,7 @@ func (s *Server) commit(ctx context.Context, in *ingestion) error {
 	var open error
 	for i := range results {
 		r, o := &results[i], &in.outcomes[in.index[i]]
-		o.disposition, o.revision = pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE, r.Revision
+		o.disposition, o.version = pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE, r.Version
 		switch {
 		case r.Err != nil:
 			in.reject(in.index[i], r.Err)

@@ -10,11 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/testing/protocmp"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
@@ -203,6 +205,11 @@ func itemIDs(resp *pb.RecommendResponse) []string {
 	}
 	return ids
 }
+
+// withoutTokens compares messages without their session tokens, which are random.
+var withoutTokens = cmp.Options{protocmp.Transform(),
+	protocmp.IgnoreFields(&pb.ObserveResponse{}, "session_token"),
+	protocmp.IgnoreFields(&pb.EventResult{}, "session_token")}
 
 // get fetches a page of the ops listener.
 func (ts *testServer) get(t testing.TB, path string) (int, string) {

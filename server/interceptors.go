@@ -256,7 +256,8 @@ func (s *Server) publicError(method string, err error) error {
 	case codes.Internal, codes.Unknown, codes.DataLoss, codes.ResourceExhausted:
 		hidden = true
 	}
-	if errors.As(err, new(*admission.RefusedError)) { // counted, and there may be very many
+	// counted, and there may be very many; nothing is wrong with the store
+	if errors.As(err, new(*admission.RefusedError)) || errors.Is(err, errSessionLost) {
 		hidden = false
 	}
 	if hidden {

@@ -56,11 +56,11 @@ func handleRecommend(
 // subject holds the facts about a user or an inline history that Recommend needs. The query, its
 // variance and the seen items that must not be returned are in the scratch.
 type subject struct {
-	known    bool // there is a history
-	usable   bool // the query says something
-	timed    bool // the events have times
-	revision uint64
-	tail     *state.Tail // of the history, if it is to be explained
+	known   bool // there is a history
+	usable  bool // the query says something
+	timed   bool // the events have times
+	version store.Version
+	tail    *state.Tail // of the history, if it is to be explained
 }
 
 // stopwatch tells the time between stages.
@@ -135,7 +135,7 @@ func (s recommender) answer(
 	s.metrics.stage.state.Observe(watch.lap())
 
 	l := &sc.list
-	l.Items, l.Packed, l.UserRevision = m, req.GetPacked(), subj.revision
+	l.Items, l.Packed, l.UserRevision = m, req.GetPacked(), subj.version.Revision
 	noteUnknownEntries(m, req.GetHistory().GetEntries(), l)
 	sc.exclude(m, req.GetFilter())
 	s.metrics.stage.filter.Observe(watch.lap())
@@ -173,7 +173,7 @@ func (s recommender) subject(
 			}
 			return
 		}
-		subj = subject{known: true, usable: u.Usable(), timed: true, revision: u.Revision,
+		subj = subject{known: true, usable: u.Usable(), timed: true, version: u.Version,
 			tail: u.Tail}
 		s.readQuery(m, u.Kalman, at, sc)
 		sc.skipped = rule.appendTo(sc.skipped, u.Seen)
@@ -188,17 +188,21 @@ func (s recommender) subject(
 			at, rule.oldest = u.Kalman.Time, math.MinInt64
 		}
 		read(u)
-		subj.revision, subj.timed = 0, timed
+		subj.version, subj.timed = store.Version{}, timed
 		return subj, nil
 	}
 	view := s.states.View
 	if explain {
 		view = s.states.ViewTail
 	}
-	if err := view(ctx, m, req.GetUserId(), read); err != nil {
+	err := s.reach(ctx, req, func() (store.Version, error) {
+		err := view(ctx, m, req.GetUserId(), read)
+		return subj.version, err
+	})
+	if err != nil {
 		return subject{}, err
 	}
-	if subj.revision < req.GetMinUserRevision() {
+	if subj.version.Revision < req.GetMinUserRevision() {
 		return subject{}, errStaleRevision
 	}
 	return subj, nil

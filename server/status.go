@@ -16,6 +16,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/doors"
 	"github.com/gsimc/gsimc/server/internal/models"
+	"github.com/gsimc/gsimc/server/internal/session"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -29,6 +30,9 @@ const (
 	reasonEventIDConflict = "EVENT_ID_CONFLICT"
 	reasonUserNotFound    = "USER_NOT_FOUND"
 	reasonStaleRevision   = "STALE_REVISION"
+	reasonStaleSession    = "STALE_SESSION"
+	reasonSessionLost     = "SESSION_LOST"
+	reasonOtherStore      = "OTHER_STORE"
 	reasonNoUncertainty   = "NO_UNCERTAINTY"
 	reasonModelRejected   = "MODEL_REJECTED"
 	reasonUnknownMethod   = "UNKNOWN_METHOD"
@@ -54,6 +58,8 @@ const (
 var (
 	errUserNotFound  = errors.New("server: no such user")
 	errStaleRevision = errors.New("server: store is behind the demanded revision")
+	errStaleSession  = errors.New("server: store is behind the session token")
+	errSessionLost   = errors.New("server: the history of the session token is gone")
 	errNoUncertainty = errors.New("server: the model does not know its uncertainty")
 	errUnknownMethod = errors.New("server: unknown method or service")
 	errFailedFull    = errors.New("server: the store failed for lack of space")
@@ -79,6 +85,13 @@ var outcomes = []struct {
 		0},
 	{errStaleRevision, codes.Unavailable, reasonStaleRevision,
 		"the store has not reached min_user_revision yet", 50 * time.Millisecond},
+	{errStaleSession, codes.Unavailable, reasonStaleSession,
+		"the store has not reached the history that session_token names", 50 * time.Millisecond},
+	{errSessionLost, codes.DataLoss, reasonSessionLost,
+		"the history that session_token names is gone, because the user was erased or the store " +
+			"lost events; ask without the token", 0},
+	{session.ErrOtherStore, codes.FailedPrecondition, reasonOtherStore,
+		"session_token is of a server with another store; ask without the token", 0},
 	{errNoUncertainty, codes.FailedPrecondition, reasonNoUncertainty,
 		"exploration needs a model that knows its uncertainty: one with learned dynamics and " +
 			"deviation", 0},

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/wire"
+	"github.com/gsimc/gsimc/server/internal/session"
 )
 
 // streamWindow is the number of events that a stream reads ahead, give or take a message; then flow
@@ -60,7 +62,8 @@ type observeStream struct {
 	stream pb.EventService_StreamObserveServer
 	in     *inbox
 
-	acked uint64 // sequence of the last settled event
+	acked  uint64      // sequence of the last settled event
+	tokens atomic.Bool // the client wants session tokens
 	ingestion
 }
 
@@ -136,6 +139,9 @@ func (o *observeStream) receive() {
 		}
 		if err = checkMessage(&message, next); err != nil {
 			return
+		}
+		if message.Tokens {
+			o.tokens.Store(true)
 		}
 		received := o.server.now()
 		arrivals = arrivals[:0]
@@ -235,6 +241,33 @@ func (o *observeStream) settle(batch []arrival, received time.Time) error {
 					Result: outcomes[i].result()})
 		}
 	}
+	if o.tokens.Load() {
+		ack.SessionTokens = o.sessionTokens(batch, outcomes)
+	}
 	o.acked = ack.GetAckedSequence()
 	return o.stream.Send(ack)
+}
+
+// sessionTokens returns the token of the last stored event of each user, in the order of the
+// events.
+func (o *observeStream) sessionTokens(
+	batch []arrival, outcomes []eventOutcome,
+) []*pb.StreamSessionToken {
+	id := o.server.store.Identity()
+	last := map[string]int{}
+	for i := range outcomes {
+		if outcomes[i].fault == nil {
+			last[batch[i].record.User] = i
+		}
+	}
+	tokens := make([]*pb.StreamSessionToken, 0, len(last))
+	for i := range outcomes {
+		user := batch[i].record.User
+		if at, ok := last[user]; ok && at == i {
+			token := session.Make(id, user, outcomes[i].version)
+			tokens = append(tokens, &pb.StreamSessionToken{
+				Sequence: o.acked + uint64(i) + 1, SessionToken: token[:]})
+		}
+	}
+	return tokens
 }

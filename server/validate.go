@@ -200,6 +200,9 @@ func validateRecommend(r *pb.RecommendRequest, now time.Time) error {
 		if r.GetMinUserRevision() != 0 {
 			c.check("min_user_revision", "must be 0 with an inline history")
 		}
+		if len(r.GetSessionToken()) > 0 {
+			c.check("session_token", "must be empty with an inline history")
+		}
 	default:
 		c.check("subject", "is required: set user_id or history")
 	}

@@ -19,7 +19,7 @@
 //
 // Only the equality of whole Versions counts, and nothing follows from a mark alone: a store may
 // draw a mark for each event. The stores of this module draw one when a history gets revision 1
-// and keep it for that life, see [Identity].
+// and keep it for that life.
 //
 // All methods may be called by any number of goroutines at the same time, except that Close must
 // not be called from within a callback. A slice that is passed in stays the caller's and is not
@@ -174,9 +174,10 @@ type Identity struct {
 	// ID tells stores apart. It is the same for all processes that share a store, and over
 	// restarts. Who knows it can make session tokens, so it does not leave the servers.
 	ID [16]byte
-	// MarksLives is set if all Versions of one life of a history have the same mark. Then a
-	// history with another mark is certainly another one, even if it has fewer events.
-	MarksLives bool
+	// Lags is set if a history may for a while be that of a moment ago, as in a copy that takes
+	// over from another. Without it a history that does not begin with a version which the store
+	// has told of never will.
+	Lags bool
 }
 
 // Stats describes a store as a whole.
@@ -224,9 +225,10 @@ type Store interface {
 	// it: so a receiver that is called with revision 1 and has something begins anew. The zero
 	// Version is the beginning of every history. An unknown user has none, and fn is not called.
 	//
-	// The history has at least the events of every Append that returned before the call, and may
-	// already have those of one that has not. Like all readers Since sees durable changes only:
-	// what it has said is never taken back by a crash. A nil fn asks for the versions alone.
+	// The history has at least the events of every Append that returned before the call (but see
+	// Identity.Lags), and may already have those of one that has not. Like all readers Since sees
+	// durable changes only: what it has said is never taken back by a crash. A nil fn asks for the
+	// versions alone.
 	//
 	// The first error of fn ends the call and is returned as it is; head and same are then not to
 	// be used. fn may call the store; events arriving meanwhile are not shown to it. A history is

@@ -40,6 +40,7 @@ var (
 	streamSequence = tagOf(&pb.StreamObserveRequest{}, "sequence")
 	streamEvent    = tagOf(&pb.StreamObserveRequest{}, "event")
 	streamEvents   = tagOf(&pb.StreamObserveRequest{}, "events")
+	streamTokens   = tagOf(&pb.StreamObserveRequest{}, "session_tokens")
 
 	eventEventID   = tagOf(&pb.Event{}, "event_id")
 	eventUserID    = tagOf(&pb.Event{}, "user_id")
@@ -83,7 +84,7 @@ func wireType(field protoreflect.FieldDescriptor) protowire.Type {
 	case protoreflect.FloatKind:
 		return protowire.Fixed32Type
 	case protoreflect.Int32Kind, protoreflect.Int64Kind, protoreflect.Uint64Kind,
-		protoreflect.EnumKind:
+		protoreflect.EnumKind, protoreflect.BoolKind:
 		return protowire.VarintType
 	}
 	panic(fmt.Sprintf("wire: no wire type for %s of kind %s", field.FullName(), field.Kind()))

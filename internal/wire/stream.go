@@ -22,6 +22,7 @@ type StreamMessage struct {
 	Sequence uint64
 	Events   []*pb.Event // of event and events; nil stands for an absent event
 	Both     bool        // event and events are set
+	Tokens   bool        // session tokens are wanted
 	Fault    error       // if not nil, why the message cannot be decoded
 
 	slots []eventSlot
@@ -56,6 +57,7 @@ func (m *StreamMessage) decode(c Codec, data mem.BufferSlice) error {
 	}
 	m.Fault = Malformed(&req)
 	m.Sequence, m.Events, m.Both = req.GetSequence(), req.GetEvents(), false
+	m.Tokens = req.GetSessionTokens()
 	if len(req.GetEvents()) == 0 {
 		m.Events = []*pb.Event{req.GetEvent()}
 	} else if req.GetEvent() != nil {
@@ -71,6 +73,7 @@ const (
 	fieldSequence field = iota + 1
 	fieldEvent
 	fieldEvents
+	fieldTokens
 
 	fieldEventID
 	fieldUserID
@@ -86,7 +89,7 @@ const (
 // The fields of the messages by the first byte of their tags.
 var (
 	streamFields = fieldTable{streamSequence: fieldSequence, streamEvent: fieldEvent,
-		streamEvents: fieldEvents}.build()
+		streamEvents: fieldEvents, streamTokens: fieldTokens}.build()
 	eventFields = fieldTable{
 		eventEventID: fieldEventID, eventUserID: fieldUserID, eventItemID: fieldItemID,
 		eventEventType: fieldEventType, eventEventTime: fieldEventTime, eventValue: fieldValue,
@@ -105,17 +108,21 @@ func (t fieldTable) build() (table [256]field) {
 
 // ordinary decodes a message of the ordinary form, and reports whether it was one.
 func (m *StreamMessage) ordinary(s string) bool {
-	m.Sequence, m.Events, m.Both, m.Fault = 0, m.Events[:0], false, nil
+	m.Sequence, m.Events, m.Both, m.Tokens, m.Fault = 0, m.Events[:0], false, false, nil
 	seen := 0
 	for len(s) > 0 {
 		f := streamFields[s[0]]
 		switch f {
-		case fieldSequence:
+		case fieldSequence, fieldTokens:
 			v, n := varint(s[1:])
-			if n == 0 || seen&(1<<fieldSequence) != 0 {
+			if n == 0 || seen&(1<<f) != 0 {
 				return false
 			}
-			m.Sequence, s = v, s[1+n:]
+			if s = s[1+n:]; f == fieldSequence {
+				m.Sequence = v
+			} else {
+				m.Tokens = v != 0
+			}
 		case fieldEvent, fieldEvents:
 			body, rest, ok := cut(s[1:])
 			if len(m.Events) == m.limit && m.limit > 0 {

@@ -48,7 +48,7 @@ func New() *Store {
 
 // Identity implements store.Store.
 func (s *Store) Identity() store.Identity {
-	return store.Identity{ID: s.id, MarksLives: true}
+	return store.Identity{ID: s.id}
 }
 
 // Append implements store.Store.

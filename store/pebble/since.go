@@ -15,7 +15,7 @@ import (
 
 // Identity implements [store.Store].
 func (s *Store) Identity() store.Identity {
-	return store.Identity{ID: s.reader.id, MarksLives: true}
+	return store.Identity{ID: s.reader.id}
 }
 
 // version turns a version that is stored into the one that users of the store know, and back. The

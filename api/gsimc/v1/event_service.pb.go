@@ -74,7 +74,11 @@ type ObserveResponse struct {
 	Disposition EventDisposition `protobuf:"varint,1,opt,name=disposition,proto3,enum=gsimc.v1.EventDisposition" json:"disposition,omitempty"`
 	// Revision of the user's history that includes the event; for a DUPLICATE that of the first one.
 	// May be passed as RecommendRequest.min_user_revision.
-	UserRevision  uint64 `protobuf:"varint,2,opt,name=user_revision,json=userRevision,proto3" json:"user_revision,omitempty"`
+	UserRevision uint64 `protobuf:"varint,2,opt,name=user_revision,json=userRevision,proto3" json:"user_revision,omitempty"`
+	// Names the user's history up to the event. Passed as RecommendRequest.session_token, to this
+	// server or another one that shares its store, it makes sure that the answer reflects the event.
+	// Opaque, at most 64 bytes, without the user_id. Worth nothing once the user is erased.
+	SessionToken  []byte `protobuf:"bytes,3,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -121,6 +125,13 @@ func (x *ObserveResponse) GetUserRevision() uint64 {
 		return x.UserRevision
 	}
 	return 0
+}
+
+func (x *ObserveResponse) GetSessionToken() []byte {
+	if x != nil {
+		return x.SessionToken
+	}
+	return nil
 }
 
 // BatchObserveRequest carries several events.
@@ -223,7 +234,9 @@ type EventResult struct {
 	// As ObserveResponse.user_revision; 0 if REJECTED.
 	UserRevision uint64 `protobuf:"varint,2,opt,name=user_revision,json=userRevision,proto3" json:"user_revision,omitempty"`
 	// Set only if REJECTED.
-	Error         *EventError `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	Error *EventError `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	// As ObserveResponse.session_token; empty if REJECTED, and in a StreamEventResult.
+	SessionToken  []byte `protobuf:"bytes,4,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -275,6 +288,13 @@ func (x *EventResult) GetUserRevision() uint64 {
 func (x *EventResult) GetError() *EventError {
 	if x != nil {
 		return x.Error
+	}
+	return nil
+}
+
+func (x *EventResult) GetSessionToken() []byte {
+	if x != nil {
+		return x.SessionToken
 	}
 	return nil
 }
@@ -364,7 +384,9 @@ type StreamObserveRequest struct {
 	Event *Event `protobuf:"bytes,2,opt,name=event,proto3" json:"event,omitempty"`
 	// Up to 1000 events, with rising sequence numbers. Each is settled on its own, as if it had come
 	// alone.
-	Events        []*Event `protobuf:"bytes,3,rep,name=events,proto3" json:"events,omitempty"`
+	Events []*Event `protobuf:"bytes,3,rep,name=events,proto3" json:"events,omitempty"`
+	// From this message on the acknowledgements of the stream carry session tokens.
+	SessionTokens bool `protobuf:"varint,4,opt,name=session_tokens,json=sessionTokens,proto3" json:"session_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -420,6 +442,13 @@ func (x *StreamObserveRequest) GetEvents() []*Event {
 	return nil
 }
 
+func (x *StreamObserveRequest) GetSessionTokens() bool {
+	if x != nil {
+		return x.SessionTokens
+	}
+	return false
+}
+
 // StreamObserveResponse acknowledges events of a stream.
 type StreamObserveResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -431,7 +460,10 @@ type StreamObserveResponse struct {
 	// The server wants to stop: send no more, close the stream after the acknowledgements and
 	// reconnect. Sent once; events that the client sends nevertheless are settled until the server's
 	// drain deadline.
-	Draining      bool `protobuf:"varint,3,opt,name=draining,proto3" json:"draining,omitempty"`
+	Draining bool `protobuf:"varint,3,opt,name=draining,proto3" json:"draining,omitempty"`
+	// For each user with events that are newly settled by this response and stored, one token, if
+	// StreamObserveRequest.session_tokens asked for them.
+	SessionTokens []*StreamSessionToken `protobuf:"bytes,4,rep,name=session_tokens,json=sessionTokens,proto3" json:"session_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -487,6 +519,68 @@ func (x *StreamObserveResponse) GetDraining() bool {
 	return false
 }
 
+func (x *StreamObserveResponse) GetSessionTokens() []*StreamSessionToken {
+	if x != nil {
+		return x.SessionTokens
+	}
+	return nil
+}
+
+// StreamSessionToken is the session token of the user of an event.
+type StreamSessionToken struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Sequence number of the user's last event in the response.
+	Sequence uint64 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// As ObserveResponse.session_token, of that event.
+	SessionToken  []byte `protobuf:"bytes,2,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StreamSessionToken) Reset() {
+	*x = StreamSessionToken{}
+	mi := &file_gsimc_v1_event_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StreamSessionToken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StreamSessionToken) ProtoMessage() {}
+
+func (x *StreamSessionToken) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_event_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StreamSessionToken.ProtoReflect.Descriptor instead.
+func (*StreamSessionToken) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_event_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *StreamSessionToken) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *StreamSessionToken) GetSessionToken() []byte {
+	if x != nil {
+		return x.SessionToken
+	}
+	return nil
+}
+
 // StreamEventResult is the outcome of one event of a stream.
 type StreamEventResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -500,7 +594,7 @@ type StreamEventResult struct {
 
 func (x *StreamEventResult) Reset() {
 	*x = StreamEventResult{}
-	mi := &file_gsimc_v1_event_service_proto_msgTypes[8]
+	mi := &file_gsimc_v1_event_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -512,7 +606,7 @@ func (x *StreamEventResult) String() string {
 func (*StreamEventResult) ProtoMessage() {}
 
 func (x *StreamEventResult) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_event_service_proto_msgTypes[8]
+	mi := &file_gsimc_v1_event_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -525,7 +619,7 @@ func (x *StreamEventResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamEventResult.ProtoReflect.Descriptor instead.
 func (*StreamEventResult) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_event_service_proto_rawDescGZIP(), []int{8}
+	return file_gsimc_v1_event_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *StreamEventResult) GetSequence() uint64 {
@@ -548,34 +642,41 @@ const file_gsimc_v1_event_service_proto_rawDesc = "" +
 	"\n" +
 	"\x1cgsimc/v1/event_service.proto\x12\bgsimc.v1\x1a\x14gsimc/v1/types.proto\"7\n" +
 	"\x0eObserveRequest\x12%\n" +
-	"\x05event\x18\x01 \x01(\v2\x0f.gsimc.v1.EventR\x05event\"t\n" +
+	"\x05event\x18\x01 \x01(\v2\x0f.gsimc.v1.EventR\x05event\"\x99\x01\n" +
 	"\x0fObserveResponse\x12<\n" +
 	"\vdisposition\x18\x01 \x01(\x0e2\x1a.gsimc.v1.EventDispositionR\vdisposition\x12#\n" +
-	"\ruser_revision\x18\x02 \x01(\x04R\fuserRevision\">\n" +
+	"\ruser_revision\x18\x02 \x01(\x04R\fuserRevision\x12#\n" +
+	"\rsession_token\x18\x03 \x01(\fR\fsessionToken\">\n" +
 	"\x13BatchObserveRequest\x12'\n" +
 	"\x06events\x18\x01 \x03(\v2\x0f.gsimc.v1.EventR\x06events\"G\n" +
 	"\x14BatchObserveResponse\x12/\n" +
-	"\aresults\x18\x01 \x03(\v2\x15.gsimc.v1.EventResultR\aresults\"\x9c\x01\n" +
+	"\aresults\x18\x01 \x03(\v2\x15.gsimc.v1.EventResultR\aresults\"\xc1\x01\n" +
 	"\vEventResult\x12<\n" +
 	"\vdisposition\x18\x01 \x01(\x0e2\x1a.gsimc.v1.EventDispositionR\vdisposition\x12#\n" +
 	"\ruser_revision\x18\x02 \x01(\x04R\fuserRevision\x12*\n" +
-	"\x05error\x18\x03 \x01(\v2\x14.gsimc.v1.EventErrorR\x05error\"h\n" +
+	"\x05error\x18\x03 \x01(\v2\x14.gsimc.v1.EventErrorR\x05error\x12#\n" +
+	"\rsession_token\x18\x04 \x01(\fR\fsessionToken\"h\n" +
 	"\n" +
 	"EventError\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x12\x14\n" +
-	"\x05field\x18\x04 \x01(\tR\x05field\"\x82\x01\n" +
+	"\x05field\x18\x04 \x01(\tR\x05field\"\xa9\x01\n" +
 	"\x14StreamObserveRequest\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12%\n" +
 	"\x05event\x18\x02 \x01(\v2\x0f.gsimc.v1.EventR\x05event\x12'\n" +
-	"\x06events\x18\x03 \x03(\v2\x0f.gsimc.v1.EventR\x06events\"\x97\x01\n" +
+	"\x06events\x18\x03 \x03(\v2\x0f.gsimc.v1.EventR\x06events\x12%\n" +
+	"\x0esession_tokens\x18\x04 \x01(\bR\rsessionTokens\"\xdc\x01\n" +
 	"\x15StreamObserveResponse\x12%\n" +
 	"\x0eacked_sequence\x18\x01 \x01(\x04R\rackedSequence\x12;\n" +
 	"\n" +
 	"exceptions\x18\x02 \x03(\v2\x1b.gsimc.v1.StreamEventResultR\n" +
 	"exceptions\x12\x1a\n" +
-	"\bdraining\x18\x03 \x01(\bR\bdraining\"^\n" +
+	"\bdraining\x18\x03 \x01(\bR\bdraining\x12C\n" +
+	"\x0esession_tokens\x18\x04 \x03(\v2\x1c.gsimc.v1.StreamSessionTokenR\rsessionTokens\"U\n" +
+	"\x12StreamSessionToken\x12\x1a\n" +
+	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12#\n" +
+	"\rsession_token\x18\x02 \x01(\fR\fsessionToken\"^\n" +
 	"\x11StreamEventResult\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12-\n" +
 	"\x06result\x18\x02 \x01(\v2\x15.gsimc.v1.EventResultR\x06result2\xfd\x01\n" +
@@ -596,7 +697,7 @@ func file_gsimc_v1_event_service_proto_rawDescGZIP() []byte {
 	return file_gsimc_v1_event_service_proto_rawDescData
 }
 
-var file_gsimc_v1_event_service_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_gsimc_v1_event_service_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_gsimc_v1_event_service_proto_goTypes = []any{
 	(*ObserveRequest)(nil),        // 0: gsimc.v1.ObserveRequest
 	(*ObserveResponse)(nil),       // 1: gsimc.v1.ObserveResponse
@@ -606,32 +707,34 @@ var file_gsimc_v1_event_service_proto_goTypes = []any{
 	(*EventError)(nil),            // 5: gsimc.v1.EventError
 	(*StreamObserveRequest)(nil),  // 6: gsimc.v1.StreamObserveRequest
 	(*StreamObserveResponse)(nil), // 7: gsimc.v1.StreamObserveResponse
-	(*StreamEventResult)(nil),     // 8: gsimc.v1.StreamEventResult
-	(*Event)(nil),                 // 9: gsimc.v1.Event
-	(EventDisposition)(0),         // 10: gsimc.v1.EventDisposition
+	(*StreamSessionToken)(nil),    // 8: gsimc.v1.StreamSessionToken
+	(*StreamEventResult)(nil),     // 9: gsimc.v1.StreamEventResult
+	(*Event)(nil),                 // 10: gsimc.v1.Event
+	(EventDisposition)(0),         // 11: gsimc.v1.EventDisposition
 }
 var file_gsimc_v1_event_service_proto_depIdxs = []int32{
-	9,  // 0: gsimc.v1.ObserveRequest.event:type_name -> gsimc.v1.Event
-	10, // 1: gsimc.v1.ObserveResponse.disposition:type_name -> gsimc.v1.EventDisposition
-	9,  // 2: gsimc.v1.BatchObserveRequest.events:type_name -> gsimc.v1.Event
+	10, // 0: gsimc.v1.ObserveRequest.event:type_name -> gsimc.v1.Event
+	11, // 1: gsimc.v1.ObserveResponse.disposition:type_name -> gsimc.v1.EventDisposition
+	10, // 2: gsimc.v1.BatchObserveRequest.events:type_name -> gsimc.v1.Event
 	4,  // 3: gsimc.v1.BatchObserveResponse.results:type_name -> gsimc.v1.EventResult
-	10, // 4: gsimc.v1.EventResult.disposition:type_name -> gsimc.v1.EventDisposition
+	11, // 4: gsimc.v1.EventResult.disposition:type_name -> gsimc.v1.EventDisposition
 	5,  // 5: gsimc.v1.EventResult.error:type_name -> gsimc.v1.EventError
-	9,  // 6: gsimc.v1.StreamObserveRequest.event:type_name -> gsimc.v1.Event
-	9,  // 7: gsimc.v1.StreamObserveRequest.events:type_name -> gsimc.v1.Event
-	8,  // 8: gsimc.v1.StreamObserveResponse.exceptions:type_name -> gsimc.v1.StreamEventResult
-	4,  // 9: gsimc.v1.StreamEventResult.result:type_name -> gsimc.v1.EventResult
-	0,  // 10: gsimc.v1.EventService.Observe:input_type -> gsimc.v1.ObserveRequest
-	2,  // 11: gsimc.v1.EventService.BatchObserve:input_type -> gsimc.v1.BatchObserveRequest
-	6,  // 12: gsimc.v1.EventService.StreamObserve:input_type -> gsimc.v1.StreamObserveRequest
-	1,  // 13: gsimc.v1.EventService.Observe:output_type -> gsimc.v1.ObserveResponse
-	3,  // 14: gsimc.v1.EventService.BatchObserve:output_type -> gsimc.v1.BatchObserveResponse
-	7,  // 15: gsimc.v1.EventService.StreamObserve:output_type -> gsimc.v1.StreamObserveResponse
-	13, // [13:16] is the sub-list for method output_type
-	10, // [10:13] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	10, // 6: gsimc.v1.StreamObserveRequest.event:type_name -> gsimc.v1.Event
+	10, // 7: gsimc.v1.StreamObserveRequest.events:type_name -> gsimc.v1.Event
+	9,  // 8: gsimc.v1.StreamObserveResponse.exceptions:type_name -> gsimc.v1.StreamEventResult
+	8,  // 9: gsimc.v1.StreamObserveResponse.session_tokens:type_name -> gsimc.v1.StreamSessionToken
+	4,  // 10: gsimc.v1.StreamEventResult.result:type_name -> gsimc.v1.EventResult
+	0,  // 11: gsimc.v1.EventService.Observe:input_type -> gsimc.v1.ObserveRequest
+	2,  // 12: gsimc.v1.EventService.BatchObserve:input_type -> gsimc.v1.BatchObserveRequest
+	6,  // 13: gsimc.v1.EventService.StreamObserve:input_type -> gsimc.v1.StreamObserveRequest
+	1,  // 14: gsimc.v1.EventService.Observe:output_type -> gsimc.v1.ObserveResponse
+	3,  // 15: gsimc.v1.EventService.BatchObserve:output_type -> gsimc.v1.BatchObserveResponse
+	7,  // 16: gsimc.v1.EventService.StreamObserve:output_type -> gsimc.v1.StreamObserveResponse
+	14, // [14:17] is the sub-list for method output_type
+	11, // [11:14] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_event_service_proto_init() }
@@ -646,7 +749,7 @@ func file_gsimc_v1_event_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_event_service_proto_rawDesc), len(file_gsimc_v1_event_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

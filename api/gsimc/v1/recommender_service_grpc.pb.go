@@ -35,9 +35,11 @@ type RecommenderServiceClient interface {
 	// An unknown user is no error: the popular items are returned, and degradations says so.
 	//
 	// Errors: INVALID_ARGUMENT (a field breaks its rule), FAILED_PRECONDITION with reason
-	// NO_UNCERTAINTY (exploration with a model that does not know its uncertainty), UNAVAILABLE with
-	// reason STALE_REVISION (the store has not reached min_user_revision), DATA_LOSS (the user's
-	// stored history is damaged).
+	// NO_UNCERTAINTY (exploration with a model that does not know its uncertainty) or OTHER_STORE
+	// (the session_token is of a server with another store), UNAVAILABLE with reason STALE_REVISION
+	// (the store has not reached min_user_revision) or STALE_SESSION (nor the session_token, within
+	// the deadline), DATA_LOSS with reason STORE_CORRUPT (the user's stored history is damaged) or
+	// SESSION_LOST (the history that the session_token names is gone).
 	Recommend(ctx context.Context, in *RecommendRequest, opts ...grpc.CallOption) (*RecommendResponse, error)
 }
 
@@ -72,9 +74,11 @@ type RecommenderServiceServer interface {
 	// An unknown user is no error: the popular items are returned, and degradations says so.
 	//
 	// Errors: INVALID_ARGUMENT (a field breaks its rule), FAILED_PRECONDITION with reason
-	// NO_UNCERTAINTY (exploration with a model that does not know its uncertainty), UNAVAILABLE with
-	// reason STALE_REVISION (the store has not reached min_user_revision), DATA_LOSS (the user's
-	// stored history is damaged).
+	// NO_UNCERTAINTY (exploration with a model that does not know its uncertainty) or OTHER_STORE
+	// (the session_token is of a server with another store), UNAVAILABLE with reason STALE_REVISION
+	// (the store has not reached min_user_revision) or STALE_SESSION (nor the session_token, within
+	// the deadline), DATA_LOSS with reason STORE_CORRUPT (the user's stored history is damaged) or
+	// SESSION_LOST (the history that the session_token names is gone).
 	Recommend(context.Context, *RecommendRequest) (*RecommendResponse, error)
 	mustEmbedUnimplementedRecommenderServiceServer()
 }

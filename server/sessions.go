@@ -1,0 +1,91 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/session"
+	"github.com/gsimc/gsimc/store"
+)
+
+// How a call waits for a history that another server, or another copy of the store, has written.
+const (
+	firstWait   = time.Millisecond
+	longestWait = 50 * time.Millisecond
+	// timeToAnswer is left of the deadline when a call gives up, so that its status arrives.
+	timeToAnswer = 20 * time.Millisecond
+)
+
+// reach calls view, which returns the version of the history that it read, until that begins with
+// what the session token of the request names. Without a token it calls view once.
+func (s *Server) reach(
+	ctx context.Context, req *pb.RecommendRequest, view func() (store.Version, error),
+) error {
+	want, err := s.sessionVersion(req)
+	if err != nil {
+		return err
+	}
+	for wait := firstWait; ; wait = min(2*wait, longestWait) {
+		got, err := view()
+		if err != nil || want.Revision == 0 {
+			return err
+		}
+		reached, err := s.reaches(ctx, req.GetUserId(), got, want)
+		if reached || err != nil {
+			return err
+		}
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// sessionVersion returns the version that the session token of a request names, or the zero version
+// if there is none.
+func (s *Server) sessionVersion(req *pb.RecommendRequest) (store.Version, error) {
+	if len(req.GetSessionToken()) == 0 {
+		return store.Version{}, nil
+	}
+	v, err := session.Read(s.store.Identity(), req.GetUserId(), req.GetSessionToken())
+	if errors.Is(err, session.ErrMalformed) {
+		err = &invalidError{[]fieldFault{{"session_token", "is damaged, or of another user"}}}
+	}
+	return v, err
+}
+
+// reaches reports whether the history of a version that was read begins with a version that was
+// demanded. If not, it is worth waiting. The error is errSessionLost if it never will.
+func (s *Server) reaches(
+	ctx context.Context, user string, got, want store.Version,
+) (bool, error) {
+	if got == want {
+		return true, nil
+	}
+	head, same, err := s.store.Since(ctx, user, want, nil)
+	switch {
+	case err != nil:
+		return false, err
+	case same:
+		return head == got, nil // what was read may have been of another life
+	case head.Revision < want.Revision && s.store.Identity().Lags:
+		return false, nil
+	}
+	return false, errSessionLost
+}
+
+// pause waits, unless the deadline of the call is too near.
+func pause(ctx context.Context, wait time.Duration) error {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait+timeToAnswer {
+		return errStaleSession
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,226 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+)
+
+// withToken is a request that demands what a token names.
+func withToken(user string, token []byte) *pb.RecommendRequest {
+	req := forUser(user)
+	req.SessionToken = token
+	return req
+}
+
+// refusedToken wants the status of a Recommend with a token.
+func (ts *testServer) refusedToken(t *testing.T, what, user string, token []byte, want problem) {
+	t.Helper()
+	_, err := ts.recommend.Recommend(ctx(t), withToken(user, token))
+	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+// TestSessionTokens takes the tokens of all ways to write to another server over the same store.
+func TestSessionTokens(t *testing.T) {
+	twoServers(t, func(t *testing.T, servers [2]*testServer) {
+		a, b := servers[0], servers[1]
+		token := a.observe(t, withID("1", "ann", 1)).GetSessionToken()
+		if got := b.ask(t, withToken("ann", token)); got.GetUserRevision() != 1 {
+			t.Errorf("Observe: revision %d", got.GetUserRevision())
+		}
+		batch, err := a.events.BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: []*pb.Event{
+			withID("2", "ann", 2), withID("2", "ann", 3), withID("1", "bob", 3),
+			withID("1", "ann", 1),
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []struct {
+			user     string
+			revision uint64
+		}{{"ann", 2}, {}, {"bob", 1}, {"ann", 2}} {
+			token := batch.GetResults()[i].GetSessionToken()
+			if want.user == "" {
+				if len(token) > 0 {
+					t.Errorf("a rejected event has a token")
+				}
+				continue
+			}
+			got := b.ask(t, withToken(want.user, token))
+			if got.GetUserRevision() != want.revision {
+				t.Errorf("BatchObserve, event %d: revision %d", i, got.GetUserRevision())
+			}
+		}
+		tokens := a.streamTokens(t)
+		if got := b.ask(t, withToken("ann", tokens[4])); got.GetUserRevision() != 4 ||
+			len(tokens) != 2 {
+			t.Errorf("StreamObserve: revision %d, %d tokens", got.GetUserRevision(), len(tokens))
+		}
+		b.ask(t, withToken("cid", tokens[2]))
+	})
+}
+
+// streamTokens sends events of two users by a stream, one message of four, and returns the tokens.
+func (ts *testServer) streamTokens(t *testing.T) map[uint64][]byte {
+	t.Helper()
+	stream, err := ts.events.StreamObserve(ctx(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(stream.Send(&pb.StreamObserveRequest{Sequence: 1, SessionTokens: true,
+		Events: []*pb.Event{withID("s1", "ann", 5), withID("s1", "cid", 5),
+			withID("s1", "ann", 6), withID("s2", "ann", 7)}}), stream.CloseSend())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := map[uint64][]byte{}
+	for {
+		ack, err := stream.Recv()
+		if err != nil {
+			return tokens
+		}
+		for _, token := range ack.GetSessionTokens() {
+			tokens[token.GetSequence()] = token.GetSessionToken()
+		}
+	}
+}
+
+// TestSessionTokensRefused never gets a list from less than a token demands.
+func TestSessionTokensRefused(t *testing.T) {
+	malformed := problem{Code: codes.InvalidArgument, Reason: "INVALID_FIELD",
+		Fields: []string{"session_token"}}
+	lost := problem{Code: codes.DataLoss, Reason: "SESSION_LOST"}
+	twoServers(t, func(t *testing.T, servers [2]*testServer) {
+		a, b := servers[0], servers[1]
+		a.observe(t, withID("1", "ann", 1))
+		token := a.observe(t, withID("2", "ann", 2)).GetSessionToken()
+		b.ask(t, withToken("ann", token)) // it is cached there
+		b.refusedToken(t, "of another user", "bob", token, malformed)
+		damaged := append([]byte(nil), token...)
+		damaged[12] ^= 1
+		b.refusedToken(t, "damaged", "ann", damaged, malformed)
+		b.refusedToken(t, "cut", "ann", token[:20], malformed)
+		b.refusedToken(t, "text", "ann", []byte("token"), malformed)
+
+		other := start(t, setup{})
+		other.observe(t, withID("1", "ann", 1))
+		other.refusedToken(t, "of another store", "ann", token,
+			problem{Code: codes.FailedPrecondition, Reason: "OTHER_STORE"})
+
+		if _, err := a.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "ann"}); err != nil {
+			t.Fatal(err)
+		}
+		for events := range 4 { // fewer than before, as many and more
+			for i, s := range servers {
+				s.refusedToken(t, fmt.Sprintf("server %d, erased, %d events", i, events), "ann",
+					token, lost)
+			}
+			a.observe(t, withID(fmt.Sprint(events), "ann", events))
+		}
+		if got := b.ask(t, forUser("ann")); got.GetUserRevision() != 4 {
+			t.Errorf("without the token: revision %d", got.GetUserRevision())
+		}
+	})
+}
+
+// laggingStore shows the histories of a while ago.
+type laggingStore struct {
+	store.Store
+	shown func(head store.Version) uint64 // revision
+}
+
+func (l *laggingStore) Identity() store.Identity {
+	id := l.Store.Identity()
+	id.Lags = true
+	return id
+}
+
+func (l *laggingStore) Since(
+	ctx context.Context, user string, known store.Version,
+	fn func(store.Version, store.Event) error,
+) (head store.Version, same bool, err error) {
+	latest, _, err := l.Store.Since(ctx, user, known, nil)
+	if err != nil {
+		return head, false, err
+	}
+	head = store.Version{Revision: min(l.shown(latest), latest.Revision), Mark: latest.Mark}
+	if head.Revision == 0 {
+		head.Mark = 0
+	}
+	same = known.Revision == 0 || known.Mark == latest.Mark && known.Revision <= head.Revision
+	after := known.Revision
+	if !same {
+		after = 0
+	}
+	if fn == nil {
+		return head, same, nil
+	}
+	_, _, err = l.Store.Since(ctx, user, store.Version{},
+		func(v store.Version, e store.Event) error {
+			if v.Revision <= after || v.Revision > head.Revision {
+				return nil
+			}
+			return fn(v, e)
+		})
+	return head, same, err
+}
+
+// TestSessionTokensWait asks a server whose copy of the store lags: it waits for what the token
+// names, and says so if it does not come in time.
+func TestSessionTokensWait(t *testing.T) {
+	shared := memory.New()
+	writer := start(t, setup{store: shared})
+	asked := 0
+	lag := &laggingStore{Store: shared}
+	lag.shown = func(store.Version) uint64 { asked++; return uint64(asked / 10) }
+	reader := start(t, setup{store: lag})
+	var token []byte
+	for i := range 3 {
+		token = writer.observe(t, withID(fmt.Sprint(i), "ann", i)).GetSessionToken()
+	}
+	if got := reader.ask(t, withToken("ann", token)); got.GetUserRevision() < 3 {
+		t.Errorf("a list of revision %d, want 3", got.GetUserRevision())
+	}
+	lag.shown = func(store.Version) uint64 { return 2 }
+	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err := reader.recommend.Recommend(short, withToken("ann", token))
+	want := problem{Code: codes.Unavailable, Reason: "STALE_SESSION", Retry: true}
+	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
+		t.Errorf("a store that stays behind (-want +got):\n%s", d)
+	}
+}
+
+// TestSessionLostByRevision erases a user of a store that may lag: the token is known to be lost
+// when the new life is as long.
+func TestSessionLostByRevision(t *testing.T) {
+	lag := &laggingStore{Store: memory.New(),
+		shown: func(head store.Version) uint64 { return head.Revision }}
+	ts := start(t, setup{store: lag})
+	ts.observe(t, withID("1", "ann", 1))
+	token := ts.observe(t, withID("2", "ann", 2)).GetSessionToken()
+	if _, err := ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	ts.observe(t, withID("1", "ann", 1))
+	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err := ts.recommend.Recommend(short, withToken("ann", token))
+	if got := problemOf(t, err); got.Reason != "STALE_SESSION" {
+		t.Errorf("a shorter life: %+v", got)
+	}
+	ts.observe(t, withID("2", "ann", 2))
+	ts.refusedToken(t, "as long", "ann", token,
+		problem{Code: codes.DataLoss, Reason: "SESSION_LOST"})
+}
