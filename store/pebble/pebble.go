@@ -6,7 +6,8 @@
 // keeps its synced data. Calls that run at the same time share a sync. A history that does not fit
 // in memory stays on disk: memory use is bounded by three times Options.CacheBytes plus a constant,
 // whatever the number of users and events. (The constant is large when each event in the journal is
-// of another user: some 400 bytes for each such user, until the journal has been sorted.)
+// of another user: some 400 bytes for each such user, until the journal has been sorted. And the
+// ids of one history may take more than the bound, some 20 bytes for each event.)
 //
 // # How a write goes
 //

@@ -26,5 +26,6 @@
 // # Memory
 //
 // Histories that are wholly in rows are let go of when there is more than the limit. Those with
-// events in the journal stay.
+// events in the journal stay, but for the tables of ids of long ones, which take at most half of
+// the limit. One such table may always stay.
 package recent

@@ -38,7 +38,10 @@ func (e *Editor) Present(h *History, user string) *History {
 }
 
 // Complete reports whether the ids of all events of the history are in memory.
-func (e *Editor) Complete(h *History) bool { return h.loaded && !h.ids.outgrown() }
+func (e *Editor) Complete(h *History) bool {
+	h.used = true
+	return h.loaded && !h.ids.outgrown()
+}
 
 // LoadIDs notes the ids of all events of a history. fromRows is to add those of the events in rows,
 // up to a revision.
@@ -64,7 +67,7 @@ func (e *Editor) LoadIDs(h *History, fromRows func(ids *IDs, rows uint64) error)
 	}
 	h.SetIDs(ids)
 	sh.mu.Lock()
-	sh.weigh(h)
+	e.histories.weigh(h)
 	sh.mu.Unlock()
 	return nil
 }
@@ -184,12 +187,13 @@ func (e *Editor) TakeGroup() *Group {
 		h.planned, h.erased, h.group = false, false, g.number
 		sh := h.shard
 		sh.mu.Lock()
-		sh.weigh(h)
+		e.histories.weigh(h)
 		e.histories.trim(sh)
 		sh.mu.Unlock()
 	}
 	clear(e.planned)
 	e.planned = e.planned[:0]
+	e.histories.trimTables()
 	return g
 }
 
@@ -200,8 +204,9 @@ func (e *Editor) Shown() bool { return e.histories.shown.Load() == e.groups }
 func (e *Editor) Trim(user string) {
 	sh := e.histories.shard(user)
 	sh.mu.Lock()
-	defer sh.mu.Unlock()
 	e.histories.trim(sh)
+	sh.mu.Unlock()
+	e.histories.trimTables()
 }
 
 // TrimShards keeps the memory of n shards, from one on, within its bound, and returns the number of
@@ -213,7 +218,7 @@ func (e *Editor) TrimShards(from, n int) (next int) {
 	for i := from; i < next; i++ {
 		sh := &e.histories.shards[i]
 		sh.mu.Lock()
-		sh.full = e.histories.limit
+		sh.full = e.histories.shardLimit()
 		e.histories.trim(sh)
 		sh.mu.Unlock()
 	}

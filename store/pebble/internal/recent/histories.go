@@ -30,7 +30,11 @@ type History struct {
 		head uint64
 		tail int
 	}
-	size int // as it is counted in the shard
+	size int  // as it is counted in the shard
+	used bool // its table of ids has been, since tables were last let go of
+
+	table int // bytes of its table of ids, as they are counted; guarded by the lock of the shard
+	place int // from 1 on in Histories.long, whose lock guards it; 0: not there
 
 	// What readers see. Guarded by the lock of the shard.
 	shown struct {
@@ -64,7 +68,7 @@ func (h *History) InRows() store.Version {
 const historyBytes = 336 // a guess at the memory of a history besides its slices
 
 func (h *History) bytes() int {
-	return historyBytes + len(h.user) + h.ids.bytes() + 8*(cap(h.tails[0])+cap(h.tails[1]))
+	return historyBytes + len(h.user) + cap(h.ids.tags) + 8*(cap(h.tails[0])+cap(h.tails[1]))
 }
 
 // IDs are the ids of the events of one history, in the order of its revisions. Use
@@ -92,7 +96,9 @@ const shardCount = 1024
 // [Histories.Replay].
 type Histories struct {
 	seed    maphash.Seed
-	limit   int // bytes of a shard
+	limit   int64
+	tables  atomic.Int64 // bytes of the tables of ids
+	long    longHistories
 	shards  [shardCount]shard
 	publish sync.Mutex    // held while changes that belong together are shown
 	copying sync.Mutex    // held while shards are frozen
@@ -116,11 +122,16 @@ type shard struct {
 // New returns an empty set of histories that keeps about limit bytes in memory, besides the
 // histories with events in the journal.
 func New(limit int64) *Histories {
-	hs := &Histories{seed: maphash.MakeSeed(), limit: int(limit / shardCount)}
+	hs := &Histories{seed: maphash.MakeSeed(), limit: limit}
 	for i := range hs.shards {
-		hs.shards[i] = shard{byUser: map[string]*History{}, full: hs.limit}
+		hs.shards[i] = shard{byUser: map[string]*History{}, full: hs.shardLimit()}
 	}
 	return hs
+}
+
+// shardLimit is the number of bytes of a shard, without tables of ids.
+func (hs *Histories) shardLimit() int {
+	return int((hs.limit - min(hs.tables.Load(), hs.tableLimit())) / shardCount)
 }
 
 func (hs *Histories) shard(user string) *shard {
@@ -170,8 +181,9 @@ func (hs *Histories) Offer(h *History, ticket uint64) {
 	sh := hs.shard(h.user)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if sh.evicted == ticket && sh.bytes <= sh.full {
-		sh.put(h)
+	room := h.ids.slots == nil || hs.tables.Load()+int64(h.ids.tableBytes()) <= hs.tableLimit()
+	if sh.evicted == ticket && sh.bytes <= sh.full && room {
+		hs.putInto(sh, h)
 	}
 }
 
@@ -181,7 +193,7 @@ func (hs *Histories) Bytes() (total int) {
 		sh := &hs.shards[i]
 		sh.mu.Lock()
 		for _, h := range sh.byUser {
-			total += h.bytes()
+			total += h.bytes() + h.ids.tableBytes()
 		}
 		sh.mu.Unlock()
 	}
@@ -193,16 +205,16 @@ func (hs *Histories) put(h *History) *History {
 	sh := hs.shard(h.user)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return sh.put(h)
+	return hs.putInto(sh, h)
 }
 
-func (sh *shard) put(h *History) *History {
+// putInto is put with the lock of the shard.
+func (hs *Histories) putInto(sh *shard, h *History) *History {
 	if present := sh.byUser[h.user]; present != nil {
 		return present
 	}
 	sh.byUser[h.user], h.shard = h, sh
-	h.size = h.bytes()
-	sh.bytes += h.size
+	hs.weigh(h)
 	return h
 }
 
@@ -213,20 +225,22 @@ func (hs *Histories) trim(sh *shard) {
 	if sh.bytes <= sh.full {
 		return
 	}
-	sh.evict(hs.limit-hs.limit/8, hs.shown.Load())
-	sh.full = max(hs.limit, sh.bytes+sh.bytes/8)
+	limit := hs.shardLimit()
+	hs.evict(sh, limit-limit/8, hs.shown.Load())
+	sh.full = max(limit, sh.bytes+sh.bytes/8)
 }
 
-// weigh counts the memory of a history anew.
-func (sh *shard) weigh(h *History) {
-	size := h.bytes()
-	sh.bytes += size - h.size
+// weigh counts the memory of a history anew. Requires the lock of its shard.
+func (hs *Histories) weigh(h *History) {
+	size, table := h.bytes(), h.ids.tableBytes()
+	h.shard.bytes += size - h.size
 	h.size = size
+	hs.countTable(h, table)
 }
 
 // evict lets go of histories that are wholly in rows, in the random order of the map, down to the
 // limit. Those with changes that are planned, or after the last shown group, stay.
-func (sh *shard) evict(limit int, shown uint64) {
+func (hs *Histories) evict(sh *shard, limit int, shown uint64) {
 	for user, h := range sh.byUser {
 		if sh.bytes <= limit {
 			return
@@ -237,6 +251,7 @@ func (sh *shard) evict(limit int, shown uint64) {
 		delete(sh.byUser, user)
 		h.gone = true
 		sh.bytes -= h.size
+		hs.countTable(h, 0)
 		sh.evicted++
 	}
 }

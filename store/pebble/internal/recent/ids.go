@@ -151,5 +151,5 @@ func (s *idSet) findTag(tag uint16, fn func(revision uint64) bool) {
 	}
 }
 
-// bytes is the memory of the set.
-func (s *idSet) bytes() int { return cap(s.tags) + 8*cap(s.slots) }
+// tableBytes is the memory of the table.
+func (s *idSet) tableBytes() int { return 8 * cap(s.slots) }
