@@ -251,3 +251,31 @@ func TestLossChangesVersions(t *testing.T) {
 		})
 	}
 }
+
+// TestRestoreChangesVersions restores a backup: what was known of histories may have had events
+// that were written after it, and in whose place there will be others.
+func TestRestoreChangesVersions(t *testing.T) {
+	disk := vfs.NewMem()
+	s := mustOpen(t, "store", Options{FS: disk})
+	lives(t, s)
+	before := versions(t, s)
+	mustClose(t, s)
+	none := func(Stage, int64, int64) {}
+	if _, err := Backup(t.Context(), "store", "backup", Options{FS: disk}, none); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Restore(t.Context(), "backup", "again", Options{FS: disk}, none); err != nil {
+		t.Fatal(err)
+	}
+	s = mustOpen(t, "again", Options{FS: disk})
+	defer mustClose(t, s)
+	after := versions(t, s)
+	if len(after) != len(before) {
+		t.Errorf("%d users, want %d", len(after), len(before))
+	}
+	for user, v := range after {
+		if v == before[user] || v.Revision != before[user].Revision {
+			t.Errorf("%s has %v, as before the backup %v", user, v, before[user])
+		}
+	}
+}
