@@ -152,20 +152,30 @@ var mutants = []mutant{
 	{
 		name: "stalecache", breaks: "an answer lacks an acknowledged event",
 		file: "server/internal/state/cache.go",
-		was:  `if u.Revision < revision {`,
-		is:   `if u.Revision == 0 {`,
-		pkg:  "./server/internal/state", test: "TestWritesDoNotReplay|TestEvictionChangesNothing",
+		was: `if r.state != nil {
+		known = r.state.Version`,
+		is: `if r.state != nil && r.state.Revision > 0 {
+		r.same = true
+		return nil`,
+		pkg: "./server/internal/state", test: "TestWritesDoNotReplay|TestEvictionChangesNothing",
 	},
 	{
 		name: "forgetcache", breaks: "the state of an erased user stays",
-		file: "server/internal/state/erasure.go",
-		was:  `		c.cache.Invalidate(user)`,
+		file: "server/internal/state/cache.go",
+		was:  `	defer c.cache.Invalidate(user)`,
 		is:   ``,
-		pkg:  "./server/internal/state", test: "TestErasure",
+		pkg:  "./server/internal/state", test: "TestErasureForgetsTheState",
+	},
+	{
+		name: "oldlife", breaks: "a returned user gets lists of an erased history",
+		file: "store/pebble/internal/recent/view.go",
+		was:  `known.Mark == head.Mark && known.Revision <=`,
+		is:   `known.Revision <=`,
+		pkg:  "./server", test: "TestErasedUsersReturnAtOtherServer",
 	},
 	{
 		name: "erasecancel", breaks: "an erasure ends half-way when its caller leaves",
-		file: "server/internal/state/erasure.go",
+		file: "server/internal/state/cache.go",
 		was:  `context.WithoutCancel(ctx)`,
 		is:   `ctx`,
 		pkg:  "./server/internal/state", test: "TestErasureRunsToItsEnd",
@@ -187,8 +197,8 @@ var mutants = []mutant{
 	{
 		name: "nodedupe", breaks: "an event that is sent again counts again",
 		file: "store/pebble/planner.go",
-		was:  `	if err != nil || revision == 0 {`,
-		is:   `	if err != nil || revision < 1<<62 {`,
+		was:  `	if err != nil || at.Revision == 0 {`,
+		is:   `	if err != nil || at.Revision < 1<<62 {`,
 		pkg:  "./store/pebble", test: "TestConformance",
 	},
 	{

@@ -284,6 +284,17 @@ func eraseUser(t testing.TB, s *Cache, user string) {
 	}
 }
 
+// An erasure leaves nothing of the user in memory.
+func TestErasureForgetsTheState(t *testing.T) {
+	s := newTestCache(t, 1<<30, memory.New())
+	m := servertest.NewModel(t, 1)
+	write(t, s, m, "ann", "1", 1)
+	eraseUser(t, s, "ann")
+	if n := s.Len(); n != 0 {
+		t.Errorf("%d states are left", n)
+	}
+}
+
 // An erasure that has begun goes on when its caller has left.
 func TestErasureRunsToItsEnd(t *testing.T) {
 	st := &servertest.Store{Store: memory.New()}
