@@ -195,10 +195,16 @@ func (s recommender) subject(
 	if explain {
 		view = s.states.ViewTail
 	}
-	err := s.reach(ctx, req, func() (store.Version, error) {
-		err := view(ctx, m, req.GetUserId(), read)
-		return subj.version, err
-	})
+	var err error
+	if len(req.GetSessionToken()) == 0 {
+		err = view(ctx, m, req.GetUserId(), read)
+	} else {
+		again := view
+		err = s.reach(ctx, req, func() (store.Version, error) {
+			err := again(ctx, m, req.GetUserId(), read)
+			return subj.version, err
+		})
+	}
 	if err != nil {
 		return subject{}, err
 	}

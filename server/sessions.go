@@ -19,7 +19,7 @@ const (
 )
 
 // reach calls view, which returns the version of the history that it read, until that begins with
-// what the session token of the request names. Without a token it calls view once.
+// what the session token of the request names.
 func (s *Server) reach(
 	ctx context.Context, req *pb.RecommendRequest, view func() (store.Version, error),
 ) error {
@@ -29,7 +29,7 @@ func (s *Server) reach(
 	}
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {
 		got, err := view()
-		if err != nil || want.Revision == 0 {
+		if err != nil {
 			return err
 		}
 		reached, err := s.reaches(ctx, req.GetUserId(), got, want)
@@ -42,12 +42,8 @@ func (s *Server) reach(
 	}
 }
 
-// sessionVersion returns the version that the session token of a request names, or the zero version
-// if there is none.
+// sessionVersion returns the version that the session token of a request names.
 func (s *Server) sessionVersion(req *pb.RecommendRequest) (store.Version, error) {
-	if len(req.GetSessionToken()) == 0 {
-		return store.Version{}, nil
-	}
 	v, err := session.Read(s.store.Identity(), req.GetUserId(), req.GetSessionToken())
 	if errors.Is(err, session.ErrMalformed) {
 		err = &invalidError{[]fieldFault{{"session_token", "is damaged, or of another user"}}}
