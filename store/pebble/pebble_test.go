@@ -2,6 +2,7 @@ package pebble
 
 import (
 	"context"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/soak"
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/row"
 	"github.com/gsimc/gsimc/store/storetest"
 )
 
@@ -66,5 +68,58 @@ func TestModel(t *testing.T) {
 				return mustOpen(t, "store", opts)
 			})
 		mustClose(t, s)
+	}
+}
+
+// TestModelMeetsCrashes lets the random calls of the model meet what no answer may depend on: power
+// cuts, flushes, merges, sorts, checkpoints, and sizes of everything. The calls are the same with all
+// options.
+func TestModelMeetsCrashes(t *testing.T) {
+	sets := []Options{
+		{},
+		{CacheBytes: 1024, sortBytes: 300, sortBatch: 1, markEvery: 1},
+		{CacheBytes: 1 << 16, sortBytes: 5000, sortBatch: 64, eraseDelay: time.Millisecond},
+	}
+	cuts := 0
+	for seed := range uint64(soak.Times(2)) {
+		for n, opts := range sets {
+			disk := vfs.NewCrashableMem()
+			opts.FS = disk
+			rng := rand.New(rand.NewPCG(seed, uint64(n)))
+			s := storetest.Model(t, mustOpen(t, "store", opts), seed, 1500,
+				func(s store.Store) store.Store {
+					disturb(t, s.(*Store), rng)
+					if rng.IntN(2) == 0 {
+						return s
+					}
+					disk = disk.CrashClone(vfs.CrashCloneCfg{
+						UnsyncedDataPercent: rng.IntN(101), RNG: rng})
+					mustClose(t, s)
+					opts.FS = disk
+					cuts++
+					return mustOpen(t, "store", opts)
+				})
+			mustClose(t, s)
+		}
+	}
+	soak.Injected(t, cuts, "power cuts")
+}
+
+// disturb makes a store do one of the things that it does by itself.
+func disturb(t *testing.T, s *Store, rng *rand.Rand) {
+	t.Helper()
+	var err error
+	switch rng.IntN(4) {
+	case 0:
+		err = s.engine.DB.Flush()
+	case 1:
+		sortNow(s)
+	case 2:
+		err = s.engine.DB.Compact(t.Context(), []byte{0}, row.LastKey, false)
+	default:
+		_, err = s.Checkpoint(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
