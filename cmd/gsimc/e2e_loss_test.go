@@ -28,7 +28,7 @@ func TestLostStoreIsRefused(t *testing.T) {
 	if err := cmd.Run(); err == nil {
 		t.Error("the server began an empty store")
 	}
-	for _, want := range []string{"which had 1 acknowledged commits at", "is missing",
+	for _, want := range []string{"(1 acknowledged commits at", "is missing",
 		"restore the store from a backup", "--accept-loss"} {
 		if !strings.Contains(stderr.String(), want) {
 			t.Errorf("the error does not say %q:\n%s", want, &stderr)

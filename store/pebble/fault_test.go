@@ -535,28 +535,35 @@ func damage(t *testing.T, fs vfs.FS, path string, content []byte, rng *rand.Rand
 	return fmt.Sprintf("byte %d of %d flipped", at, len(content))
 }
 
-// TestSealCanBeRemoved opens a damaged store in spite of its damage, as the error says.
+// TestSealCanBeRemoved opens a damaged store in spite of its damage: without its seal, and when the
+// loss is accepted.
 func TestSealCanBeRemoved(t *testing.T) {
-	disk := vfs.NewMem()
-	mustClose(t, mustOpen(t, "store", Options{FS: disk}))
-	names, err := disk.List("store/" + engine.DataName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		if strings.HasSuffix(name, ".log") {
-			writeFile(t, disk, "store/"+engine.DataName+"/"+name, []byte("junk"))
+	for _, accept := range []bool{false, true} {
+		disk := vfs.NewMem()
+		mustClose(t, mustOpen(t, "store", Options{FS: disk}))
+		names, err := disk.List("store/" + engine.DataName)
+		if err != nil {
+			t.Fatal(err)
 		}
+		for _, name := range names {
+			if strings.HasSuffix(name, ".log") {
+				writeFile(t, disk, "store/"+engine.DataName+"/"+name, []byte("junk"))
+			}
+		}
+		_, err = openSoon("store", Options{FS: disk})
+		changed, ok := errors.AsType[*SealError](err)
+		if !ok || !errors.Is(err, store.ErrCorrupt) ||
+			!strings.Contains(changed.Change, ".log has been changed or removed") {
+			t.Errorf("Open: got error %v, want a SealError that names the log", err)
+		}
+		if !accept {
+			if err := disk.Remove("store/" + engine.SealName); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mustClose(t, mustOpen(t, "store", Options{FS: disk, AcceptLoss: accept}))
+		mustClose(t, mustOpen(t, "store", Options{FS: disk}))
 	}
-	_, err = openSoon("store", Options{FS: disk})
-	if !errors.Is(err, store.ErrCorrupt) ||
-		!strings.Contains(err.Error(), ".log has been changed or removed") {
-		t.Errorf("Open: got error %v, want ErrCorrupt that names the log", err)
-	}
-	if err := disk.Remove("store/" + engine.SealName); err != nil {
-		t.Fatal(err)
-	}
-	mustClose(t, mustOpen(t, "store", Options{FS: disk}))
 }
 
 // secret is part of every id in TestDamagedFiles; no error may contain it.

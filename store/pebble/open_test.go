@@ -73,7 +73,7 @@ func TestOpenRefuses(t *testing.T) {
 		if err := os.Mkdir(data, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		wantRefused(t, dir, "which had 1 acknowledged commits")
+		wantRefused(t, dir, "(1 acknowledged commits at ")
 		removeSeal(t, dir)
 		wantRefused(t, dir, "database does not exist")
 	})

@@ -29,8 +29,8 @@ type Options struct {
 	OpenTables int
 	// Events are told of things that happen inside the store.
 	Events Events
-	// AcceptLoss opens what is there of a store that has lost acknowledged events (see
-	// [LossError]), and forgets what was lost.
+	// AcceptLoss opens what is there of a store that has lost acknowledged events ([LossError]) or
+	// whose files have changed since it was closed ([SealError]), and forgets what was lost.
 	AcceptLoss bool
 	// FS is the file system, for tests. nil means that of the operating system.
 	FS vfs.FS
@@ -54,7 +54,8 @@ type Events struct {
 	// Failed is called once, when the store stops taking writes for good (store.ErrFailed), with
 	// the reason. It is called while a store is opened too, if the disk is full or failed.
 	Failed func(reason error)
-	// Damaged is called once for each damaged table, with its name. The store goes on.
+	// Damaged is called with the name of each damaged table: once, and once more when a store that
+	// was opened to read is opened to write (see OpenOrWait). The store goes on.
 	Damaged func(file string)
 	// Unmarked is called when the mark of durable commits could not be written and
 	// so stays behind. The store goes on.

@@ -39,17 +39,18 @@
 // Opening writes the tables of all events that only stand in the engine's log, so it needs free
 // disk space. Without it, [Open] ends in an error that says how much, and [OpenOrWait] reads.
 //
-// Erased rows are invisible at once. They leave the files, together with the user's id, ten seconds
-// later: the journal is sorted, and the tables with rows of the users are written anew. That may
-// take a while in a large store, and happens at most a tenth of the time, so that erasures may wait
-// for ten times as long as it took. What a reader or a checkpoint still uses stays until then. See
-// [Store.Forgotten].
+// Erased rows are invisible from the sync of the erasure on, before Erase returns. They leave the
+// files, together with the user's id, ten seconds later: the journal is sorted, and the tables with
+// rows of the users are written anew. That may take a while in a large store, and happens at most a
+// tenth of the time, so that erasures may wait for ten times as long as it took. What a reader or a
+// checkpoint still uses stays until then. See [Store.Forgotten].
 //
 // # The rooms
 //
-// Folders below internal hold the parts: engine makes Pebble safe, row is the format on disk, mark
-// tells a loss from a crash, recent is the part of the histories in memory. This package ties them
-// together.
+// Folders below internal hold the parts: engine makes Pebble safe, table looks at its files one by
+// one, row is the format on disk, mark tells a loss from a crash, manifest is the list of a backup,
+// smallfile replaces files as a whole, recent is the part of the histories in memory. This package
+// ties them together.
 package pebble
 
 import (
@@ -67,6 +68,10 @@ import (
 // LossError is the error of opening a store that has lost acknowledged events, or that is not the
 // one its mark belongs to. See Options.AcceptLoss.
 type LossError = mark.LossError
+
+// SealError is the error of opening a store whose files have changed since it was closed. See
+// Options.AcceptLoss.
+type SealError = engine.SealError
 
 // SmallError is the error of opening a store on a volume that is too small for its reserve.
 type SmallError = engine.SmallError
@@ -96,7 +101,8 @@ var _ store.Store = (*Store)(nil)
 
 // Open opens the store in the directory, creating both if there is nothing. It refuses a directory
 // that holds something else, that another process has open ([ErrInUse]), whose store has another
-// format, or that has lost acknowledged events ([LossError]). The error wraps
+// format, that has lost acknowledged events ([LossError]), or whose files have changed since it was
+// closed ([SealError]). The error wraps
 // [store.ErrCorrupt] or [store.ErrFull] if that is the cause.
 //
 // The end of the context ends the opening. If the disk does not answer, or is full, the directory

@@ -171,7 +171,8 @@ func (c *Cmd) openStore(
 			},
 		},
 	})
-	if _, lost := errors.AsType[*pebble.LossError](err); lost {
+	_, lost := errors.AsType[*pebble.LossError](err)
+	if _, changed := errors.AsType[*pebble.SealError](err); lost || changed {
 		return nil, fmt.Errorf("%w; or go on with what is there with --accept-loss", err)
 	}
 	if small, ok := errors.AsType[*pebble.SmallError](err); ok {

@@ -85,6 +85,22 @@ func writeSeal(fs vfs.FS, dir string) error {
 	return smallfile.Replace(fs, dir, SealName, content)
 }
 
+// SealError is the error of opening an engine whose files have changed since it was closed. It is a
+// [store.ErrCorrupt].
+type SealError struct {
+	// Change says what is wrong with which file.
+	Change string
+}
+
+// Error says what has changed and the way out.
+func (e *SealError) Error() string {
+	return fmt.Sprintf("%v: %s since the store was closed: restore the store from a backup",
+		store.ErrCorrupt, e.Change)
+}
+
+// Unwrap makes errors.Is(err, store.ErrCorrupt) true.
+func (e *SealError) Unwrap() error { return store.ErrCorrupt }
+
 // breakSeal compares the files with the seal, if there is one, and removes it. If accept is true, a
 // difference is no error.
 func breakSeal(fs vfs.FS, dir string, accept bool) error {
@@ -117,8 +133,7 @@ func checkSeal(fs vfs.FS, dir string) error {
 		return err
 	}
 	if difference := sealDifference(string(sealed), string(found)); difference != "" {
-		return fmt.Errorf("%w: %s since the store was closed: restore the store from a backup, "+
-			"or remove %q to go on with the rest", store.ErrCorrupt, difference, path)
+		return &SealError{Change: difference}
 	}
 	return nil
 }

@@ -36,30 +36,28 @@ const (
 
 // Error says what is missing and the way out.
 func (e *LossError) Error() string {
-	at := e.Marked.At.Format(time.DateTime)
-	held := fmt.Sprintf("store %s, which had %d acknowledged commits at %s UTC",
-		e.Marked.ID, e.Marked.Commit, at)
+	was := fmt.Sprintf("store %s (%d acknowledged commits at %s UTC)", e.Marked.ID,
+		e.Marked.Commit, e.Marked.At.Format(time.DateTime))
 	const restore = "restore the store from a backup"
 	switch e.Kind {
 	case Gone:
-		return fmt.Sprintf("the folder of %s, is missing: %s", held, restore)
+		return fmt.Sprintf("the folder of %s is missing: %s", was, restore)
 	case Emptied:
-		return fmt.Sprintf("the folder of %s, holds none (database does not exist): %s", held,
-			restore)
+		return fmt.Sprintf("the folder of %s is empty (database does not exist): %s", was, restore)
 	case Behind:
-		return fmt.Sprintf("acknowledged events have been lost: %s, now ends at commit %d, so "+
-			"that the last %d are missing, because the newest log was damaged or removed, or "+
-			"an older copy was put in its place: %s", held, e.Commit, e.Missing, restore)
+		return fmt.Sprintf("acknowledged events have been lost: the last %d commits of %s are "+
+			"missing; its log was damaged or removed, or its folder is an older copy: %s",
+			e.Missing, was, restore)
 	case Gap:
 		return fmt.Sprintf("acknowledged events have been lost: %d commits before commit %d are "+
-			"missing, because a log was damaged or removed: %s", e.Missing, e.Commit, restore)
+			"missing; a log was damaged or removed: %s", e.Missing, e.Commit, restore)
 	case Foreign:
 		found := "a store without an id"
 		if e.ID != (ID{}) {
 			found = "store " + e.ID.String()
 		}
-		return fmt.Sprintf("the folder holds %s, and its file %s belongs to %s: put the folder of "+
-			"that store back, or %s", found, Name, held, restore)
+		return fmt.Sprintf("the folder holds %s, and the file %s beside it belongs to %s: put the "+
+			"folder of store %s back, or %s", found, Name, was, e.Marked.ID, restore)
 	default:
 		return fmt.Sprintf("%v: what it said about the last acknowledged commit is unknown: %s",
 			ErrDamaged, restore)
