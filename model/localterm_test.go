@@ -104,22 +104,32 @@ func TestLocalTermInTheFile(t *testing.T) {
 	}
 }
 
-// TestOlderFormat opens a file that was written before there was a local term.
-func TestOlderFormat(t *testing.T) {
-	m := mustOpen(t, filepath.Join("testdata", "format-3.gsimc"))
-	if m.Version() != "17573fe467e64956" || !m.Spec().Local.None() {
-		t.Errorf("version %s with the local term %+v", m.Version(), m.Spec().Local)
-	}
-	s, q := m.NewState(), m.NewQuery()
-	for i := range int32(5) {
-		m.Fold(s, Event{Item: i, Weight: 1, Time: int64(i)})
-	}
-	m.QueryTo(q, s, EstimatorBGS)
-	want := []ranking.Scored{
-		{Item: 4, Score: 0.09730762}, {Item: 5, Score: 0.077795565}, {Item: 1, Score: 0.011788978},
-	}
-	if d := cmp.Diff(want, m.TopN(nil, q, 3, nil), cmpopts.EquateApprox(0, 1e-9)); d != "" {
-		t.Errorf("best items (-want +got):\n%s", d)
+// TestFilesOfAllFormats opens a file of each format. The format before the newest has no local term.
+func TestFilesOfAllFormats(t *testing.T) {
+	for _, c := range []struct {
+		file, version string
+		local         bool
+		want          []ranking.Scored
+	}{
+		{"format-3.gsimc", "17573fe467e64956", false, []ranking.Scored{
+			{Item: 4, Score: 0.09730762}, {Item: 5, Score: 0.077795565}, {Item: 1, Score: 0.011788978},
+		}},
+		{"format-4.gsimc", "dfef287328614e62", true, []ranking.Scored{
+			{Item: 5, Score: 0.101851806}, {Item: 6, Score: 0.0889474}, {Item: 2, Score: 0.07133445},
+		}},
+	} {
+		m := mustOpen(t, filepath.Join("testdata", c.file))
+		if m.Version() != c.version || m.Spec().Local.None() == c.local {
+			t.Errorf("%s: version %s with the local term %+v", c.file, m.Version(), m.Spec().Local)
+		}
+		s, q := m.NewState(), m.NewQuery()
+		for i := range int32(5) {
+			m.Fold(s, Event{Item: i, Weight: 1, Time: int64(i)})
+		}
+		m.QueryTo(q, s, EstimatorBGS)
+		if d := cmp.Diff(c.want, m.TopN(nil, q, 3, nil), cmpopts.EquateApprox(0, 1e-8)); d != "" {
+			t.Errorf("%s: best items (-want +got):\n%s", c.file, d)
+		}
 	}
 }
 
