@@ -360,9 +360,42 @@ func TestSilentStreams(t *testing.T) {
 	}
 }
 
-// A client that does not read its acknowledgements loses its connection, and holds back no other stream.
+// A client that does not read its acknowledgements loses its connection.
 func TestUnreadAcknowledgements(t *testing.T) {
 	ts := start(t, setup{server: func(s *Server) { s.sendTimeout = 200 * time.Millisecond }})
+	c := unreading(t, ts)
+	select {
+	case <-c.Closed:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the client is not cut off")
+	}
+	good := openStream(t, ts)
+	good.send(t, 1, newEvent("ann", 1))
+	if _, err := good.Recv(); err != nil {
+		t.Errorf("another stream: %v", err)
+	}
+}
+
+// As long as such clients are there, they hold no other stream up.
+func TestUnreadAcknowledgementsHoldNobodyUp(t *testing.T) {
+	ts := start(t, setup{server: func(s *Server) {
+		s.sendTimeout, s.readAhead = time.Hour, admission.NewBudget(1)
+	}})
+	good := openStream(t, ts)
+	for range 3 {
+		unreading(t, ts)
+	}
+	for i := range uint64(300) {
+		good.send(t, i+1, newEvent("ann", 1))
+		if _, err := good.Recv(); err != nil {
+			t.Fatalf("another stream, after %d events: %v", i, err)
+		}
+	}
+}
+
+// unreading opens a stream and reads none of its acknowledgements.
+func unreading(t *testing.T, ts *testServer) *h2test.Client {
+	t.Helper()
 	c := h2test.Dial(t, ts.rpc)
 	id := c.Call(pb.EventService_StreamObserve_FullMethodName)
 	// Refused events, whose answers are larger than they are: together they fit the server's window
@@ -375,16 +408,7 @@ func TestUnreadAcknowledgements(t *testing.T) {
 		}
 		c.Send(id, len(body), body)
 	}
-	select {
-	case <-c.Closed:
-	case <-time.After(20 * time.Second):
-		t.Fatal("the client is not cut off")
-	}
-	good := openStream(t, ts)
-	good.send(t, 1, newEvent("ann", 1))
-	if _, err := good.Recv(); err != nil {
-		t.Errorf("another stream: %v", err)
-	}
+	return c
 }
 
 // A client that does not read the answers of its calls loses its connection, whether they have ended

@@ -33,8 +33,7 @@ func (s events) StreamObserve(stream pb.EventService_StreamObserveServer) error 
 	defer func() { // what was read ahead and is not settled is given back
 		go func() {
 			<-received // it ends with the context of the stream
-			rest, _, _, _ := o.in.take(nil)
-			s.readAhead.Give(bytesOf(rest))
+			s.readAhead.Give(o.in.take(nil).taken)
 		}()
 	}()
 	return o.serve()
@@ -44,13 +43,28 @@ func (s events) StreamObserve(stream pb.EventService_StreamObserveServer) error 
 // limit a stream waits, and flow control holds its client back.
 const maxReadAhead = 64 << 20
 
+// streamReadAhead is the memory, in bytes, of the events that one stream reads ahead, give or take
+// a message. A stream that holds nothing takes up to freeReadAhead even if the others have taken
+// all, so that none waits for one whose client does not read.
+const (
+	streamReadAhead = 1 << 20
+	freeReadAhead   = 64 << 10
+)
+
 // bytesOf is the memory of arrivals, give or take.
 func bytesOf(events []arrival) int {
-	n := 0
+	n := len(events) * int(unsafe.Sizeof(arrival{}))
 	for i := range events {
 		r := &events[i].record
-		n += int(unsafe.Sizeof(arrival{})) + len(r.User) + len(r.Event.ID) + len(r.Event.Item) +
-			len(r.Event.Type)
+		n += len(r.User) + len(r.Event.ID) + len(r.Event.Item) + len(r.Event.Type)
+		if events[i].fault == nil {
+			continue
+		}
+		if invalid, ok := errors.AsType[*invalidError](events[i].fault); ok {
+			for _, f := range invalid.faults {
+				n += int(unsafe.Sizeof(f)) + len(f.field) + len(f.text)
+			}
+		}
 	}
 	return n
 }
@@ -72,10 +86,17 @@ type inbox struct {
 	ready chan struct{} // holds a token when there is something to take
 	room  chan struct{} // holds a token when something has been taken
 
-	mu       sync.Mutex
+	mu sync.Mutex
+	content
+}
+
+// content is what is in an inbox.
+type content struct {
 	events   []arrival
+	bytes    int       // their memory
+	taken    int       // what of it is taken out of the budget of all streams
 	received time.Time // when the first of them came
-	closed   bool
+	closed   bool      // no more will come
 	// err is the reason of the close. The stream ends with it once the events before it are
 	// settled.
 	err error
@@ -92,17 +113,27 @@ func signal(c chan struct{}) {
 	}
 }
 
-// put adds events. It reports whether the inbox is full: then the caller waits for room.
-func (b *inbox) put(events []arrival, received time.Time) (full bool) {
+// put adds events of this memory, of which something is taken out of the budget. It reports whether
+// the inbox is full: then the caller waits for room.
+func (b *inbox) put(events []arrival, bytes, taken int, received time.Time) (full bool) {
 	b.mu.Lock()
 	if len(b.events) == 0 {
 		b.received = received
 	}
 	b.events = append(b.events, events...)
-	full = len(b.events) >= streamWindow
+	b.bytes += bytes
+	b.taken += taken
+	full = len(b.events) >= streamWindow || b.bytes >= streamReadAhead
 	b.mu.Unlock()
 	signal(b.ready)
 	return full
+}
+
+// empty reports whether everything that came is taken.
+func (b *inbox) empty() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.events) == 0
 }
 
 func (b *inbox) close(err error) {
@@ -112,16 +143,14 @@ func (b *inbox) close(err error) {
 	signal(b.ready)
 }
 
-// take returns the arrived events and leaves the memory of spare in their place. closed reports
-// that no more will come.
-func (b *inbox) take(
-	spare []arrival,
-) (events []arrival, received time.Time, closed bool, err error) {
+// take returns the arrived events and leaves the memory of spare in their place.
+func (b *inbox) take(spare []arrival) content {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	events, b.events = b.events, spare[:0]
+	c := b.content
+	b.events, b.bytes, b.taken = spare[:0], 0, 0
 	signal(b.room)
-	return events, b.received, b.closed, b.err
+	return c
 }
 
 // receive reads ahead and checks, until the client closes or the handler returns, which ends the
@@ -150,10 +179,14 @@ func (o *observeStream) receive() {
 			arrivals = append(arrivals, arrive(e, "", received.Add(time.Duration(i))))
 		}
 		next += uint64(len(arrivals))
-		if err = o.server.readAhead.Take(o.stream.Context(), bytesOf(arrivals)); err != nil {
-			return
+		bytes, taken := bytesOf(arrivals), 0
+		if bytes > freeReadAhead || !o.in.empty() {
+			if err = o.server.readAhead.Take(o.stream.Context(), bytes); err != nil {
+				return
+			}
+			taken = bytes
 		}
-		for full := o.in.put(arrivals, received); full; full = false {
+		for full := o.in.put(arrivals, bytes, taken, received); full; full = false {
 			select {
 			case <-o.in.room:
 			case <-o.stream.Context().Done():
@@ -193,23 +226,19 @@ func (o *observeStream) serve() error {
 	for {
 		select {
 		case <-o.in.ready:
-			var received time.Time
-			var closed bool
-			var end error
-			batch, received, closed, end = o.in.take(batch)
+			in := o.in.take(batch)
+			batch = in.events
 			if len(batch) > 0 {
-				err := o.settle(batch, received)
-				o.server.readAhead.Give(bytesOf(batch))
-				if err != nil {
+				if err := o.settle(in); err != nil {
 					return err
 				}
 				idle.Reset(o.server.cfg.StreamIdle)
 			}
-			if closed {
-				if errors.Is(end, io.EOF) {
+			if in.closed {
+				if errors.Is(in.err, io.EOF) {
 					return nil
 				}
-				return end
+				return in.err
 			}
 		case <-draining:
 			draining = nil // announce it once
@@ -227,11 +256,26 @@ func (o *observeStream) serve() error {
 	}
 }
 
-// settle writes the batch and acknowledges it with one message.
-func (o *observeStream) settle(batch []arrival, received time.Time) error {
-	outcomes, err := o.server.ingest(o.stream.Context(), &o.ingestion, batch, received)
+// settle writes what came and acknowledges it with one message. A client that does not read holds
+// the message up, but none of the events.
+func (o *observeStream) settle(in content) error {
+	ack, err := o.write(in)
 	if err != nil {
 		return err
+	}
+	clear(in.events)
+	clear(o.outcomes)
+	clear(o.records)
+	return o.stream.Send(ack)
+}
+
+// write writes what came, gives its memory back to the other streams and returns the
+// acknowledgement.
+func (o *observeStream) write(in content) (*pb.StreamObserveResponse, error) {
+	defer o.server.readAhead.Give(in.taken)
+	outcomes, err := o.server.ingest(o.stream.Context(), &o.ingestion, in.events, in.received)
+	if err != nil {
+		return nil, err
 	}
 	ack := &pb.StreamObserveResponse{AckedSequence: o.acked + uint64(len(outcomes))}
 	for i := range outcomes {
@@ -242,10 +286,10 @@ func (o *observeStream) settle(batch []arrival, received time.Time) error {
 		}
 	}
 	if o.tokens.Load() {
-		ack.SessionTokens = o.sessionTokens(batch, outcomes)
+		ack.SessionTokens = o.sessionTokens(in.events, outcomes)
 	}
 	o.acked = ack.GetAckedSequence()
-	return o.stream.Send(ack)
+	return ack, nil
 }
 
 // sessionTokens returns the token of the last stored event of each user, in the order of the

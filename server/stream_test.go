@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 	"github.com/gsimc/gsimc/store/storetest"
@@ -303,5 +304,48 @@ func TestStreamRefusedMessages(t *testing.T) {
 			t.Errorf("%q: acked %d, end %+v, want 2 and InvalidArgument of that field", field,
 				got.acked, p)
 		}
+	}
+}
+
+// What a stream has read ahead is given back, even if its handler panics.
+func TestReadAheadIsGivenBack(t *testing.T) {
+	inner, broken := memory.New(), true
+	hooked := &hookedStore{Store: inner}
+	hooked.AppendFunc = func(c context.Context, r []store.Record) ([]store.Result, error) {
+		if broken {
+			panic("broken")
+		}
+		return inner.Append(c, r)
+	}
+	ts := start(t, setup{store: hooked,
+		server: func(s *Server) { s.readAhead = admission.NewBudget(1) }})
+	var many []*pb.Event // more than a stream may have beside the budget
+	for i := range 900 {
+		many = append(many, newEvent(strings.Repeat("u", 100), i%testItems))
+	}
+	for range 3 {
+		s := openStream(t, ts)
+		if err := s.Send(&pb.StreamObserveRequest{Sequence: 1, Events: many}); err != nil {
+			t.Fatal(err)
+		}
+		if got := problemOf(t, s.rest(t).err).Code; got != codes.Internal {
+			t.Fatalf("a stream whose handler panics ends with %s", got)
+		}
+	}
+	broken = false
+	s := openStream(t, ts)
+	if err := s.Send(&pb.StreamObserveRequest{Sequence: 1, Events: many}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Recv(); err != nil {
+		t.Errorf("a stream after them: %v", err)
+	}
+}
+
+// The memory of refused events counts, that of their faults included.
+func TestBytesOfRefusedEvents(t *testing.T) {
+	refused := arrive(&pb.Event{UserId: strings.Repeat("u", 1000)}, "event.", testNow)
+	if n := bytesOf([]arrival{refused}); n <= bytesOf([]arrival{{}})+50 {
+		t.Errorf("a refused event counts as %d bytes", n)
 	}
 }
