@@ -187,7 +187,7 @@ func (g *Gate) Admit(ctx context.Context, method string) (context.Context, error
 	switch {
 	case m.Feed:
 		t.Context, t.cancel = context.WithCancel(ctx)
-		context.AfterFunc(t.Context, t.Leave) // if it never gets to its handler
+		t.stop = context.AfterFunc(t.Context, t.lost)
 	case !timed && !m.Stream:
 		t.Context, t.cancel = context.WithTimeout(ctx, g.cfg.DefaultTimeout)
 	case left > g.cfg.MaxTimeout && m.Class != Admin && !m.Stream:

@@ -217,6 +217,31 @@ func TestStreams(t *testing.T) {
 	}
 }
 
+// The handler of a stream keeps its place after its client has gone.
+func TestStreamsStayWithTheirHandlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(t, func(c *Config) { c.MaxStreams = 1 })
+		c, err := admit(t, g, "/s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Run(); err != nil {
+			t.Fatal(err)
+		}
+		c.end()
+		synctest.Wait()
+		if _, err := admit(t, g, "/s"); reasonOf(err) != Full {
+			t.Errorf("beside a handler that runs: %v, want %s", err, Full)
+		}
+		c.Leave()
+		next, err := admit(t, g, "/s")
+		if err != nil {
+			t.Errorf("after it: %v", err)
+		}
+		next.end()
+	})
+}
+
 // A call with a far deadline is refused after its message, as the library would remember it.
 func TestFarDeadline(t *testing.T) {
 	g := newGate(t, func(c *Config) { c.MaxInFlight = 1 })

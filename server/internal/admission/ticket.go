@@ -19,7 +19,10 @@ type Ticket struct {
 	cancel  context.CancelFunc
 	evicted atomic.Bool
 
+	stop func() bool // of waiting for the end of a stream without a handler
+
 	// The rest is guarded by the gate.
+	handled    bool // a stream with a handler
 	state      state
 	refusal    *RefusedError // to be told when the message is there
 	came       time.Duration // from the headers to the message
@@ -74,7 +77,9 @@ func (t *Ticket) Run() error {
 	}
 	g := t.gate
 	g.mu.Lock()
-	if t.state == running { // a stream
+	if t.state == running { // a stream, which its handler will end
+		t.stop()
+		t.handled = true
 		g.mu.Unlock()
 		return nil
 	}
@@ -153,6 +158,16 @@ func (c *class) run(t *Ticket, now time.Time) {
 	t.state, t.began = running, now
 	c.running++
 	c.limit.started(c.underWay())
+}
+
+// lost gives the room of a stream back that ended before it got to its handler. A handler keeps it
+// until it returns, whatever its client does.
+func (t *Ticket) lost() {
+	t.gate.mu.Lock()
+	defer t.gate.mu.Unlock()
+	if !t.handled {
+		t.leave()
+	}
 }
 
 // Leave is called when the call is answered; further calls do nothing.
