@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// separate moves a server to one processor and this process to another, if there are two, until the
-// returned function is called.
+// separate moves a server to one processor and this process to another, if there are two. The
+// returned function moves this process back; the server stays where it is.
 func separate(pid int) (free func(), err error) {
 	if runtime.NumCPU() < 2 {
 		return func() {}, nil
