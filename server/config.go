@@ -106,7 +106,7 @@ type Config struct {
 	// UNAVAILABLE. Default 5 min.
 	StreamIdle time.Duration
 	// MaxConcurrentStreams is the number of calls in flight on one connection; further ones wait at
-	// the client. Default 128.
+	// the client, where they cost nothing. Default 32.
 	MaxConcurrentStreams uint32
 	// MaxConnections is the number of connections to each gRPC listener. Beyond it the connection
 	// that has been silent for longest is closed, one without any call first. Default 4096.
@@ -151,7 +151,7 @@ func DefaultConfig() Config {
 		MaxInFlight:          512,
 		MaxStreams:           256,
 		StreamIdle:           5 * time.Minute,
-		MaxConcurrentStreams: 128,
+		MaxConcurrentStreams: 32,
 		MaxConnections:       4096,
 		MaxConnectionAge:     5 * time.Minute,
 		Reflection:           true,

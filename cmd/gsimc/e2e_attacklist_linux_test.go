@@ -29,7 +29,7 @@ const recommendMethod = pb.RecommenderService_Recommend_FullMethodName
 // attacks are those of docs/attacks.md.
 func attacks() []attack {
 	return []attack{
-		{name: "rapid reset", does: "ends each call; 128 of a connection at a time",
+		{name: "rapid reset", does: "ends each call; 32 of a connection at a time",
 			run: overAndOver(func(c *h2test.Client) error {
 				id := c.ID()
 				return c.Write(func(f *http2.Framer) error {
