@@ -74,7 +74,7 @@ func readFile(path string, read func(f *os.File, size int) (mapping, error)) (ma
 			info.Size(), adviceDamaged)}
 	}
 	file, err := read(f, int(info.Size()))
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return mapping{}, &FileError{path, "became shorter while it was read; " + adviceDamaged}
 	}
 	return file, err

@@ -471,7 +471,8 @@ func ignorant(t *testing.T, ts *testServer, method string, body proto.Message) *
 
 // Unread answers have a bound of memory: beyond it those lose their connection that do not read.
 func TestUnreadAnswersHaveABound(t *testing.T) {
-	ts := start(t, setup{server: func(s *Server) { s.maxUnreadSize = 1 << 20 }})
+	ts := start(t, setup{server: func(s *Server) { s.maxUnreadSize = 1 << 20 },
+		config: func(c *Config) { c.MaxConcurrentStreams = 100 }})
 	var attackers []*h2test.Client
 	for range 5 {
 		attackers = append(attackers, ignorant(t, ts,

@@ -167,14 +167,17 @@ func (in *ingestion) reject(i int, fault error) {
 // commit makes the records durable and then visible: it folds them into the cached states. Records
 // at fault are rejected. After an error the outcome of some records may be open.
 func (s *Server) commit(ctx context.Context, in *ingestion) error {
-	if err := s.newUsers.refuse(ctx, in); err != nil || len(in.records) == 0 {
+	counted, err := s.newUsers.refuse(ctx, in)
+	if err != nil || len(in.records) == 0 {
 		return err
 	}
 	results, err := s.store.Append(ctx, in.records)
 	if err != nil {
 		return err
 	}
-	s.newUsers.count(results)
+	if !counted {
+		s.newUsers.count(results)
+	}
 	m := s.models.Acquire()
 	defer m.Release()
 	in.written = in.written[:0]

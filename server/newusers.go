@@ -13,10 +13,10 @@ import (
 // newUsers bounds the number of users who begin a history in a minute, so that ids that somebody
 // makes up do not fill the store. It is nil if any number may.
 //
-// Whether a user is new is known from the answer of the store, which is free. So the users are
-// counted when they have come, and only while the count is used up does each event cost a look at
-// its user's history. Calls at the same time may then exceed the quota by the users that they
-// bring, which the next minute has less.
+// Whether a user is new is known from the answer of the store, which is free. So as long as there
+// is room for all users of a call, its new ones are counted when they have come. Otherwise each
+// event costs a look at its user's history. Calls at the same time may find the same room and
+// exceed the quota together; they use up no more than the next minute's.
 type newUsers struct {
 	quota *rate.Limiter
 	store store.Store
@@ -34,18 +34,19 @@ func newUsersQuota(perMinute int, st store.Store) *newUsers {
 // errNewUsers is the fault of an event whose user is one too many.
 var errNewUsers = errors.New("server: as many users have begun a history as may in a minute")
 
-// refuse rejects the records of users without a history if no more may begin one.
-func (n *newUsers) refuse(ctx context.Context, in *ingestion) error {
-	if n == nil || n.quota.Tokens() >= 1 {
-		return nil
+// refuse rejects the records of users without a history as far as no more may begin one. counted
+// tells that those who may are counted.
+func (n *newUsers) refuse(ctx context.Context, in *ingestion) (counted bool, err error) {
+	if n == nil || n.quota.Tokens() >= float64(len(in.records)) {
+		return false, nil
 	}
-	kept := 0
+	kept, admitted := 0, map[string]bool{}
 	for i, record := range in.records {
-		head, _, err := n.store.Since(ctx, record.User, store.Version{}, nil)
-		if err != nil && !errors.Is(err, store.ErrCorrupt) { // a damaged history is one
-			return err
+		ok, err := n.admit(ctx, record.User, admitted)
+		if err != nil {
+			return true, err
 		}
-		if err == nil && head.Revision == 0 {
+		if !ok {
 			in.reject(in.index[i], errNewUsers)
 			continue
 		}
@@ -53,7 +54,25 @@ func (n *newUsers) refuse(ctx context.Context, in *ingestion) error {
 		kept++
 	}
 	in.records, in.index = in.records[:kept], in.index[:kept]
-	return nil
+	return true, nil
+}
+
+// admit reports whether the user has a history or may begin one, and counts the user then.
+func (n *newUsers) admit(
+	ctx context.Context, user string, admitted map[string]bool,
+) (bool, error) {
+	if admitted[user] {
+		return true, nil
+	}
+	head, _, err := n.store.Since(ctx, user, store.Version{}, nil)
+	if err != nil && !errors.Is(err, store.ErrCorrupt) { // a damaged history is one
+		return false, err
+	}
+	if err == nil && head.Revision == 0 && !n.quota.Allow() {
+		return false, nil
+	}
+	admitted[user] = true
+	return true, nil
 }
 
 // count counts the users whose histories began with the results.
@@ -62,8 +81,10 @@ func (n *newUsers) count(results []store.Result) {
 		return
 	}
 	for i := range results {
-		if r := &results[i]; r.Revision == 1 && !r.Duplicate && r.Err == nil {
-			n.quota.Reserve() // the quota may become negative
+		r := &results[i]
+		if r.Revision == 1 && !r.Duplicate && r.Err == nil &&
+			n.quota.Tokens() > -float64(n.quota.Burst()) {
+			n.quota.Reserve()
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/store"
 )
 
 // TestNewUsersHaveAQuota: beyond the quota nobody begins a history, on any way in, and all who have
@@ -47,6 +48,43 @@ func TestNewUsersHaveAQuota(t *testing.T) {
 	}
 	if resp := ts.ask(t, forUser("one too many")); resp.GetUserRevision() != 0 {
 		t.Errorf("a refused user has revision %d", resp.GetUserRevision())
+	}
+}
+
+// TestNewUsersInOneCall: of the users whom one call brings, as many begin a history as may, and the
+// quota of later minutes stays.
+func TestNewUsersInOneCall(t *testing.T) {
+	const quota = 5
+	ts := start(t, setup{config: func(c *Config) { c.MaxNewUsers = quota }})
+	var made []*pb.Event
+	for i := range 100 {
+		for n := range 2 {
+			made = append(made, newEvent(fmt.Sprint("made up", i), n))
+		}
+	}
+	batch, err := ts.events.BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: made})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range batch.GetResults() {
+		want := codes.OK
+		if i >= 2*quota {
+			want = codes.ResourceExhausted
+		}
+		if got := codes.Code(r.GetError().GetCode()); got != want {
+			t.Errorf("event %d: %v, want %v", i, got, want)
+		}
+	}
+	if left := ts.newUsers.quota.Tokens(); left < 0 {
+		t.Errorf("%v users are left of the quota", left)
+	}
+	many := make([]store.Result, 100*quota)
+	for i := range many {
+		many[i].Revision = 1
+	}
+	ts.newUsers.count(many) // of calls at the same time
+	if left := ts.newUsers.quota.Tokens(); left < -quota-1 {
+		t.Errorf("%v users are left of the quota, want at least one minute's less", left)
 	}
 }
 

@@ -28,7 +28,8 @@ import (
 
 // A history of calls is linearizable if each call seems to take place at one moment between its
 // beginning and its end. The calls of a user are checked against the simplest system there is: a
-// list of event ids. Calls whose outcome is open may take place at any time later, or never.
+// list of event ids. Calls whose outcome is open take place before the end of their server, or
+// never.
 
 // linearCall is what a client asks for. Without an id it is a Recommend, or a DeleteUser if
 // erase is set.
@@ -45,36 +46,54 @@ type linearAnswer struct {
 }
 
 // linearHistory is the model: its state is the ids of a user's events, joined by commas.
-var linearHistory = porcupine.Model{
-	Init: func() any { return "" },
-	Step: func(state, input, output any) (bool, any) {
-		call, answer := input.(linearCall), output.(linearAnswer)
-		var ids []string
-		if state != "" {
-			ids = strings.Split(state.(string), ",")
+var linearHistory = (&porcupine.NondeterministicModel{
+	Init: func() []any { return []any{""} },
+	Step: func(state, input, output any) []any {
+		next, want := input.(linearCall).do(state.(string))
+		switch answer := output.(linearAnswer); {
+		case answer.open && next != state:
+			return []any{state, next}
+		case answer.open:
+			return []any{state}
+		case answer == want:
+			return []any{next}
 		}
-		switch {
-		case call.erase:
-			return answer.open || answer.revision == uint64(len(ids)), ""
-		case call.id == "":
-			return answer.open || answer.revision == uint64(len(ids)), state
-		}
-		at := slices.Index(ids, call.id)
-		if at < 0 {
-			ids = append(ids, call.id)
-			want := linearAnswer{revision: uint64(len(ids))}
-			return answer.open || answer == want, strings.Join(ids, ",")
-		}
-		return answer.open || answer == linearAnswer{duplicate: true, revision: uint64(at + 1)}, state
+		return nil
 	},
 	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v %+v", input, output) },
+}).ToModel()
+
+// do returns the state after the call, and its answer.
+func (c linearCall) do(state string) (next string, answer linearAnswer) {
+	var ids []string
+	if state != "" {
+		ids = strings.Split(state, ",")
+	}
+	at := slices.Index(ids, c.id)
+	switch {
+	case c.erase:
+		return "", linearAnswer{revision: uint64(len(ids))}
+	case c.id == "":
+		return state, linearAnswer{revision: uint64(len(ids))}
+	case at >= 0:
+		return state, linearAnswer{duplicate: true, revision: uint64(at + 1)}
+	}
+	return strings.Join(append(ids, c.id), ","), linearAnswer{revision: uint64(len(ids) + 1)}
 }
 
 // linearServer is a server that is killed, stopped and asked to reload while clients call it.
 type linearServer struct {
 	*serverProcess
 	model, dir string
-	conn       atomic.Pointer[grpc.ClientConn]
+	began      time.Time
+	conn       atomic.Pointer[linearConn]
+	deaths     []time.Duration // since began, of the processes that are over; for the test alone
+}
+
+// linearConn is a connection to one of the processes.
+type linearConn struct {
+	*grpc.ClientConn
+	process int // its death is deaths[process]
 }
 
 // start starts the server, again after a kill, and points the clients to it.
@@ -94,9 +113,18 @@ func (s *linearServer) connect(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	if old := s.conn.Swap(conn); old != nil {
+	if old := s.conn.Swap(&linearConn{conn, len(s.deaths)}); old != nil {
 		_ = old.Close()
 	}
+}
+
+// die kills the process. Nothing that it was asked for takes place afterwards.
+func (s *linearServer) die(t *testing.T) {
+	t.Helper()
+	if err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	s.deaths = append(s.deaths, time.Since(s.began))
 }
 
 // linearClient calls the server until stop is closed and keeps the history of its calls.
@@ -104,9 +132,8 @@ type linearClient struct {
 	id     int
 	server *linearServer
 	rng    *rand.Rand
-	began  time.Time
 	items  []string
-	calls  []porcupine.Operation
+	calls  []porcupine.Operation // the metadata of an open one is the number of its process
 }
 
 func (c *linearClient) run(stop <-chan struct{}) {
@@ -124,25 +151,25 @@ func (c *linearClient) run(stop <-chan struct{}) {
 		default: // ids repeat, also after an erasure
 			call.id = strconv.Itoa(c.rng.IntN(200))
 		}
-		from := time.Since(c.began)
-		answer, err := c.do(call)
-		until := time.Since(c.began)
+		conn := c.server.conn.Load()
+		from := time.Since(c.server.began)
+		answer, err := c.do(conn, call)
+		until := time.Since(c.server.began)
 		switch code := status.Code(err); code {
 		case codes.OK:
 		case codes.ResourceExhausted, codes.FailedPrecondition, codes.InvalidArgument:
 			continue // certainly not applied
 		default:
-			answer, until = linearAnswer{open: true}, 1<<62
+			answer = linearAnswer{open: true}
 		}
 		c.calls = append(c.calls, porcupine.Operation{ClientId: c.id, Input: call, Output: answer,
-			Call: int64(from), Return: int64(until)})
+			Call: int64(from), Return: int64(until), Metadata: conn.process})
 	}
 }
 
-func (c *linearClient) do(call linearCall) (linearAnswer, error) {
+func (c *linearClient) do(conn *linearConn, call linearCall) (linearAnswer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	conn := c.server.conn.Load()
 	switch {
 	case call.erase:
 		r, err := pb.NewUserServiceClient(conn).DeleteUser(ctx,
@@ -186,12 +213,13 @@ func linearRun(t *testing.T, seed uint64, models [2]string, faults map[string]in
 	dir := t.TempDir()
 	server := &linearServer{model: filepath.Join(dir, "model.gsimc"), dir: filepath.Join(dir, "state")}
 	exchange(t, models[0], server.model)
+	server.began = time.Now()
 	server.start(t)
-	began, stop := time.Now(), make(chan struct{})
+	stop := make(chan struct{})
 	clients := make([]*linearClient, 6)
 	var wg sync.WaitGroup
 	for i := range clients {
-		clients[i] = &linearClient{id: i, server: server, began: began,
+		clients[i] = &linearClient{id: i, server: server,
 			rng: rand.New(rand.NewPCG(seed, uint64(i))), items: []string{"i1", "i2", "i3", "not in the model"}}
 		wg.Go(func() { clients[i].run(stop) })
 	}
@@ -203,10 +231,8 @@ func linearRun(t *testing.T, seed uint64, models [2]string, faults map[string]in
 	time.Sleep(20 * time.Millisecond)
 	close(stop)
 	wg.Wait()
-	if err := server.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	return checkLinear(t, seed, clients)
+	server.die(t)
+	return checkLinear(t, seed, clients, server.deaths)
 }
 
 // disturb brings about one fault and says which.
@@ -214,9 +240,7 @@ func (s *linearServer) disturb(t *testing.T, rng *rand.Rand, models [2]string) s
 	t.Helper()
 	switch rng.IntN(4) {
 	case 0:
-		if err := s.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		s.die(t)
 		s.start(t)
 		return "kills"
 	case 1:
@@ -256,11 +280,16 @@ func exchange(t *testing.T, model, path string) {
 }
 
 // checkLinear checks the calls of each user.
-func checkLinear(t *testing.T, seed uint64, clients []*linearClient) (n int) {
+func checkLinear(
+	t *testing.T, seed uint64, clients []*linearClient, deaths []time.Duration,
+) (n int) {
 	t.Helper()
 	users := map[string][]porcupine.Operation{}
 	for _, c := range clients {
 		for _, op := range c.calls {
+			if op.Output.(linearAnswer).open {
+				op.Return = max(op.Return, int64(deaths[op.Metadata.(int)]))
+			}
 			user := op.Input.(linearCall).user
 			users[user] = append(users[user], op)
 			n++
