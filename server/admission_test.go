@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
+	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -211,8 +212,9 @@ func TestPushback(t *testing.T) {
 	ts := start(t, setup{store: slowStore(release), config: func(c *Config) {
 		c.MaxInFlight, c.MaxStreams = 1, 1
 	}})
-	openStream(t, ts)
-	for range 2 { // one runs and one waits
+	busy := openStream(t, ts)
+	busy.send(t, 1, newEvent("bob", 1)) // never settled: the stream makes no room
+	for range 2 {                       // one runs and one waits
 		go func() {
 			_, _ = ts.events.Observe(t.Context(), &pb.ObserveRequest{Event: newEvent("ann", 1)})
 		}()
@@ -357,6 +359,118 @@ func TestSilentStreams(t *testing.T) {
 	after.send(t, 1, newEvent("ann", 3))
 	if _, err := after.Recv(); err != nil {
 		t.Errorf("a stream after them: %v", err)
+	}
+}
+
+// Silent streams keep nobody out, whether a client has many or many clients have a few.
+func TestSilentStreamsMakeRoom(t *testing.T) {
+	for name, attackers := range map[string]int{"one client": 1, "many clients": 8} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ts := start(t, setup{config: func(c *Config) { c.MaxStreams = 32 }})
+			busy := openStream(t, ts)
+			busy.send(t, 1, newEvent("ann", 1))
+			if _, err := busy.Recv(); err != nil {
+				t.Fatal(err)
+			}
+			silent := silentStreams(t, ts.rpc, pb.EventService_StreamObserve_FullMethodName,
+				attackers, 31)
+			eventually(t, "the class is full", func() bool {
+				return value1(t, ts, `gsimc_calls_under_way{class="stream",state="running"}`) == 32
+			})
+			n := uint64(1)
+			eventually(t, "a newcomer is taken", func() bool {
+				n++ // the stream goes on, so that it is none of those that make room
+				busy.send(t, n, newEvent("ann", int(n)))
+				if _, err := busy.Recv(); err != nil {
+					t.Fatal(err)
+				}
+				newcomer := openStream(t, ts)
+				_ = newcomer.Send(&pb.StreamObserveRequest{Sequence: 1,
+					Event: newEvent("bob", 1)})
+				_, err := newcomer.Recv()
+				return err == nil && n > 5
+			})
+			eventually(t, "the silent streams learn why", func() bool {
+				return silent()["14"] > 0
+			})
+			if _, page := ts.get(t, "/metrics"); strings.Contains(page,
+				`gsimc_calls_shed_total{class="stream",reason="idle"} 0`) {
+				t.Error("the streams that made room are not counted")
+			}
+		})
+	}
+}
+
+// Idle streams of reflection keep no operator out.
+func TestIdleReflectionKeepsNoOperatorOut(t *testing.T) {
+	ts := start(t, setup{})
+	silentStreams(t, ts.adminConn.Target(),
+		reflectionpb.ServerReflection_ServerReflectionInfo_FullMethodName, 8, 32)
+	eventually(t, "an operator is served", func() bool {
+		_, err := ts.admin.GetStatus(ctx(t), &pb.GetStatusRequest{})
+		return err == nil
+	})
+	stream, err := reflectionpb.NewServerReflectionClient(ts.adminConn).ServerReflectionInfo(ctx(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := problem{Code: codes.Unavailable, Reason: "STREAM_IDLE", Retry: true}
+	eventually(t, "the stream of reflection ends", func() bool {
+		silentStreams(t, ts.adminConn.Target(),
+			reflectionpb.ServerReflection_ServerReflectionInfo_FullMethodName, 8, 32)
+		time.Sleep(100 * time.Millisecond)
+		return value1(t, ts, `gsimc_calls_shed_total{class="admin",reason="idle"}`) > 32
+	})
+	if _, err := stream.Recv(); !cmp.Equal(want, problemOf(t, err)) {
+		t.Errorf("an idle stream ends with %v", err)
+	}
+}
+
+// A stream whose events the server has not settled yet makes no room, however long it takes.
+func TestSlowStoreEndsNoStream(t *testing.T) {
+	release := make(chan struct{})
+	ts := start(t, setup{store: slowStore(release), config: func(c *Config) { c.MaxStreams = 1 }})
+	busy := openStream(t, ts)
+	busy.send(t, 1, newEvent("ann", 1))
+	opened := func() bool {
+		one := openStream(t, ts)
+		defer one.cancel()
+		return one.Send(&pb.StreamObserveRequest{Sequence: 1, Event: newEvent("bob", 1)}) == nil &&
+			func() error { _, err := one.Recv(); return err }() == nil
+	}
+	time.Sleep(1200 * time.Millisecond)
+	if opened() {
+		t.Error("a stream that waits for the store made room")
+	}
+	close(release)
+	if _, err := busy.Recv(); err != nil {
+		t.Errorf("after the store went on: %v", err)
+	}
+	eventually(t, "the stream makes room when it is idle", opened)
+}
+
+// silentStreams opens streams of a method on some connections each, sends nothing and
+// returns a function that counts the codes with which they have ended.
+func silentStreams(
+	t *testing.T, address, method string, connections, streams int,
+) func() map[string]int {
+	t.Helper()
+	clients := make([]*h2test.Client, connections)
+	for i := range clients {
+		clients[i] = h2test.Dial(t, address)
+	}
+	for i := range streams {
+		clients[i%connections].Call(method)
+	}
+	return func() map[string]int {
+		all := map[string]int{}
+		for _, c := range clients {
+			for code, n := range c.StatusCounts() {
+				all[code] += n
+			}
+		}
+		return all
 	}
 }
 

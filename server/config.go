@@ -96,8 +96,8 @@ type Config struct {
 	// force follows the latency below it. Batches, and calls about users, have an eighth of it.
 	// Calls beyond wait for a moment or are RESOURCE_EXHAUSTED. Default 512.
 	MaxInFlight int
-	// MaxStreams is the number of open StreamObserve streams; further ones are RESOURCE_EXHAUSTED.
-	// Default 256.
+	// MaxStreams is the number of open StreamObserve streams. Further ones take the place of idle
+	// ones, or are RESOURCE_EXHAUSTED. Default 256.
 	MaxStreams int
 	// MaxNewUsers is the number of users who may begin a history in a minute; events of further
 	// ones are RESOURCE_EXHAUSTED. Default 0: any number.

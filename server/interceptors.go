@@ -170,16 +170,30 @@ func (s *Server) runStream(
 	if ticket.Asked() {
 		stream = &askedStream{stream, ticket, false}
 	} else if err := ticket.Run(); err != nil {
-		return err
+		return roomTaken(ticket, err)
+	} else {
+		ctx, end := ticket.WhileRoom(stream.Context())
+		defer end()
+		stream = &contextStream{stream, ctx}
+		if method != pb.EventService_StreamObserve_FullMethodName { // which waits by itself
+			stream = &fedStream{stream, s, method, ticket}
+		}
 	}
 	defer ticket.Forget()
 	stream = &answeringStream{stream, ticket}
 	if s.doors.Guarded() {
-		return s.whileAllowed(stream, method, func(stream grpc.ServerStream) error {
-			return next(srv, stream)
-		})
+		return roomTaken(ticket, s.whileAllowed(stream, method,
+			func(stream grpc.ServerStream) error { return next(srv, stream) }))
 	}
-	return next(srv, stream)
+	return roomTaken(ticket, next(srv, stream))
+}
+
+// roomTaken returns the error of a stream, which is that of an idle one if others took its room.
+func roomTaken(ticket *admission.Ticket, err error) error {
+	if err != nil && !ticket.Asked() && ticket.Evicted() {
+		return errStreamIdle
+	}
+	return err
 }
 
 // followed lets the ticket of a call follow an answer until it is written.
@@ -215,6 +229,34 @@ func (a *askedStream) RecvMsg(m any) error {
 	}
 	a.runs = true
 	return a.ticket.Run()
+}
+
+// fedStream is a stream of messages that are answered one after the other: it is idle while its
+// handler waits for one, and then ends with its context.
+type fedStream struct {
+	grpc.ServerStream
+	server *Server
+	method string
+	ticket *admission.Ticket
+}
+
+// RecvMsg implements grpc.ServerStream.
+func (f *fedStream) RecvMsg(m any) error {
+	f.ticket.Idle()
+	defer f.ticket.Working()
+	received := make(chan error, 1)
+	go func() { // ends with the call at the latest
+		var err error
+		defer func() { received <- err }()
+		defer f.server.recovered(f.Context(), f.method, &err)
+		err = f.ServerStream.RecvMsg(m)
+	}()
+	select {
+	case err := <-received:
+		return err
+	case <-f.Context().Done():
+		return f.Context().Err()
+	}
 }
 
 // contextStream is a stream with another context.

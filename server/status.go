@@ -121,7 +121,8 @@ var outcomes = []struct {
 		"as many users have begun a history in this minute as may; users with a history are served",
 		10 * time.Second},
 	{errStreamIdle, codes.Unavailable, reasonStreamIdle,
-		"nothing came on the stream for long; open another when there are events",
+		"nothing came on the stream for long, or others needed its room; open another when there " +
+			"are events",
 		100 * time.Millisecond},
 	{errNotOnDisk, codes.FailedPrecondition, reasonNotOnDisk,
 		"the store of this server keeps nothing on disk", 0},

@@ -12,6 +12,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/wire"
+	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/session"
 )
 
@@ -24,7 +25,8 @@ const streamWindow = 4096
 func (s events) StreamObserve(stream pb.EventService_StreamObserveServer) error {
 	s.metrics.streams.Inc()
 	defer s.metrics.streams.Dec()
-	o := &observeStream{server: s.Server, stream: stream, in: newInbox()}
+	o := &observeStream{server: s.Server, stream: stream,
+		in: newInbox(admission.Of(stream.Context()))}
 	received := make(chan struct{})
 	go func() {
 		defer close(received)
@@ -85,8 +87,12 @@ type observeStream struct {
 type inbox struct {
 	ready chan struct{} // holds a token when there is something to take
 	room  chan struct{} // holds a token when something has been taken
+	// ticket is told when there is nothing left to do, so that no stream counts as idle while the
+	// server is slow.
+	ticket *admission.Ticket
 
-	mu sync.Mutex
+	mu     sync.Mutex
+	coming bool // a message has come and is not put yet
 	content
 }
 
@@ -102,8 +108,25 @@ type content struct {
 	err error
 }
 
-func newInbox() *inbox {
-	return &inbox{ready: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+func newInbox(ticket *admission.Ticket) *inbox {
+	return &inbox{ready: make(chan struct{}, 1), room: make(chan struct{}, 1), ticket: ticket}
+}
+
+// came notes that a message has come, which put follows.
+func (b *inbox) came() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.coming = true
+	b.ticket.Working()
+}
+
+// settled notes that what was taken is settled.
+func (b *inbox) settled() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.coming && len(b.events) == 0 {
+		b.ticket.Idle()
+	}
 }
 
 func signal(c chan struct{}) {
@@ -123,6 +146,7 @@ func (b *inbox) put(events []arrival, bytes, taken int, received time.Time) (ful
 	b.events = append(b.events, events...)
 	b.bytes += bytes
 	b.taken += taken
+	b.coming = false
 	full = len(b.events) >= streamWindow || b.bytes >= streamReadAhead
 	b.mu.Unlock()
 	signal(b.ready)
@@ -169,6 +193,7 @@ func (o *observeStream) receive() {
 		if err = checkMessage(&message, next); err != nil {
 			return
 		}
+		o.in.came()
 		if message.Tokens {
 			o.tokens.Store(true)
 		}
@@ -233,6 +258,7 @@ func (o *observeStream) serve() error {
 					return err
 				}
 				idle.Reset(o.server.cfg.StreamIdle)
+				o.in.settled()
 			}
 			if in.closed {
 				if errors.Is(in.err, io.EOF) {

@@ -24,6 +24,10 @@
 // Questions about the health are always taken. Those whose message is on its way have a bound of
 // their own: when it is reached, a newcomer ends the oldest of the connection with most of them.
 //
+// Streams of messages do not wait. In a full class a newcomer ends the one that has been idle for
+// longest, for idleAfter at least, or one of a connection that has far more of them than its own. A
+// stream is idle while the server waits for its client and not the other way round.
+//
 // Answers that clients do not read have a bound in bytes: see [Ticket.Answers].
 //
 // All times are of the monotonic clock.

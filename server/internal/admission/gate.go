@@ -46,9 +46,10 @@ const (
 	Late      Reason = "deadline"  // its turn would not have come before its deadline
 	Receiving Reason = "receiving" // too many messages are on their way
 	Slow      Reason = "slow"      // its message took long, and others needed the room
+	Idle      Reason = "idle"      // nothing came on it for long, or there are many beside it
 )
 
-var reasons = []Reason{Full, Late, Receiving, Slow}
+var reasons = []Reason{Full, Late, Receiving, Slow, Idle}
 
 // RefusedError is the error of a call that the server has no room for. Nothing of it was done.
 type RefusedError struct {
@@ -124,7 +125,9 @@ type class struct {
 	waits     bool // calls beyond the limit may wait
 	receiving int
 	running   int
+	ending    int // of the running ones: told to end
 	queue     list
+	feeds     list // streams of messages that run, without those that were told to end
 }
 
 // room is the number of calls that may be under way, waiting ones included. Streams and operators
@@ -136,7 +139,11 @@ func (c *class) room() int {
 	return c.limit.get()
 }
 
-func (c *class) underWay() int { return c.receiving + c.running + c.queue.n }
+// underWay is the number of calls that take room.
+func (c *class) underWay() int { return c.receiving + c.busy() + c.queue.n }
+
+// busy is the number of running calls that take room.
+func (c *class) busy() int { return c.running - c.ending }
 
 // New returns a gate that reports to the metrics.
 func New(cfg Config, metrics *Metrics) *Gate {
@@ -171,12 +178,12 @@ func (g *Gate) Admit(ctx context.Context, method string) (context.Context, error
 		m = Method{Class: Other}
 	}
 	t := &Ticket{Context: ctx, gate: g, class: m.Class, since: time.Now(), conn: noteCall(ctx),
-		asked: m.Stream && !m.Feed}
+		asked: m.Stream && !m.Feed, feed: m.Feed}
 	deadline, timed := ctx.Deadline()
 	left := deadline.Sub(t.since)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if reason := g.take(t, m.Feed); reason != "" {
+	if reason := g.take(t); reason != "" {
 		err := g.refuse(t.class, reason)
 		if !timed || left <= RefusedAtOnce || g.receiving.n >= g.receiving.all {
 			return ctx, err
@@ -199,7 +206,7 @@ func (g *Gate) Admit(ctx context.Context, method string) (context.Context, error
 }
 
 // take counts a call that there is room for, or returns why there is none.
-func (g *Gate) take(t *Ticket, feed bool) Reason {
+func (g *Gate) take(t *Ticket) Reason {
 	a := g.arrivalsOf(t)
 	if a.n >= a.slow {
 		g.evict(a, t.since, a.slow-1)
@@ -214,12 +221,11 @@ func (g *Gate) take(t *Ticket, feed bool) Reason {
 	c := &g.classes[t.class]
 	if c.underWay() >= c.room() && !g.evictFor(t, func(o *Ticket) bool {
 		return o.class == t.class && o.refusal == nil
-	}) {
+	}) && !g.endFeed(t) {
 		return Full
 	}
-	if feed {
-		c.running++
-		t.state = running
+	if t.feed {
+		c.begin(t)
 		return ""
 	}
 	if a.n >= a.all && !g.evictFor(t, func(*Ticket) bool { return true }) {

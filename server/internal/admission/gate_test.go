@@ -206,15 +206,93 @@ func TestStreams(t *testing.T) {
 		t.Errorf("a fourth stream: %v, want %s", err, Full)
 	}
 	calls[0].end() // it never ran
-	for limit := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		if c, err := admit(t, g, "/s"); err == nil {
-			defer c.end()
-			break
+	eventually(t, "the place of a stream that has ended is not free", func() bool {
+		c, err := admit(t, g, "/s")
+		if err == nil {
+			t.Cleanup(c.end)
 		}
-		if time.Now().After(limit) {
-			t.Fatal("the place of a stream that has ended is not free")
+		return err == nil
+	})
+}
+
+// When a class is full, a newcomer ends the stream that has been idle for longest, or one of a
+// connection that has far more of them than its own. Handlers that do not return are bounded.
+func TestStreamsMakeRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(t, func(c *Config) { c.MaxStreams = 16 })
+		limited := Limit(nil, Bounds{}, g.metrics)
+		open := func(from *conn) (*Ticket, error) {
+			ctx, err := g.Admit(peer.NewContext(t.Context(),
+				&peer.Peer{Addr: address{&net.TCPAddr{}, from}}), "/s")
+			if err == nil {
+				err = Of(ctx).Run()
+			}
+			return Of(ctx), err
 		}
-	}
+		ended := func(in []*Ticket) (n int) {
+			for _, s := range in {
+				if s.Evicted() {
+					n++
+				}
+			}
+			return n
+		}
+		var greedy, modest []*Ticket
+		from, other := &conn{of: limited}, &conn{of: limited}
+		for range 13 {
+			s, err := open(from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			greedy = append(greedy, s)
+		}
+		for range 3 {
+			s, err := open(other)
+			if err != nil {
+				t.Fatal(err)
+			}
+			modest = append(modest, s)
+		}
+		if _, err := open(from); reasonOf(err) != Full { // none is idle, it has most
+			t.Errorf("one of the connection with most: %v, want %s", err, Full)
+		}
+		for i := range 4 { // 16/ending may be beside the limit
+			if _, err := open(&conn{of: limited}); err != nil || ended(greedy) != i+1 {
+				t.Fatalf("newcomer %d: %v, %d of the connection with most have ended", i, err,
+					ended(greedy))
+			}
+		}
+		if _, err := open(&conn{of: limited}); reasonOf(err) != Full {
+			t.Errorf("beside four handlers that do not return: %v, want %s", err, Full)
+		}
+		for _, s := range greedy {
+			if s.Evicted() {
+				if s.Context.Err() == nil || !errors.Is(s.Err(), context.DeadlineExceeded) {
+					t.Errorf("a stream that made room ends with %v", s.Err())
+				}
+				s.Leave()
+			}
+			s.Working()
+		}
+		modest[0].Working()
+		time.Sleep(idleAfter / 2)
+		modest[1].Working()
+		modest[1].Idle()
+		time.Sleep(idleAfter / 2)
+		if _, err := open(from); err != nil || !modest[2].Evicted() || ended(modest) != 1 {
+			t.Errorf("beside an idle one: %v, %d have ended", err, ended(modest))
+		}
+		modest[2].Leave()
+		time.Sleep(idleAfter)
+		for range 3 {
+			if _, err := open(from); err != nil {
+				t.Errorf("beside idle ones: %v", err)
+			}
+		}
+		if modest[0].Evicted() || ended(greedy) != 4 {
+			t.Error("a stream on which something is to do made room for one of the same size")
+		}
+	})
 }
 
 // The handler of a stream keeps its place after its client has gone.
@@ -356,15 +434,19 @@ func TestRefusedCallsWhileReceiving(t *testing.T) {
 
 // Many calls of all kinds leave nothing behind, and never run beyond the limit.
 func TestGateAtRandom(t *testing.T) {
-	g := newGate(t, nil)
+	g := newGate(t, func(c *Config) { c.MaxStreams = 16 })
+	limited := Limit(nil, Bounds{}, g.metrics)
+	conns := []*conn{{of: limited}, {of: limited}}
 	var over, taken atomic.Int64
 	var runningNow [numClasses]atomic.Int64
 	var wg sync.WaitGroup
 	for worker := range 32 {
 		rng := rand.New(rand.NewPCG(1, uint64(worker)))
 		wg.Go(func() {
+			ctx := peer.NewContext(t.Context(),
+				&peer.Peer{Addr: address{&net.TCPAddr{}, conns[min(worker/4, 1)]}})
 			for range 300 {
-				one(t, g, rng, &runningNow, &over, &taken)
+				one(ctx, g, rng, &runningNow, &over, &taken)
 			}
 		})
 	}
@@ -375,19 +457,33 @@ func TestGateAtRandom(t *testing.T) {
 	if over.Load() > 0 || taken.Load() == 0 {
 		t.Errorf("%d calls ran beyond the limit, %d in all", over.Load(), taken.Load())
 	}
+	eventually(t, "streams without a handler are left", func() bool {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.classes[Stream].running == 0
+	})
 	for c := range numClasses {
-		if n := g.classes[c].underWay(); n != 0 {
+		if n := g.classes[c].underWay() + g.classes[c].ending + g.classes[c].feeds.n; n != 0 {
 			t.Errorf("%s: %d calls are left", c, n)
 		}
 	}
 }
 
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for limit := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatal(what)
+		}
+	}
+}
+
 // one makes a call that may be given up at any step.
-func one(t *testing.T, g *Gate, rng *rand.Rand, runs *[numClasses]atomic.Int64,
+func one(parent context.Context, g *Gate, rng *rand.Rand, runs *[numClasses]atomic.Int64,
 	over, taken *atomic.Int64) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+rng.IntN(20))*time.Millisecond)
+	ctx, cancel := context.WithTimeout(parent, time.Duration(1+rng.IntN(20))*time.Millisecond)
 	defer cancel()
-	admitted, err := g.Admit(ctx, []string{"/r", "/o", "/a"}[rng.IntN(3)])
+	admitted, err := g.Admit(ctx, []string{"/r", "/o", "/a", "/s"}[rng.IntN(4)])
 	if err != nil || rng.IntN(4) == 0 {
 		return
 	}
@@ -396,8 +492,11 @@ func one(t *testing.T, g *Gate, rng *rand.Rand, runs *[numClasses]atomic.Int64,
 		return
 	}
 	limit := int64(8)
-	if ticket.class == Admin {
+	switch ticket.class {
+	case Admin:
 		limit = adminLimit
+	case Stream:
+		limit = 16 + 16/ending
 	}
 	if runs[ticket.class].Add(1) > limit {
 		over.Add(1)

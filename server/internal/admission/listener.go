@@ -86,6 +86,7 @@ type conn struct {
 	called atomic.Bool  // it made a call
 
 	receiving int // calls whose message is on its way; guarded by the gate
+	feeds     int // streams of messages; guarded by the gate
 	unwritten unwritten
 }
 
@@ -152,6 +153,21 @@ func (c *conn) receives() int {
 		return 0
 	}
 	return c.receiving
+}
+
+// feed counts streams of messages of the connection.
+func (c *conn) feed(n int) {
+	if c != nil {
+		c.feeds += n
+	}
+}
+
+// streams is the number of streams of messages of the connection, 0 of an unknown one.
+func (c *conn) streams() int {
+	if c == nil {
+		return 0
+	}
+	return c.feeds
 }
 
 var start = time.Now()

@@ -18,11 +18,14 @@ type Ticket struct {
 	asked   bool      // a stream that answers one message
 	cancel  context.CancelFunc
 	evicted atomic.Bool
+	feed    bool         // a stream of messages of the client
+	idle    atomic.Int64 // since when a feed is idle, see now
 
 	stop func() bool // of waiting for the end of a stream without a handler
 
 	// The rest is guarded by the gate.
-	handled    bool // a stream with a handler
+	handled    bool // a feed with a handler
+	ending     bool // a feed that was told to end
 	state      state
 	refusal    *RefusedError // to be told when the message is there
 	came       time.Duration // from the headers to the message
@@ -56,7 +59,7 @@ func (t *Ticket) Value(key any) any {
 	return t.Context.Value(key)
 }
 
-// Err implements [context.Context]. A call that was ended for its slow message is over its time:
+// Err implements [context.Context]. A call that was ended to make room is over its time:
 // its client did not cancel it, and should not read so.
 func (t *Ticket) Err() error {
 	err := t.Context.Err()
@@ -97,7 +100,7 @@ func (t *Ticket) Run() error {
 		g.mu.Unlock()
 		return t.refusal
 	}
-	if c.running < c.limit.get() && c.queue.n == 0 {
+	if c.busy() < c.limit.get() && c.queue.n == 0 {
 		c.run(t, time.Now())
 		g.mu.Unlock()
 		return nil
@@ -188,11 +191,14 @@ func (t *Ticket) leave() {
 	t.state = done
 	c := &t.gate.classes[t.class]
 	c.running--
+	if t.feed {
+		c.ended(t)
+	}
 	now := time.Now()
 	if !t.began.IsZero() {
 		c.limit.finished(now, t.came, now.Sub(t.began))
 	}
-	for c.queue.n > 0 && c.running < c.limit.get() {
+	for c.queue.n > 0 && c.busy() < c.limit.get() {
 		next := c.queue.first
 		c.queue.remove(next)
 		c.run(next, now)

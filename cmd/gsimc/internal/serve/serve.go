@@ -58,7 +58,7 @@ type Cmd struct {
 	MaxConnections       int           `group:"Limits:" default:"${serve_max_connections}" help:"Open connections. Beyond it the one that has been silent for longest is closed, one without any call first."`
 	MaxConcurrentStreams uint32        `group:"Limits:" default:"${serve_max_concurrent_streams}" help:"Calls in flight on one connection; further ones wait at the client."`
 	MaxInFlight          int           `group:"Limits:" default:"${serve_max_in_flight}" help:"Most calls of Recommend, and of Observe, that run at a time. The limit in force follows the latency below it."`
-	MaxStreams           int           `group:"Limits:" default:"${serve_max_streams}" help:"Open StreamObserve streams."`
+	MaxStreams           int           `group:"Limits:" default:"${serve_max_streams}" help:"Open StreamObserve streams. Beyond it the one that has been idle for longest is ended."`
 	MaxNewUsers          int           `group:"Limits:" default:"${serve_max_new_users}" help:"Users who may begin a history in a minute; events of further ones are refused. 0: any number."`
 	StreamIdle           time.Duration `group:"Limits:" default:"${serve_stream_idle}" help:"Time after which a StreamObserve stream without events is ended."`
 	MaxConnectionAge     time.Duration `group:"Limits:" default:"${serve_max_connection_age}" help:"Age at which a client is asked to connect anew, so that clients spread over new servers."`
