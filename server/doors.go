@@ -52,7 +52,7 @@ func (s *Server) tap(
 		return admit(ctx, gate, method)
 	}
 	if doors.Audited(method) {
-		s.refusals.add(method, toStatus(err).Code(), err)
+		s.refusals.add(method, toStatus(err).Code(), cause(err))
 	}
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) > admission.RefusedAtOnce {
 		ctx, full := admit(ctx, gate, method) // its message takes room until then

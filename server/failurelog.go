@@ -9,11 +9,12 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// failureInterval is the time in which failed calls of one method and code share a line of the log.
+// failureInterval is the time in which failed or slow calls of one method and code share a line of
+// the log.
 const failureInterval = time.Second
 
-// failureLog logs failed calls, at most one line of a method and code in each interval. Calls that
-// fail meanwhile are counted by the next line, which comes without another call too.
+// failureLog logs failed or slow calls, at most one line of a method and code in each interval.
+// Those that come meanwhile are counted by the next line, which comes without another call too.
 type failureLog struct {
 	log     *slog.Logger
 	level   slog.Level
@@ -32,10 +33,10 @@ type failureKind struct {
 // failures are those of a kind since the last line.
 type failures struct {
 	untold int
-	err    error // of the last
+	detail []slog.Attr // of the last
 }
 
-// newFailureLog returns a log of failed calls whose lines have this level and message.
+// newFailureLog returns a log of calls whose lines have this level and message.
 func newFailureLog(
 	log *slog.Logger, level slog.Level, message string, every time.Duration,
 ) *failureLog {
@@ -43,23 +44,26 @@ func newFailureLog(
 		last: map[failureKind]*failures{}}
 }
 
-// add logs a failed call, or counts it. Its error holds no ids.
-func (l *failureLog) add(method string, code codes.Code, err error) {
+// add logs a call with details that hold no ids, or counts it.
+func (l *failureLog) add(method string, code codes.Code, detail ...slog.Attr) {
 	kind := failureKind{method, code}
 	l.mu.Lock()
 	f := l.last[kind]
 	if f != nil {
-		f.untold, f.err = f.untold+1, err
+		f.untold, f.detail = f.untold+1, detail
 		l.mu.Unlock()
 		return
 	}
 	l.last[kind] = &failures{}
 	l.mu.Unlock()
-	l.line(kind, err, 0)
+	l.line(kind, detail, 0)
 	time.AfterFunc(l.every, func() { l.tell(kind) })
 }
 
-// tell logs how many calls have failed since the last line, or ends the counting if none has.
+// cause is the detail of a failed call.
+func cause(err error) slog.Attr { return slog.String("error", err.Error()) }
+
+// tell logs how many calls have come since the last line, or ends the counting if none has.
 func (l *failureLog) tell(kind failureKind) {
 	l.mu.Lock()
 	f := *l.last[kind]
@@ -72,14 +76,14 @@ func (l *failureLog) tell(kind failureKind) {
 	if f.untold == 0 {
 		return
 	}
-	l.line(kind, f.err, f.untold-1)
+	l.line(kind, f.detail, f.untold-1)
 	time.AfterFunc(l.every, func() { l.tell(kind) })
 }
 
-// line logs a failed call, and the number of others that failed alike since the last line.
-func (l *failureLog) line(kind failureKind, err error, others int) {
-	attrs := []slog.Attr{slog.String("grpc.method", kind.method),
-		slog.String("grpc.code", kind.code.String()), slog.String("error", err.Error())}
+// line logs a call, and the number of others of its kind since the last line.
+func (l *failureLog) line(kind failureKind, detail []slog.Attr, others int) {
+	attrs := append([]slog.Attr{slog.String("grpc.method", kind.method),
+		slog.String("grpc.code", kind.code.String())}, detail...)
 	if others > 0 {
 		attrs = append(attrs, slog.Int("suppressed", others))
 	}

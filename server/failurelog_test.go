@@ -24,8 +24,8 @@ func TestFailuresAreLoggedQuietly(t *testing.T) {
 	for range callers {
 		wg.Go(func() {
 			for i := range calls {
-				l.add("/observe", codes.ResourceExhausted, errors.New("full"))
-				l.add(fmt.Sprint("/other", i%2), codes.Internal, errors.New("bug"))
+				l.add("/observe", codes.ResourceExhausted, cause(errors.New("full")))
+				l.add(fmt.Sprint("/other", i%2), codes.Internal, cause(errors.New("bug")))
 				if i%50 == 0 {
 					time.Sleep(10 * time.Millisecond)
 				}
@@ -59,5 +59,39 @@ func TestFailuresAreLoggedQuietly(t *testing.T) {
 		if lines[method] == 0 || lines[method] > intervals {
 			t.Errorf("%s: %d lines in %d intervals", method, lines[method], intervals)
 		}
+	}
+}
+
+// Many slow calls share a line in each interval, which says how slow one of them was.
+func TestSlowCallsAreLoggedQuietly(t *testing.T) {
+	ts := start(t, setup{config: func(c *Config) { c.SlowRequest = time.Microsecond }})
+	began := time.Now()
+	const calls = 200
+	for range calls {
+		ts.ask(t, forUser("ann"))
+	}
+	most := int(time.Since(began)/failureInterval) + 1
+	lines, told := 0, 0
+	for line := range strings.Lines(ts.logs.String()) {
+		var entry struct {
+			Level, Msg string
+			Took       float64 `json:"duration_ms"`
+			User       string  `json:"user_hash"`
+			Suppressed int     `json:"suppressed"`
+		}
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Fatal(err)
+		}
+		if entry.Msg != "slow call" {
+			continue
+		}
+		lines++
+		told += 1 + entry.Suppressed
+		if entry.Level != "WARN" || entry.Took <= 0 || entry.User == "" {
+			t.Errorf("a line about slow calls is %s", line)
+		}
+	}
+	if lines == 0 || lines > most || told > calls {
+		t.Errorf("%d lines about %d of %d slow calls, want 1 to %d", lines, told, calls, most)
 	}
 }

@@ -102,23 +102,25 @@ func (s *Server) logStream(
 	return err
 }
 
-// logCall writes the access log at debug level, and slow calls at warning level.
+// logCall writes the access log at debug level, and slow calls, of which there may be very many, at
+// warning level.
 func (s *Server) logCall(
 	ctx context.Context, method string, took time.Duration, err error, req any,
 ) {
-	level, msg := slog.LevelDebug, "call"
-	if took >= s.cfg.SlowRequest {
-		level, msg = slog.LevelWarn, "slow call"
-	}
-	if !s.log.Enabled(ctx, level) {
+	slow := took >= s.cfg.SlowRequest
+	if !slow && !s.log.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
-	attrs := []slog.Attr{slog.String("grpc.method", method),
-		slog.String("grpc.code", toStatus(err).Code().String()), durationMS(took)}
+	code := toStatus(err).Code()
+	detail := []slog.Attr{durationMS(took)}
 	if user := userOf(req); user != "" {
-		attrs = append(attrs, slog.Any("user_hash", userID{s.hasher, user}))
+		detail = append(detail, slog.Any("user_hash", userID{s.hasher, user}))
 	}
-	s.log.LogAttrs(ctx, level, msg, attrs...)
+	if slow {
+		s.slow.add(method, code, detail...)
+	}
+	s.log.LogAttrs(ctx, slog.LevelDebug, "call", append([]slog.Attr{
+		slog.String("grpc.method", method), slog.String("grpc.code", code.String())}, detail...)...)
 }
 
 func durationMS(d time.Duration) slog.Attr { return millis("duration_ms", d) }
@@ -303,7 +305,7 @@ func (s *Server) publicError(method string, err error) error {
 		hidden = false
 	}
 	if hidden {
-		s.failures.add(method, st.Code(), err)
+		s.failures.add(method, st.Code(), cause(err))
 	}
 	return st.Err()
 }

@@ -37,6 +37,7 @@ type Server struct {
 	log      *slog.Logger
 	failures *failureLog
 	refusals *failureLog // by the doors, of calls of which there is an account
+	slow     *failureLog // of calls that took long
 	now      func() time.Time
 	started  time.Time
 	hasher   *userHasher
@@ -103,6 +104,7 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 	s.doors.OnTokens = s.tokensChanged
 	s.failures = newFailureLog(s.log, slog.LevelError, "call failed", failureInterval)
 	s.refusals = newFailureLog(s.log, slog.LevelWarn, "audit: call refused", failureInterval)
+	s.slow = newFailureLog(s.log, slog.LevelWarn, "slow call", failureInterval)
 	s.started = s.now()
 	s.gate, s.adminGate = s.newGate(admittedClients), s.newGate(admittedOperators)
 	s.batcher = passes.New(s.metrics.passes)
