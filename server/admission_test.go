@@ -330,6 +330,27 @@ func TestSilentConnections(t *testing.T) {
 	}
 }
 
+// Connections to the listener of operators have a bound of their own: their descriptors are counted.
+func TestConnectionsOfOperators(t *testing.T) {
+	ts := start(t, setup{})
+	var silent []*h2test.Client
+	for range 100 {
+		silent = append(silent, h2test.Dial(t, ts.adminConn.Target()))
+	}
+	if _, err := ts.admin.GetStatus(ctx(t), &pb.GetStatusRequest{}); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "those beyond the bound are closed", func() bool {
+		open := 0
+		for _, c := range silent {
+			if !isClosed(c) {
+				open++
+			}
+		}
+		return open <= OperatorConnections/2
+	})
+}
+
 // Streams beyond the limit are refused, those that are open go on, and silent ones end.
 func TestSilentStreams(t *testing.T) {
 	ts := start(t, setup{config: func(c *Config) { c.MaxStreams, c.StreamIdle = 4, time.Second }})

@@ -108,8 +108,9 @@ type Config struct {
 	// MaxConcurrentStreams is the number of calls in flight on one connection; further ones wait at
 	// the client, where they cost nothing. Default 32.
 	MaxConcurrentStreams uint32
-	// MaxConnections is the number of connections to each gRPC listener. Beyond it the connection
-	// that has been silent for longest is closed, one without any call first. Default 4096.
+	// MaxConnections is the number of connections to Listen; for the other listeners see
+	// [OperatorConnections]. Beyond it the connection that has been silent for longest is closed,
+	// one without any call first. Default 4096.
 	MaxConnections int
 	// MaxConnectionAge is the time, ±10 %, after which the server asks a client to connect again,
 	// so that clients spread over new servers; calls in flight have 30 s more. Default 5 min.
@@ -158,6 +159,10 @@ func DefaultConfig() Config {
 	}
 }
 
+// OperatorConnections is the number of connections to AdminListen and OpsListen, half of it to
+// each.
+const OperatorConnections = 128
+
 // Limits that are not worth a setting.
 const (
 	// goroutines that wait for calls, with stacks grown already; more calls start goroutines of
@@ -170,7 +175,8 @@ const (
 	keepaliveTimeout      = 10 * time.Second
 	keepaliveMinTime      = 10 * time.Second
 	maxConnectionIdle     = 5 * time.Minute
-	maxOpsConnections     = 64
+	maxOpsConnections     = OperatorConnections / 2
+	maxAdminConnections   = OperatorConnections / 2
 	opsWriteTimeout       = 10 * time.Second
 	profileTimeout        = 5 * time.Minute
 	maxConnectionAgeGrace = 30 * time.Second

@@ -230,9 +230,7 @@ func (s *Server) Serve(ctx context.Context, l Listeners) error {
 	defer s.models.Close()
 	failed := make(chan error, 3)
 	go func() { failed <- s.grpc.Serve(s.limited(l.GRPC, s.cfg.MaxConnections)) }()
-	go func() {
-		failed <- s.adminGRPC.Serve(s.limited(l.Admin, s.cfg.MaxConnections))
-	}()
+	go func() { failed <- s.adminGRPC.Serve(s.limited(l.Admin, maxAdminConnections)) }()
 	go func() { failed <- s.ops.Serve(s.limited(l.Ops, maxOpsConnections)) }()
 	watch, stopWatch := context.WithCancel(ctx)
 	defer stopWatch()

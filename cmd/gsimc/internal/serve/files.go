@@ -4,13 +4,16 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/gsimc/gsimc/server"
 	"github.com/gsimc/gsimc/store/pebble"
 )
 
 const (
-	// otherFiles is about how many files are open besides connections and tables: logs, lists,
-	// listeners, probes, the model, the runtime's own.
-	otherFiles = 128
+	// ownFiles is about how many files are open besides connections and tables: logs, lists,
+	// listeners, the model, the runtime's own.
+	ownFiles = 64
+	// otherFiles are all but the tables and the connections of clients.
+	otherFiles = ownFiles + server.OperatorConnections
 	// minFiles is the smallest limit of open files with which a server starts.
 	minFiles = 256
 )

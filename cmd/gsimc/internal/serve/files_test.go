@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/gsimc/gsimc/server"
 	"github.com/gsimc/gsimc/store/pebble"
 )
 
@@ -13,9 +14,9 @@ func TestFitFiles(t *testing.T) {
 		wanted              int
 		tables, connections int
 	}{
-		{minFiles, 4096, 64, 64},
-		{1024, 4096, 448, 448},
-		{1024, 10, 448, 10},
+		{minFiles, 4096, 32, 32},
+		{1024, 4096, 416, 416},
+		{1024, 10, 416, 10},
 		{4096, 4096, pebble.DefaultOpenTables, 4096 - otherFiles - pebble.DefaultOpenTables},
 		{1 << 20, 4096, pebble.DefaultOpenTables, 4096},
 		{math.MaxUint64, 4096, pebble.DefaultOpenTables, 4096},
@@ -25,7 +26,7 @@ func TestFitFiles(t *testing.T) {
 			t.Errorf("fitFiles(%d, %d) = %d, %d, %v, want %d, %d", c.limit, c.wanted, tables,
 				connections, err, c.tables, c.connections)
 		}
-		if uint64(tables+connections+otherFiles) > c.limit {
+		if uint64(tables+connections+server.OperatorConnections+ownFiles) > c.limit {
 			t.Errorf("fitFiles(%d, %d) gives away more than there is", c.limit, c.wanted)
 		}
 	}
