@@ -25,10 +25,8 @@ const (
 	overloadInFlight    = 64
 	// A server gets this share of one processor: a generator on the other one can then send ten
 	// times what it answers.
-	serverShare  = 0.1
-	sharePeriod  = 10 * time.Millisecond
-	serverCPU    = 0
-	generatorCPU = 1
+	serverShare = 0.1
+	sharePeriod = 10 * time.Millisecond
 )
 
 // overload measures overloads of Recommend and of Observe, with the server held to a part of a

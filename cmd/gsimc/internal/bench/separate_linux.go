@@ -10,22 +10,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// separate moves a server to one processor and this process to another, if there are two. The
-// returned function moves this process back; the server stays where it is.
+// separate moves a server to one processor and this process to another, the first two on which this
+// process may run, if there are two. The returned function moves this process back; the server
+// stays where it is.
 func separate(pid int) (free func(), err error) {
-	if runtime.NumCPU() < 2 {
-		return func() {}, nil
-	}
 	var all unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
 		return nil, fmt.Errorf("processors of this process: %w", err)
 	}
+	if all.Count() < 2 {
+		return func() {}, nil
+	}
+	two := firstTwo(&all)
 	procs := runtime.GOMAXPROCS(1)
 	free = func() {
 		runtime.GOMAXPROCS(procs)
 		_ = moveTo(os.Getpid(), &all) // it worked a moment ago
 	}
-	for id, processor := range map[int]int{pid: serverCPU, os.Getpid(): generatorCPU} {
+	for id, processor := range map[int]int{pid: two[0], os.Getpid(): two[1]} {
 		var one unix.CPUSet
 		one.Set(processor)
 		if err := moveTo(id, &one); err != nil {
@@ -34,6 +36,18 @@ func separate(pid int) (free func(), err error) {
 		}
 	}
 	return free, nil
+}
+
+// firstTwo are the first two processors of a set that has two. Those of a container need not be 0
+// and 1.
+func firstTwo(set *unix.CPUSet) (two [2]int) {
+	for n, processor := 0, 0; n < len(two); processor++ {
+		if set.IsSet(processor) {
+			two[n] = processor
+			n++
+		}
+	}
+	return two
 }
 
 // moveTo moves all threads of a process. A thread that starts later inherits the processor.
