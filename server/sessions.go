@@ -63,10 +63,16 @@ func (s *Server) reaches(
 	switch {
 	case err != nil:
 		return false, err
-	case same:
-		return head == got, nil // what was read may have been of another life
-	case head.Revision < want.Revision && s.store.Identity().Lags:
+	case same && head == got:
+		return true, nil
+	case same && got.Revision < want.Revision:
 		return false, nil
+	case same:
+		// What was read may be of another life, or there are newer events by now.
+		_, same, err = s.store.Since(ctx, user, got, nil)
+		return same, err
+	case s.store.Identity().Lags:
+		return false, nil // however long it is: it may be of the life before
 	}
 	return false, errSessionLost
 }

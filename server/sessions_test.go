@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -64,14 +65,15 @@ func TestSessionTokens(t *testing.T) {
 		}
 		tokens := a.streamTokens(t)
 		if got := b.ask(t, withToken("ann", tokens[4])); got.GetUserRevision() != 4 ||
-			len(tokens) != 2 {
+			len(tokens) != 2 || tokens[4] == nil {
 			t.Errorf("StreamObserve: revision %d, %d tokens", got.GetUserRevision(), len(tokens))
 		}
 		b.ask(t, withToken("cid", tokens[2]))
 	})
 }
 
-// streamTokens sends events of two users by a stream, one message of four, and returns the tokens.
+// streamTokens sends events of two users by a stream, one message of five with a repeat at its
+// end, and returns the tokens.
 func (ts *testServer) streamTokens(t *testing.T) map[uint64][]byte {
 	t.Helper()
 	stream, err := ts.events.StreamObserve(ctx(t))
@@ -80,7 +82,8 @@ func (ts *testServer) streamTokens(t *testing.T) map[uint64][]byte {
 	}
 	err = errors.Join(stream.Send(&pb.StreamObserveRequest{Sequence: 1, SessionTokens: true,
 		Events: []*pb.Event{withID("s1", "ann", 5), withID("s1", "cid", 5),
-			withID("s1", "ann", 6), withID("s2", "ann", 7)}}), stream.CloseSend())
+			withID("s1", "ann", 6), withID("s2", "ann", 7), withID("s1", "ann", 5)}}),
+		stream.CloseSend())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,9 +205,118 @@ func TestSessionTokensWait(t *testing.T) {
 	}
 }
 
-// TestSessionLostByRevision erases a user of a store that may lag: the token is known to be lost
-// when the new life is as long.
-func TestSessionLostByRevision(t *testing.T) {
+// busyStore writes an event of a user before it is asked for the version of a history alone.
+type busyStore struct {
+	store.Store
+	wrote atomic.Int64
+}
+
+func (b *busyStore) Since(
+	ctx context.Context, user string, known store.Version,
+	fn func(store.Version, store.Event) error,
+) (head store.Version, same bool, err error) {
+	if fn == nil {
+		r := newRecord(withID(fmt.Sprint("busy-", b.wrote.Add(1)), user, 1), time.Now())
+		if _, err := b.Append(ctx, []store.Record{r}); err != nil {
+			return head, false, err
+		}
+	}
+	return b.Store.Since(ctx, user, known, fn)
+}
+
+// TestSessionTokensOfBusyUser asks with a token while the history grows between any two questions
+// to the store: what was read has what the token names, and is served.
+func TestSessionTokensOfBusyUser(t *testing.T) {
+	busy := &busyStore{Store: memory.New()}
+	ts := start(t, setup{store: busy})
+	token := ts.observe(t, withID("1", "ann", 1)).GetSessionToken()
+	ts.observe(t, withID("2", "ann", 2))
+	short, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	got, err := ts.recommend.Recommend(short, withToken("ann", token))
+	if err != nil || got.GetUserRevision() != 2 {
+		t.Errorf("a list of revision %d, %v", got.GetUserRevision(), err)
+	}
+	if busy.wrote.Load() == 0 {
+		t.Error("nothing was written between the questions, so nothing was tested")
+	}
+}
+
+// TestSessionTokensOfNewLife has read a former life, longer than what the token of the new one
+// names: that does not reach it.
+func TestSessionTokensOfNewLife(t *testing.T) {
+	ts := start(t, setup{})
+	write := func(events int) (last store.Version) {
+		for i := range events {
+			r, err := ts.store.Append(t.Context(),
+				[]store.Record{newRecord(withID(fmt.Sprint(i), "ann", i), time.Now())})
+			if err != nil || r[0].Err != nil {
+				t.Fatal(err, r)
+			}
+			last = r[0].Version
+		}
+		return last
+	}
+	former := write(5)
+	if _, err := ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	token := write(1)
+	reached, err := ts.reaches(t.Context(), "ann", former, token)
+	if reached || err != nil {
+		t.Errorf("reached %v, %v; want that it is waited for", reached, err)
+	}
+}
+
+// formerStore is a copy that may lag: it shows a store of before for some questions.
+type formerStore struct {
+	store.Store
+	former store.Store
+	left   atomic.Int64
+}
+
+func (f *formerStore) Identity() store.Identity {
+	id := f.Store.Identity()
+	id.Lags = true
+	return id
+}
+
+func (f *formerStore) Since(
+	ctx context.Context, user string, known store.Version,
+	fn func(store.Version, store.Event) error,
+) (store.Version, bool, error) {
+	if f.left.Add(-1) >= 0 {
+		return f.former.Since(ctx, user, known, fn)
+	}
+	return f.Store.Since(ctx, user, known, fn)
+}
+
+// TestSessionTokensWaitForNewLife asks a server whose copy of the store still has the former life
+// of an erased user, which is longer than the new one: it waits for the new one.
+func TestSessionTokensWaitForNewLife(t *testing.T) {
+	before := memory.New()
+	for i := range 5 {
+		_, err := before.Append(t.Context(),
+			[]store.Record{newRecord(withID(fmt.Sprint(i), "ann", i), time.Now())})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	lag := &formerStore{Store: memory.New(), former: before}
+	ts := start(t, setup{store: lag})
+	token := ts.observe(t, withID("1", "ann", 1)).GetSessionToken()
+	lag.left.Store(10)
+	if got := ts.ask(t, withToken("ann", token)); got.GetUserRevision() != 1 {
+		t.Errorf("a list of revision %d, want 1", got.GetUserRevision())
+	}
+	if lag.left.Load() > 0 {
+		t.Error("the former life was not asked for often enough, so nothing was tested")
+	}
+}
+
+// TestSessionOfErasedUserOfLaggingStore erases a user of a store that may lag: a token of the
+// former life is never known to be lost, however long the new life is.
+func TestSessionOfErasedUserOfLaggingStore(t *testing.T) {
 	lag := &laggingStore{Store: memory.New(),
 		shown: func(head store.Version) uint64 { return head.Revision }}
 	ts := start(t, setup{store: lag})
@@ -213,14 +325,13 @@ func TestSessionLostByRevision(t *testing.T) {
 	if _, err := ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "ann"}); err != nil {
 		t.Fatal(err)
 	}
-	ts.observe(t, withID("1", "ann", 1))
-	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	_, err := ts.recommend.Recommend(short, withToken("ann", token))
-	if got := problemOf(t, err); got.Reason != "STALE_SESSION" {
-		t.Errorf("a shorter life: %+v", got)
+	for events := 1; events <= 3; events++ {
+		ts.observe(t, withID(fmt.Sprint(events), "ann", events))
+		short, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		_, err := ts.recommend.Recommend(short, withToken("ann", token))
+		cancel()
+		if got := problemOf(t, err); got.Reason != "STALE_SESSION" {
+			t.Errorf("%d events: %+v", events, got)
+		}
 	}
-	ts.observe(t, withID("2", "ann", 2))
-	ts.refusedToken(t, "as long", "ann", token,
-		problem{Code: codes.DataLoss, Reason: "SESSION_LOST"})
 }

@@ -318,22 +318,27 @@ func (o *observeStream) write(in content) (*pb.StreamObserveResponse, error) {
 	return ack, nil
 }
 
-// sessionTokens returns the token of the last stored event of each user, in the order of the
-// events.
+// sessionTokens returns for each user the token of the longest history that a stored event ends, in
+// the order of the events. A repeat at the end may be of an earlier event.
 func (o *observeStream) sessionTokens(
 	batch []arrival, outcomes []eventOutcome,
 ) []*pb.StreamSessionToken {
 	id := o.server.store.Identity()
-	last := map[string]int{}
+	longest := map[string]int{}
 	for i := range outcomes {
-		if outcomes[i].fault == nil {
-			last[batch[i].record.User] = i
+		if outcomes[i].fault != nil {
+			continue
+		}
+		user := batch[i].record.User
+		at, ok := longest[user]
+		if !ok || outcomes[i].version.Revision >= outcomes[at].version.Revision {
+			longest[user] = i
 		}
 	}
-	tokens := make([]*pb.StreamSessionToken, 0, len(last))
+	tokens := make([]*pb.StreamSessionToken, 0, len(longest))
 	for i := range outcomes {
 		user := batch[i].record.User
-		if at, ok := last[user]; ok && at == i {
+		if at, ok := longest[user]; ok && at == i {
 			token := session.Make(id, user, outcomes[i].version)
 			tokens = append(tokens, &pb.StreamSessionToken{
 				Sequence: o.acked + uint64(i) + 1, SessionToken: token[:]})

@@ -235,7 +235,8 @@ type EventResult struct {
 	UserRevision uint64 `protobuf:"varint,2,opt,name=user_revision,json=userRevision,proto3" json:"user_revision,omitempty"`
 	// Set only if REJECTED.
 	Error *EventError `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
-	// As ObserveResponse.session_token; empty if REJECTED, and in a StreamEventResult.
+	// As ObserveResponse.session_token; empty if REJECTED, and in a StreamEventResult. Of several
+	// tokens of a user, the one with the largest user_revision reflects all the events.
 	SessionToken  []byte `protobuf:"bytes,4,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -529,9 +530,10 @@ func (x *StreamObserveResponse) GetSessionTokens() []*StreamSessionToken {
 // StreamSessionToken is the session token of the user of an event.
 type StreamSessionToken struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Sequence number of the user's last event in the response.
+	// Sequence number of the user's event in the response with the largest revision.
 	Sequence uint64 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	// As ObserveResponse.session_token, of that event.
+	// As ObserveResponse.session_token, of that event. If the event is a DUPLICATE, the token may be
+	// older than one of an earlier response; its user_revision in exceptions tells.
 	SessionToken  []byte `protobuf:"bytes,2,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -39,7 +39,8 @@ type RecommenderServiceClient interface {
 	// (the session_token is of a server with another store), UNAVAILABLE with reason STALE_REVISION
 	// (the store has not reached min_user_revision) or STALE_SESSION (nor the session_token, within
 	// the deadline), DATA_LOSS with reason STORE_CORRUPT (the user's stored history is damaged) or
-	// SESSION_LOST (the history that the session_token names is gone).
+	// SESSION_LOST (the history that the session_token names is gone; STALE_SESSION at a server
+	// whose store may lag).
 	Recommend(ctx context.Context, in *RecommendRequest, opts ...grpc.CallOption) (*RecommendResponse, error)
 }
 
@@ -78,7 +79,8 @@ type RecommenderServiceServer interface {
 	// (the session_token is of a server with another store), UNAVAILABLE with reason STALE_REVISION
 	// (the store has not reached min_user_revision) or STALE_SESSION (nor the session_token, within
 	// the deadline), DATA_LOSS with reason STORE_CORRUPT (the user's stored history is damaged) or
-	// SESSION_LOST (the history that the session_token names is gone).
+	// SESSION_LOST (the history that the session_token names is gone; STALE_SESSION at a server
+	// whose store may lag).
 	Recommend(context.Context, *RecommendRequest) (*RecommendResponse, error)
 	mustEmbedUnimplementedRecommenderServiceServer()
 }
