@@ -23,7 +23,9 @@ type Session struct {
 	revision uint64 // of the token; 0: unknown
 }
 
-// Session returns a session of a user, with the token of an earlier one, or nil.
+// Session returns a session of a user, with the token of an earlier one, or nil. A session that
+// begins with a token keeps it until an event is new to the server: the answer to a repeat may name
+// an earlier history than the token, and the client cannot tell.
 func (c *Client) Session(user string, token []byte) *Session {
 	return NewSession(c.Conn(), user, token)
 }
@@ -52,7 +54,8 @@ func (s *Session) note(resp *pb.ObserveResponse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	again := resp.GetDisposition() == pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE
-	if again && resp.GetUserRevision() <= s.revision {
+	unknown := len(s.token) > 0 && s.revision == 0
+	if again && (unknown || resp.GetUserRevision() <= s.revision) {
 		return
 	}
 	s.token, s.revision = resp.GetSessionToken(), resp.GetUserRevision()

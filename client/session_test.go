@@ -62,6 +62,8 @@ func TestSession(t *testing.T) {
 		}
 	}
 	ask("earlier")
+	observe("repeat", 5, true) // earlier may be of a later event
+	ask("earlier")
 	observe("one", 1, false)
 	ask("one")
 	observe("two", 2, false)
@@ -76,4 +78,6 @@ func TestSession(t *testing.T) {
 	if s.Token() != nil {
 		t.Error("a token is left")
 	}
+	observe("repeat", 5, true) // better than none
+	ask("repeat")
 }
