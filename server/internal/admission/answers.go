@@ -32,7 +32,9 @@ type unwritten struct {
 	queued [steps]int // answers by the step in which they were queued
 	bytes  int
 	wrote  int64 // when an answer was last written, or the first one queued
-	cuts   int   // how often all of it was forgotten
+	// closed is set once all of it is forgotten. An answer that is queued later may never be
+	// reported as gone, so it does not count.
+	closed bool
 }
 
 func (u *unwritten) any() bool { return u.queued != [steps]int{} }
@@ -46,9 +48,9 @@ const callBytes = 4 << 10
 
 // Answer is an answer on its way to the client. It implements the Follower of package wire.
 type Answer struct {
-	conn       *conn
-	bytes      int
-	step, cuts int
+	conn  *conn
+	bytes int
+	step  int
 }
 
 // Answer returns the next answer of the call, nil for a call of an unknown connection.
@@ -66,10 +68,14 @@ func (a *Answer) Queued(bytes int) {
 	at := now()
 	all.mu.Lock()
 	u := &a.conn.unwritten
+	if u.closed {
+		all.mu.Unlock()
+		return
+	}
 	if !u.any() {
 		u.wrote = at
 	}
-	a.step, a.cuts = all.step%steps, u.cuts
+	a.step = all.step % steps
 	u.queued[a.step]++
 	u.bytes += a.bytes
 	all.bytes += a.bytes
@@ -94,7 +100,7 @@ func (a *Answer) Gone() {
 	at := now()
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if u := &a.conn.unwritten; u.cuts == a.cuts {
+	if u := &a.conn.unwritten; !u.closed {
 		u.queued[a.step]--
 		u.bytes -= a.bytes
 		u.wrote = at
@@ -117,12 +123,12 @@ func (all *answers) worst(at int64) (worst *conn) {
 	return worst
 }
 
-// forget takes out what a connection has not written: it is closed.
+// forget takes out what a connection has not written: it is closed, or about to be.
 func (all *answers) forget(c *conn) {
 	u := &c.unwritten
 	all.bytes -= u.bytes
 	u.queued, u.bytes = [steps]int{}, 0
-	u.cuts++
+	u.closed = true
 }
 
 // wait lets the next step begin in time.

@@ -1,0 +1,50 @@
+package admission
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// TestAnswersAfterTheClose queues answers before and after their connection is closed. Nobody
+// reports those that the transport drops, so they must neither keep memory nor count as unread.
+func TestAnswersAfterTheClose(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inner.Close()
+	metrics := NewMetrics()
+	l := Limit(inner, Bounds{Connections: 3, AnswerTime: time.Hour, AnswerBytes: 1 << 20}, metrics)
+	_, server := accepted(t, l)
+	before, after, gone := &Answer{conn: server}, &Answer{conn: server}, &Answer{conn: server}
+	before.Queued(100)
+	if l.answers.bytes != 100+callBytes {
+		t.Errorf("%d bytes of an open connection", l.answers.bytes)
+	}
+	server.Close()
+	after.Queued(100)
+	gone.Queued(100)
+	gone.Gone()
+	before.Gone()
+	if l.answers.bytes != 0 {
+		t.Errorf("%d bytes of a closed connection", l.answers.bytes)
+	}
+	for range 2 * steps {
+		l.answers.next()
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(metrics.unread)
+	families, err := registry.Gather()
+	if err != nil || len(families) != 1 {
+		t.Fatal(families, err)
+	}
+	if n := families[0].GetMetric()[0].GetCounter().GetValue(); n != 0 {
+		t.Errorf("%v connections count as unread, want none", n)
+	}
+	if len(l.answers.owing) != 0 {
+		t.Error("a closed connection is owing")
+	}
+}
