@@ -15,6 +15,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/server/internal/admission"
+	"github.com/gsimc/gsimc/server/internal/doors"
 )
 
 // How the methods of the two listeners are admitted. Each has a gate of its own, so that clients
@@ -75,13 +76,20 @@ func (s *Server) limited(l net.Listener, connections int) net.Listener {
 		AnswerTime: s.sendTimeout, AnswerBytes: s.maxUnreadSize}, s.metrics.admission)
 }
 
-// admit is the part of the tap that asks the gate.
-func admit(ctx context.Context, gate *admission.Gate, method string) (context.Context, error) {
+// admit is the part of the tap that asks the gate. A call that it refuses reaches no interceptor,
+// so its account is here.
+func (s *Server) admit(
+	ctx context.Context, gate *admission.Gate, method string,
+) (context.Context, error) {
 	ctx, err := gate.Admit(ctx, method)
-	if err != nil {
-		return ctx, toStatus(err).Err()
+	if err == nil {
+		return ctx, nil
 	}
-	return ctx, nil
+	st := toStatus(err)
+	if doors.Audited(method) {
+		s.refusals.add(method, st.Code(), cause(err))
+	}
+	return ctx, st.Err()
 }
 
 // retryOverload is the time after which a refused client may try again.

@@ -9,8 +9,8 @@ import (
 )
 
 // account is a line of the log about one call of an operator, or about a user: who made it, and how
-// it ended. It holds no ids. Calls that the doors refuse share lines, see [failureLog]: everybody
-// can make them. Of other calls there is none (nil).
+// it ended. It holds no ids. Calls that the doors or the gate refuse share lines, see [failureLog]:
+// everybody can make them, in any number. Of other calls there is none (nil).
 type account struct {
 	log            *slog.Logger
 	method, caller string

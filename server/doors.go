@@ -49,15 +49,15 @@ func (s *Server) tap(
 ) (context.Context, error) {
 	err := s.doors.Check(ctx, method)
 	if err == nil {
-		return admit(ctx, gate, method)
+		return s.admit(ctx, gate, method)
 	}
 	if doors.Audited(method) {
 		s.refusals.add(method, toStatus(err).Code(), cause(err))
 	}
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) > admission.RefusedAtOnce {
-		ctx, full := admit(ctx, gate, method) // its message takes room until then
+		ctx, full := gate.Admit(ctx, method) // its message takes room until then
 		if full != nil {
-			return ctx, full
+			return ctx, toStatus(full).Err()
 		}
 		return context.WithValue(ctx, refusedKey{}, err), nil
 	}

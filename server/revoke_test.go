@@ -12,6 +12,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/certtest"
+	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/store/memory"
 )
 
@@ -156,5 +157,37 @@ func TestAudit(t *testing.T) {
 	}
 	if strings.Contains(ts.logs.String(), canary) {
 		t.Error("an id is in the log")
+	}
+}
+
+// TestAuditOfFullServer fills the gates of both listeners: the calls that are refused by their
+// headers share a line of the account, if they are of an operator or about a user.
+func TestAuditOfFullServer(t *testing.T) {
+	ts := start(t, setup{})
+	for method, gate := range map[string]*admission.Gate{
+		pb.AdminService_ReloadModel_FullMethodName: ts.newGate(admittedOperators),
+		pb.UserService_DeleteUser_FullMethodName:   ts.newGate(admittedClients),
+		pb.EventService_Observe_FullMethodName:     ts.newGate(admittedClients),
+	} {
+		refused := 0
+		for call := 0; refused < 20 && call < 10000; call++ {
+			// without a deadline it is refused at once
+			if _, err := ts.tap(t.Context(), gate, method); err != nil {
+				refused++
+			}
+		}
+		if refused < 20 {
+			t.Fatalf("%s: the gate is never full", method)
+		}
+	}
+	want := []string{
+		"audit: call refused | DeleteUser | ResourceExhausted | " +
+			"admission: no room for a call of class other: limit",
+		"audit: call refused | ReloadModel | ResourceExhausted | " +
+			"admission: no room for a call of class admin: limit",
+	}
+	got := slices.Compact(auditLines(t, ts.logs.String())) // a busy machine may take a second
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("the account (-want +got):\n%s", d)
 	}
 }

@@ -36,7 +36,7 @@ type Server struct {
 	cfg      Config
 	log      *slog.Logger
 	failures *failureLog
-	refusals *failureLog // by the doors, of calls of which there is an account
+	refusals *failureLog // in the tap, of calls of which there is an account
 	slow     *failureLog // of calls that took long
 	now      func() time.Time
 	started  time.Time
