@@ -28,6 +28,7 @@ const (
 	cutGrace        = 500 * time.Millisecond // for streams that were cut, before calls are ended
 	stopGrace       = 500 * time.Millisecond // for calls that were ended
 	backgroundGrace = 300 * time.Millisecond // for work that no call waits for
+	opsGrace        = backgroundGrace        // for pages of the ops listener, meanwhile
 )
 
 // EndSlack is the time after Config.DrainDelay and Config.DrainTimeout by which the process should

@@ -249,12 +249,14 @@ func (s *Server) Serve(ctx context.Context, l Listeners) error {
 		s.stopGRPC()
 	}
 	stopWatch()
-	if !finishedWithin(ended(background.Wait), backgroundGrace) {
+	opsClosed := make(chan error, 1)
+	go func() { opsClosed <- s.closeOps() }()
+	if finishedWithin(ended(background.Wait), backgroundGrace) {
+		s.quality.Close()
+	} else { // it uses the shadow model
 		s.log.Warn("background work does not end: leaving it behind")
-		return errors.Join(err, s.closeOps()) // it uses the shadow model
 	}
-	s.quality.Close()
-	return errors.Join(err, s.closeOps())
+	return errors.Join(err, <-opsClosed)
 }
 
 // logServing writes the first line of a server that is ready.
@@ -314,9 +316,9 @@ func (s *Server) reloaded(previous string, took time.Duration, err error) {
 		slog.String("previous", previous), durationMS(took))
 }
 
-// closeOps ends the ops listener after scrapes in flight.
+// closeOps ends the ops listener after scrapes in flight, or after opsGrace.
 func (s *Server) closeOps() error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), opsGrace)
 	defer cancel()
 	if err := s.ops.Shutdown(ctx); err != nil && !errors.Is(err, io.EOF) {
 		return s.ops.Close()

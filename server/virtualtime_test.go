@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -30,6 +31,8 @@ const (
 
 // virtualServer is a server whose connections are pipes, so that its clock can be that of a bubble.
 type virtualServer struct {
+	server  *Server
+	ops     *bufconn.Listener
 	conn    *grpc.ClientConn
 	stop    context.CancelFunc
 	stopped chan error
@@ -50,7 +53,7 @@ func startVirtual(t *testing.T, st store.Store) *virtualServer {
 	for i := range pipes {
 		pipes[i] = bufconn.Listen(1 << 16)
 	}
-	v := &virtualServer{stopped: make(chan error, 1)}
+	v := &virtualServer{server: s, ops: pipes[2], stopped: make(chan error, 1)}
 	ctx, stop := context.WithCancel(context.Background())
 	v.stop = stop
 	go func() {
@@ -65,6 +68,24 @@ func startVirtual(t *testing.T, st store.Store) *virtualServer {
 		t.Fatal(err)
 	}
 	return v
+}
+
+// scrapeForEver asks for a page that is not done before its client gives up, long after the server.
+func (v *virtualServer) scrapeForEver(t *testing.T) {
+	t.Helper()
+	v.server.metrics.registry.MustRegister(prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{Name: "test_slow"}, func() float64 {
+			time.Sleep(2 * virtualTimeout)
+			return 0
+		}))
+	go func() {
+		conn, err := v.ops.DialContext(t.Context())
+		if err != nil {
+			return
+		}
+		_, _ = io.WriteString(conn, "GET /metrics HTTP/1.1\r\nHost: ops\r\n\r\n")
+		_, _ = io.Copy(io.Discard, conn) // until the server closes it
+	}()
 }
 
 // end waits for the end of the server and returns how long it took from a moment.
@@ -87,13 +108,19 @@ func TestDrainInVirtualTime(t *testing.T) {
 		name        string
 		call        time.Duration // how long a call takes that is in flight; 0: none
 		stream      bool          // a stream that its client does not end
+		scrape      bool          // a page of the ops listener that takes for ever
 		least, most time.Duration // until the server has ended
 	}{
-		{"idle", 0, false, virtualDelay, virtualDelay},
-		{"a call", time.Minute, false, time.Minute, time.Minute},
-		{"a stream", 0, true, virtualDelay + virtualTimeout, virtualDelay + virtualTimeout + cutGrace},
-		{"a call that is too long", 2 * virtualTimeout, false, virtualDelay + virtualTimeout,
+		{"idle", 0, false, false, virtualDelay, virtualDelay},
+		{"a call", time.Minute, false, false, time.Minute, time.Minute},
+		{"a stream", 0, true, false, virtualDelay + virtualTimeout,
+			virtualDelay + virtualTimeout + cutGrace},
+		{"a call that is too long", 2 * virtualTimeout, false, false, virtualDelay + virtualTimeout,
 			virtualDelay + virtualTimeout + EndSlack},
+		{"a scrape", 0, false, true, virtualDelay + opsGrace, virtualDelay + opsGrace},
+		{"a scrape and a call that is too long", 2 * virtualTimeout, false, true,
+			virtualDelay + virtualTimeout + opsGrace,
+			virtualDelay + virtualTimeout + cutGrace + stopGrace + opsGrace},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -131,6 +158,9 @@ func TestDrainInVirtualTime(t *testing.T) {
 							}
 						}
 					}()
+				}
+				if c.scrape {
+					v.scrapeForEver(t)
 				}
 				synctest.Wait() // the call is in the store, the stream is open
 				v.stop()
