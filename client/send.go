@@ -29,7 +29,7 @@ type SendOptions struct {
 	// Acknowledged, if not nil, is called now and then with the number of acknowledged events.
 	Acknowledged func(n int)
 	// Reconnecting, if not nil, is called when a connection broke, once until the next
-	// acknowledgement.
+	// acknowledgement, and when the server first has no room for an event at present.
 	Reconnecting func(n int, why error)
 }
 
@@ -48,9 +48,9 @@ func (o *SendOptions) validate() error {
 type Sent struct {
 	Acknowledged int // including the ones below
 
-	Duplicates     int // known to the server before
-	Pending        int // kept, on items that the model does not know
-	Rejected       int
+	Duplicates     int    // known to the server before, or sent twice
+	Pending        int    // kept, on items that the model does not know
+	Rejected       int    // for good
 	FirstRejection string // message of the server
 
 	Reconnects int
@@ -67,13 +67,18 @@ var ErrSilent = errors.New("the connection stands, but the server acknowledges n
 const (
 	firstBackoff = 100 * time.Millisecond
 	lastBackoff  = 3 * time.Second
+	// quotaBackoff is the least wait for room for an event. Streams do not say how long it takes.
+	quotaBackoff = time.Second
 )
 
 // Send streams all events to the server in their order. When the connection breaks it connects
-// again and goes on behind the last acknowledged event. It returns the counts so far, and an error
-// if not all events are acknowledged: at once if no connection could ever be made, and after
-// opt.GiveUp without an acknowledgement. If ctx ends, the error is ctx.Err(). Options out of
-// range are a [fault.Fault].
+// again and goes on behind the last acknowledged event. When the server has no room for an event at
+// present, as for a new user beyond its quota, it waits and sends the event again with all behind
+// it. Of the later events those that were under way may come first then.
+//
+// It returns the counts so far, and an error if not all events are acknowledged: at once if no
+// connection could ever be made, and after opt.GiveUp without an acknowledgement. If ctx ends, the
+// error is ctx.Err(). Options out of range are a [fault.Fault].
 func (c *Client) Send(ctx context.Context, events Events, opt SendOptions) (Sent, error) {
 	if err := opt.validate(); err != nil {
 		return Sent{}, err
@@ -93,6 +98,9 @@ type sender struct {
 	sent  Sent
 	heard time.Time // time of the last acknowledgement, at first of the start
 	told  bool      // of a broken connection, since then
+	full  error     // a noRoomError since then, or nil
+
+	toldFull bool // of a noRoomError
 }
 
 // run sends everything or returns why not.
@@ -120,6 +128,9 @@ func (s *sender) run(ctx context.Context) error {
 		}
 		s.sent.Reconnects++
 		s.tell(err)
+		if s.full != nil {
+			backoff = max(backoff, quotaBackoff)
+		}
 		select {
 		case <-time.After(backoff):
 		case <-ctx.Done():
@@ -143,18 +154,25 @@ func (e *GaveUpError) Error() string {
 // Unwrap returns the last failure.
 func (e *GaveUpError) Unwrap() error { return e.Err }
 
-// reason returns why nothing is acknowledged: a server that cannot be reached is not silent.
+// reason returns why nothing is acknowledged: a server that cannot be reached, or that had no room,
+// is not silent.
 func (s *sender) reason(err error) error {
-	if dialError, _ := s.client.dialing(); dialError != nil && errors.Is(err, ErrSilent) {
-		err = status.Error(codes.Unavailable, dialError.Error())
+	if errors.Is(err, ErrSilent) {
+		if dialError, _ := s.client.dialing(); dialError != nil {
+			err = status.Error(codes.Unavailable, dialError.Error())
+		} else if s.full != nil {
+			err = s.full
+		}
 	}
 	return s.client.Explain(err)
 }
 
-// tell tells of a broken connection, once until the next acknowledgement.
+// tell tells of a broken connection, once until the next acknowledgement, and of a lack of room
+// once: under a quota there is some with each attempt.
 func (s *sender) tell(err error) {
-	if s.opt.Reconnecting != nil && !s.told {
-		s.told = true
+	full := errors.As(err, new(*noRoomError))
+	if s.opt.Reconnecting != nil && !s.told && (!full || !s.toldFull) {
+		s.told, s.toldFull = true, s.toldFull || full
 		s.opt.Reconnecting(s.sent.Acknowledged, s.client.Explain(err))
 	}
 }
@@ -162,6 +180,9 @@ func (s *sender) tell(err error) {
 // transient reports whether a new connection may help. Events have ids, so that sending them again
 // is always safe.
 func transient(err error) bool {
+	if errors.As(err, new(*noRoomError)) {
+		return true
+	}
 	switch status.Code(err) {
 	case codes.Unavailable, codes.Internal, codes.Unknown, codes.DeadlineExceeded, codes.Canceled,
 		codes.Aborted:
@@ -264,8 +285,12 @@ func (s *sender) receive(stream pb.EventService_StreamObserveClient, base int, r
 			return err
 		}
 		settled := base + int(got.GetAckedSequence())
+		refused := noRoom(got.GetExceptions())
+		if refused != nil { // neither it nor what is behind it is settled
+			settled = min(settled, base+int(refused.GetSequence())-1)
+		}
 		if settled > s.sent.Acknowledged {
-			s.heard, s.told = time.Now(), false
+			s.heard, s.told, s.full = time.Now(), false, nil
 			alive()
 		}
 		for ; s.sent.Acknowledged < settled; s.sent.Acknowledged++ {
@@ -277,16 +302,44 @@ func (s *sender) receive(stream pb.EventService_StreamObserveClient, base int, r
 			}
 		}
 		for _, exception := range got.GetExceptions() {
-			s.except(exception.GetResult())
+			if refused == nil || exception.GetSequence() < refused.GetSequence() {
+				s.except(exception.GetResult())
+			}
 		}
 		if s.opt.Acknowledged != nil {
 			s.opt.Acknowledged(s.sent.Acknowledged)
+		}
+		if refused != nil {
+			s.full = &noRoomError{refused.GetResult().GetError().GetMessage()}
+			return s.full
 		}
 		if got.GetDraining() && !draining {
 			draining = true
 			close(stop)
 		}
 	}
+}
+
+// A noRoomError ends a stream on which the server had no room for an event.
+type noRoomError struct{ message string }
+
+// Error is the message of the server.
+func (e *noRoomError) Error() string { return e.message }
+
+// GRPCStatus is the status that the event would have got by itself.
+func (e *noRoomError) GRPCStatus() *status.Status {
+	return status.New(codes.ResourceExhausted, e.message)
+}
+
+// noRoom returns the first event that was rejected for a reason that passes by itself, or nil.
+func noRoom(exceptions []*pb.StreamEventResult) (first *pb.StreamEventResult) {
+	for _, e := range exceptions {
+		if codes.Code(e.GetResult().GetError().GetCode()) == codes.ResourceExhausted &&
+			(first == nil || e.GetSequence() < first.GetSequence()) {
+			first = e
+		}
+	}
+	return first
 }
 
 // except counts an event whose disposition is not APPLIED.

@@ -33,6 +33,7 @@ type mood struct {
 	lose   int        // of these, how many at the end are not acknowledged
 	code   codes.Code // how the stream ends; OK: with a draining notice
 	reject bool       // the first event of the stream is refused
+	full   bool       // there is no room for the last of the events
 	hang   bool       // the stream does not end then: the server takes and says nothing any more
 }
 
@@ -61,13 +62,16 @@ func (s *moodyServer) StreamObserve(stream pb.EventService_StreamObserveServer) 
 		case m != nil && m.reject && n == 1:
 			out.Exceptions = exception(n, pb.EventDisposition_EVENT_DISPOSITION_REJECTED,
 				"not today")
+		case m != nil && m.full && n == m.after:
+			out.Exceptions = exception(n, pb.EventDisposition_EVENT_DISPOSITION_REJECTED, "full")
+			out.Exceptions[0].Result.Error.Code = int32(codes.ResourceExhausted)
 		case s.seen[item]:
 			out.Exceptions = exception(n, pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE, "")
 		default:
 			s.seen[item] = true
 			s.applied = append(s.applied, item)
 		}
-		if m == nil || n <= m.after-m.lose {
+		if m == nil || m.full || n <= m.after-m.lose {
 			if m != nil && m.code == codes.OK && n == m.after {
 				out.Draining = true
 				m = nil
@@ -75,6 +79,9 @@ func (s *moodyServer) StreamObserve(stream pb.EventService_StreamObserveServer) 
 			if err := stream.Send(out); err != nil {
 				return err
 			}
+		}
+		if m != nil && m.full {
+			continue // until the client goes
 		}
 		if m != nil && m.hang && n >= m.after {
 			<-stream.Context().Done()
@@ -180,6 +187,32 @@ func TestSenderReconnects(t *testing.T) {
 				t.Errorf("first rejection %q", s.FirstRejection)
 			}
 		})
+	}
+}
+
+// An event that the server has no room for is not settled: it is sent again with all behind it.
+func TestSenderWaitsForRoom(t *testing.T) {
+	const n = 12
+	server := &moodyServer{script: []mood{{after: 4, full: true}}, seen: map[string]bool{}}
+	s, err := send(t.Context(), t, server, n, 2, 5*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	applied := slices.Sorted(slices.Values(server.applied)) // d may come behind e
+	if s.Acknowledged != n || s.Rejected != 0 || s.Reconnects != 1 || len(applied) != n ||
+		len(slices.Compact(applied)) != n {
+		t.Errorf("%+v, applied %v, want each of %d events once", s, server.applied, n)
+	}
+
+	full := slices.Repeat([]mood{{after: 1, full: true}}, 100)
+	s, err = send(t.Context(), t, &moodyServer{script: full, seen: map[string]bool{}}, n, 2,
+		50*time.Millisecond)
+	if e := new(GaveUpError); !errors.As(err, &e) || status.Code(e.Err) == codes.OK ||
+		!strings.Contains(err.Error(), "full") {
+		t.Errorf("without room for long: error %v, want that it gave up, and why", err)
+	}
+	if s.Acknowledged != 0 || s.Rejected != 0 {
+		t.Errorf("without room for long: %+v, want that nothing is settled", s)
 	}
 }
 
