@@ -264,6 +264,39 @@ func copyFolder(t *testing.T, from, to vfs.FS, dir string) {
 	}
 }
 
+// TestGapHidesALife removes the rows of the journal in which a user was erased and came back. What
+// comes after must not be joined to the life before: the history is damaged instead.
+func TestGapHidesALife(t *testing.T) {
+	disk := vfs.NewMem()
+	s := mustOpen(t, "store", Options{FS: disk})
+	mustAppend(t, s, "ann", 0, 5)
+	mustAppend(t, s, "bob", 0, 5)
+	first := rowsWritten(t, s) + 1
+	if _, err := s.Erase(t.Context(), "ann"); err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, s, "ann", 10, 15)
+	end := rowsWritten(t, s) + 1
+	mustAppend(t, s, "ann", 15, 18)
+	err := s.engine.DB.DeleteRange(row.JournalKey(nil, first), row.JournalKey(nil, end), lsm.Sync)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, s)
+	s = mustOpen(t, "store", Options{FS: disk, AcceptLoss: true})
+	defer mustClose(t, s)
+	for range 2 { // in the journal, and then in rows
+		if _, _, err := s.Since(t.Context(), "ann", store.Version{},
+			func(store.Version, store.Event) error { return nil }); !errors.Is(err, store.ErrCorrupt) {
+			t.Errorf("two lives are read as one: %v", err)
+		}
+		if n, err := storetest.Revision(t.Context(), s, "bob"); err != nil || n != 5 {
+			t.Errorf("the history of another user: %d events, %v", n, err)
+		}
+		settle(t, s)
+	}
+}
+
 // TestGapInJournal removes rows from the middle of the journal, as when a log other than the newest
 // is lost.
 func TestGapInJournal(t *testing.T) {

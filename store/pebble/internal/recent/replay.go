@@ -17,17 +17,23 @@ import (
 // and before it has removed the journal. So an event counts if its revision is above the head in
 // rows. An erasure takes away everything before it in the journal. Rows of a user who was erased
 // were written after the erasure.
+//
+// Behind missing rows nobody can tell whether a user was erased in them and came back. So a history
+// does not go on over such a gap: it begins behind it, unless the rows of the user have what came
+// before.
 type Replay struct {
 	histories *Histories
 	w         writer
 	users     map[string]*replayed
 	erased    bool
+	gaps      int // in the journal so far
 }
 
 // replayed is the part of the journal of one user.
 type replayed struct {
 	first  uint64 // revision of the first place
 	mark   uint64 // of this life, if the journal has its first event; else 0
+	gaps   int    // before the last place
 	places []Place
 }
 
@@ -52,6 +58,9 @@ func (r *Replay) Row(key, value []byte) error {
 		return err
 	}
 	w, g := &r.w, r.w.gen
+	if number != w.next {
+		r.gaps++
+	}
 	if cap(w.block)-len(w.block) < len(value) {
 		w.block = make([]byte, 0, max(blockBytes, len(value)))
 		if g.used == len(g.blocks) {
@@ -65,9 +74,13 @@ func (r *Replay) Row(key, value []byte) error {
 	w.start = len(w.block)
 	g.bytes += len(value)
 	g.last, w.next = number, number+1
-	return row.EachEntry(key, value, func(user []byte, v store.Version, at int) {
+	err = row.EachEntry(key, value, func(user []byte, v store.Version, at int) {
 		r.entry(user, v, base+Place(at))
 	})
+	if err != nil { // the caller may go on without this row
+		r.gaps++
+	}
+	return err
 }
 
 func (r *Replay) entry(user []byte, v store.Version, at Place) {
@@ -81,6 +94,8 @@ func (r *Replay) entry(user []byte, v store.Version, at Place) {
 		*u = replayed{places: u.places[:0]}
 		r.erased = true
 		return
+	case len(u.places) > 0 && u.gaps != r.gaps:
+		*u = replayed{first: v.Revision, places: u.places[:0]}
 	// the events before are in rows, or were erased
 	case v.Revision != u.first+uint64(len(u.places)):
 		*u = replayed{first: v.Revision, mark: u.mark, places: u.places[:0]}
@@ -88,7 +103,7 @@ func (r *Replay) entry(user []byte, v store.Version, at Place) {
 	if v.Revision == 1 {
 		u.mark = v.Mark
 	}
-	u.places = append(u.places, at)
+	u.places, u.gaps = append(u.places, at), r.gaps
 }
 
 // End puts the histories with events in the journal into memory, each after its rows, and returns
