@@ -61,9 +61,6 @@ func (l *loaded) upgrade(e *engine.Engine) error {
 	if l.format == formatNumber && !branches {
 		return nil
 	}
-	if l.format == formatWithoutID {
-		l.id = mark.NewID()
-	}
 	if branches {
 		l.branch = store.DrawMark()
 	}
@@ -82,6 +79,7 @@ func readHeader(db *lsm.DB) (h header, err error) {
 	case err != nil:
 		return h, fmt.Errorf("format number: %w", err)
 	case h.format == formatWithoutID:
+		h.id = mark.NewID() // the marks of histories follow from it
 		h.emptied, err = beforeJournal(db)
 		return h, err
 	case h.format != formatNumber && h.format != formatWithoutMarks:

@@ -129,6 +129,7 @@ func TestGoldenFolders(t *testing.T) {
 				if diff := cmp.Diff(want, dump(t, s)); diff != "" {
 					t.Errorf("opened (-want +got):\n%s", diff)
 				}
+				before := versions(t, s)
 				appendRange(t, s, "user 0", 1, 3)
 				mustClose(t, s)
 				s = mustOpen(t, "store", Options{FS: disk})
@@ -136,6 +137,10 @@ func TestGoldenFolders(t *testing.T) {
 				want["user 0"] = append(want["user 0"], testEvent(1).ID, testEvent(2).ID)
 				if diff := cmp.Diff(want, dump(t, s)); diff != "" {
 					t.Errorf("opened again (-want +got):\n%s", diff)
+				}
+				before["user 0"] = store.Version{Revision: 3, Mark: before["user 0"].Mark}
+				if diff := cmp.Diff(before, versions(t, s)); diff != "" {
+					t.Errorf("versions when opened again (-want +got):\n%s", diff)
 				}
 			})
 		}
