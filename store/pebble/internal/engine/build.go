@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	iofs "io/fs"
+	"path/filepath"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -17,6 +18,7 @@ const unfinished = ".unfinished"
 // or an empty one. So dir is there as a whole or not at all. What an interrupted Build has left is
 // removed.
 func Build(fs vfs.FS, dir string, fn func(building string) error) (err error) {
+	dir = filepath.Clean(dir) // DIR/ has its neighbour beside it, not in it
 	if err := free(fs, dir); err != nil {
 		return err
 	}
