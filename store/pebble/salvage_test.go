@@ -173,7 +173,7 @@ func TestSalvageTables(t *testing.T) {
 func TestSalvageLogs(t *testing.T) {
 	disk, before := salvageable(t, true)
 	rng := rand.New(rand.NewPCG(6, 6))
-	salvages, flips := 0, soak.Times(5)
+	salvages, kept, flips := 0, int64(0), soak.Times(5)
 	for range flips {
 		path, content := newestLog(t, disk)
 		at := rng.IntN(len(bytes.TrimRight(content, "\x00")))
@@ -187,12 +187,16 @@ func TestSalvageLogs(t *testing.T) {
 			t.Fatal(err)
 		}
 		salvages++
+		kept += result.Users
 		checkSalvaged(t, damaged, before, result, lost)
 		if t.Failed() {
 			t.Fatalf("%s, byte %d: %+v", path, at, result)
 		}
 	}
-	t.Logf("%d of %d stores are salvaged", salvages, flips)
+	t.Logf("%d of %d stores are salvaged, with %d users", salvages, flips, kept)
+	if salvages < flips || kept < int64(flips*manyUsers/2) {
+		t.Errorf("%d of %d stores are salvaged, with %d users", salvages, flips, kept)
+	}
 	soak.Injected(t, flips, "flipped bits")
 }
 
