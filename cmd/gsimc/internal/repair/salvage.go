@@ -14,7 +14,7 @@ import (
 type Salvage struct {
 	DataDir string `default:"./state" help:"Folder of the damaged store. Its server must be stopped."`
 	To      string `required:"" placeholder:"DIR" help:"Folder of the new store, which must be empty or not be there."`
-	List    string `placeholder:"FILE" help:"Write the ids of users who are left out to this file, one in a line."`
+	List    string `placeholder:"FILE" help:"Write the ids of users who are left out to this file, one in a line; in quotes with escapes if it has control characters."`
 }
 
 // Help is the manual under the flags.

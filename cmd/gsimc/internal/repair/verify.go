@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/internal/progress"
@@ -18,7 +21,7 @@ import (
 // Verify is `gsimc verify`.
 type Verify struct {
 	DataDir string `default:"./state" help:"Folder of the store. Its server must be stopped."`
-	List    string `placeholder:"FILE" help:"Write the ids of users whose histories are not whole to this file, one in a line."`
+	List    string `placeholder:"FILE" help:"Write the ids of users whose histories are not whole to this file, one in a line; in quotes with escapes if it has control characters."`
 }
 
 // Help is the manual under the flags.
@@ -97,6 +100,16 @@ func openList(path string) (write func(user string) error, done func() error, er
 		return nil, nil, err
 	}
 	out := bufio.NewWriter(file)
-	write = func(user string) error { _, err := fmt.Fprintln(out, user); return err }
+	write = func(user string) error { _, err := fmt.Fprintln(out, listed(user)); return err }
 	return write, func() error { return errors.Join(out.Flush(), file.Close()) }, nil
+}
+
+// listed is a user's id as a line of a list: as it is, or in quotes with escapes if it could be
+// taken for another id, or for two.
+func listed(user string) string {
+	if strings.HasPrefix(user, `"`) || strings.ContainsFunc(user, unicode.IsControl) ||
+		!utf8.ValidString(user) {
+		return strconv.Quote(user)
+	}
+	return user
 }
