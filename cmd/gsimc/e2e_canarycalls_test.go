@@ -1,0 +1,295 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/h2test"
+)
+
+// everyMethod calls each method with marked values that are in order, and some that are unknown.
+func (c *canary) everyMethod() {
+	ctx := c.as(clientRoles)
+	events, lists := pb.NewEventServiceClient(c.conn), pb.NewRecommenderServiceClient(c.conn)
+	users := pb.NewUserServiceClient(c.conn)
+	ann := markedEventOf("ann", "1")
+	req := markedRequest("ann")
+	req.SessionToken = c.observe(ann)
+	req.Filter = &pb.ItemFilter{AllowItemIds: []string{markedItem, "1", "2"},
+		DenyItemIds: []string{markedItem + "deny"}}
+	req.Seen = &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES,
+		EventTypes: []string{markedType}}
+	_, err := lists.Recommend(ctx, req)
+	_, inline := lists.Recommend(ctx, &pb.RecommendRequest{Subject: &pb.RecommendRequest_History{
+		History: &pb.InlineHistory{Entries: []*pb.HistoryEntry{{ItemId: markedItem,
+			EventType: markedType}}}}})
+	_, popular := lists.Recommend(ctx, markedRequest("nobody"))
+	_, got := users.GetUser(ctx, &pb.GetUserRequest{UserId: ann.GetUserId()})
+	_, checked := healthpb.NewHealthClient(c.conn).Check(ctx, &healthpb.HealthCheckRequest{})
+	if err := errors.Join(err, inline, popular, got, checked); err != nil {
+		c.t.Errorf("a call that is in order: %v", err)
+	}
+	other := proto.CloneOf(ann)
+	other.ItemId += "other"
+	_, _ = events.Observe(ctx, &pb.ObserveRequest{Event: other}) // a conflict
+	batch, err := events.BatchObserve(ctx, &pb.BatchObserveRequest{Events: []*pb.Event{ann, other,
+		markedEventOf("bob", "1"), {UserId: markedUser + strings.Repeat("x", 300)}}})
+	if err != nil {
+		c.t.Fatalf("BatchObserve: %v", err)
+	}
+	for _, r := range batch.GetResults() {
+		c.result(r)
+	}
+	c.stream(ann, other)
+	_, _ = users.GetUser(ctx, &pb.GetUserRequest{UserId: markedUser + "nobody"})
+	_, _ = users.DeleteUser(ctx, &pb.DeleteUserRequest{UserId: markedUser + "nobody"})
+	_, _ = healthpb.NewHealthClient(c.conn).Check(ctx,
+		&healthpb.HealthCheckRequest{Service: markedUser})
+	admin := pb.NewAdminServiceClient(c.admin)
+	st, err := admin.GetStatus(c.as("admin"), &pb.GetStatusRequest{})
+	_, reloaded := admin.ReloadModel(c.as("admin"), &pb.ReloadModelRequest{})
+	if err := errors.Join(err, reloaded); err != nil {
+		c.t.Errorf("a call of an operator: %v", err)
+	}
+	c.show("GetStatus", st.String())
+	copying, err := admin.CreateCheckpoint(c.as("admin"), &pb.CreateCheckpointRequest{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	where, err := copying.Recv()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.show("CreateCheckpoint", where.String())
+}
+
+// result shows what became of an event.
+func (c *canary) result(r *pb.EventResult) {
+	if token := r.GetSessionToken(); len(token) > 0 {
+		c.session(token)
+	}
+	if e := r.GetError(); e != nil {
+		c.show("errors", e.String())
+	}
+}
+
+// stream sends events by a stream of which one is refused, and ends it with a wrong number.
+func (c *canary) stream(events ...*pb.Event) {
+	stream, err := pb.NewEventServiceClient(c.conn).StreamObserve(c.as(clientRoles))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for i, e := range append(slices.Clone(events), markedEventOf("wrong", "wrong")) {
+		if i == len(events) {
+			i = 1 << 20
+		}
+		if err := stream.Send(&pb.StreamObserveRequest{Sequence: uint64(i) + 1, Event: e,
+			SessionTokens: true}); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	for {
+		resp, err := stream.Recv()
+		if err != nil {
+			if code := c.failed(err); code != codes.InvalidArgument {
+				c.t.Errorf("a stream with a wrong number ends with %v", err)
+			}
+			return
+		}
+		for _, x := range resp.GetExceptions() {
+			c.result(x.GetResult())
+		}
+		for _, s := range resp.GetSessionTokens() {
+			c.session(s.GetSessionToken())
+		}
+	}
+}
+
+// badFields breaks the rules of fields with marked values, and of messages with marks in them.
+func (c *canary) badFields() {
+	long := strings.Repeat("x", 300)
+	for _, conn := range []grpc.ClientConnInterface{c.conn, breakingConn{c.conn}} {
+		events, lists := pb.NewEventServiceClient(conn), pb.NewRecommenderServiceClient(conn)
+		for _, bad := range []string{long, notUTF8, cutHere + "x"} {
+			if _, plain := conn.(notingConn); plain && bad != long {
+				continue // only a value like others
+			}
+			for _, e := range []*pb.Event{
+				{UserId: markedUser + bad, ItemId: markedItem}, {UserId: markedUser,
+					ItemId: markedItem + bad},
+				{UserId: markedUser, ItemId: markedItem, EventId: markedEvent + bad},
+				{UserId: markedUser, ItemId: markedItem, EventType: markedType + bad},
+				{UserId: markedUser, ItemId: markedItem, EventType: strings.ToUpper(markedType) + bad},
+			} {
+				_, one := events.Observe(c.as(clientRoles), &pb.ObserveRequest{Event: e})
+				_, _ = events.BatchObserve(c.as(clientRoles),
+					&pb.BatchObserveRequest{Events: []*pb.Event{e}})
+				if c.failed(one) != codes.InvalidArgument {
+					c.t.Errorf("a bad event: %v", one)
+				}
+			}
+			id := markedUser + bad
+			_, _ = lists.Recommend(c.as(clientRoles), markedRequest(bad))
+			_, _ = pb.NewUserServiceClient(conn).GetUser(c.as(clientRoles),
+				&pb.GetUserRequest{UserId: id})
+			_, _ = pb.NewUserServiceClient(conn).DeleteUser(c.as(clientRoles),
+				&pb.DeleteUserRequest{UserId: id})
+			req := markedRequest("ann")
+			req.Filter = &pb.ItemFilter{AllowItemIds: []string{markedItem + bad},
+				DenyItemIds: []string{markedItem + bad}}
+			req.Seen = &pb.SeenPolicy{EventTypes: []string{markedType + bad}}
+			_, _ = lists.Recommend(c.as(clientRoles), req)
+		}
+	}
+	_, err := pb.NewRecommenderServiceClient(c.conn).Recommend(c.as(clientRoles),
+		&pb.RecommendRequest{Subject: markedRequest("ann").GetSubject(),
+			Exploration: &pb.Exploration{Strategy: &pb.Exploration_Thompson_{
+				Thompson: &pb.Exploration_Thompson{}}}})
+	c.failed(err)
+	c.failed(c.conn.Invoke(c.as(clientRoles), "/gsimc.v1.Nothing/Do", &pb.GetStatusRequest{},
+		&pb.GetStatusResponse{}))
+	c.halfMessage()
+}
+
+// halfMessage begins a message with marks, and lets the deadline of the call pass.
+func (c *canary) halfMessage() {
+	h := h2test.Dial(c.t, c.p.GRPC)
+	id := h.Call(recommendMethod, h2test.Timeout(100*time.Millisecond),
+		hpack.HeaderField{Name: "authorization", Value: "Bearer " + c.bearer[clientRoles]})
+	body, err := proto.Marshal(markedRequest("half"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	h.Send(id, 2*len(body), body)
+	if !eventually(20*time.Second, func() bool { return h.Ended(id) }) {
+		c.t.Error("half a message has no end")
+	}
+	_ = h.Write(func(f *http2.Framer) error { // what is no message at all
+		return f.WriteHeaders(http2.HeadersFrameParam{StreamID: h.ID(), EndHeaders: true,
+			BlockFragment: h2test.Head(recommendMethod, hpack.HeaderField{Name: "grpc-timeout",
+				Value: markedUser})})
+	})
+}
+
+// badSessions demands with session tokens that are damaged, of others, of other stores, and gone.
+func (c *canary) badSessions() {
+	lists := pb.NewRecommenderServiceClient(c.conn)
+	token := c.observe(markedEventOf("cid", "1"))
+	ask := func(user string, token []byte, want codes.Code) {
+		c.t.Helper()
+		req := markedRequest(user)
+		req.SessionToken = token
+		ctx, cancel := context.WithTimeout(c.as(clientRoles), 500*time.Millisecond)
+		defer cancel()
+		if _, err := lists.Recommend(ctx, req); c.failed(err) != want {
+			c.t.Errorf("a bad session token: %v, want %v", err, want)
+		}
+	}
+	flipped := func(at int) []byte {
+		bad := slices.Clone(token)
+		bad[at] ^= 1
+		return c.session(bad)
+	}
+	ask("ann", token, codes.InvalidArgument)
+	ask("cid", flipped(len(token)-1), codes.InvalidArgument)
+	ask("cid", flipped(1), codes.FailedPrecondition)
+	ask("cid", token[:len(token)-1], codes.InvalidArgument)
+	req := markedRequest("cid")
+	req.MinUserRevision = 1000
+	if _, err := lists.Recommend(c.as(clientRoles), req); c.failed(err) != codes.Unavailable {
+		c.t.Errorf("a revision that there is not: %v", err)
+	}
+	if _, err := pb.NewUserServiceClient(c.conn).DeleteUser(c.as(clientRoles),
+		&pb.DeleteUserRequest{UserId: markedUser + "cid"}); err != nil {
+		c.t.Errorf("DeleteUser: %v", err)
+	}
+	ask("cid", token, codes.DataLoss)
+}
+
+// wrongTokens calls with bearer tokens that are unknown, malformed, or lack the role.
+func (c *canary) wrongTokens() {
+	event := &pb.ObserveRequest{Event: markedEventOf("ann", "1")}
+	events := pb.NewEventServiceClient(c.conn)
+	if _, err := events.Observe(c.as("recommend"), event); c.failed(err) != codes.PermissionDenied {
+		c.t.Errorf("a token without the role: %v", err)
+	}
+	for _, token := range []string{markedToken, markedToken + strings.Repeat("x", 300),
+		c.bearer["recommend"] + "x", markedToken + " " + markedToken} {
+		for _, header := range []string{"Bearer " + token, token, "Basic " + token} {
+			ctx := metadata.AppendToOutgoingContext(c.t.Context(), "authorization", header)
+			if _, err := events.Observe(ctx, event); c.failed(err) != codes.Unauthenticated {
+				c.t.Errorf("a bad token: %v", err)
+			}
+			_, _ = pb.NewAdminServiceClient(c.admin).GetStatus(ctx, &pb.GetStatusRequest{})
+		}
+	}
+	stream, err := events.StreamObserve(bearing(c.t, markedToken))
+	if err == nil {
+		_, err = stream.Recv()
+	}
+	c.failed(err)
+}
+
+// noRoom makes the server refuse calls, streams, messages and users for the lack of room.
+func (c *canary) noRoom() {
+	events := pb.NewEventServiceClient(c.conn)
+	var refused error
+	for range 3 { // of two that there may be
+		ctx, cancel := context.WithCancel(c.as(clientRoles))
+		defer cancel()
+		stream, err := events.StreamObserve(ctx)
+		if err == nil {
+			err = stream.Send(&pb.StreamObserveRequest{Sequence: 1,
+				Event: markedEventOf("ann", "1")})
+		}
+		if err == nil || errors.Is(err, io.EOF) {
+			_, err = stream.Recv()
+		}
+		if err != nil {
+			refused = err
+		}
+	}
+	if c.failed(refused) != codes.ResourceExhausted {
+		c.t.Errorf("a stream too many: %v", refused)
+	}
+	var many []*pb.Event
+	for i := range 1001 {
+		many = append(many, markedEventOf(fmt.Sprint("new", i), fmt.Sprint(i)))
+	}
+	_, _ = events.BatchObserve(c.as(clientRoles), &pb.BatchObserveRequest{Events: many})
+	for _, e := range many[:200] { // more users than may come in a minute
+		_, _ = events.Observe(c.as(clientRoles), &pb.ObserveRequest{Event: e})
+	}
+	if shown := c.shown["errors"].String(); !strings.Contains(shown, "TOO_MANY_NEW_USERS") ||
+		!strings.Contains(shown, "OVERLOADED") {
+		c.t.Error("no user and no call was refused for the lack of room")
+	}
+	_, err := pb.NewRecommenderServiceClient(c.conn).Recommend(c.as(clientRoles),
+		markedRequest(strings.Repeat("x", 5<<20)))
+	if c.failed(err) != codes.ResourceExhausted {
+		c.t.Errorf("a message that is too large: %v", err)
+	}
+	var all sync.WaitGroup
+	for range 100 {
+		all.Go(func() {
+			_, _ = pb.NewRecommenderServiceClient(c.conn).Recommend(c.as(clientRoles),
+				markedRequest("ann"))
+		})
+	}
+	all.Wait()
+}
