@@ -14,8 +14,9 @@
 // A revision is a count, so an erased user who comes back reaches the revisions of the former life
 // with other events, and so does a history that lost its last events and got others. A [Version]
 // has a random mark beside the revision. Two histories with the same Version are the same, over
-// erasures, restarts and lost writes, and in all processes that share a store. So whoever keeps
-// something derived from a history keeps its Version too, and asks [Store.Since] what it lacks.
+// erasures, restarts and lost writes that the store notices, and in all processes that share a
+// store. (A store does not notice an older copy of all its files that is put in their place.) So
+// what is derived from a history is kept with its Version, and [Store.Since] tells what it lacks.
 //
 // Only the equality of whole Versions counts, and nothing follows from a mark alone: a store may
 // draw a mark for each event. The stores of this module draw one when a history gets revision 1

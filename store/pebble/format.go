@@ -57,7 +57,8 @@ func (h header) set(b *lsm.Batch) error {
 
 // upgrade brings a store to the newest format, and lets it branch off if it may have lost events.
 func (l *loaded) upgrade(e *engine.Engine) error {
-	branches := !e.Unbroken() && l.editor.LastRow() > 0
+	last := l.editor.LastRow()
+	branches := last > 0 && (l.gap || !e.Unbroken(l.id, last))
 	if l.format == formatNumber && !branches {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/mark"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
@@ -204,6 +205,21 @@ func mustHeader(t *testing.T, fs vfs.FS) (h header, err error) {
 	return h, err
 }
 
+// TestAcceptingNoLossKeepsVersions: who is ready to accept a loss at each start, and meets none,
+// keeps the tokens of clients.
+func TestAcceptingNoLossKeepsVersions(t *testing.T) {
+	disk := vfs.NewMem()
+	s := mustOpen(t, "store", Options{FS: disk, AcceptLoss: true})
+	lives(t, s)
+	want := versions(t, s)
+	mustClose(t, s)
+	s = mustOpen(t, "store", Options{FS: disk, AcceptLoss: true})
+	defer mustClose(t, s)
+	if diff := cmp.Diff(want, versions(t, s)); diff != "" {
+		t.Errorf("opened again (-want +got):\n%s", diff)
+	}
+}
+
 // TestLossChangesVersions opens a store that has lost events, or may have: no history has a version
 // from before, and later openings keep the new ones.
 func TestLossChangesVersions(t *testing.T) {
@@ -211,6 +227,14 @@ func TestLossChangesVersions(t *testing.T) {
 		"accepted": func(fs vfs.FS) (Options, error) {
 			return Options{AcceptLoss: true},
 				mark.Write(fs, "store", mark.Mark{ID: mark.NewID(), Commit: 1 << 30})
+		},
+		"another seal": func(fs vfs.FS) (Options, error) {
+			f, err := fs.Create("store/"+engine.SealName, vfs.WriteCategoryUnspecified)
+			if err != nil {
+				return Options{}, err
+			}
+			_, err = f.Write([]byte("00000000 7 000001.log\nffffffff\n"))
+			return Options{AcceptLoss: true}, errors.Join(err, f.Close())
 		},
 		"without mark": func(fs vfs.FS) (Options, error) {
 			return Options{}, fs.Remove("store/" + mark.Name)

@@ -59,6 +59,7 @@ type Engine struct {
 	abandoned atomic.Bool // the engine failed, or its opening was given up, and it did not end
 	copies    copies
 	marked    *mark.Mark   // as found at the opening; nil: there was none
+	unsealed  bool         // the files differed from the seal, which was accepted
 	keeper    *mark.Keeper // nil: the mark is not kept, or not yet
 	logs      sync.Map     // name to *logFile, of the logs that are being written
 
@@ -202,7 +203,7 @@ func (e *Engine) openLocked() error {
 	if err := e.removeOldCopies(); err != nil {
 		return err
 	}
-	if err := breakSeal(e.fs, e.dir, e.opts.AcceptLoss); err != nil {
+	if e.unsealed, err = breakSeal(e.fs, e.dir, e.opts.AcceptLoss); err != nil {
 		return err
 	}
 	if err := e.recallDamage(); err != nil {

@@ -66,9 +66,12 @@ func (e *Engine) CheckMark(id mark.ID, commit uint64) error {
 	return e.marked.Check(id, commit)
 }
 
-// Unbroken reports whether the engine was opened with a mark that it fits, so that it has all that
-// it acknowledged, as far as can be told.
-func (e *Engine) Unbroken() bool { return e.marked != nil && !e.opts.AcceptLoss }
+// Unbroken reports whether the engine was opened with a mark that its id and last commit fit, and
+// with all files that its seal names, so that it has all that it acknowledged, as far as can be
+// told.
+func (e *Engine) Unbroken(id mark.ID, commit uint64) bool {
+	return e.marked != nil && e.marked.Check(id, commit) == nil && !e.unsealed
+}
 
 // KeepMark begins to keep the mark of an engine with this id and last commit. What the mark said
 // before is forgotten if it does not fit.

@@ -102,19 +102,22 @@ func (e *SealError) Error() string {
 func (e *SealError) Unwrap() error { return store.ErrCorrupt }
 
 // breakSeal compares the files with the seal, if there is one, and removes it. If accept is true, a
-// difference is no error.
-func breakSeal(fs vfs.FS, dir string, accept bool) error {
+// difference is told and is no error.
+func breakSeal(fs vfs.FS, dir string, accept bool) (differs bool, err error) {
 	names, err := fs.List(dir)
 	if err != nil || !slices.Contains(names, SealName) {
-		return err
+		return false, err
 	}
-	if err := checkSeal(fs, dir); err != nil && (!accept || !errors.Is(err, store.ErrCorrupt)) {
-		return err
+	if err := checkSeal(fs, dir); err != nil {
+		if !accept || !errors.Is(err, store.ErrCorrupt) {
+			return false, err
+		}
+		differs = true
 	}
 	if err := fs.Remove(fs.PathJoin(dir, SealName)); err != nil {
-		return err
+		return false, err
 	}
-	return smallfile.SyncDir(fs, dir)
+	return differs, smallfile.SyncDir(fs, dir)
 }
 
 // checkSeal compares the files with the seal, if there is one.
