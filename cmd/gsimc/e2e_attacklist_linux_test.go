@@ -24,7 +24,10 @@ import (
 	"github.com/gsimc/gsimc/internal/h2test"
 )
 
-const recommendMethod = pb.RecommenderService_Recommend_FullMethodName
+const (
+	recommendMethod = pb.RecommenderService_Recommend_FullMethodName
+	batchMethod     = pb.EventService_BatchObserve_FullMethodName
+)
 
 // attacks are those of docs/attacks.md.
 func attacks() []attack {
@@ -76,6 +79,11 @@ func attacks() []attack {
 			run: tlsHandshakes},
 		{name: "gzip bombs", does: "refuses the encoding: UNIMPLEMENTED", status: "12",
 			run: overAndOver(gzipBomb())},
+		{name: "messages of empty events", does: "refuses them undecoded: INVALID_ARGUMENT",
+			status: "3", run: overAndOver(func(c *h2test.Client) error {
+				id := c.Call(batchMethod, h2test.Timeout(30*time.Second))
+				return finish(c, id, emptyEvents())
+			})},
 	}
 }
 
@@ -294,14 +302,34 @@ func gzipBomb() func(*h2test.Client) error {
 	}
 }
 
-// finish sends the message of a call, as far as the window of the server lets it in at once, and
-// waits until the call ends.
-func finish(c *h2test.Client, id uint32, message []byte) error {
-	for chunk := range slices.Chunk(message, 16<<10) {
+// emptyEvents is a message of 4 MiB that would take a hundred times that if it were decoded.
+var emptyEvents = sync.OnceValue(func() []byte {
+	const size = 4 << 20 // the largest message that a server takes
+	// An event of no bytes: the tag of BatchObserveRequest.events, and a length of 0.
+	return h2test.Message(size, bytes.Repeat([]byte{1<<3 | 2, 0}, size/2))
+})
+
+// sendWithin sends data of a call as the windows of the server open, until the call ends.
+func sendWithin(c *h2test.Client, id uint32, data []byte) error {
+	for chunk := range slices.Chunk(data, 16<<10) {
 		if c.Ended(id) {
 			return nil
 		}
 		if err := c.SendWithin(id, chunk); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish sends the message of a call and the end of the request, without which a server waits for
+// more, and waits until the call ends.
+func finish(c *h2test.Client, id uint32, message []byte) error {
+	if err := sendWithin(c, id, message); err != nil {
+		return err
+	}
+	if !c.Ended(id) {
+		if err := c.Write(func(f *http2.Framer) error { return f.WriteData(id, true, nil) }); err != nil {
 			return err
 		}
 	}
