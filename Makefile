@@ -70,7 +70,7 @@ test-kernels: ## run the tests of the packages with kernels for the lesser ones 
 	done
 
 # What takes minutes there and has one goroutine after the other: damage to each file, a fault of each operation.
-RACE_SKIP := DamagedFiles|DamageStaysLocal|DamagedFilter|DamageIsForgotten|EveryOperationFails|LossIsNoticed|TestVerify
+RACE_SKIP := DamagedFiles|DamageStaysLocal|DamagedFilter|DamageIsForgotten|EveryOperation|LossIsNoticed|TestVerify|TestSalvage|UsersSkipDamage|TestBackupDamage|ReadFaultsWhileOpening|ErasedDamage
 
 race: ## run the tests of the concurrent packages under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race -skip '$(RACE_SKIP)' -timeout 10m $(CONCURRENT_PACKAGES)
