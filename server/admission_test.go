@@ -432,10 +432,18 @@ func TestIdleReflectionKeepsNoOperatorOut(t *testing.T) {
 		_, err := ts.admin.GetStatus(ctx(t), &pb.GetStatusRequest{})
 		return err == nil
 	})
-	stream, err := reflectionpb.NewServerReflectionClient(ts.adminConn).ServerReflectionInfo(ctx(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	var stream reflectionpb.ServerReflection_ServerReflectionInfoClient
+	eventually(t, "a stream of reflection is answered", func() bool {
+		var err error
+		stream, err = reflectionpb.NewServerReflectionClient(ts.adminConn).ServerReflectionInfo(ctx(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = stream.Send(&reflectionpb.ServerReflectionRequest{
+			MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{}})
+		_, err = stream.Recv()
+		return err == nil
+	})
 	want := problem{Code: codes.Unavailable, Reason: "STREAM_IDLE", Retry: true}
 	eventually(t, "the stream of reflection ends", func() bool {
 		silentStreams(t, ts.adminConn.Target(),
