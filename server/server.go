@@ -62,9 +62,11 @@ type Server struct {
 	drain     drain
 	streams   liveStreams
 
-	checkpoints chan struct{}     // holds a token for each that is open
-	readAhead   *admission.Budget // bytes of events, of all streams
-	newUsers    *newUsers
+	checkpoints chan struct{} // holds a token for each that is open
+	// holds a token for each call that waits until an erased user is forgotten
+	erasureWaits chan struct{}
+	readAhead    *admission.Budget // bytes of events, of all streams
+	newUsers     *newUsers
 
 	// See the constants; tests have shorter ones.
 	sendTimeout, opsWriteTimeout, checkpointTime time.Duration
@@ -83,7 +85,8 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 		hasher:  newUserHasher(cfg.LogKey),
 		updater: state.NewUpdater(cfg.EventWeights),
 		drain:   newDrain(), checkpoints: make(chan struct{}, maxCheckpoints),
-		readAhead: admission.NewBudget(maxReadAhead), sendTimeout: sendTimeout,
+		erasureWaits: make(chan struct{}, maxErasureWaits),
+		readAhead:    admission.NewBudget(maxReadAhead), sendTimeout: sendTimeout,
 		maxUnreadSize:   maxUnreadSize,
 		opsWriteTimeout: opsWriteTimeout, checkpointTime: checkpointTime,
 		newUsers: newUsersQuota(cfg.MaxNewUsers, st),

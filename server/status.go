@@ -48,6 +48,8 @@ const (
 	reasonStoreClosed     = "STORE_CLOSED"
 	reasonStoreFailed     = "STORE_FAILED"
 	reasonStoreAway       = "STORE_UNAVAILABLE"
+	reasonCannotTell      = "STORE_CANNOT_TELL"
+	reasonErasurePending  = "ERASURE_PENDING"
 	reasonNotOnDisk       = "STORE_NOT_ON_DISK"
 	reasonCancelled       = "CANCELLED"
 	reasonDeadline        = "DEADLINE_EXCEEDED"
@@ -124,6 +126,14 @@ var outcomes = []struct {
 		"nothing came on the stream for long, or others needed its room; open another when there " +
 			"are events",
 		100 * time.Millisecond},
+	{errCannotTell, codes.FailedPrecondition, reasonCannotTell,
+		"the store of this server does not know what is in its files: nothing was erased; ask " +
+			"without wait_for_erasure", 0},
+	{errErasureWaits, codes.ResourceExhausted, reasonOverloaded,
+		"as many calls wait for erasures as may: nothing was erased", 5 * time.Second},
+	{errErasurePending, codes.DeadlineExceeded, reasonErasurePending,
+		"the user is erased, and the bytes are still in files of the store; repeat the call with " +
+			"allow_missing to wait on", time.Second},
 	{errNotOnDisk, codes.FailedPrecondition, reasonNotOnDisk,
 		"the store of this server keeps nothing on disk", 0},
 	{store.ErrUnavailable, codes.Unavailable, reasonStoreAway,

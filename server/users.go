@@ -78,6 +78,15 @@ func (s users) DeleteUser(
 	if err := validateUserID(req.GetUserId()); err != nil {
 		return nil, err
 	}
+	forget := func(context.Context) error { return nil }
+	if req.GetWaitForErasure() {
+		wait, done, err := s.beginWait()
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+		forget = wait
+	}
 	n, err := s.states.Erase(ctx, req.GetUserId())
 	if err != nil {
 		return nil, err
@@ -87,6 +96,9 @@ func (s users) DeleteUser(
 	}
 	if n == 0 && !req.GetAllowMissing() {
 		return nil, errUserNotFound
+	}
+	if err := forget(ctx); err != nil {
+		return nil, err
 	}
 	return &pb.DeleteUserResponse{DeletedEventCount: int64(n)}, nil
 }

@@ -37,7 +37,7 @@ func (h *history) version() store.Version {
 // eventBytes is about the memory of an event besides its strings: the struct and its entry in byID.
 const eventBytes = 80 + 40
 
-var _ store.Store = (*Store)(nil)
+var _ store.Forgetter = (*Store)(nil)
 
 // New returns an empty store.
 func New() *Store {
@@ -164,6 +164,13 @@ func (s *Store) Erase(ctx context.Context, user string) (uint64, error) {
 	delete(s.histories, user)
 	s.bytes -= h.bytes
 	return uint64(len(h.events)), nil
+}
+
+// Forgotten implements store.Forgetter: there are no files.
+func (s *Store) Forgotten(ctx context.Context) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.check(ctx)
 }
 
 // Each implements store.Store. The versions are of one moment.

@@ -216,9 +216,13 @@ func (f *forgetter) wait(ctx context.Context) error {
 	return nil
 }
 
-// Forgotten waits until nothing is left in the store's files of the users whose Erase returned
-// before the call. That takes some more than ten seconds, and longer while a reader or a checkpoint
-// still uses a file. Copies that others made are not looked for.
+var (
+	_ store.Forgetter = (*Store)(nil)
+	_ store.Forgetter = (*waiting)(nil)
+)
+
+// Forgotten implements [store.Forgetter]. That takes some more than ten seconds, and longer while a
+// reader or a checkpoint still uses a file.
 func (s *Store) Forgotten(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return err

@@ -171,6 +171,11 @@ func (w *waiting) Erase(ctx context.Context, user string) (n uint64, err error) 
 	return n, err
 }
 
+// Forgotten implements [store.Forgetter].
+func (w *waiting) Forgotten(ctx context.Context) error {
+	return w.write(ctx, func(s *Store) error { return s.Forgotten(ctx) })
+}
+
 // Checkpoint implements [store.Checkpointer].
 func (w *waiting) Checkpoint(ctx context.Context) (dir string, err error) {
 	err = w.write(ctx, func(s *Store) error { dir, err = s.Checkpoint(ctx); return err })

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -32,6 +33,12 @@ var lifecycleCases = []testCase{
 			t.wantHistory("a", reused)
 			t.wantHistory("aa", event(0), event(1), event(2))
 		},
+	},
+	{
+		name: "forgotten",
+		explanation: "a Forgetter without erasures returns at once, and waits for them no longer " +
+			"than its context lasts",
+		run: runForgotten,
 	},
 	{
 		name: "erase-against-append",
@@ -99,6 +106,26 @@ var lifecycleCases = []testCase{
 			wg.Wait()
 		},
 	},
+}
+
+func runForgotten(t *tester) {
+	f, ok := t.Store.(store.Forgetter)
+	if !ok {
+		t.Skip("the store does not know what is in its files")
+	}
+	t.append(records("u", 0, 3)...)
+	if err := f.Forgotten(t.ctx); err != nil {
+		t.Errorf("Forgotten without an erasure: %v", err)
+	}
+	if _, err := t.Erase(t.ctx, "u"); err != nil {
+		t.Fatalf("Erase: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.ctx)
+	cancel()
+	if err := f.Forgotten(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Forgotten with an ended context: %v, want its error", err)
+	}
+	t.wantHistory("u")
 }
 
 func runEraseAgainstAppend(t *tester) {

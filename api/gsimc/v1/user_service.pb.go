@@ -222,9 +222,17 @@ type DeleteUserRequest struct {
 	// Required: 1 to 256 bytes of valid UTF-8.
 	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// Also succeed when there is no such user.
-	AllowMissing  bool `protobuf:"varint,2,opt,name=allow_missing,json=allowMissing,proto3" json:"allow_missing,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	AllowMissing bool `protobuf:"varint,2,opt,name=allow_missing,json=allowMissing,proto3" json:"allow_missing,omitempty"`
+	// Answer only when nothing is left of the user in the files of the store, which takes some more
+	// than ten seconds: give the call a deadline of that and more. While it waits, it is one of the
+	// calls in flight of its connection. A call that ends before, with ERASURE_PENDING or without an
+	// answer from the server, may be repeated with allow_missing to wait on: a call waits for all
+	// earlier erasures too. The bytes leave the files whether or not anyone waits. Copies, such as
+	// checkpoints and backups, are not waited for. A store in memory has no files, and its answer
+	// comes at once.
+	WaitForErasure bool `protobuf:"varint,3,opt,name=wait_for_erasure,json=waitForErasure,proto3" json:"wait_for_erasure,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *DeleteUserRequest) Reset() {
@@ -267,6 +275,13 @@ func (x *DeleteUserRequest) GetUserId() string {
 func (x *DeleteUserRequest) GetAllowMissing() bool {
 	if x != nil {
 		return x.AllowMissing
+	}
+	return false
+}
+
+func (x *DeleteUserRequest) GetWaitForErasure() bool {
+	if x != nil {
+		return x.WaitForErasure
 	}
 	return false
 }
@@ -334,10 +349,11 @@ const file_gsimc_v1_user_service_proto_rawDesc = "" +
 	"\x0eGetUserRequest\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\"5\n" +
 	"\x0fGetUserResponse\x12\"\n" +
-	"\x04user\x18\x01 \x01(\v2\x0e.gsimc.v1.UserR\x04user\"Q\n" +
+	"\x04user\x18\x01 \x01(\v2\x0e.gsimc.v1.UserR\x04user\"{\n" +
 	"\x11DeleteUserRequest\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12#\n" +
-	"\rallow_missing\x18\x02 \x01(\bR\fallowMissing\"D\n" +
+	"\rallow_missing\x18\x02 \x01(\bR\fallowMissing\x12(\n" +
+	"\x10wait_for_erasure\x18\x03 \x01(\bR\x0ewaitForErasure\"D\n" +
 	"\x12DeleteUserResponse\x12.\n" +
 	"\x13deleted_event_count\x18\x01 \x01(\x03R\x11deletedEventCount2\xa0\x01\n" +
 	"\vUserService\x12C\n" +

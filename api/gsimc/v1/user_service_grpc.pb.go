@@ -36,7 +36,11 @@ type UserServiceClient interface {
 	// DeleteUser erases the user's history, event ids and state. Later events start from nothing, at
 	// revision 1. Once it has answered, no Recommend uses the erased events.
 	//
-	// Errors: INVALID_ARGUMENT, NOT_FOUND (no history under this id, unless allow_missing is set).
+	// Errors: INVALID_ARGUMENT, NOT_FOUND (no history under this id, unless allow_missing is set). With
+	// wait_for_erasure also FAILED_PRECONDITION with reason STORE_CANNOT_TELL (the store does not know
+	// what is in its files; nothing was erased), RESOURCE_EXHAUSTED with reason OVERLOADED (64 calls
+	// wait already; nothing was erased) and DEADLINE_EXCEEDED with reason ERASURE_PENDING (the user is
+	// erased as without waiting, and the bytes are still in files).
 	DeleteUser(ctx context.Context, in *DeleteUserRequest, opts ...grpc.CallOption) (*DeleteUserResponse, error)
 }
 
@@ -81,7 +85,11 @@ type UserServiceServer interface {
 	// DeleteUser erases the user's history, event ids and state. Later events start from nothing, at
 	// revision 1. Once it has answered, no Recommend uses the erased events.
 	//
-	// Errors: INVALID_ARGUMENT, NOT_FOUND (no history under this id, unless allow_missing is set).
+	// Errors: INVALID_ARGUMENT, NOT_FOUND (no history under this id, unless allow_missing is set). With
+	// wait_for_erasure also FAILED_PRECONDITION with reason STORE_CANNOT_TELL (the store does not know
+	// what is in its files; nothing was erased), RESOURCE_EXHAUSTED with reason OVERLOADED (64 calls
+	// wait already; nothing was erased) and DEADLINE_EXCEEDED with reason ERASURE_PENDING (the user is
+	// erased as without waiting, and the bytes are still in files).
 	DeleteUser(context.Context, *DeleteUserRequest) (*DeleteUserResponse, error)
 	mustEmbedUnimplementedUserServiceServer()
 }

@@ -1,0 +1,64 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/gsimc/gsimc/server/internal/admission"
+	"github.com/gsimc/gsimc/store"
+)
+
+// maxErasureWaits is the number of calls that wait until erased users are forgotten. They have a
+// bound of their own: in the class of their method they would take the room of others for seconds.
+const maxErasureWaits = 64
+
+// answerAhead is how long before its deadline a call that waits is answered, at most, so that its
+// client learns that the user is erased.
+const answerAhead = 250 * time.Millisecond
+
+var (
+	errCannotTell     = errors.New("server: the store does not know what is in its files")
+	errErasureWaits   = errors.New("server: as many calls wait for erasures as may")
+	errErasurePending = errors.New("server: the bytes of an erased user are still in files")
+)
+
+// beginWait takes the room of a call that waits for an erasure, before anything is erased. wait
+// returns when the users who are erased by then are in no file of the store; done gives the room
+// back.
+func (s *Server) beginWait() (wait func(context.Context) error, done func(), err error) {
+	f, ok := s.store.(store.Forgetter)
+	if !ok {
+		return nil, nil, errCannotTell
+	}
+	select {
+	case s.erasureWaits <- struct{}{}:
+	default:
+		return nil, nil, errErasureWaits
+	}
+	wait = func(ctx context.Context) error { return s.waitForgotten(ctx, f) }
+	return wait, func() { <-s.erasureWaits }, nil
+}
+
+// waitForgotten gives the room of the call among others back, and waits. A shutdown ends the wait.
+func (s *Server) waitForgotten(ctx context.Context, f store.Forgetter) error {
+	admission.Of(ctx).Leave()
+	waits, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if deadline, ok := ctx.Deadline(); ok {
+		ahead := min(answerAhead, time.Until(deadline)/10)
+		waits, cancel = context.WithDeadline(waits, deadline.Add(-ahead))
+		defer cancel()
+	}
+	defer context.AfterFunc(s.drain.streams, cancel)()
+	err := f.Forgotten(waits)
+	switch {
+	case err == nil:
+		return nil
+	case s.drain.streams.Err() != nil:
+		return errDraining
+	case errors.Is(waits.Err(), context.DeadlineExceeded):
+		return errErasurePending
+	}
+	return err
+}

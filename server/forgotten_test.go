@@ -1,0 +1,127 @@
+package server
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+)
+
+// forgettingStore is a store in memory whose erased users stay in files until told.
+type forgettingStore struct {
+	store.Store
+	forgotten chan struct{}
+}
+
+func newForgettingStore() *forgettingStore {
+	return &forgettingStore{Store: memory.New(), forgotten: make(chan struct{})}
+}
+
+func (s *forgettingStore) Forgotten(ctx context.Context) error {
+	select {
+	case <-s.forgotten:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// erase erases a user and waits until nothing of her is in files.
+func erase(ctx context.Context, ts *testServer, user string) (int64, error) {
+	r, err := ts.users.DeleteUser(ctx,
+		&pb.DeleteUserRequest{UserId: user, AllowMissing: true, WaitForErasure: true})
+	return r.GetDeletedEventCount(), err
+}
+
+// A call with wait_for_erasure is answered when the store has forgotten the user. One that ends
+// before says that the user is erased, and its repetition waits on.
+func TestWaitForErasure(t *testing.T) {
+	st := newForgettingStore()
+	ts := start(t, setup{store: st})
+	ts.observe(t, newEvent("ann", 1))
+	ts.observe(t, newEvent("ann", 2))
+	short, cancel := context.WithTimeout(ctx(t), 500*time.Millisecond)
+	defer cancel()
+	_, err := erase(short, ts, "ann")
+	want := problem{Code: codes.DeadlineExceeded, Reason: "ERASURE_PENDING", Retry: true}
+	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
+		t.Errorf("the bytes are in files at the deadline (-want +got):\n%s", d)
+	}
+	if _, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"}); problemOf(t,
+		err).Code != codes.NotFound {
+		t.Errorf("GetUser while the bytes are in files: %v, want NOT_FOUND", err)
+	}
+	answered := make(chan error)
+	go func() {
+		_, err := erase(ctx(t), ts, "ann")
+		answered <- err
+	}()
+	select {
+	case err := <-answered:
+		t.Fatalf("the call was answered (%v) while the bytes are in files", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	close(st.forgotten)
+	if err := <-answered; err != nil {
+		t.Error(err)
+	}
+}
+
+// Calls that wait take no room of others, and have a bound of their own; a shutdown ends them.
+func TestErasureWaitsAreBounded(t *testing.T) {
+	st := newForgettingStore()
+	ts := start(t, setup{store: st, config: func(c *Config) {
+		c.MaxInFlight, c.MaxStreams = 1, 1           // a call that waited in its class would keep others out
+		c.MaxConcurrentStreams = 2 * maxErasureWaits // of the one connection of this test
+	}})
+	var calls sync.WaitGroup
+	for range maxErasureWaits {
+		calls.Go(func() {
+			eventually(t, "the call is taken", func() bool { // two run or wait in the class
+				_, err := erase(ctx(t), ts, "nobody")
+				p := problemOf(t, err)
+				if p.Code != codes.Unavailable && p.Code != codes.ResourceExhausted {
+					t.Errorf("a call that waited at the shutdown: %v, want UNAVAILABLE", err)
+				}
+				return p.Code == codes.Unavailable
+			})
+		})
+	}
+	eventually(t, "all calls wait", func() bool { return len(ts.erasureWaits) == maxErasureWaits })
+	ts.observe(t, newEvent("ann", 1))
+	ts.observe(t, newEvent("ann", 2))
+	_, err := erase(ctx(t), ts, "ann")
+	want := problem{Code: codes.ResourceExhausted, Reason: "OVERLOADED", Retry: true}
+	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
+		t.Errorf("one call more (-want +got):\n%s", d)
+	}
+	r, err := ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "ann"})
+	if r.GetDeletedEventCount() != 2 || err != nil {
+		t.Errorf("the refused call erased something: %v, %v", r, err)
+	}
+	ts.shutdown(t)
+	calls.Wait()
+}
+
+// A store that cannot tell is not asked to erase.
+func TestStoreCannotTell(t *testing.T) {
+	ts := start(t, setup{store: struct{ store.Store }{memory.New()}})
+	ts.observe(t, newEvent("ann", 1))
+	ts.observe(t, newEvent("ann", 2))
+	_, err := erase(ctx(t), ts, "ann")
+	want := problem{Code: codes.FailedPrecondition, Reason: "STORE_CANNOT_TELL"}
+	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	r, err := ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "ann"})
+	if r.GetDeletedEventCount() != 2 || err != nil {
+		t.Errorf("the refused call erased something: %v, %v", r, err)
+	}
+}
