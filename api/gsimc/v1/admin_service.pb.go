@@ -495,7 +495,8 @@ const file_gsimc_v1_admin_service_proto_rawDesc = "" +
 	"\fAdminService\x12I\n" +
 	"\tGetStatus\x12\x1a.gsimc.v1.GetStatusRequest\x1a\x1b.gsimc.v1.GetStatusResponse\"\x03\x90\x02\x01\x12O\n" +
 	"\vReloadModel\x12\x1c.gsimc.v1.ReloadModelRequest\x1a\x1d.gsimc.v1.ReloadModelResponse\"\x03\x90\x02\x02\x12]\n" +
-	"\x10CreateCheckpoint\x12!.gsimc.v1.CreateCheckpointRequest\x1a\".gsimc.v1.CreateCheckpointResponse\"\x000\x01B-Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1b\x06proto3"
+	"\x10CreateCheckpoint\x12!.gsimc.v1.CreateCheckpointRequest\x1a\".gsimc.v1.CreateCheckpointResponse\"\x000\x01BH\n" +
+	"\fcom.gsimc.v1P\x01Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1\xaa\x02\bGsimc.V1b\x06proto3"
 
 var (
 	file_gsimc_v1_admin_service_proto_rawDescOnce sync.Once

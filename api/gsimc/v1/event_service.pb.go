@@ -685,7 +685,8 @@ const file_gsimc_v1_event_service_proto_rawDesc = "" +
 	"\fEventService\x12C\n" +
 	"\aObserve\x12\x18.gsimc.v1.ObserveRequest\x1a\x19.gsimc.v1.ObserveResponse\"\x03\x90\x02\x02\x12R\n" +
 	"\fBatchObserve\x12\x1d.gsimc.v1.BatchObserveRequest\x1a\x1e.gsimc.v1.BatchObserveResponse\"\x03\x90\x02\x02\x12T\n" +
-	"\rStreamObserve\x12\x1e.gsimc.v1.StreamObserveRequest\x1a\x1f.gsimc.v1.StreamObserveResponse(\x010\x01B-Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1b\x06proto3"
+	"\rStreamObserve\x12\x1e.gsimc.v1.StreamObserveRequest\x1a\x1f.gsimc.v1.StreamObserveResponse(\x010\x01BH\n" +
+	"\fcom.gsimc.v1P\x01Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1\xaa\x02\bGsimc.V1b\x06proto3"
 
 var (
 	file_gsimc_v1_event_service_proto_rawDescOnce sync.Once

@@ -825,7 +825,8 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\x1dDEGRADATION_NO_USABLE_HISTORY\x10\x02\x12!\n" +
 	"\x1dDEGRADATION_FILTER_TOO_NARROW\x10\x032_\n" +
 	"\x12RecommenderService\x12I\n" +
-	"\tRecommend\x12\x1a.gsimc.v1.RecommendRequest\x1a\x1b.gsimc.v1.RecommendResponse\"\x03\x90\x02\x01B-Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1b\x06proto3"
+	"\tRecommend\x12\x1a.gsimc.v1.RecommendRequest\x1a\x1b.gsimc.v1.RecommendResponse\"\x03\x90\x02\x01BH\n" +
+	"\fcom.gsimc.v1P\x01Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1\xaa\x02\bGsimc.V1b\x06proto3"
 
 var (
 	file_gsimc_v1_recommender_service_proto_rawDescOnce sync.Once

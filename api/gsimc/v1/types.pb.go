@@ -710,7 +710,8 @@ const file_gsimc_v1_types_proto_rawDesc = "" +
 	"\x19RESULT_SOURCE_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aRESULT_SOURCE_PERSONALIZED\x10\x01\x12\x19\n" +
 	"\x15RESULT_SOURCE_POPULAR\x10\x02\x12\x1d\n" +
-	"\x19RESULT_SOURCE_EXPLORATION\x10\x03B-Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1b\x06proto3"
+	"\x19RESULT_SOURCE_EXPLORATION\x10\x03BH\n" +
+	"\fcom.gsimc.v1P\x01Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1\xaa\x02\bGsimc.V1b\x06proto3"
 
 var (
 	file_gsimc_v1_types_proto_rawDescOnce sync.Once

@@ -359,7 +359,8 @@ const file_gsimc_v1_user_service_proto_rawDesc = "" +
 	"\vUserService\x12C\n" +
 	"\aGetUser\x12\x18.gsimc.v1.GetUserRequest\x1a\x19.gsimc.v1.GetUserResponse\"\x03\x90\x02\x01\x12L\n" +
 	"\n" +
-	"DeleteUser\x12\x1b.gsimc.v1.DeleteUserRequest\x1a\x1c.gsimc.v1.DeleteUserResponse\"\x03\x90\x02\x02B-Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1b\x06proto3"
+	"DeleteUser\x12\x1b.gsimc.v1.DeleteUserRequest\x1a\x1c.gsimc.v1.DeleteUserResponse\"\x03\x90\x02\x02BH\n" +
+	"\fcom.gsimc.v1P\x01Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1\xaa\x02\bGsimc.V1b\x06proto3"
 
 var (
 	file_gsimc_v1_user_service_proto_rawDescOnce sync.Once
