@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -96,7 +97,7 @@ func (s *moodyServer) StreamObserve(stream pb.EventService_StreamObserveServer) 
 func exception(n int, d pb.EventDisposition, message string) []*pb.StreamEventResult {
 	r := &pb.EventResult{Disposition: d}
 	if message != "" {
-		r.Error = &pb.EventError{Message: message}
+		r.Error = &statuspb.Status{Message: message}
 	}
 	return []*pb.StreamEventResult{{Sequence: uint64(n), Result: r}}
 }

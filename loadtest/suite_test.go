@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -200,7 +201,7 @@ func (f *streamServer) StreamObserve(stream pb.EventService_StreamObserveServer)
 		if within(f.reject) {
 			ack.Exceptions = []*pb.StreamEventResult{{Sequence: f.reject, Result: &pb.EventResult{
 				Disposition: pb.EventDisposition_EVENT_DISPOSITION_REJECTED,
-				Error:       &pb.EventError{Message: "no such thing"},
+				Error:       &statuspb.Status{Message: "no such thing"},
 			}}}
 		}
 		if messages%3 == 0 || within(f.reject) {

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
-
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/event"
 	"github.com/gsimc/gsimc/model"
@@ -270,17 +268,8 @@ func value(v *float64) float64 {
 
 // rejected returns the result of an event that was refused with err.
 func rejected(err error) *pb.EventResult {
-	st := toStatus(err)
-	e := &pb.EventError{Code: int32(st.Code()), Message: st.Message()}
-	for _, d := range st.Details() {
-		switch d := d.(type) {
-		case *errdetails.ErrorInfo:
-			e.Reason = d.GetReason()
-		case *errdetails.BadRequest:
-			e.Field = d.GetFieldViolations()[0].GetField()
-		}
-	}
-	return &pb.EventResult{Disposition: pb.EventDisposition_EVENT_DISPOSITION_REJECTED, Error: e}
+	return &pb.EventResult{Disposition: pb.EventDisposition_EVENT_DISPOSITION_REJECTED,
+		Error: toStatus(err).Proto()}
 }
 
 // countSettled counts the events of one write; the first of them was received at the given time.

@@ -161,15 +161,13 @@ func TestBatchObserve(t *testing.T) {
 		t.Fatal(err)
 	}
 	conflict := &pb.EventResult{Disposition: refused,
-		Error: &pb.EventError{Code: int32(codes.AlreadyExists), Reason: "EVENT_ID_CONFLICT",
-			Message: "event_id is in use for another event of this user"}}
+		Error: statusProto(codes.AlreadyExists, "EVENT_ID_CONFLICT",
+			"event_id is in use for another event of this user")}
 	want := &pb.BatchObserveResponse{Results: []*pb.EventResult{
 		{Disposition: applied, UserRevision: 2},
 		conflict,
 		{Disposition: refused,
-			Error: &pb.EventError{Code: int32(codes.InvalidArgument), Reason: "INVALID_FIELD",
-				Field:   "value",
-				Message: "value must be a number from -1000 to 1000"}},
+			Error: invalidField("value", "value must be a number from -1000 to 1000")},
 		{Disposition: duplicate, UserRevision: 1},
 		conflict,
 		{Disposition: pending, UserRevision: 1},
@@ -209,8 +207,8 @@ func TestDamagedHistory(t *testing.T) {
 	batch := []*pb.Event{newEvent("ann", 1), newEvent("damaged", 1), newEvent("bob", 1),
 		newEvent("damaged", 2), newEvent("ann", 2)}
 	lost := &pb.EventResult{Disposition: refused,
-		Error: &pb.EventError{Code: int32(codes.DataLoss), Reason: "STORE_CORRUPT",
-			Message: "the stored history of this user is damaged"}}
+		Error: statusProto(codes.DataLoss, "STORE_CORRUPT",
+			"the stored history of this user is damaged")}
 	resp, err := ts.events.BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: batch})
 	if err != nil {
 		t.Fatal(err)

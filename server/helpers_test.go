@@ -6,16 +6,19 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -257,4 +260,25 @@ func problemOf(t testing.TB, err error) problem {
 		}
 	}
 	return p
+}
+
+// statusProto is a status with a reason, and perhaps more details.
+func statusProto(
+	code codes.Code, reason, message string, more ...protoadapt.MessageV1,
+) *statuspb.Status {
+	details := append([]protoadapt.MessageV1{
+		&errdetails.ErrorInfo{Reason: reason, Domain: "gsimc"}}, more...)
+	st, err := status.New(code, message).WithDetails(details...)
+	if err != nil {
+		panic(err) // of the test itself
+	}
+	return st.Proto()
+}
+
+// invalidField is the status of a value that breaks the rule of its field.
+func invalidField(field, message string) *statuspb.Status {
+	return statusProto(codes.InvalidArgument, "INVALID_FIELD", message,
+		&errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{
+			{Field: field, Reason: "INVALID_FIELD",
+				Description: strings.TrimPrefix(message, field+" ")}}})
 }

@@ -94,24 +94,19 @@ func TestStreamObserve(t *testing.T) {
 	if got.err != nil || got.acked != uint64(len(sent)) || got.drained != 0 {
 		t.Errorf("the stream ended with %v, acked %d, drained %d", got.err, got.acked, got.drained)
 	}
-	invalid := func(field, message string) *pb.EventError {
-		return &pb.EventError{Code: int32(codes.InvalidArgument), Reason: "INVALID_FIELD",
-			Field: field, Message: message}
-	}
 	want := []*pb.StreamEventResult{
 		{Sequence: 2, Result: &pb.EventResult{Disposition: duplicate, UserRevision: 1}},
 		{Sequence: 3,
 			Result: &pb.EventResult{Disposition: refused,
-				Error: invalid("item_id", "item_id is required")}},
+				Error: invalidField("item_id", "item_id is required")}},
 		{Sequence: 4,
 			Result: &pb.EventResult{Disposition: refused,
-				Error: &pb.EventError{Code: int32(codes.AlreadyExists),
-					Reason:  "EVENT_ID_CONFLICT",
-					Message: "event_id is in use for another event of this user"}}},
+				Error: statusProto(codes.AlreadyExists, "EVENT_ID_CONFLICT",
+					"event_id is in use for another event of this user")}},
 		{Sequence: 5, Result: &pb.EventResult{Disposition: pending, UserRevision: 1}},
 		{Sequence: 6,
 			Result: &pb.EventResult{Disposition: refused,
-				Error: invalid("event", "event is required")}},
+				Error: invalidField("event", "event is required")}},
 	}
 	if d := cmp.Diff(want, got.exceptions, protocmp.Transform()); d != "" {
 		t.Errorf("exceptions (-want +got):\n%s", d)

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -97,12 +99,13 @@ func TestValidateEvent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			field := ""
-			if tt.want != nil {
-				field = strings.TrimPrefix(tt.want[0], "event.")
+			var fields []string
+			for _, f := range tt.want {
+				fields = append(fields, strings.TrimPrefix(f, "event."))
 			}
-			if got := batch.GetResults()[0].GetError().GetField(); got != field {
-				t.Errorf("in a batch the field at fault is %q, want %q", got, field)
+			refusal := status.ErrorProto(batch.GetResults()[0].GetError())
+			if got := problemOf(t, refusal).Fields; !slices.Equal(got, fields) {
+				t.Errorf("in a batch the fields at fault are %q, want %q", got, fields)
 			}
 		})
 	}

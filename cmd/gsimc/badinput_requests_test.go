@@ -46,15 +46,10 @@ func refusalOf(err error) refusal {
 // refusalOfEvent is that of an event with a result of its own; an event that was not rejected gives
 // code OK.
 func refusalOfEvent(result *pb.EventResult) refusal {
-	e := result.GetError()
-	r := refusal{code: codes.Code(e.GetCode()), reason: e.GetReason(), message: e.GetMessage()}
 	if result.GetDisposition() != pb.EventDisposition_EVENT_DISPOSITION_REJECTED {
 		return refusal{message: result.String()}
 	}
-	if e.GetField() != "" {
-		r.fields = []string{e.GetField()}
-	}
-	return r
+	return refusalOf(status.ErrorProto(result.GetError()))
 }
 
 // badRequest is a call that must be refused.

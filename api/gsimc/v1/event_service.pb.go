@@ -7,6 +7,7 @@
 package gsimcv1
 
 import (
+	status "google.golang.org/genproto/googleapis/rpc/status"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -233,8 +234,11 @@ type EventResult struct {
 	Disposition EventDisposition `protobuf:"varint,1,opt,name=disposition,proto3,enum=gsimc.v1.EventDisposition" json:"disposition,omitempty"`
 	// As ObserveResponse.user_revision; 0 if REJECTED.
 	UserRevision uint64 `protobuf:"varint,2,opt,name=user_revision,json=userRevision,proto3" json:"user_revision,omitempty"`
-	// Set only if REJECTED.
-	Error *EventError `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	// Set only if REJECTED: what Observe would have failed with, details included. The reason in its
+	// google.rpc.ErrorInfo is INVALID_FIELD, EVENT_ID_CONFLICT, TOO_MANY_NEW_USERS or STORE_CORRUPT
+	// (the user's stored history is damaged), and the fields of a google.rpc.BadRequest are paths
+	// within the event ("event_type").
+	Error *status.Status `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
 	// As ObserveResponse.session_token; empty if REJECTED, and in a StreamEventResult. Of several
 	// tokens of a user, the one with the largest user_revision reflects all the events.
 	SessionToken  []byte `protobuf:"bytes,4,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
@@ -286,7 +290,7 @@ func (x *EventResult) GetUserRevision() uint64 {
 	return 0
 }
 
-func (x *EventResult) GetError() *EventError {
+func (x *EventResult) GetError() *status.Status {
 	if x != nil {
 		return x.Error
 	}
@@ -298,80 +302,6 @@ func (x *EventResult) GetSessionToken() []byte {
 		return x.SessionToken
 	}
 	return nil
-}
-
-// EventError says why an event was rejected.
-type EventError struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Number of the canonical gRPC code that Observe would have failed with.
-	Code int32 `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`
-	// Machine-readable reason, as in google.rpc.ErrorInfo: "INVALID_FIELD", "EVENT_ID_CONFLICT",
-	// "STORE_CORRUPT" (the user's stored history is damaged).
-	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// One sentence for people.
-	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
-	// Path of the field at fault within the event ("event_type"), if one is.
-	Field         string `protobuf:"bytes,4,opt,name=field,proto3" json:"field,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *EventError) Reset() {
-	*x = EventError{}
-	mi := &file_gsimc_v1_event_service_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *EventError) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*EventError) ProtoMessage() {}
-
-func (x *EventError) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_event_service_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use EventError.ProtoReflect.Descriptor instead.
-func (*EventError) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_event_service_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *EventError) GetCode() int32 {
-	if x != nil {
-		return x.Code
-	}
-	return 0
-}
-
-func (x *EventError) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-func (x *EventError) GetMessage() string {
-	if x != nil {
-		return x.Message
-	}
-	return ""
-}
-
-func (x *EventError) GetField() string {
-	if x != nil {
-		return x.Field
-	}
-	return ""
 }
 
 // StreamObserveRequest carries one event of a stream, or several: a hundred events in one message
@@ -394,7 +324,7 @@ type StreamObserveRequest struct {
 
 func (x *StreamObserveRequest) Reset() {
 	*x = StreamObserveRequest{}
-	mi := &file_gsimc_v1_event_service_proto_msgTypes[6]
+	mi := &file_gsimc_v1_event_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -406,7 +336,7 @@ func (x *StreamObserveRequest) String() string {
 func (*StreamObserveRequest) ProtoMessage() {}
 
 func (x *StreamObserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_event_service_proto_msgTypes[6]
+	mi := &file_gsimc_v1_event_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -419,7 +349,7 @@ func (x *StreamObserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamObserveRequest.ProtoReflect.Descriptor instead.
 func (*StreamObserveRequest) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_event_service_proto_rawDescGZIP(), []int{6}
+	return file_gsimc_v1_event_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *StreamObserveRequest) GetSequence() uint64 {
@@ -471,7 +401,7 @@ type StreamObserveResponse struct {
 
 func (x *StreamObserveResponse) Reset() {
 	*x = StreamObserveResponse{}
-	mi := &file_gsimc_v1_event_service_proto_msgTypes[7]
+	mi := &file_gsimc_v1_event_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -483,7 +413,7 @@ func (x *StreamObserveResponse) String() string {
 func (*StreamObserveResponse) ProtoMessage() {}
 
 func (x *StreamObserveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_event_service_proto_msgTypes[7]
+	mi := &file_gsimc_v1_event_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -496,7 +426,7 @@ func (x *StreamObserveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamObserveResponse.ProtoReflect.Descriptor instead.
 func (*StreamObserveResponse) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_event_service_proto_rawDescGZIP(), []int{7}
+	return file_gsimc_v1_event_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *StreamObserveResponse) GetAckedSequence() uint64 {
@@ -541,7 +471,7 @@ type StreamSessionToken struct {
 
 func (x *StreamSessionToken) Reset() {
 	*x = StreamSessionToken{}
-	mi := &file_gsimc_v1_event_service_proto_msgTypes[8]
+	mi := &file_gsimc_v1_event_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -553,7 +483,7 @@ func (x *StreamSessionToken) String() string {
 func (*StreamSessionToken) ProtoMessage() {}
 
 func (x *StreamSessionToken) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_event_service_proto_msgTypes[8]
+	mi := &file_gsimc_v1_event_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -566,7 +496,7 @@ func (x *StreamSessionToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamSessionToken.ProtoReflect.Descriptor instead.
 func (*StreamSessionToken) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_event_service_proto_rawDescGZIP(), []int{8}
+	return file_gsimc_v1_event_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *StreamSessionToken) GetSequence() uint64 {
@@ -596,7 +526,7 @@ type StreamEventResult struct {
 
 func (x *StreamEventResult) Reset() {
 	*x = StreamEventResult{}
-	mi := &file_gsimc_v1_event_service_proto_msgTypes[9]
+	mi := &file_gsimc_v1_event_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -608,7 +538,7 @@ func (x *StreamEventResult) String() string {
 func (*StreamEventResult) ProtoMessage() {}
 
 func (x *StreamEventResult) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_event_service_proto_msgTypes[9]
+	mi := &file_gsimc_v1_event_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -621,7 +551,7 @@ func (x *StreamEventResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamEventResult.ProtoReflect.Descriptor instead.
 func (*StreamEventResult) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_event_service_proto_rawDescGZIP(), []int{9}
+	return file_gsimc_v1_event_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *StreamEventResult) GetSequence() uint64 {
@@ -642,7 +572,7 @@ var File_gsimc_v1_event_service_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_event_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1cgsimc/v1/event_service.proto\x12\bgsimc.v1\x1a\x14gsimc/v1/types.proto\"7\n" +
+	"\x1cgsimc/v1/event_service.proto\x12\bgsimc.v1\x1a\x17google/rpc/status.proto\x1a\x14gsimc/v1/types.proto\"7\n" +
 	"\x0eObserveRequest\x12%\n" +
 	"\x05event\x18\x01 \x01(\v2\x0f.gsimc.v1.EventR\x05event\"\x99\x01\n" +
 	"\x0fObserveResponse\x12<\n" +
@@ -652,18 +582,12 @@ const file_gsimc_v1_event_service_proto_rawDesc = "" +
 	"\x13BatchObserveRequest\x12'\n" +
 	"\x06events\x18\x01 \x03(\v2\x0f.gsimc.v1.EventR\x06events\"G\n" +
 	"\x14BatchObserveResponse\x12/\n" +
-	"\aresults\x18\x01 \x03(\v2\x15.gsimc.v1.EventResultR\aresults\"\xc1\x01\n" +
+	"\aresults\x18\x01 \x03(\v2\x15.gsimc.v1.EventResultR\aresults\"\xbf\x01\n" +
 	"\vEventResult\x12<\n" +
 	"\vdisposition\x18\x01 \x01(\x0e2\x1a.gsimc.v1.EventDispositionR\vdisposition\x12#\n" +
-	"\ruser_revision\x18\x02 \x01(\x04R\fuserRevision\x12*\n" +
-	"\x05error\x18\x03 \x01(\v2\x14.gsimc.v1.EventErrorR\x05error\x12#\n" +
-	"\rsession_token\x18\x04 \x01(\fR\fsessionToken\"h\n" +
-	"\n" +
-	"EventError\x12\x12\n" +
-	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
-	"\amessage\x18\x03 \x01(\tR\amessage\x12\x14\n" +
-	"\x05field\x18\x04 \x01(\tR\x05field\"\xa9\x01\n" +
+	"\ruser_revision\x18\x02 \x01(\x04R\fuserRevision\x12(\n" +
+	"\x05error\x18\x03 \x01(\v2\x12.google.rpc.StatusR\x05error\x12#\n" +
+	"\rsession_token\x18\x04 \x01(\fR\fsessionToken\"\xa9\x01\n" +
 	"\x14StreamObserveRequest\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12%\n" +
 	"\x05event\x18\x02 \x01(\v2\x0f.gsimc.v1.EventR\x05event\x12'\n" +
@@ -700,39 +624,39 @@ func file_gsimc_v1_event_service_proto_rawDescGZIP() []byte {
 	return file_gsimc_v1_event_service_proto_rawDescData
 }
 
-var file_gsimc_v1_event_service_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_gsimc_v1_event_service_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_gsimc_v1_event_service_proto_goTypes = []any{
 	(*ObserveRequest)(nil),        // 0: gsimc.v1.ObserveRequest
 	(*ObserveResponse)(nil),       // 1: gsimc.v1.ObserveResponse
 	(*BatchObserveRequest)(nil),   // 2: gsimc.v1.BatchObserveRequest
 	(*BatchObserveResponse)(nil),  // 3: gsimc.v1.BatchObserveResponse
 	(*EventResult)(nil),           // 4: gsimc.v1.EventResult
-	(*EventError)(nil),            // 5: gsimc.v1.EventError
-	(*StreamObserveRequest)(nil),  // 6: gsimc.v1.StreamObserveRequest
-	(*StreamObserveResponse)(nil), // 7: gsimc.v1.StreamObserveResponse
-	(*StreamSessionToken)(nil),    // 8: gsimc.v1.StreamSessionToken
-	(*StreamEventResult)(nil),     // 9: gsimc.v1.StreamEventResult
-	(*Event)(nil),                 // 10: gsimc.v1.Event
-	(EventDisposition)(0),         // 11: gsimc.v1.EventDisposition
+	(*StreamObserveRequest)(nil),  // 5: gsimc.v1.StreamObserveRequest
+	(*StreamObserveResponse)(nil), // 6: gsimc.v1.StreamObserveResponse
+	(*StreamSessionToken)(nil),    // 7: gsimc.v1.StreamSessionToken
+	(*StreamEventResult)(nil),     // 8: gsimc.v1.StreamEventResult
+	(*Event)(nil),                 // 9: gsimc.v1.Event
+	(EventDisposition)(0),         // 10: gsimc.v1.EventDisposition
+	(*status.Status)(nil),         // 11: google.rpc.Status
 }
 var file_gsimc_v1_event_service_proto_depIdxs = []int32{
-	10, // 0: gsimc.v1.ObserveRequest.event:type_name -> gsimc.v1.Event
-	11, // 1: gsimc.v1.ObserveResponse.disposition:type_name -> gsimc.v1.EventDisposition
-	10, // 2: gsimc.v1.BatchObserveRequest.events:type_name -> gsimc.v1.Event
+	9,  // 0: gsimc.v1.ObserveRequest.event:type_name -> gsimc.v1.Event
+	10, // 1: gsimc.v1.ObserveResponse.disposition:type_name -> gsimc.v1.EventDisposition
+	9,  // 2: gsimc.v1.BatchObserveRequest.events:type_name -> gsimc.v1.Event
 	4,  // 3: gsimc.v1.BatchObserveResponse.results:type_name -> gsimc.v1.EventResult
-	11, // 4: gsimc.v1.EventResult.disposition:type_name -> gsimc.v1.EventDisposition
-	5,  // 5: gsimc.v1.EventResult.error:type_name -> gsimc.v1.EventError
-	10, // 6: gsimc.v1.StreamObserveRequest.event:type_name -> gsimc.v1.Event
-	10, // 7: gsimc.v1.StreamObserveRequest.events:type_name -> gsimc.v1.Event
-	9,  // 8: gsimc.v1.StreamObserveResponse.exceptions:type_name -> gsimc.v1.StreamEventResult
-	8,  // 9: gsimc.v1.StreamObserveResponse.session_tokens:type_name -> gsimc.v1.StreamSessionToken
+	10, // 4: gsimc.v1.EventResult.disposition:type_name -> gsimc.v1.EventDisposition
+	11, // 5: gsimc.v1.EventResult.error:type_name -> google.rpc.Status
+	9,  // 6: gsimc.v1.StreamObserveRequest.event:type_name -> gsimc.v1.Event
+	9,  // 7: gsimc.v1.StreamObserveRequest.events:type_name -> gsimc.v1.Event
+	8,  // 8: gsimc.v1.StreamObserveResponse.exceptions:type_name -> gsimc.v1.StreamEventResult
+	7,  // 9: gsimc.v1.StreamObserveResponse.session_tokens:type_name -> gsimc.v1.StreamSessionToken
 	4,  // 10: gsimc.v1.StreamEventResult.result:type_name -> gsimc.v1.EventResult
 	0,  // 11: gsimc.v1.EventService.Observe:input_type -> gsimc.v1.ObserveRequest
 	2,  // 12: gsimc.v1.EventService.BatchObserve:input_type -> gsimc.v1.BatchObserveRequest
-	6,  // 13: gsimc.v1.EventService.StreamObserve:input_type -> gsimc.v1.StreamObserveRequest
+	5,  // 13: gsimc.v1.EventService.StreamObserve:input_type -> gsimc.v1.StreamObserveRequest
 	1,  // 14: gsimc.v1.EventService.Observe:output_type -> gsimc.v1.ObserveResponse
 	3,  // 15: gsimc.v1.EventService.BatchObserve:output_type -> gsimc.v1.BatchObserveResponse
-	7,  // 16: gsimc.v1.EventService.StreamObserve:output_type -> gsimc.v1.StreamObserveResponse
+	6,  // 16: gsimc.v1.EventService.StreamObserve:output_type -> gsimc.v1.StreamObserveResponse
 	14, // [14:17] is the sub-list for method output_type
 	11, // [11:14] is the sub-list for method input_type
 	11, // [11:11] is the sub-list for extension type_name
@@ -752,7 +676,7 @@ func file_gsimc_v1_event_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_event_service_proto_rawDesc), len(file_gsimc_v1_event_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
