@@ -2,7 +2,6 @@ package pebble
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	iofs "io/fs"
@@ -47,7 +46,7 @@ func Backup(
 	if err != nil {
 		return nil, err
 	}
-	m = &Manifest{Made: time.Now().UTC(), Store: hex.EncodeToString(r.header.id[:]),
+	m = &Manifest{Made: time.Now().UTC(), Store: r.header.id.String(),
 		Format: r.header.format, Commit: r.commit}
 	err = engine.Build(opts.FS, to, func(building string) error {
 		if err := copyStore(ctx, opts.FS, dir, building, m, progress); err != nil {
@@ -159,7 +158,7 @@ func Restore(
 		}); err != nil {
 			return err
 		}
-		return begin(ctx, building, opts, m, progress)
+		return begin(ctx, building, opts, &m, progress)
 	})
 	if err != nil {
 		return nil, err
@@ -167,9 +166,10 @@ func Restore(
 	return &m, nil
 }
 
-// begin lets a store that was copied back begin as one that has lost what came after the backup.
+// begin lets a store that was copied back begin as one that has lost what came after the backup. It
+// puts the name of the store into the manifest: earlier versions wrote the id there.
 func begin(
-	ctx context.Context, dir string, opts Options, m Manifest,
+	ctx context.Context, dir string, opts Options, m *Manifest,
 	progress func(stage Stage, done, total int64),
 ) error {
 	err := opts.FS.Remove(opts.FS.PathJoin(dir, mark.Name))
@@ -177,10 +177,11 @@ func begin(
 		return err
 	}
 	s, err := Open(ctx, dir, opts) // which writes a mark
-	if err == nil {
-		err = s.Close()
-	}
 	if err != nil {
+		return err
+	}
+	m.Store = s.reader.id.String()
+	if err := s.Close(); err != nil {
 		return err
 	}
 	report, err := checkCopy(ctx, dir, opts, progress)

@@ -2,6 +2,7 @@ package pebble
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,7 +16,9 @@ import (
 
 	"github.com/gsimc/gsimc/internal/soak"
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/manifest"
+	"github.com/gsimc/gsimc/store/pebble/internal/mark"
 )
 
 func noProgress(Stage, int64, int64) {}
@@ -83,7 +86,8 @@ func TestBackupUnderLoad(t *testing.T) {
 			}
 		}
 	}
-	if m.Users != writers || m.Events != events || m.Commit == 0 || len(m.Store) != 32 {
+	if m.Users != writers || m.Events != events || m.Commit == 0 ||
+		m.Store != mark.ID(s.Identity().ID).String() {
 		t.Errorf("%d events in %+v", events, m)
 	}
 	takesWrites(t, disk, "restored")
@@ -170,6 +174,49 @@ func TestRestoredStoreIsAnother(t *testing.T) {
 		t.Errorf("version %+v begins with %+v: %t, %v", got, old, same, err)
 	}
 	mustClose(t, s)
+}
+
+// TestIDIsNotShown: the id of a store is the key of session tokens. The manifest of a backup, its
+// restoring and the errors of stores tell a name that follows from it, even of a backup whose
+// manifest has the id.
+func TestIDIsNotShown(t *testing.T) {
+	disk := vfs.NewCrashableMem()
+	s := mustOpen(t, "store", Options{FS: disk})
+	mustAppend(t, s, "u", 0, 3)
+	id := s.Identity().ID
+	mustClose(t, s)
+	made := mustBackup(t, disk, "store")
+	content, err := readAll(disk, "backup/"+manifest.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	early := *made
+	early.Store = hex.EncodeToString(id[:])
+	if err := manifest.Write(disk, "backup", early); err != nil {
+		t.Fatal(err)
+	}
+	restored, err := Restore(t.Context(), "backup", "restored", Options{FS: disk}, noProgress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if restored.Store != made.Store {
+		t.Errorf("the backup of store %s is that of store %s", made.Store, restored.Store)
+	}
+	if err := disk.RemoveAll("store/" + engine.DataName); err != nil {
+		t.Fatal(err)
+	}
+	_, loss := Open(t.Context(), "store", Options{FS: disk})
+	if loss == nil || !strings.Contains(loss.Error(), made.Store) {
+		t.Errorf("a lost store %s: %v", made.Store, loss)
+	}
+	for _, shown := range []string{string(content), fmt.Sprint(made), fmt.Sprint(restored),
+		fmt.Sprint(loss), fmt.Sprintf("%s %x %q", mark.ID(id), mark.ID(id), mark.ID(id))} {
+		for at := range len(id) - 4 {
+			if strings.Contains(shown, hex.EncodeToString(id[at:at+5])) {
+				t.Errorf("bytes of the id %x are in %s", id, shown)
+			}
+		}
+	}
 }
 
 // TestBackupOfDamagedStore backs nothing up.

@@ -8,8 +8,9 @@
 //
 // Numbers are little endian. store is a fingerprint of the id of the store. The tag is a keyed hash
 // over all before it and the user id, which is not in the token: it tells damaged tokens, and those
-// of other users. The key is the id of the store. So a client that does not know it can neither
-// make a token nor find out, by trying, of which user one is. A token is no right to anything.
+// of other users. The key is the id of the store, which is in its files and is not shown. So a
+// client that does not know it can neither make a token nor find out, by trying, of which user one
+// is. A token is no right to anything.
 package session
 
 import (

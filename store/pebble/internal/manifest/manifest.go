@@ -33,7 +33,7 @@ const version = 1
 type Manifest struct {
 	Version int       `json:"version"`
 	Made    time.Time `json:"made"`
-	Store   string    `json:"store"`  // id in hexadecimal digits
+	Store   string    `json:"store"`  // its name, as errors tell it
 	Format  uint64    `json:"format"` // of the store
 	Commit  uint64    `json:"commit"` // number of the last one
 	Users   int64     `json:"users"`

@@ -23,7 +23,9 @@
 package mark
 
 import (
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -51,7 +53,8 @@ const (
 // ErrDamaged is wrapped by the error of reading a file without a whole slot.
 var ErrDamaged = errors.New("the file " + Name + " is damaged")
 
-// ID tells stores apart. The zero ID is that of no store.
+// ID tells stores apart, and is the key of session tokens: it stands in the files of the store and
+// is shown nowhere. The zero ID is that of no store.
 type ID [16]byte
 
 // NewID returns a random id.
@@ -60,8 +63,16 @@ func NewID() (id ID) {
 	return id
 }
 
-// String returns the first half of the id in hexadecimal digits.
-func (id ID) String() string { return hex.EncodeToString(id[:8]) }
+// nameLabel keeps the names of stores apart from other hashes that have the id as their key.
+const nameLabel = "gsimc name of a store"
+
+// String returns the name of the store in manifests and errors: 16 hexadecimal digits of a keyed
+// hash, which tell stores apart and do not give the id away.
+func (id ID) String() string {
+	hash := hmac.New(sha256.New, id[:])
+	hash.Write([]byte(nameLabel))
+	return hex.EncodeToString(hash.Sum(nil)[:8])
+}
 
 // Mark is what the file says.
 type Mark struct {
