@@ -35,8 +35,8 @@ const (
 
 // Backup copies a store that no process writes to, such as a checkpoint, to a directory that is
 // empty or not there, checks every block and every history of the copy, and writes a manifest. The
-// directory gets its content at once, when all of that is done. A store that is not whole is not
-// backed up: the error wraps [store.ErrCorrupt].
+// directory gets its content at once, when all of that is done; another backup to it is refused
+// meanwhile. A store that is not whole is not backed up: the error wraps [store.ErrCorrupt].
 func Backup(
 	ctx context.Context, dir, to string, opts Options,
 	progress func(stage Stage, done, total int64),
