@@ -20,9 +20,6 @@ type Salvaged struct {
 	Refusal error
 }
 
-// Whole reports whether nothing is known to be lost.
-func (s *Salvaged) Whole() bool { return s.Found.Whole() && s.Refusal == nil }
-
 // salvageBatch is about the number of events that are written at once.
 const salvageBatch = 1000
 

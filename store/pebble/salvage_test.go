@@ -204,8 +204,8 @@ func TestSalvageLogs(t *testing.T) {
 func TestSalvageOfWholeStore(t *testing.T) {
 	disk, before := salvageable(t, false)
 	result, lost, err := salvaged(t, disk)
-	if err != nil || !result.Whole() || len(lost) > 0 || result.Users != manyUsers ||
-		result.Events != result.Found.Events {
+	if err != nil || !result.Found.Whole() || result.Refusal != nil || len(lost) > 0 ||
+		result.Users != manyUsers || result.Events != result.Found.Events {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	checkSalvaged(t, disk, before, result, lost)
