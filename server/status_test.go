@@ -4,7 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -86,6 +93,48 @@ func TestToStatus(t *testing.T) {
 	}
 	if toStatus(nil).Code() != codes.OK {
 		t.Error("no error is not OK")
+	}
+}
+
+// TestReasonsAreDocumented wants every reason of an ErrorInfo to stand in a comment of the protocol.
+func TestReasonsAreDocumented(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "status.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths, err := filepath.Glob("../api/gsimc/v1/*.proto")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]bool{}
+	words := regexp.MustCompile(`[A-Z][A-Z_]+`)
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(content)) {
+			_, comment, _ := strings.Cut(line, "//")
+			for _, word := range words.FindAllString(comment, -1) {
+				documented[word] = true
+			}
+		}
+	}
+	reasons := 0
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || !strings.HasPrefix(spec.Names[0].Name, "reason") {
+			return true
+		}
+		reason, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		if err != nil || !documented[reason] {
+			t.Errorf("%s is in no comment of the protocol (%v)", reason, err)
+		}
+		reasons++
+		return true
+	})
+	if reasons < 25 || len(paths) < 4 {
+		t.Errorf("found %d reasons and %d files", reasons, len(paths))
 	}
 }
 

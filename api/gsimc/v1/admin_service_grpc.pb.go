@@ -46,7 +46,7 @@ type AdminServiceClient interface {
 	// shares with it, and holds users erased meanwhile.
 	//
 	// Errors: FAILED_PRECONDITION with reason STORE_NOT_ON_DISK; RESOURCE_EXHAUSTED with reason
-	// STORE_FULL.
+	// STORE_FULL or TOO_MANY_CHECKPOINTS (as many are open as may be).
 	CreateCheckpoint(ctx context.Context, in *CreateCheckpointRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CreateCheckpointResponse], error)
 }
 
@@ -119,7 +119,7 @@ type AdminServiceServer interface {
 	// shares with it, and holds users erased meanwhile.
 	//
 	// Errors: FAILED_PRECONDITION with reason STORE_NOT_ON_DISK; RESOURCE_EXHAUSTED with reason
-	// STORE_FULL.
+	// STORE_FULL or TOO_MANY_CHECKPOINTS (as many are open as may be).
 	CreateCheckpoint(*CreateCheckpointRequest, grpc.ServerStreamingServer[CreateCheckpointResponse]) error
 	mustEmbedUnimplementedAdminServiceServer()
 }

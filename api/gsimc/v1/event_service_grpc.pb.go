@@ -43,14 +43,23 @@ const (
 // only: RESOURCE_EXHAUSTED for a message over the size limit, UNIMPLEMENTED for an unknown
 // compression, INTERNAL for a breach of the gRPC protocol, UNAVAILABLE for a lost connection.
 //
+// The reason of an ErrorInfo never changes its meaning. Methods of every service have these, and
+// name others: INVALID_FIELD; UNAUTHENTICATED; PERMISSION_DENIED; UNKNOWN_METHOD; OVERLOADED (there
+// is no room for the call, and nothing of it was done); DRAINING (the server is shutting down);
+// STORE_CORRUPT (the user's stored history is damaged); STORE_FULL (the disk is full); STORE_FAILED
+// (no writes until the server is restarted); STORE_UNAVAILABLE (it cannot be reached now);
+// STORE_CLOSED; CANCELLED; DEADLINE_EXCEEDED; INTERNAL.
+//
 // A server with tokens answers UNAUTHENTICATED to a call without one that it knows, and
 // PERMISSION_DENIED to one whose token lacks the role of the method, in every service.
 type EventServiceClient interface {
 	// Observe takes in one event.
 	//
-	// Errors: INVALID_ARGUMENT (a field breaks its rule), ALREADY_EXISTS (the event_id stands in the
-	// history with another content), RESOURCE_EXHAUSTED (the disk is full), DATA_LOSS (the user's
-	// stored history is damaged, and the event was not applied).
+	// Errors: INVALID_ARGUMENT (a field breaks its rule), ALREADY_EXISTS with reason
+	// EVENT_ID_CONFLICT (the event_id stands in the history with another content),
+	// RESOURCE_EXHAUSTED (the disk is full; or, with reason TOO_MANY_NEW_USERS, as many users have
+	// begun a history in this minute as may), DATA_LOSS (the user's stored history is damaged, and
+	// the event was not applied).
 	Observe(ctx context.Context, in *ObserveRequest, opts ...grpc.CallOption) (*ObserveResponse, error)
 	// BatchObserve takes in up to 1000 events, each with its own result. It is not atomic: a bad
 	// event is REJECTED and the others are applied, in request order. The call itself fails only if
@@ -62,13 +71,14 @@ type EventServiceClient interface {
 	//
 	// The server reads ahead at most a bounded number of events and then lets flow control hold the
 	// client back. A bad event is reported as REJECTED and does not end the stream; a sequence number
-	// that is not the next one ends it with INVALID_ARGUMENT, after everything before it was
-	// acknowledged. So does a message that cannot be decoded, as its sequence number is not known. A
-	// message over the size limit ends it with RESOURCE_EXHAUSTED at once: what was not acknowledged
-	// by then is left open. After the client closes its side the server acknowledges what is left and
-	// ends with OK.
+	// that is not the next one ends it with INVALID_ARGUMENT, reason SEQUENCE_OUT_OF_ORDER, after
+	// everything before it was acknowledged. So does a message that cannot be decoded, as its
+	// sequence number is not known. A message over the size limit ends it with RESOURCE_EXHAUSTED at
+	// once: what was not acknowledged by then is left open. After the client closes its side the
+	// server acknowledges what is left and ends with OK.
 	//
-	// A stream may end at any time with UNAVAILABLE (restart, connection age). The client then opens
+	// A stream may end at any time with UNAVAILABLE (restart, connection age; with reason STREAM_IDLE
+	// nothing came for long, or others needed its room). The client then opens
 	// a new one, starts again at sequence 1 and sends the events that were not acknowledged with the
 	// same event_ids.
 	StreamObserve(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[StreamObserveRequest, StreamObserveResponse], error)
@@ -134,14 +144,23 @@ type EventService_StreamObserveClient = grpc.BidiStreamingClient[StreamObserveRe
 // only: RESOURCE_EXHAUSTED for a message over the size limit, UNIMPLEMENTED for an unknown
 // compression, INTERNAL for a breach of the gRPC protocol, UNAVAILABLE for a lost connection.
 //
+// The reason of an ErrorInfo never changes its meaning. Methods of every service have these, and
+// name others: INVALID_FIELD; UNAUTHENTICATED; PERMISSION_DENIED; UNKNOWN_METHOD; OVERLOADED (there
+// is no room for the call, and nothing of it was done); DRAINING (the server is shutting down);
+// STORE_CORRUPT (the user's stored history is damaged); STORE_FULL (the disk is full); STORE_FAILED
+// (no writes until the server is restarted); STORE_UNAVAILABLE (it cannot be reached now);
+// STORE_CLOSED; CANCELLED; DEADLINE_EXCEEDED; INTERNAL.
+//
 // A server with tokens answers UNAUTHENTICATED to a call without one that it knows, and
 // PERMISSION_DENIED to one whose token lacks the role of the method, in every service.
 type EventServiceServer interface {
 	// Observe takes in one event.
 	//
-	// Errors: INVALID_ARGUMENT (a field breaks its rule), ALREADY_EXISTS (the event_id stands in the
-	// history with another content), RESOURCE_EXHAUSTED (the disk is full), DATA_LOSS (the user's
-	// stored history is damaged, and the event was not applied).
+	// Errors: INVALID_ARGUMENT (a field breaks its rule), ALREADY_EXISTS with reason
+	// EVENT_ID_CONFLICT (the event_id stands in the history with another content),
+	// RESOURCE_EXHAUSTED (the disk is full; or, with reason TOO_MANY_NEW_USERS, as many users have
+	// begun a history in this minute as may), DATA_LOSS (the user's stored history is damaged, and
+	// the event was not applied).
 	Observe(context.Context, *ObserveRequest) (*ObserveResponse, error)
 	// BatchObserve takes in up to 1000 events, each with its own result. It is not atomic: a bad
 	// event is REJECTED and the others are applied, in request order. The call itself fails only if
@@ -153,13 +172,14 @@ type EventServiceServer interface {
 	//
 	// The server reads ahead at most a bounded number of events and then lets flow control hold the
 	// client back. A bad event is reported as REJECTED and does not end the stream; a sequence number
-	// that is not the next one ends it with INVALID_ARGUMENT, after everything before it was
-	// acknowledged. So does a message that cannot be decoded, as its sequence number is not known. A
-	// message over the size limit ends it with RESOURCE_EXHAUSTED at once: what was not acknowledged
-	// by then is left open. After the client closes its side the server acknowledges what is left and
-	// ends with OK.
+	// that is not the next one ends it with INVALID_ARGUMENT, reason SEQUENCE_OUT_OF_ORDER, after
+	// everything before it was acknowledged. So does a message that cannot be decoded, as its
+	// sequence number is not known. A message over the size limit ends it with RESOURCE_EXHAUSTED at
+	// once: what was not acknowledged by then is left open. After the client closes its side the
+	// server acknowledges what is left and ends with OK.
 	//
-	// A stream may end at any time with UNAVAILABLE (restart, connection age). The client then opens
+	// A stream may end at any time with UNAVAILABLE (restart, connection age; with reason STREAM_IDLE
+	// nothing came for long, or others needed its room). The client then opens
 	// a new one, starts again at sequence 1 and sends the events that were not acknowledged with the
 	// same event_ids.
 	StreamObserve(grpc.BidiStreamingServer[StreamObserveRequest, StreamObserveResponse]) error

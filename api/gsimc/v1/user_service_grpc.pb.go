@@ -31,7 +31,7 @@ const (
 type UserServiceClient interface {
 	// GetUser returns a summary of the user's history and state.
 	//
-	// Errors: INVALID_ARGUMENT, NOT_FOUND (no history under this id).
+	// Errors: INVALID_ARGUMENT, NOT_FOUND with reason USER_NOT_FOUND (no history under this id).
 	GetUser(ctx context.Context, in *GetUserRequest, opts ...grpc.CallOption) (*GetUserResponse, error)
 	// DeleteUser erases the user's history, event ids and state. Later events start from nothing, at
 	// revision 1. Once it has answered, no Recommend uses the erased events.
@@ -80,7 +80,7 @@ func (c *userServiceClient) DeleteUser(ctx context.Context, in *DeleteUserReques
 type UserServiceServer interface {
 	// GetUser returns a summary of the user's history and state.
 	//
-	// Errors: INVALID_ARGUMENT, NOT_FOUND (no history under this id).
+	// Errors: INVALID_ARGUMENT, NOT_FOUND with reason USER_NOT_FOUND (no history under this id).
 	GetUser(context.Context, *GetUserRequest) (*GetUserResponse, error)
 	// DeleteUser erases the user's history, event ids and state. Later events start from nothing, at
 	// revision 1. Once it has answered, no Recommend uses the erased events.
