@@ -40,7 +40,7 @@ func Build(fs vfs.FS, dir string, fn func(building string) error) (err error) {
 	if err := fs.RemoveAll(building); err != nil {
 		return fmt.Errorf("removing what an interrupted run has left: %w", err)
 	}
-	if err := makeDir(fs, building); err != nil {
+	if err := smallfile.MakeDir(fs, building); err != nil {
 		return err
 	}
 	if err := fn(building); err != nil {
@@ -58,7 +58,7 @@ func Build(fs vfs.FS, dir string, fn func(building string) error) (err error) {
 // claim makes the place in which dir is built, and keeps others out of it until the lock is closed.
 // The system gives up the lock of a process that dies.
 func claim(fs vfs.FS, dir, place string) (lock io.Closer, err error) {
-	if err := makeDir(fs, place); err != nil {
+	if err := smallfile.MakeDir(fs, place); err != nil {
 		return nil, err
 	}
 	name := fs.PathJoin(place, LockName)

@@ -11,7 +11,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/gsimc/gsimc/store/pebble/internal/mark"
-	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
 
 // Names inside the directory of an engine. Its files lie in a folder of their own, which gets its
@@ -54,28 +53,6 @@ func inspectDir(fs vfs.FS, dir string) (dirState, error) {
 		}
 	}
 	return dirEmpty, nil
-}
-
-// makeDir creates the directory and its missing parents, durably, readable by nobody else:
-// histories are personal data.
-func makeDir(fs vfs.FS, dir string) error {
-	info, err := fs.Stat(dir)
-	if err == nil {
-		if !info.IsDir() {
-			return fmt.Errorf("%q is a file, want a directory", dir)
-		}
-		return nil
-	}
-	parent := fs.PathDir(dir)
-	if parent != dir {
-		if err := makeDir(fs, parent); err != nil {
-			return err
-		}
-	}
-	if err := fs.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("creating the store directory: %w", err)
-	}
-	return smallfile.SyncDir(fs, parent)
 }
 
 // ErrInUse is wrapped by the error of opening a store that another process has open.

@@ -130,7 +130,7 @@ func open(ctx context.Context, e *Engine, how func(*Engine) error) (*Engine, err
 }
 
 func (e *Engine) open() error {
-	if err := makeDir(e.fs, e.dir); err != nil {
+	if err := smallfile.MakeDir(e.fs, e.dir); err != nil {
 		return err
 	}
 	if _, err := inspectDir(e.fs, e.dir); err != nil {

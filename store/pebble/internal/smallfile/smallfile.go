@@ -1,8 +1,10 @@
-// Package smallfile puts small files into the folder of a store, whole or not at all.
+// Package smallfile puts small files into the folder of a store, whole or not at all, and makes
+// folders and names durable.
 package smallfile
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -35,4 +37,26 @@ func SyncDir(fs vfs.FS, dir string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
+}
+
+// MakeDir creates a directory and its missing parents, durably, readable by nobody else: histories
+// are personal data.
+func MakeDir(fs vfs.FS, dir string) error {
+	info, err := fs.Stat(dir)
+	if err == nil {
+		if !info.IsDir() {
+			return fmt.Errorf("%q is a file, want a directory", dir)
+		}
+		return nil
+	}
+	parent := fs.PathDir(dir)
+	if parent != dir {
+		if err := MakeDir(fs, parent); err != nil {
+			return err
+		}
+	}
+	if err := fs.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("creating the directory: %w", err)
+	}
+	return SyncDir(fs, parent)
 }
