@@ -117,7 +117,9 @@ func (hostileCodec) Marshal(v any) (mem.BufferSlice, error) {
 func honest() map[string]proto.Message {
 	return map[string]proto.Message{
 		pb.RecommenderService_Recommend_FullMethodName: forUser("ann"),
-		pb.EventService_Observe_FullMethodName:         &pb.ObserveRequest{Event: newEvent("ann", 1)},
+		pb.RecommenderService_ScoreItems_FullMethodName: &pb.ScoreItemsRequest{
+			Subject: &pb.ScoreItemsRequest_UserId{UserId: "ann"}, ItemIds: []string{item(1)}},
+		pb.EventService_Observe_FullMethodName: &pb.ObserveRequest{Event: newEvent("ann", 1)},
 		pb.EventService_BatchObserve_FullMethodName: &pb.BatchObserveRequest{
 			Events: []*pb.Event{newEvent("ann", 1)}},
 		pb.UserService_GetUser_FullMethodName:    &pb.GetUserRequest{UserId: "ann"},

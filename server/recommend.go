@@ -125,12 +125,30 @@ func (s recommender) answer(
 	ctx context.Context, m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch,
 	watch *stopwatch,
 ) error {
-	subj, err := s.subject(ctx, m, req, now, sc)
+	subj, err := s.prepare(ctx, m, req, now, sc, watch)
 	if err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil { // the client no longer waits: save the scan
+	size := pageSize(req.GetPageSize())
+	if err := s.rank(ctx, m, req.GetExploration(), subj, size, sc); err != nil {
 		return err
+	}
+	s.metrics.stage.topN.Observe(watch.lap())
+	s.finish(m, req, subj, size, sc)
+	return nil
+}
+
+// prepare goes through the stages state and filter.
+func (s recommender) prepare(
+	ctx context.Context, m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch,
+	watch *stopwatch,
+) (subject, error) {
+	subj, err := s.subject(ctx, m, req, now, sc)
+	if err != nil {
+		return subject{}, err
+	}
+	if err := ctx.Err(); err != nil { // the client no longer waits: save the scan
+		return subject{}, err
 	}
 	s.metrics.stage.state.Observe(watch.lap())
 
@@ -139,13 +157,15 @@ func (s recommender) answer(
 	noteUnknownEntries(m, req.GetHistory().GetEntries(), l)
 	sc.exclude(m, req.GetFilter())
 	s.metrics.stage.filter.Observe(watch.lap())
+	return subj, nil
+}
 
-	size := pageSize(req.GetPageSize())
-	if err := s.rank(ctx, m, req.GetExploration(), subj, size, sc); err != nil {
-		return err
-	}
-	s.metrics.stage.topN.Observe(watch.lap())
-
+// finish adds to the selected items of sc.list, of which size were wanted, what else the answer
+// says.
+func (s recommender) finish(
+	m *model.Model, req *pb.RecommendRequest, subj subject, size int, sc *scratch,
+) {
+	l := &sc.list
 	m.FetchIDs(l.Top)
 	addVariance(l, m, sc.variance)
 	if n := int(req.GetExplain()); n > 0 && l.Source != pb.ResultSource_RESULT_SOURCE_POPULAR {
@@ -153,7 +173,6 @@ func (s recommender) answer(
 	}
 	l.Degradations = appendDegradations(l.Degradations, subj, len(l.Top) < min(size, m.NumItems()))
 	s.countAnswer(l)
-	return nil
 }
 
 // subject finds the state of the request's subject and writes its query, its variance and its seen

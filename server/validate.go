@@ -28,6 +28,7 @@ const (
 	maxPageSize      = 1000
 	maxExplain       = 50
 	maxExplainedPage = 100
+	maxScored        = 1000
 	maxExploration   = 100
 	maxFuture        = 24 * time.Hour
 	maxFaults        = 20 // field violations reported for one request
@@ -43,6 +44,7 @@ var elementLimits = wire.Limits{
 	"gsimc.v1.ItemFilter.allow_item_ids":   maxFilterIDs,
 	"gsimc.v1.ItemFilter.deny_item_ids":    maxFilterIDs,
 	"gsimc.v1.SeenPolicy.event_types":      maxSeenTypes,
+	"gsimc.v1.ScoreItemsRequest.item_ids":  maxScored,
 }
 
 // invalidError is a request with bad fields.
@@ -192,11 +194,16 @@ func checkEvent(c *checker, prefix string, e *pb.Event, now time.Time) {
 
 func validateRecommend(r *pb.RecommendRequest, now time.Time) error {
 	var c checker
+	checkRecommend(&c, r, now)
+	return c.err()
+}
+
+func checkRecommend(c *checker, r *pb.RecommendRequest, now time.Time) {
 	switch subject := r.GetSubject().(type) {
 	case *pb.RecommendRequest_UserId:
 		c.check("user_id", badID(subject.UserId))
 	case *pb.RecommendRequest_History:
-		checkHistory(&c, subject.History, now)
+		checkHistory(c, subject.History, now)
 		if r.GetMinUserRevision() != 0 {
 			c.check("min_user_revision", "must be 0 with an inline history")
 		}
@@ -209,12 +216,28 @@ func validateRecommend(r *pb.RecommendRequest, now time.Time) error {
 	if r.GetPageSize() < 0 {
 		c.check("page_size", "must not be negative")
 	}
-	checkIDs(&c, "filter.allow_item_ids", r.GetFilter().GetAllowItemIds())
-	checkIDs(&c, "filter.deny_item_ids", r.GetFilter().GetDenyItemIds())
-	checkSeen(&c, r.GetSeen())
-	checkExplain(&c, r)
+	checkIDs(c, "filter.allow_item_ids", r.GetFilter().GetAllowItemIds())
+	checkIDs(c, "filter.deny_item_ids", r.GetFilter().GetDenyItemIds())
+	checkSeen(c, r.GetSeen())
+	checkExplain(c, r)
 	if x := r.GetExploration(); x != nil {
-		checkExploration(&c, x)
+		checkExploration(c, x)
+	}
+}
+
+// validateScoreItems checks a request and the list by which it is answered.
+func validateScoreItems(r *pb.ScoreItemsRequest, list *pb.RecommendRequest, now time.Time) error {
+	var c checker
+	checkRecommend(&c, list, now)
+	const field = "item_ids"
+	most := maxScored
+	if r.GetExplain() > 0 {
+		most = maxExplainedPage
+	}
+	if text := badCount(len(r.GetItemIds()), 1, most); text != "" {
+		c.check(field, text)
+	} else {
+		checkIDs(&c, field, r.GetItemIds())
 	}
 	return c.err()
 }

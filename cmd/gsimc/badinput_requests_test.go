@@ -83,7 +83,7 @@ func testBadRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	var table badTable
-	for _, cases := range [][]badRequest{badEventRequests(), badStreams(), badRecommends(),
+	for _, cases := range [][]badRequest{badEventRequests(), badStreams(), badRecommends(), badScorings(),
 		badUserRequests(), badMessages(), badTransport()} {
 		for _, c := range cases {
 			got := c.call(t.Context(), conn)
@@ -223,6 +223,24 @@ func badRecommends() []badRequest {
 					MinUserRevision: 2})
 			return refusalOf(err)
 		}})
+}
+
+// badScorings breaks the rules of ScoreItems that Recommend does not have.
+func badScorings() []badRequest {
+	var cases []badRequest
+	for input, r := range map[string]*pb.ScoreItemsRequest{
+		"subject":  {ItemIds: []string{"1"}},
+		"item_ids": {Subject: &pb.ScoreItemsRequest_UserId{UserId: "nobody"}},
+		"item_ids[1]": {Subject: &pb.ScoreItemsRequest_UserId{UserId: "nobody"},
+			ItemIds: []string{"1", ""}},
+	} {
+		cases = append(cases, invalid("ScoreItems: bad "+input, input,
+			func(ctx context.Context, conn grpc.ClientConnInterface) refusal {
+				_, err := pb.NewRecommenderServiceClient(conn).ScoreItems(ctx, r)
+				return refusalOf(err)
+			}))
+	}
+	return cases
 }
 
 // badUserRequests breaks the rules of GetUser and DeleteUser.

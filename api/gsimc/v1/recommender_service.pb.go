@@ -659,6 +659,241 @@ func (x *PackedItems) GetExplanations() []*Explanation {
 	return nil
 }
 
+// ScoreItemsRequest asks for the scores of items.
+type ScoreItemsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// For whom: exactly one must be set.
+	//
+	// Types that are valid to be assigned to Subject:
+	//
+	//	*ScoreItemsRequest_UserId
+	//	*ScoreItemsRequest_History
+	Subject isScoreItemsRequest_Subject `protobuf_oneof:"subject"`
+	// 1 to 1000 ids of 1 to 256 bytes; with explain at most 100. An id that is there again counts
+	// once, at its first place.
+	ItemIds []string `protobuf:"bytes,4,rep,name=item_ids,json=itemIds,proto3" json:"item_ids,omitempty"`
+	// What to do with seen items. Unset: they are excluded; MODE_INCLUDE scores them too.
+	Seen *SeenPolicy `protobuf:"bytes,7,opt,name=seen,proto3" json:"seen,omitempty"`
+	// As RecommendRequest.min_user_revision.
+	MinUserRevision uint64 `protobuf:"varint,8,opt,name=min_user_revision,json=minUserRevision,proto3" json:"min_user_revision,omitempty"`
+	// As RecommendRequest.explain.
+	Explain int32 `protobuf:"varint,12,opt,name=explain,proto3" json:"explain,omitempty"`
+	// As RecommendRequest.session_token.
+	SessionToken  []byte `protobuf:"bytes,16,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScoreItemsRequest) Reset() {
+	*x = ScoreItemsRequest{}
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScoreItemsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScoreItemsRequest) ProtoMessage() {}
+
+func (x *ScoreItemsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScoreItemsRequest.ProtoReflect.Descriptor instead.
+func (*ScoreItemsRequest) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ScoreItemsRequest) GetSubject() isScoreItemsRequest_Subject {
+	if x != nil {
+		return x.Subject
+	}
+	return nil
+}
+
+func (x *ScoreItemsRequest) GetUserId() string {
+	if x != nil {
+		if x, ok := x.Subject.(*ScoreItemsRequest_UserId); ok {
+			return x.UserId
+		}
+	}
+	return ""
+}
+
+func (x *ScoreItemsRequest) GetHistory() *InlineHistory {
+	if x != nil {
+		if x, ok := x.Subject.(*ScoreItemsRequest_History); ok {
+			return x.History
+		}
+	}
+	return nil
+}
+
+func (x *ScoreItemsRequest) GetItemIds() []string {
+	if x != nil {
+		return x.ItemIds
+	}
+	return nil
+}
+
+func (x *ScoreItemsRequest) GetSeen() *SeenPolicy {
+	if x != nil {
+		return x.Seen
+	}
+	return nil
+}
+
+func (x *ScoreItemsRequest) GetMinUserRevision() uint64 {
+	if x != nil {
+		return x.MinUserRevision
+	}
+	return 0
+}
+
+func (x *ScoreItemsRequest) GetExplain() int32 {
+	if x != nil {
+		return x.Explain
+	}
+	return 0
+}
+
+func (x *ScoreItemsRequest) GetSessionToken() []byte {
+	if x != nil {
+		return x.SessionToken
+	}
+	return nil
+}
+
+type isScoreItemsRequest_Subject interface {
+	isScoreItemsRequest_Subject()
+}
+
+type ScoreItemsRequest_UserId struct {
+	// As RecommendRequest.user_id.
+	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3,oneof"`
+}
+
+type ScoreItemsRequest_History struct {
+	// As RecommendRequest.history.
+	History *InlineHistory `protobuf:"bytes,2,opt,name=history,proto3,oneof"`
+}
+
+func (*ScoreItemsRequest_UserId) isScoreItemsRequest_Subject() {}
+
+func (*ScoreItemsRequest_History) isScoreItemsRequest_Subject() {}
+
+// ScoreItemsResponse has the scores and what they were made from.
+type ScoreItemsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of ScoreItemsRequest.item_ids, without those of unknown_item_ids and of
+	// excluded_item_ids.
+	Items []*ScoredItem `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	// As RecommendResponse.model_version.
+	ModelVersion string `protobuf:"bytes,4,opt,name=model_version,json=modelVersion,proto3" json:"model_version,omitempty"`
+	// As RecommendResponse.user_revision.
+	UserRevision uint64 `protobuf:"varint,6,opt,name=user_revision,json=userRevision,proto3" json:"user_revision,omitempty"`
+	// Ids of the inline history and of item_ids that the model does not know, each once.
+	UnknownItemIds []string `protobuf:"bytes,7,rep,name=unknown_item_ids,json=unknownItemIds,proto3" json:"unknown_item_ids,omitempty"`
+	// Why the scores are not personal; empty when they are.
+	Degradations []Degradation `protobuf:"varint,8,rep,packed,name=degradations,proto3,enum=gsimc.v1.Degradation" json:"degradations,omitempty"`
+	// As RecommendResponse.uncertainty.
+	Uncertainty *float64 `protobuf:"fixed64,9,opt,name=uncertainty,proto3,oneof" json:"uncertainty,omitempty"`
+	// Those of item_ids that the model knows and that Recommend would not return, because they are
+	// seen, each once.
+	ExcludedItemIds []string `protobuf:"bytes,10,rep,name=excluded_item_ids,json=excludedItemIds,proto3" json:"excluded_item_ids,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *ScoreItemsResponse) Reset() {
+	*x = ScoreItemsResponse{}
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScoreItemsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScoreItemsResponse) ProtoMessage() {}
+
+func (x *ScoreItemsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScoreItemsResponse.ProtoReflect.Descriptor instead.
+func (*ScoreItemsResponse) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ScoreItemsResponse) GetItems() []*ScoredItem {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *ScoreItemsResponse) GetModelVersion() string {
+	if x != nil {
+		return x.ModelVersion
+	}
+	return ""
+}
+
+func (x *ScoreItemsResponse) GetUserRevision() uint64 {
+	if x != nil {
+		return x.UserRevision
+	}
+	return 0
+}
+
+func (x *ScoreItemsResponse) GetUnknownItemIds() []string {
+	if x != nil {
+		return x.UnknownItemIds
+	}
+	return nil
+}
+
+func (x *ScoreItemsResponse) GetDegradations() []Degradation {
+	if x != nil {
+		return x.Degradations
+	}
+	return nil
+}
+
+func (x *ScoreItemsResponse) GetUncertainty() float64 {
+	if x != nil && x.Uncertainty != nil {
+		return *x.Uncertainty
+	}
+	return 0
+}
+
+func (x *ScoreItemsResponse) GetExcludedItemIds() []string {
+	if x != nil {
+		return x.ExcludedItemIds
+	}
+	return nil
+}
+
 // Thompson ranks by the scores of one draw from the distribution of the user's taste: the query
 // plus scale standard deviations times normal random numbers, one for each frequency.
 type Exploration_Thompson struct {
@@ -675,7 +910,7 @@ type Exploration_Thompson struct {
 
 func (x *Exploration_Thompson) Reset() {
 	*x = Exploration_Thompson{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[6]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -687,7 +922,7 @@ func (x *Exploration_Thompson) String() string {
 func (*Exploration_Thompson) ProtoMessage() {}
 
 func (x *Exploration_Thompson) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[6]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -728,7 +963,7 @@ type Exploration_UpperConfidence struct {
 
 func (x *Exploration_UpperConfidence) Reset() {
 	*x = Exploration_UpperConfidence{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[7]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -740,7 +975,7 @@ func (x *Exploration_UpperConfidence) String() string {
 func (*Exploration_UpperConfidence) ProtoMessage() {}
 
 func (x *Exploration_UpperConfidence) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[7]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -818,14 +1053,35 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\x06scores\x18\x02 \x03(\x02R\x06scores\x12.\n" +
 	"\x06source\x18\x03 \x01(\x0e2\x16.gsimc.v1.ResultSourceR\x06source\x12#\n" +
 	"\rscore_stddevs\x18\x04 \x03(\x02R\fscoreStddevs\x129\n" +
-	"\fexplanations\x18\x05 \x03(\v2\x15.gsimc.v1.ExplanationR\fexplanations*\x8e\x01\n" +
+	"\fexplanations\x18\x05 \x03(\v2\x15.gsimc.v1.ExplanationR\fexplanations\"\x9e\x02\n" +
+	"\x11ScoreItemsRequest\x12\x19\n" +
+	"\auser_id\x18\x01 \x01(\tH\x00R\x06userId\x123\n" +
+	"\ahistory\x18\x02 \x01(\v2\x17.gsimc.v1.InlineHistoryH\x00R\ahistory\x12\x19\n" +
+	"\bitem_ids\x18\x04 \x03(\tR\aitemIds\x12(\n" +
+	"\x04seen\x18\a \x01(\v2\x14.gsimc.v1.SeenPolicyR\x04seen\x12*\n" +
+	"\x11min_user_revision\x18\b \x01(\x04R\x0fminUserRevision\x12\x18\n" +
+	"\aexplain\x18\f \x01(\x05R\aexplain\x12#\n" +
+	"\rsession_token\x18\x10 \x01(\fR\fsessionTokenB\t\n" +
+	"\asubject\"\xd2\x02\n" +
+	"\x12ScoreItemsResponse\x12*\n" +
+	"\x05items\x18\x01 \x03(\v2\x14.gsimc.v1.ScoredItemR\x05items\x12#\n" +
+	"\rmodel_version\x18\x04 \x01(\tR\fmodelVersion\x12#\n" +
+	"\ruser_revision\x18\x06 \x01(\x04R\fuserRevision\x12(\n" +
+	"\x10unknown_item_ids\x18\a \x03(\tR\x0eunknownItemIds\x129\n" +
+	"\fdegradations\x18\b \x03(\x0e2\x15.gsimc.v1.DegradationR\fdegradations\x12%\n" +
+	"\vuncertainty\x18\t \x01(\x01H\x00R\vuncertainty\x88\x01\x01\x12*\n" +
+	"\x11excluded_item_ids\x18\n" +
+	" \x03(\tR\x0fexcludedItemIdsB\x0e\n" +
+	"\f_uncertainty*\x8e\x01\n" +
 	"\vDegradation\x12\x1b\n" +
 	"\x17DEGRADATION_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18DEGRADATION_UNKNOWN_USER\x10\x01\x12!\n" +
 	"\x1dDEGRADATION_NO_USABLE_HISTORY\x10\x02\x12!\n" +
-	"\x1dDEGRADATION_FILTER_TOO_NARROW\x10\x032_\n" +
+	"\x1dDEGRADATION_FILTER_TOO_NARROW\x10\x032\xad\x01\n" +
 	"\x12RecommenderService\x12I\n" +
-	"\tRecommend\x12\x1a.gsimc.v1.RecommendRequest\x1a\x1b.gsimc.v1.RecommendResponse\"\x03\x90\x02\x01BH\n" +
+	"\tRecommend\x12\x1a.gsimc.v1.RecommendRequest\x1a\x1b.gsimc.v1.RecommendResponse\"\x03\x90\x02\x01\x12L\n" +
+	"\n" +
+	"ScoreItems\x12\x1b.gsimc.v1.ScoreItemsRequest\x1a\x1c.gsimc.v1.ScoreItemsResponse\"\x03\x90\x02\x01BH\n" +
 	"\fcom.gsimc.v1P\x01Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1\xaa\x02\bGsimc.V1b\x06proto3"
 
 var (
@@ -841,7 +1097,7 @@ func file_gsimc_v1_recommender_service_proto_rawDescGZIP() []byte {
 }
 
 var file_gsimc_v1_recommender_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_gsimc_v1_recommender_service_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_gsimc_v1_recommender_service_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_gsimc_v1_recommender_service_proto_goTypes = []any{
 	(Degradation)(0),                    // 0: gsimc.v1.Degradation
 	(*InlineHistory)(nil),               // 1: gsimc.v1.InlineHistory
@@ -850,36 +1106,44 @@ var file_gsimc_v1_recommender_service_proto_goTypes = []any{
 	(*Exploration)(nil),                 // 4: gsimc.v1.Exploration
 	(*RecommendResponse)(nil),           // 5: gsimc.v1.RecommendResponse
 	(*PackedItems)(nil),                 // 6: gsimc.v1.PackedItems
-	(*Exploration_Thompson)(nil),        // 7: gsimc.v1.Exploration.Thompson
-	(*Exploration_UpperConfidence)(nil), // 8: gsimc.v1.Exploration.UpperConfidence
-	(*timestamppb.Timestamp)(nil),       // 9: google.protobuf.Timestamp
-	(*ItemFilter)(nil),                  // 10: gsimc.v1.ItemFilter
-	(*SeenPolicy)(nil),                  // 11: gsimc.v1.SeenPolicy
-	(*ScoredItem)(nil),                  // 12: gsimc.v1.ScoredItem
-	(ResultSource)(0),                   // 13: gsimc.v1.ResultSource
-	(*Explanation)(nil),                 // 14: gsimc.v1.Explanation
+	(*ScoreItemsRequest)(nil),           // 7: gsimc.v1.ScoreItemsRequest
+	(*ScoreItemsResponse)(nil),          // 8: gsimc.v1.ScoreItemsResponse
+	(*Exploration_Thompson)(nil),        // 9: gsimc.v1.Exploration.Thompson
+	(*Exploration_UpperConfidence)(nil), // 10: gsimc.v1.Exploration.UpperConfidence
+	(*timestamppb.Timestamp)(nil),       // 11: google.protobuf.Timestamp
+	(*ItemFilter)(nil),                  // 12: gsimc.v1.ItemFilter
+	(*SeenPolicy)(nil),                  // 13: gsimc.v1.SeenPolicy
+	(*ScoredItem)(nil),                  // 14: gsimc.v1.ScoredItem
+	(ResultSource)(0),                   // 15: gsimc.v1.ResultSource
+	(*Explanation)(nil),                 // 16: gsimc.v1.Explanation
 }
 var file_gsimc_v1_recommender_service_proto_depIdxs = []int32{
 	2,  // 0: gsimc.v1.InlineHistory.entries:type_name -> gsimc.v1.HistoryEntry
-	9,  // 1: gsimc.v1.HistoryEntry.event_time:type_name -> google.protobuf.Timestamp
+	11, // 1: gsimc.v1.HistoryEntry.event_time:type_name -> google.protobuf.Timestamp
 	1,  // 2: gsimc.v1.RecommendRequest.history:type_name -> gsimc.v1.InlineHistory
-	10, // 3: gsimc.v1.RecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
-	11, // 4: gsimc.v1.RecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	12, // 3: gsimc.v1.RecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
+	13, // 4: gsimc.v1.RecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
 	4,  // 5: gsimc.v1.RecommendRequest.exploration:type_name -> gsimc.v1.Exploration
-	7,  // 6: gsimc.v1.Exploration.thompson:type_name -> gsimc.v1.Exploration.Thompson
-	8,  // 7: gsimc.v1.Exploration.upper_confidence:type_name -> gsimc.v1.Exploration.UpperConfidence
-	12, // 8: gsimc.v1.RecommendResponse.items:type_name -> gsimc.v1.ScoredItem
+	9,  // 6: gsimc.v1.Exploration.thompson:type_name -> gsimc.v1.Exploration.Thompson
+	10, // 7: gsimc.v1.Exploration.upper_confidence:type_name -> gsimc.v1.Exploration.UpperConfidence
+	14, // 8: gsimc.v1.RecommendResponse.items:type_name -> gsimc.v1.ScoredItem
 	0,  // 9: gsimc.v1.RecommendResponse.degradations:type_name -> gsimc.v1.Degradation
 	6,  // 10: gsimc.v1.RecommendResponse.packed_items:type_name -> gsimc.v1.PackedItems
-	13, // 11: gsimc.v1.PackedItems.source:type_name -> gsimc.v1.ResultSource
-	14, // 12: gsimc.v1.PackedItems.explanations:type_name -> gsimc.v1.Explanation
-	3,  // 13: gsimc.v1.RecommenderService.Recommend:input_type -> gsimc.v1.RecommendRequest
-	5,  // 14: gsimc.v1.RecommenderService.Recommend:output_type -> gsimc.v1.RecommendResponse
-	14, // [14:15] is the sub-list for method output_type
-	13, // [13:14] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	15, // 11: gsimc.v1.PackedItems.source:type_name -> gsimc.v1.ResultSource
+	16, // 12: gsimc.v1.PackedItems.explanations:type_name -> gsimc.v1.Explanation
+	1,  // 13: gsimc.v1.ScoreItemsRequest.history:type_name -> gsimc.v1.InlineHistory
+	13, // 14: gsimc.v1.ScoreItemsRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	14, // 15: gsimc.v1.ScoreItemsResponse.items:type_name -> gsimc.v1.ScoredItem
+	0,  // 16: gsimc.v1.ScoreItemsResponse.degradations:type_name -> gsimc.v1.Degradation
+	3,  // 17: gsimc.v1.RecommenderService.Recommend:input_type -> gsimc.v1.RecommendRequest
+	7,  // 18: gsimc.v1.RecommenderService.ScoreItems:input_type -> gsimc.v1.ScoreItemsRequest
+	5,  // 19: gsimc.v1.RecommenderService.Recommend:output_type -> gsimc.v1.RecommendResponse
+	8,  // 20: gsimc.v1.RecommenderService.ScoreItems:output_type -> gsimc.v1.ScoreItemsResponse
+	19, // [19:21] is the sub-list for method output_type
+	17, // [17:19] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_recommender_service_proto_init() }
@@ -898,15 +1162,20 @@ func file_gsimc_v1_recommender_service_proto_init() {
 		(*Exploration_UpperConfidence_)(nil),
 	}
 	file_gsimc_v1_recommender_service_proto_msgTypes[4].OneofWrappers = []any{}
-	file_gsimc_v1_recommender_service_proto_msgTypes[6].OneofWrappers = []any{}
+	file_gsimc_v1_recommender_service_proto_msgTypes[6].OneofWrappers = []any{
+		(*ScoreItemsRequest_UserId)(nil),
+		(*ScoreItemsRequest_History)(nil),
+	}
 	file_gsimc_v1_recommender_service_proto_msgTypes[7].OneofWrappers = []any{}
+	file_gsimc_v1_recommender_service_proto_msgTypes[8].OneofWrappers = []any{}
+	file_gsimc_v1_recommender_service_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_recommender_service_proto_rawDesc), len(file_gsimc_v1_recommender_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   8,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

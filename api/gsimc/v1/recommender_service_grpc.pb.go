@@ -19,7 +19,8 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	RecommenderService_Recommend_FullMethodName = "/gsimc.v1.RecommenderService/Recommend"
+	RecommenderService_Recommend_FullMethodName  = "/gsimc.v1.RecommenderService/Recommend"
+	RecommenderService_ScoreItems_FullMethodName = "/gsimc.v1.RecommenderService/ScoreItems"
 )
 
 // RecommenderServiceClient is the client API for RecommenderService service.
@@ -42,6 +43,12 @@ type RecommenderServiceClient interface {
 	// SESSION_LOST (the history that the session_token names is gone; STALE_SESSION at a server
 	// whose store may lag).
 	Recommend(ctx context.Context, in *RecommendRequest, opts ...grpc.CallOption) (*RecommendResponse, error)
+	// ScoreItems returns the scores of given items for a user or for an inline history, in the order
+	// in which they are given. They are the numbers of the list that Recommend makes of the same
+	// subject at the same moment, bit by bit.
+	//
+	// Errors: those of Recommend, except NO_UNCERTAINTY.
+	ScoreItems(ctx context.Context, in *ScoreItemsRequest, opts ...grpc.CallOption) (*ScoreItemsResponse, error)
 }
 
 type recommenderServiceClient struct {
@@ -56,6 +63,16 @@ func (c *recommenderServiceClient) Recommend(ctx context.Context, in *RecommendR
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(RecommendResponse)
 	err := c.cc.Invoke(ctx, RecommenderService_Recommend_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *recommenderServiceClient) ScoreItems(ctx context.Context, in *ScoreItemsRequest, opts ...grpc.CallOption) (*ScoreItemsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ScoreItemsResponse)
+	err := c.cc.Invoke(ctx, RecommenderService_ScoreItems_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +99,12 @@ type RecommenderServiceServer interface {
 	// SESSION_LOST (the history that the session_token names is gone; STALE_SESSION at a server
 	// whose store may lag).
 	Recommend(context.Context, *RecommendRequest) (*RecommendResponse, error)
+	// ScoreItems returns the scores of given items for a user or for an inline history, in the order
+	// in which they are given. They are the numbers of the list that Recommend makes of the same
+	// subject at the same moment, bit by bit.
+	//
+	// Errors: those of Recommend, except NO_UNCERTAINTY.
+	ScoreItems(context.Context, *ScoreItemsRequest) (*ScoreItemsResponse, error)
 	mustEmbedUnimplementedRecommenderServiceServer()
 }
 
@@ -94,6 +117,9 @@ type UnimplementedRecommenderServiceServer struct{}
 
 func (UnimplementedRecommenderServiceServer) Recommend(context.Context, *RecommendRequest) (*RecommendResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Recommend not implemented")
+}
+func (UnimplementedRecommenderServiceServer) ScoreItems(context.Context, *ScoreItemsRequest) (*ScoreItemsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ScoreItems not implemented")
 }
 func (UnimplementedRecommenderServiceServer) mustEmbedUnimplementedRecommenderServiceServer() {}
 func (UnimplementedRecommenderServiceServer) testEmbeddedByValue()                            {}
@@ -134,6 +160,24 @@ func _RecommenderService_Recommend_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _RecommenderService_ScoreItems_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ScoreItemsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RecommenderServiceServer).ScoreItems(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: RecommenderService_ScoreItems_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RecommenderServiceServer).ScoreItems(ctx, req.(*ScoreItemsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // RecommenderService_ServiceDesc is the grpc.ServiceDesc for RecommenderService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -144,6 +188,10 @@ var RecommenderService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Recommend",
 			Handler:    _RecommenderService_Recommend_Handler,
+		},
+		{
+			MethodName: "ScoreItems",
+			Handler:    _RecommenderService_ScoreItems_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

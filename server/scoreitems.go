@@ -1,0 +1,102 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/ranking"
+)
+
+// ScoreItems implements RecommenderService. It is the list of a Recommend that allows the items
+// and no others, in another order: so scores, standard deviations and explanations are the same.
+func (s recommender) ScoreItems(
+	ctx context.Context, req *pb.ScoreItemsRequest,
+) (*pb.ScoreItemsResponse, error) {
+	list, now := scoringList(req), s.now()
+	if err := validateScoreItems(req, list, now); err != nil {
+		return nil, err
+	}
+	list.Filter = &pb.ItemFilter{AllowItemIds: req.GetItemIds()}
+	m := s.models.Acquire()
+	defer m.Release()
+	sc := s.takeScratch(m.Model)
+	resp, err := s.score(ctx, m.Model, list, now, sc)
+	s.giveScratch(sc)
+	return resp, err
+}
+
+// scoringList is the list that has the scores, without its filter.
+func scoringList(req *pb.ScoreItemsRequest) *pb.RecommendRequest {
+	list := &pb.RecommendRequest{
+		Seen: req.GetSeen(), MinUserRevision: req.GetMinUserRevision(),
+		Explain: req.GetExplain(), SessionToken: req.GetSessionToken(),
+	}
+	switch subject := req.GetSubject().(type) {
+	case *pb.ScoreItemsRequest_UserId:
+		list.Subject = &pb.RecommendRequest_UserId{UserId: subject.UserId}
+	case *pb.ScoreItemsRequest_History:
+		list.Subject = &pb.RecommendRequest_History{History: subject.History}
+	}
+	return list
+}
+
+// score makes the answer from the list of all the allowed items.
+func (s recommender) score(
+	ctx context.Context, m *model.Model, list *pb.RecommendRequest, now time.Time, sc *scratch,
+) (*pb.ScoreItemsResponse, error) {
+	watch := stopwatch{last: time.Now()}
+	subj, err := s.prepare(ctx, m, list, now, sc, &watch)
+	if err != nil {
+		return nil, err
+	}
+	ids := list.GetFilter().GetAllowItemIds()
+	if err := s.rank(ctx, m, nil, subj, len(ids), sc); err != nil {
+		return nil, err
+	}
+	s.metrics.stage.topN.Observe(watch.lap())
+	l := &sc.list
+	var excluded []string
+	l.Top, excluded = inOrder(m, ids, l.Top)
+	s.finish(m, list, subj, len(l.Top), sc)
+	resp := scoresOf(l.Message())
+	resp.ExcludedItemIds = excluded
+	s.metrics.stage.encode.Observe(watch.lap())
+	return resp, nil
+}
+
+// inOrder returns the scored items in the order of ids, and those of ids that the model knows and
+// that are not among them, each once. It reorders scored.
+func inOrder(
+	m *model.Model, ids []string, scored []ranking.Scored,
+) (ordered []ranking.Scored, missing []string) {
+	byItem := func(s ranking.Scored, i int32) int { return cmp.Compare(s.Item, i) }
+	slices.SortFunc(scored, func(a, b ranking.Scored) int { return byItem(a, b.Item) })
+	ordered = make([]ranking.Scored, 0, len(scored))
+	met := make(map[int32]bool, len(ids))
+	for _, id := range ids {
+		i, known := m.ItemIndex(id)
+		if !known || met[i] {
+			continue
+		}
+		met[i] = true
+		if at, found := slices.BinarySearchFunc(scored, i, byItem); found {
+			ordered = append(ordered, scored[at])
+		} else {
+			missing = append(missing, id)
+		}
+	}
+	return ordered, missing
+}
+
+// scoresOf makes the answer from that of the list.
+func scoresOf(r *pb.RecommendResponse) *pb.ScoreItemsResponse {
+	return &pb.ScoreItemsResponse{
+		Items: r.GetItems(), ModelVersion: r.GetModelVersion(), UserRevision: r.GetUserRevision(),
+		UnknownItemIds: r.GetUnknownItemIds(), Degradations: r.GetDegradations(),
+		Uncertainty: r.Uncertainty,
+	}
+}
