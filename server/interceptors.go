@@ -14,6 +14,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/server/internal/admission"
+	"github.com/gsimc/gsimc/server/internal/compression"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -54,6 +55,7 @@ func (s *Server) unary(
 	ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler,
 ) (any, error) {
 	start := time.Now()
+	compression.AnswerPlain(ctx)
 	account := s.account(ctx, info.FullMethod)
 	ticket := admission.Of(ctx)
 	resp, err := s.guarded(ctx, ticket, req, info, next)
@@ -92,6 +94,7 @@ func (s *Server) logStream(
 	srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler,
 ) error {
 	start := time.Now()
+	compression.AnswerPlain(stream.Context())
 	account := s.account(stream.Context(), info.FullMethod)
 	err := next(srv, stream)
 	account.settle(stream.Context(), err)

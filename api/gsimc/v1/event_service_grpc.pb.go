@@ -41,7 +41,9 @@ const (
 // is not UTF-8 or for broken protobuf, is INVALID_ARGUMENT as a whole. The exception are errors
 // that the gRPC library makes before the server sees the request; they have a code and a message
 // only: RESOURCE_EXHAUSTED for a message over the size limit, UNIMPLEMENTED for an unknown
-// compression, INTERNAL for a breach of the gRPC protocol, UNAVAILABLE for a lost connection.
+// compression, INTERNAL for a message that cannot be inflated or a breach of the gRPC protocol,
+// UNAVAILABLE for a lost connection. Requests may be compressed with gzip or zstd; the size limit
+// holds for what they inflate to. Answers are not compressed.
 //
 // The reason of an ErrorInfo never changes its meaning. Methods of every service have these, and
 // name others: INVALID_FIELD; UNAUTHENTICATED; PERMISSION_DENIED; UNKNOWN_METHOD; OVERLOADED (there
@@ -142,7 +144,9 @@ type EventService_StreamObserveClient = grpc.BidiStreamingClient[StreamObserveRe
 // is not UTF-8 or for broken protobuf, is INVALID_ARGUMENT as a whole. The exception are errors
 // that the gRPC library makes before the server sees the request; they have a code and a message
 // only: RESOURCE_EXHAUSTED for a message over the size limit, UNIMPLEMENTED for an unknown
-// compression, INTERNAL for a breach of the gRPC protocol, UNAVAILABLE for a lost connection.
+// compression, INTERNAL for a message that cannot be inflated or a breach of the gRPC protocol,
+// UNAVAILABLE for a lost connection. Requests may be compressed with gzip or zstd; the size limit
+// holds for what they inflate to. Answers are not compressed.
 //
 // The reason of an ErrorInfo never changes its meaning. Methods of every service have these, and
 // name others: INVALID_FIELD; UNAUTHENTICATED; PERMISSION_DENIED; UNKNOWN_METHOD; OVERLOADED (there

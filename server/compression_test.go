@@ -1,0 +1,87 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+)
+
+// wireSizes notes what a client sends and gets.
+type wireSizes struct {
+	mu         sync.Mutex
+	sent, full int    // bytes of the last request, compressed and not
+	answered   string // the compression of the last answer
+}
+
+func (*wireSizes) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }
+func (*wireSizes) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+func (*wireSizes) HandleConn(context.Context, stats.ConnStats)                       {}
+
+func (w *wireSizes) HandleRPC(_ context.Context, s stats.RPCStats) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch s := s.(type) {
+	case *stats.OutPayload:
+		w.sent, w.full = s.CompressedLength, s.Length
+	case *stats.InHeader:
+		w.answered = s.Compression
+	}
+}
+
+// Requests may be compressed, up to the limit of their full size; answers are not.
+func TestCompressedRequests(t *testing.T) {
+	ts := start(t, setup{config: func(c *Config) { c.MaxRecvBytes = 100_000 }})
+	for _, name := range []string{"gzip", "zstd"} {
+		var sizes wireSizes
+		conn, err := grpc.NewClient(ts.conn.Target(),
+			grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithStatsHandler(&sizes),
+			grpc.WithDefaultCallOptions(grpc.UseCompressor(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		events := pb.NewEventServiceClient(conn)
+		var batch pb.BatchObserveRequest
+		for i := range 500 {
+			e := newEvent("a user with a name that is rather long", i)
+			e.EventId = fmt.Sprint(name, i)
+			batch.Events = append(batch.Events, e)
+		}
+		for range 3 { // later ones use what the first has left
+			resp, err := events.BatchObserve(ctx(t), &batch)
+			if err != nil || len(resp.GetResults()) != len(batch.GetEvents()) {
+				t.Fatalf("%s: %v, %v", name, resp, err)
+			}
+		}
+		if sizes.sent*3 > sizes.full || sizes.answered != "" && sizes.answered != "identity" {
+			t.Errorf("%s: %d of %d bytes were sent, and the answer came as %q", name, sizes.sent,
+				sizes.full, sizes.answered)
+		}
+		for _, size := range []int{99_000, 101_000, 50 << 20} {
+			e := newEvent("ann", 1)
+			e.EventType = strings.Repeat("x", size)
+			_, err := events.Observe(ctx(t), &pb.ObserveRequest{Event: e})
+			want := codes.InvalidArgument
+			if size > 100_000 {
+				want = codes.ResourceExhausted
+			}
+			if got := status.Code(err); got != want {
+				t.Errorf("%s: a request that inflates to %d bytes: %v, want %v", name, size, err, want)
+			}
+		}
+		if _, err := events.BatchObserve(ctx(t), &batch); err != nil {
+			t.Errorf("%s: after a bomb: %v", name, err)
+		}
+	}
+}
