@@ -61,6 +61,9 @@ func (r *Result) Failed() int64 { return r.failed }
 // Rate is the number of answered requests a second.
 func (r *Result) Rate() float64 { return float64(r.answered) / r.Elapsed.Seconds() }
 
+var errTooShort = errors.New(
+	"no request was answered in the time that was measured: measure longer")
+
 // Err returns an error if the figures mean nothing because more than one request in ten failed
 // or none was answered.
 func (r *Result) Err() error {
@@ -68,7 +71,7 @@ func (r *Result) Err() error {
 		return nil
 	}
 	if r.firstErr == nil {
-		return errors.New("no request was answered in the time that was measured: measure longer")
+		return errTooShort
 	}
 	return fmt.Errorf("%d of %d requests failed, the first: %w", r.failed, r.failed+r.answered,
 		r.firstErr)
