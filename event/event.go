@@ -57,11 +57,15 @@ type Weights map[string]float64
 // its value, within ±[MaxWeight], rounded to float32. Training from histories and serving both call
 // it, so that they agree to the last bit.
 func (w Weights) Of(eventType string, value float64) float32 {
-	weight, given := w[eventType]
-	if !given {
-		weight = 1
+	return float32(min(max(w.OfType(eventType)*value, -MaxWeight), MaxWeight))
+}
+
+// OfType returns the weight of a type.
+func (w Weights) OfType(eventType string) float64 {
+	if weight, given := w[eventType]; given {
+		return weight
 	}
-	return float32(min(max(weight*value, -MaxWeight), MaxWeight))
+	return 1
 }
 
 // Validate returns a fault of the field for each type that is misspelled and each weight beyond

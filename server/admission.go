@@ -30,8 +30,10 @@ var (
 		pb.EventService_StreamObserve_FullMethodName: {
 			Class: admission.Stream, Stream: true, Feed: true},
 
-		pb.UserService_GetUser_FullMethodName:    {Class: admission.Other},
-		pb.UserService_DeleteUser_FullMethodName: {Class: admission.Other},
+		pb.UserService_GetUser_FullMethodName:        {Class: admission.Other},
+		pb.UserService_ListUserEvents_FullMethodName: {Class: admission.Other},
+		pb.UserService_ExportUser_FullMethodName:     {Class: admission.Other, Stream: true},
+		pb.UserService_DeleteUser_FullMethodName:     {Class: admission.Other},
 	})
 	admittedOperators = withHealth(map[string]admission.Method{
 		pb.AdminService_GetStatus_FullMethodName:        {Class: admission.Admin},

@@ -88,6 +88,8 @@ func TestEveryMethodWithEveryRole(t *testing.T) {
 		"/gsimc.v1.EventService/BatchObserve":                            "observe",
 		"/gsimc.v1.EventService/StreamObserve":                           "observe",
 		"/gsimc.v1.UserService/GetUser":                                  "user",
+		"/gsimc.v1.UserService/ListUserEvents":                           "user",
+		"/gsimc.v1.UserService/ExportUser":                               "user",
 		"/gsimc.v1.UserService/DeleteUser":                               "user",
 		"/gsimc.v1.AdminService/GetStatus":                               "admin",
 		"/gsimc.v1.AdminService/ReloadModel":                             "admin",

@@ -124,6 +124,8 @@ func honest() map[string]proto.Message {
 			Events: []*pb.Event{newEvent("ann", 1)}},
 		pb.UserService_GetUser_FullMethodName:    &pb.GetUserRequest{UserId: "ann"},
 		pb.UserService_DeleteUser_FullMethodName: &pb.DeleteUserRequest{UserId: "nobody"},
+		pb.UserService_ListUserEvents_FullMethodName: &pb.ListUserEventsRequest{
+			UserId: "ann", PageSize: 1},
 	}
 }
 

@@ -65,6 +65,7 @@ type Server struct {
 	checkpoints chan struct{} // holds a token for each that is open
 	// holds a token for each call that waits until an erased user is forgotten
 	erasureWaits chan struct{}
+	exports      chan struct{}     // holds a token for each export under way
 	readAhead    *admission.Budget // bytes of events, of all streams
 	newUsers     *newUsers
 
@@ -86,6 +87,7 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 		updater: state.NewUpdater(cfg.EventWeights),
 		drain:   newDrain(), checkpoints: make(chan struct{}, maxCheckpoints),
 		erasureWaits: make(chan struct{}, maxErasureWaits),
+		exports:      make(chan struct{}, maxExports),
 		readAhead:    admission.NewBudget(maxReadAhead), sendTimeout: sendTimeout,
 		maxUnreadSize:   maxUnreadSize,
 		opsWriteTimeout: opsWriteTimeout, checkpointTime: checkpointTime,

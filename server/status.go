@@ -33,6 +33,7 @@ const (
 	reasonStaleSession    = "STALE_SESSION"
 	reasonSessionLost     = "SESSION_LOST"
 	reasonOtherStore      = "OTHER_STORE"
+	reasonHistoryChanged  = "HISTORY_CHANGED"
 	reasonNoUncertainty   = "NO_UNCERTAINTY"
 	reasonModelRejected   = "MODEL_REJECTED"
 	reasonUnknownMethod   = "UNKNOWN_METHOD"
@@ -93,7 +94,11 @@ var outcomes = []struct {
 		"the history that session_token names is gone, because the user was erased or the store " +
 			"lost events; ask without the token", 0},
 	{session.ErrOtherStore, codes.FailedPrecondition, reasonOtherStore,
-		"session_token is of a server with another store; ask without the token", 0},
+		"the token is of a server with another store; ask without it", 0},
+	{errHistoryChanged, codes.FailedPrecondition, reasonHistoryChanged,
+		"the user's history is another one by now, because the user was erased; begin again", 0},
+	{errExports, codes.ResourceExhausted, reasonOverloaded,
+		"as many exports are under way as may be", 5 * time.Second},
 	{errNoUncertainty, codes.FailedPrecondition, reasonNoUncertainty,
 		"exploration needs a model that knows its uncertainty: one with learned dynamics and " +
 			"deviation", 0},

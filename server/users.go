@@ -1,13 +1,18 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"maps"
+	"slices"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/state"
+	"github.com/gsimc/gsimc/store"
 )
 
 // users implements UserService.
@@ -21,16 +26,45 @@ func (s users) GetUser(ctx context.Context, req *pb.GetUserRequest) (*pb.GetUser
 	if err := validateUserID(req.GetUserId()); err != nil {
 		return nil, err
 	}
+	user, _, err := s.summary(ctx, req.GetUserId())
+	if err != nil {
+		return nil, err
+	}
+	return &pb.GetUserResponse{User: user}, nil
+}
+
+// summary returns the summary of a user, and the version of the history that it is of.
+func (s users) summary(ctx context.Context, id string) (*pb.User, store.Version, error) {
+	const attempts = 3 // the history may be erased between the state and its events
+	for range attempts {
+		user, head, err := s.view(ctx, id)
+		if err != nil {
+			return nil, head, err
+		}
+		user.EventTypes, err = s.eventTypes(ctx, id, head)
+		if !errors.Is(err, errHistoryChanged) {
+			return user, head, err
+		}
+	}
+	return nil, store.Version{}, errHistoryChanged
+}
+
+// view returns what the state of a user tells.
+func (s users) view(ctx context.Context, id string) (*pb.User, store.Version, error) {
 	m := s.models.Acquire()
 	defer m.Release()
-	var user *pb.User
-	err := s.states.View(ctx, m.Model, req.GetUserId(), func(u *state.User) {
+	var (
+		user *pb.User
+		head store.Version
+	)
+	err := s.states.View(ctx, m.Model, id, func(u *state.User) {
 		user = nil
 		if u == nil {
 			return
 		}
+		head = u.Version
 		user = &pb.User{
-			UserId:            req.GetUserId(),
+			UserId:            id,
 			Revision:          u.Revision,
 			EventCount:        int64(u.Revision),
 			PendingEventCount: int64(u.Pending),
@@ -39,13 +73,48 @@ func (s users) GetUser(ctx context.Context, req *pb.GetUserRequest) (*pb.GetUser
 			Uncertainty:       s.uncertainty(m.Model, u),
 		}
 	})
-	if err != nil {
+	if err == nil && user == nil {
+		err = errUserNotFound
+	}
+	return user, head, err
+}
+
+// maxEventTypes is the number of types in a summary. Clients choose them.
+const maxEventTypes = 100
+
+// eventTypes returns the types of the events of a history. It is an error if the history does not
+// begin with that of the version.
+func (s users) eventTypes(
+	ctx context.Context, user string, head store.Version,
+) ([]*pb.EventTypeSummary, error) {
+	types := map[string]*pb.EventTypeSummary{}
+	var reached store.Version
+	_, _, err := s.store.Since(ctx, user, store.Version{},
+		func(v store.Version, e store.Event) error {
+			t := types[e.Type]
+			if t == nil {
+				t = &pb.EventTypeSummary{EventType: e.Type,
+					Weight: s.cfg.EventWeights.OfType(e.Type)}
+				types[e.Type] = t
+			}
+			t.EventCount++
+			t.TotalWeight += float64(s.updater.Weight(&e))
+			if reached = v; v.Revision == head.Revision {
+				return errEnough
+			}
+			return nil
+		})
+	if err != nil && !errors.Is(err, errEnough) {
 		return nil, err
 	}
-	if user == nil {
-		return nil, errUserNotFound
+	if reached != head {
+		return nil, errHistoryChanged
 	}
-	return &pb.GetUserResponse{User: user}, nil
+	list := slices.SortedFunc(maps.Values(types), func(a, b *pb.EventTypeSummary) int {
+		return cmp.Or(cmp.Compare(b.GetEventCount(), a.GetEventCount()),
+			cmp.Compare(a.GetEventType(), b.GetEventType()))
+	})
+	return list[:min(len(list), maxEventTypes)], nil
 }
 
 // uncertainty returns the uncertainty that Recommend reports, if the model knows it; otherwise tr P

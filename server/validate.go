@@ -339,3 +339,12 @@ func validateUserID(id string) error {
 	c.check("user_id", badID(id))
 	return c.err()
 }
+
+func validateListUserEvents(r *pb.ListUserEventsRequest) error {
+	var c checker
+	c.check("user_id", badID(r.GetUserId()))
+	if r.GetPageSize() < 0 {
+		c.check("page_size", "must not be negative")
+	}
+	return c.err()
+}

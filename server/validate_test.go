@@ -273,6 +273,22 @@ func TestValidateOthers(t *testing.T) {
 			_, err := ts.users.DeleteUser(c, &pb.DeleteUserRequest{AllowMissing: true})
 			return err
 		}, []string{"user_id"}},
+		{"ListUserEvents without id", func(c context.Context) error {
+			_, err := ts.users.ListUserEvents(c, &pb.ListUserEventsRequest{PageSize: -1})
+			return err
+		}, []string{"user_id", "page_size"}},
+		{"ListUserEvents with a damaged token", func(c context.Context) error {
+			_, err := ts.users.ListUserEvents(c,
+				&pb.ListUserEventsRequest{UserId: "u", PageToken: "x"})
+			return err
+		}, []string{"page_token"}},
+		{"ExportUser with a long id", func(c context.Context) error {
+			stream, err := ts.users.ExportUser(c, &pb.ExportUserRequest{UserId: long})
+			if err == nil {
+				_, err = stream.Recv()
+			}
+			return err
+		}, []string{"user_id"}},
 		{"batch of 0",
 			func(c context.Context) error {
 				_,

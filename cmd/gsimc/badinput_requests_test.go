@@ -243,7 +243,7 @@ func badScorings() []badRequest {
 	return cases
 }
 
-// badUserRequests breaks the rules of GetUser and DeleteUser.
+// badUserRequests breaks the rules of UserService.
 func badUserRequests() []badRequest {
 	var cases []badRequest
 	for name, call := range map[string]func(context.Context, pb.UserServiceClient, string) error{
@@ -253,6 +253,17 @@ func badUserRequests() []badRequest {
 		},
 		"DeleteUser": func(ctx context.Context, c pb.UserServiceClient, id string) error {
 			_, err := c.DeleteUser(ctx, &pb.DeleteUserRequest{UserId: id})
+			return err
+		},
+		"ListUserEvents": func(ctx context.Context, c pb.UserServiceClient, id string) error {
+			_, err := c.ListUserEvents(ctx, &pb.ListUserEventsRequest{UserId: id})
+			return err
+		},
+		"ExportUser": func(ctx context.Context, c pb.UserServiceClient, id string) error {
+			stream, err := c.ExportUser(ctx, &pb.ExportUserRequest{UserId: id})
+			if err == nil {
+				_, err = stream.Recv()
+			}
 			return err
 		},
 	} {
@@ -266,6 +277,16 @@ func badUserRequests() []badRequest {
 			invalid(name+": user_id of 257 bytes", "user_id", with(strings.Repeat("x", 257))),
 			badRequest{input: name + ": unknown user", call: with("nobody"), code: codes.NotFound,
 				reason: "USER_NOT_FOUND"})
+	}
+	for input, r := range map[string]*pb.ListUserEventsRequest{
+		"page_size":  {UserId: "known", PageSize: -1},
+		"page_token": {UserId: "known", PageToken: "not a token"},
+	} {
+		cases = append(cases, invalid("ListUserEvents: bad "+input, input,
+			func(ctx context.Context, conn grpc.ClientConnInterface) refusal {
+				_, err := pb.NewUserServiceClient(conn).ListUserEvents(ctx, r)
+				return refusalOf(err)
+			}))
 	}
 	return cases
 }

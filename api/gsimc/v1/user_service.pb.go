@@ -40,7 +40,10 @@ type User struct {
 	// As RecommendResponse.uncertainty: 1 means that nothing is known of the user; it falls towards 0
 	// the more is known. With a model that does not know its uncertainty: the trace of the posterior
 	// covariance over that of the prior (tr P / tr P_0), by the model's constants.
-	Uncertainty   float64 `protobuf:"fixed64,7,opt,name=uncertainty,proto3" json:"uncertainty,omitempty"`
+	Uncertainty float64 `protobuf:"fixed64,7,opt,name=uncertainty,proto3" json:"uncertainty,omitempty"`
+	// The kinds of events in the history, those with most events first (then by name), at most 100.
+	// If there are more kinds, the counts here do not add up to event_count.
+	EventTypes    []*EventTypeSummary `protobuf:"bytes,8,rep,name=event_types,json=eventTypes,proto3" json:"event_types,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -124,6 +127,142 @@ func (x *User) GetUncertainty() float64 {
 	return 0
 }
 
+func (x *User) GetEventTypes() []*EventTypeSummary {
+	if x != nil {
+		return x.EventTypes
+	}
+	return nil
+}
+
+// EventTypeSummary says how many events of a history are of a type, and what they weigh.
+type EventTypeSummary struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The type.
+	EventType string `protobuf:"bytes,1,opt,name=event_type,json=eventType,proto3" json:"event_type,omitempty"`
+	// Number of events of the type.
+	EventCount int64 `protobuf:"varint,2,opt,name=event_count,json=eventCount,proto3" json:"event_count,omitempty"`
+	// Weight that the configuration of this server gives the type. An event counts with this times its
+	// value; with 0 the item counts as seen, and the user's taste does not change.
+	Weight float64 `protobuf:"fixed64,3,opt,name=weight,proto3" json:"weight,omitempty"`
+	// Sum of the weights times the values of the events, those on unknown items included.
+	TotalWeight   float64 `protobuf:"fixed64,4,opt,name=total_weight,json=totalWeight,proto3" json:"total_weight,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EventTypeSummary) Reset() {
+	*x = EventTypeSummary{}
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EventTypeSummary) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EventTypeSummary) ProtoMessage() {}
+
+func (x *EventTypeSummary) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EventTypeSummary.ProtoReflect.Descriptor instead.
+func (*EventTypeSummary) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *EventTypeSummary) GetEventType() string {
+	if x != nil {
+		return x.EventType
+	}
+	return ""
+}
+
+func (x *EventTypeSummary) GetEventCount() int64 {
+	if x != nil {
+		return x.EventCount
+	}
+	return 0
+}
+
+func (x *EventTypeSummary) GetWeight() float64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+func (x *EventTypeSummary) GetTotalWeight() float64 {
+	if x != nil {
+		return x.TotalWeight
+	}
+	return 0
+}
+
+// UserEvent is an event in the history of a user.
+type UserEvent struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As it is stored: event_id, event_type, event_time and value are set, whoever chose them.
+	Event *Event `protobuf:"bytes,1,opt,name=event,proto3" json:"event,omitempty"`
+	// Place of the event in the history, from 1 on.
+	Revision      uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UserEvent) Reset() {
+	*x = UserEvent{}
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UserEvent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UserEvent) ProtoMessage() {}
+
+func (x *UserEvent) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UserEvent.ProtoReflect.Descriptor instead.
+func (*UserEvent) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *UserEvent) GetEvent() *Event {
+	if x != nil {
+		return x.Event
+	}
+	return nil
+}
+
+func (x *UserEvent) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 // GetUserRequest names a user.
 type GetUserRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -135,7 +274,7 @@ type GetUserRequest struct {
 
 func (x *GetUserRequest) Reset() {
 	*x = GetUserRequest{}
-	mi := &file_gsimc_v1_user_service_proto_msgTypes[1]
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -147,7 +286,7 @@ func (x *GetUserRequest) String() string {
 func (*GetUserRequest) ProtoMessage() {}
 
 func (x *GetUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_user_service_proto_msgTypes[1]
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -160,7 +299,7 @@ func (x *GetUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUserRequest.ProtoReflect.Descriptor instead.
 func (*GetUserRequest) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{1}
+	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *GetUserRequest) GetUserId() string {
@@ -181,7 +320,7 @@ type GetUserResponse struct {
 
 func (x *GetUserResponse) Reset() {
 	*x = GetUserResponse{}
-	mi := &file_gsimc_v1_user_service_proto_msgTypes[2]
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -193,7 +332,7 @@ func (x *GetUserResponse) String() string {
 func (*GetUserResponse) ProtoMessage() {}
 
 func (x *GetUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_user_service_proto_msgTypes[2]
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -206,7 +345,7 @@ func (x *GetUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUserResponse.ProtoReflect.Descriptor instead.
 func (*GetUserResponse) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{2}
+	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetUserResponse) GetUser() *User {
@@ -237,7 +376,7 @@ type DeleteUserRequest struct {
 
 func (x *DeleteUserRequest) Reset() {
 	*x = DeleteUserRequest{}
-	mi := &file_gsimc_v1_user_service_proto_msgTypes[3]
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -249,7 +388,7 @@ func (x *DeleteUserRequest) String() string {
 func (*DeleteUserRequest) ProtoMessage() {}
 
 func (x *DeleteUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_user_service_proto_msgTypes[3]
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -262,7 +401,7 @@ func (x *DeleteUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteUserRequest.ProtoReflect.Descriptor instead.
 func (*DeleteUserRequest) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{3}
+	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *DeleteUserRequest) GetUserId() string {
@@ -297,7 +436,7 @@ type DeleteUserResponse struct {
 
 func (x *DeleteUserResponse) Reset() {
 	*x = DeleteUserResponse{}
-	mi := &file_gsimc_v1_user_service_proto_msgTypes[4]
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -309,7 +448,7 @@ func (x *DeleteUserResponse) String() string {
 func (*DeleteUserResponse) ProtoMessage() {}
 
 func (x *DeleteUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_user_service_proto_msgTypes[4]
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -322,7 +461,7 @@ func (x *DeleteUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteUserResponse.ProtoReflect.Descriptor instead.
 func (*DeleteUserResponse) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{4}
+	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *DeleteUserResponse) GetDeletedEventCount() int64 {
@@ -332,11 +471,242 @@ func (x *DeleteUserResponse) GetDeletedEventCount() int64 {
 	return 0
 }
 
+// ListUserEventsRequest names a user and a page of the events.
+type ListUserEventsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required: 1 to 256 bytes of valid UTF-8.
+	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	// Number of events. 0 means 100; more than 1000 means 1000; must not be negative.
+	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// next_page_token of the page before, with the same user_id; empty: the first page. The page_size
+	// may differ from page to page.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListUserEventsRequest) Reset() {
+	*x = ListUserEventsRequest{}
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListUserEventsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListUserEventsRequest) ProtoMessage() {}
+
+func (x *ListUserEventsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListUserEventsRequest.ProtoReflect.Descriptor instead.
+func (*ListUserEventsRequest) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ListUserEventsRequest) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+func (x *ListUserEventsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListUserEventsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListUserEventsResponse is a page of events.
+type ListUserEventsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The newest first.
+	Events []*UserEvent `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
+	// Asks for the next page; empty: this is the last one. Opaque, at most 64 bytes, without the
+	// user_id. Any server that shares the store takes it.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Number of events in the history that is listed.
+	TotalSize     int64 `protobuf:"varint,3,opt,name=total_size,json=totalSize,proto3" json:"total_size,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListUserEventsResponse) Reset() {
+	*x = ListUserEventsResponse{}
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListUserEventsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListUserEventsResponse) ProtoMessage() {}
+
+func (x *ListUserEventsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListUserEventsResponse.ProtoReflect.Descriptor instead.
+func (*ListUserEventsResponse) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ListUserEventsResponse) GetEvents() []*UserEvent {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *ListUserEventsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListUserEventsResponse) GetTotalSize() int64 {
+	if x != nil {
+		return x.TotalSize
+	}
+	return 0
+}
+
+// ExportUserRequest names the user to export.
+type ExportUserRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required: 1 to 256 bytes of valid UTF-8.
+	UserId        string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExportUserRequest) Reset() {
+	*x = ExportUserRequest{}
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExportUserRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExportUserRequest) ProtoMessage() {}
+
+func (x *ExportUserRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExportUserRequest.ProtoReflect.Descriptor instead.
+func (*ExportUserRequest) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ExportUserRequest) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+// ExportUserResponse is a part of an export.
+type ExportUserResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The summary, in the first message only.
+	User *User `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	// The next events, at most 500; none in the first message.
+	Events        []*UserEvent `protobuf:"bytes,2,rep,name=events,proto3" json:"events,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExportUserResponse) Reset() {
+	*x = ExportUserResponse{}
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExportUserResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExportUserResponse) ProtoMessage() {}
+
+func (x *ExportUserResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExportUserResponse.ProtoReflect.Descriptor instead.
+func (*ExportUserResponse) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ExportUserResponse) GetUser() *User {
+	if x != nil {
+		return x.User
+	}
+	return nil
+}
+
+func (x *ExportUserResponse) GetEvents() []*UserEvent {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
 var File_gsimc_v1_user_service_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_user_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1bgsimc/v1/user_service.proto\x12\bgsimc.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb8\x02\n" +
+	"\x1bgsimc/v1/user_service.proto\x12\bgsimc.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14gsimc/v1/types.proto\"\xf5\x02\n" +
 	"\x04User\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x1f\n" +
@@ -345,7 +715,19 @@ const file_gsimc_v1_user_service_proto_rawDesc = "" +
 	"\x13pending_event_count\x18\x04 \x01(\x03R\x11pendingEventCount\x12D\n" +
 	"\x10first_event_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x0efirstEventTime\x12B\n" +
 	"\x0flast_event_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\rlastEventTime\x12 \n" +
-	"\vuncertainty\x18\a \x01(\x01R\vuncertainty\")\n" +
+	"\vuncertainty\x18\a \x01(\x01R\vuncertainty\x12;\n" +
+	"\vevent_types\x18\b \x03(\v2\x1a.gsimc.v1.EventTypeSummaryR\n" +
+	"eventTypes\"\x8d\x01\n" +
+	"\x10EventTypeSummary\x12\x1d\n" +
+	"\n" +
+	"event_type\x18\x01 \x01(\tR\teventType\x12\x1f\n" +
+	"\vevent_count\x18\x02 \x01(\x03R\n" +
+	"eventCount\x12\x16\n" +
+	"\x06weight\x18\x03 \x01(\x01R\x06weight\x12!\n" +
+	"\ftotal_weight\x18\x04 \x01(\x01R\vtotalWeight\"N\n" +
+	"\tUserEvent\x12%\n" +
+	"\x05event\x18\x01 \x01(\v2\x0f.gsimc.v1.EventR\x05event\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x04R\brevision\")\n" +
 	"\x0eGetUserRequest\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\"5\n" +
 	"\x0fGetUserResponse\x12\"\n" +
@@ -355,9 +737,27 @@ const file_gsimc_v1_user_service_proto_rawDesc = "" +
 	"\rallow_missing\x18\x02 \x01(\bR\fallowMissing\x12(\n" +
 	"\x10wait_for_erasure\x18\x03 \x01(\bR\x0ewaitForErasure\"D\n" +
 	"\x12DeleteUserResponse\x12.\n" +
-	"\x13deleted_event_count\x18\x01 \x01(\x03R\x11deletedEventCount2\xa0\x01\n" +
+	"\x13deleted_event_count\x18\x01 \x01(\x03R\x11deletedEventCount\"l\n" +
+	"\x15ListUserEventsRequest\x12\x17\n" +
+	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x1b\n" +
+	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"\x8c\x01\n" +
+	"\x16ListUserEventsResponse\x12+\n" +
+	"\x06events\x18\x01 \x03(\v2\x13.gsimc.v1.UserEventR\x06events\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1d\n" +
+	"\n" +
+	"total_size\x18\x03 \x01(\x03R\ttotalSize\",\n" +
+	"\x11ExportUserRequest\x12\x17\n" +
+	"\auser_id\x18\x01 \x01(\tR\x06userId\"e\n" +
+	"\x12ExportUserResponse\x12\"\n" +
+	"\x04user\x18\x01 \x01(\v2\x0e.gsimc.v1.UserR\x04user\x12+\n" +
+	"\x06events\x18\x02 \x03(\v2\x13.gsimc.v1.UserEventR\x06events2\xca\x02\n" +
 	"\vUserService\x12C\n" +
-	"\aGetUser\x12\x18.gsimc.v1.GetUserRequest\x1a\x19.gsimc.v1.GetUserResponse\"\x03\x90\x02\x01\x12L\n" +
+	"\aGetUser\x12\x18.gsimc.v1.GetUserRequest\x1a\x19.gsimc.v1.GetUserResponse\"\x03\x90\x02\x01\x12X\n" +
+	"\x0eListUserEvents\x12\x1f.gsimc.v1.ListUserEventsRequest\x1a .gsimc.v1.ListUserEventsResponse\"\x03\x90\x02\x01\x12N\n" +
+	"\n" +
+	"ExportUser\x12\x1b.gsimc.v1.ExportUserRequest\x1a\x1c.gsimc.v1.ExportUserResponse\"\x03\x90\x02\x010\x01\x12L\n" +
 	"\n" +
 	"DeleteUser\x12\x1b.gsimc.v1.DeleteUserRequest\x1a\x1c.gsimc.v1.DeleteUserResponse\"\x03\x90\x02\x02BH\n" +
 	"\fcom.gsimc.v1P\x01Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1\xaa\x02\bGsimc.V1b\x06proto3"
@@ -374,28 +774,44 @@ func file_gsimc_v1_user_service_proto_rawDescGZIP() []byte {
 	return file_gsimc_v1_user_service_proto_rawDescData
 }
 
-var file_gsimc_v1_user_service_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_gsimc_v1_user_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_gsimc_v1_user_service_proto_goTypes = []any{
-	(*User)(nil),                  // 0: gsimc.v1.User
-	(*GetUserRequest)(nil),        // 1: gsimc.v1.GetUserRequest
-	(*GetUserResponse)(nil),       // 2: gsimc.v1.GetUserResponse
-	(*DeleteUserRequest)(nil),     // 3: gsimc.v1.DeleteUserRequest
-	(*DeleteUserResponse)(nil),    // 4: gsimc.v1.DeleteUserResponse
-	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
+	(*User)(nil),                   // 0: gsimc.v1.User
+	(*EventTypeSummary)(nil),       // 1: gsimc.v1.EventTypeSummary
+	(*UserEvent)(nil),              // 2: gsimc.v1.UserEvent
+	(*GetUserRequest)(nil),         // 3: gsimc.v1.GetUserRequest
+	(*GetUserResponse)(nil),        // 4: gsimc.v1.GetUserResponse
+	(*DeleteUserRequest)(nil),      // 5: gsimc.v1.DeleteUserRequest
+	(*DeleteUserResponse)(nil),     // 6: gsimc.v1.DeleteUserResponse
+	(*ListUserEventsRequest)(nil),  // 7: gsimc.v1.ListUserEventsRequest
+	(*ListUserEventsResponse)(nil), // 8: gsimc.v1.ListUserEventsResponse
+	(*ExportUserRequest)(nil),      // 9: gsimc.v1.ExportUserRequest
+	(*ExportUserResponse)(nil),     // 10: gsimc.v1.ExportUserResponse
+	(*timestamppb.Timestamp)(nil),  // 11: google.protobuf.Timestamp
+	(*Event)(nil),                  // 12: gsimc.v1.Event
 }
 var file_gsimc_v1_user_service_proto_depIdxs = []int32{
-	5, // 0: gsimc.v1.User.first_event_time:type_name -> google.protobuf.Timestamp
-	5, // 1: gsimc.v1.User.last_event_time:type_name -> google.protobuf.Timestamp
-	0, // 2: gsimc.v1.GetUserResponse.user:type_name -> gsimc.v1.User
-	1, // 3: gsimc.v1.UserService.GetUser:input_type -> gsimc.v1.GetUserRequest
-	3, // 4: gsimc.v1.UserService.DeleteUser:input_type -> gsimc.v1.DeleteUserRequest
-	2, // 5: gsimc.v1.UserService.GetUser:output_type -> gsimc.v1.GetUserResponse
-	4, // 6: gsimc.v1.UserService.DeleteUser:output_type -> gsimc.v1.DeleteUserResponse
-	5, // [5:7] is the sub-list for method output_type
-	3, // [3:5] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	11, // 0: gsimc.v1.User.first_event_time:type_name -> google.protobuf.Timestamp
+	11, // 1: gsimc.v1.User.last_event_time:type_name -> google.protobuf.Timestamp
+	1,  // 2: gsimc.v1.User.event_types:type_name -> gsimc.v1.EventTypeSummary
+	12, // 3: gsimc.v1.UserEvent.event:type_name -> gsimc.v1.Event
+	0,  // 4: gsimc.v1.GetUserResponse.user:type_name -> gsimc.v1.User
+	2,  // 5: gsimc.v1.ListUserEventsResponse.events:type_name -> gsimc.v1.UserEvent
+	0,  // 6: gsimc.v1.ExportUserResponse.user:type_name -> gsimc.v1.User
+	2,  // 7: gsimc.v1.ExportUserResponse.events:type_name -> gsimc.v1.UserEvent
+	3,  // 8: gsimc.v1.UserService.GetUser:input_type -> gsimc.v1.GetUserRequest
+	7,  // 9: gsimc.v1.UserService.ListUserEvents:input_type -> gsimc.v1.ListUserEventsRequest
+	9,  // 10: gsimc.v1.UserService.ExportUser:input_type -> gsimc.v1.ExportUserRequest
+	5,  // 11: gsimc.v1.UserService.DeleteUser:input_type -> gsimc.v1.DeleteUserRequest
+	4,  // 12: gsimc.v1.UserService.GetUser:output_type -> gsimc.v1.GetUserResponse
+	8,  // 13: gsimc.v1.UserService.ListUserEvents:output_type -> gsimc.v1.ListUserEventsResponse
+	10, // 14: gsimc.v1.UserService.ExportUser:output_type -> gsimc.v1.ExportUserResponse
+	6,  // 15: gsimc.v1.UserService.DeleteUser:output_type -> gsimc.v1.DeleteUserResponse
+	12, // [12:16] is the sub-list for method output_type
+	8,  // [8:12] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_user_service_proto_init() }
@@ -403,13 +819,14 @@ func file_gsimc_v1_user_service_proto_init() {
 	if File_gsimc_v1_user_service_proto != nil {
 		return
 	}
+	file_gsimc_v1_types_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_user_service_proto_rawDesc), len(file_gsimc_v1_user_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

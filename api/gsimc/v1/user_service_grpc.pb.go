@@ -19,8 +19,10 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	UserService_GetUser_FullMethodName    = "/gsimc.v1.UserService/GetUser"
-	UserService_DeleteUser_FullMethodName = "/gsimc.v1.UserService/DeleteUser"
+	UserService_GetUser_FullMethodName        = "/gsimc.v1.UserService/GetUser"
+	UserService_ListUserEvents_FullMethodName = "/gsimc.v1.UserService/ListUserEvents"
+	UserService_ExportUser_FullMethodName     = "/gsimc.v1.UserService/ExportUser"
+	UserService_DeleteUser_FullMethodName     = "/gsimc.v1.UserService/DeleteUser"
 )
 
 // UserServiceClient is the client API for UserService service.
@@ -29,10 +31,33 @@ const (
 //
 // UserService is about what the server holds of a user.
 type UserServiceClient interface {
-	// GetUser returns a summary of the user's history and state.
+	// GetUser returns a summary of the user's history and state. It reads the whole history.
 	//
-	// Errors: INVALID_ARGUMENT, NOT_FOUND with reason USER_NOT_FOUND (no history under this id).
+	// Errors: INVALID_ARGUMENT, NOT_FOUND with reason USER_NOT_FOUND (no history under this id),
+	// DATA_LOSS with reason STORE_CORRUPT (the stored history is damaged).
 	GetUser(ctx context.Context, in *GetUserRequest, opts ...grpc.CallOption) (*GetUserResponse, error)
+	// ListUserEvents returns the events of a user, the newest first, since those are asked for most:
+	// what happened just now, and what to take back.
+	//
+	// All pages of a listing are of the moment of its first page. Events that come later are not in
+	// it, so none is told twice and none is left out. When the history stops being the one that was
+	// listed, because the user was erased, the next page is FAILED_PRECONDITION with reason
+	// HISTORY_CHANGED: begin again without page_token.
+	//
+	// Errors: INVALID_ARGUMENT (a bad user_id, page_size or page_token), NOT_FOUND with reason
+	// USER_NOT_FOUND (no history under this id, without page_token), FAILED_PRECONDITION with reason
+	// HISTORY_CHANGED or OTHER_STORE (page_token is of a server with another store), DATA_LOSS with
+	// reason STORE_CORRUPT (the stored history is damaged).
+	ListUserEvents(ctx context.Context, in *ListUserEventsRequest, opts ...grpc.CallOption) (*ListUserEventsResponse, error)
+	// ExportUser sends everything that is held of a user, for a request of the user to see it: the
+	// summary of GetUser in the first message, and then all events, the oldest first, as they can be
+	// sent to BatchObserve again. It is of one moment.
+	//
+	// Errors: INVALID_ARGUMENT, NOT_FOUND with reason USER_NOT_FOUND (no history under this id),
+	// RESOURCE_EXHAUSTED with reason OVERLOADED (16 exports are under way), FAILED_PRECONDITION with
+	// reason HISTORY_CHANGED (the user was erased meanwhile), DATA_LOSS with reason STORE_CORRUPT (the
+	// stored history is damaged). An export is whole if it ends with OK, and only then.
+	ExportUser(ctx context.Context, in *ExportUserRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportUserResponse], error)
 	// DeleteUser erases the user's history, event ids and state. Later events start from nothing, at
 	// revision 1. Once it has answered, no Recommend uses the erased events.
 	//
@@ -62,6 +87,35 @@ func (c *userServiceClient) GetUser(ctx context.Context, in *GetUserRequest, opt
 	return out, nil
 }
 
+func (c *userServiceClient) ListUserEvents(ctx context.Context, in *ListUserEventsRequest, opts ...grpc.CallOption) (*ListUserEventsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListUserEventsResponse)
+	err := c.cc.Invoke(ctx, UserService_ListUserEvents_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *userServiceClient) ExportUser(ctx context.Context, in *ExportUserRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportUserResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &UserService_ServiceDesc.Streams[0], UserService_ExportUser_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ExportUserRequest, ExportUserResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type UserService_ExportUserClient = grpc.ServerStreamingClient[ExportUserResponse]
+
 func (c *userServiceClient) DeleteUser(ctx context.Context, in *DeleteUserRequest, opts ...grpc.CallOption) (*DeleteUserResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(DeleteUserResponse)
@@ -78,10 +132,33 @@ func (c *userServiceClient) DeleteUser(ctx context.Context, in *DeleteUserReques
 //
 // UserService is about what the server holds of a user.
 type UserServiceServer interface {
-	// GetUser returns a summary of the user's history and state.
+	// GetUser returns a summary of the user's history and state. It reads the whole history.
 	//
-	// Errors: INVALID_ARGUMENT, NOT_FOUND with reason USER_NOT_FOUND (no history under this id).
+	// Errors: INVALID_ARGUMENT, NOT_FOUND with reason USER_NOT_FOUND (no history under this id),
+	// DATA_LOSS with reason STORE_CORRUPT (the stored history is damaged).
 	GetUser(context.Context, *GetUserRequest) (*GetUserResponse, error)
+	// ListUserEvents returns the events of a user, the newest first, since those are asked for most:
+	// what happened just now, and what to take back.
+	//
+	// All pages of a listing are of the moment of its first page. Events that come later are not in
+	// it, so none is told twice and none is left out. When the history stops being the one that was
+	// listed, because the user was erased, the next page is FAILED_PRECONDITION with reason
+	// HISTORY_CHANGED: begin again without page_token.
+	//
+	// Errors: INVALID_ARGUMENT (a bad user_id, page_size or page_token), NOT_FOUND with reason
+	// USER_NOT_FOUND (no history under this id, without page_token), FAILED_PRECONDITION with reason
+	// HISTORY_CHANGED or OTHER_STORE (page_token is of a server with another store), DATA_LOSS with
+	// reason STORE_CORRUPT (the stored history is damaged).
+	ListUserEvents(context.Context, *ListUserEventsRequest) (*ListUserEventsResponse, error)
+	// ExportUser sends everything that is held of a user, for a request of the user to see it: the
+	// summary of GetUser in the first message, and then all events, the oldest first, as they can be
+	// sent to BatchObserve again. It is of one moment.
+	//
+	// Errors: INVALID_ARGUMENT, NOT_FOUND with reason USER_NOT_FOUND (no history under this id),
+	// RESOURCE_EXHAUSTED with reason OVERLOADED (16 exports are under way), FAILED_PRECONDITION with
+	// reason HISTORY_CHANGED (the user was erased meanwhile), DATA_LOSS with reason STORE_CORRUPT (the
+	// stored history is damaged). An export is whole if it ends with OK, and only then.
+	ExportUser(*ExportUserRequest, grpc.ServerStreamingServer[ExportUserResponse]) error
 	// DeleteUser erases the user's history, event ids and state. Later events start from nothing, at
 	// revision 1. Once it has answered, no Recommend uses the erased events.
 	//
@@ -103,6 +180,12 @@ type UnimplementedUserServiceServer struct{}
 
 func (UnimplementedUserServiceServer) GetUser(context.Context, *GetUserRequest) (*GetUserResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetUser not implemented")
+}
+func (UnimplementedUserServiceServer) ListUserEvents(context.Context, *ListUserEventsRequest) (*ListUserEventsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListUserEvents not implemented")
+}
+func (UnimplementedUserServiceServer) ExportUser(*ExportUserRequest, grpc.ServerStreamingServer[ExportUserResponse]) error {
+	return status.Error(codes.Unimplemented, "method ExportUser not implemented")
 }
 func (UnimplementedUserServiceServer) DeleteUser(context.Context, *DeleteUserRequest) (*DeleteUserResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteUser not implemented")
@@ -146,6 +229,35 @@ func _UserService_GetUser_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _UserService_ListUserEvents_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListUserEventsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(UserServiceServer).ListUserEvents(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: UserService_ListUserEvents_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(UserServiceServer).ListUserEvents(ctx, req.(*ListUserEventsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _UserService_ExportUser_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ExportUserRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(UserServiceServer).ExportUser(m, &grpc.GenericServerStream[ExportUserRequest, ExportUserResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type UserService_ExportUserServer = grpc.ServerStreamingServer[ExportUserResponse]
+
 func _UserService_DeleteUser_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DeleteUserRequest)
 	if err := dec(in); err != nil {
@@ -176,10 +288,20 @@ var UserService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _UserService_GetUser_Handler,
 		},
 		{
+			MethodName: "ListUserEvents",
+			Handler:    _UserService_ListUserEvents_Handler,
+		},
+		{
 			MethodName: "DeleteUser",
 			Handler:    _UserService_DeleteUser_Handler,
 		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "ExportUser",
+			Handler:       _UserService_ExportUser_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "gsimc/v1/user_service.proto",
 }

@@ -40,8 +40,10 @@ var roles = map[string]Role{
 	pb.EventService_BatchObserve_FullMethodName:  Observe,
 	pb.EventService_StreamObserve_FullMethodName: Observe,
 
-	pb.UserService_GetUser_FullMethodName:    User,
-	pb.UserService_DeleteUser_FullMethodName: User,
+	pb.UserService_GetUser_FullMethodName:        User,
+	pb.UserService_ListUserEvents_FullMethodName: User,
+	pb.UserService_ExportUser_FullMethodName:     User,
+	pb.UserService_DeleteUser_FullMethodName:     User,
 
 	pb.AdminService_GetStatus_FullMethodName:        Admin,
 	pb.AdminService_ReloadModel_FullMethodName:      Admin,

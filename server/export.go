@@ -1,0 +1,92 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/admission"
+	"github.com/gsimc/gsimc/store"
+)
+
+// Exports last as long as their clients read, so they have a bound of their own.
+const (
+	maxExports  = 16
+	exportTime  = 10 * time.Minute
+	exportChunk = 500 // events of a message
+)
+
+var errExports = errors.New("server: as many exports are under way as may be")
+
+// ExportUser implements UserService. Between two messages nothing of the store is held: a slow
+// client keeps no erased bytes.
+func (s users) ExportUser(
+	req *pb.ExportUserRequest, stream pb.UserService_ExportUserServer,
+) error {
+	if err := validateUserID(req.GetUserId()); err != nil {
+		return err
+	}
+	select {
+	case s.exports <- struct{}{}:
+		defer func() { <-s.exports }()
+	default:
+		return errExports
+	}
+	admission.Of(stream.Context()).Leave()
+	ctx, cancel := context.WithTimeout(stream.Context(), exportTime)
+	defer cancel()
+	err := s.export(ctx, req.GetUserId(), stream.Send)
+	if err != nil && s.drain.streams.Err() != nil {
+		return errDraining
+	}
+	return err
+}
+
+// export sends the summary of a user and then the events.
+func (s users) export(
+	ctx context.Context, user string, send func(*pb.ExportUserResponse) error,
+) error {
+	summary, head, err := s.summary(ctx, user)
+	if err != nil {
+		return err
+	}
+	if err := send(&pb.ExportUserResponse{User: summary}); err != nil {
+		return err
+	}
+	for known := (store.Version{}); known != head; {
+		var events []*pb.UserEvent
+		if events, known, err = s.chunk(ctx, user, known, head); err != nil {
+			return err
+		}
+		if err := send(&pb.ExportUserResponse{Events: events}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chunk returns the next events after a version of a history, up to its head, and the version with
+// them. It is an error if the history does not come to the head.
+func (s users) chunk(
+	ctx context.Context, user string, known, head store.Version,
+) (events []*pb.UserEvent, reached store.Version, err error) {
+	reached = known
+	_, _, err = s.store.Since(ctx, user, known, func(v store.Version, e store.Event) error {
+		if v.Revision != reached.Revision+1 { // it began anew
+			return errHistoryChanged
+		}
+		events, reached = append(events, newUserEvent(user, v, e)), v
+		if len(events) == exportChunk || v.Revision == head.Revision {
+			return errEnough
+		}
+		return nil
+	})
+	switch {
+	case err == nil, reached.Revision == head.Revision && reached != head:
+		return nil, reached, errHistoryChanged
+	case !errors.Is(err, errEnough):
+		return nil, reached, err
+	}
+	return events, reached, nil
+}

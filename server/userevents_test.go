@@ -1,0 +1,315 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/event"
+	"github.com/gsimc/gsimc/server/internal/session"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+)
+
+// written sends n events of a user and returns them as they are listed, the oldest first.
+func (ts *testServer) written(t *testing.T, user string, n int) []*pb.UserEvent {
+	t.Helper()
+	var events []*pb.UserEvent
+	for i := range n {
+		value := float64(i % 100)
+		e := &pb.Event{EventId: fmt.Sprint("e", i), UserId: user, ItemId: item(i % testItems),
+			EventType: []string{"like", "view"}[i%2], Value: &value,
+			EventTime: timestamppb.New(testNow.AddDate(0, 0, -i))}
+		revision := ts.observe(t, e).GetUserRevision()
+		events = append(events, &pb.UserEvent{Event: e, Revision: revision})
+	}
+	return events
+}
+
+// pages returns the events of a whole listing, and calls between before each page but the first.
+func (ts *testServer) pages(
+	t *testing.T, user string, size func() int32, between func(),
+) []*pb.UserEvent {
+	t.Helper()
+	var events []*pb.UserEvent
+	req := &pb.ListUserEventsRequest{UserId: user}
+	for {
+		req.PageSize = size()
+		r, err := ts.users.ListUserEvents(ctx(t), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := r.GetEvents(); len(n) == 0 || len(n) > int(req.PageSize) {
+			t.Fatalf("a page of %d events, want 1 to %d", len(n), req.PageSize)
+		}
+		events = append(events, r.GetEvents()...)
+		if req.PageToken = r.GetNextPageToken(); req.PageToken == "" {
+			return events
+		}
+		between()
+	}
+}
+
+// A listing has each event once, the newest first, whatever the sizes of its pages, and whatever
+// arrives between them.
+func TestListUserEvents(t *testing.T) {
+	ts := start(t, setup{})
+	want := ts.written(t, "ann", 50)
+	slices.Reverse(want)
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		size := func() int32 { return 1 + rng.Int32N(30) }
+		got := ts.pages(t, "ann", size, func() {
+			late := &pb.UserEvent{Event: newEvent("ann", rng.IntN(testItems))}
+			late.Revision = ts.observe(t, late.Event).GetUserRevision()
+		})
+		if d := cmp.Diff(want, got[len(got)-len(want):], protocmp.Transform()); d != "" {
+			t.Fatalf("seed %d (-want +got):\n%s", seed, d)
+		}
+		for i, e := range got {
+			if e.GetRevision() != uint64(len(got)-i) {
+				t.Fatalf("seed %d: event %d has revision %d of %d", seed, i, e.GetRevision(), len(got))
+			}
+		}
+	}
+}
+
+// listProblem is what the server says to a request for a page.
+func (ts *testServer) listProblem(t *testing.T, user, token string) problem {
+	t.Helper()
+	_, err := ts.users.ListUserEvents(ctx(t),
+		&pb.ListUserEventsRequest{UserId: user, PageToken: token, PageSize: 2})
+	return problemOf(t, err)
+}
+
+// A token is good for the history that was listed and no other.
+func TestPageTokens(t *testing.T) {
+	st := memory.New()
+	ts, other := start(t, setup{store: st}), start(t, setup{})
+	token := func(ts *testServer) string {
+		ts.written(t, "ann", 5)
+		r, err := ts.users.ListUserEvents(ctx(t), &pb.ListUserEventsRequest{UserId: "ann", PageSize: 2})
+		if err != nil || r.GetTotalSize() != 5 || len(r.GetNextPageToken()) > 64 {
+			t.Fatalf("%v, %v", r, err)
+		}
+		return r.GetNextPageToken()
+	}
+	good, foreign := token(ts), token(other)
+	head, _, err := st.Since(t.Context(), "ann", store.Version{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := problem{Code: codes.InvalidArgument, Reason: "INVALID_FIELD",
+		Fields: []string{"page_token"}}
+	changed := problem{Code: codes.FailedPrecondition, Reason: "HISTORY_CHANGED"}
+	beyond := eventPage{head, 6}.token(st.Identity(), "ann")
+	for _, tt := range []struct {
+		name, user, token string
+		want              problem
+	}{
+		{"good", "ann", good, problem{}},
+		{"of another user", "bob", good, damaged},
+		{"damaged", "ann", good[:20] + string(good[20]^1) + good[21:], damaged},
+		{"of a session", "ann", string(make([]byte, session.TokenBytes)), damaged},
+		{"too long", "ann", good + "A", damaged},
+		{"not base64", "ann", "!" + good[1:], damaged},
+		{"beyond the history", "ann", beyond, damaged},
+		{"before the history", "ann", eventPage{head, 0}.token(st.Identity(), "ann"), damaged},
+		{"of another store", "ann", foreign,
+			problem{Code: codes.FailedPrecondition, Reason: "OTHER_STORE"}},
+	} {
+		if d := cmp.Diff(tt.want, ts.listProblem(t, tt.user, tt.token)); d != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, d)
+		}
+	}
+	if _, err := ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(changed, ts.listProblem(t, "ann", good)); d != "" {
+		t.Errorf("after an erasure (-want +got):\n%s", d)
+	}
+	ts.written(t, "ann", 9)
+	if d := cmp.Diff(changed, ts.listProblem(t, "ann", good)); d != "" {
+		t.Errorf("in another life (-want +got):\n%s", d)
+	}
+}
+
+// exported returns the messages of an export.
+func (ts *testServer) exported(
+	t *testing.T, user string, each func(int),
+) (all []*pb.ExportUserResponse, err error) {
+	t.Helper()
+	stream, err := ts.users.ExportUser(ctx(t), &pb.ExportUserRequest{UserId: user})
+	for err == nil {
+		var r *pb.ExportUserResponse
+		if r, err = stream.Recv(); err == nil {
+			all = append(all, r)
+			each(len(all))
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return all, err
+}
+
+// An export is the summary and every event, and can be sent to another server, which then says the
+// same of the user.
+func TestExportUser(t *testing.T) {
+	weights := func(c *Config) { c.EventWeights = event.Weights{"view": 0.25} }
+	ts := start(t, setup{config: weights})
+	want := ts.written(t, "ann", 2*exportChunk+7)
+	all, err := ts.exported(t, "ann", func(int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	summary, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(&pb.ExportUserResponse{User: summary.GetUser()}, all[0],
+		protocmp.Transform()); d != "" {
+		t.Errorf("the first message (-want +got):\n%s", d)
+	}
+	var got []*pb.UserEvent
+	back := start(t, setup{config: weights})
+	for _, r := range all[1:] {
+		got = append(got, r.GetEvents()...)
+		batch := &pb.BatchObserveRequest{}
+		for _, e := range r.GetEvents() {
+			batch.Events = append(batch.Events, e.GetEvent())
+		}
+		if _, err := back.events.BatchObserve(ctx(t), batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff(want, got, protocmp.Transform()); d != "" {
+		t.Errorf("events (-want +got):\n%s", d)
+	}
+	copied, err := back.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(summary, copied, protocmp.Transform()); d != "" {
+		t.Errorf("the user at the other server (-want +got):\n%s", d)
+	}
+}
+
+// An export of a user who is erased meanwhile does not end with OK, nor with the events of the next
+// life; one beside which events arrive does not have them.
+func TestExportIsOfOneMoment(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		erase bool
+		want  problem
+	}{
+		{"events arrive", false, problem{}},
+		{"the user is erased", true,
+			problem{Code: codes.FailedPrecondition, Reason: "HISTORY_CHANGED"}},
+	} {
+		st := &hookedStore{Store: memory.New()}
+		ts := start(t, setup{store: st})
+		ts.written(t, "ann", exportChunk+1)
+		reads := 0
+		st.SinceFunc = func(c context.Context, user string, known store.Version,
+			fn func(store.Version, store.Event) error) (store.Version, bool, error) {
+			if reads++; known.Revision == exportChunk { // between two messages
+				if tt.erase {
+					if _, err := st.Erase(c, "ann"); err != nil {
+						t.Error(err)
+					}
+				}
+				for i := range exportChunk + 2 {
+					appendEvent(t, st, "ann", fmt.Sprint("late", i))
+				}
+			}
+			return st.Store.Since(c, user, known, fn)
+		}
+		all, err := ts.exported(t, "ann", func(int) {})
+		if d := cmp.Diff(tt.want, problemOf(t, err)); d != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, d)
+		}
+		n := 0
+		for _, r := range all {
+			n += len(r.GetEvents())
+		}
+		if want := map[bool]int{false: exportChunk + 1, true: exportChunk}[tt.erase]; n != want {
+			t.Errorf("%s: %d events, want %d", tt.name, n, want)
+		}
+	}
+}
+
+// appendEvent writes an event to a store.
+func appendEvent(t *testing.T, st store.Store, user, id string) {
+	t.Helper()
+	_, err := st.Append(context.Background(), []store.Record{{User: user, Event: store.Event{
+		ID: id, Item: item(1), Type: "like", Time: testNow, Value: 1}}})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Exports have a bound of their own, and a shutdown ends them.
+func TestExportsAreBounded(t *testing.T) {
+	ts := start(t, setup{config: func(c *Config) { c.MaxInFlight = 1 }})
+	ts.written(t, "ann", 1)
+	for range maxExports {
+		ts.Server.exports <- struct{}{}
+	}
+	_, err := ts.exported(t, "ann", func(int) {})
+	want := problem{Code: codes.ResourceExhausted, Reason: "OVERLOADED", Retry: true}
+	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
+		t.Errorf("one export more (-want +got):\n%s", d)
+	}
+	<-ts.Server.exports
+	if _, err := ts.exported(t, "ann", func(int) {}); err != nil {
+		t.Error(err)
+	}
+	if n := len(ts.Server.exports); n != maxExports-1 {
+		t.Errorf("%d exports count as under way after their end", n-maxExports+1)
+	}
+}
+
+// The summary has the types of events with their counts and weights.
+func TestEventTypesOfUser(t *testing.T) {
+	ts := start(t, setup{config: func(c *Config) {
+		c.EventWeights = event.Weights{"view": 0.25, "dislike": -1, "seen": 0}
+	}})
+	two := 2.0
+	for i, e := range []*pb.Event{{EventType: "view"}, {EventType: "view", Value: &two},
+		{EventType: "dislike"}, {}, {EventType: "seen", Value: &two}, {EventType: "view"}} {
+		e.UserId, e.ItemId = "ann", item(i)
+		ts.observe(t, e)
+	}
+	ts.observe(t, &pb.Event{UserId: "ann", ItemId: "unknown"})
+	r, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []*pb.EventTypeSummary{
+		{EventType: "view", EventCount: 3, Weight: 0.25, TotalWeight: 1},
+		{EventType: "like", EventCount: 2, Weight: 1, TotalWeight: 2},
+		{EventType: "dislike", EventCount: 1, Weight: -1, TotalWeight: -1},
+		{EventType: "seen", EventCount: 1},
+	}
+	if d := cmp.Diff(want, r.GetUser().GetEventTypes(), protocmp.Transform()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	for i := range 200 {
+		ts.observe(t, &pb.Event{UserId: "bob", ItemId: item(1), EventType: fmt.Sprint("t", i)})
+	}
+	r, err = ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "bob"})
+	if n := len(r.GetUser().GetEventTypes()); err != nil || n != maxEventTypes {
+		t.Errorf("%d types, %v; want %d", n, err, maxEventTypes)
+	}
+}
