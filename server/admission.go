@@ -22,8 +22,9 @@ import (
 // take no room of operators, whatever they call.
 var (
 	admittedClients = withHealth(map[string]admission.Method{
-		pb.RecommenderService_Recommend_FullMethodName:  {Class: admission.Recommend},
-		pb.RecommenderService_ScoreItems_FullMethodName: {Class: admission.Recommend},
+		pb.RecommenderService_Recommend_FullMethodName:      {Class: admission.Recommend},
+		pb.RecommenderService_BatchRecommend_FullMethodName: {Class: admission.Lists},
+		pb.RecommenderService_ScoreItems_FullMethodName:     {Class: admission.Recommend},
 
 		pb.EventService_Observe_FullMethodName:      {Class: admission.Observe},
 		pb.EventService_BatchObserve_FullMethodName: {Class: admission.Batch},

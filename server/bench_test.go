@@ -3,7 +3,12 @@ package server
 import (
 	"context"
 	"fmt"
+	"syscall"
 	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 )
@@ -77,3 +82,68 @@ func benchmarkStream(b *testing.B, batch int) {
 }
 
 func quiet(c *Config) { c.Logger = nil }
+
+// BenchmarkBatchRecommend reports the processor time of a list, client included, and the lists a
+// second: of single calls, one after the other and 32 in flight, and of batches, one after the
+// other and two in flight, in turns over the same subjects.
+func BenchmarkBatchRecommend(b *testing.B) {
+	for _, shape := range [][2]int{{1000, 64}, {20_000, 256}} {
+		b.Run(fmt.Sprintf("n=%d/k=%d", shape[0], shape[1]), func(b *testing.B) {
+			o := newOverheadBench(b, randomModel(b, shape[0], shape[1]))
+			benchmarkBatches(b, o)
+		})
+	}
+}
+
+// benchmarkBatches makes rounds of as many lists on each way.
+func benchmarkBatches(b *testing.B, o *overheadBench) {
+	const lists, round = 256, 1024
+	req := &pb.BatchRecommendRequest{PageSize: o.requests[0].GetPageSize()}
+	for i := range lists {
+		req.Subjects = append(req.Subjects, userSubject(o.requests[i%len(o.requests)].GetUserId()))
+	}
+	body, err := proto.Marshal(req)
+	if err != nil {
+		b.Fatal(err)
+	}
+	batch := func(int) {
+		var size int
+		err := o.recommend.Invoke(context.Background(),
+			pb.RecommenderService_BatchRecommend_FullMethodName, body, &size,
+			grpc.ForceCodecV2(rawCodec{}))
+		if err != nil || size < lists*o.bytesPerResponse/2 {
+			b.Errorf("%d bytes, %v", size, err)
+		}
+	}
+	single := func(i int) { o.call(b, o.recommend, i) }
+	var took, worked [4]time.Duration
+	n := 0
+	for ; b.Loop(); n += round {
+		for way, run := range []func(){
+			func() { concurrently(1, round, single) },
+			func() { concurrently(32, round/32, single) },
+			func() { concurrently(1, round/lists, batch) },
+			func() { concurrently(2, round/lists/2, batch) },
+		} {
+			begun, before := time.Now(), processorTime(b)
+			run()
+			took[way] += time.Since(begun)
+			worked[way] += processorTime(b) - before
+		}
+	}
+	b.ReportMetric(0, "ns/op") // of all together: says nothing
+	for way, name := range []string{"single", "single-32", "batch", "batch-2"} {
+		b.ReportMetric(float64(n)/took[way].Seconds(), name+"-lists/s")
+		b.ReportMetric(float64(worked[way].Microseconds())/float64(n), name+"-µs/list")
+	}
+}
+
+// processorTime is what the process has used so far.
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}

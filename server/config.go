@@ -93,8 +93,9 @@ type Config struct {
 	// MaxSendBytes is the largest message that is sent. Default 4 MiB.
 	MaxSendBytes int
 	// MaxInFlight is the most calls of Recommend, and of Observe, that run at a time. The limit in
-	// force follows the latency below it. Batches, and calls about users, have an eighth of it.
-	// Calls beyond wait for a moment or are RESOURCE_EXHAUSTED. Default 512.
+	// force follows the latency below it. Batches of events, and calls about users, have an eighth
+	// of it, and batches of lists an eighth of that. Calls beyond wait for a moment or are
+	// RESOURCE_EXHAUSTED. Default 512.
 	MaxInFlight int
 	// MaxStreams is the number of open StreamObserve streams. Further ones take the place of idle
 	// ones, or are RESOURCE_EXHAUSTED. Default 256.

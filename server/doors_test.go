@@ -83,6 +83,7 @@ func TestEveryMethodWithEveryRole(t *testing.T) {
 	ts, tokens := withTokens(t, nil, append(slices.Clone(roles), strings.Join(roles, ","))...)
 	want := map[string]string{ // the role of each method; empty: none is needed
 		"/gsimc.v1.RecommenderService/Recommend":                         "recommend",
+		"/gsimc.v1.RecommenderService/BatchRecommend":                    "recommend",
 		"/gsimc.v1.RecommenderService/ScoreItems":                        "recommend",
 		"/gsimc.v1.EventService/Observe":                                 "observe",
 		"/gsimc.v1.EventService/BatchObserve":                            "observe",

@@ -76,6 +76,19 @@ func (sc *scratch) exclude(m *model.Model, f *pb.ItemFilter) {
 	sc.call.Among = sc.allowed
 }
 
+// excludeAs is exclude with the filter of other, which has gone through exclude for the same model.
+// What other noted stays there.
+func (sc *scratch) excludeAs(other *scratch) {
+	sc.skipped = append(sc.skipped, other.skipped...)
+	sc.mark()
+	sc.call.Skip, sc.call.Among = sc.skip, nil
+	if other.call.Among != nil {
+		// A copy, as the search may reorder it; not nil, even if no id is known.
+		sc.allowed = append(slices.Grow(sc.allowed[:0], 1), other.call.Among...)
+		sc.call.Among = sc.allowed
+	}
+}
+
 // skipAllBut turns an allow list into a skip set, for searches that take only a skip set.
 func (sc *scratch) skipAllBut(among []int32) *ranking.Set {
 	skip := ranking.NewSet(sc.skip.Cap())

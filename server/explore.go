@@ -44,16 +44,25 @@ func (s *Server) rank(
 		}
 		err = s.batcher.TopN(c)
 	case nil:
-		if !subj.usable {
-			l.Source = pb.ResultSource_RESULT_SOURCE_POPULAR
-			c.Top = popular(m, c.Top[:0], size, c.Skip, c.Among)
-			break
+		if sc.byScore(m, subj) {
+			err = s.batcher.TopN(c)
 		}
-		l.Source = pb.ResultSource_RESULT_SOURCE_PERSONALIZED
-		err = s.batcher.TopN(c)
 	}
 	l.Top, c.Alone = c.Top, nil
 	return err
+}
+
+// byScore makes sc.call, which has its query and its filters, the request for the items with the
+// largest scores. It reports whether it is to be searched for; popular items are found already.
+func (sc *scratch) byScore(m *model.Model, subj subject) (search bool) {
+	l, c := &sc.list, sc.call
+	if !subj.usable {
+		l.Source = pb.ResultSource_RESULT_SOURCE_POPULAR
+		c.Top = popular(m, c.Top[:0], c.N, c.Skip, c.Among)
+		return false
+	}
+	l.Source = pb.ResultSource_RESULT_SOURCE_PERSONALIZED
+	return true
 }
 
 // rescore replaces the explored scores, by which the items were selected, by the predicted ones.

@@ -117,6 +117,8 @@ func (hostileCodec) Marshal(v any) (mem.BufferSlice, error) {
 func honest() map[string]proto.Message {
 	return map[string]proto.Message{
 		pb.RecommenderService_Recommend_FullMethodName: forUser("ann"),
+		pb.RecommenderService_BatchRecommend_FullMethodName: &pb.BatchRecommendRequest{
+			Subjects: []*pb.BatchSubject{{Subject: &pb.BatchSubject_UserId{UserId: "ann"}}}},
 		pb.RecommenderService_ScoreItems_FullMethodName: &pb.ScoreItemsRequest{
 			Subject: &pb.ScoreItemsRequest_UserId{UserId: "ann"}, ItemIds: []string{item(1)}},
 		pb.EventService_Observe_FullMethodName: &pb.ObserveRequest{Event: newEvent("ann", 1)},

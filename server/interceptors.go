@@ -304,7 +304,8 @@ func (s *Server) publicError(method string, err error) error {
 		hidden = true
 	}
 	// counted, and there may be very many; nothing is wrong with the store
-	if errors.As(err, new(*admission.RefusedError)) || errors.Is(err, errSessionLost) {
+	if errors.As(err, new(*admission.RefusedError)) || errors.Is(err, errSessionLost) ||
+		errors.Is(err, errTooLarge) {
 		hidden = false
 	}
 	if hidden {

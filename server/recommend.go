@@ -22,35 +22,41 @@ type recommender struct {
 	*Server
 }
 
-// recommenderDesc returns the description of the service, with a Recommend whose answer is encoded
-// already.
+// recommenderDesc returns the description of the service, with the methods whose answers are
+// encoded already.
 func recommenderDesc() *grpc.ServiceDesc {
 	desc := pb.RecommenderService_ServiceDesc
 	desc.Methods = slices.Clone(desc.Methods)
 	for i := range desc.Methods {
-		if desc.Methods[i].MethodName == "Recommend" {
-			desc.Methods[i].Handler = handleRecommend
+		switch m := &desc.Methods[i]; m.MethodName {
+		case "Recommend":
+			m.Handler = handleWith(pb.RecommenderService_Recommend_FullMethodName,
+				recommender.encoded)
+		case "BatchRecommend":
+			m.Handler = handleWith(pb.RecommenderService_BatchRecommend_FullMethodName,
+				recommender.encodedBatch)
 		}
 	}
 	return &desc
 }
 
-// handleRecommend is the generated handler of Recommend, except that the answer is a
-// [wire.Encoded].
-//
-//nolint:revive // the library asks for the arguments in this order
-func handleRecommend(
-	srv any, ctx context.Context, decode func(any) error, chain grpc.UnaryServerInterceptor,
-) (any, error) {
-	req := new(pb.RecommendRequest)
-	if err := decode(req); err != nil {
-		return nil, err
+// handleWith is the generated handler of a method, except that the answer is a [wire.Encoded].
+func handleWith[Request any](
+	method string, answer func(recommender, context.Context, *Request) (*wire.Encoded, error),
+) grpc.MethodHandler {
+	//nolint:revive // the library asks for the arguments in this order
+	return func(
+		srv any, ctx context.Context, decode func(any) error, chain grpc.UnaryServerInterceptor,
+	) (any, error) {
+		req := new(Request)
+		if err := decode(req); err != nil {
+			return nil, err
+		}
+		info := &grpc.UnaryServerInfo{Server: srv, FullMethod: method}
+		return chain(ctx, req, info, func(ctx context.Context, req any) (any, error) {
+			return answer(srv.(recommender), ctx, req.(*Request))
+		})
 	}
-	info := &grpc.UnaryServerInfo{Server: srv,
-		FullMethod: pb.RecommenderService_Recommend_FullMethodName}
-	return chain(ctx, req, info, func(ctx context.Context, req any) (any, error) {
-		return srv.(recommender).encoded(ctx, req.(*pb.RecommendRequest))
-	})
 }
 
 // subject holds the facts about a user or an inline history that Recommend needs. The query, its

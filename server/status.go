@@ -40,6 +40,7 @@ const (
 	reasonUnauthenticated = "UNAUTHENTICATED"
 	reasonDenied          = "PERMISSION_DENIED"
 	reasonOverloaded      = "OVERLOADED"
+	reasonAnswerTooLarge  = "ANSWER_TOO_LARGE"
 	reasonCheckpoints     = "TOO_MANY_CHECKPOINTS"
 	reasonStreamIdle      = "STREAM_IDLE"
 	reasonNewUsers        = "TOO_MANY_NEW_USERS"
@@ -67,6 +68,7 @@ var (
 	errUnknownMethod = errors.New("server: unknown method or service")
 	errFailedFull    = errors.New("server: the store failed for lack of space")
 	errCheckpoints   = errors.New("server: as many checkpoints are open as may be")
+	errTooLarge      = errors.New("server: the answer is larger than a message may be")
 	errStreamIdle    = errors.New("server: nothing came on the stream for long")
 	errNotOnDisk     = errors.New("server: the store keeps nothing on disk")
 )
@@ -122,6 +124,8 @@ var outcomes = []struct {
 	{store.ErrCorrupt, codes.DataLoss, reasonStoreCorrupt,
 		"the stored history of this user is damaged", 0},
 	{store.ErrClosed, codes.Unavailable, reasonStoreClosed, "the store is closed", time.Second},
+	{errTooLarge, codes.ResourceExhausted, reasonAnswerTooLarge,
+		"the answer has no room for this list; ask for it in another call", 0},
 	{errCheckpoints, codes.ResourceExhausted, reasonCheckpoints,
 		"as many checkpoints are open as may be; end one of their calls", time.Minute},
 	{errNewUsers, codes.ResourceExhausted, reasonNewUsers,

@@ -29,6 +29,8 @@ const (
 	maxExplain       = 50
 	maxExplainedPage = 100
 	maxScored        = 1000
+	maxSubjects      = 1000
+	maxBatchItems    = 100_000
 	maxExploration   = 100
 	maxFuture        = 24 * time.Hour
 	maxFaults        = 20 // field violations reported for one request
@@ -45,6 +47,8 @@ var elementLimits = wire.Limits{
 	"gsimc.v1.ItemFilter.deny_item_ids":    maxFilterIDs,
 	"gsimc.v1.SeenPolicy.event_types":      maxSeenTypes,
 	"gsimc.v1.ScoreItemsRequest.item_ids":  maxScored,
+
+	"gsimc.v1.BatchRecommendRequest.subjects": maxSubjects,
 }
 
 // invalidError is a request with bad fields.
@@ -216,13 +220,28 @@ func checkRecommend(c *checker, r *pb.RecommendRequest, now time.Time) {
 	if r.GetPageSize() < 0 {
 		c.check("page_size", "must not be negative")
 	}
-	checkIDs(c, "filter.allow_item_ids", r.GetFilter().GetAllowItemIds())
-	checkIDs(c, "filter.deny_item_ids", r.GetFilter().GetDenyItemIds())
+	checkFilter(c, r.GetFilter())
 	checkSeen(c, r.GetSeen())
 	checkExplain(c, r)
 	if x := r.GetExploration(); x != nil {
 		checkExploration(c, x)
 	}
+}
+
+// validateBatchRecommend checks what holds for all subjects, each of which is checked by itself.
+func validateBatchRecommend(r *pb.BatchRecommendRequest) error {
+	var c checker
+	n := len(r.GetSubjects())
+	c.check("subjects", badCount(n, 1, maxSubjects))
+	if r.GetPageSize() < 0 {
+		c.check("page_size", "must not be negative")
+	} else if n*pageSize(r.GetPageSize()) > maxBatchItems {
+		c.check("page_size", fmt.Sprintf("must be at most %d, for %d items in all",
+			maxBatchItems/n, maxBatchItems))
+	}
+	checkFilter(&c, r.GetFilter())
+	checkSeen(&c, r.GetSeen())
+	return c.err()
 }
 
 // validateScoreItems checks a request and the list by which it is answered.
@@ -284,6 +303,11 @@ func checkHistory(c *checker, h *pb.InlineHistory, now time.Time) {
 			c.checkAt(list, i, "value", badValue(e.Value))
 		}
 	}
+}
+
+func checkFilter(c *checker, f *pb.ItemFilter) {
+	checkIDs(c, "filter.allow_item_ids", f.GetAllowItemIds())
+	checkIDs(c, "filter.deny_item_ids", f.GetDenyItemIds())
 }
 
 func checkIDs(c *checker, list string, ids []string) {

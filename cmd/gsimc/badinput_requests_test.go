@@ -83,7 +83,7 @@ func testBadRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	var table badTable
-	for _, cases := range [][]badRequest{badEventRequests(), badStreams(), badRecommends(), badScorings(),
+	for _, cases := range [][]badRequest{badEventRequests(), badStreams(), badRecommends(), badScorings(), badBatches(),
 		badUserRequests(), badMessages(), badTransport()} {
 		for _, c := range cases {
 			got := c.call(t.Context(), conn)
@@ -237,6 +237,26 @@ func badScorings() []badRequest {
 		cases = append(cases, invalid("ScoreItems: bad "+input, input,
 			func(ctx context.Context, conn grpc.ClientConnInterface) refusal {
 				_, err := pb.NewRecommenderServiceClient(conn).ScoreItems(ctx, r)
+				return refusalOf(err)
+			}))
+	}
+	return cases
+}
+
+// badBatches breaks the rules of BatchRecommend that Recommend does not have.
+func badBatches() []badRequest {
+	var cases []badRequest
+	few := []*pb.BatchSubject{{Subject: &pb.BatchSubject_UserId{UserId: "nobody"}}}
+	for input, r := range map[string]*pb.BatchRecommendRequest{
+		"subjects":  {Subjects: make([]*pb.BatchSubject, 1001)},
+		"page_size": {Subjects: few, PageSize: -1},
+		"seen.mode": {Subjects: few, Seen: &pb.SeenPolicy{Mode: 9}},
+		"filter.deny_item_ids[0]": {Subjects: few,
+			Filter: &pb.ItemFilter{DenyItemIds: []string{""}}},
+	} {
+		cases = append(cases, invalid("BatchRecommend: bad "+input, input,
+			func(ctx context.Context, conn grpc.ClientConnInterface) refusal {
+				_, err := pb.NewRecommenderServiceClient(conn).BatchRecommend(ctx, r)
 				return refusalOf(err)
 			}))
 	}

@@ -14,6 +14,12 @@ type Encoded struct {
 	message [1]mem.Buffer
 }
 
+// Decode decodes the message into m and gives the memory back.
+func (e *Encoded) Decode(m proto.Message) error {
+	defer e.Free()
+	return proto.Unmarshal(*e.data, m)
+}
+
 // Free gives the memory back if the message is not to be sent.
 func (e *Encoded) Free() { buffers.Put(e.data) }
 

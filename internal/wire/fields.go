@@ -25,6 +25,11 @@ var (
 	responseExplorationSeed = tagOf(&pb.RecommendResponse{}, "exploration_seed")
 	responsePackedItems     = tagOf(&pb.RecommendResponse{}, "packed_items")
 
+	batchResults        = tagOf(&pb.BatchRecommendResponse{}, "results")
+	batchUnknownItemIDs = tagOf(&pb.BatchRecommendResponse{}, "unknown_item_ids")
+	resultResponse      = tagOf(&pb.BatchRecommendResult{}, "response")
+	resultError         = tagOf(&pb.BatchRecommendResult{}, "error")
+
 	itemItemID      = tagOf(&pb.ScoredItem{}, "item_id")
 	itemScore       = tagOf(&pb.ScoredItem{}, "score")
 	itemSource      = tagOf(&pb.ScoredItem{}, "source")

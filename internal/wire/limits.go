@@ -10,8 +10,12 @@ import (
 
 // Limits are the most elements that repeated fields may have, by the full names of the fields. A
 // message with more is not decoded: an empty element takes two bytes of a message and a hundred
-// times as many in memory.
+// times as many in memory. The elements of a field within the messages of a repeated field count
+// together, and may be inLists times as many.
 type Limits map[protoreflect.FullName]int
+
+// inLists is the number of full lists that may stand in the messages of a list.
+const inLists = 10
 
 // counters has the counter of each message that was met, nil for those without limits.
 type counters struct {
@@ -25,7 +29,7 @@ func (c *counters) of(message protoreflect.MessageDescriptor) *counter {
 		return known.(*counter)
 	}
 	fields := 0
-	made := c.limits.counter(message, &fields)
+	made := c.limits.counter(message, 1, &fields)
 	c.known.Store(message.FullName(), made)
 	return made
 }
@@ -47,11 +51,14 @@ const maxCounted = 8
 
 // counter returns the counter of a message, nil if it has no limit. Its recursion ends with the
 // schema: no request contains itself.
-func (l Limits) counter(message protoreflect.MessageDescriptor, fields *int) *counter {
+func (l Limits) counter(
+	message protoreflect.MessageDescriptor, times int, fields *int,
+) *counter {
 	c := &counter{}
 	for i := range message.Fields().Len() {
 		d := message.Fields().Get(i)
-		f := countedField{number: d.Number(), name: string(d.Name()), limit: l[d.FullName()]}
+		f := countedField{number: d.Number(), name: string(d.Name())}
+		f.limit = times * l[d.FullName()]
 		if f.limit > 0 {
 			f.index = *fields
 			if *fields++; *fields > maxCounted {
@@ -59,8 +66,11 @@ func (l Limits) counter(message protoreflect.MessageDescriptor, fields *int) *co
 					maxCounted))
 			}
 		}
-		if d.Message() != nil && !d.IsList() {
-			f.inner = l.counter(d.Message(), fields)
+		switch {
+		case d.Message() != nil && d.IsList():
+			f.inner = l.counter(d.Message(), times*inLists, fields)
+		case d.Message() != nil:
+			f.inner = l.counter(d.Message(), times, fields)
 		}
 		if f.limit > 0 || f.inner != nil {
 			c.fields = append(c.fields, f)

@@ -56,6 +56,9 @@ func (l *List) NoteUnknown(id string) {
 	l.unknown = append(l.unknown, id)
 }
 
+// Unknown returns the ids that were noted. They are valid until Reset.
+func (l *List) Unknown() []string { return l.unknown }
+
 // Message returns the answer as a message that shares no memory with l, except the explanations.
 func (l *List) Message() *pb.RecommendResponse {
 	m := &pb.RecommendResponse{

@@ -7,6 +7,7 @@
 package gsimcv1
 
 import (
+	status "google.golang.org/genproto/googleapis/rpc/status"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
@@ -894,6 +895,327 @@ func (x *ScoreItemsResponse) GetExcludedItemIds() []string {
 	return nil
 }
 
+// BatchRecommendRequest asks for many lists of one kind.
+type BatchRecommendRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 1000, with at most 10,000 entries in all their histories together.
+	Subjects []*BatchSubject `protobuf:"bytes,1,rep,name=subjects,proto3" json:"subjects,omitempty"`
+	// As RecommendRequest.page_size; times the number of subjects at most 100,000.
+	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// As RecommendRequest.filter.
+	Filter *ItemFilter `protobuf:"bytes,6,opt,name=filter,proto3" json:"filter,omitempty"`
+	// As RecommendRequest.seen.
+	Seen *SeenPolicy `protobuf:"bytes,7,opt,name=seen,proto3" json:"seen,omitempty"`
+	// As RecommendRequest.packed.
+	Packed        bool `protobuf:"varint,15,opt,name=packed,proto3" json:"packed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchRecommendRequest) Reset() {
+	*x = BatchRecommendRequest{}
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchRecommendRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchRecommendRequest) ProtoMessage() {}
+
+func (x *BatchRecommendRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchRecommendRequest.ProtoReflect.Descriptor instead.
+func (*BatchRecommendRequest) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *BatchRecommendRequest) GetSubjects() []*BatchSubject {
+	if x != nil {
+		return x.Subjects
+	}
+	return nil
+}
+
+func (x *BatchRecommendRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *BatchRecommendRequest) GetFilter() *ItemFilter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+func (x *BatchRecommendRequest) GetSeen() *SeenPolicy {
+	if x != nil {
+		return x.Seen
+	}
+	return nil
+}
+
+func (x *BatchRecommendRequest) GetPacked() bool {
+	if x != nil {
+		return x.Packed
+	}
+	return false
+}
+
+// BatchSubject is whom to recommend to.
+type BatchSubject struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Exactly one must be set.
+	//
+	// Types that are valid to be assigned to Subject:
+	//
+	//	*BatchSubject_UserId
+	//	*BatchSubject_History
+	Subject isBatchSubject_Subject `protobuf_oneof:"subject"`
+	// As RecommendRequest.min_user_revision.
+	MinUserRevision uint64 `protobuf:"varint,8,opt,name=min_user_revision,json=minUserRevision,proto3" json:"min_user_revision,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *BatchSubject) Reset() {
+	*x = BatchSubject{}
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchSubject) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchSubject) ProtoMessage() {}
+
+func (x *BatchSubject) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchSubject.ProtoReflect.Descriptor instead.
+func (*BatchSubject) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *BatchSubject) GetSubject() isBatchSubject_Subject {
+	if x != nil {
+		return x.Subject
+	}
+	return nil
+}
+
+func (x *BatchSubject) GetUserId() string {
+	if x != nil {
+		if x, ok := x.Subject.(*BatchSubject_UserId); ok {
+			return x.UserId
+		}
+	}
+	return ""
+}
+
+func (x *BatchSubject) GetHistory() *InlineHistory {
+	if x != nil {
+		if x, ok := x.Subject.(*BatchSubject_History); ok {
+			return x.History
+		}
+	}
+	return nil
+}
+
+func (x *BatchSubject) GetMinUserRevision() uint64 {
+	if x != nil {
+		return x.MinUserRevision
+	}
+	return 0
+}
+
+type isBatchSubject_Subject interface {
+	isBatchSubject_Subject()
+}
+
+type BatchSubject_UserId struct {
+	// As RecommendRequest.user_id.
+	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3,oneof"`
+}
+
+type BatchSubject_History struct {
+	// As RecommendRequest.history.
+	History *InlineHistory `protobuf:"bytes,2,opt,name=history,proto3,oneof"`
+}
+
+func (*BatchSubject_UserId) isBatchSubject_Subject() {}
+
+func (*BatchSubject_History) isBatchSubject_Subject() {}
+
+// BatchRecommendResponse holds one result for each subject.
+type BatchRecommendResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of the subjects.
+	Results []*BatchRecommendResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	// Ids of filter.allow_item_ids that the model does not know, each once. Those of a history are in
+	// its result.
+	UnknownItemIds []string `protobuf:"bytes,2,rep,name=unknown_item_ids,json=unknownItemIds,proto3" json:"unknown_item_ids,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *BatchRecommendResponse) Reset() {
+	*x = BatchRecommendResponse{}
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchRecommendResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchRecommendResponse) ProtoMessage() {}
+
+func (x *BatchRecommendResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchRecommendResponse.ProtoReflect.Descriptor instead.
+func (*BatchRecommendResponse) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *BatchRecommendResponse) GetResults() []*BatchRecommendResult {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
+func (x *BatchRecommendResponse) GetUnknownItemIds() []string {
+	if x != nil {
+		return x.UnknownItemIds
+	}
+	return nil
+}
+
+// BatchRecommendResult is the list of one subject, or why there is none.
+type BatchRecommendResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One is set.
+	//
+	// Types that are valid to be assigned to Result:
+	//
+	//	*BatchRecommendResult_Response
+	//	*BatchRecommendResult_Error
+	Result        isBatchRecommendResult_Result `protobuf_oneof:"result"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchRecommendResult) Reset() {
+	*x = BatchRecommendResult{}
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchRecommendResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchRecommendResult) ProtoMessage() {}
+
+func (x *BatchRecommendResult) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchRecommendResult.ProtoReflect.Descriptor instead.
+func (*BatchRecommendResult) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *BatchRecommendResult) GetResult() isBatchRecommendResult_Result {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+func (x *BatchRecommendResult) GetResponse() *RecommendResponse {
+	if x != nil {
+		if x, ok := x.Result.(*BatchRecommendResult_Response); ok {
+			return x.Response
+		}
+	}
+	return nil
+}
+
+func (x *BatchRecommendResult) GetError() *status.Status {
+	if x != nil {
+		if x, ok := x.Result.(*BatchRecommendResult_Error); ok {
+			return x.Error
+		}
+	}
+	return nil
+}
+
+type isBatchRecommendResult_Result interface {
+	isBatchRecommendResult_Result()
+}
+
+type BatchRecommendResult_Response struct {
+	// The answer of Recommend.
+	Response *RecommendResponse `protobuf:"bytes,1,opt,name=response,proto3,oneof"`
+}
+
+type BatchRecommendResult_Error struct {
+	// The error of Recommend. Fields are named as in a RecommendRequest.
+	Error *status.Status `protobuf:"bytes,2,opt,name=error,proto3,oneof"`
+}
+
+func (*BatchRecommendResult_Response) isBatchRecommendResult_Result() {}
+
+func (*BatchRecommendResult_Error) isBatchRecommendResult_Result() {}
+
 // Thompson ranks by the scores of one draw from the distribution of the user's taste: the query
 // plus scale standard deviations times normal random numbers, one for each frequency.
 type Exploration_Thompson struct {
@@ -910,7 +1232,7 @@ type Exploration_Thompson struct {
 
 func (x *Exploration_Thompson) Reset() {
 	*x = Exploration_Thompson{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[8]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -922,7 +1244,7 @@ func (x *Exploration_Thompson) String() string {
 func (*Exploration_Thompson) ProtoMessage() {}
 
 func (x *Exploration_Thompson) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[8]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -963,7 +1285,7 @@ type Exploration_UpperConfidence struct {
 
 func (x *Exploration_UpperConfidence) Reset() {
 	*x = Exploration_UpperConfidence{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[9]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -975,7 +1297,7 @@ func (x *Exploration_UpperConfidence) String() string {
 func (*Exploration_UpperConfidence) ProtoMessage() {}
 
 func (x *Exploration_UpperConfidence) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[9]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1002,7 +1324,7 @@ var File_gsimc_v1_recommender_service_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\n" +
-	"\"gsimc/v1/recommender_service.proto\x12\bgsimc.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14gsimc/v1/types.proto\"A\n" +
+	"\"gsimc/v1/recommender_service.proto\x12\bgsimc.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x14gsimc/v1/types.proto\"A\n" +
 	"\rInlineHistory\x120\n" +
 	"\aentries\x18\x01 \x03(\v2\x16.gsimc.v1.HistoryEntryR\aentries\"\xa6\x01\n" +
 	"\fHistoryEntry\x12\x17\n" +
@@ -1072,14 +1394,33 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\vuncertainty\x18\t \x01(\x01H\x00R\vuncertainty\x88\x01\x01\x12*\n" +
 	"\x11excluded_item_ids\x18\n" +
 	" \x03(\tR\x0fexcludedItemIdsB\x0e\n" +
-	"\f_uncertainty*\x8e\x01\n" +
+	"\f_uncertainty\"\xd8\x01\n" +
+	"\x15BatchRecommendRequest\x122\n" +
+	"\bsubjects\x18\x01 \x03(\v2\x16.gsimc.v1.BatchSubjectR\bsubjects\x12\x1b\n" +
+	"\tpage_size\x18\x04 \x01(\x05R\bpageSize\x12,\n" +
+	"\x06filter\x18\x06 \x01(\v2\x14.gsimc.v1.ItemFilterR\x06filter\x12(\n" +
+	"\x04seen\x18\a \x01(\v2\x14.gsimc.v1.SeenPolicyR\x04seen\x12\x16\n" +
+	"\x06packed\x18\x0f \x01(\bR\x06packed\"\x95\x01\n" +
+	"\fBatchSubject\x12\x19\n" +
+	"\auser_id\x18\x01 \x01(\tH\x00R\x06userId\x123\n" +
+	"\ahistory\x18\x02 \x01(\v2\x17.gsimc.v1.InlineHistoryH\x00R\ahistory\x12*\n" +
+	"\x11min_user_revision\x18\b \x01(\x04R\x0fminUserRevisionB\t\n" +
+	"\asubject\"|\n" +
+	"\x16BatchRecommendResponse\x128\n" +
+	"\aresults\x18\x01 \x03(\v2\x1e.gsimc.v1.BatchRecommendResultR\aresults\x12(\n" +
+	"\x10unknown_item_ids\x18\x02 \x03(\tR\x0eunknownItemIds\"\x87\x01\n" +
+	"\x14BatchRecommendResult\x129\n" +
+	"\bresponse\x18\x01 \x01(\v2\x1b.gsimc.v1.RecommendResponseH\x00R\bresponse\x12*\n" +
+	"\x05error\x18\x02 \x01(\v2\x12.google.rpc.StatusH\x00R\x05errorB\b\n" +
+	"\x06result*\x8e\x01\n" +
 	"\vDegradation\x12\x1b\n" +
 	"\x17DEGRADATION_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18DEGRADATION_UNKNOWN_USER\x10\x01\x12!\n" +
 	"\x1dDEGRADATION_NO_USABLE_HISTORY\x10\x02\x12!\n" +
-	"\x1dDEGRADATION_FILTER_TOO_NARROW\x10\x032\xad\x01\n" +
+	"\x1dDEGRADATION_FILTER_TOO_NARROW\x10\x032\x87\x02\n" +
 	"\x12RecommenderService\x12I\n" +
-	"\tRecommend\x12\x1a.gsimc.v1.RecommendRequest\x1a\x1b.gsimc.v1.RecommendResponse\"\x03\x90\x02\x01\x12L\n" +
+	"\tRecommend\x12\x1a.gsimc.v1.RecommendRequest\x1a\x1b.gsimc.v1.RecommendResponse\"\x03\x90\x02\x01\x12X\n" +
+	"\x0eBatchRecommend\x12\x1f.gsimc.v1.BatchRecommendRequest\x1a .gsimc.v1.BatchRecommendResponse\"\x03\x90\x02\x01\x12L\n" +
 	"\n" +
 	"ScoreItems\x12\x1b.gsimc.v1.ScoreItemsRequest\x1a\x1c.gsimc.v1.ScoreItemsResponse\"\x03\x90\x02\x01BH\n" +
 	"\fcom.gsimc.v1P\x01Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1\xaa\x02\bGsimc.V1b\x06proto3"
@@ -1097,7 +1438,7 @@ func file_gsimc_v1_recommender_service_proto_rawDescGZIP() []byte {
 }
 
 var file_gsimc_v1_recommender_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_gsimc_v1_recommender_service_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_gsimc_v1_recommender_service_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_gsimc_v1_recommender_service_proto_goTypes = []any{
 	(Degradation)(0),                    // 0: gsimc.v1.Degradation
 	(*InlineHistory)(nil),               // 1: gsimc.v1.InlineHistory
@@ -1108,42 +1449,56 @@ var file_gsimc_v1_recommender_service_proto_goTypes = []any{
 	(*PackedItems)(nil),                 // 6: gsimc.v1.PackedItems
 	(*ScoreItemsRequest)(nil),           // 7: gsimc.v1.ScoreItemsRequest
 	(*ScoreItemsResponse)(nil),          // 8: gsimc.v1.ScoreItemsResponse
-	(*Exploration_Thompson)(nil),        // 9: gsimc.v1.Exploration.Thompson
-	(*Exploration_UpperConfidence)(nil), // 10: gsimc.v1.Exploration.UpperConfidence
-	(*timestamppb.Timestamp)(nil),       // 11: google.protobuf.Timestamp
-	(*ItemFilter)(nil),                  // 12: gsimc.v1.ItemFilter
-	(*SeenPolicy)(nil),                  // 13: gsimc.v1.SeenPolicy
-	(*ScoredItem)(nil),                  // 14: gsimc.v1.ScoredItem
-	(ResultSource)(0),                   // 15: gsimc.v1.ResultSource
-	(*Explanation)(nil),                 // 16: gsimc.v1.Explanation
+	(*BatchRecommendRequest)(nil),       // 9: gsimc.v1.BatchRecommendRequest
+	(*BatchSubject)(nil),                // 10: gsimc.v1.BatchSubject
+	(*BatchRecommendResponse)(nil),      // 11: gsimc.v1.BatchRecommendResponse
+	(*BatchRecommendResult)(nil),        // 12: gsimc.v1.BatchRecommendResult
+	(*Exploration_Thompson)(nil),        // 13: gsimc.v1.Exploration.Thompson
+	(*Exploration_UpperConfidence)(nil), // 14: gsimc.v1.Exploration.UpperConfidence
+	(*timestamppb.Timestamp)(nil),       // 15: google.protobuf.Timestamp
+	(*ItemFilter)(nil),                  // 16: gsimc.v1.ItemFilter
+	(*SeenPolicy)(nil),                  // 17: gsimc.v1.SeenPolicy
+	(*ScoredItem)(nil),                  // 18: gsimc.v1.ScoredItem
+	(ResultSource)(0),                   // 19: gsimc.v1.ResultSource
+	(*Explanation)(nil),                 // 20: gsimc.v1.Explanation
+	(*status.Status)(nil),               // 21: google.rpc.Status
 }
 var file_gsimc_v1_recommender_service_proto_depIdxs = []int32{
 	2,  // 0: gsimc.v1.InlineHistory.entries:type_name -> gsimc.v1.HistoryEntry
-	11, // 1: gsimc.v1.HistoryEntry.event_time:type_name -> google.protobuf.Timestamp
+	15, // 1: gsimc.v1.HistoryEntry.event_time:type_name -> google.protobuf.Timestamp
 	1,  // 2: gsimc.v1.RecommendRequest.history:type_name -> gsimc.v1.InlineHistory
-	12, // 3: gsimc.v1.RecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
-	13, // 4: gsimc.v1.RecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	16, // 3: gsimc.v1.RecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
+	17, // 4: gsimc.v1.RecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
 	4,  // 5: gsimc.v1.RecommendRequest.exploration:type_name -> gsimc.v1.Exploration
-	9,  // 6: gsimc.v1.Exploration.thompson:type_name -> gsimc.v1.Exploration.Thompson
-	10, // 7: gsimc.v1.Exploration.upper_confidence:type_name -> gsimc.v1.Exploration.UpperConfidence
-	14, // 8: gsimc.v1.RecommendResponse.items:type_name -> gsimc.v1.ScoredItem
+	13, // 6: gsimc.v1.Exploration.thompson:type_name -> gsimc.v1.Exploration.Thompson
+	14, // 7: gsimc.v1.Exploration.upper_confidence:type_name -> gsimc.v1.Exploration.UpperConfidence
+	18, // 8: gsimc.v1.RecommendResponse.items:type_name -> gsimc.v1.ScoredItem
 	0,  // 9: gsimc.v1.RecommendResponse.degradations:type_name -> gsimc.v1.Degradation
 	6,  // 10: gsimc.v1.RecommendResponse.packed_items:type_name -> gsimc.v1.PackedItems
-	15, // 11: gsimc.v1.PackedItems.source:type_name -> gsimc.v1.ResultSource
-	16, // 12: gsimc.v1.PackedItems.explanations:type_name -> gsimc.v1.Explanation
+	19, // 11: gsimc.v1.PackedItems.source:type_name -> gsimc.v1.ResultSource
+	20, // 12: gsimc.v1.PackedItems.explanations:type_name -> gsimc.v1.Explanation
 	1,  // 13: gsimc.v1.ScoreItemsRequest.history:type_name -> gsimc.v1.InlineHistory
-	13, // 14: gsimc.v1.ScoreItemsRequest.seen:type_name -> gsimc.v1.SeenPolicy
-	14, // 15: gsimc.v1.ScoreItemsResponse.items:type_name -> gsimc.v1.ScoredItem
+	17, // 14: gsimc.v1.ScoreItemsRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	18, // 15: gsimc.v1.ScoreItemsResponse.items:type_name -> gsimc.v1.ScoredItem
 	0,  // 16: gsimc.v1.ScoreItemsResponse.degradations:type_name -> gsimc.v1.Degradation
-	3,  // 17: gsimc.v1.RecommenderService.Recommend:input_type -> gsimc.v1.RecommendRequest
-	7,  // 18: gsimc.v1.RecommenderService.ScoreItems:input_type -> gsimc.v1.ScoreItemsRequest
-	5,  // 19: gsimc.v1.RecommenderService.Recommend:output_type -> gsimc.v1.RecommendResponse
-	8,  // 20: gsimc.v1.RecommenderService.ScoreItems:output_type -> gsimc.v1.ScoreItemsResponse
-	19, // [19:21] is the sub-list for method output_type
-	17, // [17:19] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	10, // 17: gsimc.v1.BatchRecommendRequest.subjects:type_name -> gsimc.v1.BatchSubject
+	16, // 18: gsimc.v1.BatchRecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
+	17, // 19: gsimc.v1.BatchRecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	1,  // 20: gsimc.v1.BatchSubject.history:type_name -> gsimc.v1.InlineHistory
+	12, // 21: gsimc.v1.BatchRecommendResponse.results:type_name -> gsimc.v1.BatchRecommendResult
+	5,  // 22: gsimc.v1.BatchRecommendResult.response:type_name -> gsimc.v1.RecommendResponse
+	21, // 23: gsimc.v1.BatchRecommendResult.error:type_name -> google.rpc.Status
+	3,  // 24: gsimc.v1.RecommenderService.Recommend:input_type -> gsimc.v1.RecommendRequest
+	9,  // 25: gsimc.v1.RecommenderService.BatchRecommend:input_type -> gsimc.v1.BatchRecommendRequest
+	7,  // 26: gsimc.v1.RecommenderService.ScoreItems:input_type -> gsimc.v1.ScoreItemsRequest
+	5,  // 27: gsimc.v1.RecommenderService.Recommend:output_type -> gsimc.v1.RecommendResponse
+	11, // 28: gsimc.v1.RecommenderService.BatchRecommend:output_type -> gsimc.v1.BatchRecommendResponse
+	8,  // 29: gsimc.v1.RecommenderService.ScoreItems:output_type -> gsimc.v1.ScoreItemsResponse
+	27, // [27:30] is the sub-list for method output_type
+	24, // [24:27] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_recommender_service_proto_init() }
@@ -1167,15 +1522,23 @@ func file_gsimc_v1_recommender_service_proto_init() {
 		(*ScoreItemsRequest_History)(nil),
 	}
 	file_gsimc_v1_recommender_service_proto_msgTypes[7].OneofWrappers = []any{}
-	file_gsimc_v1_recommender_service_proto_msgTypes[8].OneofWrappers = []any{}
-	file_gsimc_v1_recommender_service_proto_msgTypes[9].OneofWrappers = []any{}
+	file_gsimc_v1_recommender_service_proto_msgTypes[9].OneofWrappers = []any{
+		(*BatchSubject_UserId)(nil),
+		(*BatchSubject_History)(nil),
+	}
+	file_gsimc_v1_recommender_service_proto_msgTypes[11].OneofWrappers = []any{
+		(*BatchRecommendResult_Response)(nil),
+		(*BatchRecommendResult_Error)(nil),
+	}
+	file_gsimc_v1_recommender_service_proto_msgTypes[12].OneofWrappers = []any{}
+	file_gsimc_v1_recommender_service_proto_msgTypes[13].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_recommender_service_proto_rawDesc), len(file_gsimc_v1_recommender_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   10,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,8 +19,9 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	RecommenderService_Recommend_FullMethodName  = "/gsimc.v1.RecommenderService/Recommend"
-	RecommenderService_ScoreItems_FullMethodName = "/gsimc.v1.RecommenderService/ScoreItems"
+	RecommenderService_Recommend_FullMethodName      = "/gsimc.v1.RecommenderService/Recommend"
+	RecommenderService_BatchRecommend_FullMethodName = "/gsimc.v1.RecommenderService/BatchRecommend"
+	RecommenderService_ScoreItems_FullMethodName     = "/gsimc.v1.RecommenderService/ScoreItems"
 )
 
 // RecommenderServiceClient is the client API for RecommenderService service.
@@ -43,6 +44,20 @@ type RecommenderServiceClient interface {
 	// SESSION_LOST (the history that the session_token names is gone; STALE_SESSION at a server
 	// whose store may lag).
 	Recommend(ctx context.Context, in *RecommendRequest, opts ...grpc.CallOption) (*RecommendResponse, error)
+	// BatchRecommend makes the lists of many subjects, which share scans: it takes a fraction of the
+	// time of as many calls of Recommend. Each list is the one that Recommend would return. All are
+	// of one model. A subject with an error has it in its result, with the code and the details of
+	// the error of Recommend, and the others have their lists.
+	//
+	// A batch that does not fit into its deadline, or into one answer, is answered as far as it does.
+	// The subjects after that have the error DEADLINE_EXCEEDED, or RESOURCE_EXHAUSTED with reason
+	// ANSWER_TOO_LARGE: ask for them again. The deadline of a call without one is short for large
+	// batches.
+	//
+	// Errors of the call: INVALID_ARGUMENT (the list of subjects, or a field that holds for all of
+	// them, breaks its rule), RESOURCE_EXHAUSTED with reason ANSWER_TOO_LARGE (not even the errors
+	// have room in the answer).
+	BatchRecommend(ctx context.Context, in *BatchRecommendRequest, opts ...grpc.CallOption) (*BatchRecommendResponse, error)
 	// ScoreItems returns the scores of given items for a user or for an inline history, in the order
 	// in which they are given. They are the numbers of the list that Recommend makes of the same
 	// subject at the same moment, bit by bit.
@@ -63,6 +78,16 @@ func (c *recommenderServiceClient) Recommend(ctx context.Context, in *RecommendR
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(RecommendResponse)
 	err := c.cc.Invoke(ctx, RecommenderService_Recommend_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *recommenderServiceClient) BatchRecommend(ctx context.Context, in *BatchRecommendRequest, opts ...grpc.CallOption) (*BatchRecommendResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(BatchRecommendResponse)
+	err := c.cc.Invoke(ctx, RecommenderService_BatchRecommend_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +124,20 @@ type RecommenderServiceServer interface {
 	// SESSION_LOST (the history that the session_token names is gone; STALE_SESSION at a server
 	// whose store may lag).
 	Recommend(context.Context, *RecommendRequest) (*RecommendResponse, error)
+	// BatchRecommend makes the lists of many subjects, which share scans: it takes a fraction of the
+	// time of as many calls of Recommend. Each list is the one that Recommend would return. All are
+	// of one model. A subject with an error has it in its result, with the code and the details of
+	// the error of Recommend, and the others have their lists.
+	//
+	// A batch that does not fit into its deadline, or into one answer, is answered as far as it does.
+	// The subjects after that have the error DEADLINE_EXCEEDED, or RESOURCE_EXHAUSTED with reason
+	// ANSWER_TOO_LARGE: ask for them again. The deadline of a call without one is short for large
+	// batches.
+	//
+	// Errors of the call: INVALID_ARGUMENT (the list of subjects, or a field that holds for all of
+	// them, breaks its rule), RESOURCE_EXHAUSTED with reason ANSWER_TOO_LARGE (not even the errors
+	// have room in the answer).
+	BatchRecommend(context.Context, *BatchRecommendRequest) (*BatchRecommendResponse, error)
 	// ScoreItems returns the scores of given items for a user or for an inline history, in the order
 	// in which they are given. They are the numbers of the list that Recommend makes of the same
 	// subject at the same moment, bit by bit.
@@ -117,6 +156,9 @@ type UnimplementedRecommenderServiceServer struct{}
 
 func (UnimplementedRecommenderServiceServer) Recommend(context.Context, *RecommendRequest) (*RecommendResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Recommend not implemented")
+}
+func (UnimplementedRecommenderServiceServer) BatchRecommend(context.Context, *BatchRecommendRequest) (*BatchRecommendResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method BatchRecommend not implemented")
 }
 func (UnimplementedRecommenderServiceServer) ScoreItems(context.Context, *ScoreItemsRequest) (*ScoreItemsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ScoreItems not implemented")
@@ -160,6 +202,24 @@ func _RecommenderService_Recommend_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _RecommenderService_BatchRecommend_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(BatchRecommendRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RecommenderServiceServer).BatchRecommend(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: RecommenderService_BatchRecommend_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RecommenderServiceServer).BatchRecommend(ctx, req.(*BatchRecommendRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _RecommenderService_ScoreItems_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ScoreItemsRequest)
 	if err := dec(in); err != nil {
@@ -188,6 +248,10 @@ var RecommenderService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Recommend",
 			Handler:    _RecommenderService_Recommend_Handler,
+		},
+		{
+			MethodName: "BatchRecommend",
+			Handler:    _RecommenderService_BatchRecommend_Handler,
 		},
 		{
 			MethodName: "ScoreItems",

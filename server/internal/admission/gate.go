@@ -16,6 +16,7 @@ const (
 	Recommend Class = iota // lists
 	Observe                // single events
 	Batch                  // batches of events
+	Lists                  // batches of lists
 	Stream                 // streams of events
 	Admin                  // the work of operators
 	Other                  // calls about users, and of unknown methods
@@ -25,7 +26,7 @@ const (
 )
 
 var classNames = [numClasses]string{
-	"recommend", "observe", "batch", "stream", "admin", "other", "watch", "probe"}
+	"recommend", "observe", "batch", "lists", "stream", "admin", "other", "watch", "probe"}
 
 // String is the value of the label class of the metrics.
 func (c Class) String() string { return classNames[c] }
@@ -70,8 +71,8 @@ type Config struct {
 	// may have, both from its headers. Streams have none, and those of operators none that is too
 	// far.
 	DefaultTimeout, MaxTimeout time.Duration
-	// MaxInFlight is the highest limit of the running calls of [Recommend] and of [Observe]; the
-	// others have an eighth of it.
+	// MaxInFlight is the highest limit of the running calls of [Recommend] and of [Observe].
+	// [Batch] and [Other] have an eighth of it, and [Lists] an eighth of that.
 	MaxInFlight int
 	// MaxStreams is the number of open streams of events.
 	MaxStreams int
@@ -97,6 +98,9 @@ const (
 	// Lowest limits: enough for full passes, and for full commits, whatever they take.
 	minLimit = 64
 	minOther = 8
+	// Each batch of lists has work for a processor for as long as it runs, and calls of Recommend
+	// wait for its passes. A few keep the processors busy while one of them waits for the store.
+	minLists = 2
 	// adminLimit is the number of calls of operators.
 	adminLimit = 32
 )
@@ -155,6 +159,7 @@ func New(cfg Config, metrics *Metrics) *Gate {
 		Recommend: {min(minLimit, cfg.MaxInFlight), cfg.MaxInFlight},
 		Observe:   {min(minLimit, cfg.MaxInFlight), cfg.MaxInFlight},
 		Batch:     {min(minOther, few), few},
+		Lists:     {min(minLists, few), max(few/8, min(minLists, few))},
 		Other:     {min(minOther, few), few},
 		Stream:    {cfg.MaxStreams, cfg.MaxStreams},
 		Admin:     {adminLimit, adminLimit},
@@ -163,7 +168,7 @@ func New(cfg Config, metrics *Metrics) *Gate {
 	} {
 		g.classes[i].limit = newLimiter(limits[0], limits[1])
 		switch Class(i) {
-		case Recommend, Observe, Batch, Other:
+		case Recommend, Observe, Batch, Lists, Other:
 			g.classes[i].waits = true
 		}
 	}

@@ -33,8 +33,9 @@ func Roles() []Role { return []Role{Recommend, Observe, User, Admin} }
 
 // roles is the role of each method. [Missing] finds what is not here.
 var roles = map[string]Role{
-	pb.RecommenderService_Recommend_FullMethodName:  Recommend,
-	pb.RecommenderService_ScoreItems_FullMethodName: Recommend,
+	pb.RecommenderService_Recommend_FullMethodName:      Recommend,
+	pb.RecommenderService_BatchRecommend_FullMethodName: Recommend,
+	pb.RecommenderService_ScoreItems_FullMethodName:     Recommend,
 
 	pb.EventService_Observe_FullMethodName:       Observe,
 	pb.EventService_BatchObserve_FullMethodName:  Observe,

@@ -1,0 +1,216 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc/status"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/wire"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/server/internal/passes"
+)
+
+// BatchRecommend implements RecommenderService for gateways and tests.
+func (s recommender) BatchRecommend(
+	ctx context.Context, req *pb.BatchRecommendRequest,
+) (*pb.BatchRecommendResponse, error) {
+	answer, err := s.encodedBatch(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	resp := &pb.BatchRecommendResponse{}
+	return resp, answer.Decode(resp)
+}
+
+// encodedBatch is BatchRecommend with an answer that is encoded already.
+func (s recommender) encodedBatch(
+	ctx context.Context, req *pb.BatchRecommendRequest,
+) (*wire.Encoded, error) {
+	if err := validateBatchRecommend(req); err != nil {
+		return nil, err
+	}
+	m := s.models.Acquire()
+	defer m.Release()
+	b := &batch{recommender: s, m: m.Model, req: req, now: s.now(),
+		filter: s.takeScratch(m.Model), pass: passes.NewCall(), out: wire.NewBatch()}
+	b.filter.exclude(b.m, req.GetFilter())
+	unknown := b.filter.list.Unknown()
+	b.room = s.cfg.MaxSendBytes - wire.UnknownSize(unknown)
+	err := b.run(ctx)
+	if err != nil {
+		b.out.Free()
+		s.giveScratch(b.filter)
+		return nil, err
+	}
+	answer := b.out.Encode(unknown)
+	s.giveScratch(b.filter)
+	return answer, nil
+}
+
+// A batch is a BatchRecommend on its way. One goroutine makes it, chunk by chunk, and the lists of
+// a chunk share a pass over the basis.
+type batch struct {
+	recommender
+	m      *model.Model
+	req    *pb.BatchRecommendRequest
+	now    time.Time
+	filter *scratch     // the filter of all lists
+	pass   *passes.Call // for the next chunk
+	out    *wire.Batch
+	room   int // bytes that the results may have
+
+	chunk    []*entry
+	requests []ranking.Request // of the chunk's searches
+}
+
+// entry is one subject of a chunk.
+type entry struct {
+	list *pb.RecommendRequest
+	sc   *scratch
+	subj subject
+	err  error // why there is no list
+}
+
+// run makes the results of all subjects. It stops early if the next chunk would not be ready before
+// the deadline: what is there then is worth more than an error of the whole.
+func (b *batch) run(ctx context.Context) error {
+	subjects := b.req.GetSubjects()
+	longest := time.Duration(0)
+	for len(subjects) > 0 {
+		begun := time.Now()
+		deadline, timed := ctx.Deadline()
+		if timed && longest > 0 && deadline.Sub(begun) < longest+timeToAnswer {
+			return b.fail(subjects, context.DeadlineExceeded)
+		}
+		n := min(len(subjects), passes.MaxCalls)
+		if err := b.answerChunk(ctx, subjects[:n], len(subjects)-n); err != nil {
+			return err
+		}
+		subjects = subjects[n:]
+		longest = max(longest, time.Since(begun))
+	}
+	return nil
+}
+
+// answerChunk adds the results of some subjects, after which more will follow. The error is one of
+// the whole call.
+func (b *batch) answerChunk(ctx context.Context, subjects []*pb.BatchSubject, more int) error {
+	defer func() { b.chunk = b.chunk[:0] }()
+	for _, of := range subjects {
+		b.chunk = append(b.chunk, b.prepared(ctx, of))
+	}
+	err := ctx.Err()
+	if err == nil {
+		err = b.search(ctx)
+	}
+	for i, e := range b.chunk {
+		if err == nil {
+			err = b.add(e, len(b.chunk)-1-i+more)
+		}
+		b.giveScratch(e.sc)
+	}
+	return err
+}
+
+// prepared finds the state of a subject and applies the filters.
+func (b *batch) prepared(ctx context.Context, of *pb.BatchSubject) *entry {
+	e := &entry{list: b.listOf(of), sc: b.takeScratch(b.m)}
+	if e.err = validateRecommend(e.list, b.now); e.err != nil {
+		return e
+	}
+	watch := stopwatch{last: time.Now()}
+	if e.subj, e.err = b.prepare(ctx, b.m, e.list, b.now, e.sc, &watch); e.err == nil {
+		e.sc.excludeAs(b.filter)
+	}
+	return e
+}
+
+// listOf is the request for the list of a subject, without the filter.
+func (b *batch) listOf(of *pb.BatchSubject) *pb.RecommendRequest {
+	list := &pb.RecommendRequest{PageSize: b.req.GetPageSize(), Seen: b.req.GetSeen(),
+		Packed: b.req.GetPacked(), MinUserRevision: of.GetMinUserRevision()}
+	switch subject := of.GetSubject().(type) {
+	case *pb.BatchSubject_UserId:
+		list.Subject = &pb.RecommendRequest_UserId{UserId: subject.UserId}
+	case *pb.BatchSubject_History:
+		list.Subject = &pb.RecommendRequest_History{History: subject.History}
+	}
+	return list
+}
+
+// search selects the items of the chunk's lists, in one pass that waits for its turn as others do.
+func (b *batch) search(ctx context.Context) error {
+	b.requests = b.requests[:0]
+	for _, e := range b.chunk {
+		if e.err != nil {
+			continue
+		}
+		c := e.sc.call
+		c.N = pageSize(b.req.GetPageSize())
+		c.SetQuery(e.sc.query)
+		if e.sc.byScore(b.m, e.subj) {
+			b.requests = append(b.requests, c.Request)
+		}
+	}
+	if len(b.requests) > 0 {
+		b.pass.Context, b.pass.Model = ctx, b.m
+		b.pass.Alone = func() { b.m.TopNBatch(b.requests) }
+		if err := b.batcher.TopN(b.pass); err != nil {
+			return err
+		}
+	}
+	found := b.requests
+	for _, e := range b.chunk {
+		l := &e.sc.list
+		if e.err == nil && l.Source != pb.ResultSource_RESULT_SOURCE_POPULAR {
+			e.sc.call.Top, found = found[0].Top, found[1:]
+		}
+		l.Top = e.sc.call.Top
+	}
+	return nil
+}
+
+// add adds the result of an entry, if it leaves room for the errors of more subjects.
+func (b *batch) add(e *entry, more int) error {
+	if e.err != nil {
+		return b.addError(e.err, more)
+	}
+	b.finish(b.m, e.list, e.subj, pageSize(e.list.GetPageSize()), e.sc)
+	added, err := b.out.Add(&e.sc.list, b.roomBefore(more))
+	if err == nil && !added {
+		return b.addError(errTooLarge, more)
+	}
+	return err
+}
+
+// addError adds an error as the result of a subject, after which more will follow.
+func (b *batch) addError(why error, more int) error {
+	st := status.Convert(b.publicError(pb.RecommenderService_BatchRecommend_FullMethodName, why))
+	added, err := b.out.AddError(st.Proto(), b.roomBefore(more))
+	if err == nil && !added {
+		added, err = b.out.AddError(toStatus(errTooLarge).Proto(), b.roomBefore(more))
+	}
+	if err == nil && !added {
+		return errTooLarge
+	}
+	return err
+}
+
+// fail adds the same error for each subject.
+func (b *batch) fail(subjects []*pb.BatchSubject, why error) error {
+	for i := range subjects {
+		if err := b.addError(why, len(subjects)-1-i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leastResult is the size of the result of a subject for which there is no room.
+var leastResult = wire.ErrorSize(toStatus(errTooLarge).Proto())
+
+// roomBefore is the number of bytes that the results may have before those of more subjects.
+func (b *batch) roomBefore(more int) int { return b.room - more*leastResult }
