@@ -2,17 +2,21 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
+	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/doors"
 )
 
 // account is a line of the log about one call of an operator, or about a user: who made it, and how
-// it ended. It holds no ids. Calls that the doors or the gate refuse share lines, see [failureLog]:
-// everybody can make them, in any number. Of other calls there is none (nil).
+// it ended. It holds no ids. Calls that the doors or the gate refuse, by their headers or later,
+// share lines, see [failureLog]: everybody can make them, in any number. Of other calls there is
+// none (nil).
 type account struct {
 	log            *slog.Logger
+	refusals       *failureLog
 	method, caller string
 	began          time.Time
 }
@@ -23,15 +27,21 @@ func (s *Server) account(ctx context.Context, method string) *account {
 	if !doors.Audited(method) || s.refused(ctx) != nil {
 		return nil
 	}
-	return &account{log: s.log, method: method, caller: s.doors.Caller(ctx), began: time.Now()}
+	return &account{log: s.log, refusals: s.refusals, method: method, caller: s.doors.Caller(ctx),
+		began: time.Now()}
 }
 
-// settle writes the line.
+// settle writes the line. The error is that of the handler, or of the gate.
 func (a *account) settle(ctx context.Context, err error) {
 	if a == nil {
 		return
 	}
+	code := toStatus(err).Code()
+	if errors.As(err, new(*admission.RefusedError)) {
+		a.refusals.add(a.method, code, cause(err))
+		return
+	}
 	a.log.LogAttrs(ctx, slog.LevelInfo, "audit", slog.String("grpc.method", a.method),
-		slog.String("caller", a.caller), slog.String("grpc.code", toStatus(err).Code().String()),
+		slog.String("caller", a.caller), slog.String("grpc.code", code.String()),
 		durationMS(time.Since(a.began)))
 }

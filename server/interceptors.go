@@ -59,13 +59,13 @@ func (s *Server) unary(
 	account := s.account(ctx, info.FullMethod)
 	ticket := admission.Of(ctx)
 	resp, err := s.guarded(ctx, ticket, req, info, next)
+	account.settle(ctx, err)
 	if err == nil {
 		resp = followed(ticket, resp)
 	} else {
 		pushback(ctx, err)
 		resp, err = nil, s.publicError(info.FullMethod, err)
 	}
-	account.settle(ctx, err)
 	s.logCall(ctx, info.FullMethod, time.Since(start), err, req)
 	return resp, err
 }
@@ -95,9 +95,7 @@ func (s *Server) logStream(
 ) error {
 	start := time.Now()
 	compression.AnswerPlain(stream.Context())
-	account := s.account(stream.Context(), info.FullMethod)
 	err := next(srv, stream)
-	account.settle(stream.Context(), err)
 	// A stream is meant to be open for long, so its duration never makes it slow.
 	s.log.LogAttrs(stream.Context(), slog.LevelDebug, "stream",
 		slog.String("grpc.method", info.FullMethod),
@@ -145,8 +143,9 @@ func userOf(req any) string {
 	return ""
 }
 
-// mapStream turns errors into statuses. Streams that only wait for news (health Watch) end when the
-// drain begins; StreamObserve watches the drain itself and finishes its work.
+// mapStream keeps the account of streams and turns errors into statuses. Streams that only wait for
+// news (health Watch) end when the drain begins; StreamObserve watches the drain itself and
+// finishes its work.
 func (s *Server) mapStream(
 	srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler,
 ) error {
@@ -156,7 +155,10 @@ func (s *Server) mapStream(
 		defer context.AfterFunc(s.drain.streams, cancel)()
 		stream = &contextStream{stream, ctx}
 	}
-	if err := s.runStream(srv, stream, info.FullMethod, next); err != nil {
+	account := s.account(stream.Context(), info.FullMethod)
+	err := s.runStream(srv, stream, info.FullMethod, next)
+	account.settle(stream.Context(), err)
+	if err != nil {
 		pushback(stream.Context(), err)
 		return s.publicError(info.FullMethod, err)
 	}

@@ -1,14 +1,17 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/status"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/certtest"
@@ -187,6 +190,42 @@ func TestAuditOfFullServer(t *testing.T) {
 			"admission: no room for a call of class admin: limit",
 	}
 	got := slices.Compact(auditLines(t, ts.logs.String())) // a busy machine may take a second
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("the account (-want +got):\n%s", d)
+	}
+}
+
+// TestAuditOfRefusedMessages makes calls that are refused when their message is there, as those
+// with far deadlines are: they share a line too.
+func TestAuditOfRefusedMessages(t *testing.T) {
+	release := make(chan struct{})
+	hooked := &hookedStore{Store: memory.New(),
+		EraseFunc: func(context.Context, string) (uint64, error) {
+			<-release
+			return 0, nil
+		}}
+	ts := start(t, setup{store: hooked, config: func(c *Config) { c.MaxInFlight = 1 }})
+	erase := func() error {
+		_, err := ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "ann"})
+		return err
+	}
+	var busy sync.WaitGroup
+	for range 2 { // one runs and one waits
+		busy.Go(func() { _ = erase() })
+	}
+	eventually(t, "the class is full", func() bool {
+		return value1(t, ts, `gsimc_calls_under_way{class="other",state="queued"}`) == 1
+	})
+	for range 50 {
+		if code := status.Code(erase()); code != codes.ResourceExhausted {
+			t.Errorf("a call that there is no room for ends with %s", code)
+		}
+	}
+	got := slices.Compact(auditLines(t, ts.logs.String())) // a busy machine may take a second
+	close(release)
+	busy.Wait()
+	want := []string{"audit: call refused | DeleteUser | ResourceExhausted | " +
+		"admission: no room for a call of class other: limit"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("the account (-want +got):\n%s", d)
 	}
