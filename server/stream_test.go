@@ -337,6 +337,76 @@ func TestReadAheadIsGivenBack(t *testing.T) {
 	}
 }
 
+// What came behind the events that a handler panics over is given back too.
+func TestUnsettledReadAheadIsGivenBack(t *testing.T) {
+	began, release := make(chan struct{}), make(chan struct{})
+	hooked := &hookedStore{Store: memory.New(),
+		AppendFunc: func(context.Context, []store.Record) ([]store.Result, error) {
+			close(began)
+			<-release
+			panic("broken")
+		}}
+	ts := start(t, setup{store: hooked,
+		server: func(s *Server) { s.readAhead = admission.NewBudget(1) }})
+	s := openStream(t, ts)
+	s.send(t, 1, newEvent("ann", 1))
+	<-began
+	var many []*pb.Event // more than a stream may have beside the budget
+	for i := range 900 {
+		many = append(many, newEvent(strings.Repeat("u", 100), i%testItems))
+	}
+	if err := s.Send(&pb.StreamObserveRequest{Sequence: 2, Events: many}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "they are read ahead", func() bool { return !leaves(ts.readAhead) })
+	close(release)
+	if got := problemOf(t, s.rest(t).err).Code; got != codes.Internal {
+		t.Errorf("a stream whose handler panics ends with %s", got)
+	}
+	eventually(t, "they are given back", func() bool { return leaves(ts.readAhead) })
+}
+
+// leaves reports whether something is left of a budget.
+func leaves(b *admission.Budget) bool {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	if b.Take(over, 1) != nil {
+		return false
+	}
+	b.Give(1)
+	return true
+}
+
+// A stream whose client does not read its acknowledgement has given back what it acknowledges.
+func TestUnreadAcknowledgementHoldsNoReadAhead(t *testing.T) {
+	ts := start(t, setup{server: func(s *Server) { s.readAhead = admission.NewBudget(1) }})
+	if err := ts.readAhead.Take(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	sent := false
+	o := &observeStream{server: ts.Server, stream: sending{ctx: ctx(t), send: func() {
+		sent = true
+		if !leaves(ts.readAhead) {
+			t.Error("others wait until the acknowledgement is read")
+		}
+	}}}
+	in := content{events: []arrival{arrive(newEvent("ann", 1), "", testNow)}, taken: 1}
+	if err := o.settle(in); err != nil || !sent {
+		t.Errorf("sent %t, %v", sent, err)
+	}
+}
+
+// sending is a stream that calls a function in the place of sending.
+type sending struct {
+	pb.EventService_StreamObserveServer
+	ctx  context.Context
+	send func()
+}
+
+func (s sending) Context() context.Context { return s.ctx }
+
+func (s sending) Send(*pb.StreamObserveResponse) error { s.send(); return nil }
+
 // The memory of refused events counts, that of their faults included.
 func TestBytesOfRefusedEvents(t *testing.T) {
 	refused := arrive(&pb.Event{UserId: strings.Repeat("u", 1000)}, "event.", testNow)

@@ -237,4 +237,33 @@ var mutants = []mutant{
 		is:   `if err := error(nil); err != nil {`,
 		pkg:  "./store/pebble", test: "TestVerifyNamesNeighbours",
 	},
+	{
+		name: "lostreadahead", breaks: "streams that end badly take the room of others for ever",
+		file: "server/stream.go",
+		was:  `s.readAhead.Give(o.in.take(nil).taken)`,
+		is:   `o.in.take(nil)`,
+		pkg:  "./server", test: "TestUnsettledReadAheadIsGivenBack",
+	},
+	{
+		name: "heldreadahead", breaks: "clients that do not read take the room of others",
+		file: "server/stream.go",
+		was:  `defer o.server.readAhead.Give(in.taken)`,
+		is: `context.AfterFunc(o.stream.Context(),
+			func() { o.server.readAhead.Give(in.taken) })`,
+		pkg: "./server", test: "TestUnreadAcknowledgementHoldsNoReadAhead",
+	},
+	{
+		name: "nofreereadahead", breaks: "clients that do not read hold up the streams of others",
+		file: "server/stream.go",
+		was:  `if bytes > freeReadAhead || !o.in.empty() {`,
+		is:   `if true {`,
+		pkg:  "./server", test: "TestUnreadAcknowledgementsHoldNobodyUp",
+	},
+	{
+		name: "freefaults", breaks: "events that are refused fill the memory",
+		file: "server/stream.go",
+		was:  `if events[i].fault == nil {`,
+		is:   `if true {`,
+		pkg:  "./server", test: "TestBytesOfRefusedEvents",
+	},
 }
