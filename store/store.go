@@ -20,7 +20,7 @@
 //
 // Only the equality of whole Versions counts, and nothing follows from a mark alone: a store may
 // draw a mark for each event. The stores of this module draw one when a history gets revision 1
-// and keep it for that life.
+// and keep it for that life. A history that [Store.Rewrite] has replaced has begun another life.
 //
 // All methods may be called by any number of goroutines at the same time, except that Close must
 // not be called from within a callback. A slice that is passed in stays the caller's and is not
@@ -245,6 +245,28 @@ type Store interface {
 	// the outcome open as with Append. A lack of disk space that makes Append refuse (ErrFull) does
 	// not make Erase refuse.
 	Erase(ctx context.Context, user string) (uint64, error)
+
+	// Rewrite replaces histories by what fn makes of them, in one atomic, durable step: after a
+	// crash all of them are replaced or none. It returns the versions of the histories afterwards,
+	// in the order of the users, who must be different ones.
+	//
+	// fn gets the whole histories as of one moment, and nothing is written between that moment and
+	// the step: an Append or Erase that runs at the same time takes place as a whole before it or
+	// after it. fn returns a history for each: nil leaves one as it is, with its version, and an
+	// empty one that is not nil erases it. A history that is replaced begins anew: it has the
+	// revisions 1, 2, 3, … and no version that another one ever had, so whoever has derived
+	// something from it learns that it is another one. Event ids that are not in it may occur
+	// again. Bytes of events that are not in it leave the files as those of erased users do.
+	//
+	// fn may be called several times, of which the last one counts, and others wait for it. It
+	// should be quick, must not call the store, and must not change or keep the histories, which
+	// are held in memory as a whole.
+	//
+	// ErrInvalid: a user or an event is malformed, or an event id stands twice in a history.
+	// ErrCorrupt: one of the histories is damaged. ErrFull: as of Append. After these nothing is
+	// replaced; other errors leave the outcome open.
+	Rewrite(ctx context.Context, users []string,
+		fn func(histories [][]Event) [][]Event) ([]Version, error)
 
 	// Each calls fn for every user of a shard with a history, in no promised order, with the
 	// version of the history, as of some moment during the call. A shard is a number from 0 to

@@ -6,6 +6,7 @@ package memory
 import (
 	"context"
 	"crypto/rand"
+	"slices"
 	"sync"
 
 	"github.com/gsimc/gsimc/store"
@@ -164,6 +165,51 @@ func (s *Store) Erase(ctx context.Context, user string) (uint64, error) {
 	delete(s.histories, user)
 	s.bytes -= h.bytes
 	return uint64(len(h.events)), nil
+}
+
+// Rewrite implements store.Store.
+func (s *Store) Rewrite(
+	ctx context.Context, users []string, fn func([][]store.Event) [][]store.Event,
+) ([]store.Version, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.check(ctx); err != nil {
+		return nil, err
+	}
+	if err := plan.CheckUsers(users); err != nil {
+		return nil, err
+	}
+	before := make([][]store.Event, len(users))
+	for i, user := range users {
+		if h := s.histories[user]; h != nil {
+			before[i] = slices.Clip(h.events)
+		}
+	}
+	after := fn(before)
+	if err := plan.CheckRewritten(users, after); err != nil {
+		return nil, err
+	}
+	versions := make([]store.Version, len(users))
+	for i, user := range users {
+		if after[i] != nil {
+			s.replace(user, after[i])
+		}
+		if h := s.histories[user]; h != nil {
+			versions[i] = h.version()
+		}
+	}
+	return versions, nil
+}
+
+// replace begins a history anew. Requires s.mu.
+func (s *Store) replace(user string, events []store.Event) {
+	if h := s.histories[user]; h != nil {
+		delete(s.histories, user)
+		s.bytes -= h.bytes
+	}
+	for i := range events {
+		planned{s, []store.Record{{User: user, Event: events[i]}}}.Add(0)
+	}
 }
 
 // Forgotten implements store.Forgetter: there are no files.

@@ -225,3 +225,22 @@ func BenchmarkMark(b *testing.B) {
 	}
 	b.ReportMetric(float64(took[0])/float64(took[1]), "marked/unmarked")
 }
+
+// BenchmarkRewrite takes the first event out of a history, on disk, and appends another one.
+func BenchmarkRewrite(b *testing.B) {
+	for _, n := range []int{100, 1000, 10_000} {
+		b.Run(fmt.Sprintf("events=%d", n), func(b *testing.B) {
+			s := mustOpen(b, b.TempDir(), Options{})
+			mustAppend(b, s, "u", 0, n)
+			for next := n; b.Loop(); next++ {
+				_, err := s.Rewrite(b.Context(), []string{"u"},
+					func(h [][]store.Event) [][]store.Event { return [][]store.Event{h[0][1:]} })
+				if err != nil {
+					b.Fatal(err)
+				}
+				mustAppend(b, s, "u", next, next+1)
+			}
+			mustClose(b, s)
+		})
+	}
+}

@@ -115,8 +115,11 @@ func (c *committer) serve(call *call) {
 		}
 	}
 	plan := func() (bool, error) { return true, c.planner.plan(call) }
-	if call.erase != "" {
+	switch {
+	case call.erase != "":
 		plan = func() (bool, error) { return c.planErasure(call) }
+	case call.rewrite != nil:
+		plan = func() (bool, error) { return c.planRewrite(call.rewrite) }
 	}
 	if !call.take(plan) {
 		return

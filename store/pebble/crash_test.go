@@ -58,6 +58,7 @@ func tryDump(s store.Store) (map[string][]string, error) {
 // A step is one write of a scenario. It works on a map in the same way as on a store.
 type step struct {
 	erase    bool
+	retract  bool // take events out of the histories of the user and of all
 	user     string
 	from, to int // events to append
 }
@@ -65,6 +66,18 @@ type step struct {
 func (st step) do(s store.Store) error {
 	if st.erase {
 		_, err := s.Erase(context.Background(), st.user)
+		return err
+	}
+	if st.retract {
+		_, err := s.Rewrite(context.Background(), []string{st.user, "all"},
+			func(h [][]store.Event) [][]store.Event {
+				after := make([][]store.Event, len(h))
+				for i := range h {
+					after[i] = slices.DeleteFunc(append([]store.Event{}, h[i]...),
+						func(e store.Event) bool { return slices.Contains(st.ids(), e.ID) })
+				}
+				return after
+			})
 		return err
 	}
 	var records []store.Record
@@ -77,6 +90,14 @@ func (st step) do(s store.Store) error {
 	return err
 }
 
+// ids are those of the events of the step.
+func (st step) ids() (ids []string) {
+	for i := st.from; i < st.to; i++ {
+		ids = append(ids, testEvent(i).ID)
+	}
+	return ids
+}
+
 func (st step) model(before map[string][]string) map[string][]string {
 	after := map[string][]string{}
 	for user, ids := range before {
@@ -84,6 +105,16 @@ func (st step) model(before map[string][]string) map[string][]string {
 	}
 	if st.erase {
 		delete(after, st.user)
+		return after
+	}
+	if st.retract {
+		for _, user := range []string{st.user, "all"} {
+			after[user] = slices.DeleteFunc(after[user],
+				func(id string) bool { return slices.Contains(st.ids(), id) })
+			if len(after[user]) == 0 {
+				delete(after, user)
+			}
+		}
 		return after
 	}
 	for i := st.from; i < st.to; i++ {
@@ -100,8 +131,11 @@ var scenario = []step{
 	{user: "a", from: 0, to: 1}, {user: "a", from: 1, to: 4}, {user: "b", from: 4, to: 40},
 	{user: "a", from: 2, to: 3}, // duplicates only
 	{user: "b", erase: true}, {user: "c", from: 40, to: 41}, {user: "b", from: 30, to: 33},
+	{user: "b", from: 20, to: 32, retract: true},
 	{user: "a", erase: true},
 	{user: "a", from: 50, to: 60},
+	{user: "a", from: 0, to: 60, retract: true},
+	{user: "a", from: 58, to: 61},
 }
 
 // TestCrashAnywhere cuts the power before every single operation on the file system. Afterwards the

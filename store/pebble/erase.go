@@ -83,17 +83,31 @@ func (c *committer) planErasure(erasure *call) (wait bool, err error) {
 			return false, err // rows without a head are damage, which goes too
 		}
 	}
-	if c.removal == nil {
-		if err := c.sorter.lockRows(); err != nil {
-			return false, err
-		}
-		c.removal = &removal{rows: c.engine.DB.NewSnapshot()}
+	if err := c.beginRemoval(); err != nil {
+		return false, err
 	}
-	erasure.erased = c.editor.Erase(h, c.removal.rows)
-	c.removal.users = append(c.removal.users, user)
+	erasure.erased = c.erase(h)
+	return true, nil
+}
+
+// beginRemoval lets the group remove rows.
+func (c *committer) beginRemoval() error {
+	if c.removal != nil {
+		return nil
+	}
+	if err := c.sorter.lockRows(); err != nil {
+		return err
+	}
+	c.removal = &removal{rows: c.engine.DB.NewSnapshot()}
+	return nil
+}
+
+// erase empties a history, once the group may remove rows, and returns how many events there were.
+func (c *committer) erase(h *recent.History) uint64 {
+	c.removal.users = append(c.removal.users, h.User())
 	c.forgetter.begin()
 	c.sorter.soon()
-	return true, nil
+	return c.editor.Erase(h, c.removal.rows)
 }
 
 // findErased brings a history into memory that is to be erased. It returns nil if there is none.

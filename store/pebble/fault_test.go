@@ -436,6 +436,11 @@ func TestReserve(t *testing.T) {
 	if r, err := storetest.Revision(context.Background(), s, "v"); r != 0 || err != nil {
 		t.Errorf("Revision: got %d, %v, want 0: ErrFull means not applied", r, err)
 	}
+	_, err = s.Rewrite(context.Background(), []string{"u"},
+		func(h [][]store.Event) [][]store.Event { return [][]store.Event{h[0][:5]} })
+	if !errors.Is(err, store.ErrFull) {
+		t.Errorf("Rewrite on the full disk: %v, want ErrFull", err)
+	}
 	if n, err := s.Erase(context.Background(), "u"); n != 10 || err != nil {
 		t.Errorf("Erase on the full disk: got %d, %v, want 10, nil", n, err)
 	}

@@ -14,6 +14,7 @@ import (
 type call struct {
 	records []store.Record // of an Append
 	erase   string         // or the user of an Erase
+	rewrite *rewrite       // or a Rewrite
 	results []store.Result
 	erased  uint64
 

@@ -171,6 +171,17 @@ func (w *waiting) Erase(ctx context.Context, user string) (n uint64, err error) 
 	return n, err
 }
 
+// Rewrite implements [store.Store].
+func (w *waiting) Rewrite(
+	ctx context.Context, users []string, fn func([][]store.Event) [][]store.Event,
+) (versions []store.Version, err error) {
+	err = w.write(ctx, func(s *Store) error {
+		versions, err = s.Rewrite(ctx, users, fn)
+		return err
+	})
+	return versions, err
+}
+
 // Forgotten implements [store.Forgetter].
 func (w *waiting) Forgotten(ctx context.Context) error {
 	return w.write(ctx, func(s *Store) error { return s.Forgotten(ctx) })

@@ -31,8 +31,10 @@ func Model(t testing.TB, s store.Store, seed uint64, steps int,
 			m.read()
 		case p < 80:
 			m.revision()
-		case p < 90:
+		case p < 86:
 			m.erase()
+		case p < 90:
+			m.rewrite()
 		case p < 97 || reopen == nil:
 			m.users()
 		default:
@@ -200,6 +202,55 @@ func (m *modelRun) erase() {
 		m.Fatalf("%s: Erase of %q: got %d, %v, want %d", m.step, user, got, err, want)
 	}
 	delete(m.model, user)
+}
+
+// rewrite takes events out of the histories of two users, and sometimes moves those of one to the
+// other.
+func (m *modelRun) rewrite() {
+	users := []string{m.user(), m.user()}
+	if users[0] == users[1] {
+		users = users[:1]
+	}
+	after := make([][]store.Event, len(users))
+	merges := len(users) == 2 && m.rng.IntN(3) == 0
+	for i, user := range users {
+		if merges || m.rng.IntN(4) > 0 {
+			after[i] = []store.Event{}
+			out := m.rng.IntN(5)
+			for _, e := range m.model[user] {
+				if merges || e.Item != fmt.Sprint("i", out) {
+					after[i] = append(after[i], e)
+				}
+			}
+		}
+	}
+	if merges {
+		has := model{users[0]: after[0]}
+		for _, e := range after[1] {
+			has.append([]store.Record{{User: users[0], Event: e}})
+		}
+		after[0], after[1] = has[users[0]], []store.Event{}
+	}
+	var got [][]store.Event
+	versions, err := m.s.Rewrite(m.ctx, users, func(h [][]store.Event) [][]store.Event {
+		got = slices.Clone(h)
+		return after
+	})
+	if err != nil {
+		m.Fatalf("%s: Rewrite: %v", m.step, err)
+	}
+	for i, user := range users {
+		if !slices.Equal(m.model[user], got[i]) {
+			m.Fatalf("%s: Rewrite of %q got another history (-want +got):\n%s", m.step, user,
+				cmp.Diff(m.model[user], got[i]))
+		}
+		if after[i] != nil {
+			if m.model[user] = after[i]; len(after[i]) == 0 {
+				delete(m.model, user)
+			}
+		}
+		m.note(versions[i], m.model[user])
+	}
 }
 
 func (m *modelRun) users() {

@@ -29,7 +29,8 @@ type testCase struct {
 // Run checks that the stores returned by open keep the rules of store.Store. open returns a new,
 // empty store at each call; Run closes it.
 func Run(t *testing.T, open func(t testing.TB) store.Store) {
-	for _, group := range [][]testCase{appendCases, readCases, versionCases, lifecycleCases} {
+	for _, group := range [][]testCase{appendCases, readCases, versionCases, rewriteCases,
+		lifecycleCases} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
 				s := open(t)

@@ -82,32 +82,37 @@ func (r *survival) running() bool {
 	}
 }
 
-// write appends to the user's history and erases it, until the cut.
+// write appends to the user's history, takes events out of it and erases it, until the cut.
 func (r *survival) write(l *life, rng *rand.Rand) {
 	defer r.once.Do(func() { close(r.stop) })
 	for next := 0; r.running(); {
 		var records []store.Record
-		if rng.IntN(8) > 0 {
-			n := 1 + rng.IntN(3)
-			for i := range n {
-				records = append(records, store.Record{User: l.user, Event: event(next + i)})
-			}
-			next += n
-		}
+		erase, out := rng.IntN(8) == 0, ""
 		r.mu.Lock()
-		var ids []string
-		if records != nil {
-			ids = slices.Clone(l.states[len(l.states)-1])
-		}
-		for i := range records {
-			ids = append(ids, records[i].Event.ID)
+		ids := slices.Clone(l.states[len(l.states)-1])
+		switch {
+		case erase:
+			ids = nil
+		case len(ids) > 0 && rng.IntN(6) == 0:
+			at := rng.IntN(len(ids))
+			out = ids[at]
+			ids = slices.Delete(ids, at, at+1)
+		default:
+			for range 1 + rng.IntN(3) {
+				records = append(records, store.Record{User: l.user, Event: event(next)})
+				ids = append(ids, event(next).ID)
+				next++
+			}
 		}
 		l.states = append(l.states, ids)
 		r.mu.Unlock()
 		var err error
-		if records == nil {
+		switch {
+		case erase:
 			_, err = r.s.Erase(context.Background(), l.user)
-		} else {
+		case out != "":
+			err = r.takeOut(l.user, out)
+		default:
 			_, err = r.s.Append(context.Background(), records)
 		}
 		if err != nil {
@@ -121,6 +126,16 @@ func (r *survival) write(l *life, rng *rand.Rand) {
 		}
 		r.mu.Unlock()
 	}
+}
+
+// takeOut takes an event out of a history.
+func (r *survival) takeOut(user, id string) error {
+	_, err := r.s.Rewrite(context.Background(), []string{user},
+		func(h [][]store.Event) [][]store.Event {
+			return [][]store.Event{slices.DeleteFunc(slices.Clone(h[0]),
+				func(e store.Event) bool { return e.ID == id })}
+		})
+	return err
 }
 
 // look reads the user's history until the cut, by a function that tells whether a state may be what

@@ -92,6 +92,18 @@ func (c *Cache) Erase(ctx context.Context, user string) (uint64, error) {
 	return c.store.Erase(context.WithoutCancel(ctx), user)
 }
 
+// Rewrite replaces histories, as [store.Store.Rewrite], and removes their states from the cache.
+func (c *Cache) Rewrite(
+	ctx context.Context, users []string, fn func([][]store.Event) [][]store.Event,
+) ([]store.Version, error) {
+	defer func() {
+		for _, user := range users {
+			c.cache.Invalidate(user)
+		}
+	}()
+	return c.store.Rewrite(ctx, users, fn)
+}
+
 // errPresent ends the reading of a history whose user has come into the cache meanwhile.
 var errPresent = errors.New("the state is in the cache")
 

@@ -121,6 +121,14 @@ func (e *Editor) Version(h *History, revision uint64) store.Version {
 	return store.Version{Revision: revision, Mark: h.mark}
 }
 
+// Head returns the version of the history, planned events included.
+func (e *Editor) Head(h *History) store.Version {
+	if h.head == 0 {
+		return store.Version{}
+	}
+	return e.Version(h, h.head)
+}
+
 // Add puts an event at the end of a history and returns the version with it. hash is that of the
 // event id.
 func (e *Editor) Add(h *History, event *store.Event, hash uint64) store.Version {

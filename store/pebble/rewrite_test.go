@@ -1,0 +1,161 @@
+package pebble
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/store"
+)
+
+// takeOut takes the events out of a history for which out is true.
+func takeOut(t *testing.T, s store.Store, user string, out func(store.Event) bool) store.Version {
+	t.Helper()
+	versions, err := s.Rewrite(context.Background(), []string{user},
+		func(h [][]store.Event) [][]store.Event {
+			return [][]store.Event{slices.DeleteFunc(append([]store.Event{}, h[0]...), out)}
+		})
+	if err != nil {
+		t.Fatalf("Rewrite: %v", err)
+	}
+	return versions[0]
+}
+
+// The bytes of events that were taken out of a history leave all files, as those of erased users
+// do, whether they were in rows, in the journal, or in tables of several levels. The others stay.
+func TestRetractedBytesLeaveTheDisk(t *testing.T) {
+	dir := t.TempDir()
+	opts := Options{eraseDelay: 100 * time.Millisecond, sortBytes: 100_000, sortBatch: 10_000}
+	s := mustOpen(t, dir, opts)
+	const secretID = "zQ8xV3kM1nB7" // hardly compressible
+	retracted := func(e store.Event) bool { return strings.HasPrefix(e.ID, secretID) }
+	write := func(user string, from, to int) {
+		var records []store.Record
+		for i := from; i < to; i++ {
+			e := testEvent(i)
+			if i%3 == 0 {
+				e.ID = fmt.Sprint(secretID, i)
+			}
+			records = append(records, store.Record{User: user, Event: e})
+		}
+		if err := appendAll(context.Background(), s, records); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for round := range 3 {
+		write("ann", 200*round, 200*round+200)
+		write("bob", 200*round, 200*round+200)
+		flush(t, s)
+	}
+	write("ann", 600, 610)
+	if files := filesWith(t, dir, secretID); len(files) < 2 {
+		t.Fatalf("the mark is in %v to begin with, want tables and a log", files)
+	}
+	for _, user := range []string{"ann", "bob"} {
+		takeOut(t, s, user, retracted)
+	}
+	forgotten(t, s)
+	if files := filesWith(t, dir, secretID); len(files) > 0 {
+		t.Errorf("the mark is still in %v", files)
+	}
+	check := func() {
+		t.Helper()
+		got := dump(t, s)
+		for user, n := range map[string]int{"ann": 610, "bob": 600} {
+			var want []string
+			for i := range n {
+				if i%3 > 0 {
+					want = append(want, testEvent(i).ID)
+				}
+			}
+			if d := cmp.Diff(want, got[user]); d != "" {
+				t.Errorf("events of %s (-want +got):\n%s", user, d)
+			}
+		}
+	}
+	check()
+	mustClose(t, s)
+	s = mustOpen(t, dir, opts)
+	check()
+	mustClose(t, s)
+}
+
+// TestLongRewriteMeetsCrashes cuts the power at every operation on the disk while a history of many
+// rows of the journal is rewritten: afterwards all of it is rewritten, or nothing.
+func TestLongRewriteMeetsCrashes(t *testing.T) {
+	const n = 3000
+	rng := rand.New(rand.NewPCG(1, 4))
+	disk := vfs.NewCrashableMem()
+	var armed atomic.Bool
+	var crashes []*vfs.MemFS
+	lock := make(chan struct{}, 1)
+	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() == errorfs.OpIsRead || !armed.Load() {
+			return nil
+		}
+		lock <- struct{}{}
+		defer func() { <-lock }()
+		crashes = append(crashes, disk.CrashClone(
+			vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(3) * 50, RNG: rng}))
+		return nil
+	}))
+	s := mustOpen(t, "store", Options{FS: fs})
+	long := strings.Repeat("x", 250)
+	var records []store.Record
+	before, after := []string{}, []string{}
+	for i := range n {
+		e := testEvent(i)
+		e.ID += long[:200]
+		records = append(records, store.Record{User: "u", Event: e},
+			store.Record{User: long, Event: e})
+		before = append(before, e.ID)
+		if i%100 > 0 {
+			after = append(after, e.ID)
+		}
+	}
+	if err := appendAll(context.Background(), s, records); err != nil {
+		t.Fatal(err)
+	}
+	old := map[string][]string{"u": before, long: before}
+	armed.Store(true)
+	_, err := s.Rewrite(context.Background(), []string{"u", long},
+		func(h [][]store.Event) [][]store.Event {
+			kept := slices.DeleteFunc(slices.Clone(h[0]),
+				func(e store.Event) bool { return !slices.Contains(after, e.ID) })
+			return [][]store.Event{{}, kept}
+		})
+	armed.Store(false)
+	if err != nil {
+		t.Fatalf("Rewrite: %v", err)
+	}
+	lock <- struct{}{}
+	crashes = append(crashes, disk.CrashClone(vfs.CrashCloneCfg{}))
+	mustClose(t, s)
+	all := 0
+	for i, crash := range crashes {
+		s := mustOpen(t, "store", Options{FS: crash})
+		got := dump(t, s)
+		switch {
+		case cmp.Equal(got, map[string][]string{long: after}):
+			all++
+		case !cmp.Equal(got, old):
+			t.Errorf("crash %d of %d: %d and %d events, want %d of each or 0 and %d", i,
+				len(crashes), len(got["u"]), len(got[long]), n, len(after))
+		case i == len(crashes)-1:
+			t.Error("an acknowledged rewrite is gone")
+		}
+		mustClose(t, s)
+	}
+	if all == 0 || len(crashes) < 3 {
+		t.Errorf("%d crashes, the rewrite is there after %d", len(crashes), all)
+	}
+}
