@@ -34,6 +34,8 @@ var (
 		pb.UserService_GetUser_FullMethodName:        {Class: admission.Other},
 		pb.UserService_ListUserEvents_FullMethodName: {Class: admission.Other},
 		pb.UserService_ExportUser_FullMethodName:     {Class: admission.Other, Stream: true},
+		pb.UserService_RetractEvents_FullMethodName:  {Class: admission.Other},
+		pb.UserService_MergeUsers_FullMethodName:     {Class: admission.Other},
 		pb.UserService_DeleteUser_FullMethodName:     {Class: admission.Other},
 	})
 	admittedOperators = withHealth(map[string]admission.Method{

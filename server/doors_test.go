@@ -91,6 +91,8 @@ func TestEveryMethodWithEveryRole(t *testing.T) {
 		"/gsimc.v1.UserService/GetUser":                                  "user",
 		"/gsimc.v1.UserService/ListUserEvents":                           "user",
 		"/gsimc.v1.UserService/ExportUser":                               "user",
+		"/gsimc.v1.UserService/RetractEvents":                            "user",
+		"/gsimc.v1.UserService/MergeUsers":                               "user",
 		"/gsimc.v1.UserService/DeleteUser":                               "user",
 		"/gsimc.v1.AdminService/GetStatus":                               "admin",
 		"/gsimc.v1.AdminService/ReloadModel":                             "admin",

@@ -126,6 +126,10 @@ func honest() map[string]proto.Message {
 			Events: []*pb.Event{newEvent("ann", 1)}},
 		pb.UserService_GetUser_FullMethodName:    &pb.GetUserRequest{UserId: "ann"},
 		pb.UserService_DeleteUser_FullMethodName: &pb.DeleteUserRequest{UserId: "nobody"},
+		pb.UserService_RetractEvents_FullMethodName: &pb.RetractEventsRequest{
+			UserId: "bob", EventIds: []string{"e"}, ItemIds: []string{"i"}},
+		pb.UserService_MergeUsers_FullMethodName: &pb.MergeUsersRequest{
+			SourceUserId: "bob", TargetUserId: "cid"},
 		pb.UserService_ListUserEvents_FullMethodName: &pb.ListUserEventsRequest{
 			UserId: "ann", PageSize: 1},
 	}

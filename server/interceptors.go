@@ -139,6 +139,8 @@ func userOf(req any) string {
 		return r.GetUserId()
 	case *pb.ObserveRequest:
 		return r.GetEvent().GetUserId()
+	case *pb.MergeUsersRequest:
+		return r.GetTargetUserId()
 	}
 	return ""
 }

@@ -14,6 +14,12 @@ import (
 
 // twoServers calls run with two servers over one store, for each store of this module.
 func twoServers(t *testing.T, run func(t *testing.T, servers [2]*testServer)) {
+	t.Helper()
+	twoServersOf(t, setup{}, run)
+}
+
+// twoServersOf is twoServers with a setup, but for its store.
+func twoServersOf(t *testing.T, shared setup, run func(t *testing.T, servers [2]*testServer)) {
 	for name, open := range map[string]func(t *testing.T) (store.Store, error){
 		"memory": func(*testing.T) (store.Store, error) { return memory.New(), nil },
 		"pebble": func(t *testing.T) (store.Store, error) {
@@ -30,7 +36,8 @@ func twoServers(t *testing.T, run func(t *testing.T, servers [2]*testServer)) {
 					t.Error(err)
 				}
 			})
-			shared := setup{store: st}
+			shared := shared
+			shared.store = st
 			run(t, [2]*testServer{start(t, shared), start(t, shared)})
 		})
 	}

@@ -66,12 +66,14 @@ type Server struct {
 	// holds a token for each call that waits until an erased user is forgotten
 	erasureWaits chan struct{}
 	exports      chan struct{}     // holds a token for each export under way
+	rewrites     chan struct{}     // holds a token for each rewriting under way
 	readAhead    *admission.Budget // bytes of events, of all streams
 	newUsers     *newUsers
 
 	// See the constants; tests have shorter ones.
 	sendTimeout, opsWriteTimeout, checkpointTime time.Duration
 	maxUnreadSize                                int
+	maxRewriteHistory                            uint64
 }
 
 // New opens the model with open and builds the server. open is called again at each reload; it must
@@ -88,7 +90,8 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 		drain:   newDrain(), checkpoints: make(chan struct{}, maxCheckpoints),
 		erasureWaits: make(chan struct{}, maxErasureWaits),
 		exports:      make(chan struct{}, maxExports),
-		readAhead:    admission.NewBudget(maxReadAhead), sendTimeout: sendTimeout,
+		rewrites:     make(chan struct{}, maxRewrites), maxRewriteHistory: maxRewriteHistory,
+		readAhead: admission.NewBudget(maxReadAhead), sendTimeout: sendTimeout,
 		maxUnreadSize:   maxUnreadSize,
 		opsWriteTimeout: opsWriteTimeout, checkpointTime: checkpointTime,
 		newUsers: newUsersQuota(cfg.MaxNewUsers, st),

@@ -34,6 +34,7 @@ const (
 	reasonSessionLost     = "SESSION_LOST"
 	reasonOtherStore      = "OTHER_STORE"
 	reasonHistoryChanged  = "HISTORY_CHANGED"
+	reasonHistoryTooLong  = "HISTORY_TOO_LONG"
 	reasonNoUncertainty   = "NO_UNCERTAINTY"
 	reasonModelRejected   = "MODEL_REJECTED"
 	reasonUnknownMethod   = "UNKNOWN_METHOD"
@@ -93,12 +94,17 @@ var outcomes = []struct {
 	{errStaleSession, codes.Unavailable, reasonStaleSession,
 		"the store has not reached the history that session_token names", 50 * time.Millisecond},
 	{errSessionLost, codes.DataLoss, reasonSessionLost,
-		"the history that session_token names is gone, because the user was erased or the store " +
-			"lost events; ask without the token", 0},
+		"the history that session_token names is gone, because the user was erased, events were " +
+			"retracted or merged, or the store lost events; ask without the token", 0},
 	{session.ErrOtherStore, codes.FailedPrecondition, reasonOtherStore,
 		"the token is of a server with another store; ask without it", 0},
 	{errHistoryChanged, codes.FailedPrecondition, reasonHistoryChanged,
-		"the user's history is another one by now, because the user was erased; begin again", 0},
+		"the user's history is another one by now, because the user was erased or events were " +
+			"retracted or merged; begin again", 0},
+	{errHistoryTooLong, codes.FailedPrecondition, reasonHistoryTooLong,
+		"the history is too long for its events to be retracted or merged; erase the user", 0},
+	{errRewrites, codes.ResourceExhausted, reasonOverloaded,
+		"as many histories are being rewritten as may be; nothing was done", time.Second},
 	{errExports, codes.ResourceExhausted, reasonOverloaded,
 		"as many exports are under way as may be", 5 * time.Second},
 	{errNoUncertainty, codes.FailedPrecondition, reasonNoUncertainty,

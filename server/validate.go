@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -22,6 +23,7 @@ const (
 	maxEventIDBytes  = 64
 	maxBatch         = 1000
 	maxHistory       = 1000
+	maxRetract       = 1000
 	maxFilterIDs     = 10_000
 	maxSeenTypes     = 50
 	defaultPageSize  = 10
@@ -49,6 +51,9 @@ var elementLimits = wire.Limits{
 	"gsimc.v1.ScoreItemsRequest.item_ids":  maxScored,
 
 	"gsimc.v1.BatchRecommendRequest.subjects": maxSubjects,
+
+	"gsimc.v1.RetractEventsRequest.event_ids": maxRetract,
+	"gsimc.v1.RetractEventsRequest.item_ids":  maxRetract,
 }
 
 // invalidError is a request with bad fields.
@@ -369,6 +374,40 @@ func validateListUserEvents(r *pb.ListUserEventsRequest) error {
 	c.check("user_id", badID(r.GetUserId()))
 	if r.GetPageSize() < 0 {
 		c.check("page_size", "must not be negative")
+	}
+	return c.err()
+}
+
+func validateRetractEvents(r *pb.RetractEventsRequest) error {
+	var c checker
+	c.check("user_id", badID(r.GetUserId()))
+	if len(r.GetEventIds())+len(r.GetItemIds()) == 0 {
+		c.check("event_ids", "is required, or item_ids")
+	}
+	c.check("event_ids", badCount(len(r.GetEventIds()), 0, maxRetract))
+	c.check("item_ids", badCount(len(r.GetItemIds()), 0, maxRetract))
+	for i, id := range r.GetEventIds()[:min(len(r.GetEventIds()), maxRetract)] {
+		c.checkAt("event_ids", i, "", cmp.Or(badEventID(id), required(id)))
+	}
+	for i, id := range r.GetItemIds()[:min(len(r.GetItemIds()), maxRetract)] {
+		c.checkAt("item_ids", i, "", badID(id))
+	}
+	return c.err()
+}
+
+func required(text string) string {
+	if text == "" {
+		return "is required"
+	}
+	return ""
+}
+
+func validateMergeUsers(r *pb.MergeUsersRequest) error {
+	var c checker
+	c.check("source_user_id", badID(r.GetSourceUserId()))
+	c.check("target_user_id", badID(r.GetTargetUserId()))
+	if r.GetSourceUserId() == r.GetTargetUserId() {
+		c.check("target_user_id", "must be another user than source_user_id")
 	}
 	return c.err()
 }

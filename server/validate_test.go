@@ -273,6 +273,24 @@ func TestValidateOthers(t *testing.T) {
 			_, err := ts.users.DeleteUser(c, &pb.DeleteUserRequest{AllowMissing: true})
 			return err
 		}, []string{"user_id"}},
+		{"RetractEvents of nothing", func(c context.Context) error {
+			_, err := ts.users.RetractEvents(c, &pb.RetractEventsRequest{})
+			return err
+		}, []string{"user_id", "event_ids"}},
+		{"RetractEvents with bad ids", func(c context.Context) error {
+			_, err := ts.users.RetractEvents(c, &pb.RetractEventsRequest{UserId: "u",
+				EventIds: []string{"e", "", long}, ItemIds: []string{long, "i", ""}})
+			return err
+		}, []string{"event_ids[1]", "event_ids[2]", "item_ids[0]", "item_ids[2]"}},
+		{"MergeUsers without ids", func(c context.Context) error {
+			_, err := ts.users.MergeUsers(c, &pb.MergeUsersRequest{})
+			return err
+		}, []string{"source_user_id", "target_user_id", "target_user_id"}},
+		{"MergeUsers of one user", func(c context.Context) error {
+			_, err := ts.users.MergeUsers(c,
+				&pb.MergeUsersRequest{SourceUserId: "u", TargetUserId: "u"})
+			return err
+		}, []string{"target_user_id"}},
 		{"ListUserEvents without id", func(c context.Context) error {
 			_, err := ts.users.ListUserEvents(c, &pb.ListUserEventsRequest{PageSize: -1})
 			return err

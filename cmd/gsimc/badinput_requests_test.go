@@ -298,6 +298,25 @@ func badUserRequests() []badRequest {
 			badRequest{input: name + ": unknown user", call: with("nobody"), code: codes.NotFound,
 				reason: "USER_NOT_FOUND"})
 	}
+	for input, r := range map[string]*pb.RetractEventsRequest{
+		"event_ids": {UserId: "known"}, "item_ids[0]": {UserId: "known", ItemIds: []string{""}},
+	} {
+		cases = append(cases, invalid("RetractEvents: bad "+input, input,
+			func(ctx context.Context, conn grpc.ClientConnInterface) refusal {
+				_, err := pb.NewUserServiceClient(conn).RetractEvents(ctx, r)
+				return refusalOf(err)
+			}))
+	}
+	for input, r := range map[string]*pb.MergeUsersRequest{
+		"source_user_id": {TargetUserId: "known"},
+		"target_user_id": {SourceUserId: "known", TargetUserId: "known"},
+	} {
+		cases = append(cases, invalid("MergeUsers: bad "+input, input,
+			func(ctx context.Context, conn grpc.ClientConnInterface) refusal {
+				_, err := pb.NewUserServiceClient(conn).MergeUsers(ctx, r)
+				return refusalOf(err)
+			}))
+	}
 	for input, r := range map[string]*pb.ListUserEventsRequest{
 		"page_size":  {UserId: "known", PageSize: -1},
 		"page_token": {UserId: "known", PageToken: "not a token"},

@@ -234,10 +234,10 @@ type RecommendRequest struct {
 	// there answers UNAVAILABLE with reason STALE_SESSION. Never is a list made from less:
 	// INVALID_ARGUMENT if the token is damaged or of another user, FAILED_PRECONDITION with reason
 	// OTHER_STORE if it is of a server that has another store, DATA_LOSS with reason SESSION_LOST if
-	// the user was erased since, or the store has lost events or may have. After the last two, ask
-	// without the token. A server whose store may lag behind another copy cannot tell a history that
-	// is gone from one that has not come yet, and answers STALE_SESSION for both. Must be empty with
-	// an inline history.
+	// the user was erased since, or events were retracted or merged, or the store has lost events or
+	// may have. After the last two, ask without the token. A server whose store may lag behind another
+	// copy cannot tell a history that is gone from one that has not come yet, and answers
+	// STALE_SESSION for both. Must be empty with an inline history.
 	SessionToken  []byte `protobuf:"bytes,16,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -204,7 +204,7 @@ type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Idempotency key chosen by the client, unique per user: at most 64 bytes of valid UTF-8. A
 	// second event with the same user_id and event_id is acknowledged as DUPLICATE and not applied
-	// again, however much later it comes; the same event_id with another item, type, time or value is
+	// again, however much later it comes, until it is retracted; the same event_id with another item, type, time or value is
 	// ALREADY_EXISTS. A repeated event without event_time matches an event of any time; an event that
 	// was first sent without event_time and is repeated with one is ALREADY_EXISTS. Empty: the server
 	// derives the key from (user_id, item_id, event_type, event_time). A retry of such an event is

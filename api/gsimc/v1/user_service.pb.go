@@ -27,7 +27,8 @@ type User struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the user.
 	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	// Revision of the history: rises by one with every event.
+	// Revision of the history: the number of its events. It rises by one with every event, and falls
+	// with DeleteUser, RetractEvents and MergeUsers alone.
 	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Number of events in the history.
 	EventCount int64 `protobuf:"varint,3,opt,name=event_count,json=eventCount,proto3" json:"event_count,omitempty"`
@@ -702,6 +703,264 @@ func (x *ExportUserResponse) GetEvents() []*UserEvent {
 	return nil
 }
 
+// RetractEventsRequest names events of a user. At least one id is required.
+type RetractEventsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required: 1 to 256 bytes of valid UTF-8.
+	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	// Events with one of these ids, at most 1000 of 1 to 64 bytes. ListUserEvents tells the ids of
+	// events that came without.
+	EventIds []string `protobuf:"bytes,2,rep,name=event_ids,json=eventIds,proto3" json:"event_ids,omitempty"`
+	// All events on one of these items, at most 1000 of 1 to 256 bytes.
+	ItemIds       []string `protobuf:"bytes,3,rep,name=item_ids,json=itemIds,proto3" json:"item_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetractEventsRequest) Reset() {
+	*x = RetractEventsRequest{}
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetractEventsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetractEventsRequest) ProtoMessage() {}
+
+func (x *RetractEventsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetractEventsRequest.ProtoReflect.Descriptor instead.
+func (*RetractEventsRequest) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *RetractEventsRequest) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+func (x *RetractEventsRequest) GetEventIds() []string {
+	if x != nil {
+		return x.EventIds
+	}
+	return nil
+}
+
+func (x *RetractEventsRequest) GetItemIds() []string {
+	if x != nil {
+		return x.ItemIds
+	}
+	return nil
+}
+
+// RetractEventsResponse reports the retraction.
+type RetractEventsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of events that were there and are no more.
+	RetractedEventCount int64 `protobuf:"varint,1,opt,name=retracted_event_count,json=retractedEventCount,proto3" json:"retracted_event_count,omitempty"`
+	// Revision of the history now; 0 if no event is left.
+	UserRevision uint64 `protobuf:"varint,2,opt,name=user_revision,json=userRevision,proto3" json:"user_revision,omitempty"`
+	// As ObserveResponse.session_token: a list that is asked for with it is made without the events.
+	// Empty if no event is left.
+	SessionToken  []byte `protobuf:"bytes,3,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetractEventsResponse) Reset() {
+	*x = RetractEventsResponse{}
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetractEventsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetractEventsResponse) ProtoMessage() {}
+
+func (x *RetractEventsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetractEventsResponse.ProtoReflect.Descriptor instead.
+func (*RetractEventsResponse) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *RetractEventsResponse) GetRetractedEventCount() int64 {
+	if x != nil {
+		return x.RetractedEventCount
+	}
+	return 0
+}
+
+func (x *RetractEventsResponse) GetUserRevision() uint64 {
+	if x != nil {
+		return x.UserRevision
+	}
+	return 0
+}
+
+func (x *RetractEventsResponse) GetSessionToken() []byte {
+	if x != nil {
+		return x.SessionToken
+	}
+	return nil
+}
+
+// MergeUsersRequest names two users.
+type MergeUsersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required: whose events are moved, 1 to 256 bytes of valid UTF-8.
+	SourceUserId string `protobuf:"bytes,1,opt,name=source_user_id,json=sourceUserId,proto3" json:"source_user_id,omitempty"`
+	// Required: who gets them, another user, who may have no history yet.
+	TargetUserId  string `protobuf:"bytes,2,opt,name=target_user_id,json=targetUserId,proto3" json:"target_user_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MergeUsersRequest) Reset() {
+	*x = MergeUsersRequest{}
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MergeUsersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MergeUsersRequest) ProtoMessage() {}
+
+func (x *MergeUsersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MergeUsersRequest.ProtoReflect.Descriptor instead.
+func (*MergeUsersRequest) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *MergeUsersRequest) GetSourceUserId() string {
+	if x != nil {
+		return x.SourceUserId
+	}
+	return ""
+}
+
+func (x *MergeUsersRequest) GetTargetUserId() string {
+	if x != nil {
+		return x.TargetUserId
+	}
+	return ""
+}
+
+// MergeUsersResponse reports the merging.
+type MergeUsersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of events that the target has got.
+	MergedEventCount int64 `protobuf:"varint,1,opt,name=merged_event_count,json=mergedEventCount,proto3" json:"merged_event_count,omitempty"`
+	// Number of events of the source that the target had already.
+	RepeatedEventCount int64 `protobuf:"varint,2,opt,name=repeated_event_count,json=repeatedEventCount,proto3" json:"repeated_event_count,omitempty"`
+	// Revision of the target's history now.
+	UserRevision uint64 `protobuf:"varint,3,opt,name=user_revision,json=userRevision,proto3" json:"user_revision,omitempty"`
+	// As ObserveResponse.session_token, of the target; empty if it has no events.
+	SessionToken  []byte `protobuf:"bytes,4,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MergeUsersResponse) Reset() {
+	*x = MergeUsersResponse{}
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MergeUsersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MergeUsersResponse) ProtoMessage() {}
+
+func (x *MergeUsersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MergeUsersResponse.ProtoReflect.Descriptor instead.
+func (*MergeUsersResponse) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *MergeUsersResponse) GetMergedEventCount() int64 {
+	if x != nil {
+		return x.MergedEventCount
+	}
+	return 0
+}
+
+func (x *MergeUsersResponse) GetRepeatedEventCount() int64 {
+	if x != nil {
+		return x.RepeatedEventCount
+	}
+	return 0
+}
+
+func (x *MergeUsersResponse) GetUserRevision() uint64 {
+	if x != nil {
+		return x.UserRevision
+	}
+	return 0
+}
+
+func (x *MergeUsersResponse) GetSessionToken() []byte {
+	if x != nil {
+		return x.SessionToken
+	}
+	return nil
+}
+
 var File_gsimc_v1_user_service_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_user_service_proto_rawDesc = "" +
@@ -752,12 +1011,31 @@ const file_gsimc_v1_user_service_proto_rawDesc = "" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\"e\n" +
 	"\x12ExportUserResponse\x12\"\n" +
 	"\x04user\x18\x01 \x01(\v2\x0e.gsimc.v1.UserR\x04user\x12+\n" +
-	"\x06events\x18\x02 \x03(\v2\x13.gsimc.v1.UserEventR\x06events2\xca\x02\n" +
+	"\x06events\x18\x02 \x03(\v2\x13.gsimc.v1.UserEventR\x06events\"g\n" +
+	"\x14RetractEventsRequest\x12\x17\n" +
+	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x1b\n" +
+	"\tevent_ids\x18\x02 \x03(\tR\beventIds\x12\x19\n" +
+	"\bitem_ids\x18\x03 \x03(\tR\aitemIds\"\x95\x01\n" +
+	"\x15RetractEventsResponse\x122\n" +
+	"\x15retracted_event_count\x18\x01 \x01(\x03R\x13retractedEventCount\x12#\n" +
+	"\ruser_revision\x18\x02 \x01(\x04R\fuserRevision\x12#\n" +
+	"\rsession_token\x18\x03 \x01(\fR\fsessionToken\"_\n" +
+	"\x11MergeUsersRequest\x12$\n" +
+	"\x0esource_user_id\x18\x01 \x01(\tR\fsourceUserId\x12$\n" +
+	"\x0etarget_user_id\x18\x02 \x01(\tR\ftargetUserId\"\xbe\x01\n" +
+	"\x12MergeUsersResponse\x12,\n" +
+	"\x12merged_event_count\x18\x01 \x01(\x03R\x10mergedEventCount\x120\n" +
+	"\x14repeated_event_count\x18\x02 \x01(\x03R\x12repeatedEventCount\x12#\n" +
+	"\ruser_revision\x18\x03 \x01(\x04R\fuserRevision\x12#\n" +
+	"\rsession_token\x18\x04 \x01(\fR\fsessionToken2\xef\x03\n" +
 	"\vUserService\x12C\n" +
 	"\aGetUser\x12\x18.gsimc.v1.GetUserRequest\x1a\x19.gsimc.v1.GetUserResponse\"\x03\x90\x02\x01\x12X\n" +
 	"\x0eListUserEvents\x12\x1f.gsimc.v1.ListUserEventsRequest\x1a .gsimc.v1.ListUserEventsResponse\"\x03\x90\x02\x01\x12N\n" +
 	"\n" +
-	"ExportUser\x12\x1b.gsimc.v1.ExportUserRequest\x1a\x1c.gsimc.v1.ExportUserResponse\"\x03\x90\x02\x010\x01\x12L\n" +
+	"ExportUser\x12\x1b.gsimc.v1.ExportUserRequest\x1a\x1c.gsimc.v1.ExportUserResponse\"\x03\x90\x02\x010\x01\x12U\n" +
+	"\rRetractEvents\x12\x1e.gsimc.v1.RetractEventsRequest\x1a\x1f.gsimc.v1.RetractEventsResponse\"\x03\x90\x02\x02\x12L\n" +
+	"\n" +
+	"MergeUsers\x12\x1b.gsimc.v1.MergeUsersRequest\x1a\x1c.gsimc.v1.MergeUsersResponse\"\x03\x90\x02\x02\x12L\n" +
 	"\n" +
 	"DeleteUser\x12\x1b.gsimc.v1.DeleteUserRequest\x1a\x1c.gsimc.v1.DeleteUserResponse\"\x03\x90\x02\x02BH\n" +
 	"\fcom.gsimc.v1P\x01Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1\xaa\x02\bGsimc.V1b\x06proto3"
@@ -774,7 +1052,7 @@ func file_gsimc_v1_user_service_proto_rawDescGZIP() []byte {
 	return file_gsimc_v1_user_service_proto_rawDescData
 }
 
-var file_gsimc_v1_user_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_gsimc_v1_user_service_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_gsimc_v1_user_service_proto_goTypes = []any{
 	(*User)(nil),                   // 0: gsimc.v1.User
 	(*EventTypeSummary)(nil),       // 1: gsimc.v1.EventTypeSummary
@@ -787,14 +1065,18 @@ var file_gsimc_v1_user_service_proto_goTypes = []any{
 	(*ListUserEventsResponse)(nil), // 8: gsimc.v1.ListUserEventsResponse
 	(*ExportUserRequest)(nil),      // 9: gsimc.v1.ExportUserRequest
 	(*ExportUserResponse)(nil),     // 10: gsimc.v1.ExportUserResponse
-	(*timestamppb.Timestamp)(nil),  // 11: google.protobuf.Timestamp
-	(*Event)(nil),                  // 12: gsimc.v1.Event
+	(*RetractEventsRequest)(nil),   // 11: gsimc.v1.RetractEventsRequest
+	(*RetractEventsResponse)(nil),  // 12: gsimc.v1.RetractEventsResponse
+	(*MergeUsersRequest)(nil),      // 13: gsimc.v1.MergeUsersRequest
+	(*MergeUsersResponse)(nil),     // 14: gsimc.v1.MergeUsersResponse
+	(*timestamppb.Timestamp)(nil),  // 15: google.protobuf.Timestamp
+	(*Event)(nil),                  // 16: gsimc.v1.Event
 }
 var file_gsimc_v1_user_service_proto_depIdxs = []int32{
-	11, // 0: gsimc.v1.User.first_event_time:type_name -> google.protobuf.Timestamp
-	11, // 1: gsimc.v1.User.last_event_time:type_name -> google.protobuf.Timestamp
+	15, // 0: gsimc.v1.User.first_event_time:type_name -> google.protobuf.Timestamp
+	15, // 1: gsimc.v1.User.last_event_time:type_name -> google.protobuf.Timestamp
 	1,  // 2: gsimc.v1.User.event_types:type_name -> gsimc.v1.EventTypeSummary
-	12, // 3: gsimc.v1.UserEvent.event:type_name -> gsimc.v1.Event
+	16, // 3: gsimc.v1.UserEvent.event:type_name -> gsimc.v1.Event
 	0,  // 4: gsimc.v1.GetUserResponse.user:type_name -> gsimc.v1.User
 	2,  // 5: gsimc.v1.ListUserEventsResponse.events:type_name -> gsimc.v1.UserEvent
 	0,  // 6: gsimc.v1.ExportUserResponse.user:type_name -> gsimc.v1.User
@@ -802,13 +1084,17 @@ var file_gsimc_v1_user_service_proto_depIdxs = []int32{
 	3,  // 8: gsimc.v1.UserService.GetUser:input_type -> gsimc.v1.GetUserRequest
 	7,  // 9: gsimc.v1.UserService.ListUserEvents:input_type -> gsimc.v1.ListUserEventsRequest
 	9,  // 10: gsimc.v1.UserService.ExportUser:input_type -> gsimc.v1.ExportUserRequest
-	5,  // 11: gsimc.v1.UserService.DeleteUser:input_type -> gsimc.v1.DeleteUserRequest
-	4,  // 12: gsimc.v1.UserService.GetUser:output_type -> gsimc.v1.GetUserResponse
-	8,  // 13: gsimc.v1.UserService.ListUserEvents:output_type -> gsimc.v1.ListUserEventsResponse
-	10, // 14: gsimc.v1.UserService.ExportUser:output_type -> gsimc.v1.ExportUserResponse
-	6,  // 15: gsimc.v1.UserService.DeleteUser:output_type -> gsimc.v1.DeleteUserResponse
-	12, // [12:16] is the sub-list for method output_type
-	8,  // [8:12] is the sub-list for method input_type
+	11, // 11: gsimc.v1.UserService.RetractEvents:input_type -> gsimc.v1.RetractEventsRequest
+	13, // 12: gsimc.v1.UserService.MergeUsers:input_type -> gsimc.v1.MergeUsersRequest
+	5,  // 13: gsimc.v1.UserService.DeleteUser:input_type -> gsimc.v1.DeleteUserRequest
+	4,  // 14: gsimc.v1.UserService.GetUser:output_type -> gsimc.v1.GetUserResponse
+	8,  // 15: gsimc.v1.UserService.ListUserEvents:output_type -> gsimc.v1.ListUserEventsResponse
+	10, // 16: gsimc.v1.UserService.ExportUser:output_type -> gsimc.v1.ExportUserResponse
+	12, // 17: gsimc.v1.UserService.RetractEvents:output_type -> gsimc.v1.RetractEventsResponse
+	14, // 18: gsimc.v1.UserService.MergeUsers:output_type -> gsimc.v1.MergeUsersResponse
+	6,  // 19: gsimc.v1.UserService.DeleteUser:output_type -> gsimc.v1.DeleteUserResponse
+	14, // [14:20] is the sub-list for method output_type
+	8,  // [8:14] is the sub-list for method input_type
 	8,  // [8:8] is the sub-list for extension type_name
 	8,  // [8:8] is the sub-list for extension extendee
 	0,  // [0:8] is the sub-list for field type_name
@@ -826,7 +1112,7 @@ func file_gsimc_v1_user_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_user_service_proto_rawDesc), len(file_gsimc_v1_user_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -22,6 +22,8 @@ const (
 	UserService_GetUser_FullMethodName        = "/gsimc.v1.UserService/GetUser"
 	UserService_ListUserEvents_FullMethodName = "/gsimc.v1.UserService/ListUserEvents"
 	UserService_ExportUser_FullMethodName     = "/gsimc.v1.UserService/ExportUser"
+	UserService_RetractEvents_FullMethodName  = "/gsimc.v1.UserService/RetractEvents"
+	UserService_MergeUsers_FullMethodName     = "/gsimc.v1.UserService/MergeUsers"
 	UserService_DeleteUser_FullMethodName     = "/gsimc.v1.UserService/DeleteUser"
 )
 
@@ -41,7 +43,8 @@ type UserServiceClient interface {
 	//
 	// All pages of a listing are of the moment of its first page. Events that come later are not in
 	// it, so none is told twice and none is left out. When the history stops being the one that was
-	// listed, because the user was erased, the next page is FAILED_PRECONDITION with reason
+	// listed, because the user was erased or events were
+	// retracted or merged, the next page is FAILED_PRECONDITION with reason
 	// HISTORY_CHANGED: begin again without page_token.
 	//
 	// Errors: INVALID_ARGUMENT (a bad user_id, page_size or page_token), NOT_FOUND with reason
@@ -55,9 +58,43 @@ type UserServiceClient interface {
 	//
 	// Errors: INVALID_ARGUMENT, NOT_FOUND with reason USER_NOT_FOUND (no history under this id),
 	// RESOURCE_EXHAUSTED with reason OVERLOADED (16 exports are under way), FAILED_PRECONDITION with
-	// reason HISTORY_CHANGED (the user was erased meanwhile), DATA_LOSS with reason STORE_CORRUPT (the
+	// reason HISTORY_CHANGED (as of ListUserEvents, meanwhile), DATA_LOSS with reason STORE_CORRUPT (the
 	// stored history is damaged). An export is whole if it ends with OK, and only then.
 	ExportUser(ctx context.Context, in *ExportUserRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportUserResponse], error)
+	// RetractEvents takes events back, as for a click by mistake or goods that were returned: by their
+	// ids, by their items, or both. Afterwards everything is as if they had never been sent, to the
+	// last bit of every score; once it has answered, no Recommend uses them. Their bytes leave the
+	// files as those of erased users do. Events that are not there are no error, and an unknown user
+	// has none, so the call may be repeated.
+	//
+	// The remaining events keep their order and get the revisions 1, 2, 3, …: the revision falls by the
+	// number of retracted events. Page tokens and session tokens from before are those of a history
+	// that is gone; the answer has a new one. An event that comes again after its retraction is a new
+	// event, since nothing is kept of the old one. Who may send it twice, as from a queue, puts the
+	// retraction behind it into the same queue.
+	//
+	// It needs the role of this service, since a client that may only send events should not be able
+	// to destroy any. All of it is done or nothing.
+	//
+	// Errors: INVALID_ARGUMENT, FAILED_PRECONDITION with reason HISTORY_TOO_LONG (more than 100,000
+	// events), RESOURCE_EXHAUSTED with reason OVERLOADED (as many histories are being rewritten as may)
+	// or STORE_FULL, DATA_LOSS with reason STORE_CORRUPT (the stored history is damaged): then nothing
+	// was done.
+	RetractEvents(ctx context.Context, in *RetractEventsRequest, opts ...grpc.CallOption) (*RetractEventsResponse, error)
+	// MergeUsers moves all events of one user to another, as from a guest to the account that the guest
+	// signs in to. The merged history is in the order of the event_times (the target's events first if
+	// they are equal), so that everything is as if the target had sent all of them in that order. The
+	// source has no history afterwards. All of it is done or nothing, and the call may be repeated:
+	// without events of the source it changes nothing, and is no error. Events that come for the source
+	// later begin a new history, which can be merged too.
+	//
+	// If both have an event with the same event_id and the same content, it is one event that was sent
+	// for both, and is kept once. With another content both are kept, and that of the source gets
+	// another id, which begins with "merged:".
+	//
+	// Revisions and tokens of both are those of other histories afterwards, as with RetractEvents, and
+	// so are the errors.
+	MergeUsers(ctx context.Context, in *MergeUsersRequest, opts ...grpc.CallOption) (*MergeUsersResponse, error)
 	// DeleteUser erases the user's history, event ids and state. Later events start from nothing, at
 	// revision 1. Once it has answered, no Recommend uses the erased events.
 	//
@@ -116,6 +153,26 @@ func (c *userServiceClient) ExportUser(ctx context.Context, in *ExportUserReques
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type UserService_ExportUserClient = grpc.ServerStreamingClient[ExportUserResponse]
 
+func (c *userServiceClient) RetractEvents(ctx context.Context, in *RetractEventsRequest, opts ...grpc.CallOption) (*RetractEventsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RetractEventsResponse)
+	err := c.cc.Invoke(ctx, UserService_RetractEvents_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *userServiceClient) MergeUsers(ctx context.Context, in *MergeUsersRequest, opts ...grpc.CallOption) (*MergeUsersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(MergeUsersResponse)
+	err := c.cc.Invoke(ctx, UserService_MergeUsers_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *userServiceClient) DeleteUser(ctx context.Context, in *DeleteUserRequest, opts ...grpc.CallOption) (*DeleteUserResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(DeleteUserResponse)
@@ -142,7 +199,8 @@ type UserServiceServer interface {
 	//
 	// All pages of a listing are of the moment of its first page. Events that come later are not in
 	// it, so none is told twice and none is left out. When the history stops being the one that was
-	// listed, because the user was erased, the next page is FAILED_PRECONDITION with reason
+	// listed, because the user was erased or events were
+	// retracted or merged, the next page is FAILED_PRECONDITION with reason
 	// HISTORY_CHANGED: begin again without page_token.
 	//
 	// Errors: INVALID_ARGUMENT (a bad user_id, page_size or page_token), NOT_FOUND with reason
@@ -156,9 +214,43 @@ type UserServiceServer interface {
 	//
 	// Errors: INVALID_ARGUMENT, NOT_FOUND with reason USER_NOT_FOUND (no history under this id),
 	// RESOURCE_EXHAUSTED with reason OVERLOADED (16 exports are under way), FAILED_PRECONDITION with
-	// reason HISTORY_CHANGED (the user was erased meanwhile), DATA_LOSS with reason STORE_CORRUPT (the
+	// reason HISTORY_CHANGED (as of ListUserEvents, meanwhile), DATA_LOSS with reason STORE_CORRUPT (the
 	// stored history is damaged). An export is whole if it ends with OK, and only then.
 	ExportUser(*ExportUserRequest, grpc.ServerStreamingServer[ExportUserResponse]) error
+	// RetractEvents takes events back, as for a click by mistake or goods that were returned: by their
+	// ids, by their items, or both. Afterwards everything is as if they had never been sent, to the
+	// last bit of every score; once it has answered, no Recommend uses them. Their bytes leave the
+	// files as those of erased users do. Events that are not there are no error, and an unknown user
+	// has none, so the call may be repeated.
+	//
+	// The remaining events keep their order and get the revisions 1, 2, 3, …: the revision falls by the
+	// number of retracted events. Page tokens and session tokens from before are those of a history
+	// that is gone; the answer has a new one. An event that comes again after its retraction is a new
+	// event, since nothing is kept of the old one. Who may send it twice, as from a queue, puts the
+	// retraction behind it into the same queue.
+	//
+	// It needs the role of this service, since a client that may only send events should not be able
+	// to destroy any. All of it is done or nothing.
+	//
+	// Errors: INVALID_ARGUMENT, FAILED_PRECONDITION with reason HISTORY_TOO_LONG (more than 100,000
+	// events), RESOURCE_EXHAUSTED with reason OVERLOADED (as many histories are being rewritten as may)
+	// or STORE_FULL, DATA_LOSS with reason STORE_CORRUPT (the stored history is damaged): then nothing
+	// was done.
+	RetractEvents(context.Context, *RetractEventsRequest) (*RetractEventsResponse, error)
+	// MergeUsers moves all events of one user to another, as from a guest to the account that the guest
+	// signs in to. The merged history is in the order of the event_times (the target's events first if
+	// they are equal), so that everything is as if the target had sent all of them in that order. The
+	// source has no history afterwards. All of it is done or nothing, and the call may be repeated:
+	// without events of the source it changes nothing, and is no error. Events that come for the source
+	// later begin a new history, which can be merged too.
+	//
+	// If both have an event with the same event_id and the same content, it is one event that was sent
+	// for both, and is kept once. With another content both are kept, and that of the source gets
+	// another id, which begins with "merged:".
+	//
+	// Revisions and tokens of both are those of other histories afterwards, as with RetractEvents, and
+	// so are the errors.
+	MergeUsers(context.Context, *MergeUsersRequest) (*MergeUsersResponse, error)
 	// DeleteUser erases the user's history, event ids and state. Later events start from nothing, at
 	// revision 1. Once it has answered, no Recommend uses the erased events.
 	//
@@ -186,6 +278,12 @@ func (UnimplementedUserServiceServer) ListUserEvents(context.Context, *ListUserE
 }
 func (UnimplementedUserServiceServer) ExportUser(*ExportUserRequest, grpc.ServerStreamingServer[ExportUserResponse]) error {
 	return status.Error(codes.Unimplemented, "method ExportUser not implemented")
+}
+func (UnimplementedUserServiceServer) RetractEvents(context.Context, *RetractEventsRequest) (*RetractEventsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RetractEvents not implemented")
+}
+func (UnimplementedUserServiceServer) MergeUsers(context.Context, *MergeUsersRequest) (*MergeUsersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method MergeUsers not implemented")
 }
 func (UnimplementedUserServiceServer) DeleteUser(context.Context, *DeleteUserRequest) (*DeleteUserResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteUser not implemented")
@@ -258,6 +356,42 @@ func _UserService_ExportUser_Handler(srv interface{}, stream grpc.ServerStream) 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type UserService_ExportUserServer = grpc.ServerStreamingServer[ExportUserResponse]
 
+func _UserService_RetractEvents_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RetractEventsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(UserServiceServer).RetractEvents(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: UserService_RetractEvents_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(UserServiceServer).RetractEvents(ctx, req.(*RetractEventsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _UserService_MergeUsers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MergeUsersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(UserServiceServer).MergeUsers(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: UserService_MergeUsers_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(UserServiceServer).MergeUsers(ctx, req.(*MergeUsersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _UserService_DeleteUser_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DeleteUserRequest)
 	if err := dec(in); err != nil {
@@ -290,6 +424,14 @@ var UserService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListUserEvents",
 			Handler:    _UserService_ListUserEvents_Handler,
+		},
+		{
+			MethodName: "RetractEvents",
+			Handler:    _UserService_RetractEvents_Handler,
+		},
+		{
+			MethodName: "MergeUsers",
+			Handler:    _UserService_MergeUsers_Handler,
 		},
 		{
 			MethodName: "DeleteUser",

@@ -100,6 +100,25 @@ func (x *Extender) Forget(user string) {
 	}
 }
 
+// Rewrote takes note of a user whose history is another one now; had tells whether there was one
+// before. m is the serving model.
+func (x *Extender) Rewrote(m *model.Model, user string, had bool, history []store.Event) {
+	if x == nil {
+		return
+	}
+	if had {
+		x.Forget(user)
+	}
+	if len(history) == 0 {
+		return
+	}
+	x.items.arrived()
+	x.recent.add([]store.Record{{User: user}})
+	for _, e := range history {
+		x.noteEvent(m, user, e)
+	}
+}
+
 // Wake makes the extender look at once. It never waits.
 func (x *Extender) Wake() {
 	if x == nil {

@@ -22,7 +22,7 @@ type Role string
 const (
 	Recommend Role = "recommend" // ask for lists
 	Observe   Role = "observe"   // send events
-	User      Role = "user"      // look at users and delete them
+	User      Role = "user"      // look at users, take events back and delete them
 	Admin     Role = "admin"     // operate the server
 
 	open Role = "" // of methods that need no token
@@ -44,6 +44,8 @@ var roles = map[string]Role{
 	pb.UserService_GetUser_FullMethodName:        User,
 	pb.UserService_ListUserEvents_FullMethodName: User,
 	pb.UserService_ExportUser_FullMethodName:     User,
+	pb.UserService_RetractEvents_FullMethodName:  User,
+	pb.UserService_MergeUsers_FullMethodName:     User,
 	pb.UserService_DeleteUser_FullMethodName:     User,
 
 	pb.AdminService_GetStatus_FullMethodName:        Admin,
