@@ -25,6 +25,7 @@ var (
 		pb.RecommenderService_Recommend_FullMethodName:      {Class: admission.Recommend},
 		pb.RecommenderService_BatchRecommend_FullMethodName: {Class: admission.Lists},
 		pb.RecommenderService_ScoreItems_FullMethodName:     {Class: admission.Recommend},
+		pb.RecommenderService_SimilarItems_FullMethodName:   {Class: admission.Recommend},
 
 		pb.EventService_Observe_FullMethodName:      {Class: admission.Observe},
 		pb.EventService_BatchObserve_FullMethodName: {Class: admission.Batch},

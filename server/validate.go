@@ -249,6 +249,16 @@ func validateBatchRecommend(r *pb.BatchRecommendRequest) error {
 	return c.err()
 }
 
+func validateSimilarItems(r *pb.SimilarItemsRequest) error {
+	var c checker
+	c.check("item_id", badID(r.GetItemId()))
+	if r.GetPageSize() < 0 {
+		c.check("page_size", "must not be negative")
+	}
+	checkFilter(&c, r.GetFilter())
+	return c.err()
+}
+
 // validateScoreItems checks a request and the list by which it is answered.
 func validateScoreItems(r *pb.ScoreItemsRequest, list *pb.RecommendRequest, now time.Time) error {
 	var c checker

@@ -83,7 +83,7 @@ func testBadRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	var table badTable
-	for _, cases := range [][]badRequest{badEventRequests(), badStreams(), badRecommends(), badScorings(), badBatches(),
+	for _, cases := range [][]badRequest{badEventRequests(), badStreams(), badRecommends(), badScorings(), badSimilars(), badBatches(),
 		badUserRequests(), badMessages(), badTransport()} {
 		for _, c := range cases {
 			got := c.call(t.Context(), conn)
@@ -237,6 +237,24 @@ func badScorings() []badRequest {
 		cases = append(cases, invalid("ScoreItems: bad "+input, input,
 			func(ctx context.Context, conn grpc.ClientConnInterface) refusal {
 				_, err := pb.NewRecommenderServiceClient(conn).ScoreItems(ctx, r)
+				return refusalOf(err)
+			}))
+	}
+	return cases
+}
+
+// badSimilars breaks the rules of SimilarItems.
+func badSimilars() []badRequest {
+	var cases []badRequest
+	for input, r := range map[string]*pb.SimilarItemsRequest{
+		"item_id":   {},
+		"page_size": {ItemId: "1", PageSize: -1},
+		"filter.allow_item_ids[0]": {ItemId: "1",
+			Filter: &pb.ItemFilter{AllowItemIds: []string{""}}},
+	} {
+		cases = append(cases, invalid("SimilarItems: bad "+input, input,
+			func(ctx context.Context, conn grpc.ClientConnInterface) refusal {
+				_, err := pb.NewRecommenderServiceClient(conn).SimilarItems(ctx, r)
 				return refusalOf(err)
 			}))
 	}

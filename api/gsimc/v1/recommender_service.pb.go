@@ -1216,6 +1216,136 @@ func (*BatchRecommendResult_Response) isBatchRecommendResult_Result() {}
 
 func (*BatchRecommendResult_Error) isBatchRecommendResult_Result() {}
 
+// SimilarItemsRequest asks for the items that go with one.
+type SimilarItemsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required: 1 to 256 bytes of valid UTF-8.
+	ItemId string `protobuf:"bytes,1,opt,name=item_id,json=itemId,proto3" json:"item_id,omitempty"`
+	// As RecommendRequest.page_size.
+	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// As RecommendRequest.filter.
+	Filter        *ItemFilter `protobuf:"bytes,6,opt,name=filter,proto3" json:"filter,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SimilarItemsRequest) Reset() {
+	*x = SimilarItemsRequest{}
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SimilarItemsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SimilarItemsRequest) ProtoMessage() {}
+
+func (x *SimilarItemsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SimilarItemsRequest.ProtoReflect.Descriptor instead.
+func (*SimilarItemsRequest) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *SimilarItemsRequest) GetItemId() string {
+	if x != nil {
+		return x.ItemId
+	}
+	return ""
+}
+
+func (x *SimilarItemsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *SimilarItemsRequest) GetFilter() *ItemFilter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+// SimilarItemsResponse is the list and what it was made from.
+type SimilarItemsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Largest score first, ties to the item whose id is smaller in bytewise order; at most page_size,
+	// and without the item itself. Scores compare only within one response; they have no
+	// score_stddev.
+	Items []*ScoredItem `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	// As RecommendResponse.model_version.
+	ModelVersion string `protobuf:"bytes,4,opt,name=model_version,json=modelVersion,proto3" json:"model_version,omitempty"`
+	// Ids of item_id and of filter.allow_item_ids that the model does not know, each once.
+	UnknownItemIds []string `protobuf:"bytes,7,rep,name=unknown_item_ids,json=unknownItemIds,proto3" json:"unknown_item_ids,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *SimilarItemsResponse) Reset() {
+	*x = SimilarItemsResponse{}
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SimilarItemsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SimilarItemsResponse) ProtoMessage() {}
+
+func (x *SimilarItemsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SimilarItemsResponse.ProtoReflect.Descriptor instead.
+func (*SimilarItemsResponse) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *SimilarItemsResponse) GetItems() []*ScoredItem {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *SimilarItemsResponse) GetModelVersion() string {
+	if x != nil {
+		return x.ModelVersion
+	}
+	return ""
+}
+
+func (x *SimilarItemsResponse) GetUnknownItemIds() []string {
+	if x != nil {
+		return x.UnknownItemIds
+	}
+	return nil
+}
+
 // Thompson ranks by the scores of one draw from the distribution of the user's taste: the query
 // plus scale standard deviations times normal random numbers, one for each frequency.
 type Exploration_Thompson struct {
@@ -1232,7 +1362,7 @@ type Exploration_Thompson struct {
 
 func (x *Exploration_Thompson) Reset() {
 	*x = Exploration_Thompson{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[12]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1244,7 +1374,7 @@ func (x *Exploration_Thompson) String() string {
 func (*Exploration_Thompson) ProtoMessage() {}
 
 func (x *Exploration_Thompson) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[12]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1285,7 +1415,7 @@ type Exploration_UpperConfidence struct {
 
 func (x *Exploration_UpperConfidence) Reset() {
 	*x = Exploration_UpperConfidence{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[13]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1297,7 +1427,7 @@ func (x *Exploration_UpperConfidence) String() string {
 func (*Exploration_UpperConfidence) ProtoMessage() {}
 
 func (x *Exploration_UpperConfidence) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[13]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1412,17 +1542,26 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\x14BatchRecommendResult\x129\n" +
 	"\bresponse\x18\x01 \x01(\v2\x1b.gsimc.v1.RecommendResponseH\x00R\bresponse\x12*\n" +
 	"\x05error\x18\x02 \x01(\v2\x12.google.rpc.StatusH\x00R\x05errorB\b\n" +
-	"\x06result*\x8e\x01\n" +
+	"\x06result\"y\n" +
+	"\x13SimilarItemsRequest\x12\x17\n" +
+	"\aitem_id\x18\x01 \x01(\tR\x06itemId\x12\x1b\n" +
+	"\tpage_size\x18\x04 \x01(\x05R\bpageSize\x12,\n" +
+	"\x06filter\x18\x06 \x01(\v2\x14.gsimc.v1.ItemFilterR\x06filter\"\x91\x01\n" +
+	"\x14SimilarItemsResponse\x12*\n" +
+	"\x05items\x18\x01 \x03(\v2\x14.gsimc.v1.ScoredItemR\x05items\x12#\n" +
+	"\rmodel_version\x18\x04 \x01(\tR\fmodelVersion\x12(\n" +
+	"\x10unknown_item_ids\x18\a \x03(\tR\x0eunknownItemIds*\x8e\x01\n" +
 	"\vDegradation\x12\x1b\n" +
 	"\x17DEGRADATION_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18DEGRADATION_UNKNOWN_USER\x10\x01\x12!\n" +
 	"\x1dDEGRADATION_NO_USABLE_HISTORY\x10\x02\x12!\n" +
-	"\x1dDEGRADATION_FILTER_TOO_NARROW\x10\x032\x87\x02\n" +
+	"\x1dDEGRADATION_FILTER_TOO_NARROW\x10\x032\xdb\x02\n" +
 	"\x12RecommenderService\x12I\n" +
 	"\tRecommend\x12\x1a.gsimc.v1.RecommendRequest\x1a\x1b.gsimc.v1.RecommendResponse\"\x03\x90\x02\x01\x12X\n" +
 	"\x0eBatchRecommend\x12\x1f.gsimc.v1.BatchRecommendRequest\x1a .gsimc.v1.BatchRecommendResponse\"\x03\x90\x02\x01\x12L\n" +
 	"\n" +
-	"ScoreItems\x12\x1b.gsimc.v1.ScoreItemsRequest\x1a\x1c.gsimc.v1.ScoreItemsResponse\"\x03\x90\x02\x01BH\n" +
+	"ScoreItems\x12\x1b.gsimc.v1.ScoreItemsRequest\x1a\x1c.gsimc.v1.ScoreItemsResponse\"\x03\x90\x02\x01\x12R\n" +
+	"\fSimilarItems\x12\x1d.gsimc.v1.SimilarItemsRequest\x1a\x1e.gsimc.v1.SimilarItemsResponse\"\x03\x90\x02\x01BH\n" +
 	"\fcom.gsimc.v1P\x01Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1\xaa\x02\bGsimc.V1b\x06proto3"
 
 var (
@@ -1438,7 +1577,7 @@ func file_gsimc_v1_recommender_service_proto_rawDescGZIP() []byte {
 }
 
 var file_gsimc_v1_recommender_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_gsimc_v1_recommender_service_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_gsimc_v1_recommender_service_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_gsimc_v1_recommender_service_proto_goTypes = []any{
 	(Degradation)(0),                    // 0: gsimc.v1.Degradation
 	(*InlineHistory)(nil),               // 1: gsimc.v1.InlineHistory
@@ -1453,52 +1592,58 @@ var file_gsimc_v1_recommender_service_proto_goTypes = []any{
 	(*BatchSubject)(nil),                // 10: gsimc.v1.BatchSubject
 	(*BatchRecommendResponse)(nil),      // 11: gsimc.v1.BatchRecommendResponse
 	(*BatchRecommendResult)(nil),        // 12: gsimc.v1.BatchRecommendResult
-	(*Exploration_Thompson)(nil),        // 13: gsimc.v1.Exploration.Thompson
-	(*Exploration_UpperConfidence)(nil), // 14: gsimc.v1.Exploration.UpperConfidence
-	(*timestamppb.Timestamp)(nil),       // 15: google.protobuf.Timestamp
-	(*ItemFilter)(nil),                  // 16: gsimc.v1.ItemFilter
-	(*SeenPolicy)(nil),                  // 17: gsimc.v1.SeenPolicy
-	(*ScoredItem)(nil),                  // 18: gsimc.v1.ScoredItem
-	(ResultSource)(0),                   // 19: gsimc.v1.ResultSource
-	(*Explanation)(nil),                 // 20: gsimc.v1.Explanation
-	(*status.Status)(nil),               // 21: google.rpc.Status
+	(*SimilarItemsRequest)(nil),         // 13: gsimc.v1.SimilarItemsRequest
+	(*SimilarItemsResponse)(nil),        // 14: gsimc.v1.SimilarItemsResponse
+	(*Exploration_Thompson)(nil),        // 15: gsimc.v1.Exploration.Thompson
+	(*Exploration_UpperConfidence)(nil), // 16: gsimc.v1.Exploration.UpperConfidence
+	(*timestamppb.Timestamp)(nil),       // 17: google.protobuf.Timestamp
+	(*ItemFilter)(nil),                  // 18: gsimc.v1.ItemFilter
+	(*SeenPolicy)(nil),                  // 19: gsimc.v1.SeenPolicy
+	(*ScoredItem)(nil),                  // 20: gsimc.v1.ScoredItem
+	(ResultSource)(0),                   // 21: gsimc.v1.ResultSource
+	(*Explanation)(nil),                 // 22: gsimc.v1.Explanation
+	(*status.Status)(nil),               // 23: google.rpc.Status
 }
 var file_gsimc_v1_recommender_service_proto_depIdxs = []int32{
 	2,  // 0: gsimc.v1.InlineHistory.entries:type_name -> gsimc.v1.HistoryEntry
-	15, // 1: gsimc.v1.HistoryEntry.event_time:type_name -> google.protobuf.Timestamp
+	17, // 1: gsimc.v1.HistoryEntry.event_time:type_name -> google.protobuf.Timestamp
 	1,  // 2: gsimc.v1.RecommendRequest.history:type_name -> gsimc.v1.InlineHistory
-	16, // 3: gsimc.v1.RecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
-	17, // 4: gsimc.v1.RecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	18, // 3: gsimc.v1.RecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
+	19, // 4: gsimc.v1.RecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
 	4,  // 5: gsimc.v1.RecommendRequest.exploration:type_name -> gsimc.v1.Exploration
-	13, // 6: gsimc.v1.Exploration.thompson:type_name -> gsimc.v1.Exploration.Thompson
-	14, // 7: gsimc.v1.Exploration.upper_confidence:type_name -> gsimc.v1.Exploration.UpperConfidence
-	18, // 8: gsimc.v1.RecommendResponse.items:type_name -> gsimc.v1.ScoredItem
+	15, // 6: gsimc.v1.Exploration.thompson:type_name -> gsimc.v1.Exploration.Thompson
+	16, // 7: gsimc.v1.Exploration.upper_confidence:type_name -> gsimc.v1.Exploration.UpperConfidence
+	20, // 8: gsimc.v1.RecommendResponse.items:type_name -> gsimc.v1.ScoredItem
 	0,  // 9: gsimc.v1.RecommendResponse.degradations:type_name -> gsimc.v1.Degradation
 	6,  // 10: gsimc.v1.RecommendResponse.packed_items:type_name -> gsimc.v1.PackedItems
-	19, // 11: gsimc.v1.PackedItems.source:type_name -> gsimc.v1.ResultSource
-	20, // 12: gsimc.v1.PackedItems.explanations:type_name -> gsimc.v1.Explanation
+	21, // 11: gsimc.v1.PackedItems.source:type_name -> gsimc.v1.ResultSource
+	22, // 12: gsimc.v1.PackedItems.explanations:type_name -> gsimc.v1.Explanation
 	1,  // 13: gsimc.v1.ScoreItemsRequest.history:type_name -> gsimc.v1.InlineHistory
-	17, // 14: gsimc.v1.ScoreItemsRequest.seen:type_name -> gsimc.v1.SeenPolicy
-	18, // 15: gsimc.v1.ScoreItemsResponse.items:type_name -> gsimc.v1.ScoredItem
+	19, // 14: gsimc.v1.ScoreItemsRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	20, // 15: gsimc.v1.ScoreItemsResponse.items:type_name -> gsimc.v1.ScoredItem
 	0,  // 16: gsimc.v1.ScoreItemsResponse.degradations:type_name -> gsimc.v1.Degradation
 	10, // 17: gsimc.v1.BatchRecommendRequest.subjects:type_name -> gsimc.v1.BatchSubject
-	16, // 18: gsimc.v1.BatchRecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
-	17, // 19: gsimc.v1.BatchRecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	18, // 18: gsimc.v1.BatchRecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
+	19, // 19: gsimc.v1.BatchRecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
 	1,  // 20: gsimc.v1.BatchSubject.history:type_name -> gsimc.v1.InlineHistory
 	12, // 21: gsimc.v1.BatchRecommendResponse.results:type_name -> gsimc.v1.BatchRecommendResult
 	5,  // 22: gsimc.v1.BatchRecommendResult.response:type_name -> gsimc.v1.RecommendResponse
-	21, // 23: gsimc.v1.BatchRecommendResult.error:type_name -> google.rpc.Status
-	3,  // 24: gsimc.v1.RecommenderService.Recommend:input_type -> gsimc.v1.RecommendRequest
-	9,  // 25: gsimc.v1.RecommenderService.BatchRecommend:input_type -> gsimc.v1.BatchRecommendRequest
-	7,  // 26: gsimc.v1.RecommenderService.ScoreItems:input_type -> gsimc.v1.ScoreItemsRequest
-	5,  // 27: gsimc.v1.RecommenderService.Recommend:output_type -> gsimc.v1.RecommendResponse
-	11, // 28: gsimc.v1.RecommenderService.BatchRecommend:output_type -> gsimc.v1.BatchRecommendResponse
-	8,  // 29: gsimc.v1.RecommenderService.ScoreItems:output_type -> gsimc.v1.ScoreItemsResponse
-	27, // [27:30] is the sub-list for method output_type
-	24, // [24:27] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	23, // 23: gsimc.v1.BatchRecommendResult.error:type_name -> google.rpc.Status
+	18, // 24: gsimc.v1.SimilarItemsRequest.filter:type_name -> gsimc.v1.ItemFilter
+	20, // 25: gsimc.v1.SimilarItemsResponse.items:type_name -> gsimc.v1.ScoredItem
+	3,  // 26: gsimc.v1.RecommenderService.Recommend:input_type -> gsimc.v1.RecommendRequest
+	9,  // 27: gsimc.v1.RecommenderService.BatchRecommend:input_type -> gsimc.v1.BatchRecommendRequest
+	7,  // 28: gsimc.v1.RecommenderService.ScoreItems:input_type -> gsimc.v1.ScoreItemsRequest
+	13, // 29: gsimc.v1.RecommenderService.SimilarItems:input_type -> gsimc.v1.SimilarItemsRequest
+	5,  // 30: gsimc.v1.RecommenderService.Recommend:output_type -> gsimc.v1.RecommendResponse
+	11, // 31: gsimc.v1.RecommenderService.BatchRecommend:output_type -> gsimc.v1.BatchRecommendResponse
+	8,  // 32: gsimc.v1.RecommenderService.ScoreItems:output_type -> gsimc.v1.ScoreItemsResponse
+	14, // 33: gsimc.v1.RecommenderService.SimilarItems:output_type -> gsimc.v1.SimilarItemsResponse
+	30, // [30:34] is the sub-list for method output_type
+	26, // [26:30] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_recommender_service_proto_init() }
@@ -1530,15 +1675,15 @@ func file_gsimc_v1_recommender_service_proto_init() {
 		(*BatchRecommendResult_Response)(nil),
 		(*BatchRecommendResult_Error)(nil),
 	}
-	file_gsimc_v1_recommender_service_proto_msgTypes[12].OneofWrappers = []any{}
-	file_gsimc_v1_recommender_service_proto_msgTypes[13].OneofWrappers = []any{}
+	file_gsimc_v1_recommender_service_proto_msgTypes[14].OneofWrappers = []any{}
+	file_gsimc_v1_recommender_service_proto_msgTypes[15].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_recommender_service_proto_rawDesc), len(file_gsimc_v1_recommender_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   14,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -22,6 +22,7 @@ const (
 	RecommenderService_Recommend_FullMethodName      = "/gsimc.v1.RecommenderService/Recommend"
 	RecommenderService_BatchRecommend_FullMethodName = "/gsimc.v1.RecommenderService/BatchRecommend"
 	RecommenderService_ScoreItems_FullMethodName     = "/gsimc.v1.RecommenderService/ScoreItems"
+	RecommenderService_SimilarItems_FullMethodName   = "/gsimc.v1.RecommenderService/SimilarItems"
 )
 
 // RecommenderServiceClient is the client API for RecommenderService service.
@@ -64,6 +65,16 @@ type RecommenderServiceClient interface {
 	//
 	// Errors: those of Recommend, except NO_UNCERTAINTY.
 	ScoreItems(ctx context.Context, in *ScoreItemsRequest, opts ...grpc.CallOption) (*ScoreItemsResponse, error)
+	// SimilarItems returns the items that go with an item, for a page about it. The score of an item
+	// is what an event on the given one adds to its score: the score in the list for somebody whose
+	// only event that is, less the score for somebody of whom nothing is known. So what everybody
+	// likes is on no list for that reason alone. Recommend with a history of the one item tells what
+	// to show next to somebody who has just taken it, popular items among the others.
+	//
+	// An unknown item is no error: the answer is empty, and unknown_item_ids has the item.
+	//
+	// Errors: INVALID_ARGUMENT (a field breaks its rule).
+	SimilarItems(ctx context.Context, in *SimilarItemsRequest, opts ...grpc.CallOption) (*SimilarItemsResponse, error)
 }
 
 type recommenderServiceClient struct {
@@ -98,6 +109,16 @@ func (c *recommenderServiceClient) ScoreItems(ctx context.Context, in *ScoreItem
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ScoreItemsResponse)
 	err := c.cc.Invoke(ctx, RecommenderService_ScoreItems_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *recommenderServiceClient) SimilarItems(ctx context.Context, in *SimilarItemsRequest, opts ...grpc.CallOption) (*SimilarItemsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SimilarItemsResponse)
+	err := c.cc.Invoke(ctx, RecommenderService_SimilarItems_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -144,6 +165,16 @@ type RecommenderServiceServer interface {
 	//
 	// Errors: those of Recommend, except NO_UNCERTAINTY.
 	ScoreItems(context.Context, *ScoreItemsRequest) (*ScoreItemsResponse, error)
+	// SimilarItems returns the items that go with an item, for a page about it. The score of an item
+	// is what an event on the given one adds to its score: the score in the list for somebody whose
+	// only event that is, less the score for somebody of whom nothing is known. So what everybody
+	// likes is on no list for that reason alone. Recommend with a history of the one item tells what
+	// to show next to somebody who has just taken it, popular items among the others.
+	//
+	// An unknown item is no error: the answer is empty, and unknown_item_ids has the item.
+	//
+	// Errors: INVALID_ARGUMENT (a field breaks its rule).
+	SimilarItems(context.Context, *SimilarItemsRequest) (*SimilarItemsResponse, error)
 	mustEmbedUnimplementedRecommenderServiceServer()
 }
 
@@ -162,6 +193,9 @@ func (UnimplementedRecommenderServiceServer) BatchRecommend(context.Context, *Ba
 }
 func (UnimplementedRecommenderServiceServer) ScoreItems(context.Context, *ScoreItemsRequest) (*ScoreItemsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ScoreItems not implemented")
+}
+func (UnimplementedRecommenderServiceServer) SimilarItems(context.Context, *SimilarItemsRequest) (*SimilarItemsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SimilarItems not implemented")
 }
 func (UnimplementedRecommenderServiceServer) mustEmbedUnimplementedRecommenderServiceServer() {}
 func (UnimplementedRecommenderServiceServer) testEmbeddedByValue()                            {}
@@ -238,6 +272,24 @@ func _RecommenderService_ScoreItems_Handler(srv interface{}, ctx context.Context
 	return interceptor(ctx, in, info, handler)
 }
 
+func _RecommenderService_SimilarItems_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SimilarItemsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RecommenderServiceServer).SimilarItems(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: RecommenderService_SimilarItems_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RecommenderServiceServer).SimilarItems(ctx, req.(*SimilarItemsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // RecommenderService_ServiceDesc is the grpc.ServiceDesc for RecommenderService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -256,6 +308,10 @@ var RecommenderService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ScoreItems",
 			Handler:    _RecommenderService_ScoreItems_Handler,
+		},
+		{
+			MethodName: "SimilarItems",
+			Handler:    _RecommenderService_SimilarItems_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

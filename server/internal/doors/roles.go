@@ -36,6 +36,7 @@ var roles = map[string]Role{
 	pb.RecommenderService_Recommend_FullMethodName:      Recommend,
 	pb.RecommenderService_BatchRecommend_FullMethodName: Recommend,
 	pb.RecommenderService_ScoreItems_FullMethodName:     Recommend,
+	pb.RecommenderService_SimilarItems_FullMethodName:   Recommend,
 
 	pb.EventService_Observe_FullMethodName:       Observe,
 	pb.EventService_BatchObserve_FullMethodName:  Observe,

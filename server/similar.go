@@ -1,0 +1,53 @@
+package server
+
+import (
+	"context"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/model"
+)
+
+// SimilarItems implements RecommenderService.
+func (s recommender) SimilarItems(
+	ctx context.Context, req *pb.SimilarItemsRequest,
+) (*pb.SimilarItemsResponse, error) {
+	if err := validateSimilarItems(req); err != nil {
+		return nil, err
+	}
+	m := s.models.Acquire()
+	defer m.Release()
+	sc := s.takeScratch(m.Model)
+	resp, err := s.similar(ctx, m.Model, req, sc)
+	s.giveScratch(sc)
+	return resp, err
+}
+
+// similar makes the answer.
+func (s recommender) similar(
+	ctx context.Context, m *model.Model, req *pb.SimilarItemsRequest, sc *scratch,
+) (*pb.SimilarItemsResponse, error) {
+	l := &sc.list
+	l.Items = m
+	of, known := m.ItemIndex(req.GetItemId())
+	if known {
+		sc.skipped = append(sc.skipped, of)
+	} else {
+		l.NoteUnknown(req.GetItemId())
+	}
+	sc.exclude(m, req.GetFilter())
+	if known {
+		m.SimilarTo(sc.query, of, s.cfg.Estimator)
+		c := sc.call
+		c.N, c.Context, c.Model = pageSize(req.GetPageSize()), ctx, m
+		c.SetQuery(sc.query)
+		if err := s.batcher.TopN(c); err != nil {
+			return nil, err
+		}
+		l.Top, l.Source = c.Top, pb.ResultSource_RESULT_SOURCE_SIMILAR
+		m.FetchIDs(l.Top)
+		s.countAnswer(l)
+	}
+	list := l.Message()
+	return &pb.SimilarItemsResponse{Items: list.GetItems(), ModelVersion: list.GetModelVersion(),
+		UnknownItemIds: list.GetUnknownItemIds()}, nil
+}

@@ -1,0 +1,148 @@
+package server
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/server/internal/servertest"
+)
+
+func (ts *testServer) similar(
+	t testing.TB, req *pb.SimilarItemsRequest,
+) *pb.SimilarItemsResponse {
+	t.Helper()
+	resp, err := ts.recommend.SimilarItems(ctx(t), req)
+	if err != nil {
+		t.Fatalf("SimilarItems: %v", err)
+	}
+	return resp
+}
+
+// The list of an item is that of all scores, computed one by one, and its scores are what an event
+// on the item adds to the scores of somebody without events.
+func TestSimilarItems(t *testing.T) {
+	for name, open := range map[string]func() *model.Model{
+		"paper":   func() *model.Model { return newModel(t, 1) },
+		"learned": func() *model.Model { return newLearnedModel(t, 1, true) },
+		"tastes":  func() *model.Model { return servertest.NewTastesModel(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := open()
+			ts := start(t, setup{
+				open:   func() (*model.Model, error) { return open(), nil },
+				config: func(c *Config) { c.Now = func() time.Time { return testNow } },
+			})
+			for i := range testItems {
+				checkSimilar(t, ts, m, i)
+			}
+		})
+	}
+}
+
+// checkSimilar compares the list of item i with its oracles.
+func checkSimilar(t *testing.T, ts *testServer, m *model.Model, i int) {
+	t.Helper()
+	got := ts.similar(t, &pb.SimilarItemsRequest{ItemId: item(i), PageSize: testItems})
+	q, scores := m.NewQuery(), make([]float32, testItems)
+	m.SimilarTo(q, int32(i), ts.cfg.Estimator)
+	m.ScoresTo(scores, q)
+	order := slices.DeleteFunc(ranking.Order(scores), func(j int32) bool { return int(j) == i })
+	if len(got.GetItems()) != len(order) || got.GetModelVersion() != m.Version() {
+		t.Fatalf("%d items of model %s", len(got.GetItems()), got.GetModelVersion())
+	}
+	for at, r := range got.GetItems() {
+		j := order[at]
+		if r.GetItemId() != item(int(j)) || r.GetScore() != float64(scores[j]) ||
+			r.GetSource() != pb.ResultSource_RESULT_SOURCE_SIMILAR || r.ScoreStddev != nil {
+			t.Fatalf("item %d, place %d: %v, want %s with %v", i, at, r, item(int(j)), scores[j])
+		}
+	}
+	checkDifference(t, ts, i, got)
+}
+
+// checkDifference compares the scores with the difference of two lists: of somebody whose one event
+// is on item i, and of nobody.
+func checkDifference(t *testing.T, ts *testServer, i int, got *pb.SimilarItemsResponse) {
+	t.Helper()
+	m := ts.models.Acquire()
+	defer m.Release()
+	none, one := m.NewState(), m.NewState()
+	m.Fold(one, model.Event{Item: int32(i), Weight: 1})
+	before, after := make([]float32, testItems), make([]float32, testItems)
+	q := m.NewQuery()
+	m.QueryTo(q, none, ts.cfg.Estimator)
+	m.ScoresTo(before, q)
+	m.QueryTo(q, one, ts.cfg.Estimator)
+	m.ScoresTo(after, q)
+	for _, r := range got.GetItems() {
+		j, _ := m.ItemIndex(r.GetItemId())
+		want := float64(after[j]) - float64(before[j])
+		if math.Abs(want-r.GetScore()) > 1e-5*(1+math.Abs(float64(after[j]))) {
+			t.Errorf("item %d and %d: score %v, want %v − %v", i, j, r.GetScore(), after[j],
+				before[j])
+		}
+	}
+}
+
+// The filters of a list are those of Recommend.
+func TestSimilarItemsFilters(t *testing.T) {
+	ts := start(t, setup{})
+	full := similarIDs(ts.similar(t, &pb.SimilarItemsRequest{ItemId: item(3), PageSize: 1000}))
+	if slices.Contains(full, item(3)) || len(full) != testItems-1 {
+		t.Errorf("the full list has %d items, or the item itself", len(full))
+	}
+	for _, tt := range []struct {
+		name          string
+		req           *pb.SimilarItemsRequest
+		want, unknown []string
+	}{
+		{"two", &pb.SimilarItemsRequest{ItemId: item(3), PageSize: 2}, full[:2], nil},
+		{"ten", &pb.SimilarItemsRequest{ItemId: item(3)}, full[:10], nil},
+		{"deny", &pb.SimilarItemsRequest{ItemId: item(3), PageSize: 2,
+			Filter: &pb.ItemFilter{DenyItemIds: full[:1]}}, full[1:3], nil},
+		{"allow", &pb.SimilarItemsRequest{ItemId: item(3), Filter: &pb.ItemFilter{
+			AllowItemIds: []string{full[5], "x", full[2], item(3)}}},
+			[]string{full[2], full[5]}, []string{"x"}},
+		{"unknown", &pb.SimilarItemsRequest{ItemId: "x"}, nil, []string{"x"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := ts.similar(t, tt.req)
+			if d := gocmp.Diff(tt.want, similarIDs(got)); d != "" {
+				t.Errorf("items (-want +got):\n%s", d)
+			}
+			if d := gocmp.Diff(tt.unknown, got.GetUnknownItemIds()); d != "" {
+				t.Errorf("unknown_item_ids (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func similarIDs(r *pb.SimilarItemsResponse) (ids []string) {
+	for _, i := range r.GetItems() {
+		ids = append(ids, i.GetItemId())
+	}
+	return ids
+}
+
+func TestValidateSimilarItems(t *testing.T) {
+	ts := start(t, setup{})
+	for _, tt := range []struct {
+		req  *pb.SimilarItemsRequest
+		want []string
+	}{
+		{&pb.SimilarItemsRequest{ItemId: "x", PageSize: math.MaxInt32}, nil},
+		{&pb.SimilarItemsRequest{PageSize: -1}, []string{"item_id", "page_size"}},
+		{&pb.SimilarItemsRequest{ItemId: "x", Filter: &pb.ItemFilter{AllowItemIds: []string{""}}},
+			[]string{"filter.allow_item_ids[0]"}},
+	} {
+		_, err := ts.recommend.SimilarItems(ctx(t), tt.req)
+		checkFields(t, err, tt.want)
+	}
+}
