@@ -203,6 +203,10 @@ func TestBadFlags(t *testing.T) {
 		{recommend + "--reappear-after -1s", "--reappear-after: -1s, want 0s or more"},
 		{recommend + "--timeout 0s", "--timeout: 0s, want more than 0s"},
 		{"model show", `expected "<file>"`},
+		{"user show", "missing flags: --user=ID"},
+		{"user events --user u --events 0", "--events: 0, want 1 to"},
+		{"user retract --user u", "want --event or --item"},
+		{"user merge --from u", "missing flags: --into=ID"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			code, stdout, stderr := runCLI(t, nil, strings.Fields(c.args)...)

@@ -1,3 +1,3 @@
 // Package call has the commands that call a running server: observe sends events, recommend asks
-// for a list.
+// for a list, user looks at what is held of a user and changes it.
 package call

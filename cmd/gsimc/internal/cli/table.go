@@ -5,7 +5,9 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -48,4 +50,14 @@ func ScoreText(x float64) string {
 		return fmt.Sprintf("%.2e", x)
 	}
 	return fmt.Sprintf("%.6f", x)
+}
+
+// IDText is an id in a line of a list: as it is, or in quotes with escapes if it could be taken for
+// another id, or for two.
+func IDText(id string) string {
+	if strings.HasPrefix(id, `"`) || strings.ContainsFunc(id, unicode.IsControl) ||
+		!utf8.ValidString(id) {
+		return strconv.Quote(id)
+	}
+	return id
 }

@@ -7,11 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/internal/progress"
@@ -100,16 +97,6 @@ func openList(path string) (write func(user string) error, done func() error, er
 		return nil, nil, err
 	}
 	out := bufio.NewWriter(file)
-	write = func(user string) error { _, err := fmt.Fprintln(out, listed(user)); return err }
+	write = func(user string) error { _, err := fmt.Fprintln(out, cli.IDText(user)); return err }
 	return write, func() error { return errors.Join(out.Flush(), file.Close()) }, nil
-}
-
-// listed is a user's id as a line of a list: as it is, or in quotes with escapes if it could be
-// taken for another id, or for two.
-func listed(user string) string {
-	if strings.HasPrefix(user, `"`) || strings.ContainsFunc(user, unicode.IsControl) ||
-		!utf8.ValidString(user) {
-		return strconv.Quote(user)
-	}
-	return user
 }

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestUserCommands goes the way of support with the real binary: look at a user, take an event back,
+// merge a guest, export, erase; kill -9 between a retraction and the next look loses nothing of it.
+func TestUserCommands(t *testing.T) {
+	t.Parallel()
+	_, model := smallModel(t)
+	dir := filepath.Join(t.TempDir(), "state")
+	server := startServe(t, model, dir)
+	on := func(args ...string) string {
+		t.Helper()
+		return execute(t, append(args, "--server", server.GRPC)...)
+	}
+	observe := func(user, item, id, at string) {
+		t.Helper()
+		on("observe", "--user", user, "--item", item, "--event-id", id, "--type", "view", "--time", at)
+	}
+	ids := func(lines string) (ids []string) {
+		t.Helper()
+		for line := range strings.Lines(lines) {
+			e := struct {
+				ID string `json:"event_id"`
+			}{}
+			if err := json.Unmarshal([]byte(line), &e); err != nil {
+				t.Fatalf("%v in %q", err, line)
+			}
+			ids = append(ids, e.ID)
+		}
+		return ids
+	}
+	observe("alice", "i1", "a1", "1000")
+	observe("alice", "i2", "a2", "3000")
+	observe("alice", "i1", "a3", "5000")
+	observe("guest", "i3", "g1", "2000")
+	observe("guest", "i4", "a2", "4000") // an id that is in use
+	for args, want := range map[string]string{
+		"show":              "3 events from 1970-01-01T00:16:40Z to 1970-01-01T01:23:20Z",
+		"events":            "a3",
+		"retract --event x": "0 events retracted, revision 3",
+	} {
+		got := on(append([]string{"user"}, append(strings.Fields(args), "--user", "alice")...)...)
+		if !strings.Contains(got, want) {
+			t.Errorf("user %s printed %q, want %q in it", args, got, want)
+		}
+	}
+	if got := on("user", "retract", "--user", "alice", "--item", "i1"); got !=
+		"2 events retracted, revision 1\n" {
+		t.Errorf("user retract printed %q", got)
+	}
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	server = startServe(t, model, dir)
+	events := on("user", "events", "--user", "alice", "--json")
+	if d := cmp.Diff([]string{"a2"}, ids(events)); d != "" {
+		t.Errorf("after kill -9 (-want +got):\n%s", d)
+	}
+	if got := on("user", "merge", "--from", "guest", "--into", "alice"); got !=
+		"2 events merged, 0 were there, revision 3\n" {
+		t.Errorf("user merge printed %q", got)
+	}
+	export := on("user", "export", "--user", "alice")
+	lines := strings.SplitAfterN(export, "\n", 2)
+	if !strings.HasPrefix(lines[0], `{"summary":{"user_id":"alice","revision":3,`) {
+		t.Errorf("the export begins with %q", lines[0])
+	}
+	got := ids(lines[1])
+	if len(got) != 3 || got[0] != "g1" || got[1] != "a2" || !strings.HasPrefix(got[2], "merged:") {
+		t.Errorf("the export has the events %q", got)
+	}
+	path := filepath.Join(t.TempDir(), "events.jsonl")
+	if err := os.WriteFile(path, []byte(lines[1]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := on("user", "forget", "--user", "alice", "--wait", "--timeout", "2m"); got !=
+		"3 events erased\n" {
+		t.Errorf("user forget printed %q", got)
+	}
+	if files := filesWith(t, dir, "alice"); len(files) > 0 {
+		t.Errorf("the user is still in %v", files)
+	}
+	if got := on("observe", "--data", path, "--type-column", "event_type"); !strings.Contains(got,
+		"3 of 3 events acknowledged") {
+		t.Errorf("observe of the export printed %q", got)
+	}
+}
