@@ -72,3 +72,27 @@ func (s *Set) check(i int32) {
 		panic(fmt.Sprintf("ranking: index %d out of a Set of %d", i, s.n))
 	}
 }
+
+// Words returns the memory of the set: i is a member if bit i%64 of word i/64 is set. Bits from Cap
+// on must stay unset.
+func (s *Set) Words() []uint64 { return s.words }
+
+// AddAll adds the members of a set with the same Cap.
+func (s *Set) AddAll(other *Set) {
+	if s.n != other.Cap() {
+		panic(fmt.Sprintf("ranking: members of a Set of %d for one of %d", other.Cap(), s.n))
+	}
+	for w, bits := range other.words {
+		s.words[w] |= bits
+	}
+}
+
+// Invert removes all members and adds all other indices below Cap.
+func (s *Set) Invert() {
+	for w := range s.words {
+		s.words[w] = ^s.words[w]
+	}
+	if rest := s.n % 64; rest != 0 {
+		s.words[len(s.words)-1] &= 1<<rest - 1
+	}
+}

@@ -38,6 +38,11 @@ var (
 		pb.UserService_RetractEvents_FullMethodName:  {Class: admission.Other},
 		pb.UserService_MergeUsers_FullMethodName:     {Class: admission.Other},
 		pb.UserService_DeleteUser_FullMethodName:     {Class: admission.Other},
+
+		pb.ItemService_BatchUpsertItems_FullMethodName: {Class: admission.Batch},
+		pb.ItemService_BatchDeleteItems_FullMethodName: {Class: admission.Batch},
+		pb.ItemService_GetItem_FullMethodName:          {Class: admission.Other},
+		pb.ItemService_ListItems_FullMethodName:        {Class: admission.Other},
 	})
 	admittedOperators = withHealth(map[string]admission.Method{
 		pb.AdminService_GetStatus_FullMethodName:        {Class: admission.Admin},

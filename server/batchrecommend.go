@@ -10,6 +10,7 @@ import (
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/passes"
 )
 
@@ -34,9 +35,9 @@ func (s recommender) encodedBatch(
 	}
 	m := s.models.Acquire()
 	defer m.Release()
-	b := &batch{recommender: s, m: m.Model, req: req, now: s.now(),
-		filter: s.takeScratch(m.Model), pass: passes.NewCall(), out: wire.NewBatch()}
-	b.filter.exclude(b.m, req.GetFilter())
+	b := &batch{recommender: s, lease: m, m: m.Model, req: req, now: s.now(),
+		filter: s.takeScratch(m), pass: passes.NewCall(), out: wire.NewBatch()}
+	b.filter.exclude(b.m, req.GetFilter(), b.now)
 	unknown := b.filter.list.Unknown()
 	b.room = s.cfg.MaxSendBytes - wire.UnknownSize(unknown)
 	err := b.run(ctx)
@@ -54,7 +55,8 @@ func (s recommender) encodedBatch(
 // a chunk share a pass over the basis.
 type batch struct {
 	recommender
-	m      *model.Model
+	lease  *models.Lease
+	m      *model.Model // of the lease
 	req    *pb.BatchRecommendRequest
 	now    time.Time
 	filter *scratch     // the filter of all lists
@@ -117,7 +119,7 @@ func (b *batch) answerChunk(ctx context.Context, subjects []*pb.BatchSubject, mo
 
 // prepared finds the state of a subject and applies the filters.
 func (b *batch) prepared(ctx context.Context, of *pb.BatchSubject) *entry {
-	e := &entry{list: b.listOf(of), sc: b.takeScratch(b.m)}
+	e := &entry{list: b.listOf(of), sc: b.takeScratch(b.lease)}
 	if e.err = validateRecommend(e.list, b.now); e.err != nil {
 		return e
 	}

@@ -79,7 +79,7 @@ func callMethod(ctx context.Context, conn *grpc.ClientConn, name string, m grpc.
 // role, of all roles, without one and with a wrong one. Calls with a far deadline are refused on
 // another way.
 func TestEveryMethodWithEveryRole(t *testing.T) {
-	roles := []string{"recommend", "observe", "user", "admin"}
+	roles := []string{"recommend", "observe", "user", "items", "admin"}
 	ts, tokens := withTokens(t, nil, append(slices.Clone(roles), strings.Join(roles, ","))...)
 	want := map[string]string{ // the role of each method; empty: none is needed
 		"/gsimc.v1.RecommenderService/Recommend":                         "recommend",
@@ -95,6 +95,10 @@ func TestEveryMethodWithEveryRole(t *testing.T) {
 		"/gsimc.v1.UserService/RetractEvents":                            "user",
 		"/gsimc.v1.UserService/MergeUsers":                               "user",
 		"/gsimc.v1.UserService/DeleteUser":                               "user",
+		"/gsimc.v1.ItemService/BatchUpsertItems":                         "items",
+		"/gsimc.v1.ItemService/GetItem":                                  "items",
+		"/gsimc.v1.ItemService/ListItems":                                "items",
+		"/gsimc.v1.ItemService/BatchDeleteItems":                         "items",
 		"/gsimc.v1.AdminService/GetStatus":                               "admin",
 		"/gsimc.v1.AdminService/ReloadModel":                             "admin",
 		"/gsimc.v1.AdminService/CreateCheckpoint":                        "admin",

@@ -8,6 +8,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/server/internal/state"
 )
 
@@ -51,17 +52,18 @@ func (r *seenRule) appendTo(dst []int32, seen state.SeenList) []int32 {
 	return dst
 }
 
-// exclude adds what the filter excludes to sc.skipped, where the seen items are already, and fills
-// sc.skip and sc.call. The ids of the allow list that m does not know go to sc.list.
-func (sc *scratch) exclude(m *model.Model, f *pb.ItemFilter) {
+// exclude says which items the list may have: it fills the Skip and the Among of sc.call. Every
+// answer with items that somebody may see goes through here. Left out are the seen items, which are
+// in sc.skipped already, what the filter excludes, and what the catalogue does not let anyone see
+// now. The ids of the allow list that m does not know go to sc.list.
+func (sc *scratch) exclude(m *model.Model, f *pb.ItemFilter, now time.Time) {
 	for _, id := range f.GetDenyItemIds() {
 		if i, known := m.ItemIndex(id); known {
 			sc.skipped = append(sc.skipped, i)
 		}
 	}
-	sc.mark()
-	sc.call.Skip, sc.call.Among = sc.skip, nil
 	allow := f.GetAllowItemIds()
+	sc.show(f, now, len(allow) > 0)
 	if len(allow) == 0 {
 		return
 	}
@@ -76,30 +78,67 @@ func (sc *scratch) exclude(m *model.Model, f *pb.ItemFilter) {
 	sc.call.Among = sc.allowed
 }
 
+// show fills sc.call by the catalogue, and adds sc.skipped. With an allow list, which is the Among
+// of the call, the catalogue's answer is a Skip.
+func (sc *scratch) show(f *pb.ItemFilter, now time.Time, allowList bool) {
+	filter := catalogue.Filter{
+		AnyCategories: f.GetAnyCategories(), AllCategories: f.GetAllCategories(),
+		NoCategories: f.GetNoCategories(), AnyLabels: f.GetAnyLabels(),
+		AllLabels: f.GetAllLabels(), NoLabels: f.GetNoLabels(),
+	}
+	sc.items.Select(&sc.selection, &filter, now, allowList)
+	sc.call.Among = sc.selection.Among
+	if skip := sc.selection.Skip; skip != nil {
+		sc.skipHere(skip)
+		return
+	}
+	sc.mark()
+	sc.call.Skip = sc.skip
+}
+
 // excludeAs is exclude with the filter of other, which has gone through exclude for the same model.
 // What other noted stays there.
 func (sc *scratch) excludeAs(other *scratch) {
-	sc.skipped = append(sc.skipped, other.skipped...)
-	sc.mark()
-	sc.call.Skip, sc.call.Among = sc.skip, nil
+	sc.call.Among = nil
 	if other.call.Among != nil {
 		// A copy, as the search may reorder it; not nil, even if no id is known.
 		sc.allowed = append(slices.Grow(sc.allowed[:0], 1), other.call.Among...)
 		sc.call.Among = sc.allowed
 	}
+	if skip := other.selection.Skip; skip != nil {
+		sc.selection.SkipAll(skip)
+		sc.skipHere(sc.selection.Skip)
+		return
+	}
+	sc.skipped = append(sc.skipped, other.skipped...)
+	sc.mark()
+	sc.call.Skip = sc.skip
 }
 
-// skipAllBut turns an allow list into a skip set, for searches that take only a skip set.
-func (sc *scratch) skipAllBut(among []int32) *ranking.Set {
-	skip := ranking.NewSet(sc.skip.Cap())
+// skipHere lets the call skip a set of the catalogue and the items of sc.skipped.
+func (sc *scratch) skipHere(skip *ranking.Set) {
+	for _, i := range sc.skipped {
+		skip.Add(i)
+	}
+	sc.call.Skip = skip
+}
+
+// skipAllBut turns an allow list, without the items in but, into a skip set, for searches that take
+// only a skip set.
+func skipAllBut(among []int32, but *ranking.Set) *ranking.Set {
+	skip := ranking.NewSet(but.Cap())
 	skip.Fill()
 	for _, i := range among {
-		if !sc.skip.Has(i) {
+		if !but.Has(i) {
 			skip.Remove(i)
 		}
 	}
 	return skip
 }
+
+// sortedDivisor says when an allow list is long: then looking at the popular items one after the
+// other is faster than sorting it.
+const sortedDivisor = 64
 
 // popular appends the n most popular items that are not in skip and, unless among is nil, stand in
 // it. The score is the share of the training users. among may come back in another order.
@@ -107,7 +146,11 @@ func popular(
 	m *model.Model, dst []ranking.Scored, n int, skip *ranking.Set, among []int32,
 ) []ranking.Scored {
 	candidates := m.Popular()
-	if among != nil {
+	switch {
+	case among == nil:
+	case len(among) > m.NumItems()/sortedDivisor:
+		skip = skipAllBut(among, skip)
+	default:
 		ranking.Sort(among, m.Degree)
 		candidates = slices.Compact(among)
 	}

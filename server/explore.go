@@ -35,7 +35,7 @@ func (s *Server) rank(
 		l.Source = pb.ResultSource_RESULT_SOURCE_EXPLORATION
 		skip := c.Skip
 		if c.Among != nil {
-			skip = sc.skipAllBut(c.Among)
+			skip = skipAllBut(c.Among, c.Skip)
 		}
 		beta := float32(orOne(strategy.UpperConfidence.Beta))
 		c.Alone = func() { // the pass is not shared: it reads the basis in another way

@@ -57,6 +57,7 @@ type testServer struct {
 	recommend pb.RecommenderServiceClient
 	events    pb.EventServiceClient
 	users     pb.UserServiceClient
+	items     pb.ItemServiceClient
 	admin     pb.AdminServiceClient
 	rpc, ops  string        // addresses
 	logs      *lockedBuffer // what was logged
@@ -116,6 +117,7 @@ func start(t testing.TB, su setup) *testServer {
 	ts.recommend = pb.NewRecommenderServiceClient(ts.conn)
 	ts.events = pb.NewEventServiceClient(ts.conn)
 	ts.users = pb.NewUserServiceClient(ts.conn)
+	ts.items = pb.NewItemServiceClient(ts.conn)
 	ts.admin = pb.NewAdminServiceClient(ts.adminConn)
 	t.Cleanup(func() {
 		ts.conn.Close()

@@ -125,6 +125,12 @@ func honest() map[string]proto.Message {
 		pb.EventService_Observe_FullMethodName: &pb.ObserveRequest{Event: newEvent("ann", 1)},
 		pb.EventService_BatchObserve_FullMethodName: &pb.BatchObserveRequest{
 			Events: []*pb.Event{newEvent("ann", 1)}},
+		pb.ItemService_BatchUpsertItems_FullMethodName: upsert(&pb.Item{ItemId: "i",
+			Categories: []string{"c"}}),
+		pb.ItemService_GetItem_FullMethodName:   &pb.GetItemRequest{ItemId: "i"},
+		pb.ItemService_ListItems_FullMethodName: &pb.ListItemsRequest{},
+		pb.ItemService_BatchDeleteItems_FullMethodName: &pb.BatchDeleteItemsRequest{
+			ItemIds: []string{"j"}},
 		pb.UserService_GetUser_FullMethodName:    &pb.GetUserRequest{UserId: "ann"},
 		pb.UserService_DeleteUser_FullMethodName: &pb.DeleteUserRequest{UserId: "nobody"},
 		pb.UserService_RetractEvents_FullMethodName: &pb.RetractEventsRequest{

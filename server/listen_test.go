@@ -25,7 +25,7 @@ func TestListenersServeTheirOwn(t *testing.T) {
 	services := func(names ...string) []string { return names }
 	for door, want := range map[string][]string{
 		"clients": services("grpc.health.v1.Health", "gsimc.v1.EventService",
-			"gsimc.v1.RecommenderService", "gsimc.v1.UserService"),
+			"gsimc.v1.ItemService", "gsimc.v1.RecommenderService", "gsimc.v1.UserService"),
 		"operators": services("grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
 			"grpc.reflection.v1alpha.ServerReflection", "gsimc.v1.AdminService"),
 	} {

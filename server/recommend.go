@@ -115,7 +115,7 @@ func (s recommender) recommend(
 	if req.GetExploration() != nil && !m.HasVariance() {
 		return errNoUncertainty
 	}
-	sc := s.takeScratch(m.Model)
+	sc := s.takeScratch(m)
 	watch := stopwatch{last: time.Now()}
 	err := s.answer(ctx, m.Model, req, now, sc, &watch)
 	if err == nil {
@@ -161,7 +161,7 @@ func (s recommender) prepare(
 	l := &sc.list
 	l.Items, l.Packed, l.UserRevision = m, req.GetPacked(), subj.version.Revision
 	noteUnknownEntries(m, req.GetHistory().GetEntries(), l)
-	sc.exclude(m, req.GetFilter())
+	sc.exclude(m, req.GetFilter(), now)
 	s.metrics.stage.filter.Observe(watch.lap())
 	return subj, nil
 }

@@ -23,7 +23,7 @@ func (s recommender) ScoreItems(
 	list.Filter = &pb.ItemFilter{AllowItemIds: req.GetItemIds()}
 	m := s.models.Acquire()
 	defer m.Release()
-	sc := s.takeScratch(m.Model)
+	sc := s.takeScratch(m)
 	resp, err := s.score(ctx, m.Model, list, now, sc)
 	s.giveScratch(sc)
 	return resp, err

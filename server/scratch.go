@@ -4,6 +4,8 @@ import (
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/server/internal/catalogue"
+	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/passes"
 	"github.com/gsimc/gsimc/server/internal/state"
 )
@@ -20,11 +22,14 @@ type scratch struct {
 	allowed  []int32      // the items of an allow list, some of them several times
 	kinds    []state.Kind // of the seen policy
 	list     wire.List
+
+	items     *catalogue.View // which items may be shown, in the rows of the model
+	selection catalogue.Selection
 }
 
-// takeScratch returns memory of the size that m needs. It goes back by giveScratch, but not after a
-// panic.
-func (s *Server) takeScratch(m *model.Model) *scratch {
+// takeScratch returns memory of the size that m needs, for one request that holds m. It goes back
+// by giveScratch, but not after a panic.
+func (s *Server) takeScratch(m *models.Lease) *scratch {
 	sc, _ := s.scratch.Get().(*scratch)
 	if sc == nil || len(sc.query.Spectrum) != m.Rank() || sc.skip.Cap() != m.NumItems() {
 		sc = &scratch{
@@ -32,6 +37,7 @@ func (s *Server) takeScratch(m *model.Model) *scratch {
 			variance: make([]float32, m.Rank()), skip: ranking.NewSet(m.NumItems()),
 		}
 	}
+	sc.items = m.Items
 	return sc
 }
 
@@ -39,6 +45,7 @@ func (s *Server) takeScratch(m *model.Model) *scratch {
 // its context or a model alive.
 func (s *Server) giveScratch(sc *scratch) {
 	sc.unmark()
+	sc.items = nil
 	sc.call.Reset()
 	sc.list.Reset()
 	s.scratch.Put(sc)

@@ -21,6 +21,7 @@ import (
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/admission"
+	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/server/internal/coldstart"
 	"github.com/gsimc/gsimc/server/internal/doors"
 	"github.com/gsimc/gsimc/server/internal/models"
@@ -43,14 +44,15 @@ type Server struct {
 	hasher   *userHasher
 	metrics  *Metrics
 
-	store    store.Store
-	models   *models.Holder
-	updater  *state.Updater
-	states   *state.Cache
-	quality  *quality.Meter      // nil: not measured
-	extender *coldstart.Extender // nil: the model is not extended
-	scratch  sync.Pool           // of *scratch
-	batcher  *passes.Batcher
+	store     store.Store
+	models    *models.Holder
+	catalogue *catalogue.Catalogue
+	updater   *state.Updater
+	states    *state.Cache
+	quality   *quality.Meter      // nil: not measured
+	extender  *coldstart.Extender // nil: the model is not extended
+	scratch   sync.Pool           // of *scratch
+	batcher   *passes.Batcher
 
 	grpc      *grpc.Server // of the clients
 	adminGRPC *grpc.Server // of the operators
@@ -123,6 +125,11 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 	if s.models, err = models.Open(open, s.now, s.metrics.models); err != nil {
 		return nil, err
 	}
+	if s.catalogue, err = catalogue.Open(context.Background(), st, s.now()); err != nil {
+		s.models.Close()
+		return nil, err
+	}
+	s.models.UseCatalogue(s.catalogue)
 	s.models.OnReload = s.reloaded
 	if err := s.newBackground(); err != nil {
 		s.models.Close()
@@ -147,6 +154,7 @@ var (
 	_ pb.RecommenderServiceServer = recommender{}
 	_ pb.EventServiceServer       = events{}
 	_ pb.UserServiceServer        = users{}
+	_ pb.ItemServiceServer        = items{}
 	_ pb.AdminServiceServer       = admin{}
 )
 
@@ -180,6 +188,7 @@ func (s *Server) newGRPC() error {
 	s.grpc.RegisterService(recommenderDesc(), recommender{Server: s})
 	pb.RegisterEventServiceServer(s.grpc, events{Server: s})
 	pb.RegisterUserServiceServer(s.grpc, users{Server: s})
+	pb.RegisterItemServiceServer(s.grpc, items{Server: s})
 	s.adminGRPC = grpc.NewServer(s.grpcOptions(s.cfg.AdminListen, s.adminGate)...)
 	pb.RegisterAdminServiceServer(s.adminGRPC, admin{Server: s})
 	s.health = health.NewServer()

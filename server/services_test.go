@@ -26,6 +26,7 @@ func TestServicesAreThoseOfTheProtocol(t *testing.T) {
 	for _, file := range []protoreflect.FileDescriptor{
 		pb.File_gsimc_v1_recommender_service_proto, pb.File_gsimc_v1_event_service_proto,
 		pb.File_gsimc_v1_user_service_proto, pb.File_gsimc_v1_admin_service_proto,
+		pb.File_gsimc_v1_item_service_proto,
 	} {
 		for i := range file.Services().Len() {
 			service := file.Services().Get(i)

@@ -16,7 +16,7 @@ func (s recommender) SimilarItems(
 	}
 	m := s.models.Acquire()
 	defer m.Release()
-	sc := s.takeScratch(m.Model)
+	sc := s.takeScratch(m)
 	resp, err := s.similar(ctx, m.Model, req, sc)
 	s.giveScratch(sc)
 	return resp, err
@@ -34,7 +34,7 @@ func (s recommender) similar(
 	} else {
 		l.NoteUnknown(req.GetItemId())
 	}
-	sc.exclude(m, req.GetFilter())
+	sc.exclude(m, req.GetFilter(), s.now())
 	if known {
 		m.SimilarTo(sc.query, of, s.cfg.Estimator)
 		c := sc.call

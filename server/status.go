@@ -14,6 +14,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/server/internal/admission"
+	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/server/internal/doors"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/session"
@@ -29,6 +30,8 @@ const (
 	reasonSequence        = "SEQUENCE_OUT_OF_ORDER"
 	reasonEventIDConflict = "EVENT_ID_CONFLICT"
 	reasonUserNotFound    = "USER_NOT_FOUND"
+	reasonItemNotFound    = "ITEM_NOT_FOUND"
+	reasonWithoutItems    = "STORE_WITHOUT_ITEMS"
 	reasonStaleRevision   = "STALE_REVISION"
 	reasonStaleSession    = "STALE_SESSION"
 	reasonSessionLost     = "SESSION_LOST"
@@ -62,6 +65,7 @@ const (
 // Errors of the handlers, beside those of the store and the context.
 var (
 	errUserNotFound  = errors.New("server: no such user")
+	errItemNotFound  = errors.New("server: no such item")
 	errStaleRevision = errors.New("server: store is behind the demanded revision")
 	errStaleSession  = errors.New("server: store is behind the session token")
 	errSessionLost   = errors.New("server: the history of the session token is gone")
@@ -89,6 +93,10 @@ var outcomes = []struct {
 		"this server wants a token that it knows, as metadata authorization: Bearer TOKEN", 0},
 	{errUserNotFound, codes.NotFound, reasonUserNotFound, "there is no history under this user_id",
 		0},
+	{errItemNotFound, codes.NotFound, reasonItemNotFound,
+		"the catalogue does not have this item_id", 0},
+	{catalogue.ErrNone, codes.FailedPrecondition, reasonWithoutItems,
+		"the store of this server keeps no items", 0},
 	{errStaleRevision, codes.Unavailable, reasonStaleRevision,
 		"the store has not reached min_user_revision yet", 50 * time.Millisecond},
 	{errStaleSession, codes.Unavailable, reasonStaleSession,

@@ -42,18 +42,27 @@ const (
 
 // elementLimits are those of the repeated fields, for the decoder.
 var elementLimits = wire.Limits{
-	"gsimc.v1.BatchObserveRequest.events":  maxBatch,
-	"gsimc.v1.StreamObserveRequest.events": maxBatch,
-	"gsimc.v1.InlineHistory.entries":       maxHistory,
-	"gsimc.v1.ItemFilter.allow_item_ids":   maxFilterIDs,
-	"gsimc.v1.ItemFilter.deny_item_ids":    maxFilterIDs,
-	"gsimc.v1.SeenPolicy.event_types":      maxSeenTypes,
-	"gsimc.v1.ScoreItemsRequest.item_ids":  maxScored,
-
-	"gsimc.v1.BatchRecommendRequest.subjects": maxSubjects,
-
-	"gsimc.v1.RetractEventsRequest.event_ids": maxRetract,
-	"gsimc.v1.RetractEventsRequest.item_ids":  maxRetract,
+	"gsimc.v1.BatchObserveRequest.events":       maxBatch,
+	"gsimc.v1.StreamObserveRequest.events":      maxBatch,
+	"gsimc.v1.InlineHistory.entries":            maxHistory,
+	"gsimc.v1.ItemFilter.allow_item_ids":        maxFilterIDs,
+	"gsimc.v1.ItemFilter.deny_item_ids":         maxFilterIDs,
+	"gsimc.v1.ItemFilter.any_categories":        maxFilterNames,
+	"gsimc.v1.ItemFilter.all_categories":        maxFilterNames,
+	"gsimc.v1.ItemFilter.no_categories":         maxFilterNames,
+	"gsimc.v1.ItemFilter.any_labels":            maxFilterNames,
+	"gsimc.v1.ItemFilter.all_labels":            maxFilterNames,
+	"gsimc.v1.ItemFilter.no_labels":             maxFilterNames,
+	"gsimc.v1.SeenPolicy.event_types":           maxSeenTypes,
+	"gsimc.v1.BatchUpsertItemsRequest.items":    maxItems,
+	"gsimc.v1.Item.categories":                  maxNamesTogether,
+	"gsimc.v1.Item.labels":                      maxNamesTogether,
+	"gsimc.v1.BatchDeleteItemsRequest.item_ids": maxItems,
+	"google.protobuf.FieldMask.paths":           2 * numItemFields,
+	"gsimc.v1.ScoreItemsRequest.item_ids":       maxScored,
+	"gsimc.v1.BatchRecommendRequest.subjects":   maxSubjects,
+	"gsimc.v1.RetractEventsRequest.event_ids":   maxRetract,
+	"gsimc.v1.RetractEventsRequest.item_ids":    maxRetract,
 }
 
 // invalidError is a request with bad fields.
@@ -318,11 +327,6 @@ func checkHistory(c *checker, h *pb.InlineHistory, now time.Time) {
 			c.checkAt(list, i, "value", badValue(e.Value))
 		}
 	}
-}
-
-func checkFilter(c *checker, f *pb.ItemFilter) {
-	checkIDs(c, "filter.allow_item_ids", f.GetAllowItemIds())
-	checkIDs(c, "filter.deny_item_ids", f.GetDenyItemIds())
 }
 
 func checkIDs(c *checker, list string, ids []string) {

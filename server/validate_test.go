@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -291,6 +292,63 @@ func TestValidateOthers(t *testing.T) {
 				&pb.MergeUsersRequest{SourceUserId: "u", TargetUserId: "u"})
 			return err
 		}, []string{"target_user_id"}},
+		{"BatchUpsertItems of nothing", func(c context.Context) error {
+			_, err := ts.items.BatchUpsertItems(c, upsert())
+			return err
+		}, []string{"items"}},
+		{"BatchUpsertItems of too many items", func(c context.Context) error {
+			_, err := ts.items.BatchUpsertItems(c, upsert(make([]*pb.Item, 1001)...))
+			return err
+		}, []string{"items"}},
+		{"BatchUpsertItems of bad items", func(c context.Context) error {
+			req := upsert(&pb.Item{}, &pb.Item{ItemId: "a", Categories: []string{"x", ""}},
+				&pb.Item{ItemId: "a", Labels: []string{long}},
+				&pb.Item{ItemId: "b", AvailableFrom: &timestamppb.Timestamp{Seconds: -1},
+					AvailableUntil: &timestamppb.Timestamp{Nanos: -1}},
+				&pb.Item{ItemId: "c", AvailableFrom: &timestamppb.Timestamp{Seconds: 2},
+					AvailableUntil: &timestamppb.Timestamp{Seconds: 2}})
+			req.UpdateMask = &fieldmaskpb.FieldMask{Paths: []string{"hidden", "item_id"}}
+			_, err := ts.items.BatchUpsertItems(c, req)
+			return err
+		}, []string{"update_mask.paths[1]", "items[0].item_id", "items[1].categories",
+			"items[2].item_id", "items[2].labels", "items[3].available_from",
+			"items[3].available_until"}},
+		{"BatchUpsertItems of an item that is never available", func(c context.Context) error {
+			_, err := ts.items.BatchUpsertItems(c, upsert(&pb.Item{ItemId: "c",
+				AvailableFrom:  &timestamppb.Timestamp{Seconds: 2},
+				AvailableUntil: &timestamppb.Timestamp{Seconds: 2}}))
+			return err
+		}, []string{"items[0].available_until"}},
+		{"GetItem with a long id", func(c context.Context) error {
+			_, err := ts.items.GetItem(c, &pb.GetItemRequest{ItemId: long})
+			return err
+		}, []string{"item_id"}},
+		{"ListItems", func(c context.Context) error {
+			_, err := ts.items.ListItems(c, &pb.ListItemsRequest{PageSize: -1, PageToken: "!"})
+			return err
+		}, []string{"page_size", "page_token"}},
+		{"BatchDeleteItems of nothing", func(c context.Context) error {
+			_, err := ts.items.BatchDeleteItems(c, &pb.BatchDeleteItemsRequest{})
+			return err
+		}, []string{"item_ids"}},
+		{"BatchDeleteItems of a bad id", func(c context.Context) error {
+			_, err := ts.items.BatchDeleteItems(c,
+				&pb.BatchDeleteItemsRequest{ItemIds: []string{"a", long}})
+			return err
+		}, []string{"item_ids[1]"}},
+		{"Recommend with a bad filter", func(c context.Context) error {
+			req := forUser("u")
+			req.Filter = &pb.ItemFilter{AnyCategories: []string{"a", ""},
+				NoLabels: []string{long}, AllLabels: []string{"a"}}
+			_, err := ts.recommend.Recommend(c, req)
+			return err
+		}, []string{"filter.any_categories[1]", "filter.no_labels[0]"}},
+		{"Recommend with a long filter", func(c context.Context) error {
+			req := forUser("u")
+			req.Filter = &pb.ItemFilter{AllLabels: make([]string, 101)}
+			_, err := ts.recommend.Recommend(c, req)
+			return err
+		}, []string{"filter.all_labels"}},
 		{"ListUserEvents without id", func(c context.Context) error {
 			_, err := ts.users.ListUserEvents(c, &pb.ListUserEventsRequest{PageSize: -1})
 			return err

@@ -83,8 +83,9 @@ func testBadRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	var table badTable
-	for _, cases := range [][]badRequest{badEventRequests(), badStreams(), badRecommends(), badScorings(), badSimilars(), badBatches(),
-		badUserRequests(), badMessages(), badTransport()} {
+	for _, cases := range [][]badRequest{badEventRequests(), badStreams(), badRecommends(),
+		badScorings(), badSimilars(), badBatches(), badUserRequests(), badItemRequests(),
+		badMessages(), badTransport()} {
 		for _, c := range cases {
 			got := c.call(t.Context(), conn)
 			table.add(c.input, got.code.String(), got.message)
@@ -278,6 +279,40 @@ func badBatches() []badRequest {
 				return refusalOf(err)
 			}))
 	}
+	return cases
+}
+
+// badItemRequests breaks rules of ItemService, and of filters.
+func badItemRequests() []badRequest {
+	var cases []badRequest
+	add := func(field string, call func(context.Context, pb.ItemServiceClient) error) {
+		cases = append(cases, invalid("ItemService: bad "+field, field,
+			func(ctx context.Context, conn grpc.ClientConnInterface) refusal {
+				return refusalOf(call(ctx, pb.NewItemServiceClient(conn)))
+			}))
+	}
+	for field, items := range map[string][]*pb.Item{
+		"items": {}, "items[0].item_id": {{}}, "items[1].item_id": {{ItemId: "a"}, {ItemId: "a"}},
+		"items[0].categories": {{ItemId: "a", Categories: []string{""}}},
+		"items[0].labels":     {{ItemId: "a", Labels: []string{strings.Repeat("x", 257)}}},
+	} {
+		add(field, func(ctx context.Context, c pb.ItemServiceClient) error {
+			_, err := c.BatchUpsertItems(ctx, &pb.BatchUpsertItemsRequest{Items: items})
+			return err
+		})
+	}
+	add("item_id", func(ctx context.Context, c pb.ItemServiceClient) error {
+		_, err := c.GetItem(ctx, &pb.GetItemRequest{})
+		return err
+	})
+	add("page_token", func(ctx context.Context, c pb.ItemServiceClient) error {
+		_, err := c.ListItems(ctx, &pb.ListItemsRequest{PageToken: "?"})
+		return err
+	})
+	add("item_ids[0]", func(ctx context.Context, c pb.ItemServiceClient) error {
+		_, err := c.BatchDeleteItems(ctx, &pb.BatchDeleteItemsRequest{ItemIds: []string{""}})
+		return err
+	})
 	return cases
 }
 

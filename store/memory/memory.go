@@ -1,6 +1,6 @@
-// Package memory keeps user histories in memory: for tests and for serving without durability.
-// Everything is gone when the process ends, and memory grows with the number of events; apart from
-// that it keeps every promise of store.Store.
+// Package memory keeps user histories and the catalogue in memory: for tests and for serving
+// without durability. Everything is gone when the process ends, and memory grows with the number of
+// events; apart from that it keeps every promise of store.Store.
 package memory
 
 import (
@@ -19,6 +19,7 @@ type Store struct {
 	mu        sync.RWMutex
 	closed    bool
 	histories map[string]*history
+	catalogue catalogue
 	bytes     int64
 }
 
@@ -42,7 +43,8 @@ var _ store.Forgetter = (*Store)(nil)
 
 // New returns an empty store.
 func New() *Store {
-	s := &Store{histories: make(map[string]*history)}
+	s := &Store{histories: make(map[string]*history),
+		catalogue: catalogue{items: make(map[string]store.Item)}}
 	_, _ = rand.Read(s.id[:]) // never fails
 	return s
 }
@@ -270,7 +272,7 @@ func (s *Store) Close() error {
 	if s.closed {
 		return store.ErrClosed
 	}
-	s.closed, s.histories = true, nil
+	s.closed, s.histories, s.catalogue = true, nil, catalogue{}
 	return nil
 }
 

@@ -810,7 +810,7 @@ type ScoreItemsResponse struct {
 	// As RecommendResponse.uncertainty.
 	Uncertainty *float64 `protobuf:"fixed64,9,opt,name=uncertainty,proto3,oneof" json:"uncertainty,omitempty"`
 	// Those of item_ids that the model knows and that Recommend would not return, because they are
-	// seen, each once.
+	// seen, or by the catalogue hidden or not available, each once.
 	ExcludedItemIds []string `protobuf:"bytes,10,rep,name=excluded_item_ids,json=excludedItemIds,proto3" json:"excluded_item_ids,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

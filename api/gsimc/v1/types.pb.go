@@ -316,7 +316,24 @@ type ItemFilter struct {
 	// Ids that the model does not know are reported in RecommendResponse.unknown_item_ids.
 	AllowItemIds []string `protobuf:"bytes,1,rep,name=allow_item_ids,json=allowItemIds,proto3" json:"allow_item_ids,omitempty"`
 	// These items are never returned: at most 10,000 ids of 1 to 256 bytes. Unknown ids are ignored.
-	DenyItemIds   []string `protobuf:"bytes,2,rep,name=deny_item_ids,json=denyItemIds,proto3" json:"deny_item_ids,omitempty"`
+	DenyItemIds []string `protobuf:"bytes,2,rep,name=deny_item_ids,json=denyItemIds,proto3" json:"deny_item_ids,omitempty"`
+	// The following are about what the catalogue has of items, see ItemService. Each of them that is
+	// not empty must hold, beside the lists above: at most 100 names of 1 to 256 bytes. A name that
+	// no item has is no error, and no item has it. Items that are hidden or not available are never
+	// returned, whatever the filter.
+	//
+	// Items with at least one of these categories.
+	AnyCategories []string `protobuf:"bytes,3,rep,name=any_categories,json=anyCategories,proto3" json:"any_categories,omitempty"`
+	// Items with all of these categories.
+	AllCategories []string `protobuf:"bytes,4,rep,name=all_categories,json=allCategories,proto3" json:"all_categories,omitempty"`
+	// Items with none of these categories.
+	NoCategories []string `protobuf:"bytes,5,rep,name=no_categories,json=noCategories,proto3" json:"no_categories,omitempty"`
+	// Items with at least one of these labels.
+	AnyLabels []string `protobuf:"bytes,7,rep,name=any_labels,json=anyLabels,proto3" json:"any_labels,omitempty"`
+	// Items with all of these labels.
+	AllLabels []string `protobuf:"bytes,8,rep,name=all_labels,json=allLabels,proto3" json:"all_labels,omitempty"`
+	// Items with none of these labels.
+	NoLabels      []string `protobuf:"bytes,9,rep,name=no_labels,json=noLabels,proto3" json:"no_labels,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -361,6 +378,48 @@ func (x *ItemFilter) GetAllowItemIds() []string {
 func (x *ItemFilter) GetDenyItemIds() []string {
 	if x != nil {
 		return x.DenyItemIds
+	}
+	return nil
+}
+
+func (x *ItemFilter) GetAnyCategories() []string {
+	if x != nil {
+		return x.AnyCategories
+	}
+	return nil
+}
+
+func (x *ItemFilter) GetAllCategories() []string {
+	if x != nil {
+		return x.AllCategories
+	}
+	return nil
+}
+
+func (x *ItemFilter) GetNoCategories() []string {
+	if x != nil {
+		return x.NoCategories
+	}
+	return nil
+}
+
+func (x *ItemFilter) GetAnyLabels() []string {
+	if x != nil {
+		return x.AnyLabels
+	}
+	return nil
+}
+
+func (x *ItemFilter) GetAllLabels() []string {
+	if x != nil {
+		return x.AllLabels
+	}
+	return nil
+}
+
+func (x *ItemFilter) GetNoLabels() []string {
+	if x != nil {
+		return x.NoLabels
 	}
 	return nil
 }
@@ -670,11 +729,19 @@ const file_gsimc_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"event_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\teventTime\x12\x19\n" +
 	"\x05value\x18\x06 \x01(\x01H\x00R\x05value\x88\x01\x01B\b\n" +
-	"\x06_value\"V\n" +
+	"\x06_value\"\xa4\x02\n" +
 	"\n" +
 	"ItemFilter\x12$\n" +
 	"\x0eallow_item_ids\x18\x01 \x03(\tR\fallowItemIds\x12\"\n" +
-	"\rdeny_item_ids\x18\x02 \x03(\tR\vdenyItemIds\"\xf8\x01\n" +
+	"\rdeny_item_ids\x18\x02 \x03(\tR\vdenyItemIds\x12%\n" +
+	"\x0eany_categories\x18\x03 \x03(\tR\ranyCategories\x12%\n" +
+	"\x0eall_categories\x18\x04 \x03(\tR\rallCategories\x12#\n" +
+	"\rno_categories\x18\x05 \x03(\tR\fnoCategories\x12\x1d\n" +
+	"\n" +
+	"any_labels\x18\a \x03(\tR\tanyLabels\x12\x1d\n" +
+	"\n" +
+	"all_labels\x18\b \x03(\tR\tallLabels\x12\x1b\n" +
+	"\tno_labels\x18\t \x03(\tR\bnoLabels\"\xf8\x01\n" +
 	"\n" +
 	"SeenPolicy\x12-\n" +
 	"\x04mode\x18\x01 \x01(\x0e2\x19.gsimc.v1.SeenPolicy.ModeR\x04mode\x12\x1f\n" +

@@ -23,13 +23,14 @@ const (
 	Recommend Role = "recommend" // ask for lists
 	Observe   Role = "observe"   // send events
 	User      Role = "user"      // look at users, take events back and delete them
+	Items     Role = "items"     // look at the catalogue and change it
 	Admin     Role = "admin"     // operate the server
 
 	open Role = "" // of methods that need no token
 )
 
 // Roles returns all roles.
-func Roles() []Role { return []Role{Recommend, Observe, User, Admin} }
+func Roles() []Role { return []Role{Recommend, Observe, User, Items, Admin} }
 
 // roles is the role of each method. [Missing] finds what is not here.
 var roles = map[string]Role{
@@ -48,6 +49,11 @@ var roles = map[string]Role{
 	pb.UserService_RetractEvents_FullMethodName:  User,
 	pb.UserService_MergeUsers_FullMethodName:     User,
 	pb.UserService_DeleteUser_FullMethodName:     User,
+
+	pb.ItemService_BatchUpsertItems_FullMethodName: Items,
+	pb.ItemService_GetItem_FullMethodName:          Items,
+	pb.ItemService_ListItems_FullMethodName:        Items,
+	pb.ItemService_BatchDeleteItems_FullMethodName: Items,
 
 	pb.AdminService_GetStatus_FullMethodName:        Admin,
 	pb.AdminService_ReloadModel_FullMethodName:      Admin,

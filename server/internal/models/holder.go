@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/catalogue"
 )
 
 // ErrClosed is returned by [Holder.Reload] once the holder is closed.
@@ -40,6 +41,7 @@ type Holder struct {
 	open    func() (*model.Model, error)
 	now     func() time.Time
 	metrics *Metrics
+	items   *catalogue.Catalogue // nil: none
 
 	current atomic.Pointer[Lease] // nil after Close
 	replace sync.Mutex            // one replacement of current at a time
@@ -62,6 +64,10 @@ type reload struct {
 // for a loaded model, of its extensions.
 type Lease struct {
 	*model.Model
+	// Items says which items may be shown, in the rows of the model; nil if the holder has no
+	// catalogue.
+	Items *catalogue.View
+
 	loaded time.Time
 	refs   atomic.Int64
 	of     *Lease // the loaded model that this one extends; nil for a loaded model
@@ -82,6 +88,9 @@ func (l *Lease) Loaded() time.Time { return l.loaded }
 func (l *Lease) Release() {
 	if l.refs.Add(-1) != 0 {
 		return
+	}
+	if l.Items != nil {
+		l.Items.Close()
 	}
 	if l.of != nil { // an extension has no file of its own
 		l.of.Release()
@@ -104,10 +113,26 @@ func Open(open func() (*model.Model, error), now func() time.Time, m *Metrics) (
 	return h, nil
 }
 
+// UseCatalogue gives every lease from now on a view of the items, and the serving one too. It is
+// called before the first Acquire.
+func (h *Holder) UseCatalogue(items *catalogue.Catalogue) {
+	h.items = items
+	l := h.current.Load()
+	l.Items = h.view(l.Model)
+}
+
+// view makes the view of the catalogue for a model, before the model serves.
+func (h *Holder) view(m *model.Model) *catalogue.View {
+	if h.items == nil {
+		return nil
+	}
+	return h.items.View(m.NumItems(), m.ItemIndex)
+}
+
 // install makes m the serving model. It returns the lease of the one before, if any, which is still
 // to be released.
 func (h *Holder) install(m *model.Model) *Lease {
-	l := &Lease{Model: m, loaded: h.now()}
+	l := &Lease{Model: m, loaded: h.now(), Items: h.view(m)}
 	l.refs.Store(1)
 	h.metrics.success.Inc()
 	return h.current.Swap(l)
@@ -147,7 +172,7 @@ func (h *Holder) Extend(l *Lease, extended *model.Model) bool {
 	}
 	root := l.Root()
 	root.refs.Add(1) // it is above 0, as l holds it
-	next := &Lease{Model: extended, loaded: root.loaded, of: root}
+	next := &Lease{Model: extended, loaded: root.loaded, of: root, Items: h.view(extended)}
 	next.refs.Store(1)
 	h.current.Swap(next).Release()
 	return true

@@ -1,0 +1,111 @@
+package catalogue
+
+import (
+	"math"
+	"time"
+
+	"github.com/gsimc/gsimc/store"
+)
+
+// index holds the items in slots.
+type index struct {
+	slots   map[string]int32 // of ids
+	entries []entry          // by slot
+	free    []int32          // slots without an item
+	terms   terms
+}
+
+// entry is what filters need of an item.
+type entry struct {
+	id          string   // empty: the slot is free
+	terms       []uint32 // of its categories and labels
+	from, until int64    // it is shown at t if from ≤ t < until
+	hidden      bool
+}
+
+func newIndex() index {
+	return index{slots: map[string]int32{}, terms: terms{numbers: map[name]uint32{}}}
+}
+
+// add gives an item that is not there a slot.
+func (x *index) add(item *store.Item) int32 {
+	e := entry{id: item.ID, hidden: item.Hidden,
+		from: micros(item.From, math.MinInt64), until: micros(item.Until, math.MaxInt64)}
+	e.terms = make([]uint32, 0, len(item.Categories)+len(item.Labels))
+	for _, category := range item.Categories {
+		e.terms = append(e.terms, x.terms.use(name{text: category}))
+	}
+	for _, label := range item.Labels {
+		e.terms = append(e.terms, x.terms.use(name{text: label, label: true}))
+	}
+	slot := int32(len(x.entries))
+	if last := len(x.free) - 1; last >= 0 {
+		slot, x.free = x.free[last], x.free[:last]
+	} else {
+		x.entries = append(x.entries, entry{})
+	}
+	x.entries[slot], x.slots[e.id] = e, slot
+	return slot
+}
+
+// remove frees a slot.
+func (x *index) remove(slot int32) {
+	e := &x.entries[slot]
+	for _, t := range e.terms {
+		x.terms.unuse(t)
+	}
+	delete(x.slots, e.id)
+	*e = entry{}
+	x.free = append(x.free, slot)
+}
+
+func (e *entry) shownAt(now int64) bool {
+	return !e.hidden && e.from <= now && now < e.until
+}
+
+// name is that of a category or of a label.
+type name struct {
+	text  string
+	label bool
+}
+
+// terms are the numbers of the names that items have.
+type terms struct {
+	numbers map[name]uint32
+	names   []name   // by term
+	users   []int    // by term: how many items have it
+	free    []uint32 // terms that no item has
+}
+
+// use returns the term of a name for one more item.
+func (t *terms) use(n name) uint32 {
+	term, found := t.numbers[n]
+	if !found {
+		if last := len(t.free) - 1; last >= 0 {
+			term, t.free = t.free[last], t.free[:last]
+		} else {
+			term = uint32(len(t.names))
+			t.names, t.users = append(t.names, name{}), append(t.users, 0)
+		}
+		t.names[term], t.numbers[n] = n, term
+	}
+	t.users[term]++
+	return term
+}
+
+// unuse takes back a use. A term without any is free for another name.
+func (t *terms) unuse(term uint32) {
+	if t.users[term]--; t.users[term] == 0 {
+		delete(t.numbers, t.names[term])
+		t.names[term] = name{}
+		t.free = append(t.free, term)
+	}
+}
+
+// micros is a time as the catalogue counts it, or none if it is the zero time.
+func micros(t time.Time, none int64) int64 {
+	if t.IsZero() {
+		return none
+	}
+	return t.UnixMicro()
+}

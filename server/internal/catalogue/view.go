@@ -1,0 +1,298 @@
+package catalogue
+
+import (
+	"slices"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/gsimc/gsimc/ranking"
+)
+
+// A View is the catalogue in the rows of one model. It stays the view of the catalogue as it is,
+// whatever is written, until it is closed. It is safe for concurrent use.
+type View struct {
+	catalogue *Catalogue
+	rowOf     func(id string) (row int32, known bool)
+
+	// The catalogue's mu guards the rest.
+	rows      []int32           // by slot; noRow: the model does not know the item
+	sets      []*roaring.Bitmap // by term: the rows of the items that have it; nil: none
+	barred    *ranking.Set      // rows that must not be shown now
+	numBarred int
+}
+
+// noRow stands for the row of an item that the model does not know.
+const noRow = -1
+
+// View returns the view of a model of n items, whose rows rowOf knows. It reads the whole
+// catalogue. rowOf is called for items that are written, too, until the view is closed.
+func (c *Catalogue) View(n int, rowOf func(id string) (row int32, known bool)) *View {
+	v := &View{catalogue: c, rowOf: rowOf, barred: ranking.NewSet(n)}
+	c.build.Lock()
+	defer c.build.Unlock()
+	slots := v.place(n, c.items.entries)
+	v.sets = make([]*roaring.Bitmap, len(c.items.terms.names))
+	for row, slot := range slots { // by rising rows, which sets take fastest
+		if slot != noRow {
+			v.include(c.items.entries[slot].terms, int32(row))
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, slot := range slots {
+		if slot != noRow {
+			v.show(slot, c.items.entries[slot].shownAt(c.now))
+		}
+	}
+	c.views = append(c.views, v)
+	return v
+}
+
+// place finds the rows of all items, and returns the slots of all rows, or noRow.
+func (v *View) place(n int, entries []entry) []int32 {
+	slots := make([]int32, n)
+	for row := range slots {
+		slots[row] = noRow
+	}
+	v.rows = make([]int32, len(entries))
+	for slot := range entries {
+		row := v.find(entries[slot].id)
+		if v.rows[slot] = row; row != noRow {
+			slots[row] = int32(slot)
+		}
+	}
+	return slots
+}
+
+// find returns the row of an item, or noRow.
+func (v *View) find(id string) int32 {
+	if id != "" { // the slot is not free
+		if row, known := v.rowOf(id); known {
+			return row
+		}
+	}
+	return noRow
+}
+
+// Close ends the view. rowOf is not called any more.
+func (v *View) Close() {
+	c := v.catalogue
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.views = slices.DeleteFunc(c.views, func(other *View) bool { return other == v })
+}
+
+// add adds the item of a slot.
+func (v *View) add(slot int32, e *entry) {
+	for int(slot) >= len(v.rows) {
+		v.rows = append(v.rows, noRow)
+	}
+	v.rows[slot] = v.find(e.id)
+	if row := v.rows[slot]; row != noRow {
+		v.include(e.terms, row)
+	}
+}
+
+// include adds a row to the sets of terms.
+func (v *View) include(terms []uint32, row int32) {
+	for _, t := range terms {
+		for int(t) >= len(v.sets) {
+			v.sets = append(v.sets, nil)
+		}
+		if v.sets[t] == nil {
+			v.sets[t] = roaring.New()
+		}
+		v.sets[t].Add(uint32(row))
+	}
+}
+
+// remove removes the item of a slot.
+func (v *View) remove(slot int32, e *entry) {
+	row := v.rows[slot]
+	if row == noRow {
+		return
+	}
+	for _, t := range e.terms {
+		if v.sets[t].Remove(uint32(row)); v.sets[t].IsEmpty() {
+			v.sets[t] = nil
+		}
+	}
+	v.show(slot, true)
+	v.rows[slot] = noRow
+}
+
+// show sets whether the item of a slot is shown.
+func (v *View) show(slot int32, shown bool) {
+	row := v.rows[slot]
+	if row == noRow || v.barred.Has(row) != shown {
+		return
+	}
+	if shown {
+		v.barred.Remove(row)
+		v.numBarred--
+	} else {
+		v.barred.Add(row)
+		v.numBarred++
+	}
+}
+
+// A Filter says which items pass: each of its lists that is not empty must hold. The zero Filter
+// lets all items pass. Nobody passes an Any or All list by a name that no item has.
+type Filter struct {
+	AnyCategories, AllCategories, NoCategories []string
+	AnyLabels, AllLabels, NoLabels             []string
+}
+
+// A Selection is the rows of a model that may be shown. Its memory is used again and again.
+type Selection struct {
+	// Skip, unless nil, holds all rows that may not be shown. The caller may add to it.
+	Skip *ranking.Set
+	// Among, unless nil, holds all rows that may be shown, rising and each once; Skip is then nil.
+	Among []int32
+
+	skip  *ranking.Set
+	among []int32
+	rows  []uint32
+}
+
+// amongDivisor says when few rows pass: up to one in so many. A search then scores their rows
+// alone, which is faster than the scan of all.
+const amongDivisor = 8
+
+// Select stores in s the rows that pass the filter and may be shown at a time. listed asks for a
+// Skip, even if few rows pass.
+func (v *View) Select(s *Selection, f *Filter, now time.Time, listed bool) {
+	s.Skip, s.Among = nil, nil
+	c := v.catalogue
+	if c.Size() == 0 && f.empty() {
+		return
+	}
+	c.advance(now.UnixMicro())
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	some, passing, failing := v.evaluate(f)
+	if failing != nil && some {
+		passing = roaring.AndNot(passing, failing)
+	}
+	n := v.barred.Cap()
+	switch {
+	case !some && failing == nil && v.numBarred == 0:
+		return
+	case some && !listed && passing.GetCardinality() <= uint64(n/amongDivisor):
+		s.Among = v.list(s, passing)
+		return
+	case some:
+		failing = passing
+	}
+	s.Skip = s.cleared(n)
+	words := s.Skip.Words()
+	if failing != nil {
+		failing.WriteDenseTo(words)
+	}
+	if some {
+		s.Skip.Invert()
+	}
+	s.Skip.AddAll(v.barred)
+}
+
+// SkipAll makes a copy of a set the Skip of s.
+func (s *Selection) SkipAll(skip *ranking.Set) {
+	s.Among, s.Skip = nil, s.cleared(skip.Cap())
+	s.Skip.AddAll(skip)
+}
+
+// list returns the rows of a set that may be shown.
+func (v *View) list(s *Selection, passing *roaring.Bitmap) []int32 {
+	s.among = slices.Grow(s.among[:0], int(passing.GetCardinality())+1)
+	s.rows = slices.Grow(s.rows[:0], 1024)[:1024]
+	it := passing.ManyIterator()
+	for {
+		n := it.NextMany(s.rows)
+		if n == 0 {
+			return s.among
+		}
+		for _, row := range s.rows[:n] {
+			if !v.barred.Has(int32(row)) {
+				s.among = append(s.among, int32(row))
+			}
+		}
+	}
+}
+
+// cleared returns an empty set of rows below n.
+func (s *Selection) cleared(n int) *ranking.Set {
+	if s.skip == nil || s.skip.Cap() != n {
+		s.skip = ranking.NewSet(n)
+	}
+	s.skip.Clear()
+	return s.skip
+}
+
+func (f *Filter) empty() bool {
+	return len(f.AnyCategories)+len(f.AllCategories)+len(f.NoCategories)+
+		len(f.AnyLabels)+len(f.AllLabels)+len(f.NoLabels) == 0
+}
+
+// evaluate returns the sets of a filter: if some, only the rows of passing pass, and those of
+// failing, unless it is nil, do not. The sets may be those of terms, and must not be changed.
+func (v *View) evaluate(f *Filter) (some bool, passing, failing *roaring.Bitmap) {
+	var must []*roaring.Bitmap
+	for _, part := range []struct {
+		any, all []string
+		label    bool
+	}{{f.AnyCategories, f.AllCategories, false}, {f.AnyLabels, f.AllLabels, true}} {
+		if len(part.any) > 0 {
+			must = append(must, union(v.setsOf(part.any, part.label)))
+		}
+		if len(part.all) > 0 {
+			sets := v.setsOf(part.all, part.label)
+			if len(sets) < len(part.all) { // an unknown name
+				return true, roaring.New(), nil
+			}
+			must = append(must, sets...)
+		}
+	}
+	not := append(v.setsOf(f.NoCategories, false), v.setsOf(f.NoLabels, true)...)
+	if len(not) > 0 {
+		failing = union(not)
+	}
+	if len(must) == 0 {
+		return false, nil, failing
+	}
+	return true, intersection(must), failing
+}
+
+// setsOf returns the sets of the names that items have.
+func (v *View) setsOf(names []string, label bool) []*roaring.Bitmap {
+	var sets []*roaring.Bitmap
+	for _, text := range names {
+		term, found := v.catalogue.items.terms.numbers[name{text, label}]
+		if found && int(term) < len(v.sets) && v.sets[term] != nil {
+			sets = append(sets, v.sets[term])
+		}
+	}
+	return sets
+}
+
+func union(sets []*roaring.Bitmap) *roaring.Bitmap {
+	if len(sets) == 1 {
+		return sets[0]
+	}
+	return roaring.FastOr(sets...)
+}
+
+// intersection starts with the smallest set: the work goes with its size.
+func intersection(sets []*roaring.Bitmap) *roaring.Bitmap {
+	if len(sets) == 1 {
+		return sets[0]
+	}
+	slices.SortFunc(sets, func(a, b *roaring.Bitmap) int {
+		return int(a.GetCardinality()) - int(b.GetCardinality())
+	})
+	all := roaring.And(sets[0], sets[1])
+	for _, set := range sets[2:] {
+		all.And(set)
+	}
+	return all
+}

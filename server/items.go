@@ -1,0 +1,184 @@
+package server
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/event"
+	"github.com/gsimc/gsimc/store"
+)
+
+// items implements ItemService.
+type items struct {
+	pb.UnsafeItemServiceServer
+	*Server
+}
+
+// maxItemPageBytes bounds the items of a page, whose names may take 50 KB each.
+const maxItemPageBytes = 1 << 20
+
+// BatchUpsertItems implements ItemService.
+func (s items) BatchUpsertItems(
+	ctx context.Context, req *pb.BatchUpsertItemsRequest,
+) (*pb.BatchUpsertItemsResponse, error) {
+	if err := validateUpsertItems(req); err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(req.GetItems()))
+	for i, item := range req.GetItems() {
+		ids[i] = item.GetItemId()
+	}
+	written := req.GetUpdateMask().GetPaths()
+	if len(written) == 0 {
+		written = itemFields
+	}
+	created, err := s.catalogue.Upsert(ctx, ids, func(i int, item *store.Item) error {
+		for _, field := range written {
+			setItemField(item, field, req.GetItems()[i])
+		}
+		return validateTimes(i, item)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &pb.BatchUpsertItemsResponse{CreatedCount: int32(created)}, nil
+}
+
+// The fields of an Item that a mask may name.
+const (
+	fieldCategories = "categories"
+	fieldLabels     = "labels"
+	fieldHidden     = "hidden"
+	fieldFrom       = "available_from"
+	fieldUntil      = "available_until"
+)
+
+const numItemFields = 5
+
+var itemFields = []string{fieldCategories, fieldLabels, fieldHidden, fieldFrom, fieldUntil}
+
+// setItemField sets a field of an item to its value in a message.
+func setItemField(item *store.Item, field string, to *pb.Item) {
+	switch field {
+	case fieldCategories:
+		item.Categories = distinct(to.GetCategories())
+	case fieldLabels:
+		item.Labels = distinct(to.GetLabels())
+	case fieldHidden:
+		item.Hidden = to.GetHidden()
+	case fieldFrom:
+		item.From = timeOf(to.GetAvailableFrom())
+	case fieldUntil:
+		item.Until = timeOf(to.GetAvailableUntil())
+	}
+}
+
+// distinct returns the names sorted, each once.
+func distinct(names []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(names)))
+}
+
+func timeOf(t *timestamppb.Timestamp) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.AsTime()
+}
+
+// GetItem implements ItemService.
+func (s items) GetItem(ctx context.Context, req *pb.GetItemRequest) (*pb.GetItemResponse, error) {
+	if err := validateItemID(req.GetItemId()); err != nil {
+		return nil, err
+	}
+	item, found, err := s.catalogue.Get(ctx, req.GetItemId())
+	switch {
+	case err != nil:
+		return nil, err
+	case !found:
+		return nil, errItemNotFound
+	}
+	return &pb.GetItemResponse{Item: itemMessage(&item)}, nil
+}
+
+func itemMessage(i *store.Item) *pb.Item {
+	m := &pb.Item{ItemId: i.ID, Categories: i.Categories, Labels: i.Labels, Hidden: i.Hidden}
+	if !i.From.IsZero() {
+		m.AvailableFrom = timestamppb.New(i.From)
+	}
+	if !i.Until.IsZero() {
+		m.AvailableUntil = timestamppb.New(i.Until)
+	}
+	return m
+}
+
+// errPageFull ends the reading of a page.
+var errPageFull = errors.New("server: the page is full")
+
+// ListItems implements ItemService.
+func (s items) ListItems(
+	ctx context.Context, req *pb.ListItemsRequest,
+) (*pb.ListItemsResponse, error) {
+	after, err := validateListItems(req)
+	if err != nil {
+		return nil, err
+	}
+	size := int(min(req.GetPageSize(), maxItems))
+	if size == 0 {
+		size = defaultItemPage
+	}
+	r, bytes := &pb.ListItemsResponse{}, 0
+	err = s.catalogue.Each(ctx, after, func(item store.Item) error {
+		m := itemMessage(&item)
+		bytes += messageSize(m)
+		if n := len(r.Items); n > 0 && (n == size || bytes > maxItemPageBytes) {
+			r.NextPageToken = pageAfter(r.Items[n-1].GetItemId())
+			return errPageFull
+		}
+		r.Items = append(r.Items, m)
+		return nil
+	})
+	if err != nil && !errors.Is(err, errPageFull) {
+		return nil, err
+	}
+	return r, nil
+}
+
+// messageSize is about the encoded size of an item.
+func messageSize(m *pb.Item) int {
+	n := 64 + len(m.GetItemId())
+	for _, names := range [][]string{m.GetCategories(), m.GetLabels()} {
+		for _, name := range names {
+			n += 4 + len(name)
+		}
+	}
+	return n
+}
+
+// pageAfter is the token of the page behind an item.
+func pageAfter(id string) string { return base64.RawURLEncoding.EncodeToString([]byte(id)) }
+
+// readPageAfter reads a token of [pageAfter].
+func readPageAfter(token string) (id string, ok bool) {
+	b, err := base64.RawURLEncoding.DecodeString(token)
+	return string(b), err == nil && len(b) <= event.MaxIDBytes
+}
+
+// BatchDeleteItems implements ItemService.
+func (s items) BatchDeleteItems(
+	ctx context.Context, req *pb.BatchDeleteItemsRequest,
+) (*pb.BatchDeleteItemsResponse, error) {
+	if err := validateDeleteItems(req); err != nil {
+		return nil, err
+	}
+	deleted, err := s.catalogue.Delete(ctx, req.GetItemIds())
+	if err != nil {
+		return nil, err
+	}
+	return &pb.BatchDeleteItemsResponse{DeletedCount: int32(deleted)}, nil
+}

@@ -1,0 +1,487 @@
+package server
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/store/memory"
+)
+
+func upsert(items ...*pb.Item) *pb.BatchUpsertItemsRequest {
+	return &pb.BatchUpsertItemsRequest{Items: items}
+}
+
+// put writes items.
+func (ts *testServer) put(t testing.TB, items ...*pb.Item) {
+	t.Helper()
+	if _, err := ts.items.BatchUpsertItems(ctx(t), upsert(items...)); err != nil {
+		t.Fatalf("BatchUpsertItems: %v", err)
+	}
+}
+
+// ways are all kinds of lists: each asks for all items that may be shown.
+func ways() map[string]*pb.RecommendRequest {
+	all := map[string]*pb.RecommendRequest{
+		"user": forUser("ann"), "nobody": forUser("nobody"), "history": forHistory(1, 2),
+		"unusable history": forHistory(testItems + 5),
+		"seen":             forUser("ann"),
+		"thompson":         exploring(forUser("ann"), thompson(3, 1), 0),
+		"thompson, nobody": exploring(forUser("nobody"), thompson(4, 2), 0),
+		"confidence":       exploring(forUser("ann"), upperConfidence(1), 0),
+		"packed":           forUser("ann"), "allowed": forUser("ann"), "denied": forUser("ann"),
+		"allowed, nobody":     forUser("nobody"),
+		"allowed, confidence": exploring(forUser("ann"), upperConfidence(2), 0),
+	}
+	all["seen"].Seen = &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_INCLUDE}
+	all["packed"].Packed = true
+	for name, req := range all {
+		req.PageSize = maxPageSize
+		switch name {
+		case "allowed", "allowed, nobody", "allowed, confidence":
+			req.Filter = &pb.ItemFilter{}
+			for i := range testItems {
+				req.Filter.AllowItemIds = append(req.Filter.AllowItemIds, item(i))
+			}
+		case "denied":
+			req.Filter = &pb.ItemFilter{DenyItemIds: []string{item(30)}}
+		}
+	}
+	return all
+}
+
+// startLearnedAt is startLearned with a clock.
+func startLearnedAt(t *testing.T, now *atomic.Pointer[time.Time]) *testServer {
+	t.Helper()
+	if now.Load() == nil {
+		now.Store(&testNow)
+	}
+	return start(t, setup{
+		open:   func() (*model.Model, error) { return newLearnedModel(t, 1, true), nil },
+		config: func(c *Config) { c.Now = func() time.Time { return *now.Load() } },
+	})
+}
+
+// turnClock sets a clock ahead, or back, and returns its time.
+func turnClock(clock *atomic.Pointer[time.Time], by time.Duration) time.Time {
+	now := clock.Load().Add(by)
+	clock.Store(&now)
+	return now
+}
+
+// listed are the ids of a list, packed or not.
+func listed(r *pb.RecommendResponse) []string {
+	return append(itemIDs(r), r.GetPackedItems().GetItemIds()...)
+}
+
+// An item that is hidden, or not available, is on no list of any kind from the next call on, and on
+// all lists where it was from the moment when it may be shown again.
+func TestHiddenItemsShowNowhere(t *testing.T) {
+	var clock atomic.Pointer[time.Time]
+	ts := startLearnedAt(t, &clock)
+	now := *clock.Load()
+	ts.observe(t, newEvent("ann", 4))
+	before := map[string][]string{}
+	for name, req := range ways() {
+		before[name] = listed(ts.ask(t, req))
+	}
+	similar := func() (ids []string) {
+		r, err := ts.recommend.SimilarItems(ctx(t),
+			&pb.SimilarItemsRequest{ItemId: item(20), PageSize: maxPageSize})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range r.GetItems() {
+			ids = append(ids, i.GetItemId())
+		}
+		return ids
+	}
+	similarBefore := similar()
+	out := []string{item(10), item(11), item(12)}
+	check := func(moment string, out []string) {
+		t.Helper()
+		for name, req := range ways() {
+			want := slices.DeleteFunc(slices.Clone(before[name]),
+				func(id string) bool { return slices.Contains(out, id) })
+			if d := cmp.Diff(want, listed(ts.ask(t, req))); d != "" {
+				t.Errorf("%s: %s (-want +got):\n%s", moment, name, d)
+			}
+		}
+		want := slices.DeleteFunc(slices.Clone(similarBefore),
+			func(id string) bool { return slices.Contains(out, id) })
+		if d := cmp.Diff(want, similar()); d != "" {
+			t.Errorf("%s: similar items (-want +got):\n%s", moment, d)
+		}
+		many, err := ts.recommend.BatchRecommend(ctx(t), &pb.BatchRecommendRequest{
+			PageSize: maxPageSize, Subjects: []*pb.BatchSubject{
+				{Subject: &pb.BatchSubject_UserId{UserId: "ann"}},
+				{Subject: &pb.BatchSubject_UserId{UserId: "nobody"}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, name := range []string{"user", "nobody"} {
+			want := listed(ts.ask(t, ways()[name]))
+			if d := cmp.Diff(want, listed(many.GetResults()[i].GetResponse())); d != "" {
+				t.Errorf("%s: batch, %s (-want +got):\n%s", moment, name, d)
+			}
+		}
+		r, err := ts.recommend.ScoreItems(ctx(t), &pb.ScoreItemsRequest{
+			Subject: &pb.ScoreItemsRequest_UserId{UserId: "ann"}, ItemIds: []string{item(10),
+				item(11), item(12), item(13)}})
+		if err != nil || len(r.GetItems()) != 4-len(out) || len(r.GetExcludedItemIds()) != len(out) {
+			t.Errorf("%s: scores %v, %v", moment, r, err)
+		}
+	}
+	check("an empty catalogue", nil)
+	ts.put(t, &pb.Item{ItemId: item(10), Hidden: true},
+		&pb.Item{ItemId: item(11), AvailableFrom: timestamppb.New(now.Add(time.Hour))},
+		&pb.Item{ItemId: item(12), AvailableUntil: timestamppb.New(now)},
+		&pb.Item{ItemId: item(13), AvailableFrom: timestamppb.New(now),
+			AvailableUntil: timestamppb.New(now.Add(2 * time.Hour))},
+		&pb.Item{ItemId: item(14), Categories: []string{"shown"}})
+	check("hidden", out)
+	turnClock(&clock, time.Hour)
+	check("an hour later", []string{item(10), item(12)})
+	turnClock(&clock, -time.Hour)
+	check("after the clock was set back", out)
+	if _, err := ts.items.BatchUpsertItems(ctx(t), &pb.BatchUpsertItemsRequest{
+		Items:      []*pb.Item{{ItemId: item(10)}},
+		UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"hidden"}}}); err != nil {
+		t.Fatal(err)
+	}
+	check("shown again", out[1:])
+	if _, err := ts.items.BatchDeleteItems(ctx(t),
+		&pb.BatchDeleteItemsRequest{ItemIds: out}); err != nil {
+		t.Fatal(err)
+	}
+	check("deleted", nil)
+}
+
+// A hidden item stays hidden over a reload and a restart, and when the model is extended by it.
+func TestHiddenItemsStayHidden(t *testing.T) {
+	st := memory.New()
+	ts := start(t, setup{store: st, config: extending,
+		open: func() (*model.Model, error) { return newModel(t, 1), nil }})
+	ts.put(t, &pb.Item{ItemId: item(10), Hidden: true}, &pb.Item{ItemId: novelty, Hidden: true})
+	all := func() *pb.RecommendRequest { return page(forHistory(1), maxPageSize) }
+	check := func(moment string) {
+		t.Helper()
+		ids := itemIDs(ts.ask(t, all()))
+		if len(ids) != testItems-2 || slices.Contains(ids, item(10)) ||
+			slices.Contains(ids, novelty) {
+			t.Errorf("%s: %d items: %v", moment, len(ids), ids)
+		}
+	}
+	check("at first")
+	ts.showNovelty(t, 3)
+	ts.awaitExtension(t, knows(novelty))
+	check("after an extension")
+	ts.put(t, &pb.Item{ItemId: novelty, Categories: []string{"new"}})
+	req := all()
+	req.Filter = &pb.ItemFilter{AnyCategories: []string{"new"}}
+	if d := cmp.Diff([]string{novelty}, itemIDs(ts.ask(t, req))); d != "" {
+		t.Errorf("items of the category (-want +got):\n%s", d)
+	}
+	ts.put(t, &pb.Item{ItemId: novelty, Hidden: true})
+	if err := ts.Reload(ctx(t)); err != nil {
+		t.Fatal(err)
+	}
+	check("after a reload")
+	ts.awaitExtension(t, knows(novelty))
+	check("after another extension")
+	ts.shutdown(t)
+	ts = start(t, setup{store: st})
+	check("after a restart")
+}
+
+// Calls of ItemService, one after the other.
+func TestItemCalls(t *testing.T) {
+	ts := start(t, setup{})
+	at := func(s int64) *timestamppb.Timestamp { return &timestamppb.Timestamp{Seconds: s} }
+	get := func(id string) *pb.Item {
+		t.Helper()
+		r, err := ts.items.GetItem(ctx(t), &pb.GetItemRequest{ItemId: id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.GetItem()
+	}
+	masked := func(item *pb.Item, paths ...string) {
+		t.Helper()
+		req := upsert(item)
+		req.UpdateMask = &fieldmaskpb.FieldMask{Paths: paths}
+		if _, err := ts.items.BatchUpsertItems(ctx(t), req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	same := func(want *pb.Item) {
+		t.Helper()
+		if d := cmp.Diff(want, get(want.GetItemId()), protocmp.Transform()); d != "" {
+			t.Errorf("the item (-want +got):\n%s", d)
+		}
+	}
+	ts.put(t, &pb.Item{ItemId: "a", Categories: []string{"z", "b", "z"}, Labels: []string{"l"},
+		AvailableUntil: at(9)})
+	same(&pb.Item{ItemId: "a", Categories: []string{"b", "z"}, Labels: []string{"l"},
+		AvailableUntil: at(9)})
+	masked(&pb.Item{ItemId: "a", Hidden: true, Categories: []string{"x"}, AvailableFrom: at(7)},
+		"hidden", "available_from", "labels")
+	same(&pb.Item{ItemId: "a", Categories: []string{"b", "z"}, Hidden: true,
+		AvailableFrom: at(7), AvailableUntil: at(9)})
+	masked(&pb.Item{ItemId: "b", Hidden: true, Categories: []string{"x"}}, "categories")
+	same(&pb.Item{ItemId: "b", Categories: []string{"x"}})
+	ts.put(t, &pb.Item{ItemId: "a"})
+	same(&pb.Item{ItemId: "a"})
+
+	req := upsert(&pb.Item{ItemId: "c"}, &pb.Item{ItemId: "b", AvailableUntil: at(3)},
+		&pb.Item{ItemId: "a", AvailableFrom: at(3), AvailableUntil: at(3)})
+	_, err := ts.items.BatchUpsertItems(ctx(t), req)
+	if d := cmp.Diff(problem{Code: codes.InvalidArgument, Reason: "INVALID_FIELD",
+		Fields: []string{"items[2].available_until"}}, problemOf(t, err)); d != "" {
+		t.Errorf("empty time (-want +got):\n%s", d)
+	}
+	same(&pb.Item{ItemId: "b", Categories: []string{"x"}}) // nothing of the call was written
+	_, err = ts.items.GetItem(ctx(t), &pb.GetItemRequest{ItemId: "c"})
+	if d := cmp.Diff(problem{Code: codes.NotFound, Reason: "ITEM_NOT_FOUND"},
+		problemOf(t, err)); d != "" {
+		t.Errorf("no item (-want +got):\n%s", d)
+	}
+	r, err := ts.items.BatchUpsertItems(ctx(t), upsert(&pb.Item{ItemId: "b"}, &pb.Item{ItemId: "d"}))
+	if err != nil || r.GetCreatedCount() != 1 {
+		t.Errorf("created %d, %v; want 1", r.GetCreatedCount(), err)
+	}
+	gone, err := ts.items.BatchDeleteItems(ctx(t),
+		&pb.BatchDeleteItemsRequest{ItemIds: []string{"a", "x", "a"}})
+	if err != nil || gone.GetDeletedCount() != 1 {
+		t.Errorf("deleted %d, %v; want 1", gone.GetDeletedCount(), err)
+	}
+}
+
+// The pages of a listing are all items, in order and each once.
+func TestListItems(t *testing.T) {
+	ts := start(t, setup{})
+	var want []string
+	long := make([]string, 100)
+	for i := range long {
+		long[i] = item(i) + string(make([]byte, 240))
+	}
+	for i := range 57 {
+		want = append(want, item(i))
+		ts.put(t, &pb.Item{ItemId: item(i), Categories: long})
+	}
+	slices.Sort(want)
+	for _, size := range []int32{0, 1, 7, 57, 5000} {
+		var got []string
+		req := &pb.ListItemsRequest{PageSize: size}
+		pages := 0
+		for {
+			r, err := ts.items.ListItems(ctx(t), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, i := range r.GetItems() {
+				got = append(got, i.GetItemId())
+			}
+			pages++
+			if req.PageToken = r.GetNextPageToken(); req.PageToken == "" {
+				break
+			}
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("pages of %d (-want +got):\n%s", size, d)
+		}
+		if pages == 1 {
+			t.Errorf("pages of %d: more than 1 MiB in one page", size)
+		}
+	}
+}
+
+// lets is the rule of a filter for one item, spelled out.
+func lets(f *pb.ItemFilter, i *pb.Item, now time.Time) bool {
+	if i.GetHidden() || i.AvailableFrom != nil && i.AvailableFrom.AsTime().After(now) ||
+		i.AvailableUntil != nil && !i.AvailableUntil.AsTime().After(now) {
+		return false
+	}
+	for _, part := range []struct{ has, any, all, no []string }{
+		{i.GetCategories(), f.GetAnyCategories(), f.GetAllCategories(), f.GetNoCategories()},
+		{i.GetLabels(), f.GetAnyLabels(), f.GetAllLabels(), f.GetNoLabels()},
+	} {
+		has := func(name string) bool { return slices.Contains(part.has, name) }
+		if len(part.any) > 0 && !slices.ContainsFunc(part.any, has) {
+			return false
+		}
+		for _, name := range part.all {
+			if !has(name) {
+				return false
+			}
+		}
+		if slices.ContainsFunc(part.no, has) {
+			return false
+		}
+	}
+	return (len(f.GetAllowItemIds()) == 0 || slices.Contains(f.GetAllowItemIds(), i.GetItemId())) &&
+		!slices.Contains(f.GetDenyItemIds(), i.GetItemId())
+}
+
+// scoresByID are the items of a list with their scores, in order.
+func scoresByID(r *pb.RecommendResponse) (list []string) {
+	for _, i := range r.GetItems() {
+		list = append(list, fmt.Sprint(i.GetItemId(), " ", i.GetScore()))
+	}
+	return list
+}
+
+// names draws a few of a number of names, mostly none.
+func names(rng *rand.Rand, of int) (drawn []string) {
+	for rng.IntN(2) == 0 {
+		drawn = append(drawn, string(rune('a'+rng.IntN(of))))
+	}
+	return drawn
+}
+
+// randomItem draws what the catalogue has of an item.
+func randomItem(rng *rand.Rand, id string, now time.Time) *pb.Item {
+	i := &pb.Item{ItemId: id, Categories: append(names(rng, 6), names(rng, 2)...),
+		Labels: names(rng, 4), Hidden: rng.IntN(12) == 0}
+	around := func() *timestamppb.Timestamp {
+		return timestamppb.New(now.Add(time.Duration(rng.IntN(200)-100) * time.Minute))
+	}
+	if rng.IntN(4) == 0 {
+		i.AvailableFrom = around()
+	}
+	if rng.IntN(4) == 0 {
+		i.AvailableUntil = around()
+	}
+	if i.AvailableFrom != nil && i.AvailableUntil != nil &&
+		!i.AvailableUntil.AsTime().After(i.AvailableFrom.AsTime()) {
+		i.AvailableFrom = nil
+	}
+	return i
+}
+
+// randomFilter draws a filter, with names that no item has and ids that nobody knows.
+func randomFilter(rng *rand.Rand) *pb.ItemFilter {
+	f := &pb.ItemFilter{AnyCategories: names(rng, 7), NoCategories: names(rng, 7),
+		AnyLabels: names(rng, 5), NoLabels: names(rng, 5)}
+	if rng.IntN(3) == 0 {
+		f.AllCategories, f.AllLabels = names(rng, 7), names(rng, 5)
+	}
+	if rng.IntN(4) == 0 {
+		for range rng.IntN(testItems) {
+			f.AllowItemIds = append(f.AllowItemIds, item(rng.IntN(testItems+2)))
+		}
+	}
+	for range rng.IntN(4) {
+		f.DenyItemIds = append(f.DenyItemIds, item(rng.IntN(testItems+2)))
+	}
+	return f
+}
+
+// oneOrMany asks for a list, by itself or among others.
+func oneOrMany(
+	t *testing.T, service recommender, rng *rand.Rand, req *pb.RecommendRequest,
+) *pb.RecommendResponse {
+	t.Helper()
+	if req.Exploration != nil || rng.IntN(2) == 0 {
+		got, err := service.Recommend(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	subject := &pb.BatchSubject{Subject: &pb.BatchSubject_UserId{UserId: req.GetUserId()}}
+	if h := req.GetHistory(); h != nil {
+		subject.Subject = &pb.BatchSubject_History{History: h}
+	}
+	other := &pb.BatchSubject{Subject: &pb.BatchSubject_UserId{UserId: "nobody"}}
+	r, err := service.BatchRecommend(t.Context(), &pb.BatchRecommendRequest{
+		PageSize: req.GetPageSize(), Filter: req.GetFilter(),
+		Subjects: []*pb.BatchSubject{other, subject}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.GetResults()[1].GetResponse()
+}
+
+// 10,000 lists under random filters, histories and times, while the catalogue changes and the clock
+// runs and is set back: each is the list without a filter, less what must not pass by the rule
+// spelled out.
+func TestFiltersAgainstOracle(t *testing.T) {
+	var clock atomic.Pointer[time.Time]
+	ts := startLearnedAt(t, &clock)
+	now := *clock.Load()
+	unfiltered := startLearnedAt(t, &clock) // has no items
+	service, plain := recommender{Server: ts.Server}, recommender{Server: unfiltered.Server}
+	rng := rand.New(rand.NewPCG(61, 1))
+	known := map[string]*pb.Item{}
+	empty, full := 0, 0
+	for round := range 10_000 {
+		switch rng.IntN(20) {
+		case 0:
+			id := item(rng.IntN(testItems + 2))
+			known[id] = randomItem(rng, id, now)
+			if _, err := (items{Server: ts.Server}).BatchUpsertItems(t.Context(),
+				upsert(known[id])); err != nil {
+				t.Fatal(err)
+			}
+		case 1:
+			id := item(rng.IntN(testItems))
+			delete(known, id)
+			if _, err := (items{Server: ts.Server}).BatchDeleteItems(t.Context(),
+				&pb.BatchDeleteItemsRequest{ItemIds: []string{id}}); err != nil {
+				t.Fatal(err)
+			}
+		case 2:
+			now = turnClock(&clock, time.Duration(rng.IntN(30))*time.Minute)
+		case 3:
+			now = turnClock(&clock, -time.Duration(rng.IntN(30))*time.Minute)
+		}
+		req := page(forHistory(rng.Perm(testItems + 2)[:1+rng.IntN(4)]...), maxPageSize)
+		if rng.IntN(6) == 0 {
+			req.Subject = forUser("nobody").Subject
+		}
+		switch rng.IntN(6) {
+		case 0:
+			req.Exploration = upperConfidence(1)
+		case 1:
+			req.Exploration = thompson(uint64(round)+1, 1)
+		}
+		all, err := plain.Recommend(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Filter, req.PageSize = randomFilter(rng), int32(1+rng.IntN(testItems))
+		got := oneOrMany(t, service, rng, req)
+		want := slices.DeleteFunc(all.GetItems(), func(i *pb.ScoredItem) bool {
+			attributes := known[i.GetItemId()]
+			if attributes == nil {
+				attributes = &pb.Item{ItemId: i.GetItemId()}
+			}
+			return !lets(req.Filter, attributes, now)
+		})
+		want = want[:min(len(want), int(req.PageSize))]
+		wanted := &pb.RecommendResponse{Items: want}
+		if d := cmp.Diff(scoresByID(wanted), scoresByID(got)); d != "" {
+			t.Fatalf("round %d, filter %v (-want +got):\n%s", round, req.Filter, d)
+		}
+		if len(want) == 0 {
+			empty++
+		} else if len(want) == int(req.PageSize) {
+			full++
+		}
+	}
+	if empty < 500 || full < 500 {
+		t.Errorf("%d lists are empty and %d full: the filters say little", empty, full)
+	}
+}

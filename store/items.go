@@ -1,0 +1,105 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Items is a [Store] that also keeps the catalogue: what is known of items besides their events.
+//
+// The catalogue has nothing to do with the histories: an item of an event need not be in it. Its
+// writes have the promises of Append about durability and outcomes, see the package comment, and
+// its readers see durable changes only.
+type Items interface {
+	Store
+
+	// PutItems writes the items in one atomic, durable step. An item replaces the one with the same
+	// id; if an id is there twice, the last one counts. ErrInvalid: an item is malformed
+	// (Item.Validate). ErrFull: there is too little disk space. After these nothing is applied.
+	PutItems(ctx context.Context, items []Item) error
+
+	// DeleteItems removes the items in one atomic, durable step. Unknown ids are ignored. ErrFull
+	// as with PutItems.
+	DeleteItems(ctx context.Context, ids []string) error
+
+	// Item returns the item with an id; found is false if there is none.
+	Item(ctx context.Context, id string) (item Item, found bool, err error)
+
+	// EachItem calls fn for the items with ids after the given one, in the bytewise order of their
+	// ids. "" is before all ids. Of an item that is written or removed meanwhile, fn gets what was
+	// before or what is after. The first error of fn ends the call and is returned as it is. fn may
+	// call the store. ErrCorrupt: an item is damaged; those before it have been passed to fn.
+	EachItem(ctx context.Context, after string, fn func(Item) error) error
+}
+
+// Item is what the catalogue has of an item.
+type Item struct {
+	// ID is required; at most MaxIDBytes bytes.
+	ID string
+	// Categories and Labels are names, sorted and distinct, at most MaxItemNames of each. A name
+	// has 1 to MaxIDBytes bytes.
+	Categories, Labels []string
+	// Hidden is set if the item must not be shown.
+	Hidden bool
+	// From and Until bound the time in which the item may be shown: From ≤ t < Until. They are kept
+	// to the microsecond and come back in UTC. The zero Time is no bound.
+	From, Until time.Time
+}
+
+// MaxItemNames is the largest number of categories, and of labels, of an item.
+const MaxItemNames = 100
+
+// Validate checks the lengths of the id and of the names, and their order. Its error names the
+// field and wraps ErrInvalid.
+func (i *Item) Validate() error {
+	if i.ID == "" || len(i.ID) > MaxIDBytes {
+		return fmt.Errorf("%w: an item id of %d bytes, want 1 to %d", ErrInvalid, len(i.ID),
+			MaxIDBytes)
+	}
+	for _, names := range [][]string{i.Categories, i.Labels} {
+		if len(names) > MaxItemNames {
+			return fmt.Errorf("%w: %d names of an item, want at most %d", ErrInvalid, len(names),
+				MaxItemNames)
+		}
+		for at, name := range names {
+			switch {
+			case name == "" || len(name) > MaxIDBytes:
+				return fmt.Errorf("%w: a name of %d bytes, want 1 to %d", ErrInvalid, len(name),
+					MaxIDBytes)
+			case at > 0 && names[at-1] >= name:
+				return fmt.Errorf("%w: the names of an item are not sorted and distinct",
+					ErrInvalid)
+			}
+		}
+	}
+	return nil
+}
+
+// ValidateItems validates each item; its error names the index of the first bad one and wraps
+// ErrInvalid.
+func ValidateItems(items []Item) error {
+	for at := range items {
+		if err := items[at].Validate(); err != nil {
+			return fmt.Errorf("item %d: %w", at, err)
+		}
+	}
+	return nil
+}
+
+// Clone returns a copy that shares no slice with i, with times as a store keeps them.
+func (i *Item) Clone() Item {
+	c := *i
+	c.Categories, c.Labels = slices.Clone(i.Categories), slices.Clone(i.Labels)
+	c.From, c.Until = keptTime(i.From), keptTime(i.Until)
+	return c
+}
+
+// keptTime is a time to the microsecond, in UTC and without the monotonic clock.
+func keptTime(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return time.UnixMicro(t.UnixMicro()).UTC()
+}
