@@ -165,6 +165,18 @@ func TestIDsStayPrivate(t *testing.T) {
 	if _, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: canary}); err != nil {
 		t.Error(err)
 	}
+	listed, err := ts.users.ListUserEvents(ctx(t), &pb.ListUserEventsRequest{UserId: canary})
+	if err != nil || len(listed.GetEvents()) != 1 {
+		t.Errorf("%v, %v", listed, err)
+	}
+	if _, err := ts.exported(t, canary, func(int) {}); err != nil {
+		t.Error(err)
+	}
+	ts.retract(t, &pb.RetractEventsRequest{UserId: canary, EventIds: []string{canary + "-"}})
+	if _, err := ts.users.MergeUsers(ctx(t), &pb.MergeUsersRequest{
+		SourceUserId: canary + "-guest", TargetUserId: canary}); err != nil {
+		t.Error(err)
+	}
 	s := openStream(t, ts)
 	s.send(t, 1, e)
 	if err := s.CloseSend(); err != nil {

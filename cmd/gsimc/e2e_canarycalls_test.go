@@ -214,7 +214,25 @@ func (c *canary) badSessions() {
 	if _, err := lists.Recommend(c.as(clientRoles), req); c.failed(err) != codes.Unavailable {
 		c.t.Errorf("a revision that there is not: %v", err)
 	}
-	if _, err := pb.NewUserServiceClient(c.conn).DeleteUser(c.as(clientRoles),
+	users := pb.NewUserServiceClient(c.conn)
+	if _, err := users.ListUserEvents(c.as(clientRoles), &pb.ListUserEventsRequest{
+		UserId: markedUser + "cid"}); err != nil {
+		c.t.Errorf("ListUserEvents: %v", err)
+	}
+	_, err := users.ListUserEvents(c.as(clientRoles), &pb.ListUserEventsRequest{
+		UserId: markedUser + "cid", PageToken: markedUser})
+	if c.failed(err) != codes.InvalidArgument {
+		c.t.Errorf("a damaged page token: %v", err)
+	}
+	if _, err := users.RetractEvents(c.as(clientRoles), &pb.RetractEventsRequest{
+		UserId: markedUser + "cid", EventIds: []string{markedUser}}); err != nil {
+		c.t.Errorf("RetractEvents: %v", err)
+	}
+	if _, err := users.MergeUsers(c.as(clientRoles), &pb.MergeUsersRequest{
+		SourceUserId: markedUser + "eve", TargetUserId: markedUser + "cid"}); err != nil {
+		c.t.Errorf("MergeUsers: %v", err)
+	}
+	if _, err := users.DeleteUser(c.as(clientRoles),
 		&pb.DeleteUserRequest{UserId: markedUser + "cid"}); err != nil {
 		c.t.Errorf("DeleteUser: %v", err)
 	}

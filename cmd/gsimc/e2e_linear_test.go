@@ -32,13 +32,14 @@ import (
 // never.
 
 // linearCall is what a client asks for. Without an id it is a Recommend, or a DeleteUser if
-// erase is set.
+// erase is set. With one it is an Observe, or a RetractEvents if retract is set.
 type linearCall struct {
-	user, id string
-	erase    bool
+	user, id       string
+	erase, retract bool
 }
 
-// linearAnswer is what came back. The revision of a DeleteUser is the number of deleted events.
+// linearAnswer is what came back. The revision of a DeleteUser is the number of deleted events. A
+// retraction of nothing is a duplicate.
 type linearAnswer struct {
 	open      bool
 	duplicate bool
@@ -75,6 +76,11 @@ func (c linearCall) do(state string) (next string, answer linearAnswer) {
 		return "", linearAnswer{revision: uint64(len(ids))}
 	case c.id == "":
 		return state, linearAnswer{revision: uint64(len(ids))}
+	case c.retract && at < 0:
+		return state, linearAnswer{duplicate: true, revision: uint64(len(ids))}
+	case c.retract:
+		return strings.Join(slices.Delete(ids, at, at+1), ","),
+			linearAnswer{revision: uint64(len(ids) - 1)}
 	case at >= 0:
 		return state, linearAnswer{duplicate: true, revision: uint64(at + 1)}
 	}
@@ -148,6 +154,9 @@ func (c *linearClient) run(stop <-chan struct{}) {
 		case 0:
 			call.erase = true
 		case 1, 2, 3, 4, 5, 6, 7:
+		case 8, 9:
+			call.retract = true
+			fallthrough
 		default: // ids repeat, also after an erasure
 			call.id = strconv.Itoa(c.rng.IntN(200))
 		}
@@ -180,6 +189,12 @@ func (c *linearClient) do(conn *linearConn, call linearCall) (linearAnswer, erro
 			Subject: &pb.RecommendRequest_UserId{UserId: call.user}, PageSize: 3})
 		return linearAnswer{revision: r.GetUserRevision()}, err
 	}
+	if call.retract {
+		r, err := pb.NewUserServiceClient(conn).RetractEvents(ctx,
+			&pb.RetractEventsRequest{UserId: call.user, EventIds: []string{call.id}})
+		return linearAnswer{revision: r.GetUserRevision(),
+			duplicate: r.GetRetractedEventCount() == 0}, err
+	}
 	n, _ := strconv.Atoi(call.id)
 	r, err := pb.NewEventServiceClient(conn).Observe(ctx, &pb.ObserveRequest{Event: &pb.Event{
 		UserId: call.user, EventId: call.id, ItemId: c.items[n%len(c.items)]}})
@@ -187,8 +202,8 @@ func (c *linearClient) do(conn *linearConn, call linearCall) (linearAnswer, erro
 		duplicate: r.GetDisposition() == pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE}, err
 }
 
-// TestHistoriesAreLinearizable lets clients observe, recommend and erase at the same few users
-// while the server is killed, stopped for a while, cut off from its clients, and given other models.
+// TestHistoriesAreLinearizable lets clients observe, recommend, retract and erase at the same few
+// users while the server is killed, stopped for a while, cut off from its clients, and given other models.
 // Each user's calls must have an order that explains all answers.
 func TestHistoriesAreLinearizable(t *testing.T) {
 	var models [2]string

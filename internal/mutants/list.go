@@ -217,6 +217,20 @@ var mutants = []mutant{
 		pkg:  "./store/pebble", test: "TestConformance|TestModel", race: true,
 	},
 	{
+		name: "staleprefix", breaks: "a rewrite writes a history of a former life back",
+		file: "store/pebble/rewrite.go",
+		was:  `if !recent.Begins(head, rw.known[i]) {`,
+		is:   `if false {`,
+		pkg:  "./store/pebble", test: "TestConformance/.*/rewrite",
+	},
+	{
+		name: "lostinrewrite", breaks: "events that arrive during a retraction are lost",
+		file: "store/pebble/rewrite.go",
+		was:  `rw.events[i] = append(rw.events[i], e)`,
+		is:   `_ = e`,
+		pkg:  "./store/pebble", test: "TestConformance/.*/rewrite",
+	},
+	{
 		name: "nomark", breaks: "the loss of acknowledged events at a crash is silent",
 		file: "store/pebble/committer.go",
 		was:  `	s.engine.Durable(u.commit)`,
