@@ -161,7 +161,7 @@ fuzz: ## run each fuzz target for FUZZTIME (default 10s) and print the number of
 		done; \
 	done; echo "$$total executions"
 
-generate: ## regenerate the protocol code in api/
+generate: ## regenerate the protocol code, that of the JSON side too
 	$(GOTOOL) buf generate
 
 proto-check: ## lint the protocol, compare it with the last tag, check that the generated code is current
@@ -170,7 +170,7 @@ proto-check: ## lint the protocol, compare it with the last tag, check that the 
 	if [ -n "$$tag" ]; then $(GOTOOL) buf breaking --against ".git#tag=$$tag"; \
 	else echo "buf breaking: no tag to compare with yet"; fi
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && $(GOTOOL) buf generate -o "$$dir" && \
-	for f in $$(cd "$$dir" && find api -name '*.go'); do \
+	for f in $$(cd "$$dir" && find . -type f); do \
 		cmp "$$dir/$$f" "$$f" || { echo "$$f is not what the protocol says: run make generate"; exit 1; }; \
 	done
 

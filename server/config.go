@@ -28,6 +28,9 @@ type Config struct {
 	// OpsListen is the TCP address of the HTTP listener with /metrics, /livez and /readyz. Default
 	// "127.0.0.1:9090".
 	OpsListen string
+	// JSONListen is the TCP address on which the services of clients are served as JSON over HTTP,
+	// with the certificates and tokens of Listen. Empty (the default): they are not.
+	JSONListen string
 	// Pprof serves the profiles of the process on OpsListen, under /debug/pprof. Default false.
 	Pprof bool
 
@@ -190,6 +193,7 @@ func (c Config) Validate() error {
 		validAddress("Listen", c.Listen),
 		validAdminAddress(c.AdminListen),
 		validAddress("OpsListen", c.OpsListen),
+		c.validJSONAddress(),
 		atLeast("StateCacheBytes", c.StateCacheBytes, 1),
 		atLeast("ExtendEvery", c.ExtendEvery, 0),
 		atLeast("DefaultTimeout", c.DefaultTimeout, time.Millisecond),
@@ -228,6 +232,13 @@ func validAddress(field, address string) error {
 			Problem: strconv.Quote(address) + " is not a HOST:PORT address"}
 	}
 	return nil
+}
+
+func (c *Config) validJSONAddress() error {
+	if c.JSONListen == "" {
+		return nil
+	}
+	return validAddress("JSONListen", c.JSONListen)
 }
 
 func validAdminAddress(address string) error {

@@ -93,7 +93,7 @@ func (c *Config) validateDoors() []error {
 	}
 	safe := c.TLSCert != "" && (c.TokenFile != "" || c.TLSClientCA != "")
 	for _, door := range []struct{ field, address string }{
-		{"Listen", c.Listen}, {"AdminListen", c.AdminListen},
+		{"Listen", c.Listen}, {"AdminListen", c.AdminListen}, {"JSONListen", c.JSONListen},
 	} {
 		if !safe && !onThisMachine(door.address) {
 			faults = append(faults, &fault.Fault{Field: door.field,

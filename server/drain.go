@@ -66,10 +66,11 @@ func (s *Server) shutDown() {
 	s.drain.tellStreams()
 
 	drained := ended(func() {
-		var both sync.WaitGroup // they have no time limit of their own
-		both.Go(s.grpc.GracefulStop)
-		both.Go(s.adminGRPC.GracefulStop)
-		both.Wait()
+		var all sync.WaitGroup // they have no time limit of their own
+		all.Go(s.grpc.GracefulStop)
+		all.Go(s.adminGRPC.GracefulStop)
+		all.Go(s.json.drain)
+		all.Wait()
 	})
 	if finishedWithin(drained, s.cfg.DrainTimeout) {
 		s.log.Info("drained")
@@ -85,10 +86,11 @@ func (s *Server) shutDown() {
 // stopGRPC ends the calls in flight. Calls that do not end are left behind.
 func (s *Server) stopGRPC() {
 	stopped := ended(func() {
-		var both sync.WaitGroup
-		both.Go(s.grpc.Stop)
-		both.Go(s.adminGRPC.Stop)
-		both.Wait()
+		var all sync.WaitGroup
+		all.Go(s.grpc.Stop)
+		all.Go(s.adminGRPC.Stop)
+		all.Go(s.json.stop)
+		all.Wait()
 	})
 	if !finishedWithin(stopped, stopGrace) {
 		s.log.Warn("calls do not end: leaving them behind")

@@ -52,17 +52,18 @@ type (
 // testServer is a server that listens on the loopback, with a client.
 type testServer struct {
 	*Server
-	conn      *grpc.ClientConn // to the listener of clients
-	adminConn *grpc.ClientConn
-	recommend pb.RecommenderServiceClient
-	events    pb.EventServiceClient
-	users     pb.UserServiceClient
-	items     pb.ItemServiceClient
-	admin     pb.AdminServiceClient
-	rpc, ops  string        // addresses
-	logs      *lockedBuffer // what was logged
-	stop      context.CancelFunc
-	stopped   chan error // gets the result of Serve
+	conn        *grpc.ClientConn // to the listener of clients
+	adminConn   *grpc.ClientConn
+	recommend   pb.RecommenderServiceClient
+	events      pb.EventServiceClient
+	users       pb.UserServiceClient
+	items       pb.ItemServiceClient
+	admin       pb.AdminServiceClient
+	rpc, ops    string        // addresses
+	jsonAddress string        // the same; empty: there is no JSON side
+	logs        *lockedBuffer // what was logged
+	stop        context.CancelFunc
+	stopped     chan error // gets the result of Serve
 }
 
 // setup are the parts of a test server that tests vary.
@@ -110,6 +111,10 @@ func start(t testing.TB, su setup) *testServer {
 	}
 	l := Listeners{GRPC: listen(t), Admin: listen(t), Ops: listen(t)}
 	ts.rpc, ts.ops = l.GRPC.Addr().String(), l.Ops.Addr().String()
+	if cfg.JSONListen != "" {
+		l.JSON = listen(t)
+		ts.jsonAddress = l.JSON.Addr().String()
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ts.stop = cancel
 	go func() { ts.stopped <- ts.Serve(ctx, l) }()

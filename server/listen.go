@@ -17,6 +17,7 @@ type Listeners struct {
 	GRPC  net.Listener // RecommenderService, EventService, UserService, health
 	Admin net.Listener // AdminService, reflection, health
 	Ops   net.Listener // HTTP: /metrics, /livez, /readyz
+	JSON  net.Listener // HTTP: the services of clients; nil: not served
 }
 
 // unixPrefix begins the address of a socket in the file system: "unix:/run/gsimc/admin.sock".
@@ -32,7 +33,11 @@ func listenAll(ctx context.Context, cfg *Config) (l Listeners, err error) {
 		{"Listen", cfg.Listen, &l.GRPC},
 		{"AdminListen", cfg.AdminListen, &l.Admin},
 		{"OpsListen", cfg.OpsListen, &l.Ops},
+		{"JSONListen", cfg.JSONListen, &l.JSON},
 	} {
+		if door.address == "" { // only JSONListen may be
+			continue
+		}
 		if *door.to, err = listenOn(ctx, door.address); err != nil {
 			for _, o := range opened {
 				err = errors.Join(err, o.Close())

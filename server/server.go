@@ -61,6 +61,7 @@ type Server struct {
 	adminGate *admission.Gate // of the operators
 	health    *health.Server
 	ops       *http.Server
+	json      *jsonSide // nil: there is none
 	drain     drain
 	streams   liveStreams
 
@@ -140,6 +141,10 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 		return nil, err
 	}
 	s.ops = s.newOps()
+	if s.json, err = s.newJSON(); err != nil {
+		s.closeModels()
+		return nil, err
+	}
 	if err := errors.Join(s.metrics.registry.Register(gauges{s}),
 		s.metrics.registry.Register(admission.Gauges{s.gate, s.adminGate})); err != nil {
 		s.closeModels()
@@ -185,10 +190,7 @@ func (s *Server) newBackground() error {
 func (s *Server) newGRPC() error {
 	s.grpc = grpc.NewServer(append(s.grpcOptions(s.cfg.Listen, s.gate),
 		grpc.NumStreamWorkers(streamWorkers))...)
-	s.grpc.RegisterService(recommenderDesc(), recommender{Server: s})
-	pb.RegisterEventServiceServer(s.grpc, events{Server: s})
-	pb.RegisterUserServiceServer(s.grpc, users{Server: s})
-	pb.RegisterItemServiceServer(s.grpc, items{Server: s})
+	s.registerClients(s.grpc)
 	s.adminGRPC = grpc.NewServer(s.grpcOptions(s.cfg.AdminListen, s.adminGate)...)
 	pb.RegisterAdminServiceServer(s.adminGRPC, admin{Server: s})
 	s.health = health.NewServer()
@@ -205,6 +207,14 @@ func (s *Server) newGRPC() error {
 	s.metrics.grpc.InitializeMetrics(s.adminGRPC)
 	return errors.Join(doors.Missing(s.grpc.GetServiceInfo()),
 		doors.Missing(s.adminGRPC.GetServiceInfo()))
+}
+
+// registerClients registers the services of clients.
+func (s *Server) registerClients(g *grpc.Server) {
+	g.RegisterService(recommenderDesc(), recommender{Server: s})
+	pb.RegisterEventServiceServer(g, events{Server: s})
+	pb.RegisterUserServiceServer(g, users{Server: s})
+	pb.RegisterItemServiceServer(g, items{Server: s})
 }
 
 // grpcOptions are those of the server on an address. The library's own limits are absent or
@@ -245,8 +255,11 @@ func (s *Server) Run(ctx context.Context) error {
 // that do not end are left behind. It may be called once. The store is not closed.
 func (s *Server) Serve(ctx context.Context, l Listeners) error {
 	defer s.models.Close()
-	failed := make(chan error, 3)
+	failed := make(chan error, 4)
 	go func() { failed <- s.grpc.Serve(s.limited(l.GRPC, s.cfg.MaxConnections)) }()
+	if s.json != nil && l.JSON != nil {
+		go func() { failed <- s.json.serve(s.limited(l.JSON, s.cfg.MaxConnections)) }()
+	}
 	go func() { failed <- s.adminGRPC.Serve(s.limited(l.Admin, maxAdminConnections)) }()
 	go func() { failed <- s.ops.Serve(s.limited(l.Ops, maxOpsConnections)) }()
 	watch, stopWatch := context.WithCancel(ctx)
@@ -287,6 +300,9 @@ func (s *Server) logServing(ctx context.Context, on Listeners) {
 		slog.Int64("items", m.GetItemCount()), slog.Int64("rank", int64(m.GetRank())),
 		slog.String("grpc", on.GRPC.Addr().String()),
 		slog.String("admin", addressOf(on.Admin)), slog.String("ops", on.Ops.Addr().String()),
+	}
+	if on.JSON != nil {
+		attrs = append(attrs, slog.String("json", on.JSON.Addr().String()))
 	}
 	if at := trainedAt(m); at != "" {
 		attrs = append(attrs, slog.String("trained", at))

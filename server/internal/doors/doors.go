@@ -114,6 +114,22 @@ func (d *Doors) Credentials() credentials.TransportCredentials {
 	})
 }
 
+// HTTPS is the configuration of an HTTP server behind the same door as [Doors.Credentials]. Nil:
+// plain text.
+func (d *Doors) HTTPS() *tls.Config {
+	if d.certs == nil {
+		return nil
+	}
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			config := d.certs.get().Clone()
+			config.NextProtos = []string{"h2", "http/1.1"}
+			return config, nil
+		},
+	}
+}
+
 // Guarded reports whether [Doors.Check] may refuse a call.
 func (d *Doors) Guarded() bool { return d.tokens != nil }
 

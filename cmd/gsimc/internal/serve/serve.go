@@ -42,6 +42,8 @@ type Cmd struct {
 	AdminListen string `group:"Network:" default:"${serve_admin_listen}" help:"gRPC address of AdminService and reflection: HOST:PORT, or unix:/PATH for a socket that only its owner can open."`
 	OpsListen   string `group:"Network:" default:"${serve_ops_listen}" help:"HTTP address of /metrics, /livez and /readyz."`
 
+	JSONListen string `group:"Network:" name:"json-listen" placeholder:"HOST:PORT" help:"HTTP address on which the services of clients are served as JSON too, with /openapi.json. Default: none."`
+
 	Reflection bool `group:"Network:" default:"${serve_reflection}" negatable:"" help:"Serve gRPC reflection on --admin-listen, for grpcurl and the like."`
 	Pprof      bool `group:"Network:" help:"Serve profiles of the process under /debug/pprof on --ops-listen."`
 
@@ -114,6 +116,7 @@ func (c *Cmd) checkReserve() error {
 func (c *Cmd) config(version string) server.Config {
 	cfg := server.DefaultConfig()
 	cfg.Listen, cfg.AdminListen, cfg.OpsListen = c.Listen, c.AdminListen, c.OpsListen
+	cfg.JSONListen = c.JSONListen
 	cfg.TokenFile, cfg.TLSCert, cfg.TLSKey = c.TokenFile, c.TLSCert, c.TLSKey
 	cfg.TLSClientCA, cfg.Insecure = c.TLSClientCA, c.Insecure
 	cfg.BuildVersion = version

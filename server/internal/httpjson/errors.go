@@ -1,0 +1,80 @@
+package httpjson
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+	"google.golang.org/genproto/googleapis/rpc/code"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+)
+
+const errorDomain = "gsimc"
+
+// A refusal is the error of a request that reaches no method.
+type refusal struct {
+	http            int
+	code            codes.Code
+	reason, message string
+}
+
+// status is the refusal as methods tell errors.
+func (r *refusal) status() *status.Status {
+	st, err := status.New(r.code, r.message).WithDetails(
+		&errdetails.ErrorInfo{Reason: r.reason, Domain: errorDomain})
+	if err != nil { // for code OK only
+		return status.New(r.code, r.message)
+	}
+	return st
+}
+
+// refuse answers a request of which not all was read.
+func refuse(w http.ResponseWriter, r *refusal) {
+	text, err := protojson.Marshal(r.status().Proto())
+	if err != nil { // only for a text that is not UTF-8, and there is none
+		http.Error(w, r.message, http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Connection", "close")
+	w.WriteHeader(r.http)
+	_, _ = w.Write(text) // an error means that the client has gone
+}
+
+// writeError answers with the status of an error. A client that may try again is told when. The
+// library's own errors, of a body that is not the JSON of the message, get a reason.
+func writeError(ctx context.Context, mux *runtime.ServeMux, m runtime.Marshaler,
+	w http.ResponseWriter, r *http.Request, err error,
+) {
+	st := status.Convert(err)
+	if len(st.Details()) == 0 {
+		own := refusal{code: st.Code(), message: st.Message(),
+			reason: code.Code(st.Code()).String()}
+		err = own.status().Err()
+	}
+	for _, d := range st.Details() {
+		if info, ok := d.(*errdetails.RetryInfo); ok {
+			wait := info.GetRetryDelay().AsDuration()
+			seconds := int64((wait + time.Second - 1) / time.Second)
+			w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
+		}
+	}
+	runtime.DefaultHTTPErrorHandler(ctx, mux, m, w, r, err)
+}
+
+// writeRoutingError answers a request that names no method.
+func writeRoutingError(ctx context.Context, mux *runtime.ServeMux, m runtime.Marshaler,
+	w http.ResponseWriter, r *http.Request, httpStatus int,
+) {
+	no := refusal{http: httpStatus, code: codes.Unimplemented, reason: "UNKNOWN_METHOD",
+		message: fmt.Sprintf("there is no method under %s of this path: see /openapi.json",
+			r.Method)}
+	runtime.DefaultHTTPErrorHandler(ctx, mux, m, w, r,
+		&runtime.HTTPStatusError{HTTPStatus: httpStatus, Err: no.status().Err()})
+}

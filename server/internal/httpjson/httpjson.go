@@ -1,0 +1,151 @@
+// Package httpjson serves the methods of clients as JSON over HTTP: their protocol messages in the
+// JSON form of Protocol Buffers, under the paths of api/http.yaml. It is a client of the gRPC
+// server, so a call has the same checks, limits and errors on either way.
+//
+// Names of fields are in lower camel case, and are taken in either case. Numbers of 64 bits are
+// strings, as JSON's numbers do not hold them. Fields with their default value are written too. An
+// error is a google.rpc.Status, and its HTTP status follows from the gRPC code. A stream of answers
+// is a line of JSON for each.
+//
+// The files below gsimc, and openapi.swagger.json, are generated: make generate.
+package httpjson
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/admission"
+	gateway "github.com/gsimc/gsimc/server/internal/httpjson/gsimc/v1"
+)
+
+//go:embed openapi.swagger.json
+var openAPI []byte
+
+// Limits are the bounds of what clients make the handler hold.
+type Limits struct {
+	Body     int           // bytes of a request's body, at most
+	Bodies   int           // bytes of all bodies that are read at a time, about
+	BodyTime time.Duration // for a body to come
+}
+
+// NewHandler returns the handler of all paths. Calls go to conn.
+func NewHandler(
+	ctx context.Context, conn grpc.ClientConnInterface, l Limits,
+) (http.Handler, error) {
+	mux := runtime.NewServeMux(
+		runtime.WithIncomingHeaderMatcher(noHeader),
+		runtime.WithOutgoingHeaderMatcher(noHeader),
+		runtime.WithErrorHandler(writeError),
+		runtime.WithRoutingErrorHandler(writeRoutingError),
+		// An id, which is one part of a path, may contain a slash as %2F.
+		runtime.WithUnescapingMode(runtime.UnescapingModeAllExceptSlash),
+		runtime.WithMarshalerOption(runtime.MIMEWildcard, lines{&runtime.JSONPb{
+			MarshalOptions: protojson.MarshalOptions{EmitDefaultValues: true},
+		}}))
+	err := errors.Join(
+		gateway.RegisterRecommenderServiceHandlerClient(ctx, mux,
+			pb.NewRecommenderServiceClient(conn)),
+		gateway.RegisterEventServiceHandlerClient(ctx, mux, pb.NewEventServiceClient(conn)),
+		gateway.RegisterUserServiceHandlerClient(ctx, mux, pb.NewUserServiceClient(conn)),
+		gateway.RegisterItemServiceHandlerClient(ctx, mux, pb.NewItemServiceClient(conn)))
+	if err != nil {
+		return nil, err
+	}
+	h := http.NewServeMux()
+	h.Handle("/", &bodies{next: mux, limits: l, budget: admission.NewBudget(l.Bodies)})
+	h.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(openAPI) // an error means that the client has gone
+	})
+	return h, nil
+}
+
+// lines writes each message of a stream as a line of its own, and an error that ends the stream as
+// {"error": …}. The library would wrap the messages as well.
+type lines struct{ *runtime.JSONPb }
+
+// Marshal implements [runtime.Marshaler].
+func (l lines) Marshal(v any) ([]byte, error) {
+	if wrapped, ok := v.(map[string]any); ok && len(wrapped) == 1 {
+		if message, ok := wrapped["result"]; ok {
+			v = message
+		}
+	}
+	return l.JSONPb.Marshal(v)
+}
+
+// noHeader keeps headers from becoming metadata, and metadata from becoming headers. Authorization,
+// and Grpc-Timeout, are taken nevertheless.
+func noHeader(string) (string, bool) { return "", false }
+
+// bodies reads the body of a request, within bounds, before the handler that it serves.
+type bodies struct {
+	next   http.Handler
+	limits Limits
+	budget *admission.Budget
+}
+
+// ServeHTTP implements [http.Handler].
+func (b *bodies) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Body == nil || r.Body == http.NoBody {
+		b.next.ServeHTTP(w, r)
+		return
+	}
+	body, err := b.read(w, r)
+	defer b.budget.Give(cap(body))
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	b.next.ServeHTTP(w, r)
+}
+
+// read returns the body; its capacity is taken from the budget, after an error too.
+func (b *bodies) read(w http.ResponseWriter, r *http.Request) (body []byte, err *refusal) {
+	ctx, cancel := context.WithTimeout(r.Context(), b.limits.BodyTime)
+	defer cancel()
+	// It fails for connections without deadlines only, which a listener does not have.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(b.limits.BodyTime))
+	const first = 4 << 10
+	for size := first; ; size *= 2 {
+		if err := b.budget.Take(ctx, size); err != nil {
+			return body, &refusal{http.StatusTooManyRequests, codes.ResourceExhausted,
+				"OVERLOADED", "the server has as many requests as it can hold; nothing was done"}
+		}
+		longer := make([]byte, len(body), size)
+		copy(longer, body)
+		b.budget.Give(cap(body))
+		body = longer
+		n, ioErr := io.ReadFull(r.Body, body[len(body):size])
+		body = body[:len(body)+n]
+		switch {
+		case len(body) > b.limits.Body:
+			return body, &refusal{http.StatusRequestEntityTooLarge, codes.ResourceExhausted,
+				"BODY_TOO_LARGE", fmt.Sprintf("the body has more than %d bytes", b.limits.Body)}
+		case ioErr == nil:
+		case ended(ioErr) && (r.ContentLength < 0 || int64(len(body)) == r.ContentLength):
+			return body, nil
+		default:
+			return body, &refusal{http.StatusRequestTimeout, codes.InvalidArgument,
+				"BODY_INCOMPLETE", "the body did not come whole in time"}
+		}
+	}
+}
+
+// ended reports whether a reader had fewer bytes than were wanted.
+func ended(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}

@@ -1,0 +1,117 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"net"
+	"net/http"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/gsimc/gsimc/server/internal/httpjson"
+)
+
+// inProcess is the address of what only this process reaches.
+const inProcess = unixPrefix
+
+// Bounds of the JSON side, besides those that it shares.
+const (
+	maxJSONBodies = 64 << 20
+	jsonBodyTime  = 10 * time.Second
+	// for an answer to be read, from the beginning of its request
+	jsonWriteGrace = 30 * time.Second
+	jsonPipeBytes  = 256 << 10
+)
+
+// jsonSide serves the methods of clients as JSON over HTTP. It reaches the services through a gRPC
+// server of its own in this process: calls pass the same doors, gate and interceptors, but neither
+// TLS once more nor the limit of calls of a single connection.
+type jsonSide struct {
+	grpc *grpc.Server
+	pipe *bufconn.Listener
+	conn *grpc.ClientConn
+	http *http.Server
+}
+
+// newJSON makes the JSON side; nil if it is not wanted.
+func (s *Server) newJSON() (*jsonSide, error) {
+	if s.cfg.JSONListen == "" {
+		return nil, nil
+	}
+	j := &jsonSide{pipe: bufconn.Listen(jsonPipeBytes)}
+	j.grpc = grpc.NewServer(append(s.grpcOptions(inProcess, s.gate),
+		grpc.MaxConcurrentStreams(math.MaxUint32))...)
+	s.registerClients(j.grpc)
+	var err error
+	j.conn, err = grpc.NewClient("passthrough:///json",
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return j.pipe.DialContext(ctx)
+		}),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(s.cfg.MaxSendBytes)))
+	if err != nil {
+		return nil, err
+	}
+	handler, err := httpjson.NewHandler(context.Background(), j.conn, httpjson.Limits{
+		Body: s.cfg.MaxRecvBytes, Bodies: maxJSONBodies, BodyTime: jsonBodyTime})
+	if err != nil {
+		return nil, errors.Join(err, j.conn.Close())
+	}
+	j.http = &http.Server{
+		Handler:           inTime(handler, s.cfg.MaxTimeout+jsonWriteGrace),
+		ReadHeaderTimeout: handshakeTimeout,
+		IdleTimeout:       maxConnectionIdle,
+		MaxHeaderBytes:    maxHeaderBytes,
+		TLSConfig:         s.doors.HTTPS(),
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: int(s.cfg.MaxConcurrentStreams)},
+	}
+	return j, nil
+}
+
+// inTime ends answers that are not read, so that they hold no memory.
+func inTime(h http.Handler, limit time.Duration) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// It fails for connections without deadlines only, which a listener does not have.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit))
+		h.ServeHTTP(w, r)
+	})
+}
+
+// serve serves on a listener until one of the two servers ends.
+func (j *jsonSide) serve(l net.Listener) error {
+	failed := make(chan error, 2)
+	go func() { failed <- j.grpc.Serve(j.pipe) }()
+	go func() {
+		if j.http.TLSConfig != nil {
+			failed <- j.http.ServeTLS(l, "", "")
+		} else {
+			failed <- j.http.Serve(l)
+		}
+	}()
+	return <-failed
+}
+
+// drain lets requests in flight finish. A nil side has none.
+func (j *jsonSide) drain() {
+	if j == nil {
+		return
+	}
+	_ = j.http.Shutdown(context.Background()) // the error of a listener that is closed already
+	j.grpc.GracefulStop()
+}
+
+// stop ends requests in flight.
+func (j *jsonSide) stop() {
+	if j == nil {
+		return
+	}
+	_ = j.http.Close() // as above
+	j.grpc.Stop()
+	_ = j.conn.Close() // its calls have ended
+}

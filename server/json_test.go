@@ -1,0 +1,303 @@
+package server
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/certtest"
+	"github.com/gsimc/gsimc/server/internal/doors"
+)
+
+// jsonClient asks a server by HTTP.
+type jsonClient struct {
+	t     *testing.T
+	base  string
+	token string
+	http  *http.Client
+}
+
+func startJSON(t *testing.T, su setup) (*testServer, *jsonClient) {
+	t.Helper()
+	configure := su.config
+	su.config = func(c *Config) {
+		c.JSONListen = "127.0.0.1:0"
+		if configure != nil {
+			configure(c)
+		}
+	}
+	ts := start(t, su)
+	c := &jsonClient{t: t, base: "http://" + ts.jsonAddress, http: &http.Client{}}
+	t.Cleanup(c.http.CloseIdleConnections)
+	return ts, c
+}
+
+// do returns the status and the body of the answer to a request.
+func (c *jsonClient) do(method, path, body string) (int, string) {
+	c.t.Helper()
+	req, err := http.NewRequestWithContext(ctx(c.t), method, c.base+path, strings.NewReader(body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		c.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		c.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+// refused checks the HTTP status and the reason of a refusal.
+func (c *jsonClient) refused(method, path, body string, code int, reason string) {
+	c.t.Helper()
+	got, text := c.do(method, path, body)
+	var st struct {
+		Details []struct{ Reason, Domain string }
+	}
+	if err := json.Unmarshal([]byte(text), &st); err != nil || len(st.Details) == 0 {
+		c.t.Errorf("%s %s: the answer is no status with details: %v: %s", method, path, err, text)
+		return
+	}
+	if got != code || st.Details[0].Reason != reason || st.Details[0].Domain != "gsimc" {
+		c.t.Errorf("%s %s: %d and %+v, want %d and %s", method, path, got, st.Details, code, reason)
+	}
+}
+
+// The JSON side answers what gRPC answers, for ids with any characters.
+func TestJSON(t *testing.T) {
+	ts, c := startJSON(t, setup{})
+	const user = "ann/of %2F space:batch"
+	path := "/v1/users/ann%2Fof%20%252F%20space:batch"
+	event := fmt.Sprintf(`{"userId": %q, "item_id": %q, "eventId": "e1"}`, user, item(1))
+	for i, want := range []string{"APPLIED", "DUPLICATE"} {
+		code, text := c.do("POST", "/v1/events", event)
+		if code != 200 || !strings.Contains(text, want) {
+			t.Errorf("event %d: %d %s, want %s", i+1, code, text, want)
+		}
+	}
+	same := func(method, path, body string, into, want proto.Message, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, text := c.do(method, path, body)
+		if err := protojson.Unmarshal([]byte(text), into); err != nil || code != 200 {
+			t.Fatalf("%s %s: %d, %v: %s", method, path, code, err, text)
+		}
+		if d := cmp.Diff(want, into, protocmp.Transform()); d != "" {
+			t.Errorf("%s %s (-gRPC +JSON):\n%s", method, path, d)
+		}
+	}
+	info, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: user})
+	same("GET", path, "", &pb.GetUserResponse{}, info, err)
+	req := forUser(user)
+	req.PageSize = 3
+	list, err := ts.recommend.Recommend(ctx(t), req)
+	same("GET", path+"/recommendations?page_size=3", "", &pb.RecommendResponse{}, list, err)
+	text, err := protojson.Marshal(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same("POST", "/v1/recommend", string(text), &pb.RecommendResponse{}, list, nil)
+
+	code, exported := c.do("GET", path+"/export", "")
+	for line := range strings.Lines(exported) {
+		if err := protojson.Unmarshal([]byte(line), &pb.ExportUserResponse{}); err != nil || code != 200 {
+			t.Errorf("a line of the export: %d, %v: %s", code, err, line)
+		}
+	}
+	if !strings.Contains(exported, `"e1"`) {
+		t.Errorf("the export has no event: %s", exported)
+	}
+
+	c.refused("GET", "/v1/users/nobody", "", 404, "USER_NOT_FOUND")
+	c.refused("POST", "/v1/events", `{"userId": "u"}`, 400, "INVALID_FIELD")
+	c.refused("POST", "/v1/events", `{"userId": `, 400, "INVALID_ARGUMENT")
+	c.refused("POST", "/v1/events", `{"noSuchField": 1}`, 400, "INVALID_ARGUMENT")
+	c.refused("GET", path+"/recommendations?page_size=many", "", 400, "INVALID_ARGUMENT")
+	c.refused("PUT", path, "", 405, "UNKNOWN_METHOD")
+	c.refused("GET", "/v1/nothing", "", 404, "UNKNOWN_METHOD")
+	if code, text := c.do("DELETE", path, ""); code != 200 || !strings.Contains(text, `"1"`) {
+		t.Errorf("DELETE: %d %s, want one event", code, text)
+	}
+}
+
+// Every method of clients has a path, but for streams of requests, and openapi.json names it.
+func TestEveryMethodHasAPath(t *testing.T) {
+	_, c := startJSON(t, setup{})
+	_, text := c.do("GET", "/openapi.json", "")
+	for _, file := range []protoreflect.FileDescriptor{pb.File_gsimc_v1_recommender_service_proto,
+		pb.File_gsimc_v1_event_service_proto, pb.File_gsimc_v1_user_service_proto,
+		pb.File_gsimc_v1_item_service_proto} {
+		for i := range file.Services().Len() {
+			service := file.Services().Get(i)
+			for j := range service.Methods().Len() {
+				m := service.Methods().Get(j)
+				id := fmt.Sprintf(`"%s_%s"`, service.Name(), m.Name())
+				if !m.IsStreamingClient() && !strings.Contains(text, id) {
+					t.Errorf("api/http.yaml has no path for %s", m.FullName())
+				}
+			}
+		}
+	}
+}
+
+// Tokens hold for the JSON side as for gRPC.
+func TestJSONNeedsTokens(t *testing.T) {
+	token, line, err := doors.NewToken("shop", "recommend")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := t.TempDir() + "/tokens"
+	if err := os.WriteFile(file, []byte(line+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, c := startJSON(t, setup{config: func(c *Config) { c.TokenFile = file }})
+	list := `{"userId": "ann"}`
+	c.refused("POST", "/v1/recommend", list, 401, "UNAUTHENTICATED")
+	c.token = token
+	if code, text := c.do("POST", "/v1/recommend", list); code != 200 {
+		t.Errorf("with the token: %d %s", code, text)
+	}
+	c.refused("DELETE", "/v1/users/ann", "", 403, "PERMISSION_DENIED")
+}
+
+// With a certificate the JSON side takes TLS only, and HTTP/2 by it; with an authority of clients,
+// clients need theirs.
+func TestJSONByTLS(t *testing.T) {
+	authority := certtest.NewAuthority(t)
+	pair := authority.Issue(t, 2, time.Now().Add(time.Hour))
+	dir := t.TempDir()
+	_, c := startJSON(t, setup{config: func(c *Config) {
+		c.TLSCert = certtest.Write(t, dir, "cert", pair.Cert)
+		c.TLSKey = certtest.Write(t, dir, "key", pair.Key)
+		c.TLSClientCA = certtest.Write(t, dir, "ca", authority.PEM)
+	}})
+	if code, text := c.do("GET", "/openapi.json", ""); code != 400 {
+		t.Errorf("in plain text: %d %s", code, text)
+	}
+	own, err := tls.X509KeyPair(pair.Cert, pair.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority.PEM)
+	url := strings.Replace(c.base, "http:", "https:", 1) + "/openapi.json"
+	for _, certs := range [][]tls.Certificate{{own}, nil} {
+		client := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true,
+			TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: certs}}}
+		resp, err := client.Get(url)
+		if err == nil {
+			resp.Body.Close()
+		}
+		switch {
+		case certs == nil && err == nil:
+			t.Error("a client without a certificate was answered")
+		case certs != nil && (err != nil || resp.ProtoMajor != 2 || resp.StatusCode != 200):
+			t.Errorf("with a certificate: %v, %v, want HTTP/2 and 200", resp, err)
+		}
+		client.CloseIdleConnections()
+	}
+}
+
+// Bodies are bounded alone and together, and those that do not come make room.
+func TestJSONBodies(t *testing.T) {
+	ts, c := startJSON(t, setup{config: func(c *Config) { c.MaxRecvBytes = 10_000 }})
+	long := func(n int) string { return fmt.Sprintf(`{"userId": %q}`, strings.Repeat("x", n)) }
+	c.refused("POST", "/v1/events", long(9_000), 400, "INVALID_FIELD")
+	c.refused("POST", "/v1/events", long(10_000), 413, "BODY_TOO_LARGE")
+
+	conn, err := net.Dial("tcp", ts.jsonAddress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "POST /v1/events HTTP/1.1\r\nHost: x\r\n"+
+		"Content-Length: 100\r\n\r\n{"); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	answer, _ := io.ReadAll(conn)
+	if !strings.Contains(string(answer), "BODY_INCOMPLETE") {
+		t.Errorf("half a body is answered by %q", answer)
+	}
+}
+
+// A request in flight is finished by a drain, and no new one is taken.
+func TestJSONDrains(t *testing.T) {
+	release := make(chan struct{})
+	ts, c := startJSON(t, setup{store: slowStore(release)})
+	answers := make(chan int)
+	go func() {
+		code, _ := c.do("POST", "/v1/events", fmt.Sprintf(`{"userId":"u","itemId":%q}`, item(1)))
+		answers <- code
+	}()
+	eventually(t, "the call runs", func() bool {
+		return value1(t, ts, `gsimc_calls_under_way{class="observe",state="running"}`) == 1
+	})
+	ts.stop()
+	eventually(t, "the door is closed", func() bool {
+		conn, err := net.DialTimeout("tcp", ts.jsonAddress, time.Second)
+		if err == nil {
+			conn.Close()
+		}
+		return err != nil
+	})
+	close(release)
+	if code := <-answers; code != 200 {
+		t.Errorf("the call in flight: %d, want 200", code)
+	}
+	ts.shutdown(t)
+}
+
+// BenchmarkJSON compares a list by JSON with one by gRPC, one call at a time.
+func BenchmarkJSON(b *testing.B) {
+	ts := start(b, setup{config: func(c *Config) { c.JSONListen = "127.0.0.1:0" }})
+	for i := range 5 {
+		ts.observe(b, newEvent("ann", i))
+	}
+	b.Run("grpc", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := ts.recommend.Recommend(b.Context(), forUser("ann")); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("json", func(b *testing.B) {
+		for b.Loop() {
+			resp, err := http.Get("http://" + ts.jsonAddress + "/v1/users/ann/recommendations")
+			if err != nil {
+				b.Fatal(err)
+			}
+			_, err = io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+			if err != nil || resp.StatusCode != 200 {
+				b.Fatal(resp.StatusCode, err)
+			}
+		}
+	})
+}
