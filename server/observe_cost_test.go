@@ -64,7 +64,7 @@ func benchmarkObserve(b *testing.B, m *model.Model, share float64) {
 
 // randomModel has n items and a random basis of rank k: the cost of an update
 // does not depend on the values.
-func randomModel(b *testing.B, n, k int) *model.Model {
+func randomModel(b testing.TB, n, k int) *model.Model {
 	b.Helper()
 	basis := &spectral.Basis{N: n, K: k, U: make([]float64, n*k), Kappa: make([]float64, k),
 		Lambda: make([]float64, k), Degrees: make([]int64, n),

@@ -136,7 +136,12 @@ func (s recommender) answer(
 		return err
 	}
 	size := pageSize(req.GetPageSize())
-	if err := s.rank(ctx, m, req.GetExploration(), subj, size, sc); err != nil {
+	if paged(req) {
+		size, err = s.rankPage(ctx, m, req, subj, sc)
+	} else {
+		err = s.rank(ctx, m, req.GetExploration(), subj, size, sc)
+	}
+	if err != nil {
 		return err
 	}
 	s.metrics.stage.topN.Observe(watch.lap())

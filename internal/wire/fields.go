@@ -17,6 +17,7 @@ type tag = byte
 // The tags of the fields that this package encodes.
 var (
 	responseItems           = tagOf(&pb.RecommendResponse{}, "items")
+	responseNextPageToken   = tagOf(&pb.RecommendResponse{}, "next_page_token")
 	responseModelVersion    = tagOf(&pb.RecommendResponse{}, "model_version")
 	responseUserRevision    = tagOf(&pb.RecommendResponse{}, "user_revision")
 	responseUnknownItemIDs  = tagOf(&pb.RecommendResponse{}, "unknown_item_ids")

@@ -27,6 +27,7 @@ type List struct {
 	Explanations []*pb.Explanation // of each item; empty: unset
 	Packed       bool              // the items are sent as PackedItems
 
+	NextPageToken   string // empty: unset
 	UserRevision    uint64
 	Degradations    []pb.Degradation
 	Uncertainty     float64
@@ -63,9 +64,9 @@ func (l *List) Unknown() []string { return l.unknown }
 func (l *List) Message() *pb.RecommendResponse {
 	m := &pb.RecommendResponse{
 		ModelVersion: l.Items.Version(), UserRevision: l.UserRevision,
-		ExplorationSeed: l.ExplorationSeed,
-		UnknownItemIds:  append([]string(nil), l.unknown...),
-		Degradations:    append([]pb.Degradation(nil), l.Degradations...),
+		ExplorationSeed: l.ExplorationSeed, NextPageToken: l.NextPageToken,
+		UnknownItemIds: append([]string(nil), l.unknown...),
+		Degradations:   append([]pb.Degradation(nil), l.Degradations...),
 	}
 	if l.Uncertain {
 		m.Uncertainty = proto.Float64(l.Uncertainty)
@@ -110,6 +111,9 @@ func (l *List) AppendTo(b []byte) ([]byte, error) {
 				return nil, err
 			}
 		}
+	}
+	if l.NextPageToken != "" {
+		b = appendString(b, responseNextPageToken, l.NextPageToken)
 	}
 	b = appendString(b, responseModelVersion, l.Items.Version())
 	b = appendUint(b, responseUserRevision, l.UserRevision)

@@ -48,6 +48,9 @@ func randomList(rng *rand.Rand, m Items) *List {
 		Items: m, Packed: rng.IntN(2) == 0, Source: pb.ResultSource(rng.IntN(4)),
 		UserRevision: rng.Uint64() >> rng.IntN(65), ExplorationSeed: rng.Uint64() >> rng.IntN(65),
 	}
+	if rng.IntN(2) == 0 {
+		r.NextPageToken = item(rng.IntN(testItems))
+	}
 	for range rng.IntN(40) {
 		r.Top = append(r.Top,
 			ranking.Scored{Item: int32(rng.IntN(testItems)), Score: float32(number())})

@@ -11,6 +11,8 @@
 // of other users. The key is the id of the store, which is in its files and is not shown. So a
 // client that does not know it can neither make a token nor find out, by trying, of which user one
 // is. A token is no right to anything.
+//
+// A [Page] has a token of its own, for the next page of a list.
 package session
 
 import (

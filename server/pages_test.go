@@ -1,0 +1,181 @@
+package server
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/session"
+)
+
+// pages asks for one page after the other, with sizes as they come.
+func (ts *testServer) listPages(
+	t *testing.T, req *pb.RecommendRequest, size func() int32,
+) (ids []string) {
+	t.Helper()
+	req = proto.CloneOf(req)
+	req.Paged = true
+	for {
+		req.PageSize = size()
+		resp := ts.ask(t, req)
+		ids = append(ids, itemIDs(resp)...)
+		if req.PageToken = resp.GetNextPageToken(); req.PageToken == "" {
+			return ids
+		}
+		if len(resp.GetItems()) != pageSize(req.GetPageSize()) {
+			t.Fatalf("a page of %d items and not the last, want %d", len(resp.GetItems()),
+				pageSize(req.GetPageSize()))
+		}
+	}
+}
+
+// While nothing moves, the pages of a list are the list: nothing twice, and nothing left out.
+func TestPagesAreTheList(t *testing.T) {
+	ts := startStill(t, func() *model.Model { return newLearnedModel(t, 1, true) })
+	filtered := forUser("ann")
+	filtered.Filter = &pb.ItemFilter{DenyItemIds: []string{item(9)},
+		AllowItemIds: []string{item(3), item(9), item(11), item(21), item(22), item(23), item(29)}}
+	rng := rand.New(rand.NewPCG(6, 1))
+	for name, req := range map[string]*pb.RecommendRequest{
+		"user": forUser("ann"), "nobody": forUser("nobody"), "history": forHistory(3, 9, 27),
+		"filtered": filtered,
+		"draw":     exploring(forUser("ann"), thompson(7, 1), 0),
+		"bounds":   exploring(forUser("ann"), upperConfidence(2), 0),
+	} {
+		whole := proto.CloneOf(req)
+		whole.PageSize = testItems
+		want := itemIDs(ts.ask(t, whole))
+		for range 5 {
+			got := ts.listPages(t, req, func() int32 { return int32(1 + rng.IntN(9)) })
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("%s (-list +pages):\n%s", name, d)
+			}
+		}
+	}
+	// A draw that the server chooses is the same on all pages.
+	req := exploring(forUser("ann"), thompson(0, 1), 3)
+	req.Paged = true
+	first := ts.ask(t, req)
+	req.PageToken = first.GetNextPageToken()
+	if second := ts.ask(t, req); second.GetExplorationSeed() != first.GetExplorationSeed() {
+		t.Errorf("seed %d after seed %d", second.GetExplorationSeed(), first.GetExplorationSeed())
+	}
+	if plain := ts.ask(t, forUser("ann")); plain.GetNextPageToken() != "" {
+		t.Error("a token that nobody asked for")
+	}
+}
+
+// Over two hundred pages no item comes twice, though the user goes on, and models come and go that
+// have other items and other orders. Each page is the best of what was not served.
+func TestPagesWhileAllMoves(t *testing.T) {
+	opened := 0
+	ts := start(t, setup{open: func() (*model.Model, error) {
+		opened++
+		return randomModel(t, 1100-50*(opened%2), 12+4*(opened%2)), nil
+	}})
+	rng := rand.New(rand.NewPCG(7, 1))
+	id := func(i int) string { return fmt.Sprintf("item %08d", i) }
+	served := map[string]bool{}
+	req := forUser("ann")
+	req.Paged, req.PageSize = true, 4
+	const pages = 200
+	for page := range pages {
+		ts.observe(t, &pb.Event{UserId: "ann", ItemId: id(rng.IntN(1100))})
+		if page%25 == 24 {
+			if err := ts.Reload(ctx(t)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		whole := forUser("ann")
+		whole.PageSize = 1000
+		want := slices.DeleteFunc(itemIDs(ts.ask(t, whole)),
+			func(id string) bool { return served[id] })[:4]
+		resp := ts.ask(t, req)
+		if d := cmp.Diff(want, itemIDs(resp)); d != "" {
+			t.Fatalf("page %d (-best that were not served +page):\n%s", page, d)
+		}
+		for _, id := range itemIDs(resp) {
+			if served[id] {
+				t.Fatalf("page %d: %s comes again", page, id)
+			}
+			served[id] = true
+		}
+		if req.PageToken = resp.GetNextPageToken(); req.PageToken == "" {
+			t.Fatalf("page %d is the last one", page)
+		}
+		if len(req.PageToken) != session.PageTokenBytes(4*(page+1)) {
+			t.Fatalf("page %d: a token of %d bytes", page, len(req.PageToken))
+		}
+	}
+	if opened < pages/25 || len(served) != 4*pages {
+		t.Errorf("%d models, %d items", opened, len(served))
+	}
+}
+
+// The pages of a list end at the bound of the token.
+func TestPagesEnd(t *testing.T) {
+	ts := start(t, setup{open: func() (*model.Model, error) {
+		return randomModel(t, maxServed+500, 4), nil
+	}})
+	ids := ts.listPages(t, forUser("nobody"), func() int32 { return 999 })
+	slices.Sort(ids)
+	if len(slices.Compact(ids)) != maxServed {
+		t.Errorf("%d items on all pages, want %d", len(ids), maxServed)
+	}
+}
+
+// A token is good for the request that it was made for, whatever its page size, and for no other.
+func TestPageTokensRefused(t *testing.T) {
+	ts := start(t, setup{})
+	first := func(req *pb.RecommendRequest) string {
+		req.Paged = true
+		return ts.ask(t, req).GetNextPageToken()
+	}
+	token := first(forUser("ann"))
+	with := func(change func(*pb.RecommendRequest)) *pb.RecommendRequest {
+		req := forUser("ann")
+		req.PageToken = token
+		change(req)
+		return req
+	}
+	longer := forHistory(1, 2)
+	longer.PageToken = first(forHistory(1))
+	for _, tt := range []struct {
+		name string
+		req  *pb.RecommendRequest
+		good bool
+	}{
+		{"as it was", with(func(*pb.RecommendRequest) {}), true},
+		{"another page size", with(func(r *pb.RecommendRequest) { r.PageSize = 3 }), true},
+		{"a history that went on", longer, true},
+		{"another user", with(func(r *pb.RecommendRequest) {
+			r.Subject = forUser("bob").GetSubject()
+		}), false},
+		{"another filter", with(func(r *pb.RecommendRequest) {
+			r.Filter = &pb.ItemFilter{DenyItemIds: []string{"x"}}
+		}), false},
+		{"another rule", with(func(r *pb.RecommendRequest) {
+			r.Seen = &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_INCLUDE}
+		}), false},
+		{"damaged", with(func(r *pb.RecommendRequest) { r.PageToken = "B" + token[1:] }), false},
+		{"cut", with(func(r *pb.RecommendRequest) { r.PageToken = token[:20] }), false},
+		{"huge", with(func(r *pb.RecommendRequest) {
+			r.PageToken = string(make([]byte, 1<<20))
+		}), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := ts.recommend.Recommend(ctx(t), tt.req)
+			if tt.good {
+				checkFields(t, err, nil)
+			} else {
+				checkFields(t, err, []string{"page_token"})
+			}
+		})
+	}
+}
