@@ -321,7 +321,9 @@ func TestUsers(t *testing.T) {
 	}
 	u.Uncertainty = 0
 	want := &pb.User{UserId: "ann", Revision: 3, EventCount: 3, PendingEventCount: 1,
-		FirstEventTime: first.EventTime, LastEventTime: last.EventTime}
+		FirstEventTime: first.EventTime, LastEventTime: last.EventTime,
+		EventTypes: []*pb.EventTypeSummary{
+			{EventType: "like", EventCount: 3, Weight: 1, TotalWeight: 3}}}
 	if d := cmp.Diff(want, u, withoutTokens); d != "" {
 		t.Errorf("user (-want +got):\n%s", d)
 	}

@@ -129,10 +129,19 @@ func (c *pointClient) run(ctx context.Context, conn grpc.ClientConnInterface) er
 		c.next++
 		c.open = func(ids []string) []string { return append(slices.Clone(ids), id) }
 		erase := c.erasing && c.next%25 == 0
-		if erase {
+		retract := c.erasing && c.next%25 == 12 && len(c.ids) > 0
+		var err error
+		switch {
+		case erase:
 			c.open = func([]string) []string { return nil }
+			err = c.erase(conn)
+		case retract:
+			c.open = func(ids []string) []string { return ids[1:] }
+			err = c.retract(conn)
+		default:
+			err = c.call(conn, id)
 		}
-		if err := c.call(conn, id, erase); err != nil {
+		if err != nil {
 			return err
 		}
 		c.ids, c.open = c.open(c.ids), nil
@@ -140,14 +149,29 @@ func (c *pointClient) run(ctx context.Context, conn grpc.ClientConnInterface) er
 	return nil
 }
 
-func (c *pointClient) call(conn grpc.ClientConnInterface, id string, erase bool) error {
+func (c *pointClient) erase(conn grpc.ClientConnInterface) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	if erase {
-		_, err := pb.NewUserServiceClient(conn).DeleteUser(ctx,
-			&pb.DeleteUserRequest{UserId: c.user, AllowMissing: true})
-		return err
+	_, err := pb.NewUserServiceClient(conn).DeleteUser(ctx,
+		&pb.DeleteUserRequest{UserId: c.user, AllowMissing: true})
+	return err
+}
+
+// retract takes the first event back.
+func (c *pointClient) retract(conn grpc.ClientConnInterface) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	r, err := pb.NewUserServiceClient(conn).RetractEvents(ctx,
+		&pb.RetractEventsRequest{UserId: c.user, EventIds: c.ids[:1]})
+	if err == nil && r.GetUserRevision() != uint64(len(c.ids)-1) {
+		err = fmt.Errorf("revision %d after a retraction from %d", r.GetUserRevision(), len(c.ids))
 	}
+	return err
+}
+
+func (c *pointClient) call(conn grpc.ClientConnInterface, id string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
 	_, err := pb.NewEventServiceClient(conn).Observe(ctx, &pb.ObserveRequest{Event: &pb.Event{
 		UserId: c.user, EventId: id, ItemId: "i" + strconv.Itoa(c.next%40)}})
 	if err != nil {

@@ -1,7 +1,7 @@
 package main
 
 // failpoints are the places of TestFailpoints, in the order in which a write, an erasure, a
-// checkpoint, a reload and a shutdown pass them.
+// retraction, a checkpoint, a reload and a shutdown pass them.
 var failpoints = []failpoint{
 	{"opened", "store/pebble/pebble.go", "histories, editor := l.histories, l.editor\n"},
 	{"validated", "server/events.go", "results, err := s.store.Append(ctx, in.records)\n"},
@@ -16,8 +16,12 @@ var failpoints = []failpoint{
 	{"marking", "store/pebble/internal/mark/keeper.go", "turn := k.turn + 1\n"},
 	{"marked", "store/pebble/internal/mark/keeper.go", "k.turn, k.mark.Commit, k.trouble ="},
 	{"erasing", "server/users.go", "n, err := s.states.Erase("},
-	{"erased", "store/pebble/erase.go", "erasure.erased = c.editor.Erase("},
+	{"erased", "store/pebble/erase.go", "erasure.erased = c.erase(h)\n"},
 	{"erasure-told", "server/users.go", "if n > 0 {\n"},
+	{"retracting", "server/rewrite.go", "versions, err := s.states.Rewrite("},
+	{"rewriting", "store/pebble/rewrite.go", "c.editor.Begin()\n"},
+	{"rewritten", "store/pebble/rewrite.go", "c.editor.Keep()\n"},
+	{"retraction-told", "server/rewrite.go", "m := s.models.Acquire()\n"},
 	{"sorting", "store/pebble/sorter.go", "w := sorting{sorter: s, gen: g}\n"},
 	{"rows-written", "store/pebble/sorter.go", "for _, h := range w.written {\n"},
 	{"journal-removed", "store/pebble/sorter.go", "w.sorter.emptied.Store(w.gen.Last())\n"},
