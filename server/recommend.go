@@ -166,6 +166,7 @@ func (s recommender) prepare(
 	l := &sc.list
 	l.Items, l.Packed, l.UserRevision = m, req.GetPacked(), subj.version.Revision
 	noteUnknownEntries(m, req.GetHistory().GetEntries(), l)
+	noteUnknownEntries(m, req.GetExtraHistory().GetEntries(), l)
 	sc.exclude(m, req.GetFilter(), now)
 	s.metrics.stage.filter.Observe(watch.lap())
 	return subj, nil
@@ -221,6 +222,10 @@ func (s recommender) subject(
 		subj.version, subj.timed = store.Version{}, timed
 		return subj, nil
 	}
+	if extra := req.GetExtraHistory(); extra != nil {
+		stored := read
+		read = func(u *state.User) { stored(s.withExtra(m, u, extra, now, explain)) }
+	}
 	view := s.states.View
 	if explain {
 		view = s.states.ViewTail
@@ -269,6 +274,32 @@ func (s *Server) inlineState(m *model.Model, h *pb.InlineHistory, t *state.Tail)
 			break
 		}
 	}
+	s.foldEntries(m, u, h, at)
+	return u
+}
+
+// withExtra is the state u of a user, nil for one without history, after events that came with the
+// request at a time. It leaves u as it is, unless that has a tail, which only the call has. The
+// version stays that of the stored history.
+func (s *Server) withExtra(
+	m *model.Model, u *state.User, extra *pb.InlineHistory, at time.Time, explain bool,
+) *state.User {
+	switch {
+	case u == nil && explain:
+		u = state.New(m, state.NewTail(m))
+	case u == nil:
+		u = state.New(m, nil)
+	case u.Tail == nil:
+		u = u.Clone()
+	}
+	version := u.Version
+	s.foldEntries(m, u, extra, at)
+	u.Version = version
+	return u
+}
+
+// foldEntries folds entries into u. The first ones without a time happened at the given one.
+func (s *Server) foldEntries(m *model.Model, u *state.User, h *pb.InlineHistory, at time.Time) {
 	for _, e := range h.GetEntries() {
 		if t := e.GetEventTime(); t != nil {
 			at = t.AsTime()
@@ -277,8 +308,7 @@ func (s *Server) inlineState(m *model.Model, h *pb.InlineHistory, t *state.Tail)
 			store.Event{Item: e.GetItemId(), Type: eventType(e.GetEventType()), Time: at,
 				Value: value(e.Value)})
 	}
-	t.Cut(m, u.Revision)
-	return u
+	u.Tail.Cut(m, u.Revision)
 }
 
 func pageSize(requested int32) int {

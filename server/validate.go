@@ -220,8 +220,14 @@ func checkRecommend(c *checker, r *pb.RecommendRequest, now time.Time) {
 	switch subject := r.GetSubject().(type) {
 	case *pb.RecommendRequest_UserId:
 		c.check("user_id", badID(subject.UserId))
+		if r.GetExtraHistory() != nil {
+			checkHistory(c, "extra_history.entries", r.GetExtraHistory(), now)
+		}
 	case *pb.RecommendRequest_History:
-		checkHistory(c, subject.History, now)
+		checkHistory(c, "history.entries", subject.History, now)
+		if r.GetExtraHistory() != nil {
+			c.check("extra_history", "must be unset with an inline history")
+		}
 		if r.GetMinUserRevision() != 0 {
 			c.check("min_user_revision", "must be 0 with an inline history")
 		}
@@ -312,8 +318,8 @@ func badAmount(v *float64) string {
 	return ""
 }
 
-func checkHistory(c *checker, h *pb.InlineHistory, now time.Time) {
-	const list = "history.entries"
+// checkHistory checks the history whose entries are the field list.
+func checkHistory(c *checker, list string, h *pb.InlineHistory, now time.Time) {
 	entries := h.GetEntries()
 	if text := badCount(len(entries), 1, maxHistory); text != "" {
 		c.check(list, text)

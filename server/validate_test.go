@@ -180,6 +180,18 @@ func TestValidateRecommend(t *testing.T) {
 		{"session token with a history",
 			with(history(1), func(r *pb.RecommendRequest) { r.SessionToken = []byte{1} }),
 			[]string{"session_token"}},
+		{"extra history", with(forUser("u"), func(r *pb.RecommendRequest) {
+			r.ExtraHistory = history(1000).GetHistory()
+		}), nil},
+		{"extra history empty", with(forUser("u"), func(r *pb.RecommendRequest) {
+			r.ExtraHistory = &pb.InlineHistory{}
+		}), []string{"extra_history.entries"}},
+		{"extra history with a bad entry", with(forUser("u"), func(r *pb.RecommendRequest) {
+			r.ExtraHistory = &pb.InlineHistory{Entries: []*pb.HistoryEntry{{}}}
+		}), []string{"extra_history.entries[0].item_id"}},
+		{"extra history with a history", with(history(1), func(r *pb.RecommendRequest) {
+			r.ExtraHistory = history(1).GetHistory()
+		}), []string{"extra_history"}},
 		{"page size -1", with(forUser("u"), func(r *pb.RecommendRequest) { r.PageSize = -1 }),
 			[]string{"page_size"}},
 		{"page size huge",

@@ -198,6 +198,8 @@ func badRecommends() []badRequest {
 		history(&pb.HistoryEntry{ItemId: "1"})(r)
 		r.MinUserRevision = 1
 	})
+	add("an empty extra_history", "extra_history.entries",
+		func(r *pb.RecommendRequest) { r.ExtraHistory = &pb.InlineHistory{} })
 	add("a damaged page_token", "page_token",
 		func(r *pb.RecommendRequest) { r.PageToken = "x" })
 	add("page_size -1", "page_size", func(r *pb.RecommendRequest) { r.PageSize = -1 })

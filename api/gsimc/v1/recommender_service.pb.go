@@ -211,6 +211,10 @@ type RecommendRequest struct {
 	//	*RecommendRequest_UserId
 	//	*RecommendRequest_History
 	Subject isRecommendRequest_Subject `protobuf_oneof:"subject"`
+	// What happened since, such as what is on the page now: the list is made as if these events came
+	// after those of user_id, and nothing is written. 1 to 1000 entries. The first ones without a time
+	// happen now. Must be unset with an inline history.
+	ExtraHistory *InlineHistory `protobuf:"bytes,3,opt,name=extra_history,json=extraHistory,proto3" json:"extra_history,omitempty"`
 	// How many items: 0 means 10; above 1000 is read as 1000; negative is INVALID_ARGUMENT.
 	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// RecommendResponse.next_page_token of the page before: the list goes on with the best items that
@@ -302,6 +306,13 @@ func (x *RecommendRequest) GetHistory() *InlineHistory {
 		if x, ok := x.Subject.(*RecommendRequest_History); ok {
 			return x.History
 		}
+	}
+	return nil
+}
+
+func (x *RecommendRequest) GetExtraHistory() *InlineHistory {
+	if x != nil {
+		return x.ExtraHistory
 	}
 	return nil
 }
@@ -499,7 +510,8 @@ type RecommendResponse struct {
 	// Number of events of the user's history in the answer; 0 for an unknown user and an inline
 	// history.
 	UserRevision uint64 `protobuf:"varint,6,opt,name=user_revision,json=userRevision,proto3" json:"user_revision,omitempty"`
-	// Ids of the inline history and of filter.allow_item_ids that the model does not know, each once.
+	// Ids of the inline or extra history and of filter.allow_item_ids that the model does not know, each
+	// once.
 	UnknownItemIds []string `protobuf:"bytes,7,rep,name=unknown_item_ids,json=unknownItemIds,proto3" json:"unknown_item_ids,omitempty"`
 	// Why the list is short or not personal; empty when all is normal.
 	Degradations []Degradation `protobuf:"varint,8,rep,packed,name=degradations,proto3,enum=gsimc.v1.Degradation" json:"degradations,omitempty"`
@@ -1497,10 +1509,11 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\n" +
 	"event_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\teventTime\x12\x19\n" +
 	"\x05value\x18\x04 \x01(\x01H\x00R\x05value\x88\x01\x01B\b\n" +
-	"\x06_value\"\xd3\x03\n" +
+	"\x06_value\"\x91\x04\n" +
 	"\x10RecommendRequest\x12\x19\n" +
 	"\auser_id\x18\x01 \x01(\tH\x00R\x06userId\x123\n" +
-	"\ahistory\x18\x02 \x01(\v2\x17.gsimc.v1.InlineHistoryH\x00R\ahistory\x12\x1b\n" +
+	"\ahistory\x18\x02 \x01(\v2\x17.gsimc.v1.InlineHistoryH\x00R\ahistory\x12<\n" +
+	"\rextra_history\x18\x03 \x01(\v2\x17.gsimc.v1.InlineHistoryR\fextraHistory\x12\x1b\n" +
 	"\tpage_size\x18\x04 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x05 \x01(\tR\tpageToken\x12,\n" +
@@ -1645,42 +1658,43 @@ var file_gsimc_v1_recommender_service_proto_depIdxs = []int32{
 	2,  // 0: gsimc.v1.InlineHistory.entries:type_name -> gsimc.v1.HistoryEntry
 	17, // 1: gsimc.v1.HistoryEntry.event_time:type_name -> google.protobuf.Timestamp
 	1,  // 2: gsimc.v1.RecommendRequest.history:type_name -> gsimc.v1.InlineHistory
-	18, // 3: gsimc.v1.RecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
-	19, // 4: gsimc.v1.RecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
-	4,  // 5: gsimc.v1.RecommendRequest.exploration:type_name -> gsimc.v1.Exploration
-	15, // 6: gsimc.v1.Exploration.thompson:type_name -> gsimc.v1.Exploration.Thompson
-	16, // 7: gsimc.v1.Exploration.upper_confidence:type_name -> gsimc.v1.Exploration.UpperConfidence
-	20, // 8: gsimc.v1.RecommendResponse.items:type_name -> gsimc.v1.ScoredItem
-	0,  // 9: gsimc.v1.RecommendResponse.degradations:type_name -> gsimc.v1.Degradation
-	6,  // 10: gsimc.v1.RecommendResponse.packed_items:type_name -> gsimc.v1.PackedItems
-	21, // 11: gsimc.v1.PackedItems.source:type_name -> gsimc.v1.ResultSource
-	22, // 12: gsimc.v1.PackedItems.explanations:type_name -> gsimc.v1.Explanation
-	1,  // 13: gsimc.v1.ScoreItemsRequest.history:type_name -> gsimc.v1.InlineHistory
-	19, // 14: gsimc.v1.ScoreItemsRequest.seen:type_name -> gsimc.v1.SeenPolicy
-	20, // 15: gsimc.v1.ScoreItemsResponse.items:type_name -> gsimc.v1.ScoredItem
-	0,  // 16: gsimc.v1.ScoreItemsResponse.degradations:type_name -> gsimc.v1.Degradation
-	10, // 17: gsimc.v1.BatchRecommendRequest.subjects:type_name -> gsimc.v1.BatchSubject
-	18, // 18: gsimc.v1.BatchRecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
-	19, // 19: gsimc.v1.BatchRecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
-	1,  // 20: gsimc.v1.BatchSubject.history:type_name -> gsimc.v1.InlineHistory
-	12, // 21: gsimc.v1.BatchRecommendResponse.results:type_name -> gsimc.v1.BatchRecommendResult
-	5,  // 22: gsimc.v1.BatchRecommendResult.response:type_name -> gsimc.v1.RecommendResponse
-	23, // 23: gsimc.v1.BatchRecommendResult.error:type_name -> google.rpc.Status
-	18, // 24: gsimc.v1.SimilarItemsRequest.filter:type_name -> gsimc.v1.ItemFilter
-	20, // 25: gsimc.v1.SimilarItemsResponse.items:type_name -> gsimc.v1.ScoredItem
-	3,  // 26: gsimc.v1.RecommenderService.Recommend:input_type -> gsimc.v1.RecommendRequest
-	9,  // 27: gsimc.v1.RecommenderService.BatchRecommend:input_type -> gsimc.v1.BatchRecommendRequest
-	7,  // 28: gsimc.v1.RecommenderService.ScoreItems:input_type -> gsimc.v1.ScoreItemsRequest
-	13, // 29: gsimc.v1.RecommenderService.SimilarItems:input_type -> gsimc.v1.SimilarItemsRequest
-	5,  // 30: gsimc.v1.RecommenderService.Recommend:output_type -> gsimc.v1.RecommendResponse
-	11, // 31: gsimc.v1.RecommenderService.BatchRecommend:output_type -> gsimc.v1.BatchRecommendResponse
-	8,  // 32: gsimc.v1.RecommenderService.ScoreItems:output_type -> gsimc.v1.ScoreItemsResponse
-	14, // 33: gsimc.v1.RecommenderService.SimilarItems:output_type -> gsimc.v1.SimilarItemsResponse
-	30, // [30:34] is the sub-list for method output_type
-	26, // [26:30] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	1,  // 3: gsimc.v1.RecommendRequest.extra_history:type_name -> gsimc.v1.InlineHistory
+	18, // 4: gsimc.v1.RecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
+	19, // 5: gsimc.v1.RecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	4,  // 6: gsimc.v1.RecommendRequest.exploration:type_name -> gsimc.v1.Exploration
+	15, // 7: gsimc.v1.Exploration.thompson:type_name -> gsimc.v1.Exploration.Thompson
+	16, // 8: gsimc.v1.Exploration.upper_confidence:type_name -> gsimc.v1.Exploration.UpperConfidence
+	20, // 9: gsimc.v1.RecommendResponse.items:type_name -> gsimc.v1.ScoredItem
+	0,  // 10: gsimc.v1.RecommendResponse.degradations:type_name -> gsimc.v1.Degradation
+	6,  // 11: gsimc.v1.RecommendResponse.packed_items:type_name -> gsimc.v1.PackedItems
+	21, // 12: gsimc.v1.PackedItems.source:type_name -> gsimc.v1.ResultSource
+	22, // 13: gsimc.v1.PackedItems.explanations:type_name -> gsimc.v1.Explanation
+	1,  // 14: gsimc.v1.ScoreItemsRequest.history:type_name -> gsimc.v1.InlineHistory
+	19, // 15: gsimc.v1.ScoreItemsRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	20, // 16: gsimc.v1.ScoreItemsResponse.items:type_name -> gsimc.v1.ScoredItem
+	0,  // 17: gsimc.v1.ScoreItemsResponse.degradations:type_name -> gsimc.v1.Degradation
+	10, // 18: gsimc.v1.BatchRecommendRequest.subjects:type_name -> gsimc.v1.BatchSubject
+	18, // 19: gsimc.v1.BatchRecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
+	19, // 20: gsimc.v1.BatchRecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	1,  // 21: gsimc.v1.BatchSubject.history:type_name -> gsimc.v1.InlineHistory
+	12, // 22: gsimc.v1.BatchRecommendResponse.results:type_name -> gsimc.v1.BatchRecommendResult
+	5,  // 23: gsimc.v1.BatchRecommendResult.response:type_name -> gsimc.v1.RecommendResponse
+	23, // 24: gsimc.v1.BatchRecommendResult.error:type_name -> google.rpc.Status
+	18, // 25: gsimc.v1.SimilarItemsRequest.filter:type_name -> gsimc.v1.ItemFilter
+	20, // 26: gsimc.v1.SimilarItemsResponse.items:type_name -> gsimc.v1.ScoredItem
+	3,  // 27: gsimc.v1.RecommenderService.Recommend:input_type -> gsimc.v1.RecommendRequest
+	9,  // 28: gsimc.v1.RecommenderService.BatchRecommend:input_type -> gsimc.v1.BatchRecommendRequest
+	7,  // 29: gsimc.v1.RecommenderService.ScoreItems:input_type -> gsimc.v1.ScoreItemsRequest
+	13, // 30: gsimc.v1.RecommenderService.SimilarItems:input_type -> gsimc.v1.SimilarItemsRequest
+	5,  // 31: gsimc.v1.RecommenderService.Recommend:output_type -> gsimc.v1.RecommendResponse
+	11, // 32: gsimc.v1.RecommenderService.BatchRecommend:output_type -> gsimc.v1.BatchRecommendResponse
+	8,  // 33: gsimc.v1.RecommenderService.ScoreItems:output_type -> gsimc.v1.ScoreItemsResponse
+	14, // 34: gsimc.v1.RecommenderService.SimilarItems:output_type -> gsimc.v1.SimilarItemsResponse
+	31, // [31:35] is the sub-list for method output_type
+	27, // [27:31] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_recommender_service_proto_init() }

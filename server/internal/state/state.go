@@ -1,6 +1,7 @@
 package state
 
 import (
+	"slices"
 	"time"
 	"unsafe"
 
@@ -42,6 +43,13 @@ func New(m *model.Model, t *Tail) *User {
 // Reset makes u the state of an empty history under m, without a tail.
 func (u *User) Reset(m *model.Model) {
 	*u = User{model: m.Version(), base: m.Base().Version(), Kalman: m.NewState(), Seen: u.Seen[:0]}
+}
+
+// Clone returns a copy without tail that shares no memory with u.
+func (u *User) Clone() *User {
+	c := *u
+	c.Kalman, c.Seen, c.Tail = u.Kalman.Clone(), slices.Clone(u.Seen), nil
+	return &c
 }
 
 // Usable reports whether an event with weight, on an item of the model, is part of the state.

@@ -1,0 +1,59 @@
+package server
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/model"
+)
+
+// A list with an extra history is that of a user who has these events too, and nothing of them is
+// left.
+func TestExtraHistory(t *testing.T) {
+	for name, open := range map[string]func() *model.Model{
+		"paper":   func() *model.Model { return newModel(t, 1) },
+		"learned": func() *model.Model { return newLearnedModel(t, 1, true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ts := startStill(t, open)
+			observed := func(user string, items ...int) {
+				for _, i := range items {
+					e := newEvent(user, i)
+					e.EventId = item(i)
+					ts.observe(t, e)
+				}
+			}
+			observed("both", 0, 4, 8, 12, 16, 20, 7, 9)
+			observed("extra only", 7, 9)
+			for stored, same := range map[string]string{"ann": "both", "nobody": "extra only"} {
+				for explain := range int32(3) {
+					plain := explaining(forUser(stored), int(explain))
+					before := ts.ask(t, plain)
+					with := explaining(forUser(stored), int(explain))
+					with.ExtraHistory = forHistory(7, 9).GetHistory()
+					got := ts.ask(t, with)
+					if r := got.GetUserRevision(); r != before.GetUserRevision() {
+						t.Errorf("%s: revision %d, want %d", stored, r, before.GetUserRevision())
+					}
+					want := ts.ask(t, explaining(forUser(same), int(explain)))
+					if d := cmp.Diff(want, got, protocmp.Transform(), protocmp.IgnoreFields(
+						&pb.RecommendResponse{}, "user_revision")); d != "" {
+						t.Errorf("%s (-observed +extra):\n%s", stored, d)
+					}
+					if d := cmp.Diff(before, ts.ask(t, plain), protocmp.Transform()); d != "" {
+						t.Errorf("%s (-before +after):\n%s", stored, d)
+					}
+				}
+			}
+			with := forUser("ann")
+			with.ExtraHistory = forHistory(testItems + 1).GetHistory()
+			if d := cmp.Diff([]string{item(testItems + 1)},
+				ts.ask(t, with).GetUnknownItemIds()); d != "" {
+				t.Errorf("unknown_item_ids (-want +got):\n%s", d)
+			}
+		})
+	}
+}
