@@ -55,6 +55,7 @@ type grammar struct {
 	Salvage   repair.Salvage `cmd:"" group:"Serve:" help:"Write what is whole of a damaged store to a new folder."`
 	Observe   call.Observe   `cmd:"" group:"Serve:" help:"Send events to a running server."`
 	Recommend call.Recommend `cmd:"" group:"Serve:" help:"Ask a running server for recommendations."`
+	Score     call.Score     `cmd:"" group:"Serve:" help:"Ask a running server for the scores of items."`
 	User      call.User      `cmd:"" group:"Serve:" help:"Look at what a running server holds of a user, take it back, merge or erase it."`
 	Bench     bench.Cmd      `cmd:"" group:"Learn and measure:" help:"Measure a server: latency, throughput, visibility, and how the cost grows."`
 	BenchEcho bench.Echo     `cmd:"" hidden:"" help:"Answer like a server that does nothing; started by bench."`

@@ -10,7 +10,7 @@ import (
 	"github.com/gsimc/gsimc/dataset"
 )
 
-// Answer is a list as `gsimc recommend --json` prints it.
+// Answer is a list as `gsimc recommend --json` and `gsimc score --json` print it.
 type Answer struct {
 	Items          []Item   `json:"items"`
 	ModelVersion   string   `json:"model_version"`
@@ -18,6 +18,7 @@ type Answer struct {
 	Uncertainty    *float64 `json:"uncertainty,omitempty"`
 	Seed           uint64   `json:"exploration_seed,omitempty"`
 	UnknownItemIDs []string `json:"unknown_item_ids,omitempty"`
+	Excluded       []string `json:"excluded_item_ids,omitempty"` // of `gsimc score`
 	Degradations   []string `json:"degradations,omitempty"`
 }
 
@@ -101,6 +102,9 @@ func (r *Answer) print(a *cli.App, titles *dataset.Catalogue) {
 			unknown = append(unknown, named(id, titles.Title(id)))
 		}
 		a.Printf("note: unknown to the model: %s\n", strings.Join(unknown, ", "))
+	}
+	if len(r.Excluded) > 0 {
+		a.Printf("note: not to be shown: %s\n", strings.Join(r.Excluded, ", "))
 	}
 }
 

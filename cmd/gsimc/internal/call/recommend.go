@@ -20,6 +20,8 @@ type Recommend struct {
 	User    string   `group:"For whom:" placeholder:"ID" help:"A user with a history in the server. An unknown user gets popular items."`
 	History []string `group:"For whom:" placeholder:"ITEM,..." help:"Items of an anonymous session, oldest first, in place of --user."`
 
+	SimilarTo string `group:"For whom:" placeholder:"ITEM" help:"What goes with an item, in place of a list for somebody."`
+
 	Items         int           `group:"The list:" short:"n" default:"10" help:"Length of the list, 1 to 1000."`
 	Allow         []string      `group:"The list:" placeholder:"ITEM,..." help:"Only these items."`
 	Deny          []string      `group:"The list:" placeholder:"ITEM,..." help:"Not these items."`
@@ -43,14 +45,27 @@ func (Recommend) Help() string {
 
   gsimc recommend --user alice
   gsimc recommend --history 1375666,816692 --items 20 --json
-  gsimc recommend --user alice --explain 3 --explore thompson --seed 1`
+  gsimc recommend --user alice --explain 3 --explore thompson --seed 1
+  gsimc recommend --similar-to 1375666`
 }
 
 // Check checks the flags together.
 func (c *Recommend) Check() error {
 	errs := []error{c.ServerFlags.Check(), cli.InRange("--items", float64(c.Items), 1, 1000)}
-	if (c.User == "") == (len(c.History) == 0) {
-		errs = append(errs, cli.About("want either %s or %s", "--user", "--history"))
+	subjects := 0
+	for _, given := range []bool{c.User != "", len(c.History) > 0, c.SimilarTo != ""} {
+		if given {
+			subjects++
+		}
+	}
+	if subjects != 1 {
+		errs = append(errs, cli.About("want either %s, %s or %s", "--user", "--history",
+			"--similar-to"))
+	}
+	if c.SimilarTo != "" && (c.Seen == "include" || len(c.SeenTypes) > 0 || c.ReappearAfter > 0 ||
+		c.MinRevision > 0 || c.Explain > 0 || c.Explore != "none") {
+		errs = append(errs, cli.About("%s goes with %s, %s and %s only", "--similar-to", "--items",
+			"--allow", "--deny"))
 	}
 	if c.Seen == "include" && len(c.SeenTypes) > 0 {
 		errs = append(errs, cli.About("%s include does not go with %s", "--seen", "--seen-types"))
@@ -87,9 +102,7 @@ func (c *Recommend) request() *pb.RecommendRequest {
 		}
 		r.Subject = &pb.RecommendRequest_History{History: history}
 	}
-	if len(c.Allow)+len(c.Deny) > 0 {
-		r.Filter = &pb.ItemFilter{AllowItemIds: c.Allow, DenyItemIds: c.Deny}
-	}
+	r.Filter = c.filter()
 	switch {
 	case c.Seen == "include":
 		r.Seen.Mode = pb.SeenPolicy_MODE_INCLUDE
@@ -102,6 +115,27 @@ func (c *Recommend) request() *pb.RecommendRequest {
 		r.Seen.ReappearAfter = durationpb.New(c.ReappearAfter)
 	}
 	return r
+}
+
+// filter is nil without lists of items.
+func (c *Recommend) filter() *pb.ItemFilter {
+	if len(c.Allow)+len(c.Deny) == 0 {
+		return nil
+	}
+	return &pb.ItemFilter{AllowItemIds: c.Allow, DenyItemIds: c.Deny}
+}
+
+// ask returns the list, that of an item as one without a user.
+func (c *Recommend) ask(
+	ctx context.Context, server pb.RecommenderServiceClient,
+) (*pb.RecommendResponse, error) {
+	if c.SimilarTo == "" {
+		return server.Recommend(ctx, c.request())
+	}
+	got, err := server.SimilarItems(ctx, &pb.SimilarItemsRequest{ItemId: c.SimilarTo,
+		PageSize: int32(c.Items), Filter: c.filter()})
+	return &pb.RecommendResponse{Items: got.GetItems(), ModelVersion: got.GetModelVersion(),
+		UnknownItemIds: got.GetUnknownItemIds()}, err
 }
 
 func (c *Recommend) exploration() *pb.Exploration {
@@ -123,7 +157,7 @@ func (c *Recommend) Run(a *cli.App) error {
 		return err
 	}
 	return c.Call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
-		got, err := pb.NewRecommenderServiceClient(conn).Recommend(ctx, c.request())
+		got, err := c.ask(ctx, pb.NewRecommenderServiceClient(conn))
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/call"
+)
+
+// The commands score and recommend --similar-to ask a real server.
+func TestScoreAndSimilarCommands(t *testing.T) {
+	_, model := smallModel(t)
+	server := startServe(t, model, t.TempDir())
+	item := recommendJSON(t, server, "--user", "nobody", "--items", "1").Items[0].ID
+	list := recommendJSON(t, server, "--history", item, "--items", "5")
+	want := []call.Item{list.Items[3], list.Items[0]}
+	var got call.Answer
+	out := execute(t, "score", "--server", server.GRPC, "--json", "--history", item,
+		"--items", list.Items[3].ID+",nowhere,"+list.Items[0].ID)
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got.Items); d != "" {
+		t.Errorf("scores (-list +score):\n%s", d)
+	}
+	if d := cmp.Diff([]string{"nowhere"}, got.UnknownItemIDs); d != "" {
+		t.Errorf("unknown (-want +got):\n%s", d)
+	}
+	similar := recommendJSON(t, server, "--similar-to", list.Items[0].ID, "--items", "3", "--deny",
+		list.Items[1].ID)
+	if len(similar.Items) != 3 || similar.Items[0].Source != "similar" {
+		t.Errorf("what goes with an item is %+v", similar)
+	}
+	for _, item := range similar.Items {
+		if item.ID == list.Items[0].ID || item.ID == list.Items[1].ID {
+			t.Errorf("%s is on the list", item.ID)
+		}
+	}
+	server.mustStop(t)
+}
