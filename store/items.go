@@ -10,8 +10,8 @@ import (
 // Items is a [Store] that also keeps the catalogue: what is known of items besides their events.
 //
 // The catalogue has nothing to do with the histories: an item of an event need not be in it. Its
-// writes have the promises of Append about durability and outcomes, see the package comment, and
-// its readers see durable changes only.
+// writes have the promises of Append about durability and outcomes, see the package comment. Its
+// readers may see a write that is not durable yet, and never a part of one.
 type Items interface {
 	Store
 

@@ -1,6 +1,7 @@
 package pebble
 
 import (
+	"errors"
 	"runtime"
 	"slices"
 	"time"
@@ -36,6 +37,8 @@ type committer struct {
 	group   []*call // planned, not yet committed
 	removal *removal
 	trimmed int // shards of the histories, since a generation was sorted; 0: all
+
+	items []func(*lsm.Batch) error // of the group; each adds the rows of some items
 
 	forgetter *forgetter
 }
@@ -120,6 +123,8 @@ func (c *committer) serve(call *call) {
 		plan = func() (bool, error) { return c.planErasure(call) }
 	case call.rewrite != nil:
 		plan = func() (bool, error) { return c.planRewrite(call.rewrite) }
+	case call.items != nil:
+		plan = func() (bool, error) { c.items = append(c.items, call.items); return true, nil }
 	}
 	if !call.take(plan) {
 		return
@@ -153,10 +158,15 @@ func (c *committer) commit() {
 	c.apply(u, err)
 }
 
-// fill puts the rows of the journal into the batch. If there are none, it puts a mark in the log:
-// its sync makes the originals of duplicates durable, which come before it.
+// fill puts the rows of the journal and of items into the batch. If there are none, it puts a mark
+// in the log: its sync makes the originals of duplicates durable, which come before it.
 func (c *committer) fill(b *lsm.Batch) error {
 	err := c.editor.TakeRows(func(key, value []byte) error { return b.Set(key, value, nil) })
+	for _, add := range c.items {
+		err = errors.Join(err, add(b))
+	}
+	clear(c.items)
+	c.items = c.items[:0]
 	if err == nil && b.Empty() {
 		err = b.LogData(nil, nil)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 
+	lsm "github.com/cockroachdb/pebble/v2"
+
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/recent"
@@ -12,9 +14,10 @@ import (
 
 // call is a write on its way through the committer.
 type call struct {
-	records []store.Record // of an Append
-	erase   string         // or the user of an Erase
-	rewrite *rewrite       // or a Rewrite
+	records []store.Record         // of an Append
+	erase   string                 // or the user of an Erase
+	rewrite *rewrite               // or a Rewrite
+	items   func(*lsm.Batch) error // or what adds the rows of items to a batch
 	results []store.Result
 	erased  uint64
 

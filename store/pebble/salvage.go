@@ -15,6 +15,8 @@ type Salvaged struct {
 	Found Report
 	// Users and Events are those of the new store: the Found ones whose histories are whole.
 	Users, Events int64
+	// Items is the number of items of the catalogue in the new store.
+	Items int64
 	// Refusal is why the old store cannot be opened, or nil. It may say that events were lost that
 	// nothing is left of, so that histories that seem whole are without their last events.
 	Refusal error
@@ -56,7 +58,7 @@ func Salvage(
 		})
 		if err == nil {
 			result.Found = *found
-			err = c.write()
+			err = errors.Join(c.write(), c.catalogue())
 		}
 		if err = errors.Join(err, s.Close()); err != nil {
 			return err
@@ -123,6 +125,32 @@ func (c *copying) write() error {
 	return nil
 }
 
+// catalogue copies the items that can be read.
+func (c *copying) catalogue() error {
+	var items []store.Item
+	write := func() error {
+		if err := c.to.PutItems(c.ctx, items); err != nil {
+			return fmt.Errorf("writing to the new store: %w", err)
+		}
+		c.result.Items += int64(len(items))
+		items = items[:0]
+		return nil
+	}
+	err := c.from.eachItem(c.ctx, "", func(item store.Item, damage error) error {
+		if damage != nil {
+			return nil
+		}
+		if items = append(items, item); len(items) < salvageBatch {
+			return nil
+		}
+		return write()
+	})
+	if err != nil && !errors.Is(err, store.ErrCorrupt) {
+		return err
+	}
+	return write()
+}
+
 // check reads the new store back.
 func (c *copying) check(dir string, opts Options) error {
 	none := func(string) error { return nil }
@@ -130,7 +158,8 @@ func (c *copying) check(dir string, opts Options) error {
 	if err != nil {
 		return fmt.Errorf("reading the new store back: %w", err)
 	}
-	if !got.Whole() || got.Users != c.result.Users || got.Events != c.result.Events {
+	if !got.Whole() || got.Users != c.result.Users || got.Events != c.result.Events ||
+		got.Items != c.result.Items {
 		return fmt.Errorf("the new store has %d users with %d events, %d of them damaged, want "+
 			"%d users with %d events: replace the disk", got.Users, got.Events, got.Incomplete,
 			c.result.Users, c.result.Events)

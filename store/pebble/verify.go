@@ -23,13 +23,18 @@ type Report struct {
 	// Users is the number of users who were found, Incomplete that of those whose history is not
 	// whole, and Events the events that can be read.
 	Users, Incomplete, Events int64
+	// Items is the number of items of the catalogue, DamagedItems that of those that cannot be
+	// read.
+	Items, DamagedItems int64
 	// Unnamed is the number of damaged ranges of keys. Users whose rows all stand in one of them
 	// were not found.
 	Unnamed int
 }
 
 // Whole reports whether nothing is damaged.
-func (r *Report) Whole() bool { return len(r.Damaged) == 0 && r.Incomplete == 0 }
+func (r *Report) Whole() bool {
+	return len(r.Damaged) == 0 && r.Incomplete == 0 && r.DamagedItems == 0
+}
 
 // Verify checks each block of each table, and each history, in a store that no process has open,
 // without changing it. It calls progress with the bytes of tables looked at and all, and incomplete
@@ -84,7 +89,7 @@ func (r *Reader) inspect(
 		return nil, err
 	}
 	i.report.Unnamed = len(w.damaged)
-	return &i.report, nil
+	return &i.report, i.items(ctx)
 }
 
 // tables looks at each table and returns the damaged ranges of keys.
@@ -111,6 +116,23 @@ func (i *inspection) tables(
 		progress(i.report.Bytes, total)
 	}
 	return damaged, nil
+}
+
+// items reads the catalogue. Damage that hides the items behind it counts as one of them.
+func (i *inspection) items(ctx context.Context) error {
+	err := i.reader.eachItem(ctx, "", func(_ store.Item, damage error) error {
+		if damage != nil {
+			i.report.DamagedItems++
+		} else {
+			i.report.Items++
+		}
+		return nil
+	})
+	if errors.Is(err, store.ErrCorrupt) {
+		i.report.DamagedItems++
+		return nil
+	}
+	return err
 }
 
 // table looks at one table and returns the damaged ranges of keys.

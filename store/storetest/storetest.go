@@ -30,7 +30,7 @@ type testCase struct {
 // empty store at each call; Run closes it.
 func Run(t *testing.T, open func(t testing.TB) store.Store) {
 	for _, group := range [][]testCase{appendCases, readCases, versionCases, rewriteCases,
-		lifecycleCases} {
+		lifecycleCases, itemCases} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
 				s := open(t)

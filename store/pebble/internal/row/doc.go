@@ -11,7 +11,8 @@
 //
 // The length at the beginning keeps the rows of "a" and "aa" apart whatever bytes the ids contain.
 // User ids are not empty, so the length 0 is free for the rows of the store itself: its format
-// number, its id, the journal, and the number up to which the journal has been emptied.
+// number, its id, the items of the catalogue, the journal, and the number up to which the journal
+// has been emptied.
 //
 // # Values
 //
@@ -27,6 +28,7 @@
 //	branch:   | number (8 B, big endian) | CRC |
 //	events:   | version 2 (1 B) | event | event | … | CRC |      from the revision of the key on
 //	journal:  | version 1 (1 B) | entry | entry | … | CRC |
+//	item:     | version 1 (1 B) | flags (1: hidden) | from | until | categories | labels | CRC |
 //
 //	event:    | length of the rest (uvarint) | flags (1 B) | seconds since 1970 (zigzag varint)
 //	          | nanoseconds (uvarint, flag 1) | value (IEEE 754, 8 B, little endian, flag 2)
@@ -36,6 +38,10 @@
 //	          | 2 | user id with its length in front |                      the user was erased
 //	          | 3 | user id with its length in front | mark (8 B, big endian) | event |
 //	                                           the event of revision 1, with the mark of this life
+//
+// The id of an item is in its key. Its times are microseconds since 1970 (zigzag varint), the least
+// number for none; its names are their number (uvarint), and of each the length (uvarint) and
+// bytes.
 //
 // Without flag 1 the nanoseconds are 0, without flag 2 the value is 1.
 //

@@ -1,0 +1,153 @@
+package pebble
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/row"
+	"github.com/gsimc/gsimc/store/storetest"
+)
+
+// dumpItems returns all items.
+func dumpItems(t *testing.T, s *Store) (items []store.Item) {
+	t.Helper()
+	err := s.EachItem(context.Background(), "", func(i store.Item) error {
+		items = append(items, i)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return items
+}
+
+// The power is cut at every operation on the disk while batches of items are written among events:
+// afterwards there are all items of a call or none, and what was acknowledged before.
+func TestItemsMeetCrashes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(61, 3))
+	disk := vfs.NewCrashableMem()
+	var acknowledged atomic.Int64
+	var armed atomic.Bool
+	type crash struct {
+		fs    *vfs.MemFS
+		least int64
+	}
+	var crashes []crash
+	lock := make(chan struct{}, 1)
+	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() == errorfs.OpIsRead || !armed.Load() {
+			return nil
+		}
+		lock <- struct{}{}
+		defer func() { <-lock }()
+		least := acknowledged.Load()
+		crashes = append(crashes, crash{disk.CrashClone(
+			vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(3) * 50, RNG: rng}), least})
+		return nil
+	}))
+	s := mustOpen(t, "store", Options{FS: fs})
+	armed.Store(true)
+	batches := make([][]store.Item, 8)
+	for n := range batches {
+		for range 20 {
+			i := storetest.RandomItem(rng)
+			i.ID = string(rune('a'+n)) + i.ID[:min(len(i.ID), 99)]
+			batches[n] = append(batches[n], i)
+		}
+		if err := s.PutItems(context.Background(), batches[n]); err != nil {
+			t.Fatal(err)
+		}
+		acknowledged.Store(int64(n + 1))
+		if err := appendAll(context.Background(), s,
+			[]store.Record{{User: "u", Event: testEvent(n)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	armed.Store(false)
+	lock <- struct{}{}
+	crashes = append(crashes, crash{disk.CrashClone(vfs.CrashCloneCfg{}), int64(len(batches))})
+	mustClose(t, s)
+	states := make([][]store.Item, len(batches)+1)
+	clean := mustOpen(t, "clean", Options{FS: vfs.NewMem()})
+	for n, batch := range batches {
+		if err := clean.PutItems(context.Background(), batch); err != nil {
+			t.Fatal(err)
+		}
+		states[n+1] = dumpItems(t, clean)
+	}
+	mustClose(t, clean)
+	for at, crash := range crashes {
+		s := mustOpen(t, "store", Options{FS: crash.fs})
+		got := dumpItems(t, s)
+		mustClose(t, s)
+		found := false
+		for _, state := range states[crash.least:] {
+			found = found || cmp.Equal(state, got, cmpopts.EquateEmpty())
+		}
+		if !found {
+			t.Errorf("crash %d of %d: %d items, after %d acknowledged calls", at, len(crashes),
+				len(got), crash.least)
+		}
+	}
+	if len(crashes) < 8 {
+		t.Errorf("%d crashes", len(crashes))
+	}
+}
+
+// The catalogue is part of what is verified, restored and salvaged; a damaged row is told, and
+// salvaging leaves it out.
+func TestItemsAreVerifiedAndSalvaged(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	s := mustOpen(t, filepath.Join(dir, "store"), Options{})
+	want := []store.Item{{ID: "a", Labels: []string{"x"}}, {ID: "b", Hidden: true}, {ID: "c"}}
+	if err := s.PutItems(ctx, want); err != nil {
+		t.Fatal(err)
+	}
+	if err := appendAll(ctx, s, []store.Record{{User: "u", Event: testEvent(1)}}); err != nil {
+		t.Fatal(err)
+	}
+	key := row.ItemKey(nil, "b")
+	value := bytes.Repeat([]byte{7}, 20)
+	mustClose(t, s)
+	none, progress := func(string) error { return nil }, func(int64, int64) {}
+	verify := func() *Report {
+		t.Helper()
+		r, err := Verify(ctx, filepath.Join(dir, "store"), Options{}, progress, none)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := verify(); !r.Whole() || r.Items != 3 || r.Users != 1 {
+		t.Errorf("report %+v, want 3 items and 1 user, whole", r)
+	}
+	s = mustOpen(t, filepath.Join(dir, "store"), Options{})
+	if err := s.engine.DB.Set(key, value, nil); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, s)
+	if r := verify(); r.Whole() || r.Items != 2 || r.DamagedItems != 1 {
+		t.Errorf("report %+v, want 2 items and a damaged one", r)
+	}
+	result, err := Salvage(ctx, filepath.Join(dir, "store"), filepath.Join(dir, "new"), Options{},
+		progress, func(int64) {}, none)
+	if err != nil || result.Items != 2 || result.Users != 1 {
+		t.Fatalf("salvaged %+v, %v", result, err)
+	}
+	s = mustOpen(t, filepath.Join(dir, "new"), Options{})
+	if d := cmp.Diff([]store.Item{want[0], want[2]}, dumpItems(t, s),
+		cmpopts.EquateEmpty()); d != "" {
+		t.Errorf("salvaged items (-want +got):\n%s", d)
+	}
+	mustClose(t, s)
+}

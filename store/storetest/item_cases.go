@@ -1,0 +1,170 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/gsimc/gsimc/store"
+)
+
+// itemCases are about the catalogue, of stores that keep one.
+var itemCases = []testCase{
+	{
+		name: "items",
+		explanation: "an item is what the last PutItems of its id said, until DeleteItems; " +
+			"EachItem has all items behind an id, in bytewise order",
+		run: runItems,
+	},
+	{
+		name: "items-refused",
+		explanation: "malformed items are ErrInvalid, and nothing of the call is applied; after " +
+			"Close every call is ErrClosed",
+		run: runRefusedItems,
+	},
+	{
+		name:        "items-alone",
+		explanation: "the catalogue and the histories do not touch each other",
+		run: func(t *tester) {
+			s := t.withItems()
+			t.append(records("u", 0, 3)...)
+			if err := s.PutItems(t.ctx, []store.Item{{ID: "u"}, {ID: "item-1"}}); err != nil {
+				t.Fatal(err)
+			}
+			t.wantUsers(map[string]uint64{"u": 3})
+			if _, err := t.Erase(t.ctx, "u"); err != nil {
+				t.Fatal(err)
+			}
+			t.wantItems(s, map[string]store.Item{"u": {ID: "u"}, "item-1": {ID: "item-1"}}, "")
+		},
+	},
+}
+
+// withItems returns the store as one that keeps items, or skips the test.
+func (t *tester) withItems() store.Items {
+	s, ok := t.Store.(store.Items)
+	if !ok {
+		t.Skip("the store keeps no items")
+	}
+	return s
+}
+
+// wantItems compares the items behind an id.
+func (t *tester) wantItems(s store.Items, want map[string]store.Item, after string) {
+	t.Helper()
+	var list, got []store.Item
+	for _, id := range slices.Sorted(maps.Keys(want)) {
+		if id > after {
+			list = append(list, want[id])
+		}
+	}
+	err := s.EachItem(t.ctx, after, func(i store.Item) error { got = append(got, i); return nil })
+	if err != nil {
+		t.Fatalf("EachItem: %v", err)
+	}
+	if d := cmp.Diff(list, got, cmpopts.EquateEmpty()); d != "" {
+		t.Fatalf("items behind %q (-want +got):\n%s", after, d)
+	}
+}
+
+// RandomItem draws an item with one of a few ids, among them ones of any bytes.
+func RandomItem(rng *rand.Rand) store.Item {
+	ids := []string{"a", "aa", "b", "\x00", "\xff\xff", strings.Repeat("z", store.MaxIDBytes)}
+	i := store.Item{ID: ids[rng.IntN(len(ids))], Hidden: rng.IntN(2) == 0}
+	names := func() []string {
+		drawn := make([]string, rng.IntN(5))
+		for at := range drawn {
+			drawn[at] = fmt.Sprint("name-", rng.IntN(9))
+		}
+		slices.Sort(drawn)
+		return slices.Compact(drawn)
+	}
+	i.Categories, i.Labels = names(), names()
+	for _, t := range []*time.Time{&i.From, &i.Until} {
+		if rng.IntN(2) == 0 {
+			*t = time.UnixMicro(rng.Int64N(253402300799_999999)).UTC()
+		}
+	}
+	return i
+}
+
+func runItems(t *tester) {
+	s, rng, want := t.withItems(), rand.New(rand.NewPCG(61, 2)), map[string]store.Item{}
+	for range 300 {
+		items := make([]store.Item, rng.IntN(4))
+		for at := range items {
+			items[at] = RandomItem(rng)
+		}
+		if rng.IntN(3) == 0 {
+			var ids []string
+			for _, i := range items {
+				ids = append(ids, i.ID)
+				delete(want, i.ID)
+			}
+			if err := s.DeleteItems(t.ctx, ids); err != nil {
+				t.Fatalf("DeleteItems: %v", err)
+			}
+		} else {
+			for _, i := range items {
+				want[i.ID] = i
+			}
+			if err := s.PutItems(t.ctx, items); err != nil {
+				t.Fatalf("PutItems: %v", err)
+			}
+		}
+		after := RandomItem(rng).ID
+		t.wantItems(s, want, "")
+		t.wantItems(s, want, after)
+		got, found, err := s.Item(t.ctx, after)
+		expected, there := want[after]
+		if err != nil || found != there {
+			t.Fatalf("Item: found %t, %v; want %t", found, err, there)
+		}
+		if d := cmp.Diff(expected, got, cmpopts.EquateEmpty()); d != "" {
+			t.Fatalf("Item (-want +got):\n%s", d)
+		}
+	}
+	stop := errors.New("stop")
+	if err := s.PutItems(t.ctx, []store.Item{{ID: "a"}}); err != nil {
+		t.Fatal(err)
+	}
+	err := s.EachItem(t.ctx, "", func(store.Item) error { return stop })
+	if !errors.Is(err, stop) {
+		t.Errorf("EachItem returned %v, want the error of its function", err)
+	}
+}
+
+func runRefusedItems(t *tester) {
+	s := t.withItems()
+	long := strings.Repeat("x", store.MaxIDBytes+1)
+	for _, bad := range []store.Item{{}, {ID: long}, {ID: "i", Categories: []string{""}},
+		{ID: "i", Labels: []string{long}}, {ID: "i", Labels: []string{"b", "a"}},
+		{ID: "i", Categories: []string{"a", "a"}},
+		{ID: "i", Labels: make([]string, store.MaxItemNames+1)}} {
+		err := s.PutItems(t.ctx, []store.Item{{ID: "good"}, bad})
+		if !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("PutItems of a bad item: %v, want ErrInvalid", err)
+		}
+	}
+	t.wantItems(s, nil, "")
+	if err := t.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.closed = true
+	_, _, err := s.Item(t.ctx, "a")
+	for name, err := range map[string]error{
+		"PutItems": s.PutItems(t.ctx, nil), "DeleteItems": s.DeleteItems(t.ctx, nil), "Item": err,
+		"EachItem": s.EachItem(t.ctx, "", func(store.Item) error { return nil }),
+	} {
+		if !errors.Is(err, store.ErrClosed) {
+			t.Errorf("%s after Close: %v, want ErrClosed", name, err)
+		}
+	}
+}
