@@ -16,7 +16,9 @@ var (
 	statesDesc     = newDesc("gsimc_user_states", "User states in the cache.")
 	stateBytesDesc = newDesc("gsimc_user_state_bytes", "Memory of the user states in the cache.")
 	storeBytesDesc = newDesc("gsimc_store_bytes", "Space that the store uses.")
-	modelInfoDesc  = newDesc("gsimc_model_info",
+	storeRoomDesc  = newDesc("gsimc_store_room_bytes",
+		"Space on the disk of the store that may be filled before events are refused.")
+	modelInfoDesc = newDesc("gsimc_model_info",
 		"The serving model, as GetStatus describes it; filter is empty with learned dynamics, "+
 			"trained_at if it is unknown.",
 		"version", "graph", "dynamics", "filter", "trained_at")
@@ -25,6 +27,8 @@ var (
 	modelRankDesc = newDesc("gsimc_model_rank", "Rank of the serving model.")
 	modelLoadDesc = newDesc("gsimc_model_load_timestamp_seconds",
 		"When the serving model was loaded.")
+	modelTrainDesc = newDesc("gsimc_model_train_timestamp_seconds",
+		"When the serving model was trained; absent if it does not say.")
 	buildInfoDesc   = newDesc("gsimc_build_info", "The server binary.", "version")
 	storeFailedDesc = newDesc("gsimc_store_failed",
 		"1 when the store takes no more writes until a restart.")
@@ -46,9 +50,9 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements [prometheus.Collector].
 func (g gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{statesDesc, stateBytesDesc, storeBytesDesc,
-		storeFailedDesc, storeRefusingDesc, storeStalledDesc, storeDamagedFilesDesc,
+		storeRoomDesc, storeFailedDesc, storeRefusingDesc, storeStalledDesc, storeDamagedFilesDesc,
 		storeDamagedReadsDesc, modelInfoDesc, modelItemsDesc,
-		modelRankDesc, modelLoadDesc, buildInfoDesc, drainingDesc} {
+		modelRankDesc, modelLoadDesc, modelTrainDesc, buildInfoDesc, drainingDesc} {
 		ch <- d
 	}
 }
@@ -63,6 +67,9 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 	stats, err := g.s.storeStats(context.Background())
 	if err == nil { // a closed store has no size; the series is then absent
 		gauge(storeBytesDesc, float64(stats.Bytes))
+		if stats.Room >= 0 {
+			gauge(storeRoomDesc, float64(stats.Room))
+		}
 	}
 	failed := 0.0
 	if errors.Is(err, store.ErrFailed) {
@@ -93,6 +100,9 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 		gauge(modelItemsDesc, float64(m.GetItemCount()))
 		gauge(modelRankDesc, float64(m.GetRank()))
 		gauge(modelLoadDesc, float64(l.Loaded().UnixMilli())/1e3)
+		if at := m.GetTrainTime(); at != nil {
+			gauge(modelTrainDesc, float64(at.AsTime().UnixMilli())/1e3)
+		}
 	}
 	gauge(buildInfoDesc, 1, g.s.cfg.BuildVersion)
 	draining := 0.0

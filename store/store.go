@@ -188,6 +188,9 @@ type Stats struct {
 	// Bytes is the space in use. For a durable back end it is the disk space of its folder, with
 	// space that is reserved and not yet written; for another it is an estimate of the memory.
 	Bytes int64
+	// Room is the disk space that may still be filled, by whatever fills the volume, before the
+	// store refuses writes; -1 when it cannot tell, or has no disk.
+	Room int64
 	// Refusal is why the store takes no writes at present, or nil. It is over by itself, unlike
 	// ErrFailed. It wraps ErrFull if there is too little disk space, ErrStalled if the disk hangs.
 	Refusal error

@@ -53,6 +53,16 @@ func (g *spaceGuard) admit(bytes int64) error {
 // Refusal returns why writes are refused at present, or nil. It wraps [store.ErrFull].
 func (e *Engine) Refusal() error { return e.space.admit(0) }
 
+// Room returns the bytes that may be written before writes are refused, or -1 if the file system
+// cannot say how full it is.
+func (e *Engine) Room() int64 {
+	usage, err := e.space.fs.GetDiskUsage(e.space.dir)
+	if err != nil {
+		return -1
+	}
+	return max(0, int64(usage.AvailBytes)-max(0, e.space.reserve))
+}
+
 // look returns why there is too little space, or "". A file system that cannot say how full it is
 // counts as roomy: a write that fails for lack of space is still noticed.
 func (g *spaceGuard) look() string {
