@@ -117,7 +117,7 @@ func testBadSettingsTable(t *testing.T) {
 		{"recommend --user u --seed 5", cli.ExitUsage,
 			[]string{"--seed goes with --explore thompson only"}},
 		{"recommend --user u --history a,b", cli.ExitUsage,
-			[]string{"want either --user or --history"}},
+			[]string{"want either --user, --history or --similar-to"}},
 		{"observe --user u --item i --time yesterday", cli.ExitUsage,
 			[]string{`--time: "yesterday" is not a time`, "RFC 3339"}},
 	} {
