@@ -29,7 +29,7 @@ ENV GSIMC_MODEL=/models/model.gsimc \
     GSIMC_OPS_LISTEN=0.0.0.0:9090
 EXPOSE 50051 9090
 STOPSIGNAL SIGTERM
-# No health check in the image (there is no shell to run one): probe grpc.health.v1 on 50051 or /readyz on 9090.
-HEALTHCHECK NONE
+# Kubernetes probes by itself: grpc.health.v1 on 50051 or /readyz on 9090. With TLS, set GSIMC_TLS_CA for this one.
+HEALTHCHECK --interval=10s --timeout=3s --start-period=60s CMD ["/usr/local/bin/gsimc", "healthcheck", "--timeout", "2s"]
 ENTRYPOINT ["/usr/local/bin/gsimc"]
 CMD ["serve"]

@@ -42,26 +42,27 @@ func buildVersion() string { return cli.BuildVersion(version) }
 type grammar struct {
 	cli.Root
 
-	Generate  learn.Generate `cmd:"" group:"Learn and measure:" help:"Write a synthetic catalogue of events."`
-	Train     learn.Train    `cmd:"" group:"Learn and measure:" help:"Learn a model from events and write it to a file."`
-	Evaluate  learn.Evaluate `cmd:"" group:"Learn and measure:" help:"Measure HR and NDCG of the methods on held-out users."`
-	Tune      learn.Tune     `cmd:"" group:"Learn and measure:" help:"Find the constants of a model for your events."`
-	Model     learn.Model    `cmd:"" group:"Learn and measure:" help:"Look into model files."`
-	Serve     serve.Cmd      `cmd:"" group:"Serve:" help:"Serve recommendations over gRPC."`
-	Token     serve.Token    `cmd:"" group:"Serve:" help:"Draw a token for a client of a server."`
-	Backup    repair.Backup  `cmd:"" group:"Serve:" help:"Copy the store of a server, also while it runs, and check the copy."`
-	Restore   repair.Restore `cmd:"" group:"Serve:" help:"Make the data folder of a server from a backup."`
-	Verify    repair.Verify  `cmd:"" group:"Serve:" help:"Check the store of a stopped server for damage."`
-	Salvage   repair.Salvage `cmd:"" group:"Serve:" help:"Write what is whole of a damaged store to a new folder."`
-	Observe   call.Observe   `cmd:"" group:"Serve:" help:"Send events to a running server."`
-	Recommend call.Recommend `cmd:"" group:"Serve:" help:"Ask a running server for recommendations."`
-	Score     call.Score     `cmd:"" group:"Serve:" help:"Ask a running server for the scores of items."`
-	User      call.User      `cmd:"" group:"Serve:" help:"Look at what a running server holds of a user, take it back, merge or erase it."`
-	Bench     bench.Cmd      `cmd:"" group:"Learn and measure:" help:"Measure a server: latency, throughput, visibility, and how the cost grows."`
-	BenchEcho bench.Echo     `cmd:"" hidden:"" help:"Answer like a server that does nothing; started by bench."`
-	Demo      demo.Cmd       `cmd:"" group:"Try:" help:"Run the whole path once: generate, train, serve, observe, recommend."`
-	Version   cli.VersionCmd `cmd:"" group:"Try:" help:"Print the version."`
-	Help      cli.HelpCmd    `cmd:"" group:"Try:" help:"Explain gsimc or one of its commands."`
+	Generate    learn.Generate   `cmd:"" group:"Learn and measure:" help:"Write a synthetic catalogue of events."`
+	Train       learn.Train      `cmd:"" group:"Learn and measure:" help:"Learn a model from events and write it to a file."`
+	Evaluate    learn.Evaluate   `cmd:"" group:"Learn and measure:" help:"Measure HR and NDCG of the methods on held-out users."`
+	Tune        learn.Tune       `cmd:"" group:"Learn and measure:" help:"Find the constants of a model for your events."`
+	Model       learn.Model      `cmd:"" group:"Learn and measure:" help:"Look into model files."`
+	Serve       serve.Cmd        `cmd:"" group:"Serve:" help:"Serve recommendations over gRPC."`
+	Token       serve.Token      `cmd:"" group:"Serve:" help:"Draw a token for a client of a server."`
+	Backup      repair.Backup    `cmd:"" group:"Serve:" help:"Copy the store of a server, also while it runs, and check the copy."`
+	Restore     repair.Restore   `cmd:"" group:"Serve:" help:"Make the data folder of a server from a backup."`
+	Verify      repair.Verify    `cmd:"" group:"Serve:" help:"Check the store of a stopped server for damage."`
+	Salvage     repair.Salvage   `cmd:"" group:"Serve:" help:"Write what is whole of a damaged store to a new folder."`
+	Observe     call.Observe     `cmd:"" group:"Serve:" help:"Send events to a running server."`
+	Recommend   call.Recommend   `cmd:"" group:"Serve:" help:"Ask a running server for recommendations."`
+	Score       call.Score       `cmd:"" group:"Serve:" help:"Ask a running server for the scores of items."`
+	Healthcheck call.Healthcheck `cmd:"" group:"Serve:" help:"Ask whether a server serves; for containers."`
+	User        call.User        `cmd:"" group:"Serve:" help:"Look at what a running server holds of a user, take it back, merge or erase it."`
+	Bench       bench.Cmd        `cmd:"" group:"Learn and measure:" help:"Measure a server: latency, throughput, visibility, and how the cost grows."`
+	BenchEcho   bench.Echo       `cmd:"" hidden:"" help:"Answer like a server that does nothing; started by bench."`
+	Demo        demo.Cmd         `cmd:"" group:"Try:" help:"Run the whole path once: generate, train, serve, observe, recommend."`
+	Version     cli.VersionCmd   `cmd:"" group:"Try:" help:"Print the version."`
+	Help        cli.HelpCmd      `cmd:"" group:"Try:" help:"Explain gsimc or one of its commands."`
 
 	Config     cli.ConfigCmd     `cmd:"" group:"Set up:" help:"Look into settings."`
 	Completion cli.CompletionCmd `cmd:"" group:"Set up:" help:"Print a script for the completion of a shell."`
