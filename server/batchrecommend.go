@@ -85,7 +85,7 @@ func (b *batch) run(ctx context.Context) error {
 		begun := time.Now()
 		deadline, timed := ctx.Deadline()
 		if timed && longest > 0 && deadline.Sub(begun) < longest+timeToAnswer {
-			return b.fail(subjects, context.DeadlineExceeded)
+			return b.fail(ctx, subjects, context.DeadlineExceeded)
 		}
 		n := min(len(subjects), passes.MaxCalls)
 		if err := b.answerChunk(ctx, subjects[:n], len(subjects)-n); err != nil {
@@ -110,7 +110,7 @@ func (b *batch) answerChunk(ctx context.Context, subjects []*pb.BatchSubject, mo
 	}
 	for i, e := range b.chunk {
 		if err == nil {
-			err = b.add(e, len(b.chunk)-1-i+more)
+			err = b.add(ctx, e, len(b.chunk)-1-i+more)
 		}
 		b.giveScratch(e.sc)
 	}
@@ -176,21 +176,22 @@ func (b *batch) search(ctx context.Context) error {
 }
 
 // add adds the result of an entry, if it leaves room for the errors of more subjects.
-func (b *batch) add(e *entry, more int) error {
+func (b *batch) add(ctx context.Context, e *entry, more int) error {
 	if e.err != nil {
-		return b.addError(e.err, more)
+		return b.addError(ctx, e.err, more)
 	}
 	b.finish(b.m, e.list, e.subj, pageSize(e.list.GetPageSize()), e.sc)
 	added, err := b.out.Add(&e.sc.list, b.roomBefore(more))
 	if err == nil && !added {
-		return b.addError(errTooLarge, more)
+		return b.addError(ctx, errTooLarge, more)
 	}
 	return err
 }
 
 // addError adds an error as the result of a subject, after which more will follow.
-func (b *batch) addError(why error, more int) error {
-	st := status.Convert(b.publicError(pb.RecommenderService_BatchRecommend_FullMethodName, why))
+func (b *batch) addError(ctx context.Context, why error, more int) error {
+	st := status.Convert(b.publicError(ctx,
+		pb.RecommenderService_BatchRecommend_FullMethodName, why))
 	added, err := b.out.AddError(st.Proto(), b.roomBefore(more))
 	if err == nil && !added {
 		added, err = b.out.AddError(toStatus(errTooLarge).Proto(), b.roomBefore(more))
@@ -202,9 +203,9 @@ func (b *batch) addError(why error, more int) error {
 }
 
 // fail adds the same error for each subject.
-func (b *batch) fail(subjects []*pb.BatchSubject, why error) error {
+func (b *batch) fail(ctx context.Context, subjects []*pb.BatchSubject, why error) error {
 	for i := range subjects {
-		if err := b.addError(why, len(subjects)-1-i); err != nil {
+		if err := b.addError(ctx, why, len(subjects)-1-i); err != nil {
 			return err
 		}
 	}

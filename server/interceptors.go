@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/wire"
@@ -56,6 +57,7 @@ func (s *Server) unary(
 ) (any, error) {
 	start := time.Now()
 	compression.AnswerPlain(ctx)
+	repeatRequestID(ctx, func(md metadata.MD) error { return grpc.SetHeader(ctx, md) })
 	account := s.account(ctx, info.FullMethod)
 	ticket := admission.Of(ctx)
 	resp, err := s.guarded(ctx, ticket, req, info, next)
@@ -64,7 +66,7 @@ func (s *Server) unary(
 		resp = followed(ticket, resp)
 	} else {
 		pushback(ctx, err)
-		resp, err = nil, s.publicError(info.FullMethod, err)
+		resp, err = nil, s.publicError(ctx, info.FullMethod, err)
 	}
 	s.logCall(ctx, info.FullMethod, time.Since(start), err, req)
 	return resp, err
@@ -95,11 +97,14 @@ func (s *Server) logStream(
 ) error {
 	start := time.Now()
 	compression.AnswerPlain(stream.Context())
+	repeatRequestID(stream.Context(), stream.SetHeader)
 	err := next(srv, stream)
 	// A stream is meant to be open for long, so its duration never makes it slow.
 	s.log.LogAttrs(stream.Context(), slog.LevelDebug, "stream",
-		slog.String("grpc.method", info.FullMethod),
-		slog.String("grpc.code", toStatus(err).Code().String()), durationMS(time.Since(start)))
+		withRequestID(stream.Context(), []slog.Attr{
+			slog.String("grpc.method", info.FullMethod),
+			slog.String("grpc.code", toStatus(err).Code().String()),
+			durationMS(time.Since(start))})...)
 	return err
 }
 
@@ -117,6 +122,7 @@ func (s *Server) logCall(
 	if user := userOf(req); user != "" {
 		detail = append(detail, slog.Any("user_hash", userID{s.hasher, user}))
 	}
+	detail = withRequestID(ctx, detail)
 	if slow {
 		s.slow.add(method, code, detail...)
 	}
@@ -162,7 +168,7 @@ func (s *Server) mapStream(
 	account.settle(stream.Context(), err)
 	if err != nil {
 		pushback(stream.Context(), err)
-		return s.publicError(info.FullMethod, err)
+		return s.publicError(stream.Context(), info.FullMethod, err)
 	}
 	return nil
 }
@@ -297,7 +303,7 @@ func (w wellFormedStream) RecvMsg(m any) error {
 
 // publicError returns the error that the client gets. Causes that the client does not get to see
 // are logged here and nowhere else. Here the server also learns first that its store has failed.
-func (s *Server) publicError(method string, err error) error {
+func (s *Server) publicError(ctx context.Context, method string, err error) error {
 	if errors.Is(err, store.ErrFailed) {
 		s.storeFailed()
 	}
@@ -313,7 +319,7 @@ func (s *Server) publicError(method string, err error) error {
 		hidden = false
 	}
 	if hidden {
-		s.failures.add(method, st.Code(), cause(err))
+		s.failures.add(method, st.Code(), withRequestID(ctx, []slog.Attr{cause(err)})...)
 	}
 	return st.Err()
 }

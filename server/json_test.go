@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -141,6 +143,41 @@ func TestJSON(t *testing.T) {
 	c.refused("GET", "/v1/nothing", "", 404, "UNKNOWN_METHOD")
 	if code, text := c.do("DELETE", path, ""); code != 200 || !strings.Contains(text, `"1"`) {
 		t.Errorf("DELETE: %d %s, want one event", code, text)
+	}
+}
+
+// The name that a client gives to a call comes back with the answer, and is in the log.
+func TestRequestIDs(t *testing.T) {
+	ts, c := startJSON(t, setup{config: func(c *Config) { c.SlowRequest = time.Microsecond }})
+	for id, want := range map[string]string{"call-1": "call-1",
+		strings.Repeat("x", maxRequestID+1): ""} {
+		var header metadata.MD
+		with := metadata.AppendToOutgoingContext(ctx(t), requestIDKey, id)
+		if _, err := ts.recommend.Recommend(with, forUser("ann"), grpc.Header(&header)); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(header.Get(requestIDKey), ","); got != want {
+			t.Errorf("the answer to %.10q has the id %.10q, want %q", id, got, want)
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx(t), "GET",
+		c.base+"/v1/users/ann/recommendations", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Request-Id", "call-2")
+	resp, err := c.http.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if got := resp.Header.Get("X-Request-Id"); got != "call-2" {
+		t.Errorf("the answer by HTTP has the id %q", got)
+	}
+	for _, id := range []string{"call-1", "call-2"} {
+		eventually(t, "the log names "+id, func() bool {
+			return strings.Contains(ts.logs.String(), `"request_id":"`+id+`"`)
+		})
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
@@ -45,8 +46,8 @@ func NewHandler(
 	ctx context.Context, conn grpc.ClientConnInterface, l Limits,
 ) (http.Handler, error) {
 	mux := runtime.NewServeMux(
-		runtime.WithIncomingHeaderMatcher(noHeader),
-		runtime.WithOutgoingHeaderMatcher(noHeader),
+		runtime.WithIncomingHeaderMatcher(requestIDOnly),
+		runtime.WithOutgoingHeaderMatcher(requestIDOnly),
 		runtime.WithErrorHandler(writeError),
 		runtime.WithRoutingErrorHandler(writeRoutingError),
 		// An id, which is one part of a path, may contain a slash as %2F.
@@ -86,9 +87,11 @@ func (l lines) Marshal(v any) ([]byte, error) {
 	return l.JSONPb.Marshal(v)
 }
 
-// noHeader keeps headers from becoming metadata, and metadata from becoming headers. Authorization,
-// and Grpc-Timeout, are taken nevertheless.
-func noHeader(string) (string, bool) { return "", false }
+// requestIDOnly keeps other headers from becoming metadata, and metadata from becoming headers.
+// Authorization and Grpc-Timeout are taken nevertheless.
+func requestIDOnly(header string) (string, bool) {
+	return "X-Request-Id", strings.EqualFold(header, "X-Request-Id")
+}
 
 // bodies reads the body of a request, within bounds, before the handler that it serves.
 type bodies struct {

@@ -1,0 +1,44 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+
+	"google.golang.org/grpc/metadata"
+)
+
+// requestIDKey is the key of the metadata by which a client names a call. The answer repeats it,
+// and so do the lines of the log about the call.
+const requestIDKey = "x-request-id"
+
+const maxRequestID = 128
+
+// requestID is the name that a client gave to a call; empty if it gave none, more than one, or one
+// that is too long or has other than printable ASCII characters.
+func requestID(ctx context.Context) string {
+	ids := metadata.ValueFromIncomingContext(ctx, requestIDKey)
+	if len(ids) != 1 || len(ids[0]) > maxRequestID {
+		return ""
+	}
+	for _, c := range []byte(ids[0]) {
+		if c < ' ' || c > '~' {
+			return ""
+		}
+	}
+	return ids[0]
+}
+
+// repeatRequestID sends the name of a call back with its answer. setHeader is that of the call.
+func repeatRequestID(ctx context.Context, setHeader func(metadata.MD) error) {
+	if id := requestID(ctx); id != "" {
+		_ = setHeader(metadata.Pairs(requestIDKey, id)) // fails if an answer has gone already
+	}
+}
+
+// withRequestID adds the name of a call, if it has one, to what the log says of it.
+func withRequestID(ctx context.Context, detail []slog.Attr) []slog.Attr {
+	if id := requestID(ctx); id != "" {
+		return append(detail, slog.String("request_id", id))
+	}
+	return detail
+}
