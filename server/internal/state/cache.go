@@ -92,7 +92,8 @@ func (c *Cache) Erase(ctx context.Context, user string) (uint64, error) {
 	return c.store.Erase(context.WithoutCancel(ctx), user)
 }
 
-// Rewrite replaces histories, as [store.Store.Rewrite], and removes their states from the cache.
+// Rewrite replaces histories, as [store.Store.Rewrite], and removes their states from the cache. It
+// runs to its end even if the caller leaves, as Erase does: others are told what has changed.
 func (c *Cache) Rewrite(
 	ctx context.Context, users []string, fn func([][]store.Event) [][]store.Event,
 ) ([]store.Version, error) {
@@ -101,7 +102,7 @@ func (c *Cache) Rewrite(
 			c.cache.Invalidate(user)
 		}
 	}()
-	return c.store.Rewrite(ctx, users, fn)
+	return c.store.Rewrite(context.WithoutCancel(ctx), users, fn)
 }
 
 // errPresent ends the reading of a history whose user has come into the cache meanwhile.
