@@ -58,7 +58,8 @@ func (s *Server) newJSON() (*jsonSide, error) {
 		return nil, err
 	}
 	handler, err := httpjson.NewHandler(context.Background(), j.conn, httpjson.Limits{
-		Body: s.cfg.MaxRecvBytes, Bodies: maxJSONBodies, BodyTime: jsonBodyTime})
+		Body: s.cfg.MaxRecvBytes, Bodies: maxJSONBodies, BodyTime: jsonBodyTime,
+		Known: s.doors.Knows})
 	if err != nil {
 		return nil, errors.Join(err, j.conn.Close())
 	}

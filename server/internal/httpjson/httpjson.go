@@ -37,9 +37,16 @@ var openAPI []byte
 // Limits are the bounds of what clients make the handler hold.
 type Limits struct {
 	Body     int           // bytes of a request's body, at most
-	Bodies   int           // bytes of all bodies that are read at a time, about
+	Bodies   int           // bytes of all bodies under way, and again of what they become, about
 	BodyTime time.Duration // for a body to come
+	// Known reports whether the values of the header Authorization are those of somebody who may
+	// send a body.
+	Known func(authorization []string) bool
 }
+
+// decodedFactor is how much larger the messages of a body may be than its text: lists of empty
+// objects become 45 times as large.
+const decodedFactor = 45
 
 // NewHandler returns the handler of all paths. Calls go to conn.
 func NewHandler(
@@ -65,7 +72,7 @@ func NewHandler(
 		return nil, err
 	}
 	h := http.NewServeMux()
-	h.Handle("/", &bodies{next: mux, limits: l, budget: admission.NewBudget(l.Bodies)})
+	h.Handle("/", newBodies(mux, l))
 	h.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(openAPI) // an error means that the client has gone
@@ -93,11 +100,17 @@ func requestIDOnly(header string) (string, bool) {
 	return "X-Request-Id", strings.EqualFold(header, "X-Request-Id")
 }
 
-// bodies reads the body of a request, within bounds, before the handler that it serves.
+// bodies reads the body of a request, within bounds, before the handler that it serves. What it is
+// decoded to has a bound of its own: those who wait for room there hold room for bodies already.
 type bodies struct {
-	next   http.Handler
-	limits Limits
-	budget *admission.Budget
+	next            http.Handler
+	limits          Limits
+	budget, decoded *admission.Budget
+}
+
+func newBodies(next http.Handler, l Limits) *bodies {
+	return &bodies{next: next, limits: l, budget: admission.NewBudget(l.Bodies),
+		decoded: admission.NewBudget(l.Bodies)}
 }
 
 // ServeHTTP implements [http.Handler].
@@ -106,12 +119,22 @@ func (b *bodies) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		b.next.ServeHTTP(w, r)
 		return
 	}
+	if !b.limits.Known(r.Header.Values("Authorization")) {
+		refuse(w, &refusal{http.StatusUnauthorized, codes.Unauthenticated, "UNAUTHENTICATED",
+			"this server wants a token that it knows, as header Authorization: Bearer TOKEN"})
+		return
+	}
 	body, err := b.read(w, r)
 	defer b.budget.Give(cap(body))
 	if err != nil {
 		refuse(w, err)
 		return
 	}
+	decoded := decodedFactor * len(body)
+	if b.decoded.Take(r.Context(), decoded) != nil {
+		return // the client has gone
+	}
+	defer b.decoded.Give(decoded)
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	b.next.ServeHTTP(w, r)
 }
