@@ -176,9 +176,16 @@ var mutants = []mutant{
 	{
 		name: "erasecancel", breaks: "an erasure ends half-way when its caller leaves",
 		file: "server/internal/state/cache.go",
-		was:  `context.WithoutCancel(ctx)`,
-		is:   `ctx`,
+		was:  `c.store.Erase(context.WithoutCancel(ctx), user)`,
+		is:   `c.store.Erase(ctx, user)`,
 		pkg:  "./server/internal/state", test: "TestErasureRunsToItsEnd",
+	},
+	{
+		name: "rewritecancel", breaks: "events that were taken back stay in what is derived",
+		file: "server/internal/state/cache.go",
+		was:  `c.store.Rewrite(context.WithoutCancel(ctx), users, fn)`,
+		is:   `c.store.Rewrite(ctx, users, fn)`,
+		pkg:  "./server/internal/state", test: "TestRewriteRunsToItsEnd",
 	},
 	{
 		name: "nosync", breaks: "an acknowledged event is lost with the power",

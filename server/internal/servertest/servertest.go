@@ -165,6 +165,20 @@ type Store struct {
 		fn func(store.Version, store.Event) error) (store.Version, bool, error)
 	EraseFunc func(ctx context.Context, user string) (uint64, error)
 	EachFunc  func(ctx context.Context, fn func(user string, head store.Version) error) error
+	// RewriteFunc is called before the Rewrite of the store, which an error prevents.
+	RewriteFunc func(ctx context.Context) error
+}
+
+// Rewrite implements store.Store.
+func (h *Store) Rewrite(
+	ctx context.Context, users []string, fn func([][]store.Event) [][]store.Event,
+) ([]store.Version, error) {
+	if h.RewriteFunc != nil {
+		if err := h.RewriteFunc(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return h.Store.Rewrite(ctx, users, fn)
 }
 
 // Each implements store.Store.

@@ -314,6 +314,28 @@ func TestErasureRunsToItsEnd(t *testing.T) {
 	}
 }
 
+// A rewrite that has begun goes on when its caller has left.
+func TestRewriteRunsToItsEnd(t *testing.T) {
+	st := &servertest.Store{Store: memory.New()}
+	m := servertest.NewModel(t, 1)
+	s := newTestCache(t, 1<<30, st)
+	write(t, s, m, "ann", "1", 1)
+	ctx, leave := context.WithCancel(t.Context())
+	st.RewriteFunc = func(c context.Context) error {
+		leave()
+		return c.Err()
+	}
+	_, err := s.Rewrite(ctx, []string{"ann"}, func([][]store.Event) [][]store.Event {
+		return [][]store.Event{{}}
+	})
+	if err != nil {
+		t.Errorf("the rewrite ended with %v", err)
+	}
+	if n, err := s.Erase(t.Context(), "ann"); n != 0 || err != nil {
+		t.Errorf("the store kept %d events, %v, want none", n, err)
+	}
+}
+
 // Users live, are erased and come back to the same revisions with other content, while others read.
 // Each life uses one item only, so a state that mixes lives, or is of a former one, shows.
 func TestErasureRaces(t *testing.T) {
