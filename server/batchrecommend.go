@@ -133,7 +133,8 @@ func (b *batch) prepared(ctx context.Context, of *pb.BatchSubject) *entry {
 // listOf is the request for the list of a subject, without the filter.
 func (b *batch) listOf(of *pb.BatchSubject) *pb.RecommendRequest {
 	list := &pb.RecommendRequest{PageSize: b.req.GetPageSize(), Seen: b.req.GetSeen(),
-		Packed: b.req.GetPacked(), MinUserRevision: of.GetMinUserRevision()}
+		Packed: b.req.GetPacked(), Attribute: b.req.GetAttribute(),
+		MinUserRevision: of.GetMinUserRevision()}
 	switch subject := of.GetSubject().(type) {
 	case *pb.BatchSubject_UserId:
 		list.Subject = &pb.RecommendRequest_UserId{UserId: subject.UserId}
@@ -181,6 +182,7 @@ func (b *batch) add(ctx context.Context, e *entry, more int) error {
 		return b.addError(ctx, e.err, more)
 	}
 	b.finish(b.m, e.list, e.subj, pageSize(e.list.GetPageSize()), e.sc)
+	b.attribute(b.m, e.list, e.sc)
 	added, err := b.out.Add(&e.sc.list, b.roomBefore(more))
 	if err == nil && !added {
 		return b.addError(ctx, errTooLarge, more)

@@ -28,6 +28,7 @@ type events struct {
 // It keeps nothing of the message, so its size is bounded by the rules of the fields.
 type arrival struct {
 	record store.Record
+	credit *credit // the list that it counts for; nil: none was named
 	fault  error
 }
 
@@ -39,6 +40,15 @@ func arrive(e *pb.Event, prefix string, received time.Time) arrival {
 		return arrival{fault: err}
 	}
 	return arrival{record: newRecord(e, received)}
+}
+
+// arrive is arrive with the list that the event counts for.
+func (s *Server) arrive(e *pb.Event, prefix string, received time.Time) arrival {
+	a := arrive(e, prefix, received)
+	if a.fault == nil && e.GetRecommendationId() != "" {
+		a.credit = s.credit(e, received)
+	}
+	return a
 }
 
 // eventOutcome is the outcome of one event.
@@ -67,7 +77,7 @@ type ingestion struct {
 // Observe implements EventService.
 func (s events) Observe(ctx context.Context, req *pb.ObserveRequest) (*pb.ObserveResponse, error) {
 	received := s.now()
-	a := arrive(req.GetEvent(), "event.", received)
+	a := s.arrive(req.GetEvent(), "event.", received)
 	if a.fault != nil {
 		s.countEvent(pb.EventDisposition_EVENT_DISPOSITION_REJECTED)
 		return nil, a.fault
@@ -78,6 +88,7 @@ func (s events) Observe(ctx context.Context, req *pb.ObserveRequest) (*pb.Observ
 		return nil, err
 	}
 	s.countSettled(in.outcomes, received)
+	s.countCredits(in.outcomes, []arrival{a})
 	o := &in.outcomes[0]
 	if o.fault != nil {
 		return nil, o.fault
@@ -104,7 +115,7 @@ func (s events) BatchObserve(
 	batch := make([]arrival, len(req.GetEvents()))
 	for i, e := range req.GetEvents() {
 		// A nanosecond apart, so that equal events without id and time are different events.
-		batch[i] = arrive(e, "", received.Add(time.Duration(i)))
+		batch[i] = s.arrive(e, "", received.Add(time.Duration(i)))
 	}
 	outcomes, err := s.ingest(ctx, &ingestion{}, batch, received)
 	if err != nil {
@@ -154,6 +165,7 @@ func (s *Server) ingest(
 		}
 	}
 	s.countSettled(in.outcomes, received)
+	s.countCredits(in.outcomes, batch)
 	return in.outcomes, nil
 }
 
@@ -285,6 +297,17 @@ func (s *Server) countSettled(outcomes []eventOutcome, received time.Time) {
 	}
 	if counts[pb.EventDisposition_EVENT_DISPOSITION_REJECTED] < len(outcomes) {
 		s.metrics.visible.Observe(s.now().Sub(received).Seconds())
+	}
+}
+
+// countCredits counts the events of one write that are new, for the lists that they came from.
+func (s *Server) countCredits(outcomes []eventOutcome, batch []arrival) {
+	for i := range outcomes {
+		switch outcomes[i].disposition {
+		case pb.EventDisposition_EVENT_DISPOSITION_APPLIED,
+			pb.EventDisposition_EVENT_DISPOSITION_PENDING_ITEM:
+			s.countCredit(batch[i].credit, batch[i].record.Event.Type)
+		}
 	}
 }
 

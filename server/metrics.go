@@ -26,14 +26,15 @@ type Metrics struct {
 	grpc     *grpcprom.ServerMetrics
 
 	// Series of the parts of the server.
-	admission *admission.Metrics
-	coldstart *coldstart.Metrics
-	doors     *doors.Metrics
-	models    *models.Metrics
-	passes    *passes.Metrics
-	quality   *quality.Metrics
-	retrain   *retrainMetrics
-	states    *state.Metrics
+	admission   *admission.Metrics
+	attribution *attributionMetrics
+	coldstart   *coldstart.Metrics
+	doors       *doors.Metrics
+	models      *models.Metrics
+	passes      *passes.Metrics
+	quality     *quality.Metrics
+	retrain     *retrainMetrics
+	states      *state.Metrics
 
 	stage     stageMetrics
 	results   map[pb.ResultSource]prometheus.Counter
@@ -52,16 +53,17 @@ type stageMetrics struct{ state, filter, topN, encode prometheus.Observer }
 // them.
 func NewMetrics() *Metrics {
 	m := &Metrics{
-		registry:  prometheus.NewRegistry(),
-		grpc:      newGRPCMetrics(),
-		admission: admission.NewMetrics(),
-		coldstart: coldstart.NewMetrics(),
-		doors:     doors.NewMetrics(),
-		models:    models.NewMetrics(),
-		passes:    passes.NewMetrics(),
-		quality:   quality.NewMetrics(),
-		retrain:   newRetrainMetrics(),
-		states:    state.NewMetrics(),
+		registry:    prometheus.NewRegistry(),
+		grpc:        newGRPCMetrics(),
+		admission:   admission.NewMetrics(),
+		attribution: newAttributionMetrics(),
+		coldstart:   coldstart.NewMetrics(),
+		doors:       doors.NewMetrics(),
+		models:      models.NewMetrics(),
+		passes:      passes.NewMetrics(),
+		quality:     quality.NewMetrics(),
+		retrain:     newRetrainMetrics(),
+		states:      state.NewMetrics(),
 		visible: metric.Latency("gsimc_observe_visible_seconds",
 			"Time from receiving the first event of a write to its being durable and visible to "+
 				"Recommend."),
@@ -81,7 +83,8 @@ func NewMetrics() *Metrics {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registerLabelled()
 	for _, part := range []interface{ Collectors() []prometheus.Collector }{
-		m.admission, m.coldstart, m.doors, m.models, m.passes, m.quality, m.retrain, m.states,
+		m.admission, m.attribution, m.coldstart, m.doors, m.models, m.passes, m.quality, m.retrain,
+		m.states,
 	} {
 		m.registry.MustRegister(part.Collectors()...)
 	}

@@ -62,6 +62,7 @@ func (s *Server) rankPage(
 		return 0, err
 	}
 	x, served := req.GetExploration(), len(page.Served)
+	sc.before = served
 	if t := x.GetThompson(); t != nil && page.Seed != 0 {
 		x = &pb.Exploration{Strategy: &pb.Exploration_Thompson_{
 			Thompson: &pb.Exploration_Thompson{Seed: page.Seed, Scale: t.Scale}}}

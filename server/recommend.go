@@ -146,6 +146,7 @@ func (s recommender) answer(
 	}
 	s.metrics.stage.topN.Observe(watch.lap())
 	s.finish(m, req, subj, size, sc)
+	s.attribute(m, req, sc)
 	return nil
 }
 

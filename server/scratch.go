@@ -21,6 +21,8 @@ type scratch struct {
 	skipped  []int32      // the members of skip, some of them several times
 	allowed  []int32      // the items of an allow list, some of them several times
 	kinds    []state.Kind // of the seen policy
+	hashes   []uint16     // of a recommendation id
+	before   int          // items on the pages before
 	list     wire.List
 
 	items     *catalogue.View // which items may be shown, in the rows of the model
@@ -45,7 +47,7 @@ func (s *Server) takeScratch(m *models.Lease) *scratch {
 // its context or a model alive.
 func (s *Server) giveScratch(sc *scratch) {
 	sc.unmark()
-	sc.items = nil
+	sc.items, sc.before = nil, 0
 	sc.call.Reset()
 	sc.list.Reset()
 	s.scratch.Put(sc)

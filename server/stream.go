@@ -201,7 +201,8 @@ func (o *observeStream) receive() {
 		arrivals = arrivals[:0]
 		for i, e := range message.Events {
 			// A nanosecond apart, so that equal events without id and time are different events.
-			arrivals = append(arrivals, arrive(e, "", received.Add(time.Duration(i))))
+			arrivals = append(arrivals,
+				o.server.arrive(e, "", received.Add(time.Duration(i))))
 		}
 		next += uint64(len(arrivals))
 		bytes, taken := bytesOf(arrivals), 0

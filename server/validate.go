@@ -158,6 +158,18 @@ func badEventID(id string) string {
 	return ""
 }
 
+// badRecommendationID accepts what the server does not know: an event is worth more than its
+// attribution.
+func badRecommendationID(id string) string {
+	switch {
+	case len(id) > maxRecommendationID:
+		return fmt.Sprintf("has %d bytes, at most %d are allowed", len(id), maxRecommendationID)
+	case !utf8.ValidString(id):
+		return "is not valid UTF-8"
+	}
+	return ""
+}
+
 // badEventType accepts the empty string, which stands for the default.
 func badEventType(t string) string {
 	switch {
@@ -208,6 +220,7 @@ func checkEvent(c *checker, prefix string, e *pb.Event, now time.Time) {
 	c.checkIn(prefix, "event_type", badEventType(e.GetEventType()))
 	c.checkIn(prefix, "event_time", badEventTime(e.GetEventTime(), now))
 	c.checkIn(prefix, "value", badValue(e.Value))
+	c.checkIn(prefix, "recommendation_id", badRecommendationID(e.GetRecommendationId()))
 }
 
 func validateRecommend(r *pb.RecommendRequest, now time.Time) error {

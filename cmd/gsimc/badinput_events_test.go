@@ -44,6 +44,8 @@ func badEvents() []badEvent {
 		{"user_id of 257 bytes", "user_id", func(e *pb.Event) { e.UserId = long }},
 		{"item_id empty", "item_id", func(e *pb.Event) { e.ItemId = "" }},
 		{"item_id of 257 bytes", "item_id", func(e *pb.Event) { e.ItemId = long }},
+		{"recommendation_id of 257 bytes", "recommendation_id",
+			func(e *pb.Event) { e.RecommendationId = long }},
 		{"event_type in capitals", "event_type", kind("Like")},
 		{"event_type with a blank", "event_type", kind("add to cart")},
 		{"event_type not ASCII", "event_type", kind("größe")},
@@ -63,7 +65,9 @@ func badEvents() []badEvent {
 }
 
 // inHistory tells whether history entries have the field too.
-func (b badEvent) inHistory() bool { return b.field != "event_id" && b.field != "user_id" }
+func (b badEvent) inHistory() bool {
+	return b.field != "event_id" && b.field != "user_id" && b.field != "recommendation_id"
+}
 
 // entry is a history entry with the fault.
 func (b badEvent) entry() *pb.HistoryEntry {

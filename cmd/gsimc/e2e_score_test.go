@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,7 +10,7 @@ import (
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/call"
 )
 
-// The commands score and recommend --similar-to ask a real server.
+// The commands score, recommend --similar-to and --attribute ask a real server.
 func TestScoreAndSimilarCommands(t *testing.T) {
 	_, model := smallModel(t)
 	server := startServe(t, model, t.TempDir())
@@ -37,6 +38,13 @@ func TestScoreAndSimilarCommands(t *testing.T) {
 		if item.ID == list.Items[0].ID || item.ID == list.Items[1].ID {
 			t.Errorf("%s is on the list", item.ID)
 		}
+	}
+	shown := recommendJSON(t, server, "--user", "ann", "--items", "2", "--attribute")
+	execute(t, "observe", "--server", server.GRPC, "--user", "ann", "--item", shown.Items[1].ID,
+		"--recommendation-id", shown.ID)
+	const counted = `gsimc_attributed_events_total{arm="main",event_type="like",position="2-3"} 1`
+	if page := server.metricsPage(t); !strings.Contains(page, counted) {
+		t.Errorf("the metrics do not say %s", counted)
 	}
 	server.mustStop(t)
 }

@@ -17,6 +17,7 @@ type tag = byte
 // The tags of the fields that this package encodes.
 var (
 	responseItems           = tagOf(&pb.RecommendResponse{}, "items")
+	responseRecommendation  = tagOf(&pb.RecommendResponse{}, "recommendation_id")
 	responseNextPageToken   = tagOf(&pb.RecommendResponse{}, "next_page_token")
 	responseModelVersion    = tagOf(&pb.RecommendResponse{}, "model_version")
 	responseUserRevision    = tagOf(&pb.RecommendResponse{}, "user_revision")
@@ -54,6 +55,7 @@ var (
 	eventEventType = tagOf(&pb.Event{}, "event_type")
 	eventEventTime = tagOf(&pb.Event{}, "event_time")
 	eventValue     = tagOf(&pb.Event{}, "value")
+	eventListID    = tagOf(&pb.Event{}, "recommendation_id")
 
 	timeSeconds = tagOf(&timestamppb.Timestamp{}, "seconds")
 	timeNanos   = tagOf(&timestamppb.Timestamp{}, "nanos")

@@ -27,12 +27,13 @@ type List struct {
 	Explanations []*pb.Explanation // of each item; empty: unset
 	Packed       bool              // the items are sent as PackedItems
 
-	NextPageToken   string // empty: unset
-	UserRevision    uint64
-	Degradations    []pb.Degradation
-	Uncertainty     float64
-	Uncertain       bool // Uncertainty is set
-	ExplorationSeed uint64
+	RecommendationID string // empty: unset
+	NextPageToken    string // empty: unset
+	UserRevision     uint64
+	Degradations     []pb.Degradation
+	Uncertainty      float64
+	Uncertain        bool // Uncertainty is set
+	ExplorationSeed  uint64
 
 	unknown []string
 	listed  map[string]bool // unknown as a set; nil while it is empty
@@ -65,8 +66,9 @@ func (l *List) Message() *pb.RecommendResponse {
 	m := &pb.RecommendResponse{
 		ModelVersion: l.Items.Version(), UserRevision: l.UserRevision,
 		ExplorationSeed: l.ExplorationSeed, NextPageToken: l.NextPageToken,
-		UnknownItemIds: append([]string(nil), l.unknown...),
-		Degradations:   append([]pb.Degradation(nil), l.Degradations...),
+		RecommendationId: l.RecommendationID,
+		UnknownItemIds:   append([]string(nil), l.unknown...),
+		Degradations:     append([]pb.Degradation(nil), l.Degradations...),
 	}
 	if l.Uncertain {
 		m.Uncertainty = proto.Float64(l.Uncertainty)
@@ -111,6 +113,9 @@ func (l *List) AppendTo(b []byte) ([]byte, error) {
 				return nil, err
 			}
 		}
+	}
+	if l.RecommendationID != "" {
+		b = appendString(b, responseRecommendation, l.RecommendationID)
 	}
 	if l.NextPageToken != "" {
 		b = appendString(b, responseNextPageToken, l.NextPageToken)

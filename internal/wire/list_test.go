@@ -51,6 +51,9 @@ func randomList(rng *rand.Rand, m Items) *List {
 	if rng.IntN(2) == 0 {
 		r.NextPageToken = item(rng.IntN(testItems))
 	}
+	if rng.IntN(2) == 0 {
+		r.RecommendationID = item(rng.IntN(testItems))
+	}
 	for range rng.IntN(40) {
 		r.Top = append(r.Top,
 			ranking.Scored{Item: int32(rng.IntN(testItems)), Score: float32(number())})

@@ -81,6 +81,7 @@ const (
 	fieldEventType
 	fieldEventTime
 	fieldValue
+	fieldListID
 
 	fieldSeconds
 	fieldNanos
@@ -93,6 +94,7 @@ var (
 	eventFields = fieldTable{
 		eventEventID: fieldEventID, eventUserID: fieldUserID, eventItemID: fieldItemID,
 		eventEventType: fieldEventType, eventEventTime: fieldEventTime, eventValue: fieldValue,
+		eventListID: fieldListID,
 	}.build()
 	timeFields = fieldTable{timeSeconds: fieldSeconds, timeNanos: fieldNanos}.build()
 )
@@ -163,6 +165,7 @@ func (m *StreamMessage) event(s string) bool {
 func (t *eventSlot) decode(s string) bool {
 	e := &t.event
 	e.EventId, e.UserId, e.ItemId, e.EventType, e.EventTime, e.Value = "", "", "", "", nil, nil
+	e.RecommendationId = ""
 	seen := 0
 	for len(s) > 0 {
 		f := eventFields[s[0]]
@@ -193,6 +196,8 @@ func (t *eventSlot) decode(s string) bool {
 			e.ItemId = body
 		case fieldEventType:
 			e.EventType = body
+		case fieldListID:
+			e.RecommendationId = body
 		case fieldEventTime:
 			if !t.decodeTime(body) {
 				return false

@@ -20,7 +20,7 @@ func plainRequest() *pb.StreamObserveRequest {
 	return &pb.StreamObserveRequest{Sequence: 300, Events: []*pb.Event{
 		{EventId: "e", UserId: "ann", ItemId: "grün", EventType: "view",
 			EventTime: &timestamppb.Timestamp{Seconds: 1_700_000_000, Nanos: 5},
-			Value:     proto.Float64(-2)},
+			Value:     proto.Float64(-2), RecommendationId: "list"},
 		{UserId: "bob", ItemId: "x"},
 		{},
 		{UserId: "bob", EventTime: &timestamppb.Timestamp{}, Value: proto.Float64(math.Inf(1))},
@@ -76,7 +76,7 @@ func TestStreamMessageKeepsNothingLarge(t *testing.T) {
 		ItemId:    strings.Repeat("i", 256),
 		EventType: strings.Repeat("t", 64),
 		EventTime: &timestamppb.Timestamp{Seconds: 253402300799, Nanos: 999999999},
-		Value:     proto.Float64(1)}
+		Value:     proto.Float64(1), RecommendationId: strings.Repeat("r", 256)}
 	if !m.ordinary(string(encodeRequest(t,
 		&pb.StreamObserveRequest{Sequence: 1, Events: []*pb.Event{longest, good}}))) {
 		t.Error("a message with the longest valid event is not taken for an ordinary one")

@@ -250,7 +250,9 @@ type RecommendRequest struct {
 	// STALE_SESSION for both. Must be empty with an inline history.
 	SessionToken []byte `protobuf:"bytes,16,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
 	// Answer with a next_page_token. Implied by page_token.
-	Paged         bool `protobuf:"varint,17,opt,name=paged,proto3" json:"paged,omitempty"`
+	Paged bool `protobuf:"varint,17,opt,name=paged,proto3" json:"paged,omitempty"`
+	// Answer with a recommendation_id.
+	Attribute     bool `protobuf:"varint,18,opt,name=attribute,proto3" json:"attribute,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -387,6 +389,13 @@ func (x *RecommendRequest) GetPaged() bool {
 	return false
 }
 
+func (x *RecommendRequest) GetAttribute() bool {
+	if x != nil {
+		return x.Attribute
+	}
+	return false
+}
+
 type isRecommendRequest_Subject interface {
 	isRecommendRequest_Subject()
 }
@@ -500,6 +509,11 @@ type RecommendResponse struct {
 	// Largest score first, or with exploration largest explored score first; at most page_size. Empty
 	// if RecommendRequest.packed asked for packed_items.
 	Items []*ScoredItem `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	// Names this list: passed as Event.recommendation_id with what the user does about its items, it
+	// lets the server count by model and position what became of its lists. Empty unless attribute
+	// was set. Opaque, at most 200 bytes, made of the list alone: the server keeps nothing about it.
+	// It knows the positions of the first 50 items, and is worth nothing after 7 days.
+	RecommendationId string `protobuf:"bytes,2,opt,name=recommendation_id,json=recommendationId,proto3" json:"recommendation_id,omitempty"`
 	// Asks for the page after this one. Empty at the end of the list, after 5000 items on all pages
 	// together, and unless paged or page_token was set. Opaque, without ids; 11 bytes for each item so
 	// far, and a few more.
@@ -564,6 +578,13 @@ func (x *RecommendResponse) GetItems() []*ScoredItem {
 		return x.Items
 	}
 	return nil
+}
+
+func (x *RecommendResponse) GetRecommendationId() string {
+	if x != nil {
+		return x.RecommendationId
+	}
+	return ""
 }
 
 func (x *RecommendResponse) GetNextPageToken() string {
@@ -952,7 +973,9 @@ type BatchRecommendRequest struct {
 	// As RecommendRequest.seen.
 	Seen *SeenPolicy `protobuf:"bytes,7,opt,name=seen,proto3" json:"seen,omitempty"`
 	// As RecommendRequest.packed.
-	Packed        bool `protobuf:"varint,15,opt,name=packed,proto3" json:"packed,omitempty"`
+	Packed bool `protobuf:"varint,15,opt,name=packed,proto3" json:"packed,omitempty"`
+	// As RecommendRequest.attribute.
+	Attribute     bool `protobuf:"varint,18,opt,name=attribute,proto3" json:"attribute,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1018,6 +1041,13 @@ func (x *BatchRecommendRequest) GetSeen() *SeenPolicy {
 func (x *BatchRecommendRequest) GetPacked() bool {
 	if x != nil {
 		return x.Packed
+	}
+	return false
+}
+
+func (x *BatchRecommendRequest) GetAttribute() bool {
+	if x != nil {
+		return x.Attribute
 	}
 	return false
 }
@@ -1509,7 +1539,7 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\n" +
 	"event_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\teventTime\x12\x19\n" +
 	"\x05value\x18\x04 \x01(\x01H\x00R\x05value\x88\x01\x01B\b\n" +
-	"\x06_value\"\x91\x04\n" +
+	"\x06_value\"\xaf\x04\n" +
 	"\x10RecommendRequest\x12\x19\n" +
 	"\auser_id\x18\x01 \x01(\tH\x00R\x06userId\x123\n" +
 	"\ahistory\x18\x02 \x01(\v2\x17.gsimc.v1.InlineHistoryH\x00R\ahistory\x12<\n" +
@@ -1524,7 +1554,8 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\aexplain\x18\f \x01(\x05R\aexplain\x12\x16\n" +
 	"\x06packed\x18\x0f \x01(\bR\x06packed\x12#\n" +
 	"\rsession_token\x18\x10 \x01(\fR\fsessionToken\x12\x14\n" +
-	"\x05paged\x18\x11 \x01(\bR\x05pagedB\t\n" +
+	"\x05paged\x18\x11 \x01(\bR\x05paged\x12\x1c\n" +
+	"\tattribute\x18\x12 \x01(\bR\tattributeB\t\n" +
 	"\asubject\"\xa5\x02\n" +
 	"\vExploration\x12<\n" +
 	"\bthompson\x18\x01 \x01(\v2\x1e.gsimc.v1.Exploration.ThompsonH\x00R\bthompson\x12R\n" +
@@ -1537,9 +1568,10 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\x04beta\x18\x01 \x01(\x01H\x00R\x04beta\x88\x01\x01B\a\n" +
 	"\x05_betaB\n" +
 	"\n" +
-	"\bstrategy\"\xb2\x03\n" +
+	"\bstrategy\"\xdf\x03\n" +
 	"\x11RecommendResponse\x12*\n" +
-	"\x05items\x18\x01 \x03(\v2\x14.gsimc.v1.ScoredItemR\x05items\x12&\n" +
+	"\x05items\x18\x01 \x03(\v2\x14.gsimc.v1.ScoredItemR\x05items\x12+\n" +
+	"\x11recommendation_id\x18\x02 \x01(\tR\x10recommendationId\x12&\n" +
 	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12#\n" +
 	"\rmodel_version\x18\x04 \x01(\tR\fmodelVersion\x12#\n" +
 	"\ruser_revision\x18\x06 \x01(\x04R\fuserRevision\x12(\n" +
@@ -1574,13 +1606,14 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\vuncertainty\x18\t \x01(\x01H\x00R\vuncertainty\x88\x01\x01\x12*\n" +
 	"\x11excluded_item_ids\x18\n" +
 	" \x03(\tR\x0fexcludedItemIdsB\x0e\n" +
-	"\f_uncertainty\"\xd8\x01\n" +
+	"\f_uncertainty\"\xf6\x01\n" +
 	"\x15BatchRecommendRequest\x122\n" +
 	"\bsubjects\x18\x01 \x03(\v2\x16.gsimc.v1.BatchSubjectR\bsubjects\x12\x1b\n" +
 	"\tpage_size\x18\x04 \x01(\x05R\bpageSize\x12,\n" +
 	"\x06filter\x18\x06 \x01(\v2\x14.gsimc.v1.ItemFilterR\x06filter\x12(\n" +
 	"\x04seen\x18\a \x01(\v2\x14.gsimc.v1.SeenPolicyR\x04seen\x12\x16\n" +
-	"\x06packed\x18\x0f \x01(\bR\x06packed\"\x95\x01\n" +
+	"\x06packed\x18\x0f \x01(\bR\x06packed\x12\x1c\n" +
+	"\tattribute\x18\x12 \x01(\bR\tattribute\"\x95\x01\n" +
 	"\fBatchSubject\x12\x19\n" +
 	"\auser_id\x18\x01 \x01(\tH\x00R\x06userId\x123\n" +
 	"\ahistory\x18\x02 \x01(\v2\x17.gsimc.v1.InlineHistoryH\x00R\ahistory\x12*\n" +

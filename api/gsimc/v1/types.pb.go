@@ -231,9 +231,15 @@ type Event struct {
 	EventTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=event_time,json=eventTime,proto3" json:"event_time,omitempty"`
 	// Strength, multiplied with the weight of the event type: finite, from -1000 to 1000.
 	// Unset: 1. With a product of 0 the item counts as seen and the user's taste does not change.
-	Value         *float64 `protobuf:"fixed64,6,opt,name=value,proto3,oneof" json:"value,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Value *float64 `protobuf:"fixed64,6,opt,name=value,proto3,oneof" json:"value,omitempty"`
+	// RecommendResponse.recommendation_id of the list on which the user found the item: at most 256
+	// bytes. The event is counted for that list, see the metric gsimc_attributed_events_total, and
+	// the id is not stored: it is no part of the history, and a repeated event with another one is a
+	// DUPLICATE. An id that is damaged, old or of a server with another store changes nothing about
+	// the event, and is counted as unknown.
+	RecommendationId string `protobuf:"bytes,7,opt,name=recommendation_id,json=recommendationId,proto3" json:"recommendation_id,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Event) Reset() {
@@ -306,6 +312,13 @@ func (x *Event) GetValue() float64 {
 		return *x.Value
 	}
 	return 0
+}
+
+func (x *Event) GetRecommendationId() string {
+	if x != nil {
+		return x.RecommendationId
+	}
+	return ""
 }
 
 // ItemFilter says which items may be returned. Filters are applied before the top-N is taken, so a
@@ -719,7 +732,7 @@ var File_gsimc_v1_types_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_types_proto_rawDesc = "" +
 	"\n" +
-	"\x14gsimc/v1/types.proto\x12\bgsimc.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd3\x01\n" +
+	"\x14gsimc/v1/types.proto\x12\bgsimc.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x80\x02\n" +
 	"\x05Event\x12\x19\n" +
 	"\bevent_id\x18\x01 \x01(\tR\aeventId\x12\x17\n" +
 	"\auser_id\x18\x02 \x01(\tR\x06userId\x12\x17\n" +
@@ -728,7 +741,8 @@ const file_gsimc_v1_types_proto_rawDesc = "" +
 	"event_type\x18\x04 \x01(\tR\teventType\x129\n" +
 	"\n" +
 	"event_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\teventTime\x12\x19\n" +
-	"\x05value\x18\x06 \x01(\x01H\x00R\x05value\x88\x01\x01B\b\n" +
+	"\x05value\x18\x06 \x01(\x01H\x00R\x05value\x88\x01\x01\x12+\n" +
+	"\x11recommendation_id\x18\a \x01(\tR\x10recommendationIdB\b\n" +
 	"\x06_value\"\xa4\x02\n" +
 	"\n" +
 	"ItemFilter\x12$\n" +

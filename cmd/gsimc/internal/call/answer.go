@@ -13,6 +13,7 @@ import (
 // Answer is a list as `gsimc recommend --json` and `gsimc score --json` print it.
 type Answer struct {
 	Items          []Item   `json:"items"`
+	ID             string   `json:"recommendation_id,omitempty"`
 	ModelVersion   string   `json:"model_version"`
 	Revision       uint64   `json:"user_revision"`
 	Uncertainty    *float64 `json:"uncertainty,omitempty"`
@@ -35,7 +36,8 @@ type Item struct {
 // newAnswer returns an answer with titles.
 func newAnswer(r *pb.RecommendResponse, titles *dataset.Catalogue) Answer {
 	out := Answer{
-		Items: []Item{}, ModelVersion: r.GetModelVersion(), Revision: r.GetUserRevision(),
+		Items: []Item{}, ID: r.GetRecommendationId(), ModelVersion: r.GetModelVersion(),
+		Revision:    r.GetUserRevision(),
 		Uncertainty: r.Uncertainty, Seed: r.GetExplorationSeed(),
 		UnknownItemIDs: r.GetUnknownItemIds(),
 	}
@@ -87,6 +89,9 @@ func (r *Answer) print(a *cli.App, titles *dataset.Catalogue) {
 		a.Printf("\n%s\n", explanationKey)
 	}
 	a.Printf("revision %d, model %s\n", r.Revision, r.ModelVersion)
+	if r.ID != "" {
+		a.Printf("recommendation id %s\n", r.ID)
+	}
 	if r.Uncertainty != nil {
 		a.Printf("uncertainty about the user: %.3f of that about a new one\n", *r.Uncertainty)
 	}

@@ -31,6 +31,8 @@ type Observe struct {
 	Value   *float64 `group:"One event:" placeholder:"X" help:"Strength, -1000 to 1000. Default: 1."`
 	EventID string   `group:"One event:" name:"event-id" placeholder:"ID" help:"Idempotency key: a second event of the user with the same key changes nothing. Default: made from --time, or random without it."`
 
+	RecommendationID string `group:"One event:" name:"recommendation-id" placeholder:"ID" help:"The list on which the item was found, as recommend --attribute prints it: the server counts the event for it."`
+
 	observeFile
 	titleFlags
 }
@@ -60,9 +62,9 @@ func (c *Observe) Check() error {
 	case len(c.Data) == 0 && (c.User == "" || c.Item == ""):
 		errs = append(errs, cli.About("want %s and %s, or %s", "--user", "--item", "--data"))
 	case len(c.Data) > 0 && (c.User != "" || c.Item != "" || c.Time != "" || c.Value != nil ||
-		c.EventID != ""):
-		errs = append(errs, cli.About("%s does not go with %s, %s, %s, %s or %s", "--data",
-			"--user", "--item", "--time", "--value", "--event-id"))
+		c.EventID != "" || c.RecommendationID != ""):
+		errs = append(errs, cli.About("%s does not go with %s, %s, %s, %s, %s or %s", "--data",
+			"--user", "--item", "--time", "--value", "--event-id", "--recommendation-id"))
 	}
 	if len(c.Data) > 0 && c.Type != "" && c.TypeColumn != "" {
 		errs = append(errs, cli.About("%s does not go with %s", "--type", "--type-column"))
@@ -87,6 +89,7 @@ func (c *Observe) Run(a *cli.App) error {
 	}
 	event := &pb.Event{
 		EventId: c.EventID, UserId: c.User, ItemId: c.Item, EventType: c.Type, Value: c.Value,
+		RecommendationId: c.RecommendationID,
 	}
 	if c.Time != "" {
 		at, err := parseTime("--time", c.Time)

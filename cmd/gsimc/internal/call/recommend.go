@@ -35,6 +35,8 @@ type Recommend struct {
 	Beta    float64 `group:"Why and what else:" default:"1" help:"Standard deviations to explore, 0 to 100."`
 	Seed    uint64  `group:"Why and what else:" placeholder:"N" help:"Seed of --explore thompson. Default: the server draws one."`
 
+	Attribute bool `group:"Output:" help:"Ask for the id of the list, which observe --recommendation-id takes."`
+
 	titleFlags
 	JSON bool `group:"Output:" name:"json" help:"Print one JSON object."`
 }
@@ -62,8 +64,7 @@ func (c *Recommend) Check() error {
 		errs = append(errs, cli.About("want either %s, %s or %s", "--user", "--history",
 			"--similar-to"))
 	}
-	if c.SimilarTo != "" && (c.Seen == "include" || len(c.SeenTypes) > 0 || c.ReappearAfter > 0 ||
-		c.MinRevision > 0 || c.Explain > 0 || c.Explore != "none") {
+	if c.SimilarTo != "" && c.forSomebody() {
 		errs = append(errs, cli.About("%s goes with %s, %s and %s only", "--similar-to", "--items",
 			"--allow", "--deny"))
 	}
@@ -87,11 +88,17 @@ func (c *Recommend) Check() error {
 	return errors.Join(errs...)
 }
 
+// forSomebody reports whether a flag is given that needs somebody to recommend to.
+func (c *Recommend) forSomebody() bool {
+	return c.Seen == "include" || len(c.SeenTypes) > 0 || c.ReappearAfter > 0 ||
+		c.MinRevision > 0 || c.Attribute || c.Explain > 0 || c.Explore != "none"
+}
+
 func (c *Recommend) request() *pb.RecommendRequest {
 	r := &pb.RecommendRequest{
 		PageSize: int32(c.Items), MinUserRevision: c.MinRevision,
 		Seen:    &pb.SeenPolicy{EventTypes: c.SeenTypes},
-		Explain: int32(c.Explain), Exploration: c.exploration(),
+		Explain: int32(c.Explain), Exploration: c.exploration(), Attribute: c.Attribute,
 	}
 	if c.User != "" {
 		r.Subject = &pb.RecommendRequest_UserId{UserId: c.User}

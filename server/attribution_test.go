@@ -1,0 +1,134 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/session"
+)
+
+// counters returns the series of a metric above 0, by the values of their labels in the order of
+// the names of the labels.
+func (s *Server) counters(t testing.TB, name string) map[string]float64 {
+	t.Helper()
+	families, err := s.metrics.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var values []string
+			for _, l := range m.GetLabel() {
+				values = append(values, l.GetValue())
+			}
+			if v := m.GetCounter().GetValue(); f.GetName() == name && v > 0 {
+				got[strings.Join(values, " ")] = v
+			}
+		}
+	}
+	return got
+}
+
+// An event that names a list is counted once, at the position of its item, whichever way it comes.
+func TestAttribution(t *testing.T) {
+	ts := start(t, setup{config: func(c *Config) {
+		c.EventWeights = map[string]float64{"buy": 3}
+	}})
+	req := forUser("ann")
+	req.PageSize, req.Paged = 3, true
+	if id := ts.ask(t, req).GetRecommendationId(); id != "" {
+		t.Errorf("a list has the id %q, and nobody asked for one", id)
+	}
+	req.Attribute = true
+	first := ts.ask(t, req)
+	req.PageToken = first.GetNextPageToken()
+	second := ts.ask(t, req)
+	batch, err := ts.recommend.BatchRecommend(ctx(t), &pb.BatchRecommendRequest{Attribute: true,
+		Subjects: []*pb.BatchSubject{{Subject: &pb.BatchSubject_UserId{UserId: "bob"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	third := batch.GetResults()[0].GetResponse()
+	from := func(user, kind string, of *pb.RecommendResponse, i int) *pb.Event {
+		return &pb.Event{UserId: user, ItemId: of.GetItems()[i].GetItemId(), EventType: kind,
+			EventId:          fmt.Sprint(user, kind, i, len(of.GetItems())),
+			RecommendationId: of.GetRecommendationId()}
+	}
+	ts.observe(t, from("ann", "", first, 0))
+	ts.observe(t, from("ann", "", first, 0)) // sent again
+	again := from("ann", "", first, 0)
+	again.RecommendationId = "" // the list is no part of the event
+	if got := ts.observe(t, again).GetDisposition(); got !=
+		pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE {
+		t.Errorf("without the id of the list it is %v", got)
+	}
+	elsewhere := from("ann", "buy", first, 1)
+	elsewhere.ItemId = third.GetItems()[9].GetItemId()
+	elsewhere.EventId = "elsewhere"
+	stream, err := ts.events.StreamObserve(ctx(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := []*pb.Event{from("ann", "buy", first, 1), from("ann", "view", second, 0),
+		from("bob", "", third, 9), elsewhere}
+	if err := stream.Send(&pb.StreamObserveRequest{Sequence: 1, Events: events}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stream.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]float64{"main like 1": 1, "main buy 2-3": 1, "main other 4-10": 1,
+		"main like 4-10": 1, "main buy none": 1}
+	if d := cmp.Diff(want, ts.counters(t, "gsimc_attributed_events_total")); d != "" {
+		t.Errorf("events by arm, type and position (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(map[string]float64{"main false": 1, "main true": 3},
+		ts.counters(t, "gsimc_recommendations_total")); d != "" {
+		t.Errorf("lists (-want +got):\n%s", d)
+	}
+}
+
+// An id that the server does not know costs the event its attribution, and nothing else.
+func TestUnknownRecommendations(t *testing.T) {
+	ts := start(t, setup{})
+	here := ts.store.Identity()
+	there := here
+	there.ID[0]++
+	made := func(before time.Duration) session.Recommendation {
+		return session.Recommendation{Arm: "gone", Made: testNow.Add(-before)}
+	}
+	late, old, other := made(attributionWindow-time.Minute), made(attributionWindow+time.Minute),
+		made(0)
+	for i, id := range []string{"x", old.Token(here), other.Token(there), late.Token(here),
+		late.Token(here)[1:]} {
+		e := newEvent("ann", i)
+		e.RecommendationId = id
+		if got := ts.observe(t, e).GetDisposition(); got !=
+			pb.EventDisposition_EVENT_DISPOSITION_APPLIED {
+			t.Errorf("with the id %q the event is %v", id, got)
+		}
+	}
+	if d := cmp.Diff(map[string]float64{"malformed": 2, "old": 1, "other_store": 1},
+		ts.counters(t, "gsimc_attribution_unknown_total")); d != "" {
+		t.Errorf("unknown (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(map[string]float64{"other like none": 1},
+		ts.counters(t, "gsimc_attributed_events_total")); d != "" {
+		t.Errorf("events (-want +got):\n%s", d)
+	}
+}
+
+func TestPositionLabels(t *testing.T) {
+	for position, want := range map[int]string{0: "none", 1: "1", 2: "2-3", 3: "2-3", 4: "4-10",
+		10: "4-10", 11: "11-50", 50: "11-50", 51: "51+", 5000: "51+"} {
+		if got := positionLabel(position); got != want {
+			t.Errorf("position %d is counted as %s, want %s", position, got, want)
+		}
+	}
+}
