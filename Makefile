@@ -24,7 +24,7 @@ BENCHCOUNT ?= 6
 IMAGE     ?= gsimc:$(VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross test soak test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check picture mutants vuln sbom reproducible \
+.PHONY: help build cross test soak test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check clients-test picture mutants vuln sbom reproducible \
 	benchmarks bench-build bench-peers bench-serving bench-report
 
 help: ## list the targets
@@ -98,6 +98,10 @@ vet: ## go vet for both architectures
 	@set -e; for dir in . bench tools; do for arch in amd64 arm64; do \
 		echo "GOARCH=$$arch go vet ./... in $$dir"; (cd $$dir && GOARCH=$$arch CGO_ENABLED=0 go vet ./...); \
 	done; done
+
+# The packages of each language come from its registry; what cannot be had is skipped, and the table says so.
+clients-test: build ## run the clients of examples/clients in Python, Java, TypeScript and curl against a real server
+	CGO_ENABLED=0 go run ./examples/clients
 
 # The folder is a module of its own: it compiles the configuration package of Prometheus.
 deploy-check: ## check that the Prometheus of deploy/compose.yaml accepts its configuration

@@ -1,0 +1,28 @@
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestClientsAreQuoted: the page of the clients has the very files that make clients-test runs.
+func TestClientsAreQuoted(t *testing.T) {
+	page, err := os.ReadFile("clients.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"python/example.py", "java/src/main/java/com/gsimc/example/Example.java",
+		"typescript/example.ts", "curl/example.sh",
+	} {
+		file, err := os.ReadFile(filepath.Join("..", "examples", "clients", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(page), "\n"+string(file)+"```\n") {
+			t.Errorf("clients.md does not quote examples/clients/%s as it is", name)
+		}
+	}
+}
