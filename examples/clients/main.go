@@ -121,7 +121,7 @@ var examples = []example{
 			{venv + "python", "-m", "grpc_tools.protoc", "-I", "../../../api", "-I",
 				"../../../third_party", "--python_out=generated", "--grpc_python_out=generated",
 				"gsimc/v1/types.proto", "gsimc/v1/event_service.proto",
-				"gsimc/v1/recommender_service.proto"},
+				"gsimc/v1/recommender_service.proto", "buf/validate/validate.proto"},
 		},
 		command: []string{"env", "PYTHONPATH=generated", venv + "python", "example.py"},
 	},

@@ -7,6 +7,8 @@
 package gsimcv1
 
 import (
+	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	status "google.golang.org/genproto/googleapis/rpc/status"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
@@ -572,27 +574,27 @@ var File_gsimc_v1_event_service_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_event_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1cgsimc/v1/event_service.proto\x12\bgsimc.v1\x1a\x17google/rpc/status.proto\x1a\x14gsimc/v1/types.proto\"7\n" +
-	"\x0eObserveRequest\x12%\n" +
-	"\x05event\x18\x01 \x01(\v2\x0f.gsimc.v1.EventR\x05event\"\x99\x01\n" +
+	"\x1cgsimc/v1/event_service.proto\x12\bgsimc.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x17google/rpc/status.proto\x1a\x14gsimc/v1/types.proto\"B\n" +
+	"\x0eObserveRequest\x120\n" +
+	"\x05event\x18\x01 \x01(\v2\x0f.gsimc.v1.EventB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\x05event\"\x99\x01\n" +
 	"\x0fObserveResponse\x12<\n" +
 	"\vdisposition\x18\x01 \x01(\x0e2\x1a.gsimc.v1.EventDispositionR\vdisposition\x12#\n" +
 	"\ruser_revision\x18\x02 \x01(\x04R\fuserRevision\x12#\n" +
-	"\rsession_token\x18\x03 \x01(\fR\fsessionToken\">\n" +
-	"\x13BatchObserveRequest\x12'\n" +
-	"\x06events\x18\x01 \x03(\v2\x0f.gsimc.v1.EventR\x06events\"G\n" +
+	"\rsession_token\x18\x03 \x01(\fR\fsessionToken\"N\n" +
+	"\x13BatchObserveRequest\x127\n" +
+	"\x06events\x18\x01 \x03(\v2\x0f.gsimc.v1.EventB\x0e\xe0A\x02\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\x06events\"G\n" +
 	"\x14BatchObserveResponse\x12/\n" +
 	"\aresults\x18\x01 \x03(\v2\x15.gsimc.v1.EventResultR\aresults\"\xbf\x01\n" +
 	"\vEventResult\x12<\n" +
 	"\vdisposition\x18\x01 \x01(\x0e2\x1a.gsimc.v1.EventDispositionR\vdisposition\x12#\n" +
 	"\ruser_revision\x18\x02 \x01(\x04R\fuserRevision\x12(\n" +
 	"\x05error\x18\x03 \x01(\v2\x12.google.rpc.StatusR\x05error\x12#\n" +
-	"\rsession_token\x18\x04 \x01(\fR\fsessionToken\"\xa9\x01\n" +
-	"\x14StreamObserveRequest\x12\x1a\n" +
-	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12%\n" +
-	"\x05event\x18\x02 \x01(\v2\x0f.gsimc.v1.EventR\x05event\x12'\n" +
-	"\x06events\x18\x03 \x03(\v2\x0f.gsimc.v1.EventR\x06events\x12%\n" +
-	"\x0esession_tokens\x18\x04 \x01(\bR\rsessionTokens\"\xdc\x01\n" +
+	"\rsession_token\x18\x04 \x01(\fR\fsessionToken\"\xc6\x01\n" +
+	"\x14StreamObserveRequest\x12\x1f\n" +
+	"\bsequence\x18\x01 \x01(\x04B\x03\xe0A\x02R\bsequence\x12*\n" +
+	"\x05event\x18\x02 \x01(\v2\x0f.gsimc.v1.EventB\x03\xe0A\x01R\x05event\x125\n" +
+	"\x06events\x18\x03 \x03(\v2\x0f.gsimc.v1.EventB\f\xe0A\x01\xbaH\x06\x92\x01\x03\x10\xe8\aR\x06events\x12*\n" +
+	"\x0esession_tokens\x18\x04 \x01(\bB\x03\xe0A\x01R\rsessionTokens\"\xdc\x01\n" +
 	"\x15StreamObserveResponse\x12%\n" +
 	"\x0eacked_sequence\x18\x01 \x01(\x04R\rackedSequence\x12;\n" +
 	"\n" +

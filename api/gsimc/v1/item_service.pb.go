@@ -7,6 +7,8 @@
 package gsimcv1
 
 import (
+	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	fieldmaskpb "google.golang.org/protobuf/types/known/fieldmaskpb"
@@ -518,35 +520,36 @@ var File_gsimc_v1_item_service_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_item_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1bgsimc/v1/item_service.proto\x12\bgsimc.v1\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf7\x01\n" +
-	"\x04Item\x12\x17\n" +
-	"\aitem_id\x18\x01 \x01(\tR\x06itemId\x12\x1e\n" +
+	"\x1bgsimc/v1/item_service.proto\x12\bgsimc.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd1\x02\n" +
+	"\x04Item\x12&\n" +
+	"\aitem_id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\x06itemId\x124\n" +
 	"\n" +
-	"categories\x18\x02 \x03(\tR\n" +
-	"categories\x12\x16\n" +
-	"\x06labels\x18\x03 \x03(\tR\x06labels\x12\x16\n" +
-	"\x06hidden\x18\x04 \x01(\bR\x06hidden\x12A\n" +
-	"\x0eavailable_from\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\ravailableFrom\x12C\n" +
-	"\x0favailable_until\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x0eavailableUntil\"|\n" +
-	"\x17BatchUpsertItemsRequest\x12$\n" +
-	"\x05items\x18\x01 \x03(\v2\x0e.gsimc.v1.ItemR\x05items\x12;\n" +
-	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
+	"categories\x18\x02 \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10d\"\ar\x05 \x01(\x80\x02R\n" +
+	"categories\x12,\n" +
+	"\x06labels\x18\x03 \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10d\"\ar\x05 \x01(\x80\x02R\x06labels\x12\x1b\n" +
+	"\x06hidden\x18\x04 \x01(\bB\x03\xe0A\x01R\x06hidden\x12N\n" +
+	"\x0eavailable_from\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\v\xe0A\x01\xbaH\x05\xb2\x01\x022\x00R\ravailableFrom\x12P\n" +
+	"\x0favailable_until\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampB\v\xe0A\x01\xbaH\x05\xb2\x01\x022\x00R\x0eavailableUntil\"\x91\x01\n" +
+	"\x17BatchUpsertItemsRequest\x124\n" +
+	"\x05items\x18\x01 \x03(\v2\x0e.gsimc.v1.ItemB\x0e\xe0A\x02\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\x05items\x12@\n" +
+	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskB\x03\xe0A\x01R\n" +
 	"updateMask\"?\n" +
 	"\x18BatchUpsertItemsResponse\x12#\n" +
-	"\rcreated_count\x18\x01 \x01(\x05R\fcreatedCount\")\n" +
-	"\x0eGetItemRequest\x12\x17\n" +
-	"\aitem_id\x18\x01 \x01(\tR\x06itemId\"5\n" +
+	"\rcreated_count\x18\x01 \x01(\x05R\fcreatedCount\"8\n" +
+	"\x0eGetItemRequest\x12&\n" +
+	"\aitem_id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\x06itemId\"5\n" +
 	"\x0fGetItemResponse\x12\"\n" +
-	"\x04item\x18\x01 \x01(\v2\x0e.gsimc.v1.ItemR\x04item\"N\n" +
-	"\x10ListItemsRequest\x12\x1b\n" +
-	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\x04item\x18\x01 \x01(\v2\x0e.gsimc.v1.ItemR\x04item\"_\n" +
+	"\x10ListItemsRequest\x12'\n" +
+	"\tpage_size\x18\x01 \x01(\x05B\n" +
+	"\xe0A\x01\xbaH\x04\x1a\x02(\x00R\bpageSize\x12\"\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tR\tpageToken\"a\n" +
+	"page_token\x18\x02 \x01(\tB\x03\xe0A\x01R\tpageToken\"a\n" +
 	"\x11ListItemsResponse\x12$\n" +
 	"\x05items\x18\x01 \x03(\v2\x0e.gsimc.v1.ItemR\x05items\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"4\n" +
-	"\x17BatchDeleteItemsRequest\x12\x19\n" +
-	"\bitem_ids\x18\x01 \x03(\tR\aitemIds\"?\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"M\n" +
+	"\x17BatchDeleteItemsRequest\x122\n" +
+	"\bitem_ids\x18\x01 \x03(\tB\x17\xe0A\x02\xbaH\x11\x92\x01\x0e\b\x01\x10\xe8\a\"\ar\x05 \x01(\x80\x02R\aitemIds\"?\n" +
 	"\x18BatchDeleteItemsResponse\x12#\n" +
 	"\rdeleted_count\x18\x01 \x01(\x05R\fdeletedCount2\xdd\x02\n" +
 	"\vItemService\x12^\n" +

@@ -7,6 +7,8 @@
 package gsimcv1
 
 import (
+	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	status "google.golang.org/genproto/googleapis/rpc/status"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
@@ -1529,46 +1531,47 @@ var File_gsimc_v1_recommender_service_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\n" +
-	"\"gsimc/v1/recommender_service.proto\x12\bgsimc.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x14gsimc/v1/types.proto\"A\n" +
-	"\rInlineHistory\x120\n" +
-	"\aentries\x18\x01 \x03(\v2\x16.gsimc.v1.HistoryEntryR\aentries\"\xa6\x01\n" +
-	"\fHistoryEntry\x12\x17\n" +
-	"\aitem_id\x18\x01 \x01(\tR\x06itemId\x12\x1d\n" +
+	"\"gsimc/v1/recommender_service.proto\x12\bgsimc.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x14gsimc/v1/types.proto\"Q\n" +
+	"\rInlineHistory\x12@\n" +
+	"\aentries\x18\x01 \x03(\v2\x16.gsimc.v1.HistoryEntryB\x0e\xe0A\x02\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\aentries\"\x85\x02\n" +
+	"\fHistoryEntry\x12&\n" +
+	"\aitem_id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\x06itemId\x12D\n" +
 	"\n" +
-	"event_type\x18\x02 \x01(\tR\teventType\x129\n" +
+	"event_type\x18\x02 \x01(\tB%\xe0A\x01\xbaH\x1fr\x1d2\x1b^([a-z][a-z0-9_.-]{0,63})?$R\teventType\x12F\n" +
 	"\n" +
-	"event_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\teventTime\x12\x19\n" +
-	"\x05value\x18\x04 \x01(\x01H\x00R\x05value\x88\x01\x01B\b\n" +
-	"\x06_value\"\xaf\x04\n" +
-	"\x10RecommendRequest\x12\x19\n" +
-	"\auser_id\x18\x01 \x01(\tH\x00R\x06userId\x123\n" +
-	"\ahistory\x18\x02 \x01(\v2\x17.gsimc.v1.InlineHistoryH\x00R\ahistory\x12<\n" +
-	"\rextra_history\x18\x03 \x01(\v2\x17.gsimc.v1.InlineHistoryR\fextraHistory\x12\x1b\n" +
-	"\tpage_size\x18\x04 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"event_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\v\xe0A\x01\xbaH\x05\xb2\x01\x022\x00R\teventTime\x125\n" +
+	"\x05value\x18\x04 \x01(\x01B\x1a\xe0A\x01\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00@\x8f@)\x00\x00\x00\x00\x00@\x8f\xc0H\x00R\x05value\x88\x01\x01B\b\n" +
+	"\x06_value\"\x8e\x05\n" +
+	"\x10RecommendRequest\x12%\n" +
+	"\auser_id\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05 \x01(\x80\x02H\x00R\x06userId\x123\n" +
+	"\ahistory\x18\x02 \x01(\v2\x17.gsimc.v1.InlineHistoryH\x00R\ahistory\x12A\n" +
+	"\rextra_history\x18\x03 \x01(\v2\x17.gsimc.v1.InlineHistoryB\x03\xe0A\x01R\fextraHistory\x12'\n" +
+	"\tpage_size\x18\x04 \x01(\x05B\n" +
+	"\xe0A\x01\xbaH\x04\x1a\x02(\x00R\bpageSize\x12\"\n" +
 	"\n" +
-	"page_token\x18\x05 \x01(\tR\tpageToken\x12,\n" +
-	"\x06filter\x18\x06 \x01(\v2\x14.gsimc.v1.ItemFilterR\x06filter\x12(\n" +
-	"\x04seen\x18\a \x01(\v2\x14.gsimc.v1.SeenPolicyR\x04seen\x12*\n" +
-	"\x11min_user_revision\x18\b \x01(\x04R\x0fminUserRevision\x127\n" +
-	"\vexploration\x18\v \x01(\v2\x15.gsimc.v1.ExplorationR\vexploration\x12\x18\n" +
-	"\aexplain\x18\f \x01(\x05R\aexplain\x12\x16\n" +
-	"\x06packed\x18\x0f \x01(\bR\x06packed\x12#\n" +
-	"\rsession_token\x18\x10 \x01(\fR\fsessionToken\x12\x14\n" +
-	"\x05paged\x18\x11 \x01(\bR\x05paged\x12\x1c\n" +
-	"\tattribute\x18\x12 \x01(\bR\tattributeB\t\n" +
-	"\asubject\"\xa5\x02\n" +
+	"page_token\x18\x05 \x01(\tB\x03\xe0A\x01R\tpageToken\x121\n" +
+	"\x06filter\x18\x06 \x01(\v2\x14.gsimc.v1.ItemFilterB\x03\xe0A\x01R\x06filter\x12-\n" +
+	"\x04seen\x18\a \x01(\v2\x14.gsimc.v1.SeenPolicyB\x03\xe0A\x01R\x04seen\x12/\n" +
+	"\x11min_user_revision\x18\b \x01(\x04B\x03\xe0A\x01R\x0fminUserRevision\x12<\n" +
+	"\vexploration\x18\v \x01(\v2\x15.gsimc.v1.ExplorationB\x03\xe0A\x01R\vexploration\x12&\n" +
+	"\aexplain\x18\f \x01(\x05B\f\xe0A\x01\xbaH\x06\x1a\x04\x182(\x00R\aexplain\x12\x1b\n" +
+	"\x06packed\x18\x0f \x01(\bB\x03\xe0A\x01R\x06packed\x12(\n" +
+	"\rsession_token\x18\x10 \x01(\fB\x03\xe0A\x01R\fsessionToken\x12\x19\n" +
+	"\x05paged\x18\x11 \x01(\bB\x03\xe0A\x01R\x05paged\x12!\n" +
+	"\tattribute\x18\x12 \x01(\bB\x03\xe0A\x01R\tattributeB\x10\n" +
+	"\asubject\x12\x05\xbaH\x02\b\x01\"\xe9\x02\n" +
 	"\vExploration\x12<\n" +
 	"\bthompson\x18\x01 \x01(\v2\x1e.gsimc.v1.Exploration.ThompsonH\x00R\bthompson\x12R\n" +
-	"\x10upper_confidence\x18\x02 \x01(\v2%.gsimc.v1.Exploration.UpperConfidenceH\x00R\x0fupperConfidence\x1aC\n" +
-	"\bThompson\x12\x12\n" +
-	"\x04seed\x18\x01 \x01(\x04R\x04seed\x12\x19\n" +
-	"\x05scale\x18\x02 \x01(\x01H\x00R\x05scale\x88\x01\x01B\b\n" +
-	"\x06_scale\x1a3\n" +
-	"\x0fUpperConfidence\x12\x17\n" +
-	"\x04beta\x18\x01 \x01(\x01H\x00R\x04beta\x88\x01\x01B\a\n" +
-	"\x05_betaB\n" +
-	"\n" +
-	"\bstrategy\"\xdf\x03\n" +
+	"\x10upper_confidence\x18\x02 \x01(\v2%.gsimc.v1.Exploration.UpperConfidenceH\x00R\x0fupperConfidence\x1ad\n" +
+	"\bThompson\x12\x17\n" +
+	"\x04seed\x18\x01 \x01(\x04B\x03\xe0A\x01R\x04seed\x125\n" +
+	"\x05scale\x18\x02 \x01(\x01B\x1a\xe0A\x01\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00Y@)\x00\x00\x00\x00\x00\x00\x00\x00H\x00R\x05scale\x88\x01\x01B\b\n" +
+	"\x06_scale\x1aO\n" +
+	"\x0fUpperConfidence\x123\n" +
+	"\x04beta\x18\x01 \x01(\x01B\x1a\xe0A\x01\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00Y@)\x00\x00\x00\x00\x00\x00\x00\x00H\x00R\x04beta\x88\x01\x01B\a\n" +
+	"\x05_betaB\x11\n" +
+	"\bstrategy\x12\x05\xbaH\x02\b\x01\"\xdf\x03\n" +
 	"\x11RecommendResponse\x12*\n" +
 	"\x05items\x18\x01 \x03(\v2\x14.gsimc.v1.ScoredItemR\x05items\x12+\n" +
 	"\x11recommendation_id\x18\x02 \x01(\tR\x10recommendationId\x12&\n" +
@@ -1587,16 +1590,17 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\x06scores\x18\x02 \x03(\x02R\x06scores\x12.\n" +
 	"\x06source\x18\x03 \x01(\x0e2\x16.gsimc.v1.ResultSourceR\x06source\x12#\n" +
 	"\rscore_stddevs\x18\x04 \x03(\x02R\fscoreStddevs\x129\n" +
-	"\fexplanations\x18\x05 \x03(\v2\x15.gsimc.v1.ExplanationR\fexplanations\"\x9e\x02\n" +
-	"\x11ScoreItemsRequest\x12\x19\n" +
-	"\auser_id\x18\x01 \x01(\tH\x00R\x06userId\x123\n" +
-	"\ahistory\x18\x02 \x01(\v2\x17.gsimc.v1.InlineHistoryH\x00R\ahistory\x12\x19\n" +
-	"\bitem_ids\x18\x04 \x03(\tR\aitemIds\x12(\n" +
-	"\x04seen\x18\a \x01(\v2\x14.gsimc.v1.SeenPolicyR\x04seen\x12*\n" +
-	"\x11min_user_revision\x18\b \x01(\x04R\x0fminUserRevision\x12\x18\n" +
-	"\aexplain\x18\f \x01(\x05R\aexplain\x12#\n" +
-	"\rsession_token\x18\x10 \x01(\fR\fsessionTokenB\t\n" +
-	"\asubject\"\xd2\x02\n" +
+	"\fexplanations\x18\x05 \x03(\v2\x15.gsimc.v1.ExplanationR\fexplanations\"\xe7\x02\n" +
+	"\x11ScoreItemsRequest\x12%\n" +
+	"\auser_id\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05 \x01(\x80\x02H\x00R\x06userId\x123\n" +
+	"\ahistory\x18\x02 \x01(\v2\x17.gsimc.v1.InlineHistoryH\x00R\ahistory\x122\n" +
+	"\bitem_ids\x18\x04 \x03(\tB\x17\xe0A\x02\xbaH\x11\x92\x01\x0e\b\x01\x10\xe8\a\"\ar\x05 \x01(\x80\x02R\aitemIds\x12-\n" +
+	"\x04seen\x18\a \x01(\v2\x14.gsimc.v1.SeenPolicyB\x03\xe0A\x01R\x04seen\x12/\n" +
+	"\x11min_user_revision\x18\b \x01(\x04B\x03\xe0A\x01R\x0fminUserRevision\x12&\n" +
+	"\aexplain\x18\f \x01(\x05B\f\xe0A\x01\xbaH\x06\x1a\x04\x182(\x00R\aexplain\x12(\n" +
+	"\rsession_token\x18\x10 \x01(\fB\x03\xe0A\x01R\fsessionTokenB\x10\n" +
+	"\asubject\x12\x05\xbaH\x02\b\x01\"\xd2\x02\n" +
 	"\x12ScoreItemsResponse\x12*\n" +
 	"\x05items\x18\x01 \x03(\v2\x14.gsimc.v1.ScoredItemR\x05items\x12#\n" +
 	"\rmodel_version\x18\x04 \x01(\tR\fmodelVersion\x12#\n" +
@@ -1606,30 +1610,33 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\vuncertainty\x18\t \x01(\x01H\x00R\vuncertainty\x88\x01\x01\x12*\n" +
 	"\x11excluded_item_ids\x18\n" +
 	" \x03(\tR\x0fexcludedItemIdsB\x0e\n" +
-	"\f_uncertainty\"\xf6\x01\n" +
-	"\x15BatchRecommendRequest\x122\n" +
-	"\bsubjects\x18\x01 \x03(\v2\x16.gsimc.v1.BatchSubjectR\bsubjects\x12\x1b\n" +
-	"\tpage_size\x18\x04 \x01(\x05R\bpageSize\x12,\n" +
-	"\x06filter\x18\x06 \x01(\v2\x14.gsimc.v1.ItemFilterR\x06filter\x12(\n" +
-	"\x04seen\x18\a \x01(\v2\x14.gsimc.v1.SeenPolicyR\x04seen\x12\x16\n" +
-	"\x06packed\x18\x0f \x01(\bR\x06packed\x12\x1c\n" +
-	"\tattribute\x18\x12 \x01(\bR\tattribute\"\x95\x01\n" +
-	"\fBatchSubject\x12\x19\n" +
-	"\auser_id\x18\x01 \x01(\tH\x00R\x06userId\x123\n" +
-	"\ahistory\x18\x02 \x01(\v2\x17.gsimc.v1.InlineHistoryH\x00R\ahistory\x12*\n" +
-	"\x11min_user_revision\x18\b \x01(\x04R\x0fminUserRevisionB\t\n" +
-	"\asubject\"|\n" +
+	"\f_uncertainty\"\xa6\x02\n" +
+	"\x15BatchRecommendRequest\x12B\n" +
+	"\bsubjects\x18\x01 \x03(\v2\x16.gsimc.v1.BatchSubjectB\x0e\xe0A\x02\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\bsubjects\x12'\n" +
+	"\tpage_size\x18\x04 \x01(\x05B\n" +
+	"\xe0A\x01\xbaH\x04\x1a\x02(\x00R\bpageSize\x121\n" +
+	"\x06filter\x18\x06 \x01(\v2\x14.gsimc.v1.ItemFilterB\x03\xe0A\x01R\x06filter\x12-\n" +
+	"\x04seen\x18\a \x01(\v2\x14.gsimc.v1.SeenPolicyB\x03\xe0A\x01R\x04seen\x12\x1b\n" +
+	"\x06packed\x18\x0f \x01(\bB\x03\xe0A\x01R\x06packed\x12!\n" +
+	"\tattribute\x18\x12 \x01(\bB\x03\xe0A\x01R\tattribute\"\xad\x01\n" +
+	"\fBatchSubject\x12%\n" +
+	"\auser_id\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05 \x01(\x80\x02H\x00R\x06userId\x123\n" +
+	"\ahistory\x18\x02 \x01(\v2\x17.gsimc.v1.InlineHistoryH\x00R\ahistory\x12/\n" +
+	"\x11min_user_revision\x18\b \x01(\x04B\x03\xe0A\x01R\x0fminUserRevisionB\x10\n" +
+	"\asubject\x12\x05\xbaH\x02\b\x01\"|\n" +
 	"\x16BatchRecommendResponse\x128\n" +
 	"\aresults\x18\x01 \x03(\v2\x1e.gsimc.v1.BatchRecommendResultR\aresults\x12(\n" +
 	"\x10unknown_item_ids\x18\x02 \x03(\tR\x0eunknownItemIds\"\x87\x01\n" +
 	"\x14BatchRecommendResult\x129\n" +
 	"\bresponse\x18\x01 \x01(\v2\x1b.gsimc.v1.RecommendResponseH\x00R\bresponse\x12*\n" +
 	"\x05error\x18\x02 \x01(\v2\x12.google.rpc.StatusH\x00R\x05errorB\b\n" +
-	"\x06result\"y\n" +
-	"\x13SimilarItemsRequest\x12\x17\n" +
-	"\aitem_id\x18\x01 \x01(\tR\x06itemId\x12\x1b\n" +
-	"\tpage_size\x18\x04 \x01(\x05R\bpageSize\x12,\n" +
-	"\x06filter\x18\x06 \x01(\v2\x14.gsimc.v1.ItemFilterR\x06filter\"\x91\x01\n" +
+	"\x06result\"\x99\x01\n" +
+	"\x13SimilarItemsRequest\x12&\n" +
+	"\aitem_id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\x06itemId\x12'\n" +
+	"\tpage_size\x18\x04 \x01(\x05B\n" +
+	"\xe0A\x01\xbaH\x04\x1a\x02(\x00R\bpageSize\x121\n" +
+	"\x06filter\x18\x06 \x01(\v2\x14.gsimc.v1.ItemFilterB\x03\xe0A\x01R\x06filter\"\x91\x01\n" +
 	"\x14SimilarItemsResponse\x12*\n" +
 	"\x05items\x18\x01 \x03(\v2\x14.gsimc.v1.ScoredItemR\x05items\x12#\n" +
 	"\rmodel_version\x18\x04 \x01(\tR\fmodelVersion\x12(\n" +

@@ -7,6 +7,8 @@
 package gsimcv1
 
 import (
+	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -732,36 +734,37 @@ var File_gsimc_v1_types_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_types_proto_rawDesc = "" +
 	"\n" +
-	"\x14gsimc/v1/types.proto\x12\bgsimc.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x80\x02\n" +
-	"\x05Event\x12\x19\n" +
-	"\bevent_id\x18\x01 \x01(\tR\aeventId\x12\x17\n" +
-	"\auser_id\x18\x02 \x01(\tR\x06userId\x12\x17\n" +
-	"\aitem_id\x18\x03 \x01(\tR\x06itemId\x12\x1d\n" +
+	"\x14gsimc/v1/types.proto\x12\bgsimc.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x87\x03\n" +
+	"\x05Event\x12%\n" +
+	"\bevent_id\x18\x01 \x01(\tB\n" +
+	"\xe0A\x01\xbaH\x04r\x02(@R\aeventId\x12&\n" +
+	"\auser_id\x18\x02 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\x06userId\x12&\n" +
+	"\aitem_id\x18\x03 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\x06itemId\x12D\n" +
 	"\n" +
-	"event_type\x18\x04 \x01(\tR\teventType\x129\n" +
+	"event_type\x18\x04 \x01(\tB%\xe0A\x01\xbaH\x1fr\x1d2\x1b^([a-z][a-z0-9_.-]{0,63})?$R\teventType\x12F\n" +
 	"\n" +
-	"event_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\teventTime\x12\x19\n" +
-	"\x05value\x18\x06 \x01(\x01H\x00R\x05value\x88\x01\x01\x12+\n" +
-	"\x11recommendation_id\x18\a \x01(\tR\x10recommendationIdB\b\n" +
-	"\x06_value\"\xa4\x02\n" +
+	"event_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\v\xe0A\x01\xbaH\x05\xb2\x01\x022\x00R\teventTime\x125\n" +
+	"\x05value\x18\x06 \x01(\x01B\x1a\xe0A\x01\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00@\x8f@)\x00\x00\x00\x00\x00@\x8f\xc0H\x00R\x05value\x88\x01\x01\x128\n" +
+	"\x11recommendation_id\x18\a \x01(\tB\v\xe0A\x01\xbaH\x05r\x03(\x80\x02R\x10recommendationIdB\b\n" +
+	"\x06_value\"\xd6\x03\n" +
 	"\n" +
-	"ItemFilter\x12$\n" +
-	"\x0eallow_item_ids\x18\x01 \x03(\tR\fallowItemIds\x12\"\n" +
-	"\rdeny_item_ids\x18\x02 \x03(\tR\vdenyItemIds\x12%\n" +
-	"\x0eany_categories\x18\x03 \x03(\tR\ranyCategories\x12%\n" +
-	"\x0eall_categories\x18\x04 \x03(\tR\rallCategories\x12#\n" +
-	"\rno_categories\x18\x05 \x03(\tR\fnoCategories\x12\x1d\n" +
+	"ItemFilter\x12;\n" +
+	"\x0eallow_item_ids\x18\x01 \x03(\tB\x15\xe0A\x01\xbaH\x0f\x92\x01\f\x10\x90N\"\ar\x05 \x01(\x80\x02R\fallowItemIds\x129\n" +
+	"\rdeny_item_ids\x18\x02 \x03(\tB\x15\xe0A\x01\xbaH\x0f\x92\x01\f\x10\x90N\"\ar\x05 \x01(\x80\x02R\vdenyItemIds\x12;\n" +
+	"\x0eany_categories\x18\x03 \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10d\"\ar\x05 \x01(\x80\x02R\ranyCategories\x12;\n" +
+	"\x0eall_categories\x18\x04 \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10d\"\ar\x05 \x01(\x80\x02R\rallCategories\x129\n" +
+	"\rno_categories\x18\x05 \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10d\"\ar\x05 \x01(\x80\x02R\fnoCategories\x123\n" +
 	"\n" +
-	"any_labels\x18\a \x03(\tR\tanyLabels\x12\x1d\n" +
+	"any_labels\x18\a \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10d\"\ar\x05 \x01(\x80\x02R\tanyLabels\x123\n" +
 	"\n" +
-	"all_labels\x18\b \x03(\tR\tallLabels\x12\x1b\n" +
-	"\tno_labels\x18\t \x03(\tR\bnoLabels\"\xf8\x01\n" +
+	"all_labels\x18\b \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10d\"\ar\x05 \x01(\x80\x02R\tallLabels\x121\n" +
+	"\tno_labels\x18\t \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10d\"\ar\x05 \x01(\x80\x02R\bnoLabels\"\xbd\x02\n" +
 	"\n" +
-	"SeenPolicy\x12-\n" +
-	"\x04mode\x18\x01 \x01(\x0e2\x19.gsimc.v1.SeenPolicy.ModeR\x04mode\x12\x1f\n" +
-	"\vevent_types\x18\x02 \x03(\tR\n" +
-	"eventTypes\x12@\n" +
-	"\x0ereappear_after\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\rreappearAfter\"X\n" +
+	"SeenPolicy\x12:\n" +
+	"\x04mode\x18\x01 \x01(\x0e2\x19.gsimc.v1.SeenPolicy.ModeB\v\xe0A\x01\xbaH\x05\x82\x01\x02\x10\x01R\x04mode\x12J\n" +
+	"\vevent_types\x18\x02 \x03(\tB)\xe0A\x01\xbaH#\x92\x01 \x102\"\x1cr\x1a2\x18^[a-z][a-z0-9_.-]{0,63}$R\n" +
+	"eventTypes\x12M\n" +
+	"\x0ereappear_after\x18\x03 \x01(\v2\x19.google.protobuf.DurationB\v\xe0A\x01\xbaH\x05\xaa\x01\x02*\x00R\rreappearAfter\"X\n" +
 	"\x04Mode\x12\x14\n" +
 	"\x10MODE_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fMODE_EXCLUDE\x10\x01\x12\x16\n" +

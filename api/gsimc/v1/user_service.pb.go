@@ -7,6 +7,8 @@
 package gsimcv1
 
 import (
+	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
@@ -965,7 +967,7 @@ var File_gsimc_v1_user_service_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_user_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1bgsimc/v1/user_service.proto\x12\bgsimc.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14gsimc/v1/types.proto\"\xf5\x02\n" +
+	"\x1bgsimc/v1/user_service.proto\x12\bgsimc.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14gsimc/v1/types.proto\"\xf5\x02\n" +
 	"\x04User\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x1f\n" +
@@ -986,43 +988,44 @@ const file_gsimc_v1_user_service_proto_rawDesc = "" +
 	"\ftotal_weight\x18\x04 \x01(\x01R\vtotalWeight\"N\n" +
 	"\tUserEvent\x12%\n" +
 	"\x05event\x18\x01 \x01(\v2\x0f.gsimc.v1.EventR\x05event\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\x04R\brevision\")\n" +
-	"\x0eGetUserRequest\x12\x17\n" +
-	"\auser_id\x18\x01 \x01(\tR\x06userId\"5\n" +
+	"\brevision\x18\x02 \x01(\x04R\brevision\"8\n" +
+	"\x0eGetUserRequest\x12&\n" +
+	"\auser_id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\x06userId\"5\n" +
 	"\x0fGetUserResponse\x12\"\n" +
-	"\x04user\x18\x01 \x01(\v2\x0e.gsimc.v1.UserR\x04user\"{\n" +
-	"\x11DeleteUserRequest\x12\x17\n" +
-	"\auser_id\x18\x01 \x01(\tR\x06userId\x12#\n" +
-	"\rallow_missing\x18\x02 \x01(\bR\fallowMissing\x12(\n" +
-	"\x10wait_for_erasure\x18\x03 \x01(\bR\x0ewaitForErasure\"D\n" +
+	"\x04user\x18\x01 \x01(\v2\x0e.gsimc.v1.UserR\x04user\"\x94\x01\n" +
+	"\x11DeleteUserRequest\x12&\n" +
+	"\auser_id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\x06userId\x12(\n" +
+	"\rallow_missing\x18\x02 \x01(\bB\x03\xe0A\x01R\fallowMissing\x12-\n" +
+	"\x10wait_for_erasure\x18\x03 \x01(\bB\x03\xe0A\x01R\x0ewaitForErasure\"D\n" +
 	"\x12DeleteUserResponse\x12.\n" +
-	"\x13deleted_event_count\x18\x01 \x01(\x03R\x11deletedEventCount\"l\n" +
-	"\x15ListUserEventsRequest\x12\x17\n" +
-	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x1b\n" +
-	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\x13deleted_event_count\x18\x01 \x01(\x03R\x11deletedEventCount\"\x8c\x01\n" +
+	"\x15ListUserEventsRequest\x12&\n" +
+	"\auser_id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\x06userId\x12'\n" +
+	"\tpage_size\x18\x02 \x01(\x05B\n" +
+	"\xe0A\x01\xbaH\x04\x1a\x02(\x00R\bpageSize\x12\"\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tR\tpageToken\"\x8c\x01\n" +
+	"page_token\x18\x03 \x01(\tB\x03\xe0A\x01R\tpageToken\"\x8c\x01\n" +
 	"\x16ListUserEventsResponse\x12+\n" +
 	"\x06events\x18\x01 \x03(\v2\x13.gsimc.v1.UserEventR\x06events\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1d\n" +
 	"\n" +
-	"total_size\x18\x03 \x01(\x03R\ttotalSize\",\n" +
-	"\x11ExportUserRequest\x12\x17\n" +
-	"\auser_id\x18\x01 \x01(\tR\x06userId\"e\n" +
+	"total_size\x18\x03 \x01(\x03R\ttotalSize\";\n" +
+	"\x11ExportUserRequest\x12&\n" +
+	"\auser_id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\x06userId\"e\n" +
 	"\x12ExportUserResponse\x12\"\n" +
 	"\x04user\x18\x01 \x01(\v2\x0e.gsimc.v1.UserR\x04user\x12+\n" +
-	"\x06events\x18\x02 \x03(\v2\x13.gsimc.v1.UserEventR\x06events\"g\n" +
-	"\x14RetractEventsRequest\x12\x17\n" +
-	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x1b\n" +
-	"\tevent_ids\x18\x02 \x03(\tR\beventIds\x12\x19\n" +
-	"\bitem_ids\x18\x03 \x03(\tR\aitemIds\"\x95\x01\n" +
+	"\x06events\x18\x02 \x03(\v2\x13.gsimc.v1.UserEventR\x06events\"\xa3\x01\n" +
+	"\x14RetractEventsRequest\x12&\n" +
+	"\auser_id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\x06userId\x121\n" +
+	"\tevent_ids\x18\x02 \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10\xe8\a\"\x06r\x04 \x01(@R\beventIds\x120\n" +
+	"\bitem_ids\x18\x03 \x03(\tB\x15\xe0A\x01\xbaH\x0f\x92\x01\f\x10\xe8\a\"\ar\x05 \x01(\x80\x02R\aitemIds\"\x95\x01\n" +
 	"\x15RetractEventsResponse\x122\n" +
 	"\x15retracted_event_count\x18\x01 \x01(\x03R\x13retractedEventCount\x12#\n" +
 	"\ruser_revision\x18\x02 \x01(\x04R\fuserRevision\x12#\n" +
-	"\rsession_token\x18\x03 \x01(\fR\fsessionToken\"_\n" +
-	"\x11MergeUsersRequest\x12$\n" +
-	"\x0esource_user_id\x18\x01 \x01(\tR\fsourceUserId\x12$\n" +
-	"\x0etarget_user_id\x18\x02 \x01(\tR\ftargetUserId\"\xbe\x01\n" +
+	"\rsession_token\x18\x03 \x01(\fR\fsessionToken\"}\n" +
+	"\x11MergeUsersRequest\x123\n" +
+	"\x0esource_user_id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\fsourceUserId\x123\n" +
+	"\x0etarget_user_id\x18\x02 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\ftargetUserId\"\xbe\x01\n" +
 	"\x12MergeUsersResponse\x12,\n" +
 	"\x12merged_event_count\x18\x01 \x01(\x03R\x10mergedEventCount\x120\n" +
 	"\x14repeated_event_count\x18\x02 \x01(\x03R\x12repeatedEventCount\x12#\n" +

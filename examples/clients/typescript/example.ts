@@ -7,7 +7,7 @@ import type { ProtoGrpcType as Events } from "./generated/event_service.js";
 import type { ProtoGrpcType as Recommender } from "./generated/recommender_service.js";
 
 const services = ["gsimc/v1/event_service.proto", "gsimc/v1/recommender_service.proto"];
-const includeDirs = ["../../../api", "node_modules/google-proto-files"];
+const includeDirs = ["../../../api", "node_modules/google-proto-files", "../../../third_party"];
 const loaded = loadSync(services, { includeDirs, longs: Number, enums: String, defaults: true });
 const { v1 } = (grpc.loadPackageDefinition(loaded) as unknown as Events & Recommender).gsimc;
 const rpc = protobuf.loadSync(["status", "error_details"].map(
