@@ -57,11 +57,13 @@ const (
 	fieldHidden     = "hidden"
 	fieldFrom       = "available_from"
 	fieldUntil      = "available_until"
+	fieldTitle      = "title"
 )
 
-const numItemFields = 5
+const numItemFields = 6
 
-var itemFields = []string{fieldCategories, fieldLabels, fieldHidden, fieldFrom, fieldUntil}
+var itemFields = []string{fieldCategories, fieldLabels, fieldHidden, fieldFrom, fieldUntil,
+	fieldTitle}
 
 // setItemField sets a field of an item to its value in a message.
 func setItemField(item *store.Item, field string, to *pb.Item) {
@@ -76,6 +78,8 @@ func setItemField(item *store.Item, field string, to *pb.Item) {
 		item.From = timeOf(to.GetAvailableFrom())
 	case fieldUntil:
 		item.Until = timeOf(to.GetAvailableUntil())
+	case fieldTitle:
+		item.Title = to.GetTitle()
 	}
 }
 
@@ -107,7 +111,8 @@ func (s items) GetItem(ctx context.Context, req *pb.GetItemRequest) (*pb.GetItem
 }
 
 func itemMessage(i *store.Item) *pb.Item {
-	m := &pb.Item{ItemId: i.ID, Categories: i.Categories, Labels: i.Labels, Hidden: i.Hidden}
+	m := &pb.Item{ItemId: i.ID, Categories: i.Categories, Labels: i.Labels, Hidden: i.Hidden,
+		Title: i.Title}
 	if !i.From.IsZero() {
 		m.AvailableFrom = timestamppb.New(i.From)
 	}
@@ -151,7 +156,7 @@ func (s items) ListItems(
 
 // messageSize is about the encoded size of an item.
 func messageSize(m *pb.Item) int {
-	n := 64 + len(m.GetItemId())
+	n := 64 + len(m.GetItemId()) + len(m.GetTitle())
 	for _, names := range [][]string{m.GetCategories(), m.GetLabels()} {
 		for _, name := range names {
 			n += 4 + len(name)

@@ -235,10 +235,10 @@ func TestItemCalls(t *testing.T) {
 		AvailableUntil: at(9)})
 	same(&pb.Item{ItemId: "a", Categories: []string{"b", "z"}, Labels: []string{"l"},
 		AvailableUntil: at(9)})
-	masked(&pb.Item{ItemId: "a", Hidden: true, Categories: []string{"x"}, AvailableFrom: at(7)},
-		"hidden", "available_from", "labels")
+	masked(&pb.Item{ItemId: "a", Hidden: true, Categories: []string{"x"}, AvailableFrom: at(7),
+		Title: "A"}, "hidden", "available_from", "labels", "title")
 	same(&pb.Item{ItemId: "a", Categories: []string{"b", "z"}, Hidden: true,
-		AvailableFrom: at(7), AvailableUntil: at(9)})
+		AvailableFrom: at(7), AvailableUntil: at(9), Title: "A"})
 	masked(&pb.Item{ItemId: "b", Hidden: true, Categories: []string{"x"}}, "categories")
 	same(&pb.Item{ItemId: "b", Categories: []string{"x"}})
 	ts.put(t, &pb.Item{ItemId: "a"})

@@ -323,13 +323,14 @@ func TestValidateOthers(t *testing.T) {
 				&pb.Item{ItemId: "b", AvailableFrom: &timestamppb.Timestamp{Seconds: -1},
 					AvailableUntil: &timestamppb.Timestamp{Nanos: -1}},
 				&pb.Item{ItemId: "c", AvailableFrom: &timestamppb.Timestamp{Seconds: 2},
-					AvailableUntil: &timestamppb.Timestamp{Seconds: 2}})
+					AvailableUntil: &timestamppb.Timestamp{Seconds: 2}},
+				&pb.Item{ItemId: "d", Title: strings.Repeat("x", 513)})
 			req.UpdateMask = &fieldmaskpb.FieldMask{Paths: []string{"hidden", "item_id"}}
 			_, err := ts.items.BatchUpsertItems(c, req)
 			return err
 		}, []string{"update_mask.paths[1]", "items[0].item_id", "items[1].categories",
 			"items[2].item_id", "items[2].labels", "items[3].available_from",
-			"items[3].available_until"}},
+			"items[3].available_until", "items[5].title"}},
 		{"BatchUpsertItems of an item that is never available", func(c context.Context) error {
 			_, err := ts.items.BatchUpsertItems(c, upsert(&pb.Item{ItemId: "c",
 				AvailableFrom:  &timestamppb.Timestamp{Seconds: 2},

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -40,6 +42,7 @@ func validateUpsertItems(r *pb.BatchUpsertItemsRequest) error {
 		met[id] = true
 		checkNames(&c, list, i, fieldCategories, item.GetCategories())
 		checkNames(&c, list, i, fieldLabels, item.GetLabels())
+		c.checkAt(list, i, fieldTitle, badTitle(item.GetTitle()))
 		c.checkAt(list, i, fieldFrom, badTime(item.GetAvailableFrom()))
 		c.checkAt(list, i, fieldUntil, badTime(item.GetAvailableUntil()))
 	}
@@ -55,6 +58,16 @@ func checkNames(c *checker, list string, i int, field string, names []string) {
 			return
 		}
 	}
+}
+
+func badTitle(title string) string {
+	switch {
+	case len(title) > store.MaxTitleBytes:
+		return fmt.Sprintf("has %d bytes, at most %d are allowed", len(title), store.MaxTitleBytes)
+	case !utf8.ValidString(title):
+		return "is not valid UTF-8"
+	}
+	return ""
 }
 
 func badTime(t *timestamppb.Timestamp) string {

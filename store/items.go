@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
+	"unicode/utf8"
 )
 
 // Items is a [Store] that also keeps the catalogue: what is known of items besides their events.
@@ -38,6 +39,8 @@ type Items interface {
 type Item struct {
 	// ID is required; at most MaxIDBytes bytes.
 	ID string
+	// Title is a name for people, of valid UTF-8; at most MaxTitleBytes bytes. It may be empty.
+	Title string
 	// Categories and Labels are names, sorted and distinct, at most MaxItemNames of each. A name
 	// has 1 to MaxIDBytes bytes.
 	Categories, Labels []string
@@ -51,12 +54,19 @@ type Item struct {
 // MaxItemNames is the largest number of categories, and of labels, of an item.
 const MaxItemNames = 100
 
+// MaxTitleBytes is the largest length of the title of an item.
+const MaxTitleBytes = 512
+
 // Validate checks the lengths of the id and of the names, and their order. Its error names the
 // field and wraps ErrInvalid.
 func (i *Item) Validate() error {
 	if i.ID == "" || len(i.ID) > MaxIDBytes {
 		return fmt.Errorf("%w: an item id of %d bytes, want 1 to %d", ErrInvalid, len(i.ID),
 			MaxIDBytes)
+	}
+	if len(i.Title) > MaxTitleBytes || !utf8.ValidString(i.Title) {
+		return fmt.Errorf("%w: a title of %d bytes, want at most %d of valid UTF-8", ErrInvalid,
+			len(i.Title), MaxTitleBytes)
 	}
 	for _, names := range [][]string{i.Categories, i.Labels} {
 		if len(names) > MaxItemNames {

@@ -160,9 +160,9 @@ func (c *copying) check(dir string, opts Options) error {
 	}
 	if !got.Whole() || got.Users != c.result.Users || got.Events != c.result.Events ||
 		got.Items != c.result.Items {
-		return fmt.Errorf("the new store has %d users with %d events, %d of them damaged, want "+
-			"%d users with %d events: replace the disk", got.Users, got.Events, got.Incomplete,
-			c.result.Users, c.result.Events)
+		return fmt.Errorf("the new store has %d users with %d events, %d of them damaged, and %d "+
+			"items, want %d users with %d events and %d items: replace the disk", got.Users,
+			got.Events, got.Incomplete, got.Items, c.result.Users, c.result.Events, c.result.Items)
 	}
 	return nil
 }

@@ -87,6 +87,9 @@ func RandomItem(rng *rand.Rand) store.Item {
 		return slices.Compact(drawn)
 	}
 	i.Categories, i.Labels = names(), names()
+	if rng.IntN(2) == 0 {
+		i.Title = fmt.Sprint("title ä ", rng.IntN(9))
+	}
 	for _, t := range []*time.Time{&i.From, &i.Until} {
 		if rng.IntN(2) == 0 {
 			*t = time.UnixMicro(rng.Int64N(253402300799_999999)).UTC()
@@ -146,7 +149,8 @@ func runRefusedItems(t *tester) {
 	long := strings.Repeat("x", store.MaxIDBytes+1)
 	for _, bad := range []store.Item{{}, {ID: long}, {ID: "i", Categories: []string{""}},
 		{ID: "i", Labels: []string{long}}, {ID: "i", Labels: []string{"b", "a"}},
-		{ID: "i", Categories: []string{"a", "a"}},
+		{ID: "i", Categories: []string{"a", "a"}}, {ID: "i", Title: "\xff"},
+		{ID: "i", Title: strings.Repeat("x", store.MaxTitleBytes+1)},
 		{ID: "i", Labels: make([]string, store.MaxItemNames+1)}} {
 		err := s.PutItems(t.ctx, []store.Item{{ID: "good"}, bad})
 		if !errors.Is(err, store.ErrInvalid) {

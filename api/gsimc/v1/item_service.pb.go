@@ -43,8 +43,11 @@ type Item struct {
 	// Show the item until before this moment, which must be after available_from; as available_from
 	// otherwise. Unset: for ever.
 	AvailableUntil *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=available_until,json=availableUntil,proto3" json:"available_until,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// A name for people, such as those who look at a list in a console: at most 512 bytes of valid
+	// UTF-8. Nothing depends on it. Empty: none.
+	Title         string `protobuf:"bytes,7,opt,name=title,proto3" json:"title,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Item) Reset() {
@@ -117,6 +120,13 @@ func (x *Item) GetAvailableUntil() *timestamppb.Timestamp {
 		return x.AvailableUntil
 	}
 	return nil
+}
+
+func (x *Item) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
 }
 
 // BatchUpsertItemsRequest holds the items to write.
@@ -520,7 +530,7 @@ var File_gsimc_v1_item_service_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_item_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1bgsimc/v1/item_service.proto\x12\bgsimc.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd1\x02\n" +
+	"\x1bgsimc/v1/item_service.proto\x12\bgsimc.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf4\x02\n" +
 	"\x04Item\x12&\n" +
 	"\aitem_id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\x06itemId\x124\n" +
 	"\n" +
@@ -529,7 +539,8 @@ const file_gsimc_v1_item_service_proto_rawDesc = "" +
 	"\x06labels\x18\x03 \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10d\"\ar\x05 \x01(\x80\x02R\x06labels\x12\x1b\n" +
 	"\x06hidden\x18\x04 \x01(\bB\x03\xe0A\x01R\x06hidden\x12N\n" +
 	"\x0eavailable_from\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\v\xe0A\x01\xbaH\x05\xb2\x01\x022\x00R\ravailableFrom\x12P\n" +
-	"\x0favailable_until\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampB\v\xe0A\x01\xbaH\x05\xb2\x01\x022\x00R\x0eavailableUntil\"\x91\x01\n" +
+	"\x0favailable_until\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampB\v\xe0A\x01\xbaH\x05\xb2\x01\x022\x00R\x0eavailableUntil\x12!\n" +
+	"\x05title\x18\a \x01(\tB\v\xe0A\x01\xbaH\x05r\x03(\x80\x04R\x05title\"\x91\x01\n" +
 	"\x17BatchUpsertItemsRequest\x124\n" +
 	"\x05items\x18\x01 \x03(\v2\x0e.gsimc.v1.ItemB\x0e\xe0A\x02\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\x05items\x12@\n" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskB\x03\xe0A\x01R\n" +

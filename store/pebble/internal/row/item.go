@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	itemVersion = 1
+	itemVersion       = 1
+	titledItemVersion = 2 // the title follows the names
 
 	flagHidden = 1
 )
@@ -31,7 +32,11 @@ func EncodeItem(dst, key []byte, i *store.Item) []byte {
 	if i.Hidden {
 		flags = flagHidden
 	}
-	dst = append(dst[:0], itemVersion, flags)
+	version := byte(itemVersion)
+	if i.Title != "" {
+		version = titledItemVersion
+	}
+	dst = append(dst[:0], version, flags)
 	for _, t := range []time.Time{i.From, i.Until} {
 		micros := int64(math.MinInt64)
 		if !t.IsZero() {
@@ -45,16 +50,23 @@ func EncodeItem(dst, key []byte, i *store.Item) []byte {
 			dst = appendString(dst, name)
 		}
 	}
+	if i.Title != "" {
+		dst = appendString(dst, i.Title)
+	}
 	return End(dst, 0, key)
 }
 
 // DecodeItem decodes the row of an item. Nothing in the result refers to key or value. Its error
 // wraps [store.ErrCorrupt].
 func DecodeItem(key, value []byte) (store.Item, error) {
-	body, err := versioned(key, value, itemVersion)
+	version := byte(itemVersion)
+	if len(value) > 0 && value[0] == titledItemVersion {
+		version = titledItemVersion
+	}
+	body, err := versioned(key, value, version)
 	if err == nil {
 		var i store.Item
-		if i, err = decodeItem(body); err == nil {
+		if i, err = decodeItem(body, version); err == nil {
 			i.ID = string(key[len(ItemPrefix):])
 			return i, nil
 		}
@@ -63,7 +75,7 @@ func DecodeItem(key, value []byte) (store.Item, error) {
 	return store.Item{}, fmt.Errorf("item: %w", err)
 }
 
-func decodeItem(b []byte) (i store.Item, err error) {
+func decodeItem(b []byte, version byte) (i store.Item, err error) {
 	if len(b) == 0 {
 		return i, errShort
 	}
@@ -93,8 +105,15 @@ func decodeItem(b []byte) (i store.Item, err error) {
 			*names = append(*names, string(name))
 		}
 	}
+	if version == titledItemVersion {
+		var title []byte
+		if title, b, err = cut(b); err != nil {
+			return i, err
+		}
+		i.Title = string(title)
+	}
 	if len(b) > 0 {
-		return i, errors.New("bytes behind the last name")
+		return i, errors.New("bytes behind the last field")
 	}
 	return i, nil
 }
