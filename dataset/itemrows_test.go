@@ -1,0 +1,98 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// CSV and JSON Lines of the same items are the same rows; what a row does not have is not in its
+// fields; a bad row is told by file, line and column, and the others come.
+func TestReadItemRows(t *testing.T) {
+	from := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	full := ItemRow{ID: "1", Title: "Toy, Story", Categories: []string{"Fun", "Kids"},
+		Labels: []string{"new"}, Hidden: true, From: from, Until: from.Add(1500 * time.Millisecond),
+		Fields: ItemFields, Line: 2}
+	bare := ItemRow{ID: "2", Fields: ItemFields, Line: 3}
+	jsonFull := full
+	jsonFull.Line = 1
+	for name, c := range map[string]struct {
+		text, separator string
+		want            []ItemRow
+		bad             []string
+	}{
+		"csv": {text: "year,available_until,available_from,hidden,labels,categories,title,item_id\n" +
+			"1995,2026-12-01T00:00:01.5Z,2026-12-01,yes,new,Fun; Kids;,\"Toy, Story\",1\n" +
+			",,,,,,,2\n", want: []ItemRow{full, bare}},
+		"separator": {text: "item_id\tcategories\n1\tA|B;C\n", separator: "|",
+			want: []ItemRow{{ID: "1", Categories: []string{"A", "B;C"},
+				Fields: []string{"categories"}, Line: 2}}},
+		"jsonl": {text: `{"item_id":1,"title":"Toy, Story","categories":["Fun","Kids"],` +
+			`"labels":"new","hidden":true,"available_from":"2026-12-01","more":[],` +
+			`"available_until":"2026-12-01T00:00:01.5Z"}` + "\n" + `{"item_id":"2","hidden":null}`,
+			want: []ItemRow{jsonFull, {ID: "2", Fields: []string{"hidden"}, Line: 2}}},
+		"bad csv": {text: "item_id,hidden,available_from\n1,maybe,\n2,no,soon\n,,\n3,1\n4,1,7\n",
+			want: []ItemRow{{ID: "4", Hidden: true, From: time.Unix(7, 0).UTC(),
+				Fields: []string{"hidden", "available_from"}, Line: 6}},
+			bad: []string{`:2: column hidden: "maybe", want true or false`,
+				`:3: column available_from: bad time "soon"`, ":4: column item_id: empty id",
+				":5: the row has 2 fields"}},
+		"bad jsonl": {text: `{"item_id":"1","categories":[1]}
+{"title":"x"}
+nothing
+{"item_id":["1"]}
+{"item_id":"5","labels":["` + strings.Repeat("x", 257) + `"]}
+{"item_id":1.5}`,
+			bad: []string{`:1: column categories: "[1]", want an array`, ":2: column item_id: missing",
+				":3: not a JSON object", ":4: column item_id: a list", ":5: column labels: a name",
+				":6: column item_id: id"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := writeFile(t, "items", pack(t, "gzip", []byte(c.text)))
+			var got []ItemRow
+			var bad []string
+			err := ReadItemRows(path, ItemRowsOptions{Separator: c.separator},
+				func(r ItemRow) error { got = append(got, r); return nil },
+				func(e *RowError) error { bad = append(bad, e.Error()); return nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Errorf("rows (-want +got):\n%s", d)
+			}
+			if len(bad) != len(c.bad) {
+				t.Fatalf("faults %q, want %q", bad, c.bad)
+			}
+			for i := range bad {
+				if !strings.Contains(bad[i], path+c.bad[i]) {
+					t.Errorf("fault %q, want %q", bad[i], c.bad[i])
+				}
+			}
+		})
+	}
+	path := writeFile(t, "items", []byte("item_id\n1\n2\n"))
+	stop := errors.New("stop")
+	rows := 0
+	err := ReadItemRows(path, ItemRowsOptions{Progress: func(read, total int64) {
+		if read != 12 || total != 12 {
+			t.Errorf("%d of %d bytes", read, total)
+		}
+	}}, func(ItemRow) error {
+		if rows++; rows == 2 {
+			return stop
+		}
+		return nil
+	}, func(e *RowError) error { return e })
+	if !errors.Is(err, stop) || rows != 2 {
+		t.Errorf("%d rows, %v", rows, err)
+	}
+	err = ReadItemRows(writeFile(t, "none", []byte("id,title\n1,a\n")), ItemRowsOptions{},
+		func(ItemRow) error { return nil }, func(e *RowError) error { return e })
+	if err == nil || !strings.Contains(fmt.Sprint(err), `no column "item_id"`) {
+		t.Errorf("without ids: %v", err)
+	}
+}
