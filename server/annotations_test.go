@@ -62,7 +62,7 @@ func full() map[string][]proto.Message {
 	}
 	all[pb.EventService_Observe_FullMethodName] = []proto.Message{&pb.ObserveRequest{Event: event}}
 	all[pb.ItemService_BatchUpsertItems_FullMethodName] = []proto.Message{
-		upsert(&pb.Item{ItemId: "i", Categories: []string{"c"}, Labels: []string{"l"},
+		upsert(&pb.Item{ItemId: "i", Title: "I", Categories: []string{"c"}, Labels: []string{"l"},
 			AvailableFrom: timestamppb.New(testNow)}),
 		upsert(&pb.Item{ItemId: "j", AvailableUntil: timestamppb.New(testNow)}),
 	}

@@ -197,7 +197,7 @@ func TestBadFlags(t *testing.T) {
 		{"recommend", "want either --user, --history or --similar-to"},
 		{recommend + "--history a,b", "want either --user, --history or --similar-to"},
 		{"recommend --similar-to x --explain 1",
-			"--similar-to goes with --items, --allow and --deny only"},
+			"--similar-to goes with --items and the flags for which items only"},
 		{"score --items a", "want either --user or --history"},
 		{"score --user u", "missing flags: --items=ITEM,..."},
 		{"score --user u --explain 51 --items a", "--explain: 51, want 0 to 50"},
@@ -212,6 +212,11 @@ func TestBadFlags(t *testing.T) {
 		{"user events --user u --events 0", "--events: 0, want 1 to"},
 		{"user retract --user u", "want --event or --item"},
 		{"user merge --from u", "missing flags: --into=ID"},
+		{"items import", `expected "<file>"`},
+		{"items import x --max-bad-rows -1", "--max-bad-rows: -1, want 0 to"},
+		{"items import x --separator=", "--separator: is empty"},
+		{"items list --items 0", "--items: 0, want 1 to"},
+		{"items get", `expected "<item> ..."`},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			code, stdout, stderr := runCLI(t, nil, strings.Fields(c.args)...)

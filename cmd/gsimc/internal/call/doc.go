@@ -1,3 +1,4 @@
 // Package call has the commands that call a running server: observe sends events, recommend asks
-// for a list, score for scores, user looks at what is held of a user and changes it.
+// for a list, score for scores, items keeps the catalogue, user looks at what is held of a user and
+// changes it.
 package call

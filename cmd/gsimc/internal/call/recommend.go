@@ -23,12 +23,12 @@ type Recommend struct {
 	SimilarTo string `group:"For whom:" placeholder:"ITEM" help:"What goes with an item, in place of a list for somebody."`
 
 	Items         int           `group:"The list:" short:"n" default:"10" help:"Length of the list, 1 to 1000."`
-	Allow         []string      `group:"The list:" placeholder:"ITEM,..." help:"Only these items."`
-	Deny          []string      `group:"The list:" placeholder:"ITEM,..." help:"Not these items."`
 	Seen          string        `group:"The list:" default:"exclude" enum:"exclude,include" help:"Items of the history: exclude or include."`
 	SeenTypes     []string      `group:"The list:" placeholder:"TYPE,..." help:"Exclude only items with an event of these types."`
 	ReappearAfter time.Duration `group:"The list:" default:"0s" help:"Seen items come back after this time. 0s: never."`
 	MinRevision   uint64        `group:"The list:" placeholder:"R" help:"Answer from a history of at least this revision."`
+
+	filterFlags
 
 	Explain int     `group:"Why and what else:" default:"0" help:"Number of items of the history to name for each score, the largest contributions first, 0 to 50. Above 0, --items is at most 100."`
 	Explore string  `group:"Why and what else:" default:"none" enum:"none,thompson,ucb" help:"Exploration: none, thompson (rank by a taste drawn from the uncertainty about the user) or ucb (rank by the upper end of each score)."`
@@ -48,6 +48,7 @@ func (Recommend) Help() string {
   gsimc recommend --user alice
   gsimc recommend --history 1375666,816692 --items 20 --json
   gsimc recommend --user alice --explain 3 --explore thompson --seed 1
+  gsimc recommend --user alice --any-categories thriller,comedy --no-labels trailer
   gsimc recommend --similar-to 1375666`
 }
 
@@ -65,8 +66,8 @@ func (c *Recommend) Check() error {
 			"--similar-to"))
 	}
 	if c.SimilarTo != "" && c.forSomebody() {
-		errs = append(errs, cli.About("%s goes with %s, %s and %s only", "--similar-to", "--items",
-			"--allow", "--deny"))
+		errs = append(errs, cli.About("%s goes with %s and the flags for which items only",
+			"--similar-to", "--items"))
 	}
 	if c.Seen == "include" && len(c.SeenTypes) > 0 {
 		errs = append(errs, cli.About("%s include does not go with %s", "--seen", "--seen-types"))
@@ -122,14 +123,6 @@ func (c *Recommend) request() *pb.RecommendRequest {
 		r.Seen.ReappearAfter = durationpb.New(c.ReappearAfter)
 	}
 	return r
-}
-
-// filter is nil without lists of items.
-func (c *Recommend) filter() *pb.ItemFilter {
-	if len(c.Allow)+len(c.Deny) == 0 {
-		return nil
-	}
-	return &pb.ItemFilter{AllowItemIds: c.Allow, DenyItemIds: c.Deny}
 }
 
 // ask returns the list, that of an item as one without a user.

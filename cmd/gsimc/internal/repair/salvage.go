@@ -26,7 +26,8 @@ from starting.
   gsimc salvage --data-dir state --to salvaged --list lost-users
   gsimc serve --model model.gsimc --data-dir salvaged
 
-A user whose history is damaged is left out as a whole, and named in the file of --list only. If
+A damaged item of the catalogue is left out. So is a user whose history is damaged, as a whole,
+and named in the file of --list only. If
 the old store does not open, events may be missing of which nothing is left: clients that send
 their events again with the same ids fill such gaps. Prefer a backup if there is one.
 
@@ -65,6 +66,7 @@ func (c *Salvage) Run(a *cli.App) error {
 	cli.PrintTable(a.Stdout, append(reportRows(&result.Found),
 		[]string{"users written", number(result.Users)},
 		[]string{"events written", number(result.Events)},
+		[]string{"items written", number(result.Items)},
 		[]string{"seconds", fmt.Sprintf("%.1f", time.Since(began).Seconds())}), 1)
 	return cli.WithCode(cli.ExitLeftOut, missing(c.To, result))
 }
@@ -80,6 +82,9 @@ func missing(to string, s *pebble.Salvaged) error {
 		return fmt.Errorf("%s holds what is whole; %d damaged histories are left out, and those "+
 			"of users who stand only in one of %d damaged parts of files", to,
 			s.Found.Incomplete, s.Found.Unnamed)
+	case s.Found.DamagedItems > 0:
+		return fmt.Errorf("%s holds what is whole; %d damaged items of the catalogue are left out",
+			to, s.Found.DamagedItems)
 	}
 	return nil
 }

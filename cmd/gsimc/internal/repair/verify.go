@@ -24,7 +24,7 @@ type Verify struct {
 // Help is the manual under the flags.
 func (Verify) Help() string {
 	return `Checks the store of a stopped server and changes nothing: each block of each table, the
-log, and of each user that there are all events up to the last.
+log, of each user that there are all events up to the last, and each item of the catalogue.
 
   gsimc verify --data-dir state --list damaged-users
 
@@ -57,6 +57,9 @@ func (c *Verify) Run(a *cli.App) error {
 	if report.Whole() {
 		return nil
 	}
+	if len(report.Damaged) == 0 && report.Incomplete == 0 {
+		return fmt.Errorf("%d items of the catalogue are damaged", report.DamagedItems)
+	}
 	if len(report.Damaged) == 0 {
 		return fmt.Errorf("%d histories are not whole", report.Incomplete)
 	}
@@ -77,6 +80,10 @@ func reportRows(r *pebble.Report) [][]string {
 		{"events", number(r.Events)},
 		{"users", number(r.Users)},
 		{"users not whole", number(r.Incomplete)},
+		{"items", number(r.Items)},
+	}
+	if r.DamagedItems > 0 {
+		rows = append(rows, []string{"damaged items", number(r.DamagedItems)})
 	}
 	if r.Unnamed > 0 {
 		rows = append(rows, []string{"damaged parts that may hide users", number(r.Unnamed)})

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestItemCommands keeps a catalogue with the real binary: import, list, get, delete, what a list
+// shows of it, and what an offline look at the store tells.
+func TestItemCommands(t *testing.T) {
+	t.Parallel()
+	_, model := smallModel(t)
+	dir := filepath.Join(t.TempDir(), "state")
+	server := startServe(t, model, dir)
+	on := func(args ...string) string {
+		t.Helper()
+		return execute(t, append(args, "--server", server.GRPC)...)
+	}
+	all := recommendJSON(t, server, "--user", "nobody", "--items", "120").Items
+	var csv strings.Builder
+	csv.WriteString("item_id,title,categories,labels,year\n")
+	for i, item := range all {
+		fmt.Fprintf(&csv, "%s,\"Title, %d\",%s,l%d,1999\n", item.ID, i,
+			[]string{"a", "a;b", "b", ""}[i%4], i%3)
+	}
+	path := writeFile(t, "items.csv", csv.String())
+	if got := on("items", "import", path); !strings.HasPrefix(got, "120 items written in ") ||
+		!strings.HasSuffix(got, ": 120 new, 0 changed; 0 bad rows left out\n") {
+		t.Errorf("items import printed %q", got)
+	}
+
+	// Only what the second file has columns of changes.
+	hidden := writeFile(t, "hidden.jsonl", fmt.Sprintf(`{"item_id":%q,"hidden":true}`, all[0].ID))
+	if got := on("items", "import", hidden); !strings.Contains(got, ": 0 new, 1 changed;") {
+		t.Errorf("items import of JSON Lines printed %q", got)
+	}
+	want := fmt.Sprintf(`{"item_id":%q,"title":"Title, 0","categories":["a"],"labels":["l0"],`+
+		`"hidden":true,"available_from":null,"available_until":null}`+"\n", all[0].ID)
+	if d := cmp.Diff(want, on("items", "get", all[0].ID, "--json")); d != "" {
+		t.Errorf("items get (-want +got):\n%s", d)
+	}
+	if got := on("items", "get", all[1].ID); !strings.Contains(got, "Title, 1  a; b        l1") {
+		t.Errorf("items get printed %q", got)
+	}
+
+	// The list in two parts is the list, and its JSON can be read again.
+	whole := on("items", "list", "--items", "1000", "--json")
+	if n := strings.Count(whole, "\n"); n != 120 {
+		t.Errorf("items list --json has %d lines", n)
+	}
+	first := on("items", "list", "--items", "100")
+	_, token, more := strings.Cut(first, "--page-token ")
+	second := on("items", "list", "--items", "100", "--page-token", strings.TrimSpace(token))
+	if !more || strings.Count(first, "\n") != 102 || strings.Count(second, "\n") != 21 {
+		t.Errorf("the pages of items list are\n%s\nand\n%s", first, second)
+	}
+	again := writeFile(t, "again.jsonl", whole)
+	if got := on("items", "import", again); !strings.Contains(got, ": 0 new, 120 changed;") {
+		t.Errorf("items import of items list printed %q", got)
+	}
+	if d := cmp.Diff(whole, on("items", "list", "--items", "1000", "--json")); d != "" {
+		t.Errorf("after its own import (-want +got):\n%s", d)
+	}
+
+	// Lists obey it.
+	got := recommendJSON(t, server, "--user", "nobody", "--items", "120", "--all-categories", "a,b",
+		"--any-labels", "l0,l1", "--no-labels", "l2").Items
+	var ids, passing []string
+	for _, i := range got {
+		ids = append(ids, i.ID)
+	}
+	for i, item := range all {
+		if i%4 == 1 && i%3 != 2 {
+			passing = append(passing, item.ID)
+		}
+	}
+	if d := cmp.Diff(passing, ids); d != "" {
+		t.Errorf("the filtered list (-want +got):\n%s", d)
+	}
+	for _, i := range recommendJSON(t, server, "--similar-to", all[5].ID, "--items", "120",
+		"--no-categories", "a").Items {
+		if i.ID == all[1].ID || i.ID == all[0].ID {
+			t.Errorf("%s is of a category that is left out, and similar", i.ID)
+		}
+	}
+	if got := on("items", "delete", all[3].ID, "nowhere"); got != "1 items deleted\n" {
+		t.Errorf("items delete printed %q", got)
+	}
+	badItemRows(t, server)
+	server.mustStop(t)
+	for _, args := range [][]string{{"verify", "--data-dir", dir},
+		{"salvage", "--data-dir", dir, "--to", filepath.Join(t.TempDir(), "new")}} {
+		if got := execute(t, args...); !strings.Contains(got, "items ") ||
+			!strings.Contains(got, " 120\n") {
+			t.Errorf("%s printed %q", args[0], got)
+		}
+	}
+}
+
+// badItemRows imports a file with rows that this program and rows that the server refuses.
+func badItemRows(t *testing.T, server *serverProcess) {
+	t.Helper()
+	path := writeFile(t, "bad.csv", "item_id,title,available_from,available_until\n"+
+		"new-1,ok,,\n"+
+		"new-1,again,,\n"+
+		"new-2,"+strings.Repeat("x", 513)+",,\n"+
+		"new-3,ok,2026-01-02,2026-01-01\n")
+	for _, c := range []struct {
+		bad    string
+		stderr []string
+		ok     bool
+	}{
+		{"0", []string{path + `:3: column item_id: item "new-1" was there before: to leave bad ` +
+			`rows out, see --max-bad-rows`}, false},
+		{"3", []string{path + ":3: column item_id", path + ":4: column title: has 513 bytes",
+			path + ":5: column available_until: must be after available_from"}, true},
+		{"2", []string{path + ":5: column available_until"}, false},
+	} {
+		cmd := exec.Command(binary(t), "items", "import", path, "--max-bad-rows", c.bad, "--server",
+			server.GRPC)
+		cmd.Env = os.Environ()
+		var stderr, stdout strings.Builder
+		cmd.Stderr, cmd.Stdout = &stderr, &stdout
+		if err := cmd.Run(); (err == nil) != c.ok {
+			t.Errorf("--max-bad-rows %s: %v", c.bad, err)
+		}
+		for _, text := range c.stderr {
+			if !strings.Contains(stderr.String(), text) {
+				t.Errorf("--max-bad-rows %s: stderr is %q, want %q", c.bad, &stderr, text)
+			}
+		}
+		if c.ok && !strings.Contains(stdout.String(), "1 items written") {
+			t.Errorf("--max-bad-rows %s: stdout is %q", c.bad, &stdout)
+		}
+	}
+}
