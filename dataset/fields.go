@@ -16,6 +16,13 @@ func (r reason) Error() string { return string(r) }
 
 func refusef(format string, args ...any) error { return reason(fmt.Sprintf(format, args...)) }
 
+// longIDError is the reason why an id is refused that is too long.
+type longIDError struct{ id string }
+
+func (e *longIDError) Error() string {
+	return fmt.Sprintf("id %s is too long, at most %d bytes are allowed", e.id, event.MaxIDBytes)
+}
+
 // The functions below do not allocate on good values.
 
 // checkID returns why b cannot be a user or item id, or nil.
@@ -24,8 +31,7 @@ func checkID(b []byte) error {
 	case len(b) == 0:
 		return reason("empty id")
 	case len(b) > event.MaxIDBytes:
-		return refusef("id %s is too long, at most %d bytes are allowed", quote(b),
-			event.MaxIDBytes)
+		return &longIDError{quote(b)}
 	case !utf8.Valid(b):
 		return refusef("id %s is not valid UTF-8", quote(b))
 	}

@@ -80,6 +80,7 @@ type loader struct {
 	columns      columns
 	kept         columnSet
 	report       *Report
+	surveyor     *surveyor // nil: nobody asks for a survey
 
 	before, total int64 // bytes of the files read before, and of all; total is 0 if unknown
 
@@ -154,12 +155,14 @@ func (l *loader) readSource(s *source) error {
 		l.report.UnusedTypeColumn = l.opt.unusedTypeColumn(s.columns)
 	}
 	before := l.report.Rows
+	l.surveyor.begin()
 	var r row
 	for {
 		err := rows.next(&r)
 		if err == io.EOF {
 			break
 		}
+		l.surveyor.row(&r, err, l.kept.time)
 		if err == nil {
 			err = l.add(&r)
 		} else {
@@ -250,6 +253,7 @@ func (l *loader) finish() (*Interactions, *Report, error) {
 	}
 	rows := int64(l.columns.rows)
 	d, _ := l.sorted()
+	l.surveyor.whole(d)
 	users, items := d.NumUsers(), d.NumItems()
 	l.report.Duplicates = rows - int64(d.Len())
 	if l.opt.LeaveOutRare {

@@ -40,12 +40,14 @@ type Report struct {
 
 // FileReport says how one file was read.
 type FileReport struct {
-	Path        string // "standard input" for "-"; in an archive the archive, a slash, and the file
-	Format      string // "csv", "tsv", "jsonl" or "parquet"
-	Compression string // "none", "gzip", "zstd" or "zip"
-	Delimiter   string // between the fields of "csv" and "tsv"
-	TimeUnit    string // in which numbers were read as times; empty: the file has no times
-	Rows        int64  // rows read, bad ones included
+	// Path is "standard input" for "-"; in an archive the archive, a slash, and the file.
+	Path        string `json:"path"`
+	Format      string `json:"format"`      // "csv", "tsv", "jsonl" or "parquet"
+	Compression string `json:"compression"` // "none", "gzip", "zstd" or "zip"
+	Delimiter   string `json:"delimiter"`   // between the fields of "csv" and "tsv"
+	// TimeUnit is the unit in which numbers were read as times; empty: the file has no times.
+	TimeUnit string `json:"time_unit"`
+	Rows     int64  `json:"rows"` // rows read, bad ones included
 }
 
 // typeNames are names that columns of event types have in public data.

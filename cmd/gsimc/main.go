@@ -43,6 +43,7 @@ type grammar struct {
 	cli.Root
 
 	Generate    learn.Generate   `cmd:"" group:"Learn and measure:" help:"Write a synthetic catalogue of events."`
+	Validate    learn.Validate   `cmd:"" group:"Learn and measure:" help:"Say what is in files of events, and what a training would make of them."`
 	Train       learn.Train      `cmd:"" group:"Learn and measure:" help:"Learn a model from events and write it to a file."`
 	Evaluate    learn.Evaluate   `cmd:"" group:"Learn and measure:" help:"Measure HR and NDCG of the methods on held-out users."`
 	Tune        learn.Tune       `cmd:"" group:"Learn and measure:" help:"Find the constants of a model for your events."`

@@ -1,0 +1,277 @@
+package learn
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/event"
+	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/train"
+)
+
+// Validate is `gsimc validate`.
+type Validate struct {
+	Files []string `arg:"" help:"Files of events, as for gsimc train; - is standard input."`
+
+	cli.FormFlags
+
+	EventWeight map[string]float64 `mapsep:"," placeholder:"TYPE=W" help:"Weights of the event types of --type-column, as for gsimc train. Default: 1 for each type."`
+	MaxBadRows  int64              `default:"0" help:"Bad rows that are allowed; more make the exit code 1."`
+
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Help is the manual under the flags.
+func (Validate) Help() string {
+	return `Reads files of events and says what is in them: rows, users, items, times, types of ` +
+		`events, the first bad rows with line and column, and what a training would take of ` +
+		`them, in about which time and memory. Nothing is written.
+
+  gsimc validate events.csv.gz
+  gsimc validate --type-column event_type events.jsonl
+
+Exit code 1 means more bad rows than --max-bad-rows, or nothing to learn from.`
+}
+
+// Check checks the flags together.
+func (c *Validate) Check() error {
+	return c.FormFlags.Check(c.options(nil))
+}
+
+func (c *Validate) options(a *cli.App) dataset.Options {
+	opt := c.Options(a)
+	opt.MaxBadRows, opt.LeaveOutRare, opt.EventWeights = c.MaxBadRows, true, c.EventWeight
+	return opt
+}
+
+// Run prints a report of the files.
+func (c *Validate) Run(a *cli.App) error {
+	p := a.Progress()
+	opt := c.options(a)
+	opt.Progress = func(read, total, _ int64) { p.Update(read, total) }
+	opt.Sorting = func() { p.Begin("sorting events", progress.Steps) }
+	var (
+		survey *dataset.Survey
+		events *dataset.Interactions
+	)
+	err := untilInterrupted(p, "nothing was written", func() (err error) {
+		p.Begin("reading events", progress.Bytes)
+		defer p.End()
+		survey, events, err = dataset.Inspect(c.Files, opt)
+		return err
+	})
+	if survey == nil {
+		return cli.DataError(err)
+	}
+	r := newSurveyReport(survey)
+	if err == nil {
+		if err = checkWeights(events); err == nil {
+			r.Training, err = newTrainingReport(events)
+		}
+	}
+	if c.JSON {
+		err = errors.Join(err, a.PrintJSON(r))
+	} else {
+		cli.PrintTable(a.Stdout, r.rows())
+		cli.DataNotes(a.Stderr, survey.Report, "no fading by time is learned")
+		for _, bad := range r.Bad {
+			a.Printf("bad: %s\n", bad)
+		}
+	}
+	if survey.BadRows > c.MaxBadRows {
+		err = errors.Join(err, &fault.Fault{
+			Field: "MaxBadRows", Got: c.MaxBadRows,
+			Problem: fmt.Sprintf("is below the number of bad rows, %d", survey.BadRows),
+		})
+	}
+	return err
+}
+
+// surveyReport is a survey as it is printed.
+type surveyReport struct {
+	Files        []dataset.FileReport `json:"files"`
+	Rows         int64                `json:"rows"`
+	BadRows      int64                `json:"bad_rows"`
+	BadColumns   []dataset.Count      `json:"bad_columns"`
+	Bad          []string             `json:"bad"`
+	LongIDs      int64                `json:"long_ids"`
+	Unliked      int64                `json:"unliked"`
+	Users        int                  `json:"users"`
+	Items        int                  `json:"items"`
+	Interactions int                  `json:"interactions"`
+	Repeated     int64                `json:"repeated"`
+	Density      float64              `json:"density"` // share of all pairs of a user and an item
+	OneItemUsers int                  `json:"one_item_users"`
+	OneUserItems int                  `json:"one_user_items"`
+	RareUsers    int                  `json:"rare_users"` // left out
+	RareItems    int                  `json:"rare_items"` // likewise
+	Ordinals     bool                 `json:"ordinals"`   // the times are positions
+	Oldest       time.Time            `json:"oldest,omitzero"`
+	Newest       time.Time            `json:"newest,omitzero"`
+	Disorder     int64                `json:"disorder"`
+	Types        []dataset.Count      `json:"types,omitempty"`
+	Training     *trainingReport      `json:"training,omitempty"` // nil: nothing is left
+
+	timed bool
+}
+
+// trainingReport says what a training with the defaults would take, on a machine that is typical
+// for its number of processors.
+type trainingReport struct {
+	Users        int     `json:"users"`
+	Validation   int     `json:"validation"`
+	Items        int     `json:"items"`
+	Interactions int64   `json:"interactions"`
+	Rank         int     `json:"rank"` // at most
+	Seconds      float64 `json:"seconds"`
+	Bytes        int64   `json:"bytes"`
+}
+
+func newSurveyReport(s *dataset.Survey) *surveyReport {
+	r := &surveyReport{
+		Files: s.Files, Rows: s.Rows, BadRows: s.BadRows, BadColumns: s.BadColumns,
+		LongIDs: s.LongIDs, Unliked: s.Unliked, Users: s.Users, Items: s.Items,
+		Interactions: s.Interactions, Repeated: s.Duplicates,
+		OneItemUsers: s.OneItemUsers, OneUserItems: s.OneUserItems,
+		RareUsers: s.FilteredUsers, RareItems: s.FilteredItems,
+		Ordinals: s.OrdinalTimes, Disorder: s.Disorder, Types: s.Types, timed: s.Timed,
+	}
+	if r.Users > 0 {
+		r.Density = float64(r.Interactions) / float64(r.Users) / float64(r.Items)
+	}
+	if s.Timed && !s.OrdinalTimes {
+		r.Oldest, r.Newest = time.Unix(s.Oldest, 0).UTC(), time.Unix(s.Newest, 0).UTC()
+	}
+	for _, bad := range s.Bad {
+		r.Bad = append(r.Bad, bad.Error())
+	}
+	return r
+}
+
+// newTrainingReport plans the training of gsimc train without flags, which uses the events up.
+func newTrainingReport(events *dataset.Interactions) (*trainingReport, error) {
+	cfg := train.Config{
+		Spec: train.Recommended(), Solver: "auto", Tolerance: 1e-5, Seed: 1,
+		ChooseRank: true, ChooseRidge: true,
+	}
+	part, err := events.PartitionInPlace(train.Split(events.NumUsers(), cfg.Seed))
+	if err != nil {
+		return nil, err
+	}
+	cfg.Rank = train.QuickRank(model.DynamicsLearned, len(part.Items))
+	if err := cfg.Check(len(part.Items)); err != nil {
+		return nil, err
+	}
+	todo := train.NewPlan(part, cfg)
+	r := &trainingReport{
+		Users: part.Train.Len(), Validation: part.Validation.Len(), Items: len(part.Items),
+		Interactions: int64(len(part.Train.Item)), Rank: cfg.Rank,
+	}
+	for i := range todo.Stages {
+		r.Seconds += todo.Stages[i].TypicalSeconds(runtime.GOMAXPROCS(0))
+	}
+	r.Bytes, _ = todo.Peak(heldMemory())
+	r.Bytes = max(r.Bytes, cli.PeakRSS())
+	return r, nil
+}
+
+// rows is the report as a table.
+func (r *surveyReport) rows() [][]string {
+	rows := [][]string{}
+	add := func(name, format string, args ...any) {
+		rows = append(rows, []string{name, fmt.Sprintf(format, args...)})
+	}
+	for _, f := range r.Files {
+		form := f.Format
+		if f.Compression != "none" {
+			form += ", " + f.Compression
+		}
+		if f.TimeUnit != "" {
+			form += ", times in " + f.TimeUnit
+		}
+		add("file", "%s: %s, %d rows", f.Path, form, f.Rows)
+	}
+	add("rows", "%d, %d bad%s", r.Rows, r.BadRows, parenthesised(r.BadColumns))
+	if r.LongIDs > 0 {
+		add("  ids too long", "%d, at most %d bytes are allowed", r.LongIDs, event.MaxIDBytes)
+	}
+	if r.Unliked > 0 {
+		add("  not liked", "%d of a weight that is not above 0", r.Unliked)
+	}
+	if len(r.Types) > 0 {
+		add("types", "%s", counts(r.Types))
+	}
+	r.addTimes(add)
+	if r.Users == 0 {
+		return rows
+	}
+	add("users", "%d, %d of them with one item", r.Users, r.OneItemUsers)
+	add("items", "%d, %d of them with one user", r.Items, r.OneUserItems)
+	add("interactions", "%d, and %d rows repeat an item of their user", r.Interactions, r.Repeated)
+	add("density", "%.3g %% of all pairs", 100*r.Density)
+	if r.RareUsers+r.RareItems > 0 {
+		add("rare", "%d users and %d items are left out", r.RareUsers, r.RareItems)
+	}
+	if t := r.Training; t != nil {
+		add("training", "%d users, %d items, %d interactions; %d users to measure on", t.Users,
+			t.Items, t.Interactions, t.Validation)
+		add("  takes about", "%s and %s, at a rank of at most %d", seconds(t.Seconds),
+			cli.BytesText(t.Bytes), t.Rank)
+	}
+	return rows
+}
+
+func (r *surveyReport) addTimes(add func(name, format string, args ...any)) {
+	switch {
+	case !r.timed:
+		add("times", "none: rows count in the order of the file")
+	case r.Ordinals:
+		add("times", "positions, %s", disorder(r.Disorder))
+	default:
+		const form = "2006-01-02 15:04:05"
+		add("times", "%s to %s, %s", r.Oldest.Format(form), r.Newest.Format(form),
+			disorder(r.Disorder))
+		if r.Newest.After(time.Now()) {
+			add("", "the newest are in the future")
+		}
+	}
+}
+
+func disorder(rows int64) string {
+	if rows == 0 {
+		return "in order"
+	}
+	return fmt.Sprintf("%d rows are older than the one before", rows)
+}
+
+// counts lists names with their rows.
+func counts(all []dataset.Count) string {
+	const most = 20
+	var words []string
+	for i, c := range all {
+		if i == most {
+			words = append(words, fmt.Sprintf("and %d more", len(all)-most))
+			break
+		}
+		name := c.Name
+		if name == "" {
+			name = "form of the row"
+		}
+		words = append(words, fmt.Sprintf("%s %d", name, c.Rows))
+	}
+	return strings.Join(words, ", ")
+}
+
+func parenthesised(all []dataset.Count) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return " (" + counts(all) + ")"
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+)
+
+// The report names what is wrong with its place, and the exit code says whether that is allowed.
+func TestValidate(t *testing.T) {
+	good, _ := smallModel(t)
+	bad := writeFile(t, "bad.csv", "user_id,item_id,timestamp,event_type\n"+
+		"a,x,2024-01-02,view\nb,x,2024-01-01,buy\n,x,2024-01-03,view\n"+
+		"a,y,yesterday,view\n"+strings.Repeat("z", 300)+",x,2024-01-03,view\n")
+	for _, c := range []struct {
+		args     string
+		code     int
+		out, err []string
+	}{
+		{good, cli.ExitOK, []string{"rows ", "6000, 0 bad", "users ", "300, ", "density",
+			"training", "270 users, ", "30 users to measure on", "takes about"}, nil},
+		{bad, cli.ExitFailure, []string{"3 bad (user_id 2, timestamp 1)", "ids too long  1, ",
+			"bad.csv:4: column user_id: empty id", "bad.csv:5: column timestamp: ",
+			"2024-01-01 00:00:00 to 2024-01-02", "1 rows are older"},
+			[]string{"--max-bad-rows: 0 is below the number of bad rows, 3", "event_type"}},
+		{bad + " --max-bad-rows 3 --type-column event_type", cli.ExitOK,
+			[]string{"types ", "buy 1, view 1"}, nil},
+		{bad + " --max-bad-rows 3 --type-column event_type --event-weight view=0,buy=0",
+			cli.ExitFailure, []string{"2 of a weight that is not above 0"},
+			[]string{"no interactions"}},
+		{"/does/not/exist", cli.ExitFailure, nil, []string{"/does/not/exist: no such file"}},
+	} {
+		code, out, stderr := runCLI(t, nil, append([]string{"validate"},
+			strings.Fields(c.args)...)...)
+		if code != c.code {
+			t.Errorf("%s: exit code %d, want %d", c.args, code, c.code)
+		}
+		for _, want := range c.out {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s: no %q in\n%s", c.args, want, out)
+			}
+		}
+		for _, want := range c.err {
+			if !strings.Contains(stderr, want) {
+				t.Errorf("%s: no %q in %s", c.args, want, stderr)
+			}
+		}
+	}
+	var report struct {
+		Rows     int64
+		BadRows  *int64 `json:"bad_rows"`
+		Training struct{ Bytes int64 }
+	}
+	if err := json.Unmarshal([]byte(mustRun(t, "validate", "--json", good)), &report); err != nil {
+		t.Fatal(err)
+	}
+	if report.Rows != 6000 || report.BadRows == nil || *report.BadRows != 0 || report.Training.Bytes == 0 {
+		t.Errorf("JSON: %+v", report)
+	}
+}

@@ -1,0 +1,168 @@
+package dataset
+
+import (
+	"errors"
+	"maps"
+	"math"
+	"slices"
+)
+
+// SurveyedRows is the number of bad rows that a Survey holds.
+const SurveyedRows = 20
+
+// Survey says what is in the rows of files, the bad ones among them.
+type Survey struct {
+	*Report
+
+	// Users, Items and Interactions are those of the good rows before the filters, each item of a
+	// user once. OneItemUsers are users with a single item, OneUserItems items with a single user.
+	Users, Items, Interactions int
+	OneItemUsers, OneUserItems int
+
+	// Timed tells that there are times, in seconds from Oldest to Newest. Disorder is the number of
+	// rows that are older than the row before them in their file. With Report.OrdinalTimes they are
+	// positions.
+	Timed          bool
+	Oldest, Newest int64
+	Disorder       int64
+
+	Types []Count // rows of each type, most first; nil without Options.TypeColumn
+
+	Bad        []*RowError // the first SurveyedRows of the bad rows
+	BadColumns []Count     // bad rows by column, most first; an empty name: the row as a whole
+	LongIDs    int64       // bad rows with an id of more than event.MaxIDBytes
+}
+
+// Count is how often a name comes.
+type Count struct {
+	Name string `json:"name"`
+	Rows int64  `json:"rows"`
+}
+
+// Inspect reads files as Read does and says what is in them. Options.MaxBadRows does not count: bad
+// rows are in the survey, however many there are. If no row is good, or the filters leave nothing,
+// the error is that of Read and the survey is there all the same; after other errors there is none.
+func Inspect(data []string, opt Options) (*Survey, *Interactions, error) {
+	opt.MaxBadRows = math.MaxInt64
+	l, err := newLoader(data, opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	w := &surveyor{survey: &Survey{Report: l.report}, columns: map[string]int64{}}
+	l.surveyor = w
+	if err := l.readAll(data); err != nil {
+		return nil, nil, err
+	}
+	events, _, err := l.finish()
+	w.end(l)
+	if err != nil && !errors.Is(err, ErrNoData) {
+		return nil, nil, err
+	}
+	return w.survey, events, err
+}
+
+// surveyor makes a survey of what a loader reads. A nil surveyor makes none.
+type surveyor struct {
+	survey  *Survey
+	columns map[string]int64 // bad rows
+	kinds   []int64          // rows by number of the type
+	last    int64            // time of the row before in this file
+	rows    bool             // there is such a row
+}
+
+// begin is called before the first row of a file.
+func (w *surveyor) begin() {
+	if w != nil {
+		w.rows = false
+	}
+}
+
+// row takes in a row, or the error of a bad one.
+func (w *surveyor) row(r *row, err error, timed bool) {
+	if w == nil {
+		return
+	}
+	s := w.survey
+	if bad, ok := err.(*RowError); ok { //nolint:errorlint // as loader.tolerate
+		w.columns[bad.Column]++
+		if errors.As(err, new(*longIDError)) {
+			s.LongIDs++
+		}
+		if len(s.Bad) < SurveyedRows {
+			s.Bad = append(s.Bad, bad)
+		}
+		return
+	}
+	for int(r.kind) >= len(w.kinds) {
+		w.kinds = append(w.kinds, 0)
+	}
+	w.kinds[r.kind]++
+	if !timed {
+		return
+	}
+	if w.rows && r.time < w.last {
+		s.Disorder++
+	}
+	if !s.Timed {
+		s.Timed, s.Oldest, s.Newest = true, r.time, r.time
+	}
+	s.Oldest, s.Newest = min(s.Oldest, r.time), max(s.Newest, r.time)
+	w.last, w.rows = r.time, true
+}
+
+// whole is called with the interactions before the filters.
+func (w *surveyor) whole(d *Interactions) {
+	if w == nil {
+		return
+	}
+	s := w.survey
+	s.Users, s.Items, s.Interactions = d.NumUsers(), d.NumItems(), d.Len()
+	owners := make([]int32, d.NumItems())
+	for _, item := range d.Item {
+		owners[item]++
+	}
+	for _, n := range owners {
+		if n == 1 {
+			s.OneUserItems++
+		}
+	}
+	for u := range d.Users {
+		if len(d.Of(u)) == 1 {
+			s.OneItemUsers++
+		}
+	}
+}
+
+// end fills in what is known when all is read.
+func (w *surveyor) end(l *loader) {
+	w.survey.BadColumns = counted(w.columns)
+	if l.kinds == nil {
+		return
+	}
+	types := map[string]int64{}
+	names := *l.kinds.names.Load()
+	for kind, rows := range w.kinds {
+		if rows > 0 {
+			types[names[kind]] += rows
+		}
+	}
+	w.survey.Types = counted(types)
+}
+
+// counted returns the counts, the largest first and equal ones by name.
+func counted(rows map[string]int64) []Count {
+	var counts []Count
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		counts = append(counts, Count{name, rows[name]})
+	}
+	slices.SortStableFunc(counts, func(a, b Count) int {
+		switch {
+		case a.Rows > b.Rows:
+			return -1
+		case a.Rows < b.Rows:
+			return 1
+		}
+		return 0
+	})
+	return counts
+}

@@ -1,0 +1,90 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestInspect(t *testing.T) {
+	long := strings.Repeat("x", 257)
+	text := "user_id,item_id,timestamp,kind\n" +
+		"a,1,200,view\n" + "a,2,100,buy\n" + "a,1,300,view\n" + // older, repeated
+		"b,1,400,View\n" + ",1,500,view\n" + "b,1,soon,view\n" + // 6 and 7 are bad
+		"b," + long + ",500,view\n" + "b,1,350,no type!\n" + "c,3,350,\n"
+	path := writeFile(t, "events.csv", []byte(text))
+	got, events, err := Inspect([]string{path},
+		Options{TypeColumn: "kind", TimeUnit: "s", MinItemEvents: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if events.NumItems() != 1 || got.FilteredItems != 2 {
+		t.Errorf("%d items left, %d filtered", events.NumItems(), got.FilteredItems)
+	}
+	var lines []string
+	for _, bad := range got.Bad {
+		lines = append(lines, fmt.Sprintf("%d %s", bad.Line, bad.Column))
+	}
+	want := []string{"6 user_id", "7 timestamp", "8 item_id", "9 kind"}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("bad rows (-want +got):\n%s", diff)
+	}
+	got.Report, got.Bad = nil, nil
+	survey := &Survey{
+		Users: 3, Items: 3, Interactions: 4, OneItemUsers: 2, OneUserItems: 2,
+		Timed: true, Oldest: 100, Newest: 400, Disorder: 2,
+		Types: []Count{{"view", 3}, {"buy", 1}, {"like", 1}},
+		BadColumns: []Count{
+			{"item_id", 1}, {"kind", 1}, {"timestamp", 1}, {"user_id", 1},
+		},
+		LongIDs: 1,
+	}
+	if diff := cmp.Diff(survey, got); diff != "" {
+		t.Errorf("survey (-want +got):\n%s", diff)
+	}
+}
+
+// Inspect returns the interactions of Read, and a survey of data in which nothing is good.
+func TestInspectAndRead(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 1))
+	for range 20 {
+		var text strings.Builder
+		text.WriteString("user_id,item_id,timestamp\n")
+		bad := int64(0)
+		for range 1 + r.IntN(200) {
+			user := fmt.Sprint("u", r.IntN(9))
+			if r.IntN(10) == 0 {
+				user = ""
+				bad++
+			}
+			fmt.Fprintf(&text, "%s,i%d,%d\n", user, r.IntN(9), 1e9+r.IntN(1000))
+		}
+		path := writeFile(t, "events.csv", []byte(text.String()))
+		want, report, wantErr := Read([]string{path}, Options{MaxBadRows: 1000})
+		got, events, err := Inspect([]string{path}, Options{})
+		if (err == nil) != (wantErr == nil) || got == nil {
+			t.Fatalf("Inspect: %v, Read: %v", err, wantErr)
+		}
+		if got.BadRows != bad || len(got.Bad) != int(min(bad, SurveyedRows)) {
+			t.Errorf("%d bad rows, %d shown, want %d", got.BadRows, len(got.Bad), bad)
+		}
+		if err != nil {
+			continue
+		}
+		if events.Hash() != want.Hash() || got.Duplicates != report.Duplicates {
+			t.Error("Inspect and Read do not agree")
+		}
+	}
+	path := writeFile(t, "bad.csv", []byte("user_id,item_id\n,x\n"))
+	got, _, err := Inspect([]string{path}, Options{})
+	if !errors.Is(err, ErrNoData) || got == nil || got.BadRows != 1 {
+		t.Errorf("nothing good: %+v, %v", got, err)
+	}
+	if _, _, err := Inspect([]string{path + "x"}, Options{}); err == nil {
+		t.Error("a file that is not there passes")
+	}
+}
