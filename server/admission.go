@@ -43,6 +43,8 @@ var (
 		pb.ItemService_BatchDeleteItems_FullMethodName: {Class: admission.Batch},
 		pb.ItemService_GetItem_FullMethodName:          {Class: admission.Other},
 		pb.ItemService_ListItems_FullMethodName:        {Class: admission.Other},
+		pb.ItemService_SearchItems_FullMethodName:      {Class: admission.Other},
+		pb.ItemService_BatchGetItems_FullMethodName:    {Class: admission.Other},
 	})
 	admittedOperators = withHealth(map[string]admission.Method{
 		pb.AdminService_GetStatus_FullMethodName:        {Class: admission.Admin},

@@ -98,6 +98,8 @@ func TestEveryMethodWithEveryRole(t *testing.T) {
 		"/gsimc.v1.ItemService/BatchUpsertItems":                         "items",
 		"/gsimc.v1.ItemService/GetItem":                                  "items",
 		"/gsimc.v1.ItemService/ListItems":                                "items",
+		"/gsimc.v1.ItemService/SearchItems":                              "items",
+		"/gsimc.v1.ItemService/BatchGetItems":                            "items",
 		"/gsimc.v1.ItemService/BatchDeleteItems":                         "items",
 		"/gsimc.v1.AdminService/GetStatus":                               "admin",
 		"/gsimc.v1.AdminService/ReloadModel":                             "admin",

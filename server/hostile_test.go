@@ -127,8 +127,11 @@ func honest() map[string]proto.Message {
 			Events: []*pb.Event{newEvent("ann", 1)}},
 		pb.ItemService_BatchUpsertItems_FullMethodName: upsert(&pb.Item{ItemId: "i",
 			Categories: []string{"c"}}),
-		pb.ItemService_GetItem_FullMethodName:   &pb.GetItemRequest{ItemId: "i"},
-		pb.ItemService_ListItems_FullMethodName: &pb.ListItemsRequest{},
+		pb.ItemService_GetItem_FullMethodName:     &pb.GetItemRequest{ItemId: "i"},
+		pb.ItemService_ListItems_FullMethodName:   &pb.ListItemsRequest{},
+		pb.ItemService_SearchItems_FullMethodName: &pb.SearchItemsRequest{Query: "i"},
+		pb.ItemService_BatchGetItems_FullMethodName: &pb.BatchGetItemsRequest{
+			ItemIds: []string{"i"}},
 		pb.ItemService_BatchDeleteItems_FullMethodName: &pb.BatchDeleteItemsRequest{
 			ItemIds: []string{"j"}},
 		pb.UserService_GetUser_FullMethodName:    &pb.GetUserRequest{UserId: "ann"},

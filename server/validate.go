@@ -58,6 +58,7 @@ var elementLimits = wire.Limits{
 	"gsimc.v1.Item.categories":                  maxNamesTogether,
 	"gsimc.v1.Item.labels":                      maxNamesTogether,
 	"gsimc.v1.BatchDeleteItemsRequest.item_ids": maxItems,
+	"gsimc.v1.BatchGetItemsRequest.item_ids":    maxFoundItems,
 	"google.protobuf.FieldMask.paths":           2 * numItemFields,
 	"gsimc.v1.ScoreItemsRequest.item_ids":       maxScored,
 	"gsimc.v1.BatchRecommendRequest.subjects":   maxSubjects,

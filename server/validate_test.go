@@ -345,6 +345,19 @@ func TestValidateOthers(t *testing.T) {
 			_, err := ts.items.ListItems(c, &pb.ListItemsRequest{PageSize: -1, PageToken: "!"})
 			return err
 		}, []string{"page_size", "page_token"}},
+		{"SearchItems", func(c context.Context) error {
+			_, err := ts.items.SearchItems(c, &pb.SearchItemsRequest{Query: long, PageSize: -1})
+			return err
+		}, []string{"query", "page_size"}},
+		{"BatchGetItems of nothing", func(c context.Context) error {
+			_, err := ts.items.BatchGetItems(c, &pb.BatchGetItemsRequest{})
+			return err
+		}, []string{"item_ids"}},
+		{"BatchGetItems of a bad id", func(c context.Context) error {
+			_, err := ts.items.BatchGetItems(c,
+				&pb.BatchGetItemsRequest{ItemIds: []string{"a", long}})
+			return err
+		}, []string{"item_ids[1]"}},
 		{"BatchDeleteItems of nothing", func(c context.Context) error {
 			_, err := ts.items.BatchDeleteItems(c, &pb.BatchDeleteItemsRequest{})
 			return err

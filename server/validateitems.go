@@ -106,13 +106,18 @@ func validateListItems(r *pb.ListItemsRequest) (after string, err error) {
 }
 
 func validateDeleteItems(r *pb.BatchDeleteItemsRequest) error {
+	return validateIDs(r.GetItemIds(), maxItems)
+}
+
+// validateIDs checks the item_ids of a request that takes up to max of them.
+func validateIDs(ids []string, max int) error {
 	const list = "item_ids"
 	var c checker
-	if text := badCount(len(r.GetItemIds()), 1, maxItems); text != "" {
+	if text := badCount(len(ids), 1, max); text != "" {
 		c.check(list, text)
 		return c.err()
 	}
-	for i, id := range r.GetItemIds() {
+	for i, id := range ids {
 		c.checkAt(list, i, "", badID(id))
 	}
 	return c.err()

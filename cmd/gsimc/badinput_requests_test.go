@@ -313,6 +313,14 @@ func badItemRequests() []badRequest {
 		_, err := c.ListItems(ctx, &pb.ListItemsRequest{PageToken: "?"})
 		return err
 	})
+	add("query", func(ctx context.Context, c pb.ItemServiceClient) error {
+		_, err := c.SearchItems(ctx, &pb.SearchItemsRequest{Query: strings.Repeat("x", 257)})
+		return err
+	})
+	add("item_ids[1]", func(ctx context.Context, c pb.ItemServiceClient) error {
+		_, err := c.BatchGetItems(ctx, &pb.BatchGetItemsRequest{ItemIds: []string{"a", ""}})
+		return err
+	})
 	add("item_ids[0]", func(ctx context.Context, c pb.ItemServiceClient) error {
 		_, err := c.BatchDeleteItems(ctx, &pb.BatchDeleteItemsRequest{ItemIds: []string{""}})
 		return err

@@ -526,6 +526,264 @@ func (x *BatchDeleteItemsResponse) GetDeletedCount() int32 {
 	return 0
 }
 
+// BatchGetItemsRequest names items.
+type BatchGetItemsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 100 ids of 1 to 256 bytes.
+	ItemIds       []string `protobuf:"bytes,1,rep,name=item_ids,json=itemIds,proto3" json:"item_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchGetItemsRequest) Reset() {
+	*x = BatchGetItemsRequest{}
+	mi := &file_gsimc_v1_item_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchGetItemsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchGetItemsRequest) ProtoMessage() {}
+
+func (x *BatchGetItemsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_item_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchGetItemsRequest.ProtoReflect.Descriptor instead.
+func (*BatchGetItemsRequest) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_item_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *BatchGetItemsRequest) GetItemIds() []string {
+	if x != nil {
+		return x.ItemIds
+	}
+	return nil
+}
+
+// BatchGetItemsResponse holds the items.
+type BatchGetItemsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of BatchGetItemsRequest.item_ids.
+	Items         []*KnownItem `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchGetItemsResponse) Reset() {
+	*x = BatchGetItemsResponse{}
+	mi := &file_gsimc_v1_item_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchGetItemsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchGetItemsResponse) ProtoMessage() {}
+
+func (x *BatchGetItemsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_item_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchGetItemsResponse.ProtoReflect.Descriptor instead.
+func (*BatchGetItemsResponse) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_item_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *BatchGetItemsResponse) GetItems() []*KnownItem {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+// SearchItemsRequest says what to look for.
+type SearchItemsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the ids begin with, byte by byte: at most 256 bytes of valid UTF-8. Empty: the most popular
+	// items.
+	Query string `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
+	// Number of items. 0 means 20; more than 100 means 100; must not be negative.
+	PageSize      int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SearchItemsRequest) Reset() {
+	*x = SearchItemsRequest{}
+	mi := &file_gsimc_v1_item_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchItemsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchItemsRequest) ProtoMessage() {}
+
+func (x *SearchItemsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_item_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchItemsRequest.ProtoReflect.Descriptor instead.
+func (*SearchItemsRequest) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_item_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *SearchItemsRequest) GetQuery() string {
+	if x != nil {
+		return x.Query
+	}
+	return ""
+}
+
+func (x *SearchItemsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+// SearchItemsResponse holds what was found.
+type SearchItemsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most page_size.
+	Items         []*KnownItem `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SearchItemsResponse) Reset() {
+	*x = SearchItemsResponse{}
+	mi := &file_gsimc_v1_item_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchItemsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchItemsResponse) ProtoMessage() {}
+
+func (x *SearchItemsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_item_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchItemsResponse.ProtoReflect.Descriptor instead.
+func (*SearchItemsResponse) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_item_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *SearchItemsResponse) GetItems() []*KnownItem {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+// KnownItem is an item, and who knows it.
+type KnownItem struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the catalogue has of it; the item_id alone if it has nothing.
+	Item *Item `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
+	// The model knows the item, so that it can be recommended.
+	InModel bool `protobuf:"varint,2,opt,name=in_model,json=inModel,proto3" json:"in_model,omitempty"`
+	// Number of training users who have it; 0 if the model does not know it.
+	TrainUsers    int64 `protobuf:"varint,3,opt,name=train_users,json=trainUsers,proto3" json:"train_users,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KnownItem) Reset() {
+	*x = KnownItem{}
+	mi := &file_gsimc_v1_item_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KnownItem) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KnownItem) ProtoMessage() {}
+
+func (x *KnownItem) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_item_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KnownItem.ProtoReflect.Descriptor instead.
+func (*KnownItem) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_item_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *KnownItem) GetItem() *Item {
+	if x != nil {
+		return x.Item
+	}
+	return nil
+}
+
+func (x *KnownItem) GetInModel() bool {
+	if x != nil {
+		return x.InModel
+	}
+	return false
+}
+
+func (x *KnownItem) GetTrainUsers() int64 {
+	if x != nil {
+		return x.TrainUsers
+	}
+	return 0
+}
+
 var File_gsimc_v1_item_service_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_item_service_proto_rawDesc = "" +
@@ -562,12 +820,29 @@ const file_gsimc_v1_item_service_proto_rawDesc = "" +
 	"\x17BatchDeleteItemsRequest\x122\n" +
 	"\bitem_ids\x18\x01 \x03(\tB\x17\xe0A\x02\xbaH\x11\x92\x01\x0e\b\x01\x10\xe8\a\"\ar\x05 \x01(\x80\x02R\aitemIds\"?\n" +
 	"\x18BatchDeleteItemsResponse\x12#\n" +
-	"\rdeleted_count\x18\x01 \x01(\x05R\fdeletedCount2\xdd\x02\n" +
+	"\rdeleted_count\x18\x01 \x01(\x05R\fdeletedCount\"I\n" +
+	"\x14BatchGetItemsRequest\x121\n" +
+	"\bitem_ids\x18\x01 \x03(\tB\x16\xe0A\x02\xbaH\x10\x92\x01\r\b\x01\x10d\"\ar\x05 \x01(\x80\x02R\aitemIds\"B\n" +
+	"\x15BatchGetItemsResponse\x12)\n" +
+	"\x05items\x18\x01 \x03(\v2\x13.gsimc.v1.KnownItemR\x05items\"`\n" +
+	"\x12SearchItemsRequest\x12!\n" +
+	"\x05query\x18\x01 \x01(\tB\v\xe0A\x01\xbaH\x05r\x03(\x80\x02R\x05query\x12'\n" +
+	"\tpage_size\x18\x02 \x01(\x05B\n" +
+	"\xe0A\x01\xbaH\x04\x1a\x02(\x00R\bpageSize\"@\n" +
+	"\x13SearchItemsResponse\x12)\n" +
+	"\x05items\x18\x01 \x03(\v2\x13.gsimc.v1.KnownItemR\x05items\"k\n" +
+	"\tKnownItem\x12\"\n" +
+	"\x04item\x18\x01 \x01(\v2\x0e.gsimc.v1.ItemR\x04item\x12\x19\n" +
+	"\bin_model\x18\x02 \x01(\bR\ainModel\x12\x1f\n" +
+	"\vtrain_users\x18\x03 \x01(\x03R\n" +
+	"trainUsers2\x85\x04\n" +
 	"\vItemService\x12^\n" +
 	"\x10BatchUpsertItems\x12!.gsimc.v1.BatchUpsertItemsRequest\x1a\".gsimc.v1.BatchUpsertItemsResponse\"\x03\x90\x02\x02\x12C\n" +
 	"\aGetItem\x12\x18.gsimc.v1.GetItemRequest\x1a\x19.gsimc.v1.GetItemResponse\"\x03\x90\x02\x01\x12I\n" +
 	"\tListItems\x12\x1a.gsimc.v1.ListItemsRequest\x1a\x1b.gsimc.v1.ListItemsResponse\"\x03\x90\x02\x01\x12^\n" +
-	"\x10BatchDeleteItems\x12!.gsimc.v1.BatchDeleteItemsRequest\x1a\".gsimc.v1.BatchDeleteItemsResponse\"\x03\x90\x02\x02BH\n" +
+	"\x10BatchDeleteItems\x12!.gsimc.v1.BatchDeleteItemsRequest\x1a\".gsimc.v1.BatchDeleteItemsResponse\"\x03\x90\x02\x02\x12U\n" +
+	"\rBatchGetItems\x12\x1e.gsimc.v1.BatchGetItemsRequest\x1a\x1f.gsimc.v1.BatchGetItemsResponse\"\x03\x90\x02\x01\x12O\n" +
+	"\vSearchItems\x12\x1c.gsimc.v1.SearchItemsRequest\x1a\x1d.gsimc.v1.SearchItemsResponse\"\x03\x90\x02\x01BH\n" +
 	"\fcom.gsimc.v1P\x01Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1\xaa\x02\bGsimc.V1b\x06proto3"
 
 var (
@@ -582,7 +857,7 @@ func file_gsimc_v1_item_service_proto_rawDescGZIP() []byte {
 	return file_gsimc_v1_item_service_proto_rawDescData
 }
 
-var file_gsimc_v1_item_service_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_gsimc_v1_item_service_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_gsimc_v1_item_service_proto_goTypes = []any{
 	(*Item)(nil),                     // 0: gsimc.v1.Item
 	(*BatchUpsertItemsRequest)(nil),  // 1: gsimc.v1.BatchUpsertItemsRequest
@@ -593,29 +868,41 @@ var file_gsimc_v1_item_service_proto_goTypes = []any{
 	(*ListItemsResponse)(nil),        // 6: gsimc.v1.ListItemsResponse
 	(*BatchDeleteItemsRequest)(nil),  // 7: gsimc.v1.BatchDeleteItemsRequest
 	(*BatchDeleteItemsResponse)(nil), // 8: gsimc.v1.BatchDeleteItemsResponse
-	(*timestamppb.Timestamp)(nil),    // 9: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil),    // 10: google.protobuf.FieldMask
+	(*BatchGetItemsRequest)(nil),     // 9: gsimc.v1.BatchGetItemsRequest
+	(*BatchGetItemsResponse)(nil),    // 10: gsimc.v1.BatchGetItemsResponse
+	(*SearchItemsRequest)(nil),       // 11: gsimc.v1.SearchItemsRequest
+	(*SearchItemsResponse)(nil),      // 12: gsimc.v1.SearchItemsResponse
+	(*KnownItem)(nil),                // 13: gsimc.v1.KnownItem
+	(*timestamppb.Timestamp)(nil),    // 14: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil),    // 15: google.protobuf.FieldMask
 }
 var file_gsimc_v1_item_service_proto_depIdxs = []int32{
-	9,  // 0: gsimc.v1.Item.available_from:type_name -> google.protobuf.Timestamp
-	9,  // 1: gsimc.v1.Item.available_until:type_name -> google.protobuf.Timestamp
+	14, // 0: gsimc.v1.Item.available_from:type_name -> google.protobuf.Timestamp
+	14, // 1: gsimc.v1.Item.available_until:type_name -> google.protobuf.Timestamp
 	0,  // 2: gsimc.v1.BatchUpsertItemsRequest.items:type_name -> gsimc.v1.Item
-	10, // 3: gsimc.v1.BatchUpsertItemsRequest.update_mask:type_name -> google.protobuf.FieldMask
+	15, // 3: gsimc.v1.BatchUpsertItemsRequest.update_mask:type_name -> google.protobuf.FieldMask
 	0,  // 4: gsimc.v1.GetItemResponse.item:type_name -> gsimc.v1.Item
 	0,  // 5: gsimc.v1.ListItemsResponse.items:type_name -> gsimc.v1.Item
-	1,  // 6: gsimc.v1.ItemService.BatchUpsertItems:input_type -> gsimc.v1.BatchUpsertItemsRequest
-	3,  // 7: gsimc.v1.ItemService.GetItem:input_type -> gsimc.v1.GetItemRequest
-	5,  // 8: gsimc.v1.ItemService.ListItems:input_type -> gsimc.v1.ListItemsRequest
-	7,  // 9: gsimc.v1.ItemService.BatchDeleteItems:input_type -> gsimc.v1.BatchDeleteItemsRequest
-	2,  // 10: gsimc.v1.ItemService.BatchUpsertItems:output_type -> gsimc.v1.BatchUpsertItemsResponse
-	4,  // 11: gsimc.v1.ItemService.GetItem:output_type -> gsimc.v1.GetItemResponse
-	6,  // 12: gsimc.v1.ItemService.ListItems:output_type -> gsimc.v1.ListItemsResponse
-	8,  // 13: gsimc.v1.ItemService.BatchDeleteItems:output_type -> gsimc.v1.BatchDeleteItemsResponse
-	10, // [10:14] is the sub-list for method output_type
-	6,  // [6:10] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	13, // 6: gsimc.v1.BatchGetItemsResponse.items:type_name -> gsimc.v1.KnownItem
+	13, // 7: gsimc.v1.SearchItemsResponse.items:type_name -> gsimc.v1.KnownItem
+	0,  // 8: gsimc.v1.KnownItem.item:type_name -> gsimc.v1.Item
+	1,  // 9: gsimc.v1.ItemService.BatchUpsertItems:input_type -> gsimc.v1.BatchUpsertItemsRequest
+	3,  // 10: gsimc.v1.ItemService.GetItem:input_type -> gsimc.v1.GetItemRequest
+	5,  // 11: gsimc.v1.ItemService.ListItems:input_type -> gsimc.v1.ListItemsRequest
+	7,  // 12: gsimc.v1.ItemService.BatchDeleteItems:input_type -> gsimc.v1.BatchDeleteItemsRequest
+	9,  // 13: gsimc.v1.ItemService.BatchGetItems:input_type -> gsimc.v1.BatchGetItemsRequest
+	11, // 14: gsimc.v1.ItemService.SearchItems:input_type -> gsimc.v1.SearchItemsRequest
+	2,  // 15: gsimc.v1.ItemService.BatchUpsertItems:output_type -> gsimc.v1.BatchUpsertItemsResponse
+	4,  // 16: gsimc.v1.ItemService.GetItem:output_type -> gsimc.v1.GetItemResponse
+	6,  // 17: gsimc.v1.ItemService.ListItems:output_type -> gsimc.v1.ListItemsResponse
+	8,  // 18: gsimc.v1.ItemService.BatchDeleteItems:output_type -> gsimc.v1.BatchDeleteItemsResponse
+	10, // 19: gsimc.v1.ItemService.BatchGetItems:output_type -> gsimc.v1.BatchGetItemsResponse
+	12, // 20: gsimc.v1.ItemService.SearchItems:output_type -> gsimc.v1.SearchItemsResponse
+	15, // [15:21] is the sub-list for method output_type
+	9,  // [9:15] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_item_service_proto_init() }
@@ -629,7 +916,7 @@ func file_gsimc_v1_item_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_item_service_proto_rawDesc), len(file_gsimc_v1_item_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,6 +23,8 @@ const (
 	ItemService_GetItem_FullMethodName          = "/gsimc.v1.ItemService/GetItem"
 	ItemService_ListItems_FullMethodName        = "/gsimc.v1.ItemService/ListItems"
 	ItemService_BatchDeleteItems_FullMethodName = "/gsimc.v1.ItemService/BatchDeleteItems"
+	ItemService_BatchGetItems_FullMethodName    = "/gsimc.v1.ItemService/BatchGetItems"
+	ItemService_SearchItems_FullMethodName      = "/gsimc.v1.ItemService/SearchItems"
 )
 
 // ItemServiceClient is the client API for ItemService service.
@@ -60,6 +62,16 @@ type ItemServiceClient interface {
 	//
 	// Errors: those of BatchUpsertItems. An item that the catalogue does not have is no error.
 	BatchDeleteItems(ctx context.Context, in *BatchDeleteItemsRequest, opts ...grpc.CallOption) (*BatchDeleteItemsResponse, error)
+	// BatchGetItems tells what is known of up to 100 items, such as those of a list.
+	//
+	// Errors: INVALID_ARGUMENT (a field breaks its rule). An item that nobody knows is no error.
+	BatchGetItems(ctx context.Context, in *BatchGetItemsRequest, opts ...grpc.CallOption) (*BatchGetItemsResponse, error)
+	// SearchItems finds items that the model or the catalogue knows, for people who look for one:
+	// those whose id begins with a text, in the bytewise order of their ids. Without a text it returns
+	// the items that most training users have. Items that are hidden or not available are found too.
+	//
+	// Errors: INVALID_ARGUMENT (a field breaks its rule).
+	SearchItems(ctx context.Context, in *SearchItemsRequest, opts ...grpc.CallOption) (*SearchItemsResponse, error)
 }
 
 type itemServiceClient struct {
@@ -110,6 +122,26 @@ func (c *itemServiceClient) BatchDeleteItems(ctx context.Context, in *BatchDelet
 	return out, nil
 }
 
+func (c *itemServiceClient) BatchGetItems(ctx context.Context, in *BatchGetItemsRequest, opts ...grpc.CallOption) (*BatchGetItemsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(BatchGetItemsResponse)
+	err := c.cc.Invoke(ctx, ItemService_BatchGetItems_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *itemServiceClient) SearchItems(ctx context.Context, in *SearchItemsRequest, opts ...grpc.CallOption) (*SearchItemsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SearchItemsResponse)
+	err := c.cc.Invoke(ctx, ItemService_SearchItems_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ItemServiceServer is the server API for ItemService service.
 // All implementations must embed UnimplementedItemServiceServer
 // for forward compatibility.
@@ -145,6 +177,16 @@ type ItemServiceServer interface {
 	//
 	// Errors: those of BatchUpsertItems. An item that the catalogue does not have is no error.
 	BatchDeleteItems(context.Context, *BatchDeleteItemsRequest) (*BatchDeleteItemsResponse, error)
+	// BatchGetItems tells what is known of up to 100 items, such as those of a list.
+	//
+	// Errors: INVALID_ARGUMENT (a field breaks its rule). An item that nobody knows is no error.
+	BatchGetItems(context.Context, *BatchGetItemsRequest) (*BatchGetItemsResponse, error)
+	// SearchItems finds items that the model or the catalogue knows, for people who look for one:
+	// those whose id begins with a text, in the bytewise order of their ids. Without a text it returns
+	// the items that most training users have. Items that are hidden or not available are found too.
+	//
+	// Errors: INVALID_ARGUMENT (a field breaks its rule).
+	SearchItems(context.Context, *SearchItemsRequest) (*SearchItemsResponse, error)
 	mustEmbedUnimplementedItemServiceServer()
 }
 
@@ -166,6 +208,12 @@ func (UnimplementedItemServiceServer) ListItems(context.Context, *ListItemsReque
 }
 func (UnimplementedItemServiceServer) BatchDeleteItems(context.Context, *BatchDeleteItemsRequest) (*BatchDeleteItemsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method BatchDeleteItems not implemented")
+}
+func (UnimplementedItemServiceServer) BatchGetItems(context.Context, *BatchGetItemsRequest) (*BatchGetItemsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method BatchGetItems not implemented")
+}
+func (UnimplementedItemServiceServer) SearchItems(context.Context, *SearchItemsRequest) (*SearchItemsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SearchItems not implemented")
 }
 func (UnimplementedItemServiceServer) mustEmbedUnimplementedItemServiceServer() {}
 func (UnimplementedItemServiceServer) testEmbeddedByValue()                     {}
@@ -260,6 +308,42 @@ func _ItemService_BatchDeleteItems_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ItemService_BatchGetItems_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(BatchGetItemsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ItemServiceServer).BatchGetItems(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ItemService_BatchGetItems_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ItemServiceServer).BatchGetItems(ctx, req.(*BatchGetItemsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ItemService_SearchItems_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SearchItemsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ItemServiceServer).SearchItems(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ItemService_SearchItems_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ItemServiceServer).SearchItems(ctx, req.(*SearchItemsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ItemService_ServiceDesc is the grpc.ServiceDesc for ItemService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -282,6 +366,14 @@ var ItemService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "BatchDeleteItems",
 			Handler:    _ItemService_BatchDeleteItems_Handler,
+		},
+		{
+			MethodName: "BatchGetItems",
+			Handler:    _ItemService_BatchGetItems_Handler,
+		},
+		{
+			MethodName: "SearchItems",
+			Handler:    _ItemService_SearchItems_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

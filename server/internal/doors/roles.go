@@ -54,6 +54,8 @@ var roles = map[string]Role{
 	pb.ItemService_GetItem_FullMethodName:          Items,
 	pb.ItemService_ListItems_FullMethodName:        Items,
 	pb.ItemService_BatchDeleteItems_FullMethodName: Items,
+	pb.ItemService_SearchItems_FullMethodName:      Items,
+	pb.ItemService_BatchGetItems_FullMethodName:    Items,
 
 	pb.AdminService_GetStatus_FullMethodName:        Admin,
 	pb.AdminService_ReloadModel_FullMethodName:      Admin,

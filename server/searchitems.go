@@ -1,0 +1,140 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/event"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/catalogue"
+	"github.com/gsimc/gsimc/store"
+)
+
+const (
+	maxFoundItems     = 100
+	defaultFoundItems = 20
+)
+
+// SearchItems implements ItemService.
+func (s items) SearchItems(
+	ctx context.Context, req *pb.SearchItemsRequest,
+) (*pb.SearchItemsResponse, error) {
+	if err := validateSearchItems(req); err != nil {
+		return nil, err
+	}
+	size := min(int(req.GetPageSize()), maxFoundItems)
+	if size == 0 {
+		size = defaultFoundItems
+	}
+	m := s.models.Acquire()
+	defer m.Release()
+	ids, err := s.findIDs(ctx, m.Model, req.GetQuery(), size)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.known(ctx, m.Model, ids)
+	if err != nil {
+		return nil, err
+	}
+	return &pb.SearchItemsResponse{Items: found}, nil
+}
+
+// BatchGetItems implements ItemService.
+func (s items) BatchGetItems(
+	ctx context.Context, req *pb.BatchGetItemsRequest,
+) (*pb.BatchGetItemsResponse, error) {
+	if err := validateIDs(req.GetItemIds(), maxFoundItems); err != nil {
+		return nil, err
+	}
+	m := s.models.Acquire()
+	defer m.Release()
+	known, err := s.known(ctx, m.Model, req.GetItemIds())
+	if err != nil {
+		return nil, err
+	}
+	return &pb.BatchGetItemsResponse{Items: known}, nil
+}
+
+func validateSearchItems(r *pb.SearchItemsRequest) error {
+	var c checker
+	if q := r.GetQuery(); len(q) > event.MaxIDBytes || !utf8.ValidString(q) {
+		c.check("query", badID(q))
+	}
+	if r.GetPageSize() < 0 {
+		c.check("page_size", "must not be negative")
+	}
+	return c.err()
+}
+
+// findIDs returns up to n ids of the model and of the catalogue that begin with query, sorted;
+// without a query those of the most popular items.
+func (s items) findIDs(
+	ctx context.Context, m *model.Model, query string, n int,
+) (ids []string, err error) {
+	if query == "" {
+		popular := m.Popular()
+		for _, i := range popular[:min(n, len(popular))] {
+			ids = append(ids, m.ItemID(i))
+		}
+		return ids, nil
+	}
+	for _, i := range m.ItemsByPrefix(query, n) {
+		ids = append(ids, m.ItemID(i))
+	}
+	// The item whose id is the query itself is not behind it.
+	if _, found, err := s.catalogueItem(ctx, query); err != nil {
+		return nil, err
+	} else if found {
+		ids = append(ids, query)
+	}
+	left := n
+	err = s.catalogue.Each(ctx, query, func(item store.Item) error {
+		if left == 0 || !strings.HasPrefix(item.ID, query) {
+			return errPageFull
+		}
+		left--
+		ids = append(ids, item.ID)
+		return nil
+	})
+	if err != nil && !errors.Is(err, errPageFull) && !errors.Is(err, catalogue.ErrNone) {
+		return nil, err
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	return ids[:min(n, len(ids))], nil
+}
+
+// known tells what is known of items.
+func (s items) known(
+	ctx context.Context, m *model.Model, ids []string,
+) ([]*pb.KnownItem, error) {
+	known := make([]*pb.KnownItem, len(ids))
+	for at, id := range ids {
+		item, _, err := s.catalogueItem(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		item.ID = id
+		k := &pb.KnownItem{Item: itemMessage(&item)}
+		if i, ok := m.ItemIndex(id); ok {
+			k.InModel, k.TrainUsers = true, m.Degree(i)
+		}
+		known[at] = k
+	}
+	return known, nil
+}
+
+// catalogueItem is what the catalogue has of an item. A server without a catalogue has nothing.
+func (s items) catalogueItem(
+	ctx context.Context, id string,
+) (item store.Item, found bool, err error) {
+	item, found, err = s.catalogue.Get(ctx, id)
+	if errors.Is(err, catalogue.ErrNone) {
+		err = nil
+	}
+	return item, found, err
+}

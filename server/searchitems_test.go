@@ -1,0 +1,103 @@
+package server
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+)
+
+// foundIDs are the ids of an answer, with a mark for items that the model does not know.
+func foundIDs(found []*pb.KnownItem) (ids []string) {
+	for _, k := range found {
+		id := k.GetItem().GetItemId()
+		if !k.GetInModel() {
+			id += "?"
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// A search finds what the model and the catalogue know, each item once and in the order of the ids.
+func TestSearchItems(t *testing.T) {
+	ts := start(t, setup{})
+	first := item(1)
+	ts.put(t, &pb.Item{ItemId: first, Categories: []string{"c"}, Hidden: true},
+		&pb.Item{ItemId: first + "-b"}, &pb.Item{ItemId: first + "-a"}, &pb.Item{ItemId: "zz"})
+	search := func(query string, size int32) []*pb.KnownItem {
+		t.Helper()
+		r, err := ts.items.SearchItems(ctx(t), &pb.SearchItemsRequest{Query: query, PageSize: size})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.GetItems()
+	}
+	for _, test := range []struct {
+		query string
+		size  int32
+		want  []string
+	}{
+		{first, 0, []string{first, first + "-a?", first + "-b?"}},
+		{first, 2, []string{first, first + "-a?"}},
+		{first + "-b", 0, []string{first + "-b?"}},
+		{"zz", 0, []string{"zz?"}},
+		{"zzz", 0, nil},
+		{item(29), 5, []string{item(29)}},
+	} {
+		if d := cmp.Diff(test.want, foundIDs(search(test.query, test.size))); d != "" {
+			t.Errorf("%d items that begin with %q (-want +got):\n%s", test.size, test.query, d)
+		}
+	}
+	m := ts.models.Acquire()
+	defer m.Release()
+	var popular []string
+	for _, i := range m.Popular()[:defaultFoundItems] {
+		popular = append(popular, m.ItemID(i))
+	}
+	if d := cmp.Diff(popular, foundIDs(search("", 0))); d != "" {
+		t.Errorf("items without a query (-want +got):\n%s", d)
+	}
+	if got := len(search("", maxFoundItems+1)); got != min(maxFoundItems, m.NumItems()) {
+		t.Errorf("%d popular items", got)
+	}
+	i, _ := m.ItemIndex(first)
+	want := &pb.KnownItem{Item: &pb.Item{ItemId: first, Categories: []string{"c"}, Hidden: true},
+		InModel: true, TrainUsers: m.Degree(i)}
+	if d := cmp.Diff(want, search(first, 1)[0], protocmp.Transform()); d != "" {
+		t.Errorf("an item (-want +got):\n%s", d)
+	}
+}
+
+// Known items come in the order of the request, those that nobody knows too.
+func TestBatchGetItems(t *testing.T) {
+	ts := start(t, setup{})
+	ts.put(t, &pb.Item{ItemId: "new", Labels: []string{"l"}})
+	r, err := ts.items.BatchGetItems(ctx(t), &pb.BatchGetItemsRequest{
+		ItemIds: []string{"new", item(3), "nowhere", item(3)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"new?", item(3), "nowhere?", item(3)}
+	if d := cmp.Diff(want, foundIDs(r.GetItems())); d != "" {
+		t.Errorf("ids (-want +got):\n%s", d)
+	}
+	if got := r.GetItems()[0].GetItem().GetLabels(); len(got) != 1 || got[0] != "l" {
+		t.Errorf("labels %v", got)
+	}
+}
+
+// A store without items has a search all the same: that of the model.
+func TestSearchWithoutCatalogue(t *testing.T) {
+	ts := start(t, setup{store: struct{ store.Store }{memory.New()}})
+	for _, query := range []string{"", item(2)} {
+		r, err := ts.items.SearchItems(ctx(t), &pb.SearchItemsRequest{Query: query})
+		if err != nil || len(r.GetItems()) == 0 {
+			t.Errorf("items that begin with %q: %v, %v", query, r, err)
+		}
+	}
+}
