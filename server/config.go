@@ -31,6 +31,9 @@ type Config struct {
 	// JSONListen is the TCP address on which the services of clients are served as JSON over HTTP,
 	// with the certificates and tokens of Listen. Empty (the default): they are not.
 	JSONListen string
+	// Console says whether OpsListen serves the console, a page for people, and with it the methods
+	// of clients as JSON. Default [ConsoleAuto].
+	Console Console
 	// Pprof serves the profiles of the process on OpsListen, under /debug/pprof. Default false.
 	Pprof bool
 
@@ -141,6 +144,7 @@ func DefaultConfig() Config {
 		Listen:               "127.0.0.1:50051",
 		AdminListen:          "127.0.0.1:50052",
 		OpsListen:            "127.0.0.1:9090",
+		Console:              ConsoleAuto,
 		BuildVersion:         "unknown",
 		Estimator:            model.EstimatorBGS,
 		ExtendEvery:          30 * time.Second,
@@ -222,6 +226,7 @@ func (c Config) Validate() error {
 		faults = append(faults, &fault.Fault{Field: "ShadowModel", Problem: "no event is measured",
 			Advice: []fault.Change{{Verb: "set", Field: "QualitySample", To: "above 0"}}})
 	}
+	faults = append(faults, c.validateConsole())
 	faults = append(faults, c.validateDoors()...)
 	return errors.Join(append(faults, c.EventWeights.Validate("EventWeights")...)...)
 }

@@ -32,15 +32,16 @@ const (
 // server of its own in this process: calls pass the same doors, gate and interceptors, but neither
 // TLS once more nor the limit of calls of a single connection.
 type jsonSide struct {
-	grpc *grpc.Server
-	pipe *bufconn.Listener
-	conn *grpc.ClientConn
-	http *http.Server
+	grpc    *grpc.Server
+	pipe    *bufconn.Listener
+	conn    *grpc.ClientConn
+	handler http.Handler // of the listener below, and of the console
+	http    *http.Server // serves only where there is a listener
 }
 
-// newJSON makes the JSON side; nil if it is not wanted.
+// newJSON makes the JSON side; nil if neither clients nor the console want it.
 func (s *Server) newJSON() (*jsonSide, error) {
-	if s.cfg.JSONListen == "" {
+	if s.cfg.JSONListen == "" && !s.cfg.servesConsole() {
 		return nil, nil
 	}
 	j := &jsonSide{pipe: bufconn.Listen(jsonPipeBytes)}
@@ -63,8 +64,9 @@ func (s *Server) newJSON() (*jsonSide, error) {
 	if err != nil {
 		return nil, errors.Join(err, j.conn.Close())
 	}
+	j.handler = inTime(handler, s.cfg.MaxTimeout+jsonWriteGrace)
 	j.http = &http.Server{
-		Handler:           inTime(handler, s.cfg.MaxTimeout+jsonWriteGrace),
+		Handler:           j.handler,
 		ReadHeaderTimeout: handshakeTimeout,
 		IdleTimeout:       maxConnectionIdle,
 		MaxHeaderBytes:    maxHeaderBytes,
@@ -84,8 +86,11 @@ func inTime(h http.Handler, limit time.Duration) http.Handler {
 	})
 }
 
-// serve serves on a listener until one of the two servers ends.
+// serve serves on a listener until one of the two servers ends. Nil: only the console asks.
 func (j *jsonSide) serve(l net.Listener) error {
+	if l == nil {
+		return j.grpc.Serve(j.pipe)
+	}
 	failed := make(chan error, 2)
 	go func() { failed <- j.grpc.Serve(j.pipe) }()
 	go func() {
@@ -105,6 +110,7 @@ func (j *jsonSide) drain() {
 	}
 	_ = j.http.Shutdown(context.Background()) // the error of a listener that is closed already
 	j.grpc.GracefulStop()
+	_ = j.conn.Close() // its calls have ended
 }
 
 // stop ends requests in flight.

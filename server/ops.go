@@ -9,16 +9,24 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/gsimc/gsimc/server/internal/console"
 	"github.com/gsimc/gsimc/store"
 )
 
 // newOps builds the HTTP server for machines and operators. It has no authentication: it belongs on
-// an inner address, and serves profiles only where they are asked for.
+// an inner address, and serves profiles only where they are asked for. The calls of the console are
+// those of any client, and need the tokens that clients need.
 func (s *Server) newOps() *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /livez", s.livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
+	if s.cfg.servesConsole() {
+		h := console.NewHandler(s.json.handler)
+		for _, path := range console.Paths() {
+			mux.Handle(path, h)
+		}
+	}
 	if s.cfg.Pprof {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)

@@ -23,6 +23,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/server/internal/coldstart"
+	"github.com/gsimc/gsimc/server/internal/console"
 	"github.com/gsimc/gsimc/server/internal/doors"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/passes"
@@ -140,11 +141,11 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 		s.closeModels()
 		return nil, err
 	}
-	s.ops = s.newOps()
 	if s.json, err = s.newJSON(); err != nil {
 		s.closeModels()
 		return nil, err
 	}
+	s.ops = s.newOps()
 	if err := errors.Join(s.metrics.registry.Register(gauges{s}),
 		s.metrics.registry.Register(admission.Gauges{s.gate, s.adminGate})); err != nil {
 		s.closeModels()
@@ -257,8 +258,12 @@ func (s *Server) Serve(ctx context.Context, l Listeners) error {
 	defer s.models.Close()
 	failed := make(chan error, 4)
 	go func() { failed <- s.grpc.Serve(s.limited(l.GRPC, s.cfg.MaxConnections)) }()
-	if s.json != nil && l.JSON != nil {
-		go func() { failed <- s.json.serve(s.limited(l.JSON, s.cfg.MaxConnections)) }()
+	if s.json != nil {
+		on := l.JSON
+		if on != nil {
+			on = s.limited(on, s.cfg.MaxConnections)
+		}
+		go func() { failed <- s.json.serve(on) }()
 	}
 	go func() { failed <- s.adminGRPC.Serve(s.limited(l.Admin, maxAdminConnections)) }()
 	go func() { failed <- s.ops.Serve(s.limited(l.Ops, maxOpsConnections)) }()
@@ -304,14 +309,19 @@ func (s *Server) logServing(ctx context.Context, on Listeners) {
 	if on.JSON != nil {
 		attrs = append(attrs, slog.String("json", on.JSON.Addr().String()))
 	}
+	if s.cfg.servesConsole() {
+		attrs = append(attrs, slog.String("console",
+			"http://"+on.Ops.Addr().String()+console.Path))
+	}
 	if at := trainedAt(m); at != "" {
 		attrs = append(attrs, slog.String("trained", at))
 	}
 	s.log.LogAttrs(ctx, slog.LevelInfo, "serving", attrs...)
 }
 
-// closeModels gives all models back. No handler runs any more.
+// closeModels gives all models back, of a server that does not serve.
 func (s *Server) closeModels() {
+	s.json.stop()
 	s.quality.Close()
 	s.models.Close()
 }

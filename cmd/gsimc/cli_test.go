@@ -172,6 +172,8 @@ func TestBadFlags(t *testing.T) {
 		{serve + "--tls-cert x", "--tls-cert: goes with a key: set --tls-key"},
 		{serve + "--tls-client-ca x", "--tls-client-ca: goes with TLS: set --tls-cert"},
 		{serve + "--pprof --ops-listen :9090", "--pprof: "},
+		{serve + "--console on --ops-listen :9090", "--console: "},
+		{serve + "--console maybe", "--console must be one of"},
 		{"token web --roles root", `--roles: "root", want some of recommend, observe, user, items, admin`},
 		{"token a/b --roles user", `Name: "a/b", want up to 64 letters`},
 		{serve + "--admin-listen 90", `--admin-listen: "90" is not a HOST:PORT address`},

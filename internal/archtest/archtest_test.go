@@ -34,7 +34,8 @@ var (
 
 	// The parts of the server.
 	rooms = []string{
-		"server/internal/admission", "server/internal/coldstart", "server/internal/doors",
+		"server/internal/admission", "server/internal/coldstart", "server/internal/console",
+		"server/internal/doors",
 		"server/internal/models", "server/internal/passes", "server/internal/quality",
 		"server/internal/state",
 	}
@@ -108,6 +109,10 @@ var (
 			append(without("admission"), "api", "model", "store", "kalman", "spectral", "dataset")},
 		{"doors know calls only", []string{"server/internal/doors"},
 			append(without("doors"), "model", "store", "kalman", "spectral", "dataset")},
+		{"the console knows nothing but its files", []string{"server/internal/console"}, []string{
+			"api", "model", "store", "kalman", "spectral", "dataset", "event", "fault", "ranking",
+			"=server", "server/internal", "internal", "google.golang.org", "github.com",
+		}},
 		{"user states know no other part of the server", []string{"server/internal/state"},
 			without("state")},
 		{"cold-start items know models and states", []string{"server/internal/coldstart"},

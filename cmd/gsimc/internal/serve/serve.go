@@ -44,8 +44,9 @@ type Cmd struct {
 
 	JSONListen string `group:"Network:" name:"json-listen" placeholder:"HOST:PORT" help:"HTTP address on which the services of clients are served as JSON too, with /openapi.json. Default: none."`
 
-	Reflection bool `group:"Network:" default:"${serve_reflection}" negatable:"" help:"Serve gRPC reflection on --admin-listen, for grpcurl and the like."`
-	Pprof      bool `group:"Network:" help:"Serve profiles of the process under /debug/pprof on --ops-listen."`
+	Reflection bool   `group:"Network:" default:"${serve_reflection}" negatable:"" help:"Serve gRPC reflection on --admin-listen, for grpcurl and the like."`
+	Console    string `group:"Network:" default:"${serve_console}" enum:"auto,on,off" help:"Serve the console, a page that shows the service at work, under /console/ on --ops-listen. auto: if only this machine reaches that address and clients need no certificates."`
+	Pprof      bool   `group:"Network:" help:"Serve profiles of the process under /debug/pprof on --ops-listen."`
 
 	TokenFile   string `group:"Access:" placeholder:"FILE" help:"Tokens and roles of the clients, in the lines of gsimc token. Read again when it changes. Default: everybody may call everything."`
 	TLSCert     string `group:"Access:" name:"tls-cert" placeholder:"FILE" help:"Certificate of the server with its chain, PEM: clients need TLS 1.3. Read again when it changes."`
@@ -116,7 +117,7 @@ func (c *Cmd) checkReserve() error {
 func (c *Cmd) config(version string) server.Config {
 	cfg := server.DefaultConfig()
 	cfg.Listen, cfg.AdminListen, cfg.OpsListen = c.Listen, c.AdminListen, c.OpsListen
-	cfg.JSONListen = c.JSONListen
+	cfg.JSONListen, cfg.Console = c.JSONListen, server.Console(c.Console)
 	cfg.TokenFile, cfg.TLSCert, cfg.TLSKey = c.TokenFile, c.TLSCert, c.TLSKey
 	cfg.TLSClientCA, cfg.Insecure = c.TLSClientCA, c.Insecure
 	cfg.BuildVersion = version
@@ -155,6 +156,7 @@ func Vars() kong.Vars {
 		"serve_listen":                 d.Listen,
 		"serve_admin_listen":           d.AdminListen,
 		"serve_ops_listen":             d.OpsListen,
+		"serve_console":                string(d.Console),
 		"serve_reflection":             fmt.Sprint(d.Reflection),
 		"serve_default_timeout":        cli.DurationText(d.DefaultTimeout),
 		"serve_max_timeout":            cli.DurationText(d.MaxTimeout),

@@ -1,0 +1,67 @@
+// Calls of the service as JSON, as any client makes them. The token is in this variable only.
+let token = "";
+
+export function setToken(text) {
+  token = text.trim();
+}
+
+// ApiError is a refusal of the server: a google.rpc.Status with its reason.
+export class ApiError extends Error {
+  constructor(status, body) {
+    const detail = (body.details ?? []).find((d) => d.reason);
+    super(body.message || `the server answered ${status}`);
+    this.status = status;
+    this.reason = detail ? detail.reason : "";
+  }
+}
+
+// call makes a call and returns its answer. Paths are those of openapi.json.
+export async function call(method, path, body = undefined, signal = undefined) {
+  const response = await request(method, path, body, signal);
+  return response.json();
+}
+
+// request is call for answers that are not one message.
+export async function request(method, path, body, signal) {
+  const headers = token ? { Authorization: `Bearer ${token}` } : {};
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  let response;
+  try {
+    response = await fetch(path, {
+      method, headers, signal, cache: "no-store", credentials: "omit",
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Error("The server does not answer. Does it still run?");
+  }
+  if (response.ok) return response;
+  let status = {};
+  try {
+    status = await response.json();
+  } catch {
+    // an answer that is not of the API
+  }
+  if (response.status === 401) {
+    document.getElementById("access").open = true;
+    status.message = "This server wants a token that it knows: paste one above.";
+  }
+  throw new ApiError(response.status, status);
+}
+
+// The calls by their purposes.
+export const recommend = (body, signal) => call("POST", "/v1/recommend", body, signal);
+export const search = (query, signal) =>
+  call("GET", `/v1/items:search?query=${encodeURIComponent(query)}&page_size=20`, undefined, signal);
+export const getItems = (ids) =>
+  call("GET", `/v1/items:batchGet?${ids.map((i) => `item_ids=${encodeURIComponent(i)}`).join("&")}`);
+export const observe = (event) => call("POST", "/v1/events", event);
+export const getUser = (user) => call("GET", `/v1/users/${encodeURIComponent(user)}`);
+export const listEvents = (user, page) =>
+  call("GET", `/v1/users/${encodeURIComponent(user)}/events?page_size=50&page_token=${encodeURIComponent(page)}`);
+export const exportUser = (user) =>
+  request("GET", `/v1/users/${encodeURIComponent(user)}/export`);
+export const retract = (user, eventIds) =>
+  call("POST", `/v1/users/${encodeURIComponent(user)}/events:retract`, { eventIds });
+export const forget = (user) => call("DELETE", `/v1/users/${encodeURIComponent(user)}`);
+export const openapi = () => call("GET", "/openapi.json");

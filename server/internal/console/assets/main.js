@@ -1,0 +1,40 @@
+import { setToken } from "./api.js";
+import { complain } from "./dom.js";
+import * as items from "./items.js";
+import { metricsView } from "./metrics.js";
+import { tryView } from "./try.js";
+import { usersView } from "./users.js";
+
+const views = {
+  try: tryView(document.getElementById("try")),
+  users: usersView(document.getElementById("users")),
+  metrics: metricsView(document.getElementById("metrics")),
+};
+
+// show shows the view that the address names. The others rest.
+function show() {
+  const [wanted, argument] = location.hash.slice(1).split("/");
+  const name = wanted in views ? wanted : "try";
+  for (const other of Object.keys(views)) {
+    const shown = other === name;
+    document.getElementById(other).hidden = !shown;
+    const link = document.getElementById(`nav-${other}`);
+    if (shown) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+    if (!shown) views[other].rest();
+  }
+  complain(null);
+  views[name].show(argument === undefined ? "" : decodeURIComponent(argument));
+}
+
+addEventListener("hashchange", show);
+document.getElementById("token-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const field = document.getElementById("token");
+  setToken(field.value);
+  field.value = "";
+  items.again();
+  document.getElementById("access").open = false;
+  show();
+});
+show();

@@ -1,0 +1,94 @@
+// Package console serves a page for people that shows the service at work, and is a client of it
+// like any other: it calls the methods of clients as JSON, by the same paths, roles and tokens, and
+// reads the metrics of the listener that it stands on.
+//
+// The page is plain HTML, CSS and JavaScript modules, embedded as they are, without a build step.
+// Nothing is loaded from elsewhere, and the policy of the page forbids it: no scripts and styles
+// but those files, no frames around it, no text that becomes code. A token that the user pastes
+// stays in the memory of the page.
+//
+// A browser carries requests of any page to a loopback address, so the handler refuses those that
+// pages of other origins cause, and those that name a host that is neither an address nor
+// localhost: such a name may belong to somebody who points it here (DNS rebinding).
+package console
+
+import (
+	"embed"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// Path is the path of the page.
+const Path = "/console/"
+
+// Paths are the patterns that the handler answers: the page, and what it calls.
+func Paths() []string { return []string{Path, "/v1/", "/openapi.json"} }
+
+//go:embed assets
+var embedded embed.FS
+
+// assets are the files of the page.
+func assets() fs.FS {
+	sub, err := fs.Sub(embedded, "assets")
+	if err != nil { // the name is that of the directive
+		panic(err)
+	}
+	return sub
+}
+
+// headers are those of each answer with a file of the page.
+var headers = map[string]string{
+	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; " +
+		"img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; " +
+		"frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+	"Cross-Origin-Opener-Policy":   "same-origin",
+	"Cross-Origin-Resource-Policy": "same-origin",
+	"Referrer-Policy":              "no-referrer",
+	"X-Content-Type-Options":       "nosniff",
+	"Cache-Control":                "no-cache",
+}
+
+// NewHandler returns the handler of [Paths]. The calls of the page are answered by api.
+func NewHandler(api http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET "+Path, withHeaders(http.StripPrefix(strings.TrimSuffix(Path, "/"),
+		http.FileServerFS(assets()))))
+	mux.Handle("/", api)
+	return ownHost(http.NewCrossOriginProtection().Handler(mux))
+}
+
+func withHeaders(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, value := range headers {
+			w.Header().Set(name, value)
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// ownHost refuses requests whose host is a name that somebody else may have chosen.
+func ownHost(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !trusted(r.Host) {
+			http.Error(w, "open the console by localhost or an IP address, not by another name",
+				http.StatusForbidden)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// trusted reports whether the host of a request is localhost or an address.
+func trusted(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if host == "localhost" {
+		return true
+	}
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil
+}
