@@ -92,7 +92,7 @@ func Dial(opt Options) (*Client, error) {
 		options = append(options, grpc.WithAuthority("localhost"))
 	}
 	if opt.Timeout > 0 {
-		options = append(options, grpc.WithUnaryInterceptor(c.withTimeout))
+		options = append(options, grpc.WithUnaryInterceptor(withTimeout(opt.Timeout)))
 	}
 	// The dialer resolves names, so that it sees every reason for which there is no connection.
 	conn, err := grpc.NewClient("passthrough:///"+opt.Address, options...)
@@ -114,16 +114,20 @@ func (c *Client) Close() error { return c.conn.Close() }
 
 // dial connects and remembers the error, if any.
 func (c *Client) dial(ctx context.Context, address string) (net.Conn, error) {
-	network := "tcp"
-	if path, unix := strings.CutPrefix(address, unixPrefix); unix {
-		network, address = "unix", path
-	}
-	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	conn, err := dial(ctx, address)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.dialError = err
 	c.connected = c.connected || err == nil
 	return conn, err
+}
+
+func dial(ctx context.Context, address string) (net.Conn, error) {
+	network := "tcp"
+	if path, unix := strings.CutPrefix(address, unixPrefix); unix {
+		network, address = "unix", path
+	}
+	return new(net.Dialer).DialContext(ctx, network, address)
 }
 
 // cannotConnect remembers why a handshake failed.
@@ -142,24 +146,28 @@ func (c *Client) dialing() (err error, connected bool) {
 	return c.dialError, c.connected
 }
 
-// withTimeout gives a call without a deadline that of the options.
-func (c *Client) withTimeout(ctx context.Context, method string, req, reply any,
-	cc *grpc.ClientConn,
-	invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
-) error {
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.opt.Timeout)
-		defer cancel()
+// withTimeout gives calls without a deadline one.
+func withTimeout(timeout time.Duration) grpc.UnaryClientInterceptor {
+	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
+		invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+	) error {
+		if _, ok := ctx.Deadline(); !ok {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, timeout)
+			defer cancel()
+		}
+		return invoke(ctx, method, req, reply, cc, opts...)
 	}
-	return invoke(ctx, method, req, reply, cc, opts...)
 }
 
 // ServiceConfig returns the policy as the JSON of gRPC, for connections that are made without
 // [Dial], such as those to several servers. A policy that repeats nothing is "{}".
-func (r Retry) ServiceConfig() string {
+func (r Retry) ServiceConfig() string { return serviceConfig(r.methodConfig()) }
+
+// methodConfig returns the part of the JSON of gRPC that says which calls are repeated.
+func (r Retry) methodConfig() map[string]any {
 	if r.Attempts <= 1 {
-		return "{}"
+		return map[string]any{}
 	}
 	type method struct {
 		Service string `json:"service"`
@@ -167,7 +175,7 @@ func (r Retry) ServiceConfig() string {
 	}
 	service := func(fullMethod string) string { return strings.Split(fullMethod, "/")[1] }
 	seconds := func(d time.Duration) string { return fmt.Sprintf("%.9fs", d.Seconds()) }
-	config := map[string]any{"methodConfig": []any{map[string]any{
+	return map[string]any{"methodConfig": []any{map[string]any{
 		"name": []method{
 			{Service: service(pb.RecommenderService_Recommend_FullMethodName)},
 			{Service: service(pb.EventService_Observe_FullMethodName), Method: "Observe"},
@@ -178,6 +186,9 @@ func (r Retry) ServiceConfig() string {
 			"backoffMultiplier": 2, "retryableStatusCodes": []string{"UNAVAILABLE"},
 		},
 	}}}
+}
+
+func serviceConfig(config map[string]any) string {
 	text, err := json.Marshal(config)
 	if err != nil {
 		panic(err) // maps of texts and numbers only

@@ -1,6 +1,8 @@
 // Package client is a Go client of a gsimc server: [Dial] connects, [Client.Send] streams events
 // and sends the unacknowledged ones again after a broken connection, [Client.Session] reads its own
 // writes at any of several servers over one store, and [Client.Explain] tells what an error means.
+// [DialRing] connects to several servers: the calls about a user go to the one that has the user's
+// state in memory, and calls that are late go to a second one, too.
 //
 // The calls themselves are those of the generated package api/gsimc/v1:
 //
@@ -13,7 +15,7 @@
 //
 // # Conventions
 //
-// A client is one connection. It is made by the first call, and made again after it broke. There is
-// no transport security: use it on a trusted network. All methods may be called from several
-// goroutines.
+// A client is one connection. It is made by the first call, and made again after it broke. Without
+// [Access] it is plain text without a token, for a trusted network. All methods may be called from
+// several goroutines.
 package client
