@@ -2,12 +2,15 @@ package server
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/store"
@@ -71,6 +74,42 @@ func TestWaitForErasure(t *testing.T) {
 	close(st.forgotten)
 	if err := <-answered; err != nil {
 		t.Error(err)
+	}
+}
+
+// The record of a deletion says when the history was gone and when its bytes were, and the log has it
+// without the id of the user.
+func TestDeletionRecord(t *testing.T) {
+	st := newForgettingStore()
+	close(st.forgotten)
+	ts := start(t, setup{store: st, config: func(c *Config) {
+		c.Now = func() time.Time { return testNow }
+	}})
+	del := func(wait bool) *pb.DeleteUserResponse {
+		t.Helper()
+		r, err := ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "the-name-of-ann",
+			AllowMissing: true, WaitForErasure: wait})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if d := cmp.Diff(&pb.DeleteUserResponse{}, del(false), protocmp.Transform()); d != "" {
+		t.Errorf("nothing to delete (-want +got):\n%s", d)
+	}
+	ts.observe(t, newEvent("the-name-of-ann", 1))
+	kept := del(true)
+	want := &pb.DeleteUserResponse{DeletedEventCount: 1, ErasureId: kept.GetErasureId(),
+		DeleteTime: timestamppb.New(testNow), EraseTime: timestamppb.New(testNow)}
+	if d := cmp.Diff(want, kept, protocmp.Transform()); d != "" {
+		t.Errorf("record (-want +got):\n%s", d)
+	}
+	logs := ts.logs.String()
+	if n := strings.Count(logs, kept.GetErasureId()); n != 2 || len(kept.GetErasureId()) < 20 {
+		t.Errorf("%d lines of the log have the id %q, want 2:\n%s", n, kept.GetErasureId(), logs)
+	}
+	if strings.Contains(logs, "the-name-of-ann") {
+		t.Error("the log has the id of the user")
 	}
 }
 

@@ -3,7 +3,9 @@ package server
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
+	"log/slog"
 	"maps"
 	"slices"
 
@@ -166,8 +168,23 @@ func (s users) DeleteUser(
 	if n == 0 && !req.GetAllowMissing() {
 		return nil, errUserNotFound
 	}
+	resp := &pb.DeleteUserResponse{DeletedEventCount: int64(n)}
+	if n > 0 || req.GetWaitForErasure() {
+		resp.ErasureId = rand.Text()
+	}
+	record := func(what string) *timestamppb.Timestamp {
+		s.log.LogAttrs(ctx, slog.LevelInfo, what, slog.String("erasure_id", resp.GetErasureId()),
+			slog.Uint64("events", n))
+		return timestamppb.New(s.now())
+	}
+	if n > 0 {
+		resp.DeleteTime = record("a user was deleted")
+	}
 	if err := forget(ctx); err != nil {
 		return nil, err
 	}
-	return &pb.DeleteUserResponse{DeletedEventCount: int64(n)}, nil
+	if req.GetWaitForErasure() {
+		resp.EraseTime = record("nothing of the user is left in the files of the store")
+	}
+	return resp, nil
 }

@@ -433,8 +433,17 @@ type DeleteUserResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of erased events; 1 if the history was damaged so badly that the number is unknown.
 	DeletedEventCount int64 `protobuf:"varint,1,opt,name=deleted_event_count,json=deletedEventCount,proto3" json:"deleted_event_count,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// With the times below a record of the deletion that can be kept, since it says nothing about the
+	// user: the server's log has a line with the same id for each of the times. Drawn at random; empty
+	// if there was nothing to erase and wait_for_erasure was not set.
+	ErasureId string `protobuf:"bytes,2,opt,name=erasure_id,json=erasureId,proto3" json:"erasure_id,omitempty"`
+	// When the history was gone: no answer uses it from then on, after a crash either. Unset if there
+	// was nothing to erase.
+	DeleteTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=delete_time,json=deleteTime,proto3" json:"delete_time,omitempty"`
+	// With wait_for_erasure: when nothing of the user was in any file of the store. Unset otherwise.
+	EraseTime     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=erase_time,json=eraseTime,proto3" json:"erase_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DeleteUserResponse) Reset() {
@@ -472,6 +481,27 @@ func (x *DeleteUserResponse) GetDeletedEventCount() int64 {
 		return x.DeletedEventCount
 	}
 	return 0
+}
+
+func (x *DeleteUserResponse) GetErasureId() string {
+	if x != nil {
+		return x.ErasureId
+	}
+	return ""
+}
+
+func (x *DeleteUserResponse) GetDeleteTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.DeleteTime
+	}
+	return nil
+}
+
+func (x *DeleteUserResponse) GetEraseTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EraseTime
+	}
+	return nil
 }
 
 // ListUserEventsRequest names a user and a page of the events.
@@ -996,9 +1026,15 @@ const file_gsimc_v1_user_service_proto_rawDesc = "" +
 	"\x11DeleteUserRequest\x12&\n" +
 	"\auser_id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\x06userId\x12(\n" +
 	"\rallow_missing\x18\x02 \x01(\bB\x03\xe0A\x01R\fallowMissing\x12-\n" +
-	"\x10wait_for_erasure\x18\x03 \x01(\bB\x03\xe0A\x01R\x0ewaitForErasure\"D\n" +
+	"\x10wait_for_erasure\x18\x03 \x01(\bB\x03\xe0A\x01R\x0ewaitForErasure\"\xdb\x01\n" +
 	"\x12DeleteUserResponse\x12.\n" +
-	"\x13deleted_event_count\x18\x01 \x01(\x03R\x11deletedEventCount\"\x8c\x01\n" +
+	"\x13deleted_event_count\x18\x01 \x01(\x03R\x11deletedEventCount\x12\x1d\n" +
+	"\n" +
+	"erasure_id\x18\x02 \x01(\tR\terasureId\x12;\n" +
+	"\vdelete_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"deleteTime\x129\n" +
+	"\n" +
+	"erase_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\teraseTime\"\x8c\x01\n" +
 	"\x15ListUserEventsRequest\x12&\n" +
 	"\auser_id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\x06userId\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
@@ -1081,26 +1117,28 @@ var file_gsimc_v1_user_service_proto_depIdxs = []int32{
 	1,  // 2: gsimc.v1.User.event_types:type_name -> gsimc.v1.EventTypeSummary
 	16, // 3: gsimc.v1.UserEvent.event:type_name -> gsimc.v1.Event
 	0,  // 4: gsimc.v1.GetUserResponse.user:type_name -> gsimc.v1.User
-	2,  // 5: gsimc.v1.ListUserEventsResponse.events:type_name -> gsimc.v1.UserEvent
-	0,  // 6: gsimc.v1.ExportUserResponse.user:type_name -> gsimc.v1.User
-	2,  // 7: gsimc.v1.ExportUserResponse.events:type_name -> gsimc.v1.UserEvent
-	3,  // 8: gsimc.v1.UserService.GetUser:input_type -> gsimc.v1.GetUserRequest
-	7,  // 9: gsimc.v1.UserService.ListUserEvents:input_type -> gsimc.v1.ListUserEventsRequest
-	9,  // 10: gsimc.v1.UserService.ExportUser:input_type -> gsimc.v1.ExportUserRequest
-	11, // 11: gsimc.v1.UserService.RetractEvents:input_type -> gsimc.v1.RetractEventsRequest
-	13, // 12: gsimc.v1.UserService.MergeUsers:input_type -> gsimc.v1.MergeUsersRequest
-	5,  // 13: gsimc.v1.UserService.DeleteUser:input_type -> gsimc.v1.DeleteUserRequest
-	4,  // 14: gsimc.v1.UserService.GetUser:output_type -> gsimc.v1.GetUserResponse
-	8,  // 15: gsimc.v1.UserService.ListUserEvents:output_type -> gsimc.v1.ListUserEventsResponse
-	10, // 16: gsimc.v1.UserService.ExportUser:output_type -> gsimc.v1.ExportUserResponse
-	12, // 17: gsimc.v1.UserService.RetractEvents:output_type -> gsimc.v1.RetractEventsResponse
-	14, // 18: gsimc.v1.UserService.MergeUsers:output_type -> gsimc.v1.MergeUsersResponse
-	6,  // 19: gsimc.v1.UserService.DeleteUser:output_type -> gsimc.v1.DeleteUserResponse
-	14, // [14:20] is the sub-list for method output_type
-	8,  // [8:14] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	15, // 5: gsimc.v1.DeleteUserResponse.delete_time:type_name -> google.protobuf.Timestamp
+	15, // 6: gsimc.v1.DeleteUserResponse.erase_time:type_name -> google.protobuf.Timestamp
+	2,  // 7: gsimc.v1.ListUserEventsResponse.events:type_name -> gsimc.v1.UserEvent
+	0,  // 8: gsimc.v1.ExportUserResponse.user:type_name -> gsimc.v1.User
+	2,  // 9: gsimc.v1.ExportUserResponse.events:type_name -> gsimc.v1.UserEvent
+	3,  // 10: gsimc.v1.UserService.GetUser:input_type -> gsimc.v1.GetUserRequest
+	7,  // 11: gsimc.v1.UserService.ListUserEvents:input_type -> gsimc.v1.ListUserEventsRequest
+	9,  // 12: gsimc.v1.UserService.ExportUser:input_type -> gsimc.v1.ExportUserRequest
+	11, // 13: gsimc.v1.UserService.RetractEvents:input_type -> gsimc.v1.RetractEventsRequest
+	13, // 14: gsimc.v1.UserService.MergeUsers:input_type -> gsimc.v1.MergeUsersRequest
+	5,  // 15: gsimc.v1.UserService.DeleteUser:input_type -> gsimc.v1.DeleteUserRequest
+	4,  // 16: gsimc.v1.UserService.GetUser:output_type -> gsimc.v1.GetUserResponse
+	8,  // 17: gsimc.v1.UserService.ListUserEvents:output_type -> gsimc.v1.ListUserEventsResponse
+	10, // 18: gsimc.v1.UserService.ExportUser:output_type -> gsimc.v1.ExportUserResponse
+	12, // 19: gsimc.v1.UserService.RetractEvents:output_type -> gsimc.v1.RetractEventsResponse
+	14, // 20: gsimc.v1.UserService.MergeUsers:output_type -> gsimc.v1.MergeUsersResponse
+	6,  // 21: gsimc.v1.UserService.DeleteUser:output_type -> gsimc.v1.DeleteUserResponse
+	16, // [16:22] is the sub-list for method output_type
+	10, // [10:16] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_user_service_proto_init() }

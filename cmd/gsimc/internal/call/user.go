@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
@@ -271,6 +272,15 @@ func (c *UserForget) Run(a *cli.App) error {
 			WaitForErasure: c.Wait})
 		if err == nil {
 			a.Printf("%d events erased\n", r.GetDeletedEventCount())
+			for _, step := range []struct {
+				what string
+				at   *timestamppb.Timestamp
+			}{{"deleted", r.GetDeleteTime()}, {"gone from all files", r.GetEraseTime()}} {
+				if step.at != nil {
+					a.Printf("%s %s, erasure %s\n", step.what,
+						step.at.AsTime().Format(time.RFC3339), r.GetErasureId())
+				}
+			}
 		}
 		return err
 	})
