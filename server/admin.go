@@ -60,6 +60,9 @@ func (s admin) ReloadModel(
 		return nil, err
 	}
 	defer l.Release()
+	if err := s.reloadArms(ctx); err != nil {
+		return nil, err
+	}
 	return &pb.ReloadModelResponse{Model: describeModel(l), PreviousVersion: previous}, nil
 }
 

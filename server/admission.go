@@ -48,6 +48,7 @@ var (
 	})
 	admittedOperators = withHealth(map[string]admission.Method{
 		pb.AdminService_GetStatus_FullMethodName:        {Class: admission.Admin},
+		pb.AdminService_ListModels_FullMethodName:       {Class: admission.Admin},
 		pb.AdminService_ReloadModel_FullMethodName:      {Class: admission.Admin},
 		pb.AdminService_CreateCheckpoint_FullMethodName: {Class: admission.Admin, Stream: true},
 

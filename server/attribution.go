@@ -20,7 +20,6 @@ const (
 	// attributionWindow is the time for which an event is counted for a list.
 	attributionWindow = 7 * 24 * time.Hour
 
-	mainArm  = "main"  // the arm of the model of the server
 	otherArm = "other" // an arm that the server no longer has
 )
 
@@ -81,7 +80,8 @@ func (s *Server) attribute(m *model.Model, req *pb.RecommendRequest, sc *scratch
 	if req.GetAttribute() {
 		sc.list.RecommendationID = s.recommendationID(m, sc)
 	}
-	s.metrics.attribution.lists.WithLabelValues(mainArm,
+	sc.list.Arm = s.armField(sc.arm)
+	s.metrics.attribution.lists.WithLabelValues(sc.arm.name,
 		strconv.FormatBool(req.GetAttribute())).Inc()
 }
 
@@ -93,7 +93,8 @@ func (s *Server) recommendationID(m *model.Model, sc *scratch) string {
 	for _, t := range top {
 		sc.hashes = append(sc.hashes, session.ShortHash(id, m.ItemID(t.Item)))
 	}
-	r := session.Recommendation{Arm: mainArm, Made: s.now(), Before: sc.before, Items: sc.hashes}
+	r := session.Recommendation{Arm: sc.arm.name, Made: s.now(), Before: sc.before,
+		Items: sc.hashes}
 	return r.Token(id)
 }
 
@@ -120,8 +121,10 @@ func (s *Server) credit(e *pb.Event, received time.Time) *credit {
 
 // armLabel is the label of an arm that a token names.
 func (s *Server) armLabel(arm string) string {
-	if arm == mainArm {
-		return mainArm
+	for _, a := range s.arms {
+		if a.name == arm {
+			return arm
+		}
 	}
 	return otherArm
 }

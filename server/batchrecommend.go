@@ -8,9 +8,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/wire"
-	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/ranking"
-	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/passes"
 )
 
@@ -33,21 +31,24 @@ func (s recommender) encodedBatch(
 	if err := validateBatchRecommend(req); err != nil {
 		return nil, err
 	}
-	m := s.models.Acquire()
-	defer m.Release()
-	b := &batch{recommender: s, lease: m, m: m.Model, req: req, now: s.now(),
-		filter: s.takeScratch(m), pass: passes.NewCall(), out: wire.NewBatch()}
-	b.filter.exclude(b.m, req.GetFilter(), b.now)
-	unknown := b.filter.list.Unknown()
+	b := &batch{recommender: s, req: req, now: s.now(), out: wire.NewBatch()}
+	defer b.release()
+	for _, a := range s.arms {
+		m := a.acquire()
+		of := &side{lease: m, filter: takeScratch(m), pass: passes.NewCall()}
+		b.sides = append(b.sides, of)
+		of.filter.exclude(m.Model, req.GetFilter(), b.now)
+	}
+	unknown := b.unknown()
 	b.room = s.cfg.MaxSendBytes - wire.UnknownSize(unknown)
 	err := b.run(ctx)
 	if err != nil {
 		b.out.Free()
-		s.giveScratch(b.filter)
+		b.giveFilters()
 		return nil, err
 	}
 	answer := b.out.Encode(unknown)
-	s.giveScratch(b.filter)
+	b.giveFilters()
 	return answer, nil
 }
 
@@ -55,22 +56,53 @@ func (s recommender) encodedBatch(
 // a chunk share a pass over the basis.
 type batch struct {
 	recommender
-	lease  *models.Lease
-	m      *model.Model // of the lease
-	req    *pb.BatchRecommendRequest
-	now    time.Time
-	filter *scratch     // the filter of all lists
-	pass   *passes.Call // for the next chunk
-	out    *wire.Batch
-	room   int // bytes that the results may have
+	req   *pb.BatchRecommendRequest
+	now   time.Time
+	sides []*side // of the arms
+	out   *wire.Batch
+	room  int // bytes that the results may have
 
-	chunk    []*entry
+	chunk []*entry
+}
+
+// side is the part of a batch that has the model of an arm.
+type side struct {
+	lease
+	filter   *scratch          // the filter of all lists
+	pass     *passes.Call      // for the next chunk
 	requests []ranking.Request // of the chunk's searches
+}
+
+// release gives the models back.
+func (b *batch) release() {
+	for _, of := range b.sides {
+		of.Release()
+	}
+}
+
+// giveFilters gives the filters back, but not after a panic.
+func (b *batch) giveFilters() {
+	for _, of := range b.sides {
+		giveScratch(of.filter)
+	}
+}
+
+// unknown returns the ids of the allow list that the model of an arm does not know, each once. They
+// are valid until giveFilters.
+func (b *batch) unknown() []string {
+	first := &b.sides[0].filter.list
+	for _, of := range b.sides[1:] {
+		for _, id := range of.filter.list.Unknown() {
+			first.NoteUnknown(id)
+		}
+	}
+	return first.Unknown()
 }
 
 // entry is one subject of a chunk.
 type entry struct {
 	list *pb.RecommendRequest
+	side *side
 	sc   *scratch
 	subj subject
 	err  error // why there is no list
@@ -112,20 +144,21 @@ func (b *batch) answerChunk(ctx context.Context, subjects []*pb.BatchSubject, mo
 		if err == nil {
 			err = b.add(ctx, e, len(b.chunk)-1-i+more)
 		}
-		b.giveScratch(e.sc)
+		giveScratch(e.sc)
 	}
 	return err
 }
 
 // prepared finds the state of a subject and applies the filters.
 func (b *batch) prepared(ctx context.Context, of *pb.BatchSubject) *entry {
-	e := &entry{list: b.listOf(of), sc: b.takeScratch(b.lease)}
+	by := b.sides[b.armOf(of.GetUserId()).index]
+	e := &entry{list: b.listOf(of), side: by, sc: takeScratch(by.lease)}
 	if e.err = validateRecommend(e.list, b.now); e.err != nil {
 		return e
 	}
 	watch := stopwatch{last: time.Now()}
-	if e.subj, e.err = b.prepare(ctx, b.m, e.list, b.now, e.sc, &watch); e.err == nil {
-		e.sc.excludeAs(b.filter)
+	if e.subj, e.err = b.prepare(ctx, by.Model, e.list, b.now, e.sc, &watch); e.err == nil {
+		e.sc.excludeAs(by.filter)
 	}
 	return e
 }
@@ -144,9 +177,12 @@ func (b *batch) listOf(of *pb.BatchSubject) *pb.RecommendRequest {
 	return list
 }
 
-// search selects the items of the chunk's lists, in one pass that waits for its turn as others do.
+// search selects the items of the chunk's lists, in one pass over the model of each arm. A pass
+// waits for its turn as others do.
 func (b *batch) search(ctx context.Context) error {
-	b.requests = b.requests[:0]
+	for _, of := range b.sides {
+		of.requests = of.requests[:0]
+	}
 	for _, e := range b.chunk {
 		if e.err != nil {
 			continue
@@ -154,22 +190,27 @@ func (b *batch) search(ctx context.Context) error {
 		c := e.sc.call
 		c.N = pageSize(b.req.GetPageSize())
 		c.SetQuery(e.sc.query)
-		if e.sc.byScore(b.m, e.subj) {
-			b.requests = append(b.requests, c.Request)
+		if e.sc.byScore(e.side.Model, e.subj) {
+			e.side.requests = append(e.side.requests, c.Request)
 		}
 	}
-	if len(b.requests) > 0 {
-		b.pass.Context, b.pass.Model = ctx, b.m
-		b.pass.Alone = func() { b.m.TopNBatch(b.requests) }
-		if err := b.batcher.TopN(b.pass); err != nil {
+	for _, of := range b.sides {
+		if len(of.requests) == 0 {
+			continue
+		}
+		of.pass.Context, of.pass.Model = ctx, of.Model
+		of.pass.Alone = func() { of.TopNBatch(of.requests) }
+		if err := b.batcher.TopN(of.pass); err != nil {
 			return err
 		}
 	}
-	found := b.requests
+	next := make([]int, len(b.sides)) // request of each side
 	for _, e := range b.chunk {
 		l := &e.sc.list
 		if e.err == nil && l.Source != pb.ResultSource_RESULT_SOURCE_POPULAR {
-			e.sc.call.Top, found = found[0].Top, found[1:]
+			at := &next[e.side.arm.index]
+			e.sc.call.Top = e.side.requests[*at].Top
+			*at++
 		}
 		l.Top = e.sc.call.Top
 	}
@@ -181,8 +222,9 @@ func (b *batch) add(ctx context.Context, e *entry, more int) error {
 	if e.err != nil {
 		return b.addError(ctx, e.err, more)
 	}
-	b.finish(b.m, e.list, e.subj, pageSize(e.list.GetPageSize()), e.sc)
-	b.attribute(b.m, e.list, e.sc)
+	m := e.side.Model
+	b.finish(m, e.list, e.subj, pageSize(e.list.GetPageSize()), e.sc)
+	b.attribute(m, e.list, e.sc)
 	added, err := b.out.Add(&e.sc.list, b.roomBefore(more))
 	if err == nil && !added {
 		return b.addError(ctx, errTooLarge, more)

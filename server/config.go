@@ -126,6 +126,18 @@ type Config struct {
 	// Default true.
 	Reflection bool
 
+	// Arms are further models that serve at the same time, each for a share of the users; at most
+	// 7. Who belongs to which follows from the user id and ArmSalt alone. Default: none.
+	Arms []Arm
+	// ArmSalt draws the users of the arms; another salt draws others. Default "".
+	ArmSalt string
+	// CanaryEvents is the least number of measured events, of main and of the arm, by which a
+	// canary is judged, at least 2. Default 1000.
+	CanaryEvents int
+	// CanaryZ is the number of standard errors by which a canary has to be worse to lose its users,
+	// 0 to 100. Default 3.
+	CanaryZ float64
+
 	// LogKey is the key of the hash that stands for a user id in the logs. Empty (the default): a
 	// random key, so that hashes of different processes cannot be compared.
 	LogKey []byte
@@ -164,6 +176,8 @@ func DefaultConfig() Config {
 		MaxConnections:       4096,
 		MaxConnectionAge:     5 * time.Minute,
 		Reflection:           true,
+		CanaryEvents:         1000,
+		CanaryZ:              3,
 	}
 }
 
@@ -227,6 +241,7 @@ func (c Config) Validate() error {
 			Advice: []fault.Change{{Verb: "set", Field: "QualitySample", To: "above 0"}}})
 	}
 	faults = append(faults, c.validateConsole())
+	faults = append(faults, c.validateArms()...)
 	faults = append(faults, c.validateDoors()...)
 	return errors.Join(append(faults, c.EventWeights.Validate("EventWeights")...)...)
 }

@@ -12,7 +12,6 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/event"
-	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/session"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/store"
@@ -72,6 +71,7 @@ type ingestion struct {
 	records  []store.Record
 	index    []int // of each record in the batch
 	written  []state.Written
+	leases   []lease // of all arms, while records are committed
 }
 
 // Observe implements EventService.
@@ -188,8 +188,8 @@ func (s *Server) commit(ctx context.Context, in *ingestion) error {
 	if !counted {
 		s.newUsers.count(results)
 	}
-	m := s.models.Acquire()
-	defer m.Release()
+	in.acquire(s.arms)
+	defer in.release()
 	in.written = in.written[:0]
 	var open error
 	for i := range results {
@@ -205,26 +205,56 @@ func (s *Server) commit(ctx context.Context, in *ingestion) error {
 		case r.Duplicate:
 			continue
 		}
-		w := state.Written{Record: &in.records[i], Version: r.Version, Before: r.Before}
+		m := in.leases[s.armOf(in.records[i].User).index].Model
+		w := state.Written{Record: &in.records[i], Version: r.Version, Before: r.Before, Model: m}
 		o.disposition = pb.EventDisposition_EVENT_DISPOSITION_APPLIED
 		if w.Item, w.Known = m.ItemIndex(w.Record.Event.Item); !w.Known {
 			o.disposition = pb.EventDisposition_EVENT_DISPOSITION_PENDING_ITEM
 		}
 		in.written = append(in.written, w)
 	}
-	s.fold(m.Model, in.written)
-	s.extender.Wrote(in.records)
+	s.fold(in)
 	clear(in.written) // they hold states
 	return open
 }
 
-// fold folds durable events into the cached states and notifies the extender and the live quality.
-func (s *Server) fold(m *model.Model, events []state.Written) {
-	s.states.Fold(m, events)
-	for i := range events {
-		w := &events[i]
+// acquire holds the models of all arms.
+func (in *ingestion) acquire(all []*arm) {
+	in.leases = in.leases[:0]
+	for _, a := range all {
+		in.leases = append(in.leases, a.acquire())
+	}
+}
+
+func (in *ingestion) release() {
+	for _, l := range in.leases {
+		l.Release()
+	}
+	clear(in.leases)
+}
+
+// fold folds durable events into the cached states, each by the model of its user's arm, and
+// notifies the extenders and the live quality.
+func (s *Server) fold(in *ingestion) {
+	s.states.Fold(in.written)
+	for i := range in.written {
+		w := &in.written[i]
 		s.quality.Offer(w.Record.User, w.Version, &w.Record.Event)
-		s.extender.Observed(m, w)
+		for _, l := range in.leases {
+			if l.arm.extender == nil {
+				continue
+			}
+			of := w
+			if l.Model != w.Model {
+				other := *w
+				other.Item, other.Known = l.ItemIndex(w.Record.Event.Item)
+				of = &other
+			}
+			l.arm.extender.Observed(l.Model, of)
+		}
+	}
+	for _, l := range in.leases {
+		l.arm.extender.Wrote(in.records)
 	}
 }
 

@@ -27,6 +27,7 @@ type Metrics struct {
 
 	// Series of the parts of the server.
 	admission   *admission.Metrics
+	arms        *armMetrics
 	attribution *attributionMetrics
 	coldstart   *coldstart.Metrics
 	doors       *doors.Metrics
@@ -56,6 +57,7 @@ func NewMetrics() *Metrics {
 		registry:    prometheus.NewRegistry(),
 		grpc:        newGRPCMetrics(),
 		admission:   admission.NewMetrics(),
+		arms:        newArmMetrics(),
 		attribution: newAttributionMetrics(),
 		coldstart:   coldstart.NewMetrics(),
 		doors:       doors.NewMetrics(),
@@ -83,8 +85,8 @@ func NewMetrics() *Metrics {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registerLabelled()
 	for _, part := range []interface{ Collectors() []prometheus.Collector }{
-		m.admission, m.attribution, m.coldstart, m.doors, m.models, m.passes, m.quality, m.retrain,
-		m.states,
+		m.admission, m.arms, m.attribution, m.coldstart, m.doors, m.models, m.passes, m.quality,
+		m.retrain, m.states,
 	} {
 		m.registry.MustRegister(part.Collectors()...)
 	}

@@ -110,19 +110,19 @@ func (s recommender) recommend(
 	if err := validateRecommend(req, now); err != nil {
 		return err
 	}
-	m := s.models.Acquire()
+	m := s.armOf(req.GetUserId()).acquire()
 	defer m.Release()
 	if req.GetExploration() != nil && !m.HasVariance() {
 		return errNoUncertainty
 	}
-	sc := s.takeScratch(m)
+	sc := takeScratch(m)
 	watch := stopwatch{last: time.Now()}
 	err := s.answer(ctx, m.Model, req, now, sc, &watch)
 	if err == nil {
 		err = write(&sc.list)
 		s.metrics.stage.encode.Observe(watch.lap())
 	}
-	s.giveScratch(sc)
+	giveScratch(sc)
 	return err
 }
 

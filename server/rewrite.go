@@ -60,12 +60,14 @@ func (s *Server) rewrite(
 	if err != nil {
 		return nil, err
 	}
-	m := s.models.Acquire()
-	defer m.Release()
-	for i, user := range users {
-		if made[i] != nil {
-			s.extender.Rewrote(m.Model, user, had[i], made[i])
+	for _, a := range s.arms {
+		m := a.acquire()
+		for i, user := range users {
+			if made[i] != nil {
+				a.extender.Rewrote(m.Model, user, had[i], made[i])
+			}
 		}
+		m.Release()
 	}
 	return versions, nil
 }

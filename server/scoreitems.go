@@ -21,11 +21,11 @@ func (s recommender) ScoreItems(
 		return nil, err
 	}
 	list.Filter = &pb.ItemFilter{AllowItemIds: req.GetItemIds()}
-	m := s.models.Acquire()
+	m := s.armOf(req.GetUserId()).acquire()
 	defer m.Release()
-	sc := s.takeScratch(m)
+	sc := takeScratch(m)
 	resp, err := s.score(ctx, m.Model, list, now, sc)
-	s.giveScratch(sc)
+	giveScratch(sc)
 	return resp, err
 }
 

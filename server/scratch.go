@@ -5,7 +5,6 @@ import (
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/ranking"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
-	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/passes"
 	"github.com/gsimc/gsimc/server/internal/state"
 )
@@ -25,32 +24,33 @@ type scratch struct {
 	before   int          // items on the pages before
 	list     wire.List
 
+	arm       *arm
 	items     *catalogue.View // which items may be shown, in the rows of the model
 	selection catalogue.Selection
 }
 
 // takeScratch returns memory of the size that m needs, for one request that holds m. It goes back
 // by giveScratch, but not after a panic.
-func (s *Server) takeScratch(m *models.Lease) *scratch {
-	sc, _ := s.scratch.Get().(*scratch)
+func takeScratch(m lease) *scratch {
+	sc, _ := m.arm.scratch.Get().(*scratch)
 	if sc == nil || len(sc.query.Spectrum) != m.Rank() || sc.skip.Cap() != m.NumItems() {
 		sc = &scratch{
 			call: passes.NewCall(), query: m.NewQuery(),
 			variance: make([]float32, m.Rank()), skip: ranking.NewSet(m.NumItems()),
 		}
 	}
-	sc.items = m.Items
+	sc.items, sc.arm = m.Items, m.arm
 	return sc
 }
 
 // giveScratch returns the memory to the pool. It drops the references that would keep the request,
 // its context or a model alive.
-func (s *Server) giveScratch(sc *scratch) {
+func giveScratch(sc *scratch) {
 	sc.unmark()
 	sc.items, sc.before = nil, 0
 	sc.call.Reset()
 	sc.list.Reset()
-	s.scratch.Put(sc)
+	sc.arm.scratch.Put(sc)
 }
 
 // mark adds the items of skipped to skip, and unmark removes them: the cost grows with the skipped

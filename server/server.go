@@ -21,6 +21,7 @@ import (
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/admission"
+	"github.com/gsimc/gsimc/server/internal/arms"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/server/internal/coldstart"
 	"github.com/gsimc/gsimc/server/internal/console"
@@ -46,13 +47,13 @@ type Server struct {
 	metrics  *Metrics
 
 	store     store.Store
-	models    *models.Holder
+	arms      []*arm // main first
+	split     *arms.Split
+	models    *models.Holder // of main
 	catalogue *catalogue.Catalogue
 	updater   *state.Updater
 	states    *state.Cache
-	quality   *quality.Meter      // nil: not measured
-	extender  *coldstart.Extender // nil: the model is not extended
-	scratch   sync.Pool           // of *scratch
+	quality   *quality.Meter // nil: not measured
 	batcher   *passes.Batcher
 
 	grpc      *grpc.Server // of the clients
@@ -124,17 +125,18 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 		state.Deps{Store: st, Updater: s.updater, Metrics: s.metrics.states}); err != nil {
 		return nil, fmt.Errorf("state cache: %w", err)
 	}
-	if s.models, err = models.Open(open, s.now, s.metrics.models); err != nil {
+	if err = s.openArms(open); err != nil {
 		return nil, err
 	}
 	if s.catalogue, err = catalogue.Open(context.Background(), st, s.now()); err != nil {
-		s.models.Close()
+		s.closeArms()
 		return nil, err
 	}
-	s.models.UseCatalogue(s.catalogue)
-	s.models.OnReload = s.reloaded
+	for _, a := range s.arms {
+		a.models.UseCatalogue(s.catalogue)
+	}
 	if err := s.newBackground(); err != nil {
-		s.models.Close()
+		s.closeArms()
 		return nil, err
 	}
 	if err := s.newGRPC(); err != nil {
@@ -166,10 +168,22 @@ var (
 
 // newBackground makes the parts that work in the background. It opens the shadow model.
 func (s *Server) newBackground() error {
-	s.extender = coldstart.New(s.cfg.ExtendEvery, coldstart.Deps{
-		Store: s.store, Models: s.models, Updater: s.updater, Metrics: s.metrics.coldstart,
-		Log: s.log, Guard: s.guard,
-	})
+	measured := quality.Deps{
+		Store: s.store, Updater: s.updater, Estimator: s.cfg.Estimator,
+		Metrics: s.metrics.quality, Guard: s.guard, ArmOf: s.split.Of, Measured: s.measured,
+	}
+	for _, a := range s.arms {
+		of := s.metrics.coldstart
+		if a.index > 0 {
+			of = coldstart.NewMetrics() // the series are those of main
+		}
+		a.extender = coldstart.New(s.cfg.ExtendEvery, coldstart.Deps{
+			Store: s.store, Models: a.models, Updater: s.updater, Metrics: of,
+			Log: s.log, Guard: s.guard,
+		})
+		measured.Models = append(measured.Models, a.models)
+		measured.Arms = append(measured.Arms, a.name)
+	}
 	var shadow *model.Model
 	if open := s.cfg.ShadowModel; open != nil {
 		var err error
@@ -178,11 +192,7 @@ func (s *Server) newBackground() error {
 		}
 		s.log.Info("shadow model loaded", slog.String("version", shadow.Version()))
 	}
-	s.quality = quality.New(s.cfg.QualitySample, shadow, quality.Deps{
-		Store: s.store, Models: s.models, Updater: s.updater, Estimator: s.cfg.Estimator,
-		Metrics: s.metrics.quality,
-		Guard:   s.guard,
-	})
+	s.quality = quality.New(s.cfg.QualitySample, shadow, measured)
 	return nil
 }
 
@@ -255,7 +265,7 @@ func (s *Server) Run(ctx context.Context) error {
 // drain, even if calls had to be cut off, since that loses no acknowledged event. Calls and work
 // that do not end are left behind. It may be called once. The store is not closed.
 func (s *Server) Serve(ctx context.Context, l Listeners) error {
-	defer s.models.Close()
+	defer s.closeArms()
 	failed := make(chan error, 4)
 	go func() { failed <- s.grpc.Serve(s.limited(l.GRPC, s.cfg.MaxConnections)) }()
 	if s.json != nil {
@@ -272,7 +282,9 @@ func (s *Server) Serve(ctx context.Context, l Listeners) error {
 	go s.watchStore(watch)
 	var background sync.WaitGroup
 	background.Go(func() { s.quality.Run(watch) })
-	background.Go(func() { s.extender.Run(watch) })
+	for _, a := range s.arms {
+		background.Go(func() { a.extender.Run(watch) })
+	}
 	background.Go(func() { s.doors.Watch(watch, doors.Poll) })
 	s.logServing(ctx, l)
 
@@ -323,7 +335,7 @@ func (s *Server) logServing(ctx context.Context, on Listeners) {
 func (s *Server) closeModels() {
 	s.json.stop()
 	s.quality.Close()
-	s.models.Close()
+	s.closeArms()
 }
 
 // ModelVersion returns the version of the file of the serving model, extended or not; empty
@@ -337,26 +349,16 @@ func (s *Server) ModelVersion() string {
 	return l.Base().Version()
 }
 
-// Reload opens the model anew and lets it serve. On an error the old model goes on serving. It is
-// the same as the ReloadModel call, and safe for concurrent use. Calls that come while a model is
-// being opened share the next opening. The end of ctx ends the waiting.
+// Reload opens the model anew and lets it serve, and so the models of the arms. On an error the old
+// model goes on serving; that of an arm is logged alone. Reload is safe for concurrent use. Calls
+// that come while a model is being opened share the next opening. The end of ctx ends the waiting.
 func (s *Server) Reload(ctx context.Context) error {
 	l, _, err := s.models.Reload(ctx)
 	if err == nil {
 		l.Release()
 	}
+	_ = s.reloadArms(ctx)
 	return err
-}
-
-// reloaded takes note of the outcome of a reload.
-func (s *Server) reloaded(previous string, took time.Duration, err error) {
-	if err != nil {
-		s.log.Error("model reload failed", slog.String("error", err.Error()))
-		return
-	}
-	s.extender.Wake()
-	s.log.Info("model loaded", slog.String("version", s.ModelVersion()),
-		slog.String("previous", previous), durationMS(took))
 }
 
 // closeOps ends the ops listener after scrapes in flight, or after opsGrace.

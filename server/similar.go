@@ -14,11 +14,11 @@ func (s recommender) SimilarItems(
 	if err := validateSimilarItems(req); err != nil {
 		return nil, err
 	}
-	m := s.models.Acquire()
+	m := s.main().acquire()
 	defer m.Release()
-	sc := s.takeScratch(m)
+	sc := takeScratch(m)
 	resp, err := s.similar(ctx, m.Model, req, sc)
-	s.giveScratch(sc)
+	giveScratch(sc)
 	return resp, err
 }
 

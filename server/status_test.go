@@ -168,7 +168,7 @@ func TestConfigValidateReportsEveryFault(t *testing.T) {
 		"DefaultTimeout", "MaxInFlight", "MaxStreams", "StreamIdle", "SlowRequest",
 		"DrainDelay", "DrainTimeout",
 		"MaxRecvBytes", "MaxSendBytes", "MaxConcurrentStreams", "MaxConnections",
-		"MaxConnectionAge", "Estimator", "Console", "EventWeights",
+		"MaxConnectionAge", "Estimator", "Console", "CanaryEvents", "EventWeights",
 	}
 	if got := fault.Fields(err); !slices.Equal(got, wantFields) {
 		t.Errorf("faults of the fields %v, want %v", got, wantFields)

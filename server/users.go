@@ -53,7 +53,7 @@ func (s users) summary(ctx context.Context, id string) (*pb.User, store.Version,
 
 // view returns what the state of a user tells.
 func (s users) view(ctx context.Context, id string) (*pb.User, store.Version, error) {
-	m := s.models.Acquire()
+	m := s.armOf(id).acquire()
 	defer m.Release()
 	var (
 		user *pb.User
@@ -163,7 +163,9 @@ func (s users) DeleteUser(
 		return nil, err
 	}
 	if n > 0 {
-		s.extender.Forget(req.GetUserId())
+		for _, a := range s.arms {
+			a.extender.Forget(req.GetUserId())
+		}
 	}
 	if n == 0 && !req.GetAllowMissing() {
 		return nil, errUserNotFound

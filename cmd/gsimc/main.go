@@ -58,6 +58,7 @@ type grammar struct {
 	Recommend   call.Recommend   `cmd:"" group:"Serve:" help:"Ask a running server for recommendations."`
 	Score       call.Score       `cmd:"" group:"Serve:" help:"Ask a running server for the scores of items."`
 	Healthcheck call.Healthcheck `cmd:"" group:"Serve:" help:"Ask whether a server serves; for containers."`
+	Models      call.Models      `cmd:"" group:"Serve:" help:"List the models of a running server, and their shares of the users."`
 	User        call.User        `cmd:"" group:"Serve:" help:"Look at what a running server holds of a user, take it back, merge or erase it."`
 	Items       call.Items       `cmd:"" group:"Serve:" help:"Keep the catalogue of a running server: import, list and remove items."`
 	Bench       bench.Cmd        `cmd:"" group:"Learn and measure:" help:"Measure a server: latency, throughput, visibility, and how the cost grows."`

@@ -20,6 +20,7 @@ var (
 	responseRecommendation  = tagOf(&pb.RecommendResponse{}, "recommendation_id")
 	responseNextPageToken   = tagOf(&pb.RecommendResponse{}, "next_page_token")
 	responseModelVersion    = tagOf(&pb.RecommendResponse{}, "model_version")
+	responseArm             = tagOf(&pb.RecommendResponse{}, "arm")
 	responseUserRevision    = tagOf(&pb.RecommendResponse{}, "user_revision")
 	responseUnknownItemIDs  = tagOf(&pb.RecommendResponse{}, "unknown_item_ids")
 	responseDegradations    = tagOf(&pb.RecommendResponse{}, "degradations")

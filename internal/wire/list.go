@@ -29,6 +29,7 @@ type List struct {
 
 	RecommendationID string // empty: unset
 	NextPageToken    string // empty: unset
+	Arm              string // empty: unset
 	UserRevision     uint64
 	Degradations     []pb.Degradation
 	Uncertainty      float64
@@ -66,9 +67,9 @@ func (l *List) Message() *pb.RecommendResponse {
 	m := &pb.RecommendResponse{
 		ModelVersion: l.Items.Version(), UserRevision: l.UserRevision,
 		ExplorationSeed: l.ExplorationSeed, NextPageToken: l.NextPageToken,
-		RecommendationId: l.RecommendationID,
-		UnknownItemIds:   append([]string(nil), l.unknown...),
-		Degradations:     append([]pb.Degradation(nil), l.Degradations...),
+		RecommendationId: l.RecommendationID, Arm: l.Arm,
+		UnknownItemIds: append([]string(nil), l.unknown...),
+		Degradations:   append([]pb.Degradation(nil), l.Degradations...),
 	}
 	if l.Uncertain {
 		m.Uncertainty = proto.Float64(l.Uncertainty)
@@ -121,6 +122,9 @@ func (l *List) AppendTo(b []byte) ([]byte, error) {
 		b = appendString(b, responseNextPageToken, l.NextPageToken)
 	}
 	b = appendString(b, responseModelVersion, l.Items.Version())
+	if l.Arm != "" {
+		b = appendString(b, responseArm, l.Arm)
+	}
 	b = appendUint(b, responseUserRevision, l.UserRevision)
 	for _, id := range l.unknown {
 		b = appendString(b, responseUnknownItemIDs, id)

@@ -52,7 +52,7 @@ func randomList(rng *rand.Rand, m Items) *List {
 		r.NextPageToken = item(rng.IntN(testItems))
 	}
 	if rng.IntN(2) == 0 {
-		r.RecommendationID = item(rng.IntN(testItems))
+		r.RecommendationID, r.Arm = item(rng.IntN(testItems)), item(rng.IntN(testItems))
 	}
 	for range rng.IntN(40) {
 		r.Top = append(r.Top,

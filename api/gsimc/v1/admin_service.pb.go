@@ -281,6 +281,264 @@ func (x *GetStatusResponse) GetStoreDamage() string {
 	return ""
 }
 
+// ListModelsRequest has no parameters.
+type ListModelsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListModelsRequest) Reset() {
+	*x = ListModelsRequest{}
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListModelsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListModelsRequest) ProtoMessage() {}
+
+func (x *ListModelsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListModelsRequest.ProtoReflect.Descriptor instead.
+func (*ListModelsRequest) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{3}
+}
+
+// ListModelsResponse has the models that serve.
+type ListModelsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// That of main first.
+	Models        []*ArmModel `protobuf:"bytes,1,rep,name=models,proto3" json:"models,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListModelsResponse) Reset() {
+	*x = ListModelsResponse{}
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListModelsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListModelsResponse) ProtoMessage() {}
+
+func (x *ListModelsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListModelsResponse.ProtoReflect.Descriptor instead.
+func (*ListModelsResponse) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ListModelsResponse) GetModels() []*ArmModel {
+	if x != nil {
+		return x.Models
+	}
+	return nil
+}
+
+// ArmModel is the model of an arm.
+type ArmModel struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "main", or the name of the arm.
+	Arm string `protobuf:"bytes,1,opt,name=arm,proto3" json:"arm,omitempty"`
+	// The model that serves.
+	Model *Model `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
+	// Percentage of the users who have it now.
+	SharePercent float64 `protobuf:"fixed64,3,opt,name=share_percent,json=sharePercent,proto3" json:"share_percent,omitempty"`
+	// As configured: a canary that was found worse has none now, and main has it.
+	ConfiguredSharePercent float64 `protobuf:"fixed64,4,opt,name=configured_share_percent,json=configuredSharePercent,proto3" json:"configured_share_percent,omitempty"`
+	// Set for a canary.
+	Canary        *Canary `protobuf:"bytes,5,opt,name=canary,proto3" json:"canary,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ArmModel) Reset() {
+	*x = ArmModel{}
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ArmModel) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ArmModel) ProtoMessage() {}
+
+func (x *ArmModel) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ArmModel.ProtoReflect.Descriptor instead.
+func (*ArmModel) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ArmModel) GetArm() string {
+	if x != nil {
+		return x.Arm
+	}
+	return ""
+}
+
+func (x *ArmModel) GetModel() *Model {
+	if x != nil {
+		return x.Model
+	}
+	return nil
+}
+
+func (x *ArmModel) GetSharePercent() float64 {
+	if x != nil {
+		return x.SharePercent
+	}
+	return 0
+}
+
+func (x *ArmModel) GetConfiguredSharePercent() float64 {
+	if x != nil {
+		return x.ConfiguredSharePercent
+	}
+	return 0
+}
+
+func (x *ArmModel) GetCanary() *Canary {
+	if x != nil {
+		return x.Canary
+	}
+	return nil
+}
+
+// Canary compares an arm with main by the ranks that the next items of their users had. The gain of
+// a rank is 1/log2(1 + rank).
+type Canary struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// It was found worse, and main has its users until it has another model or the server is started
+	// anew.
+	Returned bool `protobuf:"varint,1,opt,name=returned,proto3" json:"returned,omitempty"`
+	// Mean gain of the arm, since it and main have their models.
+	Gain float64 `protobuf:"fixed64,2,opt,name=gain,proto3" json:"gain,omitempty"`
+	// Mean gain of main.
+	MainGain float64 `protobuf:"fixed64,3,opt,name=main_gain,json=mainGain,proto3" json:"main_gain,omitempty"`
+	// Standard error of the difference.
+	StandardError float64 `protobuf:"fixed64,4,opt,name=standard_error,json=standardError,proto3" json:"standard_error,omitempty"`
+	// Measured events of the arm.
+	EventCount int64 `protobuf:"varint,5,opt,name=event_count,json=eventCount,proto3" json:"event_count,omitempty"`
+	// Measured events of main.
+	MainEventCount int64 `protobuf:"varint,6,opt,name=main_event_count,json=mainEventCount,proto3" json:"main_event_count,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Canary) Reset() {
+	*x = Canary{}
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Canary) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Canary) ProtoMessage() {}
+
+func (x *Canary) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Canary.ProtoReflect.Descriptor instead.
+func (*Canary) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Canary) GetReturned() bool {
+	if x != nil {
+		return x.Returned
+	}
+	return false
+}
+
+func (x *Canary) GetGain() float64 {
+	if x != nil {
+		return x.Gain
+	}
+	return 0
+}
+
+func (x *Canary) GetMainGain() float64 {
+	if x != nil {
+		return x.MainGain
+	}
+	return 0
+}
+
+func (x *Canary) GetStandardError() float64 {
+	if x != nil {
+		return x.StandardError
+	}
+	return 0
+}
+
+func (x *Canary) GetEventCount() int64 {
+	if x != nil {
+		return x.EventCount
+	}
+	return 0
+}
+
+func (x *Canary) GetMainEventCount() int64 {
+	if x != nil {
+		return x.MainEventCount
+	}
+	return 0
+}
+
 // ReloadModelRequest has no parameters: the path is the server's configuration.
 type ReloadModelRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -290,7 +548,7 @@ type ReloadModelRequest struct {
 
 func (x *ReloadModelRequest) Reset() {
 	*x = ReloadModelRequest{}
-	mi := &file_gsimc_v1_admin_service_proto_msgTypes[3]
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -302,7 +560,7 @@ func (x *ReloadModelRequest) String() string {
 func (*ReloadModelRequest) ProtoMessage() {}
 
 func (x *ReloadModelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_admin_service_proto_msgTypes[3]
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -315,7 +573,7 @@ func (x *ReloadModelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReloadModelRequest.ProtoReflect.Descriptor instead.
 func (*ReloadModelRequest) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{3}
+	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{7}
 }
 
 // ReloadModelResponse says what serves now.
@@ -331,7 +589,7 @@ type ReloadModelResponse struct {
 
 func (x *ReloadModelResponse) Reset() {
 	*x = ReloadModelResponse{}
-	mi := &file_gsimc_v1_admin_service_proto_msgTypes[4]
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -343,7 +601,7 @@ func (x *ReloadModelResponse) String() string {
 func (*ReloadModelResponse) ProtoMessage() {}
 
 func (x *ReloadModelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_admin_service_proto_msgTypes[4]
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -356,7 +614,7 @@ func (x *ReloadModelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReloadModelResponse.ProtoReflect.Descriptor instead.
 func (*ReloadModelResponse) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{4}
+	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ReloadModelResponse) GetModel() *Model {
@@ -382,7 +640,7 @@ type CreateCheckpointRequest struct {
 
 func (x *CreateCheckpointRequest) Reset() {
 	*x = CreateCheckpointRequest{}
-	mi := &file_gsimc_v1_admin_service_proto_msgTypes[5]
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -394,7 +652,7 @@ func (x *CreateCheckpointRequest) String() string {
 func (*CreateCheckpointRequest) ProtoMessage() {}
 
 func (x *CreateCheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_admin_service_proto_msgTypes[5]
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -407,7 +665,7 @@ func (x *CreateCheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateCheckpointRequest.ProtoReflect.Descriptor instead.
 func (*CreateCheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{5}
+	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{9}
 }
 
 // CreateCheckpointResponse is the one message of a CreateCheckpoint stream.
@@ -421,7 +679,7 @@ type CreateCheckpointResponse struct {
 
 func (x *CreateCheckpointResponse) Reset() {
 	*x = CreateCheckpointResponse{}
-	mi := &file_gsimc_v1_admin_service_proto_msgTypes[6]
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -433,7 +691,7 @@ func (x *CreateCheckpointResponse) String() string {
 func (*CreateCheckpointResponse) ProtoMessage() {}
 
 func (x *CreateCheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_admin_service_proto_msgTypes[6]
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -446,7 +704,7 @@ func (x *CreateCheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateCheckpointResponse.ProtoReflect.Descriptor instead.
 func (*CreateCheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{6}
+	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CreateCheckpointResponse) GetDir() string {
@@ -484,16 +742,35 @@ const file_gsimc_v1_admin_service_proto_rawDesc = "" +
 	"\x05model\x18\b \x01(\v2\x0f.gsimc.v1.ModelR\x05model\x12#\n" +
 	"\rstore_failure\x18\t \x01(\tR\fstoreFailure\x12!\n" +
 	"\fstore_damage\x18\n" +
-	" \x01(\tR\vstoreDamage\"\x14\n" +
+	" \x01(\tR\vstoreDamage\"\x13\n" +
+	"\x11ListModelsRequest\"@\n" +
+	"\x12ListModelsResponse\x12*\n" +
+	"\x06models\x18\x01 \x03(\v2\x12.gsimc.v1.ArmModelR\x06models\"\xcc\x01\n" +
+	"\bArmModel\x12\x10\n" +
+	"\x03arm\x18\x01 \x01(\tR\x03arm\x12%\n" +
+	"\x05model\x18\x02 \x01(\v2\x0f.gsimc.v1.ModelR\x05model\x12#\n" +
+	"\rshare_percent\x18\x03 \x01(\x01R\fsharePercent\x128\n" +
+	"\x18configured_share_percent\x18\x04 \x01(\x01R\x16configuredSharePercent\x12(\n" +
+	"\x06canary\x18\x05 \x01(\v2\x10.gsimc.v1.CanaryR\x06canary\"\xc7\x01\n" +
+	"\x06Canary\x12\x1a\n" +
+	"\breturned\x18\x01 \x01(\bR\breturned\x12\x12\n" +
+	"\x04gain\x18\x02 \x01(\x01R\x04gain\x12\x1b\n" +
+	"\tmain_gain\x18\x03 \x01(\x01R\bmainGain\x12%\n" +
+	"\x0estandard_error\x18\x04 \x01(\x01R\rstandardError\x12\x1f\n" +
+	"\vevent_count\x18\x05 \x01(\x03R\n" +
+	"eventCount\x12(\n" +
+	"\x10main_event_count\x18\x06 \x01(\x03R\x0emainEventCount\"\x14\n" +
 	"\x12ReloadModelRequest\"g\n" +
 	"\x13ReloadModelResponse\x12%\n" +
 	"\x05model\x18\x01 \x01(\v2\x0f.gsimc.v1.ModelR\x05model\x12)\n" +
 	"\x10previous_version\x18\x02 \x01(\tR\x0fpreviousVersion\"\x19\n" +
 	"\x17CreateCheckpointRequest\",\n" +
 	"\x18CreateCheckpointResponse\x12\x10\n" +
-	"\x03dir\x18\x01 \x01(\tR\x03dir2\x89\x02\n" +
+	"\x03dir\x18\x01 \x01(\tR\x03dir2\xd7\x02\n" +
 	"\fAdminService\x12I\n" +
-	"\tGetStatus\x12\x1a.gsimc.v1.GetStatusRequest\x1a\x1b.gsimc.v1.GetStatusResponse\"\x03\x90\x02\x01\x12O\n" +
+	"\tGetStatus\x12\x1a.gsimc.v1.GetStatusRequest\x1a\x1b.gsimc.v1.GetStatusResponse\"\x03\x90\x02\x01\x12L\n" +
+	"\n" +
+	"ListModels\x12\x1b.gsimc.v1.ListModelsRequest\x1a\x1c.gsimc.v1.ListModelsResponse\"\x03\x90\x02\x01\x12O\n" +
 	"\vReloadModel\x12\x1c.gsimc.v1.ReloadModelRequest\x1a\x1d.gsimc.v1.ReloadModelResponse\"\x03\x90\x02\x02\x12]\n" +
 	"\x10CreateCheckpoint\x12!.gsimc.v1.CreateCheckpointRequest\x1a\".gsimc.v1.CreateCheckpointResponse\"\x000\x01BH\n" +
 	"\fcom.gsimc.v1P\x01Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1\xaa\x02\bGsimc.V1b\x06proto3"
@@ -510,34 +787,43 @@ func file_gsimc_v1_admin_service_proto_rawDescGZIP() []byte {
 	return file_gsimc_v1_admin_service_proto_rawDescData
 }
 
-var file_gsimc_v1_admin_service_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_gsimc_v1_admin_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_gsimc_v1_admin_service_proto_goTypes = []any{
 	(*Model)(nil),                    // 0: gsimc.v1.Model
 	(*GetStatusRequest)(nil),         // 1: gsimc.v1.GetStatusRequest
 	(*GetStatusResponse)(nil),        // 2: gsimc.v1.GetStatusResponse
-	(*ReloadModelRequest)(nil),       // 3: gsimc.v1.ReloadModelRequest
-	(*ReloadModelResponse)(nil),      // 4: gsimc.v1.ReloadModelResponse
-	(*CreateCheckpointRequest)(nil),  // 5: gsimc.v1.CreateCheckpointRequest
-	(*CreateCheckpointResponse)(nil), // 6: gsimc.v1.CreateCheckpointResponse
-	(*timestamppb.Timestamp)(nil),    // 7: google.protobuf.Timestamp
+	(*ListModelsRequest)(nil),        // 3: gsimc.v1.ListModelsRequest
+	(*ListModelsResponse)(nil),       // 4: gsimc.v1.ListModelsResponse
+	(*ArmModel)(nil),                 // 5: gsimc.v1.ArmModel
+	(*Canary)(nil),                   // 6: gsimc.v1.Canary
+	(*ReloadModelRequest)(nil),       // 7: gsimc.v1.ReloadModelRequest
+	(*ReloadModelResponse)(nil),      // 8: gsimc.v1.ReloadModelResponse
+	(*CreateCheckpointRequest)(nil),  // 9: gsimc.v1.CreateCheckpointRequest
+	(*CreateCheckpointResponse)(nil), // 10: gsimc.v1.CreateCheckpointResponse
+	(*timestamppb.Timestamp)(nil),    // 11: google.protobuf.Timestamp
 }
 var file_gsimc_v1_admin_service_proto_depIdxs = []int32{
-	7, // 0: gsimc.v1.Model.train_time:type_name -> google.protobuf.Timestamp
-	7, // 1: gsimc.v1.Model.load_time:type_name -> google.protobuf.Timestamp
-	7, // 2: gsimc.v1.GetStatusResponse.start_time:type_name -> google.protobuf.Timestamp
-	0, // 3: gsimc.v1.GetStatusResponse.model:type_name -> gsimc.v1.Model
-	0, // 4: gsimc.v1.ReloadModelResponse.model:type_name -> gsimc.v1.Model
-	1, // 5: gsimc.v1.AdminService.GetStatus:input_type -> gsimc.v1.GetStatusRequest
-	3, // 6: gsimc.v1.AdminService.ReloadModel:input_type -> gsimc.v1.ReloadModelRequest
-	5, // 7: gsimc.v1.AdminService.CreateCheckpoint:input_type -> gsimc.v1.CreateCheckpointRequest
-	2, // 8: gsimc.v1.AdminService.GetStatus:output_type -> gsimc.v1.GetStatusResponse
-	4, // 9: gsimc.v1.AdminService.ReloadModel:output_type -> gsimc.v1.ReloadModelResponse
-	6, // 10: gsimc.v1.AdminService.CreateCheckpoint:output_type -> gsimc.v1.CreateCheckpointResponse
-	8, // [8:11] is the sub-list for method output_type
-	5, // [5:8] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	11, // 0: gsimc.v1.Model.train_time:type_name -> google.protobuf.Timestamp
+	11, // 1: gsimc.v1.Model.load_time:type_name -> google.protobuf.Timestamp
+	11, // 2: gsimc.v1.GetStatusResponse.start_time:type_name -> google.protobuf.Timestamp
+	0,  // 3: gsimc.v1.GetStatusResponse.model:type_name -> gsimc.v1.Model
+	5,  // 4: gsimc.v1.ListModelsResponse.models:type_name -> gsimc.v1.ArmModel
+	0,  // 5: gsimc.v1.ArmModel.model:type_name -> gsimc.v1.Model
+	6,  // 6: gsimc.v1.ArmModel.canary:type_name -> gsimc.v1.Canary
+	0,  // 7: gsimc.v1.ReloadModelResponse.model:type_name -> gsimc.v1.Model
+	1,  // 8: gsimc.v1.AdminService.GetStatus:input_type -> gsimc.v1.GetStatusRequest
+	3,  // 9: gsimc.v1.AdminService.ListModels:input_type -> gsimc.v1.ListModelsRequest
+	7,  // 10: gsimc.v1.AdminService.ReloadModel:input_type -> gsimc.v1.ReloadModelRequest
+	9,  // 11: gsimc.v1.AdminService.CreateCheckpoint:input_type -> gsimc.v1.CreateCheckpointRequest
+	2,  // 12: gsimc.v1.AdminService.GetStatus:output_type -> gsimc.v1.GetStatusResponse
+	4,  // 13: gsimc.v1.AdminService.ListModels:output_type -> gsimc.v1.ListModelsResponse
+	8,  // 14: gsimc.v1.AdminService.ReloadModel:output_type -> gsimc.v1.ReloadModelResponse
+	10, // 15: gsimc.v1.AdminService.CreateCheckpoint:output_type -> gsimc.v1.CreateCheckpointResponse
+	12, // [12:16] is the sub-list for method output_type
+	8,  // [8:12] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_admin_service_proto_init() }
@@ -551,7 +837,7 @@ func file_gsimc_v1_admin_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_admin_service_proto_rawDesc), len(file_gsimc_v1_admin_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -20,6 +20,7 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	AdminService_GetStatus_FullMethodName        = "/gsimc.v1.AdminService/GetStatus"
+	AdminService_ListModels_FullMethodName       = "/gsimc.v1.AdminService/ListModels"
 	AdminService_ReloadModel_FullMethodName      = "/gsimc.v1.AdminService/ReloadModel"
 	AdminService_CreateCheckpoint_FullMethodName = "/gsimc.v1.AdminService/CreateCheckpoint"
 )
@@ -33,11 +34,14 @@ const (
 type AdminServiceClient interface {
 	// GetStatus tells what the server is and what it holds.
 	GetStatus(ctx context.Context, in *GetStatusRequest, opts ...grpc.CallOption) (*GetStatusResponse, error)
-	// ReloadModel opens the configured model file beside the serving one, checks it and swaps. Calls
-	// in flight finish on the model that they began with. Concurrent reloads wait for each other.
+	// ListModels tells which models serve, and for which share of the users.
+	ListModels(ctx context.Context, in *ListModelsRequest, opts ...grpc.CallOption) (*ListModelsResponse, error)
+	// ReloadModel opens the configured model file beside the serving one, checks it and swaps, and
+	// then those of the arms. Calls in flight finish on the model that they began with. Concurrent
+	// reloads wait for each other.
 	//
-	// Errors: FAILED_PRECONDITION with reason MODEL_REJECTED (the file is missing or bad; the old
-	// model goes on serving).
+	// Errors: FAILED_PRECONDITION with reason MODEL_REJECTED (a file is missing or bad; its old model
+	// goes on serving, and other arms have their new ones).
 	ReloadModel(ctx context.Context, in *ReloadModelRequest, opts ...grpc.CallOption) (*ReloadModelResponse, error)
 	// CreateCheckpoint copies the store as of one moment, without stopping anything, for another
 	// process on the same file system to read: training from the histories. One message says where
@@ -62,6 +66,16 @@ func (c *adminServiceClient) GetStatus(ctx context.Context, in *GetStatusRequest
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetStatusResponse)
 	err := c.cc.Invoke(ctx, AdminService_GetStatus_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) ListModels(ctx context.Context, in *ListModelsRequest, opts ...grpc.CallOption) (*ListModelsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListModelsResponse)
+	err := c.cc.Invoke(ctx, AdminService_ListModels_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -106,11 +120,14 @@ type AdminService_CreateCheckpointClient = grpc.ServerStreamingClient[CreateChec
 type AdminServiceServer interface {
 	// GetStatus tells what the server is and what it holds.
 	GetStatus(context.Context, *GetStatusRequest) (*GetStatusResponse, error)
-	// ReloadModel opens the configured model file beside the serving one, checks it and swaps. Calls
-	// in flight finish on the model that they began with. Concurrent reloads wait for each other.
+	// ListModels tells which models serve, and for which share of the users.
+	ListModels(context.Context, *ListModelsRequest) (*ListModelsResponse, error)
+	// ReloadModel opens the configured model file beside the serving one, checks it and swaps, and
+	// then those of the arms. Calls in flight finish on the model that they began with. Concurrent
+	// reloads wait for each other.
 	//
-	// Errors: FAILED_PRECONDITION with reason MODEL_REJECTED (the file is missing or bad; the old
-	// model goes on serving).
+	// Errors: FAILED_PRECONDITION with reason MODEL_REJECTED (a file is missing or bad; its old model
+	// goes on serving, and other arms have their new ones).
 	ReloadModel(context.Context, *ReloadModelRequest) (*ReloadModelResponse, error)
 	// CreateCheckpoint copies the store as of one moment, without stopping anything, for another
 	// process on the same file system to read: training from the histories. One message says where
@@ -133,6 +150,9 @@ type UnimplementedAdminServiceServer struct{}
 
 func (UnimplementedAdminServiceServer) GetStatus(context.Context, *GetStatusRequest) (*GetStatusResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetStatus not implemented")
+}
+func (UnimplementedAdminServiceServer) ListModels(context.Context, *ListModelsRequest) (*ListModelsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListModels not implemented")
 }
 func (UnimplementedAdminServiceServer) ReloadModel(context.Context, *ReloadModelRequest) (*ReloadModelResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReloadModel not implemented")
@@ -179,6 +199,24 @@ func _AdminService_GetStatus_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdminService_ListModels_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListModelsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).ListModels(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_ListModels_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).ListModels(ctx, req.(*ListModelsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _AdminService_ReloadModel_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ReloadModelRequest)
 	if err := dec(in); err != nil {
@@ -218,6 +256,10 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetStatus",
 			Handler:    _AdminService_GetStatus_Handler,
+		},
+		{
+			MethodName: "ListModels",
+			Handler:    _AdminService_ListModels_Handler,
 		},
 		{
 			MethodName: "ReloadModel",

@@ -523,6 +523,9 @@ type RecommendResponse struct {
 	// Version (content hash) of the model that computed the whole answer: that of the file and, if
 	// the model was extended by new items, a plus sign and the hash of the extension.
 	ModelVersion string `protobuf:"bytes,4,opt,name=model_version,json=modelVersion,proto3" json:"model_version,omitempty"`
+	// Name of the model that computed the answer, if the server has several: "main", or that of an
+	// arm. A user has always the same, an inline history and SimilarItems main. Empty if there is one.
+	Arm string `protobuf:"bytes,5,opt,name=arm,proto3" json:"arm,omitempty"`
 	// Number of events of the user's history in the answer; 0 for an unknown user and an inline
 	// history.
 	UserRevision uint64 `protobuf:"varint,6,opt,name=user_revision,json=userRevision,proto3" json:"user_revision,omitempty"`
@@ -599,6 +602,13 @@ func (x *RecommendResponse) GetNextPageToken() string {
 func (x *RecommendResponse) GetModelVersion() string {
 	if x != nil {
 		return x.ModelVersion
+	}
+	return ""
+}
+
+func (x *RecommendResponse) GetArm() string {
+	if x != nil {
+		return x.Arm
 	}
 	return ""
 }
@@ -1571,12 +1581,13 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\x0fUpperConfidence\x123\n" +
 	"\x04beta\x18\x01 \x01(\x01B\x1a\xe0A\x01\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00Y@)\x00\x00\x00\x00\x00\x00\x00\x00H\x00R\x04beta\x88\x01\x01B\a\n" +
 	"\x05_betaB\x11\n" +
-	"\bstrategy\x12\x05\xbaH\x02\b\x01\"\xdf\x03\n" +
+	"\bstrategy\x12\x05\xbaH\x02\b\x01\"\xf1\x03\n" +
 	"\x11RecommendResponse\x12*\n" +
 	"\x05items\x18\x01 \x03(\v2\x14.gsimc.v1.ScoredItemR\x05items\x12+\n" +
 	"\x11recommendation_id\x18\x02 \x01(\tR\x10recommendationId\x12&\n" +
 	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12#\n" +
-	"\rmodel_version\x18\x04 \x01(\tR\fmodelVersion\x12#\n" +
+	"\rmodel_version\x18\x04 \x01(\tR\fmodelVersion\x12\x10\n" +
+	"\x03arm\x18\x05 \x01(\tR\x03arm\x12#\n" +
 	"\ruser_revision\x18\x06 \x01(\x04R\fuserRevision\x12(\n" +
 	"\x10unknown_item_ids\x18\a \x03(\tR\x0eunknownItemIds\x129\n" +
 	"\fdegradations\x18\b \x03(\x0e2\x15.gsimc.v1.DegradationR\fdegradations\x12%\n" +

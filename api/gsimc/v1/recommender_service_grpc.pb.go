@@ -46,8 +46,8 @@ type RecommenderServiceClient interface {
 	// whose store may lag).
 	Recommend(ctx context.Context, in *RecommendRequest, opts ...grpc.CallOption) (*RecommendResponse, error)
 	// BatchRecommend makes the lists of many subjects, which share scans: it takes a fraction of the
-	// time of as many calls of Recommend. Each list is the one that Recommend would return. All are
-	// of one model. A subject with an error has it in its result, with the code and the details of
+	// time of as many calls of Recommend. Each list is the one that Recommend would return. All of
+	// an arm are of one model. A subject with an error has it in its result, with the code and the details of
 	// the error of Recommend, and the others have their lists.
 	//
 	// A batch that does not fit into its deadline, or into one answer, is answered as far as it does.
@@ -146,8 +146,8 @@ type RecommenderServiceServer interface {
 	// whose store may lag).
 	Recommend(context.Context, *RecommendRequest) (*RecommendResponse, error)
 	// BatchRecommend makes the lists of many subjects, which share scans: it takes a fraction of the
-	// time of as many calls of Recommend. Each list is the one that Recommend would return. All are
-	// of one model. A subject with an error has it in its result, with the code and the details of
+	// time of as many calls of Recommend. Each list is the one that Recommend would return. All of
+	// an arm are of one model. A subject with an error has it in its result, with the code and the details of
 	// the error of Recommend, and the others have their lists.
 	//
 	// A batch that does not fit into its deadline, or into one answer, is answered as far as it does.

@@ -58,6 +58,7 @@ var roles = map[string]Role{
 	pb.ItemService_BatchGetItems_FullMethodName:    Items,
 
 	pb.AdminService_GetStatus_FullMethodName:        Admin,
+	pb.AdminService_ListModels_FullMethodName:       Admin,
 	pb.AdminService_ReloadModel_FullMethodName:      Admin,
 	pb.AdminService_CreateCheckpoint_FullMethodName: Admin,
 

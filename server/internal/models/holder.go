@@ -36,7 +36,7 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 type Holder struct {
 	// OnReload, if not nil, is told the outcome of each reload once, however many callers wait for
 	// it. It is set before the first reload, and holds up the next one.
-	OnReload func(previous string, took time.Duration, err error)
+	OnReload func(Reloaded)
 
 	open    func() (*model.Model, error)
 	now     func() time.Time
@@ -50,6 +50,14 @@ type Holder struct {
 	mu      sync.Mutex
 	running *reload // nil: none
 	waiting *reload // the one after it; nil: nobody waits
+}
+
+// Reloaded is the outcome of a reload: the versions of the files that serve and served before, or
+// an error.
+type Reloaded struct {
+	Version, Previous string
+	Took              time.Duration
+	Err               error
 }
 
 // reload is one opening of the model, shared by the calls that wait for it.
@@ -156,6 +164,16 @@ func (h *Holder) Acquire() *Lease {
 	}
 }
 
+// version returns that of the file that serves; empty after Close.
+func (h *Holder) version() string {
+	l := h.Acquire()
+	if l == nil {
+		return ""
+	}
+	defer l.Release()
+	return l.Base().Version()
+}
+
 // Serves reports whether the loaded model of l still serves, extended or not.
 func (h *Holder) Serves(l *Lease) bool {
 	current := h.current.Load()
@@ -222,7 +240,7 @@ func (h *Holder) work(r *reload) {
 		began := time.Now()
 		r.previous, r.err = h.reload()
 		if h.OnReload != nil {
-			h.OnReload(r.previous, time.Since(began), r.err)
+			h.OnReload(Reloaded{h.version(), r.previous, time.Since(began), r.err})
 		}
 		close(r.done)
 		h.mu.Lock()

@@ -30,8 +30,8 @@ func (e *evaluator) begin(m *model.Model) {
 	}
 }
 
-// rank counts the rank of the item.
-func (e *evaluator) rank(item string, est model.Estimator) {
+// rank counts and returns the rank of the item.
+func (e *evaluator) rank(item string, est model.Estimator) int {
 	rank := e.model.NumItems() + 1
 	if target, known := e.model.ItemIndex(item); known {
 		e.seen.Clear()
@@ -47,6 +47,7 @@ func (e *evaluator) rank(item string, est model.Estimator) {
 		}
 	}
 	e.metrics.observe(rank)
+	return rank
 }
 
 // rankByPopularity returns the rank of the target, from 1, in the list of popular items.

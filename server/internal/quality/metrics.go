@@ -30,7 +30,7 @@ func NewMetrics() *Metrics {
 		rank: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "gsimc_online_rank", Buckets: rankBuckets,
 			Help: "Rank that the item of a sampled event had just before it, among the items not " +
-				"seen by the user.",
+				"seen by the user. The model is serving (that of --model), shadow, or an arm.",
 		}, []string{"model"}),
 		recall: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "gsimc_online_recall",
@@ -54,7 +54,7 @@ func (m *Metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.rank, m.recall, m.drops}
 }
 
-// of makes the metrics of one of the two models; a series begins with its first event.
+// of makes the metrics of one of the models; a series begins with its first event.
 func (m *Metrics) of(model string) *modelMetrics {
 	return &modelMetrics{all: m, label: model}
 }

@@ -1,6 +1,7 @@
 // Package quality measures how well models foresee the behaviour of users: for a sampled share of
 // the events it finds the rank that the item had just before, among the items that the user had not
-// seen, as Recommend would have listed them.
+// seen, as Recommend would have listed them. Each event is measured by the model that answers its
+// user, one of several arms, and by a shadow model, if there is one.
 //
 // An event counts if its weight is above 0 and its item is new to the user; the list has no
 // repeats. For a user without usable history, above all before a first event, the list is that of
@@ -28,25 +29,36 @@ import (
 
 // Deps are the parts of the server that a [Meter] uses.
 type Deps struct {
-	Store     store.Store
-	Models    *models.Holder
+	Store store.Store
+	// Models are those of the arms; the first is that of main.
+	Models []*models.Holder
+	// Arms are the names of the arms, and ArmOf is the arm of a user.
+	Arms  []string
+	ArmOf func(user string) int
+	// Measured, if not nil, is told each rank that an arm gave with a model of a version.
+	Measured  func(arm int, version string, rank int)
 	Updater   *state.Updater
 	Estimator model.Estimator
 	Metrics   *Metrics
 	Guard     background.Guard
 }
 
-// A Meter measures sampled events, by the serving model and by a shadow model, if there is one. A
-// nil Meter does nothing.
+// A Meter measures sampled events. A nil Meter does nothing.
 type Meter struct {
 	Deps
 	share  float64
 	queue  chan sample
 	shadow *model.Model // nil: none
 
-	evaluators []*evaluator // of the serving model and of the shadow
-	// version of the serving model's file; the recalls count the events since it was loaded
-	version string
+	arms     []*armEvaluator
+	ofShadow *evaluator // nil: none
+}
+
+// armEvaluator ranks by the model of an arm.
+type armEvaluator struct {
+	evaluator
+
+	version string // of the model's file; the recalls count the events since it was loaded
 }
 
 // sample is an event to be measured.
@@ -68,9 +80,15 @@ func New(share float64, shadow *model.Model, d Deps) *Meter {
 		return nil
 	}
 	q := &Meter{Deps: d, share: share, shadow: shadow, queue: make(chan sample, queueSize)}
-	q.evaluators = []*evaluator{{metrics: d.Metrics.serving}}
+	for i, name := range d.Arms {
+		of := d.Metrics.serving
+		if i > 0 {
+			of = d.Metrics.of(name)
+		}
+		q.arms = append(q.arms, &armEvaluator{evaluator: evaluator{metrics: of}})
+	}
 	if shadow != nil {
-		q.evaluators = append(q.evaluators, &evaluator{metrics: d.Metrics.shadow})
+		q.ofShadow = &evaluator{metrics: d.Metrics.shadow}
 	}
 	return q
 }
@@ -126,15 +144,19 @@ var (
 	errOtherLife = errors.New("server: the history is another one")
 )
 
-// measure ranks the item of the sample by each model, and counts the ranks.
+// measure ranks the item of the sample by the models that measure its user, and counts the ranks.
 func (q *Meter) measure(ctx context.Context, s sample) error {
-	l := q.Models.Acquire()
+	arm := q.ArmOf(s.user)
+	of := q.arms[arm]
+	l := q.Models[arm].Acquire()
 	defer l.Release()
-	q.evaluators[0].begin(l.Model)
+	of.begin(l.Model)
+	by := []*evaluator{&of.evaluator}
 	if q.shadow != nil {
-		q.evaluators[1].begin(q.shadow)
+		q.ofShadow.begin(q.shadow)
+		by = append(by, q.ofShadow)
 	}
-	event, err := q.replay(ctx, s)
+	event, err := q.replay(ctx, s, by)
 	switch {
 	case errors.Is(err, errRepeat):
 		return nil
@@ -147,13 +169,19 @@ func (q *Meter) measure(ctx context.Context, s sample) error {
 	case !(q.Updater.Weight(&event) > 0):
 		return nil
 	}
-	if version := l.Base().Version(); version != q.version {
-		q.version = version
-		q.Metrics.serving.restart()
-		q.Metrics.shadow.restart()
+	if version := l.Base().Version(); version != of.version {
+		of.version = version
+		of.metrics.restart()
+		if arm == 0 {
+			q.Metrics.shadow.restart()
+		}
 	}
-	for _, e := range q.evaluators {
-		e.rank(s.item, q.Estimator)
+	rank := of.rank(s.item, q.Estimator)
+	if q.shadow != nil {
+		q.ofShadow.rank(s.item, q.Estimator)
+	}
+	if q.Measured != nil {
+		q.Measured(arm, of.version, rank)
 	}
 	return nil
 }
@@ -161,7 +189,9 @@ func (q *Meter) measure(ctx context.Context, s sample) error {
 // replay folds the history of the sample's user up to the event, which it returns with errReached.
 // It returns errRepeat if the item stands in the history, and nil if the history does not come to
 // the event.
-func (q *Meter) replay(ctx context.Context, s sample) (event store.Event, err error) {
+func (q *Meter) replay(
+	ctx context.Context, s sample, by []*evaluator,
+) (event store.Event, err error) {
 	fold := func(v store.Version, e store.Event) error {
 		switch {
 		case v == s.version:
@@ -172,7 +202,7 @@ func (q *Meter) replay(ctx context.Context, s sample) (event store.Event, err er
 		case e.Item == s.item:
 			return errRepeat
 		}
-		for _, v := range q.evaluators {
+		for _, v := range by {
 			q.Updater.Fold(v.model, v.state, e)
 		}
 		return nil

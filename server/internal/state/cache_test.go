@@ -27,10 +27,10 @@ func newTestCache(t testing.TB, bytes int64, st store.Store) *Cache {
 
 // observed folds an event that was written.
 func observed(s *Cache, m *model.Model, user string, late written) {
-	w := Written{Record: &store.Record{User: user, Event: late.event},
+	w := Written{Model: m, Record: &store.Record{User: user, Event: late.event},
 		Version: late.result.Version, Before: late.result.Before}
 	w.Item, w.Known = m.ItemIndex(late.event.Item)
-	s.Fold(m, []Written{w})
+	s.Fold([]Written{w})
 }
 
 // written is an event in the store.

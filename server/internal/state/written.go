@@ -10,9 +10,10 @@ import (
 type Written struct {
 	Record *store.Record
 	store.Version
-	Before uint64 // mark of the history before the event
-	Item   int32  // index of the item, if Known
-	Known  bool   // the model knows the item
+	Model  *model.Model // of the user's arm
+	Before uint64       // mark of the history before the event
+	Item   int32        // index of the item, if Known
+	Known  bool         // the model knows the item
 
 	entry *entry
 }
@@ -31,13 +32,13 @@ const (
 // An entry whose version is not that before the event is left to the next read. An entry is made
 // only for a first event, which needs no replay. So writing costs O(k) for states of rank k,
 // whatever the length of the history.
-func (c *Cache) Fold(m *model.Model, events []Written) {
+func (c *Cache) Fold(events []Written) {
 	for i := range prefetch.Ahead(len(events),
 		prefetch.Stage{Distance: findAhead, Begin: func(i int) { c.find(&events[i]) }},
 		prefetch.Stage{Distance: stateAhead, Begin: func(i int) { events[i].loadState() }},
-		prefetch.Stage{Distance: vectorsAhead, Begin: func(i int) { events[i].loadVectors(m) }},
+		prefetch.Stage{Distance: vectorsAhead, Begin: func(i int) { events[i].loadVectors() }},
 	) {
-		c.foldOne(m, &events[i])
+		c.foldOne(&events[i])
 	}
 }
 
@@ -55,7 +56,7 @@ func (w *Written) loadState() {
 }
 
 // loadVectors begins to load the vectors of that state, and those of the item.
-func (w *Written) loadVectors(m *model.Model) {
+func (w *Written) loadVectors() {
 	if w.entry == nil {
 		return
 	}
@@ -63,12 +64,12 @@ func (w *Written) loadVectors(m *model.Model) {
 		v.Fetch()
 	}
 	if w.Known {
-		m.Fetch(w.Item)
+		w.Model.Fetch(w.Item)
 	}
 }
 
 // foldOne folds an event into the cached state, whose entry find has looked up.
-func (c *Cache) foldOne(m *model.Model, w *Written) {
+func (c *Cache) foldOne(w *Written) {
 	user := w.Record.User
 	if w.entry == nil {
 		e, cached := c.cache.GetIfPresent(user) // an event before this one may have made it
@@ -76,19 +77,19 @@ func (c *Cache) foldOne(m *model.Model, w *Written) {
 			if w.Revision != 1 {
 				return
 			}
-			e = c.insert(m, user)
+			e = c.insert(w.Model, user)
 		}
 		w.entry = e
 	}
-	if c.foldNext(m, w) {
+	if c.foldNext(w) {
 		c.reweigh(user, w.entry)
 	}
 }
 
 // foldNext folds the event if it is the next one of the state. It reports whether the state has
 // grown.
-func (c *Cache) foldNext(m *model.Model, w *Written) (grown bool) {
-	e := w.entry
+func (c *Cache) foldNext(w *Written) (grown bool) {
+	e, m := w.entry, w.Model
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	u := &e.state

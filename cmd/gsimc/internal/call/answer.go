@@ -15,6 +15,7 @@ type Answer struct {
 	Items          []Item   `json:"items"`
 	ID             string   `json:"recommendation_id,omitempty"`
 	ModelVersion   string   `json:"model_version"`
+	Arm            string   `json:"arm,omitempty"`
 	Revision       uint64   `json:"user_revision"`
 	Uncertainty    *float64 `json:"uncertainty,omitempty"`
 	Seed           uint64   `json:"exploration_seed,omitempty"`
@@ -36,9 +37,10 @@ type Item struct {
 // newAnswer returns an answer with titles.
 func newAnswer(r *pb.RecommendResponse, titles *dataset.Catalogue) Answer {
 	out := Answer{
-		Items: []Item{}, ID: r.GetRecommendationId(), ModelVersion: r.GetModelVersion(),
-		Revision:    r.GetUserRevision(),
-		Uncertainty: r.Uncertainty, Seed: r.GetExplorationSeed(),
+		Items: []Item{}, ID: r.GetRecommendationId(), Arm: r.GetArm(),
+		ModelVersion: r.GetModelVersion(),
+		Revision:     r.GetUserRevision(),
+		Uncertainty:  r.Uncertainty, Seed: r.GetExplorationSeed(),
 		UnknownItemIDs: r.GetUnknownItemIds(),
 	}
 	for _, item := range r.GetItems() {
@@ -88,7 +90,11 @@ func (r *Answer) print(a *cli.App, titles *dataset.Catalogue) {
 	if len(r.Items) > 0 && r.Items[0].Explanation != nil {
 		a.Printf("\n%s\n", explanationKey)
 	}
-	a.Printf("revision %d, model %s\n", r.Revision, r.ModelVersion)
+	arm := ""
+	if r.Arm != "" {
+		arm = ", arm " + r.Arm
+	}
+	a.Printf("revision %d, model %s%s\n", r.Revision, r.ModelVersion, arm)
 	if r.ID != "" {
 		a.Printf("recommendation id %s\n", r.ID)
 	}

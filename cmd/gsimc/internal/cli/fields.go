@@ -8,6 +8,7 @@ import (
 // flagOf is the one table from fields of libraries to flags. It has the fields that are spelled in
 // another way than their flags: MinItemEvents is --min-item-events without an entry here.
 var flagOf = map[string]string{
+	"Arms":            "arm",
 	"EventWeights":    "event-weight",
 	"Every":           "retrain-every",
 	"MaxRecvBytes":    "max-recv-size",

@@ -36,6 +36,7 @@ type Cmd struct {
 	QualitySample float64 `group:"Live quality:" default:"${serve_quality_sample}" help:"Share of the events, 0 to 1, for which the server measures the rank of the item just before the event. See the metrics gsimc_online_rank and gsimc_online_recall."`
 	ShadowModel   string  `group:"Live quality:" placeholder:"FILE" help:"A second model, measured on the same events. It answers no calls."`
 
+	armFlags
 	retrainFlags
 
 	Listen      string `group:"Network:" default:"${serve_listen}" help:"gRPC address; port 0 takes a free one. One that other machines reach needs TLS and tokens or client certificates, or --insecure."`
@@ -84,7 +85,7 @@ func (Cmd) Help() string {
   gsimc serve --model model.gsimc
   gsimc serve --model model.gsimc --data-dir /var/lib/gsimc --event-weight view=0.2,purchase=3
 
-Signals: SIGHUP loads the model file anew; if the file is bad the old model goes on serving.
+Signals: SIGHUP loads the model files anew; if one is bad its old model goes on serving.
 SIGTERM and SIGINT finish the calls in flight and exit with 0; a second one exits at once, with
 130.
 
@@ -100,7 +101,7 @@ GOMEMLIMIT, if not set, becomes 90 % of the memory limit of the control group.`
 func (c *Cmd) Check() error {
 	return errors.Join(c.config("").Validate(), cli.AtLeast("--timer-slack", c.TimerSlack, 0),
 		c.checkReserve(),
-		c.retrainFlags.check(c.Store))
+		c.armFlags.check(), c.retrainFlags.check(c.Store))
 }
 
 // minReserve is the smallest reserve: a store without one fails when the disk is full.
@@ -131,6 +132,8 @@ func (c *Cmd) config(version string) server.Config {
 			return cli.LoadModel("--shadow-model", c.ShadowModel)
 		}
 	}
+	cfg.Arms, _ = c.arms() // Check has refused bad ones
+	cfg.ArmSalt, cfg.CanaryEvents, cfg.CanaryZ = c.ArmSalt, c.CanaryEvents, c.CanaryZ
 	cfg.DefaultTimeout, cfg.SlowRequest = c.DefaultTimeout, c.SlowRequest
 	cfg.MaxTimeout, cfg.MaxInFlight, cfg.MaxStreams = c.MaxTimeout, c.MaxInFlight, c.MaxStreams
 	cfg.MaxNewUsers = c.MaxNewUsers
@@ -153,6 +156,8 @@ func Vars() kong.Vars {
 		"serve_store_cache":            cli.ByteSize(pebble.DefaultCacheBytes).String(),
 		"serve_store_reserve":          cli.ByteSize(pebble.DefaultReserveBytes).String(),
 		"serve_quality_sample":         fmt.Sprint(d.QualitySample),
+		"serve_canary_events":          fmt.Sprint(d.CanaryEvents),
+		"serve_canary_z":               fmt.Sprint(d.CanaryZ),
 		"serve_listen":                 d.Listen,
 		"serve_admin_listen":           d.AdminListen,
 		"serve_ops_listen":             d.OpsListen,

@@ -1,0 +1,92 @@
+package call
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"google.golang.org/grpc"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+)
+
+// Models is `gsimc models`.
+type Models struct {
+	cli.ServerFlags
+
+	JSON bool `group:"Output:" name:"json" help:"Print one JSON object."`
+}
+
+// Help is the manual under the flags.
+func (Models) Help() string {
+	return `Prints the models that answer, the share of the users that each has, and how a canary
+compares with main. --server is the address of --admin-listen.
+
+  gsimc models --server 127.0.0.1:50052`
+}
+
+// Check checks the flags together.
+func (c *Models) Check() error { return c.ServerFlags.Check() }
+
+// armModel is a model as `gsimc models --json` prints it.
+type armModel struct {
+	Arm        string  `json:"arm"`
+	Version    string  `json:"version"`
+	Items      int64   `json:"item_count"`
+	Share      float64 `json:"share_percent"`
+	Configured float64 `json:"configured_share_percent"`
+	Canary     *canary `json:"canary,omitempty"`
+}
+
+type canary struct {
+	Returned   bool    `json:"returned"`
+	Gain       float64 `json:"gain"`
+	MainGain   float64 `json:"main_gain"`
+	Error      float64 `json:"standard_error"`
+	Events     int64   `json:"event_count"`
+	MainEvents int64   `json:"main_event_count"`
+}
+
+// Run asks the server and prints.
+func (c *Models) Run(a *cli.App) error {
+	return c.Call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
+		got, err := pb.NewAdminServiceClient(conn).ListModels(ctx, &pb.ListModelsRequest{})
+		if err != nil {
+			return err
+		}
+		list := []armModel{}
+		for _, m := range got.GetModels() {
+			of := armModel{Arm: m.GetArm(), Version: m.GetModel().GetVersion(),
+				Items: m.GetModel().GetItemCount(), Share: m.GetSharePercent(),
+				Configured: m.GetConfiguredSharePercent()}
+			if t := m.GetCanary(); t != nil {
+				of.Canary = &canary{t.GetReturned(), t.GetGain(), t.GetMainGain(),
+					t.GetStandardError(), t.GetEventCount(), t.GetMainEventCount()}
+			}
+			list = append(list, of)
+		}
+		if c.JSON {
+			return a.PrintJSON(map[string]any{"models": list})
+		}
+		printModels(a, list)
+		return nil
+	})
+}
+
+func printModels(a *cli.App, list []armModel) {
+	rows := [][]string{{"arm", "model", "items", "users", "canary"}}
+	for _, m := range list {
+		trial := ""
+		if t := m.Canary; t != nil {
+			trial = fmt.Sprintf("gain %.4f of %d events, main %.4f of %d, ± %.4f", t.Gain, t.Events,
+				t.MainGain, t.MainEvents, t.Error)
+			if t.Returned {
+				trial = "worse, its users went to main: " + trial
+			}
+		}
+		rows = append(rows, []string{m.Arm, m.Version, strconv.FormatInt(m.Items, 10),
+			strconv.FormatFloat(m.Share, 'g', 4, 64) + " %", trial})
+	}
+	cli.PrintTable(a.Stdout, rows, 2, 3)
+}

@@ -1,0 +1,224 @@
+package server
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+)
+
+// withArm is a setup with an arm b, which has another model and this share of the users.
+func withArm(t testing.TB, st store.Store, share float64, more func(*Config)) setup {
+	return setup{store: st, config: func(c *Config) {
+		c.Arms = []Arm{{Name: "b", Share: share,
+			Open: func() (*model.Model, error) { return newModel(t, 2), nil }}}
+		if more != nil {
+			more(c)
+		}
+	}}
+}
+
+// only is a setup of a server that has a model for all users.
+func only(t testing.TB, st store.Store, seed uint64) setup {
+	return setup{store: st, open: func() (*model.Model, error) { return newModel(t, seed), nil }}
+}
+
+// sameList compares answers but for what names the arm.
+var sameList = cmp.Options{protocmp.Transform(),
+	protocmp.IgnoreFields(&pb.RecommendResponse{}, "arm", "recommendation_id")}
+
+// Each user has one arm, over restarts and in all calls, and the answers are wholly those of a
+// server with the arm's model alone, at once after each event.
+func TestArms(t *testing.T) {
+	const users = 200
+	st := memory.New()
+	a, b := start(t, only(t, st, 1)), start(t, only(t, st, 2))
+	ts := start(t, withArm(t, st, 30, nil))
+	again := start(t, withArm(t, st, 30, nil))
+	want := map[string]*testServer{"main": a, "b": b}
+	of, count := map[string]string{}, map[string]int{}
+	var subjects []*pb.BatchSubject
+	for n := range 2 * users {
+		user := fmt.Sprint("u", n%users)
+		ts.observe(t, newEvent(user, (n*7+n/users)%testItems))
+		got := ts.ask(t, forUser(user))
+		arm := got.GetArm()
+		if of[user] == "" {
+			of[user] = arm
+			count[arm]++
+			subjects = append(subjects, &pb.BatchSubject{
+				Subject: &pb.BatchSubject_UserId{UserId: user}})
+		}
+		if of[user] != arm || again.ask(t, forUser(user)).GetArm() != arm {
+			t.Fatalf("%s had the arm %q and has %q", user, of[user], arm)
+		}
+		if d := cmp.Diff(want[arm].ask(t, forUser(user)), got, sameList); d != "" {
+			t.Fatalf("%s of %q (-that model alone +with arms):\n%s", user, arm, d)
+		}
+	}
+	if n := float64(count["b"]); math.Abs(n-0.3*users) > 4*math.Sqrt(0.21*users) {
+		t.Errorf("b has %v of %d users, want 30 percent", n, users)
+	}
+	req := &pb.BatchRecommendRequest{Subjects: subjects, Filter: &pb.ItemFilter{
+		AllowItemIds: []string{item(1), item(2), item(9), item(20), "unknown"}}}
+	batch, err := ts.recommend.BatchRecommend(ctx(t), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range batch.GetResults() {
+		one := forUser(subjects[i].GetUserId())
+		one.Filter = req.GetFilter()
+		single := ts.ask(t, one)
+		single.UnknownItemIds = nil // of the whole batch
+		if d := cmp.Diff(single, r.GetResponse(), protocmp.Transform()); d != "" {
+			t.Fatalf("in a batch (-single +batch):\n%s", d)
+		}
+	}
+	if d := cmp.Diff([]string{"unknown"}, batch.GetUnknownItemIds()); d != "" {
+		t.Errorf("unknown ids (-want +got):\n%s", d)
+	}
+	if got := ts.ask(t, forHistory(1, 2)).GetArm(); got != "main" {
+		t.Errorf("a session has the arm %q", got)
+	}
+	if got := a.ask(t, forUser("u1")).GetArm(); got != "" {
+		t.Errorf("without arms there is the arm %q", got)
+	}
+}
+
+// ReloadModel loads the models of the arms too; one that is bad is named, and stays.
+func TestReloadOfArms(t *testing.T) {
+	seed, bad := uint64(5), false
+	ts := start(t, setup{config: func(c *Config) {
+		c.Arms = []Arm{{Name: "b", Share: 25, Open: func() (*model.Model, error) {
+			if bad {
+				return nil, fmt.Errorf("no such file")
+			}
+			return newModel(t, seed), nil
+		}}}
+	}})
+	version := func() string {
+		got, err := ts.admin.ListModels(ctx(t), &pb.ListModelsRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := got.GetModels()[1]
+		if len(got.GetModels()) != 2 || b.GetArm() != "b" || b.GetSharePercent() != 25 ||
+			got.GetModels()[0].GetSharePercent() != 75 || b.GetCanary() != nil {
+			t.Errorf("models %v", got)
+		}
+		return b.GetModel().GetVersion()
+	}
+	if got := version(); got != newModel(t, 5).Version() {
+		t.Errorf("b has the model %s", got)
+	}
+	seed = 6
+	if _, err := ts.admin.ReloadModel(ctx(t), &pb.ReloadModelRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := version(); got != newModel(t, 6).Version() {
+		t.Errorf("after the reload b has the model %s", got)
+	}
+	bad = true
+	_, err := ts.admin.ReloadModel(ctx(t), &pb.ReloadModelRequest{})
+	if p := problemOf(t, err); p.Code != codes.FailedPrecondition || p.Reason != "MODEL_REJECTED" ||
+		!strings.Contains(err.Error(), "arm b") {
+		t.Errorf("a bad model of an arm: %v", err)
+	}
+	if err := ts.Reload(ctx(t)); err != nil {
+		t.Errorf("the model of the server cannot be loaded: %v", err)
+	}
+	if got := version(); got != newModel(t, 6).Version() {
+		t.Errorf("after a bad reload b has the model %s", got)
+	}
+}
+
+// awaitLog waits until the log says something.
+func (ts *testServer) awaitLog(t *testing.T, text string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(ts.logs.String(), text); {
+		if time.Now().After(deadline) {
+			t.Fatalf("the log does not say %q", text)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// follow has users do what a model foresees, until the log says something, and some more of it
+// otherwise.
+func (ts *testServer) follow(t *testing.T, m *model.Model, until string) {
+	t.Helper()
+	popular := m.Popular()
+	for n := 0; !strings.Contains(ts.logs.String(), until); n++ {
+		if n == 3000 {
+			t.Fatalf("the log does not say %q", until)
+		}
+		var events []*pb.Event
+		for i := range 50 {
+			events = append(events, newEvent(fmt.Sprint("u", n, "-", i), int(popular[i%3])))
+		}
+		if _, err := ts.events.BatchObserve(ctx(t),
+			&pb.BatchObserveRequest{Events: events}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A canary with a worse model loses its users to main, by the count of events, and gets them back
+// with another model. One with the same model keeps them.
+func TestCanaryReturns(t *testing.T) {
+	bad := true
+	ts := start(t, setup{
+		open: func() (*model.Model, error) { return newModel(t, 1), nil },
+		config: func(c *Config) {
+			c.QualitySample, c.CanaryEvents = 1, 30
+			c.Arms = []Arm{{Name: "b", Share: 50, Canary: true, Open: func() (*model.Model, error) {
+				if bad { // it knows none of the items
+					return newModelOf(t, 1, func(i int) string { return "x" + item(i) }), nil
+				}
+				return newModel(t, 1), nil
+			}}}
+		},
+	})
+	m := newModel(t, 1)
+	ts.follow(t, m, "audit: canary is worse")
+	got, err := ts.admin.ListModels(ctx(t), &pb.ListModelsRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := got.GetModels()[1]
+	if b.GetSharePercent() != 0 || b.GetConfiguredSharePercent() != 50 ||
+		got.GetModels()[0].GetSharePercent() != 100 || !b.GetCanary().GetReturned() ||
+		b.GetCanary().GetEventCount() < 30 || b.GetCanary().GetGain() >= b.GetCanary().GetMainGain() {
+		t.Errorf("models %v", got)
+	}
+	for n := range 50 {
+		if arm := ts.ask(t, forUser(fmt.Sprint("u", n))).GetArm(); arm != "main" {
+			t.Fatalf("a user has the arm %s", arm)
+		}
+	}
+	if d := cmp.Diff(map[string]float64{"b": 1},
+		ts.counters(t, "gsimc_canary_returns_total")); d != "" {
+		t.Errorf("returns (-want +got):\n%s", d)
+	}
+	must(t, ts.Reload(ctx(t))) // the same file
+	if arm := ts.split.Share(1); arm != 0 {
+		t.Errorf("with the same model the canary has %v percent of the users", arm)
+	}
+	bad = false
+	must(t, ts.Reload(ctx(t)))
+	ts.awaitLog(t, "audit: canary has another model")
+	ts.follow(t, m, "canary is not worse")
+	if share := ts.split.Share(1); share != 50 {
+		t.Errorf("a canary as good as main has %v percent of the users", share)
+	}
+}

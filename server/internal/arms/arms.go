@@ -1,0 +1,152 @@
+// Package arms splits users among models that serve at the same time, and takes the users of a
+// model on trial back when it is worse.
+//
+// # The split
+//
+// A user has a point x in [0, 1), a hash of the user id and the salt of the split:
+//
+//	x = SHA-256(salt, 0, user) / 2^64, by the first 8 bytes
+//
+// The first arm, main, has the users that no other arm has. The others have intervals one after the
+// other, from 0 on, each as long as its share. So the arm of a user depends on nothing but the
+// settings: it is the same after a restart and on every server, the arms of two salts are
+// independent, and a larger share of the last arm takes users from main alone. The interval of an
+// arm that has been dropped goes to main, and the other intervals stay.
+package arms
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"regexp"
+	"sync/atomic"
+
+	"github.com/gsimc/gsimc/fault"
+)
+
+// Main is the name of the first arm.
+const Main = "main"
+
+// An Arm is one of the models.
+type Arm struct {
+	Name   string
+	Share  float64 // percent of the users; that of the first arm is what is left
+	Canary bool    // on trial
+}
+
+// MaxArms is the number of arms beside main.
+const MaxArms = 7
+
+// namePattern is the form of names: they are labels of metrics, and stand in recommendation ids.
+var namePattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,23}$`)
+
+// reserved are names with another meaning among the labels of metrics.
+var reserved = map[string]bool{Main: true, "other": true, "serving": true, "shadow": true}
+
+// Validate returns a fault of the field Arms for each of the arms beside main that cannot be.
+func Validate(others []Arm) error {
+	var faults []error
+	bad := func(problem string) {
+		faults = append(faults, &fault.Fault{Field: "Arms", Problem: problem})
+	}
+	if len(others) > MaxArms {
+		bad(fmt.Sprintf("%d arms, at most %d are allowed", len(others), MaxArms))
+	}
+	total, names := 0.0, map[string]bool{}
+	for _, a := range others {
+		switch {
+		case !namePattern.MatchString(a.Name):
+			bad(fmt.Sprintf("the name %q must match %s", a.Name, namePattern))
+		case reserved[a.Name] || names[a.Name]:
+			bad(fmt.Sprintf("the name %q is taken", a.Name))
+		case !(a.Share >= 0 && a.Share <= 100):
+			bad(fmt.Sprintf("the share of %s is %v, want 0 to 100 percent", a.Name, a.Share))
+		}
+		names[a.Name] = true
+		total += a.Share
+	}
+	if total > 100 {
+		bad(fmt.Sprintf("the shares add up to %v percent", total))
+	}
+	return errors.Join(faults...)
+}
+
+// A Split maps users to arms. It is safe for concurrent use.
+type Split struct {
+	salt string
+	arms []arm
+}
+
+type arm struct {
+	Arm
+
+	from, to float64 // of the points of its users; none of main
+	dropped  atomic.Bool
+}
+
+// NewSplit returns the split among main and others, which are valid.
+func NewSplit(others []Arm, salt string) *Split {
+	s := &Split{salt: salt, arms: make([]arm, 1+len(others))}
+	main, at := &s.arms[0], 0.0
+	main.Arm = Arm{Name: Main, Share: 100}
+	for i, a := range others {
+		to := at + a.Share/100
+		s.arms[i+1].Arm, s.arms[i+1].from, s.arms[i+1].to = a, at, to
+		main.Share, at = main.Share-a.Share, to
+	}
+	main.Share = max(main.Share, 0)
+	return s
+}
+
+// Len returns the number of arms, main included.
+func (s *Split) Len() int { return len(s.arms) }
+
+// Arm returns arm i as it was configured.
+func (s *Split) Arm(i int) Arm { return s.arms[i].Arm }
+
+// Share returns the percentage of the users that arm i has now.
+func (s *Split) Share(i int) float64 {
+	if s.arms[i].dropped.Load() {
+		return 0
+	}
+	share := s.arms[i].Share
+	for j := range s.arms {
+		if i == 0 && s.arms[j].dropped.Load() {
+			share += s.arms[j].Share
+		}
+	}
+	return share
+}
+
+// Of returns the arm of a user.
+func (s *Split) Of(user string) int {
+	if len(s.arms) == 1 {
+		return 0
+	}
+	x := s.point(user)
+	for i := 1; i < len(s.arms); i++ {
+		if a := &s.arms[i]; x >= a.from && x < a.to {
+			if a.dropped.Load() {
+				return 0
+			}
+			return i
+		}
+	}
+	return 0
+}
+
+// point returns the point of a user.
+func (s *Split) point(user string) float64 {
+	var memory [512]byte
+	b := append(append(append(memory[:0], s.salt...), 0), user...)
+	sum := sha256.Sum256(b)
+	const bits = 53 // of a float64: the quotient stays below 1
+	return float64(binary.BigEndian.Uint64(sum[:])>>(64-bits)) / (1 << bits)
+}
+
+// Drop gives the users of arm i to main, or back to the arm. It reports whether that is a change.
+func (s *Split) Drop(i int, drop bool) bool { return s.arms[i].dropped.Swap(drop) != drop }
+
+// Dropped reports whether main has the users of arm i.
+func (s *Split) Dropped(i int) bool { return s.arms[i].dropped.Load() }
