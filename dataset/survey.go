@@ -19,6 +19,10 @@ type Survey struct {
 	Users, Items, Interactions int
 	OneItemUsers, OneUserItems int
 
+	// Busiest is the user with the most items, Popular the item with the most users, and their
+	// Rows are these numbers; the first in bytewise order of several.
+	Busiest, Popular Count
+
 	// Timed tells that there are times, in seconds from Oldest to Newest. Disorder is the number of
 	// rows that are older than the row before them in their file. With Report.OrdinalTimes they are
 	// positions.
@@ -121,14 +125,21 @@ func (w *surveyor) whole(d *Interactions) {
 	for _, item := range d.Item {
 		owners[item]++
 	}
-	for _, n := range owners {
+	for i, n := range owners {
 		if n == 1 {
 			s.OneUserItems++
 		}
+		if int64(n) > s.Popular.Rows {
+			s.Popular = Count{d.Items[i], int64(n)}
+		}
 	}
 	for u := range d.Users {
-		if len(d.Of(u)) == 1 {
+		n := int64(len(d.Of(u)))
+		if n == 1 {
 			s.OneItemUsers++
+		}
+		if n > s.Busiest.Rows {
+			s.Busiest = Count{d.Users[u], n}
 		}
 	}
 }

@@ -36,6 +36,7 @@ func TestInspect(t *testing.T) {
 	got.Report, got.Bad = nil, nil
 	survey := &Survey{
 		Users: 3, Items: 3, Interactions: 4, OneItemUsers: 2, OneUserItems: 2,
+		Busiest: Count{"a", 2}, Popular: Count{"1", 2},
 		Timed: true, Oldest: 100, Newest: 400, Disorder: 2,
 		Types: []Count{{"view", 3}, {"buy", 1}, {"like", 1}},
 		BadColumns: []Count{

@@ -63,6 +63,7 @@ type grammar struct {
 	Items       call.Items       `cmd:"" group:"Serve:" help:"Keep the catalogue of a running server: import, list and remove items."`
 	Bench       bench.Cmd        `cmd:"" group:"Learn and measure:" help:"Measure a server: latency, throughput, visibility, and how the cost grows."`
 	BenchEcho   bench.Echo       `cmd:"" hidden:"" help:"Answer like a server that does nothing; started by bench."`
+	Standalone  learn.Standalone `cmd:"" group:"Try:" help:"From files of events to a server in one command: validate, train, evaluate, serve."`
 	Demo        demo.Cmd         `cmd:"" group:"Try:" help:"Run the whole path once: generate, train, serve, observe, recommend."`
 	Version     cli.VersionCmd   `cmd:"" group:"Try:" help:"Print the version."`
 	Help        cli.HelpCmd      `cmd:"" group:"Try:" help:"Explain gsimc or one of its commands."`

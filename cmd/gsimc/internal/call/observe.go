@@ -41,6 +41,7 @@ type Observe struct {
 type observeFile struct {
 	Data          []string `group:"A file of events:" sep:"none" placeholder:"FILE" help:"Events, as for train. Those of a user are sent in the order of time, an item once per user unless the events have types. Events without times get the time of the last change of the file. May be given several times."`
 	cli.FormFlags `group:"A file of events:"`
+	MaxBadRows    int64         `group:"A file of events:" default:"0" help:"Bad rows to skip and count before giving up."`
 	InFlight      int           `group:"A file of events:" default:"1024" help:"Events sent ahead of the server's acknowledgements, 1 to 100000."`
 	GiveUp        time.Duration `group:"A file of events:" default:"1m" help:"Give up after this time without an acknowledgement."`
 }
@@ -70,7 +71,7 @@ func (c *Observe) Check() error {
 		errs = append(errs, cli.About("%s does not go with %s", "--type", "--type-column"))
 	}
 	if len(c.Data) > 0 {
-		errs = append(errs, c.FormFlags.Check(c.Options(nil)))
+		errs = append(errs, c.FormFlags.Check(c.fileOptions(nil)))
 	}
 	if c.GiveUp <= 0 {
 		errs = append(errs, cli.Flagf("--give-up", "%s, want more than 0s", c.GiveUp))
@@ -175,9 +176,16 @@ func (c *Observe) sendFile(a *cli.App) (err error) {
 	return nil
 }
 
+// fileOptions say how the files are read.
+func (c *Observe) fileOptions(a *cli.App) dataset.Options {
+	opt := c.Options(a)
+	opt.MaxBadRows = c.MaxBadRows
+	return opt
+}
+
 // read reads the files and notes on standard error what is odd about them.
 func (c *Observe) read(a *cli.App, p progress.Progress) (*fileEvents, error) {
-	opt := c.Options(a)
+	opt := c.fileOptions(a)
 	opt.Progress = func(read, total, _ int64) { p.Update(read, total) }
 	p.Begin("reading events", progress.Bytes)
 	defer p.End()

@@ -57,7 +57,7 @@ func DataNotes(w io.Writer, r *dataset.Report, ordinals string) {
 	if name := r.UnusedTypeColumn; name != "" {
 		fmt.Fprintf(w, "note: column %q looks like one of event types and is not used; "+
 			"--type-column %s uses it\n",
-			name, shellWord(name))
+			name, ShellWord(name))
 	}
 	if r.OrdinalTimes {
 		fmt.Fprintf(w, "note: times look like positions: %s; --time-unit s takes them as seconds\n",
@@ -65,10 +65,14 @@ func DataNotes(w io.Writer, r *dataset.Report, ordinals string) {
 	}
 }
 
-// shellWord quotes a word with a space for a command line.
-func shellWord(s string) string {
-	if strings.ContainsAny(s, " \t") {
-		return "'" + s + "'"
+// ShellWord writes a word for the command line of a shell, in quotes if it needs them.
+func ShellWord(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("-_.,:/@%+=", r)
 	}
-	return s
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -16,14 +16,19 @@ import (
 	"github.com/gsimc/gsimc/train"
 )
 
-// Validate is `gsimc validate`.
-type Validate struct {
+// surveyFlags say which files to look into, and what is allowed.
+type surveyFlags struct {
 	Files []string `arg:"" help:"Files of events, as for gsimc train; - is standard input."`
 
-	cli.FormFlags
+	cli.FormFlags `group:"Events:"`
 
-	EventWeight map[string]float64 `mapsep:"," placeholder:"TYPE=W" help:"Weights of the event types of --type-column, as for gsimc train. Default: 1 for each type."`
-	MaxBadRows  int64              `default:"0" help:"Bad rows that are allowed; more make the exit code 1."`
+	EventWeight map[string]float64 `group:"Events:" mapsep:"," placeholder:"TYPE=W" help:"Weights of the event types of --type-column, as for gsimc train. Default: 1 for each type."`
+	MaxBadRows  int64              `group:"Events:" default:"0" help:"Bad rows that are allowed; more make the exit code 1."`
+}
+
+// Validate is `gsimc validate`.
+type Validate struct {
+	surveyFlags
 
 	JSON bool `name:"json" help:"Print JSON."`
 }
@@ -41,11 +46,11 @@ Exit code 1 means more bad rows than --max-bad-rows, or nothing to learn from.`
 }
 
 // Check checks the flags together.
-func (c *Validate) Check() error {
-	return c.FormFlags.Check(c.options(nil))
-}
+func (c *Validate) Check() error { return c.check() }
 
-func (c *Validate) options(a *cli.App) dataset.Options {
+func (c *surveyFlags) check() error { return c.FormFlags.Check(c.options(nil)) }
+
+func (c *surveyFlags) options(a *cli.App) dataset.Options {
 	opt := c.Options(a)
 	opt.MaxBadRows, opt.LeaveOutRare, opt.EventWeights = c.MaxBadRows, true, c.EventWeight
 	return opt
@@ -53,6 +58,20 @@ func (c *Validate) options(a *cli.App) dataset.Options {
 
 // Run prints a report of the files.
 func (c *Validate) Run(a *cli.App) error {
+	r, err := c.survey(a)
+	if r == nil {
+		return err
+	}
+	if c.JSON {
+		return errors.Join(err, a.PrintJSON(r))
+	}
+	r.print(a)
+	return err
+}
+
+// survey reads the files. The report is nil if they cannot be read; it stands beside the error of
+// files with more bad rows than are allowed, or with nothing to learn from.
+func (c *surveyFlags) survey(a *cli.App) (*surveyReport, error) {
 	p := a.Progress()
 	opt := c.options(a)
 	opt.Progress = func(read, total, _ int64) { p.Update(read, total) }
@@ -67,22 +86,13 @@ func (c *Validate) Run(a *cli.App) error {
 		survey, events, err = dataset.Inspect(c.Files, opt)
 		return err
 	})
-	if survey == nil {
-		return cli.DataError(err)
+	if survey == nil || errors.Is(err, cli.ErrInterrupted) {
+		return nil, cli.DataError(err)
 	}
 	r := newSurveyReport(survey)
 	if err == nil {
 		if err = checkWeights(events); err == nil {
 			r.Training, err = newTrainingReport(events)
-		}
-	}
-	if c.JSON {
-		err = errors.Join(err, a.PrintJSON(r))
-	} else {
-		cli.PrintTable(a.Stdout, r.rows())
-		cli.DataNotes(a.Stderr, survey.Report, "no fading by time is learned")
-		for _, bad := range r.Bad {
-			a.Printf("bad: %s\n", bad)
 		}
 	}
 	if survey.BadRows > c.MaxBadRows {
@@ -91,7 +101,16 @@ func (c *Validate) Run(a *cli.App) error {
 			Problem: fmt.Sprintf("is below the number of bad rows, %d", survey.BadRows),
 		})
 	}
-	return err
+	return r, err
+}
+
+// print writes the report as a table, then the bad rows, and on standard error what is odd.
+func (r *surveyReport) print(a *cli.App) {
+	cli.PrintTable(a.Stdout, r.rows())
+	cli.DataNotes(a.Stderr, r.report, "no fading by time is learned")
+	for _, bad := range r.Bad {
+		a.Printf("bad: %s\n", bad)
+	}
 }
 
 // surveyReport is a survey as it is printed.
@@ -119,7 +138,11 @@ type surveyReport struct {
 	Types        []dataset.Count      `json:"types,omitempty"`
 	Training     *trainingReport      `json:"training,omitempty"` // nil: nothing is left
 
-	timed bool
+	Busiest dataset.Count `json:"busiest"` // the user with the most items
+	Popular dataset.Count `json:"popular"` // the item with the most users
+
+	report *dataset.Report
+	timed  bool
 }
 
 // trainingReport says what a training with the defaults would take, on a machine that is typical
@@ -142,6 +165,7 @@ func newSurveyReport(s *dataset.Survey) *surveyReport {
 		OneItemUsers: s.OneItemUsers, OneUserItems: s.OneUserItems,
 		RareUsers: s.FilteredUsers, RareItems: s.FilteredItems,
 		Ordinals: s.OrdinalTimes, Disorder: s.Disorder, Types: s.Types, timed: s.Timed,
+		Busiest: s.Busiest, Popular: s.Popular, report: s.Report,
 	}
 	if r.Users > 0 {
 		r.Density = float64(r.Interactions) / float64(r.Users) / float64(r.Items)
@@ -212,8 +236,10 @@ func (r *surveyReport) rows() [][]string {
 	if r.Users == 0 {
 		return rows
 	}
-	add("users", "%d, %d of them with one item", r.Users, r.OneItemUsers)
-	add("items", "%d, %d of them with one user", r.Items, r.OneUserItems)
+	add("users", "%d, %d of them with one item, %s with %d", r.Users, r.OneItemUsers,
+		cli.IDText(r.Busiest.Name), r.Busiest.Rows)
+	add("items", "%d, %d of them with one user, %s with %d", r.Items, r.OneUserItems,
+		cli.IDText(r.Popular.Name), r.Popular.Rows)
 	add("interactions", "%d, and %d rows repeat an item of their user", r.Interactions, r.Repeated)
 	add("density", "%.3g %% of all pairs", 100*r.Density)
 	if r.RareUsers+r.RareItems > 0 {

@@ -1,0 +1,220 @@
+package learn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/dataset"
+)
+
+// Standalone is `gsimc standalone`.
+type Standalone struct {
+	surveyFlags
+
+	Dir   string `group:"Files:" placeholder:"DIR" help:"Folder for the model and the histories; kept. Default: a temporary one, removed at the end."`
+	Quick bool   `group:"Files:" help:"Leave out the evaluation, and keep the default rank and ridge instead of choosing them."`
+
+	Listen      string `group:"Network:" default:"127.0.0.1:50051" help:"gRPC address; port 0 takes a free one, here and below."`
+	AdminListen string `group:"Network:" default:"127.0.0.1:50052" help:"gRPC address of AdminService."`
+	OpsListen   string `group:"Network:" default:"127.0.0.1:9090" help:"HTTP address for operators."`
+	JSONListen  string `group:"Network:" name:"json-listen" default:"127.0.0.1:8080" help:"HTTP address of JSON for clients."`
+}
+
+// Help is the manual under the flags.
+func (Standalone) Help() string {
+	return `Goes from files of events to a server as gsimc validate, train, evaluate, serve and ` +
+		`observe would, so that the users of the files have their histories. The server answers ` +
+		`this machine only. An interrupt (Ctrl-C) ends it.
+
+  gsimc standalone events.csv.gz
+  gsimc standalone events.csv.gz --dir ./try`
+}
+
+// Check checks the flags together.
+func (c *Standalone) Check() error {
+	err := c.check()
+	if slices.Contains(c.Files, dataset.Stdin) {
+		err = errors.Join(err, cli.Flagf("<files>", "standard input is read once, give a file"))
+	}
+	return err
+}
+
+// Run goes the whole way and serves until an interrupt.
+func (c *Standalone) Run(a *cli.App) (err error) {
+	ctx, stop := cli.InterruptContext()
+	defer stop()
+	if err := c.addressesFree(); err != nil {
+		return err
+	}
+	dir := c.Dir
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "gsimc-standalone-"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	} else if err := os.MkdirAll(dir, 0o755); err != nil {
+		return cli.Flag("--dir", cli.PathError(err))
+	}
+	a.Printf("\n$ gsimc validate %s\n", strings.Join(c.Files, " "))
+	report, err := c.survey(a)
+	if report != nil {
+		report.print(a)
+	}
+	if err != nil {
+		return err
+	}
+	model := filepath.Join(dir, "model.gsimc")
+	for _, args := range c.learning(model) {
+		if err := c.step(ctx, a, args); err != nil {
+			return err
+		}
+	}
+	return c.serve(ctx, a, dir, report)
+}
+
+// addressesFree tells before a long training that a listener of the server will not open.
+func (c *Standalone) addressesFree() error {
+	for flag, address := range map[string]string{
+		"--listen": c.Listen, "--admin-listen": c.AdminListen, "--ops-listen": c.OpsListen,
+		"--json-listen": c.JSONListen,
+	} {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			return cli.Flag(flag, fmt.Errorf("%w: port 0 takes a free one", err))
+		}
+		if err := l.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// learning are the commands that make the model and measure it.
+func (c *Standalone) learning(model string) [][]string {
+	data := append(c.data(), "--max-bad-rows", strconv.FormatInt(c.MaxBadRows, 10))
+	data = append(data, c.weights()...)
+	train := append([]string{"train", "--out", model}, data...)
+	if c.Quick {
+		return [][]string{append(train, "--quick")}
+	}
+	evaluate := append([]string{"evaluate", "--methods", "popularity,dynamics"}, data...)
+	return [][]string{train, evaluate}
+}
+
+// data are the flags of the files and their form, as train, evaluate and observe take them.
+func (c *Standalone) data() (args []string) {
+	for _, file := range c.Files {
+		args = append(args, "--data", file)
+	}
+	for _, flag := range []struct{ name, value, usual string }{
+		{"--user-column", c.UserColumn, dataset.DefaultUserColumn},
+		{"--item-column", c.ItemColumn, dataset.DefaultItemColumn},
+		{"--time-column", c.TimeColumn, dataset.DefaultTimeColumn},
+		{"--time-unit", c.TimeUnit, "auto"}, {"--weight-column", c.WeightColumn, ""},
+		{"--type-column", c.TypeColumn, ""}, {"--columns", strings.Join(c.Columns, ","), ""},
+		{"--delimiter", c.Delimiter, ""},
+	} {
+		if flag.value != flag.usual {
+			args = append(args, flag.name, flag.value)
+		}
+	}
+	return args
+}
+
+func (c *Standalone) weights() (args []string) {
+	for _, name := range slices.Sorted(maps.Keys(c.EventWeight)) {
+		args = append(args, "--event-weight",
+			name+"="+strconv.FormatFloat(c.EventWeight[name], 'g', -1, 64))
+	}
+	return args
+}
+
+// step runs a command of this program as a person would.
+func (c *Standalone) step(ctx context.Context, a *cli.App, args []string) error {
+	a.Printf("\n$ gsimc %s\n", strings.Join(args, " "))
+	if a.Quiet {
+		args = append([]string{"--quiet"}, args...)
+	}
+	code := a.Self(a.Stdin, a.Stdout, a.Stderr, nil, args...)
+	switch {
+	case ctx.Err() != nil:
+		return cli.Interrupted("nothing serves")
+	case code != cli.ExitOK:
+		return fmt.Errorf("gsimc %s failed", slices.DeleteFunc(slices.Clone(args),
+			func(arg string) bool { return arg == "--quiet" })[0])
+	}
+	return nil
+}
+
+// serve runs the server until an interrupt, which it sees itself. When it serves, the histories of
+// the files are sent to it.
+func (c *Standalone) serve(
+	ctx context.Context, a *cli.App, dir string, report *surveyReport,
+) error {
+	args := append([]string{"serve", "--model", filepath.Join(dir, "model.gsimc"),
+		"--data-dir", filepath.Join(dir, "state"), "--listen", c.Listen,
+		"--admin-listen", c.AdminListen, "--ops-listen", c.OpsListen,
+		"--json-listen", c.JSONListen, "--drain-delay", "0s"}, c.weights()...)
+	a.Printf("\n$ gsimc %s\n", strings.Join(args, " "))
+	logs := &serverLog{out: a.Stderr, ready: make(chan addresses, 1)}
+	ended := make(chan int, 1)
+	go func() {
+		ended <- a.Self(strings.NewReader(""), io.Discard, logs, nil,
+			append(args, "--log-format", "json", "--log-level", "info")...)
+	}()
+	select {
+	case code := <-ended:
+		if code == cli.ExitOK || ctx.Err() != nil {
+			return cli.Interrupted("nothing serves")
+		}
+		return errors.New("the server did not start")
+	case at := <-logs.ready:
+		c.welcome(ctx, a, dir, at, report)
+	}
+	if code := <-ended; code != cli.ExitOK {
+		return errors.New("the server did not end cleanly")
+	}
+	return nil
+}
+
+// welcome sends the histories and prints where the server is.
+func (c *Standalone) welcome(
+	ctx context.Context, a *cli.App, dir string, at addresses, report *surveyReport,
+) {
+	err := c.step(ctx, a, append([]string{"observe", "--server", at.GRPC, "--max-bad-rows",
+		strconv.FormatInt(c.MaxBadRows, 10)}, c.data()...))
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(a.Stderr, "gsimc: the histories of the files are not all there")
+	}
+	kept := "its files go with it"
+	if c.Dir != "" {
+		kept = "its files are in " + dir
+	}
+	a.Printf("\nServing. Ctrl-C ends it; %s.\n", kept)
+	cli.PrintTable(a.Stdout, [][]string{
+		{"gRPC", at.GRPC}, {"JSON", "http://" + at.JSON}, {"operators", "http://" + at.Ops},
+		{"AdminService", at.Admin},
+	})
+	user := cli.ShellWord(report.Busiest.Name)
+	a.Printf("\nTry, in another terminal:\n"+
+		"  gsimc recommend --server %s --user %s --explain 2\n"+
+		"  gsimc observe --server %s --user you --item %s\n"+
+		"  curl 'http://%s/v1/users/you/recommendations?page_size=5'\n"+
+		"  curl 'http://%s/v1/items/%s/similar'\n",
+		at.GRPC, user, at.GRPC, cli.ShellWord(report.Popular.Name), at.JSON, at.JSON,
+		url.PathEscape(report.Popular.Name))
+}
