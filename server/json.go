@@ -23,7 +23,7 @@ const inProcess = unixPrefix
 const (
 	maxJSONBodies = 64 << 20
 	jsonBodyTime  = 10 * time.Second
-	// for an answer to be read, from the beginning of its request
+	// for a part of an answer to be read, besides the time that a call may take
 	jsonWriteGrace = 30 * time.Second
 	jsonPipeBytes  = 256 << 10
 )
@@ -77,14 +77,40 @@ func (s *Server) newJSON() (*jsonSide, error) {
 	return j, nil
 }
 
-// inTime ends answers that are not read, so that they hold no memory.
+// inTime ends answers that are not read, so that they hold no memory: each part of an answer must
+// be taken within the limit, and the first one within it from the beginning of the request. A long
+// answer, as an export, may take as long as it is read.
 func inTime(h http.Handler, limit time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// It fails for connections without deadlines only, which a listener does not have.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit))
-		h.ServeHTTP(w, r)
+		t := &timedWriter{w, http.NewResponseController(w), limit}
+		t.renew()
+		h.ServeHTTP(t, r)
 	})
 }
+
+type timedWriter struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	limit   time.Duration
+}
+
+// renew fails for connections without deadlines only, which a listener does not have.
+func (w *timedWriter) renew() { _ = w.control.SetWriteDeadline(time.Now().Add(w.limit)) }
+
+// Write implements [io.Writer].
+func (w *timedWriter) Write(b []byte) (int, error) {
+	w.renew()
+	return w.ResponseWriter.Write(b)
+}
+
+// Flush implements [http.Flusher]. An error means that the client has gone.
+func (w *timedWriter) Flush() {
+	w.renew()
+	_ = w.control.Flush()
+}
+
+// Unwrap is for [http.ResponseController].
+func (w *timedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // serve serves on a listener until one of the two servers ends. Nil: only the console asks.
 func (j *jsonSide) serve(l net.Listener) error {
