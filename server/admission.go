@@ -26,6 +26,7 @@ var (
 		pb.RecommenderService_BatchRecommend_FullMethodName: {Class: admission.Lists},
 		pb.RecommenderService_ScoreItems_FullMethodName:     {Class: admission.Recommend},
 		pb.RecommenderService_SimilarItems_FullMethodName:   {Class: admission.Recommend},
+		pb.RecommenderService_GetSpectrum_FullMethodName:    {Class: admission.Recommend},
 
 		pb.EventService_Observe_FullMethodName:      {Class: admission.Observe},
 		pb.EventService_BatchObserve_FullMethodName: {Class: admission.Batch},

@@ -60,6 +60,11 @@ func full() map[string][]proto.Message {
 		&pb.RecommendRequest{Subject: user, Explain: 1},
 		&pb.RecommendRequest{Subject: &pb.RecommendRequest_History{History: history}},
 	}
+	all[pb.RecommenderService_GetSpectrum_FullMethodName] = []proto.Message{
+		&pb.GetSpectrumRequest{Subject: &pb.GetSpectrumRequest_UserId{UserId: "ann"},
+			ExtraHistory: history},
+		&pb.GetSpectrumRequest{Subject: &pb.GetSpectrumRequest_History{History: history}},
+	}
 	all[pb.EventService_Observe_FullMethodName] = []proto.Message{&pb.ObserveRequest{Event: event}}
 	all[pb.ItemService_BatchUpsertItems_FullMethodName] = []proto.Message{
 		upsert(&pb.Item{ItemId: "i", Title: "I", Categories: []string{"c"}, Labels: []string{"l"},

@@ -85,6 +85,7 @@ func TestEveryMethodWithEveryRole(t *testing.T) {
 		"/gsimc.v1.RecommenderService/Recommend":                         "recommend",
 		"/gsimc.v1.RecommenderService/BatchRecommend":                    "recommend",
 		"/gsimc.v1.RecommenderService/SimilarItems":                      "recommend",
+		"/gsimc.v1.RecommenderService/GetSpectrum":                       "recommend",
 		"/gsimc.v1.RecommenderService/ScoreItems":                        "recommend",
 		"/gsimc.v1.EventService/Observe":                                 "observe",
 		"/gsimc.v1.EventService/BatchObserve":                            "observe",

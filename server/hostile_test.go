@@ -120,6 +120,8 @@ func honest() map[string]proto.Message {
 		pb.RecommenderService_BatchRecommend_FullMethodName: &pb.BatchRecommendRequest{
 			Subjects: []*pb.BatchSubject{{Subject: &pb.BatchSubject_UserId{UserId: "ann"}}}},
 		pb.RecommenderService_SimilarItems_FullMethodName: &pb.SimilarItemsRequest{ItemId: item(1)},
+		pb.RecommenderService_GetSpectrum_FullMethodName: &pb.GetSpectrumRequest{
+			Subject: &pb.GetSpectrumRequest_UserId{UserId: "ann"}},
 		pb.RecommenderService_ScoreItems_FullMethodName: &pb.ScoreItemsRequest{
 			Subject: &pb.ScoreItemsRequest_UserId{UserId: "ann"}, ItemIds: []string{item(1)}},
 		pb.EventService_Observe_FullMethodName: &pb.ObserveRequest{Event: newEvent("ann", 1)},

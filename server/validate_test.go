@@ -345,6 +345,16 @@ func TestValidateOthers(t *testing.T) {
 			_, err := ts.items.ListItems(c, &pb.ListItemsRequest{PageSize: -1, PageToken: "!"})
 			return err
 		}, []string{"page_size", "page_token"}},
+		{"GetSpectrum of nobody", func(c context.Context) error {
+			_, err := ts.recommend.GetSpectrum(c, &pb.GetSpectrumRequest{})
+			return err
+		}, []string{"subject"}},
+		{"GetSpectrum of a history with another", func(c context.Context) error {
+			h := &pb.InlineHistory{Entries: []*pb.HistoryEntry{{ItemId: long}}}
+			_, err := ts.recommend.GetSpectrum(c, &pb.GetSpectrumRequest{
+				Subject: &pb.GetSpectrumRequest_History{History: h}, ExtraHistory: h})
+			return err
+		}, []string{"history.entries[0].item_id", "extra_history"}},
 		{"SearchItems", func(c context.Context) error {
 			_, err := ts.items.SearchItems(c, &pb.SearchItemsRequest{Query: long, PageSize: -1})
 			return err

@@ -84,7 +84,7 @@ func testBadRequests(t *testing.T) {
 	}
 	var table badTable
 	for _, cases := range [][]badRequest{badEventRequests(), badStreams(), badRecommends(),
-		badScorings(), badSimilars(), badBatches(), badUserRequests(), badItemRequests(),
+		badScorings(), badSpectra(), badSimilars(), badBatches(), badUserRequests(), badItemRequests(),
 		badMessages(), badTransport()} {
 		for _, c := range cases {
 			got := c.call(t.Context(), conn)
@@ -242,6 +242,24 @@ func badScorings() []badRequest {
 		cases = append(cases, invalid("ScoreItems: bad "+input, input,
 			func(ctx context.Context, conn grpc.ClientConnInterface) refusal {
 				_, err := pb.NewRecommenderServiceClient(conn).ScoreItems(ctx, r)
+				return refusalOf(err)
+			}))
+	}
+	return cases
+}
+
+// badSpectra breaks the rules of GetSpectrum.
+func badSpectra() []badRequest {
+	var cases []badRequest
+	for input, r := range map[string]*pb.GetSpectrumRequest{
+		"subject": {},
+		"user_id": {Subject: &pb.GetSpectrumRequest_UserId{}},
+		"extra_history.entries": {Subject: &pb.GetSpectrumRequest_UserId{UserId: "u"},
+			ExtraHistory: &pb.InlineHistory{}},
+	} {
+		cases = append(cases, invalid("GetSpectrum: bad "+input, input,
+			func(ctx context.Context, conn grpc.ClientConnInterface) refusal {
+				_, err := pb.NewRecommenderServiceClient(conn).GetSpectrum(ctx, r)
 				return refusalOf(err)
 			}))
 	}

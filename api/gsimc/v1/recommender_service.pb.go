@@ -1433,6 +1433,207 @@ func (x *SimilarItemsResponse) GetUnknownItemIds() []string {
 	return nil
 }
 
+// GetSpectrumRequest says whose history to look at.
+type GetSpectrumRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whose: exactly one must be set.
+	//
+	// Types that are valid to be assigned to Subject:
+	//
+	//	*GetSpectrumRequest_UserId
+	//	*GetSpectrumRequest_History
+	Subject isGetSpectrumRequest_Subject `protobuf_oneof:"subject"`
+	// As RecommendRequest.extra_history.
+	ExtraHistory  *InlineHistory `protobuf:"bytes,3,opt,name=extra_history,json=extraHistory,proto3" json:"extra_history,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetSpectrumRequest) Reset() {
+	*x = GetSpectrumRequest{}
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetSpectrumRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetSpectrumRequest) ProtoMessage() {}
+
+func (x *GetSpectrumRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetSpectrumRequest.ProtoReflect.Descriptor instead.
+func (*GetSpectrumRequest) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *GetSpectrumRequest) GetSubject() isGetSpectrumRequest_Subject {
+	if x != nil {
+		return x.Subject
+	}
+	return nil
+}
+
+func (x *GetSpectrumRequest) GetUserId() string {
+	if x != nil {
+		if x, ok := x.Subject.(*GetSpectrumRequest_UserId); ok {
+			return x.UserId
+		}
+	}
+	return ""
+}
+
+func (x *GetSpectrumRequest) GetHistory() *InlineHistory {
+	if x != nil {
+		if x, ok := x.Subject.(*GetSpectrumRequest_History); ok {
+			return x.History
+		}
+	}
+	return nil
+}
+
+func (x *GetSpectrumRequest) GetExtraHistory() *InlineHistory {
+	if x != nil {
+		return x.ExtraHistory
+	}
+	return nil
+}
+
+type isGetSpectrumRequest_Subject interface {
+	isGetSpectrumRequest_Subject()
+}
+
+type GetSpectrumRequest_UserId struct {
+	// As RecommendRequest.user_id.
+	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3,oneof"`
+}
+
+type GetSpectrumRequest_History struct {
+	// As RecommendRequest.history.
+	History *InlineHistory `protobuf:"bytes,2,opt,name=history,proto3,oneof"`
+}
+
+func (*GetSpectrumRequest_UserId) isGetSpectrumRequest_Subject() {}
+
+func (*GetSpectrumRequest_History) isGetSpectrumRequest_Subject() {}
+
+// GetSpectrumResponse is the energy of a history: element i of each array is about one eigenvector of
+// the item graph, as many as the rank of the model. The arrays are empty without usable history.
+type GetSpectrumResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The eigenvalues of the graph's Laplacian, from 0, ascending: how fast the eigenvector changes
+	// from item to similar item.
+	Frequencies []float64 `protobuf:"fixed64,1,rep,packed,name=frequencies,proto3" json:"frequencies,omitempty"`
+	// The shares of the sum of the history's events, with their weights: 0 or more, together 1. Of the
+	// newest 1000 events.
+	Before []float64 `protobuf:"fixed64,2,rep,packed,name=before,proto3" json:"before,omitempty"`
+	// The shares of what the scores are made of, less what they are made of without events: the sum
+	// after the filter, or with learned dynamics the expectation of the next event. 0 or more, together
+	// 1. All 0 if the events change nothing.
+	After []float64 `protobuf:"fixed64,3,rep,packed,name=after,proto3" json:"after,omitempty"`
+	// As RecommendResponse.model_version.
+	ModelVersion string `protobuf:"bytes,4,opt,name=model_version,json=modelVersion,proto3" json:"model_version,omitempty"`
+	// As RecommendResponse.user_revision.
+	UserRevision uint64 `protobuf:"varint,6,opt,name=user_revision,json=userRevision,proto3" json:"user_revision,omitempty"`
+	// Ids of the inline or extra history that the model does not know, each once.
+	UnknownItemIds []string `protobuf:"bytes,7,rep,name=unknown_item_ids,json=unknownItemIds,proto3" json:"unknown_item_ids,omitempty"`
+	// Why the arrays are empty; empty otherwise.
+	Degradations  []Degradation `protobuf:"varint,8,rep,packed,name=degradations,proto3,enum=gsimc.v1.Degradation" json:"degradations,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetSpectrumResponse) Reset() {
+	*x = GetSpectrumResponse{}
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetSpectrumResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetSpectrumResponse) ProtoMessage() {}
+
+func (x *GetSpectrumResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetSpectrumResponse.ProtoReflect.Descriptor instead.
+func (*GetSpectrumResponse) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *GetSpectrumResponse) GetFrequencies() []float64 {
+	if x != nil {
+		return x.Frequencies
+	}
+	return nil
+}
+
+func (x *GetSpectrumResponse) GetBefore() []float64 {
+	if x != nil {
+		return x.Before
+	}
+	return nil
+}
+
+func (x *GetSpectrumResponse) GetAfter() []float64 {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+func (x *GetSpectrumResponse) GetModelVersion() string {
+	if x != nil {
+		return x.ModelVersion
+	}
+	return ""
+}
+
+func (x *GetSpectrumResponse) GetUserRevision() uint64 {
+	if x != nil {
+		return x.UserRevision
+	}
+	return 0
+}
+
+func (x *GetSpectrumResponse) GetUnknownItemIds() []string {
+	if x != nil {
+		return x.UnknownItemIds
+	}
+	return nil
+}
+
+func (x *GetSpectrumResponse) GetDegradations() []Degradation {
+	if x != nil {
+		return x.Degradations
+	}
+	return nil
+}
+
 // Thompson ranks by the scores of one draw from the distribution of the user's taste: the query
 // plus scale standard deviations times normal random numbers, one for each frequency.
 type Exploration_Thompson struct {
@@ -1449,7 +1650,7 @@ type Exploration_Thompson struct {
 
 func (x *Exploration_Thompson) Reset() {
 	*x = Exploration_Thompson{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[14]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1461,7 +1662,7 @@ func (x *Exploration_Thompson) String() string {
 func (*Exploration_Thompson) ProtoMessage() {}
 
 func (x *Exploration_Thompson) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[14]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1502,7 +1703,7 @@ type Exploration_UpperConfidence struct {
 
 func (x *Exploration_UpperConfidence) Reset() {
 	*x = Exploration_UpperConfidence{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[15]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1514,7 +1715,7 @@ func (x *Exploration_UpperConfidence) String() string {
 func (*Exploration_UpperConfidence) ProtoMessage() {}
 
 func (x *Exploration_UpperConfidence) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[15]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1651,18 +1852,33 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\x14SimilarItemsResponse\x12*\n" +
 	"\x05items\x18\x01 \x03(\v2\x14.gsimc.v1.ScoredItemR\x05items\x12#\n" +
 	"\rmodel_version\x18\x04 \x01(\tR\fmodelVersion\x12(\n" +
-	"\x10unknown_item_ids\x18\a \x03(\tR\x0eunknownItemIds*\x8e\x01\n" +
+	"\x10unknown_item_ids\x18\a \x03(\tR\x0eunknownItemIds\"\xc5\x01\n" +
+	"\x12GetSpectrumRequest\x12%\n" +
+	"\auser_id\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05 \x01(\x80\x02H\x00R\x06userId\x123\n" +
+	"\ahistory\x18\x02 \x01(\v2\x17.gsimc.v1.InlineHistoryH\x00R\ahistory\x12A\n" +
+	"\rextra_history\x18\x03 \x01(\v2\x17.gsimc.v1.InlineHistoryB\x03\xe0A\x01R\fextraHistoryB\x10\n" +
+	"\asubject\x12\x05\xbaH\x02\b\x01\"\x94\x02\n" +
+	"\x13GetSpectrumResponse\x12 \n" +
+	"\vfrequencies\x18\x01 \x03(\x01R\vfrequencies\x12\x16\n" +
+	"\x06before\x18\x02 \x03(\x01R\x06before\x12\x14\n" +
+	"\x05after\x18\x03 \x03(\x01R\x05after\x12#\n" +
+	"\rmodel_version\x18\x04 \x01(\tR\fmodelVersion\x12#\n" +
+	"\ruser_revision\x18\x06 \x01(\x04R\fuserRevision\x12(\n" +
+	"\x10unknown_item_ids\x18\a \x03(\tR\x0eunknownItemIds\x129\n" +
+	"\fdegradations\x18\b \x03(\x0e2\x15.gsimc.v1.DegradationR\fdegradations*\x8e\x01\n" +
 	"\vDegradation\x12\x1b\n" +
 	"\x17DEGRADATION_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18DEGRADATION_UNKNOWN_USER\x10\x01\x12!\n" +
 	"\x1dDEGRADATION_NO_USABLE_HISTORY\x10\x02\x12!\n" +
-	"\x1dDEGRADATION_FILTER_TOO_NARROW\x10\x032\xdb\x02\n" +
+	"\x1dDEGRADATION_FILTER_TOO_NARROW\x10\x032\xac\x03\n" +
 	"\x12RecommenderService\x12I\n" +
 	"\tRecommend\x12\x1a.gsimc.v1.RecommendRequest\x1a\x1b.gsimc.v1.RecommendResponse\"\x03\x90\x02\x01\x12X\n" +
 	"\x0eBatchRecommend\x12\x1f.gsimc.v1.BatchRecommendRequest\x1a .gsimc.v1.BatchRecommendResponse\"\x03\x90\x02\x01\x12L\n" +
 	"\n" +
 	"ScoreItems\x12\x1b.gsimc.v1.ScoreItemsRequest\x1a\x1c.gsimc.v1.ScoreItemsResponse\"\x03\x90\x02\x01\x12R\n" +
-	"\fSimilarItems\x12\x1d.gsimc.v1.SimilarItemsRequest\x1a\x1e.gsimc.v1.SimilarItemsResponse\"\x03\x90\x02\x01BH\n" +
+	"\fSimilarItems\x12\x1d.gsimc.v1.SimilarItemsRequest\x1a\x1e.gsimc.v1.SimilarItemsResponse\"\x03\x90\x02\x01\x12O\n" +
+	"\vGetSpectrum\x12\x1c.gsimc.v1.GetSpectrumRequest\x1a\x1d.gsimc.v1.GetSpectrumResponse\"\x03\x90\x02\x01BH\n" +
 	"\fcom.gsimc.v1P\x01Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1\xaa\x02\bGsimc.V1b\x06proto3"
 
 var (
@@ -1678,7 +1894,7 @@ func file_gsimc_v1_recommender_service_proto_rawDescGZIP() []byte {
 }
 
 var file_gsimc_v1_recommender_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_gsimc_v1_recommender_service_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_gsimc_v1_recommender_service_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_gsimc_v1_recommender_service_proto_goTypes = []any{
 	(Degradation)(0),                    // 0: gsimc.v1.Degradation
 	(*InlineHistory)(nil),               // 1: gsimc.v1.InlineHistory
@@ -1695,57 +1911,64 @@ var file_gsimc_v1_recommender_service_proto_goTypes = []any{
 	(*BatchRecommendResult)(nil),        // 12: gsimc.v1.BatchRecommendResult
 	(*SimilarItemsRequest)(nil),         // 13: gsimc.v1.SimilarItemsRequest
 	(*SimilarItemsResponse)(nil),        // 14: gsimc.v1.SimilarItemsResponse
-	(*Exploration_Thompson)(nil),        // 15: gsimc.v1.Exploration.Thompson
-	(*Exploration_UpperConfidence)(nil), // 16: gsimc.v1.Exploration.UpperConfidence
-	(*timestamppb.Timestamp)(nil),       // 17: google.protobuf.Timestamp
-	(*ItemFilter)(nil),                  // 18: gsimc.v1.ItemFilter
-	(*SeenPolicy)(nil),                  // 19: gsimc.v1.SeenPolicy
-	(*ScoredItem)(nil),                  // 20: gsimc.v1.ScoredItem
-	(ResultSource)(0),                   // 21: gsimc.v1.ResultSource
-	(*Explanation)(nil),                 // 22: gsimc.v1.Explanation
-	(*status.Status)(nil),               // 23: google.rpc.Status
+	(*GetSpectrumRequest)(nil),          // 15: gsimc.v1.GetSpectrumRequest
+	(*GetSpectrumResponse)(nil),         // 16: gsimc.v1.GetSpectrumResponse
+	(*Exploration_Thompson)(nil),        // 17: gsimc.v1.Exploration.Thompson
+	(*Exploration_UpperConfidence)(nil), // 18: gsimc.v1.Exploration.UpperConfidence
+	(*timestamppb.Timestamp)(nil),       // 19: google.protobuf.Timestamp
+	(*ItemFilter)(nil),                  // 20: gsimc.v1.ItemFilter
+	(*SeenPolicy)(nil),                  // 21: gsimc.v1.SeenPolicy
+	(*ScoredItem)(nil),                  // 22: gsimc.v1.ScoredItem
+	(ResultSource)(0),                   // 23: gsimc.v1.ResultSource
+	(*Explanation)(nil),                 // 24: gsimc.v1.Explanation
+	(*status.Status)(nil),               // 25: google.rpc.Status
 }
 var file_gsimc_v1_recommender_service_proto_depIdxs = []int32{
 	2,  // 0: gsimc.v1.InlineHistory.entries:type_name -> gsimc.v1.HistoryEntry
-	17, // 1: gsimc.v1.HistoryEntry.event_time:type_name -> google.protobuf.Timestamp
+	19, // 1: gsimc.v1.HistoryEntry.event_time:type_name -> google.protobuf.Timestamp
 	1,  // 2: gsimc.v1.RecommendRequest.history:type_name -> gsimc.v1.InlineHistory
 	1,  // 3: gsimc.v1.RecommendRequest.extra_history:type_name -> gsimc.v1.InlineHistory
-	18, // 4: gsimc.v1.RecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
-	19, // 5: gsimc.v1.RecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	20, // 4: gsimc.v1.RecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
+	21, // 5: gsimc.v1.RecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
 	4,  // 6: gsimc.v1.RecommendRequest.exploration:type_name -> gsimc.v1.Exploration
-	15, // 7: gsimc.v1.Exploration.thompson:type_name -> gsimc.v1.Exploration.Thompson
-	16, // 8: gsimc.v1.Exploration.upper_confidence:type_name -> gsimc.v1.Exploration.UpperConfidence
-	20, // 9: gsimc.v1.RecommendResponse.items:type_name -> gsimc.v1.ScoredItem
+	17, // 7: gsimc.v1.Exploration.thompson:type_name -> gsimc.v1.Exploration.Thompson
+	18, // 8: gsimc.v1.Exploration.upper_confidence:type_name -> gsimc.v1.Exploration.UpperConfidence
+	22, // 9: gsimc.v1.RecommendResponse.items:type_name -> gsimc.v1.ScoredItem
 	0,  // 10: gsimc.v1.RecommendResponse.degradations:type_name -> gsimc.v1.Degradation
 	6,  // 11: gsimc.v1.RecommendResponse.packed_items:type_name -> gsimc.v1.PackedItems
-	21, // 12: gsimc.v1.PackedItems.source:type_name -> gsimc.v1.ResultSource
-	22, // 13: gsimc.v1.PackedItems.explanations:type_name -> gsimc.v1.Explanation
+	23, // 12: gsimc.v1.PackedItems.source:type_name -> gsimc.v1.ResultSource
+	24, // 13: gsimc.v1.PackedItems.explanations:type_name -> gsimc.v1.Explanation
 	1,  // 14: gsimc.v1.ScoreItemsRequest.history:type_name -> gsimc.v1.InlineHistory
-	19, // 15: gsimc.v1.ScoreItemsRequest.seen:type_name -> gsimc.v1.SeenPolicy
-	20, // 16: gsimc.v1.ScoreItemsResponse.items:type_name -> gsimc.v1.ScoredItem
+	21, // 15: gsimc.v1.ScoreItemsRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	22, // 16: gsimc.v1.ScoreItemsResponse.items:type_name -> gsimc.v1.ScoredItem
 	0,  // 17: gsimc.v1.ScoreItemsResponse.degradations:type_name -> gsimc.v1.Degradation
 	10, // 18: gsimc.v1.BatchRecommendRequest.subjects:type_name -> gsimc.v1.BatchSubject
-	18, // 19: gsimc.v1.BatchRecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
-	19, // 20: gsimc.v1.BatchRecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	20, // 19: gsimc.v1.BatchRecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
+	21, // 20: gsimc.v1.BatchRecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
 	1,  // 21: gsimc.v1.BatchSubject.history:type_name -> gsimc.v1.InlineHistory
 	12, // 22: gsimc.v1.BatchRecommendResponse.results:type_name -> gsimc.v1.BatchRecommendResult
 	5,  // 23: gsimc.v1.BatchRecommendResult.response:type_name -> gsimc.v1.RecommendResponse
-	23, // 24: gsimc.v1.BatchRecommendResult.error:type_name -> google.rpc.Status
-	18, // 25: gsimc.v1.SimilarItemsRequest.filter:type_name -> gsimc.v1.ItemFilter
-	20, // 26: gsimc.v1.SimilarItemsResponse.items:type_name -> gsimc.v1.ScoredItem
-	3,  // 27: gsimc.v1.RecommenderService.Recommend:input_type -> gsimc.v1.RecommendRequest
-	9,  // 28: gsimc.v1.RecommenderService.BatchRecommend:input_type -> gsimc.v1.BatchRecommendRequest
-	7,  // 29: gsimc.v1.RecommenderService.ScoreItems:input_type -> gsimc.v1.ScoreItemsRequest
-	13, // 30: gsimc.v1.RecommenderService.SimilarItems:input_type -> gsimc.v1.SimilarItemsRequest
-	5,  // 31: gsimc.v1.RecommenderService.Recommend:output_type -> gsimc.v1.RecommendResponse
-	11, // 32: gsimc.v1.RecommenderService.BatchRecommend:output_type -> gsimc.v1.BatchRecommendResponse
-	8,  // 33: gsimc.v1.RecommenderService.ScoreItems:output_type -> gsimc.v1.ScoreItemsResponse
-	14, // 34: gsimc.v1.RecommenderService.SimilarItems:output_type -> gsimc.v1.SimilarItemsResponse
-	31, // [31:35] is the sub-list for method output_type
-	27, // [27:31] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	25, // 24: gsimc.v1.BatchRecommendResult.error:type_name -> google.rpc.Status
+	20, // 25: gsimc.v1.SimilarItemsRequest.filter:type_name -> gsimc.v1.ItemFilter
+	22, // 26: gsimc.v1.SimilarItemsResponse.items:type_name -> gsimc.v1.ScoredItem
+	1,  // 27: gsimc.v1.GetSpectrumRequest.history:type_name -> gsimc.v1.InlineHistory
+	1,  // 28: gsimc.v1.GetSpectrumRequest.extra_history:type_name -> gsimc.v1.InlineHistory
+	0,  // 29: gsimc.v1.GetSpectrumResponse.degradations:type_name -> gsimc.v1.Degradation
+	3,  // 30: gsimc.v1.RecommenderService.Recommend:input_type -> gsimc.v1.RecommendRequest
+	9,  // 31: gsimc.v1.RecommenderService.BatchRecommend:input_type -> gsimc.v1.BatchRecommendRequest
+	7,  // 32: gsimc.v1.RecommenderService.ScoreItems:input_type -> gsimc.v1.ScoreItemsRequest
+	13, // 33: gsimc.v1.RecommenderService.SimilarItems:input_type -> gsimc.v1.SimilarItemsRequest
+	15, // 34: gsimc.v1.RecommenderService.GetSpectrum:input_type -> gsimc.v1.GetSpectrumRequest
+	5,  // 35: gsimc.v1.RecommenderService.Recommend:output_type -> gsimc.v1.RecommendResponse
+	11, // 36: gsimc.v1.RecommenderService.BatchRecommend:output_type -> gsimc.v1.BatchRecommendResponse
+	8,  // 37: gsimc.v1.RecommenderService.ScoreItems:output_type -> gsimc.v1.ScoreItemsResponse
+	14, // 38: gsimc.v1.RecommenderService.SimilarItems:output_type -> gsimc.v1.SimilarItemsResponse
+	16, // 39: gsimc.v1.RecommenderService.GetSpectrum:output_type -> gsimc.v1.GetSpectrumResponse
+	35, // [35:40] is the sub-list for method output_type
+	30, // [30:35] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_recommender_service_proto_init() }
@@ -1777,15 +2000,19 @@ func file_gsimc_v1_recommender_service_proto_init() {
 		(*BatchRecommendResult_Response)(nil),
 		(*BatchRecommendResult_Error)(nil),
 	}
-	file_gsimc_v1_recommender_service_proto_msgTypes[14].OneofWrappers = []any{}
-	file_gsimc_v1_recommender_service_proto_msgTypes[15].OneofWrappers = []any{}
+	file_gsimc_v1_recommender_service_proto_msgTypes[14].OneofWrappers = []any{
+		(*GetSpectrumRequest_UserId)(nil),
+		(*GetSpectrumRequest_History)(nil),
+	}
+	file_gsimc_v1_recommender_service_proto_msgTypes[16].OneofWrappers = []any{}
+	file_gsimc_v1_recommender_service_proto_msgTypes[17].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_recommender_service_proto_rawDesc), len(file_gsimc_v1_recommender_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   16,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,6 +23,7 @@ const (
 	RecommenderService_BatchRecommend_FullMethodName = "/gsimc.v1.RecommenderService/BatchRecommend"
 	RecommenderService_ScoreItems_FullMethodName     = "/gsimc.v1.RecommenderService/ScoreItems"
 	RecommenderService_SimilarItems_FullMethodName   = "/gsimc.v1.RecommenderService/SimilarItems"
+	RecommenderService_GetSpectrum_FullMethodName    = "/gsimc.v1.RecommenderService/GetSpectrum"
 )
 
 // RecommenderServiceClient is the client API for RecommenderService service.
@@ -75,6 +76,12 @@ type RecommenderServiceClient interface {
 	//
 	// Errors: INVALID_ARGUMENT (a field breaks its rule).
 	SimilarItems(ctx context.Context, in *SimilarItemsRequest, opts ...grpc.CallOption) (*SimilarItemsResponse, error)
+	// GetSpectrum tells what a model sees in a history: its energy by the frequencies of the item
+	// graph, before the filter and after it. Low frequencies are tastes that many users share. For
+	// people who want to understand a list; the order of the list does not follow from it alone.
+	//
+	// Errors: INVALID_ARGUMENT (a field breaks its rule), DATA_LOSS (as Recommend).
+	GetSpectrum(ctx context.Context, in *GetSpectrumRequest, opts ...grpc.CallOption) (*GetSpectrumResponse, error)
 }
 
 type recommenderServiceClient struct {
@@ -119,6 +126,16 @@ func (c *recommenderServiceClient) SimilarItems(ctx context.Context, in *Similar
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SimilarItemsResponse)
 	err := c.cc.Invoke(ctx, RecommenderService_SimilarItems_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *recommenderServiceClient) GetSpectrum(ctx context.Context, in *GetSpectrumRequest, opts ...grpc.CallOption) (*GetSpectrumResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetSpectrumResponse)
+	err := c.cc.Invoke(ctx, RecommenderService_GetSpectrum_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -175,6 +192,12 @@ type RecommenderServiceServer interface {
 	//
 	// Errors: INVALID_ARGUMENT (a field breaks its rule).
 	SimilarItems(context.Context, *SimilarItemsRequest) (*SimilarItemsResponse, error)
+	// GetSpectrum tells what a model sees in a history: its energy by the frequencies of the item
+	// graph, before the filter and after it. Low frequencies are tastes that many users share. For
+	// people who want to understand a list; the order of the list does not follow from it alone.
+	//
+	// Errors: INVALID_ARGUMENT (a field breaks its rule), DATA_LOSS (as Recommend).
+	GetSpectrum(context.Context, *GetSpectrumRequest) (*GetSpectrumResponse, error)
 	mustEmbedUnimplementedRecommenderServiceServer()
 }
 
@@ -196,6 +219,9 @@ func (UnimplementedRecommenderServiceServer) ScoreItems(context.Context, *ScoreI
 }
 func (UnimplementedRecommenderServiceServer) SimilarItems(context.Context, *SimilarItemsRequest) (*SimilarItemsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SimilarItems not implemented")
+}
+func (UnimplementedRecommenderServiceServer) GetSpectrum(context.Context, *GetSpectrumRequest) (*GetSpectrumResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetSpectrum not implemented")
 }
 func (UnimplementedRecommenderServiceServer) mustEmbedUnimplementedRecommenderServiceServer() {}
 func (UnimplementedRecommenderServiceServer) testEmbeddedByValue()                            {}
@@ -290,6 +316,24 @@ func _RecommenderService_SimilarItems_Handler(srv interface{}, ctx context.Conte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _RecommenderService_GetSpectrum_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetSpectrumRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RecommenderServiceServer).GetSpectrum(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: RecommenderService_GetSpectrum_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RecommenderServiceServer).GetSpectrum(ctx, req.(*GetSpectrumRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // RecommenderService_ServiceDesc is the grpc.ServiceDesc for RecommenderService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -312,6 +356,10 @@ var RecommenderService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SimilarItems",
 			Handler:    _RecommenderService_SimilarItems_Handler,
+		},
+		{
+			MethodName: "GetSpectrum",
+			Handler:    _RecommenderService_GetSpectrum_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -38,6 +38,7 @@ var roles = map[string]Role{
 	pb.RecommenderService_BatchRecommend_FullMethodName: Recommend,
 	pb.RecommenderService_ScoreItems_FullMethodName:     Recommend,
 	pb.RecommenderService_SimilarItems_FullMethodName:   Recommend,
+	pb.RecommenderService_GetSpectrum_FullMethodName:    Recommend,
 
 	pb.EventService_Observe_FullMethodName:       Observe,
 	pb.EventService_BatchObserve_FullMethodName:  Observe,
