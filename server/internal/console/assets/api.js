@@ -51,6 +51,7 @@ export async function request(method, path, body, signal) {
 
 // The calls by their purposes.
 export const recommend = (body, signal) => call("POST", "/v1/recommend", body, signal);
+export const spectrum = (body, signal) => call("POST", "/v1/spectrum", body, signal);
 export const search = (query, signal) =>
   call("GET", `/v1/items:search?query=${encodeURIComponent(query)}&page_size=20`, undefined, signal);
 export const getItems = (ids) =>

@@ -1,5 +1,6 @@
 // The view that shows how a list follows from what somebody likes.
 import * as api from "./api.js";
+import { spectrum } from "./chart.js";
 import { button, complain, el, number } from "./dom.js";
 import { explanation } from "./explanation.js";
 import * as items from "./items.js";
@@ -35,7 +36,9 @@ function build(state) {
   ui.find = el("div", { class: "column" }, ui.search.node, ui.history.node);
   ui.list = el("div", { class: "column wide" },
     el("h2", { id: "list-title" }, "The list"), ui.status, ui.items);
-  ui.side = el("div", { class: "column" }, ui.controls.node);
+  ui.spectrum = el("div", {});
+  ui.side = el("div", { class: "column" }, ui.controls.node,
+    el("div", { class: "card" }, el("h2", {}, "Energy by frequency"), ui.spectrum));
   ui.show = (user) => {
     if (user) ui.history.load(user);
     else ui.refresh();
@@ -170,7 +173,7 @@ function controlBox(ui) {
     },
     node: el("div", { class: "card" }, el("h2", {}, "Order"),
       el("label", { for: "strategy" }, "Explore"), strategy,
-      el("label", { for: "strength" }, "Strength "), strengthText, strength, again,
+      el("label", { for: "strength" }, "Strength"), " ", strengthText, strength, again,
       el("h2", {}, "Uncertainty"),
       el("label", { for: "uncertainty" }, "How little is known"), uncertainty, uncertaintyText),
   };
@@ -193,13 +196,15 @@ async function like(ui, state, id) {
 async function ask(ui, state, signal) {
   const entries = state.history.map((itemId) => ({ itemId }));
   if (!state.user && !entries.length) return null;
-  const body = { pageSize: listSize, explain: explainedItems, exploration: ui.controls.exploration() };
-  if (!state.user) body.history = { entries };
-  else {
-    body.userId = state.user;
-    if (entries.length) body.extraHistory = { entries };
-  }
-  const answer = await api.recommend(body, signal);
+  const subject = !state.user ? { history: { entries } }
+    : { userId: state.user, ...(entries.length ? { extraHistory: { entries } } : {}) };
+  const [answer, energy] = await Promise.all([
+    api.recommend({
+      ...subject, pageSize: listSize, explain: explainedItems, exploration: ui.controls.exploration(),
+    }, signal),
+    api.spectrum(subject, signal),
+  ]);
+  answer.energy = energy;
   const ids = answer.items.flatMap((item) =>
     [item.itemId, ...(item.explanation?.contributions ?? []).map((c) => c.itemId)]);
   await items.learn([...ids, ...state.history]);
@@ -212,6 +217,8 @@ function draw(ui, state, answer) {
   complain(null);
   ui.history.draw();
   ui.controls.draw(answer);
+  ui.spectrum.replaceChildren(answer ? spectrum(answer.energy)
+    : el("p", { class: "more" }, "What the model sees in a history, and what it makes of it."));
   const focused = [...ui.items.querySelectorAll("button")].indexOf(document.activeElement);
   const list = answer?.items ?? [];
   const added = list.filter((item) => !state.before.includes(item.itemId)).length;
@@ -243,7 +250,7 @@ function row(ui, state, item, at, top) {
     open: state.opened.has(id),
     ontoggle: (event) => state.opened[event.target.open ? "add" : "delete"](id),
   }, el("summary", { "aria-label": `Why ${name}` }, "Why"), explanation(item)) : null;
-  return el("li", {},
+  return el("li", { class: moved === "new" ? "fresh" : null },
     el("div", { class: "entry" },
       el("span", { class: "name" }, items.describe(id)),
       el("span", { class: "moved", "aria-label": was < 0 ? "new on the list" : null }, moved),

@@ -1,5 +1,121 @@
-// The view of what is held of a user.
+// The view of what is held of a user, with what the rights of people about their data need.
+import * as api from "./api.js";
+import { button, complain, el, number } from "./dom.js";
+import * as items from "./items.js";
+
+// usersView fills a section and returns the view.
 export function usersView(section) {
-  section.textContent = "";
-  return { show() {}, rest() {} };
+  const name = el("input", { id: "user", autocomplete: "off", spellcheck: "false", required: true });
+  const status = el("p", { role: "status", class: "more" });
+  const held = el("div", { class: "held" });
+  const look = async (user) => {
+    complain(null);
+    held.replaceChildren();
+    try {
+      const { user: found } = await api.getUser(user);
+      status.textContent = `${found.eventCount} events of ${user}.`;
+      held.append(summary(found), actions(user, status, held), events(user, () => look(user)));
+    } catch (error) {
+      status.textContent = "";
+      if (error.reason === "USER_NOT_FOUND") status.textContent = `Nothing is held of ${user}.`;
+      else complain(error);
+    }
+  };
+  section.append(el("form", {
+    class: "row card",
+    onsubmit: (event) => {
+      event.preventDefault();
+      const wanted = `#users/${encodeURIComponent(name.value.trim())}`;
+      if (location.hash === wanted) look(name.value.trim());
+      else location.hash = wanted;
+    },
+  }, el("label", { for: "user" }, "User"), name, el("button", { type: "submit" }, "Look up")), status, held);
+  return {
+    show(user) {
+      if (!user) return;
+      name.value = user;
+      look(user);
+    },
+    rest() {},
+  };
+}
+
+const day = (time) => (time ? new Date(time).toISOString().slice(0, 16).replace("T", " ") : "–");
+
+// summary says what is held.
+function summary(user) {
+  const facts = [
+    ["Revision", user.revision], ["Events", user.eventCount],
+    ["On items that the model does not know", user.pendingEventCount],
+    ["From", day(user.firstEventTime)], ["To", day(user.lastEventTime)],
+    ["Uncertainty", `${number(100 * user.uncertainty)} %`],
+    ...(user.eventTypes ?? []).map((t) => [`Events of type ${t.eventType}, weight ${number(t.weight)}`, t.eventCount]),
+  ];
+  return el("dl", { class: "card facts" }, facts.map(([k, v]) => el("div", {}, el("dt", {}, k), el("dd", {}, v))));
+}
+
+// actions are what can be done with a user.
+function actions(user, status, held) {
+  const confirmation = el("input", { id: "forget-id", autocomplete: "off", spellcheck: "false" });
+  const erase = el("button", { type: "submit", class: "danger", disabled: true }, "Erase for good");
+  confirmation.addEventListener("input", () => { erase.disabled = confirmation.value !== user; });
+  const form = el("form", {
+    class: "row",
+    onsubmit: async (event) => {
+      event.preventDefault();
+      if (confirmation.value !== user) return;
+      try {
+        const { deletedEventCount } = await api.forget(user);
+        held.replaceChildren();
+        status.textContent = `${user} is erased, with ${deletedEventCount} events.`;
+      } catch (error) {
+        complain(error);
+      }
+    },
+  }, el("label", { for: "forget-id" }, `To erase this user, type the id ${user}`), confirmation, erase);
+  return el("div", { class: "card" },
+    el("div", { class: "row" },
+      el("a", { href: `#try/${encodeURIComponent(user)}` }, "See the list of this user"),
+      button("Export all that is held", () => save(user).catch(complain))),
+    form);
+}
+
+// save lets the browser keep the export as a file, a line of JSON for each part.
+async function save(user) {
+  const address = URL.createObjectURL(await (await api.exportUser(user)).blob());
+  const link = el("a", { href: address, download: `${user.replaceAll(/[^\w.-]/g, "_")}.jsonl` });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+}
+
+// events lists the history, the newest first, page by page.
+function events(user, changed) {
+  const rows = el("tbody");
+  const more = button("Show older events", () => load().catch(complain), null, { class: "quiet" });
+  let page = "";
+  const load = async () => {
+    const answer = await api.listEvents(user, page);
+    await items.learn(answer.events.map((e) => e.event.itemId)).catch(complain);
+    rows.append(...answer.events.map(({ event, revision }) => el("tr", {},
+      el("td", {}, revision),
+      el("th", { scope: "row" }, items.describe(event.itemId)),
+      el("td", {}, event.eventType),
+      el("td", {}, day(event.eventTime)),
+      el("td", {}, button("Retract", async () => {
+        try {
+          await api.retract(user, [event.eventId]);
+          changed();
+        } catch (error) {
+          complain(error);
+        }
+      }, `Retract event ${revision} on ${items.title(event.itemId)}`, { class: "quiet" })))));
+    page = answer.nextPageToken;
+    more.hidden = !page;
+  };
+  load().catch(complain);
+  return el("div", { class: "card scroll", tabindex: "0", role: "region", "aria-label": "Events" },
+    el("table", {},
+      el("thead", {}, el("tr", {}, ["Revision", "Item", "Type", "Time (UTC)", "Undo"].map((h) =>
+        el("th", { scope: "col" }, h)))),
+      rows), more);
 }
