@@ -11,8 +11,10 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/gsimc/gsimc/server/internal/doors"
 	"github.com/gsimc/gsimc/server/internal/httpjson"
 )
 
@@ -60,7 +62,7 @@ func (s *Server) newJSON() (*jsonSide, error) {
 	}
 	handler, err := httpjson.NewHandler(context.Background(), j.conn, httpjson.Limits{
 		Body: s.cfg.MaxRecvBytes, Bodies: maxJSONBodies, BodyTime: jsonBodyTime,
-		Known: s.doors.Knows})
+		Known: s.doors.Knows, Metadata: certificateName})
 	if err != nil {
 		return nil, errors.Join(err, j.conn.Close())
 	}
@@ -75,6 +77,11 @@ func (s *Server) newJSON() (*jsonSide, error) {
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: int(s.cfg.MaxConcurrentStreams)},
 	}
 	return j, nil
+}
+
+// certificateName is the metadata that names the certificate of a client.
+func certificateName(r *http.Request) metadata.MD {
+	return metadata.Pairs(doors.CertificateHeader, doors.CertificateName(r.TLS))
 }
 
 // inTime ends answers that are not read, so that they hold no memory: each part of an answer must

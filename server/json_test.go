@@ -227,7 +227,7 @@ func TestJSONByTLS(t *testing.T) {
 	authority := certtest.NewAuthority(t)
 	pair := authority.Issue(t, 2, time.Now().Add(time.Hour))
 	dir := t.TempDir()
-	_, c := startJSON(t, setup{config: func(c *Config) {
+	ts, c := startJSON(t, setup{config: func(c *Config) {
 		c.TLSCert = certtest.Write(t, dir, "cert", pair.Cert)
 		c.TLSKey = certtest.Write(t, dir, "key", pair.Key)
 		c.TLSClientCA = certtest.Write(t, dir, "ca", authority.PEM)
@@ -254,6 +254,21 @@ func TestJSONByTLS(t *testing.T) {
 			t.Error("a client without a certificate was answered")
 		case certs != nil && (err != nil || resp.ProtoMajor != 2 || resp.StatusCode != 200):
 			t.Errorf("with a certificate: %v, %v, want HTTP/2 and 200", resp, err)
+		case certs != nil:
+			forged, err := http.NewRequest("GET",
+				strings.Replace(url, "openapi.json", "v1/users/ann", 1), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			forged.Header.Set("Grpc-Metadata-"+doors.CertificateHeader, "somebody else")
+			forged.Header.Set(doors.CertificateHeader, "somebody else")
+			if resp, err = client.Do(forged); err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if logs := ts.logs.String(); !strings.Contains(logs, `"caller":"test"`) {
+				t.Errorf("the account does not have the caller of the certificate:\n%s", logs)
+			}
 		}
 		client.CloseIdleConnections()
 	}

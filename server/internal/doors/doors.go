@@ -190,13 +190,38 @@ func (d *Doors) Caller(ctx context.Context) string {
 			return tokens.names[at]
 		}
 	}
-	if p, ok := peer.FromContext(ctx); ok {
-		info, ok := p.AuthInfo.(credentials.TLSInfo)
-		if ok && len(info.State.VerifiedChains) > 0 {
-			return info.State.VerifiedChains[0][0].Subject.CommonName
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return ""
+	}
+	if p.Addr != nil && p.Addr.Network() == InProcess {
+		if names := metadata.ValueFromIncomingContext(ctx, CertificateHeader); len(names) == 1 {
+			return names[0]
 		}
+		return ""
+	}
+	if info, ok := p.AuthInfo.(credentials.TLSInfo); ok {
+		return CertificateName(&info.State)
 	}
 	return ""
+}
+
+const (
+	// InProcess is the network of connections within this process, as bufconn calls it: a peer
+	// from elsewhere has another one.
+	InProcess = "bufconn"
+	// CertificateHeader is the header by which the JSON side, which ends TLS itself, says what the
+	// client's certificate says. It is believed of connections within this process only.
+	CertificateHeader = "gsimc-certificate"
+)
+
+// CertificateName is the name in the verified certificate of a client; empty: there is none. A nil
+// state is plain text.
+func CertificateName(state *tls.ConnectionState) string {
+	if state == nil || len(state.VerifiedChains) == 0 {
+		return ""
+	}
+	return state.VerifiedChains[0][0].Subject.CommonName
 }
 
 // tokenOf is the token of a call; empty: there is none, or more than one.

@@ -24,6 +24,7 @@ import (
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -42,6 +43,8 @@ type Limits struct {
 	// Known reports whether the values of the header Authorization are those of somebody who may
 	// send a body.
 	Known func(authorization []string) bool
+	// Metadata returns metadata for the call of a request. Clients cannot set these names.
+	Metadata func(*http.Request) metadata.MD
 }
 
 // decodedFactor is how much larger the messages of a body may be than its text: lists of empty
@@ -54,6 +57,9 @@ func NewHandler(
 ) (http.Handler, error) {
 	mux := runtime.NewServeMux(
 		runtime.WithIncomingHeaderMatcher(requestIDOnly),
+		runtime.WithMetadata(func(_ context.Context, r *http.Request) metadata.MD {
+			return l.Metadata(r)
+		}),
 		runtime.WithOutgoingHeaderMatcher(requestIDOnly),
 		runtime.WithErrorHandler(writeError),
 		runtime.WithRoutingErrorHandler(writeRoutingError),
