@@ -39,6 +39,7 @@ func TestJSONAnswersInTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if took := time.Since(began); len(text) != 10*parts || err != nil || took < limit {
 		t.Errorf("%d bytes in %v, %v; want %d in more than %v", len(text), took, err, 10*parts, limit)
