@@ -100,6 +100,9 @@ func (s *Server) openArms(open func() (*model.Model, error)) error {
 	s.split = arms.NewSplit(s.cfg.armsOf(), s.cfg.ArmSalt)
 	all := append([]Arm{{Name: arms.Main, Open: open}}, s.cfg.Arms...)
 	for i, c := range all {
+		if s.cfg.Tracer != nil {
+			c.Open = tracedOpen(s.cfg.Tracer, c.Open)
+		}
 		h, err := models.Open(c.Open, s.now, s.metrics.models)
 		if err != nil {
 			s.closeArms()

@@ -41,7 +41,8 @@ func (a *account) settle(ctx context.Context, err error) {
 		a.refusals.add(a.method, code, cause(err))
 		return
 	}
-	a.log.LogAttrs(ctx, slog.LevelInfo, "audit", slog.String("grpc.method", a.method),
+	a.log.LogAttrs(ctx, slog.LevelInfo, "audit", withIDs(ctx, []slog.Attr{
+		slog.String("grpc.method", a.method),
 		slog.String("caller", a.caller), slog.String("grpc.code", code.String()),
-		durationMS(time.Since(a.began)))
+		durationMS(time.Since(a.began))})...)
 }

@@ -156,7 +156,7 @@ func (b *batch) prepared(ctx context.Context, of *pb.BatchSubject) *entry {
 	if e.err = validateRecommend(e.list, b.now); e.err != nil {
 		return e
 	}
-	watch := stopwatch{last: time.Now()}
+	watch := startWatch(ctx)
 	if e.subj, e.err = b.prepare(ctx, by.Model, e.list, b.now, e.sc, &watch); e.err == nil {
 		e.sc.excludeAs(by.filter)
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
@@ -146,4 +148,41 @@ func processorTime(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// BenchmarkRecommendTraced is a list without traces, and with one call in a hundred, and each, in a
+// trace that is recorded and thrown away. The three take turns within a run.
+func BenchmarkRecommendTraced(b *testing.B) {
+	shares := []float64{0, 0.01, 1}
+	var servers []*testServer
+	for _, share := range shares {
+		ts := start(b, setup{config: func(c *Config) {
+			quiet(c)
+			if share > 0 {
+				c.Tracer = trace.NewTracerProvider(trace.WithBatcher(tracetest.NewNoopExporter()),
+					trace.WithSampler(trace.ParentBased(trace.TraceIDRatioBased(share))))
+			}
+		}})
+		for i := range 20 {
+			ts.observe(b, newEvent("ann", i))
+		}
+		servers = append(servers, ts)
+	}
+	worked := make([]time.Duration, len(shares))
+	n := 0
+	for ; b.Loop(); n++ {
+		for i, ts := range servers {
+			before := processorTime(b)
+			for range 200 {
+				ts.ask(b, forUser("ann"))
+			}
+			worked[i] += processorTime(b) - before
+		}
+	}
+	b.ReportMetric(0, "ns/op") // of all together: says nothing
+	for i, share := range shares {
+		b.ReportMetric(float64(worked[i].Microseconds())/float64(200*n),
+			fmt.Sprintf("traced=%v-µs/list", share))
+		b.ReportMetric(float64(worked[i])/float64(worked[0]), fmt.Sprintf("traced=%v-ratio", share))
+	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/gsimc/gsimc/event"
 	"github.com/gsimc/gsimc/fault"
 	"github.com/gsimc/gsimc/model"
@@ -82,7 +84,8 @@ type Config struct {
 	// MaxTimeout is the furthest deadline that a unary call may have; further ones become this.
 	// Default 30 s.
 	MaxTimeout time.Duration
-	// SlowRequest is the duration from which a call is logged as slow. Default 250 ms.
+	// SlowRequest is the duration from which a call is logged as slow, with the times of its
+	// stages. Default 250 ms; 0: none is.
 	SlowRequest time.Duration
 	// DrainDelay is the time between the first sign of shutdown (health NOT_SERVING, /readyz 503)
 	// and the moment from which no new calls are taken, so that load balancers can move away.
@@ -146,6 +149,10 @@ type Config struct {
 	// Metrics take the counts of the server. They are made beforehand so that the store can report
 	// to them as well. Nil (the default): the server makes its own.
 	Metrics *Metrics
+	// Tracer makes the spans of calls, of what they read and write, and of loads of models. It is
+	// not the server's to shut down. Nil (the default): there are none, and calls cost nothing for
+	// it.
+	Tracer trace.TracerProvider
 	// Now is the clock that stamps events without a time. Nil (the default): [time.Now].
 	Now func() time.Time
 }
@@ -220,7 +227,7 @@ func (c Config) Validate() error {
 		atLeast("MaxStreams", c.MaxStreams, 1),
 		atLeast("MaxNewUsers", c.MaxNewUsers, 0),
 		atLeast("StreamIdle", c.StreamIdle, time.Second),
-		atLeast("SlowRequest", c.SlowRequest, time.Microsecond),
+		atLeast("SlowRequest", c.SlowRequest, 0),
 		atLeast("DrainDelay", c.DrainDelay, 0),
 		atLeast("DrainTimeout", c.DrainTimeout, time.Millisecond),
 		atLeast("MaxRecvBytes", c.MaxRecvBytes, 1<<10),

@@ -87,7 +87,7 @@ func (s events) Observe(ctx context.Context, req *pb.ObserveRequest) (*pb.Observ
 	if err := s.commit(ctx, &in); err != nil {
 		return nil, err
 	}
-	s.countSettled(in.outcomes, received)
+	s.countSettled(ctx, in.outcomes, received)
 	s.countCredits(in.outcomes, []arrival{a})
 	o := &in.outcomes[0]
 	if o.fault != nil {
@@ -164,7 +164,7 @@ func (s *Server) ingest(
 				slog.String("error", err.Error()))
 		}
 	}
-	s.countSettled(in.outcomes, received)
+	s.countSettled(ctx, in.outcomes, received)
 	s.countCredits(in.outcomes, batch)
 	return in.outcomes, nil
 }
@@ -181,7 +181,9 @@ func (s *Server) commit(ctx context.Context, in *ingestion) error {
 	if err != nil || len(in.records) == 0 {
 		return err
 	}
-	results, err := s.store.Append(ctx, in.records)
+	watch := startWatch(ctx)
+	results, err := s.calls.Append(ctx, in.records)
+	watch.lap(stageStore)
 	if err != nil {
 		return err
 	}
@@ -315,7 +317,9 @@ func rejected(err error) *pb.EventResult {
 }
 
 // countSettled counts the events of one write; the first of them was received at the given time.
-func (s *Server) countSettled(outcomes []eventOutcome, received time.Time) {
+func (s *Server) countSettled(
+	ctx context.Context, outcomes []eventOutcome, received time.Time,
+) {
 	var counts [pb.EventDisposition_EVENT_DISPOSITION_REJECTED + 1]int
 	for i := range outcomes {
 		counts[outcomes[i].disposition]++
@@ -326,7 +330,7 @@ func (s *Server) countSettled(outcomes []eventOutcome, received time.Time) {
 		}
 	}
 	if counts[pb.EventDisposition_EVENT_DISPOSITION_REJECTED] < len(outcomes) {
-		s.metrics.visible.Observe(s.now().Sub(received).Seconds())
+		s.observe(ctx, s.metrics.visible, s.now().Sub(received))
 	}
 }
 

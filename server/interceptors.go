@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -16,6 +17,7 @@ import (
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/compression"
+	"github.com/gsimc/gsimc/server/internal/tracing"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -27,8 +29,12 @@ var errPanic = errors.New("server: panic in a handler")
 // unary calls, all but the metrics are one function: every link of a chain costs the call a
 // closure.
 func (s *Server) interceptors() []grpc.ServerOption {
+	var exemplars []grpcprom.Option
+	if s.cfg.Tracer != nil {
+		exemplars = append(exemplars, grpcprom.WithExemplarFromContext(tracing.Exemplar))
+	}
 	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(s.metrics.grpc.UnaryServerInterceptor(), s.unary),
+		grpc.ChainUnaryInterceptor(s.metrics.grpc.UnaryServerInterceptor(exemplars...), s.unary),
 		grpc.ChainStreamInterceptor(exceptUnknown(s.metrics.grpc.StreamServerInterceptor()),
 			s.logStream, s.mapStream,
 			refuseMalformedStream, s.recoverStream),
@@ -68,7 +74,7 @@ func (s *Server) unary(
 		pushback(ctx, err)
 		resp, err = nil, s.publicError(ctx, info.FullMethod, err)
 	}
-	s.logCall(ctx, info.FullMethod, time.Since(start), err, req)
+	s.logCall(ctx, info.FullMethod, time.Since(start), err, req, ticket)
 	return resp, err
 }
 
@@ -101,7 +107,7 @@ func (s *Server) logStream(
 	err := next(srv, stream)
 	// A stream is meant to be open for long, so its duration never makes it slow.
 	s.log.LogAttrs(stream.Context(), slog.LevelDebug, "stream",
-		withRequestID(stream.Context(), []slog.Attr{
+		withIDs(stream.Context(), []slog.Attr{
 			slog.String("grpc.method", info.FullMethod),
 			slog.String("grpc.code", toStatus(err).Code().String()),
 			durationMS(time.Since(start))})...)
@@ -112,17 +118,18 @@ func (s *Server) logStream(
 // warning level.
 func (s *Server) logCall(
 	ctx context.Context, method string, took time.Duration, err error, req any,
+	ticket *admission.Ticket,
 ) {
-	slow := took >= s.cfg.SlowRequest
+	slow := s.cfg.SlowRequest > 0 && took >= s.cfg.SlowRequest
 	if !slow && !s.log.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
 	code := toStatus(err).Code()
-	detail := []slog.Attr{durationMS(took)}
+	detail := []slog.Attr{durationMS(took), stages(ticket)}
 	if user := userOf(req); user != "" {
 		detail = append(detail, slog.Any("user_hash", userID{s.hasher, user}))
 	}
-	detail = withRequestID(ctx, detail)
+	detail = withIDs(ctx, detail)
 	if slow {
 		s.slow.add(method, code, detail...)
 	}
@@ -319,7 +326,7 @@ func (s *Server) publicError(ctx context.Context, method string, err error) erro
 		hidden = false
 	}
 	if hidden {
-		s.failures.add(method, st.Code(), withRequestID(ctx, []slog.Attr{cause(err)})...)
+		s.failures.add(method, st.Code(), withIDs(ctx, []slog.Attr{cause(err)})...)
 	}
 	return st.Err()
 }
@@ -354,6 +361,7 @@ func (s *Server) recovered(ctx context.Context, method string, err *error) {
 	}); ok {
 		cause = e.Error()
 	}
-	s.log.LogAttrs(ctx, slog.LevelError, "panic in a handler", slog.String("grpc.method", method),
-		slog.String("cause", cause), slog.String("stack", string(debug.Stack())))
+	s.log.LogAttrs(ctx, slog.LevelError, "panic in a handler", withIDs(ctx, []slog.Attr{
+		slog.String("grpc.method", method), slog.String("cause", cause),
+		slog.String("stack", string(debug.Stack()))})...)
 }

@@ -37,7 +37,7 @@ type Metrics struct {
 	retrain     *retrainMetrics
 	states      *state.Metrics
 
-	stage     stageMetrics
+	stage     [stageStore]prometheus.Observer // gsimc_recommend_stage_seconds
 	results   map[pb.ResultSource]prometheus.Counter
 	degraded  map[pb.Degradation]prometheus.Counter
 	events    map[pb.EventDisposition]prometheus.Counter
@@ -46,9 +46,6 @@ type Metrics struct {
 	panics    prometheus.Counter
 	streams   prometheus.Gauge
 }
-
-// stageMetrics are the series of gsimc_recommend_stage_seconds.
-type stageMetrics struct{ state, filter, topN, encode prometheus.Observer }
 
 // NewMetrics makes the metrics. Call it before [New] if another part, such as the store, reports to
 // them.
@@ -104,9 +101,8 @@ func (m *Metrics) registerLabelled() {
 	stages := prometheus.NewHistogramVec(
 		metric.LatencyOpts("gsimc_recommend_stage_seconds", "Time of each stage of Recommend."),
 		[]string{"stage"})
-	m.stage = stageMetrics{
-		state: stages.WithLabelValues("state"), filter: stages.WithLabelValues("filter"),
-		topN: stages.WithLabelValues("topn"), encode: stages.WithLabelValues("encode"),
+	for i := range m.stage {
+		m.stage[i] = stages.WithLabelValues(stageNames[i])
 	}
 	results := metric.Counters("gsimc_recommend_results_total",
 		"Items returned by Recommend, by why they are on the list.", "source")

@@ -18,7 +18,8 @@ import (
 // those of any client, and need the tokens that clients need.
 func (s *Server) newOps() *http.Server {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{
+		EnableOpenMetrics: true})) // which has exemplars
 	mux.HandleFunc("GET /livez", s.livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	if s.cfg.servesConsole() {

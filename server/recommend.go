@@ -69,16 +69,6 @@ type subject struct {
 	tail    *state.Tail // of the history, if it is to be explained
 }
 
-// stopwatch tells the time between stages.
-type stopwatch struct{ last time.Time }
-
-func (w *stopwatch) lap() float64 {
-	now := time.Now()
-	d := now.Sub(w.last)
-	w.last = now
-	return d.Seconds()
-}
-
 // Recommend implements RecommenderService for gateways and tests.
 func (s recommender) Recommend(
 	ctx context.Context, req *pb.RecommendRequest,
@@ -116,11 +106,11 @@ func (s recommender) recommend(
 		return errNoUncertainty
 	}
 	sc := takeScratch(m)
-	watch := stopwatch{last: time.Now()}
+	watch := startWatch(ctx)
 	err := s.answer(ctx, m.Model, req, now, sc, &watch)
 	if err == nil {
 		err = write(&sc.list)
-		s.metrics.stage.encode.Observe(watch.lap())
+		s.ended(ctx, stageEncode, &watch)
 	}
 	giveScratch(sc)
 	return err
@@ -144,7 +134,7 @@ func (s recommender) answer(
 	if err != nil {
 		return err
 	}
-	s.metrics.stage.topN.Observe(watch.lap())
+	s.ended(ctx, stageTopN, watch)
 	s.finish(m, req, subj, size, sc)
 	s.attribute(m, req, sc)
 	return nil
@@ -162,14 +152,14 @@ func (s recommender) prepare(
 	if err := ctx.Err(); err != nil { // the client no longer waits: save the scan
 		return subject{}, err
 	}
-	s.metrics.stage.state.Observe(watch.lap())
+	s.ended(ctx, stageState, watch)
 
 	l := &sc.list
 	l.Items, l.Packed, l.UserRevision = m, req.GetPacked(), subj.version.Revision
 	noteUnknownEntries(m, req.GetHistory().GetEntries(), l)
 	noteUnknownEntries(m, req.GetExtraHistory().GetEntries(), l)
 	sc.exclude(m, req.GetFilter(), now)
-	s.metrics.stage.filter.Observe(watch.lap())
+	s.ended(ctx, stageFilter, watch)
 	return subj, nil
 }
 

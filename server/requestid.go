@@ -5,6 +5,8 @@ import (
 	"log/slog"
 
 	"google.golang.org/grpc/metadata"
+
+	"github.com/gsimc/gsimc/server/internal/tracing"
 )
 
 // requestIDKey is the key of the metadata by which a client names a call. The answer repeats it,
@@ -35,10 +37,14 @@ func repeatRequestID(ctx context.Context, setHeader func(metadata.MD) error) {
 	}
 }
 
-// withRequestID adds the name of a call, if it has one, to what the log says of it.
-func withRequestID(ctx context.Context, detail []slog.Attr) []slog.Attr {
+// withIDs adds the name of a call and the id of its trace, if it has them, to what the log says of
+// it.
+func withIDs(ctx context.Context, detail []slog.Attr) []slog.Attr {
 	if id := requestID(ctx); id != "" {
-		return append(detail, slog.String("request_id", id))
+		detail = append(detail, slog.String("request_id", id))
+	}
+	if id := tracing.ID(ctx); id != "" {
+		detail = append(detail, slog.String("trace_id", id))
 	}
 	return detail
 }

@@ -48,7 +48,7 @@ func scoringList(req *pb.ScoreItemsRequest) *pb.RecommendRequest {
 func (s recommender) score(
 	ctx context.Context, m *model.Model, list *pb.RecommendRequest, now time.Time, sc *scratch,
 ) (*pb.ScoreItemsResponse, error) {
-	watch := stopwatch{last: time.Now()}
+	watch := startWatch(ctx)
 	subj, err := s.prepare(ctx, m, list, now, sc, &watch)
 	if err != nil {
 		return nil, err
@@ -57,14 +57,14 @@ func (s recommender) score(
 	if err := s.rank(ctx, m, nil, subj, len(ids), sc); err != nil {
 		return nil, err
 	}
-	s.metrics.stage.topN.Observe(watch.lap())
+	s.ended(ctx, stageTopN, &watch)
 	l := &sc.list
 	var excluded []string
 	l.Top, excluded = inOrder(m, ids, l.Top)
 	s.finish(m, list, subj, len(l.Top), sc)
 	resp := scoresOf(l.Message())
 	resp.ExcludedItemIds = excluded
-	s.metrics.stage.encode.Observe(watch.lap())
+	s.ended(ctx, stageEncode, &watch)
 	return resp, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -30,6 +31,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/passes"
 	"github.com/gsimc/gsimc/server/internal/quality"
 	"github.com/gsimc/gsimc/server/internal/state"
+	"github.com/gsimc/gsimc/server/internal/tracing"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -47,7 +49,8 @@ type Server struct {
 	metrics  *Metrics
 
 	store     store.Store
-	arms      []*arm // main first
+	calls     store.Store // the same, for what calls read and write: traced if traces are wanted
+	arms      []*arm      // main first
 	split     *arms.Split
 	models    *models.Holder // of main
 	catalogue *catalogue.Catalogue
@@ -89,7 +92,7 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 		return nil, fault.In("server configuration", err)
 	}
 	s := &Server{
-		cfg: cfg, log: cfg.Logger, now: cfg.Now, metrics: cfg.Metrics, store: st,
+		cfg: cfg, log: cfg.Logger, now: cfg.Now, metrics: cfg.Metrics, store: st, calls: st,
 		hasher:  newUserHasher(cfg.LogKey),
 		updater: state.NewUpdater(cfg.EventWeights),
 		drain:   newDrain(), checkpoints: make(chan struct{}, maxCheckpoints),
@@ -115,6 +118,9 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 		return nil, fault.In("server configuration", err)
 	}
 	s.doors.OnTokens = s.tokensChanged
+	if cfg.Tracer != nil {
+		s.calls = tracing.Store{Store: st, Provider: cfg.Tracer}
+	}
 	s.failures = newFailureLog(s.log, slog.LevelError, "call failed", failureInterval)
 	s.refusals = newFailureLog(s.log, slog.LevelWarn, "audit: call refused", failureInterval)
 	s.slow = newFailureLog(s.log, slog.LevelWarn, "slow call", failureInterval)
@@ -122,7 +128,7 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 	s.gate, s.adminGate = s.newGate(admittedClients), s.newGate(admittedOperators)
 	s.batcher = passes.New(s.metrics.passes)
 	if s.states, err = state.NewCache(cfg.StateCacheBytes,
-		state.Deps{Store: st, Updater: s.updater, Metrics: s.metrics.states}); err != nil {
+		state.Deps{Store: s.calls, Updater: s.updater, Metrics: s.metrics.states}); err != nil {
 		return nil, fmt.Errorf("state cache: %w", err)
 	}
 	if err = s.openArms(open); err != nil {
@@ -154,6 +160,19 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 		return nil, fmt.Errorf("metrics are already in use by another server: %w", err)
 	}
 	return s, nil
+}
+
+// tracedOpen is open with a span of its own: a load serves no single call.
+func tracedOpen(
+	p trace.TracerProvider, open func() (*model.Model, error),
+) func() (*model.Model, error) {
+	return func() (m *model.Model, err error) {
+		err = tracing.Do(context.Background(), p, "model.load", func(context.Context) error {
+			m, err = open()
+			return err
+		})
+		return m, err
+	}
 }
 
 // The services are implemented whole: a method that a .proto file declares and a type lacks does
@@ -231,7 +250,11 @@ func (s *Server) registerClients(g *grpc.Server) {
 // grpcOptions are those of the server on an address. The library's own limits are absent or
 // generous, so each is set.
 func (s *Server) grpcOptions(address string, gate *admission.Gate) []grpc.ServerOption {
-	return append(append(s.interceptors(), s.doorOptions(address, gate)...),
+	options := append(s.interceptors(), s.doorOptions(address, gate)...)
+	if s.cfg.Tracer != nil {
+		options = append(options, grpc.StatsHandler(tracing.Handler(s.cfg.Tracer, doors.Traced)))
+	}
+	return append(options,
 		grpc.ForceServerCodecV2(wire.NewCodec(elementLimits)),
 		grpc.MaxRecvMsgSize(s.cfg.MaxRecvBytes),
 		grpc.MaxSendMsgSize(s.cfg.MaxSendBytes),

@@ -144,7 +144,7 @@ func TestConfigValidateReportsEveryFault(t *testing.T) {
 	}
 	nan := 0.0
 	nan /= nan
-	bad := Config{Listen: "nowhere", DrainDelay: -1,
+	bad := Config{Listen: "nowhere", DrainDelay: -1, SlowRequest: -1,
 		EventWeights: map[string]float64{"A": 1, "ok": nan, "": 1, "fine": -1000, "much": 1000.5}}
 	err := bad.Validate()
 	if err == nil {

@@ -127,14 +127,14 @@ func (s *Server) uncertainty(m *model.Model, u *state.User) float64 {
 		m.VarianceTo(variance, u.Kalman, s.now().Unix())
 		return m.Uncertainty(variance)
 	}
-	prior := trace(m.NewState().P)
+	prior := traceOf(m.NewState().P)
 	if prior == 0 {
 		return 1
 	}
-	return trace(u.Kalman.P) / prior
+	return traceOf(u.Kalman.P) / prior
 }
 
-func trace(p []float32) float64 {
+func traceOf(p []float32) float64 {
 	var sum float64
 	for _, v := range p {
 		sum += float64(v)

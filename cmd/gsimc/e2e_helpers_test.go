@@ -105,12 +105,19 @@ type serverProcess struct {
 // store in dir, and waits until it serves. flags are added, and go before the ones given here.
 func startServe(t testing.TB, model, dir string, flags ...string) *serverProcess {
 	t.Helper()
+	return startServeIn(t, nil, model, dir, flags...)
+}
+
+// startServeIn is startServe with more variables in the environment.
+func startServeIn(t testing.TB, env []string, model, dir string, flags ...string) *serverProcess {
+	t.Helper()
 	args := append([]string{"serve", "--model", model, "--data-dir", dir, "--listen", "127.0.0.1:0",
 		"--admin-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
 		"--drain-delay", "0s"}, flags...)
 	p := &serverProcess{log: &serverLog{}}
 	var err error
-	p.Server, err = child.Start(context.Background(), binary(t), args, os.Environ(), p.log)
+	p.Server, err = child.Start(context.Background(), binary(t), args,
+		append(os.Environ(), env...), p.log)
 	if err != nil {
 		t.Fatal(err)
 	}

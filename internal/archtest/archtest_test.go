@@ -37,7 +37,7 @@ var (
 		"server/internal/admission", "server/internal/coldstart", "server/internal/console",
 		"server/internal/doors",
 		"server/internal/models", "server/internal/passes", "server/internal/quality",
-		"server/internal/state",
+		"server/internal/state", "server/internal/tracing",
 	}
 
 	rules = []rule{
@@ -113,6 +113,10 @@ var (
 			"api", "model", "store", "kalman", "spectral", "dataset", "event", "fault", "ranking",
 			"=server", "server/internal", "internal", "google.golang.org", "github.com",
 		}},
+		{"traces know calls and stores only", []string{"server/internal/tracing"},
+			append(without("tracing"), "api", "model", "kalman", "spectral", "dataset")},
+		{"the server knows no exporter of traces", []string{"server"}, []string{
+			"go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters"}},
 		{"user states know no other part of the server", []string{"server/internal/state"},
 			without("state")},
 		{"cold-start items know models and states", []string{"server/internal/coldstart"},

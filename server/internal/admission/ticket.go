@@ -21,6 +21,8 @@ type Ticket struct {
 	feed    bool         // a stream of messages of the client
 	idle    atomic.Int64 // since when a feed is idle, see now
 
+	parts [Parts]time.Duration // written by the handler of a call that is no feed
+
 	stop func() bool // of waiting for the end of a stream without a handler
 
 	// The rest is guarded by the gate.
@@ -71,6 +73,33 @@ func (t *Ticket) Err() error {
 
 // Asked reports whether the call is a stream that answers one message of the client.
 func (t *Ticket) Asked() bool { return t != nil && t.asked }
+
+// Parts is the number of parts of the work for a call whose times a ticket keeps.
+const Parts = 5
+
+// Spent adds to the time of a part of the work for a call. Only its handler calls it. The work of a
+// feed has no end, and no times.
+func (t *Ticket) Spent(part int, d time.Duration) {
+	if t != nil && !t.feed {
+		t.parts[part] += d
+	}
+}
+
+// Part is the time of a part of the work, once the handler has returned.
+func (t *Ticket) Part(i int) time.Duration {
+	if t == nil {
+		return 0
+	}
+	return t.parts[i]
+}
+
+// Waited is the time from the message to the running of a call that has run; else 0.
+func (t *Ticket) Waited() time.Duration {
+	if t == nil || t.began.IsZero() {
+		return 0
+	}
+	return max(t.began.Sub(t.since)-t.came, 0)
+}
 
 // Run is called when the message is there. It waits until the call may run, which is at once while
 // its class is below its limit. The error is a [RefusedError].

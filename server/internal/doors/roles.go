@@ -79,6 +79,10 @@ func Audited(fullMethod string) bool {
 	return role == User || role == Admin
 }
 
+// Traced reports whether the calls of a method are work of a client or an operator, of which a
+// trace may tell: names that clients make up are not, nor are probes.
+func Traced(fullMethod string) bool { return roles[fullMethod] != open }
+
 // Missing returns an error that names the methods of a server without a role; nil: there are none.
 // A server must not start with them.
 func Missing(services map[string]grpc.ServiceInfo) error {

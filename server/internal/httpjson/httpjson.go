@@ -56,7 +56,7 @@ func NewHandler(
 	ctx context.Context, conn grpc.ClientConnInterface, l Limits,
 ) (http.Handler, error) {
 	mux := runtime.NewServeMux(
-		runtime.WithIncomingHeaderMatcher(requestIDOnly),
+		runtime.WithIncomingHeaderMatcher(named),
 		runtime.WithMetadata(func(_ context.Context, r *http.Request) metadata.MD {
 			return l.Metadata(r)
 		}),
@@ -100,8 +100,17 @@ func (l lines) Marshal(v any) ([]byte, error) {
 	return l.JSONPb.Marshal(v)
 }
 
-// requestIDOnly keeps other headers from becoming metadata, and metadata from becoming headers.
-// Authorization and Grpc-Timeout are taken nevertheless.
+// named are the headers that become metadata: the name of the call and the trace that it is part of
+// (W3C Trace Context). Authorization and Grpc-Timeout are taken besides.
+func named(header string) (string, bool) {
+	switch name := strings.ToLower(header); name {
+	case "x-request-id", "traceparent", "tracestate":
+		return name, true
+	}
+	return "", false
+}
+
+// requestIDOnly keeps other metadata from becoming headers.
 func requestIDOnly(header string) (string, bool) {
 	return "X-Request-Id", strings.EqualFold(header, "X-Request-Id")
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -41,6 +42,13 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 
+	traces, err := openTraces(ctx, a.Version, cfg.Logger)
+	if err != nil {
+		return fmt.Errorf("traces: %w", err)
+	}
+	if traces != nil {
+		cfg.Tracer = traces.provider
+	}
 	var tables int
 	if tables, cfg.MaxConnections, err = limitFiles(cfg.Logger, cfg.MaxConnections); err != nil {
 		return err
@@ -53,7 +61,12 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 		return err
 	}
 	var s *server.Server
-	defer func() { err = errors.Join(err, closeStore(st, s)) }()
+	defer func() {
+		var sending sync.WaitGroup
+		sending.Go(func() { traces.end(s) })
+		err = errors.Join(err, closeStore(st, s))
+		sending.Wait()
+	}()
 	told := false
 	s, err = server.New(cfg, st, func() (*model.Model, error) {
 		m, err := cli.LoadModel("--model", c.Model)

@@ -75,7 +75,7 @@ type Cmd struct {
 	LogLevel    slog.Level    `group:"Logs:" default:"info" help:"debug, info, warn or error."`
 	LogFormat   string        `group:"Logs:" default:"auto" enum:"auto,json,text" help:"json or text, on standard error. auto: text on a terminal, else json."`
 	LogKeyFile  string        `group:"Logs:" placeholder:"FILE" help:"Key for hashing the user ids in logs, to compare logs of several processes. Default: a random key."`
-	SlowRequest time.Duration `group:"Logs:" default:"${serve_slow_request}" help:"Calls above this time are logged."`
+	SlowRequest time.Duration `group:"Logs:" default:"${serve_slow_request}" help:"Calls above this time are logged, with the times of their stages. 0s: none."`
 }
 
 // Help is the manual under the flags.
@@ -93,6 +93,8 @@ The model file is copied into memory. Replace it by renaming another file to its
 train does: a file that is being written when it is loaded is refused.
 
 Logs are lines on standard error. The line "serving" has the addresses.
+
+OTEL_EXPORTER_OTLP_ENDPOINT, if set, is the collector to which traces are sent.
 
 GOMEMLIMIT, if not set, becomes 90 % of the memory limit of the control group.`
 }
