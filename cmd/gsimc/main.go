@@ -23,6 +23,7 @@ import (
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/demo"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/learn"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/repair"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/replay"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/serve"
 )
 
@@ -61,6 +62,7 @@ type grammar struct {
 	Models      call.Models      `cmd:"" group:"Serve:" help:"List the models of a running server, and their shares of the users."`
 	User        call.User        `cmd:"" group:"Serve:" help:"Look at what a running server holds of a user, take it back, merge or erase it."`
 	Items       call.Items       `cmd:"" group:"Serve:" help:"Keep the catalogue of a running server: import, list and remove items."`
+	Replay      replay.Cmd       `cmd:"" group:"Serve:" help:"Make a list of the past again: what would have been recommended then, and why."`
 	Bench       bench.Cmd        `cmd:"" group:"Learn and measure:" help:"Measure a server: latency, throughput, visibility, and how the cost grows."`
 	BenchEcho   bench.Echo       `cmd:"" hidden:"" help:"Answer like a server that does nothing; started by bench."`
 	Standalone  learn.Standalone `cmd:"" group:"Try:" help:"From files of events to a server in one command: validate, train, evaluate, serve."`

@@ -152,7 +152,7 @@ var (
 	// The groups of commands.
 	commands = []string{
 		"cmd/gsimc/internal/bench", "cmd/gsimc/internal/call", "cmd/gsimc/internal/demo",
-		"cmd/gsimc/internal/learn", "cmd/gsimc/internal/serve",
+		"cmd/gsimc/internal/learn", "cmd/gsimc/internal/replay", "cmd/gsimc/internal/serve",
 	}
 )
 

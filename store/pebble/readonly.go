@@ -74,6 +74,15 @@ func (r *Reader) Each(
 	})
 }
 
+// History calls fn for every event of a user, by revision from 1; for none of an unknown user. The
+// first error of fn ends it and is returned as it is. The error wraps [store.ErrCorrupt] if the
+// history is damaged.
+func (r *Reader) History(
+	ctx context.Context, user string, fn func(revision uint64, e store.Event) error,
+) error {
+	return r.reader.read(ctx, user, 0, fn)
+}
+
 // history calls fn for every event of a user at whose first row the iterator stands, unless it is
 // nil. newer is the revision if the rows are out of date.
 func (r *Reader) history(

@@ -34,8 +34,8 @@ type Item struct {
 	Explanation *Explanation `json:"explanation,omitempty"`
 }
 
-// newAnswer returns an answer with titles.
-func newAnswer(r *pb.RecommendResponse, titles *dataset.Catalogue) Answer {
+// NewAnswer returns an answer with titles.
+func NewAnswer(r *pb.RecommendResponse, titles *dataset.Catalogue) Answer {
 	out := Answer{
 		Items: []Item{}, ID: r.GetRecommendationId(), Arm: r.GetArm(),
 		ModelVersion: r.GetModelVersion(),
@@ -77,9 +77,9 @@ func newExplanation(x *pb.Explanation, titles *dataset.Catalogue) *Explanation {
 	return out
 }
 
-// print prints a table with the columns that are not empty, the explanations, and what else the
+// Print prints a table with the columns that are not empty, the explanations, and what else the
 // server said.
-func (r *Answer) print(a *cli.App, titles *dataset.Catalogue) {
+func (r *Answer) Print(a *cli.App, titles *dataset.Catalogue) {
 	r.printTable(a)
 	for i, item := range r.Items {
 		if item.Explanation != nil {

@@ -20,7 +20,7 @@ func TestExplanationBars(t *testing.T) {
 			Contributions: []Contribution{{ID: "a", Title: "Ronin", Contribution: 0.03},
 				{ID: "b", Contribution: -0.01}},
 		}}}}
-	r.print(&cli.App{Stdout: &out}, &dataset.Catalogue{})
+	r.Print(&cli.App{Stdout: &out}, &dataset.Catalogue{})
 	want := `  #  item     score  source        title
   1  i     0.040000  personalized  Heat
 

@@ -162,10 +162,10 @@ func (c *Recommend) Run(a *cli.App) error {
 			return err
 		}
 		if c.JSON {
-			return a.PrintJSON(newAnswer(got, titles))
+			return a.PrintJSON(NewAnswer(got, titles))
 		}
-		answer := newAnswer(got, titles)
-		answer.print(a, titles)
+		answer := NewAnswer(got, titles)
+		answer.Print(a, titles)
 		return nil
 	})
 }

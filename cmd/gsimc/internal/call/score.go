@@ -80,7 +80,7 @@ func (c *Score) Run(a *cli.App) error {
 		if err != nil {
 			return err
 		}
-		answer := newAnswer(&pb.RecommendResponse{
+		answer := NewAnswer(&pb.RecommendResponse{
 			Items: got.GetItems(), ModelVersion: got.GetModelVersion(),
 			UserRevision: got.GetUserRevision(), Uncertainty: got.Uncertainty,
 			UnknownItemIds: got.GetUnknownItemIds(), Degradations: got.GetDegradations(),
@@ -89,7 +89,7 @@ func (c *Score) Run(a *cli.App) error {
 		if c.JSON {
 			return a.PrintJSON(answer)
 		}
-		answer.print(a, titles)
+		answer.Print(a, titles)
 		return nil
 	})
 }
