@@ -64,6 +64,18 @@ func (e *DamageError) Error() string {
 // Unwrap makes errors.Is(err, ErrCorrupt) true.
 func (e *DamageError) Unwrap() error { return ErrCorrupt }
 
+// DamagedItemsError is the error at the end of a reading of the catalogue that could not read some
+// items. It is an ErrCorrupt. All others have been read.
+type DamagedItemsError struct{ IDs []string }
+
+// Error says how many items could not be read, without their ids.
+func (e *DamagedItemsError) Error() string {
+	return fmt.Sprintf("%d damaged items of the catalogue cannot be read", len(e.IDs))
+}
+
+// Unwrap makes errors.Is(err, ErrCorrupt) true.
+func (e *DamagedItemsError) Unwrap() error { return ErrCorrupt }
+
 // SkippedError is the error at the end of a search through all users that could not read some of
 // them. It is an ErrCorrupt. All others have been found.
 type SkippedError struct {

@@ -31,8 +31,16 @@ type Items interface {
 	// EachItem calls fn for the items with ids after the given one, in the bytewise order of their
 	// ids. "" is before all ids. Of an item that is written or removed meanwhile, fn gets what was
 	// before or what is after. The first error of fn ends the call and is returned as it is. fn may
-	// call the store. ErrCorrupt: an item is damaged; those before it have been passed to fn.
+	// call the store. Damaged items are left out, and at the end the error is a *DamagedItemsError
+	// (ErrCorrupt) with their ids. Any other ErrCorrupt is damage that may hide items behind those
+	// that have been passed to fn.
 	EachItem(ctx context.Context, after string, fn func(Item) error) error
+
+	// ItemsRevision returns a number that goes up by 1 with each call of PutItems or DeleteItems
+	// that is applied, of any caller, at the latest when that returns. EachItem begun after that
+	// has what was applied up to there. Revisions do not compare after the store was closed and
+	// opened again.
+	ItemsRevision(ctx context.Context) (uint64, error)
 }
 
 // Item is what the catalogue has of an item.

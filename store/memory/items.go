@@ -12,6 +12,8 @@ import (
 type catalogue struct {
 	items  map[string]store.Item
 	sorted []string // the ids in order; nil: to be made
+
+	revision uint64
 }
 
 var _ store.Items = (*Store)(nil)
@@ -47,6 +49,7 @@ func (s *Store) PutItems(ctx context.Context, items []store.Item) error {
 		s.bytes += itemSize(&kept)
 		s.catalogue.items[kept.ID] = kept
 	}
+	s.catalogue.revision++
 	return nil
 }
 
@@ -62,7 +65,15 @@ func (s *Store) DeleteItems(ctx context.Context, ids []string) error {
 			s.catalogue.sorted = nil
 		}
 	}
+	s.catalogue.revision++
 	return nil
+}
+
+// ItemsRevision implements store.Items.
+func (s *Store) ItemsRevision(ctx context.Context) (uint64, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.catalogue.revision, s.check(ctx)
 }
 
 // dropItem removes an item. Requires s.mu.

@@ -48,6 +48,7 @@ type unsynced struct {
 	batch   *lsm.Batch
 	calls   []*call
 	began   time.Time
+	items   uint64 // number of calls that write items
 	commit  uint64 // number of the last row of the journal up to here
 	group   *recent.Group
 	removal *removal // of rows, by the group; may be nil
@@ -146,6 +147,7 @@ func (c *committer) commit() {
 	clear(c.group)
 	c.group = c.group[:0]
 	u.batch = c.engine.DB.NewBatch()
+	u.items = uint64(len(c.items))
 	err := c.fill(u.batch)
 	u.commit = c.editor.LastRow()
 	if r := c.removal; r != nil {
@@ -187,6 +189,7 @@ func (c *committer) apply(u unsynced, err error) {
 		finish(u.calls, engine.OutcomeOpen(reason))
 		return
 	}
+	c.queue.itemWrites.Add(u.items) // readers see the rows from now on
 	c.queue.sent()
 	// The engine's writer, woken by ApplyNoSyncWait, goes first. To tell the syncer now would put
 	// the writer behind all others.

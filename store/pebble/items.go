@@ -103,15 +103,31 @@ func (s *Store) EachItem(ctx context.Context, after string, fn func(store.Item) 
 		return err
 	}
 	defer s.calls.Done()
-	return s.reader.eachItem(ctx, after, func(item store.Item, damage error) error {
+	var damaged []string
+	err := s.reader.eachItem(ctx, after, func(item store.Item, damage error) error {
 		if damage != nil {
-			return damage
+			damaged = append(damaged, item.ID)
+			return nil
 		}
 		return fn(item)
 	})
+	if err == nil && len(damaged) > 0 {
+		return &store.DamagedItemsError{IDs: damaged}
+	}
+	return err
 }
 
-// eachItem calls fn for the items with ids after the given one, in order, and for each damaged row.
+// ItemsRevision implements [store.Items].
+func (s *Store) ItemsRevision(ctx context.Context) (uint64, error) {
+	if err := s.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer s.calls.Done()
+	return s.queue.itemWrites.Load(), nil
+}
+
+// eachItem calls fn for the items with ids after the given one, in order, and for each damaged row,
+// whose item has the id alone.
 // The first error of fn ends it. Damage that hides the rows behind it ends it too.
 func (r reader) eachItem(
 	ctx context.Context, after string, fn func(item store.Item, damage error) error,
@@ -134,6 +150,9 @@ func (r reader) eachItem(
 			return engine.ReadError(err)
 		}
 		item, damage := row.DecodeItem(it.Key(), value)
+		if damage != nil {
+			item = store.Item{ID: row.ItemID(it.Key())}
+		}
 		if err := fn(item, damage); err != nil {
 			return err
 		}
@@ -149,6 +168,12 @@ func (w *waiting) PutItems(ctx context.Context, items []store.Item) error {
 // DeleteItems implements [store.Items].
 func (w *waiting) DeleteItems(ctx context.Context, ids []string) error {
 	return w.write(ctx, func(s *Store) error { return s.DeleteItems(ctx, ids) })
+}
+
+// ItemsRevision implements [store.Items].
+func (w *waiting) ItemsRevision(ctx context.Context) (n uint64, err error) {
+	err = w.read(func(s *Store) error { n, err = s.ItemsRevision(ctx); return err })
+	return n, err
 }
 
 // Item implements [store.Items].

@@ -3,6 +3,7 @@ package pebble
 import (
 	"bytes"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"path/filepath"
 	"sync/atomic"
@@ -134,6 +135,12 @@ func TestItemsAreVerifiedAndSalvaged(t *testing.T) {
 	s = mustOpen(t, filepath.Join(dir, "store"), Options{})
 	if err := s.engine.DB.Set(key, value, nil); err != nil {
 		t.Fatal(err)
+	}
+	var read []string
+	err := s.EachItem(ctx, "", func(i store.Item) error { read = append(read, i.ID); return nil })
+	damaged, ok := errors.AsType[*store.DamagedItemsError](err)
+	if !ok || !cmp.Equal(damaged.IDs, []string{"b"}) || !cmp.Equal(read, []string{"a", "c"}) {
+		t.Errorf("read %q, %v", read, err)
 	}
 	mustClose(t, s)
 	if r := verify(); r.Whole() || r.Items != 2 || r.DamagedItems != 1 {

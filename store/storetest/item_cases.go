@@ -30,6 +30,12 @@ var itemCases = []testCase{
 		run: runRefusedItems,
 	},
 	{
+		name: "items-revision",
+		explanation: "each PutItems and DeleteItems raises ItemsRevision by 1, at the latest " +
+			"when it returns, and nothing else does",
+		run: runItemsRevision,
+	},
+	{
 		name:        "items-alone",
 		explanation: "the catalogue and the histories do not touch each other",
 		run: func(t *tester) {
@@ -144,6 +150,45 @@ func runItems(t *tester) {
 	}
 }
 
+func runItemsRevision(t *tester) {
+	s := t.withItems()
+	last, err := s.ItemsRevision(t.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := func(by uint64, what string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		got, err := s.ItemsRevision(t.ctx)
+		if err != nil || got != last+by {
+			t.Fatalf("after %s the revision is %d, %v; want %d", what, got, err, last+by)
+		}
+		last = got
+	}
+	step(1, "a write", s.PutItems(t.ctx, []store.Item{{ID: "a"}, {ID: "b"}}))
+	step(1, "the same write", s.PutItems(t.ctx, []store.Item{{ID: "a"}, {ID: "b"}}))
+	step(1, "a deletion", s.DeleteItems(t.ctx, []string{"a", "nobody"}))
+	t.append(records("u", 0, 3)...)
+	step(0, "events", nil)
+	step(0, "a reading", s.EachItem(t.ctx, "", func(store.Item) error { return nil }))
+	if err := s.PutItems(t.ctx, []store.Item{{}}); !errors.Is(err, store.ErrInvalid) {
+		t.Fatalf("PutItems of nothing: %v", err)
+	}
+	step(0, "a refusal", nil)
+	errs := make(chan error)
+	for at := range 8 {
+		go func() { errs <- s.PutItems(t.ctx, []store.Item{{ID: fmt.Sprint(at)}}) }()
+	}
+	for range 8 {
+		if err := <-errs; err != nil {
+			t.Fatal(err)
+		}
+	}
+	step(8, "eight writes at once", nil)
+}
+
 func runRefusedItems(t *tester) {
 	s := t.withItems()
 	long := strings.Repeat("x", store.MaxIDBytes+1)
@@ -163,8 +208,10 @@ func runRefusedItems(t *tester) {
 	}
 	t.closed = true
 	_, _, err := s.Item(t.ctx, "a")
+	_, revisionErr := s.ItemsRevision(t.ctx)
 	for name, err := range map[string]error{
-		"PutItems": s.PutItems(t.ctx, nil), "DeleteItems": s.DeleteItems(t.ctx, nil), "Item": err,
+		"ItemsRevision": revisionErr, "PutItems": s.PutItems(t.ctx, nil),
+		"DeleteItems": s.DeleteItems(t.ctx, nil), "Item": err,
 		"EachItem": s.EachItem(t.ctx, "", func(store.Item) error { return nil }),
 	} {
 		if !errors.Is(err, store.ErrClosed) {

@@ -26,6 +26,9 @@ var (
 // ItemKey returns the key of an item, in the memory of dst.
 func ItemKey(dst []byte, id string) []byte { return append(append(dst[:0], ItemPrefix...), id...) }
 
+// ItemID returns the id in the key of an item.
+func ItemID(key []byte) string { return string(key[len(ItemPrefix):]) }
+
 // EncodeItem returns the value of the row of an item, in the memory of dst.
 func EncodeItem(dst, key []byte, i *store.Item) []byte {
 	flags := byte(0)
@@ -67,7 +70,7 @@ func DecodeItem(key, value []byte) (store.Item, error) {
 	if err == nil {
 		var i store.Item
 		if i, err = decodeItem(body, version); err == nil {
-			i.ID = string(key[len(ItemPrefix):])
+			i.ID = ItemID(key)
 			return i, nil
 		}
 		err = fmt.Errorf("%w: %w", store.ErrCorrupt, err)
