@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -36,6 +38,10 @@ func (s admin) GetStatus(
 	damage := ""
 	if stats.Damage != nil {
 		damage = stats.Damage.Error()
+	}
+	if n := s.catalogue.Damaged(); n > 0 {
+		damage = strings.TrimPrefix(fmt.Sprintf("%s; %d items of the catalogue are damaged, and "+
+			"not shown: write or delete them", damage, n), "; ")
 	}
 	l := s.models.Acquire()
 	defer l.Release()

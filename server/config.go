@@ -112,6 +112,9 @@ type Config struct {
 	// MaxNewUsers is the number of users who may begin a history in a minute; events of further
 	// ones are RESOURCE_EXHAUSTED. Default 0: any number.
 	MaxNewUsers int
+	// MaxItems is the number of items that the catalogue may have; more are RESOURCE_EXHAUSTED. 0:
+	// any number. Default 5,000,000.
+	MaxItems int
 	// StreamIdle is the time after which a StreamObserve stream without events ends with
 	// UNAVAILABLE. Default 5 min.
 	StreamIdle time.Duration
@@ -178,6 +181,7 @@ func DefaultConfig() Config {
 		MaxSendBytes:         4 << 20,
 		MaxInFlight:          512,
 		MaxStreams:           256,
+		MaxItems:             5_000_000,
 		StreamIdle:           5 * time.Minute,
 		MaxConcurrentStreams: 32,
 		MaxConnections:       4096,
@@ -226,6 +230,7 @@ func (c Config) Validate() error {
 		atLeast("MaxInFlight", c.MaxInFlight, 1),
 		atLeast("MaxStreams", c.MaxStreams, 1),
 		atLeast("MaxNewUsers", c.MaxNewUsers, 0),
+		atLeast("MaxItems", c.MaxItems, 0),
 		atLeast("StreamIdle", c.StreamIdle, time.Second),
 		atLeast("SlowRequest", c.SlowRequest, 0),
 		atLeast("DrainDelay", c.DrainDelay, 0),

@@ -40,6 +40,9 @@ var (
 		"Files of the store that are known to be damaged. Run gsimc verify.")
 	storeDamagedReadsDesc = newDesc("gsimc_store_damaged_reads",
 		"How often a damaged block of the store has been read since the start.")
+	itemsDesc        = newDesc("gsimc_catalogue_items", "Items of the catalogue.")
+	damagedItemsDesc = newDesc("gsimc_catalogue_damaged_items",
+		"Items of the catalogue that cannot be read, and are not shown. Write or delete them.")
 	drainingDesc = newDesc("gsimc_draining", "1 while the server shuts down.")
 )
 
@@ -52,7 +55,8 @@ func (g gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{statesDesc, stateBytesDesc, storeBytesDesc,
 		storeRoomDesc, storeFailedDesc, storeRefusingDesc, storeStalledDesc, storeDamagedFilesDesc,
 		storeDamagedReadsDesc, modelInfoDesc, modelItemsDesc,
-		modelRankDesc, modelLoadDesc, modelTrainDesc, buildInfoDesc, drainingDesc} {
+		modelRankDesc, modelLoadDesc, modelTrainDesc, buildInfoDesc, drainingDesc, itemsDesc,
+		damagedItemsDesc} {
 		ch <- d
 	}
 }
@@ -63,6 +67,8 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
 	gauge(statesDesc, float64(g.s.states.Len()))
+	gauge(itemsDesc, float64(g.s.catalogue.Size()))
+	gauge(damagedItemsDesc, float64(g.s.catalogue.Damaged()))
 	gauge(stateBytesDesc, float64(g.s.states.Bytes()))
 	stats, err := g.s.storeStats(context.Background())
 	if err == nil { // a closed store has no size; the series is then absent

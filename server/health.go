@@ -56,6 +56,18 @@ func (s *Server) watchStore(ctx context.Context) {
 	}
 }
 
+// watchCatalogue follows what other servers write to the catalogue of the store, until ctx ends.
+func (s *Server) watchCatalogue(ctx context.Context) {
+	if n := s.catalogue.Damaged(); n > 0 {
+		s.log.LogAttrs(ctx, slog.LevelError, "items of the catalogue are damaged, and not shown",
+			slog.Int("items", n))
+	}
+	s.catalogue.Watch(ctx, func(err error) {
+		s.log.LogAttrs(ctx, slog.LevelError, "the catalogue cannot be read again; lists go by "+
+			"what was read before", slog.String("error", err.Error()))
+	})
+}
+
 // logRefusal logs why the store takes no events for the time being, or that it takes them again.
 func (s *Server) logRefusal(ctx context.Context, reason error) {
 	if reason == nil {

@@ -11,6 +11,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/event"
+	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -38,12 +39,15 @@ func (s items) BatchUpsertItems(
 	if len(written) == 0 {
 		written = itemFields
 	}
-	created, err := s.catalogue.Upsert(ctx, ids, func(i int, item *store.Item) error {
-		for _, field := range written {
-			setItemField(item, field, req.GetItems()[i])
-		}
-		return validateTimes(i, item)
-	})
+	all := !slices.ContainsFunc(itemFields,
+		func(field string) bool { return !slices.Contains(written, field) })
+	created, err := s.catalogue.Upsert(ctx, catalogue.Change{IDs: ids, Whole: all,
+		Apply: func(i int, item *store.Item) error {
+			for _, field := range written {
+				setItemField(item, field, req.GetItems()[i])
+			}
+			return validateTimes(i, item)
+		}})
 	if err != nil {
 		return nil, err
 	}

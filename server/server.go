@@ -134,7 +134,8 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 	if err = s.openArms(open); err != nil {
 		return nil, err
 	}
-	if s.catalogue, err = catalogue.Open(context.Background(), st, s.now()); err != nil {
+	s.catalogue, err = catalogue.Open(context.Background(), st, s.now(), cfg.MaxItems)
+	if err != nil {
 		s.closeArms()
 		return nil, err
 	}
@@ -308,6 +309,7 @@ func (s *Server) Serve(ctx context.Context, l Listeners) error {
 	for _, a := range s.arms {
 		background.Go(func() { a.extender.Run(watch) })
 	}
+	background.Go(func() { s.watchCatalogue(watch) })
 	background.Go(func() { s.doors.Watch(watch, doors.Poll) })
 	s.logServing(ctx, l)
 

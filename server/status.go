@@ -32,6 +32,7 @@ const (
 	reasonUserNotFound    = "USER_NOT_FOUND"
 	reasonItemNotFound    = "ITEM_NOT_FOUND"
 	reasonWithoutItems    = "STORE_WITHOUT_ITEMS"
+	reasonTooManyItems    = "TOO_MANY_ITEMS"
 	reasonStaleRevision   = "STALE_REVISION"
 	reasonStaleSession    = "STALE_SESSION"
 	reasonSessionLost     = "SESSION_LOST"
@@ -97,6 +98,11 @@ var outcomes = []struct {
 		"the catalogue does not have this item_id", 0},
 	{catalogue.ErrNone, codes.FailedPrecondition, reasonWithoutItems,
 		"the store of this server keeps no items", 0},
+	{catalogue.ErrFull, codes.ResourceExhausted, reasonTooManyItems,
+		"the catalogue has as many items as this server takes; delete some, or raise --max-items",
+		0},
+	{catalogue.ErrDamaged, codes.DataLoss, reasonStoreCorrupt,
+		"the stored item is damaged, and not shown; write it with all its fields, or delete it", 0},
 	{errStaleRevision, codes.Unavailable, reasonStaleRevision,
 		"the store has not reached min_user_revision yet", 50 * time.Millisecond},
 	{errStaleSession, codes.Unavailable, reasonStaleSession,

@@ -42,17 +42,21 @@ type ItemServiceClient interface {
 	// not have are added, the others changed.
 	//
 	// Errors: INVALID_ARGUMENT (a field breaks its rule; nothing was written), RESOURCE_EXHAUSTED
-	// with reason STORE_FULL (the disk is full; nothing was written), FAILED_PRECONDITION with reason
-	// STORE_WITHOUT_ITEMS (the store of this server keeps no items). Other errors leave it open:
-	// repeating the call is always safe.
+	// with reason STORE_FULL (the disk is full; nothing was written) or TOO_MANY_ITEMS (the catalogue
+	// would have more items than this server takes; nothing was written), DATA_LOSS with reason
+	// STORE_CORRUPT (update_mask leaves fields of a damaged item out; nothing was written),
+	// FAILED_PRECONDITION with reason STORE_WITHOUT_ITEMS (the store of this server keeps no items).
+	// Other errors leave it open: repeating the call is always safe.
 	BatchUpsertItems(ctx context.Context, in *BatchUpsertItemsRequest, opts ...grpc.CallOption) (*BatchUpsertItemsResponse, error)
 	// GetItem returns what the catalogue has of an item.
 	//
 	// Errors: INVALID_ARGUMENT, NOT_FOUND with reason ITEM_NOT_FOUND (the catalogue does not have
-	// it), FAILED_PRECONDITION with reason STORE_WITHOUT_ITEMS.
+	// it), DATA_LOSS with reason STORE_CORRUPT (the item is damaged, and not shown),
+	// FAILED_PRECONDITION with reason STORE_WITHOUT_ITEMS.
 	GetItem(ctx context.Context, in *GetItemRequest, opts ...grpc.CallOption) (*GetItemResponse, error)
 	// ListItems returns the items of the catalogue in the bytewise order of their ids. Each page is
-	// of the moment of its call: a change between two pages is seen if it is behind the first.
+	// of the moment of its call: a change between two pages is seen if it is behind the first. Damaged
+	// items are left out.
 	//
 	// Errors: INVALID_ARGUMENT (a bad page_size or page_token), FAILED_PRECONDITION with reason
 	// STORE_WITHOUT_ITEMS.
@@ -157,17 +161,21 @@ type ItemServiceServer interface {
 	// not have are added, the others changed.
 	//
 	// Errors: INVALID_ARGUMENT (a field breaks its rule; nothing was written), RESOURCE_EXHAUSTED
-	// with reason STORE_FULL (the disk is full; nothing was written), FAILED_PRECONDITION with reason
-	// STORE_WITHOUT_ITEMS (the store of this server keeps no items). Other errors leave it open:
-	// repeating the call is always safe.
+	// with reason STORE_FULL (the disk is full; nothing was written) or TOO_MANY_ITEMS (the catalogue
+	// would have more items than this server takes; nothing was written), DATA_LOSS with reason
+	// STORE_CORRUPT (update_mask leaves fields of a damaged item out; nothing was written),
+	// FAILED_PRECONDITION with reason STORE_WITHOUT_ITEMS (the store of this server keeps no items).
+	// Other errors leave it open: repeating the call is always safe.
 	BatchUpsertItems(context.Context, *BatchUpsertItemsRequest) (*BatchUpsertItemsResponse, error)
 	// GetItem returns what the catalogue has of an item.
 	//
 	// Errors: INVALID_ARGUMENT, NOT_FOUND with reason ITEM_NOT_FOUND (the catalogue does not have
-	// it), FAILED_PRECONDITION with reason STORE_WITHOUT_ITEMS.
+	// it), DATA_LOSS with reason STORE_CORRUPT (the item is damaged, and not shown),
+	// FAILED_PRECONDITION with reason STORE_WITHOUT_ITEMS.
 	GetItem(context.Context, *GetItemRequest) (*GetItemResponse, error)
 	// ListItems returns the items of the catalogue in the bytewise order of their ids. Each page is
-	// of the moment of its call: a change between two pages is seen if it is behind the first.
+	// of the moment of its call: a change between two pages is seen if it is behind the first. Damaged
+	// items are left out.
 	//
 	// Errors: INVALID_ARGUMENT (a bad page_size or page_token), FAILED_PRECONDITION with reason
 	// STORE_WITHOUT_ITEMS.

@@ -26,7 +26,7 @@ func BenchmarkSelect(b *testing.B) {
 	if err := st.PutItems(context.Background(), items); err != nil {
 		b.Fatal(err)
 	}
-	c, err := Open(context.Background(), st, time.Now())
+	c, err := Open(context.Background(), st, time.Now(), 0)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -47,4 +47,71 @@ func BenchmarkSelect(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkUpsertWait reports how long the evaluation of a filter takes, waiting included, while
+// batches of 1,000 items with 200 names each are written over others.
+func BenchmarkUpsertWait(b *testing.B) {
+	const n = 10_000
+	c, err := Open(b.Context(), memory.New(), time.Now(), 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	v := c.View(n, func(id string) (int32, bool) {
+		i, err := strconv.Atoi(id)
+		return int32(i), err == nil
+	})
+	defer v.Close()
+	write := func(batch int) {
+		change := Change{Whole: true, Apply: func(at int, item *store.Item) error {
+			item.Categories, item.Labels = nil, nil
+			for name := range 100 {
+				text := fmt.Sprintf("%04d", (batch*31+at*7+name*97)%5000)
+				item.Categories = append(item.Categories, text)
+				item.Labels = append(item.Labels, text)
+			}
+			slices.Sort(item.Categories)
+			slices.Sort(item.Labels)
+			item.Categories = slices.Compact(item.Categories)
+			item.Labels = slices.Compact(item.Labels)
+			return nil
+		}}
+		for i := range 1000 {
+			change.IDs = append(change.IDs, strconv.Itoa((batch*1000+i)%n))
+		}
+		if _, err := c.Upsert(b.Context(), change); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for batch := range n / 1000 {
+		write(batch)
+	}
+	done, all := make(chan struct{}), make(chan []time.Duration)
+	go func() {
+		var s Selection
+		f, took := &Filter{AnyCategories: []string{"0001"}}, []time.Duration(nil)
+		for {
+			select {
+			case <-done:
+				all <- took
+				return
+			default:
+			}
+			begun := time.Now()
+			v.Select(&s, f, begun, false)
+			took = append(took, time.Since(begun))
+			time.Sleep(50 * time.Microsecond)
+		}
+	}()
+	batch := 0
+	for b.Loop() {
+		write(batch)
+		batch++
+	}
+	close(done)
+	took := <-all
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "µs-median")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "µs-p99")
+	b.ReportMetric(float64(took[len(took)*999/1000].Microseconds()), "µs-p999")
 }

@@ -21,6 +21,7 @@ type entry struct {
 	terms       []uint32 // of its categories and labels
 	from, until int64    // it is shown at t if from ≤ t < until
 	hidden      bool
+	damaged     bool // it cannot be read
 }
 
 func newIndex() index {
@@ -61,6 +62,12 @@ func (x *index) remove(slot int32) {
 
 func (e *entry) shownAt(now int64) bool {
 	return !e.hidden && e.from <= now && now < e.until
+}
+
+// shownBetween tells whether the moments of an item are those of e.
+func (e *entry) shownBetween(item *store.Item) bool {
+	return e.from == micros(item.From, math.MinInt64) &&
+		e.until == micros(item.Until, math.MaxInt64)
 }
 
 // name is that of a category or of a label.

@@ -20,6 +20,8 @@ type View struct {
 	sets      []*roaring.Bitmap // by term: the rows of the items that have it; nil: none
 	barred    *ranking.Set      // rows that must not be shown now
 	numBarred int
+
+	cache cache // has a lock of its own
 }
 
 // noRow stands for the row of an item that the model does not know.
@@ -154,6 +156,7 @@ type Selection struct {
 	skip  *ranking.Set
 	among []int32
 	rows  []uint32
+	key   []byte
 }
 
 // amongDivisor says when few rows pass: up to one in so many. A search then scores their rows
@@ -171,35 +174,83 @@ func (v *View) Select(s *Selection, f *Filter, now time.Time, listed bool) {
 	c.advance(now.UnixMicro())
 	c.mu.RLock()
 	defer c.mu.RUnlock()
+	n := v.barred.Cap()
+	if f.empty() {
+		if v.numBarred > 0 {
+			s.Skip = s.cleared(n)
+			s.Skip.AddAll(v.barred)
+		}
+		return
+	}
+	s.key = f.key(s.key, listed)
+	e, again := v.cache.find(s.key, c.changes)
+	if e != nil && e.skip != nil {
+		s.Skip = s.copied(e.skip)
+	}
+	var few *roaring.Bitmap
+	if e != nil {
+		few = e.few
+	} else {
+		few = v.selectBy(s, f, listed)
+		v.remember(s, few, again)
+	}
+	if few != nil {
+		s.Among = v.list(s, few)
+		return
+	}
+	s.Skip.AddAll(v.barred)
+}
+
+// selectBy evaluates a filter, without regard to the rows that must not be shown now: few rows that
+// pass, which may be the set of a term, or s.Skip.
+func (v *View) selectBy(s *Selection, f *Filter, listed bool) (few *roaring.Bitmap) {
 	some, passing, failing := v.evaluate(f)
 	if failing != nil && some {
 		passing = roaring.AndNot(passing, failing)
 	}
 	n := v.barred.Cap()
-	switch {
-	case !some && failing == nil && v.numBarred == 0:
-		return
-	case some && !listed && passing.GetCardinality() <= uint64(n/amongDivisor):
-		s.Among = v.list(s, passing)
-		return
-	case some:
+	if some && !listed && passing.GetCardinality() <= uint64(n/amongDivisor) {
+		return passing
+	}
+	if some {
 		failing = passing
 	}
 	s.Skip = s.cleared(n)
-	words := s.Skip.Words()
 	if failing != nil {
-		failing.WriteDenseTo(words)
+		failing.WriteDenseTo(s.Skip.Words())
 	}
 	if some {
 		s.Skip.Invert()
 	}
-	s.Skip.AddAll(v.barred)
+	return nil
+}
+
+// remember keeps what the filter of s.key evaluated to, if it came before.
+func (v *View) remember(s *Selection, few *roaring.Bitmap, again bool) {
+	if len(s.key) > maxKeyBytes {
+		return
+	}
+	var e *evaluated
+	if again {
+		e = &evaluated{changes: v.catalogue.changes, few: few}
+		if few == nil {
+			e.skip = ranking.NewSet(s.Skip.Cap())
+			e.skip.AddAll(s.Skip)
+		}
+	}
+	v.cache.put(s.key, e, cachedFilters(v.barred.Cap()))
 }
 
 // SkipAll makes a copy of a set the Skip of s.
-func (s *Selection) SkipAll(skip *ranking.Set) {
-	s.Among, s.Skip = nil, s.cleared(skip.Cap())
-	s.Skip.AddAll(skip)
+func (s *Selection) SkipAll(skip *ranking.Set) { s.Among, s.Skip = nil, s.copied(skip) }
+
+// copied returns a copy of a set in the memory of s.
+func (s *Selection) copied(set *ranking.Set) *ranking.Set {
+	if s.skip == nil || s.skip.Cap() != set.Cap() {
+		s.skip = ranking.NewSet(set.Cap())
+	}
+	copy(s.skip.Words(), set.Words())
+	return s.skip
 }
 
 // list returns the rows of a set that may be shown.

@@ -64,6 +64,7 @@ type Cmd struct {
 	MaxInFlight          int           `group:"Limits:" default:"${serve_max_in_flight}" help:"Most calls of Recommend, and of Observe, that run at a time. The limit in force follows the latency below it."`
 	MaxStreams           int           `group:"Limits:" default:"${serve_max_streams}" help:"Open StreamObserve streams. Beyond it the one that has been idle for longest is ended."`
 	MaxNewUsers          int           `group:"Limits:" default:"${serve_max_new_users}" help:"Users who may begin a history in a minute; events of further ones are refused. 0: any number."`
+	MaxItems             int           `group:"Limits:" default:"${serve_max_items}" help:"Items that the catalogue may have; further ones are refused. 0: any number."`
 	StreamIdle           time.Duration `group:"Limits:" default:"${serve_stream_idle}" help:"Time after which a StreamObserve stream without events is ended."`
 	MaxConnectionAge     time.Duration `group:"Limits:" default:"${serve_max_connection_age}" help:"Age at which a client is asked to connect anew, so that clients spread over new servers."`
 
@@ -139,6 +140,7 @@ func (c *Cmd) config(version string) server.Config {
 	cfg.DefaultTimeout, cfg.SlowRequest = c.DefaultTimeout, c.SlowRequest
 	cfg.MaxTimeout, cfg.MaxInFlight, cfg.MaxStreams = c.MaxTimeout, c.MaxInFlight, c.MaxStreams
 	cfg.MaxNewUsers = c.MaxNewUsers
+	cfg.MaxItems = c.MaxItems
 	cfg.StreamIdle = c.StreamIdle
 	cfg.DrainDelay, cfg.DrainTimeout = c.DrainDelay, c.DrainTimeout
 	cfg.MaxRecvBytes, cfg.MaxSendBytes = int(c.MaxRecvSize), int(c.MaxSendSize)
@@ -170,6 +172,7 @@ func Vars() kong.Vars {
 		"serve_max_in_flight":          fmt.Sprint(d.MaxInFlight),
 		"serve_max_streams":            fmt.Sprint(d.MaxStreams),
 		"serve_max_new_users":          fmt.Sprint(d.MaxNewUsers),
+		"serve_max_items":              fmt.Sprint(d.MaxItems),
 		"serve_stream_idle":            cli.DurationText(d.StreamIdle),
 		"serve_max_recv_size":          cli.ByteSize(d.MaxRecvBytes).String(),
 		"serve_max_send_size":          cli.ByteSize(d.MaxSendBytes).String(),

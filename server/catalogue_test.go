@@ -1,0 +1,132 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
+
+	"github.com/google/go-cmp/cmp"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+)
+
+// shows tells whether an item is on the list of somebody unknown.
+func (ts *testServer) shows(t *testing.T, id string) bool {
+	t.Helper()
+	r, err := ts.recommend.Recommend(ctx(t), &pb.RecommendRequest{PageSize: 1000,
+		Subject: &pb.RecommendRequest_UserId{UserId: "nobody"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(r.GetItems(),
+		func(i *pb.ScoredItem) bool { return i.GetItemId() == id })
+}
+
+// What one server writes to the catalogue, another one over the same store obeys soon.
+func TestItemsReachOtherServers(t *testing.T) {
+	twoServers(t, func(t *testing.T, servers [2]*testServer) {
+		for i, ts := range servers {
+			other, id := servers[1-i], item(i)
+			for _, hidden := range []bool{true, false} {
+				ts.put(t, &pb.Item{ItemId: id, Hidden: hidden})
+				eventually(t, "the other server has seen the item",
+					func() bool { return other.shows(t, id) != hidden })
+			}
+		}
+	})
+}
+
+// damagedStore is a store whose item "a" cannot be read until it is written.
+type damagedStore struct {
+	store.Items
+	healed bool
+}
+
+func damagedAt(i int) string { return item(i) }
+
+func (s *damagedStore) EachItem(
+	ctx context.Context, after string, fn func(store.Item) error,
+) error {
+	err := s.Items.EachItem(ctx, after, func(i store.Item) error {
+		if i.ID == damagedAt(0) && !s.healed {
+			return nil
+		}
+		return fn(i)
+	})
+	if err == nil && !s.healed && after < damagedAt(0) {
+		err = &store.DamagedItemsError{IDs: []string{damagedAt(0)}}
+	}
+	return err
+}
+
+func (s *damagedStore) Item(ctx context.Context, id string) (store.Item, bool, error) {
+	if id == damagedAt(0) && !s.healed {
+		return store.Item{}, false, fmt.Errorf("item: %w", store.ErrCorrupt)
+	}
+	return s.Items.Item(ctx, id)
+}
+
+func (s *damagedStore) PutItems(ctx context.Context, items []store.Item) error {
+	s.healed = s.healed || slices.ContainsFunc(items,
+		func(i store.Item) bool { return i.ID == damagedAt(0) })
+	return s.Items.PutItems(ctx, items)
+}
+
+// A server starts in spite of a damaged item, does not show it, says so, and shows it again when it
+// is written as a whole.
+func TestDamagedItemIsHiddenUntilWritten(t *testing.T) {
+	st := &damagedStore{Items: memory.New()}
+	id := damagedAt(0)
+	if err := st.Items.PutItems(t.Context(), []store.Item{{ID: id}}); err != nil {
+		t.Fatal(err)
+	}
+	ts := start(t, setup{store: st})
+	status := func() string {
+		t.Helper()
+		r, err := ts.admin.GetStatus(ctx(t), &pb.GetStatusRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.GetStoreDamage()
+	}
+	if got := status(); !strings.HasPrefix(got, "1 items of the catalogue are damaged") {
+		t.Errorf("the status says %q", got)
+	}
+	if ts.shows(t, id) {
+		t.Error("the damaged item is shown")
+	}
+	_, err := ts.items.BatchUpsertItems(ctx(t), &pb.BatchUpsertItemsRequest{
+		Items:      []*pb.Item{{ItemId: id, Title: "A"}},
+		UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"title"}}})
+	want := problem{Code: codes.DataLoss, Reason: "STORE_CORRUPT"}
+	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
+		t.Errorf("a change of a part (-want +got):\n%s", d)
+	}
+	_, err = ts.items.GetItem(ctx(t), &pb.GetItemRequest{ItemId: id})
+	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
+		t.Errorf("GetItem (-want +got):\n%s", d)
+	}
+	ts.put(t, &pb.Item{ItemId: id})
+	if !ts.shows(t, id) || status() != "" {
+		t.Errorf("after a write it is shown: %t, and the status says %q", ts.shows(t, id), status())
+	}
+}
+
+// Beyond MaxItems an item is refused by its reason, and the batch with it.
+func TestItemsAreBounded(t *testing.T) {
+	ts := start(t, setup{config: func(c *Config) { c.MaxItems = 2 }})
+	ts.put(t, &pb.Item{ItemId: "a"})
+	_, err := ts.items.BatchUpsertItems(ctx(t), upsert(&pb.Item{ItemId: "b"}, &pb.Item{ItemId: "c"}))
+	want := problem{Code: codes.ResourceExhausted, Reason: "TOO_MANY_ITEMS"}
+	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
+		t.Errorf("beyond the bound (-want +got):\n%s", d)
+	}
+	ts.put(t, &pb.Item{ItemId: "a"}, &pb.Item{ItemId: "b"})
+}

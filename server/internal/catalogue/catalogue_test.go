@@ -1,0 +1,302 @@
+package catalogue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+	"github.com/gsimc/gsimc/store/storetest"
+)
+
+// rows is the number of rows of the models of these tests; item i is row i.
+const rows = 200
+
+func rowOf(id string) (int32, bool) {
+	row, err := strconv.Atoi(id)
+	return int32(row), err == nil && row < rows
+}
+
+func open(t *testing.T, st store.Store, now time.Time, most int) (*Catalogue, *View) {
+	t.Helper()
+	c, err := Open(t.Context(), st, now, most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := c.View(rows, rowOf)
+	t.Cleanup(v.Close)
+	return c, v
+}
+
+// put writes an item as a whole.
+func put(t *testing.T, c *Catalogue, items ...store.Item) error {
+	t.Helper()
+	change := Change{Whole: true, Apply: func(at int, item *store.Item) error {
+		*item = items[at]
+		return nil
+	}}
+	for _, i := range items {
+		change.IDs = append(change.IDs, i.ID)
+	}
+	_, err := c.Upsert(t.Context(), change)
+	return err
+}
+
+// passing are the rows that a view lets pass.
+func passing(v *View, f *Filter, now time.Time, listed bool) (got []int32) {
+	var s Selection
+	v.Select(&s, f, now, listed)
+	if s.Among != nil {
+		return append(got, s.Among...)
+	}
+	for row := range int32(rows) {
+		if !s.Skip.Has(row) {
+			got = append(got, row)
+		}
+	}
+	return got
+}
+
+// expected are the rows that pass by what the store has.
+func expected(t *testing.T, st store.Items, f *Filter, now time.Time) (want []int32) {
+	t.Helper()
+	items := map[string]store.Item{}
+	err := st.EachItem(t.Context(), "", func(i store.Item) error { items[i.ID] = i; return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	lets := func(has, every, some, none []string) bool {
+		in := func(name string) bool { return slices.Contains(has, name) }
+		for _, name := range every {
+			if !in(name) {
+				return false
+			}
+		}
+		return (len(some) == 0 || slices.ContainsFunc(some, in)) && !slices.ContainsFunc(none, in)
+	}
+	for row := range rows {
+		i := items[strconv.Itoa(row)]
+		if !i.Hidden && !now.Before(i.From) && (i.Until.IsZero() || now.Before(i.Until)) &&
+			lets(i.Categories, f.AllCategories, f.AnyCategories, f.NoCategories) &&
+			lets(i.Labels, f.AllLabels, f.AnyLabels, f.NoLabels) {
+			want = append(want, int32(row))
+		}
+	}
+	return want
+}
+
+func randomFilter(rng *rand.Rand) *Filter {
+	f := &Filter{}
+	for _, names := range []*[]string{&f.AnyCategories, &f.AllCategories, &f.NoCategories,
+		&f.AnyLabels, &f.AllLabels, &f.NoLabels} {
+		for range max(rng.IntN(6)-3, 0) {
+			*names = append(*names, fmt.Sprint("name-", rng.IntN(10)))
+		}
+	}
+	return f
+}
+
+// Two catalogues over one store, each writing in turn: after a refresh both let pass what the store
+// says, for filters that come once and again, while items change, come and go, and time goes on.
+func TestCataloguesFollowTheStore(t *testing.T) {
+	rng, st := rand.New(rand.NewPCG(66, 1)), memory.New()
+	now := time.Unix(0, 0)
+	var both [2]*Catalogue
+	var views [2]*View
+	for i := range both {
+		both[i], views[i] = open(t, st, now, 0)
+	}
+	filters := make([]*Filter, 8)
+	for i := range filters {
+		filters[i] = randomFilter(rng)
+	}
+	for step := range 400 {
+		writer := both[rng.IntN(2)]
+		items, ids := make([]store.Item, 1+rng.IntN(40)), []string(nil)
+		for i := range items {
+			items[i] = storetest.RandomItem(rng)
+			items[i].ID = strconv.Itoa(rng.IntN(rows + 50))
+		}
+		slices.SortFunc(items, func(a, b store.Item) int { return strings.Compare(a.ID, b.ID) })
+		items = slices.CompactFunc(items, func(a, b store.Item) bool { return a.ID == b.ID })
+		for _, i := range items {
+			ids = append(ids, i.ID)
+		}
+		var err error
+		if rng.IntN(3) == 0 {
+			_, err = writer.Delete(t.Context(), ids)
+		} else {
+			err = put(t, writer, items...)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rng.IntN(4) == 0 {
+			continue // several writes before the other one looks
+		}
+		now = time.UnixMicro(rng.Int64N(253402300799_999999))
+		for i, c := range both {
+			if err := c.Refresh(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			f, listed := filters[rng.IntN(len(filters))], rng.IntN(2) == 0
+			for range 3 {
+				got := passing(views[i], f, now, listed)
+				if d := cmp.Diff(expected(t, st, f, now), got); d != "" {
+					t.Fatalf("step %d, catalogue %d, filter %+v (-want +got):\n%s", step, i, f, d)
+				}
+			}
+		}
+		if a, b := both[0].Size(), both[1].Size(); a != b {
+			t.Fatalf("step %d: %d items and %d", step, a, b)
+		}
+	}
+}
+
+// A catalogue that alone writes reads the store once: its own writes need no second look.
+func TestOwnWritesAreKnown(t *testing.T) {
+	st := &countingStore{Items: memory.New()}
+	c, _ := open(t, st, time.Unix(0, 0), 0)
+	for i := range 5 {
+		if err := put(t, c, store.Item{ID: strconv.Itoa(i)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if st.readings != 1 {
+		t.Errorf("%d readings of the whole catalogue, want 1", st.readings)
+	}
+	if err := st.PutItems(t.Context(), []store.Item{{ID: "x"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := put(t, c, store.Item{ID: "y"}); err != nil { // hides that another one wrote
+		t.Fatal(err)
+	}
+	if err := c.Refresh(t.Context()); err != nil || c.Size() != 7 || st.readings != 2 {
+		t.Errorf("%d items after %d readings, %v; want 7 after 2", c.Size(), st.readings, err)
+	}
+}
+
+// countingStore counts the readings of the whole catalogue, and has damaged items.
+type countingStore struct {
+	store.Items
+	readings int
+	damaged  map[string]bool
+}
+
+func (s *countingStore) EachItem(
+	ctx context.Context, after string, fn func(store.Item) error,
+) error {
+	s.readings++
+	var ids []string
+	err := s.Items.EachItem(ctx, after, func(i store.Item) error {
+		if s.damaged[i.ID] {
+			ids = append(ids, i.ID)
+			return nil
+		}
+		return fn(i)
+	})
+	if err == nil && len(ids) > 0 {
+		err = &store.DamagedItemsError{IDs: ids}
+	}
+	return err
+}
+
+func (s *countingStore) Item(ctx context.Context, id string) (store.Item, bool, error) {
+	if s.damaged[id] {
+		return store.Item{}, false, fmt.Errorf("item: %w", store.ErrCorrupt)
+	}
+	return s.Items.Item(ctx, id)
+}
+
+func (s *countingStore) PutItems(ctx context.Context, items []store.Item) error {
+	err := s.Items.PutItems(ctx, items)
+	for _, i := range items {
+		delete(s.damaged, i.ID)
+	}
+	return err
+}
+
+// A damaged item is hidden and counted, and the catalogue opens; writing it as a whole or deleting
+// it heals it, and changing a part of it is refused.
+func TestDamagedItemsAreHidden(t *testing.T) {
+	st := &countingStore{Items: memory.New(), damaged: map[string]bool{"3": true, "5": true}}
+	var items []store.Item
+	for i := range 10 {
+		items = append(items, store.Item{ID: strconv.Itoa(i), Categories: []string{"c"}})
+	}
+	if err := st.Items.PutItems(t.Context(), items); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Unix(0, 0)
+	c, v := open(t, st, now, 0)
+	check := func(moment string, damaged int, want ...int32) {
+		t.Helper()
+		got := passing(v, &Filter{AnyCategories: []string{"c"}}, now, false)
+		if d := cmp.Diff(want, got); d != "" || c.Damaged() != damaged {
+			t.Errorf("%s: %d damaged, want %d; rows (-want +got):\n%s", moment, c.Damaged(), damaged, d)
+		}
+		for _, row := range []int32{3, 5} {
+			shown := slices.Contains(passing(v, &Filter{}, now, false), row)
+			if shown != (slices.Contains(want, row) || c.Size() == 9 && row == 5) {
+				t.Errorf("%s: row %d is shown: %t", moment, row, shown)
+			}
+		}
+	}
+	check("at first", 2, 0, 1, 2, 4, 6, 7, 8, 9)
+	partly := Change{IDs: []string{"3"}, Apply: func(int, *store.Item) error { return nil }}
+	if _, err := c.Upsert(t.Context(), partly); !errors.Is(err, ErrDamaged) {
+		t.Errorf("a change of a part: %v, want ErrDamaged", err)
+	}
+	if _, _, err := c.Get(t.Context(), "5"); !errors.Is(err, ErrDamaged) {
+		t.Errorf("Get: %v, want ErrDamaged", err)
+	}
+	read := 0
+	if err := c.Each(t.Context(), "", func(store.Item) error { read++; return nil }); err != nil ||
+		read != 8 {
+		t.Errorf("Each: %d items, %v; want 8", read, err)
+	}
+	if err := put(t, c, items[3]); err != nil {
+		t.Fatal(err)
+	}
+	check("after a write", 1, 0, 1, 2, 3, 4, 6, 7, 8, 9)
+	if _, err := c.Delete(t.Context(), []string{"5"}); err != nil {
+		t.Fatal(err)
+	}
+	check("after a deletion", 0, 0, 1, 2, 3, 4, 6, 7, 8, 9)
+}
+
+// Beyond the largest number of items none is added, and those that are there may change and go.
+func TestNumberOfItemsIsBounded(t *testing.T) {
+	c, _ := open(t, memory.New(), time.Unix(0, 0), 3)
+	item := func(id string) store.Item { return store.Item{ID: id} }
+	if err := put(t, c, item("a"), item("b")); err != nil {
+		t.Fatal(err)
+	}
+	if err := put(t, c, item("c"), item("d")); !errors.Is(err, ErrFull) || c.Size() != 2 {
+		t.Errorf("the fourth: %v and %d items, want ErrFull and 2", err, c.Size())
+	}
+	if err := put(t, c, item("b"), item("c")); err != nil {
+		t.Error(err)
+	}
+	if err := put(t, c, item("a"), item("b"), item("c")); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Delete(t.Context(), []string{"a"}); err != nil {
+		t.Error(err)
+	}
+	if err := put(t, c, item("d")); err != nil {
+		t.Error(err)
+	}
+}

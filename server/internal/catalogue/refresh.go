@@ -1,0 +1,176 @@
+package catalogue
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/gsimc/gsimc/store"
+)
+
+// poll is the interval at which the store is asked whether another server has written.
+const poll = time.Second
+
+const (
+	// rest is the rest after a reading of the catalogue, in times of its length.
+	rest = 10
+	// retry is the rest after a reading that failed.
+	retry = 30 * time.Second
+)
+
+// Watch takes over what other servers write to the store, within about a second, until ctx ends. It
+// calls failed with the first of several errors in a row.
+func (c *Catalogue) Watch(ctx context.Context, failed func(error)) {
+	if c.store == nil {
+		return
+	}
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	failing := false
+	for {
+		select {
+		case <-tick.C:
+		case <-c.behind:
+		case <-ctx.Done():
+			return
+		}
+		begun := time.Now()
+		err := c.Refresh(ctx)
+		wait := max(poll, rest*time.Since(begun))
+		if err != nil {
+			wait = max(wait, retry)
+			if !failing && ctx.Err() == nil {
+				failed(err)
+			}
+		}
+		failing = err != nil
+		tick.Reset(wait)
+	}
+}
+
+// Refresh brings the index to what the store has. It costs next to nothing if no other server has
+// written; else it reads the whole catalogue, and changes what differs.
+func (c *Catalogue) Refresh(ctx context.Context) error {
+	if c.store == nil {
+		return nil
+	}
+	select {
+	case c.writing <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-c.writing }()
+	revision, err := c.store.ItemsRevision(ctx)
+	if err != nil || revision == c.known {
+		return err
+	}
+	return c.read(ctx)
+}
+
+// write makes a call that writes to the store, and notices whether another server has written too.
+// Requires writing.
+func (c *Catalogue) write(ctx context.Context, call func() error) error {
+	before, err := c.store.ItemsRevision(ctx)
+	if err != nil {
+		return err
+	}
+	err = call()
+	after, errAfter := c.store.ItemsRevision(ctx)
+	if err == nil && errAfter == nil && before == c.known && after == before+1 {
+		c.known = after
+		return nil
+	}
+	select { // the index is behind, or the outcome is open
+	case c.behind <- struct{}{}:
+	default:
+	}
+	return err
+}
+
+// readAtOnce is the number of items that wait to be put into the index.
+const readAtOnce = 256
+
+// read brings the index to what the store has, by reading all of it. Requires writing, unless
+// nobody else knows c.
+func (c *Catalogue) read(ctx context.Context) error {
+	revision, err := c.store.ItemsRevision(ctx)
+	if err != nil {
+		return err
+	}
+	met := make([]bool, len(c.items.entries)) // by slot; an item in a slot behind is new
+	changed := make([]store.Item, 0, readAtOnce)
+	err = c.store.EachItem(ctx, "", func(item store.Item) error {
+		slot, found := c.items.slots[item.ID]
+		if found && int(slot) < len(met) {
+			met[slot] = true
+		}
+		if found && c.items.has(slot, &item) {
+			return nil
+		}
+		if changed = append(changed, item); len(changed) == readAtOnce {
+			c.take(changed, met)
+			changed = changed[:0]
+		}
+		return nil
+	})
+	c.take(changed, met)
+	damaged, skipped := errors.AsType[*store.DamagedItemsError](err)
+	if skipped {
+		c.takeDamaged(damaged.IDs, met)
+	} else if err != nil {
+		return err
+	}
+	var gone []string
+	for slot, met := range met {
+		if id := c.items.entries[slot].id; id != "" && !met {
+			gone = append(gone, id)
+		}
+	}
+	c.dropAll(gone)
+	c.known = revision
+	return nil
+}
+
+// take puts items into the index, and notes their slots, which may be others than before.
+func (c *Catalogue) take(items []store.Item, met []bool) {
+	c.putAll(items)
+	for at := range items {
+		if slot := c.items.slots[items[at].ID]; int(slot) < len(met) {
+			met[slot] = true
+		}
+	}
+}
+
+// takeDamaged hides items that cannot be read.
+func (c *Catalogue) takeDamaged(ids []string, met []bool) {
+	c.build.Lock()
+	defer c.build.Unlock()
+	for _, id := range ids {
+		c.change(func() { c.put(&store.Item{ID: id}, true) })
+		if slot := c.items.slots[id]; int(slot) < len(met) {
+			met[slot] = true
+		}
+	}
+}
+
+// has tells whether the item of a slot is the given one.
+func (x *index) has(slot int32, item *store.Item) bool {
+	e := &x.entries[slot]
+	if e.damaged || e.hidden != item.Hidden || !e.shownBetween(item) ||
+		len(e.terms) != len(item.Categories)+len(item.Labels) {
+		return false
+	}
+	for at, term := range e.terms {
+		label := at >= len(item.Categories)
+		text := ""
+		if label {
+			text = item.Labels[at-len(item.Categories)]
+		} else {
+			text = item.Categories[at]
+		}
+		if x.terms.names[term] != (name{text, label}) {
+			return false
+		}
+	}
+	return true
+}
