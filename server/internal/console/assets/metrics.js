@@ -36,6 +36,7 @@ export function metricsView(section) {
     rest() {
       clearTimeout(timer);
       timer = null;
+      charts.replaceChildren();
       looks.length = 0; // a gap would look like a quiet time
     },
   };

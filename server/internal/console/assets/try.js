@@ -100,8 +100,8 @@ function historyBox(ui, state) {
   const note = el("p", { class: "more" });
   const name = el("input", { id: "load-user", autocomplete: "off", spellcheck: "false" });
   const real = el("input", { type: "checkbox", id: "observe" });
-  const realRow = el("p", { hidden: true }, real, el("label", { for: "observe" },
-    " Send likes as events of this user, for good"));
+  const realRow = el("div", { class: "row", hidden: true }, real,
+    el("label", { for: "observe" }, "Send likes as events, for good"));
   const box = { real: () => real.checked };
   box.draw = () => {
     note.textContent = state.user ? `The history of ${state.user}` +
@@ -237,8 +237,9 @@ function told(state, answer, added) {
   const popular = answer.items.some((item) => item.source === "RESULT_SOURCE_POPULAR");
   const whose = state.user ? `${state.user}, revision ${answer.userRevision}` : `${state.history.length} likes`;
   const why = answer.degradations.map((d) => d.replace("DEGRADATION_", "").replaceAll("_", " ").toLowerCase());
-  return `${answer.items.length} ${popular ? "popular " : ""}items for ${whose}; ` +
-    `${added} were not on the list before${why.length ? ` (${why.join(", ")})` : ""}.`;
+  return `${answer.items.length} ${popular ? "popular " : ""}items for ${whose}` +
+    (state.before.length ? `; ${added} were not on the list before` : "") +
+    `${why.length ? ` (${why.join(", ")})` : ""}.`;
 }
 
 // row is an entry of the list with its explanation.
@@ -253,7 +254,7 @@ function row(ui, state, item, at, top) {
   return el("li", { class: moved === "new" ? "fresh" : null },
     el("div", { class: "entry" },
       el("span", { class: "name" }, items.describe(id)),
-      el("span", { class: "moved", "aria-label": was < 0 ? "new on the list" : null }, moved),
+      el("span", { class: "moved" }, moved),
       el("meter", { min: "0", max: String(top), value: String(Math.max(item.score, 0)), "aria-label": `Score of ${name}` }),
       el("span", { class: "score" }, number(item.score),
         item.scoreStddev === undefined ? null : el("span", { class: "more" }, ` ± ${number(item.scoreStddev)}`)),
