@@ -24,7 +24,7 @@ BENCHCOUNT ?= 6
 IMAGE     ?= gsimc:$(VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross test soak test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check clients-test picture mutants vuln sbom reproducible \
+.PHONY: help build cross test soak test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check clients-test console-test console-pictures picture mutants vuln sbom reproducible \
 	benchmarks bench-build bench-peers bench-serving bench-report
 
 help: ## list the targets
@@ -102,6 +102,14 @@ vet: ## go vet for both architectures
 # The packages of each language come from its registry; what cannot be had is skipped, and the table says so.
 clients-test: build ## run the clients of examples/clients in Python, Java, TypeScript and curl against a real server
 	CGO_ENABLED=0 go run ./examples/clients
+
+# A module of its own: the browser and what drives it are no matter of the program.
+console-test: build ## use the console by a real browser (needs Chromium; npm for axe-core)
+	cd console-test && CGO_ENABLED=0 go vet ./... && CGO_ENABLED=0 go test -v -count=1 -timeout 5m ./...
+
+console-pictures: build ## photograph the console for docs/console/, with synthetic data
+	mkdir -p docs/console
+	cd console-test && GSIMC_PICTURES=../docs/console CGO_ENABLED=0 go test -count=1 -run Accessibility ./...
 
 # The folder is a module of its own: it compiles the configuration package of Prometheus.
 deploy-check: ## check that the Prometheus of deploy/compose.yaml accepts its configuration

@@ -40,7 +40,8 @@ func TestStandalone(t *testing.T) {
 		t.Fatalf("it does not serve:\n%s\n%s", out, errs)
 	}
 	for _, want := range []string{"$ gsimc validate ", "6000, 0 bad", "$ gsimc train ", "quality ",
-		"$ gsimc evaluate ", "popularity", "$ gsimc serve ", "6000 applied", "operators "} {
+		"$ gsimc evaluate ", "popularity", "$ gsimc serve ", "6000 applied", "operators ",
+		"console "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it does not print %q:\n%s", want, out)
 		}

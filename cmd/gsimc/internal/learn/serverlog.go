@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// addresses are those that a server listens on.
-type addresses struct{ GRPC, Admin, Ops, JSON string }
+// addresses are those that a server listens on, and that of the console; empty: there is none.
+type addresses struct{ GRPC, Admin, Ops, JSON, Console string }
 
 // serverLog takes the log of gsimc serve, as lines of JSON: it passes warnings and errors on, says
 // once where the server is, and leaves out the rest. The server writes a line at a time.

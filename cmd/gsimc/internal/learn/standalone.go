@@ -205,10 +205,14 @@ func (c *Standalone) welcome(
 		kept = "its files are in " + dir
 	}
 	a.Printf("\nServing. Ctrl-C ends it; %s.\n", kept)
-	cli.PrintTable(a.Stdout, [][]string{
+	table := [][]string{
 		{"gRPC", at.GRPC}, {"JSON", "http://" + at.JSON}, {"operators", "http://" + at.Ops},
 		{"AdminService", at.Admin},
-	})
+	}
+	if at.Console != "" {
+		table = append(table, []string{"console", at.Console})
+	}
+	cli.PrintTable(a.Stdout, table)
 	user := cli.ShellWord(report.Busiest.Name)
 	a.Printf("\nTry, in another terminal:\n"+
 		"  gsimc recommend --server %s --user %s --explain 2\n"+
