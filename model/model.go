@@ -38,6 +38,7 @@ type Model struct {
 	response      []float32 // k, H(λ), kept in the file like the scales of table
 
 	insideAtTraining float64 // see InsideAtTraining
+	popularOnly      bool    // see NewPopular
 
 	index   map[string]int32 // of ids
 	popular []int32          // all items, by falling degree

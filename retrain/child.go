@@ -18,8 +18,8 @@ import (
 const killDelay = 5 * time.Second
 
 // train runs a training on a checkpoint of the store and returns its summary. The error is a
-// *train.TooFewError if the training says so.
-func (l *Loop) train(ctx context.Context) (got train.Summary, err error) {
+// *train.TooFewError if the training says so. The first model is like no other.
+func (l *Loop) train(ctx context.Context, first bool) (got train.Summary, err error) {
 	dir, err := l.cfg.Store.Checkpoint(ctx)
 	if err != nil {
 		return got, err
@@ -28,9 +28,11 @@ func (l *Loop) train(ctx context.Context) (got train.Summary, err error) {
 	defer func() {
 		err = errors.Join(err, l.cfg.Store.RemoveCheckpoint(context.WithoutCancel(ctx), dir))
 	}()
-	cmd := l.cfg.Command(ctx, Training{
-		Checkpoint: filepath.Join(l.cfg.DataDir, dir), Like: l.model, Out: l.fresh(),
-	})
+	t := Training{Checkpoint: filepath.Join(l.cfg.DataDir, dir), Like: l.model, Out: l.fresh()}
+	if first {
+		t.Like = ""
+	}
+	cmd := l.cfg.Command(ctx, t)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

@@ -17,7 +17,7 @@ import (
 
 // Server is the part of a server that a loop needs.
 type Server interface {
-	// ModelVersion returns the version of the serving model.
+	// ModelVersion returns the version of the serving model; empty if there is none yet.
 	ModelVersion() string
 	// Reload loads the model file again and has it serve. After an error the old model goes on
 	// serving.
@@ -27,8 +27,10 @@ type Server interface {
 // Training is the place of one training.
 type Training struct {
 	Checkpoint string // data folder of the copied store, to read events from
-	Like       string // file of the serving model, to be trained like and to be compared with
-	Out        string // file to write the new model to
+	// Like is the file of the serving model, to be trained like and to be compared with. Empty:
+	// there is none.
+	Like string
+	Out  string // file to write the new model to
 }
 
 // Config says what a loop retrains.
@@ -64,6 +66,7 @@ type Attempt struct {
 	Outcome string
 	Took    time.Duration // from the checkpoint to the end
 	Summary train.Summary // of the training, as far as it came
+	First   bool          // there was no model before
 	Err     error         // why the outcome is Skipped or Failed
 }
 
@@ -75,8 +78,12 @@ type Loop struct {
 
 // New returns a loop. It is a fault of Model if the file cannot be replaced: this shows now rather
 // than at the end of the first training. The file that a link points to is replaced, not the link.
+// A file that does not exist is made by the first training.
 func New(cfg Config) (*Loop, error) {
 	path, err := filepath.EvalSymlinks(cfg.Model)
+	if errors.Is(err, fs.ErrNotExist) {
+		path, err = cfg.Model, nil
+	}
 	if err != nil {
 		return nil, &fault.Fault{Field: "Model", Err: reason(err)}
 	}
@@ -133,7 +140,8 @@ func (l *Loop) once(ctx context.Context) {
 // attempt trains, compares and swaps.
 func (l *Loop) attempt(ctx context.Context) (a Attempt) {
 	defer l.clean()
-	a.Summary, a.Err = l.train(ctx)
+	a.First = l.cfg.Server.ModelVersion() == ""
+	a.Summary, a.Err = l.train(ctx, a.First)
 	switch few := new(train.TooFewError); {
 	case errors.As(a.Err, &few):
 		a.Outcome = Skipped
@@ -143,6 +151,13 @@ func (l *Loop) attempt(ctx context.Context) (a Attempt) {
 		return a
 	}
 	switch c := a.Summary.Comparison; {
+	case a.First && l.cfg.Server.ModelVersion() != "":
+		a.Outcome = Superseded
+	case a.First:
+		a.Outcome = Swapped
+		if a.Err = l.swap(ctx, l.fresh()); a.Err != nil {
+			a.Outcome = Failed
+		}
 	case c == nil:
 		a.Outcome, a.Err = Failed, errors.New("the training compared nothing")
 	case c.OldVersion != l.cfg.Server.ModelVersion():

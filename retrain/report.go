@@ -17,6 +17,9 @@ func (a *Attempt) log(ctx context.Context, log *slog.Logger) {
 			slog.Float64("difference_stderr", c.DifferenceErr))
 	}
 	level, message := slog.LevelInfo, "retrained: the new model serves"
+	if a.First {
+		message = "retrained: the first model serves"
+	}
 	switch a.Outcome {
 	case Kept:
 		level = slog.LevelWarn
@@ -29,6 +32,9 @@ func (a *Attempt) log(ctx context.Context, log *slog.Logger) {
 		attrs = append(attrs, slog.String("reason", a.Err.Error()))
 	case Failed:
 		level, message = slog.LevelError, "retraining failed, the old model goes on serving"
+		if a.First {
+			level, message = slog.LevelWarn, "no first model yet: too few events, or a fault"
+		}
 		attrs = append(attrs, slog.String("error", a.Err.Error()))
 	}
 	log.LogAttrs(ctx, level, message, attrs...)

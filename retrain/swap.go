@@ -46,7 +46,11 @@ func (l *Loop) swap(ctx context.Context, fresh string) error {
 	if err := os.Remove(previous); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if err := os.Link(l.model, previous); err != nil {
+	err = os.Link(l.model, previous)
+	if errors.Is(err, os.ErrNotExist) { // the first model
+		return l.swapFirst(ctx, fresh)
+	}
+	if err != nil {
 		return err
 	}
 	if err := os.Rename(fresh, l.model); err != nil {
@@ -56,4 +60,15 @@ func (l *Loop) swap(ctx context.Context, fresh string) error {
 		return errors.Join(err, os.Rename(previous, l.model))
 	}
 	return os.Remove(previous)
+}
+
+// swapFirst is swap without an old file.
+func (l *Loop) swapFirst(ctx context.Context, fresh string) error {
+	if err := os.Rename(fresh, l.model); err != nil {
+		return err
+	}
+	if err := l.cfg.Server.Reload(ctx); err != nil {
+		return errors.Join(err, os.Remove(l.model))
+	}
+	return nil
 }

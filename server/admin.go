@@ -116,6 +116,9 @@ func (s admin) CreateCheckpoint(
 	return context.Cause(ctx)
 }
 
+// dynamicsPopularity are those of no model.
+const dynamicsPopularity = "popularity"
+
 // describeModel describes a model for operators: over the API, in the metrics and in the log.
 func describeModel(l *models.Lease) *pb.Model {
 	spec := l.Spec()
@@ -126,6 +129,10 @@ func describeModel(l *models.Lease) *pb.Model {
 		Graph:     spec.Graph,
 		LoadTime:  timestamppb.New(l.Loaded()),
 		Dynamics:  spec.Dynamics.Kind,
+	}
+	if !l.Personal() {
+		m.Dynamics, m.Graph, m.Rank = dynamicsPopularity, "", 0
+		return m
 	}
 	if spec.Dynamics.Kind != model.DynamicsLearned {
 		m.Filter = spec.Filter.Name

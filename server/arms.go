@@ -16,6 +16,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/coldstart"
 	"github.com/gsimc/gsimc/server/internal/metric"
 	"github.com/gsimc/gsimc/server/internal/models"
+	"github.com/gsimc/gsimc/server/internal/popularity"
 )
 
 // Arm is a further model, which answers a share of the users.
@@ -98,7 +99,16 @@ func (s *Server) armField(a *arm) string {
 // openArms opens the models of the arms. After an error nothing is open.
 func (s *Server) openArms(open func() (*model.Model, error)) error {
 	s.split = arms.NewSplit(s.cfg.armsOf(), s.cfg.ArmSalt)
-	all := append([]Arm{{Name: arms.Main, Open: open}}, s.cfg.Arms...)
+	s.popular = popularity.New(popularity.Deps{Store: s.store, Updater: s.updater, Log: s.log,
+		HalfLife: s.cfg.PopularityHalfLife, Guard: s.guard})
+	orPopular := func() (*model.Model, error) {
+		m, err := open()
+		if errors.Is(err, ErrNoModel) {
+			return s.popular.Model(context.Background())
+		}
+		return m, err
+	}
+	all := append([]Arm{{Name: arms.Main, Open: orPopular}}, s.cfg.Arms...)
 	for i, c := range all {
 		if s.cfg.Tracer != nil {
 			c.Open = tracedOpen(s.cfg.Tracer, c.Open)
@@ -119,6 +129,7 @@ func (s *Server) openArms(open func() (*model.Model, error)) error {
 		s.arms = append(s.arms, a)
 	}
 	s.models = s.main().models
+	s.popular.Models = s.models
 	return nil
 }
 

@@ -132,6 +132,10 @@ type Config struct {
 	// Default true.
 	Reflection bool
 
+	// PopularityHalfLife is the time in which an event loses half of its weight among the popular
+	// items that are served as long as there is no model. Default 7 days.
+	PopularityHalfLife time.Duration
+
 	// Arms are further models that serve at the same time, each for a share of the users; at most
 	// 7. Who belongs to which follows from the user id and ArmSalt alone. Default: none.
 	Arms []Arm
@@ -187,6 +191,7 @@ func DefaultConfig() Config {
 		MaxConnections:       4096,
 		MaxConnectionAge:     5 * time.Minute,
 		Reflection:           true,
+		PopularityHalfLife:   7 * 24 * time.Hour,
 		CanaryEvents:         1000,
 		CanaryZ:              3,
 	}
@@ -253,6 +258,7 @@ func (c Config) Validate() error {
 			Advice: []fault.Change{{Verb: "set", Field: "QualitySample", To: "above 0"}}})
 	}
 	faults = append(faults, c.validateConsole())
+	faults = append(faults, atLeast("PopularityHalfLife", c.PopularityHalfLife, time.Second))
 	faults = append(faults, c.validateArms()...)
 	faults = append(faults, c.validateDoors()...)
 	return errors.Join(append(faults, c.EventWeights.Validate("EventWeights")...)...)

@@ -258,6 +258,9 @@ func (s *Server) fold(in *ingestion) {
 	for _, l := range in.leases {
 		l.arm.extender.Wrote(in.records)
 	}
+	if !in.leases[0].Personal() {
+		s.popular.Wake()
+	}
 }
 
 // newRecord turns a valid event into a record for the store.

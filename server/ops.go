@@ -86,6 +86,8 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusServiceUnavailable, storeTrouble(stats.Refusal))
 	case stats.Refusal != nil:
 		answer(w, http.StatusOK, "ok, but the store takes no events: "+stats.Refusal.Error())
+	case s.ModelVersion() == "":
+		answer(w, http.StatusOK, "ok, but there is no model yet: popular items are listed")
 	default:
 		answer(w, http.StatusOK, "ok")
 	}

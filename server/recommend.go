@@ -174,7 +174,8 @@ func (s recommender) finish(
 	if n := int(req.GetExplain()); n > 0 && l.Source != pb.ResultSource_RESULT_SOURCE_POPULAR {
 		l.Explanations = s.explain(m, n, subj, l.Top)
 	}
-	l.Degradations = appendDegradations(l.Degradations, subj, len(l.Top) < min(size, m.NumItems()))
+	short := len(l.Top) < min(size, m.NumItems())
+	l.Degradations = appendDegradations(l.Degradations, m, subj, short)
 	s.countAnswer(l)
 }
 
@@ -334,8 +335,12 @@ func noteUnknownEntries(m *model.Model, entries []*pb.HistoryEntry, l *wire.List
 	}
 }
 
-func appendDegradations(d []pb.Degradation, subj subject, short bool) []pb.Degradation {
+func appendDegradations(
+	d []pb.Degradation, m *model.Model, subj subject, short bool,
+) []pb.Degradation {
 	switch {
+	case !m.Personal():
+		d = append(d, pb.Degradation_DEGRADATION_NO_MODEL)
 	case !subj.known:
 		d = append(d, pb.Degradation_DEGRADATION_UNKNOWN_USER)
 	case !subj.usable:

@@ -60,6 +60,7 @@ func (s *Server) rewrite(
 	if err != nil {
 		return nil, err
 	}
+	s.popular.Wake()
 	for _, a := range s.arms {
 		m := a.acquire()
 		for i, user := range users {

@@ -29,6 +29,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/doors"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/passes"
+	"github.com/gsimc/gsimc/server/internal/popularity"
 	"github.com/gsimc/gsimc/server/internal/quality"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/server/internal/tracing"
@@ -52,6 +53,7 @@ type Server struct {
 	calls     store.Store // the same, for what calls read and write: traced if traces are wanted
 	arms      []*arm      // main first
 	split     *arms.Split
+	popular   *popularity.Counter
 	models    *models.Holder // of main
 	catalogue *catalogue.Catalogue
 	updater   *state.Updater
@@ -84,8 +86,12 @@ type Server struct {
 	maxRewriteHistory                            uint64
 }
 
+// ErrNoModel is returned by the function that opens the model when there is none yet.
+var ErrNoModel = errors.New("server: there is no model yet")
+
 // New opens the model with open and builds the server. open is called again at each reload; it must
 // return a model of its own each time, which the server closes when no request needs it any more.
+// With [ErrNoModel] the server lists the popular items of the store, until a reload finds a model.
 // The caller keeps the store and closes it after Run has returned.
 func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
@@ -306,6 +312,7 @@ func (s *Server) Serve(ctx context.Context, l Listeners) error {
 	go s.watchStore(watch)
 	var background sync.WaitGroup
 	background.Go(func() { s.quality.Run(watch) })
+	background.Go(func() { s.popular.Run(watch) })
 	for _, a := range s.arms {
 		background.Go(func() { a.extender.Run(watch) })
 	}
@@ -363,14 +370,17 @@ func (s *Server) closeModels() {
 	s.closeArms()
 }
 
-// ModelVersion returns the version of the file of the serving model, extended or not; empty
-// once the server has stopped.
+// ModelVersion returns the version of the file of the serving model, extended or not; empty if
+// there is none, and once the server has stopped.
 func (s *Server) ModelVersion() string {
 	l := s.models.Acquire()
 	if l == nil {
 		return ""
 	}
 	defer l.Release()
+	if !l.Personal() {
+		return ""
+	}
 	return l.Base().Version()
 }
 

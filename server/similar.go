@@ -35,7 +35,7 @@ func (s recommender) similar(
 		l.NoteUnknown(req.GetItemId())
 	}
 	sc.exclude(m, req.GetFilter(), s.now())
-	if known {
+	if known && m.Personal() {
 		m.SimilarTo(sc.query, of, s.cfg.Estimator)
 		c := sc.call
 		c.N, c.Context, c.Model = pageSize(req.GetPageSize()), ctx, m

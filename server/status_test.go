@@ -168,7 +168,8 @@ func TestConfigValidateReportsEveryFault(t *testing.T) {
 		"DefaultTimeout", "MaxInFlight", "MaxStreams", "StreamIdle", "SlowRequest",
 		"DrainDelay", "DrainTimeout",
 		"MaxRecvBytes", "MaxSendBytes", "MaxConcurrentStreams", "MaxConnections",
-		"MaxConnectionAge", "Estimator", "Console", "CanaryEvents", "EventWeights",
+		"MaxConnectionAge", "Estimator", "Console", "PopularityHalfLife",
+		"CanaryEvents", "EventWeights",
 	}
 	if got := fault.Fields(err); !slices.Equal(got, wantFields) {
 		t.Errorf("faults of the fields %v, want %v", got, wantFields)

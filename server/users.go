@@ -163,6 +163,7 @@ func (s users) DeleteUser(
 		return nil, err
 	}
 	if n > 0 {
+		s.popular.Wake()
 		for _, a := range s.arms {
 			a.extender.Forget(req.GetUserId())
 		}

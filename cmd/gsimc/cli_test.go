@@ -164,7 +164,7 @@ func TestBadFlags(t *testing.T) {
 		{generate + "--users 0", "--users: 0, want 1 to"},
 		{generate + "--items 1", "--items: 1, want 2 to"},
 		{generate + "--events 5", "--events: 5, want 10000 (one for each user)"},
-		{"serve", "missing flags: --model=FILE"},
+		{"serve --popularity-half-life 0s", "--popularity-half-life: 0s, want at least 1s"},
 		{serve + "--listen nowhere", `--listen: "nowhere" is not a HOST:PORT address`},
 		{serve + "--listen 0.0.0.0:0", "--listen: \"0.0.0.0:0\" may be reached from other machines, " +
 			"which takes TLS, and tokens or client certificates: see --tls-cert, see --token-file or " +

@@ -41,7 +41,8 @@ type Model struct {
 	// dynamics, which do not use one.
 	Filter string `protobuf:"bytes,11,opt,name=filter,proto3" json:"filter,omitempty"`
 	// How a user's state follows from the events: "learned" by dynamics that were learned from the
-	// training users, "none" by the graph filter and its constants.
+	// training users, "none" by the graph filter and its constants; "popularity" if the server has no
+	// model yet and serves popular items.
 	Dynamics      string `protobuf:"bytes,12,opt,name=dynamics,proto3" json:"dynamics,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

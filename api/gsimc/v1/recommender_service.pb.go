@@ -38,6 +38,9 @@ const (
 	Degradation_DEGRADATION_NO_USABLE_HISTORY Degradation = 2
 	// Filters and seen items left fewer items than were asked for.
 	Degradation_DEGRADATION_FILTER_TOO_NARROW Degradation = 3
+	// The server has no model yet: the list holds the items that are popular in its store, whoever
+	// asks. model_version begins with "popularity-".
+	Degradation_DEGRADATION_NO_MODEL Degradation = 6
 )
 
 // Enum value maps for Degradation.
@@ -47,12 +50,14 @@ var (
 		1: "DEGRADATION_UNKNOWN_USER",
 		2: "DEGRADATION_NO_USABLE_HISTORY",
 		3: "DEGRADATION_FILTER_TOO_NARROW",
+		6: "DEGRADATION_NO_MODEL",
 	}
 	Degradation_value = map[string]int32{
 		"DEGRADATION_UNSPECIFIED":       0,
 		"DEGRADATION_UNKNOWN_USER":      1,
 		"DEGRADATION_NO_USABLE_HISTORY": 2,
 		"DEGRADATION_FILTER_TOO_NARROW": 3,
+		"DEGRADATION_NO_MODEL":          6,
 	}
 )
 
@@ -1866,12 +1871,13 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\rmodel_version\x18\x04 \x01(\tR\fmodelVersion\x12#\n" +
 	"\ruser_revision\x18\x06 \x01(\x04R\fuserRevision\x12(\n" +
 	"\x10unknown_item_ids\x18\a \x03(\tR\x0eunknownItemIds\x129\n" +
-	"\fdegradations\x18\b \x03(\x0e2\x15.gsimc.v1.DegradationR\fdegradations*\x8e\x01\n" +
+	"\fdegradations\x18\b \x03(\x0e2\x15.gsimc.v1.DegradationR\fdegradations*\xa8\x01\n" +
 	"\vDegradation\x12\x1b\n" +
 	"\x17DEGRADATION_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18DEGRADATION_UNKNOWN_USER\x10\x01\x12!\n" +
 	"\x1dDEGRADATION_NO_USABLE_HISTORY\x10\x02\x12!\n" +
-	"\x1dDEGRADATION_FILTER_TOO_NARROW\x10\x032\xac\x03\n" +
+	"\x1dDEGRADATION_FILTER_TOO_NARROW\x10\x03\x12\x18\n" +
+	"\x14DEGRADATION_NO_MODEL\x10\x062\xac\x03\n" +
 	"\x12RecommenderService\x12I\n" +
 	"\tRecommend\x12\x1a.gsimc.v1.RecommendRequest\x1a\x1b.gsimc.v1.RecommendResponse\"\x03\x90\x02\x01\x12X\n" +
 	"\x0eBatchRecommend\x12\x1f.gsimc.v1.BatchRecommendRequest\x1a .gsimc.v1.BatchRecommendResponse\"\x03\x90\x02\x01\x12L\n" +

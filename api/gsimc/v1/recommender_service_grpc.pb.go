@@ -72,7 +72,8 @@ type RecommenderServiceClient interface {
 	// likes is on no list for that reason alone. Recommend with a history of the one item tells what
 	// to show next to somebody who has just taken it, popular items among the others.
 	//
-	// An unknown item is no error: the answer is empty, and unknown_item_ids has the item.
+	// An unknown item is no error: the answer is empty, and unknown_item_ids has the item. As long as
+	// the server has no model (NO_MODEL), it is empty.
 	//
 	// Errors: INVALID_ARGUMENT (a field breaks its rule).
 	SimilarItems(ctx context.Context, in *SimilarItemsRequest, opts ...grpc.CallOption) (*SimilarItemsResponse, error)
@@ -188,7 +189,8 @@ type RecommenderServiceServer interface {
 	// likes is on no list for that reason alone. Recommend with a history of the one item tells what
 	// to show next to somebody who has just taken it, popular items among the others.
 	//
-	// An unknown item is no error: the answer is empty, and unknown_item_ids has the item.
+	// An unknown item is no error: the answer is empty, and unknown_item_ids has the item. As long as
+	// the server has no model (NO_MODEL), it is empty.
 	//
 	// Errors: INVALID_ARGUMENT (a field breaks its rule).
 	SimilarItems(context.Context, *SimilarItemsRequest) (*SimilarItemsResponse, error)

@@ -512,7 +512,8 @@ type ScoredItem struct {
 	ItemId string `protobuf:"bytes,1,opt,name=item_id,json=itemId,proto3" json:"item_id,omitempty"`
 	// PERSONALIZED and EXPLORATION: the model's prediction. Scores compare only within one response.
 	// An explored list is not in the order of this score. POPULAR: the share of the training users
-	// who interacted with the item, from 0 to 1.
+	// who interacted with the item, from 0 to 1; without a model (NO_MODEL), the item's share of the
+	// weight of all events, each by its age.
 	Score float64 `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
 	// Why the item is on the list.
 	Source ResultSource `protobuf:"varint,3,opt,name=source,proto3,enum=gsimc.v1.ResultSource" json:"source,omitempty"`

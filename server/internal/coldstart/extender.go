@@ -194,6 +194,9 @@ func (x *Extender) begin(ctx context.Context, l *models.Lease) {
 	x.Metrics.items.Set(0)
 	x.items.keep(func(item string) bool { _, known := base.ItemIndex(item); return !known })
 	x.recent.renew() // the drift from another training must be measured
+	if x.fixed = !base.Personal(); x.fixed {
+		return
+	}
 	_, err := base.NewEvidence(nil, nil)
 	if x.fixed = err != nil; x.fixed {
 		x.failed(ctx, "the model stays without new items", err)

@@ -118,6 +118,7 @@ func Open(open func() (*model.Model, error), now func() time.Time, m *Metrics) (
 	}
 	h := &Holder{open: open, now: now, metrics: m}
 	h.install(first)
+	m.success.Inc()
 	return h, nil
 }
 
@@ -142,7 +143,6 @@ func (h *Holder) view(m *model.Model) *catalogue.View {
 func (h *Holder) install(m *model.Model) *Lease {
 	l := &Lease{Model: m, loaded: h.now(), Items: h.view(m)}
 	l.refs.Store(1)
-	h.metrics.success.Inc()
 	return h.current.Swap(l)
 }
 
@@ -193,6 +193,18 @@ func (h *Holder) Extend(l *Lease, extended *model.Model) bool {
 	next := &Lease{Model: extended, loaded: root.loaded, of: root, Items: h.view(extended)}
 	next.refs.Store(1)
 	h.current.Swap(next).Release()
+	return true
+}
+
+// Replace lets m serve in the place of l's loaded model, as a reload does. It returns false, and
+// changes nothing, if another model has been loaded meanwhile. The caller holds l.
+func (h *Holder) Replace(l *Lease, m *model.Model) bool {
+	h.replace.Lock()
+	defer h.replace.Unlock()
+	if !h.Serves(l) {
+		return false
+	}
+	h.install(m).Release()
 	return true
 }
 
@@ -272,6 +284,7 @@ func (h *Holder) reload() (previous string, err error) {
 		return "", errors.Join(ErrClosed, m.Close())
 	}
 	old := h.install(m)
+	h.metrics.success.Inc()
 	defer old.Release()
 	return old.Base().Version(), nil
 }

@@ -110,7 +110,7 @@ func (f *Updater) foldItem(m *model.Model, u *User, e *store.Event, item int32, 
 	u.beyond = u.beyond || !known || !m.InBase(item)
 	if known {
 		u.Seen.add(SeenItem{Item: item, Kind: KindOf(e.Type), Time: e.Time.Unix()})
-		if w := f.Weight(e); w != 0 {
+		if w := f.Weight(e); w != 0 && m.Personal() {
 			event := model.Event{Item: item, Weight: w, Time: e.Time.Unix()}
 			m.Fold(u.Kalman, event)
 			u.Tail.add(m, u.Revision, event)

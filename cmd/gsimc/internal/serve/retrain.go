@@ -21,7 +21,7 @@ import (
 
 // retrainFlags have a server learn a new model from its own histories from time to time.
 type retrainFlags struct {
-	RetrainEvery time.Duration `group:"Retraining:" default:"0s" help:"Interval at which a new model is learned from the histories in the store, such as 24h. It keeps the constants of the old model, and is served unless it is worse on the latest events. 0s: never."`
+	RetrainEvery time.Duration `group:"Retraining:" default:"0s" help:"Interval at which a new model is learned from the histories in the store, such as 24h. It keeps the constants of the old model, and is served unless it is worse on the latest events; the first one has the defaults of train. 0s: never."`
 	RetrainCPUs  int           `group:"Retraining:" name:"retrain-cpus" default:"0" help:"Cores for the training, which yields to the server. 0: half of them."`
 }
 
@@ -68,11 +68,14 @@ func (c *Cmd) newRetrainer(
 	}
 	cpus := c.cpus(runtime.NumCPU())
 	loop, err := retrain.New(retrain.Config{
-		Every: c.RetrainEvery, Model: c.Model, DataDir: c.DataDir, Store: copier, Server: s,
+		Every: c.RetrainEvery, Model: c.modelFile(), DataDir: c.DataDir, Store: copier, Server: s,
 		Log: cfg.Logger,
 		Command: func(ctx context.Context, t retrain.Training) *exec.Cmd {
 			args := append([]string{"--quiet", "train", "--from-store", t.Checkpoint,
-				"--like", t.Like, "--compare", t.Like, "--out", t.Out, "--json"}, flags...)
+				"--out", t.Out, "--json"}, flags...)
+			if t.Like != "" {
+				args = append(args, "--like", t.Like, "--compare", t.Like)
+			}
 			cmd := exec.CommandContext(ctx, exe, args...)
 			cmd.Env = trainingEnvironment(cpus)
 			return cmd

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -69,7 +70,7 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 	}()
 	told := false
 	s, err = server.New(cfg, st, func() (*model.Model, error) {
-		m, err := cli.LoadModel("--model", c.Model)
+		m, err := c.openModel()
 		if err != nil {
 			return nil, err
 		}
@@ -92,6 +93,26 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 		defer inBackground(ctx, s, retraining.Run)()
 	}
 	return s.Run(ctx)
+}
+
+// modelFile is the model file: that of --model, or else one in the data folder. Empty: none, with a
+// store in memory.
+func (c *Cmd) modelFile() string {
+	if c.Model != "" || c.Store != "pebble" {
+		return c.Model
+	}
+	return filepath.Join(c.DataDir, "model.gsimc")
+}
+
+// openModel opens the model file. Only a file that was not asked for by name may be missing.
+func (c *Cmd) openModel() (*model.Model, error) {
+	file := c.modelFile()
+	if c.Model == "" {
+		if _, err := os.Stat(file); file == "" || errors.Is(err, fs.ErrNotExist) {
+			return nil, server.ErrNoModel
+		}
+	}
+	return cli.LoadModel("--model", file)
 }
 
 // inBackground runs fn until ctx ends or stop is called, which waits for its end, after a shutdown

@@ -18,10 +18,12 @@ import (
 
 // Cmd is `gsimc serve`.
 type Cmd struct {
-	Model     string `group:"Model:" required:"" placeholder:"FILE" help:"Model file; read again on SIGHUP and by the ReloadModel call."`
+	Model     string `group:"Model:" placeholder:"FILE" help:"Model file; read again on SIGHUP and by the ReloadModel call. Default: model.gsimc in --data-dir, and as long as it is not there the popular items of the store are listed."`
 	Estimator string `group:"Model:" default:"${serve_estimator}" enum:"bgs-imc,gs-imc" help:"Estimator of the scores: the Kalman state of a user (bgs-imc) or the filtered sum of the history (gs-imc)."`
 
 	EventWeight map[string]float64 `group:"Model:" mapsep:"," placeholder:"TYPE=W" help:"Weights of event types, -1000 to 1000, such as view=0.2,purchase=3. May be given several times; a map in the file of --config. Default: 1 for each type."`
+
+	PopularityHalfLife time.Duration `group:"Model:" default:"${serve_popularity_half_life}" help:"Without a model: time in which an event loses half of its weight among the popular items."`
 
 	ExtendEvery time.Duration `group:"Model:" default:"${serve_extend_every}" help:"Interval at which new items are placed in the model, by the histories that contain them. 0s: never."`
 
@@ -85,6 +87,7 @@ func (Cmd) Help() string {
 
   gsimc serve --model model.gsimc
   gsimc serve --model model.gsimc --data-dir /var/lib/gsimc --event-weight view=0.2,purchase=3
+  gsimc serve --retrain-every 24h      with no model yet: popular items until the first training
 
 Signals: SIGHUP loads the model files anew; if one is bad its old model goes on serving.
 SIGTERM and SIGINT finish the calls in flight and exit with 0; a second one exits at once, with
@@ -135,6 +138,7 @@ func (c *Cmd) config(version string) server.Config {
 			return cli.LoadModel("--shadow-model", c.ShadowModel)
 		}
 	}
+	cfg.PopularityHalfLife = c.PopularityHalfLife
 	cfg.Arms, _ = c.arms() // Check has refused bad ones
 	cfg.ArmSalt, cfg.CanaryEvents, cfg.CanaryZ = c.ArmSalt, c.CanaryEvents, c.CanaryZ
 	cfg.DefaultTimeout, cfg.SlowRequest = c.DefaultTimeout, c.SlowRequest
@@ -160,6 +164,7 @@ func Vars() kong.Vars {
 		"serve_store_cache":            cli.ByteSize(pebble.DefaultCacheBytes).String(),
 		"serve_store_reserve":          cli.ByteSize(pebble.DefaultReserveBytes).String(),
 		"serve_quality_sample":         fmt.Sprint(d.QualitySample),
+		"serve_popularity_half_life":   cli.DurationText(d.PopularityHalfLife),
 		"serve_canary_events":          fmt.Sprint(d.CanaryEvents),
 		"serve_canary_z":               fmt.Sprint(d.CanaryZ),
 		"serve_listen":                 d.Listen,

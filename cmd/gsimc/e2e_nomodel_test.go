@@ -1,0 +1,79 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/dataset"
+)
+
+// A server starts with nothing at all: it lists what is popular in its store, teaches itself the
+// first model, and is personal from then on, over a restart too.
+func TestServeWithoutModel(t *testing.T) {
+	dir := t.TempDir()
+	events := filepath.Join(t.TempDir(), "events.csv.gz")
+	if code, _, stderr := runCLI(t, nil, "generate", "--users", "300", "--items", "120", "--events",
+		"6000", "--out", events); code != cli.ExitOK {
+		t.Fatal(stderr)
+	}
+	server := startServe(t, "", dir, "--retrain-every", "1s")
+	got := listFor(t, server, "ann")
+	if len(got.GetItems()) != 0 || !slices.Contains(got.GetDegradations(),
+		pb.Degradation_DEGRADATION_NO_MODEL) {
+		t.Errorf("with nothing there the answer is %v", got)
+	}
+	if page := server.page(t, "/readyz"); !strings.Contains(page, "there is no model yet") {
+		t.Errorf("/readyz says %q", page)
+	}
+	for _, e := range [][2]string{{"ann", "x"}, {"bob", "x"}, {"bob", "y"}} {
+		execute(t, "observe", "--server", server.GRPC, "--user", e[0], "--item", e[1])
+	}
+	if !eventually(20*time.Second, func() bool {
+		got = listFor(t, server, "eve")
+		return len(got.GetItems()) == 2
+	}) || got.GetItems()[0].GetItemId() != "x" {
+		t.Errorf("the popular items are %v", got)
+	}
+	if got := listFor(t, server, "ann"); len(got.GetItems()) != 1 ||
+		got.GetItems()[0].GetItemId() != "y" {
+		t.Errorf("ann, who has seen x, gets %v", got)
+	}
+	execute(t, "observe", "--server", server.GRPC, "--data", events)
+	server.awaitLog(t, "retrained: the first model serves", 1)
+	for range 2 {
+		got = listFor(t, server, firstUser(t, events))
+		if len(got.GetItems()) != 5 || len(got.GetDegradations()) > 0 ||
+			got.GetItems()[0].GetSource() != pb.ResultSource_RESULT_SOURCE_PERSONALIZED {
+			t.Fatalf("after the training the answer is %v", got)
+		}
+		server.mustStop(t)
+		server = startServe(t, "", dir)
+	}
+}
+
+// firstUser is the first user of a file of events.
+func firstUser(t *testing.T, path string) string {
+	t.Helper()
+	d, _, err := dataset.Read([]string{path}, dataset.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Users[0]
+}
+
+// listFor asks for five items for a user.
+func listFor(t *testing.T, p *serverProcess, user string) *pb.RecommendResponse {
+	t.Helper()
+	got, err := pb.NewRecommenderServiceClient(p.client(t)).Recommend(t.Context(),
+		&pb.RecommendRequest{PageSize: 5,
+			Subject: &pb.RecommendRequest_UserId{UserId: user}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}

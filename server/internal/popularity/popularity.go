@@ -1,0 +1,165 @@
+// Package popularity serves the popular items of the store as long as there is no model.
+//
+// An event of weight w at time t counts w·2^((t − t_0)/h) for its item, with the half-life h and
+// the time t_0 of the newest event; events without a weight above 0 do not count. Counts stand in
+// ratios only, so time alone changes none of them.
+//
+// The counts are made anew from the store, whenever something has been written. So they are right
+// after erasures, retractions and restarts, and a user who is gone counts for nothing. One
+// goroutine counts, for at most the share dutyCycle of its time: a store that has no model yet is
+// small, or soon has one.
+package popularity
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/background"
+	"github.com/gsimc/gsimc/server/internal/models"
+	"github.com/gsimc/gsimc/server/internal/state"
+	"github.com/gsimc/gsimc/store"
+)
+
+const (
+	dutyCycle = 0.1
+	shortest  = 50 * time.Millisecond // between two counts
+	// unit is a count of one, for counts are whole numbers in a model.
+	unit = 1 << 20
+)
+
+// Deps are the parts of the server that a [Counter] uses.
+type Deps struct {
+	Store    store.Store
+	Models   *models.Holder // set before Run
+	Updater  *state.Updater // weighs events
+	HalfLife time.Duration
+	Log      *slog.Logger
+	Guard    background.Guard
+}
+
+// A Counter makes models of popularity.
+type Counter struct {
+	Deps
+	awake chan struct{}
+}
+
+// New returns a counter.
+func New(d Deps) *Counter { return &Counter{Deps: d, awake: make(chan struct{}, 1)} }
+
+// Wake makes the counter look at the store, if the model that serves is one of its own. It never
+// waits.
+func (c *Counter) Wake() {
+	select {
+	case c.awake <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// Run keeps the model up to date until ctx ends.
+func (c *Counter) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.awake:
+		}
+		began := time.Now()
+		err := c.Guard(ctx, "counting popular items", func() error { return c.refresh(ctx) })
+		if err != nil && ctx.Err() == nil {
+			c.Log.LogAttrs(ctx, slog.LevelWarn, "popular items could not be counted",
+				slog.String("error", err.Error()))
+		}
+		if background.Rest(ctx, max(time.Since(began), shortest/10), dutyCycle) != nil {
+			return
+		}
+	}
+}
+
+// refresh lets a model of what is in the store now serve in the place of an older one.
+func (c *Counter) refresh(ctx context.Context) error {
+	l := c.Models.Acquire()
+	if l == nil {
+		return nil
+	}
+	defer l.Release()
+	if l.Personal() {
+		return nil
+	}
+	m, err := c.Model(ctx)
+	if err != nil {
+		return err
+	}
+	if m.Version() == l.Version() || !c.Models.Replace(l, m) {
+		return m.Close()
+	}
+	return nil
+}
+
+// Model counts the events of the store. Damaged histories count as far as they can be read.
+func (c *Counter) Model(ctx context.Context) (*model.Model, error) {
+	k := counts{halfLife: c.HalfLife, of: map[string]float64{}}
+	err := c.Store.Each(ctx, 0, 1, func(user string, _ store.Version) error {
+		_, _, err := c.Store.Since(ctx, user, store.Version{},
+			func(_ store.Version, e store.Event) error {
+				k.add(&e, float64(c.Updater.Weight(&e)))
+				return nil
+			})
+		if errors.Is(err, store.ErrCorrupt) {
+			return nil
+		}
+		return err
+	})
+	if _, damaged := errors.AsType[*store.SkippedError](err); err != nil && !damaged {
+		return nil, err
+	}
+	return k.model()
+}
+
+// counts are those of items, at the time of the newest event.
+type counts struct {
+	halfLife time.Duration
+	newest   time.Time
+	of       map[string]float64
+}
+
+func (k *counts) add(e *store.Event, weight float64) {
+	if !(weight > 0) {
+		return
+	}
+	if len(k.of) == 0 {
+		k.newest = e.Time
+	}
+	age := k.newest.Sub(e.Time)
+	if age < 0 {
+		factor := k.decay(-age)
+		for item := range k.of {
+			k.of[item] *= factor
+		}
+		k.newest, age = e.Time, 0
+	}
+	if _, known := k.of[e.Item]; !known {
+		k.of[strings.Clone(e.Item)] = 0
+	}
+	k.of[e.Item] += weight * k.decay(age)
+}
+
+func (k *counts) decay(age time.Duration) float64 {
+	return math.Exp2(-age.Seconds() / k.halfLife.Seconds())
+}
+
+func (k *counts) model() (*model.Model, error) {
+	ids := slices.Sorted(maps.Keys(k.of))
+	degrees, total := make([]int64, len(ids)), int64(0)
+	for i, id := range ids {
+		degrees[i] = int64(math.Round(k.of[id] * unit))
+		total += degrees[i]
+	}
+	return model.NewPopular(ids, degrees, total)
+}

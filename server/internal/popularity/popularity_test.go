@@ -1,0 +1,68 @@
+package popularity
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/gsimc/gsimc/event"
+	"github.com/gsimc/gsimc/server/internal/servertest"
+	"github.com/gsimc/gsimc/server/internal/state"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+)
+
+// Counts are those of the definition, in whichever order the events come.
+func TestModelCounts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 9))
+	for range 20 {
+		st, halfLife := memory.New(), time.Duration(1+rng.IntN(100))*time.Hour
+		weights := event.Weights{"view": 0.25, "dislike": -1, "none": 0}
+		var newest time.Time
+		var all []store.Event
+		for n := range 200 {
+			e := store.Event{ID: fmt.Sprint(n), Item: servertest.Item(rng.IntN(9)), Value: 1,
+				Type: []string{"like", "view", "dislike", "none"}[rng.IntN(4)],
+				Time: servertest.Now.Add(-time.Duration(rng.IntN(300)) * time.Hour)}
+			if _, err := st.Append(t.Context(), []store.Record{
+				{User: fmt.Sprint("u", rng.IntN(20)), Event: e}}); err != nil {
+				t.Fatal(err)
+			}
+			if weights.Of(e.Type, 1) > 0 {
+				all = append(all, e)
+				if e.Time.After(newest) {
+					newest = e.Time
+				}
+			}
+		}
+		want, total := map[string]float64{}, 0.0
+		for _, e := range all {
+			w := weights.OfType(e.Type) * math.Pow(2, -newest.Sub(e.Time).Hours()/halfLife.Hours())
+			want[e.Item] += w
+			total += w
+		}
+		m, err := New(Deps{Store: st, Updater: state.NewUpdater(weights),
+			HalfLife: halfLife}).Model(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.NumItems() != len(want) {
+			t.Errorf("%d items, want %d", m.NumItems(), len(want))
+		}
+		for item, w := range want {
+			i, known := m.ItemIndex(item)
+			got := float64(m.Degree(i)) / float64(m.NumTrainUsers())
+			if !known || math.Abs(got-w/total) > 1e-4 {
+				t.Errorf("half-life %v: %s has the share %v, want %v", halfLife, item, got, w/total)
+			}
+		}
+		if !slices.IsSortedFunc(m.Popular(), func(a, b int32) int {
+			return int(m.Degree(b) - m.Degree(a))
+		}) {
+			t.Error("the items are not in the order of their counts")
+		}
+	}
+}
