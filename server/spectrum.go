@@ -37,7 +37,7 @@ func (s recommender) spectrum(
 	l.Items, l.UserRevision = m, subj.version.Revision
 	noteUnknownEntries(m, list.GetHistory().GetEntries(), l)
 	noteUnknownEntries(m, list.GetExtraHistory().GetEntries(), l)
-	l.Degradations = appendDegradations(l.Degradations, subj, false)
+	l.Degradations = appendDegradations(l.Degradations, m, subj, false)
 	message := l.Message()
 	r := &pb.GetSpectrumResponse{ModelVersion: message.GetModelVersion(),
 		UserRevision: message.GetUserRevision(), UnknownItemIds: message.GetUnknownItemIds(),

@@ -11,7 +11,7 @@ var failpoints = []failpoint{
 	{"durable", "store/pebble/committer.go", "s.histories.Show(u.group)\n"},
 	{"shown", "store/pebble/committer.go", "s.engine.Durable(u.commit)\n"},
 	{"told", "store/pebble/committer.go", "finish(u.calls, nil)\n"},
-	{"appended", "server/events.go", "s.fold(m.Model, in.written)\n"},
+	{"appended", "server/events.go", "s.fold(in)\n"},
 	{"folded", "server/events.go", "s.extender.Wrote(in.records)\n"},
 	{"marking", "store/pebble/internal/mark/keeper.go", "turn := k.turn + 1\n"},
 	{"marked", "store/pebble/internal/mark/keeper.go", "k.turn, k.mark.Commit, k.trouble ="},
