@@ -52,6 +52,7 @@ var (
 		pb.AdminService_ListModels_FullMethodName:       {Class: admission.Admin},
 		pb.AdminService_ReloadModel_FullMethodName:      {Class: admission.Admin},
 		pb.AdminService_CreateCheckpoint_FullMethodName: {Class: admission.Admin, Stream: true},
+		pb.AdminService_SetLogLevel_FullMethodName:      {Class: admission.Admin},
 
 		reflectionpb.ServerReflection_ServerReflectionInfo_FullMethodName: {
 			Class: admission.Admin, Stream: true, Feed: true},

@@ -153,6 +153,9 @@ type Config struct {
 	LogKey []byte
 	// Logger takes the logs. Nil (the default): no logs.
 	Logger *slog.Logger
+	// LogLevel is the level of Logger, which SetLogLevel changes. Nil (the default): it changes
+	// nothing.
+	LogLevel *slog.LevelVar
 	// Metrics take the counts of the server. They are made beforehand so that the store can report
 	// to them as well. Nil (the default): the server makes its own.
 	Metrics *Metrics

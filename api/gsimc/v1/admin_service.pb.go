@@ -22,6 +22,67 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// LogLevel is how much a server writes to its log.
+type LogLevel int32
+
+const (
+	// No level.
+	LogLevel_LOG_LEVEL_UNSPECIFIED LogLevel = 0
+	// Each call too.
+	LogLevel_LOG_LEVEL_DEBUG LogLevel = 1
+	// What happens: starts, models, the account of operators.
+	LogLevel_LOG_LEVEL_INFO LogLevel = 2
+	// Slow and refused calls, and what deserves a look.
+	LogLevel_LOG_LEVEL_WARN LogLevel = 3
+	// Failures.
+	LogLevel_LOG_LEVEL_ERROR LogLevel = 4
+)
+
+// Enum value maps for LogLevel.
+var (
+	LogLevel_name = map[int32]string{
+		0: "LOG_LEVEL_UNSPECIFIED",
+		1: "LOG_LEVEL_DEBUG",
+		2: "LOG_LEVEL_INFO",
+		3: "LOG_LEVEL_WARN",
+		4: "LOG_LEVEL_ERROR",
+	}
+	LogLevel_value = map[string]int32{
+		"LOG_LEVEL_UNSPECIFIED": 0,
+		"LOG_LEVEL_DEBUG":       1,
+		"LOG_LEVEL_INFO":        2,
+		"LOG_LEVEL_WARN":        3,
+		"LOG_LEVEL_ERROR":       4,
+	}
+)
+
+func (x LogLevel) Enum() *LogLevel {
+	p := new(LogLevel)
+	*p = x
+	return p
+}
+
+func (x LogLevel) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (LogLevel) Descriptor() protoreflect.EnumDescriptor {
+	return file_gsimc_v1_admin_service_proto_enumTypes[0].Descriptor()
+}
+
+func (LogLevel) Type() protoreflect.EnumType {
+	return &file_gsimc_v1_admin_service_proto_enumTypes[0]
+}
+
+func (x LogLevel) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use LogLevel.Descriptor instead.
+func (LogLevel) EnumDescriptor() ([]byte, []int) {
+	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{0}
+}
+
 // Model describes the model that serves.
 type Model struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -715,6 +776,98 @@ func (x *CreateCheckpointResponse) GetDir() string {
 	return ""
 }
 
+// SetLogLevelRequest names a level.
+type SetLogLevelRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The lines of this level and of those after it are written.
+	Level         LogLevel `protobuf:"varint,1,opt,name=level,proto3,enum=gsimc.v1.LogLevel" json:"level,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetLogLevelRequest) Reset() {
+	*x = SetLogLevelRequest{}
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetLogLevelRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetLogLevelRequest) ProtoMessage() {}
+
+func (x *SetLogLevelRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetLogLevelRequest.ProtoReflect.Descriptor instead.
+func (*SetLogLevelRequest) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *SetLogLevelRequest) GetLevel() LogLevel {
+	if x != nil {
+		return x.Level
+	}
+	return LogLevel_LOG_LEVEL_UNSPECIFIED
+}
+
+// SetLogLevelResponse says what it was.
+type SetLogLevelResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The level before; unspecified if it was none of the enum's.
+	PreviousLevel LogLevel `protobuf:"varint,1,opt,name=previous_level,json=previousLevel,proto3,enum=gsimc.v1.LogLevel" json:"previous_level,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetLogLevelResponse) Reset() {
+	*x = SetLogLevelResponse{}
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetLogLevelResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetLogLevelResponse) ProtoMessage() {}
+
+func (x *SetLogLevelResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetLogLevelResponse.ProtoReflect.Descriptor instead.
+func (*SetLogLevelResponse) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *SetLogLevelResponse) GetPreviousLevel() LogLevel {
+	if x != nil {
+		return x.PreviousLevel
+	}
+	return LogLevel_LOG_LEVEL_UNSPECIFIED
+}
+
 var File_gsimc_v1_admin_service_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_admin_service_proto_rawDesc = "" +
@@ -767,13 +920,24 @@ const file_gsimc_v1_admin_service_proto_rawDesc = "" +
 	"\x10previous_version\x18\x02 \x01(\tR\x0fpreviousVersion\"\x19\n" +
 	"\x17CreateCheckpointRequest\",\n" +
 	"\x18CreateCheckpointResponse\x12\x10\n" +
-	"\x03dir\x18\x01 \x01(\tR\x03dir2\xd7\x02\n" +
+	"\x03dir\x18\x01 \x01(\tR\x03dir\">\n" +
+	"\x12SetLogLevelRequest\x12(\n" +
+	"\x05level\x18\x01 \x01(\x0e2\x12.gsimc.v1.LogLevelR\x05level\"P\n" +
+	"\x13SetLogLevelResponse\x129\n" +
+	"\x0eprevious_level\x18\x01 \x01(\x0e2\x12.gsimc.v1.LogLevelR\rpreviousLevel*w\n" +
+	"\bLogLevel\x12\x19\n" +
+	"\x15LOG_LEVEL_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fLOG_LEVEL_DEBUG\x10\x01\x12\x12\n" +
+	"\x0eLOG_LEVEL_INFO\x10\x02\x12\x12\n" +
+	"\x0eLOG_LEVEL_WARN\x10\x03\x12\x13\n" +
+	"\x0fLOG_LEVEL_ERROR\x10\x042\xa8\x03\n" +
 	"\fAdminService\x12I\n" +
 	"\tGetStatus\x12\x1a.gsimc.v1.GetStatusRequest\x1a\x1b.gsimc.v1.GetStatusResponse\"\x03\x90\x02\x01\x12L\n" +
 	"\n" +
 	"ListModels\x12\x1b.gsimc.v1.ListModelsRequest\x1a\x1c.gsimc.v1.ListModelsResponse\"\x03\x90\x02\x01\x12O\n" +
 	"\vReloadModel\x12\x1c.gsimc.v1.ReloadModelRequest\x1a\x1d.gsimc.v1.ReloadModelResponse\"\x03\x90\x02\x02\x12]\n" +
-	"\x10CreateCheckpoint\x12!.gsimc.v1.CreateCheckpointRequest\x1a\".gsimc.v1.CreateCheckpointResponse\"\x000\x01BH\n" +
+	"\x10CreateCheckpoint\x12!.gsimc.v1.CreateCheckpointRequest\x1a\".gsimc.v1.CreateCheckpointResponse\"\x000\x01\x12O\n" +
+	"\vSetLogLevel\x12\x1c.gsimc.v1.SetLogLevelRequest\x1a\x1d.gsimc.v1.SetLogLevelResponse\"\x03\x90\x02\x02BH\n" +
 	"\fcom.gsimc.v1P\x01Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1\xaa\x02\bGsimc.V1b\x06proto3"
 
 var (
@@ -788,43 +952,51 @@ func file_gsimc_v1_admin_service_proto_rawDescGZIP() []byte {
 	return file_gsimc_v1_admin_service_proto_rawDescData
 }
 
-var file_gsimc_v1_admin_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_gsimc_v1_admin_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_gsimc_v1_admin_service_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_gsimc_v1_admin_service_proto_goTypes = []any{
-	(*Model)(nil),                    // 0: gsimc.v1.Model
-	(*GetStatusRequest)(nil),         // 1: gsimc.v1.GetStatusRequest
-	(*GetStatusResponse)(nil),        // 2: gsimc.v1.GetStatusResponse
-	(*ListModelsRequest)(nil),        // 3: gsimc.v1.ListModelsRequest
-	(*ListModelsResponse)(nil),       // 4: gsimc.v1.ListModelsResponse
-	(*ArmModel)(nil),                 // 5: gsimc.v1.ArmModel
-	(*Canary)(nil),                   // 6: gsimc.v1.Canary
-	(*ReloadModelRequest)(nil),       // 7: gsimc.v1.ReloadModelRequest
-	(*ReloadModelResponse)(nil),      // 8: gsimc.v1.ReloadModelResponse
-	(*CreateCheckpointRequest)(nil),  // 9: gsimc.v1.CreateCheckpointRequest
-	(*CreateCheckpointResponse)(nil), // 10: gsimc.v1.CreateCheckpointResponse
-	(*timestamppb.Timestamp)(nil),    // 11: google.protobuf.Timestamp
+	(LogLevel)(0),                    // 0: gsimc.v1.LogLevel
+	(*Model)(nil),                    // 1: gsimc.v1.Model
+	(*GetStatusRequest)(nil),         // 2: gsimc.v1.GetStatusRequest
+	(*GetStatusResponse)(nil),        // 3: gsimc.v1.GetStatusResponse
+	(*ListModelsRequest)(nil),        // 4: gsimc.v1.ListModelsRequest
+	(*ListModelsResponse)(nil),       // 5: gsimc.v1.ListModelsResponse
+	(*ArmModel)(nil),                 // 6: gsimc.v1.ArmModel
+	(*Canary)(nil),                   // 7: gsimc.v1.Canary
+	(*ReloadModelRequest)(nil),       // 8: gsimc.v1.ReloadModelRequest
+	(*ReloadModelResponse)(nil),      // 9: gsimc.v1.ReloadModelResponse
+	(*CreateCheckpointRequest)(nil),  // 10: gsimc.v1.CreateCheckpointRequest
+	(*CreateCheckpointResponse)(nil), // 11: gsimc.v1.CreateCheckpointResponse
+	(*SetLogLevelRequest)(nil),       // 12: gsimc.v1.SetLogLevelRequest
+	(*SetLogLevelResponse)(nil),      // 13: gsimc.v1.SetLogLevelResponse
+	(*timestamppb.Timestamp)(nil),    // 14: google.protobuf.Timestamp
 }
 var file_gsimc_v1_admin_service_proto_depIdxs = []int32{
-	11, // 0: gsimc.v1.Model.train_time:type_name -> google.protobuf.Timestamp
-	11, // 1: gsimc.v1.Model.load_time:type_name -> google.protobuf.Timestamp
-	11, // 2: gsimc.v1.GetStatusResponse.start_time:type_name -> google.protobuf.Timestamp
-	0,  // 3: gsimc.v1.GetStatusResponse.model:type_name -> gsimc.v1.Model
-	5,  // 4: gsimc.v1.ListModelsResponse.models:type_name -> gsimc.v1.ArmModel
-	0,  // 5: gsimc.v1.ArmModel.model:type_name -> gsimc.v1.Model
-	6,  // 6: gsimc.v1.ArmModel.canary:type_name -> gsimc.v1.Canary
-	0,  // 7: gsimc.v1.ReloadModelResponse.model:type_name -> gsimc.v1.Model
-	1,  // 8: gsimc.v1.AdminService.GetStatus:input_type -> gsimc.v1.GetStatusRequest
-	3,  // 9: gsimc.v1.AdminService.ListModels:input_type -> gsimc.v1.ListModelsRequest
-	7,  // 10: gsimc.v1.AdminService.ReloadModel:input_type -> gsimc.v1.ReloadModelRequest
-	9,  // 11: gsimc.v1.AdminService.CreateCheckpoint:input_type -> gsimc.v1.CreateCheckpointRequest
-	2,  // 12: gsimc.v1.AdminService.GetStatus:output_type -> gsimc.v1.GetStatusResponse
-	4,  // 13: gsimc.v1.AdminService.ListModels:output_type -> gsimc.v1.ListModelsResponse
-	8,  // 14: gsimc.v1.AdminService.ReloadModel:output_type -> gsimc.v1.ReloadModelResponse
-	10, // 15: gsimc.v1.AdminService.CreateCheckpoint:output_type -> gsimc.v1.CreateCheckpointResponse
-	12, // [12:16] is the sub-list for method output_type
-	8,  // [8:12] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	14, // 0: gsimc.v1.Model.train_time:type_name -> google.protobuf.Timestamp
+	14, // 1: gsimc.v1.Model.load_time:type_name -> google.protobuf.Timestamp
+	14, // 2: gsimc.v1.GetStatusResponse.start_time:type_name -> google.protobuf.Timestamp
+	1,  // 3: gsimc.v1.GetStatusResponse.model:type_name -> gsimc.v1.Model
+	6,  // 4: gsimc.v1.ListModelsResponse.models:type_name -> gsimc.v1.ArmModel
+	1,  // 5: gsimc.v1.ArmModel.model:type_name -> gsimc.v1.Model
+	7,  // 6: gsimc.v1.ArmModel.canary:type_name -> gsimc.v1.Canary
+	1,  // 7: gsimc.v1.ReloadModelResponse.model:type_name -> gsimc.v1.Model
+	0,  // 8: gsimc.v1.SetLogLevelRequest.level:type_name -> gsimc.v1.LogLevel
+	0,  // 9: gsimc.v1.SetLogLevelResponse.previous_level:type_name -> gsimc.v1.LogLevel
+	2,  // 10: gsimc.v1.AdminService.GetStatus:input_type -> gsimc.v1.GetStatusRequest
+	4,  // 11: gsimc.v1.AdminService.ListModels:input_type -> gsimc.v1.ListModelsRequest
+	8,  // 12: gsimc.v1.AdminService.ReloadModel:input_type -> gsimc.v1.ReloadModelRequest
+	10, // 13: gsimc.v1.AdminService.CreateCheckpoint:input_type -> gsimc.v1.CreateCheckpointRequest
+	12, // 14: gsimc.v1.AdminService.SetLogLevel:input_type -> gsimc.v1.SetLogLevelRequest
+	3,  // 15: gsimc.v1.AdminService.GetStatus:output_type -> gsimc.v1.GetStatusResponse
+	5,  // 16: gsimc.v1.AdminService.ListModels:output_type -> gsimc.v1.ListModelsResponse
+	9,  // 17: gsimc.v1.AdminService.ReloadModel:output_type -> gsimc.v1.ReloadModelResponse
+	11, // 18: gsimc.v1.AdminService.CreateCheckpoint:output_type -> gsimc.v1.CreateCheckpointResponse
+	13, // 19: gsimc.v1.AdminService.SetLogLevel:output_type -> gsimc.v1.SetLogLevelResponse
+	15, // [15:20] is the sub-list for method output_type
+	10, // [10:15] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_admin_service_proto_init() }
@@ -837,13 +1009,14 @@ func file_gsimc_v1_admin_service_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_admin_service_proto_rawDesc), len(file_gsimc_v1_admin_service_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   11,
+			NumEnums:      1,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_gsimc_v1_admin_service_proto_goTypes,
 		DependencyIndexes: file_gsimc_v1_admin_service_proto_depIdxs,
+		EnumInfos:         file_gsimc_v1_admin_service_proto_enumTypes,
 		MessageInfos:      file_gsimc_v1_admin_service_proto_msgTypes,
 	}.Build()
 	File_gsimc_v1_admin_service_proto = out.File

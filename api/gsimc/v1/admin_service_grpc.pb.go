@@ -23,6 +23,7 @@ const (
 	AdminService_ListModels_FullMethodName       = "/gsimc.v1.AdminService/ListModels"
 	AdminService_ReloadModel_FullMethodName      = "/gsimc.v1.AdminService/ReloadModel"
 	AdminService_CreateCheckpoint_FullMethodName = "/gsimc.v1.AdminService/CreateCheckpoint"
+	AdminService_SetLogLevel_FullMethodName      = "/gsimc.v1.AdminService/SetLogLevel"
 )
 
 // AdminServiceClient is the client API for AdminService service.
@@ -52,6 +53,11 @@ type AdminServiceClient interface {
 	// Errors: FAILED_PRECONDITION with reason STORE_NOT_ON_DISK; RESOURCE_EXHAUSTED with reason
 	// STORE_FULL or TOO_MANY_CHECKPOINTS (as many are open as may be).
 	CreateCheckpoint(ctx context.Context, in *CreateCheckpointRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CreateCheckpointResponse], error)
+	// SetLogLevel changes which lines the server writes to its log, until it is changed again or the
+	// server is started anew. The log tells of the change.
+	//
+	// Errors: INVALID_ARGUMENT (level).
+	SetLogLevel(ctx context.Context, in *SetLogLevelRequest, opts ...grpc.CallOption) (*SetLogLevelResponse, error)
 }
 
 type adminServiceClient struct {
@@ -111,6 +117,16 @@ func (c *adminServiceClient) CreateCheckpoint(ctx context.Context, in *CreateChe
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type AdminService_CreateCheckpointClient = grpc.ServerStreamingClient[CreateCheckpointResponse]
 
+func (c *adminServiceClient) SetLogLevel(ctx context.Context, in *SetLogLevelRequest, opts ...grpc.CallOption) (*SetLogLevelResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetLogLevelResponse)
+	err := c.cc.Invoke(ctx, AdminService_SetLogLevel_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AdminServiceServer is the server API for AdminService service.
 // All implementations must embed UnimplementedAdminServiceServer
 // for forward compatibility.
@@ -138,6 +154,11 @@ type AdminServiceServer interface {
 	// Errors: FAILED_PRECONDITION with reason STORE_NOT_ON_DISK; RESOURCE_EXHAUSTED with reason
 	// STORE_FULL or TOO_MANY_CHECKPOINTS (as many are open as may be).
 	CreateCheckpoint(*CreateCheckpointRequest, grpc.ServerStreamingServer[CreateCheckpointResponse]) error
+	// SetLogLevel changes which lines the server writes to its log, until it is changed again or the
+	// server is started anew. The log tells of the change.
+	//
+	// Errors: INVALID_ARGUMENT (level).
+	SetLogLevel(context.Context, *SetLogLevelRequest) (*SetLogLevelResponse, error)
 	mustEmbedUnimplementedAdminServiceServer()
 }
 
@@ -159,6 +180,9 @@ func (UnimplementedAdminServiceServer) ReloadModel(context.Context, *ReloadModel
 }
 func (UnimplementedAdminServiceServer) CreateCheckpoint(*CreateCheckpointRequest, grpc.ServerStreamingServer[CreateCheckpointResponse]) error {
 	return status.Error(codes.Unimplemented, "method CreateCheckpoint not implemented")
+}
+func (UnimplementedAdminServiceServer) SetLogLevel(context.Context, *SetLogLevelRequest) (*SetLogLevelResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetLogLevel not implemented")
 }
 func (UnimplementedAdminServiceServer) mustEmbedUnimplementedAdminServiceServer() {}
 func (UnimplementedAdminServiceServer) testEmbeddedByValue()                      {}
@@ -246,6 +270,24 @@ func _AdminService_CreateCheckpoint_Handler(srv interface{}, stream grpc.ServerS
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type AdminService_CreateCheckpointServer = grpc.ServerStreamingServer[CreateCheckpointResponse]
 
+func _AdminService_SetLogLevel_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetLogLevelRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).SetLogLevel(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_SetLogLevel_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).SetLogLevel(ctx, req.(*SetLogLevelRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // AdminService_ServiceDesc is the grpc.ServiceDesc for AdminService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -264,6 +306,10 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReloadModel",
 			Handler:    _AdminService_ReloadModel_Handler,
+		},
+		{
+			MethodName: "SetLogLevel",
+			Handler:    _AdminService_SetLogLevel_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -62,6 +62,7 @@ var roles = map[string]Role{
 	pb.AdminService_ListModels_FullMethodName:       Admin,
 	pb.AdminService_ReloadModel_FullMethodName:      Admin,
 	pb.AdminService_CreateCheckpoint_FullMethodName: Admin,
+	pb.AdminService_SetLogLevel_FullMethodName:      Admin,
 
 	reflectionpb.ServerReflection_ServerReflectionInfo_FullMethodName: Admin,
 	alphapb.ServerReflection_ServerReflectionInfo_FullMethodName:      Admin,

@@ -14,9 +14,10 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// logger returns the logger that the flags ask for.
-func (c *Cmd) logger(w io.Writer) *slog.Logger {
-	opt := &slog.HandlerOptions{Level: c.LogLevel}
+// logger returns the logger that the flags ask for, with a level that may be changed.
+func (c *Cmd) logger(w io.Writer, level *slog.LevelVar) *slog.Logger {
+	level.Set(c.LogLevel)
+	opt := &slog.HandlerOptions{Level: level}
 	text := c.LogFormat == "text"
 	if c.LogFormat == "auto" {
 		f, ok := w.(*os.File)

@@ -29,7 +29,8 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 		slack = startWithSlack(c.TimerSlack) // before anything is open
 	}
 	cfg := c.config(a.Version)
-	cfg.Logger = c.logger(a.Stderr)
+	cfg.LogLevel = new(slog.LevelVar)
+	cfg.Logger = c.logger(a.Stderr, cfg.LogLevel)
 	cfg.Metrics = server.NewMetrics()
 	cfg.Metrics.RetrainOutcomes(retrain.Outcomes()...)
 	if c.LogKeyFile != "" {

@@ -75,7 +75,7 @@ type Cmd struct {
 
 	TimerSlack time.Duration `group:"Processor:" default:"${serve_timer_slack}" help:"Delay that the kernel may add to the timers of a thread. 1ms saves wake-ups while few calls are in flight. The process sets it by starting itself anew under the same id. 0s: keep the system's. Linux only."`
 
-	LogLevel    slog.Level    `group:"Logs:" default:"info" help:"debug, info, warn or error."`
+	LogLevel    slog.Level    `group:"Logs:" default:"info" help:"debug, info, warn or error. gsimc log-level changes it while the server runs."`
 	LogFormat   string        `group:"Logs:" default:"auto" enum:"auto,json,text" help:"json or text, on standard error. auto: text on a terminal, else json."`
 	LogKeyFile  string        `group:"Logs:" placeholder:"FILE" help:"Key for hashing the user ids in logs, to compare logs of several processes. Default: a random key."`
 	SlowRequest time.Duration `group:"Logs:" default:"${serve_slow_request}" help:"Calls above this time are logged, with the times of their stages. 0s: none."`

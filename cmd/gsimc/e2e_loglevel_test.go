@@ -1,0 +1,18 @@
+package main
+
+import "testing"
+
+// TestLogLevelOfARunningServer lets a server write its calls to the log, without a restart.
+func TestLogLevelOfARunningServer(t *testing.T) {
+	t.Parallel()
+	_, model := smallModel(t)
+	server := startServe(t, model, t.TempDir())
+	if got, want := execute(t, "log-level", "debug", "--server", server.Admin),
+		"log level debug, before: info\n"; got != want {
+		t.Errorf("log-level prints %q, want %q", got, want)
+	}
+	execute(t, "observe", "--server", server.GRPC, "--user", "u", "--item", "i1")
+	server.awaitLog(t, `"msg":"call"`, 1)
+	server.awaitLog(t, `"msg":"log level changed"`, 1)
+	server.awaitLog(t, `AdminService/SetLogLevel","caller"`, 1) // the account
+}

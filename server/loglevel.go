@@ -1,0 +1,44 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+)
+
+// logLevels are the levels of the log by their names in the protocol.
+var logLevels = map[pb.LogLevel]slog.Level{
+	pb.LogLevel_LOG_LEVEL_DEBUG: slog.LevelDebug,
+	pb.LogLevel_LOG_LEVEL_INFO:  slog.LevelInfo,
+	pb.LogLevel_LOG_LEVEL_WARN:  slog.LevelWarn,
+	pb.LogLevel_LOG_LEVEL_ERROR: slog.LevelError,
+}
+
+// SetLogLevel implements AdminService. The line about the change is an error's, so that no level
+// hides it, though nothing is wrong: whoever silences the log leaves a trace in it.
+func (s admin) SetLogLevel(
+	ctx context.Context, req *pb.SetLogLevelRequest,
+) (*pb.SetLogLevelResponse, error) {
+	level, known := logLevels[req.GetLevel()]
+	if !known {
+		var c checker
+		c.check("level", "must be LOG_LEVEL_DEBUG, _INFO, _WARN or _ERROR")
+		return nil, c.err()
+	}
+	if s.cfg.LogLevel == nil {
+		return &pb.SetLogLevelResponse{}, nil
+	}
+	before := s.cfg.LogLevel.Level()
+	s.cfg.LogLevel.Set(level)
+	s.log.LogAttrs(ctx, slog.LevelError, "log level changed", withIDs(ctx, []slog.Attr{
+		slog.String("from", before.String()), slog.String("to", level.String()),
+		slog.String("caller", s.doors.Caller(ctx))})...)
+	resp := &pb.SetLogLevelResponse{}
+	for name, l := range logLevels {
+		if l == before {
+			resp.PreviousLevel = name
+		}
+	}
+	return resp, nil
+}
