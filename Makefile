@@ -111,8 +111,8 @@ console-pictures: build ## photograph the console for docs/console/, with synthe
 	mkdir -p docs/console
 	cd console-test && GSIMC_PICTURES=../docs/console CGO_ENABLED=0 go test -count=1 -run Accessibility ./...
 
-# The folder is a module of its own: it compiles the configuration package of Prometheus.
-deploy-check: ## check that the Prometheus of deploy/compose.yaml accepts its configuration
+# The folder is a module of its own: it compiles the packages of Prometheus, Helm and Kubernetes.
+deploy-check: ## check the manifests: the chart, the unit, the alerts and the configuration of Prometheus
 	cd deploy && CGO_ENABLED=0 go test ./...
 
 bench: ## run the Go benchmarks, for benchstat (BENCH=regexp, BENCHTIME=1s, BENCHCOUNT=6)

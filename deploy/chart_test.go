@@ -1,0 +1,364 @@
+package deploy
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	apps "k8s.io/api/apps/v1"
+	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
+	policy "k8s.io/api/policy/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/yaml"
+)
+
+const chartDir = "helm/gsimc"
+
+func loadChart(t *testing.T) *chart.Chart {
+	t.Helper()
+	c, err := readChart()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// readChart reads the chart once, since the loader tells each time that it follows the link to the
+// alerts.
+var readChart = sync.OnceValues(func() (*chart.Chart, error) { return loader.LoadDir(chartDir) })
+
+// renderValues are those of the chart with some changed, in YAML.
+func renderValues(c *chart.Chart, changed string) (chartutil.Values, error) {
+	values, err := chartutil.ReadValues([]byte(changed))
+	if err != nil {
+		return nil, err
+	}
+	release := chartutil.ReleaseOptions{Name: "shop", Namespace: "web", IsInstall: true}
+	return chartutil.ToRenderValues(c, values, release, chartutil.DefaultCapabilities)
+}
+
+// manifests are the objects of a rendered chart, decoded into the types of Kubernetes. A field
+// that these do not have fails the test.
+type manifests struct {
+	set      *apps.StatefulSet
+	services map[string]*core.Service
+	claim    *core.PersistentVolumeClaim
+	account  *core.ServiceAccount
+	config   *core.ConfigMap
+	budget   *policy.PodDisruptionBudget
+	network  *networking.NetworkPolicy
+	monitor  *monitoring.ServiceMonitor
+	rule     *monitoring.PrometheusRule
+}
+
+func render(t *testing.T, changed string) *manifests {
+	t.Helper()
+	c := loadChart(t)
+	values, err := renderValues(c, changed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := engine.Render(c, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &manifests{services: map[string]*core.Service{}}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if path.Ext(name) != ".yaml" {
+			continue
+		}
+		for _, document := range strings.Split(files[name], "\n---\n") {
+			m.add(t, name, []byte(document))
+		}
+	}
+	return m
+}
+
+func (m *manifests) add(t *testing.T, file string, document []byte) {
+	t.Helper()
+	var kind meta.TypeMeta
+	if err := yaml.Unmarshal(document, &kind); err != nil {
+		t.Fatalf("%s: %v\n%s", file, err, document)
+	}
+	into := map[string]any{
+		"StatefulSet": &m.set, "PersistentVolumeClaim": &m.claim, "ServiceAccount": &m.account,
+		"ConfigMap": &m.config, "PodDisruptionBudget": &m.budget, "NetworkPolicy": &m.network,
+		"ServiceMonitor": &m.monitor, "PrometheusRule": &m.rule,
+	}
+	switch to, known := into[kind.Kind]; {
+	case kind.Kind == "" && len(bytes.TrimSpace(document)) == 0: // switched off
+	case kind.Kind == "Service":
+		var s *core.Service
+		decode(t, document, &s)
+		m.services[s.Name] = s
+	case !known:
+		t.Errorf("%s: kind %q\n%s", file, kind.Kind, document)
+	default:
+		decode(t, document, to)
+	}
+}
+
+func decode(t *testing.T, document []byte, to any) {
+	t.Helper()
+	if err := yaml.UnmarshalStrict(document, to); err != nil {
+		t.Fatalf("%v\n%s", err, document)
+	}
+}
+
+// sets are values that people give.
+var sets = map[string]string{
+	"usual":    "",
+	"insecure": "access: {insecure: true, tlsSecret: '', tokenSecret: ''}",
+	"mutual":   "access: {clientCertificates: true, tokenSecret: ''}",
+	"all": `
+config: {retrain-every: 24h, event-weight: {view: 0.2}}
+json: {enabled: true}
+models: {existingClaim: trained, file: m.gsimc}
+state: {size: 100Gi, storageClass: fast}
+resources: {requests: {cpu: "4"}, limits: {memory: 16Gi}}
+goMemoryLimit: 12GiB
+serviceMonitor: {enabled: true, labels: {release: prometheus}}
+prometheusRule: {enabled: true}
+podDisruptionBudget: {maxUnavailable: 0}
+networkPolicy: {clients: [{podSelector: {matchLabels: {app: web}}}], operators: []}
+serviceAccount: {create: false, name: mine}
+tolerations: [{key: disks, operator: Exists}]
+nodeSelector: {disk: ssd}
+imagePullSecrets: [{name: pull}]
+`,
+	"little": "podDisruptionBudget: {enabled: false}\nnetworkPolicy: {enabled: false}",
+}
+
+// TestChart renders the chart with each set of values and checks what must hold in all of them.
+func TestChart(t *testing.T) {
+	for name, values := range sets {
+		t.Run(name, func(t *testing.T) {
+			m := render(t, values)
+			m.checkPod(t)
+			m.checkReferences(t)
+		})
+	}
+}
+
+func (m *manifests) checkPod(t *testing.T) {
+	t.Helper()
+	pod := m.set.Spec.Template.Spec
+	c := pod.Containers[0]
+	if *m.set.Spec.Replicas != 1 {
+		t.Error("a store of its own does not go with several replicas")
+	}
+	if drain := int64(30); *pod.TerminationGracePeriodSeconds <= drain {
+		t.Errorf("%d s to end, the drain takes %d", *pod.TerminationGracePeriodSeconds, drain)
+	}
+	hardened := core.SecurityContext{
+		AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
+		Capabilities: &core.Capabilities{Drop: []core.Capability{"ALL"}},
+	}
+	if !reflect.DeepEqual(*c.SecurityContext, hardened) || !*pod.SecurityContext.RunAsNonRoot ||
+		pod.SecurityContext.SeccompProfile.Type != core.SeccompProfileTypeRuntimeDefault ||
+		*pod.AutomountServiceAccountToken {
+		t.Errorf("not hardened: %+v %+v", c.SecurityContext, pod.SecurityContext)
+	}
+	for _, probe := range []*core.Probe{c.StartupProbe, c.ReadinessProbe, c.LivenessProbe} {
+		if !hasPort(c.Ports, probe.HTTPGet.Port) {
+			t.Errorf("a probe asks port %v", probe.HTTPGet.Port)
+		}
+	}
+	env := map[string]string{}
+	for _, e := range c.Env {
+		env[e.Name] = e.Value
+	}
+	open := env["GSIMC_INSECURE"] == "true"
+	closed := env["GSIMC_TLS_CERT"] != "" &&
+		(env["GSIMC_TOKEN_FILE"] != "" || env["GSIMC_TLS_CLIENT_CA"] != "")
+	if open == closed {
+		t.Errorf("open: %t, closed: %t", open, closed)
+	}
+	for _, e := range c.Env { // files are in folders that are mounted
+		if strings.HasPrefix(e.Value, "/") && !slices.ContainsFunc(c.VolumeMounts,
+			func(v core.VolumeMount) bool { return strings.HasPrefix(e.Value, v.MountPath) }) {
+			t.Errorf("%s=%s is on no volume", e.Name, e.Value)
+		}
+	}
+}
+
+func hasPort(ports []core.ContainerPort, name intstr.IntOrString) bool {
+	return slices.ContainsFunc(ports,
+		func(p core.ContainerPort) bool { return p.Name == name.StrVal && p.Name != "" })
+}
+
+// checkReferences follows the names that objects have of each other.
+func (m *manifests) checkReferences(t *testing.T) {
+	t.Helper()
+	pod := m.set.Spec.Template.Spec
+	volumes := []string{m.set.Spec.VolumeClaimTemplates[0].Name}
+	for _, v := range pod.Volumes {
+		volumes = append(volumes, v.Name)
+		if v.ConfigMap != nil && (m.config == nil || v.ConfigMap.Name != m.config.Name) {
+			t.Errorf("the chart has no ConfigMap %s", v.ConfigMap.Name)
+		}
+		claim := v.PersistentVolumeClaim
+		if claim != nil && m.claim != nil && claim.ClaimName != m.claim.Name {
+			t.Errorf("the claim is %s, the pod wants %s", m.claim.Name, claim.ClaimName)
+		}
+	}
+	for _, mount := range pod.Containers[0].VolumeMounts {
+		if !slices.Contains(volumes, mount.Name) {
+			t.Errorf("there is no volume %s", mount.Name)
+		}
+	}
+	if m.account != nil && m.account.Name != pod.ServiceAccountName {
+		t.Errorf("the account is %s, the pod wants %s", m.account.Name, pod.ServiceAccountName)
+	}
+	selectors := map[string]map[string]string{"StatefulSet": m.set.Spec.Selector.MatchLabels}
+	for name, s := range m.services {
+		selectors["Service "+name] = s.Spec.Selector
+		for _, p := range s.Spec.Ports {
+			if !hasPort(pod.Containers[0].Ports, p.TargetPort) {
+				t.Errorf("service %s: the pod has no port %v", name, p.TargetPort)
+			}
+		}
+	}
+	if m.services[m.set.Spec.ServiceName] == nil {
+		t.Errorf("there is no service %s", m.set.Spec.ServiceName)
+	}
+	if m.budget != nil {
+		selectors["PodDisruptionBudget"] = m.budget.Spec.Selector.MatchLabels
+	}
+	if m.network != nil {
+		selectors["NetworkPolicy"] = m.network.Spec.PodSelector.MatchLabels
+	}
+	for what, selector := range selectors {
+		if !within(selector, m.set.Spec.Template.Labels) || len(selector) == 0 {
+			t.Errorf("%s selects %v, the pod has %v", what, selector, m.set.Spec.Template.Labels)
+		}
+	}
+	if m.monitor != nil {
+		m.checkMonitor(t)
+	}
+}
+
+// checkMonitor wants the one service with the port of operators, once.
+func (m *manifests) checkMonitor(t *testing.T) {
+	t.Helper()
+	found := 0
+	for _, s := range m.services {
+		if !within(m.monitor.Spec.Selector.MatchLabels, s.Labels) {
+			continue
+		}
+		found++
+		if !slices.ContainsFunc(s.Spec.Ports, func(p core.ServicePort) bool {
+			return p.Name == m.monitor.Spec.Endpoints[0].Port
+		}) {
+			t.Errorf("service %s has no port %s", s.Name, m.monitor.Spec.Endpoints[0].Port)
+		}
+		if job := s.Labels[m.monitor.Spec.JobLabel]; job != "gsimc" {
+			t.Errorf("the job is %q, the alerts want gsimc", job)
+		}
+	}
+	if found != 1 {
+		t.Errorf("%d services are scraped", found)
+	}
+}
+
+func within(part, whole map[string]string) bool {
+	for key, value := range part {
+		if whole[key] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// TestChartValues: values are where they should be.
+func TestChartValues(t *testing.T) {
+	usual, all := render(t, ""), render(t, sets["all"])
+	if got := usual.set.Spec.Template.Spec.Containers[0].Resources.Limits.Memory().String(); got !=
+		memoryLimit+"Gi" {
+		t.Errorf("the memory is limited to %s, want %s GiB", got, memoryLimit)
+	}
+	if usual.monitor != nil || usual.rule != nil || usual.config != nil || usual.claim == nil {
+		t.Error("the usual manifests need the Prometheus operator, or have no volume for models")
+	}
+	if all.claim != nil || all.account != nil || all.budget.Spec.MaxUnavailable.IntValue() != 0 {
+		t.Error("what is there already is made again")
+	}
+	pod := all.set.Spec.Template.Spec
+	env := func(name string) string {
+		at := slices.IndexFunc(pod.Containers[0].Env,
+			func(e core.EnvVar) bool { return e.Name == name })
+		return pod.Containers[0].Env[at].Value
+	}
+	for name, want := range map[string]string{"GSIMC_MODEL": "/models/m.gsimc",
+		"GOMEMLIMIT": "12GiB", "GSIMC_JSON_LISTEN": "0.0.0.0:8080",
+		"GSIMC_CONFIG": "/etc/gsimc/config/gsimc.yaml"} {
+		if got := env(name); got != want {
+			t.Errorf("%s=%s, want %s", name, got, want)
+		}
+	}
+	if got := all.config.Data["gsimc.yaml"]; got !=
+		"\nevent-weight:\n  view: 0.2\nretrain-every: 24h\n" &&
+		got != "event-weight:\n  view: 0.2\nretrain-every: 24h\n" {
+		t.Errorf("the file of --config: %q", got)
+	}
+	if len(usual.network.Spec.Ingress) != 2 || len(all.network.Spec.Ingress) != 1 ||
+		len(all.network.Spec.Egress) != 0 || len(all.network.Spec.PolicyTypes) != 2 {
+		t.Errorf("network policy: %+v", all.network.Spec)
+	}
+}
+
+// TestChartAlerts: the rule of the chart is alerts.yaml, whole.
+func TestChartAlerts(t *testing.T) {
+	var want monitoring.PrometheusRuleSpec
+	decode(t, []byte(read(t, "alerts.yaml")), &want)
+	if diff := cmp.Diff(want, render(t, sets["all"]).rule.Spec); diff != "" {
+		t.Errorf("alerts (-alerts.yaml +chart):\n%s", diff)
+	}
+	if target, err := os.Readlink(chartDir + "/files/alerts.yaml"); err != nil ||
+		path.Join(chartDir, "files", target) != "alerts.yaml" {
+		t.Errorf("the alerts of the chart are a copy (%s, %v)", target, err)
+	}
+}
+
+// TestChartRefuses: the schema refuses values that would not serve.
+func TestChartRefuses(t *testing.T) {
+	for _, bad := range []string{
+		"access: {tlsSecret: ''}",
+		"access: {tokenSecret: ''}",
+		"access: {insecure: true, clientCertificates: true, tlsSecret: ''}",
+		"access: {insecure: yes please}",
+		"replicas: 3",
+		"image: {repository: ''}",
+		"image: {pullPolicy: Sometimes}",
+		"models: {file: a/b}",
+		"models: {size: much}",
+		"state: {size: 10 GiB}",
+		"resources: {limits: {memory: null}}",
+		"goMemoryLimit: 12Gi",
+		"service: {type: ExternalName}",
+		"podDisruptionBudget: {maxUnavailable: 2}",
+		"serviceMonitor: {interval: often}",
+		"config: {listen: '0.0.0.0:1'}",
+		"config: {insecure: true}",
+		"config: {Model: x}",
+		"json: {port: 80}",
+	} {
+		if _, err := renderValues(loadChart(t), bad); err == nil {
+			t.Errorf("accepted: %s", bad)
+		}
+	}
+}
