@@ -17,6 +17,7 @@ import (
 const (
 	maxFoundItems     = 100
 	defaultFoundItems = 20
+	maxTitles         = 100_000 // that a search reads
 )
 
 // SearchItems implements ItemService.
@@ -30,7 +31,7 @@ func (s items) SearchItems(
 	if size == 0 {
 		size = defaultFoundItems
 	}
-	m := s.models.Acquire()
+	m := s.main().acquire()
 	defer m.Release()
 	ids, err := s.findIDs(ctx, m.Model, req.GetQuery(), size)
 	if err != nil {
@@ -50,7 +51,7 @@ func (s items) BatchGetItems(
 	if err := validateIDs(req.GetItemIds(), maxFoundItems); err != nil {
 		return nil, err
 	}
-	m := s.models.Acquire()
+	m := s.main().acquire()
 	defer m.Release()
 	known, err := s.known(ctx, m.Model, req.GetItemIds())
 	if err != nil {
@@ -70,8 +71,8 @@ func validateSearchItems(r *pb.SearchItemsRequest) error {
 	return c.err()
 }
 
-// findIDs returns up to n ids of the model and of the catalogue that begin with query, sorted;
-// without a query those of the most popular items.
+// findIDs returns up to n ids of the model and of the catalogue that begin with query, sorted, and
+// then those of titles that have it; without a query those of the most popular items.
 func (s items) findIDs(
 	ctx context.Context, m *model.Model, query string, n int,
 ) (ids []string, err error) {
@@ -82,6 +83,16 @@ func (s items) findIDs(
 		}
 		return ids, nil
 	}
+	if ids, err = s.findByID(ctx, m, query, n); err != nil || len(ids) == n {
+		return ids, err
+	}
+	return s.findByTitle(ctx, ids, query, n)
+}
+
+// findByID returns up to n ids that begin with query, sorted.
+func (s items) findByID(
+	ctx context.Context, m *model.Model, query string, n int,
+) (ids []string, err error) {
 	for _, i := range m.ItemsByPrefix(query, n) {
 		ids = append(ids, m.ItemID(i))
 	}
@@ -106,6 +117,28 @@ func (s items) findIDs(
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	return ids[:min(n, len(ids))], nil
+}
+
+// findByTitle adds ids of items whose titles have query, until there are n.
+func (s items) findByTitle(
+	ctx context.Context, ids []string, query string, n int,
+) ([]string, error) {
+	query = strings.ToLower(query)
+	byID, left := ids, maxTitles
+	err := s.catalogue.Each(ctx, "", func(item store.Item) error {
+		if left == 0 || len(ids) == n {
+			return errPageFull
+		}
+		left--
+		if strings.Contains(strings.ToLower(item.Title), query) && !slices.Contains(byID, item.ID) {
+			ids = append(ids, item.ID)
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errPageFull) && !errors.Is(err, catalogue.ErrNone) {
+		return nil, err
+	}
+	return ids, nil
 }
 
 // known tells what is known of items.

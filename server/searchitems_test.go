@@ -28,7 +28,10 @@ func TestSearchItems(t *testing.T) {
 	ts := start(t, setup{})
 	first := item(1)
 	ts.put(t, &pb.Item{ItemId: first, Categories: []string{"c"}, Hidden: true},
-		&pb.Item{ItemId: first + "-b"}, &pb.Item{ItemId: first + "-a"}, &pb.Item{ItemId: "zz"})
+		&pb.Item{ItemId: first + "-b"}, &pb.Item{ItemId: first + "-a"}, &pb.Item{ItemId: "zz"},
+		&pb.Item{ItemId: "a-lamp", Title: "Zzaubervolle Lampe"},
+		&pb.Item{ItemId: item(5), Title: "Alte LAMPE aus Öl"},
+		&pb.Item{ItemId: "lampe", Title: "Lampe"})
 	search := func(query string, size int32) []*pb.KnownItem {
 		t.Helper()
 		r, err := ts.items.SearchItems(ctx(t), &pb.SearchItemsRequest{Query: query, PageSize: size})
@@ -45,7 +48,11 @@ func TestSearchItems(t *testing.T) {
 		{first, 0, []string{first, first + "-a?", first + "-b?"}},
 		{first, 2, []string{first, first + "-a?"}},
 		{first + "-b", 0, []string{first + "-b?"}},
-		{"zz", 0, []string{"zz?"}},
+		{"zz", 0, []string{"zz?", "a-lamp?"}},
+		{"zz", 1, []string{"zz?"}},
+		{"lampe", 0, []string{"lampe?", "a-lamp?", item(5)}},
+		{"lampe", 2, []string{"lampe?", "a-lamp?"}},
+		{"AUS ö", 0, []string{item(5)}},
 		{"zzz", 0, nil},
 		{item(29), 5, []string{item(29)}},
 	} {

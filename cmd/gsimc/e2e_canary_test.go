@@ -48,7 +48,7 @@ type canary struct {
 	codes   map[codes.Code]bool // of the errors
 }
 
-const clientRoles = "recommend,observe,user"
+const clientRoles = "recommend,observe,user,items"
 
 // newCanaries starts a server with tokens that logs everything and has little room. It returns a
 // function that starts another one on the same store, with the same tokens.

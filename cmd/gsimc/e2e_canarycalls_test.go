@@ -39,9 +39,15 @@ func (c *canary) everyMethod() {
 		History: &pb.InlineHistory{Entries: []*pb.HistoryEntry{{ItemId: markedItem,
 			EventType: markedType}}}}})
 	_, popular := lists.Recommend(ctx, markedRequest("nobody"))
+	_, spectrum := lists.GetSpectrum(ctx, &pb.GetSpectrumRequest{
+		Subject: &pb.GetSpectrumRequest_UserId{UserId: ann.GetUserId()}})
+	items := pb.NewItemServiceClient(c.conn)
+	_, searched := items.SearchItems(ctx, &pb.SearchItemsRequest{Query: markedItem})
+	_, known := items.BatchGetItems(ctx, &pb.BatchGetItemsRequest{ItemIds: []string{markedItem}})
 	_, got := users.GetUser(ctx, &pb.GetUserRequest{UserId: ann.GetUserId()})
 	_, checked := healthpb.NewHealthClient(c.conn).Check(ctx, &healthpb.HealthCheckRequest{})
-	if err := errors.Join(err, inline, popular, got, checked); err != nil {
+	if err := errors.Join(err, inline, popular, got, checked, spectrum, searched,
+		known); err != nil {
 		c.t.Errorf("a call that is in order: %v", err)
 	}
 	other := proto.CloneOf(ann)

@@ -621,8 +621,8 @@ func (x *BatchGetItemsResponse) GetItems() []*KnownItem {
 // SearchItemsRequest says what to look for.
 type SearchItemsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the ids begin with, byte by byte: at most 256 bytes of valid UTF-8. Empty: the most popular
-	// items.
+	// What the ids begin with, byte by byte, or what stands in the titles, in small or capital letters:
+	// at most 256 bytes of valid UTF-8. Empty: the most popular items.
 	Query string `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
 	// Number of items. 0 means 20; more than 100 means 100; must not be negative.
 	PageSize      int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`

@@ -71,8 +71,10 @@ type ItemServiceClient interface {
 	// Errors: INVALID_ARGUMENT (a field breaks its rule). An item that nobody knows is no error.
 	BatchGetItems(ctx context.Context, in *BatchGetItemsRequest, opts ...grpc.CallOption) (*BatchGetItemsResponse, error)
 	// SearchItems finds items that the model or the catalogue knows, for people who look for one:
-	// those whose id begins with a text, in the bytewise order of their ids. Without a text it returns
-	// the items that most training users have. Items that are hidden or not available are found too.
+	// those whose id begins with a text, in the bytewise order of their ids, and then those whose title
+	// has it. Without a text it returns the items that most training users have. Items that are hidden
+	// or not available are found too. Of a catalogue of more than 100,000 items, the titles of the
+	// first 100,000 are looked at.
 	//
 	// Errors: INVALID_ARGUMENT (a field breaks its rule).
 	SearchItems(ctx context.Context, in *SearchItemsRequest, opts ...grpc.CallOption) (*SearchItemsResponse, error)
@@ -190,8 +192,10 @@ type ItemServiceServer interface {
 	// Errors: INVALID_ARGUMENT (a field breaks its rule). An item that nobody knows is no error.
 	BatchGetItems(context.Context, *BatchGetItemsRequest) (*BatchGetItemsResponse, error)
 	// SearchItems finds items that the model or the catalogue knows, for people who look for one:
-	// those whose id begins with a text, in the bytewise order of their ids. Without a text it returns
-	// the items that most training users have. Items that are hidden or not available are found too.
+	// those whose id begins with a text, in the bytewise order of their ids, and then those whose title
+	// has it. Without a text it returns the items that most training users have. Items that are hidden
+	// or not available are found too. Of a catalogue of more than 100,000 items, the titles of the
+	// first 100,000 are looked at.
 	//
 	// Errors: INVALID_ARGUMENT (a field breaks its rule).
 	SearchItems(context.Context, *SearchItemsRequest) (*SearchItemsResponse, error)

@@ -62,7 +62,7 @@ function latest(fn) {
   };
 }
 
-// searchBox finds items by what their ids begin with.
+// searchBox finds items by what their ids begin with, and by their titles.
 function searchBox(ui) {
   const field = el("input", { type: "search", id: "search", autocomplete: "off", spellcheck: "false" });
   const found = el("ul", { class: "found", "aria-label": "Items found" });
