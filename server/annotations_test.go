@@ -58,6 +58,10 @@ func full() map[string][]proto.Message {
 			Exploration: thompson, PageSize: 1},
 		&pb.RecommendRequest{Subject: user, Exploration: ucb},
 		&pb.RecommendRequest{Subject: user, Explain: 1},
+		&pb.RecommendRequest{Subject: user, PageSize: 1000,
+			Pinned: []*pb.Pin{{ItemId: item(1), Position: 1}}},
+		&pb.RecommendRequest{Subject: user, PageSize: 100,
+			Diversity: &pb.Diversity{MaxPerCategory: 1, Lambda: proto.Float64(1)}},
 		&pb.RecommendRequest{Subject: &pb.RecommendRequest_History{History: history}},
 	}
 	all[pb.RecommenderService_GetSpectrum_FullMethodName] = []proto.Message{

@@ -81,11 +81,7 @@ func (sc *scratch) exclude(m *model.Model, f *pb.ItemFilter, now time.Time) {
 // show fills sc.call by the catalogue, and adds sc.skipped. With an allow list, which is the Among
 // of the call, the catalogue's answer is a Skip.
 func (sc *scratch) show(f *pb.ItemFilter, now time.Time, allowList bool) {
-	filter := catalogue.Filter{
-		AnyCategories: f.GetAnyCategories(), AllCategories: f.GetAllCategories(),
-		NoCategories: f.GetNoCategories(), AnyLabels: f.GetAnyLabels(),
-		AllLabels: f.GetAllLabels(), NoLabels: f.GetNoLabels(),
-	}
+	filter := catalogueFilter(f)
 	sc.items.Select(&sc.selection, &filter, now, allowList)
 	sc.call.Among = sc.selection.Among
 	if skip := sc.selection.Skip; skip != nil {
@@ -94,6 +90,15 @@ func (sc *scratch) show(f *pb.ItemFilter, now time.Time, allowList bool) {
 	}
 	sc.mark()
 	sc.call.Skip = sc.skip
+}
+
+// catalogueFilter is the part of a filter that the catalogue evaluates.
+func catalogueFilter(f *pb.ItemFilter) catalogue.Filter {
+	return catalogue.Filter{
+		AnyCategories: f.GetAnyCategories(), AllCategories: f.GetAllCategories(),
+		NoCategories: f.GetNoCategories(), AnyLabels: f.GetAnyLabels(),
+		AllLabels: f.GetAllLabels(), NoLabels: f.GetNoLabels(),
+	}
 }
 
 // excludeAs is exclude with the filter of other, which has gone through exclude for the same model.

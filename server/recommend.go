@@ -129,7 +129,7 @@ func (s recommender) answer(
 	if paged(req) {
 		size, err = s.rankPage(ctx, m, req, subj, sc)
 	} else {
-		err = s.rank(ctx, m, req.GetExploration(), subj, size, sc)
+		err = s.rankPlain(ctx, m, req, subj, size, sc)
 	}
 	if err != nil {
 		return err
@@ -158,6 +158,7 @@ func (s recommender) prepare(
 	l.Items, l.Packed, l.UserRevision = m, req.GetPacked(), subj.version.Revision
 	noteUnknownEntries(m, req.GetHistory().GetEntries(), l)
 	noteUnknownEntries(m, req.GetExtraHistory().GetEntries(), l)
+	sc.pin(m, req, now)
 	sc.exclude(m, req.GetFilter(), now)
 	s.ended(ctx, stageFilter, watch)
 	return subj, nil
@@ -353,7 +354,14 @@ func appendDegradations(
 }
 
 func (s *Server) countAnswer(l *wire.List) {
-	s.metrics.results[l.Source].Add(float64(len(l.Top)))
+	pinned := 0
+	for _, is := range l.Pinned {
+		if is {
+			pinned++
+		}
+	}
+	s.metrics.results[l.Source].Add(float64(len(l.Top) - pinned))
+	s.metrics.results[pb.ResultSource_RESULT_SOURCE_PINNED].Add(float64(pinned))
 	for _, d := range l.Degradations {
 		s.metrics.degraded[d].Inc()
 	}

@@ -22,6 +22,7 @@ type scratch struct {
 	kinds    []state.Kind // of the seen policy
 	hashes   []uint16     // of a recommendation id
 	before   int          // items on the pages before
+	pins     []pin        // to be shown, by rising positions
 	list     wire.List
 
 	arm       *arm
@@ -47,7 +48,7 @@ func takeScratch(m lease) *scratch {
 // its context or a model alive.
 func giveScratch(sc *scratch) {
 	sc.unmark()
-	sc.items, sc.before = nil, 0
+	sc.items, sc.before, sc.pins = nil, 0, sc.pins[:0]
 	sc.call.Reset()
 	sc.list.Reset()
 	sc.arm.scratch.Put(sc)

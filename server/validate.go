@@ -53,6 +53,7 @@ var elementLimits = wire.Limits{
 	"gsimc.v1.ItemFilter.any_labels":            maxFilterNames,
 	"gsimc.v1.ItemFilter.all_labels":            maxFilterNames,
 	"gsimc.v1.ItemFilter.no_labels":             maxFilterNames,
+	"gsimc.v1.RecommendRequest.pinned":          maxPins,
 	"gsimc.v1.SeenPolicy.event_types":           maxSeenTypes,
 	"gsimc.v1.BatchUpsertItemsRequest.items":    maxItems,
 	"gsimc.v1.Item.categories":                  maxNamesTogether,
@@ -257,6 +258,7 @@ func checkRecommend(c *checker, r *pb.RecommendRequest, now time.Time) {
 	checkFilter(c, r.GetFilter())
 	checkSeen(c, r.GetSeen())
 	checkExplain(c, r)
+	checkPlacement(c, r)
 	if x := r.GetExploration(); x != nil {
 		checkExploration(c, x)
 	}

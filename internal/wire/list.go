@@ -22,7 +22,8 @@ type Items interface {
 type List struct {
 	Items        Items
 	Top          []ranking.Scored
-	Source       pb.ResultSource   // of all items
+	Source       pb.ResultSource   // of all items that are not pinned
+	Pinned       []bool            // of each item; empty: none is; not with Packed
 	Deviations   []float32         // score_stddev of each item; empty: unset
 	Explanations []*pb.Explanation // of each item; empty: unset
 	Packed       bool              // the items are sent as PackedItems
@@ -45,6 +46,14 @@ func (l *List) Reset() {
 	clear(l.unknown)
 	*l = List{Deviations: l.Deviations[:0], unknown: l.unknown[:0],
 		Degradations: l.Degradations[:0]}
+}
+
+// source is that of item i.
+func (l *List) source(i int) pb.ResultSource {
+	if len(l.Pinned) > 0 && l.Pinned[i] {
+		return pb.ResultSource_RESULT_SOURCE_PINNED
+	}
+	return l.Source
 }
 
 // NoteUnknown adds an id that the model does not know, unless it is there.
@@ -80,7 +89,7 @@ func (l *List) Message() *pb.RecommendResponse {
 	}
 	for i, t := range l.Top {
 		item := &pb.ScoredItem{ItemId: l.Items.ItemID(t.Item), Score: float64(t.Score),
-			Source: l.Source}
+			Source: l.source(i)}
 		if len(l.Deviations) > 0 {
 			item.ScoreStddev = proto.Float64(float64(l.Deviations[i]))
 		}
@@ -159,7 +168,8 @@ func (l *List) Encode() (*Encoded, error) {
 func (l *List) appendItem(b []byte, i int) ([]byte, error) {
 	id, score := l.Items.ItemID(l.Top[i].Item), float64(l.Top[i].Score)
 	scored := math.Float64bits(score) != 0 // a −0 is sent
-	size := sizeString(id) + sizeUint(uint64(l.Source))
+	source := uint64(l.source(i))
+	size := sizeString(id) + sizeUint(source)
 	if scored {
 		size += doubleSize
 	}
@@ -174,7 +184,7 @@ func (l *List) appendItem(b []byte, i int) ([]byte, error) {
 	if scored {
 		b = appendDouble(b, itemScore, score)
 	}
-	b = appendUint(b, itemSource, uint64(l.Source))
+	b = appendUint(b, itemSource, source)
 	if len(l.Deviations) > 0 {
 		b = appendDouble(b, itemScoreStddev, float64(l.Deviations[i]))
 	}

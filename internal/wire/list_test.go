@@ -58,6 +58,11 @@ func randomList(rng *rand.Rand, m Items) *List {
 		r.Top = append(r.Top,
 			ranking.Scored{Item: int32(rng.IntN(testItems)), Score: float32(number())})
 	}
+	if !r.Packed && rng.IntN(2) == 0 {
+		for range r.Top {
+			r.Pinned = append(r.Pinned, rng.IntN(2) == 0)
+		}
+	}
 	if rng.IntN(2) == 0 {
 		for range r.Top {
 			r.Deviations = append(r.Deviations, float32(number()))

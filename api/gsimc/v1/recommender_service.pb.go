@@ -237,6 +237,14 @@ type RecommendRequest struct {
 	// Answer from a state at least this new, or fail with UNAVAILABLE: pass the user_revision of an
 	// Observe that went to another replica. 0: no demand. Must be 0 with an inline history.
 	MinUserRevision uint64 `protobuf:"varint,8,opt,name=min_user_revision,json=minUserRevision,proto3" json:"min_user_revision,omitempty"`
+	// Let the items of the list differ from each other. page_size is then at most 100; exploration,
+	// paged and page_token must be unset.
+	Diversity *Diversity `protobuf:"bytes,9,opt,name=diversity,proto3" json:"diversity,omitempty"`
+	// Items at places of their own: at most 100, with different items and different places. A pinned
+	// item is there whatever its score, seen or not, and is not on the list again. It is left out if
+	// the model does not know it (unknown_item_ids), if the catalogue hides it or it is not available,
+	// and if the filter does not let it pass. packed, paged and page_token must be unset.
+	Pinned []*Pin `protobuf:"bytes,10,rep,name=pinned,proto3" json:"pinned,omitempty"`
 	// Let the uncertainty about the user enter the order of the list, instead of the scores alone.
 	// Unset: by score.
 	Exploration *Exploration `protobuf:"bytes,11,opt,name=exploration,proto3" json:"exploration,omitempty"`
@@ -361,6 +369,20 @@ func (x *RecommendRequest) GetMinUserRevision() uint64 {
 	return 0
 }
 
+func (x *RecommendRequest) GetDiversity() *Diversity {
+	if x != nil {
+		return x.Diversity
+	}
+	return nil
+}
+
+func (x *RecommendRequest) GetPinned() []*Pin {
+	if x != nil {
+		return x.Pinned
+	}
+	return nil
+}
+
 func (x *RecommendRequest) GetExploration() *Exploration {
 	if x != nil {
 		return x.Exploration
@@ -421,6 +443,122 @@ func (*RecommendRequest_UserId) isRecommendRequest_Subject() {}
 
 func (*RecommendRequest_History) isRecommendRequest_Subject() {}
 
+// Diversity says how the items of a list differ. They are chosen one after the other from a pool:
+// the 5 * page_size best items, at least 100. The list is in the order of their choice, and is short
+// if the pool has no more items that fit.
+type Diversity struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most so many items of each category, by the catalogue: 1 to 1000. Items without a category
+	// are not bounded. 0: any number.
+	MaxPerCategory int32 `protobuf:"varint,1,opt,name=max_per_category,json=maxPerCategory,proto3" json:"max_per_category,omitempty"`
+	// Maximal marginal relevance: the next item is the one with the largest lambda * r - (1 - lambda)
+	// * s, where r is its score, brought to 0 to 1 over the pool, and s its cosine with the chosen item
+	// that is most like it, by the model. 0 to 1. Unset: 1, by score.
+	Lambda        *float64 `protobuf:"fixed64,2,opt,name=lambda,proto3,oneof" json:"lambda,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Diversity) Reset() {
+	*x = Diversity{}
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Diversity) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Diversity) ProtoMessage() {}
+
+func (x *Diversity) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Diversity.ProtoReflect.Descriptor instead.
+func (*Diversity) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Diversity) GetMaxPerCategory() int32 {
+	if x != nil {
+		return x.MaxPerCategory
+	}
+	return 0
+}
+
+func (x *Diversity) GetLambda() float64 {
+	if x != nil && x.Lambda != nil {
+		return *x.Lambda
+	}
+	return 0
+}
+
+// Pin puts an item at a place.
+type Pin struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required: 1 to 256 bytes of valid UTF-8.
+	ItemId string `protobuf:"bytes,1,opt,name=item_id,json=itemId,proto3" json:"item_id,omitempty"`
+	// The place, the first being 1: at most page_size. In a list that is shorter, the item stands as
+	// close to it as can be.
+	Position      int32 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Pin) Reset() {
+	*x = Pin{}
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pin) ProtoMessage() {}
+
+func (x *Pin) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Pin.ProtoReflect.Descriptor instead.
+func (*Pin) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Pin) GetItemId() string {
+	if x != nil {
+		return x.ItemId
+	}
+	return ""
+}
+
+func (x *Pin) GetPosition() int32 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
 // Exploration says how the uncertainty about a user enters the order of the list. It needs a model
 // that knows its uncertainty (learned dynamics with deviation). A list for a user without usable
 // history is then made from what the model expects of any user, and not from the popular items.
@@ -439,7 +577,7 @@ type Exploration struct {
 
 func (x *Exploration) Reset() {
 	*x = Exploration{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[3]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -451,7 +589,7 @@ func (x *Exploration) String() string {
 func (*Exploration) ProtoMessage() {}
 
 func (x *Exploration) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[3]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -464,7 +602,7 @@ func (x *Exploration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exploration.ProtoReflect.Descriptor instead.
 func (*Exploration) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{3}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Exploration) GetStrategy() isExploration_Strategy {
@@ -555,7 +693,7 @@ type RecommendResponse struct {
 
 func (x *RecommendResponse) Reset() {
 	*x = RecommendResponse{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[4]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -567,7 +705,7 @@ func (x *RecommendResponse) String() string {
 func (*RecommendResponse) ProtoMessage() {}
 
 func (x *RecommendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[4]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -580,7 +718,7 @@ func (x *RecommendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecommendResponse.ProtoReflect.Descriptor instead.
 func (*RecommendResponse) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{4}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *RecommendResponse) GetItems() []*ScoredItem {
@@ -680,7 +818,7 @@ type PackedItems struct {
 
 func (x *PackedItems) Reset() {
 	*x = PackedItems{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[5]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -692,7 +830,7 @@ func (x *PackedItems) String() string {
 func (*PackedItems) ProtoMessage() {}
 
 func (x *PackedItems) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[5]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -705,7 +843,7 @@ func (x *PackedItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackedItems.ProtoReflect.Descriptor instead.
 func (*PackedItems) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{5}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PackedItems) GetItemIds() []string {
@@ -770,7 +908,7 @@ type ScoreItemsRequest struct {
 
 func (x *ScoreItemsRequest) Reset() {
 	*x = ScoreItemsRequest{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[6]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -782,7 +920,7 @@ func (x *ScoreItemsRequest) String() string {
 func (*ScoreItemsRequest) ProtoMessage() {}
 
 func (x *ScoreItemsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[6]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -795,7 +933,7 @@ func (x *ScoreItemsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScoreItemsRequest.ProtoReflect.Descriptor instead.
 func (*ScoreItemsRequest) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{6}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ScoreItemsRequest) GetSubject() isScoreItemsRequest_Subject {
@@ -901,7 +1039,7 @@ type ScoreItemsResponse struct {
 
 func (x *ScoreItemsResponse) Reset() {
 	*x = ScoreItemsResponse{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[7]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -913,7 +1051,7 @@ func (x *ScoreItemsResponse) String() string {
 func (*ScoreItemsResponse) ProtoMessage() {}
 
 func (x *ScoreItemsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[7]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -926,7 +1064,7 @@ func (x *ScoreItemsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScoreItemsResponse.ProtoReflect.Descriptor instead.
 func (*ScoreItemsResponse) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{7}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ScoreItemsResponse) GetItems() []*ScoredItem {
@@ -999,7 +1137,7 @@ type BatchRecommendRequest struct {
 
 func (x *BatchRecommendRequest) Reset() {
 	*x = BatchRecommendRequest{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[8]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1011,7 +1149,7 @@ func (x *BatchRecommendRequest) String() string {
 func (*BatchRecommendRequest) ProtoMessage() {}
 
 func (x *BatchRecommendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[8]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1024,7 +1162,7 @@ func (x *BatchRecommendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRecommendRequest.ProtoReflect.Descriptor instead.
 func (*BatchRecommendRequest) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{8}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *BatchRecommendRequest) GetSubjects() []*BatchSubject {
@@ -1087,7 +1225,7 @@ type BatchSubject struct {
 
 func (x *BatchSubject) Reset() {
 	*x = BatchSubject{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[9]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1099,7 +1237,7 @@ func (x *BatchSubject) String() string {
 func (*BatchSubject) ProtoMessage() {}
 
 func (x *BatchSubject) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[9]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1112,7 +1250,7 @@ func (x *BatchSubject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchSubject.ProtoReflect.Descriptor instead.
 func (*BatchSubject) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{9}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *BatchSubject) GetSubject() isBatchSubject_Subject {
@@ -1179,7 +1317,7 @@ type BatchRecommendResponse struct {
 
 func (x *BatchRecommendResponse) Reset() {
 	*x = BatchRecommendResponse{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[10]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1191,7 +1329,7 @@ func (x *BatchRecommendResponse) String() string {
 func (*BatchRecommendResponse) ProtoMessage() {}
 
 func (x *BatchRecommendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[10]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1204,7 +1342,7 @@ func (x *BatchRecommendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRecommendResponse.ProtoReflect.Descriptor instead.
 func (*BatchRecommendResponse) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{10}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *BatchRecommendResponse) GetResults() []*BatchRecommendResult {
@@ -1237,7 +1375,7 @@ type BatchRecommendResult struct {
 
 func (x *BatchRecommendResult) Reset() {
 	*x = BatchRecommendResult{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[11]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1249,7 +1387,7 @@ func (x *BatchRecommendResult) String() string {
 func (*BatchRecommendResult) ProtoMessage() {}
 
 func (x *BatchRecommendResult) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[11]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1262,7 +1400,7 @@ func (x *BatchRecommendResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRecommendResult.ProtoReflect.Descriptor instead.
 func (*BatchRecommendResult) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{11}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *BatchRecommendResult) GetResult() isBatchRecommendResult_Result {
@@ -1323,7 +1461,7 @@ type SimilarItemsRequest struct {
 
 func (x *SimilarItemsRequest) Reset() {
 	*x = SimilarItemsRequest{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[12]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1335,7 +1473,7 @@ func (x *SimilarItemsRequest) String() string {
 func (*SimilarItemsRequest) ProtoMessage() {}
 
 func (x *SimilarItemsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[12]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1348,7 +1486,7 @@ func (x *SimilarItemsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimilarItemsRequest.ProtoReflect.Descriptor instead.
 func (*SimilarItemsRequest) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{12}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SimilarItemsRequest) GetItemId() string {
@@ -1389,7 +1527,7 @@ type SimilarItemsResponse struct {
 
 func (x *SimilarItemsResponse) Reset() {
 	*x = SimilarItemsResponse{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[13]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1401,7 +1539,7 @@ func (x *SimilarItemsResponse) String() string {
 func (*SimilarItemsResponse) ProtoMessage() {}
 
 func (x *SimilarItemsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[13]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1414,7 +1552,7 @@ func (x *SimilarItemsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimilarItemsResponse.ProtoReflect.Descriptor instead.
 func (*SimilarItemsResponse) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{13}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SimilarItemsResponse) GetItems() []*ScoredItem {
@@ -1456,7 +1594,7 @@ type GetSpectrumRequest struct {
 
 func (x *GetSpectrumRequest) Reset() {
 	*x = GetSpectrumRequest{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[14]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1468,7 +1606,7 @@ func (x *GetSpectrumRequest) String() string {
 func (*GetSpectrumRequest) ProtoMessage() {}
 
 func (x *GetSpectrumRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[14]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1481,7 +1619,7 @@ func (x *GetSpectrumRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSpectrumRequest.ProtoReflect.Descriptor instead.
 func (*GetSpectrumRequest) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{14}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GetSpectrumRequest) GetSubject() isGetSpectrumRequest_Subject {
@@ -1562,7 +1700,7 @@ type GetSpectrumResponse struct {
 
 func (x *GetSpectrumResponse) Reset() {
 	*x = GetSpectrumResponse{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[15]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1574,7 +1712,7 @@ func (x *GetSpectrumResponse) String() string {
 func (*GetSpectrumResponse) ProtoMessage() {}
 
 func (x *GetSpectrumResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[15]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1587,7 +1725,7 @@ func (x *GetSpectrumResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSpectrumResponse.ProtoReflect.Descriptor instead.
 func (*GetSpectrumResponse) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{15}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GetSpectrumResponse) GetFrequencies() []float64 {
@@ -1655,7 +1793,7 @@ type Exploration_Thompson struct {
 
 func (x *Exploration_Thompson) Reset() {
 	*x = Exploration_Thompson{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[16]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1667,7 +1805,7 @@ func (x *Exploration_Thompson) String() string {
 func (*Exploration_Thompson) ProtoMessage() {}
 
 func (x *Exploration_Thompson) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[16]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1680,7 +1818,7 @@ func (x *Exploration_Thompson) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exploration_Thompson.ProtoReflect.Descriptor instead.
 func (*Exploration_Thompson) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{3, 0}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{5, 0}
 }
 
 func (x *Exploration_Thompson) GetSeed() uint64 {
@@ -1708,7 +1846,7 @@ type Exploration_UpperConfidence struct {
 
 func (x *Exploration_UpperConfidence) Reset() {
 	*x = Exploration_UpperConfidence{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[17]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1720,7 +1858,7 @@ func (x *Exploration_UpperConfidence) String() string {
 func (*Exploration_UpperConfidence) ProtoMessage() {}
 
 func (x *Exploration_UpperConfidence) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[17]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1733,7 +1871,7 @@ func (x *Exploration_UpperConfidence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exploration_UpperConfidence.ProtoReflect.Descriptor instead.
 func (*Exploration_UpperConfidence) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{3, 1}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{5, 1}
 }
 
 func (x *Exploration_UpperConfidence) GetBeta() float64 {
@@ -1757,7 +1895,7 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\n" +
 	"event_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\v\xe0A\x01\xbaH\x05\xb2\x01\x022\x00R\teventTime\x125\n" +
 	"\x05value\x18\x04 \x01(\x01B\x1a\xe0A\x01\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00@\x8f@)\x00\x00\x00\x00\x00@\x8f\xc0H\x00R\x05value\x88\x01\x01B\b\n" +
-	"\x06_value\"\x8e\x05\n" +
+	"\x06_value\"\xfa\x05\n" +
 	"\x10RecommendRequest\x12%\n" +
 	"\auser_id\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05 \x01(\x80\x02H\x00R\x06userId\x123\n" +
@@ -1769,14 +1907,24 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"page_token\x18\x05 \x01(\tB\x03\xe0A\x01R\tpageToken\x121\n" +
 	"\x06filter\x18\x06 \x01(\v2\x14.gsimc.v1.ItemFilterB\x03\xe0A\x01R\x06filter\x12-\n" +
 	"\x04seen\x18\a \x01(\v2\x14.gsimc.v1.SeenPolicyB\x03\xe0A\x01R\x04seen\x12/\n" +
-	"\x11min_user_revision\x18\b \x01(\x04B\x03\xe0A\x01R\x0fminUserRevision\x12<\n" +
+	"\x11min_user_revision\x18\b \x01(\x04B\x03\xe0A\x01R\x0fminUserRevision\x126\n" +
+	"\tdiversity\x18\t \x01(\v2\x13.gsimc.v1.DiversityB\x03\xe0A\x01R\tdiversity\x122\n" +
+	"\x06pinned\x18\n" +
+	" \x03(\v2\r.gsimc.v1.PinB\v\xe0A\x01\xbaH\x05\x92\x01\x02\x10dR\x06pinned\x12<\n" +
 	"\vexploration\x18\v \x01(\v2\x15.gsimc.v1.ExplorationB\x03\xe0A\x01R\vexploration\x12&\n" +
 	"\aexplain\x18\f \x01(\x05B\f\xe0A\x01\xbaH\x06\x1a\x04\x182(\x00R\aexplain\x12\x1b\n" +
 	"\x06packed\x18\x0f \x01(\bB\x03\xe0A\x01R\x06packed\x12(\n" +
 	"\rsession_token\x18\x10 \x01(\fB\x03\xe0A\x01R\fsessionToken\x12\x19\n" +
 	"\x05paged\x18\x11 \x01(\bB\x03\xe0A\x01R\x05paged\x12!\n" +
 	"\tattribute\x18\x12 \x01(\bB\x03\xe0A\x01R\tattributeB\x10\n" +
-	"\asubject\x12\x05\xbaH\x02\b\x01\"\xe9\x02\n" +
+	"\asubject\x12\x05\xbaH\x02\b\x01\"\x88\x01\n" +
+	"\tDiversity\x127\n" +
+	"\x10max_per_category\x18\x01 \x01(\x05B\r\xe0A\x01\xbaH\a\x1a\x05\x18\xe8\a(\x00R\x0emaxPerCategory\x127\n" +
+	"\x06lambda\x18\x02 \x01(\x01B\x1a\xe0A\x01\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00H\x00R\x06lambda\x88\x01\x01B\t\n" +
+	"\a_lambda\"X\n" +
+	"\x03Pin\x12&\n" +
+	"\aitem_id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\x06itemId\x12)\n" +
+	"\bposition\x18\x02 \x01(\x05B\r\xe0A\x02\xbaH\a\x1a\x05\x18\xe8\a(\x01R\bposition\"\xe9\x02\n" +
 	"\vExploration\x12<\n" +
 	"\bthompson\x18\x01 \x01(\v2\x1e.gsimc.v1.Exploration.ThompsonH\x00R\bthompson\x12R\n" +
 	"\x10upper_confidence\x18\x02 \x01(\v2%.gsimc.v1.Exploration.UpperConfidenceH\x00R\x0fupperConfidence\x1ad\n" +
@@ -1900,81 +2048,85 @@ func file_gsimc_v1_recommender_service_proto_rawDescGZIP() []byte {
 }
 
 var file_gsimc_v1_recommender_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_gsimc_v1_recommender_service_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_gsimc_v1_recommender_service_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_gsimc_v1_recommender_service_proto_goTypes = []any{
 	(Degradation)(0),                    // 0: gsimc.v1.Degradation
 	(*InlineHistory)(nil),               // 1: gsimc.v1.InlineHistory
 	(*HistoryEntry)(nil),                // 2: gsimc.v1.HistoryEntry
 	(*RecommendRequest)(nil),            // 3: gsimc.v1.RecommendRequest
-	(*Exploration)(nil),                 // 4: gsimc.v1.Exploration
-	(*RecommendResponse)(nil),           // 5: gsimc.v1.RecommendResponse
-	(*PackedItems)(nil),                 // 6: gsimc.v1.PackedItems
-	(*ScoreItemsRequest)(nil),           // 7: gsimc.v1.ScoreItemsRequest
-	(*ScoreItemsResponse)(nil),          // 8: gsimc.v1.ScoreItemsResponse
-	(*BatchRecommendRequest)(nil),       // 9: gsimc.v1.BatchRecommendRequest
-	(*BatchSubject)(nil),                // 10: gsimc.v1.BatchSubject
-	(*BatchRecommendResponse)(nil),      // 11: gsimc.v1.BatchRecommendResponse
-	(*BatchRecommendResult)(nil),        // 12: gsimc.v1.BatchRecommendResult
-	(*SimilarItemsRequest)(nil),         // 13: gsimc.v1.SimilarItemsRequest
-	(*SimilarItemsResponse)(nil),        // 14: gsimc.v1.SimilarItemsResponse
-	(*GetSpectrumRequest)(nil),          // 15: gsimc.v1.GetSpectrumRequest
-	(*GetSpectrumResponse)(nil),         // 16: gsimc.v1.GetSpectrumResponse
-	(*Exploration_Thompson)(nil),        // 17: gsimc.v1.Exploration.Thompson
-	(*Exploration_UpperConfidence)(nil), // 18: gsimc.v1.Exploration.UpperConfidence
-	(*timestamppb.Timestamp)(nil),       // 19: google.protobuf.Timestamp
-	(*ItemFilter)(nil),                  // 20: gsimc.v1.ItemFilter
-	(*SeenPolicy)(nil),                  // 21: gsimc.v1.SeenPolicy
-	(*ScoredItem)(nil),                  // 22: gsimc.v1.ScoredItem
-	(ResultSource)(0),                   // 23: gsimc.v1.ResultSource
-	(*Explanation)(nil),                 // 24: gsimc.v1.Explanation
-	(*status.Status)(nil),               // 25: google.rpc.Status
+	(*Diversity)(nil),                   // 4: gsimc.v1.Diversity
+	(*Pin)(nil),                         // 5: gsimc.v1.Pin
+	(*Exploration)(nil),                 // 6: gsimc.v1.Exploration
+	(*RecommendResponse)(nil),           // 7: gsimc.v1.RecommendResponse
+	(*PackedItems)(nil),                 // 8: gsimc.v1.PackedItems
+	(*ScoreItemsRequest)(nil),           // 9: gsimc.v1.ScoreItemsRequest
+	(*ScoreItemsResponse)(nil),          // 10: gsimc.v1.ScoreItemsResponse
+	(*BatchRecommendRequest)(nil),       // 11: gsimc.v1.BatchRecommendRequest
+	(*BatchSubject)(nil),                // 12: gsimc.v1.BatchSubject
+	(*BatchRecommendResponse)(nil),      // 13: gsimc.v1.BatchRecommendResponse
+	(*BatchRecommendResult)(nil),        // 14: gsimc.v1.BatchRecommendResult
+	(*SimilarItemsRequest)(nil),         // 15: gsimc.v1.SimilarItemsRequest
+	(*SimilarItemsResponse)(nil),        // 16: gsimc.v1.SimilarItemsResponse
+	(*GetSpectrumRequest)(nil),          // 17: gsimc.v1.GetSpectrumRequest
+	(*GetSpectrumResponse)(nil),         // 18: gsimc.v1.GetSpectrumResponse
+	(*Exploration_Thompson)(nil),        // 19: gsimc.v1.Exploration.Thompson
+	(*Exploration_UpperConfidence)(nil), // 20: gsimc.v1.Exploration.UpperConfidence
+	(*timestamppb.Timestamp)(nil),       // 21: google.protobuf.Timestamp
+	(*ItemFilter)(nil),                  // 22: gsimc.v1.ItemFilter
+	(*SeenPolicy)(nil),                  // 23: gsimc.v1.SeenPolicy
+	(*ScoredItem)(nil),                  // 24: gsimc.v1.ScoredItem
+	(ResultSource)(0),                   // 25: gsimc.v1.ResultSource
+	(*Explanation)(nil),                 // 26: gsimc.v1.Explanation
+	(*status.Status)(nil),               // 27: google.rpc.Status
 }
 var file_gsimc_v1_recommender_service_proto_depIdxs = []int32{
 	2,  // 0: gsimc.v1.InlineHistory.entries:type_name -> gsimc.v1.HistoryEntry
-	19, // 1: gsimc.v1.HistoryEntry.event_time:type_name -> google.protobuf.Timestamp
+	21, // 1: gsimc.v1.HistoryEntry.event_time:type_name -> google.protobuf.Timestamp
 	1,  // 2: gsimc.v1.RecommendRequest.history:type_name -> gsimc.v1.InlineHistory
 	1,  // 3: gsimc.v1.RecommendRequest.extra_history:type_name -> gsimc.v1.InlineHistory
-	20, // 4: gsimc.v1.RecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
-	21, // 5: gsimc.v1.RecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
-	4,  // 6: gsimc.v1.RecommendRequest.exploration:type_name -> gsimc.v1.Exploration
-	17, // 7: gsimc.v1.Exploration.thompson:type_name -> gsimc.v1.Exploration.Thompson
-	18, // 8: gsimc.v1.Exploration.upper_confidence:type_name -> gsimc.v1.Exploration.UpperConfidence
-	22, // 9: gsimc.v1.RecommendResponse.items:type_name -> gsimc.v1.ScoredItem
-	0,  // 10: gsimc.v1.RecommendResponse.degradations:type_name -> gsimc.v1.Degradation
-	6,  // 11: gsimc.v1.RecommendResponse.packed_items:type_name -> gsimc.v1.PackedItems
-	23, // 12: gsimc.v1.PackedItems.source:type_name -> gsimc.v1.ResultSource
-	24, // 13: gsimc.v1.PackedItems.explanations:type_name -> gsimc.v1.Explanation
-	1,  // 14: gsimc.v1.ScoreItemsRequest.history:type_name -> gsimc.v1.InlineHistory
-	21, // 15: gsimc.v1.ScoreItemsRequest.seen:type_name -> gsimc.v1.SeenPolicy
-	22, // 16: gsimc.v1.ScoreItemsResponse.items:type_name -> gsimc.v1.ScoredItem
-	0,  // 17: gsimc.v1.ScoreItemsResponse.degradations:type_name -> gsimc.v1.Degradation
-	10, // 18: gsimc.v1.BatchRecommendRequest.subjects:type_name -> gsimc.v1.BatchSubject
-	20, // 19: gsimc.v1.BatchRecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
-	21, // 20: gsimc.v1.BatchRecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
-	1,  // 21: gsimc.v1.BatchSubject.history:type_name -> gsimc.v1.InlineHistory
-	12, // 22: gsimc.v1.BatchRecommendResponse.results:type_name -> gsimc.v1.BatchRecommendResult
-	5,  // 23: gsimc.v1.BatchRecommendResult.response:type_name -> gsimc.v1.RecommendResponse
-	25, // 24: gsimc.v1.BatchRecommendResult.error:type_name -> google.rpc.Status
-	20, // 25: gsimc.v1.SimilarItemsRequest.filter:type_name -> gsimc.v1.ItemFilter
-	22, // 26: gsimc.v1.SimilarItemsResponse.items:type_name -> gsimc.v1.ScoredItem
-	1,  // 27: gsimc.v1.GetSpectrumRequest.history:type_name -> gsimc.v1.InlineHistory
-	1,  // 28: gsimc.v1.GetSpectrumRequest.extra_history:type_name -> gsimc.v1.InlineHistory
-	0,  // 29: gsimc.v1.GetSpectrumResponse.degradations:type_name -> gsimc.v1.Degradation
-	3,  // 30: gsimc.v1.RecommenderService.Recommend:input_type -> gsimc.v1.RecommendRequest
-	9,  // 31: gsimc.v1.RecommenderService.BatchRecommend:input_type -> gsimc.v1.BatchRecommendRequest
-	7,  // 32: gsimc.v1.RecommenderService.ScoreItems:input_type -> gsimc.v1.ScoreItemsRequest
-	13, // 33: gsimc.v1.RecommenderService.SimilarItems:input_type -> gsimc.v1.SimilarItemsRequest
-	15, // 34: gsimc.v1.RecommenderService.GetSpectrum:input_type -> gsimc.v1.GetSpectrumRequest
-	5,  // 35: gsimc.v1.RecommenderService.Recommend:output_type -> gsimc.v1.RecommendResponse
-	11, // 36: gsimc.v1.RecommenderService.BatchRecommend:output_type -> gsimc.v1.BatchRecommendResponse
-	8,  // 37: gsimc.v1.RecommenderService.ScoreItems:output_type -> gsimc.v1.ScoreItemsResponse
-	14, // 38: gsimc.v1.RecommenderService.SimilarItems:output_type -> gsimc.v1.SimilarItemsResponse
-	16, // 39: gsimc.v1.RecommenderService.GetSpectrum:output_type -> gsimc.v1.GetSpectrumResponse
-	35, // [35:40] is the sub-list for method output_type
-	30, // [30:35] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	22, // 4: gsimc.v1.RecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
+	23, // 5: gsimc.v1.RecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	4,  // 6: gsimc.v1.RecommendRequest.diversity:type_name -> gsimc.v1.Diversity
+	5,  // 7: gsimc.v1.RecommendRequest.pinned:type_name -> gsimc.v1.Pin
+	6,  // 8: gsimc.v1.RecommendRequest.exploration:type_name -> gsimc.v1.Exploration
+	19, // 9: gsimc.v1.Exploration.thompson:type_name -> gsimc.v1.Exploration.Thompson
+	20, // 10: gsimc.v1.Exploration.upper_confidence:type_name -> gsimc.v1.Exploration.UpperConfidence
+	24, // 11: gsimc.v1.RecommendResponse.items:type_name -> gsimc.v1.ScoredItem
+	0,  // 12: gsimc.v1.RecommendResponse.degradations:type_name -> gsimc.v1.Degradation
+	8,  // 13: gsimc.v1.RecommendResponse.packed_items:type_name -> gsimc.v1.PackedItems
+	25, // 14: gsimc.v1.PackedItems.source:type_name -> gsimc.v1.ResultSource
+	26, // 15: gsimc.v1.PackedItems.explanations:type_name -> gsimc.v1.Explanation
+	1,  // 16: gsimc.v1.ScoreItemsRequest.history:type_name -> gsimc.v1.InlineHistory
+	23, // 17: gsimc.v1.ScoreItemsRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	24, // 18: gsimc.v1.ScoreItemsResponse.items:type_name -> gsimc.v1.ScoredItem
+	0,  // 19: gsimc.v1.ScoreItemsResponse.degradations:type_name -> gsimc.v1.Degradation
+	12, // 20: gsimc.v1.BatchRecommendRequest.subjects:type_name -> gsimc.v1.BatchSubject
+	22, // 21: gsimc.v1.BatchRecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
+	23, // 22: gsimc.v1.BatchRecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	1,  // 23: gsimc.v1.BatchSubject.history:type_name -> gsimc.v1.InlineHistory
+	14, // 24: gsimc.v1.BatchRecommendResponse.results:type_name -> gsimc.v1.BatchRecommendResult
+	7,  // 25: gsimc.v1.BatchRecommendResult.response:type_name -> gsimc.v1.RecommendResponse
+	27, // 26: gsimc.v1.BatchRecommendResult.error:type_name -> google.rpc.Status
+	22, // 27: gsimc.v1.SimilarItemsRequest.filter:type_name -> gsimc.v1.ItemFilter
+	24, // 28: gsimc.v1.SimilarItemsResponse.items:type_name -> gsimc.v1.ScoredItem
+	1,  // 29: gsimc.v1.GetSpectrumRequest.history:type_name -> gsimc.v1.InlineHistory
+	1,  // 30: gsimc.v1.GetSpectrumRequest.extra_history:type_name -> gsimc.v1.InlineHistory
+	0,  // 31: gsimc.v1.GetSpectrumResponse.degradations:type_name -> gsimc.v1.Degradation
+	3,  // 32: gsimc.v1.RecommenderService.Recommend:input_type -> gsimc.v1.RecommendRequest
+	11, // 33: gsimc.v1.RecommenderService.BatchRecommend:input_type -> gsimc.v1.BatchRecommendRequest
+	9,  // 34: gsimc.v1.RecommenderService.ScoreItems:input_type -> gsimc.v1.ScoreItemsRequest
+	15, // 35: gsimc.v1.RecommenderService.SimilarItems:input_type -> gsimc.v1.SimilarItemsRequest
+	17, // 36: gsimc.v1.RecommenderService.GetSpectrum:input_type -> gsimc.v1.GetSpectrumRequest
+	7,  // 37: gsimc.v1.RecommenderService.Recommend:output_type -> gsimc.v1.RecommendResponse
+	13, // 38: gsimc.v1.RecommenderService.BatchRecommend:output_type -> gsimc.v1.BatchRecommendResponse
+	10, // 39: gsimc.v1.RecommenderService.ScoreItems:output_type -> gsimc.v1.ScoreItemsResponse
+	16, // 40: gsimc.v1.RecommenderService.SimilarItems:output_type -> gsimc.v1.SimilarItemsResponse
+	18, // 41: gsimc.v1.RecommenderService.GetSpectrum:output_type -> gsimc.v1.GetSpectrumResponse
+	37, // [37:42] is the sub-list for method output_type
+	32, // [32:37] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_recommender_service_proto_init() }
@@ -1988,37 +2140,38 @@ func file_gsimc_v1_recommender_service_proto_init() {
 		(*RecommendRequest_UserId)(nil),
 		(*RecommendRequest_History)(nil),
 	}
-	file_gsimc_v1_recommender_service_proto_msgTypes[3].OneofWrappers = []any{
+	file_gsimc_v1_recommender_service_proto_msgTypes[3].OneofWrappers = []any{}
+	file_gsimc_v1_recommender_service_proto_msgTypes[5].OneofWrappers = []any{
 		(*Exploration_Thompson_)(nil),
 		(*Exploration_UpperConfidence_)(nil),
 	}
-	file_gsimc_v1_recommender_service_proto_msgTypes[4].OneofWrappers = []any{}
-	file_gsimc_v1_recommender_service_proto_msgTypes[6].OneofWrappers = []any{
+	file_gsimc_v1_recommender_service_proto_msgTypes[6].OneofWrappers = []any{}
+	file_gsimc_v1_recommender_service_proto_msgTypes[8].OneofWrappers = []any{
 		(*ScoreItemsRequest_UserId)(nil),
 		(*ScoreItemsRequest_History)(nil),
 	}
-	file_gsimc_v1_recommender_service_proto_msgTypes[7].OneofWrappers = []any{}
-	file_gsimc_v1_recommender_service_proto_msgTypes[9].OneofWrappers = []any{
+	file_gsimc_v1_recommender_service_proto_msgTypes[9].OneofWrappers = []any{}
+	file_gsimc_v1_recommender_service_proto_msgTypes[11].OneofWrappers = []any{
 		(*BatchSubject_UserId)(nil),
 		(*BatchSubject_History)(nil),
 	}
-	file_gsimc_v1_recommender_service_proto_msgTypes[11].OneofWrappers = []any{
+	file_gsimc_v1_recommender_service_proto_msgTypes[13].OneofWrappers = []any{
 		(*BatchRecommendResult_Response)(nil),
 		(*BatchRecommendResult_Error)(nil),
 	}
-	file_gsimc_v1_recommender_service_proto_msgTypes[14].OneofWrappers = []any{
+	file_gsimc_v1_recommender_service_proto_msgTypes[16].OneofWrappers = []any{
 		(*GetSpectrumRequest_UserId)(nil),
 		(*GetSpectrumRequest_History)(nil),
 	}
-	file_gsimc_v1_recommender_service_proto_msgTypes[16].OneofWrappers = []any{}
-	file_gsimc_v1_recommender_service_proto_msgTypes[17].OneofWrappers = []any{}
+	file_gsimc_v1_recommender_service_proto_msgTypes[18].OneofWrappers = []any{}
+	file_gsimc_v1_recommender_service_proto_msgTypes[19].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_recommender_service_proto_rawDesc), len(file_gsimc_v1_recommender_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   18,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

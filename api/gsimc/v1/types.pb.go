@@ -99,6 +99,8 @@ const (
 	ResultSource_RESULT_SOURCE_POPULAR ResultSource = 2
 	// As PERSONALIZED, but the list is in the order of the explored scores (see Exploration).
 	ResultSource_RESULT_SOURCE_EXPLORATION ResultSource = 3
+	// Pinned by the request.
+	ResultSource_RESULT_SOURCE_PINNED ResultSource = 4
 	// Goes with the item that SimilarItems was asked about.
 	ResultSource_RESULT_SOURCE_SIMILAR ResultSource = 5
 )
@@ -110,6 +112,7 @@ var (
 		1: "RESULT_SOURCE_PERSONALIZED",
 		2: "RESULT_SOURCE_POPULAR",
 		3: "RESULT_SOURCE_EXPLORATION",
+		4: "RESULT_SOURCE_PINNED",
 		5: "RESULT_SOURCE_SIMILAR",
 	}
 	ResultSource_value = map[string]int32{
@@ -117,6 +120,7 @@ var (
 		"RESULT_SOURCE_PERSONALIZED": 1,
 		"RESULT_SOURCE_POPULAR":      2,
 		"RESULT_SOURCE_EXPLORATION":  3,
+		"RESULT_SOURCE_PINNED":       4,
 		"RESULT_SOURCE_SIMILAR":      5,
 	}
 )
@@ -794,12 +798,13 @@ const file_gsimc_v1_types_proto_rawDesc = "" +
 	"\x19EVENT_DISPOSITION_APPLIED\x10\x01\x12\x1f\n" +
 	"\x1bEVENT_DISPOSITION_DUPLICATE\x10\x02\x12\"\n" +
 	"\x1eEVENT_DISPOSITION_PENDING_ITEM\x10\x03\x12\x1e\n" +
-	"\x1aEVENT_DISPOSITION_REJECTED\x10\x05*\xa2\x01\n" +
+	"\x1aEVENT_DISPOSITION_REJECTED\x10\x05*\xbc\x01\n" +
 	"\fResultSource\x12\x1d\n" +
 	"\x19RESULT_SOURCE_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aRESULT_SOURCE_PERSONALIZED\x10\x01\x12\x19\n" +
 	"\x15RESULT_SOURCE_POPULAR\x10\x02\x12\x1d\n" +
-	"\x19RESULT_SOURCE_EXPLORATION\x10\x03\x12\x19\n" +
+	"\x19RESULT_SOURCE_EXPLORATION\x10\x03\x12\x18\n" +
+	"\x14RESULT_SOURCE_PINNED\x10\x04\x12\x19\n" +
 	"\x15RESULT_SOURCE_SIMILAR\x10\x05BH\n" +
 	"\fcom.gsimc.v1P\x01Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1\xaa\x02\bGsimc.V1b\x06proto3"
 

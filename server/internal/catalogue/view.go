@@ -241,6 +241,27 @@ func (v *View) remember(s *Selection, few *roaring.Bitmap, again bool) {
 	v.cache.put(s.key, e, cachedFilters(v.barred.Cap()))
 }
 
+// Categories returns the categories of n items, whose ids the function knows, as numbers: two of
+// them are equal if the names are, within one answer.
+func (v *View) Categories(n int, id func(i int) string) [][]uint32 {
+	c := v.catalogue
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	all := make([][]uint32, n)
+	for i := range all {
+		slot, found := c.items.slots[id(i)]
+		if !found {
+			continue
+		}
+		for _, term := range c.items.entries[slot].terms {
+			if !c.items.terms.names[term].label {
+				all[i] = append(all[i], term)
+			}
+		}
+	}
+	return all
+}
+
 // SkipAll makes a copy of a set the Skip of s.
 func (s *Selection) SkipAll(skip *ranking.Set) { s.Among, s.Skip = nil, s.copied(skip) }
 

@@ -1,0 +1,227 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+)
+
+// placeOracle spells out what a request with diversity and pins has to return: from the whole list
+// without them, seen items included, of which the list has those that exclude does not tell.
+type placeOracle struct {
+	all      []*pb.ScoredItem
+	excluded func(id string) bool // seen
+	passes   func(id string) bool // the filter, and the catalogue
+	alike    func(a, b string) float64
+	category func(id string) []string
+}
+
+func (o *placeOracle) list(r *pb.RecommendRequest) (ids []string) {
+	pinned := map[string]int{}
+	for _, p := range r.GetPinned() {
+		known := slices.ContainsFunc(o.all, func(i *pb.ScoredItem) bool { return i.ItemId == p.ItemId })
+		if known && o.passes(p.GetItemId()) {
+			pinned[p.GetItemId()] = int(p.GetPosition()) - 1
+		}
+	}
+	var pool []*pb.ScoredItem
+	for _, i := range o.all {
+		if _, is := pinned[i.GetItemId()]; !is && o.passes(i.GetItemId()) && !o.excluded(i.GetItemId()) {
+			pool = append(pool, i)
+		}
+	}
+	rest := o.diverse(r.GetDiversity(), pool, int(r.GetPageSize())-len(pinned))
+	for len(rest) > 0 || len(pinned) > 0 {
+		next, at := "", 0
+		for id, position := range pinned {
+			if next == "" || position < at {
+				next, at = id, position
+			}
+		}
+		if next != "" && (at <= len(ids) || len(rest) == 0) {
+			ids = append(ids, next)
+			delete(pinned, next)
+		} else {
+			ids, rest = append(ids, rest[0]), rest[1:]
+		}
+	}
+	return ids
+}
+
+func (o *placeOracle) diverse(d *pb.Diversity, pool []*pb.ScoredItem, n int) (ids []string) {
+	low, high := 0.0, 0.0
+	for at, i := range pool {
+		if at == 0 {
+			low, high = i.GetScore(), i.GetScore()
+		}
+		low, high = min(low, i.GetScore()), max(high, i.GetScore())
+	}
+	lambda := orOne(lambdaOf(d))
+	for len(ids) < n {
+		best, most := "", 0.0
+		for _, i := range pool {
+			id := i.GetItemId()
+			fits := !slices.Contains(ids, id)
+			for _, c := range o.category(id) {
+				same := 0
+				for _, other := range ids {
+					if slices.Contains(o.category(other), c) {
+						same++
+					}
+				}
+				fits = fits && (d.GetMaxPerCategory() == 0 || same < int(d.GetMaxPerCategory()))
+			}
+			if !fits {
+				continue
+			}
+			value := 0.0
+			if high > low {
+				value = lambda * (i.GetScore() - low) / (high - low)
+			}
+			for at, other := range ids {
+				s := o.alike(id, other)
+				for _, earlier := range ids[:at] {
+					s = max(s, o.alike(id, earlier))
+				}
+				if at == len(ids)-1 {
+					value -= (1 - lambda) * s
+				}
+			}
+			if best == "" || value > most {
+				best, most = id, value
+			}
+		}
+		if best == "" {
+			return ids
+		}
+		ids = append(ids, best)
+	}
+	return ids
+}
+
+// Random lists with diversity, pins, filters, histories and explanations are what the rule says, and
+// the same when asked for again; pinned items say that they are.
+func TestPlacementAgainstOracle(t *testing.T) {
+	ts := startLearned(t, true)
+	rng := rand.New(rand.NewPCG(67, 2))
+	categories, hidden := map[string][]string{}, item(7)
+	for i := range testItems {
+		id := item(i)
+		for c := range 4 {
+			if rng.IntN(3) == 0 {
+				categories[id] = append(categories[id], fmt.Sprint("c", c))
+			}
+		}
+		ts.put(t, &pb.Item{ItemId: id, Categories: categories[id], Hidden: id == hidden})
+	}
+	seen := []int{4, 9, 20}
+	for _, i := range seen {
+		ts.observe(t, newEvent("ann", i))
+	}
+	lease := ts.main().acquire()
+	defer lease.Release()
+	row := func(id string) int32 { i, _ := lease.ItemIndex(id); return i }
+	pinnedSeen := 0
+	for trial := range 300 {
+		user := []string{"ann", "nobody"}[rng.IntN(2)]
+		r := forUser(user)
+		r.PageSize = int32(1 + rng.IntN(12))
+		all := ts.ask(t, &pb.RecommendRequest{Subject: r.Subject, PageSize: 1000,
+			Seen: &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_INCLUDE}}).GetItems()
+		deny := item(rng.IntN(testItems))
+		if rng.IntN(2) == 0 {
+			r.Filter = &pb.ItemFilter{DenyItemIds: []string{deny}, NoCategories: []string{"c3"}}
+		}
+		if rng.IntN(3) > 0 {
+			r.Diversity = &pb.Diversity{MaxPerCategory: int32(rng.IntN(4))}
+			if rng.IntN(3) > 0 {
+				r.Diversity.Lambda = proto.Float64(float64(rng.IntN(5)) / 4)
+			}
+		}
+		places := rng.Perm(int(r.PageSize))
+		for at, i := range rng.Perm(testItems + 1)[:rng.IntN(int(r.PageSize))] {
+			r.Pinned = append(r.Pinned, &pb.Pin{ItemId: item(i), Position: int32(places[at] + 1)})
+		}
+		r.Explain = int32(rng.IntN(2))
+		o := placeOracle{all: all,
+			excluded: func(id string) bool {
+				return user == "ann" && slices.Contains([]string{item(4), item(9), item(20)}, id)
+			},
+			passes: func(id string) bool {
+				return id != hidden && (r.Filter == nil || id != deny &&
+					!slices.Contains(categories[id], "c3"))
+			},
+			alike:    func(a, b string) float64 { return float64(lease.Alike(row(a), row(b))) },
+			category: func(id string) []string { return categories[id] }}
+		got := ts.ask(t, r)
+		if d := cmp.Diff(o.list(r), itemIDs(got)); d != "" {
+			t.Fatalf("trial %d, %v (-want +got):\n%s", trial, r, d)
+		}
+		scores := map[string]float64{}
+		for _, i := range all {
+			scores[i.GetItemId()] = i.GetScore()
+		}
+		for _, i := range got.GetItems() {
+			pinned := slices.ContainsFunc(r.Pinned, func(p *pb.Pin) bool { return p.ItemId == i.ItemId })
+			if (i.GetSource() == pb.ResultSource_RESULT_SOURCE_PINNED) != pinned {
+				t.Errorf("trial %d: %s has the source %s", trial, i.GetItemId(), i.GetSource())
+			}
+			if i.GetScore() != scores[i.GetItemId()] {
+				t.Errorf("trial %d: %s scores %g, want %g", trial, i.GetItemId(), i.GetScore(),
+					scores[i.GetItemId()])
+			}
+			if pinned && o.excluded(i.GetItemId()) {
+				pinnedSeen++
+			}
+		}
+		if d := cmp.Diff(itemIDs(got), itemIDs(ts.ask(t, r))); d != "" {
+			t.Fatalf("trial %d asked again (-first +second):\n%s", trial, d)
+		}
+	}
+	if pinnedSeen == 0 {
+		t.Error("no pinned item was a seen one")
+	}
+}
+
+// What does not go with diversity or pins is refused by name.
+func TestPlacementRefuses(t *testing.T) {
+	ts := startLearned(t, true)
+	pins := func(p ...*pb.Pin) []*pb.Pin { return p }
+	for name, c := range map[string]struct {
+		change func(r *pb.RecommendRequest)
+		fields []string
+	}{
+		"diversity": {func(r *pb.RecommendRequest) {
+			r.Diversity = &pb.Diversity{MaxPerCategory: -1, Lambda: proto.Float64(1.5)}
+			r.PageSize, r.Exploration, r.Paged = 101, thompson(1, 1), true
+		}, []string{"diversity.max_per_category", "diversity.lambda", "page_size", "exploration",
+			"paged"}},
+		"pins": {func(r *pb.RecommendRequest) {
+			r.Pinned = pins(&pb.Pin{ItemId: "a", Position: 1}, &pb.Pin{ItemId: "a", Position: 11},
+				&pb.Pin{Position: 1})
+			r.Packed, r.PageToken = true, "x"
+		}, []string{"pinned[1].position", "pinned[1].item_id", "pinned[2].item_id",
+			"pinned[2].position", "packed", "page_token"}},
+	} {
+		r := forUser("ann")
+		c.change(r)
+		_, err := ts.recommend.Recommend(context.Background(), r)
+		if d := cmp.Diff(c.fields, problemOf(t, err).Fields); d != "" {
+			t.Errorf("%s: fields (-want +got):\n%s", name, d)
+		}
+	}
+}
+
+func lambdaOf(d *pb.Diversity) *float64 {
+	if d == nil {
+		return nil
+	}
+	return d.Lambda
+}
