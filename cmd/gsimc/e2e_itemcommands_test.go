@@ -89,6 +89,12 @@ func TestItemCommands(t *testing.T) {
 			t.Errorf("%s is of a category that is left out, and similar", i.ID)
 		}
 	}
+	varied := recommendJSON(t, server, "--user", "nobody", "--any-categories", "a,b",
+		"--max-per-category", "2", "--lambda", "0.5", "--pin", all[8].ID+"=2,"+all[0].ID+"=1").Items
+	if len(varied) < 3 || len(varied) > 5 || varied[1].ID != all[8].ID ||
+		varied[1].Source != "pinned" || varied[0].ID == all[0].ID {
+		t.Errorf("a list with two of each category and a pin is %+v", varied)
+	}
 	if got := on("items", "delete", all[3].ID, "nowhere"); got != "1 items deleted\n" {
 		t.Errorf("items delete printed %q", got)
 	}

@@ -29,6 +29,7 @@ type Recommend struct {
 	MinRevision   uint64        `group:"The list:" placeholder:"R" help:"Answer from a history of at least this revision."`
 
 	filterFlags
+	placeFlags
 
 	Explain int     `group:"Why and what else:" default:"0" help:"Number of items of the history to name for each score, the largest contributions first, 0 to 50. Above 0, --items is at most 100."`
 	Explore string  `group:"Why and what else:" default:"none" enum:"none,thompson,ucb" help:"Exploration: none, thompson (rank by a taste drawn from the uncertainty about the user) or ucb (rank by the upper end of each score)."`
@@ -49,12 +50,14 @@ func (Recommend) Help() string {
   gsimc recommend --history 1375666,816692 --items 20 --json
   gsimc recommend --user alice --explain 3 --explore thompson --seed 1
   gsimc recommend --user alice --any-categories thriller,comedy --no-labels trailer
+  gsimc recommend --user alice --max-per-category 3 --lambda 0.7 --pin 816692=3
   gsimc recommend --similar-to 1375666`
 }
 
 // Check checks the flags together.
 func (c *Recommend) Check() error {
-	errs := []error{c.ServerFlags.Check(), cli.InRange("--items", float64(c.Items), 1, 1000)}
+	errs := []error{c.ServerFlags.Check(), cli.InRange("--items", float64(c.Items), 1, 1000),
+		c.placeFlags.check()}
 	subjects := 0
 	for _, given := range []bool{c.User != "", len(c.History) > 0, c.SimilarTo != ""} {
 		if given {
@@ -92,7 +95,8 @@ func (c *Recommend) Check() error {
 // forSomebody reports whether a flag is given that needs somebody to recommend to.
 func (c *Recommend) forSomebody() bool {
 	return c.Seen == "include" || len(c.SeenTypes) > 0 || c.ReappearAfter > 0 ||
-		c.MinRevision > 0 || c.Attribute || c.Explain > 0 || c.Explore != "none"
+		c.MinRevision > 0 || c.Attribute || c.Explain > 0 || c.Explore != "none" ||
+		c.placeFlags.given()
 }
 
 func (c *Recommend) request() *pb.RecommendRequest {
@@ -110,7 +114,8 @@ func (c *Recommend) request() *pb.RecommendRequest {
 		}
 		r.Subject = &pb.RecommendRequest_History{History: history}
 	}
-	r.Filter = c.filter()
+	r.Filter, r.Diversity = c.filter(), c.diversity()
+	r.Pinned, _ = c.pins() // checked
 	switch {
 	case c.Seen == "include":
 		r.Seen.Mode = pb.SeenPolicy_MODE_INCLUDE
