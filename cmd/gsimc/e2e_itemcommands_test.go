@@ -49,6 +49,14 @@ func TestItemCommands(t *testing.T) {
 		t.Errorf("items get printed %q", got)
 	}
 
+	if got := on("items", "search", "TITLE, 101"); !strings.Contains(got, all[101].ID) ||
+		strings.Count(got, "\n") != 2 {
+		t.Errorf("items search printed %q", got)
+	}
+	if got := on("items", "search"); strings.Count(got, "\n") != 21 {
+		t.Errorf("items search without a text printed %q", got)
+	}
+
 	// The list in two parts is the list, and its JSON can be read again.
 	whole := on("items", "list", "--items", "1000", "--json")
 	if n := strings.Count(whole, "\n"); n != 120 {

@@ -18,6 +18,7 @@ type Items struct {
 	Import ItemsImport `cmd:"" help:"Write the items of a file to the catalogue."`
 	List   ItemsList   `cmd:"" help:"Print the items of the catalogue in the order of their ids."`
 	Get    ItemsGet    `cmd:"" help:"Print items of the catalogue."`
+	Search ItemsSearch `cmd:"" help:"Find items by the beginning of their ids or by their titles."`
 	Delete ItemsDelete `cmd:"" help:"Remove items from the catalogue, which are then shown without a name."`
 }
 
