@@ -69,6 +69,8 @@ func full() map[string][]proto.Message {
 			ExtraHistory: history},
 		&pb.GetSpectrumRequest{Subject: &pb.GetSpectrumRequest_History{History: history}},
 	}
+	all[pb.AdminService_SetLogLevel_FullMethodName] = []proto.Message{
+		&pb.SetLogLevelRequest{Level: pb.LogLevel_LOG_LEVEL_INFO}}
 	all[pb.EventService_Observe_FullMethodName] = []proto.Message{&pb.ObserveRequest{Event: event}}
 	all[pb.ItemService_BatchUpsertItems_FullMethodName] = []proto.Message{
 		upsert(&pb.Item{ItemId: "i", Title: "I", Categories: []string{"c"}, Labels: []string{"l"},
@@ -324,7 +326,11 @@ func (ts *testServer) faults(t *testing.T, method string, request proto.Message)
 		t.Fatal(err)
 	}
 	answer := dynamicpb.NewMessage(d.(protoreflect.MethodDescriptor).Output())
-	err = ts.conn.Invoke(c, method, request, answer)
+	conn := ts.conn
+	if d.Parent().Name() == "AdminService" {
+		conn = ts.adminConn
+	}
+	err = conn.Invoke(c, method, request, answer)
 	s := status.Convert(err)
 	if results := answer.Descriptor().Fields().ByName("results"); err == nil && results != nil {
 		first := answer.Get(results).List().Get(0).Message()

@@ -7,6 +7,8 @@
 package gsimcv1
 
 import (
+	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
@@ -872,7 +874,7 @@ var File_gsimc_v1_admin_service_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_admin_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1cgsimc/v1/admin_service.proto\x12\bgsimc.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x92\x02\n" +
+	"\x1cgsimc/v1/admin_service.proto\x12\bgsimc.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x92\x02\n" +
 	"\x05Model\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x1d\n" +
 	"\n" +
@@ -920,9 +922,9 @@ const file_gsimc_v1_admin_service_proto_rawDesc = "" +
 	"\x10previous_version\x18\x02 \x01(\tR\x0fpreviousVersion\"\x19\n" +
 	"\x17CreateCheckpointRequest\",\n" +
 	"\x18CreateCheckpointResponse\x12\x10\n" +
-	"\x03dir\x18\x01 \x01(\tR\x03dir\">\n" +
-	"\x12SetLogLevelRequest\x12(\n" +
-	"\x05level\x18\x01 \x01(\x0e2\x12.gsimc.v1.LogLevelR\x05level\"P\n" +
+	"\x03dir\x18\x01 \x01(\tR\x03dir\"N\n" +
+	"\x12SetLogLevelRequest\x128\n" +
+	"\x05level\x18\x01 \x01(\x0e2\x12.gsimc.v1.LogLevelB\x0e\xe0A\x02\xbaH\b\xc8\x01\x01\x82\x01\x02\x10\x01R\x05level\"P\n" +
 	"\x13SetLogLevelResponse\x129\n" +
 	"\x0eprevious_level\x18\x01 \x01(\x0e2\x12.gsimc.v1.LogLevelR\rpreviousLevel*w\n" +
 	"\bLogLevel\x12\x19\n" +
