@@ -4,6 +4,7 @@ import (
 	"errors"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	lsm "github.com/cockroachdb/pebble/v2"
@@ -38,7 +39,8 @@ type committer struct {
 	removal *removal
 	trimmed int // shards of the histories, since a generation was sorted; 0: all
 
-	items []func(*lsm.Batch) error // of the group; each adds the rows of some items
+	items      []func(*lsm.Batch) error // of the group; each adds the rows of some items
+	itemWrites *atomic.Uint64           // calls that wrote items, since the opening
 
 	forgetter *forgetter
 }
@@ -189,7 +191,7 @@ func (c *committer) apply(u unsynced, err error) {
 		finish(u.calls, engine.OutcomeOpen(reason))
 		return
 	}
-	c.queue.itemWrites.Add(u.items) // readers see the rows from now on
+	c.itemWrites.Add(u.items) // readers see the rows from now on
 	c.queue.sent()
 	// The engine's writer, woken by ApplyNoSyncWait, goes first. To tell the syncer now would put
 	// the writer behind all others.

@@ -123,7 +123,7 @@ func (s *Store) ItemsRevision(ctx context.Context) (uint64, error) {
 		return 0, err
 	}
 	defer s.calls.Done()
-	return s.queue.itemWrites.Load(), nil
+	return s.itemWrites.Load(), nil
 }
 
 // eachItem calls fn for the items with ids after the given one, in order, and for each damaged row,

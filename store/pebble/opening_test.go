@@ -24,7 +24,7 @@ import (
 const openingLimit = 10 * time.Second
 
 // unwrittenTables returns a disk with a store whose events stand only in the log of the engine, so
-// that opening must write tables, and the histories in it.
+// that opening must write tables, and the histories in it. The store has an item "kept".
 func unwrittenTables(t *testing.T) (*vfs.MemFS, map[string][]string) {
 	t.Helper()
 	disk := vfs.NewCrashableMem()
@@ -34,6 +34,9 @@ func unwrittenTables(t *testing.T) (*vfs.MemFS, map[string][]string) {
 	}
 	settle(t, s)
 	mustAppend(t, s, "u0", 20, 25)
+	if err := s.PutItems(t.Context(), []store.Item{{ID: "kept"}}); err != nil {
+		t.Fatal(err)
+	}
 	want := dump(t, s)
 	mustClose(t, s)
 	return disk, want

@@ -58,6 +58,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
@@ -90,6 +91,8 @@ type Store struct {
 	forgetter *forgetter
 	stop      func() // ends what may wait for room
 	watch     watchdog
+
+	itemWrites atomic.Uint64 // calls that wrote items, since the opening
 
 	mu      sync.Mutex
 	closed  bool
@@ -160,7 +163,7 @@ func start(ctx context.Context, e *engine.Engine, opts Options) (*Store, error) 
 		engine: e, histories: histories, reader: s.reader, editor: editor,
 		planner: newPlanner(histories, s.reader, editor),
 		queue:   s.queue, sorter: s.sorter, toSync: toSync, shown: shown,
-		watch: &s.watch, forgetter: s.forgetter,
+		watch: &s.watch, forgetter: s.forgetter, itemWrites: &s.itemWrites,
 	}
 	s.workers.Go(c.run)
 	s.workers.Go((&syncer{

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	lsm "github.com/cockroachdb/pebble/v2"
 
@@ -67,8 +66,6 @@ type queue struct {
 	wanted   bool // the committer is to be woken when none is under way
 	closed   bool
 	wake     chan struct{} // holds a token when there is something to do
-
-	itemWrites atomic.Uint64 // calls that wrote items, since the opening
 }
 
 func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }

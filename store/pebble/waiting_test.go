@@ -48,16 +48,23 @@ func TestReadsOnFullDisk(t *testing.T) {
 	if diff := cmp.Diff(want, dump(t, s)); diff != "" {
 		t.Errorf("on the full disk (-want +got):\n%s", diff)
 	}
+	items := s.(store.Items)
+	checkItems(t, items, "kept")
 	record := []store.Record{{User: "new", Event: testEvent(0)}}
 	_, appended := s.Append(t.Context(), record)
 	_, erased := s.Erase(t.Context(), "u0")
 	_, copied := s.Checkpoint(t.Context())
+	put := items.PutItems(t.Context(), []store.Item{{ID: "new"}})
+	deleted := items.DeleteItems(t.Context(), []string{"kept"})
+	_, rewritten := s.Rewrite(t.Context(), []string{"u0"},
+		func(histories [][]store.Event) [][]store.Event { return histories })
 	stats, err := s.Stats(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for what, err := range map[string]error{"Append": appended, "Erase": erased,
-		"Checkpoint": copied, "Stats": stats.Refusal} {
+		"Checkpoint": copied, "PutItems": put, "DeleteItems": deleted, "Rewrite": rewritten,
+		"Stats": stats.Refusal} {
 		if !errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrFailed) ||
 			!strings.Contains(err.Error(), "3 MiB are free") {
 			t.Errorf("%s: got error %v, want ErrFull that says how much is free", what, err)
@@ -97,6 +104,11 @@ func TestReadsOnFullDisk(t *testing.T) {
 	if stats, err := s.Stats(t.Context()); stats.Refusal != nil || err != nil {
 		t.Errorf("Stats with room: %v, %v", stats.Refusal, err)
 	}
+	checkItems(t, items, "kept")
+	if err := items.PutItems(t.Context(), []store.Item{{ID: "later"}}); err != nil {
+		t.Errorf("PutItems with room: %v", err)
+	}
+	checkItems(t, items, "kept", "later")
 	mustClose(t, s)
 	again := mustOpen(t, "dir/store", Options{FS: disk})
 	want["new"] = []string{testEvent(0).ID}
@@ -104,6 +116,26 @@ func TestReadsOnFullDisk(t *testing.T) {
 		t.Errorf("opened again (-want +got):\n%s", diff)
 	}
 	mustClose(t, again)
+}
+
+// checkItems reads the items of a store in all ways there are.
+func checkItems(t *testing.T, s store.Items, want ...string) {
+	t.Helper()
+	if _, err := s.ItemsRevision(t.Context()); err != nil {
+		t.Errorf("ItemsRevision: %v", err)
+	}
+	var got []string
+	if err := s.EachItem(t.Context(), "", func(item store.Item) error {
+		got = append(got, item.ID)
+		return nil
+	}); err != nil || !cmp.Equal(want, got) {
+		t.Errorf("EachItem: %q, %v, want %q", got, err, want)
+	}
+	for _, id := range want {
+		if item, found, err := s.Item(t.Context(), id); item.ID != id || !found || err != nil {
+			t.Errorf("Item(%q): %+v, %t, %v", id, item, found, err)
+		}
+	}
 }
 
 // TestWaitingStoreConforms lets a store begin on a full disk and then keep the rules of stores.
