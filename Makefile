@@ -109,7 +109,7 @@ console-test: build ## use the console by a real browser (needs Chromium; npm fo
 
 console-pictures: build ## photograph the console for docs/console/, with synthetic data
 	mkdir -p docs/console
-	cd console-test && GSIMC_PICTURES=../docs/console CGO_ENABLED=0 go test -count=1 -run Accessibility ./...
+	cd console-test && GSIMC_PICTURES=../docs/console CGO_ENABLED=0 go test -v -count=1 -run "Accessibility|Newcomer" ./...
 
 # The folder is a module of its own: it compiles the packages of Prometheus, Helm and Kubernetes.
 deploy-check: ## check the manifests: the chart, the unit, the alerts and the configuration of Prometheus

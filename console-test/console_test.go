@@ -57,7 +57,8 @@ func named(t *testing.T, home string) {
 func TestNewcomer(t *testing.T) {
 	home := serve(t)
 	named(t, home)
-	b := open(t, home, 1280, 900)
+	b := open(t, home, 1100, 900)
+	b.do("look", scheme("light"))
 	task := func(name string, fn func()) {
 		begin := time.Now()
 		fn()
@@ -71,6 +72,7 @@ func TestNewcomer(t *testing.T) {
 		b.do("like", click(`.found button`))
 		b.until("a list of 20", listed+` === 20`)
 	})
+	b.picture("task-1")
 	task("like an item of the list, and the list changes", func() {
 		before, liked := eval[string](b, topItems), eval[string](b, firstItem)
 		b.do("like", click(listLikes))
@@ -83,6 +85,7 @@ func TestNewcomer(t *testing.T) {
 			t.Errorf("a screen reader hears %q", said)
 		}
 	})
+	b.picture("task-2")
 	task("see why an item is on the list", func() {
 		b.do("why", click(".list details summary"))
 		b.until("bars", `document.querySelectorAll('.list li:first-child .bar').length >= 4`)
@@ -100,16 +103,47 @@ func TestNewcomer(t *testing.T) {
 			t.Errorf("the spectrum has %d bars", n)
 		}
 	})
-	task("explore by a draw of the taste", func() {
-		before := eval[string](b, topItems)
-		b.do("Thompson", chromedp.SetValue(chromedp.CSS("#strategy"), "thompson"),
-			script(`document.getElementById('strategy').dispatchEvent(new Event('change'))`),
-			chromedp.Focus(chromedp.CSS("#strength")), chromedp.KeyEvent(kb.End))
-		b.until("another order", topItems+` !== `+quote(before))
-		b.until("the uncertainty is told", `document.getElementById('uncertainty').value < 1`)
-	})
+	b.picture("task-3")
+	task("explore by a draw of the taste, then vary the list", func() { exploreAndVary(b) })
 	task("keep likes of a user, take one back, erase all", func() { keepAndErase(b) })
-	b.noProblems("404") // of a user who is erased
+	b.noProblems("404") // of a user who is not known, or erased
+	size := eval[int](b, `performance.getEntries()
+		.filter((e) => e.transferSize && !e.name.match(/[/]v1[/]|[/]readyz|[/]metrics/))
+		.reduce((sum, e) => sum + e.transferSize, 0)`)
+	t.Logf("the page took %d bytes with the headers of its answers", size)
+	if size < 10<<10 || size > 300<<10 {
+		t.Errorf("the page took %d bytes, want some, and at most 300 KiB", size)
+	}
+}
+
+func choose(id, value string) step {
+	return script(fmt.Sprintf(`(() => { const e = document.getElementById(%q); e.value = %q;
+		for (const name of ['input', 'change']) e.dispatchEvent(new Event(name)); })()`, id, value))
+}
+
+// exploreAndVary changes the order of the list, with nothing but the controls.
+func exploreAndVary(b *browser) {
+	const categories = `[...document.querySelectorAll('.list .more')].map((e) => e.textContent.split(' · ')[1])
+		.filter(Boolean)`
+	before := eval[string](b, topItems)
+	b.do("Thompson", choose("strategy", "thompson"),
+		chromedp.Focus(chromedp.CSS("#strength")), chromedp.KeyEvent(kb.End))
+	b.until("another order", topItems+` !== `+quote(before))
+	b.until("the uncertainty is told", `document.getElementById('uncertainty').value < 1`)
+
+	b.do("by score", choose("strategy", ""))
+	b.until("the first order", topItems+` === `+quote(before))
+	b.do("vary", choose("strategy", "diverse"),
+		chromedp.Focus(chromedp.CSS("#diversity")), chromedp.KeyEvent(kb.End))
+	b.until("items that differ", topItems+` !== `+quote(before))
+	b.until("the same first item, and many categories", firstItem+` === `+
+		quote(strings.Split(before, ",")[0])+` && new Set(`+categories+`).size > 4`)
+	b.do("two of a category", chromedp.Focus(chromedp.CSS("#per-category")),
+		chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
+	b.until("eight categories of two", listed+` === 16 && new Set(`+categories+`).size === 8`)
+	b.picture("task-4")
+	b.do("any number", chromedp.KeyEvent(kb.Home), choose("strategy", ""))
+	b.until("the first order", topItems+` === `+quote(before))
 }
 
 // keepAndErase sends likes as events of a user, and then looks after what is held.
@@ -135,6 +169,7 @@ func keepAndErase(b *browser) {
 	if !eval[bool](b, `document.querySelector('.danger').disabled`) {
 		b.t.Error("a user can be erased by another id")
 	}
+	b.picture("task-5")
 	b.do("erase", write("#forget-id", "r"), click(".danger"))
 	b.until("the user is erased", `document.getElementById('users').textContent.includes('is erased')`)
 	b.do("look again", write("#user", kb.Enter))
@@ -299,11 +334,17 @@ func (b *browser) serious(view, source string) {
 func (b *browser) picture(name string) {
 	dir := os.Getenv("GSIMC_PICTURES")
 	if dir == "" || !slices.Contains([]string{"try-day", "try-phone", "users-day",
-		"metrics-night"}, name) {
+		"metrics-night", "task-1", "task-2", "task-3", "task-4", "task-5"}, name) {
 		return
 	}
 	b.do("go to the top", script(`scrollTo(0, 0)`))
+	if name == "try-phone" { // where the list is below what it is made of
+		b.do("go to the list", script(`document.querySelector('.column.wide').scrollIntoView()`))
+	}
 	png, err := smaller(run(b, "photograph "+name, chromedp.CaptureScreenshot()))
+	if len(png) > 150<<10 {
+		b.t.Errorf("the picture %s has %d bytes, which is much for a repository", name, len(png))
+	}
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644)
 	}

@@ -43,17 +43,19 @@ var model = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	events, model := filepath.Join(dir, "events.csv.gz"), filepath.Join(dir, "model.gsimc")
-	for _, args := range [][]string{
-		{"generate", "--users", "3000", "--items", "1000", "--events", "120000", "--seed", "1",
-			"--out", events},
-		{"train", "--data", events, "--out", model, "--rank", "64", "--seed", "1", "--quiet"},
-	} {
-		if out, err := exec.Command(binary, args...).CombinedOutput(); err != nil {
-			return "", fmt.Errorf("gsimc %s: %w: %s", args[0], err, out)
-		}
-	}
-	return model, nil
+	return model, errors.Join(
+		gsimc("generate", "--users", "3000", "--items", "1000", "--events", "120000", "--seed", "1",
+			"--out", events),
+		gsimc("train", "--data", events, "--out", model, "--rank", "64", "--seed", "1", "--quiet"))
 })
+
+// gsimc runs a command.
+func gsimc(args ...string) error {
+	if out, err := exec.Command(binary, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("gsimc %s: %w: %s", args[0], err, out)
+	}
+	return nil
+}
 
 func TestMain(m *testing.M) {
 	code := m.Run()
@@ -70,9 +72,17 @@ func serve(t *testing.T, flags ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(binary, append([]string{"serve", "--model", path, "--data-dir", t.TempDir(),
-		"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
-		"--drain-delay", "0s", "--log-format", "json", "--quality-sample", "1"}, flags...)...)
+	home, _ := startServer(t, append([]string{"--model", path, "--data-dir", t.TempDir(),
+		"--ops-listen", "127.0.0.1:0", "--drain-delay", "0s"}, flags...)...)
+	return home
+}
+
+// startServer starts a server, which ends with the test, and returns the address of its console.
+func startServer(t *testing.T, flags ...string) (home string, server *os.Process) {
+	t.Helper()
+	cmd := exec.Command(binary, append([]string{"serve", "--listen", "127.0.0.1:0",
+		"--admin-listen", "127.0.0.1:0", "--log-format", "json", "--quality-sample", "1"},
+		flags...)...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -91,11 +101,11 @@ func serve(t *testing.T, flags ...string) string {
 		var line struct{ Msg, Console string }
 		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "serving" {
 			go io.Copy(io.Discard, stderr)
-			return line.Console
+			return line.Console, cmd.Process
 		}
 	}
 	t.Fatalf("the server does not serve: %s", &all)
-	return ""
+	return "", nil
 }
 
 // browser is a window of Chromium with what went wrong in it.
@@ -212,7 +222,7 @@ func (b *browser) until(what, expression string) {
 		chromedp.WithPollingInterval(20*time.Millisecond)))
 	if err != nil {
 		b.t.Fatalf("%s: %v; the page says %q, problems %q", what, err,
-			eval[string](b, `document.body.innerText.slice(0, 600)`), b.problems)
+			eval[string](b, `document.body.innerText.slice(0, 600)`), b.problems[max(0, len(b.problems)-5):])
 	}
 }
 

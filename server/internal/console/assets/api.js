@@ -33,7 +33,7 @@ export async function request(method, path, body, signal) {
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Error("The server does not answer. Does it still run?");
+    throw new Error("The server did not answer.");
   }
   if (response.ok) return response;
   let status = {};
@@ -53,13 +53,13 @@ export async function request(method, path, body, signal) {
 export const recommend = (body, signal) => call("POST", "/v1/recommend", body, signal);
 export const spectrum = (body, signal) => call("POST", "/v1/spectrum", body, signal);
 export const search = (query, signal) =>
-  call("GET", `/v1/items:search?query=${encodeURIComponent(query)}&page_size=20`, undefined, signal);
+  call("GET", `/v1/items:search?query=${encodeURIComponent(query)}&page_size=100`, undefined, signal);
 export const getItems = (ids) =>
   call("GET", `/v1/items:batchGet?${ids.map((i) => `item_ids=${encodeURIComponent(i)}`).join("&")}`);
 export const observe = (event) => call("POST", "/v1/events", event);
 export const getUser = (user) => call("GET", `/v1/users/${encodeURIComponent(user)}`);
-export const listEvents = (user, page) =>
-  call("GET", `/v1/users/${encodeURIComponent(user)}/events?page_size=50&page_token=${encodeURIComponent(page)}`);
+export const listEvents = (user, size, page = "") =>
+  call("GET", `/v1/users/${encodeURIComponent(user)}/events?page_size=${size}&page_token=${encodeURIComponent(page)}`);
 export const exportUser = (user) =>
   request("GET", `/v1/users/${encodeURIComponent(user)}/export`);
 export const retract = (user, eventIds) =>

@@ -1,19 +1,20 @@
 // Drawings of curves and bars, with words for those who do not see them.
 import { el, number, svg } from "./dom.js";
 
-const width = 320, height = 120, left = 44, bottom = 16, top = 6;
+const width = 320, height = 120, left = 56, bottom = 16, top = 6;
 
 // lines draws curves over time. Each series has a name and points [x, y]; format writes a y.
 export function lines(title, series, format = number) {
   const points = series.flatMap((s) => s.points.filter(([, y]) => Number.isFinite(y)));
-  const last = series.map((s) => `${s.name} ${format(s.points.at(-1)?.[1])}`).join(", ");
+  const last = series.map((s) => `${series.length > 1 ? `${s.name} ` : ""}${format(s.points.at(-1)?.[1])}`).join(", ");
   const figure = el("figure", { class: "card" },
     el("figcaption", {}, el("strong", {}, title), " ", el("span", { class: "more" }, last)));
   const x = span(points.map(([at]) => at)), y = span([0, ...points.map(([, at]) => at)]);
   const px = (at) => left + (at - x.low) / x.size * (width - left - 4);
   const py = (at) => height - bottom - (at - y.low) / y.size * (height - bottom - top);
   const drawing = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${title}: ${last}`, class: "chart" },
-    axis(py, y, format),
+    points.length ? axis(x, py, y, format)
+      : svg("text", { x: width / 2, y: height / 2, class: "tick middle" }, "Nothing to measure yet"),
     series.map((s, i) => svg("path", { d: path(s.points, px, py), class: `line line${i}` })));
   figure.append(drawing);
   if (series.length > 1) figure.append(legend(series.map((s) => s.name)));
@@ -27,10 +28,13 @@ function span(values) {
     : { low: Number.isFinite(low) ? low : 0, high: (Number.isFinite(low) ? low : 0) + 1, size: 1 };
 }
 
-function axis(py, y, format) {
+// axis draws the bounds of y, and how long ago x begins.
+function axis(x, py, y, format) {
   return [y.low, y.high].map((at) => [
     svg("line", { x1: left, x2: width - 4, y1: py(at), y2: py(at), class: "axis" }),
-    svg("text", { x: left - 4, y: py(at) + 4, class: "tick" }, format(at))]).flat();
+    svg("text", { x: left - 4, y: py(at) + 4, class: "tick" }, format(at))]).flat().concat(
+    svg("text", { x: left, y: height - 3, class: "tick start" }, `${Math.round(x.size)} s ago`),
+    svg("text", { x: width - 4, y: height - 3, class: "tick" }, "now"));
 }
 
 // path draws what is known and leaves gaps where nothing is.

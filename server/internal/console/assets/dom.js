@@ -39,14 +39,14 @@ export function number(x) {
   if (x === 0) return "0";
   const size = Math.abs(x);
   if (size >= 1000) return Math.round(x).toLocaleString("en");
-  if (size >= 0.001) return String(Number(x.toPrecision(3)));
+  if (size >= 0.0001) return String(Number(x.toPrecision(3)));
   return x.toExponential(1);
 }
 
 // duration writes seconds for people.
 export function duration(seconds) {
   if (!Number.isFinite(seconds)) return "–";
-  if (seconds >= 1) return `${number(seconds)} s`;
+  if (seconds >= 1 || seconds === 0) return `${number(seconds)} s`;
   if (seconds >= 0.001) return `${number(seconds * 1e3)} ms`;
   return `${number(seconds * 1e6)} µs`;
 }

@@ -10,12 +10,17 @@ export function note(found) {
   for (const k of found) known.set(k.item.itemId, k);
 }
 
-// learn asks for the items that are not known yet, a hundred at a time.
+const longest = 8000; // bytes of ids in one address; the server takes 16 KiB
+
+// learn asks for the items that are not known yet, in calls that the server takes.
 export async function learn(ids) {
   const missing = [...new Set(ids)].filter((id) => !known.has(id));
-  for (let at = 0; at < missing.length && !refused; at += 100) {
+  while (missing.length && !refused) {
+    let n = 1, size = encodeURIComponent(missing[0]).length;
+    while (n < Math.min(missing.length, 100) &&
+      (size += 10 + encodeURIComponent(missing[n]).length) < longest) n++;
     try {
-      note((await getItems(missing.slice(at, at + 100))).items);
+      note((await getItems(missing.splice(0, n))).items);
     } catch (error) {
       if (error.status !== 403) throw error;
       refused = true;
@@ -26,6 +31,16 @@ export async function learn(ids) {
 // again lets items be asked for by another token.
 export function again() {
   refused = false;
+}
+
+// forget lets all items be asked for again, such as when another model may know them.
+export function forget() {
+  known.clear();
+}
+
+// isKnown tells whether an item has been seen by this very id.
+export function isKnown(id) {
+  return known.has(id);
 }
 
 // title is the name of an item for people: its title, or its id.

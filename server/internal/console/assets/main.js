@@ -1,5 +1,6 @@
 import { setToken } from "./api.js";
 import { complain } from "./dom.js";
+import { watch } from "./health.js";
 import * as items from "./items.js";
 import { metricsView } from "./metrics.js";
 import { tryView } from "./try.js";
@@ -24,7 +25,16 @@ function show() {
     if (!shown) views[other].rest();
   }
   complain(null);
-  views[name].show(argument === undefined ? "" : decodeURIComponent(argument));
+  views[name].show(decoded(argument ?? ""));
+}
+
+// decoded is what stands in an address, which somebody may have typed.
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 addEventListener("hashchange", show);
@@ -38,3 +48,4 @@ document.getElementById("token-form").addEventListener("submit", (event) => {
   show();
 });
 show();
+watch(show);

@@ -4,6 +4,7 @@ import { duration, el, number } from "./dom.js";
 
 const every = 2000; // milliseconds between two looks
 const kept = 150; // looks: five minutes
+const averaged = 15; // looks that a mean is of: half a minute
 
 // metricsView fills a section and returns the view.
 export function metricsView(section) {
@@ -22,7 +23,7 @@ export function metricsView(section) {
         "Quantiles are of the calls between two looks.";
       if (looks.length > 1) charts.replaceChildren(...draw(looks));
     } catch {
-      status.textContent = "The metrics cannot be had: does the server still run?";
+      status.textContent = "The metrics cannot be had now.";
     }
     if (timer !== null) timer = setTimeout(look, every);
   };
@@ -70,7 +71,11 @@ function draw(looks) {
     name, points: between((was, now) => (sum(now, metric, which) - sum(was, metric, which)) / (now.at - was.at)),
   });
   const mean = (name, metric, which = all) => ({
-    name, points: at((now) => sum(now, `${metric}_sum`, which) / sum(now, `${metric}_count`, which)),
+    name, points: looks.slice(1).map((now, i) => {
+      const was = looks[Math.max(0, i + 1 - averaged)];
+      const more = (part) => sum(now, metric + part, which) - (sum(was, metric + part, which) || 0);
+      return [now.at, more("_sum") / more("_count")];
+    }),
   });
   const gauge = (name, metric, which = all) => ({ name, points: at((now) => sum(now, metric, which)) });
   const serving = ({ model }) => model === undefined || model === "serving";
@@ -82,7 +87,7 @@ function draw(looks) {
     lines("Mean rank of what came next", [mean("rank", "gsimc_online_rank", serving)]),
     lines("Recall of what came next", ["10", "100"].map((n) =>
       gauge(`at ${n}`, "gsimc_online_recall", (labels) => serving(labels) && labels.n === n))),
-    lines("Drift: explained share over that at the training", [gauge("ratio", "gsimc_drift_energy_ratio")]),
+    lines("Drift: explained share, 1 at the training", [gauge("ratio", "gsimc_drift_energy_ratio")]),
     lines("User states in memory", [gauge("states", "gsimc_user_states")]),
     lines("Store on disk (MiB)", [{ name: "MiB", points: at((now) => sum(now, "gsimc_store_bytes", all) / 2 ** 20) }]),
   ];

@@ -7,6 +7,8 @@ import * as items from "./items.js";
 
 const listSize = 20;
 const explainedItems = 12; // of the history, in each explanation
+const shownFound = 20; // of the items found
+const shownEvents = 10; // of a stored history
 
 // tryView fills a section and returns the view.
 export function tryView(section) {
@@ -15,7 +17,7 @@ export function tryView(section) {
     history: [], // ids that were liked here, the oldest first
     before: [], // ids of the list before this one
     opened: new Set(), // ids whose explanation is open
-    features: { diversity: false },
+    model: "", // version of the model that made the list
   };
   const parts = build(state);
   section.append(parts.find, parts.list, parts.side);
@@ -40,7 +42,7 @@ function build(state) {
   ui.side = el("div", { class: "column" }, ui.controls.node,
     el("div", { class: "card" }, el("h2", {}, "Energy by frequency"), ui.spectrum));
   ui.show = (user) => {
-    if (user) ui.history.load(user);
+    if (user && user !== state.user) ui.history.load(user);
     else ui.refresh();
     ui.search.onInput();
   };
@@ -62,21 +64,25 @@ function latest(fn) {
   };
 }
 
-// searchBox finds items by what their ids begin with, and by their titles.
+// searchBox finds items by what their ids begin with, and by their titles. Those that the model
+// knows come first, and among them those that many users have.
 function searchBox(ui) {
-  const field = el("input", { type: "search", id: "search", autocomplete: "off", spellcheck: "false" });
+  const field = el("input", {
+    type: "search", id: "search", autocomplete: "off", spellcheck: "false", maxlength: "256",
+  });
   const found = el("ul", { class: "found", "aria-label": "Items found" });
   const count = el("p", { role: "status", class: "more" });
   const run = latest(async (signal) => {
-    const answer = await api.search(field.value.trim(), signal);
+    const text = field.value.trim();
+    const answer = await api.search(text, signal);
     if (signal.aborted) return;
     items.note(answer.items);
-    count.textContent = field.value.trim()
-      ? `${answer.items.length} found`
-      : "The most popular items; type to find others.";
-    found.replaceChildren(...answer.items.map(({ item, inModel }) => el("li", {},
+    const best = answer.items.sort((a, b) => b.inModel - a.inModel || b.trainUsers - a.trainUsers)
+      .slice(0, shownFound);
+    count.textContent = foundText(text, answer.items.length);
+    found.replaceChildren(...best.map(({ item, inModel }) => el("li", {},
       el("span", {}, items.describe(item.itemId)),
-      inModel ? button("Like", () => ui.like(item.itemId), `Like ${items.title(item.itemId)}`)
+      inModel ? button("Like", () => ui.like(item.itemId), `Like ${items.title(item.itemId)}`, { class: "quiet" })
         : el("span", { class: "more" }, "not in the model"))));
   });
   const onInput = () => run().catch((error) => {
@@ -85,41 +91,61 @@ function searchBox(ui) {
     else complain(error);
   });
   field.addEventListener("input", onInput);
+  // Enter likes the item that is typed as a whole, or goes to the first that is found.
+  const onEnter = async () => {
+    const id = field.value.trim();
+    await onInput();
+    const first = found.querySelector("button");
+    if (first && !items.isKnown(id)) first.focus();
+    else if (id) ui.like(id);
+  };
   const form = el("form", {
     onsubmit: (event) => {
       event.preventDefault();
-      if (field.value.trim()) ui.like(field.value.trim());
+      onEnter();
     },
   }, el("label", { for: "search" }, "Find items"), field);
   return { onInput, node: el("div", { class: "card" }, form, count, found) };
 }
 
+function foundText(text, n) {
+  if (!text) return n ? "The most popular items; type to find others." : "There are no items yet.";
+  if (!n) return `Nothing found. Enter likes “${text}” as the id of an item.`;
+  if (n <= shownFound) return `${n} found`;
+  return `${n < 100 ? n : "100 or more"} found, the most popular ${shownFound}:`;
+}
+
 // historyBox shows what the list is made of.
 function historyBox(ui, state) {
   const liked = el("ul", { class: "found", "aria-label": "Liked items" });
+  const stored = el("ul", { class: "found all", "aria-label": "Newest stored events" });
   const note = el("p", { class: "more" });
   const name = el("input", { id: "load-user", autocomplete: "off", spellcheck: "false" });
   const real = el("input", { type: "checkbox", id: "observe" });
   const realRow = el("div", { class: "row", hidden: true }, real,
     el("label", { for: "observe" }, "Send likes as events, for good"));
   const box = { real: () => real.checked };
-  box.draw = () => {
-    note.textContent = state.user ? `The history of ${state.user}` +
-      (state.history.length ? ", and what was liked here:" : ".")
-      : state.history.length ? "What was liked here; nothing is stored." : "Nothing is liked yet.";
+  const clear = button("Start anew", () => box.load(""), null, { class: "quiet" });
+  box.draw = (events) => {
+    note.textContent = historyText(state);
     realRow.hidden = !state.user;
+    clear.hidden = !state.user && !state.history.length;
     liked.replaceChildren(...state.history.map((id, at) => el("li", {},
       el("span", {}, items.describe(id)),
       button("Remove", () => {
         state.history.splice(at, 1);
         ui.refresh();
-      }, `Remove ${items.title(id)}`))));
+      }, `Remove ${items.title(id)}`, { class: "quiet" }))));
+    stored.replaceChildren(...events.map(({ event }) => el("li", {}, el("span", {}, items.describe(event.itemId)))));
+    for (const list of [liked, stored]) list.hidden = !list.childElementCount;
   };
-  box.load = async (user) => {
+  box.load = (user) => {
     state.user = user;
     state.history = [];
+    state.before = [];
     real.checked = false;
     name.value = user;
+    window.history.replaceState(null, "", user ? `#try/${encodeURIComponent(user)}` : "#try");
     ui.refresh();
   };
   const form = el("form", {
@@ -128,54 +154,82 @@ function historyBox(ui, state) {
       event.preventDefault();
       box.load(name.value.trim());
     },
-  }, el("label", { for: "load-user" }, "Stored user"), name, el("button", { type: "submit" }, "Load"));
-  const clear = button("Start anew", () => box.load(""));
-  box.node = el("div", { class: "card" }, el("h2", {}, "History"), note, liked, clear, form, realRow);
+  }, el("label", { for: "load-user", class: "whole" }, "Stored user"), name, el("button", { type: "submit" }, "Load"));
+  box.node = el("div", { class: "card" }, el("h2", {}, "History"), note, liked, stored, clear, form, realRow);
   return box;
 }
 
-// controlBox has what changes the order of the list.
+function historyText({ user, history }) {
+  if (user) return `The stored history of ${user}${history.length ? ", and what was liked here." : "."}`;
+  return history.length ? "What was liked here; nothing is stored." : "Nothing is liked yet.";
+}
+
+// controlBox has what changes the order of the list: the scores alone, exploration or diversity.
 function controlBox(ui) {
-  const strategy = el("select", { id: "strategy" },
+  let seed = "1";
+  const mode = el("select", { id: "strategy" },
     el("option", { value: "" }, "By score"),
-    el("option", { value: "thompson" }, "Thompson: a draw of the taste"),
-    el("option", { value: "upper" }, "Upper confidence: score + β·σ"));
-  const strength = el("input", { type: "range", id: "strength", min: "0", max: "5", step: "0.1", value: "1" });
-  const strengthText = el("output", { for: "strength" }, "1");
+    el("option", { value: "thompson" }, "Explore: a draw of the taste"),
+    el("option", { value: "upper" }, "Explore: score + β·σ"),
+    el("option", { value: "diverse" }, "Vary: unlike each other"));
+  const strength = slider("strength", "Exploration", { max: "5", step: "0.1", value: "1" }, (x) => x, onChange);
+  const unlike = slider("diversity", "Diversity", { max: "1", step: "0.05", value: "0.5" },
+    (x) => `${Math.round(100 * x)} %`, onChange);
+  const category = slider("per-category", "Most of one category", { max: "10", step: "1", value: "0" },
+    (x) => (x === "0" ? "any number" : x), onChange);
   const again = button("Draw anew", () => {
     seed = String(1 + Math.floor(Math.random() * 2 ** 31));
     ui.refresh();
-  });
-  let seed = "1";
-  const onChange = () => {
-    strengthText.textContent = strength.value;
-    strength.disabled = !strategy.value;
-    again.hidden = strategy.value !== "thompson";
+  }, null, { class: "quiet" });
+  function show() {
+    strength.node.hidden = !["thompson", "upper"].includes(mode.value);
+    again.hidden = mode.value !== "thompson";
+    unlike.node.hidden = category.node.hidden = mode.value !== "diverse";
+  }
+  function onChange() {
+    show();
     ui.refresh();
-  };
-  strategy.addEventListener("change", onChange);
-  strength.addEventListener("input", onChange);
-  strength.disabled = again.hidden = true;
-  const uncertainty = el("meter", { min: "0", max: "1", value: "1", id: "uncertainty" });
+  }
+  mode.addEventListener("change", onChange);
+  show();
+  const uncertainty = el("meter", { min: "0", max: "1", id: "uncertainty", "aria-label": "How little is known" });
   const uncertaintyText = el("p", { class: "more" });
   return {
-    exploration() {
-      if (strategy.value === "thompson") return { thompson: { seed, scale: Number(strength.value) } };
-      if (strategy.value === "upper") return { upperConfidence: { beta: Number(strength.value) } };
-      return undefined;
+    order() {
+      const x = strength.value();
+      switch (mode.value) {
+        case "thompson": return { exploration: { thompson: { seed, scale: x } } };
+        case "upper": return { exploration: { upperConfidence: { beta: x } } };
+        case "diverse": return { diversity: { lambda: 1 - unlike.value(), maxPerCategory: category.value() } };
+        default: return {};
+      }
     },
     draw(answer) {
       const share = answer?.uncertainty;
+      uncertainty.hidden = share === undefined;
       uncertainty.value = share ?? 1;
-      uncertaintyText.textContent = share === undefined
-        ? "This model does not tell, or nobody is chosen."
-        : `${number(100 * share)} % of what is open about a new user is open still.`;
+      uncertaintyText.textContent = !answer ? "How little is known of a taste, once there is a list."
+        : share === undefined ? "This model does not tell how little it knows."
+          : `${number(100 * share)} % of what is open about a new user is open still.`;
     },
     node: el("div", { class: "card" }, el("h2", {}, "Order"),
-      el("label", { for: "strategy" }, "Explore"), strategy,
-      el("label", { for: "strength" }, "Strength"), " ", strengthText, strength, again,
-      el("h2", {}, "Uncertainty"),
-      el("label", { for: "uncertainty" }, "How little is known"), uncertainty, uncertaintyText),
+      el("label", { for: "strategy" }, "The list is ordered"), mode,
+      strength.node, again, unlike.node, category.node,
+      el("h2", {}, "Uncertainty"), uncertainty, uncertaintyText),
+  };
+}
+
+// slider is a range with its label and its value in words.
+function slider(id, label, range, words, onChange) {
+  const input = el("input", { type: "range", id, min: "0", ...range });
+  const text = el("output", { for: id }, words(input.value));
+  input.addEventListener("input", () => {
+    text.textContent = words(input.value);
+    onChange();
+  });
+  return {
+    value: () => Number(input.value),
+    node: el("div", { class: "slider" }, el("label", { for: id }, label), text, input),
   };
 }
 
@@ -198,47 +252,72 @@ async function ask(ui, state, signal) {
   if (!state.user && !entries.length) return null;
   const subject = !state.user ? { history: { entries } }
     : { userId: state.user, ...(entries.length ? { extraHistory: { entries } } : {}) };
-  const [answer, energy] = await Promise.all([
+  const [answer, energy, events] = await Promise.all([
     api.recommend({
-      ...subject, pageSize: listSize, explain: explainedItems, exploration: ui.controls.exploration(),
+      ...subject, pageSize: listSize, explain: explainedItems, ...ui.controls.order(),
     }, signal),
     api.spectrum(subject, signal),
+    state.user ? newest(state.user) : [],
   ]);
   answer.energy = energy;
+  answer.events = events;
+  if (state.model && answer.modelVersion !== state.model) items.forget(); // another model may know others
   const ids = answer.items.flatMap((item) =>
     [item.itemId, ...(item.explanation?.contributions ?? []).map((c) => c.itemId)]);
-  await items.learn([...ids, ...state.history]);
+  await items.learn([...ids, ...state.history, ...events.map(({ event }) => event.itemId)]);
   if (signal.aborted) throw new DOMException("a newer list is asked for", "AbortError");
   return answer;
+}
+
+// newest are the newest events of a stored user, none if the token may not see them.
+async function newest(user) {
+  try {
+    return (await api.listEvents(user, shownEvents)).events;
+  } catch (error) {
+    if (error.status === 403 || error.status === 404) return [];
+    throw error;
+  }
 }
 
 // draw shows an answer.
 function draw(ui, state, answer) {
   complain(null);
-  ui.history.draw();
+  ui.history.draw(answer?.events ?? []);
   ui.controls.draw(answer);
   ui.spectrum.replaceChildren(answer ? spectrum(answer.energy)
     : el("p", { class: "more" }, "What the model sees in a history, and what it makes of it."));
   const focused = [...ui.items.querySelectorAll("button")].indexOf(document.activeElement);
   const list = answer?.items ?? [];
-  const added = list.filter((item) => !state.before.includes(item.itemId)).length;
-  ui.status.textContent = answer ? told(state, answer, added) : "Like an item, or load a stored user.";
+  ui.status.textContent = answer ? told(state, answer) : "Like an item, or load a stored user.";
   const top = Math.max(...list.map((item) => Math.abs(item.score)), 1e-12);
   ui.items.replaceChildren(...list.map((item, at) => row(ui, state, item, at, top)));
   state.before = list.map((item) => item.itemId);
+  if (answer && state.model && answer.modelVersion !== state.model) ui.search.onInput();
+  if (answer) state.model = answer.modelVersion;
   if (focused >= 0) { // the row that was liked is gone: the next one has its place
     const buttons = ui.items.querySelectorAll("button");
     buttons[Math.min(focused, buttons.length - 1)]?.focus();
   }
 }
 
-// told says in a sentence what has happened to the list.
-function told(state, answer, added) {
+const degradations = {
+  DEGRADATION_UNKNOWN_USER: "unknown user",
+  DEGRADATION_NO_USABLE_HISTORY: "the model knows nothing of this history",
+  DEGRADATION_FILTER_TOO_NARROW: "there are no more",
+  DEGRADATION_NO_MODEL: "there is no model yet",
+};
+
+// told says in sentences what has happened to the list.
+function told(state, answer) {
+  const count = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
   const popular = answer.items.some((item) => item.source === "RESULT_SOURCE_POPULAR");
-  const whose = state.user ? `${state.user}, revision ${answer.userRevision}` : `${state.history.length} likes`;
-  const why = answer.degradations.map((d) => d.replace("DEGRADATION_", "").replaceAll("_", " ").toLowerCase());
-  return `${answer.items.length} ${popular ? "popular " : ""}items for ${whose}` +
-    (state.before.length ? `; ${added} were not on the list before` : "") +
+  const whose = state.user ? `${state.user}, revision ${answer.userRevision}` : count(state.history.length, "like");
+  const added = answer.items.filter((item) => !state.before.includes(item.itemId)).length;
+  const why = answer.degradations.map((d) => degradations[d] ?? d);
+  return (state.model && answer.modelVersion !== state.model ? "The model has changed. " : "") +
+    `${count(answer.items.length, popular ? "popular item" : "item")} for ${whose}` +
+    (state.before.length && added ? `; ${added} ${added === 1 ? "was" : "were"} not on the list before` : "") +
+    (answer.unknownItemIds.length ? `; the model does not know ${answer.unknownItemIds.map(items.title).join(", ")}` : "") +
     `${why.length ? ` (${why.join(", ")})` : ""}.`;
 }
 
@@ -257,7 +336,7 @@ function row(ui, state, item, at, top) {
       el("span", { class: "moved" }, moved),
       el("meter", { min: "0", max: String(top), value: String(Math.max(item.score, 0)), "aria-label": `Score of ${name}` }),
       el("span", { class: "score" }, number(item.score),
-        item.scoreStddev === undefined ? null : el("span", { class: "more" }, ` ± ${number(item.scoreStddev)}`)),
-      button("Like", () => ui.like(id), `Like ${name}`)),
+        item.scoreStddev === undefined ? null : el("span", { class: "more" }, `± ${number(Number(item.scoreStddev.toPrecision(2)))}`)),
+      button("Like", () => ui.like(id), `Like ${name}`, { class: "quiet" })),
     details);
 }

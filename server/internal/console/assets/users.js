@@ -6,13 +6,15 @@ import * as items from "./items.js";
 // usersView fills a section and returns the view.
 export function usersView(section) {
   const name = el("input", { id: "user", autocomplete: "off", spellcheck: "false", required: true });
-  const status = el("p", { role: "status", class: "more" });
+  const status = el("p", { role: "status", class: "more" },
+    "Look a user up to see what is held, to export it, to take events back or to erase all.");
   const held = el("div", { class: "held" });
   const look = async (user) => {
     complain(null);
     held.replaceChildren();
     try {
       const { user: found } = await api.getUser(user);
+      held.replaceChildren(); // another look may have been faster
       status.textContent = `${found.eventCount} events of ${user}.`;
       held.append(summary(found), actions(user, status, held), events(user, () => look(user)));
     } catch (error) {
@@ -48,7 +50,7 @@ function summary(user) {
     ["Revision", user.revision], ["Events", user.eventCount],
     ["On items that the model does not know", user.pendingEventCount],
     ["From", day(user.firstEventTime)], ["To", day(user.lastEventTime)],
-    ["Uncertainty", `${number(100 * user.uncertainty)} %`],
+    ...(user.uncertainty === undefined ? [] : [["Uncertainty", `${number(100 * user.uncertainty)} %`]]),
     ...(user.eventTypes ?? []).map((t) => [`Events of type ${t.eventType}, weight ${number(t.weight)}`, t.eventCount]),
   ];
   return el("dl", { class: "card facts" }, facts.map(([k, v]) => el("div", {}, el("dt", {}, k), el("dd", {}, v))));
@@ -76,13 +78,22 @@ function actions(user, status, held) {
   return el("div", { class: "card" },
     el("div", { class: "row" },
       el("a", { href: `#try/${encodeURIComponent(user)}` }, "See the list of this user"),
-      button("Export all that is held", () => save(user).catch(complain))),
+      button("Export all that is held", () => save(user).catch(complain), null, { class: "quiet" })),
     form);
 }
 
-// save lets the browser keep the export as a file, a line of JSON for each part.
+// save lets the browser keep the export as a file, a line of JSON for each part. An export that has
+// broken off is none: its connection ends, or its last line is the error.
 async function save(user) {
-  const address = URL.createObjectURL(await (await api.exportUser(user)).blob());
+  let text;
+  try {
+    text = await (await api.exportUser(user)).text();
+  } catch (error) {
+    throw error instanceof api.ApiError ? error : new Error("The export broke off. Try again.");
+  }
+  const { error } = JSON.parse(text.trimEnd().split("\n").at(-1));
+  if (error) throw new Error(`The export broke off: ${error.message}`);
+  const address = URL.createObjectURL(new Blob([text], { type: "application/x-ndjson" }));
   const link = el("a", { href: address, download: `${user.replaceAll(/[^\w.-]/g, "_")}.jsonl` });
   link.click();
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
@@ -94,7 +105,7 @@ function events(user, changed) {
   const more = button("Show older events", () => load().catch(complain), null, { class: "quiet" });
   let page = "";
   const load = async () => {
-    const answer = await api.listEvents(user, page);
+    const answer = await api.listEvents(user, 50, page);
     await items.learn(answer.events.map((e) => e.event.itemId)).catch(complain);
     rows.append(...answer.events.map(({ event, revision }) => el("tr", {},
       el("td", {}, revision),

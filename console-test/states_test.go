@@ -1,0 +1,132 @@
+package consoletest
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+const (
+	serverNote = `document.getElementById('server').textContent`
+	alertText  = `document.getElementById('alert').textContent`
+	listNote   = `document.getElementById('list-status').textContent`
+)
+
+// freeAddress is an address that a server can have, end and have again.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// The page tells when its token is not good any more, when another model answers and when the server
+// goes, and goes on by itself where nobody has to do anything.
+func TestServerChanges(t *testing.T) {
+	t.Parallel()
+	first, err := model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	tokens, file := filepath.Join(dir, "tokens"), filepath.Join(dir, "model.gsimc")
+	copyFile(t, first, file)
+	token := newToken(t, tokens, "recommend,items")
+	flags := []string{"--model", file, "--data-dir", filepath.Join(dir, "state"), "--token-file", tokens,
+		"--ops-listen", freeAddress(t), "--drain-delay", "4s"}
+	home, server := startServer(t, flags...)
+	b := open(t, home, 1100, 760)
+	paste := func(token string) {
+		t.Helper()
+		b.do("paste", write("#token", token+kb.Enter))
+		b.until("popular items", `document.querySelectorAll('.found button').length > 5`)
+	}
+	b.until("the page asks for a token", `document.getElementById('access').open`)
+	paste(token)
+	b.do("like", click(`.found button`))
+	b.until("a list", listed+` === 20`)
+
+	signal := func() {
+		t.Helper()
+		if err := server.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	token = newToken(t, tokens, "recommend,items")
+	signal()
+	b.until("the token is refused", afterLikes(alertText+`.includes('wants a token')`))
+	if n := eval[int](b, listed); n != 20 {
+		t.Errorf("%d items are shown after a refusal, want those of before", n)
+	}
+	paste(token)
+	b.until("the refusal is gone", alertText+` === ''`)
+
+	if err := gsimc("train", "--data", filepath.Join(filepath.Dir(first), "events.csv.gz"), "--out", file,
+		"--rank", "32", "--seed", "1", "--quiet"); err != nil {
+		t.Fatal(err)
+	}
+	signal()
+	b.until("another model", afterLikes(listNote+`.includes('The model has changed.')`))
+
+	// It drains, ends, and another one takes its place: the list comes back without a hand.
+	if err := server.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	b.until("it drains", serverNote+`.includes('not ready: draining')`)
+	b.until("it is gone", serverNote+`.includes('does not answer')`)
+	b.do("like", click(`.list .entry button`))
+	b.until("the like fails", alertText+`.includes('did not answer')`)
+	startServer(t, flags...)
+	b.until("all is well", serverNote+` === '' && `+alertText+` === '' && `+listed+` === 20`)
+	b.noProblems("401", "503", "Failed to load resource: net::ERR")
+}
+
+// afterLikes is an expression that is true when condition is, and likes an item twice a second until
+// then.
+func afterLikes(condition string) string {
+	return `(() => { if (` + condition + `) return true;
+		if (Date.now() - (window.liked ?? 0) > 500) {
+			window.liked = Date.now();
+			document.querySelector('.list .entry button').click();
+		} })()`
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A server without a model and without items says so, and shows what is there as soon as it is.
+func TestNothingThereYet(t *testing.T) {
+	t.Parallel()
+	home, _ := startServer(t, "--data-dir", t.TempDir(), "--ops-listen", "127.0.0.1:0",
+		"--drain-delay", "0s", "--popularity-half-life", "1h")
+	b := open(t, home, 1100, 760)
+	b.until("no items", `document.querySelector('.found').parentElement.textContent.includes(
+		'There are no items yet')`)
+	b.until("no model", serverNote+`.includes('no model yet')`)
+	b.do("like an id", write("#search", "lamp"+kb.Enter))
+	b.until("no list", listNote+`.includes('0 items for 1 like') && `+listNote+
+		`.includes('there is no model yet')`)
+	for _, view := range []string{"#try", "#users", "#metrics"} {
+		b.do(view, chromedp.Navigate(home+view))
+		if source, err := axe(); err == nil {
+			b.serious("nothing in "+view, source)
+		}
+	}
+	b.noProblems()
+}
