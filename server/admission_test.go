@@ -25,6 +25,7 @@ import (
 	"github.com/gsimc/gsimc/internal/h2test"
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/server/internal/admission"
+	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -260,7 +261,7 @@ func TestRepeatedFieldsHaveLimits(t *testing.T) {
 		for i := range m.Fields().Len() {
 			f := m.Fields().Get(i)
 			if f.IsList() || f.IsMap() {
-				found[f.FullName()] = elementLimits[f.FullName()]
+				found[f.FullName()] = valid.Limits[f.FullName()]
 				if found[f.FullName()] == 0 {
 					t.Errorf("%s has no limit", f.FullName())
 				}
@@ -281,7 +282,7 @@ func TestRepeatedFieldsHaveLimits(t *testing.T) {
 			}
 		}
 	}
-	if d := cmp.Diff(elementLimits, found); d != "" {
+	if d := cmp.Diff(valid.Limits, found); d != "" {
 		t.Errorf("limits (-known +needed):\n%s", d)
 	}
 }
@@ -290,7 +291,7 @@ func TestRepeatedFieldsHaveLimits(t *testing.T) {
 func TestBatchOfTooManyEvents(t *testing.T) {
 	ts := start(t, setup{})
 	_, err := ts.events.BatchObserve(ctx(t),
-		&pb.BatchObserveRequest{Events: make([]*pb.Event, maxBatch+1)})
+		&pb.BatchObserveRequest{Events: make([]*pb.Event, valid.MaxBatch+1)})
 	want := problem{Code: codes.InvalidArgument, Reason: "INVALID_FIELD",
 		Fields: []string{"events"}}
 	if d := cmp.Diff(want, problemOf(t, err)); d != "" {

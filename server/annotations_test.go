@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
 // full are requests with every field that has a rule set to a good value, several where fields
@@ -114,7 +115,7 @@ func TestAnnotationsAgree(t *testing.T) {
 // Each field of a request says whether it must be set, the options are ones that clients know, and
 // the decoder's limits are those of the annotations.
 func TestRequestFieldsAreAnnotated(t *testing.T) {
-	limits := maps.Clone(elementLimits)
+	limits := maps.Clone(valid.Limits)
 	delete(limits, "google.protobuf.FieldMask.paths") // not a message of this protocol
 	for _, name := range []protoreflect.FullName{"categories", "labels"} {
 		delete(limits, "gsimc.v1.Item."+name) // counted for a call as a whole

@@ -15,8 +15,6 @@ import (
 )
 
 const (
-	// maxRecommendationID is longer than any id that a server makes today.
-	maxRecommendationID = 256
 	// attributionWindow is the time for which an event is counted for a list.
 	attributionWindow = 7 * 24 * time.Hour
 

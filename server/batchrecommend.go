@@ -10,6 +10,7 @@ import (
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/ranking"
 	"github.com/gsimc/gsimc/server/internal/passes"
+	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
 // BatchRecommend implements RecommenderService for gateways and tests.
@@ -28,7 +29,7 @@ func (s recommender) BatchRecommend(
 func (s recommender) encodedBatch(
 	ctx context.Context, req *pb.BatchRecommendRequest,
 ) (*wire.Encoded, error) {
-	if err := validateBatchRecommend(req); err != nil {
+	if err := valid.BatchRecommend(req); err != nil {
 		return nil, err
 	}
 	b := &batch{recommender: s, req: req, now: s.now(), out: wire.NewBatch()}
@@ -153,7 +154,7 @@ func (b *batch) answerChunk(ctx context.Context, subjects []*pb.BatchSubject, mo
 func (b *batch) prepared(ctx context.Context, of *pb.BatchSubject) *entry {
 	by := b.sides[b.armOf(of.GetUserId()).index]
 	e := &entry{list: b.listOf(of), side: by, sc: takeScratch(by.lease)}
-	if e.err = validateRecommend(e.list, b.now); e.err != nil {
+	if e.err = valid.Recommend(e.list, b.now); e.err != nil {
 		return e
 	}
 	watch := startWatch(ctx)
@@ -188,7 +189,7 @@ func (b *batch) search(ctx context.Context) error {
 			continue
 		}
 		c := e.sc.call
-		c.N = pageSize(b.req.GetPageSize())
+		c.N = valid.PageSize(b.req.GetPageSize())
 		c.SetQuery(e.sc.query)
 		if e.sc.byScore(e.side.Model, e.subj) {
 			e.side.requests = append(e.side.requests, c.Request)
@@ -223,7 +224,7 @@ func (b *batch) add(ctx context.Context, e *entry, more int) error {
 		return b.addError(ctx, e.err, more)
 	}
 	m := e.side.Model
-	b.finish(m, e.list, e.subj, pageSize(e.list.GetPageSize()), e.sc)
+	b.finish(m, e.list, e.subj, valid.PageSize(e.list.GetPageSize()), e.sc)
 	b.attribute(m, e.list, e.sc)
 	added, err := b.out.Add(&e.sc.list, b.roomBefore(more))
 	if err == nil && !added {

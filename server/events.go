@@ -14,6 +14,7 @@ import (
 	"github.com/gsimc/gsimc/event"
 	"github.com/gsimc/gsimc/server/internal/session"
 	"github.com/gsimc/gsimc/server/internal/state"
+	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -33,9 +34,7 @@ type arrival struct {
 
 // arrive checks an event; faults name its fields with prefix before them.
 func arrive(e *pb.Event, prefix string, received time.Time) arrival {
-	var c checker
-	checkEvent(&c, prefix, e, received)
-	if err := c.err(); err != nil {
+	if err := valid.Event(e, prefix, received); err != nil {
 		return arrival{fault: err}
 	}
 	return arrival{record: newRecord(e, received)}
@@ -109,7 +108,7 @@ func (s events) BatchObserve(
 	ctx context.Context, req *pb.BatchObserveRequest,
 ) (*pb.BatchObserveResponse, error) {
 	received := s.now()
-	if err := validateBatch(req); err != nil {
+	if err := valid.BatchObserve(req); err != nil {
 		return nil, err
 	}
 	batch := make([]arrival, len(req.GetEvents()))

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -120,7 +121,7 @@ func TestDerivedEventID(t *testing.T) {
 	base := store.Record{User: "ab",
 		Event: store.Event{Item: "c", Type: "like", Time: testNow, Value: 1}}
 	id := derivedEventID(base)
-	if len(id) > maxEventIDBytes || !strings.HasPrefix(id, "derived:") ||
+	if len(id) > valid.MaxEventIDBytes || !strings.HasPrefix(id, "derived:") ||
 		id != derivedEventID(base) {
 		t.Errorf("id %q", id)
 	}

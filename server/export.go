@@ -7,6 +7,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/server/internal/admission"
+	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -24,7 +25,7 @@ var errExports = errors.New("server: as many exports are under way as may be")
 func (s users) ExportUser(
 	req *pb.ExportUserRequest, stream pb.UserService_ExportUserServer,
 ) error {
-	if err := validateUserID(req.GetUserId()); err != nil {
+	if err := valid.UserID(req.GetUserId()); err != nil {
 		return err
 	}
 	select {

@@ -12,6 +12,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/event"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
+	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -28,7 +29,7 @@ const maxItemPageBytes = 1 << 20
 func (s items) BatchUpsertItems(
 	ctx context.Context, req *pb.BatchUpsertItemsRequest,
 ) (*pb.BatchUpsertItemsResponse, error) {
-	if err := validateUpsertItems(req); err != nil {
+	if err := valid.UpsertItems(req); err != nil {
 		return nil, err
 	}
 	ids := make([]string, len(req.GetItems()))
@@ -37,16 +38,16 @@ func (s items) BatchUpsertItems(
 	}
 	written := req.GetUpdateMask().GetPaths()
 	if len(written) == 0 {
-		written = itemFields
+		written = valid.ItemFields[:]
 	}
-	all := !slices.ContainsFunc(itemFields,
+	all := !slices.ContainsFunc(valid.ItemFields[:],
 		func(field string) bool { return !slices.Contains(written, field) })
 	created, err := s.catalogue.Upsert(ctx, catalogue.Change{IDs: ids, Whole: all,
 		Apply: func(i int, item *store.Item) error {
 			for _, field := range written {
 				setItemField(item, field, req.GetItems()[i])
 			}
-			return validateTimes(i, item)
+			return valid.ItemTimes(i, item)
 		}})
 	if err != nil {
 		return nil, err
@@ -54,35 +55,20 @@ func (s items) BatchUpsertItems(
 	return &pb.BatchUpsertItemsResponse{CreatedCount: int32(created)}, nil
 }
 
-// The fields of an Item that a mask may name.
-const (
-	fieldCategories = "categories"
-	fieldLabels     = "labels"
-	fieldHidden     = "hidden"
-	fieldFrom       = "available_from"
-	fieldUntil      = "available_until"
-	fieldTitle      = "title"
-)
-
-const numItemFields = 6
-
-var itemFields = []string{fieldCategories, fieldLabels, fieldHidden, fieldFrom, fieldUntil,
-	fieldTitle}
-
 // setItemField sets a field of an item to its value in a message.
 func setItemField(item *store.Item, field string, to *pb.Item) {
 	switch field {
-	case fieldCategories:
+	case valid.FieldCategories:
 		item.Categories = distinct(to.GetCategories())
-	case fieldLabels:
+	case valid.FieldLabels:
 		item.Labels = distinct(to.GetLabels())
-	case fieldHidden:
+	case valid.FieldHidden:
 		item.Hidden = to.GetHidden()
-	case fieldFrom:
+	case valid.FieldFrom:
 		item.From = timeOf(to.GetAvailableFrom())
-	case fieldUntil:
+	case valid.FieldUntil:
 		item.Until = timeOf(to.GetAvailableUntil())
-	case fieldTitle:
+	case valid.FieldTitle:
 		item.Title = to.GetTitle()
 	}
 }
@@ -101,7 +87,7 @@ func timeOf(t *timestamppb.Timestamp) time.Time {
 
 // GetItem implements ItemService.
 func (s items) GetItem(ctx context.Context, req *pb.GetItemRequest) (*pb.GetItemResponse, error) {
-	if err := validateItemID(req.GetItemId()); err != nil {
+	if err := valid.ItemID(req.GetItemId()); err != nil {
 		return nil, err
 	}
 	item, found, err := s.catalogue.Get(ctx, req.GetItemId())
@@ -133,13 +119,14 @@ var errPageFull = errors.New("server: the page is full")
 func (s items) ListItems(
 	ctx context.Context, req *pb.ListItemsRequest,
 ) (*pb.ListItemsResponse, error) {
-	after, err := validateListItems(req)
+	after, ok := readPageAfter(req.GetPageToken())
+	err := valid.ListItems(req, ok)
 	if err != nil {
 		return nil, err
 	}
-	size := int(min(req.GetPageSize(), maxItems))
+	size := int(min(req.GetPageSize(), valid.MaxItems))
 	if size == 0 {
-		size = defaultItemPage
+		size = valid.DefaultItemPage
 	}
 	r, bytes := &pb.ListItemsResponse{}, 0
 	err = s.catalogue.Each(ctx, after, func(item store.Item) error {
@@ -182,7 +169,7 @@ func readPageAfter(token string) (id string, ok bool) {
 func (s items) BatchDeleteItems(
 	ctx context.Context, req *pb.BatchDeleteItemsRequest,
 ) (*pb.BatchDeleteItemsResponse, error) {
-	if err := validateDeleteItems(req); err != nil {
+	if err := valid.DeleteItems(req); err != nil {
 		return nil, err
 	}
 	deleted, err := s.catalogue.Delete(ctx, req.GetItemIds())

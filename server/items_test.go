@@ -16,6 +16,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store/memory"
 )
 
@@ -47,7 +48,7 @@ func ways() map[string]*pb.RecommendRequest {
 	all["seen"].Seen = &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_INCLUDE}
 	all["packed"].Packed = true
 	for name, req := range all {
-		req.PageSize = maxPageSize
+		req.PageSize = valid.MaxPageSize
 		switch name {
 		case "allowed", "allowed, nobody", "allowed, confidence":
 			req.Filter = &pb.ItemFilter{}
@@ -98,7 +99,7 @@ func TestHiddenItemsShowNowhere(t *testing.T) {
 	}
 	similar := func() (ids []string) {
 		r, err := ts.recommend.SimilarItems(ctx(t),
-			&pb.SimilarItemsRequest{ItemId: item(20), PageSize: maxPageSize})
+			&pb.SimilarItemsRequest{ItemId: item(20), PageSize: valid.MaxPageSize})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +125,7 @@ func TestHiddenItemsShowNowhere(t *testing.T) {
 			t.Errorf("%s: similar items (-want +got):\n%s", moment, d)
 		}
 		many, err := ts.recommend.BatchRecommend(ctx(t), &pb.BatchRecommendRequest{
-			PageSize: maxPageSize, Subjects: []*pb.BatchSubject{
+			PageSize: valid.MaxPageSize, Subjects: []*pb.BatchSubject{
 				{Subject: &pb.BatchSubject_UserId{UserId: "ann"}},
 				{Subject: &pb.BatchSubject_UserId{UserId: "nobody"}}}})
 		if err != nil {
@@ -174,7 +175,7 @@ func TestHiddenItemsStayHidden(t *testing.T) {
 	ts := start(t, setup{store: st, config: extending,
 		open: func() (*model.Model, error) { return newModel(t, 1), nil }})
 	ts.put(t, &pb.Item{ItemId: item(10), Hidden: true}, &pb.Item{ItemId: novelty, Hidden: true})
-	all := func() *pb.RecommendRequest { return page(forHistory(1), maxPageSize) }
+	all := func() *pb.RecommendRequest { return page(forHistory(1), valid.MaxPageSize) }
 	check := func(moment string) {
 		t.Helper()
 		ids := itemIDs(ts.ask(t, all()))
@@ -447,7 +448,7 @@ func TestFiltersAgainstOracle(t *testing.T) {
 		case 3:
 			now = turnClock(&clock, -time.Duration(rng.IntN(30))*time.Minute)
 		}
-		req := page(forHistory(rng.Perm(testItems + 2)[:1+rng.IntN(4)]...), maxPageSize)
+		req := page(forHistory(rng.Perm(testItems + 2)[:1+rng.IntN(4)]...), valid.MaxPageSize)
 		if rng.IntN(6) == 0 {
 			req.Subject = forUser("nobody").Subject
 		}

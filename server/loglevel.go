@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
 // logLevels are the levels of the log by their names in the protocol.
@@ -22,9 +23,7 @@ func (s admin) SetLogLevel(
 ) (*pb.SetLogLevelResponse, error) {
 	level, known := logLevels[req.GetLevel()]
 	if !known {
-		var c checker
-		c.check("level", "must be LOG_LEVEL_DEBUG, _INFO, _WARN or _ERROR")
-		return nil, c.err()
+		return nil, valid.Bad("level", "must be LOG_LEVEL_DEBUG, _INFO, _WARN or _ERROR")
 	}
 	if s.cfg.LogLevel == nil {
 		return &pb.SetLogLevelResponse{}, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/ranking"
 	"github.com/gsimc/gsimc/server/internal/session"
+	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
 // maxServed is the number of items on all pages of a list together. It bounds the token.
@@ -35,7 +36,7 @@ func (s *Server) pageBefore(req *pb.RecommendRequest) (*session.Page, error) {
 		p.Request == request {
 		return p, nil
 	}
-	return nil, &invalidError{[]fieldFault{{"page_token", text}}}
+	return nil, valid.Bad("page_token", text)
 }
 
 // requestHash is a hash of what has to stay the same from page to page. An inline history may go
@@ -67,7 +68,7 @@ func (s *Server) rankPage(
 		x = &pb.Exploration{Strategy: &pb.Exploration_Thompson_{
 			Thompson: &pb.Exploration_Thompson{Seed: page.Seed, Scale: t.Scale}}}
 	}
-	size = max(min(pageSize(req.GetPageSize()), maxServed-served), 0)
+	size = max(min(valid.PageSize(req.GetPageSize()), maxServed-served), 0)
 	if err := s.rank(ctx, m, x, subj, served+size+1, sc); err != nil {
 		return 0, err
 	}

@@ -12,6 +12,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/session"
+	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
 // pages asks for one page after the other, with sizes as they come.
@@ -28,9 +29,9 @@ func (ts *testServer) listPages(
 		if req.PageToken = resp.GetNextPageToken(); req.PageToken == "" {
 			return ids
 		}
-		if len(resp.GetItems()) != pageSize(req.GetPageSize()) {
+		if len(resp.GetItems()) != valid.PageSize(req.GetPageSize()) {
 			t.Fatalf("a page of %d items and not the last, want %d", len(resp.GetItems()),
-				pageSize(req.GetPageSize()))
+				valid.PageSize(req.GetPageSize()))
 		}
 	}
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -14,80 +13,14 @@ import (
 )
 
 const (
-	maxPins           = 100
-	maxDiverse        = 100 // items of a diverse list
-	poolFactor        = 5   // items of a pool for each item of the list
-	leastPool         = 100
-	maxOfCategory     = 1000
-	fieldDiversity    = "diversity"
-	fieldPinned       = "pinned"
-	mustBeUnsetWithIt = "must be unset with "
+	poolFactor = 5 // items of a pool for each item of the list
+	leastPool  = 100
 )
 
 // pin is an item at a place.
 type pin struct {
 	item     int32
 	position int // the first is 0
-}
-
-// checkPlacement checks diversity and pins, and what does not go with them.
-func checkPlacement(c *checker, r *pb.RecommendRequest) {
-	if d := r.GetDiversity(); d != nil {
-		if n := d.GetMaxPerCategory(); n < 0 || n > maxOfCategory {
-			c.check("diversity.max_per_category",
-				fmt.Sprintf("must be from 0 to %d", maxOfCategory))
-		}
-		if l := d.Lambda; l != nil && !(*l >= 0 && *l <= 1) { // false for NaN too
-			c.check("diversity.lambda", "must be a number from 0 to 1")
-		}
-		if r.GetPageSize() > maxDiverse {
-			c.check("page_size", fmt.Sprintf("must be at most %d with diversity", maxDiverse))
-		}
-		if r.GetExploration() != nil {
-			c.check("exploration", mustBeUnsetWithIt+fieldDiversity)
-		}
-		checkUnpaged(c, r, fieldDiversity)
-	}
-	if len(r.GetPinned()) > 0 {
-		checkPins(c, r)
-	}
-}
-
-// checkUnpaged checks that a request with a field is for one list.
-func checkUnpaged(c *checker, r *pb.RecommendRequest, field string) {
-	if r.GetPaged() {
-		c.check("paged", mustBeUnsetWithIt+field)
-	}
-	if r.GetPageToken() != "" {
-		c.check("page_token", mustBeUnsetWithIt+field)
-	}
-}
-
-func checkPins(c *checker, r *pb.RecommendRequest) {
-	if text := badCount(len(r.GetPinned()), 0, maxPins); text != "" {
-		c.check(fieldPinned, text)
-		return
-	}
-	items, places := map[string]bool{}, map[int32]bool{}
-	size := int32(pageSize(max(r.GetPageSize(), 0)))
-	for i, p := range r.GetPinned() {
-		id, at := p.GetItemId(), p.GetPosition()
-		c.checkAt(fieldPinned, i, "item_id", badID(id))
-		if at < 1 || at > size {
-			c.checkAt(fieldPinned, i, "position", fmt.Sprintf("must be from 1 to %d", size))
-		}
-		if items[id] {
-			c.checkAt(fieldPinned, i, "item_id", "is there twice")
-		}
-		if places[at] {
-			c.checkAt(fieldPinned, i, "position", "is there twice")
-		}
-		items[id], places[at] = true, true
-	}
-	if r.GetPacked() {
-		c.check("packed", mustBeUnsetWithIt+fieldPinned)
-	}
-	checkUnpaged(c, r, fieldPinned)
 }
 
 // pin finds the pinned items that may be shown: sc.pins. They join the items that the search skips,

@@ -13,6 +13,7 @@ import (
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/state"
+	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -97,7 +98,7 @@ func (s recommender) recommend(
 	ctx context.Context, req *pb.RecommendRequest, write func(*wire.List) error,
 ) error {
 	now := s.now()
-	if err := validateRecommend(req, now); err != nil {
+	if err := valid.Recommend(req, now); err != nil {
 		return err
 	}
 	m := s.armOf(req.GetUserId()).acquire()
@@ -125,7 +126,7 @@ func (s recommender) answer(
 	if err != nil {
 		return err
 	}
-	size := pageSize(req.GetPageSize())
+	size := valid.PageSize(req.GetPageSize())
 	if paged(req) {
 		size, err = s.rankPage(ctx, m, req, subj, sc)
 	} else {
@@ -302,13 +303,6 @@ func (s *Server) foldEntries(m *model.Model, u *state.User, h *pb.InlineHistory,
 				Value: value(e.Value)})
 	}
 	u.Tail.Cut(m, u.Revision)
-}
-
-func pageSize(requested int32) int {
-	if requested == 0 {
-		return defaultPageSize
-	}
-	return min(int(requested), maxPageSize)
 }
 
 // addVariance adds the uncertainty about the user and the standard deviation of each predicted

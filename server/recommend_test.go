@@ -15,6 +15,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
 func TestRecommendIsTheModelsTopN(t *testing.T) {
@@ -136,8 +137,8 @@ func TestRecommendPageSize(t *testing.T) {
 			t.Errorf("page_size %d: FILTER_TOO_NARROW without a filter", tt.size)
 		}
 	}
-	if pageSize(1001) != 1000 {
-		t.Errorf("page_size 1001 is read as %d, want 1000", pageSize(1001))
+	if valid.PageSize(1001) != 1000 {
+		t.Errorf("page_size 1001 is read as %d, want 1000", valid.PageSize(1001))
 	}
 }
 

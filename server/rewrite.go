@@ -11,6 +11,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/server/internal/session"
+	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -86,7 +87,7 @@ func (s *Server) sessionToken(user string, v store.Version) []byte {
 func (s users) RetractEvents(
 	ctx context.Context, req *pb.RetractEventsRequest,
 ) (*pb.RetractEventsResponse, error) {
-	if err := validateRetractEvents(req); err != nil {
+	if err := valid.RetractEvents(req); err != nil {
 		return nil, err
 	}
 	ids, items := setOf(req.GetEventIds()), setOf(req.GetItemIds())
@@ -120,7 +121,7 @@ func setOf(ids []string) map[string]bool {
 func (s users) MergeUsers(
 	ctx context.Context, req *pb.MergeUsersRequest,
 ) (*pb.MergeUsersResponse, error) {
-	if err := validateMergeUsers(req); err != nil {
+	if err := valid.MergeUsers(req); err != nil {
 		return nil, err
 	}
 	source, target := req.GetSourceUserId(), req.GetTargetUserId()

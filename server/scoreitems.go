@@ -9,6 +9,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
 // ScoreItems implements RecommenderService. It is the list of a Recommend that allows the items
@@ -17,7 +18,7 @@ func (s recommender) ScoreItems(
 	ctx context.Context, req *pb.ScoreItemsRequest,
 ) (*pb.ScoreItemsResponse, error) {
 	list, now := scoringList(req), s.now()
-	if err := validateScoreItems(req, list, now); err != nil {
+	if err := valid.ScoreItems(req, list, now); err != nil {
 		return nil, err
 	}
 	list.Filter = &pb.ItemFilter{AllowItemIds: req.GetItemIds()}

@@ -5,17 +5,15 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/event"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
+	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
 )
 
 const (
-	maxFoundItems     = 100
 	defaultFoundItems = 20
 	maxTitles         = 100_000 // that a search reads
 )
@@ -24,10 +22,10 @@ const (
 func (s items) SearchItems(
 	ctx context.Context, req *pb.SearchItemsRequest,
 ) (*pb.SearchItemsResponse, error) {
-	if err := validateSearchItems(req); err != nil {
+	if err := valid.SearchItems(req); err != nil {
 		return nil, err
 	}
-	size := min(int(req.GetPageSize()), maxFoundItems)
+	size := min(int(req.GetPageSize()), valid.MaxFound)
 	if size == 0 {
 		size = defaultFoundItems
 	}
@@ -48,7 +46,7 @@ func (s items) SearchItems(
 func (s items) BatchGetItems(
 	ctx context.Context, req *pb.BatchGetItemsRequest,
 ) (*pb.BatchGetItemsResponse, error) {
-	if err := validateIDs(req.GetItemIds(), maxFoundItems); err != nil {
+	if err := valid.ItemIDs(req.GetItemIds(), valid.MaxFound); err != nil {
 		return nil, err
 	}
 	m := s.main().acquire()
@@ -58,17 +56,6 @@ func (s items) BatchGetItems(
 		return nil, err
 	}
 	return &pb.BatchGetItemsResponse{Items: known}, nil
-}
-
-func validateSearchItems(r *pb.SearchItemsRequest) error {
-	var c checker
-	if q := r.GetQuery(); len(q) > event.MaxIDBytes || !utf8.ValidString(q) {
-		c.check("query", badID(q))
-	}
-	if r.GetPageSize() < 0 {
-		c.check("page_size", "must not be negative")
-	}
-	return c.err()
 }
 
 // findIDs returns up to n ids of the model and of the catalogue that begin with query, sorted, and

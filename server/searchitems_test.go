@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -69,7 +70,7 @@ func TestSearchItems(t *testing.T) {
 	if d := cmp.Diff(popular, foundIDs(search("", 0))); d != "" {
 		t.Errorf("items without a query (-want +got):\n%s", d)
 	}
-	if got := len(search("", maxFoundItems+1)); got != min(maxFoundItems, m.NumItems()) {
+	if got := len(search("", valid.MaxFound+1)); got != min(valid.MaxFound, m.NumItems()) {
 		t.Errorf("%d popular items", got)
 	}
 	i, _ := m.ItemIndex(first)

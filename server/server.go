@@ -33,6 +33,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/quality"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/server/internal/tracing"
+	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -262,7 +263,7 @@ func (s *Server) grpcOptions(address string, gate *admission.Gate) []grpc.Server
 		options = append(options, grpc.StatsHandler(tracing.Handler(s.cfg.Tracer, doors.Traced)))
 	}
 	return append(options,
-		grpc.ForceServerCodecV2(wire.NewCodec(elementLimits)),
+		grpc.ForceServerCodecV2(wire.NewCodec(valid.Limits)),
 		grpc.MaxRecvMsgSize(s.cfg.MaxRecvBytes),
 		grpc.MaxSendMsgSize(s.cfg.MaxSendBytes),
 		grpc.MaxConcurrentStreams(s.cfg.MaxConcurrentStreams),

@@ -7,6 +7,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/server/internal/session"
+	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -46,7 +47,7 @@ func (s *Server) reach(
 func (s *Server) sessionVersion(req *pb.RecommendRequest) (store.Version, error) {
 	v, err := session.Read(s.store.Identity(), req.GetUserId(), req.GetSessionToken())
 	if errors.Is(err, session.ErrMalformed) {
-		err = &invalidError{[]fieldFault{{"session_token", "is damaged, or of another user"}}}
+		err = valid.Bad("session_token", "is damaged, or of another user")
 	}
 	return v, err
 }

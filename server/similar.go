@@ -5,13 +5,14 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
 // SimilarItems implements RecommenderService.
 func (s recommender) SimilarItems(
 	ctx context.Context, req *pb.SimilarItemsRequest,
 ) (*pb.SimilarItemsResponse, error) {
-	if err := validateSimilarItems(req); err != nil {
+	if err := valid.SimilarItems(req); err != nil {
 		return nil, err
 	}
 	m := s.main().acquire()
@@ -38,7 +39,7 @@ func (s recommender) similar(
 	if known && m.Personal() {
 		m.SimilarTo(sc.query, of, s.cfg.Estimator)
 		c := sc.call
-		c.N, c.Context, c.Model = pageSize(req.GetPageSize()), ctx, m
+		c.N, c.Context, c.Model = valid.PageSize(req.GetPageSize()), ctx, m
 		c.SetQuery(sc.query)
 		if err := s.batcher.TopN(c); err != nil {
 			return nil, err

@@ -7,6 +7,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
 // GetSpectrum implements RecommenderService. State and query are those of a list.
@@ -14,7 +15,7 @@ func (s recommender) GetSpectrum(
 	ctx context.Context, req *pb.GetSpectrumRequest,
 ) (*pb.GetSpectrumResponse, error) {
 	list, now := spectrumList(req), s.now()
-	if err := validateRecommend(list, now); err != nil {
+	if err := valid.Recommend(list, now); err != nil {
 		return nil, err
 	}
 	m := s.armOf(req.GetUserId()).acquire()

@@ -18,6 +18,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/doors"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/session"
+	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -184,11 +185,10 @@ func toStatus(err error) *status.Status {
 		return nil
 	}
 	if m, ok := errors.AsType[*wire.MalformedError](err); ok {
-		err = &invalidError{[]fieldFault{{m.Field, m.Problem}}}
+		err = valid.Bad(m.Field, m.Problem)
 	}
-	if invalid, ok := errors.AsType[*invalidError](err); ok {
-		return newStatus(codes.InvalidArgument, invalid.reason(), invalid.Error(), 0,
-			invalid.badRequest())
+	if invalid, ok := errors.AsType[*valid.Error](err); ok {
+		return invalidStatus(invalid)
 	}
 	if rejected, ok := errors.AsType[*models.RefusedError](err); ok {
 		return newStatus(codes.FailedPrecondition, reasonModelRejected, rejected.Error(), 0)
@@ -221,6 +221,21 @@ func toStatus(err error) *status.Status {
 		return newStatus(st.Code(), code.Code(st.Code()).String(), st.Message(), 0)
 	}
 	return newStatus(codes.Internal, reasonInternal, "internal error; the server's log has more", 0)
+}
+
+// invalidStatus names every bad field.
+func invalidStatus(invalid *valid.Error) *status.Status {
+	reason := reasonInvalidField
+	if invalid.Faults[0].Field == valid.FieldSequence {
+		reason = reasonSequence
+	}
+	b := &errdetails.BadRequest{}
+	for _, f := range invalid.Faults {
+		b.FieldViolations = append(b.FieldViolations, &errdetails.BadRequest_FieldViolation{
+			Field: f.Field, Description: f.Text, Reason: reason,
+		})
+	}
+	return newStatus(codes.InvalidArgument, reason, invalid.Error(), 0, b)
 }
 
 func newStatus(

@@ -24,6 +24,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/passes"
 	"github.com/gsimc/gsimc/server/internal/state"
+	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -34,9 +35,10 @@ func TestToStatus(t *testing.T) {
 		err  error
 		want problem
 	}{
-		{"field", &invalidError{[]fieldFault{{"a", "is bad"}, {"b", "is worse"}}},
+		{"field", &valid.Error{Faults: []valid.Fault{{Field: "a", Text: "is bad"},
+			{Field: "b", Text: "is worse"}}},
 			problem{codes.InvalidArgument, "INVALID_FIELD", []string{"a", "b"}, false}},
-		{"sequence", &invalidError{[]fieldFault{{fieldSequence, "is wrong"}}},
+		{"sequence", valid.Bad(valid.FieldSequence, "is wrong"),
 			problem{codes.InvalidArgument, "SEQUENCE_OUT_OF_ORDER", []string{"sequence"}, false}},
 		{"no user", errUserNotFound, problem{codes.NotFound, "USER_NOT_FOUND", nil, false}},
 		{"no method", errUnknownMethod, problem{codes.Unimplemented, "UNKNOWN_METHOD", nil, false}},

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -14,6 +13,7 @@ import (
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/session"
+	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
 // streamWindow is the number of events that a stream reads ahead, give or take a message; then flow
@@ -62,9 +62,9 @@ func bytesOf(events []arrival) int {
 		if events[i].fault == nil {
 			continue
 		}
-		if invalid, ok := errors.AsType[*invalidError](events[i].fault); ok {
-			for _, f := range invalid.faults {
-				n += int(unsafe.Sizeof(f)) + len(f.field) + len(f.text)
+		if invalid, ok := errors.AsType[*valid.Error](events[i].fault); ok {
+			for _, f := range invalid.Faults {
+				n += int(unsafe.Sizeof(f)) + len(f.Field) + len(f.Text)
 			}
 		}
 	}
@@ -190,7 +190,7 @@ func (o *observeStream) receive() {
 		if err = o.stream.RecvMsg(&message); err != nil {
 			return
 		}
-		if err = checkMessage(&message, next); err != nil {
+		if err = valid.StreamMessage(&message, next); err != nil {
 			return
 		}
 		o.in.came()
@@ -221,24 +221,6 @@ func (o *observeStream) receive() {
 			}
 		}
 	}
-}
-
-// checkMessage returns the fault of a message as a whole. Such a fault ends the stream.
-func checkMessage(m *wire.StreamMessage, next uint64) error {
-	var c checker
-	switch {
-	case m.Fault != nil:
-		return m.Fault
-	case m.Sequence != next:
-		c.check(fieldSequence,
-			"must be 1 for the first event of a stream and then rise by one with each event")
-	case m.Both:
-		c.check("events", "must be empty when event is set")
-	case len(m.Events) > maxBatch:
-		c.check("events",
-			fmt.Sprintf("has %d elements, at most %d are allowed", len(m.Events), maxBatch))
-	}
-	return c.err()
 }
 
 // serve settles the arriving events until the client closes, the stream breaks or the server cuts

@@ -16,6 +16,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/server/internal/admission"
+	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 	"github.com/gsimc/gsimc/store/storetest"
@@ -279,7 +280,7 @@ func TestStreamRefusedMessages(t *testing.T) {
 	for field, req := range map[string]*pb.StreamObserveRequest{
 		"sequence": {Sequence: 2, Events: []*pb.Event{newEvent("u", 1)}},
 		"events":   {Sequence: 3, Event: newEvent("u", 1), Events: []*pb.Event{newEvent("u", 1)}},
-		"events ":  {Sequence: 3, Events: make([]*pb.Event, maxBatch+1)},
+		"events ":  {Sequence: 3, Events: make([]*pb.Event, valid.MaxBatch+1)},
 	} {
 		for i := range req.Events {
 			req.Events[i] = newEvent("u", 1)

@@ -11,6 +11,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/server/internal/session"
+	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -28,7 +29,7 @@ var (
 func (s users) ListUserEvents(
 	ctx context.Context, req *pb.ListUserEventsRequest,
 ) (*pb.ListUserEventsResponse, error) {
-	if err := validateListUserEvents(req); err != nil {
+	if err := valid.ListUserEvents(req); err != nil {
 		return nil, err
 	}
 	if req.GetPageToken() != "" {
@@ -127,7 +128,7 @@ func (p eventPage) token(id store.Identity, user string) string {
 
 // readPage reads what token has returned.
 func readPage(id store.Identity, user, token string) (eventPage, error) {
-	bad := &invalidError{[]fieldFault{{"page_token", "is damaged, or of another user"}}}
+	bad := valid.Bad("page_token", "is damaged, or of another user")
 	const bytes = session.TokenBytes + 8
 	if len(token) != base64.RawURLEncoding.EncodedLen(bytes) {
 		return eventPage{}, bad

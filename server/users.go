@@ -14,6 +14,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/state"
+	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -25,7 +26,7 @@ type users struct {
 
 // GetUser implements UserService.
 func (s users) GetUser(ctx context.Context, req *pb.GetUserRequest) (*pb.GetUserResponse, error) {
-	if err := validateUserID(req.GetUserId()); err != nil {
+	if err := valid.UserID(req.GetUserId()); err != nil {
 		return nil, err
 	}
 	user, _, err := s.summary(ctx, req.GetUserId())
@@ -146,7 +147,7 @@ func traceOf(p []float32) float64 {
 func (s users) DeleteUser(
 	ctx context.Context, req *pb.DeleteUserRequest,
 ) (*pb.DeleteUserResponse, error) {
-	if err := validateUserID(req.GetUserId()); err != nil {
+	if err := valid.UserID(req.GetUserId()); err != nil {
 		return nil, err
 	}
 	forget := func(context.Context) error { return nil }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
 // Each limit on the value just inside it and just outside. A nil want means that the call succeeds.
@@ -427,11 +427,6 @@ func TestValidateOthers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) { checkFields(t, tt.call(ctx(t)), tt.want) })
 	}
-	// A transport would not carry invalid UTF-8 at all; the rule holds for callers inside the
-	// process too.
-	if badID("\xff") == "" || badEventID("\xff") == "" {
-		t.Error("invalid UTF-8 is accepted as an id")
-	}
 }
 
 func TestValidationIsCheap(t *testing.T) {
@@ -454,57 +449,6 @@ func BenchmarkValidate(b *testing.B) {
 		if err := arrive(e, "event.", testNow).fault; err != nil {
 			b.Fatal(err)
 		}
-	}
-}
-
-// validRecommends are requests from the smallest to the largest.
-func validRecommends() map[string]*pb.RecommendRequest {
-	ids := func(n int) []string {
-		list := make([]string, n)
-		for i := range list {
-			list[i] = fmt.Sprintf("item-%08d", i)
-		}
-		return list
-	}
-	plain, few, full, history := forUser("user-123456"), forUser("user-123456"), forUser(
-		"user-123456"), forHistory()
-	few.PageSize, few.Explain = 100, 5
-	few.Filter = &pb.ItemFilter{DenyItemIds: ids(20)}
-	few.Seen = &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES,
-		EventTypes: []string{"buy", "view"}}
-	few.Exploration = upperConfidence(1)
-	full.Filter = &pb.ItemFilter{AllowItemIds: ids(maxFilterIDs), DenyItemIds: ids(maxFilterIDs)}
-	for _, id := range ids(maxHistory) {
-		history.GetHistory().Entries = append(history.GetHistory().Entries,
-			&pb.HistoryEntry{ItemId: id, EventType: "view", EventTime: timestamppb.New(testNow),
-				Value: proto.Float64(1)})
-	}
-	return map[string]*pb.RecommendRequest{"user": plain, "filter": few, "ids=20000": full,
-		"entries=1000": history}
-}
-
-func TestValidateRecommendDoesNotAllocate(t *testing.T) {
-	for name, req := range validRecommends() {
-		if n := testing.AllocsPerRun(10, func() {
-			if err := validateRecommend(req, testNow); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-		}); n > 0 {
-			t.Errorf("%s: %v allocations to check a valid request, want 0", name, n)
-		}
-	}
-}
-
-func BenchmarkValidateRecommend(b *testing.B) {
-	for name, req := range validRecommends() {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if err := validateRecommend(req, testNow); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }
 
@@ -531,7 +475,7 @@ func FuzzValidate(f *testing.F) {
 		}
 		var r pb.RecommendRequest
 		if proto.Unmarshal(b, &r) == nil {
-			_ = validateRecommend(&r, testNow)
+			_ = valid.Recommend(&r, testNow)
 		}
 	})
 }

@@ -37,7 +37,7 @@ var (
 		"server/internal/admission", "server/internal/coldstart", "server/internal/console",
 		"server/internal/doors",
 		"server/internal/models", "server/internal/passes", "server/internal/quality",
-		"server/internal/state", "server/internal/tracing",
+		"server/internal/state", "server/internal/tracing", "server/internal/valid",
 	}
 
 	rules = []rule{
@@ -109,6 +109,8 @@ var (
 			append(without("admission"), "api", "model", "store", "kalman", "spectral", "dataset")},
 		{"doors know calls only", []string{"server/internal/doors"},
 			append(without("doors"), "model", "store", "kalman", "spectral", "dataset")},
+		{"rules of requests know messages only", []string{"server/internal/valid"},
+			append(without("valid"), "model", "kalman", "spectral", "dataset")},
 		{"the console knows nothing but its files", []string{"server/internal/console"}, []string{
 			"api", "model", "store", "kalman", "spectral", "dataset", "event", "fault", "ranking",
 			"=server", "server/internal", "internal", "google.golang.org", "github.com",

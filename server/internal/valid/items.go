@@ -1,0 +1,126 @@
+package valid
+
+import (
+	"slices"
+	"unicode/utf8"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/event"
+	"github.com/gsimc/gsimc/store"
+)
+
+// The fields of an item that a request may write, by their names in masks.
+const (
+	FieldCategories = "categories"
+	FieldLabels     = "labels"
+	FieldHidden     = "hidden"
+	FieldFrom       = "available_from"
+	FieldUntil      = "available_until"
+	FieldTitle      = "title"
+
+	numItemFields = 6
+)
+
+// ItemFields are all of them.
+var ItemFields = [numItemFields]string{FieldCategories, FieldLabels, FieldHidden, FieldFrom,
+	FieldUntil, FieldTitle}
+
+// UpsertItems checks a request; see [ItemTimes] for what depends on the stored items.
+func UpsertItems(r *pb.BatchUpsertItemsRequest) error {
+	const list = "items"
+	var c checker
+	if text := badCount(len(r.GetItems()), 1, MaxItems); text != "" {
+		c.check(list, text)
+		return c.err()
+	}
+	for i, path := range r.GetUpdateMask().GetPaths() {
+		if !slices.Contains(ItemFields[:], path) {
+			c.checkAt("update_mask.paths", i, "", "is not the name of a field to write")
+		}
+	}
+	met := make(map[string]bool, len(r.GetItems()))
+	for i, item := range r.GetItems() {
+		id := item.GetItemId()
+		c.checkAt(list, i, "item_id", badID(id))
+		if met[id] {
+			c.checkAt(list, i, "item_id", "is there twice")
+		}
+		met[id] = true
+		checkNames(&c, list, i, FieldCategories, item.GetCategories())
+		checkNames(&c, list, i, FieldLabels, item.GetLabels())
+		c.checkAt(list, i, FieldTitle, badTitle(item.GetTitle()))
+		c.checkAt(list, i, FieldFrom, badTime(item.GetAvailableFrom()))
+		c.checkAt(list, i, FieldUntil, badTime(item.GetAvailableUntil()))
+	}
+	return c.err()
+}
+
+// checkNames checks the categories or labels of element i of a list.
+func checkNames(c *checker, list string, i int, field string, names []string) {
+	c.checkAt(list, i, field, badCount(len(names), 0, maxItemNames))
+	for _, name := range names {
+		if text := badID(name); text != "" {
+			c.checkAt(list, i, field, "has a name that "+text)
+			return
+		}
+	}
+}
+
+// ItemTimes checks element i of the items as it is going to be written.
+func ItemTimes(i int, item *store.Item) error {
+	var c checker
+	if !item.From.IsZero() && !item.Until.IsZero() && !item.Until.After(item.From) {
+		c.checkAt("items", i, FieldUntil, "must be after available_from")
+	}
+	return c.err()
+}
+
+// ItemID checks the item_id of a request.
+func ItemID(id string) error {
+	var c checker
+	c.check("item_id", badID(id))
+	return c.err()
+}
+
+// ListItems checks a request; token says whether its page token is one of this server.
+func ListItems(r *pb.ListItemsRequest, token bool) error {
+	var c checker
+	if r.GetPageSize() < 0 {
+		c.check("page_size", "must not be negative")
+	}
+	if !token {
+		c.check("page_token", "is not one that a page came with")
+	}
+	return c.err()
+}
+
+// DeleteItems checks a request.
+func DeleteItems(r *pb.BatchDeleteItemsRequest) error {
+	return ItemIDs(r.GetItemIds(), MaxItems)
+}
+
+// ItemIDs checks the item_ids of a request that takes up to max of them.
+func ItemIDs(ids []string, max int) error {
+	const list = "item_ids"
+	var c checker
+	if text := badCount(len(ids), 1, max); text != "" {
+		c.check(list, text)
+		return c.err()
+	}
+	for i, id := range ids {
+		c.checkAt(list, i, "", badID(id))
+	}
+	return c.err()
+}
+
+// SearchItems checks a request, whose query may be empty.
+func SearchItems(r *pb.SearchItemsRequest) error {
+	var c checker
+	if q := r.GetQuery(); len(q) > event.MaxIDBytes || !utf8.ValidString(q) {
+		c.check("query", badID(q))
+	}
+	if r.GetPageSize() < 0 {
+		c.check("page_size", "must not be negative")
+	}
+	return c.err()
+}

@@ -1,0 +1,70 @@
+package valid
+
+import (
+	"time"
+
+	"github.com/gsimc/gsimc/internal/wire"
+	"github.com/gsimc/gsimc/store"
+)
+
+// The bounds of the rules, in elements, bytes (…Bytes) and numbers; those of wire are in [Limits].
+const (
+	MaxEventIDBytes  = 64
+	MaxBatch         = 1000
+	MaxHistory       = 1000
+	maxRetract       = 1000
+	MaxFilterIDs     = 10_000
+	maxSeenTypes     = 50
+	defaultPageSize  = 10
+	MaxPageSize      = 1000
+	maxExplain       = 50
+	maxExplainedPage = 100
+	maxScored        = 1000
+	maxSubjects      = 1000
+	maxBatchItems    = 100_000
+	maxExploration   = 100
+	maxFuture        = 24 * time.Hour
+	maxFaults        = 20 // field violations reported for one request
+	// MaxItems bounds a call about items, and a page of them.
+	MaxItems        = 1000
+	DefaultItemPage = 100
+	MaxFound        = 100 // items of a search
+	maxItemNames    = store.MaxItemNames
+	maxFilterNames  = 100
+	// of full calls, in tenths, as [wire.Limits] counts them
+	maxNamesTogether = MaxItems * maxItemNames / 10
+
+	maxPins       = 100
+	maxDiverse    = 100 // items of a diverse list
+	maxOfCategory = 1000
+
+	// maxRecommendationID is longer than any id that a server makes today.
+	maxRecommendationID = 256
+)
+
+// Limits bound the elements of repeated fields, for the decoder.
+var Limits = wire.Limits{
+	"gsimc.v1.BatchObserveRequest.events":       MaxBatch,
+	"gsimc.v1.StreamObserveRequest.events":      MaxBatch,
+	"gsimc.v1.InlineHistory.entries":            MaxHistory,
+	"gsimc.v1.ItemFilter.allow_item_ids":        MaxFilterIDs,
+	"gsimc.v1.ItemFilter.deny_item_ids":         MaxFilterIDs,
+	"gsimc.v1.ItemFilter.any_categories":        maxFilterNames,
+	"gsimc.v1.ItemFilter.all_categories":        maxFilterNames,
+	"gsimc.v1.ItemFilter.no_categories":         maxFilterNames,
+	"gsimc.v1.ItemFilter.any_labels":            maxFilterNames,
+	"gsimc.v1.ItemFilter.all_labels":            maxFilterNames,
+	"gsimc.v1.ItemFilter.no_labels":             maxFilterNames,
+	"gsimc.v1.RecommendRequest.pinned":          maxPins,
+	"gsimc.v1.SeenPolicy.event_types":           maxSeenTypes,
+	"gsimc.v1.BatchUpsertItemsRequest.items":    MaxItems,
+	"gsimc.v1.Item.categories":                  maxNamesTogether,
+	"gsimc.v1.Item.labels":                      maxNamesTogether,
+	"gsimc.v1.BatchDeleteItemsRequest.item_ids": MaxItems,
+	"gsimc.v1.BatchGetItemsRequest.item_ids":    MaxFound,
+	"google.protobuf.FieldMask.paths":           2 * numItemFields,
+	"gsimc.v1.ScoreItemsRequest.item_ids":       maxScored,
+	"gsimc.v1.BatchRecommendRequest.subjects":   maxSubjects,
+	"gsimc.v1.RetractEventsRequest.event_ids":   maxRetract,
+	"gsimc.v1.RetractEventsRequest.item_ids":    maxRetract,
+}

@@ -1,0 +1,165 @@
+package valid
+
+import (
+	"fmt"
+	"time"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+)
+
+// Recommend checks a request, received at now.
+func Recommend(r *pb.RecommendRequest, now time.Time) error {
+	var c checker
+	checkRecommend(&c, r, now)
+	return c.err()
+}
+
+func checkRecommend(c *checker, r *pb.RecommendRequest, now time.Time) {
+	switch subject := r.GetSubject().(type) {
+	case *pb.RecommendRequest_UserId:
+		c.check("user_id", badID(subject.UserId))
+		if r.GetExtraHistory() != nil {
+			checkHistory(c, "extra_history.entries", r.GetExtraHistory(), now)
+		}
+	case *pb.RecommendRequest_History:
+		checkHistory(c, "history.entries", subject.History, now)
+		if r.GetExtraHistory() != nil {
+			c.check("extra_history", "must be unset with an inline history")
+		}
+		if r.GetMinUserRevision() != 0 {
+			c.check("min_user_revision", "must be 0 with an inline history")
+		}
+		if len(r.GetSessionToken()) > 0 {
+			c.check("session_token", "must be empty with an inline history")
+		}
+	default:
+		c.check("subject", "is required: set user_id or history")
+	}
+	if r.GetPageSize() < 0 {
+		c.check("page_size", "must not be negative")
+	}
+	checkFilter(c, r.GetFilter())
+	checkSeen(c, r.GetSeen())
+	checkExplain(c, r)
+	checkPlacement(c, r)
+	if x := r.GetExploration(); x != nil {
+		checkExploration(c, x)
+	}
+}
+
+// BatchRecommend checks what holds for all subjects, each of which is checked by itself.
+func BatchRecommend(r *pb.BatchRecommendRequest) error {
+	var c checker
+	n := len(r.GetSubjects())
+	c.check("subjects", badCount(n, 1, maxSubjects))
+	if r.GetPageSize() < 0 {
+		c.check("page_size", "must not be negative")
+	} else if n*PageSize(r.GetPageSize()) > maxBatchItems {
+		c.check("page_size", fmt.Sprintf("must be at most %d, for %d items in all",
+			maxBatchItems/n, maxBatchItems))
+	}
+	checkFilter(&c, r.GetFilter())
+	checkSeen(&c, r.GetSeen())
+	return c.err()
+}
+
+// SimilarItems checks a request.
+func SimilarItems(r *pb.SimilarItemsRequest) error {
+	var c checker
+	c.check("item_id", badID(r.GetItemId()))
+	if r.GetPageSize() < 0 {
+		c.check("page_size", "must not be negative")
+	}
+	checkFilter(&c, r.GetFilter())
+	return c.err()
+}
+
+// ScoreItems checks a request and the list by which it is answered.
+func ScoreItems(r *pb.ScoreItemsRequest, list *pb.RecommendRequest, now time.Time) error {
+	var c checker
+	checkRecommend(&c, list, now)
+	const field = "item_ids"
+	most := maxScored
+	if r.GetExplain() > 0 {
+		most = maxExplainedPage
+	}
+	if text := badCount(len(r.GetItemIds()), 1, most); text != "" {
+		c.check(field, text)
+	} else {
+		checkIDs(&c, field, r.GetItemIds())
+	}
+	return c.err()
+}
+
+func checkExplain(c *checker, r *pb.RecommendRequest) {
+	if n := r.GetExplain(); n < 0 || n > maxExplain {
+		c.check("explain", fmt.Sprintf("must be from 0 to %d", maxExplain))
+	} else if n > 0 && r.GetPageSize() > maxExplainedPage {
+		c.check("page_size", fmt.Sprintf("must be at most %d with explain", maxExplainedPage))
+	}
+}
+
+func checkExploration(c *checker, x *pb.Exploration) {
+	switch strategy := x.GetStrategy().(type) {
+	case *pb.Exploration_Thompson_:
+		c.check("exploration.thompson.scale", badAmount(strategy.Thompson.Scale))
+	case *pb.Exploration_UpperConfidence_:
+		c.check("exploration.upper_confidence.beta", badAmount(strategy.UpperConfidence.Beta))
+	default:
+		c.check("exploration.strategy", "is required: set thompson or upper_confidence")
+	}
+}
+
+// checkHistory checks the history whose entries are the field list.
+func checkHistory(c *checker, list string, h *pb.InlineHistory, now time.Time) {
+	entries := h.GetEntries()
+	if text := badCount(len(entries), 1, MaxHistory); text != "" {
+		c.check(list, text)
+		return
+	}
+	for i, e := range entries {
+		c.checkAt(list, i, "item_id", badID(e.GetItemId()))
+		c.checkAt(list, i, "event_type", badEventType(e.GetEventType()))
+		c.checkAt(list, i, "event_time", badEventTime(e.GetEventTime(), now))
+		if e != nil {
+			c.checkAt(list, i, "value", badValue(e.Value))
+		}
+	}
+}
+
+func checkSeen(c *checker, p *pb.SeenPolicy) {
+	const list = "seen.event_types"
+	mode, types := p.GetMode(), p.GetEventTypes()
+	if _, known := pb.SeenPolicy_Mode_name[int32(mode)]; !known {
+		c.check("seen.mode", "is not a known mode")
+		return
+	}
+	if mode == pb.SeenPolicy_MODE_EXCLUDE_TYPES {
+		c.check(list, badCount(len(types), 1, maxSeenTypes))
+	} else if len(types) > 0 {
+		c.check(list, "must be empty unless mode is MODE_EXCLUDE_TYPES")
+	}
+	for i, t := range types {
+		text := badEventType(t)
+		if t == "" {
+			text = "is required"
+		}
+		c.checkAt(list, i, "", text)
+	}
+	if after := p.GetReappearAfter(); after != nil {
+		switch {
+		case mode == pb.SeenPolicy_MODE_INCLUDE:
+			c.check("seen.reappear_after", "must be unset with MODE_INCLUDE")
+		case after.CheckValid() != nil || after.AsDuration() <= 0:
+			c.check("seen.reappear_after", "must be more than 0")
+		}
+	}
+}
+
+// PageSize is the number of items that a page_size asks for.
+func PageSize(requested int32) int {
+	if requested == 0 {
+		return defaultPageSize
+	}
+	return min(int(requested), MaxPageSize)
+}

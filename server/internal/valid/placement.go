@@ -1,0 +1,73 @@
+package valid
+
+import (
+	"fmt"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+)
+
+const (
+	fieldDiversity    = "diversity"
+	fieldPinned       = "pinned"
+	mustBeUnsetWithIt = "must be unset with "
+)
+
+// checkPlacement checks diversity and pins, and what does not go with them.
+func checkPlacement(c *checker, r *pb.RecommendRequest) {
+	if d := r.GetDiversity(); d != nil {
+		if n := d.GetMaxPerCategory(); n < 0 || n > maxOfCategory {
+			c.check("diversity.max_per_category",
+				fmt.Sprintf("must be from 0 to %d", maxOfCategory))
+		}
+		if l := d.Lambda; l != nil && !(*l >= 0 && *l <= 1) { // false for NaN too
+			c.check("diversity.lambda", "must be a number from 0 to 1")
+		}
+		if r.GetPageSize() > maxDiverse {
+			c.check("page_size", fmt.Sprintf("must be at most %d with diversity", maxDiverse))
+		}
+		if r.GetExploration() != nil {
+			c.check("exploration", mustBeUnsetWithIt+fieldDiversity)
+		}
+		checkUnpaged(c, r, fieldDiversity)
+	}
+	if len(r.GetPinned()) > 0 {
+		checkPins(c, r)
+	}
+}
+
+// checkUnpaged checks that a request with a field is for one list.
+func checkUnpaged(c *checker, r *pb.RecommendRequest, field string) {
+	if r.GetPaged() {
+		c.check("paged", mustBeUnsetWithIt+field)
+	}
+	if r.GetPageToken() != "" {
+		c.check("page_token", mustBeUnsetWithIt+field)
+	}
+}
+
+func checkPins(c *checker, r *pb.RecommendRequest) {
+	if text := badCount(len(r.GetPinned()), 0, maxPins); text != "" {
+		c.check(fieldPinned, text)
+		return
+	}
+	items, places := map[string]bool{}, map[int32]bool{}
+	size := int32(PageSize(max(r.GetPageSize(), 0)))
+	for i, p := range r.GetPinned() {
+		id, at := p.GetItemId(), p.GetPosition()
+		c.checkAt(fieldPinned, i, "item_id", badID(id))
+		if at < 1 || at > size {
+			c.checkAt(fieldPinned, i, "position", fmt.Sprintf("must be from 1 to %d", size))
+		}
+		if items[id] {
+			c.checkAt(fieldPinned, i, "item_id", "is there twice")
+		}
+		if places[at] {
+			c.checkAt(fieldPinned, i, "position", "is there twice")
+		}
+		items[id], places[at] = true, true
+	}
+	if r.GetPacked() {
+		c.check("packed", mustBeUnsetWithIt+fieldPinned)
+	}
+	checkUnpaged(c, r, fieldPinned)
+}

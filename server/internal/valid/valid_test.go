@@ -1,0 +1,88 @@
+package valid
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+)
+
+var testNow = time.Unix(1_700_000_000, 0)
+
+// A transport would not carry invalid UTF-8 at all; the rule holds for callers inside the process
+// too.
+func TestInvalidUTF8(t *testing.T) {
+	if badID("\xff") == "" || badEventID("\xff") == "" || badTitle("\xff") == "" {
+		t.Error("invalid UTF-8 is accepted as an id or a title")
+	}
+}
+
+// A request cannot make its own refusal large.
+func TestFaultsAreBounded(t *testing.T) {
+	ids := make([]string, MaxFilterIDs)
+	err := Recommend(&pb.RecommendRequest{Filter: &pb.ItemFilter{DenyItemIds: ids}}, testNow)
+	if invalid, ok := errors.AsType[*Error](err); !ok || len(invalid.Faults) != maxFaults {
+		t.Errorf("%d empty ids: %v, want %d faults", len(ids), err, maxFaults)
+	}
+}
+
+// goodRecommends are requests from the smallest to the largest.
+func goodRecommends() map[string]*pb.RecommendRequest {
+	ids := func(n int) []string {
+		list := make([]string, n)
+		for i := range list {
+			list[i] = fmt.Sprintf("item-%08d", i)
+		}
+		return list
+	}
+	user := func() *pb.RecommendRequest {
+		return &pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: "user-123456"}}
+	}
+	plain, few, full := user(), user(), user()
+	entries := &pb.InlineHistory{}
+	history := &pb.RecommendRequest{Subject: &pb.RecommendRequest_History{History: entries}}
+	few.PageSize, few.Explain = 100, 5
+	few.Filter = &pb.ItemFilter{DenyItemIds: ids(20)}
+	few.Seen = &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES,
+		EventTypes: []string{"buy", "view"}}
+	few.Exploration = &pb.Exploration{Strategy: &pb.Exploration_UpperConfidence_{
+		UpperConfidence: &pb.Exploration_UpperConfidence{Beta: proto.Float64(1)}}}
+	full.Filter = &pb.ItemFilter{AllowItemIds: ids(MaxFilterIDs), DenyItemIds: ids(MaxFilterIDs)}
+	for _, id := range ids(MaxHistory) {
+		entries.Entries = append(entries.Entries,
+			&pb.HistoryEntry{ItemId: id, EventType: "view", EventTime: timestamppb.New(testNow),
+				Value: proto.Float64(1)})
+	}
+	return map[string]*pb.RecommendRequest{"user": plain, "filter": few, "ids=20000": full,
+		"entries=1000": history}
+}
+
+func TestRecommendDoesNotAllocate(t *testing.T) {
+	for name, req := range goodRecommends() {
+		if n := testing.AllocsPerRun(10, func() {
+			if err := Recommend(req, testNow); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}); n > 0 {
+			t.Errorf("%s: %v allocations to check a valid request, want 0", name, n)
+		}
+	}
+}
+
+func BenchmarkRecommend(b *testing.B) {
+	for name, req := range goodRecommends() {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := Recommend(req, testNow); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
