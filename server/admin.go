@@ -13,6 +13,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/models"
+	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -85,13 +86,13 @@ func (s admin) CreateCheckpoint(
 ) error {
 	c, ok := s.store.(store.Checkpointer)
 	if !ok {
-		return errNotOnDisk
+		return outcome.ErrNotOnDisk
 	}
 	select {
 	case s.checkpoints <- struct{}{}:
 		defer func() { <-s.checkpoints }()
 	default:
-		return errCheckpoints
+		return outcome.ErrCheckpoints
 	}
 	ctx, cancel := context.WithTimeout(stream.Context(), s.checkpointTime)
 	defer cancel()
@@ -111,7 +112,7 @@ func (s admin) CreateCheckpoint(
 	}
 	<-ctx.Done()
 	if s.isDraining() {
-		return errDraining
+		return outcome.ErrDraining
 	}
 	return context.Cause(ctx)
 }

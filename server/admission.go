@@ -16,6 +16,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/doors"
+	"github.com/gsimc/gsimc/server/internal/outcome"
 )
 
 // How the methods of the two listeners are admitted. Each has a gate of its own, so that clients
@@ -102,21 +103,18 @@ func (s *Server) admit(
 	if err == nil {
 		return ctx, nil
 	}
-	st := toStatus(err)
+	st := outcome.Status(err)
 	if doors.Audited(method) {
 		s.refusals.add(method, st.Code(), cause(err))
 	}
 	return ctx, st.Err()
 }
 
-// retryOverload is the time after which a refused client may try again.
-const retryOverload = 250 * time.Millisecond
-
 // pushback tells clients that repeat calls by themselves when they may.
 func pushback(ctx context.Context, err error) {
 	if errors.As(err, new(*admission.RefusedError)) {
 		// It fails for calls that are not of a server only.
 		_ = grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms",
-			strconv.FormatInt(retryOverload.Milliseconds(), 10)))
+			strconv.FormatInt(outcome.RetryOverload.Milliseconds(), 10)))
 	}
 }

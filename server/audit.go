@@ -8,6 +8,7 @@ import (
 
 	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/doors"
+	"github.com/gsimc/gsimc/server/internal/outcome"
 )
 
 // account is a line of the log about one call of an operator, or about a user: who made it, and how
@@ -36,7 +37,7 @@ func (a *account) settle(ctx context.Context, err error) {
 	if a == nil {
 		return
 	}
-	code := toStatus(err).Code()
+	code := outcome.Status(err).Code()
 	if errors.As(err, new(*admission.RefusedError)) {
 		a.refusals.add(a.method, code, cause(err))
 		return

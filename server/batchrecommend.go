@@ -9,6 +9,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/server/internal/passes"
 	"github.com/gsimc/gsimc/server/internal/valid"
 )
@@ -228,7 +229,7 @@ func (b *batch) add(ctx context.Context, e *entry, more int) error {
 	b.attribute(m, e.list, e.sc)
 	added, err := b.out.Add(&e.sc.list, b.roomBefore(more))
 	if err == nil && !added {
-		return b.addError(ctx, errTooLarge, more)
+		return b.addError(ctx, outcome.ErrTooLarge, more)
 	}
 	return err
 }
@@ -239,10 +240,10 @@ func (b *batch) addError(ctx context.Context, why error, more int) error {
 		pb.RecommenderService_BatchRecommend_FullMethodName, why))
 	added, err := b.out.AddError(st.Proto(), b.roomBefore(more))
 	if err == nil && !added {
-		added, err = b.out.AddError(toStatus(errTooLarge).Proto(), b.roomBefore(more))
+		added, err = b.out.AddError(outcome.Status(outcome.ErrTooLarge).Proto(), b.roomBefore(more))
 	}
 	if err == nil && !added {
-		return errTooLarge
+		return outcome.ErrTooLarge
 	}
 	return err
 }
@@ -258,7 +259,7 @@ func (b *batch) fail(ctx context.Context, subjects []*pb.BatchSubject, why error
 }
 
 // leastResult is the size of the result of a subject for which there is no room.
-var leastResult = wire.ErrorSize(toStatus(errTooLarge).Proto())
+var leastResult = wire.ErrorSize(outcome.Status(outcome.ErrTooLarge).Proto())
 
 // roomBefore is the number of bytes that the results may have before those of more subjects.
 func (b *batch) roomBefore(more int) int { return b.room - more*leastResult }

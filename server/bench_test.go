@@ -58,7 +58,7 @@ func BenchmarkStreamObserve(b *testing.B) {
 func benchmarkStream(b *testing.B, batch int) {
 	ts := start(b, setup{config: quiet})
 	s := openStream(b, ts)
-	done := make(chan outcome)
+	done := make(chan streamEnd)
 	go func() { done <- s.rest(b) }()
 	b.ReportAllocs()
 	req := &pb.StreamObserveRequest{Sequence: 1}

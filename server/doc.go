@@ -17,8 +17,8 @@
 //
 // # Errors
 //
-// Handlers return plain Go errors; toStatus is the only place that knows codes, reasons and retry
-// hints. The text of an internal error never leaves the process.
+// Handlers return plain Go errors; outcome.Status is the only place that knows codes, reasons and
+// retry hints. The text of an internal error never leaves the process.
 //
 // Messages that cannot be decoded and unknown methods get here too, by way of a codec and a handler
 // for them. What the gRPC library refuses before that has its code and message, but no ErrorInfo: a

@@ -15,6 +15,7 @@ import (
 	"github.com/gsimc/gsimc/fault"
 	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/doors"
+	"github.com/gsimc/gsimc/server/internal/outcome"
 )
 
 // NewToken draws a token for a client of a server and returns it with its line for the file of
@@ -52,16 +53,16 @@ func (s *Server) tap(
 		return s.admit(ctx, gate, method)
 	}
 	if doors.Audited(method) {
-		s.refusals.add(method, toStatus(err).Code(), cause(err))
+		s.refusals.add(method, outcome.Status(err).Code(), cause(err))
 	}
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) > admission.RefusedAtOnce {
 		ctx, full := gate.Admit(ctx, method) // its message takes room until then
 		if full != nil {
-			return ctx, toStatus(full).Err()
+			return ctx, outcome.Status(full).Err()
 		}
 		return context.WithValue(ctx, refusedKey{}, err), nil
 	}
-	return ctx, toStatus(err).Err()
+	return ctx, outcome.Status(err).Err()
 }
 
 // refusedKey is the key of the error of a call that the interceptors have to refuse.

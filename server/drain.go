@@ -2,13 +2,9 @@ package server
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 )
-
-// errDraining is the error of calls that the drain ends or refuses.
-var errDraining = errors.New("server: draining")
 
 // drain holds the signals of the three steps of a shutdown; each is a context that ends when the
 // step begins.

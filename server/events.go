@@ -12,6 +12,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/event"
+	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/server/internal/session"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/server/internal/valid"
@@ -315,7 +316,7 @@ func value(v *float64) float64 {
 // rejected returns the result of an event that was refused with err.
 func rejected(err error) *pb.EventResult {
 	return &pb.EventResult{Disposition: pb.EventDisposition_EVENT_DISPOSITION_REJECTED,
-		Error: toStatus(err).Proto()}
+		Error: outcome.Status(err).Proto()}
 }
 
 // countSettled counts the events of one write; the first of them was received at the given time.

@@ -7,6 +7,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/server/internal/admission"
+	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
 )
@@ -17,8 +18,6 @@ const (
 	exportTime  = 10 * time.Minute
 	exportChunk = 500 // events of a message
 )
-
-var errExports = errors.New("server: as many exports are under way as may be")
 
 // ExportUser implements UserService. Between two messages nothing of the store is held: a slow
 // client keeps no erased bytes.
@@ -32,14 +31,14 @@ func (s users) ExportUser(
 	case s.exports <- struct{}{}:
 		defer func() { <-s.exports }()
 	default:
-		return errExports
+		return outcome.ErrExports
 	}
 	admission.Of(stream.Context()).Leave()
 	ctx, cancel := context.WithTimeout(stream.Context(), exportTime)
 	defer cancel()
 	err := s.export(ctx, req.GetUserId(), stream.Send)
 	if err != nil && s.drain.streams.Err() != nil {
-		return errDraining
+		return outcome.ErrDraining
 	}
 	return err
 }
@@ -75,7 +74,7 @@ func (s users) chunk(
 	reached = known
 	_, _, err = s.store.Since(ctx, user, known, func(v store.Version, e store.Event) error {
 		if v.Revision != reached.Revision+1 { // it began anew
-			return errHistoryChanged
+			return outcome.ErrHistoryChanged
 		}
 		events, reached = append(events, newUserEvent(user, v, e)), v
 		if len(events) == exportChunk || v.Revision == head.Revision {
@@ -85,7 +84,7 @@ func (s users) chunk(
 	})
 	switch {
 	case err == nil, reached.Revision == head.Revision && reached != head:
-		return nil, reached, errHistoryChanged
+		return nil, reached, outcome.ErrHistoryChanged
 	case !errors.Is(err, errEnough):
 		return nil, reached, err
 	}

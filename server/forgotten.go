@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/server/internal/admission"
+	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -17,24 +18,18 @@ const maxErasureWaits = 64
 // client learns that the user is erased.
 const answerAhead = 250 * time.Millisecond
 
-var (
-	errCannotTell     = errors.New("server: the store does not know what is in its files")
-	errErasureWaits   = errors.New("server: as many calls wait for erasures as may")
-	errErasurePending = errors.New("server: the bytes of an erased user are still in files")
-)
-
 // beginWait takes the room of a call that waits for an erasure, before anything is erased. wait
 // returns when the users who are erased by then are in no file of the store; done gives the room
 // back.
 func (s *Server) beginWait() (wait func(context.Context) error, done func(), err error) {
 	f, ok := s.store.(store.Forgetter)
 	if !ok {
-		return nil, nil, errCannotTell
+		return nil, nil, outcome.ErrCannotTell
 	}
 	select {
 	case s.erasureWaits <- struct{}{}:
 	default:
-		return nil, nil, errErasureWaits
+		return nil, nil, outcome.ErrErasureWaits
 	}
 	wait = func(ctx context.Context) error { return s.waitForgotten(ctx, f) }
 	return wait, func() { <-s.erasureWaits }, nil
@@ -56,9 +51,9 @@ func (s *Server) waitForgotten(ctx context.Context, f store.Forgetter) error {
 	case err == nil:
 		return nil
 	case s.drain.streams.Err() != nil:
-		return errDraining
+		return outcome.ErrDraining
 	case errors.Is(waits.Err(), context.DeadlineExceeded):
-		return errErasurePending
+		return outcome.ErrErasurePending
 	}
 	return err
 }

@@ -236,38 +236,9 @@ func (ts *testServer) get(t testing.TB, path string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-// problem is what a status says.
-type problem struct {
-	Code   codes.Code
-	Reason string
-	Fields []string
-	Retry  bool
-}
+type problem = servertest.Problem
 
-func problemOf(t testing.TB, err error) problem {
-	t.Helper()
-	st, ok := status.FromError(err)
-	if !ok {
-		t.Fatalf("%v is not a status", err)
-	}
-	p := problem{Code: st.Code()}
-	for _, d := range st.Details() {
-		switch d := d.(type) {
-		case *errdetails.ErrorInfo:
-			p.Reason = d.GetReason()
-			if d.GetDomain() != "gsimc" {
-				t.Errorf("ErrorInfo.domain = %q, want gsimc", d.GetDomain())
-			}
-		case *errdetails.BadRequest:
-			for _, v := range d.GetFieldViolations() {
-				p.Fields = append(p.Fields, v.GetField())
-			}
-		case *errdetails.RetryInfo:
-			p.Retry = true
-		}
-	}
-	return p
-}
+var problemOf = servertest.ProblemOf
 
 // statusProto is a status with a reason, and perhaps more details.
 func statusProto(

@@ -17,6 +17,7 @@ import (
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/compression"
+	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/server/internal/tracing"
 	"github.com/gsimc/gsimc/store"
 )
@@ -43,7 +44,7 @@ func (s *Server) interceptors() []grpc.ServerOption {
 }
 
 // unknownMethod answers calls of methods and services that the server does not have.
-func unknownMethod(any, grpc.ServerStream) error { return errUnknownMethod }
+func unknownMethod(any, grpc.ServerStream) error { return outcome.ErrUnknownMethod }
 
 // exceptUnknown keeps the calls of unknown methods from the metrics: each name that a client makes
 // up would be a series.
@@ -109,7 +110,7 @@ func (s *Server) logStream(
 	s.log.LogAttrs(stream.Context(), slog.LevelDebug, "stream",
 		withIDs(stream.Context(), []slog.Attr{
 			slog.String("grpc.method", info.FullMethod),
-			slog.String("grpc.code", toStatus(err).Code().String()),
+			slog.String("grpc.code", outcome.Status(err).Code().String()),
 			durationMS(time.Since(start))})...)
 	return err
 }
@@ -124,7 +125,7 @@ func (s *Server) logCall(
 	if !slow && !s.log.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
-	code := toStatus(err).Code()
+	code := outcome.Status(err).Code()
 	detail := []slog.Attr{durationMS(took), stages(ticket)}
 	if user := userOf(req); user != "" {
 		detail = append(detail, slog.Any("user_hash", userID{s.hasher, user}))
@@ -213,7 +214,7 @@ func (s *Server) runStream(
 // roomTaken returns the error of a stream, which is that of an idle one if others took its room.
 func roomTaken(ticket *admission.Ticket, err error) error {
 	if err != nil && !ticket.Asked() && ticket.Evicted() {
-		return errStreamIdle
+		return outcome.ErrStreamIdle
 	}
 	return err
 }
@@ -314,15 +315,15 @@ func (s *Server) publicError(ctx context.Context, method string, err error) erro
 	if errors.Is(err, store.ErrFailed) {
 		s.storeFailed()
 	}
-	st := toStatus(err)
+	st := outcome.Status(err)
 	hidden := errors.Is(err, store.ErrInvalid) // the validation of requests let something through
 	switch st.Code() {
 	case codes.Internal, codes.Unknown, codes.DataLoss, codes.ResourceExhausted:
 		hidden = true
 	}
 	// counted, and there may be very many; nothing is wrong with the store
-	if errors.As(err, new(*admission.RefusedError)) || errors.Is(err, errSessionLost) ||
-		errors.Is(err, errTooLarge) {
+	if errors.As(err, new(*admission.RefusedError)) || errors.Is(err, outcome.ErrSessionLost) ||
+		errors.Is(err, outcome.ErrTooLarge) {
 		hidden = false
 	}
 	if hidden {

@@ -12,6 +12,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/event"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
+	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
 )
@@ -95,7 +96,7 @@ func (s items) GetItem(ctx context.Context, req *pb.GetItemRequest) (*pb.GetItem
 	case err != nil:
 		return nil, err
 	case !found:
-		return nil, errItemNotFound
+		return nil, outcome.ErrItemNotFound
 	}
 	return &pb.GetItemResponse{Item: itemMessage(&item)}, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -31,9 +32,6 @@ func newUsersQuota(perMinute int, st store.Store) *newUsers {
 	return &newUsers{rate.NewLimiter(every, perMinute), st}
 }
 
-// errNewUsers is the fault of an event whose user is one too many.
-var errNewUsers = errors.New("server: as many users have begun a history as may in a minute")
-
 // refuse rejects the records of users without a history as far as no more may begin one. counted
 // tells that those who may are counted.
 func (n *newUsers) refuse(ctx context.Context, in *ingestion) (counted bool, err error) {
@@ -47,7 +45,7 @@ func (n *newUsers) refuse(ctx context.Context, in *ingestion) (counted bool, err
 			return true, err
 		}
 		if !ok {
-			in.reject(in.index[i], errNewUsers)
+			in.reject(in.index[i], outcome.ErrNewUsers)
 			continue
 		}
 		in.records[kept], in.index[kept] = record, in.index[i]

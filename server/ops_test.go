@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/reflection/grpc_reflection_v1"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -280,7 +281,7 @@ func TestFailedStore(t *testing.T) {
 	if _, body := ts.get(t, "/metrics"); !strings.Contains(body, "gsimc_store_failed 1") {
 		t.Error("no gsimc_store_failed 1 in the metrics")
 	}
-	st := toStatus(fmt.Errorf("%w: %w", store.ErrFailed, store.ErrFull))
+	st := outcome.Status(fmt.Errorf("%w: %w", store.ErrFailed, store.ErrFull))
 	if st.Code() != codes.ResourceExhausted || !strings.Contains(st.Message(), "restarted") {
 		t.Errorf("status %v, want one that asks for a restart", st)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
@@ -104,7 +105,7 @@ func (s recommender) recommend(
 	m := s.armOf(req.GetUserId()).acquire()
 	defer m.Release()
 	if req.GetExploration() != nil && !m.HasVariance() {
-		return errNoUncertainty
+		return outcome.ErrNoUncertainty
 	}
 	sc := takeScratch(m)
 	watch := startWatch(ctx)
@@ -238,7 +239,7 @@ func (s recommender) subject(
 		return subject{}, err
 	}
 	if subj.version.Revision < req.GetMinUserRevision() {
-		return subject{}, errStaleRevision
+		return subject{}, outcome.ErrStaleRevision
 	}
 	return subj, nil
 }

@@ -5,11 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
-	"errors"
 	"math"
 	"slices"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/server/internal/session"
 	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
@@ -21,11 +21,6 @@ const (
 	maxRewriteHistory = 100_000 // events
 )
 
-var (
-	errRewrites       = errors.New("server: as many histories are being rewritten as may be")
-	errHistoryTooLong = errors.New("server: the history is too long to be rewritten")
-)
-
 // rewrite replaces the histories of users by what fn makes of them, as [store.Store.Rewrite], and
 // lets the extender know.
 func (s *Server) rewrite(
@@ -35,7 +30,7 @@ func (s *Server) rewrite(
 	case s.rewrites <- struct{}{}:
 		defer func() { <-s.rewrites }()
 	default:
-		return nil, errRewrites
+		return nil, outcome.ErrRewrites
 	}
 	total := uint64(0)
 	for _, user := range users {
@@ -46,7 +41,7 @@ func (s *Server) rewrite(
 		total += head.Revision
 	}
 	if total > s.maxRewriteHistory {
-		return nil, errHistoryTooLong
+		return nil, outcome.ErrHistoryTooLong
 	}
 	var had []bool
 	var made [][]store.Event

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/server/internal/session"
 	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
@@ -53,7 +54,7 @@ func (s *Server) sessionVersion(req *pb.RecommendRequest) (store.Version, error)
 }
 
 // reaches reports whether the history of a version that was read begins with a version that was
-// demanded. If not, it is worth waiting. The error is errSessionLost if it never will.
+// demanded. If not, it is worth waiting. The error is outcome.ErrSessionLost if it never will.
 func (s *Server) reaches(
 	ctx context.Context, user string, got, want store.Version,
 ) (bool, error) {
@@ -75,13 +76,13 @@ func (s *Server) reaches(
 	case s.store.Identity().Lags:
 		return false, nil // however long it is: it may be of the life before
 	}
-	return false, errSessionLost
+	return false, outcome.ErrSessionLost
 }
 
 // pause waits, unless the deadline of the call is too near.
 func pause(ctx context.Context, wait time.Duration) error {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait+timeToAnswer {
-		return errStaleSession
+		return outcome.ErrStaleSession
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

@@ -12,6 +12,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/server/internal/admission"
+	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/server/internal/session"
 	"github.com/gsimc/gsimc/server/internal/valid"
 )
@@ -256,9 +257,9 @@ func (o *observeStream) serve() error {
 				return err
 			}
 		case <-idle.C:
-			return errStreamIdle
+			return outcome.ErrStreamIdle
 		case <-drain.cut.Done():
-			return errDraining
+			return outcome.ErrDraining
 		case <-o.stream.Context().Done():
 			return context.Cause(o.stream.Context())
 		}

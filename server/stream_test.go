@@ -47,8 +47,8 @@ func (s clientStream) send(t testing.TB, sequence uint64, e *pb.Event) {
 	}
 }
 
-// outcome is what a stream said until its end.
-type outcome struct {
+// streamEnd is what a stream said until its end.
+type streamEnd struct {
 	acked      uint64
 	exceptions []*pb.StreamEventResult
 	drained    int
@@ -56,9 +56,9 @@ type outcome struct {
 }
 
 // rest reads until the end and checks that acknowledgements never fall.
-func (s clientStream) rest(t testing.TB) outcome {
+func (s clientStream) rest(t testing.TB) streamEnd {
 	t.Helper()
-	var o outcome
+	var o streamEnd
 	for {
 		resp, err := s.Recv()
 		if err != nil {

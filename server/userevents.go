@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/server/internal/session"
 	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
@@ -21,8 +22,7 @@ const (
 )
 
 var (
-	errHistoryChanged = errors.New("server: the history is not the one of the page before")
-	errEnough         = errors.New("server: no more events are wanted")
+	errEnough = errors.New("server: no more events are wanted")
 )
 
 // ListUserEvents implements UserService.
@@ -46,10 +46,10 @@ func (s users) ListUserEvents(
 			return nil, err
 		}
 		if head.Revision == 0 {
-			return nil, errUserNotFound
+			return nil, outcome.ErrUserNotFound
 		}
 		r, err := s.list(ctx, req, eventPage{head, head.Revision})
-		if attempt == attempts || !errors.Is(err, errHistoryChanged) {
+		if attempt == attempts || !errors.Is(err, outcome.ErrHistoryChanged) {
 			return r, err
 		}
 	}
@@ -101,7 +101,7 @@ func (s users) eventsOf(
 	case err != nil:
 		return nil, err
 	case !same || uint64(len(events)) != p.last-after:
-		return nil, errHistoryChanged
+		return nil, outcome.ErrHistoryChanged
 	}
 	return events, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
@@ -45,11 +46,11 @@ func (s users) summary(ctx context.Context, id string) (*pb.User, store.Version,
 			return nil, head, err
 		}
 		user.EventTypes, err = s.eventTypes(ctx, id, head)
-		if !errors.Is(err, errHistoryChanged) {
+		if !errors.Is(err, outcome.ErrHistoryChanged) {
 			return user, head, err
 		}
 	}
-	return nil, store.Version{}, errHistoryChanged
+	return nil, store.Version{}, outcome.ErrHistoryChanged
 }
 
 // view returns what the state of a user tells.
@@ -77,7 +78,7 @@ func (s users) view(ctx context.Context, id string) (*pb.User, store.Version, er
 		}
 	})
 	if err == nil && user == nil {
-		err = errUserNotFound
+		err = outcome.ErrUserNotFound
 	}
 	return user, head, err
 }
@@ -111,7 +112,7 @@ func (s users) eventTypes(
 		return nil, err
 	}
 	if reached != head {
-		return nil, errHistoryChanged
+		return nil, outcome.ErrHistoryChanged
 	}
 	list := slices.SortedFunc(maps.Values(types), func(a, b *pb.EventTypeSummary) int {
 		return cmp.Or(cmp.Compare(b.GetEventCount(), a.GetEventCount()),
@@ -170,7 +171,7 @@ func (s users) DeleteUser(
 		}
 	}
 	if n == 0 && !req.GetAllowMissing() {
-		return nil, errUserNotFound
+		return nil, outcome.ErrUserNotFound
 	}
 	resp := &pb.DeleteUserResponse{DeletedEventCount: int64(n)}
 	if n > 0 || req.GetWaitForErasure() {

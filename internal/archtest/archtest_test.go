@@ -35,7 +35,7 @@ var (
 	// The parts of the server.
 	rooms = []string{
 		"server/internal/admission", "server/internal/coldstart", "server/internal/console",
-		"server/internal/doors",
+		"server/internal/doors", "server/internal/outcome",
 		"server/internal/models", "server/internal/passes", "server/internal/quality",
 		"server/internal/state", "server/internal/tracing", "server/internal/valid",
 	}

@@ -1,4 +1,9 @@
-package server
+// Package outcome has the errors of the handlers, and the statuses that clients see in their place.
+//
+// Handlers return plain Go errors. [Status] alone knows codes, reasons and times to try again, and
+// it never shows the text of an error that it does not know. Programs act on the reason, so a
+// reason never changes its meaning.
+package outcome
 
 import (
 	"context"
@@ -66,18 +71,29 @@ const (
 
 // Errors of the handlers, beside those of the store and the context.
 var (
-	errUserNotFound  = errors.New("server: no such user")
-	errItemNotFound  = errors.New("server: no such item")
-	errStaleRevision = errors.New("server: store is behind the demanded revision")
-	errStaleSession  = errors.New("server: store is behind the session token")
-	errSessionLost   = errors.New("server: the history of the session token is gone")
-	errNoUncertainty = errors.New("server: the model does not know its uncertainty")
-	errUnknownMethod = errors.New("server: unknown method or service")
+	ErrUserNotFound  = errors.New("server: no such user")
+	ErrItemNotFound  = errors.New("server: no such item")
+	ErrStaleRevision = errors.New("server: store is behind the demanded revision")
+	ErrStaleSession  = errors.New("server: store is behind the session token")
+	ErrSessionLost   = errors.New("server: the history of the session token is gone")
+	ErrNoUncertainty = errors.New("server: the model does not know its uncertainty")
+	ErrUnknownMethod = errors.New("server: unknown method or service")
 	errFailedFull    = errors.New("server: the store failed for lack of space")
-	errCheckpoints   = errors.New("server: as many checkpoints are open as may be")
-	errTooLarge      = errors.New("server: the answer is larger than a message may be")
-	errStreamIdle    = errors.New("server: nothing came on the stream for long")
-	errNotOnDisk     = errors.New("server: the store keeps nothing on disk")
+	ErrCheckpoints   = errors.New("server: as many checkpoints are open as may be")
+	ErrTooLarge      = errors.New("server: the answer is larger than a message may be")
+	ErrStreamIdle    = errors.New("server: nothing came on the stream for long")
+	ErrNotOnDisk     = errors.New("server: the store keeps nothing on disk")
+	// ErrDraining is the error of calls that the drain ends or refuses.
+	ErrDraining       = errors.New("server: draining")
+	ErrExports        = errors.New("server: as many exports are under way as may be")
+	ErrCannotTell     = errors.New("server: the store does not know what is in its files")
+	ErrErasureWaits   = errors.New("server: as many calls wait for erasures as may")
+	ErrErasurePending = errors.New("server: the bytes of an erased user are still in files")
+	// ErrNewUsers is the fault of an event whose user is one too many.
+	ErrNewUsers       = errors.New("server: as many users have begun a history as may in a minute")
+	ErrRewrites       = errors.New("server: as many histories are being rewritten as may be")
+	ErrHistoryTooLong = errors.New("server: the history is too long to be rewritten")
+	ErrHistoryChanged = errors.New("server: the history is not the one of the page before")
 )
 
 // outcomes maps errors to the statuses that clients see; the first match holds. Every other error
@@ -93,9 +109,9 @@ var outcomes = []struct {
 }{
 	{doors.ErrUnauthenticated, codes.Unauthenticated, reasonUnauthenticated,
 		"this server wants a token that it knows, as metadata authorization: Bearer TOKEN", 0},
-	{errUserNotFound, codes.NotFound, reasonUserNotFound, "there is no history under this user_id",
+	{ErrUserNotFound, codes.NotFound, reasonUserNotFound, "there is no history under this user_id",
 		0},
-	{errItemNotFound, codes.NotFound, reasonItemNotFound,
+	{ErrItemNotFound, codes.NotFound, reasonItemNotFound,
 		"the catalogue does not have this item_id", 0},
 	{catalogue.ErrNone, codes.FailedPrecondition, reasonWithoutItems,
 		"the store of this server keeps no items", 0},
@@ -104,30 +120,30 @@ var outcomes = []struct {
 		0},
 	{catalogue.ErrDamaged, codes.DataLoss, reasonStoreCorrupt,
 		"the stored item is damaged, and not shown; write it with all its fields, or delete it", 0},
-	{errStaleRevision, codes.Unavailable, reasonStaleRevision,
+	{ErrStaleRevision, codes.Unavailable, reasonStaleRevision,
 		"the store has not reached min_user_revision yet", 50 * time.Millisecond},
-	{errStaleSession, codes.Unavailable, reasonStaleSession,
+	{ErrStaleSession, codes.Unavailable, reasonStaleSession,
 		"the store has not reached the history that session_token names", 50 * time.Millisecond},
-	{errSessionLost, codes.DataLoss, reasonSessionLost,
+	{ErrSessionLost, codes.DataLoss, reasonSessionLost,
 		"the history that session_token names is gone, because the user was erased, events were " +
 			"retracted or merged, or the store lost events; ask without the token", 0},
 	{session.ErrOtherStore, codes.FailedPrecondition, reasonOtherStore,
 		"the token is of a server with another store; ask without it", 0},
-	{errHistoryChanged, codes.FailedPrecondition, reasonHistoryChanged,
+	{ErrHistoryChanged, codes.FailedPrecondition, reasonHistoryChanged,
 		"the user's history is another one by now, because the user was erased or events were " +
 			"retracted or merged; begin again", 0},
-	{errHistoryTooLong, codes.FailedPrecondition, reasonHistoryTooLong,
+	{ErrHistoryTooLong, codes.FailedPrecondition, reasonHistoryTooLong,
 		"the history is too long for its events to be retracted or merged; erase the user", 0},
-	{errRewrites, codes.ResourceExhausted, reasonOverloaded,
+	{ErrRewrites, codes.ResourceExhausted, reasonOverloaded,
 		"as many histories are being rewritten as may be; nothing was done", time.Second},
-	{errExports, codes.ResourceExhausted, reasonOverloaded,
+	{ErrExports, codes.ResourceExhausted, reasonOverloaded,
 		"as many exports are under way as may be", 5 * time.Second},
-	{errNoUncertainty, codes.FailedPrecondition, reasonNoUncertainty,
+	{ErrNoUncertainty, codes.FailedPrecondition, reasonNoUncertainty,
 		"exploration needs a model that knows its uncertainty: one with learned dynamics and " +
 			"deviation", 0},
-	{errUnknownMethod, codes.Unimplemented, reasonUnknownMethod,
+	{ErrUnknownMethod, codes.Unimplemented, reasonUnknownMethod,
 		"this server has no such method or service; is the client newer than the server?", 0},
-	{errDraining, codes.Unavailable, reasonDraining,
+	{ErrDraining, codes.Unavailable, reasonDraining,
 		"the server is shutting down; connect to another one", 100 * time.Millisecond},
 	{models.ErrClosed, codes.Unavailable, reasonDraining,
 		"the server is shutting down; connect to another one", 100 * time.Millisecond},
@@ -145,26 +161,26 @@ var outcomes = []struct {
 	{store.ErrCorrupt, codes.DataLoss, reasonStoreCorrupt,
 		"the stored history of this user is damaged", 0},
 	{store.ErrClosed, codes.Unavailable, reasonStoreClosed, "the store is closed", time.Second},
-	{errTooLarge, codes.ResourceExhausted, reasonAnswerTooLarge,
+	{ErrTooLarge, codes.ResourceExhausted, reasonAnswerTooLarge,
 		"the answer has no room for this list; ask for it in another call", 0},
-	{errCheckpoints, codes.ResourceExhausted, reasonCheckpoints,
+	{ErrCheckpoints, codes.ResourceExhausted, reasonCheckpoints,
 		"as many checkpoints are open as may be; end one of their calls", time.Minute},
-	{errNewUsers, codes.ResourceExhausted, reasonNewUsers,
+	{ErrNewUsers, codes.ResourceExhausted, reasonNewUsers,
 		"as many users have begun a history in this minute as may; users with a history are served",
 		10 * time.Second},
-	{errStreamIdle, codes.Unavailable, reasonStreamIdle,
+	{ErrStreamIdle, codes.Unavailable, reasonStreamIdle,
 		"nothing came on the stream for long, or others needed its room; open another when there " +
 			"are events",
 		100 * time.Millisecond},
-	{errCannotTell, codes.FailedPrecondition, reasonCannotTell,
+	{ErrCannotTell, codes.FailedPrecondition, reasonCannotTell,
 		"the store of this server does not know what is in its files: nothing was erased; ask " +
 			"without wait_for_erasure", 0},
-	{errErasureWaits, codes.ResourceExhausted, reasonOverloaded,
+	{ErrErasureWaits, codes.ResourceExhausted, reasonOverloaded,
 		"as many calls wait for erasures as may: nothing was erased", 5 * time.Second},
-	{errErasurePending, codes.DeadlineExceeded, reasonErasurePending,
+	{ErrErasurePending, codes.DeadlineExceeded, reasonErasurePending,
 		"the user is erased, and the bytes are still in files of the store; repeat the call with " +
 			"allow_missing to wait on", time.Second},
-	{errNotOnDisk, codes.FailedPrecondition, reasonNotOnDisk,
+	{ErrNotOnDisk, codes.FailedPrecondition, reasonNotOnDisk,
 		"the store of this server keeps nothing on disk", 0},
 	{store.ErrUnavailable, codes.Unavailable, reasonStoreAway,
 		"the store cannot be reached at present", time.Second},
@@ -172,15 +188,18 @@ var outcomes = []struct {
 		"the store takes no writes until the server is restarted", 5 * time.Second},
 }
 
+// RetryOverload is the time after which a refused client may try again.
+const RetryOverload = 250 * time.Millisecond
+
 // statusOverloaded is the status of every call that the server has no room for. It is made once, as
 // a refusal has to cost little.
 var statusOverloaded = newStatus(codes.ResourceExhausted, reasonOverloaded,
 	"the server has as many calls as it can answer in time; nothing of this one was done",
-	retryOverload)
+	RetryOverload)
 
-// toStatus maps every error to the status that leaves the process. It never shows the text of an
+// Status maps every error to the status that leaves the process. It never shows the text of an
 // error that it does not know. A nil error has no status and gives nil.
-func toStatus(err error) *status.Status {
+func Status(err error) *status.Status {
 	if err == nil {
 		return nil
 	}

@@ -1,0 +1,50 @@
+package server
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gsimc/gsimc/fault"
+)
+
+func TestConfigValidateReportsEveryFault(t *testing.T) {
+	if err := DefaultConfig().Validate(); err != nil {
+		t.Errorf("the defaults are refused: %v", err)
+	}
+	nan := 0.0
+	nan /= nan
+	bad := Config{Listen: "nowhere", DrainDelay: -1, SlowRequest: -1,
+		EventWeights: map[string]float64{"A": 1, "ok": nan, "": 1, "fine": -1000, "much": 1000.5}}
+	err := bad.Validate()
+	if err == nil {
+		t.Fatal("a configuration full of faults is accepted")
+	}
+	for _, field := range []string{"Listen", "AdminListen", "OpsListen", "StateCacheBytes",
+		"DefaultTimeout",
+		"SlowRequest", "DrainDelay", "DrainTimeout",
+		"MaxRecvBytes", "MaxSendBytes", "MaxConcurrentStreams", "MaxConnections",
+		"MaxConnectionAge", "Estimator",
+		`"A"`, `"ok"`, `""`, `"much"`} {
+		if !strings.Contains(err.Error(), field) {
+			t.Errorf("the error does not mention %s:\n%v", field, err)
+		}
+	}
+	if strings.Contains(err.Error(), "fine") {
+		t.Errorf("the error mentions a good weight:\n%v", err)
+	}
+	wantFields := []string{
+		"Listen", "AdminListen", "OpsListen", "StateCacheBytes",
+		"DefaultTimeout", "MaxInFlight", "MaxStreams", "StreamIdle", "SlowRequest",
+		"DrainDelay", "DrainTimeout",
+		"MaxRecvBytes", "MaxSendBytes", "MaxConcurrentStreams", "MaxConnections",
+		"MaxConnectionAge", "Estimator", "Console", "PopularityHalfLife",
+		"CanaryEvents", "EventWeights",
+	}
+	if got := fault.Fields(err); !slices.Equal(got, wantFields) {
+		t.Errorf("faults of the fields %v, want %v", got, wantFields)
+	}
+	if _, err := New(bad, nil, nil); len(fault.Fields(err)) != len(wantFields) {
+		t.Errorf("New takes a bad configuration, or hides its faults: %v", err)
+	}
+}
