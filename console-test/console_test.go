@@ -96,6 +96,9 @@ func TestNewcomer(t *testing.T) {
 		for _, p := range parts {
 			score -= p
 		}
+		if n := eval[int](b, `document.querySelectorAll('.list .bar .local').length`); n == 0 {
+			t.Error("nothing is told of the local term")
+		}
 		if len(parts) < 3 || score > 1e-3 || score < -1e-3 {
 			t.Errorf("the parts %v do not add up to the score: %v is left", parts, score)
 		}

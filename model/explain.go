@@ -14,6 +14,7 @@ type Explanation struct {
 	Base    []float64 // the score without events: the part of μ that is left
 	Earlier []float64 // the contribution of the state before the events
 	Events  []float64 // items × Length, row-major: the contribution of each event
+	Local   []float64 // as Events: the part of it from the local term; nil for a model without one
 	Length  int       // number of events
 }
 
@@ -87,6 +88,7 @@ func (m *Model) explainLocal(x *Explanation, before *kalman.State, h History, it
 	if m.local == nil {
 		return
 	}
+	x.Local = make([]float64, len(x.Events))
 	add := func(e kalman.Recent, age, at int) {
 		factor := m.local.Factor(age, e.Weight)
 		if factor == 0 {
@@ -98,6 +100,7 @@ func (m *Model) explainLocal(x *Explanation, before *kalman.State, h History, it
 				x.Earlier[j] += term
 			} else {
 				x.Events[j*len(h)+at] += term
+				x.Local[j*len(h)+at] = term
 			}
 		}
 	}

@@ -153,6 +153,12 @@ func TestExplainEach(t *testing.T) {
 					for s := range h {
 						check(fmt.Sprint("event ", s), x.Events[j*len(h)+s],
 							m.scoreOf(i, shares.query(s, kind.estimator))+localShare(m, h, s, i))
+						if x.Local != nil {
+							check(fmt.Sprint("local term of event ", s), x.Local[j*len(h)+s],
+								localShare(m, h, s, i))
+						} else if m.local != nil {
+							t.Fatal("nothing is told of the local term")
+						}
 					}
 				}
 			}

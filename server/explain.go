@@ -64,11 +64,15 @@ func groupByItem(h model.History) []itemEvents {
 func explanation(
 	m *model.Model, n int, x *model.Explanation, i int, groups []itemEvents, timed bool,
 ) *pb.Explanation {
-	sums, order := make([]float64, len(groups)), make([]int, len(groups))
+	sums, local := make([]float64, len(groups)), make([]float64, len(groups))
+	order := make([]int, len(groups))
 	for g := range groups {
 		order[g] = g
 		for _, s := range groups[g].events {
 			sums[g] += x.Events[i*x.Length+s]
+			if x.Local != nil {
+				local[g] += x.Local[i*x.Length+s]
+			}
 		}
 	}
 	slices.SortStableFunc(order,
@@ -77,7 +81,7 @@ func explanation(
 	out := &pb.Explanation{Base: x.Base[i], Remainder: x.Earlier[i]}
 	for _, g := range order[:n] {
 		c := &pb.Contribution{ItemId: m.ItemID(groups[g].item),
-			Events: int32(len(groups[g].events)), Contribution: sums[g]}
+			Events: int32(len(groups[g].events)), Contribution: sums[g], Local: local[g]}
 		if timed {
 			c.EventTime = timestamppb.New(time.Unix(groups[g].newest, 0))
 		}

@@ -672,7 +672,10 @@ type Contribution struct {
 	// How many events on the item there are.
 	Events int32 `protobuf:"varint,3,opt,name=events,proto3" json:"events,omitempty"`
 	// What they added, in units of the score.
-	Contribution  float64 `protobuf:"fixed64,4,opt,name=contribution,proto3" json:"contribution,omitempty"`
+	Contribution float64 `protobuf:"fixed64,4,opt,name=contribution,proto3" json:"contribution,omitempty"`
+	// The part of contribution that the local term added: how often the item follows this one, shortly
+	// after, in the training data. The rest is of the basis. 0 for a model without a local term.
+	Local         float64 `protobuf:"fixed64,5,opt,name=local,proto3" json:"local,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -735,6 +738,13 @@ func (x *Contribution) GetContribution() float64 {
 	return 0
 }
 
+func (x *Contribution) GetLocal() float64 {
+	if x != nil {
+		return x.Local
+	}
+	return 0
+}
+
 var File_gsimc_v1_types_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_types_proto_rawDesc = "" +
@@ -786,13 +796,14 @@ const file_gsimc_v1_types_proto_rawDesc = "" +
 	"\vExplanation\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\x01R\x04base\x12<\n" +
 	"\rcontributions\x18\x02 \x03(\v2\x16.gsimc.v1.ContributionR\rcontributions\x12\x1c\n" +
-	"\tremainder\x18\x03 \x01(\x01R\tremainder\"\x9e\x01\n" +
+	"\tremainder\x18\x03 \x01(\x01R\tremainder\"\xb4\x01\n" +
 	"\fContribution\x12\x17\n" +
 	"\aitem_id\x18\x01 \x01(\tR\x06itemId\x129\n" +
 	"\n" +
 	"event_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\teventTime\x12\x16\n" +
 	"\x06events\x18\x03 \x01(\x05R\x06events\x12\"\n" +
-	"\fcontribution\x18\x04 \x01(\x01R\fcontribution*\xb9\x01\n" +
+	"\fcontribution\x18\x04 \x01(\x01R\fcontribution\x12\x14\n" +
+	"\x05local\x18\x05 \x01(\x01R\x05local*\xb9\x01\n" +
 	"\x10EventDisposition\x12!\n" +
 	"\x1dEVENT_DISPOSITION_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19EVENT_DISPOSITION_APPLIED\x10\x01\x12\x1f\n" +

@@ -67,7 +67,7 @@ func newExplanation(x *pb.Explanation, titles *dataset.Catalogue) *Explanation {
 	for _, c := range x.GetContributions() {
 		part := Contribution{
 			ID: c.GetItemId(), Title: titles.Title(c.GetItemId()), Events: c.GetEvents(),
-			Contribution: c.GetContribution(),
+			Contribution: c.GetContribution(), Local: c.GetLocal(),
 		}
 		if t := c.GetEventTime(); t != nil {
 			part.Time = t.AsTime().Format(time.RFC3339)

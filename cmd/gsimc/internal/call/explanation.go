@@ -20,6 +20,7 @@ type Contribution struct {
 	Time         string  `json:"event_time,omitempty"` // of the newest event, RFC 3339
 	Events       int32   `json:"events"`
 	Contribution float64 `json:"contribution"`
+	Local        float64 `json:"local"` // the part of it by the local term
 }
 
 // explanationKey is printed below explanations.
