@@ -238,7 +238,7 @@ func TestBadPairsChangeNothing(t *testing.T) {
 		certtest.Write(t, s.dir, "cert.pem", pair.Cert)
 		certtest.Write(t, s.dir, "key.pem", pair.Key)
 		for range 4 {
-			s.certs.look(t.Context())
+			s.certs.Look(t.Context())
 		}
 		failures++
 		if got := reloads(t, s.metrics, "certificates", "failure"); got != failures {
@@ -255,18 +255,18 @@ func TestBadPairsChangeNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		s.certs.look(t.Context())
+		s.certs.Look(t.Context())
 	}
 	if got := reloads(t, s.metrics, "certificates", "failure"); got != failures+1 {
 		t.Errorf("a missing key is counted %v times, want once", got-failures)
 	}
 	certtest.Write(t, s.dir, "cert.pem", next.Cert)
 	certtest.Write(t, s.dir, "key.pem", next.Key)
-	s.certs.look(t.Context())
+	s.certs.Look(t.Context())
 	if serial, _ := s.call(t, trusting(a)); serial != 7 {
 		t.Errorf("one reading was enough for serial %d", serial)
 	}
-	s.certs.look(t.Context())
+	s.certs.Look(t.Context())
 	if serial, err := s.call(t, trusting(a)); err != nil || serial != 8 {
 		t.Errorf("a good pair after bad ones: serial %d, %v", serial, err)
 	}

@@ -22,6 +22,8 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
+
+	"github.com/gsimc/gsimc/server/internal/watched"
 )
 
 // Poll is the interval at which files are read. A change is taken when two readings in a row agree,
@@ -40,8 +42,8 @@ type Doors struct {
 	// OnTokens, if not nil, is told that other tokens count from now on. It is set before Watch.
 	OnTokens func()
 
-	tokens  *watched[*tokens]     // nil: everybody may call everything
-	certs   *watched[*tls.Config] // nil: plain text
+	tokens  *watched.Files[*tokens]     // nil: everybody may call everything
+	certs   *watched.Files[*tls.Config] // nil: plain text
 	metrics *Metrics
 }
 
@@ -52,25 +54,30 @@ func Open(f Files, now func() time.Time, log *slog.Logger, metrics *Metrics) (*D
 	d := &Doors{metrics: metrics}
 	var errs []error
 	if f.Tokens != "" {
-		d.tokens = &watched[*tokens]{name: "tokens", paths: []path{{"TokenFile", f.Tokens}},
-			parse: parseTokenFile, log: log, metrics: metrics}
-		errs = append(errs, d.tokens.open())
+		d.tokens = &watched.Files[*tokens]{Name: "tokens",
+			Paths: []watched.Path{{Field: "TokenFile", Name: f.Tokens}},
+			Parse: parseTokenFile, Log: log,
+			Reloaded: func(good bool) { metrics.reloaded("tokens", good) }}
+		errs = append(errs, d.tokens.Open())
 	}
 	if f.Cert != "" {
-		d.certs = &watched[*tls.Config]{name: "certificates",
-			paths: []path{{"TLSCert", f.Cert}, {"TLSKey", f.Key}},
-			parse: func(texts [][]byte) (*tls.Config, error) {
+		d.certs = &watched.Files[*tls.Config]{Name: "certificates",
+			Paths: []watched.Path{{Field: "TLSCert", Name: f.Cert},
+				{Field: "TLSKey", Name: f.Key}},
+			Parse: func(texts [][]byte) (*tls.Config, error) {
 				config, until, err := parseCertificates(texts, now())
 				if err == nil {
 					metrics.notAfter.Set(float64(until.Unix()))
 				}
 				return config, err
 			},
-			log: log, metrics: metrics}
+			Log:      log,
+			Reloaded: func(good bool) { metrics.reloaded("certificates", good) }}
 		if f.ClientCA != "" {
-			d.certs.paths = append(d.certs.paths, path{"TLSClientCA", f.ClientCA})
+			d.certs.Paths = append(d.certs.Paths,
+				watched.Path{Field: "TLSClientCA", Name: f.ClientCA})
 		}
-		errs = append(errs, d.certs.open())
+		errs = append(errs, d.certs.Open())
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -91,11 +98,11 @@ func (d *Doors) Watch(ctx context.Context, every time.Duration) {
 			return
 		case <-tick.C:
 		}
-		if d.tokens != nil && d.tokens.look(ctx) && d.OnTokens != nil {
+		if d.tokens != nil && d.tokens.Look(ctx) && d.OnTokens != nil {
 			d.OnTokens()
 		}
 		if d.certs != nil {
-			d.certs.look(ctx)
+			d.certs.Look(ctx)
 		}
 	}
 }
@@ -109,7 +116,7 @@ func (d *Doors) Credentials() credentials.TransportCredentials {
 	return credentials.NewTLS(&tls.Config{
 		MinVersion: tls.VersionTLS13,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			return d.certs.get(), nil
+			return d.certs.Get(), nil
 		},
 	})
 }
@@ -123,7 +130,7 @@ func (d *Doors) HTTPS() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			config := d.certs.get().Clone()
+			config := d.certs.Get().Clone()
 			config.NextProtos = []string{"h2", "http/1.1"}
 			return config, nil
 		},
@@ -158,7 +165,7 @@ func (d *Doors) Check(ctx context.Context, fullMethod string) error {
 	if known && role == open {
 		return nil
 	}
-	tokens := d.tokens.get()
+	tokens := d.tokens.Get()
 	at := tokens.find(tokenOf(ctx))
 	switch {
 	case at < 0:
@@ -174,7 +181,7 @@ func (d *Doors) Check(ctx context.Context, fullMethod string) error {
 // Knows reports whether the values of the metadata "authorization" are those of a known token, or
 // none is needed.
 func (d *Doors) Knows(authorization []string) bool {
-	if d.tokens == nil || d.tokens.get().find(bearer(authorization)) >= 0 {
+	if d.tokens == nil || d.tokens.Get().find(bearer(authorization)) >= 0 {
 		return true
 	}
 	d.metrics.unauthenticated.Inc()
@@ -185,7 +192,7 @@ func (d *Doors) Knows(authorization []string) bool {
 // client. It is empty if nothing tells.
 func (d *Doors) Caller(ctx context.Context) string {
 	if d.tokens != nil {
-		tokens := d.tokens.get()
+		tokens := d.tokens.Get()
 		if at := tokens.find(tokenOf(ctx)); at >= 0 {
 			return tokens.names[at]
 		}

@@ -56,9 +56,9 @@ func bearer(values []string) string {
 // tokenName is the form of the names in the file, which are for people.
 var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// parseTokenFile implements the parse of [watched]: lines of name, roles and hash in hex, separated
-// by blanks; empty lines and those that begin with # do not count. A name may stand twice, so that
-// a client can have an old and a new token for a while.
+// parseTokenFile implements the Parse of [watched.Files]: lines of name, roles and hash in hex,
+// separated by blanks; empty lines and those that begin with # do not count. A name may stand
+// twice, so that a client can have an old and a new token for a while.
 func parseTokenFile(texts [][]byte) (*tokens, error) {
 	t := &tokens{}
 	bad := func(line int, problem string) (*tokens, error) {

@@ -1,4 +1,8 @@
-package doors
+// Package watched reads files of settings again when their content changes.
+//
+// A file that is bad, half written or missing changes nothing: what it said when it was last good
+// stays. So a file can be exchanged, edited or linked anew while a server runs.
+package watched
 
 import (
 	"context"
@@ -17,31 +21,32 @@ import (
 // maxFileBytes bounds what is read: a thousand tokens, or a bundle of authorities.
 const maxFileBytes = 1 << 20
 
-// path is a file and the field that names it.
-type path struct{ field, name string }
+// A Path is a file and the field that names it.
+type Path struct{ Field, Name string }
 
-// watched is what a few files say together, as of the last time that they were good.
-type watched[T any] struct {
-	name    string // for logs and metrics
-	paths   []path
-	parse   func(texts [][]byte) (T, error) // of the paths, in their order
-	log     *slog.Logger
-	metrics *Metrics
+// Files are what a few files say together, as of the last time that they were good.
+type Files[T any] struct {
+	Name     string // in the plural, for logs
+	Paths    []Path
+	Parse    func(texts [][]byte) (T, error) // of the paths, in their order
+	Log      *slog.Logger
+	Reloaded func(good bool) // is told of each change
 
 	current     atomic.Pointer[T]
 	taken, seen [sha256.Size]byte // of the content that was last taken or refused, and last read
 	unreadable  bool              // the last reading failed
 }
 
-func (w *watched[T]) get() T { return *w.current.Load() }
+// Get returns what the files say. It is safe for concurrent use.
+func (w *Files[T]) Get() T { return *w.current.Load() }
 
-// open reads the files for the first time.
-func (w *watched[T]) open() error {
+// Open reads the files for the first time.
+func (w *Files[T]) Open() error {
 	texts, hash, err := w.read()
 	if err != nil {
 		return err
 	}
-	value, err := w.parse(texts)
+	value, err := w.Parse(texts)
 	if err != nil {
 		return err
 	}
@@ -50,10 +55,10 @@ func (w *watched[T]) open() error {
 	return nil
 }
 
-// look takes the files if their content is new and two readings in a row agree on it: several files
+// Look takes the files if their content is new and two readings in a row agree on it: several files
 // do not change at once, and one may be half written. Files that stay as they are, good or bad, are
 // judged once. It reports whether files were taken.
-func (w *watched[T]) look(ctx context.Context) (taken bool) {
+func (w *Files[T]) Look(ctx context.Context) (taken bool) {
 	texts, hash, err := w.read()
 	if err != nil {
 		if !w.unreadable { // a file that is being exchanged may be missing for a moment
@@ -72,31 +77,31 @@ func (w *watched[T]) look(ctx context.Context) (taken bool) {
 		return false
 	}
 	w.taken = hash
-	value, err := w.parse(texts)
+	value, err := w.Parse(texts)
 	if err != nil {
 		w.refuse(ctx, err)
 		return false
 	}
 	w.current.Store(&value)
-	w.metrics.reloaded(w.name, true)
-	w.log.LogAttrs(ctx, slog.LevelInfo, w.name+" read again")
+	w.Reloaded(true)
+	w.Log.LogAttrs(ctx, slog.LevelInfo, w.Name+" read again")
 	return true
 }
 
 // refuse reports files that change nothing.
-func (w *watched[T]) refuse(ctx context.Context, err error) {
-	w.metrics.reloaded(w.name, false)
-	w.log.LogAttrs(ctx, slog.LevelError, "new "+w.name+" refused: the old ones stay",
+func (w *Files[T]) refuse(ctx context.Context, err error) {
+	w.Reloaded(false)
+	w.Log.LogAttrs(ctx, slog.LevelError, "new "+w.Name+" refused: the old ones stay",
 		slog.String("error", err.Error()))
 }
 
 // read returns the texts of the files and their hash.
-func (w *watched[T]) read() (texts [][]byte, hash [sha256.Size]byte, err error) {
+func (w *Files[T]) read() (texts [][]byte, hash [sha256.Size]byte, err error) {
 	all := sha256.New()
-	for _, p := range w.paths {
-		text, err := readFile(p.name)
+	for _, p := range w.Paths {
+		text, err := readFile(p.Name)
 		if err != nil {
-			return nil, hash, &fault.Fault{Field: p.field, Err: err}
+			return nil, hash, &fault.Fault{Field: p.Field, Err: err}
 		}
 		texts = append(texts, text)
 		one := sha256.Sum256(text)
