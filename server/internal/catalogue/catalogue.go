@@ -119,8 +119,9 @@ type Change struct {
 //
 // Lists see the items one by one, and all of them when Upsert returns. The end of ctx ends the
 // waiting and not the write, so that the index and the store agree.
-func (c *Catalogue) Upsert(ctx context.Context, change Change) (created int, err error) {
-	err = c.exclusively(ctx, func(ctx context.Context) error {
+func (c *Catalogue) Upsert(ctx context.Context, change Change) (int, error) {
+	created := 0 // of the write, which may outlast the call
+	err := c.exclusively(ctx, func(ctx context.Context) error {
 		items := make([]store.Item, len(change.IDs))
 		for at, id := range change.IDs {
 			item, found, err := c.Get(ctx, id)
@@ -154,8 +155,9 @@ func (c *Catalogue) Upsert(ctx context.Context, change Change) (created int, err
 }
 
 // Delete removes items and returns how many were there, as [Catalogue.Upsert] otherwise.
-func (c *Catalogue) Delete(ctx context.Context, ids []string) (deleted int, err error) {
-	err = c.exclusively(ctx, func(ctx context.Context) error {
+func (c *Catalogue) Delete(ctx context.Context, ids []string) (int, error) {
+	deleted := 0 // of the write, which may outlast the call
+	err := c.exclusively(ctx, func(ctx context.Context) error {
 		err := c.write(ctx, func() error { return c.store.DeleteItems(ctx, ids) })
 		if err == nil {
 			deleted = c.dropAll(ids)
