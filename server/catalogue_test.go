@@ -113,6 +113,17 @@ func TestDamagedItemIsHiddenUntilWritten(t *testing.T) {
 	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
 		t.Errorf("GetItem (-want +got):\n%s", d)
 	}
+	// Whoever looks for it, or for its neighbours, learns that it is hidden.
+	found, err := ts.items.SearchItems(ctx(t), &pb.SearchItemsRequest{Query: id})
+	if err != nil || len(found.GetItems()) == 0 || !found.GetItems()[0].GetItem().GetHidden() {
+		t.Errorf("a search finds %v, %v, want the damaged item", found, err)
+	}
+	known, err := ts.items.BatchGetItems(ctx(t),
+		&pb.BatchGetItemsRequest{ItemIds: []string{id, item(1)}})
+	if err != nil || len(known.GetItems()) != 2 || !known.GetItems()[0].GetItem().GetHidden() ||
+		known.GetItems()[1].GetItem().GetHidden() {
+		t.Errorf("two items are %v, %v", known, err)
+	}
 	ts.put(t, &pb.Item{ItemId: id})
 	if !ts.shows(t, id) || status() != "" {
 		t.Errorf("after a write it is shown: %t, and the status says %q", ts.shows(t, id), status())

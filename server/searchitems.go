@@ -148,13 +148,17 @@ func (s items) known(
 	return known, nil
 }
 
-// catalogueItem is what the catalogue has of an item. A server without a catalogue has nothing.
+// catalogueItem is what the catalogue has of an item. A server without a catalogue has nothing, and
+// of an item that cannot be read it is known that it is hidden.
 func (s items) catalogueItem(
 	ctx context.Context, id string,
 ) (item store.Item, found bool, err error) {
 	item, found, err = s.catalogue.Get(ctx, id)
-	if errors.Is(err, catalogue.ErrNone) {
-		err = nil
+	switch {
+	case errors.Is(err, catalogue.ErrNone):
+		return store.Item{}, false, nil
+	case errors.Is(err, catalogue.ErrDamaged):
+		return store.Item{Hidden: true}, true, nil
 	}
 	return item, found, err
 }
