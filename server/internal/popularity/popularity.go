@@ -11,6 +11,7 @@
 package popularity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -32,6 +33,12 @@ const (
 	shortest  = 50 * time.Millisecond // between two counts
 	// unit is a count of one, for counts are whole numbers in a model.
 	unit = 1 << 20
+	// mostItems bounds the memory of a model, as whoever sends events chooses the items. Up to
+	// twice as many are counted.
+	mostItems = 1 << 18
+	// farthest is the number of half-lives after the reference that counts stay in the range of a
+	// float64. The reference moves beyond it, which takes a look at all counts.
+	farthest = 500
 )
 
 // Deps are the parts of the server that a [Counter] uses.
@@ -104,7 +111,7 @@ func (c *Counter) refresh(ctx context.Context) error {
 
 // Model counts the events of the store. Damaged histories count as far as they can be read.
 func (c *Counter) Model(ctx context.Context) (*model.Model, error) {
-	k := counts{halfLife: c.HalfLife, of: map[string]float64{}}
+	k := counts{halfLife: c.HalfLife, most: mostItems, of: map[string]float64{}}
 	err := c.Store.Each(ctx, 0, 1, func(user string, _ store.Version) error {
 		_, _, err := c.Store.Since(ctx, user, store.Version{},
 			func(_ store.Version, e store.Event) error {
@@ -122,11 +129,12 @@ func (c *Counter) Model(ctx context.Context) (*model.Model, error) {
 	return k.model()
 }
 
-// counts are those of items, at the time of the newest event.
+// counts are those of items, in units of the weight that an event has at the time of reference.
 type counts struct {
-	halfLife time.Duration
-	newest   time.Time
-	of       map[string]float64
+	halfLife          time.Duration
+	most              int // items of the model
+	reference, newest time.Time
+	of                map[string]float64
 }
 
 func (k *counts) add(e *store.Event, weight float64) {
@@ -134,31 +142,52 @@ func (k *counts) add(e *store.Event, weight float64) {
 		return
 	}
 	if len(k.of) == 0 {
+		k.reference, k.newest = e.Time, e.Time
+	}
+	if e.Time.After(k.newest) {
 		k.newest = e.Time
 	}
-	age := k.newest.Sub(e.Time)
-	if age < 0 {
-		factor := k.decay(-age)
+	after := k.halfLives(e.Time)
+	if after > farthest {
 		for item := range k.of {
-			k.of[item] *= factor
+			k.of[item] *= math.Exp2(-after)
 		}
-		k.newest, age = e.Time, 0
+		k.reference, after = e.Time, 0
 	}
 	if _, known := k.of[e.Item]; !known {
+		if len(k.of) >= 2*k.most {
+			k.prune()
+		}
 		k.of[strings.Clone(e.Item)] = 0
 	}
-	k.of[e.Item] += weight * k.decay(age)
+	k.of[e.Item] += weight * math.Exp2(after)
 }
 
-func (k *counts) decay(age time.Duration) float64 {
-	return math.Exp2(-age.Seconds() / k.halfLife.Seconds())
+// halfLives is the number of them from the reference to a time.
+func (k *counts) halfLives(t time.Time) float64 {
+	return t.Sub(k.reference).Seconds() / k.halfLife.Seconds()
+}
+
+// prune leaves the items with the largest counts, as many as a model may have.
+func (k *counts) prune() {
+	if len(k.of) <= k.most {
+		return
+	}
+	ids := slices.SortedFunc(maps.Keys(k.of), func(a, b string) int {
+		return cmp.Or(cmp.Compare(k.of[b], k.of[a]), cmp.Compare(a, b))
+	})
+	for _, id := range ids[k.most:] {
+		delete(k.of, id)
+	}
 }
 
 func (k *counts) model() (*model.Model, error) {
+	k.prune()
 	ids := slices.Sorted(maps.Keys(k.of))
 	degrees, total := make([]int64, len(ids)), int64(0)
+	now := math.Exp2(-k.halfLives(k.newest))
 	for i, id := range ids {
-		degrees[i] = int64(math.Round(k.of[id] * unit))
+		degrees[i] = int64(math.Round(k.of[id] * now * unit))
 		total += degrees[i]
 	}
 	return model.NewPopular(ids, degrees, total)

@@ -66,3 +66,49 @@ func TestModelCounts(t *testing.T) {
 		}
 	}
 }
+
+// Counts of events that are far apart do not leave the range of their numbers, and events whose
+// times rise cost no more than others: 50,000 of them are counted in a moment.
+func TestCountsOfRisingTimes(t *testing.T) {
+	for _, apart := range []time.Duration{time.Millisecond, time.Hour} {
+		const n = 50_000
+		k := counts{halfLife: 30 * time.Minute, most: mostItems, of: map[string]float64{}}
+		for i := range n {
+			k.add(&store.Event{Item: fmt.Sprint("i", i%(n/2)),
+				Time: servertest.Now.Add(time.Duration(i) * apart)}, 1)
+		}
+		m, err := k.model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		newest, _ := m.ItemIndex(fmt.Sprint("i", n/2-1))
+		before, _ := m.ItemIndex(fmt.Sprint("i", n/2-2))
+		want := math.Exp2(-apart.Hours() * 2)
+		got := float64(m.Degree(before)) / float64(m.Degree(newest))
+		if math.Abs(got-want) > 1e-4 {
+			t.Errorf("%v apart: the last item but one has %v of the last, want %v", apart, got, want)
+		}
+	}
+}
+
+// However many items events name, a model has the largest of them.
+func TestItemsAreBounded(t *testing.T) {
+	k := counts{halfLife: time.Hour, most: 3, of: map[string]float64{}}
+	for i := range 1000 {
+		for _, item := range []string{"a", "b", "c", fmt.Sprint("rare", i)} {
+			k.add(&store.Event{Item: item, Time: servertest.Now}, 1)
+		}
+		if len(k.of) > 6 {
+			t.Fatalf("%d items are counted, want at most 6", len(k.of))
+		}
+	}
+	m, err := k.model()
+	if err != nil || m.NumItems() != 3 {
+		t.Fatalf("%v, %v", m, err)
+	}
+	for _, item := range []string{"a", "b", "c"} {
+		if i, known := m.ItemIndex(item); !known || m.Degree(i) != 1000*unit {
+			t.Errorf("%s has the count %d, want %d", item, m.Degree(i), 1000*unit)
+		}
+	}
+}
