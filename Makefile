@@ -145,6 +145,7 @@ bench-peers: bench-build ## the part of make benchmarks with faiss, BLAS, ARPACK
 bench-serving: bench-build ## the part of make benchmarks with a real server
 	mkdir -p $(RESULTS)
 	bin/gsimc bench $(LOADFLAGS) --json $(RESULTS)/serving.json
+	bin/gsimc bench --filter $(LOADFLAGS) --json $(RESULTS)/filters.json
 	@set -e; for axis in $(SWEEPS); do \
 		bin/gsimc bench --sweep $$axis $(SWEEPFLAGS) --json $(RESULTS)/sweep-$$axis.json; \
 	done

@@ -18,6 +18,7 @@ const (
 	trafficStream
 	listStream
 	historyStream
+	itemStream
 )
 
 // Popularity follows a Zipf–Mandelbrot law, for users and for items: the share of the r-th is

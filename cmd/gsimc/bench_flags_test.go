@@ -12,9 +12,13 @@ func TestBenchFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"--scenario speed":             `--scenario must be one of`,
 		"--scenario latency --sweep n": "--sweep: leave out --scenario, or this",
-		"--sweep depth":                "--sweep must be one of",
-		"--at 1,2":                     "--at: goes with --sweep only",
-		"--sweep k --at 64,16":         "--at: 16 after 64, want ascending points",
+		"--filter --sweep n":           "--filter: leave out --scenario and --sweep, or this",
+		"--filter --server 127.0.0.1:1 --model m": "--server: leave it out: --filter starts a " +
+			"server of its own",
+		"--filter --deny 5":    "--filter: leave out --allow and --deny",
+		"--sweep depth":        "--sweep must be one of",
+		"--at 1,2":             "--at: goes with --sweep only",
+		"--sweep k --at 64,16": "--at: 16 after 64, want ascending points",
 		"--sweep history --at 1,1001": "--at: 1001, want 1 to 1000 in a sweep over " +
 			"history",
 		"--sweep n --items 5": "--at gives the points of a sweep over n: leave " +

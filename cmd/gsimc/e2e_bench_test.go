@@ -76,6 +76,24 @@ func TestBenchAll(t *testing.T) {
 	}
 }
 
+// A bench of filters has the cost of each, and of none.
+func TestBenchFilters(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bench.json")
+	execute(t, append(benchArgs, "--filter", "--duration", "20ms", "--repetitions", "1",
+		"--json", path)...)
+	report := readBench(t, path)
+	const filters = 10
+	if len(report.Series) != 1+2*filters || !strings.Contains(report.Command, " --filter ") {
+		t.Errorf("%d series by %q, want a time for none, and two figures for each of %d filters",
+			len(report.Series), report.Command, filters)
+	}
+	for _, s := range report.Series {
+		if s.Group != "filters" || !(s.Points[0].Y.Median > 0) {
+			t.Errorf("%s: %s is %v, want a figure above 0", s.Group, s.Name, s.Points)
+		}
+	}
+}
+
 // A sweep has a point for each x, and the command that it prints repeats it.
 func TestBenchSweep(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bench.json")

@@ -22,6 +22,7 @@ import (
 type Cmd struct {
 	Scenario string `group:"What:" enum:"all,latency,throughput,observe,stream,mixed,visibility,overload," default:"" help:"all, latency, throughput, observe, stream, mixed, visibility or overload. Default: all but overload."`
 	Sweep    string `group:"What:" enum:"n,k,history,clients,users," default:"" help:"Measure how the cost of Recommend grows with n (items), k (rank), history (events in the request), clients or users (in the store), instead of a scenario."`
+	Filter   bool   `group:"What:" help:"Measure Recommend with filters of 1, 10 and 100 categories, which half, a hundredth and a ten thousandth of the items pass, beside Recommend without a filter, instead of a scenario."`
 	At       []int  `group:"What:" placeholder:"X,..." help:"Points of the sweep, ascending. Default: a list for each axis."`
 	JSON     string `group:"What:" name:"json" placeholder:"FILE" help:"Write the report here too, as JSON."`
 	benchTarget
@@ -89,7 +90,8 @@ Users and items follow a Zipf distribution. Other settings of the server come fr
 environment, such as GSIMC_STATE_CACHE. An interrupt ends the run and prints the figures so far.
 
   gsimc bench --scenario latency --items 20000 --rank 256 --json latency.json
-  gsimc bench --sweep n --json n.json`
+  gsimc bench --sweep n --json n.json
+  gsimc bench --filter --json filters.json`
 }
 
 // Defaults and limits.
@@ -155,8 +157,11 @@ func (c *Cmd) measure(
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	b := &bench{Cmd: c, dir: dir, progress: p, report: report}
-	if c.Sweep != "" {
+	switch {
+	case c.Sweep != "":
 		return b.sweep(ctx)
+	case c.Filter:
+		return b.filters(ctx)
 	}
 	return b.scenarios(ctx, cmp.Or(c.Scenario, "all"))
 }
@@ -174,7 +179,10 @@ func (c *Cmd) command() string {
 		}
 	}
 	some("sweep", c.Sweep, c.Sweep != "")
-	some("scenario", cmp.Or(c.Scenario, "all"), c.Sweep == "")
+	some("scenario", cmp.Or(c.Scenario, "all"), c.Sweep == "" && !c.Filter)
+	if c.Filter {
+		line = append(line, "--filter")
+	}
 	some("at", strings.Trim(strings.ReplaceAll(fmt.Sprint(c.At), " ", ","), "[]"), len(c.At) > 0)
 	some("server", c.Server, c.Server != "")
 	some("model", c.Model, c.Model != "")
@@ -192,7 +200,7 @@ func (c *Cmd) command() string {
 	if c.Packed {
 		line = append(line, "--packed")
 	}
-	some("observe-share", c.ObserveShare, c.Sweep == "")
+	some("observe-share", c.ObserveShare, c.Sweep == "" && !c.Filter)
 	some("stream-share", c.StreamShare, c.StreamShare > 0)
 	add("batch", c.Batch)
 	some("load", fmt.Sprintf("%g%%", 100*float64(cli.Given(c.Load, 0))), c.Load != nil)

@@ -17,10 +17,17 @@ func (c *Cmd) Check() error {
 // checkWhat checks the scenario or the sweep.
 func (c *Cmd) checkWhat() error {
 	var err error
-	mixed := c.Sweep == "" && slices.Contains([]string{"", "all", "mixed"}, c.Scenario)
+	mixed := c.Sweep == "" && !c.Filter && slices.Contains([]string{"", "all", "mixed"}, c.Scenario)
 	switch {
 	case c.Scenario != "" && c.Sweep != "":
 		err = cli.Flagf("--sweep", "leave out --scenario, or this")
+	case c.Filter && (c.Scenario != "" || c.Sweep != ""):
+		err = cli.Flagf("--filter", "leave out --scenario and --sweep, or this")
+	case c.Filter && c.Server != "":
+		err = cli.Flagf("--server", "leave it out: --filter starts a server of its own, and fills "+
+			"its catalogue")
+	case c.Filter && c.Allow+c.Deny > 0:
+		err = cli.Flagf("--filter", "leave out --allow and --deny, which are filters too")
 	case c.Sweep == "" && len(c.At) > 0:
 		err = cli.Flagf("--at", "goes with --sweep only")
 	case c.Scenario == overloadScenario && c.Server != "":
