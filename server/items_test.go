@@ -16,6 +16,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/items"
 	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -424,6 +425,7 @@ func TestFiltersAgainstOracle(t *testing.T) {
 	now := *clock.Load()
 	unfiltered := startLearnedAt(t, &clock) // has no items
 	service, plain := recommender{Server: ts.Server}, recommender{Server: unfiltered.Server}
+	catalogue := items.New(items.Deps{Catalogue: ts.catalogue, Models: ts.models})
 	rng := rand.New(rand.NewPCG(61, 1))
 	known := map[string]*pb.Item{}
 	empty, full := 0, 0
@@ -432,14 +434,14 @@ func TestFiltersAgainstOracle(t *testing.T) {
 		case 0:
 			id := item(rng.IntN(testItems + 2))
 			known[id] = randomItem(rng, id, now)
-			if _, err := (items{Server: ts.Server}).BatchUpsertItems(t.Context(),
+			if _, err := catalogue.BatchUpsertItems(t.Context(),
 				upsert(known[id])); err != nil {
 				t.Fatal(err)
 			}
 		case 1:
 			id := item(rng.IntN(testItems))
 			delete(known, id)
-			if _, err := (items{Server: ts.Server}).BatchDeleteItems(t.Context(),
+			if _, err := catalogue.BatchDeleteItems(t.Context(),
 				&pb.BatchDeleteItemsRequest{ItemIds: []string{id}}); err != nil {
 				t.Fatal(err)
 			}

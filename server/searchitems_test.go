@@ -64,7 +64,7 @@ func TestSearchItems(t *testing.T) {
 	m := ts.models.Acquire()
 	defer m.Release()
 	var popular []string
-	for _, i := range m.Popular()[:defaultFoundItems] {
+	for _, i := range m.Popular()[:20] {
 		popular = append(popular, m.ItemID(i))
 	}
 	if d := cmp.Diff(popular, foundIDs(search("", 0))); d != "" {

@@ -27,6 +27,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/coldstart"
 	"github.com/gsimc/gsimc/server/internal/console"
 	"github.com/gsimc/gsimc/server/internal/doors"
+	"github.com/gsimc/gsimc/server/internal/items"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/passes"
 	"github.com/gsimc/gsimc/server/internal/popularity"
@@ -189,7 +190,6 @@ var (
 	_ pb.RecommenderServiceServer = recommender{}
 	_ pb.EventServiceServer       = events{}
 	_ pb.UserServiceServer        = users{}
-	_ pb.ItemServiceServer        = items{}
 	_ pb.AdminServiceServer       = admin{}
 )
 
@@ -252,7 +252,7 @@ func (s *Server) registerClients(g *grpc.Server) {
 	g.RegisterService(recommenderDesc(), recommender{Server: s})
 	pb.RegisterEventServiceServer(g, events{Server: s})
 	pb.RegisterUserServiceServer(g, users{Server: s})
-	pb.RegisterItemServiceServer(g, items{Server: s})
+	pb.RegisterItemServiceServer(g, items.New(items.Deps{Catalogue: s.catalogue, Models: s.models}))
 }
 
 // grpcOptions are those of the server on an address. The library's own limits are absent or

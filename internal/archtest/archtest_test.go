@@ -35,7 +35,7 @@ var (
 	// The parts of the server.
 	rooms = []string{
 		"server/internal/admission", "server/internal/coldstart", "server/internal/console",
-		"server/internal/doors", "server/internal/outcome",
+		"server/internal/doors", "server/internal/items", "server/internal/outcome",
 		"server/internal/models", "server/internal/passes", "server/internal/quality",
 		"server/internal/state", "server/internal/tracing", "server/internal/valid",
 	}
@@ -112,6 +112,8 @@ var (
 			append(without("doors"), "model", "store", "kalman", "spectral", "dataset")},
 		{"rules of requests know messages only", []string{"server/internal/valid"},
 			append(without("valid"), "model", "kalman", "spectral", "dataset")},
+		{"items know models, rules and statuses", []string{"server/internal/items"},
+			without("items", "models", "outcome", "valid", "admission", "doors")},
 		{"the console knows nothing but its files", []string{"server/internal/console"}, []string{
 			"api", "model", "store", "kalman", "spectral", "dataset", "event", "fault", "ranking",
 			"=server", "server/internal", "internal", "google.golang.org", "github.com",

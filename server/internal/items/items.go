@@ -1,4 +1,8 @@
-package server
+// Package items implements ItemService: the catalogue as clients write, list and search it.
+//
+// The catalogue says what may be shown, and the model what can be recommended; searches look at
+// both. The catalogue and the rules of fields are elsewhere: see packages catalogue and valid.
+package items
 
 import (
 	"context"
@@ -12,22 +16,32 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/event"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
+	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
 )
 
-// items implements ItemService.
-type items struct {
+// Deps are what the service needs.
+type Deps struct {
+	Catalogue *catalogue.Catalogue
+	Models    *models.Holder // of the model whose items are searched
+}
+
+// New returns the service.
+func New(d Deps) pb.ItemServiceServer { return service{catalogue: d.Catalogue, models: d.Models} }
+
+type service struct {
 	pb.UnsafeItemServiceServer
-	*Server
+	catalogue *catalogue.Catalogue
+	models    *models.Holder
 }
 
 // maxItemPageBytes bounds the items of a page, whose names may take 50 KB each.
 const maxItemPageBytes = 1 << 20
 
 // BatchUpsertItems implements ItemService.
-func (s items) BatchUpsertItems(
+func (s service) BatchUpsertItems(
 	ctx context.Context, req *pb.BatchUpsertItemsRequest,
 ) (*pb.BatchUpsertItemsResponse, error) {
 	if err := valid.UpsertItems(req); err != nil {
@@ -87,7 +101,7 @@ func timeOf(t *timestamppb.Timestamp) time.Time {
 }
 
 // GetItem implements ItemService.
-func (s items) GetItem(ctx context.Context, req *pb.GetItemRequest) (*pb.GetItemResponse, error) {
+func (s service) GetItem(ctx context.Context, req *pb.GetItemRequest) (*pb.GetItemResponse, error) {
 	if err := valid.ItemID(req.GetItemId()); err != nil {
 		return nil, err
 	}
@@ -117,7 +131,7 @@ func itemMessage(i *store.Item) *pb.Item {
 var errPageFull = errors.New("server: the page is full")
 
 // ListItems implements ItemService.
-func (s items) ListItems(
+func (s service) ListItems(
 	ctx context.Context, req *pb.ListItemsRequest,
 ) (*pb.ListItemsResponse, error) {
 	after, ok := readPageAfter(req.GetPageToken())
@@ -167,7 +181,7 @@ func readPageAfter(token string) (id string, ok bool) {
 }
 
 // BatchDeleteItems implements ItemService.
-func (s items) BatchDeleteItems(
+func (s service) BatchDeleteItems(
 	ctx context.Context, req *pb.BatchDeleteItemsRequest,
 ) (*pb.BatchDeleteItemsResponse, error) {
 	if err := valid.DeleteItems(req); err != nil {

@@ -1,4 +1,4 @@
-package server
+package items
 
 import (
 	"context"
@@ -19,7 +19,7 @@ const (
 )
 
 // SearchItems implements ItemService.
-func (s items) SearchItems(
+func (s service) SearchItems(
 	ctx context.Context, req *pb.SearchItemsRequest,
 ) (*pb.SearchItemsResponse, error) {
 	if err := valid.SearchItems(req); err != nil {
@@ -29,7 +29,7 @@ func (s items) SearchItems(
 	if size == 0 {
 		size = defaultFoundItems
 	}
-	m := s.main().acquire()
+	m := s.models.Acquire()
 	defer m.Release()
 	ids, err := s.findIDs(ctx, m.Model, req.GetQuery(), size)
 	if err != nil {
@@ -43,13 +43,13 @@ func (s items) SearchItems(
 }
 
 // BatchGetItems implements ItemService.
-func (s items) BatchGetItems(
+func (s service) BatchGetItems(
 	ctx context.Context, req *pb.BatchGetItemsRequest,
 ) (*pb.BatchGetItemsResponse, error) {
 	if err := valid.ItemIDs(req.GetItemIds(), valid.MaxFound); err != nil {
 		return nil, err
 	}
-	m := s.main().acquire()
+	m := s.models.Acquire()
 	defer m.Release()
 	known, err := s.known(ctx, m.Model, req.GetItemIds())
 	if err != nil {
@@ -60,7 +60,7 @@ func (s items) BatchGetItems(
 
 // findIDs returns up to n ids of the model and of the catalogue that begin with query, sorted, and
 // then those of titles that have it; without a query those of the most popular items.
-func (s items) findIDs(
+func (s service) findIDs(
 	ctx context.Context, m *model.Model, query string, n int,
 ) (ids []string, err error) {
 	if query == "" {
@@ -77,7 +77,7 @@ func (s items) findIDs(
 }
 
 // findByID returns up to n ids that begin with query, sorted.
-func (s items) findByID(
+func (s service) findByID(
 	ctx context.Context, m *model.Model, query string, n int,
 ) (ids []string, err error) {
 	for _, i := range m.ItemsByPrefix(query, n) {
@@ -107,7 +107,7 @@ func (s items) findByID(
 }
 
 // findByTitle adds ids of items whose titles have query, until there are n.
-func (s items) findByTitle(
+func (s service) findByTitle(
 	ctx context.Context, ids []string, query string, n int,
 ) ([]string, error) {
 	query = strings.ToLower(query)
@@ -129,7 +129,7 @@ func (s items) findByTitle(
 }
 
 // known tells what is known of items.
-func (s items) known(
+func (s service) known(
 	ctx context.Context, m *model.Model, ids []string,
 ) ([]*pb.KnownItem, error) {
 	known := make([]*pb.KnownItem, len(ids))
@@ -150,7 +150,7 @@ func (s items) known(
 
 // catalogueItem is what the catalogue has of an item. A server without a catalogue has nothing, and
 // of an item that cannot be read it is known that it is hidden.
-func (s items) catalogueItem(
+func (s service) catalogueItem(
 	ctx context.Context, id string,
 ) (item store.Item, found bool, err error) {
 	item, found, err = s.catalogue.Get(ctx, id)
