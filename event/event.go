@@ -4,10 +4,12 @@
 package event
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gsimc/gsimc/fault"
 )
@@ -66,6 +68,48 @@ func (w Weights) OfType(eventType string) float64 {
 		return weight
 	}
 	return 1
+}
+
+// MaxTypes is the number of types that a file of weights may have.
+const MaxTypes = 1000
+
+// ParseWeights reads a file of weights: lines of a type and its weight, separated by blanks; empty
+// lines and those that begin with # do not count. The error is a fault of the field that names the
+// line.
+func ParseWeights(field string, text []byte) (Weights, error) {
+	w, number := Weights{}, 0
+	for line := range bytes.Lines(text) {
+		number++
+		words := strings.Fields(string(line))
+		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		bad := func(problem string) (Weights, error) {
+			return nil, &fault.Fault{Field: field, Problem: fmt.Sprintf("line %d has %s: a line "+
+				"is an event type and its weight, such as view 0.2", number, problem)}
+		}
+		if len(words) != 2 {
+			return bad(fmt.Sprintf("%d words", len(words)))
+		}
+		weight, err := strconv.ParseFloat(words[1], 64)
+		_, twice := w[words[0]]
+		switch {
+		case !ValidType(words[0]):
+			return bad("the event type " + strconv.Quote(words[0]) + ", which does not match " +
+				TypePattern)
+		case err != nil || !(math.Abs(weight) <= MaxWeight):
+			return bad("the weight " + strconv.Quote(words[1]) + ", which is not " + wantWeight)
+		case twice:
+			return bad("a type of an earlier line")
+		case len(w) == MaxTypes:
+			return bad(fmt.Sprintf("more than the %d types that there may be", MaxTypes))
+		}
+		w[words[0]] = weight
+	}
+	if len(w) == 0 { // as while it is being written
+		return nil, &fault.Fault{Field: field, Problem: "there is no event type in the file"}
+	}
+	return w, nil
 }
 
 // Validate returns a fault of the field for each type that is misspelled and each weight beyond

@@ -58,3 +58,25 @@ EventWeights: weight of "b" is 1001, want a number from -1000 to 1000`
 		t.Error("no fault in the chain")
 	}
 }
+
+func TestParseWeights(t *testing.T) {
+	got, err := event.ParseWeights("F", []byte("# types\n\nview  0.2\n dislike -1\r\nbuy 3e0"))
+	if err != nil || len(got) != 3 || got["view"] != 0.2 || got["dislike"] != -1 || got["buy"] != 3 {
+		t.Errorf("weights %v: %v", got, err)
+	}
+	for text, want := range map[string]string{
+		"":               "F: there is no event type in the file",
+		"view":           "F: line 1 has 1 words",
+		"\nview 1 2":     "F: line 2 has 3 words",
+		"view x":         `F: line 1 has the weight "x", which is not a number from -1000 to 1000`,
+		"a 1\nb 2\na 3":  "F: line 3 has a type of an earlier line",
+		"a 1\nView 1":    `F: line 2 has the event type "View", which does not match ^[a-z]`,
+		"view 1001":      `F: line 1 has the weight "1001", which is not a number from`,
+		"view NaN\nb 0 ": `F: line 1 has the weight "NaN"`,
+	} {
+		_, err := event.ParseWeights("F", []byte(text))
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}

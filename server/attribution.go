@@ -154,7 +154,7 @@ func (s *Server) countCredit(c *credit, eventType string) {
 // typeLabel is the label of an event type: clients choose types, so only those that the server has
 // a weight for have labels of their own.
 func (s *Server) typeLabel(eventType string) string {
-	if _, weighed := s.cfg.EventWeights[eventType]; weighed || eventType == event.DefaultType {
+	if _, weighed := s.updater.Weights()[eventType]; weighed || eventType == event.DefaultType {
 		return eventType
 	}
 	return "other"

@@ -61,6 +61,9 @@ type Config struct {
 	// the item counts as seen and changes nothing else. Weights are applied when a state is
 	// computed: a new table holds for old events too. Default: empty.
 	EventWeights event.Weights
+	// EventTypesFile names a file of weights in place of EventWeights, see [event.ParseWeights]. It
+	// is read again when it changes; a bad one changes nothing. Empty (the default): none.
+	EventTypesFile string
 	// Estimator reads the query vector out of a state. It does not influence the state. Default
 	// [model.EstimatorBGS].
 	Estimator model.Estimator
@@ -264,6 +267,11 @@ func (c Config) Validate() error {
 	faults = append(faults, atLeast("PopularityHalfLife", c.PopularityHalfLife, time.Second))
 	faults = append(faults, c.validateArms()...)
 	faults = append(faults, c.validateDoors()...)
+	if c.EventTypesFile != "" && len(c.EventWeights) > 0 {
+		faults = append(faults, &fault.Fault{Field: "EventTypesFile",
+			Problem: "the weights are given twice",
+			Advice:  []fault.Change{{Verb: "leave out", Field: "EventWeights"}}})
+	}
 	return errors.Join(append(faults, c.EventWeights.Validate("EventWeights")...)...)
 }
 

@@ -41,6 +41,7 @@ type Metrics struct {
 	results   map[pb.ResultSource]prometheus.Counter
 	degraded  map[pb.Degradation]prometheus.Counter
 	events    map[pb.EventDisposition]prometheus.Counter
+	typeLoads *prometheus.CounterVec
 	visible   prometheus.Histogram
 	storeSync prometheus.Histogram
 	panics    prometheus.Counter
@@ -113,7 +114,20 @@ func (m *Metrics) registerLabelled() {
 	events := metric.Counters("gsimc_events_total", "Events received, by what became of them.",
 		"disposition")
 	m.events = series[pb.EventDisposition](events, pb.EventDisposition_name)
-	m.registry.MustRegister(stages, results, degraded, events)
+	m.typeLoads = metric.Counters("gsimc_event_types_reloads_total",
+		"Changes of the file of event types: success, or failure (the old weights stay).", "result")
+	m.typeLoads.WithLabelValues("success")
+	m.typeLoads.WithLabelValues("failure")
+	m.registry.MustRegister(stages, results, degraded, events, m.typeLoads)
+}
+
+// eventTypesReloaded counts a change of the file of event types.
+func (m *Metrics) eventTypesReloaded(good bool) {
+	result := "failure"
+	if good {
+		result = "success"
+	}
+	m.typeLoads.WithLabelValues(result).Inc()
 }
 
 // StoreSynced records that the store synced its log to disk in time d. The store is configured to

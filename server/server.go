@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/event"
 	"github.com/gsimc/gsimc/fault"
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/model"
@@ -35,6 +36,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/server/internal/tracing"
 	"github.com/gsimc/gsimc/server/internal/valid"
+	"github.com/gsimc/gsimc/server/internal/watched"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -56,7 +58,8 @@ type Server struct {
 	arms      []*arm      // main first
 	split     *arms.Split
 	popular   *popularity.Counter
-	models    *models.Holder // of main
+	types     *watched.Files[event.Weights] // nil: the weights are those of the configuration
+	models    *models.Holder                // of main
 	catalogue *catalogue.Catalogue
 	updater   *state.Updater
 	states    *state.Cache
@@ -126,6 +129,9 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 		return nil, fault.In("server configuration", err)
 	}
 	s.doors.OnTokens = s.tokensChanged
+	if err = s.openEventTypes(); err != nil {
+		return nil, fault.In("server configuration", err)
+	}
 	if cfg.Tracer != nil {
 		s.calls = tracing.Store{Store: st, Provider: cfg.Tracer}
 	}
@@ -319,6 +325,7 @@ func (s *Server) Serve(ctx context.Context, l Listeners) error {
 	}
 	background.Go(func() { s.watchCatalogue(watch) })
 	background.Go(func() { s.doors.Watch(watch, doors.Poll) })
+	background.Go(func() { s.watchEventTypes(watch, doors.Poll) })
 	s.logServing(ctx, l)
 
 	var err error
@@ -385,10 +392,14 @@ func (s *Server) ModelVersion() string {
 	return l.Base().Version()
 }
 
-// Reload opens the model anew and lets it serve, and so the models of the arms. On an error the old
-// model goes on serving; that of an arm is logged alone. Reload is safe for concurrent use. Calls
-// that come while a model is being opened share the next opening. The end of ctx ends the waiting.
+// Reload opens the model anew and lets it serve, and so the models of the arms, and reads the file
+// of event types again. On an error the old model goes on serving; that of an arm or of the types
+// is logged alone. Reload is safe for concurrent use. Calls that come while a model is being opened
+// share the next opening. The end of ctx ends the waiting.
 func (s *Server) Reload(ctx context.Context) error {
+	if s.types != nil {
+		s.types.LookNow(ctx)
+	}
 	l, _, err := s.models.Reload(ctx)
 	if err == nil {
 		l.Release()

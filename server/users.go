@@ -91,18 +91,18 @@ const maxEventTypes = 100
 func (s users) eventTypes(
 	ctx context.Context, user string, head store.Version,
 ) ([]*pb.EventTypeSummary, error) {
-	types := map[string]*pb.EventTypeSummary{}
+	types, weights := map[string]*pb.EventTypeSummary{}, s.updater.Weights()
 	var reached store.Version
 	_, _, err := s.store.Since(ctx, user, store.Version{},
 		func(v store.Version, e store.Event) error {
 			t := types[e.Type]
 			if t == nil {
 				t = &pb.EventTypeSummary{EventType: e.Type,
-					Weight: s.cfg.EventWeights.OfType(e.Type)}
+					Weight: weights.OfType(e.Type)}
 				types[e.Type] = t
 			}
 			t.EventCount++
-			t.TotalWeight += float64(s.updater.Weight(&e))
+			t.TotalWeight += float64(weights.Of(e.Type, e.Value))
 			if reached = v; v.Revision == head.Revision {
 				return errEnough
 			}

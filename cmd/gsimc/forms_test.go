@@ -172,6 +172,11 @@ func TestTypesOfFiles(t *testing.T) {
 	if !strings.Contains(command, want) {
 		t.Errorf("the command in the model is %q, want %q", command, want)
 	}
+	types := writeFile(t, "types", "view 0.5\nbuy 4\nhide -1\n")
+	train(a, byType, "--type-column", "action", "--event-types-file", types)
+	if got := provenance(t, byType, "command"); got != command {
+		t.Errorf("with a file of types the command is %q, want %q", got, command)
+	}
 	_, stderr := train(a, byType, "--type-column", "action")
 	want = "note: events of all types count alike; --event-weight TYPE=W,... tells them apart"
 	if !strings.Contains(stderr, want) {

@@ -181,6 +181,13 @@ var mutants = []mutant{
 		pkg:  "./server/internal/state", test: "TestErasureRunsToItsEnd",
 	},
 	{
+		name: "oldweights", breaks: "states by old weights of event types stay",
+		file: "server/internal/state/state.go",
+		was:  `case u.broken || u.table != nil && u.table != weights:`,
+		is:   `case u.broken:`,
+		pkg:  "./server/internal/state", test: "TestExtensionKeepsStates",
+	},
+	{
 		name: "rewritecancel", breaks: "events that were taken back stay in what is derived",
 		file: "server/internal/state/cache.go",
 		was:  `c.store.Rewrite(context.WithoutCancel(ctx), users, fn)`,

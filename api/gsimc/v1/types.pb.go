@@ -227,8 +227,8 @@ type Event struct {
 	ItemId string `protobuf:"bytes,3,opt,name=item_id,json=itemId,proto3" json:"item_id,omitempty"`
 	// Name of the kind of interaction: ^[a-z][a-z0-9_.-]{0,63}$. Empty means "like".
 	// The server's configuration gives each type a weight (1 where it says nothing). The weight is
-	// looked up when the state is computed, so a changed configuration takes effect on old events too
-	// after a restart.
+	// looked up when the state is computed, so a changed configuration takes effect on old events too:
+	// at once with a file of types, otherwise after a restart.
 	EventType string `protobuf:"bytes,4,opt,name=event_type,json=eventType,proto3" json:"event_type,omitempty"`
 	// When it happened, from 1970-01-01 to 9999-12-31 and at most 24 hours ahead of the server's
 	// clock. Unset: when the server received it. Events count in the order in which the server

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gsimc/gsimc/model"
@@ -30,6 +31,7 @@ type Extender struct {
 	items  *items
 	recent *recentUsers
 	awake  chan struct{}
+	again  atomic.Bool // the store is to be searched again
 
 	// Used by the goroutine of Run alone.
 
@@ -119,6 +121,17 @@ func (x *Extender) Rewrote(m *model.Model, user string, had bool, history []stor
 	}
 }
 
+// Reweighed takes note of other weights of events. The rows of new items are made again, and the
+// store is searched for histories that are evidence by these weights only.
+func (x *Extender) Reweighed() {
+	if x == nil {
+		return
+	}
+	x.items.renew()
+	x.again.Store(true)
+	x.Wake()
+}
+
 // Wake makes the extender look at once. It never waits.
 func (x *Extender) Wake() {
 	if x == nil {
@@ -167,6 +180,9 @@ func (x *Extender) extend(ctx context.Context) error {
 	defer l.Release()
 	if l.Root() != x.base {
 		x.begin(ctx, l)
+	}
+	if x.again.Swap(false) {
+		x.searched = false
 	}
 	if err := x.measureDrift(ctx, l.Model); err != nil {
 		return err

@@ -78,6 +78,15 @@ func (n *items) keep(wanted func(item string) bool) {
 	maps.DeleteFunc(n.items, func(id string, _ *coldItem) bool { return !wanted(id) })
 }
 
+// renew makes all items be folded in again.
+func (n *items) renew() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, c := range n.items {
+		c.stale = true
+	}
+}
+
 // arrived counts a new user of the store.
 func (n *items) arrived() {
 	n.mu.Lock()

@@ -134,7 +134,7 @@ func (c *Cache) show(ctx context.Context, r *reader, fn func(*User)) error {
 	r.entry.mu.Lock()
 	defer c.unlock(r.user, r.entry)
 	u := &r.entry.state
-	adopted := u.adopt(r.model)
+	adopted := u.adopt(r.model, c.updater.table.Load())
 	if !adopted {
 		u.Reset(r.model)
 	}

@@ -66,7 +66,7 @@ func snapshot(t testing.TB, s *Cache, m *model.Model, user string) *User {
 }
 
 func diffStates(a, b *User) string {
-	return cmp.Diff(a, b, cmp.AllowUnexported(User{}, SeenItem{}))
+	return cmp.Diff(a, b, cmp.AllowUnexported(User{}, table{}, SeenItem{}))
 }
 
 // For every size of the cache, the same writes and reads give the same bits; and a cache that

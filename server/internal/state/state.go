@@ -2,6 +2,7 @@ package state
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -25,6 +26,7 @@ type User struct {
 	Last    time.Time // newest event time
 	Tail    *Tail     // if not nil, records the events themselves
 
+	table  *table // of weights; nil: there is no event yet
 	model  string // version of the model that folded, extension included
 	base   string // version of that model without extension
 	beyond bool   // there are events on items that the base does not know
@@ -57,10 +59,10 @@ func (u *User) Usable() bool { return u.Kalman.Events > 0 }
 
 // adopt makes u a state of m if only the name of the model differs: extensions of one model give
 // the same states to users without events on an added item. It reports whether u is a state of m
-// now.
-func (u *User) adopt(m *model.Model) bool {
+// by these weights now.
+func (u *User) adopt(m *model.Model, weights *table) bool {
 	switch {
-	case u.broken:
+	case u.broken || u.table != nil && u.table != weights:
 		return false
 	case u.model == m.Version():
 		return true
@@ -83,13 +85,29 @@ func (u *User) size() int64 {
 
 // An Updater folds events into states. New events, replays and inline histories all go through it,
 // so that they agree to the last bit.
-type Updater struct{ weights event.Weights }
+//
+// The weights of event types may change. A state is a fold by one table of weights, that of the
+// time of its first event; a state by an older table than that of now is not used any more.
+type Updater struct{ table atomic.Pointer[table] }
+
+// table is one table of weights. Tables are told apart by their addresses.
+type table struct{ weights event.Weights }
 
 // NewUpdater returns an updater with the weights of event types.
-func NewUpdater(weights event.Weights) *Updater { return &Updater{weights: weights} }
+func NewUpdater(weights event.Weights) *Updater {
+	f := &Updater{}
+	f.SetWeights(weights)
+	return f
+}
 
-// Weight returns the weight with which the event counts in a state.
-func (f *Updater) Weight(e *store.Event) float32 { return f.weights.Of(e.Type, e.Value) }
+// SetWeights gives the event types other weights, for old events too.
+func (f *Updater) SetWeights(weights event.Weights) { f.table.Store(&table{weights}) }
+
+// Weights returns the weights of the event types. They are not to be changed.
+func (f *Updater) Weights() event.Weights { return f.table.Load().weights }
+
+// Weight returns the weight with which the event counts in a state from now on.
+func (f *Updater) Weight(e *store.Event) float32 { return f.Weights().Of(e.Type, e.Value) }
 
 // Fold adds the next event of the history to u, which must be a state of m.
 func (f *Updater) Fold(m *model.Model, u *User, e store.Event) {
@@ -100,6 +118,9 @@ func (f *Updater) Fold(m *model.Model, u *User, e store.Event) {
 // foldItem is Fold for an event whose item has been looked up.
 func (f *Updater) foldItem(m *model.Model, u *User, e *store.Event, item int32, known bool) {
 	u.broken = true
+	if u.table == nil {
+		u.table = f.table.Load()
+	}
 	if u.Revision == 0 || e.Time.Before(u.First) {
 		u.First = e.Time
 	}
@@ -110,7 +131,7 @@ func (f *Updater) foldItem(m *model.Model, u *User, e *store.Event, item int32, 
 	u.beyond = u.beyond || !known || !m.InBase(item)
 	if known {
 		u.Seen.add(SeenItem{Item: item, Kind: KindOf(e.Type), Time: e.Time.Unix()})
-		if w := f.Weight(e); w != 0 && m.Personal() {
+		if w := u.table.weights.Of(e.Type, e.Value); w != 0 && m.Personal() {
 			event := model.Event{Item: item, Weight: w, Time: e.Time.Unix()}
 			m.Fold(u.Kalman, event)
 			u.Tail.add(m, u.Revision, event)

@@ -35,7 +35,11 @@ func TestExtensionKeepsStates(t *testing.T) {
 		for _, id := range test.items {
 			f.Fold(base, u, store.Event{Item: id, Type: "event", Value: 1})
 		}
-		if u.adopt(extended) != test.want || u.adopt(servertest.NewModel(t, 2)) {
+		weights := f.table.Load()
+		if len(test.items) > 0 && u.adopt(base, NewUpdater(nil).table.Load()) {
+			t.Errorf("a state with %v is taken for one by other weights", test.items)
+		}
+		if u.adopt(extended, weights) != test.want || u.adopt(servertest.NewModel(t, 2), weights) {
 			t.Errorf(
 				"a state with %v is that of the extension: want %v, and never that of another "+
 					"model", test.items, test.want)

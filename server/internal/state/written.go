@@ -93,7 +93,8 @@ func (c *Cache) foldNext(w *Written) (grown bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	u := &e.state
-	if !u.adopt(m) || u.Version != (store.Version{Revision: w.Revision - 1, Mark: w.Before}) {
+	before := store.Version{Revision: w.Revision - 1, Mark: w.Before}
+	if !u.adopt(m, c.updater.table.Load()) || u.Version != before {
 		return false
 	}
 	c.updater.foldItem(m, u, &w.Record.Event, w.Item, w.Known)

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"sync"
 	"sync/atomic"
 
 	"github.com/gsimc/gsimc/fault"
@@ -30,10 +31,13 @@ type Files[T any] struct {
 	Paths    []Path
 	Parse    func(texts [][]byte) (T, error) // of the paths, in their order
 	Log      *slog.Logger
-	Reloaded func(good bool) // is told of each change
+	Reloaded func(good bool) // is told of each change, one after the other
 
-	current     atomic.Pointer[T]
+	current atomic.Pointer[T]
+
+	mu          sync.Mutex
 	taken, seen [sha256.Size]byte // of the content that was last taken or refused, and last read
+	bad         bool              // what was last taken or refused was refused
 	unreadable  bool              // the last reading failed
 }
 
@@ -57,28 +61,35 @@ func (w *Files[T]) Open() error {
 
 // Look takes the files if their content is new and two readings in a row agree on it: several files
 // do not change at once, and one may be half written. Files that stay as they are, good or bad, are
-// judged once. It reports whether files were taken.
-func (w *Files[T]) Look(ctx context.Context) (taken bool) {
+// judged once. It reports whether files were taken. Like [Files.LookNow] it is safe for concurrent
+// use.
+func (w *Files[T]) Look(ctx context.Context) (taken bool) { return w.look(ctx, false) }
+
+// LookNow is [Files.Look] for somebody who says that the files are complete: one reading is enough,
+// and bad files are reported again.
+func (w *Files[T]) LookNow(ctx context.Context) (taken bool) { return w.look(ctx, true) }
+
+func (w *Files[T]) look(ctx context.Context, complete bool) (taken bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	texts, hash, err := w.read()
 	if err != nil {
-		if !w.unreadable { // a file that is being exchanged may be missing for a moment
+		if !w.unreadable || complete { // a file that is being exchanged may be missing for a moment
 			w.unreadable = true
 			w.refuse(ctx, err)
 		}
 		return false
 	}
 	w.unreadable = false
-	if hash == w.taken {
-		w.seen = hash
-		return false
-	}
-	if hash != w.seen {
-		w.seen = hash
+	before := w.seen
+	w.seen = hash
+	judged := hash == w.taken && (!complete || !w.bad)
+	if judged || hash != before && !complete {
 		return false
 	}
 	w.taken = hash
 	value, err := w.Parse(texts)
-	if err != nil {
+	if w.bad = err != nil; w.bad {
 		w.refuse(ctx, err)
 		return false
 	}

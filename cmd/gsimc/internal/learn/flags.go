@@ -49,6 +49,9 @@ func (f *dataFlags) options(a *cli.App) dataset.Options {
 }
 
 func (f *dataFlags) check() error {
+	if err := f.readTypes(); err != nil {
+		return err
+	}
 	var err error
 	switch {
 	case len(f.Data) == 0 && f.FromStore == "":

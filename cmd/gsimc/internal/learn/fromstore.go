@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/event"
@@ -18,11 +19,32 @@ import (
 
 // storeFlags say that the events are the histories of a server.
 type storeFlags struct {
-	FromStore   string             `group:"Events:" placeholder:"DIR" help:"Take the events from the data folder of a server instead of files. The server must be stopped, or be asked for a checkpoint with --server."`
-	Server      string             `group:"Events:" placeholder:"HOST:PORT" help:"Admin address (serve --admin-listen) of the running server whose data folder --from-store is. It copies its store, which takes no time to speak of, and goes on serving."`
-	EventWeight map[string]float64 `group:"Events:" mapsep:"," placeholder:"TYPE=W" help:"Weight of an event type of --type-column or --from-store, as for serve. An event whose weight times value is not above 0 is left out. Default: 1 for each type."`
+	FromStore      string             `group:"Events:" placeholder:"DIR" help:"Take the events from the data folder of a server instead of files. The server must be stopped, or be asked for a checkpoint with --server."`
+	Server         string             `group:"Events:" placeholder:"HOST:PORT" help:"Admin address (serve --admin-listen) of the running server whose data folder --from-store is. It copies its store, which takes no time to speak of, and goes on serving."`
+	EventWeight    map[string]float64 `group:"Events:" mapsep:"," placeholder:"TYPE=W" help:"Weight of an event type of --type-column or --from-store, as for serve. An event whose weight times value is not above 0 is left out. Default: 1 for each type."`
+	EventTypesFile string             `group:"Events:" placeholder:"FILE" help:"Weights of event types in place of --event-weight, as for serve."`
 
 	cli.AccessFlags
+
+	typesRead bool
+}
+
+// readTypes takes the weights of --event-types-file for those of --event-weight.
+func (f *storeFlags) readTypes() error {
+	if f.EventTypesFile == "" || f.typesRead {
+		return nil
+	}
+	if len(f.EventWeight) > 0 {
+		return cli.Flagf("--event-types-file",
+			"the weights are given twice: leave out --event-weight")
+	}
+	text, err := os.ReadFile(f.EventTypesFile)
+	if err != nil {
+		return cli.Flag("--event-types-file", cli.PathError(err))
+	}
+	weights, err := event.ParseWeights("EventTypesFile", text)
+	f.EventWeight, f.typesRead = weights, true
+	return err
 }
 
 func (f *storeFlags) check() error {

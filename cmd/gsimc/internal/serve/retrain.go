@@ -63,9 +63,6 @@ func (c *Cmd) newRetrainer(
 		return nil, cli.Flag("--retrain-every", err)
 	}
 	flags := []string{"--estimator", c.Estimator}
-	for _, t := range slices.Sorted(maps.Keys(c.EventWeight)) {
-		flags = append(flags, "--event-weight", fmt.Sprintf("%s=%v", t, c.EventWeight[t]))
-	}
 	cpus := c.cpus(runtime.NumCPU())
 	loop, err := retrain.New(retrain.Config{
 		Every: c.RetrainEvery, Model: c.modelFile(), DataDir: c.DataDir, Store: copier, Server: s,
@@ -73,6 +70,10 @@ func (c *Cmd) newRetrainer(
 		Command: func(ctx context.Context, t retrain.Training) *exec.Cmd {
 			args := append([]string{"--quiet", "train", "--from-store", t.Checkpoint,
 				"--out", t.Out, "--json"}, flags...)
+			weights := s.EventWeights() // those of a file may have changed
+			for _, t := range slices.Sorted(maps.Keys(weights)) {
+				args = append(args, "--event-weight", fmt.Sprintf("%s=%v", t, weights[t]))
+			}
 			if t.Like != "" {
 				args = append(args, "--like", t.Like, "--compare", t.Like)
 			}

@@ -23,6 +23,8 @@ type Cmd struct {
 
 	EventWeight map[string]float64 `group:"Model:" mapsep:"," placeholder:"TYPE=W" help:"Weights of event types, -1000 to 1000, such as view=0.2,purchase=3. May be given several times; a map in the file of --config. Default: 1 for each type."`
 
+	EventTypesFile string `group:"Model:" placeholder:"FILE" help:"Weights of event types in place of --event-weight, in lines such as: view 0.2. Read again when it changes."`
+
 	PopularityHalfLife time.Duration `group:"Model:" default:"${serve_popularity_half_life}" help:"Without a model: time in which an event loses half of its weight among the popular items."`
 
 	ExtendEvery time.Duration `group:"Model:" default:"${serve_extend_every}" help:"Interval at which new items are placed in the model, by the histories that contain them. 0s: never."`
@@ -89,7 +91,7 @@ func (Cmd) Help() string {
   gsimc serve --model model.gsimc --data-dir /var/lib/gsimc --event-weight view=0.2,purchase=3
   gsimc serve --retrain-every 24h      with no model yet: popular items until the first training
 
-Signals: SIGHUP loads the model files anew; if one is bad its old model goes on serving.
+Signals: SIGHUP loads the model files and the event types anew; of a bad file the old content stays.
 SIGTERM and SIGINT finish the calls in flight and exit with 0; a second one exits at once, with
 130.
 
@@ -128,7 +130,7 @@ func (c *Cmd) config(version string) server.Config {
 	cfg.TokenFile, cfg.TLSCert, cfg.TLSKey = c.TokenFile, c.TLSCert, c.TLSKey
 	cfg.TLSClientCA, cfg.Insecure = c.TLSClientCA, c.Insecure
 	cfg.BuildVersion = version
-	cfg.EventWeights = c.EventWeight
+	cfg.EventWeights, cfg.EventTypesFile = c.EventWeight, c.EventTypesFile
 	cfg.ExtendEvery = c.ExtendEvery
 	cfg.Estimator = model.Estimator(c.Estimator)
 	cfg.StateCacheBytes = int64(c.StateCache)

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+)
+
+// Two servers read one file of event types. A change reaches both, one by itself and the other at
+// SIGHUP: then they answer as a server does that has had these weights from the beginning. A bad
+// file changes neither.
+func TestEventTypesOfTwoServers(t *testing.T) {
+	t.Parallel()
+	_, model := smallModel(t)
+	types := writeFile(t, "types", "view 0.25\n")
+	serve := func(flags ...string) *serverProcess {
+		return startServe(t, model, "", append(flags, "--store", "memory")...)
+	}
+	a, b := serve("--event-types-file", types), serve("--event-types-file", types)
+	fresh := serve("--event-weight", "view=-2,like=3,buy=0")
+	items := listFor(t, fresh, "somebody").GetItems()
+	for _, p := range []*serverProcess{a, b, fresh} {
+		for i, item := range items {
+			e := &pb.Event{UserId: fmt.Sprint("u", i%3), ItemId: item.GetItemId(),
+				EventType: []string{"view", "like", "buy"}[i/2],
+				EventTime: &timestamppb.Timestamp{Seconds: 1_700_000_000 + int64(i)}}
+			_, err := pb.NewEventServiceClient(p.client(t)).Observe(t.Context(),
+				&pb.ObserveRequest{Event: e})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	list := func(p *serverProcess, user string) []*pb.ScoredItem {
+		return listFor(t, p, user).GetItems()
+	}
+	same := func(p, q *serverProcess) (diff string) {
+		for u := range 3 {
+			user := fmt.Sprint("u", u)
+			diff += cmp.Diff(list(p, user), list(q, user), protocmp.Transform())
+		}
+		return diff
+	}
+	if d := same(a, b); d != "" || same(a, fresh) == "" {
+		t.Fatalf("at the start the two servers differ, or the third does not:\n%s", d)
+	}
+	rewrite := func(text string) {
+		t.Helper()
+		next := filepath.Join(t.TempDir(), "next")
+		if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(next, types); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rewrite("view 0.25\nlike many\n")
+	for _, p := range []*serverProcess{a, b} {
+		p.awaitLog(t, "new event types refused: the old ones stay", 1)
+		p.awaitLog(t, `line 2 has the weight \"many\"`, 1)
+	}
+	if d := same(a, b); d != "" {
+		t.Errorf("after a bad file:\n%s", d)
+	}
+	rewrite("view -2\nlike 3\nbuy 0\n")
+	for _, p := range []*serverProcess{a, b} {
+		p.awaitLog(t, "event types read again", 1)
+		if d := same(fresh, p); d != "" {
+			t.Errorf("(-from the beginning +after the change):\n%s", d)
+		}
+	}
+}

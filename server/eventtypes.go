@@ -1,0 +1,66 @@
+package server
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/gsimc/gsimc/event"
+	"github.com/gsimc/gsimc/server/internal/watched"
+)
+
+// openEventTypes reads the file of the weights of event types, if there is one.
+func (s *Server) openEventTypes() error {
+	const field = "EventTypesFile"
+	if s.cfg.EventTypesFile == "" {
+		return nil
+	}
+	s.types = &watched.Files[event.Weights]{Name: "event types",
+		Paths: []watched.Path{{Field: field, Name: s.cfg.EventTypesFile}},
+		Parse: func(texts [][]byte) (event.Weights, error) {
+			return event.ParseWeights(field, texts[0])
+		},
+		Log: s.log,
+		Reloaded: func(good bool) {
+			s.metrics.eventTypesReloaded(good)
+			if good {
+				s.weighAnew()
+			}
+		},
+	}
+	if err := s.types.Open(); err != nil {
+		return err
+	}
+	s.updater.SetWeights(s.types.Get())
+	return nil
+}
+
+// EventWeights returns the weights of event types as of now.
+func (s *Server) EventWeights() event.Weights { return maps.Clone(s.updater.Weights()) }
+
+// watchEventTypes takes changes of the file at this interval until ctx ends.
+func (s *Server) watchEventTypes(ctx context.Context, every time.Duration) {
+	if s.types == nil {
+		return
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			s.types.Look(ctx)
+		}
+	}
+}
+
+// weighAnew takes the weights that the file has now. States by the old weights are folded anew as
+// users come back.
+func (s *Server) weighAnew() {
+	s.updater.SetWeights(s.types.Get())
+	s.popular.Wake()
+	for _, a := range s.arms {
+		a.extender.Reweighed()
+	}
+}
