@@ -108,6 +108,9 @@ func TestNewcomer(t *testing.T) {
 	})
 	b.picture("task-3")
 	task("explore by a draw of the taste, then vary the list", func() { exploreAndVary(b) })
+	b.do("vary", choose("strategy", "diverse"))
+	b.looksGood("the controls of a list that varies")
+	b.do("by score", choose("strategy", ""))
 	task("keep likes of a user, take one back, erase all", func() { keepAndErase(b) })
 	b.noProblems("404") // of a user who is not known, or erased
 	size := eval[int](b, `performance.getEntries()
@@ -310,6 +313,17 @@ func scheme(name string) step {
 				{Name: "prefers-reduced-motion", Value: "reduce"}}})
 		return err
 	})
+}
+
+// looksGood is serious without a text of axe-core, which passes if there is none.
+func (b *browser) looksGood(view string) {
+	b.t.Helper()
+	source, err := axe()
+	if err != nil {
+		b.t.Logf("%s: axe-core cannot be had: %v", view, err)
+		return
+	}
+	b.serious(view, source)
 }
 
 // serious runs axe-core on the page and fails with its serious and critical findings.

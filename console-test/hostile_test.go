@@ -112,6 +112,7 @@ func TestHostileNames(t *testing.T) {
 		b.until("a list", listed+` > 5`)
 		b.do("why", script(`for (const e of document.querySelectorAll('.list details')) e.open = true`))
 		sane(fmt.Sprintf("the list at %d pixels", width))
+		b.looksGood(fmt.Sprintf("hostile names at %d pixels", width))
 	}
 	for _, name := range hostile {
 		b.do("look up", chromedp.Navigate(home+"#users"), script(`document.getElementById('user').value = ''`),

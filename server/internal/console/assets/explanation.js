@@ -23,7 +23,7 @@ export function explanation(item) {
 }
 
 function part(name, value, largest, { ofLocal = 0, stddev = undefined }) {
-  return el("tr", {}, el("th", { scope: "row" }, name),
+  return el("tr", {}, el("th", { scope: "row" }, el("span", { class: "part" }, name)),
     el("td", {}, bar(value, largest, ofLocal, stddev)),
     el("td", { class: "score" }, number(value)));
 }

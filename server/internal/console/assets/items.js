@@ -54,7 +54,7 @@ export function describe(id) {
   const more = [...(item.title ? [id] : []), ...(item.categories ?? [])];
   if (item.hidden) more.push("hidden");
   return [
-    el("span", { class: "title" }, item.title || id),
+    el("span", { class: "title", title: id }, item.title || id),
     more.length ? el("span", { class: "more" }, more.join(" · ")) : null,
   ];
 }
