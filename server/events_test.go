@@ -303,6 +303,35 @@ func TestStoreFailures(t *testing.T) {
 	ts.ask(t, forUser("ann"))
 }
 
+// The types of a history are counted within bounds, however many a client has made up.
+func TestEventTypesAreBounded(t *testing.T) {
+	st := memory.New()
+	var records []store.Record
+	for i := range maxCountedTypes + 5 {
+		of := fmt.Sprint("t", i)
+		switch {
+		case i == maxCountedTypes+4:
+			of = "t7" // one that is counted
+		case i >= maxCountedTypes:
+			of = "late"
+		}
+		records = append(records, store.Record{User: "ann", Event: store.Event{ID: fmt.Sprint(i),
+			Item: item(1), Type: of, Time: testNow, Value: 1}})
+	}
+	if _, err := st.Append(t.Context(), records); err != nil {
+		t.Fatal(err)
+	}
+	ts := start(t, setup{store: st})
+	r, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := r.GetUser().GetEventTypes()
+	if len(got) != maxEventTypes || got[0].GetEventType() != "t7" || got[0].GetEventCount() != 2 {
+		t.Errorf("%d types, the first %v, want %d and t7 twice", len(got), got[0], maxEventTypes)
+	}
+}
+
 func TestUsers(t *testing.T) {
 	ts := start(t, setup{})
 	first, last := newEvent("ann", 1), newEvent("ann", 2)

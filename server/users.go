@@ -83,8 +83,12 @@ func (s users) view(ctx context.Context, id string) (*pb.User, store.Version, er
 	return user, head, err
 }
 
-// maxEventTypes is the number of types in a summary. Clients choose them.
-const maxEventTypes = 100
+const (
+	// maxEventTypes is the number of types in a summary. Clients choose them.
+	maxEventTypes = 100
+	// maxCountedTypes bounds those that are counted, the ones that the history has first.
+	maxCountedTypes = 10_000
+)
 
 // eventTypes returns the types of the events of a history. It is an error if the history does not
 // begin with that of the version.
@@ -95,15 +99,18 @@ func (s users) eventTypes(
 	var reached store.Version
 	_, _, err := s.store.Since(ctx, user, store.Version{},
 		func(v store.Version, e store.Event) error {
+			reached = v
 			t := types[e.Type]
-			if t == nil {
+			if t == nil && len(types) == maxCountedTypes {
+				t = &pb.EventTypeSummary{} // counted for nothing
+			} else if t == nil {
 				t = &pb.EventTypeSummary{EventType: e.Type,
 					Weight: weights.OfType(e.Type)}
 				types[e.Type] = t
 			}
 			t.EventCount++
 			t.TotalWeight += float64(weights.Of(e.Type, e.Value))
-			if reached = v; v.Revision == head.Revision {
+			if v.Revision == head.Revision {
 				return errEnough
 			}
 			return nil

@@ -44,7 +44,8 @@ type User struct {
 	// the more is known. With a model that does not know its uncertainty: the trace of the posterior
 	// covariance over that of the prior (tr P / tr P_0), by the model's constants.
 	Uncertainty float64 `protobuf:"fixed64,7,opt,name=uncertainty,proto3" json:"uncertainty,omitempty"`
-	// The kinds of events in the history, those with most events first (then by name), at most 100.
+	// The kinds of events in the history, those with most events first (then by name), at most 100,
+	// of the first 10,000 kinds that the history has.
 	// If there are more kinds, the counts here do not add up to event_count.
 	EventTypes    []*EventTypeSummary `protobuf:"bytes,8,rep,name=event_types,json=eventTypes,proto3" json:"event_types,omitempty"`
 	unknownFields protoimpl.UnknownFields
