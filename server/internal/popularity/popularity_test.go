@@ -68,14 +68,17 @@ func TestModelCounts(t *testing.T) {
 }
 
 // Counts of events that are far apart do not leave the range of their numbers, and events whose
-// times rise cost no more than others: 50,000 of them are counted in a moment.
+// times rise cost no more than others: the reference, which takes a look at all counts, stays.
 func TestCountsOfRisingTimes(t *testing.T) {
 	for _, apart := range []time.Duration{time.Millisecond, time.Hour} {
-		const n = 50_000
+		const n = 4000
 		k := counts{halfLife: 30 * time.Minute, most: mostItems, of: map[string]float64{}}
 		for i := range n {
 			k.add(&store.Event{Item: fmt.Sprint("i", i%(n/2)),
 				Time: servertest.Now.Add(time.Duration(i) * apart)}, 1)
+		}
+		if stays := k.reference.Equal(servertest.Now); stays != (apart == time.Millisecond) {
+			t.Errorf("%v apart: the reference stays: %v", apart, stays)
 		}
 		m, err := k.model()
 		if err != nil {
