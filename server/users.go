@@ -39,13 +39,17 @@ func (s users) GetUser(ctx context.Context, req *pb.GetUserRequest) (*pb.GetUser
 
 // summary returns the summary of a user, and the version of the history that it is of.
 func (s users) summary(ctx context.Context, id string) (*pb.User, store.Version, error) {
+	m := s.armOf(id).acquire()
+	defer m.Release()
 	const attempts = 3 // the history may be erased between the state and its events
 	for range attempts {
-		user, head, err := s.view(ctx, id)
+		shift := &tasteShift{model: m.Model, estimator: s.cfg.Estimator, updater: s.updater}
+		user, head, err := s.view(ctx, m.Model, id, shift)
 		if err != nil {
 			return nil, head, err
 		}
-		user.EventTypes, err = s.eventTypes(ctx, id, head)
+		user.EventTypes, err = s.eventTypes(ctx, id, head, shift)
+		user.TasteShift = shift.value()
 		if !errors.Is(err, outcome.ErrHistoryChanged) {
 			return user, head, err
 		}
@@ -53,15 +57,15 @@ func (s users) summary(ctx context.Context, id string) (*pb.User, store.Version,
 	return nil, store.Version{}, outcome.ErrHistoryChanged
 }
 
-// view returns what the state of a user tells.
-func (s users) view(ctx context.Context, id string) (*pb.User, store.Version, error) {
-	m := s.armOf(id).acquire()
-	defer m.Release()
+// view returns what the state of a user by m tells, and gives it to shift.
+func (s users) view(
+	ctx context.Context, m *model.Model, id string, shift *tasteShift,
+) (*pb.User, store.Version, error) {
 	var (
 		user *pb.User
 		head store.Version
 	)
-	err := s.states.View(ctx, m.Model, id, func(u *state.User) {
+	err := s.states.View(ctx, m, id, func(u *state.User) {
 		user = nil
 		if u == nil {
 			return
@@ -74,8 +78,9 @@ func (s users) view(ctx context.Context, id string) (*pb.User, store.Version, er
 			PendingEventCount: int64(u.Pending),
 			FirstEventTime:    timestamppb.New(u.First),
 			LastEventTime:     timestamppb.New(u.Last),
-			Uncertainty:       s.uncertainty(m.Model, u),
+			Uncertainty:       s.uncertainty(m, u),
 		}
+		shift.begin(u)
 	})
 	if err == nil && user == nil {
 		err = outcome.ErrUserNotFound
@@ -90,10 +95,10 @@ const (
 	maxCountedTypes = 10_000
 )
 
-// eventTypes returns the types of the events of a history. It is an error if the history does not
-// begin with that of the version.
+// eventTypes returns the types of the events of a history, which it gives to shift, too. It is an
+// error if the history does not begin with that of the version.
 func (s users) eventTypes(
-	ctx context.Context, user string, head store.Version,
+	ctx context.Context, user string, head store.Version, shift *tasteShift,
 ) ([]*pb.EventTypeSummary, error) {
 	types, weights := map[string]*pb.EventTypeSummary{}, s.updater.Weights()
 	var reached store.Version
@@ -108,6 +113,7 @@ func (s users) eventTypes(
 					Weight: weights.OfType(e.Type)}
 				types[e.Type] = t
 			}
+			shift.add(e)
 			t.EventCount++
 			t.TotalWeight += float64(weights.Of(e.Type, e.Value))
 			if v.Revision == head.Revision {

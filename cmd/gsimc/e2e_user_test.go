@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -53,6 +54,13 @@ func TestUserCommands(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("user %s printed %q, want %q in it", args, got, want)
 		}
+	}
+	for i, item := range listFor(t, server, "bob").GetItems()[:2] {
+		observe("bob", item.GetItemId(), "", strconv.Itoa(1000+i*31*24*60*60))
+	}
+	if got := on("user", "show", "--user", "bob"); !regexp.MustCompile(
+		`(?m)^shift of taste within 30 days: [01]\.\d{3} \(`).MatchString(got) {
+		t.Errorf("user show printed %q, want a shift of taste in it", got)
 	}
 	if got := on("user", "retract", "--user", "alice", "--item", "i1"); got !=
 		"2 events retracted, revision 1\n" {

@@ -47,7 +47,12 @@ type User struct {
 	// The kinds of events in the history, those with most events first (then by name), at most 100,
 	// of the first 10,000 kinds that the history has.
 	// If there are more kinds, the counts here do not add up to event_count.
-	EventTypes    []*EventTypeSummary `protobuf:"bytes,8,rep,name=event_types,json=eventTypes,proto3" json:"event_types,omitempty"`
+	EventTypes []*EventTypeSummary `protobuf:"bytes,8,rep,name=event_types,json=eventTypes,proto3" json:"event_types,omitempty"`
+	// How far the taste has moved within 30 days: the cosine distance, 0 to 2, between what the state
+	// was after the events that are at least 30 days older than last_event_time, and what it is now.
+	// 0: the same direction, 1: nothing in common, 2: the opposite. See docs/mathematics.md. Unset
+	// if one of the two knows no taste, as without such old events.
+	TasteShift    *float64 `protobuf:"fixed64,9,opt,name=taste_shift,json=tasteShift,proto3,oneof" json:"taste_shift,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -136,6 +141,13 @@ func (x *User) GetEventTypes() []*EventTypeSummary {
 		return x.EventTypes
 	}
 	return nil
+}
+
+func (x *User) GetTasteShift() float64 {
+	if x != nil && x.TasteShift != nil {
+		return *x.TasteShift
+	}
+	return 0
 }
 
 // EventTypeSummary says how many events of a history are of a type, and what they weigh.
@@ -998,7 +1010,7 @@ var File_gsimc_v1_user_service_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_user_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1bgsimc/v1/user_service.proto\x12\bgsimc.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14gsimc/v1/types.proto\"\xf5\x02\n" +
+	"\x1bgsimc/v1/user_service.proto\x12\bgsimc.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14gsimc/v1/types.proto\"\xab\x03\n" +
 	"\x04User\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x1f\n" +
@@ -1009,7 +1021,10 @@ const file_gsimc_v1_user_service_proto_rawDesc = "" +
 	"\x0flast_event_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\rlastEventTime\x12 \n" +
 	"\vuncertainty\x18\a \x01(\x01R\vuncertainty\x12;\n" +
 	"\vevent_types\x18\b \x03(\v2\x1a.gsimc.v1.EventTypeSummaryR\n" +
-	"eventTypes\"\x8d\x01\n" +
+	"eventTypes\x12$\n" +
+	"\vtaste_shift\x18\t \x01(\x01H\x00R\n" +
+	"tasteShift\x88\x01\x01B\x0e\n" +
+	"\f_taste_shift\"\x8d\x01\n" +
 	"\x10EventTypeSummary\x12\x1d\n" +
 	"\n" +
 	"event_type\x18\x01 \x01(\tR\teventType\x12\x1f\n" +
@@ -1148,6 +1163,7 @@ func file_gsimc_v1_user_service_proto_init() {
 		return
 	}
 	file_gsimc_v1_types_proto_init()
+	file_gsimc_v1_user_service_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -48,6 +48,7 @@ type summary struct {
 	First       time.Time   `json:"first_event_time"`
 	Last        time.Time   `json:"last_event_time"`
 	Uncertainty float64     `json:"uncertainty"`
+	TasteShift  *float64    `json:"taste_shift,omitempty"`
 	Types       []eventType `json:"event_types"`
 }
 
@@ -61,7 +62,8 @@ type eventType struct {
 func newSummary(u *pb.User) summary {
 	s := summary{User: u.GetUserId(), Revision: u.GetRevision(), Events: u.GetEventCount(),
 		Pending: u.GetPendingEventCount(), First: u.GetFirstEventTime().AsTime(),
-		Last: u.GetLastEventTime().AsTime(), Uncertainty: u.GetUncertainty(), Types: []eventType{}}
+		Last: u.GetLastEventTime().AsTime(), Uncertainty: u.GetUncertainty(),
+		TasteShift: u.TasteShift, Types: []eventType{}}
 	for _, t := range u.GetEventTypes() {
 		s.Types = append(s.Types, eventType{t.GetEventType(), t.GetEventCount(), t.GetWeight(),
 			t.GetTotalWeight()})
@@ -109,6 +111,10 @@ func (c *UserShow) Run(a *cli.App) error {
 		a.Printf("%d events from %s to %s, %d on items that the model does not know\n", s.Events,
 			timeText(s.First), timeText(s.Last), s.Pending)
 		a.Printf("uncertainty: %.3f of that about a new user\n", s.Uncertainty)
+		if s.TasteShift != nil {
+			a.Printf("shift of taste within 30 days: %.3f (0: none, 1: nothing in common, "+
+				"2: the opposite)\n", *s.TasteShift)
+		}
 		rows := [][]string{{"type", "events", "weight", "total"}}
 		for _, t := range s.Types {
 			rows = append(rows, []string{t.Type, strconv.FormatInt(t.Events, 10),
