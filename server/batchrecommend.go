@@ -33,18 +33,22 @@ func (s recommender) encodedBatch(
 	if err := valid.BatchRecommend(req); err != nil {
 		return nil, err
 	}
+	named, err := s.filters.Find(nil, req.GetFilter().GetNamedFilters())
+	if err != nil {
+		return nil, err
+	}
 	b := &batch{recommender: s, req: req, now: s.now(), out: wire.NewBatch()}
 	defer b.release()
 	for _, a := range s.arms {
 		m := a.acquire()
 		of := &side{lease: m, filter: takeScratch(m), pass: passes.NewCall()}
 		b.sides = append(b.sides, of)
+		of.filter.named = append(of.filter.named[:0], named...)
 		of.filter.exclude(m.Model, req.GetFilter(), b.now)
 	}
 	unknown := b.unknown()
 	b.room = s.cfg.MaxSendBytes - wire.UnknownSize(unknown)
-	err := b.run(ctx)
-	if err != nil {
+	if err = b.run(ctx); err != nil {
 		b.out.Free()
 		b.giveFilters()
 		return nil, err

@@ -118,6 +118,10 @@ type Config struct {
 	// MaxItems is the number of items that the catalogue may have; more are RESOURCE_EXHAUSTED. 0:
 	// any number. Default 5,000,000.
 	MaxItems int
+	// FiltersFile names a YAML file of filters that requests use by name: a map from names to
+	// any_categories, all_categories, no_categories, any_labels, all_labels and no_labels, as in
+	// ItemFilter. It is read again when it changes. Empty (the default): there are none.
+	FiltersFile string
 	// StreamIdle is the time after which a StreamObserve stream without events ends with
 	// UNAVAILABLE. Default 5 min.
 	StreamIdle time.Duration

@@ -356,8 +356,9 @@ func TestDenyByDefault(t *testing.T) {
 // A server does not start with files that are bad or absent.
 func TestBadDoorsEndTheStart(t *testing.T) {
 	for field, set := range map[string]func(*Config, string){
-		"TokenFile": func(c *Config, path string) { c.TokenFile = path },
-		"TLSCert":   func(c *Config, path string) { c.TLSCert, c.TLSKey = path, path },
+		"TokenFile":   func(c *Config, path string) { c.TokenFile = path },
+		"TLSCert":     func(c *Config, path string) { c.TLSCert, c.TLSKey = path, path },
+		"FiltersFile": func(c *Config, path string) { c.FiltersFile = path },
 	} {
 		for _, path := range []string{filepath.Join(t.TempDir(), "absent"),
 			certtest.Write(t, t.TempDir(), "bad", []byte("not this"))} {

@@ -81,7 +81,7 @@ func (sc *scratch) exclude(m *model.Model, f *pb.ItemFilter, now time.Time) {
 // show fills sc.call by the catalogue, and adds sc.skipped. With an allow list, which is the Among
 // of the call, the catalogue's answer is a Skip.
 func (sc *scratch) show(f *pb.ItemFilter, now time.Time, allowList bool) {
-	filter := catalogueFilter(f)
+	filter := sc.catalogueFilter(f)
 	sc.items.Select(&sc.selection, &filter, now, allowList)
 	sc.call.Among = sc.selection.Among
 	if skip := sc.selection.Skip; skip != nil {
@@ -92,12 +92,19 @@ func (sc *scratch) show(f *pb.ItemFilter, now time.Time, allowList bool) {
 	sc.call.Skip = sc.skip
 }
 
-// catalogueFilter is the part of a filter that the catalogue evaluates.
-func catalogueFilter(f *pb.ItemFilter) catalogue.Filter {
+// findNamed finds the filters that a request names: sc.named. All stages of the request use these,
+// even if the file of filters changes meanwhile.
+func (s *Server) findNamed(f *pb.ItemFilter, sc *scratch) (err error) {
+	sc.named, err = s.filters.Find(sc.named[:0], f.GetNamedFilters())
+	return err
+}
+
+// catalogueFilter is the part of a filter that the catalogue evaluates, with sc.named.
+func (sc *scratch) catalogueFilter(f *pb.ItemFilter) catalogue.Filter {
 	return catalogue.Filter{
 		AnyCategories: f.GetAnyCategories(), AllCategories: f.GetAllCategories(),
 		NoCategories: f.GetNoCategories(), AnyLabels: f.GetAnyLabels(),
-		AllLabels: f.GetAllLabels(), NoLabels: f.GetNoLabels(),
+		AllLabels: f.GetAllLabels(), NoLabels: f.GetNoLabels(), And: sc.named,
 	}
 }
 

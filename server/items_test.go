@@ -2,8 +2,12 @@ package server
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -64,14 +68,21 @@ func ways() map[string]*pb.RecommendRequest {
 }
 
 // startLearnedAt is startLearned with a clock.
-func startLearnedAt(t *testing.T, now *atomic.Pointer[time.Time]) *testServer {
+func startLearnedAt(
+	t *testing.T, now *atomic.Pointer[time.Time], more ...func(*Config),
+) *testServer {
 	t.Helper()
 	if now.Load() == nil {
 		now.Store(&testNow)
 	}
 	return start(t, setup{
-		open:   func() (*model.Model, error) { return newLearnedModel(t, 1, true), nil },
-		config: func(c *Config) { c.Now = func() time.Time { return *now.Load() } },
+		open: func() (*model.Model, error) { return newLearnedModel(t, 1, true), nil },
+		config: func(c *Config) {
+			c.Now = func() time.Time { return *now.Load() }
+			for _, change := range more {
+				change(c)
+			}
+		},
 	})
 }
 
@@ -390,6 +401,58 @@ func randomFilter(rng *rand.Rand) *pb.ItemFilter {
 	return f
 }
 
+// namedFilters writes a file of random filters and returns them by their names.
+func namedFilters(t *testing.T, rng *rand.Rand) (file string, named map[string]*pb.ItemFilter) {
+	t.Helper()
+	var text strings.Builder
+	named = map[string]*pb.ItemFilter{}
+	for len(named) < 8 {
+		f, name := randomFilter(rng), fmt.Sprint("filter-", len(named))
+		f.AllowItemIds, f.DenyItemIds = nil, nil
+		f.NoLabels = append(f.NoLabels, "never")
+		named[name] = f
+		fmt.Fprintf(&text, "%s:\n", name)
+		for condition, names := range map[string][]string{"any_categories": f.AnyCategories,
+			"all_categories": f.AllCategories, "no_categories": f.NoCategories,
+			"any_labels": f.AnyLabels, "all_labels": f.AllLabels, "no_labels": f.NoLabels} {
+			fmt.Fprintf(&text, "  %s: [%s]\n", condition, strings.Join(names, ", "))
+		}
+	}
+	file = filepath.Join(t.TempDir(), "filters.yaml")
+	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file, named
+}
+
+// A name that no filter has is refused in each call with filters, and the names that there are are
+// told.
+func TestUnknownFilters(t *testing.T) {
+	file, _ := namedFilters(t, rand.New(rand.NewPCG(69, 1)))
+	for _, c := range []struct{ file, want string }{
+		{file, "filter.named_filters[1] is the name of no filter; this server has filter-0, "},
+		{"", "filter.named_filters[0] is the name of no filter; this server has none"},
+	} {
+		ts := start(t, setup{config: func(cfg *Config) { cfg.FiltersFile = c.file }})
+		filter := &pb.ItemFilter{NamedFilters: []string{"filter-0", "secret"}}
+		req := forUser("ann")
+		req.Filter = filter
+		_, one := ts.recommend.Recommend(t.Context(), req)
+		_, many := ts.recommend.BatchRecommend(t.Context(), &pb.BatchRecommendRequest{
+			Subjects: []*pb.BatchSubject{{Subject: &pb.BatchSubject_UserId{UserId: "ann"}}},
+			Filter:   filter})
+		_, similar := ts.recommend.SimilarItems(t.Context(),
+			&pb.SimilarItemsRequest{ItemId: item(1), Filter: filter})
+		for _, err := range []error{one, many, similar} {
+			if p := problemOf(t, err); p.Code != codes.InvalidArgument ||
+				p.Reason != "UNKNOWN_FILTER" ||
+				!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		}
+	}
+}
+
 // oneOrMany asks for a list, by itself or among others.
 func oneOrMany(
 	t *testing.T, service recommender, rng *rand.Rand, req *pb.RecommendRequest,
@@ -421,12 +484,13 @@ func oneOrMany(
 // spelled out.
 func TestFiltersAgainstOracle(t *testing.T) {
 	var clock atomic.Pointer[time.Time]
-	ts := startLearnedAt(t, &clock)
+	rng := rand.New(rand.NewPCG(61, 1))
+	file, named := namedFilters(t, rng)
+	ts := startLearnedAt(t, &clock, func(c *Config) { c.FiltersFile = file })
 	now := *clock.Load()
 	unfiltered := startLearnedAt(t, &clock) // has no items
 	service, plain := recommender{Server: ts.Server}, recommender{Server: unfiltered.Server}
 	catalogue := items.New(items.Deps{Catalogue: ts.catalogue, Models: ts.models})
-	rng := rand.New(rand.NewPCG(61, 1))
 	known := map[string]*pb.Item{}
 	empty, full := 0, 0
 	for round := range 10_000 {
@@ -465,13 +529,20 @@ func TestFiltersAgainstOracle(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.Filter, req.PageSize = randomFilter(rng), int32(1+rng.IntN(testItems))
+		of := []*pb.ItemFilter{req.Filter}
+		for range max(rng.IntN(5)-2, 0) {
+			name := slices.Sorted(maps.Keys(named))[rng.IntN(len(named))]
+			req.Filter.NamedFilters = append(req.Filter.NamedFilters, name)
+			of = append(of, named[name])
+		}
 		got := oneOrMany(t, service, rng, req)
 		want := slices.DeleteFunc(all.GetItems(), func(i *pb.ScoredItem) bool {
 			attributes := known[i.GetItemId()]
 			if attributes == nil {
 				attributes = &pb.Item{ItemId: i.GetItemId()}
 			}
-			return !lets(req.Filter, attributes, now)
+			return slices.ContainsFunc(of,
+				func(f *pb.ItemFilter) bool { return !lets(f, attributes, now) })
 		})
 		want = want[:min(len(want), int(req.PageSize))]
 		wanted := &pb.RecommendResponse{Items: want}

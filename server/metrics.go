@@ -12,6 +12,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/coldstart"
 	"github.com/gsimc/gsimc/server/internal/doors"
+	"github.com/gsimc/gsimc/server/internal/filters"
 	"github.com/gsimc/gsimc/server/internal/metric"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/passes"
@@ -31,6 +32,7 @@ type Metrics struct {
 	attribution *attributionMetrics
 	coldstart   *coldstart.Metrics
 	doors       *doors.Metrics
+	filters     *filters.Metrics
 	models      *models.Metrics
 	passes      *passes.Metrics
 	quality     *quality.Metrics
@@ -59,6 +61,7 @@ func NewMetrics() *Metrics {
 		attribution: newAttributionMetrics(),
 		coldstart:   coldstart.NewMetrics(),
 		doors:       doors.NewMetrics(),
+		filters:     filters.NewMetrics(),
 		models:      models.NewMetrics(),
 		passes:      passes.NewMetrics(),
 		quality:     quality.NewMetrics(),
@@ -83,8 +86,8 @@ func NewMetrics() *Metrics {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registerLabelled()
 	for _, part := range []interface{ Collectors() []prometheus.Collector }{
-		m.admission, m.arms, m.attribution, m.coldstart, m.doors, m.models, m.passes, m.quality,
-		m.retrain, m.states,
+		m.admission, m.arms, m.attribution, m.coldstart, m.doors, m.filters, m.models, m.passes,
+		m.quality, m.retrain, m.states,
 	} {
 		m.registry.MustRegister(part.Collectors()...)
 	}

@@ -29,7 +29,7 @@ func (sc *scratch) pin(m *model.Model, req *pb.RecommendRequest, now time.Time) 
 	if len(req.GetPinned()) == 0 {
 		return
 	}
-	f, filter := req.GetFilter(), catalogueFilter(req.GetFilter())
+	f, filter := req.GetFilter(), sc.catalogueFilter(req.GetFilter())
 	var may catalogue.Selection
 	sc.items.Select(&may, &filter, now, true)
 	for _, p := range req.GetPinned() {

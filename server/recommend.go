@@ -147,6 +147,9 @@ func (s recommender) prepare(
 	ctx context.Context, m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch,
 	watch *stopwatch,
 ) (subject, error) {
+	if err := s.findNamed(req.GetFilter(), sc); err != nil {
+		return subject{}, err
+	}
 	subj, err := s.subject(ctx, m, req, now, sc)
 	if err != nil {
 		return subject{}, err

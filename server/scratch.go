@@ -23,6 +23,7 @@ type scratch struct {
 	hashes   []uint16     // of a recommendation id
 	before   int          // items on the pages before
 	pins     []pin        // to be shown, by rising positions
+	named    []*catalogue.Filter
 	list     wire.List
 
 	arm       *arm
@@ -49,6 +50,8 @@ func takeScratch(m lease) *scratch {
 func giveScratch(sc *scratch) {
 	sc.unmark()
 	sc.items, sc.before, sc.pins = nil, 0, sc.pins[:0]
+	clear(sc.named)
+	sc.named = sc.named[:0]
 	sc.call.Reset()
 	sc.list.Reset()
 	sc.arm.scratch.Put(sc)

@@ -28,6 +28,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/coldstart"
 	"github.com/gsimc/gsimc/server/internal/console"
 	"github.com/gsimc/gsimc/server/internal/doors"
+	"github.com/gsimc/gsimc/server/internal/filters"
 	"github.com/gsimc/gsimc/server/internal/items"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/passes"
@@ -69,6 +70,7 @@ type Server struct {
 	grpc      *grpc.Server // of the clients
 	adminGRPC *grpc.Server // of the operators
 	doors     *doors.Doors
+	filters   *filters.Set
 	gate      *admission.Gate // of the clients
 	adminGate *admission.Gate // of the operators
 	health    *health.Server
@@ -130,6 +132,9 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 	}
 	s.doors.OnTokens = s.tokensChanged
 	if err = s.openEventTypes(); err != nil {
+		return nil, fault.In("server configuration", err)
+	}
+	if s.filters, err = filters.Open(cfg.FiltersFile, s.log, s.metrics.filters); err != nil {
 		return nil, fault.In("server configuration", err)
 	}
 	if cfg.Tracer != nil {
@@ -326,6 +331,7 @@ func (s *Server) Serve(ctx context.Context, l Listeners) error {
 	background.Go(func() { s.watchCatalogue(watch) })
 	background.Go(func() { s.doors.Watch(watch, doors.Poll) })
 	background.Go(func() { s.watchEventTypes(watch, doors.Poll) })
+	background.Go(func() { s.filters.Watch(watch, doors.Poll) })
 	s.logServing(ctx, l)
 
 	var err error

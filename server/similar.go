@@ -27,6 +27,9 @@ func (s recommender) SimilarItems(
 func (s recommender) similar(
 	ctx context.Context, m *model.Model, req *pb.SimilarItemsRequest, sc *scratch,
 ) (*pb.SimilarItemsResponse, error) {
+	if err := s.findNamed(req.GetFilter(), sc); err != nil {
+		return nil, err
+	}
 	l := &sc.list
 	l.Items = m
 	of, known := m.ItemIndex(req.GetItemId())

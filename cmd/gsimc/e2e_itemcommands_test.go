@@ -17,7 +17,8 @@ func TestItemCommands(t *testing.T) {
 	t.Parallel()
 	_, model := smallModel(t)
 	dir := filepath.Join(t.TempDir(), "state")
-	server := startServe(t, model, dir)
+	server := startServe(t, model, dir, "--filters-file", writeFile(t, "filters.yaml",
+		"both: {all_categories: [a, b]}\nplain: {any_labels: [l0, l1], no_labels: [l2]}\n"))
 	on := func(args ...string) string {
 		t.Helper()
 		return execute(t, append(args, "--server", server.GRPC)...)
@@ -90,6 +91,12 @@ func TestItemCommands(t *testing.T) {
 	}
 	if d := cmp.Diff(passing, ids); d != "" {
 		t.Errorf("the filtered list (-want +got):\n%s", d)
+	}
+	for i, item := range recommendJSON(t, server, "--user", "nobody", "--items", "120",
+		"--named-filters", "both,plain").Items {
+		if i >= len(passing) || item.ID != passing[i] {
+			t.Errorf("item %d of the list by named filters is %s", i, item.ID)
+		}
 	}
 	for _, i := range recommendJSON(t, server, "--similar-to", all[5].ID, "--items", "120",
 		"--no-categories", "a").Items {

@@ -35,7 +35,8 @@ var (
 	// The parts of the server.
 	rooms = []string{
 		"server/internal/admission", "server/internal/coldstart", "server/internal/console",
-		"server/internal/doors", "server/internal/items", "server/internal/outcome",
+		"server/internal/doors", "server/internal/filters", "server/internal/items",
+		"server/internal/outcome",
 		"server/internal/models", "server/internal/passes", "server/internal/quality",
 		"server/internal/state", "server/internal/tracing", "server/internal/valid",
 	}
@@ -113,7 +114,9 @@ var (
 		{"rules of requests know messages only", []string{"server/internal/valid"},
 			append(without("valid"), "model", "kalman", "spectral", "dataset")},
 		{"items know models, rules and statuses", []string{"server/internal/items"},
-			without("items", "models", "outcome", "valid", "admission", "doors")},
+			without("items", "models", "outcome", "valid", "admission", "doors", "filters")},
+		{"filters by name know the catalogue only", []string{"server/internal/filters"},
+			append(without("filters"), "api", "model", "kalman", "spectral", "dataset")},
 		{"the console knows nothing but its files", []string{"server/internal/console"}, []string{
 			"api", "model", "store", "kalman", "spectral", "dataset", "event", "fault", "ranking",
 			"=server", "server/internal", "internal", "google.golang.org", "github.com",

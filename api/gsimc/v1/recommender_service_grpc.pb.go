@@ -38,13 +38,13 @@ type RecommenderServiceClient interface {
 	//
 	// An unknown user is no error: the popular items are returned, and degradations says so.
 	//
-	// Errors: INVALID_ARGUMENT (a field breaks its rule), FAILED_PRECONDITION with reason
-	// NO_UNCERTAINTY (exploration with a model that does not know its uncertainty) or OTHER_STORE
-	// (the session_token is of a server with another store), UNAVAILABLE with reason STALE_REVISION
-	// (the store has not reached min_user_revision) or STALE_SESSION (nor the session_token, within
-	// the deadline), DATA_LOSS with reason STORE_CORRUPT (the user's stored history is damaged) or
-	// SESSION_LOST (the history that the session_token names is gone; STALE_SESSION at a server
-	// whose store may lag).
+	// Errors: INVALID_ARGUMENT (a field breaks its rule, or with reason UNKNOWN_FILTER: the server has
+	// no filter of a name in filter.named_filters), FAILED_PRECONDITION with reason NO_UNCERTAINTY
+	// (exploration with a model that does not know its uncertainty) or OTHER_STORE (the session_token
+	// is of a server with another store), UNAVAILABLE with reason STALE_REVISION (the store has not
+	// reached min_user_revision) or STALE_SESSION (nor the session_token, within the deadline),
+	// DATA_LOSS with reason STORE_CORRUPT (the user's stored history is damaged) or SESSION_LOST (the
+	// history that the session_token names is gone; STALE_SESSION at a server whose store may lag).
 	Recommend(ctx context.Context, in *RecommendRequest, opts ...grpc.CallOption) (*RecommendResponse, error)
 	// BatchRecommend makes the lists of many subjects, which share scans: it takes a fraction of the
 	// time of as many calls of Recommend. Each list is the one that Recommend would return. All of
@@ -57,7 +57,7 @@ type RecommenderServiceClient interface {
 	// batches.
 	//
 	// Errors of the call: INVALID_ARGUMENT (the list of subjects, or a field that holds for all of
-	// them, breaks its rule), RESOURCE_EXHAUSTED with reason ANSWER_TOO_LARGE (not even the errors
+	// them, breaks its rule, or UNKNOWN_FILTER as in Recommend), RESOURCE_EXHAUSTED with reason ANSWER_TOO_LARGE (not even the errors
 	// have room in the answer).
 	BatchRecommend(ctx context.Context, in *BatchRecommendRequest, opts ...grpc.CallOption) (*BatchRecommendResponse, error)
 	// ScoreItems returns the scores of given items for a user or for an inline history, in the order
@@ -75,7 +75,7 @@ type RecommenderServiceClient interface {
 	// An unknown item is no error: the answer is empty, and unknown_item_ids has the item. As long as
 	// the server has no model (NO_MODEL), it is empty.
 	//
-	// Errors: INVALID_ARGUMENT (a field breaks its rule).
+	// Errors: INVALID_ARGUMENT (a field breaks its rule, or UNKNOWN_FILTER as in Recommend).
 	SimilarItems(ctx context.Context, in *SimilarItemsRequest, opts ...grpc.CallOption) (*SimilarItemsResponse, error)
 	// GetSpectrum tells what a model sees in a history: its energy by the frequencies of the item
 	// graph, before the filter and after it. Low frequencies are tastes that many users share. For
@@ -155,13 +155,13 @@ type RecommenderServiceServer interface {
 	//
 	// An unknown user is no error: the popular items are returned, and degradations says so.
 	//
-	// Errors: INVALID_ARGUMENT (a field breaks its rule), FAILED_PRECONDITION with reason
-	// NO_UNCERTAINTY (exploration with a model that does not know its uncertainty) or OTHER_STORE
-	// (the session_token is of a server with another store), UNAVAILABLE with reason STALE_REVISION
-	// (the store has not reached min_user_revision) or STALE_SESSION (nor the session_token, within
-	// the deadline), DATA_LOSS with reason STORE_CORRUPT (the user's stored history is damaged) or
-	// SESSION_LOST (the history that the session_token names is gone; STALE_SESSION at a server
-	// whose store may lag).
+	// Errors: INVALID_ARGUMENT (a field breaks its rule, or with reason UNKNOWN_FILTER: the server has
+	// no filter of a name in filter.named_filters), FAILED_PRECONDITION with reason NO_UNCERTAINTY
+	// (exploration with a model that does not know its uncertainty) or OTHER_STORE (the session_token
+	// is of a server with another store), UNAVAILABLE with reason STALE_REVISION (the store has not
+	// reached min_user_revision) or STALE_SESSION (nor the session_token, within the deadline),
+	// DATA_LOSS with reason STORE_CORRUPT (the user's stored history is damaged) or SESSION_LOST (the
+	// history that the session_token names is gone; STALE_SESSION at a server whose store may lag).
 	Recommend(context.Context, *RecommendRequest) (*RecommendResponse, error)
 	// BatchRecommend makes the lists of many subjects, which share scans: it takes a fraction of the
 	// time of as many calls of Recommend. Each list is the one that Recommend would return. All of
@@ -174,7 +174,7 @@ type RecommenderServiceServer interface {
 	// batches.
 	//
 	// Errors of the call: INVALID_ARGUMENT (the list of subjects, or a field that holds for all of
-	// them, breaks its rule), RESOURCE_EXHAUSTED with reason ANSWER_TOO_LARGE (not even the errors
+	// them, breaks its rule, or UNKNOWN_FILTER as in Recommend), RESOURCE_EXHAUSTED with reason ANSWER_TOO_LARGE (not even the errors
 	// have room in the answer).
 	BatchRecommend(context.Context, *BatchRecommendRequest) (*BatchRecommendResponse, error)
 	// ScoreItems returns the scores of given items for a user or for an inline history, in the order
@@ -192,7 +192,7 @@ type RecommenderServiceServer interface {
 	// An unknown item is no error: the answer is empty, and unknown_item_ids has the item. As long as
 	// the server has no model (NO_MODEL), it is empty.
 	//
-	// Errors: INVALID_ARGUMENT (a field breaks its rule).
+	// Errors: INVALID_ARGUMENT (a field breaks its rule, or UNKNOWN_FILTER as in Recommend).
 	SimilarItems(context.Context, *SimilarItemsRequest) (*SimilarItemsResponse, error)
 	// GetSpectrum tells what a model sees in a history: its energy by the frequencies of the item
 	// graph, before the filter and after it. Low frequencies are tastes that many users share. For

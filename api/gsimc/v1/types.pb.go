@@ -352,7 +352,11 @@ type ItemFilter struct {
 	// Items with all of these labels.
 	AllLabels []string `protobuf:"bytes,8,rep,name=all_labels,json=allLabels,proto3" json:"all_labels,omitempty"`
 	// Items with none of these labels.
-	NoLabels      []string `protobuf:"bytes,9,rep,name=no_labels,json=noLabels,proto3" json:"no_labels,omitempty"`
+	NoLabels []string `protobuf:"bytes,9,rep,name=no_labels,json=noLabels,proto3" json:"no_labels,omitempty"`
+	// Filters that the server has by name (serve --filters-file), all of which must let an item pass
+	// beside the lists above: at most 10 names. INVALID_ARGUMENT with the reason UNKNOWN_FILTER, and
+	// the names that there are, if the server does not know one.
+	NamedFilters  []string `protobuf:"bytes,6,rep,name=named_filters,json=namedFilters,proto3" json:"named_filters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -439,6 +443,13 @@ func (x *ItemFilter) GetAllLabels() []string {
 func (x *ItemFilter) GetNoLabels() []string {
 	if x != nil {
 		return x.NoLabels
+	}
+	return nil
+}
+
+func (x *ItemFilter) GetNamedFilters() []string {
+	if x != nil {
+		return x.NamedFilters
 	}
 	return nil
 }
@@ -761,7 +772,7 @@ const file_gsimc_v1_types_proto_rawDesc = "" +
 	"event_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\v\xe0A\x01\xbaH\x05\xb2\x01\x022\x00R\teventTime\x125\n" +
 	"\x05value\x18\x06 \x01(\x01B\x1a\xe0A\x01\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00@\x8f@)\x00\x00\x00\x00\x00@\x8f\xc0H\x00R\x05value\x88\x01\x01\x128\n" +
 	"\x11recommendation_id\x18\a \x01(\tB\v\xe0A\x01\xbaH\x05r\x03(\x80\x02R\x10recommendationIdB\b\n" +
-	"\x06_value\"\xd6\x03\n" +
+	"\x06_value\"\x91\x04\n" +
 	"\n" +
 	"ItemFilter\x12;\n" +
 	"\x0eallow_item_ids\x18\x01 \x03(\tB\x15\xe0A\x01\xbaH\x0f\x92\x01\f\x10\x90N\"\ar\x05 \x01(\x80\x02R\fallowItemIds\x129\n" +
@@ -773,7 +784,9 @@ const file_gsimc_v1_types_proto_rawDesc = "" +
 	"any_labels\x18\a \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10d\"\ar\x05 \x01(\x80\x02R\tanyLabels\x123\n" +
 	"\n" +
 	"all_labels\x18\b \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10d\"\ar\x05 \x01(\x80\x02R\tallLabels\x121\n" +
-	"\tno_labels\x18\t \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10d\"\ar\x05 \x01(\x80\x02R\bnoLabels\"\xbd\x02\n" +
+	"\tno_labels\x18\t \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10d\"\ar\x05 \x01(\x80\x02R\bnoLabels\x129\n" +
+	"\rnamed_filters\x18\x06 \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10\n" +
+	"\"\ar\x05 \x01(\x80\x02R\fnamedFilters\"\xbd\x02\n" +
 	"\n" +
 	"SeenPolicy\x12:\n" +
 	"\x04mode\x18\x01 \x01(\x0e2\x19.gsimc.v1.SeenPolicy.ModeB\v\xe0A\x01\xbaH\x05\x82\x01\x02\x10\x01R\x04mode\x12J\n" +

@@ -73,6 +73,16 @@ func (f *Filter) key(dst []byte, listed bool) []byte {
 	if listed {
 		dst[0] = 1
 	}
+	dst = f.appendLists(dst)
+	for _, other := range f.And {
+		dst = other.appendLists(dst)
+	}
+	return dst
+}
+
+// appendLists appends the lists of a filter. All filters have as many, so that no two rows of
+// filters append the same.
+func (f *Filter) appendLists(dst []byte) []byte {
 	for _, names := range [][]string{f.AnyCategories, f.AllCategories, f.NoCategories,
 		f.AnyLabels, f.AllLabels, f.NoLabels} {
 		dst = binary.AppendUvarint(dst, uint64(len(names)))

@@ -86,8 +86,10 @@ func expected(t *testing.T, st store.Items, f *Filter, now time.Time) (want []in
 	for row := range rows {
 		i := items[strconv.Itoa(row)]
 		if !i.Hidden && !now.Before(i.From) && (i.Until.IsZero() || now.Before(i.Until)) &&
-			lets(i.Categories, f.AllCategories, f.AnyCategories, f.NoCategories) &&
-			lets(i.Labels, f.AllLabels, f.AnyLabels, f.NoLabels) {
+			!slices.ContainsFunc(append(f.And, f), func(f *Filter) bool {
+				return !lets(i.Categories, f.AllCategories, f.AnyCategories, f.NoCategories) ||
+					!lets(i.Labels, f.AllLabels, f.AnyLabels, f.NoLabels)
+			}) {
 			want = append(want, int32(row))
 		}
 	}
@@ -118,6 +120,9 @@ func TestCataloguesFollowTheStore(t *testing.T) {
 	filters := make([]*Filter, 8)
 	for i := range filters {
 		filters[i] = randomFilter(rng)
+		for range max(rng.IntN(4)-1, 0) {
+			filters[i].And = append(filters[i].And, randomFilter(rng))
+		}
 	}
 	for step := range 400 {
 		writer := both[rng.IntN(2)]

@@ -144,6 +144,8 @@ func (v *View) show(slot int32, shown bool) {
 type Filter struct {
 	AnyCategories, AllCategories, NoCategories []string
 	AnyLabels, AllLabels, NoLabels             []string
+	// And are further filters that must let an item pass. They have no And of their own.
+	And []*Filter
 }
 
 // A Selection is the rows of a model that may be shown. Its memory is used again and again.
@@ -303,13 +305,35 @@ func (s *Selection) cleared(n int) *ranking.Set {
 
 func (f *Filter) empty() bool {
 	return len(f.AnyCategories)+len(f.AllCategories)+len(f.NoCategories)+
-		len(f.AnyLabels)+len(f.AllLabels)+len(f.NoLabels) == 0
+		len(f.AnyLabels)+len(f.AllLabels)+len(f.NoLabels)+len(f.And) == 0
 }
 
 // evaluate returns the sets of a filter: if some, only the rows of passing pass, and those of
 // failing, unless it is nil, do not. The sets may be those of terms, and must not be changed.
 func (v *View) evaluate(f *Filter) (some bool, passing, failing *roaring.Bitmap) {
-	var must []*roaring.Bitmap
+	must, not, possible := v.require(f, nil, nil)
+	for _, other := range f.And {
+		if possible {
+			must, not, possible = v.require(other, must, not)
+		}
+	}
+	if !possible {
+		return true, roaring.New(), nil
+	}
+	if len(not) > 0 {
+		failing = union(not)
+	}
+	if len(must) == 0 {
+		return false, nil, failing
+	}
+	return true, intersection(must), failing
+}
+
+// require appends the sets that an item must be in to pass the lists of a filter, and those that it
+// must not be in. possible is false if no item passes.
+func (v *View) require(
+	f *Filter, must, not []*roaring.Bitmap,
+) (_, _ []*roaring.Bitmap, possible bool) {
 	for _, part := range []struct {
 		any, all []string
 		label    bool
@@ -320,19 +344,13 @@ func (v *View) evaluate(f *Filter) (some bool, passing, failing *roaring.Bitmap)
 		if len(part.all) > 0 {
 			sets := v.setsOf(part.all, part.label)
 			if len(sets) < len(part.all) { // an unknown name
-				return true, roaring.New(), nil
+				return nil, nil, false
 			}
 			must = append(must, sets...)
 		}
 	}
-	not := append(v.setsOf(f.NoCategories, false), v.setsOf(f.NoLabels, true)...)
-	if len(not) > 0 {
-		failing = union(not)
-	}
-	if len(must) == 0 {
-		return false, nil, failing
-	}
-	return true, intersection(must), failing
+	not = append(append(not, v.setsOf(f.NoCategories, false)...), v.setsOf(f.NoLabels, true)...)
+	return must, not, true
 }
 
 // setsOf returns the sets of the names that items have.

@@ -21,6 +21,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/server/internal/doors"
+	"github.com/gsimc/gsimc/server/internal/filters"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/session"
 	"github.com/gsimc/gsimc/server/internal/valid"
@@ -47,6 +48,7 @@ const (
 	reasonHistoryTooLong  = "HISTORY_TOO_LONG"
 	reasonNoUncertainty   = "NO_UNCERTAINTY"
 	reasonModelRejected   = "MODEL_REJECTED"
+	reasonUnknownFilter   = "UNKNOWN_FILTER"
 	reasonUnknownMethod   = "UNKNOWN_METHOD"
 	reasonUnauthenticated = "UNAUTHENTICATED"
 	reasonDenied          = "PERMISSION_DENIED"
@@ -211,6 +213,9 @@ func Status(err error) *status.Status {
 	}
 	if rejected, ok := errors.AsType[*models.RefusedError](err); ok {
 		return newStatus(codes.FailedPrecondition, reasonModelRejected, rejected.Error(), 0)
+	}
+	if unknown, ok := errors.AsType[*filters.UnknownError](err); ok {
+		return newStatus(codes.InvalidArgument, reasonUnknownFilter, unknown.Error(), 0)
 	}
 	if errors.As(err, new(*admission.RefusedError)) {
 		return statusOverloaded

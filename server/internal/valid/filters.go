@@ -22,13 +22,19 @@ func checkFilter(c *checker, f *pb.ItemFilter) {
 		{"filter.all_labels", f.GetAllLabels()},
 		{"filter.no_labels", f.GetNoLabels()},
 	} {
-		if text := badCount(len(names.of), 0, maxFilterNames); text != "" {
-			c.check(names.list, text)
-			continue
-		}
-		for i, name := range names.of {
-			c.checkAt(names.list, i, "", badID(name))
-		}
+		checkFilterNames(c, names.list, names.of, maxFilterNames)
+	}
+	checkFilterNames(c, "filter.named_filters", f.GetNamedFilters(), maxNamedFilters)
+}
+
+// checkFilterNames checks a list of at most so many names.
+func checkFilterNames(c *checker, list string, names []string, most int) {
+	if text := badCount(len(names), 0, most); text != "" {
+		c.check(list, text)
+		return
+	}
+	for i, name := range names {
+		c.checkAt(list, i, "", badID(name))
 	}
 }
 

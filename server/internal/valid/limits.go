@@ -31,6 +31,7 @@ const (
 	MaxFound        = 100 // items of a search
 	maxItemNames    = store.MaxItemNames
 	maxFilterNames  = 100
+	maxNamedFilters = 10
 	// of full calls, in tenths, as [wire.Limits] counts them
 	maxNamesTogether = MaxItems * maxItemNames / 10
 
@@ -55,6 +56,7 @@ var Limits = wire.Limits{
 	"gsimc.v1.ItemFilter.any_labels":            maxFilterNames,
 	"gsimc.v1.ItemFilter.all_labels":            maxFilterNames,
 	"gsimc.v1.ItemFilter.no_labels":             maxFilterNames,
+	"gsimc.v1.ItemFilter.named_filters":         maxNamedFilters,
 	"gsimc.v1.RecommendRequest.pinned":          maxPins,
 	"gsimc.v1.SeenPolicy.event_types":           maxSeenTypes,
 	"gsimc.v1.BatchUpsertItemsRequest.items":    MaxItems,

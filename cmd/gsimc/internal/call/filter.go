@@ -12,16 +12,18 @@ type filterFlags struct {
 	AnyLabels     []string `group:"Which items:" placeholder:"NAME,..." help:"Only items with one of these labels."`
 	AllLabels     []string `group:"Which items:" placeholder:"NAME,..." help:"Only items with all of these labels."`
 	NoLabels      []string `group:"Which items:" placeholder:"NAME,..." help:"Only items with none of these labels."`
+	NamedFilters  []string `group:"Which items:" placeholder:"NAME,..." help:"Only items that these filters of the server let pass, see serve --filters-file."`
 }
 
 // filter is nil if all items may be on the list.
 func (f *filterFlags) filter() *pb.ItemFilter {
 	if len(f.Allow)+len(f.Deny)+len(f.AnyCategories)+len(f.AllCategories)+len(f.NoCategories)+
-		len(f.AnyLabels)+len(f.AllLabels)+len(f.NoLabels) == 0 {
+		len(f.AnyLabels)+len(f.AllLabels)+len(f.NoLabels)+
+		len(f.NamedFilters) == 0 {
 		return nil
 	}
 	return &pb.ItemFilter{AllowItemIds: f.Allow, DenyItemIds: f.Deny,
 		AnyCategories: f.AnyCategories, AllCategories: f.AllCategories,
 		NoCategories: f.NoCategories, AnyLabels: f.AnyLabels, AllLabels: f.AllLabels,
-		NoLabels: f.NoLabels}
+		NoLabels: f.NoLabels, NamedFilters: f.NamedFilters}
 }

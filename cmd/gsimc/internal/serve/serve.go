@@ -53,6 +53,8 @@ type Cmd struct {
 	Console    string `group:"Network:" default:"${serve_console}" enum:"auto,on,off" help:"Serve the console, a page that shows the service at work, under /console/ on --ops-listen. auto: if only this machine reaches that address and clients need no certificates."`
 	Pprof      bool   `group:"Network:" help:"Serve profiles of the process under /debug/pprof on --ops-listen."`
 
+	FiltersFile string `group:"Lists:" placeholder:"FILE" help:"Filters that requests use by name, YAML: a map from names to any_categories, all_categories, no_categories, any_labels, all_labels and no_labels. Read again when it changes."`
+
 	TokenFile   string `group:"Access:" placeholder:"FILE" help:"Tokens and roles of the clients, in the lines of gsimc token. Read again when it changes. Default: everybody may call everything."`
 	TLSCert     string `group:"Access:" name:"tls-cert" placeholder:"FILE" help:"Certificate of the server with its chain, PEM: clients need TLS 1.3. Read again when it changes."`
 	TLSKey      string `group:"Access:" name:"tls-key" placeholder:"FILE" help:"Its key, PEM."`
@@ -146,7 +148,7 @@ func (c *Cmd) config(version string) server.Config {
 	cfg.DefaultTimeout, cfg.SlowRequest = c.DefaultTimeout, c.SlowRequest
 	cfg.MaxTimeout, cfg.MaxInFlight, cfg.MaxStreams = c.MaxTimeout, c.MaxInFlight, c.MaxStreams
 	cfg.MaxNewUsers = c.MaxNewUsers
-	cfg.MaxItems = c.MaxItems
+	cfg.MaxItems, cfg.FiltersFile = c.MaxItems, c.FiltersFile
 	cfg.StreamIdle = c.StreamIdle
 	cfg.DrainDelay, cfg.DrainTimeout = c.DrainDelay, c.DrainTimeout
 	cfg.MaxRecvBytes, cfg.MaxSendBytes = int(c.MaxRecvSize), int(c.MaxSendSize)

@@ -1,0 +1,164 @@
+package filters
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/gsimc/gsimc/server/internal/catalogue"
+)
+
+var log = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+// write exchanges the file at path.
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	err := os.WriteFile(path+".new", []byte(text), 0o600)
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A file says what its filters are, and a bad one what is wrong with it.
+func TestParse(t *testing.T) {
+	names := strings.Repeat("x, ", 101)
+	for text, want := range map[string]string{
+		"":                                      "has no filters",
+		"# nothing yet\n":                       "has no filters",
+		"a:\n  no_labels: [b]\n":                "",
+		"a: {any_categories: [2024, c d]}\n":    "",
+		"a:\n":                                  "a has no conditions",
+		"a: {no_labels: []}\n":                  "a has no conditions",
+		"a: {nolabels: [b]}\n":                  "nolabels not found",
+		"a: {no_labels: {b: c}}\n":              "cannot unmarshal",
+		"a: {no_labels: [[b]]}\n":               "cannot unmarshal",
+		"- a\n":                                 "cannot unmarshal",
+		"a: {no_labels: [b]}\na: {}\n":          "already defined",
+		"a: [\n":                                "did not find",
+		"a b: {no_labels: [b]}\n":               `the name "a b" must match`,
+		"\"\": {no_labels: [b]}\n":              `the name "" must match`,
+		"a: {no_labels: [\"\"]}\n":              `a has the name "", want 1 to 256 bytes`,
+		"a: {no_labels: [" + names + "]}\n":     "a has a list of 101 names",
+		"a: {no_labels: [b]}\n---\nb: {}\n":     "more than one document",
+		"a: &x {no_labels: [b]}\nb: *x\n":       "",
+		"a: {no_labels: [\xff]}\n":              "invalid",
+		strings.Repeat("a: {no_labels: [", 999): "", // ends
+	} {
+		_, err := parse([][]byte{[]byte(text)})
+		if strings.HasSuffix(text, "[") && err != nil {
+			continue
+		}
+		if want == "" && err != nil || want != "" &&
+			(err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%.60q: %v, want %q", text, err, want)
+		}
+	}
+	var many strings.Builder
+	for i := range maxFilters + 1 {
+		fmt.Fprintf(&many, "f%d: {no_labels: [b]}\n", i)
+	}
+	if _, err := parse([][]byte{[]byte(many.String())}); err == nil ||
+		!strings.Contains(err.Error(), "has 1001 filters") {
+		t.Errorf("a file of many filters: %v", err)
+	}
+}
+
+// All conditions of a filter arrive.
+func TestFind(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "filters.yaml")
+	write(t, path, "one:\n  any_categories: [a]\n  all_categories: [b]\n  no_categories: [c, d]\n"+
+		"  any_labels: [e]\n  all_labels: [f]\n  no_labels: [g]\ntwo: {no_labels: [h]}\n")
+	s, err := Open(path, log, NewMetrics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Find(nil, []string{"two", "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []*catalogue.Filter{{NoLabels: []string{"h"}}, {
+		AnyCategories: []string{"a"}, AllCategories: []string{"b"},
+		NoCategories: []string{"c", "d"}, AnyLabels: []string{"e"}, AllLabels: []string{"f"},
+		NoLabels: []string{"g"}}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("filters (-want +got):\n%s", d)
+	}
+}
+
+// The names in an error are sorted, and few.
+func TestUnknownError(t *testing.T) {
+	e := &UnknownError{Index: 3}
+	for i := range 25 {
+		e.Known = append(e.Known, fmt.Sprintf("f%02d", i))
+	}
+	if got := e.Error(); !strings.HasPrefix(got, "filter.named_filters[3] ") ||
+		!strings.HasSuffix(got, " has f00, f01, f02, f03, f04, f05, f06, f07, f08, f09, f10, f11, "+
+			"f12, f13, f14, f15, f16, f17, f18, f19 and 5 more") {
+		t.Errorf("the error is %q", got)
+	}
+}
+
+// A new file is taken, and a bad one, or none, changes nothing.
+func TestReload(t *testing.T) {
+	path, metrics := filepath.Join(t.TempDir(), "filters.yaml"), NewMetrics()
+	write(t, path, "a: {no_labels: [b]}\n")
+	s, err := Open(path, log, metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { s.Watch(ctx, time.Millisecond); close(done) }()
+	defer func() { stop(); <-done }()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(metrics.Collectors()...)
+	count := func(result string) float64 {
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range families[0].GetMetric() {
+			if m.GetLabel()[0].GetValue() == result {
+				return m.GetCounter().GetValue()
+			}
+		}
+		return -1
+	}
+	wait := func(result string, n float64) {
+		t.Helper()
+		for begun := time.Now(); count(result) < n; time.Sleep(time.Millisecond) {
+			if time.Since(begun) > 20*time.Second {
+				t.Fatalf("%v reloads with %s, want %v", count(result), result, n)
+			}
+		}
+	}
+	write(t, path, "c: {no_labels: [d]}\n")
+	wait("success", 1)
+	if _, err := s.Find(nil, []string{"c"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Find(nil, []string{"a"}); err == nil {
+		t.Error("the old filter is still there")
+	}
+	write(t, path, "e: [")
+	wait("failure", 1)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	wait("failure", 2)
+	if _, err := s.Find(nil, []string{"c"}); err != nil {
+		t.Errorf("after bad files: %v", err)
+	}
+}
