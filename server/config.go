@@ -15,6 +15,7 @@ import (
 	"github.com/gsimc/gsimc/event"
 	"github.com/gsimc/gsimc/fault"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/origin"
 )
 
 // Config holds the settings of a server. Start from [DefaultConfig]: a zero field means zero, not
@@ -33,6 +34,9 @@ type Config struct {
 	// JSONListen is the TCP address on which the services of clients are served as JSON over HTTP,
 	// with the certificates and tokens of Listen. Empty (the default): they are not.
 	JSONListen string
+	// JSONOrigins are those of web pages that may call by JSON from a browser, such as
+	// https://shop.example. Default: none, but pages of the server's own address.
+	JSONOrigins []string
 	// Console says whether OpsListen serves the console, a page for people, and with it the methods
 	// of clients as JSON. Default [ConsoleAuto].
 	Console Console
@@ -237,7 +241,6 @@ func (c Config) Validate() error {
 		validAddress("Listen", c.Listen),
 		validAdminAddress(c.AdminListen),
 		validAddress("OpsListen", c.OpsListen),
-		c.validJSONAddress(),
 		atLeast("StateCacheBytes", c.StateCacheBytes, 1),
 		atLeast("ExtendEvery", c.ExtendEvery, 0),
 		atLeast("DefaultTimeout", c.DefaultTimeout, time.Millisecond),
@@ -267,6 +270,7 @@ func (c Config) Validate() error {
 		faults = append(faults, &fault.Fault{Field: "ShadowModel", Problem: "no event is measured",
 			Advice: []fault.Change{{Verb: "set", Field: "QualitySample", To: "above 0"}}})
 	}
+	faults = append(faults, c.validateJSON()...)
 	faults = append(faults, c.validateConsole())
 	faults = append(faults, atLeast("PopularityHalfLife", c.PopularityHalfLife, time.Second))
 	faults = append(faults, c.validateArms()...)
@@ -287,11 +291,21 @@ func validAddress(field, address string) error {
 	return nil
 }
 
-func (c *Config) validJSONAddress() error {
-	if c.JSONListen == "" {
-		return nil
+func (c *Config) validateJSON() []error {
+	var faults []error
+	if c.JSONListen != "" {
+		faults = append(faults, validAddress("JSONListen", c.JSONListen))
+	} else if len(c.JSONOrigins) > 0 {
+		faults = append(faults, &fault.Fault{Field: "JSONOrigins", Problem: "has no effect",
+			Advice: []fault.Change{{Verb: "set", Field: "JSONListen", To: "to an address"}}})
 	}
-	return validAddress("JSONListen", c.JSONListen)
+	for _, o := range c.JSONOrigins {
+		if problem := origin.Valid(o); problem != "" {
+			faults = append(faults, &fault.Fault{Field: "JSONOrigins",
+				Problem: strconv.Quote(o) + " " + problem})
+		}
+	}
+	return faults
 }
 
 func validAdminAddress(address string) error {

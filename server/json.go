@@ -16,6 +16,7 @@ import (
 
 	"github.com/gsimc/gsimc/server/internal/doors"
 	"github.com/gsimc/gsimc/server/internal/httpjson"
+	"github.com/gsimc/gsimc/server/internal/origin"
 )
 
 // inProcess is the address of what only this process reaches.
@@ -68,7 +69,7 @@ func (s *Server) newJSON() (*jsonSide, error) {
 	}
 	j.handler = inTime(handler, s.cfg.MaxTimeout+jsonWriteGrace)
 	j.http = &http.Server{
-		Handler:           j.handler,
+		Handler:           s.cfg.jsonPages().Handler(j.handler),
 		ReadHeaderTimeout: handshakeTimeout,
 		IdleTimeout:       maxConnectionIdle,
 		MaxHeaderBytes:    maxHeaderBytes,
@@ -77,6 +78,13 @@ func (s *Server) newJSON() (*jsonSide, error) {
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: int(s.cfg.MaxConcurrentStreams)},
 	}
 	return j, nil
+}
+
+// jsonPages says which pages may call by JSON. Where anybody may call without a token or
+// certificate because only this machine can, foreign pages must not come by the browsers on it.
+func (c *Config) jsonPages() origin.Policy {
+	proved := c.TokenFile != "" || c.TLSClientCA != ""
+	return origin.Policy{Origins: c.JSONOrigins, AnyHost: proved || !onThisMachine(c.JSONListen)}
 }
 
 // certificateName is the metadata that names the certificate of a client.

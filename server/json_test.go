@@ -286,7 +286,7 @@ func TestJSONBodies(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := io.WriteString(conn, "POST /v1/events HTTP/1.1\r\nHost: x\r\n"+
+	if _, err := io.WriteString(conn, "POST /v1/events HTTP/1.1\r\nHost: localhost\r\n"+
 		"Content-Length: 100\r\n\r\n{"); err != nil {
 		t.Fatal(err)
 	}
@@ -296,6 +296,69 @@ func TestJSONBodies(t *testing.T) {
 	answer, _ := io.ReadAll(conn)
 	if !strings.Contains(string(answer), "BODY_INCOMPLETE") {
 		t.Errorf("half a body is answered by %q", answer)
+	}
+}
+
+// Pages of other web sites write nothing by the browser of somebody on this machine, unless the
+// server knows them; where callers have to prove who they are, hosts may have any name.
+func TestJSONRefusesOtherPages(t *testing.T) {
+	const shop = "https://shop.example"
+	ask := func(ts *testServer, method, host, token string, header ...string) (int, http.Header) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(ctx(t), method, "http://"+ts.jsonAddress+"/v1/events",
+			strings.NewReader(`{"userId": "ann", "itemId": "i"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if host != "" {
+			req.Host = host
+		}
+		if token != "" {
+			req.Header.Set("Authorization", "Bearer "+token)
+		}
+		for i := 0; i < len(header); i += 2 {
+			req.Header.Set(header[i], header[i+1])
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		return resp.StatusCode, resp.Header
+	}
+	open, _ := startJSON(t, setup{})
+	known, _ := startJSON(t, setup{config: func(c *Config) { c.JSONOrigins = []string{shop} }})
+	proved, tokens := withTokens(t, func(c *Config) { c.JSONListen = "127.0.0.1:0" }, "observe")
+	for _, tt := range []struct {
+		on           *testServer
+		method, host string
+		token        string
+		header       []string
+		want         int
+	}{
+		{open, "POST", "", "", nil, 200},
+		{open, "POST", "", "", []string{"Origin", shop, "Content-Type", "text/plain"}, 403},
+		{open, "POST", "", "", []string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{open, "POST", "evil.example", "", []string{"Sec-Fetch-Site", "same-origin"}, 403},
+		{known, "POST", "", "", []string{"Origin", shop, "Sec-Fetch-Site", "cross-site"}, 200},
+		{known, "POST", "", "", []string{"Origin", "https://evil.example"}, 403},
+		{proved, "POST", "api.shop.example", tokens[0], nil, 200},
+		{proved, "POST", "api.shop.example", "", nil, 401},
+		{proved, "POST", "", tokens[0], []string{"Sec-Fetch-Site", "cross-site"}, 403},
+	} {
+		if code, _ := ask(tt.on, tt.method, tt.host, tt.token, tt.header...); code != tt.want {
+			t.Errorf("%+v: %d", tt, code)
+		}
+	}
+	code, header := ask(known, "OPTIONS", "", "", "Origin", shop,
+		"Access-Control-Request-Method", "POST",
+		"Access-Control-Request-Headers", "authorization,content-type")
+	if code != 204 || header.Get("Access-Control-Allow-Origin") != shop {
+		t.Errorf("the question of a browser: %d, %v", code, header)
+	}
+	r, err := open.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"})
+	if err != nil || r.GetUser().GetEventCount() != 1 {
+		t.Errorf("%v, %v, want the event of one request", r, err)
 	}
 }
 

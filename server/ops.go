@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/gsimc/gsimc/server/internal/console"
+	"github.com/gsimc/gsimc/server/internal/origin"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -23,7 +24,7 @@ func (s *Server) newOps() *http.Server {
 	mux.HandleFunc("GET /livez", s.livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	if s.cfg.servesConsole() {
-		h := console.NewHandler(s.json.handler)
+		h := origin.Policy{}.Handler(console.NewHandler(s.json.handler))
 		for _, path := range console.Paths() {
 			mux.Handle(path, h)
 		}

@@ -36,7 +36,7 @@ var (
 	rooms = []string{
 		"server/internal/admission", "server/internal/coldstart", "server/internal/console",
 		"server/internal/doors", "server/internal/filters", "server/internal/items",
-		"server/internal/outcome",
+		"server/internal/origin", "server/internal/outcome",
 		"server/internal/models", "server/internal/passes", "server/internal/quality",
 		"server/internal/state", "server/internal/tracing", "server/internal/valid",
 	}

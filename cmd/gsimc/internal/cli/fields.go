@@ -11,6 +11,8 @@ var flagOf = map[string]string{
 	"Arms":            "arm",
 	"EventWeights":    "event-weight",
 	"Every":           "retrain-every",
+	"JSONListen":      "json-listen",
+	"JSONOrigins":     "json-origin",
 	"MaxRecvBytes":    "max-recv-size",
 	"MaxSendBytes":    "max-send-size",
 	"StateCacheBytes": "state-cache",

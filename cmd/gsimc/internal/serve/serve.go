@@ -49,6 +49,8 @@ type Cmd struct {
 
 	JSONListen string `group:"Network:" name:"json-listen" placeholder:"HOST:PORT" help:"HTTP address on which the services of clients are served as JSON too, with /openapi.json. Default: none."`
 
+	JSONOrigin []string `group:"Network:" name:"json-origin" placeholder:"ORIGIN" help:"Web pages that may call by JSON from a browser, by their origin, as https://shop.example. May be given several times. Default: none."`
+
 	Reflection bool   `group:"Network:" default:"${serve_reflection}" negatable:"" help:"Serve gRPC reflection on --admin-listen, for grpcurl and the like."`
 	Console    string `group:"Network:" default:"${serve_console}" enum:"auto,on,off" help:"Serve the console, a page that shows the service at work, under /console/ on --ops-listen. auto: if only this machine reaches that address and clients need no certificates."`
 	Pprof      bool   `group:"Network:" help:"Serve profiles of the process under /debug/pprof on --ops-listen."`
@@ -128,7 +130,8 @@ func (c *Cmd) checkReserve() error {
 func (c *Cmd) config(version string) server.Config {
 	cfg := server.DefaultConfig()
 	cfg.Listen, cfg.AdminListen, cfg.OpsListen = c.Listen, c.AdminListen, c.OpsListen
-	cfg.JSONListen, cfg.Console = c.JSONListen, server.Console(c.Console)
+	cfg.JSONListen, cfg.JSONOrigins = c.JSONListen, c.JSONOrigin
+	cfg.Console = server.Console(c.Console)
 	cfg.TokenFile, cfg.TLSCert, cfg.TLSKey = c.TokenFile, c.TLSCert, c.TLSKey
 	cfg.TLSClientCA, cfg.Insecure = c.TLSClientCA, c.Insecure
 	cfg.BuildVersion = version
