@@ -63,23 +63,33 @@ func catalogued(i int, id string) *pb.Item {
 	return item
 }
 
-// upsertBatch is the largest batch that a server takes.
-const upsertBatch = 1000
+const (
+	upsertBatch   = 1000 // the largest batch that a server takes
+	upsertTimeout = time.Minute
+)
 
-// LoadCatalogue writes the items first up to end of the traffic with the categories that
-// [Suite.Filters] asks for, one batch after the other. It calls written after each with the number
-// of items so far and the time of the call.
+// LoadCatalogue writes items first up to end with the categories that [Suite.Filters] asks for, one
+// batch after the other: those of the traffic, and behind them others of made-up ids. It calls
+// written after each with the number of items so far and the time of the call.
 func (c *Client) LoadCatalogue(
 	ctx context.Context, t *Traffic, first, end int, written func(items int, took time.Duration),
 ) error {
 	for at := first; at < end; at += upsertBatch {
 		req := &pb.BatchUpsertItemsRequest{}
 		for i := at; i < min(at+upsertBatch, end); i++ {
-			req.Items = append(req.Items, catalogued(i, t.Items[i]))
+			id := ""
+			if i < len(t.Items) {
+				id = t.Items[i]
+			} else {
+				id = fmt.Sprintf("other-%09d", i)
+			}
+			req.Items = append(req.Items, catalogued(i, id))
 		}
 		begun := time.Now()
-		_, err := pb.NewItemServiceClient(c.Conn()).BatchUpsertItems(ctx, req,
+		timed, cancel := context.WithTimeout(ctx, upsertTimeout)
+		_, err := pb.NewItemServiceClient(c.Conn()).BatchUpsertItems(timed, req,
 			grpc.WaitForReady(true))
+		cancel()
 		if err != nil {
 			return fmt.Errorf("writing items: %w", err)
 		}

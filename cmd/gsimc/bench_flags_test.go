@@ -15,6 +15,9 @@ func TestBenchFlags(t *testing.T) {
 		"--filter --sweep n":           "--filter: leave out --scenario and --sweep, or this",
 		"--filter --server 127.0.0.1:1 --model m": "--server: leave it out: --filter starts a " +
 			"server of its own",
+		"--scenario catalogue --server 127.0.0.1:1 --model m": "--server: leave it out: catalogue " +
+			"starts a server of its own",
+		"--catalogue 5":        "--catalogue: goes with --scenario catalogue only",
 		"--filter --deny 5":    "--filter: leave out --allow and --deny",
 		"--sweep depth":        "--sweep must be one of",
 		"--at 1,2":             "--at: goes with --sweep only",

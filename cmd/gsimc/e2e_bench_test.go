@@ -94,6 +94,30 @@ func TestBenchFilters(t *testing.T) {
 	}
 }
 
+// A bench of the catalogue writes every item, loses no Recommend meanwhile, and starts again with
+// the items.
+func TestBenchCatalogue(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bench.json")
+	execute(t, append(benchArgs, "--scenario", "catalogue", "--catalogue", "3000", "--duration", "20ms",
+		"--timeout", "20s", "--repetitions", "1", "--json", path)...)
+	figures := map[string]float64{}
+	for _, s := range readBench(t, path).Series {
+		figures[s.Group+": "+s.Name] = s.Points[0].Y.Median
+	}
+	for _, name := range []string{"catalogue: items written", "catalogue: start without items",
+		"catalogue: start with the items", "catalogue: Recommend beside new items p99",
+		"catalogue: batch of items over others p50", "filters: no filter p50"} {
+		if !(figures[name] > 0) {
+			t.Errorf("%s is %v, want more than 0", name, figures[name])
+		}
+	}
+	for _, what := range []string{"new items", "items over others"} {
+		if n, ok := figures["catalogue: failed Recommends beside "+what]; n != 0 || !ok {
+			t.Errorf("%v Recommends beside %s failed (measured: %v)", n, what, ok)
+		}
+	}
+}
+
 // A sweep has a point for each x, and the command that it prints repeats it.
 func TestBenchSweep(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bench.json")

@@ -20,7 +20,7 @@ import (
 
 // Cmd is `gsimc bench`.
 type Cmd struct {
-	Scenario string `group:"What:" enum:"all,latency,throughput,observe,stream,mixed,visibility,overload," default:"" help:"all, latency, throughput, observe, stream, mixed, visibility or overload. Default: all but overload."`
+	Scenario string `group:"What:" enum:"all,latency,throughput,observe,stream,mixed,visibility,overload,catalogue," default:"" help:"all, latency, throughput, observe, stream, mixed, visibility, overload or catalogue. Default: all but the last two."`
 	Sweep    string `group:"What:" enum:"n,k,history,clients,users," default:"" help:"Measure how the cost of Recommend grows with n (items), k (rank), history (events in the request), clients or users (in the store), instead of a scenario."`
 	Filter   bool   `group:"What:" help:"Measure Recommend with filters of 1, 10 and 100 categories, which half, a hundredth and a ten thousandth of the items pass, beside Recommend without a filter, instead of a scenario."`
 	At       []int  `group:"What:" placeholder:"X,..." help:"Points of the sweep, ascending. Default: a list for each axis."`
@@ -49,6 +49,8 @@ type benchTraffic struct {
 	History int `group:"Traffic:" default:"0" help:"Events of the history that a Recommend carries instead of a user id, up to 1000. 0: it names a user."`
 	Allow   int `group:"Traffic:" default:"0" help:"Items on the allow-list of a Recommend, up to 10000. 0: no list."`
 	Deny    int `group:"Traffic:" default:"0" help:"Items on the deny-list of a Recommend, up to 10000. 0: no list."`
+
+	Catalogue int `group:"Traffic:" default:"0" help:"Items of the catalogue in its scenario, up to 100000000. 0: as many as the model has; further ones are unknown to the model."`
 
 	Packed bool `group:"Traffic:" help:"Ask for lists as arrays: shorter messages."`
 
@@ -85,6 +87,8 @@ processes of their own.
   stream      durable streamed events at full speed
   overload    Recommend, then Observe, at 0.8, 2, 5 and 10 times the capacity of a server that is
               held to a part of a processor: what is answered in time, probes, recovery
+  catalogue   writing all items to the catalogue, Recommend meanwhile, starts with and without it,
+              memory, and filters as by --filter
 
 Users and items follow a Zipf distribution. Other settings of the server come from the
 environment, such as GSIMC_STATE_CACHE. An interrupt ends the run and prints the figures so far.
@@ -160,6 +164,8 @@ func (c *Cmd) measure(
 	switch {
 	case c.Sweep != "":
 		return b.sweep(ctx)
+	case c.Scenario == catalogueScenario:
+		return b.catalogue(ctx)
 	case c.Filter:
 		return b.filters(ctx)
 	}
@@ -197,6 +203,7 @@ func (c *Cmd) command() string {
 	some("history", c.History, c.History > 0)
 	some("allow", c.Allow, c.Allow > 0)
 	some("deny", c.Deny, c.Deny > 0)
+	some("catalogue", c.Catalogue, c.Catalogue > 0)
 	if c.Packed {
 		line = append(line, "--packed")
 	}

@@ -21,24 +21,35 @@ func (c *Cmd) checkWhat() error {
 	switch {
 	case c.Scenario != "" && c.Sweep != "":
 		err = cli.Flagf("--sweep", "leave out --scenario, or this")
-	case c.Filter && (c.Scenario != "" || c.Sweep != ""):
-		err = cli.Flagf("--filter", "leave out --scenario and --sweep, or this")
-	case c.Filter && c.Server != "":
-		err = cli.Flagf("--server", "leave it out: --filter starts a server of its own, and fills "+
-			"its catalogue")
-	case c.Filter && c.Allow+c.Deny > 0:
-		err = cli.Flagf("--filter", "leave out --allow and --deny, which are filters too")
 	case c.Sweep == "" && len(c.At) > 0:
 		err = cli.Flagf("--at", "goes with --sweep only")
-	case c.Scenario == overloadScenario && c.Server != "":
-		err = cli.Flagf("--server", "leave it out: overload starts a server of its own")
+	case slices.Contains([]string{overloadScenario, catalogueScenario}, c.Scenario) &&
+		c.Server != "":
+		err = cli.Flagf("--server", "leave it out: %s starts a server of its own", c.Scenario)
 	case !mixed && (c.Load != nil || c.Rate != 0):
 		err = cli.About("%s and %s: go with the mixed scenario only", "--load", "--rate")
 	}
+	err = errors.Join(err, c.checkFilter())
 	if c.Sweep == "" {
 		return err
 	}
 	return errors.Join(err, c.checkSweep())
+}
+
+// checkFilter checks what goes with --filter and with the scenario catalogue.
+func (c *Cmd) checkFilter() error {
+	switch {
+	case c.Catalogue > 0 && c.Scenario != catalogueScenario:
+		return cli.Flagf("--catalogue", "goes with --scenario catalogue only")
+	case c.Filter && (c.Scenario != "" || c.Sweep != ""):
+		return cli.Flagf("--filter", "leave out --scenario and --sweep, or this")
+	case c.Filter && c.Server != "":
+		return cli.Flagf("--server", "leave it out: --filter starts a server of its own, and "+
+			"fills its catalogue")
+	case c.Filter && c.Allow+c.Deny > 0:
+		return cli.Flagf("--filter", "leave out --allow and --deny, which are filters too")
+	}
+	return nil
 }
 
 func (c *Cmd) checkSweep() error {
@@ -89,6 +100,7 @@ func (t *benchTraffic) check() error {
 		cli.InRange("--page", float64(t.Page), 1, 1000),
 		cli.InRange("--history", float64(t.History), 0, 1000),
 		cli.InRange("--allow", float64(t.Allow), 0, 10_000),
+		cli.InRange("--catalogue", float64(t.Catalogue), 0, 1e8),
 		cli.InRange("--deny", float64(t.Deny), 0, 10_000),
 		cli.InRange("--batch", float64(t.Batch), 1, 1000),
 		cli.InRange("--observe-share", t.ObserveShare, 0, 1),

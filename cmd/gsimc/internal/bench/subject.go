@@ -44,14 +44,19 @@ func (b *bench) start(ctx context.Context, path string) (*subject, error) {
 
 // startGiven starts a server with the model of --model, or else with a generated one.
 func (b *bench) startGiven(ctx context.Context) (*subject, error) {
-	path := b.Model
-	if path == "" {
-		var err error
-		if path, err = b.generate(cli.Given(b.Items, benchItems), b.rank()); err != nil {
-			return nil, err
-		}
+	path, err := b.givenModel()
+	if err != nil {
+		return nil, err
 	}
 	return b.start(ctx, path)
+}
+
+// givenModel returns the path of --model, or else of a generated model.
+func (b *bench) givenModel() (string, error) {
+	if b.Model != "" {
+		return b.Model, nil
+	}
+	return b.generate(cli.Given(b.Items, benchItems), b.rank())
 }
 
 // attach fills in a subject, as far as it comes.
@@ -76,7 +81,7 @@ func (b *bench) attach(ctx context.Context, s *subject, path string) (err error)
 		if s.child, err = child.Self(ctx, "serve", "--model", path,
 			"--store", "pebble", "--data-dir", filepath.Join(b.dir, state),
 			"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
-			"--ops-listen", "127.0.0.1:0",
+			"--ops-listen", "127.0.0.1:0", "--max-items", "0",
 			"--drain-delay", "0s", "--max-connection-age", "24h",
 			"--log-format", "json", "--log-level", "info"); err != nil {
 			return err

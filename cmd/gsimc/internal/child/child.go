@@ -27,7 +27,7 @@ type Server struct {
 
 // Times that a server may take to be ready and to drain.
 const (
-	startLimit = 30 * time.Second
+	startLimit = 5 * time.Minute // a catalogue of millions of items takes a while
 	stopLimit  = 60 * time.Second
 )
 
