@@ -197,7 +197,8 @@ func reopen(disk vfs.FS, possible outcomes) error {
 
 var errHangs = errors.New("the call hangs")
 
-// withDeadline runs a call, or leaves it alone when it does not return.
+// withDeadline runs a call, or leaves it alone when it does not return. The time is that of a
+// machine on which many others work.
 func withDeadline(call func()) {
 	done := make(chan struct{})
 	go func() {
@@ -206,7 +207,7 @@ func withDeadline(call func()) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(3 * time.Minute):
 	}
 }
 
