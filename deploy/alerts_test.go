@@ -57,8 +57,8 @@ func TestAlerts(t *testing.T) {
 				`"Observe"`, 10_000, 10_000)
 	}
 	visible := func(soon int) string {
-		return counters("gsimc_observe_visible_seconds_bucket", "le=", `"0.5"`, `"5"`, soon, 10_000) +
-			counters("gsimc_observe_visible_seconds_bucket", "le=", `"10"`, `"+Inf"`, 10_000, 10_000)
+		return counters("gsimc_observe_visible_seconds_bucket", "le=", `"1.0"`, `"+Inf"`, soon,
+			10_000) + counters("gsimc_observe_visible_seconds_count", "x=", `"a"`, `"b"`, 10_000, 0)
 	}
 	labelled := func(name, label, one, other string) func(a, b int) string {
 		return func(a, b int) string {
