@@ -1,303 +1,342 @@
 package deploy
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"io"
+	"math/big"
+	mathrand "math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// served is a running `gsimc serve`.
-type served struct {
-	cmd       *exec.Cmd
-	ops, json string // addresses
-	log       chan string
+// stage is a server in a state that alerts are for, with a Prometheus that scrapes it.
+type stage struct {
+	*testing.T
+	*served
+	*prometheus
+	program *program
+	fired   map[string]bool
 }
 
-// gsimc builds the program and returns its path.
-func gsimc(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "gsimc")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", path, "./cmd/gsimc")
-	build.Dir, build.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return path
+// provocation makes a server fire some alerts.
+type provocation struct {
+	alerts []string
+	faults bool // the program has the faults of testdata/provoked
+	flags  func(t *testing.T, dir string) []string
+	do     func(s *stage)
 }
 
-func serve(t *testing.T, program string, args ...string) *served {
-	t.Helper()
-	s := &served{log: make(chan string, 10_000), cmd: exec.Command(program, append([]string{"serve",
-		"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
-		"--json-listen", "127.0.0.1:0", "--drain-delay", "0s", "--log-format", "json"}, args...)...)}
-	stderr, err := s.cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.cmd.Process.Kill(); _ = s.cmd.Wait() })
-	go func() {
-		for lines := bufio.NewScanner(stderr); lines.Scan(); {
-			select {
-			case s.log <- lines.Text():
-			default: // nobody waits for so many
-			}
+// provocations have all alerts of alerts.yaml.
+var provocations = map[string]provocation{
+	"calls": {do: calls, alerts: []string{"GsimcModelLoadFailed", "GsimcListsNotPersonal",
+		"GsimcModelStale", "GsimcShedding", "GsimcDown"},
+		flags: flags("--max-in-flight", "8", "--quality-sample", "1")},
+	"full disk": {do: fullDisk, alerts: []string{"GsimcStoreRefusing", "GsimcStoreFillsUp",
+		"GsimcErrorsFast", "GsimcErrorsSlow"}, flags: func(t *testing.T, dir string) []string {
+		kept := reserve(t, dir)
+		if kept == "" {
+			t.Skip("the disk is nearly empty: it cannot seem full")
 		}
-		close(s.log)
-	}()
-	var serving struct{ Ops, JSON string }
-	if err := json.Unmarshal([]byte(s.await(t, `"msg":"serving"`)), &serving); err != nil {
-		t.Fatal(err)
-	}
-	s.ops, s.json = serving.Ops, serving.JSON
-	return s
+		return []string{"--store-reserve", kept}
+	}},
+	"slow disk": {do: slowDisk, faults: true, flags: flags("--default-timeout", "5s"),
+		alerts: []string{"GsimcRecommendSlow", "GsimcEventsLate", "GsimcStoreStalled", "GsimcPanic"}},
+	"broken disk": {do: brokenDisk, faults: true,
+		flags: flags("--retrain-every", "1s", "--extend-every", "100ms"),
+		alerts: []string{"GsimcModelDrift", "GsimcRetrainingFailed", "GsimcStoreFailed",
+			"GsimcStoreDamaged"}},
+	"doors": {do: doors, alerts: []string{"GsimcStrangers", "GsimcCertificateEnds"},
+		flags: func(t *testing.T, dir string) []string {
+			certificate(t, dir+".pem", 3*24*time.Hour)
+			write(t, dir+".tokens", "web recommend "+strings.Repeat("0", 64)+"\n")
+			return []string{"--tls-cert", dir + ".pem", "--tls-key", dir + ".pem", "--token-file",
+				dir + ".tokens"}
+		}},
 }
 
-// await returns the first line of the log from here on that has the text.
-func (s *served) await(t *testing.T, text string) string {
-	t.Helper()
-	late, last := time.After(20*time.Second), ""
-	for {
-		select {
-		case line, open := <-s.log:
-			if !open {
-				t.Fatalf("the server ended: %s", last)
-			}
-			if last = line; strings.Contains(line, text) {
-				return line
-			}
-		case <-late:
-			t.Fatalf("the log has no %s", text)
+func flags(f ...string) func(*testing.T, string) []string {
+	return func(*testing.T, string) []string { return f }
+}
+
+// TestAlertsFire brings servers into the states that alerts are for, and sees the alerts fire on what
+// Prometheus scrapes of them. Then the commands of the runbook must do what it says.
+func TestAlertsFire(t *testing.T) {
+	sound := &program{path: build(t)}
+	sound.model = train(t, sound.path)
+	faulty := &program{path: build(t, "-overlay", overlay(t)), model: sound.model}
+	missing := loadAlerts(t)
+	for name, p := range provocations {
+		for _, alert := range p.alerts {
+			delete(missing, alert)
 		}
-	}
-}
-
-// call returns the status of a JSON call; 0: there was no answer.
-func (s *served) call(path, body string) int {
-	resp, err := http.Post("http://"+s.json+path, "application/json", strings.NewReader(body))
-	if err != nil {
-		return 0
-	}
-	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, resp.Body)
-	return resp.StatusCode
-}
-
-// refusals makes calls, several at a time, until so many had this status.
-func (s *served) refusals(t *testing.T, status, enough int, path, body string) {
-	t.Helper()
-	var got atomic.Int64
-	var all sync.WaitGroup
-	begun := time.Now()
-	for range 16 {
-		all.Go(func() {
-			for int(got.Load()) < enough && time.Since(begun) < 20*time.Second {
-				if s.call(path, body) == status {
-					got.Add(1)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			program := sound
+			if p.faults {
+				program = faulty
+			}
+			dir := filepath.Join(t.TempDir(), "state")
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			args := p.flags(t, dir)
+			s := &stage{T: t, program: program, served: program.serve(t, dir, args...),
+				fired: map[string]bool{}}
+			s.prometheus = startPrometheus(t, s.ops)
+			s.advance(true)
+			p.do(s)
+			for _, alert := range p.alerts {
+				if !s.fired[alert] {
+					t.Errorf("%s did not fire", alert)
 				}
 			}
 		})
 	}
-	all.Wait()
-	if int(got.Load()) < enough {
-		t.Fatalf("%d of the calls to %s had status %d, want %d", got.Load(), path, status, enough)
+	for alert := range missing {
+		t.Errorf("nothing provokes %s", alert)
 	}
 }
 
-// train writes a model that says it is three weeks old.
-func train(t *testing.T, program string) (model string) {
-	t.Helper()
-	dir := t.TempDir()
-	events, model := filepath.Join(dir, "events.csv"), filepath.Join(dir, "model.gsimc")
-	old := "SOURCE_DATE_EPOCH=" + strconv.FormatInt(time.Now().AddDate(0, 0, -21).Unix(), 10)
-	for _, args := range [][]string{
-		{"generate", "--users", "300", "--items", "120", "--events", "6000", "--out", events},
-		{"train", "--data", events, "--rank", "16", "--out", model},
-	} {
-		cmd := exec.Command(program, args...)
-		cmd.Env = append(os.Environ(), old)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("gsimc %v: %v\n%s", args, err, out)
-		}
-	}
-	return model
-}
-
-// reserve is a --store-reserve that is more than the free space of a disk, and less than its size.
-func reserve(t *testing.T, dir string) string {
-	t.Helper()
-	var fs syscall.Statfs_t
-	if err := syscall.Statfs(dir, &fs); err != nil {
-		t.Fatal(err)
-	}
-	free, size := fs.Bavail*uint64(fs.Bsize), fs.Blocks*uint64(fs.Bsize)
-	if size-free < 64<<20 {
-		return ""
-	}
-	return fmt.Sprintf("%dMiB", (free+(size-free)/2)>>20)
-}
-
-// TestAlertsOfARealServer brings servers into the states that can be provoked cheaply, and sees the
-// alerts fire on what Prometheus scrapes of them. TestAlerts has the others by series alone.
-func TestAlertsOfARealServer(t *testing.T) {
-	program := gsimc(t)
-	model, data := train(t, program), t.TempDir()
-	calm := serve(t, program, "--model", model, "--data-dir", data, "--max-in-flight", "8")
-	p := startPrometheus(t, calm.ops)
-	p.advance(true)
-	p.metricsOfAlertsExist()
-	write(t, model+".bad", "no model")
-	if err := os.Rename(model, model+".good"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(model+".bad", model); err != nil {
-		t.Fatal(err)
-	}
-	signal(t, calm, syscall.SIGHUP)
-	calm.await(t, "model reload failed")
-	if err := os.Rename(model+".good", model); err != nil {
-		t.Fatal(err)
-	}
-	p.until("GsimcModelLoadFailed", calm, 1, nil)
-	p.until("GsimcListsNotPersonal", calm, 20, func() {
-		calm.call("/v1/recommend", `{"userId": "nobody"}`)
-	})
-	p.until("GsimcModelStale", calm, 20, nil)
-	p.until("GsimcShedding", calm, 8, func() {
-		subjects := strings.Repeat(`{"userId": "a"},`, 255) + `{"userId": "b"}`
-		calm.refusals(t, http.StatusTooManyRequests, 400, "/v1/recommend:batch",
-			`{"subjects": [`+subjects+`]}`)
-	})
-	signal(t, calm, syscall.SIGKILL)
-	_ = calm.cmd.Wait()
-	p.down()
-	fullDisk(t, program, model, data)
-}
-
-// fullDisk opens the store with a reserve that the disk does not have: it is there to be read.
-func fullDisk(t *testing.T, program, model, data string) {
-	t.Helper()
-	kept := reserve(t, data)
-	if kept == "" {
-		t.Skip("the disk is nearly empty: it cannot seem full")
-	}
-	s := serve(t, program, "--model", model, "--data-dir", data, "--store-reserve", kept)
-	p := startPrometheus(t, s.ops)
-	p.until("GsimcStoreRefusing", s, 3, nil)
-	p.until("GsimcStoreFillsUp", s, 6, nil)
-	event := `{"userId": "a", "itemId": "i1"}`
-	p.until("GsimcErrorsFast", s, 3, func() {
-		s.refusals(t, http.StatusTooManyRequests, 100, "/v1/events", event)
-	})
-	p.until("GsimcErrorsSlow", s, 3, nil)
-}
-
-func write(t *testing.T, file, text string) {
-	t.Helper()
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func signal(t *testing.T, s *served, sig syscall.Signal) {
-	t.Helper()
-	if err := s.cmd.Process.Signal(sig); err != nil {
-		t.Fatal(err)
-	}
-}
-
-var (
-	metricNames = regexp.MustCompile(`\b(gsimc|grpc_server)_[a-z_]+[a-z]\b`)
-	firstPages  = regexp.MustCompile("curl (?:-s )?METRICS(/[a-z]+)")
-)
-
-// metricsOfAlertsExist: every series that an alert reads is there after a scrape, those of what has
-// not happened too.
-func (p *prometheus) metricsOfAlertsExist() {
-	p.t.Helper()
-	for name, rule := range loadAlerts(p.t) {
-		for _, metric := range metricNames.FindAllString(rule.Expr, -1) {
-			if !p.exists(metric) {
-				p.t.Errorf("%s reads %s, which is not scraped", name, metric)
-			}
-		}
-	}
-}
-
-// until scrapes the server, after another provocation each time, until an alert fires, which it must
-// after so many scrapes, and not before the first provocation. Then its page of the runbook must
-// hold.
-func (p *prometheus) until(alert string, s *served, most int, provoke func()) {
-	p.t.Helper()
-	if p.firing()[alert] && provoke != nil {
-		p.t.Errorf("%s fires before it is called for", alert)
+// until provokes, scrapes, and lets the state last for a while in the time of the database, so often
+// until an alert fires, which it must not have done before the first provocation. Then the commands
+// of its section of the runbook must hold.
+func (s *stage) until(alert string, most int, last time.Duration, provoke func()) {
+	s.Helper()
+	if s.firing()[alert] && provoke != nil {
+		s.Errorf("%s fires before it is called for", alert)
 	}
 	for range most {
 		if provoke != nil {
 			provoke()
 		}
-		p.advance(true)
-		if p.firing()[alert] {
-			p.runbook(alert, s)
+		s.advance(true)
+		s.hold(last)
+		if s.firing()[alert] {
+			s.fired[alert] = true
+			s.runbook(alert)
 			return
 		}
 	}
-	p.t.Errorf("%s does not fire", alert)
 }
 
-// runbook looks at what the page of an alert tells to look at: pages that answer, and metrics that
-// they have.
-func (p *prometheus) runbook(alert string, s *served) {
-	p.t.Helper()
-	_, section, _ := strings.Cut(read(p.t, "../docs/runbook.md"), "\n## "+alert+"\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	metrics := page(p.t, s, "/metrics")
-	for _, m := range firstPages.FindAllStringSubmatch(strings.ReplaceAll(section, "\n", " "), -1) {
-		page(p.t, s, m[1])
+func calls(s *stage) {
+	s.metricsOfAlertsExist()
+	s.events(1500)
+	s.metricsOfDashboardExist()
+	good := read(s.T, s.model)
+	write(s.T, s.model+".bad", "no model")
+	rename(s.T, s.model+".bad", s.model)
+	s.signal(s.T, syscall.SIGHUP)
+	s.await(s.T, "model reload failed")
+	s.until("GsimcModelLoadFailed", 1, 0, nil)
+	write(s.T, s.model+".good", good)
+	rename(s.T, s.model+".good", s.model)
+	s.until("GsimcListsNotPersonal", 3, 30*time.Minute, func() {
+		s.call("/v1/recommend", `{"userId": "nobody"}`)
+	})
+	s.until("GsimcModelStale", 1, time.Hour, nil)
+	s.until("GsimcShedding", 5, 0, func() {
+		subjects := strings.Repeat(`{"userId": "a"},`, 255) + `{"userId": "b"}`
+		s.served.calls(s.T, http.StatusTooManyRequests, 280, "/v1/recommend:batch",
+			`{"subjects": [`+subjects+`]}`)
+	})
+	s.served.end(s.T, syscall.SIGKILL)
+	s.advance(false)
+	s.hold(2 * time.Minute)
+	if s.fired["GsimcDown"] = s.firing()["GsimcDown"]; s.fired["GsimcDown"] {
+		s.runbook("GsimcDown")
 	}
-	for _, name := range metricNames.FindAllString(section, -1) {
-		if !bytes.Contains(metrics, []byte("\n"+name)) {
-			p.t.Errorf("the runbook of %s names %s, which the server does not have", alert, name)
+}
+
+// metricsOfDashboardExist: the server has all series of the dashboard, once events have been measured.
+func (s *stage) metricsOfDashboardExist() {
+	s.Helper()
+	names := regexp.MustCompile(`\b(gsimc|grpc_server|process)_[a-z_]+[a-z]\b`).FindAllString(
+		read(s.T, "grafana/gsimc.json"), -1)
+	for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		page := s.page("/metrics")
+		missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+			return strings.Contains(page, "\n"+name+" ") || strings.Contains(page, "\n"+name+"{")
+		})
+		if len(missing) == 0 {
+			return
+		}
+		if time.Since(begun) > 20*time.Second {
+			s.Errorf("the dashboard reads %v, which the server does not have", missing)
+			return
 		}
 	}
 }
 
-func page(t *testing.T, s *served, path string) []byte {
-	t.Helper()
-	resp, err := http.Get("http://" + s.ops + path)
+// page returns what the ops listener answers.
+func (s *stage) page(path string) string {
+	s.Helper()
+	resp, err := s.client.Get("http://" + s.ops + path)
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Errorf("%s: %s, %v: %s", path, resp.Status, err, text)
+	if err != nil {
+		s.Fatal(err)
 	}
-	return text
+	return string(text)
 }
 
-// down sees GsimcDown of a server that has gone.
-func (p *prometheus) down() {
-	p.t.Helper()
-	p.advance(false)
-	p.advance(false)
-	if !p.firing()["GsimcDown"] {
-		p.t.Error("GsimcDown does not fire")
+// fullDisk has a store with a reserve that the disk does not have: it is there to be read.
+func fullDisk(s *stage) {
+	s.until("GsimcStoreRefusing", 1, time.Minute, nil)
+	s.until("GsimcStoreFillsUp", 1, 15*time.Minute, nil)
+	refused := func() {
+		s.served.calls(s.T, http.StatusTooManyRequests, 100, "/v1/events",
+			`{"userId": "a", "itemId": "i1"}`)
+	}
+	s.until("GsimcErrorsFast", 3, 0, refused)
+	s.until("GsimcErrorsSlow", 3, 0, nil)
+}
+
+// slowDisk has a disk that is slow at first and then hangs, and a handler with a bug.
+func slowDisk(s *stage) {
+	event := `{"userId": "a", "itemId": "i1"}`
+	// slow has a fault on for some time of a call.
+	slow := func(fault string, d time.Duration, path, body string) func() {
+		return func() {
+			s.fault(s.T, fault, true)
+			answered := make(chan struct{})
+			go func() { s.call(path, body); close(answered) }()
+			time.Sleep(d)
+			s.fault(s.T, fault, false)
+			<-answered
+		}
+	}
+	s.until("GsimcRecommendSlow", 1, 0,
+		slow("read", 200*time.Millisecond, "/v1/recommend", `{"userId": "a"}`))
+	s.until("GsimcEventsLate", 2, 5*time.Minute, slow("sync", 3*time.Second, "/v1/events", event))
+	s.until("GsimcPanic", 1, 0, func() {
+		s.fault(s.T, "bug", true)
+		s.call("/v1/events", event)
+		s.fault(s.T, "bug", false)
+	})
+	s.until("GsimcStoreStalled", 1, 0, func() {
+		s.fault(s.T, "sync", true)
+		go s.call("/v1/events", event)
+		s.await(s.T, "the store takes no events")
+	})
+	s.fault(s.T, "sync", false)
+}
+
+// brokenDisk loses the folder of the model, then refuses writes of the store for good, and then has
+// other bits than were written.
+func brokenDisk(s *stage) {
+	if err := os.RemoveAll(filepath.Dir(s.model)); err != nil {
+		s.Fatal(err)
+	}
+	s.events(12_000)
+	s.until("GsimcRetrainingFailed", 1, 0, func() { s.await(s.T, "retraining failed") })
+	s.until("GsimcModelDrift", 20, 6*time.Hour, func() { time.Sleep(100 * time.Millisecond) })
+	s.until("GsimcStoreFailed", 1, 0, func() {
+		tiny := unix.Rlimit{Cur: 1, Max: 1}
+		if err := unix.Prlimit(s.cmd.Process.Pid, unix.RLIMIT_FSIZE, &tiny, nil); err != nil {
+			s.Fatal(err)
+		}
+		s.call("/v1/events", `{"userId": "a", "itemId": "i1"}`)
+	})
+	s.served.end(s.T, syscall.SIGTERM)
+	// A start writes tables of what is in the log.
+	s.program.serve(s.T, s.dir).end(s.T, syscall.SIGTERM)
+	s.damage()
+	s.served = s.program.serve(s.T, s.dir)
+	s.prometheus = startPrometheus(s.T, s.ops)
+	for u := range 40 {
+		s.call("/v1/recommend", fmt.Sprintf(`{"userId": "u%d"}`, u))
+	}
+	s.until("GsimcStoreDamaged", 1, 0, nil)
+}
+
+// events sends events with long ids of 40 users who have no tastes.
+func (s *stage) events(n int) {
+	s.Helper()
+	random := mathrand.New(mathrand.NewPCG(1, 1))
+	const atOnce = 500
+	for batch := range n / atOnce {
+		var list []string
+		for i := range atOnce {
+			list = append(list, fmt.Sprintf(`{"userId": "u%d", "itemId": "i%d", "eventId": "%060d"}`,
+				random.IntN(40), random.IntN(120), batch*atOnce+i))
+		}
+		status := s.call("/v1/events:batch", `{"events": [`+strings.Join(list, ",")+`]}`)
+		if status != http.StatusOK {
+			s.Fatalf("events: status %d", status)
+		}
+	}
+}
+
+// damage turns bits in the middle of the largest table of the store.
+func (s *stage) damage() {
+	s.Helper()
+	var largest []byte
+	var file string
+	tables, err := filepath.Glob(filepath.Join(s.dir, "*", "*.sst"))
+	for _, table := range tables {
+		if text := read(s.T, table); len(text) > len(largest) {
+			largest, file = []byte(text), table
+		}
+	}
+	if err != nil || len(largest) == 0 {
+		s.Fatalf("%s has no tables (%v)", s.dir, err)
+	}
+	for i := range 64 {
+		largest[len(largest)/2+i] ^= 0xff
+	}
+	write(s.T, file, string(largest))
+}
+
+// doors has strangers without a token, and a certificate that ends in three days.
+func doors(s *stage) {
+	s.until("GsimcCertificateEnds", 1, 0, nil)
+	s.until("GsimcStrangers", 6, 0, func() {
+		s.served.calls(s.T, http.StatusUnauthorized, 280, "/v1/recommend", `{"userId": "a"}`)
+	})
+}
+
+// certificate writes a certificate and its key into one file.
+func certificate(t *testing.T, file string, good time.Duration) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(good),
+		DNSNames: []string{"localhost"}}
+	cert, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, file, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}))+
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
+}
+
+func rename(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -3,6 +3,7 @@ package deploy
 import (
 	"context"
 	"log/slog"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -34,15 +35,28 @@ type prometheus struct {
 	done   chan struct{} // a scrape has been stored
 	alerts []*rules.AlertingRule
 	query  rules.QueryFunc
+	read   map[string]bool // names that alerts read
+	last   []sample        // of these, of the last scrape
 }
+
+// sample is a series with its value.
+type sample struct {
+	series labels.Labels
+	value  float64
+}
+
+var metricNames = regexp.MustCompile(`\b(gsimc|grpc_server)_[a-z_]+[a-z]\b`)
 
 func startPrometheus(t *testing.T, target string) *prometheus {
 	t.Helper()
 	p := &prometheus{t: t, db: teststorage.New(t), now: time.Now(), scrape: make(chan bool),
-		done: make(chan struct{})}
+		done: make(chan struct{}), read: map[string]bool{"up": true}}
 	engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
 	p.query = rules.EngineQueryFunc(engine, p.db)
 	for _, r := range loadAlerts(t) {
+		for _, name := range metricNames.FindAllString(r.Expr, -1) {
+			p.read[name] = true
+		}
 		expr, err := parser.NewParser(parser.Options{}).ParseExpr(r.Expr)
 		if err != nil {
 			t.Fatal(err)
@@ -52,7 +66,7 @@ func startPrometheus(t *testing.T, target string) *prometheus {
 			slog.New(slog.DiscardHandler)))
 	}
 	text := strings.NewReplacer("rule_files: [alerts.yaml]", "",
-		"scrape_interval: 15s", "scrape_interval: 200ms\n  scrape_timeout: 200ms",
+		"scrape_interval: 15s", "scrape_interval: 100ms\n  scrape_timeout: 100ms",
 	).Replace(read(t, "prometheus.yaml"))
 	cfg, err := config.Load(text, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -79,6 +93,7 @@ func startPrometheus(t *testing.T, target string) *prometheus {
 // AppenderV2 implements [storage.AppendableV2]: it is what the scrape writes to.
 func (p *prometheus) AppenderV2(ctx context.Context) storage.AppenderV2 {
 	up, more := <-p.scrape
+	p.last = p.last[:0]
 	return &retimed{AppenderV2: p.db.AppenderV2(ctx), p: p, want: up, ended: !more}
 }
 
@@ -94,8 +109,14 @@ type retimed struct {
 func (a *retimed) Append(ref storage.SeriesRef, ls labels.Labels, st, _ int64, v float64,
 	h *histogram.Histogram, fh *histogram.FloatHistogram, opts storage.AppendV2Options,
 ) (storage.SeriesRef, error) {
-	if ls.Get(labels.MetricName) == "up" {
+	if ls.Get(commonmodel.MetricNameLabel) == "up" {
 		a.met = (v == 1) == a.want
+	}
+	if !a.p.read[ls.Get(commonmodel.MetricNameLabel)] {
+		return 0, nil // saves time
+	}
+	if h == nil && fh == nil {
+		a.p.last = append(a.p.last, sample{ls, v})
 	}
 	return a.AppenderV2.Append(ref, ls, 0, a.p.now.UnixMilli(), v, h, fh, opts)
 }
@@ -126,6 +147,28 @@ func (p *prometheus) advance(up bool) {
 	p.eval()
 }
 
+// hold lets time pass in the database in which scrapes find what the last one found.
+func (p *prometheus) hold(d time.Duration) {
+	p.t.Helper()
+	if d == 0 {
+		return
+	}
+	for end := p.now.Add(d); p.now.Before(end); {
+		p.now = p.now.Add(min(step, end.Sub(p.now)))
+		app := p.db.AppenderV2(p.t.Context())
+		for _, s := range p.last {
+			if _, err := app.Append(0, s.series, 0, p.now.UnixMilli(), s.value, nil, nil,
+				storage.AppendV2Options{}); err != nil {
+				p.t.Fatal(err)
+			}
+		}
+		if err := app.Commit(); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	p.eval()
+}
+
 func (p *prometheus) eval() {
 	p.t.Helper()
 	for _, a := range p.alerts {
@@ -146,6 +189,17 @@ func (p *prometheus) firing() map[string]bool {
 		}
 	}
 	return firing
+}
+
+// metricsOfAlertsExist: every series that an alert reads is there after a scrape, those of what has
+// not happened too.
+func (p *prometheus) metricsOfAlertsExist() {
+	p.t.Helper()
+	for name := range p.read {
+		if !p.exists(name) {
+			p.t.Errorf("an alert reads %s, which is not scraped", name)
+		}
+	}
 }
 
 // exists reports whether the database has a series of a name.
