@@ -101,7 +101,7 @@ func TestModelIsDescribed(t *testing.T) {
 			t.Errorf("%s describes the model as %v", call, got)
 		}
 	}
-	series := `gsimc_model_info{dynamics="learned",filter="",graph="hypergraph",trained_at="` +
+	series := `gsimc_model_info{arm="main",dynamics="learned",filter="",graph="hypergraph",trained_at="` +
 		trained +
 		`",version="` + m.Version() + `"}`
 	if got := value1(t, ts, series); got != 1 {

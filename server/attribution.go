@@ -39,6 +39,9 @@ type attributionMetrics struct {
 	unknown *prometheus.CounterVec
 }
 
+// otherType is the label of event types that have no weight: there may be any number.
+const otherType = "other"
+
 // Values of the label reason of gsimc_attribution_unknown_total.
 const (
 	unknownMalformed  = "malformed"
@@ -157,5 +160,5 @@ func (s *Server) typeLabel(eventType string) string {
 	if _, weighed := s.updater.Weights()[eventType]; weighed || eventType == event.DefaultType {
 		return eventType
 	}
-	return "other"
+	return otherType
 }

@@ -79,7 +79,7 @@ func (s events) Observe(ctx context.Context, req *pb.ObserveRequest) (*pb.Observ
 	received := s.now()
 	a := s.arrive(req.GetEvent(), "event.", received)
 	if a.fault != nil {
-		s.countEvent(pb.EventDisposition_EVENT_DISPOSITION_REJECTED)
+		s.metrics.events.count(pb.EventDisposition_EVENT_DISPOSITION_REJECTED, otherType)
 		return nil, a.fault
 	}
 	in := ingestion{outcomes: make([]eventOutcome, 1), records: []store.Record{a.record},
@@ -87,8 +87,9 @@ func (s events) Observe(ctx context.Context, req *pb.ObserveRequest) (*pb.Observ
 	if err := s.commit(ctx, &in); err != nil {
 		return nil, err
 	}
-	s.countSettled(ctx, in.outcomes, received)
-	s.countCredits(in.outcomes, []arrival{a})
+	batch := []arrival{a}
+	s.countSettled(ctx, in.outcomes, batch, received)
+	s.countCredits(in.outcomes, batch)
 	o := &in.outcomes[0]
 	if o.fault != nil {
 		return nil, o.fault
@@ -164,7 +165,7 @@ func (s *Server) ingest(
 				slog.String("error", err.Error()))
 		}
 	}
-	s.countSettled(ctx, in.outcomes, received)
+	s.countSettled(ctx, in.outcomes, batch, received)
 	s.countCredits(in.outcomes, batch)
 	return in.outcomes, nil
 }
@@ -318,34 +319,3 @@ func rejected(err error) *pb.EventResult {
 	return &pb.EventResult{Disposition: pb.EventDisposition_EVENT_DISPOSITION_REJECTED,
 		Error: outcome.Status(err).Proto()}
 }
-
-// countSettled counts the events of one write; the first of them was received at the given time.
-func (s *Server) countSettled(
-	ctx context.Context, outcomes []eventOutcome, received time.Time,
-) {
-	var counts [pb.EventDisposition_EVENT_DISPOSITION_REJECTED + 1]int
-	for i := range outcomes {
-		counts[outcomes[i].disposition]++
-	}
-	for d, n := range counts {
-		if n > 0 {
-			s.metrics.events[pb.EventDisposition(d)].Add(float64(n))
-		}
-	}
-	if counts[pb.EventDisposition_EVENT_DISPOSITION_REJECTED] < len(outcomes) {
-		s.observe(ctx, s.metrics.visible, s.now().Sub(received))
-	}
-}
-
-// countCredits counts the events of one write that are new, for the lists that they came from.
-func (s *Server) countCredits(outcomes []eventOutcome, batch []arrival) {
-	for i := range outcomes {
-		switch outcomes[i].disposition {
-		case pb.EventDisposition_EVENT_DISPOSITION_APPLIED,
-			pb.EventDisposition_EVENT_DISPOSITION_PENDING_ITEM:
-			s.countCredit(batch[i].credit, batch[i].record.Event.Type)
-		}
-	}
-}
-
-func (s *Server) countEvent(d pb.EventDisposition) { s.metrics.events[d].Inc() }

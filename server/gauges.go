@@ -18,10 +18,20 @@ var (
 	storeBytesDesc = newDesc("gsimc_store_bytes", "Space that the store uses.")
 	storeRoomDesc  = newDesc("gsimc_store_room_bytes",
 		"Space on the disk of the store that may be filled before events are refused.")
+	storeFreeDesc = newDesc("gsimc_store_disk_free_bytes",
+		"Free space on the disk of the store.")
+	storeReserveDesc = newDesc("gsimc_store_reserve_bytes",
+		"Free space that the store leaves, see --store-reserve.")
+	storeDebtDesc = newDesc("gsimc_store_compaction_debt_bytes",
+		"Estimate of what compactions have yet to write; it grows while events come in faster "+
+			"than the disk sorts them.")
+	storeUsersDesc = newDesc("gsimc_store_users",
+		"Users with a history; absent if the store cannot tell cheaply, as that on disk.")
 	modelInfoDesc = newDesc("gsimc_model_info",
-		"The serving model, as GetStatus describes it; filter is empty with learned dynamics, "+
-			"trained_at if it is unknown.",
-		"version", "graph", "dynamics", "filter", "trained_at")
+		"The models that serve, as GetStatus describes them, by their arm; version is the "+
+			"model_version of answers, filter is empty with learned dynamics, trained_at if it is "+
+			"unknown.",
+		"arm", "version", "graph", "dynamics", "filter", "trained_at")
 	modelItemsDesc = newDesc("gsimc_model_items",
 		"Items of the serving model, those that it was extended by included.")
 	modelRankDesc = newDesc("gsimc_model_rank", "Rank of the serving model.")
@@ -53,7 +63,8 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements [prometheus.Collector].
 func (g gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{statesDesc, stateBytesDesc, storeBytesDesc,
-		storeRoomDesc, storeFailedDesc, storeRefusingDesc, storeStalledDesc, storeDamagedFilesDesc,
+		storeRoomDesc, storeFreeDesc, storeReserveDesc, storeDebtDesc, storeUsersDesc,
+		storeFailedDesc, storeRefusingDesc, storeStalledDesc, storeDamagedFilesDesc,
 		storeDamagedReadsDesc, modelInfoDesc, modelItemsDesc,
 		modelRankDesc, modelLoadDesc, modelTrainDesc, buildInfoDesc, drainingDesc, itemsDesc,
 		damagedItemsDesc} {
@@ -73,8 +84,17 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 	stats, err := g.s.storeStats(context.Background())
 	if err == nil { // a closed store has no size; the series is then absent
 		gauge(storeBytesDesc, float64(stats.Bytes))
-		if stats.Room >= 0 {
-			gauge(storeRoomDesc, float64(stats.Room))
+		for _, v := range []struct {
+			desc  *prometheus.Desc
+			value int64 // -1: unknown
+		}{
+			{storeRoomDesc, stats.Room}, {storeFreeDesc, stats.Free},
+			{storeReserveDesc, stats.Reserve}, {storeDebtDesc, stats.Debt},
+			{storeUsersDesc, stats.Users},
+		} {
+			if v.value >= 0 {
+				gauge(v.desc, float64(v.value))
+			}
 		}
 	}
 	failed := 0.0
@@ -98,11 +118,19 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(storeDamagedFilesDesc, float64(files))
 	gauge(storeDamagedReadsDesc, float64(reads))
-	if l := g.s.models.Acquire(); l != nil { // nil: the server has just stopped
+	for _, a := range g.s.arms {
+		l := a.acquire()
+		if l.Lease == nil { // the server has just stopped
+			break
+		}
+		m := describeModel(l.Lease)
+		gauge(modelInfoDesc, 1, a.name, m.GetVersion(), m.GetGraph(), m.GetDynamics(),
+			m.GetFilter(), trainedAt(m))
+		l.Release()
+	}
+	if l := g.s.models.Acquire(); l != nil {
 		defer l.Release()
 		m := describeModel(l)
-		gauge(modelInfoDesc, 1, m.GetVersion(), m.GetGraph(), m.GetDynamics(), m.GetFilter(),
-			trainedAt(m))
 		gauge(modelItemsDesc, float64(m.GetItemCount()))
 		gauge(modelRankDesc, float64(m.GetRank()))
 		gauge(modelLoadDesc, float64(l.Loaded().UnixMilli())/1e3)

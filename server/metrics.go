@@ -32,6 +32,7 @@ type Metrics struct {
 	attribution *attributionMetrics
 	coldstart   *coldstart.Metrics
 	doors       *doors.Metrics
+	events      *eventMetrics
 	filters     *filters.Metrics
 	models      *models.Metrics
 	passes      *passes.Metrics
@@ -42,7 +43,6 @@ type Metrics struct {
 	stage     [stageStore]prometheus.Observer // gsimc_recommend_stage_seconds
 	results   map[pb.ResultSource]prometheus.Counter
 	degraded  map[pb.Degradation]prometheus.Counter
-	events    map[pb.EventDisposition]prometheus.Counter
 	typeLoads *prometheus.CounterVec
 	visible   prometheus.Histogram
 	storeSync prometheus.Histogram
@@ -61,6 +61,7 @@ func NewMetrics() *Metrics {
 		attribution: newAttributionMetrics(),
 		coldstart:   coldstart.NewMetrics(),
 		doors:       doors.NewMetrics(),
+		events:      newEventMetrics(),
 		filters:     filters.NewMetrics(),
 		models:      models.NewMetrics(),
 		passes:      passes.NewMetrics(),
@@ -86,8 +87,8 @@ func NewMetrics() *Metrics {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registerLabelled()
 	for _, part := range []interface{ Collectors() []prometheus.Collector }{
-		m.admission, m.arms, m.attribution, m.coldstart, m.doors, m.filters, m.models, m.passes,
-		m.quality, m.retrain, m.states,
+		m.admission, m.arms, m.attribution, m.coldstart, m.doors, m.events, m.filters, m.models,
+		m.passes, m.quality, m.retrain, m.states,
 	} {
 		m.registry.MustRegister(part.Collectors()...)
 	}
@@ -114,14 +115,11 @@ func (m *Metrics) registerLabelled() {
 	degraded := metric.Counters("gsimc_recommend_degraded_total",
 		"Recommend answers that are short or not personal, by reason.", "reason")
 	m.degraded = series[pb.Degradation](degraded, pb.Degradation_name)
-	events := metric.Counters("gsimc_events_total", "Events received, by what became of them.",
-		"disposition")
-	m.events = series[pb.EventDisposition](events, pb.EventDisposition_name)
 	m.typeLoads = metric.Counters("gsimc_event_types_reloads_total",
 		"Changes of the file of event types: success, or failure (the old weights stay).", "result")
 	m.typeLoads.WithLabelValues("success")
 	m.typeLoads.WithLabelValues("failure")
-	m.registry.MustRegister(stages, results, degraded, events, m.typeLoads)
+	m.registry.MustRegister(stages, results, degraded, m.typeLoads)
 }
 
 // eventTypesReloaded counts a change of the file of event types.

@@ -12,6 +12,7 @@ import (
 type Retraining struct {
 	Outcome string        // one of those given to [Metrics.RetrainOutcomes]
 	Took    time.Duration // from the beginning to the end
+	Ended   time.Time     // when it ended well, with a model; the zero Time if it did not
 
 	Compared             bool // the recalls are known
 	RecallOld, RecallNew float64
@@ -21,6 +22,7 @@ type Retraining struct {
 type retrainMetrics struct {
 	total   *prometheus.CounterVec
 	seconds prometheus.Gauge
+	good    prometheus.Gauge
 	recall  *prometheus.GaugeVec
 }
 
@@ -30,6 +32,10 @@ func newRetrainMetrics() *retrainMetrics {
 			"outcome"),
 		seconds: prometheus.NewGauge(prometheus.GaugeOpts{Name: "gsimc_retrain_seconds",
 			Help: "Time of the last retraining."}),
+		good: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "gsimc_retrain_last_success_timestamp_seconds",
+			Help: "When the last retraining ended that gave a model, taken or no better than the " +
+				"old one; 0: none since the start."}),
 		recall: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "gsimc_retrain_recall",
 			Help: "Recall on the latest events that decided the last retraining."},
 			[]string{"model"}),
@@ -38,7 +44,7 @@ func newRetrainMetrics() *retrainMetrics {
 
 // Collectors returns the metrics for a registry.
 func (m *retrainMetrics) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.total, m.seconds, m.recall}
+	return []prometheus.Collector{m.total, m.seconds, m.good, m.recall}
 }
 
 // RetrainOutcomes names the outcomes that a retraining can have. The series of each exists from
@@ -53,6 +59,9 @@ func (m *Metrics) RetrainOutcomes(outcomes ...string) {
 func (m *Metrics) Retrained(r Retraining) {
 	m.retrain.total.WithLabelValues(r.Outcome).Inc()
 	m.retrain.seconds.Set(r.Took.Seconds())
+	if !r.Ended.IsZero() {
+		m.retrain.good.Set(float64(r.Ended.UnixMilli()) / 1e3)
+	}
 	if r.Compared {
 		m.retrain.recall.WithLabelValues("old").Set(r.RecallOld)
 		m.retrain.recall.WithLabelValues("new").Set(r.RecallNew)

@@ -191,6 +191,9 @@ type Stats struct {
 	// Room is the disk space that may still be filled, by whatever fills the volume, before the
 	// store refuses writes; -1 when it cannot tell, or has no disk.
 	Room int64
+	// Free is the free disk space, and Reserve the part of it that writes leave; -1 as Room. Debt
+	// is how many bytes a durable back end has yet to move to have its files in order, or -1.
+	Free, Reserve, Debt int64
 	// Refusal is why the store takes no writes at present, or nil. It is over by itself, unlike
 	// ErrFailed. It wraps ErrFull if there is too little disk space, ErrStalled if the disk hangs.
 	Refusal error

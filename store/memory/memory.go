@@ -262,7 +262,8 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 	if err := s.check(ctx); err != nil {
 		return store.Stats{}, err
 	}
-	return store.Stats{Room: -1, Users: int64(len(s.histories)), Bytes: s.bytes}, nil
+	return store.Stats{Users: int64(len(s.histories)), Bytes: s.bytes, Room: -1, Free: -1,
+		Reserve: -1, Debt: -1}, nil
 }
 
 // Close implements store.Store. Calls that are already iterating over a history go on.

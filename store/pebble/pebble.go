@@ -201,15 +201,16 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 	}
 	stalled := s.watch.stalled()
 	if stalled != nil { // to ask the disk would take long
-		return store.Stats{Users: -1, Bytes: s.engine.LastBytes(), Room: -1, Refusal: stalled,
-			Damage: s.engine.Damage()}, nil
+		return store.Stats{Users: -1, Bytes: s.engine.LastBytes(), Room: -1, Free: -1, Reserve: -1,
+			Debt: -1, Refusal: stalled, Damage: s.engine.Damage()}, nil
 	}
 	bytes, err := s.engine.Bytes(ctx)
 	if err != nil {
 		return store.Stats{}, err
 	}
-	return store.Stats{Users: -1, Bytes: bytes, Room: s.engine.Room(),
-		Refusal: s.engine.Refusal(), Damage: s.engine.Damage()}, nil
+	free, reserve, room := s.engine.Room()
+	return store.Stats{Users: -1, Bytes: bytes, Room: room, Free: free, Reserve: reserve,
+		Debt: s.engine.LastDebt(), Refusal: s.engine.Refusal(), Damage: s.engine.Damage()}, nil
 }
 
 // Close implements [store.Store]. It returns an error if the store has failed, because then the

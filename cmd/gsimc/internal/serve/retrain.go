@@ -83,6 +83,9 @@ func (c *Cmd) newRetrainer(
 		},
 		Done: func(a retrain.Attempt) {
 			done := server.Retraining{Outcome: a.Outcome, Took: a.Took}
+			if a.Outcome == retrain.Swapped || a.Outcome == retrain.Kept {
+				done.Ended = time.Now()
+			}
 			if c := a.Summary.Comparison; c != nil {
 				done.Compared, done.RecallOld, done.RecallNew = true, c.Old, c.New
 			}

@@ -53,14 +53,15 @@ func (g *spaceGuard) admit(bytes int64) error {
 // Refusal returns why writes are refused at present, or nil. It wraps [store.ErrFull].
 func (e *Engine) Refusal() error { return e.space.admit(0) }
 
-// Room returns the bytes that may be written before writes are refused, or -1 if the file system
-// cannot say how full it is.
-func (e *Engine) Room() int64 {
+// Room returns the free bytes of the disk, those of them that writes leave, and those that may be
+// written before writes are refused; all are -1 if the file system cannot say how full it is.
+func (e *Engine) Room() (free, reserve, room int64) {
 	usage, err := e.space.fs.GetDiskUsage(e.space.dir)
 	if err != nil {
-		return -1
+		return -1, -1, -1
 	}
-	return max(0, int64(usage.AvailBytes)-max(0, e.space.reserve))
+	free, reserve = int64(usage.AvailBytes), max(0, e.space.reserve)
+	return free, reserve, max(0, free-reserve)
 }
 
 // look returns why there is too little space, or "". A file system that cannot say how full it is
@@ -162,8 +163,15 @@ func (e *Engine) Bytes(ctx context.Context) (int64, error) {
 // LastBytes returns the figure of the last measurement.
 func (e *Engine) LastBytes() int64 { return e.size.last.Load() }
 
-// measureBytes adds up the files of the directory.
+// LastDebt returns an estimate of the bytes that compactions had yet to write then.
+func (e *Engine) LastDebt() int64 { return e.size.debt.Load() }
+
+// measureBytes adds up the files of the directory, and measures the debt.
 func (e *Engine) measureBytes() (total int64, err error) {
+	_ = Safely(func() error { // a hanging disk may have held this lock until Pebble was closed
+		e.size.debt.Store(int64(e.DB.Metrics().Compact.EstimatedDebt))
+		return nil
+	})
 	linked := map[fileID]bool{}
 	err = walk(e.fs, e.dir, func(_ string, info vfs.FileInfo) {
 		bytes, id, shared := occupied(info)
@@ -187,6 +195,7 @@ type size struct {
 	mu      sync.Mutex
 	running *measurement // nil: none
 	last    atomic.Int64 // bytes of the last measurement without an error
+	debt    atomic.Int64 // of compactions, likewise
 }
 
 type measurement struct {

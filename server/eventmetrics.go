@@ -1,0 +1,99 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/event"
+)
+
+// eventAgeBuckets are the upper bounds of gsimc_event_age_seconds: a second to a year.
+var eventAgeBuckets = []float64{
+	1, 10, 60, 600, 3600, 6 * 3600, 86400, 7 * 86400, 30 * 86400, 365 * 86400,
+}
+
+// eventMetrics are the series of events that came in.
+type eventMetrics struct {
+	total *prometheus.CounterVec
+	age   prometheus.Histogram
+	begun prometheus.Counter
+}
+
+func newEventMetrics() *eventMetrics {
+	m := &eventMetrics{
+		total: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "gsimc_events_total",
+			Help: "Events received, by what became of them and by their type: like, one that has " +
+				"a weight, or other, which a malformed event has too.",
+		}, []string{"disposition", "event_type"}),
+		age: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "gsimc_event_age_seconds", Buckets: eventAgeBuckets,
+			Help: "Time from the event_time of a new event to its arrival; 0 without one, or if " +
+				"it lies ahead.",
+		}),
+		begun: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gsimc_new_users_total",
+			Help: "Histories that began: users without one whose first event was stored.",
+		}),
+	}
+	series[pb.EventDisposition](m.total.MustCurryWith(
+		prometheus.Labels{"event_type": event.DefaultType}), pb.EventDisposition_name)
+	return m
+}
+
+// Collectors returns the metrics for a registry.
+func (m *eventMetrics) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.total, m.age, m.begun}
+}
+
+// count counts one event; the type has to be that of [Server.typeLabel].
+func (m *eventMetrics) count(d pb.EventDisposition, eventType string) {
+	m.total.WithLabelValues(dispositions[d], eventType).Inc()
+}
+
+// dispositions are the values of the label of that name.
+var dispositions = func() (names [pb.EventDisposition_EVENT_DISPOSITION_REJECTED + 1]string) {
+	for i := range names {
+		names[i] = label(pb.EventDisposition(i))
+	}
+	return names
+}()
+
+// countSettled counts the events of one write; the first of them was received at the given time.
+func (s *Server) countSettled(
+	ctx context.Context, outcomes []eventOutcome, batch []arrival, received time.Time,
+) {
+	m, visible := s.metrics.events, false
+	for i := range outcomes {
+		o, e := &outcomes[i], &batch[i].record.Event
+		m.count(o.disposition, s.typeLabel(e.Type))
+		visible = visible || o.disposition != pb.EventDisposition_EVENT_DISPOSITION_REJECTED
+		if o.isNew() {
+			m.age.Observe(max(0, received.Sub(e.Time)).Seconds())
+			if o.version.Revision == 1 {
+				m.begun.Inc()
+			}
+		}
+	}
+	if visible {
+		s.observe(ctx, s.metrics.visible, s.now().Sub(received))
+	}
+}
+
+// countCredits counts the events of one write that are new, for the lists that they came from.
+func (s *Server) countCredits(outcomes []eventOutcome, batch []arrival) {
+	for i := range outcomes {
+		if outcomes[i].isNew() {
+			s.countCredit(batch[i].credit, batch[i].record.Event.Type)
+		}
+	}
+}
+
+// isNew reports whether the event was written, and had not been before.
+func (o *eventOutcome) isNew() bool {
+	return o.disposition == pb.EventDisposition_EVENT_DISPOSITION_APPLIED ||
+		o.disposition == pb.EventDisposition_EVENT_DISPOSITION_PENDING_ITEM
+}
