@@ -49,6 +49,46 @@ func BenchmarkSelect(b *testing.B) {
 	}
 }
 
+// BenchmarkGrowthWait reports the longest evaluation of a filter, waiting included, while a
+// catalogue grows to three million items.
+func BenchmarkGrowthWait(b *testing.B) {
+	const n, batch = 3_000_000, 1000
+	c, err := Open(b.Context(), memory.New(), time.Now(), 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	v := c.View(1, func(string) (int32, bool) { return 0, false })
+	defer v.Close()
+	done, longest := make(chan struct{}), make(chan time.Duration)
+	go func() {
+		var s Selection
+		f, most := &Filter{AnyCategories: []string{"a"}}, time.Duration(0)
+		for {
+			select {
+			case <-done:
+				longest <- most
+				return
+			default:
+			}
+			begun := time.Now()
+			v.Select(&s, f, begun, false)
+			most = max(most, time.Since(begun))
+			time.Sleep(50 * time.Microsecond)
+		}
+	}()
+	for b.Loop() {
+		for first := c.Size(); first < n; first += batch {
+			items := make([]store.Item, batch)
+			for i := range items {
+				items[i].ID = fmt.Sprintf("item-%08d", first+i)
+			}
+			c.putAll(items)
+		}
+	}
+	close(done)
+	b.ReportMetric(float64((<-longest).Microseconds())/1e3, "ms-longest")
+}
+
 // BenchmarkUpsertWait reports how long the evaluation of a filter takes, waiting included, while
 // batches of 1,000 items with 200 names each are written over others.
 func BenchmarkUpsertWait(b *testing.B) {

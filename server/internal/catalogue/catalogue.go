@@ -217,12 +217,35 @@ func (c *Catalogue) putAll(items []store.Item) {
 			names += 8 + len(items[n].Categories) + len(items[n].Labels)
 			n++
 		}
+		c.reserve(n)
 		c.change(func() {
 			for at := range n {
 				c.put(&items[at], false)
 			}
 		})
 		items = items[n:]
+	}
+}
+
+// reserve makes room for n more slots. Lists do not wait for the copies of what is there, which has
+// hundreds of megabytes in a large catalogue. Requires build, which alone lets the slots change.
+func (c *Catalogue) reserve(n int) {
+	c.mu.RLock()
+	entries, views := c.items.entries, slices.Clone(c.views)
+	c.mu.RUnlock()
+	if cap(entries)-len(entries) < n {
+		larger := slices.Grow(entries, n)
+		c.mu.Lock()
+		c.items.entries = larger
+		c.mu.Unlock()
+	}
+	for _, v := range views {
+		if missing := len(c.items.entries) + n - cap(v.rows); missing > 0 {
+			larger := slices.Grow(v.rows, len(c.items.entries)+n-len(v.rows))
+			c.mu.Lock()
+			v.rows = larger
+			c.mu.Unlock()
+		}
 	}
 }
 
