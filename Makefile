@@ -14,6 +14,10 @@ GOLANGCI := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
 GOBUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 GOTOOL  := go tool -modfile=tools/go.mod
 
+# The other architecture, and the packages that have files for one of the two.
+OTHER_ARCH    = $(if $(filter arm64,$(shell go env GOHOSTARCH)),amd64,arm64)
+ARCH_PACKAGES = $(addprefix ./,$(sort $(dir $(shell git ls-files '*_arm64.*' '*_amd64.*' ':!bench'))))
+
 FUZZTIME  ?= 10s
 SOAK      ?= 20
 # What make test gives to go test besides: .ci/run wants -json for its table of promises.
@@ -78,7 +82,7 @@ race: ## run the tests of the concurrent packages under the race detector (needs
 mutants: ## break the code in one place at a time and check that a test notices (MUTANTS="name ..." for some)
 	go run ./internal/mutants $(MUTANTS)
 
-lint: fmt-check vet lint-tool deploy-check ## gofmt, go vet (amd64, arm64), golangci-lint, and the manifests of deploy/
+lint: fmt-check vet lint-tool ## gofmt, go vet and golangci-lint
 	$(GOLANGCI) run ./...
 	cd bench && $(GOLANGCI) run -c ../.golangci.yml ./...
 
@@ -94,10 +98,10 @@ fmt-check: ## fail when a file is not gofmt'ed
 	@out=$$(gofmt -l $$(git ls-files '*.go')); \
 	if [ -n "$$out" ]; then echo "not gofmt'ed (run gofmt -w):"; echo "$$out"; exit 1; fi
 
-vet: ## go vet for both architectures
-	@set -e; for dir in . bench tools; do for arch in amd64 arm64; do \
-		echo "GOARCH=$$arch go vet ./... in $$dir"; (cd $$dir && GOARCH=$$arch CGO_ENABLED=0 go vet ./...); \
-	done; done
+# golangci-lint vets the program and bench for this machine, and what is not of an architecture is the same on the other.
+vet: ## go vet of what depends on the architecture for the other one, and of the tools
+	GOARCH=$(OTHER_ARCH) CGO_ENABLED=0 go vet $(ARCH_PACKAGES)
+	cd tools && CGO_ENABLED=0 go vet ./...
 
 # The packages of each language come from its registry; what cannot be had is skipped, and the table says so.
 clients-test: build ## run the clients of examples/clients in Python, Java, TypeScript and curl against a real server

@@ -99,7 +99,8 @@ func (m *mutant) try(dir string) (outcome string, err error) {
 		return "", err
 	}
 	args := []string{"test", "-count=1", "-timeout=10m", "-run=" + m.test}
-	flags := "GOFLAGS=-overlay=" + overlay // for compilers that a test starts, too
+	// For compilers that a test starts, too.
+	flags := "GOFLAGS=" + strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay)
 	cgo := "CGO_ENABLED=0"
 	if m.race {
 		if _, err := exec.LookPath("gcc"); err != nil {
