@@ -3,6 +3,7 @@
 package docs
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -65,12 +66,18 @@ func sources(t *testing.T) string {
 }
 
 var (
-	link      = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
-	goFile    = regexp.MustCompile("`((?:[a-z0-9]+/)+[a-z0-9_]+\\.(?:go|md|proto|yaml))`")
-	testName  = regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*)`")
-	target    = regexp.MustCompile("`make ([a-z0-9-]+)")
-	benchmark = regexp.MustCompile(`BENCH='?([A-Za-z0-9|\\]+)`)
-	metric    = regexp.MustCompile(`\bgsimc_[a-z_]+\b`)
+	link    = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+	anchor  = regexp.MustCompile(`\]\(([^)#:]*\.md)?#([^)]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#{1,6} (.+)$`)
+	fence   = regexp.MustCompile("(?ms)^```.*?^```$")
+	label   = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	goFile  = regexp.MustCompile("`((?:[a-z0-9]+/)+[a-z0-9_]+\\.(?:go|md|proto|yaml))`")
+	// notInAnchor is what GitHub leaves out of the anchors of headings.
+	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N}_-]`)
+	testName    = regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*)`")
+	target      = regexp.MustCompile("`make ([a-z0-9-]+)")
+	benchmark   = regexp.MustCompile(`BENCH='?([A-Za-z0-9|\\]+)`)
+	metric      = regexp.MustCompile(`\bgsimc_[a-z_]+\b`)
 )
 
 // TestLinks: every relative link, and every path of a file in back quotes, leads to a file.
@@ -85,6 +92,60 @@ func TestLinks(t *testing.T) {
 			if _, err := os.Stat(path.Join("..", m[1])); err != nil {
 				t.Errorf("%s names %s: %v", name, m[1], err)
 			}
+		}
+	}
+}
+
+// headings returns the anchors of the headings of a text as GitHub makes them. A heading that comes
+// again gets a number.
+func headings(text string) map[string]bool {
+	anchors, again := map[string]bool{}, map[string]int{}
+	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+		title := label.ReplaceAllString(m[1], "$1")
+		name := strings.ReplaceAll(strings.ToLower(strings.TrimSpace(title)), " ", "-")
+		name = notInAnchor.ReplaceAllString(name, "")
+		if n := again[name]; n > 0 {
+			anchors[fmt.Sprintf("%s-%d", name, n)] = true
+		} else {
+			anchors[name] = true
+		}
+		again[name]++
+	}
+	return anchors
+}
+
+// TestAnchors: every link to a section of a text leads to a heading that is there.
+func TestAnchors(t *testing.T) {
+	count := 0
+	for name, text := range texts(t) {
+		for _, m := range anchor.FindAllStringSubmatch(text, -1) {
+			page := name
+			if m[1] != "" {
+				page = path.Join(path.Dir(name), m[1])
+			}
+			raw, err := os.ReadFile(page)
+			if err != nil {
+				continue // TestLinks tells of it
+			}
+			count++
+			if !headings(string(raw))[m[2]] {
+				t.Errorf("%s links to %s#%s: no such heading", name, m[1], m[2])
+			}
+		}
+	}
+	if count < 20 {
+		t.Errorf("%d links to sections were found, want the index and more", count)
+	}
+}
+
+// TestDecisionsAreListed: the index of the decisions has each of them.
+func TestDecisionsAreListed(t *testing.T) {
+	all := texts(t)
+	for name := range all {
+		base, found := strings.CutPrefix(name, "decisions/")
+		listed := strings.Contains(all["decisions/README.md"], "]("+base+")")
+		if found && base != "README.md" && !listed {
+			t.Errorf("decisions/README.md does not list %s", base)
 		}
 	}
 }
