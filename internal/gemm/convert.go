@@ -8,3 +8,12 @@ func ToFloat32(x []float64) []float32 {
 	}
 	return y
 }
+
+// ToFloat64 returns a copy of x in float64.
+func ToFloat64(x []float32) []float64 {
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = float64(v)
+	}
+	return out
+}
