@@ -92,20 +92,25 @@ func finish(b *Basis, g itemGraph, r *Incidence, opt Options) (*Basis, error) {
 	if opt.Graph.positive() {
 		b.truncate(numericalRank(b.Kappa))
 	}
-	b.fixSigns()
 	b.Degrees, b.Scale = r.Degrees(), g.normalisation()
+	b.complete(opt.Graph)
+	b.Report.Orthogonality = b.orthogonality()
+	if opt.Solver != SolverNystrom && !(b.Report.Residual <= opt.Tolerance) {
+		return b, notConverged(b.Report.Residual, opt.Tolerance)
+	}
+	return b, nil
+}
+
+// complete fixes the signs of the eigenvectors and derives λ and the eigenvalues of the report.
+func (b *Basis) complete(g Graph) {
+	b.fixSigns()
 	b.Report.KappaMax, b.Report.KappaMin = b.Kappa[0], b.Kappa[b.K-1]
 	divisor := 1.0
-	if opt.Graph.scaled() {
+	if g.scaled() {
 		divisor = b.Kappa[0]
 	}
 	b.Lambda = make([]float64, b.K)
 	for j, kappa := range b.Kappa {
 		b.Lambda[j] = 1 - kappa/divisor
 	}
-	b.Report.Orthogonality = b.orthogonality()
-	if opt.Solver != SolverNystrom && !(b.Report.Residual <= opt.Tolerance) {
-		return b, notConverged(b.Report.Residual, opt.Tolerance)
-	}
-	return b, nil
 }
