@@ -113,7 +113,7 @@ func allRows(t *testing.T, data []byte, serial bool) (lines []string) {
 	}
 }
 
-// Whoever stops early gets all goroutines back from Close, which would hang otherwise.
+// A caller who stops early gets all goroutines back from Close, which would hang otherwise.
 func TestBlocksCanBeLeft(t *testing.T) {
 	data := blockText(rand.New(rand.NewPCG(21, 2)), false)
 	for _, wanted := range []int{0, 1, 5000} {

@@ -69,3 +69,25 @@ func TestOnly(t *testing.T) {
 		t.Error("the copy shares memory")
 	}
 }
+
+// TestHeldOut: items that the catalogue lacks are dropped, and then users with fewer than two.
+func TestHeldOut(t *testing.T) {
+	d := &Interactions{
+		Users: []string{"a", "b", "c"}, Items: []string{"w", "x", "y", "z"},
+		Ptr: []int64{0, 3, 5, 7}, Item: []int32{2, 0, 3, 1, 3, 0, 2},
+		Time: []int64{1, 2, 3, 4, 5, 6, 7}, Weight: []float32{.1, .2, .3, .4, .5, .6, .7},
+	}
+	items := []string{"k", "w", "x", "y"}
+	got := d.HeldOut(items)
+	empty := Histories{Ptr: []int64{0}}
+	want := &Partition{Items: items, Train: empty, Test: empty, Validation: Histories{
+		User: []int32{0, 2}, Ptr: []int64{0, 2, 4}, Item: []int32{3, 1, 1, 3},
+		Time: []int64{1, 2, 6, 7}, Weight: []float32{.1, .2, .6, .7},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if d.Len() != 7 {
+		t.Error("the events were changed")
+	}
+}

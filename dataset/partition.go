@@ -92,6 +92,26 @@ func (d *Interactions) PartitionInPlace(s Split) (*Partition, error) {
 	return p, nil
 }
 
+// HeldOut returns the histories of all users of d as validation users, over the items of a
+// catalogue that was learned elsewhere: ids in bytewise order, each once. Other items are dropped,
+// and then users with fewer than two items, as [Interactions.PartitionInPlace] does. There are no
+// training and test users. d stays as it is.
+func (d *Interactions) HeldOut(items []string) *Partition {
+	newItem := make([]int32, len(d.Items))
+	for i, id := range d.Items {
+		newItem[i] = -1
+		if at, found := slices.BinarySearch(items, id); found {
+			newItem[i] = int32(at)
+		}
+	}
+	all := slices.Repeat(Split{Validation}, len(d.Users))
+	empty := Histories{Ptr: []int64{0}}
+	return &Partition{
+		Items: items, Train: empty, Validation: d.histories(all, Validation, newItem, minHeldOut),
+		Test: empty,
+	}
+}
+
 // takeTraining moves the training users' events to the front of d's memory and
 // gives it away. All items of a training user are kept.
 func (d *Interactions) takeTraining(s Split, newItem []int32) Histories {

@@ -1,7 +1,9 @@
 package dynamics
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/gsimc/gsimc/fault"
@@ -70,6 +72,58 @@ func newNormal(r, k, n int) *Normal {
 
 // rows is the number of unknowns of one column of B.
 func (x *Normal) rows() int { return x.R*x.K + 1 }
+
+// positiveSlack is the share of the mean diagonal that is added to G before it must be positive
+// definite. Sums of float32 products are positive to a few 1e-7.
+const positiveSlack = 1e-5
+
+// Check returns an error unless x can be sums that [Moments.Project] gives, for sums from
+// elsewhere: numbers are finite, G is symmetric and not negative, and it counts the targets. The
+// lengths must fit R and K. O((rk)³/3).
+func (x *Normal) Check() error {
+	rows := x.rows()
+	if len(x.G) != rows*rows || len(x.T) != rows*x.K {
+		panic(fmt.Sprintf("dynamics: %d and %d sums for %d bands of rank %d", len(x.G), len(x.T),
+			x.R, x.K))
+	}
+	for at, v := range x.G {
+		row, column := at/rows, at%rows
+		if v-v != 0 {
+			return fmt.Errorf("XᵀX has %v at row %d, column %d, want finite numbers",
+				v, row, column)
+		}
+		if v != x.G[column*rows+row] {
+			return fmt.Errorf("XᵀX is not symmetric: %v at row %d, column %d, and %v opposite",
+				v, row, column, x.G[column*rows+row])
+		}
+	}
+	for at, v := range x.T {
+		if v-v != 0 {
+			return fmt.Errorf("XᵀY has %v at row %d, column %d, want finite numbers",
+				v, at/x.K, at%x.K)
+		}
+	}
+	if last := x.G[rows*rows-1]; x.N < 1 || last != float64(x.N) {
+		return fmt.Errorf("XᵀX counts %v positions, and there are %d", last, x.N)
+	}
+	a, slack := slices.Clone(x.G), positiveSlack*x.meanDiagonal()
+	for i := range rows {
+		a[i*rows+i] += slack
+	}
+	if _, ok := newCholesky(a, rows); !ok {
+		return errors.New("XᵀX has a negative eigenvalue, which no sum of squares has")
+	}
+	return nil
+}
+
+// meanDiagonal is m, the mean of the diagonal of XᵀX without the intercept.
+func (x *Normal) meanDiagonal() float64 {
+	rows, trace := x.rows(), 0.0
+	for i := range rows - 1 {
+		trace += x.G[i*rows+i]
+	}
+	return trace / float64(rows-1)
+}
 
 func newMatrix(rows, cols int) gemm.Matrix[float32] {
 	return gemm.Matrix[float32]{
@@ -215,13 +269,9 @@ func (x *Normal) Solve(ridge float64) (*Readout, error) {
 		return nil, fault.New("Ridge", ridge, "a finite number of at least 0")
 	}
 	rows := x.rows()
-	trace := 0.0
-	for i := range rows - 1 {
-		trace += x.G[i*rows+i]
-	}
 	a := append([]float64(nil), x.G...)
-	for i := range rows - 1 {
-		a[i*rows+i] += ridge * trace / float64(rows-1)
+	for i, m := 0, x.meanDiagonal(); i < rows-1; i++ {
+		a[i*rows+i] += ridge * m
 	}
 	factor, ok := newCholesky(a, rows)
 	if !ok {

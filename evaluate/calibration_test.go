@@ -35,8 +35,7 @@ func TestCalibration(t *testing.T) {
 		}
 	}
 	// The error of the query itself, which is what answers report, is in products of two errors
-	// with independent noise. They scatter so much that only the whole is compared, and only
-	// roughly.
+	// with independent noise. They scatter widely, so only the whole is compared, and only roughly.
 	evidence, err := m.TasteEvidence(train.Histories(&p.Test))
 	if err != nil {
 		t.Fatal(err)

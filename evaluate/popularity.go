@@ -9,12 +9,16 @@ func (popularity) Name() string { return Popularity }
 func (popularity) Needs() Needs { return Needs{} }
 
 func (popularity) Rank(t *Task) error {
-	degrees := train.Incidence(t.Part).Degrees()
+	t.rankByDegrees(train.Incidence(t.Part).Degrees())
+	return nil
+}
+
+// rankByDegrees ranks the items by numbers of users.
+func (t *Task) rankByDegrees(degrees []int64) {
 	t.forEachUser(func() func(u int) {
 		return func(u int) {
 			seen, target := split(&t.Part.Test, u)
 			t.Ranks[u] = rank(degrees, target, seen)
 		}
 	})
-	return nil
 }

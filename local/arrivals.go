@@ -78,10 +78,10 @@ func (a *Arrivals) Add(history []int32) {
 
 // Arrival is the local term of a new item, from [Arrivals.Place].
 type Arrival struct {
-	id     string
-	degree int64
-	row    []entry // T_ij for the known items j of the largest
-	column []entry // T_ji likewise
+	id             string
+	source, target float64 // the powers of its degree by the two exponents
+	row            []entry // T_ij for the known items j of the largest
+	column         []entry // T_ji likewise
 
 	others []acquaintance
 }
@@ -102,21 +102,21 @@ const (
 // sample = r the number of users of the training that stand behind each history.
 func (a *Arrivals) Place(i int, degree int64, sample float64) Arrival {
 	n, s := int32(len(a.degrees)), &a.spec
-	out := Arrival{id: a.ids[i], degree: degree}
-	source := s.Weight * power(degree, s.SourceExponent)
-	target := s.Weight * power(degree, s.TargetExponent)
+	out := Arrival{id: a.ids[i],
+		source: power(degree, s.SourceExponent), target: power(degree, s.TargetExponent)}
+	source, target := s.Weight*out.source, s.Weight*out.target
 	for _, j := range slices.Sorted(maps.Keys(a.near[i])) {
 		x := a.near[i][j]
 		row, column := x.estimates(s.Backward, sample)
 		switch {
 		case j >= n && j != n+int32(i):
-			o := acquaintance{a.ids[j-n], float32(row), float32(column)}
+			o := acquaintance{a.ids[j-n], bounded(row), bounded(column)}
 			out.others = append(out.others, o)
 		case j < n:
 			row *= source * power(a.degrees[j], s.TargetExponent)
 			column *= target * power(a.degrees[j], s.SourceExponent)
-			out.row = append(out.row, entry{j, float32(row)})
-			out.column = append(out.column, entry{j, float32(column)})
+			out.row = append(out.row, entry{j, bounded(row)})
+			out.column = append(out.column, entry{j, bounded(column)})
 		}
 	}
 	out.row = strongest(out.row, s.Neighbours)
@@ -124,6 +124,9 @@ func (a *Arrivals) Place(i int, degree int64, sample float64) Arrival {
 	out.others = closest(out.others, othersPerNeighbour*s.Neighbours)
 	return out
 }
+
+// bounded returns x, which is at least 0, as a value that a graph may have.
+func bounded(x float64) float32 { return float32(min(x, maxValue)) }
 
 // estimates returns the estimates of F_ij + β F_ji and of F_ji + β F_ij among all users of the
 // training.
@@ -184,9 +187,8 @@ func (g *Graph) Extend(s *Spec, arrivals []Arrival) *Graph {
 	}
 	for pair, sum := range meetings(arrivals) {
 		from, to := &arrivals[pair[0]], &arrivals[pair[1]]
-		value := s.Weight * float64(sum) *
-			power(from.degree, s.SourceExponent) * power(to.degree, s.TargetExponent)
-		rows[n+pair[0]] = append(rows[n+pair[0]], entry{int32(n + pair[1]), float32(value)})
+		value := s.Weight * float64(sum) * from.source * to.target
+		rows[n+pair[0]] = append(rows[n+pair[0]], entry{int32(n + pair[1]), bounded(value)})
 	}
 	for i := range rows {
 		slices.SortFunc(rows[i], func(a, b entry) int { return cmp.Compare(a.item, b.item) })

@@ -72,6 +72,46 @@ func Count(
 	return s
 }
 
+// NewSuccessions returns counts that another program has made as [Count] makes them: row i has the
+// items item[ptr[i]:ptr[i+1]], ascending, with F_ij in after and F_ji in before. It is an error if
+// they are not that, or if a row has more items than Count keeps for neighbours. It keeps degrees.
+// The lengths of degrees and ptr, and of item, after and before, must fit.
+func NewSuccessions(
+	degrees []int64, ptr []int64, item []int32, after, before []float32, neighbours int,
+) (*Successions, error) {
+	n := len(degrees)
+	if len(ptr) != n+1 || len(after) != len(item) || len(before) != len(item) {
+		panic(fmt.Sprintf("local: %d degrees, %d offsets, %d items and %d and %d counts", n,
+			len(ptr), len(item), len(after), len(before)))
+	}
+	if ptr[0] != 0 || ptr[n] != int64(len(item)) {
+		return nil, fmt.Errorf("the rows of the successions run from %d to %d, want 0 to the %d "+
+			"pairs", ptr[0], ptr[n], len(item))
+	}
+	s := &Successions{n: n, degrees: degrees, ptr: ptr, pairs: make([]pair, len(item))}
+	for i := range n {
+		lo, hi := ptr[i], ptr[i+1]
+		if lo > hi || hi > int64(len(item)) || hi-lo > int64(spareNeighbours*neighbours) {
+			return nil, fmt.Errorf("row %d of the successions has the places %d to %d, want 0 to "+
+				"%d of them", i, lo, hi, spareNeighbours*neighbours)
+		}
+		for at := lo; at < hi; at++ {
+			j, p := item[at], pair{item[at], after[at], before[at]}
+			if j < 0 || int(j) >= n || int(j) == i || at > lo && j <= item[at-1] {
+				return nil, fmt.Errorf("row %d of the successions has item %d at place %d, want "+
+					"other items from 0 to %d, ascending", i, j, at-lo, n-1)
+			}
+			if !(p.after >= 0 && p.before >= 0 && p.after+p.before > 0 &&
+				p.after+p.before <= math.MaxFloat32) {
+				return nil, fmt.Errorf("row %d of the successions counts %v and %v for item %d, "+
+					"want finite numbers, one of them above 0", i, p.after, p.before, j)
+			}
+			s.pairs[at] = p
+		}
+	}
+	return s, nil
+}
+
 // events holds the items of all histories, one history after the other with a gap of -1 between
 // them, and the places of each item.
 type events struct {

@@ -122,8 +122,8 @@ func TestBoostsOfAnotherIndex(t *testing.T) {
 
 // TestBoostsDoNotMisleadTheSample: all boosted rows stand in blocks of the sample, where they look
 // as if there were many more of them. The floor that is taken from the sample must not be above the
-// N-th score, or the search has to begin anew. So many items are asked for in one case that there
-// are no seeds.
+// N-th score, or the search has to begin anew. In one case the number of items asked for is such
+// that there are no seeds.
 func TestBoostsDoNotMisleadTheSample(t *testing.T) {
 	if !vec.QuantisedScans() {
 		t.Skip("no kernel for int8 rows in use")
