@@ -67,7 +67,7 @@ func (m *Model) newChooser(normal *dynamics.Normal, e []float32, h *Histories) *
 		c.tell(0, 0)
 	}
 	if m.spec.Local.Neighbours > 0 {
-		h.counts = local.Count(m.n, m.degrees, h.Train, m.spec.Local.Neighbours)
+		h.successions(m)
 	}
 	c.sample = m.newSample(h, e)
 	if c.choice.Positions = len(c.sample.positions); c.choice.Positions < local.FewestPositions {

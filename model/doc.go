@@ -71,4 +71,29 @@
 // the fields of Spec, "provenance.*", and "checksum". The checksum is the SHA-256 of the whole file
 // in hexadecimal, computed with '0' in place of each of its own 64 digits. The bytes depend on the
 // model only. Readers must refuse a format version that they do not know.
+//
+// # The document of an extension
+//
+// An extension ([Model.EncodeExtension]) has the same form, with tensors at multiples of 64. Its
+// metadata are "gsimc.format" ("extension 1"), "base" (the version of the model that it extends),
+// "rank", and the checksum. n is the number of new items, b that of the base.
+//
+//	basis          F32 [n, k]   as above, in the coordinates of the base's basis
+//	predictions    F32 [n, w]   predictor or responses as above; w is 0 without either
+//	graph_scale    F64 [n]      as above
+//	users          I64 [n]      at the scale of the training
+//	encoder_scale  F32 [n]      as above
+//	decoder_scale  F32 [n]      as above
+//	item_offsets   I64 [n+1]    as above
+//	item_ids       U8  [bytes]  as above
+//
+// If the base has a local term, there follow the powers of the degrees, the lists of the items'
+// rows, of their columns and of the other new items next to them, and the names of those:
+//
+//	local_source, local_target                F64 [n]
+//	row_offsets, row_items, row_values        I64 [n+1], I32 [·], F32 [·]   items of the base
+//	column_offsets, column_items, …           likewise
+//	other_offsets, other_items, other_values  likewise; numbers of names
+//	other_columns                             F32 [·]   beside other_values
+//	name_offsets, name_ids                    I64 [·], U8 [bytes]
 package model

@@ -75,7 +75,7 @@ func (m *Model) InsideAtTraining() float64 { return m.insideAtTraining }
 // measureEnergy sets insideAtTraining.
 func (m *Model) measureEnergy(h Histories) {
 	users := slices.Values(h.Validation)
-	if len(h.Validation) < fewSequences {
+	if len(h.Validation) < FewSequences {
 		for range h.Train { // there is a training user
 			users = h.Train
 			break

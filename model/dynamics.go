@@ -6,6 +6,7 @@ import (
 
 	"github.com/gsimc/gsimc/dynamics"
 	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/internal/safetensors"
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -27,16 +28,15 @@ func (m *Model) learnDynamics(h *Histories) error {
 	if err := m.check(); err != nil { // fail before the long computation
 		return err
 	}
-	spec := &m.spec.Dynamics
-	moments, err := dynamics.NewMoments(m.n, h.Train, dynamics.Options{
-		Bands: spec.Bands, Positions: int(spec.Positions),
-	})
+	if err := h.checkSums(); err != nil {
+		return err
+	}
+	spec, k := &m.spec.Dynamics, m.k
+	e := m.encoderRows(k)
+	normal, err := m.normal(e, h)
 	if err != nil {
 		return err
 	}
-	k := m.k
-	e := m.encoderRows(k)
-	normal := moments.Project(e, k, h.progress(StageLearn))
 	readout, choice, err := m.solve(normal, e, h)
 	if err != nil {
 		return err
@@ -60,11 +60,30 @@ func (m *Model) learnDynamics(h *Histories) error {
 	return m.learnDeviation(d, h)
 }
 
+// normal returns the sums of the regression over the training users, for the encoder rows e.
+func (m *Model) normal(e []float32, h *Histories) (*dynamics.Normal, error) {
+	spec := &m.spec.Dynamics
+	if h.Sums != nil {
+		if x := h.Sums.Normal; x.R != len(spec.Bands) || x.K != m.k {
+			panic(fmt.Sprintf("model: sums of %d bands and rank %d for %d and %d", x.R, x.K,
+				len(spec.Bands), m.k))
+		}
+		return h.Sums.Normal, nil
+	}
+	moments, err := dynamics.NewMoments(m.n, h.Train, dynamics.Options{
+		Bands: spec.Bands, Positions: int(spec.Positions),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return moments.Project(e, m.k, h.progress(StageLearn)), nil
+}
+
 // learnDeviation learns the noise of the deviation and the variance of tastes, and stores them in
 // d. It withholds the latter if two halves of the users do not agree on the noise.
 func (m *Model) learnDeviation(d *learnedDynamics, h *Histories) error {
 	sequences := h.Validation
-	if len(sequences) < fewSequences {
+	if len(sequences) < FewSequences {
 		sequences = slices.AppendSeq(slices.Clone(sequences), h.Train)
 	}
 	bands := &d.Dynamics
@@ -93,36 +112,38 @@ func (m *Model) learnDeviation(d *learnedDynamics, h *Histories) error {
 
 func (r *tensorReader) readDynamics(m *Model) {
 	n, k, bands := int64(m.n), int64(m.k), int64(len(m.spec.Dynamics.Bands))
-	m.setPredictions(viewOf[float32](r.read("responses", dtypeF32, n, bands, k)))
-	d := &learnedDynamics{readout: viewOf[float32](r.read("readout", dtypeF32, bands, k, k))}
+	m.setPredictions(safetensors.View[float32](r.Read("responses", dtypeF32, n, bands, k)))
+	d := &learnedDynamics{
+		readout: safetensors.View[float32](r.Read("readout", dtypeF32, bands, k, k)),
+	}
 	d.Bands = m.spec.Dynamics.Bands
-	d.Mean = viewOf[float32](r.read("mean", dtypeF32, k))
+	d.Mean = safetensors.View[float32](r.Read("mean", dtypeF32, k))
 	m.transition = d
 	if !m.spec.Dynamics.Deviation {
 		return
 	}
-	d.P0 = viewOf[float32](r.read("p0", dtypeF32, k))
-	d.SigmaEta = viewOf[float32](r.read("sigma_eta", dtypeF32, k))
-	d.SigmaNu = viewOf[float32](r.read("sigma_nu", dtypeF32, k))
-	d.Drift = r.readNumber("drift")
-	if d.calibration = r.readCalibration(); d.calibration != nil && !r.has("sigma_theta") {
+	d.P0 = safetensors.View[float32](r.Read("p0", dtypeF32, k))
+	d.SigmaEta = safetensors.View[float32](r.Read("sigma_eta", dtypeF32, k))
+	d.SigmaNu = safetensors.View[float32](r.Read("sigma_nu", dtypeF32, k))
+	d.Drift = r.Number("drift")
+	if d.calibration = r.readCalibration(); d.calibration != nil && !r.Has("sigma_theta") {
 		return // withheld
 	}
-	d.SigmaTheta = viewOf[float32](r.read("sigma_theta", dtypeF32, k))
-	d.ThetaFloor = r.readNumber("theta_floor")
+	d.SigmaTheta = safetensors.View[float32](r.Read("sigma_theta", dtypeF32, k))
+	d.ThetaFloor = r.Number("theta_floor")
 }
 
 // readCalibration returns nil if there is none, or after an error.
 func (r *tensorReader) readCalibration() []float64 {
-	if !r.has("calibration") {
+	if !r.Has("calibration") {
 		return nil
 	}
-	c := viewOf[float64](r.read("calibration", dtypeF64, -1))
+	c := safetensors.View[float64](r.Read("calibration", dtypeF64, -1))
 	bad := slices.ContainsFunc(c, func(x float64) bool { return !(x >= 0) })
-	if r.err == nil && (len(c) == 0 || bad) {
-		r.err = fmt.Errorf(`tensor "calibration" has %v, want numbers of 0 or more`, c)
+	if r.Err == nil && (len(c) == 0 || bad) {
+		r.Err = fmt.Errorf(`tensor "calibration" has %v, want numbers of 0 or more`, c)
 	}
-	if r.err != nil {
+	if r.Err != nil {
 		return nil
 	}
 	return c
@@ -159,29 +180,30 @@ func (d *learnedDynamics) predict(t *table, _ [][]float64) []float32 {
 func (d *learnedDynamics) tensors(t *table) []tensor {
 	n, r, k := int64(len(t.degrees)), int64(len(d.Bands)), int64(len(d.Mean))
 	ts := []tensor{
-		{"responses", dtypeF32, []int64{n, r, k}, bytesOf(t.predictions)},
-		{"readout", dtypeF32, []int64{r, k, k}, bytesOf(d.readout)},
-		{"mean", dtypeF32, []int64{k}, bytesOf(d.Mean)},
+		{"responses", dtypeF32, []int64{n, r, k}, safetensors.Bytes(t.predictions)},
+		{"readout", dtypeF32, []int64{r, k, k}, safetensors.Bytes(d.readout)},
+		{"mean", dtypeF32, []int64{k}, safetensors.Bytes(d.Mean)},
 	}
 	if !d.HasDeviation() {
 		return ts
 	}
 	ts = append(ts,
-		tensor{"p0", dtypeF32, []int64{k}, bytesOf(d.P0)},
-		tensor{"sigma_eta", dtypeF32, []int64{k}, bytesOf(d.SigmaEta)},
-		tensor{"sigma_nu", dtypeF32, []int64{k}, bytesOf(d.SigmaNu)},
-		tensor{"drift", dtypeF64, []int64{1}, bytesOf([]float64{d.Drift})})
+		tensor{"p0", dtypeF32, []int64{k}, safetensors.Bytes(d.P0)},
+		tensor{"sigma_eta", dtypeF32, []int64{k}, safetensors.Bytes(d.SigmaEta)},
+		tensor{"sigma_nu", dtypeF32, []int64{k}, safetensors.Bytes(d.SigmaNu)},
+		tensor{"drift", dtypeF64, []int64{1}, safetensors.Bytes([]float64{d.Drift})})
 	if d.calibration != nil {
 		ts = append(ts, tensor{
-			"calibration", dtypeF64, []int64{int64(len(d.calibration))}, bytesOf(d.calibration),
+			"calibration", dtypeF64, []int64{int64(len(d.calibration))},
+			safetensors.Bytes(d.calibration),
 		})
 	}
 	if d.SigmaTheta == nil {
 		return ts
 	}
 	return append(ts,
-		tensor{"sigma_theta", dtypeF32, []int64{k}, bytesOf(d.SigmaTheta)},
-		tensor{"theta_floor", dtypeF64, []int64{1}, bytesOf([]float64{d.ThetaFloor})})
+		tensor{"sigma_theta", dtypeF32, []int64{k}, safetensors.Bytes(d.SigmaTheta)},
+		tensor{"theta_floor", dtypeF64, []int64{1}, safetensors.Bytes([]float64{d.ThetaFloor})})
 }
 
 func (d *learnedDynamics) describe(out *Description) {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gsimc/gsimc/internal/gemm"
 	"github.com/gsimc/gsimc/local"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -219,11 +220,12 @@ func (e *Evidence) Place(i int, users float64) (NewItem, error) {
 	var sum []float64
 	var loop float64
 	if item.common != nil {
-		sum, out.scale = e.covariances(item, users, sample)
+		sum, out.graphScale = e.covariances(item, users, sample)
 	} else {
-		out.scale = math.Pow(sample*float64(item.edges), -e.m.spec.DegreeExponent/2)
-		sum, loop = slices.Clone(item.sum), sample*out.scale*out.scale*item.loop
-		length := sample * out.scale * e.shrinkage(item, sample)
+		scale := math.Pow(sample*float64(item.edges), -e.m.spec.DegreeExponent/2)
+		out.graphScale = scale
+		sum, loop = slices.Clone(item.sum), sample*scale*scale*item.loop
+		length := sample * scale * e.shrinkage(item, sample)
 		for j := range sum {
 			sum[j] *= length
 		}
@@ -235,14 +237,29 @@ func (e *Evidence) Place(i int, users float64) (NewItem, error) {
 		}
 		sum[j] /= kappa - min(loop, maxLoop*kappa)
 	}
-	out.row = e.m.rotation.apply(sum)
-	if !finite(out.row) || !finite([]float64{out.scale}) {
+	rotated := e.m.rotation.apply(sum)
+	if !finite(rotated) || !finite([]float64{out.graphScale}) {
 		return NewItem{}, fmt.Errorf("new item %q has a row that is not finite", id)
 	}
+	degree := min(out.Users, e.m.spec.TrainUsers)
 	if e.local != nil {
-		out.local = e.local.Place(i, min(out.Users, e.m.spec.TrainUsers), sample)
+		out.local = e.local.Place(i, degree, sample)
+	}
+	if !out.scaled(e.m, degree, rotated) {
+		return NewItem{}, fmt.Errorf("new item %q has predictions that are not finite", id)
 	}
 	return out, nil
+}
+
+// scaled sets what a table holds of an item with this degree and row. It reports whether the
+// numbers are finite.
+func (item *NewItem) scaled(m *Model, degree int64, rotated []float64) bool {
+	item.row = gemm.ToFloat32(rotated)
+	item.encoderScale, item.decoderScale = Rescale(degree, m.spec.DegreeRescale)
+	alone := &table{basis: item.row, ids: []string{item.ID},
+		encoderScale: []float32{item.encoderScale}}
+	item.predictions = m.transition.predict(alone, [][]float64{rotated})
+	return !slices.ContainsFunc(item.predictions, notFinite)
 }
 
 // covariances returns Uᵀ k_new of the covariance graph and D^{−1/2} of the new item. Like

@@ -1,15 +1,8 @@
 package model
 
 import (
-	"cmp"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
-	"fmt"
 	"math"
-	"slices"
 
-	"github.com/gsimc/gsimc/internal/gemm"
 	"github.com/gsimc/gsimc/internal/topn"
 	"github.com/gsimc/gsimc/local"
 	"github.com/gsimc/gsimc/ranking"
@@ -23,59 +16,57 @@ type extension struct {
 	local *local.Graph     // further entries and rows of the local term; nil for none
 }
 
-// NewItem is an item with a row in the basis of a model, from [Evidence.Place]. [Model.Extend] adds
-// it to the model.
+// NewItem is an item with a row in the basis of a model, from [Evidence.Place] or from a document
+// of [Model.EncodeExtension]. [Model.Extend] adds it to the model.
 type NewItem struct {
-	ID    string
-	Users int64     // at the scale of the training, at least 1
-	row   []float64 // k, u in the coordinates of Model.basis
-	scale float64   // as in table.graphScale
-	local local.Arrival
+	ID          string
+	Users       int64     // at the scale of the training, at least 1
+	row         []float32 // k, u in the coordinates of Model.basis
+	predictions []float32 // as in table.predictions
+
+	encoderScale, decoderScale float32
+	graphScale                 float64
+	local                      local.Arrival
 }
 
 // Extend returns a model of the items of the base, [Model.Base], and the given items. The given
 // items must have been placed by evidence for that base. An earlier extension of m is not part of
-// the new model.
+// the new model. It is the model that [Model.DecodeExtension] makes of their document, to the bit.
 //
 // The items of the base keep their indices. The new items follow, in the bytewise order of their
 // ids. All methods take part in the extension except WriteTo and WriteFile, which leave it out. The
 // extended model shares the memory of the base and must not outlive it. Its Version is the version
-// of the base, a plus sign, and 8 hexadecimal digits of a hash of the extension. A state without
+// of the base, a plus sign, and 16 hexadecimal digits of a hash of the document. A state without
 // events on new items is equal to the state of the base, to the bit. Its query has the local terms
 // of the base for items of the base, and others for new items.
 //
-// O(extension·(k² r + log n) + n). It is an error if an id is invalid, repeated, or known to the
-// base; the error names the item.
+// O(extension·(k + log n) + n). It is an error if an id is invalid, repeated, or known to the base;
+// the error names the item.
 func (m *Model) Extend(items []NewItem) (*Model, error) {
-	m = m.Base()
-	items = slices.Clone(items)
-	slices.SortFunc(items, func(a, b NewItem) int { return cmp.Compare(a.ID, b.ID) })
-	e := &extension{of: m, index: make(map[string]int32, len(items))}
-	for i, item := range items {
-		if _, known := m.index[item.ID]; known {
-			return nil, fmt.Errorf("new item %q is not new: the model knows it", item.ID)
-		}
-		if len(item.row) != m.k {
-			panic(fmt.Sprintf("model: rank %d, but new item with a row of %d", m.k, len(item.row)))
-		}
-		e.index[item.ID] = int32(m.n + i)
-		e.append(m, &item)
-	}
-	if err := checkItems(e.ids); err != nil {
+	document, err := m.EncodeExtension(items)
+	if err != nil {
 		return nil, err
 	}
-	rows := make([][]float64, len(items))
+	x, _, err := m.DecodeExtension(document)
+	return x, err
+}
+
+// extendBy returns the base m with the items, which are new to it, in the order of their ids.
+// version is that of the extension.
+func (m *Model) extendBy(items []NewItem, version string) *Model {
+	e := &extension{of: m, index: make(map[string]int32, len(items))}
 	for i := range items {
-		rows[i] = items[i].row
+		e.index[items[i].ID] = int32(m.n + i)
+		e.append(m, &items[i])
 	}
-	e.setPredictions(m.transition.predict(&e.table, rows))
+	e.width = m.width
 	e.top = topn.New(e.basis, e.decoderScale, m.k, int32(m.n))
 	x := *m
 	x.extension, x.mapping = e, mapping{}
 	x.extendLocal(items)
-	x.version += "+" + e.digest()
+	x.version += "+" + version
 	x.popular = e.popular()
-	return &x, nil
+	return &x
 }
 
 // Base returns the model that m extends, or m itself.
@@ -91,33 +82,13 @@ func (m *Model) InBase(i int32) bool { return int(i) < m.n }
 
 // append adds an item and its row.
 func (e *extension) append(m *Model, item *NewItem) {
-	degree := min(item.Users, m.spec.TrainUsers)
 	e.ids = append(e.ids, item.ID)
-	e.degrees = append(e.degrees, degree)
-	e.graphScale = append(e.graphScale, item.scale)
-	encoder, decoder := Rescale(degree, m.spec.DegreeRescale)
-	e.encoderScale = append(e.encoderScale, encoder)
-	e.decoderScale = append(e.decoderScale, decoder)
-	e.basis = append(e.basis, gemm.ToFloat32(item.row)...)
-}
-
-// digest returns 8 hexadecimal digits of a hash of the content.
-func (e *extension) digest() string {
-	hash := sha256.New()
-	for _, id := range e.ids {
-		var length [2]byte
-		binary.LittleEndian.PutUint16(length[:], uint16(len(id))) // at most event.MaxIDBytes
-		hash.Write(length[:])
-		hash.Write([]byte(id))
-	}
-	hash.Write(bytesOf(e.degrees))
-	hash.Write(bytesOf(e.basis))
-	if e.local != nil {
-		hash.Write(bytesOf(e.local.Ptr))
-		hash.Write(bytesOf(e.local.Item))
-		hash.Write(bytesOf(e.local.Value))
-	}
-	return hex.EncodeToString(hash.Sum(nil)[:4])
+	e.degrees = append(e.degrees, min(item.Users, m.spec.TrainUsers))
+	e.graphScale = append(e.graphScale, item.graphScale)
+	e.encoderScale = append(e.encoderScale, item.encoderScale)
+	e.decoderScale = append(e.decoderScale, item.decoderScale)
+	e.basis = append(e.basis, item.row...)
+	e.predictions = append(e.predictions, item.predictions...)
 }
 
 // popular merges the items of e into the popularity order of the base.

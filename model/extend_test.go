@@ -126,6 +126,7 @@ func TestPlaceReproducesTheBasis(t *testing.T) {
 				m.n = n - 1
 				m.table = table{
 					ids: itemNames(n - 1), degrees: rest.Degrees, graphScale: rest.Scale,
+					width: all.width,
 				}
 				for j := range n {
 					if j != i {
@@ -372,7 +373,7 @@ func TestExtensionsHaveVersionsAndNoFiles(t *testing.T) {
 
 func TestExtendRefuses(t *testing.T) {
 	base, x := extended(t, kinds()["paper"], 2)
-	item := NewItem{ID: "z", Users: 3, row: make([]float64, base.Rank()), scale: 1}
+	item := NewItem{ID: "z", Users: 3, row: make([]float32, base.Rank()), graphScale: 1}
 	called := func(id string) NewItem {
 		other := item
 		other.ID = id
@@ -429,10 +430,10 @@ func TestPlaceIsBounded(t *testing.T) {
 		t.Errorf("degree %d, want at most the %d training users", d, base.NumTrainUsers())
 	}
 	// sample·scale² loop is at most κ/2, and the sum at most maxClosure times the known item's part
-	s := item.scale * 1e6 / 2 * maxClosure * math.Pow(8, -0.8) * base.graphScale[0]
+	s := item.graphScale * 1e6 / 2 * maxClosure * math.Pow(8, -0.8) * base.graphScale[0]
 	for j, u := range row(base.basis, 0, base.Rank()) {
 		limit := 2 * s * math.Abs(float64(u)) / base.kappa[j] * (1 + 1e-6)
-		if math.Abs(item.row[j]) > limit {
+		if math.Abs(float64(item.row[j])) > limit {
 			t.Errorf("coordinate %d is %v, want at most %v", j, item.row[j], limit)
 		}
 	}
@@ -457,7 +458,7 @@ func TestSampledRowsAreNotTooLong(t *testing.T) {
 		}
 		sum := 0.0
 		for _, x := range item.row {
-			sum += x * x
+			sum += float64(x) * float64(x)
 		}
 		return sum
 	}

@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/internal/safetensors"
 	"github.com/gsimc/gsimc/internal/vec"
 	"github.com/gsimc/gsimc/kalman"
 )
@@ -79,15 +80,15 @@ func (m *Model) learnFilter(u, response []float64, validation []History) error {
 }
 
 func (r *tensorReader) readDiagonalFilter(m *Model) {
-	p0 := viewOf[float32](r.read("p0", dtypeF32, int64(m.k)))
+	p0 := safetensors.View[float32](r.Read("p0", dtypeF32, int64(m.k)))
 	m.transition = &diagonalFilter{newPaperFilter(&m.spec, m.response, p0)}
 }
 
 func (r *tensorReader) readRotatedFilter(m *Model) {
 	n, k := int64(m.n), int64(m.k)
-	p0 := viewOf[float32](r.read("p0", dtypeF32, k))
-	m.setPredictions(viewOf[float32](r.read("predictor", dtypeF32, n, k)))
-	m.rotation = viewOf[float32](r.read("rotation", dtypeF32, k, k))
+	p0 := safetensors.View[float32](r.Read("p0", dtypeF32, k))
+	m.setPredictions(safetensors.View[float32](r.Read("predictor", dtypeF32, n, k)))
+	m.rotation = safetensors.View[float32](r.Read("rotation", dtypeF32, k, k))
 	m.transition = &rotatedFilter{newPaperFilter(&m.spec, m.response, p0), m.rotation}
 }
 
@@ -97,7 +98,7 @@ func (f *paperFilter) deviation() *kalman.Dynamics { return nil }
 
 // p0Tensor returns the tensor of the prior.
 func (f *paperFilter) p0Tensor() tensor {
-	return tensor{"p0", dtypeF32, []int64{int64(len(f.P0))}, bytesOf(f.P0)}
+	return tensor{"p0", dtypeF32, []int64{int64(len(f.P0))}, safetensors.Bytes(f.P0)}
 }
 
 func (f *paperFilter) describe(d *Description) {
@@ -166,8 +167,8 @@ func (f *rotatedFilter) predict(_ *table, rows [][]float64) []float32 {
 func (f *rotatedFilter) tensors(t *table) []tensor {
 	n, k := int64(len(t.degrees)), int64(len(f.P0))
 	return []tensor{
-		{"predictor", dtypeF32, []int64{n, k}, bytesOf(t.predictions)},
-		{"rotation", dtypeF32, []int64{k, k}, bytesOf(f.rotation)},
+		{"predictor", dtypeF32, []int64{n, k}, safetensors.Bytes(t.predictions)},
+		{"rotation", dtypeF32, []int64{k, k}, safetensors.Bytes(f.rotation)},
 		f.p0Tensor(),
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unsafe"
+
+	"github.com/gsimc/gsimc/internal/safetensors"
 )
 
 // Constants of the file format, see the package comment.
@@ -18,12 +19,9 @@ const (
 	// formatWithoutLocal is the older format that Open still reads.
 	formatWithoutLocal = "3"
 	pageSize           = 4096
-	lengthBytes        = 8        // size of the header length, which stands before the header
-	maxHeader          = 16 << 20 // bytes; the largest header that Open reads
 	checksumDigits     = 2 * sha256.Size
 	versionDigits      = 16
 
-	metaKey     = "__metadata__"
 	formatKey   = "gsimc.format"
 	checksumKey = "checksum"
 )
@@ -32,18 +30,15 @@ const (
 // else, because quotes inside a JSON string are escaped.
 const checksumMark = `"` + checksumKey + `":"`
 
-// dtype is a number format: its name in safetensors and its size in bytes.
-type dtype struct {
-	name string
-	size int64
-}
+// The number formats of model files.
+type dtype = safetensors.DType
 
 var (
-	dtypeU8  = dtype{"U8", 1}
-	dtypeF32 = dtype{"F32", 4}
-	dtypeF64 = dtype{"F64", 8}
-	dtypeI32 = dtype{"I32", 4}
-	dtypeI64 = dtype{"I64", 8}
+	dtypeU8  = safetensors.U8
+	dtypeF32 = safetensors.F32
+	dtypeF64 = safetensors.F64
+	dtypeI32 = safetensors.I32
+	dtypeI64 = safetensors.I64
 )
 
 // tensor is a named array of the file. data shares memory with the model.
@@ -63,9 +58,12 @@ type image struct {
 
 // newImage lays the file out and computes the checksum, in time proportional to the size of the
 // file. It copies no tensor that m has in memory.
-func newImage(m *Model) *image {
-	im := &image{tensors: padded(m.tensors())}
-	im.header = headerBytes(m.metadata(), im.tensors)
+func newImage(m *Model) *image { return layOut(m.metadata(), m.tensors(), pageSize) }
+
+// layOut is newImage of tensors with these metadata, each at a multiple of alignment in the file.
+func layOut(meta map[string]string, ts []tensor, alignment int) *image {
+	im := &image{tensors: padded(ts, alignment)}
+	im.header = headerBytes(meta, im.tensors, alignment)
 	hash := sha256.New()
 	if _, err := im.WriteTo(hash); err != nil {
 		panic(err) // a hash does not fail
@@ -96,19 +94,22 @@ func (im *image) WriteTo(w io.Writer) (int64, error) {
 func (m *Model) tensors() []tensor {
 	n, k := int64(m.n), int64(m.k)
 	offsets, ids := packIDs(m.ids)
-	ts := []tensor{{"basis", dtypeF32, []int64{n, k}, bytesOf(m.basis)}}
+	ts := []tensor{{"basis", dtypeF32, []int64{n, k}, safetensors.Bytes(m.basis)}}
 	ts = append(ts, m.transition.tensors(&m.table)...)
 	ts = append(ts, m.localTensors()...)
 	return append(ts,
-		tensor{"eigenvalues", dtypeF64, []int64{k}, bytesOf(m.kappa)},
-		tensor{"lambda", dtypeF64, []int64{k}, bytesOf(m.lambda)},
-		tensor{"response", dtypeF32, []int64{k}, bytesOf(m.response)},
-		tensor{"degrees", dtypeI64, []int64{n}, bytesOf(m.degrees)},
-		tensor{"encoder_scale", dtypeF32, []int64{n}, bytesOf(m.encoderScale)},
-		tensor{"decoder_scale", dtypeF32, []int64{n}, bytesOf(m.decoderScale)},
-		tensor{"graph_scale", dtypeF64, []int64{n}, bytesOf(m.graphScale)},
-		tensor{"inside_at_training", dtypeF64, []int64{1}, bytesOf([]float64{m.insideAtTraining})},
-		tensor{"item_offsets", dtypeI64, []int64{n + 1}, bytesOf(offsets)},
+		tensor{"eigenvalues", dtypeF64, []int64{k}, safetensors.Bytes(m.kappa)},
+		tensor{"lambda", dtypeF64, []int64{k}, safetensors.Bytes(m.lambda)},
+		tensor{"response", dtypeF32, []int64{k}, safetensors.Bytes(m.response)},
+		tensor{"degrees", dtypeI64, []int64{n}, safetensors.Bytes(m.degrees)},
+		tensor{"encoder_scale", dtypeF32, []int64{n}, safetensors.Bytes(m.encoderScale)},
+		tensor{"decoder_scale", dtypeF32, []int64{n}, safetensors.Bytes(m.decoderScale)},
+		tensor{"graph_scale", dtypeF64, []int64{n}, safetensors.Bytes(m.graphScale)},
+		tensor{
+			"inside_at_training", dtypeF64, []int64{1},
+			safetensors.Bytes([]float64{m.insideAtTraining}),
+		},
+		tensor{"item_offsets", dtypeI64, []int64{n + 1}, safetensors.Bytes(offsets)},
 		tensor{"item_ids", dtypeU8, []int64{int64(len(ids))}, ids})
 }
 
@@ -122,14 +123,14 @@ func packIDs(ids []string) (offsets []int64, packed []byte) {
 	return offsets, packed
 }
 
-// padded inserts a tensor of zeros after each tensor that does not end on a page boundary. The last
-// tensor stays without one.
-func padded(ts []tensor) []tensor {
+// padded inserts a tensor of zeros after each that does not end at a multiple of alignment, a
+// power of two. The last tensor stays without one.
+func padded(ts []tensor, alignment int) []tensor {
 	var out []tensor
 	pads := 0
 	for i, t := range ts {
 		out = append(out, t)
-		if gap := -len(t.data) & (pageSize - 1); gap > 0 && i < len(ts)-1 {
+		if gap := -len(t.data) & (alignment - 1); gap > 0 && i < len(ts)-1 {
 			name := fmt.Sprintf("pad.%d", pads)
 			out = append(out, tensor{name, dtypeU8, []int64{int64(gap)}, make([]byte, gap)})
 			pads++
@@ -138,32 +139,28 @@ func padded(ts []tensor) []tensor {
 	return out
 }
 
-// headerBytes returns the bytes before the tensors, with zeros for the digits of the checksum.
-func headerBytes(meta map[string]string, ts []tensor) []byte {
+// headerBytes returns the bytes before the tensors, a multiple of alignment, with zeros for the
+// digits of the checksum.
+func headerBytes(meta map[string]string, ts []tensor, alignment int) []byte {
 	meta[checksumKey] = strings.Repeat("0", checksumDigits)
-	b := bytes.NewBuffer(make([]byte, lengthBytes))
-	b.WriteString(`{"` + metaKey + `":`)
+	b := bytes.NewBuffer(make([]byte, safetensors.LengthBytes))
+	b.WriteString(`{"` + safetensors.MetaKey + `":`)
 	b.Write(mustJSON(meta)) // a map is written in the order of its keys
 	begin := int64(0)
 	for _, t := range ts {
 		end := begin + int64(len(t.data))
 		fmt.Fprintf(b, `,%s:`, mustJSON(t.name))
-		b.Write(mustJSON(tensorInfo{t.dtype.name, t.shape, []int64{begin, end}}))
+		b.Write(mustJSON(safetensors.Info{
+			DType: t.dtype.Name, Shape: t.shape, Offsets: []int64{begin, end},
+		}))
 		begin = end
 	}
 	b.WriteByte('}')
-	for b.Len()%pageSize != 0 {
+	for b.Len()%alignment != 0 {
 		b.WriteByte(' ')
 	}
-	binary.LittleEndian.PutUint64(b.Bytes(), uint64(b.Len()-lengthBytes))
+	binary.LittleEndian.PutUint64(b.Bytes(), uint64(b.Len()-safetensors.LengthBytes))
 	return b.Bytes()
-}
-
-// tensorInfo describes a tensor in the header. The offsets count from the end of the header.
-type tensorInfo struct {
-	DType   string  `json:"dtype"`
-	Shape   []int64 `json:"shape"`
-	Offsets []int64 `json:"data_offsets"`
 }
 
 // mustJSON encodes v, which must be made of strings and integers: their encoding does not fail.
@@ -173,38 +170,4 @@ func mustJSON(v any) []byte {
 		panic(err)
 	}
 	return b
-}
-
-// number is the type of the elements of a tensor.
-type number interface {
-	~float32 | ~float64 | ~int32 | ~int64
-}
-
-// littleEndian reports whether this processor stores numbers in the byte order of the file. It is
-// true on all platforms of the releases.
-var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
-
-// bytesOf returns the memory of s.
-func bytesOf[T number](s []T) []byte {
-	if len(s) == 0 {
-		return nil
-	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(&s[0])), len(s)*int(unsafe.Sizeof(s[0])))
-}
-
-// viewOf returns the numbers in b. It copies them only if b is not aligned; the tensors of a mapped
-// file are.
-func viewOf[T number](b []byte) []T {
-	var zero T
-	size := int(unsafe.Sizeof(zero))
-	n := len(b) / size
-	if n == 0 {
-		return nil
-	}
-	if uintptr(unsafe.Pointer(&b[0]))%uintptr(size) != 0 {
-		s := make([]T, n)
-		copy(bytesOf(s), b)
-		return s
-	}
-	return unsafe.Slice((*T)(unsafe.Pointer(&b[0])), n)
 }

@@ -2,9 +2,11 @@ package model
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/gsimc/gsimc/dynamics"
+	"github.com/gsimc/gsimc/fault"
 	"github.com/gsimc/gsimc/local"
 )
 
@@ -39,7 +41,42 @@ type Histories struct {
 	// safe for concurrent use.
 	Progress func(stage string, done, total int)
 
+	// Sums, if not nil, stand for what New takes of the training users, whose histories lie
+	// elsewhere: Train is nil. There must be some validation users then, see [FewSequences], since
+	// nobody can stand in for them.
+	Sums *Sums
+
 	counts *local.Successions // of the training users; nil: not yet counted
+}
+
+// Sums are what a model with learned dynamics takes of its training users besides the basis.
+type Sums struct {
+	// Normal has the regression of the dynamics, for the bands and positions of the Spec and the
+	// encoder rows d^{−t/2} u in float32.
+	Normal *dynamics.Normal
+
+	// Successions are the counts of the local term; nil if the Spec has no local term.
+	Successions *local.Successions
+}
+
+// successions returns the counts of the local term of m.
+func (h *Histories) successions(m *Model) *local.Successions {
+	if h.counts == nil && h.Sums != nil {
+		h.counts = h.Sums.Successions
+	}
+	if h.counts == nil {
+		h.counts = local.Count(m.n, m.degrees, h.Train, m.spec.Local.Neighbours)
+	}
+	return h.counts
+}
+
+// checkSums returns a fault if sums are given without the validation users that they need.
+func (h *Histories) checkSums() error {
+	if h.Sums == nil || len(h.Validation) >= FewSequences {
+		return nil
+	}
+	return fault.New("Validation", len(h.Validation),
+		fmt.Sprintf("at least %d users to learn the noise from", FewSequences))
 }
 
 // progress returns Progress for one stage, or nil.
@@ -59,9 +96,9 @@ const (
 	StageLocal  = "choosing the local term"
 )
 
-// fewSequences is the number of validation users below which the noise is learned from the training
+// FewSequences is the number of validation users below which the noise is learned from the training
 // users as well. Their innovations are a little too small, since the read-out was fitted to them.
-const fewSequences = 20
+const FewSequences = 20
 
 var errNoDeviation = errors.New("the model has no variances: it tracks no deviations, or " +
 	"training withheld them")

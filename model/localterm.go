@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/gsimc/gsimc/internal/parallel"
+	"github.com/gsimc/gsimc/internal/safetensors"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/local"
 	"github.com/gsimc/gsimc/ranking"
@@ -28,15 +29,11 @@ func (m *Model) learnLocal(h *Histories) {
 	}
 	if h.KeepLocal {
 		if !m.spec.Local.None() {
-			counts := local.Count(m.n, m.degrees, h.Train, m.spec.Local.Neighbours)
-			m.local = counts.Graph(&m.spec.Local)
+			m.local = h.successions(m).Graph(&m.spec.Local)
 		}
 		return
 	}
-	counts := h.counts
-	if counts == nil {
-		counts = local.Count(m.n, m.degrees, h.Train, m.spec.Local.Neighbours)
-	}
+	counts := h.successions(m)
 	positions := m.positions(counts, h.Validation)
 	choice := local.Choose(counts, positions, m.spec.Local, tell)
 	m.spec.Local = choice.Spec
@@ -129,9 +126,9 @@ func (m *Model) localTensors() []tensor {
 	}
 	t := int64(len(m.local.Item))
 	return []tensor{
-		{"local_offsets", dtypeI64, []int64{int64(m.n) + 1}, bytesOf(m.local.Ptr)},
-		{"local_items", dtypeI32, []int64{t}, bytesOf(m.local.Item)},
-		{"local_values", dtypeF32, []int64{t}, bytesOf(m.local.Value)},
+		{"local_offsets", dtypeI64, []int64{int64(m.n) + 1}, safetensors.Bytes(m.local.Ptr)},
+		{"local_items", dtypeI32, []int64{t}, safetensors.Bytes(m.local.Item)},
+		{"local_values", dtypeF32, []int64{t}, safetensors.Bytes(m.local.Value)},
 	}
 }
 
@@ -140,10 +137,10 @@ func (r *tensorReader) readLocal(m *Model) {
 	if m.spec.Local.None() {
 		return
 	}
-	ptr := viewOf[int64](r.read("local_offsets", dtypeI64, int64(m.n)+1))
-	item := viewOf[int32](r.read("local_items", dtypeI32, -1))
-	value := viewOf[float32](r.read("local_values", dtypeF32, -1))
-	if r.err == nil {
-		m.local, r.err = local.NewGraph(&m.spec.Local, ptr, item, value)
+	ptr := safetensors.View[int64](r.Read("local_offsets", dtypeI64, int64(m.n)+1))
+	item := safetensors.View[int32](r.Read("local_items", dtypeI32, -1))
+	value := safetensors.View[float32](r.Read("local_values", dtypeF32, -1))
+	if r.Err == nil {
+		m.local, r.Err = local.NewGraph(&m.spec.Local, ptr, item, value)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gsimc/gsimc/internal/safetensors"
 )
 
 // mapping is a file in memory outside of the Go heap: mapped, or a copy. The zero value is none.
@@ -27,7 +29,7 @@ func openFile(path string) (*os.File, error) {
 // copyData reads the first size bytes of f into memory that nobody else shares. A file that becomes
 // shorter meanwhile gives an error.
 func copyData(f *os.File, size int) (mapping, error) {
-	if !littleEndian {
+	if !safetensors.LittleEndian {
 		return mapping{}, errBigEndian
 	}
 	data, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE,
@@ -49,7 +51,7 @@ func copyData(f *os.File, size int) (mapping, error) {
 // mapData maps the first size bytes of f, read-only: a write to them is a fault, and the pages are
 // shared between processes and dropped under memory pressure.
 func mapData(f *os.File, size int) (mapping, error) {
-	if !littleEndian {
+	if !safetensors.LittleEndian {
 		return mapping{}, errBigEndian
 	}
 	data, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gsimc/gsimc/event"
 	"github.com/gsimc/gsimc/internal/prefetch"
+	"github.com/gsimc/gsimc/internal/safetensors"
 	"github.com/gsimc/gsimc/internal/topn"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/local"
@@ -102,7 +103,7 @@ func (m *Model) checkTransition() error {
 	}
 	for _, t := range m.transition.tensors(&m.table) {
 		if t.dtype == dtypeF32 {
-			if err := checkFinite(t.name, viewOf[float32](t.data)); err != nil {
+			if err := checkFinite(t.name, safetensors.View[float32](t.data)); err != nil {
 				return err
 			}
 		}
@@ -172,7 +173,7 @@ func notFinite(v float32) bool { return math.Float32bits(v)&0x7f800000 == 0x7f80
 
 // Version returns the first 16 hexadecimal digits of the checksum of the model's file. Models with
 // equal content, provenance included, have equal versions. The version of an extended model has a
-// plus sign and 8 more digits, see Extend.
+// plus sign and 16 more digits, see Extend.
 func (m *Model) Version() string { return m.version }
 
 // Spec returns a copy of the choices that the model was built by.

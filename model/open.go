@@ -6,6 +6,8 @@ import (
 	"io"
 	"math"
 	"os"
+
+	"github.com/gsimc/gsimc/internal/safetensors"
 )
 
 // FileError is the error of a file that is no valid model. Reason names the problem and a remedy.
@@ -69,7 +71,7 @@ func readFile(path string, read func(f *os.File, size int) (mapping, error)) (ma
 		return mapping{}, &FileError{path,
 			"not a regular file: give the file that `gsimc train` wrote"}
 	}
-	if info.Size() < lengthBytes || info.Size() > math.MaxInt {
+	if info.Size() < safetensors.LengthBytes || info.Size() > math.MaxInt {
 		return mapping{}, &FileError{path, fmt.Sprintf("%d bytes long; %s",
 			info.Size(), adviceDamaged)}
 	}
@@ -86,7 +88,7 @@ func decode(data []byte) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch format := h.meta[formatKey]; format {
+	switch format := h.Meta[formatKey]; format {
 	case formatVersion, formatWithoutLocal:
 	case "":
 		return nil, fmt.Errorf("the metadata have no %q; %s", formatKey, adviceForeign)
@@ -110,7 +112,7 @@ func decode(data []byte) (*Model, error) {
 
 // model puts a Model together from the tensors and metadata of a verified file.
 func (h *header) model() (*Model, error) {
-	spec, err := specOf(h.meta)
+	spec, err := specOf(h.Meta)
 	if err != nil {
 		return nil, err
 	}
@@ -119,99 +121,23 @@ func (h *header) model() (*Model, error) {
 		return nil, err
 	}
 	m := &Model{spec: spec, n: int(n), k: int(k)}
-	r := &tensorReader{header: h}
-	m.basis = viewOf[float32](r.read("basis", dtypeF32, n, k))
-	m.kappa = viewOf[float64](r.read("eigenvalues", dtypeF64, k))
-	m.lambda = viewOf[float64](r.read("lambda", dtypeF64, k))
-	m.response = viewOf[float32](r.read("response", dtypeF32, k))
-	m.degrees = viewOf[int64](r.read("degrees", dtypeI64, n))
-	m.encoderScale = viewOf[float32](r.read("encoder_scale", dtypeF32, n))
-	m.decoderScale = viewOf[float32](r.read("decoder_scale", dtypeF32, n))
-	m.graphScale = viewOf[float64](r.read("graph_scale", dtypeF64, n))
-	m.insideAtTraining = r.readNumber("inside_at_training")
+	r := &tensorReader{safetensors.Reader{File: h.File}}
+	m.basis = safetensors.View[float32](r.Read("basis", dtypeF32, n, k))
+	m.kappa = safetensors.View[float64](r.Read("eigenvalues", dtypeF64, k))
+	m.lambda = safetensors.View[float64](r.Read("lambda", dtypeF64, k))
+	m.response = safetensors.View[float32](r.Read("response", dtypeF32, k))
+	m.degrees = safetensors.View[int64](r.Read("degrees", dtypeI64, n))
+	m.encoderScale = safetensors.View[float32](r.Read("encoder_scale", dtypeF32, n))
+	m.decoderScale = safetensors.View[float32](r.Read("decoder_scale", dtypeF32, n))
+	m.graphScale = safetensors.View[float64](r.Read("graph_scale", dtypeF64, n))
+	m.insideAtTraining = r.Number("inside_at_training")
 	r.readTransition(m)
 	r.readLocal(m)
-	offsets := viewOf[int64](r.read("item_offsets", dtypeI64, n+1))
-	packed := r.read("item_ids", dtypeU8, -1)
-	if r.err != nil {
-		return nil, r.err
-	}
-	if m.ids, err = unpackIDs(offsets, packed); err != nil {
-		return nil, err
+	if m.ids = r.Strings("item", n); r.Err != nil {
+		return nil, r.Err
 	}
 	return m, m.finish()
 }
 
-// unpackIDs copies the packed ids into one new string and cuts it, so that no id points into the
-// file.
-func unpackIDs(offsets []int64, packed []byte) ([]string, error) {
-	n := len(offsets) - 1
-	if offsets[0] != 0 || offsets[n] != int64(len(packed)) {
-		return nil, fmt.Errorf("item_offsets run from %d to %d, want 0 to the %d bytes of item_ids",
-			offsets[0], offsets[n], len(packed))
-	}
-	for i := range n {
-		if offsets[i] > offsets[i+1] {
-			return nil, fmt.Errorf("item_offsets[%d] is %d, below the one before it",
-				i+1, offsets[i+1])
-		}
-	}
-	all := string(packed)
-	ids := make([]string, n)
-	for i := range ids {
-		ids[i] = all[offsets[i]:offsets[i+1]]
-	}
-	return ids, nil
-}
-
-// tensorReader reads tensors. It keeps the first error and reads nothing after it.
-type tensorReader struct {
-	header *header
-	err    error
-}
-
-// has reports whether there is a tensor of the name.
-func (r *tensorReader) has(name string) bool {
-	_, ok := r.header.tensors[name]
-	return ok
-}
-
-// read returns the bytes of the named tensor, or nil after an error. The type and the shape must
-// match; −1 in shape matches any dimension.
-func (r *tensorReader) read(name string, want dtype, shape ...int64) []byte {
-	if r.err != nil {
-		return nil
-	}
-	t, ok := r.header.tensors[name]
-	switch {
-	case !ok:
-		r.err = fmt.Errorf("there is no tensor %q", name)
-	case t.DType != want.name:
-		r.err = fmt.Errorf("tensor %q has type %s, want %s", name, t.DType, want.name)
-	case !sameShape(t.Shape, shape):
-		r.err = fmt.Errorf("tensor %q has shape %v, want %v", name, t.Shape, shape)
-	default:
-		return r.header.body[t.Offsets[0]:t.Offsets[1]]
-	}
-	return nil
-}
-
-// readNumber returns the number in a tensor of one float64, or 0 after an error.
-func (r *tensorReader) readNumber(name string) float64 {
-	if v := viewOf[float64](r.read(name, dtypeF64, 1)); len(v) == 1 {
-		return v[0]
-	}
-	return 0
-}
-
-func sameShape(got, want []int64) bool {
-	if len(got) != len(want) {
-		return false
-	}
-	for i := range got {
-		if got[i] != want[i] && want[i] != -1 {
-			return false
-		}
-	}
-	return true
-}
+// tensorReader reads the tensors of a file.
+type tensorReader struct{ safetensors.Reader }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/safetensors"
 	"github.com/gsimc/gsimc/internal/soak"
 )
 
@@ -47,9 +48,9 @@ func TestTruncatedFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body := len(data) - len(h.body)
+	body := len(data) - len(h.Body)
 	sizes := []int{0, 1, 7, 8, 9, 100, pageSize - 1, body - 1, body, body + 1, len(data) - 1}
-	for _, info := range h.tensors {
+	for _, info := range h.Arrays {
 		sizes = append(sizes, body+int(info.Offsets[0]), body+int(info.Offsets[1])-1)
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -87,7 +88,7 @@ func TestFlippedBits(t *testing.T) {
 		data[at] ^= 1 << bit
 	}
 	rng := rand.New(rand.NewPCG(2, 2))
-	headerEnd := len(data) - len(h.body)
+	headerEnd := len(data) - len(h.Body)
 	for at := range headerEnd {
 		refused(at, rng.IntN(8))
 	}
@@ -225,8 +226,8 @@ func sealed(m *Model, change func(meta map[string]string, tensors map[string]*te
 		byName[ts[i].name] = &ts[i]
 	}
 	change(meta, byName)
-	im := &image{tensors: padded(ts)}
-	im.header = headerBytes(meta, im.tensors)
+	im := &image{tensors: padded(ts, pageSize)}
+	im.header = headerBytes(meta, im.tensors, pageSize)
 	var b bytes.Buffer
 	if _, err := im.WriteTo(&b); err != nil {
 		panic(err)
@@ -329,7 +330,7 @@ func compact(m *Model) []byte {
 	for _, t := range im.tensors {
 		body = append(body, t.data...)
 	}
-	header := headerBytes(m.metadata(), im.tensors)[lengthBytes:]
+	header := headerBytes(m.metadata(), im.tensors, pageSize)[safetensors.LengthBytes:]
 	data := rawFile(strings.TrimRight(string(header), " "), body)
 	seal(data)
 	return data
