@@ -183,7 +183,8 @@ type Identity struct {
 
 // Stats describes a store as a whole.
 type Stats struct {
-	// Users is the number of users with a history, or -1 when the back end cannot tell cheaply.
+	// Users is the number of users with a history, or -1 when the back end cannot tell cheaply. Of
+	// many users it may be an estimate, where the back end is a program of its own.
 	Users int64
 	// Bytes is the space in use. For a durable back end it is the disk space of its folder, with
 	// space that is reserved and not yet written; for another it is an estimate of the memory.
@@ -197,6 +198,9 @@ type Stats struct {
 	// Refusal is why the store takes no writes at present, or nil. It is over by itself, unlike
 	// ErrFailed. It wraps ErrFull if there is too little disk space, ErrStalled if the disk hangs.
 	Refusal error
+	// Degraded is why the store keeps less than it is set up for at present, or nil: a part of it
+	// does not answer, or has fewer copies. It goes on, and this is over by itself.
+	Degraded error
 	// Damage is a *DamageError if damaged files are known, or nil. The store goes on.
 	Damage error
 }
@@ -260,7 +264,7 @@ type Store interface {
 	// the step: an Append or Erase that runs at the same time takes place as a whole before it or
 	// after it. fn returns a history for each: nil leaves one as it is, with its version, and an
 	// empty one that is not nil erases it. A history that is replaced begins anew: it has the
-	// revisions 1, 2, 3, … and no version that another one ever had, so whoever has derived
+	// revisions 1, 2, 3, … and no version that another one ever had, so a caller who has derived
 	// something from it learns that it is another one. Event ids that are not in it may occur
 	// again. Bytes of events that are not in it leave the files as those of erased users do.
 	//

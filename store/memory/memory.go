@@ -20,6 +20,7 @@ type Store struct {
 	closed    bool
 	histories map[string]*history
 	catalogue catalogue
+	agreed    agreed
 	bytes     int64
 }
 
@@ -44,7 +45,9 @@ var _ store.Forgetter = (*Store)(nil)
 // New returns an empty store.
 func New() *Store {
 	s := &Store{histories: make(map[string]*history),
-		catalogue: catalogue{items: make(map[string]store.Item)}}
+		catalogue: catalogue{items: make(map[string]store.Item)},
+		agreed: agreed{leases: make(map[string]*lease),
+			topics: make(map[string]map[string][]byte)}}
 	_, _ = rand.Read(s.id[:]) // never fails
 	return s
 }
@@ -273,7 +276,7 @@ func (s *Store) Close() error {
 	if s.closed {
 		return store.ErrClosed
 	}
-	s.closed, s.histories, s.catalogue = true, nil, catalogue{}
+	s.closed, s.histories, s.catalogue, s.agreed = true, nil, catalogue{}, agreed{}
 	return nil
 }
 

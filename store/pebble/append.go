@@ -16,7 +16,7 @@ var errRetry = errors.New("histories must be read first")
 // too, so that as a rule no caller waits for the disk reads of another. The committer itself looks
 // up only the old event of an id that comes again.
 func (s *Store) Append(ctx context.Context, records []store.Record) ([]store.Result, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.calls.Begin(ctx); err != nil {
 		return nil, err
 	}
 	defer s.calls.Done()

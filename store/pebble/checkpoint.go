@@ -12,7 +12,7 @@ var _ store.Checkpointer = (*Store)(nil)
 // Checkpoint implements [store.Checkpointer]. It takes milliseconds and, at first, no more disk
 // space than the log of the engine.
 func (s *Store) Checkpoint(ctx context.Context) (string, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.calls.Begin(ctx); err != nil {
 		return "", err
 	}
 	defer s.calls.Done()
@@ -22,7 +22,7 @@ func (s *Store) Checkpoint(ctx context.Context) (string, error) {
 // RemoveCheckpoint implements [store.Checkpointer]. A process that has the copy open may find files
 // of it missing.
 func (s *Store) RemoveCheckpoint(ctx context.Context, name string) error {
-	if err := s.enter(ctx); err != nil {
+	if err := s.calls.Begin(ctx); err != nil {
 		return err
 	}
 	defer s.calls.Done()

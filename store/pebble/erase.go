@@ -17,7 +17,7 @@ const maxErasing = 16
 
 // Erase implements [store.Store]. Nothing is written for a user without history.
 func (s *Store) Erase(ctx context.Context, user string) (uint64, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.calls.Begin(ctx); err != nil {
 		return 0, err
 	}
 	defer s.calls.Done()

@@ -33,7 +33,7 @@ type forgetter struct {
 	mu       sync.Mutex
 	users    []string      // erased, and not yet forgotten
 	row      uint64        // of the journal: the last erasure of these
-	everyone bool          // whoever was erased, not only users
+	everyone bool          // all who were erased, not only users
 	begun    uint64        // erasures that the committer has planned
 	shown    uint64        // those that are in users, or forgotten
 	done     uint64        // those that are forgotten
@@ -224,7 +224,7 @@ var (
 // Forgotten implements [store.Forgetter]. That takes some more than ten seconds, and longer while a
 // reader or a checkpoint still uses a file.
 func (s *Store) Forgotten(ctx context.Context) error {
-	if err := s.enter(ctx); err != nil {
+	if err := s.calls.Begin(ctx); err != nil {
 		return err
 	}
 	defer s.calls.Done()

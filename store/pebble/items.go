@@ -64,7 +64,7 @@ func (s *Store) DeleteItems(ctx context.Context, ids []string) error {
 func (s *Store) writeItems(
 	ctx context.Context, bytes int64, fill func(*lsm.Batch) error,
 ) error {
-	if err := s.enter(ctx); err != nil {
+	if err := s.calls.Begin(ctx); err != nil {
 		return err
 	}
 	defer s.calls.Done()
@@ -79,7 +79,7 @@ func (s *Store) writeItems(
 
 // Item implements [store.Items].
 func (s *Store) Item(ctx context.Context, id string) (item store.Item, found bool, err error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.calls.Begin(ctx); err != nil {
 		return store.Item{}, false, err
 	}
 	defer s.calls.Done()
@@ -99,7 +99,7 @@ func (s *Store) Item(ctx context.Context, id string) (item store.Item, found boo
 
 // EachItem implements [store.Items].
 func (s *Store) EachItem(ctx context.Context, after string, fn func(store.Item) error) error {
-	if err := s.enter(ctx); err != nil {
+	if err := s.calls.Begin(ctx); err != nil {
 		return err
 	}
 	defer s.calls.Done()
@@ -119,7 +119,7 @@ func (s *Store) EachItem(ctx context.Context, after string, fn func(store.Item) 
 
 // ItemsRevision implements [store.Items].
 func (s *Store) ItemsRevision(ctx context.Context) (uint64, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.calls.Begin(ctx); err != nil {
 		return 0, err
 	}
 	defer s.calls.Done()

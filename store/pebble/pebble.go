@@ -61,6 +61,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/internal/calls"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/mark"
 	"github.com/gsimc/gsimc/store/pebble/internal/recent"
@@ -94,9 +95,7 @@ type Store struct {
 
 	itemWrites atomic.Uint64 // calls that wrote items, since the opening
 
-	mu      sync.Mutex
-	closed  bool
-	calls   sync.WaitGroup // under way
+	calls   calls.Calls
 	workers sync.WaitGroup // the committer, the syncer and the sorter
 }
 
@@ -174,25 +173,11 @@ func start(ctx context.Context, e *engine.Engine, opts Options) (*Store, error) 
 	return s, nil
 }
 
-// enter begins a call. Each nil must be followed by s.calls.Done().
-func (s *Store) enter(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return store.ErrClosed
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s.calls.Add(1)
-	return nil
-}
-
 // Stats implements [store.Store]. The number of users is not known without a scan. The bytes are
 // those of the whole directory, with the space that is reserved for logs. A failed store says so
 // here too.
 func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.calls.Begin(ctx); err != nil {
 		return store.Stats{}, err
 	}
 	defer s.calls.Done()
@@ -216,14 +201,9 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 // Close implements [store.Store]. It returns an error if the store has failed, because then the
 // last writes may be lost.
 func (s *Store) Close() error {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return store.ErrClosed
+	if err := s.calls.Close(); err != nil {
+		return err
 	}
-	s.closed = true
-	s.mu.Unlock()
-
 	s.stop()
 	s.calls.Wait()
 	s.queue.close()

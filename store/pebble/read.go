@@ -350,7 +350,7 @@ func decoded(fn func(uint64, store.Event) error) func(revision uint64, event []b
 func (s *Store) Each(
 	ctx context.Context, shard, of int, fn func(string, store.Version) error,
 ) error {
-	if err := s.enter(ctx); err != nil {
+	if err := s.calls.Begin(ctx); err != nil {
 		return err
 	}
 	defer s.calls.Done()

@@ -28,7 +28,7 @@ type rewrite struct {
 func (s *Store) Rewrite(
 	ctx context.Context, users []string, fn func([][]store.Event) [][]store.Event,
 ) ([]store.Version, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.calls.Begin(ctx); err != nil {
 		return nil, err
 	}
 	defer s.calls.Done()

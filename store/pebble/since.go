@@ -41,7 +41,7 @@ func (s *Store) Since(
 	ctx context.Context, user string, known store.Version,
 	fn func(store.Version, store.Event) error,
 ) (head store.Version, same bool, err error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.calls.Begin(ctx); err != nil {
 		return head, false, err
 	}
 	defer s.calls.Done()

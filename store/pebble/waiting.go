@@ -107,13 +107,9 @@ func (w *waiting) fail(err error) {
 
 // closeReading closes a store that only reads, and drops what it has in memory.
 func (s *Store) closeReading() error {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return store.ErrClosed
+	if err := s.calls.Close(); err != nil {
+		return err
 	}
-	s.closed = true
-	s.mu.Unlock()
 	s.calls.Wait()
 	e := s.engine
 	s.engine, s.histories, s.reader = nil, nil, reader{} // every later call finds it closed
@@ -125,7 +121,7 @@ func (w *waiting) refuse(err error) { w.why.Store(&err) }
 
 // refused is the error of a write.
 func (w *waiting) refused(ctx context.Context) error {
-	if err := w.reads.enter(ctx); err != nil {
+	if err := w.reads.calls.Begin(ctx); err != nil {
 		return err
 	}
 	w.reads.calls.Done()

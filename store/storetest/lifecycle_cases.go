@@ -47,9 +47,17 @@ var lifecycleCases = []testCase{
 		run: runEraseAgainstAppend,
 	},
 	{
-		name:        "read-against-append",
-		explanation: "readers at the same time as writers see whole calls and gapless histories",
-		run:         runReadAgainstAppend,
+		name: "read-against-append",
+		explanation: "readers of a user at the same time as writers see whole calls and gapless " +
+			"histories",
+		run: runReadAgainstAppend,
+	},
+	{
+		name: "each-against-append",
+		explanation: "Each at the same time as writers sees whole calls, of all users in " +
+			"them",
+		across: true,
+		run:    runEachAgainstAppend,
 	},
 	{
 		name:        "closed",
@@ -166,24 +174,40 @@ func runEraseAgainstAppend(t *tester) {
 }
 
 func runReadAgainstAppend(t *tester) {
+	againstAppend(t, func() error {
+		events, err := t.tryRead("u", 0)
+		if err != nil || len(events)%3 != 0 {
+			return fmt.Errorf("got %d events, %w, want a multiple of 3", len(events), err)
+		}
+		return nil
+	})
+}
+
+func runEachAgainstAppend(t *tester) {
+	againstAppend(t, func() error {
+		seen := map[string]uint64{}
+		err := t.Each(t.ctx, 0, 1, func(user string, head store.Version) error {
+			seen[user] = head.Revision
+			return nil
+		})
+		if err != nil || seen["u"] != 3*seen["v"] {
+			return fmt.Errorf("got %v, %w, want three times as many events of u as of v", seen,
+				err)
+		}
+		return nil
+	})
+}
+
+// againstAppend calls a reader while calls append three events of u and one of v each.
+func againstAppend(t *tester, read func() error) {
 	const calls = 100
 	var done atomic.Bool
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() {
 			for !done.Load() && !t.Failed() {
-				events, err := t.tryRead("u", 0)
-				if err != nil || len(events)%3 != 0 {
-					t.Errorf("Read: got %d events, %v, want a multiple of 3", len(events), err)
-				}
-				seen := map[string]uint64{}
-				err = t.Each(t.ctx, 0, 1, func(user string, head store.Version) error {
-					seen[user] = head.Revision
-					return nil
-				})
-				if err != nil || seen["u"] != 3*seen["v"] {
-					t.Errorf("Each: got %v, %v, want three times as many events of u as of v",
-						seen, err)
+				if err := read(); err != nil {
+					t.Error(err)
 				}
 			}
 		})

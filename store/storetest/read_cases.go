@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"strings"
 	"time"
@@ -77,8 +78,8 @@ var readCases = []testCase{
 	},
 	{
 		name: "callback-uses-store",
-		explanation: "callbacks may call the store; Since and Each show the state as of one " +
-			"moment and not what the callbacks add",
+		explanation: "callbacks may call the store; Since shows the state as of one moment and " +
+			"not what the callbacks add, and Each every user who was there",
 		run: func(t *tester) {
 			t.append(records("u", 0, 3)...)
 			next := 3
@@ -92,8 +93,28 @@ var readCases = []testCase{
 				t.Errorf("Since: %v, %d events added, want 3", err, next-3)
 			}
 			t.append(records("v", 0, 1)...)
-			seen := map[string]uint64{}
+			seen := map[string]bool{}
 			err = t.Each(t.ctx, 0, 1, func(user string, head store.Version) error {
+				seen[user] = true
+				t.append(records("u", next, next+1)...)
+				next++
+				return nil
+			})
+			if err != nil || !maps.Equal(seen, map[string]bool{"u": true, "v": true}) {
+				t.Errorf("Each: %v, users %v, want u and v", err, seen)
+			}
+		},
+	},
+	{
+		name: "each-one-moment",
+		explanation: "Each shows the state of all users as of one moment and not what the " +
+			"callbacks add",
+		across: true,
+		run: func(t *tester) {
+			t.append(records("u", 0, 6)...)
+			t.append(records("v", 0, 1)...)
+			next, seen := 6, map[string]uint64{}
+			err := t.Each(t.ctx, 0, 1, func(user string, head store.Version) error {
 				seen[user] = head.Revision
 				t.append(store.Record{User: user + "'", Event: event(0)},
 					store.Record{User: "u", Event: event(next)})

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,15 +25,29 @@ type testCase struct {
 	explanation string
 	// run breaks the rule if it can. It calls t.Errorf or t.Fatalf when it has.
 	run func(t *tester)
+	// across is set if the rule is about several users at once: that a call is atomic over them, or
+	// that they are seen as of one moment.
+	across bool
 }
+
+// An Option says what a store does not promise.
+type Option int
+
+// PerUser is for stores that are spread over several machines: atomic for each user alone. It skips
+// the rules that need one step, or one moment, over several users, and no others.
+const PerUser Option = iota + 1
 
 // Run checks that the stores returned by open keep the rules of store.Store. open returns a new,
 // empty store at each call; Run closes it.
-func Run(t *testing.T, open func(t testing.TB) store.Store) {
+func Run(t *testing.T, open func(t testing.TB) store.Store, options ...Option) {
+	perUser := slices.Contains(options, PerUser)
 	for _, group := range [][]testCase{appendCases, readCases, versionCases, rewriteCases,
-		lifecycleCases, itemCases} {
+		lifecycleCases, itemCases, sharedCases} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
+				if c.across && perUser {
+					t.Skip("the store is atomic for each user only, and the rule is about several")
+				}
 				s := open(t)
 				tt := &tester{T: t, Store: s, ctx: context.Background()}
 				t.Cleanup(func() {
@@ -153,7 +168,7 @@ func (t *tester) tryRead(user string, after uint64) (events []store.Event, err e
 		return nil
 	})
 	switch {
-	case after > 0 && err == nil: // there are not so many
+	case after > 0 && err == nil: // there are fewer
 		return nil, nil
 	case err == nil || after == 0:
 		known = store.Version{}

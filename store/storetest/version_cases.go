@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/google/go-cmp/cmp"
@@ -67,6 +68,12 @@ var versionCases = []testCase{
 			"that name the same events at all times, and what it adds to a known version is the " +
 			"rest of that history",
 		run: runVersionsOfReaders,
+	},
+	{
+		name: "since-replaced",
+		explanation: "a reader of a long history that is replaced or erased while it is passed " +
+			"ends with one history as a whole: what comes after revision 1 was passed last",
+		run: runSinceReplaced,
 	},
 	{
 		name:        "shards",
@@ -268,5 +275,44 @@ func runShards(t *tester) {
 	}
 	if largest > 2*users/shards {
 		t.Errorf("a shard has %d of %d users", largest, users)
+	}
+}
+
+func runSinceReplaced(t *tester) {
+	const long, short = 4500, 2300
+	for _, after := range []int{0, 3, short} {
+		user := fmt.Sprint("user-", after)
+		for from := 0; from < long; from += 500 {
+			t.append(records(user, from, from+500)...)
+		}
+		var got []store.Event
+		replaced := false
+		head, same, err := t.Since(t.ctx, user, store.Version{},
+			func(v store.Version, e store.Event) error {
+				if v.Revision == 1 {
+					got = nil
+				}
+				if got = append(got, e); len(got) < 10 || replaced {
+					return nil
+				}
+				replaced = true
+				_, err := t.Rewrite(t.ctx, []string{user},
+					func([][]store.Event) [][]store.Event { return [][]store.Event{series(after)} })
+				return err
+			})
+		if err != nil {
+			t.Fatalf("Since: %v", err)
+		}
+		if head.Revision == 0 && !same {
+			got = nil
+		}
+		want := series(after)
+		if head.Revision == long {
+			want = series(long)
+		}
+		if int(head.Revision) != len(want) || !slices.Equal(got, want) {
+			t.Errorf("replaced by %d events: head %v, same %v, and %d events passed", after, head,
+				same, len(got))
+		}
 	}
 }
