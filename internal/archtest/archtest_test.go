@@ -25,7 +25,8 @@ var (
 		"ranking", "spectral", "kalman", "dynamics", "local", "model", "dataset", "train", "evaluate",
 		"tune", "internal/stat", "internal/vec", "internal/topn", "internal/gemm",
 		"internal/parallel", "internal/prefetch", "internal/simd", "internal/cost",
-		"internal/atomicfile", "internal/chart",
+		"internal/atomicfile", "internal/chart", "internal/safetensors",
+		"internal/capacity",
 	}
 	transport = []string{
 		"google.golang.org/grpc", "google.golang.org/protobuf", "google.golang.org/genproto",
@@ -38,13 +39,14 @@ var (
 		"server/internal/doors", "server/internal/filters", "server/internal/items",
 		"server/internal/origin", "server/internal/outcome",
 		"server/internal/models", "server/internal/passes", "server/internal/quality",
-		"server/internal/state", "server/internal/tracing", "server/internal/valid",
+		"server/internal/state", "server/internal/tenure", "server/internal/tracing",
+		"server/internal/valid",
 	}
 
 	rules = []rule{
 		{"pure packages know no transport", pure, transport},
 		{"pure packages know no stores, metrics or flags", pure, []string{
-			"store", "github.com/cockroachdb", "github.com/prometheus",
+			"store", "github.com/cockroachdb", "github.com/jackc", "github.com/prometheus",
 			"github.com/alecthomas/kong", "github.com/vbauerster/mpb",
 		}},
 		{"pure packages do not log", pure, []string{"std:log"}},
@@ -53,6 +55,10 @@ var (
 				"internal/gemm", "internal/parallel", "internal/prefetch", "internal/simd",
 				"internal/cost"},
 			[]string{"model", "dataset", "evaluate", "tune", "internal/atomicfile"}},
+		{"arrays in files know no other package", []string{"internal/safetensors"}, []string{
+			"ranking", "spectral", "kalman", "dynamics", "local", "model", "dataset", "train",
+			"evaluate", "tune", "fault", "event",
+		}},
 		{"charts know what to draw only", []string{"internal/chart"}, []string{
 			"model", "dataset", "train", "evaluate", "tune", "local", "store", "cmd",
 			"internal/atomicfile",
@@ -72,7 +78,7 @@ var (
 		{"training does not measure", []string{"train"}, []string{"evaluate", "tune"}},
 		{"retraining knows no server", []string{"retrain"}, []string{
 			"server", "api", "evaluate", "tune", "cmd", "store/memory", "store/pebble",
-			"google.golang.org/grpc", "github.com/prometheus",
+			"store/postgres", "store/valkey", "google.golang.org/grpc", "github.com/prometheus",
 		}},
 		{"evaluation does not choose", []string{"evaluate"}, []string{"tune"}},
 		{"dataset knows file formats only", []string{"dataset"},
@@ -94,9 +100,11 @@ var (
 		{"histories in memory know no engine", []string{"store/pebble/internal/recent"}, []string{
 			"store/pebble/internal/engine", "github.com/cockroachdb",
 		}},
+		{"the nodes of a cluster know nothing of histories",
+			[]string{"store/valkey/internal/cluster"}, []string{"=store/valkey"}},
 		{"the server gets its store from cmd", []string{"server"}, []string{
-			"store/memory", "store/pebble", "github.com/cockroachdb", "dataset", "evaluate", "tune",
-			"cmd",
+			"store/memory", "store/pebble", "store/postgres", "store/valkey", "github.com/cockroachdb",
+			"github.com/redis", "github.com/jackc", "dataset", "evaluate", "tune", "cmd",
 		}},
 		{"the parts of the server do not know it", []string{"server/internal"},
 			[]string{"=server"}},
@@ -127,14 +135,18 @@ var (
 			"go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters"}},
 		{"user states know no other part of the server", []string{"server/internal/state"},
 			without("state")},
-		{"cold-start items know models and states", []string{"server/internal/coldstart"},
-			without("coldstart", "models", "state")},
+		{"cold-start items know models, states and who owns them",
+			[]string{"server/internal/coldstart"},
+			without("coldstart", "models", "state", "tenure")},
+		{"the holder of a lease knows the store only", []string{"server/internal/tenure"},
+			append(without("tenure"), "api", "model", "kalman", "spectral", "dataset")},
 		{"live quality knows models and states", []string{"server/internal/quality"},
 			without("quality", "models", "state")},
-		{"helpers of tests stay in tests", []string{"server", "client", "cmd"},
-			[]string{"=server/internal/servertest", "internal/certtest", "internal/h2test"}},
+		{"helpers of tests stay in tests", []string{"server", "client", "cmd", "store"},
+			[]string{"=server/internal/servertest", "internal/certtest", "internal/enginetest",
+				"internal/h2test"}},
 		{"tests alone inject faults", []string{"server", "client", "cmd", "model", "store/memory",
-			"store/pebble"}, []string{"internal/soak"}},
+			"store/pebble", "store/postgres", "store/valkey"}, []string{"internal/soak"}},
 		{"the wire format knows messages only", []string{"internal/wire"}, []string{
 			"model", "spectral", "kalman", "dynamics", "dataset", "evaluate", "tune", "store",
 			"server", "cmd",
@@ -146,13 +158,17 @@ var (
 			"tune", "cmd", "loadtest",
 		}},
 		{"what commands share knows none of them",
-			[]string{"cmd/gsimc/internal/cli", "cmd/gsimc/internal/child"}, commands},
+			[]string{"cmd/gsimc/internal/cli", "cmd/gsimc/internal/child",
+				"cmd/gsimc/internal/stores"}, commands},
 		{"bench knows no other command", []string{"cmd/gsimc/internal/bench"},
 			otherCommands("bench")},
 		{"call knows no other command", []string{"cmd/gsimc/internal/call"}, otherCommands("call")},
 		{"demo knows no other command", []string{"cmd/gsimc/internal/demo"}, otherCommands("demo")},
 		{"learn knows no other command", []string{"cmd/gsimc/internal/learn"},
 			otherCommands("learn")},
+		{"plan knows no other command", []string{"cmd/gsimc/internal/plan"}, otherCommands("plan")},
+		{"migrate knows no other command", []string{"cmd/gsimc/internal/migrate"},
+			otherCommands("migrate")},
 		{"serve knows no other command", []string{"cmd/gsimc/internal/serve"},
 			otherCommands("serve")},
 	}
@@ -160,7 +176,8 @@ var (
 	// The groups of commands.
 	commands = []string{
 		"cmd/gsimc/internal/bench", "cmd/gsimc/internal/call", "cmd/gsimc/internal/demo",
-		"cmd/gsimc/internal/learn", "cmd/gsimc/internal/replay", "cmd/gsimc/internal/serve",
+		"cmd/gsimc/internal/learn", "cmd/gsimc/internal/migrate", "cmd/gsimc/internal/plan",
+		"cmd/gsimc/internal/replay", "cmd/gsimc/internal/serve",
 	}
 )
 

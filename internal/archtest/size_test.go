@@ -25,7 +25,7 @@ var largePackages = map[string]string{
 	"server": "the handlers of three services, and the calls on their way; what had a state of " +
 		"its own has left for server/internal",
 	"store/storetest": "one contract: its cases share the tester, the random records and the model",
-	"store/pebble": "whoever opens, serves, replays or checks a store reads the same rows in the " +
+	"store/pebble": "all that opens, serves, replays or checks a store reads the same rows in the " +
 		"same way; what needs no rows is in the rooms below it",
 	"cmd/gsimc/internal/learn": "eight commands whose flags, tables and notes on data are shared",
 }

@@ -1,0 +1,299 @@
+package enginetest
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// RedisVariable is the environment variable with the path of a Redis or Valkey server.
+const RedisVariable = "GSIMC_REDIS_SERVER"
+
+// RedisConfig says how a cluster looks.
+type RedisConfig struct {
+	// Primaries is the number of primaries, at least 1, and Replicas that of the replicas of each.
+	Primaries, Replicas int
+	// Args are arguments of all servers after those of the package, such as "--appendonly", "no".
+	Args []string
+	// TLS are arguments for connections with TLS, such as "--tls-cert-file", "cert.pem". With them
+	// each server listens on RedisNode.TLSAddr too.
+	TLS []string
+}
+
+// A RedisCluster is a Redis or Valkey cluster of real processes: AOF with a sync each second, no
+// eviction, no migration of replicas, and a failover after two seconds.
+type RedisCluster struct {
+	// Nodes are all processes, first those that began as primaries, then the replicas of the
+	// first, of the second, and so on.
+	Nodes  []*RedisNode
+	config RedisConfig
+}
+
+// A RedisNode is a process of a cluster.
+type RedisNode struct {
+	*Process
+	// Addr is its address for clients, and TLSAddr for those with TLS, if there is one.
+	Addr, TLSAddr string
+}
+
+// RedisServer returns the path of a Redis or Valkey server, or skips the test.
+func RedisServer(tb testing.TB) string {
+	tb.Helper()
+	return find(tb, RedisVariable, "redis-server (Debian) or valkey", "redis-server",
+		"valkey-server")
+}
+
+// clusters are the clusters that tests share, by their shape.
+var clusters = struct {
+	mu    sync.Mutex
+	known map[[2]int]*RedisCluster
+}{known: map[[2]int]*RedisCluster{}}
+
+// SharedRedis returns a cluster that all tests of the process share. They must not disturb it. The
+// package calls [Main].
+func SharedRedis(tb testing.TB, primaries, replicas int) *RedisCluster {
+	tb.Helper()
+	path := RedisServer(tb)
+	clusters.mu.Lock()
+	defer clusters.mu.Unlock()
+	key := [2]int{primaries, replicas}
+	if c := clusters.known[key]; c != nil {
+		return c
+	}
+	dir, err := os.MkdirTemp("", "gsimc-redis-")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	atEnd(func() { _ = os.RemoveAll(dir) })
+	c, err := StartRedis(dir, path, RedisConfig{Primaries: primaries, Replicas: replicas})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	atEnd(c.Kill)
+	clusters.known[key] = c
+	return c
+}
+
+// Redis returns a cluster for one test, which may do with it what it likes.
+func Redis(tb testing.TB, config RedisConfig) *RedisCluster {
+	tb.Helper()
+	c, err := StartRedis(tb.TempDir(), RedisServer(tb), config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(c.Kill)
+	return c
+}
+
+// StartRedis starts a cluster whose files are in dir and waits until it serves and all replicas are
+// linked. path is that of the server program.
+func StartRedis(dir, path string, config RedisConfig) (*RedisCluster, error) {
+	n := config.Primaries * (1 + config.Replicas)
+	ports, err := freePorts(3 * n)
+	if err != nil {
+		return nil, err
+	}
+	c := &RedisCluster{config: config}
+	for i := range n {
+		node, err := newRedisNode(dir, path, ports[3*i:], &config)
+		if err != nil {
+			return nil, err
+		}
+		c.Nodes = append(c.Nodes, node)
+	}
+	if err := c.form(); err != nil {
+		c.Kill()
+		return nil, fmt.Errorf("form a cluster: %w; a server wrote:\n%s", err,
+			c.Nodes[0].Output())
+	}
+	return c, nil
+}
+
+// newRedisNode returns a node with the first three ports: for clients, for other nodes, and for
+// clients with TLS.
+func newRedisNode(dir, path string, ports []int, config *RedisConfig) (*RedisNode, error) {
+	port, bus, secure := strconv.Itoa(ports[0]), strconv.Itoa(ports[1]), strconv.Itoa(ports[2])
+	own := filepath.Join(dir, port)
+	if err := os.MkdirAll(own, 0o700); err != nil {
+		return nil, err
+	}
+	args := append([]string{
+		"--port", port, "--cluster-port", bus, "--bind", "127.0.0.1",
+		"--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
+		"--cluster-require-full-coverage", "no", "--cluster-allow-replica-migration", "no",
+		"--appendonly", "yes", "--appendfsync", "everysec", "--save", "",
+		"--maxmemory-policy", "noeviction", "--repl-diskless-sync-delay", "0",
+	}, config.Args...)
+	node := &RedisNode{Addr: net.JoinHostPort("127.0.0.1", port)}
+	if config.TLS != nil {
+		args = append(append(args, "--tls-port", secure), config.TLS...)
+		node.TLSAddr = net.JoinHostPort("127.0.0.1", secure)
+	}
+	node.Process = NewProcess(own, path, args...)
+	return node, nil
+}
+
+// Do sends a command on a connection of its own and returns the answer as text, the elements of
+// arrays on lines.
+func (n *RedisNode) Do(args ...string) (string, error) {
+	answers, err := n.Pipeline(args)
+	return strings.Join(answers, ""), err
+}
+
+// Pipeline sends commands on one connection, such as a write and a WAIT, which counts the replicas
+// that have the last write of its connection.
+func (n *RedisNode) Pipeline(commands ...[]string) ([]string, error) {
+	return call(n.Addr, 5*time.Second, commands...)
+}
+
+// form makes a cluster of servers that know nothing of each other.
+func (c *RedisCluster) form() error {
+	for _, n := range c.Nodes {
+		if err := n.Start(); err != nil {
+			return err
+		}
+	}
+	ids := make([]string, len(c.Nodes))
+	for i, n := range c.Nodes {
+		err := waitFor(10*time.Second, "a server answers", func() (err error) {
+			ids[i], err = n.Do("CLUSTER", "MYID")
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := c.deal(); err != nil {
+		return err
+	}
+	for i, n := range c.Nodes[c.config.Primaries:] {
+		of := ids[i/c.config.Replicas]
+		err := waitFor(10*time.Second, "a replica knows its primary", func() error {
+			_, err := n.Do("CLUSTER", "REPLICATE", of)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return c.Settled(20 * time.Second)
+}
+
+// deal gives the slots to the primaries and makes all nodes known to each other.
+func (c *RedisCluster) deal() error {
+	const slots = 16384
+	host, port, err := net.SplitHostPort(c.Nodes[0].Addr)
+	if err != nil {
+		return err
+	}
+	bus := c.Nodes[0].args[3]
+	for i, n := range c.Nodes {
+		commands := [][]string{{"CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i + 1)}}
+		if p := c.config.Primaries; i < p {
+			commands = append(commands, []string{"CLUSTER", "ADDSLOTSRANGE",
+				strconv.Itoa(slots * i / p), strconv.Itoa(slots*(i+1)/p - 1)})
+		}
+		if i > 0 {
+			commands = append(commands, []string{"CLUSTER", "MEET", host, port, bus})
+		}
+		for _, command := range commands {
+			if _, err := n.Do(command...); err != nil {
+				return fmt.Errorf("%s: %w", strings.Join(command, " "), err)
+			}
+		}
+	}
+	return nil
+}
+
+// Settled waits until every node that runs serves and knows the others that run, and all replicas
+// are linked to a primary.
+func (c *RedisCluster) Settled(timeout time.Duration) error {
+	return waitFor(timeout, "a cluster settles", func() error {
+		for i, n := range c.Nodes {
+			if !n.Running() {
+				continue
+			}
+			info, err := n.Do("CLUSTER", "INFO")
+			if err != nil {
+				return err
+			}
+			known := fmt.Sprintf("cluster_known_nodes:%d\r", len(c.Nodes))
+			if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, known) {
+				return fmt.Errorf("node %d: %s", i, info)
+			}
+			role, err := n.Role()
+			if err != nil {
+				return err
+			}
+			if role == "replica, not linked" {
+				return fmt.Errorf("node %d is not linked to its primary", i)
+			}
+		}
+		return nil
+	})
+}
+
+// Role returns "primary", "replica", or "replica, not linked".
+func (n *RedisNode) Role() (string, error) {
+	info, err := n.Do("INFO", "replication")
+	switch {
+	case err != nil:
+		return "", err
+	case strings.Contains(info, "role:master"):
+		return "primary", nil
+	case strings.Contains(info, "master_link_status:up"):
+		return "replica", nil
+	default:
+		return "replica, not linked", nil
+	}
+}
+
+// Addrs returns the addresses of all nodes.
+func (c *RedisCluster) Addrs() []string {
+	var addrs []string
+	for _, n := range c.Nodes {
+		addrs = append(addrs, n.Addr)
+	}
+	return addrs
+}
+
+// ReplicasOf returns the nodes that began as replicas of a primary.
+func (c *RedisCluster) ReplicasOf(primary int) []*RedisNode {
+	r, p := c.config.Replicas, c.config.Primaries
+	return slices.Clone(c.Nodes[p+primary*r : p+(primary+1)*r])
+}
+
+// Kill ends all processes.
+func (c *RedisCluster) Kill() {
+	for _, n := range c.Nodes {
+		n.Kill()
+	}
+}
+
+// ProcessorTime returns the processor time of all processes.
+func (c *RedisCluster) ProcessorTime() (sum time.Duration) {
+	for _, n := range c.Nodes {
+		sum += n.ProcessorTime()
+	}
+	return sum
+}
+
+// waitFor repeats try until it succeeds, and gives up with its last error after a time.
+func waitFor(timeout time.Duration, what string, try func() error) error {
+	for end := time.Now().Add(timeout); ; time.Sleep(20 * time.Millisecond) {
+		err := try()
+		if err == nil {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("waited %v until %s: %w", timeout, what, err)
+		}
+	}
+}
