@@ -1,0 +1,464 @@
+package valkey_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"crypto/tls"
+
+	"github.com/gsimc/gsimc/internal/enginetest"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/storetest"
+	"github.com/gsimc/gsimc/store/valkey"
+)
+
+// pair returns a cluster of one primary and one replica, and two stores in it, as of two servers.
+func pair(t *testing.T) (c *enginetest.RedisCluster, a, b *valkey.Store) {
+	t.Helper()
+	c = enginetest.Redis(t, enginetest.RedisConfig{Primaries: 1, Replicas: 1})
+	o := valkey.Options{Addrs: c.Addrs(), Namespace: "n"}
+	a, b = open(t, o), open(t, o)
+	t.Cleanup(func() { _, _ = a.Close(), b.Close() })
+	return c, a, b
+}
+
+func record(user string, i int) store.Record {
+	return store.Record{User: user, Event: store.Event{ID: fmt.Sprint("e", i),
+		Item: fmt.Sprint("i", i), Type: "view", Time: time.Unix(int64(i), 0), Value: 1}}
+}
+
+// within returns a context that ends after a time.
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// Nothing is acknowledged while the only replica does not have it: neither a write, nor the answer
+// that a write of another server is there already, which a failover would make untrue.
+func TestAnswersWaitForReplicas(t *testing.T) {
+	t.Parallel()
+	c, a, b := pair(t)
+	if _, err := a.Append(t.Context(), []store.Record{record("gone", 1)}); err != nil {
+		t.Fatal(err)
+	}
+	replica := c.ReplicasOf(0)[0]
+	waitUntil(t, "the replica has acknowledged all", func() bool {
+		info, err := c.Nodes[0].Do("INFO", "replication")
+		_, offset, _ := strings.Cut(info, "master_repl_offset:")
+		offset, _, _ = strings.Cut(offset, "\r")
+		return err == nil && strings.Contains(info, ",offset="+offset+",")
+	})
+	replica.Pause()
+	const short = 1500 * time.Millisecond // more than one WAIT
+	if _, err := a.Append(within(t, short), []store.Record{record("u", 1)}); !errors.Is(err,
+		store.ErrUnavailable) {
+		t.Fatalf("Append without a replica: %v, want ErrUnavailable", err)
+	}
+	if _, err := a.Erase(within(t, short), "gone"); !errors.Is(err, store.ErrUnavailable) {
+		t.Fatalf("Erase without a replica: %v, want ErrUnavailable", err)
+	}
+	// The primary has applied both, and only says so.
+	if head, _, err := b.Since(t.Context(), "u", store.Version{}, nil); head.Revision != 1 ||
+		err != nil {
+		t.Fatalf("the primary has %v, %v, want the event", head, err)
+	}
+	other := record("u", 1)
+	other.Event.Value = 2
+	var asking sync.WaitGroup
+	for what, ask := range map[string]func(ctx context.Context) error{
+		"a duplicate": func(ctx context.Context) error {
+			_, err := b.Append(ctx, []store.Record{record("u", 1)})
+			return err
+		},
+		"a conflict": func(ctx context.Context) error {
+			_, err := b.Append(ctx, []store.Record{other})
+			return err
+		},
+		"an erasure of nobody": func(ctx context.Context) error {
+			_, err := b.Erase(ctx, "gone")
+			return err
+		},
+	} {
+		asking.Go(func() {
+			if err := ask(within(t, short)); !errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("%s of what no replica has: %v, want ErrUnavailable", what, err)
+			}
+		})
+	}
+	asking.Wait()
+	replica.Resume()
+	results, err := b.Append(within(t, 20*time.Second), []store.Record{record("u", 1)})
+	if err != nil || !results[0].Duplicate || results[0].Revision != 1 {
+		t.Errorf("the duplicate, with a replica: %+v, %v", results, err)
+	}
+}
+
+// What a node was asked for while it hung, by callers who have given up, is not done when it goes
+// on. So an event whose caller had no answer does not come after an erasure.
+func TestLateWritesAreNotDone(t *testing.T) {
+	t.Parallel()
+	c, a, b := pair(t)
+	for i := range 8 { // all lanes of a are connected
+		if _, err := a.Append(t.Context(), []store.Record{record("u", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	primary := c.Nodes[0]
+	primary.Pause()
+	var asking sync.WaitGroup
+	for i := range 8 {
+		asking.Go(func() {
+			_, err := a.Append(within(t, 700*time.Millisecond), []store.Record{record("u", 100+i)})
+			if !errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("Append to a node that hangs: %v, want ErrUnavailable", err)
+			}
+		})
+	}
+	asking.Wait()
+	primary.Resume()
+	for begun := time.Now(); time.Since(begun) < time.Second; time.Sleep(10 * time.Millisecond) {
+		head, _, err := b.Since(t.Context(), "u", store.Version{}, nil)
+		if err != nil || head.Revision != 8 {
+			t.Fatalf("%d events, %v; want the 8 that were acknowledged", head.Revision, err)
+		}
+	}
+}
+
+// An answer that changes nothing is a write that reaches the replicas: in newer servers WAIT covers
+// the writes of its own connection only, and the first write may have been made on another.
+func TestAnswersAreWrites(t *testing.T) {
+	t.Parallel()
+	c, a, b := pair(t)
+	written := func() int {
+		t.Helper()
+		stats, err := c.ReplicasOf(0)[0].Do("INFO", "commandstats")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for line := range strings.Lines(stats) {
+			var calls int
+			for _, form := range []string{"cmdstat_hset:calls=%d", "cmdstat_set:calls=%d"} {
+				if _, err := fmt.Sscanf(line, form, &calls); err == nil {
+					n += calls
+				}
+			}
+		}
+		return n
+	}
+	if _, err := a.Append(t.Context(), []store.Record{record("u", 1)}); err != nil {
+		t.Fatal(err)
+	}
+	other := record("u", 1)
+	other.Event.Value = 2
+	for what, ask := range map[string]func() error{
+		"a duplicate": func() error {
+			_, err := b.Append(t.Context(), []store.Record{record("u", 1)})
+			return err
+		},
+		"a conflict": func() error {
+			_, err := b.Append(t.Context(), []store.Record{other}) // it is in the results
+			return err
+		},
+		"an erasure of nobody": func() error {
+			_, err := b.Erase(t.Context(), "nobody")
+			return err
+		},
+	} {
+		before := written()
+		if err := ask(); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if after := written(); after != before+1 {
+			t.Errorf("%s: the replica has seen %d writes, want 1", what, after-before)
+		}
+	}
+}
+
+// A call that waits for the replicas of its primary goes on when they are back, by itself.
+func TestWriteWaitsForReplica(t *testing.T) {
+	t.Parallel()
+	c, a, _ := pair(t)
+	replica := c.ReplicasOf(0)[0]
+	replica.Kill()
+	done := make(chan error, 1)
+	go func() {
+		_, err := a.Append(within(t, 25*time.Second), []store.Record{record("u", 1)})
+		done <- err
+	}()
+	waitUntil(t, "Stats tells of the replica", func() bool {
+		stats, err := a.Stats(t.Context())
+		return err == nil && stats.Degraded != nil
+	})
+	if err := replica.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("Append: %v", err)
+	}
+	waitUntil(t, "Stats tells that it is back", func() bool {
+		stats, err := a.Stats(t.Context())
+		return err == nil && stats.Degraded == nil
+	})
+}
+
+func waitUntil(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited 20 s until %s", what)
+		}
+	}
+}
+
+// Callers with a deadline beyond the failover notice nothing but the time it takes, and nothing
+// that was acknowledged is lost.
+func TestFailover(t *testing.T) {
+	t.Parallel()
+	c := enginetest.Redis(t, enginetest.RedisConfig{Primaries: 3, Replicas: 1})
+	s := open(t, valkey.Options{Addrs: c.Addrs(), Namespace: "n"})
+	defer s.Close()
+	var written [8]atomic.Int64
+	stop := make(chan struct{})
+	var writers sync.WaitGroup
+	for w := range written {
+		writers.Go(func() {
+			for i := 1; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				results, err := s.Append(within(t, 20*time.Second),
+					[]store.Record{record(fmt.Sprint("u", w), i)})
+				if err != nil || results[0].Revision != uint64(i) || results[0].Duplicate {
+					t.Errorf("writer %d: %+v, %v, want revision %d", w, results, err, i)
+					return
+				}
+				written[w].Add(1)
+			}
+		})
+	}
+	moves := func() (n int64) {
+		for w := range written {
+			n += written[w].Load()
+		}
+		return n
+	}
+	waitUntil(t, "events are written", func() bool { return moves() > 1000 })
+	c.Nodes[0].Kill()
+	start := time.Now()
+	waitUntil(t, "the replica takes over", func() bool {
+		role, err := c.ReplicasOf(0)[0].Role()
+		return err == nil && role == "primary"
+	})
+	if err := c.Nodes[0].Start(); err != nil { // the new primary needs a replica
+		t.Fatal(err)
+	}
+	if err := c.Settled(20 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	var before [len(written)]int64
+	for w := range written {
+		before[w] = written[w].Load()
+	}
+	waitUntil(t, "all writers go on", func() bool {
+		for w := range written {
+			if written[w].Load() < before[w]+10 {
+				return false
+			}
+		}
+		return true
+	})
+	t.Logf("%d events, all writers went on within %v", moves(), time.Since(start))
+	close(stop)
+	writers.Wait()
+	for w := range written {
+		user := fmt.Sprint("u", w)
+		n := uint64(0)
+		err := storetest.Read(t.Context(), s, user, 0, func(r uint64, e store.Event) error {
+			if n = r; e.ID != fmt.Sprint("e", r) {
+				return fmt.Errorf("revision %d is %s", r, e.ID)
+			}
+			return nil
+		})
+		if err != nil || n != uint64(written[w].Load()) {
+			t.Errorf("%s: %d events, %v, want %d", user, n, err, written[w].Load())
+		}
+	}
+}
+
+// When a primary does not answer, its room fills; a call that finds no room is refused at once, and
+// users of other primaries are served.
+func TestRoomOfPrimary(t *testing.T) {
+	t.Parallel()
+	c := enginetest.Redis(t, enginetest.RedisConfig{Primaries: 2})
+	const room = 50
+	s := open(t, valkey.Options{Addrs: c.Addrs(), Namespace: "n", NotDurable: true, Room: room})
+	defer s.Close()
+	users := map[string][]string{} // by the node that has them
+	for i := range 1000 {
+		user := fmt.Sprint("u", i)
+		if _, err := s.Append(t.Context(), []store.Record{record(user, 1)}); err != nil {
+			t.Fatal(err)
+		}
+		key := fmt.Sprintf("{n:%s}h", user)
+		for _, n := range c.Nodes {
+			if got, err := n.Do("EXISTS", key); err == nil && got == "1" {
+				users[n.Addr] = append(users[n.Addr], user)
+			}
+		}
+	}
+	away := c.Nodes[0]
+	away.Pause()
+	defer away.Resume()
+	var waiting sync.WaitGroup
+	for i := range room {
+		waiting.Go(func() {
+			user := users[away.Addr][i]
+			_, err := s.Append(within(t, 3*time.Second), []store.Record{record(user, 2)})
+			if !errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("a call that waits: %v, want ErrUnavailable", err)
+			}
+		})
+	}
+	defer waiting.Wait()
+	waitUntil(t, "the room is taken", func() bool {
+		begin := time.Now()
+		ctx := within(t, time.Second)
+		_, err := s.Append(ctx, []store.Record{record(users[away.Addr][room], 2)})
+		if !errors.Is(err, store.ErrUnavailable) {
+			t.Fatalf("Append without a primary: %v, want ErrUnavailable", err)
+		}
+		t.Logf("refused after %v", time.Since(begin))
+		return ctx.Err() == nil
+	})
+	for _, user := range users[c.Nodes[1].Addr][:100] {
+		if _, err := s.Append(t.Context(), []store.Record{record(user, 2)}); err != nil {
+			t.Fatalf("a user of another primary: %v", err)
+		}
+	}
+	stats, err := s.Stats(t.Context())
+	if err != nil {
+		t.Errorf("Stats: %v", err)
+	}
+	t.Logf("Stats: %+v", stats)
+}
+
+// cut is a connection whose next answer gets lost, with the connection, once it is armed.
+type cut struct {
+	net.Conn
+	armed *atomic.Bool
+}
+
+func (c cut) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err == nil && c.armed.CompareAndSwap(true, false) {
+		_ = c.Conn.Close()
+		return 0, io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// An answer that gets lost leaves the outcome open inside the store: it repeats the call, and tells
+// its own write from that of another.
+func TestLostAnswers(t *testing.T) {
+	o := options(t)
+	var armed atomic.Bool
+	o.Dial = func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn,
+		error,
+	) {
+		c, err := d.DialContext(ctx, "tcp", addr)
+		return cut{c, &armed}, err
+	}
+	s, other := open(t, o), open(t, valkey.Options{Addrs: o.Addrs, Namespace: o.Namespace})
+	defer other.Close()
+	defer s.Close()
+	lost := 0
+	for i := 1; i <= 50; i++ {
+		armed.Store(true) // an answer to a look-up may take the blow
+		results, err := s.Append(t.Context(), []store.Record{record("u", i), record("u", i)})
+		if err != nil || results[0].Revision != uint64(i) || results[0].Duplicate ||
+			!results[1].Duplicate || (results[0].Before == 0) != (i == 1) {
+			t.Fatalf("event %d: %+v, %v", i, results, err)
+		}
+		if !armed.Load() {
+			lost++
+		}
+		results, err = other.Append(t.Context(), []store.Record{record("u", i)})
+		if err != nil || !results[0].Duplicate {
+			t.Fatalf("event %d by another server: %+v, %v", i, results, err)
+		}
+	}
+	armed.Store(true)
+	if n, err := s.Erase(t.Context(), "u"); n != 50 || err != nil {
+		t.Errorf("Erase: %d, %v, want 50", n, err)
+	}
+	revision, err := s.ItemsRevision(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	armed.Store(true)
+	if err := s.PutItems(t.Context(), []store.Item{{ID: "i"}}); err != nil {
+		t.Errorf("PutItems: %v", err)
+	}
+	if again, err := s.ItemsRevision(t.Context()); again != revision+1 || err != nil {
+		t.Errorf("the revision of the catalogue went from %d to %d, %v", revision, again, err)
+	}
+	t.Logf("%d of 50 answers were lost", lost)
+}
+
+// Functions that were removed from the nodes are loaded again.
+func TestFunctionsAreLoadedAgain(t *testing.T) {
+	t.Parallel()
+	c, s, _ := pair(t)
+	for i := range 3 {
+		if _, err := c.Nodes[0].Do("FUNCTION", "FLUSH"); err != nil {
+			t.Fatal(err)
+		}
+		if i == 1 {
+			if _, _, err := s.Since(t.Context(), "u", store.Version{}, nil); err != nil {
+				t.Errorf("Since: %v", err)
+			}
+			continue
+		}
+		if _, err := s.Append(t.Context(), []store.Record{record("u", i)}); err != nil {
+			t.Errorf("Append: %v", err)
+		}
+	}
+}
+
+// A node that has reached its memory refuses events as a full disk does, and erases all the same.
+func TestMemoryIsFull(t *testing.T) {
+	t.Parallel()
+	c, s, _ := pair(t)
+	if _, err := s.Append(t.Context(), []store.Record{record("u", 1)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Nodes[0].Do("CONFIG", "SET", "maxmemory", "1"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Append(t.Context(), []store.Record{record("u", 2)})
+	if !errors.Is(err, store.ErrFull) {
+		t.Errorf("Append: %v, want ErrFull", err)
+	}
+	if n, err := s.Erase(t.Context(), "u"); n != 1 || err != nil {
+		t.Errorf("Erase: %d, %v, want 1", n, err)
+	}
+	if _, err := c.Nodes[0].Do("CONFIG", "SET", "maxmemory", "0"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Append(t.Context(), []store.Record{record("u", 2)}); err != nil {
+		t.Errorf("Append with room: %v", err)
+	}
+}

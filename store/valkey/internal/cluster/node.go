@@ -1,0 +1,209 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/gsimc/gsimc/store/internal/tcp"
+)
+
+// node is a server of the cluster.
+type node struct {
+	addr    string
+	cluster *Cluster
+	queue   queue
+	taken   atomic.Int64 // calls that were admitted for it and have no outcome yet
+
+	mu       sync.Mutex
+	client   rueidis.Client // nil: not connected yet
+	dialing  *dialling      // nil: nobody connects at present
+	failed   error          // of the last attempt to connect, at failedAt
+	failedAt time.Time
+	closed   bool
+
+	lanes   sync.Once
+	looking sync.Mutex // held by look
+	info    atomic.Pointer[Info]
+}
+
+// dialling is an attempt to connect, which several may wait for.
+type dialling struct {
+	done   chan struct{}
+	client rueidis.Client
+	err    error
+}
+
+// Info is what a node last said of itself.
+type Info struct {
+	Addr    string
+	Err     error // why it said nothing; the other fields are then as before
+	Primary bool
+	// Replicas are the replicas that are linked to it and have all of its data.
+	Replicas int
+	// Memory is what it uses, and MaxMemory what it may use, in bytes; 0 without a limit.
+	Memory, MaxMemory int64
+}
+
+// Timeouts of a connection: to be made, and for an answer where the call sets no time.
+const (
+	dialTimeout   = time.Second
+	answerTimeout = 2 * time.Second
+)
+
+func newNode(c *Cluster, addr string) *node {
+	n := &node{addr: addr, cluster: c}
+	n.queue.filled.L = &n.queue.mu
+	return n
+}
+
+// redialAfter is the time for which nobody tries to connect again after a failure.
+const redialAfter = 50 * time.Millisecond
+
+// connection returns the client of the node, whose connections are made when they are needed.
+func (n *node) connection(ctx context.Context) (rueidis.Client, error) {
+	n.mu.Lock()
+	switch {
+	case n.closed:
+		n.mu.Unlock()
+		return nil, unavailable("%s has left the cluster", n.addr)
+	case n.client != nil:
+		defer n.mu.Unlock()
+		return n.client, nil
+	case n.dialing == nil && time.Since(n.failedAt) < redialAfter:
+		defer n.mu.Unlock()
+		return nil, n.failed
+	}
+	if n.dialing == nil {
+		n.dialing = &dialling{done: make(chan struct{})}
+		go n.dial(n.dialing)
+	}
+	d := n.dialing
+	n.mu.Unlock()
+	select {
+	case <-d.done:
+		return d.client, d.err
+	case <-ctx.Done():
+		return nil, unavailable("connect to %s: %v", n.addr, ctx.Err())
+	}
+}
+
+// dial connects.
+func (n *node) dial(d *dialling) {
+	o := &n.cluster.options
+	option := rueidis.ClientOption{
+		InitAddress: []string{n.addr}, ForceSingleClient: true, DisableRetry: true,
+		DisableCache: true, ClientSetInfo: rueidis.DisableClientSetInfo,
+		Username: o.Username, Password: o.Password, TLSConfig: o.TLS,
+		ConnWriteTimeout: answerTimeout, PipelineMultiplex: -1,
+		ReadBufferEachConn: 64 << 10, WriteBufferEachConn: 64 << 10,
+		DialCtxFn: o.Dial, Dialer: tcp.Dialer(answerTimeout),
+	}
+	option.Dialer.Timeout = dialTimeout
+	client, err := rueidis.NewClient(option)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	defer close(d.done)
+	n.dialing = nil
+	switch {
+	case err != nil:
+		d.err = unavailable("connect to %s: %v", n.addr, advised(err))
+		n.failed, n.failedAt = d.err, time.Now()
+	case n.closed:
+		client.Close()
+		d.err = unavailable("%s has left the cluster", n.addr)
+	default:
+		d.client, n.client = client, client
+	}
+}
+
+// do sends commands over the connection that all share and returns the answers.
+func (n *node) do(ctx context.Context, commands ...rueidis.Completed) ([]rueidis.RedisResult,
+	error,
+) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	client, err := n.connection(ctx)
+	if err != nil {
+		return nil, err
+	}
+	answers := client.DoMulti(ctx, commands...)
+	for _, a := range answers {
+		if err := a.NonRedisError(); err != nil && !errors.Is(err, rueidis.Nil) {
+			return nil, unavailable("ask %s: %v", n.addr, err)
+		}
+	}
+	return answers, nil
+}
+
+// command builds a command of words.
+func command(words ...string) rueidis.Completed {
+	return rueidis.Builder{}.Arbitrary(words...).Build()
+}
+
+// look asks the node about itself, unless that is being done.
+func (n *node) look(ctx context.Context) {
+	if !n.looking.TryLock() {
+		return
+	}
+	defer n.looking.Unlock()
+	info := Info{Addr: n.addr}
+	if before := n.info.Load(); before != nil {
+		info = *before
+	}
+	answers, err := n.do(ctx, command("INFO", "replication", "memory"))
+	if err == nil {
+		var text string
+		if text, err = answers[0].ToString(); err == nil {
+			info = parseInfo(n.addr, text)
+		}
+	}
+	info.Err = err
+	n.info.Store(&info)
+}
+
+func parseInfo(addr, text string) Info {
+	info := Info{Addr: addr}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		number, _ := strconv.ParseInt(value, 10, 64)
+		switch {
+		case name == "role":
+			info.Primary = value == "master"
+		case name == "used_memory":
+			info.Memory = number
+		case name == "maxmemory":
+			info.MaxMemory = number
+		case strings.HasPrefix(name, "slave") && strings.Contains(value, "state=online"):
+			info.Replicas++
+		}
+	}
+	return info
+}
+
+// replicas returns how many replicas WAIT is to ask for; false if it is not known yet.
+func (n *node) replicas() (int, bool) {
+	info := n.info.Load()
+	if info == nil || info.Err != nil {
+		return 0, false
+	}
+	return max(info.Replicas, 1), true
+}
+
+// close ends the lanes and the connections, and returns the calls that are left.
+func (n *node) close() []*Call {
+	left := n.queue.close()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.closed = true
+	if n.client != nil {
+		n.client.Close()
+	}
+	return left
+}

@@ -1,0 +1,118 @@
+package faults
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gsimc/gsimc/internal/enginetest"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/valkey"
+)
+
+// The bytes of erased users are in no file of any node once all nodes have rewritten theirs.
+func TestErasedBytesLeaveAllNodes(t *testing.T) {
+	n := healthy(t)
+	namespace := enginetest.Namespace()
+	s := n.open(valkey.Options{Namespace: namespace, Replicas: 2})
+	canary := "canary-" + namespace // in the ids of users and events
+	var users []string
+	for _, group := range n.users(namespace, canary, 1) { // one of each shard
+		users = append(users, group...)
+	}
+	var records []store.Record
+	for _, user := range users {
+		for i := range 50 {
+			records = append(records, store.Record{User: user, Event: store.Event{
+				ID: fmt.Sprint(canary, "-", i), Item: "item", Time: time.Unix(1, 0), Value: 1}})
+		}
+	}
+	kept := store.Record{User: "kept-" + namespace,
+		Event: store.Event{ID: "kept-" + namespace, Item: "item", Value: 1}}
+	results, err := s.Append(t.Context(), append(records, kept))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range results {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	for _, user := range users {
+		if _, err := s.Erase(t.Context(), user); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, node := range n.Nodes {
+		if found := filesWith(t, n.folder(node), canary); len(found) == 0 {
+			t.Errorf("node %d: the canary is in no file before the rewrite", i)
+		}
+	}
+	for _, node := range n.Nodes {
+		n.do(node, "BGREWRITEAOF")
+	}
+	for i, node := range n.Nodes {
+		n.await(fmt.Sprintf("node %d has rewritten its files", i), func() error {
+			info := n.do(node, "INFO", "persistence")
+			for _, want := range []string{"aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0",
+				"aof_last_bgrewrite_status:ok"} {
+				if !strings.Contains(info, want) {
+					return fmt.Errorf("no %s", want)
+				}
+			}
+			// Old files are removed in the background.
+			if found := filesWith(t, n.folder(node), canary); len(found) > 0 {
+				return fmt.Errorf("the canary is in %v", found)
+			}
+			return nil
+		})
+	}
+	found := 0
+	for _, node := range n.Nodes {
+		found += len(filesWith(t, n.folder(node), kept.User))
+	}
+	if found < 3 {
+		t.Errorf("a user who was not erased is in %d files, want those of three nodes", found)
+	}
+}
+
+// folder returns the folder of a node's files.
+func (n *nine) folder(node *enginetest.RedisNode) string {
+	n.Helper()
+	_, dir, _ := strings.Cut(n.do(node, "CONFIG", "GET", "dir"), "\n")
+	if dir == "" {
+		n.Fatal("a node does not say where its files are")
+	}
+	return dir
+}
+
+// filesWith returns the files in a folder that contain a text.
+func filesWith(t *testing.T, dir, text string) (found []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) { // removed since the folder was listed
+			return nil
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if bytes.Contains(content, []byte(text)) {
+			found = append(found, path)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}

@@ -1,0 +1,100 @@
+package valkey
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/internal/plan"
+	"github.com/gsimc/gsimc/store/valkey/internal/cluster"
+)
+
+// Rewrite implements store.Store. Each history is replaced in one atomic step, and several one
+// after the other: those that get events first, and those that are erased last. So a
+// caller that moves events from one user to another loses none if the call ends in the middle, and
+// repeats it. fn is
+// called anew with what is there when one of the histories has been written to meanwhile.
+func (s *Store) Rewrite(
+	ctx context.Context, users []string, fn func([][]store.Event) [][]store.Event,
+) ([]store.Version, error) {
+	if err := s.calls.Begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.calls.Done()
+	if err := plan.CheckUsers(users); err != nil {
+		return nil, err
+	}
+	for {
+		versions, done, err := s.rewriteOnce(ctx, users, fn)
+		if done || err != nil {
+			return versions, err
+		}
+	}
+}
+
+// rewriteOnce makes one attempt; done is false if a history was written to meanwhile.
+func (s *Store) rewriteOnce(
+	ctx context.Context, users []string, fn func([][]store.Event) [][]store.Event,
+) (versions []store.Version, done bool, err error) {
+	versions = make([]store.Version, len(users))
+	before := make([][]store.Event, len(users))
+	for i, user := range users {
+		if versions[i], before[i], err = s.history(ctx, user); err != nil {
+			return nil, false, err
+		}
+	}
+	after := fn(before)
+	if err := plan.CheckRewritten(users, after); err != nil {
+		return nil, false, err
+	}
+	for _, erasing := range []bool{false, true} {
+		for i, user := range users {
+			if after[i] == nil || (len(after[i]) == 0) != erasing {
+				continue
+			}
+			versions[i], done, err = s.replace(ctx, user, versions[i], after[i])
+			if !done || err != nil {
+				return nil, false, err
+			}
+		}
+	}
+	return versions, true, nil
+}
+
+// history reads a whole history.
+func (s *Store) history(
+	ctx context.Context, user string,
+) (head store.Version, events []store.Event, err error) {
+	head, _, err = s.Since(ctx, user, store.Version{},
+		func(_ store.Version, e store.Event) error {
+			events = append(events, e)
+			return nil
+		})
+	return head, events, err
+}
+
+// replace replaces a history of a version by events; done is false if it has another version.
+func (s *Store) replace(
+	ctx context.Context, user string, of store.Version, events []store.Event,
+) (head store.Version, done bool, err error) {
+	if of.Revision == 0 && len(events) == 0 {
+		return of, true, nil
+	}
+	name := token()
+	args := make([]string, 0, 3+2*len(events))
+	args = append(args, name, strconv.FormatUint(of.Revision, 10), packMark(of.Mark))
+	for i := range events {
+		head = store.Version{Revision: uint64(i + 1), Mark: drawMark()}
+		args = append(args, standIn(events[i].ID), packEvent(head.Mark, &events[i]))
+	}
+	call := &cluster.Call{Function: function("replace"), Keys: s.keys.once(user, name), Args: args}
+	s.cluster.Write(ctx, call)
+	if call.Err != nil {
+		return head, false, call.Err
+	}
+	n, err := call.Reply.AsInt64()
+	if err != nil {
+		return head, false, errAnswer
+	}
+	return head, n == 1, nil
+}
