@@ -1,0 +1,210 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/gsimc/gsimc/internal/enginetest"
+	"github.com/gsimc/gsimc/store"
+)
+
+// waiting waits until a statement waits for the standby, and does something to its process.
+func waiting(t *testing.T, p *enginetest.Postgres, do string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	c, err := p.Primary.Connect(ctx, "postgres")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(ctx)
+	for n := 0; n == 0; {
+		err := c.QueryRow(ctx, "SELECT count("+do+") FROM pg_stat_activity "+
+			"WHERE wait_event = 'SyncRep' AND application_name = 'gsimc'").Scan(&n)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func one(id string) []store.Record {
+	return []store.Record{{User: "u", Event: store.Event{ID: id, Item: "i", Value: 1}}}
+}
+
+// revision asks for the revision of the user "u", at most for a while.
+func revision(s store.Store, patience time.Duration) (uint64, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	head, _, err := s.Since(ctx, "u", store.Version{}, nil)
+	return head.Revision, err
+}
+
+// A crash shows commits that the standby has not confirmed. A store must not.
+func TestUnconfirmedIsNotShown(t *testing.T) {
+	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{Standby: true})
+	s := openAt(t, p.URL("postgres"))
+	defer closeAll(t, s)
+	if _, err := s.Append(context.Background(), one("first")); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := revision(s, time.Minute); n != 1 || err != nil {
+		t.Errorf("revision %d, %v, want 1", n, err)
+	}
+	p.Standby.Kill()
+	ctx, cancel := context.WithCancel(context.Background())
+	left := make(chan error)
+	go func() {
+		_, err := s.Append(ctx, one("second"))
+		left <- err
+	}()
+	waiting(t, p, "*")
+	if n, err := revision(s, time.Minute); n != 1 || err != nil {
+		t.Errorf("while the standby is away: revision %d, %v, want 1", n, err)
+	}
+	p.Primary.StopImmediate()
+	if err := p.Primary.Start(); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("Append: %v", err)
+	}
+	if n, err := revision(s, 300*time.Millisecond); err == nil && n != 1 {
+		t.Errorf("after the crash, without the standby: revision %d is shown", n)
+	}
+	if err := p.Standby.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := revision(s, time.Minute); n != 2 || err != nil {
+		t.Errorf("with the standby: revision %d, %v, want 2", n, err)
+	}
+}
+
+// An administrator can cancel the wait for the standby. That is no acknowledgement.
+func TestCancelledWaitIsNotAcknowledged(t *testing.T) {
+	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{Standby: true})
+	s := openAt(t, p.URL("postgres"))
+	defer closeAll(t, s)
+	for name, write := range map[string]func(context.Context) error{
+		"Append": func(ctx context.Context) error {
+			results, err := s.Append(ctx, one("first"))
+			if err == nil && (results[0].Revision != 1 || results[0].Duplicate) {
+				t.Errorf("Append: %+v", results)
+			}
+			return err
+		},
+		"PutItems": func(ctx context.Context) error {
+			return s.PutItems(ctx, []store.Item{{ID: "i"}})
+		},
+	} {
+		p.Standby.Kill()
+		done := make(chan error, 1)
+		go func() { done <- write(context.Background()) }()
+		for range 3 {
+			waiting(t, p, "pg_cancel_backend(pid)")
+		}
+		select {
+		case err := <-done:
+			t.Errorf("%s was acknowledged without a standby: %v", name, err)
+		default:
+		}
+		if err := p.Standby.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A caller who leaves must not make the wait for the standby end.
+func TestLeavingCancelsNothing(t *testing.T) {
+	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{Standby: true})
+	s := openAt(t, p.URL("postgres"))
+	p.Standby.Kill()
+	ctx, cancel := context.WithCancel(context.Background())
+	left := make(chan error)
+	go func() {
+		_, err := s.Append(ctx, one("first"))
+		left <- err
+	}()
+	waiting(t, p, "*")
+	cancel()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("Append: %v", err)
+	}
+	closeAll(t, s) // drops the connection
+	waiting(t, p, "*")
+}
+
+// An administrator who takes the standby out of the settings gets no acknowledgements.
+func TestWithoutStandbyNothingIsWritten(t *testing.T) {
+	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{Standby: true})
+	s := openAt(t, p.URL("postgres"))
+	defer closeAll(t, s)
+	set := func(names string) {
+		t.Helper()
+		if err := p.Primary.Set("synchronous_standby_names", names); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("")
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if _, err := s.Append(ctx, one("first")); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("Append: %v, want ErrUnavailable", err)
+	}
+	ctx, cancel = context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := s.Erase(ctx, "u"); err == nil {
+		t.Error("Erase was acknowledged")
+	}
+	set("*")
+	if r, err := s.Append(context.Background(), one("first")); err != nil || r[0].Revision != 1 {
+		t.Errorf("Append: %+v, %v", r, err)
+	}
+}
+
+// A write that the standby has not confirmed may be there. So a refusal of the next attempt does
+// not say that nothing was applied.
+func TestRefusalAfterOpenAttempt(t *testing.T) {
+	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{Standby: true})
+	s := openAt(t, p.URL("postgres"))
+	defer closeAll(t, s)
+	confirm := func(body string) {
+		t.Helper()
+		err := p.Primary.SQL("SET synchronous_commit = local", "CREATE OR REPLACE FUNCTION "+
+			"gsimc.confirm() RETURNS void LANGUAGE plpgsql AS $$ BEGIN "+body+" END $$")
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The connection that is made for this one waits for the standby afterwards.
+	if _, err := s.Append(context.Background(), one("before")); err != nil {
+		t.Fatal(err)
+	}
+	p.Standby.Kill()
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.Append(context.Background(), one("first"))
+		done <- err
+	}()
+	waiting(t, p, "*")
+	confirm("RAISE EXCEPTION 'no room' USING ERRCODE = '53100';")
+	waiting(t, p, "pg_cancel_backend(pid)")
+	if err := p.Standby.Start(); err != nil { // without it a new connection would wait
+		t.Fatal(err)
+	}
+	if err := <-done; !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrFull) {
+		t.Errorf("%v, want ErrUnavailable alone", err)
+	}
+	if _, err := s.Append(context.Background(), one("second")); !errors.Is(err, store.ErrFull) {
+		t.Errorf("a first attempt: %v, want ErrFull", err)
+	}
+	confirm("")
+	if n, err := revision(s, time.Minute); n != 2 || err != nil {
+		t.Errorf("revision %d, %v, want 2", n, err)
+	}
+}

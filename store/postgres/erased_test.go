@@ -1,0 +1,92 @@
+package postgres_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gsimc/gsimc/internal/enginetest"
+	"github.com/gsimc/gsimc/store"
+)
+
+// canary is a part of all ids of the erased users.
+const canary = "canary-3f9c1d"
+
+// filesWith counts the files of a server that hold the canary.
+func filesWith(t *testing.T, n *enginetest.PostgresNode) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(n.Data, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err == nil && bytes.Contains(text, []byte(canary)) {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestErasedBytes does what docs/scale.md says that an operator has to do to have the bytes of
+// erased users leave the files of the primary and of the standby.
+func TestErasedBytes(t *testing.T) {
+	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{Standby: true, Settings: []string{
+		"wal_recycle = off", "wal_keep_size = 0", "autovacuum = off"}})
+	s := openAt(t, p.URL("postgres"))
+	defer closeAll(t, s)
+	ctx := context.Background()
+	for u := range 20 {
+		var records []store.Record
+		for i := range 50 {
+			records = append(records, store.Record{User: fmt.Sprint(canary, u),
+				Event: store.Event{ID: fmt.Sprint(canary, i), Item: canary, Type: canary}},
+				store.Record{User: fmt.Sprint("kept-", u),
+					Event: store.Event{ID: fmt.Sprint(i), Item: "i"}})
+		}
+		if _, err := s.Append(ctx, records); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for u := range 20 {
+		if n, err := s.Erase(ctx, fmt.Sprint(canary, u)); n != 50 || err != nil {
+			t.Fatalf("Erase: %d, %v", n, err)
+		}
+	}
+	if err := p.Primary.SQL("CHECKPOINT"); err != nil {
+		t.Fatal(err)
+	}
+	if len(filesWith(t, p.Primary)) == 0 {
+		t.Error("the test does not find bytes that are there")
+	}
+	var full []string
+	for part := range 16 {
+		full = append(full, fmt.Sprintf("VACUUM FULL gsimc.event_%d, gsimc.head_%[1]d", part))
+	}
+	// The second checkpoint removes what the first one still needed.
+	for range 2 {
+		full = append(full, "SELECT pg_switch_wal()", "CHECKPOINT")
+	}
+	if err := p.Primary.SQL(full...); err != nil {
+		t.Fatal(err)
+	}
+	// A restartpoint of the standby follows a checkpoint of the primary that it has seen.
+	if err := p.Standby.SQL("CHECKPOINT"); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []*enginetest.PostgresNode{p.Primary, p.Standby} {
+		if files := filesWith(t, n); len(files) > 0 {
+			t.Errorf("%d files still have bytes of erased users: %v", len(files), files)
+		}
+	}
+	if r, err := s.Append(ctx, []store.Record{{User: "kept-3", Event: store.Event{ID: "50",
+		Item: "i"}}}); err != nil || r[0].Revision != 51 {
+		t.Errorf("a user who was kept: %+v, %v", r, err)
+	}
+}

@@ -1,0 +1,245 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gsimc/gsimc/internal/certtest"
+	"github.com/gsimc/gsimc/internal/enginetest"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/postgres"
+)
+
+func TestAddresses(t *testing.T) {
+	for text, want := range map[string]string{
+		"postgres://u@h1,h2:5433/d?target_session_attrs=read-write": "",
+		"postgresql:///d?host=/run/postgresql&profile=development":  "",
+		"http://h/d":                             "no URL that begins with postgres://",
+		"postgres://u:secret@h/d":                "it has a password",
+		"postgres://u@h/d?password=secret":       "it has a password",
+		"postgres://u@h/d?profile=secret":        "profile is neither",
+		"postgres://u@h/d?schema=se cret":        "schema is to begin",
+		"postgres://u@h/d?schema=pg_secret":      "schema is to begin",
+		"postgres://u@h/d?sslmode=secret":        "libpq's rules refuse it",
+		"postgres://u@h/d?pool_max_conns=secret": "libpq's rules refuse it",
+	} {
+		err := postgres.CheckAddress(text)
+		if want == "" && err == nil {
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || want == "" ||
+			strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// A server that cannot keep the strict profile is refused by the name of the setting.
+func TestProfile(t *testing.T) {
+	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{})
+	refused := func(setting string) {
+		t.Helper()
+		_, err := postgres.Open(context.Background(), p.URL("postgres"))
+		profile, ok := errors.AsType[*postgres.ProfileError](err)
+		if !ok || profile.Setting != setting || !strings.Contains(err.Error(), "ALTER SYSTEM") {
+			t.Errorf("%v, want a refusal of %s", err, setting)
+		}
+	}
+	set := func(name, value string) {
+		t.Helper()
+		if err := p.Primary.Set(name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused("synchronous_standby_names")
+	set("synchronous_standby_names", "*")
+	set("synchronous_commit", "local")
+	refused("synchronous_commit")
+	set("fsync", "off")
+	refused("fsync")
+
+	s := openAt(t, p.URL("postgres")+"&profile=development")
+	defer closeAll(t, s)
+	if _, err := s.Append(context.Background(), one("first")); err != nil {
+		t.Error(err)
+	}
+	if !s.Identity().Lags {
+		t.Error("a store that may lose events says that it does not lag")
+	}
+	text := fmt.Sprint(s.Promises())
+	for _, want := range []string{"no: fsync = off", "no: synchronous_standby_names = '*', " +
+		"synchronous_commit = local"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("promises without %q: %s", want, text)
+		}
+	}
+}
+
+func TestPromises(t *testing.T) {
+	s := openAt(t, enginetest.SharedPostgres(t, true).URL("postgres")+"&schema="+
+		enginetest.Namespace())
+	defer closeAll(t, s)
+	for _, p := range s.Promises()[:4] {
+		if !strings.HasPrefix(p.Kept, "yes") {
+			t.Errorf("%s: %s", p.Name, p.Kept)
+		}
+	}
+}
+
+// Several processes may open a new database at the same time, and a newer one is refused.
+func TestSchema(t *testing.T) {
+	p, schema := enginetest.SharedPostgres(t, true), enginetest.Namespace()
+	url := p.URL("postgres") + "&schema=" + schema
+	stores := make([]*postgres.Store, 4)
+	var all sync.WaitGroup
+	for i := range stores {
+		all.Go(func() {
+			var err error
+			if stores[i], err = postgres.Open(context.Background(), url); err != nil {
+				t.Errorf("Open: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	for _, s := range stores {
+		if s == nil {
+			continue
+		}
+		if s.Identity() != stores[0].Identity() {
+			t.Error("two identities of one store")
+		}
+		closeAll(t, s)
+	}
+	if err := p.Primary.SQL("UPDATE " + schema + ".store SET version = 99"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := postgres.Open(context.Background(), url)
+	newer, ok := errors.AsType[*postgres.SchemaError](err)
+	if !ok || newer.Version != 99 || !strings.Contains(err.Error(), "version 99") {
+		t.Errorf("a newer schema: %v", err)
+	}
+}
+
+// TestLeastRights opens a store by a role that has the rights of docs/scale.md.
+func TestLeastRights(t *testing.T) {
+	p, schema := enginetest.SharedPostgres(t, true), enginetest.Namespace()
+	role := "r" + schema
+	if err := p.Primary.SQL("CREATE ROLE " + role + " LOGIN"); err != nil {
+		t.Fatal(err)
+	}
+	url := strings.Replace(p.URL("postgres"), "gsimc@", role+"@", 1) + "&schema=" + schema
+	_, err := postgres.Open(context.Background(), url)
+	if _, ok := errors.AsType[*postgres.SchemaError](err); !ok {
+		t.Errorf("a role without rights: %v, want a SchemaError", err)
+	}
+	closeAll(t, openAt(t, p.URL("postgres")+"&schema="+schema))
+	if err := p.Primary.SQL(grants(t, schema, role)...); err != nil {
+		t.Fatal(err)
+	}
+	s := openAt(t, url)
+	defer closeAll(t, s)
+	ctx := context.Background()
+	_, err = s.Append(ctx, one("first"))
+	_, eraseErr := s.Erase(ctx, "u")
+	_, rewriteErr := s.Rewrite(ctx, []string{"u"}, func([][]store.Event) [][]store.Event {
+		return [][]store.Event{{one("second")[0].Event}}
+	})
+	_, held, leaseErr := s.Lease(ctx, "l", "h", 1e9)
+	for what, err := range map[string]error{
+		"Append": err, "Erase": eraseErr, "Rewrite": rewriteErr, "Lease": leaseErr,
+		"Each":     s.Each(ctx, 0, 1, func(string, store.Version) error { return nil }),
+		"PutItems": s.PutItems(ctx, []store.Item{{ID: "i"}}),
+		"PutNote":  s.PutNote(ctx, "t", "n", nil, store.Fence{Lease: "l", Term: 1}),
+		"DeleteNotes": s.DeleteNotes(ctx, "t", []string{"n"},
+			store.Fence{Lease: "l", Term: 1}),
+		"Release": s.Release(ctx, "l", "h"), "DeleteItems": s.DeleteItems(ctx, []string{"i"}),
+	} {
+		if err != nil {
+			t.Errorf("%s by the role: %v", what, err)
+		}
+	}
+	if _, err := s.Stats(ctx); err != nil || !held {
+		t.Errorf("Stats: %v; lease held: %v", err, held)
+	}
+}
+
+// grants are the statements of docs/scale.md that give a role its rights.
+func grants(t *testing.T, schema, role string) []string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/scale.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, found := strings.Cut(string(page), "```sql\n")
+	text, _, ended := strings.Cut(text, "```")
+	if !found || !ended {
+		t.Fatal("docs/scale.md has no block of SQL")
+	}
+	text = strings.NewReplacer("gsimc_server", role, "SCHEMA gsimc", "SCHEMA "+schema).Replace(text)
+	return strings.Split(strings.TrimSuffix(text, ";\n"), ";\n")
+}
+
+// TestTLSAndPasswords connects with verify-full and a password from a file, and refuses a server of
+// another authority. Errors and promises have no password.
+func TestTLSAndPasswords(t *testing.T) {
+	ours, others := certtest.NewAuthority(t), certtest.NewAuthority(t)
+	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{})
+	pair := ours.Issue(t, 1, time.Now().Add(time.Hour))
+	for name, text := range map[string][]byte{"server.crt": pair.Cert, "server.key": pair.Key} {
+		if err := p.WriteFile(name, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const secret = "a secret: with \\ signs"
+	err := p.Primary.SQL("CREATE ROLE app LOGIN SUPERUSER PASSWORD '" + secret + "'")
+	if err == nil {
+		err = p.WriteFile("pg_hba.conf", []byte("host all gsimc 127.0.0.1/32 trust\n"+
+			"hostssl all app 127.0.0.1/32 scram-sha-256\n"))
+	}
+	if err == nil {
+		err = p.Primary.Set("ssl", "on")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	password := func(text string) {
+		t.Helper()
+		file := filepath.Join(dir, "passwords")
+		text = strings.NewReplacer("\\", "\\\\", ":", "\\:").Replace(text)
+		if err := os.WriteFile(file, []byte("*:*:*:app:"+text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("PGPASSFILE", file)
+	}
+	password(secret)
+	for name, a := range map[string]*certtest.Authority{"ours": ours, "others": others} {
+		if err := os.WriteFile(filepath.Join(dir, name), a.PEM, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	url := strings.Replace(strings.Replace(p.URL("postgres"), "gsimc@", "app@", 1),
+		"sslmode=disable",
+		"sslmode=verify-full&profile=development&sslrootcert="+filepath.Join(dir, "ours"), 1)
+	s := openAt(t, url)
+	if text := fmt.Sprint(s.Promises()); strings.Contains(text, secret) {
+		t.Errorf("promises have the password: %s", text)
+	}
+	closeAll(t, s)
+	_, err = postgres.Open(context.Background(), strings.Replace(url, "/ours", "/others", 1))
+	if !errors.Is(err, store.ErrUnavailable) || strings.Contains(err.Error(), secret) {
+		t.Errorf("a server of another authority: %v", err)
+	}
+	password("wrong: " + secret)
+	_, err = postgres.Open(context.Background(), url)
+	if err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("another password: %v", err)
+	}
+}

@@ -1,0 +1,150 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/gsimc/gsimc/internal/enginetest"
+	"github.com/gsimc/gsimc/internal/soak"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/postgres"
+	"github.com/gsimc/gsimc/store/storetest"
+)
+
+func TestMain(m *testing.M) { enginetest.Main(m) }
+
+// open returns a store without anything in it, of the strict profile.
+func open(t testing.TB) store.Store {
+	t.Helper()
+	return openAt(t, emptyURL(t))
+}
+
+// emptied are schemas of tests that have ended, with nothing in them: to make one takes longer than
+// most tests.
+var emptied struct {
+	mu   sync.Mutex
+	urls []string
+}
+
+// emptyURL returns the address of a store without anything in it.
+func emptyURL(t testing.TB) string {
+	t.Helper()
+	emptied.mu.Lock()
+	defer emptied.mu.Unlock()
+	url := ""
+	if n := len(emptied.urls); n > 0 {
+		url, emptied.urls = emptied.urls[n-1], emptied.urls[:n-1]
+	} else {
+		url = newURL(t)
+	}
+	t.Cleanup(func() {
+		_, schema, _ := strings.Cut(url, "&schema=")
+		var all []string
+		for _, table := range []string{"head", "event", "item", "lease", "note"} {
+			all = append(all, "DELETE FROM "+schema+"."+table)
+		}
+		if enginetest.SharedPostgres(t, true).Primary.SQL(all...) == nil {
+			emptied.mu.Lock()
+			defer emptied.mu.Unlock()
+			emptied.urls = append(emptied.urls, url)
+		}
+	})
+	return url
+}
+
+// newURL returns the address of a store that is not there yet. It wants few connections, each of
+// which takes a while to open.
+func newURL(t testing.TB) string {
+	t.Helper()
+	return enginetest.SharedPostgres(t, true).URL("postgres") + "&pool_max_conns=4&schema=" +
+		enginetest.Namespace()
+}
+
+func openAt(t testing.TB, url string) *postgres.Store {
+	t.Helper()
+	s, err := postgres.Open(context.Background(), url)
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	return s
+}
+
+func TestConformance(t *testing.T) {
+	storetest.Run(t, open)
+}
+
+func TestModel(t *testing.T) {
+	steps, seeds := 200, 1
+	if soak.Long() {
+		steps, seeds = 1000, 20
+	}
+	for seed := range uint64(seeds) {
+		url := newURL(t)
+		s := storetest.Model(t, openAt(t, url), seed, steps, func(s store.Store) store.Store {
+			if err := s.Close(); err != nil {
+				t.Fatalf("Close: %v", err)
+			}
+			return openAt(t, url)
+		})
+		if err := s.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	}
+}
+
+// A history that is longer than a page is passed anew if it changes while it is read.
+func TestHistoryChangesBetweenPages(t *testing.T) {
+	s := open(t)
+	defer closeAll(t, s)
+	ctx := context.Background()
+	var records []store.Record
+	for i := range 2500 {
+		records = append(records, store.Record{User: "u", Event: store.Event{ID: fmt.Sprint(i),
+			Item: "i", Value: float64(i)}})
+	}
+	if _, err := s.Append(ctx, records); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func() error{
+		"an event more": func() error {
+			_, err := s.Append(ctx, []store.Record{{User: "u", Event: store.Event{ID: "more",
+				Item: "i"}}})
+			return err
+		},
+		"a rewrite": func() error {
+			_, err := s.Rewrite(ctx, []string{"u"}, func(h [][]store.Event) [][]store.Event {
+				return [][]store.Event{h[0][100:]}
+			})
+			return err
+		},
+		"an erasure": func() error {
+			_, err := s.Erase(ctx, "u")
+			return err
+		},
+	} {
+		known, calls := store.Version{}, 0
+		head, same, err := s.Since(ctx, "u", known, func(v store.Version, _ store.Event) error {
+			if v.Revision != 1 && v.Revision != known.Revision+1 {
+				return fmt.Errorf("revision %d after %d", v.Revision, known.Revision)
+			}
+			known = v
+			if calls++; calls == 500 {
+				return change()
+			}
+			return nil
+		})
+		if err != nil || head.Revision > 0 && known != head ||
+			same != (name == "an event more") {
+			t.Errorf("%s: head %v after %v, same %v, %v", name, head, known, same, err)
+		}
+		if _, err := s.Erase(ctx, "u"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Append(ctx, records); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
