@@ -26,7 +26,12 @@ const routeHeader = "x-gsimc-route"
 
 // RingOptions say how to reach several servers over one store.
 type RingOptions struct {
-	Addresses []string // HOST:PORT, or unix:/PATH; at least one
+	// Addresses of the servers: HOST:PORT, or unix:/PATH. Or a single dns:///NAME:PORT: all
+	// addresses that the name has are servers, such as the pods of a headless Service of
+	// Kubernetes. It is looked up again when a connection ends, at most every 30 s, so that new
+	// servers are found within the time that a server keeps connections (--max-connection-age, 5
+	// minutes).
+	Addresses []string
 	Access    Access
 	Timeout   time.Duration // as of [Options]
 	Retry     Retry         // the zero value: [DefaultRetry]
@@ -59,27 +64,48 @@ func DialRing(opt RingOptions) (*Ring, error) {
 		return nil, err
 	}
 	r := &Ring{hedge: hedge}
-	var options []grpc.DialOption
-	var state resolver.State
-	for _, address := range opt.Addresses {
-		if options, err = opt.Access.DialOptions(address); err != nil {
-			return nil, err
-		}
-		state.Endpoints = append(state.Endpoints, resolver.Endpoint{
-			Addresses: []resolver.Address{{Addr: address, ServerName: serverName(address)}}})
+	target, options, err := opt.servers()
+	if err != nil {
+		return nil, err
 	}
-	servers := manual.NewBuilderWithScheme("gsimc")
-	servers.InitialState(state)
-	options = append(options, grpc.WithResolvers(servers), grpc.WithContextDialer(dial),
-		grpc.WithKeepaliveParams(pings), grpc.WithDefaultServiceConfig(ringConfig(opt.Retry)),
+	// A record of the name must not replace the policy.
+	options = append(options, grpc.WithDisableServiceConfig(),
+		grpc.WithDefaultServiceConfig(ringConfig(opt.Retry)), grpc.WithKeepaliveParams(pings),
 		grpc.WithChainUnaryInterceptor(r.route), grpc.WithChainStreamInterceptor(routeStream))
 	if opt.Timeout > 0 {
 		options = append(options, grpc.WithUnaryInterceptor(withTimeout(opt.Timeout)))
 	}
-	if r.conn, err = grpc.NewClient(servers.Scheme()+":///servers", options...); err != nil {
+	if r.conn, err = grpc.NewClient(target, options...); err != nil {
 		return nil, &fault.Fault{Field: "Addresses", Got: opt.Addresses, Err: err}
 	}
 	return r, nil
+}
+
+// dnsPrefix begins a name whose addresses are those of the servers.
+const dnsPrefix = "dns:"
+
+// servers returns the target of the connections and how to reach it.
+func (opt *RingOptions) servers() (target string, options []grpc.DialOption, err error) {
+	named := slices.ContainsFunc(opt.Addresses,
+		func(address string) bool { return strings.HasPrefix(address, dnsPrefix) })
+	if named && len(opt.Addresses) > 1 {
+		return "", nil, fault.New("Addresses", opt.Addresses, "one "+dnsPrefix+" address alone")
+	}
+	var state resolver.State
+	for _, address := range opt.Addresses {
+		if options, err = opt.Access.DialOptions(address); err != nil {
+			return "", nil, err
+		}
+		state.Endpoints = append(state.Endpoints, resolver.Endpoint{
+			Addresses: []resolver.Address{{Addr: address, ServerName: serverName(address)}}})
+	}
+	if named {
+		return opt.Addresses[0], options, nil
+	}
+	list := manual.NewBuilderWithScheme("gsimc")
+	list.InitialState(state)
+	return list.Scheme() + ":///servers", append(options, grpc.WithResolvers(list),
+		grpc.WithContextDialer(dial)), nil
 }
 
 // Conn returns the connections as one, for the clients of the generated package and [NewSession].

@@ -257,6 +257,9 @@ func TestRingOptions(t *testing.T) {
 		opt   RingOptions
 	}{
 		{"Addresses", RingOptions{}},
+		{"Addresses", RingOptions{Addresses: []string{"dns:///gsimc:1", "127.0.0.1:1"}}},
+		{"Token", RingOptions{Addresses: []string{"dns:///localhost:1"},
+			Access: Access{Token: "t"}}},
 		{"Quantile", RingOptions{Addresses: addresses, Hedge: Hedge{Quantile: 1, Budget: 1}}},
 		{"Budget", RingOptions{Addresses: addresses, Hedge: Hedge{Quantile: 0.9}}},
 		{"Token", RingOptions{Addresses: []string{"127.0.0.1:1", "10.1.1.1:1"},

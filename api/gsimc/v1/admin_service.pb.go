@@ -106,7 +106,10 @@ type Model struct {
 	// How a user's state follows from the events: "learned" by dynamics that were learned from the
 	// training users, "none" by the graph filter and its constants; "popularity" if the server has no
 	// model yet and serves popular items.
-	Dynamics      string `protobuf:"bytes,12,opt,name=dynamics,proto3" json:"dynamics,omitempty"`
+	Dynamics string `protobuf:"bytes,12,opt,name=dynamics,proto3" json:"dynamics,omitempty"`
+	// What answers call the model: version and, if new items extend the model, a plus sign and the
+	// hash of the extension. Servers with the same one give equal lists for equal histories.
+	ModelVersion  string `protobuf:"bytes,13,opt,name=model_version,json=modelVersion,proto3" json:"model_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -193,6 +196,13 @@ func (x *Model) GetFilter() string {
 func (x *Model) GetDynamics() string {
 	if x != nil {
 		return x.Dynamics
+	}
+	return ""
+}
+
+func (x *Model) GetModelVersion() string {
+	if x != nil {
+		return x.ModelVersion
 	}
 	return ""
 }
@@ -874,7 +884,7 @@ var File_gsimc_v1_admin_service_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_admin_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1cgsimc/v1/admin_service.proto\x12\bgsimc.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x92\x02\n" +
+	"\x1cgsimc/v1/admin_service.proto\x12\bgsimc.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb7\x02\n" +
 	"\x05Model\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x1d\n" +
 	"\n" +
@@ -885,7 +895,8 @@ const file_gsimc_v1_admin_service_proto_rawDesc = "" +
 	"train_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\ttrainTime\x127\n" +
 	"\tload_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\bloadTime\x12\x16\n" +
 	"\x06filter\x18\v \x01(\tR\x06filter\x12\x1a\n" +
-	"\bdynamics\x18\f \x01(\tR\bdynamics\"\x12\n" +
+	"\bdynamics\x18\f \x01(\tR\bdynamics\x12#\n" +
+	"\rmodel_version\x18\r \x01(\tR\fmodelVersion\"\x12\n" +
 	"\x10GetStatusRequest\"\xc7\x02\n" +
 	"\x11GetStatusResponse\x12#\n" +
 	"\rbuild_version\x18\x01 \x01(\tR\fbuildVersion\x129\n" +

@@ -38,8 +38,8 @@ const (
 	Degradation_DEGRADATION_NO_USABLE_HISTORY Degradation = 2
 	// Filters and seen items left fewer items than were asked for.
 	Degradation_DEGRADATION_FILTER_TOO_NARROW Degradation = 3
-	// The server has no model yet: the list holds the items that are popular in its store, whoever
-	// asks. model_version begins with "popularity-".
+	// The server has no model yet: the list holds the items that are popular in its store, the same
+	// for all users. model_version begins with "popularity-".
 	Degradation_DEGRADATION_NO_MODEL Degradation = 6
 )
 
@@ -448,8 +448,8 @@ func (*RecommendRequest_History) isRecommendRequest_Subject() {}
 // if the pool has no more items that fit.
 type Diversity struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most so many items of each category, by the catalogue: 1 to 1000. Items without a category
-	// are not bounded. 0: any number.
+	// The most items of each category, by the catalogue, that a list may have: 1 to 1000. Items
+	// without a category are not bounded. 0: any number.
 	MaxPerCategory int32 `protobuf:"varint,1,opt,name=max_per_category,json=maxPerCategory,proto3" json:"max_per_category,omitempty"`
 	// Maximal marginal relevance: the next item is the one with the largest lambda * r - (1 - lambda)
 	// * s, where r is its score, brought to 0 to 1 over the pool, and s its cosine with the chosen item
