@@ -130,6 +130,8 @@ func describeModel(l *models.Lease) *pb.Model {
 		Graph:     spec.Graph,
 		LoadTime:  timestamppb.New(l.Loaded()),
 		Dynamics:  spec.Dynamics.Kind,
+
+		ModelVersion: l.Version(),
 	}
 	if !l.Personal() {
 		m.Dynamics, m.Graph, m.Rank = dynamicsPopularity, "", 0

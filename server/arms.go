@@ -77,7 +77,7 @@ type lease struct {
 // acquire returns the model of an arm; the caller must release it.
 func (a *arm) acquire() lease { return lease{a.models.Acquire(), a} }
 
-// main is the arm of the server's own model, which answers whoever has no user id.
+// main is the arm of the server's own model, which answers requests without a user id.
 func (s *Server) main() *arm { return s.arms[0] }
 
 // armOf returns the arm of a user; an empty id is that of nobody.

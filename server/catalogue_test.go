@@ -113,7 +113,7 @@ func TestDamagedItemIsHiddenUntilWritten(t *testing.T) {
 	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
 		t.Errorf("GetItem (-want +got):\n%s", d)
 	}
-	// Whoever looks for it, or for its neighbours, learns that it is hidden.
+	// An operator who looks for it, or for its neighbours, learns that it is hidden.
 	found, err := ts.items.SearchItems(ctx(t), &pb.SearchItemsRequest{Query: id})
 	if err != nil || len(found.GetItems()) == 0 || !found.GetItems()[0].GetItem().GetHidden() {
 		t.Errorf("a search finds %v, %v, want the damaged item", found, err)

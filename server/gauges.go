@@ -25,6 +25,11 @@ var (
 	storeDebtDesc = newDesc("gsimc_store_compaction_debt_bytes",
 		"Estimate of what compactions have yet to write; it grows while events come in faster "+
 			"than the disk sorts them.")
+	storeAwayDesc = newDesc("gsimc_store_away",
+		"1 while the store, which servers share, cannot be reached; it comes back by itself.")
+	storeDegradedDesc = newDesc("gsimc_store_degraded",
+		"1 while the store keeps less than it is set up for, such as fewer copies; /readyz says "+
+			"why.")
 	storeUsersDesc = newDesc("gsimc_store_users",
 		"Users with a history; absent if the store cannot tell cheaply, as that on disk.")
 	modelInfoDesc = newDesc("gsimc_model_info",
@@ -64,7 +69,8 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 func (g gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{statesDesc, stateBytesDesc, storeBytesDesc,
 		storeRoomDesc, storeFreeDesc, storeReserveDesc, storeDebtDesc, storeUsersDesc,
-		storeFailedDesc, storeRefusingDesc, storeStalledDesc, storeDamagedFilesDesc,
+		storeFailedDesc, storeAwayDesc, storeDegradedDesc, storeRefusingDesc,
+		storeStalledDesc, storeDamagedFilesDesc,
 		storeDamagedReadsDesc, modelInfoDesc, modelItemsDesc,
 		modelRankDesc, modelLoadDesc, modelTrainDesc, buildInfoDesc, drainingDesc, itemsDesc,
 		damagedItemsDesc} {
@@ -97,21 +103,18 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 			}
 		}
 	}
-	failed := 0.0
-	if errors.Is(err, store.ErrFailed) {
-		failed = 1
+	flag := func(d *prometheus.Desc, set bool) {
+		if set {
+			gauge(d, 1)
+		} else {
+			gauge(d, 0)
+		}
 	}
-	gauge(storeFailedDesc, failed)
-	refusing := 0.0
-	if stats.Refusal != nil {
-		refusing = 1
-	}
-	gauge(storeRefusingDesc, refusing)
-	stalled := 0.0
-	if errors.Is(stats.Refusal, store.ErrStalled) {
-		stalled = 1
-	}
-	gauge(storeStalledDesc, stalled)
+	flag(storeFailedDesc, errors.Is(err, store.ErrFailed))
+	flag(storeAwayDesc, errors.Is(err, store.ErrUnavailable))
+	flag(storeDegradedDesc, stats.Degraded != nil)
+	flag(storeRefusingDesc, stats.Refusal != nil)
+	flag(storeStalledDesc, errors.Is(stats.Refusal, store.ErrStalled))
 	files, reads := 0, int64(0)
 	if damage, ok := errors.AsType[*store.DamageError](stats.Damage); ok {
 		files, reads = len(damage.Files), damage.Reads

@@ -28,21 +28,31 @@ func (s *Server) storeStats(ctx context.Context) (store.Stats, error) {
 }
 
 // watchStore turns the health once the store has failed, and while its disk hangs. It logs when the
-// store begins and ends to take no events. It returns when the store has failed, which it then
-// stays, or when ctx ends.
+// store begins and ends to take no events, to be out of reach, or to be degraded. It returns when
+// the store has failed, which it then stays, or when ctx ends.
 func (s *Server) watchStore(ctx context.Context) {
 	tick := time.NewTicker(storePoll)
 	defer tick.Stop()
-	refusing, stalled := false, false
+	refusing, stalled, away, degraded := false, false, false, false
 	for {
 		stats, err := s.storeStats(ctx)
 		if errors.Is(err, store.ErrFailed) {
 			s.storeFailed()
 			return
 		}
+		if errors.Is(err, store.ErrUnavailable) != away {
+			away = !away
+			s.logTurn(ctx, away, "the store cannot be reached", "the store answers again", err)
+		}
+		if err == nil && (stats.Degraded != nil) != degraded {
+			degraded = !degraded
+			s.logTurn(ctx, degraded, "the store keeps less than it is set up for",
+				"the store keeps what it is set up for again", stats.Degraded)
+		}
 		if err == nil && (stats.Refusal != nil) != refusing {
 			refusing = !refusing
-			s.logRefusal(ctx, stats.Refusal)
+			s.logTurn(ctx, refusing, "the store takes no events for the time being",
+				"the store takes events again", stats.Refusal)
 		}
 		if err == nil && errors.Is(stats.Refusal, store.ErrStalled) != stalled {
 			stalled = !stalled
@@ -56,6 +66,15 @@ func (s *Server) watchStore(ctx context.Context) {
 	}
 }
 
+// logTurn logs that a trouble of the store has begun, with its reason, or is over.
+func (s *Server) logTurn(ctx context.Context, begun bool, trouble, over string, reason error) {
+	if !begun {
+		s.log.LogAttrs(ctx, slog.LevelInfo, over)
+		return
+	}
+	s.log.LogAttrs(ctx, slog.LevelWarn, trouble, slog.String("error", reason.Error()))
+}
+
 // watchCatalogue follows what other servers write to the catalogue of the store, until ctx ends.
 func (s *Server) watchCatalogue(ctx context.Context) {
 	if n := s.catalogue.Damaged(); n > 0 {
@@ -66,16 +85,6 @@ func (s *Server) watchCatalogue(ctx context.Context) {
 		s.log.LogAttrs(ctx, slog.LevelError, "the catalogue cannot be read again; lists go by "+
 			"what was read before", slog.String("error", err.Error()))
 	})
-}
-
-// logRefusal logs why the store takes no events for the time being, or that it takes them again.
-func (s *Server) logRefusal(ctx context.Context, reason error) {
-	if reason == nil {
-		s.log.LogAttrs(ctx, slog.LevelInfo, "the store takes events again")
-		return
-	}
-	s.log.LogAttrs(ctx, slog.LevelWarn, "the store takes no events for the time being",
-		slog.String("error", reason.Error()))
 }
 
 // storeFailed reports over gRPC health that the EventService takes no events until a restart.

@@ -131,6 +131,9 @@ func (m *Metrics) eventTypesReloaded(good bool) {
 	m.typeLoads.WithLabelValues(result).Inc()
 }
 
+// ModelRefused counts a model file that was refused before it was loaded.
+func (m *Metrics) ModelRefused() { m.models.Refused() }
+
 // StoreSynced records that the store synced its log to disk in time d. The store is configured to
 // call it after each sync. It is safe for concurrent use.
 func (m *Metrics) StoreSynced(d time.Duration) { m.storeSync.Observe(d.Seconds()) }

@@ -87,6 +87,9 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusServiceUnavailable, storeTrouble(stats.Refusal))
 	case stats.Refusal != nil:
 		answer(w, http.StatusOK, "ok, but the store takes no events: "+stats.Refusal.Error())
+	case stats.Degraded != nil:
+		answer(w, http.StatusOK, "ok, but the store keeps less than it is set up for: "+
+			stats.Degraded.Error())
 	case s.ModelVersion() == "":
 		answer(w, http.StatusOK, "ok, but there is no model yet: popular items are listed")
 	default:

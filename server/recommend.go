@@ -189,52 +189,19 @@ func (s recommender) finish(
 // items to sc.
 func (s recommender) subject(
 	ctx context.Context, m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch,
-) (subject, error) {
-	subj, explain := subject{}, req.GetExplain() > 0
-	rule := newSeenRule(req.GetSeen(), now, sc.kinds)
-	sc.kinds = rule.kinds
-	at := now.Unix()
-	read := func(u *state.User) {
-		subj, sc.skipped = subject{}, sc.skipped[:0]
-		if u == nil {
-			if m.HasVariance() { // the expectation of any user can be explored
-				s.readQuery(m, m.NewState(), at, sc)
-			}
-			return
-		}
-		subj = subject{known: true, usable: u.Usable(), timed: true, version: u.Version,
-			tail: u.Tail}
-		s.readQuery(m, u.Kalman, at, sc)
-		sc.skipped = rule.appendTo(sc.skipped, u.Seen)
-	}
+) (subj subject, err error) {
 	if h := req.GetHistory(); h != nil {
-		var t *state.Tail
-		if explain {
-			t = state.NewTail(m)
-		}
-		u, timed := s.inlineState(m, h, t), hasTimes(h)
-		if !timed { // without times, no time has passed since the last event
-			at, rule.oldest = u.Kalman.Time, math.MinInt64
-		}
-		read(u)
-		subj.version, subj.timed = store.Version{}, timed
-		return subj, nil
+		return s.inlineSubject(m, req, now, sc), nil
 	}
-	if extra := req.GetExtraHistory(); extra != nil {
-		stored := read
-		read = func(u *state.User) { stored(s.withExtra(m, u, extra, now, explain)) }
-	}
-	view := s.states.View
-	if explain {
+	read, view := s.reading(m, req, now, sc, &subj), s.states.View
+	if req.GetExplain() > 0 {
 		view = s.states.ViewTail
 	}
-	var err error
 	if len(req.GetSessionToken()) == 0 {
 		err = view(ctx, m, req.GetUserId(), read)
 	} else {
-		again := view
 		err = s.reach(ctx, req, func() (store.Version, error) {
-			err := again(ctx, m, req.GetUserId(), read)
+			err := view(ctx, m, req.GetUserId(), read)
 			return subj.version, err
 		})
 	}
@@ -245,6 +212,58 @@ func (s recommender) subject(
 		return subject{}, outcome.ErrStaleRevision
 	}
 	return subj, nil
+}
+
+// inlineSubject is subject for a history that came with the request.
+func (s recommender) inlineSubject(
+	m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch,
+) subject {
+	var t *state.Tail
+	if req.GetExplain() > 0 {
+		t = state.NewTail(m)
+	}
+	h := req.GetHistory()
+	u, timed := s.inlineState(m, h, t), hasTimes(h)
+	rule, at := newSeenRule(req.GetSeen(), now, sc.kinds), now.Unix()
+	sc.kinds = rule.kinds
+	if !timed { // without times, no time has passed since the last event
+		at, rule.oldest = u.Kalman.Time, math.MinInt64
+	}
+	subj := s.read(m, u, at, &rule, sc)
+	subj.version, subj.timed = store.Version{}, timed
+	return subj
+}
+
+// reading returns a function that makes a stored state, with the events that came with the request,
+// that of subj and sc. The last call counts.
+func (s recommender) reading(
+	m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch, subj *subject,
+) func(*state.User) {
+	rule := newSeenRule(req.GetSeen(), now, sc.kinds)
+	sc.kinds = rule.kinds
+	return func(u *state.User) {
+		if extra := req.GetExtraHistory(); extra != nil {
+			u = s.withExtra(m, u, extra, now, req.GetExplain() > 0)
+		}
+		*subj = s.read(m, u, now.Unix(), &rule, sc)
+	}
+}
+
+// read writes the query of a state at a time in seconds, its variance and its seen items to sc. A
+// nil state is that of a user without history.
+func (s recommender) read(
+	m *model.Model, u *state.User, at int64, rule *seenRule, sc *scratch,
+) subject {
+	sc.skipped = sc.skipped[:0]
+	if u == nil {
+		if m.HasVariance() { // the expectation of any user can be explored
+			s.readQuery(m, m.NewState(), at, sc)
+		}
+		return subject{}
+	}
+	s.readQuery(m, u.Kalman, at, sc)
+	sc.skipped = rule.appendTo(sc.skipped, u.Seen)
+	return subject{known: true, usable: u.Usable(), timed: true, version: u.Version, tail: u.Tail}
 }
 
 // readQuery writes the query of a state, and its variance at time now in seconds, to sc.

@@ -8,39 +8,41 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/store"
-	"github.com/gsimc/gsimc/store/memory"
 	"github.com/gsimc/gsimc/store/pebble"
 )
 
-// twoServers calls run with two servers over one store, for each store of this module.
+// twoServers calls run with two servers over one store, for each store of this module that is here.
 func twoServers(t *testing.T, run func(t *testing.T, servers [2]*testServer)) {
 	t.Helper()
 	twoServersOf(t, setup{}, run)
 }
 
 // twoServersOf is twoServers with a setup, but for its store.
-func twoServersOf(t *testing.T, shared setup, run func(t *testing.T, servers [2]*testServer)) {
-	for name, open := range map[string]func(t *testing.T) (store.Store, error){
-		"memory": func(*testing.T) (store.Store, error) { return memory.New(), nil },
-		"pebble": func(t *testing.T) (store.Store, error) {
-			return pebble.Open(t.Context(), t.TempDir(), pebble.Options{})
-		},
-	} {
+func twoServersOf(t *testing.T, su setup, run func(t *testing.T, servers [2]*testServer)) {
+	t.Helper()
+	overStores := func(t *testing.T, open func() store.Store) {
+		var servers [2]*testServer
+		for i := range servers {
+			su := su
+			su.store = open()
+			servers[i] = start(t, su)
+		}
+		run(t, servers)
+	}
+	for name, make := range sharedStores {
 		t.Run(name, func(t *testing.T) {
-			st, err := open(t)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { // after the servers have ended
-				if err := st.Close(); err != nil {
-					t.Error(err)
-				}
-			})
-			shared := shared
-			shared.store = st
-			run(t, [2]*testServer{start(t, shared), start(t, shared)})
+			open := make(t)
+			overStores(t, func() store.Store { return open() })
 		})
 	}
+	t.Run("pebble", func(t *testing.T) { // within one process
+		st, err := pebble.Open(t.Context(), t.TempDir(), pebble.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		closeAtEnd(t, st)
+		overStores(t, func() store.Store { return st })
+	})
 }
 
 // listOf is what tells whether two lists were made from the same history.
@@ -83,11 +85,11 @@ func TestErasedUsersReturnAtOtherServer(t *testing.T) {
 			fresh := a.ask(t, want)
 			for i, s := range servers {
 				got := s.ask(t, forUser(user))
-				if checked++; got.GetUserRevision() != events ||
-					cmp.Diff(itemIDs(fresh), itemIDs(got)) != "" {
+				want, items := fmt.Sprintln(fresh.GetItems()), fmt.Sprintln(got.GetItems())
+				if checked++; got.GetUserRevision() != events || items != want {
 					former++
 					t.Errorf("%s: server %d answers from revision %d:\n%s", user, i,
-						got.GetUserRevision(), cmp.Diff(itemIDs(fresh), itemIDs(got)))
+						got.GetUserRevision(), cmp.Diff(want, items))
 				}
 			}
 			if listOf(before) == listOf(b.ask(t, forUser(user))) {

@@ -94,7 +94,9 @@ func rewriteSetups(t *testing.T) map[string]setup {
 }
 
 // retract takes events back and returns how many there were.
-func (ts *testServer) retract(t *testing.T, req *pb.RetractEventsRequest) *pb.RetractEventsResponse {
+func (ts *testServer) retract(
+	t *testing.T, req *pb.RetractEventsRequest,
+) *pb.RetractEventsResponse {
 	t.Helper()
 	r, err := ts.users.RetractEvents(ctx(t), req)
 	if err != nil {
@@ -316,7 +318,9 @@ func TestRetractionAndWhatClientsKeep(t *testing.T) {
 		req := &pb.RetractEventsRequest{UserId: "ann", EventIds: []string{"e1", "e3"}}
 		r := a.retract(t, req)
 		lost := problem{Code: codes.DataLoss, Reason: "SESSION_LOST"}
-		b.refusedToken(t, "of before the retraction", "ann", old, lost)
+		if !b.store.Identity().Lags { // otherwise the call waits for a later copy of the store
+			b.refusedToken(t, "of before the retraction", "ann", old, lost)
+		}
 		changed := problem{Code: codes.FailedPrecondition, Reason: "HISTORY_CHANGED"}
 		if d := cmp.Diff(changed, b.listProblem(t, "ann", listed.GetNextPageToken())); d != "" {
 			t.Errorf("the next page (-want +got):\n%s", d)

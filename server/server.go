@@ -64,7 +64,8 @@ type Server struct {
 	catalogue *catalogue.Catalogue
 	updater   *state.Updater
 	states    *state.Cache
-	quality   *quality.Meter // nil: not measured
+	quality   *quality.Meter     // nil: not measured
+	notices   *coldstart.Notices // nil: no other server has the store
 	batcher   *passes.Batcher
 
 	grpc      *grpc.Server // of the clients
@@ -104,6 +105,34 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 	if err := cfg.Validate(); err != nil {
 		return nil, fault.In("server configuration", err)
 	}
+	s := newServer(cfg, st)
+	if err := s.openConfigured(); err != nil {
+		return nil, fault.In("server configuration", err)
+	}
+	var err error
+	if s.states, err = state.NewCache(cfg.StateCacheBytes,
+		state.Deps{Store: s.calls, Updater: s.updater, Metrics: s.metrics.states}); err != nil {
+		return nil, fmt.Errorf("state cache: %w", err)
+	}
+	if err = s.openArms(open); err != nil {
+		return nil, err
+	}
+	if err = s.openCatalogue(); err == nil {
+		err = s.newBackground()
+	}
+	if err != nil {
+		s.closeArms()
+		return nil, err
+	}
+	if err := s.newServices(); err != nil {
+		s.closeModels()
+		return nil, err
+	}
+	return s, nil
+}
+
+// newServer returns a server with what cannot fail.
+func newServer(cfg Config, st store.Store) *Server {
 	s := &Server{
 		cfg: cfg, log: cfg.Logger, now: cfg.Now, metrics: cfg.Metrics, store: st, calls: st,
 		hasher:  newUserHasher(cfg.LogKey),
@@ -126,17 +155,6 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 	if s.metrics == nil {
 		s.metrics = NewMetrics()
 	}
-	var err error
-	if s.doors, err = cfg.openDoors(s.log, s.metrics.doors); err != nil {
-		return nil, fault.In("server configuration", err)
-	}
-	s.doors.OnTokens = s.tokensChanged
-	if err = s.openEventTypes(); err != nil {
-		return nil, fault.In("server configuration", err)
-	}
-	if s.filters, err = filters.Open(cfg.FiltersFile, s.log, s.metrics.filters); err != nil {
-		return nil, fault.In("server configuration", err)
-	}
 	if cfg.Tracer != nil {
 		s.calls = tracing.Store{Store: st, Provider: cfg.Tracer}
 	}
@@ -146,40 +164,48 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 	s.started = s.now()
 	s.gate, s.adminGate = s.newGate(admittedClients), s.newGate(admittedOperators)
 	s.batcher = passes.New(s.metrics.passes)
-	if s.states, err = state.NewCache(cfg.StateCacheBytes,
-		state.Deps{Store: s.calls, Updater: s.updater, Metrics: s.metrics.states}); err != nil {
-		return nil, fmt.Errorf("state cache: %w", err)
+	return s
+}
+
+// openConfigured opens what files of the configuration say.
+func (s *Server) openConfigured() (err error) {
+	if s.doors, err = s.cfg.openDoors(s.log, s.metrics.doors); err != nil {
+		return err
 	}
-	if err = s.openArms(open); err != nil {
-		return nil, err
+	s.doors.OnTokens = s.tokensChanged
+	if err = s.openEventTypes(); err != nil {
+		return err
 	}
-	s.catalogue, err = catalogue.Open(context.Background(), st, s.now(), cfg.MaxItems)
+	s.filters, err = filters.Open(s.cfg.FiltersFile, s.log, s.metrics.filters)
+	return err
+}
+
+// openCatalogue reads the items of the store, for all models.
+func (s *Server) openCatalogue() (err error) {
+	s.catalogue, err = catalogue.Open(context.Background(), s.store, s.now(), s.cfg.MaxItems)
 	if err != nil {
-		s.closeArms()
-		return nil, err
+		return err
 	}
 	for _, a := range s.arms {
 		a.models.UseCatalogue(s.catalogue)
 	}
-	if err := s.newBackground(); err != nil {
-		s.closeArms()
-		return nil, err
-	}
-	if err := s.newGRPC(); err != nil {
-		s.closeModels()
-		return nil, err
+	return nil
+}
+
+// newServices builds the servers of the listeners, and registers the metrics.
+func (s *Server) newServices() (err error) {
+	if err = s.newGRPC(); err != nil {
+		return err
 	}
 	if s.json, err = s.newJSON(); err != nil {
-		s.closeModels()
-		return nil, err
+		return err
 	}
 	s.ops = s.newOps()
-	if err := errors.Join(s.metrics.registry.Register(gauges{s}),
+	if err = errors.Join(s.metrics.registry.Register(gauges{s}),
 		s.metrics.registry.Register(admission.Gauges{s.gate, s.adminGate})); err != nil {
-		s.closeModels()
-		return nil, fmt.Errorf("metrics are already in use by another server: %w", err)
+		return fmt.Errorf("metrics are already in use by another server: %w", err)
 	}
-	return s, nil
+	return nil
 }
 
 // tracedOpen is open with a span of its own: a load serves no single call.
@@ -210,6 +236,7 @@ func (s *Server) newBackground() error {
 		Store: s.store, Updater: s.updater, Estimator: s.cfg.Estimator,
 		Metrics: s.metrics.quality, Guard: s.guard, ArmOf: s.split.Of, Measured: s.measured,
 	}
+	s.notices = s.newNotices()
 	for _, a := range s.arms {
 		of := s.metrics.coldstart
 		if a.index > 0 {
@@ -217,7 +244,7 @@ func (s *Server) newBackground() error {
 		}
 		a.extender = coldstart.New(s.cfg.ExtendEvery, coldstart.Deps{
 			Store: s.store, Models: a.models, Updater: s.updater, Metrics: of,
-			Log: s.log, Guard: s.guard,
+			Log: s.log, Guard: s.guard, Notices: s.notices, First: a.index == 0,
 		})
 		measured.Models = append(measured.Models, a.models)
 		measured.Arms = append(measured.Arms, a.name)
@@ -232,6 +259,31 @@ func (s *Server) newBackground() error {
 	}
 	s.quality = quality.New(s.cfg.QualitySample, shadow, measured)
 	return nil
+}
+
+// newNotices returns what tells the other servers of the store of new items.
+func (s *Server) newNotices() *coldstart.Notices {
+	shared, ok := s.store.(store.Shared)
+	if !ok || s.cfg.ExtendEvery == 0 {
+		return nil
+	}
+	return coldstart.NewNotices(coldstart.NoticesDeps{Store: shared, Every: s.cfg.ExtendEvery,
+		Bases: s.extendedModels, Metrics: s.metrics.coldstart, Log: s.log, Guard: s.guard})
+}
+
+// extendedModels returns the versions of the models that are extended.
+func (s *Server) extendedModels() (versions []string) {
+	for _, a := range s.arms {
+		l := a.models.Acquire()
+		if l == nil {
+			continue
+		}
+		if l.Personal() {
+			versions = append(versions, l.Base().Version())
+		}
+		l.Release()
+	}
+	return versions
 }
 
 // newGRPC registers the services: those of clients on one server, AdminService and reflection on
@@ -328,6 +380,7 @@ func (s *Server) Serve(ctx context.Context, l Listeners) error {
 	for _, a := range s.arms {
 		background.Go(func() { a.extender.Run(watch) })
 	}
+	background.Go(func() { s.notices.Run(watch) })
 	background.Go(func() { s.watchCatalogue(watch) })
 	background.Go(func() { s.doors.Watch(watch, doors.Poll) })
 	background.Go(func() { s.watchEventTypes(watch, doors.Poll) })

@@ -106,6 +106,9 @@ func TestSessionTokensRefused(t *testing.T) {
 	lost := problem{Code: codes.DataLoss, Reason: "SESSION_LOST"}
 	twoServers(t, func(t *testing.T, servers [2]*testServer) {
 		a, b := servers[0], servers[1]
+		if a.store.Identity().Lags {
+			t.Skip("a history of this store may be that of a moment ago: calls wait for a later one")
+		}
 		a.observe(t, withID("1", "ann", 1))
 		token := a.observe(t, withID("2", "ann", 2)).GetSessionToken()
 		b.ask(t, withToken("ann", token)) // it is cached there

@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,14 +35,45 @@ func TestUnavailableStore(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}
 	}
-	for _, probe := range []string{"/livez", "/readyz"} {
-		if code, text := ts.get(t, probe); code != 200 {
-			t.Errorf("%s: %d %s", probe, code, text)
-		}
-	}
+	ts.wantGreen(t, "/livez", "ok\n", "gsimc_store_away 1", "gsimc_store_degraded 0")
+	ts.wantGreen(t, "/readyz", "ok, but the store does not answer: ")
 	hooked.AppendFunc, hooked.SinceFunc = nil, nil
 	ts.observe(t, newEvent("ann", 1))
 	ts.ask(t, forUser("ann"))
+}
+
+// TestDegradedStore has a store that keeps less than it is set up for: probes and metrics say so.
+func TestDegradedStore(t *testing.T) {
+	ts := start(t, setup{store: &degradedStats{memory.New()}})
+	ts.wantGreen(t, "/livez", "ok\n", "gsimc_store_away 0", "gsimc_store_degraded 1")
+	ts.wantGreen(t, "/readyz",
+		"ok, but the store keeps less than it is set up for: one copy of two")
+	ts.observe(t, newEvent("ann", 1))
+	eventually(t, "the log says so", func() bool {
+		return strings.Contains(ts.logs.String(), "the store keeps less than it is set up for")
+	})
+}
+
+// wantGreen checks that a probe is green and begins with a text, and that metrics have lines.
+func (ts *testServer) wantGreen(t *testing.T, probe, text string, metrics ...string) {
+	t.Helper()
+	if code, got := ts.get(t, probe); code != 200 || !strings.HasPrefix(got, text) {
+		t.Errorf("%s: %d %s, want 200 and %q", probe, code, got, text)
+	}
+	_, page := ts.get(t, "/metrics")
+	for _, line := range metrics {
+		if !strings.Contains(page, "\n"+line+"\n") {
+			t.Errorf("the metrics lack %s", line)
+		}
+	}
+}
+
+type degradedStats struct{ store.Store }
+
+func (d *degradedStats) Stats(ctx context.Context) (store.Stats, error) {
+	stats, err := d.Store.Stats(ctx)
+	stats.Degraded = errors.New("one copy of two")
+	return stats, err
 }
 
 type unavailableStats struct {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Budget is an amount that many share, such as bytes of memory. Whoever takes more than is left
-// waits. It is safe for concurrent use.
+// Budget is an amount that many share, such as bytes of memory. A caller that takes more than is
+// left waits. It is safe for concurrent use.
 type Budget struct {
 	mu     sync.Mutex
 	left   int

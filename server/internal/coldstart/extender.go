@@ -22,6 +22,11 @@ type Deps struct {
 	Metrics *Metrics
 	Log     *slog.Logger
 	Guard   background.Guard
+
+	// Notices is set if several servers share the store: one of them extends for all.
+	Notices *Notices
+	// First is set for one of the extenders of a server.
+	First bool
 }
 
 // An Extender extends the serving model by new items. A nil Extender does nothing.
@@ -30,6 +35,7 @@ type Extender struct {
 	every  time.Duration
 	items  *items
 	recent *recentUsers
+	shared *sharing // nil: no other server has the store
 	awake  chan struct{}
 	again  atomic.Bool // the store is to be searched again
 
@@ -38,6 +44,7 @@ type Extender struct {
 	// base is the loaded model that the next fields describe. It is not leased, only compared.
 	base     *models.Lease
 	rows     map[string]itemRow // of the items that were folded in, by id
+	unserved bool               // rows have changed since an extension was made of them
 	searched bool               // the store has been searched for items that are new to base
 	fixed    bool               // base cannot be extended
 	warned   bool               // it has been logged that an item cannot be folded in
@@ -57,10 +64,14 @@ func New(every time.Duration, d Deps) *Extender {
 	if every == 0 {
 		return nil
 	}
-	return &Extender{
+	x := &Extender{
 		Deps: d, every: every, items: newItems(), recent: newRecentUsers(),
 		awake: make(chan struct{}, 1),
 	}
+	if d.Notices != nil {
+		x.shared = newSharing(x, d.Notices.Store, d.Notices, d.First)
+	}
+	return x
 }
 
 // Observed takes note of an event that has become durable; m is the model that took it in.
@@ -69,7 +80,7 @@ func (x *Extender) Observed(m *model.Model, w *state.Written) {
 		return
 	}
 	if w.Revision == 1 {
-		x.items.arrived()
+		x.arrived()
 	}
 	if !w.Known || !m.InBase(w.Item) {
 		x.noteEvent(m, w.Record.User, w.Record.Event)
@@ -83,11 +94,32 @@ func (x *Extender) Wrote(records []store.Record) {
 	}
 }
 
-func (x *Extender) noteEvent(m *model.Model, user string, e store.Event) {
-	if i, known := m.ItemIndex(e.Item); (!known || !m.InBase(i)) && x.Updater.Weight(&e) > 0 {
-		// they may be pieces of a large message
-		x.items.note(strings.Clone(user), strings.Clone(e.Item))
+func (x *Extender) arrived() {
+	switch {
+	case x.shared == nil:
+		x.items.arrived()
+	case x.shared.first:
+		x.shared.notices.arrived()
 	}
+}
+
+func (x *Extender) noteEvent(m *model.Model, user string, e store.Event) {
+	if !x.isNew(m, &e) {
+		return
+	}
+	// they may be pieces of a large message
+	user, item := strings.Clone(user), strings.Clone(e.Item)
+	if x.shared != nil {
+		x.shared.notices.note(user, item)
+		return
+	}
+	x.items.note(user, item)
+}
+
+// isNew reports whether an event is evidence for an item that is new to the base of m.
+func (x *Extender) isNew(m *model.Model, e *store.Event) bool {
+	i, known := m.ItemIndex(e.Item)
+	return (!known || !m.InBase(i)) && x.Updater.Weight(e) > 0
 }
 
 // Forget lets go of an erased user. Items that the user's history was evidence for are folded in
@@ -97,6 +129,10 @@ func (x *Extender) Forget(user string) {
 		return
 	}
 	x.recent.forget(user)
+	if x.shared != nil {
+		x.shared.notices.forget(user, x.shared.first)
+		return
+	}
 	if x.items.forget(user) {
 		x.Wake()
 	}
@@ -114,7 +150,7 @@ func (x *Extender) Rewrote(m *model.Model, user string, had bool, history []stor
 	if len(history) == 0 {
 		return
 	}
-	x.items.arrived()
+	x.arrived()
 	x.recent.add([]store.Record{{User: user}})
 	for _, e := range history {
 		x.noteEvent(m, user, e)
@@ -127,8 +163,10 @@ func (x *Extender) Reweighed() {
 	if x == nil {
 		return
 	}
-	x.items.renew()
-	x.again.Store(true)
+	if x.shared == nil { // otherwise the owner compares the weights
+		x.items.renew()
+		x.again.Store(true)
+	}
 	x.Wake()
 }
 
@@ -146,6 +184,10 @@ func (x *Extender) Wake() {
 // Run extends until ctx ends.
 func (x *Extender) Run(ctx context.Context) {
 	if x == nil {
+		return
+	}
+	if x.shared != nil {
+		x.shared.run(ctx)
 		return
 	}
 	tick := time.NewTicker(x.every)
@@ -207,6 +249,7 @@ func (x *Extender) extend(ctx context.Context) error {
 func (x *Extender) begin(ctx context.Context, l *models.Lease) {
 	base := l.Base()
 	x.base, x.rows, x.searched, x.warned = l.Root(), map[string]itemRow{}, false, false
+	x.unserved = false
 	x.Metrics.items.Set(0)
 	x.items.keep(func(item string) bool { _, known := base.ItemIndex(item); return !known })
 	x.recent.renew() // the drift from another training must be measured

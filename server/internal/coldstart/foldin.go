@@ -33,13 +33,18 @@ func (x *Extender) update(ctx context.Context, l *models.Lease) (more bool, err 
 	now := x.items.census()
 	x.Metrics.pending.Set(float64(len(now.counts)))
 	batch, changed, more := x.choose(l.Base(), now)
-	if !changed {
+	x.unserved = x.unserved || changed
+	if !x.unserved {
 		return false, nil
 	}
 	if err := x.foldIn(ctx, l.Base(), batch, now); err != nil {
 		return false, err
 	}
-	return more, x.install(ctx, l, began)
+	if err := x.install(ctx, l, began); err != nil {
+		return more, err
+	}
+	x.unserved = false
+	return more, nil
 }
 
 // choose returns the items to fold in, those without a row first. changed reports whether anything
@@ -147,6 +152,9 @@ func (x *Extender) gather(
 			}
 		}
 		evidence.Add(history)
+		if err := x.shared.busy(ctx, base); err != nil {
+			return nil, err
+		}
 		if err := pace.pause(ctx); err != nil {
 			return nil, err
 		}
@@ -182,13 +190,20 @@ func (x *Extender) history(
 	return history[max(0, len(history)-maxHistory):], err
 }
 
-// install lets the extended model serve.
+// install lets the extended model serve: here, or on all servers.
 func (x *Extender) install(ctx context.Context, l *models.Lease, began time.Time) error {
 	items := make([]model.NewItem, 0, len(x.rows))
 	for _, p := range x.rows {
 		if !p.fault {
 			items = append(items, p.item)
 		}
+	}
+	if x.shared != nil {
+		document, err := x.shared.fit(l, items)
+		if err != nil {
+			return err
+		}
+		return x.shared.publish(ctx, l, document, began)
 	}
 	extended, err := l.Extend(items)
 	if err != nil {
@@ -198,11 +213,18 @@ func (x *Extender) install(ctx context.Context, l *models.Lease, began time.Time
 		x.Wake() // another model has been loaded
 		return nil
 	}
-	took := time.Since(began)
-	x.Metrics.items.Set(float64(len(items)))
-	x.Metrics.seconds.Observe(took.Seconds())
-	x.Log.LogAttrs(ctx, slog.LevelInfo, "model extended by new items",
-		slog.String("version", extended.Version()), slog.Int("items", len(items)),
-		slog.Float64("duration_ms", float64(took.Microseconds())/1e3))
+	x.extended(ctx, extended, len(items), began)
 	return nil
+}
+
+// extended takes note of an extension that serves.
+func (x *Extender) extended(
+	ctx context.Context, m *model.Model, items int, began time.Time, more ...slog.Attr,
+) {
+	took := time.Since(began)
+	x.Metrics.items.Set(float64(items))
+	x.Metrics.seconds.Observe(took.Seconds())
+	x.Log.LogAttrs(ctx, slog.LevelInfo, "model extended by new items", append(more,
+		slog.String("version", m.Version()), slog.Int("items", items),
+		slog.Float64("duration_ms", float64(took.Microseconds())/1e3))...)
 }

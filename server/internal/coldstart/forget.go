@@ -13,13 +13,19 @@ const (
 	purgeUsers = 10_000
 )
 
-// forget takes a user out of the count, and marks the user to be taken out of all samples by the
-// next purge. To look through the samples here would hold up the events of everybody, once for each
-// erasure. It reports whether it is time for a purge.
+// forget takes a user out of the count, and marks the user. It reports whether it is time for a
+// purge.
 func (n *items) forget(user string) (due bool) {
+	n.left() // perhaps below 0 until recount
+	return n.mark(user)
+}
+
+// mark marks a user to be taken out of all samples by the next purge. To look through the samples
+// here would hold up the events of everybody, once for each erasure. It reports whether it is time
+// for a purge.
+func (n *items) mark(user string) (due bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.users-- // perhaps below 0 until recount
 	if len(n.items) == 0 {
 		return false
 	}
@@ -61,7 +67,10 @@ func (n *items) purgeSome(ids []string) {
 			since, erased := n.purging[u.id]
 			return erased && !since[id]
 		})
-		c.stale = c.stale || len(c.sample) < before
+		if len(c.sample) < before {
+			c.stale = true
+			n.touch(id)
+		}
 		if len(c.sample) == 0 {
 			delete(n.items, id)
 		}

@@ -30,6 +30,8 @@ type items struct {
 	// Erased users who may still be in samples, each with the items that were noted since: the user
 	// has returned. purge takes them out.
 	gone, purging map[string]map[string]bool
+
+	changed *[sampleParts]bool // parts that were changed since they were written; nil: not needed
 }
 
 type coldItem struct {
@@ -59,7 +61,9 @@ func (n *items) note(user, item string) {
 		c = &coldItem{}
 		n.items[item] = c
 	}
-	c.add(user)
+	if c.add(user) {
+		n.touch(item)
+	}
 	for _, erased := range [...]map[string]map[string]bool{n.gone, n.purging} {
 		if since, ok := erased[user]; ok {
 			if since == nil {
@@ -75,23 +79,92 @@ func (n *items) note(user, item string) {
 func (n *items) keep(wanted func(item string) bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	maps.DeleteFunc(n.items, func(id string, _ *coldItem) bool { return !wanted(id) })
+	maps.DeleteFunc(n.items, func(id string, _ *coldItem) bool {
+		if wanted(id) {
+			return false
+		}
+		n.touch(id)
+		return true
+	})
+}
+
+// touch takes note that an item has changed. Requires mu.
+func (n *items) touch(item string) {
+	if n.changed != nil {
+		n.changed[partOf(item)] = true
+	}
+}
+
+// mustWrite takes note that parts could not be written.
+func (n *items) mustWrite(parts []int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, part := range parts {
+		n.changed[part] = true
+	}
+}
+
+// takeChanged returns the parts that were changed since the last call.
+func (n *items) takeChanged() (parts []int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for part, changed := range n.changed {
+		if changed {
+			parts = append(parts, part)
+		}
+	}
+	clear(n.changed[:])
+	return parts
+}
+
+// empty takes all items out, with their samples, and the number of users.
+func (n *items) empty() (pairs map[string][]string, users int64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	pairs = make(map[string][]string, len(n.items))
+	for id, c := range n.items {
+		for _, u := range c.sample {
+			pairs[id] = append(pairs[id], u.id)
+		}
+	}
+	users = n.users
+	n.items, n.users = map[string]*coldItem{}, 0
+	return pairs, users
+}
+
+// wants reports whether note would add the user to the sample of the item.
+func (n *items) wants(user, item string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := n.items[item]
+	if c == nil {
+		return len(n.items) < maxItems
+	}
+	at, found := c.find(user)
+	return !found && at < sampleUsers
 }
 
 // renew makes all items be folded in again.
 func (n *items) renew() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, c := range n.items {
+	for id, c := range n.items {
 		c.stale = true
+		n.touch(id)
 	}
 }
 
 // arrived counts a new user of the store.
-func (n *items) arrived() {
+func (n *items) arrived() { n.add(1) }
+
+// left counts a user of the store who has gone.
+func (n *items) left() { n.add(-1) }
+
+// add counts users of the store who came, less those who went.
+func (n *items) add(users int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.users++
+	n.users += users
 }
 
 // total returns the number of users of the store.
@@ -122,6 +195,7 @@ func (n *items) remove(item string, c *coldItem, user string) {
 	if at, found := c.find(user); found {
 		c.sample = slices.Delete(c.sample, at, at+1)
 		c.stale = true
+		n.touch(item)
 	}
 	if len(c.sample) == 0 {
 		delete(n.items, item)
@@ -145,6 +219,7 @@ func (n *items) trim() {
 		if len(n.items) <= keptItems && len(n.items[item].sample) >= model.MinNewUsers {
 			return
 		}
+		n.touch(item)
 		delete(n.items, item)
 	}
 }
@@ -180,6 +255,7 @@ func (n *items) sampleOf(item string) []string {
 		return nil
 	}
 	c.stale = false
+	n.touch(item) // what it is placed by is written with it
 	ids := make([]string, len(c.sample))
 	for i, u := range c.sample {
 		ids[i] = u.id
@@ -190,20 +266,24 @@ func (n *items) sampleOf(item string) []string {
 // find returns the place of the user in the sample, or the place to insert it.
 func (c *coldItem) find(user string) (at int, found bool) {
 	return slices.BinarySearchFunc(c.sample, sampledUser{background.Draw(user, 0), user},
-		func(a, b sampledUser) int {
-			return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.id, b.id))
-		})
+		compareSampled)
 }
 
-func (c *coldItem) add(user string) {
+func compareSampled(a, b sampledUser) int {
+	return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.id, b.id))
+}
+
+// add reports whether the user is now in the sample and was not before.
+func (c *coldItem) add(user string) bool {
 	at, found := c.find(user)
 	if found || at == sampleUsers {
-		return
+		return false
 	}
 	if len(c.sample) == sampleUsers {
 		c.sample = c.sample[:sampleUsers-1]
 	}
 	c.sample = slices.Insert(c.sample, at, sampledUser{background.Draw(user, 0), user})
+	return true
 }
 
 // count returns the number of users. It is exact while all of them are in the sample. Beyond that

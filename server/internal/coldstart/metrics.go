@@ -12,6 +12,18 @@ type Metrics struct {
 	drift          prometheus.Gauge
 	seconds        prometheus.Histogram
 	failures       prometheus.Counter
+
+	// Of servers that share a store.
+	owner                     prometheus.Gauge
+	refused, notices, dropped prometheus.Counter
+}
+
+func (m *Metrics) setOwner(is bool) {
+	value := 0.0
+	if is {
+		value = 1
+	}
+	m.owner.Set(value)
 }
 
 // NewMetrics makes the metrics of an [Extender].
@@ -41,6 +53,23 @@ func NewMetrics() *Metrics {
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gsimc_extension_failures_total", Help: "Extensions that failed.",
 		}),
+		owner: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "gsimc_extension_owner",
+			Help: "1 on the one of several servers over a store that places new items for all.",
+		}),
+		refused: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gsimc_extensions_refused_total",
+			Help: "Extensions of other servers that were damaged or of another model.",
+		}),
+		notices: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gsimc_extension_notices_total",
+			Help: "Notices of new items, of users who came and of users who went, that were " +
+				"posted for the server that places new items.",
+		}),
+		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gsimc_extension_notices_dropped_total",
+			Help: "Notices that were given up, because the store took none for long.",
+		}),
 	}
 	m.drift.Set(math.NaN())
 	return m
@@ -48,5 +77,6 @@ func NewMetrics() *Metrics {
 
 // Collectors returns the metrics for a registry.
 func (m *Metrics) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.items, m.pending, m.drift, m.seconds, m.failures}
+	return []prometheus.Collector{m.items, m.pending, m.drift, m.seconds, m.failures,
+		m.owner, m.refused, m.notices, m.dropped}
 }

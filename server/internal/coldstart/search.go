@@ -3,6 +3,7 @@ package coldstart
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/gsimc/gsimc/server/internal/background"
@@ -29,7 +30,9 @@ func (x *Extender) search(ctx context.Context, l *models.Lease) error {
 		}
 		users++
 		note := func(_ store.Version, e store.Event) error {
-			x.noteEvent(base, user, e)
+			if x.isNew(base, &e) {
+				x.items.note(strings.Clone(user), strings.Clone(e.Item))
+			}
 			return nil
 		}
 		_, _, err := x.Store.Since(ctx, user, store.Version{}, note)
@@ -38,6 +41,9 @@ func (x *Extender) search(ctx context.Context, l *models.Lease) error {
 			return err
 		}
 		x.items.trim()
+		if err := x.shared.busy(ctx, base); err != nil {
+			return err
+		}
 		return pace.pause(ctx)
 	})
 	if _, damaged := errors.AsType[*store.SkippedError](err); damaged {

@@ -155,7 +155,7 @@ func (e *DeniedError) Error() string {
 }
 
 // Check decides whether a call with the incoming metadata of ctx may go on. It reads no message. A
-// method that the table does not know needs a known token: whoever has none is not told which
+// method that the table does not know needs a known token: a caller without one is not told which
 // methods there are. It is safe for concurrent use.
 func (d *Doors) Check(ctx context.Context, fullMethod string) error {
 	if d.tokens == nil {

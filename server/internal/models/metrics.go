@@ -23,3 +23,6 @@ func NewMetrics() *Metrics {
 
 // Collectors returns the metrics for a registry.
 func (m *Metrics) Collectors() []prometheus.Collector { return []prometheus.Collector{m.loads} }
+
+// Refused counts a file that was refused before a [Holder] saw it.
+func (m *Metrics) Refused() { m.failure.Inc() }

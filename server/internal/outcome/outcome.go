@@ -149,6 +149,9 @@ var outcomes = []struct {
 		"the server is shutting down; connect to another one", 100 * time.Millisecond},
 	{models.ErrClosed, codes.Unavailable, reasonDraining,
 		"the server is shutting down; connect to another one", 100 * time.Millisecond},
+	// Before the errors of contexts: a deadline may have passed because the store was away.
+	{store.ErrUnavailable, codes.Unavailable, reasonStoreAway,
+		"the store cannot be reached at present", time.Second},
 	{context.Canceled, codes.Canceled, reasonCancelled, "the call was cancelled", 0},
 	{context.DeadlineExceeded, codes.DeadlineExceeded, reasonDeadline,
 		"the deadline of the call passed", 0},
@@ -184,8 +187,6 @@ var outcomes = []struct {
 			"allow_missing to wait on", time.Second},
 	{ErrNotOnDisk, codes.FailedPrecondition, reasonNotOnDisk,
 		"the store of this server keeps nothing on disk", 0},
-	{store.ErrUnavailable, codes.Unavailable, reasonStoreAway,
-		"the store cannot be reached at present", time.Second},
 	{store.ErrFailed, codes.Unavailable, reasonStoreFailed,
 		"the store takes no writes until the server is restarted", 5 * time.Second},
 }

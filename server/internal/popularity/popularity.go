@@ -31,9 +31,11 @@ import (
 const (
 	dutyCycle = 0.1
 	shortest  = 50 * time.Millisecond // between two counts
+	// sharedEvery is the longest rest where other servers write to the store.
+	sharedEvery = 2 * time.Second
 	// unit is a count of one, for counts are whole numbers in a model.
 	unit = 1 << 20
-	// mostItems bounds the memory of a model, as whoever sends events chooses the items. Up to
+	// mostItems bounds the memory of a model, as clients choose the items of events. Up to
 	// twice as many are counted.
 	mostItems = 1 << 18
 	// farthest is the number of half-lives after the reference that counts stay in the range of a
@@ -71,11 +73,18 @@ func (c *Counter) Wake() {
 
 // Run keeps the model up to date until ctx ends.
 func (c *Counter) Run(ctx context.Context) {
+	var others <-chan time.Time // never, where no other server writes
+	if _, shared := c.Store.(store.Shared); shared {
+		tick := time.NewTicker(sharedEvery)
+		defer tick.Stop()
+		others = tick.C
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-c.awake:
+		case <-others:
 		}
 		began := time.Now()
 		err := c.Guard(ctx, "counting popular items", func() error { return c.refresh(ctx) })

@@ -284,6 +284,25 @@ func eraseUser(t testing.TB, s *Cache, user string) {
 	}
 }
 
+// A state goes on with an event only if both are of the same life: another server may have erased
+// the user, who has come back with as many events.
+func TestFoldsOfItsLifeOnly(t *testing.T) {
+	m, st := servertest.NewModel(t, 1), memory.New()
+	here, there := newTestCache(t, 1<<30, st), newTestCache(t, 1<<30, st)
+	for i := range 3 {
+		write(t, here, m, "ann", fmt.Sprint("former ", i), i)
+	}
+	eraseUser(t, there, "ann")
+	for i := range 3 {
+		write(t, there, m, "ann", fmt.Sprint("present ", i), 5+i)
+	}
+	write(t, here, m, "ann", "next", 9)
+	want := snapshot(t, newTestCache(t, 1<<30, st), m, "ann")
+	if d := diffStates(want, snapshot(t, here, m, "ann")); d != "" {
+		t.Errorf("the state has something of the former life (-want +got):\n%s", d)
+	}
+}
+
 // An erasure leaves nothing of the user in memory.
 func TestErasureForgetsTheState(t *testing.T) {
 	s := newTestCache(t, 1<<30, memory.New())

@@ -27,7 +27,7 @@ func checkFilter(c *checker, f *pb.ItemFilter) {
 	checkFilterNames(c, "filter.named_filters", f.GetNamedFilters(), maxNamedFilters)
 }
 
-// checkFilterNames checks a list of at most so many names.
+// checkFilterNames checks a list of names, of which there may be most.
 func checkFilterNames(c *checker, list string, names []string, most int) {
 	if text := badCount(len(names), 0, most); text != "" {
 		c.check(list, text)

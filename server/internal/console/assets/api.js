@@ -49,6 +49,21 @@ export async function request(method, path, body, signal) {
   throw new ApiError(response.status, status);
 }
 
+// latest lets a newer run of fn end the older one, so that no answer is shown behind a newer one.
+export function latest(fn) {
+  let running = null;
+  return async (...args) => {
+    running?.abort();
+    const own = new AbortController();
+    running = own;
+    try {
+      await fn(own.signal, ...args);
+    } catch (error) {
+      if (!own.signal.aborted) throw error;
+    }
+  };
+}
+
 // The calls by their purposes.
 export const recommend = (body, signal) => call("POST", "/v1/recommend", body, signal);
 export const spectrum = (body, signal) => call("POST", "/v1/spectrum", body, signal);
@@ -57,7 +72,8 @@ export const search = (query, signal) =>
 export const getItems = (ids) =>
   call("GET", `/v1/items:batchGet?${ids.map((i) => `item_ids=${encodeURIComponent(i)}`).join("&")}`);
 export const observe = (event) => call("POST", "/v1/events", event);
-export const getUser = (user) => call("GET", `/v1/users/${encodeURIComponent(user)}`);
+export const getUser = (user, signal) =>
+  call("GET", `/v1/users/${encodeURIComponent(user)}`, undefined, signal);
 export const listEvents = (user, size, page = "") =>
   call("GET", `/v1/users/${encodeURIComponent(user)}/events?page_size=${size}&page_token=${encodeURIComponent(page)}`);
 export const exportUser = (user) =>

@@ -27,7 +27,7 @@ export function tryView(section) {
 
 function build(state) {
   const ui = {};
-  const refresh = latest(async (signal) => draw(ui, state, await ask(ui, state, signal)));
+  const refresh = api.latest(async (signal) => draw(ui, state, await ask(ui, state, signal)));
   ui.refresh = () => refresh().catch((error) => complain(error));
   ui.like = (id) => like(ui, state, id);
   ui.search = searchBox(ui);
@@ -49,21 +49,6 @@ function build(state) {
   return ui;
 }
 
-// latest lets a newer run of fn end the older one, so that no answer is shown behind a newer one.
-function latest(fn) {
-  let running = null;
-  return async () => {
-    running?.abort();
-    const own = new AbortController();
-    running = own;
-    try {
-      await fn(own.signal);
-    } catch (error) {
-      if (!own.signal.aborted) throw error;
-    }
-  };
-}
-
 // searchBox finds items by what their ids begin with, and by their titles. Those that the model
 // knows come first, and among them those that many users have.
 function searchBox(ui) {
@@ -72,7 +57,7 @@ function searchBox(ui) {
   });
   const found = el("ul", { class: "found", "aria-label": "Items found" });
   const count = el("p", { role: "status", class: "more" });
-  const run = latest(async (signal) => {
+  const run = api.latest(async (signal) => {
     const text = field.value.trim();
     const answer = await api.search(text, signal);
     if (signal.aborted) return;

@@ -9,20 +9,21 @@ export function usersView(section) {
   const status = el("p", { role: "status", class: "more" },
     "Look a user up to see what is held, to export it, to take events back or to erase all.");
   const held = el("div", { class: "held" });
-  const look = async (user) => {
+  const look = api.latest(async (signal, user) => {
     complain(null);
     held.replaceChildren();
     try {
-      const { user: found } = await api.getUser(user);
-      held.replaceChildren(); // another look may have been faster
-      status.textContent = `${found.eventCount} events of ${user}.`;
+      const { user: found } = await api.getUser(user, signal);
+      if (signal.aborted) return;
+      status.textContent = `${found.eventCount} ${Number(found.eventCount) === 1 ? "event" : "events"} of ${user}.`;
       held.append(summary(found), actions(user, status, held), events(user, () => look(user)));
     } catch (error) {
+      if (signal.aborted) return;
       status.textContent = "";
       if (error.reason === "USER_NOT_FOUND") status.textContent = `Nothing is held of ${user}.`;
       else complain(error);
     }
-  };
+  });
   section.append(el("form", {
     class: "row card",
     onsubmit: (event) => {

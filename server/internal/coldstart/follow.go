@@ -1,0 +1,120 @@
+package coldstart
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/models"
+	"github.com/gsimc/gsimc/store"
+)
+
+// A document is named ext-BASE-TERM-SEQUENCE, so that the last name is the newest.
+func documentName(base string, term, sequence uint64) string {
+	return fmt.Sprintf("ext-%s-%010d-%010d", base, term, sequence)
+}
+
+// sequenceOf is the sequence number of a document, 0 if the name is not one.
+func sequenceOf(name string) uint64 {
+	n, _ := strconv.ParseUint(name[strings.LastIndexByte(name, '-')+1:], 10, 64)
+	return n
+}
+
+// newest returns the last of the names of the documents of a base, empty if there is none.
+func newest(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return names[len(names)-1]
+}
+
+// follow lets the newest extension of the base serve.
+func (s *sharing) follow(ctx context.Context, l *models.Lease) error {
+	names, err := s.Store.NoteNames(ctx, documentsTopic(s.base))
+	if err != nil {
+		return err
+	}
+	name := newest(names)
+	if name == "" || name == s.loaded || name == s.refused {
+		return nil
+	}
+	document, found, err := s.Store.Note(ctx, documentsTopic(s.base), name)
+	if err != nil || !found { // a newer one has taken its place
+		return err
+	}
+	return s.serve(ctx, l, name, document, time.Now())
+}
+
+// serve lets the document of a name serve. One that is refused is told once, and what serves stays.
+func (s *sharing) serve(
+	ctx context.Context, l *models.Lease, name string, document []byte, began time.Time,
+) error {
+	extended, items, err := l.DecodeExtension(document)
+	if err != nil {
+		s.refused = name
+		s.x.Metrics.refused.Inc()
+		return fmt.Errorf("extension %s is refused: %w", name, err)
+	}
+	if !s.x.Models.Extend(l, extended) {
+		s.x.Wake() // another model has been loaded
+		return nil
+	}
+	s.loaded, s.items = name, items
+	s.x.extended(ctx, extended, len(items), began, slog.String("extension", name))
+	return nil
+}
+
+// rowsOf are the rows of a document, with the numbers of users by which they were placed.
+func rowsOf(items []model.NewItem, placed map[string]float64) map[string]itemRow {
+	rows := make(map[string]itemRow, len(items))
+	for _, item := range items {
+		rows[item.ID] = itemRow{item: item, users: placed[item.ID]}
+	}
+	return rows
+}
+
+// publish lets all servers have the document of an extension, this one too, and removes the ones
+// before it.
+func (s *sharing) publish(
+	ctx context.Context, l *models.Lease, document []byte, began time.Time,
+) error {
+	names, err := s.Store.NoteNames(ctx, documentsTopic(s.base))
+	if err != nil {
+		return err
+	}
+	name := documentName(s.base, s.owned.term, sequenceOf(newest(names))+1)
+	if err := s.put(ctx, documentsTopic(s.base), name, document); err != nil {
+		return err
+	}
+	if err := s.serve(ctx, l, name, document, began); err != nil {
+		return err
+	}
+	return s.Store.DeleteNotes(ctx, documentsTopic(s.base), names, s.owned.fence(s.base))
+}
+
+func (s *sharing) put(ctx context.Context, topic, name string, note []byte) error {
+	return s.Store.PutNote(ctx, topic, name, note, s.owned.fence(s.base))
+}
+
+// fit returns as many of the items as fit into a note, those with the most users first, and their
+// document.
+func (s *sharing) fit(l *models.Lease, items []model.NewItem) ([]byte, error) {
+	for {
+		document, err := l.EncodeExtension(items)
+		if err != nil || len(document) <= store.MaxNoteBytes {
+			return document, err
+		}
+		if !s.tooLarge {
+			s.tooLarge = true
+			s.x.Log.Warn("the extension by all new items is too large for the store: those with "+
+				"the fewest users are left out", slog.Int("bytes", len(document)),
+				slog.Int("items", len(items)))
+		}
+		share := 0.95 * store.MaxNoteBytes / float64(len(document))
+		items = mostUsers(items, int(share*float64(len(items))))
+	}
+}

@@ -1,0 +1,323 @@
+package coldstart
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gsimc/gsimc/server/internal/background"
+	"github.com/gsimc/gsimc/store"
+)
+
+// Bounds of what a server posts.
+const (
+	// postEvery is the longest interval at which a server posts what it has noticed.
+	postEvery = 250 * time.Millisecond
+	// noticeBytes is about the largest size of one notice.
+	noticeBytes = 1 << 20
+	// maxUnposted bounds the notices that wait while the store does not take them.
+	maxUnposted = 64
+	// lastPosting is the time for posting what is left when a server ends.
+	lastPosting = 2 * time.Second
+)
+
+// urgentMark ends the names of notices of erasures, which do not wait.
+const urgentMark = "!"
+
+// Notices tells the owners of extensions what one of several servers notices: who has taken new
+// items, how many users have come and gone, and who was erased. A nil *Notices notices nothing.
+//
+// The users of an item are a sample of those of one posting; see items. So the notices of a posting
+// are bounded, whatever the number of events.
+type Notices struct {
+	NoticesDeps
+	poster string
+	awake  chan struct{}
+
+	mu     sync.Mutex // held over what forget and take do to items as well
+	items  *items
+	erased map[string]bool
+
+	// Used by the goroutine of Run alone.
+	taken    notice // not yet in unposted
+	sequence uint64
+	unposted []*unposted
+	failing  bool
+}
+
+// NoticesDeps are the parts of the server that [Notices] uses.
+type NoticesDeps struct {
+	Store store.Shared
+	// Every is the interval of extensions.
+	Every time.Duration
+	// Bases returns the versions of the models of this server that are extended.
+	Bases   func() []string
+	Metrics *Metrics
+	Log     *slog.Logger
+	Guard   background.Guard
+}
+
+// notice is the content of a note.
+type notice struct {
+	users  int64    // who came, less who went
+	erased []string // before the pairs
+	pairs  map[string][]string
+}
+
+// unposted is a notice that is still to be posted for some bases.
+type unposted struct {
+	name  string
+	note  []byte
+	bases []string
+	done  []string // it has been posted for these
+}
+
+func (u *unposted) urgent() bool { return strings.HasSuffix(u.name, urgentMark) }
+
+// NewNotices returns notices for the servers that share a store.
+func NewNotices(d NoticesDeps) *Notices {
+	return &Notices{NoticesDeps: d, poster: rand.Text(), items: newItems(),
+		erased: map[string]bool{}, awake: make(chan struct{}, 1)}
+}
+
+func (n *Notices) note(user, item string) { n.items.note(user, item) }
+
+func (n *Notices) arrived() { n.items.arrived() }
+
+// forget tells of an erased user. first is set by one of the extenders of the server.
+func (n *Notices) forget(user string, first bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if first {
+		n.items.left()
+	}
+	n.items.mark(user)
+	n.erased[strings.Clone(user)] = true
+	select {
+	case n.awake <- struct{}{}:
+	default:
+	}
+}
+
+// take returns what has been noticed since it was last called.
+func (n *Notices) take() notice {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	t := notice{erased: slices.Sorted(maps.Keys(n.erased))}
+	n.erased = map[string]bool{}
+	n.items.purge() // nobody is marked meanwhile
+	t.pairs, t.users = n.items.empty()
+	return t
+}
+
+// Run posts notices until ctx ends, and then what is left.
+func (n *Notices) Run(ctx context.Context) {
+	if n == nil {
+		return
+	}
+	tick := time.NewTicker(min(max(n.Every, time.Millisecond), postEvery))
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		case <-n.awake:
+		}
+		if ctx.Err() == nil {
+			n.post(ctx)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastPosting)
+	defer cancel()
+	n.post(ctx)
+}
+
+func (n *Notices) post(ctx context.Context) {
+	err := n.Guard(ctx, "posting notices of new items", func() error { return n.postAll(ctx) })
+	switch {
+	case err != nil && !n.failing && ctx.Err() == nil:
+		n.Metrics.failures.Inc()
+		n.Log.LogAttrs(ctx, slog.LevelWarn, "what this server notices of new items cannot be "+
+			"posted for the others", slog.String("error", err.Error()))
+	case err == nil && n.failing:
+		n.Log.LogAttrs(ctx, slog.LevelInfo, "notices of new items are posted again")
+	}
+	n.failing = err != nil
+}
+
+func (n *Notices) postAll(ctx context.Context) error {
+	if n.taken.isEmpty() {
+		n.taken = n.take()
+	}
+	if !n.taken.isEmpty() {
+		bases, err := n.targets(ctx)
+		if err != nil {
+			return err // an erasure must not miss a base
+		}
+		n.wait(n.taken, bases)
+		n.taken = notice{}
+	}
+	for len(n.unposted) > 0 {
+		if err := n.postOne(ctx, n.unposted[0]); err != nil {
+			return err
+		}
+		n.unposted = n.unposted[1:]
+	}
+	return nil
+}
+
+// postOne posts a notice for all of its bases. An erasure also goes to bases that have begun since
+// the notice was made: they may have read the samples of others before it was merged there.
+func (n *Notices) postOne(ctx context.Context, u *unposted) error {
+	for {
+		for len(u.bases) > 0 {
+			base := u.bases[0]
+			if err := n.Store.PutNote(ctx, noticesTopic(base), u.name, u.note,
+				store.Fence{}); err != nil {
+				return err
+			}
+			u.bases, u.done = u.bases[1:], append(u.done, base)
+			n.Metrics.notices.Inc()
+		}
+		if !u.urgent() {
+			return nil
+		}
+		all, err := n.targets(ctx)
+		if err != nil {
+			return err
+		}
+		u.bases = slices.DeleteFunc(all, func(base string) bool {
+			return slices.Contains(u.done, base)
+		})
+		if len(u.bases) == 0 {
+			return nil
+		}
+	}
+}
+
+// targets are the bases that notices are posted for: those of this server, and those that others
+// extend.
+func (n *Notices) targets(ctx context.Context) ([]string, error) {
+	own := n.Bases()
+	all, err := n.Store.NoteNames(ctx, basesTopic)
+	all = append(all, own...)
+	slices.Sort(all)
+	return slices.Compact(all), err
+}
+
+// wait appends the notices of t to those that are to be posted. Beyond maxUnposted the oldest one
+// without an erasure goes.
+func (n *Notices) wait(t notice, bases []string) {
+	for _, part := range t.split() {
+		n.sequence++
+		u := &unposted{name: noticeName(n.poster, n.sequence, len(part.erased) > 0),
+			note: part.encode(), bases: slices.Clone(bases)}
+		if len(u.bases) > 0 {
+			n.unposted = append(n.unposted, u)
+		}
+	}
+	for len(n.unposted) > maxUnposted {
+		at := slices.IndexFunc(n.unposted, func(u *unposted) bool {
+			return !u.urgent()
+		})
+		if at < 0 {
+			return
+		}
+		n.unposted = slices.Delete(n.unposted, at, at+1)
+		n.Metrics.dropped.Inc()
+	}
+}
+
+func (t *notice) isEmpty() bool { return t.users == 0 && len(t.erased) == 0 && len(t.pairs) == 0 }
+
+// split returns notices of about noticeBytes at most; the first ones have the erasures.
+func (t *notice) split() []notice {
+	parts := []notice{{users: t.users, pairs: map[string][]string{}}}
+	last, size := &parts[0], 0
+	room := func(bytes int) {
+		if size += bytes; size > noticeBytes {
+			parts = append(parts, notice{pairs: map[string][]string{}})
+			last, size = &parts[len(parts)-1], bytes
+		}
+	}
+	for _, user := range t.erased {
+		room(len(user) + 2)
+		last.erased = append(last.erased, user)
+	}
+	for _, item := range slices.Sorted(maps.Keys(t.pairs)) {
+		for _, user := range t.pairs[item] {
+			room(len(user) + len(item) + 4)
+			last.pairs[item] = append(last.pairs[item], user)
+		}
+	}
+	return parts
+}
+
+func (t *notice) encode() []byte {
+	w := newNote()
+	w.int(t.users)
+	w.count(len(t.erased))
+	for _, user := range t.erased {
+		w.text(user)
+	}
+	w.count(len(t.pairs))
+	for _, item := range slices.Sorted(maps.Keys(t.pairs)) {
+		w.text(item)
+		w.count(len(t.pairs[item]))
+		for _, user := range t.pairs[item] {
+			w.text(user)
+		}
+	}
+	return w.b
+}
+
+func decodeNotice(note []byte) (notice, error) {
+	r := readNote(note)
+	t := notice{users: r.int(), pairs: map[string][]string{}}
+	for range r.count() {
+		t.erased = append(t.erased, r.text())
+	}
+	for range r.count() {
+		item := r.text()
+		for range r.count() {
+			t.pairs[item] = append(t.pairs[item], r.text())
+		}
+	}
+	return t, r.end()
+}
+
+// The topics of notes, and the names in them.
+const (
+	basesTopic      = "gsimc.extension.bases"
+	noticesPrefix   = "gsimc.extension.notices."
+	samplesPrefix   = "gsimc.extension.samples."
+	documentsPrefix = "gsimc.extension.documents."
+)
+
+func noticesTopic(base string) string   { return noticesPrefix + base }
+func samplesTopic(base string) string   { return samplesPrefix + base }
+func documentsTopic(base string) string { return documentsPrefix + base }
+
+// noticeName is the name of the notice that a poster posts at this place of its sequence. The names
+// of a poster sort by it.
+func noticeName(poster string, sequence uint64, urgent bool) string {
+	name := fmt.Sprintf("%s-%016x", poster, sequence)
+	if urgent {
+		name += urgentMark
+	}
+	return name
+}
+
+// parseNoticeName is the inverse of noticeName.
+func parseNoticeName(name string) (poster string, sequence uint64, ok bool) {
+	poster, digits, ok := strings.Cut(strings.TrimSuffix(name, urgentMark), "-")
+	sequence, err := strconv.ParseUint(digits, 16, 64)
+	return poster, sequence, ok && err == nil
+}

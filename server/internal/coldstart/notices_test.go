@@ -1,0 +1,330 @@
+package coldstart
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/models"
+	"github.com/gsimc/gsimc/server/internal/servertest"
+	"github.com/gsimc/gsimc/server/internal/state"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+)
+
+// drawNotice makes up what a server could have noticed.
+func drawNotice(rng *rand.Rand, users, items int) notice {
+	t := notice{users: rng.Int64N(100) - 50, pairs: map[string][]string{}}
+	for u := range rng.IntN(users + 1) {
+		t.erased = append(t.erased, fmt.Sprintf("erased-%03d", u))
+	}
+	for i := range rng.IntN(items + 1) {
+		for u := range 1 + rng.IntN(users) {
+			item := fmt.Sprint("item-", i)
+			t.pairs[item] = append(t.pairs[item], fmt.Sprint("user-", u))
+		}
+	}
+	return t
+}
+
+func TestNoticesAreRead(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 100 {
+		want := drawNotice(rng, 20, 5)
+		note := want.encode()
+		got, err := decodeNotice(note)
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(notice{})); err != nil || diff != "" {
+			t.Fatalf("%v (-want +got):\n%s", err, diff)
+		}
+		for cut := range note {
+			if _, err := decodeNotice(note[:cut]); err == nil {
+				t.Fatalf("%d of %d bytes are taken for a notice", cut, len(note))
+			}
+		}
+	}
+}
+
+// TestLargeNoticesAreSplit: the parts are bounded, say all together, and count the users once.
+func TestLargeNoticesAreSplit(t *testing.T) {
+	long := strings.Repeat("x", 200)
+	want := notice{users: 7, pairs: map[string][]string{}}
+	for u := range 20_000 {
+		want.erased = append(want.erased, fmt.Sprint("erased-", u, long))
+		want.pairs[fmt.Sprint("item-", u%100)] = append(want.pairs[fmt.Sprint("item-", u%100)],
+			fmt.Sprint("user-", u, long))
+	}
+	got := notice{pairs: map[string][]string{}}
+	parts := want.split()
+	for _, part := range parts {
+		if size := len(part.encode()); size > noticeBytes+1000 {
+			t.Errorf("a part of %d bytes", size)
+		}
+		if len(part.erased) > 0 && len(got.pairs) > 0 {
+			t.Error("an erasure comes after pairs, which may be those of a user who has returned")
+		}
+		got.users += part.users
+		got.erased = append(got.erased, part.erased...)
+		for item, users := range part.pairs {
+			got.pairs[item] = append(got.pairs[item], users...)
+		}
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(notice{})); diff != "" || len(parts) < 8 {
+		t.Errorf("%d parts (-want +got):\n%s", len(parts), diff)
+	}
+}
+
+func FuzzNotes(f *testing.F) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	one := drawNotice(rng, 3, 3)
+	f.Add(one.encode())
+	h := head{searched: true, users: 4, posters: map[string]posted{"a": {1, 2}, "b": {3, 4}}}
+	f.Add(h.encode())
+	n := newItems()
+	for u := range 9 {
+		n.note(fmt.Sprint("user-", u), fmt.Sprint("item-", u%3))
+	}
+	for part := range sampleParts {
+		f.Add(n.encodePart(part, func(string) float64 { return 2 }))
+	}
+	f.Fuzz(func(t *testing.T, note []byte) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _ = decodeNotice(note)
+		_, _ = decodeHead(note)
+		_, _ = decodePart(note)
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > uint64(500*len(note)+1<<20) {
+			t.Errorf("%d bytes allocated for a note of %d", took, len(note))
+		}
+	})
+}
+
+// sharedRig is an extender of a server that shares its store, which does nothing by itself.
+type sharedRig struct {
+	*rig
+	notices *Notices
+}
+
+func newSharedRig(t *testing.T, st store.Shared, m *model.Model) *sharedRig {
+	t.Helper()
+	h, err := models.Open(func() (*model.Model, error) { return m, nil }, time.Now,
+		models.NewMetrics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Close)
+	log, metrics := &servertest.Buffer{}, NewMetrics()
+	guard := func(_ context.Context, _ string, work func() error) error { return work() }
+	logger := slog.New(slog.NewJSONHandler(log, nil))
+	n := NewNotices(NoticesDeps{Store: st, Every: time.Hour, Metrics: metrics, Log: logger,
+		Bases: func() []string { return []string{m.Version()} }, Guard: guard})
+	return &sharedRig{notices: n, rig: &rig{log: log, Extender: New(time.Hour, Deps{
+		Store: st, Models: h, Updater: state.NewUpdater(nil), Metrics: metrics, Log: logger,
+		Guard: guard, Notices: n, First: true,
+	})}}
+}
+
+// own makes the rig the owner of its base.
+func (r *sharedRig) own(t *testing.T) *models.Lease {
+	t.Helper()
+	l := r.Models.Acquire()
+	t.Cleanup(l.Release)
+	s := r.shared
+	s.begin(t.Context(), l)
+	term, held, err := s.Store.Lease(t.Context(), leaseName(s.base), s.keeper.Holder(), time.Hour)
+	if err != nil || !held {
+		t.Fatalf("no lease: %v", err)
+	}
+	if err := s.take(t.Context(), l, term); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// posted posts what the rig has noticed, and returns the names of all notices.
+func (r *sharedRig) posted(t *testing.T) []string {
+	t.Helper()
+	if err := r.notices.postAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	names, err := r.notices.Store.NoteNames(t.Context(), noticesTopic(r.shared.base))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// TestNoticesAreMergedOnce lets an owner end between the writing of what it has merged and the
+// removal of the notices: the next owner counts nobody twice.
+func TestNoticesAreMergedOnce(t *testing.T) {
+	st, m := memory.New(), servertest.NewModel(t, 1)
+	x := newSharedRig(t, st, m)
+	l := x.own(t)
+	for u := range 5 {
+		x.take(t, fmt.Sprint("user-", u), novelty)
+	}
+	x.erase(t, "user-4")
+	names := x.posted(t)
+	topic := noticesTopic(x.shared.base)
+	kept := map[string][]byte{}
+	for _, name := range names {
+		kept[name], _, _ = st.Note(t.Context(), topic, name)
+	}
+	for round := range 3 {
+		if round == 2 { // another owner
+			x.shared.owned = nil
+			if err := x.shared.take(t.Context(), l, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := x.shared.merge(t.Context(), l.Base(), names); err != nil {
+			t.Fatal(err)
+		}
+		now := x.items.census()
+		if now.users != 4 || now.counts[novelty] != 4 {
+			t.Errorf("round %d: %d users, %v of them with the item, want 4", round, now.users,
+				now.counts[novelty])
+		}
+		for name, note := range kept { // as if they had not been removed
+			if err := st.PutNote(t.Context(), topic, name, note, store.Fence{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestLateNoticesOfErasedUsers merges what another server has noticed of a user before the user was
+// erased, after the erasure was merged: the user stays out of the samples.
+func TestLateNoticesOfErasedUsers(t *testing.T) {
+	st, m := memory.New(), servertest.NewModel(t, 1)
+	x, late := newSharedRig(t, st, m), newSharedRig(t, st, m)
+	l := x.own(t)
+	late.shared.base = x.shared.base
+	for u := range 3 {
+		late.take(t, fmt.Sprint("user-", u), novelty)
+	}
+	x.erase(t, "user-1")
+	if err := x.shared.merge(t.Context(), l.Base(), x.posted(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.shared.merge(t.Context(), l.Base(), late.posted(t)); err != nil {
+		t.Fatal(err)
+	}
+	sample := slices.Sorted(slices.Values(x.items.sampleOf(novelty)))
+	if diff := cmp.Diff([]string{"user-0", "user-2"}, sample); diff != "" {
+		t.Errorf("the sample (-want +got):\n%s", diff)
+	}
+}
+
+// TestAbandonedBases: what belongs to a model that no server has is removed, and nothing else.
+func TestAbandonedBases(t *testing.T) {
+	st := memory.New()
+	old, x := newSharedRig(t, st, servertest.NewModel(t, 1)),
+		newSharedRig(t, st, servertest.NewModel(t, 2))
+	l := old.own(t)
+	for u := range 3 {
+		old.take(t, fmt.Sprint("user-", u), novelty)
+	}
+	if err := old.shared.beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.shared.merge(t.Context(), l.Base(), old.posted(t)); err != nil {
+		t.Fatal(err)
+	}
+	x.own(t)
+	if got := x.items.census().counts[novelty]; got != 3 {
+		t.Errorf("the samples of the model before have %v users, want 3", got)
+	}
+	looks := func() (notes int) {
+		x.shared.owned.nextBeat = time.Time{}
+		if err := x.shared.beat(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		base := old.shared.base
+		for _, topic := range []string{noticesTopic(base), samplesTopic(base), documentsTopic(base)} {
+			names, err := st.NoteNames(t.Context(), topic)
+			if err != nil {
+				t.Fatal(err)
+			}
+			notes += len(names)
+		}
+		return notes
+	}
+	for range 2 {
+		if looks() == 0 {
+			t.Fatal("the notes of a base were removed at once")
+		}
+	}
+	last := x.shared.owned.others[old.shared.base]
+	last.seen = last.seen.Add(-2 * abandoned)
+	x.shared.owned.others[old.shared.base] = last
+	if n := looks(); n != 0 {
+		t.Errorf("%d notes of an abandoned base are left", n)
+	}
+	names, err := st.NoteNames(t.Context(), basesTopic)
+	if diff := cmp.Diff([]string{x.shared.base}, names); err != nil || diff != "" {
+		t.Errorf("%v, bases (-want +got):\n%s", err, diff)
+	}
+}
+
+// erasureRig is the owner of a base with three users in the sample of an item, and a server with
+// another model.
+func erasureRig(t *testing.T) (old, x *sharedRig, st store.Shared) {
+	t.Helper()
+	st = memory.New()
+	old, x = newSharedRig(t, st, servertest.NewModel(t, 1)),
+		newSharedRig(t, st, servertest.NewModel(t, 2))
+	l := old.own(t)
+	for u := range 3 {
+		old.take(t, fmt.Sprint("user-", u), novelty)
+	}
+	if err := old.shared.merge(t.Context(), l.Base(), old.posted(t)); err != nil {
+		t.Fatal(err)
+	}
+	return old, x, st
+}
+
+// TestInheritedSamplesLackErasedUsers: the first owner of a new model takes over the samples of the
+// one before, but for a user whose erasure nobody has merged there.
+func TestInheritedSamplesLackErasedUsers(t *testing.T) {
+	old, x, _ := erasureRig(t)
+	old.erase(t, "user-1")
+	old.posted(t)
+	x.own(t)
+	sample := slices.Sorted(slices.Values(x.items.sampleOf(novelty)))
+	if diff := cmp.Diff([]string{"user-0", "user-2"}, sample); diff != "" {
+		t.Errorf("the sample (-want +got):\n%s", diff)
+	}
+}
+
+// TestErasuresReachNewBases: an erasure that is on its way when another model begins, and takes
+// over the samples of the one before, reaches that model too.
+func TestErasuresReachNewBases(t *testing.T) {
+	old, x, st := erasureRig(t)
+	old.erase(t, "user-1")
+	old.notices.wait(old.notices.take(), []string{old.shared.base})
+	l := x.own(t)
+	if err := old.notices.postAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	names, err := st.NoteNames(t.Context(), noticesTopic(x.shared.base))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.shared.merge(t.Context(), l.Base(), names); err != nil {
+		t.Fatal(err)
+	}
+	sample := slices.Sorted(slices.Values(x.items.sampleOf(novelty)))
+	if diff := cmp.Diff([]string{"user-0", "user-2"}, sample); diff != "" {
+		t.Errorf("the sample (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,174 @@
+package coldstart
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/servertest"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+)
+
+// away is a shared store that does not answer calls about topics that begin with a prefix.
+type away struct {
+	*memory.Store
+	prefix string // empty: none
+}
+
+func (a *away) trouble(topic string) error {
+	if a.prefix != "" && strings.HasPrefix(topic, a.prefix) {
+		return store.ErrUnavailable
+	}
+	return nil
+}
+
+func (a *away) PutNote(
+	ctx context.Context, topic, name string, value []byte, f store.Fence,
+) error {
+	if err := a.trouble(topic); err != nil {
+		return err
+	}
+	return a.Store.PutNote(ctx, topic, name, value, f)
+}
+
+func (a *away) NoteNames(ctx context.Context, topic string) ([]string, error) {
+	if err := a.trouble(topic); err != nil {
+		return nil, err
+	}
+	return a.Store.NoteNames(ctx, topic)
+}
+
+// TestExtensionIsPublishedAfterAnOutage: an extension that the store does not take is published
+// when the store is back, though nothing new has been noticed since.
+func TestExtensionIsPublishedAfterAnOutage(t *testing.T) {
+	st := &away{Store: memory.New()}
+	x := newSharedRig(t, st, servertest.NewModel(t, 1))
+	for u := range model.MinNewUsers + 2 {
+		x.take(t, fmt.Sprint("user-", u), novelty)
+	}
+	l := x.own(t)
+	x.hold(t)
+	if err := x.shared.own(t.Context(), l, true); err != nil { // searches
+		t.Fatal(err)
+	}
+	st.prefix = documentsPrefix
+	if err := x.shared.own(t.Context(), l, true); err == nil {
+		t.Fatal("an extension was published to a store that is away")
+	}
+	st.prefix = ""
+	if err := x.shared.own(t.Context(), l, true); err != nil {
+		t.Fatal(err)
+	}
+	names, err := st.NoteNames(t.Context(), documentsTopic(x.shared.base))
+	if err != nil || len(names) != 1 {
+		t.Errorf("documents %q, %v after the outage, want one", names, err)
+	}
+}
+
+// TestErasuresReachAllBasesAfterAnOutage: while the store does not say which models are extended,
+// what was noticed waits, and then reaches the models of other servers too.
+func TestErasuresReachAllBasesAfterAnOutage(t *testing.T) {
+	st := &away{Store: memory.New()}
+	other, x := newSharedRig(t, st, servertest.NewModel(t, 1)),
+		newSharedRig(t, st, servertest.NewModel(t, 2))
+	other.own(t)
+	if err := other.shared.beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	x.take(t, "user-1", novelty)
+	x.erase(t, "user-1")
+	st.prefix = basesTopic
+	if err := x.notices.postAll(t.Context()); err == nil {
+		t.Fatal("the store is away, and there is no error")
+	}
+	x.erase(t, "user-2")
+	st.prefix = ""
+	if err := x.notices.postAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.notices.postAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var erased []string
+	names, err := st.NoteNames(t.Context(), noticesTopic(other.shared.base))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		note, _, _ := st.Note(t.Context(), noticesTopic(other.shared.base), name)
+		n, err := decodeNotice(note)
+		if err != nil {
+			t.Fatal(err)
+		}
+		erased = append(erased, n.erased...)
+	}
+	if diff := cmp.Diff([]string{"user-1", "user-2"}, erased); diff != "" {
+		t.Errorf("erasures that the other model is told of (-want +got):\n%s", diff)
+	}
+}
+
+// hold lets the keeper of an owner hold its lease until the test ends.
+func (r *sharedRig) hold(t *testing.T) {
+	t.Helper()
+	k, name := r.shared.keeper, leaseName(r.shared.base)
+	var running sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(func() { cancel(); running.Wait() })
+	running.Go(func() { k.Run(ctx) })
+	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
+		if _, held := k.Held(name); held {
+			return
+		}
+		if time.Since(begun) > time.Minute {
+			t.Fatal("the keeper has no lease")
+		}
+	}
+}
+
+// TestLongWorkShowsSigns: an owner shows that its base is in use also while it reads histories to
+// place items, so that no other one takes the base for abandoned.
+func TestLongWorkShowsSigns(t *testing.T) {
+	st := memory.New()
+	x := newSharedRig(t, st, servertest.NewModel(t, 1))
+	l := x.own(t)
+	x.hold(t)
+	for u := range model.MinNewUsers {
+		user := fmt.Sprint("user-", u)
+		x.take(t, user, novelty)
+		x.items.note(user, novelty)
+	}
+	sign := func() string {
+		note, _, err := st.Note(t.Context(), basesTopic, x.shared.base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(note)
+	}
+	first := sign()
+	x.shared.owned.nextBeat = time.Time{} // it is time for another one
+	if _, err := x.update(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	if sign() == first {
+		t.Error("no sign of the base while items were placed")
+	}
+}
+
+// TestLostOwnershipForgetsUsers: a server that is not the owner any more is not told of erasures,
+// and keeps no users.
+func TestLostOwnershipForgetsUsers(t *testing.T) {
+	x := newSharedRig(t, memory.New(), servertest.NewModel(t, 1))
+	x.own(t)
+	x.items.note("user", novelty)
+	x.shared.report(t.Context(), store.ErrLeaseLost)
+	if n := len(x.items.census().counts); n != 0 || x.shared.owned != nil {
+		t.Errorf("%d items with users are left, and owned is %v", n, x.shared.owned)
+	}
+}
