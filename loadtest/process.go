@@ -24,7 +24,7 @@ func Settle(ctx context.Context, pid int) {
 	limit := time.After(settleLimit)
 	look := time.NewTicker(settleLook)
 	defer look.Stop()
-	for before := processorTime(pid); ; {
+	for before := ProcessorTime(pid); ; {
 		select {
 		case <-ctx.Done():
 			return
@@ -32,7 +32,7 @@ func Settle(ctx context.Context, pid int) {
 			return
 		case <-look.C:
 		}
-		now := processorTime(pid)
+		now := ProcessorTime(pid)
 		if now-before <= settleBusy {
 			return
 		}
@@ -45,9 +45,9 @@ func ResidentBytes(pid int) int64 {
 	return processNumbers(pid, "statm", 1, 1)[0] * int64(os.Getpagesize())
 }
 
-// processorTime is the processor time that a process has used so far; 0 if the system does not
-// tell.
-func processorTime(pid int) time.Duration {
+// ProcessorTime is the processor time that a process of this machine has used so far, in steps of
+// 10 ms; 0 if the system does not tell.
+func ProcessorTime(pid int) time.Duration {
 	ticks := processNumbers(pid, "stat", 11, 2) // in its own code and in the kernel
 	return time.Duration(ticks[0]+ticks[1]) * time.Second / ticksPerSecond
 }

@@ -107,15 +107,18 @@ func (s *Suite) Observe(ctx context.Context, inFlight int) error {
 func (r *round) againstEcho(
 	ctx context.Context, t Traffic, kind Kind, inFlight int, atLeast float64,
 ) error {
-	server, err := r.closed(ctx, kind.String(), r.suite.Server, t, inFlight)
+	counted, spent := &counter{to: r.suite.Server}, r.stopwatch()
+	server, err := r.closed(ctx, kind.String(), counted, t, inFlight)
 	if err != nil {
 		return err
 	}
+	work := spent(ctx)
 	echo, err := r.closed(ctx, "echo", r.suite.Echo, t, inFlight)
 	if err != nil {
 		return err
 	}
 	r.add(kind.String()+" rate", "requests/s", server.Rate())
+	r.work(kind.String(), work, counted.calls.Load())
 	r.add("echo rate", "requests/s", echo.Rate())
 	r.latencies(kind.String(), server.Latency[kind], p50, p99, p999)
 	r.latencies("echo", echo.Latency[kind], p50, p99)
@@ -148,14 +151,15 @@ func (s *Suite) Ingestion(ctx context.Context, batch int) error {
 			sources[i] = s.source(&s.Traffic)
 		}
 		latency := NewHistogram()
-		var acked atomic.Int64
-		begin := time.Now()
+		var acked, all atomic.Int64
+		spent, begin := r.stopwatch(), time.Now()
 		timed, cancel := context.WithTimeout(ctx, s.Warmup+s.Duration)
 		defer cancel()
 		_, err := s.Server.Pump(timed, Pump{
 			Window: max(StreamWindow/batch, 1), Batch: batch,
 			Next: func(connection int) []byte { return sources[connection].Event() },
 			Acked: func(d time.Duration, events int) {
+				all.Add(int64(events))
 				if since := time.Since(begin); since > s.Warmup && since < s.Warmup+s.Duration {
 					acked.Add(int64(events))
 					latency.Record(d)
@@ -167,6 +171,7 @@ func (s *Suite) Ingestion(ctx context.Context, batch int) error {
 		}
 		r.add("streamed events", "events/s", float64(acked.Load())/s.Duration.Seconds())
 		r.latencies("acknowledgement", latency, p50, p99)
+		r.work("streamed event", spent(ctx), all.Load())
 		return nil
 	})
 }

@@ -24,6 +24,8 @@ type Suite struct {
 	Sync func() (time.Duration, error)
 	// RSS, if set, is the resident memory of the server in bytes.
 	RSS func() int64
+	// Work, if set, is the processor time that the server has used so far.
+	Work func() time.Duration
 	// Settle, if set, waits until the server has nearly finished the work that the measurement
 	// before left behind.
 	Settle func(context.Context)

@@ -329,3 +329,22 @@ func TestStreamCall(t *testing.T) {
 		t.Errorf("%d events settled and %d broke, want both", settled.Load(), broken.Load())
 	}
 }
+
+// The processor time of a call is that between the first call and the end of what it leaves behind,
+// divided by the calls.
+func TestServerProcessorTime(t *testing.T) {
+	s := testSuite(t)
+	s.Repetitions = 1
+	used := time.Minute // before the measurement
+	s.Work = func() time.Duration { return used }
+	s.Settle = func(context.Context) { used += time.Second }
+	if err := s.Observe(t.Context(), 4); err != nil {
+		t.Fatal(err)
+	}
+	calls := s.find(t, "observe", "Observe rate").Points[0].Y.Median * s.Duration.Seconds()
+	got := s.find(t, "observe", "server processor time, Observe").Points[0].Y.Median
+	// The calls of the warm-up count too, and the rate does not have them.
+	if most := 1e6 / calls; got > 1.001*most || got < most/10 {
+		t.Errorf("%g µs for a call of %g, want at most %g", got, calls, most)
+	}
+}
