@@ -15,6 +15,9 @@ import (
 // Keys of a model's provenance that this package writes and reads.
 const (
 	KeyDataHash     = "data_hash"        // hash of the interactions, see dataset.Interactions.Hash
+	KeySampleHash   = "sample_hash"      // of the sample beside a spectrum, for data_hash
+	KeySpectrum     = "spectrum"         // the program that learned the spectrum over a lake
+	KeySpectrumHash = "spectrum_hash"    // checksum of its file
 	KeySeed         = "seed"             // Config.Seed
 	KeySolverReport = "solver_report"    // spectral.Report in words
 	KeyTrainedAt    = model.TrainedAtKey // time of the training, RFC 3339
@@ -32,10 +35,14 @@ const (
 
 // Origin says where the events of a training come from and when it is.
 type Origin struct {
-	DataHash                     string    // dataset.Report.Hash
+	DataHash                     string    // dataset.Report.Hash; that of the sample for a spectrum
 	LastEvent                    string    // of [LastEvent]
 	TrainedAt                    time.Time // the time that the model records
 	MinUserEvents, MinItemEvents int       // filters of rare users and items
+
+	// Spectrum is the checksum of the file of a [Spectrum] and Program what made it. Empty: the
+	// events themselves were read.
+	Spectrum, Program string
 }
 
 // provenance returns the entries that the model keeps, so that [Like], [KnownUntil] and readers of
@@ -46,7 +53,6 @@ func (c *Config) provenance(basis *spectral.Basis, choice *model.Choice) map[str
 	}
 	o := c.Origin
 	p := map[string]string{
-		KeyDataHash:      o.DataHash,
 		KeySeed:          strconv.FormatUint(c.Seed, 10),
 		KeySolverReport:  basis.Report.String(),
 		KeyTrainedAt:     o.TrainedAt.UTC().Format(time.RFC3339),
@@ -54,6 +60,11 @@ func (c *Config) provenance(basis *spectral.Basis, choice *model.Choice) map[str
 		KeyMinUserEvents: strconv.Itoa(o.MinUserEvents),
 		KeyAskedRank:     strconv.Itoa(c.AskedRank()),
 		KeySolver:        c.Solver,
+	}
+	if o.Spectrum == "" {
+		p[KeyDataHash] = o.DataHash
+	} else {
+		p[KeySampleHash], p[KeySpectrum], p[KeySpectrumHash] = o.DataHash, o.Program, o.Spectrum
 	}
 	if choice != nil {
 		p[KeyChoice], p[KeyCandidates] = choice.String(), choice.Values()

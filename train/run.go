@@ -44,9 +44,16 @@ func Solve(p *dataset.Partition, cfg Config) (*spectral.Basis, error) {
 // Learn is the second half of [Run]: the model on a basis that [Solve] found for the same training
 // users. The basis of the result has the rank of the model.
 func Learn(p *dataset.Partition, cfg Config, basis *spectral.Basis) (*Result, error) {
+	return learn(p, cfg, basis, int64(p.Train.Len()), LearnFrom(p))
+}
+
+// learn is [Learn] for a number of training users that h stands for.
+func learn(
+	p *dataset.Partition, cfg Config, basis *spectral.Basis, users int64, h model.Histories,
+) (*Result, error) {
 	spec := cfg.Spec
-	spec.TrainUsers, spec.Provenance = int64(p.Train.Len()), cfg.provenance(basis, nil)
-	r, h := &Result{Basis: basis}, LearnFrom(p)
+	spec.TrainUsers, spec.Provenance = users, cfg.provenance(basis, nil)
+	r := &Result{Basis: basis}
 	h.Progress = cfg.Progress
 	h.Ranks, h.Ridges = cfg.Candidates(basis.K)
 	h.Chosen = func(c *model.Choice) map[string]string {

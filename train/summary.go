@@ -22,7 +22,8 @@ type Summary struct {
 // NewSummary returns the summary of a training on p; comparison may be nil.
 func NewSummary(p *dataset.Partition, r *Result, comparison *Comparison) *Summary {
 	s := &Summary{
-		Version: r.Model.Version(), Users: p.Train.Len(), Items: len(p.Items), Rank: r.Model.Rank(),
+		Version: r.Model.Version(), Users: int(r.Model.Spec().TrainUsers),
+		Items: len(p.Items), Rank: r.Model.Rank(),
 		Comparison: comparison,
 	}
 	if r.Choice != nil {

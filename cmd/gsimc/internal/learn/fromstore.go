@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/stores"
 	"github.com/gsimc/gsimc/event"
 	"github.com/gsimc/gsimc/train"
 
@@ -19,7 +23,7 @@ import (
 
 // storeFlags say that the events are the histories of a server.
 type storeFlags struct {
-	FromStore      string             `group:"Events:" placeholder:"DIR" help:"Take the events from the data folder of a server instead of files. The server must be stopped, or be asked for a checkpoint with --server."`
+	FromStore      string             `group:"Events:" placeholder:"DIR|URL" help:"Take the events from the store of a server instead of files: its data folder, or valkey://... or postgres://... as for serve --store. The server of a folder must be stopped, or be asked for a checkpoint with --server."`
 	Server         string             `group:"Events:" placeholder:"HOST:PORT" help:"Admin address (serve --admin-listen) of the running server whose data folder --from-store is. It copies its store, which takes no time to speak of, and goes on serving."`
 	EventWeight    map[string]float64 `group:"Events:" mapsep:"," placeholder:"TYPE=W" help:"Weight of an event type of --type-column or --from-store, as for serve. An event whose weight times value is not above 0 is left out. Default: 1 for each type."`
 	EventTypesFile string             `group:"Events:" placeholder:"FILE" help:"Weights of event types in place of --event-weight, as for serve."`
@@ -48,13 +52,37 @@ func (f *storeFlags) readTypes() error {
 }
 
 func (f *storeFlags) check() error {
-	return errors.Join(event.Weights(f.EventWeight).Validate("EventWeights")...)
+	var err error
+	switch {
+	case !f.shared():
+	case f.Server != "":
+		err = cli.Flagf("--server", "a store that servers share is read without them")
+	default:
+		err = stores.Check("--from-store", f.FromStore)
+	}
+	return errors.Join(append(event.Weights(f.EventWeight).Validate("EventWeights"), err)...)
+}
+
+// shared reports whether --from-store is the URL of a store that servers share.
+func (f *storeFlags) shared() bool { return strings.Contains(f.FromStore, "://") }
+
+// storeName is the name of the store in the provenance: the last element of its path, which is the
+// folder, the database or the namespace. The addresses of machines do not belong there.
+func (f *storeFlags) storeName() string {
+	path, _, _ := strings.Cut(f.FromStore, "?")
+	if !f.shared() {
+		path = f.FromStore
+	}
+	return filepath.Base(path)
 }
 
 // readStore reads all histories of the store, as far as they are whole, and warns of damage.
 func (f *storeFlags) readStore(
 	a *cli.App, p progress.Progress, opt dataset.Options,
 ) (*dataset.Interactions, *dataset.Report, error) {
+	if f.shared() {
+		return f.readShared(a, p, opt)
+	}
 	dir, release := f.FromStore, func() {}
 	if f.Server != "" {
 		var err error
@@ -91,6 +119,40 @@ func (f *storeFlags) readStore(
 			"gsimc verify tells more\n", f.FromStore, s.Users, s.Ranges)
 	}
 	return events, report, errors.Join(err, r.Close())
+}
+
+// readShared reads all histories of a store that servers share, while they go on.
+func (f *storeFlags) readShared(
+	a *cli.App, p progress.Progress, opt dataset.Options,
+) (events *dataset.Interactions, report *dataset.Report, err error) {
+	ctx := context.Background()
+	s, err := stores.Open(ctx, f.FromStore, stores.Settings{Env: a.Env, Flag: "--from-store",
+		Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	p.Begin(train.StageRead, progress.Rows)
+	defer p.End()
+	return train.Read(ctx, f.storeName(), source{s}, f.EventWeight, opt,
+		func(_ string, done, total int) { p.Update(int64(done), int64(total)) })
+}
+
+// source are the histories of a store that servers share.
+type source struct{ store.Store }
+
+// Each implements train.Source.
+func (s source) Each(ctx context.Context, do func(train.Event) error) error {
+	return stores.Histories(ctx, s.Store, func(user string, events []store.Event) error {
+		for _, e := range events {
+			err := do(train.Event{User: user, Item: e.Item, Type: e.Type, Time: e.Time,
+				Value: e.Value})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // histories are those of a store in the folder of --from-store.

@@ -48,6 +48,9 @@ func (c *Train) withoutEffect(flag *kong.Flag) string {
 	if flag.Group != nil {
 		group = flag.Group.Key
 	}
+	if reason := c.spectrumFlags.withoutEffect(flag.Name, group); reason != "" {
+		return reason
+	}
 	learned := c.dynamics() == model.DynamicsLearned
 	switch {
 	case c.Like != "" && (flag.Name == "rank" || flag.Name == "quick" ||

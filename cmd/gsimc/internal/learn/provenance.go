@@ -26,6 +26,10 @@ func (l *commandLine) add(flag string, value any) {
 // names. What was chosen on the validation users is left out.
 func (c *Train) command(cfg *train.Config, rank int) string {
 	line := commandLine{"gsimc train"}
+	if c.FromSpectrum != "" {
+		c.addSpectrum(&line, cfg, rank)
+		return strings.Join(line, " ")
+	}
 	c.addEvents(&line)
 	switch {
 	case c.like != nil:
@@ -49,16 +53,21 @@ func (c *Train) command(cfg *train.Config, rank int) string {
 	return strings.Join(line, " ")
 }
 
-// addEvents adds what decides the events.
-func (c *Train) addEvents(line *commandLine) {
+// addSource adds the files of events.
+func (c *Train) addSource(line *commandLine) {
 	for _, path := range c.Data {
 		line.add("data", filepath.Base(path))
 	}
-	if c.FromStore != "" {
-		line.add("from-store", filepath.Base(c.FromStore))
-	}
 	if c.WeightColumn != "" {
 		line.add("weight-column", c.WeightColumn)
+	}
+}
+
+// addEvents adds what decides the events.
+func (c *Train) addEvents(line *commandLine) {
+	c.addSource(line)
+	if c.FromStore != "" {
+		line.add("from-store", c.storeName())
 	}
 	if c.TypeColumn != "" {
 		line.add("type-column", c.TypeColumn)

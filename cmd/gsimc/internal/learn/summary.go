@@ -38,21 +38,16 @@ type quality struct {
 
 // measureQuality measures the model and popularity on the validation users. With too few of them it
 // returns nil.
-func measureQuality(
-	p progress.Progress, part *dataset.Partition, m *model.Model,
-) (*quality, error) {
+func measureQuality(p progress.Progress, part *dataset.Partition, m *model.Model) *quality {
 	if part.Validation.Len() < fewestMeasured {
-		return nil, nil
+		return nil
 	}
 	p.Begin(stageMeasure, progress.Steps)
 	defer p.End()
-	got, popular, err := evaluate.OnValidation(m, part, mostMeasured(m.Rank()))
-	if err != nil {
-		return nil, err
-	}
+	got, popular := evaluate.OnValidation(m, part, mostMeasured(m.Rank()))
 	return &quality{
 		users: len(got.Ranks), model: got.Metrics[0], byPopularity: popular.Metrics[0],
-	}, nil
+	}
 }
 
 // rows returns the quality as rows of the summary.
@@ -86,10 +81,10 @@ func (c *Train) printSummary(a *cli.App, j *job) {
 	}
 	rows := [][]string{
 		{"rows read", read + ")"},
-		{"users", fmt.Sprintf("%d training, %d validation", part.Train.Len(),
+		{"users", fmt.Sprintf("%d training, %d validation", m.Spec().TrainUsers,
 			part.Validation.Len())},
 		{"items", strconv.Itoa(len(part.Items))},
-		{"interactions", fmt.Sprintf("%d of the training users", len(part.Train.Item))},
+		{"interactions", fmt.Sprintf("%d of the training users", j.interactions)},
 	}
 	if j.result.Choice != nil {
 		rows = append(rows, choiceRow(j.result.Choice))

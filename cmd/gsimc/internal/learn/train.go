@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,6 +26,7 @@ const maxEpoch = 253402300799
 // Train is `gsimc train`.
 type Train struct {
 	dataFlags
+	spectrumFlags
 	Split string `group:"Events:" placeholder:"FILE" help:"CSV of user_id,role with role train, validation or test. Default: a tenth of the users, drawn by --seed, are for validation and the others for training."`
 
 	graphFlags
@@ -38,7 +40,7 @@ type Train struct {
 
 	Verbose bool `short:"v" help:"Also print the figures of the eigensolver."`
 
-	Out string `placeholder:"FILE" help:"Model file to write; it is replaced in one step when the new one is complete. Needed unless --plan."`
+	Out string `placeholder:"FILE" help:"Model file to write; it is replaced in one step when the new one is complete. DIR/ is a file of its own in a folder, as for serve --model-dir. Needed unless --plan."`
 
 	like *train.Pattern // of --like, once Run has read it
 }
@@ -74,7 +76,8 @@ The file holds the time of the training, and its version is a hash of its conten
   gsimc train --data events.csv.gz --out model.gsimc --rank 256
   gsimc train --data events.csv.gz --out model.gsimc --config tuned.yaml
   gsimc train --from-store ./state --server 127.0.0.1:50051 --like model.gsimc --out new.gsimc
-  gsimc train --data a.parquet --data b.parquet --out model.gsimc --filter tikhonov --alpha 0.9`
+  gsimc train --data a.parquet --data b.parquet --out model.gsimc --filter tikhonov --alpha 0.9
+  gsimc train --from-spectrum spectrum.safetensors --data sample.parquet --out model.gsimc`
 }
 
 // Run trains a model and prints what it did. With --json the reason of a failure is printed as
@@ -100,11 +103,17 @@ type job struct {
 	result   *train.Result
 	compared *train.Comparison // nil without --compare
 	quality  *quality          // nil if there was nothing to measure it on
+
+	interactions int64 // of the training users
 }
 
 func (c *Train) run(a *cli.App) error {
 	if !c.Plan {
-		if err := cli.Writable("--out", c.Out); err != nil {
+		path := c.Out
+		if intoFolder(path) {
+			path = filepath.Join(path, "model.gsimc")
+		}
+		if err := cli.Writable("--out", path); err != nil {
 			return err
 		}
 	}
@@ -114,6 +123,9 @@ func (c *Train) run(a *cli.App) error {
 		func() error { return c.learn(a, p, j) })
 	if err != nil || c.Plan {
 		return err
+	}
+	if intoFolder(c.Out) {
+		c.Out = filepath.Join(c.Out, fileName(j.result.Model))
 	}
 	p.Begin(train.StageWrite, progress.Bytes)
 	err = writeModel(c.Out, j.result.Model)
@@ -137,6 +149,9 @@ func (c *Train) learn(a *cli.App, p progress.Progress, j *job) (err error) {
 	if err != nil {
 		return err
 	}
+	if c.FromSpectrum != "" {
+		return c.learnFromSpectrum(a, p, j, trainedAt)
+	}
 	if c.Like != "" {
 		if err := c.follow(); err != nil {
 			return err
@@ -154,17 +169,15 @@ func (c *Train) learn(a *cli.App, p progress.Progress, j *job) (err error) {
 		defer func() { err = errors.Join(err, old.Close()) }()
 	}
 	j.report, j.cfg = report, c.config()
-	j.cfg.Progress = stages(p)
 	j.cfg.Origin = &train.Origin{
 		DataHash: report.Hash, LastEvent: train.LastEvent(events), TrainedAt: trainedAt,
 		MinUserEvents: report.MinUserEvents, MinItemEvents: report.MinItemEvents,
 	}
-	j.cfg.Notes = func(basis *spectral.Basis) map[string]string {
-		return map[string]string{"command": c.command(&j.cfg, basis.K), "gsimc_version": a.Version}
-	}
+	c.describe(a, p, j)
 	if j.part, err = c.deal(events); err != nil {
 		return err
 	}
+	j.interactions = int64(len(j.part.Train.Item))
 	c.chooseRank(a, p, &j.cfg, len(j.part.Items))
 	if err := j.cfg.Check(len(j.part.Items)); err != nil {
 		return err
@@ -184,10 +197,23 @@ func (c *Train) learn(a *cli.App, p progress.Progress, j *job) (err error) {
 		j.compared = held.Compare(j.result.Model, model.Estimator(c.Estimator), stages(p))
 		p.End()
 	}
-	if !c.JSON {
-		j.quality, err = measureQuality(p, j.part, j.result.Model)
+	c.measure(p, j)
+	return nil
+}
+
+// describe lets the training tell its progress, and the model tell of the command.
+func (c *Train) describe(a *cli.App, p progress.Progress, j *job) {
+	j.cfg.Progress = stages(p)
+	j.cfg.Notes = func(basis *spectral.Basis) map[string]string {
+		return map[string]string{"command": c.command(&j.cfg, basis.K), "gsimc_version": a.Version}
 	}
-	return err
+}
+
+// measure measures the quality of the result, for a summary that people read.
+func (c *Train) measure(p progress.Progress, j *job) {
+	if !c.JSON {
+		j.quality = measureQuality(p, j.part, j.result.Model)
+	}
 }
 
 // chooseRank lowers the default rank of a large catalogue, unless a split asks for the figures of
@@ -277,6 +303,16 @@ func writeModel(path string, m io.WriterTo) error {
 		return fmt.Errorf("write model file %s: %w", path, err)
 	}
 	return nil
+}
+
+// intoFolder reports whether --out names a folder for a file of its own.
+func intoFolder(out string) bool { return strings.HasSuffix(out, "/") }
+
+// fileName is the name of a model in a folder of models: when it was trained, and its version.
+func fileName(m *model.Model) string {
+	spec := m.Spec()
+	at, _ := spec.TrainedAt()
+	return at.UTC().Format("20060102T150405Z-") + m.Version() + ".gsimc"
 }
 
 // split assigns the users' roles from the file of --split or by the seed.
