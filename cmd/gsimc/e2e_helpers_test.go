@@ -18,6 +18,7 @@ import (
 	"github.com/gsimc/gsimc/client"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/child"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/enginetest"
 
 	"google.golang.org/grpc"
 )
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
+	enginetest.End()
 	if err := os.RemoveAll(binaryDir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -189,7 +191,7 @@ func dialTo(t testing.TB, address string) *client.Client {
 
 // smallModel generates events and trains a model of rank 16 in this process, and returns the paths
 // of both.
-func smallModel(t *testing.T) (events, model string) {
+func smallModel(t testing.TB) (events, model string) {
 	t.Helper()
 	dir := t.TempDir()
 	events, model = filepath.Join(dir, "events.csv.gz"), filepath.Join(dir, "model.gsimc")
@@ -197,14 +199,14 @@ func smallModel(t *testing.T) (events, model string) {
 	return events, model
 }
 
-func trainSmall(t *testing.T, events, model, seed string) {
+func trainSmall(t testing.TB, events, model, seed string, env ...string) {
 	t.Helper()
 	for _, args := range [][]string{
 		{"generate", "--users", "300", "--items", "120", "--events", "6000", "--seed", seed,
 			"--out", events},
 		{"train", "--data", events, "--rank", "16", "--seed", seed, "--out", model},
 	} {
-		if code, _, stderr := runCLI(t, nil, args...); code != cli.ExitOK {
+		if code, _, stderr := runCLI(t, env, args...); code != cli.ExitOK {
 			t.Fatalf("gsimc %s: exit code %d: %s", strings.Join(args, " "), code, stderr)
 		}
 	}

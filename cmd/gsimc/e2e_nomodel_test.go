@@ -45,10 +45,13 @@ func TestServeWithoutModel(t *testing.T) {
 	}
 	execute(t, "observe", "--server", server.GRPC, "--data", events)
 	server.awaitLog(t, "retrained: the first model serves", 1)
-	for range 2 {
+	personal := func() bool { // the first training may have begun before the events were there
 		got = listFor(t, server, firstUser(t, events))
-		if len(got.GetItems()) != 5 || len(got.GetDegradations()) > 0 ||
-			got.GetItems()[0].GetSource() != pb.ResultSource_RESULT_SOURCE_PERSONALIZED {
+		return len(got.GetItems()) == 5 && len(got.GetDegradations()) == 0 &&
+			got.GetItems()[0].GetSource() == pb.ResultSource_RESULT_SOURCE_PERSONALIZED
+	}
+	for range 2 {
+		if !eventually(60*time.Second, personal) {
 			t.Fatalf("after the training the answer is %v", got)
 		}
 		server.mustStop(t)

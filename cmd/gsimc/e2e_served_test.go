@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/enginetest"
 	"github.com/gsimc/gsimc/train"
 
 	"google.golang.org/grpc"
@@ -88,7 +90,7 @@ func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
 			if code, _, stderr := runCLI(t, nil, args...); code != cli.ExitOK {
 				t.Fatalf("train: %s", stderr)
 			}
-			evaluated := evaluatedRanks(t, part, tt.spec, tt.methods)
+			evaluated := evaluatedRanks(t, part, 200, tt.spec, tt.methods)
 			for i, estimator := range tt.estimators {
 				// evaluate knows no extensions
 				server := startServe(t, modelFile, filepath.Join(dir, "state"), "--estimator",
@@ -101,7 +103,7 @@ func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
 					}
 					t.Logf("%d events of %d users streamed", acked, part.Test.Len())
 				}
-				got := servedRanks(t, conn, events, part)
+				got := servedRanks(t, []grpc.ClientConnInterface{conn}, events, part)
 				compareRanks(t, evaluated[i], got)
 				server.mustStop(t)
 			}
@@ -109,13 +111,57 @@ func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
 	}
 }
 
+// Three servers over a cluster serve what evaluate measures: each event goes to one of them, and
+// each user asks all of them.
+func TestThreeServersServeTheEvaluatedAnswers(t *testing.T) {
+	const rank = 24
+	cluster := enginetest.SharedRedis(t, 3, 1)
+	dir := t.TempDir()
+	data, modelFile := filepath.Join(dir, "events.csv.gz"), filepath.Join(dir, "model.gsimc")
+	execute(t, "generate", "--users", "900", "--items", "300", "--events", "25000", "--out", data)
+	events, _, err := dataset.Read([]string{data}, dataset.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	split := dataset.SeededSplit(events.NumUsers(), 1)
+	roles := "user_id,role\n"
+	for u, role := range split {
+		roles += events.Users[u] + "," + role.String() + "\n"
+	}
+	execute(t, "train", "--data", data, "--split", writeFile(t, "split.csv", roles), "--rank",
+		fmt.Sprint(rank), "--seed", "1", "--filter", "random-walk", "--out", modelFile)
+	part, err := events.Partition(split)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := evaluatedRanks(t, part, rank, func(*model.Spec) {},
+		[]evaluate.Method{evaluate.Filtered(evaluate.BGSOnline, spectral.RandomWalk)})
+	address := "valkey://" + strings.Join(cluster.Addrs(), ",") + "/" + enginetest.Namespace()
+	var conns []grpc.ClientConnInterface
+	for range 3 {
+		conns = append(conns, startShared(t, modelFile, address, "--extend-every", "0s").client(t))
+	}
+	for i, e := range testHistories(events, part) {
+		_, err := pb.NewEventServiceClient(conns[i%3]).Observe(t.Context(),
+			&pb.ObserveRequest{Event: e})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for first := range conns { // each user asks each server
+		order := slices.Concat(conns[first:], conns[:first])
+		compareRanks(t, want[0], servedRanks(t, order, events, part))
+	}
+}
+
 // evaluatedRanks runs methods that a server can answer with.
 func evaluatedRanks(
-	t *testing.T, part *dataset.Partition, edit func(*model.Spec), methods []evaluate.Method,
+	t *testing.T, part *dataset.Partition, rank int, edit func(*model.Spec),
+	methods []evaluate.Method,
 ) []evaluate.Result {
 	t.Helper()
 	basis, err := spectral.Solve(train.Incidence(part), spectral.Options{
-		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: 200, Seed: 1})
+		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: rank, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,16 +196,17 @@ func testHistories(d *dataset.Interactions, part *dataset.Partition) []*pb.Event
 	return events
 }
 
-// servedRanks asks for the 100 best items of each test user and returns the
-// place of the target, 0 where it is not among them.
+// servedRanks asks one server after the other for the 100 best items of each test user and returns
+// the place of the target, 0 where it is not among them.
 func servedRanks(
-	t *testing.T, conn grpc.ClientConnInterface, d *dataset.Interactions, part *dataset.Partition,
+	t *testing.T, conns []grpc.ClientConnInterface, d *dataset.Interactions,
+	part *dataset.Partition,
 ) []int {
 	t.Helper()
 	ranks := make([]int, part.Test.Len())
 	for u, user := range part.Test.User {
 		items := part.Test.Of(u)
-		a := recommendTo(t, conn, d.Users[user], 100)
+		a := recommendTo(t, conns[u%len(conns)], d.Users[user], 100)
 		if a.Source != pb.ResultSource_RESULT_SOURCE_PERSONALIZED || len(a.Items) != 100 {
 			t.Fatalf("user %d: %d items, source %v", u, len(a.Items), a.Source)
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // runCLI runs a command in this process and returns its exit code and what it wrote.
-func runCLI(t *testing.T, env []string, args ...string) (code int, stdout, stderr string) {
+func runCLI(t testing.TB, env []string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	code = run(args, strings.NewReader(""), &out, &errs, env)

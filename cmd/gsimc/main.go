@@ -22,6 +22,8 @@ import (
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/demo"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/learn"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/migrate"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/plan"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/repair"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/replay"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/serve"
@@ -53,6 +55,7 @@ type grammar struct {
 	Token       serve.Token      `cmd:"" group:"Serve:" help:"Draw a token for a client of a server."`
 	Backup      repair.Backup    `cmd:"" group:"Serve:" help:"Copy the store of a server, also while it runs, and check the copy."`
 	Restore     repair.Restore   `cmd:"" group:"Serve:" help:"Make the data folder of a server from a backup."`
+	Migrate     migrate.Cmd      `cmd:"" group:"Serve:" help:"Copy the histories and items of one store to another: a folder, valkey:// or postgres://."`
 	Verify      repair.Verify    `cmd:"" group:"Serve:" help:"Check the store of a stopped server for damage."`
 	Salvage     repair.Salvage   `cmd:"" group:"Serve:" help:"Write what is whole of a damaged store to a new folder."`
 	Observe     call.Observe     `cmd:"" group:"Serve:" help:"Send events to a running server."`
@@ -71,6 +74,7 @@ type grammar struct {
 	Version     cli.VersionCmd   `cmd:"" group:"Try:" help:"Print the version."`
 	Help        cli.HelpCmd      `cmd:"" group:"Try:" help:"Explain gsimc or one of its commands."`
 
+	Capacity   plan.Capacity     `cmd:"" group:"Set up:" help:"Say what a service needs for its users, items and events."`
 	Config     cli.ConfigCmd     `cmd:"" group:"Set up:" help:"Look into settings."`
 	Completion cli.CompletionCmd `cmd:"" group:"Set up:" help:"Print a script for the completion of a shell."`
 	Complete   cli.CompleteCmd   `cmd:"" hidden:"" help:"Print the words that may follow; called by the scripts of completion."`

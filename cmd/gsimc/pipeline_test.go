@@ -16,7 +16,7 @@ import (
 )
 
 // mustRun runs a command in this process.
-func mustRun(t *testing.T, args ...string) string {
+func mustRun(t testing.TB, args ...string) string {
 	t.Helper()
 	code, stdout, stderr := runCLI(t, nil, args...)
 	if code != cli.ExitOK {

@@ -34,6 +34,7 @@ type Cmd struct {
 type benchTarget struct {
 	Server string `group:"Server:" placeholder:"HOST:PORT" help:"A running server on this machine that serves --model. It keeps the events of the bench, on users bench-0000000 and up. Default: the bench starts one on a temporary folder."`
 	Model  string `group:"Server:" placeholder:"FILE" help:"Model file to serve. Default: a random one is generated."`
+	Store  string `group:"Server:" default:"pebble" placeholder:"STORE" help:"Store of the server that the bench starts, as serve takes it. One that servers share keeps the events of the bench."`
 	Items  *int   `group:"Server:" help:"Items of the generated model, n. Default: 20000."`
 	Rank   *int   `group:"Server:" help:"Rank of the generated model, k. Default: 256; in a sweep over n, 64."`
 	Preset string `group:"Server:" enum:"learned,paper," default:"" help:"Dynamics of the generated model: learned, as train makes them, or paper. Default: learned."`

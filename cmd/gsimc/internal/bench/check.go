@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/stores"
 )
 
 // Check checks the flags together.
@@ -89,7 +90,12 @@ func (t *benchTarget) check() error {
 		err = cli.Flagf("--rank", "%d is above the number of items %d", *t.Rank,
 			cli.Given(t.Items, benchItems))
 	}
-	return errors.Join(err, cli.InRange("--items", float64(cli.Given(t.Items, 2)), 2, 1e8),
+	if t.Server != "" && t.Store != "pebble" {
+		err = errors.Join(err, cli.Flagf("--store", "is of a server that the bench starts: leave "+
+			"out --server, or this"))
+	}
+	return errors.Join(err, stores.Check(stores.Flag, t.Store),
+		cli.InRange("--items", float64(cli.Given(t.Items, 2)), 2, 1e8),
 		cli.InRange("--rank", float64(cli.Given(t.Rank, 1)), 1, 1e5))
 }
 

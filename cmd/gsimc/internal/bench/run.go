@@ -102,6 +102,7 @@ func (b *bench) suite(s *subject) *loadtest.Suite {
 	if s.child != nil {
 		pid := s.child.PID()
 		suite.RSS = func() int64 { return loadtest.ResidentBytes(pid) }
+		suite.Work = func() time.Duration { return loadtest.ProcessorTime(pid) }
 		suite.Settle = func(ctx context.Context) { loadtest.Settle(ctx, pid) }
 	}
 	return suite

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/child"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/stores"
 
 	"google.golang.org/grpc"
 
@@ -77,13 +78,16 @@ func (b *bench) attach(ctx context.Context, s *subject, path string) (err error)
 			return err
 		}
 	} else {
-		state := fmt.Sprintf("state-%d-%d", s.model.NumItems(), s.model.Rank())
-		if s.child, err = child.Self(ctx, "serve", "--model", path,
-			"--store", "pebble", "--data-dir", filepath.Join(b.dir, state),
+		args := []string{"serve", "--model", path, "--store", b.Store}
+		if stores.OnDisk(b.Store) {
+			state := fmt.Sprintf("state-%d-%d", s.model.NumItems(), s.model.Rank())
+			args = append(args, "--data-dir", filepath.Join(b.dir, state))
+		}
+		if s.child, err = child.Self(ctx, append(args,
 			"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
 			"--ops-listen", "127.0.0.1:0", "--max-items", "0",
 			"--drain-delay", "0s", "--max-connection-age", "24h",
-			"--log-format", "json", "--log-level", "info"); err != nil {
+			"--log-format", "json", "--log-level", "info")...); err != nil {
 			return err
 		}
 		s.address = s.child.GRPC

@@ -11,7 +11,7 @@ import (
 
 // placeFlags say how the items of a list differ, and which stand where.
 type placeFlags struct {
-	MaxPerCategory int      `group:"Where:" default:"0" placeholder:"N" help:"At most so many items of each category, 1 to 1000. 0: any number."`
+	MaxPerCategory int      `group:"Where:" default:"0" placeholder:"N" help:"The most items of each category on the list, 1 to 1000. 0: any number."`
 	Lambda         float64  `group:"Where:" default:"1" placeholder:"X" help:"Below 1, prefer items that are unlike those before them: weight of the score, 0 to 1."`
 	Pin            []string `group:"Where:" placeholder:"ITEM=PLACE,..." help:"Items at places of their own, the first place being 1."`
 }

@@ -87,6 +87,9 @@ func complete(root *kong.Node, words []string) []string {
 		}
 	}
 	if wanting != nil {
+		if words := wanting.Tag.Get("words"); words != "" { // some of what the flag takes
+			return strings.Split(words, ",")
+		}
 		if wanting.Enum == "" {
 			return nil
 		}

@@ -145,7 +145,22 @@ func hint(ctx *kong.Context) string {
 
 // fail prints the text of an error as one line and returns the exit code.
 func fail(stderr io.Writer, text string, code int) int {
-	_, _ = fmt.Fprintf(stderr, "gsimc: %s\n",
-		strings.Join(strings.Split(strings.TrimSpace(text), "\n"), "; "))
+	_, _ = fmt.Fprintf(stderr, "gsimc: %s\n", oneLine(text))
 	return code
+}
+
+// oneLine joins the lines of a text.
+func oneLine(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		switch before := b.String(); {
+		case before == "":
+		case strings.HasSuffix(before, ":"):
+			b.WriteString(" ")
+		default:
+			b.WriteString("; ")
+		}
+		b.WriteString(strings.TrimSpace(line))
+	}
+	return b.String()
 }

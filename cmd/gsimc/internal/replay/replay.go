@@ -39,7 +39,7 @@ type Cmd struct {
 
 // Help is the manual under the flags.
 func (Cmd) Help() string {
-	return `What would have been recommended to a user after so many events, or at a time, and ` +
+	return `What would have been recommended to a user after some events, or at a time, and ` +
 		`why. With the model of then, and weights and estimator as the server had them, items ` +
 		`and scores are those of then, to the last bit.
 

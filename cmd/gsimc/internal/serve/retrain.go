@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/stores"
 	"github.com/gsimc/gsimc/retrain"
 	"github.com/gsimc/gsimc/server"
 	"github.com/gsimc/gsimc/store"
@@ -25,13 +26,18 @@ type retrainFlags struct {
 	RetrainCPUs  int           `group:"Retraining:" name:"retrain-cpus" default:"0" help:"Cores for the training, which yields to the server. 0: half of them."`
 }
 
-func (f *retrainFlags) check(storeKind string) error {
+func (f *retrainFlags) check(storeFlag string) error {
 	var errs []error
 	if f.RetrainEvery != 0 && f.RetrainEvery < time.Second {
 		errs = append(errs, cli.Flagf("--retrain-every", "%s, want 0s or at least 1s",
 			f.RetrainEvery))
 	}
-	if f.RetrainEvery != 0 && storeKind != "pebble" {
+	switch {
+	case f.RetrainEvery == 0 || stores.OnDisk(storeFlag):
+	case stores.Shared(storeFlag):
+		errs = append(errs, cli.Flagf("--retrain-every", "each server would learn a model of its "+
+			"own from a store that servers share: train in one place, and give all the file"))
+	default:
 		errs = append(errs, cli.Flagf("--retrain-every",
 			"histories that are kept in memory cannot be learned from, want --store pebble"))
 	}

@@ -14,12 +14,11 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/stores"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/retrain"
 	"github.com/gsimc/gsimc/server"
 	"github.com/gsimc/gsimc/store"
-	"github.com/gsimc/gsimc/store/memory"
-	"github.com/gsimc/gsimc/store/pebble"
 )
 
 // Run serves until a signal ends it.
@@ -55,8 +54,8 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 	if tables, cfg.MaxConnections, err = limitFiles(cfg.Logger, cfg.MaxConnections); err != nil {
 		return err
 	}
-	st, err := c.openStore(ctx, tables, cfg.Logger, cfg.Metrics)
-	if errors.Is(err, errEndedEarly) {
+	st, err := c.openStore(ctx, a.Env, tables, cfg.Logger, cfg.Metrics)
+	if errors.Is(err, stores.ErrEnded) {
 		return nil
 	}
 	if err != nil {
@@ -69,9 +68,13 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 		err = errors.Join(err, closeStore(st, s))
 		sending.Wait()
 	}()
-	told := false
+	told, open, folder := false, c.openModel, (*modelDir)(nil)
+	if c.ModelDir != "" {
+		folder = newModelDir(c.ModelDir, cfg.Logger, cfg.Metrics.ModelRefused)
+		open = folder.open
+	}
 	s, err = server.New(cfg, st, func() (*model.Model, error) {
-		m, err := c.openModel()
+		m, err := open()
 		if err != nil {
 			return nil, err
 		}
@@ -90,6 +93,9 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 		return err
 	}
 	go reloadOnHangup(ctx, hangups, s)
+	if folder != nil {
+		go folder.watch(ctx, modelDirPoll, func() { _ = s.Reload(ctx) }) // which logs
+	}
 	if retraining != nil {
 		defer inBackground(ctx, s, retraining.Run)()
 	}
@@ -97,9 +103,9 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 }
 
 // modelFile is the model file: that of --model, or else one in the data folder. Empty: none, with a
-// store in memory.
+// store that has no folder.
 func (c *Cmd) modelFile() string {
-	if c.Model != "" || c.Store != "pebble" {
+	if c.Model != "" || !stores.OnDisk(c.Store) {
 		return c.Model
 	}
 	return filepath.Join(c.DataDir, "model.gsimc")
@@ -130,9 +136,6 @@ func inBackground(ctx context.Context, s *server.Server, fn func(context.Context
 		_ = awaited(done, s)
 	}
 }
-
-// errEndedEarly is the error of opening a store that a signal has ended: there is nothing to drain.
-var errEndedEarly = errors.New("ended by a signal before the store was open")
 
 // awaited returns the result of done, or [context.DeadlineExceeded] when the process should end.
 func awaited(done <-chan error, s *server.Server) error {
@@ -167,55 +170,13 @@ func closeStore(st store.Store, s *server.Server) error {
 	return err
 }
 
-// openStore opens the back end of --store and lets it report to logs and metrics. A new back end is
-// a case here and a name in the tag of Cmd.Store; --retrain-every asks for pebble by its name.
+// openStore opens the store of --store.
 func (c *Cmd) openStore(
-	ctx context.Context, tables int, log *slog.Logger, metrics *server.Metrics,
+	ctx context.Context, env []string, tables int, log *slog.Logger, metrics *server.Metrics,
 ) (store.Store, error) {
-	if c.Store == "memory" {
-		log.Warn("histories are kept in memory and lost at exit")
-		return memory.New(), nil
-	}
-	if err := os.MkdirAll(filepath.Clean(c.DataDir), 0o700); err != nil {
-		return nil, cli.Flag("--data-dir", err)
-	}
-	if c.AcceptLoss {
-		log.Warn("--accept-loss: what the store has lost is forgotten")
-	}
-	st, err := pebble.OpenOrWait(ctx, c.DataDir, pebble.Options{
-		CacheBytes: int64(c.StoreCache), ReserveBytes: int64(c.StoreReserve),
-		AcceptLoss: c.AcceptLoss,
-		OpenTables: tables,
-		Events: pebble.Events{
-			Synced: metrics.StoreSynced,
-			Failed: func(reason error) {
-				log.Error("the store takes no more events until a restart",
-					slog.String("error", reason.Error()))
-			},
-			Slow: func(what string, took time.Duration) {
-				log.Warn("slow disk", slog.String("operation", what),
-					slog.Float64("duration_ms", float64(took.Microseconds())/1e3))
-			},
-			Damaged: func(file string) {
-				log.Error("a file of the store is damaged: users whose rows it holds get "+
-					"DATA_LOSS, all others are served; run gsimc verify", slog.String("file", file))
-			},
-			Unmarked: func(err error) {
-				log.Warn("the mark of acknowledged commits cannot be written, a later loss may "+
-					"pass unnoticed", slog.String("error", err.Error()))
-			},
-		},
-	})
-	_, lost := errors.AsType[*pebble.LossError](err)
-	if _, changed := errors.AsType[*pebble.SealError](err); lost || changed {
-		return nil, fmt.Errorf("%w; or go on with what is there with --accept-loss", err)
-	}
-	if small, ok := errors.AsType[*pebble.SmallError](err); ok {
-		return nil, cli.Flagf("--store-reserve", "%v: give a larger volume or a smaller reserve",
-			small)
-	}
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return nil, errEndedEarly
-	}
-	return st, err
+	return stores.Open(ctx, c.Store, stores.Settings{Env: env, Log: log, Flag: stores.Flag,
+		Local: stores.Local{
+			Dir: c.DataDir, AcceptLoss: c.AcceptLoss, CacheBytes: int64(c.StoreCache),
+			ReserveBytes: int64(c.StoreReserve), OpenTables: tables, Synced: metrics.StoreSynced,
+		}})
 }

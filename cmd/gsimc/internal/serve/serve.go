@@ -11,6 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/stores"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server"
 	"github.com/gsimc/gsimc/store/pebble"
@@ -19,6 +20,7 @@ import (
 // Cmd is `gsimc serve`.
 type Cmd struct {
 	Model     string `group:"Model:" placeholder:"FILE" help:"Model file; read again on SIGHUP and by the ReloadModel call. Default: model.gsimc in --data-dir, and as long as it is not there the popular items of the store are listed."`
+	ModelDir  string `group:"Model:" placeholder:"DIR" help:"Folder of model files (*.gsimc) in place of --model: the one of the latest training serves, and is found within two seconds. See docs/scale.md."`
 	Estimator string `group:"Model:" default:"${serve_estimator}" enum:"bgs-imc,gs-imc" help:"Estimator of the scores: the Kalman state of a user (bgs-imc) or the filtered sum of the history (gs-imc)."`
 
 	EventWeight map[string]float64 `group:"Model:" mapsep:"," placeholder:"TYPE=W" help:"Weights of event types, -1000 to 1000, such as view=0.2,purchase=3. May be given several times; a map in the file of --config. Default: 1 for each type."`
@@ -29,8 +31,8 @@ type Cmd struct {
 
 	ExtendEvery time.Duration `group:"Model:" default:"${serve_extend_every}" help:"Interval at which new items are placed in the model, by the histories that contain them. 0s: never."`
 
-	Store      string       `group:"State:" default:"pebble" enum:"pebble,memory" help:"Where histories are kept: on disk (pebble) or in memory, lost at exit."`
-	DataDir    string       `group:"State:" default:"./state" help:"Folder of the pebble store; made if absent."`
+	Store      string       `group:"State:" default:"pebble" words:"pebble,memory,valkey://,postgres://" placeholder:"STORE" help:"Where histories are kept: on disk (pebble), in memory, lost at exit (memory), or where servers share them: in a cluster, valkey://HOST:PORT,.../NAMESPACE?replicas=1&user=NAME&password-file=FILE&tls=on&tls-ca=FILE, or in PostgreSQL, postgres://USER@HOST,.../DATABASE?sslmode=verify-full&target_session_attrs=read-write, with the password in PGPASSFILE. See docs/scale.md."`
+	DataDir    string       `group:"State:" default:"${serve_data_dir}" help:"Folder of the pebble store; made if absent."`
 	AcceptLoss bool         `group:"State:" help:"Start with what is there of a store that has lost acknowledged events, and forget what was lost. Without it such a store is refused."`
 	StateCache cli.ByteSize `group:"State:" default:"${serve_state_cache}" help:"Memory for cached user states."`
 	StoreCache cli.ByteSize `group:"State:" default:"${serve_store_cache}" help:"Memory for blocks of the store."`
@@ -112,8 +114,33 @@ GOMEMLIMIT, if not set, becomes 90 % of the memory limit of the control group.`
 // Check leaves the checks of the configuration to the server.
 func (c *Cmd) Check() error {
 	return errors.Join(c.config("").Validate(), cli.AtLeast("--timer-slack", c.TimerSlack, 0),
-		c.checkReserve(),
+		stores.Check(stores.Flag, c.Store), c.checkLocal(), c.checkReserve(),
+		c.checkModelDir(),
 		c.armFlags.check(), c.retrainFlags.check(c.Store))
+}
+
+// defaultDataDir is the default of --data-dir.
+const defaultDataDir = "./state"
+
+// checkLocal refuses flags of a store on disk beside one that servers share. Those that have their
+// default are left alone.
+func (c *Cmd) checkLocal() error {
+	if !stores.Shared(c.Store) {
+		return nil
+	}
+	var errs []error
+	for flag, set := range map[string]bool{
+		"--data-dir":      c.DataDir != defaultDataDir,
+		"--accept-loss":   c.AcceptLoss,
+		"--store-cache":   c.StoreCache != cli.ByteSize(pebble.DefaultCacheBytes),
+		"--store-reserve": c.StoreReserve != cli.ByteSize(pebble.DefaultReserveBytes),
+	} {
+		if set {
+			errs = append(errs, cli.Flagf(flag, "a store that servers share has no folder here, "+
+				"want --store pebble"))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // minReserve is the smallest reserve: a store without one fails when the disk is full.
@@ -168,6 +195,7 @@ func Vars() kong.Vars {
 		"serve_estimator":              string(d.Estimator),
 		"serve_extend_every":           cli.DurationText(d.ExtendEvery),
 		"serve_state_cache":            cli.ByteSize(d.StateCacheBytes).String(),
+		"serve_data_dir":               defaultDataDir,
 		"serve_store_cache":            cli.ByteSize(pebble.DefaultCacheBytes).String(),
 		"serve_store_reserve":          cli.ByteSize(pebble.DefaultReserveBytes).String(),
 		"serve_quality_sample":         fmt.Sprint(d.QualitySample),

@@ -1,0 +1,380 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/peer"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/client"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/child"
+	"github.com/gsimc/gsimc/internal/enginetest"
+	"github.com/gsimc/gsimc/internal/soak"
+)
+
+// sharedStore is the value of --store for servers of this test: a namespace of a cluster of real
+// processes.
+func sharedStore(t *testing.T) string {
+	t.Helper()
+	cluster := enginetest.SharedRedis(t, 3, 1)
+	return "valkey://" + strings.Join(cluster.Addrs(), ",") + "/" + enginetest.Namespace()
+}
+
+// startShared starts a server without a disk over a store that others share. An empty model: flags
+// say which.
+func startShared(t testing.TB, model, store string, flags ...string) *serverProcess {
+	t.Helper()
+	args := append([]string{"serve", "--store", store, "--listen",
+		"127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
+		"--drain-delay", "300ms", "--extend-every", "0s"}, flags...)
+	if model != "" {
+		args = append(args, "--model", model)
+	}
+	p := &serverProcess{log: &serverLog{}}
+	var err error
+	if p.Server, err = child.Start(context.Background(), binary(t), args, os.Environ(),
+		p.log); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			t.Errorf("killing the server: %v", err)
+		}
+		if t.Failed() {
+			t.Logf("log of the server:\n%s", p.log)
+		}
+	})
+	return p
+}
+
+// ringLoad is calls about users through a ring: each client sends an event of one of its users and
+// asks for a list of that user, over and over.
+type ringLoad struct {
+	t     *testing.T
+	ring  *client.Ring
+	name  string // begins the ids of its users, so that loads do not share them
+	users int
+
+	calls, failed atomic.Int64
+	slowest       atomic.Int64  // nanoseconds
+	calm          time.Duration // the slowest call before the first fault
+
+	mu     sync.Mutex
+	sent   []int64  // acknowledged events of each user
+	homes  []string // address of the server that answered the user's latest list
+	before []string // homes when the server gone was ended; nil: none was
+	gone   string
+	moved  int // lists from elsewhere than before, of users whose server runs
+}
+
+// loadClients is the number of clients of a ringLoad.
+const loadClients = 8
+
+func newRingLoad(t *testing.T, servers []*serverProcess) *ringLoad {
+	t.Helper()
+	opt := client.RingOptions{Timeout: 10 * time.Second}
+	for _, s := range servers {
+		opt.Addresses = append(opt.Addresses, s.GRPC)
+	}
+	ring, err := client.DialRing(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ring.Close() })
+	const users = 240
+	return &ringLoad{t: t, ring: ring, name: enginetest.Namespace(), users: users,
+		sent:  make([]int64, users),
+		homes: make([]string, users)}
+}
+
+func (l *ringLoad) user(u int) string { return fmt.Sprint(l.name, "-", u) }
+
+// start begins the load. The returned function ends it and checks that no call failed.
+func (l *ringLoad) start() (stop func()) {
+	ctx, cancel := context.WithCancel(l.t.Context())
+	var clients sync.WaitGroup
+	for c := range loadClients {
+		clients.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(c), 7))
+			for n := 0; ctx.Err() == nil; n++ {
+				user := c + loadClients*rng.IntN(l.users/loadClients)
+				l.visit(user, fmt.Sprintf("%d-%d", c, n), rng.IntN(120))
+				time.Sleep(time.Millisecond) // servers and store have two cores together
+			}
+		})
+	}
+	return func() {
+		cancel()
+		clients.Wait()
+		if n := l.failed.Load(); n > 0 {
+			l.t.Errorf("%d of %d calls failed", n, l.calls.Load())
+		}
+	}
+}
+
+// visit sends an event and asks for a list.
+func (l *ringLoad) visit(user int, event string, item int) {
+	id := l.user(user)
+	ok := l.call(func() error {
+		_, err := pb.NewEventServiceClient(l.ring.Conn()).Observe(l.t.Context(),
+			&pb.ObserveRequest{Event: &pb.Event{UserId: id, EventId: event,
+				ItemId: fmt.Sprint(item)}})
+		return err
+	})
+	var from peer.Peer
+	answered := l.call(func() error {
+		_, err := pb.NewRecommenderServiceClient(l.ring.Conn()).Recommend(l.t.Context(),
+			&pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: id}, PageSize: 10},
+			grpc.Peer(&from))
+		return err
+	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ok {
+		l.sent[user]++
+	}
+	if !answered {
+		return
+	}
+	l.homes[user] = from.Addr.String()
+	if l.before != nil && l.before[user] != l.gone && l.before[user] != l.homes[user] {
+		l.moved++
+	}
+}
+
+// call makes a call and counts it.
+func (l *ringLoad) call(one func() error) bool {
+	began := time.Now()
+	err := one()
+	took := int64(time.Since(began))
+	for most := l.slowest.Load(); took > most && !l.slowest.CompareAndSwap(most, took); {
+		most = l.slowest.Load()
+	}
+	l.calls.Add(1)
+	if err == nil {
+		return true
+	}
+	if l.failed.Add(1) <= 5 && l.t.Context().Err() == nil {
+		l.t.Errorf("a call failed: %v", err)
+	}
+	return false
+}
+
+// leave notes that a server is about to end: from now on its users alone may move.
+func (l *ringLoad) leave(address string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.before, l.gone, l.homes = l.homes, address, make([]string, l.users)
+}
+
+// warm waits until the load has run for a while without faults, and notes the slowest call so far.
+func (l *ringLoad) warm() {
+	l.t.Helper()
+	l.await(1000)
+	l.calm = time.Duration(l.slowest.Swap(0))
+}
+
+// await waits until the number of calls has grown by more.
+func (l *ringLoad) await(more int64) {
+	l.t.Helper()
+	calls := l.calls.Load()
+	if !eventually(30*time.Second, func() bool { return l.calls.Load() > calls+more }) {
+		l.t.Fatal("the calls stopped")
+	}
+}
+
+// places returns how many users each server had last, and waits until all users had a list.
+func (l *ringLoad) places() map[string]int {
+	l.t.Helper()
+	var at map[string]int
+	if !eventually(30*time.Second, func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		at = map[string]int{}
+		for _, home := range l.homes {
+			at[home]++
+		}
+		return at[""] == 0
+	}) {
+		l.t.Fatalf("%d users had no list", at[""])
+	}
+	return at
+}
+
+// checkKept reads back how many events each user has: as many as were acknowledged.
+func (l *ringLoad) checkKept(of *serverProcess) {
+	l.t.Helper()
+	service := pb.NewUserServiceClient(of.client(l.t))
+	lost, kept := int64(0), int64(0)
+	for user, sent := range l.sent {
+		if sent == 0 { // nobody
+			continue
+		}
+		got, err := service.GetUser(l.t.Context(), &pb.GetUserRequest{UserId: l.user(user)})
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		n := got.GetUser().GetEventCount()
+		kept += n
+		if n != sent {
+			lost += sent - n
+			l.t.Errorf("user %d has %d events, %d were acknowledged", user, n, sent)
+		}
+	}
+	l.t.Logf("%d calls, %d failed, slowest %v, and %v before the faults; %d events kept, %d "+
+		"acknowledged ones lost", l.calls.Load(), l.failed.Load(),
+		time.Duration(l.slowest.Load()).Round(time.Millisecond), l.calm.Round(time.Millisecond),
+		kept, lost)
+}
+
+// One of four servers is killed under load. No call of a ring fails, its users go to others, the
+// users of others stay where they are, and the store has every event that was acknowledged.
+func TestRingLosesServer(t *testing.T) {
+	store := sharedStore(t)
+	_, model := smallModel(t)
+	var servers []*serverProcess
+	for range 4 {
+		servers = append(servers, startShared(t, model, store))
+	}
+	kills := soak.Times(1)
+	for i := range kills {
+		l := newRingLoad(t, servers)
+		gone := servers[i%len(servers)]
+		stop := l.start()
+		before := l.places()
+		if len(before) != len(servers) {
+			t.Fatalf("users are at %v", before)
+		}
+		l.warm()
+		l.leave(gone.GRPC)
+		if err := gone.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		l.await(2000)
+		after := l.places()
+		stop()
+		if after[gone.GRPC] > 0 || l.moved > 0 {
+			t.Errorf("%d users are at the server that is gone, %d lists of others came from "+
+				"elsewhere", after[gone.GRPC], l.moved)
+		}
+		t.Logf("users by server: %v, after a kill %v", before, after)
+		l.checkKept(servers[(i+1)%len(servers)])
+		servers[i%len(servers)] = startShared(t, model, store)
+	}
+	soak.Injected(t, kills, "kills")
+}
+
+// Three servers are drained and started anew, one after the other, over and over, under load. No
+// call of a ring fails and no acknowledged event is lost.
+func TestRollsOverSharedStore(t *testing.T) {
+	store := sharedStore(t)
+	_, model := smallModel(t)
+	var servers []*serverProcess
+	for range 3 {
+		servers = append(servers, startShared(t, model, store))
+	}
+	l := newRingLoad(t, servers)
+	stop := l.start()
+	l.warm()
+	rounds := soak.Times(3)
+	for range rounds {
+		for i := range servers {
+			address := servers[i].GRPC
+			servers[i].mustStop(t)
+			servers[i] = startShared(t, model, store, "--listen", address)
+			if !eventually(30*time.Second, func() bool { return servers[i].answered(t) > 0 }) {
+				t.Fatal("no calls reach a server that was started anew")
+			}
+		}
+	}
+	stop()
+	l.checkKept(servers[0])
+	soak.Injected(t, rounds*len(servers), "restarts")
+}
+
+// Three servers watch a folder of models, to which a newer one comes, and from which it goes, over
+// and over, under load. No call fails, and in each round all come to serve the same version.
+func TestModelRollsOverSharedStore(t *testing.T) {
+	store := sharedStore(t)
+	dir, models := t.TempDir(), t.TempDir()
+	older, newer := filepath.Join(models, "older.gsimc"), filepath.Join(models, "newer.gsimc")
+	train := func(seed, when, path string) {
+		trainSmall(t, filepath.Join(dir, "events"+seed+".csv"), path, seed,
+			"SOURCE_DATE_EPOCH="+when)
+	}
+	train("1", "1700000000", older)
+	train("2", "1700000001", filepath.Join(dir, "kept.gsimc"))
+	var servers []*serverProcess
+	for range 3 {
+		servers = append(servers, startShared(t, "", store, "--model-dir", models))
+	}
+	l := newRingLoad(t, servers)
+	stop := l.start()
+	l.warm()
+	was, rounds := servers[0].version(t), soak.Times(3)
+	for round := range rounds {
+		if round%2 == 0 {
+			replaceFile(t, filepath.Join(dir, "kept.gsimc"), newer)
+		} else if err := os.Remove(newer); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range servers {
+			if !eventually(30*time.Second, func() bool { return s.version(t) != was }) {
+				t.Fatal("a server goes on with the model before")
+			}
+		}
+		was = servers[0].version(t)
+		for _, s := range servers {
+			if got := s.version(t); got != was {
+				t.Errorf("in round %d a server has version %s, another %s", round, got, was)
+			}
+		}
+		l.await(200)
+	}
+	stop()
+	l.checkKept(servers[0])
+	soak.Injected(t, rounds*len(servers), "models")
+}
+
+// version is that of the model with which a server answers.
+func (p *serverProcess) version(t *testing.T) string {
+	t.Helper()
+	list, err := pb.NewRecommenderServiceClient(p.client(t)).Recommend(t.Context(),
+		&pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: "nobody"}, PageSize: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list.GetModelVersion()
+}
+
+// replaceFile puts a copy of a file in the place of another one, whole at any moment.
+func replaceFile(t *testing.T, from, to string) {
+	t.Helper()
+	in, err := os.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := os.Create(to + ".new")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(out.Close(), os.Rename(to+".new", to)); err != nil {
+		t.Fatal(err)
+	}
+}

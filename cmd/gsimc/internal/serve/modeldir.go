@@ -1,0 +1,166 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server"
+)
+
+const (
+	// modelSuffix ends the names of model files in a folder. Other files, and those whose names
+	// begin with a dot as temporary files do, are none.
+	modelSuffix = ".gsimc"
+	// modelDirPoll is the interval at which the folder is looked at.
+	modelDirPoll = time.Second
+)
+
+// modelDir is a folder of model files. The newest serves: that of the latest training by its own
+// header, so that all servers choose the same. One that is newest and bad is refused, and no other
+// one is chosen in its place. It is safe for concurrent use.
+type modelDir struct {
+	dir     string
+	log     *slog.Logger
+	refused func() // counts a refused file
+
+	mu         sync.Mutex
+	known      map[string]modelFile // by name
+	tried      *modelFile           // the one that was opened last
+	unreadable bool                 // the folder could not be read when it was last looked at
+}
+
+// modelFile is a file of the folder as it was when its header was read.
+type modelFile struct {
+	name string
+	info fs.FileInfo
+	head model.Head
+	err  error
+}
+
+// same reports whether a file has not changed, nor who may read it.
+func (f *modelFile) same(info fs.FileInfo) bool {
+	return os.SameFile(f.info, info) && f.info.Size() == info.Size() &&
+		f.info.ModTime().Equal(info.ModTime()) && f.info.Mode() == info.Mode()
+}
+
+func newModelDir(dir string, log *slog.Logger, refused func()) *modelDir {
+	return &modelDir{dir: dir, log: log, refused: refused, known: map[string]modelFile{}}
+}
+
+// newest returns the newest file, nil if there is none. Files whose headers cannot be read are told
+// of once and left out. Requires mu.
+func (d *modelDir) newest() (*modelFile, error) {
+	entries, err := os.ReadDir(d.dir)
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]modelFile, len(entries))
+	var newest *modelFile
+	for _, entry := range entries {
+		name := entry.Name()
+		if strings.HasPrefix(name, ".") || !strings.HasSuffix(name, modelSuffix) {
+			continue
+		}
+		info, err := os.Stat(filepath.Join(d.dir, name))
+		if err != nil || !info.Mode().IsRegular() { // removed in this moment, or no file
+			continue
+		}
+		f, seen := d.known[name]
+		if !seen || !f.same(info) {
+			f = modelFile{name: name, info: info}
+			f.head, f.err = model.Stat(filepath.Join(d.dir, name))
+			d.tellRefused(&f)
+		}
+		known[name] = f
+		if f.err == nil && (newest == nil || f.head.Newer(newest.head)) {
+			newest = &f
+		}
+	}
+	d.known = known
+	return newest, nil
+}
+
+func (d *modelDir) tellRefused(f *modelFile) {
+	if f.err == nil {
+		return
+	}
+	d.refused()
+	d.log.LogAttrs(context.Background(), slog.LevelError, "a file of --model-dir is no model",
+		slog.String("error", f.err.Error()))
+}
+
+// open opens the newest model.
+func (d *modelDir) open() (*model.Model, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f, err := d.newest()
+	if err != nil {
+		return nil, cli.Flag("--model-dir", cli.PathError(err))
+	}
+	if f == nil {
+		if d.tried != nil {
+			return nil, cli.Flag("--model-dir", fmt.Errorf("%s: there is no model file any more: "+
+				"put one there", d.dir))
+		}
+		return nil, server.ErrNoModel
+	}
+	d.tried = f
+	return cli.LoadModel("--model-dir", filepath.Join(d.dir, f.name))
+}
+
+// changed reports whether another file than the one that was opened last is the newest.
+func (d *modelDir) changed() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f, err := d.newest()
+	if err != nil && !d.unreadable {
+		d.refused()
+		d.log.LogAttrs(context.Background(), slog.LevelError,
+			"--model-dir cannot be read: the old model goes on serving",
+			slog.String("error", cli.PathError(err).Error()))
+	}
+	d.unreadable = err != nil
+	return f != nil && (d.tried == nil || f.name != d.tried.name || !d.tried.same(f.info))
+}
+
+// watch has the model loaded anew when another file is the newest, until ctx ends.
+func (d *modelDir) watch(ctx context.Context, every time.Duration, reload func()) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if d.changed() {
+			reload()
+		}
+	}
+}
+
+// checkModelDir checks the flag beside the others.
+func (c *Cmd) checkModelDir() error {
+	if c.ModelDir == "" {
+		return nil
+	}
+	var errs []error
+	if c.Model != "" {
+		errs = append(errs, cli.Flagf("--model-dir", "has no effect with --model, leave one out"))
+	}
+	if c.RetrainEvery != 0 {
+		errs = append(errs, cli.Flagf("--retrain-every", "writes the file of --model, and not to "+
+			"--model-dir: train in one place by gsimc train --out DIR/"))
+	}
+	return errors.Join(errs...)
+}

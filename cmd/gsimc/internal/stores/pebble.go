@@ -1,0 +1,66 @@
+package stores
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble"
+)
+
+// openPebble opens the store of a folder and lets it report to the log.
+func openPebble(ctx context.Context, _ string, s *Settings) (store.Store, error) {
+	local, log := &s.Local, s.Log
+	if err := os.MkdirAll(filepath.Clean(local.Dir), 0o700); err != nil {
+		return nil, cli.Flag("--data-dir", err)
+	}
+	if local.AcceptLoss {
+		log.Warn("--accept-loss: what the store has lost is forgotten")
+	}
+	st, err := pebble.OpenOrWait(ctx, local.Dir, pebble.Options{
+		CacheBytes: local.CacheBytes, ReserveBytes: local.ReserveBytes,
+		AcceptLoss: local.AcceptLoss,
+		OpenTables: local.OpenTables,
+		Events:     pebbleEvents(log, local.Synced),
+	})
+	_, lost := errors.AsType[*pebble.LossError](err)
+	if _, changed := errors.AsType[*pebble.SealError](err); lost || changed {
+		return nil, fmt.Errorf("%w; or go on with what is there with --accept-loss", err)
+	}
+	if small, ok := errors.AsType[*pebble.SmallError](err); ok {
+		return nil, cli.Flagf("--store-reserve", "%v: give a larger volume or a smaller reserve",
+			small)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return st, nil
+}
+
+func pebbleEvents(log *slog.Logger, synced func(time.Duration)) pebble.Events {
+	return pebble.Events{
+		Synced: synced,
+		Failed: func(reason error) {
+			log.Error("the store takes no more events until a restart",
+				slog.String("error", reason.Error()))
+		},
+		Slow: func(what string, took time.Duration) {
+			log.Warn("slow disk", slog.String("operation", what),
+				slog.Float64("duration_ms", float64(took.Microseconds())/1e3))
+		},
+		Damaged: func(file string) {
+			log.Error("a file of the store is damaged: users whose rows it holds get "+
+				"DATA_LOSS, all others are served; run gsimc verify", slog.String("file", file))
+		},
+		Unmarked: func(err error) {
+			log.Warn("the mark of acknowledged commits cannot be written, a later loss may "+
+				"pass unnoticed", slog.String("error", err.Error()))
+		},
+	}
+}
