@@ -1,5 +1,6 @@
 # Two stages: the Go image compiles a static binary, the final image holds nothing but that binary. It runs as user
-# 65532; there is no shell in it. The server opens no connections, so it needs no certificates.
+# 65532; there is no shell in it. The server opens no connections but to a
+# shared store, whose authorities come with its address; so there are no certificates in the image.
 FROM --platform=$BUILDPLATFORM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
@@ -23,8 +24,9 @@ COPY --from=build /out/gsimc /usr/local/bin/gsimc
 # A named volume mounted here inherits the owner, so that the process may write to it.
 COPY --from=build --chown=65532:65532 /out/state /var/lib/gsimc
 USER 65532:65532
+# The default of --data-dir, ./state, is in this folder.
+WORKDIR /var/lib/gsimc
 ENV GSIMC_MODEL=/models/model.gsimc \
-    GSIMC_DATA_DIR=/var/lib/gsimc \
     GSIMC_LISTEN=0.0.0.0:50051 \
     GSIMC_OPS_LISTEN=0.0.0.0:9090
 EXPOSE 50051 9090

@@ -31,7 +31,8 @@ func loadAlerts(t *testing.T) map[string]rulefmt.Rule {
 	return alerts
 }
 
-// counters are the series of a counter with two values of a label that rise by so much a minute.
+// counters are the series of a counter with two values of a label that rise by a given amount a
+// minute.
 func counters(name, labels, one, other string, rise, otherRise int) string {
 	const series = "%s{job=\"gsimc\", instance=\"i\", %s} 0+%dx600\n"
 	return fmt.Sprintf(series, name, labels+one, rise) +

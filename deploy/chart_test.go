@@ -18,6 +18,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
 	apps "k8s.io/api/apps/v1"
+	autoscaling "k8s.io/api/autoscaling/v2"
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
@@ -54,7 +55,9 @@ func renderValues(c *chart.Chart, changed string) (chartutil.Values, error) {
 // manifests are the objects of a rendered chart, decoded into the types of Kubernetes. A field
 // that these do not have fails the test.
 type manifests struct {
-	set      *apps.StatefulSet
+	set      *apps.StatefulSet // or
+	shared   *apps.Deployment  // over a shared store
+	scaler   *autoscaling.HorizontalPodAutoscaler
 	services map[string]*core.Service
 	claim    *core.PersistentVolumeClaim
 	account  *core.ServiceAccount
@@ -95,8 +98,9 @@ func (m *manifests) add(t *testing.T, file string, document []byte) {
 		t.Fatalf("%s: %v\n%s", file, err, document)
 	}
 	into := map[string]any{
-		"StatefulSet": &m.set, "PersistentVolumeClaim": &m.claim, "ServiceAccount": &m.account,
-		"ConfigMap": &m.config, "PodDisruptionBudget": &m.budget, "NetworkPolicy": &m.network,
+		"StatefulSet": &m.set, "Deployment": &m.shared, "HorizontalPodAutoscaler": &m.scaler,
+		"PersistentVolumeClaim": &m.claim, "ServiceAccount": &m.account, "ConfigMap": &m.config,
+		"PodDisruptionBudget": &m.budget, "NetworkPolicy": &m.network,
 		"ServiceMonitor": &m.monitor, "PrometheusRule": &m.rule,
 	}
 	switch to, known := into[kind.Kind]; {
@@ -140,6 +144,25 @@ tolerations: [{key: disks, operator: Exists}]
 nodeSelector: {disk: ssd}
 imagePullSecrets: [{name: pull}]
 `,
+	"valkey": `
+store: valkey
+replicas: 5
+valkey: {addresses: ["cache-0.cache:6379", "cache-1.cache:6380"], namespace: shop, user: gsimc,
+  passwordSecret: valkey, tlsSecret: valkey-tls}
+networkPolicy: {stores: [{podSelector: {matchLabels: {app: valkey}}}]}
+`,
+	"postgres": `
+store: postgres
+postgres: {addresses: ["db-rw:5432"], passwordSecret: db-app, tlsSecret: db-ca}
+autoscaling: {enabled: true}
+serviceMonitor: {enabled: true}
+config: {state-cache: 512MiB}
+`,
+	"valkey without secrets": `
+store: valkey
+valkey: {addresses: ["cache:6379"]}
+models: {existingClaim: trained}
+`,
 	"little": "podDisruptionBudget: {enabled: false}\nnetworkPolicy: {enabled: false}",
 }
 
@@ -156,9 +179,9 @@ func TestChart(t *testing.T) {
 
 func (m *manifests) checkPod(t *testing.T) {
 	t.Helper()
-	pod := m.set.Spec.Template.Spec
+	pod := m.template(t).Spec
 	c := pod.Containers[0]
-	if *m.set.Spec.Replicas != 1 {
+	if m.set != nil && *m.set.Spec.Replicas != 1 {
 		t.Error("a store of its own does not go with several replicas")
 	}
 	if drain := int64(30); *pod.TerminationGracePeriodSeconds <= drain {
@@ -189,11 +212,39 @@ func (m *manifests) checkPod(t *testing.T) {
 		t.Errorf("open: %t, closed: %t", open, closed)
 	}
 	for _, e := range c.Env { // files are in folders that are mounted
-		if strings.HasPrefix(e.Value, "/") && !slices.ContainsFunc(c.VolumeMounts,
-			func(v core.VolumeMount) bool { return strings.HasPrefix(e.Value, v.MountPath) }) {
-			t.Errorf("%s=%s is on no volume", e.Name, e.Value)
+		for _, file := range filesIn(e.Value) {
+			if !slices.ContainsFunc(c.VolumeMounts,
+				func(v core.VolumeMount) bool { return strings.HasPrefix(file, v.MountPath) }) {
+				t.Errorf("%s=%s is on no volume", e.Name, e.Value)
+			}
 		}
 	}
+}
+
+// filesIn are the paths of a value: it, or parameters of the address of a store.
+func filesIn(value string) (paths []string) {
+	if strings.HasPrefix(value, "/") {
+		return []string{value}
+	}
+	_, query, _ := strings.Cut(value, "?")
+	for _, parameter := range strings.Split(query, "&") {
+		if _, path, _ := strings.Cut(parameter, "="); strings.HasPrefix(path, "/") {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// template is that of the pods.
+func (m *manifests) template(t *testing.T) *core.PodTemplateSpec {
+	t.Helper()
+	if (m.set == nil) == (m.shared == nil) {
+		t.Fatal("want a StatefulSet or a Deployment")
+	}
+	if m.set != nil {
+		return &m.set.Spec.Template
+	}
+	return &m.shared.Spec.Template
 }
 
 func hasPort(ports []core.ContainerPort, name intstr.IntOrString) bool {
@@ -204,8 +255,19 @@ func hasPort(ports []core.ContainerPort, name intstr.IntOrString) bool {
 // checkReferences follows the names that objects have of each other.
 func (m *manifests) checkReferences(t *testing.T) {
 	t.Helper()
-	pod := m.set.Spec.Template.Spec
-	volumes := []string{m.set.Spec.VolumeClaimTemplates[0].Name}
+	template := m.template(t)
+	pod := template.Spec
+	var volumes []string
+	selectors := map[string]map[string]string{}
+	if m.set != nil {
+		volumes = append(volumes, m.set.Spec.VolumeClaimTemplates[0].Name)
+		selectors["StatefulSet"] = m.set.Spec.Selector.MatchLabels
+		if m.services[m.set.Spec.ServiceName] == nil {
+			t.Errorf("there is no service %s", m.set.Spec.ServiceName)
+		}
+	} else {
+		selectors["Deployment"] = m.shared.Spec.Selector.MatchLabels
+	}
 	for _, v := range pod.Volumes {
 		volumes = append(volumes, v.Name)
 		if v.ConfigMap != nil && (m.config == nil || v.ConfigMap.Name != m.config.Name) {
@@ -224,7 +286,6 @@ func (m *manifests) checkReferences(t *testing.T) {
 	if m.account != nil && m.account.Name != pod.ServiceAccountName {
 		t.Errorf("the account is %s, the pod wants %s", m.account.Name, pod.ServiceAccountName)
 	}
-	selectors := map[string]map[string]string{"StatefulSet": m.set.Spec.Selector.MatchLabels}
 	for name, s := range m.services {
 		selectors["Service "+name] = s.Spec.Selector
 		for _, p := range s.Spec.Ports {
@@ -233,9 +294,6 @@ func (m *manifests) checkReferences(t *testing.T) {
 			}
 		}
 	}
-	if m.services[m.set.Spec.ServiceName] == nil {
-		t.Errorf("there is no service %s", m.set.Spec.ServiceName)
-	}
 	if m.budget != nil {
 		selectors["PodDisruptionBudget"] = m.budget.Spec.Selector.MatchLabels
 	}
@@ -243,8 +301,8 @@ func (m *manifests) checkReferences(t *testing.T) {
 		selectors["NetworkPolicy"] = m.network.Spec.PodSelector.MatchLabels
 	}
 	for what, selector := range selectors {
-		if !within(selector, m.set.Spec.Template.Labels) || len(selector) == 0 {
-			t.Errorf("%s selects %v, the pod has %v", what, selector, m.set.Spec.Template.Labels)
+		if !within(selector, template.Labels) || len(selector) == 0 {
+			t.Errorf("%s selects %v, the pod has %v", what, selector, template.Labels)
 		}
 	}
 	if m.monitor != nil {
@@ -342,6 +400,16 @@ func TestChartRefuses(t *testing.T) {
 		"access: {insecure: true, clientCertificates: true, tlsSecret: ''}",
 		"access: {insecure: yes please}",
 		"replicas: 3",
+		"autoscaling: {enabled: true}",
+		"store: memory",
+		"store: valkey",
+		"store: valkey\nvalkey: {addresses: [nowhere]}",
+		"store: valkey\nvalkey: {addresses: ['a:1'], namespace: 'a/b'}",
+		"store: valkey\nvalkey: {addresses: ['a:1']}\nreplicas: 1",
+		"store: valkey\nvalkey: {addresses: ['a:1']}\nconfig: {retrain-every: 24h}",
+		"store: postgres\npostgres: {addresses: []}",
+		"store: postgres\npostgres: {addresses: ['u:p@a:1']}",
+		"config: {store: memory}",
 		"image: {repository: ''}",
 		"image: {pullPolicy: Sometimes}",
 		"models: {file: a/b}",

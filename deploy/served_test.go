@@ -31,8 +31,8 @@ type program struct {
 var edits = []struct{ file, was, is string }{
 	{"store/pebble/internal/engine/log.go", "return f.vitalFile.SyncData()\n",
 		"provoked.Hang(\"sync\")\n\treturn f.vitalFile.SyncData()\n"},
-	{"server/recommend.go", "view := s.states.View\n",
-		"provoked.Hang(\"read\")\n\tview := s.states.View\n"},
+	{"server/recommend.go", "	read, view := s.reading(",
+		"	provoked.Hang(\"read\")\n\tread, view := s.reading("},
 	{"server/events.go", "results, err := s.calls.Append(ctx, in.records)\n",
 		"provoked.Bug()\n\tresults, err := s.calls.Append(ctx, in.records)\n"},
 	{"store/pebble/internal/recent/journal.go", "SortBytes = 16 << 20\n", "SortBytes = 1 << 18\n"},
@@ -145,7 +145,7 @@ func (p *program) serve(t *testing.T, data string, args ...string) *served {
 		for lines := bufio.NewScanner(stderr); lines.Scan(); {
 			select {
 			case s.log <- lines.Text():
-			default: // nobody waits for so many
+			default: // more are not waited for
 			}
 		}
 		close(s.log)
@@ -189,7 +189,7 @@ func (s *served) call(path, body string) int {
 	return resp.StatusCode
 }
 
-// calls makes calls, 16 at a time, until so many had this status.
+// calls makes calls, 16 at a time, until a number of them had this status.
 func (s *served) calls(t *testing.T, status, enough int, path, body string) {
 	t.Helper()
 	var got atomic.Int64

@@ -26,3 +26,34 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 - {name: json, port: 8080, targetPort: json}
 {{- end }}
 {{- end }}
+
+{{- /* Not empty if several servers share the store. */ -}}
+{{- define "gsimc.shared" -}}
+{{- if ne .Values.store "pebble" }}shared{{ end -}}
+{{- end }}
+
+{{- /* Name of the secret with the password that is mounted as a file; empty: none. */ -}}
+{{- define "gsimc.storePassword" -}}
+{{- if eq .Values.store "valkey" }}{{ .Values.valkey.passwordSecret }}{{ end -}}
+{{- end }}
+
+{{- /* Name of the secret with the authorities of the store; empty: none. */ -}}
+{{- define "gsimc.storeTLS" -}}
+{{- if eq .Values.store "valkey" }}{{ .Values.valkey.tlsSecret }}{{ end -}}
+{{- if eq .Values.store "postgres" }}{{ .Values.postgres.tlsSecret }}{{ end -}}
+{{- end }}
+
+{{- /* The value of --store. */ -}}
+{{- define "gsimc.store" -}}
+{{- if eq .Values.store "valkey" -}}
+{{- $v := .Values.valkey -}}
+valkey://{{ join "," $v.addresses }}/{{ $v.namespace }}?replicas={{ $v.replicas }}
+{{- with $v.user }}&user={{ . | urlquery }}{{ end }}
+{{- if $v.passwordSecret }}&password-file=/etc/gsimc/store/password{{ end }}
+{{- if $v.tlsSecret }}&tls=on&tls-ca=/etc/gsimc/store-tls/ca.crt{{ end }}
+{{- else -}}
+{{- $p := .Values.postgres -}}
+postgres://{{ $p.user }}@{{ join "," $p.addresses }}/{{ $p.database }}?target_session_attrs=read-write
+{{- if $p.tlsSecret }}&sslmode=verify-full&sslrootcert=/etc/gsimc/store-tls/ca.crt{{ end }}
+{{- end -}}
+{{- end }}
