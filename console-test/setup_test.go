@@ -125,6 +125,8 @@ func open(t *testing.T, home string, width, height int64) *browser {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium),
 		chromedp.NoSandbox, // of the browser: the pages are ours
 		chromedp.Flag("force-device-scale-factor", "1"),
+		// Text that is appearing has too little contrast for axe-core.
+		chromedp.Flag("force-prefers-reduced-motion", true),
 		chromedp.WindowSize(int(width), int(height)))
 	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	ctx, cancel := chromedp.NewContext(allocator)

@@ -131,3 +131,34 @@ func TestNothingThereYet(t *testing.T) {
 	}
 	b.noProblems()
 }
+
+// The answer about one user that comes behind the answer about the next one is not shown.
+func TestLateAnswer(t *testing.T) {
+	t.Parallel()
+	home := serve(t)
+	post(t, home, "/v1/events", `{"userId": "slow", "itemId": "i001"}`)
+	post(t, home, "/v1/events", `{"userId": "quick", "itemId": "i002"}`)
+	b := open(t, home, 1100, 760)
+	b.do("hold answers about slow back", script(`(() => {
+		const real = fetch;
+		window.fetch = async (path, options) => {
+			const answer = await real(path, { ...options, signal: undefined });
+			if (path === '/v1/users/slow') {
+				await new Promise((go) => { window.letGo = go; });
+				setTimeout(() => { window.late = true; }, 100);
+			}
+			return answer;
+		}; })()`))
+	b.do("look up slow", click("#nav-users"), write("#user", "slow"+kb.Enter))
+	b.until("its answer is there", `'letGo' in window`)
+	b.do("look up quick", script(`document.getElementById('user').value = ''`),
+		write("#user", "quick"+kb.Enter))
+	const held = `document.querySelector('#users [role=status]').textContent`
+	b.until("quick is shown", held+` === '1 event of quick.'`)
+	b.do("let the answer about slow go", script(`window.letGo()`))
+	b.until("it has been read", `window.late`)
+	if text := eval[string](b, held); text != "1 event of quick." {
+		t.Errorf("the late answer is shown: %q", text)
+	}
+	b.noProblems()
+}
