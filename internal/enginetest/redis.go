@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -15,6 +16,9 @@ import (
 
 // RedisVariable is the environment variable with the path of a Redis or Valkey server.
 const RedisVariable = "GSIMC_REDIS_SERVER"
+
+// redisPatience is how long servers may take to answer, to know each other and to serve.
+const redisPatience = 60 * time.Second
 
 // RedisConfig says how a cluster looks.
 type RedisConfig struct {
@@ -95,6 +99,20 @@ func Redis(tb testing.TB, config RedisConfig) *RedisCluster {
 // StartRedis starts a cluster whose files are in dir and waits until it serves and all replicas are
 // linked. path is that of the server program.
 func StartRedis(dir, path string, config RedisConfig) (*RedisCluster, error) {
+	c, err := newRedisCluster(dir, path, config)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.form(); err != nil {
+		c.Kill()
+		return nil, fmt.Errorf("form a cluster: %w; a server wrote:\n%s", err,
+			c.Nodes[0].Output())
+	}
+	return c, nil
+}
+
+// newRedisCluster returns the servers of a cluster, which do not run yet.
+func newRedisCluster(dir, path string, config RedisConfig) (*RedisCluster, error) {
 	n := config.Primaries * (1 + config.Replicas)
 	ports, err := freePorts(3 * n)
 	if err != nil {
@@ -107,11 +125,6 @@ func StartRedis(dir, path string, config RedisConfig) (*RedisCluster, error) {
 			return nil, err
 		}
 		c.Nodes = append(c.Nodes, node)
-	}
-	if err := c.form(); err != nil {
-		c.Kill()
-		return nil, fmt.Errorf("form a cluster: %w; a server wrote:\n%s", err,
-			c.Nodes[0].Output())
 	}
 	return c, nil
 }
@@ -155,53 +168,87 @@ func (n *RedisNode) Pipeline(commands ...[]string) ([]string, error) {
 
 // form makes a cluster of servers that know nothing of each other.
 func (c *RedisCluster) form() error {
+	for _, step := range []func() error{c.start, c.deal, c.join} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start starts the servers and waits until all answer.
+func (c *RedisCluster) start() error {
 	for _, n := range c.Nodes {
 		if err := n.Start(); err != nil {
 			return err
 		}
 	}
-	ids := make([]string, len(c.Nodes))
-	for i, n := range c.Nodes {
-		err := waitFor(10*time.Second, "a server answers", func() (err error) {
-			ids[i], err = n.Do("CLUSTER", "MYID")
+	return waitFor(redisPatience, "servers answer", func() error {
+		for _, n := range c.Nodes {
+			if _, err := n.Do("PING"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// join makes replicas of all but the primaries, and waits until the cluster serves.
+func (c *RedisCluster) join() error {
+	for i, n := range c.Nodes[c.config.Primaries:] {
+		of, err := c.Nodes[i/c.config.Replicas].Do("CLUSTER", "MYID")
+		if err != nil {
 			return err
+		}
+		err = waitFor(redisPatience, "a replica knows its primary", func() error {
+			if _, err := n.Do("CLUSTER", "REPLICATE", of); err != nil {
+				return errors.Join(err, c.meet())
+			}
+			return nil
 		})
 		if err != nil {
 			return err
 		}
 	}
-	if err := c.deal(); err != nil {
+	return c.Settled(redisPatience)
+}
+
+// meet introduces the nodes to the first one where one of both does not know the other. An
+// introduction that is not answered within --cluster-node-timeout is given up by the node.
+func (c *RedisCluster) meet() error {
+	first := c.Nodes[0]
+	host, port, err := net.SplitHostPort(first.Addr)
+	if err != nil {
 		return err
 	}
-	for i, n := range c.Nodes[c.config.Primaries:] {
-		of := ids[i/c.config.Replicas]
-		err := waitFor(10*time.Second, "a replica knows its primary", func() error {
-			_, err := n.Do("CLUSTER", "REPLICATE", of)
-			return err
-		})
+	bus := first.args[3]
+	met, err := first.Do("CLUSTER", "NODES")
+	if err != nil {
+		return err
+	}
+	for _, n := range c.Nodes[1:] {
+		known, err := n.Do("CLUSTER", "NODES")
 		if err != nil {
 			return err
 		}
+		if strings.Contains(known, first.Addr+"@") && strings.Contains(met, n.Addr+"@") {
+			continue
+		}
+		if _, err := n.Do("CLUSTER", "MEET", host, port, bus); err != nil {
+			return fmt.Errorf("CLUSTER MEET: %w", err)
+		}
 	}
-	return c.Settled(20 * time.Second)
+	return nil
 }
 
 // deal gives the slots to the primaries and makes all nodes known to each other.
 func (c *RedisCluster) deal() error {
 	const slots = 16384
-	host, port, err := net.SplitHostPort(c.Nodes[0].Addr)
-	if err != nil {
-		return err
-	}
-	bus := c.Nodes[0].args[3]
 	for i, n := range c.Nodes {
 		commands := [][]string{{"CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i + 1)}}
 		if p := c.config.Primaries; i < p {
 			commands = append(commands, []string{"CLUSTER", "ADDSLOTSRANGE",
 				strconv.Itoa(slots * i / p), strconv.Itoa(slots*(i+1)/p - 1)})
-		}
-		if i > 0 {
-			commands = append(commands, []string{"CLUSTER", "MEET", host, port, bus})
 		}
 		for _, command := range commands {
 			if _, err := n.Do(command...); err != nil {
@@ -209,7 +256,7 @@ func (c *RedisCluster) deal() error {
 			}
 		}
 	}
-	return nil
+	return c.meet()
 }
 
 // Settled waits until every node that runs serves and knows the others that run, and all replicas
