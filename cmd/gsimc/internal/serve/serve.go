@@ -129,14 +129,17 @@ func (c *Cmd) checkLocal() error {
 		return nil
 	}
 	var errs []error
-	for flag, set := range map[string]bool{
-		"--data-dir":      c.DataDir != defaultDataDir,
-		"--accept-loss":   c.AcceptLoss,
-		"--store-cache":   c.StoreCache != cli.ByteSize(pebble.DefaultCacheBytes),
-		"--store-reserve": c.StoreReserve != cli.ByteSize(pebble.DefaultReserveBytes),
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"--data-dir", c.DataDir != defaultDataDir},
+		{"--accept-loss", c.AcceptLoss},
+		{"--store-cache", c.StoreCache != cli.ByteSize(pebble.DefaultCacheBytes)},
+		{"--store-reserve", c.StoreReserve != cli.ByteSize(pebble.DefaultReserveBytes)},
 	} {
-		if set {
-			errs = append(errs, cli.Flagf(flag, "a store that servers share has no folder here, "+
+		if f.set {
+			errs = append(errs, cli.Flagf(f.name, "a store that servers share has no folder here, "+
 				"want --store pebble"))
 		}
 	}

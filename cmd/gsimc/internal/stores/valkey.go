@@ -94,6 +94,10 @@ func parseValkey(text string) (*valkeyURL, error) {
 			"would see: give the name with user=NAME, and the password with password-file=FILE or "+
 			"the environment variable %s", PasswordVariable)
 	}
+	if namespace == "" {
+		return nil, fmt.Errorf("no namespace, with which the names of all keys begin: want "+
+			"valkey://%s/NAMESPACE", hosts)
+	}
 	u := &valkeyURL{options: valkey.Options{Addrs: strings.Split(hosts, ","),
 		Namespace: namespace}}
 	values, err := url.ParseQuery(query)
