@@ -10,10 +10,10 @@ import (
 )
 
 // Rewrite implements store.Store. Each history is replaced in one atomic step, and several one
-// after the other: those that get events first, and those that are erased last. So a
-// caller that moves events from one user to another loses none if the call ends in the middle, and
-// repeats it. fn is
-// called anew with what is there when one of the histories has been written to meanwhile.
+// after the other: first the users who keep or get events, then the users who are erased. So a
+// caller that moves events from one user to another loses none if the call ends in the middle and
+// is repeated. fn is called anew with what is there when one of the histories has been written to
+// meanwhile.
 func (s *Store) Rewrite(
 	ctx context.Context, users []string, fn func([][]store.Event) [][]store.Event,
 ) ([]store.Version, error) {

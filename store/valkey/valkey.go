@@ -94,10 +94,11 @@ func (o *Options) Validate() error {
 		errs = append(errs, fmt.Errorf("valkey: Namespace: %q, want 1 to 32 letters, digits, - "+
 			"and _", o.Namespace))
 	}
-	for name, n := range map[string]int{"Replicas": o.Replicas, "Room": o.Room} {
-		if n < 0 {
-			errs = append(errs, fmt.Errorf("valkey: %s: %d, want 0 or more", name, n))
-		}
+	if o.Replicas < 0 {
+		errs = append(errs, fmt.Errorf("valkey: Replicas: %d, want 0 or more", o.Replicas))
+	}
+	if o.Room < 0 {
+		errs = append(errs, fmt.Errorf("valkey: Room: %d, want 0 or more", o.Room))
 	}
 	return errors.Join(errs...)
 }
