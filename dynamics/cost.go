@@ -18,7 +18,7 @@ type Shape struct {
 	Processors  int  // that learn; 0: those of this process
 }
 
-// processors are those that learn.
+// processors is the number of processors that learn.
 func (s *Shape) processors() float64 {
 	if s.Processors > 0 {
 		return float64(s.Processors)

@@ -117,7 +117,7 @@ type Plan struct {
 	Servers  int      `json:"servers"`
 	Shards   int      `json:"shards"` // of the store
 	Server   Server   `json:"server"` // one of Servers
-	// Limits has all limits, those that are exceeded most first.
+	// Limits has all limits in descending order of [Limit.Factor].
 	Limits []Limit `json:"limits"`
 	// Dearest is the name of the part that costs most.
 	Dearest string   `json:"dearest"`

@@ -227,8 +227,8 @@ func (x *EventTypeSummary) GetTotalWeight() float64 {
 // UserEvent is an event in the history of a user.
 type UserEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As it is stored: event_id, event_type, event_time and value are set, even those that the server
-	// chose.
+	// The event as it is stored. event_id, event_type, event_time and value are always set: a field
+	// that the request left empty has the value that the server chose.
 	Event *Event `protobuf:"bytes,1,opt,name=event,proto3" json:"event,omitempty"`
 	// Place of the event in the history, from 1 on.
 	Revision      uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
