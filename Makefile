@@ -12,7 +12,7 @@ GOLANGCI := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
 
 # The version is stamped by -ldflags, so the build never asks git for it.
 GOBUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
-GOTOOL  := go tool -modfile=tools/go.mod
+GOTOOL  := go tool -modfile=internal/tools/go.mod
 
 # The other architecture, and the packages that have files for one of the two.
 OTHER_ARCH    = $(if $(filter arm64,$(shell go env GOHOSTARCH)),amd64,arm64)
@@ -45,17 +45,17 @@ test: ## run all tests
 	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 15m ./...
 	cd bench && CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 15m ./...
 
-# make test is short enough for every change, this is for a night: see internal/soak and internal/promises.
+# make test is short enough for every change, this is for a night: see internal/test/soak and internal/test/promises.
 soak: SHELL := bash -o pipefail
 soak: ## run the tests of docs/promises.md with SOAK times (default 20) the faults, and print what they injected
-	GSIMC_SOAK=$(SOAK) CGO_ENABLED=0 go test -json -count=1 -timeout 10h -run "$$(go run ./internal/promises pattern)" ./... | \
-		go run ./internal/promises report
+	GSIMC_SOAK=$(SOAK) CGO_ENABLED=0 go test -json -count=1 -timeout 10h -run "$$(go run ./internal/test/promises pattern)" ./... | \
+		go run ./internal/test/promises report
 
 # The packages that call kernels, and those with kernels or with results that must be the same everywhere.
-KERNEL_PACKAGES  := ./internal/topn ./kalman ./dynamics ./model
-NUMERIC_PACKAGES := ./internal/vec ./internal/gemm ./internal/parallel ./ranking ./local ./spectral/... $(KERNEL_PACKAGES)
+KERNEL_PACKAGES  := ./internal/num/topn ./kalman ./kalman/dynamics ./model
+NUMERIC_PACKAGES := ./internal/num/vec ./internal/num/gemm ./internal/num/parallel ./internal/ranking ./model/local ./spectral/... $(KERNEL_PACKAGES)
 # The packages with goroutines that share memory.
-CONCURRENT_PACKAGES := ./store/... ./server/... ./retrain/... ./client/... ./internal/progress/...
+CONCURRENT_PACKAGES := ./store/... ./server/... ./learn/retrain/... ./client/... ./cmd/gsimc/internal/progress/...
 # What takes minutes there: whole solves and choices, whose parts the other tests have, and damage to files.
 ARM64_SKIP := SlowlyFallingSpectrum|SolveLanczosAgainstOracle|PiecesAgainstOracle|RefusesWhatMissesTheTolerance|EigenOfLowRank|InnovationsAreCalibrated|LearnNoiseRecovers|KrylovInSinglePrecision|GramGivesTheSameBasis|PiecesAreAllThereIs|TestProgress|SolveRankDeficient|TestPoolLocalised|PoolKeepsTheWellKnown|FlippedBits|ForgedExtensions
 
@@ -81,7 +81,7 @@ race: ## run the tests of the concurrent packages under the race detector (needs
 	CGO_ENABLED=1 go test -race -skip '$(RACE_SKIP)' -timeout 10m $(CONCURRENT_PACKAGES)
 
 mutants: ## break the code in one place at a time and check that a test notices (MUTANTS="name ..." for some)
-	go run ./internal/mutants $(MUTANTS)
+	go run ./internal/test/mutants $(MUTANTS)
 
 lint: fmt-check vet lint-tool ## gofmt, go vet and golangci-lint
 	$(GOLANGCI) run ./...
@@ -102,11 +102,11 @@ fmt-check: ## fail when a file is not gofmt'ed
 # golangci-lint vets the program and bench for this machine, and what is not of an architecture is the same on the other.
 vet: ## go vet of what depends on the architecture for the other one, and of the tools
 	GOARCH=$(OTHER_ARCH) CGO_ENABLED=0 go vet $(ARCH_PACKAGES)
-	cd tools && CGO_ENABLED=0 go vet ./...
+	cd internal/tools && CGO_ENABLED=0 go vet ./...
 
 # The packages of each language come from its registry; what cannot be had is skipped, and the table says so.
-clients-test: build ## run the clients of examples/clients in Python, Java, TypeScript and curl against a real server
-	CGO_ENABLED=0 go run ./examples/clients
+clients-test: build ## run the clients of client/examples in Python, Java, TypeScript and curl against a real server
+	CGO_ENABLED=0 go run ./client/examples
 
 # Spark and numpy come from the registry of Python; without python3, Java or the registry it skips.
 spark-test: ## train on Spark (two executors) and compare the model with that of gsimc train
@@ -114,11 +114,11 @@ spark-test: ## train on Spark (two executors) and compare the model with that of
 
 # A module of its own: the browser and what drives it are no matter of the program.
 console-test: build ## use the console by a real browser (needs Chromium; npm for axe-core)
-	cd console-test && CGO_ENABLED=0 go vet ./... && CGO_ENABLED=0 go test -v -count=1 -timeout 5m ./...
+	cd server/internal/console/browser && CGO_ENABLED=0 go vet ./... && CGO_ENABLED=0 go test -v -count=1 -timeout 5m ./...
 
 console-pictures: build ## photograph the console for docs/console/, with synthetic data
 	mkdir -p docs/console
-	cd console-test && GSIMC_PICTURES=../docs/console CGO_ENABLED=0 go test -v -count=1 -run "Accessibility|Newcomer" ./...
+	cd server/internal/console/browser && GSIMC_PICTURES=../../../../docs/console CGO_ENABLED=0 go test -v -count=1 -run "Accessibility|Newcomer" ./...
 
 # The folder is a module of its own: it compiles the packages of Prometheus, Helm and Kubernetes.
 deploy-check: ## check the manifests: the chart, the unit, the alerts and the configuration of Prometheus
@@ -201,7 +201,7 @@ vuln: ## look for known vulnerabilities that the code reaches; says so if their 
 	case "$$out" in *"fetching vulnerabilities"*) echo "vuln: NOT checked, the database cannot be reached";; *) exit 1;; esac
 
 sbom: build ## write bin/gsimc.cdx.json: the modules in the program, with checksums and licences
-	go -C tools run ./sbom $(CURDIR)/$(BIN) $(CURDIR)/$(BIN).cdx.json
+	go -C internal/tools run ./sbom $(CURDIR)/$(BIN) $(CURDIR)/$(BIN).cdx.json
 
 reproducible: ## build twice, in two folders, and compare the programs
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && for copy in a b/longer/path; do \

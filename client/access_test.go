@@ -20,7 +20,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 
-	"github.com/gsimc/gsimc/internal/certtest"
+	"github.com/gsimc/gsimc/internal/test/certtest"
 )
 
 const secret = Token("gsimc_canary")

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/internal/fault"
 )
 
 // Options say how to reach a server. Only the address is needed.

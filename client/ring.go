@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/resolver/manual"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/internal/fault"
 )
 
 // routeHeader is the header by which the ring chooses the server of a call: a hash of the user's

@@ -17,12 +17,12 @@ func TestClientsAreQuoted(t *testing.T) {
 		"python/example.py", "java/src/main/java/com/gsimc/example/Example.java",
 		"typescript/example.ts", "curl/example.sh",
 	} {
-		file, err := os.ReadFile(filepath.Join("..", "examples", "clients", name))
+		file, err := os.ReadFile(filepath.Join("..", "client", "examples", name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(page), "\n"+string(file)+"```\n") {
-			t.Errorf("clients.md does not quote examples/clients/%s as it is", name)
+			t.Errorf("clients.md does not quote client/examples/%s as it is", name)
 		}
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/internal/fault"
 )
 
 // Band is one memory of the past. Before an event its contents fade by a = Rho·2^(−Δt/HalfLife).

@@ -1,8 +1,8 @@
 package kalman
 
 import (
-	"github.com/gsimc/gsimc/internal/prefetch"
-	"github.com/gsimc/gsimc/internal/simd"
+	"github.com/gsimc/gsimc/internal/num/prefetch"
+	"github.com/gsimc/gsimc/internal/num/simd"
 )
 
 // kernel holds the loops over the coordinates of an update. The coordinates are independent of each

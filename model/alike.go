@@ -3,7 +3,7 @@ package model
 import (
 	"math"
 
-	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/internal/num/vec"
 )
 
 // Alike returns the cosine between the rows of two items in the basis, from -1 to 1: 1 for items

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/kalman"
-	"github.com/gsimc/gsimc/ranking"
 )
 
 // benchModel builds a model of any size without solving for a basis, and without New's float64 copy

@@ -3,8 +3,8 @@ package model
 import (
 	"slices"
 
-	"github.com/gsimc/gsimc/dynamics"
-	"github.com/gsimc/gsimc/local"
+	"github.com/gsimc/gsimc/kalman/dynamics"
+	"github.com/gsimc/gsimc/model/local"
 )
 
 // worseRanks is the number of ranks, from the best one down, that end the search by being worse.

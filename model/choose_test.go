@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/gsimc/gsimc/dynamics"
-	"github.com/gsimc/gsimc/local"
-	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/kalman/dynamics"
+	"github.com/gsimc/gsimc/model/local"
 	"github.com/gsimc/gsimc/spectral"
 )
 

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gsimc/gsimc/dynamics"
-	"github.com/gsimc/gsimc/internal/gemm"
-	"github.com/gsimc/gsimc/internal/safetensors"
+	"github.com/gsimc/gsimc/internal/file/safetensors"
+	"github.com/gsimc/gsimc/internal/num/gemm"
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/kalman/dynamics"
 )
 
 // learnedDynamics are bands of memory with a learned read-out, see package dynamics.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/kalman"
-	"github.com/gsimc/gsimc/local"
+	"github.com/gsimc/gsimc/model/local"
 )
 
 // explained are the kinds of models whose folds Explain unrolls.

@@ -5,8 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/gsimc/gsimc/internal/vec"
-	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/internal/num/vec"
+	"github.com/gsimc/gsimc/internal/ranking"
 )
 
 // sampleStream is the second word of the generator's seed. It must not change: SampleTo promises

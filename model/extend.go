@@ -3,9 +3,9 @@ package model
 import (
 	"math"
 
-	"github.com/gsimc/gsimc/internal/topn"
-	"github.com/gsimc/gsimc/local"
-	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/internal/num/topn"
+	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/model/local"
 )
 
 // extension holds items that the basis was not learned from.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/gsimc/gsimc/internal/safetensors"
-	"github.com/gsimc/gsimc/local"
+	"github.com/gsimc/gsimc/internal/file/safetensors"
+	"github.com/gsimc/gsimc/model/local"
 )
 
 // Constants of the documents of extensions, which have the format of model files otherwise.

@@ -1,7 +1,7 @@
 package model
 
 import (
-	"github.com/gsimc/gsimc/internal/prefetch"
+	"github.com/gsimc/gsimc/internal/num/prefetch"
 	"github.com/gsimc/gsimc/kalman"
 )
 

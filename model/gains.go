@@ -3,7 +3,7 @@ package model
 import (
 	"math"
 
-	"github.com/gsimc/gsimc/local"
+	"github.com/gsimc/gsimc/model/local"
 )
 
 // Gains tells what learned dynamics make of each frequency, for each of the r bands. The slices are

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/gsimc/gsimc/internal/safetensors"
+	"github.com/gsimc/gsimc/internal/file/safetensors"
 )
 
 // header is a parsed file, whose arrays are called tensors.

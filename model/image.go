@@ -10,7 +10,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/gsimc/gsimc/internal/safetensors"
+	"github.com/gsimc/gsimc/internal/file/safetensors"
 )
 
 // Constants of the file format, see the package comment.

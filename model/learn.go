@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/gsimc/gsimc/dynamics"
-	"github.com/gsimc/gsimc/fault"
-	"github.com/gsimc/gsimc/local"
+	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/kalman/dynamics"
+	"github.com/gsimc/gsimc/model/local"
 )
 
 // Histories are the data that a model learns from, besides the basis. Item indices are below the

@@ -4,11 +4,11 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/gsimc/gsimc/internal/parallel"
-	"github.com/gsimc/gsimc/internal/safetensors"
+	"github.com/gsimc/gsimc/internal/file/safetensors"
+	"github.com/gsimc/gsimc/internal/num/parallel"
+	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/kalman"
-	"github.com/gsimc/gsimc/local"
-	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/model/local"
 )
 
 // The positions of validation users on which the local term is chosen.

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/gsimc/gsimc/internal/safetensors"
+	"github.com/gsimc/gsimc/internal/file/safetensors"
 )
 
 // mapping is a file in memory outside of the Go heap: mapped, or a copy. The zero value is none.

@@ -8,13 +8,13 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/gsimc/gsimc/event"
-	"github.com/gsimc/gsimc/internal/prefetch"
-	"github.com/gsimc/gsimc/internal/safetensors"
-	"github.com/gsimc/gsimc/internal/topn"
+	"github.com/gsimc/gsimc/internal/event"
+	"github.com/gsimc/gsimc/internal/file/safetensors"
+	"github.com/gsimc/gsimc/internal/num/prefetch"
+	"github.com/gsimc/gsimc/internal/num/topn"
+	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/kalman"
-	"github.com/gsimc/gsimc/local"
-	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/model/local"
 )
 
 // Model is a learned model, complete for serving. It does not change once it is built: all methods

@@ -7,7 +7,7 @@ import (
 	"math"
 	"os"
 
-	"github.com/gsimc/gsimc/internal/safetensors"
+	"github.com/gsimc/gsimc/internal/file/safetensors"
 )
 
 // FileError is the error of a file that is no valid model. Reason names the problem and a remedy.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/kalman"
-	"github.com/gsimc/gsimc/local"
-	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/model/local"
 )
 
 // Query holds the numbers of a user by which the items are scored:

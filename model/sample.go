@@ -3,12 +3,12 @@ package model
 import (
 	"slices"
 
-	"github.com/gsimc/gsimc/dynamics"
-	"github.com/gsimc/gsimc/internal/gemm"
-	"github.com/gsimc/gsimc/internal/parallel"
+	"github.com/gsimc/gsimc/internal/num/gemm"
+	"github.com/gsimc/gsimc/internal/num/parallel"
+	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/kalman"
-	"github.com/gsimc/gsimc/local"
-	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/kalman/dynamics"
+	"github.com/gsimc/gsimc/model/local"
 )
 
 // The positions of validation users on which the rank and the ridge are chosen.

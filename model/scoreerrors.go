@@ -3,8 +3,8 @@ package model
 import (
 	"slices"
 
-	"github.com/gsimc/gsimc/internal/vec"
-	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/internal/num/vec"
+	"github.com/gsimc/gsimc/internal/ranking"
 )
 
 // ScoreError is the error of one score, as the model expects it and as two events show it.

@@ -8,7 +8,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/gsimc/gsimc/internal/safetensors"
+	"github.com/gsimc/gsimc/internal/file/safetensors"
 )
 
 // Head is what the header of a model file says of it.

@@ -3,7 +3,7 @@ package model
 import (
 	"slices"
 
-	"github.com/gsimc/gsimc/internal/topn"
+	"github.com/gsimc/gsimc/internal/num/topn"
 )
 
 // table holds the rows and numbers of n items.

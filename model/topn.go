@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/internal/ranking"
 )
 
 // topScratch is the working memory of one TopNUpperConfidence, or of one mergeExtension.

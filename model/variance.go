@@ -3,9 +3,9 @@ package model
 import (
 	"fmt"
 
-	"github.com/gsimc/gsimc/internal/prefetch"
+	"github.com/gsimc/gsimc/internal/num/prefetch"
+	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/kalman"
-	"github.com/gsimc/gsimc/ranking"
 )
 
 // HasVariance reports whether the model has variances of its queries. Learned dynamics that track a

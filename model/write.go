@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/gsimc/gsimc/internal/atomicfile"
+	"github.com/gsimc/gsimc/internal/file/atomicfile"
 )
 
 // WriteTo implements [io.WriterTo]: it writes the model as a file, see the package comment.

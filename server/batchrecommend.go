@@ -7,8 +7,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/internal/wire"
-	"github.com/gsimc/gsimc/ranking"
 	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/server/internal/passes"
 	"github.com/gsimc/gsimc/server/internal/valid"

@@ -12,8 +12,8 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/gsimc/gsimc/event"
-	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/internal/event"
+	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/origin"
 )

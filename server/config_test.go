@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/internal/fault"
 )
 
 func TestConfigValidateReportsEveryFault(t *testing.T) {

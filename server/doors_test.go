@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/fault"
-	"github.com/gsimc/gsimc/internal/certtest"
+	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/test/certtest"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store/memory"
 )

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/event"
+	"github.com/gsimc/gsimc/internal/event"
 )
 
 // eventAgeBuckets are the upper bounds of gsimc_event_age_seconds: a second to a year.

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/gsimc/gsimc/event"
+	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/server/internal/watched"
 )
 

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/model"
-	"github.com/gsimc/gsimc/ranking"
 )
 
 // rank selects the size best items, with their scores, and notes in sc.list how it selected them.

@@ -22,7 +22,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/internal/certtest"
+	"github.com/gsimc/gsimc/internal/test/certtest"
 	"github.com/gsimc/gsimc/server/internal/doors"
 )
 

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/internal/h2test"
+	"github.com/gsimc/gsimc/internal/test/h2test"
 )
 
 // Each limit of a connection is in force: a server without one of them fails here.

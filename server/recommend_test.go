@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/model"
-	"github.com/gsimc/gsimc/ranking"
 	"github.com/gsimc/gsimc/server/internal/valid"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/internal/enginetest"
+	"github.com/gsimc/gsimc/internal/test/enginetest"
 	"github.com/gsimc/gsimc/store/valkey"
 )
 

@@ -1,9 +1,9 @@
 package server
 
 import (
+	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/model"
-	"github.com/gsimc/gsimc/ranking"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/server/internal/passes"
 	"github.com/gsimc/gsimc/server/internal/state"

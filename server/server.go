@@ -18,8 +18,8 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/event"
-	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/internal/event"
+	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/admission"

@@ -3,7 +3,7 @@ package spectral
 import (
 	"math"
 
-	"github.com/gsimc/gsimc/internal/cost"
+	"github.com/gsimc/gsimc/internal/num/cost"
 	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 

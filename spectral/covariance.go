@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gsimc/gsimc/internal/gemm"
-	"github.com/gsimc/gsimc/internal/parallel"
+	"github.com/gsimc/gsimc/internal/num/gemm"
+	"github.com/gsimc/gsimc/internal/num/parallel"
 	"github.com/gsimc/gsimc/spectral/internal/dense"
 	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/internal/fault"
 )
 
 // Filter is a graph filter H(λ). The filters of the paper are 1/H(λ) = 1 + R(λ)/φ, where R is the

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/internal/fault"
 )
 
 // givenOrthogonality is the largest |UᵀU − I| of a basis from elsewhere: columns in float32 are

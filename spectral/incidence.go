@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/internal/fault"
 )
 
 // Incidence is the 0/1 user-item matrix R of the training users, one sparse row per user: user u

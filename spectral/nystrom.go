@@ -9,7 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/spectral/internal/dense"
 	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 

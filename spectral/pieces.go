@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/internal/num/gemm"
 	"github.com/gsimc/gsimc/spectral/internal/dense"
 	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )

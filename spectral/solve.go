@@ -3,8 +3,8 @@ package spectral
 import (
 	"fmt"
 
-	"github.com/gsimc/gsimc/fault"
-	"github.com/gsimc/gsimc/internal/cost"
+	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/num/cost"
 	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 

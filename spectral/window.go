@@ -5,7 +5,7 @@ import (
 	"iter"
 	"math"
 
-	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/internal/fault"
 )
 
 // MaxWindow is the largest Graph.Window.

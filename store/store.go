@@ -49,7 +49,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/gsimc/gsimc/event"
+	"github.com/gsimc/gsimc/internal/event"
 )
 
 // Event is one interaction of a user.

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/bench/internal/ceiling"
-	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/model"
-	"github.com/gsimc/gsimc/ranking"
 	"github.com/gsimc/gsimc/spectral"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/gsimc/gsimc/bench/internal/python"
 	"github.com/gsimc/gsimc/bench/internal/result"
 	"github.com/gsimc/gsimc/bench/internal/rounds"
-	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/internal/num/gemm"
 )
 
 const ownProduct = "gsimc internal/gemm"

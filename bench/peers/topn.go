@@ -11,9 +11,9 @@ import (
 	"github.com/gsimc/gsimc/bench/internal/python"
 	"github.com/gsimc/gsimc/bench/internal/result"
 	"github.com/gsimc/gsimc/bench/internal/rounds"
-	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/internal/num/vec"
+	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/model"
-	"github.com/gsimc/gsimc/ranking"
 )
 
 // Names of our own contestants.

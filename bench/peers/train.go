@@ -15,7 +15,7 @@ import (
 	"github.com/gsimc/gsimc/bench/internal/python"
 	"github.com/gsimc/gsimc/bench/internal/result"
 	"github.com/gsimc/gsimc/bench/internal/rounds"
-	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/spectral"
 )
 

@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 
 	"github.com/gsimc/gsimc/bench/internal/result"
-	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/internal/num/vec"
+	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/model"
-	"github.com/gsimc/gsimc/ranking"
 )
 
 // oracleQueries is how many queries share a block of rows in the cache while the right answers are

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gsimc/gsimc/evaluate"
+	"github.com/gsimc/gsimc/learn/evaluate"
 )
 
 func TestEvaluateBandit(t *testing.T) {

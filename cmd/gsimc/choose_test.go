@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/dataset"
-	"github.com/gsimc/gsimc/train"
+	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/learn/train"
 )
 
 // splitOf writes a split of the users of a file of events, one in five for validation.

@@ -20,8 +20,8 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/client"
-	"github.com/gsimc/gsimc/internal/certtest"
-	"github.com/gsimc/gsimc/internal/h2test"
+	"github.com/gsimc/gsimc/internal/test/certtest"
+	"github.com/gsimc/gsimc/internal/test/h2test"
 )
 
 const (

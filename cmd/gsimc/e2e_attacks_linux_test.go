@@ -18,8 +18,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/internal/h2test"
-	"github.com/gsimc/gsimc/internal/soak"
+	"github.com/gsimc/gsimc/internal/test/h2test"
+	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 // The bounds of every attack, far above what is measured: a server without a defence passes them.

@@ -22,7 +22,7 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/internal/certtest"
+	"github.com/gsimc/gsimc/internal/test/certtest"
 )
 
 // The marks of what must not be shown: each value of that kind has one in it.

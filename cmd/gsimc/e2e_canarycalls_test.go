@@ -19,7 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/internal/h2test"
+	"github.com/gsimc/gsimc/internal/test/h2test"
 )
 
 // everyMethod calls each method with marked values that are in order, and some that are unknown.

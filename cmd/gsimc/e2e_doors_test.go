@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/internal/certtest"
+	"github.com/gsimc/gsimc/internal/test/certtest"
 )
 
 // TestDoors runs a server on all addresses with TLS, client certificates and tokens, as on a

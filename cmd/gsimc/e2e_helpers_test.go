@@ -18,7 +18,7 @@ import (
 	"github.com/gsimc/gsimc/client"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/child"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/internal/enginetest"
+	"github.com/gsimc/gsimc/internal/test/enginetest"
 
 	"google.golang.org/grpc"
 )

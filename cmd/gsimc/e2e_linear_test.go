@@ -23,7 +23,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/internal/soak"
+	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 // A history of calls is linearizable if each call seems to take place at one moment between its

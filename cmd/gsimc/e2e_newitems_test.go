@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/dataset"
-	"github.com/gsimc/gsimc/evaluate"
+	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/learn/evaluate"
 )
 
 // A model that was trained without some items is served; users stream events on them; the items

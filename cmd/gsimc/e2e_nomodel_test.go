@@ -9,7 +9,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/learn/dataset"
 )
 
 // A server starts with nothing at all: it lists what is popular in its store, teaches itself the

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/internal/enginetest"
+	"github.com/gsimc/gsimc/internal/test/enginetest"
 )
 
 // TestServersOverPostgres sends events to one server, which is killed, and finds them at another

@@ -20,8 +20,8 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/client"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/child"
-	"github.com/gsimc/gsimc/internal/enginetest"
-	"github.com/gsimc/gsimc/internal/soak"
+	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 // sharedStore is the value of --store for servers of this test: a namespace of a cluster of real

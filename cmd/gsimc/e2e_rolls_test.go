@@ -20,7 +20,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/client"
-	"github.com/gsimc/gsimc/internal/soak"
+	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 // balanced returns a connection to several servers that takes one after the other, with the policy

@@ -15,8 +15,8 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/client"
-	"github.com/gsimc/gsimc/internal/enginetest"
-	"github.com/gsimc/gsimc/internal/soak"
+	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 // waysToBeGone are the ways in which a whole cluster goes away and comes back.

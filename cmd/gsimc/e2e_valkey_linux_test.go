@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/internal/enginetest"
+	"github.com/gsimc/gsimc/internal/test/enginetest"
 )
 
 // TestStoreOutOfReach stops all processes of a cluster under a real server that is under load. The

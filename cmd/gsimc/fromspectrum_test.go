@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/dataset"
-	"github.com/gsimc/gsimc/internal/safetensors"
-	"github.com/gsimc/gsimc/internal/spectrumtest"
-	"github.com/gsimc/gsimc/train"
+	"github.com/gsimc/gsimc/internal/file/safetensors"
+	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/learn/train"
+	"github.com/gsimc/gsimc/learn/train/spectrumtest"
 )
 
 // smallSpectrum writes the spectrum of the training users of [smallModel], and a sample that has

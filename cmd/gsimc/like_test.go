@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gsimc/gsimc/train"
+	"github.com/gsimc/gsimc/learn/train"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gsimc/gsimc/dataset"
-	"github.com/gsimc/gsimc/retrain"
+	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/learn/retrain"
 )
 
 var metricLine = regexp.MustCompile(`(?m)^(gsimc_(?:retrain|online)\S*) (\S+)$`)

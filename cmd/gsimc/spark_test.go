@@ -15,11 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gsimc/gsimc/dataset"
-	"github.com/gsimc/gsimc/evaluate"
+	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/learn/evaluate"
+	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
-	"github.com/gsimc/gsimc/ranking"
-	"github.com/gsimc/gsimc/train"
 )
 
 // sparkLimit is the longest time that the tests of deploy/spark may take.

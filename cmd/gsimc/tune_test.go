@@ -8,7 +8,7 @@ import (
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 
-	"github.com/gsimc/gsimc/tune"
+	"github.com/gsimc/gsimc/learn/tune"
 )
 
 // TestTune searches, trains with what was found, and goes on from where it was.

@@ -4,7 +4,7 @@ its partition, and the eigensolver of the driver.
 Conventions. There are n items, numbered in the bytewise order of their ids, k eigenvectors and r
 bands of memory. Matrices are row-major; a block of b vectors over the items is n×b. Products are
 float32, what is added up over partitions or solved is float64. docs/mathematics.md has the
-equations, and `go doc ./train ReadSpectrum` the file.
+equations, and `go doc ./learn/train ReadSpectrum` the file.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import (
 	"errors"
 	"math"
 
-	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/internal/fault"
 )
 
 // Store is where the histories are kept.

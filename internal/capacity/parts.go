@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/gsimc/gsimc/dynamics"
-	"github.com/gsimc/gsimc/internal/cost"
+	"github.com/gsimc/gsimc/internal/num/cost"
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/kalman/dynamics"
 )
 
 // serving are the cores of the servers.

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/internal/ranking"
 )
 
 // testItems are the items of the tests.

@@ -1,7 +1,7 @@
 package pebble
 
 import (
-	"github.com/gsimc/gsimc/internal/prefetch"
+	"github.com/gsimc/gsimc/internal/num/prefetch"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/internal/plan"
 	"github.com/gsimc/gsimc/store/pebble/internal/recent"

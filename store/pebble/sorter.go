@@ -7,7 +7,7 @@ import (
 
 	lsm "github.com/cockroachdb/pebble/v2"
 
-	"github.com/gsimc/gsimc/internal/prefetch"
+	"github.com/gsimc/gsimc/internal/num/prefetch"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/recent"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gsimc/gsimc/internal/certtest"
-	"github.com/gsimc/gsimc/internal/enginetest"
+	"github.com/gsimc/gsimc/internal/test/certtest"
+	"github.com/gsimc/gsimc/internal/test/enginetest"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/postgres"
 )

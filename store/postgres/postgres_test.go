@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/enginetest"
-	"github.com/gsimc/gsimc/internal/soak"
+	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/postgres"
 	"github.com/gsimc/gsimc/store/storetest"

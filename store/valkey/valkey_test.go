@@ -3,8 +3,8 @@ package valkey_test
 import (
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/enginetest"
-	"github.com/gsimc/gsimc/internal/soak"
+	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/storetest"
 	"github.com/gsimc/gsimc/store/valkey"

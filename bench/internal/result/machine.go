@@ -5,8 +5,8 @@ import (
 
 	"golang.org/x/sys/cpu"
 
-	"github.com/gsimc/gsimc/internal/gemm"
-	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/internal/num/gemm"
+	"github.com/gsimc/gsimc/internal/num/vec"
 	"github.com/gsimc/gsimc/loadtest"
 )
 

@@ -22,7 +22,7 @@ import (
 	"regexp"
 	"sync/atomic"
 
-	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/internal/fault"
 )
 
 // Main is the name of the first arm.

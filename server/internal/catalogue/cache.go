@@ -6,7 +6,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
-	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/internal/ranking"
 )
 
 // cache keeps what filters that come again and again evaluate to, before the items that must not be

@@ -11,7 +11,7 @@ package diverse
 import (
 	"slices"
 
-	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/internal/ranking"
 )
 
 // Rule says what a list must be like.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gsimc/gsimc/ranking"
+	"github.com/gsimc/gsimc/internal/ranking"
 )
 
 // oracle spells the rule out: every value anew, for every item, at every step.

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/internal/fault"
 )
 
 // parseCertificates makes the configuration of a handshake from the texts of a certificate with its

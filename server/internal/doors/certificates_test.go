@@ -24,7 +24,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/peer"
 
-	"github.com/gsimc/gsimc/internal/certtest"
+	"github.com/gsimc/gsimc/internal/test/certtest"
 )
 
 func eventually(t testing.TB, what string, ok func() bool) {

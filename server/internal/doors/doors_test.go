@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/internal/certtest"
+	"github.com/gsimc/gsimc/internal/test/certtest"
 )
 
 // withToken is the context of a call with these values of the metadata "authorization".

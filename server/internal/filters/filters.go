@@ -30,8 +30,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/gsimc/gsimc/event"
-	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/internal/event"
+	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/server/internal/metric"
 	"github.com/gsimc/gsimc/server/internal/watched"

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/model"
-	"github.com/gsimc/gsimc/ranking"
 )
 
 // MaxCalls is the largest number of calls that share one pass. Beyond it a pass gains little, and

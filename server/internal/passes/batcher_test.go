@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/model"
-	"github.com/gsimc/gsimc/ranking"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gsimc/gsimc/event"
+	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/store"

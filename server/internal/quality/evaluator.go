@@ -1,8 +1,8 @@
 package quality
 
 import (
+	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/model"
-	"github.com/gsimc/gsimc/ranking"
 	"github.com/gsimc/gsimc/server/internal/state"
 )
 

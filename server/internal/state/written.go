@@ -1,7 +1,7 @@
 package state
 
 import (
-	"github.com/gsimc/gsimc/internal/prefetch"
+	"github.com/gsimc/gsimc/internal/num/prefetch"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
 )

@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/gsimc/gsimc/event"
+	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/store"
 )
 

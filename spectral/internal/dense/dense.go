@@ -15,8 +15,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"github.com/gsimc/gsimc/internal/gemm"
-	"github.com/gsimc/gsimc/internal/parallel"
+	"github.com/gsimc/gsimc/internal/num/gemm"
+	"github.com/gsimc/gsimc/internal/num/parallel"
 )
 
 // Matrix is a row-major matrix or a view of a block of one.

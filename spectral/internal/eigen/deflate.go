@@ -1,7 +1,7 @@
 package eigen
 
 import (
-	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/internal/num/gemm"
 	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
 

@@ -1,8 +1,8 @@
 package eigen
 
 import (
-	"github.com/gsimc/gsimc/internal/gemm"
-	"github.com/gsimc/gsimc/internal/parallel"
+	"github.com/gsimc/gsimc/internal/num/gemm"
+	"github.com/gsimc/gsimc/internal/num/parallel"
 	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
 

@@ -1,6 +1,6 @@
 package eigen
 
-import "github.com/gsimc/gsimc/internal/gemm"
+import "github.com/gsimc/gsimc/internal/num/gemm"
 
 const (
 	// BlockSize is the number of columns of a block. Narrower blocks would need fewer products with

@@ -3,7 +3,7 @@ package eigen
 import (
 	"math/rand/v2"
 
-	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/internal/num/gemm"
 	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
 

@@ -1,8 +1,8 @@
 package eigen
 
 import (
-	"github.com/gsimc/gsimc/internal/cost"
-	"github.com/gsimc/gsimc/internal/gemm"
+	"github.com/gsimc/gsimc/internal/num/cost"
+	"github.com/gsimc/gsimc/internal/num/gemm"
 )
 
 // A workload counts the work of an iteration, in seconds of a typical machine, and reports the

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/cost"
+	"github.com/gsimc/gsimc/internal/num/cost"
 )
 
 const (

@@ -5,7 +5,7 @@ package plan
 import (
 	"errors"
 
-	"github.com/gsimc/gsimc/internal/prefetch"
+	"github.com/gsimc/gsimc/internal/num/prefetch"
 	"github.com/gsimc/gsimc/store"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 
-	"github.com/gsimc/gsimc/internal/progress"
-	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/internal/num/vec"
 	"github.com/gsimc/gsimc/loadtest"
 )
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/gsimc/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
 )
 
 // filters measures filters by categories against one server, whose items have them.

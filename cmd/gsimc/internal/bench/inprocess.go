@@ -5,10 +5,10 @@ import (
 	"math/rand/v2"
 	"sync"
 
+	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/loadtest"
 	"github.com/gsimc/gsimc/model"
-	"github.com/gsimc/gsimc/ranking"
 )
 
 // inProcess is the work on a Recommend that no server can leave out: the query of a user's state

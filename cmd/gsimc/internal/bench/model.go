@@ -7,9 +7,9 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
-	"github.com/gsimc/gsimc/train"
 )
 
 // What the dynamics of a generated model are learned from: too little to learn anything from, as

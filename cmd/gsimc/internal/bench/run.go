@@ -12,8 +12,8 @@ import (
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 
-	"github.com/gsimc/gsimc/internal/atomicfile"
-	"github.com/gsimc/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/internal/file/atomicfile"
 	"github.com/gsimc/gsimc/loadtest"
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/learn/dataset"
 )
 
 // An explanation is read as shares: bars in percent, titles where they are known, and what lowers a

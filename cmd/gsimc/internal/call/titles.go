@@ -2,7 +2,7 @@ package call
 
 import (
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/learn/dataset"
 )
 
 // titleFlags say where the titles of items are.

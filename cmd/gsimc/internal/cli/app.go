@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/gsimc/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
 )
 
 // App is what a command sees of the world around it.

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/internal/fault"
 )
 
 // Given returns the value of an optional flag, or another value in its place.

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/learn/dataset"
 )
 
 // FormFlags say how the rows of data files are read.

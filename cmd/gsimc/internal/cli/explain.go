@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/internal/fault"
 )
 
 // explainer prints errors for the users of one command.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/gsimc/gsimc/internal/vec"
+	"github.com/gsimc/gsimc/internal/num/vec"
 )
 
 // BuildVersion returns the version that the linker has set or else, for a binary of

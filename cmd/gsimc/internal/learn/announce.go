@@ -3,10 +3,10 @@ package learn
 import (
 	"runtime"
 
-	"github.com/gsimc/gsimc/dataset"
-	"github.com/gsimc/gsimc/evaluate"
-	"github.com/gsimc/gsimc/internal/progress"
-	"github.com/gsimc/gsimc/train"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/learn/evaluate"
+	"github.com/gsimc/gsimc/learn/train"
 )
 
 // announced returns the stages of a training for the estimate of the time left. Comparing and

@@ -4,11 +4,11 @@ import (
 	"errors"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/train"
+	"github.com/gsimc/gsimc/learn/train"
 
-	"github.com/gsimc/gsimc/dataset"
-	"github.com/gsimc/gsimc/evaluate"
-	"github.com/gsimc/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/learn/evaluate"
 )
 
 // protocolBandit is the value of `evaluate --protocol` for new users who are shown lists.

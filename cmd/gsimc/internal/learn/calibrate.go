@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gsimc/gsimc/internal/gemm"
-	"github.com/gsimc/gsimc/train"
+	"github.com/gsimc/gsimc/internal/num/gemm"
+	"github.com/gsimc/gsimc/learn/train"
 )
 
 // calibrationTime is how long each unit is measured.

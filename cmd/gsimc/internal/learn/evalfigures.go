@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gsimc/gsimc/dataset"
-	"github.com/gsimc/gsimc/evaluate"
-	"github.com/gsimc/gsimc/evaluate/breakdown"
 	"github.com/gsimc/gsimc/internal/chart"
+	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/learn/evaluate"
+	"github.com/gsimc/gsimc/learn/evaluate/breakdown"
 	"github.com/gsimc/gsimc/model"
 )
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/evaluate"
+	"github.com/gsimc/gsimc/learn/evaluate"
 )
 
 // printResults prints a row for each method: HR and NDCG with their standard errors, and the time

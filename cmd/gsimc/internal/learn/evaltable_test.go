@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/gsimc/gsimc/evaluate"
+	"github.com/gsimc/gsimc/learn/evaluate"
 )
 
 // TestPrintReliability: a line for each tenth, in 80 columns, with numbers of any size.

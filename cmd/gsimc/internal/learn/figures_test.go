@@ -7,12 +7,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/gsimc/gsimc/evaluate"
-	"github.com/gsimc/gsimc/evaluate/breakdown"
 	"github.com/gsimc/gsimc/internal/chart"
 	"github.com/gsimc/gsimc/kalman"
-	"github.com/gsimc/gsimc/local"
+	"github.com/gsimc/gsimc/learn/evaluate"
+	"github.com/gsimc/gsimc/learn/evaluate/breakdown"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/local"
 )
 
 var nearly = cmpopts.EquateApprox(1e-6, 0)

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/internal/progress"
-	"github.com/gsimc/gsimc/train"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/learn/train"
 )
 
 // spectrumFlags finish a training that began over a lake.

@@ -12,11 +12,11 @@ import (
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/stores"
-	"github.com/gsimc/gsimc/event"
-	"github.com/gsimc/gsimc/train"
+	"github.com/gsimc/gsimc/internal/event"
+	"github.com/gsimc/gsimc/learn/train"
 
-	"github.com/gsimc/gsimc/dataset"
-	"github.com/gsimc/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble"
 )

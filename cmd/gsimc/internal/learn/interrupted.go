@@ -2,7 +2,7 @@ package learn
 
 import (
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
 )
 
 // untilInterrupted runs work that knows no context. At an interrupt it returns at once, with an

@@ -6,11 +6,11 @@ import (
 	"slices"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/train"
+	"github.com/gsimc/gsimc/learn/train"
 
 	"github.com/alecthomas/kong"
 
-	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 )

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/local"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/local"
 	"github.com/gsimc/gsimc/spectral"
 )
 

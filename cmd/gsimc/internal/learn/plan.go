@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/train"
+	"github.com/gsimc/gsimc/learn/train"
 
-	"github.com/gsimc/gsimc/dataset"
-	"github.com/gsimc/gsimc/fault"
+	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/learn/dataset"
 )
 
 // planFlags are about what a training needs, before it is done.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gsimc/gsimc/train"
+	"github.com/gsimc/gsimc/learn/train"
 )
 
 func TestPlanChecksTheLargestStage(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 
-	"github.com/gsimc/gsimc/train"
+	"github.com/gsimc/gsimc/learn/train"
 
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"

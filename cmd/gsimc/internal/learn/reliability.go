@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/evaluate"
+	"github.com/gsimc/gsimc/learn/evaluate"
 )
 
 // printReliability prints, for each tenth of the scores by predicted standard deviation, the mean

@@ -7,8 +7,8 @@ import (
 
 	"github.com/gsimc/gsimc/internal/chart"
 	"github.com/gsimc/gsimc/kalman"
-	"github.com/gsimc/gsimc/local"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/local"
 )
 
 // modelDrawings are the figures of `model show --svg`.

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/internal/atomicfile"
 	"github.com/gsimc/gsimc/internal/chart"
+	"github.com/gsimc/gsimc/internal/file/atomicfile"
 )
 
 // svgFlag is the flag of the commands that draw.

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/train"
+	"github.com/gsimc/gsimc/learn/train"
 
-	"github.com/gsimc/gsimc/dataset"
-	"github.com/gsimc/gsimc/internal/atomicfile"
-	"github.com/gsimc/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/internal/file/atomicfile"
+	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 )

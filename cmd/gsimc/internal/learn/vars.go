@@ -6,12 +6,12 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/gsimc/gsimc/dataset"
-	"github.com/gsimc/gsimc/evaluate"
-	"github.com/gsimc/gsimc/local"
+	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/learn/evaluate"
+	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/local"
 	"github.com/gsimc/gsimc/spectral"
-	"github.com/gsimc/gsimc/train"
 )
 
 // Vars are the names and defaults that the tags of the learning commands refer to.

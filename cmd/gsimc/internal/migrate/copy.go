@@ -8,8 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/stores"
-	"github.com/gsimc/gsimc/internal/progress"
 	"github.com/gsimc/gsimc/store"
 )
 

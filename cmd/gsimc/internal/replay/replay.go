@@ -15,7 +15,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/call"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/dataset"
+	"github.com/gsimc/gsimc/learn/dataset"
 )
 
 // Cmd is `gsimc replay`.

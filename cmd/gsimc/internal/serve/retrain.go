@@ -15,7 +15,7 @@ import (
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/stores"
-	"github.com/gsimc/gsimc/retrain"
+	"github.com/gsimc/gsimc/learn/retrain"
 	"github.com/gsimc/gsimc/server"
 	"github.com/gsimc/gsimc/store"
 )

@@ -1,6 +1,6 @@
 package recent
 
-import "github.com/gsimc/gsimc/internal/prefetch"
+import "github.com/gsimc/gsimc/internal/num/prefetch"
 
 // A Group is what becomes durable together: the changes of some histories. Use [Editor.TakeGroup].
 type Group struct {

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 
-	"github.com/gsimc/gsimc/internal/prefetch"
+	"github.com/gsimc/gsimc/internal/num/prefetch"
 )
 
 // idSet finds the revisions at which an event id may stand in one history, by a hash of the id. It

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gsimc/gsimc/internal/enginetest"
+	"github.com/gsimc/gsimc/internal/test/enginetest"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/valkey"
 )

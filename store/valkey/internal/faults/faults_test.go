@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gsimc/gsimc/internal/enginetest"
-	"github.com/gsimc/gsimc/internal/soak"
+	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store/storetest/load"
 	"github.com/gsimc/gsimc/store/valkey"
 )

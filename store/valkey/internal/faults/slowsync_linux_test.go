@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gsimc/gsimc/internal/enginetest"
-	"github.com/gsimc/gsimc/internal/soak"
+	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 // A primary writes nothing to its file for up to two seconds while a sync of it hangs, and goes on

@@ -1,0 +1,75 @@
+package archtest
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// maxLines is the size, in lines with comments, from which a package owes a reason why it is one.
+const maxLines = 2500
+
+// largePackages are the packages above maxLines, each with its reason.
+var largePackages = map[string]string{
+	"api/gsimc/v1": "generated from the .proto files",
+	"learn/dataset": "every file format ends in the same rows, faults and report; the formats share " +
+		"the reader of blocks, the recognition of columns and times, and no name of it is of use " +
+		"elsewhere",
+	"learn/evaluate": "every method ranks the same targets under every protocol; the baselines with " +
+		"arithmetic of their own have left for learn/evaluate/internal",
+	"model": "a model is one type with one lifetime: what is written, mapped, folded, searched " +
+		"and explained are the same tensors, and an invariant of one file of the package is kept " +
+		"by all",
+	"server": "the handlers of three services, and the calls on their way; what had a state of " +
+		"its own has left for server/internal",
+	"store/storetest": "one contract: its cases share the tester, the random records and the model",
+	"store/pebble": "all that opens, serves, replays or checks a store reads the same rows in the " +
+		"same way; what needs no rows is in the rooms below it",
+	"cmd/gsimc/internal/learn": "eight commands whose flags, tables and notes on data are shared",
+}
+
+func TestPackagesStaySmall(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	lines := map[string]int{}
+	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && skipFolder(entry.Name()):
+			return filepath.SkipDir
+		case entry.IsDir(), !strings.HasSuffix(path, ".go"), strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		pkg, err := filepath.Rel(root, filepath.Dir(path))
+		lines[filepath.ToSlash(pkg)] += bytes.Count(text, []byte("\n"))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pkg, n := range lines {
+		if n > maxLines && largePackages[pkg] == "" {
+			t.Errorf("%s has %d lines: split it, or say in largePackages why it is one", pkg, n)
+		}
+	}
+	for pkg := range largePackages {
+		if lines[pkg] <= maxLines {
+			t.Errorf("%s has %d lines and needs no reason any more", pkg, lines[pkg])
+		}
+	}
+}
+
+// skipFolder tells folders that hold no package of this module: tools, and modules of their own.
+func skipFolder(name string) bool {
+	switch name {
+	case ".git", ".tools", "bin", "bench", "deploy", "tools", "testdata":
+		return true
+	}
+	return false
+}

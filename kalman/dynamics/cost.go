@@ -1,0 +1,96 @@
+package dynamics
+
+import (
+	"runtime"
+
+	"github.com/gsimc/gsimc/internal/num/cost"
+	"github.com/gsimc/gsimc/kalman"
+)
+
+// Shape holds the numbers on which the cost of learning depends.
+type Shape struct {
+	Items, Rank int
+	Bands       []kalman.Band
+	Events      int  // of the users with two events or more
+	Longest     int  // events of the longest history
+	Weighted    bool // not all weights are 1
+	Measured    int  // events that the noise is learned from, see [Measured]
+	Processors  int  // that learn; 0: those of this process
+}
+
+// processors is the number of processors that learn.
+func (s *Shape) processors() float64 {
+	if s.Processors > 0 {
+		return float64(s.Processors)
+	}
+	return float64(runtime.GOMAXPROCS(0))
+}
+
+// Measured is the number of events that [LearnNoise] learns from, given the events of each user.
+func Measured(events []int) int {
+	n := min(len(events), noiseUsers)
+	sum := 0
+	for s := range n {
+		sum += min(events[s*len(events)/n], noiseMeasurements)
+	}
+	return sum
+}
+
+// Factors of the work below, as measured.
+const (
+	// foldOverhead stands for the preparation of the steps of a fold, and for tables larger than
+	// those of the calibration.
+	foldOverhead = 2
+	emSteps      = 14 // of EM for a coordinate, and the drift
+)
+
+// RegressionCost is what [NewMoments], [Moments.Project], [Normal.Solve] and [Readout.RowsTo] take.
+// The read-out and the rows that it gives are kept.
+func (s *Shape) RegressionCost() []cost.Stage {
+	n, k, r := float64(s.Items), float64(s.Rank), float64(len(s.Bands))
+	events, rows := float64(s.Events), r*k+1
+	strips := float64((s.Rank + foldWidth - 1) / foldWidth)
+
+	moments := 4*events + 8*n*(r+1)
+	if s.Weighted {
+		moments += 4 * events
+	}
+	for _, b := range s.Bands {
+		if b.HalfLife > 0 {
+			moments += 4 * events
+		}
+	}
+	normal := 8 * rows * (rows + k)
+	tables := 4*n*min(k, projectWidth)*(r+1) +
+		s.processors()*128*(n*(r+2)+float64(max(s.Longest, batchEvents)))
+	pairs := r * (r + 1) / 2
+
+	var sums, solve, responses cost.Work
+	sums[cost.Gather] = foldOverhead * strips * events * (r + pairs)
+	sums[cost.Single] = 2 * n * k * k * (pairs - r/2 + r)
+	sums[cost.Stream] = strips*128*n*(4*r+2*pairs) + 16*k*k*(pairs+r)*max(1, n/projectItems)
+	solve[cost.Double] = rows*rows*rows/3 + 2*rows*rows*k
+	solve[cost.Stream] = 24 * rows * (rows + k)
+	responses[cost.Single] = 2 * n * k * k * r
+	kept := 4*r*k*k + 4*n*r*k
+	return []cost.Stage{
+		{Name: "dynamics: sums", Work: sums, Peak: moments + normal + tables,
+			Kept: moments + normal},
+		{Name: "dynamics: regression", Work: solve, Peak: normal + 8*r*k*k,
+			Kept: 8*r*k*k - normal - moments},
+		{Name: "dynamics: rows", Work: responses, Peak: 4*r*k*k + kept, Kept: kept - 8*r*k*k},
+	}
+}
+
+// NoiseCost is what [LearnNoise], [Noise.Pool] and [LearnTaste] take. What they keep is little.
+func (s *Shape) NoiseCost() cost.Stage {
+	measured, strips := float64(s.Measured), float64((s.Rank+stripCoordinates-1)/stripCoordinates)
+	var w cost.Work
+	w[cost.Divide] = emSteps * measured * float64(s.Rank)
+	// Three times: for the noise, for its scale, and for the uncertainty of tastes.
+	w[cost.Gather] = 3 * float64(len(s.Bands)+1) * measured * strips
+	scratch := 8 * measured * (stripCoordinates + 2)
+	return cost.Stage{
+		Name: "dynamics: noise", Work: w, Peak: s.processors() * scratch,
+	}
+}

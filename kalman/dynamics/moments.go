@@ -1,0 +1,201 @@
+package dynamics
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/kalman"
+)
+
+// ErrNothingToPredict is the cause of NewMoments' fault if no user has two events.
+var ErrNothingToPredict = errors.New("there is nothing to predict")
+
+// Options choose the part of the histories that the regression sees.
+type Options struct {
+	Bands []kalman.Band // r, 1 to kalman.MaxBands
+
+	// Positions is the number of targets of each user: the last events. 0 stands for all events but
+	// the first.
+	Positions int
+}
+
+// validate returns a fault for every field that is out of range, joined in one error.
+func (o *Options) validate() error {
+	var positions error
+	if o.Positions < 0 {
+		positions = fault.New("Positions", o.Positions, "at least 0")
+	}
+	return errors.Join(kalman.ValidateBands(o.Bands), positions)
+}
+
+// Moments hold the parts of the histories on which the second moments of states and targets
+// depend. They do not depend on the encoder rows, so that one value serves every basis, rank and
+// scaling of it. Safe for concurrent use.
+type Moments struct {
+	n, r   int
+	users  []span
+	item   []int32
+	weight []float32 // nil: all are 1
+
+	// rho holds r factors, by which each band fades before an event. faded[b] holds the factor of
+	// every event if band b fades by time too, else nil. Both are rounded as Dynamics.Update rounds
+	// them.
+	rho   []float32
+	faded [][]float32
+
+	positions int       // N, the number of targets
+	mass      []float64 // r×n: Σ_t x_b[t] = Σ_i mass[b,i] e_i over the states t before a target
+	count     []float64 // n: how often an item is a target
+	longest   int       // events of the longest history
+}
+
+// span is one user's place among the events: first to end, with targets from target on.
+type span struct{ first, target, end int }
+
+// NewMoments prepares the histories of the training users over n = numItems items; users with fewer
+// than two events do not count. It fails if nobody is left, and if an option or an event is out of
+// range. O(events·r) time; memory for each event is 4 bytes, 4 more if not all weights are 1, and 4
+// more for each band that fades by time.
+//
+// histories yields the same in every pass; no history is kept.
+func NewMoments(numItems int, histories iter.Seq[kalman.History], opt Options) (*Moments, error) {
+	if err := opt.validate(); err != nil {
+		return nil, err
+	}
+	r := len(opt.Bands)
+	m := &Moments{n: numItems, r: r, rho: make([]float32, r), faded: make([][]float32, r)}
+	if err := m.reserve(histories, opt.Bands); err != nil {
+		return nil, err
+	}
+	for h := range histories {
+		if len(h) >= 2 {
+			m.add(h, opt)
+		}
+	}
+	m.sum()
+	return m, nil
+}
+
+// reserve checks the events and makes room for them.
+func (m *Moments) reserve(histories iter.Seq[kalman.History], bands []kalman.Band) error {
+	all, users, events, weighted := 0, 0, 0, false
+	for h := range histories {
+		for p, e := range h {
+			weighted = weighted || e.Weight != 1
+			if e.Item < 0 || int(e.Item) >= m.n {
+				return inEvent(all, p, fault.New("Item", e.Item, fmt.Sprintf("0 to %d", m.n-1)))
+			}
+			if e.Weight-e.Weight != 0 {
+				return inEvent(all, p, fault.New("Weight", e.Weight, "a finite number"))
+			}
+		}
+		all++
+		if len(h) >= 2 {
+			users++
+			events += len(h)
+			m.longest = max(m.longest, len(h))
+		}
+	}
+	if users == 0 {
+		return &fault.Fault{
+			Field: "Histories",
+			Err:   fmt.Errorf("%w: none of %d users has two events", ErrNothingToPredict, all),
+			Want:  "histories of more events",
+			// The paper's preset learns nothing from the order of events.
+			Advice: []fault.Change{{Verb: "set", Field: "Preset", To: "paper"}},
+		}
+	}
+	m.users = make([]span, 0, users)
+	m.item = make([]int32, 0, events)
+	if weighted {
+		m.weight = make([]float32, 0, events)
+	}
+	for b, band := range bands {
+		m.rho[b] = float32(band.Rho)
+		if band.HalfLife > 0 {
+			m.faded[b] = make([]float32, 0, events)
+		}
+	}
+	m.mass, m.count = make([]float64, m.r*m.n), make([]float64, m.n)
+	return nil
+}
+
+// inEvent places the fault of an event.
+func inEvent(history, event int, f *fault.Fault) error {
+	return fault.In(fmt.Sprintf("history %d: event %d", history, event), f)
+}
+
+// add appends one history.
+func (m *Moments) add(h kalman.History, opt Options) {
+	targets := len(h) - 1
+	if opt.Positions > 0 {
+		targets = min(targets, opt.Positions)
+	}
+	s := span{first: len(m.item), end: len(m.item) + len(h)}
+	s.target = s.end - targets
+	m.users = append(m.users, s)
+	m.positions += targets
+
+	newest := h[0].Time
+	for _, e := range h {
+		m.item = append(m.item, e.Item)
+		if m.weight != nil {
+			m.weight = append(m.weight, e.Weight)
+		}
+		elapsed := elapsed(newest, e.Time)
+		for b, band := range opt.Bands {
+			if m.faded[b] != nil {
+				m.faded[b] = append(m.faded[b], float32(band.Decay(elapsed)))
+			}
+		}
+		newest = max(newest, e.Time)
+	}
+}
+
+// decay is what band b fades by before event p.
+func (m *Moments) decay(p, b int) float32 {
+	if f := m.faded[b]; f != nil {
+		return f[p]
+	}
+	return m.rho[b]
+}
+
+// weightOf is the weight of event p.
+func (m *Moments) weightOf(p int) float32 {
+	if m.weight == nil {
+		return 1
+	}
+	return m.weight[p]
+}
+
+// elapsed is the time from newest to t, as a kalman.State has it: 0 if t is earlier.
+func elapsed(newest, t int64) int64 {
+	if t <= newest {
+		return 0
+	}
+	if d := t - newest; d > 0 {
+		return d
+	}
+	return 1<<63 - 1 // the difference does not fit
+}
+
+// sum computes mass and count: the adjoint of the fold, applied to ones.
+func (m *Moments) sum() {
+	for _, s := range m.users {
+		for p := s.target; p < s.end; p++ {
+			m.count[m.item[p]]++
+		}
+		for b := range m.r {
+			y, mass := 0.0, m.mass[b*m.n:(b+1)*m.n]
+			for p := s.end - 2; p >= s.first; p-- {
+				y *= float64(m.decay(p+1, b))
+				if p+1 >= s.target {
+					y++
+				}
+				mass[m.item[p]] += y * float64(m.weightOf(p))
+			}
+		}
+	}
+}

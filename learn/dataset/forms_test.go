@@ -1,0 +1,632 @@
+package dataset
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zip"
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/gsimc/gsimc/internal/event"
+	"github.com/gsimc/gsimc/internal/fault"
+)
+
+// at is the time of the events in this file, in seconds.
+const at = 1_700_000_000
+
+// plain is what most texts in this file say.
+var plain = &Interactions{
+	Users: []string{"u", "v"}, Items: []string{"a", "b"}, Ptr: []int64{0, 2, 3},
+	Item: []int32{1, 0, 0},
+	Time: []int64{at, at + 86400, at + 2},
+}
+
+func TestForms(t *testing.T) {
+	names := []string{"user_id", "item_id", "timestamp"}
+	millis := "u,a,1700086400999\nu,b,1700000000000\nv,a,1700000002000\n"
+	for _, tt := range []struct {
+		name, text string
+		opt        Options
+		delimiter  string
+		unit       string
+	}{
+		{"comma", "user_id,item_id,timestamp\nu,a,1700086400\nu,b,1700000000\nv,a,1700000002\n",
+			Options{}, ",", "s"},
+		{"tab",
+			"user_id\titem_id\ttimestamp\nu\ta\t1700086400\nu\tb\t1700000000\nv\ta\t1700000002\n",
+			Options{}, "\t", "s"},
+		{"semicolon",
+			"user_id;item_id;timestamp;x,y,z,w\nu;a;1700086400;\nu;b;1700000000;\nv;a;1700000002;\n", Options{}, ";", "s"},
+		{"bar",
+			"note|user_id|item_id|timestamp\n|u|a|1700086400\n,;,;|u|b|1700000000\n|v|a|1700000002\n", Options{}, "|", "s"},
+		{"quoted header",
+			"\"user_id\";\"a,b,c,d,e\";\"item_id\";\"timestamp\"\nu;;a;1700086400\nu;;b;1700000000\nv;;a;1700000002\n", Options{}, ";", "s"},
+		{"other delimiter",
+			"user_id^item_id^timestamp\nu^a^1700086400\nu^b^1700000000\nv^a^1700000002\n",
+			Options{Delimiter: '^'}, "^", "s"},
+		{"SQL dates", "user_id,item_id,timestamp\nu,a,2023-11-15 22:13:20.123\nu,b,2023-11-14 " +
+			"22:13:20\nv,a,2023-11-14 22:13:22+00\n", Options{}, ",", "s"},
+		{"RFC 3339",
+			"user_id,item_id,timestamp\nu,a,2023-11-15T22:13:20Z\nu,b,2023-11-15T00:13:20+02:00\nv,a,2023-11-14t17:13:22.5-05:00\n", Options{}, ",", "s"},
+		{"milliseconds", "user_id,item_id,timestamp\n" + millis, Options{}, ",", "ms"},
+		{"microseconds",
+			"user_id,item_id,timestamp\nu,a,1700086400999999\nu,b,1.7e15\nv,a,1700000002000000\n",
+			Options{}, ",", "us"},
+		{"nanoseconds",
+			"user_id,item_id,timestamp\nu,a,1700086400999999999\nu,b,1700000000000000000\nv,a,1700000002000000512\n", Options{}, ",", "ns"},
+		{"given unit", "user_id,item_id,timestamp\n" + millis, Options{TimeUnit: "ms"}, ",", "ms"},
+		{"no header", millis, Options{Columns: names}, ",", "ms"},
+		{"no header, unused column",
+			strings.ReplaceAll("7;"+strings.ReplaceAll(strings.TrimSpace(millis), "\n", "\n8;"),
+				",", ";"),
+			Options{Columns: append([]string{""}, names...)}, ";", "ms"},
+	} {
+		for _, compression := range []string{"none", "gzip", "zip"} {
+			t.Run(tt.name+"/"+compression, func(t *testing.T) {
+				data := pack(t, compression, []byte(tt.text))
+				got, report, err := Read([]string{writeFile(t, "events", data)}, tt.opt)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(plain, got); diff != "" {
+					t.Errorf("interactions (-want +got):\n%s", diff)
+				}
+				f := report.Files[0]
+				if f.Delimiter != tt.delimiter || f.TimeUnit != tt.unit ||
+					f.Compression != compression || report.OrdinalTimes {
+					t.Errorf("report %+v, want delimiter %q and unit %s", f, tt.delimiter, tt.unit)
+				}
+			})
+		}
+	}
+}
+
+// TestFormErrors checks that an error about the form of a file says what to do.
+func TestFormErrors(t *testing.T) {
+	rows := "1;2;1700000000\n"
+	for _, tt := range []struct {
+		name, text string
+		opt        Options
+		field      string
+		want       []string
+	}{
+		{"unknown delimiter", "user_id:item_id\n" + rows, Options{}, "UserColumn",
+			[]string{`f: UserColumn: no column "user_id" where ',' separates`,
+				`one of "user_id:item_id"`, "set Delimiter"}},
+		{"wrong delimiter", "user_id;item_id\n" + rows, Options{Delimiter: ','}, "UserColumn",
+			[]string{"where ',' separates", "set Delimiter"}},
+		{"no header", rows, Options{}, "Columns",
+			[]string{`f: Columns: the first row, "1", "2", "1700000000", looks like data`,
+				"such as user_id,item_id,timestamp"}},
+		{"no header, dates", "u;i;2024-01-01\n", Options{}, "Columns", []string{"looks like data"}},
+		{"header of other names", "user;movie;2024\nu;i;5\n", Options{UserColumn: "user"},
+			"ItemColumn", []string{`no column "item_id"`, `"movie"`}},
+		{"header besides names", "user_id;item_id\nu;i\n",
+			Options{Columns: []string{"user_id", "item_id"}}, "Columns",
+			[]string{"f: Columns: the first row names the columns already: leave out Columns"}},
+		{"too few names", rows, Options{Columns: []string{"user_id", "item_id"}}, "MaxBadRows",
+			[]string{"f:1: the row has 3 fields, there are names of 2 columns"}},
+		{"header of other names besides names", "UserId,Product ID,When\nu,i,5\n",
+			Options{TimeColumn: "t", Columns: []string{"user_id", "item_id", "t"}}, "Columns",
+			[]string{`f: Columns: the first row, "UserId", "Product ID", "When", names columns: leave out Columns`}},
+		{"two delimiters fit", "u;3,5\n", Options{Columns: []string{"user_id", "item_id"}},
+			"Delimiter",
+			[]string{"f: Delimiter: the first row has 2 fields between ',' and between ';', want " +
+				"the right one of the two"}},
+		{"names without an item", rows, Options{Columns: []string{"user_id", "item", "x"}},
+			"Columns",
+			[]string{`lacks the column "item_id": add it to Columns or change ItemColumn`}},
+		{"another unit later",
+			"user_id,item_id,timestamp\nu,a,0\nu,b,1700000000\nu,c,1700000000000\n",
+			Options{TimeUnit: "auto"}, "MaxBadRows",
+			[]string{`f:4: column timestamp: time "1700000000000" in the unit s is outside the years 0 to 9999`, "TimeUnit: s, want the unit of the times"}},
+		{"seconds among milliseconds",
+			"user_id,item_id,timestamp\nu,a,0\nu,b,1700000000000\nu,c,1700000000001\nu,d,1700000000\n", Options{TimeUnit: "auto"}, "MaxBadRows",
+			[]string{`f:5: column timestamp: time "1700000000" in the recognised unit ms is outside the years 1991 to 2199`, "TimeUnit: ms, want the unit of the times"}},
+		{"decimal seconds among milliseconds",
+			strings.Repeat(`{"user_id":"u","item_id":"a","timestamp":1700000000000}`+"\n", 2) +
+				`{"user_id":"u","item_id":"b","timestamp":1.7e9}`,
+			Options{TimeUnit: "auto"}, "MaxBadRows",
+			[]string{"f:3: column timestamp", "recognised unit ms"}},
+		{"dates as numbers", "user_id,item_id,timestamp\nu,a,20240131120000\n",
+			Options{TimeUnit: "auto"}, "MaxBadRows",
+			[]string{"f:2: column timestamp", "recognised unit ms"}},
+		{"dates as numbers, no seconds", "user_id,item_id,timestamp\nu,a,202401311200\n",
+			Options{TimeUnit: "auto"}, "MaxBadRows",
+			[]string{"f:2: column timestamp", "recognised unit ms"}},
+		{"100 ns since the year 1", "user_id,item_id,timestamp\nu,a,638400000000000000\n",
+			Options{TimeUnit: "auto"}, "MaxBadRows",
+			[]string{"f:2: column timestamp", "recognised unit ns"}},
+		{"100 ns since 1601", "user_id,item_id,timestamp\nu,a,133500000000000000\n",
+			Options{TimeUnit: "auto"}, "MaxBadRows",
+			[]string{"f:2: column timestamp", "recognised unit ns"}},
+		{"unknown unit", rows, Options{TimeUnit: "m"}, "TimeUnit",
+			[]string{"TimeUnit: m, want auto, s, ms, us or ns"}},
+		{"weights without types", rows, Options{EventWeights: event.Weights{"view": 1}},
+			"EventWeights", []string{"EventWeights: the events have no types: set TypeColumn"}},
+		{"bad weights", rows, Options{TypeColumn: "t", EventWeights: event.Weights{"View": 1}},
+			"EventWeights", []string{`event type "View" must match`}},
+		{"no type column", "user_id,item_id\nu,i\n", Options{TypeColumn: "action"}, "TypeColumn",
+			[]string{`TypeColumn: no column "action"`}},
+		{"bad type", "user_id,item_id,type\nu,i,view\nu,i,add to cart\n",
+			Options{TypeColumn: "type"}, "MaxBadRows",
+			[]string{`f:3: column type: event type "add to cart" must match`}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, _, err := readBytes("f", []byte(tt.text), tt.opt)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error %q lacks %q", err, want)
+				}
+			}
+			if f := (*fault.Fault)(nil); !errors.As(err, &f) || f.Field != tt.field {
+				t.Errorf("error %q is no fault of %s", err, tt.field)
+			}
+		})
+	}
+}
+
+// TestIDsLikeColumnNames reads first rows that are data although ids in them are names of columns.
+func TestIDsLikeColumnNames(t *testing.T) {
+	for _, text := range []string{"user,item,1700000000\n", "user,a,view\n", "u,item,view\n"} {
+		opt := Options{Columns: []string{"user_id", "item_id", ""}}
+		if d, _, err := readBytes("f", []byte(text), opt); err != nil || d.Len() != 1 {
+			t.Errorf("%q: error %v", text, err)
+		}
+	}
+}
+
+func TestDates(t *testing.T) {
+	clock := &clock{ticks: 1}
+	for text, want := range map[string]string{
+		"2024-02-29":                      "2024-02-29T00:00:00Z",
+		"2024-02-29 01:02":                "2024-02-29T01:02:00Z",
+		"2024-02-29 01:02:03":             "2024-02-29T01:02:03Z",
+		"2024-02-29 01:02:03.999":         "2024-02-29T01:02:03Z",
+		"2024-02-29T01:02:03,5":           "2024-02-29T01:02:03Z",
+		"2024-02-29 01:02:03 UTC":         "2024-02-29T01:02:03Z",
+		"2024-02-29 01:02:03.1 +0130":     "2024-02-28T23:32:03Z",
+		"2024-02-29T01:02:03-23:59":       "2024-03-01T01:01:03Z",
+		"0000-01-01":                      "0000-01-01T00:00:00Z",
+		"9999-12-31 23:59:59.99999999999": "9999-12-31T23:59:59Z",
+		"1969-12-31T23:59:59.5Z":          "1969-12-31T23:59:59Z",
+	} {
+		expected, err := time.Parse(time.RFC3339, want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, dated, err := clock.read([]byte(text))
+		if err != nil || !dated || got != expected.Unix() {
+			t.Errorf("%s: %d, %v, %v, want %s", text, got, dated, err, want)
+		}
+	}
+	for _, text := range []string{
+		"", " ", "2024-02-30", "2023-02-29", "2024-00-01", "2024-13-01", "2024-01-00", "2024-1-1",
+		"24-01-01", "2024/01/01", "2024-01-01x",
+		"2024-01-01 ", "2024-01-01 1", "2024-01-01 24:00", "2024-01-01 23:60",
+		"2024-01-01 23:59:60", "2024-01-01 23:59:5", "2024-01-01 23:59:59.",
+		"2024-01-01 10:00:00 CET", "2024-01-01 10:00:00+", "2024-01-01 10:00:00+2",
+		"2024-01-01T1:00:00Z", "2024-01-01 10:00:00+24:00", "2024-01-01 10:00:00+02-00",
+		"2024-01-01T10:00:00  Z", "9999-12-31 23:59:59-01:00", "0000-01-01 00:00+01", "NaN", "inf",
+		"-inf", "0x",
+	} {
+		if got, _, err := clock.read([]byte(text)); err == nil {
+			t.Errorf("%q was read as %d", text, got)
+		}
+	}
+}
+
+// strictRFC3339 is the form of RFC 3339. Package time also takes hours of one digit, a comma before
+// the fraction and offsets of a whole day.
+var strictRFC3339 = regexp.MustCompile(
+	`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
+
+// FuzzTime compares dates with package time and numbers with their units.
+func FuzzTime(f *testing.F) {
+	for _, s := range []string{"2024-05-31T12:00:00Z", "2024-05-31 12:00:00.123+02",
+		"1700000000000", "-1.5e3", "2024-02-29", "9223372036854775807", "2024-05-31T1:00:00Z",
+		"2024-05-31T01:00:00+24:00"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, ticks := range []int64{1, 1e3, 1e6, 1e9} {
+			got, dated, err := (&clock{ticks: ticks}).read(b)
+			if err == nil && (got < minTime || got > maxTime) {
+				t.Fatalf("%q: %d is out of range", b, got)
+			}
+			if x, isInt := parseInt(b); isInt && err == nil && got != x/ticks {
+				t.Fatalf("%q: %d, want %d", b, got, x/ticks)
+			}
+			want := time.Time{}
+			if e := want.UnmarshalText(b); e == nil && strictRFC3339.Match(b) &&
+				(err != nil || !dated || got != want.Unix()) &&
+				want.Unix() >= minTime && want.Unix() <= maxTime {
+				t.Fatalf("%q: %d, %v; package time reads %v", b, got, err, want)
+			}
+		}
+		m := &magnitude{}
+		_, _, _ = (&clock{sample: m}).read(b)
+		if unitName(m.ticks()) == "" {
+			t.Fatalf("%q: %d ticks", b, m.ticks())
+		}
+	})
+}
+
+func TestOrdinals(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		opt      Options
+		times    []string
+		ordinals bool
+	}{
+		{"positions", Options{}, []string{"1", "2", "3", "1"}, true},
+		{"positions as decimals", Options{}, []string{"1.0", "2.0", "3.0", "4.0"}, true},
+		{"years", Options{}, []string{"2011", "2012", "2012", "2020"}, true},
+		{"days without dashes", Options{}, []string{"20240131", "20240201", "20240301", "20240301"},
+			true},
+		{"hours since 1970", Options{}, []string{"472222", "472223", "472224", "472225"}, true},
+		{"taken as seconds", Options{TimeUnit: "s"}, []string{"1", "2", "3", "1"}, false},
+		{"seconds of 1971", Options{}, []string{"31536000", "2", "3", "4"}, false},
+		{"seconds before 1970", Options{}, []string{"-1", "2", "3", "4"}, false},
+		{"dates of 1970", Options{}, []string{"1970-01-01", "1970-01-02", "1970-01-03",
+			"1970-01-04"}, false},
+		{"a date among numbers", Options{}, []string{"1", "2", "3", "1970-01-04"}, false},
+		{"milliseconds", Options{}, []string{"1700000000000", "1700000001000", "1700000002000",
+			"1700000003000"}, false},
+		{"seconds", Options{}, []string{"1700000000", "1700000001", "1700000002", "1700000003"},
+			false},
+	} {
+		text := "user_id,item_id,timestamp\n"
+		for i, x := range tt.times {
+			text += fmt.Sprintf("u,%d,%s\n", len(tt.times)-i, x)
+		}
+		d, report, err := Read([]string{writeFile(t, "f", []byte(text))}, tt.opt)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		if report.OrdinalTimes != tt.ordinals || (d.Time == nil) != tt.ordinals {
+			t.Errorf("%s: ordinal %v, times %v", tt.name, report.OrdinalTimes, d.Time)
+		}
+	}
+	// The positions have their say in the order.
+	d, _, err := Read([]string{writeFile(t, "f",
+		[]byte("user_id,item_id,timestamp\nu,a,2\nu,b,3\nu,c,1\n"))}, Options{})
+	if err != nil || !slices.Equal(d.Item, []int32{2, 0, 1}) {
+		t.Errorf("order %v, error %v", d, err)
+	}
+}
+
+// TestOrdinalsOfRealData checks which of the public data sets have real times.
+func TestOrdinalsOfRealData(t *testing.T) {
+	for name, want := range map[string]bool{"amazon-games": true, "diginetica": true,
+		"movietweetings": false, "ml-latest-small": false} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join("..", "..", "..", "shared", "data", name, "interactions.csv.gz")
+			if _, err := os.Stat(path); err != nil {
+				t.Skipf("no data: %v", err)
+			}
+			_, report, err := Read([]string{path}, Options{})
+			if err != nil || report.OrdinalTimes != want {
+				t.Errorf("ordinals %v, want %v; error %v", report.OrdinalTimes, want, err)
+			}
+		})
+	}
+}
+
+func TestEventTypes(t *testing.T) {
+	text := "user_id,item_id,timestamp,Event Type,w\n" +
+		"u,a,1700000000,View,1\nu,b,1700000001,,2\nu,c,1700000002,dislike,1\nu,a,1700000003,buy,3\nv,d,1700000004,zero,1\n"
+	_, report, err := readBytes("f", []byte(text), Options{})
+	if err != nil || report.UnusedTypeColumn != "Event Type" {
+		t.Errorf("unused column %q, error %v", report.UnusedTypeColumn, err)
+	}
+	opt := Options{
+		TypeColumn: "Event Type", WeightColumn: "w",
+		EventWeights: event.Weights{"view": 0.2, "dislike": -1, "zero": 0, "buy": 5},
+	}
+	d, report, err := readBytes("f", []byte(text), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Interactions{
+		Users: []string{"u"}, Items: []string{"a", "b"}, Ptr: []int64{0, 2}, Item: []int32{0, 1},
+		Time: []int64{at, at + 1}, Weight: []float32{0.2, 2},
+	}
+	if diff := cmp.Diff(want, d); diff != "" {
+		t.Errorf("interactions (-want +got):\n%s", diff)
+	}
+	if report.Unliked != 2 || report.Duplicates != 1 || report.UnusedTypeColumn != "" {
+		t.Errorf("report %+v", report)
+	}
+
+	e, _, err := ReadEvents([]string{writeFile(t, "f", []byte(text))}, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := &Events{
+		Histories: Interactions{
+			Users: []string{"u", "v"}, Items: []string{"a", "b", "c", "d"}, Ptr: []int64{0, 4, 5},
+			Item: []int32{0, 1, 2, 0, 3},
+			Time: []int64{at, at + 1, at + 2, at + 3, at + 4}, Weight: []float32{1, 2, 1, 3, 1},
+		},
+		Kind: []uint16{4 - 1, 2, 1, 0, 4}, Types: []string{"buy", "dislike", "like", "view",
+			"zero"},
+	}
+	if diff := cmp.Diff(all, e); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// TestEventTypesOfFormats reads the same typed events from the other formats.
+func TestEventTypesOfFormats(t *testing.T) {
+	type typed struct {
+		User string  `parquet:"user_id"`
+		Item string  `parquet:"item_id"`
+		Time int64   `parquet:"timestamp"`
+		Type *string `parquet:"action,optional"`
+	}
+	view, buy := "view", "BUY"
+	want := &Interactions{
+		Users: []string{"u"}, Items: []string{"a", "b"}, Ptr: []int64{0, 2}, Item: []int32{1, 0},
+		Time: []int64{at, at + 1}, Weight: []float32{4, 0.5},
+	}
+	for name, data := range map[string][]byte{
+		"jsonl": []byte(`{"user_id":"u","item_id":"a","timestamp":1700000001000,"action":"view"}` +
+			"\n" +
+			`{"user_id":"u","item_id":"b","timestamp":1.7e12,"action":"BUY"}`),
+		"parquet": parquetBytes(t, []typed{{"u", "a", (at + 1) * 1e3, &view},
+			{"u", "b", at * 1e3, &buy}}),
+		"parquet with a null": parquetBytes(t, []typed{{"u", "a", (at + 1) * 1e3, &view},
+			{"u", "c", at * 1e3, nil}, {"u", "b", at * 1e3, &buy}},
+			parquet.MaxRowsPerRowGroup(1)),
+	} {
+		opt := Options{TimeUnit: "auto", TypeColumn: "action",
+			EventWeights: event.Weights{"view": 0.5, "buy": 4}, MaxBadRows: 1}
+		d, report, err := readBytes("f", data, opt)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if diff := cmp.Diff(want, d); diff != "" || report.Files[0].TimeUnit != "ms" {
+			t.Errorf("%s: %+v (-want +got):\n%s", name, report.Files, diff)
+		}
+		if opt.TypeColumn, opt.EventWeights = "", nil; opt.TypeColumn == "" {
+			if _, report, err = readBytes("f", data, opt); err != nil ||
+				report.UnusedTypeColumn != "action" {
+				t.Errorf("%s: unused column %q, error %v", name, report.UnusedTypeColumn, err)
+			}
+		}
+	}
+}
+
+func TestTooManyTypes(t *testing.T) {
+	text := "user_id,item_id,type\n"
+	for i := range maxTypes + 1 {
+		text += fmt.Sprintf("u,%d,t%d\n", i, i)
+	}
+	_, _, err := readBytes("f", []byte(text), Options{TypeColumn: "type"})
+	if want := "is one of more than 1024"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+}
+
+// TestStdin reads streams that come in pieces.
+func TestStdin(t *testing.T) {
+	text := []byte("user_id,item_id,timestamp\nu,a,1700086400\nu,b,1700000000\n")
+	other := writeFile(t, "other", []byte("user_id,item_id,timestamp\nv,a,1700000002\n"))
+	for _, compression := range []string{"none", "gzip", "zstd"} {
+		for name, r := range map[string]io.Reader{
+			"whole": bytes.NewReader(pack(t, compression, text)),
+			"bytes": iotest.OneByteReader(bytes.NewReader(pack(t, compression, text))),
+		} {
+			total := int64(-1)
+			d, report, err := Read([]string{other, "-"},
+				Options{Stdin: r, Progress: func(_, n, _ int64) { total = n }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(plain, d); diff != "" {
+				t.Errorf("%s %s (-want +got):\n%s", name, compression, diff)
+			}
+			if report.Files[1].Path != "standard input" ||
+				report.Files[1].Compression != compression || total != 0 {
+				t.Errorf("%+v, total %d", report.Files, total)
+			}
+		}
+	}
+	pq := parquetBytes(t, small.rows)
+	for want, tt := range map[string]struct {
+		data []string
+		r    io.Reader
+	}{
+		"Data: -, want a file: there is no standard input": {[]string{"-"}, nil},
+		`Data: want standard input, "-", once`: {[]string{"-", "-"},
+			bytes.NewReader(text)},
+		"standard input: the file is empty": {[]string{"-"},
+			strings.NewReader("")},
+		"standard input:2: column item_id: empty id": {[]string{"-"},
+			strings.NewReader("user_id,item_id\nu,\n")},
+		"standard input: zip and Parquet cannot be read from": {[]string{"-"}, bytes.NewReader(pq)},
+		"standard input: zip and Parquet cannot": {[]string{"-"},
+			bytes.NewReader(pack(t, "zip", text))},
+		"standard input: broken": {[]string{"-"},
+			iotest.ErrReader(errors.New("broken"))},
+	} {
+		if _, _, err := Read(tt.data, Options{Stdin: tt.r}); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+// archive packs files, in order, given as name and text in turn.
+func archive(tb testing.TB, files ...string) []byte {
+	tb.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for i := 0; i < len(files); i += 2 {
+		f, err := w.Create(files[i])
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if _, err := io.WriteString(f, files[i+1]); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestZip(t *testing.T) {
+	first, second := "user_id,item_id,timestamp\nu,a,1700086400\nu,b,1700000000\n",
+		"user_id,item_id,timestamp\nv,a,1700000002\n"
+	path := writeFile(t, "d.zip", archive(t, "folder/", "", "folder/1.csv", first,
+		"__MACOSX/._1.csv", "x", ".DS_Store", "x", "folder/_SUCCESS", "",
+		"folder/_started_1", "x", "folder/empty.csv", "", "folder/2.csv", second))
+	d, report, err := Read([]string{path}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(plain, d); diff != "" {
+		t.Errorf("interactions (-want +got):\n%s", diff)
+	}
+	if len(report.Files) != 2 || report.Files[0].Path != path+"/folder/1.csv" ||
+		report.Files[1].Rows != 1 {
+		t.Errorf("files %+v", report.Files)
+	}
+	items := writeFile(t, "i.zip", archive(t, "i.csv", "item_id,title,categories\n1,A,\n"))
+	if c, err := ReadItems(items, ItemsOptions{}); err != nil || c.Title("1") != "A" {
+		t.Errorf("items %v, error %v", c, err)
+	}
+
+	encrypted := archive(t, "1.csv", first)
+	encrypted[bytes.Index(encrypted, []byte("PK\x01\x02"))+8] |= 1
+	bzip2 := archive(t, "1.csv", first)
+	bzip2[bytes.Index(bzip2, []byte("PK\x01\x02"))+10] = 12
+	damaged := archive(t, "1.csv", first)
+	damaged[45] ^= 1
+	lying := archive(t, "1.csv", strings.Repeat(first, 1000))
+	copy(lying[bytes.Index(lying, []byte("PK\x01\x02"))+24:], []byte{9, 0, 0, 0})
+	bomb := archive(t, "1.csv", first)
+	copy(bomb[bytes.Index(bomb, []byte("PK\x01\x02"))+24:], []byte{0, 0, 0, 0x7f})
+	crowd := archive(t, "1.csv", first)
+	copy(crowd[bytes.LastIndex(crowd, []byte("PK\x05\x06"))+12:], []byte{0, 0, 0, 1})
+	gz := pack(t, "gzip", []byte(first))
+	for want, data := range map[string][]byte{
+		"d.zip: 1.csv is encrypted: unpack the archive first":   encrypted,
+		"d.zip: 1.csv is compressed by method 12, want deflate": bzip2,
+		"damaged zip data": damaged,
+		"d.zip/1.csv: damaged zip data, fetch or write the file again": lying,
+		"that unpacks to 2130706432":                                   bomb,
+		"files, too many":                                              crowd,
+		"d.zip: the archive holds no file: no interactions": archive(t, "a/",
+			""),
+		"d.zip: the archive holds no file: no": archive(t),
+		"d.zip: damaged zip archive: it has no list of its files": archive(t,
+			"1.csv", first)[:60],
+		"d.zip/1.csv: the file is empty": archive(t,
+			"1.csv", ""),
+		"d.zip/1.csv:2: column item_id: empty id": archive(t,
+			"1.csv", "user_id,item_id\nu,\n"),
+		"d.zip: a.csv and b.csv have different columns: unpack the archive and": archive(t,
+			"a.csv", first, "b.csv", "movie,title\n1,x\n"),
+		"d.zip: a.csv and b.jsonl have different columns": archive(t,
+			"a.csv", first, "b.jsonl", `{"user_id":"u"}`),
+		"compressed twice": archive(t,
+			"a.csv.gz", string(gz)),
+		"compressed twice: unpack": archive(t,
+			"a.zip", string(archive(t, "a.csv", first))),
+		`d.zip/"a\n.csv": UserColumn: no column "user_id", want one of "x", "y"`: archive(t,
+			"a\n.csv", "x,y\nu,v\n"),
+		"Parquet file inside zip": archive(t,
+			"a.parquet", string(parquetBytes(t, small.rows))),
+	} {
+		_, _, err := Read([]string{writeFile(t, "d.zip", data)}, Options{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	two := writeFile(t, "i.zip", archive(t, "1.csv", "item_id,title,categories\n", "2.csv",
+		"item_id,title,categories\n"))
+	if _, err := ReadItems(two, ItemsOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "more than one file in the archive") {
+		t.Errorf("two items files: error %v", err)
+	}
+}
+
+// TestZipWithoutHeaders reads files whose first rows differ because they have no header.
+func TestZipWithoutHeaders(t *testing.T) {
+	path := writeFile(t, "d.zip", archive(t, "1", "u;a;1700086400\nu;b;1700000000\n", "2",
+		"v;a;1700000002\n"))
+	d, _, err := Read([]string{path}, Options{Columns: []string{"user_id", "item_id", "timestamp"}})
+	if diff := cmp.Diff(plain, d); diff != "" || err != nil {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
+	}
+}
+
+// FuzzReadZip reads anything as an archive.
+func FuzzReadZip(f *testing.F) {
+	text := "user_id,item_id,timestamp\nu,a,1\n"
+	f.Add(archive(f, "1.csv", text, "2.csv", text))
+	f.Add(archive(f, "a/", "", "a/b.jsonl", `{"user_id":1,"item_id":2}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(t.TempDir(), "f")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d, _, err := Read([]string{path}, Options{MaxBadRows: 2})
+		if err == nil {
+			checkInvariants(t, d)
+		}
+	})
+}
+
+// FuzzReadHeaderless guesses delimiters, units and types of anything.
+func FuzzReadHeaderless(f *testing.F) {
+	f.Add([]byte("u;a;1700086400;view\nu;b;2024-01-01;buy\n"), true)
+	f.Add([]byte("user_id|item_id|timestamp|type\nu|a|1700086400123|x\n"), false)
+	f.Fuzz(func(t *testing.T, data []byte, named bool) {
+		opt := Options{TimeUnit: "auto", TypeColumn: "type",
+			EventWeights: event.Weights{"view": -1}, MaxBadRows: 5}
+		if named {
+			opt.Columns = []string{"user_id", "item_id", "timestamp", "type"}
+		}
+		d, report, err := readBytes("f", data, opt)
+		if err != nil {
+			return
+		}
+		checkInvariants(t, d)
+		if len(report.Files[0].Delimiter) > 1 || report.OrdinalTimes && d.Time != nil {
+			t.Fatalf("report %+v", report)
+		}
+	})
+}
+
+func TestUnitBounds(t *testing.T) {
+	for x, want := range map[float64]int64{0: 1, 1: 1, 1e11 - 1: 1, 1e11: 1e3, -1e11: 1e3,
+		1e14: 1e6, 1e17: 1e9, 9e18: 1e9, 1e19: 1, math.Inf(1): 1} {
+		m := &magnitude{}
+		m.add(x)
+		if got := m.ticks(); got != want {
+			t.Errorf("%v: %d ticks, want %d", x, got, want)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package dataset
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestReadItems(t *testing.T) {
+	text := []byte("title,item_id,year,categories\n\"Toy, " +
+		"Story\",1,1995,Fun|Kids\nHeat,2,,Crime\n,3,,\n")
+	for _, compression := range []string{"none", "gzip", "zstd"} {
+		c, err := ReadItems(writeFile(t, "items", pack(t, compression, text)), ItemsOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for id, want := range map[string]string{"1": "Toy, Story", "2": "Heat", "3": "",
+			"unknown": ""} {
+			if got := c.Title(id); got != want {
+				t.Errorf("title of %s: %q, want %q", id, got, want)
+			}
+		}
+	}
+	for text, want := range map[string]string{
+		"item_id,name\n1,a\n": `items: no column "title"; the file has "item_id", "name": an items file needs item_id, title`,
+		"1;a\n2;b\n":          `items: no column "item_id"; the file has "1", "a": an items file needs item_id, title`,
+		"item_id,title,categories\n1,a,b\n1,c,d\n":     `:3: column item_id: item "1" was there before`,
+		"item_id,title,categories\n1,\xff,b\n":         ":2: column title",
+		"item_id,title,categories\n,a,b\n":             ":2: column item_id: empty id",
+		"item_id,title,categories\n1,a \"b\",c\n":      ":2: a quote inside",
+		`{"item_id":"1","title":"a","categories":"b"}`: "must be CSV or TSV",
+	} {
+		if _, err := ReadItems(writeFile(t, "items", []byte(text)), ItemsOptions{}); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestReadItemsOfOtherColumns reads titles that need quotes, under other names.
+func TestReadItemsOfOtherColumns(t *testing.T) {
+	text := "id;year;name\r\n1;1995;\"Toy; \"\"Story\"\"\r\n(1995)\"\r\n2;;\"\"\r\n"
+	c, err := ReadItems(writeFile(t, "items", []byte(text)),
+		ItemsOptions{ItemColumn: "id", TitleColumn: "name"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Title("1"); got != "Toy; \"Story\"\r\n(1995)" || c.Title("2") != "" ||
+		c.Len() != 2 {
+		t.Errorf("title %q of %d items", got, c.Len())
+	}
+	var none *Catalogue
+	if none.Title("1") != "" || none.Len() != 0 {
+		t.Error("a catalogue of nothing has titles")
+	}
+	other := ItemsOptions{TitleColumn: "titel"}
+	_, err = ReadItems(writeFile(t, "items", []byte("item_id,name\n1,a\n")), other)
+	if want := `TitleColumn: no column "titel", want one of "item_id", "name"`; err == nil ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+	if _, err := ReadItems("x", ItemsOptions{ItemColumn: "id", TitleColumn: "id"}); err == nil {
+		t.Error("one column for ids and titles was accepted")
+	}
+	for _, name := range []string{"amazon-games", "movietweetings", "ml-latest-small"} {
+		path := filepath.Join("..", "..", "..", "shared", "data", name, "items.csv.gz")
+		if _, err := os.Stat(path); err != nil {
+			t.Skipf("no data: %v", err)
+		}
+		if c, err := ReadItems(path, ItemsOptions{}); err != nil || c.Len() < 9000 {
+			t.Errorf("%s: %d titles, error %v", name, c.Len(), err)
+		}
+	}
+}

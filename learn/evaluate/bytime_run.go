@@ -1,0 +1,121 @@
+package evaluate
+
+import (
+	"errors"
+	"math"
+
+	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/learn/train"
+)
+
+// chooser is a method with constants that are chosen on the validation users.
+type chooser interface {
+	Method
+
+	// choose returns the method with the constants that are best for the validation users of
+	// t.Part. It may rank the test users.
+	choose(t *Task) (Method, error)
+}
+
+// asChooser returns m as a chooser if it chooses constants. Models with a filter choose none.
+func asChooser(m Method) (chooser, bool) {
+	if f, ok := m.(ModelMethod); ok && !f.Learned() {
+		return nil, false
+	}
+	c, ok := m.(chooser)
+	return c, ok
+}
+
+// Choosers returns those of the methods that choose constants.
+func Choosers(methods []Method) (out []Method) {
+	for _, m := range methods {
+		if _, ok := asChooser(m); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// Choose returns the methods of opt in their order. A method that chooses constants is returned
+// with those that are best for the validation users of p, and its result lists them. The error of a
+// method is in the place of its name.
+func Choose(p *dataset.Partition, opt Options) ([]Method, error) {
+	out := make([]Method, 0, len(opt.Methods))
+	for _, m := range opt.Methods {
+		if c, ok := asChooser(m); ok {
+			t := newTask(p, &opt, m)
+			t.progress(0)
+			chosen, err := c.choose(t)
+			if err != nil {
+				return nil, fault.In(m.Name(), err)
+			}
+			m = chosen
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// Run ranks the targets by each method, with Final as the partition. Every method ranks a cold
+// target by popularity, as a server answers a user without events. The
+// standard errors are those of a mean over users whose targets belong together.
+func (x *ByTime) Run(opt Options) ([]Result, error) {
+	if x.Final.Test.Len() == 0 {
+		return nil, errors.New("no user has an event before one to predict: nothing to measure")
+	}
+	opt.NoCalibration = true
+	results, err := Run(x.Final, opt)
+	if err != nil {
+		return nil, err
+	}
+	degrees := train.Incidence(x.Final).Degrees()
+	var cold []int32
+	for _, target := range x.targets.cold {
+		cold = append(cold, int32(ranking.Of(degrees, target, nil)))
+	}
+	for i := range results {
+		r := &results[i]
+		r.Ranks = append(r.Ranks, cold...)
+		for c, n := range Cutoffs {
+			r.Metrics[c] = metricByUser(n, r.Ranks, x.targets.users)
+		}
+	}
+	return results, nil
+}
+
+// metricByUser is [MetricAt] with the standard error of targets that are independent only if their
+// users differ. Its square is the sum over the users of the squared sum of the deviations of the
+// user's targets, over the squared number of targets, times users/(users−1).
+func metricByUser(n int, ranks, users []int32) Metric {
+	m := MetricAt(n, ranks)
+	place := make(map[int32]int, len(users))
+	var hits, gained []float64 // deviations of each user
+	for t, u := range users {
+		at, ok := place[u]
+		if !ok {
+			at = len(hits)
+			place[u], hits, gained = at, append(hits, 0), append(gained, 0)
+		}
+		hit, gain := gains(n, ranks[t])
+		hits[at] += hit - m.HR
+		gained[at] += gain - m.NDCG
+	}
+	m.HRErr, m.NDCGErr = clusterErr(hits, len(ranks)), clusterErr(gained, len(ranks))
+	return m
+}
+
+// clusterErr returns the standard error of a mean of n values from the summed deviations of each
+// cluster.
+func clusterErr(deviations []float64, n int) float64 {
+	clusters := float64(len(deviations))
+	if clusters < 2 {
+		return 0
+	}
+	var squares float64
+	for _, d := range deviations {
+		squares += float64(d * d)
+	}
+	return math.Sqrt(squares*clusters/(clusters-1)) / float64(n)
+}

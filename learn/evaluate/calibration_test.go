@@ -1,0 +1,113 @@
+package evaluate_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/gsimc/gsimc/learn/train"
+
+	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// TestCalibration checks that the variances of learned dynamics are what the innovations of users
+// show whom training has not seen: the mean of ν²/(P̄ + Σ_ν) is within 10 % of 1, overall and over
+// each eighth of the frequencies.
+func TestCalibration(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: the reference data takes some seconds")
+	}
+	m, p := learnedReference(t)
+	c, err := m.Calibration(train.Histories(&p.Test))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d events: overall %.4f, by frequency %.4f", c.Events, c.Overall, c.Bands)
+	if math.Abs(c.Overall-1) > 0.1 {
+		t.Errorf("overall: ν²/(P̄ + Σ_ν) is %.3f in the mean, want 1 within 10 %%", c.Overall)
+	}
+	for b, x := range c.Bands {
+		if math.Abs(x-1) > 0.1 {
+			t.Errorf("frequencies %d/%d: ν²/(P̄ + Σ_ν) is %.3f in the mean, want 1 within 10 %%",
+				b+1, len(c.Bands), x)
+		}
+	}
+	// The error of the query itself, which is what answers report, is in products of two errors
+	// with independent noise. They scatter widely, so only the whole is compared, and only roughly.
+	evidence, err := m.TasteEvidence(train.Histories(&p.Test))
+	if err != nil {
+		t.Fatal(err)
+	}
+	product, variance := 0.0, 0.0
+	for _, e := range evidence {
+		t.Logf("%d pairs of events after %.1f: products %.2e, variance %.2e", e.Pairs, e.Events,
+			e.Product, e.Variance)
+		product += float64(e.Pairs) * e.Product
+		variance += float64(e.Pairs) * e.Variance
+	}
+	if r := product / variance; r < 0.6 || r > 1.6 {
+		t.Errorf(
+			"the squared error of queries is %.2f of what the model expects, want 1, or 0.6 to 1.6",
+			r)
+	}
+}
+
+// learnedReference trains learned dynamics with deviation on the reference data.
+func learnedReference(t *testing.T) (*model.Model, *dataset.Partition) {
+	t.Helper()
+	p, _ := loadReference(t, "movietweetings")
+	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{
+		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 0.8}, Rank: 200, Seed: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := model.DefaultSpec()
+	spec.DegreeExponent, spec.DegreeRescale, spec.TrainUsers = 0.8, 0.6, int64(p.Train.Len())
+	spec.Dynamics = model.DynamicsSpec{
+		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.87}},
+		Ridge: 1, Deviation: true,
+	}
+	m, err := model.New(spec, basis, p.Items, train.LearnFrom(p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, p
+}
+
+// TestExplanationsOnReference: for the ten best items of test users, the contributions add up to
+// the score within 1e-5 of it.
+func TestExplanationsOnReference(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: the reference data takes some seconds")
+	}
+	m, p := learnedReference(t)
+	q := m.NewQuery()
+	worst := 0.0
+	for _, h := range train.Histories(&p.Test)[:100] {
+		state := m.NewState()
+		for _, e := range h {
+			m.Fold(state, e)
+		}
+		m.QueryTo(q, state, model.EstimatorBGS)
+		top := m.TopN(nil, q, 10, nil)
+		items := make([]int32, len(top))
+		for i, s := range top {
+			items[i] = s.Item
+		}
+		x := m.Explain(m.NewState(), h, items, model.EstimatorBGS)
+		for i, s := range top {
+			sum := x.Base[i] + x.Earlier[i]
+			for _, c := range x.Events[i*x.Length : (i+1)*x.Length] {
+				sum += c
+			}
+			worst = max(worst, math.Abs(sum/float64(s.Score)-1))
+		}
+	}
+	t.Logf("worst relative difference %.1e", worst)
+	if worst > 1e-5 {
+		t.Errorf("an explanation is off by %.1e of its score, want at most 1e-5", worst)
+	}
+}

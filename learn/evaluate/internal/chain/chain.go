@@ -1,0 +1,120 @@
+// Package chain ranks items by a local term alone, see package local: a Markov chain of many steps.
+package chain
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/gsimc/gsimc/internal/num/parallel"
+	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/model/local"
+)
+
+// Chain ranks items by
+//
+//	b_j = Σ_p a^p w_p T_{i_p j}
+//
+// of package local, items of equal b by their degrees, and of equal degrees by their indices. Fit
+// and Choose must not run beside other methods.
+type Chain struct {
+	degrees []int64
+	popular []int32 // all items, by falling degree
+	place   []int32 // of each item in popular
+	counts  *local.Successions
+	graph   *local.Graph
+}
+
+// New counts the successions in the histories of training users over n items of these degrees.
+func New(n int, degrees []int64, histories iter.Seq[kalman.History]) *Chain {
+	c := &Chain{degrees: degrees, popular: ranking.Order(degrees), place: make([]int32, n)}
+	for at, i := range c.popular {
+		c.place[i] = int32(at)
+	}
+	c.counts = local.Count(n, degrees, histories, local.Default().Neighbours)
+	return c
+}
+
+// userPositions is the largest number of events of a history on which constants are chosen.
+const userPositions = 5
+
+// Choose returns the constants that are best for the last events of the histories. They are about
+// the given number of events in all, and at least one a history.
+func (c *Chain) Choose(histories []kalman.History, events int) *local.Spec {
+	each := min(max(events/max(len(histories), 1), 1), userPositions)
+	found := make([][]local.Position, len(histories))
+	parallel.Tasks(len(histories), func(u int) { found[u] = c.positions(histories[u], each) })
+	spec := local.ChooseAlone(c.counts, slices.Concat(found...), local.Default(), nil).Spec
+	spec.Weight = 1
+	return &spec
+}
+
+// positions returns the positions of up to the given number of last events of h that come after
+// another one and are the first on their item.
+func (c *Chain) positions(h kalman.History, events int) (found []local.Position) {
+	seen := ranking.NewSet(len(c.degrees))
+	for at, e := range h {
+		if local.IsTarget(h, at, events, seen) {
+			recent := local.Newest(nil, h[:at], local.Default().Events)
+			p := local.Position{Recent: recent, Target: c.scored(e.Item)}
+			for _, i := range c.popular {
+				if len(p.Top) == local.TopLength {
+					break
+				}
+				if !seen.Has(i) {
+					p.Top = append(p.Top, c.scored(i))
+				}
+			}
+			for _, i := range c.counts.Near(nil, p.Recent) {
+				if !seen.Has(i) {
+					p.Near = append(p.Near, c.scored(i))
+				}
+			}
+			found = append(found, p)
+		}
+		seen.Add(e.Item)
+	}
+	return found
+}
+
+// scored returns an item with its popularity.
+func (c *Chain) scored(i int32) ranking.Scored {
+	return ranking.Scored{Item: i, Score: float32(c.degrees[i])}
+}
+
+// Fit makes the graph by these constants. Their Events and Neighbours must not be above those of
+// local.Default.
+func (c *Chain) Fit(s *local.Spec) { c.graph = c.counts.Graph(s) }
+
+// Scorer is the working memory of one worker. It is made after Fit.
+type Scorer struct {
+	c      *Chain
+	sum    *local.Sum
+	recent []kalman.Recent
+	boosts []ranking.Boost
+	scores []float32    // by place: an earlier place wins among equal scores
+	seen   *ranking.Set // places
+}
+
+// Scorer returns new working memory.
+func (c *Chain) Scorer() *Scorer {
+	n := len(c.degrees)
+	return &Scorer{
+		c: c, sum: local.NewSum(n), scores: make([]float32, n), seen: ranking.NewSet(n),
+	}
+}
+
+// Rank returns the rank, from 1, of an item among the items that are not in the history.
+func (s *Scorer) Rank(history kalman.History, target int32) int32 {
+	s.recent = local.Newest(s.recent[:0], history, local.Default().Events)
+	s.boosts = s.c.graph.BoostsTo(s.boosts[:0], s.recent, s.sum)
+	clear(s.scores)
+	for _, b := range s.boosts {
+		s.scores[s.c.place[b.Item]] = b.Score
+	}
+	s.seen.Clear()
+	for _, e := range history {
+		s.seen.Add(s.c.place[e.Item])
+	}
+	return int32(ranking.Of(s.scores, s.c.place[target], s.seen))
+}

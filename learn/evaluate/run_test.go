@@ -1,0 +1,185 @@
+package evaluate_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/gsimc/gsimc/learn/train"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/learn/evaluate"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// checkerboard is a catalogue in which even users have even items and odd
+// users odd ones, so that the right answers are known. Each user has six of
+// the twelve items of a colour.
+func checkerboard(t *testing.T) *dataset.Partition {
+	t.Helper()
+	const items, trainUsers, testUsers = 24, 40, 10
+	p := &dataset.Partition{}
+	for i := range items {
+		p.Items = append(p.Items, fmt.Sprintf("%02d", i))
+	}
+	fill := func(h *dataset.Histories, users int) {
+		h.Ptr = []int64{0}
+		for u := range users {
+			h.User = append(h.User, int32(u))
+			for j := range 6 {
+				h.Item = append(h.Item, int32((u%2+2*(j+u*5))%items))
+			}
+			h.Ptr = append(h.Ptr, int64(len(h.Item)))
+		}
+	}
+	fill(&p.Train, trainUsers)
+	fill(&p.Validation, testUsers)
+	fill(&p.Test, testUsers)
+	return p
+}
+
+func solve(t *testing.T, p *dataset.Partition, rank int) (*spectral.Basis, model.Spec) {
+	t.Helper()
+	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{
+		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: rank,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := model.DefaultSpec()
+	spec.TrainUsers = int64(p.Train.Len())
+	return basis, spec
+}
+
+// Every method but popularity must rank the items of the user's own colour
+// first: 12 of them, 5 of which are in the history.
+func TestRunOnCheckerboard(t *testing.T) {
+	p := checkerboard(t)
+	basis, spec := solve(t, p, 8)
+	learned := spec
+	learned.Dynamics = model.DynamicsSpec{
+		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.8}}, Ridge: 1,
+		Deviation: true,
+	}
+	var finished []string
+	results, err := evaluate.Run(p, evaluate.Options{
+		Methods: evaluate.AllMethods(), MRFCFA: evaluate.DefaultMRFCFA,
+		Paper:   evaluate.Ingredients{Basis: basis, Spec: spec},
+		Learned: evaluate.Ingredients{Basis: basis, Spec: learned},
+		Done:    func(r *evaluate.Result) { finished = append(finished, r.Name) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, r := range results {
+		want = append(want, r.Name)
+		for u, rank := range r.Ranks {
+			if limit := int32(12 - 5); r.Name != evaluate.Popularity && rank > limit {
+				t.Errorf("%v: user %d has rank %d, want at most %d", r.Name, u, rank, limit)
+			}
+		}
+	}
+	if diff := cmp.Diff(want, finished); diff != "" {
+		t.Errorf("Done calls (-results +calls):\n%s", diff)
+	}
+}
+
+// The cutoff filter passes everything in the band, so BGS-IMC's estimate is
+// the measurement and its ranking GS-IMC's, whatever the gains (paper,
+// Section 4).
+func TestCutoffMakesBGSEqualGS(t *testing.T) {
+	p := checkerboard(t)
+	basis, spec := solve(t, p, 5)
+	methods, err := evaluate.ParseMethods("gs-imc cutoff, bgs-imc cutoff")
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, err := evaluate.Run(p, evaluate.Options{
+		Methods: methods, Paper: evaluate.Ingredients{Basis: basis, Spec: spec},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(results[0].Ranks, results[1].Ranks); diff != "" {
+		t.Errorf("ranks (-gs +bgs):\n%s", diff)
+	}
+}
+
+// methodsNamed returns the methods of a list.
+func methodsNamed(t *testing.T, list string) []evaluate.Method {
+	t.Helper()
+	methods, err := evaluate.ParseMethods(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return methods
+}
+
+// On the checkerboard all filters find the colour; the first of the best is chosen, and its ranks
+// are those of that method.
+func TestBestFilterIsChosenOnValidation(t *testing.T) {
+	p := checkerboard(t)
+	basis, spec := solve(t, p, 8)
+	opt := evaluate.Options{
+		Paper:   evaluate.Ingredients{Basis: basis, Spec: spec},
+		Methods: methodsNamed(t, evaluate.BestGS+", "+evaluate.GS),
+	}
+	results, err := evaluate.Run(p, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	onValidation, err := evaluate.RunValidation(p, 0, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	best := 1 // of the filters, by NDCG@10 on the validation users
+	for i := range onValidation[1:] {
+		if onValidation[i+1].Metrics[0].NDCG > onValidation[best].Metrics[0].NDCG {
+			best = i + 1
+		}
+	}
+	if got, want := evaluate.GS+" "+results[0].Variant, onValidation[best].Name; got != want {
+		t.Errorf("chose %q, want %q", got, want)
+	}
+	if diff := cmp.Diff(results[best].Ranks, results[0].Ranks); diff != "" {
+		t.Errorf("ranks (-%s +chosen):\n%s", results[best].Name, diff)
+	}
+	if some, err := evaluate.RunValidation(p, 3, opt); err != nil || len(some[0].Ranks) != 3 {
+		t.Errorf("3 of the validation users: %v, %v", some, err)
+	}
+}
+
+func TestRunErrors(t *testing.T) {
+	p := checkerboard(t)
+	basis, spec := solve(t, p, 5)
+	empty := *p
+	empty.Test = dataset.Histories{Ptr: []int64{0}}
+	bad := spec
+	bad.Alpha = 2
+	gs := []evaluate.Method{evaluate.Filtered(evaluate.GS, spectral.Tikhonov)}
+	tests := []struct {
+		name string
+		p    *dataset.Partition
+		opt  evaluate.Options
+		want string
+	}{
+		{"no test users", &empty, evaluate.Options{Methods: gs,
+			Paper: evaluate.Ingredients{Basis: basis, Spec: spec}}, "no test user"},
+		{"no basis", p, evaluate.Options{Methods: gs, Paper: evaluate.Ingredients{Spec: spec}},
+			"needs a basis"},
+		{"bad constant", p, evaluate.Options{Methods: gs,
+			Paper: evaluate.Ingredients{Basis: basis, Spec: bad}}, "Alpha: 2"},
+		{"bad a", p, evaluate.Options{Methods: methodsNamed(t, evaluate.MRFCF)}, "A: 0"},
+	}
+	for _, tt := range tests {
+		if _, err := evaluate.Run(tt.p, tt.opt); err == nil ||
+			!strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}

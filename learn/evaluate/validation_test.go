@@ -1,0 +1,39 @@
+package evaluate_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/learn/evaluate"
+	"github.com/gsimc/gsimc/learn/train"
+	"github.com/gsimc/gsimc/model"
+)
+
+// The figures of a trained model are those of its method, measured on the same users.
+func TestOnValidation(t *testing.T) {
+	p := checkerboard(t)
+	for _, spec := range []model.Spec{train.Paper(), train.Recommended()} {
+		result, err := train.Run(p, train.Config{Spec: spec, Rank: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, popular := evaluate.OnValidation(result.Model, p, 0)
+		in := evaluate.Ingredients{Basis: result.Basis, Spec: result.Model.Spec()}
+		want, err := evaluate.RunValidation(p, 0, evaluate.Options{
+			Methods: methodsNamed(t, got.Name+","+evaluate.Popularity), Paper: in, Learned: in,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want[0].Ranks, got.Ranks); diff != "" {
+			t.Errorf("%s: ranks (-evaluated +got):\n%s", got.Name, diff)
+		}
+		if diff := cmp.Diff(want[1].Ranks, popular.Ranks); diff != "" {
+			t.Errorf("popularity: ranks (-evaluated +got):\n%s", diff)
+		}
+		if some, _ := evaluate.OnValidation(result.Model, p, 4); len(some.Ranks) != 4 {
+			t.Errorf("4 users: %d ranks", len(some.Ranks))
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package train
+
+import (
+	"iter"
+
+	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// Incidence returns the matrix R of the training users of p, rows in the order of time. It shares
+// memory with p.
+func Incidence(p *dataset.Partition) *spectral.Incidence {
+	return &spectral.Incidence{NumItems: len(p.Items), Ptr: p.Train.Ptr, Item: p.Train.Item}
+}
+
+// LearnFrom returns the histories from which a model of the training users of p learns.
+func LearnFrom(p *dataset.Partition) model.Histories {
+	return model.Histories{Train: Each(&p.Train), Validation: Histories(&p.Validation)}
+}
+
+// Each yields the histories one at a time, in the form of [History].
+func Each(h *dataset.Histories) iter.Seq[model.History] {
+	return func(yield func(model.History) bool) {
+		for u := range h.Len() {
+			if !yield(History(h, u)) {
+				return
+			}
+		}
+	}
+}
+
+// Histories returns all histories of h in the form of [History].
+func Histories(h *dataset.Histories) []model.History {
+	all := make([]model.History, h.Len())
+	for u := range all {
+		all[u] = History(h, u)
+	}
+	return all
+}
+
+// History returns the history of the u-th user of h as package model takes it. An event without a
+// weight counts as 1.
+func History(h *dataset.Histories, u int) model.History {
+	items, times, weights := h.Of(u), h.Times(u), h.Weights(u)
+	events := make(model.History, len(items))
+	for j, i := range items {
+		events[j] = model.Event{Item: i, Weight: 1}
+		if times != nil {
+			events[j].Time = times[j]
+		}
+		if weights != nil {
+			events[j].Weight = weights[j]
+		}
+	}
+	return events
+}

@@ -1,0 +1,94 @@
+package train_test
+
+import (
+	"math"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/learn/train"
+	"github.com/gsimc/gsimc/model"
+)
+
+// trainOn trains the recommended model.
+func trainOn(t *testing.T, p *dataset.Partition, rank int) *model.Model {
+	t.Helper()
+	r, err := train.Run(p, train.Config{Spec: train.Recommended(), Rank: rank, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Model
+}
+
+// TestCalibrationOnPieces: the variances hold for test users although each of the many localised
+// coordinates is touched by next to no validation user. Variances of the validation users alone are
+// wrong by factors of 2 to 90 here, and of 500 in a range of frequencies.
+func TestCalibrationOnPieces(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: training takes some seconds")
+	}
+	for seed := range uint64(2) {
+		p := pieces(t, seed, shape{
+			body: 4000, cliques: 300, perClique: 50, train: 2, validation: 1, test: 2,
+		})
+		m := trainOn(t, p, 400)
+		c, err := m.Calibration(train.Histories(&p.Test))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("seed %d: %d validation events, between halves %.2f; %d test events, overall %.2f, "+
+			"by frequency %.2f", seed, len(p.Validation.Item),
+			m.Describe().Deviation.Calibration, c.Events, c.Overall, c.Bands)
+		if math.Abs(c.Overall-1) > 0.1 {
+			t.Errorf("seed %d: overall %.3f, want 1 within 10 %%", seed, c.Overall)
+		}
+		for b, x := range c.Bands {
+			if math.Abs(x-1) > 0.25 {
+				t.Errorf("seed %d: frequencies %d/%d: %.3f, want 1 within 25 %%",
+					seed, b+1, len(c.Bands), x)
+			}
+		}
+	}
+}
+
+// TestVariancesAreWithheld: of pieces of two or three users a few dozen validation users say
+// nothing, so the model has no variances. It answers as ever.
+func TestVariancesAreWithheld(t *testing.T) {
+	p := pieces(t, 1, shape{
+		body: 100, cliques: 300, perClique: 2, train: 14, validation: 1, test: 1,
+	})
+	m := trainOn(t, p, 200)
+	path := filepath.Join(t.TempDir(), "model.gsimc")
+	if err := m.WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	read, err := model.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close() //nolint:errcheck // only read
+	t.Logf("%d validation users, between halves %.2f", p.Validation.Len(),
+		m.Describe().Deviation.Calibration)
+	for name, m := range map[string]*model.Model{"trained": m, "read from a file": read} {
+		if d := m.Describe().Deviation; d == nil || !d.Withheld || m.HasVariance() ||
+			m.TellsUncertainty() {
+			t.Errorf("%s: %+v, variances %v, want them withheld", name, d, m.HasVariance())
+		}
+		if _, err := m.Calibration(train.Histories(&p.Test)); err == nil {
+			t.Errorf("%s: no error for the calibration of what is withheld", name)
+		}
+	}
+	if diff := cmp.Diff(m.Describe().Deviation, read.Describe().Deviation); diff != "" {
+		t.Errorf("the file has another deviation (-trained +read):\n%s", diff)
+	}
+	trained, opened := m.NewQuery(), read.NewQuery()
+	for _, h := range train.Histories(&p.Test) {
+		m.QueryTo(trained, m.InitialState(h), model.EstimatorBGS)
+		read.QueryTo(opened, read.InitialState(h), model.EstimatorBGS)
+		if diff := cmp.Diff(trained, opened); diff != "" {
+			t.Fatalf("the file answers otherwise (-trained +read):\n%s", diff)
+		}
+	}
+}

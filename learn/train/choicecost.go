@@ -1,0 +1,88 @@
+package train
+
+import (
+	"github.com/gsimc/gsimc/internal/num/cost"
+	"github.com/gsimc/gsimc/kalman/dynamics"
+	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/local"
+)
+
+// choiceStage is the name of the stage that chooses the rank and the ridge.
+const choiceStage = "dynamics: choice"
+
+// usualRidges is the number of ridges that are tried as a rule, at half of the largest rank.
+const usualRidges = 3
+
+// choiceCost is the cost of trying the candidates for the rank and the ridge.
+func choiceCost(
+	p *dataset.Partition, shape *dynamics.Shape, ranks []int, ridges []float64, s *local.Spec,
+) cost.Stage {
+	c := choiceShape{
+		positions: float64(model.ChoicePositions(Histories(&p.Validation), len(p.Items))),
+		items:     float64(shape.Items), bands: float64(len(shape.Bands)),
+		near: float64(2 * s.Neighbours * s.Events),
+	}
+	k := float64(shape.Rank)
+	var w cost.Work
+	c.add(&w, k, 1)
+	for _, rank := range ranks {
+		c.add(&w, float64(rank), 1)
+	}
+	if len(ridges) > 0 {
+		c.add(&w, k/2, usualRidges)
+	}
+	kept := 0.0
+	peak := c.candidateBytes(k)
+	if s.Neighbours > 0 {
+		counting := countingCost(shape.Events, shape.Items, s)
+		for unit, amount := range counting.Work {
+			w[unit] += amount
+		}
+		kept, peak = counting.Kept, max(counting.Peak, counting.Kept+peak)
+	}
+	return cost.Stage{Name: choiceStage, Work: w, Peak: peak, Kept: kept}
+}
+
+// choiceShape holds the numbers on which the cost of a candidate depends, besides its rank.
+type choiceShape struct{ positions, items, bands, near float64 }
+
+// add adds the work of a number of candidates of rank k.
+func (c *choiceShape) add(w *cost.Work, k, candidates float64) {
+	const (
+		scoreBytes = 20 // moved for each score
+		nearSteps  = 5  // for each item near a position, for all weights of the local term
+	)
+	rows := c.bands*k + 1
+	w[cost.Double] += candidates * (rows*rows*rows/3 + 2*rows*rows*k)
+	w[cost.Single] += candidates * 2 * c.positions * k * (c.items + c.bands*k)
+	w[cost.Stream] += candidates * (32*rows*(rows+k) + scoreBytes*c.positions*c.items)
+	w[cost.Scatter] += candidates * c.positions * nearSteps * c.near / 4
+}
+
+// candidateBytes is the memory of the candidates, beside that of the normal equations and of the
+// counts: a copy of the equations that is solved, another of a smaller rank, the read-outs of all
+// ranks, and the sample.
+func (c *choiceShape) candidateBytes(k float64) float64 {
+	const (
+		copies    = 1.6     // of the normal equations
+		readouts  = 1.6     // of the size of the largest
+		scores    = 4 << 22 // at a time, or one position
+		itemBytes = 8       // in the lists of a position
+	)
+	rows := c.bands*k + 1
+	sample := c.positions * (4*k*(c.bands+1) + itemBytes*(local.TopLength+c.near/2))
+	return copies*8*rows*(rows+k) + readouts*8*c.bands*k*k + sample + max(scores, 4*c.items)
+}
+
+// countingCost is the cost of counting a local term from events.
+func countingCost(events, items int, s *local.Spec) cost.Stage {
+	const (
+		eventBytes = 8  // of the index of the events
+		pairBytes  = 12 // of a counted pair, of which there are two for each neighbour
+	)
+	kept := 2 * pairBytes * float64(items) * float64(s.Neighbours)
+	var w cost.Work
+	w[cost.Scatter] = 2 * local.MaxGap * float64(events)
+	return cost.Stage{Work: w, Peak: eventBytes*float64(events) + kept, Kept: kept}
+}

@@ -1,0 +1,126 @@
+package train_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/learn/train"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/spectral"
+)
+
+func TestCandidates(t *testing.T) {
+	cfg := train.Config{Spec: train.Recommended(), ChooseRank: true, ChooseRidge: true}
+	for rank, want := range map[int][]int{
+		100: nil, 170: nil, 171: {128}, 256: {128}, 523: {128, 256}, 779: {128, 256, 512},
+		1024: {128, 256, 512}, 2000: {128, 256, 512},
+	} {
+		if ranks, _ := cfg.Candidates(rank); !slices.Equal(ranks, want) {
+			t.Errorf("below %d: ranks %v, want %v", rank, ranks, want)
+		}
+	}
+	if _, ridges := cfg.Candidates(100); len(ridges) != 4 || ridges[2] != 3 {
+		t.Errorf("ridges %v, want two below 1, 3 and 9", ridges)
+	}
+	cfg.Spec = train.Paper()
+	if ranks, ridges := cfg.Candidates(1024); ranks != nil || ridges != nil {
+		t.Errorf("without learned dynamics: ranks %v and ridges %v", ranks, ridges)
+	}
+}
+
+// choosing is a training that chooses, with a provenance.
+func choosing() train.Config {
+	return train.Config{
+		Spec: train.Recommended(), Rank: 300, Seed: 1, ChooseRank: true, ChooseRidge: true,
+		Origin: &train.Origin{TrainedAt: time.Unix(0, 0)},
+	}
+}
+
+// TestRunChooses: the basis, the provenance and the summary are those of the chosen rank, a
+// training like it keeps the rank and the ridge, and the plan has the stages that are told.
+func TestRunChooses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: training takes seconds")
+	}
+	p := pieces(t, 1, shape{body: 800, cliques: 10, perClique: 5, train: 2, validation: 1, test: 1})
+	cfg := choosing()
+	cfg.Notes = func(b *spectral.Basis) map[string]string {
+		return map[string]string{"eigenvectors": strings.Repeat("|", b.K)}
+	}
+	var told []string
+	cfg.Progress = func(stage string, _, _ int) {
+		if !slices.Contains(told, stage) {
+			told = append(told, stage)
+		}
+	}
+	r, err := train.Run(p, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := r.Choice
+	if c == nil || c.Rank >= c.Of || c.Of != 300 {
+		t.Fatalf("choice %+v, want a rank below 300: walks among few communities", c)
+	}
+	spec := r.Model.Spec()
+	if r.Basis.K != c.Rank || r.Model.Rank() != c.Rank || spec.Dynamics.Ridge != c.Ridge ||
+		r.Basis.Report.KappaMin != r.Model.Kappa()[c.Rank-1] {
+		t.Errorf("the basis has rank %d and ends at %v, the model has rank %d and ridge %v; chosen %v",
+			r.Basis.K, r.Basis.Report.KappaMin, r.Model.Rank(), spec.Dynamics.Ridge, c)
+	}
+	for key, want := range map[string]string{
+		train.KeyChoice: c.String(), train.KeyCandidates: c.Values(), train.KeyAskedRank: "128",
+		train.KeySolverReport: r.Basis.Report.String(), "eigenvectors": strings.Repeat("|", c.Rank),
+	} {
+		if got := spec.Provenance[key]; got != want {
+			t.Errorf("provenance %s: %q, want %q", key, got, want)
+		}
+	}
+	if got := train.NewSummary(p, r, nil).Choice; got != c.String() {
+		t.Errorf("summary %q, want %q", got, c)
+	}
+	var planned []string
+	for _, s := range train.NewPlan(p, cfg).Announced() {
+		planned = append(planned, s.Name)
+	}
+	if d := cmp.Diff(append(told, train.StageWrite), planned); d != "" {
+		t.Errorf("stages (-told +planned):\n%s", d)
+	}
+	like := train.Like(r.Model)
+	again, err := train.Run(p, like.Apply(choosing()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Choice != nil || again.Model.Rank() != c.Rank ||
+		again.Model.Spec().Dynamics.Ridge != c.Ridge {
+		t.Errorf("trained like it: rank %d, ridge %v, choice %v", again.Model.Rank(),
+			again.Model.Spec().Dynamics.Ridge, again.Choice)
+	}
+}
+
+// TestPlanOfTheChoice: its cost grows with the candidates, and its memory is part of the peak.
+func TestPlanOfTheChoice(t *testing.T) {
+	p := pieces(t, 2, shape{body: 400, train: 2, validation: 1, test: 1})
+	seconds := func(cfg train.Config) (sum float64) {
+		for _, s := range train.NewPlan(p, cfg).Announced() {
+			if s.Name == model.StageChoose {
+				sum += s.TypicalSeconds(1)
+			}
+		}
+		return sum
+	}
+	all, onlyRank, none := choosing(), choosing(), choosing()
+	onlyRank.ChooseRidge = false
+	none.ChooseRank, none.ChooseRidge = false, false
+	if a, b, c := seconds(all), seconds(onlyRank), seconds(none); !(a > b && b > c) || c != 0 {
+		t.Errorf("%v s for rank and ridge, %v s for the rank, %v s for none", a, b, c)
+	}
+	with, stage := train.NewPlan(p, all).Peak(0)
+	without, _ := train.NewPlan(p, none).Peak(0)
+	if with <= without || stage != "dynamics: choice" {
+		t.Errorf("peak of %d bytes in %q, and of %d without a choice", with, stage, without)
+	}
+}

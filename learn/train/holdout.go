@@ -1,0 +1,66 @@
+package train
+
+import (
+	"fmt"
+
+	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/model"
+)
+
+// The comparison of a new model with an old one.
+const (
+	compareCutoff   = 50   // N of recall@N
+	compareUsers    = 2000 // users that lose their last event, at most
+	compareShare    = 4    // one user in four may lose the last event
+	compareMinUsers = 30   // fewer say nothing
+)
+
+// HeldOut holds events that were kept from a training, to compare the new model with an old one on
+// them.
+type HeldOut struct {
+	events  *dataset.Interactions // of the users of targets alone
+	targets Targets
+	old     *model.Model
+}
+
+// TooFewError tells that there are too few users with recent events to compare models on.
+type TooFewError struct {
+	Users int `json:"users"` // users with such events, of whom a quarter of all may be taken
+	Of    int `json:"of"`    // all users
+	Want  int `json:"want"`  // users that a comparison needs
+}
+
+// Error implements error.
+func (e *TooFewError) Error() string {
+	return fmt.Sprintf(
+		"%d of the %d users can be held out, want at least %d: a quarter of the users at most, "+
+			"each with two items or more, the last of them after those that the old model was "+
+			"trained on", e.Users, e.Of, e.Want)
+}
+
+// HoldOut takes the last events of up to 2000 users out of events, in place. The users are
+// [RecentUsers] of the time after which old has seen nothing. The error is a *[TooFewError], which
+// leaves events as they are.
+func HoldOut(events *dataset.Interactions, old *model.Model) (*HeldOut, error) {
+	until := KnownUntil(old.Spec().Provenance)
+	users := RecentUsers(events, until, min(compareUsers, events.NumUsers()/compareShare))
+	if len(users) < compareMinUsers {
+		return nil, &TooFewError{Users: len(users), Of: events.NumUsers(), Want: compareMinUsers}
+	}
+	items := events.HoldOutLast(users)
+	held := &HeldOut{events: events.Only(users), targets: Targets{Items: items}, old: old}
+	for u := range users {
+		held.targets.Users = append(held.targets.Users, int32(u))
+	}
+	return held, nil
+}
+
+// Users returns the number of users with an event that was held out.
+func (h *HeldOut) Users() int { return len(h.targets.Users) }
+
+// Compare ranks the events that were held out by the old and the new model, see [Compare].
+func (h *HeldOut) Compare(fresh *model.Model, est model.Estimator, progress Progress) *Comparison {
+	progress.of(StageCompare)
+	c := Compare(h.old, fresh, est, h.events, h.targets, compareCutoff)
+	return &c
+}

@@ -1,0 +1,230 @@
+package train
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/num/cost"
+	"github.com/gsimc/gsimc/kalman/dynamics"
+	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/local"
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// garbageShare is the memory that the process has in the mean beyond what it holds, as a share of
+// that.
+const garbageShare = 0.2
+
+// dynamicsStages is the beginning of the names of the stages that learn dynamics.
+const dynamicsStages = "dynamics"
+
+// regressionStage is the name of the stage that solves the regression.
+const regressionStage = "dynamics: regression"
+
+// localStage is the name of the stage that learns the local term.
+const localStage = "local term"
+
+// Plan is the work of a training that is left when its events have been dealt out, stage by stage.
+type Plan struct {
+	Stages []Stage
+
+	bytesPerUser float64 // read by a query and its scores
+}
+
+// Stage is a part of a training.
+type Stage struct {
+	Name string
+	Peak float64 // bytes held at most while it runs, beside the memory held before
+	Kept float64 // bytes of these that are held afterwards
+
+	work cost.Work
+}
+
+// Speed is the amount of each kind of work that a machine does in a second, with all its
+// processors.
+type Speed struct {
+	Single  float64 // float32 operations in products of matrices
+	Double  float64 // float64 operations in products of matrices
+	Stream  float64 // bytes read or written in order, in memory
+	Gather  float64 // rows of 128 bytes that are read from random places, changed and put back
+	Scatter float64 // additions at random places of a table that fits the caches
+	Divide  float64 // steps of scalar recursions, each with a division
+	Hash    float64 // bytes hashed by one processor
+}
+
+// Seconds returns the time that the stage takes at a speed.
+func (s *Stage) Seconds(speed *Speed) float64 {
+	units := cost.Speed{
+		cost.Single: speed.Single, cost.Double: speed.Double, cost.Stream: speed.Stream,
+		cost.Gather: speed.Gather, cost.Scatter: speed.Scatter, cost.Divide: speed.Divide,
+		cost.Hash: speed.Hash,
+	}
+	return units.Seconds(s.work)
+}
+
+// TypicalSeconds returns the time that the stage takes on a typical machine of 2025 with the given
+// number of processors. Only the ratios between stages carry over to other machines.
+func (s *Stage) TypicalSeconds(processors int) float64 {
+	return cost.Typical.Seconds(s.work) / float64(processors)
+}
+
+// NewPlan returns the plan of [Run] with the same arguments and of writing the model to a file.
+func NewPlan(p *dataset.Partition, cfg Config) *Plan {
+	n := len(p.Items)
+	opt := cfg.SolverOptions(n)
+	stages := spectral.Cost(Incidence(p), opt)
+	single := 4 * float64(n) * float64(opt.Rank) // bytes of the basis in float32
+	perItem := single
+	readout := 4 * float64(opt.Rank) * float64(opt.Rank) * float64(len(cfg.Spec.Dynamics.Bands))
+	if cfg.Learned() {
+		stages = append(stages, cost.Stage{Name: "model", Peak: 2 * single, Kept: 2 * single})
+		stages = append(stages, dynamicsCost(p, &cfg, opt.Rank)...)
+		perItem *= 1 + float64(len(cfg.Spec.Dynamics.Bands))
+	} else {
+		stages = append(stages, cost.Stage{Name: "model", Peak: single, Kept: single})
+	}
+	var write cost.Work
+	write[cost.Hash], write[cost.Stream] = perItem, 4*perItem
+	stages = append(stages, cost.Stage{Name: "model file", Work: write})
+	plan := &Plan{Stages: make([]Stage, len(stages)), bytesPerUser: single + readout}
+	for i, s := range stages {
+		plan.Stages[i] = Stage{Name: s.Name, Peak: s.Peak, Kept: s.Kept, work: s.Work}
+	}
+	return plan
+}
+
+// dynamicsCost is the cost of learned dynamics on a basis of a rank, and of a local term. The rank
+// of the model may turn out to be smaller, and the stages after the choice to be shorter.
+func dynamicsCost(p *dataset.Partition, cfg *Config, rank int) []cost.Stage {
+	d, s := &cfg.Spec.Dynamics, &cfg.Spec.Local
+	shape := learningShape(p, d, rank)
+	stages := shape.RegressionCost()
+	ranks, ridges := cfg.Candidates(rank)
+	choice := len(ranks)+len(ridges) > 0
+	if choice {
+		at := slices.IndexFunc(stages, func(s cost.Stage) bool { return s.Name == regressionStage })
+		stages[at].Work = cost.Work{} // it is that of a candidate
+		stages = slices.Insert(stages, at, choiceCost(p, &shape, ranks, ridges, s))
+	}
+	if d.Deviation {
+		stages = append(stages, shape.NoiseCost())
+	}
+	if s.Neighbours > 0 {
+		stages = append(stages, localCost(shape.Events, len(p.Items), rank, s, choice))
+	}
+	return stages
+}
+
+// Announced returns the work of the plan by the stages that [Progress] announces, and of writing
+// the model as [StageWrite]. Their memory is left out.
+func (p *Plan) Announced() []Stage {
+	var stages []Stage
+	for _, s := range p.Stages {
+		name := StageSolve
+		switch {
+		case s.Name == "dynamics: sums":
+			name = model.StageLearn
+		case s.Name == choiceStage:
+			name = model.StageChoose
+		case s.Name == "dynamics: noise":
+			name = model.StageNoise
+		case s.Name == localStage:
+			name = model.StageLocal
+		case strings.HasPrefix(s.Name, dynamicsStages):
+			name = model.StageFit
+		case strings.HasPrefix(s.Name, "model"):
+			name = StageWrite
+		}
+		if s.Name == "model" { // no work, and not announced
+			continue
+		}
+		if n := len(stages); n == 0 || stages[n-1].Name != name {
+			stages = append(stages, Stage{Name: name})
+		}
+		for unit, amount := range s.work {
+			stages[len(stages)-1].work[unit] += amount
+		}
+	}
+	return stages
+}
+
+// Ranking returns the stage that ranks all items for each of the given number of users, by a model
+// of the plan's training.
+func (p *Plan) Ranking(name string, users int) Stage {
+	s := Stage{Name: name}
+	s.work[cost.Stream] = float64(users) * p.bytesPerUser
+	return s
+}
+
+// learningShape returns the numbers on which the cost of learned dynamics depends.
+func learningShape(p *dataset.Partition, spec *model.DynamicsSpec, rank int) dynamics.Shape {
+	s := dynamics.Shape{Items: len(p.Items), Rank: rank, Bands: spec.Bands}
+	s.Weighted = slices.ContainsFunc(p.Train.Weight, func(w float32) bool { return w != 1 })
+	for u := range p.Train.Len() {
+		if d := len(p.Train.Of(u)); d >= 2 {
+			s.Events += d
+			s.Longest = max(s.Longest, d)
+		}
+	}
+	from := &p.Validation
+	if from.Len() < fewUsers {
+		from = &p.Train
+	}
+	lengths := make([]int, from.Len())
+	for u := range lengths {
+		lengths[u] = len(from.Of(u))
+	}
+	s.Measured = dynamics.Measured(lengths)
+	return s
+}
+
+// localCost is the cost of choosing the constants of a local term, and of counting it from events
+// unless that has been done.
+func localCost(events, items, rank int, s *local.Spec, counted bool) cost.Stage {
+	const (
+		entryBytes = 8    // of the graph
+		trials     = 24   // of constants
+		weights    = 23   // in a trial
+		positions  = 6000 // that are ranked
+	)
+	n, m := float64(items), float64(s.Neighbours)
+	near := 2 * m * float64(s.Events) // items of a position, at most
+	counting := countingCost(events, items, s)
+	out := cost.Stage{
+		Name: localStage, Work: counting.Work, Peak: counting.Peak + entryBytes*n*m,
+		Kept: entryBytes * n * m,
+	}
+	if counted { // the counts go
+		out.Work, out.Peak, out.Kept = cost.Work{}, entryBytes*n*m, entryBytes*n*m-counting.Kept
+	}
+	out.Work[cost.Scatter] += trials * positions * weights * near / 4
+	out.Work[cost.Stream] += positions * 4 * float64(rank) * (near + n/8)
+	return out
+}
+
+// Memory returns the bytes that a process needs during a stage that has held bytes of its own,
+// garbage included.
+func Memory(held float64) int64 { return int64(held * (1 + garbageShare)) }
+
+// Peak returns the bytes that the training needs if held bytes are held before, and the stage that
+// needs them.
+func (p *Plan) Peak(held float64) (bytes int64, stage string) {
+	stages := make([]cost.Stage, len(p.Stages))
+	for i, s := range p.Stages {
+		stages[i] = cost.Stage{Peak: s.Peak, Kept: s.Kept}
+	}
+	most, at := cost.Peak(held, stages)
+	return Memory(most), p.Stages[at].Name
+}
+
+// Advice returns the ways to make a training fit whose peak is in a stage.
+func Advice(stage string) []fault.Change {
+	advice := []fault.Change{{Verb: "lower", Field: "Rank"}}
+	if strings.HasPrefix(stage, dynamicsStages) {
+		advice = append(advice, fault.Change{Verb: "take fewer", Field: "Bands"})
+	}
+	return append(advice, fault.Change{Verb: "leave out rare items with", Field: "MinItemEvents"},
+		fault.Change{Verb: "raise", Field: "MemoryLimit"})
+}

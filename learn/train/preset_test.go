@@ -1,0 +1,29 @@
+package train_test
+
+import (
+	"testing"
+
+	"github.com/gsimc/gsimc/learn/train"
+	"github.com/gsimc/gsimc/model"
+)
+
+func TestRanks(t *testing.T) {
+	for _, tt := range []struct {
+		dynamics           string
+		items, rank, quick int
+	}{
+		{model.DynamicsLearned, 100, 100, 100},
+		{model.DynamicsLearned, 3119, 779, 779},
+		{model.DynamicsLearned, 16428, 1024, 740},
+		{model.DynamicsLearned, 1_000_000, 1024, 256},
+		{model.DynamicsNone, 100, 100, 100},
+		{model.DynamicsNone, 1_000_000, 256, 256},
+	} {
+		if got := train.DefaultRank(tt.dynamics, tt.items); got != tt.rank {
+			t.Errorf("%s, %d items: default rank %d, want %d", tt.dynamics, tt.items, got, tt.rank)
+		}
+		if got := train.QuickRank(tt.dynamics, tt.items); got != tt.quick {
+			t.Errorf("%s, %d items: quick rank %d, want %d", tt.dynamics, tt.items, got, tt.quick)
+		}
+	}
+}

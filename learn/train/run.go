@@ -1,0 +1,80 @@
+package train
+
+import (
+	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// fewUsers is the number of users below which [Split] holds none out: a tenth of them would be one
+// or none.
+const fewUsers = 20
+
+// Result is a finished training.
+type Result struct {
+	Model *model.Model
+	Basis *spectral.Basis // of the model, with the report of the solver
+
+	// Choice tells how the rank and the ridge were chosen; nil: they are those of the
+	// configuration.
+	Choice *model.Choice
+}
+
+// Run trains a model on the training users of p: the solver finds the basis of their item graph,
+// then the dynamics are learned from them and the noise from the validation users. The errors are
+// those of [Config.Check], spectral.Solve and model.New.
+func Run(p *dataset.Partition, cfg Config) (*Result, error) {
+	basis, err := Solve(p, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return Learn(p, cfg, basis)
+}
+
+// Solve is the first half of [Run]: the basis of the item graph.
+func Solve(p *dataset.Partition, cfg Config) (*spectral.Basis, error) {
+	if err := cfg.Check(len(p.Items)); err != nil {
+		return nil, err
+	}
+	opt := cfg.SolverOptions(len(p.Items))
+	opt.Progress = cfg.Progress.of(StageSolve)
+	return spectral.Solve(Incidence(p), opt)
+}
+
+// Learn is the second half of [Run]: the model on a basis that [Solve] found for the same training
+// users. The basis of the result has the rank of the model.
+func Learn(p *dataset.Partition, cfg Config, basis *spectral.Basis) (*Result, error) {
+	return learn(p, cfg, basis, int64(p.Train.Len()), LearnFrom(p))
+}
+
+// learn is [Learn] for a number of training users that h stands for.
+func learn(
+	p *dataset.Partition, cfg Config, basis *spectral.Basis, users int64, h model.Histories,
+) (*Result, error) {
+	spec := cfg.Spec
+	spec.TrainUsers, spec.Provenance = users, cfg.provenance(basis, nil)
+	r := &Result{Basis: basis}
+	h.Progress = cfg.Progress
+	h.Ranks, h.Ridges = cfg.Candidates(basis.K)
+	h.Chosen = func(c *model.Choice) map[string]string {
+		r.Choice, r.Basis = c, basis.Prefix(c.Rank)
+		return cfg.provenance(r.Basis, c)
+	}
+	var err error
+	if r.Model, err = model.New(spec, basis, p.Items, h); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Split draws the roles of the users of a training: of 20 users or more a tenth is for validation,
+// the others are for training. The same seed gives the same roles.
+func Split(users int, seed uint64) dataset.Split {
+	split := dataset.SeededSplit(users, seed)
+	for u, role := range split {
+		if role != dataset.Validation || users < fewUsers {
+			split[u] = dataset.Train
+		}
+	}
+	return split
+}

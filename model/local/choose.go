@@ -1,0 +1,366 @@
+package local
+
+import (
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/gsimc/gsimc/internal/num/parallel"
+	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/kalman"
+)
+
+// Position is an event of a user that the graph was not counted from, with what is known before it.
+type Position struct {
+	// Recent holds the events before it that count, the newest one last. No weight is negative.
+	Recent []kalman.Recent
+	Target ranking.Scored // the item of the event, and its score without a local term
+
+	// Top holds the items of the largest scores without a local term, best first, as [TopLength]
+	// says. Near holds the items of [Successions.Near]. Both leave out the items of the history.
+	Top, Near []ranking.Scored
+}
+
+// TopLength is the number of items of Position.Top: those on which NDCG@100 depends.
+const TopLength = 100
+
+// IsTarget reports whether a choice of constants ranks event at of a history: it is one of the
+// given number of last events, comes after another one, counts, and is the first on its item. seen
+// holds the items of the events before it.
+func IsTarget(h kalman.History, at, events int, seen *ranking.Set) bool {
+	e := &h[at]
+	return at > 0 && at >= len(h)-events && e.Weight > 0 && !seen.Has(e.Item)
+}
+
+// Newest appends to dst the given number of newest events of a history, the newest one last, for
+// the Recent of a Position after it: negative weights become 0.
+func Newest(dst []kalman.Recent, h kalman.History, events int) []kalman.Recent {
+	for _, e := range h[max(0, len(h)-events):] {
+		dst = append(dst, kalman.Recent{Item: e.Item, Weight: max(e.Weight, 0)})
+	}
+	return dst
+}
+
+// Near appends to dst the items that the local term of recent events may give a number to, each
+// once, ascending.
+func (c *Successions) Near(dst []int32, recent []kalman.Recent) []int32 {
+	from := len(dst)
+	for _, e := range recent {
+		if int(e.Item) >= c.n {
+			continue
+		}
+		for _, p := range c.pairs[c.ptr[e.Item]:c.ptr[e.Item+1]] {
+			dst = append(dst, p.item)
+		}
+	}
+	slices.Sort(dst[from:])
+	return dst[:from+len(slices.Compact(dst[from:]))]
+}
+
+// The values of the constants that are tried. The weights are in units of the ratio between the
+// scores and the local terms of the positions.
+var (
+	weights   = powersOfTwo(-6, 5)
+	backwards = []float64{0, 0.2, 0.4, 0.6, 0.8, 1}
+	exponents = []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}
+	fades     = []float64{0.3, 0.4, 0.5, 0.65, 0.8, 0.9}
+)
+
+// powersOfTwo returns 2^from to 2^to in steps of √2.
+func powersOfTwo(from, to int) []float64 {
+	var out []float64
+	for x := 2 * from; x <= 2*to; x++ {
+		out = append(out, math.Pow(2, float64(x)/2))
+	}
+	return out
+}
+
+// The value of a place is that of NDCG@10, for which the service is built. Places up to 100 count a
+// quarter, which makes the choice less noisy.
+const (
+	shortList = 10
+	longList  = 100
+	longShare = 0.25
+)
+
+// Certainty is the gain that a choice must bring, in standard errors of its mean. A choice without
+// it would follow the noise of few users.
+const Certainty = 0.5
+
+// Choice is the outcome of [Choose].
+type Choice struct {
+	Spec    Spec    // Weight is 0 where no local term is better
+	Value   float64 // the mean value of the targets' places
+	Without float64 // the same without a local term
+}
+
+// FewestPositions is the number of positions below which nothing is chosen: noise would choose.
+const FewestPositions = 300
+
+// Choose returns the constants that rank the targets of the positions best. It begins with start
+// and moves one constant at a time. A move counts if the mean gain is certain enough: see
+// [Certainty]. progress may be nil.
+func Choose(
+	c *Successions, positions []Position, start Spec, progress func(done, total int),
+) Choice {
+	return choose(c, positions, start, weights, maxWeight, progress)
+}
+
+// aloneWeight makes the local term larger than any score.
+const aloneWeight = 1 << 40
+
+// ChooseAlone is Choose for a ranking by the local term alone. The scores of the positions only
+// order items of equal terms. The Weight of the choice says no more than whether there is a term.
+func ChooseAlone(
+	c *Successions, positions []Position, start Spec, progress func(done, total int),
+) Choice {
+	return choose(c, positions, start, []float64{aloneWeight}, math.Inf(1), progress)
+}
+
+func choose(
+	c *Successions, positions []Position, start Spec, weights []float64, mostWeight float64,
+	progress func(done, total int),
+) Choice {
+	x := &chooser{
+		c: c, positions: positions, weights: weights, mostWeight: mostWeight, progress: progress,
+		tried: map[Spec]bool{},
+	}
+	start.Weight = 0
+	x.best = trial{spec: start, gains: x.gains(nil, []float64{0})[0]}
+	without := x.best.gains.Mean()
+	if len(positions) >= FewestPositions {
+		x.climb()
+	}
+	return Choice{Spec: x.best.spec, Value: x.best.gains.Mean(), Without: without}
+}
+
+// chooser is the work of one Choose.
+type chooser struct {
+	c         *Successions
+	positions []Position
+	weights   []float64 // that are tried, in units of the scores over the local terms
+	progress  func(done, total int)
+	best      trial
+	moves     int           // of the best
+	tried     map[Spec]bool // with a weight of 0
+
+	mostWeight float64 // largest weight of a choice
+}
+
+// trial is a set of constants with its gains.
+type trial struct {
+	spec  Spec
+	gains Gains
+}
+
+// rounds is the largest number of times that each constant is moved.
+const rounds = 2
+
+// expectedTrials is the typical number of trials, for the progress.
+const expectedTrials = 24
+
+// climb moves one constant after the other, in two rounds.
+func (x *chooser) climb() {
+	x.try(x.best.spec)
+	if x.best.spec.None() {
+		return
+	}
+	for round, before := 0, 0; round < rounds && x.moves > before; round++ {
+		before = x.moves
+		for _, move := range []struct {
+			values []float64
+			field  func(*Spec) *float64
+		}{
+			{backwards, func(s *Spec) *float64 { return &s.Backward }},
+			{exponents, func(s *Spec) *float64 { return &s.TargetExponent }},
+			{exponents, func(s *Spec) *float64 { return &s.SourceExponent }},
+			{fades, func(s *Spec) *float64 { return &s.Fade }},
+		} {
+			x.move(move.values, move.field)
+		}
+	}
+}
+
+// move moves one constant up, or else down, as long as that is better.
+func (x *chooser) move(values []float64, field func(*Spec) *float64) {
+	for _, step := range []int{1, -1} {
+		moved := false
+		for {
+			s := x.best.spec
+			at, known := slices.BinarySearch(values, *field(&s))
+			if step < 0 || known { // a value between two goes up to the larger one
+				at += step
+			}
+			if at < 0 || at >= len(values) {
+				break
+			}
+			*field(&s) = values[at]
+			if !x.try(s) {
+				break
+			}
+			moved = true
+		}
+		if moved {
+			return
+		}
+	}
+}
+
+// try measures the constants of s with each weight, keeps the best if it beats the best so far, and
+// reports whether it did.
+func (x *chooser) try(s Spec) bool {
+	s.Weight = 0
+	if x.tried[s] {
+		return false
+	}
+	x.tried[s] = true
+	if x.progress != nil {
+		x.progress(min(len(x.tried), expectedTrials), expectedTrials)
+	}
+	s.Weight = 1
+	g := x.c.Graph(&s)
+	unit := x.unit(g)
+	if unit == 0 {
+		return false
+	}
+	var scaled []float64
+	for _, w := range x.weights {
+		if w*unit <= x.mostWeight {
+			scaled = append(scaled, w*unit)
+		}
+	}
+	best := trial{}
+	for i, gains := range x.gains(g, scaled) {
+		t := trial{spec: s, gains: gains}
+		t.spec.Weight = scaled[i]
+		if best.gains == nil || t.gains.Mean() > best.gains.Mean() {
+			best = t
+		}
+	}
+	if best.gains == nil || !best.gains.Beats(x.best.gains) {
+		return false
+	}
+	x.best = best
+	x.moves++
+	return true
+}
+
+// unit returns the mean largest score of the positions over their mean largest local term.
+func (x *chooser) unit(g *Graph) float64 {
+	sum := NewSum(x.c.n)
+	var boosts []ranking.Boost
+	scores, terms := 0.0, 0.0
+	for i := range x.positions {
+		p := &x.positions[i]
+		if len(p.Top) > 0 {
+			scores += math.Abs(float64(p.Top[0].Score))
+		}
+		boosts = g.BoostsTo(boosts[:0], p.Recent, sum)
+		most := float32(0)
+		for _, b := range boosts {
+			most = max(most, b.Score)
+		}
+		terms += float64(most)
+	}
+	if terms == 0 {
+		return 0
+	}
+	return scores / terms
+}
+
+// gains returns the gain of every position, for each weight of the graph. g may be nil: no local
+// term.
+func (x *chooser) gains(g *Graph, weights []float64) []Gains {
+	out := make([]Gains, len(weights))
+	for w := range out {
+		out[w] = make(Gains, len(x.positions))
+	}
+	parallel.TasksWith(len(x.positions), func() func(int) {
+		s := &scratch{
+			sum: NewSum(x.c.n), term: make([]float32, x.c.n), places: make([]int, len(weights)+1),
+		}
+		return func(i int) {
+			p := &x.positions[i]
+			s.boosts = s.boosts[:0]
+			if g != nil {
+				s.boosts = g.BoostsTo(s.boosts, p.Recent, s.sum)
+			}
+			for _, b := range s.boosts {
+				s.term[b.Item] = b.Score
+			}
+			p.places(s.places, s.term, weights)
+			for w := range weights {
+				out[w][i] = gain(s.places[w])
+			}
+			for _, b := range s.boosts {
+				s.term[b.Item] = 0
+			}
+		}
+	})
+	return out
+}
+
+// scratch is the memory of one worker.
+type scratch struct {
+	sum    *Sum
+	boosts []ranking.Boost
+	term   []float32 // n, zero between positions
+	places []int     // one for each weight, and one more
+}
+
+// places stores the place of the target, from 1, for each weight of the local term. The weights
+// rise. Places beyond longList are at least that far off: an item of Top is above the target with
+// its term too, since no term is negative.
+//
+// With the weight w an item of score s and term t is above the target, of score y and term u, if
+// w (t − u) > y − s. So it is above for all weights on one side of one number.
+func (p *Position) places(out []int, term []float32, weights []float64) {
+	clear(out)
+	y, u := float64(p.Target.Score), float64(term[p.Target.Item])
+	count := func(s ranking.Scored, t float64) {
+		c, d := y-float64(s.Score), t-u
+		switch {
+		case d > 0:
+			out[sort.SearchFloat64s(weights, c/d)]++
+		case d < 0:
+			out[0]++
+			out[sort.SearchFloat64s(weights, c/d)]--
+		case c < 0 || c == 0 && s.Item < p.Target.Item:
+			out[0]++
+		}
+	}
+	for _, s := range p.Top {
+		if term[s.Item] == 0 && s.Item != p.Target.Item {
+			count(s, 0)
+		}
+	}
+	for _, s := range p.Near {
+		if t := term[s.Item]; t != 0 && s.Item != p.Target.Item {
+			count(s, float64(t))
+		}
+	}
+	place := 1
+	for w := range weights {
+		place += out[w]
+		out[w] = place
+	}
+}
+
+// gainAt holds the value of each place up to longList.
+var gainAt = func() (g [longList + 1]float64) {
+	for place := 1; place <= longList; place++ {
+		g[place] = 1 / math.Log2(float64(place)+1)
+		if place > shortList {
+			g[place] *= longShare
+		}
+	}
+	return g
+}()
+
+// gain is the value of a target at a place.
+func gain(place int) float64 {
+	if place > longList {
+		return 0
+	}
+	return gainAt[place]
+}
