@@ -29,7 +29,7 @@ const (
 	batchMethod     = pb.EventService_BatchObserve_FullMethodName
 )
 
-// attacks are those of docs/attacks.md.
+// attacks are those of docs/security.md.
 func attacks() []attack {
 	return []attack{
 		{name: "rapid reset", does: "ends each call; 32 of a connection at a time",

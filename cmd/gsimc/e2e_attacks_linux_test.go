@@ -67,7 +67,7 @@ func (a *assault) over() bool { return a.Err() != nil }
 
 // TestAttacks lets one attack after the other run against a server of its own. The server lives on,
 // its memory and goroutines stay within bounds and come back, and a good client is answered
-// meanwhile and afterwards. With -v the test prints the table of docs/attacks.md.
+// meanwhile and afterwards. With -v the test prints the table of docs/security.md.
 func TestAttacks(t *testing.T) {
 	_, model := smallModel(t)
 	certificates := attackedCertificates(t)
