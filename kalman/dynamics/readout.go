@@ -39,7 +39,8 @@ func transpose(dst, src []float64, k int) {
 	}
 }
 
-// RowsTo stores the rows W_b e_i, which an event adds to the bands, in dst, n×R×K. The encoder rows
+// RowsTo stores the rows W_b e_i, which an event adds to the bands, in dst, n×R×K. With them an
+// event costs O(R·K), and a query needs no product with a matrix. The encoder rows
 // e are n×k; of each the first K numbers count, so that e also serves the readout of a
 // [Normal.Prefix]. O(n·R·K²).
 func (r *Readout) RowsTo(dst []float32, e []float32, k int) {

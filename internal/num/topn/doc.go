@@ -47,8 +47,9 @@
 //
 // Rows that are cut in two, with a first bound from the leading columns and the length of the rest
 // (R. Teflioudi, R. Gemulla, "Exact and Approximate Maximum Inner Product Search with LEMP", ACM
-// TODS 42, 2016; H. Li et al., "FEXIPRO", SIGMOD 2017), were tried and left out:
-// docs/decisions says why.
+// TODS 42, 2016; H. Li et al., "FEXIPRO", SIGMOD 2017), were tried and left out: decision 35 says
+// why. Two processors for one request were tried too: beyond the caches one of them takes all that
+// the memory gives, within them waking the other takes as long as the search.
 //
 // # Additions
 //

@@ -5,7 +5,8 @@
 // A pool is ordered: the best item first. The choice is greedy: one item after the other, each the
 // best beside those before it, by maximal marginal relevance (J. Carbonell, J. Goldstein, "The Use
 // of MMR, Diversity-Based Reranking for Reordering Documents and Producing Summaries", SIGIR 1998).
-// It depends on nothing but its arguments.
+// It depends on nothing but its arguments. A determinantal point process would judge the list as a
+// whole, but has no weight that people can read, and its greedy form chooses in the same way.
 package diverse
 
 import (

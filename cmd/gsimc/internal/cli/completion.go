@@ -20,7 +20,8 @@ func (CompletionCmd) Help() string {
   gsimc completion fish > ~/.config/fish/completions/gsimc.fish`
 }
 
-// The scripts ask the program itself: `gsimc complete -- WORD...` prints what may follow these
+// The scripts ask the program itself, which knows every flag; the library for kong is of an old
+// version and brings four modules: `gsimc complete -- WORD...` prints what may follow these
 // words. Where it prints nothing the shell completes names of files.
 var completionScripts = map[string]string{
 	"bash": `_gsimc() {

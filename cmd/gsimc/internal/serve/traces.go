@@ -26,7 +26,7 @@ const (
 )
 
 // traces send spans to a collector. Their settings are the environment variables that OpenTelemetry
-// defines for every program. A nil one sends none.
+// defines for every program: a flag would be a second name for what has one. A nil one sends none.
 //
 // Spans wait in a queue of bounded length and are dropped when it is full, so that a collector that
 // does not answer neither slows nor fails calls.
