@@ -1,4 +1,4 @@
-// Command promises joins docs/promises.md with the tests that it names.
+// Command promises joins docs/promises.md with the tests that show each promise, see tests.txt.
 //
 //	go run ./internal/test/promises pattern        prints a regular expression for go test -run
 //	go test -json ./... | go run ./internal/test/promises report
@@ -8,6 +8,7 @@
 package main
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,9 @@ import (
 )
 
 const document = "docs/promises.md"
+
+//go:embed tests.txt
+var tests string
 
 func main() {
 	if err := run(os.Args[1:], os.Stdin, os.Stdout); err != nil {
@@ -29,7 +33,7 @@ func run(args []string, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	promises, err := parse(string(raw))
+	promises, err := parse(string(raw), tests)
 	if err != nil {
 		return fmt.Errorf("%s: %w", document, err)
 	}

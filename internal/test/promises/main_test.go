@@ -2,34 +2,87 @@ package main
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-const table = "| no. | promise | world | tests |\n|--:|---|---|---|\n" +
-	"| 1 | Events survive. | power cuts | `TestCut`, `FuzzRow` |\n" +
-	"| 2 | Answers are whole. | reloads | `TestReload`: all of it |\n"
+const (
+	table = "| no. | promise | world |\n|--:|---|---|\n" +
+		"| 1 | Events survive. | power cuts |\n| 2 | Answers are whole. | reloads |\n"
+	list = "# a comment\n1 TestCut\n  FuzzRow\n2 TestReload\n"
+)
 
-// The document of this repository can be read, whatever its numbers are.
-func TestDocument(t *testing.T) {
-	raw, err := os.ReadFile("../../../" + document)
+// root returns the folder of the repository.
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs(".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	promises, err := parse(string(raw))
+	for {
+		if _, err := os.Stat(filepath.Join(dir, document)); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatalf("no %s above this folder", document)
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// TestDocument: the document of this repository can be read, and its tests are in the sources.
+func TestDocument(t *testing.T) {
+	dir := root(t)
+	raw, err := os.ReadFile(filepath.Join(dir, document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	promises, err := parse(string(raw), tests)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(promises) < 30 {
 		t.Errorf("%d promises, want those of the document", len(promises))
 	}
+	functions := testFunctions(t, dir)
+	for _, p := range promises {
+		for _, name := range p.tests {
+			if !functions[name] {
+				t.Errorf("promise %d is shown by %s, which is not there", p.number, name)
+			}
+		}
+	}
+}
+
+// testFunctions returns the names of all tests below a folder.
+func testFunctions(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	found := map[string]bool{}
+	declaration := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		for _, m := range declaration.FindAllStringSubmatch(string(raw), -1) {
+			found[m[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }
 
 func TestParse(t *testing.T) {
-	got, err := parse(table)
+	got, err := parse(table, list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,15 +99,19 @@ func TestParse(t *testing.T) {
 }
 
 func TestParseErrors(t *testing.T) {
-	for doc, want := range map[string]string{
-		"no table":                    "no row",
-		"| 1 | a | b | none |":        "names no test",
-		"| 2 | a | b | `TestCut` |":   "where 1 is due",
-		"| 1 | a | `TestCut` |":       "3 cells",
-		"| 1 | a | b | `TestX` | c |": "5 cells",
+	for _, c := range []struct{ doc, list, want string }{
+		{"no table", list, "no row"},
+		{"| 2 | a | b |", list, "where 1 is due"},
+		{"| 1 | a |", list, "2 cells"},
+		{"| 1 | a | b | `TestX` |", list, "4 cells"},
+		{table, "1 TestCut\n", "2 promises, and tests of 1"},
+		{table, "1\n2 TestReload\n", "promise 1 has no test"},
+		{table, "2 TestReload\n", "where those of promise 1 are due"},
+		{table, "1 TestCut reload\n2 TestReload\n", `"reload" is not the test`},
+		{table, " TestCut\n1 TestReload\n", `"TestCut" is not the test`},
 	} {
-		if _, err := parse(doc); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("parse(%q): %v, want %q", doc, err, want)
+		if _, err := parse(c.doc, c.list); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("parse(%q, %q): %v, want %q", c.doc, c.list, err, c.want)
 		}
 	}
 }
@@ -89,7 +146,7 @@ func TestReport(t *testing.T) {
 			"did not run: [2]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			promises, err := parse(table)
+			promises, err := parse(table, list)
 			if err != nil {
 				t.Fatal(err)
 			}
