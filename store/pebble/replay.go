@@ -42,7 +42,7 @@ func load(ctx context.Context, e *engine.Engine, opts Options) (l loaded, err er
 	return l, e.CheckMark(l.id, l.editor.LastRow())
 }
 
-// journalReader calls fn with the rows of the journal after a number, in order.
+// journalReader calls fn, in order, with the journal rows whose number is greater than after.
 type journalReader func(
 	ctx context.Context, db *lsm.DB, after uint64, fn func(key, value []byte) error,
 ) error

@@ -147,7 +147,8 @@ func (s *sorter) sortUpTo(ctx context.Context, row uint64) error {
 	return nil
 }
 
-// lockRows keeps the sorter and an erasure apart. It returns an error if the engine has failed.
+// lockRows locks the rows: the sorter and an erasure must not change them at the same time. It
+// returns an error if the engine has failed.
 func (s *sorter) lockRows() error {
 	select {
 	case s.rows <- struct{}{}:

@@ -19,9 +19,9 @@ import (
 
 // A walk visits the users of a store as of one moment, each once, in spite of damaged blocks.
 //
-// It passes over the rows of all users. Where a table is damaged, it leaves the range of the block
-// out and looks up one by one the users with rows in that range that stand in another table. Users
-// whose rows all stand in damaged blocks cannot be found.
+// It passes over the rows of all users. Where a table is damaged, it skips the damaged range; users
+// who also have a row in another table are then looked up one by one. Users whose rows all stand in
+// damaged blocks cannot be found.
 type walk struct {
 	reader  reader
 	engine  *engine.Engine

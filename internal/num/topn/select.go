@@ -35,7 +35,7 @@ const (
 )
 
 // sortKeys sorts the keys. It distributes them into bins by the leading digits in which they
-// differ. That leaves few comparisons, whose outcomes a processor cannot predict.
+// differ. A comparison sort would mispredict half of its branches; binning needs few comparisons.
 func (s *search) sortKeys() {
 	if len(s.keys) <= fewKeys {
 		slices.Sort(s.keys)

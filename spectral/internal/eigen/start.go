@@ -71,7 +71,7 @@ func startKrylov[T gemm.Float](
 	}
 }
 
-// chooseFilter returns the filter with its foot at cut. If K has no further eigenvalue but 0, it
+// chooseFilter returns the filter that damps eigenvalues below cut. If K has no further eigenvalue but 0, it
 // returns the filter of degree 1, which is K itself.
 func chooseFilter[T gemm.Float](
 	s *spectrum, f *filteredIteration[T], cut float64, p Problem,

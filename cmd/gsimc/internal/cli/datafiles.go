@@ -51,8 +51,8 @@ func (f *FormFlags) Check(opt dataset.Options) error {
 	return err
 }
 
-// DataNotes writes a line for everything in the data that may not be meant as it is taken. ordinals
-// is what comes of times that are positions.
+// DataNotes warns about data that is probably misread. ordinals says what training does when times
+// are positions.
 func DataNotes(w io.Writer, r *dataset.Report, ordinals string) {
 	if name := r.UnusedTypeColumn; name != "" {
 		fmt.Fprintf(w, "note: column %q looks like one of event types and is not used; "+
