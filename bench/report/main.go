@@ -131,7 +131,8 @@ func (p *page) functions() template.FuncMap {
 	return template.FuncMap{
 		"part": p.part, "loads": p.loads, "sweeps": p.sweeps, "machines": p.machines,
 		"runs": runsTable, "quick": p.quick, "notes": p.notes,
-		"table": groupTable, "checks": checksTable, "summary": searchSummary, "series": seriesTable,
+		"table": groupTable, "checks": checksTable, "searchChecks": searchChecks,
+		"summary": searchSummary, "series": seriesTable,
 		"plotSearch": p.plotSearch, "plotAppends": p.plotAppends, "plotSweep": p.plotSweep,
 		"limits": p.limits,
 	}

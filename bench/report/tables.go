@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -85,13 +86,54 @@ func checksTable(g result.Group) string {
 	}
 	t := newTable("check", "")
 	for _, c := range g.Checks {
-		text := c.Text
-		if c.Bad {
-			text = "**" + text + "** (not as it should be)"
-		}
-		t.row(c.Name, text)
+		t.row(c.Name, checkText(c))
 	}
 	return t.String()
+}
+
+// searchChecks is checksTable of all groups of a part: a line for each check, and a column for each
+// group that has checks.
+func searchChecks(f *result.File) string {
+	type key struct {
+		name  string
+		again int // the same name comes once more in a group
+	}
+	var keys []key
+	texts := map[key]map[string]string{} // by the title of the group
+	header := []string{"check"}
+	for _, g := range f.Groups {
+		if len(g.Checks) == 0 {
+			continue
+		}
+		header = append(header, g.Title)
+		seen := map[string]int{}
+		for _, c := range g.Checks {
+			k := key{c.Name, seen[c.Name]}
+			seen[c.Name]++
+			if texts[k] == nil {
+				texts[k] = map[string]string{}
+				keys = append(keys, k)
+			}
+			texts[k][g.Title] = checkText(c)
+		}
+	}
+	t := newTable(header...)
+	for _, k := range keys {
+		row := []string{k.name}
+		for _, title := range header[1:] {
+			row = append(row, cmp.Or(texts[k][title], "–"))
+		}
+		t.row(row...)
+	}
+	return t.String()
+}
+
+// checkText is the text of a check, which says so if it is not as it should be.
+func checkText(c result.Check) string {
+	if c.Bad {
+		return "**" + c.Text + "** (not as it should be)"
+	}
+	return c.Text
 }
 
 // runsTable lists the parts with their commands.
