@@ -11,8 +11,6 @@ import (
 // withCommands writes out the commands that most cases start from.
 var withCommands = strings.NewReplacer(
 	"$TRAIN", "train --data $DATA --out $OUT/new.gsimc",
-	"$CAPACITY", "capacity --items 20000 --events 99 --events-per-second 1 "+
-		"--recommends-per-second 1",
 	"$SERVE", "serve --model $MODEL --store memory --admin-listen 127.0.0.1:0 "+
 		"--ops-listen 127.0.0.1:0",
 ).Replace
@@ -118,13 +116,6 @@ func testBadSettingsTable(t *testing.T) {
 			[]string{"--retrain-cpus: -1, want 0 or more"}},
 		{"$SERVE --state-cache 5furlongs", cli.ExitUsage,
 			[]string{"--state-cache", `"5furlongs" is not a size`, "such as 256MiB"}},
-		{"$CAPACITY --users 0 --load 1.5", cli.ExitUsage,
-			[]string{"--users: 0, want 1 to", "--load: 1.5, want a share above 0"}},
-		{"$CAPACITY --users 9 --rank 20001 --machine-memory 1MB", cli.ExitUsage,
-			[]string{"--rank: 20001, want", "--machine-memory: 1000000, want 1 GB"}},
-		{"$CAPACITY --users 9 --store etcd", cli.ExitUsage, []string{"--store must be one of"}},
-		{"$CAPACITY --users 9 --events-per-call 0", cli.ExitUsage,
-			[]string{"--events-per-call: 0, want 1 to 1000"}},
 		{"generate --users 2 --items 3 --events 7 --out $OUT/events.csv.gz", cli.ExitUsage,
 			[]string{"--events: 7", "6 (every item for every user"}},
 		{"generate --users 2 --items 3 --events 4 --out $DIR/none/events.csv", cli.ExitFailure,

@@ -23,7 +23,6 @@ import (
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/demo"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/learn"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/migrate"
-	"github.com/gsimc/gsimc/cmd/gsimc/internal/plan"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/repair"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/replay"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/serve"
@@ -74,7 +73,6 @@ type grammar struct {
 	Version     cli.VersionCmd   `cmd:"" group:"Try:" help:"Print the version."`
 	Help        cli.HelpCmd      `cmd:"" group:"Try:" help:"Explain gsimc or one of its commands."`
 
-	Capacity   plan.Capacity     `cmd:"" group:"Set up:" help:"Say what a service needs for its users, items and events."`
 	Config     cli.ConfigCmd     `cmd:"" group:"Set up:" help:"Look into settings."`
 	Completion cli.CompletionCmd `cmd:"" group:"Set up:" help:"Print a script for the completion of a shell."`
 	Complete   cli.CompleteCmd   `cmd:"" hidden:"" help:"Print the words that may follow; called by the scripts of completion."`

@@ -15,15 +15,6 @@ type Shape struct {
 	Longest     int  // events of the longest history
 	Weighted    bool // not all weights are 1
 	Measured    int  // events that the noise is learned from, see [Measured]
-	Processors  int  // that learn; 0: those of this process
-}
-
-// processors is the number of processors that learn.
-func (s *Shape) processors() float64 {
-	if s.Processors > 0 {
-		return float64(s.Processors)
-	}
-	return float64(runtime.GOMAXPROCS(0))
 }
 
 // Measured is the number of events that [LearnNoise] learns from, given the events of each user.
@@ -49,6 +40,7 @@ const (
 func (s *Shape) RegressionCost() []cost.Stage {
 	n, k, r := float64(s.Items), float64(s.Rank), float64(len(s.Bands))
 	events, rows := float64(s.Events), r*k+1
+	processors := float64(runtime.GOMAXPROCS(0))
 	strips := float64((s.Rank + foldWidth - 1) / foldWidth)
 
 	moments := 4*events + 8*n*(r+1)
@@ -62,7 +54,7 @@ func (s *Shape) RegressionCost() []cost.Stage {
 	}
 	normal := 8 * rows * (rows + k)
 	tables := 4*n*min(k, projectWidth)*(r+1) +
-		s.processors()*128*(n*(r+2)+float64(max(s.Longest, batchEvents)))
+		processors*128*(n*(r+2)+float64(max(s.Longest, batchEvents)))
 	pairs := r * (r + 1) / 2
 
 	var sums, solve, responses cost.Work
@@ -91,6 +83,6 @@ func (s *Shape) NoiseCost() cost.Stage {
 	w[cost.Gather] = 3 * float64(len(s.Bands)+1) * measured * strips
 	scratch := 8 * measured * (stripCoordinates + 2)
 	return cost.Stage{
-		Name: "dynamics: noise", Work: w, Peak: s.processors() * scratch,
+		Name: "dynamics: noise", Work: w, Peak: float64(runtime.GOMAXPROCS(0)) * scratch,
 	}
 }

@@ -26,7 +26,6 @@ var (
 		"learn/tune", "internal/num/stat", "internal/num/vec", "internal/num/topn", "internal/num/gemm",
 		"internal/num/parallel", "internal/num/prefetch", "internal/num/simd", "internal/num/cost",
 		"internal/file/atomicfile", "internal/chart", "internal/file/safetensors",
-		"internal/capacity",
 	}
 	transport = []string{
 		"google.golang.org/grpc", "google.golang.org/protobuf", "google.golang.org/genproto",
@@ -166,7 +165,6 @@ var (
 		{"demo knows no other command", []string{"cmd/gsimc/internal/demo"}, otherCommands("demo")},
 		{"learn knows no other command", []string{"cmd/gsimc/internal/learn"},
 			otherCommands("learn")},
-		{"plan knows no other command", []string{"cmd/gsimc/internal/plan"}, otherCommands("plan")},
 		{"migrate knows no other command", []string{"cmd/gsimc/internal/migrate"},
 			otherCommands("migrate")},
 		{"serve knows no other command", []string{"cmd/gsimc/internal/serve"},
@@ -176,7 +174,7 @@ var (
 	// The groups of commands.
 	commands = []string{
 		"cmd/gsimc/internal/bench", "cmd/gsimc/internal/call", "cmd/gsimc/internal/demo",
-		"cmd/gsimc/internal/learn", "cmd/gsimc/internal/migrate", "cmd/gsimc/internal/plan",
+		"cmd/gsimc/internal/learn", "cmd/gsimc/internal/migrate",
 		"cmd/gsimc/internal/replay", "cmd/gsimc/internal/serve",
 	}
 )
