@@ -179,9 +179,6 @@ func TestNames(t *testing.T) {
 // TestWidth: lines have at most 100 columns, besides tables, links and examples.
 func TestWidth(t *testing.T) {
 	for name, text := range texts(t) {
-		if name == "api.md" { // has the lines of the protocol files
-			continue
-		}
 		for i, line := range strings.Split(text, "\n") {
 			narrow := len([]rune(line)) <= 100
 			free := strings.HasPrefix(line, "|") || strings.HasPrefix(line, "    ") ||
